@@ -1,0 +1,28 @@
+# `make book` builds the book, `make test` checks everything; both set up .venv first.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: book test sweep clean
+
+book: $(READY)
+	@$(BIN)/python -m lib build
+
+test: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg book
+	$(BIN)/python -m pytest tests
+
+sweep: $(READY)
+	$(BIN)/python -m lib sweep composition-phase --profile laptop
+
+$(READY): requirements.txt requirements-test.txt requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12 book")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "installing what the book needs into .venv (a few minutes the first time)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt -r requirements-test.txt -c requirements.lock
+	@touch $@
+
+clean:
+	rm -rf _build .pytest_cache .ruff_cache

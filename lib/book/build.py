@@ -1,0 +1,43 @@
+"""Build the book: execute every chapter, refuse to publish a broken one, let Jupyter Book make the pages."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from lib.book import chapters
+from lib.book.paths import BUILD, ROOT
+
+
+class BuildError(RuntimeError):
+    """The book was not built; the message says which chapter or page is to blame."""
+
+
+def build(execute: bool = True) -> Path:
+    """Returns the path of the first page. Raises BuildError or ChapterError; a failing chapter keeps its former notebook."""
+    for chapter in chapters.chapters():
+        if execute:
+            print(f"executing {chapter.name}", flush=True)
+            chapters.execute(chapter, {}, chapter.path)
+        if broken := chapters.broken_cells(chapter.path):
+            raise BuildError(f"chapter {chapter.name} holds an error in cell {broken[0]}: mend it and execute it again.")
+    command = [
+        sys.executable,
+        "-m",
+        "jupyter_book.cli.main",
+        "build",
+        str(ROOT),
+        "--path-output",
+        str(ROOT),
+        "-W",
+        "-n",
+        "--keep-going",
+        "-q",
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    page = BUILD / "html" / "index.html"
+    if done.returncode or not page.exists():
+        tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
+        raise BuildError(f"Jupyter Book did not build the pages; its last words were:\n{tail}")
+    return page

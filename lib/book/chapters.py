@@ -1,0 +1,175 @@
+"""Chapters: find them, check what a reader passes to them, execute them with papermill, keep what succeeded.
+
+papermill accepts unknown parameters, records only overrides, and leaves a traceback in the notebook that the book would then
+publish. Here an unknown parameter is refused, all effective parameters are recorded, and a notebook replaces the former one
+only after every cell has run.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+
+from lib.book.paths import BOOK
+from lib.core.experiment import check_profile
+from lib.core.spec import check_count, check_number
+from lib.core.train import choose_device
+
+RECORD = "reason_or_memorize"
+"""Key of the notebook's metadata under which effective parameters are recorded."""
+
+
+class ChapterError(RuntimeError):
+    """A chapter that does not exist, a parameter it does not have, or a run that failed; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    def defaults(self) -> dict[str, Any]:
+        """The chapter's parameters and their defaults, from the cell tagged `parameters`, in order."""
+        notebook = nbformat.read(self.path, as_version=4)
+        cells = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])]
+        found: dict[str, Any] = {}
+        for statement in ast.parse(cells[0].source).body if cells else []:
+            target = statement.target if isinstance(statement, ast.AnnAssign) else getattr(statement, "targets", [None])[0]
+            if isinstance(target, ast.Name) and statement.value is not None:
+                found[target.id] = ast.literal_eval(statement.value)
+        return found
+
+
+def chapters(folder: Path = BOOK) -> list[Chapter]:
+    return [Chapter(path) for path in sorted(folder.glob("*.ipynb"))]
+
+
+def find(name: str, folder: Path = BOOK) -> Chapter:
+    """The chapter with this name, number or file. Raises ChapterError, listing the chapters, if there is none or several."""
+    stem = Path(name).stem
+    found = [c for c in chapters(folder) if c.name == stem] or [c for c in chapters(folder) if c.name.startswith(stem)]
+    if len(found) != 1:
+        names = ", ".join(c.name for c in chapters(folder))
+        raise ChapterError(f"{'no' if not found else 'more than one'} chapter is called {name!r}: use one of {names}.")
+    return found[0]
+
+
+def check_parameters(chapter: Chapter, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Given parameters in the types of their defaults. Raises ChapterError for an unknown name or a value of another type."""
+    defaults = chapter.defaults()
+    checked = {}
+    for name, value in given.items():
+        if name not in defaults:
+            raise ChapterError(f"chapter {chapter.name} has no parameter {name!r}: use {', '.join(defaults) or 'none'}.")
+        kind = type(defaults[name])
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if type(value) is not kind:
+            raise ChapterError(f"parameter {name} of chapter {chapter.name} must be of type {kind.__name__}, got {value!r}.")
+        if check := _CHECKS.get(name) or (_finite if kind is float else None):
+            check(name, value)
+        checked[name] = value
+    return checked
+
+
+def _finite(name: str, value: float) -> None:
+    check_number(name, value)
+
+
+# What the parameters that chapters share may be; refused before a kernel starts.
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "profile": lambda name, value: check_profile(value),
+    "device": lambda name, value: choose_device(value),
+    "seed": lambda name, value: check_count(name, value, low=0),
+    "depth": lambda name, value: check_count(name, value),
+}
+
+
+def parse_parameters(chapter: Chapter, words: Mapping[str, str]) -> dict[str, Any]:
+    """Words from a command line as values of the parameters' types. Raises ChapterError as check_parameters does."""
+    defaults = chapter.defaults()
+    values: dict[str, Any] = {}
+    for name, word in words.items():
+        kind = type(defaults.get(name))
+        try:
+            values[name] = (
+                kind(word) if kind in (int, float) else {"True": True, "False": False}[word] if kind is bool else word
+            )
+        except (ValueError, KeyError):
+            values[name] = word  # of the wrong type: check_parameters says so
+    return check_parameters(chapter, values)
+
+
+def tidy(notebook: nbformat.NotebookNode, parameters: Mapping[str, Any]) -> nbformat.NotebookNode:
+    """Drop what differs from run to run (times, paths, widget state), record the effective parameters."""
+    for key in ("papermill", "widgets"):
+        notebook.metadata.pop(key, None)
+    notebook.metadata[RECORD] = {"parameters": dict(parameters)}
+    notebook.metadata.pop("language_info", None)
+    notebook.metadata["language_info"] = {"name": "python"}
+    for cell in notebook.cells:
+        for key in ("papermill", "execution"):
+            cell.metadata.pop(key, None)
+        if not cell.metadata.get("tags", True):
+            cell.metadata.pop("tags")
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if not _is_chatter(output)]
+    return notebook
+
+
+def _is_chatter(output: nbformat.NotebookNode) -> bool:
+    """Progress bars and other words on stderr: of use while a cell runs, not in the book."""
+    return output.get("output_type") == "stream" and output.get("name") == "stderr"
+
+
+def execute(chapter: Chapter, given: Mapping[str, Any], output: Path, progress: bool = True) -> Path:
+    """Run a chapter and put the executed notebook at `output`, which is untouched unless every cell succeeded.
+
+    Raises ChapterError for bad parameters and for a failing cell, with that cell's error in one line.
+    """
+    checked = check_parameters(chapter, given)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".running-") as folder:
+        temporary = Path(folder) / output.name
+        try:
+            papermill.execute_notebook(
+                str(chapter.path),
+                str(temporary),
+                parameters=checked,
+                cwd=str(chapter.path.parent),
+                progress_bar=progress,
+                stderr_file=None,
+            )
+        except papermill.PapermillExecutionError as error:
+            raise ChapterError(
+                f"chapter {chapter.name} failed in cell {error.cell_index}: {error.ename}: {error.evalue} The former notebook was kept."
+            ) from None
+        notebook = nbformat.read(temporary, as_version=4)
+        if checked:
+            notebook.cells = [c for c in notebook.cells if "papermill-error-cell-tag" not in c.metadata.get("tags", [])]
+        tidy(notebook, chapter.defaults() | checked)
+        nbformat.write(notebook, temporary)
+        os.replace(temporary, output)
+    return output
+
+
+def broken_cells(path: Path) -> list[int]:
+    """Numbers of cells that hold an error: papermill's tag, or an error output. The book must not publish these."""
+    notebook = nbformat.read(path, as_version=4)
+    return [
+        index
+        for index, cell in enumerate(notebook.cells)
+        if any(tag.startswith("papermill-error") for tag in cell.metadata.get("tags", []))
+        or any(output.output_type == "error" for output in cell.get("outputs", []))
+    ]

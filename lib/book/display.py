@@ -1,0 +1,82 @@
+"""How a chapter shows things: a figure with its caption, its provenance and its one summary line; claims as a table."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+from IPython.display import HTML, Markdown, display
+from matplotlib.figure import Figure
+
+from lib.book.paths import ROOT
+from lib.core.claim import PAPERS
+from lib.core.store import Store, StoredRun
+
+
+def provenance_line(runs: Sequence[StoredRun], profile: str) -> str:
+    """Which profile, how many seeds, on what device, which results: one line for under a figure."""
+    if not runs:
+        return "drawn from the task itself; no trained model is involved"
+    seeds = len({run.spec.seed for run in runs})
+    devices = Counter(f"{run.provenance['device']}, {run.provenance['precision']}" for run in runs)
+    device = " and ".join(name for name, _ in devices.most_common())
+    experiments = sorted({run.spec.experiment for run in runs})
+    which = f"run {runs[0].key}" if len(runs) == 1 else f"{len(runs)} runs"
+    return f"profile {profile} · {seeds} seed{'s' * (seeds > 1)} · {device} · {which} of {', '.join(experiments)}"
+
+
+def source_of(function: Callable[..., Any]) -> str:
+    """`lib/…/figures.py`, function: where a figure is drawn."""
+    path = Path(inspect.getsourcefile(function) or "").resolve()
+    where = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
+    return f"<code>{escape(where)}</code>, <code>{escape(function.__name__)}</code>"
+
+
+def show(
+    draw: Callable[..., Figure],
+    *args: Any,
+    number: str,
+    caption: str,
+    summary: str,
+    runs: Sequence[StoredRun] = (),
+    profile: str = "",
+) -> None:
+    """Draw `draw(*args)`, and under it the caption, the provenance and the summary line that regression tests compare."""
+    figure = draw(*args)
+    display(figure, metadata={"image/png": {"alt": f"Figure {number}"}})
+    plt.close(figure)
+    display(
+        HTML(
+            f'<p class="rm-caption"><strong>Figure {escape(number)}.</strong> {caption}</p>'
+            f'<p class="rm-provenance">{escape(provenance_line(runs, profile))} · drawn by {source_of(draw)}</p>'
+        )
+    )
+    print(f"Figure {number}: {summary}")
+
+
+def say(text: str) -> None:
+    """Prose with numbers that were computed just now."""
+    display(Markdown(text))
+
+
+_MARK = {"reproduced": "✔", "partly": "◐", "not reproduced": "✘", "not run": "…"}
+
+
+def claims_table(claims: Sequence[Any], store: Store, profile: str) -> None:
+    """The claims as a table, evaluated on what is stored, and one line with their statuses."""
+    rows = [claim.evaluate(store, profile) for claim in claims]
+    cells = "".join(
+        "<tr>"
+        f"<td>{escape(PAPERS[r['paper']])}, {escape(r['item'])}</td><td>{escape(r['statement'])}</td>"
+        f"<td>{escape(r['criterion'])}</td><td>{escape(r['measured'])}</td>"
+        f'<td class="rm-{r["status"].replace(" ", "-")}">{_MARK[r["status"]]} {escape(r["status"])}</td></tr>'
+        for r in rows
+    )
+    head = "".join(f"<th>{name}</th>" for name in ("source", "statement", "criterion", "measured here", "status"))
+    display(HTML(f'<table class="rm-claims"><thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table>'))
+    print("claims: " + ", ".join(f"{r['id']} {r['status']}" for r in rows))

@@ -1,0 +1,115 @@
+"""What is stored, stale and missing for each experiment and profile, and what the missing part would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from statistics import mean
+
+from lib.book.registry import EXPERIMENTS
+from lib.core.experiment import PROFILES, Experiment
+from lib.core.spec import RunSpec
+from lib.core.store import Store, StoredRun, StoreError
+
+# Costs of a run nobody has timed: multiply-adds a second that two cores sustained in training laptop-size ensembles.
+_SUSTAINED = 1.2e11
+
+
+@dataclass
+class ProfileStatus:
+    """Numbers of runs, and hours of this kind of machine for the missing ones; `basis` says how the hours were found."""
+
+    experiment: str
+    profile: str
+    runs: int
+    stored: int
+    missing: int
+    unusable: int
+    hours_missing: float
+    basis: str
+
+
+@dataclass
+class ExperimentStatus:
+    """`stale`: results of an older version. `other`: current results outside every profile, such as a reader's own points."""
+
+    experiment: str
+    version: int
+    profiles: list[ProfileStatus]
+    stale: int
+    other: int
+    unreadable: list[str]
+
+
+def multiply_adds(spec: RunSpec) -> float:
+    """Multiply-adds of one run at its step limit: forward and backward over every position of every block."""
+    m = spec.model
+    block = m.d_model * m.heads * (2 * m.d_k + 2 * m.d_v) + 2 * m.d_model * m.d_ff
+    return 3.0 * spec.train.steps * spec.train.batch * (9 * m.depth * block + m.d_model * m.vocab)
+
+
+def _hours(missing: list[RunSpec], known: Iterable[StoredRun]) -> tuple[float, str]:
+    """Estimate from stored runs of the same shape where there are any, else from operations."""
+    times: dict[tuple, list[float]] = {}
+    for run in known:
+        times.setdefault(run.spec.shape, []).append(run.seconds)
+    measured = [mean(times[s.shape]) for s in missing if s.shape in times]
+    guessed = [multiply_adds(s) / _SUSTAINED for s in missing if s.shape not in times]
+    basis = "stored timings" if not guessed else "operations on two cores" if not measured else "stored timings and operations"
+    return (sum(measured) + sum(guessed)) / 3600, basis if missing else "nothing missing"
+
+
+def experiment_status(experiment: Experiment, store: Store) -> ExperimentStatus:
+    good: dict[str, StoredRun] = {}
+    unreadable = []
+    for path in store.files(experiment.name):
+        try:
+            run = store.read(path)
+            good[run.key] = run
+        except StoreError as error:
+            unreadable.append(str(error))
+    wanted: set[str] = set()
+    profiles = []
+    for profile in PROFILES:
+        specs = experiment.specs(profile)
+        if not specs:
+            continue
+        keys = {spec.key for spec in specs}
+        wanted |= keys
+        missing = [spec for spec in specs if spec.key not in good]
+        broken = sum(store.path(spec).exists() for spec in missing)
+        hours, basis = _hours(missing, good.values())
+        profiles.append(
+            ProfileStatus(
+                experiment.name,
+                profile,
+                len(specs),
+                len(specs) - len(missing),
+                len(missing) - broken,
+                broken,
+                round(hours, 3),
+                basis,
+            )
+        )
+    stale = sum(run.spec.version != experiment.version for run in good.values())
+    return ExperimentStatus(experiment.name, experiment.version, profiles, stale, len(set(good) - wanted) - stale, unreadable)
+
+
+def status(store: Store) -> list[ExperimentStatus]:
+    return [experiment_status(e, store) for e in EXPERIMENTS.values()]
+
+
+def as_json(items: list[ExperimentStatus]) -> list[dict]:
+    return [asdict(item) for item in items]
+
+
+def as_text(items: list[ExperimentStatus]) -> str:
+    lines = []
+    for item in items:
+        lines.append(f"{item.experiment} (version {item.version}): {item.stale} stale, {item.other} outside every profile")
+        for p in item.profiles:
+            cost = f"; the missing part would take about {p.hours_missing:.2g} h ({p.basis})" if p.missing + p.unusable else ""
+            broken = f", {p.unusable} unusable" if p.unusable else ""
+            lines.append(f"  {p.profile:7} {p.stored} of {p.runs} runs stored, {p.missing} missing{broken}{cost}")
+        lines += [f"  ! {message}" for message in item.unreadable]
+    return "\n".join(lines)

@@ -1,0 +1,156 @@
+"""What the composition study trains, for each profile.
+
+`paper` holds the settings of Zhang et al. 2024 (their text, and where that is silent their public code); `laptop` holds ours, chosen by
+measurement on seeds that are not reported (chapter 02 says how); `smoke` is for tests and claims nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lib.composition.study import make_study
+from lib.composition.task import POSITIONS, VOCAB
+from lib.core.experiment import Experiment, check_profile
+from lib.core.model import ModelSpec
+from lib.core.spec import RunSpec, TrainSpec, check_count, check_number
+from lib.core.train import RunResult
+
+PHASE_NAME, PHASE_VERSION = "composition-phase", 1
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A phase diagram: every γ, depth, seed and rate at one width, decay and way of training."""
+
+    gammas: tuple[float, ...]
+    depths: tuple[int, ...]
+    seeds: tuple[int, ...]
+    rates: tuple[float, ...]
+    decay: float
+    d_model: int
+    train: TrainSpec
+    task: tuple[tuple[str, int], ...] = (("modulus", 7), ("rows", 0))
+
+
+GRIDS = {
+    "smoke": Grid(
+        gammas=(0.5, 0.8),
+        depths=(2,),
+        seeds=(0,),
+        rates=(1e-3, 2e-3),
+        decay=0.01,
+        d_model=16,
+        train=TrainSpec(batch=32, steps=40, warmup=5, eval_every=10),
+    ),
+    "laptop": Grid(
+        gammas=(0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+        depths=(2, 3, 4),
+        seeds=(0, 1, 2),
+        rates=(5e-4, 1e-3, 2e-3),
+        decay=0.3,
+        d_model=64,
+        train=TrainSpec(batch=256, steps=8000, warmup=200, schedule="fit", anneal=1000, eval_every=200),
+    ),
+    # 210 epochs of 370 steps; 10 of them warm-up from 1e-5 to the peak, cosine back to 1e-5. The share 0.04 is exact at 2.5e-4.
+    "paper": Grid(
+        gammas=(0.3, 0.4, 0.5, 0.6, 0.7),
+        depths=(2, 3, 4, 5, 6),
+        seeds=(0, 1, 2),
+        rates=tuple(round(1e-4 + 2.5e-5 * i, 9) for i in range(9)),
+        decay=0.01,
+        d_model=400,
+        train=TrainSpec(batch=2048, steps=77_700, warmup=3_700, schedule="cosine", eval_every=370),
+        task=(("modulus", 7), ("rows", 759_375)),
+    ),
+}
+
+
+def model_spec(d_model: int, depth: int) -> ModelSpec:
+    """The paper's model at a width: d_ff = 3 d_model, d_k = d_v = d_model / 2, one head, post-norm, no biases but the head's."""
+    return ModelSpec(
+        vocab=VOCAB, positions=POSITIONS, depth=depth, d_model=d_model, d_ff=3 * d_model, d_k=d_model // 2, d_v=d_model // 2
+    )
+
+
+def phase_specs(profile: str) -> list[RunSpec]:
+    """Every run of a profile's phase diagram; depth by depth, so that whole rows finish first."""
+    grid = GRIDS[check_profile(profile)]
+    return [
+        _run(grid, gamma, depth, seed, rate)
+        for depth in grid.depths
+        for seed in grid.seeds
+        for rate in grid.rates
+        for gamma in grid.gammas
+    ]
+
+
+def point_specs(profile: str, gamma: float, depth: int, first_seed: int = 0) -> list[RunSpec]:
+    """One point of the diagram at a reader's own γ and depth: the profile's rates, and as many seeds from `first_seed` on.
+
+    Raises SpecError for a γ that is not finite, a depth below 1 and an unknown profile.
+    """
+    grid = GRIDS[check_profile(profile)]
+    check_number("gamma", gamma)
+    check_count("depth", depth)
+    check_count("seed", first_seed, low=0)
+    seeds = range(first_seed, first_seed + len(grid.seeds))
+    return [_run(grid, float(gamma), depth, seed, rate) for seed in seeds for rate in grid.rates]
+
+
+def _run(grid: Grid, gamma: float, depth: int, seed: int, rate: float) -> RunSpec:
+    return RunSpec(
+        experiment=PHASE_NAME,
+        version=PHASE_VERSION,
+        gamma=gamma,
+        seed=seed,
+        rate=rate,
+        decay=grid.decay,
+        model=model_spec(grid.d_model, depth),
+        train=grid.train,
+        task=grid.task,
+    )
+
+
+def keep_middle_rate(result: RunResult) -> bool:
+    """Weights are kept for the middle rate of every cell of the laptop grid: what the analyses of single runs read."""
+    grid = GRIDS["laptop"]
+    return (
+        result.spec.model.d_model == grid.d_model
+        and result.spec.gamma in grid.gammas
+        and result.spec.rate == sorted(grid.rates)[len(grid.rates) // 2]
+    )
+
+
+PHASE = Experiment(
+    name=PHASE_NAME,
+    title="Phase diagram of the composition task over γ and depth",
+    version=PHASE_VERSION,
+    make_study=make_study,
+    profile_specs=phase_specs,
+    keep=keep_middle_rate,
+)
+
+
+def settings_table(profile: str) -> Sequence[tuple[str, str]]:
+    """The settings of a profile as rows (name, value), for the chapter."""
+    grid = GRIDS[check_profile(profile)]
+    m, t = model_spec(grid.d_model, grid.depths[0]), grid.train
+    schedule = (
+        f"warm-up {t.warmup} steps, cosine to {t.steps}"
+        if t.schedule == "cosine"
+        else f"warm-up {t.warmup} steps, held until {t.fit_level:.0%} of seen test pairs are right and {t.hold} steps on, "
+        f"cosine over {t.anneal}; at most {t.steps} steps"
+    )
+    data = dict(grid.task)["rows"]
+    return [
+        ("γ", ", ".join(f"{g:g}" for g in grid.gammas)),
+        ("depth", ", ".join(map(str, grid.depths))),
+        ("seeds", str(len(grid.seeds))),
+        ("peak rates", f"{len(grid.rates)} from {min(grid.rates):g} to {max(grid.rates):g}"),
+        ("weight decay", f"{grid.decay:g}"),
+        ("d_model, d_ff, d_k = d_v", f"{m.d_model}, {m.d_ff}, {m.d_k}"),
+        ("batch", str(t.batch)),
+        ("training rows", f"{data:,}" if data else "always new"),
+        ("schedule", schedule),
+    ]

@@ -1,0 +1,76 @@
+"""A claim: a statement of a source, and a function from stored results to whether it holds here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from lib.core.store import Store
+
+PAPERS = {
+    "zhang2024": "Zhang et al. 2024",
+    "zhang2024slides": "Zhang 2024, talk",
+    "zhang2025": "Zhang et al. 2025",
+    "yao2025": "Yao et al. 2025",
+    "li2024": "Li 2024",
+    "ours": "this book",
+}
+REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_RUN = "reproduced", "partly", "not reproduced", "not run"
+STATUSES = (REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_RUN)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found: the measured value in words, its status, and on how many seeds (0 where none are involved)."""
+
+    measured: str
+    status: str
+    n_seeds: int = 0
+
+    def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            raise ValueError(f"status must be one of {STATUSES}, got {self.status!r}.")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`check(store, profile)` computes the finding; it raises LookupError where the results it needs are not stored."""
+
+    id: str
+    paper: str
+    item: str
+    statement: str
+    reported: str
+    criterion: str
+    check: Callable[[Store, str], Finding]
+
+    def __post_init__(self) -> None:
+        if self.paper not in PAPERS:
+            raise ValueError(f"paper must be one of {tuple(PAPERS)}, got {self.paper!r}.")
+
+    def evaluate(self, store: Store, profile: str) -> dict[str, Any]:
+        """The claim with what was measured, as plain data."""
+        try:
+            finding = self.check(store, profile)
+        except LookupError as error:
+            finding = Finding(str(error).strip("'\""), NOT_RUN)
+        return {
+            "id": self.id,
+            "paper": self.paper,
+            "item": self.item,
+            "statement": self.statement,
+            "reported": self.reported,
+            "criterion": self.criterion,
+            "measured": finding.measured,
+            "status": finding.status,
+            "profile": profile,
+            "n_seeds": finding.n_seeds,
+        }
+
+
+def graded(parts: list[bool]) -> str:
+    """Reproduced if every part holds, partly if some do, not reproduced if none does."""
+    if not parts:
+        return NOT_RUN
+    return REPRODUCED if all(parts) else PARTLY if any(parts) else NOT_REPRODUCED

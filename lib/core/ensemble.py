@@ -1,0 +1,143 @@
+"""Many runs of one shape as one batched program.
+
+An ensemble has slots. A slot holds one run: its weights, its optimizer's moments, its step, its rate and decay. Runs enter and
+leave slots on their own clocks: a slot whose run has finished takes the next run of the queue, and the program keeps its
+shape. No number passes from one slot to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lib.core.init import apply_gamma_stacked
+from lib.core.model import Transformer
+from lib.core.optim import adamw_step, warmup_cosine
+from lib.core.spec import RunSpec, derived_seed
+
+
+def precision(device: torch.device, dtype: torch.dtype) -> torch.autocast:
+    """Matrix products in `dtype`, everything else in single precision."""
+    return torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32)
+
+
+def losses(model: Transformer, tokens: Tensor, target: Tensor) -> Tensor:
+    """Mean cross-entropy of the last position for each run: (R, B, N), (R, B) → (R,)."""
+    logits = model(tokens).float()
+    return F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none").view(target.shape).mean(1)
+
+
+class Ensemble:
+    """`slots` runs of the shape of `spec` on one device. Empty slots have rate 0 and are ignored."""
+
+    def __init__(self, spec: RunSpec, slots: int, device: torch.device, dtype: torch.dtype, compiled: bool) -> None:
+        self.train, self.device, self.dtype, self.compiled = spec.train, device, dtype, compiled
+        self.model = Transformer(spec.model, slots).to(device)
+        self.runs: list[RunSpec | None] = [None] * slots
+        self.means = [torch.zeros_like(p) for p in self.model.parameters()]
+        self.squares = [torch.zeros_like(p) for p in self.model.parameters()]
+        vector = lambda dtype, fill=0: torch.full((slots,), fill, dtype=dtype, device=device)
+        self.step, self.data_seed = vector(torch.int64), vector(torch.int64)
+        self.rate, self.decay = vector(torch.float64), vector(torch.float64)
+        self.anneal_from = vector(torch.int64)  # where the schedule "fit" begins to anneal
+        self.diverged_at = vector(torch.int64, -1)
+        self.loss_sum, self.loss_steps = vector(torch.float64), vector(torch.int64)
+        self._build()
+
+    def _build(self) -> None:
+        wrap = torch.compile(dynamic=False) if self.compiled else (lambda f: f)
+        self._losses, self._update = wrap(losses), wrap(adamw_step)
+
+    @property
+    def active(self) -> list[int]:
+        return [slot for slot, run in enumerate(self.runs) if run is not None]
+
+    def load(self, slot: int, run: RunSpec) -> None:
+        """Start `run` in `slot` from its γ initialization."""
+        apply_gamma_stacked(self.model, [run.gamma], [derived_seed(run.seed, "weights")], [slot])
+        for moment in (*self.means, *self.squares):
+            moment[slot] = 0
+        self.runs[slot] = run
+        self.step[slot], self.diverged_at[slot], self.loss_sum[slot], self.loss_steps[slot] = 0, -1, 0, 0
+        self.data_seed[slot] = derived_seed(run.seed, "data")
+        self.rate[slot], self.decay[slot] = run.rate, run.decay
+        self.anneal_from[slot] = self.train.steps - self.train.anneal
+
+    def free(self, slot: int) -> None:
+        self.runs[slot], self.rate[slot], self.decay[slot] = None, 0, 0
+
+    def weights(self, slot: int) -> dict[str, Tensor]:
+        """The weights of one run, without the run axis, on the CPU."""
+        return {name: p[slot].detach().cpu().clone() for name, p in self.model.named_parameters()}
+
+    @torch.no_grad()
+    def compact(self, slots: int) -> None:
+        """Keep the active runs in an ensemble of `slots` slots (at least as many as are active)."""
+        keep = (self.active + [s for s, run in enumerate(self.runs) if run is None])[:slots]
+        old = list(self.model.parameters())
+        self.model = Transformer(self.model.spec, slots).to(self.device)
+        for p, q in zip(self.model.parameters(), old, strict=True):
+            p.copy_(q[keep])
+        self.means, self.squares = [m[keep] for m in self.means], [v[keep] for v in self.squares]
+        self.runs = [self.runs[s] for s in keep]
+        for name in ("step", "data_seed", "rate", "decay", "anneal_from", "diverged_at", "loss_sum", "loss_steps"):
+            setattr(self, name, getattr(self, name)[keep])
+        self._build()
+
+    def current_rate(self) -> Tensor:
+        t = self.train
+        if t.schedule == "cosine":
+            return warmup_cosine(self.step, self.rate, t.warmup, t.steps, t.start, t.final)
+        rise = warmup_cosine(self.step, self.rate, t.warmup, t.warmup, t.start, 1.0)
+        fall = warmup_cosine(self.step - self.anneal_from, self.rate, 0, t.anneal, 1.0, t.final)
+        return torch.where(self.step < self.anneal_from, rise, fall)
+
+    def advance(self, rows: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> None:
+        """One step of every slot. rows: (data seeds (R, 1), row numbers (R, B)) → tokens (R, B, N), targets (R, B)."""
+        batch = torch.arange(self.train.batch, device=self.device)
+        tokens, target = rows(self.data_seed[:, None], self.step[:, None] * self.train.batch + batch)
+        with precision(self.device, self.dtype):
+            loss = self._losses(self.model, tokens, target)
+        params = list(self.model.parameters())
+        grads = torch.autograd.grad(loss.sum(), params)
+        loss = loss.detach()
+        rate = self.current_rate().float()
+        with torch.no_grad():
+            self._update(
+                params, grads, self.means, self.squares, rate, self.decay.float(), (self.step + 1).float(), self.train.clip
+            )
+        bad = ~loss.isfinite() & (self.diverged_at < 0)
+        self.diverged_at = torch.where(bad, self.step, self.diverged_at)
+        self.loss_sum += loss
+        self.loss_steps += 1
+        self.step += 1
+
+    @torch.no_grad()
+    def predict(self, tokens: Tensor, dtype: torch.dtype | None = None, chunk: int = 2048) -> Tensor:
+        """The answer of every run to the same rows: (B, N) → (R, B), the argmax of the last position."""
+        with precision(self.device, dtype or self.dtype):
+            parts = [self.model(t.expand(len(self.runs), *t.shape)).argmax(-1) for t in tokens.to(self.device).split(chunk)]
+        return torch.cat(parts, 1)
+
+    def mean_losses(self) -> list[float]:
+        """Mean training loss of each slot since the last call."""
+        mean = (self.loss_sum / self.loss_steps.clamp(min=1)).tolist()
+        self.loss_sum.zero_()
+        self.loss_steps.zero_()
+        return mean
+
+
+def slots_for(n_runs: int, limit: int) -> int:
+    """The number of slots for n_runs runs: at most `limit`, halved while half would do, so that few shapes are compiled."""
+    slots = limit
+    while slots > 1 and slots // 2 >= n_runs:
+        slots //= 2
+    return slots
+
+
+def check_same_shape(specs: Sequence[RunSpec]) -> None:
+    if len({spec.shape for spec in specs}) > 1:
+        raise ValueError("the runs of one ensemble must agree in everything but gamma, seed, rate and decay.")

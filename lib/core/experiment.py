@@ -1,0 +1,43 @@
+"""An experiment: a name, a version, and what each profile trains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lib.core.spec import RunSpec, SpecError
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import KeepWeights, StudyFactory, load, never, sweep
+from lib.core.train import Options
+
+PROFILES = ("smoke", "laptop", "paper")
+
+
+def check_profile(profile: str) -> str:
+    """The profile itself. Raises SpecError for one that does not exist."""
+    if profile not in PROFILES:
+        raise SpecError(f"unknown profile {profile!r}: use one of {', '.join(PROFILES)}.")
+    return profile
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """`version` is part of every key; raise it when the meaning of the experiment's results changes."""
+
+    name: str
+    title: str
+    version: int
+    make_study: StudyFactory
+    profile_specs: Callable[[str], list[RunSpec]]
+    keep: KeepWeights = never
+
+    def specs(self, profile: str) -> list[RunSpec]:
+        """The runs of a profile, in the order in which they should be trained."""
+        return self.profile_specs(check_profile(profile))
+
+    def obtain(
+        self, specs: Sequence[RunSpec], store: Store, options: Options = Options(), progress: bool = True
+    ) -> list[StoredRun]:
+        """Stored results of specs, training first what the store lacks."""
+        sweep(specs, store, self.make_study, options, self.keep, progress=progress)
+        return load(specs, store)

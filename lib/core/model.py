@@ -1,0 +1,196 @@
+"""A decoder-only transformer whose parameters carry a leading run axis: R models of one shape are one program.
+
+Shapes: R runs, B sequences, N positions, D = d_model, F = d_ff, H heads, V vocabulary. One run is the ensemble R = 1.
+Post-norm as in Zhang et al. 2024, appendix A: X_ao = LN(X + attention), X_do = LN(X_ao + FFN); or pre-norm. Only the last
+position is trained, so by default the last block computes its query and its FFN there alone: same numbers, less work.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+Taps = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """The shape of one model. Widths are numbers of units; d_k and d_v are per head."""
+
+    vocab: int
+    positions: int
+    depth: int
+    d_model: int
+    d_ff: int
+    d_k: int
+    d_v: int
+    heads: int = 1
+    norm: str = "post"
+    activation: str = "relu"
+    bias: bool = False
+    head_bias: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("vocab", "positions", "depth", "d_model", "d_ff", "d_k", "d_v", "heads"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
+        if self.norm not in ("post", "pre"):
+            raise ValueError(f"norm must be 'post' or 'pre', got {self.norm!r}.")
+        if self.activation not in ("relu", "gelu"):
+            raise ValueError(f"activation must be 'relu' or 'gelu', got {self.activation!r}.")
+
+    @classmethod
+    def split_heads(cls, d_model: int, heads: int, **rest) -> ModelSpec:
+        """The usual convention d_k = d_v = d_model / heads. Raises ValueError if the heads do not divide the width."""
+        if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1 or d_model % heads:
+            raise ValueError(f"heads must divide d_model, got heads={heads!r} and d_model={d_model}; choose a divisor.")
+        return cls(d_model=d_model, heads=heads, d_k=d_model // heads, d_v=d_model // heads, **rest)
+
+
+class _Relu(torch.autograd.Function):
+    """ReLU whose derivative is read off its output: the compiler would store a mask of booleans, which is slow to write."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        h = x.clamp(min=0)
+        ctx.save_for_backward(h)
+        return h
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return grad * ctx.saved_tensors[0].sign()
+
+
+class Linear(nn.Module):
+    """y[r] = x[r] W[r] (+ b[r]); W is (R, d_in, d_out), the transpose of torch.nn.Linear's weight."""
+
+    def __init__(self, n_runs: int, d_in: int, d_out: int, bias: bool) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(n_runs, d_in, d_out))
+        self.bias = nn.Parameter(torch.zeros(n_runs, d_out)) if bias else None
+        self.gamma_fan_in = {"weight": d_in, "bias": None}
+
+    def reset_run(self, run: int, name: str, generator: torch.Generator) -> None:
+        """PyTorch's default for a bias: uniform on ±1/√d_in."""
+        bound = 1 / math.sqrt(self.weight.shape[1])
+        self.bias[run].copy_(torch.empty(self.bias.shape[1]).uniform_(-bound, bound, generator=generator))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.bmm(x.flatten(1, -2), self.weight).view(*x.shape[:-1], -1)
+        return y if self.bias is None else y + self.bias.view(len(self.bias), *[1] * (x.dim() - 2), -1)
+
+
+class LayerNorm(nn.Module):
+    def __init__(self, n_runs: int, d_model: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(n_runs, d_model))
+        self.bias = nn.Parameter(torch.zeros(n_runs, d_model))
+        self.gamma_fan_in = {"weight": None, "bias": None}
+
+    def reset_run(self, run: int, name: str, generator: torch.Generator) -> None:
+        getattr(self, name)[run].fill_(1.0 if name == "weight" else 0.0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        shape = (len(self.weight), *[1] * (x.dim() - 2), -1)
+        return F.layer_norm(x, x.shape[-1:]) * self.weight.view(shape) + self.bias.view(shape)
+
+
+class Embedding(nn.Module):
+    """Token plus learned position embedding, (R, B, N) → (R, B, N, D)."""
+
+    def __init__(self, n_runs: int, vocab: int, positions: int, d_model: int) -> None:
+        super().__init__()
+        self.token = nn.Parameter(torch.zeros(n_runs, vocab, d_model))
+        self.position = nn.Parameter(torch.zeros(n_runs, positions, d_model))
+        self.gamma_fan_in = {"token": d_model, "position": d_model}
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        runs, vocab, d_model = self.token.shape
+        offset = torch.arange(runs, device=tokens.device).view(runs, 1, 1) * vocab
+        tok = F.embedding(tokens + offset, self.token.view(runs * vocab, d_model))
+        return tok + self.position[:, None, : tokens.shape[-1]]
+
+
+class Attention(nn.Module):
+    """Causal multi-head attention. `last` computes the last query only."""
+
+    def __init__(self, n_runs: int, spec: ModelSpec) -> None:
+        super().__init__()
+        self.heads, self.d_k = spec.heads, spec.d_k
+        self.W_Q = Linear(n_runs, spec.d_model, spec.heads * spec.d_k, spec.bias)
+        self.W_K = Linear(n_runs, spec.d_model, spec.heads * spec.d_k, spec.bias)
+        self.W_V = Linear(n_runs, spec.d_model, spec.heads * spec.d_v, spec.bias)
+        self.W_O = Linear(n_runs, spec.heads * spec.d_v, spec.d_model, spec.bias)
+
+    def forward(self, x: Tensor, last: bool, taps: Taps | None, layer: int) -> Tensor:
+        n_pos = x.shape[2]
+        split = lambda t: t.unflatten(-1, (self.heads, -1))  # (R, B, N, H, d)
+        q, k, v = split(self.W_Q(x[:, :, -1:] if last else x)), split(self.W_K(x)), split(self.W_V(x))
+        scores = torch.einsum("rbqhd,rbkhd->rbhqk", q, k) / math.sqrt(self.d_k)
+        if not last:
+            causal = torch.ones(n_pos, n_pos, dtype=torch.bool, device=x.device).tril()
+            scores = scores.masked_fill(~causal, float("-inf"))
+        attn = scores.float().softmax(-1)
+        out = torch.einsum("rbhqk,rbkhd->rbqhd", attn.to(v.dtype), v).flatten(-2)
+        if taps is not None:
+            taps |= {f"Q.{layer}": q, f"K.{layer}": k, f"V.{layer}": v, f"attention.{layer}": attn}
+        return self.W_O(out)
+
+
+class Block(nn.Module):
+    def __init__(self, n_runs: int, spec: ModelSpec) -> None:
+        super().__init__()
+        self.post = spec.norm == "post"
+        self.attention = Attention(n_runs, spec)
+        self.norm_1, self.norm_2 = LayerNorm(n_runs, spec.d_model), LayerNorm(n_runs, spec.d_model)
+        self.W_1 = Linear(n_runs, spec.d_model, spec.d_ff, spec.bias)
+        self.W_2 = Linear(n_runs, spec.d_ff, spec.d_model, spec.bias)
+        self.activation = _Relu.apply if spec.activation == "relu" else F.gelu
+
+    def forward(self, x: Tensor, last: bool, taps: Taps | None, layer: int) -> Tensor:
+        residual = x[:, :, -1:] if last else x
+        if self.post:
+            x = self.norm_1(residual + self.attention(x, last, taps, layer))
+            out = self.norm_2(x + self.W_2(self.activation(self.W_1(x))))
+        else:
+            x = residual + self.attention(self.norm_1(x), last, taps, layer)
+            out = x + self.W_2(self.activation(self.W_1(self.norm_2(x))))
+        if taps is not None:
+            taps |= {f"X_ao.{layer}": x, f"X_do.{layer}": out}
+        return out
+
+
+class Transformer(nn.Module):
+    """R transformers of one shape. forward: tokens (R, B, N) int64 → logits of the last position (R, B, V)."""
+
+    def __init__(self, spec: ModelSpec, n_runs: int = 1) -> None:
+        super().__init__()
+        self.spec, self.n_runs = spec, n_runs
+        self.embedding = Embedding(n_runs, spec.vocab, spec.positions, spec.d_model)
+        self.blocks = nn.ModuleList(Block(n_runs, spec) for _ in range(spec.depth))
+        self.final_norm = LayerNorm(n_runs, spec.d_model) if spec.norm == "pre" else None
+        self.head = Linear(n_runs, spec.d_model, spec.vocab, spec.head_bias)
+
+    def forward(self, tokens: Tensor, taps: Taps | None = None) -> Tensor:
+        """With a dict as `taps`, every position of every block is computed and every intermediate is put into it.
+
+        Names, with l counted from 1: `embedding` (R, B, N, D), `Q.l` `K.l` `V.l` (R, B, N, H, d), `attention.l`
+        (R, B, H, N, N), `X_ao.l` and `X_do.l` (R, B, N, D; after the attention's and the FFN's half block), `logits` (R, B, N, V).
+        """
+        x = self.embedding(tokens)
+        if taps is not None:
+            taps["embedding"] = x
+        for layer, block in enumerate(self.blocks, start=1):
+            x = block(x, taps is None and layer == len(self.blocks), taps, layer)
+        if self.final_norm is not None:
+            x = self.final_norm(x)
+        logits = self.head(x)
+        if taps is not None:
+            taps["logits"] = logits
+        return logits[:, :, -1]

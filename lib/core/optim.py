@@ -1,0 +1,66 @@
+"""AdamW and SGD over parameters with a leading run axis; rate, decay and clipping are per run.
+
+The update of run r is that of torch.optim.AdamW (or SGD with momentum 0) preceded by torch.nn.utils.clip_grad_norm_ on run r
+alone. Rates, decays and step counts are tensors of length R, so one compiled program serves runs at different points of
+different schedules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+def _per_run(values: Tensor, like: Tensor) -> Tensor:
+    return values.view(-1, *[1] * (like.dim() - 1))
+
+
+def clip_scale(grads: Sequence[Tensor], max_norm: float) -> Tensor:
+    """The factor (R,) that brings each run's total gradient norm to at most max_norm (as torch's clip_grad_norm_)."""
+    squares = sum(g.flatten(1).square().sum(1) for g in grads)
+    return (max_norm / (squares.sqrt() + 1e-6)).clamp(max=1.0)
+
+
+def adamw_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    means: Sequence[Tensor],
+    squares: Sequence[Tensor],
+    rate: Tensor,
+    decay: Tensor,
+    count: Tensor,
+    max_norm: float,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
+) -> None:
+    """One step in place. rate, decay and count (steps including this one) are (R,); decay is decoupled."""
+    scale = clip_scale(grads, max_norm)
+    beta_1, beta_2 = betas
+    step_size = rate / (1 - beta_1**count)
+    root_2 = (1 - beta_2**count).sqrt()
+    for p, g, m, v in zip(params, grads, means, squares, strict=True):
+        g = g * _per_run(scale, g)
+        m.copy_(m + (1 - beta_1) * (g - m))
+        v.copy_(beta_2 * v + (1 - beta_2) * g * g)
+        p.copy_(p * _per_run(1 - rate * decay, p) - _per_run(step_size, p) * m / (v.sqrt() / _per_run(root_2, p) + eps))
+
+
+def sgd_step(
+    params: Sequence[Tensor], grads: Sequence[Tensor], rate: Tensor, decay: Tensor, max_norm: float = math.inf
+) -> None:
+    """One step of plain SGD in place; decay is coupled (added to the gradient), as in torch.optim.SGD."""
+    scale = clip_scale(grads, max_norm) if math.isfinite(max_norm) else torch.ones_like(rate)
+    for p, g in zip(params, grads, strict=True):
+        p.sub_(_per_run(rate, p) * (g * _per_run(scale, g) + _per_run(decay, p) * p))
+
+
+def warmup_cosine(step: Tensor, peak: Tensor, warmup: int, total: int, start: float, end: float) -> Tensor:
+    """Rate at `step` (0-based): linear from start·peak to peak over `warmup`, then cosine to end·peak at `total`."""
+    step = step.to(torch.float64)
+    rise = start + (1 - start) * step / max(warmup, 1)
+    phase = ((step - warmup) / max(total - warmup, 1)).clamp(0, 1)
+    fall = end + (1 - end) * (1 + torch.cos(math.pi * phase)) / 2
+    return torch.where(step < warmup, rise, fall) * peak

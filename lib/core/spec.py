@@ -1,0 +1,120 @@
+"""Specs: frozen descriptions of what to train. Nothing but numbers, strings and other specs, so that they hash and travel."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from lib.core.model import ModelSpec
+
+
+class SpecError(ValueError):
+    """A description of a run that cannot be trained; the message says what to change."""
+
+
+def check_number(name: str, value: Any, low: float = -math.inf, strict: bool = False) -> None:
+    """Raise SpecError unless value is a finite real number, at least (or, if strict, above) low."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise SpecError(f"{name} must be a finite number, got {value!r}.")
+    if value < low or (strict and value == low):
+        raise SpecError(f"{name} must be {'above' if strict else 'at least'} {low:g}, got {value!r}.")
+
+
+def check_count(name: str, value: Any, low: int = 1) -> None:
+    """Raise SpecError unless value is an integer of at least low."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        raise SpecError(f"{name} must be an integer of at least {low}, got {value!r}.")
+
+
+@dataclass(frozen=True)
+class TrainSpec:
+    """How long and how a run is trained; shared by every run of an ensemble.
+
+    schedule "cosine": linear warm-up over `warmup` steps, then cosine to `final`·rate at `steps` (Zhang et al. 2024).
+    schedule "fit": warm-up, then the rate is held until the metric `fit_metric` reaches `fit_level` and for `hold` steps more;
+    from there cosine to `final`·rate over `anneal` steps, and the run is finished. At step steps − anneal every run anneals.
+    """
+
+    batch: int
+    steps: int
+    warmup: int
+    schedule: str = "cosine"
+    hold: int = 0
+    anneal: int = 0
+    fit_metric: str = "test"
+    fit_level: float = 0.99
+    start: float = 0.04
+    final: float = 0.04
+    clip: float = 1.0
+    eval_every: int = 100
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "steps", "eval_every"):
+            check_count(name, getattr(self, name))
+        for name in ("warmup", "hold", "anneal"):
+            check_count(name, getattr(self, name), low=0)
+        for name in ("fit_level", "start", "final"):
+            check_number(name, getattr(self, name), low=0)
+        check_number("clip", self.clip, low=0, strict=True)
+        if self.schedule not in ("cosine", "fit"):
+            raise SpecError(f"schedule must be 'cosine' or 'fit', got {self.schedule!r}.")
+        if self.schedule == "fit" and not 0 < self.anneal < self.steps:
+            raise SpecError(f"anneal must lie between 0 and steps={self.steps}, got {self.anneal}.")
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run of one experiment. `task` holds the arguments of the experiment's task object."""
+
+    experiment: str
+    version: int
+    gamma: float
+    seed: int
+    rate: float
+    decay: float
+    model: ModelSpec
+    train: TrainSpec
+    task: tuple[tuple[str, Any], ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        check_number("gamma", self.gamma)
+        check_count("seed", self.seed, low=0)
+        check_number("rate", self.rate, low=0, strict=True)
+        check_number("decay", self.decay, low=0)
+
+    @property
+    def shape(self) -> tuple:
+        """Runs of equal shape can be trained as one program."""
+        return self.experiment, self.version, self.model, self.train, self.task
+
+    def as_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self) | {"task": dict(self.task)}
+
+    @property
+    def key(self) -> str:
+        """The name of the run's result: 20 hexadecimal digits of the sha256 of the canonical JSON of the spec."""
+        return hashlib.sha256(canonical(self.as_dict()).encode()).hexdigest()[:20]
+
+
+def from_dict(record: dict[str, Any]) -> RunSpec:
+    """The inverse of RunSpec.as_dict. Raises SpecError for a record that is not a spec's."""
+    try:
+        parts = dict(record)
+        model, train = ModelSpec(**parts.pop("model")), TrainSpec(**parts.pop("train"))
+        return RunSpec(**parts | {"model": model, "train": train, "task": tuple(sorted(parts["task"].items()))})
+    except (TypeError, KeyError, AttributeError) as error:
+        raise SpecError(f"not the record of a run: {error}.") from None
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and no spaces; floats in their shortest exact form, whole floats as floats. Refuses NaN."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def derived_seed(seed: int, purpose: str) -> int:
+    """A 62-bit seed for one purpose of a run ("weights", "data", …), so that the purposes do not share a stream."""
+    return int.from_bytes(hashlib.sha256(f"{purpose}:{seed}".encode()).digest()[:8], "big") >> 2

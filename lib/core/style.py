@@ -1,0 +1,86 @@
+"""One visual language for every figure of the book: colours, type, sizes, and how accuracies and diagrams look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+
+# Okabe and Ito's palette, which colour-blind readers can tell apart; one meaning a colour throughout the book.
+SYMMETRIC, INFERENTIAL, NEITHER = "#0072B2", "#D55E00", "#8A8A8A"
+KEY, FIRST_ANCHOR, SECOND_ANCHOR, NOISE = "#009E73", "#CC79A7", "#E69F00", "#D9D9D9"
+SEEN = "#333333"
+MAPPING_COLOUR = {"symmetric": SYMMETRIC, "inferential": INFERENTIAL, "neither": NEITHER, "test": SEEN}
+MAPPING_LABEL = {
+    "symmetric": "symmetric (key − 6)",
+    "inferential": "inferential (key − 10)",
+    "neither": "neither",
+    "test": "seen pairs, test",
+}
+
+ACCURACY = {
+    name: LinearSegmentedColormap.from_list(name, ["#FFFFFF", colour])
+    for name, colour in MAPPING_COLOUR.items()
+    if name != "test"
+}
+
+WIDTH = 7.2
+"""Width of a full figure in inches: the text column at 100 %."""
+
+_RC = {
+    "figure.dpi": 110,
+    "savefig.dpi": 160,
+    "figure.constrained_layout.use": True,
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": False,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "lines.linewidth": 1.8,
+    "hatch.linewidth": 0.8,
+    "hatch.color": "#555555",
+    "svg.hashsalt": "reason-or-memorize",
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+}
+
+
+@contextmanager
+def look() -> Iterator[None]:
+    """Draw inside the book's look; the caller's settings come back afterwards."""
+    with mpl.rc_context(_RC):
+        yield
+
+
+def tick_grid(ax: Axes, columns: list, rows: list, xlabel: str, ylabel: str) -> None:
+    """Label the cells of an image drawn with origin='lower'."""
+    ax.set_xticks(range(len(columns)), [f"{c:g}" if isinstance(c, float) else str(c) for c in columns])
+    ax.set_yticks(range(len(rows)), [str(r) for r in rows])
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    ax.tick_params(length=0)
+
+
+def write_values(ax: Axes, values: np.ndarray, digits: int = 2, size: float = 7.5) -> None:
+    """Write each cell's value into it, light on dark cells."""
+    for (row, column), value in np.ndenumerate(values):
+        text = f"{value:.{digits}f}"
+        ax.text(column, row, text, ha="center", va="center", fontsize=size, color="white" if value > 0.6 else "#222222")
+
+
+def hatch_cells(ax: Axes, mask: np.ndarray) -> None:
+    """Hatch the cells where mask is true: the shadow of the phase diagrams."""
+    for row, column in zip(*np.nonzero(mask), strict=True):
+        ax.add_patch(
+            mpl.patches.Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="////", linewidth=0, edgecolor="#555555")
+        )
