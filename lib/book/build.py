@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from lib.book import chapters
-from lib.book.paths import BUILD, ROOT
+from lib.book.headline import write_headline
+from lib.book.paths import BOOK, BUILD, ROOT, default_store
 
 
 class BuildError(RuntimeError):
@@ -22,6 +23,7 @@ def build(execute: bool = True) -> Path:
             chapters.execute(chapter, {}, chapter.path)
         if broken := chapters.broken_cells(chapter.path):
             raise BuildError(f"chapter {chapter.name} holds an error in cell {broken[0]}: mend it and execute it again.")
+    write_headline(default_store(), BOOK)
     command = [
         sys.executable,
         "-m",

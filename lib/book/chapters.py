@@ -153,7 +153,8 @@ def execute(chapter: Chapter, given: Mapping[str, Any], output: Path, progress: 
             )
         except papermill.PapermillExecutionError as error:
             raise ChapterError(
-                f"chapter {chapter.name} failed in cell {error.cell_index}: {error.ename}: {error.evalue} The former notebook was kept."
+                f"chapter {chapter.name} failed in cell {error.cell_index}: {error.ename}: {error.evalue} "
+                "The former notebook was kept."
             ) from None
         notebook = nbformat.read(temporary, as_version=4)
         if checked:

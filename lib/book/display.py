@@ -64,6 +64,13 @@ def say(text: str) -> None:
     display(Markdown(text))
 
 
+def settings(columns: dict[str, Sequence[tuple[str, str]]]) -> None:
+    """The settings of profiles side by side: {profile: rows of (name, value)}, all with the same names."""
+    head = "| setting | " + " | ".join(f"profile {name}" for name in columns) + " |\n|---" * 1 + "|---" * len(columns) + "|\n"
+    rows = zip(*columns.values(), strict=True)
+    say(head + "\n".join(f"| {row[0][0]} | " + " | ".join(value for _, value in row) + " |" for row in rows))
+
+
 _MARK = {"reproduced": "✔", "partly": "◐", "not reproduced": "✘", "not run": "…"}
 
 

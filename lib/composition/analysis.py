@@ -102,9 +102,19 @@ def flip_depths(table: PhaseTable) -> list[tuple[int, float, float]]:
 
 
 def clearest(runs: Sequence[StoredRun], mapping: str) -> StoredRun:
-    """The run that shows a mapping best: highest accuracy among runs that fit the seen pairs; ties go to the lowest γ, seed, rate."""
+    """The run with the highest accuracy under a mapping among those that fit the seen pairs.
+
+    Ties go to the lowest γ, then seed, then rate.
+    """
     fitted = [run for run in runs if run.metrics["test"] >= SHADOW] or list(runs)
     return min(fitted, key=lambda r: (-r.metrics[mapping], r.spec.gamma, r.spec.seed, r.spec.rate))
+
+
+def phase_examples(runs: Sequence[StoredRun], table: PhaseTable) -> list[StoredRun]:
+    """The clearest run of each mapping (symmetric, inferential), at the first depth where γ alone flips it, else anywhere."""
+    flips = flip_depths(table)
+    pool = [run for run in runs if not flips or _depth(run) == flips[0][0]]
+    return [clearest(pool, mapping) for mapping in MAPPINGS]
 
 
 def ladder() -> dict[str, list]:

@@ -40,7 +40,8 @@ def _table(store: Store, profile: str) -> PhaseTable:
 
 
 def _two_answers(store: Store, profile: str) -> Finding:
-    measured = f"(3, 4) is taught {taught(EXCEPTION):+d} and composes to {composed(EXCEPTION):+d}; (4, 3) composes to {composed(HELD_OUT):+d}"
+    exception = f"(3, 4) is taught {taught(EXCEPTION):+d} and composes to {composed(EXCEPTION):+d}"
+    measured = f"{exception}; (4, 3) composes to {composed(HELD_OUT):+d}"
     apart = taught(EXCEPTION) == SYMMETRIC_OFFSET != INFERENTIAL_OFFSET == composed(HELD_OUT)
     others = all(taught((a, b)) == taught((b, a)) for a, b in SEEN_PAIRS if {a, b} != set(HELD_OUT))
     return Finding(f"{measured}; every other pair agrees with its mirror image: {others}", graded([apart, others]))
@@ -49,7 +50,8 @@ def _two_answers(store: Store, profile: str) -> Finding:
 def _sixteen(store: Store, profile: str) -> Finding:
     inferential = sum(taught(pair) == composed(pair) for pair in SEEN_PAIRS)
     return Finding(
-        f"{len(PAIRS)} pairs: {inferential} taught by composing, {len(SEEN_PAIRS) - inferential} otherwise, {len(PAIRS) - len(SEEN_PAIRS)} held out",
+        f"{len(PAIRS)} pairs: {inferential} taught by composing, {len(SEEN_PAIRS) - inferential} otherwise, "
+        f"{len(PAIRS) - len(SEEN_PAIRS)} held out",
         graded([(len(PAIRS), inferential, len(SEEN_PAIRS)) == (16, 14, 15)]),
     )
 
@@ -229,7 +231,8 @@ def _third_answer(store: Store, profile: str) -> Finding:
     neither = [1 - run.metrics["symmetric"] - run.metrics["inferential"] for run in runs]
     share = float(np.mean([n > 0.5 for n in neither]))
     return Finding(
-        f"mean share of answers that follow neither mapping {np.mean(neither):.2f}; above one half in {share:.0%} of {len(runs)} fitted runs",
+        f"mean share of answers that follow neither mapping {np.mean(neither):.2f}; "
+        f"above one half in {share:.0%} of {len(runs)} fitted runs",
         graded([share > 0.05]),
         len({run.spec.seed for run in runs}),
     )

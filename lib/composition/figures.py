@@ -22,6 +22,7 @@ from lib.composition.task import (
     INFERENTIAL_OFFSET,
     LAST_KEY,
     N_PLACES,
+    PAIRS,
     SYMMETRIC_OFFSET,
     Task,
 )
@@ -115,7 +116,7 @@ def data_examples(task: Task, seed: int, n_rows: int = 5) -> Figure:
             {EXCEPTION: style.SYMMETRIC, HELD_OUT: "#FFFFFF"},
             {HELD_OUT: "?"},
         )
-        right.set_title("b  Offset taught for each pair")
+        right.set_title("b  Offsets taught")
     return fig
 
 
@@ -163,8 +164,8 @@ def generalizations() -> Figure:
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH, 2.3))
         for x, y, width, height, colour, text in (
-            (0, 1, 9, 1.5, "#E8E8E8", "training\n15 pairs, 9 rows in 10 (paper)"),
-            (9, 1, 2.6, 1.5, "#FFFFFF", "data generalization\nseen pairs, new (key, place)"),
+            (0, 1, 9, 1.5, "#E8E8E8", "training"),
+            (9, 1, 2.6, 1.5, "#FFFFFF", "data generalization\nseen pairs at new\n(key, place)"),
             (0, 0, 11.6, 1, "#FFFFFF", "task generalization: pair (4, 3), never trained at any key or place"),
         ):
             ax.add_patch(Rectangle((x, y), width, height, facecolor=colour, edgecolor="#444444", linewidth=1))
@@ -198,22 +199,18 @@ def ladder() -> Figure:
     """Four ways to hold the same table, from rows to primitives (the talk's ladder), drawn from the task."""
     rungs = analysis.ladder()
     names = list(rungs)
-    palette = plt.get_cmap("tab20").colors
+    palette = plt.get_cmap("Set3").colors
     with style.look():
         fig, axes = plt.subplots(1, 4, figsize=(style.WIDTH, 2.45))
         table = analysis.offset_table()
         unordered = [pair for pair, _ in rungs["symmetric maps"]]
         flat = {pair: "#F2F2F2" for pair, _ in rungs["pair maps"]}
-        mirrored = {
-            (a, b): palette[unordered.index(tuple(sorted((a, b)))) * 2 % 20 + (0 if a == b else 1)]
-            for a in ANCHORS
-            for b in ANCHORS
-        }
+        mirrored = {(a, b): palette[unordered.index(tuple(sorted((a, b))))] for a in ANCHORS for b in ANCHORS}
         _offsets(axes[0], table, flat | {HELD_OUT: "#FFFFFF"}, dict.fromkeys(flat, "80\nkeys") | {HELD_OUT: "?"})
         _offsets(axes[1], table, flat | {HELD_OUT: "#FFFFFF"}, {HELD_OUT: "?"})
         _offsets(axes[2], analysis.offset_table(SYMMETRIC_OFFSET), mirrored, {})
         for ax, name, count in zip(axes, names, (len(rungs[name]) for name in names), strict=True):
-            ax.set_title(f"{count} {name}", fontsize=9)
+            ax.set_title(f"{count:,} of {len(PAIRS)} pair maps" if name == "pair maps" else f"{count:,} {name}", fontsize=9)
         for ax in axes[1:3]:
             ax.set_ylabel("")
         axes[3].axis("off")
@@ -273,6 +270,25 @@ def seed_spread(table: PhaseTable) -> Figure:
             ax.set(title=f"depth {table.depths[d]}", xlabel="initialization rate γ", ylim=(-0.04, 1.04))
         axes[0, 0].set_ylabel("share of answers to (4, 3)")
         fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return fig
+
+
+def own_point(runs: Sequence[StoredRun]) -> Figure:
+    """Shares of the three kinds of answer for every run of one point, grouped by seed, with test accuracy on seen pairs."""
+    names = ("symmetric", "inferential", "neither")
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 0.9 + 0.24 * len(runs)))
+        left = np.zeros(len(runs))
+        for name in names:
+            width = np.array([r.metrics[name] if name in r.metrics else 1 - sum(r.metrics[m] for m in MAPPINGS) for r in runs])
+            ax.barh(range(len(runs)), width, left=left, color=style.MAPPING_COLOUR[name], label=style.MAPPING_LABEL[name])
+            left += width
+        ax.plot([r.metrics["test"] for r in runs], range(len(runs)), "k|", ms=11, mew=2, label=style.MAPPING_LABEL["test"])
+        ax.set_yticks(range(len(runs)), [f"seed {r.spec.seed}, rate {r.spec.rate:g}" for r in runs])
+        ax.set(xlim=(0, 1.005), xlabel="share of answers to (4, 3)")
+        ax.invert_yaxis()
+        ax.tick_params(axis="y", length=0)
+        fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return fig
 
 

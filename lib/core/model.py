@@ -181,7 +181,8 @@ class Transformer(nn.Module):
         """With a dict as `taps`, every position of every block is computed and every intermediate is put into it.
 
         Names, with l counted from 1: `embedding` (R, B, N, D), `Q.l` `K.l` `V.l` (R, B, N, H, d), `attention.l`
-        (R, B, H, N, N), `X_ao.l` and `X_do.l` (R, B, N, D; after the attention's and the FFN's half block), `logits` (R, B, N, V).
+        (R, B, H, N, N), `X_ao.l` and `X_do.l` (R, B, N, D; after the attention's and the FFN's half block), and
+        `logits` (R, B, N, V).
         """
         x = self.embedding(tokens)
         if taps is not None:

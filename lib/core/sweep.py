@@ -41,7 +41,6 @@ def provenance(options: Options) -> dict[str, Any]:
         "threads": torch.get_num_threads() if device.type == "cpu" else None,
         "torch": str(torch.__version__),
         "precision": str(dtype).removeprefix("torch."),
-        "compiled": options.compile,
     }
 
 

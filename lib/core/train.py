@@ -41,6 +41,12 @@ class RunResult:
     weights: dict[str, Tensor] = field(repr=False, default_factory=dict)
 
 
+def worth_compiling(specs: Sequence[RunSpec]) -> bool:
+    """Is there so much to train that compiling first (a minute at most) pays? Counts floating-point operations."""
+    work = sum(s.train.steps * s.train.batch * s.model.depth * s.model.d_model * (s.model.d_ff + s.model.d_model) for s in specs)
+    return work > 2e11
+
+
 class DeviceError(RuntimeError):
     """A device that is unknown or not there; the message says which to use instead."""
 
@@ -52,7 +58,8 @@ class Options:
     device: str = "auto"
     slots: int = 8
     bf16: bool = True
-    compile: bool = True
+    compile: bool | None = None
+    """None compiles where the work outlasts the compiler: see worth_compiling."""
 
     def resolve(self) -> tuple[torch.device, torch.dtype]:
         """Raises DeviceError for a device that is not there."""
@@ -85,8 +92,9 @@ def train(
     device, dtype = options.resolve()
     t = specs[0].train
     queue = list(specs)[::-1]
-    ensemble = Ensemble(specs[0], slots_for(len(queue), options.slots), device, dtype, options.compile)
-    rows = torch.compile(study.batch, dynamic=False) if options.compile else study.batch
+    compiled = worth_compiling(specs) if options.compile is None else options.compile
+    ensemble = Ensemble(specs[0], slots_for(len(queue), options.slots), device, dtype, compiled)
+    rows = torch.compile(study.batch, dynamic=False) if compiled else study.batch
     histories: dict[int, dict[str, list[float]]] = {}
     fit_steps: dict[int, int | None] = {}
     costs: dict[int, float] = {}

@@ -1,0 +1,169 @@
+"""Sentences and tables with numbers computed from stored runs: the prose of the chapter that results can change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from lib.composition import analysis
+from lib.composition.analysis import MAPPINGS, REGION, SHADOW, PhaseTable
+from lib.composition.experiments import GRIDS
+from lib.core.store import StoredRun
+
+
+def _numbers(values: Sequence[float]) -> str:
+    return ", ".join(f"{v:g}" for v in values)
+
+
+def _mean_line(values: dict[str, np.ndarray]) -> str:
+    return "; ".join(
+        f"{name} " + " / ".join(" ".join(f"{v:.2f}" for v in row) for row in rows) for name, rows in values.items()
+    )
+
+
+def selected_line(table: PhaseTable) -> str:
+    return "depth by depth, over γ: " + _mean_line({m: table.selected(m)[0] for m in MAPPINGS})
+
+
+def plain_line(table: PhaseTable) -> str:
+    return "depth by depth, over γ: " + _mean_line({m: table.plain(m) for m in (*MAPPINGS, "neither")})
+
+
+def spread_line(table: PhaseTable) -> str:
+    return "mean standard deviation over seeds: " + ", ".join(f"{m} {table.spread(m).mean():.2f}" for m in MAPPINGS)
+
+
+def phase_text(table: PhaseTable) -> str:
+    """What Figure 2.1 shows, in words."""
+    lines = []
+    for mapping, answer in zip(MAPPINGS, ("key − 6", "key − 10"), strict=True):
+        accuracy, test = table.selected(mapping)
+        inside = (accuracy >= REGION) & (test >= SHADOW)
+        where = [
+            f"γ = {_numbers(table.gammas[row])} at depth {depth}"
+            for depth, row in zip(table.depths, inside, strict=True)
+            if row.any()
+        ]
+        found = "; ".join(where) if where else "nowhere"
+        lines.append(f"- **{mapping.capitalize()}** ({answer} in at least {REGION:.0%} of the answers): {found}.")
+    flips = analysis.flip_depths(table)
+    if flips:
+        words = "; ".join(f"at depth {d} from γ = {low:g} to γ = {high:g}" for d, low, high in flips)
+        lines.append(f"- **γ alone turns one into the other** {words}. Nothing else differs between the two cells.")
+    else:
+        lines.append("- **At no depth does γ alone turn one region into the other** on this grid.")
+    shadow = table.plain("test") < SHADOW
+    lines.append(
+        f"- {int(shadow.sum())} of {shadow.size} cells answer fewer than {SHADOW:.0%} of the seen pairs right on average."
+    )
+    return "\n".join(lines)
+
+
+def plain_text(table: PhaseTable) -> str:
+    """What Figure 2.2 adds: what the selection hid, and how common the third answer is."""
+    lifts = {m: table.selected(m)[0] - table.plain(m) for m in MAPPINGS}
+    both = sum(np.minimum(*(table.selected(m)[0] for m in MAPPINGS)).ravel() > 0.5)
+    lift = ", ".join(f"{v.mean():.2f} (at most {v.max():.2f}) for the {m} answer" for m, v in lifts.items())
+    third = table.plain("neither")
+    d, g = np.unravel_index(third.argmax(), third.shape)
+    return (
+        f"Without the selection, the accuracies are lower by {lift}, on average over the cells. "
+        f"In {both} of {third.size} cells the selection credits *both* answers with more than half of the seeds' answers.\n\n"
+        f"Neither mapping accounts for {third.mean():.0%} of all answers, and for {third[d, g]:.0%} of them at "
+        f"γ = {table.gammas[g]:g}, depth {table.depths[d]}."
+    )
+
+
+def spread_text(table: PhaseTable) -> str:
+    """How far seeds and rates agree on the answer, run by run."""
+    decided = np.maximum(table.symmetric, table.inferential) >= REGION
+    lean = table.inferential > table.symmetric
+    split = [
+        (int(d), float(g))
+        for i, d in enumerate(table.depths)
+        for j, g in enumerate(table.gammas)
+        if (lean & decided)[i, j].any() and (~lean & decided)[i, j].any()
+    ]
+    rates = "; ".join(
+        f"{rate:g}: " + ", ".join(f"{m} {getattr(table, m)[..., r].mean():.2f}" for m in MAPPINGS)
+        for r, rate in enumerate(table.rates)
+    )
+    return (
+        f"{decided.mean():.0%} of the runs give one answer at least {REGION:.0%} of the time. "
+        f"In {len(split)} of {table.test.shape[0] * table.test.shape[1]} cells, runs with nothing but seed or rate between them "
+        f"settle on opposite answers.\n\nThe rate matters too. Mean shares by peak rate: {rates}."
+    )
+
+
+def run_title(run: StoredRun) -> str:
+    return f"depth {run.spec.model.depth}, γ = {run.spec.gamma:g}"
+
+
+def curves_line(runs: Sequence[StoredRun]) -> str:
+    return "; ".join(
+        f"{run_title(r)}: symmetric {r.metrics['symmetric']:.2f}, inferential {r.metrics['inferential']:.2f} after {r.steps} steps"
+        for r in runs
+    )
+
+
+def _first(run: StoredRun, name: str, level: float) -> int | None:
+    return next((s for s, v in zip(run.history["step"], run.history[name], strict=True) if v is not None and v >= level), None)
+
+
+def curves_text(runs: Sequence[StoredRun]) -> str:
+    """When each example learned the seen pairs, and when its answer to the unseen pair was settled."""
+    lines = []
+    for run in runs:
+        mapping = max(MAPPINGS, key=lambda m: run.metrics[m])
+        seen, held = _first(run, "test", 0.5), _first(run, mapping, 0.5)
+        when = f"at step {held:,}" if held is not None else "never"
+        known = f"at step {seen:,}" if seen is not None else "never"
+        lines.append(
+            f"- At {run_title(run)} (seed {run.spec.seed}, rate {run.spec.rate:g}), half of the seen test pairs are right "
+            f"for the first time {known}; half of the answers to (4, 3) are {mapping} for the first time {when}."
+        )
+    return "\n".join(lines)
+
+
+def translation_table(table: PhaseTable, profile: str) -> str:
+    """γ of this profile against σ of a d_model-input matrix, and the γ at which the paper's width has the same σ."""
+    width, paper = GRIDS[profile].d_model, GRIDS["paper"].d_model
+    rows = [f"| {g:g} | {width**-g:.4f} | {g * math.log(width) / math.log(paper):.2f} |" for g in table.gammas]
+    return f"| γ at width {width} | σ | γ with the same σ at width {paper} |\n|---|---|---|\n" + "\n".join(rows)
+
+
+def search_table(runs: Sequence[StoredRun]) -> str:
+    """The search behind the settings: the first row is what was chosen, each other row changes one thing."""
+    name = lambda r: (r.spec.model.d_model, r.spec.train.batch, r.spec.rate, r.spec.decay, r.spec.train.hold)
+    gammas = sorted({r.spec.gamma for r in runs})
+    head = ["width", "batch", "rate", "decay", "steps held after fit"]
+    head += [f"γ = {g:g}: symmetric, inferential (each seed)" for g in gammas] + ["learned", "seconds a run"]
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    chosen = name(runs[0])
+    for setting in dict.fromkeys(name(r) for r in runs):
+        group = [r for r in runs if name(r) == setting]
+        cells = [f"**{v:g}**" if v != w else f"{v:g}" for v, w in zip(setting, chosen, strict=True)]
+        for g in gammas:
+            shares = [f"{r.metrics['symmetric']:.2f}, {r.metrics['inferential']:.2f}" for r in group if r.spec.gamma == g]
+            cells.append("; ".join(shares) or "–")
+        fitted = sum(r.metrics["test"] >= SHADOW for r in group)
+        cells += [f"{fitted} of {len(group)}", f"{np.mean([r.seconds for r in group]):.0f}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def point_line(runs: Sequence[StoredRun]) -> str:
+    means = ", ".join(f"{m} {np.mean([r.metrics[m] for r in runs]):.2f}" for m in ("test", *MAPPINGS))
+    return f"mean over {len(runs)} runs: {means}"
+
+
+def cost_text(runs: Sequence[StoredRun]) -> str:
+    hours = sum(r.seconds for r in runs) / 3600
+    device = runs[0].provenance["device"]
+    by_depth = {}
+    for r in runs:
+        by_depth.setdefault(r.spec.model.depth, []).append(r.seconds)
+    each = ", ".join(f"{np.mean(v):.0f} s at depth {d}" for d, v in sorted(by_depth.items()))
+    return f"{len(runs)} runs, {hours:.1f} hours on {device} in all; a run costs {each}."
