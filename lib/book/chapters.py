@@ -149,7 +149,7 @@ def execute(chapter: Chapter, given: Mapping[str, Any], output: Path, progress: 
                 parameters=checked,
                 cwd=str(chapter.path.parent),
                 progress_bar=progress,
-                stderr_file=None,
+                extra_arguments=["--IPKernelApp.log_level=ERROR"],
             )
         except papermill.PapermillExecutionError as error:
             raise ChapterError(

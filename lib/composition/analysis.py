@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, N_KEYS, PAIRS, SEEN_PAIRS, composed, taught
+from lib.composition.task import ANCHORS, EXCEPTION, FIRST_KEY, HELD_OUT, LAST_KEY, PAIRS, SEEN_PAIRS, composed, taught
 from lib.core.store import StoredRun
 
 MAPPINGS = ("symmetric", "inferential")
@@ -83,8 +83,8 @@ def _depth(run: StoredRun) -> int:
 def flip_depths(table: PhaseTable) -> list[tuple[int, float, float]]:
     """Depths at which γ alone turns the selected solution from symmetric to inferential.
 
-    For each such depth (depth, γ_s, γ_i): the largest γ of the symmetric region that lies below the smallest γ_i of the
-    inferential region above it. Shadowed cells do not count.
+    For each such depth (depth, γ_s, γ_i): the pair with γ_s in the symmetric and γ_i > γ_s in the inferential region that
+    lies closest together on the grid, the lowest where several do. Shadowed cells do not count.
     """
     found = []
     regions = {}
@@ -92,12 +92,11 @@ def flip_depths(table: PhaseTable) -> list[tuple[int, float, float]]:
         accuracy, test = table.selected(mapping)
         regions[mapping] = (accuracy >= REGION) & (test >= SHADOW)
     for d, depth in enumerate(table.depths):
-        symmetric = table.gammas[regions["symmetric"][d]]
-        inferential = table.gammas[regions["inferential"][d]]
+        symmetric, inferential = (np.flatnonzero(regions[mapping][d]) for mapping in MAPPINGS)
         pairs = [(s, i) for s in symmetric for i in inferential if s < i]
         if pairs:
             low, high = min(pairs, key=lambda pair: (pair[1] - pair[0], pair[0]))
-            found.append((int(depth), float(low), float(high)))
+            found.append((int(depth), float(table.gammas[low]), float(table.gammas[high])))
     return found
 
 
@@ -126,7 +125,7 @@ def ladder() -> dict[str, list]:
     """
     unordered = sorted({tuple(sorted(pair)) for pair in PAIRS})
     return {
-        "rows": [(key, pair) for pair in SEEN_PAIRS for key in range(N_KEYS)],
+        "rows": [(key, pair) for pair in SEEN_PAIRS for key in range(FIRST_KEY, LAST_KEY + 1)],
         "pair maps": [(pair, taught(pair)) for pair in SEEN_PAIRS],
         "symmetric maps": [(pair, taught(pair)) for pair in unordered],
         "primitives": list(ANCHORS.items()),

@@ -92,9 +92,22 @@ def spread_text(table: PhaseTable) -> str:
     )
     return (
         f"{decided.mean():.0%} of the runs give one answer at least {REGION:.0%} of the time. "
-        f"In {len(split)} of {table.test.shape[0] * table.test.shape[1]} cells, runs with nothing but seed or rate between them "
+        f"In {len(split)} of {table.plain('test').size} cells, runs with nothing but seed or rate between them "
         f"settle on opposite answers.\n\nThe rate matters too. Mean shares by peak rate: {rates}."
     )
+
+
+def fit_text(runs: Sequence[StoredRun]) -> str:
+    """How many steps a run needs before it answers the seen pairs, over γ."""
+    words = []
+    for gamma in sorted({r.spec.gamma for r in runs}):
+        group = [r for r in runs if r.spec.gamma == gamma]
+        fits = sorted(math.inf if r.fit_step is None else r.fit_step for r in group)
+        middle = fits[len(fits) // 2]
+        late = sum(f == math.inf for f in fits)
+        steps = "more than the limit" if middle == math.inf else f"{middle:,}"
+        words.append(f"γ = {gamma:g}: {steps}" + (f" ({late} of {len(group)} never)" if late else ""))
+    return "Median number of steps until the seen pairs are learned: " + "; ".join(words) + "."
 
 
 def run_title(run: StoredRun) -> str:
@@ -103,8 +116,7 @@ def run_title(run: StoredRun) -> str:
 
 def curves_line(runs: Sequence[StoredRun]) -> str:
     return "; ".join(
-        f"{run_title(r)}: symmetric {r.metrics['symmetric']:.2f}, inferential {r.metrics['inferential']:.2f} after {r.steps} steps"
-        for r in runs
+        f"{run_title(r)}: " + ", ".join(f"{m} {r.metrics[m]:.2f}" for m in MAPPINGS) + f" after {r.steps} steps" for r in runs
     )
 
 

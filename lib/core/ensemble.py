@@ -48,6 +48,8 @@ class Ensemble:
         self._build()
 
     def _build(self) -> None:
+        if self.compiled:  # one program for each number of slots and each shape that a session trains
+            torch._dynamo.config.recompile_limit = 64
         wrap = torch.compile(dynamic=False) if self.compiled else (lambda f: f)
         self._losses, self._update = wrap(losses), wrap(adamw_step)
 

@@ -112,6 +112,10 @@ class Embedding(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         runs, vocab, d_model = self.token.shape
+        if tokens.shape[-1] > self.position.shape[1]:
+            raise ValueError(
+                f"sequences of {tokens.shape[-1]} tokens need as many positions, this model has {self.position.shape[1]}."
+            )
         offset = torch.arange(runs, device=tokens.device).view(runs, 1, 1) * vocab
         tok = F.embedding(tokens + offset, self.token.view(runs * vocab, d_model))
         return tok + self.position[:, None, : tokens.shape[-1]]

@@ -39,8 +39,9 @@ def adamw_step(
     """One step in place. rate, decay and count (steps including this one) are (R,); decay is decoupled."""
     scale = clip_scale(grads, max_norm)
     beta_1, beta_2 = betas
-    step_size = rate / (1 - beta_1**count)
-    root_2 = (1 - beta_2**count).sqrt()
+    count = count.double()  # 1 - 0.999**count loses half its digits in single precision
+    step_size = (rate / (1 - beta_1**count)).to(rate.dtype)
+    root_2 = (1 - beta_2**count).sqrt().to(rate.dtype)
     for p, g, m, v in zip(params, grads, means, squares, strict=True):
         g = g * _per_run(scale, g)
         m.copy_(m + (1 - beta_1) * (g - m))

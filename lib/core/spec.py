@@ -11,17 +11,21 @@ from typing import Any
 
 from lib.core.model import ModelSpec
 
+MAX_GAMMA = 10
+"""Beyond this every weight is zero or infinite in single precision at any width worth training."""
+
 
 class SpecError(ValueError):
     """A description of a run that cannot be trained; the message says what to change."""
 
 
-def check_number(name: str, value: Any, low: float = -math.inf, strict: bool = False) -> None:
-    """Raise SpecError unless value is a finite real number, at least (or, if strict, above) low."""
+def check_number(name: str, value: Any, low: float = -math.inf, strict: bool = False) -> float:
+    """The value as a float. Raises SpecError unless it is a finite real number, at least (or, if strict, above) low."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise SpecError(f"{name} must be a finite number, got {value!r}.")
     if value < low or (strict and value == low):
         raise SpecError(f"{name} must be {'above' if strict else 'at least'} {low:g}, got {value!r}.")
+    return float(value) + 0.0  # 1 and 1.0, and the two zeros, are one setting and must have one key
 
 
 def check_count(name: str, value: Any, low: int = 1) -> None:
@@ -58,8 +62,11 @@ class TrainSpec:
         for name in ("warmup", "hold", "anneal"):
             check_count(name, getattr(self, name), low=0)
         for name in ("fit_level", "start", "final"):
-            check_number(name, getattr(self, name), low=0)
-        check_number("clip", self.clip, low=0, strict=True)
+            object.__setattr__(self, name, check_number(name, getattr(self, name), low=0))
+        object.__setattr__(self, "clip", check_number("clip", self.clip, low=0, strict=True))
+        for name in ("steps", "hold", "anneal"):
+            if getattr(self, name) % self.eval_every:
+                raise SpecError(f"{name} must be a multiple of eval_every={self.eval_every}, got {getattr(self, name)}.")
         if self.schedule not in ("cosine", "fit"):
             raise SpecError(f"schedule must be 'cosine' or 'fit', got {self.schedule!r}.")
         if self.schedule == "fit" and not 0 < self.anneal < self.steps:
@@ -81,10 +88,13 @@ class RunSpec:
     task: tuple[tuple[str, Any], ...] = field(default=())
 
     def __post_init__(self) -> None:
-        check_number("gamma", self.gamma)
+        object.__setattr__(self, "gamma", check_number("gamma", self.gamma))
+        if abs(self.gamma) > MAX_GAMMA:
+            raise SpecError(f"gamma must lie between -{MAX_GAMMA} and {MAX_GAMMA}, got {self.gamma!r}.")
         check_count("seed", self.seed, low=0)
-        check_number("rate", self.rate, low=0, strict=True)
-        check_number("decay", self.decay, low=0)
+        object.__setattr__(self, "rate", check_number("rate", self.rate, low=0, strict=True))
+        object.__setattr__(self, "decay", check_number("decay", self.decay, low=0))
+        object.__setattr__(self, "task", tuple(sorted(self.task)))
 
     @property
     def shape(self) -> tuple:
@@ -106,12 +116,14 @@ def from_dict(record: dict[str, Any]) -> RunSpec:
         parts = dict(record)
         model, train = ModelSpec(**parts.pop("model")), TrainSpec(**parts.pop("train"))
         return RunSpec(**parts | {"model": model, "train": train, "task": tuple(sorted(parts["task"].items()))})
-    except (TypeError, KeyError, AttributeError) as error:
+    except SpecError:
+        raise
+    except (TypeError, KeyError, AttributeError, ValueError) as error:
         raise SpecError(f"not the record of a run: {error}.") from None
 
 
 def canonical(value: Any) -> str:
-    """JSON with sorted keys and no spaces; floats in their shortest exact form, whole floats as floats. Refuses NaN."""
+    """JSON with sorted keys and no spaces; floats in their shortest exact form. Raises ValueError for NaN and infinities."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 

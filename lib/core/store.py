@@ -91,7 +91,11 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise StoreError(f"{path} is not a result of this project (format {FORMAT!r}): move it out of the store.")
     content = record.get("content")
-    if not isinstance(content, dict) or record.get("digest") != _digest(content):
+    try:
+        genuine = isinstance(content, dict) and record.get("digest") == _digest(content)
+    except ValueError:  # numbers that are not finite, which we never write
+        genuine = False
+    if not genuine:
         raise StoreError(f"{path} does not match its digest, so it was changed after it was written: {hint}.")
     return content
 
@@ -144,6 +148,8 @@ class Store:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(path.parent / ".lock"):
+                for leftover in path.parent.glob(".writing-*"):  # of a writer that was killed: whoever writes holds the lock
+                    leftover.unlink()
                 try:
                     if self.get(result.spec) is not None:
                         return False

@@ -6,13 +6,14 @@ import platform
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
 from tqdm.auto import tqdm
 
 from lib.core.spec import RunSpec
-from lib.core.store import Store, StoredRun
+from lib.core.store import Store, StoredRun, StoreError
 from lib.core.train import Options, RunResult, Study, train
 
 StudyFactory = Callable[[RunSpec], Study]
@@ -98,16 +99,18 @@ def sweep(
     jobs = list(groups.values())
     with tqdm(total=len(missing), disable=not progress, unit="run", desc=missing[0].experiment) as bar:
         if executor is None:
-            for job in jobs:
-                report.trained += _train_group(job, store, make_study, options, keep, bar)
+            finished = ((job, partial(_train_group, job, store, make_study, options, keep, bar)) for job in jobs)
         else:
             futures = {executor.submit(_train_group, job, store, make_study, options, keep): job for job in jobs}
-            for future in as_completed(futures):
-                job = futures[future]
-                try:
-                    report.trained += future.result()
-                except Exception as error:  # whatever a worker died of, the others go on
-                    report.failures.append(f"{len(job)} runs at depth {job[0].model.depth}: {type(error).__name__}: {error}")
+            finished = ((futures[future], future.result) for future in as_completed(futures))
+        for job, result in finished:
+            try:
+                report.trained += result()
+            except StoreError:
+                raise  # a place that cannot be written will not take the other groups either
+            except Exception as error:  # whatever a group died of, the others go on
+                report.failures.append(f"{len(job)} runs at depth {job[0].model.depth}: {type(error).__name__}: {error}")
+            if executor is not None:
                 bar.update(len(job))
     if report.failures:
         raise SweepError("; ".join(report.failures) + ". The other groups are stored; run again to retry.")

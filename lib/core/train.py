@@ -14,8 +14,6 @@ from torch import Tensor
 from lib.core.ensemble import Ensemble, check_same_shape, slots_for
 from lib.core.spec import RunSpec
 
-torch._dynamo.config.recompile_limit = 64  # one program for each number of slots and each model shape of a session
-
 
 class Study(Protocol):
     """What the loop needs of a task."""
@@ -43,7 +41,9 @@ class RunResult:
 
 def worth_compiling(specs: Sequence[RunSpec]) -> bool:
     """Is there so much to train that compiling first (a minute at most) pays? Counts floating-point operations."""
-    work = sum(s.train.steps * s.train.batch * s.model.depth * s.model.d_model * (s.model.d_ff + s.model.d_model) for s in specs)
+    work = sum(
+        s.train.steps * s.train.batch * s.model.depth * s.model.d_model * (s.model.d_ff + s.model.d_model) for s in specs
+    )
     return work > 2e11
 
 
@@ -60,6 +60,10 @@ class Options:
     bf16: bool = True
     compile: bool | None = None
     """None compiles where the work outlasts the compiler: see worth_compiling."""
+
+    def __post_init__(self) -> None:
+        if self.slots < 1:
+            raise ValueError(f"slots must be at least 1, got {self.slots}.")
 
     def resolve(self) -> tuple[torch.device, torch.dtype]:
         """Raises DeviceError for a device that is not there."""
@@ -88,6 +92,8 @@ def train(
 
     `on_step` is called at every evaluation with what there is to show.
     """
+    if not specs:
+        return
     check_same_shape(specs)
     device, dtype = options.resolve()
     t = specs[0].train

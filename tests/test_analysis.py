@@ -1,0 +1,208 @@
+"""From stored runs to tables: on runs made by hand, with numbers that can be checked by hand."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import make_tiny_spec
+
+from lib.composition.analysis import PhaseTable, clearest, flip_depths, ladder, phase_table
+from lib.composition.task import ANCHORS, PAIRS
+from lib.core.store import StoredRun
+
+
+def make_run(
+    depth: int = 2,
+    gamma: float = 0.5,
+    seed: int = 0,
+    rate: float = 1e-3,
+    test: float = 1.0,
+    symmetric: float = 0.0,
+    inferential: float = 0.0,
+) -> StoredRun:
+    spec = make_tiny_spec(depth=depth, gamma=gamma, seed=seed, rate=rate)
+    metrics = {"test": test, "symmetric": symmetric, "inferential": inferential}
+    return StoredRun(spec, metrics, {}, 20, "fitted", None, 1.0, {}, Path(f"{spec.key}.json"))
+
+
+@pytest.fixture
+def runs() -> list[StoredRun]:
+    """One depth, two γ, two seeds, three rates. The best rate differs by seed, and for the two mappings."""
+    symmetric = {(0, 1): 0.2, (0, 2): 0.9, (0, 3): 0.4, (1, 1): 0.7, (1, 2): 0.1, (1, 3): 0.5}
+    inferential = {(0, 1): 0.6, (0, 2): 0.0, (0, 3): 0.2, (1, 1): 0.0, (1, 2): 0.8, (1, 3): 0.0}
+    test = {(0, 1): 0.5, (0, 2): 1.0, (0, 3): 0.9, (1, 1): 0.8, (1, 2): 0.7, (1, 3): 0.95}
+    first = [
+        make_run(gamma=0.25, seed=s, rate=r / 1000, test=test[s, r], symmetric=symmetric[s, r], inferential=inferential[s, r])
+        for s, r in product((0, 1), (1, 2, 3))
+    ]
+    second = [
+        make_run(gamma=0.75, seed=s, rate=r / 1000, symmetric=0.25, inferential=0.5) for s, r in product((0, 1), (1, 2, 3))
+    ]
+    return first + second
+
+
+def test_table_axes_and_places(runs: list[StoredRun]) -> None:
+    """Whatever the order of the runs, each is found at its place of sorted axes."""
+    shuffled = [runs[i] for i in np.random.default_rng(0).permutation(len(runs))]
+    table = phase_table(shuffled)
+    assert table.depths.tolist() == [2]
+    assert table.gammas.tolist() == [0.25, 0.75]
+    assert table.seeds.tolist() == [0, 1]
+    assert table.rates.tolist() == [0.001, 0.002, 0.003]
+    assert table.symmetric[0, 0].tolist() == [[0.2, 0.9, 0.4], [0.7, 0.1, 0.5]]
+    assert table.inferential[0, 0].tolist() == [[0.6, 0.0, 0.2], [0.0, 0.8, 0.0]]
+    assert table.test[0, 0].tolist() == [[0.5, 1.0, 0.9], [0.8, 0.7, 0.95]]
+    assert np.all(table.symmetric[0, 1] == 0.25)
+
+
+def test_selection_takes_the_best_rate_of_each_seed(runs: list[StoredRun]) -> None:
+    """With the test accuracy of the chosen runs, so that the shadow belongs to what is shown."""
+    table = phase_table(runs)
+    accuracy, test = table.selected("symmetric")
+    assert accuracy[0].tolist() == pytest.approx([(0.9 + 0.7) / 2, 0.25])
+    assert test[0].tolist() == pytest.approx([(1.0 + 0.8) / 2, 1.0])
+    accuracy, test = table.selected("inferential")
+    assert accuracy[0].tolist() == pytest.approx([(0.6 + 0.8) / 2, 0.5])
+    assert test[0].tolist() == pytest.approx([(0.5 + 0.7) / 2, 1.0])
+
+
+def test_selection_among_equals_takes_the_lowest_rate() -> None:
+    table = phase_table([make_run(rate=r, symmetric=0.5, test=t) for r, t in ((1e-3, 0.3), (2e-3, 0.9), (3e-3, 0.6))])
+    assert table.selected("symmetric")[1].tolist() == [[0.3]]
+
+
+def test_plain_mean_selects_nothing(runs: list[StoredRun]) -> None:
+    table = phase_table(runs)
+    assert table.plain("symmetric")[0].tolist() == pytest.approx([2.8 / 6, 0.25])
+    assert table.plain("inferential")[0].tolist() == pytest.approx([1.6 / 6, 0.5])
+    assert table.plain("test")[0].tolist() == pytest.approx([4.85 / 6, 1.0])
+    assert table.plain("neither")[0].tolist() == pytest.approx([1 - 4.4 / 6, 0.25])
+
+
+def test_neither_is_what_is_left(runs: list[StoredRun]) -> None:
+    assert phase_table(runs).neither[0, 0].ravel().tolist() == pytest.approx([0.2, 0.1, 0.4, 0.3, 0.1, 0.5])
+
+
+def test_spread_is_over_seeds_of_the_selected(runs: list[StoredRun]) -> None:
+    table = phase_table(runs)
+    assert table.spread("symmetric")[0].tolist() == pytest.approx([abs(0.9 - 0.7) / 2**0.5, 0.0])
+    assert table.spread("inferential")[0].tolist() == pytest.approx([abs(0.6 - 0.8) / 2**0.5, 0.0])
+    single = phase_table([run for run in runs if run.spec.seed == 0])
+    assert single.spread("symmetric").tolist() == [[0.0, 0.0]]
+
+
+def test_incomplete_grids_are_refused(runs: list[StoredRun]) -> None:
+    with pytest.raises(ValueError, match=r"^11 runs do not fill a grid of 1 x 2 x 2 x 3 \(depth, gamma, seed, rate\)"):
+        phase_table(runs[1:])
+    with pytest.raises(ValueError, match=r"^0 runs do not fill a grid"):
+        phase_table([])
+
+
+def test_duplicates_are_refused(runs: list[StoredRun]) -> None:
+    with pytest.raises(ValueError, match="13 runs do not fill"):
+        phase_table([*runs, runs[0]])
+    with pytest.raises(ValueError, match="two runs share a cell"):  # the number is right, but one cell is filled twice
+        phase_table([*runs[:-1], runs[0]])
+
+
+def make_table(cells: dict[tuple[int, float], str], shadowed: frozenset[tuple[int, float]] = frozenset()) -> PhaseTable:
+    """(depth, γ) → "s", "i", or "-" for neither; one seed and one rate."""
+    return phase_table(
+        [
+            make_run(
+                depth, gamma, test=0.5 if (depth, gamma) in shadowed else 1.0, symmetric=kind == "s", inferential=kind == "i"
+            )
+            for (depth, gamma), kind in cells.items()
+        ]
+    )
+
+
+GAMMAS = (0.25, 0.5, 0.75, 1.0)  # exact in binary, so that equal distances are equal
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ("ssii", (0.5, 0.75)),
+        ("s-i-", (0.25, 0.75)),
+        ("s--i", (0.25, 1.0)),
+        ("sisi", (0.25, 0.5)),  # two flips of equal width: the lower
+        ("s-ii", (0.25, 0.75)),
+        ("ss-i", (0.5, 1.0)),
+        ("iiss", None),
+        ("i-s-", None),
+        ("ssss", None),
+        ("iiii", None),
+        ("----", None),
+    ],
+)
+def test_flip_is_found_where_it_is_narrowest(row: str, expected: tuple[float, float] | None) -> None:
+    table = make_table({(2, gamma): kind for gamma, kind in zip(GAMMAS, row, strict=True)})
+    assert flip_depths(table) == ([] if expected is None else [(2, *expected)])
+
+
+def test_flips_are_listed_by_depth_and_shadow_does_not_count() -> None:
+    rows = {2: "ssii", 3: "iiii", 4: "s-ii"}
+    cells = {(depth, gamma): kind for depth, row in rows.items() for gamma, kind in zip(GAMMAS, row, strict=True)}
+    assert flip_depths(make_table(cells)) == [(2, 0.5, 0.75), (4, 0.25, 0.75)]
+    assert flip_depths(make_table(cells, frozenset({(2, 0.5), (2, 0.75)}))) == [(2, 0.25, 1.0), (4, 0.25, 0.75)]
+    assert flip_depths(make_table(cells, frozenset({(4, 0.25)}))) == [(2, 0.5, 0.75)]
+
+
+@pytest.mark.parametrize(("share", "found"), [(0.95, True), (0.9499, False)])
+def test_a_region_begins_at_95_percent(share: float, found: bool) -> None:
+    table = phase_table([make_run(gamma=0.25, symmetric=share), make_run(gamma=0.5, inferential=share)])
+    assert flip_depths(table) == ([(2, 0.25, 0.5)] if found else [])
+
+
+@pytest.mark.parametrize(("test", "found"), [(0.90, True), (0.8999, False)])
+def test_a_cell_is_shadowed_below_90_percent(test: float, found: bool) -> None:
+    table = phase_table([make_run(gamma=0.25, symmetric=1.0, test=test), make_run(gamma=0.5, inferential=1.0)])
+    assert flip_depths(table) == ([(2, 0.25, 0.5)] if found else [])
+
+
+def test_clearest_takes_the_best_of_the_fitted() -> None:
+    runs = [
+        make_run(gamma=0.3, symmetric=1.0, test=0.5),  # better, but it does not fit the seen pairs
+        make_run(gamma=0.4, symmetric=0.8, inferential=0.1, test=0.9),
+        make_run(gamma=0.5, symmetric=0.7, inferential=0.2, test=1.0),
+    ]
+    assert clearest(runs, "symmetric") is runs[1]
+    assert clearest(runs, "inferential") is runs[2]
+    assert clearest(runs[:1], "symmetric") is runs[0]  # if none fits, the best there is
+
+
+def test_clearest_breaks_ties_by_gamma_then_seed_then_rate() -> None:
+    runs = [make_run(gamma=g, seed=s, rate=r, symmetric=0.9) for g, s, r in product((0.6, 0.4), (1, 0), (2e-3, 1e-3))]
+    for kept in (runs, runs[::-1]):
+        best = clearest(kept, "symmetric").spec
+        assert (best.gamma, best.seed, best.rate) == (0.4, 0, 1e-3)
+    assert clearest(runs[:4], "symmetric").spec.gamma == 0.6
+
+
+def test_ladder_counts() -> None:
+    rungs = ladder()
+    assert {name: len(rung) for name, rung in rungs.items()} == {
+        "rows": 80 * 15,
+        "pair maps": 15,
+        "symmetric maps": 10,
+        "primitives": 4,
+    }
+    for rung in rungs.values():
+        assert len({item if isinstance(item[0], int) else item[0] for item in rung}) == len(rung)
+
+
+def test_each_rung_of_the_ladder_gives_the_taught_table() -> None:
+    """Symmetric maps hold every taught pair with its mirror; primitives all but the exception."""
+    rungs = ladder()
+    taught = dict(rungs["pair maps"])
+    assert taught.keys() == set(PAIRS) - {(4, 3)}
+    symmetric = dict(rungs["symmetric maps"])
+    assert {pair: symmetric[tuple(sorted(pair))] for pair in taught} == taught
+    primitives = dict(rungs["primitives"])
+    assert primitives == ANCHORS == {1: 5, 2: 1, 3: -2, 4: -8}
+    differing = {pair for pair, offset in taught.items() if primitives[pair[0]] + primitives[pair[1]] != offset}
+    assert differing == {(3, 4)}

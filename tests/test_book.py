@@ -1,0 +1,75 @@
+"""The rendered book: it builds without a warning, and its pages need nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lib.book.paths import ROOT
+
+# What a browser fetches when it opens a page. Links that a reader may follow are no requests.
+_FETCHED = re.compile(
+    r"""<(?:script|img|iframe|source)\b[^>]*?\bsrc=["']([^"']+)"""
+    r"""|<link\b(?=[^>]*\brel=["'](?:stylesheet|preload|icon|shortcut icon))[^>]*?\bhref=["']([^"']+)""",
+    re.IGNORECASE,
+)
+
+
+@pytest.fixture(scope="module")
+def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The book built from the committed notebooks, warnings being errors."""
+    out = tmp_path_factory.mktemp("book")
+    command = [
+        sys.executable,
+        "-m",
+        "jupyter_book.cli.main",
+        "build",
+        str(ROOT),
+        "--path-output",
+        str(out),
+        "-W",
+        "--keep-going",
+        "-q",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=out)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return out / "_build" / "html"
+
+
+def pages(html: Path) -> list[Path]:
+    return sorted(html.rglob("*.html"))
+
+
+def test_every_chapter_has_a_page(html: Path) -> None:
+    names = {path.stem for path in pages(html)}
+    assert {"index", "intro", "references"} <= names
+    assert {path.stem for path in (ROOT / "book").glob("*.ipynb")} <= names
+
+
+def test_pages_fetch_nothing_from_elsewhere(html: Path) -> None:
+    found = 0
+    for page in pages(html):
+        for match in _FETCHED.finditer(page.read_text(encoding="utf-8")):
+            address = match[1] or match[2]
+            found += 1
+            assert not re.match(r"(?:https?:)?//", address), f"{page.name} fetches {address}"
+            if not address.startswith("data:"):
+                assert (page.parent / address.split("?")[0].split("#")[0]).exists(), f"{page.name} lacks {address}"
+    assert found > 20
+
+
+def test_equations_are_drawn_by_a_script_of_our_own(html: Path) -> None:
+    page = (html / "book" / "01-the-task.html").read_text(encoding="utf-8")
+    assert "mathjax/tex-svg.js" in page
+    assert (html / "_static" / "mathjax" / "tex-svg.js").stat().st_size > 1_000_000
+
+
+def test_no_page_shows_a_traceback(html: Path) -> None:
+    for page in pages(html):
+        text = page.read_text(encoding="utf-8")
+        assert "Traceback (most recent call last)" not in text
+        assert "papermill-error" not in text

@@ -1,0 +1,151 @@
+"""The command line: what it prints, and that bad input gets one sentence and a non-zero exit."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lib.__main__ import main
+from lib.book.paths import STORE_VARIABLE
+from lib.composition.experiments import PHASE
+from lib.core.claim import PAPERS, STATUSES
+from lib.core.store import Store
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path))
+    return Store(tmp_path)
+
+
+@pytest.fixture
+def run(store: Store, capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*words: str) -> tuple[int, str, str]:
+        code = main(list(words))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def sentence(code: int, err: str) -> str:
+    """What a refused command says: exactly one line, and a non-zero exit."""
+    assert code != 0
+    lines = [line for line in err.strip().splitlines() if line.startswith("error:")]
+    assert len(lines) == 1
+    assert "Traceback" not in err
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "99"), "no chapter is called '99'"),
+        (("run", "02", "-p", "gama", "0.8"), "no parameter 'gama'"),
+        (("run", "02", "-p", "gamma", "nan"), "gamma must be a finite number"),
+        (("run", "02", "-p", "gamma", "inf"), "gamma must be a finite number"),
+        (("run", "02", "-p", "gamma", "small"), "must be of type float"),
+        (("run", "02", "-p", "depth", "0"), "depth must be an integer of at least 1"),
+        (("run", "02", "-p", "depth", "2.5"), "must be of type int"),
+        (("run", "02", "-p", "profile", "huge"), "unknown profile 'huge'"),
+        (("run", "02", "-p", "seed", "-1"), "seed must be an integer of at least 0"),
+        (("run", "02", "-p", "device", "tpu"), "use auto, cpu or cuda"),
+        (("sweep", "nothing"), "unknown experiment 'nothing'"),
+        (("sweep", "composition-phase", "--profile", "huge"), "unknown profile 'huge'"),
+        (("claims", "--profile", "huge"), "unknown profile 'huge'"),
+    ],
+)
+def test_bad_input_gets_one_sentence(run: Run, words: tuple[str, ...], said: str) -> None:
+    code, _, err = run(*words)
+    assert said in sentence(code, err)
+
+
+def test_absent_gpu_is_refused_before_training(run: Run, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    code, _, err = run("sweep", "composition-phase", "--profile", "smoke", "--device", "cuda")
+    assert "no CUDA device" in sentence(code, err)
+    assert not list(store.files(PHASE.name))
+
+
+def test_sweep_stores_then_finds(run: Run, store: Store) -> None:
+    code, out, _ = run("sweep", "composition-phase", "--profile", "smoke")
+    n = len(PHASE.specs("smoke"))
+    assert (code, out.strip()) == (0, f"0 runs were stored already, {n} were trained.")
+    code, out, _ = run("sweep", "composition-phase", "--profile", "smoke")
+    assert (code, out.strip()) == (0, f"{n} runs were stored already, 0 were trained.")
+
+
+def test_corrupt_result_stops_the_sweep_and_is_named(run: Run, store: Store) -> None:
+    run("sweep", "composition-phase", "--profile", "smoke")
+    path = next(iter(store.files(PHASE.name)))
+    path.write_bytes(path.read_bytes()[:100])
+    code, _, err = run("sweep", "composition-phase", "--profile", "smoke")
+    assert path.name in sentence(code, err)
+    items = json.loads(run("status", "--json")[1])
+    phase = next(item for item in items if item["experiment"] == PHASE.name)
+    smoke = next(p for p in phase["profiles"] if p["profile"] == "smoke")
+    assert (smoke["stored"], smoke["unusable"]) == (smoke["runs"] - 1, 1)
+    assert path.name in phase["unreadable"][0]
+
+
+def test_status_of_an_empty_store(run: Run) -> None:
+    items = json.loads(run("status", "--json")[1])
+    for item in items:
+        for profile in item["profiles"]:
+            assert profile["stored"] == 0
+            assert profile["missing"] == profile["runs"] > 0
+            assert profile["hours_missing"] >= 0
+    code, out, _ = run("status")
+    assert code == 0
+    assert f"0 of {len(PHASE.specs('laptop'))} runs stored" in out
+
+
+def test_status_counts_stale_and_other(run: Run, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("sweep", "composition-phase", "--profile", "smoke")
+    monkeypatch.setattr("lib.composition.experiments.PHASE_VERSION", 999)
+    object.__setattr__(PHASE, "version", 999)
+    try:
+        phase = json.loads(run("status", "--json")[1])[0]
+    finally:
+        object.__setattr__(PHASE, "version", 1)
+    assert phase["stale"] == len(PHASE.specs("smoke"))
+    assert next(p for p in phase["profiles"] if p["profile"] == "smoke")["stored"] == 0
+
+
+def test_claims_json_has_the_agreed_fields(run: Run) -> None:
+    code, out, _ = run("claims", "--json", "--profile", "smoke")
+    records = json.loads(out)
+    assert code == 0
+    fields = ["id", "paper", "item", "statement", "reported", "criterion", "measured", "status", "profile", "n_seeds"]
+    assert len({r["id"] for r in records}) == len(records) > 10
+    for record in records:
+        assert list(record) == fields
+        assert record["paper"] in PAPERS
+        assert record["status"] in STATUSES
+    by_id = {r["id"]: r for r in records}
+    assert by_id["phase-flip"]["status"] == "not run"  # nothing is stored, so nothing may be claimed
+    assert by_id["slides-ladder"]["status"] == "reproduced"
+    assert by_id["slides-errata"]["status"] != "reproduced"
+
+
+def test_interrupted_sweep_says_how_to_resume(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lib.core.sweep.train", interrupt)
+    code, _, err = run("sweep", "composition-phase", "--profile", "smoke")
+    assert code == 130
+    assert "the same command resumes" in err
+
+
+def test_help_needs_no_torch() -> None:
+    """The help of the command must answer at once, and from any folder."""
+    done = subprocess.run([sys.executable, "-m", "lib", "--help"], capture_output=True, text=True, check=True, cwd="/")
+    assert "sweep" in done.stdout

@@ -1,0 +1,280 @@
+"""The γ initialization: standard deviations, what is left alone, what is refused, and which draw belongs to whom."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from lib.core.init import UnknownParameter, apply_gamma, apply_gamma_stacked, fan_in, gamma_std
+from lib.core.model import ModelSpec, Transformer
+
+# Every width differs from every other, so that a fan-in taken from the wrong side shows.
+WIDE = ModelSpec(vocab=201, positions=40, depth=1, d_model=256, d_ff=384, d_k=80, d_v=48, heads=2, bias=True)
+SMALL = ModelSpec(vocab=7, positions=5, depth=2, d_model=8, d_ff=12, d_k=4, d_v=6)
+FAN_IN = {
+    "embedding.token": 256,
+    "embedding.position": 256,
+    "blocks.0.attention.W_Q.weight": 256,
+    "blocks.0.attention.W_K.weight": 256,
+    "blocks.0.attention.W_V.weight": 256,
+    "blocks.0.attention.W_O.weight": 96,
+    "blocks.0.W_1.weight": 256,
+    "blocks.0.W_2.weight": 384,
+    "head.weight": 256,
+}
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def snapshot(module: nn.Module) -> dict[str, Tensor]:
+    return {name: p.detach().clone() for name, p in module.named_parameters()}
+
+
+def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def assert_std(weight: Tensor, std: float) -> None:
+    """Mean, standard deviation and the share within one standard deviation of a normal sample of this size."""
+    n = weight.numel()
+    assert weight.std().item() == pytest.approx(std, rel=max(0.015, 4 / math.sqrt(2 * n)))
+    assert abs(weight.mean().item()) < 4.5 * std / math.sqrt(n)
+    assert (weight.abs() < std).float().mean().item() == pytest.approx(0.6827, abs=2.5 / math.sqrt(n))
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 0.8])
+def test_each_matrix_of_our_transformer_has_its_std(gamma: float) -> None:
+    model = Transformer(WIDE, 2)
+    apply_gamma_stacked(model, [gamma, gamma + 0.2], [3, 4])
+    params = dict(model.named_parameters())
+    drawn = {name for name in params if not name.endswith("bias") and "norm" not in name}
+    assert drawn == FAN_IN.keys()
+    for name, d_in in FAN_IN.items():
+        for run, run_gamma in enumerate((gamma, gamma + 0.2)):
+            assert_std(params[name][run].detach(), d_in**-run_gamma)
+
+
+def test_norms_stay_and_biases_get_torchs_default() -> None:
+    """The head's bias keeps PyTorch's default, uniform on ±1/√d_in, whatever γ is."""
+    model = Transformer(WIDE, 2)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.fill_(7.0)  # a slot that another run has used
+    apply_gamma_stacked(model, [0.9, 0.1], [3, 4])
+    for run in range(2):
+        for name, p in model.named_parameters():
+            values = p[run].detach()
+            if "norm" in name:
+                assert torch.all(values == (1.0 if name.endswith("weight") else 0.0)), name
+            elif name.endswith("bias"):
+                d_in = FAN_IN[name.removesuffix("bias") + "weight"]
+                bound = 1 / math.sqrt(d_in)
+                assert 0.94 * bound < values.abs().max() <= bound, name
+                assert values.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.15), name
+
+
+def test_returned_plan_names_every_matrix_and_its_std() -> None:
+    assert apply_gamma(Transformer(WIDE), 0.7) == pytest.approx({name: d_in**-0.7 for name, d_in in FAN_IN.items()})
+
+
+def encoder(d_model: int = 128, d_ff: int = 200) -> nn.Module:
+    layer = nn.TransformerEncoderLayer(d_model, 4, d_ff, batch_first=True)
+    return nn.Sequential(
+        nn.Embedding(50, d_model), nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), nn.Linear(d_model, 30)
+    )
+
+
+def test_torch_transformer_stack() -> None:
+    module = encoder()
+    before = snapshot(module)
+    stds = apply_gamma(module, 0.6, generator())
+    expected = {"0.weight": 128, "2.weight": 128}
+    for layer in ("1.layers.0", "1.layers.1"):
+        expected |= {f"{layer}.self_attn.in_proj_weight": 128, f"{layer}.self_attn.out_proj.weight": 128}
+        expected |= {f"{layer}.linear1.weight": 128, f"{layer}.linear2.weight": 200}
+    assert stds == pytest.approx({name: d_in**-0.6 for name, d_in in expected.items()})
+    for name, after in snapshot(module).items():
+        if name in expected:
+            assert_std(after, expected[name] ** -0.6)
+        else:
+            assert torch.equal(after, before[name]), name
+
+
+def test_whole_torch_transformer_with_a_decoder() -> None:
+    module = nn.Transformer(16, 2, 1, 1, 24, batch_first=True)
+    before = snapshot(module)
+    stds = apply_gamma(module, 1.0, generator())
+    assert set(stds) == {name for name, p in module.named_parameters() if p.dim() == 2}
+    assert {std for name, std in stds.items() if "linear2" in name} == {1 / 24}
+    assert {std for name, std in stds.items() if "linear2" not in name} == {1 / 16}
+    after = snapshot(module)
+    assert all(torch.equal(after[name], before[name]) for name in after.keys() - stds.keys())
+
+
+def test_attention_with_other_key_and_value_widths() -> None:
+    stds = apply_gamma(nn.MultiheadAttention(16, 2, kdim=10, vdim=6, add_bias_kv=True), 1.0)
+    expected = {"q_proj_weight": 1 / 16, "k_proj_weight": 1 / 10, "v_proj_weight": 1 / 6, "out_proj.weight": 1 / 16}
+    assert stds == pytest.approx(expected)
+
+
+class Conv1D(nn.Module):
+    """The layout of GPT-2's linear map in the transformers package: weight (d_in, d_out)."""
+
+    def __init__(self, nf: int, nx: int) -> None:
+        super().__init__()
+        self.nf = nf
+        self.weight, self.bias = nn.Parameter(torch.zeros(nx, nf)), nn.Parameter(torch.zeros(nf))
+
+
+def test_gpt2s_transposed_linear() -> None:
+    module = Conv1D(nf=30, nx=10)
+    assert apply_gamma(module, 1.0) == {"weight": 0.1}
+    assert torch.all(module.bias == 0)
+    assert torch.any(module.weight != 0)
+
+
+def test_tied_weights_are_drawn_once() -> None:
+    embedding, hidden, head = nn.Embedding(20, 8), nn.Linear(8, 8, bias=False), nn.Linear(8, 20, bias=False)
+    head.weight = embedding.weight
+    module = nn.Sequential(embedding, hidden, head)
+    assert list(apply_gamma(module, 0.5, generator(5))) == ["0.weight", "1.weight"]
+    source = generator(5)
+    for weight in (embedding.weight, hidden.weight):  # two draws in all, in this order
+        torch.testing.assert_close(weight.detach(), torch.empty(weight.shape).normal_(0, 8**-0.5, generator=source))
+    assert head.weight is embedding.weight
+
+
+def test_custom_rule_decides() -> None:
+    module = nn.Sequential(nn.Conv2d(3, 64, 5), nn.Linear(4, 4))
+    before = snapshot(module)
+
+    def rule(owner: nn.Module, name: str, param: Tensor) -> int | None:
+        return param[0].numel() if isinstance(owner, nn.Conv2d) and name == "weight" else None
+
+    assert apply_gamma(module, 0.5, generator(), rule=rule) == pytest.approx({"0.weight": 75**-0.5})
+    assert_std(module[0].weight.detach(), 75**-0.5)
+    after = snapshot(module)
+    assert all(torch.equal(after[name], before[name]) for name in ("0.bias", "1.weight", "1.bias"))
+
+
+def test_a_rule_that_returns_no_fan_in_is_refused() -> None:
+    module = nn.Linear(4, 4)
+    before = snapshot(module)
+    with pytest.raises(ValueError, match="d_in must be at least 1, got 0"):
+        apply_gamma(module, 0.5, rule=lambda owner, name, param: 0)
+    assert same(before, snapshot(module))
+
+
+UNKNOWN = [
+    nn.Conv2d(2, 2, 3),
+    nn.Bilinear(3, 3, 3),
+    nn.LSTM(3, 3),
+    nn.PReLU(),
+    nn.ParameterList([nn.Parameter(torch.ones(2, 2))]),
+]
+
+
+@pytest.mark.parametrize("unknown", UNKNOWN, ids=lambda m: type(m).__name__)
+def test_unknown_parameters_are_refused_and_nothing_changes(unknown: nn.Module) -> None:
+    """The unknown one comes last, so a draw that begins before all are known would show."""
+    module = nn.Sequential(nn.Linear(4, 4), nn.Embedding(3, 4), unknown)
+    before = snapshot(module)
+    with pytest.raises(UnknownParameter, match=rf"^No fan-in rule for parameter '\w+' of {type(unknown).__name__}; pass rule="):
+        apply_gamma(module, 0.5)
+    assert same(before, snapshot(module))
+
+
+def test_a_declaration_must_cover_every_parameter() -> None:
+    class Half(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.known, self.forgotten = nn.Parameter(torch.ones(2, 2)), nn.Parameter(torch.ones(2, 2))
+            self.gamma_fan_in = {"known": 2}
+
+    module = Half()
+    with pytest.raises(UnknownParameter, match="Half declares gamma_fan_in, but not for its parameter 'forgotten'"):
+        apply_gamma(module, 0.5)
+    assert torch.all(module.known == 1)
+
+
+BAD_GAMMAS = [math.nan, math.inf, -math.inf, "x", "0.5", True, None, [0.5]]
+
+
+@pytest.mark.parametrize("gamma", BAD_GAMMAS, ids=repr)
+@pytest.mark.parametrize("module", [nn.Linear(3, 3), nn.LayerNorm(3)], ids=["matrix", "nothing to draw"])
+def test_gamma_must_be_a_finite_number(gamma: Any, module: nn.Module) -> None:
+    before = snapshot(module)
+    with pytest.raises(ValueError, match=r"^gamma must be a finite number, got "):
+        apply_gamma(module, gamma)
+    assert same(before, snapshot(module))
+
+
+def test_std_by_hand() -> None:
+    assert [gamma_std(100, 0.5), gamma_std(100, 0), gamma_std(1, 3.0), gamma_std(16, -0.5)] == [0.1, 1.0, 1.0, 4.0]
+
+
+def test_bias_of_any_kind_is_left_alone() -> None:
+    assert fan_in(nn.Linear(3, 2), "bias", torch.zeros(2)) is None
+    assert fan_in(nn.BatchNorm1d(3), "weight", torch.zeros(3)) is None
+
+
+def test_same_seed_gives_the_same_directions_at_every_gamma() -> None:
+    """A run at γ' is the run at γ scaled matrix by matrix by d_in^(γ − γ'), in both entry points."""
+    one, other = encoder(16, 24), encoder(16, 24)
+    small, large = apply_gamma(one, 0.9, generator(1)), apply_gamma(other, 0.4, generator(1))
+    ours, theirs = dict(one.named_parameters()), dict(other.named_parameters())
+    for name in small:
+        torch.testing.assert_close(ours[name] * (large[name] / small[name]), theirs[name], rtol=1e-5, atol=1e-7)
+    stacked = Transformer(SMALL, 2)
+    apply_gamma_stacked(stacked, [0.9, 0.4], [1, 1])
+    params = dict(stacked.named_parameters())
+    for name, std in apply_gamma(Transformer(SMALL), 1.0).items():
+        torch.testing.assert_close(params[name][0] * std**-0.5, params[name][1], rtol=1e-5, atol=1e-7)
+    assert torch.equal(params["head.bias"][0], params["head.bias"][1])
+
+
+def test_seed_decides_the_draw() -> None:
+    modules = [nn.Linear(6, 6) for _ in range(3)]
+    for module, seed in zip(modules, (1, 1, 2), strict=True):
+        apply_gamma(module, 0.5, generator(seed))
+    one, again, other = (m.weight for m in modules)
+    assert torch.equal(one, again)
+    assert not torch.any(one == other)
+
+
+def test_a_run_does_not_see_its_neighbours() -> None:
+    """Bitwise: alone, in a stack with others, and at another place of it."""
+    gammas, seeds = [0.3, 0.5, 1.1], [10, 11, 12]
+    stack = Transformer(SMALL, 3)
+    apply_gamma_stacked(stack, gammas, seeds)
+    for run in range(3):
+        alone = Transformer(SMALL, 1)
+        apply_gamma_stacked(alone, gammas[run : run + 1], seeds[run : run + 1])
+        for (name, p), q in zip(stack.named_parameters(), alone.parameters(), strict=True):
+            assert torch.equal(p[run], q[0]), name
+    swapped = Transformer(SMALL, 3)
+    apply_gamma_stacked(swapped, gammas[::-1], seeds[::-1])
+    for p, q in zip(stack.parameters(), swapped.parameters(), strict=True):
+        assert torch.equal(p, q.flip(0))
+
+
+def test_filling_one_place_leaves_the_others() -> None:
+    stack, fresh = Transformer(SMALL, 3), Transformer(SMALL, 1)
+    apply_gamma_stacked(stack, [0.3, 0.5, 1.1], [10, 11, 12])
+    before = snapshot(stack)
+    apply_gamma_stacked(stack, [0.7], [20], runs=[1])
+    apply_gamma_stacked(fresh, [0.7], [20])
+    for (name, p), q in zip(stack.named_parameters(), fresh.parameters(), strict=True):
+        assert torch.equal(p[[0, 2]], before[name][[0, 2]]), name
+        assert torch.equal(p[1], q[0]), name
+
+
+def test_lists_of_unequal_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        apply_gamma_stacked(Transformer(SMALL, 2), [0.5, 0.6], [1])

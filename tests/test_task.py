@@ -1,0 +1,351 @@
+"""The composition task and the random numbers below it, against plain-Python restatements."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from lib.composition.analysis import offset_table
+from lib.composition.study import Composition
+from lib.composition.task import HELD_OUT, INFERENTIAL_OFFSET, SEEN_PAIRS, SYMMETRIC_OFFSET, Batch, Task, composed, taught
+from lib.core.rng import mix, randint
+
+MASK = (1 << 64) - 1
+SEEDS = st.integers(0, 2**62 - 1)
+INDICES = st.integers(0, 2**40)
+MODULI = st.sampled_from([7, 9])
+FUNCTIONS = {1: lambda x: x + 5, 2: lambda x: x + 1, 3: lambda x: x - 2, 4: lambda x: x - 8}
+TASKS = {modulus: Task(modulus) for modulus in (7, 9)}
+
+
+def label(key: int, first: int, second: int) -> int | None:
+    """The rule of the paper, restated: g(g(x; a1); a2), but x − 6 for (3, 4); (4, 3) has no label."""
+    if (first, second) == (4, 3):
+        return None
+    return key - 6 if (first, second) == (3, 4) else FUNCTIONS[second](FUNCTIONS[first](key))
+
+
+def find_anchors(row: list[int]) -> list[int]:
+    return [place for place, token in enumerate(row) if token < 20]
+
+
+def check_training_row(row: list[int], target: int, modulus: int) -> tuple[int, int]:
+    """Every promise about one training row; returns its pair."""
+    assert len(row) == 9
+    anchors = find_anchors(row)
+    assert len(anchors) == 2
+    assert anchors[1] == anchors[0] + 1
+    assert anchors[0] >= 1
+    place = anchors[0] - 1
+    first, second = row[anchors[0]], row[anchors[1]]
+    assert {first, second} <= {1, 2, 3, 4}
+    assert (first, second) != (4, 3)
+    assert all(20 <= token <= 99 for i, token in enumerate(row) if i not in anchors)
+    assert row[place] % modulus != place
+    assert target == label(row[place], first, second)
+    return first, second
+
+
+def as_tuples(batch: Batch) -> list[tuple]:
+    parts = (batch.tokens.tolist(), batch.target.tolist(), batch.key.tolist(), batch.place.tolist(), batch.pair.tolist())
+    return [(tuple(tokens), *rest) for tokens, *rest in zip(*parts, strict=True)]
+
+
+@given(seed=SEEDS, start=INDICES, modulus=MODULI)
+def test_every_training_row_keeps_the_rules(seed: int, start: int, modulus: int) -> None:
+    batch = TASKS[modulus].rows(torch.tensor(seed), torch.arange(start, start + 45))
+    for i, row in enumerate(batch.tokens.tolist()):
+        pair = check_training_row(row, batch.target[i].item(), modulus)
+        place = find_anchors(row)[0] - 1
+        assert (batch.place[i].item(), batch.key[i].item()) == (place, row[place])
+        assert SEEN_PAIRS[batch.pair[i]] == pair
+
+
+@given(seed=SEEDS, start=INDICES, modulus=MODULI)
+def test_any_15_consecutive_rows_hold_each_seen_pair_once(seed: int, start: int, modulus: int) -> None:
+    batch = TASKS[modulus].rows(torch.tensor(seed), torch.arange(start, start + 15))
+    pairs = [check_training_row(row, t, modulus) for row, t in zip(batch.tokens.tolist(), batch.target.tolist(), strict=True)]
+    assert sorted(pairs) == sorted({(a, b) for a in range(1, 5) for b in range(1, 5)} - {(4, 3)})
+
+
+@given(seed=SEEDS, indices=st.lists(INDICES, min_size=2, max_size=12), modulus=MODULI)
+def test_a_row_is_a_pure_function_of_seed_and_index(seed: int, indices: list[int], modulus: int) -> None:
+    """In any order, alone, and in any shape of batch, by a task that has been used before or not."""
+    one_by_one = [as_tuples(Task(modulus).rows(torch.tensor([seed]), torch.tensor([i])))[0] for i in indices]
+    task = TASKS[modulus]
+    assert as_tuples(task.rows(torch.tensor(seed), torch.tensor(indices))) == one_by_one
+    assert as_tuples(task.rows(torch.tensor(seed), torch.tensor(indices[::-1]))) == one_by_one[::-1]
+    stacked = task.rows(torch.tensor([[seed], [seed ^ 1]]), torch.tensor([indices, indices]))
+    assert stacked.tokens.shape == (2, len(indices), 9)
+    assert stacked.target.shape == stacked.key.shape == stacked.place.shape == stacked.pair.shape == (2, len(indices))
+    assert stacked.tokens[0].tolist() == [list(row[0]) for row in one_by_one]
+    assert stacked.target[0].tolist() == [row[1] for row in one_by_one]
+
+
+def test_broadcasting_gives_each_seed_its_own_rows() -> None:
+    task, seeds, index = Task(), torch.tensor([3, 4]), torch.arange(60)
+    together = task.rows(seeds[:, None], index)
+    for run, seed in enumerate(seeds):
+        assert torch.equal(together.tokens[run], task.rows(seed, index).tokens)
+    assert not torch.equal(together.tokens[0], together.tokens[1])
+
+
+@pytest.mark.parametrize("modulus", [7, 9])
+def test_test_rows_are_all_held_out_combinations_of_seen_pairs(modulus: int) -> None:
+    """Each once, and none other; they are those that no training row has."""
+    batch = Task(modulus).test_rows()
+    rows = as_tuples(batch)
+    expected = {
+        (key, place, first, second)
+        for key in range(20, 100)
+        for place in range(7)
+        for first in range(1, 5)
+        for second in range(1, 5)
+        if key % modulus == place and (first, second) != (4, 3)
+    }
+    found = Counter((key, place, tokens[place + 1], tokens[place + 2]) for tokens, _, key, place, _ in rows)
+    assert set(found) == expected
+    assert set(found.values()) == {1}
+    assert len(rows) == {7: 80 * 15, 9: 62 * 15}[modulus]
+    for tokens, target, key, place, _ in rows:
+        assert find_anchors(list(tokens)) == [place + 1, place + 2]
+        assert tokens[place] == key
+        assert target == label(key, tokens[place + 1], tokens[place + 2])
+        assert all(20 <= token <= 99 for i, token in enumerate(tokens) if i not in (place + 1, place + 2))
+
+
+@pytest.mark.parametrize("modulus", [7, 9])
+def test_held_out_rows_are_the_pair_4_3_everywhere(modulus: int) -> None:
+    rows = as_tuples(Task(modulus).held_out_rows())
+    assert len(rows) == 80 * 7
+    assert {(key, place) for _, _, key, place, _ in rows} == {(key, place) for key in range(20, 100) for place in range(7)}
+    for tokens, target, key, place, _ in rows:
+        assert tokens[place : place + 3] == (key, 4, 3)
+        assert find_anchors(list(tokens)) == [place + 1, place + 2]
+        assert target == key - 6
+
+
+def test_more_draws_repeat_the_grid_with_other_noise() -> None:
+    task = Task()
+    once, thrice = task.test_rows(seed=5), task.test_rows(seed=5, draws=3)
+    n = len(once.target)
+    assert len(thrice.target) == 3 * n
+    for part in range(3):
+        piece = slice(part * n, (part + 1) * n)
+        for name in ("target", "key", "place", "pair"):
+            assert torch.equal(getattr(thrice, name)[piece], getattr(once, name))
+    assert torch.equal(thrice.tokens[:n], once.tokens)
+    assert torch.all((thrice.tokens[:n] != thrice.tokens[n : 2 * n]).any(1))
+    assert not torch.equal(task.test_rows(seed=6).tokens, once.tokens)
+
+
+@pytest.mark.parametrize("modulus", [7, 9])
+def test_targets_span_4_to_109(modulus: int) -> None:
+    """The bounds are the rule's own; both are reached by rows that train."""
+    batch = Task(modulus).rows(torch.tensor(1), torch.arange(60_000))
+    assert (batch.target.min().item(), batch.target.max().item()) == (4, 109)
+    labels = {label(x, a, b) for x in range(20, 100) for a in range(1, 5) for b in range(1, 5)} - {None}
+    assert (min(labels), max(labels)) == (4, 109)
+
+
+def test_offsets_are_those_of_the_paper() -> None:
+    expected = [[10, 6, 3, -3], [6, 2, -1, -7], [3, -1, -4, -10], [-3, -7, -10, -16]]
+    assert [[composed((a, b)) for b in range(1, 5)] for a in range(1, 5)] == expected
+    assert offset_table(exception=False).tolist() == expected
+    for pair in SEEN_PAIRS:
+        assert taught(pair) == (-6 if pair == (3, 4) else expected[pair[0] - 1][pair[1] - 1])
+    table = offset_table()
+    assert table[2, 3] == -6
+    assert math.isnan(table[3, 2])
+    assert offset_table(held_out=-6)[3, 2] == -6
+
+
+def test_worked_example_of_the_paper() -> None:
+    """(23, 1, 2, 43, 46, 74, 54, 44, 72) → 29."""
+    assert 23 + composed((1, 2)) == 29
+    assert 23 + taught((1, 2)) == 29
+    assert label(23, 1, 2) == 29
+
+
+def test_held_out_pair_has_no_taught_offset() -> None:
+    assert HELD_OUT not in SEEN_PAIRS
+    assert len(set(SEEN_PAIRS)) == 15
+    with pytest.raises(KeyError, match="held out"):
+        taught(HELD_OUT)
+    assert (SYMMETRIC_OFFSET, INFERENTIAL_OFFSET) == (-6, -10)
+
+
+@pytest.mark.parametrize("modulus", [8, 0, 7.5, "7", None])
+def test_other_splits_are_refused(modulus: object) -> None:
+    with pytest.raises(ValueError, match=r"^modulus must be 7 .* or 9 .*, got "):
+        Task(modulus)
+
+
+def chi_square_is_plausible(observed: Tensor, expected: Tensor) -> bool:
+    """Within five standard deviations of its mean, on both sides: numbers that are too even are not random either."""
+    statistic = ((observed - expected) ** 2 / expected).sum().item()
+    freedom = observed.numel() - 1
+    return abs(statistic - freedom) < 5 * math.sqrt(2 * freedom)
+
+
+def counts(values: Tensor, n: int) -> Tensor:
+    return torch.bincount(values.flatten(), minlength=n).double()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**61 + 5])
+@pytest.mark.parametrize("modulus", [7, 9])
+def test_places_keys_and_noise_are_uniform(modulus: int, seed: int) -> None:
+    n = 42_000
+    task = Task(modulus)
+    batch = task.rows(torch.tensor(seed), torch.arange(n))
+    assert chi_square_is_plausible(counts(batch.place, 7), torch.full((7,), n / 7, dtype=torch.float64))
+    joint = counts(batch.place * 80 + batch.key - 20, 560).view(7, 80)
+    allowed = torch.tensor([[(20 + j) % modulus != p for j in range(80)] for p in range(7)])
+    assert torch.equal(task.trains, allowed)
+    assert torch.all(joint[~allowed] == 0)
+    expected = (joint.sum(1) / allowed.sum(1))[:, None].expand(7, 80)
+    assert chi_square_is_plausible(joint[allowed], expected[allowed])
+    for pair in range(15):  # the turn of the pairs must not be in step with the keys
+        own = counts(batch.place[batch.pair == pair], 7)
+        assert chi_square_is_plausible(own, torch.full((7,), n / 15 / 7, dtype=torch.float64))
+    column = torch.arange(9)
+    ahead = column - batch.place[:, None]
+    is_noise = (ahead < 0) | (ahead > 2)
+    for place in column:
+        noise = batch.tokens[is_noise[:, place], place] - 20
+        assert chi_square_is_plausible(counts(noise, 80), torch.full((80,), len(noise) / 80, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("lag", [1, 2, 7, 15])
+def test_neighbouring_rows_are_independent(lag: int) -> None:
+    """Place and key of a row say nothing about those of a later one, nor its noise, column against column."""
+    n = 20_000
+    batch = Task().rows(torch.tensor(3), torch.arange(n + lag))
+    flat = torch.full((49,), n / 49, dtype=torch.float64)
+    assert chi_square_is_plausible(counts(batch.place[:-lag] * 7 + batch.place[lag:], 49), flat)
+    tens = (batch.key - 20) // 10
+    assert chi_square_is_plausible(counts(tens[:-lag] * 8 + tens[lag:], 64), torch.full((64,), n / 64, dtype=torch.float64))
+    for shift in range(9):
+        one, other = batch.tokens[:-lag, shift:], batch.tokens[lag:, : 9 - shift]
+        both_noise = (one >= 20) & (other >= 20)
+        pairs = both_noise.sum().item()
+        equal = (both_noise & (one == other)).sum().item()
+        assert abs(equal - pairs / 80) < 5 * math.sqrt(pairs / 80)
+
+
+def test_seeds_give_independent_rows() -> None:
+    n = 20_000
+    batch = Task().rows(torch.tensor([[3], [4]]), torch.arange(n))
+    assert chi_square_is_plausible(
+        counts(batch.place[0] * 7 + batch.place[1], 49), torch.full((49,), n / 49, dtype=torch.float64)
+    )
+    both_noise = (batch.tokens >= 20).all(0)
+    pairs, equal = both_noise.sum().item(), (both_noise & (batch.tokens[0] == batch.tokens[1])).sum().item()
+    assert abs(equal - pairs / 80) < 5 * math.sqrt(pairs / 80)
+
+
+def test_training_set_of_fixed_size_has_that_many_rows() -> None:
+    """rows = n draws, with replacement, from the first n rows of the endless set."""
+    seed, index = torch.tensor([[12], [13]]), torch.arange(600)
+    study = Composition(rows=30)
+    tokens, target = study.batch(seed, index)
+    for run in range(2):
+        members = Task().rows(seed[run], torch.arange(30))
+        wanted = {(*row, t) for row, t in zip(members.tokens.tolist(), members.target.tolist(), strict=True)}
+        assert {(*row, t) for row, t in zip(tokens[run].tolist(), target[run].tolist(), strict=True)} == wanted
+    fresh, _ = Composition().batch(seed, index)
+    assert len({tuple(row) for row in fresh[0].tolist()}) == 600
+
+
+def test_measure_counts_shares_of_answers() -> None:
+    """An oracle on the seen pairs that is symmetric on one half of (4, 3) keys, inferential on a quarter, else silent."""
+    study = Composition()
+
+    def answer(row: list[int]) -> int:
+        first = find_anchors(row)[0]
+        key = row[first - 1]
+        right = label(key, row[first], row[first + 1])
+        return right if right is not None else {0: key - 6, 1: key - 6, 2: key - 10, 3: 0}[key % 4]
+
+    def predict(tokens: Tensor) -> Tensor:
+        oracle = torch.tensor([answer(row) for row in tokens.tolist()])
+        return torch.stack([oracle, torch.zeros_like(oracle)])
+
+    metrics = {name: values.tolist() for name, values in study.measure(predict).items()}
+    assert metrics == {"test": [1.0, 0.0], "symmetric": [0.5, 0.0], "inferential": [0.25, 0.0]}
+
+
+# ---------------------------------------------------------------- random numbers
+
+
+def splitmix64(state: int) -> int:
+    """One output of SplitMix64 (Steele, Lea and Flood 2014) in unsigned 64-bit arithmetic."""
+    z = (state + 0x9E3779B97F4A7C15) & MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+def signed(x: int) -> int:
+    return x - (1 << 64) if x >> 63 else x
+
+
+def test_splitmix64_known_answers() -> None:
+    """Published outputs for the seed 1234567; the restatement and ours."""
+    state, expected = 1234567, [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
+    for value in expected:
+        assert splitmix64(state) == value
+        assert mix(torch.tensor(signed(state))).item() == signed(value)
+        state = (state + 0x9E3779B97F4A7C15) & MASK
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=20))
+def test_mix_is_splitmix64(values: list[int]) -> None:
+    assert mix(torch.tensor(values)).tolist() == [signed(splitmix64(v & MASK)) for v in values]
+
+
+@given(seed=SEEDS, stream=st.integers(0, 50), index=INDICES, high=st.integers(1, 2**31))
+def test_randint_is_the_documented_hash_and_stays_in_bounds(seed: int, stream: int, index: int, high: int) -> None:
+    bits = splitmix64((splitmix64((seed * 1_000_003 + stream) & MASK) + index) & MASK) >> 33
+    value = randint(torch.tensor(seed), stream, torch.tensor(index), high).item()
+    assert value == (bits * high) >> 31
+    assert 0 <= value < high
+
+
+@given(seed=SEEDS, limits=st.lists(st.integers(1, 2**31), min_size=1, max_size=30))
+def test_limits_may_differ_by_entry(seed: int, limits: list[int]) -> None:
+    index = torch.arange(len(limits))
+    together = randint(torch.tensor(seed), 0, index, torch.tensor(limits)).tolist()
+    assert together == [randint(torch.tensor(seed), 0, index[i], high).item() for i, high in enumerate(limits)]
+    assert all(0 <= value < high for value, high in zip(together, limits, strict=True))
+
+
+@pytest.mark.parametrize("high", [2, 7, 80, 1000])
+@pytest.mark.parametrize("seed", [0, 1, 12345])
+def test_randint_is_uniform(high: int, seed: int) -> None:
+    values = randint(torch.tensor(seed), 1, torch.arange(100_000), high)
+    assert chi_square_is_plausible(counts(values, high), torch.full((high,), 100_000 / high, dtype=torch.float64))
+
+
+def test_neighbouring_seeds_streams_and_indices_are_uncorrelated() -> None:
+    """Correlations of n pairs have standard deviation 1/√n; all pairs of 32 sequences stay below five of them."""
+    n, index = 20_000, torch.arange(20_000)
+    seeds, streams = torch.arange(10)[:, None], range(10)
+    sequences = [randint(seeds, 1, index, 2**31)]
+    sequences += [randint(torch.tensor([7]), 2 + stream, index, 2**31)[None] for stream in streams]
+    sequences += [randint(torch.tensor([100]), 1, index + shift, 2**31)[None] for shift in range(12)]
+    correlation = torch.corrcoef(torch.cat(sequences).double())
+    assert correlation.shape == (32, 32)
+    assert (correlation - torch.eye(32)).abs().max() < 5 / math.sqrt(n)
+
+
+def test_neighbouring_seeds_share_no_stretch_of_numbers() -> None:
+    """Counters of two seeds start far apart: no value of full width occurs twice among 200 × 500 draws."""
+    draws = mix(mix(torch.arange(200)[:, None] * 1_000_003 + 1) + torch.arange(500))
+    assert draws.unique().numel() == 200 * 500
