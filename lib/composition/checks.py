@@ -186,6 +186,8 @@ def shadow(store: Store, profile: str) -> Finding:
 def trend(store: Store, profile: str) -> Finding:
     """Slope of (inferential − symmetric) against γ at each depth, with a bootstrap interval over seeds and rates."""
     table = _table(store, profile)
+    if len(table.gammas) < 2:
+        raise LookupError("a slope needs results at two values of gamma")
     rng = np.random.default_rng(0)
     parts, words = [], []
     x = table.gammas - table.gammas.mean()

@@ -1,0 +1,118 @@
+"""The ledger judges: on planted phase diagrams every verdict can be known, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import pytest
+from test_analysis import make_run
+
+from lib.composition import report
+from lib.composition.analysis import phase_table
+from lib.composition.checks import slide_errata
+from lib.composition.claims import CHAPTER_02, CLAIMS
+from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, graded
+from lib.core.store import Store, StoredRun
+
+Judge = Callable[[list[StoredRun]], dict[str, str]]
+
+
+@pytest.fixture
+def judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Judge:
+    """The statuses of the phase diagram's claims on given runs."""
+
+    def statuses(runs: list[StoredRun]) -> dict[str, str]:
+        monkeypatch.setattr("lib.composition.checks._runs", lambda store, profile: runs)
+        return {claim.id: claim.evaluate(Store(tmp_path), "laptop")["status"] for claim in CHAPTER_02}
+
+    return statuses
+
+
+def diagram(symmetric: dict[float, float], inferential: dict[float, float], test: float = 1.0) -> list[StoredRun]:
+    """Depth 2, two seeds, two rates: the same accuracies for all runs of one γ."""
+    return [
+        make_run(gamma=g, seed=s, rate=r, test=test, symmetric=symmetric[g], inferential=inferential[g])
+        for g, s, r in product(symmetric, (0, 1), (1e-3, 2e-3))
+    ]
+
+
+def test_the_papers_diagram_reproduces_the_papers_claims(judge: Judge) -> None:
+    found = judge(diagram({0.3: 0.0, 0.5: 1.0, 0.8: 0.0}, {0.3: 0.0, 0.5: 0.0, 0.8: 1.0}))
+    for name in ("symmetric", "inferential", "order", "flip", "trend", "depth2-gamma05", "depth2-gamma08"):
+        assert found[f"phase-{name}"] == REPRODUCED, name
+    assert found["phase-shadow"] == NOT_REPRODUCED  # the seen pairs are learned everywhere
+    assert found["phase-selection"] == NOT_REPRODUCED  # all rates agree, so selecting gains nothing
+
+
+def test_the_mirrored_diagram_refutes_them(judge: Judge) -> None:
+    found = judge(diagram({0.5: 0.0, 0.8: 1.0}, {0.5: 1.0, 0.8: 0.0}))
+    assert found["phase-symmetric"] == found["phase-inferential"] == REPRODUCED  # both regions exist, in the wrong places
+    for name in ("order", "flip", "trend", "depth2-gamma05", "depth2-gamma08"):
+        assert found[f"phase-{name}"] == NOT_REPRODUCED, name
+
+
+def test_unlearned_cells_belong_to_no_region(judge: Judge) -> None:
+    found = judge(diagram({0.5: 1.0, 0.8: 0.0}, {0.5: 0.0, 0.8: 1.0}, test=0.5))
+    assert found["phase-symmetric"] == found["phase-flip"] == NOT_REPRODUCED
+    assert found["phase-shadow"] == REPRODUCED
+
+
+def test_half_of_a_claim_is_partly(judge: Judge) -> None:
+    """Above the other mapping, but short of the level."""
+    found = judge(diagram({0.5: 0.8, 0.8: 0.1}, {0.5: 0.1, 0.8: 0.7}))
+    assert found["phase-depth2-gamma05"] == found["phase-depth2-gamma08"] == PARTLY
+    assert found["phase-symmetric"] == NOT_REPRODUCED
+
+
+def test_answers_of_a_third_kind_are_counted(judge: Judge) -> None:
+    assert judge(diagram({0.5: 0.2}, {0.5: 0.1}))["phase-third"] == REPRODUCED
+    assert judge(diagram({0.5: 1.0}, {0.5: 0.0}))["phase-third"] == NOT_REPRODUCED
+
+
+def test_without_results_nothing_is_claimed(tmp_path: Path) -> None:
+    for claim in CHAPTER_02:
+        record = claim.evaluate(Store(tmp_path), "laptop")
+        assert record["status"] == NOT_RUN
+        assert record["n_seeds"] == 0
+        assert "not stored" in record["measured"]
+
+
+def test_items_name_a_figure_or_a_part_of_the_talk() -> None:
+    for claim in CLAIMS:
+        assert claim.item.startswith("Fig ") or claim.paper == "zhang2024slides"
+        assert claim.statement.endswith(".")
+
+
+def test_grading() -> None:
+    assert [graded(parts) for parts in ([True, True], [True, False], [False], [])] == [
+        REPRODUCED,
+        PARTLY,
+        NOT_REPRODUCED,
+        NOT_RUN,
+    ]
+
+
+def test_slide_errata_are_the_four_known_ones() -> None:
+    """Five entries of four lines: the line on (3, 4) is wrong in its rule and in its example."""
+    assert slide_errata() == [
+        ("(3, 4, x) = x + 6", "(3, 4, x) = x − 10"),
+        ("(3, 4, 77) = 83", "(3, 4, 77) = 67"),
+        ("(2, 2, x) = x − 1", "(2, 2, x) = x + 2"),
+        ("(4, 2, x) = x − 9", "(4, 2, x) = x − 7"),
+        ("(4, 4, 88) = 54", "(4, 4, 88) = 72"),
+    ]
+
+
+def test_the_prose_follows_the_results() -> None:
+    """The same sentences on two diagrams must name different cells."""
+    flips = phase_table(diagram({0.5: 1.0, 0.8: 0.0}, {0.5: 0.0, 0.8: 1.0}))
+    text = report.phase_text(flips)
+    assert "γ = 0.5 at depth 2" in text
+    assert "γ = 0.8 at depth 2" in text
+    assert "from γ = 0.5 to γ = 0.8" in text
+    none = phase_table(diagram({0.5: 0.1, 0.8: 0.0}, {0.5: 0.0, 0.8: 0.2}))
+    assert report.phase_text(none).count("nowhere") == 2
+    assert "Neither mapping accounts for 85% of all answers" in report.plain_text(none)
+    assert "0% of the runs" in report.spread_text(none)
