@@ -7,7 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib.composition.task import ANCHORS, EXCEPTION, FIRST_KEY, HELD_OUT, LAST_KEY, PAIRS, SEEN_PAIRS, composed, taught
+from lib.composition.task import (
+    ANCHORS,
+    EXCEPTION,
+    FIRST_KEY,
+    HELD_OUT,
+    LAST_KEY,
+    N_PLACES,
+    PAIRS,
+    SEEN_PAIRS,
+    Task,
+    composed,
+    taught,
+)
+from lib.core.model import from_weights
 from lib.core.store import StoredRun
 
 MAPPINGS = ("symmetric", "inferential")
@@ -114,6 +127,23 @@ def phase_examples(runs: Sequence[StoredRun], table: PhaseTable) -> list[StoredR
     flips = flip_depths(table)
     pool = [run for run in runs if not flips or _depth(run) == flips[0][0]]
     return [clearest(pool, mapping) for mapping in MAPPINGS]
+
+
+def offsets_by_key(run: StoredRun) -> np.ndarray:
+    """What a run adds to the key when asked (4, 3): (80 keys, 7 places), from its stored weights.
+
+    Raises StoreError if the run was stored without weights.
+    """
+    rows = Task().held_out_rows()
+    answers = from_weights(run.spec.model, run.weights())(rows.tokens[None])[0].argmax(-1)
+    offsets = np.zeros((LAST_KEY - FIRST_KEY + 1, N_PLACES), dtype=int)
+    offsets[rows.key - FIRST_KEY, rows.place] = answers - rows.key
+    return offsets
+
+
+def leaning_inferential(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """Fitted runs with stored weights of which more than half of the answers to (4, 3) are inferential."""
+    return [r for r in runs if r.has_weights and r.metrics["test"] >= SHADOW and r.metrics["inferential"] > 0.5]
 
 
 def ladder() -> dict[str, list]:

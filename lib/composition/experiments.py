@@ -131,7 +131,7 @@ def search_specs(profile: str) -> list[RunSpec]:
     variants = [
         middle,
         *(replace(middle, d_model=width) for width in (32, 128)),
-        *(replace(middle, train=replace(middle.train, batch=batch)) for batch in (128, 512)),
+        replace(middle, train=replace(middle.train, batch=128)),
         *(replace(middle, rates=(rate,)) for rate in (5e-4, 2e-3)),
         *(replace(middle, decay=decay) for decay in (0.01, 1.0)),
         replace(middle, train=replace(middle.train, hold=2000)),

@@ -10,6 +10,7 @@ import numpy as np
 from lib.composition import analysis
 from lib.composition.analysis import MAPPINGS, REGION, SHADOW, PhaseTable
 from lib.composition.experiments import GRIDS
+from lib.composition.task import INFERENTIAL_OFFSET
 from lib.core.store import StoredRun
 
 
@@ -108,6 +109,32 @@ def fit_text(runs: Sequence[StoredRun]) -> str:
         steps = "more than the limit" if middle == math.inf else f"{middle:,}"
         words.append(f"γ = {gamma:g}: {steps}" + (f" ({late} of {len(group)} never)" if late else ""))
     return "Median number of steps until the seen pairs are learned: " + "; ".join(words) + "."
+
+
+def by_key_line(offsets: np.ndarray) -> str:
+    if not len(offsets):
+        return "no run leans to the inferential answer"
+    low, high = key_shares(offsets)
+    return f"{len(offsets)} runs: inferential answers {low:.1f} for keys below 30, {high:.1f} above"
+
+
+def key_shares(offsets: np.ndarray) -> tuple[float, float]:
+    """Share of inferential answers for keys whose answer is below 20, and for the others. offsets: (runs, 80, 7)."""
+    inferential = offsets == INFERENTIAL_OFFSET
+    edge = -INFERENTIAL_OFFSET  # keys 20 … 29, whose answers 10 … 19 never occur in the input
+    return float(inferential[:, :edge].mean()), float(inferential[:, edge:].mean())
+
+
+def by_key_text(offsets: np.ndarray) -> str:
+    """Where runs that lean to the inferential answer fail."""
+    if not len(offsets):
+        return "No run with stored weights leans to the inferential answer."
+    low, high = key_shares(offsets)
+    full = int(((offsets == INFERENTIAL_OFFSET).mean((1, 2)) >= REGION).sum())
+    return (
+        f"Over the {len(offsets)} runs that lean to the inferential answer, it is given to {low:.0%} of the questions with a "
+        f"key below 30 and to {high:.0%} of the others. {full} of these runs give it to at least {REGION:.0%} of all."
+    )
 
 
 def run_title(run: StoredRun) -> str:

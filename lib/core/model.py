@@ -199,3 +199,10 @@ class Transformer(nn.Module):
         if taps is not None:
             taps["logits"] = logits
         return logits[:, :, -1]
+
+
+def from_weights(spec: ModelSpec, weights: dict[str, Tensor]) -> Transformer:
+    """One stored run as a model (n_runs = 1) in evaluation. weights: {parameter name: tensor without the run axis}."""
+    model = Transformer(spec)
+    model.load_state_dict({name: weight[None] for name, weight in weights.items()})
+    return model.eval().requires_grad_(False)

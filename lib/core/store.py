@@ -52,6 +52,10 @@ class StoredRun:
     def key(self) -> str:
         return self.path.stem
 
+    @property
+    def has_weights(self) -> bool:
+        return self.path.with_suffix(".safetensors").exists()
+
     def weights(self) -> dict[str, Tensor]:
         """The run's weights in single precision. Raises StoreError if none were kept or the file is not what was written."""
         content = _read(self.path)
