@@ -8,7 +8,7 @@ from lib.core.claim import Claim
 from lib.core.experiment import Experiment
 from lib.core.spec import SpecError
 
-EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (composition.PHASE, composition.SEARCH)}
+EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (composition.PHASE,)}
 CLAIMS: tuple[Claim, ...] = (*composition_claims.CLAIMS,)
 
 

@@ -7,7 +7,7 @@ chosen by measurement on seeds that are not reported (chapter 02 says how); `smo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lib.composition.study import make_study
 from lib.composition.task import POSITIONS, VOCAB
@@ -16,10 +16,7 @@ from lib.core.model import ModelSpec
 from lib.core.spec import RunSpec, TrainSpec, check_count, check_number
 from lib.core.train import RunResult
 
-PHASE_NAME, SEARCH_NAME, PHASE_VERSION = "composition-phase", "composition-search", 1
-SEARCH_SEEDS, SEARCH_GAMMAS, SEARCH_DEPTH = (100,), (0.7, 0.9), 3
-SEARCH_STEPS = 5_000
-"""The search stops runs earlier than the diagram does: what has not fitted by then is too slow for a laptop."""
+PHASE_NAME, PHASE_VERSION = "composition-phase", 1
 
 
 @dataclass(frozen=True)
@@ -102,9 +99,9 @@ def point_specs(profile: str, gamma: float, depth: int, first_seed: int = 0) -> 
     return [_run(grid, float(gamma), depth, seed, rate) for seed in seeds for rate in grid.rates]
 
 
-def _run(grid: Grid, gamma: float, depth: int, seed: int, rate: float, experiment: str = PHASE_NAME) -> RunSpec:
+def _run(grid: Grid, gamma: float, depth: int, seed: int, rate: float) -> RunSpec:
     return RunSpec(
-        experiment=experiment,
+        experiment=PHASE_NAME,
         version=PHASE_VERSION,
         gamma=gamma,
         seed=seed,
@@ -114,34 +111,6 @@ def _run(grid: Grid, gamma: float, depth: int, seed: int, rate: float, experimen
         train=grid.train,
         task=grid.task,
     )
-
-
-def search_specs(profile: str) -> list[RunSpec]:
-    """The search behind the laptop settings: the chosen setting, and each of its parts changed alone, on seeds of its own.
-
-    For smoke a single run; for paper nothing, since its settings are the paper's.
-    """
-    check_profile(profile)
-    if profile == "paper":
-        return []
-    grid = GRIDS[profile]
-    if profile == "smoke":
-        return [_run(grid, grid.gammas[0], grid.depths[0], SEARCH_SEEDS[0], grid.rates[0], SEARCH_NAME)]
-    middle = replace(grid, rates=(1e-3,), train=replace(grid.train, steps=SEARCH_STEPS))
-    variants = [
-        middle,
-        *(replace(middle, d_model=width) for width in (32, 128)),
-        replace(middle, train=replace(middle.train, batch=128)),
-        *(replace(middle, rates=(rate,)) for rate in (5e-4, 2e-3)),
-        *(replace(middle, decay=decay) for decay in (0.01, 1.0)),
-        replace(middle, train=replace(middle.train, hold=2000)),
-    ]
-    return [
-        _run(v, gamma, SEARCH_DEPTH, seed, v.rates[0], SEARCH_NAME)
-        for v in variants
-        for gamma in SEARCH_GAMMAS
-        for seed in SEARCH_SEEDS
-    ]
 
 
 def keep_middle_rate(result: RunResult) -> bool:
@@ -161,15 +130,6 @@ PHASE = Experiment(
     make_study=make_study,
     profile_specs=phase_specs,
     keep=keep_middle_rate,
-)
-
-
-SEARCH = Experiment(
-    name=SEARCH_NAME,
-    title="The search behind the laptop settings of the phase diagram",
-    version=PHASE_VERSION,
-    make_study=make_study,
-    profile_specs=search_specs,
 )
 
 

@@ -173,26 +173,6 @@ def translation_table(table: PhaseTable, profile: str) -> str:
     return f"| γ at width {width} | σ | γ with the same σ at width {paper} |\n|---|---|---|\n" + "\n".join(rows)
 
 
-def search_table(runs: Sequence[StoredRun]) -> str:
-    """The search behind the settings: the first row is what was chosen, each other row changes one thing."""
-    name = lambda r: (r.spec.model.d_model, r.spec.train.batch, r.spec.rate, r.spec.decay, r.spec.train.hold)
-    gammas = sorted({r.spec.gamma for r in runs})
-    head = ["width", "batch", "rate", "decay", "steps held after fit"]
-    head += [f"γ = {g:g}: symmetric, inferential (each seed)" for g in gammas] + ["learned", "seconds a run"]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    chosen = name(runs[0])
-    for setting in dict.fromkeys(name(r) for r in runs):
-        group = [r for r in runs if name(r) == setting]
-        cells = [f"**{v:g}**" if v != w else f"{v:g}" for v, w in zip(setting, chosen, strict=True)]
-        for g in gammas:
-            shares = [f"{r.metrics['symmetric']:.2f}, {r.metrics['inferential']:.2f}" for r in group if r.spec.gamma == g]
-            cells.append("; ".join(shares) or "–")
-        fitted = sum(r.metrics["test"] >= SHADOW for r in group)
-        cells += [f"{fitted} of {len(group)}", f"{np.mean([r.seconds for r in group]):.0f}"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
 def point_line(runs: Sequence[StoredRun]) -> str:
     means = ", ".join(f"{m} {np.mean([r.metrics[m] for r in runs]):.2f}" for m in ("test", *MAPPINGS))
     return f"mean over {len(runs)} runs: {means}"
