@@ -140,7 +140,9 @@ def settings_table(profile: str) -> Sequence[tuple[str, str]]:
     schedule = (
         f"warm-up {t.warmup} steps, cosine to {t.steps}"
         if t.schedule == "cosine"
-        else f"warm-up {t.warmup} steps, held until {t.fit_level:.0%} of seen test pairs are right and {t.hold} steps on, "
+        else f"warm-up {t.warmup} steps, held until {t.fit_level:.0%} of seen test pairs are right"
+        + (f" and {t.hold} steps on" if t.hold else "")
+        + ", "
         f"cosine over {t.anneal}; at most {t.steps} steps"
     )
     data = dict(grid.task)["rows"]
