@@ -57,8 +57,8 @@ def _build(args: argparse.Namespace) -> None:
 def _sweep(args: argparse.Namespace) -> None:
     from lib.book.paths import default_store
     from lib.book.registry import experiment
+    from lib.core.plan import Options
     from lib.core.sweep import sweep
-    from lib.core.train import Options
 
     chosen = experiment(args.experiment)
     report = sweep(chosen.specs(args.profile), default_store(), chosen.make_study, Options(device=args.device), chosen.keep)

@@ -11,7 +11,22 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LIB = ROOT / "lib"
 STUDIES = [name for name in ("composition", "reasoning_bias", "in_context", "chain_of_thought") if (LIB / name).is_dir()]
-TRAINING = {"init", "model", "ensemble", "optim", "train", "spec", "store", "sweep", "rng", "experiment"}
+TRAINING = {
+    "checkpoint",
+    "interrupt",
+    "machine",
+    "plan",
+    "init",
+    "model",
+    "ensemble",
+    "optim",
+    "train",
+    "spec",
+    "store",
+    "sweep",
+    "rng",
+    "experiment",
+}
 BARE = {"torch", "safetensors", "filelock", "tqdm", "numpy"}
 LONGEST = 320
 

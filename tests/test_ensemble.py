@@ -13,9 +13,10 @@ from torch import Tensor
 
 from lib.composition.study import Composition
 from lib.core import train as train_module
-from lib.core.ensemble import Ensemble, check_same_shape, slots_for
+from lib.core.ensemble import Ensemble, check_same_shape
+from lib.core.plan import Options, slots_for
 from lib.core.spec import RunSpec, SpecError, derived_seed
-from lib.core.train import Options, RunResult, train
+from lib.core.train import Progress, RunResult, train
 
 CPU = torch.device("cpu")
 ROUNDING = {"rtol": 1e-4, "atol": 1e-5}
@@ -225,6 +226,8 @@ def test_the_slot_of_a_diverged_run_serves_the_next(tiny_spec: SpecFactory) -> N
 class Scripted:
     """A study whose metric reaches its level at a step that the test sets for each seed; spies on the rates used."""
 
+    length = STUDY.length
+
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fit_at: dict[int, int]) -> None:
         self.fit_at = fit_at
         self.rates: dict[int, list[float]] = {seed: [] for seed in fit_at}
@@ -349,10 +352,10 @@ def test_number_of_slots_halves_while_half_would_do() -> None:
 
 
 def test_progress_is_reported_at_every_evaluation(tiny_spec: SpecFactory) -> None:
-    seen: list[dict[str, Any]] = []
+    seen: list[Progress] = []
     list(train([tiny_spec(), tiny_spec(seed=1), tiny_spec(seed=2)], STUDY, options(slots=2), on_step=seen.append))
-    assert [(now["done"], now["total"]) for now in seen] == [(0, 3), (2, 3), (2, 3), (3, 3)]
-    assert set(seen[0]["metrics"]) == {"test", "symmetric", "inferential"}
+    assert [(now.done, now.total) for now in seen] == [(0, 3), (2, 3), (2, 3), (3, 3)]
+    assert set(seen[0].metrics) == {"test", "symmetric", "inferential"}
 
 
 GOLDEN_LOSS = [5.28943, 4.94813, 4.73346, 4.61865, 4.60690, 4.58100]

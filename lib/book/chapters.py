@@ -20,8 +20,8 @@ import papermill
 
 from lib.book.paths import BOOK
 from lib.core.experiment import check_profile
+from lib.core.machine import choose_device
 from lib.core.spec import check_count, check_number
-from lib.core.train import choose_device
 
 RECORD = "reason_or_memorize"
 """Key of the notebook's metadata under which effective parameters are recorded."""

@@ -8,6 +8,7 @@ from statistics import mean
 
 from lib.book.registry import EXPERIMENTS
 from lib.core.experiment import PROFILES, Experiment
+from lib.core.plan import training_work
 from lib.core.spec import RunSpec
 from lib.core.store import Store, StoredRun, StoreError
 
@@ -41,20 +42,13 @@ class ExperimentStatus:
     unreadable: list[str]
 
 
-def multiply_adds(spec: RunSpec) -> float:
-    """Multiply-adds of one run at its step limit: forward and backward over every position of every block."""
-    m = spec.model
-    block = m.d_model * m.heads * (2 * m.d_k + 2 * m.d_v) + 2 * m.d_model * m.d_ff
-    return 3.0 * spec.train.steps * spec.train.batch * (9 * m.depth * block + m.d_model * m.vocab)
-
-
-def _hours(missing: list[RunSpec], known: Iterable[StoredRun]) -> tuple[float, str]:
+def _hours(missing: list[RunSpec], known: Iterable[StoredRun], length: int) -> tuple[float, str]:
     """Estimate from stored runs of the same shape where there are any, else from operations."""
     times: dict[tuple, list[float]] = {}
     for run in known:
         times.setdefault(run.spec.shape, []).append(run.seconds)
     measured = [mean(times[s.shape]) for s in missing if s.shape in times]
-    guessed = [multiply_adds(s) / _SUSTAINED for s in missing if s.shape not in times]
+    guessed = [training_work(s, length) / _SUSTAINED for s in missing if s.shape not in times]
     basis = "stored timings" if not guessed else "operations on two cores" if not measured else "stored timings and operations"
     return (sum(measured) + sum(guessed)) / 3600, basis if missing else "nothing missing"
 
@@ -78,7 +72,7 @@ def experiment_status(experiment: Experiment, store: Store) -> ExperimentStatus:
         wanted |= keys
         missing = [spec for spec in specs if spec.key not in good]
         broken = sum(store.path(spec).exists() for spec in missing)
-        hours, basis = _hours(missing, good.values())
+        hours, basis = _hours(missing, good.values(), experiment.make_study(specs[0]).length)
         profiles.append(
             ProfileStatus(
                 experiment.name,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET, Task
+from lib.composition.task import INFERENTIAL_OFFSET, LENGTH, SYMMETRIC_OFFSET, Task
 from lib.core.rng import randint
 from lib.core.spec import RunSpec
 
@@ -21,7 +21,7 @@ class Composition:
     """
 
     def __init__(self, modulus: int = 7, rows: int = 0) -> None:
-        self.task, self.n_rows = Task(modulus), rows
+        self.task, self.n_rows, self.length = Task(modulus), rows, LENGTH
         self.task.rows(torch.tensor(0), torch.arange(1))  # makes the tables, outside any compiled program
         self.test, self.held_out = self.task.test_rows(), self.task.held_out_rows()
 

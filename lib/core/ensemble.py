@@ -33,6 +33,8 @@ def losses(model: Transformer, tokens: Tensor, target: Tensor) -> Tensor:
 class Ensemble:
     """`slots` runs of the shape of `spec` on one device. Empty slots have rate 0 and are ignored."""
 
+    _CLOCKS = ("step", "data_seed", "rate", "decay", "anneal_from", "diverged_at", "loss_sum", "loss_steps")
+
     def __init__(self, spec: RunSpec, slots: int, device: torch.device, dtype: torch.dtype, compiled: bool) -> None:
         self.train, self.device, self.dtype, self.compiled = spec.train, device, dtype, compiled
         self.model = Transformer(spec.model, slots).to(device)
@@ -85,9 +87,29 @@ class Ensemble:
             p.copy_(q[keep])
         self.means, self.squares = [m[keep] for m in self.means], [v[keep] for v in self.squares]
         self.runs = [self.runs[s] for s in keep]
-        for name in ("step", "data_seed", "rate", "decay", "anneal_from", "diverged_at", "loss_sum", "loss_steps"):
+        for name in self._CLOCKS:
             setattr(self, name, getattr(self, name)[keep])
         self._build()
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that a step reads and writes, copied to the CPU."""
+        arrays = {name: getattr(self, name) for name in self._CLOCKS}
+        for i, (name, p) in enumerate(self.model.named_parameters()):
+            arrays |= {f"weight.{name}": p.detach(), f"mean.{name}": self.means[i], f"square.{name}": self.squares[i]}
+        return {name: tensor.to("cpu", copy=True) for name, tensor in arrays.items()}
+
+    @torch.no_grad()
+    def restore(self, runs: Sequence[RunSpec | None], state: dict[str, Tensor]) -> None:
+        """Put back what `state` returned of an ensemble of the same shape. Raises ValueError for another's."""
+        here = self.state()
+        if {n: t.shape for n, t in here.items()} != {n: t.shape for n, t in state.items()} or len(runs) != len(self.runs):
+            raise ValueError("these arrays are not of an ensemble of this shape")
+        self.runs = list(runs)
+        for name in self._CLOCKS:
+            getattr(self, name).copy_(state[name])
+        for i, (name, p) in enumerate(self.model.named_parameters()):
+            for kind, target in (("weight", p), ("mean", self.means[i]), ("square", self.squares[i])):
+                target.copy_(state[f"{kind}.{name}"])
 
     def current_rate(self) -> Tensor:
         t = self.train
@@ -130,14 +152,6 @@ class Ensemble:
         self.loss_sum.zero_()
         self.loss_steps.zero_()
         return mean
-
-
-def slots_for(n_runs: int, limit: int) -> int:
-    """The number of slots for n_runs runs: at most `limit`, halved while half would do, so that few shapes are compiled."""
-    slots = limit
-    while slots > 1 and slots // 2 >= n_runs:
-        slots //= 2
-    return slots
 
 
 def check_same_shape(specs: Sequence[RunSpec]) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from lib.core.plan import Options
 from lib.core.spec import RunSpec, SpecError
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import KeepWeights, StudyFactory, load, never, sweep
-from lib.core.train import Options
 
 PROFILES = ("smoke", "laptop", "paper")
 

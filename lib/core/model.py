@@ -52,6 +52,23 @@ class ModelSpec:
             raise ValueError(f"heads must divide d_model, got heads={heads!r} and d_model={d_model}; choose a divisor.")
         return cls(d_model=d_model, heads=heads, d_k=d_model // heads, d_v=d_model // heads, **rest)
 
+    @property
+    def n_parameters(self) -> int:
+        d, k, v = self.d_model, self.heads * self.d_k, self.heads * self.d_v
+        block = d * (2 * k + 2 * v + 2 * self.d_ff) + 4 * d + self.bias * (2 * k + v + 2 * d + self.d_ff)
+        head = d * self.vocab + self.head_bias * self.vocab + 2 * d * (self.norm == "pre")
+        return (self.vocab + self.positions) * d + self.depth * block + head
+
+    def multiply_adds(self, length: int, every_position: bool = False) -> int:
+        """Multiply-adds of one forward pass over one sequence, counting matrix products.
+
+        every_position: with the last block and the head at every position, as a plain loop computes them; else for the last.
+        """
+        d, k, v = self.d_model, self.heads * self.d_k, self.heads * self.d_v
+        keys, rest, attended = d * (k + v), d * (k + v) + 2 * d * self.d_ff, length * (k + v)
+        last = length if every_position else 1
+        return (self.depth - 1) * length * (keys + rest + attended) + length * keys + last * (rest + attended + d * self.vocab)
+
 
 class _Relu(torch.autograd.Function):
     """ReLU whose derivative is read off its output: the compiler would store a mask of booleans, which is slow to write."""

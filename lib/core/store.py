@@ -10,8 +10,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +22,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
+from lib.core.checkpoint import write_atomically
 from lib.core.spec import RunSpec, SpecError, canonical, from_dict
 from lib.core.train import RunResult
 
@@ -104,20 +103,6 @@ def _read(path: Path) -> dict[str, Any]:
     return content
 
 
-def _write_atomically(path: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-", suffix=path.suffix)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 class Store:
     """The results under one folder."""
 
@@ -163,7 +148,7 @@ class Store:
                 if keep_weights:
                     data = save_tensors({name: w.to(torch.float16).contiguous() for name, w in result.weights.items()})
                     arrays = hashlib.sha256(data).hexdigest()
-                    _write_atomically(path.with_suffix(".safetensors"), data)
+                    write_atomically(path.with_suffix(".safetensors"), data)
                 content = {
                     "spec": result.spec.as_dict(),
                     "metrics": _rounded(result.metrics),
@@ -176,7 +161,7 @@ class Store:
                     "arrays": arrays,
                 }
                 record = {"format": FORMAT, "digest": _digest(content), "content": content}
-                _write_atomically(path, (canonical(record) + "\n").encode())
+                write_atomically(path, (canonical(record) + "\n").encode())
         except OSError as error:
             what = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
             raise StoreError(

@@ -1,27 +1,44 @@
-"""A sweep trains what the store lacks. Rerunning is resuming."""
+"""A sweep trains what the store lacks. Rerunning is resuming.
+
+What is missing is split into jobs of equal shape, one for each process that there is. A job trains its runs as one program,
+stores each as it finishes, leaves checkpoints and says in a small file how far it is; so any executor will do that sees the
+store.
+"""
 
 from __future__ import annotations
 
+import concurrent.futures as futures
+import contextlib
+import hashlib
+import json
+import multiprocessing
 import platform
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, as_completed
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
+from lib.core import checkpoint
+from lib.core.checkpoint import CheckpointError
+from lib.core.interrupt import asked_to_stop, obey, stoppable
+from lib.core.machine import cores
+from lib.core.plan import Options, workers_for
 from lib.core.spec import RunSpec
 from lib.core.store import Store, StoredRun, StoreError
-from lib.core.train import Options, RunResult, Study, train
+from lib.core.train import Interrupted, Progress, RunResult, Study, train
 
 StudyFactory = Callable[[RunSpec], Study]
 KeepWeights = Callable[[RunResult], bool]
 
 
 class SweepError(RuntimeError):
-    """Some groups of a sweep failed; the message names them. What finished is stored."""
+    """Some jobs of a sweep failed; the message names them. What finished is stored."""
 
 
 @dataclass
@@ -31,6 +48,27 @@ class SweepReport:
     found: int = 0
     trained: int = 0
     failures: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Runs of one shape that are trained together. `path` is where they leave their checkpoint."""
+
+    specs: tuple[RunSpec, ...]
+    path: Path
+
+    @property
+    def progress_path(self) -> Path:
+        return self.path.with_suffix(".progress")
+
+    def __str__(self) -> str:
+        first = self.specs[0]
+        gammas = sorted({spec.gamma for spec in self.specs})
+        seeds = sorted({spec.seed for spec in self.specs})
+        return (
+            f"{len(self.specs)} runs at depth {first.model.depth} (γ {', '.join(f'{g:g}' for g in gammas)}; "
+            f"seeds {', '.join(map(str, seeds))})"
+        )
 
 
 def provenance(options: Options) -> dict[str, Any]:
@@ -49,28 +87,133 @@ def never(result: RunResult) -> bool:
     return False
 
 
-def _train_group(
-    specs: Sequence[RunSpec],
+def checkpoints(store: Store, experiment: str) -> Path:
+    """The folder of an experiment's checkpoints."""
+    return store.root / experiment / ".checkpoints"
+
+
+def train_job(
+    job: Job,
     store: Store,
     make_study: StudyFactory,
     options: Options,
     keep: KeepWeights,
-    bar: tqdm | None = None,
+    on_step: Callable[[Progress], None] = lambda now: None,
 ) -> int:
-    """Train one group of one shape and store each run as it finishes. Returns the number of runs trained."""
+    """Train one job and store each run as it finishes. Returns the number of runs trained; Interrupted where asked to stop."""
     origin = provenance(options)
 
-    def show(now: dict[str, Any]) -> None:
-        if bar is not None:
-            bar.set_postfix({name: f"{max(v):.2f}" for name, v in now["metrics"].items()} | {"step": max(now["steps"])})
+    def tell(now: Progress) -> None:
+        with contextlib.suppress(OSError):  # a full disk must not be noticed here first
+            job.progress_path.write_text(json.dumps(asdict(now)))
+        on_step(now)
 
     count = 0
-    for result in train(specs, make_study(specs[0]), options, on_step=show):
-        store.put(result, origin, keep_weights=keep(result))
-        count += 1
-        if bar is not None:
-            bar.update()
+    try:
+        job.path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(job.path.with_suffix(".lock"), timeout=0), stoppable():
+            wanted = [spec for spec in job.specs if store.get(spec) is None] if not job.path.exists() else job.specs
+            study = make_study(job.specs[0])
+            for result in train(wanted, study, options, tell, job.path, asked_to_stop):
+                count += store.put(result, origin, keep_weights=keep(result))
+    except Timeout:
+        raise SweepError("another process is training them at this moment") from None
+    except OSError as error:
+        raise StoreError(
+            f"cannot write a checkpoint beside {job.path}: {error.strerror}; finished runs are safe, mend this and run again."
+        ) from None
+    finally:
+        job.progress_path.unlink(missing_ok=True)
+    job.path.with_suffix(".lock").unlink(missing_ok=True)
     return count
+
+
+def plan_jobs(missing: Sequence[RunSpec], store: Store, workers: int) -> list[Job]:
+    """First the jobs that checkpoints would go on with, then what else is missing, split among the workers shape by shape."""
+    folder = checkpoints(store, missing[0].experiment)
+    left = dict.fromkeys(missing)
+    jobs = []
+    for path in sorted(folder.glob("[!.]*.safetensors")):
+        begun = checkpoint.unfinished(path)
+        if all(store.get(spec) is not None for spec in begun):
+            path.unlink()  # killed after its last result, before it could do this itself
+        elif all(spec in left or store.get(spec) is not None for spec in begun):
+            jobs.append(Job(tuple(begun), path))
+            for spec in begun:
+                left.pop(spec, None)
+    shapes: dict[tuple, list[RunSpec]] = {}
+    for spec in left:
+        shapes.setdefault(spec.shape, []).append(spec)
+    for group in shapes.values():
+        for i in range(min(workers, len(group))):
+            part = tuple(group[i::workers])
+            name = hashlib.sha256(" ".join(spec.key for spec in part).encode()).hexdigest()[:16]
+            jobs.append(Job(part, folder / f"{name}.safetensors"))
+    return jobs
+
+
+@contextlib.contextmanager
+def local_workers(n: int) -> Iterator[Executor]:
+    """n fresh processes that share the cores and leave Ctrl-C to the one that started them."""
+    context = multiprocessing.get_context("spawn")
+    stop = context.Event()
+    with stoppable(stop.set):
+        pool = futures.ProcessPoolExecutor(n, context, initializer=_begin_worker, initargs=(stop, max(1, cores() // n)))
+        try:
+            yield pool
+        except BaseException:
+            stop.set()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _begin_worker(stop: Any, threads: int) -> None:
+    obey(stop)
+    torch.set_num_threads(threads)
+
+
+class _Bar:
+    """One bar for all jobs: runs finished, those on their way by their share; accuracies; time left by tqdm."""
+
+    def __init__(self, total: int, title: str, show: bool) -> None:
+        form = "{l_bar}{bar}| {n:.1f}/{total} runs [{elapsed}<{remaining}{postfix}]"
+        self.tqdm = tqdm(total=total, desc=title, disable=not show, bar_format=form)
+
+    def refresh(self, finished: int, jobs: Sequence[Job]) -> None:
+        share, steps, metrics = float(finished), [], {}
+        for job in jobs:
+            with contextlib.suppress(OSError, ValueError, TypeError):
+                now = Progress(**json.loads(job.progress_path.read_text()))
+                share += now.share
+                steps.append(now.step)
+                for name, values in now.metrics.items():
+                    metrics.setdefault(name, []).extend(values)
+        self.tqdm.n = max(self.tqdm.n, min(share, self.tqdm.total))
+        if steps:
+            means = {name: f"{sum(v) / len(v):.2f}" for name, v in metrics.items() if v}
+            self.tqdm.set_postfix(means | {"step": max(steps)}, refresh=False)
+        self.tqdm.refresh()
+
+
+def _run_here(jobs: Sequence[Job], args: tuple, bar: _Bar) -> Iterator[tuple[Job, Callable[[], int]]]:
+    """In this process, one job after another."""
+    for finished, job in enumerate(jobs):
+        before = sum(len(other.specs) for other in jobs[:finished])
+        yield job, partial(train_job, job, *args, lambda now, job=job, before=before: bar.refresh(before, [job]))
+
+
+def _run_there(jobs: Sequence[Job], args: tuple, bar: _Bar, pool: Executor) -> Iterator[tuple[Job, Callable[[], int]]]:
+    """In an executor, all at once; the bar reads the files in which they say how far they are."""
+    pending = {pool.submit(train_job, job, *args): job for job in jobs}
+    finished = 0
+    while pending:
+        done, _ = futures.wait(pending, timeout=0.5, return_when=futures.FIRST_COMPLETED)
+        for future in done:
+            job = pending.pop(future)
+            finished += len(job.specs)
+            yield job, future.result
+        bar.refresh(finished, list(pending.values()))
 
 
 def sweep(
@@ -82,10 +225,12 @@ def sweep(
     executor: Executor | None = None,
     progress: bool = True,
 ) -> SweepReport:
-    """Train every spec that the store lacks, group by group of equal shape; a file that cannot be trusted is an error first.
+    """Train every spec that the store lacks, job by job; a file that cannot be trusted is an error first.
 
-    Without an executor the groups run here, one after another. With one (any concurrent.futures.Executor), each group is a
-    task that writes its own results. A failing group does not stop the others; SweepError reports it at the end.
+    Without an executor the jobs run here, or, where there is enough to train, in one process a core. With one (any
+    concurrent.futures.Executor), each job is a task that writes its own results; the executor's `workers`, if it has such an
+    attribute, says into how many to split. A failing job does not stop the others; SweepError reports it at the end.
+    Interrupted, when asked to stop, comes after every job has left its checkpoint.
     """
     specs = list(dict.fromkeys(specs))
     missing = [spec for spec in specs if store.get(spec) is None]
@@ -93,27 +238,34 @@ def sweep(
     if not missing:
         return report
     options.resolve()  # a device that is not there is refused before anything starts
-    groups: dict[tuple, list[RunSpec]] = {}
-    for spec in missing:
-        groups.setdefault(spec.shape, []).append(spec)
-    jobs = list(groups.values())
-    with tqdm(total=len(missing), disable=not progress, unit="run", desc=missing[0].experiment) as bar:
-        if executor is None:
-            finished = ((job, partial(_train_group, job, store, make_study, options, keep, bar)) for job in jobs)
-        else:
-            futures = {executor.submit(_train_group, job, store, make_study, options, keep): job for job in jobs}
-            finished = ((futures[future], future.result) for future in as_completed(futures))
-        for job, result in finished:
+    workers = getattr(executor, "workers", 1) if executor else workers_for(missing, options)
+    jobs = plan_jobs(missing, store, workers)
+    options = replace(options, workers=workers)
+    args = (store, make_study, options, keep)
+    bar = _Bar(len(missing), missing[0].experiment, progress)
+    with contextlib.ExitStack() as stack:
+        stack.callback(bar.tqdm.close)
+        if executor is None and workers > 1 and len(jobs) > 1:
+            executor = stack.enter_context(local_workers(workers))
+        outcomes = _run_there(jobs, args, bar, executor) if executor else _run_here(jobs, args, bar)
+        interrupted = None
+        for job, outcome in outcomes:
             try:
-                report.trained += result()
-            except StoreError:
-                raise  # a place that cannot be written will not take the other groups either
-            except Exception as error:  # whatever a group died of, the others go on
-                report.failures.append(f"{len(job)} runs at depth {job[0].model.depth}: {type(error).__name__}: {error}")
-            if executor is not None:
-                bar.update(len(job))
+                report.trained += outcome()
+            except (StoreError, CheckpointError):
+                raise  # a place that cannot be written will not take the other jobs either
+            except Interrupted as error:
+                interrupted = error
+                if not isinstance(executor, Executor):
+                    break
+            except BrokenExecutor:
+                report.failures.append(f"{job}: its process was killed, perhaps for want of memory")
+            except Exception as error:  # whatever a job died of, the others go on
+                report.failures.append(f"{job}: {type(error).__name__}: {error}")
+    if interrupted is not None:
+        raise interrupted
     if report.failures:
-        raise SweepError("; ".join(report.failures) + ". The other groups are stored; run again to retry.")
+        raise SweepError("; ".join(report.failures) + ". What finished is stored; run again to go on with the rest.")
     return report
 
 

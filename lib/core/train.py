@@ -1,22 +1,30 @@
-"""The loop: fill the slots of an ensemble, step, evaluate, hand out every run as it finishes."""
+"""The loop: fill the slots of an ensemble, step, evaluate, hand out every run as it finishes, stop and go on at any step."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from lib.core.ensemble import Ensemble, check_same_shape, slots_for
+from lib.core import checkpoint
+from lib.core.checkpoint import Checkpoint, CheckpointError, Record
+from lib.core.ensemble import Ensemble, check_same_shape
+from lib.core.machine import compiling, keep_freed_memory
+from lib.core.plan import Options, slots_for, slots_that_fit, worth_compiling
 from lib.core.spec import RunSpec
 
 
 class Study(Protocol):
-    """What the loop needs of a task."""
+    """What the loop needs of a task. `length` is the number of tokens of a sequence."""
+
+    length: int
 
     def batch(self, seed: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
         """Training rows (tokens, target) number `index` of data set `seed`."""
@@ -31,7 +39,7 @@ class RunResult:
 
     spec: RunSpec
     metrics: dict[str, float]
-    history: dict[str, list[float]]
+    history: dict[str, list[float | None]]
     steps: int
     status: str  # "fitted", "unfitted" (stopped at the step limit) or "diverged"
     fit_step: int | None
@@ -39,124 +47,183 @@ class RunResult:
     weights: dict[str, Tensor] = field(repr=False, default_factory=dict)
 
 
-def worth_compiling(specs: Sequence[RunSpec]) -> bool:
-    """Is there so much to train that compiling first (a minute at most) pays? Counts floating-point operations."""
-    work = sum(
-        s.train.steps * s.train.batch * s.model.depth * s.model.d_model * (s.model.d_ff + s.model.d_model) for s in specs
-    )
-    return work > 2e11
-
-
-class DeviceError(RuntimeError):
-    """A device that is unknown or not there; the message says which to use instead."""
-
-
 @dataclass(frozen=True)
-class Options:
-    """How to compute, which may change speed and rounding but not what is learned."""
+class Progress:
+    """How far a group is. `share` counts runs, those on their way by their steps; metrics are of the slots in use."""
 
-    device: str = "auto"
-    slots: int = 8
-    bf16: bool = True
-    compile: bool | None = None
-    """None compiles where the work outlasts the compiler: see worth_compiling."""
-
-    def __post_init__(self) -> None:
-        if self.slots < 1:
-            raise ValueError(f"slots must be at least 1, got {self.slots}.")
-
-    def resolve(self) -> tuple[torch.device, torch.dtype]:
-        """Raises DeviceError for a device that is not there."""
-        return choose_device(self.device), torch.bfloat16 if self.bf16 else torch.float32
+    done: int
+    total: int
+    share: float
+    step: int
+    metrics: dict[str, list[float]]
 
 
-def choose_device(name: str) -> torch.device:
-    """ "auto" is a GPU where there is one, else the CPU. Raises DeviceError for a device that is not there."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise DeviceError(f"unknown device {name!r}: use auto, cpu or cuda.") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise DeviceError("no CUDA device was found here: use device=cpu or device=auto.")
-    if device.type not in ("cpu", "cuda"):
-        raise DeviceError(f"device {name!r} is not supported: use auto, cpu or cuda.")
-    return device
+class Interrupted(KeyboardInterrupt):
+    """Training was asked to stop: it finished its step and, where it has a place for it, left a checkpoint."""
 
 
-def train(
-    specs: Sequence[RunSpec], study: Study, options: Options, on_step: Callable[[dict[str, Any]], None] | None = None
-) -> Iterator[RunResult]:
-    """Train runs of one shape, yielding each as it finishes, in the order in which they finish.
+class Group:
+    """Runs of one shape on their way: the ensemble, the queue, and a record of each run."""
 
-    `on_step` is called at every evaluation with what there is to show.
-    """
-    if not specs:
-        return
-    check_same_shape(specs)
-    device, dtype = options.resolve()
-    t = specs[0].train
-    queue = list(specs)[::-1]
-    compiled = worth_compiling(specs) if options.compile is None else options.compile
-    ensemble = Ensemble(specs[0], slots_for(len(queue), options.slots), device, dtype, compiled)
-    rows = torch.compile(study.batch, dynamic=False) if compiled else study.batch
-    histories: dict[int, dict[str, list[float]]] = {}
-    fit_steps: dict[int, int | None] = {}
-    costs: dict[int, float] = {}
-    tick, ticks = time.perf_counter(), 0
-    while queue or ensemble.active:
-        for slot, run in enumerate(ensemble.runs):
-            if run is None and queue:
-                ensemble.load(slot, queue.pop())
-                histories[slot], fit_steps[slot], costs[slot] = {}, None, 0.0
-        wanted = slots_for(len(ensemble.active), len(ensemble.runs))
-        if wanted < len(ensemble.runs):
-            old = ensemble.active
-            ensemble.compact(wanted)
-            for table in (histories, fit_steps, costs):
-                moved = {new: table[slot] for new, slot in enumerate(old)}
-                table.clear()
-                table.update(moved)
-        ensemble.advance(rows)
-        ticks += 1
-        if ticks % t.eval_every:
-            continue
-        elapsed, tick = time.perf_counter() - tick, time.perf_counter()
-        metrics = {name: v.tolist() for name, v in study.measure(ensemble.predict).items()}
+    def __init__(self, specs: Sequence[RunSpec], study: Study, options: Options) -> None:
+        check_same_shape(specs)
+        self.study, self.train, self.total = study, specs[0].train, len(specs)
+        self.device, self.dtype = options.resolve()
+        self.compiled = worth_compiling(specs) if options.compile is None else options.compile
+        self.queue = list(specs)[::-1]
+        slots = slots_for(len(specs), slots_that_fit(specs[0], study.length, options, options.workers or 1))
+        self._start(specs[0], slots)
+        self.records: dict[RunSpec, Record] = {}
+        self.ticks = 0
+
+    def _start(self, spec: RunSpec, slots: int) -> None:
+        self.ensemble = Ensemble(spec, slots, self.device, self.dtype, self.compiled)
+        self.rows = torch.compile(self.study.batch, dynamic=False) if self.compiled else self.study.batch
+        self.fresh = True  # the next step compiles
+
+    @classmethod
+    def resume(cls, saved: Checkpoint, study: Study, options: Options) -> Group:
+        """Go on where a checkpoint was taken, with the precision and the slots it was taken with."""
+        self = cls.__new__(cls)
+        runs = [run for run in saved.slots if run is not None]
+        check_same_shape(saved.unfinished)
+        self.study, self.train, self.total = study, runs[0].train, len(saved.records) + len(saved.queue)
+        self.device, self.dtype = options.resolve()
+        if saved.precision == "float32":
+            self.dtype = torch.float32
+        self.compiled, self.queue, self.records, self.ticks = saved.compiled, saved.queue, saved.records, saved.ticks
+        self._start(runs[0], len(saved.slots))
+        self.ensemble.restore(saved.slots, saved.arrays)
+        return self
+
+    def checkpoint(self) -> Checkpoint:
+        return Checkpoint(
+            slots=list(self.ensemble.runs),
+            queue=list(self.queue),
+            records=self.records,
+            ticks=self.ticks,
+            compiled=self.compiled,
+            precision=str(self.dtype).removeprefix("torch."),
+            arrays=self.ensemble.state(),
+        )
+
+    @property
+    def finished(self) -> bool:
+        return not self.queue and not self.ensemble.active
+
+    def refill(self) -> None:
+        """Give free slots to waiting runs; shrink the ensemble where half of it would do."""
+        for slot, run in enumerate(self.ensemble.runs):
+            if run is None and self.queue:
+                self.ensemble.load(slot, self.queue.pop())
+                self.records[self.ensemble.runs[slot]] = Record()
+        wanted = slots_for(len(self.ensemble.active), len(self.ensemble.runs))
+        if wanted < len(self.ensemble.runs):
+            self.ensemble.compact(wanted)
+            self.fresh = True
+
+    def step(self) -> None:
+        began = time.perf_counter()
+        with compiling() if self.fresh and self.compiled else contextlib.nullcontext():
+            self.ensemble.advance(self.rows)
+        self.fresh = False
+        self.ticks += 1
+        self._charge(began)
+
+    def _charge(self, began: float) -> None:
+        runs = [run for run in self.ensemble.runs if run is not None]
+        for run in runs:
+            self.records[run].seconds += (time.perf_counter() - began) / len(runs)
+
+    def evaluate(self) -> tuple[list[RunResult], Progress]:
+        """Measure every run; return, and free the slots of, those that have finished."""
+        began = time.perf_counter()
+        t, ensemble = self.train, self.ensemble
+        metrics = {name: v.tolist() for name, v in self.study.measure(ensemble.predict).items()}
         means, steps, diverged = ensemble.mean_losses(), ensemble.step.tolist(), ensemble.diverged_at.tolist()
         active = ensemble.active
         for slot in active:
-            costs[slot] += elapsed / len(active)
+            record = self.records[ensemble.runs[slot]]
             now = {"step": steps[slot], "loss": means[slot]} | {name: v[slot] for name, v in metrics.items()}
             for name, value in now.items():
-                histories[slot].setdefault(name, []).append(value if math.isfinite(value) else None)
-            if t.schedule == "fit" and fit_steps[slot] is None and now[t.fit_metric] >= t.fit_level:
-                fit_steps[slot] = steps[slot]
+                record.history.setdefault(name, []).append(value if math.isfinite(value) else None)
+            if t.schedule == "fit" and record.fit_step is None and now[t.fit_metric] >= t.fit_level:
+                record.fit_step = steps[slot]
                 ensemble.anneal_from[slot] = min(steps[slot] + t.hold, t.steps - t.anneal)
         ends = (ensemble.anneal_from + t.anneal if t.schedule == "fit" else ensemble.step * 0 + t.steps).tolist()
         done = [slot for slot in active if diverged[slot] >= 0 or steps[slot] >= ends[slot]]
+        final = {}
         if done:
-            final = {name: v.tolist() for name, v in study.measure(lambda x: ensemble.predict(x, torch.float32)).items()}
+            final = {name: v.tolist() for name, v in self.study.measure(lambda x: ensemble.predict(x, torch.float32)).items()}
+        self._charge(began)
+        results = []
         for slot in done:
+            run = ensemble.runs[slot]
+            record = self.records[run]
             status = "diverged" if diverged[slot] >= 0 else "fitted" if final[t.fit_metric][slot] >= t.fit_level else "unfitted"
-            yield RunResult(
-                spec=ensemble.runs[slot],
-                metrics={name: v[slot] for name, v in final.items()},
-                history=histories[slot],
-                steps=diverged[slot] if status == "diverged" else steps[slot],
-                status=status,
-                fit_step=fit_steps[slot],
-                seconds=round(costs[slot], 3),
-                weights=ensemble.weights(slot),
+            results.append(
+                RunResult(
+                    spec=run,
+                    metrics={name: v[slot] for name, v in final.items()},
+                    history=record.history,
+                    steps=diverged[slot] if status == "diverged" else steps[slot],
+                    status=status,
+                    fit_step=record.fit_step,
+                    seconds=round(record.seconds, 3),
+                    weights=ensemble.weights(slot),
+                )
             )
             ensemble.free(slot)
-        if on_step is not None:
-            on_step(
-                {
-                    "done": len(specs) - len(queue) - len(ensemble.active),
-                    "total": len(specs),
-                    "metrics": metrics,
-                    "steps": steps,
-                }
-            )
+        left = len(self.queue) + len(ensemble.active)
+        share = self.total - left + sum(steps[slot] / ends[slot] for slot in ensemble.active)
+        shown = {name: [v[slot] for slot in active] for name, v in metrics.items()}
+        return results, Progress(self.total - left, self.total, share, max(steps[slot] for slot in active), shown)
+
+
+def train(
+    specs: Sequence[RunSpec],
+    study: Study,
+    options: Options = Options(),
+    on_step: Callable[[Progress], None] | None = None,
+    checkpoint_path: Path | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Iterator[RunResult]:
+    """Train runs of one shape, yielding each as it finishes, in the order in which they finish.
+
+    `on_step` is called at every evaluation. With a checkpoint_path, training goes on from the checkpoint there, if it is of
+    these runs, writes one every options.checkpoint_every seconds, and removes it at the end. `stop` is asked after every step;
+    where it says yes, the checkpoint is written and Interrupted raised. Raises CheckpointError for a checkpoint that is not
+    of these runs, DeviceError where not one run fits into memory.
+    """
+    if not specs:
+        return
+    if options.resolve()[0].type == "cpu":
+        keep_freed_memory()
+    group = None
+    if checkpoint_path is not None and checkpoint_path.exists():
+        saved = checkpoint.load(checkpoint_path)
+        if not set(saved.unfinished) <= set(specs):
+            raise CheckpointError(f"the checkpoint {checkpoint_path} is of other runs: move it away, then run again.")
+        try:
+            group = Group.resume(saved, study, options)
+        except ValueError as error:
+            raise CheckpointError(f"the checkpoint {checkpoint_path} cannot be resumed ({error}): move it away.") from None
+    group = group or Group(specs, study, options)
+    written = time.monotonic()
+    while not group.finished:
+        group.refill()
+        group.step()
+        if group.ticks % group.train.eval_every == 0:
+            results, progress = group.evaluate()
+            yield from results
+            if on_step is not None:
+                on_step(progress)
+        stopping = stop()
+        due = stopping or time.monotonic() - written >= options.checkpoint_every
+        if due and checkpoint_path is not None and not group.finished:
+            group.checkpoint().save(checkpoint_path)
+            written = time.monotonic()
+        if stopping and not group.finished:
+            raise Interrupted
+    if checkpoint_path is not None:
+        checkpoint_path.unlink(missing_ok=True)

@@ -1,0 +1,116 @@
+"""How many runs at once, in how many processes, compiled or not: decided from the work and from the memory there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from lib.core.machine import DeviceError, choose_device, cores, free_memory, has_bf16
+from lib.core.model import ModelSpec
+from lib.core.spec import RunSpec, check_count, check_number
+
+# A step touches about this many activations of one layer at once on a CPU: more do not stay in its caches, fewer leave it
+# waiting for the next call. Measured at widths 64 and 400 (benchmarks/).
+_CPU_ACTIVATIONS = 2**20
+_MAX_SLOTS = {"cpu": 8, "cuda": 64}
+# Training that multiplies and adds less often than this is over before the compiler would be.
+_WORTH_COMPILING = 7e12
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compute, which may change speed and rounding but not what is learned. None: decided here.
+
+    slots: runs trained as one program; workers: processes, of cores / workers threads each; memory: bytes all workers may
+    take; checkpoint_every: seconds between checkpoints.
+    """
+
+    device: str = "auto"
+    slots: int | None = None
+    workers: int | None = None
+    bf16: bool = True
+    compile: bool | None = None
+    memory: float | None = None
+    checkpoint_every: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name in ("slots", "workers"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
+        if self.memory is not None:
+            check_number("memory", self.memory, low=0, strict=True)
+        check_number("checkpoint_every", self.checkpoint_every, low=0)
+
+    def resolve(self) -> tuple[torch.device, torch.dtype]:
+        """The device, and the precision of matrix products there: single where it has no bfloat16.
+
+        Raises DeviceError for a device that is not there.
+        """
+        device = choose_device(self.device)
+        return device, torch.bfloat16 if self.bf16 and has_bf16(device) else torch.float32
+
+
+def training_work(spec: RunSpec, length: int, every_position: bool = False) -> float:
+    """Multiply-adds of one run at its step limit: forward, and twice as many backward."""
+    return 3.0 * spec.train.steps * spec.train.batch * spec.model.multiply_adds(length, every_position)
+
+
+def worth_compiling(specs: Sequence[RunSpec]) -> bool:
+    """Is there so much to train that compiling first (half a minute) pays?"""
+    return sum(training_work(s, s.model.positions) for s in specs) > _WORTH_COMPILING
+
+
+def workers_for(specs: Sequence[RunSpec], options: Options) -> int:
+    """Processes to train in. On a CPU one for each core, single-threaded: they never wait for each other."""
+    if options.workers is not None:
+        return options.workers
+    if choose_device(options.device).type != "cpu" or not worth_compiling(specs):
+        return 1
+    return max(1, min(cores(), len(specs)))
+
+
+def bytes_per_run(model: ModelSpec, batch: int, length: int) -> int:
+    """Memory that one run adds to an ensemble, an upper estimate in bytes.
+
+    24 bytes a parameter: weight, gradient and both moments in single precision, a bfloat16 copy, temporaries. Of each block
+    what its backward pass reads, half of it in bfloat16; of the widest block the temporaries; and the logits.
+    """
+    d, k, v = model.d_model, model.heads * model.d_k, model.heads * model.d_v
+    block = 2 * (4 * d + 2 * k + 2 * v + model.d_ff) + 8 * d + 6 * model.heads * length
+    temporaries = 4 * (model.d_ff + 2 * d)
+    return 24 * model.n_parameters + batch * (length * (model.depth * block + temporaries) + 12 * model.vocab)
+
+
+def slots_that_fit(spec: RunSpec, length: int, options: Options, workers: int = 1) -> int:
+    """The number of slots: what was asked for, or a power of two that suits the device; within the memory in either case.
+
+    Raises DeviceError where not even one run fits, or fewer than were asked for.
+    """
+    device = choose_device(options.device)
+    budget = (options.memory or 0.8 * free_memory(device)) / workers
+    one = bytes_per_run(spec.model, spec.train.batch, length)
+    fitting = int(budget // one)
+    if fitting < (options.slots or 1):
+        wanted = f"{options.slots} runs" if options.slots else "one run"
+        raise DeviceError(
+            f"{wanted} of width {spec.model.d_model}, depth {spec.model.depth} and batch {spec.train.batch} would need "
+            f"{one * (options.slots or 1) / 1e9:.2g} GB and {budget / 1e9:.2g} GB may be used: "
+            f"{'ask for fewer slots, ' if options.slots else ''}free memory, raise the limit or train a smaller profile."
+        )
+    if options.slots:
+        return options.slots
+    best = _MAX_SLOTS[device.type]
+    if device.type == "cpu":
+        best = min(best, max(1, _CPU_ACTIVATIONS // (spec.train.batch * length * spec.model.d_model)))
+    best = min(best, fitting)
+    return 2 ** (best.bit_length() - 1)
+
+
+def slots_for(n_runs: int, limit: int) -> int:
+    """The number of slots for n_runs runs: at most `limit`, halved while half would do, so that few shapes are compiled."""
+    slots = limit
+    while slots > 1 and slots // 2 >= n_runs:
+        slots //= 2
+    return slots
