@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--gamma", type=float, nargs="*", help="default: all of the grid")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{folder}/compiled"
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.environ["REASON_OR_MEMORIZE_CACHE"] = f"{folder}/compiled"
         from lib.composition.experiments import PHASE
         from lib.core.store import Store
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from lib.core.spec import SpecError
 from lib.core.store import StoreError
@@ -27,15 +30,42 @@ def parser() -> argparse.ArgumentParser:
     sweep = commands.add_parser("sweep", help="train what the store lacks of an experiment")
     sweep.add_argument("experiment")
     sweep.add_argument("--profile", default="laptop", help="smoke, laptop (default) or paper")
-    sweep.add_argument("--device", default="auto", help="auto (default), cpu or cuda")
+    sweep.add_argument("--engine", default="local", choices=("local", "ray"), help="processes here (default), or a Ray cluster")
+    sweep.add_argument("--address", help="host:port of the cluster (default: one of this machine alone)")
+    sweep.add_argument("--cpus-per-job", type=float, default=1, metavar="N", help="with --engine ray (default: 1)")
+    sweep.add_argument("--gpus-per-job", type=float, default=0, metavar="N", help="with --engine ray; a fraction shares a card")
+    _add_options(sweep)
 
     status = commands.add_parser("status", help="what is stored, stale and missing, and what the missing part would cost")
     status.add_argument("--json", action="store_true")
+
+    bench = commands.add_parser("bench", help="time the engine against a plain loop and against the machine's peak")
+    bench.add_argument("--size", choices=("laptop", "paper"), action="append", help="default: both")
+    bench.add_argument("--depth", type=int, default=3, help="default: 3")
+    bench.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    bench.add_argument("--scaling", action="store_true", help="also against the number of runs, depth and width (half an hour)")
+    bench.add_argument("--json", action="store_true")
+    _add_options(bench)
 
     claims = commands.add_parser("claims", help="every claim with what was measured")
     claims.add_argument("--json", action="store_true")
     claims.add_argument("--profile", default="laptop", help="whose results to judge by (default: laptop)")
     return main
+
+
+def _add_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--device", default="auto", help="auto (default), cpu or cuda")
+    command.add_argument("--slots", type=int, help="runs trained as one program (default: from device and memory)")
+    command.add_argument("--workers", type=int, help="processes (default: one a core where there is enough to train)")
+    command.add_argument("--memory", type=float, metavar="GB", help="what training may take (default: most of what is free)")
+    command.add_argument("--fp32", action="store_true", help="matrix products in single precision")
+
+
+def _options(args: argparse.Namespace) -> Any:
+    from lib.core.plan import Options
+
+    memory = None if args.memory is None else args.memory * 1e9
+    return Options(device=args.device, slots=args.slots, workers=args.workers, bf16=not args.fp32, memory=memory)
 
 
 def _run(args: argparse.Namespace) -> None:
@@ -57,12 +87,33 @@ def _build(args: argparse.Namespace) -> None:
 def _sweep(args: argparse.Namespace) -> None:
     from lib.book.paths import default_store
     from lib.book.registry import experiment
-    from lib.core.plan import Options
     from lib.core.sweep import sweep
 
-    chosen = experiment(args.experiment)
-    report = sweep(chosen.specs(args.profile), default_store(), chosen.make_study, Options(device=args.device), chosen.keep)
+    chosen, options = experiment(args.experiment), _options(args)
+    specs = chosen.specs(args.profile)
+    with contextlib.ExitStack() as stack:
+        executor = None
+        if args.engine == "ray":
+            from lib.core.cluster import RayExecutor
+
+            executor = stack.enter_context(RayExecutor(args.address, args.cpus_per_job, args.gpus_per_job))
+        report = sweep(specs, default_store(), chosen.make_study, options, chosen.keep, executor)
     print(f"{report.found} runs were stored already, {report.trained} were trained.")
+
+
+def _bench(args: argparse.Namespace) -> None:
+    from lib.book.paths import ROOT
+
+    sys.path.insert(0, str(ROOT))
+    from benchmarks import speed
+
+    how = {"seconds": 1.0, "rounds": 3} if args.quick else {}
+    options = _options(args)
+    timings = [speed.time_size(size, args.depth, options, **how) for size in args.size or speed.SIZES]
+    records = [asdict(timing) for timing in timings]
+    if args.scaling:
+        records += speed.scaling(options)
+    print(json.dumps(records, indent=1) if args.json else speed.as_table(timings))
 
 
 def _status(args: argparse.Namespace) -> None:
@@ -90,11 +141,11 @@ def _claims(args: argparse.Namespace) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Exit status 0, or 1 with one sentence on stderr, or 130 after Ctrl-C."""
     args = parser().parse_args(arguments)
-    command = {"run": _run, "build": _build, "sweep": _sweep, "status": _status, "claims": _claims}[args.command]
+    commands = {"run": _run, "build": _build, "sweep": _sweep, "bench": _bench, "status": _status, "claims": _claims}
     try:
-        command(args)
+        commands[args.command](args)
     except KeyboardInterrupt:
-        print("interrupted: every finished run is stored; the same command resumes.", file=sys.stderr)
+        print("interrupted: finished runs are stored, the others left a checkpoint; the same command goes on.", file=sys.stderr)
         return 130
     except (SpecError, StoreError, SweepError, LookupError, RuntimeError, OSError) as error:
         if not _expected(error):

@@ -15,6 +15,7 @@ TRAINING = {
     "checkpoint",
     "interrupt",
     "machine",
+    "native",
     "plan",
     "init",
     "model",

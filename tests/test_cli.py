@@ -142,7 +142,7 @@ def test_interrupted_sweep_says_how_to_resume(run: Run, monkeypatch: pytest.Monk
     monkeypatch.setattr("lib.core.sweep.train", interrupt)
     code, _, err = run("sweep", "composition-phase", "--profile", "smoke")
     assert code == 130
-    assert "the same command resumes" in err
+    assert "the same command goes on" in err
 
 
 def test_help_needs_no_torch() -> None:

@@ -25,7 +25,7 @@ Predict = Callable[[Tensor], Tensor]
 
 
 def options(slots: int = 8) -> Options:
-    return Options(device="cpu", slots=slots, bf16=False, compile=False)
+    return Options(device="cpu", slots=slots, bf16=False, backend="eager")
 
 
 def run_all(specs: list[RunSpec], slots: int = 8, study: Any = STUDY) -> dict[RunSpec, RunResult]:
@@ -93,7 +93,7 @@ def test_training_twice_gives_the_same_bits(tiny_spec: SpecFactory) -> None:
 
 
 def filled(specs: list[RunSpec], slots: int) -> Ensemble:
-    ensemble = Ensemble(specs[0], slots, CPU, torch.float32, compiled=False)
+    ensemble = Ensemble(specs[0], slots, CPU, torch.float32, backend="eager")
     for slot, spec in enumerate(specs):
         ensemble.load(slot, spec)
     return ensemble

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from lib.core.init import UnknownParameter, apply_gamma, apply_gamma_stacked, fan_in, gamma_std
 from lib.core.model import ModelSpec, Transformer
@@ -80,7 +81,7 @@ def test_norms_stay_and_biases_get_torchs_default() -> None:
 
 
 def test_returned_plan_names_every_matrix_and_its_std() -> None:
-    assert apply_gamma(Transformer(WIDE), 0.7) == pytest.approx({name: d_in**-0.7 for name, d_in in FAN_IN.items()})
+    assert apply_gamma(Transformer(WIDE), 0.7).stds == pytest.approx({name: d_in**-0.7 for name, d_in in FAN_IN.items()})
 
 
 def encoder(d_model: int = 128, d_ff: int = 200) -> nn.Module:
@@ -93,7 +94,7 @@ def encoder(d_model: int = 128, d_ff: int = 200) -> nn.Module:
 def test_torch_transformer_stack() -> None:
     module = encoder()
     before = snapshot(module)
-    stds = apply_gamma(module, 0.6, generator())
+    stds = apply_gamma(module, 0.6, generator()).stds
     expected = {"0.weight": 128, "2.weight": 128}
     for layer in ("1.layers.0", "1.layers.1"):
         expected |= {f"{layer}.self_attn.in_proj_weight": 128, f"{layer}.self_attn.out_proj.weight": 128}
@@ -109,7 +110,7 @@ def test_torch_transformer_stack() -> None:
 def test_whole_torch_transformer_with_a_decoder() -> None:
     module = nn.Transformer(16, 2, 1, 1, 24, batch_first=True)
     before = snapshot(module)
-    stds = apply_gamma(module, 1.0, generator())
+    stds = apply_gamma(module, 1.0, generator()).stds
     assert set(stds) == {name for name, p in module.named_parameters() if p.dim() == 2}
     assert {std for name, std in stds.items() if "linear2" in name} == {1 / 24}
     assert {std for name, std in stds.items() if "linear2" not in name} == {1 / 16}
@@ -118,7 +119,7 @@ def test_whole_torch_transformer_with_a_decoder() -> None:
 
 
 def test_attention_with_other_key_and_value_widths() -> None:
-    stds = apply_gamma(nn.MultiheadAttention(16, 2, kdim=10, vdim=6, add_bias_kv=True), 1.0)
+    stds = apply_gamma(nn.MultiheadAttention(16, 2, kdim=10, vdim=6, add_bias_kv=True), 1.0).stds
     expected = {"q_proj_weight": 1 / 16, "k_proj_weight": 1 / 10, "v_proj_weight": 1 / 6, "out_proj.weight": 1 / 16}
     assert stds == pytest.approx(expected)
 
@@ -134,7 +135,7 @@ class Conv1D(nn.Module):
 
 def test_gpt2s_transposed_linear() -> None:
     module = Conv1D(nf=30, nx=10)
-    assert apply_gamma(module, 1.0) == {"weight": 0.1}
+    assert apply_gamma(module, 1.0).stds == {"weight": 0.1}
     assert torch.all(module.bias == 0)
     assert torch.any(module.weight != 0)
 
@@ -143,7 +144,7 @@ def test_tied_weights_are_drawn_once() -> None:
     embedding, hidden, head = nn.Embedding(20, 8), nn.Linear(8, 8, bias=False), nn.Linear(8, 20, bias=False)
     head.weight = embedding.weight
     module = nn.Sequential(embedding, hidden, head)
-    assert list(apply_gamma(module, 0.5, generator(5))) == ["0.weight", "1.weight"]
+    assert list(apply_gamma(module, 0.5, generator(5)).stds) == ["0.weight", "1.weight"]
     source = generator(5)
     for weight in (embedding.weight, hidden.weight):  # two draws in all, in this order
         torch.testing.assert_close(weight.detach(), torch.empty(weight.shape).normal_(0, 8**-0.5, generator=source))
@@ -157,7 +158,7 @@ def test_custom_rule_decides() -> None:
     def rule(owner: nn.Module, name: str, param: Tensor) -> int | None:
         return param[0].numel() if isinstance(owner, nn.Conv2d) and name == "weight" else None
 
-    assert apply_gamma(module, 0.5, generator(), rule=rule) == pytest.approx({"0.weight": 75**-0.5})
+    assert apply_gamma(module, 0.5, generator(), rule=rule).stds == pytest.approx({"0.weight": 75**-0.5})
     assert_std(module[0].weight.detach(), 75**-0.5)
     after = snapshot(module)
     assert all(torch.equal(after[name], before[name]) for name in ("0.bias", "1.weight", "1.bias"))
@@ -185,7 +186,7 @@ def test_unknown_parameters_are_refused_and_nothing_changes(unknown: nn.Module) 
     """The unknown one comes last, so a draw that begins before all are known would show."""
     module = nn.Sequential(nn.Linear(4, 4), nn.Embedding(3, 4), unknown)
     before = snapshot(module)
-    with pytest.raises(UnknownParameter, match=rf"^No fan-in rule for parameter '\w+' of {type(unknown).__name__}; pass rule="):
+    with pytest.raises(UnknownParameter, match=rf"No fan-in rule for parameter '\w+' of {type(unknown).__name__}; pass rule="):
         apply_gamma(module, 0.5)
     assert same(before, snapshot(module))
 
@@ -227,14 +228,14 @@ def test_bias_of_any_kind_is_left_alone() -> None:
 def test_same_seed_gives_the_same_directions_at_every_gamma() -> None:
     """A run at γ' is the run at γ scaled matrix by matrix by d_in^(γ − γ'), in both entry points."""
     one, other = encoder(16, 24), encoder(16, 24)
-    small, large = apply_gamma(one, 0.9, generator(1)), apply_gamma(other, 0.4, generator(1))
+    small, large = apply_gamma(one, 0.9, generator(1)).stds, apply_gamma(other, 0.4, generator(1)).stds
     ours, theirs = dict(one.named_parameters()), dict(other.named_parameters())
     for name in small:
         torch.testing.assert_close(ours[name] * (large[name] / small[name]), theirs[name], rtol=1e-5, atol=1e-7)
     stacked = Transformer(SMALL, 2)
     apply_gamma_stacked(stacked, [0.9, 0.4], [1, 1])
     params = dict(stacked.named_parameters())
-    for name, std in apply_gamma(Transformer(SMALL), 1.0).items():
+    for name, std in apply_gamma(Transformer(SMALL), 1.0).stds.items():
         torch.testing.assert_close(params[name][0] * std**-0.5, params[name][1], rtol=1e-5, atol=1e-7)
     assert torch.equal(params["head.bias"][0], params["head.bias"][1])
 
@@ -278,3 +279,72 @@ def test_filling_one_place_leaves_the_others() -> None:
 def test_lists_of_unequal_length_are_refused() -> None:
     with pytest.raises(ValueError, match="zip"):
         apply_gamma_stacked(Transformer(SMALL, 2), [0.5, 0.6], [1])
+
+
+# ---------------------------------------------------------------- the report, and the transformers of others
+
+
+def test_report_states_shape_fan_in_and_spread_before_and_after() -> None:
+    module = nn.Sequential(nn.Linear(400, 300), nn.LayerNorm(300))
+    with torch.no_grad():
+        module[0].weight.copy_(torch.tensor([-2.0, 2.0]).repeat(300, 200))
+    weight, bias, scale, shift = apply_gamma(module, 0.5, generator()).parameters
+    assert (weight.name, weight.shape, weight.d_in, weight.std_before) == ("0.weight", (300, 400), 400, 2.0)
+    assert weight.std_after == pytest.approx(0.05, rel=0.01)
+    assert weight.std_after == pytest.approx(module[0].weight.detach().numpy().std(), rel=1e-6)
+    assert (bias.name, bias.d_in) == ("0.bias", None)
+    assert bias.std_before == bias.std_after > 0
+    assert [(p.name, p.d_in, p.std_after) for p in (scale, shift)] == [("1.weight", None, 0.0), ("1.bias", None, 0.0)]
+
+
+def test_report_prints_as_a_table() -> None:
+    module = nn.Linear(100, 2)
+    with torch.no_grad():
+        module.weight.fill_(1.0)
+        module.bias.fill_(1.0)
+    head, weight, bias = str(apply_gamma(module, 1.0, generator())).splitlines()
+    assert head.split() == ["parameter", "shape", "d_in", "d_in^−γ", "std", "before", "std", "after"]
+    assert weight.split()[:7] == ["weight", "2", "×", "100", "100", "0.01", "0"]
+    assert bias.split() == ["bias", "2", "left", "0", "0"]
+    assert len({line.index(word) for line, word in ((head, "shape"), (weight, "2 ×"), (bias, "2 "))}) == 1
+
+
+def gpt2() -> nn.Module:
+    config = GPT2Config(vocab_size=90, n_positions=12, n_embd=48, n_layer=2, n_head=3, n_inner=100)
+    return GPT2LMHeadModel(config)
+
+
+GPT2_FAN_IN = {"attn.c_attn": 48, "attn.c_proj": 48, "mlp.c_fc": 48, "mlp.c_proj": 100}
+
+
+def test_gpt2_of_transformers() -> None:
+    """Conv1D's weight is (d_in, d_out): the second map of the FFN has 100 inputs and 48 outputs. The head is the embedding."""
+    module = gpt2()
+    before = snapshot(module)
+    report = apply_gamma(module, 0.8, generator())
+    expected = {"transformer.wte.weight": 48, "transformer.wpe.weight": 48}
+    for layer in (0, 1):
+        expected |= {f"transformer.h.{layer}.{name}.weight": d_in for name, d_in in GPT2_FAN_IN.items()}
+    assert {p.name: p.d_in for p in report.parameters if p.d_in is not None} == expected
+    for name, after in snapshot(module).items():
+        if name in expected:
+            assert_std(after, expected[name] ** -0.8)
+        elif name != "lm_head.weight":
+            assert torch.equal(after, before[name]), name
+    assert module.lm_head.weight is module.transformer.wte.weight
+
+
+def test_gpt2_still_computes() -> None:
+    module = gpt2().eval()
+    apply_gamma(module, 0.5, generator())
+    logits = module(torch.arange(12)[None]).logits
+    assert logits.shape == (1, 12, 90)
+    assert torch.isfinite(logits).all()
+
+
+def test_a_refusal_names_the_parameter_by_its_path() -> None:
+    module = nn.Sequential(nn.Linear(4, 4), nn.Sequential(nn.Conv1d(2, 2, 3)))
+    before = snapshot(module)
+    with pytest.raises(UnknownParameter, match=r"^1\.0\.weight: No fan-in rule for parameter 'weight' of Conv1d"):
+        apply_gamma(module, 0.5)
+    assert same(before, snapshot(module))

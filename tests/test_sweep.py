@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from conftest import SpecFactory
+from filelock import FileLock
 
 from lib.composition.study import Composition, make_study
+from lib.core.checkpoint import CheckpointError
+from lib.core.machine import cores
 from lib.core.plan import Options
 from lib.core.spec import RunSpec
 from lib.core.store import Store
-from lib.core.sweep import SweepError, load, sweep
+from lib.core.sweep import Job, SweepError, checkpoints, load, plan_jobs, sweep
+from lib.core.train import Interrupted, train
 
-PLAIN = Options(device="cpu", bf16=False, compile=False)
+PLAIN = Options(device="cpu", bf16=False, backend="eager")
 
 
 def broken_at_depth_1(spec: RunSpec) -> Composition:
@@ -74,7 +81,7 @@ from lib.core.store import Store
 from lib.core.sweep import sweep
 from lib.core.plan import Options
 specs = [conftest.make_tiny_spec(seed=s, steps=20 if s < 2 else 200_000) for s in range(4)]
-sweep(specs, Store({store!r}), make_study, Options(device="cpu", bf16=False, compile=False, slots=1), progress=False)
+sweep(specs, Store({store!r}), make_study, Options(device="cpu", bf16=False, backend="eager", slots=1), progress=False)
 """
 
 
@@ -96,3 +103,147 @@ def test_a_killed_sweep_loses_nothing_that_finished_and_resumes(tmp_path: Path, 
     assert len(load(first, store)) == 2
     report = sweep([*first, tiny_spec(seed=2)], store, make_study, PLAIN, progress=False)
     assert (report.found, report.trained) == (2, 1)
+
+
+# ---------------------------------------------------------------- processes, interruption, resumption
+
+
+def small(**changes: Any) -> Options:
+    return Options(**{"device": "cpu", "bf16": False, "backend": "eager", "slots": 2, "checkpoint_every": 0.0} | changes)
+
+
+def test_two_processes_give_the_same_results_as_one(tmp_path: Path, tiny_spec: SpecFactory) -> None:
+    specs = [tiny_spec(depth=depth, seed=seed) for depth in (1, 2) for seed in range(3)]
+    one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
+    sweep(specs, one, make_study, small(workers=1), progress=False)
+    assert sweep(specs, two, make_study, small(workers=2), progress=False).trained == 6
+    for a, b in zip(load(specs, one), load(specs, two), strict=True):
+        assert a.history["loss"] == pytest.approx(b.history["loss"], rel=1e-4)
+        assert a.metrics == pytest.approx(b.metrics, abs=2 / 560)
+        assert b.provenance["threads"] == max(1, cores() // 2)
+    assert not list(checkpoints(two, "tiny").iterdir())
+
+
+def killing(spec: RunSpec) -> Composition:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+def test_a_killed_process_is_reported_not_waited_for(tmp_path: Path, tiny_spec: SpecFactory) -> None:
+    specs = [tiny_spec(seed=0), tiny_spec(seed=1)]
+    with pytest.raises(SweepError, match="its process was killed, perhaps for want of memory"):
+        sweep(specs, Store(tmp_path), killing, small(workers=2), progress=False)
+
+
+def test_jobs_are_split_evenly_and_a_checkpoint_is_gone_on_with_first(tmp_path: Path, tiny_spec: SpecFactory) -> None:
+    store = Store(tmp_path)
+    specs = [tiny_spec(depth=depth, seed=seed) for depth in (1, 2) for seed in range(5)]
+    jobs = plan_jobs(specs, store, 2)
+    assert [len(job.specs) for job in jobs] == [3, 2, 3, 2]
+    assert sorted(spec.key for job in jobs for spec in job.specs) == sorted(spec.key for spec in specs)
+    begun, path = specs[5:8], checkpoints(store, "tiny") / "some.safetensors"
+    with pytest.raises(Interrupted):
+        list(train(begun, make_study(begun[0]), small(), checkpoint_path=path, stop=lambda: True))
+    jobs = plan_jobs(specs, store, 2)
+    assert jobs[0] == Job(tuple(begun), path)
+    assert sorted(spec.key for job in jobs for spec in job.specs) == sorted(spec.key for spec in specs)
+    assert plan_jobs(specs[:6], store, 1)[0].path != path, "it is also of runs that nobody asks for here"
+    assert path.exists()
+
+
+def test_a_checkpoint_whose_runs_are_all_stored_is_cleared_away(tmp_path: Path, tiny_spec: SpecFactory) -> None:
+    store, spec = Store(tmp_path), tiny_spec()
+    path = checkpoints(store, "tiny") / "left.safetensors"
+    with pytest.raises(Interrupted):
+        list(train([spec], make_study(spec), small(), checkpoint_path=path, stop=lambda: True))
+    kept = path.read_bytes()
+    sweep([spec], store, make_study, small(), progress=False)
+    path.write_bytes(kept)
+    plan_jobs([tiny_spec(seed=9)], store, 1)
+    assert not path.exists()
+
+
+def test_a_corrupt_checkpoint_stops_the_sweep_before_it_trains(tmp_path: Path, tiny_spec: SpecFactory) -> None:
+    path = checkpoints(Store(tmp_path), "tiny") / "broken.safetensors"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"half")
+    with pytest.raises(CheckpointError, match="is only half there: delete it and run again"):
+        sweep([tiny_spec()], Store(tmp_path), make_study, small(), progress=False)
+    assert path.exists()
+
+
+def test_runs_that_another_process_trains_are_left_to_it(tmp_path: Path, tiny_spec: SpecFactory) -> None:
+    store, spec = Store(tmp_path), tiny_spec()
+    (job,) = plan_jobs([spec], store, 1)
+    job.path.parent.mkdir(parents=True)
+    with (
+        FileLock(job.path.with_suffix(".lock")),
+        pytest.raises(SweepError, match="another process is training them at this moment"),
+    ):
+        sweep([spec], store, make_study, small(), progress=False)
+    assert store.get(spec) is None
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+import conftest
+from lib.composition.study import make_study
+from lib.core.plan import Options
+from lib.core.store import Store
+from lib.core.sweep import sweep
+from lib import __main__ as command
+if __name__ == "__main__":
+    specs = [conftest.make_tiny_spec(seed=s, steps={steps}, eval_every=10) for s in range(4)]
+    options = Options(device="cpu", bf16=False, backend="eager", slots=2, workers={workers}, checkpoint_every=1e9)
+    command._sweep = lambda args: sweep(specs, Store({store!r}), make_study, options, keep=bool)
+    sys.exit(command.main(["sweep", "tiny"]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_saves_says_how_to_go_on_and_loses_nothing(
+    tmp_path: Path, tiny_spec: SpecFactory, workers: int, number: signal.Signals
+) -> None:
+    """The weights of the interrupted and resumed runs are those of runs that nobody interrupted, to the bit."""
+    steps, script = 600, tmp_path / "script.py"
+    tests = str(Path(__file__).parent)
+    script.write_text(INTERRUPTED.format(tests=tests, store=str(tmp_path / "store"), workers=workers, steps=steps))
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    start = lambda: subprocess.Popen([sys.executable, script], env=environment, stderr=subprocess.PIPE, text=True)
+    store = Store(tmp_path / "store")
+    child, deadline = start(), time.monotonic() + 120
+    while len(list(checkpoints(store, "tiny").glob("*.progress"))) < workers:
+        assert child.poll() is None, child.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    child.send_signal(number)
+    words = child.communicate(timeout=60)[1]
+    assert child.returncode == 130
+    assert "finished runs are stored, the others left a checkpoint; the same command goes on" in words
+    assert "Traceback" not in words
+    assert len(list(checkpoints(store, "tiny").glob("*.safetensors"))) == workers
+    resumed = start()
+    words = resumed.communicate(timeout=120)[1]
+    assert resumed.returncode == 0, words
+    specs = [tiny_spec(seed=seed, steps=steps, eval_every=10) for seed in range(4)]
+    whole = Store(tmp_path / "whole")
+    sweep(specs, whole, make_study, small(workers=1), keep=bool, progress=False)
+    for one, other in zip(load(specs, store), load(specs, whole), strict=True):
+        assert len(one.history["step"]) == steps // 10
+        if workers == 1:  # with two, the runs had other company: equal but for rounding
+            assert one.history == other.history
+            assert all(torch.equal(w, other.weights()[name]) for name, w in one.weights().items())
+        else:
+            assert one.history["loss"] == pytest.approx(other.history["loss"], rel=1e-3)
+
+
+def test_the_bar_shows_accuracies_and_moves_with_the_runs_on_their_way(
+    tmp_path: Path, tiny_spec: SpecFactory, capsys: pytest.CaptureFixture
+) -> None:
+    sweep([tiny_spec(), tiny_spec(seed=1)], Store(tmp_path), make_study, small(slots=1))
+    shown = capsys.readouterr().err
+    assert re.search(r"1\.5/2 runs \[.*<.*, test=0\.\d\d, symmetric=0\.\d\d, inferential=0\.\d\d, step=10\]", shown)
+    assert "2.0/2 runs" in shown

@@ -45,15 +45,19 @@ def show(
     summary: str,
     runs: Sequence[StoredRun] = (),
     profile: str = "",
+    source: str = "",
 ) -> None:
-    """Draw `draw(*args)`, and under it the caption, the provenance and the summary line that regression tests compare."""
+    """Draw `draw(*args)`, and under it the caption, the provenance and the summary line that regression tests compare.
+
+    `source` says what was drawn where it is neither runs nor the task.
+    """
     figure = draw(*args)
     display(figure, metadata={"image/png": {"alt": f"Figure {number}"}})
     plt.close(figure)
     display(
         HTML(
             f'<p class="rm-caption"><strong>Figure {escape(number)}.</strong> {caption}</p>'
-            f'<p class="rm-provenance">{escape(provenance_line(runs, profile))} · drawn by {source_of(draw)}</p>'
+            f'<p class="rm-provenance">{escape(source or provenance_line(runs, profile))} · drawn by {source_of(draw)}</p>'
         )
     )
     print(f"Figure {number}: {summary}")

@@ -60,7 +60,7 @@ class Checkpoint:
     queue: list[RunSpec]
     records: dict[RunSpec, Record]
     ticks: int
-    compiled: bool
+    backend: str
     precision: str
     arrays: dict[str, Tensor]
 
@@ -75,7 +75,7 @@ class Checkpoint:
             "queue": [run.as_dict() for run in self.queue],
             "records": [[run.as_dict(), r.history, r.fit_step, r.seconds] for run, r in self.records.items()],
             "ticks": self.ticks,
-            "compiled": self.compiled,
+            "backend": self.backend,
             "precision": self.precision,
         }
         text = canonical(state)

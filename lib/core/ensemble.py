@@ -15,6 +15,7 @@ from torch import Tensor
 
 from lib.core.init import apply_gamma_stacked
 from lib.core.model import Transformer
+from lib.core.native import Program
 from lib.core.optim import adamw_step, warmup_cosine
 from lib.core.spec import RunSpec, derived_seed
 
@@ -35,9 +36,10 @@ class Ensemble:
 
     _CLOCKS = ("step", "data_seed", "rate", "decay", "anneal_from", "diverged_at", "loss_sum", "loss_steps")
 
-    def __init__(self, spec: RunSpec, slots: int, device: torch.device, dtype: torch.dtype, compiled: bool) -> None:
-        self.train, self.device, self.dtype, self.compiled = spec.train, device, dtype, compiled
+    def __init__(self, spec: RunSpec, slots: int, device: torch.device, dtype: torch.dtype, backend: str) -> None:
+        self.train, self.device, self.dtype, self.backend = spec.train, device, dtype, backend
         self.model = Transformer(spec.model, slots).to(device)
+        self._threads = torch.get_num_threads()
         self.runs: list[RunSpec | None] = [None] * slots
         self.means = [torch.zeros_like(p) for p in self.model.parameters()]
         self.squares = [torch.zeros_like(p) for p in self.model.parameters()]
@@ -50,9 +52,10 @@ class Ensemble:
         self._build()
 
     def _build(self) -> None:
-        if self.compiled:  # one program for each number of slots and each shape that a session trains
+        self._program: Program | None = None
+        if self.backend == "compiled":  # one program for each number of slots and each shape that a session trains
             torch._dynamo.config.recompile_limit = 64
-        wrap = torch.compile(dynamic=False) if self.compiled else (lambda f: f)
+        wrap = torch.compile(dynamic=False) if self.backend == "compiled" else (lambda f: f)
         self._losses, self._update = wrap(losses), wrap(adamw_step)
 
     @property
@@ -123,21 +126,29 @@ class Ensemble:
         """One step of every slot. rows: (data seeds (R, 1), row numbers (R, B)) → tokens (R, B, N), targets (R, B)."""
         batch = torch.arange(self.train.batch, device=self.device)
         tokens, target = rows(self.data_seed[:, None], self.step[:, None] * self.train.batch + batch)
-        with precision(self.device, self.dtype):
-            loss = self._losses(self.model, tokens, target)
-        params = list(self.model.parameters())
-        grads = torch.autograd.grad(loss.sum(), params)
-        loss = loss.detach()
-        rate = self.current_rate().float()
-        with torch.no_grad():
-            self._update(
-                params, grads, self.means, self.squares, rate, self.decay.float(), (self.step + 1).float(), self.train.clip
-            )
+        loss = self._native_step(tokens, target) if self.backend == "native" else self._torch_step(tokens, target)
         bad = ~loss.isfinite() & (self.diverged_at < 0)
         self.diverged_at = torch.where(bad, self.step, self.diverged_at)
         self.loss_sum += loss
         self.loss_steps += 1
         self.step += 1
+
+    def _torch_step(self, tokens: Tensor, target: Tensor) -> Tensor:
+        with precision(self.device, self.dtype):
+            loss = self._losses(self.model, tokens, target)
+        params = list(self.model.parameters())
+        grads = torch.autograd.grad(loss.sum(), params)
+        rate, decay, count = self.current_rate().float(), self.decay.float(), (self.step + 1).float()
+        with torch.no_grad():
+            self._update(params, grads, self.means, self.squares, rate, decay, count, self.train.clip)
+        return loss.detach()
+
+    def _native_step(self, tokens: Tensor, target: Tensor) -> Tensor:
+        if self._program is None:
+            self._program = Program(self.model.spec, *tokens.shape[1:], self._threads)
+        clocks = (self.current_rate(), self.decay, self.step + 1)
+        moments = (self.means, self.squares)
+        return self._program.step(self.model, moments, tokens, target, self.active, *clocks, self.train.clip)
 
     @torch.no_grad()
     def predict(self, tokens: Tensor, dtype: torch.dtype | None = None, chunk: int = 2048) -> Tensor:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-Rule = Callable[[nn.Module, str, torch.Tensor], int | None]
+Rule = Callable[[nn.Module, str, Tensor], int | None]
 """(owning module, parameter's own name, parameter) → d_in, or None for "leave it as it is"."""
 
 _NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.modules.batchnorm._NormBase)
@@ -23,7 +24,7 @@ class UnknownParameter(ValueError):
     """A parameter for which no rule says what its fan-in is."""
 
 
-def fan_in(module: nn.Module, name: str, param: torch.Tensor) -> int | None:
+def fan_in(module: nn.Module, name: str, param: Tensor) -> int | None:
     """d_in of one parameter of a known kind of module; None for norms and biases.
 
     Raises UnknownParameter for a kind of module that it does not know: a guess would silently change the experiment.
@@ -55,6 +56,13 @@ def gamma_std(d_in: int, gamma: float) -> float:
     return float(d_in) ** -float(gamma)
 
 
+def gamma_of(std: float, d_in: int) -> float:
+    """The γ at which d_in^−γ is `std`. Raises ValueError unless std is positive and d_in at least 2."""
+    if not std > 0 or d_in < 2:
+        raise ValueError(f"a γ needs a positive std and d_in of at least 2, got {std!r} and {d_in!r}.")
+    return -math.log(std) / math.log(d_in)
+
+
 def owned_parameters(module: nn.Module) -> list[tuple[str, nn.Module, str, nn.Parameter]]:
     """(qualified name, owner, own name, parameter) for each parameter once, ties included once, in a fixed order."""
     seen: set[int] = set()
@@ -67,25 +75,76 @@ def owned_parameters(module: nn.Module) -> list[tuple[str, nn.Module, str, nn.Pa
     return found
 
 
+@dataclass(frozen=True)
+class Redrawn:
+    """One parameter before and after: the standard deviations are of its entries; d_in is None where it was left as it is."""
+
+    name: str
+    shape: tuple[int, ...]
+    d_in: int | None
+    std_before: float
+    std_after: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What apply_gamma did to each parameter. Prints as a table."""
+
+    gamma: float
+    parameters: tuple[Redrawn, ...]
+
+    @property
+    def stds(self) -> dict[str, float]:
+        """{name: σ} of what was redrawn, where σ = d_in^−γ is what was asked for, not what was drawn."""
+        return {p.name: gamma_std(p.d_in, self.gamma) for p in self.parameters if p.d_in is not None}
+
+    def __str__(self) -> str:
+        head = ("parameter", "shape", "d_in", "d_in^−γ", "std before", "std after")
+        rows = [
+            (
+                p.name,
+                " × ".join(map(str, p.shape)),
+                "left" if p.d_in is None else str(p.d_in),
+                "" if p.d_in is None else f"{gamma_std(p.d_in, self.gamma):.3g}",
+                f"{p.std_before:.3g}",
+                f"{p.std_after:.3g}",
+            )
+            for p in self.parameters
+        ]
+        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+        line = lambda row: "  ".join(
+            text.ljust(width) if i < 2 else text.rjust(width) for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        return "\n".join(line(row).rstrip() for row in (head, *rows))
+
+
 @torch.no_grad()
-def apply_gamma(
-    module: nn.Module, gamma: float, generator: torch.Generator | None = None, rule: Rule = fan_in
-) -> dict[str, float]:
+def apply_gamma(module: nn.Module, gamma: float, generator: torch.Generator | None = None, rule: Rule = fan_in) -> Report:
     """Redraw every weight matrix of any module from N(0, d_in^−2γ), in place.
 
-    Returns {qualified parameter name: σ} for what was redrawn. Nothing is changed if γ or any parameter is refused.
+    Returns a report of every parameter, those left as they were included. Raises ValueError for a γ that is no finite number
+    and UnknownParameter, which names it, for a parameter that `rule` does not know; then nothing has been changed.
     """
+    gamma_std(1, gamma)
     plan = []
     for full_name, owner, name, param in owned_parameters(module):
-        d_in = rule(owner, name, param)
-        if d_in is not None:
-            plan.append((full_name, param, gamma_std(d_in, gamma)))
-    if not plan:
-        gamma_std(1, gamma)
-    for _, param, std in plan:
-        noise = torch.empty(param.shape, dtype=torch.float32)  # drawn on the CPU: the same weights on every device
-        param.copy_(noise.normal_(0.0, std, generator=generator))
-    return {name: std for name, _, std in plan}
+        try:
+            d_in = rule(owner, name, param)
+        except UnknownParameter as error:
+            raise UnknownParameter(f"{full_name}: {error}") from None
+        plan.append((full_name, param, d_in, None if d_in is None else gamma_std(d_in, gamma)))
+    done = []
+    for full_name, param, d_in, std in plan:
+        before = _std(param)
+        if std is not None:
+            noise = torch.empty(param.shape, dtype=torch.float32)  # drawn on the CPU: the same weights on every device
+            param.copy_(noise.normal_(0.0, std, generator=generator))
+        done.append(Redrawn(full_name, tuple(param.shape), d_in, before, _std(param)))
+    return Report(float(gamma), tuple(done))
+
+
+def _std(param: Tensor) -> float:
+    return param.detach().double().std(correction=0).item() if param.numel() else 0.0
 
 
 @torch.no_grad()

@@ -73,6 +73,17 @@ def keep_freed_memory() -> bool:
     return all([mallopt(mmap_max, 0), mallopt(trim_threshold, 2**31 - 1), mallopt(top_pad, 2**26)])
 
 
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """PyTorch on one thread inside this: its idle threads keep cores busy for a while that another program may want."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 def compile_cache() -> Path:
     """The folder of compiled programs, kept between sessions. REASON_OR_MEMORIZE_CACHE names another."""
     named = os.environ.get(CACHE_VARIABLE) or os.environ.get("TORCHINDUCTOR_CACHE_DIR")

@@ -7,36 +7,44 @@ from dataclasses import dataclass
 
 import torch
 
+from lib.core import native
 from lib.core.machine import DeviceError, choose_device, cores, free_memory, has_bf16
 from lib.core.model import ModelSpec
-from lib.core.spec import RunSpec, check_count, check_number
+from lib.core.spec import RunSpec, SpecError, check_count, check_number
 
 # A step touches about this many activations of one layer at once on a CPU: more do not stay in its caches, fewer leave it
 # waiting for the next call. Measured at widths 64 and 400 (benchmarks/).
 _CPU_ACTIVATIONS = 2**20
 _MAX_SLOTS = {"cpu": 8, "cuda": 64}
+BACKENDS = ("auto", "native", "compiled", "eager")
 # Training that multiplies and adds less often than this is over before the compiler would be.
 _WORTH_COMPILING = 7e12
+# Shrinking an ensemble at the end of its queue means compiling once more, for a smaller shape: it must save twice as much.
+_WORTH_SHRINKING = 2e13
 
 
 @dataclass(frozen=True)
 class Options:
     """How to compute, which may change speed and rounding but not what is learned. None: decided here.
 
-    slots: runs trained as one program; workers: processes, of cores / workers threads each; memory: bytes all workers may
-    take; checkpoint_every: seconds between checkpoints.
+    backend: "native" (lib/core/native.py), "compiled" (torch.compile) or "eager"; slots: runs trained as one program; workers:
+    processes, of cores / workers threads each; memory: bytes that the jobs of one machine (or card) may take, of which there
+    are `sharing`; checkpoint_every: seconds between checkpoints.
     """
 
     device: str = "auto"
     slots: int | None = None
     workers: int | None = None
     bf16: bool = True
-    compile: bool | None = None
+    backend: str = "auto"
     memory: float | None = None
+    sharing: int = 1
     checkpoint_every: float = 60.0
 
     def __post_init__(self) -> None:
-        for name in ("slots", "workers"):
+        if self.backend not in BACKENDS:
+            raise SpecError(f"backend must be one of {', '.join(BACKENDS)}, got {self.backend!r}.")
+        for name in ("slots", "workers", "sharing"):
             if getattr(self, name) is not None:
                 check_count(name, getattr(self, name))
         if self.memory is not None:
@@ -62,11 +70,33 @@ def worth_compiling(specs: Sequence[RunSpec]) -> bool:
     return sum(training_work(s, s.model.positions) for s in specs) > _WORTH_COMPILING
 
 
+def worth_shrinking(spec: RunSpec, length: int, slots_saved: int, steps_left: int) -> bool:
+    """May the empty slots cost more, until the last run ends, than compiling for fewer slots?"""
+    return training_work(spec, length) / spec.train.steps * slots_saved * steps_left > _WORTH_SHRINKING
+
+
+def backend_for(specs: Sequence[RunSpec], options: Options) -> str:
+    """The program to train with. Raises DeviceError where the native one is asked for and cannot be had."""
+    device, dtype = options.resolve()
+    spec = specs[0]
+    here = device.type == "cpu" and dtype == torch.bfloat16
+    native_trains = here and native.trains(spec.model, spec.train.batch, spec.model.positions)
+    if options.backend == "native" and not native_trains:
+        raise DeviceError(
+            "the native program needs a CPU with AVX-512 bfloat16 products, a C++ compiler, post-norm, ReLU, and widths that "
+            "are multiples of 16: use backend auto."
+        )
+    if options.backend != "auto":
+        return options.backend
+    return "native" if native_trains else "compiled" if worth_compiling(specs) else "eager"
+
+
 def workers_for(specs: Sequence[RunSpec], options: Options) -> int:
-    """Processes to train in. On a CPU one for each core, single-threaded: they never wait for each other."""
+    """Processes to train in. On a CPU one for each core, single-threaded, so that they never wait for each other; but one for
+    the native program, which has a thread for each run."""
     if options.workers is not None:
         return options.workers
-    if choose_device(options.device).type != "cpu" or not worth_compiling(specs):
+    if choose_device(options.device).type != "cpu" or backend_for(specs, options) == "native" or not worth_compiling(specs):
         return 1
     return max(1, min(cores(), len(specs)))
 
@@ -83,13 +113,13 @@ def bytes_per_run(model: ModelSpec, batch: int, length: int) -> int:
     return 24 * model.n_parameters + batch * (length * (model.depth * block + temporaries) + 12 * model.vocab)
 
 
-def slots_that_fit(spec: RunSpec, length: int, options: Options, workers: int = 1) -> int:
+def slots_that_fit(spec: RunSpec, length: int, options: Options) -> int:
     """The number of slots: what was asked for, or a power of two that suits the device; within the memory in either case.
 
     Raises DeviceError where not even one run fits, or fewer than were asked for.
     """
     device = choose_device(options.device)
-    budget = (options.memory or 0.8 * free_memory(device)) / workers
+    budget = (options.memory or 0.8 * free_memory(device)) / options.sharing
     one = bytes_per_run(spec.model, spec.train.batch, length)
     fitting = int(budget // one)
     if fitting < (options.slots or 1):
@@ -102,7 +132,7 @@ def slots_that_fit(spec: RunSpec, length: int, options: Options, workers: int = 
     if options.slots:
         return options.slots
     best = _MAX_SLOTS[device.type]
-    if device.type == "cpu":
+    if device.type == "cpu" and backend_for([spec], options) != "native":
         best = min(best, max(1, _CPU_ACTIVATIONS // (spec.train.batch * length * spec.model.d_model)))
     best = min(best, fitting)
     return 2 ** (best.bit_length() - 1)

@@ -240,15 +240,17 @@ def sweep(
     options.resolve()  # a device that is not there is refused before anything starts
     workers = getattr(executor, "workers", 1) if executor else workers_for(missing, options)
     jobs = plan_jobs(missing, store, workers)
-    options = replace(options, workers=workers)
-    args = (store, make_study, options, keep)
     bar = _Bar(len(missing), missing[0].experiment, progress)
     with contextlib.ExitStack() as stack:
         stack.callback(bar.tqdm.close)
         if executor is None and workers > 1 and len(jobs) > 1:
             executor = stack.enter_context(local_workers(workers))
+            options = replace(options, sharing=workers)
+        elif executor is not None:
+            options = replace(options, sharing=getattr(executor, "sharing", 1))
+        args = (store, make_study, options, keep)
         outcomes = _run_there(jobs, args, bar, executor) if executor else _run_here(jobs, args, bar)
-        interrupted = None
+        interrupted, failures = None, {}
         for job, outcome in outcomes:
             try:
                 report.trained += outcome()
@@ -259,11 +261,12 @@ def sweep(
                 if not isinstance(executor, Executor):
                     break
             except BrokenExecutor:
-                report.failures.append(f"{job}: its process was killed, perhaps for want of memory")
+                failures[job] = f"{job}: its process was killed, perhaps for want of memory"
             except Exception as error:  # whatever a job died of, the others go on
-                report.failures.append(f"{job}: {type(error).__name__}: {error}")
+                failures[job] = f"{job}: {type(error).__name__}: {error}"
     if interrupted is not None:
         raise interrupted
+    report.failures = [failures[job] for job in jobs if job in failures]
     if report.failures:
         raise SweepError("; ".join(report.failures) + ". What finished is stored; run again to go on with the rest.")
     return report

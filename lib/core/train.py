@@ -6,7 +6,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -16,8 +16,8 @@ from torch import Tensor
 from lib.core import checkpoint
 from lib.core.checkpoint import Checkpoint, CheckpointError, Record
 from lib.core.ensemble import Ensemble, check_same_shape
-from lib.core.machine import compiling, keep_freed_memory
-from lib.core.plan import Options, slots_for, slots_that_fit, worth_compiling
+from lib.core.machine import DeviceError, compiling, keep_freed_memory, one_thread
+from lib.core.plan import Options, backend_for, slots_for, slots_that_fit, worth_shrinking
 from lib.core.spec import RunSpec
 
 
@@ -69,16 +69,17 @@ class Group:
         check_same_shape(specs)
         self.study, self.train, self.total = study, specs[0].train, len(specs)
         self.device, self.dtype = options.resolve()
-        self.compiled = worth_compiling(specs) if options.compile is None else options.compile
+        self.backend = backend_for(specs, options)
         self.queue = list(specs)[::-1]
-        slots = slots_for(len(specs), slots_that_fit(specs[0], study.length, options, options.workers or 1))
+        slots = slots_for(len(specs), slots_that_fit(specs[0], study.length, options))
         self._start(specs[0], slots)
         self.records: dict[RunSpec, Record] = {}
         self.ticks = 0
 
     def _start(self, spec: RunSpec, slots: int) -> None:
-        self.ensemble = Ensemble(spec, slots, self.device, self.dtype, self.compiled)
-        self.rows = torch.compile(self.study.batch, dynamic=False) if self.compiled else self.study.batch
+        self.ensemble = Ensemble(spec, slots, self.device, self.dtype, self.backend)
+        compiled = self.backend == "compiled"
+        self.rows = torch.compile(self.study.batch, dynamic=False) if compiled else self.study.batch
         self.fresh = True  # the next step compiles
 
     @classmethod
@@ -91,7 +92,11 @@ class Group:
         self.device, self.dtype = options.resolve()
         if saved.precision == "float32":
             self.dtype = torch.float32
-        self.compiled, self.queue, self.records, self.ticks = saved.compiled, saved.queue, saved.records, saved.ticks
+        try:
+            self.backend = backend_for(runs, replace(options, backend=saved.backend))
+        except DeviceError:  # carried to another machine
+            self.backend = backend_for(runs, options)
+        self.queue, self.records, self.ticks = saved.queue, saved.records, saved.ticks
         self._start(runs[0], len(saved.slots))
         self.ensemble.restore(saved.slots, saved.arrays)
         return self
@@ -102,7 +107,7 @@ class Group:
             queue=list(self.queue),
             records=self.records,
             ticks=self.ticks,
-            compiled=self.compiled,
+            backend=self.backend,
             precision=str(self.dtype).removeprefix("torch."),
             arrays=self.ensemble.state(),
         )
@@ -118,13 +123,20 @@ class Group:
                 self.ensemble.load(slot, self.queue.pop())
                 self.records[self.ensemble.runs[slot]] = Record()
         wanted = slots_for(len(self.ensemble.active), len(self.ensemble.runs))
-        if wanted < len(self.ensemble.runs):
+        saved = len(self.ensemble.runs) - wanted
+        if saved and (self.backend != "compiled" or self._worth_shrinking(saved)):
             self.ensemble.compact(wanted)
             self.fresh = True
 
+    def _worth_shrinking(self, slots_saved: int) -> bool:
+        steps = self.ensemble.step[self.ensemble.active]
+        left = self.train.steps - int(steps.min())
+        return worth_shrinking(self.ensemble.runs[self.ensemble.active[0]], self.study.length, slots_saved, left)
+
     def step(self) -> None:
         began = time.perf_counter()
-        with compiling() if self.fresh and self.compiled else contextlib.nullcontext():
+        compiles = self.fresh and self.backend == "compiled"
+        with compiling() if compiles else one_thread() if self.backend == "native" else contextlib.nullcontext():
             self.ensemble.advance(self.rows)
         self.fresh = False
         self.ticks += 1

@@ -1,0 +1,240 @@
+"""Time per run-step: the plain loop, the engine, and the machine's matrix products, in turns in one run.
+
+Each contender is a process of its own (the engine has as many as a sweep would) and works only when told to, so that what else
+the machine does falls on all of them alike. Of the rounds the median is taken.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import platform
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import torch
+
+from lib.composition.experiments import GRIDS, model_spec, point_specs
+from lib.composition.study import make_study
+from lib.core.machine import cores
+from lib.core.plan import Options, backend_for, bytes_per_run, slots_that_fit, training_work, workers_for
+from lib.core.spec import RunSpec
+
+SIZES = ("laptop", "paper")
+DEPTH = 3
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Times are milliseconds for one step of one run; memory is what one more run takes in the engine, in MB (10⁶ bytes)."""
+
+    size: str
+    device: str
+    depth: int
+    d_model: int
+    batch: int
+    precision: str
+    backend: str
+    runs: int
+    workers: int
+    slots: int
+    reference_ms: float | None
+    engine_ms: float
+    ratio: float | None
+    ratio_same_allocator: float | None
+    peak_tflops: float
+    fraction_of_peak: float
+    memory_mb_per_run: float
+    memory_mb_planned: float
+    rounds: int
+
+
+def spec_of(size: str, depth: int, d_model: int | None = None) -> RunSpec:
+    """The run of a size that is timed: γ = .6, the middle rate of its profile."""
+    specs = point_specs(size, 0.6, depth)
+    spec = specs[len(GRIDS[size].rates) // 2]
+    return spec if d_model is None else dataclasses.replace(spec, model=model_spec(d_model, depth))
+
+
+def _steps(step: Callable[[], Any], device: torch.device, seconds: float) -> tuple[int, float]:
+    """Call step for about `seconds`, at least twice; the number of calls and the seconds they took."""
+    count, began = 0, time.perf_counter()
+    while count < 2 or time.perf_counter() - began < seconds:
+        step()
+        count += 1
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return count, time.perf_counter() - began
+
+
+def _resident(device: torch.device) -> float:
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated() / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+
+
+def _contender(pipe: Connection, role: str, spec: RunSpec, options: Options, threads: int) -> None:
+    """A process that gets ready, says so, and then works for as long as each message says."""
+    from lib.core.machine import keep_freed_memory
+    from lib.core.train import Group
+
+    torch.set_num_threads(threads)
+    device, dtype = options.resolve()
+    study = make_study(spec)
+    work = 1.0
+    if role == "engine":
+        keep_freed_memory()
+        runs = [dataclasses.replace(spec, seed=i) for i in range(options.slots)]
+        before = _resident(device)
+        group = Group(runs, study, options)
+        group.refill()
+        step, work = group.step, len(runs)
+    elif role.startswith("plain"):
+        from benchmarks.reference import plain_step
+
+        if role == "plain, tuned allocator":
+            keep_freed_memory()
+        before, step = _resident(device), plain_step(spec, study, device)
+    else:
+        before = 0.0
+        shapes = [(2304, 64, 192, 8), (4096, 400, 1200, 1), (2048, 2048, 2048, 1), (4096, 4096, 4096, 1)]
+        if device.type == "cuda":
+            shapes += [(8192, 8192, 8192, 1)]
+        a_b = [
+            (torch.randn(r, m, k, dtype=dtype, device=device), torch.randn(r, k, n, dtype=dtype, device=device))
+            for m, k, n, r in shapes
+        ]
+
+    def best_product(seconds: float) -> float:
+        """FLOP/s of the fastest of the shapes."""
+        rates = []
+        for a, b in a_b:
+            count, took = _steps(lambda a=a, b=b: torch.bmm(a, b), device, seconds / len(a_b))
+            rates.append(2 * a.numel() * b.shape[-1] * count / took)
+        return max(rates)
+
+    if role != "peak":
+        _steps(step, device, 0.0)
+    else:
+        best_product(0.1)
+    pipe.send(_resident(device) - before)
+    while (seconds := pipe.recv()) is not None:
+        if role == "peak":
+            pipe.send(best_product(seconds))
+        else:
+            count, took = _steps(step, device, seconds)
+            pipe.send(took / count / work)
+
+
+class _Contender:
+    def __init__(self, role: str, spec: RunSpec, options: Options, threads: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_contender, args=(theirs, role, spec, options, threads), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def answer(self) -> float:
+        try:
+            return self.pipe.recv()
+        except EOFError:
+            raise RuntimeError("a process of the benchmark died; see above for why.") from None
+
+
+def time_size(
+    size: str,
+    depth: int,
+    options: Options = Options(),
+    d_model: int | None = None,
+    seconds: float = 2.0,
+    rounds: int = 7,
+    reference: bool = True,
+) -> Timing:
+    """One row of the table. `seconds` is for each contender in each round."""
+    spec = spec_of(size, depth, d_model)
+    device, dtype = options.resolve()
+    workers = workers_for([spec] * cores(), options)
+    study = make_study(spec)
+    slots = options.slots or slots_that_fit(spec, study.length, dataclasses.replace(options, sharing=workers))
+    options = dataclasses.replace(options, slots=slots, sharing=workers)
+    engine = [_Contender("engine", spec, options, max(1, cores() // workers)) for _ in range(workers)]
+    ready = [c.answer() for c in engine]
+    plain = [_Contender(role, spec, options, cores()) for role in ("plain", "plain, tuned allocator") if reference]
+    for contender in plain:
+        contender.answer()
+    peak = _Contender("peak", spec, options, cores())
+    peak.answer()
+    times: dict[str, list[float]] = {"engine": [], "peak": [], "plain": [], "tuned": []}
+    for _ in range(rounds):
+        for name, contender in zip(("plain", "tuned"), plain, strict=False):
+            contender.pipe.send(seconds)
+            times[name].append(contender.answer())
+        for contender in engine:
+            contender.pipe.send(seconds)
+        times["engine"].append(statistics.mean(c.answer() for c in engine) / workers)
+        peak.pipe.send(seconds)
+        times["peak"].append(peak.answer())
+    for contender in (*engine, *plain, peak):
+        contender.pipe.send(None)
+        contender.process.join()
+    middle = {name: statistics.median(values) for name, values in times.items() if values}
+    flops = 2 * training_work(spec, study.length) / spec.train.steps
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{platform.machine()}, {cores()} cores"
+    return Timing(
+        size=size,
+        device=f"{device.type} ({name})",
+        depth=depth,
+        d_model=spec.model.d_model,
+        batch=spec.train.batch,
+        precision=str(dtype).removeprefix("torch."),
+        backend=backend_for([spec] * slots, options),
+        runs=slots * workers,
+        workers=workers,
+        slots=slots,
+        reference_ms=_round(middle["plain"] * 1e3) if plain else None,
+        engine_ms=_round(middle["engine"] * 1e3),
+        ratio=_round(statistics.median(p / e for p, e in zip(times["plain"], times["engine"], strict=True))) if plain else None,
+        ratio_same_allocator=_round(statistics.median(p / e for p, e in zip(times["tuned"], times["engine"], strict=True)))
+        if plain
+        else None,
+        peak_tflops=_round(middle["peak"] / 1e12),
+        fraction_of_peak=_round(flops / middle["engine"] / middle["peak"]),
+        memory_mb_per_run=_round(statistics.mean(ready) / slots),
+        memory_mb_planned=_round(bytes_per_run(spec.model, spec.train.batch, study.length) / 1e6),
+        rounds=rounds,
+    )
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def scaling(options: Options = Options(), seconds: float = 1.0, rounds: int = 3) -> list[dict[str, Any]]:
+    """Rows for the plot: against the number of runs at once, the depth, and the width, each from the laptop size."""
+    workers = workers_for([spec_of("laptop", 3)] * cores(), options)
+    rows = []
+    for runs in (1, 2, 4, 8, 16, 32, 64):
+        share = dataclasses.replace(options, workers=min(workers, runs), slots=max(1, runs // workers))
+        rows.append(("runs", runs, time_size("laptop", 3, share, None, seconds, rounds, reference=False)))
+    for depth in (1, 2, 3, 4, 6):
+        rows.append(("depth", depth, time_size("laptop", depth, options, None, seconds, rounds)))
+    for width in (32, 64, 128, 256):
+        rows.append(("width", width, time_size("laptop", 3, options, width, seconds, rounds)))
+    return [{"against": against, "value": value} | asdict(timing) for against, value, timing in rows]
+
+
+def as_table(timings: list[Timing]) -> str:
+    head = f"{'size':8}{'depth':>6}{'plain loop':>12}{'engine':>12}{'ratio':>8}{'of peak':>9}{'memory/run':>12}  how"
+    lines = [head]
+    for t in timings:
+        plain = f"{t.reference_ms:9.3g} ms" if t.reference_ms else f"{'–':>12}"
+        ratio = f"{t.ratio:8.2f}" if t.ratio else f"{'–':>8}"
+        engine = f"{t.engine_ms:9.3g} ms{ratio}{t.fraction_of_peak:9.0%}{t.memory_mb_per_run:9.0f} MB"
+        how = f"{t.backend}, {t.workers} × {t.slots} runs, {t.precision}, {t.device}; peak {t.peak_tflops:.2f} TFLOP/s"
+        lines.append(f"{t.size:8}{t.depth:6}{plain:>12}{engine}  {how}")
+    return "\n".join(lines)

@@ -1,0 +1,183 @@
+"""The engine page: tables and figures drawn from the timings in benchmarks/, and prose with their numbers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from lib.book.paths import ROOT
+from lib.core.style import INFERENTIAL, NEITHER, SYMMETRIC, WIDTH, look
+
+Record = dict[str, Any]
+FOLDER = ROOT / "benchmarks"
+
+
+def load(name: str) -> Any:
+    """A record of benchmarks/. Raises LookupError where it was not measured yet."""
+    path = FOLDER / f"{name}.json"
+    if not path.exists():
+        raise LookupError(f"benchmarks/{name}.json is not there: measure it first, see benchmarks/README.md.")
+    return json.loads(path.read_text())
+
+
+def load_speed() -> tuple[list[Record], list[Record]]:
+    """The rows of the table, and those of the plot."""
+    records = load("speed")
+    return [r for r in records if "against" not in r], [r for r in records if "against" in r]
+
+
+def how(timings: list[Record]) -> str:
+    return "; ".join(f"{t['size']}: {t['backend']}, {t['workers']} × {t['slots']} runs at once" for t in timings)
+
+
+def speed_table(timings: list[Record]) -> str:
+    """Plain loop against engine, one row a size, in Markdown."""
+    lines = [
+        "| size | width, depth, batch | plain loop | engine | ratio | same allocator | of the peak | memory a run |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for t in timings:
+        cells = [
+            t["size"],
+            f"{t['d_model']}, {t['depth']}, {t['batch']}",
+            f"{t['reference_ms']:.3g} ms",
+            f"{t['engine_ms']:.3g} ms",
+            f"{t['ratio']:.1f}",
+            f"{t['ratio_same_allocator']:.1f}",
+            f"{t['fraction_of_peak']:.0%}",
+            f"{t['memory_mb_per_run']:.0f} MB",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def machine_of(timings: list[Record]) -> str:
+    first = timings[0]
+    return f"{first['device']}, products in {first['precision']}, measured peak {first['peak_tflops']:.2f} TFLOP/s"
+
+
+_AXES = {"runs": "runs trained at once", "depth": "depth (layers)", "width": "width d_model"}
+
+
+def draw_scaling(timings: list[Record]) -> Figure:
+    """Milliseconds of one step of one run against the number of runs, depth and width."""
+    with look():
+        figure, axes = plt.subplots(1, 3, figsize=(WIDTH, 2.5), sharey=False)
+        for ax, (against, label) in zip(axes, _AXES.items(), strict=True):
+            rows = [t for t in timings if t.get("against") == against]
+            values = [t["value"] for t in rows]
+            ax.plot(values, [t["engine_ms"] for t in rows], "o-", color=SYMMETRIC, label="engine")
+            if rows and rows[0]["reference_ms"]:
+                ax.plot(values, [t["reference_ms"] for t in rows], "s--", color=NEITHER, label="plain loop")
+            ax.set_xlabel(label)
+            if against != "depth":
+                ax.set_xscale("log", base=2)
+                ax.set_xticks(values, [str(v) for v in values])
+            else:
+                ax.set_xticks(values)
+            ax.minorticks_off()
+            ax.set_ylim(bottom=0)
+        axes[0].set_ylabel("ms a step of one run")
+        axes[1].legend()
+    return figure
+
+
+def draw_cluster(record: Record) -> Figure:
+    """Hours for the paper's phase diagram against the number of GPUs, as simulated, beside the ideal."""
+    rows = record["rows"]
+    gpus, hours = [row["gpus"] for row in rows], [row["hours"] for row in rows]
+    with look():
+        figure, ax = plt.subplots(figsize=(WIDTH * 0.6, 2.6))
+        ax.loglog(gpus, hours, "o-", color=INFERENTIAL, label="simulated")
+        ax.loglog(gpus, [hours[0] / g for g in gpus], "--", color=NEITHER, label="ideal")
+        ax.axhline(rows[0]["longest_run_hours"], color=SYMMETRIC, linewidth=1, label="the longest run alone")
+        ax.set_xlabel("GPUs")
+        ax.set_ylabel("hours")
+        ax.set_xticks(gpus, [f"{g:,}" for g in gpus])
+        ax.minorticks_off()
+        ax.legend()
+    return figure
+
+
+def cluster_table(record: Record) -> str:
+    lines = ["| GPUs | jobs | hours | speed-up | efficiency |", "|--:|--:|--:|--:|--:|"]
+    lines += [
+        f"| {r['gpus']:,} | {r['jobs']} | {r['hours']:.2g} | {r['speed_up']:.3g} | {r['efficiency']:.0%} |"
+        for r in record["rows"]
+    ]
+    return "\n".join(lines)
+
+
+def speed_summary(timings: list[Record]) -> str:
+    """One line for regression tests."""
+    return "; ".join(f"{t['size']}: ratio {t['ratio']:.1f}, {t['fraction_of_peak']:.0%} of the peak" for t in timings)
+
+
+def scaling_summary(timings: list[Record]) -> str:
+    counts = {against: sum(t["against"] == against for t in timings) for against in _AXES}
+    return ", ".join(f"{n} points against {against}" for against, n in counts.items())
+
+
+def _before_and_after(records: list[Record]) -> tuple[Record, Record, float]:
+    old, new = (next(r for r in records if r["which"] == which) for which in ("before", "after"))
+    return old, new, old["seconds"] / old["run_steps"] / (new["seconds"] / new["run_steps"])
+
+
+def retrain_lines(records: list[Record]) -> str:
+    """Before against after on the same part of the phase diagram."""
+    old, new, ratio = _before_and_after(records)
+    return (
+        f"As a whole: {new['runs']} runs of the laptop phase diagram (depth {new['depth']}, every γ and rate, one seed) took "
+        f"{old['seconds'] / 60:.1f} minutes from nothing with the engine this book had before (commit `{old['commit']}`) and "
+        f"{new['seconds'] / 60:.1f} minutes with this one, compilation included: {ratio:.1f} times faster a step."
+    )
+
+
+def retrain_summary(records: list[Record]) -> str:
+    return f"retraining: {_before_and_after(records)[2]:.1f} times faster"
+
+
+def cluster_summary(record: Record) -> str:
+    return "; ".join(f"{r['gpus']} GPUs {r['hours']:.2g} h" for r in record["rows"])
+
+
+def cluster_lines(record: Record) -> str:
+    """What the diagram costs, and what limits the sweep."""
+    one, last, a = record["rows"][0], record["rows"][-1], record["assumed"]
+    return f"""
+The whole paper profile is {record["runs"]} runs and {record["total_flops"]:.2g} floating-point operations. Assume that
+a GPU keeps up {a["sustained_flops"] / 1e12:.0f} TFLOP/s with {a["slots"]} runs at a time. Then that is
+{one["hours"]:.0f} GPU-hours.
+
+A hundred cards still have several runs each to do. With {last["gpus"]:,} there are more cards than runs, and nothing is
+left to share out: the diagram takes as long as its longest run, {one["longest_run_hours"] * 60:.0f} minutes, of which
+{a["start_seconds"]:.0f} seconds are start-up. A run is a chain of steps; splitting one over cards would cost more in messages
+than it has in arithmetic. Efficiency goes before that: with few runs a card, starting kernels takes longer than their
+arithmetic, and every process pays its start-up for fewer runs. Storing is no limit: one result took
+{record["seconds_to_store"] * 1e3:.1f} ms here, under a lock that all share.
+"""
+
+
+def precision_lines(record: Record) -> str:
+    same = record["same_label"]
+    return (
+        f"{record['runs']} runs, depth {record['depth']}, {record['seeds']} seeds a γ. The label of a run (symmetric, "
+        f"inferential or neither, at .95) stayed the same in {same['compiled']} of them with the compiler and in "
+        f"{same['native']} with the native program."
+    )
+
+
+def precision_summary(record: Record) -> str:
+    return f"labels kept: {record['same_label']} of {record['runs']}"
+
+
+def precision_table(record: Record) -> str:
+    """Each metric as single precision gave it and what the faster programs gave instead, with the spread over seeds."""
+    lines = ["| γ | metric | single precision | spread over seeds | program | mean difference |", "|--:|---|--:|--:|---|--:|"]
+    for r in record["rows"]:
+        exact = f"{r['gamma']:g} | {r['metric']} | {r['exact']:.3f} | {r['spread']:.3f}"
+        lines.append(f"| {exact} | {r['program']} | {r['difference']:+.3f} ± {r['difference_se']:.3f} |")
+    return "\n".join(lines)

@@ -1,0 +1,183 @@
+"""A training step in C++ for CPUs that multiply bfloat16 in vectors of 512 bits: `step.cpp`, compiled once, called by ctypes.
+
+Why not leave it to a compiler of Python programs: it compiles anew for every shape, half a minute each, and its products and
+the loops between them pass every activation through memory. Here a run stays in one core's cache from token to weight.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from lib.core.machine import compile_cache, compiling
+from lib.core.model import ModelSpec, Transformer
+
+SOURCE = Path(__file__).with_name("step.cpp")
+_FLAGS = (
+    *("-std=c++17", "-shared", "-fPIC", "-pthread", "-O3", "-march=native", "-mprefer-vector-width=512"),
+    *("-funroll-loops", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math"),
+)
+_NEEDED = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_bf16"}
+# Bytes of activations that a chunk of sequences may take: what stays in one core's second-level cache.
+_CHUNK_BYTES = 2**21
+
+
+def _cpu_flags() -> set[str]:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return set()
+    return set(next((line.split(":")[1] for line in lines if line.startswith("flags")), "").split())
+
+
+@functools.cache
+def library() -> ctypes.CDLL | None:
+    """The compiled program, or None where the processor or the compiler for it is missing."""
+    compiler = shutil.which("c++") or shutil.which("g++")
+    if platform.machine() != "x86_64" or not _cpu_flags() >= _NEEDED or compiler is None:
+        return None
+    recipe = SOURCE.read_bytes() + " ".join(_FLAGS).encode() + " ".join(sorted(_cpu_flags())).encode()
+    path = compile_cache() / f"step-{hashlib.sha256(recipe).hexdigest()[:16]}.so"
+    if not path.exists():
+        with compiling():
+            temporary = path.with_suffix(".new")
+            command = [compiler, *_FLAGS, "-o", str(temporary), str(SOURCE)]
+            if path.exists() or subprocess.run(command, capture_output=True).returncode == 0:
+                if not path.exists():
+                    temporary.replace(path)
+            else:
+                return None
+    try:
+        lib = ctypes.CDLL(str(path))
+    except OSError:
+        return None
+    lib.rm_new.restype = ctypes.c_void_p
+    lib.rm_delete.argtypes = [ctypes.c_void_p]
+    lib.rm_step.argtypes = [ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 9, ctypes.c_double, *[ctypes.c_void_p] * 2]
+    lib.rm_step.restype = None
+    return lib
+
+
+def _shape(spec: ModelSpec, batch: int, length: int, chunk: int) -> ctypes.Array:
+    k, v = spec.heads * spec.d_k, spec.heads * spec.d_v
+    numbers = (spec.vocab, spec.positions, spec.depth, spec.d_model, spec.d_ff, k, v, spec.heads)
+    return (ctypes.c_int64 * 12)(*numbers, batch, length, int(spec.head_bias), chunk)
+
+
+def chunk_of(spec: ModelSpec, batch: int, length: int) -> int:
+    """Sequences that are taken through the model at once: an even number whose activations stay in cache, at most the batch."""
+    k, v = spec.heads * spec.d_k, spec.heads * spec.d_v
+    row = 26 * spec.d_model + 8 * spec.d_ff + 8 * k + 6 * v
+    return max(2, min(batch + batch % 2, _CHUNK_BYTES // (row * length * max(1, spec.depth - 1)) // 2 * 2))
+
+
+def trains(spec: ModelSpec, batch: int, length: int) -> bool:
+    """Is there a program for this shape on this machine?"""
+    if spec.norm != "post" or spec.activation != "relu" or spec.bias or (lib := library()) is None:
+        return False
+    return bool(lib.rm_trains(_shape(spec, batch, length, 2)))
+
+
+def parameters(model: Transformer) -> list[Tensor]:
+    """The model's parameters in the order in which step.cpp expects them."""
+    found = [model.embedding.token, model.embedding.position]
+    for b in model.blocks:
+        a = b.attention
+        found += [a.W_Q.weight, a.W_K.weight, a.W_V.weight, a.W_O.weight]
+        found += [b.norm_1.weight, b.norm_1.bias, b.norm_2.weight, b.norm_2.bias, b.W_1.weight, b.W_2.weight]
+    found.append(model.head.weight)
+    return found if model.head.bias is None else [*found, model.head.bias]
+
+
+class Program:
+    """One step of an ensemble. `threads` runs are trained at a time, each by one thread from beginning to end."""
+
+    def __init__(self, spec: ModelSpec, batch: int, length: int, threads: int) -> None:
+        lib = library()
+        if lib is None or not trains(spec, batch, length):
+            raise ValueError("there is no program for this shape on this machine: ask trains() first.")
+        if length > spec.positions:
+            raise ValueError(f"sequences of {length} tokens need as many positions, this model has {spec.positions}.")
+        self.lib, self.spec, self.batch, self.length = lib, spec, batch, length
+        self.chunk = chunk_of(spec, batch, length)
+        self.engine = ctypes.c_void_p(lib.rm_new(_shape(spec, batch, length, self.chunk), threads))
+
+    def __del__(self) -> None:
+        if getattr(self, "engine", None):
+            self.lib.rm_delete(self.engine)
+
+    def _check(self, tokens: Tensor, target: Tensor, arrays: list[Tensor]) -> None:
+        if tokens.shape[1:] != (self.batch, self.length) or target.shape != tokens.shape[:2]:
+            raise ValueError(f"expected {self.batch} sequences of {self.length} tokens a run, got {tuple(tokens.shape)}.")
+        if (
+            int(tokens.min()) < 0
+            or int(tokens.max()) >= self.spec.vocab
+            or int(target.min()) < 0
+            or int(target.max()) >= self.spec.vocab
+        ):
+            raise ValueError(f"tokens and targets must lie between 0 and {self.spec.vocab - 1}.")
+        if not all(a.is_contiguous() and a.dtype == torch.float32 for a in arrays):
+            raise ValueError("parameters and moments must be contiguous and of single precision.")
+
+    def step(
+        self,
+        model: Transformer,
+        moments: tuple[list[Tensor], list[Tensor]],
+        tokens: Tensor,
+        target: Tensor,
+        active: list[int],
+        rate: Tensor,
+        decay: Tensor,
+        count: Tensor,
+        max_norm: float,
+    ) -> Tensor:
+        """Train the active runs one step, in place; returns their losses (R,), zero for the others. moments: in model order."""
+        order = {id(p): i for i, p in enumerate(model.parameters())}
+        params = parameters(model)
+        arrays = [params, *([m[order[id(p)]] for p in params] for m in moments)]
+        return self._call(arrays, tokens, target, active, rate, decay, count, max_norm, None)
+
+    def gradients(self, model: Transformer, tokens: Tensor, target: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Losses (R,) and the gradients of each run's mean loss, in the order of `parameters`."""
+        params, n = parameters(model), model.n_runs
+        flat = torch.empty(n, sum(p[0].numel() for p in params))
+        zeros = torch.zeros(n, dtype=torch.float64)
+        loss = self._call([params, params, params], tokens, target, list(range(n)), zeros, zeros, zeros.long(), 1.0, flat)
+        parts = flat.split([p[0].numel() for p in params], 1)
+        return loss, [part.view(p.shape) for part, p in zip(parts, params, strict=True)]
+
+    def _call(
+        self,
+        arrays: list[list[Tensor]],
+        tokens: Tensor,
+        target: Tensor,
+        active: list[int],
+        rate: Tensor,
+        decay: Tensor,
+        count: Tensor,
+        max_norm: float,
+        gradients: Tensor | None,
+    ) -> Tensor:
+        self._check(tokens, target, [a for group in arrays for a in group])
+        pointers = [(ctypes.c_void_p * len(group))(*[a.data_ptr() for a in group]) for group in arrays]
+        numbers = [t.contiguous() for t in (tokens, target, rate.double(), decay.double(), count.long())]
+        loss = torch.zeros(tokens.shape[0])
+        self.lib.rm_step(
+            self.engine,
+            len(active),
+            (ctypes.c_int64 * len(active))(*active),
+            *pointers,
+            *[t.data_ptr() for t in numbers],
+            max_norm,
+            loss.data_ptr(),
+            None if gradients is None else gradients.data_ptr(),
+        )
+        return loss

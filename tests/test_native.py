@@ -1,0 +1,246 @@
+"""The step in C++ against PyTorch: the same gradients, the same update, and nobody's bits depend on his company."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from conftest import SpecFactory
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from lib.composition.study import Composition
+from lib.core import native, plan
+from lib.core.ensemble import Ensemble, losses
+from lib.core.init import apply_gamma_stacked
+from lib.core.machine import DeviceError
+from lib.core.model import ModelSpec, Transformer
+from lib.core.optim import adamw_step
+from lib.core.plan import Options, backend_for
+from lib.core.spec import RunSpec
+from lib.core.train import RunResult, train
+
+needs_it = pytest.mark.skipif(native.library() is None, reason="this CPU has no AVX-512 bfloat16 products, or no C++ compiler")
+STUDY = Composition()
+
+shapes = st.builds(
+    ModelSpec,
+    vocab=st.integers(5, 40),
+    positions=st.integers(9, 12),
+    depth=st.integers(1, 3),
+    d_model=st.sampled_from([16, 48, 80]),
+    d_ff=st.sampled_from([16, 112]),
+    d_k=st.sampled_from([16, 32]),
+    d_v=st.sampled_from([16, 48]),
+    heads=st.integers(1, 2),
+    head_bias=st.booleans(),
+)
+
+
+def model_of(spec: ModelSpec, runs: int, gamma: float = 0.6) -> Transformer:
+    model = Transformer(spec, runs)
+    apply_gamma_stacked(model, [gamma] * runs, list(range(runs)))
+    with torch.no_grad():  # gains and shifts that are not one and zero, so that they show
+        for name, p in model.named_parameters():
+            if "norm" in name:
+                p.add_(torch.randn(p.shape, generator=torch.Generator().manual_seed(len(name))) * 0.3)
+    return model
+
+
+def rows_of(spec: ModelSpec, runs: int, batch: int, length: int) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(batch)
+    shape = (runs, batch, length)
+    return (torch.randint(spec.vocab, size, generator=generator) for size in (shape, shape[:2]))
+
+
+def relative(one: Tensor, other: Tensor) -> float:
+    return ((one - other).norm() / (other.norm() + 1e-12)).item()
+
+
+@needs_it
+@given(spec=shapes, batch=st.integers(1, 11), length=st.integers(1, 9), cache=st.sampled_from([1, 2**16, 2**21]))
+def test_gradients_are_as_near_to_the_true_ones_as_pytorchs_in_bfloat16(
+    spec: ModelSpec, batch: int, length: int, cache: int
+) -> None:
+    """Odd batches, chunks of two sequences and of all, one position and several, heads, depths, with and without a bias."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "_CHUNK_BYTES", cache)
+        program = native.Program(spec, batch, length, threads=2)
+    model = model_of(spec, 2)
+    tokens, target = rows_of(spec, 2, batch, length)
+    params = native.parameters(model)
+    exact_loss = losses(model, tokens, target)
+    exact = torch.autograd.grad(exact_loss.sum(), params, allow_unused=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        rough_loss = losses(model, tokens, target)
+    rough = torch.autograd.grad(rough_loss.sum(), params, allow_unused=True)
+    loss, gradients = program.gradients(model, tokens, target)
+    torch.testing.assert_close(loss, exact_loss.detach(), rtol=0.02, atol=0.02)
+    flat = lambda parts: torch.cat([torch.zeros(1) if p is None else p.flatten() for p in parts])
+    ours = [torch.zeros(1) if e is None else g for g, e in zip(gradients, exact, strict=True)]
+    assert relative(flat(ours), flat(exact)) < 2 * relative(flat(rough), flat(exact)) + 0.01
+    for mine, true in zip(gradients, exact, strict=True):
+        if true is not None and true.norm() > 1e-3 * flat(exact).norm():
+            assert relative(mine, true) < 0.3  # a wrong term would be off by its own size
+        if true is None:
+            assert not mine.any()
+
+
+@needs_it
+def test_gradients_in_a_model_without_rounding() -> None:
+    """Weights, activations and gradients that bfloat16 holds exactly leave no room for rounding: a linear readout, by hand."""
+    spec = ModelSpec(vocab=4, positions=1, depth=1, d_model=16, d_ff=16, d_k=16, d_v=16)
+    model = Transformer(spec, 1)
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            p.fill_(1.0 if "norm" in name and name.endswith("weight") else 0.0)
+        model.embedding.token[0, 0] = torch.tensor([1.0, -1.0] * 8)
+    tokens, target = torch.zeros(1, 2, 1, dtype=torch.int64), torch.tensor([[1, 3]])
+    loss, gradients = native.Program(spec, 2, 1, 1).gradients(model, tokens, target)
+    assert loss.item() == pytest.approx(torch.tensor(4.0).log().item(), rel=1e-6)
+    by_class = torch.tensor([0.25, 0.25 - 0.5, 0.25, 0.25 - 0.5])  # softmax minus target, mean of two rows
+    torch.testing.assert_close(gradients[-1][0], by_class)
+    hidden = torch.tensor([1.0, -1.0] * 8)
+    torch.testing.assert_close(gradients[-2][0], hidden[:, None] * by_class, atol=2e-5, rtol=1e-4)
+    assert not gradients[0].any()  # the head's weight is zero, so nothing flows further down
+
+
+@needs_it
+@given(spec=shapes, decay=st.floats(0, 1), count=st.integers(1, 1000), clip=st.sampled_from([1e-3, 1.0, 1e3]))
+def test_the_update_is_that_of_the_optimizer(spec: ModelSpec, decay: float, count: int, clip: float) -> None:
+    runs, batch, length = 2, 4, 5
+    program = native.Program(spec, batch, length, threads=1)
+    ours, theirs = model_of(spec, runs), model_of(spec, runs)
+    tokens, target = rows_of(spec, runs, batch, length)
+    moments = [[torch.rand(p.shape) * 1e-3 for p in ours.parameters()] for _ in range(2)]
+    copies = [[m.clone() for m in group] for group in moments]
+    _, gradients = program.gradients(ours, tokens, target)
+    place = {id(p): i for i, p in enumerate(native.parameters(theirs))}
+    in_order = [gradients[place[id(p)]] for p in theirs.parameters()]
+    rate, decays, counts = torch.tensor([1e-3, 3e-2]), torch.tensor([decay, 0.1]), torch.tensor([count, 7])
+    with torch.no_grad():
+        adamw_step(list(theirs.parameters()), in_order, *copies, rate, decays.float(), counts.float(), clip)
+        program.step(ours, tuple(moments), tokens, target, [0, 1], rate, decays, counts, clip)
+    for mine, true in zip(
+        (*ours.parameters(), *moments[0], *moments[1]), (*theirs.parameters(), *copies[0], *copies[1]), strict=True
+    ):
+        torch.testing.assert_close(mine, true, rtol=2e-5, atol=1e-7)
+
+
+def options(**changes: Any) -> Options:
+    return Options(**{"device": "cpu", "backend": "native"} | changes)
+
+
+@pytest.fixture(scope="module")
+def runs(tiny_spec: SpecFactory) -> list[RunSpec]:
+    wide = {"d_model": 32, "d_k": 16, "d_v": 16, "rate": 1e-2}
+    return [tiny_spec(seed=seed, gamma=0.3 + 0.2 * seed, **wide) for seed in range(4)]
+
+
+def trained(specs: list[RunSpec], opts: Options) -> dict[RunSpec, RunResult]:
+    return {result.spec: result for result in train(specs, STUDY, opts)}
+
+
+@needs_it
+def test_no_bit_of_a_run_depends_on_its_company_its_slot_or_the_threads(runs: list[RunSpec]) -> None:
+    together, threads = trained(runs, options(slots=4)), torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        others = trained(runs[::-1], options(slots=3))
+    finally:
+        torch.set_num_threads(threads)
+    for spec in runs:
+        alone = trained([spec], options(slots=1))[spec]
+        for other in (together[spec], others[spec]):
+            assert other.history["loss"] == alone.history["loss"]
+            assert all(torch.equal(w, other.weights[name]) for name, w in alone.weights.items())
+
+
+@needs_it
+def test_it_learns_what_pytorch_learns(runs: list[RunSpec]) -> None:
+    """The losses along the way agree as closely as those of PyTorch in bfloat16 and in single precision do."""
+    longer = [dataclasses.replace(r, train=dataclasses.replace(r.train, steps=60)) for r in runs]
+    ours, exact = trained(longer, options()), trained(longer, options(backend="eager", bf16=False))
+    for spec in longer:
+        assert exact[spec].history["loss"][0] > exact[spec].history["loss"][-1] + 0.2
+        assert ours[spec].history["loss"] == pytest.approx(exact[spec].history["loss"], abs=0.03)
+
+
+@needs_it
+def test_a_diverged_run_stops_alone(runs: list[RunSpec]) -> None:
+    wild = dataclasses.replace(runs[1], rate=1e30)
+    results = trained([runs[0], wild], options())
+    assert results[wild].status == "diverged"
+    assert results[wild].steps == 1
+    healthy = trained([runs[0]], options())[runs[0]]
+    assert results[runs[0]].history == healthy.history
+
+
+@needs_it
+@pytest.mark.parametrize(
+    ("change", "fits"),
+    [
+        ({}, True),
+        ({"d_k": 8, "d_v": 8, "heads": 2}, True),
+        ({"d_model": 24}, False),
+        ({"d_k": 8}, False),
+        ({"norm": "pre"}, False),
+        ({"activation": "gelu"}, False),
+        ({"bias": True}, False),
+    ],
+)
+def test_what_it_does_not_train_is_left_to_pytorch(runs: list[RunSpec], change: dict[str, Any], fits: bool) -> None:
+    spec = dataclasses.replace(runs[0], model=dataclasses.replace(runs[0].model, **change))
+    assert backend_for([spec], options(backend="auto")) == ("native" if fits else "eager")
+    if not fits:
+        with pytest.raises(DeviceError, match="use backend auto"):
+            backend_for([spec], options())
+
+
+def test_without_it_runs_train_all_the_same(runs: list[RunSpec], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "library", lambda: None)
+    assert backend_for(runs, options(backend="auto")) == "eager"
+    with pytest.raises(DeviceError, match=r"needs a CPU with AVX-512 bfloat16 products, a C\+\+ compiler"):
+        backend_for(runs, options())
+    assert len(trained(runs[:1], options(backend="auto"))) == 1
+
+
+def test_a_processor_or_compiler_that_cannot_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fresh = native.library.__wrapped__
+    monkeypatch.setattr(native, "_cpu_flags", lambda: {"avx2"})
+    assert fresh() is None
+    monkeypatch.undo()
+    monkeypatch.setattr(native.shutil, "which", lambda name: None)
+    assert fresh() is None
+    monkeypatch.undo()
+    monkeypatch.setenv("REASON_OR_MEMORIZE_CACHE", str(tmp_path))
+    monkeypatch.setattr(native, "_FLAGS", ("--no-such-flag",))
+    assert fresh() is None
+
+
+@needs_it
+def test_rows_that_would_read_beyond_the_model_are_refused(runs: list[RunSpec]) -> None:
+    model = Transformer(runs[0].model, 1)
+    program = native.Program(runs[0].model, 2, 3, 1)
+    tokens, target = torch.zeros(1, 2, 3, dtype=torch.int64), torch.zeros(1, 2, dtype=torch.int64)
+    for bad_tokens, bad_target in ((tokens + 201, target), (tokens - 1, target), (tokens, target + 201), (tokens, target - 1)):
+        with pytest.raises(ValueError, match="must lie between 0 and 200"):
+            program.gradients(model, bad_tokens, bad_target)
+    with pytest.raises(ValueError, match="expected 2 sequences of 3 tokens a run"):
+        program.gradients(model, tokens[:, :1], target[:, :1])
+
+
+@needs_it
+def test_an_ensemble_uses_it(runs: list[RunSpec], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ensemble, "_torch_step", None)
+    assert len(trained(runs[:2], options(backend="auto"))) == 2
+
+
+def test_backends_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="backend must be one of auto, native, compiled, eager, got 'fast'"):
+        Options(backend="fast")
+    assert set(plan.BACKENDS) == {"auto", "native", "compiled", "eager"}

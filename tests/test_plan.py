@@ -1,0 +1,139 @@
+"""How many runs at once, in how many processes, in which precision."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import SpecFactory
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.utils.flop_counter import FlopCounterMode
+
+from lib.core import machine, plan
+from lib.core.machine import DeviceError
+from lib.core.model import ModelSpec, Transformer
+from lib.core.plan import Options, bytes_per_run, slots_that_fit, workers_for, worth_compiling
+from lib.core.spec import SpecError
+
+shapes = st.builds(
+    ModelSpec,
+    vocab=st.integers(2, 30),
+    positions=st.just(12),
+    depth=st.integers(1, 3),
+    d_model=st.integers(2, 12),
+    d_ff=st.integers(1, 20),
+    d_k=st.integers(2, 6),
+    d_v=st.integers(2, 6),
+    heads=st.integers(1, 3),
+    norm=st.sampled_from(["post", "pre"]),
+    bias=st.booleans(),
+    head_bias=st.booleans(),
+)
+
+
+@given(spec=shapes, length=st.integers(2, 12), every=st.booleans())
+def test_multiply_adds_are_those_that_pytorch_counts(spec: ModelSpec, length: int, every: bool) -> None:
+    model = Transformer(spec)
+    tokens = torch.zeros(1, 5, length, dtype=torch.int64)
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model(tokens, {} if every else None)
+    assert counter.get_total_flops() == 2 * 5 * spec.multiply_adds(length, every_position=every)
+
+
+@given(spec=shapes)
+def test_parameters_are_counted_right(spec: ModelSpec) -> None:
+    assert spec.n_parameters == sum(p.numel() for p in Transformer(spec).parameters())
+
+
+def test_the_papers_model_has_the_papers_number_of_parameters() -> None:
+    """2.73 million at two layers and 1.28 more for each further one."""
+    two, three = (ModelSpec(201, 20, depth, 400, 1200, 200, 200).n_parameters for depth in (2, 3))
+    assert round(two / 1e6, 2) == 2.73
+    assert round((three - two) / 1e6, 2) == 1.28
+
+
+def test_memory_too_small_for_one_run_is_refused(tiny_spec: SpecFactory) -> None:
+    spec = tiny_spec()
+    one = bytes_per_run(spec.model, spec.train.batch, 9)
+    with pytest.raises(DeviceError, match=r"one run of width 16, depth 2 and batch 32 would need .* GB .*: free memory"):
+        slots_that_fit(spec, 9, Options(device="cpu", memory=one - 1))
+    assert slots_that_fit(spec, 9, Options(device="cpu", memory=one)) == 1
+
+
+def test_memory_is_shared_and_bounds_the_slots(tiny_spec: SpecFactory) -> None:
+    spec = tiny_spec()
+    one = bytes_per_run(spec.model, spec.train.batch, 9)
+    fit = lambda **changes: slots_that_fit(spec, 9, Options(device="cpu", **changes))
+    assert fit(memory=5.5 * one) == 4  # a power of two, so that few shapes are compiled
+    assert fit(memory=5.5 * one, sharing=2) == 2
+    assert fit(memory=5.5 * one, slots=5) == 5
+    with pytest.raises(DeviceError, match=r"6 runs .* ask for fewer slots"):
+        fit(memory=5.5 * one, slots=6)
+    assert fit() == 8
+
+
+def test_wide_models_get_fewer_slots_on_a_cpu(tiny_spec: SpecFactory) -> None:
+    slots = [slots_that_fit(tiny_spec(d_model=d, batch=256), 9, Options(device="cpu")) for d in (16, 64, 128, 400, 2000)]
+    assert slots == sorted(slots, reverse=True)
+    assert slots[0] == 8
+    assert slots[-1] == 1
+
+
+@pytest.mark.parametrize("changes", [{"slots": 0}, {"workers": 0}, {"slots": True}, {"memory": 0}, {"memory": float("nan")}])
+def test_options_that_make_no_sense_are_refused(changes: dict) -> None:
+    with pytest.raises(SpecError, match=f"{next(iter(changes))} must be"):
+        Options(**changes)
+
+
+def test_without_bfloat16_products_are_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    for has in (True, False):
+        monkeypatch.setattr(plan, "has_bf16", lambda device, has=has: has)
+        assert Options(device="cpu").resolve()[1] == (torch.bfloat16 if has else torch.float32)
+    assert Options(device="cpu", bf16=False).resolve()[1] == torch.float32
+
+
+def test_one_process_for_little_and_one_a_core_for_much(tiny_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "cores", lambda: 3)
+    little = [tiny_spec(seed=seed) for seed in range(9)]
+    much = [tiny_spec(seed=seed, steps=2_000_000, batch=256) for seed in range(9)]
+    assert not worth_compiling(little)
+    assert worth_compiling(much)
+    assert workers_for(little, Options(device="cpu")) == 1
+    assert workers_for(much, Options(device="cpu")) == 3
+    assert workers_for(much[:1], Options(device="cpu")) == 1
+    assert workers_for(little, Options(device="cpu", workers=2)) == 2
+
+
+def test_free_memory_heeds_the_limit_of_the_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {
+        "/proc/meminfo": "MemTotal: 99 kB\nMemAvailable: 4000 kB\n",
+        "/sys/fs/cgroup/memory.max": "3000000\n",
+        "/sys/fs/cgroup/memory.current": "1000000\n",
+    }
+    monkeypatch.setattr(Path, "read_text", lambda self: files[str(self)])
+    assert machine.free_memory(torch.device("cpu")) == 2_000_000
+    files["/sys/fs/cgroup/memory.max"] = "max\n"
+    assert machine.free_memory(torch.device("cpu")) == 4_096_000
+
+
+def test_compiled_programs_are_kept_where_one_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(machine.CACHE_VARIABLE, str(tmp_path / "here"))
+    assert machine.compile_cache() == tmp_path / "here"
+    monkeypatch.delenv(machine.CACHE_VARIABLE)
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert machine.compile_cache().is_relative_to(tmp_path)
+
+
+def test_an_unwritable_cache_is_done_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(machine.CACHE_VARIABLE, str(tmp_path / "file" / "below"))
+    with machine.compiling():
+        pass
+
+
+def test_options_are_data() -> None:
+    assert dataclasses.replace(Options(), slots=3) == Options(slots=3)
