@@ -2,13 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+TESTABLE := .venv/.ready-to-test
 
 .PHONY: book test sweep clean
 
 book: $(READY)
 	@$(BIN)/python -m lib build
 
-test: $(READY)
+test: $(TESTABLE)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg book
@@ -17,11 +18,16 @@ test: $(READY)
 sweep: $(READY)
 	$(BIN)/python -m lib sweep composition-phase --profile laptop
 
-$(READY): requirements.txt requirements-test.txt requirements.lock pyproject.toml
+$(READY): requirements.txt requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12 book")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "installing what the book needs into .venv (a few minutes the first time)"
-	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt -r requirements-test.txt -c requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt -c requirements.lock
+	@touch $@
+
+$(TESTABLE): $(READY) requirements-test.txt requirements-ray.txt
+	@echo "installing what the tests need"
+	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-test.txt -c requirements.lock
 	@touch $@
 
 clean:

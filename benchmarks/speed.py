@@ -6,15 +6,16 @@ the machine does falls on all of them alike. Of the rounds the median is taken.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import multiprocessing
 import platform
-import resource
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -31,7 +32,8 @@ DEPTH = 3
 
 @dataclass(frozen=True)
 class Timing:
-    """Times are milliseconds for one step of one run; memory is what one more run takes in the engine, in MB (10⁶ bytes)."""
+    """Times are milliseconds for one step of one run; memory is what the engine takes at its highest, beyond PyTorch itself,
+    divided by the number of runs, in MB (10⁶ bytes)."""
 
     size: str
     device: str
@@ -75,7 +77,8 @@ def _steps(step: Callable[[], Any], device: torch.device, seconds: float) -> tup
 def _resident(device: torch.device) -> float:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated() / 1e6
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+    status = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) * 1024 / 1e6
 
 
 def _contender(pipe: Connection, role: str, spec: RunSpec, options: Options, threads: int) -> None:
@@ -131,10 +134,15 @@ def _contender(pipe: Connection, role: str, spec: RunSpec, options: Options, thr
             pipe.send(took / count / work)
 
 
+class BenchmarkError(RuntimeError):
+    """A benchmark that could not be finished; the message says why."""
+
+
 class _Contender:
     def __init__(self, role: str, spec: RunSpec, options: Options, threads: int) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
+        self.role = role
         self.process = context.Process(target=_contender, args=(theirs, role, spec, options, threads), daemon=True)
         self.process.start()
         theirs.close()
@@ -142,8 +150,14 @@ class _Contender:
     def answer(self) -> float:
         try:
             return self.pipe.recv()
-        except EOFError:
-            raise RuntimeError("a process of the benchmark died; see above for why.") from None
+        except (EOFError, OSError):
+            raise BenchmarkError(
+                f"the process that times {self.role!r} died, perhaps for want of memory: try a smaller size or fewer slots."
+            ) from None
+
+    def work(self, seconds: float | None) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the answer will be missed, and that is said then
+            self.pipe.send(seconds)
 
 
 def time_size(
@@ -172,15 +186,15 @@ def time_size(
     times: dict[str, list[float]] = {"engine": [], "peak": [], "plain": [], "tuned": []}
     for _ in range(rounds):
         for name, contender in zip(("plain", "tuned"), plain, strict=False):
-            contender.pipe.send(seconds)
+            contender.work(seconds)
             times[name].append(contender.answer())
         for contender in engine:
-            contender.pipe.send(seconds)
+            contender.work(seconds)
         times["engine"].append(statistics.mean(c.answer() for c in engine) / workers)
-        peak.pipe.send(seconds)
+        peak.work(seconds)
         times["peak"].append(peak.answer())
     for contender in (*engine, *plain, peak):
-        contender.pipe.send(None)
+        contender.work(None)
         contender.process.join()
     middle = {name: statistics.median(values) for name, values in times.items() if values}
     flops = 2 * training_work(spec, study.length) / spec.train.steps

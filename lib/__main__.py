@@ -13,6 +13,7 @@ from typing import Any
 from lib.core.spec import SpecError
 from lib.core.store import StoreError
 from lib.core.sweep import SweepError
+from lib.core.train import Interrupted
 
 
 def parser() -> argparse.ArgumentParser:
@@ -89,6 +90,8 @@ def _sweep(args: argparse.Namespace) -> None:
     from lib.book.registry import experiment
     from lib.core.sweep import sweep
 
+    if args.engine != "ray" and (args.address or args.gpus_per_job or args.cpus_per_job != 1):
+        raise SpecError("--address, --cpus-per-job and --gpus-per-job are for a cluster: add --engine ray.")
     chosen, options = experiment(args.experiment), _options(args)
     specs = chosen.specs(args.profile)
     with contextlib.ExitStack() as stack:
@@ -144,8 +147,11 @@ def main(arguments: list[str] | None = None) -> int:
     commands = {"run": _run, "build": _build, "sweep": _sweep, "bench": _bench, "status": _status, "claims": _claims}
     try:
         commands[args.command](args)
-    except KeyboardInterrupt:
+    except Interrupted:
         print("interrupted: finished runs are stored, the others left a checkpoint; the same command goes on.", file=sys.stderr)
+        return 130
+    except KeyboardInterrupt:
+        print("interrupted: finished runs are stored; the same command begins where it can.", file=sys.stderr)
         return 130
     except (SpecError, StoreError, SweepError, LookupError, RuntimeError, OSError) as error:
         if not _expected(error):
@@ -157,7 +163,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _expected(error: Exception) -> bool:
     """Is this one of ours, whose message is meant for a person? Anything else deserves its traceback."""
-    return type(error).__module__.startswith("lib.") or type(error) in (FileNotFoundError, PermissionError)
+    return type(error).__module__.startswith(("lib.", "benchmarks.")) or type(error) in (FileNotFoundError, PermissionError)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from conftest import SpecFactory
 from lib.composition.study import Composition
 from lib.core import checkpoint
 from lib.core.checkpoint import Checkpoint, CheckpointError
+from lib.core.machine import DeviceError
 from lib.core.plan import Options
 from lib.core.spec import RunSpec
 from lib.core.train import Group, Interrupted, RunResult, train
@@ -80,6 +81,7 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 import conftest
 from lib.composition.study import Composition
+from lib.core.machine import DeviceError
 from lib.core.plan import Options
 from lib.core.train import train
 fit = dict(schedule="fit", steps=400, anneal=100, eval_every=50, fit_level=0.01, rate=1e-2, d_k=16, d_v=16)
@@ -178,7 +180,7 @@ def test_a_full_disk_keeps_the_former_checkpoint(specs: list[RunSpec], tmp_path:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(CheckpointError, match=r"cannot write the checkpoint .*: the disk is full; finished runs are safe"):
         list(train(specs, STUDY, options(), checkpoint_path=path))
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["group.safetensors"]
@@ -196,3 +198,28 @@ def test_checkpoints_are_written_no_more_often_than_asked(specs: list[RunSpec], 
     path = tmp_path / "group.safetensors"
     list(train(specs, STUDY, options(checkpoint_every=1e9), lambda now: [][path.exists() :], path))
     assert not path.exists()
+
+
+def test_a_checkpoint_between_two_tenants_is_resumed(tiny_spec: SpecFactory, tmp_path: Path) -> None:
+    """Every slot has just been left and runs still wait: nothing is on its way, and the queue is."""
+    runs, path = [tiny_spec(seed=seed) for seed in range(3)], tmp_path / "group.safetensors"
+    whole = {result.spec: result for result in train(runs, STUDY, options())}
+    parts = interrupted_at(20, runs, path, options())
+    assert parts.keys() == set(runs[:2])
+    assert checkpoint.unfinished(path) == runs[2:]
+    parts |= {result.spec: result for result in train(runs, STUDY, options(), checkpoint_path=path)}
+    for spec in runs:
+        assert_equal_bits(parts[spec], whole[spec])
+
+
+def test_a_checkpoint_too_large_for_this_machine_says_so(specs: list[RunSpec], tmp_path: Path) -> None:
+    path = saved(specs, tmp_path / "group.safetensors")
+    with pytest.raises(DeviceError, match=r"the checkpoint .* cannot be resumed here: 2 runs of width 16"):
+        list(train(specs, STUDY, options(memory=1e4), checkpoint_path=path))
+    assert path.exists()
+
+
+def test_a_resumed_run_says_how_it_was_trained(specs: list[RunSpec], tmp_path: Path) -> None:
+    path = saved(specs, tmp_path / "group.safetensors")
+    results = list(train(specs, STUDY, options(bf16=True, backend="auto"), checkpoint_path=path))
+    assert {(r.precision, r.program) for r in results} == {("float32", "eager")}

@@ -15,6 +15,7 @@ from lib.book.paths import STORE_VARIABLE
 from lib.composition.experiments import PHASE
 from lib.core.claim import PAPERS, STATUSES
 from lib.core.store import Store
+from lib.core.train import Interrupted
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -135,17 +136,52 @@ def test_claims_json_has_the_agreed_fields(run: Run) -> None:
     assert by_id["slides-errata"]["status"] != "reproduced"
 
 
-def test_interrupted_sweep_says_how_to_resume(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(Interrupted, "the others left a checkpoint; the same command goes on"), (KeyboardInterrupt, "are stored")],
+)
+def test_interrupted_sweep_says_how_to_resume(
+    run: Run, monkeypatch: pytest.MonkeyPatch, error: type[BaseException], words: str
+) -> None:
+    """Asked once, it has left a checkpoint; stopped at once, it has not and must not say so."""
+
     def interrupt(*args: object, **kwargs: object) -> None:
-        raise KeyboardInterrupt
+        raise error
 
     monkeypatch.setattr("lib.core.sweep.train", interrupt)
     code, _, err = run("sweep", "composition-phase", "--profile", "smoke")
     assert code == 130
-    assert "the same command goes on" in err
+    assert words in err
+    assert "Traceback" not in err
 
 
 def test_help_needs_no_torch() -> None:
     """The help of the command must answer at once, and from any folder."""
     done = subprocess.run([sys.executable, "-m", "lib", "--help"], capture_output=True, text=True, check=True, cwd="/")
     assert "sweep" in done.stdout
+
+
+def test_memory_too_small_for_one_run_is_one_sentence(run: Run) -> None:
+    code, _, err = run("sweep", "composition-phase", "--profile", "smoke", "--memory", "0.0001")
+    assert code == 1
+    assert err.count("GB may be used: free memory, raise the limit or train a smaller profile.") == 1
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("words", [("--slots", "0"), ("--workers", "-1"), ("--memory", "nan")])
+def test_options_that_make_no_sense_are_refused(run: Run, words: tuple[str, str]) -> None:
+    code, _, err = run("sweep", "composition-phase", "--profile", "smoke", *words)
+    assert code == 1
+    assert f"{words[0].removeprefix('--')} must be" in err
+
+
+def test_cluster_settings_without_a_cluster_are_refused(run: Run) -> None:
+    code, _, err = run("sweep", "composition-phase", "--profile", "smoke", "--address", "127.0.0.1:1")
+    assert code == 1
+    assert "are for a cluster: add --engine ray" in err
+
+
+def test_an_unreachable_cluster_is_one_sentence(run: Run) -> None:
+    code, _, err = run("sweep", "composition-phase", "--profile", "smoke", "--engine", "ray", "--address", "127.0.0.1:1")
+    assert code == 1
+    assert "no Ray cluster answers at '127.0.0.1:1'" in err

@@ -111,7 +111,8 @@ def test_free_memory_heeds_the_limit_of_the_container(monkeypatch: pytest.Monkey
     files = {
         "/proc/meminfo": "MemTotal: 99 kB\nMemAvailable: 4000 kB\n",
         "/sys/fs/cgroup/memory.max": "3000000\n",
-        "/sys/fs/cgroup/memory.current": "1000000\n",
+        "/sys/fs/cgroup/memory.current": "1500000\n",
+        "/sys/fs/cgroup/memory.stat": "anon 7\ninactive_file 500000\nactive_file 9\n",
     }
     monkeypatch.setattr(Path, "read_text", lambda self: files[str(self)])
     assert machine.free_memory(torch.device("cpu")) == 2_000_000

@@ -144,13 +144,16 @@ def cluster_summary(record: Record) -> str:
     return "; ".join(f"{r['gpus']} GPUs {r['hours']:.2g} h" for r in record["rows"])
 
 
-def cluster_lines(record: Record) -> str:
-    """What the diagram costs, and what limits the sweep."""
+def cluster_lines(record: Record, timings: list[Record]) -> str:
+    """What the diagram costs, here and on GPUs, and what limits the sweep."""
+    paper = next(t for t in timings if t["size"] == "paper")
+    days = record["total_flops"] / (paper["fraction_of_peak"] * paper["peak_tflops"] * 1e12) / 86_400
     one, last, a = record["rows"][0], record["rows"][-1], record["assumed"]
     return f"""
 The whole paper profile is {record["runs"]} runs and {record["total_flops"]:.2g} floating-point operations. Assume that
 a GPU keeps up {a["sustained_flops"] / 1e12:.0f} TFLOP/s with {a["slots"]} runs at a time. Then that is
-{one["hours"]:.0f} GPU-hours.
+{one["hours"]:.0f} GPU-hours. On the two cores that were measured above, at the share of their peak that depth {paper["depth"]}
+reaches, it is {days:.0f} days.
 
 A hundred cards still have several runs each to do. With {last["gpus"]:,} there are more cards than runs, and nothing is
 left to share out: the diagram takes as long as its longest run, {one["longest_run_hours"] * 60:.0f} minutes, of which

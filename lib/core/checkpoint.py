@@ -6,6 +6,7 @@ data have no generator: a run's place in them is its step. Written atomically wi
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -30,7 +31,7 @@ class CheckpointError(RuntimeError):
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Temporary file in the same folder, fsync, rename: the file is there whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-", suffix=path.suffix)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".writing-{path.stem}-", suffix=path.suffix)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -69,7 +70,7 @@ class Checkpoint:
         return [run for run in self.slots if run is not None] + self.queue[::-1]
 
     def save(self, path: Path) -> None:
-        """Raises OSError where the place cannot be written; the former checkpoint is then still there."""
+        """Raises CheckpointError where the place cannot be written; the former checkpoint is then still there."""
         state = {
             "slots": [run and run.as_dict() for run in self.slots],
             "queue": [run.as_dict() for run in self.queue],
@@ -81,8 +82,14 @@ class Checkpoint:
         text = canonical(state)
         arrays = {name: tensor.contiguous() for name, tensor in self.arrays.items()}
         metadata = {"format": FORMAT, "state": text, "digest": _digest(text, arrays)}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, save_tensors(arrays, metadata))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, save_tensors(arrays, metadata))
+        except OSError as error:
+            what = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or error
+            raise CheckpointError(
+                f"cannot write the checkpoint {path}: {what}; finished runs are safe, mend this and run again to go on."
+            ) from None
 
 
 def _digest(text: str, arrays: dict[str, Tensor]) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 _flag: Any = threading.Event()
-_borrowed = False
+_tell: list[Callable[[], None]] = []
+_handled = False
+_SECONDS_TO_SAVE = 10
 
 
 def asked_to_stop() -> bool:
@@ -17,17 +20,37 @@ def asked_to_stop() -> bool:
 
 
 def obey(event: Any) -> None:
-    """In a worker process: stop when `event` is set, and leave Ctrl-C to the process that sets it."""
-    global _flag, _borrowed
-    _flag, _borrowed = event, True
+    """In a worker process: stop when `event` is set, and leave Ctrl-C to the process that sets it.
+
+    SIGTERM sets it too; it comes from a batch system, or because another worker died. Then there are seconds to save in.
+    """
+    global _flag, _handled
+    _flag, _handled = event, True
+
+    def leave(number: int, frame: Any) -> None:
+        event.set()
+        timer = threading.Timer(_SECONDS_TO_SAVE, os._exit, (128 + number,))
+        timer.daemon = True
+        timer.start()
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, leave)
 
 
 @contextlib.contextmanager
-def stoppable(also: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Inside this, the first SIGINT or SIGTERM makes asked_to_stop() true and calls `also`. Nothing to do in a worker."""
-    if _borrowed or threading.current_thread() is not threading.main_thread():
+def stoppable(also: Callable[[], None] | None = None) -> Iterator[None]:
+    """Inside this, the first SIGINT or SIGTERM makes asked_to_stop() true and calls `also`. May be nested."""
+    global _handled
+    if threading.current_thread() is not threading.main_thread():
         yield
+        return
+    told = [also] if also is not None else []
+    _tell.extend(told)
+    if _handled:
+        try:
+            yield
+        finally:
+            _tell[:] = [f for f in _tell if f not in told]
         return
     former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
@@ -36,13 +59,30 @@ def stoppable(also: Callable[[], None] = lambda: None) -> Iterator[None]:
             signal.signal(number, former[number])
             raise KeyboardInterrupt
         _flag.set()
-        also()
+        for tell in _tell:
+            tell()
 
     for number in former:
         signal.signal(number, ask)
+    _handled = True
     try:
         yield
     finally:
+        _handled = False
+        _tell.clear()
         for number, handler in former.items():
             signal.signal(number, handler)
         _flag.clear()
+
+
+@contextlib.contextmanager
+def deaf_children() -> Iterator[None]:
+    """Processes that are started inside this ignore Ctrl-C from their first moment."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)

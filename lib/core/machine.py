@@ -46,17 +46,24 @@ def cores() -> int:
 
 
 def free_memory(device: torch.device) -> int:
-    """Bytes that can still be taken on the device; on the CPU at most what the container's limit leaves."""
+    """Bytes that can still be taken on the device, what this process has freed but kept included; on the CPU at most what the
+    container's limit leaves."""
     if device.type == "cuda":
+        torch.cuda.empty_cache()
         return torch.cuda.mem_get_info(device)[0]
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
     free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with contextlib.suppress(OSError, StopIteration, ValueError):
         lines = Path("/proc/meminfo").read_text().splitlines()
         free = int(next(line for line in lines if line.startswith("MemAvailable")).split()[1]) * 1024
     with contextlib.suppress(OSError, ValueError):  # "max" where there is no limit
         limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
-        free = min(free, limit - int(Path("/sys/fs/cgroup/memory.current").read_text()))
-    return free
+        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
+        lines = Path("/sys/fs/cgroup/memory.stat").read_text().splitlines()
+        files = sum(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))  # given up when asked for
+        free = min(free, limit - used + files)
+    return max(free, 0)
 
 
 def keep_freed_memory() -> bool:

@@ -16,6 +16,7 @@ from lib.core.spec import RunSpec, SpecError, check_count, check_number
 # waiting for the next call. Measured at widths 64 and 400 (benchmarks/).
 _CPU_ACTIVATIONS = 2**20
 _MAX_SLOTS = {"cpu": 8, "cuda": 64}
+_NATIVE_SLOTS = 16  # a thread for each run: more than one core needs, so that no core waits for the last
 BACKENDS = ("auto", "native", "compiled", "eager")
 # Training that multiplies and adds less often than this is over before the compiler would be.
 _WORTH_COMPILING = 7e12
@@ -132,7 +133,9 @@ def slots_that_fit(spec: RunSpec, length: int, options: Options) -> int:
     if options.slots:
         return options.slots
     best = _MAX_SLOTS[device.type]
-    if device.type == "cpu" and backend_for([spec], options) != "native":
+    if device.type == "cpu" and backend_for([spec], options) == "native":
+        best = max(_NATIVE_SLOTS, 2 ** cores().bit_length())
+    elif device.type == "cpu":
         best = min(best, max(1, _CPU_ACTIVATIONS // (spec.train.batch * length * spec.model.d_model)))
     best = min(best, fitting)
     return 2 ** (best.bit_length() - 1)

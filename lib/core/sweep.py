@@ -26,8 +26,8 @@ from tqdm.auto import tqdm
 
 from lib.core import checkpoint
 from lib.core.checkpoint import CheckpointError
-from lib.core.interrupt import asked_to_stop, obey, stoppable
-from lib.core.machine import cores
+from lib.core.interrupt import asked_to_stop, deaf_children, obey, stoppable
+from lib.core.machine import DeviceError, cores
 from lib.core.plan import Options, workers_for
 from lib.core.spec import RunSpec
 from lib.core.store import Store, StoredRun, StoreError
@@ -72,14 +72,13 @@ class Job:
 
 
 def provenance(options: Options) -> dict[str, Any]:
-    """Where and with what a run was trained."""
-    device, dtype = options.resolve()
+    """Where runs are trained. How, each result says itself: a resumed one keeps the way it began."""
+    device, _ = options.resolve()
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     return {
         "device": f"{device.type} ({name})",
         "threads": torch.get_num_threads() if device.type == "cpu" else None,
         "torch": str(torch.__version__),
-        "precision": str(dtype).removeprefix("torch."),
     }
 
 
@@ -108,23 +107,29 @@ def train_job(
             job.progress_path.write_text(json.dumps(asdict(now)))
         on_step(now)
 
-    count = 0
     try:
         job.path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(job.path.with_suffix(".lock"), timeout=0), stoppable():
-            wanted = [spec for spec in job.specs if store.get(spec) is None] if not job.path.exists() else job.specs
-            study = make_study(job.specs[0])
-            for result in train(wanted, study, options, tell, job.path, asked_to_stop):
-                count += store.put(result, origin, keep_weights=keep(result))
+        lock = FileLock(job.path.with_suffix(".lock"), timeout=0)
+        lock.acquire()
     except Timeout:
         raise SweepError("another process is training them at this moment") from None
     except OSError as error:
-        raise StoreError(
-            f"cannot write a checkpoint beside {job.path}: {error.strerror}; finished runs are safe, mend this and run again."
-        ) from None
+        raise StoreError(f"cannot write into {job.path.parent}: {error.strerror or error}; mend this and run again.") from None
+    count = 0
+    try:
+        with stoppable():
+            if asked_to_stop():
+                raise Interrupted
+            for leftover in job.path.parent.glob(f".writing-{job.path.stem}-*"):  # of this job, when it was killed
+                leftover.unlink()
+            wanted = job.specs if job.path.exists() else [spec for spec in job.specs if store.get(spec) is None]
+            for result in train(wanted, make_study(job.specs[0]), options, tell, job.path, asked_to_stop):
+                how = {"precision": result.precision, "program": result.program}
+                count += store.put(result, origin | how, keep_weights=keep(result))
     finally:
         job.progress_path.unlink(missing_ok=True)
-    job.path.with_suffix(".lock").unlink(missing_ok=True)
+        job.path.with_suffix(".lock").unlink(missing_ok=True)
+        lock.release()
     return count
 
 
@@ -134,7 +139,12 @@ def plan_jobs(missing: Sequence[RunSpec], store: Store, workers: int) -> list[Jo
     left = dict.fromkeys(missing)
     jobs = []
     for path in sorted(folder.glob("[!.]*.safetensors")):
-        begun = checkpoint.unfinished(path)
+        try:
+            begun = checkpoint.unfinished(path)
+        except CheckpointError:
+            if path.exists():
+                raise
+            continue  # another sweep has just finished with it
         if all(store.get(spec) is not None for spec in begun):
             path.unlink()  # killed after its last result, before it could do this itself
         elif all(spec in left or store.get(spec) is not None for spec in begun):
@@ -205,7 +215,8 @@ def _run_here(jobs: Sequence[Job], args: tuple, bar: _Bar) -> Iterator[tuple[Job
 
 def _run_there(jobs: Sequence[Job], args: tuple, bar: _Bar, pool: Executor) -> Iterator[tuple[Job, Callable[[], int]]]:
     """In an executor, all at once; the bar reads the files in which they say how far they are."""
-    pending = {pool.submit(train_job, job, *args): job for job in jobs}
+    with deaf_children():
+        pending = {pool.submit(train_job, job, *args): job for job in jobs}
     finished = 0
     while pending:
         done, _ = futures.wait(pending, timeout=0.5, return_when=futures.FIRST_COMPLETED)
@@ -229,7 +240,8 @@ def sweep(
 
     Without an executor the jobs run here, or, where there is enough to train, in one process a core. With one (any
     concurrent.futures.Executor), each job is a task that writes its own results; the executor's `workers`, if it has such an
-    attribute, says into how many to split. A failing job does not stop the others; SweepError reports it at the end.
+    attribute, says into how many to split. A failing job does not stop the others; SweepError reports it at the end. (Where a
+    process is killed, the processes beside it are stopped too, after saving: running again goes on from there.)
     Interrupted, when asked to stop, comes after every job has left its checkpoint.
     """
     specs = list(dict.fromkeys(specs))
@@ -243,6 +255,8 @@ def sweep(
     bar = _Bar(len(missing), missing[0].experiment, progress)
     with contextlib.ExitStack() as stack:
         stack.callback(bar.tqdm.close)
+        if executor is None:
+            stack.enter_context(stoppable())
         if executor is None and workers > 1 and len(jobs) > 1:
             executor = stack.enter_context(local_workers(workers))
             options = replace(options, sharing=workers)
@@ -254,13 +268,16 @@ def sweep(
         for job, outcome in outcomes:
             try:
                 report.trained += outcome()
-            except (StoreError, CheckpointError):
-                raise  # a place that cannot be written will not take the other jobs either
+            except (StoreError, CheckpointError, DeviceError):
+                raise  # a place that cannot be written, or a machine that is too small, will not do for the other jobs either
             except Interrupted as error:
                 interrupted = error
                 if not isinstance(executor, Executor):
                     break
             except BrokenExecutor:
+                if asked_to_stop():
+                    interrupted = Interrupted()
+                    continue
                 failures[job] = f"{job}: its process was killed, perhaps for want of memory"
             except Exception as error:  # whatever a job died of, the others go on
                 failures[job] = f"{job}: {type(error).__name__}: {error}"

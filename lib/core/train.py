@@ -45,6 +45,8 @@ class RunResult:
     fit_step: int | None
     seconds: float
     weights: dict[str, Tensor] = field(repr=False, default_factory=dict)
+    precision: str = ""
+    program: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,8 @@ class Group:
     def resume(cls, saved: Checkpoint, study: Study, options: Options) -> Group:
         """Go on where a checkpoint was taken, with the precision and the slots it was taken with."""
         self = cls.__new__(cls)
-        runs = [run for run in saved.slots if run is not None]
-        check_same_shape(saved.unfinished)
+        runs = saved.unfinished
+        check_same_shape(runs)
         self.study, self.train, self.total = study, runs[0].train, len(saved.records) + len(saved.queue)
         self.device, self.dtype = options.resolve()
         if saved.precision == "float32":
@@ -97,6 +99,7 @@ class Group:
         except DeviceError:  # carried to another machine
             self.backend = backend_for(runs, options)
         self.queue, self.records, self.ticks = saved.queue, saved.records, saved.ticks
+        slots_that_fit(runs[0], study.length, replace(options, slots=len(saved.slots)))
         self._start(runs[0], len(saved.slots))
         self.ensemble.restore(saved.slots, saved.arrays)
         return self
@@ -183,6 +186,8 @@ class Group:
                     fit_step=record.fit_step,
                     seconds=round(record.seconds, 3),
                     weights=ensemble.weights(slot),
+                    precision=str(self.dtype).removeprefix("torch."),
+                    program=self.backend,
                 )
             )
             ensemble.free(slot)
@@ -220,6 +225,8 @@ def train(
             group = Group.resume(saved, study, options)
         except ValueError as error:
             raise CheckpointError(f"the checkpoint {checkpoint_path} cannot be resumed ({error}): move it away.") from None
+        except DeviceError as error:
+            raise DeviceError(f"the checkpoint {checkpoint_path} cannot be resumed here: {error}") from None
     group = group or Group(specs, study, options)
     written = time.monotonic()
     while not group.finished:
