@@ -32,7 +32,7 @@ def exact(tmp_path_factory: pytest.TempPathFactory) -> list[StoredRun]:
 
 
 def obtained(options: Options, folder: Path) -> list[StoredRun]:
-    """Runs at the laptop size, two layers, γ = .6, where the diagram is symmetric; half of the laptop's step limit."""
+    """Runs at the laptop size, two layers, γ = .6, where seeds fall on both sides of a phase boundary; half of the laptop's step limit."""
     spec = next(s for s in point_specs("laptop", 0.6, 2) if s.rate == 1e-3)
     spec = dataclasses.replace(spec, train=dataclasses.replace(spec.train, steps=5000))
     return PHASE.obtain([dataclasses.replace(spec, seed=seed) for seed in SEEDS], Store(folder), options, progress=False)
@@ -41,7 +41,7 @@ def obtained(options: Options, folder: Path) -> list[StoredRun]:
 def test_the_exact_runs_have_learned_and_have_a_phase(exact: list[StoredRun]) -> None:
     """Otherwise agreement would say nothing."""
     assert all(run.metrics["test"] > 0.95 for run in exact)
-    assert sum(label(run) == "symmetric" for run in exact) >= 3
+    assert {"symmetric", "neither"} == {label(run) for run in exact}  # two seeds of each, when this was written
 
 
 @pytest.mark.parametrize("program", FAST)

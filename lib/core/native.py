@@ -23,7 +23,7 @@ from lib.core.model import ModelSpec, Transformer
 SOURCE = Path(__file__).with_name("step.cpp")
 _FLAGS = (
     *("-std=c++17", "-shared", "-fPIC", "-pthread", "-O3", "-march=native", "-mprefer-vector-width=512"),
-    *("-funroll-loops", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing"),
+    *("-funroll-loops", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math"),
 )
 _NEEDED = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_bf16"}
 # Bytes of activations that a chunk of sequences may take: what stays in one core's second-level cache.

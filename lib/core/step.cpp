@@ -17,6 +17,7 @@
 
 using u32 = uint32_t;
 using bf = uint16_t;
+typedef u32 pair __attribute__((may_alias));  // two bfloat16 that were written one by one
 
 namespace {
 
@@ -51,7 +52,7 @@ void interleave(const bf* x, int64_t rows, int64_t n, u32* out) {
 
 // c[m][16 NV] (+)= sum over K2 pairs of a[m * row + p * step] times b[p][16 NV]; MR rows and NV vectors live in registers.
 template <int MR, int NV>
-void micro(const u32* a, int64_t row, int64_t step, const u32* b, int64_t ldb, int64_t K2, float* c, int64_t ldc, bool add) {
+void micro(const pair* a, int64_t row, int64_t step, const u32* b, int64_t ldb, int64_t K2, float* c, int64_t ldc, bool add) {
     __m512 s[MR][NV];
 #pragma GCC unroll 8
     for (int m = 0; m < MR; m++)
@@ -75,10 +76,10 @@ void micro(const u32* a, int64_t row, int64_t step, const u32* b, int64_t ldb, i
 }
 
 template <int NV>
-void panel(int64_t M, const u32* a, int64_t row, int64_t step, const u32* b, int64_t ldb, int64_t K2, float* c, int64_t ldc, bool add) {
+void panel(int64_t M, const pair* a, int64_t row, int64_t step, const u32* b, int64_t ldb, int64_t K2, float* c, int64_t ldc, bool add) {
     int64_t m = 0;
     for (; m + 6 <= M; m += 6) micro<6, NV>(a + m * row, row, step, b, ldb, K2, c + m * ldc, ldc, add);
-    const u32* r = a + m * row;
+    const pair* r = a + m * row;
     float* o = c + m * ldc;
     switch (M - m) {
         case 5: micro<5, NV>(r, row, step, b, ldb, K2, o, ldc, add); break;
@@ -90,7 +91,7 @@ void panel(int64_t M, const u32* a, int64_t row, int64_t step, const u32* b, int
 }
 
 // c (M, N) = or += a b. a[m][p] is the pair at a[m * row + p * step]; b is (K2, N) pairs. N is a multiple of 16.
-void product(int64_t M, int64_t N, int64_t K2, const u32* a, int64_t row, int64_t step, const u32* b, int64_t ldb, float* c, int64_t ldc, bool add) {
+void product(int64_t M, int64_t N, int64_t K2, const pair* a, int64_t row, int64_t step, const u32* b, int64_t ldb, float* c, int64_t ldc, bool add) {
     for (int64_t n = 0; n < N; n += 64) {
         switch (std::min<int64_t>(4, (N - n) / 16)) {
             case 4: panel<4>(M, a, row, step, b + n, ldb, K2, c + n, ldc, add); break;
@@ -103,7 +104,7 @@ void product(int64_t M, int64_t N, int64_t K2, const u32* a, int64_t row, int64_
 
 // y (T, N) = x (T, K) w, with w packed in pairs of its rows.
 void times(int64_t T, int64_t N, int64_t K, const bf* x, int64_t ldx, const u32* w, int64_t ldw, float* y, int64_t ldy, bool add = false) {
-    product(T, N, K / 2, (const u32*)x, ldx / 2, 1, w, ldw, y, ldy, add);
+    product(T, N, K / 2, (const pair*)x, ldx / 2, 1, w, ldw, y, ldy, add);
 }
 
 // dw (K, N) += x^T dy over T rows, both interleaved.
