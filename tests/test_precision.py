@@ -32,7 +32,7 @@ def exact(tmp_path_factory: pytest.TempPathFactory) -> list[StoredRun]:
 
 
 def obtained(options: Options, folder: Path) -> list[StoredRun]:
-    """Runs at the laptop size, two layers, γ = .6, where seeds fall on both sides of a phase boundary; half of the laptop's step limit."""
+    """Runs of the laptop size, two layers, γ = .6, where seeds fall on both sides of a boundary; half of its step limit."""
     spec = next(s for s in point_specs("laptop", 0.6, 2) if s.rate == 1e-3)
     spec = dataclasses.replace(spec, train=dataclasses.replace(spec.train, steps=5000))
     return PHASE.obtain([dataclasses.replace(spec, seed=seed) for seed in SEEDS], Store(folder), options, progress=False)
