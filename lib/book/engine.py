@@ -33,6 +33,11 @@ def how(timings: list[Record]) -> str:
     return "; ".join(f"{t['size']}: {t['backend']}, {t['workers']} × {t['slots']} runs at once" for t in timings)
 
 
+def _digits(value: float, unit: str) -> str:
+    """Three digits, in full, with a unit that stays on the line."""
+    return f"{float(f'{value:.3g}'):,.{0 if value >= 100 else 1 if value >= 10 else 2}f}\u00a0{unit}"
+
+
 def speed_table(timings: list[Record]) -> str:
     """Plain loop against engine, one row a size, in Markdown."""
     lines = [
@@ -43,12 +48,12 @@ def speed_table(timings: list[Record]) -> str:
         cells = [
             t["size"],
             f"{t['d_model']}, {t['depth']}, {t['batch']}",
-            f"{t['reference_ms']:.3g} ms",
-            f"{t['engine_ms']:.3g} ms",
+            _digits(t["reference_ms"], "ms"),
+            _digits(t["engine_ms"], "ms"),
             f"{t['ratio']:.1f}",
             f"{t['ratio_same_allocator']:.1f}",
             f"{t['fraction_of_peak']:.0%}",
-            f"{t['memory_mb_per_run']:.0f} MB",
+            _digits(t["memory_mb_per_run"], "MB"),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
