@@ -53,7 +53,7 @@ class Ensemble:
 
     def _build(self) -> None:
         self._program: Program | None = None
-        if self.backend == "compiled":  # one program for each number of slots and each shape that a session trains
+        if self.backend == "compiled":  # one program for each number of slots and each shape that a process trains
             torch._dynamo.config.recompile_limit = 64
         wrap = torch.compile(dynamic=False) if self.backend == "compiled" else (lambda f: f)
         self._losses, self._update = wrap(losses), wrap(adamw_step)

@@ -92,7 +92,7 @@ def one_thread() -> Iterator[None]:
 
 
 def compile_cache() -> Path:
-    """The folder of compiled programs, kept between sessions. REASON_OR_MEMORIZE_CACHE names another."""
+    """The folder of compiled programs, kept for the next time. REASON_OR_MEMORIZE_CACHE names another."""
     named = os.environ.get(CACHE_VARIABLE) or os.environ.get("TORCHINDUCTOR_CACHE_DIR")
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(named) if named else base / "reason-or-memorize" / f"torch-{torch.__version__}"
