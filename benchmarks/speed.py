@@ -20,14 +20,15 @@ from typing import Any
 
 import torch
 
+from benchmarks.reference import plain_step
 from lib.composition.experiments import GRIDS, model_spec, point_specs
 from lib.composition.study import make_study
-from lib.core.machine import cores
+from lib.core.machine import cores, keep_freed_memory
 from lib.core.plan import Options, backend_for, bytes_per_run, slots_that_fit, training_work, workers_for
 from lib.core.spec import RunSpec
+from lib.core.train import Group
 
 SIZES = ("laptop", "paper")
-DEPTH = 3
 
 
 @dataclass(frozen=True)
@@ -81,57 +82,68 @@ def _resident(device: torch.device) -> float:
     return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) * 1024 / 1e6
 
 
-def _contender(pipe: Connection, role: str, spec: RunSpec, options: Options, threads: int) -> None:
-    """A process that gets ready, says so, and then works for as long as each message says."""
-    from lib.core.machine import keep_freed_memory
-    from lib.core.train import Group
+Measure = Callable[[float], float]
+"""Work for about so many seconds; what was measured: seconds for a step of one run, or operations a second."""
 
-    torch.set_num_threads(threads)
+
+def _stepping(step: Callable[[], Any], device: torch.device, runs: int) -> Measure:
+    def measure(seconds: float) -> float:
+        count, took = _steps(step, device, seconds)
+        return took / count / runs
+
+    return measure
+
+
+def _engine(spec: RunSpec, options: Options) -> Measure:
+    keep_freed_memory()
+    runs = [dataclasses.replace(spec, seed=i) for i in range(options.slots)]
+    group = Group(runs, make_study(spec), options)
+    group.refill()
+    return _stepping(group.step, group.device, len(runs))
+
+
+def _plain(spec: RunSpec, options: Options) -> Measure:
+    device, _ = options.resolve()
+    return _stepping(plain_step(spec, make_study(spec), device), device, 1)
+
+
+def _tuned(spec: RunSpec, options: Options) -> Measure:
+    keep_freed_memory()
+    return _plain(spec, options)
+
+
+def _peak(spec: RunSpec, options: Options) -> Measure:
+    """The fastest of several shapes of matrix products."""
     device, dtype = options.resolve()
-    study = make_study(spec)
-    work = 1.0
-    if role == "engine":
-        keep_freed_memory()
-        runs = [dataclasses.replace(spec, seed=i) for i in range(options.slots)]
-        before = _resident(device)
-        group = Group(runs, study, options)
-        group.refill()
-        step, work = group.step, len(runs)
-    elif role.startswith("plain"):
-        from benchmarks.reference import plain_step
+    shapes = [(2304, 64, 192, 8), (4096, 400, 1200, 1), (2048, 2048, 2048, 1), (4096, 4096, 4096, 1)]
+    if device.type == "cuda":
+        shapes += [(8192, 8192, 8192, 1)]
+    draw = lambda *shape: torch.randn(*shape, dtype=dtype, device=device)
+    pairs = [(draw(r, m, k), draw(r, k, n)) for m, k, n, r in shapes]
 
-        if role == "plain, tuned allocator":
-            keep_freed_memory()
-        before, step = _resident(device), plain_step(spec, study, device)
-    else:
-        before = 0.0
-        shapes = [(2304, 64, 192, 8), (4096, 400, 1200, 1), (2048, 2048, 2048, 1), (4096, 4096, 4096, 1)]
-        if device.type == "cuda":
-            shapes += [(8192, 8192, 8192, 1)]
-        a_b = [
-            (torch.randn(r, m, k, dtype=dtype, device=device), torch.randn(r, k, n, dtype=dtype, device=device))
-            for m, k, n, r in shapes
-        ]
-
-    def best_product(seconds: float) -> float:
-        """FLOP/s of the fastest of the shapes."""
+    def measure(seconds: float) -> float:
         rates = []
-        for a, b in a_b:
-            count, took = _steps(lambda a=a, b=b: torch.bmm(a, b), device, seconds / len(a_b))
+        for a, b in pairs:
+            count, took = _steps(lambda a=a, b=b: torch.bmm(a, b), device, seconds / len(pairs))
             rates.append(2 * a.numel() * b.shape[-1] * count / took)
         return max(rates)
 
-    if role != "peak":
-        _steps(step, device, 0.0)
-    else:
-        best_product(0.1)
+    return measure
+
+
+_ROLES = {"engine": _engine, "plain": _plain, "plain, tuned allocator": _tuned, "peak": _peak}
+
+
+def _contend(pipe: Connection, role: str, spec: RunSpec, options: Options, threads: int) -> None:
+    """A process that gets ready, says how much memory that took, and then works for as long as each message says."""
+    torch.set_num_threads(threads)
+    device, _ = options.resolve()
+    before = _resident(device)
+    measure = _ROLES[role](spec, options)
+    measure(0.0)
     pipe.send(_resident(device) - before)
     while (seconds := pipe.recv()) is not None:
-        if role == "peak":
-            pipe.send(best_product(seconds))
-        else:
-            count, took = _steps(step, device, seconds)
-            pipe.send(took / count / work)
+        pipe.send(measure(seconds))
 
 
 class BenchmarkError(RuntimeError):
@@ -143,7 +155,7 @@ class _Contender:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.role = role
-        self.process = context.Process(target=_contender, args=(theirs, role, spec, options, threads), daemon=True)
+        self.process = context.Process(target=_contend, args=(theirs, role, spec, options, threads), daemon=True)
         self.process.start()
         theirs.close()
 
@@ -196,6 +208,11 @@ def time_size(
     for contender in (*engine, *plain, peak):
         contender.work(None)
         contender.process.join()
+
+    def against(name: str) -> float | None:
+        pairs = zip(times[name], times["engine"], strict=True)
+        return _round(statistics.median(theirs / ours for theirs, ours in pairs)) if plain else None
+
     middle = {name: statistics.median(values) for name, values in times.items() if values}
     flops = 2 * training_work(spec, study.length) / spec.train.steps
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{platform.machine()}, {cores()} cores"
@@ -212,10 +229,8 @@ def time_size(
         slots=slots,
         reference_ms=_round(middle["plain"] * 1e3) if plain else None,
         engine_ms=_round(middle["engine"] * 1e3),
-        ratio=_round(statistics.median(p / e for p, e in zip(times["plain"], times["engine"], strict=True))) if plain else None,
-        ratio_same_allocator=_round(statistics.median(p / e for p, e in zip(times["tuned"], times["engine"], strict=True)))
-        if plain
-        else None,
+        ratio=against("plain"),
+        ratio_same_allocator=against("tuned"),
         peak_tflops=_round(middle["peak"] / 1e12),
         fraction_of_peak=_round(flops / middle["engine"] / middle["peak"]),
         memory_mb_per_run=_round(statistics.mean(ready) / slots),

@@ -13,6 +13,7 @@ LIB = ROOT / "lib"
 STUDIES = [name for name in ("composition", "reasoning_bias", "in_context", "chain_of_thought") if (LIB / name).is_dir()]
 TRAINING = {
     "checkpoint",
+    "files",
     "interrupt",
     "machine",
     "native",

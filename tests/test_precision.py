@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lib.composition.analysis import REGION
+from benchmarks.precision import label
 from lib.composition.experiments import PHASE, point_specs
 from lib.core import native
 from lib.core.plan import Options
@@ -20,10 +20,6 @@ FAST = {
     "bfloat16 and compiled": Options(device="cpu", backend="compiled", workers=2),
     "native": Options(device="cpu", backend="native"),
 }
-
-
-def label(run: StoredRun) -> str:
-    return next((name for name in ("symmetric", "inferential") if run.metrics[name] >= REGION), "neither")
 
 
 @pytest.fixture(scope="module")

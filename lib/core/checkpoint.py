@@ -6,11 +6,8 @@ data have no generator: a run's place in them is its step. Written atomically wi
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
-import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +17,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
+from lib.core.files import reason, write_atomically
 from lib.core.spec import RunSpec, SpecError, canonical, from_dict
 
 FORMAT = "reason-or-memorize/checkpoint/1"
@@ -27,21 +25,6 @@ FORMAT = "reason-or-memorize/checkpoint/1"
 
 class CheckpointError(RuntimeError):
     """A checkpoint that cannot be used; the message says what to do."""
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Temporary file in the same folder, fsync, rename: the file is there whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".writing-{path.stem}-", suffix=path.suffix)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 @dataclass
@@ -67,7 +50,7 @@ class Checkpoint:
 
     @property
     def unfinished(self) -> list[RunSpec]:
-        return [run for run in self.slots if run is not None] + self.queue[::-1]
+        return _in_order(self.slots, self.queue)
 
     def save(self, path: Path) -> None:
         """Raises CheckpointError where the place cannot be written; the former checkpoint is then still there."""
@@ -86,10 +69,14 @@ class Checkpoint:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, save_tensors(arrays, metadata))
         except OSError as error:
-            what = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or error
             raise CheckpointError(
-                f"cannot write the checkpoint {path}: {what}; finished runs are safe, mend this and run again to go on."
+                f"cannot write the checkpoint {path}: {reason(error)}; finished runs are safe, "
+                "mend this and run again to go on."
             ) from None
+
+
+def _in_order(slots: list[RunSpec | None], queue: list[RunSpec]) -> list[RunSpec]:
+    return [run for run in slots if run is not None] + queue[::-1]
 
 
 def _digest(text: str, arrays: dict[str, Tensor]) -> str:
@@ -105,7 +92,7 @@ def _metadata(path: Path) -> dict[str, str]:
         with safe_open(path, "pt") as file:
             metadata = file.metadata() or {}
     except OSError as error:
-        raise CheckpointError(f"the checkpoint {path} cannot be read: {error.strerror or error}.") from None
+        raise CheckpointError(f"the checkpoint {path} cannot be read: {reason(error)}.") from None
     except SafetensorError:
         raise CheckpointError(
             f"the checkpoint {path} is only half there: delete it and run again; its unfinished runs will start over."
@@ -129,7 +116,7 @@ def _parse(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
 def unfinished(path: Path) -> list[RunSpec]:
     """The runs that a checkpoint would go on with, without reading its arrays. Raises CheckpointError."""
     state = _parse(path, _metadata(path))
-    return [run for run in state["slots"] if run is not None] + state["queue"][::-1]
+    return _in_order(state["slots"], state["queue"])
 
 
 def load(path: Path) -> Checkpoint:

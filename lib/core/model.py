@@ -53,8 +53,13 @@ class ModelSpec:
         return cls(d_model=d_model, heads=heads, d_k=d_model // heads, d_v=d_model // heads, **rest)
 
     @property
+    def widths(self) -> tuple[int, int, int]:
+        """d_model, and the widths of queries (or keys) and of values over all heads."""
+        return self.d_model, self.heads * self.d_k, self.heads * self.d_v
+
+    @property
     def n_parameters(self) -> int:
-        d, k, v = self.d_model, self.heads * self.d_k, self.heads * self.d_v
+        d, k, v = self.widths
         block = d * (2 * k + 2 * v + 2 * self.d_ff) + 4 * d + self.bias * (2 * k + v + 2 * d + self.d_ff)
         head = d * self.vocab + self.head_bias * self.vocab + 2 * d * (self.norm == "pre")
         return (self.vocab + self.positions) * d + self.depth * block + head
@@ -64,7 +69,7 @@ class ModelSpec:
 
         every_position: with the last block and the head at every position, as a plain loop computes them; else for the last.
         """
-        d, k, v = self.d_model, self.heads * self.d_k, self.heads * self.d_v
+        d, k, v = self.widths
         keys, rest, attended = d * (k + v), d * (k + v) + 2 * d * self.d_ff, length * (k + v)
         last = length if every_position else 1
         return (self.depth - 1) * length * (keys + rest + attended) + length * keys + last * (rest + attended + d * self.vocab)
@@ -144,10 +149,11 @@ class Attention(nn.Module):
     def __init__(self, n_runs: int, spec: ModelSpec) -> None:
         super().__init__()
         self.heads, self.d_k = spec.heads, spec.d_k
-        self.W_Q = Linear(n_runs, spec.d_model, spec.heads * spec.d_k, spec.bias)
-        self.W_K = Linear(n_runs, spec.d_model, spec.heads * spec.d_k, spec.bias)
-        self.W_V = Linear(n_runs, spec.d_model, spec.heads * spec.d_v, spec.bias)
-        self.W_O = Linear(n_runs, spec.heads * spec.d_v, spec.d_model, spec.bias)
+        d, k, v = spec.widths
+        self.W_Q = Linear(n_runs, d, k, spec.bias)
+        self.W_K = Linear(n_runs, d, k, spec.bias)
+        self.W_V = Linear(n_runs, d, v, spec.bias)
+        self.W_O = Linear(n_runs, v, d, spec.bias)
 
     def forward(self, x: Tensor, last: bool, taps: Taps | None, layer: int) -> Tensor:
         n_pos = x.shape[2]

@@ -48,13 +48,12 @@ def library() -> ctypes.CDLL | None:
     path = compile_cache() / f"step-{hashlib.sha256(recipe).hexdigest()[:16]}.so"
     if not path.exists():
         with compiling():
-            temporary = path.with_suffix(".new")
-            command = [compiler, *_FLAGS, "-o", str(temporary), str(SOURCE)]
-            if path.exists() or subprocess.run(command, capture_output=True).returncode == 0:
-                if not path.exists():
-                    temporary.replace(path)
-            else:
-                return None
+            if not path.exists():  # unless another process has compiled it meanwhile
+                temporary = path.with_suffix(".new")
+                command = [compiler, *_FLAGS, "-o", str(temporary), str(SOURCE)]
+                if subprocess.run(command, capture_output=True).returncode:
+                    return None
+                temporary.replace(path)
     try:
         lib = ctypes.CDLL(str(path))
     except OSError:
@@ -67,15 +66,15 @@ def library() -> ctypes.CDLL | None:
 
 
 def _shape(spec: ModelSpec, batch: int, length: int, chunk: int) -> ctypes.Array:
-    k, v = spec.heads * spec.d_k, spec.heads * spec.d_v
-    numbers = (spec.vocab, spec.positions, spec.depth, spec.d_model, spec.d_ff, k, v, spec.heads)
+    d, k, v = spec.widths
+    numbers = (spec.vocab, spec.positions, spec.depth, d, spec.d_ff, k, v, spec.heads)
     return (ctypes.c_int64 * 12)(*numbers, batch, length, int(spec.head_bias), chunk)
 
 
 def chunk_of(spec: ModelSpec, batch: int, length: int) -> int:
     """Sequences that are taken through the model at once: an even number whose activations stay in cache, at most the batch."""
-    k, v = spec.heads * spec.d_k, spec.heads * spec.d_v
-    row = 26 * spec.d_model + 8 * spec.d_ff + 8 * k + 6 * v
+    d, k, v = spec.widths
+    row = 26 * d + 8 * spec.d_ff + 8 * k + 6 * v
     return max(2, min(batch + batch % 2, _CHUNK_BYTES // (row * length * max(1, spec.depth - 1)) // 2 * 2))
 
 
@@ -117,12 +116,7 @@ class Program:
     def _check(self, tokens: Tensor, target: Tensor, arrays: list[Tensor]) -> None:
         if tokens.shape[1:] != (self.batch, self.length) or target.shape != tokens.shape[:2]:
             raise ValueError(f"expected {self.batch} sequences of {self.length} tokens a run, got {tuple(tokens.shape)}.")
-        if (
-            int(tokens.min()) < 0
-            or int(tokens.max()) >= self.spec.vocab
-            or int(target.min()) < 0
-            or int(target.max()) >= self.spec.vocab
-        ):
+        if any(int(t.min()) < 0 or int(t.max()) >= self.spec.vocab for t in (tokens, target)):
             raise ValueError(f"tokens and targets must lie between 0 and {self.spec.vocab - 1}.")
         if not all(a.is_contiguous() and a.dtype == torch.float32 for a in arrays):
             raise ValueError("parameters and moments must be contiguous and of single precision.")
@@ -143,29 +137,28 @@ class Program:
         order = {id(p): i for i, p in enumerate(model.parameters())}
         params = parameters(model)
         arrays = [params, *([m[order[id(p)]] for p in params] for m in moments)]
-        return self._call(arrays, tokens, target, active, rate, decay, count, max_norm, None)
+        return self._call(arrays, (tokens, target), active, (rate, decay, count), max_norm)
 
     def gradients(self, model: Transformer, tokens: Tensor, target: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Losses (R,) and the gradients of each run's mean loss, in the order of `parameters`."""
         params, n = parameters(model), model.n_runs
         flat = torch.empty(n, sum(p[0].numel() for p in params))
         zeros = torch.zeros(n, dtype=torch.float64)
-        loss = self._call([params, params, params], tokens, target, list(range(n)), zeros, zeros, zeros.long(), 1.0, flat)
+        loss = self._call([params] * 3, (tokens, target), list(range(n)), (zeros, zeros, zeros), 1.0, flat)
         parts = flat.split([p[0].numel() for p in params], 1)
         return loss, [part.view(p.shape) for part, p in zip(parts, params, strict=True)]
 
     def _call(
         self,
         arrays: list[list[Tensor]],
-        tokens: Tensor,
-        target: Tensor,
+        rows: tuple[Tensor, Tensor],
         active: list[int],
-        rate: Tensor,
-        decay: Tensor,
-        count: Tensor,
+        clocks: tuple[Tensor, Tensor, Tensor],
         max_norm: float,
-        gradients: Tensor | None,
+        gradients: Tensor | None = None,
     ) -> Tensor:
+        """arrays: parameters, means and squares; rows: tokens and targets; clocks: rate, decay and step count of each run."""
+        (tokens, target), (rate, decay, count) = rows, clocks
         self._check(tokens, target, [a for group in arrays for a in group])
         pointers = [(ctypes.c_void_p * len(group))(*[a.data_ptr() for a in group]) for group in arrays]
         numbers = [t.contiguous() for t in (tokens, target, rate.double(), decay.double(), count.long())]

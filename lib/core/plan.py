@@ -108,7 +108,7 @@ def bytes_per_run(model: ModelSpec, batch: int, length: int) -> int:
     24 bytes a parameter: weight, gradient and both moments in single precision, a bfloat16 copy, temporaries. Of each block
     what its backward pass reads, half of it in bfloat16; of the widest block the temporaries; and the logits.
     """
-    d, k, v = model.d_model, model.heads * model.d_k, model.heads * model.d_v
+    d, k, v = model.widths
     block = 2 * (4 * d + 2 * k + 2 * v + model.d_ff) + 8 * d + 6 * model.heads * length
     temporaries = 4 * (model.d_ff + 2 * d)
     return 24 * model.n_parameters + batch * (length * (model.depth * block + temporaries) + 12 * model.vocab)

@@ -7,7 +7,6 @@ of a key wins; a second finds it done. A truncated, altered or foreign file is a
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from lib.core.checkpoint import write_atomically
+from lib.core.files import reason, write_atomically
 from lib.core.spec import RunSpec, SpecError, canonical, from_dict
 from lib.core.train import RunResult
 
@@ -163,9 +162,8 @@ class Store:
                 record = {"format": FORMAT, "digest": _digest(content), "content": content}
                 write_atomically(path, (canonical(record) + "\n").encode())
         except OSError as error:
-            what = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
             raise StoreError(
-                f"cannot write {path}: {what}; earlier results are safe, mend this and run again to resume."
+                f"cannot write {path}: {reason(error)}; earlier results are safe, mend this and run again to resume."
             ) from None
         return True
 

@@ -26,6 +26,7 @@ from tqdm.auto import tqdm
 
 from lib.core import checkpoint
 from lib.core.checkpoint import CheckpointError
+from lib.core.files import reason
 from lib.core.interrupt import asked_to_stop, deaf_children, obey, stoppable
 from lib.core.machine import DeviceError, cores
 from lib.core.plan import Options, workers_for
@@ -114,7 +115,7 @@ def train_job(
     except Timeout:
         raise SweepError("another process is training them at this moment") from None
     except OSError as error:
-        raise StoreError(f"cannot write into {job.path.parent}: {error.strerror or error}; mend this and run again.") from None
+        raise StoreError(f"cannot write into {job.path.parent}: {reason(error)}; mend this and run again.") from None
     count = 0
     try:
         with stoppable():
@@ -208,9 +209,10 @@ class _Bar:
 
 def _run_here(jobs: Sequence[Job], args: tuple, bar: _Bar) -> Iterator[tuple[Job, Callable[[], int]]]:
     """In this process, one job after another."""
-    for finished, job in enumerate(jobs):
-        before = sum(len(other.specs) for other in jobs[:finished])
-        yield job, partial(train_job, job, *args, lambda now, job=job, before=before: bar.refresh(before, [job]))
+    finished = 0
+    for job in jobs:
+        yield job, partial(train_job, job, *args, lambda now, job=job, before=finished: bar.refresh(before, [job]))
+        finished += len(job.specs)
 
 
 def _run_there(jobs: Sequence[Job], args: tuple, bar: _Bar, pool: Executor) -> Iterator[tuple[Job, Callable[[], int]]]:
@@ -272,7 +274,7 @@ def sweep(
                 raise  # a place that cannot be written, or a machine that is too small, will not do for the other jobs either
             except Interrupted as error:
                 interrupted = error
-                if not isinstance(executor, Executor):
+                if executor is None:
                     break
             except BrokenExecutor:
                 if asked_to_stop():

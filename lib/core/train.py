@@ -111,9 +111,14 @@ class Group:
             records=self.records,
             ticks=self.ticks,
             backend=self.backend,
-            precision=str(self.dtype).removeprefix("torch."),
+            precision=self.precision,
             arrays=self.ensemble.state(),
         )
+
+    @property
+    def precision(self) -> str:
+        """Of matrix products, by PyTorch's name for it."""
+        return str(self.dtype).removeprefix("torch.")
 
     @property
     def finished(self) -> bool:
@@ -186,7 +191,7 @@ class Group:
                     fit_step=record.fit_step,
                     seconds=round(record.seconds, 3),
                     weights=ensemble.weights(slot),
-                    precision=str(self.dtype).removeprefix("torch."),
+                    precision=self.precision,
                     program=self.backend,
                 )
             )
