@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lib.core.model import Attention, Block, Linear, ModelSpec, Transformer
+from lib.core.model import Attention, Block, Linear, ModelSpec, Taps, Transformer
 
 VOCAB, LENGTH, BATCH = 13, 6, 3
 CLOSE = {"rtol": 2e-4, "atol": 2e-5}  # single precision, sums in another order
@@ -153,7 +153,7 @@ def test_logits_and_gradients_are_those_of_torch(variant: dict[str, Any], n_runs
     tokens = make_tokens(n_runs)
     target = torch.arange(BATCH) + 2
     logits = model(tokens)
-    taps: dict[str, Tensor] = {}
+    taps = Taps()
     model(tokens, taps)
     loss = F.cross_entropy(logits.flatten(0, 1), target.repeat(n_runs), reduction="sum")
     loss.backward()
@@ -181,7 +181,7 @@ def test_attention_is_torch_multihead_attention(heads: int, bias: bool) -> None:
         theirs = nn.MultiheadAttention(spec.d_model, heads, bias=bias, batch_first=True)
         with torch.no_grad():
             load_attention(theirs, ours, run)
-        taps: dict[str, Tensor] = {}
+        taps = Taps()
         out = ours(x, False, taps, 1)
         expected, weights = theirs(x[run], x[run], x[run], attn_mask=mask, average_attn_weights=False)
         torch.testing.assert_close(out[run], expected, **CLOSE)
@@ -230,7 +230,7 @@ def test_free_head_widths_against_scaled_dot_product_attention(d_k: int, d_v: in
 def test_last_position_alone_equals_the_last_of_all_positions(norm: str, depth: int) -> None:
     model = make_model(make_spec(norm=norm, depth=depth, d_k=5, d_v=4), 2)
     tokens = make_tokens(2)
-    taps: dict[str, Tensor] = {}
+    taps = Taps()
     full = model(tokens, taps)
     torch.testing.assert_close(model(tokens), full, rtol=1e-5, atol=1e-6)
     assert torch.equal(full, taps["logits"][:, :, -1])
@@ -238,13 +238,14 @@ def test_last_position_alone_equals_the_last_of_all_positions(norm: str, depth: 
 
 def test_taps_have_the_documented_names_and_shapes() -> None:
     spec = make_spec(d_k=5, d_v=4, heads=3)
-    taps: dict[str, Tensor] = {}
+    taps = Taps()
     make_model(spec, 2)(make_tokens(2), taps)
     stream = (2, BATCH, LENGTH, spec.d_model)
     expected = {"embedding": stream, "logits": (2, BATCH, LENGTH, VOCAB)}
     for layer in (1, 2):
         expected |= {f"{name}.{layer}": (2, BATCH, LENGTH, 3, 5) for name in "QK"}
-        expected |= {f"V.{layer}": (2, BATCH, LENGTH, 3, 4), f"attention.{layer}": (2, BATCH, 3, LENGTH, LENGTH)}
+        expected |= {f"{name}.{layer}": (2, BATCH, 3, LENGTH, LENGTH) for name in ("scores", "attention")}
+        expected[f"V.{layer}"] = (2, BATCH, LENGTH, 3, 4)
         expected |= {f"X_ao.{layer}": stream, f"X_do.{layer}": stream}
     assert {name: tuple(tap.shape) for name, tap in taps.items()} == expected
 
@@ -253,7 +254,7 @@ def test_taps_hang_together() -> None:
     """The taps are the intermediates of this very forward, not of another: recompute each from those before it."""
     spec = make_spec(d_k=5, d_v=4, heads=3)
     model = make_model(spec, 2)
-    taps: dict[str, Tensor] = {}
+    taps = Taps()
     model(make_tokens(2), taps)
     previous = taps["embedding"]
     for layer, block in enumerate(model.blocks, start=1):
@@ -274,8 +275,8 @@ def test_later_tokens_do_not_reach_earlier_positions(norm: str) -> None:
     model = make_model(make_spec(norm=norm), 1)
     before, after = make_tokens(1), make_tokens(1)
     after[..., 4:] = (after[..., 4:] + 1) % VOCAB
-    one: dict[str, Tensor] = {}
-    two: dict[str, Tensor] = {}
+    one = Taps()
+    two = Taps()
     model(before, one)
     model(after, two)
     for name in ("X_do.1", "X_do.2", "logits"):
@@ -337,3 +338,18 @@ def test_unknown_kinds_are_refused(name: str, value: str) -> None:
 def test_split_heads_shares_the_width_out() -> None:
     spec = make_spec(heads=3)
     assert (spec.d_k, spec.d_v, spec.heads) == (4, 4, 3)
+
+
+def test_an_edit_is_seen_by_what_follows_and_by_nothing_before() -> None:
+    spec = make_spec()
+    model, tokens = make_model(spec, 1), make_tokens(1)
+    plain, edited = Taps(), Taps({"X_ao.1": torch.zeros_like})
+    model(tokens, plain)
+    answer = model(tokens, edited)
+    assert torch.equal(edited["attention.1"], plain["attention.1"])
+    assert torch.equal(edited["X_ao.1"], torch.zeros_like(plain["X_ao.1"]))
+    assert not torch.equal(edited["X_do.1"], plain["X_do.1"])
+    zero = torch.zeros(1, BATCH, LENGTH, spec.d_model)  # what the half block behind the edit makes of zeros
+    block = model.blocks[0]
+    torch.testing.assert_close(edited["X_do.1"], block.norm_2(zero + block.W_2(block.activation(block.W_1(zero)))))
+    assert torch.equal(answer, edited["logits"][:, :, -1])

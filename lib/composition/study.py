@@ -15,13 +15,14 @@ _DRAW = 4  # stream of random numbers, after those of the task
 
 
 class Composition:
-    """Task arguments (of RunSpec.task): `modulus` of the split, and `rows`, the size of the training set.
+    """Task arguments (of RunSpec.task): `modulus` of the split; `rows`, the size of the training set; `unseen` and `groups`,
+    the variant of the task (lib.composition.task.table_of).
 
     rows = 0 draws every row afresh. Otherwise each row is drawn, with replacement, from a fixed set of that size.
     """
 
-    def __init__(self, modulus: int = 7, rows: int = 0) -> None:
-        self.task, self.n_rows, self.length = Task(modulus), rows, LENGTH
+    def __init__(self, modulus: int = 7, rows: int = 0, unseen: str = "one", groups: int | None = None) -> None:
+        self.task, self.n_rows, self.length = Task(modulus, unseen, groups), rows, LENGTH
         self.task.rows(torch.tensor(0), torch.arange(1))  # makes the tables, outside any compiled program
         self.test, self.held_out = self.task.test_rows(), self.task.held_out_rows()
 

@@ -38,6 +38,25 @@ def taught(pair: tuple[int, int]) -> int:
 
 
 SYMMETRIC_OFFSET, INFERENTIAL_OFFSET = taught(EXCEPTION), composed(HELD_OUT)
+GROUP_OFFSETS = {(1, 2): +4, (1, 3): +1, (1, 4): -5, (2, 3): +5, (2, 4): -9, (3, 4): -6}
+"""Offsets that do not compose, for data of graded complexity (Zhang et al. 2025); taught for both orders of each pair."""
+
+
+def table_of(unseen: str = "one", groups: int | None = None) -> dict[tuple[int, int], int]:
+    """What training teaches, {pair: offset}, in three variants of the task.
+
+    unseen "one": (4, 3) is held out and (3, 4) is the exception, the paper's main task. unseen "both": neither is seen, so
+    nothing hints at symmetry (its Fig. 14). groups = k: every pair is seen, and the first k pairs of GROUP_OFFSETS break with
+    composition in both orders; the more groups, the less the four anchors explain (follow-up).
+    """
+    if groups is not None:
+        if isinstance(groups, bool) or not isinstance(groups, int) or not 0 <= groups <= len(GROUP_OFFSETS):
+            raise ValueError(f"groups must be an integer from 0 to {len(GROUP_OFFSETS)}, got {groups!r}.")
+        broken = dict(list(GROUP_OFFSETS.items())[:groups])
+        return {(a, b): broken.get((min(a, b), max(a, b)), composed((a, b))) for a, b in PAIRS}
+    if unseen not in ("one", "both"):
+        raise ValueError(f"unseen must be 'one' or 'both', got {unseen!r}.")
+    return {pair: taught(pair) for pair in SEEN_PAIRS if unseen == "one" or pair != EXCEPTION}
 
 
 @dataclass(frozen=True)
@@ -59,10 +78,18 @@ class Task:
     """
 
     modulus: int = 7
+    unseen: str = "one"
+    groups: int | None = None
 
     def __post_init__(self) -> None:
         if self.modulus not in (7, 9):
             raise ValueError(f"modulus must be 7 (the paper's text) or 9 (the authors' code), got {self.modulus!r}.")
+        table_of(self.unseen, self.groups)
+
+    @cached_property
+    def taught(self) -> dict[tuple[int, int], int]:
+        """{pair: offset} of the seen pairs, in the order of their numbers in a Batch."""
+        return table_of(self.unseen, self.groups)
 
     @cached_property
     def trains(self) -> Tensor:
@@ -78,21 +105,21 @@ class Task:
 
     @cached_property
     def _pair_table(self) -> Tensor:
-        """(16, 3): first anchor, second anchor, offset to be learned; the held-out pair is last, with the symmetric offset."""
-        rows = [(*pair, taught(pair)) for pair in SEEN_PAIRS]
+        """(seen + 1, 3): first anchor, second anchor, offset to be learned; (4, 3) is last, with the symmetric offset."""
+        rows = [(*pair, offset) for pair, offset in self.taught.items()]
         return torch.tensor([*rows, (*HELD_OUT, SYMMETRIC_OFFSET)])
 
     def rows(self, seed: Tensor, index: Tensor) -> Batch:
         """Training rows. Row `index` of the data set `seed` is a pure function of the two (broadcast together).
 
-        Pairs take turns, so every 15 consecutive rows hold every seen pair once. Place is uniform, key uniform on those that
-        train at it, noise uniform on the keys' range; each from its own stream.
+        Pairs take turns, so every 15 consecutive rows (as many as pairs are seen) hold every seen pair once.
+        Place is uniform, key uniform on those that train at it, noise uniform on the keys' range; each from its own stream.
         """
         device = index.device
         keys, counts = (t.to(device) for t in self._train_keys)
         place = randint(seed, _PLACE, index, N_PLACES)
         key = keys[place, randint(seed, _KEY, index, counts[place])]
-        return self._assemble(seed, index, key, place, (index + torch.zeros_like(seed)) % len(SEEN_PAIRS))
+        return self._assemble(seed, index, key, place, (index + torch.zeros_like(seed)) % len(self.taught))
 
     def _grid(self, allowed: Tensor, pairs: Tensor, seed: int, draws: int) -> Batch:
         """Every allowed (place, key) with every one of `pairs`, each with `draws` draws of noise."""
@@ -105,11 +132,20 @@ class Task:
 
     def test_rows(self, seed: int = 0, draws: int = 1) -> Batch:
         """Seen pairs, every key at every place it never trained at: data generalization."""
-        return self._grid(~self.trains, torch.arange(len(SEEN_PAIRS)), seed, draws)
+        return self._grid(~self.trains, torch.arange(len(self.taught)), seed, draws)
 
     def held_out_rows(self, seed: int = 0, draws: int = 1) -> Batch:
         """(4, 3) with every key at every place: task generalization. `target` is the symmetric answer, key − 6."""
-        return self._grid(torch.ones_like(self.trains), torch.tensor([len(SEEN_PAIRS)]), seed, draws)
+        return self._grid(torch.ones_like(self.trains), torch.tensor([len(self.taught)]), seed, draws)
+
+    def questions(self, key: Tensor, place: Tensor, pair: Tensor, seed: Tensor | int = 0) -> Batch:
+        """Rows of our own choosing: `pair` is the pair's number, that of (4, 3) the last. Row i has noise number i."""
+        return self._assemble(torch.as_tensor(seed), torch.arange(len(key)), key, place, pair)
+
+    def number(self, pair: tuple[int, int]) -> int:
+        """The number of a pair in a Batch. Raises ValueError for one that is not in the task."""
+        rows = [tuple(row[:2]) for row in self._pair_table.tolist()]
+        return rows.index(pair)
 
     def _assemble(self, seed: Tensor, index: Tensor, key: Tensor, place: Tensor, pair: Tensor) -> Batch:
         first, second, offset = self._pair_table.to(index.device)[pair].unbind(-1)

@@ -8,6 +8,7 @@ position is trained, so by default the last block computes its query and its FFN
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,24 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-Taps = dict[str, Tensor]
+Edit = Callable[[Tensor], Tensor]
+
+
+class Taps(dict[str, Tensor]):
+    """Every intermediate of a forward pass by its name; `edits` replace some on the way, so that what follows sees the edit."""
+
+    def __init__(self, edits: Mapping[str, Edit] | None = None) -> None:
+        super().__init__()
+        self.edits = dict(edits or {})
+
+    def put(self, name: str, value: Tensor) -> Tensor:
+        """Keep an intermediate, edited if there is an edit for it, and return it."""
+        self[name] = self.edits[name](value) if name in self.edits else value
+        return self[name]
+
+
+def _tap(taps: Taps | None, name: str, value: Tensor) -> Tensor:
+    return value if taps is None else taps.put(name, value)
 
 
 @dataclass(frozen=True)
@@ -159,14 +177,13 @@ class Attention(nn.Module):
         n_pos = x.shape[2]
         split = lambda t: t.unflatten(-1, (self.heads, -1))  # (R, B, N, H, d)
         q, k, v = split(self.W_Q(x[:, :, -1:] if last else x)), split(self.W_K(x)), split(self.W_V(x))
+        q, k, v = _tap(taps, f"Q.{layer}", q), _tap(taps, f"K.{layer}", k), _tap(taps, f"V.{layer}", v)
         scores = torch.einsum("rbqhd,rbkhd->rbhqk", q, k) / math.sqrt(self.d_k)
         if not last:
             causal = torch.ones(n_pos, n_pos, dtype=torch.bool, device=x.device).tril()
             scores = scores.masked_fill(~causal, float("-inf"))
-        attn = scores.float().softmax(-1)
+        attn = _tap(taps, f"attention.{layer}", _tap(taps, f"scores.{layer}", scores).float().softmax(-1))
         out = torch.einsum("rbhqk,rbkhd->rbqhd", attn.to(v.dtype), v).flatten(-2)
-        if taps is not None:
-            taps |= {f"Q.{layer}": q, f"K.{layer}": k, f"V.{layer}": v, f"attention.{layer}": attn}
         return self.W_O(out)
 
 
@@ -183,14 +200,12 @@ class Block(nn.Module):
     def forward(self, x: Tensor, last: bool, taps: Taps | None, layer: int) -> Tensor:
         residual = x[:, :, -1:] if last else x
         if self.post:
-            x = self.norm_1(residual + self.attention(x, last, taps, layer))
+            x = _tap(taps, f"X_ao.{layer}", self.norm_1(residual + self.attention(x, last, taps, layer)))
             out = self.norm_2(x + self.W_2(self.activation(self.W_1(x))))
         else:
-            x = residual + self.attention(self.norm_1(x), last, taps, layer)
+            x = _tap(taps, f"X_ao.{layer}", residual + self.attention(self.norm_1(x), last, taps, layer))
             out = x + self.W_2(self.activation(self.W_1(self.norm_2(x))))
-        if taps is not None:
-            taps |= {f"X_ao.{layer}": x, f"X_do.{layer}": out}
-        return out
+        return _tap(taps, f"X_do.{layer}", out)
 
 
 class Transformer(nn.Module):
@@ -205,23 +220,18 @@ class Transformer(nn.Module):
         self.head = Linear(n_runs, spec.d_model, spec.vocab, spec.head_bias)
 
     def forward(self, tokens: Tensor, taps: Taps | None = None) -> Tensor:
-        """With a dict as `taps`, every position of every block is computed and every intermediate is put into it.
+        """With `taps`, every position of every block is computed and every intermediate put into them, edited if they say so.
 
-        Names, with l counted from 1: `embedding` (R, B, N, D), `Q.l` `K.l` `V.l` (R, B, N, H, d), `attention.l`
-        (R, B, H, N, N), `X_ao.l` and `X_do.l` (R, B, N, D; after the attention's and the FFN's half block), and
-        `logits` (R, B, N, V).
+        Names, with l counted from 1: `embedding` (R, B, N, D), `Q.l` `K.l` `V.l` (R, B, N, H, d), `scores.l` and
+        `attention.l` (R, B, H, N, N; before and after the softmax), `X_ao.l` and `X_do.l` (R, B, N, D; after the
+        attention's and the FFN's half block), and `logits` (R, B, N, V).
         """
-        x = self.embedding(tokens)
-        if taps is not None:
-            taps["embedding"] = x
+        x = _tap(taps, "embedding", self.embedding(tokens))
         for layer, block in enumerate(self.blocks, start=1):
             x = block(x, taps is None and layer == len(self.blocks), taps, layer)
         if self.final_norm is not None:
             x = self.final_norm(x)
-        logits = self.head(x)
-        if taps is not None:
-            taps["logits"] = logits
-        return logits[:, :, -1]
+        return _tap(taps, "logits", self.head(x))[:, :, -1]
 
 
 def from_weights(spec: ModelSpec, weights: dict[str, Tensor]) -> Transformer:

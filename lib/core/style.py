@@ -28,6 +28,11 @@ ACCURACY = {
     if name != "test"
 }
 
+COSINE = LinearSegmentedColormap.from_list("cosine", ["#5E3C99", "#FFFFFF", "#E66101"])
+"""Cosines from −1 to 1: violet, white, orange."""
+GAMMA = LinearSegmentedColormap.from_list("gamma", ["#440154", "#31688E", "#35B779", "#C7B400"])
+"""Values along an axis such as γ, dark for the largest initialization."""
+
 WIDTH = 7.2
 """Width of a full figure in inches: the text column at 100 %."""
 

@@ -22,7 +22,10 @@ from lib.core.spec import RunSpec
 
 
 class Study(Protocol):
-    """What the loop needs of a task. `length` is the number of tokens of a sequence."""
+    """What the loop needs of a task. `length` is the number of tokens of a sequence.
+
+    A study may also have `watch(model) -> {name: (R,)}`: numbers of the weights that go into every run's history.
+    """
 
     length: int
 
@@ -160,11 +163,13 @@ class Group:
         began = time.perf_counter()
         t, ensemble = self.train, self.ensemble
         metrics = {name: v.tolist() for name, v in self.study.measure(ensemble.predict).items()}
+        watch = getattr(self.study, "watch", lambda model: {})
+        watched = {name: v.tolist() for name, v in watch(ensemble.model).items()}
         means, steps, diverged = ensemble.mean_losses(), ensemble.step.tolist(), ensemble.diverged_at.tolist()
         active = ensemble.active
         for slot in active:
             record = self.records[ensemble.runs[slot]]
-            now = {"step": steps[slot], "loss": means[slot]} | {name: v[slot] for name, v in metrics.items()}
+            now = {"step": steps[slot], "loss": means[slot]} | {name: v[slot] for name, v in (metrics | watched).items()}
             for name, value in now.items():
                 record.history.setdefault(name, []).append(value if math.isfinite(value) else None)
             if t.schedule == "fit" and record.fit_step is None and now[t.fit_metric] >= t.fit_level:

@@ -1,0 +1,161 @@
+"""How complex are the weights? Condensation, spectra, stable ranks, and whether they foretell the answer to (4, 3).
+
+Sources: Figs 5 and 10–13 of Zhang et al. 2024; the stable rank as a measure of complexity from Zhang et al. 2025.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lib.composition.task import FIRST_KEY, LAST_KEY
+from lib.composition.vectors import cosines
+from lib.core.model import Transformer
+
+ALIKE = 0.7
+"""Neurons whose input weights have a cosine above this belong together (the paper's threshold)."""
+N_EIGENVALUES = 8
+
+
+def stable_rank(weight: Tensor) -> Tensor:
+    """Σ(sᵢ/s₁)² = ‖W‖²_F / ‖W‖²₂ over the last two axes: between 1 and the rank. NaN for a zero matrix."""
+    w = weight.double()
+    w = w if w.shape[-2] <= w.shape[-1] else w.mT
+    squares = torch.linalg.eigvalsh(w @ w.mT)  # of the smaller side: all that is needed, and several times faster
+    return (squares.sum(-1) / squares[..., -1]).float()
+
+
+def matrices(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weight matrices among a model's parameters: no norms, no biases, no positions, embedding and head included."""
+    return {
+        name: w for name, w in weights.items() if w.dim() >= 2 and ("weight" in name or "token" in name) and "norm" not in name
+    }
+
+
+def short_name(name: str) -> str:
+    """`blocks.0.attention.W_Q.weight` → `W_Q(1)`, as the paper writes it."""
+    parts = name.split(".")
+    if parts[0] != "blocks":
+        return {"embedding": "embedding", "head": "head"}[parts[0]]
+    return f"{parts[-2]}({int(parts[1]) + 1})"
+
+
+def neuron_cosines(weight: np.ndarray) -> np.ndarray:
+    """(d_in, n) → (n, n): cosines of the input weights of n neurons, the columns of our matrices."""
+    return cosines(weight.T, weight.T)
+
+
+def greedy_groups(cosine: np.ndarray, threshold: float = ALIKE) -> list[list[int]]:
+    """Take the first neuron without a group, append every other without one whose cosine with it is above the threshold;
+    repeat (Zhang et al. 2024, Fig. 10)."""
+    left, groups = list(range(len(cosine))), []
+    while left:
+        first = left[0]
+        group = [first, *(i for i in left[1:] if cosine[first, i] > threshold)]
+        groups.append(group)
+        left = [i for i in left if i not in set(group)]
+    return groups
+
+
+def condensation(cosine: np.ndarray, threshold: float = ALIKE) -> float:
+    """Share of neurons that are one too many: 1 − groups / neurons. 0 if all directions differ; towards 1 as they condense.
+
+    Signs are ignored: opposite neurons condense on one line.
+    """
+    return 1 - len(greedy_groups(np.abs(cosine), threshold)) / len(cosine)
+
+
+def keys_embedding(weights: Mapping[str, Tensor]) -> np.ndarray:
+    """(80, D) embedding of the tokens 20 … 99, the only numbers that occur in the input."""
+    return weights["embedding.token"][FIRST_KEY : LAST_KEY + 1].numpy()
+
+
+def covariance_eigenvalues(embedding: Tensor) -> Tensor:
+    """(…, n, D) → (…, D) eigenvalues of the covariance of n vectors, largest first (Fig. 12)."""
+    centred = embedding - embedding.mean(-2, keepdim=True)
+    s = torch.linalg.svdvals(centred.float())
+    values = s.square() / (embedding.shape[-2] - 1)
+    return torch.nn.functional.pad(values, (0, max(0, embedding.shape[-1] - values.shape[-1])))
+
+
+def numerical_order(embedding: np.ndarray) -> float:
+    """Does the embedding keep the order of numbers? Spearman's rank correlation of |i − j| and distance, over all pairs.
+
+    1 on a line in order, about 0 without order.
+    """
+    n = len(embedding)
+    i, j = np.triu_indices(n, 1)
+    distance = np.linalg.norm(embedding[i] - embedding[j], axis=1)
+    return spearman((j - i).astype(float), distance)
+
+
+def spearman(x: np.ndarray, y: np.ndarray) -> float:
+    """Rank correlation, ties at their mean rank; 0 where one of the two does not vary."""
+    a, b = _ranks(x), _ranks(y)
+    a, b = a - a.mean(), b - b.mean()
+    norm = np.sqrt((a @ a) * (b @ b))
+    return float(a @ b / norm) if norm > 0 else 0.0
+
+
+def _ranks(x: np.ndarray) -> np.ndarray:
+    _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+
+
+def measures(weights: Mapping[str, Tensor]) -> dict[str, float]:
+    """The complexity of one run in a few numbers. Ranks are shares of the largest that the matrix could have."""
+    all_matrices = matrices(weights)
+    share = {name: float(stable_rank(w)) / min(w.shape) for name, w in all_matrices.items()}
+    eigenvalues = covariance_eigenvalues(torch.as_tensor(keys_embedding(weights)))
+    query = all_matrices["blocks.0.attention.W_Q.weight"].numpy()
+    return {
+        "mean stable rank": float(np.mean([v for name, v in share.items() if name.startswith("blocks")])),
+        "stable rank of W_Q(1)": share["blocks.0.attention.W_Q.weight"],
+        "embedding's effective dimension": float(eigenvalues.sum() ** 2 / eigenvalues.square().sum()) / len(eigenvalues),
+        "condensation of W_Q(1)": condensation(neuron_cosines(query)),
+        "order of the embedding": numerical_order(keys_embedding(weights)),
+    }
+
+
+def watch(model: Transformer) -> dict[str, Tensor]:
+    """What a run's history keeps of its weights, each (R,): leading eigenvalues of the embedding's covariance, and stable
+    ranks as shares of the largest possible, of W_Q(1) and on average over the blocks."""
+    eigenvalues = covariance_eigenvalues(model.embedding.token.detach()[:, FIRST_KEY : LAST_KEY + 1])
+    ranks = {
+        name: stable_rank(p.detach()) / min(p.shape[1:])
+        for name, p in model.named_parameters()
+        if name.startswith("blocks") and p.dim() == 3
+    }
+    found = {f"eigenvalue {i + 1}": eigenvalues[:, i] for i in range(min(N_EIGENVALUES, eigenvalues.shape[1]))}
+    return found | {
+        "rank W_Q(1)": ranks["blocks.0.attention.W_Q.weight"],
+        "rank": torch.stack(list(ranks.values())).mean(0),
+    }
+
+
+# --- Does a number foretell the answer? ---
+
+
+def auc(score: Sequence[float], positive: Sequence[bool]) -> float:
+    """Chance that a random positive scores above a random negative, ties as one half (Mann and Whitney's U, scaled).
+
+    Raises ValueError unless there are both.
+    """
+    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    n, m = positive.sum(), (~positive).sum()
+    if not n or not m:
+        raise ValueError("an AUC needs positives and negatives.")
+    return float((_ranks(score)[positive].sum() - n * (n + 1) / 2) / (n * m))
+
+
+def auc_interval(score: Sequence[float], positive: Sequence[bool], draws: int = 1000, seed: int = 0) -> tuple[float, float]:
+    """95 % interval of the AUC by resampling positives and negatives."""
+    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    rng = np.random.default_rng(seed)
+    yes, no = score[positive], score[~positive]
+    labels = np.r_[np.ones(len(yes), dtype=bool), np.zeros(len(no), dtype=bool)]
+    found = [auc(np.r_[rng.choice(yes, len(yes)), rng.choice(no, len(no))], labels) for _ in range(draws)]
+    return float(np.percentile(found, 2.5)), float(np.percentile(found, 97.5))

@@ -1,0 +1,226 @@
+"""How a trained model moves information: attention flow, cuts of its edges, patches of its activations.
+
+Everything here reads one stored model and asks it questions; nothing trains. A question stands at one of the places 0 … 5, so
+that the key, the two anchors and the last position are four different positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, SYMMETRIC_OFFSET, Batch, Task
+from lib.core.model import Edit, Taps, Transformer, from_weights
+from lib.core.store import StoredRun
+
+ROLES = ("key", "first anchor", "second anchor", "last")
+EDGES = {
+    "key → anchors": (("key",), ("first anchor", "second anchor")),
+    "anchor → anchor": (("first anchor",), ("second anchor",)),
+    "key → last": (("key",), ("last",)),
+    "anchors → last": (("first anchor", "second anchor"), ("last",)),
+    "noise → last": (("noise",), ("last",)),
+}
+"""Classes of attention edges: which positions are read (sources) by which (queries)."""
+ESSENTIAL = 0.15
+"""An edge that carries less than this share of its query's attention is never part of the essential path (our choice)."""
+
+
+def model_of(run: StoredRun) -> Transformer:
+    """The stored model, ready to be asked. Raises StoreError if the run was stored without weights."""
+    return from_weights(run.spec.model, run.weights())
+
+
+def role_positions(place: Tensor) -> dict[str, Tensor]:
+    """(B, 9) bool for each role: where it stands in sequences whose keys stand at `place` (B,). Noise is what has no role."""
+    column = torch.arange(LENGTH)
+    ahead = column - place[:, None]
+    roles = {name: ahead == i for i, name in enumerate(ROLES[:3])}
+    roles["last"] = (column == LENGTH - 1).expand_as(ahead)
+    roles["noise"] = ~torch.stack(list(roles.values())).any(0)
+    return roles
+
+
+def inner_questions(pair: tuple[int, int] = HELD_OUT, seed: int = 1) -> Batch:
+    """One pair with every key at the places 0 … 5: (480,) questions, whose roles are four different positions."""
+    task = Task()
+    key, place = torch.meshgrid(torch.arange(FIRST_KEY, LAST_KEY + 1), torch.arange(LENGTH - 3), indexing="ij")
+    return task.questions(key.flatten(), place.flatten(), torch.full((key.numel(),), task.number(pair)), seed)
+
+
+def seen_questions(seed: int = 1) -> Batch:
+    """Held-out (key, place) of the seen pairs, places 0 … 5."""
+    batch = Task().test_rows(seed)
+    inner = batch.place < LENGTH - 3
+    return Batch(*(getattr(batch, name)[inner] for name in ("tokens", "target", "key", "place", "pair")))
+
+
+# --- Flow ---
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One input's way through a model. attention: (layers, queries, sources), the mean over heads; tokens: (9,)."""
+
+    tokens: np.ndarray
+    place: int
+    attention: np.ndarray
+    answer: int
+
+
+def flow(run: StoredRun, key: int = 99, place: int = 2, pair: tuple[int, int] = HELD_OUT, seed: int = 0) -> Flow:
+    """The attention of a model on one question (Fig. 3a, c of Zhang et al. 2024: key 99, pair (4, 3))."""
+    task, taps = Task(), Taps()
+    batch = task.questions(torch.tensor([key]), torch.tensor([place]), torch.tensor([task.number(pair)]), seed)
+    answer = model_of(run)(batch.tokens[None], taps)[0, 0].argmax()
+    layers = [taps[f"attention.{layer}"][0, 0].mean(0) for layer in range(1, run.spec.model.depth + 1)]
+    return Flow(batch.tokens[0].numpy(), place, torch.stack(layers).numpy(), int(answer))
+
+
+def essential(attention: np.ndarray, sources: Sequence[int], threshold: float = ESSENTIAL) -> np.ndarray:
+    """The essential path, by rule: which edges (layers, queries, sources) bring the source tokens to the last position.
+
+    An edge of layer l from token j to token k belongs to it if it carries at least `threshold` of k's attention, some source
+    has reached j below it, and from k there is a way on to the last position at the top. Ways go along such edges and
+    straight up the residual stream. An edge from a token to itself is no way of its own.
+    """
+    layers, n, _ = attention.shape
+    strong = (attention >= threshold) & ~np.eye(n, dtype=bool)
+    reached = np.zeros((layers + 1, n), dtype=bool)
+    reached[0, list(sources)] = True
+    for layer in range(layers):
+        reached[layer + 1] = reached[layer] | (strong[layer] & reached[layer]).any(1)
+    wanted = np.zeros((layers + 1, n), dtype=bool)
+    wanted[layers, -1] = True
+    for layer in reversed(range(layers)):
+        wanted[layer] = wanted[layer + 1] | (strong[layer] & wanted[layer + 1][:, None]).any(0)
+    return np.stack([strong[i] & reached[i] & wanted[i + 1][:, None] for i in range(layers)])
+
+
+def edge_class(query: int, source: int, place: int) -> str | None:
+    """The class in EDGES of an edge of a question at `place`; None for the others."""
+    roles = role_positions(torch.tensor([place]))
+    where = {name: bool(mask[0, source]) for name, mask in roles.items()}
+    to = {name: bool(mask[0, query]) for name, mask in roles.items()}
+    return next((c for c, (s, q) in EDGES.items() if any(where[r] for r in s) and any(to[r] for r in q)), None)
+
+
+# --- Cuts ---
+
+
+def cut(place: Tensor, edges: str) -> Edit:
+    """An edit of attention scores (R, B, H, N, N) that forbids one class of edges; what is left is renormalized.
+
+    place: (B,). Raises KeyError for an unknown class.
+    """
+    sources, queries = EDGES[edges]
+    roles = role_positions(place)
+    source = torch.stack([roles[r] for r in sources]).any(0)
+    query = torch.stack([roles[r] for r in queries]).any(0)
+    forbidden = query[:, :, None] & source[:, None, :]
+    forbidden &= torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril(-1)  # never from itself: something must be left
+    return lambda scores: scores.masked_fill(forbidden[None, :, None], float("-inf"))
+
+
+def answers(model: Transformer, tokens: Tensor, edits: dict[str, Edit] | None = None) -> Tensor:
+    """(B,) answers to tokens (B, N), with intermediates edited."""
+    return model(tokens[None], Taps(edits) if edits else None)[0].argmax(-1)
+
+
+def shares(model: Transformer, edits_for: object = None) -> dict[str, float]:
+    """Share of right answers to seen pairs and of both answers to (4, 3). edits_for: place (B,) → edits, or None."""
+    seen, held = seen_questions(), inner_questions()
+    ask = lambda b: answers(model, b.tokens, edits_for(b.place) if callable(edits_for) else None)
+    offset = ask(held) - held.key
+    return {
+        "test": (ask(seen) == seen.target).float().mean().item(),
+        "symmetric": (offset == SYMMETRIC_OFFSET).float().mean().item(),
+        "inferential": (offset == INFERENTIAL_OFFSET).float().mean().item(),
+    }
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """What is left of the accuracies of runs of one depth when edges are cut.
+
+    whole: {metric: (runs,)}; after: {metric: (runs, layers, classes)}, classes in the order of EDGES.
+    """
+
+    whole: dict[str, np.ndarray]
+    after: dict[str, np.ndarray]
+
+
+def cut_effects(runs: Sequence[StoredRun]) -> Cuts:
+    """Cut each class of edges in each layer alone. Raises ValueError unless all runs have one depth."""
+    depths = {run.spec.model.depth for run in runs}
+    if len(depths) != 1:
+        raise ValueError(f"runs of one depth are needed, got depths {sorted(depths)}.")
+    names, layers = ("test", "symmetric", "inferential"), range(1, depths.pop() + 1)
+    whole, after = {n: [] for n in names}, {n: [] for n in names}
+    for run in runs:
+        model = model_of(run)
+        base = shares(model)
+        table = [[shares(model, lambda p, c=c, s=s: {f"scores.{s}": cut(p, c)}) for c in EDGES] for s in layers]
+        for name in names:
+            whole[name].append(base[name])
+            after[name].append([[cell[name] for cell in row] for row in table])
+    return Cuts({n: np.array(v) for n, v in whole.items()}, {n: np.array(v) for n, v in after.items()})
+
+
+# --- Patches ---
+
+
+def patched(model: Transformer, taken: Batch, given: Batch, name: str, role: str) -> float:
+    """Share of `taken` questions that are answered as `given` is, once `name` at `role` is taken from `given`'s pass.
+
+    The two batches differ in one token of each sequence and stand at the same places. Only questions that the model answers
+    right both ways count; NaN if there is none.
+    """
+    mask = role_positions(taken.place)[role]
+    donor = Taps()
+    theirs = model(given.tokens[None], donor)[0].argmax(-1)
+    ours = answers(model, taken.tokens)
+    edit = lambda value: torch.where(mask[None, :, :, None], donor[name], value)
+    after = answers(model, taken.tokens, {name: edit})
+    known = (theirs == given.target) & (ours == taken.target) & (given.target != taken.target)
+    return (after == given.target)[known].float().mean().item() if known.any() else float("nan")
+
+
+def contrasts(what: str, seed: int = 2) -> tuple[Batch, Batch]:
+    """Pairs of questions that differ in one token: the key, the first or the second anchor. Seen pairs, places 0 … 5.
+
+    Raises KeyError for anything else.
+    """
+    task = Task()
+    pairs = list(task.taught)
+    differ = {
+        "key": [(p, p) for p in pairs],
+        "first anchor": [(p, q) for p in pairs for q in pairs if p[0] != q[0] and p[1] == q[1]],
+        "second anchor": [(p, q) for p in pairs for q in pairs if p[0] == q[0] and p[1] != q[1]],
+    }[what]
+    n = len(differ)
+    generator = torch.Generator().manual_seed(seed)
+    draws = 480 // n + 1
+    key = torch.randint(FIRST_KEY, LAST_KEY + 1, (n * draws,), generator=generator)
+    other = FIRST_KEY + (key - FIRST_KEY + torch.randint(1, 80, key.shape, generator=generator)) % 80
+    place = torch.randint(0, LENGTH - 3, key.shape, generator=generator)
+    number = lambda side: torch.tensor([task.number(d[side]) for d in differ]).repeat(draws)
+    taken = task.questions(key, place, number(0), seed)
+    given = task.questions(other if what == "key" else key, place, number(1), seed)
+    return taken, given
+
+
+def patch_effects(run: StoredRun) -> dict[str, np.ndarray]:
+    """{what differs: (layers, roles)}: how far patching X_do of a layer at one position turns the answer into the other's."""
+    model = model_of(run)
+    layers = range(run.spec.model.depth)  # after the last layer only the last position counts
+    found = {}
+    for what in ROLES[:3]:
+        taken, given = contrasts(what)
+        name = lambda layer: f"X_do.{layer}" if layer else "embedding"
+        found[what] = np.array([[patched(model, taken, given, name(layer), role) for role in ROLES] for layer in layers])
+    return found

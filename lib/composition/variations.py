@@ -1,0 +1,203 @@
+"""What the study trains beside the phase diagram: widths, rate and decay, decay and γ, complexity of data, GPT-2.
+
+In each the `paper` profile has the sources' settings, as far as they have any, `laptop` ours, and `smoke` is for tests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lib.composition import complexity
+from lib.composition.experiments import GRIDS, model_spec
+from lib.composition.study import Composition, make_study
+from lib.composition.task import POSITIONS, VOCAB
+from lib.core.experiment import Experiment
+from lib.core.model import ModelSpec, Transformer
+from lib.core.spec import RunSpec, TrainSpec
+from lib.core.train import RunResult
+
+SMOKE, LAPTOP, PAPER = (GRIDS[profile].train for profile in ("smoke", "laptop", "paper"))
+PAPER_GAMMAS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+PAPER_ROWS = dict(GRIDS["paper"].task)["rows"]
+
+
+def _run(
+    name: str, model: ModelSpec, train: TrainSpec, gamma: float, seed: int, rate: float, decay: float, **task: Any
+) -> RunSpec:
+    """A run of version 1 of an experiment. `task` adds to the split by 7 and to rows that are always new."""
+    return RunSpec(name, 1, gamma, seed, rate, decay, model, train, tuple(({"modulus": 7, "rows": 0} | task).items()))
+
+
+# --- Width: where is the transition, and what does it depend on? (ours) ---
+
+WIDTH_NAME = "composition-width"
+WIDTH_TRAIN = TrainSpec(batch=1024, steps=14_000, warmup=400, schedule="fit", anneal=2000, eval_every=200)
+WIDTH_GAMMAS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
+WIDTH_RATE, WIDTH_DECAY, WIDTH_SEEDS = 5e-4, 0.01, 4
+WIDTH_SHAPES = ((64, 2, 1.0), (32, 2, 1.1), (96, 2, 0.9), (32, 3, 1.1))
+"""(width, depth, largest γ), in the order in which they are trained. Beyond it the seen pairs are not learned in time."""
+FLIP = (64, 2)
+"""The shape whose weights are kept: two layers, as in the paper's figures of mechanisms."""
+
+
+class Watched(Composition):
+    """The task, with the spectra of the weights in every run's history."""
+
+    def watch(self, model: Transformer) -> dict[str, Tensor]:
+        with torch.no_grad():
+            return complexity.watch(model)
+
+
+def make_watched(spec: RunSpec) -> Watched:
+    return Watched(**dict(spec.task))
+
+
+def width_specs(profile: str) -> list[RunSpec]:
+    """Shape by shape; in each the slowest runs, those of the smallest initialization, first."""
+    shapes, gammas, seeds, train = {
+        "smoke": (((16, 2, 0.8), (32, 2, 0.8)), (0.5, 0.8), 1, SMOKE),
+        "laptop": (WIDTH_SHAPES, WIDTH_GAMMAS, WIDTH_SEEDS, WIDTH_TRAIN),
+        "paper": (tuple((w, d, 0.8) for w, d in ((400, 2), (200, 2), (800, 2), (400, 3), (200, 3))), PAPER_GAMMAS, 4, PAPER),
+    }[profile]
+    rate, rows = (2.5e-4, PAPER_ROWS) if profile == "paper" else (WIDTH_RATE, 0)
+    return [
+        _run(WIDTH_NAME, model_spec(width, depth), train, gamma, seed, rate, WIDTH_DECAY, rows=rows)
+        for width, depth, largest in shapes
+        for gamma in sorted(gammas, reverse=True)
+        if gamma <= largest
+        for seed in range(seeds)
+    ]
+
+
+def keep_flip(result: RunResult) -> bool:
+    """Weights are kept for the two-layer runs of one width, which the chapters on mechanisms read."""
+    model = result.spec.model
+    return (model.d_model, model.depth) in (FLIP, (400, 2))
+
+
+WIDTH = Experiment(WIDTH_NAME, "The transition at several widths and depths", 1, make_watched, width_specs, keep_flip)
+
+# --- Rate and decay, nothing hinting at symmetry (Fig. 14) ---
+
+OPTIMIZATION_NAME = "composition-optimization"
+
+
+def optimization_specs(profile: str) -> list[RunSpec]:
+    """Depth 3, γ = .5, (3, 4) and (4, 3) both unseen: every weight decay with every peak rate."""
+    width, decays, rates, seeds, train = {
+        "smoke": (16, (0.01, 0.3), (1e-3,), 1, SMOKE),
+        "laptop": (64, (0.01, 0.03, 0.1, 0.3, 1.0), (2.5e-4, 5e-4, 1e-3, 2e-3, 3e-3), 3, replace(LAPTOP, steps=6000)),
+        "paper": (400, (0.003, 0.01, 0.03, 0.1, 0.3), (5e-5, 1e-4, 2e-4, 4e-4, 6e-4), 9, PAPER),
+    }[profile]
+    rows = PAPER_ROWS if profile == "paper" else 0
+    return [
+        _run(OPTIMIZATION_NAME, model_spec(width, 3), train, 0.5, seed, rate, decay, rows=rows, unseen="both")
+        for rate in rates
+        for decay in decays
+        for seed in range(seeds)
+    ]
+
+
+def keep_corners(result: RunResult) -> bool:
+    """The grids of condensation and embedding (Figs 15, 16) show one seed of every other rate and decay."""
+    spec = result.spec
+    decays = (0.003, 0.03, 0.3) if spec.model.d_model == 400 else (0.01, 0.1, 1.0)
+    rates = (5e-5, 2e-4, 6e-4) if spec.model.d_model == 400 else (2.5e-4, 1e-3, 3e-3)
+    return spec.seed == 0 and spec.decay in decays and spec.rate in rates
+
+
+OPTIMIZATION = Experiment(
+    OPTIMIZATION_NAME, "Learning rate and weight decay", 1, make_watched, optimization_specs, keep_corners
+)
+
+# --- γ and weight decay (the follow-up's phases) ---
+
+DECAY_NAME = "composition-decay"
+
+
+def decay_specs(profile: str) -> list[RunSpec]:
+    """Two layers: every γ with every weight decay."""
+    width, gammas, decays, rate, seeds, train = {
+        "smoke": (16, (0.5, 0.8), (0.0, 1.0), 1e-3, 1, SMOKE),
+        "laptop": (64, (0.4, 0.5, 0.6, 0.7, 0.8, 0.9), (0.0, 0.01, 0.1, 1.0), 1e-3, 4, replace(LAPTOP, steps=8000)),
+        "paper": (400, tuple(round(0.4 + 0.05 * i, 2) for i in range(9)), (0.0, 0.01, 0.1, 1.0), 2.5e-4, 4, PAPER),
+    }[profile]
+    rows = PAPER_ROWS if profile == "paper" else 0
+    return [
+        _run(DECAY_NAME, model_spec(width, 2), train, gamma, seed, rate, decay, rows=rows)
+        for gamma in sorted(gammas, reverse=True)
+        for decay in decays
+        for seed in range(seeds)
+    ]
+
+
+DECAY = Experiment(DECAY_NAME, "Initialization rate and weight decay", 1, make_study, decay_specs)
+
+# --- How complex are the data? (the follow-up's noise groups) ---
+
+DATA_NAME = "composition-data"
+
+
+def data_specs(profile: str) -> list[RunSpec]:
+    """Two layers: 0 to 6 groups of pairs that break with composition, at a large and a small initialization."""
+    width, gammas, groups, rate, seeds, train = {
+        "smoke": (16, (0.5, 0.8), (0, 6), 1e-3, 1, SMOKE),
+        "laptop": (64, (0.5, 0.8), range(7), 1e-3, 4, LAPTOP),
+        "paper": (400, (0.5, 0.8), range(7), 2.5e-4, 4, PAPER),
+    }[profile]
+    rows = PAPER_ROWS if profile == "paper" else 0
+    return [
+        _run(DATA_NAME, model_spec(width, 2), train, gamma, seed, rate, 0.01, rows=rows, groups=k)
+        for gamma in gammas
+        for k in groups
+        for seed in range(seeds)
+    ]
+
+
+DATA = Experiment(DATA_NAME, "Complexity of the data", 1, make_study, data_specs)
+
+# --- GPT-2 (Fig. 2c) ---
+
+GPT2_NAME = "composition-gpt2"
+GPT2_GAMMAS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+
+
+def gpt2_model(depth: int, width: int, heads: int, norm: str) -> ModelSpec:
+    """GPT-2's block: several heads, d_ff = 4 d_model, GELU, biases everywhere but the head's; post-norm in Fig. 2c."""
+    return ModelSpec.split_heads(
+        vocab=VOCAB,
+        positions=POSITIONS,
+        depth=depth,
+        d_model=width,
+        heads=heads,
+        d_ff=4 * width,
+        norm=norm,
+        activation="gelu",
+        bias=True,
+        head_bias=False,
+    )
+
+
+def gpt2_specs(profile: str) -> list[RunSpec]:
+    """Both norms, every γ."""
+    shape, gammas, rate, decay, seeds, train = {
+        "smoke": ((2, 16, 2), (0.5, 0.8), 1e-3, 0.01, 1, SMOKE),
+        "laptop": ((4, 64, 4), GPT2_GAMMAS, 1e-3, 0.1, 4, replace(LAPTOP, steps=5000)),
+        "paper": ((12, 768, 12), PAPER_GAMMAS, 2.5e-4, 0.01, 4, PAPER),
+    }[profile]
+    rows = PAPER_ROWS if profile == "paper" else 0
+    return [
+        _run(GPT2_NAME, gpt2_model(*shape, norm), train, gamma, seed, rate, decay, rows=rows)
+        for norm in ("post", "pre")
+        for gamma in sorted(gammas, reverse=True)
+        for seed in range(seeds)
+    ]
+
+
+GPT2 = Experiment(GPT2_NAME, "GPT-2's architecture, post-norm and pre-norm", 1, make_study, gpt2_specs)
+
+VARIATIONS = (WIDTH, OPTIMIZATION, DECAY, DATA, GPT2)

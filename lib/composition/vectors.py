@@ -1,0 +1,124 @@
+"""Are the vectors of equal answers parallel? Cosines of intermediates of one stored model (Fig. 4 of Zhang et al. 2024)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from lib.composition.mechanism import model_of
+from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, LENGTH, PAIRS, Task, composed
+from lib.core.model import Taps
+from lib.core.store import StoredRun
+
+KEYS = range(30, 41)
+"""The keys of the paper's heatmaps."""
+LOWER, UPPER = ((3, 3), (2, 2)), ((1, 2), (1, 3))
+"""The pairs that its lower and its upper triangle compare, as (rows, columns)."""
+MIDDLES = range(51, 61)
+"""Intermediate values of the follow-up's blocks: every (key, first anchor) with g(key; anchor) among them."""
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """values: (n, m) cosines; agree: (n, m) bool, where the two vectors stand for the same number."""
+
+    values: np.ndarray
+    agree: np.ndarray
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(n, D), (m, D) → (n, m) cosines; 0 where a vector is zero."""
+    unit = lambda v: v / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-12)
+    return unit(a) @ unit(b).T
+
+
+def contrast(values: np.ndarray, agree: np.ndarray, counted: np.ndarray | None = None) -> float:
+    """Mean cosine where the numbers agree minus mean cosine where they do not, among the counted entries.
+
+    Raises ValueError where there are none of one kind.
+    """
+    counted = np.ones_like(agree) if counted is None else counted
+    inside, outside = values[agree & counted], values[~agree & counted]
+    if not len(inside) or not len(outside):
+        raise ValueError("a contrast needs entries that agree and entries that do not.")
+    return float(inside.mean() - outside.mean())
+
+
+def collect(
+    run: StoredRun, questions: list[tuple[int, tuple[int, int]]], name: str, ahead: int | None, context: int
+) -> np.ndarray:
+    """(n, D) vectors of one intermediate for n questions (key, pair) in one context: place 2 and the same noise for all.
+
+    `ahead` counts from the key (1 is the first anchor); None is the last position.
+    """
+    task, place, taps = Task(), 2, Taps()
+    batch = task.questions(
+        torch.tensor([key for key, _ in questions]),
+        torch.full((len(questions),), place),
+        torch.tensor([task.number(pair) for _, pair in questions]),
+        context,
+    )
+    tokens = batch.tokens[:1].repeat(len(questions), 1)  # the noise of the first question for all
+    tokens[:, place : place + 3] = batch.tokens[:, place : place + 3]
+    model_of(run)(tokens[None], taps)
+    position = LENGTH - 1 if ahead is None else place + ahead
+    return taps[name][0, :, position].flatten(1).numpy()
+
+
+def fused(run: StoredRun, context: int = 0, layer: int = 2) -> Similarity:
+    """Fig. 4a, b: X_ao of a layer at the last position; keys 30 … 40. Below the diagonal (3, 3) against (2, 2), above
+    (1, 2) against (1, 3); the diagonal, where nothing agrees, belongs to the lower half."""
+    n = len(KEYS)
+    below = np.tril(np.ones((n, n), dtype=bool))
+    values, agree = np.zeros((n, n)), np.zeros((n, n), dtype=bool)
+    for (rows, columns), part in ((LOWER, below), (UPPER, ~below)):
+        vectors = [collect(run, [(k, pair) for k in KEYS], f"X_ao.{layer}", None, context) for pair in (rows, columns)]
+        targets = [np.array(KEYS) + composed(pair) for pair in (rows, columns)]
+        values = np.where(part, cosines(*vectors), values)
+        agree |= part & (targets[0][:, None] == targets[1][None])
+    names = tuple(str(key) for key in KEYS)
+    return Similarity(values, agree, names, names)
+
+
+def blocks(run: StoredRun, name: str = "V.2", context: int = 0) -> Similarity:
+    """Fig. 4c and the follow-up: an intermediate at the first anchor's position for all (key, a1) with equal g(key; a1)."""
+    questions = [(middle - offset, (anchor, 2)) for middle in MIDDLES for anchor, offset in ANCHORS.items()]
+    vectors = collect(run, questions, name, 1, context)
+    middle = np.array([key + ANCHORS[pair[0]] for key, pair in questions])
+    names = tuple(f"{key}{ANCHORS[pair[0]]:+d}" for key, pair in questions)
+    return Similarity(cosines(vectors, vectors), middle[:, None] == middle[None], names, names)
+
+
+def contrast_by_layer(run: StoredRun, contexts: int = 3) -> np.ndarray:
+    """(layers,) "equal output is near-parallel" in one number a layer: X_ao at the last position over keys 30 … 40 and all
+    pairs that compose, mean cosine of equal answers minus that of others. A pair against itself or its mirror image does not
+    count: there the two mappings agree. The keys are near each other, so that closeness of numbers alone does not count as
+    much."""
+    pairs = [pair for pair in PAIRS if pair not in (EXCEPTION, HELD_OUT)]
+    questions = [(key, pair) for pair in pairs for key in KEYS]
+    target = np.array([key + composed(pair) for key, pair in questions])
+    which = np.array([sum(10 ** (a - 1) for a in pair) for _, pair in questions])  # one number for a pair and its mirror image
+    agree, counted = target[:, None] == target[None], which[:, None] != which[None]
+    found = []
+    for context in range(contexts):
+        vectors = [collect(run, questions, f"X_ao.{layer}", None, context) for layer in range(1, run.spec.model.depth + 1)]
+        found.append([contrast(cosines(v, v), agree, counted) for v in vectors])
+    return np.mean(found, axis=0)
+
+
+def anchor_contrast(run: StoredRun, contexts: int = 3) -> np.ndarray:
+    """(layers,) the same at the first anchor: X_ao of each layer, grouped by g(key; a1). High where the key has been added. A
+    first anchor against itself does not count: it is the same token."""
+    anchor = np.tile(list(ANCHORS), len(MIDDLES))
+    found = []
+    for c in range(contexts):
+        row = []
+        for layer in range(1, run.spec.model.depth + 1):
+            s = blocks(run, f"X_ao.{layer}", c)
+            row.append(contrast(s.values, s.agree, anchor[:, None] != anchor[None]))
+        found.append(row)
+    return np.mean(found, axis=0)
