@@ -132,7 +132,7 @@ def cut_figure(cuts: Mapping[str, Cuts], mappings: Mapping[str, str]) -> Figure:
 
 
 def patch_figure(patches: Mapping[str, Mapping[str, np.ndarray]], colours: Mapping[str, str]) -> Figure:
-    """How often a patch of one position turns the answer into the other question's: {title: {what differs: (layers, roles)}}."""
+    """How often a patch of one position turns the answer into the other question's. patches: {title: {what differs: array}}."""
     columns = [role.replace(" anchor", "\nanchor") for role in ROLES]
     layers = [next(iter(p.values())).shape[0] for p in patches.values()]
     with style.look():

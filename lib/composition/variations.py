@@ -36,9 +36,9 @@ def _run(
 
 WIDTH_NAME = "composition-width"
 WIDTH_TRAIN = TrainSpec(batch=1024, steps=14_000, warmup=400, schedule="fit", anneal=2000, eval_every=200)
-WIDTH_GAMMAS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
+WIDTH_GAMMAS = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1)
 WIDTH_RATE, WIDTH_DECAY, WIDTH_SEEDS = 5e-4, 0.01, 4
-WIDTH_SHAPES = ((64, 2, 1.0), (32, 2, 1.1), (96, 2, 0.9), (32, 3, 1.1))
+WIDTH_SHAPES = ((64, 2, 1.0), (32, 2, 1.1), (96, 2, 0.95), (32, 3, 1.1))
 """(width, depth, largest γ), in the order in which they are trained. Beyond it the seen pairs are not learned in time."""
 FLIP = (64, 2)
 """The shape whose weights are kept: two layers, as in the paper's figures of mechanisms."""
