@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from lib.composition import claims as composition_claims
 from lib.composition import experiments as composition
+from lib.composition.variations import VARIATIONS
 from lib.core.claim import Claim
 from lib.core.experiment import Experiment
 from lib.core.spec import SpecError
 
-EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (composition.PHASE,)}
+EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (composition.PHASE, *VARIATIONS)}
 CLAIMS: tuple[Claim, ...] = (*composition_claims.CLAIMS,)
 
 

@@ -29,10 +29,20 @@ def stable_rank(weight: Tensor) -> Tensor:
 
 
 def matrices(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weight matrices among a model's parameters: no norms, no biases, no positions, embedding and head included."""
-    return {
-        name: w for name, w in weights.items() if w.dim() >= 2 and ("weight" in name or "token" in name) and "norm" not in name
-    }
+    """The weight matrices among a model's parameters, from the embedding through the layers to the head: no norms, biases or
+    positions."""
+    kept = {n: w for n, w in weights.items() if w.dim() >= 2 and ("weight" in n or "token" in n) and "norm" not in n}
+    return {name: kept[name] for name in sorted(kept, key=_order)}
+
+
+_IN_BLOCK = ("W_Q", "W_K", "W_V", "W_O", "W_1", "W_2")
+
+
+def _order(name: str) -> tuple[int, int]:
+    parts = name.split(".")
+    if parts[0] != "blocks":
+        return (-1, 0) if parts[0] == "embedding" else (10**6, 0)
+    return int(parts[1]), _IN_BLOCK.index(parts[-2])
 
 
 def short_name(name: str) -> str:

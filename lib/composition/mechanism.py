@@ -15,6 +15,7 @@ from torch import Tensor
 
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, SYMMETRIC_OFFSET, Batch, Task
 from lib.core.model import Edit, Taps, Transformer, from_weights
+from lib.core.spec import SpecError
 from lib.core.store import StoredRun
 
 ROLES = ("key", "first anchor", "second anchor", "last")
@@ -70,6 +71,13 @@ class Flow:
     place: int
     attention: np.ndarray
     answer: int
+
+
+def check_question(key: int, place: int) -> None:
+    """Raise SpecError unless there is a question with this key at this place whose roles are four different positions."""
+    for name, value, low, high in (("key", key, FIRST_KEY, LAST_KEY), ("place", place, 0, LENGTH - 4)):
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise SpecError(f"{name} must be an integer from {low} to {high}, got {value!r}.")
 
 
 def flow(run: StoredRun, key: int = 99, place: int = 2, pair: tuple[int, int] = HELD_OUT, seed: int = 0) -> Flow:

@@ -32,16 +32,7 @@ def _run(
     return RunSpec(name, 1, gamma, seed, rate, decay, model, train, tuple(({"modulus": 7, "rows": 0} | task).items()))
 
 
-# --- Width: where is the transition, and what does it depend on? (ours) ---
-
-WIDTH_NAME = "composition-width"
-WIDTH_TRAIN = TrainSpec(batch=1024, steps=14_000, warmup=400, schedule="fit", anneal=2000, eval_every=200)
-WIDTH_GAMMAS = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1)
-WIDTH_RATE, WIDTH_DECAY, WIDTH_SEEDS = 5e-4, 0.01, 4
-WIDTH_SHAPES = ((64, 2, 1.0), (32, 2, 1.1), (96, 2, 0.95), (32, 3, 1.1))
-"""(width, depth, largest γ), in the order in which they are trained. Beyond it the seen pairs are not learned in time."""
-FLIP = (64, 2)
-"""The shape whose weights are kept: two layers, as in the paper's figures of mechanisms."""
+# --- Two layers at a low rate, a larger batch and the paper's decay: γ alone changes the answer (ours) ---
 
 
 class Watched(Composition):
@@ -56,30 +47,83 @@ def make_watched(spec: RunSpec) -> Watched:
     return Watched(**dict(spec.task))
 
 
-def width_specs(profile: str) -> list[RunSpec]:
-    """Shape by shape; in each the slowest runs, those of the smallest initialization, first."""
-    shapes, gammas, seeds, train = {
-        "smoke": (((16, 2, 0.8), (32, 2, 0.8)), (0.5, 0.8), 1, SMOKE),
-        "laptop": (WIDTH_SHAPES, WIDTH_GAMMAS, WIDTH_SEEDS, WIDTH_TRAIN),
-        "paper": (tuple((w, d, 0.8) for w, d in ((400, 2), (200, 2), (800, 2), (400, 3), (200, 3))), PAPER_GAMMAS, 4, PAPER),
+FLIP_NAME = "composition-flip"
+FLIP_TRAIN = TrainSpec(batch=1024, steps=14_000, warmup=400, schedule="fit", anneal=2000, eval_every=200)
+
+
+def flip_specs(profile: str) -> list[RunSpec]:
+    """Depth 2 alone, at one rate. The slowest runs, those of the smallest initialization, come first."""
+    width, gammas, rate, seeds, train = {
+        "smoke": (16, (0.5, 0.8), 1e-3, 1, SMOKE),
+        "laptop": (64, (0.5, 0.7, 0.8, 0.9, 0.95, 1.0), 5e-4, 4, FLIP_TRAIN),
+        "paper": (400, PAPER_GAMMAS, 2.5e-4, 4, PAPER),
     }[profile]
-    rate, rows = (2.5e-4, PAPER_ROWS) if profile == "paper" else (WIDTH_RATE, 0)
+    rows = PAPER_ROWS if profile == "paper" else 0
     return [
-        _run(WIDTH_NAME, model_spec(width, depth), train, gamma, seed, rate, WIDTH_DECAY, rows=rows)
-        for width, depth, largest in shapes
+        _run(FLIP_NAME, model_spec(width, 2), train, gamma, seed, rate, 0.01, rows=rows)
         for gamma in sorted(gammas, reverse=True)
-        if gamma <= largest
         for seed in range(seeds)
     ]
 
 
-def keep_flip(result: RunResult) -> bool:
-    """Weights are kept for the two-layer runs of one width, which the chapters on mechanisms read."""
-    model = result.spec.model
-    return (model.d_model, model.depth) in (FLIP, (400, 2))
+def always(result: RunResult) -> bool:
+    return True
 
 
-WIDTH = Experiment(WIDTH_NAME, "The transition at several widths and depths", 1, make_watched, width_specs, keep_flip)
+FLIP = Experiment(FLIP_NAME, "Two layers, from large to small initialization", 1, make_watched, flip_specs, always)
+
+# --- The trials behind those settings, on seeds that are in no figure ---
+
+SEARCH_NAME = "composition-search"
+
+
+def search_specs(profile: str) -> list[RunSpec]:
+    """Batch, rate and decay of two-layer models, on the seeds 100 to 103. Only the profile laptop has trials."""
+    if profile != "laptop":
+        return []
+
+    def trials(batch: int, steps: int, gammas: tuple, rates: tuple, decays: tuple, seeds: range) -> list[RunSpec]:
+        train = replace(FLIP_TRAIN, batch=batch, steps=steps)
+        return [
+            _run(SEARCH_NAME, model_spec(64, 2), train, gamma, seed, rate, decay)
+            for gamma in gammas
+            for rate in rates
+            for decay in decays
+            for seed in seeds
+        ]
+
+    return [
+        *trials(1024, 12_000, (1.0, 0.75, 0.5), (1e-3, 5e-4), (0.01,), range(100, 102)),
+        *trials(512, 16_000, (1.0, 0.85, 0.7), (5e-4,), (0.01,), range(100, 104)),
+        *trials(1024, 12_000, (0.95, 0.6), (5e-4,), (0.1, 0.3), range(100, 102)),
+    ]
+
+
+SEARCH = Experiment(SEARCH_NAME, "Trials of batch, rate and decay", 1, make_study, search_specs)
+
+# --- Width: where is the transition, and what does it depend on? (ours) ---
+
+WIDTH_NAME = "composition-width"
+WIDTH_GAMMAS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+
+def width_specs(profile: str) -> list[RunSpec]:
+    """Shape by shape, (width, depth), at the lowest rate of the phase diagram; small initializations first."""
+    shapes, gammas, rate, seeds, train = {
+        "smoke": (((16, 2), (32, 2)), (0.5, 0.8), 1e-3, 1, SMOKE),
+        "laptop": (((32, 2), (64, 2), (32, 3), (64, 3), (128, 2)), WIDTH_GAMMAS, 5e-4, 4, LAPTOP),
+        "paper": (((200, 2), (400, 2), (800, 2), (200, 3), (400, 3)), PAPER_GAMMAS, 2.5e-4, 4, PAPER),
+    }[profile]
+    rows = PAPER_ROWS if profile == "paper" else 0
+    return [
+        _run(WIDTH_NAME, model_spec(width, depth), train, gamma, seed, rate, GRIDS[profile].decay, rows=rows)
+        for width, depth in shapes
+        for gamma in sorted(gammas, reverse=True)
+        for seed in range(seeds)
+    ]
+
+
+WIDTH = Experiment(WIDTH_NAME, "The transition at several widths and depths", 1, make_watched, width_specs)
 
 # --- Rate and decay, nothing hinting at symmetry (Fig. 14) ---
 
@@ -200,4 +244,4 @@ def gpt2_specs(profile: str) -> list[RunSpec]:
 
 GPT2 = Experiment(GPT2_NAME, "GPT-2's architecture, post-norm and pre-norm", 1, make_study, gpt2_specs)
 
-VARIATIONS = (WIDTH, OPTIMIZATION, DECAY, DATA, GPT2)
+VARIATIONS = (FLIP, SEARCH, WIDTH, OPTIMIZATION, DECAY, DATA, GPT2)

@@ -36,6 +36,11 @@ def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return unit(a) @ unit(b).T
 
 
+def centre(vectors: np.ndarray) -> np.ndarray:
+    """Without the mean vector of all questions, which every cosine shares and which says nothing about an answer."""
+    return vectors - vectors.mean(0)
+
+
 def contrast(values: np.ndarray, agree: np.ndarray, counted: np.ndarray | None = None) -> float:
     """Mean cosine where the numbers agree minus mean cosine where they do not, among the counted entries.
 
@@ -69,10 +74,10 @@ def collect(
     return taps[name][0, :, position].flatten(1).numpy()
 
 
-def fused(run: StoredRun, context: int = 0, layer: int = 2) -> Similarity:
-    """Fig. 4a, b: X_ao of a layer at the last position; keys 30 … 40. Below the diagonal (3, 3) against (2, 2), above
+def fused(run: StoredRun, context: int = 0) -> Similarity:
+    """Fig. 4a, b: X_ao of the last layer at the last position; keys 30 … 40. Below the diagonal (3, 3) against (2, 2), above
     (1, 2) against (1, 3); the diagonal, where nothing agrees, belongs to the lower half."""
-    n = len(KEYS)
+    n, layer = len(KEYS), run.spec.model.depth
     below = np.tril(np.ones((n, n), dtype=bool))
     values, agree = np.zeros((n, n)), np.zeros((n, n), dtype=bool)
     for (rows, columns), part in ((LOWER, below), (UPPER, ~below)):
@@ -84,16 +89,19 @@ def fused(run: StoredRun, context: int = 0, layer: int = 2) -> Similarity:
     return Similarity(values, agree, names, names)
 
 
-def blocks(run: StoredRun, name: str = "V.2", context: int = 0) -> Similarity:
-    """Fig. 4c and the follow-up: an intermediate at the first anchor's position for all (key, a1) with equal g(key; a1)."""
+def blocks(run: StoredRun, name: str | None = None, context: int = 0, centred: bool = False) -> Similarity:
+    """Fig. 4c and the follow-up: an intermediate at the first anchor's position for all (key, a1) with equal g(key; a1); by
+    default the values V of the last layer."""
+    name = name or f"V.{run.spec.model.depth}"
     questions = [(middle - offset, (anchor, 2)) for middle in MIDDLES for anchor, offset in ANCHORS.items()]
     vectors = collect(run, questions, name, 1, context)
+    vectors = centre(vectors) if centred else vectors
     middle = np.array([key + ANCHORS[pair[0]] for key, pair in questions])
     names = tuple(f"{key}{ANCHORS[pair[0]]:+d}" for key, pair in questions)
     return Similarity(cosines(vectors, vectors), middle[:, None] == middle[None], names, names)
 
 
-def contrast_by_layer(run: StoredRun, contexts: int = 3) -> np.ndarray:
+def contrast_by_layer(run: StoredRun, contexts: int = 3, centred: bool = False) -> np.ndarray:
     """(layers,) "equal output is near-parallel" in one number a layer: X_ao at the last position over keys 30 … 40 and all
     pairs that compose, mean cosine of equal answers minus that of others. A pair against itself or its mirror image does not
     count: there the two mappings agree. The keys are near each other, so that closeness of numbers alone does not count as
@@ -106,11 +114,12 @@ def contrast_by_layer(run: StoredRun, contexts: int = 3) -> np.ndarray:
     found = []
     for context in range(contexts):
         vectors = [collect(run, questions, f"X_ao.{layer}", None, context) for layer in range(1, run.spec.model.depth + 1)]
+        vectors = [centre(v) if centred else v for v in vectors]
         found.append([contrast(cosines(v, v), agree, counted) for v in vectors])
     return np.mean(found, axis=0)
 
 
-def anchor_contrast(run: StoredRun, contexts: int = 3) -> np.ndarray:
+def anchor_contrast(run: StoredRun, contexts: int = 3, centred: bool = False) -> np.ndarray:
     """(layers,) the same at the first anchor: X_ao of each layer, grouped by g(key; a1). High where the key has been added. A
     first anchor against itself does not count: it is the same token."""
     anchor = np.tile(list(ANCHORS), len(MIDDLES))
@@ -118,7 +127,7 @@ def anchor_contrast(run: StoredRun, contexts: int = 3) -> np.ndarray:
     for c in range(contexts):
         row = []
         for layer in range(1, run.spec.model.depth + 1):
-            s = blocks(run, f"X_ao.{layer}", c)
+            s = blocks(run, f"X_ao.{layer}", c, centred)
             row.append(contrast(s.values, s.agree, anchor[:, None] != anchor[None]))
         found.append(row)
     return np.mean(found, axis=0)

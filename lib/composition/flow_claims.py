@@ -1,0 +1,132 @@
+"""Claims on information flow (chapter 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lib.composition.flow_report import EFFECT, agreement, drops, mirror_ratio, states
+from lib.composition.mechanism import EDGES
+from lib.composition.phases import Phase, material, phases
+from lib.core.claim import Claim, Finding, graded
+from lib.core.store import Store
+
+
+def _phase(store: Store, profile: str, mapping: str, depth: int = 2) -> Phase:
+    found = [p for p in phases(material(store, profile)) if p.mapping == mapping and p.depth == depth]
+    if not found or not found[0].genuine:
+        raise LookupError(f"no stored run of depth {depth} with weights is {mapping} enough")
+    return found[0]
+
+
+def _seeds(phase: Phase) -> int:
+    return len({run.spec.seed for run in phase.runs})
+
+
+def _steps(mapping: str, needed: list[tuple[int, str]], spared: str, depth: int = 2):  # noqa: ANN202
+    """A check that cuts of the needed (layer, class) cost EFFECT on average and cuts of the spared class, anywhere, do not."""
+
+    def check(store: Store, profile: str) -> Finding:
+        phase = _phase(store, profile, mapping, depth)
+        cost, names = drops(phase), list(EDGES)
+        costs = {n: cost[:, n[0] - 1, names.index(n[1])] for n in needed}
+        other = cost[:, :, names.index(spared)].max(1)
+        words = "; ".join(f"{edge} in layer {layer} costs {c.mean():.2f} ± {c.std():.2f}" for (layer, edge), c in costs.items())
+        return Finding(
+            f"{words}; {spared} in any layer at most {other.mean():.2f} on average ({len(phase.runs)} runs)",
+            graded([*(bool(c.mean() >= EFFECT) for c in costs.values()), bool(other.mean() < EFFECT)]),
+            _seeds(phase),
+        )
+
+    return check
+
+
+def _deep_inferential(store: Store, profile: str) -> Finding:
+    """At depth 3 and more: is there one layer where key → anchors matters, and a later one where anchors → last does?"""
+    found = [p for p in phases(material(store, profile)) if p.mapping == "inferential" and p.depth > 2 and p.genuine]
+    if not found:
+        raise LookupError("no stored run deeper than two layers with weights is inferential enough")
+    names, ok, key_last = list(EDGES), [], []
+    for phase in found:
+        for run in drops(phase):
+            first = np.flatnonzero(run[:, names.index("key → anchors")] >= EFFECT)
+            second = np.flatnonzero(run[:, names.index("anchors → last")] >= EFFECT)
+            ok.append(bool(len(first) and len(second) and first.min() < second.max()))
+            key_last.append(bool(run[:, names.index("key → last")].max() >= EFFECT))
+    return Finding(
+        f"{sum(ok)} of {len(ok)} runs need key → anchors in a layer and anchors → last in a later one; "
+        f"{sum(key_last)} need key → last",
+        graded([np.mean(ok) > 0.5, np.mean(key_last) < 0.5]),
+        len({r.spec.seed for p in found for r in p.runs}),
+    )
+
+
+def _picture(store: Store, profile: str) -> Finding:
+    found = [p for p in phases(material(store, profile)) if p.genuine]
+    if not found:
+        raise LookupError("no stored run with weights belongs to a phase")
+    both, picture, causal = np.sum([agreement(p) for p in found], axis=0)
+    return Finding(
+        f"{both} classes of edges are drawn and causal, {picture} drawn only, {causal} causal only "
+        f"({sum(len(p.runs) for p in found)} runs)",
+        graded([both / (both + picture) >= 0.5, both / (both + causal) >= 0.5]),
+        len({r.spec.seed for p in found for r in p.runs}),
+    )
+
+
+def _mirrored(store: Store, profile: str) -> Finding:
+    ratios = {m: [mirror_ratio(*states(r)) for r in _phase(store, profile, m).runs] for m in ("symmetric", "inferential")}
+    words = "; ".join(f"{m} {np.mean(v):.2f} ± {np.std(v):.2f} ({len(v)} runs)" for m, v in ratios.items())
+    return Finding(
+        f"distance of mirror images over that of other pairs: {words}",
+        graded([np.mean(ratios["symmetric"]) < 0.5, np.mean(ratios["symmetric"]) < np.mean(ratios["inferential"])]),
+        _seeds(_phase(store, profile, "symmetric")),
+    )
+
+
+CHAPTER_03 = (
+    Claim(
+        "flow-symmetric",
+        "zhang2024",
+        "Fig 3a",
+        "Symmetric flow: the first layer merges both anchors into the last token, the second brings the key.",
+        "drawn for one input",
+        f"two layers: cutting anchors → last in layer 1 and key → last in layer 2 cost {EFFECT}, key → anchors less",
+        _steps("symmetric", [(1, "anchors → last"), (2, "key → last")], "key → anchors"),
+    ),
+    Claim(
+        "flow-inferential",
+        "zhang2024",
+        "Fig 3c",
+        "Inferential flow: the first layer copies the key onto each anchor, the second sends both to the last token.",
+        "drawn for one input",
+        f"two layers: cutting key → anchors in layer 1 and anchors → last in layer 2 cost {EFFECT}, key → last less",
+        _steps("inferential", [(1, "key → anchors"), (2, "anchors → last")], "key → last"),
+    ),
+    Claim(
+        "flow-inferential-deep",
+        "zhang2024",
+        "Fig 3c",
+        "Deeper inferential models do the same in some layer and a later one.",
+        "not reported",
+        f"in most runs of depth 3 and more, key → anchors and, later, anchors → last cost {EFFECT}; key → last does not",
+        _deep_inferential,
+    ),
+    Claim(
+        "flow-causal",
+        "zhang2025",
+        "edge cuts",
+        "The attention that is drawn is the attention that the answer depends on.",
+        "cuts of single edges",
+        f"at least half of the drawn classes cost {EFFECT} when cut, and half of the costly ones are drawn",
+        _picture,
+    ),
+    Claim(
+        "flow-mirrored",
+        "zhang2024",
+        "Fig 3b",
+        "In the symmetric phase the last token's state after the first attention forgets the order of the anchors.",
+        "mirror images overlap in a t-SNE map",
+        "distance of mirror images below half of that of other pairs, and smaller than in the inferential phase",
+        _mirrored,
+    ),
+)

@@ -1,0 +1,166 @@
+"""Chapter 3, information flow: what is computed over runs, the lines that regression tests compare, and computed prose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from lib.composition import mechanism
+from lib.composition.mechanism import EDGES, ROLES, Cuts, model_of
+from lib.composition.phases import LEVEL, Phase
+from lib.composition.task import HELD_OUT, LENGTH, PAIRS, Task
+from lib.core.model import Taps
+from lib.core.store import StoredRun
+
+EFFECT = 0.3
+"""A class of edges matters causally where cutting it costs at least this much of an accuracy (our choice)."""
+ORDERED = tuple(pair for pair in PAIRS if pair[0] != pair[1])
+"""The 12 ordered pairs of different anchors, as in the follow-up's map of states."""
+
+_CUTS: dict[str, Cuts] = {}
+
+
+def cuts_of(phase: Phase) -> Cuts:
+    """The effect of every cut on the runs of a phase; remembered, since figures, tables and claims all ask."""
+    for run in phase.runs:
+        if (name := str(run.path)) not in _CUTS:
+            _CUTS[name] = mechanism.cut_effects([run])
+    parts = [_CUTS[str(run.path)] for run in phase.runs]
+    join = lambda dicts: {name: np.concatenate([d[name] for d in dicts]) for name in dicts[0]}
+    return Cuts(join([p.whole for p in parts]), join([p.after for p in parts]))
+
+
+def drops(phase: Phase) -> np.ndarray:
+    """(runs, layers, classes): how much of the phase's own accuracy a cut costs."""
+    cuts = cuts_of(phase)
+    return cuts.whole[phase.mapping][:, None, None] - cuts.after[phase.mapping]
+
+
+def drawn(run: StoredRun, keys: Sequence[int] = range(25, 100, 5), places: Sequence[int] = (1, 3, 5)) -> np.ndarray:
+    """(layers, classes): on what share of questions about (4, 3) a class has an edge on the essential path."""
+    task, taps = Task(), Taps()
+    key = torch.tensor([k for k in keys for _ in places])
+    place = torch.tensor([p for _ in keys for p in places])
+    batch = task.questions(key, place, torch.full_like(key, task.number(HELD_OUT)), 3)
+    model_of(run)(batch.tokens[None], taps)
+    found = np.zeros((run.spec.model.depth, len(EDGES)))
+    for i in range(len(key)):
+        layers = [taps[f"attention.{layer}"][0, i].mean(0).numpy() for layer in range(1, run.spec.model.depth + 1)]
+        p = int(place[i])
+        edges = np.argwhere(mechanism.essential(np.stack(layers), range(p, p + 3)))
+        seen = {(layer, mechanism.edge_class(query, source, p)) for layer, query, source in edges.tolist()}
+        for layer, name in seen:
+            if name is not None:
+                found[layer, list(EDGES).index(name)] += 1
+    return found / len(key)
+
+
+def agreement(phase: Phase) -> tuple[int, int, int]:
+    """Over runs, layers and classes: (drawn and causal, drawn only, causal only). Drawn: on the essential path of more than
+    half of the questions. Causal: cutting it costs EFFECT. Edges from noise are never drawn and are left out."""
+    ours = np.array([name != "noise → last" for name in EDGES])
+    picture = np.stack([drawn(run) for run in phase.runs])[..., ours] > 0.5
+    causal = (drops(phase) >= EFFECT)[..., ours]
+    return int((picture & causal).sum()), int((picture & ~causal).sum()), int((causal & ~picture).sum())
+
+
+def mean_patch(phase: Phase) -> dict[str, np.ndarray]:
+    """{what differs: (layers, roles)}, the mean of patch_effects over the runs of a phase."""
+    effects = [mechanism.patch_effects(run) for run in phase.runs]
+    return {what: np.nanmean([e[what] for e in effects], axis=0) for what in effects[0]}
+
+
+def states(run: StoredRun, each: int = 60, name: str = "X_ao.1", seed: int = 5) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    """(n, D) vectors of the last token for `each` sequences of every ordered pair, first anchor at index 2, and their pairs."""
+    task, taps = Task(), Taps()
+    generator = torch.Generator().manual_seed(seed)
+    key = torch.randint(20, 100, (each * len(ORDERED),), generator=generator)
+    pair = torch.tensor([task.number(p) for p in ORDERED]).repeat_interleave(each)
+    batch = task.questions(key, torch.ones_like(key), pair, seed)
+    model_of(run)(batch.tokens[None], taps)
+    return taps[name][0, :, LENGTH - 1].numpy(), [p for p in ORDERED for _ in range(each)]
+
+
+def mirror_ratio(points: np.ndarray, pairs: Sequence[tuple[int, int]]) -> float:
+    """Mean distance of the centres of mirror images, (a, b) and (b, a), over that of other pairs: 0 if a state forgets the
+    order of its anchors, about 1 if order counts as much as which anchors they are."""
+    names = sorted(set(pairs))
+    centre = {p: points[[q == p for q in pairs]].mean(0) for p in names}
+    distance = lambda p, q: float(np.linalg.norm(centre[p] - centre[q]))
+    mirrored = [distance(p, p[::-1]) for p in names if p < p[::-1]]
+    others = [distance(p, q) for p in names for q in names if p < q and q != p[::-1]]
+    return float(np.mean(mirrored) / np.mean(others))
+
+
+def tsne(points: np.ndarray, perplexity: float = 12.0) -> np.ndarray:
+    """(n, 2) t-SNE map from a PCA start, so that it is the same each time; perplexity as in the authors' code."""
+    from sklearn.manifold import TSNE
+
+    return TSNE(perplexity=min(perplexity, (len(points) - 1) / 3), init="pca", random_state=0, n_jobs=1).fit_transform(points)
+
+
+# --- Lines and prose ---
+
+
+def material_text(phases: Sequence[Phase]) -> str:
+    rows = [
+        f"| {p.title} | {len(p.runs)} | {', '.join(sorted({f'{r.spec.gamma:g}' for r in p.runs}))} | "
+        + (
+            f"{np.mean([r.metrics[p.mapping] for r in p.runs]):.2f} |"
+            if p.genuine
+            else "none reaches the level: the clearest run |"
+        )
+        for p in phases
+    ]
+    head = "| phase | runs | γ | mean share of its answer |\n|---|---|---|---|\n"
+    return f"Runs with stored weights in which one answer has at least {LEVEL:.0%}:\n\n" + head + "\n".join(rows)
+
+
+def run_words(run: StoredRun) -> str:
+    s = run.spec
+    return f"γ = {s.gamma:g}, depth {s.model.depth}, width {s.model.d_model}, seed {s.seed}, rate {s.rate:g}"
+
+
+def flow_line(runs: Sequence[StoredRun], flows: Sequence[mechanism.Flow]) -> str:
+    return "; ".join(
+        f"{run_words(r)}: answer {f.answer}, {int(mechanism.essential(f.attention, range(f.place, f.place + 3)).sum())} edges "
+        "on the essential path"
+        for r, f in zip(runs, flows, strict=True)
+    )
+
+
+def cuts_line(phases: Sequence[Phase]) -> str:
+    return "largest mean cost of a cut: " + "; ".join(f"{p.title} {_largest(p)}" for p in phases)
+
+
+def _largest(phase: Phase) -> str:
+    mean = drops(phase).mean(0)
+    layer, edge = np.unravel_index(mean.argmax(), mean.shape)
+    return f"{mean.max():.2f} ({list(EDGES)[edge]} in layer {layer + 1})"
+
+
+def cuts_text(phases: Sequence[Phase]) -> str:
+    """Phase by phase: which cuts cost EFFECT on average, and how far picture and cause agree."""
+    lines = []
+    for phase in phases:
+        mean, spread = drops(phase).mean(0), drops(phase).std(0)
+        costly = [
+            f"{list(EDGES)[e]} in layer {layer + 1} ({mean[layer, e]:.2f} ± {spread[layer, e]:.2f})"
+            for layer, e in np.argwhere(mean >= EFFECT)
+        ]
+        both, picture, causal = agreement(phase)
+        lines.append(
+            f"- **{phase.title}** ({len(phase.runs)} run{'s' * (len(phase.runs) > 1)}): its answer depends on "
+            + ("; ".join(costly) or "no single class of edges")
+            + f". Of the classes drawn or causal in a run, {both} are both, {picture} only drawn, {causal} only causal."
+        )
+    return "\n".join(lines)
+
+
+def patch_line(patches: dict[str, dict[str, np.ndarray]]) -> str:
+    last = lambda v: ", ".join(f"{role} {x:.2f}" for role, x in zip(ROLES, v[-1], strict=True))
+    return "; ".join(
+        f"{title}, before the last layer, other first anchor: {last(p['first anchor'])}" for title, p in patches.items()
+    )

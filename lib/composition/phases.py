@@ -1,0 +1,86 @@
+"""Which stored runs stand for which phase: the material of the chapters on mechanisms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lib.composition.analysis import MAPPINGS, SHADOW, clearest
+from lib.composition.experiments import PHASE
+from lib.composition.variations import FLIP
+from lib.core.plan import Options
+from lib.core.spec import RunSpec
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import load
+
+LEVEL = 0.8
+"""A run belongs to a phase from this share of answers to (4, 3) on, if it answers 90 % of the seen pairs right (our choice). Not
+higher: one key in eight lies below 30, and there composing fails even in runs that compose elsewhere (chapter 2)."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Runs of one mapping and depth. `genuine` is False where none reaches the level and the clearest run stands in."""
+
+    mapping: str
+    depth: int
+    runs: tuple[StoredRun, ...]
+    genuine: bool
+
+    @property
+    def title(self) -> str:
+        return f"{self.mapping}, {self.depth} layers"
+
+    @property
+    def example(self) -> StoredRun:
+        """The clearest run: highest accuracy, ties to the lowest γ, seed, rate."""
+        return clearest(self.runs, self.mapping)
+
+
+def weighty_specs(profile: str) -> dict[str, list[RunSpec]]:
+    """The runs whose weights are kept, by experiment: the diagram's at the middle rate, and those of two layers."""
+    phase = PHASE.specs(profile)
+    rates = sorted({spec.rate for spec in phase})
+    return {
+        PHASE.name: [spec for spec in phase if spec.rate == rates[len(rates) // 2]],
+        FLIP.name: FLIP.specs(profile),
+    }
+
+
+def obtain_material(profile: str, store: Store, options: Options = Options()) -> list[StoredRun]:
+    """Every run with weights, trained where it is missing. Only runs whose weights were kept are returned."""
+    specs = weighty_specs(profile)
+    runs = [*PHASE.obtain(specs[PHASE.name], store, options), *FLIP.obtain(specs[FLIP.name], store, options)]
+    return [run for run in runs if run.has_weights]
+
+
+def material(store: Store, profile: str) -> list[StoredRun]:
+    """The same, of what is stored. Raises LookupError if some runs are missing, or none of them has weights."""
+    runs = [run for group in weighty_specs(profile).values() for run in load(group, store)]
+    if not (kept := [run for run in runs if run.has_weights]):
+        raise LookupError(f"no weights are stored for the profile {profile!r}: run its sweeps again.")
+    return kept
+
+
+def in_phase(run: StoredRun, mapping: str) -> bool:
+    return run.metrics["test"] >= SHADOW and run.metrics[mapping] >= LEVEL
+
+
+def phases(runs: Sequence[StoredRun], depths: Sequence[int] | None = None) -> list[Phase]:
+    """Every phase that runs show, by depth and mapping; at the smallest depth both, the clearest run standing in if need be.
+
+    Raises ValueError for no runs.
+    """
+    if not runs:
+        raise ValueError("phases need runs with weights.")
+    present = sorted({run.spec.model.depth for run in runs})
+    found = []
+    for depth in present if depths is None else [d for d in depths if d in present]:
+        here = [run for run in runs if run.spec.model.depth == depth]
+        for mapping in MAPPINGS:
+            members = tuple(run for run in here if in_phase(run, mapping))
+            if members:
+                found.append(Phase(mapping, depth, members, True))
+            elif depth == present[0]:
+                found.append(Phase(mapping, depth, (clearest(here, mapping),), False))
+    return found

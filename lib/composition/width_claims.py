@@ -1,0 +1,222 @@
+"""Chapter 7, what the boundary depends on: transitions of several shapes on several axes, prose and claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lib.composition.analysis import MAPPINGS, SHADOW
+from lib.composition.transition import VARIABLES, Transition, by_shape, collapse, fit_transition, variable
+from lib.composition.variation_claims import BY_GAMMA, curves, slope
+from lib.composition.variations import FLIP, SEARCH, WIDTH
+from lib.core.claim import Claim, Finding, graded
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import load
+
+Shape = tuple[int, int]
+
+
+def share(run: StoredRun, mapping: str = "symmetric") -> float:
+    return run.metrics[mapping]
+
+
+def points(runs: Sequence[StoredRun], mapping: str = "symmetric") -> dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]]:
+    """{variable: {(width, depth): (x, share)}}, one entry a run, on the side of the transition where it falls.
+
+    Initializations larger than the one with the highest mean share are left out: there another transition begins, the one into
+    memorizing no rule at all, and a logistic curve has one side only.
+    """
+    found: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]] = {name: {} for name in VARIABLES}
+    for shape, group in by_shape(runs).items():
+        gammas = sorted({r.spec.gamma for r in group})
+        means = [np.mean([share(r, mapping) for r in group if r.spec.gamma == g]) for g in gammas]
+        kept = [r for r in group if r.spec.gamma >= gammas[int(np.argmax(means))]]
+        if len({r.spec.gamma for r in kept}) < 2:
+            kept = group
+        for name in VARIABLES:
+            found[name][shape] = (np.array([variable(name, r) for r in kept]), np.array([share(r, mapping) for r in kept]))
+    return found
+
+
+def transitions(
+    data: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]], seed: int = 0
+) -> dict[str, dict[Shape, Transition]]:
+    """{variable: {shape: its transition}}, with intervals by resampling seeds."""
+    fit = lambda x, p: fit_transition(x, p, np.unique(x, return_inverse=True)[1], seed=seed)
+    return {name: {shape: fit(*xy) for shape, xy in shapes.items()} for name, shapes in data.items()}
+
+
+def ratios(data: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]]) -> dict[str, float]:
+    """{variable: how badly one curve describes all shapes}, 1 at best."""
+    return {
+        name: collapse({s: x for s, (x, _) in shapes.items()}, {s: p for s, (_, p) in shapes.items()})
+        for name, shapes in data.items()
+    }
+
+
+def spread_of_centres(found: dict[Shape, Transition]) -> float:
+    """Standard deviation over shapes of the transition points, in units of the mean width of a transition; NaN for fewer than
+    two."""
+    real = [t for t in found.values() if t.found]
+    if len(real) < 2:
+        return float("nan")
+    return float(np.std([t.centre for t in real], ddof=1) / np.mean([t.width for t in real]))
+
+
+def shape_name(shape: Shape) -> str:
+    return f"width {shape[0]}, depth {shape[1]}"
+
+
+# --- Lines and prose ---
+
+
+def flip_line(runs: Sequence[StoredRun]) -> str:
+    shares = curves(runs)
+    return "; ".join(f"{m} " + " ".join(f"{v:.2f}" for v in shares[m][1].mean(1)) for m in ("test", *MAPPINGS))
+
+
+def flip_text(runs: Sequence[StoredRun]) -> str:
+    """What γ alone does at one rate: mean shares, and where each answer leads."""
+    shares = curves(runs)
+    gammas = shares["test"][0]
+    rows = [
+        f"| {g:g} | "
+        + " | ".join(
+            f"{shares[m][1][i].mean():.2f} ± {shares[m][1][i].std(ddof=1) if shares[m][1].shape[1] > 1 else 0:.2f}"
+            for m in ("test", *MAPPINGS)
+        )  # fmt: skip
+        + f" | {sum(s > i_ for s, i_ in zip(shares['symmetric'][1][i], shares['inferential'][1][i], strict=True))} of "
+        f"{shares['test'][1].shape[1]} |"
+        for i, g in enumerate(gammas)
+    ]
+    head = "| γ | seen pairs right | symmetric | inferential | seeds with more symmetric answers |\n|---|---|---|---|---|\n"
+    return head + "\n".join(rows)
+
+
+def search_text(store: Store) -> str:
+    """Every stored trial of the settings, seeds together."""
+    try:
+        runs = load(SEARCH.specs("laptop"), store)
+    except LookupError:
+        return "The trials are not in this store."
+    cells: dict[tuple, list[StoredRun]] = {}
+    for r in runs:
+        cells.setdefault((r.spec.train.batch, r.spec.rate, r.spec.decay, r.spec.gamma), []).append(r)
+    shares = lambda group, m: ", ".join(f"{r.metrics[m]:.2f}" for r in group)
+    rows = [
+        f"| {batch} | {rate:g} | {decay:g} | {gamma:g} | " + " | ".join(shares(group, m) for m in ("test", *MAPPINGS)) + " |"
+        for (batch, rate, decay, gamma), group in sorted(cells.items())
+    ]
+    head = "| batch | rate | decay | γ | seen pairs right | symmetric | inferential |\n|---|---|---|---|---|---|---|\n"
+    return head + "\n".join(rows)
+
+
+def curves_line(runs: Sequence[StoredRun]) -> str:
+    return "; ".join(
+        f"{shape_name(s)}: symmetric " + " ".join(f"{v:.2f}" for v in curves(g)["symmetric"][1].mean(1))
+        for s, g in by_shape(runs).items()
+    )
+
+
+def transitions_text(found: dict[str, dict[Shape, Transition]]) -> str:
+    """The transition of each shape on each axis, with its interval."""
+    shapes = list(next(iter(found.values())))
+    cell = lambda t: f"{t.centre:.2f} [{t.low:.2f}, {t.high:.2f}]" if t.found else "none in the range"
+    rows = [f"| {shape_name(s)} | " + " | ".join(cell(found[name][s]) for name in found) + " |" for s in shapes]
+    return "| shape | " + " | ".join(found) + " |\n|---" * 1 + "|---" * len(found) + "|\n" + "\n".join(rows)
+
+
+def verdict(found: dict[str, dict[Shape, Transition]], badness: dict[str, float]) -> str:
+    """The plain conclusion: which variable makes the curves fall on each other."""
+    order = sorted(badness, key=lambda n: badness[n])
+    words = ", ".join(f"{n} {badness[n]:.2f}" for n in order)
+    real = {n: sum(t.found for t in found[n].values()) for n in found}
+    most = max(real.values())
+    close = [n for n in order if badness[n] <= 1.1 * badness[order[0]]]
+    said = (
+        f"The curves fall together best on **{order[0]}**."
+        if len(close) == 1
+        else "These data do not single out one variable: " + ", ".join(f"**{n}**" for n in close) + " do about equally well."
+    )
+    return (
+        f"One curve for all shapes, against one for each: the squared deviation grows by a factor of {words}. {said} "
+        f"{most} of {len(next(iter(found.values())))} shapes have their transition inside the range that was trained."
+    )
+
+
+# --- Claims ---
+
+
+def _flip(store: Store, profile: str) -> Finding:
+    runs = load(FLIP.specs(profile), store)
+    shares = curves(runs)
+    gammas = shares["test"][0]
+    good = shares["test"][1].mean(1) >= SHADOW
+    sym, inf = (np.where(good, shares[m][1].mean(1), np.nan) for m in MAPPINGS)
+    s, i = int(np.nanargmax(sym)), int(np.nanargmax(inf))
+    words = lambda m, at: f"{shares[m][1][at].mean():.2f} ± {shares[m][1][at].std(ddof=1):.2f} at γ = {gammas[at]:g}"
+    return Finding(
+        f"symmetric {words('symmetric', s)}; inferential {words('inferential', i)} (means over seeds, nothing selected)",
+        graded(
+            [bool(sym[s] >= 0.9), bool(inf[i] >= 0.5 and gammas[i] > gammas[s]), bool(inf[i] >= 0.9 and gammas[i] > gammas[s])]
+        ),
+        shares["test"][1].shape[1],
+    )
+
+
+def _declines(store: Store, profile: str) -> Finding:
+    words, parts = [], []
+    runs = load(WIDTH.specs(profile), store)
+    for shape, group in by_shape(runs).items():
+        s, low, high = slope(group, BY_GAMMA, "symmetric")
+        i, i_low, i_high = slope(group, BY_GAMMA, "inferential")
+        parts += [high < 0, i_low > 0]
+        words.append(
+            f"{shape_name(shape)}: symmetric {s:+.2f} [{low:+.2f}, {high:+.2f}], "
+            f"inferential {i:+.2f} [{i_low:+.2f}, {i_high:+.2f}]"
+        )
+    return Finding("rank correlation with γ, " + "; ".join(words), graded(parts), len({r.spec.seed for r in runs}))
+
+
+def _collapses(store: Store, profile: str) -> Finding:
+    runs = load(WIDTH.specs(profile), store)
+    data = points(runs)
+    badness = ratios(data)
+    best = min(badness, key=lambda n: badness[n])
+    return Finding(
+        "one curve against one for each shape: " + ", ".join(f"{n} {v:.2f}" for n, v in badness.items()),
+        graded([best != "γ", badness[best] <= 0.9 * badness["γ"]]),
+        len({r.spec.seed for r in runs}),
+    )
+
+
+CHAPTER_07 = (
+    Claim(
+        "flip-at-one-rate",
+        "zhang2024",
+        "Fig 2, text",
+        "At depth 2, γ alone turns the symmetric answer into the inferential one.",
+        "γ = .5 symmetric, γ = .8 inferential",
+        "mean over seeds at one rate: symmetric at least .9, and at a larger γ inferential at least .9 (partly: .5)",
+        _flip,
+    ),
+    Claim(
+        "width-trend",
+        "ours",
+        "widths and depths",
+        "At every width and depth the symmetric answer gets rarer, and the inferential more frequent, as γ grows.",
+        "not reported",
+        "rank correlations over runs of a shape: intervals below and above 0",
+        _declines,
+    ),
+    Claim(
+        "width-collapse",
+        "ours",
+        "widths and depths",
+        "The transition depends on the size of the weights rather than on γ as such.",
+        "not reported",
+        "a variable other than γ describes all shapes with one curve best; fully if γ deviates by a tenth more",
+        _collapses,
+    ),
+)
