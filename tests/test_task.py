@@ -13,7 +13,18 @@ from torch import Tensor
 
 from lib.composition.analysis import offset_table
 from lib.composition.study import Composition
-from lib.composition.task import HELD_OUT, INFERENTIAL_OFFSET, SEEN_PAIRS, SYMMETRIC_OFFSET, Batch, Task, composed, taught
+from lib.composition.task import (
+    HELD_OUT,
+    INFERENTIAL_OFFSET,
+    PAIRS,
+    SEEN_PAIRS,
+    SYMMETRIC_OFFSET,
+    Batch,
+    Task,
+    composed,
+    table_of,
+    taught,
+)
 from lib.core.rng import mix, randint
 
 MASK = (1 << 64) - 1
@@ -279,6 +290,142 @@ def test_measure_counts_shares_of_answers() -> None:
 
     metrics = {name: values.tolist() for name, values in study.measure(predict).items()}
     assert metrics == {"test": [1.0, 0.0], "symmetric": [0.5, 0.0], "inferential": [0.25, 0.0]}
+
+
+# ---------------------------------------------------------------- variants of the table
+
+
+def test_tables_hold_what_their_variant_teaches() -> None:
+    one, both = table_of(), table_of("both")
+    assert one == {pair: taught(pair) for pair in SEEN_PAIRS}
+    assert (len(one), len(both), len(table_of(groups=0))) == (15, 14, 16)
+    assert one[3, 4] == -6
+    assert set(one) - set(both) == {(3, 4)}
+    assert both == {pair: composed(pair) for pair in PAIRS if pair not in ((3, 4), (4, 3))}
+    assert table_of(groups=0) == {pair: composed(pair) for pair in PAIRS}
+
+
+@pytest.mark.parametrize("groups", range(7))
+def test_each_group_breaks_one_more_pair_in_both_orders(groups: int) -> None:
+    table = table_of(groups=groups)
+    assert set(table) == set(PAIRS)
+    broken = {pair for pair, offset in table.items() if offset != composed(pair)}
+    assert len(broken) == 2 * groups
+    assert all(a != b for a, b in broken)
+    assert all(table[a, b] == table[b, a] for a, b in PAIRS)
+    if groups:
+        assert len(broken - {p for p, offset in table_of(groups=groups - 1).items() if offset != composed(p)}) == 2
+    assert (table[4, 3] == -6) == (groups == 6)
+
+
+@pytest.mark.parametrize("groups", [-1, 7, 2.0, True, "2"])
+def test_other_numbers_of_groups_are_refused(groups: object) -> None:
+    for make in (table_of, Task):
+        with pytest.raises(ValueError, match=r"^groups must be an integer from 0 to 6, got "):
+            make(groups=groups)
+
+
+@pytest.mark.parametrize("unseen", ["two", "", None, 1])
+def test_other_unseen_pairs_are_refused(unseen: object) -> None:
+    for make in (table_of, Task):
+        with pytest.raises(ValueError, match=r"^unseen must be 'one' or 'both', got "):
+            make(unseen=unseen)
+
+
+VARIANTS = {"both": Task(unseen="both"), "none broken": Task(groups=0), "all broken": Task(groups=6), "code": Task(9, "both")}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_rows_of_a_variant_teach_its_table(name: str) -> None:
+    """Every pair once in as many rows as pairs are seen; no other pair, in training or in testing."""
+    task = VARIANTS[name]
+    n = len(task.taught)
+    batch = task.rows(torch.tensor(3), torch.arange(40 * n))
+    for rows, counted in ((batch, 40), (task.test_rows(), None)):
+        found: Counter = Counter()
+        for tokens, target, key, place, pair in as_tuples(rows):
+            anchors = (tokens[place + 1], tokens[place + 2])
+            assert find_anchors(list(tokens)) == [place + 1, place + 2]
+            assert tokens[place] == key
+            assert target == key + task.taught[anchors]
+            assert list(task.taught)[pair] == anchors
+            assert (key % task.modulus == place) == (counted is None)
+            found[anchors] += 1
+        assert found.keys() == table_of(task.unseen, task.groups).keys()
+        assert set(found.values()) == {counted or len(rows.key) // n}
+    held_out = as_tuples(task.held_out_rows())
+    assert len(held_out) == 560
+    assert all(tokens[place : place + 3] == (key, 4, 3) and target == key - 6 for tokens, target, key, place, _ in held_out)
+
+
+def test_with_both_unseen_nothing_hints_at_symmetry() -> None:
+    task = Task(unseen="both")
+    for batch in (task.rows(torch.tensor(0), torch.arange(5000)), task.test_rows()):
+        for tokens in batch.tokens.tolist():
+            first = find_anchors(tokens)[0]
+            assert tuple(tokens[first : first + 2]) not in ((3, 4), (4, 3))
+
+
+def test_the_main_task_is_what_it_was_without_variants() -> None:
+    """Rows of the program before it had any: stored results are of these."""
+    for task in (Task(), Task(7, "one", None)):
+        batch = task.rows(torch.tensor(5), torch.arange(3000))
+        assert batch.tokens[[0, 7, 14]].tolist() == [
+            [59, 25, 85, 1, 1, 45, 95, 40, 84],
+            [49, 76, 62, 79, 89, 2, 4, 58, 96],
+            [27, 4, 4, 53, 28, 88, 86, 30, 50],
+        ]
+        assert batch.target[[0, 7, 14]].tolist() == [95, 82, 11]
+        assert (batch.tokens * torch.arange(1, 10)).sum() == 6154647
+        assert batch.target.sum() == 173842
+
+
+def test_variants_share_places_keys_and_noise() -> None:
+    """Only the anchors' turns differ."""
+    rows = [task.rows(torch.tensor(1), torch.arange(300)) for task in (Task(), Task(unseen="both"), Task(groups=4))]
+    noise = (torch.arange(9) < rows[0].place[:, None]) | (torch.arange(9) > rows[0].place[:, None] + 2)
+    for other in rows[1:]:
+        assert torch.equal(other.place, rows[0].place)
+        assert torch.equal(other.key, rows[0].key)
+        assert torch.equal(other.tokens[noise], rows[0].tokens[noise])
+
+
+def test_questions_are_as_asked() -> None:
+    """Any key at any place, trained there or not; the noise is that of the row's number and the seed's."""
+    task = Task()
+    key, place = torch.tensor([20, 99, 21, 50]), torch.tensor([6, 0, 0, 3])
+    pairs = [(1, 2), (4, 3), (3, 4), (2, 2)]
+    batch = task.questions(key, place, torch.tensor([task.number(p) for p in pairs]), seed=9)
+    assert batch.target.tolist() == [20 + 6, 99 - 6, 21 - 6, 50 + 2]
+    assert (batch.key.tolist(), batch.place.tolist()) == (key.tolist(), place.tolist())
+    for i, tokens in enumerate(batch.tokens.tolist()):
+        p = place[i].item()
+        noise = (20 + randint(torch.tensor(9), 3, torch.arange(9 * i, 9 * i + 9), 80)).tolist()
+        assert tokens == [*noise[:p], key[i].item(), *pairs[i], *noise[p + 3 :]]
+    again = task.questions(key, place, batch.pair, torch.tensor(9))
+    assert torch.equal(again.tokens, batch.tokens)
+    assert not torch.equal(task.questions(key, place, batch.pair).tokens, batch.tokens)
+
+
+def test_numbers_of_pairs() -> None:
+    """In the order of what is taught; a pair that is not comes last, if it is (4, 3), and has no number otherwise."""
+    for task in (Task(), Task(unseen="both"), Task(groups=2)):
+        assert [task.number(pair) for pair in task.taught] == list(range(len(task.taught)))
+    assert Task().number((4, 3)) == 15
+    assert Task(unseen="both").number((4, 3)) == 14
+    with pytest.raises(ValueError, match="not in list"):
+        Task(unseen="both").number((3, 4))
+    for pair in ((0, 1), (1, 5)):
+        with pytest.raises(ValueError, match="not in list"):
+            Task().number(pair)
+    task = Task(groups=0)  # (4, 3) is taught here
+    batch = task.questions(torch.tensor([30]), torch.tensor([1]), torch.tensor([task.number((4, 3))]))
+    assert batch.target.tolist() == [30 - 10]
+
+
+def test_the_study_passes_its_variant_on() -> None:
+    for values in ({"unseen": "both"}, {"groups": 3}, {"modulus": 9, "groups": 6}):
+        assert Composition(rows=0, **values).task == Task(**values)
 
 
 # ---------------------------------------------------------------- random numbers

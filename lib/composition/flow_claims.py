@@ -18,6 +18,10 @@ def _phase(store: Store, profile: str, mapping: str, depth: int = 2) -> Phase:
     return found[0]
 
 
+def count(n: int) -> str:
+    return f"{n} run{'s' * (n != 1)}"
+
+
 def _seeds(phase: Phase) -> int:
     return len({run.spec.seed for run in phase.runs})
 
@@ -32,7 +36,7 @@ def _steps(mapping: str, needed: list[tuple[int, str]], spared: str, depth: int 
         other = cost[:, :, names.index(spared)].max(1)
         words = "; ".join(f"{edge} in layer {layer} costs {c.mean():.2f} ± {c.std():.2f}" for (layer, edge), c in costs.items())
         return Finding(
-            f"{words}; {spared} in any layer at most {other.mean():.2f} on average ({len(phase.runs)} runs)",
+            f"{words}; {spared} in any layer at most {other.mean():.2f} on average ({count(len(phase.runs))})",
             graded([*(bool(c.mean() >= EFFECT) for c in costs.values()), bool(other.mean() < EFFECT)]),
             _seeds(phase),
         )
@@ -75,7 +79,7 @@ def _picture(store: Store, profile: str) -> Finding:
 
 def _mirrored(store: Store, profile: str) -> Finding:
     ratios = {m: [mirror_ratio(*states(r)) for r in _phase(store, profile, m).runs] for m in ("symmetric", "inferential")}
-    words = "; ".join(f"{m} {np.mean(v):.2f} ± {np.std(v):.2f} ({len(v)} runs)" for m, v in ratios.items())
+    words = "; ".join(f"{m} {np.mean(v):.2f} ± {np.std(v):.2f} ({count(len(v))})" for m, v in ratios.items())
     return Finding(
         f"distance of mirror images over that of other pairs: {words}",
         graded([np.mean(ratios["symmetric"]) < 0.5, np.mean(ratios["symmetric"]) < np.mean(ratios["inferential"])]),

@@ -6,7 +6,8 @@ that the key, the two anchors and the last position are four different positions
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -139,13 +140,23 @@ def answers(model: Transformer, tokens: Tensor, edits: dict[str, Edit] | None = 
     return model(tokens[None], Taps(edits) if edits else None)[0].argmax(-1)
 
 
-def shares(model: Transformer, edits_for: object = None) -> dict[str, float]:
-    """Share of right answers to seen pairs and of both answers to (4, 3). edits_for: place (B,) → edits, or None."""
-    seen, held = seen_questions(), inner_questions()
-    ask = lambda b: answers(model, b.tokens, edits_for(b.place) if callable(edits_for) else None)
-    offset = ask(held) - held.key
+@functools.cache
+def _asked() -> tuple[Batch, Batch]:
+    """Every other question of either kind: seen pairs, and (4, 3)."""
+    return tuple(
+        Batch(*(getattr(batch, name)[::2] for name in ("tokens", "target", "key", "place", "pair")))
+        for batch in (seen_questions(), inner_questions())
+    )
+
+
+def shares(model: Transformer, edits_for: Callable[[Tensor], dict[str, Edit]] | None = None) -> dict[str, float]:
+    """Share of right answers to seen pairs and of both answers to (4, 3). edits_for: places (B,) → edits."""
+    seen, held = _asked()
+    tokens, place = torch.cat([seen.tokens, held.tokens]), torch.cat([seen.place, held.place])
+    given = answers(model, tokens, edits_for(place) if edits_for else None)
+    right, offset = given[: len(seen.key)] == seen.target, given[len(seen.key) :] - held.key
     return {
-        "test": (ask(seen) == seen.target).float().mean().item(),
+        "test": right.float().mean().item(),
         "symmetric": (offset == SYMMETRIC_OFFSET).float().mean().item(),
         "inferential": (offset == INFERENTIAL_OFFSET).float().mean().item(),
     }
@@ -182,22 +193,27 @@ def cut_effects(runs: Sequence[StoredRun]) -> Cuts:
 # --- Patches ---
 
 
-def patched(model: Transformer, taken: Batch, given: Batch, name: str, role: str) -> float:
-    """Share of `taken` questions that are answered as `given` is, once `name` at `role` is taken from `given`'s pass.
+def patched(model: Transformer, taken: Batch, given: Batch, places: Sequence[tuple[str, str]]) -> list[float]:
+    """For each (intermediate, role): the share of `taken` questions answered as `given` is, once the intermediate at that
+    role is replaced by that of `given`'s pass.
 
     The two batches differ in one token of each sequence and stand at the same places. Only questions that the model answers
     right both ways count; NaN if there is none.
     """
-    mask = role_positions(taken.place)[role]
-    donor = Taps()
+    donor, roles = Taps(), role_positions(taken.place)
     theirs = model(given.tokens[None], donor)[0].argmax(-1)
-    ours = answers(model, taken.tokens)
-    edit = lambda value: torch.where(mask[None, :, :, None], donor[name], value)
-    after = answers(model, taken.tokens, {name: edit})
-    known = (theirs == given.target) & (ours == taken.target) & (given.target != taken.target)
-    return (after == given.target)[known].float().mean().item() if known.any() else float("nan")
+    known = (theirs == given.target) & (answers(model, taken.tokens) == taken.target) & (given.target != taken.target)
+    if not known.any():
+        return [float("nan")] * len(places)
+    found = []
+    for name, role in places:
+        edit = lambda value, mask=roles[role], other=donor[name]: torch.where(mask[None, :, :, None], other, value)
+        after = answers(model, taken.tokens, {name: edit})
+        found.append((after == given.target)[known].float().mean().item())
+    return found
 
 
+@functools.cache
 def contrasts(what: str, seed: int = 2) -> tuple[Batch, Batch]:
     """Pairs of questions that differ in one token: the key, the first or the second anchor. Seen pairs, places 0 … 5.
 
@@ -212,7 +228,7 @@ def contrasts(what: str, seed: int = 2) -> tuple[Batch, Batch]:
     }[what]
     n = len(differ)
     generator = torch.Generator().manual_seed(seed)
-    draws = 480 // n + 1
+    draws = 240 // n + 1
     key = torch.randint(FIRST_KEY, LAST_KEY + 1, (n * draws,), generator=generator)
     other = FIRST_KEY + (key - FIRST_KEY + torch.randint(1, 80, key.shape, generator=generator)) % 80
     place = torch.randint(0, LENGTH - 3, key.shape, generator=generator)
@@ -226,9 +242,6 @@ def patch_effects(run: StoredRun) -> dict[str, np.ndarray]:
     """{what differs: (layers, roles)}: how far patching X_do of a layer at one position turns the answer into the other's."""
     model = model_of(run)
     layers = range(run.spec.model.depth)  # after the last layer only the last position counts
-    found = {}
-    for what in ROLES[:3]:
-        taken, given = contrasts(what)
-        name = lambda layer: f"X_do.{layer}" if layer else "embedding"
-        found[what] = np.array([[patched(model, taken, given, name(layer), role) for role in ROLES] for layer in layers])
-    return found
+    name = lambda layer: f"X_do.{layer}" if layer else "embedding"
+    places = [(name(layer), role) for layer in layers for role in ROLES]
+    return {what: np.reshape(patched(model, *contrasts(what), places), (-1, len(ROLES))) for what in ROLES[:3]}

@@ -14,7 +14,7 @@ from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
 
 LEVEL = 0.8
-"""A run belongs to a phase from this share of answers to (4, 3) on, if it answers 90 % of the seen pairs right (our choice). Not
+"""A run belongs to a phase from this share of answers to (4, 3) on, if it gets 90 % of the seen pairs right (our choice). Not
 higher: one key in eight lies below 30, and there composing fails even in runs that compose elsewhere (chapter 2)."""
 
 

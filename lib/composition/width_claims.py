@@ -76,20 +76,19 @@ def flip_line(runs: Sequence[StoredRun]) -> str:
     return "; ".join(f"{m} " + " ".join(f"{v:.2f}" for v in shares[m][1].mean(1)) for m in ("test", *MAPPINGS))
 
 
+def _spread(values: np.ndarray) -> str:
+    return f"{values.mean():.2f} ± {values.std(ddof=1) if len(values) > 1 else 0:.2f}"
+
+
 def flip_text(runs: Sequence[StoredRun]) -> str:
     """What γ alone does at one rate: mean shares, and where each answer leads."""
     shares = curves(runs)
     gammas = shares["test"][0]
-    rows = [
-        f"| {g:g} | "
-        + " | ".join(
-            f"{shares[m][1][i].mean():.2f} ± {shares[m][1][i].std(ddof=1) if shares[m][1].shape[1] > 1 else 0:.2f}"
-            for m in ("test", *MAPPINGS)
-        )  # fmt: skip
-        + f" | {sum(s > i_ for s, i_ in zip(shares['symmetric'][1][i], shares['inferential'][1][i], strict=True))} of "
-        f"{shares['test'][1].shape[1]} |"
-        for i, g in enumerate(gammas)
-    ]
+    rows = []
+    for i, g in enumerate(gammas):
+        test, symmetric, inferential = (shares[m][1][i] for m in ("test", *MAPPINGS))
+        more = f"{(symmetric > inferential).sum()} of {len(test)}"
+        rows.append(f"| {g:g} | {_spread(test)} | {_spread(symmetric)} | {_spread(inferential)} | {more} |")
     head = "| γ | seen pairs right | symmetric | inferential | seeds with more symmetric answers |\n|---|---|---|---|---|\n"
     return head + "\n".join(rows)
 

@@ -1,0 +1,345 @@
+"""Measures of complexity, against planted structure, numpy and brute force; and the hook that watches them in training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conftest import make_tiny_spec
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from lib.composition.complexity import (
+    auc,
+    auc_interval,
+    condensation,
+    covariance_eigenvalues,
+    greedy_groups,
+    keys_embedding,
+    matrices,
+    measures,
+    neuron_cosines,
+    numerical_order,
+    short_name,
+    spearman,
+    stable_rank,
+    watch,
+)
+from lib.composition.study import make_study
+from lib.composition.variations import WIDTH, Watched, make_watched
+from lib.core.init import apply_gamma_stacked
+from lib.core.model import Transformer
+from lib.core.plan import Options
+from lib.core.store import Store
+from lib.core.sweep import load, sweep
+from lib.core.train import train
+
+SEEDS = st.integers(0, 10**6)
+PLAIN = Options(device="cpu", bf16=False, backend="eager")
+
+
+def make_model(gammas: tuple[float, ...], **changes: Any) -> Transformer:
+    model = Transformer(make_tiny_spec(**changes).model, len(gammas))
+    apply_gamma_stacked(model, gammas, range(len(gammas)))
+    return model
+
+
+def weights_of(model: Transformer, run: int) -> dict[str, Tensor]:
+    return {name: p[run].detach() for name, p in model.named_parameters()}
+
+
+# ---------------------------------------------------------------- stable rank
+
+
+@pytest.mark.parametrize(("rank", "shape"), [(1, (6, 9)), (3, (9, 6)), (5, (5, 5)), (4, (30, 4))])
+def test_stable_rank_of_a_projector_is_its_rank(rank: int, shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(rank)
+    left, right = (np.linalg.qr(rng.normal(size=(n, n)))[0][:, :rank] for n in shape)
+    assert stable_rank(torch.tensor(left @ right.T)).item() == pytest.approx(rank, rel=1e-5)
+
+
+@given(seed=SEEDS, n=st.integers(1, 12), m=st.integers(1, 12), scale=st.floats(1e-4, 1e4), sign=st.sampled_from([-1, 1]))
+def test_stable_rank_is_that_of_the_svd_at_any_scale(seed: int, n: int, m: int, scale: float, sign: int) -> None:
+    w = torch.tensor(np.random.default_rng(seed).normal(size=(n, m)))
+    s = torch.linalg.svdvals(w)
+    expected = ((s / s[0]) ** 2).sum().item()
+    assert stable_rank(w).item() == pytest.approx(expected, rel=1e-5)
+    assert stable_rank(sign * scale * w).item() == pytest.approx(expected, rel=1e-5)
+    assert stable_rank(w.float().T).item() == pytest.approx(expected, rel=1e-4)
+    assert 1 - 1e-6 <= expected <= min(n, m) + 1e-6
+
+
+def test_stable_rank_of_a_stack_is_that_of_each() -> None:
+    stack = torch.randn(2, 3, 7, 4, generator=torch.Generator().manual_seed(0))
+    ranks = stable_rank(stack)
+    assert ranks.shape == (2, 3)
+    for i, j in product(range(2), range(3)):
+        assert ranks[i, j].item() == pytest.approx(stable_rank(stack[i, j]).item())
+
+
+def test_stable_rank_of_nothing_is_no_number() -> None:
+    assert stable_rank(torch.zeros(3, 4)).isnan()
+
+
+# ---------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize(("norm", "head_bias"), [("post", True), ("pre", False)])
+def test_matrices_leave_norms_biases_and_positions_out(norm: str, head_bias: bool) -> None:
+    model = make_model((0.5,), norm=norm, head_bias=head_bias, bias=True)
+    found = matrices(weights_of(model, 0))
+    parts = [*(f"attention.W_{name}" for name in "QKVO"), "W_1", "W_2"]
+    expected = {f"blocks.{i}.{part}.weight" for i in range(2) for part in parts}
+    assert set(found) == {"embedding.token", "head.weight"} | expected
+    assert torch.equal(found["head.weight"], model.head.weight[0])
+
+
+def test_short_names_are_the_papers() -> None:
+    names = [short_name(name) for name in matrices(weights_of(make_model((0.5,)), 0))]
+    blocks = [f"{part}({layer})" for layer in (1, 2) for part in ("W_Q", "W_K", "W_V", "W_O", "W_1", "W_2")]
+    assert sorted(names) == sorted(["embedding", "head", *blocks])
+    assert short_name("blocks.0.attention.W_Q.weight") == "W_Q(1)"
+    assert short_name("blocks.11.W_2.weight") == "W_2(12)"
+
+
+# ---------------------------------------------------------------- condensation
+
+
+def test_neurons_are_columns() -> None:
+    weight = np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 5.0]])
+    assert neuron_cosines(weight).tolist() == [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+
+
+@given(seed=SEEDS, sizes=st.lists(st.integers(1, 6), min_size=1, max_size=6))
+def test_planted_groups_are_found_in_any_order(seed: int, sizes: list[int]) -> None:
+    """Orthogonal directions with a little noise, their columns permuted and scaled."""
+    rng = np.random.default_rng(seed)
+    directions = np.linalg.qr(rng.normal(size=(10, 10)))[0][:, : len(sizes)]
+    label = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    weight = directions[:, label] * rng.uniform(0.1, 10, len(label)) * (1 + 0.01 * rng.normal(size=(10, len(label))))
+    groups = greedy_groups(neuron_cosines(weight))
+    planted = {k: np.flatnonzero(label == k).tolist() for k in range(len(sizes))}
+    assert sorted(groups) == sorted(planted.values())
+    assert [group[0] for group in groups] == sorted(group[0] for group in groups)
+    flipped = weight * rng.choice([-1, 1], len(label))
+    assert condensation(neuron_cosines(flipped)) == pytest.approx(1 - len(sizes) / len(label))
+
+
+def test_groups_gather_around_their_first() -> None:
+    """0 is near 1, 1 is near 2, but 2 is not near 0, the neuron that is asked. The threshold itself is not above it."""
+    cosine = np.array([[1, 0.8, 0.1, 0.7], [0.8, 1, 0.9, 0], [0.1, 0.9, 1, 0], [0.7, 0, 0, 1]])
+    assert greedy_groups(cosine) == [[0, 1], [2], [3]]
+    assert greedy_groups(cosine, 0.6) == [[0, 1, 3], [2]]
+    assert greedy_groups(cosine[np.ix_([1, 0, 2, 3], [1, 0, 2, 3])]) == [[0, 1, 2], [3]]
+
+
+def test_condensation_ends() -> None:
+    assert condensation(neuron_cosines(np.linalg.qr(np.random.default_rng(0).normal(size=(12, 12)))[0])) == 0
+    one = np.outer(np.arange(1.0, 6), np.ones(50))
+    assert condensation(neuron_cosines(one)) == pytest.approx(1 - 1 / 50)
+    one[:, ::2] *= -1
+    assert condensation(neuron_cosines(one)) == pytest.approx(1 - 1 / 50)
+
+
+# ---------------------------------------------------------------- the embedding
+
+
+@pytest.mark.parametrize(("n", "width"), [(80, 16), (10, 16), (7, 7)])
+def test_covariance_eigenvalues_are_numpys(n: int, width: int) -> None:
+    """More vectors than directions or fewer; with zeros for the directions that are not taken, in every run of a stack."""
+    rng = np.random.default_rng(n)
+    stack = rng.normal(size=(2, n, width)) @ rng.normal(size=(width, width)) + 5
+    found = covariance_eigenvalues(torch.tensor(stack))
+    assert found.shape == (2, width)
+    for run in range(2):
+        expected = np.sort(np.linalg.eigvalsh(np.cov(stack[run].T)))[::-1]
+        np.testing.assert_allclose(found[run], expected, rtol=1e-4, atol=1e-3)
+
+
+def test_keys_embedding_is_of_the_numbers() -> None:
+    weights = weights_of(make_model((0.5,)), 0)
+    assert np.array_equal(keys_embedding(weights), weights["embedding.token"].numpy()[20:100])
+
+
+def test_numerical_order_of_lines_and_of_none() -> None:
+    numbers = np.arange(80.0)
+    line = numbers[:, None] * np.array([3.0, 4.0])  # all distances are exact
+    assert numerical_order(line) == pytest.approx(1, abs=1e-12)
+    assert numerical_order(line[::-1] + 7) == pytest.approx(1, abs=1e-12)
+    rng = np.random.default_rng(0)
+    assert numerical_order(numbers[:, None] * rng.normal(size=16)) > 0.999
+    assert abs(numerical_order(line[rng.permutation(80)])) < 0.1
+    circle = np.stack([np.cos(numbers * 2 * np.pi / 80), np.sin(numbers * 2 * np.pi / 80)], 1)
+    assert numerical_order(circle) < 0.8
+
+
+# ---------------------------------------------------------------- ranks
+
+
+def test_spearman_by_hand() -> None:
+    assert spearman(np.array([1.0, 2, 3, 4]), np.array([1.0, 8, 27, 64])) == pytest.approx(1)
+    assert spearman(np.array([1.0, 2, 3, 4]), np.array([9.0, 5, 4, 1])) == pytest.approx(-1)
+    # ranks 1.5, 1.5, 3 and 1, 2, 3, centred: −½, −½, 1 and −1, 0, 1
+    assert spearman(np.array([0.0, 0, 5]), np.array([1.0, 2, 3])) == pytest.approx(1.5 / np.sqrt(1.5 * 2))
+    assert spearman(np.array([1.0, 2, 3]), np.array([4.0, 4, 4])) == 0
+
+
+@given(pairs=st.lists(st.tuples(st.integers(0, 5), st.integers(-3, 3)), min_size=3, max_size=30))
+def test_spearman_is_scipys(pairs: list[tuple[int, int]]) -> None:
+    """With ties on both sides."""
+    stats = pytest.importorskip("scipy.stats")
+    x, y = np.array(pairs, dtype=float).T
+    if len(set(x)) > 1 and len(set(y)) > 1:
+        assert spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic)
+    else:
+        assert spearman(x, y) == 0
+
+
+def test_auc_by_hand() -> None:
+    assert auc([1, 2, 3, 4], [False, False, True, True]) == 1
+    assert auc([1, 2, 3, 4], [True, True, False, False]) == 0
+    assert auc([1, 3, 2, 4], [False, False, True, True]) == 0.75
+    assert auc([5, 5, 5], [True, False, True]) == 0.5
+    assert auc([1, 2, 2, 3], [False, True, False, True]) == (0.5 + 1 + 1 + 1) / 4
+
+
+@given(data=st.lists(st.tuples(st.integers(-4, 4), st.booleans()), min_size=2, max_size=30))
+def test_auc_is_the_share_of_pairs_in_order(data: list[tuple[int, bool]]) -> None:
+    yes, no = [s for s, positive in data if positive], [s for s, positive in data if not positive]
+    score, positive = zip(*data, strict=True)
+    if not yes or not no:
+        with pytest.raises(ValueError, match=r"^an AUC needs positives and negatives\.$"):
+            auc(score, positive)
+        return
+    expected = np.mean([0.5 * (a == b) + (a > b) for a in yes for b in no])
+    assert auc(score, positive) == pytest.approx(expected)
+    assert auc([-s for s in score], positive) == pytest.approx(1 - expected)
+
+
+def test_interval_of_the_auc() -> None:
+    """Around the value, narrower with more data, one point where all are in order, and the same at every call."""
+    rng = np.random.default_rng(0)
+    widths = []
+    for n in (20, 200):
+        positive = np.arange(n) % 2 == 0
+        score = rng.normal(size=n) + positive
+        low, high = auc_interval(score, positive, draws=200)
+        assert 0 <= low < auc(score, positive) < high <= 1
+        assert auc_interval(score, positive, draws=200) == (low, high)
+        widths.append(high - low)
+    assert widths[1] < widths[0] / 2
+    assert auc_interval([1, 2, 3, 4], [False, False, True, True], draws=20) == (1, 1)
+
+
+# ---------------------------------------------------------------- of whole models
+
+
+def test_measures_of_a_planted_model() -> None:
+    """Each in its place: W_Q(1) of one direction, the other blocks' matrices of full rank, an embedding on a line."""
+    weights = weights_of(make_model((0.5,)), 0)
+    spec = make_tiny_spec().model
+    for name, w in weights.items():
+        if name.startswith("blocks") and w.dim() == 2:
+            weights[name] = torch.eye(*w.shape)
+    weights["blocks.0.attention.W_Q.weight"] = torch.ones(spec.d_model, spec.d_k)
+    weights["embedding.token"] = torch.arange(201.0)[:, None] * torch.ones(spec.d_model)
+    found = measures(weights)
+    assert found == pytest.approx(
+        {
+            "mean stable rank": (11 + 1 / 8) / 12,
+            "stable rank of W_Q(1)": 1 / 8,
+            "embedding's effective dimension": 1 / 16,
+            "condensation of W_Q(1)": 1 - 1 / 8,
+            "order of the embedding": 1,
+        },
+        abs=1e-5,
+    )
+
+
+def test_effective_dimension_counts_equal_directions() -> None:
+    weights = weights_of(make_model((0.5,)), 0)
+    weights["embedding.token"] = torch.zeros(201, 16)
+    weights["embedding.token"][torch.arange(201), torch.arange(201) % 4] = 2.0  # 4 corners: 3 equal directions
+    assert measures(weights)["embedding's effective dimension"] == pytest.approx(3 / 16, rel=1e-4)
+
+
+def test_watch_agrees_with_measures() -> None:
+    model = make_model((0.2, 0.5, 0.9), depth=3, bias=True, norm="pre")
+    with torch.no_grad():
+        model.blocks[1].W_1.weight[1] *= torch.linspace(0, 1, 32)
+        model.blocks[0].attention.W_Q.weight[2, :, 1:] = 0
+    found = watch(model)
+    assert list(found) == [*(f"eigenvalue {i}" for i in range(1, 9)), "rank W_Q(1)", "rank"]
+    assert {v.shape for v in found.values()} == {(3,)}
+    assert not any(v.requires_grad for v in found.values())
+    for run in range(3):
+        weights = weights_of(model, run)
+        measured = measures(weights)
+        assert all(np.isfinite(v) for v in measured.values())
+        assert found["rank"][run].item() == pytest.approx(measured["mean stable rank"], rel=1e-5)
+        assert found["rank W_Q(1)"][run].item() == pytest.approx(measured["stable rank of W_Q(1)"], rel=1e-5)
+        eigenvalues = np.linalg.eigvalsh(np.cov(keys_embedding(weights).T))[::-1][:8]
+        np.testing.assert_allclose([found[f"eigenvalue {i}"][run] for i in range(1, 9)], eigenvalues, rtol=1e-4)
+    assert found["rank W_Q(1)"][2] == pytest.approx(1 / 8)
+
+
+def test_watch_keeps_as_many_eigenvalues_as_there_are() -> None:
+    found = watch(make_model((0.5,), d_model=4))
+    assert [name for name in found if name.startswith("eigenvalue")] == [f"eigenvalue {i}" for i in range(1, 5)]
+
+
+# ---------------------------------------------------------------- watched while they train
+
+WATCHED = {*(f"eigenvalue {i}" for i in range(1, 9)), "rank", "rank W_Q(1)"}
+
+
+def test_a_watched_run_keeps_the_history_of_its_weights(tmp_path: Path) -> None:
+    """As long as that of its steps, ending with the weights that are kept, and read back from the store."""
+    (spec,) = WIDTH.specs("smoke")[:1]
+    assert type(WIDTH.make_study(spec)) is Watched
+    (result,) = train([spec], make_watched(spec), PLAIN)
+    assert result.history.keys() == {"step", "loss", "test", "symmetric", "inferential", *WATCHED}
+    assert len(result.history["step"]) == spec.train.steps // spec.train.eval_every > 1
+    assert {len(values) for values in result.history.values()} == {len(result.history["step"])}
+    assert len(set(result.history["rank"])) > 1
+    last = measures(result.weights)
+    assert result.history["rank"][-1] == pytest.approx(last["mean stable rank"], rel=1e-5)
+    assert result.history["rank W_Q(1)"][-1] == pytest.approx(last["stable rank of W_Q(1)"], rel=1e-5)
+    assert result.metrics.keys() == {"test", "symmetric", "inferential"}
+    store = Store(tmp_path)
+    sweep([spec], store, make_watched, PLAIN, progress=False)
+    (stored,) = load([spec], store)
+    assert stored.history["rank"] == pytest.approx(result.history["rank"], rel=1e-5)
+
+
+def test_watching_changes_nothing_else() -> None:
+    """Two slots: each run gets its own numbers, and a study that does not watch trains the same."""
+    (spec,) = WIDTH.specs("smoke")[:1]
+    specs = [spec, replace(spec, gamma=spec.gamma + 0.5)]
+    watched = {r.spec: r for r in train(specs, make_watched(spec), PLAIN)}
+    plain = {r.spec: r for r in train(specs, make_study(spec), PLAIN)}
+    for s in specs:
+        assert {n: v for n, v in watched[s].history.items() if n not in WATCHED} == plain[s].history
+        assert watched[s].metrics == plain[s].metrics
+        (alone,) = train([s], make_watched(s), PLAIN)
+        for name in WATCHED:
+            assert watched[s].history[name] == pytest.approx(alone.history[name], rel=1e-3)
+    ranks = [watched[s].history["eigenvalue 1"][0] for s in specs]
+    assert ranks[0] != pytest.approx(ranks[1], rel=0.1)
+
+
+@pytest.mark.xfail(strict=True, reason="the SVD and the eigenvalues raise on weights that are not finite")
+def test_a_diverged_run_is_watched_to_its_end() -> None:
+    """It has no numbers any more; the others of its ensemble go on."""
+    (spec,) = WIDTH.specs("smoke")[:1]
+    wild = replace(spec, rate=1e30)
+    results = {r.spec: r for r in train([spec, wild], make_watched(spec), PLAIN)}
+    assert results[wild].status == "diverged"
+    assert results[wild].history["rank"][-1] is None
+    assert all(value is not None for value in results[spec].history["rank"])
