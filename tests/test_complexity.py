@@ -100,10 +100,12 @@ def test_matrices_leave_norms_biases_and_positions_out(norm: str, head_bias: boo
     assert torch.equal(found["head.weight"], model.head.weight[0])
 
 
-def test_short_names_are_the_papers() -> None:
-    names = [short_name(name) for name in matrices(weights_of(make_model((0.5,)), 0))]
-    blocks = [f"{part}({layer})" for layer in (1, 2) for part in ("W_Q", "W_K", "W_V", "W_O", "W_1", "W_2")]
-    assert sorted(names) == sorted(["embedding", "head", *blocks])
+def test_matrices_come_in_order_under_the_papers_short_names() -> None:
+    """In whatever order the file has them, and with more than nine layers."""
+    weights = weights_of(make_model((0.5,), depth=11), 0)
+    blocks = [f"{part}({layer})" for layer in range(1, 12) for part in ("W_Q", "W_K", "W_V", "W_O", "W_1", "W_2")]
+    for given_ in (weights, dict(sorted(weights.items())), dict(reversed(weights.items()))):
+        assert [short_name(name) for name in matrices(given_)] == ["embedding", *blocks, "head"]
     assert short_name("blocks.0.attention.W_Q.weight") == "W_Q(1)"
     assert short_name("blocks.11.W_2.weight") == "W_2(12)"
 
@@ -222,8 +224,15 @@ def test_auc_is_the_share_of_pairs_in_order(data: list[tuple[int, bool]]) -> Non
     assert auc([-s for s in score], positive) == pytest.approx(1 - expected)
 
 
+def normal_interval(score: np.ndarray, positive: np.ndarray) -> list[float]:
+    """Value ∓ 1.96 standard errors, from the variances of each one's share of pairs in order (DeLong et al. 1988)."""
+    wins = score[positive][:, None] > score[~positive]
+    error = np.sqrt(wins.mean(1).var(ddof=1) / len(wins) + wins.mean(0).var(ddof=1) / len(wins.T))
+    return [wins.mean() - 1.96 * error, min(1, wins.mean() + 1.96 * error)]
+
+
 def test_interval_of_the_auc() -> None:
-    """Around the value, narrower with more data, one point where all are in order, and the same at every call."""
+    """Around the value, as wide as theory has it, narrower with more data, one point where all are in order, and the same at every call."""
     rng = np.random.default_rng(0)
     widths = []
     for n in (20, 200):
@@ -232,6 +241,7 @@ def test_interval_of_the_auc() -> None:
         low, high = auc_interval(score, positive, draws=200)
         assert 0 <= low < auc(score, positive) < high <= 1
         assert auc_interval(score, positive, draws=200) == (low, high)
+        assert (low, high) == pytest.approx(normal_interval(score, positive), abs=0.06)
         widths.append(high - low)
     assert widths[1] < widths[0] / 2
     assert auc_interval([1, 2, 3, 4], [False, False, True, True], draws=20) == (1, 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import make_tiny_spec
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lib.composition.transition import VARIABLES, by_shape, collapse, fit_logistic, fit_transition, variable
@@ -44,6 +44,20 @@ def test_planted_parameters_are_recovered_from_noise() -> None:
     a, b = fit_logistic(x, answers(x, 0.6, 0.1))
     assert -a / b == pytest.approx(0.6, abs=0.02)
     assert 1 / b == pytest.approx(0.1, rel=0.1)
+
+
+@given(
+    pairs=st.lists(st.tuples(st.integers(-5, 5), st.sampled_from([0.0, 0.3, 1.0])), min_size=2, max_size=20),
+    prior=st.sampled_from([0.01, 0.05, 1.0]),
+)
+def test_the_fit_is_where_data_and_ridge_balance(pairs: list[tuple[int, float]], prior: float) -> None:
+    """Gradient zero: residuals times unit x = prior times unit slope. The likelihood is concave, so there is one such place."""
+    x, p = np.array(pairs).T
+    assume(len(set(x)) > 1)
+    a, b = fit_logistic(x, p, prior)
+    residual = p - 1 / (1 + np.exp(-(a + b * x)))
+    assert residual @ (x - x.mean()) / x.std() == pytest.approx(prior * b * x.std(), abs=1e-6)
+    assert residual.sum() == pytest.approx(0, abs=1e-4)
 
 
 @given(jump=st.integers(1, 6), shift=st.floats(-100, 100), scale=st.floats(1e-2, 1e2), rising=st.booleans())
@@ -116,8 +130,10 @@ def test_runs_are_exchanged_within_their_group_alone() -> None:
         np.full(28, 0.2),
         np.where(GAMMAS > 0.95, 0.45, 0.0),  # on its way, but it does not get there
         np.where(GAMMAS > 0.45, 1.0, 0.6),  # it begins beyond the half
+        np.where(GAMMAS > 0.65, 0.47, 0.0),  # the fitted curve does cross, the shares do not
+        np.where(GAMMAS < 0.45, 0.6, 0.1),  # the shares do cross, the fitted curve does not
     ],
-    ids=["never", "always", "flat", "rising", "falling"],
+    ids=["never", "always", "flat", "rising", "falling", "curve alone", "shares alone"],
 )
 def test_without_a_crossing_nothing_is_found(p: np.ndarray) -> None:
     assert not fit_transition(GAMMAS, p, GAMMAS, draws=20).found

@@ -179,8 +179,9 @@ def test_contrast_is_1_for_answers_and_0_for_questions(run: StoredRun, monkeypat
 def test_contrast_at_the_anchor_is_1_where_the_key_is_added(run: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, middle)
     assert vectors.anchor_contrast(run) == pytest.approx([1.0, 1.0])
-    plant(monkeypatch, lambda q: q[1][0])  # the anchor alone: equal vectors are not counted
-    assert vectors.anchor_contrast(run) == pytest.approx([0.0, 0.0])
+    for alone in (lambda q: q[1][0], lambda q: q[0] * 5 + q[1][0] - 200):  # of the anchor, of the question: not counted
+        plant(monkeypatch, alone)
+        assert vectors.anchor_contrast(run) == pytest.approx([0.0, 0.0])
 
 
 @pytest.mark.parametrize(("name", "means"), [("contrast_by_layer", answer), ("anchor_contrast", middle)])

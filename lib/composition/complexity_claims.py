@@ -257,11 +257,12 @@ def _order(store: Store, profile: str) -> Finding:
     gamma = found.pop("γ")
     best = max(found, key=lambda n: abs(found[n][0] - 0.5))
     apart = abs(found[best][0] - 0.5) > abs(gamma[0] - 0.5)
+    informs = not found[best][1] <= 0.5 <= found[best][2]
     clear = found[best][1] > gamma[2] or found[best][2] < gamma[1]
     return Finding(
         f"γ {gamma[0]:.2f} [{gamma[1]:.2f}, {gamma[2]:.2f}]; best measure, {best}, "
         f"{found[best][0]:.2f} [{found[best][1]:.2f}, {found[best][2]:.2f}]",
-        graded([apart, clear and apart]),
+        graded([apart and informs, apart and clear]),
         len({r.spec.seed for r in runs}),
     )
 
@@ -319,7 +320,7 @@ CHAPTER_05 = (
         "order parameter",
         "The complexity of the weights foretells the answer better than γ does.",
         "not reported; our question",
-        "the best of five measures has an AUC further from 0.5 than γ's; fully if the intervals do not overlap",
+        "the best of five AUCs is further from 0.5 than γ's and its interval excludes 0.5; fully if the two do not overlap",
         _order,
         "ours",
     ),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from lib.composition.vectors import LOWER, UPPER, Similarity
+from lib.composition.vectors import Similarity
 from lib.core import style
 
 
@@ -19,45 +20,57 @@ def _similarity(ax: Axes, s: Similarity, title: str) -> object:
     image = ax.imshow(s.values, vmin=-1, vmax=1, cmap=style.COSINE)
     for row, column in np.argwhere(s.agree):
         ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="black", lw=1.1))
-    ax.set_title(title, fontsize=9)
+    ax.set_title(title, fontsize=8.5)
     ax.tick_params(length=0)
     for spine in ax.spines.values():
         spine.set_visible(False)
     return image
 
 
-def fused_figure(similarities: Sequence[Similarity], titles: Sequence[str]) -> Figure:
-    """Fig. 4a, b: cosines of fused vectors at the last position; boxes where the answers agree."""
+def _rows(rows: Mapping[str, Sequence[Similarity]], titles: Sequence[str], label: str, paint: Callable) -> Figure:
+    """Heatmaps in rows; the left column names the row, the top one the model."""
     with style.look():
-        fig, axes = plt.subplots(1, len(similarities), figsize=(style.WIDTH, 3.6), squeeze=False)
-        for ax, s, title in zip(axes[0], similarities, titles, strict=True):
-            image = _similarity(ax, s, title)
-            ax.set_xticks(range(len(s.columns)), s.columns, fontsize=7)
-            ax.set_yticks(range(len(s.rows)), s.rows, fontsize=7)
-            ax.set(xlabel=f"key with {LOWER[1]} below, {UPPER[1]} above", ylabel=f"key with {LOWER[0]} below, {UPPER[0]} above")
-            ax.plot([-0.5, len(s.rows) - 0.5], [-0.5, len(s.rows) - 0.5], color="#555555", lw=0.6)
-        fig.colorbar(image, ax=axes, shrink=0.85, label="cosine")
+        size = style.WIDTH / (len(titles) + 0.6)
+        fig, axes = plt.subplots(len(rows), len(titles), figsize=(style.WIDTH, size * len(rows) + 0.5), squeeze=False)
+        for i, (name, similarities) in enumerate(rows.items()):
+            for j, (s, title) in enumerate(zip(similarities, titles, strict=True)):
+                ax = axes[i, j]
+                boxes = s if paint is _paint_keys else replace(s, agree=np.zeros_like(s.agree))
+                image = _similarity(ax, boxes, title if i == 0 else "")
+                paint(ax, s)
+                if j == 0:
+                    ax.set_ylabel(f"{name}\n{label}", fontsize=8)
+                if i == len(rows) - 1:
+                    ax.set_xlabel(label, fontsize=8)
+        fig.colorbar(image, ax=axes, shrink=0.6, label="cosine")
     return fig
 
 
-def block_figure(similarities: Sequence[Similarity], titles: Sequence[str], xlabel: str = "key and first anchor") -> Figure:
+def _paint_keys(ax: Axes, s: Similarity) -> None:
+    ax.set_xticks(range(0, len(s.columns), 2), s.columns[::2], fontsize=7)
+    ax.set_yticks(range(0, len(s.rows), 2), s.rows[::2], fontsize=7)
+    ax.plot([-0.5, len(s.rows) - 0.5], [-0.5, len(s.rows) - 0.5], color="#555555", lw=0.6)
+
+
+def _paint_blocks(ax: Axes, s: Similarity) -> None:
+    for start in range(0, len(s.rows), 4):
+        ax.add_patch(Rectangle((start - 0.5, start - 0.5), 4, 4, fill=False, edgecolor="black", lw=1.0))
+    middles = [str(middle_of(s.rows[i])) for i in range(0, len(s.rows), 8)]
+    for set_ticks in (ax.set_xticks, ax.set_yticks):
+        set_ticks(np.arange(1.5, len(s.rows), 8), middles, fontsize=7)
+
+
+def fused_figure(rows: Mapping[str, Sequence[Similarity]], titles: Sequence[str]) -> Figure:
+    """Fig. 4a, b: cosines of fused vectors at the last token; boxes where the answers agree. rows: {name: one a model}."""
+    return _rows(rows, titles, "key", _paint_keys)
+
+
+def block_figure(rows: Mapping[str, Sequence[Similarity]], titles: Sequence[str]) -> Figure:
     """Fig. 4c and the follow-up's blocks: questions sorted by the intermediate value, each four of which share it."""
-    with style.look():
-        fig, axes = plt.subplots(1, len(similarities), figsize=(style.WIDTH, 3.7), squeeze=False)
-        for ax, s, title in zip(axes[0], similarities, titles, strict=True):
-            plain = Similarity(s.values, np.zeros_like(s.agree), s.rows, s.columns)
-            image = _similarity(ax, plain, title)
-            for start in range(0, len(s.rows), 4):
-                ax.add_patch(Rectangle((start - 0.5, start - 0.5), 4, 4, fill=False, edgecolor="black", lw=1.0))
-            middles = [str(eval_middle(s.rows[i])) for i in range(0, len(s.rows), 4)]
-            for set_ticks in (ax.set_xticks, ax.set_yticks):
-                set_ticks(np.arange(1.5, len(s.rows), 4), middles, fontsize=7)
-            ax.set(xlabel="key + first anchor's offset", ylabel="key + first anchor's offset")
-        fig.colorbar(image, ax=axes, shrink=0.85, label="cosine")
-    return fig
+    return _rows(rows, titles, "key + first anchor's offset", _paint_blocks)
 
 
-def eval_middle(name: str) -> int:
+def middle_of(name: str) -> int:
     """The number that a row's name stands for: "46+5" → 51."""
     sign = "+" if "+" in name else "-"
     key, offset = name.split(sign)

@@ -36,9 +36,16 @@ def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return unit(a) @ unit(b).T
 
 
-def centre(vectors: np.ndarray) -> np.ndarray:
-    """Without the mean vector of all questions, which every cosine shares and which says nothing about an answer."""
-    return vectors - vectors.mean(0)
+def centre(vectors: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:
+    """Without the mean vector of all questions, which every cosine shares and which says nothing about an answer.
+
+    With `groups`, (n,), without the mean of the question's own group.
+    """
+    groups = np.zeros(len(vectors)) if groups is None else groups
+    centred = np.array(vectors)
+    for g in np.unique(groups):
+        centred[groups == g] -= vectors[groups == g].mean(0)
+    return centred
 
 
 def contrast(values: np.ndarray, agree: np.ndarray, counted: np.ndarray | None = None) -> float:
@@ -74,7 +81,7 @@ def collect(
     return taps[name][0, :, position].flatten(1).numpy()
 
 
-def fused(run: StoredRun, context: int = 0) -> Similarity:
+def fused(run: StoredRun, context: int = 0, centred: bool = False) -> Similarity:
     """Fig. 4a, b: X_ao of the last layer at the last position; keys 30 … 40. Below the diagonal (3, 3) against (2, 2), above
     (1, 2) against (1, 3); the diagonal, where nothing agrees, belongs to the lower half."""
     n, layer = len(KEYS), run.spec.model.depth
@@ -82,6 +89,9 @@ def fused(run: StoredRun, context: int = 0) -> Similarity:
     values, agree = np.zeros((n, n)), np.zeros((n, n), dtype=bool)
     for (rows, columns), part in ((LOWER, below), (UPPER, ~below)):
         vectors = [collect(run, [(k, pair) for k in KEYS], f"X_ao.{layer}", None, context) for pair in (rows, columns)]
+        if centred:
+            both = centre(np.concatenate(vectors))
+            vectors = [both[:n], both[n:]]
         targets = [np.array(KEYS) + composed(pair) for pair in (rows, columns)]
         values = np.where(part, cosines(*vectors), values)
         agree |= part & (targets[0][:, None] == targets[1][None])
@@ -91,11 +101,13 @@ def fused(run: StoredRun, context: int = 0) -> Similarity:
 
 def blocks(run: StoredRun, name: str | None = None, context: int = 0, centred: bool = False) -> Similarity:
     """Fig. 4c and the follow-up: an intermediate at the first anchor's position for all (key, a1) with equal g(key; a1); by
-    default the values V of the last layer."""
+    default the values V of the last layer. centred: without the mean of all questions with the same anchor, so that which
+    anchor it is does not count."""
     name = name or f"V.{run.spec.model.depth}"
     questions = [(middle - offset, (anchor, 2)) for middle in MIDDLES for anchor, offset in ANCHORS.items()]
     vectors = collect(run, questions, name, 1, context)
-    vectors = centre(vectors) if centred else vectors
+    anchor = np.array([pair[0] for _, pair in questions])
+    vectors = centre(vectors, anchor) if centred else vectors
     middle = np.array([key + ANCHORS[pair[0]] for key, pair in questions])
     names = tuple(f"{key}{ANCHORS[pair[0]]:+d}" for key, pair in questions)
     return Similarity(cosines(vectors, vectors), middle[:, None] == middle[None], names, names)
