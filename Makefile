@@ -16,7 +16,7 @@ test: $(TESTABLE)
 	$(BIN)/python -m pytest tests
 
 sweep: $(READY)
-	$(BIN)/python -m lib sweep composition-phase --profile laptop
+	$(BIN)/python -m lib sweep all --profile laptop
 
 $(READY): requirements.txt requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12 book")'

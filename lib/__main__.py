@@ -29,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
     build.add_argument("--no-execute", action="store_true", help="build from the outputs that the notebooks have")
 
     sweep = commands.add_parser("sweep", help="train what the store lacks of an experiment")
-    sweep.add_argument("experiment")
+    sweep.add_argument("experiment", help="name of an experiment as in `status`, or all")
     sweep.add_argument("--profile", default="laptop", help="smoke, laptop (default) or paper")
     sweep.add_argument("--engine", default="local", choices=("local", "ray"), help="processes here (default), or a Ray cluster")
     sweep.add_argument("--address", help="host:port of the cluster (default: one of this machine alone)")
@@ -87,21 +87,23 @@ def _build(args: argparse.Namespace) -> None:
 
 def _sweep(args: argparse.Namespace) -> None:
     from lib.book.paths import default_store
-    from lib.book.registry import experiment
+    from lib.book.registry import EXPERIMENTS, experiment
     from lib.core.sweep import sweep
 
     if args.engine != "ray" and (args.address or args.gpus_per_job or args.cpus_per_job != 1):
         raise SpecError("--address, --cpus-per-job and --gpus-per-job are for a cluster: add --engine ray.")
-    chosen, options = experiment(args.experiment), _options(args)
-    specs = chosen.specs(args.profile)
+    options = _options(args)
+    chosen = list(EXPERIMENTS.values()) if args.experiment == "all" else [experiment(args.experiment)]
+    specs = {e: e.specs(args.profile) for e in chosen}
     with contextlib.ExitStack() as stack:
         executor = None
         if args.engine == "ray":
             from lib.core.cluster import RayExecutor
 
             executor = stack.enter_context(RayExecutor(args.address, args.cpus_per_job, args.gpus_per_job))
-        report = sweep(specs, default_store(), chosen.make_study, options, chosen.keep, executor)
-    print(f"{report.found} runs were stored already, {report.trained} were trained.")
+        for e in chosen:
+            report = sweep(specs[e], default_store(), e.make_study, options, e.keep, executor)
+            print(f"{e.name}: {report.found} runs were stored already, {report.trained} were trained.")
 
 
 def _bench(args: argparse.Namespace) -> None:

@@ -78,9 +78,9 @@ def test_absent_gpu_is_refused_before_training(run: Run, store: Store, monkeypat
 def test_sweep_stores_then_finds(run: Run, store: Store) -> None:
     code, out, _ = run("sweep", "composition-phase", "--profile", "smoke")
     n = len(PHASE.specs("smoke"))
-    assert (code, out.strip()) == (0, f"0 runs were stored already, {n} were trained.")
+    assert (code, out.strip()) == (0, f"composition-phase: 0 runs were stored already, {n} were trained.")
     code, out, _ = run("sweep", "composition-phase", "--profile", "smoke")
-    assert (code, out.strip()) == (0, f"{n} runs were stored already, 0 were trained.")
+    assert (code, out.strip()) == (0, f"composition-phase: {n} runs were stored already, 0 were trained.")
 
 
 def test_corrupt_result_stops_the_sweep_and_is_named(run: Run, store: Store) -> None:

@@ -232,7 +232,7 @@ def normal_interval(score: np.ndarray, positive: np.ndarray) -> list[float]:
 
 
 def test_interval_of_the_auc() -> None:
-    """Around the value, as wide as theory has it, narrower with more data, one point where all are in order, and the same at every call."""
+    """Around the value, as wide as theory has it, one point where all are in order, and the same at every call."""
     rng = np.random.default_rng(0)
     widths = []
     for n in (20, 200):

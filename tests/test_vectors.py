@@ -59,7 +59,11 @@ def test_cosines_do_not_see_lengths(seed: int, n: int, m: int, scale: float) -> 
 
 
 def test_centring_takes_the_mean_vector_away() -> None:
-    assert vectors.centre(np.array([[1.0, 5.0], [3.0, 5.0], [8.0, 5.0]])).tolist() == [[-3.0, 0.0], [-1.0, 0.0], [4.0, 0.0]]
+    """Of all, or of each group; and leaves what it was given as it is."""
+    given_ = np.array([[1.0, 5.0], [3.0, 5.0], [8.0, 5.0]])
+    assert vectors.centre(given_).tolist() == [[-3.0, 0.0], [-1.0, 0.0], [4.0, 0.0]]
+    assert vectors.centre(given_, np.array([7, 2, 7])).tolist() == [[-3.5, 0.0], [0.0, 0.0], [3.5, 0.0]]
+    assert given_.tolist() == [[1.0, 5.0], [3.0, 5.0], [8.0, 5.0]]
 
 
 def test_contrast_by_hand() -> None:
@@ -128,6 +132,9 @@ def test_fused_compares_the_pairs_of_its_halves(run: StoredRun) -> None:
     for i in range(11):
         for j in range(11):
             assert values[i, j] == pytest.approx((below if i >= j else above)[i, j], abs=1e-6)
+    both = np.concatenate([ask((3, 3)), ask((2, 2))])
+    both -= both.mean(0)
+    assert fused(run, context=3, centred=True).values[7, 2] == pytest.approx(cosines(both[:11], both[11:])[7, 2], abs=1e-5)
 
 
 def test_blocks_are_ten_of_four_on_the_diagonal(run: StoredRun) -> None:
@@ -140,7 +147,7 @@ def test_blocks_are_ten_of_four_on_the_diagonal(run: StoredRun) -> None:
     asked = [(middle - offset, (anchor, 2)) for middle in range(51, 61) for anchor, offset in ANCHORS.items()]
     values = collect(run, asked, "V.2", 1, 0)
     np.testing.assert_allclose(found.values, cosines(values, values), atol=1e-6)
-    centred = values - values.mean(0)
+    centred = (values.reshape(10, 4, -1) - values.reshape(10, 4, -1).mean(0)).reshape(40, -1)  # by anchor
     np.testing.assert_allclose(blocks(run, centred=True).values, cosines(centred, centred), atol=1e-6)
     assert not np.allclose(blocks(run, "X_ao.1").values, found.values, atol=1e-3)
 

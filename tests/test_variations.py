@@ -1,0 +1,131 @@
+"""The experiments beside the phase diagram: what they train at each profile, and the numbers of a tiny run of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_analysis import make_run
+
+from lib.book.registry import EXPERIMENTS
+from lib.composition import variation_claims as report
+from lib.composition.study import Composition
+from lib.composition.task import GROUP_OFFSETS
+from lib.composition.variations import DATA, FLIP, GPT2, OPTIMIZATION, SEARCH, VARIATIONS, WIDTH
+from lib.core.experiment import PROFILES, Experiment
+from lib.core.plan import Options
+from lib.core.spec import SpecError
+from lib.core.store import StoredRun
+from lib.core.train import train
+
+GOLDEN = {
+    "composition-flip": (5.27293, 6.13033),
+    "composition-width": (5.27293, 6.13033),
+    "composition-optimization": (5.50413, 14.13752),
+    "composition-decay": (5.27296, 6.13160),
+    "composition-data": (5.48441, 14.08651),
+    "composition-gpt2": (5.19886, 6.21796),
+}
+"""{experiment: (mean training loss at the last evaluation, Frobenius norm of the head)} of the first smoke run, in single
+precision. They change only with the meaning of the results; then raise the experiment's version."""
+
+
+@pytest.mark.parametrize("experiment", [e for e in VARIATIONS if e.name in GOLDEN], ids=lambda e: e.name)
+def test_golden_numbers(experiment: Experiment) -> None:
+    spec = experiment.specs("smoke")[0]
+    options = Options(device="cpu", backend="eager", bf16=False)
+    result = next(iter(train([spec], experiment.make_study(spec), options)))
+    loss, norm = GOLDEN[experiment.name]
+    assert result.history["loss"][-1] == pytest.approx(loss, abs=1e-3)
+    assert result.weights["head.weight"].norm().item() == pytest.approx(norm, rel=1e-3)
+
+
+@pytest.mark.parametrize("experiment", VARIATIONS, ids=lambda e: e.name)
+def test_every_run_is_of_its_experiment_and_comes_once(experiment: Experiment) -> None:
+    assert EXPERIMENTS[experiment.name] is experiment
+    for profile in PROFILES:
+        specs = experiment.specs(profile)
+        assert {(s.experiment, s.version) for s in specs} <= {(experiment.name, experiment.version)}
+        assert len({s.key for s in specs}) == len(specs)
+    with pytest.raises(SpecError, match="unknown profile 'huge'"):
+        experiment.specs("huge")
+
+
+def test_trials_share_no_seed_with_anything_that_is_shown() -> None:
+    shown = {s.seed for e in EXPERIMENTS.values() if e is not SEARCH for s in e.specs("laptop")}
+    assert not shown & {s.seed for s in SEARCH.specs("laptop")}
+
+
+def test_grids_are_full() -> None:
+    for experiment, axes in (
+        (FLIP, lambda s: s.gamma),
+        (WIDTH, lambda s: (s.model.d_model, s.model.depth, s.gamma)),
+        (OPTIMIZATION, lambda s: (s.rate, s.decay)),
+        (DATA, lambda s: (s.gamma, dict(s.task)["groups"])),
+        (GPT2, lambda s: (s.model.norm, s.gamma)),
+    ):
+        assert len(set(Counter(map(axes, experiment.specs("laptop"))).values())) == 1
+
+
+def test_weights_are_kept_where_an_analysis_reads_them() -> None:
+    result = lambda spec: type("Result", (), {"spec": spec})()
+    assert all(FLIP.keep(result(s)) for s in FLIP.specs("laptop"))
+    kept = [s for s in OPTIMIZATION.specs("laptop") if OPTIMIZATION.keep(result(s))]
+    assert {s.seed for s in kept} == {0}
+    assert len({(s.rate, s.decay) for s in kept}) == len(kept) == 9
+
+
+def test_variants_reach_the_task() -> None:
+    taught = lambda e: Composition(**dict(e.specs("smoke")[-1].task)).task.taught
+    assert not {(3, 4), (4, 3)} & set(taught(OPTIMIZATION))
+    assert len(taught(DATA)) == 16
+    assert all(taught(DATA)[pair] == taught(DATA)[pair[::-1]] == offset for pair, offset in GROUP_OFFSETS.items())
+
+
+def test_gpt2_has_gpt2s_blocks() -> None:
+    model = GPT2.specs("paper")[0].model
+    assert (model.depth, model.d_model, model.heads, model.d_k, model.d_ff) == (12, 768, 12, 64, 3072)
+    assert (model.activation, model.bias) == ("gelu", True)
+    assert {s.model.norm for s in GPT2.specs("laptop")} == {"post", "pre"}
+
+
+# --- Numbers over runs ---
+
+
+def runs_on_a_line() -> list[StoredRun]:
+    """Three seeds at γ .5 and .8: inferential accuracy .1 s at the first, .5 + .1 s at the second, for seed s."""
+    return [
+        make_run(gamma=g, seed=s, inferential=base + 0.1 * s, symmetric=0.0)
+        for g, base in ((0.5, 0.0), (0.8, 0.5))
+        for s in range(3)
+    ]
+
+
+def test_grid_has_means_and_spreads() -> None:
+    mean, spread = report.grid(runs_on_a_line(), report.BY_DECAY, report.BY_GAMMA, "inferential")
+    np.testing.assert_allclose(mean, [[0.1, 0.6]])
+    np.testing.assert_allclose(spread, [[0.1, 0.1]])
+
+
+def test_curves_need_as_many_runs_everywhere() -> None:
+    gammas, values = report.curves(runs_on_a_line())["inferential"]
+    np.testing.assert_allclose(gammas, [0.5, 0.8])
+    np.testing.assert_allclose(values, [[0, 0.1, 0.2], [0.5, 0.6, 0.7]])
+    with pytest.raises(ValueError, match="as many runs"):
+        report.curves(runs_on_a_line()[1:])
+
+
+def test_slope_sees_a_trend_and_its_absence() -> None:
+    s, low, high = report.slope(runs_on_a_line(), report.BY_GAMMA, "inferential")
+    assert low <= s <= high
+    assert s > 0.7
+    assert report.slope(runs_on_a_line(), report.BY_GAMMA, "symmetric") == (0, 0, 0)
+
+
+def test_learning_time_is_the_first_time() -> None:
+    run = runs_on_a_line()[0]
+    history = {"step": [10, 20, 30], "test": [0.2, 0.995, 0.98]}
+    assert report.learned_at(replace(run, history=history)) == 20
+    assert np.isnan(report.learned_at(replace(run, history=history | {"test": [0.1, None, 0.2]})))
