@@ -159,6 +159,23 @@ def cuts_text(phases: Sequence[Phase]) -> str:
     return "\n".join(lines)
 
 
+def mixture_text(phases: Sequence[Phase]) -> str:
+    """Do inferential models of two layers also merge the anchors in the last token, as symmetric ones do?"""
+    phase = next((p for p in phases if p.mapping == "inferential" and p.depth == 2), None)
+    if phase is None or not phase.genuine:
+        return "No two-layer run is inferential enough to be asked."
+    cost = drops(phase)[:, 0, list(EDGES).index("anchors → last")]
+    seen = cuts_of(phase).whole["test"] - cuts_of(phase).after["test"][:, 1, list(EDGES).index("key → last")]
+    n = len(phase.runs)
+    needs, loses = int((cost >= EFFECT).sum()), int((seen >= EFFECT).sum())
+    return (
+        "**Are two-layer inferential models pure?** The symmetric route has two steps, anchors → last in the first layer and "
+        f"key → last in the second. Of {n} inferential run{'s' * (n != 1)}, {needs} also depend{'s' * (needs == 1)} on the "
+        f"first of them for the answer to (4, 3) (mean cost {cost.mean():.2f}), and {loses} on the second for the seen pairs "
+        f"(mean cost {seen.mean():.2f}). Such a model has both routes."
+    )
+
+
 def patch_line(patches: dict[str, dict[str, np.ndarray]]) -> str:
     last = lambda v: ", ".join(f"{role} {x:.2f}" for role, x in zip(ROLES, v[-1], strict=True))
     return "; ".join(
