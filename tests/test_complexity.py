@@ -344,7 +344,6 @@ def test_watching_changes_nothing_else() -> None:
     assert ranks[0] != pytest.approx(ranks[1], rel=0.1)
 
 
-@pytest.mark.xfail(strict=True, reason="the SVD and the eigenvalues raise on weights that are not finite")
 def test_a_diverged_run_is_watched_to_its_end() -> None:
     """It has no numbers any more; the others of its ensemble go on."""
     (spec,) = WIDTH.specs("smoke")[:1]

@@ -170,7 +170,6 @@ def test_groups_weigh_by_their_runs() -> None:
     assert collapse({1: x}, {1: one}) == pytest.approx(1)
 
 
-@pytest.mark.xfail(strict=True, reason="shares are joined in the order of their own mapping, not in that of x")
 def test_the_order_of_the_groups_does_not_matter() -> None:
     x = {name: np.repeat(np.linspace(shift, 1 + shift, 11), 40) for name, shift in SHIFTS.items()}
     p = {name: answers(values, 0.5, 0.1, seed=i) for i, (name, values) in enumerate(x.items())}

@@ -21,11 +21,14 @@ N_EIGENVALUES = 8
 
 
 def stable_rank(weight: Tensor) -> Tensor:
-    """Σ(sᵢ/s₁)² = ‖W‖²_F / ‖W‖²₂ over the last two axes: between 1 and the rank. NaN for a zero matrix."""
+    """Σ(sᵢ/s₁)² = ‖W‖²_F / ‖W‖²₂ over the last two axes: between 1 and the rank. NaN for a zero matrix and for
+    one that is not finite."""
     w = weight.double()
     w = w if w.shape[-2] <= w.shape[-1] else w.mT
+    good = w.isfinite().all(-1).all(-1)
+    w = torch.where(good[..., None, None], w, 0.0)  # a run that has diverged must not stop those beside it
     squares = torch.linalg.eigvalsh(w @ w.mT)  # of the smaller side: all that is needed, and several times faster
-    return (squares.sum(-1) / squares[..., -1]).float()
+    return torch.where(good, squares.sum(-1) / squares[..., -1], torch.nan).float()
 
 
 def matrices(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -85,16 +88,17 @@ def keys_embedding(weights: Mapping[str, Tensor]) -> np.ndarray:
 
 def covariance_eigenvalues(embedding: Tensor) -> Tensor:
     """(…, n, D) → (…, D) eigenvalues of the covariance of n vectors, largest first (Fig. 12)."""
-    centred = embedding - embedding.mean(-2, keepdim=True)
+    good = embedding.isfinite().all(-1).all(-1)[..., None]
+    centred = torch.where(good[..., None], embedding - embedding.mean(-2, keepdim=True), 0.0)
     s = torch.linalg.svdvals(centred.float())
-    values = s.square() / (embedding.shape[-2] - 1)
+    values = torch.where(good, s.square() / (embedding.shape[-2] - 1), torch.nan)
     return torch.nn.functional.pad(values, (0, max(0, embedding.shape[-1] - values.shape[-1])))
 
 
 def numerical_order(embedding: np.ndarray) -> float:
     """Does the embedding keep the order of numbers? Spearman's rank correlation of |i − j| and distance, over all pairs.
 
-    1 on a line in order, about 0 without order.
+    1 for even steps on a line, about 0 without order.
     """
     n = len(embedding)
     i, j = np.triu_indices(n, 1)

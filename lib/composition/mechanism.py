@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -57,8 +57,11 @@ def inner_questions(pair: tuple[int, int] = HELD_OUT, seed: int = 1) -> Batch:
 def seen_questions(seed: int = 1) -> Batch:
     """Held-out (key, place) of the seen pairs, places 0 … 5."""
     batch = Task().test_rows(seed)
-    inner = batch.place < LENGTH - 3
-    return Batch(*(getattr(batch, name)[inner] for name in ("tokens", "target", "key", "place", "pair")))
+    return _some(batch, batch.place < LENGTH - 3)
+
+
+def _some(batch: Batch, which: Tensor) -> Batch:
+    return Batch(*(getattr(batch, field.name)[which] for field in fields(batch)))
 
 
 # --- Flow ---
@@ -142,11 +145,9 @@ def answers(model: Transformer, tokens: Tensor, edits: dict[str, Edit] | None = 
 
 @functools.cache
 def _asked() -> tuple[Batch, Batch]:
-    """Every other question of either kind: seen pairs, and (4, 3)."""
-    return tuple(
-        Batch(*(getattr(batch, name)[::2] for name in ("tokens", "target", "key", "place", "pair")))
-        for batch in (seen_questions(), inner_questions())
-    )
+    """Half of the questions of either kind, seen pairs and (4, 3): those whose key and place add up to an even number."""
+    seen, held = seen_questions(), inner_questions()
+    return _some(seen, (seen.key + seen.place) % 2 == 0), _some(held, (held.key + held.place) % 2 == 0)
 
 
 def shares(model: Transformer, edits_for: Callable[[Tensor], dict[str, Edit]] | None = None) -> dict[str, float]:

@@ -49,13 +49,13 @@ def table_of(unseen: str = "one", groups: int | None = None) -> dict[tuple[int, 
     nothing hints at symmetry (its Fig. 14). groups = k: every pair is seen, and the first k pairs of GROUP_OFFSETS break with
     composition in both orders; the more groups, the less the four anchors explain (follow-up).
     """
+    if unseen not in ("one", "both"):
+        raise ValueError(f"unseen must be 'one' or 'both', got {unseen!r}.")
     if groups is not None:
         if isinstance(groups, bool) or not isinstance(groups, int) or not 0 <= groups <= len(GROUP_OFFSETS):
             raise ValueError(f"groups must be an integer from 0 to {len(GROUP_OFFSETS)}, got {groups!r}.")
         broken = dict(list(GROUP_OFFSETS.items())[:groups])
         return {(a, b): broken.get((min(a, b), max(a, b)), composed((a, b))) for a, b in PAIRS}
-    if unseen not in ("one", "both"):
-        raise ValueError(f"unseen must be 'one' or 'both', got {unseen!r}.")
     return {pair: taught(pair) for pair in SEEN_PAIRS if unseen == "one" or pair != EXCEPTION}
 
 
@@ -139,13 +139,16 @@ class Task:
         return self._grid(torch.ones_like(self.trains), torch.tensor([len(self.taught)]), seed, draws)
 
     def questions(self, key: Tensor, place: Tensor, pair: Tensor, seed: Tensor | int = 0) -> Batch:
-        """Rows of our own choosing: `pair` is the pair's number, that of (4, 3) the last. Row i has noise number i."""
+        """Rows of our own choosing; `pair` holds numbers as `number` gives them. Row i has noise number i of the seed."""
         return self._assemble(torch.as_tensor(seed), torch.arange(len(key)), key, place, pair)
 
     def number(self, pair: tuple[int, int]) -> int:
-        """The number of a pair in a Batch. Raises ValueError for one that is not in the task."""
-        rows = [tuple(row[:2]) for row in self._pair_table.tolist()]
-        return rows.index(pair)
+        """The number of a pair in a Batch. Raises ValueError for one that is neither taught nor held out."""
+        if pair in self.taught:
+            return list(self.taught).index(pair)
+        if pair != HELD_OUT:
+            raise ValueError(f"pair {pair} is not asked in this task.")
+        return len(self.taught)
 
     def _assemble(self, seed: Tensor, index: Tensor, key: Tensor, place: Tensor, pair: Tensor) -> Batch:
         first, second, offset = self._pair_table.to(index.device)[pair].unbind(-1)

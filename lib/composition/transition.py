@@ -29,7 +29,8 @@ def variable(name: str, run: StoredRun) -> float:
 class Transition:
     """Of a logistic fit p(x) = 1 / (1 + exp(−(x − centre) / width)): where p = 1/2, how wide, and an interval of the centre.
 
-    `found` is False where the data have no transition inside their range; then centre and interval mean little.
+    The width is positive for falling curves too. `found` is False where the data have no transition inside their range; then
+    centre and interval mean little.
     """
 
     centre: float
@@ -86,8 +87,8 @@ def fit_transition(x: np.ndarray, p: np.ndarray, groups: np.ndarray, draws: int 
 
 def collapse(x: Mapping[object, np.ndarray], p: Mapping[object, np.ndarray]) -> float:
     """How badly one curve in x describes every group: mean squared residual of one logistic fit to all, over that of a fit
-    to each alone. 1 means that the curves fall on each other. Groups weigh by their runs."""
-    all_x, all_p = np.concatenate(list(x.values())), np.concatenate(list(p.values()))
+    to each alone. About 1 means that the curves fall on each other. Groups weigh by their runs."""
+    all_x, all_p = np.concatenate(list(x.values())), np.concatenate([p[g] for g in x])
     together = _residual(all_x, all_p)
     alone = sum(_residual(x[g], p[g]) * len(x[g]) for g in x) / len(all_x)
     return together / max(alone, 1e-12)

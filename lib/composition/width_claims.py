@@ -153,6 +153,8 @@ def _flip(store: Store, profile: str) -> Finding:
     gammas = shares["test"][0]
     good = shares["test"][1].mean(1) >= SHADOW
     sym, inf = (np.where(good, shares[m][1].mean(1), np.nan) for m in MAPPINGS)
+    if not good.any():
+        raise LookupError("no γ at which the seen pairs are learned on average")
     s, i = int(np.nanargmax(sym)), int(np.nanargmax(inf))
     words = lambda m, at: f"{shares[m][1][at].mean():.2f} ± {shares[m][1][at].std(ddof=1):.2f} at γ = {gammas[at]:g}"
     return Finding(
