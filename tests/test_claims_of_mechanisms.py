@@ -1,0 +1,268 @@
+"""The ledger of chapters 3 to 8 judges: on planted results every verdict can be known, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_analysis import make_run
+
+from lib.composition import complexity_claims, flow_claims, variation_claims, vector_claims, width_claims
+from lib.composition.claims import CLAIMS
+from lib.composition.mechanism import EDGES
+from lib.composition.phases import Phase, phases
+from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
+from lib.core.store import Store, StoredRun
+
+STORE = Store(Path("nowhere"))
+BY_ID = {claim.id: claim for claim in CLAIMS}
+NAMES = list(EDGES)
+
+
+def status(name: str) -> str:
+    return BY_ID[name].evaluate(STORE, "laptop")["status"]
+
+
+def test_without_results_nothing_is_claimed() -> None:
+    for claim in CLAIMS:
+        if claim.id.startswith(("task-", "slides-")):
+            continue
+        assert claim.evaluate(STORE, "laptop")["status"] == NOT_RUN, claim.id
+
+
+def test_claims_have_names_of_their_own() -> None:
+    assert len(BY_ID) == len(CLAIMS)
+
+
+# --- Phases ---
+
+
+def test_phases_are_found_by_level_and_by_seen_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [
+        make_run(depth=2, gamma=0.5, symmetric=0.9),
+        make_run(depth=2, gamma=0.6, symmetric=0.7),
+        make_run(depth=2, gamma=0.7, symmetric=1.0, test=0.5),
+        make_run(depth=3, gamma=0.5, inferential=0.85),
+    ]
+    found = {(p.mapping, p.depth): p for p in phases(runs)}
+    assert [r.spec.gamma for r in found["symmetric", 2].runs] == [0.5]
+    assert found["symmetric", 2].genuine
+    assert not found["inferential", 2].genuine  # none there: the clearest stands in
+    assert [r.spec.gamma for r in found["inferential", 3].runs] == [0.5]
+    assert ("symmetric", 3) not in found
+    with pytest.raises(ValueError, match="need runs"):
+        phases([])
+
+
+# --- Flow ---
+
+
+@pytest.fixture
+def plant_cuts(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Costs of cuts, {(layer, class): cost}, for one run of a phase."""
+
+    def plant(costs: dict[tuple[int, str], float], depth: int = 2) -> None:
+        cost = np.zeros((1, depth, len(EDGES)))
+        for (layer, name), value in costs.items():
+            cost[0, layer - 1, NAMES.index(name)] = value
+        phase = lambda store, profile, mapping, d=2: Phase(mapping, d, (make_run(depth=d),), True)
+        monkeypatch.setattr(flow_claims, "_phase", phase)
+        monkeypatch.setattr(flow_claims, "drops", lambda phase: cost)
+        monkeypatch.setattr(flow_claims, "material", lambda store, profile: [])
+        monkeypatch.setattr(flow_claims, "phases", lambda runs: [Phase("inferential", depth, (make_run(depth=depth),), True)])
+
+    return plant
+
+
+SYMMETRIC = {(1, "anchors → last"): 0.9, (2, "key → last"): 0.9}
+INFERENTIAL = {(1, "key → anchors"): 0.9, (2, "anchors → last"): 0.9}
+
+
+def test_the_drawn_routes_reproduce(plant_cuts: Callable[..., None]) -> None:
+    plant_cuts(SYMMETRIC)
+    assert (status("flow-symmetric"), status("flow-inferential")) == (REPRODUCED, NOT_REPRODUCED)
+    plant_cuts(INFERENTIAL)
+    assert status("flow-inferential") == REPRODUCED
+    assert status("flow-symmetric") == NOT_REPRODUCED
+    plant_cuts(SYMMETRIC | INFERENTIAL)
+    assert status("flow-symmetric") == status("flow-inferential") == PARTLY  # both routes at once
+
+
+def test_the_deeper_route_has_an_order(plant_cuts: Callable[..., None]) -> None:
+    plant_cuts({(2, "key → anchors"): 0.9, (3, "anchors → last"): 0.9}, depth=3)
+    assert status("flow-inferential-deep") == REPRODUCED
+    plant_cuts({(3, "key → anchors"): 0.9, (2, "anchors → last"): 0.9}, depth=3)
+    assert status("flow-inferential-deep") == PARTLY  # key → last is spared, the order is wrong
+    plant_cuts({(3, "key → last"): 0.9}, depth=3)
+    assert status("flow-inferential-deep") == NOT_REPRODUCED
+
+
+# --- Vectors ---
+
+
+def test_contrasts_decide_the_claims_on_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = {m: [make_run(seed=s, rate=r) for s in range(4)] for m, r in (("symmetric", 1e-3), ("inferential", 2e-3))}
+    monkeypatch.setattr(vector_claims, "_genuine", lambda store, profile: runs)
+
+    def plant(symmetric: float, inferential: float) -> None:
+        value = lambda r: np.full(2, symmetric if r.spec.rate == 1e-3 else inferential) + 0.01 * r.spec.seed
+        for name in ("last_token", "at_anchor", "last_token_centred"):
+            monkeypatch.setattr(vector_claims, name, value)
+
+    names = ("vectors-fused", "vectors-anchor", "vectors-centred")
+    plant(0.05, 0.8)
+    assert {status(n) for n in names} == {REPRODUCED}
+    plant(0.8, 0.05)
+    assert {status(n) for n in names} == {NOT_REPRODUCED}
+    plant(0.7, 0.71)
+    assert [status(n) for n in names] == [PARTLY, PARTLY, NOT_REPRODUCED]
+
+
+# --- Complexity ---
+
+
+def test_measures_decide_the_claims_on_condensation(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [make_run(depth=d, gamma=g, seed=s) for d, g, s in product((2, 3), (0.3, 0.5, 0.8, 1.0), range(3))]
+    monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: True))
+    monkeypatch.setattr(complexity_claims, "load", lambda specs, store: runs)
+    names = ("condensation of W_Q(1)", "order of the embedding", "embedding's effective dimension", "mean stable rank")
+    rising = lambda r: dict.fromkeys(names, r.spec.gamma + 0.01 * r.spec.seed)
+    monkeypatch.setattr(complexity_claims, "measures_of", rising)
+    assert status("condensation") == status("embedding-order") == REPRODUCED
+    assert status("embedding-eigenvalues") == status("stable-rank") == NOT_REPRODUCED
+    one_depth = lambda r: {n: v if r.spec.model.depth == 2 else 0.5 + 0.01 * r.spec.seed for n, v in rising(r).items()}
+    monkeypatch.setattr(complexity_claims, "measures_of", one_depth)
+    assert status("condensation") == PARTLY
+
+
+def grown(*histories: list[float]) -> StoredRun:
+    history = {"step": list(range(10, 80, 10))} | {f"eigenvalue {i + 1}": h for i, h in enumerate(histories)}
+    return replace(make_run(gamma=1.0), history=history)
+
+
+def test_growth_in_turn_is_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    low = make_run(gamma=0.3)
+    first, second, third = ([1.0] * n + [4.0] + [9.0] * (6 - n) for n in (1, 2, 3))
+    monkeypatch.setattr(complexity_claims, "load", lambda specs, store: [low, grown(first, second, third)])
+    assert status("eigenvalue-growth") == REPRODUCED
+    monkeypatch.setattr(complexity_claims, "load", lambda specs, store: [low, grown(third, second, first)])
+    assert status("eigenvalue-growth") == PARTLY  # growth stops, but the order is the opposite
+
+
+def test_the_order_parameter_must_beat_gamma_and_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(complexity_claims, "material", lambda store, profile: [make_run()])
+    plant = lambda gamma, other: monkeypatch.setattr(complexity_claims, "aucs", lambda runs: {"γ": gamma, "rank": other})
+    plant((0.5, 0.4, 0.6), (0.9, 0.8, 1.0))
+    assert status("order-parameter") == REPRODUCED
+    plant((0.6, 0.4, 0.8), (0.75, 0.6, 0.9))
+    assert status("order-parameter") == PARTLY
+    plant((0.5, 0.4, 0.6), (0.55, 0.4, 0.7))
+    assert status("order-parameter") == NOT_REPRODUCED
+    plant((0.95, 0.9, 1.0), (0.8, 0.7, 0.9))
+    assert status("order-parameter") == NOT_REPRODUCED
+
+
+# --- Rate, decay, data, width, GPT-2 ---
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, module: object, runs: list[StoredRun]) -> None:
+    monkeypatch.setattr(module, "load", lambda specs, store: runs)
+
+
+def with_rate_and_decay(inferential: Callable[[float, float], float]) -> list[StoredRun]:
+    return [
+        replace(run, spec=replace(run.spec, decay=d))
+        for d, r, s in product((0.01, 0.1, 1.0), (1e-3, 2e-3, 3e-3), range(3))
+        for run in [make_run(rate=r, seed=s, inferential=inferential(r, d))]
+    ]
+
+
+def test_rate_and_decay_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, variation_claims, with_rate_and_decay(lambda rate, decay: 300 * rate))
+    assert (status("rate-raises"), status("decay-raises")) == (REPRODUCED, NOT_REPRODUCED)
+    plant(monkeypatch, variation_claims, with_rate_and_decay(lambda rate, decay: 1 - decay))
+    assert (status("rate-raises"), status("decay-raises")) == (NOT_REPRODUCED, NOT_REPRODUCED)
+
+
+def test_the_corner_of_small_and_decayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = lambda corner: [
+        replace(run, spec=replace(run.spec, decay=d))
+        for g, d, s in product((0.4, 0.8), (0.01, 1.0), range(2))
+        for run in [make_run(gamma=g, seed=s, inferential=corner if (g, d) == (0.8, 1.0) else 0.1)]
+    ]
+    plant(monkeypatch, variation_claims, cells(0.9))
+    assert status("decay-phases") == REPRODUCED
+    plant(monkeypatch, variation_claims, cells(0.3))
+    assert status("decay-phases") == PARTLY
+    plant(monkeypatch, variation_claims, cells(0.0))
+    assert status("decay-phases") == NOT_REPRODUCED
+
+
+def test_harder_data_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def runs(time: Callable[[int, float], int]) -> list[StoredRun]:
+        found = []
+        for k, g, s in product(range(4), (0.5, 0.8), range(2)):
+            run = make_run(gamma=g, seed=s)
+            history = {"step": [1, time(k, g)], "test": [0.0, 1.0]}
+            found.append(replace(run, spec=replace(run.spec, task=(("groups", k),)), history=history))
+        return found
+
+    plant(monkeypatch, variation_claims, runs(lambda k, g: 10 + k))
+    assert status("data-complexity") == REPRODUCED
+    plant(monkeypatch, variation_claims, runs(lambda k, g: 10 + k if g == 0.5 else 10))
+    assert status("data-complexity") == PARTLY
+
+
+def gammas(symmetric: list[float], inferential: list[float], norm: str = "post", depth: int = 2) -> list[StoredRun]:
+    runs = [
+        make_run(depth=depth, gamma=g, seed=s, symmetric=a, inferential=b)
+        for g, a, b in zip((0.3, 0.6, 0.9), symmetric, inferential, strict=True)
+        for s in range(4)
+    ]
+    return [replace(r, spec=replace(r.spec, model=replace(r.spec.model, norm=norm))) for r in runs]
+
+
+def test_gpt2_is_judged_norm_by_norm(monkeypatch: pytest.MonkeyPatch) -> None:
+    papers, mirrored = ([1.0, 0.5, 0.0], [0.0, 0.5, 1.0]), ([0.0, 0.5, 1.0], [1.0, 0.5, 0.0])
+    plant(monkeypatch, variation_claims, gammas(*papers) + gammas(*mirrored, norm="pre"))
+    assert (status("gpt2-post"), status("gpt2-pre")) == (REPRODUCED, NOT_REPRODUCED)
+
+
+def test_the_flip_has_two_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    for inferential, expected in ((0.95, REPRODUCED), (0.6, PARTLY)):
+        plant(monkeypatch, width_claims, gammas([1.0, 0.5, 0.0], [0.0, 0.2, inferential]))
+        assert status("flip-at-one-rate") == expected
+    plant(monkeypatch, width_claims, gammas([0.3, 0.2, 0.1], [0.3, 0.2, 0.1]))
+    assert status("flip-at-one-rate") == NOT_REPRODUCED
+
+
+def test_trends_are_asked_of_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    papers = ([1.0, 0.5, 0.0], [0.0, 0.5, 1.0])
+    plant(monkeypatch, width_claims, gammas(*papers) + gammas(*papers, depth=3))
+    assert status("width-trend") == REPRODUCED
+    plant(monkeypatch, width_claims, gammas(*papers) + gammas([0.5] * 3, [0.5] * 3, depth=3))
+    assert status("width-trend") == PARTLY
+
+
+def test_the_variable_that_was_planted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Widths whose curves fall together on σ, and do not on γ."""
+    from lib.composition.transition import VARIABLES
+
+    rng = np.random.default_rng(0)
+
+    def runs(name: str, centre: float, scale: float) -> list[StoredRun]:
+        found = []
+        for width, g, s in product((32, 64, 128), (0.5, 0.6, 0.7, 0.8, 0.9, 1.0), range(4)):
+            p = 1 / (1 + np.exp((VARIABLES[name](g, width, 2) - centre) / scale))
+            run = make_run(gamma=g, seed=s, symmetric=float(np.clip(p + rng.normal(0, 0.03), 0, 1)))
+            found.append(replace(run, spec=replace(run.spec, model=replace(run.spec.model, d_model=width))))
+        return found
+
+    plant(monkeypatch, width_claims, runs("log₁₀ σ", -1.4, -0.05))
+    assert status("width-collapse") == REPRODUCED
+    plant(monkeypatch, width_claims, runs("γ", 0.75, 0.03))
+    assert status("width-collapse") == NOT_REPRODUCED
