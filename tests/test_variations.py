@@ -128,4 +128,4 @@ def test_learning_time_is_the_first_time() -> None:
     run = runs_on_a_line()[0]
     history = {"step": [10, 20, 30], "test": [0.2, 0.995, 0.98]}
     assert report.learned_at(replace(run, history=history)) == 20
-    assert np.isnan(report.learned_at(replace(run, history=history | {"test": [0.1, None, 0.2]})))
+    assert np.isinf(report.learned_at(replace(run, history=history | {"test": [0.1, None, 0.2]})))

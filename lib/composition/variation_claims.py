@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -46,10 +47,10 @@ def curves(runs: Sequence[StoredRun], value: Value = BY_GAMMA) -> dict[str, tupl
     return {m: (np.array(xs), np.array([[r.metrics[m] for r in g] for g in groups])) for m in metrics}
 
 
-def slope(runs: Sequence[StoredRun], value: Value, metric: str, draws: int = 1000) -> tuple[float, float, float]:
+def slope(runs: Sequence[StoredRun], value: Value, metric: str, seed: int = 0, draws: int = 1000) -> tuple[float, float, float]:
     """Rank correlation of a setting with a metric over runs, and its 95 % interval by resampling runs."""
     x, y = np.array([value(r) for r in runs], dtype=float), np.array([r.metrics[metric] for r in runs])
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     found = [spearman(x[pick], y[pick]) for pick in (rng.integers(0, len(x), len(x)) for _ in range(draws))]
     return spearman(x, y), float(np.percentile(found, 2.5)), float(np.percentile(found, 97.5))
 
@@ -59,7 +60,7 @@ def learned(runs: Sequence[StoredRun]) -> list[StoredRun]:
 
 
 def learning_steps(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:
-    """{γ: (groups, seeds)} steps until the seen pairs are learned; NaN for a run that never learned them.
+    """{γ: (groups, seeds)} steps until the seen pairs are learned; infinity for a run that never learned them.
 
     With a schedule that has no such event, the first evaluation at 99 %.
     """
@@ -75,7 +76,7 @@ def learning_steps(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:
 
 def learned_at(run: StoredRun, level: float = 0.99) -> float:
     steps = zip(run.history["step"], run.history["test"], strict=True)
-    return next((float(s) for s, v in steps if v is not None and v >= level), float("nan"))
+    return next((float(s) for s, v in steps if v is not None and v >= level), math.inf)
 
 
 def n_groups(run: StoredRun) -> float:
@@ -90,33 +91,42 @@ def grid_line(runs: Sequence[StoredRun], row: Value, column: Value, metric: str)
     return f"{metric}, row by row: " + " / ".join(" ".join(f"{v:.2f}" for v in line) for line in mean)
 
 
-def slopes_text(runs: Sequence[StoredRun], values: dict[str, Value], metrics: Sequence[str] = MAPPINGS) -> str:
+def slopes_text(runs: Sequence[StoredRun], values: dict[str, Value], metrics: Sequence[str] = MAPPINGS, seed: int = 0) -> str:
     """Rank correlations of settings with the answers, over the runs that learned the seen pairs."""
     good = learned(runs) or list(runs)
     lines = []
     for name, value in values.items():
         words = []
         for metric in metrics:
-            s, low, high = slope(good, value, metric)
+            s, low, high = slope(good, value, metric, seed)
             words.append(f"{metric} {s:+.2f} [{low:+.2f}, {high:+.2f}]")
         lines.append(f"- **{name}**: " + ", ".join(words))
     return f"Rank correlation over the {len(good)} of {len(runs)} runs that learned the seen pairs:\n\n" + "\n".join(lines)
 
 
+def _steps(value: float) -> str:
+    return "never" if math.isinf(value) else f"{value:.0f}"
+
+
+def harder(values: np.ndarray) -> float:
+    """Rank correlation of the number of groups and the steps, (groups, seeds); never is later than any step."""
+    return spearman(np.repeat(np.arange(len(values)), values.shape[1]).astype(float), values.ravel())
+
+
 def steps_line(steps: dict[float, np.ndarray]) -> str:
-    return "; ".join(f"γ = {g:g}: " + " ".join(f"{v:.0f}" for v in np.nanmean(s, 1)) for g, s in sorted(steps.items()))
+    return "medians, γ by γ: " + "; ".join(
+        f"γ = {g:g}: " + " ".join(_steps(v) for v in np.median(s, 1)) for g, s in sorted(steps.items())
+    )
 
 
 def steps_text(steps: dict[float, np.ndarray]) -> str:
     lines = []
     for gamma, values in sorted(steps.items()):
-        x, y = np.repeat(np.arange(len(values)), values.shape[1]).astype(float), values.ravel()
-        good = ~np.isnan(y)
-        ratio = np.nanmean(values[-1]) / np.nanmean(values[0])
+        never = int(np.isinf(values).sum())
         lines.append(
-            f"- γ = {gamma:g}: rank correlation of the number of groups and the steps {spearman(x[good], y[good]):+.2f}; "
-            f"with all groups a run needs {ratio:.1f} times the steps it needs with none"
-            + (f" ({int((~good).sum())} runs never learned them)." if (~good).any() else ".")
+            f"- γ = {gamma:g}: rank correlation of the number of groups and the steps {harder(values):+.2f}; median "
+            f"{_steps(np.median(values[0]))} steps with no group, {_steps(np.median(values[-1]))} with all"
+            + (f". {never} of {values.size} runs never learned the seen pairs." if never else ".")
         )
     return "\n".join(lines)
 
@@ -185,13 +195,11 @@ def _small_and_decayed(store: Store, profile: str) -> Finding:
 
 def _harder(store: Store, profile: str) -> Finding:
     steps = learning_steps(load(DATA.specs(profile), store))
-    words, parts = [], []
-    for gamma, values in steps.items():
-        x, y = np.repeat(np.arange(len(values)), values.shape[1]).astype(float), values.ravel()
-        good = ~np.isnan(y)
-        s = spearman(x[good], y[good])
-        parts.append(s > 0.5)
-        words.append(f"γ = {gamma:g}: {s:+.2f} ({np.nanmean(values[0]):.0f} → {np.nanmean(values[-1]):.0f} steps)")
+    words = [
+        f"γ = {gamma:g}: {harder(values):+.2f} (median {_steps(np.median(values[0]))} → {_steps(np.median(values[-1]))} steps)"
+        for gamma, values in steps.items()
+    ]
+    parts = [harder(values) > 0.5 for values in steps.values()]
     return Finding(
         "rank correlation of groups and steps: " + "; ".join(words), graded(parts), next(iter(steps.values())).shape[1]
     )

@@ -45,7 +45,7 @@ def shares_grid(
 def learning_time(steps: Mapping[float, np.ndarray], groups: Sequence[int], limit: int) -> Figure:
     """Steps until the seen pairs are learned against the number of groups that break with composition.
 
-    steps: {γ: (groups, seeds)}, NaN where a run never learned them, which is drawn as a cross at the limit.
+    steps: {γ: (groups, seeds)}, infinity where a run never learned them, drawn as a cross at the limit. Lines: medians.
     """
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH * 0.75, 3.0))
@@ -53,10 +53,10 @@ def learning_time(steps: Mapping[float, np.ndarray], groups: Sequence[int], limi
             colour = style.GAMMA(0.15 + 0.6 * i)
             x = np.array(groups) + 0.08 * (i - 0.5)
             for column in values.T:
-                ax.plot(x, column, "o", ms=4, mew=0, alpha=0.5, color=colour)
-                never = np.isnan(column)
+                never = np.isinf(column)
+                ax.plot(x[~never], column[~never], "o", ms=4, mew=0, alpha=0.5, color=colour)
                 ax.plot(x[never], np.full(never.sum(), limit), "x", color=colour)
-            ax.plot(x, np.nanmean(values, 1), color=colour, label=f"γ = {gamma:g}")
+            ax.plot(x, np.minimum(np.median(values, 1), limit), color=colour, label=f"γ = {gamma:g}")
         ax.set(xlabel="groups of pairs that break with composition", ylabel="steps until 99 % right", ylim=(0, None))
         ax.legend()
     return fig
