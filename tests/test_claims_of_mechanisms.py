@@ -38,6 +38,10 @@ def test_claims_have_names_of_their_own() -> None:
     assert len(BY_ID) == len(CLAIMS)
 
 
+def plant(monkeypatch: pytest.MonkeyPatch, module: object, runs: list[StoredRun]) -> None:
+    monkeypatch.setattr(module, "load", lambda specs, store: runs)
+
+
 # --- Phases ---
 
 
@@ -112,14 +116,16 @@ def test_contrasts_decide_the_claims_on_vectors(monkeypatch: pytest.MonkeyPatch)
         value = lambda r: np.full(2, symmetric if r.spec.rate == 1e-3 else inferential) + 0.01 * r.spec.seed
         for name in ("last_token", "at_anchor", "last_token_centred"):
             monkeypatch.setattr(vector_claims, name, value)
+        for name in ("at_anchor_plain", "alike"):
+            monkeypatch.setattr(vector_claims, name, lambda r: value(r)[0])
 
     names = ("vectors-fused", "vectors-anchor", "vectors-centred")
-    plant(0.05, 0.8)
+    plant(0.05, 0.95)
     assert {status(n) for n in names} == {REPRODUCED}
-    plant(0.8, 0.05)
+    plant(0.95, 0.05)
     assert {status(n) for n in names} == {NOT_REPRODUCED}
-    plant(0.7, 0.71)
-    assert [status(n) for n in names] == [PARTLY, PARTLY, NOT_REPRODUCED]
+    plant(0.2, 0.205)  # no difference at any depth, though cosines are low
+    assert [status(n) for n in names] == [PARTLY, NOT_REPRODUCED, NOT_REPRODUCED]
 
 
 # --- Complexity ---
@@ -128,7 +134,7 @@ def test_contrasts_decide_the_claims_on_vectors(monkeypatch: pytest.MonkeyPatch)
 def test_measures_decide_the_claims_on_condensation(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [make_run(depth=d, gamma=g, seed=s) for d, g, s in product((2, 3), (0.3, 0.5, 0.8, 1.0), range(3))]
     monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: True))
-    monkeypatch.setattr(complexity_claims, "load", lambda specs, store: runs)
+    plant(monkeypatch, complexity_claims, runs)
     names = ("condensation of W_Q(1)", "order of the embedding", "embedding's effective dimension", "mean stable rank")
     rising = lambda r: dict.fromkeys(names, r.spec.gamma + 0.01 * r.spec.seed)
     monkeypatch.setattr(complexity_claims, "measures_of", rising)
@@ -141,36 +147,38 @@ def test_measures_decide_the_claims_on_condensation(monkeypatch: pytest.MonkeyPa
 
 def grown(*histories: list[float]) -> StoredRun:
     history = {"step": list(range(10, 80, 10))} | {f"eigenvalue {i + 1}": h for i, h in enumerate(histories)}
-    return replace(make_run(gamma=1.0), history=history)
+    return replace(make_run(gamma=1.0), history=history, fit_step=70)
 
 
 def test_growth_in_turn_is_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     low = make_run(gamma=0.3)
-    first, second, third = ([1.0] * n + [4.0] + [9.0] * (6 - n) for n in (1, 2, 3))
-    monkeypatch.setattr(complexity_claims, "load", lambda specs, store: [low, grown(first, second, third)])
+    after = lambda n: [1.0] * n + [9.0] * (7 - n)
+    plant(monkeypatch, complexity_claims, [low, grown(after(1), after(3))])
     assert status("eigenvalue-growth") == REPRODUCED
-    monkeypatch.setattr(complexity_claims, "load", lambda specs, store: [low, grown(third, second, first)])
-    assert status("eigenvalue-growth") == PARTLY  # growth stops, but the order is the opposite
+    plant(monkeypatch, complexity_claims, [low, grown(after(3), after(3))])
+    assert status("eigenvalue-growth") == PARTLY  # growth stops, but the two grow together
+    plant(monkeypatch, complexity_claims, [low, grown(after(6), after(6))])
+    assert status("eigenvalue-growth") == NOT_REPRODUCED  # and growth goes on to the end
+    plant(monkeypatch, complexity_claims, [low, grown(after(7), after(7))])
+    assert status("eigenvalue-growth") == PARTLY  # nothing grows, so at least growth has stopped
 
 
 def test_the_order_parameter_must_beat_gamma_and_chance(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(complexity_claims, "material", lambda store, profile: [make_run()])
-    plant = lambda gamma, other: monkeypatch.setattr(complexity_claims, "aucs", lambda runs: {"γ": gamma, "rank": other})
-    plant((0.5, 0.4, 0.6), (0.9, 0.8, 1.0))
-    assert status("order-parameter") == REPRODUCED
-    plant((0.6, 0.4, 0.8), (0.75, 0.6, 0.9))
+    give = lambda gamma, other: monkeypatch.setattr(complexity_claims, "aucs", lambda runs: {"γ": gamma, "rank": other})
+    give((0.5, 0.4, 0.6), (0.1, 0.0, 0.2))
+    assert status("order-parameter") == REPRODUCED  # low values foretell as well as high ones
+    give((0.6, 0.4, 0.8), (0.75, 0.6, 0.9))
     assert status("order-parameter") == PARTLY
-    plant((0.5, 0.4, 0.6), (0.55, 0.4, 0.7))
+    give((0.5, 0.4, 0.6), (0.55, 0.4, 0.7))
     assert status("order-parameter") == NOT_REPRODUCED
-    plant((0.95, 0.9, 1.0), (0.8, 0.7, 0.9))
+    give((0.82, 0.7, 0.91), (0.17, 0.08, 0.29))
+    assert status("order-parameter") == PARTLY  # γ in the mirror is no better than γ
+    give((0.95, 0.9, 1.0), (0.8, 0.7, 0.9))
     assert status("order-parameter") == NOT_REPRODUCED
 
 
 # --- Rate, decay, data, width, GPT-2 ---
-
-
-def plant(monkeypatch: pytest.MonkeyPatch, module: object, runs: list[StoredRun]) -> None:
-    monkeypatch.setattr(module, "load", lambda specs, store: runs)
 
 
 def with_rate_and_decay(inferential: Callable[[float, float], float]) -> list[StoredRun]:

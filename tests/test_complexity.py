@@ -29,6 +29,7 @@ from lib.composition.complexity import (
     short_name,
     spearman,
     stable_rank,
+    stratified_auc,
     watch,
 )
 from lib.composition.study import make_study
@@ -352,3 +353,15 @@ def test_a_diverged_run_is_watched_to_its_end() -> None:
     assert results[wild].status == "diverged"
     assert results[wild].history["rank"][-1] is None
     assert all(value is not None for value in results[spec].history["rank"])
+
+
+def test_stratified_auc_compares_within_strata_only() -> None:
+    """By hand: perfect within either stratum, chance if the two are thrown together."""
+    score, positive, stratum = [1, 2, 11, 12], [False, True, False, True], ["a", "a", "b", "b"]
+    assert stratified_auc(score, positive, stratum) == 1.0
+    assert stratified_auc(score, positive, [0] * 4) == 0.75
+    assert stratified_auc([2, 1, 3, 4, 5], [False, True, False, True, True], ["a", "a", "b", "b", "b"]) == pytest.approx(2 / 3)
+    with pytest.raises(ValueError, match="in one stratum"):
+        stratified_auc([1, 2], [False, True], ["a", "b"])
+    low, high = auc_interval(score, positive, stratum)
+    assert low == high == 1.0

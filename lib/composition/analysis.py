@@ -113,6 +113,12 @@ def flip_depths(table: PhaseTable) -> list[tuple[int, float, float]]:
     return found
 
 
+def spread(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
+    """Mean ± standard deviation (n − 1) in words; the value alone where there is but one."""
+    values = np.asarray(values, dtype=float)
+    return f"{values.mean():.{digits}f}" + (f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else "")
+
+
 def clearest(runs: Sequence[StoredRun], mapping: str) -> StoredRun:
     """The run with the highest accuracy under a mapping among those that fit the seen pairs.
 

@@ -165,11 +165,35 @@ def auc(score: Sequence[float], positive: Sequence[bool]) -> float:
     return float((_ranks(score)[positive].sum() - n * (n + 1) / 2) / (n * m))
 
 
-def auc_interval(score: Sequence[float], positive: Sequence[bool], draws: int = 1000, seed: int = 0) -> tuple[float, float]:
-    """95 % interval of the AUC by resampling positives and negatives."""
+def stratified_auc(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> float:
+    """The same over pairs from one stratum only, all such pairs together, so that what differs between strata does not count.
+
+    Raises ValueError unless some stratum has both.
+    """
     score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    wins = pairs = 0.0
+    for name in set(stratum):
+        here = np.array([s == name for s in stratum])
+        n = int(positive[here].sum()) * int((~positive[here]).sum())
+        if n:
+            wins += n * auc(score[here], positive[here])
+            pairs += n
+    if not pairs:
+        raise ValueError("an AUC needs positives and negatives in one stratum.")
+    return wins / pairs
+
+
+def auc_interval(
+    score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object] | None = None, draws: int = 1000, seed: int = 0
+) -> tuple[float, float]:
+    """95 % interval of the (stratified) AUC, by resampling positives and negatives within each stratum."""
+    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    stratum = [0] * len(score) if stratum is None else list(stratum)
     rng = np.random.default_rng(seed)
-    yes, no = score[positive], score[~positive]
-    labels = np.r_[np.ones(len(yes), dtype=bool), np.zeros(len(no), dtype=bool)]
-    found = [auc(np.r_[rng.choice(yes, len(yes)), rng.choice(no, len(no))], labels) for _ in range(draws)]
+    kinds = list(dict.fromkeys(zip(stratum, positive.tolist(), strict=True)))
+    members = [np.flatnonzero([k == kind for k in zip(stratum, positive.tolist(), strict=True)]) for kind in kinds]
+    found = []
+    for _ in range(draws):
+        pick = np.concatenate([rng.choice(m, len(m)) for m in members])
+        found.append(stratified_auc(score[pick], positive[pick], [stratum[i] for i in pick]))
     return float(np.percentile(found, 2.5)), float(np.percentile(found, 97.5))

@@ -24,8 +24,9 @@ Cells = Mapping[tuple[Any, Any], np.ndarray]
 def _grid(cells: Cells, height: float) -> tuple[Figure, dict[tuple, Axes]]:
     """One small square panel a cell; rows from bottom to top, labels at the edges. Call inside style.look()."""
     rows, columns = sorted({r for r, _ in cells}, reverse=True), sorted({c for _, c in cells})
-    size = style.WIDTH / len(columns)
-    fig, axes = plt.subplots(len(rows), len(columns), figsize=(style.WIDTH, size * height * len(rows) + 0.5), squeeze=False)
+    size = min(style.WIDTH / len(columns), 1.6)
+    figsize = min(style.WIDTH, size * len(columns) + 1.5), size * height * len(rows) + 0.5
+    fig, axes = plt.subplots(len(rows), len(columns), figsize=figsize, squeeze=False)
     places = {}
     for i, r in enumerate(rows):
         for j, c in enumerate(columns):
@@ -83,7 +84,7 @@ def embedding_grid(cells: Cells, row_name: str = "depth (layers)", column_name: 
 
 
 def embedding_pair(maps: Mapping[str, np.ndarray]) -> Figure:
-    """Fig. 5c, d larger: {title: (80, 2)} maps of the embeddings of 20 … 99; every fifth number is written, neighbours are
+    """Fig. 5c, d larger: {title: (80, 2)} maps of the embeddings of 20 … 99; every tenth number is written, neighbours are
     joined."""
     numbers = np.arange(FIRST_KEY, LAST_KEY + 1)
     with style.look():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,15 +24,17 @@ def measures_of(run: StoredRun) -> dict[str, float]:
 
 
 def diagram(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    """The runs of the phase diagram among them; where there is none (profile smoke), all."""
+    """The runs of the phase diagram among them; where their weights are not kept (profile smoke), all."""
     return [r for r in runs if r.spec.experiment == PHASE.name] or list(runs)
 
 
 def cells(runs: Sequence[StoredRun], seed: int) -> dict[tuple[int, float], StoredRun]:
-    """{(depth, γ): run} of one seed, or of the lowest seed there is."""
-    seeds = {r.spec.seed for r in runs}
-    chosen = seed if seed in seeds else min(seeds)
-    return {(r.spec.model.depth, r.spec.gamma): r for r in runs if r.spec.seed == chosen}
+    """{(depth, γ): run} of one seed. Raises LookupError, listing the seeds there are, for one that is not stored."""
+    found = {(r.spec.model.depth, r.spec.gamma): r for r in runs if r.spec.seed == seed}
+    if not found:
+        seeds = ", ".join(str(s) for s in sorted({r.spec.seed for r in runs}))
+        raise LookupError(f"no weights of seed {seed} are stored: use one of {seeds}.")
+    return found
 
 
 def neuron_cells(runs: dict[tuple, StoredRun]) -> dict[tuple, np.ndarray]:
@@ -91,6 +94,14 @@ def nearest(runs: Sequence[StoredRun], gamma: float) -> list[StoredRun]:
     return [r for r in runs if r.spec.gamma == best]
 
 
+def large_and_small(runs: Sequence[StoredRun], gamma: float) -> tuple[list[StoredRun], list[StoredRun]]:
+    """The runs nearest to γ = 0.5 and nearest to a larger γ. Raises LookupError where the two are the same runs."""
+    large, small = nearest(runs, 0.5), nearest(runs, gamma)
+    if large[0].spec.gamma >= small[0].spec.gamma:
+        raise LookupError(f"gamma must be nearer to a stored γ above {large[0].spec.gamma:g} than to it, got {gamma:g}.")
+    return large, small
+
+
 # --- The order parameter ---
 
 
@@ -113,56 +124,89 @@ def decided(runs: Sequence[StoredRun]) -> np.ndarray:
     return np.array([abs(lean(r)) > 0.5 for r in runs])
 
 
-def aucs(runs: Sequence[StoredRun]) -> dict[str, tuple[float, float, float]]:
-    """{measure: AUC of inferential against symmetric runs, with its 95 % interval}; runs between the two do not count.
+Auc = tuple[float, float, float]
+"""A value with the ends of its 95 % interval."""
 
-    Empty where one of the two does not occur.
+
+def aucs(runs: Sequence[StoredRun]) -> dict[str, Auc]:
+    """{measure: stratified AUC of inferential against symmetric runs}; runs between the two do not count.
+
+    Compared are runs of one experiment and depth: across experiments decay, batch and rate differ as well, and each changes the
+    weights. Empty where no experiment and depth has both.
     """
     which = [r for r, d in zip(runs, decided(runs), strict=True) if d]
-    positive = [lean(r) > 0 for r in which]
-    if not any(positive) or all(positive):
+    positive, stratum = [lean(r) > 0 for r in which], [(r.spec.experiment, r.spec.model.depth) for r in which]
+    if not {s for s, p in zip(stratum, positive, strict=True) if p} & {
+        s for s, p in zip(stratum, positive, strict=True) if not p
+    }:
         return {}
-    return {n: (complexity.auc(v, positive), *complexity.auc_interval(v, positive)) for n, v in scores(which).items()}
+    found = {}
+    for name, values in scores(which).items():
+        value = complexity.stratified_auc(values, positive, stratum)
+        found[name] = (value, *complexity.auc_interval(values, positive, stratum))
+    return found
+
+
+def fold(auc: Auc) -> Auc:
+    """The same with high and low exchanged if need be, so that more is better and 0.5 is chance: a direction is no merit."""
+    return auc if auc[0] >= 0.5 else (1 - auc[0], 1 - auc[2], 1 - auc[1])
+
+
+def contest(found: dict[str, Auc]) -> tuple[str, bool, bool, bool]:
+    """The measure of complexity that tells the phases apart best; whether any does better than chance; whether the best does
+    better than γ; and whether its interval lies above γ's."""
+    measures = [n for n in found if n != "γ"]
+    best = max(measures, key=lambda n: fold(found[n])[0])
+    informs = any(fold(found[n])[1] > 0.5 for n in measures)
+    return best, informs, fold(found[best])[0] > fold(found["γ"])[0], fold(found[best])[1] > fold(found["γ"])[2]
 
 
 def order_text(runs: Sequence[StoredRun]) -> str:
     which = [r for r, d in zip(runs, decided(runs), strict=True) if d]
     n_inferential = sum(lean(r) > 0 for r in which)
     found = aucs(runs)
+    counts = (
+        f"{len(runs)} runs fit the seen pairs; {n_inferential} of them are decidedly inferential and "
+        f"{len(which) - n_inferential} decidedly symmetric."
+    )
     if not found:
-        return f"Of {len(runs)} fitted runs, {len(which)} are decided, all for the same answer: nothing can be told apart."
-    strength = lambda name: abs(found[name][0] - 0.5)
-    best = max((n for n in found if n != "γ"), key=strength)
+        return counts + " No experiment and depth has both: nothing can be told apart."
     words = lambda name: f"{found[name][0]:.2f} [{found[name][1]:.2f}, {found[name][2]:.2f}]"
-    informs = lambda name: not found[name][1] <= 0.5 <= found[name][2]
-    if not informs(best):
-        verdict = "**No measure of complexity foretells the answer**: even the best one's interval holds 0.5, pure chance"
-    elif strength(best) <= strength("γ"):
+    best, informs, better, clear = contest(found)
+    if not informs:
+        verdict = "**No measure of complexity foretells the answer**: the intervals of all hold 0.5, pure chance"
+    elif not better:
         verdict = "**γ foretells the answer at least as well as any measure of complexity**"
-    elif found[best][1] > found["γ"][2] or found[best][2] < found["γ"][1]:
+    elif clear:
         verdict = "**Complexity foretells the answer better than γ**: the intervals do not overlap"
     else:
         verdict = "**The best measure of complexity does somewhat better than γ**, but the intervals overlap"
     return (
-        f"{len(runs)} runs fit the seen pairs; {n_inferential} of them are decidedly inferential and "
-        f"{len(which) - n_inferential} decidedly symmetric. {verdict}. The best is {best}, {words(best)}; γ has {words('γ')}. "
-        "It was chosen among five, which flatters it."
+        f"{counts} {verdict}. The best is {best}, {words(best)}; γ has {words('γ')}. (Below 0.5, inferential runs have the "
+        "*lower* values, which foretells as well.) It was chosen among five, which flatters it."
     )
 
 
 def depth_text(runs: Sequence[StoredRun]) -> str:
-    """The same within each depth, where there are enough runs of both kinds."""
+    """The same for each experiment and depth, where there are enough runs of both kinds."""
     lines = []
-    for depth in sorted({r.spec.model.depth for r in runs}):
-        here = [r for r in runs if r.spec.model.depth == depth]
+    for experiment, depth in sorted({(r.spec.experiment, r.spec.model.depth) for r in runs}):
+        here = [r for r in runs if (r.spec.experiment, r.spec.model.depth) == (experiment, depth)]
         n = [sum(d and (lean(r) > 0) == side for r, d in zip(here, decided(here), strict=True)) for side in (False, True)]
+        head = f"- `{experiment}`, depth {depth}, {n[0]} symmetric and {n[1]} inferential runs"
         if min(n) < 3:
-            lines.append(f"- Depth {depth}: {n[0]} symmetric and {n[1]} inferential runs, too few of one kind.")
+            lines.append(f"{head}: too few of one kind.")
             continue
-        found = aucs(here)
-        words = ", ".join(f"{name} {v:.2f} [{low:.2f}, {high:.2f}]" for name, (v, low, high) in found.items())
-        lines.append(f"- Depth {depth}, {n[0]} symmetric and {n[1]} inferential runs: {words}.")
+        words = ", ".join(f"{name} {v:.2f} [{low:.2f}, {high:.2f}]" for name, (v, low, high) in aucs(here).items())
+        lines.append(f"{head}: {words}.")
     return "\n".join(lines)
+
+
+def with_gamma_text(runs: Sequence[StoredRun]) -> str:
+    """How each measure goes with γ: rank correlations over runs."""
+    gammas = np.array([r.spec.gamma for r in runs])
+    words = [f"{name} {complexity.spearman(gammas, v):+.2f}" for name, v in scores(runs).items() if name != "γ"]
+    return f"Rank correlation with γ over {len(runs)} runs: " + ", ".join(words) + "."
 
 
 # --- Lines ---
@@ -180,25 +224,25 @@ GROWN = 3.0
 """An eigenvalue has begun to grow once it is this many times as large as at the first evaluation (our choice)."""
 
 
-def growth(run: StoredRun) -> list[int]:
-    """For each recorded eigenvalue that ever grows by GROWN: the step at which it has."""
+def growth(run: StoredRun) -> list[float]:
+    """For each recorded eigenvalue the step at which it has grown by GROWN; infinity for never."""
     found = []
     for i in range(complexity.N_EIGENVALUES):
-        values = run.history.get(f"eigenvalue {i + 1}", [])
-        grown = (s for s, v in zip(run.history["step"], values, strict=False) if v is not None and v >= GROWN * values[0])
-        if (step := next(grown, None)) is not None:
-            found.append(step)
+        if values := run.history.get(f"eigenvalue {i + 1}"):
+            grown = (s for s, v in zip(run.history["step"], values, strict=True) if v is not None and v >= GROWN * values[0])
+            found.append(float(next(grown, math.inf)))
     return found
 
 
 def growth_line(runs: Sequence[StoredRun]) -> str:
-    return "; ".join(
-        f"γ = {r.spec.gamma:g}, seed {r.spec.seed}: grown {GROWN:g} times at steps {', '.join(map(str, growth(r))) or 'never'}"
-        for r in runs
+    steps = lambda r: " ".join("never" if math.isinf(s) else f"{s:.0f}" for s in growth(r))
+    return "steps at which each has grown threefold: " + "; ".join(
+        f"γ = {r.spec.gamma:g}, seed {r.spec.seed}: {steps(r)}" for r in runs
     )
 
 
-def half_way(run: StoredRun) -> tuple[int, int]:
-    """Steps at which the first and the second eigenvalue have half of their final value."""
-    first = lambda v: next(s for s, x in zip(run.history["step"], v, strict=True) if x >= v[-1] / 2)
-    return first(run.history["eigenvalue 1"]), first(run.history["eigenvalue 2"])
+def late_change(run: StoredRun) -> float:
+    """Relative change of the largest eigenvalue over the last two evaluations before the rate begins to fall."""
+    end = run.fit_step if run.fit_step is not None else run.spec.train.steps - run.spec.train.anneal
+    values = [v for s, v in zip(run.history["step"], run.history["eigenvalue 1"], strict=True) if s <= end][-3:]
+    return abs(values[-1] / values[0] - 1) if len(values) == 3 else math.inf

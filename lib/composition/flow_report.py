@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from lib.composition import mechanism
+from lib.composition.analysis import spread
 from lib.composition.mechanism import EDGES, ROLES, Cuts, model_of
 from lib.composition.phases import LEVEL, Phase
 from lib.composition.task import HELD_OUT, LENGTH, PAIRS, Task
@@ -59,10 +60,9 @@ def drawn(run: StoredRun, keys: Sequence[int] = range(25, 100, 5), places: Seque
 
 def agreement(phase: Phase) -> tuple[int, int, int]:
     """Over runs, layers and classes: (drawn and causal, drawn only, causal only). Drawn: on the essential path of more than
-    half of the questions. Causal: cutting it costs EFFECT. Edges from noise are never drawn and are left out."""
-    ours = np.array([name != "noise → last" for name in EDGES])
-    picture = np.stack([drawn(run) for run in phase.runs])[..., ours] > 0.5
-    causal = (drops(phase) >= EFFECT)[..., ours]
+    half of the questions. Causal: cutting it costs EFFECT."""
+    picture = np.stack([drawn(run) for run in phase.runs]) > 0.5
+    causal = drops(phase) >= EFFECT
     return int((picture & causal).sum()), int((picture & ~causal).sum()), int((causal & ~picture).sum())
 
 
@@ -145,10 +145,10 @@ def cuts_text(phases: Sequence[Phase]) -> str:
     """Phase by phase: which cuts cost EFFECT on average, and how far picture and cause agree."""
     lines = []
     for phase in phases:
-        mean, spread = drops(phase).mean(0), drops(phase).std(0)
+        cost = drops(phase)
+        mean = cost.mean(0)
         costly = [
-            f"{list(EDGES)[e]} in layer {layer + 1} ({mean[layer, e]:.2f} ± {spread[layer, e]:.2f})"
-            for layer, e in np.argwhere(mean >= EFFECT)
+            f"{list(EDGES)[e]} in layer {layer + 1} ({spread(cost[:, layer, e])})" for layer, e in np.argwhere(mean >= EFFECT)
         ]
         both, picture, causal = agreement(phase)
         lines.append(
@@ -167,13 +167,24 @@ def mixture_text(phases: Sequence[Phase]) -> str:
     cost = drops(phase)[:, 0, list(EDGES).index("anchors → last")]
     seen = cuts_of(phase).whole["test"] - cuts_of(phase).after["test"][:, 1, list(EDGES).index("key → last")]
     n = len(phase.runs)
-    needs, loses = int((cost >= EFFECT).sum()), int((seen >= EFFECT).sum())
+    needs, loses = cost >= EFFECT, seen >= EFFECT
     return (
         "**Are two-layer inferential models pure?** The symmetric route has two steps, anchors → last in the first layer and "
-        f"key → last in the second. Of {n} inferential run{'s' * (n != 1)}, {needs} also depend{'s' * (needs == 1)} on the "
-        f"first of them for the answer to (4, 3) (mean cost {cost.mean():.2f}), and {loses} on the second for the seen pairs "
-        f"(mean cost {seen.mean():.2f}). Such a model has both routes."
+        f"key → last in the second. Of {n} inferential run{'s' * (n != 1)}, {needs.sum()} "
+        f"depend{'s' * (needs.sum() == 1)} on the first of them for the answer to (4, 3) (cost {spread(cost)}), and "
+        f"{loses.sum()} on the second for the seen pairs (cost {spread(seen)}); {(needs & loses).sum()} on both."
     )
+
+
+def patch_text(phases: Sequence[Phase], patches: dict[str, dict[str, np.ndarray]]) -> str:
+    """Where the difference of one anchor sits before the last layer: at that anchor, or already in the last token?"""
+    rows = []
+    for phase in phases:
+        last = {what: values[-1] for what, values in patches[phase.title].items()}
+        cells = [f"{last[what][ROLES.index(role)]:.2f}" for what in ROLES[1:3] for role in (what, "last")]
+        rows.append(f"| {phase.title} | " + " | ".join(cells) + " |")
+    head = "| before the last layer | first anchor: own place | last token | second anchor: own place | last token |\n"
+    return head + "|---|---|---|---|---|\n" + "\n".join(rows)
 
 
 def patch_line(patches: dict[str, dict[str, np.ndarray]]) -> str:

@@ -29,7 +29,7 @@ class Phase:
 
     @property
     def title(self) -> str:
-        return f"{self.mapping}, {self.depth} layers"
+        return f"{self.mapping}, {self.depth} layers" + ("" if self.genuine else " (clearest, below the level)")
 
     @property
     def example(self) -> StoredRun:

@@ -14,11 +14,17 @@ from lib.core.store import StoredRun
 VARIABLES: dict[str, Callable[[float, int, int], float]] = {
     "γ": lambda gamma, width, depth: gamma,
     "log₁₀ σ": lambda gamma, width, depth: math.log10(gamma_std(width, gamma)),
-    "log₁₀ σ√d": lambda gamma, width, depth: math.log10(gamma_std(width, gamma) * math.sqrt(width)),
-    "log₁₀ σ√d · depth": lambda gamma, width, depth: math.log10(gamma_std(width, gamma) * math.sqrt(width) * depth),
+    "log₁₀ σ√d": lambda gamma, width, depth: log_gain(gamma, width),
+    "log₁₀ (depth · σ√d)": lambda gamma, width, depth: log_gain(gamma, width) + math.log10(depth),
+    "depth · log₁₀ σ√d": lambda gamma, width, depth: depth * log_gain(gamma, width),
 }
 """Candidates for the variable on which the boundary depends, as functions of γ, width and depth. σ = width^−γ; σ√d is the
-gain of a square random map: how much it stretches a vector on average."""
+gain of a square random map: how much it stretches a vector on average. Over the depth, gains may add up or multiply."""
+
+
+def log_gain(gamma: float, width: int) -> float:
+    """log₁₀ of σ√d."""
+    return math.log10(gamma_std(width, gamma) * math.sqrt(width))
 
 
 def variable(name: str, run: StoredRun) -> float:

@@ -65,11 +65,16 @@ def learning_time(steps: Mapping[float, np.ndarray], groups: Sequence[int], limi
 def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]], ylabel: str = "share of answers") -> Figure:
     """Fig. 2c: shares against γ; every run a point, lines join the means, bars are standard deviations over seeds.
 
-    panels: {title: {"symmetric", "inferential" or "test": (γ (n,), shares (n, seeds))}}.
+    panels: {title: {"symmetric", "inferential" or "test": (γ (n,), shares (n, seeds))}}; up to three stand in a row.
     """
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
     with style.look():
-        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.0), sharey=True, squeeze=False)
-        for ax, (title, curves) in zip(axes[0], panels.items(), strict=True):
+        size = (style.WIDTH, 2.3 * rows + 0.7)
+        fig, axes = plt.subplots(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False)
+        for ax in axes.ravel()[len(panels) :]:
+            ax.set_visible(False)
+        for i, (ax, (title, curves)) in enumerate(zip(axes.ravel(), panels.items(), strict=False)):
             for name, (gammas, values) in curves.items():
                 colour, marker = style.MAPPING_COLOUR[name], {"symmetric": "o", "inferential": "s", "test": "^"}[name]
                 ax.plot(np.repeat(gammas, values.shape[1]), values.ravel(), marker, ms=3.2, mew=0, alpha=0.35, color=colour)
@@ -78,9 +83,13 @@ def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]
                 ax.errorbar(
                     gammas, values.mean(1), spread, fmt=line, color=colour, capsize=2, lw=1.6, label=style.MAPPING_LABEL[name]
                 )
-            ax.set(xlabel="initialization rate γ", ylim=(-0.04, 1.06))
+            ax.set(ylim=(-0.04, 1.06))
             ax.set_title(title, fontsize=9)
-        axes[0, 0].set_ylabel(ylabel)
+            if i + columns >= len(panels):
+                ax.set_xlabel("initialization rate γ")
+                ax.tick_params(labelbottom=True)
+            if i % columns == 0:
+                ax.set_ylabel(ylabel)
         fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return fig
 
@@ -101,8 +110,9 @@ def collapse_figure(
     """
     shapes = list(next(iter(points.values())))
     with style.look():
-        fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 5.2), sharey=True)
-        for ax, name in zip(axes.ravel(), VARIABLES, strict=True):
+        fig, axes = plt.subplots(2, 3, figsize=(style.WIDTH, 5.4), sharey=True)
+        axes[1, 2].set_visible(False)
+        for ax, name in zip(axes.ravel(), VARIABLES, strict=False):
             for i, shape in enumerate(shapes):
                 x, share = points[name][shape]
                 colour = style.GAMMA(i / max(1, len(shapes) - 1))
@@ -119,8 +129,8 @@ def collapse_figure(
             margin = 0.06 * (high - low)
             ax.set(xlabel=name, xlim=(low - margin, high + margin), ylim=(-0.15 - 0.07 * len(shapes), 1.05))
             ax.set_yticks([0, 0.25, 0.5, 0.75, 1])
-            ax.set_title(f"{name}: {ratios[name]:.2f} × alone", fontsize=9)
+            ax.set_title(f"deviation × {ratios[name]:.2f}", fontsize=8.5)
         for ax in axes[:, 0]:
-            ax.set_ylabel("share of symmetric answers")
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(shapes))
+            ax.set_ylabel("share of symmetric answers", fontsize=8.5)
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return fig

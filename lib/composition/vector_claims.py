@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from lib.composition import vectors
+from lib.composition.analysis import spread
+from lib.composition.complexity import spearman, stratified_auc
 from lib.composition.phases import Phase, material, phases
 from lib.composition.vectors import Similarity
 from lib.core.claim import Claim, Finding, graded
@@ -44,8 +46,8 @@ PANELS = {
 
 
 def split(s: Similarity) -> tuple[float, float]:
-    """Mean cosine inside and outside of the boxes; an entry of a vector with itself does not count."""
-    other = s.values < 1 - 1e-6
+    """Mean cosine inside and outside of the boxes; where rows and columns are the same questions, none against itself."""
+    other = ~np.eye(len(s.agree), dtype=bool) if s.agree.diagonal().all() else np.ones_like(s.agree)
     return float(s.values[s.agree & other].mean()), float(s.values[~s.agree & other].mean())
 
 
@@ -89,20 +91,24 @@ def contrast_line(runs: dict[str, list[StoredRun]]) -> str:
 
 
 def contrast_text(runs: dict[str, list[StoredRun]]) -> str:
-    """The numbers of the last layer (for the first anchor: of the layer before) as a table."""
-    head = "| phase | runs | " + " | ".join(PANELS) + " |\n|---|---" + "|---" * len(PANELS) + "|\n"
-    cell = lambda v: f"{v.mean():.2f} ± {v.std():.2f} ({v.min():.2f} to {v.max():.2f})"
+    """The numbers of the last layer (for the first anchor: of the layer before), depth by depth, as a table."""
+    head = "| depth | phase | runs | " + " | ".join(PANELS) + " |\n|---|---|---" + "|---" * len(PANELS) + "|\n"
+    cell = lambda v: f"{spread(v)} ({v.min():.2f} to {v.max():.2f})" if len(v) > 1 else f"{v[0]:.2f}"
     rows = [
-        f"| {mapping} | {len(group)} | " + " | ".join(cell(v) for v in _last_values(group).values()) + " |"
-        for mapping, group in runs.items()
+        f"| {depth} | {mapping} | {len(group)} | " + " | ".join(cell(v) for v in _last_values(group).values()) + " |"
+        for depth in sorted({r.spec.model.depth for group in runs.values() for r in group})
+        for mapping in runs
+        if (group := of_depth(runs[mapping], depth))
     ]
     return head + "\n".join(rows)
 
 
+def of_depth(runs: Sequence[StoredRun], depth: int) -> list[StoredRun]:
+    return [r for r in runs if r.spec.model.depth == depth]
+
+
 def by_gamma_text(runs: dict[str, list[StoredRun]]) -> str:
     """Does the contrast depend on γ more than on the phase? Spearman's correlation within each phase."""
-    from lib.composition.complexity import spearman
-
     words = []
     for mapping, group in runs.items():
         gammas = np.array([r.spec.gamma for r in group])
@@ -128,39 +134,77 @@ def _genuine(store: Store, profile: str) -> dict[str, list[StoredRun]]:
     return runs
 
 
-def _compare(measure: Callable[[StoredRun], float], gap: float = 0.0) -> Callable[[Store, str], Finding]:
-    """A check that a number is above 0.1 in inferential runs on average, and larger there than in symmetric runs."""
+def at_anchor_plain(run: StoredRun) -> float:
+    """Contrast of the last layer's values V at the first anchor, nothing subtracted, as Fig. 4c shows them."""
+    s = vectors.blocks(run)
+    anchor = np.tile(list(vectors.ANCHORS), len(vectors.MIDDLES))
+    return vectors.contrast(s.values, s.agree, anchor[:, None] != anchor[None])
 
-    def check(store: Store, profile: str) -> Finding:
-        runs = _genuine(store, profile)
-        values = {m: np.array([measure(r) for r in group]) for m, group in runs.items()}
-        words = "; ".join(f"{m} {v.mean():.2f} ± {v.std():.2f} ({len(v)} runs)" for m, v in values.items())
-        i, s = values["inferential"], values["symmetric"]
-        error = (
-            float(np.hypot(i.std(ddof=1) / len(i) ** 0.5, s.std(ddof=1) / len(s) ** 0.5)) if min(len(i), len(s)) > 1 else 0.0
-        )
-        return Finding(
-            f"{words}; difference {i.mean() - s.mean():+.2f} ± {error:.2f} (standard error)",
-            graded([bool(i.mean() > 0.1), bool(i.mean() - s.mean() > 2 * error + gap)]),
-            len({r.spec.seed for group in runs.values() for r in group}),
-        )
 
-    return check
+def alike(run: StoredRun) -> float:
+    """Mean plain cosine of equal answers in Fig. 4a, b."""
+    return split(vectors.fused(run))[0]
+
+
+def _by_depth(measure: Callable[[StoredRun], float], runs: dict[str, list[StoredRun]]) -> tuple[list[str], list[bool]]:
+    """Inferential against symmetric runs within each depth: words, and for each depth with two runs of either kind whether the
+    difference is above two standard errors. Depth is kept apart since deep runs are mostly inferential and contrasts grow with
+    depth in both."""
+    words, parts = [], []
+    for depth in sorted({r.spec.model.depth for group in runs.values() for r in group}):
+        s, i = (np.array([measure(r) for r in of_depth(runs[m], depth)]) for m in ("symmetric", "inferential"))
+        if not len(s) or not len(i):
+            continue
+        words.append(f"depth {depth}: inferential {spread(i)} ({len(i)}), symmetric {spread(s)} ({len(s)})")
+        if min(len(s), len(i)) > 1:
+            error = float(np.hypot(i.std(ddof=1) / len(i) ** 0.5, s.std(ddof=1) / len(s) ** 0.5))
+            parts.append(bool(i.mean() - s.mean() > 2 * error))
+    if not parts:
+        raise LookupError("no depth has two stored runs of either phase")
+    return words, parts
+
+
+def _seeds(runs: dict[str, list[StoredRun]]) -> int:
+    return len({r.spec.seed for group in runs.values() for r in group})
+
+
+def _fused(store: Store, profile: str) -> Finding:
+    runs = _genuine(store, profile)
+    words, parts = _by_depth(lambda r: float(last_token(r)[-1]), runs)
+    cosine = {m: np.array([alike(r) for r in group]) for m, group in runs.items()}
+    return Finding(
+        "contrast, " + "; ".join(words) + f". Cosine of equal answers: inferential {spread(cosine['inferential'])}, symmetric "
+        f"{spread(cosine['symmetric'])}",
+        graded([*parts, bool(cosine["inferential"].mean() >= 0.9), bool(cosine["symmetric"].mean() < 0.5)]),
+        _seeds(runs),
+    )
+
+
+def _anchor(store: Store, profile: str) -> Finding:
+    runs = _genuine(store, profile)
+    words, parts = _by_depth(lambda r: float(at_anchor(r)[-2]), runs)
+    plain, plain_parts = _by_depth(at_anchor_plain, runs)
+    return Finding(
+        "without each anchor's mean, " + "; ".join(words) + ". Plain, " + "; ".join(plain),
+        graded([*parts, *plain_parts]),
+        _seeds(runs),
+    )
 
 
 def _centred(store: Store, profile: str) -> Finding:
-    """Do the two phases part on the centred contrast, run by run?"""
-    from lib.composition.complexity import auc
-
+    """Do the two phases part on the centred contrast, run by run, within each depth?"""
     runs = _genuine(store, profile)
-    values = {m: np.array([last_token_centred(r)[-1] for r in group]) for m, group in runs.items()}
-    s, i = values["symmetric"], values["inferential"]
-    chance = auc(np.r_[s, i], np.r_[np.zeros(len(s), dtype=bool), np.ones(len(i), dtype=bool)])
-    words = "; ".join(f"{m} {v.mean():.2f} ± {v.std():.2f} ({len(v)} runs)" for m, v in values.items())
+    words, parts = _by_depth(lambda r: float(last_token_centred(r)[-1]), runs)
+    group = [(m, r) for m, members in runs.items() for r in members]
+    chance = stratified_auc(
+        [float(last_token_centred(r)[-1]) for _, r in group],
+        [m == "inferential" for m, _ in group],
+        [r.spec.model.depth for _, r in group],
+    )
     return Finding(
-        f"{words}; an inferential run has the higher contrast in {chance:.0%} of all pairs",
-        graded([bool(i.mean() > 2 * s.mean()), chance >= 0.9]),
-        len({r.spec.seed for group in runs.values() for r in group}),
+        "; ".join(words) + f". Of two runs of one depth, the inferential one has the higher contrast in {chance:.0%} of pairs",
+        graded([*parts, chance >= 0.9]),
+        _seeds(runs),
     )
 
 
@@ -169,10 +213,10 @@ CHAPTER_04 = (
         "vectors-fused",
         "zhang2024",
         "Fig 4a, b",
-        "Fused vectors of equal answers are near-parallel in the inferential phase and not in the symmetric one.",
+        "Fused vectors of equal answers are near-parallel in the inferential phase; in the symmetric one cosines are low.",
         "heatmaps of one model of each phase",
-        "last layer, last token: contrast above 0.1 and larger than in symmetric runs by two standard errors",
-        _compare(lambda r: float(last_token(r)[-1])),
+        "last token: contrast larger by two standard errors within each depth; cosine of equal answers ≥ .9, symmetric < .5",
+        _fused,
     ),
     Claim(
         "vectors-anchor",
@@ -180,8 +224,8 @@ CHAPTER_04 = (
         "Fig 4c",
         "In the inferential phase the first anchor holds the intermediate value: equal values are near-parallel there.",
         "a heatmap of one model",
-        "first anchor, one layer before the last: contrast above 0.1, and larger than in symmetric runs by two standard errors",
-        _compare(lambda r: float(at_anchor(r)[-2])),
+        "first anchor: contrast larger by two standard errors within each depth, without each anchor's mean (X) and plain (V)",
+        _anchor,
     ),
     Claim(
         "vectors-centred",
@@ -189,7 +233,7 @@ CHAPTER_04 = (
         "centred contrast",
         "Without the part that all vectors share, the contrast tells the two phases apart run by run.",
         "not reported",
-        "mean of inferential runs above twice that of symmetric ones; the higher of a pair in at least 90 % of pairs",
+        "larger by two standard errors within each depth; the higher one in 90 % of pairs of one depth",
         _centred,
     ),
 )
