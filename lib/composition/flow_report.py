@@ -171,7 +171,7 @@ def mixture_text(phases: Sequence[Phase]) -> str:
     return (
         "**Are two-layer inferential models pure?** The symmetric route has two steps, anchors → last in the first layer and "
         f"key → last in the second. Of {n} inferential run{'s' * (n != 1)}, {needs.sum()} "
-        f"depend{'s' * (needs.sum() == 1)} on the first of them for the answer to (4, 3) (cost {spread(cost)}), and "
+        f"depend{'s' * int(needs.sum() == 1)} on the first of them for the answer to (4, 3) (cost {spread(cost)}), and "
         f"{loses.sum()} on the second for the seen pairs (cost {spread(seen)}); {(needs & loses).sum()} on both."
     )
 
