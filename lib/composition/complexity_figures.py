@@ -113,6 +113,7 @@ def eigenvalues_by_gamma(spectra: Mapping[float, np.ndarray], shown: int = 20) -
             ax.plot(x, values.mean(0)[: len(x)], "o-", ms=3, lw=1.3, color=colour, label=f"γ = {gamma:g}")
             ax.fill_between(x, values.min(0)[: len(x)], values.max(0)[: len(x)], color=colour, alpha=0.12, lw=0)
         ax.set(yscale="log", xlabel="number of the eigenvalue", ylabel="eigenvalue / largest")
+        ax.set_xticks([1, *range(5, shown + 1, 5)])
         ax.legend(ncols=2)
     return fig
 
