@@ -70,7 +70,7 @@ def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     with style.look():
-        size = (style.WIDTH, 2.3 * rows + 0.7)
+        size = (style.WIDTH, (2.3 if rows > 1 else 2.9) * rows + 0.7)
         fig, axes = plt.subplots(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False)
         for ax in axes.ravel()[len(panels) :]:
             ax.set_visible(False)

@@ -25,18 +25,22 @@ def points(runs: Sequence[StoredRun], mapping: str = "symmetric") -> dict[str, d
     """{variable: {(width, depth): (x, share)}}, one entry a run, on the side of the transition where it falls.
 
     Initializations larger than the one with the highest mean share are left out: there another transition begins, the one into
-    memorizing no rule at all, and a logistic curve has one side only.
+    memorizing no rule at all, and a logistic curve has one side only. So are shapes whose mean share never exceeds one half, as
+    they have no transition to place, unless there is no other.
     """
-    found: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]] = {name: {} for name in VARIABLES}
+    kept: dict[Shape, list[StoredRun]] = {}
+    rising: set[Shape] = set()
     for shape, group in by_shape(runs).items():
         gammas = sorted({r.spec.gamma for r in group})
         means = [np.mean([share(r, mapping) for r in group if r.spec.gamma == g]) for g in gammas]
-        kept = [r for r in group if r.spec.gamma >= gammas[int(np.argmax(means))]]
-        if len({r.spec.gamma for r in kept}) < 2:
-            kept = group
-        for name in VARIABLES:
-            found[name][shape] = (np.array([variable(name, r) for r in kept]), np.array([share(r, mapping) for r in kept]))
-    return found
+        tail = [r for r in group if r.spec.gamma >= gammas[int(np.argmax(means))]]
+        kept[shape] = tail if len({r.spec.gamma for r in tail}) > 1 else group
+        if max(means) > 0.5:
+            rising.add(shape)
+    shapes = [shape for shape in kept if shape in rising] or list(kept)
+    value = lambda name, shape: np.array([variable(name, r) for r in kept[shape]])
+    shares = {shape: np.array([share(r, mapping) for r in kept[shape]]) for shape in shapes}
+    return {name: {shape: (value(name, shape), shares[shape]) for shape in shapes} for name in VARIABLES}
 
 
 def transitions(
@@ -146,11 +150,14 @@ def verdict(
     above, below = [n for n, v in better.items() if v[1] > 1], [n for n, v in better.items() if v[2] < 1]
     said = [f"**{n}** describes all shapes better than γ." for n in above] + [f"{n} does worse than γ." for n in below]
     plain = " ".join(said) if said else "**These data do not tell γ from the other variables.**"
-    real, n = max(sum(t.found for t in shapes.values()) for shapes in found.values()), len(next(iter(found.values())))
+    shapes = list(next(iter(found.values())))
+    depths = sorted({depth for _, depth in shapes})
+    real = max(sum(t.found for t in each.values()) for each in found.values())
     return (
         f"One curve for all shapes, against one for each: the squared deviation grows by a factor of {words}. Times better "
-        f"than γ, with 95 % intervals by resampling runs: {intervals}. {plain} {real} of {n} shapes have their transition "
-        "inside the range that was trained."
+        f"than γ, with 95 % intervals by resampling runs: {intervals}. {plain} {real} of the {len(shapes)} shapes "
+        f"compared ({'; '.join(map(shape_name, shapes))}) have their transition inside the range that was trained."
+        + ("" if len(depths) > 1 else " All have one depth, so nothing is said of the depth.")
     )
 
 
