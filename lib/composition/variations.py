@@ -230,7 +230,7 @@ def gpt2_specs(profile: str) -> list[RunSpec]:
     """Both norms, every γ."""
     shape, gammas, rate, decay, seeds, train = {
         "smoke": ((2, 16, 2), (0.5, 0.8), 1e-3, 0.01, 1, SMOKE),
-        "laptop": ((4, 64, 4), GPT2_GAMMAS, 1e-3, 0.1, 4, replace(LAPTOP, steps=5000)),
+        "laptop": ((2, 64, 4), GPT2_GAMMAS, 1e-3, 0.1, 4, replace(LAPTOP, batch=128, steps=4000)),
         "paper": ((12, 768, 12), PAPER_GAMMAS, 2.5e-4, 0.01, 4, PAPER),
     }[profile]
     rows = PAPER_ROWS if profile == "paper" else 0
