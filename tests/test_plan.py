@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from lib.core import machine, plan
 from lib.core.machine import DeviceError
-from lib.core.model import ModelSpec, Transformer
+from lib.core.model import ModelSpec, Taps, Transformer
 from lib.core.plan import Options, bytes_per_run, slots_that_fit, workers_for, worth_compiling
 from lib.core.spec import SpecError
 
@@ -39,7 +39,7 @@ def test_multiply_adds_are_those_that_pytorch_counts(spec: ModelSpec, length: in
     model = Transformer(spec)
     tokens = torch.zeros(1, 5, length, dtype=torch.int64)
     with FlopCounterMode(display=False) as counter, torch.no_grad():
-        model(tokens, {} if every else None)
+        model(tokens, Taps() if every else None)
     assert counter.get_total_flops() == 2 * 5 * spec.multiply_adds(length, every_position=every)
 
 
