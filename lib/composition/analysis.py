@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,6 +26,7 @@ from lib.composition.task import (
 from lib.core.model import from_weights
 from lib.core.store import StoredRun
 
+T = TypeVar("T")
 MAPPINGS = ("symmetric", "inferential")
 SHADOW = 0.90
 """Below this test accuracy on the seen pairs a cell is shadowed (Zhang et al. 2024, Fig. 2)."""
@@ -111,6 +115,24 @@ def flip_depths(table: PhaseTable) -> list[tuple[int, float, float]]:
             low, high = min(pairs, key=lambda pair: (pair[1] - pair[0], pair[0]))
             found.append((int(depth), float(table.gammas[low]), float(table.gammas[high])))
     return found
+
+
+def remembered(measure: Callable[[StoredRun], T]) -> Callable[[StoredRun], T]:
+    """The measure of a stored run, computed once in a process: figures, tables and claims ask for the same."""
+    found: dict[Path, T] = {}
+
+    @functools.wraps(measure)
+    def of(run: StoredRun) -> T:
+        if run.path not in found:
+            found[run.path] = measure(run)
+        return found[run.path]
+
+    return of
+
+
+def first_step(run: StoredRun, name: str, level: float) -> int | None:
+    """The first evaluated step at which a metric of the history has reached a level; None for never."""
+    return next((s for s, v in zip(run.history["step"], run.history[name], strict=True) if v is not None and v >= level), None)
 
 
 def spread(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:

@@ -31,6 +31,11 @@ def stable_rank(weight: Tensor) -> Tensor:
     return torch.where(good, squares.sum(-1) / squares[..., -1], torch.nan).float()
 
 
+def relative_rank(weight: Tensor) -> Tensor:
+    """The stable rank as a share of the largest that a matrix of this shape could have."""
+    return stable_rank(weight) / min(weight.shape[-2:])
+
+
 def matrices(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The weight matrices among a model's parameters, from the embedding through the layers to the head: no norms, biases or
     positions."""
@@ -95,6 +100,11 @@ def covariance_eigenvalues(embedding: Tensor) -> Tensor:
     return torch.nn.functional.pad(values, (0, max(0, embedding.shape[-1] - values.shape[-1])))
 
 
+def keys_eigenvalues(weights: Mapping[str, Tensor]) -> Tensor:
+    """(D,) eigenvalues of the covariance of the embeddings of 20 … 99."""
+    return covariance_eigenvalues(torch.as_tensor(keys_embedding(weights)))
+
+
 def numerical_order(embedding: np.ndarray) -> float:
     """Does the embedding keep the order of numbers? Spearman's rank correlation of |i − j| and distance, over all pairs.
 
@@ -107,7 +117,10 @@ def numerical_order(embedding: np.ndarray) -> float:
 
 
 def spearman(x: np.ndarray, y: np.ndarray) -> float:
-    """Rank correlation, ties at their mean rank; 0 where one of the two does not vary."""
+    """Rank correlation, ties at their mean rank; 0 where one of the two does not vary.
+
+    Our own, since sweeps import this module and may need no more than torch and numpy.
+    """
     a, b = _ranks(x), _ranks(y)
     a, b = a - a.mean(), b - b.mean()
     norm = np.sqrt((a @ a) * (b @ b))
@@ -122,8 +135,8 @@ def _ranks(x: np.ndarray) -> np.ndarray:
 def measures(weights: Mapping[str, Tensor]) -> dict[str, float]:
     """The complexity of one run in a few numbers. Ranks are shares of the largest that the matrix could have."""
     all_matrices = matrices(weights)
-    share = {name: float(stable_rank(w)) / min(w.shape) for name, w in all_matrices.items()}
-    eigenvalues = covariance_eigenvalues(torch.as_tensor(keys_embedding(weights)))
+    share = {name: float(relative_rank(w)) for name, w in all_matrices.items()}
+    eigenvalues = keys_eigenvalues(weights)
     query = all_matrices["blocks.0.attention.W_Q.weight"].numpy()
     return {
         "mean stable rank": float(np.mean([v for name, v in share.items() if name.startswith("blocks")])),
@@ -139,9 +152,7 @@ def watch(model: Transformer) -> dict[str, Tensor]:
     ranks as shares of the largest possible, of W_Q(1) and on average over the blocks."""
     eigenvalues = covariance_eigenvalues(model.embedding.token.detach()[:, FIRST_KEY : LAST_KEY + 1])
     ranks = {
-        name: stable_rank(p.detach()) / min(p.shape[1:])
-        for name, p in model.named_parameters()
-        if name.startswith("blocks") and p.dim() == 3
+        name: relative_rank(p.detach()) for name, p in model.named_parameters() if name.startswith("blocks") and p.dim() == 3
     }
     found = {f"eigenvalue {i + 1}": eigenvalues[:, i] for i in range(min(N_EIGENVALUES, eigenvalues.shape[1]))}
     return found | {

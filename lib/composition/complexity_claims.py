@@ -81,61 +81,61 @@ def _order(store: Store, profile: str) -> Finding:
     )
 
 
-def _claim(id: str, item: str, statement: str, reported: str, criterion: str, check, paper: str = "zhang2024") -> Claim:  # noqa: ANN001
-    return Claim(id, paper, item, statement, reported, criterion, check)
-
-
 _SEEN = "a grid of one model a cell"
 _APART = "mean above against below the median γ, at every depth, by two standard errors"
 CHAPTER_05 = (
-    _claim(
+    Claim(
         "condensation",
+        "zhang2024",
         "Figs 5a, b, 10",
         "At small initialization the neurons of the first query matrix condense onto few directions.",
         _SEEN,
         f"condensation rises with γ: {_APART}",
         _ends("condensation of W_Q(1)", rises=True),
     ),
-    _claim(
+    Claim(
         "embedding-order",
+        "zhang2024",
         "Figs 5c, d, 11",
         "At small initialization the embedding of numbers is ordered.",
         _SEEN,
         f"order of the embedding rises with γ: {_APART}",
         _ends("order of the embedding", rises=True),
     ),
-    _claim(
+    Claim(
         "embedding-eigenvalues",
+        "zhang2024",
         "Fig 12a",
         "At small initialization few eigenvalues of the embedding's covariance are large.",
         "one spectrum for each γ",
         f"effective dimension falls with γ: {_APART}",
         _ends("embedding's effective dimension", rises=False),
     ),
-    _claim(
+    Claim(
         "eigenvalue-growth",
+        "zhang2024",
         "Fig 12b",
         "At small initialization the largest eigenvalue grows first, then the others, then growth stops.",
         "one run",
         "above the median γ, mostly: the second grows threefold half as late again as the largest; largest settles within 5 %",
         _growth,
     ),
-    _claim(
+    Claim(
         "stable-rank",
+        "zhang2025",
         "Fig 13; stable rank",
         "The smaller the initialization, the lower the rank of the weights.",
         "singular values of two runs",
         f"mean stable rank falls with γ: {_APART}",
         _ends("mean stable rank", rises=False),
-        "zhang2025",
     ),
-    _claim(
+    Claim(
         "order-parameter",
+        "ours",
         "order parameter",
         "The complexity of the weights foretells the answer better than γ does.",
         "not reported; our question",
         "an interval excludes 0.5 and the best of five is further from it than γ; fully if their intervals do not overlap",
         _order,
-        "ours",
     ),
 )

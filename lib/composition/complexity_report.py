@@ -9,18 +9,15 @@ import numpy as np
 import torch
 
 from lib.composition import complexity
-from lib.composition.analysis import SHADOW
+from lib.composition.analysis import SHADOW, remembered
 from lib.composition.experiments import PHASE
 from lib.core.store import StoredRun
 
-_MEASURES: dict[str, dict[str, float]] = {}
 
-
+@remembered
 def measures_of(run: StoredRun) -> dict[str, float]:
-    """complexity.measures of the run's weights, remembered."""
-    if (name := str(run.path)) not in _MEASURES:
-        _MEASURES[name] = complexity.measures(run.weights())
-    return _MEASURES[name]
+    """complexity.measures of the run's weights."""
+    return complexity.measures(run.weights())
 
 
 def diagram(runs: Sequence[StoredRun]) -> list[StoredRun]:
@@ -64,7 +61,7 @@ def embedding_spectra(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:
     """{γ: (runs, D)} eigenvalues of the embedding's covariance."""
     found: dict[float, list[np.ndarray]] = {}
     for run in runs:
-        values = complexity.covariance_eigenvalues(torch.as_tensor(complexity.keys_embedding(run.weights())))
+        values = complexity.keys_eigenvalues(run.weights())
         found.setdefault(run.spec.gamma, []).append(np.maximum(values.numpy(), 1e-12))
     return {gamma: np.stack(values) for gamma, values in found.items()}
 
@@ -84,7 +81,7 @@ def rank_cells(runs: Sequence[StoredRun]) -> dict[tuple[int, float], dict[str, f
     for run in runs:
         cell = found.setdefault((run.spec.model.depth, run.spec.gamma), {})
         for name, w in complexity.matrices(run.weights()).items():
-            cell.setdefault(complexity.short_name(name), []).append(float(complexity.stable_rank(w)) / min(w.shape))
+            cell.setdefault(complexity.short_name(name), []).append(float(complexity.relative_rank(w)))
     return {place: {name: float(np.mean(v)) for name, v in cell.items()} for place, cell in found.items()}
 
 
@@ -136,9 +133,8 @@ def aucs(runs: Sequence[StoredRun]) -> dict[str, Auc]:
     """
     which = [r for r, d in zip(runs, decided(runs), strict=True) if d]
     positive, stratum = [lean(r) > 0 for r in which], [(r.spec.experiment, r.spec.model.depth) for r in which]
-    if not {s for s, p in zip(stratum, positive, strict=True) if p} & {
-        s for s, p in zip(stratum, positive, strict=True) if not p
-    }:
+    with_answer = lambda answer: {s for s, p in zip(stratum, positive, strict=True) if p is answer}
+    if not with_answer(True) & with_answer(False):
         return {}
     found = {}
     for name, values in scores(which).items():

@@ -32,6 +32,10 @@ class Grid:
     train: TrainSpec
     task: tuple[tuple[str, int], ...] = (("modulus", 7), ("rows", 0))
 
+    @property
+    def middle_rate(self) -> float:
+        return sorted(self.rates)[len(self.rates) // 2]
+
 
 GRIDS = {
     "smoke": Grid(
@@ -116,9 +120,7 @@ def _run(grid: Grid, gamma: float, depth: int, seed: int, rate: float) -> RunSpe
 def keep_middle_rate(result: RunResult) -> bool:
     """Weights are kept at the middle rate of every cell of the laptop and paper grids: what analyses of single runs read."""
     return any(
-        result.spec.model.d_model == grid.d_model
-        and result.spec.gamma in grid.gammas
-        and result.spec.rate == sorted(grid.rates)[len(grid.rates) // 2]
+        result.spec.model.d_model == grid.d_model and result.spec.gamma in grid.gammas and result.spec.rate == grid.middle_rate
         for grid in (GRIDS["laptop"], GRIDS["paper"])
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lib.composition.analysis import MAPPINGS, spread
-from lib.composition.flow_report import EFFECT, agreement, drops, mirror_ratio, states
+from lib.composition.flow_report import EFFECT, agreement, drops, forgets_order
 from lib.composition.mechanism import EDGES
 from lib.composition.phases import Phase, material, phases
 from lib.core.claim import Claim, Finding, graded
@@ -85,10 +85,10 @@ def _picture(store: Store, profile: str) -> Finding:
 
 def _mirrored(store: Store, profile: str) -> Finding:
     found = [p for p in phases(material(store, profile)) if p.genuine]
-    ratios = {m: np.array([mirror_ratio(*states(r)) for p in found if p.mapping == m for r in p.runs]) for m in MAPPINGS}
+    ratios = {m: np.array([forgets_order(r) for p in found if p.mapping == m for r in p.runs]) for m in MAPPINGS}
     if not all(len(v) for v in ratios.values()):
         raise LookupError("one of the phases has no stored run with weights")
-    of = lambda p: spread([mirror_ratio(*states(r)) for r in p.runs])
+    of = lambda p: spread([forgets_order(r) for r in p.runs])
     by_depth = "; ".join(f"{p.title} {of(p)} ({count(len(p.runs))})" for p in found)
     return Finding(
         f"distance of mirror images over that of other pairs: {by_depth}",

@@ -53,9 +53,7 @@ def _flow_panel(ax: Axes, flow: Flow, title: str) -> None:
     ax.set_yticks(range(layers + 1), names)
     ax.set_xticks(range(n), range(n))
     ax.set(xlim=(-0.6, n - 0.4), ylim=(-0.35, layers + 0.55), xlabel="position", title=title)
-    ax.tick_params(length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    style.bare(ax)
 
 
 def flow_diagram(flows: Sequence[Flow], titles: Sequence[str]) -> Figure:
@@ -92,16 +90,15 @@ def _heat(
     ax: Axes, values: np.ndarray, spread: np.ndarray | None, colour: str, columns: Sequence[str], rows: Sequence[str]
 ) -> None:
     ax.imshow(values, vmin=0, vmax=1, cmap=style.ACCURACY[colour], aspect="auto")
-    for (row, column), value in np.ndenumerate(values):
-        text = "–" if np.isnan(value) else f"{value:.2f}"
-        if spread is not None and not np.isnan(value):
-            text += f"\n±{spread[row, column]:.2f}"
-        ax.text(column, row, text, ha="center", va="center", fontsize=7, color="white" if value > 0.6 else "#222222")
+    style.write_values(ax, values, size=7, spread=spread)
     ax.set_xticks(range(len(columns)), columns, fontsize=7.5)
     ax.set_yticks(range(len(rows)), rows)
-    ax.tick_params(length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    style.bare(ax)
+
+
+def _by_layer(layers: Sequence[int], columns: int, height: float) -> tuple[Figure, np.ndarray]:
+    """One row of panels a model, as high as it has layers. Call inside style.look()."""
+    return plt.subplots(len(layers), columns, figsize=(style.WIDTH, height), squeeze=False, height_ratios=layers, sharex=True)
 
 
 def cut_figure(cuts: Mapping[str, Cuts], mappings: Mapping[str, str]) -> Figure:
@@ -112,10 +109,7 @@ def cut_figure(cuts: Mapping[str, Cuts], mappings: Mapping[str, str]) -> Figure:
     layers = [next(iter(c.after.values())).shape[1] for c in cuts.values()]
     columns = [name.replace(" → ", "\n→ ") for name in EDGES]
     with style.look():
-        fig, axes = plt.subplots(
-            len(cuts), 2, figsize=(style.WIDTH, 0.9 + 0.62 * sum(layers) + 0.35 * len(cuts)), squeeze=False,
-            height_ratios=layers, sharex=True,
-        )  # fmt: skip
+        fig, axes = _by_layer(layers, 2, 0.9 + 0.62 * sum(layers) + 0.35 * len(cuts))
         for row, (title, c) in zip(axes, cuts.items(), strict=True):
             mapping = mappings[title]
             for ax, name, colour in ((row[0], "test", "neither"), (row[1], mapping, mapping)):
@@ -136,10 +130,7 @@ def patch_figure(patches: Mapping[str, Mapping[str, np.ndarray]], colours: Mappi
     columns = [role.replace(" anchor", "\nanchor") for role in ROLES]
     layers = [next(iter(p.values())).shape[0] for p in patches.values()]
     with style.look():
-        fig, axes = plt.subplots(
-            len(patches), 3, figsize=(style.WIDTH, 1.0 + 0.38 * sum(layers) + 0.4 * len(patches)), squeeze=False,
-            height_ratios=layers, sharex=True,
-        )  # fmt: skip
+        fig, axes = _by_layer(layers, 3, 1.0 + 0.38 * sum(layers) + 0.4 * len(patches))
         for row, (title, patch) in zip(axes, patches.items(), strict=True):
             for ax, (what, values) in zip(row, patch.items(), strict=True):
                 names = ["embedding", *(f"after layer {i}" for i in range(1, len(values)))]

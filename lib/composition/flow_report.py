@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from lib.composition import mechanism
-from lib.composition.analysis import spread
+from lib.composition.analysis import remembered, spread
 from lib.composition.mechanism import EDGES, ROLES, Cuts, model_of
 from lib.composition.phases import LEVEL, Phase
 from lib.composition.task import HELD_OUT, LENGTH, PAIRS, Task
@@ -20,15 +20,15 @@ EFFECT = 0.3
 ORDERED = tuple(pair for pair in PAIRS if pair[0] != pair[1])
 """The 12 ordered pairs of different anchors, as in the follow-up's map of states."""
 
-_CUTS: dict[str, Cuts] = {}
+
+@remembered
+def _cuts(run: StoredRun) -> Cuts:
+    return mechanism.cut_effects([run])
 
 
 def cuts_of(phase: Phase) -> Cuts:
-    """The effect of every cut on the runs of a phase; remembered, since figures, tables and claims all ask."""
-    for run in phase.runs:
-        if (name := str(run.path)) not in _CUTS:
-            _CUTS[name] = mechanism.cut_effects([run])
-    parts = [_CUTS[str(run.path)] for run in phase.runs]
+    """The effect of every cut on the runs of a phase."""
+    parts = [_cuts(run) for run in phase.runs]
     join = lambda dicts: {name: np.concatenate([d[name] for d in dicts]) for name in dicts[0]}
     return Cuts(join([p.whole for p in parts]), join([p.after for p in parts]))
 
@@ -39,8 +39,10 @@ def drops(phase: Phase) -> np.ndarray:
     return cuts.whole[phase.mapping][:, None, None] - cuts.after[phase.mapping]
 
 
-def drawn(run: StoredRun, keys: Sequence[int] = range(25, 100, 5), places: Sequence[int] = (1, 3, 5)) -> np.ndarray:
-    """(layers, classes): on what share of questions about (4, 3) a class has an edge on the essential path."""
+@remembered
+def drawn(run: StoredRun) -> np.ndarray:
+    """(layers, classes): on what share of 45 questions about (4, 3) a class has an edge on the essential path."""
+    keys, places = range(25, 100, 5), (1, 3, 5)
     task, taps = Task(), Taps()
     key = torch.tensor([k for k in keys for _ in places])
     place = torch.tensor([p for _ in keys for p in places])
@@ -92,6 +94,12 @@ def mirror_ratio(points: np.ndarray, pairs: Sequence[tuple[int, int]]) -> float:
     mirrored = [distance(p, p[::-1]) for p in names if p < p[::-1]]
     others = [distance(p, q) for p in names for q in names if p < q and q != p[::-1]]
     return float(np.mean(mirrored) / np.mean(others))
+
+
+@remembered
+def forgets_order(run: StoredRun) -> float:
+    """The mirror_ratio of a run's states."""
+    return mirror_ratio(*states(run))
 
 
 def tsne(points: np.ndarray, perplexity: float = 12.0) -> np.ndarray:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lib.composition.analysis import MAPPINGS, SHADOW, clearest
-from lib.composition.experiments import PHASE
+from lib.composition.experiments import GRIDS, PHASE
 from lib.composition.variations import FLIP
 from lib.core.plan import Options
 from lib.core.spec import RunSpec
@@ -39,10 +39,8 @@ class Phase:
 
 def weighty_specs(profile: str) -> dict[str, list[RunSpec]]:
     """The runs whose weights are kept, by experiment: the diagram's at the middle rate, and those of two layers."""
-    phase = PHASE.specs(profile)
-    rates = sorted({spec.rate for spec in phase})
     return {
-        PHASE.name: [spec for spec in phase if spec.rate == rates[len(rates) // 2]],
+        PHASE.name: [spec for spec in PHASE.specs(profile) if spec.rate == GRIDS[profile].middle_rate],
         FLIP.name: FLIP.specs(profile),
     }
 
@@ -66,7 +64,7 @@ def in_phase(run: StoredRun, mapping: str) -> bool:
     return run.metrics["test"] >= SHADOW and run.metrics[mapping] >= LEVEL
 
 
-def phases(runs: Sequence[StoredRun], depths: Sequence[int] | None = None) -> list[Phase]:
+def phases(runs: Sequence[StoredRun]) -> list[Phase]:
     """Every phase that runs show, by depth and mapping; at the smallest depth both, the clearest run standing in if need be.
 
     Raises ValueError for no runs.
@@ -75,7 +73,7 @@ def phases(runs: Sequence[StoredRun], depths: Sequence[int] | None = None) -> li
         raise ValueError("phases need runs with weights.")
     present = sorted({run.spec.model.depth for run in runs})
     found = []
-    for depth in present if depths is None else [d for d in depths if d in present]:
+    for depth in present:
         here = [run for run in runs if run.spec.model.depth == depth]
         for mapping in MAPPINGS:
             members = tuple(run for run in here if in_phase(run, mapping))

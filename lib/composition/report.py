@@ -147,16 +147,12 @@ def curves_line(runs: Sequence[StoredRun]) -> str:
     )
 
 
-def _first(run: StoredRun, name: str, level: float) -> int | None:
-    return next((s for s, v in zip(run.history["step"], run.history[name], strict=True) if v is not None and v >= level), None)
-
-
 def curves_text(runs: Sequence[StoredRun]) -> str:
     """When each example learned the seen pairs, and when its answer to the unseen pair was settled."""
     lines = []
     for run in runs:
         mapping = max(MAPPINGS, key=lambda m: run.metrics[m])
-        seen, held = _first(run, "test", 0.5), _first(run, mapping, 0.5)
+        seen, held = analysis.first_step(run, "test", 0.5), analysis.first_step(run, mapping, 0.5)
         when = f"at step {held:,}" if held is not None else "never"
         known = f"at step {seen:,}" if seen is not None else "never"
         lines.append(

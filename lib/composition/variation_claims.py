@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from lib.composition.analysis import MAPPINGS, REGION, SHADOW
+from lib.composition.analysis import MAPPINGS, REGION, SHADOW, first_step
 from lib.composition.complexity import spearman
 from lib.composition.variations import DATA, DECAY, GPT2, OPTIMIZATION
 from lib.core.claim import Claim, Finding, graded
@@ -75,8 +75,9 @@ def learning_steps(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:
 
 
 def learned_at(run: StoredRun, level: float = 0.99) -> float:
-    steps = zip(run.history["step"], run.history["test"], strict=True)
-    return next((float(s) for s, v in steps if v is not None and v >= level), math.inf)
+    """The first step at which the seen pairs are learned; infinity for never."""
+    step = first_step(run, "test", level)
+    return math.inf if step is None else float(step)
 
 
 def n_groups(run: StoredRun) -> float:

@@ -16,16 +16,10 @@ from lib.core import style
 def _cells(ax: Axes, mean: np.ndarray, spread: np.ndarray, name: str, rows: Sequence, columns: Sequence) -> None:
     """A heatmap of shares with mean and standard deviation written into each cell."""
     ax.imshow(mean, origin="lower", aspect="auto", vmin=0, vmax=1, cmap=style.ACCURACY[name])
-    for (row, column), value in np.ndenumerate(mean):
-        ax.text(
-            column, row, f"{value:.2f}\n±{spread[row, column]:.2f}", ha="center", va="center", fontsize=6.8,
-            color="white" if value > 0.6 else "#222222",
-        )  # fmt: skip
+    style.write_values(ax, mean, size=6.8, spread=spread)
     ax.set_xticks(range(len(columns)), [f"{c:g}" for c in columns])
     ax.set_yticks(range(len(rows)), [f"{r:g}" for r in rows])
-    ax.tick_params(length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    style.bare(ax)
 
 
 def shares_grid(

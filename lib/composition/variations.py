@@ -22,14 +22,13 @@ from lib.core.train import RunResult
 
 SMOKE, LAPTOP, PAPER = (GRIDS[profile].train for profile in ("smoke", "laptop", "paper"))
 PAPER_GAMMAS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
-PAPER_ROWS = dict(GRIDS["paper"].task)["rows"]
 
 
 def _run(
-    name: str, model: ModelSpec, train: TrainSpec, gamma: float, seed: int, rate: float, decay: float, **task: Any
+    name: str, profile: str, model: ModelSpec, train: TrainSpec, gamma: float, seed: int, rate: float, decay: float, **task: Any
 ) -> RunSpec:
-    """A run of version 1 of an experiment. `task` adds to the split by 7 and to rows that are always new."""
-    return RunSpec(name, 1, gamma, seed, rate, decay, model, train, tuple(({"modulus": 7, "rows": 0} | task).items()))
+    """A run of version 1 of an experiment. `task` adds to the task of the profile's phase diagram: its split and its rows."""
+    return RunSpec(name, 1, gamma, seed, rate, decay, model, train, tuple((dict(GRIDS[profile].task) | task).items()))
 
 
 # --- Two layers at a low rate, a larger batch and the paper's decay: γ alone changes the answer (ours) ---
@@ -58,9 +57,8 @@ def flip_specs(profile: str) -> list[RunSpec]:
         "laptop": (64, (0.5, 0.7, 0.8, 0.9, 0.95, 1.0), 5e-4, 4, FLIP_TRAIN),
         "paper": (400, PAPER_GAMMAS, 2.5e-4, 4, PAPER),
     }[profile]
-    rows = PAPER_ROWS if profile == "paper" else 0
     return [
-        _run(FLIP_NAME, model_spec(width, 2), train, gamma, seed, rate, 0.01, rows=rows)
+        _run(FLIP_NAME, profile, model_spec(width, 2), train, gamma, seed, rate, 0.01)
         for gamma in sorted(gammas, reverse=True)
         for seed in range(seeds)
     ]
@@ -85,7 +83,7 @@ def search_specs(profile: str) -> list[RunSpec]:
     def trials(batch: int, steps: int, gammas: tuple, rates: tuple, decays: tuple, seeds: range) -> list[RunSpec]:
         train = replace(FLIP_TRAIN, batch=batch, steps=steps)
         return [
-            _run(SEARCH_NAME, model_spec(64, 2), train, gamma, seed, rate, decay)
+            _run(SEARCH_NAME, profile, model_spec(64, 2), train, gamma, seed, rate, decay)
             for gamma in gammas
             for rate in rates
             for decay in decays
@@ -114,9 +112,8 @@ def width_specs(profile: str) -> list[RunSpec]:
         "laptop": (((32, 2), (64, 2), (32, 3), (64, 3), (128, 2)), WIDTH_GAMMAS, 5e-4, 4, LAPTOP),
         "paper": (((200, 2), (400, 2), (800, 2), (200, 3), (400, 3)), PAPER_GAMMAS, 2.5e-4, 4, PAPER),
     }[profile]
-    rows = PAPER_ROWS if profile == "paper" else 0
     return [
-        _run(WIDTH_NAME, model_spec(width, depth), train, gamma, seed, rate, GRIDS[profile].decay, rows=rows)
+        _run(WIDTH_NAME, profile, model_spec(width, depth), train, gamma, seed, rate, GRIDS[profile].decay)
         for width, depth in shapes
         for gamma in sorted(gammas, reverse=True)
         for seed in range(seeds)
@@ -144,9 +141,8 @@ def optimization_specs(profile: str) -> list[RunSpec]:
     width, seeds, train = {"smoke": (16, 1, SMOKE), "laptop": (64, 3, replace(LAPTOP, steps=6000)), "paper": (400, 9, PAPER)}[
         profile
     ]
-    rows = PAPER_ROWS if profile == "paper" else 0
     return [
-        _run(OPTIMIZATION_NAME, model_spec(width, 3), train, 0.5, seed, rate, decay, rows=rows, unseen="both")
+        _run(OPTIMIZATION_NAME, profile, model_spec(width, 3), train, 0.5, seed, rate, decay, unseen="both")
         for rate in rates
         for decay in decays
         for seed in range(seeds)
@@ -176,9 +172,8 @@ def decay_specs(profile: str) -> list[RunSpec]:
         "laptop": (64, (0.4, 0.5, 0.6, 0.7, 0.8, 0.9), (0.0, 0.01, 0.1, 1.0), 1e-3, 3, replace(LAPTOP, steps=6000)),
         "paper": (400, tuple(round(0.4 + 0.05 * i, 2) for i in range(9)), (0.0, 0.01, 0.1, 1.0), 2.5e-4, 4, PAPER),
     }[profile]
-    rows = PAPER_ROWS if profile == "paper" else 0
     return [
-        _run(DECAY_NAME, model_spec(width, 2), train, gamma, seed, rate, decay, rows=rows)
+        _run(DECAY_NAME, profile, model_spec(width, 2), train, gamma, seed, rate, decay)
         for gamma in sorted(gammas, reverse=True)
         for decay in decays
         for seed in range(seeds)
@@ -199,9 +194,8 @@ def data_specs(profile: str) -> list[RunSpec]:
         "laptop": (64, (0.5, 0.8), range(7), 1e-3, 4, LAPTOP),
         "paper": (400, (0.5, 0.8), range(7), 2.5e-4, 4, PAPER),
     }[profile]
-    rows = PAPER_ROWS if profile == "paper" else 0
     return [
-        _run(DATA_NAME, model_spec(width, 2), train, gamma, seed, rate, 0.01, rows=rows, groups=k)
+        _run(DATA_NAME, profile, model_spec(width, 2), train, gamma, seed, rate, 0.01, groups=k)
         for gamma in gammas
         for k in groups
         for seed in range(seeds)
@@ -239,9 +233,8 @@ def gpt2_specs(profile: str) -> list[RunSpec]:
         "laptop": ((2, 64, 4), GPT2_GAMMAS, 1e-3, 0.1, 4, replace(LAPTOP, batch=128, steps=4000)),
         "paper": ((12, 768, 12), PAPER_GAMMAS, 2.5e-4, 0.01, 4, PAPER),
     }[profile]
-    rows = PAPER_ROWS if profile == "paper" else 0
     return [
-        _run(GPT2_NAME, gpt2_model(*shape, norm), train, gamma, seed, rate, decay, rows=rows)
+        _run(GPT2_NAME, profile, gpt2_model(*shape, norm), train, gamma, seed, rate, decay)
         for norm in ("post", "pre")
         for gamma in sorted(gammas, reverse=True)
         for seed in range(seeds)

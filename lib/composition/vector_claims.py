@@ -7,35 +7,30 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from lib.composition import vectors
-from lib.composition.analysis import spread
+from lib.composition.analysis import MAPPINGS, remembered, spread
 from lib.composition.complexity import spearman, stratified_auc
 from lib.composition.phases import Phase, material, phases
 from lib.composition.vectors import Similarity
 from lib.core.claim import Claim, Finding, graded
 from lib.core.store import Store, StoredRun
 
-_FOUND: dict[tuple[str, str], np.ndarray] = {}
 
-
-def _remembered(kind: str, measure: Callable[[StoredRun], np.ndarray], run: StoredRun) -> np.ndarray:
-    if (name := (kind, str(run.path))) not in _FOUND:
-        _FOUND[name] = measure(run)
-    return _FOUND[name]
-
-
+@remembered
 def last_token(run: StoredRun) -> np.ndarray:
-    """(layers,) vectors.contrast_by_layer, remembered."""
-    return _remembered("last", vectors.contrast_by_layer, run)
+    """(layers,) vectors.contrast_by_layer."""
+    return vectors.contrast_by_layer(run)
 
 
+@remembered
 def last_token_centred(run: StoredRun) -> np.ndarray:
     """The same without the mean vector."""
-    return _remembered("last, centred", lambda r: vectors.contrast_by_layer(r, centred=True), run)
+    return vectors.contrast_by_layer(run, centred=True)
 
 
+@remembered
 def at_anchor(run: StoredRun) -> np.ndarray:
-    """(layers,) vectors.anchor_contrast without the mean of the anchor, remembered."""
-    return _remembered("anchor", lambda r: vectors.anchor_contrast(r, centred=True), run)
+    """(layers,) vectors.anchor_contrast without the mean of the anchor."""
+    return vectors.anchor_contrast(run, centred=True)
 
 
 PANELS = {
@@ -62,14 +57,11 @@ def similarity_line(names: Sequence[str], rows: Mapping[str, Sequence[Similarity
 def pooled(groups: Sequence[Phase]) -> dict[str, list[StoredRun]]:
     """{mapping: runs of every depth} of the genuine phases, or of the stand-ins where a mapping has no other."""
     found: dict[str, list[StoredRun]] = {}
-    for mapping in mappings_of(groups):
-        real = [r for p in groups if p.mapping == mapping and p.genuine for r in p.runs]
-        found[mapping] = real or [r for p in groups if p.mapping == mapping for r in p.runs]
+    for mapping in MAPPINGS:
+        of = [p for p in groups if p.mapping == mapping]
+        if of:
+            found[mapping] = [r for p in [p for p in of if p.genuine] or of for r in p.runs]
     return found
-
-
-def mappings_of(groups: Sequence[Phase]) -> list[str]:
-    return [m for m in ("symmetric", "inferential") if any(p.mapping == m for p in groups)]
 
 
 def contrast_lists(runs: dict[str, list[StoredRun]]) -> dict[str, list[list[np.ndarray]]]:
@@ -136,9 +128,7 @@ def _genuine(store: Store, profile: str) -> dict[str, list[StoredRun]]:
 
 def at_anchor_plain(run: StoredRun) -> float:
     """Contrast of the last layer's values V at the first anchor, nothing subtracted, as Fig. 4c shows them."""
-    s = vectors.blocks(run)
-    anchor = np.tile(list(vectors.ANCHORS), len(vectors.MIDDLES))
-    return vectors.contrast(s.values, s.agree, anchor[:, None] != anchor[None])
+    return vectors.block_contrast(vectors.blocks(run))
 
 
 def alike(run: StoredRun) -> float:

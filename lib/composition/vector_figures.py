@@ -21,9 +21,7 @@ def _similarity(ax: Axes, s: Similarity, title: str) -> object:
     for row, column in np.argwhere(s.agree):
         ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="black", lw=1.1))
     ax.set_title(title, fontsize=8.5)
-    ax.tick_params(length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    style.bare(ax)
     return image
 
 

@@ -113,6 +113,12 @@ def blocks(run: StoredRun, name: str | None = None, context: int = 0, centred: b
     return Similarity(cosines(vectors, vectors), middle[:, None] == middle[None], names, names)
 
 
+def block_contrast(s: Similarity) -> float:
+    """The contrast of blocks. A first anchor against itself does not count: it is the same token."""
+    anchor = np.tile(list(ANCHORS), len(MIDDLES))
+    return contrast(s.values, s.agree, anchor[:, None] != anchor[None])
+
+
 def contrast_by_layer(run: StoredRun, contexts: int = 3, centred: bool = False) -> np.ndarray:
     """(layers,) "equal output is near-parallel" in one number a layer: X_ao at the last position over keys 30 … 40 and all
     pairs that compose, mean cosine of equal answers minus that of others. A pair against itself or its mirror image does not
@@ -132,14 +138,7 @@ def contrast_by_layer(run: StoredRun, contexts: int = 3, centred: bool = False) 
 
 
 def anchor_contrast(run: StoredRun, contexts: int = 3, centred: bool = False) -> np.ndarray:
-    """(layers,) the same at the first anchor: X_ao of each layer, grouped by g(key; a1). High where the key has been added. A
-    first anchor against itself does not count: it is the same token."""
-    anchor = np.tile(list(ANCHORS), len(MIDDLES))
-    found = []
-    for c in range(contexts):
-        row = []
-        for layer in range(1, run.spec.model.depth + 1):
-            s = blocks(run, f"X_ao.{layer}", c, centred)
-            row.append(contrast(s.values, s.agree, anchor[:, None] != anchor[None]))
-        found.append(row)
+    """(layers,) the same at the first anchor: X_ao of each layer, grouped by g(key; a1). High where the key has been added."""
+    layers = range(1, run.spec.model.depth + 1)
+    found = [[block_contrast(blocks(run, f"X_ao.{layer}", c, centred)) for layer in layers] for c in range(contexts)]
     return np.mean(found, axis=0)

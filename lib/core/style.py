@@ -76,11 +76,20 @@ def tick_grid(ax: Axes, columns: list, rows: list, xlabel: str, ylabel: str) -> 
     ax.tick_params(length=0)
 
 
-def write_values(ax: Axes, values: np.ndarray, digits: int = 2, size: float = 7.5) -> None:
-    """Write each cell's value into it, light on dark cells."""
+def write_values(ax: Axes, values: np.ndarray, digits: int = 2, size: float = 7.5, spread: np.ndarray | None = None) -> None:
+    """Write each cell's value into it, light on dark cells, and its spread below if there is one; a dash for NaN."""
     for (row, column), value in np.ndenumerate(values):
-        text = f"{value:.{digits}f}"
+        text = "–" if np.isnan(value) else f"{value:.{digits}f}"
+        if spread is not None and not np.isnan(value):
+            text += f"\n±{spread[row, column]:.{digits}f}"
         ax.text(column, row, text, ha="center", va="center", fontsize=size, color="white" if value > 0.6 else "#222222")
+
+
+def bare(ax: Axes) -> None:
+    """No frame and no tick marks: what lies on a grid of cells needs neither."""
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
 
 
 def hatch_cells(ax: Axes, mask: np.ndarray) -> None:
