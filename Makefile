@@ -7,7 +7,7 @@ TESTABLE := .venv/.ready-to-test
 .PHONY: book test sweep clean
 
 book: $(READY)
-	@$(BIN)/python -m lib build
+	@$(BIN)/python -m lib build --strict
 
 test: $(TESTABLE)
 	$(BIN)/ruff check .

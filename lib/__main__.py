@@ -28,6 +28,8 @@ def parser() -> argparse.ArgumentParser:
     build = commands.add_parser("build", help="execute the chapters and build the book")
     build.add_argument("--no-execute", action="store_true", help="build from the outputs that the notebooks have")
 
+    build.add_argument("--strict", action="store_true", help="fail if a chapter is stale or missing, not only if one fails")
+
     sweep = commands.add_parser("sweep", help="train what the store lacks of an experiment")
     sweep.add_argument("experiment", help="name of an experiment as in `status`, or all")
     sweep.add_argument("--profile", default="laptop", help="smoke, laptop (default) or paper")
@@ -82,7 +84,7 @@ def _run(args: argparse.Namespace) -> None:
 def _build(args: argparse.Namespace) -> None:
     from lib.book.build import build
 
-    print(build(execute=not args.no_execute))
+    print(build(execute=not args.no_execute, strict=args.strict))
 
 
 def _sweep(args: argparse.Namespace) -> None:

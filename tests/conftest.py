@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,3 +62,11 @@ def make_tiny_spec(**changes: Any) -> RunSpec:
 def tiny_spec() -> SpecFactory:
     """The factory; session-wide, so that hypothesis may use it too."""
     return make_tiny_spec
+
+
+@pytest.fixture(scope="session")
+def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the book's pages, built once from the committed notebooks, warnings being errors."""
+    from lib.book.build import render  # pages need every study; most tests need none
+
+    return render(tmp_path_factory.mktemp("book")).parent

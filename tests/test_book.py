@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
-from lib.book.build import render
 from lib.book.paths import ROOT
 
 # What a browser fetches when it opens a page. Links that a reader may follow are no requests.
@@ -16,12 +13,6 @@ _FETCHED = re.compile(
     r"""|<link\b(?=[^>]*\brel=["'](?:stylesheet|preload|icon|shortcut icon))[^>]*?\bhref=["']([^"']+)""",
     re.IGNORECASE,
 )
-
-
-@pytest.fixture(scope="module")
-def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The book built from the committed notebooks, warnings being errors."""
-    return render(tmp_path_factory.mktemp("book")).parent
 
 
 def pages(html: Path) -> list[Path]:

@@ -1,18 +1,24 @@
-"""Build the book: execute every chapter, refuse to publish a broken one, let Jupyter Book make the pages."""
+"""Build the book: execute every chapter, tell what failed or is stale, let Jupyter Book make the pages."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
+import yaml
+
 from lib.book import chapters
-from lib.book.headline import write_headline
-from lib.book.paths import BOOK, ROOT, default_store
+from lib.book.generated import write_all
+from lib.book.paths import BOOK, BUILD, ROOT, default_store
+
+FAILED = BUILD / "failed.json"
+"""Chapters whose last execution failed, {name: why}: their pages say so until an execution succeeds."""
 
 
 class BuildError(RuntimeError):
-    """The book was not built; the message says which chapter or page is to blame."""
+    """The book was not built, or not as it should be; the message says which chapter or page is to blame."""
 
 
 def render(output: Path) -> Path:
@@ -20,9 +26,11 @@ def render(output: Path) -> Path:
 
     Raises BuildError, with the last words of Jupyter Book, for any warning.
     """
+    write_all(default_store())
     program = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"  # it has no __main__ of its own
     command = [sys.executable, "-c", program, "build", str(ROOT), "--path-output", str(output)]
-    done = subprocess.run([*command, "-W", "--keep-going", "-q"], cwd=ROOT, capture_output=True, text=True)
+    # --all: whether a page is stale does not depend on the page alone
+    done = subprocess.run([*command, "-W", "--keep-going", "-q", "--all"], cwd=ROOT, capture_output=True, text=True)
     page = output / "_build" / "html" / "index.html"
     if done.returncode or not page.exists():
         tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
@@ -30,13 +38,50 @@ def render(output: Path) -> Path:
     return page
 
 
-def build(execute: bool = True) -> Path:
-    """Returns the path of the first page. Raises BuildError or ChapterError; a failing chapter keeps its former notebook."""
-    for chapter in chapters.chapters():
-        if execute:
+def failures() -> dict[str, str]:
+    """What the last build that executed chapters left in FAILED."""
+    try:
+        return dict(json.loads(FAILED.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def missing() -> list[str]:
+    """Chapters of the table of contents that are not there, and notebooks that it does not name."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    named = {Path(entry["file"]).name for part in toc["parts"] for entry in part["chapters"]}
+    there = {path.stem for path in BOOK.glob("*.ipynb")}
+    pages = {path.stem for path in BOOK.glob("*.md")}
+    return [f"{name} is in _toc.yml but not in book/" for name in sorted(named - there - pages)] + [
+        f"{name} is in book/ but not in _toc.yml" for name in sorted(there - named)
+    ]
+
+
+def build(execute: bool = True, strict: bool = False) -> Path:
+    """Returns the path of the first page. A chapter that fails keeps its former notebook, and its page says so.
+
+    Raises BuildError: without pages where a notebook holds an error; after making them where a chapter failed, and, if
+    `strict`, where one is stale or missing.
+    """
+    if execute:
+        failed: dict[str, str] = {}
+        for chapter in chapters.chapters():
             print(f"executing {chapter.name}", flush=True)
-            chapters.execute(chapter, {}, chapter.path)
+            try:
+                chapters.execute(chapter, {}, chapter.path)
+            except chapters.ChapterError as error:
+                failed[chapter.name] = str(error)
+        BUILD.mkdir(exist_ok=True)
+        FAILED.write_text(json.dumps(failed), encoding="utf-8")
+    for chapter in chapters.chapters():
         if broken := chapters.broken_cells(chapter.path):
             raise BuildError(f"chapter {chapter.name} holds an error in cell {broken[0]}: mend it and execute it again.")
-    write_headline(default_store(), BOOK)
-    return render(ROOT)
+    problems = [f"failed: {why}" for why in failures().values()]
+    stale = {chapter.name: chapters.stale(chapter) for chapter in chapters.chapters()}
+    outdated = [f"stale: {name}: {'; '.join(why)}" for name, why in stale.items() if why] + missing()
+    page = render(ROOT)
+    if problems or (strict and outdated):
+        raise BuildError(f"the pages are at {page}, but\n" + "\n".join(problems + outdated))
+    for line in outdated:
+        print(f"warning: {line}", file=sys.stderr)
+    return page

@@ -8,9 +8,10 @@ only after every cell has run.
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,13 @@ from typing import Any
 import nbformat
 import papermill
 
-from lib.book.paths import BOOK
+from lib.book import provenance
+from lib.book.paths import BOOK, READS_VARIABLE, default_store
+from lib.book.provenance import LIVE, RECORD, make_record, read_results
 from lib.core.experiment import check_profile
 from lib.core.machine import choose_device
 from lib.core.spec import check_count, check_number
-
-RECORD = "reason_or_memorize"
-"""Key of the notebook's metadata under which effective parameters are recorded."""
+from lib.core.store import Store
 
 
 class ChapterError(RuntimeError):
@@ -39,12 +40,15 @@ class Chapter:
     def name(self) -> str:
         return self.path.stem
 
-    def defaults(self) -> dict[str, Any]:
-        """The chapter's parameters and their defaults, from the cell tagged `parameters`, in order."""
+    def parameter_cell(self) -> str:
+        """The source of the cell tagged `parameters`; empty if there is none."""
         notebook = nbformat.read(self.path, as_version=4)
-        cells = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])]
+        return next((cell.source for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])), "")
+
+    def defaults(self) -> dict[str, Any]:
+        """The chapter's parameters and their defaults, in order."""
         found: dict[str, Any] = {}
-        for statement in ast.parse(cells[0].source).body if cells else []:
+        for statement in ast.parse(self.parameter_cell()).body:
             target = statement.target if isinstance(statement, ast.AnnAssign) else getattr(statement, "targets", [None])[0]
             if isinstance(target, ast.Name) and statement.value is not None:
                 found[target.id] = ast.literal_eval(statement.value)
@@ -111,11 +115,13 @@ def parse_parameters(chapter: Chapter, words: Mapping[str, str]) -> dict[str, An
     return check_parameters(chapter, values)
 
 
-def tidy(notebook: nbformat.NotebookNode, parameters: Mapping[str, Any]) -> nbformat.NotebookNode:
-    """Drop what differs from run to run (times, paths, widget state), record the effective parameters."""
+def tidy(
+    notebook: nbformat.NotebookNode, parameters: Mapping[str, Any], results: Mapping[str, Any] | None = None
+) -> nbformat.NotebookNode:
+    """Drop what differs from run to run (times, paths, live widgets); record parameters, code, results and outputs."""
     for key in ("papermill", "widgets"):
         notebook.metadata.pop(key, None)
-    notebook.metadata[RECORD] = {"parameters": dict(parameters)}
+    notebook.metadata.pop(RECORD, None)
     notebook.metadata.pop("language_info", None)
     notebook.metadata["language_info"] = {"name": "python"}
     for cell in notebook.cells:
@@ -125,12 +131,28 @@ def tidy(notebook: nbformat.NotebookNode, parameters: Mapping[str, Any]) -> nbfo
             cell.metadata.pop("tags")
         if cell.cell_type == "code":
             cell.outputs = [output for output in cell.outputs if not _is_chatter(output)]
+            for output in cell.outputs:
+                output.get("data", {}).pop(LIVE, None)  # of a kernel that is gone
+    notebook.metadata[RECORD] = make_record(notebook, parameters, results or {})
     return notebook
 
 
 def _is_chatter(output: nbformat.NotebookNode) -> bool:
     """Progress bars and other words on stderr: of use while a cell runs, not in the book."""
     return output.get("output_type") == "stream" and output.get("name") == "stderr"
+
+
+@contextlib.contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    former = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if former is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = former
 
 
 def execute(chapter: Chapter, given: Mapping[str, Any], output: Path, progress: bool = True) -> Path:
@@ -141,16 +163,17 @@ def execute(chapter: Chapter, given: Mapping[str, Any], output: Path, progress: 
     checked = check_parameters(chapter, given)
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=".running-") as folder:
-        temporary = Path(folder) / output.name
+        temporary, reads = Path(folder) / output.name, Path(folder) / "reads.txt"
         try:
-            papermill.execute_notebook(
-                str(chapter.path),
-                str(temporary),
-                parameters=checked,
-                cwd=str(chapter.path.parent),
-                progress_bar=progress,
-                extra_arguments=["--IPKernelApp.log_level=ERROR"],
-            )
+            with _environment(READS_VARIABLE, str(reads)):
+                papermill.execute_notebook(
+                    str(chapter.path),
+                    str(temporary),
+                    parameters=checked,
+                    cwd=str(chapter.path.parent),
+                    progress_bar=progress,
+                    extra_arguments=["--IPKernelApp.log_level=ERROR"],
+                )
         except papermill.PapermillExecutionError as error:
             raise ChapterError(
                 f"chapter {chapter.name} failed in cell {error.cell_index}: {error.ename}: {error.evalue} "
@@ -159,10 +182,21 @@ def execute(chapter: Chapter, given: Mapping[str, Any], output: Path, progress: 
         notebook = nbformat.read(temporary, as_version=4)
         if checked:
             notebook.cells = [c for c in notebook.cells if "papermill-error-cell-tag" not in c.metadata.get("tags", [])]
-        tidy(notebook, chapter.defaults() | checked)
+        tidy(notebook, chapter.defaults() | checked, read_results(reads, default_store()))
         nbformat.write(notebook, temporary)
         os.replace(temporary, output)
     return output
+
+
+def stale(chapter: Chapter, store: Store | None = None) -> list[str]:
+    """Why a chapter may not show what it would show now; empty if it is fresh (lib.book.provenance.stale)."""
+    notebook = nbformat.read(chapter.path, as_version=4)
+    return provenance.stale(notebook, chapter.defaults(), store or default_store())
+
+
+def record(chapter: Chapter) -> dict[str, Any]:
+    """What its last execution recorded; empty if there is none."""
+    return dict(nbformat.read(chapter.path, as_version=4).metadata.get(RECORD, {}))
 
 
 def broken_cells(path: Path) -> list[int]:

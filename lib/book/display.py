@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
@@ -13,8 +14,10 @@ import matplotlib.pyplot as plt
 from IPython.display import HTML, Markdown, display
 from matplotlib.figure import Figure
 
+from lib.book.claims import evaluate, table
+from lib.book.explorer import Explorer, Train
 from lib.book.paths import ROOT
-from lib.core.claim import PAPERS
+from lib.core.claim import Claim
 from lib.core.store import Store, StoredRun
 
 
@@ -56,11 +59,29 @@ def show(
     plt.close(figure)
     display(
         HTML(
-            f'<p class="rm-caption"><strong>Figure {escape(number)}.</strong> {caption}</p>'
+            f'<p class="rm-caption" id="figure-{anchor(number)}"><strong>Figure {escape(number)}.</strong> {caption}</p>'
             f'<p class="rm-provenance">{escape(source or provenance_line(runs, profile))} · drawn by {source_of(draw)}</p>'
         )
     )
     print(f"Figure {number}: {summary}")
+
+
+def anchor(number: str) -> str:
+    """`2.1` → `2-1`: the part of a figure's anchor that its number gives."""
+    return "-".join(re.findall(r"[a-z0-9]+", number.lower()))
+
+
+def explore(
+    explorer: Explorer,
+    runs: Sequence[StoredRun],
+    profile: str,
+    train: Train | None = None,
+    record: Callable[[StoredRun], dict[str, Any]] | None = None,
+) -> None:
+    """The explorer, under it what it was made from, and its opening view in one line."""
+    explorer.show(train, record)
+    display(HTML(f'<p class="rm-provenance">{escape(provenance_line(runs, profile))} · drawn by {source_of(Explorer)}</p>'))
+    print(explorer.words())
 
 
 def say(text: str) -> None:
@@ -75,19 +96,8 @@ def settings(columns: dict[str, Sequence[tuple[str, str]]]) -> None:
     say(head + "\n".join(f"| {row[0][0]} | " + " | ".join(value for _, value in row) + " |" for row in rows))
 
 
-_MARK = {"reproduced": "✔", "partly": "◐", "not reproduced": "✘", "not run": "…"}
-
-
-def claims_table(claims: Sequence[Any], store: Store, profile: str) -> None:
+def claims_table(claims: Sequence[Claim], store: Store, profile: str) -> None:
     """The claims as a table, evaluated on what is stored, and one line with their statuses."""
-    rows = [claim.evaluate(store, profile) for claim in claims]
-    cells = "".join(
-        "<tr>"
-        f"<td>{escape(PAPERS[r['paper']])}, {escape(r['item'])}</td><td>{escape(r['statement'])}</td>"
-        f"<td>{escape(r['criterion'])}</td><td>{escape(r['measured'])}</td>"
-        f'<td class="rm-{r["status"].replace(" ", "-")}">{_MARK[r["status"]]} {escape(r["status"])}</td></tr>'
-        for r in rows
-    )
-    head = "".join(f"<th>{name}</th>" for name in ("source", "statement", "criterion", "measured here", "status"))
-    display(HTML(f'<table class="rm-claims"><thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table>'))
+    rows = evaluate(claims, store, profile)
+    display(HTML(table(rows)))
     print("claims: " + ", ".join(f"{r['id']} {r['status']}" for r in rows))

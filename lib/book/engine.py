@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from lib.book.paths import ROOT
+from lib.book.paths import ROOT, note_read
 from lib.core.style import INFERENTIAL, NEITHER, SYMMETRIC, WIDTH, look
 
 Record = dict[str, Any]
@@ -20,6 +20,7 @@ def load(name: str) -> Any:
     path = FOLDER / f"{name}.json"
     if not path.exists():
         raise LookupError(f"benchmarks/{name}.json is not there: measure it first, see benchmarks/README.md.")
+    note_read(path)
     return json.loads(path.read_text())
 
 

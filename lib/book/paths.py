@@ -5,14 +5,42 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lib.core.store import Store
+from lib.core.store import Store, StoredRun
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"
 BUILD = ROOT / "_build"
 STORE_VARIABLE = "REASON_OR_MEMORIZE_STORE"
+READS_VARIABLE = "REASON_OR_MEMORIZE_READS"
+"""Names a file in which a chapter's store notes what it reads; set while the book's build executes it."""
+
+
+class RecordingStore(Store):
+    """A store that notes in a file what is read from it."""
+
+    def __init__(self, root: Path | str, reads: Path) -> None:
+        super().__init__(root)
+        self._reads = reads
+        self._noted: set[Path] = set()
+
+    def read(self, path: Path) -> StoredRun:
+        run = super().read(path)
+        if path not in self._noted:
+            self._noted.add(path)
+            note_read(path, self._reads)
+        return run
+
+
+def note_read(path: Path, reads: Path | None = None) -> None:
+    """Note a file of results in the log of the execution, if there is one."""
+    log = reads or os.environ.get(READS_VARIABLE)
+    if log:
+        with Path(log).open("a") as lines:
+            lines.write(f"{path.absolute()}\n")
 
 
 def default_store() -> Store:
     """The committed store, or the folder that the variable REASON_OR_MEMORIZE_STORE names."""
-    return Store(os.environ.get(STORE_VARIABLE) or ROOT / "results")
+    root = os.environ.get(STORE_VARIABLE) or ROOT / "results"
+    reads = os.environ.get(READS_VARIABLE)
+    return RecordingStore(root, Path(reads)) if reads else Store(root)

@@ -10,7 +10,18 @@ from lib.core.experiment import Experiment
 from lib.core.spec import SpecError
 
 EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (composition.PHASE, *VARIATIONS)}
-CLAIMS: tuple[Claim, ...] = (*composition_claims.CLAIMS,)
+CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
+    "01-the-task": composition_claims.CHAPTER_01,
+    "02-phase-diagram": composition_claims.CHAPTER_02,
+    "03-information-flow": composition_claims.CHAPTER_03,
+    "04-vectors": composition_claims.CHAPTER_04,
+    "05-condensation": composition_claims.CHAPTER_05,
+    "06-rate-decay-data": composition_claims.CHAPTER_06,
+    "07-width": composition_claims.CHAPTER_07,
+    "08-gpt2": composition_claims.CHAPTER_08,
+}
+"""The claims that each chapter tests."""
+CLAIMS: tuple[Claim, ...] = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)
 
 
 def experiment(name: str) -> Experiment:

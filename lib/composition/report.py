@@ -172,13 +172,3 @@ def translation_table(table: PhaseTable, profile: str) -> str:
 def point_line(runs: Sequence[StoredRun]) -> str:
     means = ", ".join(f"{m} {np.mean([r.metrics[m] for r in runs]):.2f}" for m in ("test", *MAPPINGS))
     return f"mean over {len(runs)} runs: {means}"
-
-
-def cost_text(runs: Sequence[StoredRun]) -> str:
-    hours = sum(r.seconds for r in runs) / 3600
-    device = runs[0].provenance["device"]
-    by_depth = {}
-    for r in runs:
-        by_depth.setdefault(r.spec.model.depth, []).append(r.seconds)
-    each = ", ".join(f"{np.mean(v):.0f} s at depth {d}" for d, v in sorted(by_depth.items()))
-    return f"{len(runs)} runs, {hours:.1f} hours on {device} in all; a run costs {each}."

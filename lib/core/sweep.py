@@ -99,8 +99,9 @@ def train_job(
     options: Options,
     keep: KeepWeights,
     on_step: Callable[[Progress], None] = lambda now: None,
+    stop: Callable[[], bool] = asked_to_stop,
 ) -> int:
-    """Train one job and store each run as it finishes. Returns the number of runs trained; Interrupted where asked to stop."""
+    """Train one job and store each run as it finishes. Returns the number of runs trained; Interrupted where `stop` says so."""
     origin = provenance(options)
 
     def tell(now: Progress) -> None:
@@ -119,12 +120,12 @@ def train_job(
     count = 0
     try:
         with stoppable():
-            if asked_to_stop():
+            if stop():
                 raise Interrupted
             for leftover in job.path.parent.glob(f".writing-{job.path.stem}-*"):  # of this job, when it was killed
                 leftover.unlink()
             wanted = job.specs if job.path.exists() else [spec for spec in job.specs if store.get(spec) is None]
-            for result in train(wanted, make_study(job.specs[0]), options, tell, job.path, asked_to_stop):
+            for result in train(wanted, make_study(job.specs[0]), options, tell, job.path, stop):
                 how = {"precision": result.precision, "program": result.program}
                 count += store.put(result, origin | how, keep_weights=keep(result))
     finally:
@@ -132,6 +133,22 @@ def train_job(
         job.path.with_suffix(".lock").unlink(missing_ok=True)
         lock.release()
     return count
+
+
+def train_one(
+    spec: RunSpec,
+    store: Store,
+    make_study: StudyFactory,
+    options: Options,
+    keep: KeepWeights,
+    on_step: Callable[[Progress], None],
+    stop: Callable[[], bool],
+) -> StoredRun:
+    """The stored result of one run, trained here first if there is none; from any thread. Interrupted leaves a checkpoint."""
+    options.resolve()
+    while (run := store.get(spec)) is None:
+        train_job(plan_jobs([spec], store, 1)[0], store, make_study, options, keep, on_step, stop)
+    return run
 
 
 def plan_jobs(missing: Sequence[RunSpec], store: Store, workers: int) -> list[Job]:

@@ -1,0 +1,162 @@
+"""The explorer: sliders for γ, depth and step, and what they select. On a page without a kernel, and live with one.
+
+`data` is plain data. Its parts:
+  series     sets of results: {name, profile, cells, runs}; a cell is one (γ, depth) with means and spreads over all its runs,
+             a run has its history, attention, map and spectrum (lib/composition/exploration.py makes them)
+  answers, seen   the metrics: {id, label, short}
+  question   the tokens that the attention is of; width, firstNumber, range: axes
+One script draws both views (explorer.js). The static view holds the script, its style and the data, and asks for nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import io
+import json
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from IPython.display import display
+from matplotlib.figure import Figure
+
+from lib.core import style
+from lib.core.spec import SpecError, check_count, check_number
+from lib.core.store import StoredRun
+
+PANELS = ("diagram", "curve", "flow", "map", "spectrum")
+LIMIT = 2_000_000
+"""Bytes that the static view of one page may have."""
+_HERE = Path(__file__).parent
+Train = Callable[..., StoredRun]
+
+
+@functools.cache
+def asset(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+def script_safe(value: Any) -> str:
+    """JSON that can stand inside <script>: nothing in it can close the element or open a comment."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for mark in "<>&\u2028\u2029":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return text
+
+
+class Explorer:
+    """One explorer of a page. `id` names it on its page; `panels` are shown in their order; the start is what it opens at."""
+
+    def __init__(
+        self, data: dict[str, Any], id: str, gamma: float, depth: int, seed: int = 0, panels: Sequence[str] = PANELS
+    ) -> None:
+        if unknown := set(panels) - set(PANELS):
+            raise SpecError(f"unknown panel {sorted(unknown)[0]!r}: use some of {', '.join(PANELS)}.")
+        if not id.replace("-", "").isalnum() or not id.isascii():
+            raise SpecError(f"the id of an explorer is made of letters, digits and dashes, got {id!r}.")
+        check_number("gamma", gamma)
+        check_count("depth", depth)
+        self.data = data | {"id": id, "start": {"gamma": gamma, "depth": depth, "seed": seed}, "panels": list(panels)}
+
+    def static(self) -> str:
+        """HTML that works on its own, without a network, and a picture for where scripts do not run.
+
+        Raises ValueError where it would be larger than LIMIT.
+        """
+        id = self.data["id"]
+        html = (
+            f'<div class="rm-explorer-host" id="{id}">'
+            f"<style>{asset('explorer.css')}</style>"
+            f'<div id="{id}-view"></div>'
+            f'<noscript><img alt="{escape(self.words())}" src="data:image/png;base64,{picture(self.data)}"></noscript>'
+            f'<script type="application/json" id="{id}-data">{script_safe(self.data)}</script>'
+            f"<script>(function () {{\n{asset('explorer.js')}\n"
+            f'const part = (name) => document.getElementById("{id}-" + name);\n'
+            'mountExplorer(part("view"), JSON.parse(part("data").textContent), null);\n}());</script></div>'
+        )
+        if len(html.encode()) > LIMIT:
+            raise ValueError(f"the explorer {id} has {len(html.encode()):,} bytes, more than {LIMIT:,}: give it fewer runs.")
+        return html
+
+    def words(self) -> str:
+        """The opening view in one line: for those who do not see it, and for regression tests."""
+        run = nearest(self.data["series"][0], **self.data["start"])
+        answers = [*self.data["answers"], self.data["seen"]]
+        shares = ", ".join(f"{a['short']} {run['final'][a['id']]:.2f}" for a in answers)
+        points = sum(len(s["cells"]) for s in self.data["series"])
+        return (
+            f"Explorer of {points} points; it opens at γ = {run['gamma']:g}, depth {run['depth']}, seed {run['seed']}, "
+            f"profile {self.data['series'][0]['profile']}, run {run['key']}: {shares}"
+        )
+
+    def show(self, train: Train | None = None, record: Callable[[StoredRun], dict[str, Any]] | None = None) -> None:
+        """Display both views as one output. A front end with widgets shows the live one, every other place the static one.
+
+        `train(gamma, depth, seed, on_step, stop)` trains a point and `record` describes it; without them there is no button.
+        """
+        from lib.book.live import Live  # a page that is only built needs no widgets
+
+        bundle = {"text/html": self.static(), "text/plain": self.words()}
+        view = Live(self.data, train, record).widget._repr_mimebundle_() or {}
+        key = "application/vnd.jupyter.widget-view+json"
+        display(bundle | {key: view[key]} if key in view else bundle, raw=True)
+
+
+def nearest(series: dict[str, Any], gamma: float, depth: int, seed: int) -> dict[str, Any]:
+    """The run of a series that is shown for what is asked: of that seed if there is one, nearest in depth, then in γ."""
+    runs = [run for run in series["runs"] if run["seed"] == seed] or series["runs"]
+    return min(runs, key=lambda r: (abs(r["depth"] - depth), round(abs(r["gamma"] - gamma), 6), r["gamma"]))
+
+
+def with_run(data: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
+    """The data with one more run in the first series; a point that had no cell gets one, of the runs that are shown there."""
+    first, *others = data["series"]
+    runs = [r for r in first["runs"] if r["key"] != run["key"]] + [run]
+    cells, place = first["cells"], (run["gamma"], run["depth"])
+    if "fixed" not in first:
+        first = first | {"fixed": [(c["gamma"], c["depth"]) for c in cells]}
+    if place not in first["fixed"]:
+        here = [r["final"] for r in runs if (r["gamma"], r["depth"]) == place]
+        cell: dict[str, Any] = {"gamma": run["gamma"], "depth": run["depth"], "runs": len(here)}
+        for name in here[0]:
+            values = [final[name] for final in here]
+            cell[name] = [mean(values), stdev(values) if len(values) > 1 else None]
+        cells = [c for c in cells if (c["gamma"], c["depth"]) != place] + [cell]
+    return data | {"series": [first | {"runs": runs, "cells": cells}, *others]}
+
+
+def picture(data: dict[str, Any]) -> str:
+    """The diagrams of the first series as a PNG in base64: what stands in where scripts do not run."""
+    figure = draw_cells(data)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=90, metadata={"Software": None})
+    plt.close(figure)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def draw_cells(data: dict[str, Any]) -> Figure:
+    """Mean share of each answer over γ and depth, as the explorer's first panel has it, with the spread over runs."""
+    cells = data["series"][0]["cells"]
+    gammas, depths = sorted({c["gamma"] for c in cells}), sorted({c["depth"] for c in cells})
+    with style.look():
+        fig, axes = plt.subplots(1, len(data["answers"]), figsize=(style.WIDTH, 1.2 + 0.5 * len(depths)), sharey=True)
+        for ax, answer in zip(np.atleast_1d(axes), data["answers"], strict=True):
+            values, spread = np.full((2, len(depths), len(gammas)), np.nan)
+            for c in cells:
+                place = depths.index(c["depth"]), gammas.index(c["gamma"])
+                values[place], deviation = c[answer["id"]]
+                spread[place] = np.nan if deviation is None else deviation
+            colour = style.ACCURACY.get(answer["id"], style.ACCURACY["neither"])
+            ax.imshow(values, origin="lower", aspect="auto", vmin=0, vmax=1, cmap=colour)
+            style.tick_grid(
+                ax, gammas, depths, "initialization rate γ", "depth (layers)" if ax is np.atleast_1d(axes)[0] else ""
+            )
+            style.write_values(ax, values, size=6.5, spread=None if np.isnan(spread).all() else np.nan_to_num(spread))
+            ax.set_title(answer["label"], fontsize=9)
+            style.bare(ax)
+    return fig

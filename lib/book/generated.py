@@ -1,0 +1,150 @@
+"""Parts of pages that are written anew at every build: the landing page's, the claims, provenance, the list of sources."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import platform
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+from lib.book import chapters, ledger
+from lib.book.claims import totals
+from lib.book.display import provenance_line
+from lib.book.explorer import Explorer
+from lib.book.paths import BOOK, BUILD, ROOT
+from lib.book.registry import EXPERIMENTS
+from lib.book.status import ExperimentStatus, experiment_status
+from lib.composition import analysis, figures
+from lib.composition.exploration import SETS, exploration
+from lib.core.store import Store
+from lib.core.sweep import load
+
+PROFILE = "laptop"
+FOLDER = BOOK / "generated"
+
+
+def write_all(store: Store, folder: Path = FOLDER) -> None:
+    """Write every part. Raises LookupError if the phase diagram is not stored."""
+    folder.mkdir(exist_ok=True)
+    claims = ledger.evaluate_all(store, PROFILE, BUILD / "claims.json")
+    sets = [(name, load(e.specs(PROFILE), store)) for name, e in SETS.items()]
+    runs, every = sets[0][1], [run for _, group in sets for run in group]
+    figure = figures.phase_diagram(analysis.phase_table(runs))
+    figure.savefig(BOOK / "assets" / "headline.png", metadata={"Software": None})
+    plt.close(figure)
+    parts = {
+        "headline.md": f'<p class="rm-provenance">{provenance_line(runs, PROFILE)}</p>\n',
+        "totals.md": f"**{len(claims)} claims so far:** {totals(claims)}. [All of them](claims).\n",
+        "explorer.html": Explorer(exploration(sets, PROFILE), "rm-landing", gamma=0.7, depth=2).static(),
+        "explorer.md": f'<p class="rm-provenance">{provenance_line(every, PROFILE)}</p>\n',
+        "claims.html": ledger.page(claims),
+        "environment.md": environment(),
+        "sweeps.md": sweeps(store),
+        "chapters.md": chapter_states(store),
+        "sources.md": source_list(),
+    }
+    for name, text in parts.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], right: int = 99) -> str:
+    """Markdown; columns from number `right` on are numbers."""
+    marks = ["--:" if i >= right else ":--" for i in range(len(head))]
+    lines = [head, marks, *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def environment() -> str:
+    """What these pages were built with."""
+    names = [line.split(">")[0].strip() for line in (ROOT / "requirements.txt").read_text().splitlines()]
+    packages = [(name, metadata.version(name)) for name in names if name and name[0] not in "#-"]
+    lock = hashlib.sha256((ROOT / "requirements.lock").read_bytes()).hexdigest()
+    rows = [
+        ("Python", platform.python_version()),
+        ("system", f"{platform.system()} on {platform.machine()}"),
+        ("revision of the sources", _revision()),
+        ("sha256 of `requirements.lock`", f"`{lock}`"),
+        *packages,
+    ]
+    return _table(("what", "which"), rows)
+
+
+def _revision() -> str:
+    try:
+        done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    return f"`{done.stdout.strip()}`" if done.returncode == 0 else "unknown"
+
+
+def _words(values: Sequence[object]) -> str:
+    """Each value with how often it occurs, the most frequent first; the value alone where there is one."""
+    counts = Counter(str(v) for v in values)
+    return next(iter(counts)) if len(counts) == 1 else "; ".join(f"{v} ({n})" for v, n in counts.most_common())
+
+
+def sweeps(store: Store) -> str:
+    """Every stored sweep: what was trained, on what, and what it cost."""
+    rows = []
+    for experiment in EXPERIMENTS.values():
+        found = experiment_status(experiment, store)
+        for p in found.profiles:
+            if not p.stored:
+                continue
+            runs = [run for spec in experiment.specs(p.profile) if (run := store.get(spec)) is not None]
+            made = [run.provenance for run in runs]
+            rows.append(
+                (
+                    f"`{experiment.name}`, version {experiment.version}",
+                    p.profile,
+                    _words([f"{m['device']}, {m['precision']}, torch {m['torch']}" for m in made]),
+                    f"{p.stored} of {p.runs}",
+                    str(len({run.spec.seed for run in runs})),
+                    f"{sum(run.steps for run in runs):,}",
+                    f"{sum(run.seconds for run in runs) / 3600:.2f}",
+                )
+            )
+    head = ("sweep", "profile", "trained on", "runs", "seeds", "steps", "process hours")
+    others = [_others(experiment_status(e, store)) for e in EXPERIMENTS.values()]
+    return (
+        _table(head, rows, right=3)
+        + "\n"
+        + ("\n".join(filter(None, others)) or "Nothing that is stored is stale or damaged.")
+        + "\n"
+    )
+
+
+def _others(found: ExperimentStatus) -> str:
+    words = [f"{found.stale} of an older version"] * bool(found.stale)
+    words += [f"{found.other} outside every profile"] * bool(found.other)
+    words += [f"{len(found.unreadable)} that cannot be read"] * bool(found.unreadable)
+    return f"- `{found.experiment}` also has {', '.join(words)}." if words else ""
+
+
+def chapter_states(store: Store) -> str:
+    """Every chapter with what it read and whether it is fresh."""
+    rows = []
+    for chapter in chapters.chapters():
+        reasons = chapters.stale(chapter, store)
+        results = chapters.record(chapter).get("results", {})
+        read = ", ".join(f"{r['runs']} of {name}" for name, r in results.items()) or "none"
+        rows.append((f"[{chapter.name}]({chapter.name})", read, "fresh" if not reasons else "**stale**: " + "; ".join(reasons)))
+    return _table(("chapter", "results read", "state"), rows)
+
+
+def source_list() -> str:
+    """Every module, linked to its page, with the first line of its docstring."""
+    rows = []
+    for path in sorted((ROOT / "lib").rglob("*.py")):
+        if summary := (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[0]:
+            name = path.relative_to(ROOT).as_posix()
+            rows.append((f'<a href="../source/{name}.html"><code>{name}</code></a>', summary.replace("|", "\\|")))
+    return _table(("module", "what it is for"), rows)

@@ -1,0 +1,79 @@
+"""The claims ledger: every claim of the book evaluated, and the page that lists them with filters."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from lib.book.claims import evaluate, table
+from lib.book.provenance import digest
+from lib.book.registry import CLAIMS, CLAIMS_OF
+from lib.core.claim import PAPERS, STATUSES
+from lib.core.store import Store
+
+
+def evaluate_all(store: Store, profile: str, cache: Path) -> list[dict[str, Any]]:
+    """Every claim. The outcome, which takes a minute, is kept in the file `cache` until code or results change."""
+    key = _state(store, profile)
+    try:
+        kept = json.loads(cache.read_text(encoding="utf-8"))
+        if kept["key"] == key:
+            return kept["claims"]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # none, or not ours: evaluate
+    rows = evaluate(CLAIMS, store, profile)
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    cache.write_text(json.dumps({"key": key, "claims": rows}), encoding="utf-8")
+    return rows
+
+
+def _state(store: Store, profile: str) -> str:
+    """A digest of all that claims depend on: our sources, and every result file by name, size and content."""
+    sources = sorted(Path(__file__).parents[1].rglob("*.py"))
+    results = sorted(store.root.glob("*/[!.]*"))
+    return digest(
+        [profile.encode(), *(part for path in (*sources, *results) for part in (path.name.encode(), path.read_bytes()))]
+    )
+
+
+_FILTER = """
+(function () {
+  const root = document.getElementById("rm-ledger"), rows = [...root.querySelectorAll("tbody tr")];
+  const paper = root.querySelector("[name=paper]"), status = root.querySelector("[name=status]");
+  const said = root.querySelector("output");
+  function filter() {
+    let shown = 0;
+    for (const row of rows) {
+      row.hidden = (paper.value && row.dataset.paper !== paper.value) || (status.value && row.dataset.status !== status.value);
+      if (!row.hidden) shown += 1;
+    }
+    said.textContent = `${shown} of ${rows.length} claims`;
+  }
+  paper.addEventListener("change", filter);
+  status.addEventListener("change", filter);
+  root.querySelector(".rm-filter").hidden = false;
+  filter();
+}());
+"""
+
+
+def page(rows: Sequence[Mapping[str, Any]]) -> str:
+    """All claims with two filters, which appear only where scripts run; without them the whole table is there."""
+    chapters = {claim.id: name for name, claims in CLAIMS_OF.items() for claim in claims}
+
+    def choice(name: str, values: Mapping[str, str]) -> str:
+        counts = Counter(row[name] for row in rows)
+        options = "".join(
+            f'<option value="{escape(v)}">{escape(w)} ({counts[v]})</option>' for v, w in values.items() if counts[v]
+        )
+        return f'<label>{name} <select name="{name}"><option value="">all</option>{options}</select></label>'
+
+    return (
+        '<div id="rm-ledger"><div class="rm-filter" hidden>'
+        f"{choice('paper', PAPERS)}{choice('status', {s: s for s in STATUSES})}"
+        f'<output aria-live="polite"></output></div>{table(rows, chapters)}<script>{_FILTER}</script></div>\n'
+    )

@@ -1,0 +1,81 @@
+"""What a chapter says about running it again: commands, parameters with types and defaults, and how long it takes."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lib.book import chapters
+from lib.book.display import say
+from lib.book.engine import load
+from lib.core.store import StoredRun
+
+
+def parameter_rows(chapter: chapters.Chapter) -> list[tuple[str, str, str, str]]:
+    """(name, type, default, meaning) of each parameter; the meaning is the comment beside it."""
+    comments = {}
+    for token in tokenize.generate_tokens(io.StringIO(chapter.parameter_cell()).readline):
+        if token.type == tokenize.COMMENT:
+            comments[token.line.split(":")[0].split("=")[0].strip()] = token.string.lstrip("# ")
+    return [(name, type(value).__name__, repr(value), comments.get(name, "")) for name, value in chapter.defaults().items()]
+
+
+def _minutes(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} seconds"
+        if seconds < 100
+        else f"{seconds / 60:.0f} minutes"
+        if seconds < 6000
+        else f"{seconds / 3600:.1f} hours"
+    )
+
+
+def times(name: str, runs: Sequence[StoredRun]) -> str:
+    """With stored results as benchmarks/chapters.json has it; from nothing by the time that the stored runs took."""
+    try:
+        measured = load("chapters")
+        stored = f"With stored results it takes {_minutes(measured['seconds'][name])} on {measured['cores']} cores"
+    except LookupError:
+        stored = "How long it takes with stored results has not been measured"
+    lines = [f"- {stored}."]
+    if runs:
+        on_cpu = [run for run in runs if run.provenance["device"].startswith("cpu")]
+        total = sum(run.seconds for run in on_cpu)
+        by_depth: dict[int, list[float]] = {}
+        for run in on_cpu:
+            by_depth.setdefault(run.spec.model.depth, []).append(run.seconds)
+        each = ", ".join(f"{sum(v) / len(v):.0f} s at depth {d}" for d, v in sorted(by_depth.items()))
+        lines.append(
+            f"- Its {len(runs)} runs took {_minutes(total)} of process time on {on_cpu[0].provenance['device']}, about "
+            f"{_minutes(total / 2)} on two cores; a run took {each} on average."
+            if on_cpu
+            else f"- Its {len(runs)} runs were not trained on a CPU."
+        )
+        on_gpu = sum(run.seconds for run in runs if run.provenance["device"].startswith("cuda"))
+        lines.append(
+            f"- On a GPU: {_minutes(on_gpu)} of process time."
+            if on_gpu
+            else "- On a GPU: not measured; all stored runs are from a CPU."
+        )
+    else:
+        lines.append("- It trains nothing, so a GPU makes no difference.")
+    return "\n".join(lines)
+
+
+def rerun(name: str, runs: Sequence[StoredRun] = (), example: Mapping[str, Any] | None = None) -> None:
+    """Say it for the chapter of this name or number; `runs` are those that it shows, `example` what one may pass to it."""
+    chapter = chapters.find(name)
+    given = "".join(f" -p {key} {value}" for key, value in (example or {}).items())
+    number = chapter.name[:2] if chapter.name[0].isdigit() else chapter.name
+    text = (
+        f"```bash\npython -m lib run {number}{given}   # checks what you pass; the result goes to _build/executed/\n"
+        f"papermill book/{chapter.name}.ipynb out.ipynb{given}\n```\n\n"
+    )
+    if rows := parameter_rows(chapter):
+        text += "| parameter | type | default | meaning |\n|---|---|---|---|\n"
+        text += "".join(f"| `{n}` | {t} | `{d}` | {m} |\n" for n, t, d, m in rows) + "\n"
+    else:
+        text += "It has no parameters.\n\n"
+    say(text + times(chapter.name, runs))

@@ -1,0 +1,132 @@
+"""What the book adds to Sphinx: banners on stale chapters, links to figures and to sources, and the pages of the sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_for_filename
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+from lib.book import chapters
+from lib.book.build import failures
+from lib.book.display import anchor
+from lib.book.paths import BOOK, ROOT
+
+_log = logging.getLogger(__name__)
+_FIGURE = re.compile(r"\bFigures? ((?:\d|E)\.\d+)")
+_DRAWN_BY = re.compile(r"<code>(lib/[\w/.]+)</code>, <code>(\w+)</code>")
+_DEFINITION = re.compile(r"^(?:async )?(?:def|class) (\w+)", re.MULTILINE)
+
+
+def banner(reasons: list[str]) -> nodes.warning:
+    """What a reader is told first on a page that may not show what it would show now."""
+    words = "This page may be out of date: " + "; ".join(reasons) + ". Build the book again before you rely on it."
+    return nodes.warning("", nodes.paragraph("", words), classes=["rm-stale"])
+
+
+def mark_stale(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    path = BOOK / f"{Path(name).name}.ipynb"
+    if not path.exists():
+        return
+    reasons = chapters.stale(chapters.Chapter(path))
+    if why := failures().get(path.stem):
+        reasons = [f"executing it failed ({why}); what you see is from an earlier execution", *reasons]
+    title = next(iter(doctree.findall(nodes.title)), None)
+    if reasons and title is not None:
+        title.parent.insert(title.parent.index(title) + 1, banner(reasons))
+
+
+def _page_of(number: str) -> str:
+    """The page that has a figure: chapters by their number, the engine's by its letter."""
+    return next(iter(p.stem for p in BOOK.glob(f"{int(number[0]):02}-*.ipynb")), "") if number[0].isdigit() else "engine"
+
+
+def link_figures(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """`Figure 2.1` in prose becomes a link to that figure."""
+    if not name.startswith("book/"):
+        return
+    for node in list(doctree.findall(nodes.Text)):
+        above = [node.parent, node.parent.parent]
+        if not _FIGURE.search(node) or any(isinstance(n, nodes.reference | nodes.title | nodes.literal_block) for n in above):
+            continue
+        parts: list[nodes.Node] = []
+        end = 0
+        for match in _FIGURE.finditer(node):
+            page, mark = _page_of(match[1]), f"#figure-{anchor(match[1])}"
+            here = Path(name).name == page
+            parts.append(nodes.Text(node[end : match.start()]))
+            address = mark if here else f"{page}.html{mark}"
+            parts.append(nodes.reference("", match[0], internal=True, refuri=address) if page else nodes.Text(match[0]))
+            end = match.end()
+        node.parent.replace(node, [*parts, nodes.Text(node[end:])])
+
+
+def link_sources(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """Where a figure says what drew it, its name becomes a link to that function's source."""
+
+    def link(match: re.Match[str]) -> str:
+        path = ROOT / match[1]
+        if not path.exists() or match[2] not in _DEFINITION.findall(path.read_text(encoding="utf-8")):
+            _log.warning("%s names %s in %s, which is not there", name, match[2], match[1])
+            return match[0]
+        return f'<a href="../source/{match[1]}.html#{match[2]}">{match[0]}</a>'
+
+    for node in doctree.findall(nodes.raw):
+        if "rm-provenance" in node.astext():
+            node.children = [nodes.Text(_DRAWN_BY.sub(link, node.astext()))]
+
+
+def source_body(path: Path) -> str:
+    """A source file as HTML, with an anchor at each top-level definition."""
+    text = path.read_text(encoding="utf-8")
+    html = highlight(text, get_lexer_for_filename(path.name), HtmlFormatter(nowrap=True))
+    lines = html.split("\n")
+    for number, line in enumerate(text.split("\n")):
+        if match := _DEFINITION.match(line):
+            lines[number] = f'<span class="rm-anchor" id="{match[1]}">{lines[number]}</span>'
+    body = "\n".join(lines)
+    name = path.relative_to(ROOT).as_posix()
+    up = "../" * (1 + name.count("/"))
+    return (
+        f'<h1>{escape(name)}</h1><p><a href="{up}book/source.html">All sources</a></p>'
+        f'<div class="highlight"><pre tabindex="0">{body}</pre></div>'
+    )
+
+
+def source_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+    for path in sorted((ROOT / "lib").rglob("*")):
+        if path.suffix not in {".py", ".js", ".css", ".cpp"} or not path.stat().st_size:
+            continue
+        name = path.relative_to(ROOT).as_posix()
+        yield f"source/{name}", {"title": name, "body": source_body(path)}, "page.html"
+
+
+def drop_live_code(app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: object) -> None:
+    """Leave out the scripts of thebe, which Jupyter Book puts on every page (twice, which is an error in the browser): nothing
+    here runs code on a server, and they know an address elsewhere."""
+    for kind in ("script_files", "css_files"):
+        context[kind] = [f for f in context.get(kind, []) if "thebe" not in f"{f} {getattr(f, 'attributes', '')}".lower()]
+
+
+def plain_bibliography(app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: object) -> None:
+    """The bibliography calls itself a list but its entries no items, which screen readers stumble over."""
+    if "citation-list" in (body := context.get("body", "")):
+        context["body"] = body.replace('<div role="list" class="citation-list">', '<div class="citation-list">')
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("doctree-resolved", mark_stale)
+    app.connect("doctree-resolved", link_figures)
+    app.connect("doctree-resolved", link_sources)
+    app.connect("html-collect-pages", source_pages)
+    app.connect("html-page-context", plain_bibliography)
+    app.connect("html-page-context", drop_live_code, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,158 @@
+"""What the explorer shows of the composition study: for every stored run with weights its history, flow, map and spectrum.
+
+Shares of attention are whole percents, maps are on a grid of 256 steps, spectra have four digits: what a screen can show,
+and small enough for a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from lib.composition import complexity, mechanism
+from lib.composition.analysis import remembered
+from lib.composition.experiments import GRIDS, PHASE, point_specs
+from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, SYMMETRIC_OFFSET, Task
+from lib.composition.variations import FLIP, always
+from lib.core.plan import Options
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import train_one
+from lib.core.train import Progress
+
+KEY, PLACE = 99, 2
+SETS = {"phase diagram": PHASE, "two layers, one low rate": FLIP}
+ANSWERS = (
+    {"id": "symmetric", "label": f"symmetric (key − {-SYMMETRIC_OFFSET})", "short": "symmetric"},
+    {"id": "inferential", "label": f"inferential (key − {-INFERENTIAL_OFFSET})", "short": "inferential"},
+)
+SEEN = {"id": "test", "label": "seen pairs right", "short": "seen pairs"}
+METRICS = tuple(metric["id"] for metric in (*ANSWERS, SEEN))
+
+
+def cells(runs: Sequence[StoredRun]) -> list[dict[str, Any]]:
+    """For every γ and depth the mean and standard deviation (n − 1) of each share over all runs there, nothing selected."""
+    groups: dict[tuple[int, float], list[StoredRun]] = {}
+    for run in runs:
+        groups.setdefault((run.spec.model.depth, run.spec.gamma), []).append(run)
+    found = []
+    for (depth, gamma), group in sorted(groups.items()):
+        cell: dict[str, Any] = {"gamma": gamma, "depth": depth, "runs": len(group)}
+        for name in METRICS:
+            values = np.array([run.metrics[name] for run in group])
+            cell[name] = [_round(values.mean()), _round(values.std(ddof=1)) if len(values) > 1 else None]
+        found.append(cell)
+    return found
+
+
+def _round(value: float, digits: int = 3) -> float:
+    return round(float(value), digits)
+
+
+def principal_map(vectors: np.ndarray) -> tuple[np.ndarray, list[float]]:
+    """(n, D) → (n, 2) first two principal components, and the percent of variance each explains.
+
+    The sign of a component is the one in which it grows along the vectors, so that maps can be compared.
+    """
+    centred = vectors - vectors.mean(0)
+    u, s, _ = np.linalg.svd(centred, full_matrices=False)
+    scores = u[:, :2] * s[:2]
+    rising = np.arange(len(scores)) - (len(scores) - 1) / 2
+    scores = scores * np.where(rising @ scores < 0, -1.0, 1.0)
+    total = float((s**2).sum())
+    return scores, [float(v) for v in 100 * s[:2] ** 2 / total] if total else [0.0, 0.0]
+
+
+def _screen(points: np.ndarray) -> list[list[int]]:
+    """Points on a grid of 256 steps, both axes at one scale."""
+    reach = float(np.abs(points).max()) or 1.0
+    return np.rint(127.5 + 127.5 * points / reach).astype(int).tolist()
+
+
+@remembered
+def record(run: StoredRun) -> dict[str, Any]:
+    """All that the explorer draws of one run; without what needs weights, where they were not kept."""
+    history: dict[str, Any] = {"step": run.history["step"]}
+    for name in METRICS:
+        history[name] = [None if v is None else _round(v) for v in run.history[name]]
+    watched = [n for n in (f"eigenvalue {i + 1}" for i in range(complexity.N_EIGENVALUES)) if n in run.history]
+    if watched:
+        history["eigenvalues"] = [
+            [float(f"{v:.3g}") for v in row] for row in zip(*(run.history[n] for n in watched), strict=True)
+        ]
+    return {
+        "gamma": run.spec.gamma,
+        "depth": run.spec.model.depth,
+        "seed": run.spec.seed,
+        "rate": run.spec.rate,
+        "key": run.key,
+        "experiment": run.spec.experiment,
+        "steps": run.steps,
+        "final": {name: _round(run.metrics[name]) for name in METRICS},
+        "history": history,
+    } | (_of_weights(run) if run.has_weights else {})
+
+
+def _of_weights(run: StoredRun) -> dict[str, Any]:
+    weights, flow = run.weights(), mechanism.flow(run, KEY, PLACE)
+    points, explained = principal_map(complexity.keys_embedding(weights))
+    spectrum = complexity.keys_eigenvalues(weights).double().clamp_min(0)
+    percent = np.rint(100 * flow.attention).astype(int)
+    return {
+        "attention": [[row[: i + 1].tolist() for i, row in enumerate(layer)] for layer in percent],
+        "path": np.argwhere(mechanism.essential(flow.attention, range(PLACE, PLACE + 3))).tolist(),
+        "answer": flow.answer,
+        "map": _screen(points),
+        "explained": [round(v) for v in explained],
+        "spectrum": [float(f"{v:.4g}") for v in spectrum / spectrum[0].clamp_min(1e-30)],
+    }
+
+
+def shown(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """One run for each depth, γ and seed: the one whose weights were kept, else the one at the middle rate."""
+    groups: dict[tuple, list[StoredRun]] = {}
+    for run in sorted(runs, key=lambda r: r.spec.rate):
+        groups.setdefault((run.spec.model.depth, run.spec.gamma, run.spec.seed), []).append(run)
+    pick = lambda group: next((run for run in group if run.has_weights), group[len(group) // 2])
+    return [pick(group) for _, group in sorted(groups.items())]
+
+
+def exploration(sets: Sequence[tuple[str, Sequence[StoredRun]]], profile: str) -> dict[str, Any]:
+    """What lib.book.explorer needs, of one or several sets (name, runs) of results."""
+    every = [run for _, runs in sets for run in runs]
+    task = Task()
+    question = task.questions(torch.tensor([KEY]), torch.tensor([PLACE]), torch.tensor([task.number(HELD_OUT)]), seed=0)
+    return {
+        "series": [
+            {"name": name, "profile": profile, "cells": cells(runs), "runs": [record(run) for run in shown(runs)]}
+            for name, runs in sets
+        ],
+        "answers": list(ANSWERS),
+        "seen": SEEN,
+        "question": {"tokens": question.tokens[0].tolist(), "place": PLACE},
+        "firstNumber": FIRST_KEY,
+        "width": every[0].spec.model.d_model,
+        "range": {
+            "gamma": [0.2, max(1.1, max(run.spec.gamma for run in every))],
+            "depth": [1, max(6, max(run.spec.model.depth for run in every))],
+        },
+    }
+
+
+def obtain(profile: str, store: Store, options: Options) -> list[tuple[str, list[StoredRun]]]:
+    """The sets that the book explores, trained where they are missing: the phase diagram and the two-layer runs."""
+    return [(name, e.obtain(e.specs(profile), store, options)) for name, e in SETS.items()]
+
+
+def trainer(profile: str, store: Store, options: Options) -> Callable[..., StoredRun]:
+    """A function that trains one point of the phase diagram for the live explorer, at the profile's middle rate, and keeps its
+    weights. Raises SpecError for a γ or depth that no model can have, before anything is trained."""
+
+    def train(gamma: float, depth: int, seed: int, on_step: Callable[[Progress], None], stop: Callable[[], bool]) -> StoredRun:
+        specs = point_specs(profile, gamma, depth, seed)
+        spec = next(s for s in specs if s.seed == seed and s.rate == GRIDS[profile].middle_rate)
+        return train_one(spec, store, PHASE.make_study, options, always, on_step, stop)
+
+    return train

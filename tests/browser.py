@@ -1,0 +1,65 @@
+"""Where the tests find a browser, and how they open pages in it: with no network, and with an ear for every complaint."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, Playwright, Route
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def find_chromium() -> str | None:
+    """A Chromium of this machine, or the one that CHROMIUM names; None leaves the choice to playwright's own."""
+    return os.environ.get("CHROMIUM") or next((path for name in PROGRAMS if (path := shutil.which(name))), None)
+
+
+def launch(playwright: Playwright) -> Browser:
+    """Raises playwright's error where there is no browser: a missing one is a failure, never a skip."""
+    return playwright.chromium.launch(executable_path=find_chromium(), args=list(ARGUMENTS))
+
+
+class Watched:
+    """A page, and what it complained of or asked for: console errors, exceptions, requests that leave the disk."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        page.on("console", lambda m: self.complaints.append(f"{m.type}: {m.text}") if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: self.complaints.append(f"exception: {error}"))
+
+    def refuse(self, route: Route) -> None:
+        if route.request.url.startswith(("file:", "data:", "blob:")):
+            route.continue_()
+        else:
+            self.complaints.append(f"request: {route.request.url}")
+            route.abort()
+
+    def open(self, path: Path, anchor: str = "") -> Page:
+        self.page.goto(path.as_uri() + anchor, wait_until="load")
+        return self.page
+
+
+@contextmanager
+def offline(browser: Browser, width: int = 1280, **options: Any) -> Iterator[Watched]:
+    """A fresh context without a network."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, reduced_motion="reduce", **options)
+    watched = Watched(context.new_page())
+    context.route("**/*", watched.refuse)
+    try:
+        yield watched
+    finally:
+        context.close()

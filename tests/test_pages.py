@@ -1,0 +1,171 @@
+"""What the build writes around the chapters: tables of provenance, what is missing, what failed, what an execution leaves."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import platform
+import re
+from importlib import metadata
+from pathlib import Path
+
+import nbformat
+import pytest
+from packaging.requirements import Requirement
+from test_architecture import third_party
+from test_chapters import write
+from test_store import make_result
+
+from lib.book import build, chapters, generated
+from lib.book.paths import ROOT
+from lib.book.provenance import LIVE, RECORD, stale
+from lib.composition.experiments import PHASE, phase_specs, point_specs
+from lib.core.store import Store
+
+MADE = {"device": "cpu (x86)", "precision": "bfloat16", "torch": "2.13"}
+
+
+# ---------------------------------------------------------------- tables of provenance
+
+
+def table_of(text: str) -> list[list[str]]:
+    """The cells of a Markdown table, without its head."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Two of the smoke runs of the phase diagram, one run outside every profile and one of an older version."""
+    store, specs = Store(tmp_path / "results"), phase_specs("smoke")
+    old = dataclasses.replace(specs[0], version=PHASE.version - 1)
+    for spec, made in (
+        (specs[0], MADE),
+        (specs[1], MADE | {"torch": "2.14"}),
+        (old, MADE),
+        (point_specs("smoke", 0.1, 1)[0], MADE),
+    ):
+        store.put(dataclasses.replace(make_result(spec), steps=1200, seconds=1800.0), made)
+    return store
+
+
+def test_sweeps_by_hand(store: Store) -> None:
+    text = generated.sweeps(store)
+    devices = "cpu (x86), bfloat16, torch 2.13 (1); cpu (x86), bfloat16, torch 2.14 (1)"
+    assert table_of(text) == [
+        [f"`composition-phase`, version {PHASE.version}", "smoke", devices, "2 of 4", "1", "2,400", "1.00"]
+    ]
+    assert text.splitlines()[-1] == "- `composition-phase` also has 1 of an older version, 1 outside every profile."
+
+
+def test_a_damaged_result_is_told_in_the_table(store: Store) -> None:
+    path = store.path(phase_specs("smoke")[0])
+    path.write_bytes(path.read_bytes()[:-9])
+    text = generated.sweeps(store)
+    assert [row[3] for row in table_of(text)] == ["1 of 4"]
+    assert text.splitlines()[-1].endswith("1 outside every profile, 1 that cannot be read.")
+
+
+def test_without_results_there_is_nothing_to_tell(tmp_path: Path) -> None:
+    text = generated.sweeps(Store(tmp_path))
+    assert table_of(text) == []
+    assert text.splitlines()[-1] == "Nothing that is stored is stale or damaged."
+
+
+def test_words_count_what_differs() -> None:
+    assert generated._words(["a", "a"]) == "a"
+    assert generated._words([1, "b", 1.5, "b"]) == "b (2); 1 (1); 1.5 (1)"
+
+
+def required() -> set[str]:
+    """Everything that `pip install -r requirements.txt` brings, by normalized name."""
+    normal = lambda name: re.sub(r"[-_.]+", "-", name).lower()
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    waiting = [(Requirement(line).name, "") for line in lines if line and line[0] not in "#-"]
+    found: set[tuple[str, str]] = set()
+    while waiting:
+        name, extra = waiting.pop()
+        if (normal(name), extra) in found:
+            continue
+        found.add((normal(name), extra))
+        try:
+            needs = [Requirement(line) for line in metadata.requires(name) or []]
+        except metadata.PackageNotFoundError:
+            continue
+        for need in needs:
+            if need.marker is None or need.marker.evaluate({"extra": extra}):
+                waiting += [(need.name, wanted) for wanted in ("", *need.extras)]
+    return {name for name, _ in found}
+
+
+def test_the_environment_is_told() -> None:
+    rows = dict(table_of(generated.environment()))
+    lock = hashlib.sha256((ROOT / "requirements.lock").read_bytes()).hexdigest()
+    assert rows["sha256 of `requirements.lock`"] == f"`{lock}`"
+    assert rows["Python"] == platform.python_version()
+    assert rows["torch"] == metadata.version("torch")
+
+
+def test_the_requirements_bring_all_that_the_book_imports() -> None:
+    there, packages = required(), metadata.packages_distributions()
+    for path in (ROOT / "lib" / "book").glob("*.py"):
+        for module in third_party(path):
+            names = {re.sub(r"[-_.]+", "-", name).lower() for name in packages[module]}
+            assert names & there, f"{path.name} imports {module}, which requirements.txt does not bring"
+
+
+def test_every_source_is_listed_with_its_first_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = [row[0] for row in table_of(generated.source_list())]
+    assert len(set(listed)) == len(listed) > 40
+    for path in (ROOT / "lib").rglob("*.py"):
+        name = path.relative_to(ROOT).as_posix()
+        assert (f'<a href="../source/{name}.html"><code>{name}</code></a>' in listed) == bool(path.stat().st_size)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "a.py").write_text('"""One | two.\n\nMore."""\n')
+    monkeypatch.setattr(generated, "ROOT", tmp_path)
+    assert [row[1] for row in table_of(generated.source_list())] == ["One \\| two."]
+
+
+# ---------------------------------------------------------------- the build
+
+
+def test_what_is_missing_is_named_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert build.missing() == []
+    toc = "root: book/intro\nparts:\n- chapters:\n  - file: book/01-a\n  - file: book/gone\n- chapters: [{file: book/about}]\n"
+    (tmp_path / "_toc.yml").write_text(toc)
+    for name in ("01-a.ipynb", "02-new.ipynb", "about.md", "intro.md"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    monkeypatch.setattr(build, "BOOK", tmp_path)
+    assert build.missing() == ["gone is in _toc.yml but not in book/", "02-new is in book/ but not in _toc.yml"]
+
+
+@pytest.mark.parametrize(("text", "found"), [('{"a": "why"}', {"a": "why"}), ("", {}), ("[1]", {}), ("5", {}), (None, {})])
+def test_failures_of_the_last_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, found: dict[str, str]
+) -> None:
+    monkeypatch.setattr(build, "FAILED", tmp_path / "failed.json")
+    if text is not None:
+        build.FAILED.write_text(text)
+    assert build.failures() == found
+
+
+def test_tidy_records_what_it_leaves(tmp_path: Path) -> None:
+    notebook = nbformat.read(write(tmp_path / "t.ipynb", "1").path, as_version=4)
+    view = {"text/plain": "a view", LIVE: {"model_id": "0"}}
+    notebook.cells[1].outputs = [
+        nbformat.v4.new_output("stream", name="stderr", text="50%"),
+        nbformat.v4.new_output("display_data", view),
+    ]
+    results = {"tiny": {"runs": 1, "digest": None, "keys": "a"}}
+    chapters.tidy(notebook, {"n": 1}, results)
+    assert [output.data for output in notebook.cells[1].outputs] == [{"text/plain": "a view"}]
+    assert set(notebook.metadata[RECORD]) == {"parameters", "code", "results", "outputs"}
+    assert notebook.metadata[RECORD]["results"] == results
+    before = json.dumps(notebook)
+    assert json.dumps(chapters.tidy(notebook, {"n": 1}, results)) == before
+    chapters.tidy(notebook, {"n": 1})
+    nbformat.write(notebook, tmp_path / "t.ipynb")
+    again = nbformat.read(tmp_path / "t.ipynb", as_version=4)
+    assert stale(again, {"n": 1}, Store(tmp_path)) == []  # writing and reading change nothing

@@ -1,0 +1,177 @@
+"""Running a chapter again: what its page says of parameters and times, and what papermill itself would say."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_analysis import make_run
+from test_chapters import write
+
+from lib.book import chapters, rerun
+from lib.book.chapters import Chapter
+from lib.book.rerun import parameter_rows, times
+from lib.core.store import StoredRun
+
+NUMBERED = [c for c in chapters.chapters() if c.name[0].isdigit()]
+PARAMETERS = """# comments of their own belong to nothing: here
+n: int = 1  # how many: 1 = one, # or more
+rate: float = -2.5e-3  # a rate
+name: str = "a # b: c"  #no space
+flag: bool = True
+plain = 7  # without a type
+"""
+CPU, GPU = "cpu (x86_64)", "cuda (H200)"
+Measured = Callable[[dict[str, Any] | None], None]
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
+    """Plants what benchmarks/chapters.json holds; None: it is not there."""
+
+    def plant(seconds: dict[str, Any] | None) -> None:
+        def load(name: str) -> dict[str, Any]:
+            assert name == "chapters"
+            if seconds is None:
+                raise LookupError("not there")
+            return {"cores": 2, "seconds": seconds}
+
+        monkeypatch.setattr(rerun, "load", load)
+
+    return plant
+
+
+def trained(seconds: float, depth: int = 2, device: str = CPU) -> StoredRun:
+    return replace(make_run(depth=depth), seconds=seconds, provenance={"device": device})
+
+
+# ---------------------------------------------------------------- parameters
+
+
+def test_rows_have_name_type_default_and_the_comment_beside(tmp_path: Path) -> None:
+    assert parameter_rows(write(tmp_path / "a.ipynb", parameters=PARAMETERS)) == [
+        ("n", "int", "1", "how many: 1 = one, # or more"),
+        ("rate", "float", "-0.0025", "a rate"),
+        ("name", "str", "'a # b: c'", "no space"),
+        ("flag", "bool", "True", ""),
+        ("plain", "int", "7", "without a type"),
+    ]
+
+
+def test_a_chapter_without_parameters_has_no_rows(tmp_path: Path) -> None:
+    assert parameter_rows(write(tmp_path / "a.ipynb", parameters="")) == []
+
+
+@pytest.mark.parametrize("chapter", NUMBERED, ids=lambda c: c.name)
+def test_committed_parameters_have_a_type_and_a_comment(chapter: Chapter) -> None:
+    """The type is that of the default, since that is what a value given on the command line becomes."""
+    body = ast.parse(chapter.parameter_cell()).body
+    assert all(isinstance(statement, ast.AnnAssign) for statement in body)
+    types = {s.target.id: ast.unparse(s.annotation) for s in body}
+    rows = parameter_rows(chapter)
+    assert {name: kind for name, kind, *_ in rows} == types
+    assert set(types.values()) <= {"int", "float", "str", "bool"}
+    assert all(len(meaning) > 5 for *_, meaning in rows)
+
+
+def test_papermill_tells_the_parameters_of_a_chapter() -> None:
+    """`papermill --help-notebook`, as a reader would ask; it reads types and comments from the cell by rules of its own."""
+    chapter = next(c for c in NUMBERED if c.name.startswith("02"))
+    command = [sys.executable, "-m", "papermill", "--help-notebook", str(chapter.path)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = re.findall(r"^  (\w+): (\S+) \(default (.*?)\)\s+(\S.*(?:\n {10,}\S.*)*)", said, re.MULTILINE)
+    told = {name: (kind, ast.literal_eval(default), " ".join(words.split())) for name, kind, default, words in found}
+    defaults = chapter.defaults()
+    assert told == {name: (kind, defaults[name], words) for name, kind, _, words in parameter_rows(chapter)}
+    assert [told[name][0] for name in ("profile", "device", "gamma", "depth", "seed")] == ["str", "str", "float", "int", "int"]
+
+
+# ---------------------------------------------------------------- times
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.4, "0 seconds"), (99.4, "99 seconds"), (100, "2 minutes"), (5999, "100 minutes"), (6000, "1.7 hours")],
+)
+def test_measured_times_in_suitable_units(measured: Measured, seconds: float, words: str) -> None:
+    measured({"a": seconds})
+    assert times("a", []).splitlines()[0] == f"- With stored results it takes {words} on 2 cores."
+
+
+@pytest.mark.parametrize("seconds", [None, {"other": 3.0}])
+def test_what_was_not_measured_is_said_to_be_so(measured: Measured, seconds: dict[str, Any] | None) -> None:
+    measured(seconds)
+    assert times("a", []).splitlines() == [
+        "- How long it takes with stored results has not been measured.",
+        "- It trains nothing, so a GPU makes no difference.",
+    ]
+
+
+def test_times_of_training_by_hand(measured: Measured) -> None:
+    """100 + 200 + 60 seconds are six minutes of process time, three on two cores; 150 on average at depth 2."""
+    measured({"a": 12.0})
+    assert times("a", [trained(100), trained(60, depth=4), trained(200)]).splitlines() == [
+        "- With stored results it takes 12 seconds on 2 cores.",
+        f"- Its 3 runs took 6 minutes of process time on {CPU}, about 3 minutes on two cores; "
+        "a run took 150 s at depth 2, 60 s at depth 4 on average.",
+        "- On a GPU: not measured; all stored runs are from a CPU.",
+    ]
+
+
+def test_times_on_a_gpu_are_told_apart(measured: Measured) -> None:
+    measured({"a": 12.0})
+    assert times("a", [trained(7200, device=GPU), trained(3600, device=GPU)]).splitlines()[1:] == [
+        "- Its 2 runs were not trained on a CPU.",
+        "- On a GPU: 3.0 hours of process time.",
+    ]
+
+
+def test_times_of_a_mixture_count_each_run_once(measured: Measured) -> None:
+    """One of three runs is from a CPU: its 50 seconds are not what three runs took."""
+    measured({"a": 12.0})
+    said = times("a", [trained(50), trained(30, device=GPU), trained(40, device=GPU)])
+    assert "- On a GPU: 70 seconds of process time." in said
+    assert "50 seconds of process time on cpu" in said
+    assert "3 runs took 50 seconds" not in said
+
+
+# ---------------------------------------------------------------- the whole
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, measured: Measured) -> Callable[..., str]:
+    """What the page of a planted chapter says."""
+    measured(None)
+
+    def of(parameters: str, name: str = "04-some", **how: Any) -> str:
+        words: list[str] = []
+        chapter = write(tmp_path / f"{name}.ipynb", parameters=parameters)
+        monkeypatch.setattr(chapters, "find", lambda asked: chapter)
+        monkeypatch.setattr(rerun, "say", words.append)
+        rerun.rerun(name, **how)
+        return words[0]
+
+    return of
+
+
+def test_commands_are_those_that_work(said: Callable[..., str]) -> None:
+    words = said(PARAMETERS, example={"n": 3, "rate": 0.5})
+    assert "\npython -m lib run 04 -p n 3 -p rate 0.5 " in words
+    assert "\npapermill book/04-some.ipynb out.ipynb -p n 3 -p rate 0.5\n" in words
+    assert "python -m lib run engine " in said("", name="engine")
+    assert "It has no parameters." in said("", name="engine")
+
+
+def test_every_row_has_four_columns(said: Callable[..., str]) -> None:
+    """Whatever a comment or a default holds."""
+    words = said("n: int = 1  # one | two\nname: str = 'a|b'  # either")
+    rows = [line for line in words.splitlines() if line.startswith("|")]
+    assert len(rows) == 4
+    assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows] == [5] * 4

@@ -1,0 +1,121 @@
+"""What the book tells Sphinx: banners under titles, links to figures and to what drew them, pages of sources."""
+
+from __future__ import annotations
+
+import ast
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docutils import nodes
+from docutils.core import publish_doctree
+
+from lib.book import chapters, sphinx_extension
+from lib.book.paths import BOOK, ROOT
+from lib.book.sphinx_extension import link_figures, link_sources, mark_stale, source_body
+
+NO_APP: Any = None
+
+
+def page(text: str) -> nodes.document:
+    return publish_doctree(f"Title of Figure 2.1\n===================\n\n{text}\n")
+
+
+def links(doctree: nodes.document) -> dict[str, str]:
+    return {node.astext(): node["refuri"] for node in doctree.findall(nodes.reference)}
+
+
+@pytest.mark.parametrize(
+    ("name", "second"), [("book/01-the-task", "02-phase-diagram.html#figure-2-1"), ("book/02-phase-diagram", "#figure-2-1")]
+)
+def test_figures_in_prose_become_links(name: str, second: str) -> None:
+    text = "See Figure 2.1, then *Figure E.2*; not Figure 12.1, nor ``Figure 2.1`` or Figure 9.9. Figures 1.10"
+    doctree = page(text)
+    before = doctree.astext()
+    link_figures(NO_APP, doctree, name)
+    first = "#figure-1-10" if name == "book/01-the-task" else "01-the-task.html#figure-1-10"
+    assert links(doctree) == {"Figure 2.1": second, "Figure E.2": "engine.html#figure-e-2", "Figures 1.10": first}
+    assert doctree.astext() == before
+    assert not list(next(iter(doctree.findall(nodes.title))).findall(nodes.reference))
+
+
+def test_figures_are_linked_in_the_book_only() -> None:
+    doctree = page("See Figure 2.1.")
+    link_figures(NO_APP, doctree, "docs/design")
+    assert links(doctree) == {}
+
+
+def test_every_figure_that_a_chapter_mentions_is_there() -> None:
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in BOOK.glob("*.ipynb")}
+    for name, text in texts.items():
+        for number in set(sphinx_extension._FIGURE.findall(text)):
+            there = texts.get(sphinx_extension._page_of(number), "")
+            assert f'id=\\"figure-{number.lower().replace(".", "-")}\\"' in there, f"{name} mentions Figure {number}"
+
+
+@pytest.mark.parametrize(
+    ("reasons", "failed", "words"),
+    [
+        ([], {}, []),
+        (["one", "two"], {}, ["This page may be out of date: one; two. Build the book again before you rely on it."]),
+        (
+            [],
+            {"01-a": "cell <3>"},
+            ["This page may be out of date: executing it failed (cell <3>); what you see is from an earlier"],
+        ),
+    ],
+)
+def test_a_stale_page_says_so_under_its_title(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reasons: list[str], failed: dict[str, str], words: list[str]
+) -> None:
+    (tmp_path / "01-a.ipynb").touch()
+    monkeypatch.setattr(sphinx_extension, "BOOK", tmp_path)
+    monkeypatch.setattr(sphinx_extension, "failures", lambda: failed)
+    monkeypatch.setattr(chapters, "stale", lambda chapter: reasons)
+    doctree, other = page("Text."), page("Text.")
+    mark_stale(NO_APP, doctree, "book/01-a")
+    mark_stale(NO_APP, other, "book/about")
+    for made, expected in ((doctree, words), (other, [])):
+        title, *rest = next(iter(made.findall(nodes.title))).parent.children
+        assert isinstance(title, nodes.title)
+        assert [node.astext()[: len(w)] for node, w in zip(rest, expected, strict=False)] == expected
+        assert len(list(made.findall(nodes.warning))) == len(expected)
+
+
+def test_functions_that_draw_are_linked_and_wrong_names_are_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "a.py").write_text("def draw():\n    def inner(): pass\n")
+    warned: list[str] = []
+    monkeypatch.setattr(sphinx_extension, "ROOT", tmp_path)
+    monkeypatch.setattr(sphinx_extension._log, "warning", lambda form, *words: warned.append(form % words))
+    named = [
+        f"<code>lib/{file}.py</code>, <code>{function}</code>" for file, function in (("a", "draw"), ("a", "inner"), ("b", "f"))
+    ]
+    html = f'<p class="rm-provenance">{" and ".join(named)}</p>'
+    doctree = page("Text.")
+    doctree += [nodes.raw("", html, format="html"), nodes.raw("", named[0], format="html")]
+    link_sources(NO_APP, doctree, "book/01-a")
+    first, second = (node.astext() for node in doctree.findall(nodes.raw))
+    assert first == html.replace(named[0], f'<a href="../source/lib/a.py.html#draw">{named[0]}</a>')
+    assert second == named[0]
+    assert warned == [
+        "book/01-a names inner in lib/a.py, which is not there",
+        "book/01-a names f in lib/b.py, which is not there",
+    ]
+
+
+def test_a_source_page_is_the_source_with_an_anchor_at_each_definition() -> None:
+    for path in sorted((ROOT / "lib" / "book").iterdir()):
+        if path.suffix not in (".py", ".js", ".css") or not path.stat().st_size:
+            continue
+        html, text = source_body(path), path.read_text(encoding="utf-8")
+        shown = html.split('<pre tabindex="0">')[1].removesuffix("</pre></div>")
+        assert unescape(re.sub(r"<[^>]*>", "", shown)) == text
+        assert '<a href="../../../book/source.html">' in html
+        anchors = re.findall(r'^<span class="rm-anchor" id="(\w+)">(.*)</span>$', shown, re.MULTILINE)
+        assert all(re.match(rf"(async )?(def|class) {name}\b", re.sub(r"<[^>]*>", "", line)) for name, line in anchors)
+        if path.suffix == ".py":
+            kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+            assert [name for name, _ in anchors] == [node.name for node in ast.parse(text).body if isinstance(node, kinds)]
