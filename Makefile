@@ -25,10 +25,11 @@ $(READY): requirements.txt requirements.lock pyproject.toml
 	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt -c requirements.lock
 	@touch $@
 
-$(TESTABLE): $(READY) requirements-test.txt requirements-ray.txt
+$(TESTABLE): $(READY) requirements-test.txt requirements-ray.txt tests/browser.sh
 	@echo "installing what the tests need"
 	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-test.txt -c requirements.lock
+	@sh tests/browser.sh $(BIN)
 	@touch $@
 
 clean:
-	rm -rf _build .pytest_cache .ruff_cache
+	rm -rf _build .pytest_cache .ruff_cache book/generated book/.running-*

@@ -117,3 +117,20 @@ def test_a_task_needs_no_more_than_training(path: Path) -> None:
 def test_no_file_is_long(path: Path) -> None:
     length = path.read_text(encoding="utf-8").count("\n")
     assert length <= LONGEST
+
+
+def _calls(path: Path) -> set[str]:
+    """Names that a source file calls, as they are written: `torch.load`, `eval`."""
+    return {ast.unparse(node.func) for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)}
+
+
+@pytest.mark.parametrize("path", sources(LIB), ids=show)
+def test_data_stay_data(path: Path) -> None:
+    """Nothing is unpickled and no string is run: a result, a checkpoint or a notebook from elsewhere can only be data."""
+    assert not third_party(path) & {"pickle", "cloudpickle", "dill", "joblib"}
+    assert not imported_top(path) & {"pickle", "marshal", "shelve"}
+    assert not _calls(path) & {"eval", "exec", "compile", "torch.load", "np.load", "numpy.load", "yaml.load", "__import__"}
+
+
+def imported_top(path: Path) -> set[str]:
+    return {name.split(".")[0] for name in imported(path)}

@@ -50,6 +50,7 @@ def test_committed_chapter_is_complete(chapter: Chapter) -> None:
     assert broken_cells(chapter.path) == []
     assert notebook.metadata.kernelspec.language == "python"
     assert "papermill" not in notebook.metadata
+    assert chapters.stale(chapter) == [], "execute it again: python -m lib build"
     assert [c.execution_count for c in code] == list(range(1, len(code) + 1))
     if chapter.name[0].isdigit():  # the pages beside the numbered chapters train nothing
         assert {"profile", "device", "seed"} <= set(chapter.defaults())

@@ -15,6 +15,7 @@ import ipywidgets
 import pytest
 from test_explorer import a_run, some_data
 
+from lib.book import live as live_view
 from lib.book.explorer import Explorer
 from lib.book.live import Live
 from lib.composition.experiments import GRIDS, PHASE
@@ -72,7 +73,8 @@ def files(store: Store) -> list[str]:
     return [path.stem for path in store.files(PHASE.name)]
 
 
-def test_a_point_is_trained_stored_and_shown(store: Store, data: dict[str, Any]) -> None:
+def test_a_point_is_trained_stored_and_shown(store: Store, data: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_view, "REFRESH", 0)
     before, (old,), seen = json.dumps(data), files(store), []
     live = Live(data, with_steps(store, lambda now: seen.append((live.bar.value, live.view.training))), record)
     live.gamma.value, live.depth.value, live.seed.value = 0.65, 1, 3
@@ -103,6 +105,20 @@ def test_a_point_is_trained_stored_and_shown(store: Store, data: dict[str, Any])
     assert live.view.data == shown
 
 
+def test_pictures_come_no_more_often_than_a_page_can_draw(
+    store: Store, data: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is told is old, what is stored and shown at the end is whole."""
+    monkeypatch.setattr(live_view, "REFRESH", 1e9)
+    drawn = []
+    live = Live(data, with_steps(store, lambda now: drawn.append((live.bar.value, live.view.training))), record)
+    assert live.view.training is None
+    live.gamma.value = 0.65
+    assert press(live).endswith("after 40 steps")
+    assert drawn == [(0.0, None)] * 4
+    assert live.view.data["series"][0]["runs"][1]["history"]["step"] == [10, 20, 30, 40]
+
+
 def test_cancelling_leaves_a_checkpoint_from_which_the_next_press_goes_on(
     store: Store, data: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,7 +133,7 @@ def test_cancelling_leaves_a_checkpoint_from_which_the_next_press_goes_on(
 
     live = Live(data, with_steps(store, impatient), record)
     live.gamma.value = 0.65
-    assert press(live) == "cancelled at step 30; training this point again goes on from there"
+    assert press(live) == "cancelled at step 30; training this point again goes on from its checkpoint"
     assert live.bar.bar_style == "warning"
     assert live.view.data == data
     assert len(files(store)) == 1

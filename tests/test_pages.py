@@ -7,6 +7,8 @@ import hashlib
 import json
 import platform
 import re
+from collections.abc import Callable
+from html import unescape
 from importlib import metadata
 from pathlib import Path
 
@@ -18,10 +20,15 @@ from test_chapters import write
 from test_store import make_result
 
 from lib.book import build, chapters, generated
-from lib.book.paths import ROOT
+from lib.book.display import plain
+from lib.book.paths import ROOT, STORE_VARIABLE
 from lib.book.provenance import LIVE, RECORD, stale
 from lib.composition.experiments import PHASE, phase_specs, point_specs
+from lib.composition.study import make_study
+from lib.core.experiment import Experiment
+from lib.core.spec import RunSpec
 from lib.core.store import Store
+from lib.core.train import RunResult
 
 MADE = {"device": "cpu (x86)", "precision": "bfloat16", "torch": "2.13"}
 
@@ -169,3 +176,39 @@ def test_tidy_records_what_it_leaves(tmp_path: Path) -> None:
     nbformat.write(notebook, tmp_path / "t.ipynb")
     again = nbformat.read(tmp_path / "t.ipynb", as_version=4)
     assert stale(again, {"n": 1}, Store(tmp_path)) == []  # writing and reading change nothing
+
+
+# ---------------------------------------------------------------- foreign words
+
+
+HOSTILE = "<script>window.hit=1</script> | [x](javascript:hit) `{raw} html` **b** &lt;"
+
+
+def test_foreign_words_are_neither_html_nor_markup() -> None:
+    said = plain(HOSTILE)
+    assert not set(said) & set("<>|[]`*{}")
+    assert unescape(said) == HOSTILE
+
+
+def test_a_hostile_parameter_does_not_reach_the_page_as_html(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chapter = write(tmp_path / "04-some.ipynb", "print(name)")
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+    chapters.execute(chapter, {"name": HOSTILE}, chapter.path, progress=False)
+    monkeypatch.setattr(chapters, "chapters", lambda: [chapter])
+    said = generated.chapter_states(Store(tmp_path / "store"))
+    assert "window.hit=1" in said
+    assert "<script" not in said
+    assert all(line.count("|") == 4 for line in said.splitlines())
+
+
+def test_a_hostile_device_in_a_result_does_not_reach_the_page_as_html(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_spec: Callable[..., RunSpec]
+) -> None:
+    store, spec = Store(tmp_path), tiny_spec()
+    made = {"device": HOSTILE, "precision": HOSTILE, "threads": 1, "torch": HOSTILE}
+    store.put(RunResult(spec, {"test": 1.0}, {"step": [1]}, 1, "fitted", 1, 1.0), made)
+    experiment = Experiment("tiny", "Tiny", 1, make_study, lambda profile: [spec] if profile == "smoke" else [])
+    monkeypatch.setattr(generated, "EXPERIMENTS", {"tiny": experiment})
+    said = generated.sweeps(store)
+    assert "window.hit=1" in said
+    assert "<script" not in said

@@ -86,7 +86,7 @@ def test_sources_are_what_is_imported_at_any_distance_and_what_lies_beside(tmp_p
     root = tree(tmp_path)
     names = lambda code: [p.relative_to(root / "lib").as_posix() for p in sources(code, root)]
     assert names("import lib.alpha\nimport numpy") == ["alpha.py", "inner/beta.css", "inner/beta.py", "inner/deep.py"]
-    assert names("def f():\n    from lib.inner.deep import VALUE") == ["inner/deep.py"]
+    assert names("def f():\n    from lib.inner.deep import VALUE") == ["inner/beta.css", "inner/deep.py"]
     assert names("from library import lib\nlib = 1") == []
 
 

@@ -93,14 +93,28 @@ def test_an_execution_records_the_results_that_it_read(
     assert chapters.stale(chapter) == ["some of its 1 results of tiny are missing or damaged"]
 
 
-def test_injected_parameters_are_told_and_recorded(tmp_path: Path) -> None:
-    """Executed with another value than its default; and executed again, when papermill's cell is still there."""
-    chapter = Chapter(execute(write(tmp_path / "p.ipynb", "print(n)"), {"n": 5}, tmp_path / "out.ipynb", progress=False))
-    assert chapters.record(chapter)["parameters"] == {"n": 5, "name": "a"}
-    assert chapters.stale(chapter) == ["its parameters differ from its defaults (n = 5)"]
-    execute(chapter, {}, chapter.path, progress=False)
-    shown = [o.text for c in nbformat.read(chapter.path, as_version=4).cells for o in c.get("outputs", [])]
-    assert shown == [f"{chapters.record(chapter)['parameters']['n']}\n"]
+def shown(path: Path) -> list[str]:
+    return [o.text for c in nbformat.read(path, as_version=4).cells for o in c.get("outputs", [])]
+
+
+@pytest.fixture(scope="module")
+def overridden(tmp_path_factory: pytest.TempPathFactory) -> Chapter:
+    """Executed with n = 5 in place of 1; papermill's cell with that value is in it."""
+    folder = tmp_path_factory.mktemp("overridden")
+    return Chapter(execute(write(folder / "p.ipynb", "print(n)"), {"n": 5}, folder / "out.ipynb", progress=False))
+
+
+def test_injected_parameters_are_recorded_and_told(overridden: Chapter) -> None:
+    assert shown(overridden.path) == ["5\n"]
+    assert chapters.record(overridden)["parameters"] == {"n": 5, "name": "a"}
+    assert chapters.stale(overridden) == ["its parameters differ from its defaults (n = 5)"]
+
+
+def test_what_is_recorded_is_what_was_shown_even_where_parameters_were_injected_before(
+    overridden: Chapter, tmp_path: Path
+) -> None:
+    again = Chapter(execute(overridden, {}, tmp_path / "again.ipynb", progress=False))
+    assert shown(again.path) == [f"{chapters.record(again)['parameters']['n']}\n"]
 
 
 def test_a_relative_store_is_one_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,5 +124,4 @@ def test_a_relative_store_is_one_store(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "book").mkdir()
     source = "from lib.book.paths import default_store\nprint(default_store().root.absolute())"
     output = execute(write(tmp_path / "book" / "r.ipynb", source), {}, tmp_path / "out.ipynb", progress=False)
-    shown = [o.text for c in nbformat.read(output, as_version=4).cells for o in c.get("outputs", [])]
-    assert shown == [f"{default_store().root.absolute()}\n"]
+    assert shown(output) == [f"{default_store().root.absolute()}\n"]

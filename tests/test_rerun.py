@@ -119,16 +119,15 @@ def test_times_of_training_by_hand(measured: Measured) -> None:
     measured({"a": 12.0})
     assert times("a", [trained(100), trained(60, depth=4), trained(200)]).splitlines() == [
         "- With stored results it takes 12 seconds on 2 cores.",
-        f"- Its 3 runs took 6 minutes of process time on {CPU}, about 3 minutes on two cores; "
+        f"- Training its 3 runs took 6 minutes of process time on {CPU}, about 3 minutes on two cores; "
         "a run took 150 s at depth 2, 60 s at depth 4 on average.",
-        "- On a GPU: not measured; all stored runs are from a CPU.",
+        "- On a GPU: not measured; no stored run is from one.",
     ]
 
 
 def test_times_on_a_gpu_are_told_apart(measured: Measured) -> None:
     measured({"a": 12.0})
     assert times("a", [trained(7200, device=GPU), trained(3600, device=GPU)]).splitlines()[1:] == [
-        "- Its 2 runs were not trained on a CPU.",
         "- On a GPU: 3.0 hours of process time.",
     ]
 
@@ -139,7 +138,7 @@ def test_times_of_a_mixture_count_each_run_once(measured: Measured) -> None:
     said = times("a", [trained(50), trained(30, device=GPU), trained(40, device=GPU)])
     assert "- On a GPU: 70 seconds of process time." in said
     assert "50 seconds of process time on cpu" in said
-    assert "3 runs took 50 seconds" not in said
+    assert "Training 1 of its 3 runs took 50 seconds" in said
 
 
 # ---------------------------------------------------------------- the whole

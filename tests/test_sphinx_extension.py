@@ -14,7 +14,7 @@ from docutils.core import publish_doctree
 
 from lib.book import chapters, sphinx_extension
 from lib.book.paths import BOOK, ROOT
-from lib.book.sphinx_extension import link_figures, link_sources, mark_stale, source_body
+from lib.book.sphinx_extension import describe_figures, link_figures, link_sources, mark_stale, source_body
 
 NO_APP: Any = None
 
@@ -53,6 +53,17 @@ def test_every_figure_that_a_chapter_mentions_is_there() -> None:
         for number in set(sphinx_extension._FIGURE.findall(text)):
             there = texts.get(sphinx_extension._page_of(number), "")
             assert f'id=\\"figure-{number.lower().replace(".", "-")}\\"' in there, f"{name} mentions Figure {number}"
+
+
+def test_a_figure_is_described_by_its_caption_and_other_pictures_are_left() -> None:
+    caption = '<p class="rm-caption" id="figure-2-1"><strong>Figure 2.1.</strong> γ &lt; 1 <em>here</em>.</p><p>drawn by f</p>'
+    doctree = page("Text.")
+    bare, drawn = nodes.image(uri="a.png", alt="as it was"), nodes.image(uri="b.png", alt="Figure 2.1")
+    doctree += [bare, nodes.raw("", "<p>no caption</p>", format="html"), drawn, nodes.raw("", caption, format="html")]
+    describe_figures(NO_APP, doctree, "book/02-phase-diagram")
+    assert [image["alt"] for image in doctree.findall(nodes.image)] == ["as it was", "Figure 2.1. γ < 1 here."]
+    assert bare.parent is doctree
+    assert [frame["classes"] for frame in doctree.findall(nodes.container)] == [["rm-figure"]]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ import nbformat
 import papermill
 
 from lib.book import provenance
-from lib.book.paths import BOOK, READS_VARIABLE, default_store
+from lib.book.paths import BOOK, READS_VARIABLE, STORE_VARIABLE, default_store
 from lib.book.provenance import LIVE, RECORD, make_record, read_results
 from lib.core.experiment import check_profile
 from lib.core.machine import choose_device
@@ -116,7 +116,10 @@ def parse_parameters(chapter: Chapter, words: Mapping[str, str]) -> dict[str, An
 
 
 def tidy(
-    notebook: nbformat.NotebookNode, parameters: Mapping[str, Any], results: Mapping[str, Any] | None = None
+    notebook: nbformat.NotebookNode,
+    parameters: Mapping[str, Any],
+    results: Mapping[str, Any] | None = None,
+    files: str | None = None,
 ) -> nbformat.NotebookNode:
     """Drop what differs from run to run (times, paths, live widgets); record parameters, code, results and outputs."""
     for key in ("papermill", "widgets"):
@@ -133,7 +136,7 @@ def tidy(
             cell.outputs = [output for output in cell.outputs if not _is_chatter(output)]
             for output in cell.outputs:
                 output.get("data", {}).pop(LIVE, None)  # of a kernel that is gone
-    notebook.metadata[RECORD] = make_record(notebook, parameters, results or {})
+    notebook.metadata[RECORD] = make_record(notebook, parameters, results or {}, files=files)
     return notebook
 
 
@@ -143,16 +146,19 @@ def _is_chatter(output: nbformat.NotebookNode) -> bool:
 
 
 @contextlib.contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    former = os.environ.get(name)
-    os.environ[name] = value
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    former = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
         yield
     finally:
-        if former is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = former
+        for name, value in former.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _of_papermill(cell: nbformat.NotebookNode) -> bool:
+    """A cell that papermill put there: parameters, or where an error was."""
+    return any(tag == "injected-parameters" or tag.startswith("papermill-error") for tag in cell.metadata.get("tags", []))
 
 
 def execute(chapter: Chapter, given: Mapping[str, Any], output: Path, progress: bool = True) -> Path:
@@ -163,11 +169,16 @@ def execute(chapter: Chapter, given: Mapping[str, Any], output: Path, progress: 
     checked = check_parameters(chapter, given)
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=".running-") as folder:
-        temporary, reads = Path(folder) / output.name, Path(folder) / "reads.txt"
+        temporary, reads, given_to = (Path(folder) / name for name in (output.name, "reads.txt", "input.ipynb"))
+        notebook = nbformat.read(chapter.path, as_version=4)
+        notebook.cells = [c for c in notebook.cells if not _of_papermill(c)]  # of an earlier execution by papermill alone
+        nbformat.write(notebook, given_to)
+        files = provenance.files_digest(notebook)
         try:
-            with _environment(READS_VARIABLE, str(reads)):
+            # The kernel works in the chapter's folder, so the store's must not depend on that.
+            with _environment({READS_VARIABLE: str(reads.absolute()), STORE_VARIABLE: str(default_store().root.absolute())}):
                 papermill.execute_notebook(
-                    str(chapter.path),
+                    str(given_to),
                     str(temporary),
                     parameters=checked,
                     cwd=str(chapter.path.parent),
@@ -180,9 +191,7 @@ def execute(chapter: Chapter, given: Mapping[str, Any], output: Path, progress: 
                 "The former notebook was kept."
             ) from None
         notebook = nbformat.read(temporary, as_version=4)
-        if checked:
-            notebook.cells = [c for c in notebook.cells if "papermill-error-cell-tag" not in c.metadata.get("tags", [])]
-        tidy(notebook, chapter.defaults() | checked, read_results(reads, default_store()))
+        tidy(notebook, chapter.defaults() | checked, read_results(reads, default_store()), files)
         nbformat.write(notebook, temporary)
         os.replace(temporary, output)
     return output

@@ -66,6 +66,11 @@ def show(
     print(f"Figure {number}: {summary}")
 
 
+def plain(text: str) -> str:
+    """Foreign words in Markdown: what a result file or a parameter says stays words, and is neither markup nor HTML."""
+    return re.sub(r"[\\`*_\[\]|<>{}#$~]", lambda match: f"&#{ord(match[0])};", text.replace("&", "&amp;"))
+
+
 def anchor(number: str) -> str:
     """`2.1` → `2-1`: the part of a figure's anchor that its number gives."""
     return "-".join(re.findall(r"[a-z0-9]+", number.lower()))

@@ -92,7 +92,7 @@ function mountExplorer(root, data, live) {
   }
 
   function flow({ run }) {
-    const q = data.question, layers = run.attention.length, n = q.tokens.length, left = 48, right = W - 14, gap = clamp(200 / layers, 46, 74);
+    const q = data.question, layers = run.attention.length, n = q.tokens.length, left = 58, right = W - 14, gap = clamp(200 / layers, 46, 74);
     const x = scale(0, n - 1, left, right), base = 34 + layers * gap, y = (level) => base - level * gap;
     const role = (j) => (j >= q.place && j < q.place + 3 ? j - q.place : 3);
     const path = new Set(run.path.map((e) => e.join()));
@@ -120,12 +120,13 @@ function mountExplorer(root, data, live) {
     let body = line(points, 'class="rm-thread"');
     points.forEach(([a, b], i) => { body += `<circle cx="${a.toFixed(1)}" cy="${b.toFixed(1)}" r="3" fill="${hue(i / (points.length - 1))}"/>`; });
     points.forEach(([a, b], i) => { if (i % 10 === 0) body += text(a + 5, b + 3.5, data.firstNumber + i, 'class="rm-halo"'); });
-    body += text(W / 2, height - 8, `first two principal components: ${run.explained.map((v) => `${v} %`).join(" and ")} of the variance`, 'text-anchor="middle"');
+    body += text(W / 2, height - 8, `principal components: ${run.explained.map((v) => `${v} %`).join(", ")} of the variance`, 'text-anchor="middle"');
     return svg(height, "Map of the trained embeddings of the numbers, neighbours joined.", body);
   }
 
   function spectrum({ run, index, last }) {
-    const watched = run.history.eigenvalues && index < last ? run.history.eigenvalues[index] : null;
+    const recorded = run.history.eigenvalues && index < last ? run.history.eigenvalues[index] : [null];
+    const watched = recorded.includes(null) ? null : recorded;
     const values = watched || run.spectrum, height = 196, left = 42, right = W - 8, top = 10, low = height - 34, floor = -4;
     const x = scale(1, data.width, left, right), y = scale(floor, 0, low, top);
     const points = values.map((v, i) => [x(i + 1), y(clamp(Math.log10(Math.max(v / values[0], 1e-9)), floor, 0))]);
@@ -176,7 +177,7 @@ function mountExplorer(root, data, live) {
     if (data.series.length > 1) choice("series", "Results", data.series.map((s, i) => [i, s.name]));
     slider("gamma", "Initialization rate γ", ...data.range.gamma, 0.01);
     slider("depth", "Depth (layers)", ...data.range.depth, 1);
-    slider("step", "Training step", 0, 1, 1);
+    slider("step", "Step", 0, 1, 1);
     choice("seed", "Seed", []);
     root.append(controls);
   }
@@ -203,7 +204,7 @@ function mountExplorer(root, data, live) {
     const shares = (from) => [...data.answers, data.seen].map((m) => `${esc(m.label)} <b>${from(m)}</b>`).join(", ");
     const where = `γ = ${run.gamma} at depth ${run.depth}`;
     let html = exact ? `<p>${where} was computed.` : `<p>You ask for γ = ${fix(state.gamma)} at depth ${state.depth}. <b>The nearest computed point is ${where}</b>; nothing is interpolated.`;
-    if (cell) html += ` Mean ± standard deviation over its ${cell.runs} runs: ${shares((m) => `${fix(cell[m.id][0])} ± ${fix(cell[m.id][1])}`)}.</p>`;
+    if (cell) html += ` ${cell.runs > 1 ? `Mean ± standard deviation over its ${cell.runs} runs` : "Its one run"}: ${shares((m) => fix(cell[m.id][0]) + (cell[m.id][1] === null ? "" : ` ± ${fix(cell[m.id][1])}`))}.</p>`;
     html += `<p>Shown: γ = ${run.gamma}, depth ${run.depth}, seed ${run.seed}, rate ${run.rate}, profile ${esc(s.profile)}, run <code>${esc(run.key)}</code> of <code>${esc(run.experiment)}</code>. `;
     const at = index < last ? `At step ${number.format(run.history.step[index])} of ${number.format(run.steps)}` : `When trained (${number.format(run.steps)} steps)`;
     html += `${at}: ${shares((m) => fix(index < last ? run.history[m.id][index] : run.final[m.id]))}.</p>`;

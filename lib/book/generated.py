@@ -15,14 +15,16 @@ import matplotlib.pyplot as plt
 
 from lib.book import chapters, ledger
 from lib.book.claims import totals
-from lib.book.display import provenance_line
+from lib.book.display import plain, provenance_line
 from lib.book.explorer import Explorer
 from lib.book.paths import BOOK, BUILD, ROOT
 from lib.book.registry import EXPERIMENTS
 from lib.book.status import ExperimentStatus, experiment_status
 from lib.composition import analysis, figures
 from lib.composition.exploration import SETS, exploration
-from lib.core.store import Store
+from lib.core.machine import one_thread
+from lib.core.spec import RunSpec
+from lib.core.store import Store, StoredRun, StoreError
 from lib.core.sweep import load
 
 PROFILE = "laptop"
@@ -31,6 +33,11 @@ FOLDER = BOOK / "generated"
 
 def write_all(store: Store, folder: Path = FOLDER) -> None:
     """Write every part. Raises LookupError if the phase diagram is not stored."""
+    with one_thread():  # the models are tiny: threads would only wait for each other
+        _write_all(store, folder)
+
+
+def _write_all(store: Store, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     claims = ledger.evaluate_all(store, PROFILE, BUILD / "claims.json")
     sets = [(name, load(e.specs(PROFILE), store)) for name, e in SETS.items()]
@@ -40,7 +47,7 @@ def write_all(store: Store, folder: Path = FOLDER) -> None:
     plt.close(figure)
     parts = {
         "headline.md": f'<p class="rm-provenance">{provenance_line(runs, PROFILE)}</p>\n',
-        "totals.md": f"**{len(claims)} claims so far:** {totals(claims)}. [All of them](claims).\n",
+        "totals.md": f"**{len(claims)} claims so far:** {totals(claims)}.\n",
         "explorer.html": Explorer(exploration(sets, PROFILE), "rm-landing", gamma=0.7, depth=2).static(),
         "explorer.md": f'<p class="rm-provenance">{provenance_line(every, PROFILE)}</p>\n',
         "claims.html": ledger.page(claims),
@@ -99,13 +106,13 @@ def sweeps(store: Store) -> str:
         for p in found.profiles:
             if not p.stored:
                 continue
-            runs = [run for spec in experiment.specs(p.profile) if (run := store.get(spec)) is not None]
+            runs = [run for spec in experiment.specs(p.profile) if (run := _get(store, spec)) is not None]
             made = [run.provenance for run in runs]
             rows.append(
                 (
                     f"`{experiment.name}`, version {experiment.version}",
                     p.profile,
-                    _words([f"{m['device']}, {m['precision']}, torch {m['torch']}" for m in made]),
+                    plain(_words([f"{m['device']}, {m['precision']}, torch {m['torch']}" for m in made])),
                     f"{p.stored} of {p.runs}",
                     str(len({run.spec.seed for run in runs})),
                     f"{sum(run.steps for run in runs):,}",
@@ -122,6 +129,14 @@ def sweeps(store: Store) -> str:
     )
 
 
+def _get(store: Store, spec: RunSpec) -> StoredRun | None:
+    """The stored run; None also where it cannot be read, which the line of damaged results tells."""
+    try:
+        return store.get(spec)
+    except StoreError:
+        return None
+
+
 def _others(found: ExperimentStatus) -> str:
     words = [f"{found.stale} of an older version"] * bool(found.stale)
     words += [f"{found.other} outside every profile"] * bool(found.other)
@@ -135,8 +150,9 @@ def chapter_states(store: Store) -> str:
     for chapter in chapters.chapters():
         reasons = chapters.stale(chapter, store)
         results = chapters.record(chapter).get("results", {})
-        read = ", ".join(f"{r['runs']} of {name}" for name, r in results.items()) or "none"
-        rows.append((f"[{chapter.name}]({chapter.name})", read, "fresh" if not reasons else "**stale**: " + "; ".join(reasons)))
+        read = ", ".join("timings" if name == "benchmarks" else f"{r['runs']} of {name}" for name, r in results.items())
+        state = "fresh" if not reasons else f"**stale**: {plain('; '.join(reasons))}"
+        rows.append((f"[{chapter.name}]({chapter.name})", plain(read) or "none", state))
     return _table(("chapter", "results read", "state"), rows)
 
 

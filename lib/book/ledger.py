@@ -32,12 +32,11 @@ def evaluate_all(store: Store, profile: str, cache: Path) -> list[dict[str, Any]
 
 
 def _state(store: Store, profile: str) -> str:
-    """A digest of all that claims depend on: our sources, and every result file by name, size and content."""
+    """A digest of all that claims depend on: our sources, and every result file by name and content."""
     sources = sorted(Path(__file__).parents[1].rglob("*.py"))
-    results = sorted(store.root.glob("*/[!.]*"))
-    return digest(
-        [profile.encode(), *(part for path in (*sources, *results) for part in (path.name.encode(), path.read_bytes()))]
-    )
+    results = sorted(path for path in store.root.glob("*/[!.]*") if path.is_file())
+    name = lambda path: "/".join(path.parts[-3:]).encode()
+    return digest([profile.encode(), *(part for path in (*sources, *results) for part in (name(path), path.read_bytes()))])
 
 
 _FILTER = """
@@ -73,7 +72,7 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
         return f'<label>{name} <select name="{name}"><option value="">all</option>{options}</select></label>'
 
     return (
-        '<div id="rm-ledger"><div class="rm-filter" hidden>'
+        '<div id="rm-ledger" class="full-width"><div class="rm-filter" hidden>'
         f"{choice('paper', PAPERS)}{choice('status', {s: s for s in STATUSES})}"
         f'<output aria-live="polite"></output></div>{table(rows, chapters)}<script>{_FILTER}</script></div>\n'
     )

@@ -6,6 +6,7 @@ Training runs in a thread, so the sliders stay alive. Cancelling lets the step e
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from html import escape
 from typing import Any
@@ -19,6 +20,8 @@ from lib.core.spec import SpecError
 from lib.core.store import StoredRun
 from lib.core.train import Interrupted, Progress
 
+REFRESH = 0.25
+"""Seconds between two pictures of a training run: a page cannot draw as often as a small model is evaluated."""
 _RENDER = """
 export default { render({ model, el }) {
   const NAMES = ["series", "gamma", "depth", "seed", "step", "training"];
@@ -53,7 +56,7 @@ class View(anywidget.AnyWidget):
     depth = traitlets.Int().tag(sync=True)
     seed = traitlets.Int().tag(sync=True)
     step = traitlets.Int(-1).tag(sync=True)
-    training = traitlets.Dict(None, allow_none=True).tag(sync=True)
+    training = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
 
 
 class Live:
@@ -70,7 +73,7 @@ class Live:
         self._thread: threading.Thread | None = None
         start, ranges = data["start"], data["range"]
         self.view = View(data=data, gamma=start["gamma"], depth=start["depth"], seed=start["seed"])
-        look = {"style": {"description_width": "initial"}, "layout": {"width": "auto", "min_width": "15rem"}}
+        look = {"style": {"description_width": "initial"}, "layout": {"width": "21rem", "max_width": "100%"}}
         low, high = ranges["gamma"]
         self.gamma = ipywidgets.FloatSlider(
             start["gamma"], min=low, max=high, step=0.01, description="Initialization rate γ", **look
@@ -78,11 +81,13 @@ class Live:
         low, high = ranges["depth"]
         self.depth = ipywidgets.IntSlider(start["depth"], min=low, max=high, description="Depth (layers)", **look)
         self.seed = ipywidgets.BoundedIntText(start["seed"], min=0, max=10**6, description="Seed", **look)
-        self.step = ipywidgets.SelectionSlider(options=[("trained", -1)], description="Training step", **look)
+        self.step = ipywidgets.SelectionSlider(options=[("trained", -1)], description="Step", **look)
         names = [(s["name"], i) for i, s in enumerate(data["series"])]
         self.series = ipywidgets.Dropdown(options=names, value=0, description="Results", **look)
-        for name in ("gamma", "depth", "seed", "step", "series"):
+        for name in ("depth", "seed", "step", "series"):
             traitlets.link((getattr(self, name), "value"), (self.view, name))
+        # a slider adds up its steps, and 0.57 becomes 0.5700000000000001
+        traitlets.link((self.gamma, "value"), (self.view, "gamma"), transform=(lambda v: round(v, 6), lambda v: v))
         self.button = ipywidgets.Button(
             description="Train this point", button_style="primary", tooltip="Train γ, depth and seed as the sliders have them"
         )
@@ -120,7 +125,7 @@ class Live:
         self.button.disabled, self.cancel.disabled = True, False
         self.bar.value, self.bar.bar_style = 0.0, ""
         self._say("starting")
-        asked = {"gamma": self.gamma.value, "depth": self.depth.value, "seed": self.seed.value}
+        asked = {"gamma": self.view.gamma, "depth": self.depth.value, "seed": self.seed.value}
         self._thread = threading.Thread(target=self._work, args=(asked,), daemon=True)
         self._thread.start()
 
@@ -134,14 +139,17 @@ class Live:
         assert self._record is not None
         metrics = [m["id"] for m in (*self.view.data["answers"], self.view.data["seen"])]
         history: dict[str, list[float]] = {name: [] for name in ("step", *metrics)}
-        at = 0
+        at, told = 0, 0.0
 
         def on_step(now: Progress) -> None:
-            nonlocal at
+            nonlocal at, told
             at = now.step
             history["step"].append(now.step)
             for name in metrics:
                 history[name].append(now.metrics[name][0])
+            if time.monotonic() < told + REFRESH:
+                return
+            told = time.monotonic()
             self.bar.value = min(now.share, 1.0)
             self.view.training = asked | {"history": {k: list(v) for k, v in history.items()}, "limit": now.step / now.share}
             self._say(f"step {now.step:,}")
@@ -156,7 +164,7 @@ class Live:
             self._say(f"stored as run {run.key} after {run.steps:,} steps")
         except Interrupted:
             self.bar.bar_style = "warning"
-            self._say(f"cancelled at step {at:,}; training this point again goes on from there")
+            self._say("cancelled" + f" at step {at:,}" * bool(at) + "; training this point again goes on from its checkpoint")
         except Exception as error:  # whatever a thread dies of, the reader must hear of it
             self.bar.bar_style = "danger"
             self._say(str(error) if isinstance(error, SpecError) else f"{type(error).__name__}: {error}")

@@ -7,6 +7,7 @@ results it read and a digest of what it shows. A notebook is stale when any of t
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import hashlib
 import json
@@ -15,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from IPython.core.inputtransformer2 import TransformerManager
 
 from lib.book.paths import ROOT
-from lib.core.store import Store
+from lib.core.store import Store, StoreError
 
 RECORD = "reason_or_memorize"
 """Key of the notebook's metadata that holds the record."""
@@ -46,30 +48,45 @@ def _imports(source: str) -> set[str]:
     return {name for name in found if name.split(".")[0] == "lib"}
 
 
-@functools.cache
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+def _module(name: str, root: Path) -> Path | None:
+    """The file of a module or package of ours."""
+    path = root.joinpath(*name.split("."))
+    return next((p for p in (path.with_suffix(".py"), path / "__init__.py") if p.is_file()), None)
+
+
 def sources(code: str, root: Path = ROOT) -> list[Path]:
-    """Every source file of ours that this code imports, directly or not, and what lies beside one under the same name
-    (the explorer's script and style). Sorted."""
+    """Every source file of ours that this code imports, directly or not, and what is not Python in their folders (the
+    training program, the explorer's script and style). Sorted."""
     found: set[Path] = set()
     waiting = [code]
     while waiting:
         for name in _imports(waiting.pop()):
-            path = root.joinpath(*name.split(".")).with_suffix(".py")
-            if path not in found and path.exists():
+            path = _module(name, root)
+            if path is not None and path not in found:
                 found.add(path)
                 waiting.append(_text(path))
-    return sorted(found | {other for path in found for other in path.parent.glob(f"{path.stem}.*") if other.is_file()})
+    others = {p for folder in {path.parent for path in found} for p in folder.iterdir() if p.suffix in (".cpp", ".js", ".css")}
+    return sorted(found | others)
 
 
-def code_digest(notebook: nbformat.NotebookNode, root: Path = ROOT) -> str:
-    cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    files = sources("\n".join(cells), root)
-    named = [part for path in files for part in (path.relative_to(root).as_posix(), _text(path))]
-    return digest(part.encode() for part in (*cells, *named))
+def _cells(notebook: nbformat.NotebookNode) -> list[str]:
+    return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def files_digest(notebook: nbformat.NotebookNode, root: Path = ROOT) -> str:
+    """Of every source file of ours that a notebook's cells import, directly or not."""
+    plain = [TransformerManager().transform_cell(cell) for cell in _cells(notebook)]  # magics are no Python
+    files = sources("\n".join(plain), root)
+    return digest(part.encode() for path in files for part in (path.relative_to(root).as_posix(), _text(path)))
+
+
+def code_digest(notebook: nbformat.NotebookNode, root: Path = ROOT, files: str | None = None) -> str:
+    """Of a notebook's own cells and of the files; `files` is their digest where it was taken before."""
+    return digest(part.encode() for part in (*_cells(notebook), files or files_digest(notebook, root)))
 
 
 # --- Results ---
@@ -88,21 +105,33 @@ def read_results(reads: Path, store: Store) -> dict[str, dict[str, Any]]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _content_digest(path: Path, stamp: int) -> str:
-    """The digest that a result file has of its own content, which the store checks; of other files that of their bytes."""
-    data = path.read_bytes()
-    content = json.loads(data)
-    return content["digest"] if isinstance(content, dict) and "digest" in content else digest([data])
+def _content_digest(store_root: Path, path: Path, stamps: tuple[int, ...]) -> str:
+    """Of one result, checked against what it says of itself and of its weights; of other files that of their bytes."""
+    if path.parent.parent != store_root:
+        return digest([path.read_bytes()])
+    Store(store_root).read(path)
+    record = json.loads(path.read_bytes())
+    arrays = record["content"]["arrays"]
+    if arrays is not None and hashlib.sha256(_weights(path).read_bytes()).hexdigest() != arrays:
+        raise StoreError(f"{_weights(path)} is not the file that was written with {path.name}.")
+    return record["digest"]
+
+
+def _weights(path: Path) -> Path:
+    return path.with_suffix(".safetensors")
 
 
 def _results_digest(store: Store, experiment: str, keys: Iterable[str]) -> str | None:
-    """None if one of them is not there or cannot be read."""
+    """None if one of them is not there or cannot be trusted."""
     folder = ROOT / "benchmarks" if experiment == "benchmarks" else store.root / experiment
-    paths = [folder / f"{key}.json" for key in keys]
+    found = []
     try:
-        return digest(_content_digest(path, path.stat().st_mtime_ns).encode() for path in paths)
-    except (OSError, ValueError, KeyError, TypeError):
+        for path in (folder / f"{key}.json" for key in keys):
+            stamps = tuple(p.stat().st_mtime_ns for p in (path, _weights(path)) if p.exists())
+            found.append(_content_digest(store.root, path, stamps))
+    except (OSError, StoreError):
         return None
+    return digest(part.encode() for part in found)
 
 
 # --- Records ---
@@ -110,16 +139,23 @@ def _results_digest(store: Store, experiment: str, keys: Iterable[str]) -> str |
 
 def outputs_digest(notebook: nbformat.NotebookNode) -> str:
     """Of what the notebook shows. Live widgets do not count: they are gone when the kernel is."""
-    shown = [cell.get("outputs", []) for cell in notebook.cells if cell.cell_type == "code"]
+    shown = copy.deepcopy([cell.get("outputs", []) for cell in notebook.cells if cell.cell_type == "code"])
+    for output in (output for outputs in shown for output in outputs):
+        output.get("data", {}).pop(LIVE, None)
     return digest([json.dumps(shown, sort_keys=True).encode()])
 
 
 def make_record(
-    notebook: nbformat.NotebookNode, parameters: Mapping[str, Any], results: Mapping[str, Any], root: Path = ROOT
+    notebook: nbformat.NotebookNode,
+    parameters: Mapping[str, Any],
+    results: Mapping[str, Any],
+    root: Path = ROOT,
+    files: str | None = None,
 ) -> dict[str, Any]:
+    """`files` is their digest before the execution, so that an edit meanwhile does not pass for what was run."""
     return {
         "parameters": dict(parameters),
-        "code": code_digest(notebook, root),
+        "code": code_digest(notebook, root, files),
         "results": dict(results),
         "outputs": outputs_digest(notebook),
     }

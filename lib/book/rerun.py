@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lib.book import chapters
-from lib.book.display import say
+from lib.book.display import plain, say
 from lib.book.engine import load
 from lib.core.store import StoredRun
 
@@ -40,27 +40,24 @@ def times(name: str, runs: Sequence[StoredRun]) -> str:
     except LookupError:
         stored = "How long it takes with stored results has not been measured"
     lines = [f"- {stored}."]
-    if runs:
-        on_cpu = [run for run in runs if run.provenance["device"].startswith("cpu")]
+    if not runs:
+        return f"{lines[0]}\n- It trains nothing, so a GPU makes no difference."
+    on_cpu, on_gpu = ([run for run in runs if run.provenance["device"].startswith(kind)] for kind in ("cpu", "cuda"))
+    if on_cpu:
         total = sum(run.seconds for run in on_cpu)
         by_depth: dict[int, list[float]] = {}
         for run in on_cpu:
             by_depth.setdefault(run.spec.model.depth, []).append(run.seconds)
         each = ", ".join(f"{sum(v) / len(v):.0f} s at depth {d}" for d, v in sorted(by_depth.items()))
+        part = "" if len(on_cpu) == len(runs) else f"{len(on_cpu)} of "
         lines.append(
-            f"- Its {len(runs)} runs took {_minutes(total)} of process time on {on_cpu[0].provenance['device']}, about "
-            f"{_minutes(total / 2)} on two cores; a run took {each} on average."
-            if on_cpu
-            else f"- Its {len(runs)} runs were not trained on a CPU."
+            f"- Training {part}its {len(runs)} runs took {_minutes(total)} of process time on "
+            f"{plain(on_cpu[0].provenance['device'])}, about {_minutes(total / 2)} on two cores; a run took {each} on average."
         )
-        on_gpu = sum(run.seconds for run in runs if run.provenance["device"].startswith("cuda"))
-        lines.append(
-            f"- On a GPU: {_minutes(on_gpu)} of process time."
-            if on_gpu
-            else "- On a GPU: not measured; all stored runs are from a CPU."
-        )
-    else:
-        lines.append("- It trains nothing, so a GPU makes no difference.")
+    total = sum(run.seconds for run in on_gpu)
+    lines.append(
+        f"- On a GPU: {_minutes(total)} of process time." if on_gpu else "- On a GPU: not measured; no stored run is from one."
+    )
     return "\n".join(lines)
 
 
@@ -75,7 +72,9 @@ def rerun(name: str, runs: Sequence[StoredRun] = (), example: Mapping[str, Any] 
     )
     if rows := parameter_rows(chapter):
         text += "| parameter | type | default | meaning |\n|---|---|---|---|\n"
-        text += "".join(f"| `{n}` | {t} | `{d}` | {m} |\n" for n, t, d, m in rows) + "\n"
+        text += (
+            "".join("| `{}` | {} | `{}` | {} |\n".format(*(cell.replace("|", "\\|") for cell in row)) for row in rows) + "\n"
+        )
     else:
         text += "It has no parameters.\n\n"
     say(text + times(chapter.name, runs))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,20 @@ def link_sources(app: Sphinx, doctree: nodes.document, name: str) -> None:
             node.children = [nodes.Text(_DRAWN_BY.sub(link, node.astext()))]
 
 
+def describe_figures(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """A drawn figure gets its caption as the words for those who do not see it, and a frame that can scroll by itself."""
+    for image in list(doctree.findall(nodes.image)):
+        siblings = image.parent.children
+        after = siblings[siblings.index(image) + 1 :][:1]
+        if not after or 'class="rm-caption"' not in after[0].astext():
+            continue
+        caption = re.search(r'<p class="rm-caption"[^>]*>(.*?)</p>', after[0].astext(), re.DOTALL)
+        image["alt"] = unescape(re.sub(r"<[^>]+>", "", caption[1])) if caption else name
+        frame = nodes.container("", classes=["rm-figure"])
+        image.parent.replace(image, frame)
+        frame += image
+
+
 def source_body(path: Path) -> str:
     """A source file as HTML, with an anchor at each top-level definition."""
     text = path.read_text(encoding="utf-8")
@@ -126,6 +140,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-resolved", mark_stale)
     app.connect("doctree-resolved", link_figures)
     app.connect("doctree-resolved", link_sources)
+    app.connect("doctree-resolved", describe_figures)
     app.connect("html-collect-pages", source_pages)
     app.connect("html-page-context", plain_bibliography)
     app.connect("html-page-context", drop_live_code, priority=900)

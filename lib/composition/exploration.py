@@ -79,9 +79,8 @@ def record(run: StoredRun) -> dict[str, Any]:
         history[name] = [None if v is None else _round(v) for v in run.history[name]]
     watched = [n for n in (f"eigenvalue {i + 1}" for i in range(complexity.N_EIGENVALUES)) if n in run.history]
     if watched:
-        history["eigenvalues"] = [
-            [float(f"{v:.3g}") for v in row] for row in zip(*(run.history[n] for n in watched), strict=True)
-        ]
+        rows = zip(*(run.history[n] for n in watched), strict=True)
+        history["eigenvalues"] = [[None if v is None else float(f"{v:.3g}") for v in row] for row in rows]
     return {
         "gamma": run.spec.gamma,
         "depth": run.spec.model.depth,
@@ -96,7 +95,10 @@ def record(run: StoredRun) -> dict[str, Any]:
 
 
 def _of_weights(run: StoredRun) -> dict[str, Any]:
-    weights, flow = run.weights(), mechanism.flow(run, KEY, PLACE)
+    weights = run.weights()
+    if not all(bool(w.isfinite().all()) for w in weights.values()):
+        return {}  # a run that diverged has nothing to show
+    flow = mechanism.flow(run, KEY, PLACE)
     points, explained = principal_map(complexity.keys_embedding(weights))
     spectrum = complexity.keys_eigenvalues(weights).double().clamp_min(0)
     percent = np.rint(100 * flow.attention).astype(int)
@@ -135,7 +137,7 @@ def exploration(sets: Sequence[tuple[str, Sequence[StoredRun]]], profile: str) -
         "firstNumber": FIRST_KEY,
         "width": every[0].spec.model.d_model,
         "range": {
-            "gamma": [0.2, max(1.1, max(run.spec.gamma for run in every))],
+            "gamma": [min(0.2, min(run.spec.gamma for run in every)), max(1.1, max(run.spec.gamma for run in every))],
             "depth": [1, max(6, max(run.spec.model.depth for run in every))],
         },
     }
@@ -147,7 +149,7 @@ def obtain(profile: str, store: Store, options: Options) -> list[tuple[str, list
 
 
 def trainer(profile: str, store: Store, options: Options) -> Callable[..., StoredRun]:
-    """A function that trains one point of the phase diagram for the live explorer, at the profile's middle rate, and keeps its
+    """A function that trains one point of the phase diagram for the live explorer, at the profile's middle rate, keeping its
     weights. Raises SpecError for a γ or depth that no model can have, before anything is trained."""
 
     def train(gamma: float, depth: int, seed: int, on_step: Callable[[Progress], None], stop: Callable[[], bool]) -> StoredRun:

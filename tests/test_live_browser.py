@@ -1,0 +1,187 @@
+"""The live explorer where readers meet it: in JupyterLab, in a real browser, with a real kernel that trains."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from browser import launch
+from matplotlib.figure import Figure
+from playwright.sync_api import Page, expect, sync_playwright
+
+from lib.book.paths import STORE_VARIABLE
+from lib.composition.experiments import PHASE
+from lib.core.store import Store
+
+CELLS = (
+    """
+from lib.book.display import explore
+from lib.book.explorer import Explorer
+from lib.book.paths import default_store
+from lib.composition.experiments import PHASE
+from lib.composition.exploration import exploration, record, trainer
+from lib.core.plan import Options
+
+store, options = default_store(), Options(device="cpu")
+runs = PHASE.obtain(PHASE.specs("smoke"), store, options, progress=False)
+explorer = Explorer(exploration([("diagram", runs)], "smoke"), "rm-live", 0.5, 2)
+explore(explorer, runs, "smoke", trainer("smoke", store, options), record)
+""",
+    """
+import dataclasses
+from lib.composition import experiments
+long = dataclasses.replace(experiments.GRIDS["smoke"].train, steps=10**6)  # too long to end by itself
+experiments.GRIDS["smoke"] = dataclasses.replace(experiments.GRIDS["smoke"], train=long)
+print("long runs from here on")
+""",
+)
+SECONDS = 120_000  # milliseconds that a busy machine may take for a step
+expect.set_options(timeout=SECONDS)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """The address of a JupyterLab, and its folder, which holds the notebook and the store."""
+    folder = tmp_path_factory.mktemp("lab")
+    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "language": "python", "display_name": "p"}})
+    notebook.cells = [nbformat.v4.new_code_cell(source.strip()) for source in CELLS]
+    nbformat.write(notebook, folder / "live.ipynb")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        f"--port={port}",
+        "--IdentityProvider.token=",
+        "--allow-root",
+    ]
+    command += [f"--ServerApp.root_dir={folder}", "--ServerApp.port_retries=0", "--LabApp.news_url=None"]
+    settings = {"JUPYTER_CONFIG_DIR": str(folder / "config"), "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces")}
+    environment = os.environ | settings | {STORE_VARIABLE: str(folder / "store"), "OMP_NUM_THREADS": "1"}
+    log = (folder / "lab.log").open("w")
+    server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=folder)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(240):
+            try:
+                urllib.request.urlopen(f"{address}/api/status", timeout=1)
+                break
+            except OSError:
+                assert server.poll() is None, (folder / "lab.log").read_text()
+                time.sleep(0.5)
+        yield address, folder
+    finally:
+        server.terminate()
+        server.wait(20)
+        log.close()
+
+
+@pytest.fixture(scope="module")
+def page(lab: tuple[str, Path]) -> Iterator[Page]:
+    with sync_playwright() as playwright:
+        browser = launch(playwright)
+        page = browser.new_page(viewport={"width": 1400, "height": 1600})
+        page.set_default_timeout(SECONDS)
+        page.goto(f"{lab[0]}/lab/tree/live.ipynb?reset")
+        page.locator(".jp-NotebookPanel .jp-Cell").first.click()
+        run_cell(page)
+        page.locator(".rm-live .rm-explorer svg").first.wait_for(timeout=SECONDS)
+        yield page
+        browser.close()
+
+
+def picture_of_nothing() -> str:
+    buffer = io.BytesIO()
+    Figure(figsize=(1, 1)).savefig(buffer, format="png")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def run_cell(page: Page) -> None:
+    page.keyboard.press("Shift+Enter")
+
+
+def move(page: Page, label: str, keys: list[str]) -> None:
+    """Move one of ipywidgets' sliders as a keyboard user does."""
+    page.get_by_role("slider", name=label).focus()
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def status(page: Page) -> str:
+    return page.locator(".rm-live [role=status]").first.inner_text()
+
+
+def test_a_point_is_trained_to_the_end_and_stored(page: Page, lab: tuple[str, Path]) -> None:
+    caption = page.locator(".rm-live .rm-said")
+    expect(caption).to_contain_text("γ = 0.5 at depth 2 was computed", timeout=SECONDS)
+    move(page, "Initialization rate γ", ["ArrowRight"] * 3)
+    move(page, "Depth (layers)", ["ArrowRight"])
+    expect(caption).to_contain_text("You ask for γ = 0.53 at depth 3. The nearest computed point is γ = 0.5 at depth 2")
+    page.get_by_role("button", name="Train this point").click()
+    expect(page.locator(".rm-live")).to_contain_text("stored as run", timeout=SECONDS)
+    expect(caption).to_contain_text("γ = 0.53 at depth 3 was computed")
+    expect(caption).to_contain_text("Its one run")
+    key = page.locator(".rm-live .rm-said code").first.inner_text()
+    run = Store(lab[1] / "store").read(lab[1] / "store" / PHASE.name / f"{key}.json")
+    assert (run.spec.gamma, run.spec.model.depth, run.spec.seed) == (0.53, 3, 0)
+    assert run.has_weights
+    assert page.locator("[data-panel=flow] svg .rm-token").count() == 9
+
+
+def test_another_is_cancelled_and_leaves_a_checkpoint(page: Page, lab: tuple[str, Path]) -> None:
+    page.locator(".jp-Cell .jp-InputArea-editor").nth(1).click()
+    run_cell(page)
+    expect(page.locator(".jp-OutputArea-output", has_text="long runs from here on")).to_be_visible()
+    move(page, "Initialization rate γ", ["ArrowRight"] * 4)
+    train, cancel = (page.get_by_role("button", name=name) for name in ("Train this point", "Cancel"))
+    expect(cancel).to_be_disabled()
+    train.click()
+    expect(page.locator(".rm-live [data-panel=curve]")).to_contain_text("Training now")
+    expect(page.locator(".rm-live .rm-said")).to_contain_text("Training γ = 0.57, depth 3, seed 0.")
+    expect(train).to_be_disabled()
+    stored = sorted((lab[1] / "store" / PHASE.name).glob("*.json"))
+    cancel.click()
+    expect(page.locator(".rm-live")).to_contain_text("cancelled at step")
+    expect(train).to_be_enabled()
+    expect(page.locator(".rm-live [data-panel=curve]")).to_contain_text("Along training")
+    assert sorted((lab[1] / "store" / PHASE.name).glob("*.json")) == stored
+    assert len(list((lab[1] / "store" / PHASE.name / ".checkpoints").glob("[!.]*.safetensors"))) == 1
+
+
+def test_the_live_view_has_no_serious_accessibility_finding(page: Page) -> None:
+    response = Axe().run(page, context=".rm-live").response
+    found = [
+        f"{v['id']}: {n['html'][:200]}"
+        for v in response["violations"]
+        if v["impact"] in ("serious", "critical")
+        for n in v["nodes"]
+    ]
+    assert found == []
+
+
+def test_an_untrusted_notebook_shows_the_picture(page: Page, lab: tuple[str, Path]) -> None:
+    """What the book commits has no widget left; a reader who has not trusted it must see more than nothing."""
+    picture = picture_of_nothing()
+    html = f"<script>window.hit = 1</script><div><noscript><img alt='x' src='data:image/png;base64,{picture}'></noscript></div>"
+    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "language": "python", "display_name": "p"}})
+    cell = nbformat.v4.new_code_cell("1", execution_count=1)
+    cell.outputs = [nbformat.v4.new_output("execute_result", {"text/html": html, "text/plain": "x"}, execution_count=1)]
+    notebook.cells = [cell]
+    nbformat.write(notebook, lab[1] / "foreign.ipynb")
+    page.goto(f"{lab[0]}/lab/tree/foreign.ipynb?reset")
+    page.locator(".jp-RenderedHTMLCommon img[alt=x]").wait_for(timeout=SECONDS)
+    assert page.evaluate("() => window.hit") is None
