@@ -72,7 +72,7 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
         return f'<label>{name} <select name="{name}"><option value="">all</option>{options}</select></label>'
 
     return (
-        '<div id="rm-ledger" class="full-width"><div class="rm-filter" hidden>'
+        '<div id="rm-ledger"><div class="rm-filter" hidden>'
         f"{choice('paper', PAPERS)}{choice('status', {s: s for s in STATUSES})}"
         f'<output aria-live="polite"></output></div>{table(rows, chapters)}<script>{_FILTER}</script></div>\n'
     )
