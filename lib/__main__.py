@@ -167,7 +167,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _expected(error: Exception) -> bool:
     """Is this one of ours, whose message is meant for a person? Anything else deserves its traceback."""
-    return type(error).__module__.startswith(("lib.", "benchmarks.")) or type(error) in (FileNotFoundError, PermissionError)
+    return type(error).__module__.startswith(("lib.", "benchmarks.")) or type(error) in (
+        FileNotFoundError,
+        PermissionError,
+        LookupError,
+    )
 
 
 if __name__ == "__main__":

@@ -139,6 +139,52 @@ def test_the_step_slider_moves_along_the_stored_history(html: Path, browser: Bro
         assert spectrum.inner_html() != last
 
 
+def test_a_wished_step_outlives_a_shorter_run(html: Path, browser: Browser) -> None:
+    with offline(browser) as watched:
+        page = watched.open(html / "book" / "02-phase-diagram.html")
+        step, depth = page.locator("#rm-02-step"), page.locator("#rm-02-depth")
+        step.focus()
+        page.keyboard.press("Home")
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
+        wished = page.locator("#rm-02-caption").inner_text().split("At step ")[1].split(" ")[0]
+        depth.fill("4")
+        depth.fill("3")
+        expect(page.locator("#rm-02-caption")).to_contain_text(f"At step {wished} of")
+
+
+def test_far_from_everything_the_nearest_is_named(html: Path, browser: Browser) -> None:
+    with offline(browser) as watched:
+        page = watched.open(html / "book" / "intro.html")
+        page.locator("#rm-landing-depth").fill("6")
+        page.locator("#rm-landing-gamma").fill("1.1")
+        caption = page.locator("#rm-landing-caption")
+        expect(caption).to_contain_text("You ask for γ = 1.10 at depth 6. The nearest computed point is γ = 1 at depth 4")
+        expect(page.locator("#rm-landing .rm-heard")).to_contain_text("Nearest computed point: γ 1, depth 4, seed 0")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_paper_is_white_and_nothing_is_cut_off(html: Path, browser: Browser, theme: str) -> None:
+    """What a browser lays out for print, on the width of A4 between its margins."""
+    with offline(browser, 680) as watched:
+        watched.page.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}');")
+        for name in ("02-phase-diagram", "03-information-flow"):
+            page = watched.open(html / "book" / f"{name}.html")
+            settle(page)
+            page.evaluate("() => window.dispatchEvent(new Event('beforeprint'))")
+            page.emulate_media(media="print")
+            assert page.evaluate("() => document.documentElement.dataset.theme") == "light"
+            assert page.evaluate("() => document.scrollingElement.scrollWidth") <= 680
+            for part in page.locator("article .margin, article svg, article .rm-figure img").all():
+                box = part.bounding_box()
+                assert box is not None
+                assert box["x"] >= 0
+                assert box["x"] + box["width"] <= 680
+            page.emulate_media(media="screen")
+            page.evaluate("() => window.dispatchEvent(new Event('afterprint'))")
+            assert page.evaluate("() => document.documentElement.dataset.theme") == theme
+
+
 def test_the_explorer_fits_a_small_screen(html: Path, browser: Browser) -> None:
     with offline(browser, 360) as watched:
         page = watched.open(html / "book" / "02-phase-diagram.html")

@@ -59,12 +59,16 @@ def test_cells_by_hand() -> None:
     runs += [make_run(gamma=0.5, symmetric=1 / 3), make_run(gamma=0.3, depth=3)]
     found = cells(runs)
     assert [(c["depth"], c["gamma"], c["runs"]) for c in found] == [(2, 0.5, 1), (2, 0.8, 3), (3, 0.3, 1)]
-    assert found[0] == {"gamma": 0.5, "depth": 2, "runs": 1, "symmetric": [0.333, None], "inferential": [0, None]} | {
-        "test": [1.0, None]
+    assert found[0] == {"gamma": 0.5, "depth": 2, "runs": 1, "seeds": 1, "rates": 1} | {
+        "symmetric": [0.333333, None],
+        "inferential": [0, None],
+        "test": [1.0, None],
     }
     # mean 1.5 / 3; squares 0.09 + 0.01 + 0.16 over 2 runs: the root of 0.13 is 0.3606
-    assert found[1] == {"gamma": 0.8, "depth": 2, "runs": 3, "symmetric": [0.5, 0.361], "inferential": [0.5, 0.361]} | {
-        "test": [1.0, 0.0]
+    assert found[1] == {"gamma": 0.8, "depth": 2, "runs": 3, "seeds": 2, "rates": 2} | {
+        "symmetric": [0.5, 0.360555],
+        "inferential": [0.5, 0.360555],
+        "test": [1.0, 0.0],
     }
 
 

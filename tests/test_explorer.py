@@ -198,7 +198,8 @@ def test_bad_settings_get_one_sentence(changes: dict[str, Any], said: str) -> No
         ((0.81, 2, 0), (0.9, 2, 0)),
         ((0.9, 4, 0), (0.5, 4, 0)),  # depth before γ
         ((0.8, 3, 0), (0.7, 2, 0)),  # both depths as far: by γ
-        ((0.9, 9, 1), (0.7, 2, 1)),  # seed before both
+        ((0.9, 9, 1), (0.5, 4, 0)),  # the point before the seed
+        ((0.7, 2, 1), (0.7, 2, 1)),
         ((0.5, 4, 7), (0.5, 4, 0)),  # a seed that no run has
         ((-5.0, 1, 0), (0.5, 2, 0)),
     ],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import os
 import socket
 import subprocess
@@ -17,11 +15,12 @@ import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import launch
-from matplotlib.figure import Figure
 from playwright.sync_api import Page, expect, sync_playwright
 
+from lib.book.explorer import Explorer
 from lib.book.paths import STORE_VARIABLE
 from lib.composition.experiments import PHASE
+from lib.composition.exploration import exploration
 from lib.core.store import Store
 
 CELLS = (
@@ -104,12 +103,6 @@ def page(lab: tuple[str, Path]) -> Iterator[Page]:
         browser.close()
 
 
-def picture_of_nothing() -> str:
-    buffer = io.BytesIO()
-    Figure(figsize=(1, 1)).savefig(buffer, format="png")
-    return base64.b64encode(buffer.getvalue()).decode()
-
-
 def run_cell(page: Page) -> None:
     page.keyboard.press("Shift+Enter")
 
@@ -119,10 +112,6 @@ def move(page: Page, label: str, keys: list[str]) -> None:
     page.get_by_role("slider", name=label).focus()
     for key in keys:
         page.keyboard.press(key)
-
-
-def status(page: Page) -> str:
-    return page.locator(".rm-live [role=status]").first.inner_text()
 
 
 def test_a_point_is_trained_to_the_end_and_stored(page: Page, lab: tuple[str, Path]) -> None:
@@ -175,13 +164,14 @@ def test_the_live_view_has_no_serious_accessibility_finding(page: Page) -> None:
 
 def test_an_untrusted_notebook_shows_the_picture(page: Page, lab: tuple[str, Path]) -> None:
     """What the book commits has no widget left; a reader who has not trusted it must see more than nothing."""
-    picture = picture_of_nothing()
-    html = f"<script>window.hit = 1</script><div><noscript><img alt='x' src='data:image/png;base64,{picture}'></noscript></div>"
+    runs = [run for spec in PHASE.specs("smoke") if (run := Store(lab[1] / "store").get(spec)) is not None]
+    explorer = Explorer(exploration([("diagram", runs)], "smoke"), "rm-foreign", 0.5, 2)
+    html = explorer.static().replace("mountExplorer(part", "window.hit = 1; mountExplorer(part")
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "language": "python", "display_name": "p"}})
     cell = nbformat.v4.new_code_cell("1", execution_count=1)
     cell.outputs = [nbformat.v4.new_output("execute_result", {"text/html": html, "text/plain": "x"}, execution_count=1)]
     notebook.cells = [cell]
     nbformat.write(notebook, lab[1] / "foreign.ipynb")
     page.goto(f"{lab[0]}/lab/tree/foreign.ipynb?reset")
-    page.locator(".jp-RenderedHTMLCommon img[alt=x]").wait_for(timeout=SECONDS)
+    page.locator(".jp-RenderedHTMLCommon img[alt^='Explorer of 2 points']").wait_for(timeout=SECONDS)
     assert page.evaluate("() => window.hit") is None

@@ -13,8 +13,8 @@ from test_store import PROVENANCE, make_result
 
 from lib.book import chapters
 from lib.book.chapters import Chapter, execute
-from lib.book.paths import READS_VARIABLE, ROOT, STORE_VARIABLE, RecordingStore, default_store, note_read
-from lib.book.provenance import read_results
+from lib.book.paths import MISSED, READS_VARIABLE, ROOT, STORE_VARIABLE, RecordingStore, default_store, note_read
+from lib.book.provenance import RECORD, make_record, read_results, stale
 from lib.core.store import Store, StoreError
 
 
@@ -36,7 +36,26 @@ def test_a_recording_store_reads_the_same_and_notes_it_once(tmp_path: Path, stor
     store.path(tiny_spec(seed=2)).write_text("{}")
     with pytest.raises(StoreError):
         recording.get(tiny_spec(seed=2))
-    assert reads.read_text().splitlines() == [str(store.path(tiny_spec(seed=seed)).absolute()) for seed in (1, 0)]
+    missed, *read = reads.read_text().splitlines()
+    assert missed == f"{MISSED}{store.path(tiny_spec(seed=9)).absolute()}"
+    assert read == [str(store.path(tiny_spec(seed=seed)).absolute()) for seed in (1, 0)]
+
+
+def test_a_result_that_was_missed_and_comes_later_makes_stale(tmp_path: Path, store: Store, tiny_spec: SpecFactory) -> None:
+    """A claim that was not run for want of it could be judged now. One that was trained on the way was not missed."""
+    reads, late, trained = tmp_path / "log.txt", tiny_spec(seed=9), tiny_spec(seed=8)
+    recording = RecordingStore(store.root, reads)
+    assert recording.get(late) is None
+    assert recording.get(trained) is None
+    store.put(make_result(trained), PROVENANCE)
+    assert recording.get(trained) is not None
+    found = read_results(reads, store)
+    assert (found["tiny"]["keys"], found["tiny"]["absent"]) == (trained.key, late.key)
+    notebook = nbformat.v4.new_notebook()
+    notebook.metadata[RECORD] = make_record(notebook, {}, found)
+    assert stale(notebook, {}, store) == []
+    store.put(make_result(late), PROVENANCE)
+    assert stale(notebook, {}, store) == ["results of tiny that it looked for in vain are there now"]
 
 
 def test_reads_of_several_stores_and_folders_are_grouped(tmp_path: Path, store: Store, tiny_spec: SpecFactory) -> None:

@@ -17,6 +17,7 @@ from test_chapters import write
 
 from lib.book import chapters, rerun
 from lib.book.chapters import Chapter
+from lib.book.display import plain
 from lib.book.rerun import parameter_rows, times
 from lib.core.store import StoredRun
 
@@ -115,11 +116,11 @@ def test_what_was_not_measured_is_said_to_be_so(measured: Measured, seconds: dic
 
 
 def test_times_of_training_by_hand(measured: Measured) -> None:
-    """100 + 200 + 60 seconds are six minutes of process time, three on two cores; 150 on average at depth 2."""
+    """100 + 200 + 60 seconds on one thread each are three minutes on two cores; 150 on average at depth 2."""
     measured({"a": 12.0})
     assert times("a", [trained(100), trained(60, depth=4), trained(200)]).splitlines() == [
         "- With stored results it takes 12 seconds on 2 cores.",
-        f"- Training its 3 runs took 6 minutes of process time on {CPU}, about 3 minutes on two cores; "
+        f"- Training its 3 runs from nothing took about 3 minutes on two cores ({plain(CPU)}); "
         "a run took 150 s at depth 2, 60 s at depth 4 on average.",
         "- On a GPU: not measured; no stored run is from one.",
     ]
@@ -137,8 +138,7 @@ def test_times_of_a_mixture_count_each_run_once(measured: Measured) -> None:
     measured({"a": 12.0})
     said = times("a", [trained(50), trained(30, device=GPU), trained(40, device=GPU)])
     assert "- On a GPU: 70 seconds of process time." in said
-    assert "50 seconds of process time on cpu" in said
-    assert "Training 1 of its 3 runs took 50 seconds" in said
+    assert "Training 1 of its 3 runs from nothing took about 25 seconds on two cores" in said
 
 
 # ---------------------------------------------------------------- the whole
@@ -162,9 +162,9 @@ def said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, measured: Measured) ->
 
 def test_commands_are_those_that_work(said: Callable[..., str]) -> None:
     words = said(PARAMETERS, example={"n": 3, "rate": 0.5})
-    assert "\npython -m lib run 04 -p n 3 -p rate 0.5 " in words
+    assert "\npython -m lib run 04 -p n 3 -p rate 0.5\n" in words
     assert "\npapermill book/04-some.ipynb out.ipynb -p n 3 -p rate 0.5\n" in words
-    assert "python -m lib run engine " in said("", name="engine")
+    assert "python -m lib run engine\n" in said("", name="engine")
     assert "It has no parameters." in said("", name="engine")
 
 
@@ -174,3 +174,10 @@ def test_every_row_has_four_columns(said: Callable[..., str]) -> None:
     rows = [line for line in words.splitlines() if line.startswith("|")]
     assert len(rows) == 4
     assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows] == [5] * 4
+
+
+def test_two_threads_count_twice(measured: Measured) -> None:
+    """A run that had both cores for 100 seconds takes 100 seconds of two cores."""
+    measured({"a": 12.0})
+    run = replace(trained(100), provenance={"device": CPU, "threads": 2})
+    assert "Training its 1 runs from nothing took about 2 minutes on two cores" in times("a", [run])

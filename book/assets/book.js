@@ -1,4 +1,4 @@
-// What scrolls by itself must be reachable from the keyboard.
+// What scrolls by itself must be reachable from the keyboard; what is printed must be dark on white.
 (function () {
   function reachable() {
     const places = "mjx-container[display=true], .pst-scrollable-table-container, .rm-figure, article figure, .cell_output .output.text_html, .cell_output .output.text_markdown, div.highlight pre";
@@ -6,6 +6,11 @@
       if (node.scrollWidth > node.clientWidth + 1) node.tabIndex = 0;
     }
   }
+  // Paper is white, whatever the theme.
+  const root = document.documentElement;
+  let theme = null;
+  window.addEventListener("beforeprint", () => { theme = root.dataset.theme; root.dataset.theme = "light"; });
+  window.addEventListener("afterprint", () => { if (theme) root.dataset.theme = theme; });
   window.addEventListener("load", () => {
     const drawn = window.MathJax && window.MathJax.startup ? window.MathJax.startup.promise : Promise.resolve();
     drawn.then(reachable);

@@ -40,6 +40,12 @@ class Chapter:
     def name(self) -> str:
         return self.path.stem
 
+    def title(self) -> str:
+        """The first heading, without its mark."""
+        notebook = nbformat.read(self.path, as_version=4)
+        lines = (line for cell in notebook.cells if cell.cell_type == "markdown" for line in cell.source.splitlines())
+        return next((line.lstrip("# ") for line in lines if line.startswith("# ")), self.name)
+
     def parameter_cell(self) -> str:
         """The source of the cell tagged `parameters`; empty if there is none."""
         notebook = nbformat.read(self.path, as_version=4)

@@ -19,18 +19,20 @@ function mountExplorer(root, data, live) {
 
   const series = () => data.series[state.series];
   const seedsOf = (s) => [...new Set(s.runs.map((run) => run.seed))].sort((a, b) => a - b);
-  const byDistance = (a, b) => {
-    const far = (point) => [Math.abs(point.depth - state.depth), Math.round(1e6 * Math.abs(point.gamma - state.gamma)), point.gamma];
+  const byDistance = (a, b) => { // the point first, by depth and then by γ; at the point, the seed
+    const far = (run) => [
+      Math.abs(run.depth - state.depth), Math.round(1e6 * Math.abs(run.gamma - state.gamma)), run.gamma,
+      Math.abs(run.seed - state.seed), run.seed,
+    ];
     const [x, y] = [far(a), far(b)];
-    return x[0] - y[0] || x[1] - y[1] || x[2] - y[2];
+    return x.reduce((found, value, i) => found || value - y[i], 0);
   };
   function nearest() {
     const s = series();
-    const runs = s.runs.filter((run) => run.seed === state.seed);
-    const run = [...(runs.length ? runs : s.runs)].sort(byDistance)[0];
+    const run = [...s.runs].sort(byDistance)[0];
     const cell = s.cells.find((c) => c.gamma === run.gamma && c.depth === run.depth);
     const last = run.history.step.length - 1;
-    const index = state.step < 0 ? last : clamp(state.step, 0, last);
+    const index = state.step < 0 ? last : Math.min(state.step, last);
     return { run, cell, index, last, exact: run.gamma === state.gamma && run.depth === state.depth };
   }
 
@@ -59,7 +61,7 @@ function mountExplorer(root, data, live) {
         const value = cell[answer.id][0], here = cell.gamma === run.gamma && cell.depth === run.depth;
         const box = `x="${x(from).toFixed(1)}" y="${y(cell.depth + 0.5).toFixed(1)}" width="${(x(to) - x(from)).toFixed(1)}" height="${(y(0) - y(1)).toFixed(1)}"`;
         body += `<rect class="rm-cell rm-${i}" data-gamma="${cell.gamma}" data-depth="${cell.depth}" fill-opacity="${value.toFixed(3)}" ${box}/>`;
-        body += text((x(from) + x(to)) / 2, y(cell.depth) + 3.5, value.toFixed(2).replace(/^0/, ""), 'class="rm-value" text-anchor="middle"');
+        if (x(to) - x(from) > 19) body += text((x(from) + x(to)) / 2, y(cell.depth) + 3.5, value.toFixed(2).replace(/^0/, ""), 'class="rm-value" text-anchor="middle"');
         if (here) body += `<rect class="rm-here" ${box}/>`;
       }
       const [cx, cy] = [x(clamp(state.gamma, g0, g1)), y(clamp(state.depth, d0, d1))];
@@ -88,7 +90,7 @@ function mountExplorer(root, data, live) {
     if (!state.training) body += `<path class="rm-cursor" d="M${x(steps[index])} ${top}V${low}"/>`;
     const end = state.training ? now.limit : steps[steps.length - 1];
     body += text(left, low + 14, 0, 'text-anchor="middle"') + text(right, low + 14, number.format(end), 'text-anchor="end"') + text((left + right) / 2, low + 14, "training step", 'text-anchor="middle"');
-    return svg(height, "Share of answers along training of the run shown.", body);
+    return svg(height, `Shares of answers along training of ${state.training ? "the run in training" : "the run shown"}.`, body);
   }
 
   function flow({ run }) {
@@ -114,11 +116,11 @@ function mountExplorer(root, data, live) {
     return svg(base + 16, `Attention on the question ${q.tokens.join(" ")}; the model answers ${run.answer}.`, body);
   }
 
-  const hue = (share) => `hsl(${(265 - 210 * share).toFixed(0)} 70% ${(38 + 8 * share).toFixed(0)}%)`;
+  const hue = (share) => (265 - 210 * share).toFixed(0);
   function map({ run }) {
     const height = 230, x = scale(0, 255, 12, W - 20), y = scale(0, 255, height - 30, 12), points = run.map.map(([a, b]) => [x(a), y(b)]);
     let body = line(points, 'class="rm-thread"');
-    points.forEach(([a, b], i) => { body += `<circle cx="${a.toFixed(1)}" cy="${b.toFixed(1)}" r="3" fill="${hue(i / (points.length - 1))}"/>`; });
+    points.forEach(([a, b], i) => { body += `<circle class="rm-number" cx="${a.toFixed(1)}" cy="${b.toFixed(1)}" r="3" style="--hue: ${hue(i / (points.length - 1))}"/>`; });
     points.forEach(([a, b], i) => { if (i % 10 === 0) body += text(a + 5, b + 3.5, data.firstNumber + i, 'class="rm-halo"'); });
     body += text(W / 2, height - 8, `principal components: ${run.explained.map((v) => `${v} %`).join(", ")} of the variance`, 'text-anchor="middle"');
     return svg(height, "Map of the trained embeddings of the numbers, neighbours joined.", body);
@@ -129,7 +131,8 @@ function mountExplorer(root, data, live) {
     const watched = recorded.includes(null) ? null : recorded;
     const values = watched || run.spectrum, height = 196, left = 42, right = W - 8, top = 10, low = height - 34, floor = -4;
     const x = scale(1, data.width, left, right), y = scale(floor, 0, low, top);
-    const points = values.map((v, i) => [x(i + 1), y(clamp(Math.log10(Math.max(v / values[0], 1e-9)), floor, 0))]);
+    const shown = values.map((v, i) => [i + 1, Math.log10(v / values[0])]).filter(([, exponent]) => exponent >= floor);
+    const points = shown.map(([i, exponent]) => [x(i), y(exponent)]);
     let body = "";
     for (let e = floor; e <= 0; e++) body += `<path class="rm-rule" d="M${left} ${y(e)}H${right}"/>` + text(left - 5, y(e) + 3.5, e ? `10${"⁻⁰ ⁻¹ ⁻² ⁻³ ⁻⁴".split(" ")[-e]}` : "1", 'text-anchor="end"');
     body += line(points, 'class="rm-line rm-plain"') + points.map(([a, b]) => `<circle class="rm-bar" cx="${a.toFixed(1)}" cy="${b.toFixed(1)}" r="2"/>`).join("");
@@ -139,11 +142,11 @@ function mountExplorer(root, data, live) {
   }
 
   const PANELS = {
-    diagram: [diagram, () => "Where the point lies", "Mean over every computed run of a cell, nothing selected. Frame: the nearest computed point. Cross: what you ask for."],
-    curve: [curve, () => (state.training ? "Training now" : "Along training"), "Shares of answers of the run shown; the upright line is the chosen step."],
-    flow: [flow, () => "What it reads", "Attention of the trained run on one question. Colour: the essential path from key and anchors. Grey: everything else above 2 %."],
-    map: [map, () => "How it arranges numbers", "Embeddings of the numbers in the trained run, dark to bright with the number."],
-    spectrum: [spectrum, ({ run, index, last }) => (run.history.eigenvalues && index < last ? "Spectrum at this step, as far as recorded" : "Spectrum of the trained embedding"), "Eigenvalues over the largest, log scale. A steep line: few directions are used."],
+    diagram: [diagram, () => "Where the point lies", () => "Mean over the stored runs of a cell, nothing selected. Frame: the nearest computed point. Cross: what you ask for."],
+    curve: [curve, () => (state.training ? "Training now" : "Along training"), () => (state.training ? "Shares of answers of the run in training, as it is evaluated." : "Shares of answers of the run shown; the upright line is the chosen step.")],
+    flow: [flow, () => "What it reads", () => "Attention of the trained run on one question. Strong colours: the essential path, green from the key, pink and orange from the anchors, black from other tokens. Grey: all else above 2 %."],
+    map: [map, () => "How it arranges numbers", () => "Embeddings of the numbers in the trained run, violet to yellow with the number."],
+    spectrum: [spectrum, ({ run, index, last }) => (run.history.eigenvalues && index < last ? "Spectrum at this step, as far as recorded" : "Spectrum of the trained embedding"), () => "Eigenvalues over the largest, log scale; those below 10⁻⁴ are left out. A steep line: few directions are used."],
   };
 
   const NEEDS = { flow: "attention", map: "map", spectrum: "spectrum" };
@@ -157,10 +160,14 @@ function mountExplorer(root, data, live) {
   const inputs = {};
   function slider(key, label, low, high, step) {
     const id = name(key), input = el("input", { type: "range", id, min: low, max: high, step });
-    const out = el("output", { for: id, id: `${id}-value` });
+    const out = el("span", { class: "rm-now", "aria-hidden": "true" }); // the slider itself tells it
     const box = el("div", { class: "rm-control" });
     box.append(el("label", { for: id }, esc(label)), out, input);
-    input.addEventListener("input", () => { state[key] = Number(input.value); redraw(); });
+    input.addEventListener("input", () => {
+      state[key] = Number(input.value);
+      if (key === "step" && input.value === input.max) state.step = -1; // the end stays the end, whichever run comes next
+      redraw();
+    });
     controls.append(box);
     inputs[key] = { input, out };
   }
@@ -181,16 +188,18 @@ function mountExplorer(root, data, live) {
     choice("seed", "Seed", []);
     root.append(controls);
   }
-  const caption = el("div", { class: "rm-said", id: name("caption"), role: "status", "aria-live": "polite" });
+  const caption = el("div", { class: "rm-said", id: name("caption") });
+  const heard = el("div", { class: "rm-heard", role: "status" }); // for screen readers, short, and only once the sliders rest
+  let waiting = null;
   const grid = el("div", { class: "rm-panels" });
-  root.append(caption, grid);
+  root.append(caption, heard, grid);
   const figures = {};
   for (const panel of data.panels) {
     const figure = el("figure", { class: "rm-panel", "data-panel": panel });
-    const title = el("div", { class: "rm-head" }), picture = el("div"), note = el("figcaption", {}, esc(PANELS[panel][2]));
+    const title = el("div", { class: "rm-head" }), picture = el("div"), note = el("figcaption");
     figure.append(title, picture, note);
     grid.append(figure);
-    figures[panel] = { title, picture };
+    figures[panel] = { title, picture, note };
   }
   grid.addEventListener("click", (event) => {
     const { gamma, depth } = event.target.dataset || {};
@@ -199,12 +208,18 @@ function mountExplorer(root, data, live) {
     if (live) live.asked(state); else redraw();
   });
 
+  function over(cell) {
+    if (cell.runs === 1) return "Its one run";
+    const grid = cell.seeds * cell.rates === cell.runs ? ` (${cell.seeds} seeds × ${cell.rates} rate${cell.rates > 1 ? "s" : ""})` : "";
+    return `Mean ± standard deviation over its ${cell.runs} runs${grid}`;
+  }
+
   function say(now) {
     const { run, cell, index, last, exact } = now, s = series();
     const shares = (from) => [...data.answers, data.seen].map((m) => `${esc(m.label)} <b>${from(m)}</b>`).join(", ");
     const where = `γ = ${run.gamma} at depth ${run.depth}`;
     let html = exact ? `<p>${where} was computed.` : `<p>You ask for γ = ${fix(state.gamma)} at depth ${state.depth}. <b>The nearest computed point is ${where}</b>; nothing is interpolated.`;
-    if (cell) html += ` ${cell.runs > 1 ? `Mean ± standard deviation over its ${cell.runs} runs` : "Its one run"}: ${shares((m) => fix(cell[m.id][0]) + (cell[m.id][1] === null ? "" : ` ± ${fix(cell[m.id][1])}`))}.</p>`;
+    if (cell) html += ` ${over(cell)}: ${shares((m) => fix(cell[m.id][0]) + (cell[m.id][1] === null ? "" : ` ± ${fix(cell[m.id][1])}`))}.</p>`;
     html += `<p>Shown: γ = ${run.gamma}, depth ${run.depth}, seed ${run.seed}, rate ${run.rate}, profile ${esc(s.profile)}, run <code>${esc(run.key)}</code> of <code>${esc(run.experiment)}</code>. `;
     const at = index < last ? `At step ${number.format(run.history.step[index])} of ${number.format(run.steps)}` : `When trained (${number.format(run.steps)} steps)`;
     html += `${at}: ${shares((m) => fix(index < last ? run.history[m.id][index] : run.final[m.id]))}.</p>`;
@@ -213,15 +228,12 @@ function mountExplorer(root, data, live) {
   }
 
   function redraw() {
-    const s = series(), seeds = seedsOf(s);
-    if (!seeds.includes(state.seed)) state.seed = seeds[0];
-    const now = nearest();
+    const s = series(), seeds = seedsOf(s), now = nearest();
     if (!live) {
       const { gamma, depth, step, seed } = inputs;
       if (seed.filled !== seeds.join()) { seed.fill(seeds.map((v) => [v, v])); seed.filled = seeds.join(); }
-      gamma.input.value = state.gamma; depth.input.value = state.depth; seed.input.value = state.seed;
+      gamma.input.value = state.gamma; depth.input.value = state.depth; seed.input.value = now.run.seed;
       step.input.max = now.last; step.input.value = now.index;
-      if (state.step >= now.last) state.step = -1;  // the end stays the end, whichever run comes next
       gamma.out.textContent = fix(state.gamma);
       depth.out.textContent = state.depth;
       step.out.textContent = now.index < now.last ? number.format(now.run.history.step[now.index]) : `trained (${number.format(now.run.steps)})`;
@@ -230,8 +242,14 @@ function mountExplorer(root, data, live) {
       step.input.setAttribute("aria-valuetext", `step ${step.out.textContent}`);
     }
     caption.innerHTML = say(now);
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      const shares = [...data.answers, data.seen].map((m) => `${m.short} ${fix(now.run.final[m.id])}`).join(", ");
+      heard.textContent = `${now.exact ? "Computed point" : "Nearest computed point"}: γ ${now.run.gamma}, depth ${now.run.depth}, seed ${now.run.seed}. ${shares}.`;
+    }, 600);
     for (const panel of data.panels) {
-      const [draw, title] = PANELS[panel];
+      const [draw, title, note] = PANELS[panel];
+      figures[panel].note.textContent = note();
       figures[panel].title.textContent = title(now);
       figures[panel].picture.innerHTML = NEEDS[panel] && !now.run[NEEDS[panel]] ? missing() : draw(now);
     }

@@ -108,9 +108,9 @@ class Explorer:
 
 
 def nearest(series: dict[str, Any], gamma: float, depth: int, seed: int) -> dict[str, Any]:
-    """The run of a series that is shown for what is asked: of that seed if there is one, nearest in depth, then in γ."""
-    runs = [run for run in series["runs"] if run["seed"] == seed] or series["runs"]
-    return min(runs, key=lambda r: (abs(r["depth"] - depth), round(abs(r["gamma"] - gamma), 6), r["gamma"]))
+    """The run of a series that is shown for what is asked: nearest in depth, then in γ; at that point, nearest in seed."""
+    far = lambda r: (abs(r["depth"] - depth), round(abs(r["gamma"] - gamma), 6), r["gamma"], abs(r["seed"] - seed), r["seed"])
+    return min(series["runs"], key=far)
 
 
 def with_run(data: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:

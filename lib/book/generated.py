@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import io
 import platform
 import subprocess
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from html import escape
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 
 from lib.book import chapters, ledger
 from lib.book.claims import totals
-from lib.book.display import plain, provenance_line
+from lib.book.display import plain, provenance_line, source_of
 from lib.book.explorer import Explorer
 from lib.book.paths import BOOK, BUILD, ROOT
 from lib.book.registry import EXPERIMENTS
@@ -42,14 +45,12 @@ def _write_all(store: Store, folder: Path) -> None:
     claims = ledger.evaluate_all(store, PROFILE, BUILD / "claims.json")
     sets = [(name, load(e.specs(PROFILE), store)) for name, e in SETS.items()]
     runs, every = sets[0][1], [run for _, group in sets for run in group]
-    figure = figures.phase_diagram(analysis.phase_table(runs))
-    figure.savefig(BOOK / "assets" / "headline.png", metadata={"Software": None})
-    plt.close(figure)
+    _draw_headline(runs)
     parts = {
-        "headline.md": f'<p class="rm-provenance">{provenance_line(runs, PROFILE)}</p>\n',
+        "headline.md": _line(runs, figures.phase_diagram),
         "totals.md": f"**{len(claims)} claims so far:** {totals(claims)}.\n",
         "explorer.html": Explorer(exploration(sets, PROFILE), "rm-landing", gamma=0.7, depth=2).static(),
-        "explorer.md": f'<p class="rm-provenance">{provenance_line(every, PROFILE)}</p>\n',
+        "explorer.md": _line(every, Explorer),
         "claims.html": ledger.page(claims),
         "environment.md": environment(),
         "sweeps.md": sweeps(store),
@@ -60,6 +61,21 @@ def _write_all(store: Store, folder: Path) -> None:
         path = folder / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
+
+
+def _draw_headline(runs: Sequence[StoredRun]) -> None:
+    """Write the first page's figure, which the README shows as well, if it is not the one that is there."""
+    figure, buffer = figures.phase_diagram(analysis.phase_table(runs)), io.BytesIO()
+    figure.savefig(buffer, metadata={"Software": None})
+    plt.close(figure)
+    path = BOOK / "assets" / "headline.png"
+    if not path.exists() or path.read_bytes() != buffer.getvalue():
+        path.write_bytes(buffer.getvalue())
+
+
+def _line(runs: Sequence[StoredRun], draw: Callable[..., Any]) -> str:
+    """What stands under a figure of the landing page."""
+    return f'<p class="rm-provenance">{escape(provenance_line(runs, PROFILE))} · drawn by {source_of(draw)}</p>\n'
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], right: int = 99) -> str:
@@ -113,13 +129,13 @@ def sweeps(store: Store) -> str:
                     f"`{experiment.name}`, version {experiment.version}",
                     p.profile,
                     plain(_words([f"{m['device']}, {m['precision']}, torch {m['torch']}" for m in made])),
-                    f"{p.stored} of {p.runs}",
+                    f"{p.stored}/{p.runs}",
                     str(len({run.spec.seed for run in runs})),
                     f"{sum(run.steps for run in runs):,}",
-                    f"{sum(run.seconds for run in runs) / 3600:.2f}",
+                    f"{sum(run.seconds * (run.provenance.get('threads') or 1) for run in runs) / 3600:.2f}",
                 )
             )
-    head = ("sweep", "profile", "trained on", "runs", "seeds", "steps", "process hours")
+    head = ("sweep", "profile", "trained on", "runs", "seeds", "steps", "core hours")
     others = [_others(experiment_status(e, store)) for e in EXPERIMENTS.values()]
     return (
         _table(head, rows, right=3)
@@ -152,7 +168,7 @@ def chapter_states(store: Store) -> str:
         results = chapters.record(chapter).get("results", {})
         read = ", ".join("timings" if name == "benchmarks" else f"{r['runs']} of {name}" for name, r in results.items())
         state = "fresh" if not reasons else f"**stale**: {plain('; '.join(reasons))}"
-        rows.append((f"[{chapter.name}]({chapter.name})", plain(read) or "none", state))
+        rows.append((f"[{chapter.title()}]({chapter.name})", plain(read) or "none", state))
     return _table(("chapter", "results read", "state"), rows)
 
 
@@ -162,5 +178,5 @@ def source_list() -> str:
     for path in sorted((ROOT / "lib").rglob("*.py")):
         if summary := (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[0]:
             name = path.relative_to(ROOT).as_posix()
-            rows.append((f'<a href="../source/{name}.html"><code>{name}</code></a>', summary.replace("|", "\\|")))
+            rows.append((f'<a href="../source/{name}.html"><code>{plain(name)}</code></a>', summary.replace("|", "\\|")))
     return _table(("module", "what it is for"), rows)

@@ -32,7 +32,7 @@ export default { render({ model, el }) {
   build();
   model.on("change:data", build);
   for (const name of NAMES) model.on(`change:${name}`, follow);
-  // ipywidgets' sliders have a label beside them, but do not tell screen readers so.
+  // ipywidgets' sliders have a label beside them, but do not tell screen readers so. They may be drawn after this view.
   const label = () => document.querySelectorAll(".rm-live .widget-slider").forEach((slider) => {
     const words = slider.querySelector("label"), handle = slider.querySelector(".noUi-handle");
     const readout = slider.querySelector(".widget-readout");
@@ -40,7 +40,14 @@ export default { render({ model, el }) {
     if (words && readout) readout.setAttribute("aria-label", `${words.textContent}: value`);
     if (readout) readout.setAttribute("role", "textbox");
   });
-  setTimeout(label, 300);
+  label();
+  const observer = new MutationObserver(label);
+  observer.observe(document.body, { childList: true, subtree: true });
+  return () => {
+    observer.disconnect();
+    model.off("change:data", build);
+    for (const name of NAMES) model.off(`change:${name}`, follow);
+  };
 } };
 """
 
@@ -88,8 +95,12 @@ class Live:
             traitlets.link((getattr(self, name), "value"), (self.view, name))
         # a slider adds up its steps, and 0.57 becomes 0.5700000000000001
         traitlets.link((self.gamma, "value"), (self.view, "gamma"), transform=(lambda v: round(v, 6), lambda v: v))
+        first = data["series"][0]
+        self._what = f"a run of {first['runs'][0]['experiment']}, profile {first['profile']}, rate {first['runs'][0]['rate']:g}"
         self.button = ipywidgets.Button(
-            description="Train this point", button_style="primary", tooltip="Train γ, depth and seed as the sliders have them"
+            description="Train this point",
+            button_style="primary",
+            tooltip=f"Trains {self._what}, at the γ, depth and seed of the sliders",
         )
         self.cancel = ipywidgets.Button(description="Cancel", disabled=True, tooltip="Stop training; a checkpoint is kept")
         self.bar = ipywidgets.FloatProgress(0.0, min=0.0, max=1.0, layout={"width": "10rem"})
@@ -112,10 +123,13 @@ class Live:
         steps = [(f"{step:,.0f}", i) for i, step in enumerate(run["history"]["step"][:-1])]
         wanted = [*steps, ("trained", -1)]
         if tuple(wanted) != tuple(self.step.options):
-            self.step.options, self.step.value = wanted, -1
+            wish = self.step.value
+            self.step.options = wanted
+            self.step.value = wish if wish in [i for _, i in wanted] else -1
 
-    def _say(self, words: str) -> None:
-        self.message.value = f'<span role="status" aria-live="polite">{escape(words)}</span>'
+    def _say(self, words: str, aloud: bool = True) -> None:
+        """`aloud`: screen readers announce it, too."""
+        self.message.value = f'<span role="status">{escape(words)}</span>' if aloud else f"<span>{escape(words)}</span>"
 
     def start(self) -> None:
         """Train the point that the sliders ask for, in a thread of its own; one at a time."""
@@ -124,7 +138,7 @@ class Live:
         self._cancel.clear()
         self.button.disabled, self.cancel.disabled = True, False
         self.bar.value, self.bar.bar_style = 0.0, ""
-        self._say("starting")
+        self._say(f"training {self._what}")
         asked = {"gamma": self.view.gamma, "depth": self.depth.value, "seed": self.seed.value}
         self._thread = threading.Thread(target=self._work, args=(asked,), daemon=True)
         self._thread.start()
@@ -152,7 +166,7 @@ class Live:
             told = time.monotonic()
             self.bar.value = min(now.share, 1.0)
             self.view.training = asked | {"history": {k: list(v) for k, v in history.items()}, "limit": now.step / now.share}
-            self._say(f"step {now.step:,}")
+            self._say(f"step {now.step:,}", aloud=False)
 
         try:
             run = self._train(**asked, on_step=on_step, stop=self._cancel.is_set)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from lib.core.spec import RunSpec
 from lib.core.store import Store, StoredRun
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,12 +17,18 @@ READS_VARIABLE = "REASON_OR_MEMORIZE_READS"
 
 
 class RecordingStore(Store):
-    """A store that notes in a file what is read from it."""
+    """A store that notes in a file what is read from it, and what was not there."""
 
     def __init__(self, root: Path | str, reads: Path) -> None:
         super().__init__(root)
         self._reads = reads
         self._noted: set[Path] = set()
+
+    def get(self, spec: RunSpec) -> StoredRun | None:
+        run = super().get(spec)
+        if run is None:
+            note_read(self.path(spec), self._reads, MISSED)
+        return run
 
     def read(self, path: Path) -> StoredRun:
         run = super().read(path)
@@ -31,12 +38,16 @@ class RecordingStore(Store):
         return run
 
 
-def note_read(path: Path, reads: Path | None = None) -> None:
+MISSED = "missed "
+"""Stands before a result that was looked for and not there."""
+
+
+def note_read(path: Path, reads: Path | None = None, how: str = "") -> None:
     """Note a file of results in the log of the execution, if there is one."""
     log = reads or os.environ.get(READS_VARIABLE)
     if log:
         with Path(log).open("a") as lines:
-            lines.write(f"{path.absolute()}\n")
+            lines.write(f"{how}{path.absolute()}\n")
 
 
 def default_store() -> Store:

@@ -18,7 +18,7 @@ from typing import Any
 import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
-from lib.book.paths import ROOT
+from lib.book.paths import MISSED, ROOT
 from lib.core.store import Store, StoreError
 
 RECORD = "reason_or_memorize"
@@ -93,15 +93,21 @@ def code_digest(notebook: nbformat.NotebookNode, root: Path = ROOT, files: str |
 
 
 def read_results(reads: Path, store: Store) -> dict[str, dict[str, Any]]:
-    """From the log of a recording store: for each experiment the keys that were read, and one digest of their contents."""
-    files = sorted({Path(line) for line in reads.read_text().splitlines()}) if reads.exists() else []
-    groups: dict[str, list[str]] = {}
-    for path in files:
-        groups.setdefault(path.parent.name, []).append(path.stem)
-    return {
-        name: {"runs": len(keys), "digest": _results_digest(store, name, keys), "keys": " ".join(keys)}
-        for name, keys in groups.items()
-    }
+    """From the log of a recording store: for each experiment the keys that were read, one digest of their contents, and the
+    keys that were looked for in vain."""
+    lines = set(reads.read_text().splitlines()) if reads.exists() else set()
+    read = {line for line in lines if not line.startswith(MISSED)}
+    missed = {line.removeprefix(MISSED) for line in lines - read} - read
+    groups: dict[str, tuple[list[str], list[str]]] = {}
+    for which, paths in enumerate((read, missed)):
+        for path in map(Path, sorted(paths)):
+            groups.setdefault(path.parent.name, ([], []))[which].append(path.stem)
+    found: dict[str, dict[str, Any]] = {}
+    for name, (keys, absent) in sorted(groups.items()):
+        found[name] = {"runs": len(keys), "digest": _results_digest(store, name, keys), "keys": " ".join(keys)}
+        if absent:
+            found[name]["absent"] = " ".join(absent)
+    return found
 
 
 @functools.lru_cache(maxsize=4096)
@@ -179,6 +185,8 @@ def stale(notebook: nbformat.NotebookNode, defaults: Mapping[str, Any], store: S
             reasons.append(f"some of its {read['runs']} results of {name} are missing or damaged")
         elif now != read["digest"]:
             reasons.append(f"some of its {read['runs']} results of {name} have changed")
+        if any((store.root / name / f"{key}.json").exists() for key in read.get("absent", "").split()):
+            reasons.append(f"results of {name} that it looked for in vain are there now")
     if record["outputs"] != outputs_digest(notebook):
         reasons.append("its outputs are not those of its last execution by this project")
     return reasons

@@ -44,15 +44,15 @@ def times(name: str, runs: Sequence[StoredRun]) -> str:
         return f"{lines[0]}\n- It trains nothing, so a GPU makes no difference."
     on_cpu, on_gpu = ([run for run in runs if run.provenance["device"].startswith(kind)] for kind in ("cpu", "cuda"))
     if on_cpu:
-        total = sum(run.seconds for run in on_cpu)
+        total = sum(run.seconds * (run.provenance.get("threads") or 1) for run in on_cpu)
         by_depth: dict[int, list[float]] = {}
         for run in on_cpu:
             by_depth.setdefault(run.spec.model.depth, []).append(run.seconds)
         each = ", ".join(f"{sum(v) / len(v):.0f} s at depth {d}" for d, v in sorted(by_depth.items()))
         part = "" if len(on_cpu) == len(runs) else f"{len(on_cpu)} of "
         lines.append(
-            f"- Training {part}its {len(runs)} runs took {_minutes(total)} of process time on "
-            f"{plain(on_cpu[0].provenance['device'])}, about {_minutes(total / 2)} on two cores; a run took {each} on average."
+            f"- Training {part}its {len(runs)} runs from nothing took about {_minutes(total / 2)} on two cores "
+            f"({plain(on_cpu[0].provenance['device'])}); a run took {each} on average."
         )
     total = sum(run.seconds for run in on_gpu)
     lines.append(
@@ -67,8 +67,8 @@ def rerun(name: str, runs: Sequence[StoredRun] = (), example: Mapping[str, Any] 
     given = "".join(f" -p {key} {value}" for key, value in (example or {}).items())
     number = chapter.name[:2] if chapter.name[0].isdigit() else chapter.name
     text = (
-        f"```bash\npython -m lib run {number}{given}   # checks what you pass; the result goes to _build/executed/\n"
-        f"papermill book/{chapter.name}.ipynb out.ipynb{given}\n```\n\n"
+        f"```bash\npython -m lib run {number}{given}\npapermill book/{chapter.name}.ipynb out.ipynb{given}\n```\n\n"
+        "The first command checks what you pass, and puts the result into `_build/executed/`.\n\n"
     )
     if rows := parameter_rows(chapter):
         text += "| parameter | type | default | meaning |\n|---|---|---|---|\n"

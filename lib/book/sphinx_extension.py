@@ -98,6 +98,14 @@ def describe_figures(app: Sphinx, doctree: nodes.document, name: str) -> None:
         frame += image
 
 
+def hide_summaries(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """The line that a cell with hidden source prints repeats its figure for regression tests; a reader has the figure."""
+    for cell in doctree.findall(lambda node: isinstance(node, nodes.container) and "tag_hide-input" in node["classes"]):
+        for block in list(cell.findall(nodes.literal_block)):
+            if "stream" in block["classes"]:
+                block.parent.remove(block)
+
+
 def source_body(path: Path) -> str:
     """A source file as HTML, with an anchor at each top-level definition."""
     text = path.read_text(encoding="utf-8")
@@ -111,7 +119,7 @@ def source_body(path: Path) -> str:
     up = "../" * (1 + name.count("/"))
     return (
         f'<h1>{escape(name)}</h1><p><a href="{up}book/source.html">All sources</a></p>'
-        f'<div class="highlight"><pre tabindex="0">{body}</pre></div>'
+        f'<div class="highlight rm-code"><pre tabindex="0">{body}</pre></div>'
     )
 
 
@@ -141,6 +149,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-resolved", link_figures)
     app.connect("doctree-resolved", link_sources)
     app.connect("doctree-resolved", describe_figures)
+    app.connect("doctree-resolved", hide_summaries)
     app.connect("html-collect-pages", source_pages)
     app.connect("html-page-context", plain_bibliography)
     app.connect("html-page-context", drop_live_code, priority=900)

@@ -105,6 +105,20 @@ def keys_eigenvalues(weights: Mapping[str, Tensor]) -> Tensor:
     return covariance_eigenvalues(torch.as_tensor(keys_embedding(weights)))
 
 
+def principal_map(vectors: np.ndarray) -> tuple[np.ndarray, list[float]]:
+    """(n, D) → (n, 2) first two principal components, and the percent of variance each explains.
+
+    The sign of a component is the one in which it grows along the vectors, so that maps can be compared.
+    """
+    centred = vectors - vectors.mean(0)
+    u, s, _ = np.linalg.svd(centred, full_matrices=False)
+    scores = u[:, :2] * s[:2]
+    rising = np.arange(len(scores)) - (len(scores) - 1) / 2
+    scores = scores * np.where(rising @ scores < 0, -1.0, 1.0)
+    total = float((s**2).sum())
+    return scores, [float(v) for v in 100 * s[:2] ** 2 / total] if total else [0.0, 0.0]
+
+
 def numerical_order(embedding: np.ndarray) -> float:
     """Does the embedding keep the order of numbers? Spearman's rank correlation of |i − j| and distance, over all pairs.
 

@@ -41,12 +41,11 @@ def neuron_cells(runs: dict[tuple, StoredRun]) -> dict[tuple, np.ndarray]:
 
 def embedding_map(run: StoredRun, method: str = "tsne") -> np.ndarray:
     """(80, 2) map of the embeddings of 20 … 99: t-SNE from a PCA start, or PCA itself."""
-    from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
 
     points = complexity.keys_embedding(run.weights())
     if method == "pca":
-        return PCA(2, svd_solver="full").fit_transform(points)
+        return complexity.principal_map(points)[0]
     return TSNE(perplexity=10, init="pca", random_state=0, n_jobs=1).fit_transform(points)
 
 

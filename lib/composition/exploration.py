@@ -14,6 +14,7 @@ import torch
 
 from lib.composition import complexity, mechanism
 from lib.composition.analysis import remembered
+from lib.composition.complexity import principal_map
 from lib.composition.experiments import GRIDS, PHASE, point_specs
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, SYMMETRIC_OFFSET, Task
 from lib.composition.variations import FLIP, always
@@ -39,10 +40,11 @@ def cells(runs: Sequence[StoredRun]) -> list[dict[str, Any]]:
         groups.setdefault((run.spec.model.depth, run.spec.gamma), []).append(run)
     found = []
     for (depth, gamma), group in sorted(groups.items()):
-        cell: dict[str, Any] = {"gamma": gamma, "depth": depth, "runs": len(group)}
+        seeds, rates = ({getattr(run.spec, name) for run in group} for name in ("seed", "rate"))
+        cell: dict[str, Any] = {"gamma": gamma, "depth": depth, "runs": len(group), "seeds": len(seeds), "rates": len(rates)}
         for name in METRICS:
             values = np.array([run.metrics[name] for run in group])
-            cell[name] = [_round(values.mean()), _round(values.std(ddof=1)) if len(values) > 1 else None]
+            cell[name] = [_round(values.mean(), 6), _round(values.std(ddof=1), 6) if len(values) > 1 else None]
         found.append(cell)
     return found
 
@@ -51,29 +53,15 @@ def _round(value: float, digits: int = 3) -> float:
     return round(float(value), digits)
 
 
-def principal_map(vectors: np.ndarray) -> tuple[np.ndarray, list[float]]:
-    """(n, D) → (n, 2) first two principal components, and the percent of variance each explains.
-
-    The sign of a component is the one in which it grows along the vectors, so that maps can be compared.
-    """
-    centred = vectors - vectors.mean(0)
-    u, s, _ = np.linalg.svd(centred, full_matrices=False)
-    scores = u[:, :2] * s[:2]
-    rising = np.arange(len(scores)) - (len(scores) - 1) / 2
-    scores = scores * np.where(rising @ scores < 0, -1.0, 1.0)
-    total = float((s**2).sum())
-    return scores, [float(v) for v in 100 * s[:2] ** 2 / total] if total else [0.0, 0.0]
-
-
 def _screen(points: np.ndarray) -> list[list[int]]:
     """Points on a grid of 256 steps, both axes at one scale."""
     reach = float(np.abs(points).max()) or 1.0
     return np.rint(127.5 + 127.5 * points / reach).astype(int).tolist()
 
 
-@remembered
-def record(run: StoredRun) -> dict[str, Any]:
-    """All that the explorer draws of one run; without what needs weights, where they were not kept."""
+def record(run: StoredRun, key: int = KEY, place: int = PLACE) -> dict[str, Any]:
+    """All that the explorer draws of one run, its attention on the question with this key at this place; without what needs
+    weights, where they were not kept."""
     history: dict[str, Any] = {"step": run.history["step"]}
     for name in METRICS:
         history[name] = [None if v is None else _round(v) for v in run.history[name]]
@@ -91,21 +79,30 @@ def record(run: StoredRun) -> dict[str, Any]:
         "steps": run.steps,
         "final": {name: _round(run.metrics[name]) for name in METRICS},
         "history": history,
-    } | (_of_weights(run) if run.has_weights else {})
+    } | (_of_weights(run) | _attention(run, key, place) if _of_weights(run) else {})
 
 
-def _of_weights(run: StoredRun) -> dict[str, Any]:
-    weights = run.weights()
-    if not all(bool(w.isfinite().all()) for w in weights.values()):
-        return {}  # a run that diverged has nothing to show
-    flow = mechanism.flow(run, KEY, PLACE)
-    points, explained = principal_map(complexity.keys_embedding(weights))
-    spectrum = complexity.keys_eigenvalues(weights).double().clamp_min(0)
+def _attention(run: StoredRun, key: int, place: int) -> dict[str, Any]:
+    flow = mechanism.flow(run, key, place)
     percent = np.rint(100 * flow.attention).astype(int)
     return {
         "attention": [[row[: i + 1].tolist() for i, row in enumerate(layer)] for layer in percent],
-        "path": np.argwhere(mechanism.essential(flow.attention, range(PLACE, PLACE + 3))).tolist(),
+        "path": np.argwhere(mechanism.essential(flow.attention, range(place, place + 3))).tolist(),
         "answer": flow.answer,
+    }
+
+
+@remembered
+def _of_weights(run: StoredRun) -> dict[str, Any]:
+    """Map and spectrum; empty where weights were not kept or are not finite."""
+    if not run.has_weights:
+        return {}
+    weights = run.weights()
+    if not all(bool(w.isfinite().all()) for w in weights.values()):
+        return {}  # a run that diverged has nothing to show
+    points, explained = principal_map(complexity.keys_embedding(weights))
+    spectrum = complexity.keys_eigenvalues(weights).double().clamp_min(0)
+    return {
         "map": _screen(points),
         "explained": [round(v) for v in explained],
         "spectrum": [float(f"{v:.4g}") for v in spectrum / spectrum[0].clamp_min(1e-30)],
@@ -121,19 +118,22 @@ def shown(runs: Sequence[StoredRun]) -> list[StoredRun]:
     return [pick(group) for _, group in sorted(groups.items())]
 
 
-def exploration(sets: Sequence[tuple[str, Sequence[StoredRun]]], profile: str) -> dict[str, Any]:
-    """What lib.book.explorer needs, of one or several sets (name, runs) of results."""
+def exploration(
+    sets: Sequence[tuple[str, Sequence[StoredRun]]], profile: str, key: int = KEY, place: int = PLACE
+) -> dict[str, Any]:
+    """What lib.book.explorer needs, of one or several sets (name, runs) of results. A run that is given twice counts once."""
+    sets = [(name, list({run.path: run for run in runs}.values())) for name, runs in sets]
     every = [run for _, runs in sets for run in runs]
     task = Task()
-    question = task.questions(torch.tensor([KEY]), torch.tensor([PLACE]), torch.tensor([task.number(HELD_OUT)]), seed=0)
+    question = task.questions(torch.tensor([key]), torch.tensor([place]), torch.tensor([task.number(HELD_OUT)]), seed=0)
     return {
         "series": [
-            {"name": name, "profile": profile, "cells": cells(runs), "runs": [record(run) for run in shown(runs)]}
+            {"name": name, "profile": profile, "cells": cells(runs), "runs": [record(run, key, place) for run in shown(runs)]}
             for name, runs in sets
         ],
         "answers": list(ANSWERS),
         "seen": SEEN,
-        "question": {"tokens": question.tokens[0].tolist(), "place": PLACE},
+        "question": {"tokens": question.tokens[0].tolist(), "place": place},
         "firstNumber": FIRST_KEY,
         "width": every[0].spec.model.d_model,
         "range": {
