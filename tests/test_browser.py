@@ -29,6 +29,12 @@ def pages(html: Path) -> list[Path]:
     return [path for path in all_pages(html) if path.name != "index.html"]
 
 
+def kinds(html: Path) -> list[Path]:
+    """Every page of the book, and of the sources, which are all made alike, one a folder and kind of file."""
+    alike = {(path.parent, tuple(path.suffixes)): path for path in pages(html) if "source" in path.relative_to(html).parts}
+    return [path for path in pages(html) if "source" not in path.relative_to(html).parts] + list(alike.values())
+
+
 def settle(page: Page) -> None:
     """Until equations are drawn, on pages that load the script for them."""
     page.evaluate("() => window.MathJax?.startup?.promise")
@@ -57,7 +63,7 @@ def test_every_page_loads_offline_without_a_complaint(html: Path, browser: Brows
 def test_no_page_scrolls_sideways(html: Path, browser: Browser, width: int) -> None:
     too_wide = {}
     with offline(browser, width) as watched:
-        for path in pages(html):
+        for path in kinds(html):
             page = watched.open(path)
             settle(page)
             extent = page.evaluate("() => document.scrollingElement.scrollWidth")
@@ -69,12 +75,7 @@ def test_no_page_scrolls_sideways(html: Path, browser: Browser, width: int) -> N
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_page_has_a_serious_accessibility_finding(html: Path, browser: Browser, theme: str) -> None:
     found = []
-    seen: set[Path] = set()
-    for path in pages(html):
-        if path.parent.name != "book" and "source" in path.parts and path.suffixes[:1] == [".py"]:
-            if path.parent in seen:
-                continue  # pages of sources are all made alike: one a folder
-            seen.add(path.parent)
+    for path in kinds(html):
         with offline(browser) as watched:
             watched.page.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}');")
             page = watched.open(path)
@@ -175,7 +176,7 @@ def test_paper_is_white_and_nothing_is_cut_off(html: Path, browser: Browser, the
             page.emulate_media(media="print")
             assert page.evaluate("() => document.documentElement.dataset.theme") == "light"
             assert page.evaluate("() => document.scrollingElement.scrollWidth") <= 680
-            for part in page.locator("article .margin, article svg, article .rm-figure img").all():
+            for part in page.locator("article aside.margin, article .rm-panels svg, article .rm-figure img").all():
                 box = part.bounding_box()
                 assert box is not None
                 assert box["x"] >= 0
