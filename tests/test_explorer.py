@@ -248,3 +248,14 @@ def test_cells_of_the_page_never_change(added: list[tuple[float, int, int, float
     assert sorted(places[2:]) == sorted(new)
     assert len({run["key"] for run in first["runs"]}) == len(first["runs"])
     assert {key: value for key, value in now.items() if key != "series"} == {k: v for k, v in data.items() if k != "series"}
+
+
+def test_the_sliders_reach_what_the_explorer_opens_at() -> None:
+    data = some_data(a_run())
+    ends = data["range"]
+    beyond = Explorer(data, "a", gamma=ends["gamma"][1] + 0.4, depth=ends["depth"][1] + 3).data["range"]
+    assert beyond == {
+        "gamma": [ends["gamma"][0], ends["gamma"][1] + 0.4],
+        "depth": [ends["depth"][0], ends["depth"][1] + 3],
+    }
+    assert data["range"] == ends

@@ -61,7 +61,10 @@ class Explorer:
             raise SpecError(f"the id of an explorer is made of letters, digits and dashes, got {id!r}.")
         check_number("gamma", gamma)
         check_count("depth", depth)
-        self.data = data | {"id": id, "start": {"gamma": gamma, "depth": depth, "seed": seed}, "panels": list(panels)}
+        start = {"gamma": gamma, "depth": depth, "seed": seed}
+        # the sliders reach as far as what they open at
+        ends = {name: [min(low, start[name]), max(high, start[name])] for name, (low, high) in data["range"].items()}
+        self.data = data | {"id": id, "start": start, "range": ends, "panels": list(panels)}
 
     def static(self) -> str:
         """HTML that works on its own, without a network, and a picture for where scripts do not run.

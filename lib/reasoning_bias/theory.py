@@ -1,0 +1,52 @@
+"""What the theory of Yao et al. 2025 says of embeddings, as functions to be laid beside measurements.
+
+Tokens are numbers; d_vob is the size of the vocabulary, d_m the width of the embedding. Rows of a matrix are tokens.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lib.reasoning_bias.task import FIRST_KEY, LAST_KEY, MEMORY, REASONING, VOCAB
+
+
+def label_distribution(token: int, vocab: int = VOCAB) -> np.ndarray:
+    """(vocab,) P^s of an anchor: how the labels of sequences with the token s are distributed (Prop. 1), exactly.
+
+    Memory anchors: uniform on the keys' range. Reasoning anchors: s + Z + A for an independent key Z and other anchor A, both
+    uniform; the two held-out pairs are counted as if they were there, which changes P^11 and P^13 by a percent. Raises
+    ValueError for a token that is no anchor.
+    """
+    found = np.zeros(vocab)
+    keys = np.arange(FIRST_KEY, LAST_KEY + 1)
+    if token in MEMORY:
+        found[keys] = 1 / len(keys)
+    elif token in REASONING:
+        for other in REASONING:
+            found[keys + other + token] += 1 / (len(keys) * len(REASONING))
+    else:
+        raise ValueError(f"{token} is no anchor: use {MEMORY[0]} to {REASONING[-1]}.")
+    return found
+
+
+def fitted_shape(token: int, width: int, key: bool = False) -> np.ndarray:
+    """(width,) the embedding of Theorem 1 as the paper plots it (Eq. 14), without its noise: exp(−(i − s)²/12) − 1/d_m for a
+    reasoning anchor s, the same without −1/d_m for a key.
+
+    Its spread, √6, is not that of the labels, whose standard deviation is about 29: a shape that was fitted, not derived.
+    """
+    i = np.arange(width)
+    return np.exp(-((i - token) ** 2) / 12) - (0 if key else 1 / width)
+
+
+def embedding_flow(rate: np.ndarray, distribution: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """(tokens, d_m) time derivative of the embeddings near zero (Eqs 4 and 5): r_s (P^s − 1/d_vob) W2ᵀ W1ᵀ.
+
+    rate: (tokens,) share of the sequences that hold each token; distribution: (tokens, d_vob) rows P^s; first: (d_m, d_ff) and
+    second: (d_ff, d_vob), the model's maps in the order in which they are applied.
+    """
+    return rate[:, None] * (distribution - 1 / distribution.shape[1]) @ second.T @ first.T
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> float:
+    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
