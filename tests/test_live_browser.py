@@ -96,15 +96,24 @@ def page(lab: tuple[str, Path]) -> Iterator[Page]:
         page = browser.new_page(viewport={"width": 1400, "height": 1600})
         page.set_default_timeout(SECONDS)
         page.goto(f"{lab[0]}/lab/tree/live.ipynb?reset")
-        page.locator(".jp-NotebookPanel .jp-Cell").first.click()
-        run_cell(page)
+        run_cell(page, 0)
         page.locator(".rm-live .rm-explorer svg").first.wait_for(timeout=SECONDS)
         yield page
         browser.close()
 
 
-def run_cell(page: Page) -> None:
-    page.keyboard.press("Shift+Enter")
+def run_cell(page: Page, number: int) -> None:
+    """Until the cell has a number or a star: JupyterLab does not hear keys before it is ready, whatever it shows."""
+    cell = page.locator(".jp-NotebookPanel .jp-Cell").nth(number)
+    for _ in range(10):
+        cell.locator(".jp-InputArea-editor").click()
+        page.keyboard.press("Shift+Enter")
+        try:
+            expect(cell.locator(".jp-InputPrompt").first).not_to_have_text("[ ]:", timeout=10_000)
+            return
+        except AssertionError:
+            continue
+    pytest.fail(f"JupyterLab did not run cell {number}")
 
 
 def move(page: Page, label: str, keys: list[str]) -> None:
@@ -132,8 +141,7 @@ def test_a_point_is_trained_to_the_end_and_stored(page: Page, lab: tuple[str, Pa
 
 
 def test_another_is_cancelled_and_leaves_a_checkpoint(page: Page, lab: tuple[str, Path]) -> None:
-    page.locator(".jp-Cell .jp-InputArea-editor").nth(1).click()
-    run_cell(page)
+    run_cell(page, 1)
     expect(page.locator(".jp-OutputArea-output", has_text="long runs from here on")).to_be_visible()
     move(page, "Initialization rate γ", ["ArrowRight"] * 4)
     train, cancel = (page.get_by_role("button", name=name) for name in ("Train this point", "Cancel"))
