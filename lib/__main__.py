@@ -132,12 +132,13 @@ def _status(args: argparse.Namespace) -> None:
 
 
 def _claims(args: argparse.Namespace) -> None:
+    from lib.book.claims import evaluate
     from lib.book.paths import default_store
     from lib.book.registry import CLAIMS
     from lib.core.experiment import check_profile
 
     profile, store = check_profile(args.profile), default_store()
-    records = [claim.evaluate(store, profile) for claim in CLAIMS]
+    records = evaluate(CLAIMS, store, profile)
     if args.json:
         print(json.dumps(records, indent=1, ensure_ascii=False))
         return

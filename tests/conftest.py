@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from lib.core.model import ModelSpec
 from lib.core.spec import RunSpec, TrainSpec
+from lib.core.store import Store
 
 # One thread: sums are then added in one order, and the tests leave the machine's other work alone.
 torch.set_num_threads(1)
@@ -70,3 +71,14 @@ def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from lib.book.build import render  # pages need every study; most tests need none
 
     return render(tmp_path_factory.mktemp("book")).parent
+
+
+@pytest.fixture
+def store(tmp_path: Path, tiny_spec: SpecFactory) -> Store:
+    """A store with three tiny runs, of the seeds 0 to 2. Modules that need another one have their own."""
+    from test_store import PROVENANCE, make_result
+
+    store = Store(tmp_path / "results")
+    for seed in range(3):
+        store.put(make_result(tiny_spec(seed=seed)), PROVENANCE)
+    return store

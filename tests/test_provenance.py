@@ -54,15 +54,6 @@ def notebook(*cells: str) -> nbformat.NotebookNode:
 
 
 @pytest.fixture
-def store(tmp_path: Path, tiny_spec: SpecFactory) -> Store:
-    """Three tiny runs, of which the notebook below reads the seeds 0 and 1."""
-    store = Store(tmp_path / "results")
-    for seed in range(3):
-        store.put(make_result(tiny_spec(seed=seed)), PROVENANCE)
-    return store
-
-
-@pytest.fixture
 def executed(tmp_path: Path, store: Store, tiny_spec: SpecFactory) -> nbformat.NotebookNode:
     reads = tmp_path / "reads.txt"
     for seed in (0, 1):

@@ -18,15 +18,6 @@ from lib.book.provenance import RECORD, make_record, read_results, stale
 from lib.core.store import Store, StoreError
 
 
-@pytest.fixture
-def store(tmp_path: Path, tiny_spec: SpecFactory) -> Store:
-    """Three tiny runs."""
-    store = Store(tmp_path / "results")
-    for seed in range(3):
-        store.put(make_result(tiny_spec(seed=seed)), PROVENANCE)
-    return store
-
-
 def test_a_recording_store_reads_the_same_and_notes_it_once(tmp_path: Path, store: Store, tiny_spec: SpecFactory) -> None:
     reads = tmp_path / "log.txt"
     recording = RecordingStore(store.root, reads)

@@ -116,9 +116,10 @@ def _words(values: Sequence[object]) -> str:
 
 def sweeps(store: Store) -> str:
     """Every stored sweep: what was trained, on what, and what it cost."""
-    rows = []
+    rows, others = [], []
     for experiment in EXPERIMENTS.values():
         found = experiment_status(experiment, store)
+        others.append(_others(found))
         for p in found.profiles:
             if not p.stored:
                 continue
@@ -136,7 +137,6 @@ def sweeps(store: Store) -> str:
                 )
             )
     head = ("sweep", "profile", "trained on", "runs", "seeds", "steps", "core hours")
-    others = [_others(experiment_status(e, store)) for e in EXPERIMENTS.values()]
     return (
         _table(head, rows, right=3)
         + "\n"
