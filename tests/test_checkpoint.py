@@ -15,11 +15,15 @@ from typing import Any
 import pytest
 import torch
 from conftest import SpecFactory
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor
 
 from lib.composition.study import Composition
 from lib.core import checkpoint
 from lib.core.checkpoint import Checkpoint, CheckpointError
 from lib.core.machine import DeviceError
+from lib.core.model import Transformer
 from lib.core.plan import Options
 from lib.core.spec import RunSpec
 from lib.core.train import Group, Interrupted, RunResult, train
@@ -46,12 +50,14 @@ def assert_equal_bits(one: RunResult, other: RunResult) -> None:
         assert torch.equal(weight, other.weights[name]), name
 
 
-def interrupted_at(step: int, specs: list[RunSpec], path: Path, opts: Options) -> dict[RunSpec, RunResult]:
+def interrupted_at(
+    step: int, specs: list[RunSpec], path: Path, opts: Options, study: Composition = STUDY
+) -> dict[RunSpec, RunResult]:
     """What had finished when training was asked to stop after that many steps of this call."""
     asked = iter(range(1, 10_000))
     finished = {}
     try:
-        for result in train(specs, STUDY, opts, checkpoint_path=path, stop=lambda: next(asked) == step):
+        for result in train(specs, study, opts, checkpoint_path=path, stop=lambda: next(asked) == step):
             finished[result.spec] = result
     except Interrupted:
         return finished
@@ -184,6 +190,44 @@ def test_a_full_disk_keeps_the_former_checkpoint(specs: list[RunSpec], tmp_path:
         list(train(specs, STUDY, options(), checkpoint_path=path))
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["group.safetensors"]
+
+
+class Keeping(Composition):
+    """A study whose runs keep something of every fifth step but the last."""
+
+    def snapshot(self, model: Transformer, step: int) -> dict[str, Tensor]:
+        return {"token": model.embedding.token, "a.name": model.head.weight.sum((1, 2))} if 0 < step < 40 else {}
+
+
+@pytest.mark.parametrize("step", [7, 23])
+def test_snapshots_survive_a_stop(specs: list[RunSpec], tmp_path: Path, step: int) -> None:
+    """Those that were taken before it, and those after: of finished runs, of runs on their way, and of one not begun."""
+    study, path = Keeping(), tmp_path / "group.safetensors"
+    whole = {result.spec: result for result in train(specs, study, options())}
+    parts = interrupted_at(step, specs, path, options(), study)
+    loaded = checkpoint.load(path)
+    for run in filter(None, loaded.slots):
+        assert list(loaded.records[run].snapshots) == loaded.records[run].history["step"] != []
+    parts |= {result.spec: result for result in train(specs, study, options(), checkpoint_path=path)}
+    for spec in specs:
+        assert list(parts[spec].snapshots) == list(whole[spec].snapshots)
+        assert len(whole[spec].snapshots) >= 2
+        for at, kept in whole[spec].snapshots.items():
+            assert kept.keys() == parts[spec].snapshots[at].keys() == {"token", "a.name"}
+            assert all(torch.equal(array, parts[spec].snapshots[at][name]) for name, array in kept.items())
+        assert_equal_bits(parts[spec], whole[spec])
+
+
+def test_altered_snapshots_are_refused(specs: list[RunSpec], tmp_path: Path) -> None:
+    """They are under the checkpoint's digest as its weights are."""
+    path = tmp_path / "group.safetensors"
+    interrupted_at(7, specs, path, options(), Keeping())
+    with safe_open(path, "pt") as file:
+        arrays, metadata = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+    name = next(name for name in arrays if name.endswith("a.name"))
+    save_file(arrays | {name: arrays[name] + 1}, path, metadata)
+    with pytest.raises(CheckpointError, match="does not match its digest"):
+        checkpoint.load(path)
 
 
 def test_restoring_into_another_shape_is_refused(specs: list[RunSpec], tiny_spec: SpecFactory) -> None:

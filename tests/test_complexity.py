@@ -25,9 +25,7 @@ from lib.composition.complexity import (
     matrices,
     measures,
     neuron_cosines,
-    numerical_order,
     short_name,
-    spearman,
     stable_rank,
     stratified_auc,
     watch,
@@ -35,6 +33,7 @@ from lib.composition.complexity import (
 from lib.composition.study import make_study
 from lib.composition.variations import WIDTH, Watched, make_watched
 from lib.core.init import apply_gamma_stacked
+from lib.core.measures import numerical_order, spearman
 from lib.core.model import Transformer
 from lib.core.plan import Options
 from lib.core.store import Store

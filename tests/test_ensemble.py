@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 import torch
 from conftest import SpecFactory
-from torch import Tensor
+from torch import Tensor, nn
 
 from lib.composition.study import Composition
 from lib.core import train as train_module
-from lib.core.ensemble import Ensemble, check_same_shape
-from lib.core.plan import Options, slots_for
+from lib.core.ensemble import Ask, Ensemble, check_same_shape
+from lib.core.machine import DeviceError
+from lib.core.model import from_weights
+from lib.core.plan import Options, backend_for, slots_for
 from lib.core.spec import RunSpec, SpecError, derived_seed
 from lib.core.train import Progress, RunResult, train
 
@@ -191,6 +193,96 @@ def test_predict_does_not_depend_on_the_chunk(mixed_runs: list[RunSpec]) -> None
     assert torch.equal(ensemble.predict(tokens, chunk=7), whole)
     expected = ensemble.model(tokens.expand(3, -1, -1)).argmax(-1)
     assert torch.equal(whole, expected)
+
+
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16])
+def test_logits_are_those_that_the_answers_were_read_off(tiny_spec: SpecFactory, dtype: torch.dtype | None) -> None:
+    """In the precision that was asked for, also where rows come in chunks. A bias of the head would hide that precision."""
+    ensemble = filled([tiny_spec(seed=seed, gamma=0.3 + 0.2 * seed, head_bias=False) for seed in range(3)], 3)
+    ask, tokens = Ask(ensemble, dtype), STUDY.held_out.tokens[:50]
+    logits = ask.logits(tokens)
+    assert (logits.shape, logits.dtype) == ((3, 50, 201), torch.float32)
+    assert not logits.requires_grad
+    assert torch.equal(logits.argmax(-1), ask(tokens))
+    exact = ensemble.model(tokens.expand(3, -1, -1)).detach()
+    assert torch.equal(logits, exact) is (dtype is None)
+    for other in (exact, ensemble.logits(tokens, dtype, chunk=7)):
+        assert (logits - other).norm() < (0.05 if dtype else 1e-6) * exact.norm()
+
+
+# ---------------------------------------------------------------- the optimizer of the spec
+
+
+@pytest.mark.parametrize("clip", [0.02, 1e6], ids=["clipped", "not clipped"])
+def test_an_sgd_run_is_torch_sgd_step_by_step(tiny_spec: SpecFactory, clip: float) -> None:
+    """Beside a neighbour of another rate: warm-up and cosine restated, clipping by torch, decay in the gradient."""
+    spec = tiny_spec(optimizer="sgd", rate=0.5, decay=0.1, clip=clip, gamma=0.3, start=0.2, final=0.1)
+    ensemble = filled([tiny_spec(optimizer="sgd", rate=0.05, clip=clip, seed=1, start=0.2, final=0.1), spec], 2)
+    reference = from_weights(spec.model, ensemble.weights(1)).requires_grad_(True)
+    optimizer = torch.optim.SGD(reference.parameters(), lr=1.0, weight_decay=0.1)
+    seed = torch.tensor(derived_seed(0, "data"))
+    norms = []
+    for step in range(8):
+        tokens, target = STUDY.batch(seed, torch.arange(32 * step, 32 * (step + 1)))
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(reference(tokens[None])[0], target).backward()
+        norms.append(torch.nn.utils.clip_grad_norm_(reference.parameters(), clip).item())
+        share = 0.2 + 0.8 * step / 4 if step < 4 else 0.1 + 0.9 * (1 + math.cos(math.pi * (step - 4) / 16)) / 2
+        optimizer.param_groups[0]["lr"] = 0.5 * share
+        optimizer.step()
+        ensemble.advance(STUDY.batch)
+        for name, weight in reference.named_parameters():
+            torch.testing.assert_close(ensemble.weights(1)[name], weight[0].detach(), **ROUNDING, msg=lambda m, n=name: n + m)
+    assert all((norm > clip) is (clip < 1) for norm in norms)
+
+
+def test_sgd_is_left_to_pytorch(tiny_spec: SpecFactory) -> None:
+    """The program in C++ knows AdamW alone, whatever the shape."""
+    spec = tiny_spec(optimizer="sgd", d_k=16, d_v=16)
+    assert backend_for([spec], Options(device="cpu")) == "eager"
+    with pytest.raises(DeviceError, match="AdamW"):
+        backend_for([spec], Options(device="cpu", backend="native"))
+
+
+# ---------------------------------------------------------------- snapshots
+
+
+class Keeping:
+    """A study whose runs keep their embeddings, of the steps that it is told."""
+
+    length = STUDY.length
+
+    def __init__(self, *steps: int) -> None:
+        self.steps = steps
+
+    def batch(self, seed: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+        return STUDY.batch(seed, index)
+
+    def measure(self, ask: Ask) -> dict[str, Tensor]:
+        return {"test": (ask(STUDY.held_out.tokens[:5]).cpu() == STUDY.held_out.key[:5]).float().mean(1)}
+
+    def snapshot(self, model: nn.Module, step: int) -> dict[str, Tensor]:
+        return {"token": model.embedding.token, "step": torch.full((model.n_runs,), step)} if step in self.steps else {}
+
+
+def test_snapshots_are_the_runs_own_at_the_steps_that_were_asked_for(tiny_spec: SpecFactory) -> None:
+    """Five runs in two slots: of each run its own row at its own step, what it had when training alone ended there."""
+    specs = [tiny_spec(seed=seed, gamma=0.3 + 0.1 * seed, steps=15, eval_every=5) for seed in range(5)]
+    results = run_all(specs, slots=2, study=Keeping(5, 15, 20))
+    for spec in specs:
+        found = results[spec].snapshots
+        assert list(found) == [5, 15]
+        assert all(kept["step"].item() == step for step, kept in found.items())
+        torch.testing.assert_close(found[15]["token"], results[spec].weights["embedding.token"], rtol=0, atol=0)
+        alone = filled([spec], 1)
+        for _ in range(5):
+            alone.advance(STUDY.batch)
+        torch.testing.assert_close(found[5]["token"], alone.weights(0)["embedding.token"], **ROUNDING)
+        assert not found[5]["token"].requires_grad
+
+
+def test_a_study_that_keeps_nothing_leaves_no_snapshots(alone: dict[RunSpec, RunResult]) -> None:
+    assert all(result.snapshots == {} for result in alone.values())
 
 
 # ---------------------------------------------------------------- divergence

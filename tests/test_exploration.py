@@ -19,9 +19,11 @@ from test_mechanism import untrained
 from lib.book.explorer import Explorer
 from lib.composition import mechanism
 from lib.composition.experiments import GRIDS, PHASE
-from lib.composition.exploration import METRICS, cells, exploration, principal_map, record, shown, trainer
+from lib.composition.exploration import METRICS, exploration, record, shown, trainer
 from lib.composition.mechanism import flow
+from lib.core.measures import principal_map
 from lib.core.plan import Options
+from lib.core.screen import cells
 from lib.core.spec import SpecError
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import never, train_one
@@ -57,7 +59,7 @@ def test_cells_by_hand() -> None:
     shares = [(0, 1e-3, 0.2), (0, 2e-3, 0.4), (1, 1e-3, 0.9)]
     runs = [make_run(gamma=0.8, seed=s, rate=r, symmetric=v, inferential=1 - v, test=1.0) for s, r, v in shares]
     runs += [make_run(gamma=0.5, symmetric=1 / 3), make_run(gamma=0.3, depth=3)]
-    found = cells(runs)
+    found = cells(runs, METRICS)
     assert [(c["depth"], c["gamma"], c["runs"]) for c in found] == [(2, 0.5, 1), (2, 0.8, 3), (3, 0.3, 1)]
     assert found[0] == {"gamma": 0.5, "depth": 2, "runs": 1, "seeds": 1, "rates": 1} | {
         "symmetric": [0.333333, None],

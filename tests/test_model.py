@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -225,7 +226,40 @@ def test_free_head_widths_against_scaled_dot_product_attention(d_k: int, d_v: in
             )
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize(("activation", "function"), [("tanh", torch.tanh), ("relu", torch.relu)])
+def test_without_norms_and_head_it_is_the_formula(activation: str, function: Callable[[Tensor], Tensor], depth: int) -> None:
+    """X + attention, then X + σ(X W_1) W_2, and the residual stream is the logits: by hand, with gradients."""
+    spec = make_spec(depth=depth, d_model=VOCAB, d_k=5, d_v=4, heads=1, norm="none", activation=activation, head=False)
+    model = make_model(spec, 2)
+    ours = dict(model.named_parameters())
+    assert set(ours) == {"embedding.token", "embedding.position"} | {
+        f"blocks.{i}.{name}.weight"
+        for i in range(depth)
+        for name in ("attention.W_Q", "attention.W_K", "attention.W_V", "attention.W_O", "W_1", "W_2")
+    }
+    tokens = make_tokens(2)
+    logits, taps = model(tokens), Taps()
+    torch.testing.assert_close(model(tokens, taps), logits, rtol=1e-5, atol=1e-6)
+    logits.square().sum().backward()
+    ahead = torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1)
+    for run in range(2):
+        w = {name.removesuffix(".weight"): p[run].detach().clone().requires_grad_() for name, p in ours.items()}
+        x = w["embedding.token"][tokens[run]] + w["embedding.position"][:LENGTH]
+        for block in (f"blocks.{i}" for i in range(depth)):
+            q, k, v, o = (w[f"{block}.attention.W_{name}"] for name in "QKVO")
+            attention = ((x @ q) @ (x @ k).mT / math.sqrt(5)).masked_fill(ahead, -torch.inf).softmax(-1)
+            x = x + attention @ (x @ v) @ o
+            x = x + function(x @ w[f"{block}.W_1"]) @ w[f"{block}.W_2"]
+        torch.testing.assert_close(taps["logits"][run], x, **CLOSE)
+        torch.testing.assert_close(logits[run], x[:, -1], **CLOSE)
+        x[:, -1].square().sum().backward()
+        for name, param in w.items():
+            grad = ours[name if name in ours else f"{name}.weight"].grad[run]
+            torch.testing.assert_close(grad, param.grad, rtol=1e-3, atol=1e-4, msg=lambda m, n=name: f"{n}: {m}")
+
+
+@pytest.mark.parametrize("norm", ["post", "pre", "none"])
 @pytest.mark.parametrize("depth", [1, 3])
 def test_last_position_alone_equals_the_last_of_all_positions(norm: str, depth: int) -> None:
     model = make_model(make_spec(norm=norm, depth=depth, d_k=5, d_v=4), 2)
@@ -270,7 +304,7 @@ def test_taps_hang_together() -> None:
         torch.testing.assert_close(previous, block.norm_2(merged + block.W_2(block.W_1(merged).relu())), **CLOSE)
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("norm", ["post", "pre", "none"])
 def test_later_tokens_do_not_reach_earlier_positions(norm: str) -> None:
     model = make_model(make_spec(norm=norm), 1)
     before, after = make_tokens(1), make_tokens(1)
@@ -333,6 +367,12 @@ def test_widths_and_depth_must_be_positive_integers(name: str, value: Any) -> No
 def test_unknown_kinds_are_refused(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=f"^{name} must be .* got '{value}'"):
         make_spec(**{name: value})
+
+
+@pytest.mark.parametrize("d_model", [VOCAB - 1, VOCAB + 1])
+def test_without_a_head_the_width_must_be_the_vocabulary(d_model: int) -> None:
+    with pytest.raises(ValueError, match=rf"^without a head d_model must be vocab={VOCAB}, got {d_model}\.$"):
+        make_spec(d_model=d_model, heads=1, head=False)
 
 
 def test_split_heads_shares_the_width_out() -> None:

@@ -27,7 +27,7 @@ from lib.core.train import RunResult, train
 needs_it = pytest.mark.skipif(native.library() is None, reason="this CPU has no AVX-512 bfloat16 products, or no C++ compiler")
 STUDY = Composition()
 
-shapes = st.builds(
+with_head = st.builds(
     ModelSpec,
     vocab=st.integers(5, 40),
     positions=st.integers(9, 12),
@@ -38,7 +38,10 @@ shapes = st.builds(
     d_v=st.sampled_from([16, 48]),
     heads=st.integers(1, 2),
     head_bias=st.booleans(),
+    norm=st.sampled_from(["post", "none"]),
 )
+without_head = with_head.map(lambda spec: dataclasses.replace(spec, vocab=spec.d_model, head=False))
+shapes = st.one_of(with_head, without_head)
 
 
 def model_of(spec: ModelSpec, runs: int, gamma: float = 0.6) -> Transformer:
@@ -190,7 +193,9 @@ def test_a_diverged_run_stops_alone(runs: list[RunSpec]) -> None:
         ({"d_k": 8}, False),
         ({"norm": "pre"}, False),
         ({"activation": "gelu"}, False),
+        ({"activation": "tanh"}, False),
         ({"bias": True}, False),
+        ({"norm": "none"}, True),
     ],
 )
 def test_what_it_does_not_train_is_left_to_pytorch(runs: list[RunSpec], change: dict[str, Any], fits: bool) -> None:

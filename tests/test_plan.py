@@ -18,7 +18,7 @@ from lib.core.model import ModelSpec, Taps, Transformer
 from lib.core.plan import Options, bytes_per_run, slots_that_fit, workers_for, worth_compiling
 from lib.core.spec import SpecError
 
-shapes = st.builds(
+with_head = st.builds(
     ModelSpec,
     vocab=st.integers(2, 30),
     positions=st.just(12),
@@ -28,10 +28,11 @@ shapes = st.builds(
     d_k=st.integers(2, 6),
     d_v=st.integers(2, 6),
     heads=st.integers(1, 3),
-    norm=st.sampled_from(["post", "pre"]),
+    norm=st.sampled_from(["post", "pre", "none"]),
     bias=st.booleans(),
     head_bias=st.booleans(),
 )
+shapes = st.one_of(with_head, with_head.map(lambda spec: dataclasses.replace(spec, vocab=spec.d_model, head=False)))
 
 
 @given(spec=shapes, length=st.integers(2, 12), every=st.booleans())

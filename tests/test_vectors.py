@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from lib.composition import vectors
 from lib.composition.mechanism import model_of
 from lib.composition.task import ANCHORS, Task, composed
-from lib.composition.vectors import blocks, collect, contrast, cosines, fused
+from lib.composition.vectors import blocks, collect, contrast, fused
 from lib.core.init import apply_gamma_stacked
+from lib.core.measures import cosines
 from lib.core.model import Taps, Transformer
 from lib.core.store import Store, StoredRun
 from lib.core.train import RunResult

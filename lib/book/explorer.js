@@ -13,6 +13,7 @@ function mountExplorer(root, data, live) {
     node.innerHTML = html;
     return node;
   };
+  const mapped = data.mapped || "numbers";
   const state = { series: 0, gamma: data.start.gamma, depth: data.start.depth, seed: data.start.seed, step: -1, training: null };
 
   // --- What is asked, and the computed run that is nearest ---
@@ -117,13 +118,19 @@ function mountExplorer(root, data, live) {
   }
 
   const hue = (share) => (265 - 210 * share).toFixed(0);
-  function map({ run }) {
-    const height = 230, x = scale(0, 255, 12, W - 20), y = scale(0, 255, height - 30, 12), points = run.map.map(([a, b]) => [x(a), y(b)]);
+  const mapAt = ({ run, index }) => { // of the trained run, or the last that was kept up to the chosen step
+    const kept = run.maps || [], now = run.history.step[index];
+    return [...kept].reverse().find((m) => m.step <= now) || kept[0] || { map: run.map, explained: run.explained };
+  };
+  function map(now) {
+    const { map, explained } = mapAt(now);
+    const height = 230, x = scale(0, 255, 12, W - 20), y = scale(0, 255, height - 30, 12), points = map.map(([a, b]) => [x(a), y(b)]);
+    const every = points.length > 20 ? 10 : 1;
     let body = line(points, 'class="rm-thread"');
     points.forEach(([a, b], i) => { body += `<circle class="rm-number" cx="${a.toFixed(1)}" cy="${b.toFixed(1)}" r="3" style="--hue: ${hue(i / (points.length - 1))}"/>`; });
-    points.forEach(([a, b], i) => { if (i % 10 === 0) body += text(a + 5, b + 3.5, data.firstNumber + i, 'class="rm-halo"'); });
-    body += text(W / 2, height - 8, `principal components: ${run.explained.map((v) => `${v} %`).join(", ")} of the variance`, 'text-anchor="middle"');
-    return svg(height, "Map of the trained embeddings of the numbers, neighbours joined.", body);
+    points.forEach(([a, b], i) => { if (i % every === 0) body += text(a + 5, b + 3.5, data.firstNumber + i, 'class="rm-halo"'); });
+    body += text(W / 2, height - 8, `principal components: ${explained.map((v) => `${v} %`).join(", ")} of the variance`, 'text-anchor="middle"');
+    return svg(height, `Map of the embeddings of the ${mapped}, neighbours joined.`, body);
   }
 
   function spectrum({ run, index, last }) {
@@ -145,7 +152,7 @@ function mountExplorer(root, data, live) {
     diagram: [diagram, () => "Where the point lies", () => "Mean over the stored runs of a cell, nothing selected. Frame: the nearest computed point. Cross: what you ask for."],
     curve: [curve, () => (state.training ? "Training now" : "Along training"), () => (state.training ? "Shares of answers of the run in training, as it is evaluated." : "Shares of answers of the run shown; the upright line is the chosen step.")],
     flow: [flow, () => "What it reads", () => "Attention of the trained run on one question. Strong colours: the essential path, green from the key, pink and orange from the anchors, black from other tokens. Grey: all else above 2 %."],
-    map: [map, () => "How it arranges numbers", () => "Embeddings of the numbers in the trained run, violet to yellow with the number."],
+    map: [map, (now) => `How it arranges ${mapped}${mapAt(now).step ? ` (step ${number.format(mapAt(now).step)})` : ""}`, () => `Embeddings of the ${mapped}${series().runs[0].maps ? ", the last kept up to the chosen step" : " in the trained run"}, violet to yellow with the number.`],
     spectrum: [spectrum, ({ run, index, last }) => (run.history.eigenvalues && index < last ? "Spectrum at this step, as far as recorded" : "Spectrum of the trained embedding"), () => "Eigenvalues over the largest, log scale; those below 10⁻⁴ are left out. A steep line: few directions are used."],
   };
 

@@ -4,7 +4,8 @@
   series     sets of results: {name, profile, cells, runs}; a cell is one (γ, depth) with means and spreads over all its runs,
              a run has its history, attention, map and spectrum (lib/composition/exploration.py makes them)
   answers, seen   the metrics: {id, label, short}
-  question   the tokens that the attention is of; width, firstNumber, range: axes
+  question   the tokens that the attention is of; width, firstNumber, range: axes; mapped: what the map is of ("numbers")
+A run may have `maps`, a list of {step, map, explained}, in place of one map of the trained run.
 One script draws both views (explorer.js). The static view holds the script, its style and the data, and asks for nothing.
 """
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -115,30 +113,6 @@ def flip_depths(table: PhaseTable) -> list[tuple[int, float, float]]:
             low, high = min(pairs, key=lambda pair: (pair[1] - pair[0], pair[0]))
             found.append((int(depth), float(table.gammas[low]), float(table.gammas[high])))
     return found
-
-
-def remembered(measure: Callable[[StoredRun], T]) -> Callable[[StoredRun], T]:
-    """The measure of a stored run, computed once in a process: figures, tables and claims ask for the same."""
-    found: dict[Path, T] = {}
-
-    @functools.wraps(measure)
-    def of(run: StoredRun) -> T:
-        if run.path not in found:
-            found[run.path] = measure(run)
-        return found[run.path]
-
-    return of
-
-
-def first_step(run: StoredRun, name: str, level: float) -> int | None:
-    """The first evaluated step at which a metric of the history has reached a level; None for never."""
-    return next((s for s, v in zip(run.history["step"], run.history[name], strict=True) if v is not None and v >= level), None)
-
-
-def spread(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
-    """Mean ± standard deviation (n − 1) in words; the value alone where there is but one."""
-    values = np.asarray(values, dtype=float)
-    return f"{values.mean():.{digits}f}" + (f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else "")
 
 
 def clearest(runs: Sequence[StoredRun], mapping: str) -> StoredRun:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from lib.composition.task import FIRST_KEY, LAST_KEY
-from lib.composition.vectors import cosines
+from lib.core.measures import cosines, numerical_order, ranks
 from lib.core.model import Transformer
 
 ALIKE = 0.7
@@ -105,47 +105,6 @@ def keys_eigenvalues(weights: Mapping[str, Tensor]) -> Tensor:
     return covariance_eigenvalues(torch.as_tensor(keys_embedding(weights)))
 
 
-def principal_map(vectors: np.ndarray) -> tuple[np.ndarray, list[float]]:
-    """(n, D) → (n, 2) first two principal components, and the percent of variance each explains.
-
-    The sign of a component is the one in which it grows along the vectors, so that maps can be compared.
-    """
-    centred = vectors - vectors.mean(0)
-    u, s, _ = np.linalg.svd(centred, full_matrices=False)
-    scores = u[:, :2] * s[:2]
-    rising = np.arange(len(scores)) - (len(scores) - 1) / 2
-    scores = scores * np.where(rising @ scores < 0, -1.0, 1.0)
-    total = float((s**2).sum())
-    return scores, [float(v) for v in 100 * s[:2] ** 2 / total] if total else [0.0, 0.0]
-
-
-def numerical_order(embedding: np.ndarray) -> float:
-    """Does the embedding keep the order of numbers? Spearman's rank correlation of |i − j| and distance, over all pairs.
-
-    1 for even steps on a line, about 0 without order.
-    """
-    n = len(embedding)
-    i, j = np.triu_indices(n, 1)
-    distance = np.linalg.norm(embedding[i] - embedding[j], axis=1)
-    return spearman((j - i).astype(float), distance)
-
-
-def spearman(x: np.ndarray, y: np.ndarray) -> float:
-    """Rank correlation, ties at their mean rank; 0 where one of the two does not vary.
-
-    Our own, since sweeps import this module and may need no more than torch and numpy.
-    """
-    a, b = _ranks(x), _ranks(y)
-    a, b = a - a.mean(), b - b.mean()
-    norm = np.sqrt((a @ a) * (b @ b))
-    return float(a @ b / norm) if norm > 0 else 0.0
-
-
-def _ranks(x: np.ndarray) -> np.ndarray:
-    _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-
-
 def measures(weights: Mapping[str, Tensor]) -> dict[str, float]:
     """The complexity of one run in a few numbers. Ranks are shares of the largest that the matrix could have."""
     all_matrices = matrices(weights)
@@ -187,7 +146,7 @@ def auc(score: Sequence[float], positive: Sequence[bool]) -> float:
     n, m = positive.sum(), (~positive).sum()
     if not n or not m:
         raise ValueError("an AUC needs positives and negatives.")
-    return float((_ranks(score)[positive].sum() - n * (n + 1) / 2) / (n * m))
+    return float((ranks(score)[positive].sum() - n * (n + 1) / 2) / (n * m))
 
 
 def stratified_auc(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> float:

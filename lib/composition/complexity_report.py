@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from lib.composition import complexity
-from lib.composition.analysis import SHADOW, remembered
+from lib.composition.analysis import SHADOW
 from lib.composition.experiments import PHASE
+from lib.core.measures import principal_map, remembered, spearman
 from lib.core.store import StoredRun
 
 
@@ -45,7 +46,7 @@ def embedding_map(run: StoredRun, method: str = "tsne") -> np.ndarray:
 
     points = complexity.keys_embedding(run.weights())
     if method == "pca":
-        return complexity.principal_map(points)[0]
+        return principal_map(points)[0]
     return TSNE(perplexity=10, init="pca", random_state=0, n_jobs=1).fit_transform(points)
 
 
@@ -200,7 +201,7 @@ def depth_text(runs: Sequence[StoredRun]) -> str:
 def with_gamma_text(runs: Sequence[StoredRun]) -> str:
     """How each measure goes with γ: rank correlations over runs."""
     gammas = np.array([r.spec.gamma for r in runs])
-    words = [f"{name} {complexity.spearman(gammas, v):+.2f}" for name, v in scores(runs).items() if name != "γ"]
+    words = [f"{name} {spearman(gammas, v):+.2f}" for name, v in scores(runs).items() if name != "γ"]
     return f"Rank correlation with γ over {len(runs)} runs: " + ", ".join(words) + "."
 
 

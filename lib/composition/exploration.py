@@ -13,11 +13,11 @@ import numpy as np
 import torch
 
 from lib.composition import complexity, mechanism
-from lib.composition.analysis import remembered
-from lib.composition.complexity import principal_map
 from lib.composition.experiments import GRIDS, PHASE, point_specs
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, SYMMETRIC_OFFSET, Task
 from lib.composition.variations import FLIP, always
+from lib.core import screen
+from lib.core.measures import principal_map, remembered
 from lib.core.plan import Options
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import train_one
@@ -33,53 +33,15 @@ SEEN = {"id": "test", "label": "seen pairs right", "short": "seen pairs"}
 METRICS = tuple(metric["id"] for metric in (*ANSWERS, SEEN))
 
 
-def cells(runs: Sequence[StoredRun]) -> list[dict[str, Any]]:
-    """For every γ and depth the mean and standard deviation (n − 1) of each share over all runs there, nothing selected."""
-    groups: dict[tuple[int, float], list[StoredRun]] = {}
-    for run in runs:
-        groups.setdefault((run.spec.model.depth, run.spec.gamma), []).append(run)
-    found = []
-    for (depth, gamma), group in sorted(groups.items()):
-        seeds, rates = ({getattr(run.spec, name) for run in group} for name in ("seed", "rate"))
-        cell: dict[str, Any] = {"gamma": gamma, "depth": depth, "runs": len(group), "seeds": len(seeds), "rates": len(rates)}
-        for name in METRICS:
-            values = np.array([run.metrics[name] for run in group])
-            cell[name] = [_round(values.mean(), 6), _round(values.std(ddof=1), 6) if len(values) > 1 else None]
-        found.append(cell)
-    return found
-
-
-def _round(value: float, digits: int = 3) -> float:
-    return round(float(value), digits)
-
-
-def _screen(points: np.ndarray) -> list[list[int]]:
-    """Points on a grid of 256 steps, both axes at one scale."""
-    reach = float(np.abs(points).max()) or 1.0
-    return np.rint(127.5 + 127.5 * points / reach).astype(int).tolist()
-
-
 def record(run: StoredRun, key: int = KEY, place: int = PLACE) -> dict[str, Any]:
     """All that the explorer draws of one run, its attention on the question with this key at this place; without what needs
     weights, where they were not kept."""
-    history: dict[str, Any] = {"step": run.history["step"]}
-    for name in METRICS:
-        history[name] = [None if v is None else _round(v) for v in run.history[name]]
+    found = screen.record(run, METRICS)
     watched = [n for n in (f"eigenvalue {i + 1}" for i in range(complexity.N_EIGENVALUES)) if n in run.history]
     if watched:
         rows = zip(*(run.history[n] for n in watched), strict=True)
-        history["eigenvalues"] = [[None if v is None else float(f"{v:.3g}") for v in row] for row in rows]
-    return {
-        "gamma": run.spec.gamma,
-        "depth": run.spec.model.depth,
-        "seed": run.spec.seed,
-        "rate": run.spec.rate,
-        "key": run.key,
-        "experiment": run.spec.experiment,
-        "steps": run.steps,
-        "final": {name: _round(run.metrics[name]) for name in METRICS},
-        "history": history,
-    } | (_of_weights(run) | _attention(run, key, place) if _of_weights(run) else {})
+        found["history"]["eigenvalues"] = [[None if v is None else float(f"{v:.3g}") for v in row] for row in rows]
+    return found | (_of_weights(run) | _attention(run, key, place) if _of_weights(run) else {})
 
 
 def _attention(run: StoredRun, key: int, place: int) -> dict[str, Any]:
@@ -103,7 +65,7 @@ def _of_weights(run: StoredRun) -> dict[str, Any]:
     points, explained = principal_map(complexity.keys_embedding(weights))
     spectrum = complexity.keys_eigenvalues(weights).double().clamp_min(0)
     return {
-        "map": _screen(points),
+        "map": screen.on_grid(points),
         "explained": [round(v) for v in explained],
         "spectrum": [float(f"{v:.4g}") for v in spectrum / spectrum[0].clamp_min(1e-30)],
     }
@@ -128,7 +90,12 @@ def exploration(
     question = task.questions(torch.tensor([key]), torch.tensor([place]), torch.tensor([task.number(HELD_OUT)]), seed=0)
     return {
         "series": [
-            {"name": name, "profile": profile, "cells": cells(runs), "runs": [record(run, key, place) for run in shown(runs)]}
+            {
+                "name": name,
+                "profile": profile,
+                "cells": screen.cells(runs, METRICS),
+                "runs": [record(run, key, place) for run in shown(runs)],
+            }
             for name, runs in sets
         ],
         "answers": list(ANSWERS),

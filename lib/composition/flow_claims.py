@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from lib.composition.analysis import MAPPINGS, spread
+from lib.composition.analysis import MAPPINGS
 from lib.composition.flow_report import EFFECT, agreement, drops, forgets_order
 from lib.composition.mechanism import EDGES
 from lib.composition.phases import Phase, material, phases
 from lib.core.claim import Claim, Finding, graded
+from lib.core.measures import spread
 from lib.core.store import Store
 
 

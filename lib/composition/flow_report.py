@@ -8,10 +8,10 @@ import numpy as np
 import torch
 
 from lib.composition import mechanism
-from lib.composition.analysis import remembered, spread
 from lib.composition.mechanism import EDGES, ROLES, Cuts, model_of
 from lib.composition.phases import LEVEL, Phase
 from lib.composition.task import HELD_OUT, LENGTH, PAIRS, Task
+from lib.core.measures import remembered, spread
 from lib.core.model import Taps
 from lib.core.store import StoredRun
 

@@ -11,6 +11,7 @@ from lib.composition import analysis
 from lib.composition.analysis import MAPPINGS, REGION, SHADOW, PhaseTable
 from lib.composition.experiments import GRIDS
 from lib.composition.task import INFERENTIAL_OFFSET
+from lib.core.measures import first_step
 from lib.core.store import StoredRun
 
 
@@ -152,7 +153,7 @@ def curves_text(runs: Sequence[StoredRun]) -> str:
     lines = []
     for run in runs:
         mapping = max(MAPPINGS, key=lambda m: run.metrics[m])
-        seen, held = analysis.first_step(run, "test", 0.5), analysis.first_step(run, mapping, 0.5)
+        seen, held = first_step(run, "test", 0.5), first_step(run, mapping, 0.5)
         when = f"at step {held:,}" if held is not None else "never"
         known = f"at step {seen:,}" if seen is not None else "never"
         lines.append(

@@ -33,11 +33,11 @@ class Composition:
         batch = self.task.rows(seed, index)
         return batch.tokens, batch.target
 
-    def measure(self, predict: Callable[[Tensor], Tensor]) -> dict[str, Tensor]:
+    def measure(self, ask: Callable[[Tensor], Tensor]) -> dict[str, Tensor]:
         """Shares of answers, each (R,): `test` right on seen pairs at held-out (key, place); on (4, 3) the `symmetric` answer
         key − 6 and the `inferential` answer key − 10 (Zhang et al. 2024, section 3). What is left is neither."""
-        test = predict(self.test.tokens).cpu() == self.test.target
-        offset = predict(self.held_out.tokens).cpu() - self.held_out.key
+        test = ask(self.test.tokens).cpu() == self.test.target
+        offset = ask(self.held_out.tokens).cpu() - self.held_out.key
         return {
             "test": test.float().mean(1),
             "symmetric": (offset == SYMMETRIC_OFFSET).float().mean(1),

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from lib.composition.analysis import MAPPINGS, REGION, SHADOW, first_step
-from lib.composition.complexity import spearman
+from lib.composition.analysis import MAPPINGS, REGION, SHADOW
 from lib.composition.variations import DATA, DECAY, GPT2, OPTIMIZATION
 from lib.core.claim import Claim, Finding, graded
 from lib.core.experiment import Experiment
+from lib.core.measures import first_step, spearman
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
 

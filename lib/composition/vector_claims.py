@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from lib.composition import vectors
-from lib.composition.analysis import MAPPINGS, remembered, spread
-from lib.composition.complexity import spearman, stratified_auc
+from lib.composition.analysis import MAPPINGS
+from lib.composition.complexity import stratified_auc
 from lib.composition.phases import Phase, material, phases
 from lib.composition.vectors import Similarity
 from lib.core.claim import Claim, Finding, graded
+from lib.core.measures import remembered, spearman, spread
 from lib.core.store import Store, StoredRun
 
 

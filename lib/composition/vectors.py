@@ -9,6 +9,7 @@ import torch
 
 from lib.composition.mechanism import model_of
 from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, LENGTH, PAIRS, Task, composed
+from lib.core.measures import cosines
 from lib.core.model import Taps
 from lib.core.store import StoredRun
 
@@ -28,12 +29,6 @@ class Similarity:
     agree: np.ndarray
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-
-
-def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(n, D), (m, D) → (n, m) cosines; 0 where a vector is zero."""
-    unit = lambda v: v / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-12)
-    return unit(a) @ unit(b).T
 
 
 def centre(vectors: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:

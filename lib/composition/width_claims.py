@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.composition.analysis import MAPPINGS, SHADOW, spread
+from lib.composition.analysis import MAPPINGS, SHADOW
 from lib.composition.transition import VARIABLES, Transition, by_shape, collapse, fit_transition, variable
 from lib.composition.variation_claims import BY_GAMMA, curves, slope
 from lib.composition.variations import FLIP, SEARCH, WIDTH
 from lib.core.claim import NOT_REPRODUCED, PARTLY, REPRODUCED, Claim, Finding, graded
+from lib.core.measures import spread
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
 

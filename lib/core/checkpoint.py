@@ -21,6 +21,7 @@ from lib.core.files import reason, write_atomically
 from lib.core.spec import RunSpec, SpecError, canonical, from_dict
 
 FORMAT = "reason-or-memorize/checkpoint/1"
+_SNAPSHOT = "snapshot."
 
 
 class CheckpointError(RuntimeError):
@@ -34,6 +35,7 @@ class Record:
     history: dict[str, list[float | None]] = field(default_factory=dict)
     fit_step: int | None = None
     seconds: float = 0.0
+    snapshots: dict[int, dict[str, Tensor]] = field(default_factory=dict)
 
 
 @dataclass
@@ -52,6 +54,14 @@ class Checkpoint:
     def unfinished(self) -> list[RunSpec]:
         return _in_order(self.slots, self.queue)
 
+    def _snapshots(self) -> dict[str, Tensor]:
+        return {
+            f"{_SNAPSHOT}{i}.{step}.{name}": array
+            for i, record in enumerate(self.records.values())
+            for step, kept in record.snapshots.items()
+            for name, array in kept.items()
+        }
+
     def save(self, path: Path) -> None:
         """Raises CheckpointError where the place cannot be written; the former checkpoint is then still there."""
         state = {
@@ -63,7 +73,7 @@ class Checkpoint:
             "precision": self.precision,
         }
         text = canonical(state)
-        arrays = {name: tensor.contiguous() for name, tensor in self.arrays.items()}
+        arrays = {name: tensor.contiguous() for name, tensor in (self.arrays | self._snapshots()).items()}
         metadata = {"format": FORMAT, "state": text, "digest": _digest(text, arrays)}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -127,4 +137,8 @@ def load(path: Path) -> Checkpoint:
         raise CheckpointError(
             f"the checkpoint {path} does not match its digest: delete it and run again; its unfinished runs will start over."
         )
+    records = list(state["records"].values())
+    for name in [name for name in arrays if name.startswith(_SNAPSHOT)]:
+        i, step, own = name.removeprefix(_SNAPSHOT).split(".", 2)
+        records[int(i)].snapshots.setdefault(int(step), {})[own] = arrays.pop(name)
     return Checkpoint(**state, arrays=arrays)

@@ -8,15 +8,15 @@ shape. No number passes from one slot to another.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from lib.core.init import apply_gamma_stacked
-from lib.core.model import Transformer
 from lib.core.native import Program
-from lib.core.optim import adamw_step, warmup_cosine
+from lib.core.optim import adamw_step, sgd_step, warmup_cosine
 from lib.core.spec import RunSpec, derived_seed
 
 
@@ -25,7 +25,7 @@ def precision(device: torch.device, dtype: torch.dtype) -> torch.autocast:
     return torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32)
 
 
-def losses(model: Transformer, tokens: Tensor, target: Tensor) -> Tensor:
+def losses(model: nn.Module, tokens: Tensor, target: Tensor) -> Tensor:
     """Mean cross-entropy of the last position for each run: (R, B, N), (R, B) → (R,)."""
     logits = model(tokens).float()
     return F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none").view(target.shape).mean(1)
@@ -38,7 +38,7 @@ class Ensemble:
 
     def __init__(self, spec: RunSpec, slots: int, device: torch.device, dtype: torch.dtype, backend: str) -> None:
         self.train, self.device, self.dtype, self.backend = spec.train, device, dtype, backend
-        self.model = Transformer(spec.model, slots).to(device)
+        self.model = spec.model.build(slots).to(device)
         self._threads = torch.get_num_threads()
         self.runs: list[RunSpec | None] = [None] * slots
         self.means = [torch.zeros_like(p) for p in self.model.parameters()]
@@ -56,7 +56,7 @@ class Ensemble:
         if self.backend == "compiled":  # one program for each number of slots and each shape that a process trains
             torch._dynamo.config.recompile_limit = 64
         wrap = torch.compile(dynamic=False) if self.backend == "compiled" else (lambda f: f)
-        self._losses, self._update = wrap(losses), wrap(adamw_step)
+        self._losses, self._update = wrap(losses), wrap(adamw_step if self.train.optimizer == "adamw" else sgd_step)
 
     @property
     def active(self) -> list[int]:
@@ -85,7 +85,7 @@ class Ensemble:
         """Keep the active runs in an ensemble of `slots` slots (at least as many as are active)."""
         keep = (self.active + [s for s, run in enumerate(self.runs) if run is None])[:slots]
         old = list(self.model.parameters())
-        self.model = Transformer(self.model.spec, slots).to(self.device)
+        self.model = self.model.spec.build(slots).to(self.device)
         for p, q in zip(self.model.parameters(), old, strict=True):
             p.copy_(q[keep])
         self.means, self.squares = [m[keep] for m in self.means], [v[keep] for v in self.squares]
@@ -140,7 +140,10 @@ class Ensemble:
         grads = torch.autograd.grad(loss.sum(), params)
         rate, decay, count = self.current_rate().float(), self.decay.float(), (self.step + 1).float()
         with torch.no_grad():
-            self._update(params, grads, self.means, self.squares, rate, decay, count, self.train.clip)
+            if self.train.optimizer == "adamw":
+                self._update(params, grads, self.means, self.squares, rate, decay, count, self.train.clip)
+            else:
+                self._update(params, grads, rate, decay, self.train.clip)
         return loss.detach()
 
     def _native_step(self, tokens: Tensor, target: Tensor) -> Tensor:
@@ -150,12 +153,19 @@ class Ensemble:
         moments = (self.means, self.squares)
         return self._program.step(self.model, moments, tokens, target, self.active, *clocks, self.train.clip)
 
-    @torch.no_grad()
     def predict(self, tokens: Tensor, dtype: torch.dtype | None = None, chunk: int = 2048) -> Tensor:
         """The answer of every run to the same rows: (B, N) → (R, B), the argmax of the last position."""
+        return self._ask(tokens, dtype, chunk, lambda logits: logits.argmax(-1))
+
+    def logits(self, tokens: Tensor, dtype: torch.dtype | None = None, chunk: int = 2048) -> Tensor:
+        """The last position's logits of every run on the same rows, in single precision: (B, N) → (R, B, V)."""
+        return self._ask(tokens, dtype, chunk, Tensor.float)
+
+    @torch.no_grad()
+    def _ask(self, tokens: Tensor, dtype: torch.dtype | None, chunk: int, keep: Callable[[Tensor], Tensor]) -> Tensor:
         with precision(self.device, dtype or self.dtype):
-            parts = [self.model(t.expand(len(self.runs), *t.shape)).argmax(-1) for t in tokens.to(self.device).split(chunk)]
-        return torch.cat(parts, 1)
+            parts = tokens.to(self.device).split(chunk)
+            return torch.cat([keep(self.model(part.expand(len(self.runs), *part.shape))) for part in parts], 1)
 
     def mean_losses(self) -> list[float]:
         """Mean training loss of each slot since the last call."""
@@ -163,6 +173,20 @@ class Ensemble:
         self.loss_sum.zero_()
         self.loss_steps.zero_()
         return mean
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a study may ask the runs of an ensemble: answers by a call, tokens (B, N) → (R, B), or logits, (R, B, V)."""
+
+    ensemble: Ensemble
+    dtype: torch.dtype | None = None
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        return self.ensemble.predict(tokens, self.dtype)
+
+    def logits(self, tokens: Tensor) -> Tensor:
+        return self.ensemble.logits(tokens, self.dtype)
 
 
 def check_same_shape(specs: Sequence[RunSpec]) -> None:

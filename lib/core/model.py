@@ -1,8 +1,9 @@
 """A decoder-only transformer whose parameters carry a leading run axis: R models of one shape are one program.
 
 Shapes: R runs, B sequences, N positions, D = d_model, F = d_ff, H heads, V vocabulary. One run is the ensemble R = 1.
-Post-norm as in Zhang et al. 2024, appendix A: X_ao = LN(X + attention), X_do = LN(X_ao + FFN); or pre-norm. Only the last
-position is trained, so by default the last block computes its query and its FFN there alone: same numbers, less work.
+Post-norm as in Zhang et al. 2024, appendix A: X_ao = LN(X + attention), X_do = LN(X_ao + FFN); or pre-norm; or no norm and no
+head, as theory has it (Yao et al. 2025, Definition 2). Only the last position is trained, so by default the last block computes
+its query and its FFN there alone: same numbers, less work.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -36,9 +37,32 @@ def _tap(taps: Taps | None, name: str, value: Tensor) -> Tensor:
     return value if taps is None else taps.put(name, value)
 
 
+class AnyModel(Protocol):
+    """What training needs to know of a kind of model. `depth`, `d_model` and `positions` (tokens of a sequence) describe it.
+
+    `build` returns a module with parameters (R, …) whose forward maps tokens (R, B, N) to the last position's logits (R, B, V);
+    it has its own description as `spec`.
+    """
+
+    kind: ClassVar[str]
+    vocab: int
+    positions: int
+    depth: int
+    d_model: int
+
+    @property
+    def n_parameters(self) -> int: ...
+    def multiply_adds(self, length: int, every_position: bool = False) -> int: ...
+    def activation_bytes(self, length: int) -> int: ...
+    def build(self, n_runs: int = 1) -> nn.Module: ...
+
+
 @dataclass(frozen=True)
 class ModelSpec:
-    """The shape of one model. Widths are numbers of units; d_k and d_v are per head."""
+    """The shape of one model. Widths are numbers of units; d_k and d_v are per head. Without a head the residual stream is the
+    logits, so d_model must be the vocabulary's size."""
+
+    kind: ClassVar[str] = "transformer"
 
     vocab: int
     positions: int
@@ -52,16 +76,19 @@ class ModelSpec:
     activation: str = "relu"
     bias: bool = False
     head_bias: bool = True
+    head: bool = True
 
     def __post_init__(self) -> None:
         for name in ("vocab", "positions", "depth", "d_model", "d_ff", "d_k", "d_v", "heads"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
-        if self.norm not in ("post", "pre"):
-            raise ValueError(f"norm must be 'post' or 'pre', got {self.norm!r}.")
-        if self.activation not in ("relu", "gelu"):
-            raise ValueError(f"activation must be 'relu' or 'gelu', got {self.activation!r}.")
+        if self.norm not in ("post", "pre", "none"):
+            raise ValueError(f"norm must be 'post', 'pre' or 'none', got {self.norm!r}.")
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}.")
+        if not self.head and self.d_model != self.vocab:
+            raise ValueError(f"without a head d_model must be vocab={self.vocab}, got {self.d_model}.")
 
     @classmethod
     def split_heads(cls, d_model: int, heads: int, **rest) -> ModelSpec:
@@ -78,9 +105,20 @@ class ModelSpec:
     @property
     def n_parameters(self) -> int:
         d, k, v = self.widths
-        block = d * (2 * k + 2 * v + 2 * self.d_ff) + 4 * d + self.bias * (2 * k + v + 2 * d + self.d_ff)
-        head = d * self.vocab + self.head_bias * self.vocab + 2 * d * (self.norm == "pre")
+        norms = 4 * d * (self.norm != "none")
+        block = d * (2 * k + 2 * v + 2 * self.d_ff) + norms + self.bias * (2 * k + v + 2 * d + self.d_ff)
+        head = self.head * (d * self.vocab + self.head_bias * self.vocab) + 2 * d * (self.norm == "pre")
         return (self.vocab + self.positions) * d + self.depth * block + head
+
+    def activation_bytes(self, length: int) -> int:
+        """Memory that training on one sequence takes, an upper estimate: of each block what its backward pass reads, half of it
+        in bfloat16; of the widest block the temporaries; and the logits."""
+        d, k, v = self.widths
+        block = 2 * (4 * d + 2 * k + 2 * v + self.d_ff) + 8 * d + 6 * self.heads * length
+        return length * (self.depth * block + 4 * (self.d_ff + 2 * d)) + 12 * self.vocab
+
+    def build(self, n_runs: int = 1) -> Transformer:
+        return Transformer(self, n_runs)
 
     def multiply_adds(self, length: int, every_position: bool = False) -> int:
         """Multiply-adds of one forward pass over one sequence, counting matrix products.
@@ -90,7 +128,8 @@ class ModelSpec:
         d, k, v = self.widths
         keys, rest, attended = d * (k + v), d * (k + v) + 2 * d * self.d_ff, length * (k + v)
         last = length if every_position else 1
-        return (self.depth - 1) * length * (keys + rest + attended) + length * keys + last * (rest + attended + d * self.vocab)
+        head = self.head * d * self.vocab
+        return (self.depth - 1) * length * (keys + rest + attended) + length * keys + last * (rest + attended + head)
 
 
 class _Relu(torch.autograd.Function):
@@ -105,6 +144,9 @@ class _Relu(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         return grad * ctx.saved_tensors[0].sign()
+
+
+ACTIVATIONS = {"relu": _Relu.apply, "gelu": F.gelu, "tanh": torch.tanh}
 
 
 class Linear(nn.Module):
@@ -190,12 +232,13 @@ class Attention(nn.Module):
 class Block(nn.Module):
     def __init__(self, n_runs: int, spec: ModelSpec) -> None:
         super().__init__()
-        self.post = spec.norm == "post"
+        self.post = spec.norm != "pre"  # without norms the two orders are one
         self.attention = Attention(n_runs, spec)
-        self.norm_1, self.norm_2 = LayerNorm(n_runs, spec.d_model), LayerNorm(n_runs, spec.d_model)
+        norm = (lambda: nn.Identity()) if spec.norm == "none" else (lambda: LayerNorm(n_runs, spec.d_model))
+        self.norm_1, self.norm_2 = norm(), norm()
         self.W_1 = Linear(n_runs, spec.d_model, spec.d_ff, spec.bias)
         self.W_2 = Linear(n_runs, spec.d_ff, spec.d_model, spec.bias)
-        self.activation = _Relu.apply if spec.activation == "relu" else F.gelu
+        self.activation = ACTIVATIONS[spec.activation]
 
     def forward(self, x: Tensor, last: bool, taps: Taps | None, layer: int) -> Tensor:
         residual = x[:, :, -1:] if last else x
@@ -217,7 +260,7 @@ class Transformer(nn.Module):
         self.embedding = Embedding(n_runs, spec.vocab, spec.positions, spec.d_model)
         self.blocks = nn.ModuleList(Block(n_runs, spec) for _ in range(spec.depth))
         self.final_norm = LayerNorm(n_runs, spec.d_model) if spec.norm == "pre" else None
-        self.head = Linear(n_runs, spec.d_model, spec.vocab, spec.head_bias)
+        self.head = Linear(n_runs, spec.d_model, spec.vocab, spec.head_bias) if spec.head else nn.Identity()
 
     def forward(self, tokens: Tensor, taps: Taps | None = None) -> Tensor:
         """With `taps`, every position of every block is computed and every intermediate put into them, edited if they say so.
@@ -234,8 +277,8 @@ class Transformer(nn.Module):
         return _tap(taps, "logits", self.head(x))[:, :, -1]
 
 
-def from_weights(spec: ModelSpec, weights: dict[str, Tensor]) -> Transformer:
+def from_weights(spec: AnyModel, weights: dict[str, Tensor]) -> nn.Module:
     """One stored run as a model (n_runs = 1) in evaluation. weights: {parameter name: tensor without the run axis}."""
-    model = Transformer(spec)
+    model = spec.build()
     model.load_state_dict({name: weight[None] for name, weight in weights.items()})
     return model.eval().requires_grad_(False)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from lib.core.machine import compile_cache, compiling
-from lib.core.model import ModelSpec, Transformer
+from lib.core.model import AnyModel, ModelSpec, Transformer
 
 SOURCE = Path(__file__).with_name("step.cpp")
 _FLAGS = (
@@ -68,7 +68,8 @@ def library() -> ctypes.CDLL | None:
 def _shape(spec: ModelSpec, batch: int, length: int, chunk: int) -> ctypes.Array:
     d, k, v = spec.widths
     numbers = (spec.vocab, spec.positions, spec.depth, d, spec.d_ff, k, v, spec.heads)
-    return (ctypes.c_int64 * 12)(*numbers, batch, length, int(spec.head_bias), chunk)
+    switches = (int(spec.head and spec.head_bias), chunk, int(spec.norm == "post"), int(spec.head))
+    return (ctypes.c_int64 * 14)(*numbers, batch, length, *switches)
 
 
 def chunk_of(spec: ModelSpec, batch: int, length: int) -> int:
@@ -78,9 +79,11 @@ def chunk_of(spec: ModelSpec, batch: int, length: int) -> int:
     return max(2, min(batch + batch % 2, _CHUNK_BYTES // (row * length * max(1, spec.depth - 1)) // 2 * 2))
 
 
-def trains(spec: ModelSpec, batch: int, length: int) -> bool:
+def trains(spec: AnyModel, batch: int, length: int) -> bool:
     """Is there a program for this shape on this machine?"""
-    if spec.norm != "post" or spec.activation != "relu" or spec.bias or (lib := library()) is None:
+    if not isinstance(spec, ModelSpec) or spec.norm == "pre" or spec.activation != "relu" or spec.bias:
+        return False
+    if (lib := library()) is None:
         return False
     return bool(lib.rm_trains(_shape(spec, batch, length, 2)))
 
@@ -91,9 +94,10 @@ def parameters(model: Transformer) -> list[Tensor]:
     for b in model.blocks:
         a = b.attention
         found += [a.W_Q.weight, a.W_K.weight, a.W_V.weight, a.W_O.weight]
-        found += [b.norm_1.weight, b.norm_1.bias, b.norm_2.weight, b.norm_2.bias, b.W_1.weight, b.W_2.weight]
-    found.append(model.head.weight)
-    return found if model.head.bias is None else [*found, model.head.bias]
+        if model.spec.norm == "post":
+            found += [b.norm_1.weight, b.norm_1.bias, b.norm_2.weight, b.norm_2.bias]
+        found += [b.W_1.weight, b.W_2.weight]
+    return [*found, *model.head.parameters()]
 
 
 class Program:

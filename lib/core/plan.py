@@ -9,7 +9,7 @@ import torch
 
 from lib.core import native
 from lib.core.machine import DeviceError, choose_device, cores, free_memory, has_bf16
-from lib.core.model import ModelSpec
+from lib.core.model import AnyModel
 from lib.core.spec import RunSpec, SpecError, check_count, check_number
 
 # A step touches about this many activations of one layer at once on a CPU: more do not stay in its caches, fewer leave it
@@ -81,11 +81,13 @@ def backend_for(specs: Sequence[RunSpec], options: Options) -> str:
     device, dtype = options.resolve()
     spec = specs[0]
     here = device.type == "cpu" and dtype == torch.bfloat16
-    native_trains = here and native.trains(spec.model, spec.train.batch, spec.model.positions)
+    native_trains = (
+        here and spec.train.optimizer == "adamw" and native.trains(spec.model, spec.train.batch, spec.model.positions)
+    )
     if options.backend == "native" and not native_trains:
         raise DeviceError(
-            "the native program needs a CPU with AVX-512 bfloat16 products, a C++ compiler, post-norm, ReLU, and widths that "
-            "are multiples of 16: use backend auto."
+            "the native program needs a CPU with AVX-512 bfloat16 products, a C++ compiler, post-norm or no norm, ReLU, AdamW, "
+            "and widths that are multiples of 16: use backend auto."
         )
     if options.backend != "auto":
         return options.backend
@@ -102,16 +104,12 @@ def workers_for(specs: Sequence[RunSpec], options: Options) -> int:
     return max(1, min(cores(), len(specs)))
 
 
-def bytes_per_run(model: ModelSpec, batch: int, length: int) -> int:
+def bytes_per_run(model: AnyModel, batch: int, length: int) -> int:
     """Memory that one run adds to an ensemble, an upper estimate in bytes.
 
-    24 bytes a parameter: weight, gradient and both moments in single precision, a bfloat16 copy, temporaries. Of each block
-    what its backward pass reads, half of it in bfloat16; of the widest block the temporaries; and the logits.
+    24 bytes a parameter: weight, gradient and both moments in single precision, a bfloat16 copy, temporaries.
     """
-    d, k, v = model.widths
-    block = 2 * (4 * d + 2 * k + 2 * v + model.d_ff) + 8 * d + 6 * model.heads * length
-    temporaries = 4 * (model.d_ff + 2 * d)
-    return 24 * model.n_parameters + batch * (length * (model.depth * block + temporaries) + 12 * model.vocab)
+    return 24 * model.n_parameters + batch * model.activation_bytes(length)
 
 
 def slots_that_fit(spec: RunSpec, length: int, options: Options) -> int:

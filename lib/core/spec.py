@@ -9,10 +9,16 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from lib.core.model import ModelSpec
+from lib.core.model import AnyModel, ModelSpec
 
 MAX_GAMMA = 10
 """Beyond this every weight is zero or infinite in single precision at any width worth training."""
+
+
+MODEL_KINDS: dict[str, type] = {ModelSpec.kind: ModelSpec}
+"""Kinds of models by name; a study adds its own, so that results can be read."""
+_LATER = {"model": {"head": True}, "train": {"optimizer": "adamw"}}
+"""Fields that came after results had been stored: at these defaults they are left out, so that keys stay what they were."""
 
 
 class SpecError(ValueError):
@@ -41,6 +47,7 @@ class TrainSpec:
     schedule "cosine": linear warm-up over `warmup` steps, then cosine to `final`·rate at `steps` (Zhang et al. 2024).
     schedule "fit": warm-up, then the rate is held until the metric `fit_metric` reaches `fit_level` and for `hold` steps more;
     from there cosine to `final`·rate over `anneal` steps, and the run is finished. At step steps − anneal every run anneals.
+    optimizer "adamw", or "sgd" without momentum, whose decay is coupled. Both clip the gradient at `clip`.
     """
 
     batch: int
@@ -55,6 +62,7 @@ class TrainSpec:
     final: float = 0.04
     clip: float = 1.0
     eval_every: int = 100
+    optimizer: str = "adamw"
 
     def __post_init__(self) -> None:
         for name in ("batch", "steps", "eval_every"):
@@ -69,6 +77,8 @@ class TrainSpec:
                 raise SpecError(f"{name} must be a multiple of eval_every={self.eval_every}, got {getattr(self, name)}.")
         if self.schedule not in ("cosine", "fit"):
             raise SpecError(f"schedule must be 'cosine' or 'fit', got {self.schedule!r}.")
+        if self.optimizer not in ("adamw", "sgd"):
+            raise SpecError(f"optimizer must be 'adamw' or 'sgd', got {self.optimizer!r}.")
         if self.schedule == "fit" and not 0 < self.anneal < self.steps:
             raise SpecError(f"anneal must lie between 0 and steps={self.steps}, got {self.anneal}.")
 
@@ -83,7 +93,7 @@ class RunSpec:
     seed: int
     rate: float
     decay: float
-    model: ModelSpec
+    model: AnyModel
     train: TrainSpec
     task: tuple[tuple[str, Any], ...] = field(default=())
 
@@ -94,7 +104,8 @@ class RunSpec:
         check_count("seed", self.seed, low=0)
         object.__setattr__(self, "rate", check_number("rate", self.rate, low=0, strict=True))
         object.__setattr__(self, "decay", check_number("decay", self.decay, low=0))
-        object.__setattr__(self, "task", tuple(sorted(self.task)))
+        frozen = lambda value: tuple(value) if isinstance(value, list) else value  # as JSON returns a tuple
+        object.__setattr__(self, "task", tuple(sorted((name, frozen(value)) for name, value in self.task)))
 
     @property
     def shape(self) -> tuple:
@@ -102,7 +113,12 @@ class RunSpec:
         return self.experiment, self.version, self.model, self.train, self.task
 
     def as_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self) | {"task": dict(self.task)}
+        found = dataclasses.asdict(self) | {"task": dict(self.task)}
+        for part, later in _LATER.items():
+            found[part] = {name: value for name, value in found[part].items() if name not in later or value != later[name]}
+        if self.model.kind != ModelSpec.kind:
+            found["model"]["kind"] = self.model.kind
+        return found
 
     @property
     def key(self) -> str:
@@ -114,7 +130,11 @@ def from_dict(record: dict[str, Any]) -> RunSpec:
     """The inverse of RunSpec.as_dict. Raises SpecError for a record that is not a spec's."""
     try:
         parts = dict(record)
-        model, train = ModelSpec(**parts.pop("model")), TrainSpec(**parts.pop("train"))
+        shape = dict(parts.pop("model"))
+        kind = shape.pop("kind", ModelSpec.kind)
+        if kind not in MODEL_KINDS:
+            raise SpecError(f"unknown kind of model {kind!r}: use one of {', '.join(MODEL_KINDS)}.")
+        model, train = MODEL_KINDS[kind](**shape), TrainSpec(**parts.pop("train"))
         return RunSpec(**parts | {"model": model, "train": train, "task": tuple(sorted(parts["task"].items()))})
     except SpecError:
         raise

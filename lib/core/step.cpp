@@ -1,6 +1,6 @@
 // One training step of many small transformers on a CPU with AVX-512 bfloat16 products: forward, backward, clip, AdamW.
 //
-// The model is that of lib/core/model.py with post-norm, ReLU and no biases but the head's. A run is the work of one thread from
+// The model is that of lib/core/model.py with post-norm or none, ReLU, and no biases but the head's, if it has a head. A run is the work of one thread from
 // its first token to its last weight, so its result depends on nothing that is trained beside it, bit for bit. Sequences are
 // taken in chunks whose activations stay in the core's own cache. Products take bfloat16 and add in single precision; all else
 // is single precision. Compiled by lib/core/native/__init__.py, which documents the call.
@@ -22,7 +22,7 @@ typedef u32 pair __attribute__((may_alias));  // two bfloat16 that were written 
 namespace {
 
 struct Shape {
-    int64_t vocab, positions, depth, d, f, k, v, heads, batch, length, head_bias, chunk;
+    int64_t vocab, positions, depth, d, f, k, v, heads, batch, length, head_bias, chunk, norm, head;
 };
 
 inline bf to_bf(float x) {  // to nearest, ties to even; NaN stays NaN
@@ -150,11 +150,19 @@ float softmax(float* row, int64_t n, int64_t padded, float scale) {
     return top + std::log(s);
 }
 
-// y = LN(x + r); keeps the normalized values and 1 / std. Rows of d.
+// y = LN(x + r); keeps the normalized values and 1 / std. Rows of d. Without a gain g there is no norm: y = x + r.
 void norm(const float* x, int64_t ldx, const float* r, int64_t rows, int64_t d, const float* g, const float* b, float* hat, float* rstd, float* y, bf* yb) {
     for (int64_t t = 0; t < rows; t++) {
         const float *p = x + t * ldx, *q = r + t * d;
         float *h = hat + t * d, *o = y + t * d;
+        if (!g) {
+            for (int64_t i = 0; i < d; i += 16) {
+                __m512 z = _mm512_add_ps(_mm512_loadu_ps(p + i), _mm512_loadu_ps(q + i));
+                _mm512_storeu_ps(o + i, z);
+                _mm256_storeu_si256((__m256i*)(yb + t * d + i), (__m256i)_mm512_cvtneps_pbh(z));
+            }
+            continue;
+        }
         __m512 s = _mm512_setzero_ps(), s2 = s;
         for (int64_t i = 0; i < d; i += 16) {
             __m512 z = _mm512_add_ps(_mm512_loadu_ps(p + i), _mm512_loadu_ps(q + i));
@@ -181,6 +189,7 @@ void norm(const float* x, int64_t ldx, const float* r, int64_t rows, int64_t d, 
 
 // In place: dy to the gradient of LN's argument; adds to the gradients of gain and shift.
 void norm_back(float* dy, const float* hat, const float* rstd, int64_t rows, int64_t d, const float* g, float* dg, float* db, bf* dzb) {
+    if (!g) return to_bf(dy, dzb, rows * d);
     for (int64_t t = 0; t < rows; t++) {
         float* p = dy + t * d;
         const float* h = hat + t * d;
@@ -232,11 +241,12 @@ struct Plan {
         for (int64_t l = 0; l < s.depth; l++) {
             Block b;
             b.q = add(s.d * s.k), b.k = add(s.d * s.k), b.v = add(s.d * s.v), b.o = add(s.v * s.d);
-            b.g1 = add(s.d), b.b1 = add(s.d), b.g2 = add(s.d), b.b2 = add(s.d);
+            b.g1 = b.b1 = b.g2 = b.b2 = -1;
+            if (s.norm) b.g1 = add(s.d), b.b1 = add(s.d), b.g2 = add(s.d), b.b2 = add(s.d);
             b.w1 = add(s.d * s.f), b.w2 = add(s.f * s.d);
             blocks.push_back(b);
         }
-        head = add(s.d * s.vocab);
+        head = s.head ? add(s.d * s.vocab) : -1;
         head_bias = s.head_bias ? add(s.vocab) : -1;
     }
     int add(int64_t n) {
@@ -293,7 +303,7 @@ struct Worker {
             pack(w[b.w1], d, s.f, l.w1.data(), s.f, l.w1_t.data(), d);
             pack(w[b.w2], s.f, d, l.w2.data(), d, l.w2_t.data(), s.f);
         }
-        pack(w[plan.head], d, s.vocab, head.data(), plan.vp, head_t.data(), d);
+        if (s.head) pack(w[plan.head], d, s.vocab, head.data(), plan.vp, head_t.data(), d);
     }
 
     // Attention of one chunk: reads q, k, v of a layer, keeps the weights, writes the outputs. `only`: the last query alone.
@@ -362,6 +372,8 @@ struct Worker {
                 }
     }
 
+    static const float* gain(const std::vector<const float*>& w, int p) { return p < 0 ? nullptr : w[p]; }
+
     // Adds the gradients of the sequences [first, first + n) to `grad`; returns the sum of their losses.
     double chunk(const std::vector<const float*>& w, const int64_t* tokens, const int64_t* target, int64_t n) {
         int64_t N = s.length, T = n * N, d = s.d, nq = plan.nq, D = s.depth;
@@ -386,7 +398,7 @@ struct Worker {
             }
             attend(l, n, only);
             times(R, d, s.v, l.ob.data(), s.v, l.o.data(), d, y.data(), d);
-            norm(x, only ? N * d : d, y.data(), R, d, w[b.g1], w[b.b1], l.hat1.data(), l.rstd1.data(), l.ao.data(), l.aob.data());
+            norm(x, only ? N * d : d, y.data(), R, d, gain(w, b.g1), gain(w, b.b1), l.hat1.data(), l.rstd1.data(), l.ao.data(), l.aob.data());
             times(R, s.f, d, l.aob.data(), d, l.w1.data(), s.f, wide.data(), s.f);
 #pragma omp simd
             for (int64_t j = 0; j < R * s.f; j++) wide[j] = wide[j] > 0 ? wide[j] : 0;
@@ -394,13 +406,16 @@ struct Worker {
             times(R, d, s.f, l.hb.data(), s.f, l.w2.data(), d, y.data(), d);
             float* next = only ? out.data() : layers[i + 1].x.data();
             bf* nextb = only ? outb.data() : layers[i + 1].xb.data();
-            norm(l.ao.data(), d, y.data(), R, d, w[b.g2], w[b.b2], l.hat2.data(), l.rstd2.data(), next, nextb);
+            norm(l.ao.data(), d, y.data(), R, d, gain(w, b.g2), gain(w, b.b2), l.hat2.data(), l.rstd2.data(), next, nextb);
         }
 
         // The head, the loss, and the gradient of the logits.
         int64_t V = s.vocab, vp = plan.vp;
         double loss = 0;
-        times(n, vp, d, outb.data(), d, head.data(), vp, logits.data(), vp);
+        if (s.head)
+            times(n, vp, d, outb.data(), d, head.data(), vp, logits.data(), vp);
+        else
+            std::copy(out.begin(), out.begin() + n * d, logits.begin());
         for (int64_t r = 0; r < n; r++) {
             float* z = &logits[r * vp];
             if (s.head_bias)
@@ -412,11 +427,15 @@ struct Worker {
             if (s.head_bias)
                 for (int64_t j = 0; j < V; j++) grad[plan.offset[plan.head_bias] + j] += z[j];
         }
-        to_bf(logits.data(), dlb.data(), n * vp);
-        interleave(outb.data(), n, d, left.data());
-        interleave(dlb.data(), n, vp, right.data());
-        outer(n, d, vp, left.data(), d, right.data(), vp, dhead.data(), vp);
-        times(n, d, vp, dlb.data(), vp, head_t.data(), d, dx.data(), d);
+        if (s.head) {
+            to_bf(logits.data(), dlb.data(), n * vp);
+            interleave(outb.data(), n, d, left.data());
+            interleave(dlb.data(), n, vp, right.data());
+            outer(n, d, vp, left.data(), d, right.data(), vp, dhead.data(), vp);
+            times(n, d, vp, dlb.data(), vp, head_t.data(), d, dx.data(), d);
+        } else {
+            std::copy(logits.begin(), logits.begin() + n * d, dx.begin());
+        }
 
         for (int64_t i = D - 1; i >= 0; i--) {
             auto& l = layers[i];
@@ -424,8 +443,8 @@ struct Worker {
             bool only = i == D - 1;
             int64_t R = only ? n : T;
             float* G = grad.data();
-            auto at = [&](int p) { return G + plan.offset[p]; };
-            norm_back(dx.data(), l.hat2.data(), l.rstd2.data(), R, d, w[b.g2], at(b.g2), at(b.b2), small.data());
+            auto at = [&](int p) { return p < 0 ? nullptr : G + plan.offset[p]; };
+            norm_back(dx.data(), l.hat2.data(), l.rstd2.data(), R, d, gain(w, b.g2), at(b.g2), at(b.b2), small.data());
             interleave(l.hb.data(), R, s.f, left.data());
             interleave(small.data(), R, d, right.data());
             outer(R, s.f, d, left.data(), s.f, right.data(), d, at(b.w2), d);
@@ -437,7 +456,7 @@ struct Worker {
             interleave(wideb.data(), R, s.f, right.data());
             outer(R, d, s.f, left.data(), d, right.data(), s.f, at(b.w1), s.f);
             times(R, d, s.f, wideb.data(), s.f, l.w1_t.data(), d, dx.data(), d, true);  // on top of the residual's gradient
-            norm_back(dx.data(), l.hat1.data(), l.rstd1.data(), R, d, w[b.g1], at(b.g1), at(b.b1), small.data());
+            norm_back(dx.data(), l.hat1.data(), l.rstd1.data(), R, d, gain(w, b.g1), at(b.g1), at(b.b1), small.data());
             interleave(l.ob.data(), R, s.v, left.data());
             interleave(small.data(), R, d, right.data());
             outer(R, s.v, d, left.data(), s.v, right.data(), d, at(b.o), d);
@@ -495,7 +514,7 @@ struct Worker {
                 std::memcpy(&grad[plan.offset[b.v] + r * s.v], from + 2 * s.k, s.v * sizeof(float));
             }
         }
-        for (int64_t r = 0; r < d; r++) std::memcpy(&grad[plan.offset[plan.head] + r * s.vocab], &dhead[r * plan.vp], s.vocab * sizeof(float));
+        for (int64_t r = 0; r < d && s.head; r++) std::memcpy(&grad[plan.offset[plan.head] + r * s.vocab], &dhead[r * plan.vp], s.vocab * sizeof(float));
         return loss / s.batch;
     }
 
@@ -537,7 +556,7 @@ struct Engine {
 
 Shape shape_of(const int64_t* numbers) {
     Shape s;
-    static_assert(sizeof s == 12 * sizeof(int64_t));
+    static_assert(sizeof s == 14 * sizeof(int64_t));
     std::memcpy(&s, numbers, sizeof s);
     return s;
 }
@@ -551,6 +570,7 @@ int64_t rm_trains(const int64_t* shape) {
     Shape s = shape_of(shape);
     for (int64_t n : {s.d, s.f, s.k, s.v})
         if (n % 16) return 0;
+    if (!s.head && s.vocab != s.d) return 0;
     return s.k % s.heads == 0 && s.v % s.heads == 0 && s.k <= 512 * s.heads && s.v <= 512 * s.heads && s.length <= 512;
 }
 

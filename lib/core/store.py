@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 from filelock import FileLock
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
@@ -26,6 +26,7 @@ from lib.core.spec import RunSpec, SpecError, canonical, from_dict
 from lib.core.train import RunResult
 
 FORMAT = "reason-or-memorize/run/1"
+_SNAPSHOT = "snapshot."
 
 
 class StoreError(RuntimeError):
@@ -52,13 +53,38 @@ class StoredRun:
 
     @property
     def has_weights(self) -> bool:
-        return self.path.with_suffix(".safetensors").exists()
+        file = self.path.with_suffix(".safetensors")
+        if not file.exists():
+            return False
+        try:
+            with safe_open(file, "pt") as arrays:
+                return any(not name.startswith(_SNAPSHOT) for name in arrays.keys())  # noqa: SIM118 (not a dictionary)
+        except (OSError, SafetensorError):
+            return True  # reading them will say what is wrong
 
     def weights(self) -> dict[str, Tensor]:
         """The run's weights in single precision. Raises StoreError if none were kept or the file is not what was written."""
+        found = {name: array for name, array in self._arrays().items() if not name.startswith(_SNAPSHOT)}
+        if not found:
+            raise StoreError(f"{self.path} was stored without weights: rerun its experiment with weights kept.")
+        return found
+
+    def snapshots(self) -> dict[int, dict[str, Tensor]]:
+        """{step: {name: array}}, what the run's study kept of steps on the way, in single precision. Raises StoreError as
+        `weights` does."""
+        found: dict[int, dict[str, Tensor]] = {}
+        for name, array in self._arrays().items():
+            if name.startswith(_SNAPSHOT):
+                step, own = name.removeprefix(_SNAPSHOT).split(".", 1)
+                found.setdefault(int(step), {})[own] = array
+        if not found:
+            raise StoreError(f"{self.path} was stored without snapshots: rerun its experiment with a study that keeps them.")
+        return dict(sorted(found.items()))
+
+    def _arrays(self) -> dict[str, Tensor]:
         content = _read(self.path)
         if content["arrays"] is None:
-            raise StoreError(f"{self.path} was stored without weights: rerun its experiment with weights kept.")
+            return {}
         file = self.path.with_suffix(".safetensors")
         try:
             data = file.read_bytes()
@@ -144,8 +170,11 @@ class Store:
                 except StoreError:
                     pass  # what is there is unusable: replace it
                 arrays = None
-                if keep_weights:
-                    data = save_tensors({name: w.to(torch.float16).contiguous() for name, w in result.weights.items()})
+                kept = dict(result.weights) if keep_weights else {}
+                for step, snapshot in result.snapshots.items():
+                    kept |= {f"{_SNAPSHOT}{step}.{name}": array for name, array in snapshot.items()}
+                if kept:
+                    data = save_tensors({name: w.to(torch.float16).contiguous() for name, w in kept.items()})
                     arrays = hashlib.sha256(data).hexdigest()
                     write_atomically(path.with_suffix(".safetensors"), data)
                 content = {

@@ -14,6 +14,7 @@ from matplotlib.colors import LinearSegmentedColormap
 SYMMETRIC, INFERENTIAL, NEITHER = "#0072B2", "#D55E00", "#8A8A8A"
 KEY, FIRST_ANCHOR, SECOND_ANCHOR, NOISE = "#009E73", "#CC79A7", "#E69F00", "#D9D9D9"
 SEEN = "#333333"
+MEMORY, REASONING = SYMMETRIC, INFERENTIAL
 MAPPING_COLOUR = {"symmetric": SYMMETRIC, "inferential": INFERENTIAL, "neither": NEITHER, "test": SEEN}
 MAPPING_LABEL = {
     "symmetric": "symmetric (key − 6)",
@@ -24,7 +25,7 @@ MAPPING_LABEL = {
 
 ACCURACY = {
     name: LinearSegmentedColormap.from_list(name, ["#FFFFFF", colour])
-    for name, colour in MAPPING_COLOUR.items()
+    for name, colour in {**MAPPING_COLOUR, "memory": MEMORY, "reasoning": REASONING}.items()
     if name != "test"
 }
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lib.core import checkpoint
 from lib.core.checkpoint import Checkpoint, CheckpointError, Record
-from lib.core.ensemble import Ensemble, check_same_shape
+from lib.core.ensemble import Ask, Ensemble, check_same_shape
 from lib.core.machine import DeviceError, compiling, keep_freed_memory, one_thread
 from lib.core.plan import Options, backend_for, slots_for, slots_that_fit, worth_shrinking
 from lib.core.spec import RunSpec
@@ -24,7 +24,8 @@ from lib.core.spec import RunSpec
 class Study(Protocol):
     """What the loop needs of a task. `length` is the number of tokens of a sequence.
 
-    A study may also have `watch(model) -> {name: (R,)}`: numbers of the weights that go into every run's history.
+    A study may also have `watch(model) -> {name: (R,)}`, numbers of the weights that go into every run's history, and
+    `snapshot(model, step) -> {name: (R, …)}`, arrays that every run keeps of each evaluated step (an empty dictionary: none).
     """
 
     length: int
@@ -32,8 +33,8 @@ class Study(Protocol):
     def batch(self, seed: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
         """Training rows (tokens, target) number `index` of data set `seed`."""
 
-    def measure(self, predict: Callable[[Tensor], Tensor]) -> dict[str, Tensor]:
-        """Metrics in [0, 1], each (R,), of predict: tokens (B, N) → answers (R, B)."""
+    def measure(self, ask: Ask) -> dict[str, Tensor]:
+        """Metrics, each (R,): accuracies in [0, 1] and losses in nats. ask(tokens): (B, N) → answers (R, B)."""
 
 
 @dataclass
@@ -48,6 +49,7 @@ class RunResult:
     fit_step: int | None
     seconds: float
     weights: dict[str, Tensor] = field(repr=False, default_factory=dict)
+    snapshots: dict[int, dict[str, Tensor]] = field(repr=False, default_factory=dict)
     precision: str = ""
     program: str = ""
 
@@ -158,20 +160,28 @@ class Group:
         for run in runs:
             self.records[run].seconds += (time.perf_counter() - began) / len(runs)
 
+    @torch.no_grad()
+    def _snapshot(self, step: int) -> dict[str, Tensor]:
+        """What the study keeps of every run that is at this step."""
+        return self.study.snapshot(self.ensemble.model, step) if hasattr(self.study, "snapshot") else {}
+
     def evaluate(self) -> tuple[list[RunResult], Progress]:
         """Measure every run; return, and free the slots of, those that have finished."""
         began = time.perf_counter()
         t, ensemble = self.train, self.ensemble
-        metrics = {name: v.tolist() for name, v in self.study.measure(ensemble.predict).items()}
+        metrics = {name: v.tolist() for name, v in self.study.measure(Ask(ensemble)).items()}
         watch = getattr(self.study, "watch", lambda model: {})
         watched = {name: v.tolist() for name, v in watch(ensemble.model).items()}
         means, steps, diverged = ensemble.mean_losses(), ensemble.step.tolist(), ensemble.diverged_at.tolist()
         active = ensemble.active
+        snapshots = {step: self._snapshot(step) for step in {steps[slot] for slot in active}}
         for slot in active:
             record = self.records[ensemble.runs[slot]]
             now = {"step": steps[slot], "loss": means[slot]} | {name: v[slot] for name, v in (metrics | watched).items()}
             for name, value in now.items():
                 record.history.setdefault(name, []).append(value if math.isfinite(value) else None)
+            if kept := snapshots[steps[slot]]:
+                record.snapshots[steps[slot]] = {name: array[slot].detach().cpu().clone() for name, array in kept.items()}
             if t.schedule == "fit" and record.fit_step is None and now[t.fit_metric] >= t.fit_level:
                 record.fit_step = steps[slot]
                 ensemble.anneal_from[slot] = min(steps[slot] + t.hold, t.steps - t.anneal)
@@ -179,7 +189,7 @@ class Group:
         done = [slot for slot in active if diverged[slot] >= 0 or steps[slot] >= ends[slot]]
         final = {}
         if done:
-            final = {name: v.tolist() for name, v in self.study.measure(lambda x: ensemble.predict(x, torch.float32)).items()}
+            final = {name: v.tolist() for name, v in self.study.measure(Ask(ensemble, torch.float32)).items()}
         self._charge(began)
         results = []
         for slot in done:
@@ -196,6 +206,7 @@ class Group:
                     fit_step=record.fit_step,
                     seconds=round(record.seconds, 3),
                     weights=ensemble.weights(slot),
+                    snapshots=record.snapshots,
                     precision=self.precision,
                     program=self.backend,
                 )

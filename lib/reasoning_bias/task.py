@@ -111,6 +111,12 @@ class Task:
         place = randint(torch.tensor(seed), _PLACE, index, N_PLACES) if self.noise else torch.zeros_like(key)
         return self._assemble(torch.tensor(seed), index, key, first, second, place)
 
+    def examples(self, which: str, count: int = 4) -> Batch:
+        """A few rows of a set with different keys and pairs, for a figure."""
+        rows = self.every(which)
+        chosen = torch.arange(count) * (len(rows.key) // count) + 37 * torch.arange(1, count + 1)
+        return Batch(**{part: getattr(rows, part)[chosen] for part in Batch.__dataclass_fields__})
+
     def _assemble(self, seed: Tensor, index: Tensor, key: Tensor, first: Tensor, second: Tensor, place: Tensor) -> Batch:
         target = self.label(key, first, second)
         column = torch.arange(self.length, device=index.device)

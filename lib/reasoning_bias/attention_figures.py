@@ -1,0 +1,122 @@
+"""Figures of attention: the causal average, Lemma 1 as a curve, spectrum and alignment of W^V, what is read, ablations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from lib.core import style
+from lib.reasoning_bias.analysis import ROLES, Ratio
+from lib.reasoning_bias.task import LENGTH
+
+KIND_COLOUR = {"memory": style.MEMORY, "reasoning": style.REASONING}
+
+
+def causal(matrices: Mapping[str, np.ndarray]) -> Figure:
+    """Fig. 6: first attention matrices, (9, 9) each, on one scale."""
+    with style.look():
+        fig, axes = plt.subplots(1, len(matrices), figsize=(style.WIDTH, 2.5), sharey=True)
+        for ax, (title, matrix) in zip(axes, matrices.items(), strict=True):
+            image = ax.imshow(np.where(np.tri(LENGTH), matrix, np.nan), cmap="viridis", vmin=0, vmax=1)
+            ax.set_xticks(range(0, LENGTH, 2), range(1, LENGTH + 1, 2))
+            ax.set_yticks(range(0, LENGTH, 2), range(1, LENGTH + 1, 2))
+            ax.set_xlabel("attends to position")
+            ax.set_title(title, fontsize=9)
+            style.bare(ax)
+        axes[0].set_ylabel("position i")
+        fig.colorbar(image, ax=axes, label="attention", shrink=0.85)
+    return fig
+
+
+def lemma(before: Mapping[float, Sequence[float]], during: Mapping[str, Mapping[float, Sequence[float]]]) -> Figure:
+    """Lemma 1 as a curve: the largest distance ε of the first attention from 1 / i against γ, before training and at some
+    epochs. Points are seeds, lines their geometric means."""
+    series = {"before training": before, **during}
+    colours = style.GAMMA(np.linspace(0, 0.95, len(series)))
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.8, 3.3))
+        for (name, points), colour, marker in zip(series.items(), colours, "osD^v", strict=False):
+            gammas = sorted(points)
+            for gamma in gammas:
+                ax.plot([gamma] * len(points[gamma]), points[gamma], marker, color=colour, ms=3, alpha=0.4, mew=0)
+            ax.plot(gammas, [np.exp(np.mean(np.log(points[g]))) for g in gammas], color=colour, marker=marker, ms=4, label=name)
+        ax.set(yscale="log", xlabel="initialization rate γ", ylabel="ε, largest |A − 1 / i|")
+        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return fig
+
+
+def values(
+    spectra: Mapping[str, np.ndarray], alignment: Mapping[str, tuple[np.ndarray, Mapping[str, np.ndarray]]], count: int = 16
+) -> Figure:
+    """Fig. 6: singular values of the first W^V over the largest, {title: (seeds, n)}; and |cosine| of its first singular
+    direction with the anchors along training, {title: (epochs, {kind: (seeds, epochs)})}."""
+    with style.look():
+        fig, axes = plt.subplots(1, 1 + len(alignment), figsize=(style.WIDTH, 2.9), layout="constrained")
+        for (title, found), colour in zip(spectra.items(), style.GAMMA(np.linspace(0, 0.9, len(spectra))), strict=True):
+            relative = (found / found[:, :1])[:, :count]
+            numbers = range(1, relative.shape[1] + 1)
+            axes[0].plot(numbers, relative.mean(0), color=colour, marker=".", label=title)
+            axes[0].fill_between(numbers, relative.min(0), relative.max(0), color=colour, alpha=0.15, lw=0)
+        axes[0].set(xlabel="number", ylabel="singular value / largest", ylim=(0, 1.03))
+        axes[0].set_title("spectrum of W^V", fontsize=9)
+        axes[0].legend(fontsize=7)
+        for ax, (title, (epochs, kinds)) in zip(axes[1:], alignment.items(), strict=True):
+            for kind, found in kinds.items():
+                ax.plot(epochs, found.mean(0), color=KIND_COLOUR[kind], label=f"{kind} anchors")
+                ax.fill_between(epochs, found.min(0), found.max(0), color=KIND_COLOUR[kind], alpha=0.15, lw=0)
+            ax.set(xscale="log", xlabel="epoch", ylim=(0, 1))
+            ax.set_title(title, fontsize=9)
+        axes[1].set_ylabel("|cosine| with the first direction")
+        axes[1].legend(fontsize=7)
+    return fig
+
+
+def reading(panels: Mapping[str, np.ndarray]) -> Figure:
+    """The appendix's second attention: shares of attention that a query gives to each role, against the key's place.
+    panels: {title: (seeds, 7, 4)}; means, and a thin line a seed."""
+    colours = (style.KEY, style.FIRST_ANCHOR, style.SECOND_ANCHOR, style.NEITHER)
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.8), sharey=True)
+        for ax, (title, found) in zip(axes, panels.items(), strict=True):
+            places = np.arange(1, found.shape[1] + 1)
+            for role, (name, colour) in enumerate(zip(ROLES, colours, strict=True)):
+                ax.plot(places, found[..., role].T, color=colour, lw=0.6, alpha=0.6)
+                ax.plot(places, found[..., role].mean(0), color=colour, lw=2, label=name)
+            ax.set(xlabel="position p of the key", ylim=(-0.03, 1.03), xticks=places)
+            ax.set_title(title, fontsize=9)
+        axes[0].set_ylabel("share of attention")
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    return fig
+
+
+def ablations(
+    ratios: Mapping[str, Mapping[float, Sequence[Ratio]]], shares: Mapping[str, Mapping[float, Sequence[float]]]
+) -> Figure:
+    """Ablations at large and small initialization: the ratio of halving steps, memory over reasoning (left; a triangle is a
+    lower bound), and the largest share of right answers on the held-out pairs along training (right). A point a seed."""
+    names = list(ratios)
+    gammas = sorted(next(iter(ratios.values())))
+    with style.look():
+        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 0.9 + 0.42 * len(names)), sharey=True)
+        for shift, gamma in enumerate(gammas):
+            colour = (style.MEMORY, style.REASONING)[shift]
+            for row, name in enumerate(names):
+                y = row + 0.24 * (shift - 0.5)
+                for ratio in ratios[name][gamma]:
+                    axes[0].plot(ratio.value, y, "^" if ratio.open else "o", color=colour, ms=5, alpha=0.7, mew=0)
+                label = f"γ = {gamma:g}" if row == 0 else None
+                axes[1].plot(
+                    shares[name][gamma], [y] * len(shares[name][gamma]), "o", color=colour, ms=5, alpha=0.7, mew=0, label=label
+                )
+        axes[0].set(xscale="log", xlabel="steps to half of the loss, memory / reasoning")
+        axes[0].set_xticks([1, 2, 5, 10], ["1", "2", "5", "10"])
+        axes[0].minorticks_off()
+        axes[0].axvline(1, color="#888888", lw=0.8, zorder=0)
+        axes[0].set_yticks(range(len(names)), names)
+        axes[0].invert_yaxis()
+        axes[1].set(xlabel="held-out pairs right, best along training", xlim=(-0.03, 1.03))
+        axes[1].legend()
+    return fig

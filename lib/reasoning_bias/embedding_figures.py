@@ -1,0 +1,144 @@
+"""Figures of embeddings: cosines of anchors, label distributions, maps, theory beside measurement, the integrated flow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lib.core import style
+from lib.core.measures import cosines, principal_map
+from lib.reasoning_bias.analysis import FlowError
+from lib.reasoning_bias.task import MEMORY, REASONING
+
+TOKENS = {"memory": MEMORY, "reasoning": REASONING}
+COLOUR = {"memory": style.MEMORY, "reasoning": style.REASONING}
+
+
+def _heat(ax: Axes, matrix: np.ndarray, tokens: Sequence[int]) -> object:
+    image = ax.imshow(matrix, cmap=style.COSINE, vmin=-1, vmax=1)
+    ax.set_xticks(range(0, len(tokens), 3), tokens[::3])
+    ax.set_yticks(range(0, len(tokens), 3), tokens[::3])
+    style.bare(ax)
+    return image
+
+
+def anchor_matrices(columns: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
+    """Figs 4A, 5A: cosines of the embeddings of memory (top) and reasoning anchors. columns: {title: {kind: (10, 10)}}."""
+    with style.look():
+        fig, axes = plt.subplots(2, len(columns), figsize=(style.WIDTH, 3.9), squeeze=False)
+        for column, (title, kinds) in zip(axes.T, columns.items(), strict=True):
+            for ax, (kind, matrix) in zip(column, kinds.items(), strict=True):
+                image = _heat(ax, matrix, TOKENS[kind])
+                if ax in axes[:, 0]:
+                    ax.set_ylabel(f"{kind} anchor")
+            column[0].set_title(title, fontsize=9)
+            column[1].set_xlabel("anchor")
+        fig.colorbar(image, ax=axes, label="cosine", shrink=0.8)
+    return fig
+
+
+def label_distributions(exact: np.ndarray, sampled: np.ndarray) -> Figure:
+    """Fig. 4B, C: P^s − 1 / d_vob of the reasoning anchors, exact (lines) and counted in the training set (dots), and the
+    cosines of the exact ones. exact, sampled: (10, d_vob)."""
+    with style.look():
+        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9), width_ratios=(1.7, 1))
+        colours = style.GAMMA(np.linspace(0, 1, len(exact)))
+        labels = np.arange(exact.shape[1])
+        for s, line, dots, colour in zip(REASONING, exact, sampled, colours, strict=True):
+            end = s in (REASONING[0], REASONING[-1])
+            axes[0].plot(labels, line, color=colour, lw=1.2, label=f"anchor {s}" if end else None)
+            axes[0].plot(labels[::3], dots[::3], ".", color=colour, ms=2, alpha=0.5)
+        axes[0].set(xlabel="label i", ylabel="P^s(i) − 1 / d_vob", title="labels that go with an anchor")
+        axes[0].legend(loc="lower center")
+        image = _heat(axes[1], cosines(exact, exact), REASONING)
+        axes[1].set(title="their cosines", xlabel="reasoning anchor")
+        fig.colorbar(image, ax=axes[1], label="cosine", shrink=0.8)
+    return fig
+
+
+def lag_curves(measured: Mapping[str, np.ndarray], theory: Mapping[str, np.ndarray]) -> Figure:
+    """Cosine against the distance of two reasoning anchors: measured {name: (seeds, 9)}, theory {name: (9,)}, in one axis."""
+    lags = np.arange(1, 10)
+    colours = (style.SEEN, "#56B4E9", style.REASONING, "#F0A36B")
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.85, 3.4))
+        for (name, values), colour, marker in zip(measured.items(), colours, "osD^", strict=False):
+            spread = values.std(0, ddof=1) if len(values) > 1 else np.zeros(len(lags))
+            ax.errorbar(lags, values.mean(0), spread, color=colour, marker=marker, ms=4, capsize=2, label=name)
+        for (name, values), dash in zip(theory.items(), ("--", ":", "-."), strict=False):
+            ax.plot(lags, values, color=style.NEITHER, ls=dash, label=name)
+        ax.axhline(0, color="#BBBBBB", lw=0.7, zorder=0)
+        ax.set(xlabel="distance |s − s'| of two reasoning anchors", ylabel="mean cosine", xticks=lags)
+        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return fig
+
+
+def maps(panels: Mapping[str, tuple[np.ndarray, Sequence[int]]], columns: int = 2) -> Figure:
+    """Figs 5B, D: first two principal components. panels: {title: ((n, D) vectors, their n tokens)}; colour and line follow
+    the token's number."""
+    rows = -(-len(panels) // columns)
+    with style.look():
+        fig, axes = plt.subplots(rows, columns, figsize=(style.WIDTH, 2.6 * rows), squeeze=False)
+        for ax in axes.flat[len(panels) :]:
+            ax.axis("off")
+        for ax, (title, (vectors, tokens)) in zip(axes.flat, panels.items(), strict=False):
+            points, explained = principal_map(vectors)
+            ax.plot(*points.T, color="#CCCCCC", lw=0.8, zorder=0)
+            ax.scatter(*points.T, c=np.arange(len(points)), cmap=style.GAMMA, s=14)
+            for i in range(0, len(tokens), max(1, len(tokens) // 9)):
+                ax.annotate(str(tokens[i]), points[i], fontsize=7, xytext=(3, 3), textcoords="offset points")
+            ax.set_title(title, fontsize=9)
+            ax.set(xlabel=f"first component ({explained[0]:.0f} %)", ylabel=f"second ({explained[1]:.0f} %)")
+            ax.set_xticks([])
+            ax.set_yticks([])
+    return fig
+
+
+def every_anchor(measured: Mapping[str, np.ndarray], theory: Mapping[str, np.ndarray]) -> Figure:
+    """Fig. 5C and the appendix: for each reasoning anchor its cosines with all ten. measured {name: (seeds, 10, 10)} mean and
+    range, theory {name: (10, 10)}."""
+    with style.look():
+        fig, axes = plt.subplots(2, 5, figsize=(style.WIDTH, 3.6), sharex=True, sharey=True)
+        for i, ax in enumerate(axes.flat):
+            for (name, values), colour in zip(measured.items(), (style.REASONING, style.SEEN), strict=False):
+                ax.plot(REASONING, values[:, i].mean(0), color=colour, lw=1.5, label=name)
+                ax.fill_between(REASONING, values[:, i].min(0), values[:, i].max(0), color=colour, alpha=0.15, lw=0)
+            for (name, values), dash in zip(theory.items(), ("--", ":"), strict=False):
+                ax.plot(REASONING, values[i], color=style.NEITHER, ls=dash, lw=1.3, label=name)
+            ax.set_title(f"s = {REASONING[i]}", fontsize=9)
+            ax.set_xticks([11, 15, 20])
+        for ax in axes[1]:
+            ax.set_xlabel("anchor")
+        for ax in axes[:, 0]:
+            ax.set_ylabel("cosine with s")
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    return fig
+
+
+def flow(models: Mapping[str, Sequence[FlowError]], losses: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
+    """The embedding flow, integrated with the measured W, against training: relative error and cosine of the displacement, by
+    kind of anchor (mean over anchors; one line a seed), and below it the training loss, {model: (steps, (seeds, n))}."""
+    with style.look():
+        fig, axes = plt.subplots(3, len(models), figsize=(style.WIDTH, 5.2), sharex="col", sharey="row", squeeze=False)
+        for column, (title, runs) in zip(axes.T, models.items(), strict=True):
+            for run in runs:
+                for kind in TOKENS:
+                    name = kind if run is runs[0] else None
+                    column[0].plot(run.steps, run.error[kind].mean(1), color=COLOUR[kind], lw=1, label=name)
+                    column[1].plot(run.steps, run.cosine[kind].mean(1), color=COLOUR[kind], lw=1)
+            for values in losses[title][1]:
+                column[2].plot(losses[title][0], values, color=style.SEEN, lw=1)
+            column[0].set(title=title, yscale="log", ylim=(0.02, 20))
+            column[0].title.set_fontsize(9)
+            column[0].axhline(1, color="#BBBBBB", lw=0.7, zorder=0)
+            column[1].set_ylim(0, 1.03)
+            column[2].set_xlabel("step")
+        axes[0, 0].set_ylabel("relative error")
+        axes[1, 0].set_ylabel("cosine")
+        axes[2, 0].set_ylabel("loss (nats)")
+        axes[0, 0].legend()
+    return fig

@@ -1,0 +1,238 @@
+"""What the study of the reasoning bias trains, for each profile.
+
+`paper` holds the sizes of Yao et al. 2025 as far as they are known (width 200, 200,000 rows, batches of 100, 1,000 epochs);
+`laptop` holds ours, chosen by measurement on seeds that are not reported; `smoke` is for tests and claims nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lib.core.experiment import Experiment, check_profile
+from lib.core.model import AnyModel, ModelSpec
+from lib.core.spec import RunSpec, TrainSpec, check_count, check_number
+from lib.core.train import RunResult
+from lib.reasoning_bias.models import EmbMLPSpec
+from lib.reasoning_bias.study import make_study
+from lib.reasoning_bias.task import LENGTH, POSITIONS, VOCAB
+
+VERSION = 1
+LARGE, MIDDLE, SMALL = 0.3, 0.5, 0.8
+"""The paper's three γ, by the size of the initialization that they mean."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the runs of a profile share. `rows`: size of the training set; `keep`: the steps of the snapshots.
+
+    `emb_…` are those of the Emb-MLP; `short` and `early` the training and the snapshots of variants and ablations; `flow` the
+    training by plain gradient descent, for each model of the theory.
+    """
+
+    gammas: tuple[float, ...]
+    seeds: tuple[int, ...]
+    d_model: int
+    rows: int
+    rate: float
+    decay: float
+    train: TrainSpec
+    keep: tuple[int, ...]
+    emb_rate: float
+    emb_train: TrainSpec
+    emb_keep: tuple[int, ...]
+    short: TrainSpec
+    early: tuple[int, ...]
+    flow: dict[str, TrainSpec]
+
+    @property
+    def steps_of_an_epoch(self) -> float:
+        return self.rows / self.train.batch
+
+
+def _train(steps: int, eval_every: int, batch: int = 100, **other: Any) -> TrainSpec:
+    # from 1e-5 to a peak of 5e-4 and back, as far as the paper's range of rates can be read
+    defaults = {"warmup": eval_every, "start": 0.02, "final": 0.02, "fit_metric": "memory"}
+    return TrainSpec(batch=batch, steps=steps, eval_every=eval_every, **defaults | other)
+
+
+def _descent(steps: int, eval_every: int, batch: int) -> TrainSpec:
+    # at a constant rate, with a clip that nothing reaches
+    constant = {"warmup": 0, "start": 1.0, "final": 1.0, "clip": 1e9, "optimizer": "sgd"}
+    return _train(steps, eval_every, batch, **constant)
+
+
+SETTINGS = {
+    "smoke": Setting(
+        gammas=(LARGE, SMALL),
+        seeds=(0,),
+        d_model=16,
+        rows=400,
+        rate=5e-4,
+        decay=0.01,
+        train=_train(20, 10, batch=16),
+        keep=(10, 20),
+        emb_rate=1e-3,
+        emb_train=_train(20, 10, batch=16),
+        emb_keep=(10, 20),
+        short=_train(10, 5, batch=16),
+        early=(5, 10),
+        flow={"Emb-MLP": _descent(10, 5, 16), "one layer": _descent(4, 2, 16)},
+    ),
+    "laptop": Setting(
+        gammas=(0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+        seeds=(0, 1, 2, 3),
+        d_model=64,
+        rows=20_000,
+        rate=5e-4,
+        decay=0.01,
+        train=_train(40_000, 200),
+        keep=(200, 600, 1200, 2000, 3000, 4400, 6400, 9600, 14_000, 20_000, 30_000, 40_000),
+        emb_rate=1e-3,
+        emb_train=_train(14_000, 200),
+        emb_keep=(200, 400, 600, 1000, 2000, 4000, 8000, 14_000),
+        short=_train(24_000, 200),
+        early=(600, 2000, 4400, 9600, 24_000),
+        flow={"Emb-MLP": _descent(4000, 200, 1000), "one layer": _descent(800, 50, 800)},
+    ),
+    "paper": Setting(
+        gammas=(0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+        seeds=(0, 1, 2, 3),
+        d_model=200,
+        rows=200_000,
+        rate=5e-4,
+        decay=0.01,
+        train=_train(2_000_000, 2000, warmup=20_000),
+        keep=(2000, 10_000, 40_000, 100_000, 400_000, 1_000_000, 1_800_000, 2_000_000),
+        emb_rate=5e-4,
+        emb_train=_train(2_000_000, 2000, warmup=20_000),
+        emb_keep=(2000, 100_000, 1_800_000, 2_000_000),
+        short=_train(1_000_000, 2000, warmup=20_000),
+        early=(2000, 40_000, 200_000, 1_000_000),
+        flow={"Emb-MLP": _descent(20_000, 1000, 10_000), "one layer": _descent(4000, 200, 10_000)},
+    ),
+}
+
+
+def transformer(d_model: int, **other: Any) -> ModelSpec:
+    """Two layers, one head, d_ff = 3 d_model and d_k = d_v = d_model / 2 as in Zhang et al. 2024 (which the paper extends)."""
+    shape = {"vocab": VOCAB, "positions": POSITIONS, "depth": 2, "d_model": d_model, "d_ff": 3 * d_model}
+    return ModelSpec(**shape | {"d_k": d_model // 2, "d_v": d_model // 2} | other)
+
+
+def emb_mlp(d_model: int, noise: bool) -> EmbMLPSpec:
+    """The hidden layer has 3 d_model units, which is our choice."""
+    return EmbMLPSpec(VOCAB, LENGTH if noise else 3, d_model, 3 * d_model)
+
+
+def _run(name: str, s: Setting, gamma: float, seed: int, model: AnyModel, task: dict[str, Any], **other: Any) -> RunSpec:
+    parts = {"rate": s.rate, "decay": s.decay, "train": s.train} | other
+    data = {"rows": s.rows, "keep": s.keep} | task
+    return RunSpec(name, VERSION, gamma, seed, model=model, task=tuple(data.items()), **parts)
+
+
+BIAS_NAME, EMB_NAME, MEMORY_NAME = "bias-gamma", "bias-emb-mlp", "bias-memory"
+ABLATION_NAME, FLOW_NAME = "bias-ablation", "bias-flow"
+HEADLESS, FLOW_RATE = 208, 0.05
+
+
+def bias_specs(profile: str) -> list[RunSpec]:
+    """The two-layer transformer at every γ, the smallest initialization first."""
+    s = SETTINGS[check_profile(profile)]
+    model = transformer(s.d_model)
+    return [_run(BIAS_NAME, s, g, seed, model, {}) for g in sorted(s.gammas, reverse=True) for seed in s.seeds]
+
+
+def point_specs(profile: str, gamma: float, first_seed: int = 0) -> list[RunSpec]:
+    """A reader's own γ, with as many seeds from `first_seed` on as the profile has. Raises SpecError for a bad γ or seed."""
+    s = SETTINGS[check_profile(profile)]
+    check_number("gamma", gamma)
+    check_count("seed", first_seed, low=0)
+    return [_run(BIAS_NAME, s, float(gamma), first_seed + i, transformer(s.d_model), {}) for i in range(len(s.seeds))]
+
+
+def keep_for_maps(result: RunResult) -> bool:
+    """Weights are kept of all seeds at the paper's small initialization, and of the first at its other two."""
+    spec = result.spec
+    return spec.gamma == SMALL or (spec.gamma in (LARGE, MIDDLE) and spec.seed == 0)
+
+
+def emb_specs(profile: str) -> list[RunSpec]:
+    """Emb-MLP on the three tokens alone at every γ, and with noise at the paper's large and small initialization (Fig. 3B)."""
+    s = SETTINGS[check_profile(profile)]
+    grid = [(g, False) for g in sorted(s.gammas, reverse=True)] + [(g, True) for g in (SMALL, LARGE)]
+    how = {"train": s.emb_train, "rate": s.emb_rate}
+    return [
+        _run(EMB_NAME, s, g, seed, emb_mlp(s.d_model, noise), {"noise": noise, "keep": s.emb_keep}, **how)
+        for g, noise in grid
+        for seed in s.seeds
+    ]
+
+
+def memory_specs(profile: str) -> list[RunSpec]:
+    """The two variants of the memory table that Figure 8 adds: labels near the key, and labels by group."""
+    s = SETTINGS[check_profile(profile)]
+    model = transformer(s.d_model)
+    return [
+        _run(MEMORY_NAME, s, SMALL, seed, model, {"memory": memory, "keep": s.early}, train=s.short)
+        for memory in ("key", "window", "groups")
+        for seed in s.seeds
+    ]
+
+
+ABLATIONS = ("as it is", "no norms", "no head", "rate / 2.5", "rate × 2")
+
+
+def ablation_specs(profile: str) -> dict[str, list[RunSpec]]:
+    """{ablation: runs} of the transformer at large and small initialization, all shorter than the main runs.
+
+    Without a head the residual stream is the logits, so that the width is the vocabulary's size: 208, of which 200 are used,
+    since widths are multiples of 16. These runs cost three times as much, so there are two seeds of them.
+    """
+    s = SETTINGS[check_profile(profile)]
+    plain = transformer(s.d_model)
+    headless = transformer(HEADLESS, vocab=HEADLESS, d_ff=HEADLESS, d_k=96, d_v=96, head=False)
+    models = {"no norms": replace(plain, norm="none"), "no head": headless}
+    rates = {"rate / 2.5": s.rate / 2.5, "rate × 2": s.rate * 2}
+
+    def runs(name: str) -> list[RunSpec]:
+        points = [(g, seed) for g in (SMALL, LARGE) for seed in s.seeds[: 2 if name == "no head" else 3]]
+        model, how = models.get(name, plain), {"train": s.short, "rate": rates.get(name, s.rate)}
+        return [_run(ABLATION_NAME, s, g, seed, model, {"keep": s.early}, **how) for g, seed in points]
+
+    return {name: runs(name) for name in ABLATIONS}
+
+
+def theory_model() -> ModelSpec:
+    """Definition 2: one layer, no norm, no head, so that its width is the vocabulary's; tanh and d_ff = d_model are ours."""
+    half = VOCAB // 2
+    shape = {"vocab": VOCAB, "positions": POSITIONS, "depth": 1, "d_model": VOCAB, "d_ff": VOCAB, "d_k": half, "d_v": half}
+    return ModelSpec(**shape, norm="none", activation="tanh", head=False)
+
+
+def flow_specs(profile: str) -> dict[str, list[RunSpec]]:
+    """{model: runs} under plain gradient descent with large batches, as near to gradient flow as noise permits."""
+    s = SETTINGS[check_profile(profile)]
+    models = {"Emb-MLP": (emb_mlp(s.d_model, False), s.flow["Emb-MLP"]), "one layer": (theory_model(), s.flow["one layer"])}
+
+    def runs(name: str) -> list[RunSpec]:
+        model, t = models[name]
+        every_evaluation = tuple(range(t.eval_every, t.steps + 1, t.eval_every))
+        task = {"rows": 0, "noise": name == "one layer", "drive": True, "keep": every_evaluation}
+        how = {"train": t, "rate": FLOW_RATE, "decay": 0.0}
+        return [_run(FLOW_NAME, s, SMALL, seed, model, task, **how) for seed in s.seeds]
+
+    return {name: runs(name) for name in models}
+
+
+def _flat(specs: Callable[[str], dict[str, list[RunSpec]]]) -> Callable[[str], list[RunSpec]]:
+    return lambda profile: [spec for group in specs(profile).values() for spec in group]
+
+
+BIAS = Experiment(BIAS_NAME, "Memory and reasoning over γ, two layers", VERSION, make_study, bias_specs, keep_for_maps)
+EMB = Experiment(EMB_NAME, "Memory and reasoning over γ, Emb-MLP", VERSION, make_study, emb_specs)
+MEMORY = Experiment(MEMORY_NAME, "Variants of the memory table", VERSION, make_study, memory_specs)
+ABLATION = Experiment(ABLATION_NAME, "Without norms, without a head, other rates", VERSION, make_study, _flat(ablation_specs))
+FLOW = Experiment(FLOW_NAME, "Gradient flow of embeddings", VERSION, make_study, _flat(flow_specs))
+EXPERIMENTS = (BIAS, EMB, MEMORY, ABLATION, FLOW)

@@ -1,0 +1,67 @@
+"""What the explorer shows of the reasoning bias: shares along training, and the reasoning anchors' map at every snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lib.core import screen
+from lib.core.measures import principal_map
+from lib.core.plan import Options
+from lib.core.spec import SpecError
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import never, train_one
+from lib.core.train import Progress
+from lib.reasoning_bias.analysis import KINDS, anchors
+from lib.reasoning_bias.experiments import BIAS, point_specs
+from lib.reasoning_bias.task import REASONING
+
+ANSWERS = (
+    {"id": "memory", "label": "memory right", "short": "memory"},
+    {"id": "reasoning", "label": "trained reasoning pairs right", "short": "reasoning"},
+)
+SEEN = {"id": "held out", "label": "held-out pairs right", "short": "held-out pairs"}
+METRICS = tuple(metric["id"] for metric in (*ANSWERS, SEEN))
+DEPTH = 2
+
+
+def record(run: StoredRun) -> dict[str, Any]:
+    """All that the explorer draws of one run."""
+    maps = []
+    for step in run.snapshots():
+        points, explained = principal_map(anchors(run, step)[KINDS["reasoning"]])
+        maps.append({"step": step, "map": screen.on_grid(points), "explained": [round(v) for v in explained]})
+    return screen.record(run, METRICS) | {"map": maps[-1]["map"], "maps": maps}
+
+
+def exploration(runs: Sequence[StoredRun], profile: str) -> dict[str, Any]:
+    """What lib.book.explorer needs of the two-layer runs."""
+    runs = list({run.path: run for run in runs}.values())
+    gammas = [run.spec.gamma for run in runs]
+    series = {
+        "name": "two layers",
+        "profile": profile,
+        "cells": screen.cells(runs, METRICS),
+        "runs": [record(run) for run in sorted(runs, key=lambda r: (r.spec.gamma, r.spec.seed))],
+    }
+    return {
+        "series": [series],
+        "answers": list(ANSWERS),
+        "seen": SEEN,
+        "mapped": "reasoning anchors",
+        "firstNumber": REASONING[0],
+        "width": runs[0].spec.model.d_model,
+        "range": {"gamma": [min(0.2, *gammas), max(1.1, *gammas)], "depth": [DEPTH, DEPTH]},
+    }
+
+
+def trainer(profile: str, store: Store, options: Options) -> Callable[..., StoredRun]:
+    """A function that trains one γ for the live explorer. Raises SpecError for a bad γ and for another depth than two."""
+
+    def train(gamma: float, depth: int, seed: int, on_step: Callable[[Progress], None], stop: Callable[[], bool]) -> StoredRun:
+        if depth != DEPTH:
+            raise SpecError(f"this study's transformer has {DEPTH} layers, got depth {depth!r}.")
+        spec = point_specs(profile, gamma, seed)[0]
+        return train_one(spec, store, BIAS.make_study, options, never, on_step, stop)
+
+    return train
