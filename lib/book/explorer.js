@@ -170,6 +170,7 @@ function mountExplorer(root, data, live) {
     const out = el("span", { class: "rm-now", "aria-hidden": "true" }); // the slider itself tells it
     const box = el("div", { class: "rm-control" });
     box.append(el("label", { for: id }, esc(label)), out, input);
+    if (low === high) box.style.display = "none"; // nothing to choose
     input.addEventListener("input", () => {
       state[key] = Number(input.value);
       if (key === "step" && input.value === input.max) state.step = -1; // the end stays the end, whichever run comes next

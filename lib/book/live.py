@@ -110,7 +110,8 @@ class Live:
         for name in ("gamma", "depth", "seed", "series"):
             getattr(self, name).observe(lambda _: self._offer_steps(), "value")
         self._offer_steps()
-        sliders = [self.gamma, self.depth, self.step, self.seed, *([self.series] if len(names) > 1 else [])]
+        chosen = [self.depth] if low < high else []  # one depth is nothing to choose
+        sliders = [self.gamma, *chosen, self.step, self.seed, *([self.series] if len(names) > 1 else [])]
         rows = [ipywidgets.HBox(sliders, layout={"flex_flow": "row wrap"})]
         if train is not None and record is not None:
             rows.append(ipywidgets.HBox([self.button, self.cancel, self.bar, self.message], layout={"flex_flow": "row wrap"}))

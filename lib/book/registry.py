@@ -8,8 +8,10 @@ from lib.composition.variations import VARIATIONS
 from lib.core.claim import Claim
 from lib.core.experiment import Experiment
 from lib.core.spec import SpecError
+from lib.reasoning_bias import claims as bias_claims
+from lib.reasoning_bias import experiments as bias
 
-EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (composition.PHASE, *VARIATIONS)}
+EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (composition.PHASE, *VARIATIONS, *bias.EXPERIMENTS)}
 CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
     "01-the-task": composition_claims.CHAPTER_01,
     "02-phase-diagram": composition_claims.CHAPTER_02,
@@ -19,6 +21,9 @@ CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
     "06-rate-decay-data": composition_claims.CHAPTER_06,
     "07-width": composition_claims.CHAPTER_07,
     "08-gpt2": composition_claims.CHAPTER_08,
+    "09-memory-and-reasoning": bias_claims.CHAPTER_09,
+    "10-embeddings": bias_claims.CHAPTER_10,
+    "11-attention": bias_claims.CHAPTER_11,
 }
 """The claims that each chapter tests."""
 CLAIMS: tuple[Claim, ...] = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)

@@ -39,10 +39,13 @@ class Study(Protocol):
 
 @dataclass
 class RunResult:
-    """What one finished run leaves: final metrics, their history, and its weights (without the run axis)."""
+    """What one finished run leaves: final metrics, their history, and its weights (without the run axis).
+
+    A number that is not finite is None.
+    """
 
     spec: RunSpec
-    metrics: dict[str, float]
+    metrics: dict[str, float | None]
     history: dict[str, list[float | None]]
     steps: int
     status: str  # "fitted", "unfitted" (stopped at the step limit) or "diverged"
@@ -199,7 +202,7 @@ class Group:
             results.append(
                 RunResult(
                     spec=run,
-                    metrics={name: v[slot] for name, v in final.items()},
+                    metrics={name: v[slot] if math.isfinite(v[slot]) else None for name, v in final.items()},
                     history=record.history,
                     steps=diverged[slot] if status == "diverged" else steps[slot],
                     status=status,

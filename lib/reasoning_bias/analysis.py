@@ -266,6 +266,35 @@ def placed(task: Task, place: int, n: int = 200) -> torch.Tensor:
     return tokens[:: max(1, len(tokens) // n)][:n]
 
 
+@remembered
+def moved(run: StoredRun) -> dict[str, tuple[float, float]]:
+    """Does the second attention go by *where* the key is, or by *which* key it is? Its weight from the last token on the key's
+    own place and on another place, with the attention keys (K of layer 2) of: "itself"; "same place", another sequence with its
+    key at the same place; "other place", a sequence with its key at the other place. Means over every pair of places."""
+    model = from_weights(run.spec.model, run.weights())
+    task = make_study(run.spec).task
+    rows = [placed(task, place, 60)[:50] for place in range(N_PLACES)]
+    kept = []
+    for tokens in rows:
+        taps = Taps()
+        model(tokens[None], taps)
+        kept.append((taps["K.2"], taps["attention.2"][0, :, 0, -1]))
+    found: dict[str, list[tuple[float, float]]] = {"itself": [], "same place": [], "other place": []}
+    for own, tokens in enumerate(rows):
+        for other in range(N_PLACES):
+            if own == other:
+                continue
+            taken = {"same place": kept[own][0].roll(1, 1), "other place": kept[other][0]}
+            weights = {"itself": kept[own][1]}
+            for name, keys in taken.items():
+                taps = Taps({"K.2": lambda _, keys=keys: keys})
+                model(tokens[None], taps)
+                weights[name] = taps["attention.2"][0, :, 0, -1]
+            for name, weight in weights.items():
+                found[name].append((float(weight[:, own].mean()), float(weight[:, other].mean())))
+    return {name: tuple(np.mean(pairs, 0).tolist()) for name, pairs in found.items()}
+
+
 AVERAGED = {"": "as trained", "attention.1": "with the causal average for the first attention", "attention.2": "for the second"}
 
 

@@ -11,7 +11,7 @@ from lib.core.measures import spread
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
 from lib.reasoning_bias import analysis
-from lib.reasoning_bias.checks import BEGINNING, at, middle, seeds, transformers, words
+from lib.reasoning_bias.checks import BEGINNING, at, seeds, transformers, words
 from lib.reasoning_bias.experiments import ABLATIONS, BIAS, LARGE, SMALL, ablation_specs
 from lib.reasoning_bias.study import causal_average
 from lib.reasoning_bias.task import LENGTH
@@ -99,20 +99,33 @@ def picks_the_key(store: Store, profile: str) -> Finding:
     )
 
 
+def follows_the_place(store: Store, profile: str) -> Finding:
+    runs = transformers(store, profile, SMALL)
+    found = [analysis.moved(r)["other place"] for r in runs]
+    return Finding(
+        "with the attention keys of a sequence whose key stands elsewhere, weight on the own place and on the other, by seed: "
+        + ", ".join(f"{own:.2f} and {other:.2f}" for own, other in found),
+        graded([other >= 0.5 and own <= 0.2 for own, other in found]),
+        seeds(runs),
+    )
+
+
 def ablated(store: Store, profile: str) -> dict[str, list[StoredRun]]:
     return {name: load(specs, store) for name, specs in ablation_specs(profile).items()}
 
 
 def survives(store: Store, profile: str) -> Finding:
-    parts, said = [], []
+    parts, said, fewest = [], [], 0
     for name, runs in ablated(store, profile).items():
         if name == ABLATIONS[0]:
             continue
+        fewest = min(fewest or seeds(runs), seeds(runs))
         pair = []
         for gamma in (LARGE, SMALL):
             halved = [r for r in (analysis.slowdown(run) for run in at(runs, gamma)) if r is not None]
             pair.append(halved)
         large, small = pair
-        parts.append(bool(small) and bool(large) and middle(small) > middle(large))
+        decided = bool(small) and bool(large) and not any(r.open for r in large)  # two lower bounds cannot be compared
+        parts.append(decided and min(r.value for r in small) > max(r.value for r in large))
         said.append(f"{name}: " + " and ".join(words(p) if p else "never halved" for p in pair))
-    return Finding(f"ratio at γ = {LARGE:g} and {SMALL:g}; " + "; ".join(said), graded(parts), seeds(runs))
+    return Finding(f"ratio at γ = {LARGE:g} and {SMALL:g}; " + "; ".join(said), graded(parts), fewest)

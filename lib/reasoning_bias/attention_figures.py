@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lib.core import style
-from lib.reasoning_bias.analysis import ROLES, Ratio
+from lib.reasoning_bias.analysis import ROLES
 from lib.reasoning_bias.task import LENGTH
 
 KIND_COLOUR = {"memory": style.MEMORY, "reasoning": style.REASONING}
@@ -49,29 +50,42 @@ def lemma(before: Mapping[float, Sequence[float]], during: Mapping[str, Mapping[
 
 
 def values(
-    spectra: Mapping[str, np.ndarray], alignment: Mapping[str, tuple[np.ndarray, Mapping[str, np.ndarray]]], count: int = 16
+    spectra: Mapping[str, np.ndarray],
+    leading: tuple[np.ndarray, np.ndarray],
+    alignment: Mapping[str, tuple[np.ndarray, Mapping[str, np.ndarray]]],
+    count: int = 16,
 ) -> Figure:
-    """Fig. 6: singular values of the first W^V over the largest, {title: (seeds, n)}; and |cosine| of its first singular
-    direction with the anchors along training, {title: (epochs, {kind: (seeds, epochs)})}."""
+    """Fig. 6. Top: singular values of the first W^V over the largest, {title: (seeds, n)}, and the leading ones along training,
+    (epochs, (seeds, epochs, n)). Below: |cosine| of the first singular direction with the anchors along training,
+    {title: (epochs, {kind: (seeds, epochs)})}."""
     with style.look():
-        fig, axes = plt.subplots(1, 1 + len(alignment), figsize=(style.WIDTH, 2.9), layout="constrained")
+        fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 5.0))
         for (title, found), colour in zip(spectra.items(), style.GAMMA(np.linspace(0, 0.9, len(spectra))), strict=True):
             relative = (found / found[:, :1])[:, :count]
-            numbers = range(1, relative.shape[1] + 1)
-            axes[0].plot(numbers, relative.mean(0), color=colour, marker=".", label=title)
-            axes[0].fill_between(numbers, relative.min(0), relative.max(0), color=colour, alpha=0.15, lw=0)
-        axes[0].set(xlabel="number", ylabel="singular value / largest", ylim=(0, 1.03))
-        axes[0].set_title("spectrum of W^V", fontsize=9)
-        axes[0].legend(fontsize=7)
-        for ax, (title, (epochs, kinds)) in zip(axes[1:], alignment.items(), strict=True):
+            _seeds(axes[0, 0], range(1, relative.shape[1] + 1), relative, colour, title, marker=".")
+        axes[0, 0].set(xlabel="number", ylabel="singular value / largest", ylim=(0, 1.03), xticks=(1, 4, 8, 12, 16))
+        axes[0, 0].set_title("spectrum of $W^V$, early", fontsize=9)
+        axes[0, 0].legend(fontsize=8)
+        shades = ("#222222", "#666666", "#999999", "#C4C4C4")
+        for i, colour in enumerate(shades[: leading[1].shape[2]]):
+            _seeds(axes[0, 1], leading[0], leading[1][..., i], colour, f"number {i + 1}")
+        axes[0, 1].set(xscale="log", xlabel="epoch", ylabel="singular value")
+        axes[0, 1].set_title("the leading ones along training", fontsize=9)
+        axes[0, 1].legend(fontsize=8)
+        for ax, (title, (epochs, kinds)) in zip(axes[1], alignment.items(), strict=True):
             for kind, found in kinds.items():
-                ax.plot(epochs, found.mean(0), color=KIND_COLOUR[kind], label=f"{kind} anchors")
-                ax.fill_between(epochs, found.min(0), found.max(0), color=KIND_COLOUR[kind], alpha=0.15, lw=0)
+                _seeds(ax, epochs, found, KIND_COLOUR[kind], f"{kind} anchors")
             ax.set(xscale="log", xlabel="epoch", ylim=(0, 1))
-            ax.set_title(title, fontsize=9)
-        axes[1].set_ylabel("|cosine| with the first direction")
-        axes[1].legend(fontsize=7)
+            ax.set_title(f"first direction and anchors, {title}", fontsize=9)
+        axes[1, 0].set_ylabel("|cosine|")
+        axes[1, 0].legend(fontsize=8)
     return fig
+
+
+def _seeds(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, colour: object, label: str, **look: object) -> None:
+    """Mean over seeds with their range. values: (seeds, n)."""
+    ax.plot(x, values.mean(0), color=colour, label=label, **look)
+    ax.fill_between(x, values.min(0), values.max(0), color=colour, alpha=0.15, lw=0)
 
 
 def reading(panels: Mapping[str, np.ndarray]) -> Figure:
@@ -89,34 +103,4 @@ def reading(panels: Mapping[str, np.ndarray]) -> Figure:
             ax.set_title(title, fontsize=9)
         axes[0].set_ylabel("share of attention")
         fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
-    return fig
-
-
-def ablations(
-    ratios: Mapping[str, Mapping[float, Sequence[Ratio]]], shares: Mapping[str, Mapping[float, Sequence[float]]]
-) -> Figure:
-    """Ablations at large and small initialization: the ratio of halving steps, memory over reasoning (left; a triangle is a
-    lower bound), and the largest share of right answers on the held-out pairs along training (right). A point a seed."""
-    names = list(ratios)
-    gammas = sorted(next(iter(ratios.values())))
-    with style.look():
-        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 0.9 + 0.42 * len(names)), sharey=True)
-        for shift, gamma in enumerate(gammas):
-            colour = (style.MEMORY, style.REASONING)[shift]
-            for row, name in enumerate(names):
-                y = row + 0.24 * (shift - 0.5)
-                for ratio in ratios[name][gamma]:
-                    axes[0].plot(ratio.value, y, "^" if ratio.open else "o", color=colour, ms=5, alpha=0.7, mew=0)
-                label = f"γ = {gamma:g}" if row == 0 else None
-                axes[1].plot(
-                    shares[name][gamma], [y] * len(shares[name][gamma]), "o", color=colour, ms=5, alpha=0.7, mew=0, label=label
-                )
-        axes[0].set(xscale="log", xlabel="steps to half of the loss, memory / reasoning")
-        axes[0].set_xticks([1, 2, 5, 10], ["1", "2", "5", "10"])
-        axes[0].minorticks_off()
-        axes[0].axvline(1, color="#888888", lw=0.8, zorder=0)
-        axes[0].set_yticks(range(len(names)), names)
-        axes[0].invert_yaxis()
-        axes[1].set(xlabel="held-out pairs right, best along training", xlim=(-0.03, 1.03))
-        axes[1].legend()
     return fig

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from lib.core.measures import spread
 from lib.core.store import StoredRun
 from lib.reasoning_bias import analysis, attention_checks, checks
-from lib.reasoning_bias.analysis import Ratio, by_gamma
+from lib.reasoning_bias.analysis import by_gamma
 from lib.reasoning_bias.attention_checks import beginning
 from lib.reasoning_bias.experiments import LARGE, SMALL
 from lib.reasoning_bias.study import causal_average
@@ -72,6 +72,13 @@ def alignment(runs: Sequence[StoredRun], gammas: Sequence[float]) -> dict[str, t
     return found
 
 
+def leading(runs: Sequence[StoredRun], count: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    """Epochs (n,) and the leading singular values of the first W^V along training, (seeds, n, count)."""
+    steps = list(runs[0].snapshots())
+    values = [[analysis.singular_values(run, step)[:count] for step in steps] for run in runs]
+    return np.array(steps) / analysis.epoch(runs[0].spec), np.array(values)
+
+
 def alignment_line(runs: Sequence[StoredRun]) -> str:
     """At small initialization: σ1 / σ2 and the alignments, at a twentieth of training, and the largest at any time."""
     step = beginning(runs)
@@ -100,22 +107,16 @@ def causes_text(runs: Sequence[StoredRun]) -> str:
     """Is what is seen also used? The models' answers with an attention replaced by the causal average."""
     found = [analysis.averaged(run) for run in runs if run.has_weights]
     words = ", ".join(f"{spread([f[name] for f in found])} {how}" for name, how in analysis.AVERAGED.items())
-    return f"Is what is seen also used? Share of right answers on new reasoning rows: {words}. Both attentions are needed."
-
-
-def ablation_points(
-    taken: Mapping[str, Sequence[StoredRun]],
-) -> tuple[dict[str, dict[float, list[Ratio]]], dict[str, dict[float, list[float]]]]:
-    """For each ablation and γ: the ratios of halving steps, and the best shares of held-out pairs."""
-    ratios, shares = {}, {}
-    for name, runs in taken.items():
-        groups = by_gamma(runs)
-        ratios[name] = {g: [r for r in map(analysis.slowdown, group) if r is not None] for g, group in groups.items()}
-        shares[name] = {g: checks.best(group).tolist() for g, group in groups.items()}
-    return ratios, shares
-
-
-def ablation_line(taken: Mapping[str, Sequence[StoredRun]]) -> str:
-    ratios, _ = ablation_points(taken)
-    say = lambda found: checks.words(found) if found else "never"
-    return "; ".join(f"{name}: " + ", ".join(f"γ = {g:g} {say(v)}" for g, v in by.items()) for name, by in ratios.items())
+    kept = [analysis.moved(run) for run in runs if run.has_weights]
+    own = {name: ", ".join(f"{pairs[name][0]:.2f}" for pairs in kept) for name in kept[0]}
+    there = [pairs["other place"][1] for pairs in kept]
+    gone = ", ".join(f"{v:.2f}" for v in there)
+    return (
+        f"Is what is seen also used? Share of right answers on new reasoning rows: {words}.\n\n"
+        "Does the second attention look for a *place* or for a *token*? Give layer 2 the attention keys of another sequence. "
+        f"If that one has its key at the same place, the weight on this place stays (by seed {own['same place']}; with its own "
+        f"keys {own['itself']}). If it has its key elsewhere, {own['other place']} is left, and "
+        f"{gone} has gone to the place of the other one's key. In {sum(v > 0.5 for v in there)} of {len(there)} seeds, then, "
+        "the second attention matches *where* the key is, whichever key it is. Causality permits no more than this: only "
+        "positions behind the key can know that anchors have come, and the key is the last one that does not."
+    )

@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 
 from lib.core import style
 from lib.core.measures import cosines, principal_map
@@ -18,7 +19,7 @@ TOKENS = {"memory": MEMORY, "reasoning": REASONING}
 COLOUR = {"memory": style.MEMORY, "reasoning": style.REASONING}
 
 
-def _heat(ax: Axes, matrix: np.ndarray, tokens: Sequence[int]) -> object:
+def _heat(ax: Axes, matrix: np.ndarray, tokens: Sequence[int]) -> AxesImage:
     image = ax.imshow(matrix, cmap=style.COSINE, vmin=-1, vmax=1)
     ax.set_xticks(range(0, len(tokens), 3), tokens[::3])
     ax.set_yticks(range(0, len(tokens), 3), tokens[::3])
@@ -52,9 +53,10 @@ def label_distributions(exact: np.ndarray, sampled: np.ndarray) -> Figure:
             end = s in (REASONING[0], REASONING[-1])
             axes[0].plot(labels, line, color=colour, lw=1.2, label=f"anchor {s}" if end else None)
             axes[0].plot(labels[::3], dots[::3], ".", color=colour, ms=2, alpha=0.5)
-        axes[0].set(xlabel="label i", ylabel="P^s(i) − 1 / d_vob", title="labels that go with an anchor")
+        axes[0].set(xlabel="label i", ylabel=r"$P^s_i - 1\,/\,d_\mathrm{vob}$", title="labels that go with an anchor")
         axes[0].legend(loc="lower center")
         image = _heat(axes[1], cosines(exact, exact), REASONING)
+        image.set(cmap="viridis", clim=(cosines(exact, exact).min(), 1))
         axes[1].set(title="their cosines", xlabel="reasoning anchor")
         fig.colorbar(image, ax=axes[1], label="cosine", shrink=0.8)
     return fig

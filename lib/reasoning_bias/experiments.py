@@ -28,7 +28,7 @@ class Setting:
     """What the runs of a profile share. `rows`: size of the training set; `keep`: the steps of the snapshots.
 
     `emb_…` are those of the Emb-MLP; `short` and `early` the training and the snapshots of variants and ablations; `flow` the
-    training by plain gradient descent, for each model of the theory.
+    training by plain gradient descent, for each model of the theory; `shorter` the training of other sizes of the training set.
     """
 
     gammas: tuple[float, ...]
@@ -44,6 +44,7 @@ class Setting:
     emb_keep: tuple[int, ...]
     short: TrainSpec
     early: tuple[int, ...]
+    shorter: TrainSpec
     flow: dict[str, TrainSpec]
 
     @property
@@ -68,7 +69,7 @@ SETTINGS = {
         gammas=(LARGE, SMALL),
         seeds=(0,),
         d_model=16,
-        rows=400,
+        rows=800,
         rate=5e-4,
         decay=0.01,
         train=_train(20, 10, batch=16),
@@ -78,6 +79,7 @@ SETTINGS = {
         emb_keep=(10, 20),
         short=_train(10, 5, batch=16),
         early=(5, 10),
+        shorter=_train(10, 5, batch=16),
         flow={"Emb-MLP": _descent(10, 5, 16), "one layer": _descent(4, 2, 16)},
     ),
     "laptop": Setting(
@@ -94,6 +96,7 @@ SETTINGS = {
         emb_keep=(200, 400, 600, 1000, 2000, 4000, 8000, 14_000),
         short=_train(24_000, 200),
         early=(600, 2000, 4400, 9600, 24_000),
+        shorter=_train(16_000, 200),
         flow={"Emb-MLP": _descent(4000, 200, 1000), "one layer": _descent(800, 50, 800)},
     ),
     "paper": Setting(
@@ -110,6 +113,7 @@ SETTINGS = {
         emb_keep=(2000, 100_000, 1_800_000, 2_000_000),
         short=_train(1_000_000, 2000, warmup=20_000),
         early=(2000, 40_000, 200_000, 1_000_000),
+        shorter=_train(600_000, 2000, warmup=20_000),
         flow={"Emb-MLP": _descent(20_000, 1000, 10_000), "one layer": _descent(4000, 200, 10_000)},
     ),
 }
@@ -133,7 +137,7 @@ def _run(name: str, s: Setting, gamma: float, seed: int, model: AnyModel, task: 
 
 
 BIAS_NAME, EMB_NAME, MEMORY_NAME = "bias-gamma", "bias-emb-mlp", "bias-memory"
-ABLATION_NAME, FLOW_NAME = "bias-ablation", "bias-flow"
+ABLATION_NAME, FLOW_NAME, ROWS_NAME = "bias-ablation", "bias-flow", "bias-rows"
 HEADLESS, FLOW_RATE = 208, 0.05
 
 
@@ -204,6 +208,18 @@ def ablation_specs(profile: str) -> dict[str, list[RunSpec]]:
     return {name: runs(name) for name in ABLATIONS}
 
 
+def rows_specs(profile: str) -> dict[str, list[RunSpec]]:
+    """{size of the training set: runs} at large and small initialization, shorter still: what scaling the data down changes."""
+    s = SETTINGS[check_profile(profile)]
+    sizes = {f"{n:,} rows": n for n in (s.rows // 4, s.rows // 2, s.rows)} | {"always new rows": 0}
+    points = [(g, seed) for g in (SMALL, LARGE) for seed in s.seeds[:2]]
+    how = {"model": transformer(s.d_model), "train": s.shorter}
+    return {
+        name: [_run(ROWS_NAME, s, g, seed, task={"rows": n, "keep": ()}, **how) for g, seed in points]
+        for name, n in sizes.items()
+    }
+
+
 def theory_model() -> ModelSpec:
     """Definition 2: one layer, no norm, no head, so that its width is the vocabulary's; tanh and d_ff = d_model are ours."""
     half = VOCAB // 2
@@ -235,4 +251,5 @@ EMB = Experiment(EMB_NAME, "Memory and reasoning over γ, Emb-MLP", VERSION, mak
 MEMORY = Experiment(MEMORY_NAME, "Variants of the memory table", VERSION, make_study, memory_specs)
 ABLATION = Experiment(ABLATION_NAME, "Without norms, without a head, other rates", VERSION, make_study, _flat(ablation_specs))
 FLOW = Experiment(FLOW_NAME, "Gradient flow of embeddings", VERSION, make_study, _flat(flow_specs))
-EXPERIMENTS = (BIAS, EMB, MEMORY, ABLATION, FLOW)
+ROWS = Experiment(ROWS_NAME, "Sizes of the training set", VERSION, make_study, _flat(rows_specs))
+EXPERIMENTS = (BIAS, EMB, MEMORY, ABLATION, FLOW, ROWS)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from lib.core import screen
 from lib.core.measures import principal_map
 from lib.core.plan import Options
 from lib.core.spec import SpecError
 from lib.core.store import Store, StoredRun
-from lib.core.sweep import never, train_one
+from lib.core.sweep import train_one
 from lib.core.train import Progress
 from lib.reasoning_bias.analysis import KINDS, anchors
 from lib.reasoning_bias.experiments import BIAS, point_specs
@@ -29,9 +31,11 @@ def record(run: StoredRun) -> dict[str, Any]:
     """All that the explorer draws of one run."""
     maps = []
     for step in run.snapshots():
-        points, explained = principal_map(anchors(run, step)[KINDS["reasoning"]])
-        maps.append({"step": step, "map": screen.on_grid(points), "explained": [round(v) for v in explained]})
-    return screen.record(run, METRICS) | {"map": maps[-1]["map"], "maps": maps}
+        vectors = anchors(run, step)[KINDS["reasoning"]]
+        if np.isfinite(vectors).all():  # a run that diverged has nothing to show
+            points, explained = principal_map(vectors)
+            maps.append({"step": step, "map": screen.on_grid(points), "explained": [round(v) for v in explained]})
+    return screen.record(run, METRICS) | ({"map": maps[-1]["map"], "maps": maps} if maps else {})
 
 
 def exploration(runs: Sequence[StoredRun], profile: str) -> dict[str, Any]:
@@ -62,6 +66,6 @@ def trainer(profile: str, store: Store, options: Options) -> Callable[..., Store
         if depth != DEPTH:
             raise SpecError(f"this study's transformer has {DEPTH} layers, got depth {depth!r}.")
         spec = point_specs(profile, gamma, seed)[0]
-        return train_one(spec, store, BIAS.make_study, options, never, on_step, stop)
+        return train_one(spec, store, BIAS.make_study, options, BIAS.keep, on_step, stop)
 
     return train

@@ -82,20 +82,24 @@ def bias_line(models: Mapping[str, Sequence[StoredRun]]) -> str:
 
 
 def bias_text(models: Mapping[str, Sequence[StoredRun]]) -> str:
-    """How steep the curves are, with intervals."""
+    """How steep the curves are, with intervals; no correlation where more than one ratio in ten is but a lower bound."""
     lines = []
     for name, runs in models.items():
         ends = by_gamma([run for run in runs if analysis.slowdown(run) is not None])
         if sum(map(len, ends.values())) < 2:
             lines.append(f"- **{name}**: the reasoning loss does not halve, so there is no ratio.")
             continue
-        value, low, high = checks.trend(runs)
-        first, last = min(ends), max(ends)
+        first, last, found = min(ends), max(ends), checks.ratios(runs)
         means = [checks.words(checks.ratios(ends[g])) for g in (first, last)]
-        lines.append(
-            f"- **{name}**: the ratio goes from {means[0]} at γ = {first:g} to {means[1]} at γ = {last:g}. Rank correlation of "
-            f"γ with the ratio over {len(runs)} runs: {value:+.2f} [{low:+.2f}, {high:+.2f}]."
-        )
+        line = f"- **{name}**: memory over reasoning is {means[0]} at γ = {first:g} and {means[1]} at γ = {last:g}. "
+        bounds = sum(r.open for r in found)
+        if bounds > len(found) / 10:
+            line += f"{bounds} of {len(found)} ratios are lower bounds, so that their order says nothing. "
+        else:
+            value, low, high = checks.trend(runs)
+            line += f"Rank correlation of γ with the ratio over {len(found)} runs: {value:+.2f} [{low:+.2f}, {high:+.2f}]. "
+        held = [checks.words(checks.ratios(ends[g], "held out")) for g in (first, last)]
+        lines.append(line + f"Held-out over trained pairs: {held[0]} and {held[1]}.")
     return "\n".join(lines)
 
 
@@ -107,6 +111,24 @@ def final_line(panels: Mapping[str, Sequence[StoredRun]]) -> str:
 def groups_line(runs: Sequence[StoredRun]) -> str:
     inside = np.array([checks.group_mass(r) for r in runs])
     return "mass inside the range of groups 1 to 4: " + ", ".join(spread(v) for v in inside.T)
+
+
+def points_of(
+    taken: Mapping[str, Sequence[StoredRun]],
+) -> tuple[dict[str, dict[float, list[Ratio]]], dict[str, dict[float, list[float]]]]:
+    """For each variant and γ: the ratios of halving steps, and the best shares of held-out pairs."""
+    ratios, shares = {}, {}
+    for name, runs in taken.items():
+        groups = by_gamma(runs)
+        ratios[name] = {g: [r for r in map(analysis.slowdown, group) if r is not None] for g, group in groups.items()}
+        shares[name] = {g: checks.best(group).tolist() for g, group in groups.items()}
+    return ratios, shares
+
+
+def points_line(taken: Mapping[str, Sequence[StoredRun]]) -> str:
+    ratios, _ = points_of(taken)
+    say = lambda found: checks.words(found) if found else "never"
+    return "; ".join(f"{name}: " + ", ".join(f"γ = {g:g} {say(v)}" for g, v in by.items()) for name, by in ratios.items())
 
 
 # --- Embeddings ---
@@ -158,6 +180,16 @@ def lag_series(
     return measured, theory
 
 
+def memory_text(rows: int) -> str:
+    """How alike the memory anchors' label distributions are in the training set, where the exact ones are the same."""
+    own = analysis.sampled_distributions("memory", rows)
+    alike = analysis.off_diagonal(cosines(own, own))
+    return (
+        f"Counted in the {rows:,} rows, the label distributions of two memory anchors have a cosine of {alike.mean():.2f} on "
+        f"average ({alike.min():.2f} to {alike.max():.2f}), where the exact ones have 1."
+    )
+
+
 def deviation_table(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
     """How far measured cosines are from each theory, on average over pairs of anchors."""
     theories = embedding_checks.theories(200)
@@ -203,3 +235,18 @@ def flow_line(models: Mapping[str, tuple[Sequence[StoredRun], bool]]) -> str:
             f"{name} up to step {found[:, 2].mean():.0f}: error {spread(found[:, 0])}, cosine {spread(found[:, 1], 3)}"
         )
     return "; ".join(parts)
+
+
+def flow_text(models: Mapping[str, tuple[Sequence[StoredRun], bool]]) -> str:
+    """Where the flow is right: at the best snapshot, and at the last before the loss has begun to fall."""
+    lines = []
+    for name, (runs, exact) in models.items():
+        found = [analysis.flow_error(run, exact) for run in runs]
+        low = {kind: [float(f.error[kind].mean(1).min()) for f in found] for kind in analysis.KINDS}
+        end = np.array([embedding_checks.flow_numbers(run, exact) for run in runs])
+        lines.append(
+            f"- **{name}**: the relative error falls to {spread(low['reasoning'])} for reasoning and {spread(low['memory'])} "
+            f"for memory anchors. When the loss has fallen by {checks.FEW:.0%} (or at the end), it is {spread(end[:, 0])}, "
+            f"with a cosine of {spread(end[:, 1], 3)}."
+        )
+    return "\n".join(lines)
