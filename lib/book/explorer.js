@@ -152,7 +152,7 @@ function mountExplorer(root, data, live) {
     diagram: [diagram, () => "Where the point lies", () => "Mean over the stored runs of a cell, nothing selected. Frame: the nearest computed point. Cross: what you ask for."],
     curve: [curve, () => (state.training ? "Training now" : "Along training"), () => (state.training ? "Shares of answers of the run in training, as it is evaluated." : "Shares of answers of the run shown; the upright line is the chosen step.")],
     flow: [flow, () => "What it reads", () => "Attention of the trained run on one question. Strong colours: the essential path, green from the key, pink and orange from the anchors, black from other tokens. Grey: all else above 2 %."],
-    map: [map, (now) => `How it arranges ${mapped}${mapAt(now).step ? ` (step ${number.format(mapAt(now).step)})` : ""}`, () => `Embeddings of the ${mapped}${series().runs[0].maps ? ", the last kept up to the chosen step" : " in the trained run"}, violet to yellow with the number.`],
+    map: [map, (now) => `How it arranges ${mapped}${mapAt(now).step ? ` (step ${number.format(mapAt(now).step)})` : ""}`, () => `Embeddings of the ${mapped}${series().runs.some((run) => run.maps) ? ", the last kept up to the chosen step" : " in the trained run"}, violet to yellow with the number.`],
     spectrum: [spectrum, ({ run, index, last }) => (run.history.eigenvalues && index < last ? "Spectrum at this step, as far as recorded" : "Spectrum of the trained embedding"), () => "Eigenvalues over the largest, log scale; those below 10⁻⁴ are left out. A steep line: few directions are used."],
   };
 

@@ -35,7 +35,7 @@ class StoreError(RuntimeError):
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run as the store has it. History values may be None where the run was not finite."""
+    """A run as the store has it. Values of metrics and history are None where the run was not finite."""
 
     spec: RunSpec
     metrics: dict[str, float]

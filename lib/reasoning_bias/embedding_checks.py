@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -137,7 +138,8 @@ def flow_numbers(run: StoredRun, exact: bool) -> tuple[float, float, int, float]
     found = analysis.flow_error(run, exact)
     loss = dict(zip(run.history["step"], run.history["loss"], strict=True))
     first = np.mean([analysis.first_losses(run)[name] for name in ("memory", "reasoning")])
-    good = [i for i, step in enumerate(found.steps) if loss[int(step)] > (1 - FEW) * first]
+    held = lambda i: (value := loss[int(found.steps[i])]) is not None and value > (1 - FEW) * first
+    good = list(itertools.takewhile(held, range(len(found.steps))))
     if not good:
         raise LookupError("the loss has fallen before the first snapshot")
     i = good[-1]

@@ -30,7 +30,7 @@ def _heat(ax: Axes, matrix: np.ndarray, tokens: Sequence[int]) -> AxesImage:
 def anchor_matrices(columns: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
     """Figs 4A, 5A: cosines of the embeddings of memory (top) and reasoning anchors. columns: {title: {kind: (10, 10)}}."""
     with style.look():
-        fig, axes = plt.subplots(2, len(columns), figsize=(style.WIDTH, 3.9), squeeze=False)
+        fig, axes = plt.subplots(2, len(columns), figsize=(style.WIDTH, 3.6), squeeze=False)
         for column, (title, kinds) in zip(axes.T, columns.items(), strict=True):
             for ax, (kind, matrix) in zip(column, kinds.items(), strict=True):
                 image = _heat(ax, matrix, TOKENS[kind])
@@ -110,7 +110,7 @@ def every_anchor(measured: Mapping[str, np.ndarray], theory: Mapping[str, np.nda
                 ax.plot(REASONING, values[:, i].mean(0), color=colour, lw=1.5, label=name)
                 ax.fill_between(REASONING, values[:, i].min(0), values[:, i].max(0), color=colour, alpha=0.15, lw=0)
             for (name, values), dash in zip(theory.items(), ("--", ":"), strict=False):
-                ax.plot(REASONING, values[i], color=style.NEITHER, ls=dash, lw=1.3, label=name)
+                ax.plot(REASONING, values[i], color=style.NEITHER, ls=dash, lw=1.3, label=f"${name}$" if "^" in name else name)
             ax.set_title(f"s = {REASONING[i]}", fontsize=9)
             ax.set_xticks([11, 15, 20])
         for ax in axes[1]:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lib.core.measures import cosines, spread
+from lib.core.measures import cosines, numerical_order, spread
 from lib.core.store import StoredRun
 from lib.reasoning_bias import analysis, checks, embedding_checks
 from lib.reasoning_bias.analysis import Ratio, by_gamma
 from lib.reasoning_bias.experiments import SETTINGS, emb_mlp, transformer
 from lib.reasoning_bias.study import SETS
-from lib.reasoning_bias.task import HELD_OUT, MEMORY, Task
+from lib.reasoning_bias.task import FIRST_KEY, HELD_OUT, LAST_KEY, MEMORY, Task
 
 
 def settings_table(profile: str) -> list[tuple[str, str]]:
@@ -173,7 +173,7 @@ def lag_series(
     exact = analysis.exact_distributions("reasoning")
     plain, drawn = (analysis.fitted(width, gamma, None), [analysis.fitted(width, gamma, i) for i in range(200)])
     theory = {
-        "P^s − 1 / d_vob (Prop. 1)": analysis.by_lag(cosines(exact, exact)),
+        r"$P^s - 1/d_\mathrm{vob}$ (Prop. 1)": analysis.by_lag(cosines(exact, exact)),
         f"Eq. 14 at width {width}, no noise": analysis.by_lag(cosines(plain, plain)),
         f"Eq. 14 with its noise, γ = {gamma:g}": np.mean([analysis.by_lag(cosines(v, v)) for v in drawn], 0),
     }
@@ -193,7 +193,13 @@ def memory_text(rows: int) -> str:
 def deviation_table(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
     """How far measured cosines are from each theory, on average over pairs of anchors."""
     theories = embedding_checks.theories(200)
-    head = "| mean distance of cosines from | " + " | ".join(theories) + " |\n|---|" + "---|" * len(theories) + "\n"
+    head = (
+        "| mean distance of cosines from | "
+        + " | ".join(f"${name}$" if "^" in name else name for name in theories)
+        + " |\n|---|"
+        + "---|" * len(theories)
+        + "\n"
+    )
     rows = [
         f"| {name}, {epoch_words(runs[0], step)} | "
         + " | ".join(spread(embedding_checks.deviation(runs, step, t)) for t in theories.values())
@@ -216,6 +222,20 @@ def order_line(runs: Sequence[StoredRun], step: int) -> str:
         analysis.order(analysis.anchors(r, step)[where]) for r, where in ((r, analysis.KINDS[kind]) for r in runs)
     ]
     return "order in the plane, all seeds: " + ", ".join(f"{kind} anchors {spread(of(kind))}" for kind in analysis.KINDS)
+
+
+def order_text(late: tuple[Sequence[StoredRun], int]) -> str:
+    """Numeric order of anchors and keys, in all dimensions and in the plane that maps show."""
+    runs, step = late
+    rows = {kind: [analysis.anchors(r, step)[where] for r in runs] for kind, where in analysis.KINDS.items()}
+    rows = {f"{kind} anchors": vectors for kind, vectors in rows.items()}
+    rows["keys"] = [r.weights()["embedding.token"].numpy()[FIRST_KEY : LAST_KEY + 1] for r in runs if r.has_weights]
+    said = "; ".join(
+        f"{name} {spread([numerical_order(v) for v in vectors])} in all dimensions, "
+        f"{spread([analysis.order(v) for v in vectors])} in the plane"
+        for name, vectors in rows.items()
+    )
+    return f"Do they keep the order of numbers? Rank correlation of |i − j| with the distance of i and j, over seeds: {said}."
 
 
 def theory_text() -> str:

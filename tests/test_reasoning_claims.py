@@ -1,0 +1,1016 @@
+"""The ledger of chapters 9 to 11 judges: on planted results every verdict can be known, and the bar is where the words are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from test_reasoning_analysis import FIRST, Planted, alike, lying, on_an_arc, planted
+from torch import Tensor
+
+from lib.book.registry import CLAIMS as ALL_CLAIMS
+from lib.book.registry import CLAIMS_OF
+from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
+from lib.core.measures import cosines
+from lib.core.spec import RunSpec
+from lib.core.store import Store, StoredRun
+from lib.reasoning_bias import analysis, attention_checks, attention_report, checks, claims, embedding_checks, report
+from lib.reasoning_bias.analysis import FlowError, Ratio
+from lib.reasoning_bias.checks import EARLY, EARLY_EMB, LATE
+from lib.reasoning_bias.experiments import (
+    ABLATIONS,
+    EMB,
+    LARGE,
+    MIDDLE,
+    SMALL,
+    ablation_specs,
+    bias_specs,
+    flow_specs,
+    memory_specs,
+    rows_specs,
+)
+from lib.reasoning_bias.study import SETS, causal_average
+
+BY_ID = {claim.id: claim for claim in claims.CLAIMS}
+WITHOUT_RUNS = {"embedding-distributions", "attention-lemma"}
+"""What is computed from the task or from weights before training."""
+Halves = Callable[[RunSpec], Mapping[str, int | None]]
+
+
+class Shelf(Store):
+    """A store of planted runs."""
+
+    def __init__(self, runs: Iterable[StoredRun]) -> None:
+        super().__init__(Path("nowhere"))
+        self.runs = {run.spec: run for run in runs}
+
+    def get(self, spec: RunSpec) -> StoredRun | None:
+        return self.runs.get(spec)
+
+
+def status(id: str, runs: Iterable[StoredRun] = ()) -> str:
+    return BY_ID[id].evaluate(Shelf(runs), "laptop")["status"]
+
+
+def asks(id: str, *words: str) -> None:
+    """The criterion, as readers see it, holds these words."""
+    for part in words:
+        assert part in BY_ID[id].criterion, f"{part!r} is not in {BY_ID[id].criterion!r}"
+
+
+@pytest.fixture(autouse=True)
+def at_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The losses before training are FIRST: planted losses fall to half of it."""
+    monkeypatch.setattr(analysis, "first_losses", lambda run: dict.fromkeys(SETS, FIRST))
+
+
+# ---------------------------------------------------------------- the list of claims
+
+
+def test_claims_have_names_of_their_own_and_a_chapter() -> None:
+    assert not [name for name, count in Counter(claim.id for claim in ALL_CLAIMS).items() if count > 1]
+    chapters = {name: CLAIMS_OF[name] for name in ("09-memory-and-reasoning", "10-embeddings", "11-attention")}
+    assert [c.id for group in chapters.values() for c in group] == [c.id for c in claims.CLAIMS]
+    for name, prefix in zip(chapters, ("bias-", "embedding-", "attention-"), strict=True):
+        assert chapters[name]
+        for claim in chapters[name]:
+            assert claim.id.startswith(prefix)
+            assert claim.statement.endswith(".")
+            assert claim.paper in ("yao2025", "ours")
+
+
+@pytest.mark.parametrize("id", sorted(set(BY_ID) - WITHOUT_RUNS))
+def test_without_results_nothing_is_claimed(id: str) -> None:
+    record = BY_ID[id].evaluate(Shelf([]), "laptop")
+    assert (record["status"], record["n_seeds"]) == (NOT_RUN, 0)
+    assert "not stored" in record["measured"]
+
+
+def test_one_missing_run_is_enough_to_claim_nothing() -> None:
+    specs = bias_specs("laptop")
+    record = BY_ID["bias-large-together"].evaluate(Shelf(map(planted, specs[1:])), "laptop")
+    assert record["status"] == NOT_RUN
+    assert f"1 of {len(specs)} runs are not stored" in record["measured"]
+
+
+# ---------------------------------------------------------------- chapter 9: what is learned first
+
+
+def of(specs: Sequence[RunSpec], halves: Halves) -> list[Planted]:
+    return [planted(spec, halves(spec)) for spec in specs]
+
+
+def transformers(memory: Callable[[RunSpec], int | None], held: Callable[[RunSpec], int | None]) -> list[Planted]:
+    """All runs of the laptop profile; trained reasoning pairs halve at step 100."""
+    return of(bias_specs("laptop"), lambda s: {"reasoning": 100, "memory": memory(s), "held out": held(s)})
+
+
+def test_together_at_large_initialization() -> None:
+    asks("bias-large-together", "geometric mean", "between 1 / 1.5 and 1.5", "the held-out loss halves in no run")
+    verdict = lambda memory, held: status("bias-large-together", transformers(lambda s: memory, lambda s: held))
+    assert verdict(149, None) == REPRODUCED
+    assert verdict(151, None) == PARTLY
+    assert verdict(67, None) == REPRODUCED
+    assert verdict(66, None) == PARTLY  # memory first is not together either
+    assert verdict(149, 4000) == verdict(67, 4000) == PARTLY
+    assert verdict(151, 4000) == verdict(66, 4000) == NOT_REPRODUCED
+    one = lambda s: 4000 if (s.gamma, s.seed) == (LARGE, 3) else None
+    assert status("bias-large-together", transformers(lambda s: 100, one)) == PARTLY
+    mean = {0: 400, 1: 100, 2: 50, 3: 100}  # its geometric mean is 119, its mean 162
+    assert status("bias-large-together", transformers(lambda s: mean[s.seed], lambda s: None)) == REPRODUCED
+    below = {0: 25, 1: 100, 2: 100, 3: 100}  # its geometric mean is 71, its mean 81; with 19 it is 66, and 80
+    assert status("bias-large-together", transformers(lambda s: below[s.seed], lambda s: None)) == REPRODUCED
+    below[0] = 19
+    assert status("bias-large-together", transformers(lambda s: below[s.seed], lambda s: None)) == PARTLY
+    never = of(bias_specs("laptop"), lambda s: {"memory": 100})
+    assert status("bias-large-together", never) == NOT_RUN
+
+
+def late(*seeds: int, reasoning: int = 3900, memory: int | None = None) -> list[Planted]:
+    """Runs at large initialization where reasoning comes late, so that memory, which never does, has a lower bound near 1."""
+    of_late = {"reasoning": reasoning, "memory": memory}
+    return of(bias_specs("laptop"), lambda s: of_late if s.seed in seeds else {"reasoning": 100, "memory": 100})
+
+
+def test_lower_bounds_are_not_together() -> None:
+    """4,000 / 3,900, though it lies between the bars."""
+    assert status("bias-large-together", late(2)) == status("bias-large-together", late(0, 1, 2, 3)) == PARTLY
+    assert status("bias-large-together", late(2, memory=4000)) == REPRODUCED
+    elsewhere = of(bias_specs("laptop"), lambda s: {"reasoning": 100, "memory": 100 if s.gamma == LARGE else None})
+    assert status("bias-large-together", elsewhere) == REPRODUCED  # large initialization is what is asked
+    measured = BY_ID["bias-large-together"].evaluate(Shelf(late(2)), "laptop")["measured"]
+    assert measured.startswith("memory over reasoning ≥ 1.01 [1.00, 1.03]; the held-out loss halves in 0 of 4 runs")
+
+
+def test_reasoning_first_at_small_initialization() -> None:
+    asks("bias-small-reasoning-first", "in every run", "at least 2 times", "at most 1.5 times")
+    verdict = lambda memory, held: status("bias-small-reasoning-first", transformers(lambda s: memory, lambda s: held))
+    assert verdict(200, 149) == REPRODUCED
+    assert verdict(None, 149) == REPRODUCED  # never within training, which is longer than twice
+    assert verdict(199, 149) == PARTLY
+    assert verdict(200, 151) == PARTLY
+    assert verdict(199, 151) == NOT_REPRODUCED
+    assert verdict(200, None) == PARTLY
+    last = lambda one, other: lambda s: other if (s.gamma, s.seed) == (SMALL, 3) else one
+    assert status("bias-small-reasoning-first", transformers(last(300, 199), lambda s: 100)) == PARTLY
+    assert status("bias-small-reasoning-first", transformers(lambda s: 300, last(100, 151))) == PARTLY
+
+
+def test_held_out_pairs_that_never_come_along_are_not_near() -> None:
+    """Though the lower bound on their ratio is below the bar."""
+    runs = of(bias_specs("laptop"), lambda s: {"reasoning": 3900, "memory": 4000, "held out": None})
+    assert status("bias-small-reasoning-first", runs) == NOT_REPRODUCED
+    one = lambda s: {"reasoning": 3000, "held out": None} if s.seed == 1 else {"reasoning": 100, "held out": 100}
+    verdict = lambda memory: status(
+        "bias-small-reasoning-first", of(bias_specs("laptop"), lambda s: one(s) | {"memory": memory})
+    )
+    assert verdict(None) == NOT_REPRODUCED  # 4,000 / 3,000 is less than 2, too
+    half = lambda s: one(s) | ({"reasoning": 2000} if s.seed == 1 else {})
+    runs = of(bias_specs("laptop"), lambda s: half(s) | {"held out": 2999 if s.seed == 1 else 100})
+    assert status("bias-small-reasoning-first", runs) == REPRODUCED  # memory never, which is at least twice 2,000
+    assert status("bias-small-reasoning-first", of(bias_specs("laptop"), half)) == PARTLY
+
+
+def test_reasoning_is_first_only_where_it_comes_in_every_run() -> None:
+    right, without = {"reasoning": 100, "memory": 300, "held out": 100}, {"memory": 300, "held out": 100}
+    lacks = lambda gamma: of(bias_specs("laptop"), lambda s: without if (s.gamma, s.seed) == (gamma, 1) else right)
+    assert status("bias-small-reasoning-first", lacks(None)) == REPRODUCED
+    assert status("bias-small-reasoning-first", lacks(SMALL)) == NOT_REPRODUCED
+    assert status("bias-small-reasoning-first", lacks(LARGE)) == REPRODUCED
+    assert status("bias-small-reasoning-first", of(bias_specs("laptop"), lambda s: without)) == NOT_RUN
+
+
+def test_the_gap_grows() -> None:
+    asks("bias-grows", "interval above 0", "the three means are in this order")
+    verdict = lambda memory: status("bias-grows", transformers(memory, lambda s: None))
+    assert verdict(lambda s: round(100 + 1000 * s.gamma + s.seed)) == REPRODUCED
+    assert verdict(lambda s: round(2000 - 1000 * s.gamma + s.seed)) == NOT_REPRODUCED
+    assert verdict(lambda s: 300) == NOT_REPRODUCED
+    assert verdict(lambda s: round(100 + 1000 * s.gamma) if s.gamma != MIDDLE else 10) == PARTLY
+    order = {LARGE: 200, MIDDLE: 300, SMALL: 400}
+    assert verdict(lambda s: order.get(s.gamma, 1000 - round(900 * s.gamma))) == PARTLY  # and the others fall
+    assert status("bias-grows", of(bias_specs("laptop"), lambda s: {"memory": 100})) == NOT_RUN
+
+
+def test_only_runs_with_a_ratio_are_counted() -> None:
+    rising = lambda s: {"reasoning": 100 if s.seed else None, "memory": round(100 + 1000 * s.gamma)}
+    record = BY_ID["bias-grows"].evaluate(Shelf(of(bias_specs("laptop"), rising)), "laptop")
+    assert record["status"] == REPRODUCED
+    assert "over 24 runs; ratios at γ = .3, .5, .8: 4.00, 6.00, 9.00" in record["measured"]
+
+
+def test_two_initializations_show_no_growth() -> None:
+    """The smoke profile has no γ = .5, and its reasoning does not halve: neither is a result."""
+    smoke = lambda halves: BY_ID["bias-grows"].evaluate(Shelf(of(bias_specs("smoke"), lambda s: halves)), "smoke")
+    some, none = smoke({"reasoning": 100, "memory": 300}), smoke({"memory": 300})
+    assert some["status"] == none["status"] == NOT_RUN
+    assert "no runs at γ = 0.5 are stored" in some["measured"]
+    assert "halves in fewer than two" in none["measured"]
+
+
+def emb_mlps(
+    ratio: Mapping[float, Sequence[int | None]], held: Mapping[float, Sequence[float]], noise: Mapping[float, Sequence[float]]
+) -> list[Planted]:
+    """Emb-MLP at large and small initialization, by seed: ratio in percent (None: a lower bound of 2), best held-out shares
+    without and with noise. At the γ that are not asked for all is wrong."""
+    found = []
+    for spec in EMB.specs("laptop"):
+        noisy, g, i = dict(spec.task)["noise"], spec.gamma, spec.seed
+        if g not in (LARGE, SMALL):
+            found.append(planted(spec, {"reasoning": 3000}, {"held out": [0.3]}))
+            continue
+        halves = {"reasoning": 2000 if ratio[g][i] is None else 100, "memory": ratio[g][i]}
+        found.append(planted(spec, halves, {"held out": [0.0, noise[g][i] if noisy else held[g][i], 0.0]}))
+    return found
+
+
+def test_the_contrast_of_emb_mlp() -> None:
+    asks("bias-emb-mlp", "mean ratio at γ = .8 above every run's at .3", "at most .1 at γ = .3 and at least .5 at .8")
+    noise = {LARGE: [0.0] * 4, SMALL: [0.0] * 4}
+    above, below = {LARGE: [100, 100, 100, 290], SMALL: [300] * 4}, {LARGE: [100, 100, 100, 310], SMALL: [300] * 4}
+    verdict = lambda ratio, large, small: status(
+        "bias-emb-mlp", emb_mlps(ratio, {LARGE: [large] * 4, SMALL: [small] * 4}, noise)
+    )
+    assert verdict(above, 0.09, 0.51) == REPRODUCED
+    assert verdict(below, 0.09, 0.51) == verdict(above, 0.11, 0.51) == verdict(above, 0.09, 0.49) == PARTLY
+    assert verdict(below, 0.11, 0.49) == NOT_REPRODUCED
+    opened = {LARGE: [100, None, 100, 100], SMALL: [300] * 4}  # a lower bound of 2 may be more than 3
+    assert verdict(opened, 0.09, 0.51) == PARTLY
+    assert verdict(opened, 0.11, 0.49) == NOT_REPRODUCED
+    assert verdict({LARGE: [100, 200, 100, 100], SMALL: [300] * 4}, 0.09, 0.51) == REPRODUCED
+    assert verdict({LARGE: [199] * 4, SMALL: [None] * 4}, 0.09, 0.51) == REPRODUCED  # where it may only be larger
+    assert verdict({LARGE: [201] * 4, SMALL: [None] * 4}, 0.09, 0.51) == PARTLY
+    means = {LARGE: [0.39, 0.0, 0.0, 0.0], SMALL: [1.0, 1.0, 0.01, 0.0]}  # .0975 and .5025
+    assert status("bias-emb-mlp", emb_mlps(above, means, noise)) == REPRODUCED
+
+
+def test_emb_mlp_with_noise() -> None:
+    asks("bias-emb-mlp-noise", "below .1 in every run, at γ = .3 and at .8", "at .8 at least .25 more without noise")
+    ratio, fails = {LARGE: [100] * 4, SMALL: [300] * 4}, [0.0, 0.0, 0.0, 0.0]
+
+    def verdict(large: Sequence[float], small: Sequence[float], without: Sequence[float]) -> str:
+        held = {LARGE: fails, SMALL: without}  # at large initialization no noise is no help
+        return status("bias-emb-mlp-noise", emb_mlps(ratio, held, {LARGE: large, SMALL: small}))
+
+    last = lambda value: [0.0, 0.0, 0.0, value]
+    assert verdict(last(0.09), last(0.09), [0.9] * 4) == REPRODUCED
+    assert verdict(last(0.1), last(0.09), [0.9] * 4) == verdict(last(0.09), last(0.1), [0.9] * 4) == PARTLY
+    assert verdict(last(0.1), last(0.1), [0.9] * 4) == PARTLY  # better without noise all the same
+    assert verdict(last(0.1), last(0.1), fails) == NOT_REPRODUCED
+    assert verdict(fails, fails, [0.251] * 4) == verdict(fails, fails, last(1.004)) == REPRODUCED  # means of all seeds
+    assert verdict(fails, fails, [0.249] * 4) == verdict(fails, fails, last(0.996)) == PARTLY
+    assert verdict(fails, [0.08] * 4, [0.331] * 4) == REPRODUCED
+    assert verdict(fails, [0.08] * 4, [0.329] * 4) == PARTLY
+    assert verdict([0.08] * 4, fails, [0.251] * 4) == REPRODUCED  # small initialization with and without noise
+
+
+def tables(window: Sequence[int | None], last: Sequence[float | None], plain: int | None = 1000) -> list[Planted]:
+    """Memory tables at the laptop profile: for each seed where the loss halves near the key, and where it ends (else at 1)."""
+    found = []
+    for spec in memory_specs("laptop"):
+        near = dict(spec.task)["memory"] == "window"
+        halves = {"memory": window[spec.seed] if near else plain}
+        found.append(planted(spec, halves, **{"memory loss": last[spec.seed] if near else 1.0}))
+    return found
+
+
+def test_labels_near_the_key() -> None:
+    asks("bias-table-window", "in every seed fewer steps", "a lower loss at the end")
+    verdict = lambda *how: status("bias-table-window", tables(*how))
+    assert verdict([999] * 4, [0.9] * 4) == REPRODUCED
+    assert verdict([4000] * 4, [0.9] * 4, None) == PARTLY  # at the last step, or never: no difference that could be told
+    assert verdict([3999] * 4, [0.9] * 4, None) == REPRODUCED
+    assert verdict([1, 1, 1, 1000], [0.9] * 4) == PARTLY
+    assert verdict([999] * 4, [0.1, 0.1, 1.0, 0.1]) == PARTLY
+    assert verdict([1, None, 1, 1], [1.1, 0.1, 0.1, 0.1]) == NOT_REPRODUCED
+    assert verdict([999] * 4, [0.9, 0.9, None, 0.9]) == PARTLY  # a run that diverged has no loss at the end
+    assert verdict([999, 999, None, 999], [0.9, 0.9, None, 0.9]) == NOT_REPRODUCED
+
+
+def test_what_never_halves_takes_at_least_all_of_training() -> None:
+    said = lambda *how: BY_ID["bias-table-window"].evaluate(Shelf(tables(*how)), "laptop")["measured"]
+    assert said([999] * 4, [0.9] * 4).startswith(
+        "half of the memory loss after 1,000 steps with labels from all keys, 999 steps with labels near the key; "
+        "loss at the end 1.00 ± 0.00 and 0.90 ± 0.00 nats"
+    )
+    assert "after at least 4,000 steps (4 of 4 never) with labels from all keys, 999 steps with" in said(
+        [999] * 4, [0.9] * 4, None
+    )
+    near = said([1000, None, 1000, 1000], [0.9] * 4).split("; ")[0]
+    assert near.endswith("1,000 steps with labels from all keys, at least 1,750 steps (1 of 4 never) with labels near the key")
+
+
+def own_labels() -> np.ndarray:
+    """(4, 200) the labels of groups 1 … 4, uniform on 30 … 49, 69, 89 and 109."""
+    return np.stack([((np.arange(200) >= 30) & (np.arange(200) < 30 + 20 * i)) / (20 * i) for i in range(1, 5)])
+
+
+POOLED = np.array([0.3, 0.2, 0.3, 0.2]) @ own_labels()
+"""The labels of all memory rows: three, two, three and two anchors in the groups."""
+Share = Callable[[int, int], float]
+
+
+def grouped(inside: Share = lambda seed, i: 1.0, pooled: Share = lambda seed, i: 0.0) -> list[Planted]:
+    """Early outputs by seed and group 1 … 4: the group's labels, but for a share of those of all groups; of that only `inside`,
+    the rest at the two labels just outside of the range. Later they are all wrong."""
+    found = []
+    for spec in memory_specs("laptop"):
+        output = np.zeros((4, 200))
+        for i, labels in enumerate(own_labels(), start=1):
+            v, m = inside(spec.seed, i), pooled(spec.seed, i)
+            output[i - 1] = v * ((1 - m) * labels + m * POOLED)
+            output[i - 1, [29, 30 + 20 * i]] += (1 - v) / 2
+        run = planted(spec)
+        early = checks.early_step(replace(run, kept=dict.fromkeys(dict(spec.task)["keep"])))
+        wrong = {step: {"groups": torch.eye(4, 200)} for step in dict(spec.task)["keep"]}
+        found.append(replace(run, kept=wrong | {early: {"groups": torch.tensor(output, dtype=torch.float32)}}))
+    return found
+
+
+def test_outputs_of_groups_stay_in_their_ranges() -> None:
+    """Nine tenths are little enough that one label more or less in a range would be noticed."""
+    asks("bias-table-groups", "in each group and seed", "at least .9 of the mass inside")
+    assert status("bias-table-groups", grouped(lambda seed, i: 0.905)) == REPRODUCED
+    assert status("bias-table-groups", grouped(lambda seed, i: 0.895 if (seed, i) == (2, 4) else 0.95)) == PARTLY
+    assert status("bias-table-groups", grouped(lambda seed, i: 0.895 if seed == 0 else 1)) == NOT_REPRODUCED
+
+
+def test_outputs_of_groups_are_those_of_the_group() -> None:
+    """As far from the group's labels as from those of all groups where the output is half of each. The pooled labels of groups
+    3 and 4 lie inside their ranges to .95 and 1, so that the mass alone would not tell them apart."""
+    asks("bias-table-groups", "nearer to the group's labels than to those of all groups")
+    wide = lambda m, seeds=range(4): grouped(pooled=lambda seed, i: m if i > 2 and seed in seeds else 0.0)
+    assert status("bias-table-groups", wide(0.49)) == REPRODUCED
+    assert status("bias-table-groups", wide(0.51)) == status("bias-table-groups", wide(0.51, [1])) == PARTLY
+    every = lambda m: grouped(pooled=lambda seed, i: m if i > 2 else 0.3)  # at .3 groups 1 and 2 have .86 and .94 inside
+    assert status("bias-table-groups", every(0.49)) == PARTLY
+    assert status("bias-table-groups", grouped(pooled=lambda seed, i: 1.0)) == NOT_REPRODUCED  # knows no group
+    one = lambda i: grouped(pooled=lambda seed, j: 0.51 if (seed, j) == (3, i) else 0.0)
+    for i in (3, 4):
+        assert status("bias-table-groups", one(i)) == PARTLY
+    said = lambda runs: BY_ID["bias-table-groups"].evaluate(Shelf(runs), "laptop")["measured"]
+    assert "; 15 of 16 outputs are nearer to their group's labels" in said(one(4))
+    assert "; 8 of 16 outputs are nearer to their group's labels" in said(wide(0.51))
+    few = [r for r in grouped(pooled=lambda seed, i: 0.49 + 0.02 * (i % 2)) if dict(r.spec.task)["memory"] == "groups"]
+    assert checks.group_is_nearer(few[0]).tolist() == [False, True, False, True]
+
+
+# ---------------------------------------------------------------- chapter 10: embeddings
+
+Lie = Callable[[str, str], tuple[np.ndarray, np.ndarray]]
+TIMES = {"Emb-MLP early": EARLY_EMB, "Emb-MLP late": LATE, "transformer early": EARLY, "transformer late": LATE}
+
+
+def lies(at: Lie, last: Lie | None = None) -> list[Planted]:
+    """Both models with embeddings at(model, "early" or "late") → (memory, reasoning) at every snapshot in the first or second
+    half; `last` for the last seed."""
+    found = []
+    for name, specs in (("Emb-MLP", EMB.specs("laptop")), ("transformer", bias_specs("laptop"))):
+        for spec in specs:
+            keep = dict(spec.task)["keep"]
+            how = last if last is not None and spec.seed == 3 else at
+            when = lambda step, spec=spec: "early" if step < 0.5 * spec.train.steps else "late"
+            found.append(planted(spec, kept={step: lying(*how(name, when(step))) for step in keep}))
+    return found
+
+
+SHUFFLED = on_an_arc()[[4, 9, 0, 6, 2, 8, 1, 5, 7, 3]]
+
+
+def test_the_times_of_the_paper_are_met_by_snapshots() -> None:
+    """To a factor of √2 at the profiles that claim anything, and in the order of the paper."""
+    for profile in ("laptop", "paper"):
+        runs = [
+            planted(s, kept={step: {} for step in dict(s.task)["keep"]}) for s in (*bias_specs(profile), *EMB.specs(profile))
+        ]
+        found = embedding_checks.at_times(Shelf(runs), profile)
+        assert found.keys() == TIMES.keys()
+        for name, (group, step) in found.items():
+            assert {r.spec.gamma for r in group} == {SMALL}
+            assert not any(dict(r.spec.task).get("noise") for r in group)
+            assert 0.7 < step / (TIMES[name] * group[0].spec.train.steps) < 1.42, name
+        assert found["Emb-MLP early"][1] < found["Emb-MLP late"][1]
+        assert found["transformer early"][1] < found["transformer late"][1]
+
+
+def test_cosines_fall_with_distance() -> None:
+    asks("embedding-distance", "at most −.9 in every seed", "one part for each model and time")
+    line = lambda model, time: (alike(0.5), on_an_arc())
+    shuffled = lambda model, time: (alike(0.5), SHUFFLED)
+    assert status("embedding-distance", lies(line)) == REPRODUCED
+    assert (
+        status("embedding-distance", lies(lambda m, t: shuffled(m, t) if (m, t) == ("Emb-MLP", "early") else line(m, t)))
+        == PARTLY
+    )
+    assert status("embedding-distance", lies(line, shuffled)) == NOT_REPRODUCED  # one seed of four in every part
+
+
+@pytest.mark.parametrize(
+    ("lags", "expected"), [([2, 1, 0, 4, 3, 5, 6, 7, 8], REPRODUCED), ([2, 1, 0, 4, 3, 6, 5, 8, 7], NOT_REPRODUCED)]
+)
+def test_the_bar_of_falling(monkeypatch: pytest.MonkeyPatch, lags: list[int], expected: str) -> None:
+    """Nine means that fall but for a few swaps: squared ranks differ by 10 or 14, so −1 + 6 · 10 / 720 = −.917 or −.883."""
+    monkeypatch.setattr(embedding_checks, "lag_cosines", lambda runs, step: -np.array([lags], float))
+    assert status("embedding-distance", lies(lambda m, t: (alike(0.5), on_an_arc()))) == expected
+
+
+def test_memory_anchors_stay_alike() -> None:
+    asks("embedding-memory-alike", "at least .5 in every seed")
+    at = lambda early, late: lambda m, t: (alike(early if t == "early" else late), on_an_arc())
+    assert status("embedding-memory-alike", lies(at(0.51, 0.51))) == REPRODUCED
+    assert status("embedding-memory-alike", lies(at(0.51, 0.49))) == PARTLY
+    assert status("embedding-memory-alike", lies(at(0.51, 0.51), at(0.49, 0.51))) == PARTLY
+    assert status("embedding-memory-alike", lies(at(0.49, 0.49))) == NOT_REPRODUCED
+
+
+def test_numeric_order_is_judged_late_in_the_transformer(monkeypatch: pytest.MonkeyPatch) -> None:
+    asks("embedding-plane", "at least .9 in every seed", "below .5 for memory anchors")
+    line = lambda m, t: (SHUFFLED, on_an_arc())
+    assert status("embedding-plane", lies(line)) == REPRODUCED
+    assert (
+        status("embedding-plane", lies(lambda m, t: line(m, t) if (m, t) == ("transformer", "late") else line(m, t)[::-1]))
+        == REPRODUCED
+    )
+    assert status("embedding-plane", lies(lambda m, t: (on_an_arc(), on_an_arc()))) == PARTLY
+    assert status("embedding-plane", lies(line, lambda m, t: (SHUFFLED, SHUFFLED))) == PARTLY
+    assert status("embedding-plane", lies(lambda m, t: line(m, t)[::-1])) == NOT_REPRODUCED
+    for own, memory, expected in (
+        (0.91, 0.49, REPRODUCED),
+        (0.89, 0.49, PARTLY),
+        (0.91, 0.5, PARTLY),
+        (0.89, 0.5, NOT_REPRODUCED),
+    ):
+        monkeypatch.setattr(analysis, "order", lambda v, own=own, memory=memory: own if v[1, 1] else memory)
+        assert status("embedding-plane", lies(lambda m, t: (np.zeros((10, 11)), on_an_arc()))) == expected
+
+
+def test_distributions_are_checked_without_any_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    asks("embedding-distributions", "within .001", "within .1")
+    assert status("embedding-distributions") == REPRODUCED
+    checked = embedding_checks.CHECKED
+    monkeypatch.setattr(embedding_checks, "CHECKED", (*checked[:4], checked[4] + 0.0016, *checked[5:]))
+    assert status("embedding-distributions") == PARTLY
+    monkeypatch.setattr(analysis, "sampled_distributions", lambda kind, rows: np.eye(10, 200))
+    assert status("embedding-distributions") == NOT_REPRODUCED
+
+
+SIGNS = np.where(np.add.outer(np.arange(10), np.arange(10)) % 2, 1.0, -1.0)
+"""Distances, not differences, are averaged."""
+
+
+def in_theory(name: str) -> np.ndarray:
+    """Cosines of reasoning anchors: "counted" in the training set, or of a theory."""
+    counted = analysis.sampled_distributions("reasoning", dict(EMB.specs("laptop")[0].task)["rows"])
+    return cosines(counted, counted) if name == "counted" else embedding_checks.theories(200)[name]
+
+
+def shifted(
+    monkeypatch: pytest.MonkeyPatch, theory: str, by: float, last: float | None = None, signs: np.ndarray = SIGNS
+) -> None:
+    """All cosines of reasoning anchors are those of a theory, but for a distance, which is another one at the last seed."""
+    target = in_theory(theory)
+    off = lambda run: by if last is None or run.spec.seed < 3 else last
+    cosine = lambda run, kind, step: target + off(run) * signs + 5 * np.eye(10)  # and not of a vector from itself
+    monkeypatch.setattr(analysis, "anchor_cosines", cosine)
+
+
+@pytest.mark.parametrize(("id", "theory"), [("embedding-follows-distributions", "counted"), ("embedding-theorem-1", "Eq. 14")])
+def test_theories_are_a_tenth_away_at_most(monkeypatch: pytest.MonkeyPatch, id: str, theory: str) -> None:
+    asks(id, "at most .1 in every seed")
+    runs = lies(lambda m, t: (alike(0.5), on_an_arc()))
+    for by, last, expected in ((0.099, None, REPRODUCED), (0.101, None, NOT_REPRODUCED), (0.0, 0.101, NOT_REPRODUCED)):
+        shifted(monkeypatch, theory, by, last)
+        assert status(id, runs) == expected
+    shifted(monkeypatch, "counted" if theory == "Eq. 14" else "Eq. 14", 0.0)
+    assert status(id, runs) == NOT_REPRODUCED  # the two theories are far from each other
+
+
+def test_the_distributions_are_those_of_the_training_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cosines counted in 20,000 rows are .085 below the exact ones: what is a little off is judged by the former alone."""
+    asks("embedding-follows-distributions", "those of the training set's own distributions")
+    runs = lies(lambda m, t: (alike(0.5), on_an_arc()))
+    below = in_theory("counted") - in_theory("P^s")
+    assert (analysis.off_diagonal(below) < -0.05).all()
+    size = np.abs(analysis.off_diagonal(below)).mean()
+    away = lambda theory, by: shifted(monkeypatch, theory, by, signs=np.sign(below))
+    for theory, by, expected in (
+        ("counted", 0.099, REPRODUCED),  # and .184 from the exact ones
+        ("counted", 0.101, NOT_REPRODUCED),
+        ("counted", -0.101, NOT_REPRODUCED),  # though nearly exact
+        ("P^s", 0.0, REPRODUCED),
+        ("P^s", -0.03, NOT_REPRODUCED),  # .03 from the exact ones, .115 from those of the training set
+    ):
+        away(theory, by)
+        assert status("embedding-follows-distributions", runs) == expected, (theory, by)
+    away("counted", 0.05)
+    measured = BY_ID["embedding-follows-distributions"].evaluate(Shelf(runs), "laptop")["measured"]
+    told = analysis.by_lag(in_theory("counted"))
+    assert measured == (
+        "mean deviation of cosines 0.05 ± 0.00 from the training set's distributions, "
+        f"{size + 0.05:.2f} ± 0.00 from the exact ones; at distance 1 and 9 {told[0] - 0.05:.2f} and {told[8] - 0.05:.2f}, "
+        f"where the training set has {told[0]:.2f} and {told[8]:.2f}"
+    )
+
+
+def test_each_theory_is_compared_with_its_own_model_and_time() -> None:
+    """The counted label distributions, early in Emb-MLP alone, and Eq. 14's bumps, late in the transformer alone."""
+    lie = {
+        ("Emb-MLP", "early"): analysis.sampled_distributions("reasoning", dict(EMB.specs("laptop")[0].task)["rows"]),
+        ("transformer", "late"): analysis.fitted(200, SMALL, None),
+    }
+    orthogonal = np.eye(10, 200)
+    runs = lies(lambda m, t: (orthogonal, lie.get((m, t), orthogonal)))
+    assert status("embedding-follows-distributions", runs) == status("embedding-theorem-1", runs) == REPRODUCED
+    mirrored = lies(lambda m, t: (orthogonal, orthogonal if (m, t) in lie else lie["Emb-MLP", "early"]))
+    assert status("embedding-follows-distributions", mirrored) == status("embedding-theorem-1", mirrored) == NOT_REPRODUCED
+
+
+FLOWS = {"embedding-flow-emb-mlp": "Emb-MLP", "embedding-flow-one-layer": "one layer", "embedding-flow-positions": "one layer"}
+
+
+def flowing(
+    monkeypatch: pytest.MonkeyPatch,
+    error: Callable[[RunSpec, bool], float],
+    cosine: float,
+    left: Callable[[RunSpec], tuple[float, float, float]] = lambda spec: (1, 0.951, 0.949),
+) -> list[Planted]:
+    """Runs whose loss has fallen by 4.9 % at the second snapshot and by 5.1 % at the third; `left` is what is left of it. At
+    the third all is right; at the second error and cosine are these; at the first both are bad."""
+
+    def found(run: StoredRun, exact: bool) -> FlowError:
+        e = {
+            "memory": np.zeros((3, 10)),
+            "reasoning": np.array([[9.0], [2 * error(run.spec, exact)], [0.0]]) + np.zeros((3, 10)),
+        }
+        c = {kind: np.array([[0.0], [cosine], [1.0]]) + np.zeros((3, 10)) for kind in ("memory", "reasoning")}
+        return FlowError(np.array([10, 20, 30]), e, c, np.array([0.1, 0.2, 0.3]))
+
+    monkeypatch.setattr(analysis, "flow_error", found)
+    history = lambda spec: {"step": [10, 20, 30], "loss": [part * FIRST for part in left(spec)]}
+    return [replace(planted(spec), history=history(spec)) for specs in flow_specs("laptop").values() for spec in specs]
+
+
+@pytest.mark.parametrize("id", FLOWS)
+def test_flow_and_training_are_compared_until_the_loss_falls(monkeypatch: pytest.MonkeyPatch, id: str) -> None:
+    verdict = lambda error, cosine: status(id, flowing(monkeypatch, error, cosine))
+    assert verdict(lambda spec, exact: 0.24, 0.96) == REPRODUCED
+    assert verdict(lambda spec, exact: 0.26, 0.96) == verdict(lambda spec, exact: 0.24, 0.94) == PARTLY
+    assert verdict(lambda spec, exact: 0.26, 0.94) == NOT_REPRODUCED
+    assert verdict(lambda spec, exact: 0.26 if spec.seed == 3 else 0.1, 0.96) == PARTLY  # every seed
+    own = lambda spec, exact: (
+        0.1 if (spec.model.kind == "emb-mlp", exact) == (FLOWS[id] == "Emb-MLP", "positions" in id) else 0.9
+    )
+    assert verdict(own, 0.96) == REPRODUCED
+    runs = flowing(monkeypatch, lambda spec, exact: 0.1, 0.96)
+    measured = BY_ID[id].evaluate(Shelf(runs), "laptop")["measured"]
+    assert measured.startswith("after 20 ± 0 steps, when embeddings have moved by 0.20 ± 0.00 of their size")
+
+
+def test_the_words_of_the_flow() -> None:
+    words = ("at the last snapshot before the loss has fallen by 5 %", "at most .25", "at least .95", "every seed")
+    asks("embedding-flow-emb-mlp", *words)
+    for id in ("embedding-flow-one-layer", "embedding-flow-positions"):
+        asks(id, "the same")
+    assert pytest.approx(0.05) == embedding_checks.FEW
+
+
+@pytest.mark.parametrize("id", FLOWS)
+def test_a_loss_that_falls_before_the_first_snapshot_leaves_nothing_to_compare(
+    monkeypatch: pytest.MonkeyPatch, id: str
+) -> None:
+    """Where all was right at the end."""
+    right = lambda spec, exact: 0.0
+    fell, not_yet = (0.949, 0.5, 0.1), (0.951, 0.5, 0.1)
+    record = BY_ID[id].evaluate(Shelf(flowing(monkeypatch, right, 1.0, lambda spec: fell)), "laptop")
+    assert (record["status"], record["n_seeds"]) == (NOT_RUN, 0)
+    assert "has fallen before the first snapshot" in record["measured"]
+    one = flowing(monkeypatch, right, 1.0, lambda spec: fell if spec.seed == 2 else (1, 1, 1))
+    assert status(id, one) == NOT_RUN
+    assert status(id, flowing(monkeypatch, right, 1.0, lambda spec: not_yet)) == NOT_REPRODUCED  # at the first both are bad
+    with pytest.raises(LookupError, match="before the first snapshot"):
+        embedding_checks.flow_numbers(flowing(monkeypatch, right, 1.0, lambda spec: fell)[0], exact=False)
+
+
+def test_the_loss_before_training_is_that_of_the_two_trained_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its mean; the held-out pairs are not trained."""
+    first = {"memory": 0.5 * FIRST, "reasoning": 1.5 * FIRST, "held out": 9 * FIRST}
+    monkeypatch.setattr(analysis, "first_losses", lambda run: first)
+    runs = flowing(monkeypatch, lambda spec, exact: 0.24, 0.96)
+    assert embedding_checks.flow_numbers(runs[0], exact=False) == pytest.approx((0.24, 0.96, 20, 0.2))
+
+
+# ---------------------------------------------------------------- chapter 11: attention
+
+
+def test_the_lemma_needs_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    asks("attention-lemma", "falls at every step of γ", "at most .01 in every seed at γ = .8")
+
+    def verdict(epsilon: Callable[[RunSpec], float]) -> str:
+        monkeypatch.setattr(analysis, "deviation_at_start", epsilon)
+        return status("attention-lemma")
+
+    assert verdict(lambda s: 10 ** (-2.6 * s.gamma)) == REPRODUCED  # .0083 at .8
+    assert verdict(lambda s: 10 ** (-2.4 * s.gamma)) == PARTLY  # .012
+    assert verdict(lambda s: 10 ** (-2.6 * s.gamma) * (1.3 if s.seed == 2 else 1)) == PARTLY  # .0108 in one seed
+    assert verdict(lambda s: 0.001 if s.gamma in (0.4, 0.5) else 10 ** (-4 * s.gamma)) == PARTLY  # as much at .4 as at .5
+    assert verdict(lambda s: 0.5) == NOT_REPRODUCED
+
+
+Snapshot = Callable[[RunSpec], dict[str, Tensor]]
+
+
+def snapped(at: Snapshot) -> list[Planted]:
+    """Transformers with this snapshot at a twentieth of training, and with nonsense before and after."""
+    found = []
+    for spec in bias_specs("laptop"):
+        run = planted(spec, kept={step: {} for step in dict(spec.task)["keep"]})
+        early, now = attention_checks.beginning([run]), at(spec)
+        nonsense = {name: torch.full_like(value, 0.3) for name, value in now.items()}
+        found.append(replace(run, kept=dict.fromkeys(run.kept, nonsense) | {early: now}))
+    return found
+
+
+@pytest.mark.parametrize("id", ["attention-causal", "attention-one-direction", "attention-alignment"])
+def test_a_twentieth_of_training_is_a_twentieth(id: str) -> None:
+    asks(id, "at a twentieth of training", "in every seed")
+    for profile in ("laptop", "paper"):
+        specs = bias_specs(profile)
+        run = planted(specs[0], kept={step: {} for step in dict(specs[0].task)["keep"]})
+        assert attention_checks.beginning([run]) == specs[0].train.steps // 20
+
+
+def near_average(spec: RunSpec, far: float, seed: int | None = None) -> dict[str, Tensor]:
+    attention = causal_average(9)
+    if seed in (None, spec.seed):
+        attention[3, 1] -= far
+    return {"attention": attention, "deviation": torch.full((9, 9), 0.7)}
+
+
+def test_attention_stays_near_the_causal_average() -> None:
+    asks("attention-causal", "no entry of the mean attention is more than .1")
+    assert status("attention-causal", snapped(lambda s: near_average(s, 0.099))) == REPRODUCED
+    assert status("attention-causal", snapped(lambda s: near_average(s, 0.101))) == NOT_REPRODUCED
+    assert status("attention-causal", snapped(lambda s: near_average(s, 0.2, 1))) == NOT_REPRODUCED
+    only = snapped(lambda s: near_average(s, 0.2 if s.gamma != SMALL else 0.0))
+    assert status("attention-causal", only) == REPRODUCED  # small initialization is what is asked
+
+
+def test_one_singular_value_stands_out() -> None:
+    asks("attention-one-direction", "at least 2 times the second")
+    values = lambda *by_seed: snapped(lambda s: {"spectrum": torch.tensor([by_seed[s.seed], 1.0, 0.5])})
+    assert status("attention-one-direction", values(2.1, 9.0, 9.0, 9.0)) == REPRODUCED
+    assert status("attention-one-direction", values(1.9, 9.0, 9.0, 9.0)) == NOT_REPRODUCED
+
+
+def test_the_direction_is_that_of_the_reasoning_anchors() -> None:
+    asks("attention-alignment", "at least .5 with reasoning, at most .2 with memory")
+
+    def verdict(reasoning: float, memory: float) -> str:
+        """Half of the anchors of a kind point against the direction; what counts is the size of the cosine."""
+
+        def at(spec: RunSpec) -> dict[str, Tensor]:
+            cosine = torch.tensor([memory] * 10 + [reasoning] * 10) * torch.tensor([1.0, -1.0]).repeat(10)
+            anchors = torch.stack([cosine, (1 - cosine**2).sqrt()], 1)
+            return {"anchors": 3 * anchors, "direction": torch.tensor([1.0, 0.0])}
+
+        return status("attention-alignment", snapped(at))
+
+    assert verdict(0.51, 0.19) == REPRODUCED
+    assert verdict(0.49, 0.19) == verdict(0.51, 0.21) == PARTLY
+    assert verdict(0.49, 0.21) == NOT_REPRODUCED
+
+
+def test_the_second_attention_is_judged_seed_by_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asks("attention-second-key", "at least .8", "at each place", "one part for each seed")
+    runs = [planted(spec) for spec in bias_specs("laptop")]
+
+    def verdict(by_seed: Sequence[float], place: int = 4) -> str:
+        def reading(run: StoredRun) -> np.ndarray:
+            found = np.full((2, 7, 4), 0.9)
+            found[0], found[..., 1:], found[1, place, 0] = 0.0, 0.0, by_seed[run.spec.seed]
+            return found
+
+        monkeypatch.setattr(analysis, "reading", reading)
+        return status("attention-second-key", runs)
+
+    assert verdict([0.81] * 4) == verdict([0.81] * 4, 6) == REPRODUCED
+    assert verdict([0.81, 0.81, 0.79, 0.81]) == PARTLY
+    assert verdict([0.79] * 4) == NOT_REPRODUCED
+
+
+def test_the_second_attention_moves_with_its_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    asks("attention-second-place", "at least .5 goes there", "at most .2 stays", "a part a seed")
+    runs = [planted(spec) for spec in bias_specs("laptop")]
+
+    def verdict(*by_seed: tuple[float, float]) -> str:
+        right = {"itself": (1.0, 0.0), "same place": (1.0, 0.0)}
+        monkeypatch.setattr(analysis, "moved", lambda run: right | {"other place": by_seed[run.spec.seed % len(by_seed)]})
+        return status("attention-second-place", runs)
+
+    assert verdict((0.19, 0.51)) == REPRODUCED
+    assert verdict((0.21, 0.51)) == verdict((0.19, 0.49)) == NOT_REPRODUCED
+    assert verdict((0.19, 0.51), (0.21, 0.51)) == PARTLY
+
+
+def ablated(ratio: Callable[[str, float, int], int | None], never: Sequence[tuple[str, float]] = ()) -> list[Planted]:
+    """Ablations whose memory halves after ratio(name, γ, seed) percent of reasoning's steps; reasoning never does at some."""
+    found = []
+    for name, specs in ablation_specs("laptop").items():
+        for spec in specs:
+            reasoning = None if (name, spec.gamma) in never else 100
+            found.append(planted(spec, {"reasoning": reasoning, "memory": ratio(name, spec.gamma, spec.seed)}))
+    return found
+
+
+def test_the_bias_survives_ablations_one_by_one() -> None:
+    asks("attention-ablations", "every ratio at γ = .8 above every one at .3", "no lower bounds", "one part for each ablation")
+    more = lambda name, gamma, seed: 301 + seed if gamma == SMALL else 298 + seed
+    less = lambda name, gamma, seed: 300 if gamma == LARGE else 299
+    assert status("attention-ablations", ablated(more)) == REPRODUCED
+    assert status("attention-ablations", ablated(less)) == NOT_REPRODUCED
+    assert status("attention-ablations", ablated(lambda n, g, s: less(n, g, s) if n == "no norms" else more(n, g, s))) == PARTLY
+    whole = lambda n, g, s: less(n, g, s) if n == ABLATIONS[0] else more(n, g, s)
+    assert status("attention-ablations", ablated(whole)) == REPRODUCED  # the model as it is is no ablation
+    assert status("attention-ablations", ablated(more, never=[("no head", LARGE)])) == PARTLY
+    overlap = lambda n, g, s: 299 if (n, g, s) == ("rate × 2", SMALL, 1) else more(n, g, s)  # where .3 has 2.98 to 3.00
+    assert status("attention-ablations", ablated(overlap)) == PARTLY
+    bound = lambda n, g, s: None if (n, g, s) == ("no norms", LARGE, 2) else 5000 if g == SMALL else 300
+    assert status("attention-ablations", ablated(bound)) == PARTLY  # 50, but 40 or more at .3
+    opened = lambda n, g, s: more(n, g, s) if g == LARGE else None
+    assert status("attention-ablations", ablated(opened)) == REPRODUCED  # lower bounds at .8 may only be larger
+    record = BY_ID["attention-ablations"].evaluate(Shelf(ablated(more, never=[("no head", LARGE)])), "laptop")
+    assert "no head: never halved and 3.01 [3.01, 3.02]" in record["measured"]
+    assert status("attention-ablations", ablated(more, never=[("no head", SMALL)])) == PARTLY
+    assert status("attention-ablations", ablated(lambda n, g, s: 300)) == NOT_REPRODUCED  # as much is not more
+    touch = lambda n, g, s: 300 if (n, g, s) == ("rate / 2.5", SMALL, 2) else more(n, g, s)
+    assert status("attention-ablations", ablated(touch)) == PARTLY
+    both = lambda n, g, s: None if n == "no norms" else more(n, g, s)  # two lower bounds
+    assert status("attention-ablations", ablated(both)) == PARTLY
+    assert status("attention-ablations", ablated(lambda n, g, s: 9 if n == "no norms" and g == LARGE else both(n, g, s))) == (
+        REPRODUCED
+    )
+
+
+def test_the_ablation_with_the_fewest_seeds_counts() -> None:
+    record = BY_ID["attention-ablations"].evaluate(Shelf(ablated(lambda n, g, s: 300 if g == SMALL else 100)), "laptop")
+    assert (record["status"], record["n_seeds"]) == (REPRODUCED, 2)
+    seeds = {name: len({s.seed for s in specs}) for name, specs in ablation_specs("laptop").items()}
+    assert seeds == {"as it is": 3, "no norms": 3, "no head": 2, "rate / 2.5": 3, "rate × 2": 3}
+
+
+# ---------------------------------------------------------------- numbers over runs, and in words
+
+
+def test_ratios_in_words() -> None:
+    closed, opened = Ratio(2.0, False), Ratio(8.0, True)
+    assert checks.middle([closed, opened]) == pytest.approx(4)
+    assert checks.words([closed, closed]) == "2.00 [2.00, 2.00]"
+    assert checks.words([closed, opened]) == "≥ 4.00 [2.00, 8.00]"
+    with pytest.raises(LookupError, match="halves in no stored run"):
+        checks.ratios([planted(halves={"memory": 100})])
+
+
+def test_the_trend_is_of_runs_that_have_a_ratio() -> None:
+    specs = [s for s in bias_specs("laptop") if s.gamma in (LARGE, MIDDLE, SMALL)]
+    runs = of(specs, lambda s: {"reasoning": 100, "memory": round(100 + 100 * s.gamma)})
+    value, low, high = checks.trend(runs)
+    assert (value, low, high) == pytest.approx((1, 1, 1))
+    assert checks.trend(runs) == (value, low, high)  # the same resamples every time
+    noisy = of(specs, lambda s: {"reasoning": 100, "memory": 100 + (7 * s.seed + round(10 * s.gamma)) % 5})
+    value, low, high = checks.trend(noisy)
+    assert low < value < high
+    with pytest.raises(LookupError, match="fewer than two"):
+        checks.trend([*runs[:1], planted(halves={"memory": 100})])
+
+
+def test_the_best_share_of_a_run_is_at_any_time() -> None:
+    runs = [planted(shares={"held out": shares}) for shares in ([0.1, 0.8, 0.3], [0.2, None, 0.1])]
+    assert checks.best(runs).tolist() == [0.8, 0.2]
+
+
+def test_halving_in_words() -> None:
+    """In epochs: 40 steps each."""
+    spec = bias_specs("laptop")[0]
+    spec = replace(spec, task=(("rows", 4000),))
+    runs = [planted(replace(spec, seed=i), {"memory": t}) for i, t in enumerate((400, 800, None))]
+    assert report.halving_words(runs[:2], "memory") == "15.0 ± 7.1"
+    assert report.halving_words(runs, "memory") == "15.0 ± 7.1 (1 of 3 never)"
+    assert report.halving_words(runs[2:], "memory") == "never"
+
+
+def bias_runs() -> list[Planted]:
+    memory = {0.3: 100, 0.5: 200, 0.8: None}
+    specs = [s for s in bias_specs("laptop") if s.gamma in memory and s.seed < 2]
+    return of(specs, lambda s: {"reasoning": 100, "memory": memory[s.gamma], "held out": 150 if s.gamma == SMALL else None})
+
+
+def test_sentences_follow_the_runs() -> None:
+    runs = bias_runs()
+    assert report.ratios_line(runs) == "0.3: 1.00 [1.00, 1.00]; 0.5: 2.00 [2.00, 2.00]; 0.8: ≥ 40.00 [40.00, 40.00]"
+    assert report.ratios_line(runs, "held out").endswith("0.8: 1.50 [1.50, 1.50]")
+    assert report.ratios_line([planted()]) == "0.8: never"
+    assert report.bias_line({"a": runs[:2], "b": runs[-2:]}).startswith("a, memory over reasoning by γ, 0.8: ≥ 40.00")
+    text = report.bias_text({"one": runs, "other": [planted()]})
+    assert "memory over reasoning is 1.00 [1.00, 1.00] at γ = 0.3 and ≥ 40.00 [40.00, 40.00] at γ = 0.8" in text
+    assert "2 of 6 ratios are lower bounds, so that their order says nothing. " in text
+    assert "Rank correlation" not in text
+    assert "Held-out over trained pairs: ≥ 40.00 [40.00, 40.00] and 1.50 [1.50, 1.50]." in text
+    assert "**other**: the reasoning loss does not halve" in text
+    rising = of([r.spec for r in runs], lambda s: {"reasoning": 100, "memory": round(1000 * s.gamma)})
+    assert "over 6 runs: +1.00 [+1.00, +1.00]" in report.bias_text({"one": rising})
+    falling = of([r.spec for r in runs], lambda s: {"reasoning": 100, "memory": 900 - round(1000 * s.gamma)})
+    assert "-1.00 [-1.00, -1.00]" in report.bias_text({"one": falling})
+    table = report.training_text(runs, [0.3, 0.8])
+    assert "| 0.3 | 0.5 ± 0.0 | 0.5 ± 0.0 | never | 0.00 ± 0.00 |" in table
+    assert "| 0.8 | never | 0.5 ± 0.0 | 0.8 ± 0.0 | 0.00 ± 0.00 |" in table
+    assert report.final_line({"all": [planted(memory=0.5), planted(memory=1.0)]}).startswith(
+        "all: memory 0.75 ± 0.35, reasoning 0.00"
+    )
+
+
+def test_a_correlation_is_told_unless_more_than_a_tenth_are_lower_bounds() -> None:
+    specs = bias_specs("laptop")[:20]
+
+    def told(count: int, bounds: int) -> str:
+        memory = {s: None if i < bounds else round(100 + 100 * s.gamma) for i, s in enumerate(specs[:count])}
+        return report.bias_text({"one": of(specs[:count], lambda s: {"reasoning": 100, "memory": memory[s]})})
+
+    assert "Rank correlation of γ with the ratio over 20 runs: +" in told(20, 2)
+    assert "lower bounds" not in told(20, 2)
+    assert "2 of 19 ratios are lower bounds" in told(19, 2)
+    assert "3 of 20 ratios are lower bounds" in told(20, 3)
+    assert "Rank correlation" not in told(19, 2) + told(20, 3)
+
+
+def test_points_of_variants() -> None:
+    ratios, shares = report.points_of({"whole": bias_runs(), "none": [planted()]})
+    assert ratios["whole"] == {0.3: [Ratio(1.0, False)] * 2, 0.5: [Ratio(2.0, False)] * 2, 0.8: [Ratio(40.0, True)] * 2}
+    assert ratios["none"] == {0.8: []}
+    assert shares["none"] == {0.8: [0.0]}
+    assert report.points_line({"none": [planted()]}) == "none: γ = 0.8 never"
+
+
+def test_the_sizes_of_the_training_set_are_four() -> None:
+    specs = rows_specs("laptop")
+    taken = checks.of_sizes(Shelf(planted(s) for group in specs.values() for s in group), "laptop")
+    assert list(taken) == ["5,000 rows", "10,000 rows", "20,000 rows", "always new rows"]
+    for runs, rows in zip(taken.values(), (5000, 10_000, 20_000, 0), strict=True):
+        assert {(r.spec.gamma, r.spec.seed) for r in runs} == {(LARGE, 0), (LARGE, 1), (SMALL, 0), (SMALL, 1)}
+        assert {dict(r.spec.task)["rows"] for r in runs} == {rows}
+    with pytest.raises(LookupError, match="not stored"):
+        checks.of_sizes(Shelf(planted(s) for s in specs["5,000 rows"]), "laptop")
+
+
+def test_settings_and_task_in_words() -> None:
+    rows = {profile: dict(report.settings_table(profile)) for profile in ("laptop", "paper")}
+    assert rows["laptop"].keys() == rows["paper"].keys()
+    assert rows["paper"]["training rows"] == "200,000"
+    assert rows["paper"]["steps (epochs)"] == "2,000,000 (1000)"
+    assert rows["laptop"]["seeds"] == "4"
+    assert "198 trained pairs" in report.task_line()
+    assert "10,000 entries" in report.task_line()
+    assert "98 of reasoning" in report.task_line()
+
+
+def test_labels_are_wider_than_the_bump() -> None:
+    """Variances of 100 keys and of ten anchors, (n² − 1) / 12."""
+    labels, bump = report.spread_of_labels()
+    assert labels == pytest.approx(((100**2 - 1) / 12 + (10**2 - 1) / 12) ** 0.5)
+    assert bump == pytest.approx(6**0.5)
+    assert f"{labels:.1f}" in report.theory_text()
+
+
+def test_memory_anchors_are_less_alike_in_the_training_set() -> None:
+    own = analysis.sampled_distributions("memory", 20_000)
+    alike = [float(cosines(own[i : i + 1], own[j : j + 1])[0, 0]) for i in range(10) for j in range(i)]
+    assert max(alike) < 0.9
+    text = report.memory_text(20_000)
+    assert "Counted in the 20,000 rows" in text
+    assert f"a cosine of {np.mean(alike):.2f} on average ({min(alike):.2f} to {max(alike):.2f}), where the exact" in text
+    exact = analysis.exact_distributions("memory")
+    np.testing.assert_allclose(cosines(exact, exact), 1)
+
+
+def two_times() -> dict[str, tuple[list[Planted], int]]:
+    specs = [s for s in bias_specs("laptop") if s.gamma == SMALL and s.seed < 2]
+    early = lambda seed: lying(alike(0.25 + 0.5 * seed), on_an_arc())
+    runs = [planted(s, kept={200: early(s.seed), 400: lying(alike(0.9), on_an_arc(0.2))}) for s in specs]
+    return {"transformer early": (runs, 200), "transformer late": (runs, 400)}
+
+
+def test_embeddings_in_words() -> None:
+    times = two_times()
+    line = report.cosine_line(times)
+    assert "transformer early: memory 0.50 ± 0.35, reasoning 1.00 ± 0.00 at distance 1, 0.62 ± 0.00 at 9" in line
+    columns, used = report.matrices(times, 1)
+    assert list(columns) == ["transformer\nepoch 1", "transformer\nepoch 2"]
+    assert [run.spec.seed for run in used] == [1, 1]
+    assert columns["transformer\nepoch 1"]["memory"][0, 1] == pytest.approx(0.75)
+    assert [run.spec.seed for run in report.matrices(times, 7)[1]] == [0, 0]  # a seed that is not there: the first
+    measured, theory = report.lag_series(times, 40, SMALL)
+    assert list(measured) == ["transformer early (epoch 1)", "transformer late (epoch 2)"]
+    np.testing.assert_allclose(measured["transformer late (epoch 2)"], np.tile(np.cos(0.2 * np.arange(1, 10)), (2, 1)))
+    exact, plain, drawn = theory.values()
+    np.testing.assert_allclose(exact, embedding_checks.CHECKED, atol=1e-3)
+    assert plain[0] > drawn[0] > 0  # noise takes from a cosine
+    table = report.deviation_table(times)
+    assert table.count("\n") == 3
+    assert table.startswith("| mean distance of cosines from | $P^s$ | Eq. 14 |\n")
+    assert "| transformer late, epoch 2 |" in table
+    assert report.order_line(times["transformer late"][0], 400).startswith("order in the plane, all seeds: memory anchors")
+
+
+def test_check_values_of_the_theory_as_plotted() -> None:
+    """Cosines of Eq. 14 without noise at width 200 by distance, calculated independently."""
+    expected = (0.959, 0.844, 0.683, 0.507, 0.344, 0.213, 0.118, 0.057, 0.022)
+    np.testing.assert_allclose(analysis.by_lag(embedding_checks.theories(200)["Eq. 14"]), expected, atol=6e-4)
+
+
+def test_mass_of_groups_in_words() -> None:
+    runs = [r for r in grouped(lambda seed, i: 0.8 + 0.05 * i) if dict(r.spec.task)["memory"] == "groups"]
+    assert report.groups_line(runs) == "mass inside the range of groups 1 to 4: " + ", ".join(
+        f"{v:.2f} ± 0.00" for v in (0.85, 0.9, 0.95, 1.0)
+    )
+
+
+# ---------------------------------------------------------------- arrays and lines of chapter 11
+
+
+def attentive() -> list[Planted]:
+    """Two seeds at each of the paper's γ: attention off by γ / 10 at a twentieth of training, by 1.5 γ / 10 at the end."""
+    found = []
+    for spec in [s for s in bias_specs("laptop") if s.gamma in (LARGE, MIDDLE, SMALL) and s.seed < 2]:
+
+        def at(factor: float, spec: RunSpec = spec) -> dict[str, Tensor]:
+            anchors = torch.eye(20, 20)
+            anchors[10:] = torch.eye(20)[10]
+            return {
+                "attention": causal_average(9) + 0.1 * spec.gamma * factor * torch.eye(9),
+                "deviation": torch.full((9, 9), 0.2 * spec.gamma * factor),
+                "spectrum": torch.tensor([4.0 + spec.seed, 2.0, 1.0, 0.5, 0.25]) * factor,
+                "direction": torch.eye(20)[10],
+                "anchors": anchors,
+            }
+
+        kept = {200: at(0.5), 2000: at(1.0), 40_000: at(1.5)}
+        found.append(planted(spec, kept=kept))
+    return found
+
+
+def test_attention_in_arrays_and_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = attentive()
+    matrices = attention_report.matrices(runs, 1)
+    average = causal_average(9).numpy()
+    offs = {title: float(np.diagonal(m - average).mean()) for title, m in matrices.items()}
+    assert offs == pytest.approx({"1 / i": 0, "γ = 0.8, early": 0.08, "γ = 0.8, late": 0.12, "γ = 0.3, early": 0.03})
+    assert attention_report.causal_line(runs).endswith("0.3: 0.03 ± 0.00; 0.5: 0.05 ± 0.00; 0.8: 0.08 ± 0.00")
+    found = attention_report.deviations_at(runs)
+    assert list(found) == ["epoch 1", "epoch 10", "epoch 200"]
+    assert found["epoch 200"][SMALL] == pytest.approx([0.24, 0.24])
+    spectra = attention_report.spectra(runs, (LARGE, 0.99))
+    assert list(spectra) == ["γ = 0.3"]
+    assert spectra["γ = 0.3"][:, 0].tolist() == [4, 5]
+    (epochs, kinds), *_ = attention_report.alignment(runs, (SMALL,)).values()
+    assert epochs.tolist() == [1, 10, 200]
+    np.testing.assert_allclose(kinds["reasoning"], np.ones((2, 3)))
+    np.testing.assert_allclose(kinds["memory"], np.zeros((2, 3)))
+    epochs, values = attention_report.leading(checks.at(runs, LARGE), 3)
+    assert epochs.tolist() == [1, 10, 200]
+    np.testing.assert_allclose(values[1], [[2.5, 1, 0.5], [5, 2, 1], [7.5, 3, 1.5]])
+    line = attention_report.alignment_line(checks.at(runs, SMALL))
+    assert line.startswith("γ = 0.8: first over second singular value 2.25 ± 0.35; alignment with anchors: memory 0.00")
+    monkeypatch.setattr(analysis, "deviation_at_start", lambda spec: 0.5 if spec.gamma == LARGE else 0.001)
+    assert attention_report.start_line("laptop").startswith("γ = 0.3 0.5, γ = 0.4 0.001")
+
+
+def test_readings_are_of_runs_with_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: self.spec.seed > 0))
+    monkeypatch.setattr(analysis, "reading", lambda run: np.full((2, 7, 4), 0.1) * np.array([1, 2])[:, None, None])
+    runs = [planted(s) for s in bias_specs("laptop") if s.gamma == SMALL]
+    first, second = attention_report.readings(runs).values()
+    assert first.shape == second.shape == (3, 7, 4)
+    assert second.max() == pytest.approx(0.2)
+    line = attention_report.reading_line(runs)
+    assert line.count("key 0.20, first anchor 0.20, second anchor 0.20, noise 0.20") == 3
+    weights = lambda run: {
+        "itself": (0.9, 0.0),
+        "same place": (0.8, 0.1),
+        "other place": (0.1, 0.6 if run.spec.seed > 1 else 0.4),
+    }
+    monkeypatch.setattr(analysis, "moved", weights)
+    shares = {"": 1.0, "attention.1": 0.25, "attention.2": 0.5}
+    monkeypatch.setattr(analysis, "averaged", lambda run: shares)
+    text = attention_report.causes_text(runs)
+    parts = (
+        "1.00 ± 0.00 as trained, 0.25 ± 0.00 with the causal average for the first attention, 0.50 ± 0.00 for the second",
+        "(by seed 0.80, 0.80, 0.80; with its own keys 0.90, 0.90, 0.90)",
+        "0.40, 0.60, 0.60 has gone",
+        "In 2 of 3 seeds",
+    )
+    for part in parts:
+        assert part in text
