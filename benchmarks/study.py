@@ -1,8 +1,8 @@
 """What retraining a study from nothing costs: python benchmarks/study.py bias- > benchmarks/study.json
 
 Every experiment of the laptop profile whose name begins with the argument is trained for a twentieth of its steps, all runs, by
-the sweep itself, into an empty store; the rest is multiplication. Evaluations fall as often as in the whole. The compiler's
-work, where there is any, is timed apart and counted once.
+the sweep itself, into an empty store; the rest is multiplication. Evaluations fall as often as in the whole. What is compiled
+first is trained in full, since the compiler's time is not that of a step.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lib.core.machine import cores
 from lib.core.plan import Options, backend_for
 from lib.core.spec import RunSpec
 from lib.core.store import Store
-from lib.core.sweep import sweep
+from lib.core.sweep import StudyFactory, sweep
 
 SHARE = 20
 
@@ -32,11 +32,19 @@ def shortened(spec: RunSpec, steps: int) -> RunSpec:
     return replace(spec, train=train, task=tuple({**dict(spec.task), "keep": ()}.items()))
 
 
-def timed(specs: list[RunSpec], make_study: object, options: Options) -> float:
+def timed(specs: list[RunSpec], make_study: StudyFactory) -> float:
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        sweep(specs, Store(Path(folder)), make_study, options, progress=False)
+        sweep(specs, Store(Path(folder)), make_study, progress=False)
         return time.perf_counter() - began
+
+
+def estimated(group: list[RunSpec], make_study: StudyFactory) -> float:
+    """Seconds for runs of one shape, from two beginnings, so that what both begin with cancels."""
+    full, unit = group[0].train.steps, group[0].train.eval_every
+    short = max(unit, full // SHARE // unit * unit)
+    first, more = (timed([shortened(s, unit + n) for s in group], make_study) for n in (0, short))
+    return (more - first) / short * full
 
 
 def main(prefix: str) -> None:
@@ -44,21 +52,16 @@ def main(prefix: str) -> None:
     for name, experiment in EXPERIMENTS.items():
         if not name.startswith(prefix):
             continue
-        seconds, shapes = 0.0, {}
-        for spec in experiment.specs("laptop"):
-            shapes.setdefault(spec.shape, []).append(spec)
-        every = [spec for group in shapes.values() for spec in group]
-        for group in shapes.values():
-            # as the sweep decides for the whole experiment, which is more worth compiling than its beginning
-            options = Options(backend=backend_for(every if group[0].model == every[0].model else group, Options()))
-            full, unit = group[0].train.steps, group[0].train.eval_every
-            short = max(unit, full // SHARE // unit * unit)
-            first = timed([shortened(s, unit) for s in group], experiment.make_study, options)
-            more = timed([shortened(s, unit + short) for s in group], experiment.make_study, options)
-            rate = (more - first) / short  # what both begin with cancels
-            seconds += max(0.0, first - rate * unit) + rate * full
-            print(name, len(group), f"{rate * full:.0f} s", file=sys.stderr)
-        found[name] = {"runs": len(every), "seconds": round(seconds)}
+        specs, seconds = experiment.specs("laptop"), 0.0
+        if backend_for(specs, Options()) == "compiled":
+            seconds = timed(specs, experiment.make_study)
+        else:
+            shapes: dict[tuple, list[RunSpec]] = {}
+            for spec in specs:
+                shapes.setdefault(spec.shape, []).append(spec)
+            seconds = sum(estimated(group, experiment.make_study) for group in shapes.values())
+        print(f"{name}: {len(specs)} runs, {seconds:.0f} s", file=sys.stderr)
+        found[name] = {"runs": len(specs), "seconds": round(seconds)}
     print(json.dumps({"cores": cores(), "share": f"1/{SHARE}", "experiments": found}, indent=1))
 
 

@@ -13,12 +13,11 @@ from torch import nn
 from lib.core.ensemble import Ask, Ensemble
 from lib.core.init import apply_gamma_stacked
 from lib.core.measures import cosines, numerical_order, principal_map, remembered
-from lib.core.model import Taps, from_weights
 from lib.core.spec import RunSpec, derived_seed
 from lib.core.store import StoredRun
 from lib.reasoning_bias import theory
-from lib.reasoning_bias.study import SETS, causal_average, drive, make_study
-from lib.reasoning_bias.task import FIRST_KEY, LAST_KEY, LENGTH, MEMORY, N_PLACES, POSITIONS, REASONING, VOCAB, Task
+from lib.reasoning_bias.study import SETS, drive, make_study
+from lib.reasoning_bias.task import FIRST_KEY, LAST_KEY, LENGTH, MEMORY, N_PLACES, REASONING, VOCAB, Task
 
 KINDS = {"memory": slice(0, len(MEMORY)), "reasoning": slice(len(MEMORY), None)}
 """Where the anchors of a kind are among the 20."""
@@ -106,6 +105,11 @@ def anchors(run: StoredRun, step: int | None = None) -> np.ndarray:
     """(20, D) embeddings of the anchors 1 … 20 at a snapshot, by default the last."""
     kept = run.snapshots()
     return kept[max(kept) if step is None else step]["anchors"].numpy()
+
+
+def moved_by(run: StoredRun, step: int) -> np.ndarray:
+    """(20, D) how far the anchors' embeddings have moved from their random start, at a snapshot."""
+    return anchors(run, step) - at_start(run.spec).embedding.token[0, 1 : 1 + len(MEMORY + REASONING)].numpy()
 
 
 def anchor_cosines(run: StoredRun, kind: str, step: int | None = None) -> np.ndarray:
@@ -210,101 +214,3 @@ def flow_error(run: StoredRun, exact: bool = False) -> FlowError:
 def loss_curves(runs: Sequence[StoredRun]) -> tuple[np.ndarray, np.ndarray]:
     """Steps (n,) and training losses (runs, n), means since the evaluation before."""
     return np.array(runs[0].history["step"]), np.array([run.history["loss"] for run in runs], dtype=float)
-
-
-# --- Attention ---
-
-
-def deviation_at_start(spec: RunSpec) -> float:
-    """ε of Lemma 1: the largest |A_ij − 1 / i| of the first attention over questions and places, before training."""
-    found = make_study(spec).attention(at_start(spec))
-    return float(found["deviation"].max())
-
-
-def deviations(run: StoredRun) -> tuple[np.ndarray, np.ndarray]:
-    """Steps and ε at the snapshots."""
-    kept = run.snapshots()
-    return np.array(list(kept)), np.array([float(s["deviation"].max()) for s in kept.values()])
-
-
-def alignments(run: StoredRun) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Steps (n,), and for each kind (n, 10): |cosine| of the first singular direction of W^V with the anchors' embeddings."""
-    kept = run.snapshots()
-    found = np.array([np.abs(cosines(s["anchors"].numpy(), s["direction"].numpy()[None])[:, 0]) for s in kept.values()])
-    return np.array(list(kept)), {kind: found[:, where] for kind, where in KINDS.items()}
-
-
-def singular_values(run: StoredRun, step: int | None = None) -> np.ndarray:
-    """Of the first layer's W^V at a snapshot, by default the last."""
-    kept = run.snapshots()
-    return kept[max(kept) if step is None else step]["spectrum"].numpy()
-
-
-ROLES = ("key", "first anchor", "second anchor", "noise")
-
-
-@remembered
-def reading(run: StoredRun) -> np.ndarray:
-    """(2 layers, 7 places, 4 roles): what the last token's attention gives to the key, to each anchor and to all the noise
-    together, mean over the questions of each place. In the first layer it is that of the second anchor's place."""
-    model = from_weights(run.spec.model, run.weights())
-    found = np.zeros((2, N_PLACES, len(ROLES)))
-    for place in range(N_PLACES):
-        taps, batch = Taps(), placed(make_study(run.spec).task, place)
-        model(batch[None], taps)
-        for layer, query in ((0, place + 2), (1, POSITIONS - 1)):
-            row = taps[f"attention.{layer + 1}"][0].mean((0, 1))[query].numpy()
-            found[layer, place, :3] = row[place : place + 3]
-        found[:, place, 3] = np.maximum(0, 1 - found[:, place, :3].sum(-1))
-    return found
-
-
-def placed(task: Task, place: int, n: int = 200) -> torch.Tensor:
-    """(n, 9) reasoning rows whose key stands at this place."""
-    every = task.every("reasoning")
-    tokens = every.tokens[every.place == place]
-    return tokens[:: max(1, len(tokens) // n)][:n]
-
-
-@remembered
-def moved(run: StoredRun) -> dict[str, tuple[float, float]]:
-    """Does the second attention go by *where* the key is, or by *which* key it is? Its weight from the last token on the key's
-    own place and on another place, with the attention keys (K of layer 2) of: "itself"; "same place", another sequence with its
-    key at the same place; "other place", a sequence with its key at the other place. Means over every pair of places."""
-    model = from_weights(run.spec.model, run.weights())
-    task = make_study(run.spec).task
-    rows = [placed(task, place, 60)[:50] for place in range(N_PLACES)]
-    kept = []
-    for tokens in rows:
-        taps = Taps()
-        model(tokens[None], taps)
-        kept.append((taps["K.2"], taps["attention.2"][0, :, 0, -1]))
-    found: dict[str, list[tuple[float, float]]] = {"itself": [], "same place": [], "other place": []}
-    for own, tokens in enumerate(rows):
-        for other in range(N_PLACES):
-            if own == other:
-                continue
-            taken = {"same place": kept[own][0].roll(1, 1), "other place": kept[other][0]}
-            weights = {"itself": kept[own][1]}
-            for name, keys in taken.items():
-                taps = Taps({"K.2": lambda _, keys=keys: keys})
-                model(tokens[None], taps)
-                weights[name] = taps["attention.2"][0, :, 0, -1]
-            for name, weight in weights.items():
-                found[name].append((float(weight[:, own].mean()), float(weight[:, other].mean())))
-    return {name: tuple(np.mean(pairs, 0).tolist()) for name, pairs in found.items()}
-
-
-AVERAGED = {"": "as trained", "attention.1": "with the causal average for the first attention", "attention.2": "for the second"}
-
-
-@remembered
-def averaged(run: StoredRun) -> dict[str, float]:
-    """{tap: share of right answers to new reasoning rows with this attention as the causal average; "": as trained}."""
-    model = from_weights(run.spec.model, run.weights())
-    batch = Task(dict(run.spec.task).get("table_seed", 0)).every("reasoning", seed=1)
-    chosen = torch.arange(0, len(batch.key), 13)
-    tokens, target = batch.tokens[chosen], batch.target[chosen]
-    edits = {name: lambda a: causal_average(LENGTH).expand_as(a) for name in AVERAGED if name}
-    answer = lambda name: model(tokens[None], Taps({name: edits[name]} if name else {}))[0].argmax(-1)
-    return {name: float((answer(name) == target).float().mean()) for name in AVERAGED}

@@ -10,7 +10,7 @@ from lib.core.claim import Finding, graded
 from lib.core.measures import spread
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
-from lib.reasoning_bias import analysis
+from lib.reasoning_bias import analysis, attention
 from lib.reasoning_bias.checks import BEGINNING, at, seeds, transformers, words
 from lib.reasoning_bias.experiments import ABLATIONS, BIAS, LARGE, SMALL, ablation_specs
 from lib.reasoning_bias.study import causal_average
@@ -21,7 +21,7 @@ def start_deviations(profile: str) -> dict[float, list[float]]:
     """{γ: ε of Lemma 1 before training, of each seed}."""
     found: dict[float, list[float]] = {}
     for spec in BIAS.specs(profile):
-        found.setdefault(spec.gamma, []).append(analysis.deviation_at_start(spec))
+        found.setdefault(spec.gamma, []).append(attention.deviation_at_start(spec))
     return dict(sorted(found.items()))
 
 
@@ -31,14 +31,10 @@ def lemma(store: Store, profile: str) -> Finding:
     means = np.array([np.mean(before[g]) for g in gammas])
     small = max(before[SMALL])
     return Finding(
-        f"ε before training: {', '.join(f'{m:.1g} (γ = {g:g})' for g, m in before_means(before).items())}",
+        f"ε before training, by γ: {', '.join(f'{g:g}: {min(v):.1g} to {max(v):.1g}' for g, v in before.items())}",
         graded([bool((np.diff(means) < 0).all()), small <= 0.01]),
         len(before[SMALL]),
     )
-
-
-def before_means(before: dict[float, list[float]]) -> dict[float, float]:
-    return {g: float(np.mean(v)) for g, v in before.items()}
 
 
 def beginning(runs: Sequence[StoredRun]) -> int:
@@ -62,8 +58,8 @@ def stays_causal(store: Store, profile: str) -> Finding:
 def one_direction(store: Store, profile: str) -> Finding:
     runs = transformers(store, profile, SMALL)
     step = beginning(runs)
-    gap = [float(v[0] / v[1]) for v in (analysis.singular_values(r, step) for r in runs)]
-    rest = [float(v[0] / v[2]) for v in (analysis.singular_values(r, step) for r in runs)]
+    gap = [float(v[0] / v[1]) for v in (attention.singular_values(r, step) for r in runs)]
+    rest = [float(v[0] / v[2]) for v in (attention.singular_values(r, step) for r in runs)]
     return Finding(
         f"after {step / analysis.epoch(runs[0].spec):g} epochs the largest singular value is {spread(gap)} times the second "
         f"and {spread(rest)} times the third",
@@ -77,7 +73,7 @@ def aligned(store: Store, profile: str) -> Finding:
     step = beginning(runs)
     found = {kind: [] for kind in analysis.KINDS}
     for run in runs:
-        steps, kinds = analysis.alignments(run)
+        steps, kinds = attention.alignments(run)
         for kind, values in kinds.items():
             found[kind].append(float(values[list(steps).index(step)].mean()))
     return Finding(
@@ -90,7 +86,7 @@ def aligned(store: Store, profile: str) -> Finding:
 
 def picks_the_key(store: Store, profile: str) -> Finding:
     runs = transformers(store, profile, SMALL)
-    key = [float(analysis.reading(r)[1, :, 0].min()) for r in runs]
+    key = [float(attention.reading(r)[1, :, 0].min()) for r in runs]
     return Finding(
         "share of the last token's second attention on the key, at the key's worst place, by seed: "
         + ", ".join(f"{v:.2f}" for v in key),
@@ -101,7 +97,7 @@ def picks_the_key(store: Store, profile: str) -> Finding:
 
 def follows_the_place(store: Store, profile: str) -> Finding:
     runs = transformers(store, profile, SMALL)
-    found = [analysis.moved(r)["other place"] for r in runs]
+    found = [attention.moved(r)["other place"] for r in runs]
     return Finding(
         "with the attention keys of a sequence whose key stands elsewhere, weight on the own place and on the other, by seed: "
         + ", ".join(f"{own:.2f} and {other:.2f}" for own, other in found),

@@ -10,25 +10,26 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lib.core import style
-from lib.reasoning_bias.analysis import ROLES
+from lib.reasoning_bias.attention import ROLES
 from lib.reasoning_bias.task import LENGTH
 
 KIND_COLOUR = {"memory": style.MEMORY, "reasoning": style.REASONING}
 
 
 def causal(matrices: Mapping[str, np.ndarray]) -> Figure:
-    """Fig. 6: first attention matrices, (9, 9) each, on one scale."""
+    """Fig. 6: first attention matrices, (9, 9) each, times i: 1 everywhere is the causal average."""
     with style.look():
         fig, axes = plt.subplots(1, len(matrices), figsize=(style.WIDTH, 2.5), sharey=True)
         for ax, (title, matrix) in zip(axes, matrices.items(), strict=True):
-            image = ax.imshow(np.where(np.tri(LENGTH), matrix, np.nan), cmap="viridis", vmin=0, vmax=1)
+            relative = matrix * np.arange(1, LENGTH + 1)[:, None]
+            image = ax.imshow(np.where(np.tri(LENGTH), relative, np.nan), cmap=style.COSINE, vmin=0, vmax=2)
             ax.set_xticks(range(0, LENGTH, 2), range(1, LENGTH + 1, 2))
             ax.set_yticks(range(0, LENGTH, 2), range(1, LENGTH + 1, 2))
             ax.set_xlabel("attends to position")
             ax.set_title(title, fontsize=9)
             style.bare(ax)
         axes[0].set_ylabel("position i")
-        fig.colorbar(image, ax=axes, label="attention", shrink=0.85)
+        fig.colorbar(image, ax=axes, label="attention × i", shrink=0.85)
     return fig
 
 
@@ -53,11 +54,12 @@ def values(
     spectra: Mapping[str, np.ndarray],
     leading: tuple[np.ndarray, np.ndarray],
     alignment: Mapping[str, tuple[np.ndarray, Mapping[str, np.ndarray]]],
+    chance: float,
     count: int = 16,
 ) -> Figure:
     """Fig. 6. Top: singular values of the first W^V over the largest, {title: (seeds, n)}, and the leading ones along training,
     (epochs, (seeds, epochs, n)). Below: |cosine| of the first singular direction with the anchors along training,
-    {title: (epochs, {kind: (seeds, epochs)})}."""
+    {title: (epochs, {kind: (seeds, epochs)})}, and what two random directions have."""
     with style.look():
         fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 5.0))
         for (title, found), colour in zip(spectra.items(), style.GAMMA(np.linspace(0, 0.9, len(spectra))), strict=True):
@@ -75,6 +77,7 @@ def values(
         for ax, (title, (epochs, kinds)) in zip(axes[1], alignment.items(), strict=True):
             for kind, found in kinds.items():
                 _seeds(ax, epochs, found, KIND_COLOUR[kind], f"{kind} anchors")
+            ax.axhline(chance, color=style.NEITHER, lw=0.8, ls=":", label="chance")
             ax.set(xscale="log", xlabel="epoch", ylim=(0, 1))
             ax.set_title(f"first direction and anchors, {title}", fontsize=9)
         axes[1, 0].set_ylabel("|cosine|")
@@ -90,15 +93,16 @@ def _seeds(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, colour
 
 def reading(panels: Mapping[str, np.ndarray]) -> Figure:
     """The appendix's second attention: shares of attention that a query gives to each role, against the key's place.
-    panels: {title: (seeds, 7, 4)}; means, and a thin line a seed."""
+    panels: {title: (seeds, 7, 4)}; a line a seed, the first solid, then dashed, dash-dotted, dotted."""
     colours = (style.KEY, style.FIRST_ANCHOR, style.SECOND_ANCHOR, style.NEITHER)
     with style.look():
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.8), sharey=True)
         for ax, (title, found) in zip(axes, panels.items(), strict=True):
             places = np.arange(1, found.shape[1] + 1)
             for role, (name, colour) in enumerate(zip(ROLES, colours, strict=True)):
-                ax.plot(places, found[..., role].T, color=colour, lw=0.6, alpha=0.6)
-                ax.plot(places, found[..., role].mean(0), color=colour, lw=2, label=name)
+                for seed, values in enumerate(found[..., role]):
+                    look = {"color": colour, "lw": 1.4, "alpha": 0.85, "ls": ("-", "--", "-.", ":")[seed % 4]}
+                    ax.plot(places, values, label=name if seed == 0 else None, **look)
             ax.set(xlabel="position p of the key", ylim=(-0.03, 1.03), xticks=places)
             ax.set_title(title, fontsize=9)
         axes[0].set_ylabel("share of attention")

@@ -123,7 +123,9 @@ def reasoning_first(store: Store, profile: str) -> Finding:
     runs = transformers(store, profile, SMALL)
     memory, held, every = ratios(runs), ratios(runs, "held out"), ratio_everywhere(runs)
     return Finding(
-        f"memory over reasoning {words(memory)}; held-out over trained pairs {words(held)}",
+        f"memory over reasoning {words(memory)}; held-out over trained pairs {words(held)}; right at the end: held-out pairs "
+        f"{spread([r.metrics['held out'] for r in runs])}, rows of trained pairs "
+        f"{spread([r.metrics['reasoning'] for r in runs])}",
         graded([every and all(r.value >= 2 for r in memory), every and closed(held) and all(r.value <= 1.5 for r in held)]),
         seeds(runs),
     )
@@ -135,10 +137,15 @@ def gap_grows(store: Store, profile: str) -> Finding:
     ends = [middle(ratios(at(runs, g))) for g in (LARGE, MIDDLE, SMALL)]
     return Finding(
         f"rank correlation of γ and the ratio {value:+.2f} [{low:+.2f}, {high:+.2f}] over {len(ratios(runs))} runs; "
-        "ratios at γ = .3, .5, .8: " + ", ".join(f"{v:.2f}" for v in ends),
+        "ratios at γ = .3, .5, .8: " + ", ".join(f"{v:.2f}" for v in ends) + f"; from .4 to .8 alone {_middle_words(runs)}",
         graded([low > 0, ends[0] < ends[1] < ends[2]]),
         seeds(runs),
     )
+
+
+def _middle_words(runs: Sequence[StoredRun]) -> str:
+    value, low, high = trend([r for r in runs if 0.4 <= r.spec.gamma <= SMALL])
+    return f"{value:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 def emb_contrast(store: Store, profile: str) -> Finding:

@@ -73,9 +73,11 @@ def exact_and_sampled(store: Store, profile: str) -> Finding:
     rows = dict(BIAS.specs(profile)[0].task)["rows"]
     sampled = analysis.sampled_distributions("reasoning", rows)
     lag = lambda d: analysis.by_lag(cosines(d, d))
-    off, near = np.abs(lag(exact) - CHECKED).max(), np.abs(lag(sampled) - lag(exact)).max()
+    counted = lag(sampled)
+    off, near = np.abs(lag(exact) - CHECKED).max(), np.abs(counted - lag(exact)).max()
     return Finding(
-        f"exact cosines within {off:.4f} of an independent calculation; those of {rows:,} rows within {near:.3f} of the exact",
+        f"exact cosines within {off:.4f} of an independent calculation; those of {rows:,} rows within {near:.4f} of the exact, "
+        f"{counted[0]:.3f} at distance 1 and {counted[-1]:.3f} at 9",
         graded([bool(off < 0.001), bool(near < 0.1)]),
     )
 
@@ -102,6 +104,26 @@ def distribution_explains(store: Store, profile: str) -> Finding:
         f"mean deviation of cosines {spread(own)} from the training set's distributions, {spread(exact)} from the exact ones; "
         f"at distance 1 and 9 {lag[0]:.2f} and {lag[-1]:.2f}, where the training set has {told[0]:.2f} and {told[-1]:.2f}",
         graded([bool(own.max() <= 0.1)]),
+        seeds(runs),
+    )
+
+
+def moved_cosines(run: StoredRun, step: int, kind: str = "reasoning") -> np.ndarray:
+    """(10, 10) cosines of what the embeddings of the anchors of a kind have moved from their random start."""
+    vectors = analysis.moved_by(run, step)[analysis.KINDS[kind]]
+    return cosines(vectors, vectors)
+
+
+def movement_explained(store: Store, profile: str) -> Finding:
+    runs = emb_mlps(store, profile, SMALL)
+    step, exact = min(runs[0].snapshots()), theories(200)["P^s"]
+    off = [float(np.abs(analysis.off_diagonal(moved_cosines(r, step) - exact)).mean()) for r in runs]
+    memory = [float(analysis.off_diagonal(moved_cosines(r, step, "memory")).mean()) for r in runs]
+    lag = np.mean([analysis.by_lag(moved_cosines(r, step)) for r in runs], 0)
+    return Finding(
+        f"after {step / analysis.epoch(runs[0].spec):g} epochs mean deviation from the exact distributions {spread(off)}; at "
+        f"distance 1 and 9 {lag[0]:.2f} and {lag[-1]:.2f}; memory anchors {spread(memory)}, where they have 1",
+        graded([max(off) <= 0.1, min(memory) >= 0.9]),
         seeds(runs),
     )
 

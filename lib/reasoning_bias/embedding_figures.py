@@ -44,9 +44,9 @@ def anchor_matrices(columns: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
 
 def label_distributions(exact: np.ndarray, sampled: np.ndarray) -> Figure:
     """Fig. 4B, C: P^s − 1 / d_vob of the reasoning anchors, exact (lines) and counted in the training set (dots), and the
-    cosines of the exact ones. exact, sampled: (10, d_vob)."""
+    cosines of both. exact, sampled: (10, d_vob)."""
     with style.look():
-        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9), width_ratios=(1.7, 1))
+        fig, axes = plt.subplots(1, 3, figsize=(style.WIDTH, 2.6), width_ratios=(1.6, 1, 1))
         colours = style.GAMMA(np.linspace(0, 1, len(exact)))
         labels = np.arange(exact.shape[1])
         for s, line, dots, colour in zip(REASONING, exact, sampled, colours, strict=True):
@@ -55,20 +55,22 @@ def label_distributions(exact: np.ndarray, sampled: np.ndarray) -> Figure:
             axes[0].plot(labels[::3], dots[::3], ".", color=colour, ms=2, alpha=0.5)
         axes[0].set(xlabel="label i", ylabel=r"$P^s_i - 1\,/\,d_\mathrm{vob}$", title="labels that go with an anchor")
         axes[0].legend(loc="lower center")
-        image = _heat(axes[1], cosines(exact, exact), REASONING)
-        image.set(cmap="viridis", clim=(cosines(exact, exact).min(), 1))
-        axes[1].set(title="their cosines", xlabel="reasoning anchor")
-        fig.colorbar(image, ax=axes[1], label="cosine", shrink=0.8)
+        low = min(cosines(v, v).min() for v in (exact, sampled))
+        for ax, vectors, title in zip(axes[1:], (exact, sampled), ("cosines, exact", "counted"), strict=True):
+            image = _heat(ax, cosines(vectors, vectors), REASONING)
+            image.set(cmap="viridis", clim=(low, 1))
+            ax.set(title=title, xlabel="reasoning anchor")
+        fig.colorbar(image, ax=axes[1:], label="cosine", shrink=0.7)
     return fig
 
 
 def lag_curves(measured: Mapping[str, np.ndarray], theory: Mapping[str, np.ndarray]) -> Figure:
     """Cosine against the distance of two reasoning anchors: measured {name: (seeds, 9)}, theory {name: (9,)}, in one axis."""
     lags = np.arange(1, 10)
-    colours = (style.SEEN, "#56B4E9", style.REASONING, "#F0A36B")
+    colours = ("#7B5EA7", "#B9A6D3", "#D6CCE6", style.SEEN, "#8A8A8A")
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH * 0.85, 3.4))
-        for (name, values), colour, marker in zip(measured.items(), colours, "osD^", strict=False):
+        for (name, values), colour, marker in zip(measured.items(), colours, "osvD^", strict=False):
             spread = values.std(0, ddof=1) if len(values) > 1 else np.zeros(len(lags))
             ax.errorbar(lags, values.mean(0), spread, color=colour, marker=marker, ms=4, capsize=2, label=name)
         for (name, values), dash in zip(theory.items(), ("--", ":", "-."), strict=False):
@@ -91,27 +93,47 @@ def maps(panels: Mapping[str, tuple[np.ndarray, Sequence[int]]], columns: int = 
             points, explained = principal_map(vectors)
             ax.plot(*points.T, color="#CCCCCC", lw=0.8, zorder=0)
             ax.scatter(*points.T, c=np.arange(len(points)), cmap=style.GAMMA, s=14)
-            for i in range(0, len(tokens), max(1, len(tokens) // 9)):
+            for i in range(0, len(tokens), 1 if len(tokens) <= 10 else 24):
                 ax.annotate(str(tokens[i]), points[i], fontsize=7, xytext=(3, 3), textcoords="offset points")
             ax.set_title(title, fontsize=9)
             ax.set(xlabel=f"first component ({explained[0]:.0f} %)", ylabel=f"second ({explained[1]:.0f} %)")
             ax.set_xticks([])
             ax.set_yticks([])
+            ax.set_aspect("equal", adjustable="datalim")
+    return fig
+
+
+def formation(models: Mapping[str, tuple[np.ndarray, Mapping[str, np.ndarray]]]) -> Figure:
+    """When the order forms: mean cosines along training, {model: (epochs, {name: (seeds, epochs)})}; the first two names are of
+    reasoning anchors at two distances, the third of memory anchors. Lines: means over seeds; bands: range."""
+    looks = ((style.REASONING, "-"), (style.REASONING, "--"), (style.MEMORY, "-"))
+    with style.look():
+        fig, axes = plt.subplots(1, len(models), figsize=(style.WIDTH, 2.7), sharey=True)
+        for ax, (title, (epochs, curves)) in zip(axes, models.items(), strict=True):
+            for (name, values), (colour, dash) in zip(curves.items(), looks, strict=True):
+                ax.plot(epochs, values.mean(0), color=colour, ls=dash, label=name)
+                ax.fill_between(epochs, values.min(0), values.max(0), color=colour, alpha=0.15, lw=0)
+            ax.axhline(0, color="#BBBBBB", lw=0.7, zorder=0)
+            ax.set(xscale="log", xlabel="epoch")
+            ax.set_title(title, fontsize=9)
+        axes[0].set_ylabel("mean cosine")
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return fig
 
 
 def every_anchor(measured: Mapping[str, np.ndarray], theory: Mapping[str, np.ndarray]) -> Figure:
     """Fig. 5C and the appendix: for each reasoning anchor its cosines with all ten. measured {name: (seeds, 10, 10)} mean and
-    range, theory {name: (10, 10)}."""
+    range, theory {name: (10, 10)}. In brackets: mean distance of the first measured curve from the last theory."""
     with style.look():
         fig, axes = plt.subplots(2, 5, figsize=(style.WIDTH, 3.6), sharex=True, sharey=True)
         for i, ax in enumerate(axes.flat):
-            for (name, values), colour in zip(measured.items(), (style.REASONING, style.SEEN), strict=False):
+            for (name, values), colour in zip(measured.items(), (style.SEEN, "#7B5EA7"), strict=False):
                 ax.plot(REASONING, values[:, i].mean(0), color=colour, lw=1.5, label=name)
                 ax.fill_between(REASONING, values[:, i].min(0), values[:, i].max(0), color=colour, alpha=0.15, lw=0)
             for (name, values), dash in zip(theory.items(), ("--", ":"), strict=False):
                 ax.plot(REASONING, values[i], color=style.NEITHER, ls=dash, lw=1.3, label=f"${name}$" if "^" in name else name)
-            ax.set_title(f"s = {REASONING[i]}", fontsize=9)
+            off = np.abs(next(iter(measured.values()))[:, i].mean(0) - list(theory.values())[-1][i]).mean()
+            ax.set_title(f"s = {REASONING[i]} ({off:.2f})", fontsize=9)
             ax.set_xticks([11, 15, 20])
         for ax in axes[1]:
             ax.set_xlabel("anchor")

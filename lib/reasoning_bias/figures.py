@@ -22,7 +22,7 @@ LOOK = {
     "held out": {"color": style.REASONING, "ls": (0, (4, 2))},
 }
 NAMES = {"memory": "memory", "reasoning": "reasoning, trained pairs", "held out": "reasoning, held-out pairs"}
-MODELS = {"transformer": ("o", style.REASONING), "Emb-MLP": ("s", style.SEEN)}
+MODELS = {"transformer": ("o", style.SEEN), "Emb-MLP": ("s", "#7B5EA7")}
 
 
 def examples(memory: Batch, reasoning: Batch) -> Figure:
@@ -114,7 +114,8 @@ def _ratios(ax: Axes, runs: Sequence[StoredRun], slower: str, marker: str, colou
         means.append(np.exp(np.mean(np.log([r.value for r in found]))))
         for ratio in found:
             ax.plot(gamma + shift, ratio.value, "^" if ratio.open else marker, color=colour, ms=4, alpha=0.55, mew=0)
-    ax.plot(xs, means, color=colour, lw=1.5, label=label, marker=marker, ms=0)
+    bounds = [any(r.open for r in (slowdown(run, slower) for run in group) if r) for group in by_gamma(runs).values()]
+    ax.plot(xs, means, color=colour, lw=1.5, label=label, ls="--" if sum(bounds) > len(bounds) / 2 else "-")
 
 
 def memory_variants(variants: Mapping[str, Sequence[StoredRun]]) -> Figure:
@@ -141,7 +142,7 @@ def points_by_name(
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 0.9 + 0.42 * len(names)), sharey=True)
         for shift, gamma in enumerate(gammas):
-            colour = (style.MEMORY, style.REASONING)[shift]
+            colour = style.GAMMA((0.1, 0.75)[shift])
             for row, name in enumerate(names):
                 y = row + 0.24 * (shift - 0.5)
                 for ratio in ratios[name][gamma]:
@@ -155,7 +156,7 @@ def points_by_name(
         axes[0].set_yticks(range(len(names)), names)
         axes[0].invert_yaxis()
         axes[1].set(xlabel="held-out pairs right, best along training", xlim=(-0.03, 1.03))
-        axes[1].legend()
+        axes[1].legend(loc="best")
     return fig
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import torch
 
-from lib.core.measures import cosines, numerical_order, spread
+from lib.core.measures import spread
 from lib.core.store import StoredRun
-from lib.reasoning_bias import analysis, checks, embedding_checks
+from lib.reasoning_bias import analysis, attention, checks
 from lib.reasoning_bias.analysis import Ratio, by_gamma
 from lib.reasoning_bias.experiments import SETTINGS, emb_mlp, transformer
 from lib.reasoning_bias.study import SETS
-from lib.reasoning_bias.task import FIRST_KEY, HELD_OUT, LAST_KEY, MEMORY, Task
+from lib.reasoning_bias.task import HELD_OUT, MEMORY, Task
 
 
 def settings_table(profile: str) -> list[tuple[str, str]]:
@@ -103,6 +104,43 @@ def bias_text(models: Mapping[str, Sequence[StoredRun]]) -> str:
     return "\n".join(lines)
 
 
+def coverage_text(rows: int) -> str:
+    """How much of the table a training set of this size holds."""
+    task = Task()
+    batch = task.rows(torch.tensor(0), torch.arange(rows))
+    memory = batch.first <= MEMORY[-1]
+    entry = torch.stack((batch.key, batch.first, batch.second), -1)[memory]
+    seen, size = len(entry.unique(dim=0)), task.table.numel()
+    return (
+        f"Our {rows:,} rows hold {seen:,} of the {size:,} entries of the table, each {len(entry) / seen:.1f} times on average, "
+        "with other noise. In the paper's data every entry occurs, about ten times. So here it is nearly as good "
+        "to store a row as "
+        "to store an entry."
+    )
+
+
+def accuracy_text(runs: Sequence[StoredRun]) -> str:
+    """How shares of right answers lag behind losses at one γ."""
+    at = lambda run, name: np.interp(analysis.halving(run, "held out"), run.history["step"], run.history[name])
+    halved = [run for run in runs if analysis.halving(run, "held out") is not None]
+    if not halved:
+        return "The held-out loss does not halve."
+    line = (
+        f"At γ = {runs[0].spec.gamma:g}, when the held-out loss has halved, "
+        f"{spread([at(r, 'held out') for r in halved])} of the "
+        f"held-out rows and {spread([at(r, 'reasoning') for r in halved])} of the trained rows of reasoning are right."
+    )
+    if kept := [run for run in runs if run.has_weights]:
+        new = [attention.averaged(run)[""] for run in kept]
+        end = [spread([run.metrics[name] for run in kept]) for name in ("reasoning", "held out")]
+        line += (
+            f" At the end the trained rows are {end[0]} right, **new rows of the same pairs {spread(new)}**, "
+            f"held-out pairs {end[1]}: "
+            "much of the distance between the curves of trained and held-out pairs is rows that were stored."
+        )
+    return line
+
+
 def final_line(panels: Mapping[str, Sequence[StoredRun]]) -> str:
     say = lambda runs: ", ".join(f"{name} {spread([r.metrics[name] for r in runs])}" for name in SETS)
     return "; ".join(f"{title}: {say(runs)}" for title, runs in panels.items())
@@ -129,144 +167,3 @@ def points_line(taken: Mapping[str, Sequence[StoredRun]]) -> str:
     ratios, _ = points_of(taken)
     say = lambda found: checks.words(found) if found else "never"
     return "; ".join(f"{name}: " + ", ".join(f"γ = {g:g} {say(v)}" for g, v in by.items()) for name, by in ratios.items())
-
-
-# --- Embeddings ---
-
-
-def epoch_words(run: StoredRun, step: int) -> str:
-    return f"epoch {step / analysis.epoch(run.spec):g}"
-
-
-def matrices(
-    times: Mapping[str, tuple[Sequence[StoredRun], int]], seed: int
-) -> tuple[dict[str, dict[str, np.ndarray]], list[StoredRun]]:
-    """Columns for the figure of cosine matrices, of one seed, and the runs they are of."""
-    columns, used = {}, []
-    for name, (runs, step) in times.items():
-        run = next((r for r in runs if r.spec.seed == seed), runs[0])
-        model = name.rsplit(" ", 1)[0]
-        columns[f"{model}\n{epoch_words(run, step)}"] = {
-            kind: analysis.anchor_cosines(run, kind, step) for kind in analysis.KINDS
-        }
-        used.append(run)
-    return columns, used
-
-
-def cosine_line(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
-    parts = []
-    for name, (runs, step) in times.items():
-        memory = [analysis.off_diagonal(analysis.anchor_cosines(r, "memory", step)).mean() for r in runs]
-        lag = embedding_checks.lag_cosines(runs, step)
-        parts.append(f"{name}: memory {spread(memory)}, reasoning {spread(lag[:, 0])} at distance 1, {spread(lag[:, -1])} at 9")
-    return "; ".join(parts)
-
-
-def lag_series(
-    times: Mapping[str, tuple[Sequence[StoredRun], int]], width: int, gamma: float
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Measured and theoretical curves of cosine against distance. Eq. 14 with its noise is the mean of 200 draws."""
-    measured = {
-        f"{name} ({epoch_words(runs[0], step)})": embedding_checks.lag_cosines(runs, step)
-        for name, (runs, step) in times.items()
-    }
-    exact = analysis.exact_distributions("reasoning")
-    plain, drawn = (analysis.fitted(width, gamma, None), [analysis.fitted(width, gamma, i) for i in range(200)])
-    theory = {
-        r"$P^s - 1/d_\mathrm{vob}$ (Prop. 1)": analysis.by_lag(cosines(exact, exact)),
-        f"Eq. 14 at width {width}, no noise": analysis.by_lag(cosines(plain, plain)),
-        f"Eq. 14 with its noise, γ = {gamma:g}": np.mean([analysis.by_lag(cosines(v, v)) for v in drawn], 0),
-    }
-    return measured, theory
-
-
-def memory_text(rows: int) -> str:
-    """How alike the memory anchors' label distributions are in the training set, where the exact ones are the same."""
-    own = analysis.sampled_distributions("memory", rows)
-    alike = analysis.off_diagonal(cosines(own, own))
-    return (
-        f"Counted in the {rows:,} rows, the label distributions of two memory anchors have a cosine of {alike.mean():.2f} on "
-        f"average ({alike.min():.2f} to {alike.max():.2f}), where the exact ones have 1."
-    )
-
-
-def deviation_table(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
-    """How far measured cosines are from each theory, on average over pairs of anchors."""
-    theories = embedding_checks.theories(200)
-    head = (
-        "| mean distance of cosines from | "
-        + " | ".join(f"${name}$" if "^" in name else name for name in theories)
-        + " |\n|---|"
-        + "---|" * len(theories)
-        + "\n"
-    )
-    rows = [
-        f"| {name}, {epoch_words(runs[0], step)} | "
-        + " | ".join(spread(embedding_checks.deviation(runs, step, t)) for t in theories.values())
-        + " |"
-        for name, (runs, step) in times.items()
-    ]
-    return head + "\n".join(rows)
-
-
-def spread_of_labels() -> tuple[float, float]:
-    """Standard deviation of the labels that go with a reasoning anchor, and the width of Eq. 14."""
-    p = analysis.exact_distributions("reasoning")[4] + 1 / 200
-    i = np.arange(len(p))
-    return float(np.sqrt((p * (i - (p * i).sum()) ** 2).sum())), float(np.sqrt(6))
-
-
-def order_line(runs: Sequence[StoredRun], step: int) -> str:
-    """Numeric order in the plane of two components, by kind of anchor."""
-    of = lambda kind: [
-        analysis.order(analysis.anchors(r, step)[where]) for r, where in ((r, analysis.KINDS[kind]) for r in runs)
-    ]
-    return "order in the plane, all seeds: " + ", ".join(f"{kind} anchors {spread(of(kind))}" for kind in analysis.KINDS)
-
-
-def order_text(late: tuple[Sequence[StoredRun], int]) -> str:
-    """Numeric order of anchors and keys, in all dimensions and in the plane that maps show."""
-    runs, step = late
-    rows = {kind: [analysis.anchors(r, step)[where] for r in runs] for kind, where in analysis.KINDS.items()}
-    rows = {f"{kind} anchors": vectors for kind, vectors in rows.items()}
-    rows["keys"] = [r.weights()["embedding.token"].numpy()[FIRST_KEY : LAST_KEY + 1] for r in runs if r.has_weights]
-    said = "; ".join(
-        f"{name} {spread([numerical_order(v) for v in vectors])} in all dimensions, "
-        f"{spread([analysis.order(v) for v in vectors])} in the plane"
-        for name, vectors in rows.items()
-    )
-    return f"Do they keep the order of numbers? Rank correlation of |i − j| with the distance of i and j, over seeds: {said}."
-
-
-def theory_text() -> str:
-    true, shape = spread_of_labels()
-    return (
-        f"The labels of an anchor have a standard deviation of {true:.1f}; Eq. 14 has a width of √6 = {shape:.1f}. "
-        "So Eq. 14 is not what Proposition 1 gives. It is a **fitted shape**: that a bump sits at the anchor's number follows "
-        "from the theorem; its width was chosen."
-    )
-
-
-def flow_line(models: Mapping[str, tuple[Sequence[StoredRun], bool]]) -> str:
-    parts = []
-    for name, (runs, exact) in models.items():
-        found = np.array([embedding_checks.flow_numbers(r, exact) for r in runs])
-        parts.append(
-            f"{name} up to step {found[:, 2].mean():.0f}: error {spread(found[:, 0])}, cosine {spread(found[:, 1], 3)}"
-        )
-    return "; ".join(parts)
-
-
-def flow_text(models: Mapping[str, tuple[Sequence[StoredRun], bool]]) -> str:
-    """Where the flow is right: at the best snapshot, and at the last before the loss has begun to fall."""
-    lines = []
-    for name, (runs, exact) in models.items():
-        found = [analysis.flow_error(run, exact) for run in runs]
-        low = {kind: [float(f.error[kind].mean(1).min()) for f in found] for kind in analysis.KINDS}
-        end = np.array([embedding_checks.flow_numbers(run, exact) for run in runs])
-        lines.append(
-            f"- **{name}**: the relative error falls to {spread(low['reasoning'])} for reasoning and {spread(low['memory'])} "
-            f"for memory anchors. When the loss has fallen by {checks.FEW:.0%} (or at the end), it is {spread(end[:, 0])}, "
-            f"with a cosine of {spread(end[:, 1], 3)}."
-        )
-    return "\n".join(lines)
