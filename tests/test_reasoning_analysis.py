@@ -30,7 +30,7 @@ from lib.core.plan import Options
 from lib.core.spec import RunSpec, SpecError, TrainSpec
 from lib.core.store import Store, StoredRun
 from lib.core.train import RunResult, train
-from lib.reasoning_bias import analysis, attention_figures, embedding_figures, figures, theory
+from lib.reasoning_bias import analysis, attention, attention_figures, embedding_figures, figures, theory
 from lib.reasoning_bias import experiments as bias
 from lib.reasoning_bias.analysis import FlowError, Ratio, halving, slowdown
 from lib.reasoning_bias.experiments import BIAS, LARGE, MIDDLE, SMALL, point_specs
@@ -217,6 +217,22 @@ def test_cosines_of_anchors_by_kind_and_step() -> None:
     assert analysis.anchors(run, 10).shape == (20, 11)
 
 
+def start_of(spec: RunSpec) -> np.ndarray:
+    return analysis.at_start(spec).embedding.token[0, 1:21].numpy()
+
+
+@pytest.mark.parametrize("spec", [SMOKE, bias.EMB.specs("smoke")[1]], ids=["transformer", "Emb-MLP"])
+def test_embeddings_have_moved_from_their_own_start(spec: RunSpec) -> None:
+    start, by = start_of(spec), np.random.default_rng(1).normal(size=(20, spec.model.d_model))
+    run = planted(spec, kept={10: {"anchors": torch.tensor(start)}, 20: {"anchors": torch.tensor(start + by)}})
+    assert (analysis.moved_by(run, 10) == 0).all()
+    np.testing.assert_allclose(analysis.moved_by(run, 20), by, atol=1e-6)
+    other = replace(run, spec=replace(spec, seed=spec.seed + 1))
+    assert np.linalg.norm(analysis.moved_by(other, 10)) > np.linalg.norm(start)
+    smaller = replace(run, spec=replace(spec, gamma=spec.gamma + 1))
+    np.testing.assert_allclose(analysis.moved_by(smaller, 10), start * (1 - 1 / spec.model.d_model), rtol=1e-3, atol=1e-6)
+
+
 def test_lags_and_the_rest_by_hand() -> None:
     matrix = np.array([[9.0, 1.0, 5.0], [2.0, 9.0, 3.0], [6.0, 4.0, 9.0]])
     assert analysis.by_lag(matrix).tolist() == [2.0, 5.0]
@@ -295,10 +311,6 @@ def constant(monkeypatch: pytest.MonkeyPatch, spec: RunSpec, grow: float = 0.0) 
     at = lambda step: {"drive": torch.tensor(push * (1 + grow * step)), "direct": torch.tensor(push * (1 + grow * step) / 10)}
     monkeypatch.setattr(analysis, "drive", lambda model: {name: value[None] for name, value in at(0).items()})
     return planted(spec, kept={step: at(step) for step in (4, 6, 16)}), push
-
-
-def start_of(spec: RunSpec) -> np.ndarray:
-    return analysis.at_start(spec).embedding.token[0, 1:21].numpy()
 
 
 @pytest.mark.parametrize("grow", [0.0, 0.25])
@@ -383,7 +395,7 @@ def test_loss_curves_have_a_row_a_run() -> None:
 
 def test_smaller_initialization_starts_nearer_to_the_causal_average() -> None:
     for seed in range(3):
-        found = [analysis.deviation_at_start(replace(SMOKE, gamma=g, seed=seed)) for g in (0.1, 0.3, 0.5, 0.8, 1.1)]
+        found = [attention.deviation_at_start(replace(SMOKE, gamma=g, seed=seed)) for g in (0.1, 0.3, 0.5, 0.8, 1.1)]
         assert found == sorted(found, reverse=True)
         assert found[0] > 0.3
         assert 0 < found[-1] < 1e-3
@@ -402,15 +414,15 @@ def test_attention_along_training() -> None:
     }
     late = early | {"direction": torch.tensor([0.0, -1.0, 0.0]), "deviation": torch.full((2, 2), 0.9)}
     run = planted(kept={10: early, 30: late | {"spectrum": torch.tensor([5.0, 4.0])}})
-    steps, found = analysis.deviations(run)
+    steps, found = attention.deviations(run)
     assert steps.tolist() == [10, 30]
     assert found.tolist() == pytest.approx([0.7, 0.9])
-    steps, by_kind = analysis.alignments(run)
+    steps, by_kind = attention.alignments(run)
     assert steps.tolist() == [10, 30]
     np.testing.assert_allclose(by_kind["memory"], [[0] * 10, [1] * 10])
     np.testing.assert_allclose(by_kind["reasoning"], [[1] * 9 + [0.6], [0] * 10], rtol=1e-6)
-    assert analysis.singular_values(run, 10).tolist() == [2, 1]
-    assert analysis.singular_values(run).tolist() == [5, 4]
+    assert attention.singular_values(run, 10).tolist() == [2, 1]
+    assert attention.singular_values(run).tolist() == [5, 4]
 
 
 WIRED = ModelSpec(vocab=VOCAB, positions=LENGTH, depth=2, d_model=16, d_ff=16, d_k=16, d_v=16, norm="none")
@@ -437,7 +449,7 @@ def wired(tmp_path: Path, first: Mapping[int, int], second: Mapping[int, int], m
 
 def test_reading_where_attention_is_uniform(tmp_path: Path) -> None:
     """The second anchor of place p sees p + 3 positions, the last token nine; a key and two anchors are one each."""
-    found = analysis.reading(wired(tmp_path, {}, {}))
+    found = attention.reading(wired(tmp_path, {}, {}))
     assert found.shape == (2, 7, 4)
     for place in range(7):
         np.testing.assert_allclose(found[0, place], [*[1 / (place + 3)] * 3, place / (place + 3)], atol=1e-6)
@@ -447,7 +459,7 @@ def test_reading_where_attention_is_uniform(tmp_path: Path) -> None:
 def test_reading_where_attention_points(tmp_path: Path) -> None:
     """Layer 1: each position looks two back, from the second anchor to the key. Layer 2: the last token looks at the fifth,
     whatever stands there."""
-    found = analysis.reading(wired(tmp_path, {i: i - 2 for i in range(2, 9)}, {8: 4}))
+    found = attention.reading(wired(tmp_path, {i: i - 2 for i in range(2, 9)}, {8: 4}))
     np.testing.assert_allclose(found[0], [[1, 0, 0, 0]] * 7, atol=1e-6)
     role = {4: 0, 3: 1, 2: 2}
     np.testing.assert_allclose(found[1], [np.eye(4)[role.get(place, 3)] for place in range(7)], atol=1e-6)
@@ -455,7 +467,7 @@ def test_reading_where_attention_points(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", [0, 6])
 def test_placed_rows_have_their_key_there(place: int) -> None:
-    tokens = analysis.placed(Task(), place, 50)
+    tokens = attention.placed(Task(), place, 50)
     assert tokens.shape == (50, LENGTH)
     anchors = (tokens > REASONING[0] - 1) & (tokens <= REASONING[-1])
     assert (anchors.nonzero()[:, 1].view(50, 2) == torch.tensor([place + 1, place + 2])).all()
@@ -475,7 +487,7 @@ def test_answers_with_an_attention_averaged(tmp_path: Path) -> None:
     run = wired(tmp_path, own, own, parts)
     answers = Task().every("reasoning", seed=1).target[::13]
     share = lambda label: (answers == label).float().mean().item()
-    found = analysis.averaged(run)
+    found = attention.averaged(run)
     expected = {"": share(100), "attention.1": share(60), "attention.2": share(130)}
     assert len(set(expected.values())) == 3
     assert found == pytest.approx(expected)
@@ -493,8 +505,8 @@ def test_attention_that_moves_with_the_keys_of_another_sequence(tmp_path: Path) 
     parts["blocks.1.attention.W_K.weight"][:9, 0] = 20 * torch.arange(9.0)
     parts["blocks.1.attention.W_K.weight"][13, 0] = -5000
     run = wired(tmp_path, {}, {}, parts)
-    np.testing.assert_allclose(analysis.reading(run)[1], [[1, 0, 0, 0]] * 7, atol=1e-6)
-    found = analysis.moved(run)
+    np.testing.assert_allclose(attention.reading(run)[1], [[1, 0, 0, 0]] * 7, atol=1e-6)
+    found = attention.moved(run)
     assert found.keys() == {"itself", "same place", "other place"}
     assert found["itself"] == found["same place"] == pytest.approx((1, 0), abs=1e-6)
     assert found["other place"] == pytest.approx((0, 1), abs=1e-6)
@@ -514,14 +526,14 @@ def test_attention_that_a_query_sends_to_a_place_stays_there(tmp_path: Path) -> 
         parts["blocks.1.attention.W_Q.weight"][place + 2, place] = 25_600
     parts["blocks.1.attention.W_Q.weight"][8, 6] = 64
     run = wired(tmp_path, {}, {}, parts)
-    np.testing.assert_allclose(analysis.reading(run)[1], [[1, 0, 0, 0]] * 7, atol=1e-4)
-    for weights in analysis.moved(run).values():
+    np.testing.assert_allclose(attention.reading(run)[1], [[1, 0, 0, 0]] * 7, atol=1e-4)
+    for weights in attention.moved(run).values():
         assert weights == pytest.approx((1, 0), abs=1e-4)
 
 
 def test_attention_to_a_fixed_position_does_not_move(tmp_path: Path) -> None:
     """Of the 42 ordered pairs of places, 6 begin at the fifth position and 6 end there."""
-    for weights in analysis.moved(wired(tmp_path, {}, {8: 4})).values():
+    for weights in attention.moved(wired(tmp_path, {}, {8: 4})).values():
         assert weights == pytest.approx((6 / 42, 6 / 42), abs=1e-6)
 
 
@@ -854,6 +866,18 @@ def test_the_figure_of_the_bias_marks_what_is_a_lower_bound() -> None:
     assert legends(figure) == ["transformer", "Emb-MLP"]
 
 
+@pytest.mark.usefixtures("at_four")
+@pytest.mark.parametrize(("bounds", "look"), [(1, "-"), (2, "--"), (3, "--")])
+def test_a_line_that_is_mostly_lower_bounds_is_dashed(bounds: int, look: str) -> None:
+    """That is, at most γ: one of three is not most. One run is enough to make a mean a lower bound."""
+    gammas = (0.3, 0.5, 0.8)
+    halves = lambda i, seed: {"reasoning": 100, "memory": None if i < bounds and seed else 300, "held out": 150}
+    runs = [planted(replace(SMOKE, gamma=g, seed=s), halves(i, s)) for i, g in enumerate(gammas) for s in range(2)]
+    axes = drawn(figures.bias({"transformer": runs}), 2)
+    found = [line.get_linestyle() for ax in axes for line in ax.lines if line.get_label() == "transformer"]
+    assert found == [look, "-"]  # held-out pairs always halve
+
+
 def test_figures_of_tables_and_groups() -> None:
     runs = trained((0.8,), kept={10: {"groups": torch.eye(4, VOCAB)}})
     figure = figures.memory_variants({"far": runs, "near": runs})
@@ -877,6 +901,10 @@ def test_the_figure_of_variants_has_a_row_for_each() -> None:
     assert points == [("^", 3.0), ("o", 1.0), ("o", 2.0)]
     assert legends(figure) == ["γ = 0.3", "γ = 0.8"]
     assert len(right.lines) == 4
+    colour = {line.get_xdata()[0]: line.get_color() for line in right.lines}  # the share says which γ
+    of = {line.get_xdata()[0]: line.get_color() for line in left.lines if line.get_marker() in "o^"}
+    assert colour[0.0] != colour[1.0]
+    assert of == {1.0: colour[0.0], 2.0: colour[1.0], 3.0: colour[1.0]}
 
 
 def test_figures_of_cosines_and_distributions() -> None:
@@ -887,10 +915,21 @@ def test_figures_of_cosines_and_distributions() -> None:
     assert [t.get_text() for t in axes[2].get_xticklabels()] == ["11", "14", "17", "20"]
     exact = analysis.exact_distributions("reasoning")
     figure = embedding_figures.label_distributions(exact, exact)
-    left, right = drawn(figure, 2, bars=1)
+    axes = drawn(embedding_figures.label_distributions(exact, np.eye(10, VOCAB)), 3, bars=1)
+    assert [ax.get_title(loc="left") for ax in axes[1:]] == ["cosines, exact", "counted"]
+    np.testing.assert_allclose(axes[1].images[0].get_array(), cosines(exact, exact))
+    np.testing.assert_allclose(axes[2].images[0].get_array(), np.eye(10))
+    for ax in axes[1:]:
+        assert ax.images[0].get_clim() == pytest.approx((0, 1))  # one scale, from the least of both
+    left, *_ = drawn(figure, 3, bars=1)
     assert len(left.lines) == 20
     assert legends(figure) == ["anchor 11", "anchor 20"]
-    assert right.images[0].get_array().shape == (10, 10)
+    least = cosines(exact, exact).min()
+    assert figure.axes[1].images[0].get_clim() == pytest.approx((least, 1))
+    for i, (line, dots) in enumerate(zip(left.lines[::2], left.lines[1::2], strict=True)):
+        np.testing.assert_array_equal(line.get_ydata(), exact[i])
+        np.testing.assert_array_equal(dots.get_xdata(), np.arange(0, VOCAB, 3))
+        np.testing.assert_array_equal(dots.get_ydata(), exact[i, ::3])
 
 
 def test_figures_of_theory_beside_measurement() -> None:
@@ -899,10 +938,17 @@ def test_figures_of_theory_beside_measurement() -> None:
     (ax,) = drawn(figure, 1)
     assert set(legends(figure)) == {"early", "late", "P^s", "Eq. 14"}
     assert len(ax.containers) == 2
+    many = {f"measured {i}": np.full((2, 9), i / 10) for i in range(5)}  # as many as chapter 10 has: none is left out
+    figure = embedding_figures.lag_curves(many, {"P^s": np.ones(9)})
+    (ax,) = drawn(figure, 1)
+    assert [c.lines[0].get_ydata()[0] for c in ax.containers] == [0.0, 0.1, 0.2, 0.3, 0.4]
+    assert len({c.lines[0].get_color() for c in ax.containers}) == 5
+    assert set(legends(figure)) == {*many, "P^s"}
     whole = {"trained": RNG.random((2, 10, 10))}
     figure = embedding_figures.every_anchor(whole, {"P^s": np.eye(10), "Eq. 14": np.zeros((10, 10))})
     axes = drawn(figure, 10)
-    assert [ax.get_title(loc="left") for ax in axes] == [f"s = {s}" for s in REASONING]
+    off = [np.abs(np.delete(whole["trained"][:, i], i, 1)).mean() for i in range(10)]  # the last theory is zero
+    assert [ax.get_title(loc="left") for ax in axes] == [f"s = {s} ({v:.2f})" for s, v in zip(REASONING, off, strict=True)]
     assert legends(figure) == ["trained", "$P^s$", "Eq. 14"]  # a formula in its own letters
     for i, ax in enumerate(axes):
         np.testing.assert_allclose(ax.lines[0].get_ydata(), whole["trained"][:, i].mean(0))
@@ -915,7 +961,26 @@ def test_maps_have_a_panel_each_and_empty_places_stay_empty() -> None:
     assert [ax.get_title(loc="left") or ax.get_title() for ax in axes[:3]] == list(panels)
     assert not axes[3].axison
     assert texts(axes[0]) == [str(s) for s in REASONING]
-    assert texts(axes[1])[:3] == ["21", "32", "43"]
+    assert texts(axes[1]) == ["21", "45", "69", "93", "117"]
+    assert texts(axes[2]) == [str(s) for s in MEMORY]
+
+
+def test_the_figure_of_formation_has_three_lines_a_model() -> None:
+    """The two of reasoning anchors in one colour, solid and dashed."""
+    curves = {name: np.array([[v, v + 0.1], [v + 0.2, v + 0.3]]) for name, v in (("near", 0.5), ("far", 0.1), ("memory", 0.3))}
+    figure = embedding_figures.formation(dict.fromkeys(("Emb-MLP", "transformer"), (np.array([1.0, 10.0]), curves)))
+    axes = drawn(figure, 2)
+    assert legends(figure) == ["near", "far", "memory"]
+    for ax, title in zip(axes, ("Emb-MLP", "transformer"), strict=True):
+        assert (ax.get_title(loc="left") or ax.get_title()) == title
+        assert ax.get_xscale() == "log"
+        near, far, memory, _ = ax.lines  # and one at 0
+        for line, v in ((near, 0.5), (far, 0.1), (memory, 0.3)):
+            np.testing.assert_allclose(line.get_ydata(), [v + 0.1, v + 0.2])
+            assert line.get_xdata().tolist() == [1, 10]
+        assert near.get_color() == far.get_color() != memory.get_color()
+        assert [line.get_linestyle() for line in (near, far, memory)] == ["-", "--", "-"]
+        assert len(ax.collections) == 3
 
 
 def test_the_figure_of_the_flow_has_a_line_a_seed() -> None:
@@ -930,19 +995,34 @@ def test_the_figure_of_the_flow_has_a_line_a_seed() -> None:
 
 def test_figures_of_attention() -> None:
     average = causal_average(LENGTH).numpy()
-    axes = drawn(attention_figures.causal({"1 / i": average, "early": average}), 2, bars=1)
-    shown = axes[0].images[0].get_array()
-    assert np.isnan(np.asarray(shown.filled(np.nan))[0, 1:]).all()
-    np.testing.assert_allclose(np.tril(shown.filled(0)), average)
+    first = np.tile(np.eye(LENGTH)[0], (LENGTH, 1))  # all attend to the first position
+    axes = drawn(attention_figures.causal({"1 / i": average, "early": first}), 2, bars=1)
+    for ax, expected in zip(axes, (np.tri(LENGTH), first * np.arange(1, LENGTH + 1)[:, None]), strict=True):
+        shown = ax.images[0].get_array()
+        assert np.isnan(np.asarray(shown.filled(np.nan))[np.triu_indices(LENGTH, 1)]).all()
+        np.testing.assert_allclose(np.tril(shown.filled(0)), expected, rtol=1e-6)  # attention × i
+        assert ax.images[0].get_clim() == (0, 2)
     figure = attention_figures.lemma({0.8: [0.01, 0.04], 0.3: [0.5, 0.5]}, {"epoch 1": {0.8: [0.1], 0.3: [0.2]}})
     (ax,) = drawn(figure, 1)
     assert legends(figure) == ["before training", "epoch 1"]
     (before,) = [line for line in ax.lines if line.get_label() == "before training"]
     np.testing.assert_allclose(before.get_xdata(), [0.3, 0.8])
     np.testing.assert_allclose(before.get_ydata(), [0.5, 0.02])  # geometric means
-    reads = attention_figures.reading({"layer 1": RNG.random((2, 7, 4)), "layer 2": RNG.random((2, 7, 4))})
-    assert [len(ax.lines) for ax in drawn(reads, 2)] == [12, 12]
-    assert legends(reads) == list(analysis.ROLES)
+
+
+def test_the_figure_of_reading_has_a_line_a_seed() -> None:
+    panels = {"layer 1": RNG.random((3, 7, 4)), "layer 2": RNG.random((3, 7, 4))}
+    reads = attention_figures.reading(panels)
+    for ax, (title, found) in zip(drawn(reads, 2), panels.items(), strict=True):
+        assert (ax.get_title(loc="left") or ax.get_title()) == title
+        assert len(ax.lines) == 12
+        for line, (role, seed) in zip(ax.lines, np.ndindex(4, 3), strict=True):
+            np.testing.assert_array_equal(line.get_ydata(), found[seed, :, role])
+            assert line.get_linestyle() == ("-", "--", "-.")[seed]
+        colours = [line.get_color() for line in ax.lines]
+        assert [len(set(colours[i : i + 3])) for i in range(0, 12, 3)] == [1] * 4
+        assert len(set(colours)) == 4
+    assert legends(reads) == list(attention.ROLES)
 
 
 def test_the_figure_of_values_is_relative_to_the_largest() -> None:
@@ -951,12 +1031,12 @@ def test_the_figure_of_values_is_relative_to_the_largest() -> None:
     leading = np.array([[[4.0, 2.0], [6.0, 3.0]], [[8.0, 4.0], [10.0, 5.0]]])
     kinds = {"memory": np.array([[0.1, 0.3]]), "reasoning": np.array([[0.5, 0.9]])}
     alignment = dict.fromkeys(("γ = 0.3", "γ = 0.8"), (epochs, kinds))
-    figure = attention_figures.values(spectra, (epochs, leading), alignment, count=2)
+    figure = attention_figures.values(spectra, (epochs, leading), alignment, 0.125, count=2)
     relative, along, *below = drawn(figure, 4)
     assert relative.lines[0].get_ydata().tolist() == [1, 0.5]
     assert [line.get_ydata().tolist() for line in along.lines] == [[6, 8], [3, 4]]
-    assert [line.get_ydata().tolist() for ax in below for line in ax.lines] == 2 * [[0.1, 0.3], [0.5, 0.9]]
-    assert legends(figure) == ["γ = 0.8", "number 1", "number 2", "memory anchors", "reasoning anchors"]
+    assert [list(line.get_ydata()) for ax in below for line in ax.lines] == 2 * [[0.1, 0.3], [0.5, 0.9], [0.125, 0.125]]
+    assert legends(figure) == ["γ = 0.8", "number 1", "number 2", "memory anchors", "reasoning anchors", "chance"]
 
 
 def test_emb_mlp_has_three_hidden_units_a_dimension() -> None:

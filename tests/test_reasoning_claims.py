@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,10 +17,20 @@ from torch import Tensor
 from lib.book.registry import CLAIMS as ALL_CLAIMS
 from lib.book.registry import CLAIMS_OF
 from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
-from lib.core.measures import cosines
+from lib.core.measures import cosines, numerical_order, spread
 from lib.core.spec import RunSpec
 from lib.core.store import Store, StoredRun
-from lib.reasoning_bias import analysis, attention_checks, attention_report, checks, claims, embedding_checks, report
+from lib.reasoning_bias import (
+    analysis,
+    attention,
+    attention_checks,
+    attention_report,
+    checks,
+    claims,
+    embedding_checks,
+    embedding_report,
+    report,
+)
 from lib.reasoning_bias.analysis import FlowError, Ratio
 from lib.reasoning_bias.checks import EARLY, EARLY_EMB, LATE
 from lib.reasoning_bias.experiments import (
@@ -34,7 +45,7 @@ from lib.reasoning_bias.experiments import (
     memory_specs,
     rows_specs,
 )
-from lib.reasoning_bias.study import SETS, causal_average
+from lib.reasoning_bias.study import SETS, causal_average, make_study
 
 BY_ID = {claim.id: claim for claim in claims.CLAIMS}
 WITHOUT_RUNS = {"embedding-distributions", "attention-lemma"}
@@ -530,6 +541,88 @@ def test_each_theory_is_compared_with_its_own_model_and_time() -> None:
     assert status("embedding-follows-distributions", mirrored) == status("embedding-theorem-1", mirrored) == NOT_REPRODUCED
 
 
+def with_cosines(matrix: np.ndarray) -> np.ndarray:
+    """(10, 10) vectors that have these cosines with each other."""
+    values, vectors = np.linalg.eigh(matrix)
+    return vectors * np.sqrt(values.clip(0))
+
+
+def start_of(spec: RunSpec) -> np.ndarray:
+    return analysis.at_start(spec).embedding.token[0, 1:21].numpy().astype(float)
+
+
+def went(spec: RunSpec, memory: np.ndarray, reasoning: np.ndarray, size: float = 1.0) -> dict[str, Tensor]:
+    """A snapshot of embeddings that have moved by these, (10, ≤ D) each, from where the run starts."""
+    by = [np.pad(v, ((0, 0), (0, spec.model.d_model - v.shape[1]))) for v in (memory, reasoning)]
+    return {"anchors": torch.tensor(start_of(spec) + size * np.concatenate(by))}
+
+
+def moving(
+    off: Callable[[RunSpec], float], memory: Callable[[RunSpec], float], at: int = 0, size: float = 1e-4
+) -> list[Planted]:
+    """Emb-MLPs whose anchors have moved, at a snapshot, by little as against their start: reasoning anchors with cosines that
+    are this much below the exact ones on average, memory anchors with this cosine. Elsewhere they are as they never should."""
+    exact, found = in_theory("P^s"), []
+    level = analysis.off_diagonal(exact).mean()
+    bad = (np.eye(10), np.eye(10))
+    for spec in EMB.specs("laptop"):
+        keep = dict(spec.task)["keep"]
+        if spec.gamma != SMALL or dict(spec.task)["noise"]:
+            found.append(planted(spec, kept=dict.fromkeys(keep, went(spec, *bad))))
+            continue
+        share = off(spec) / level
+        good = went(spec, alike(memory(spec)), with_cosines((1 - share) * exact + share * np.eye(10)), size)
+        found.append(planted(spec, kept={step: good if i == at else went(spec, *bad) for i, step in enumerate(keep)}))
+    return found
+
+
+def test_what_has_moved_is_judged_at_the_first_snapshot() -> None:
+    """A distance of .101 below the exact cosines is .02 from those that are counted in the training set."""
+    asks("embedding-moves-as-distributions", "at the first snapshot, every seed", "at most .1", "memory anchors at least .9")
+    verdict = lambda off, memory, **how: status(
+        "embedding-moves-as-distributions", moving(lambda s: off, lambda s: memory, **how)
+    )
+    assert verdict(0.099, 0.901) == verdict(0.0, 1.0) == REPRODUCED
+    assert verdict(0.101, 0.901) == verdict(0.099, 0.899) == PARTLY
+    assert verdict(0.101, 0.899) == NOT_REPRODUCED
+    assert verdict(0.0, 1.0, at=1) == NOT_REPRODUCED
+    last = lambda one, other: lambda s: other if s.seed == 3 else one
+    one_seed = lambda off, memory: status("embedding-moves-as-distributions", moving(off, memory))
+    assert one_seed(last(0.0, 0.101), lambda s: 1.0) == one_seed(lambda s: 0.0, last(1.0, 0.899)) == PARTLY
+    assert one_seed(last(0.0, 0.101), last(1.0, 0.899)) == NOT_REPRODUCED
+    record = BY_ID["embedding-moves-as-distributions"].evaluate(Shelf(moving(lambda s: 0.05, lambda s: 0.95)), "laptop")
+    exact = in_theory("P^s")
+    share = 1 - 0.05 / analysis.off_diagonal(exact).mean()
+    near, far = share * exact[0, 1], share * exact[0, 9]
+    assert record["n_seeds"] == 4
+    assert record["measured"] == (
+        "after 1 epochs mean deviation from the exact distributions 0.05 ± 0.00; at distance 1 and 9 "
+        f"{near:.2f} and {far:.2f}; memory anchors 0.95 ± 0.00, where they have 1"
+    )
+
+
+def test_what_has_moved_is_not_where_it_is() -> None:
+    """Embeddings with the right cosines that came there from a random start, by as much as this start is large."""
+    exact = with_cosines(in_theory("P^s"))
+    found = []
+    for spec in EMB.specs("laptop"):
+        near = 1e-2 * np.concatenate([np.ones((10, 10)), exact])
+        anchors = torch.tensor(np.pad(near, ((0, 0), (0, spec.model.d_model - 10))))
+        found.append(planted(spec, kept={step: {"anchors": anchors} for step in dict(spec.task)["keep"]}))
+    small = [r for r in found if r.spec.gamma == SMALL]
+    np.testing.assert_allclose(analysis.anchor_cosines(small[0], "reasoning"), in_theory("P^s"), atol=1e-9)
+    assert status("embedding-moves-as-distributions", found) == NOT_REPRODUCED
+
+
+def test_cosines_of_what_has_moved_by_hand() -> None:
+    spec = EMB.specs("laptop")[0]
+    run = planted(spec, kept={200: went(spec, alike(0.25), on_an_arc(), 1e-3), 400: went(spec, alike(0.75), on_an_arc(0.2))})
+    np.testing.assert_allclose(analysis.by_lag(embedding_checks.moved_cosines(run, 200)), np.cos(0.1 * np.arange(1, 10)))
+    np.testing.assert_allclose(analysis.by_lag(embedding_checks.moved_cosines(run, 400)), np.cos(0.2 * np.arange(1, 10)))
+    for step, expected in ((200, 0.25), (400, 0.75)):
+        np.testing.assert_allclose(analysis.off_diagonal(embedding_checks.moved_cosines(run, step, "memory")), expected)
+
+
 FLOWS = {"embedding-flow-emb-mlp": "Emb-MLP", "embedding-flow-one-layer": "one layer", "embedding-flow-positions": "one layer"}
 
 
@@ -611,7 +704,7 @@ def test_the_lemma_needs_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     asks("attention-lemma", "falls at every step of γ", "at most .01 in every seed at γ = .8")
 
     def verdict(epsilon: Callable[[RunSpec], float]) -> str:
-        monkeypatch.setattr(analysis, "deviation_at_start", epsilon)
+        monkeypatch.setattr(attention, "deviation_at_start", epsilon)
         return status("attention-lemma")
 
     assert verdict(lambda s: 10 ** (-2.6 * s.gamma)) == REPRODUCED  # .0083 at .8
@@ -695,7 +788,7 @@ def test_the_second_attention_is_judged_seed_by_seed(monkeypatch: pytest.MonkeyP
             found[0], found[..., 1:], found[1, place, 0] = 0.0, 0.0, by_seed[run.spec.seed]
             return found
 
-        monkeypatch.setattr(analysis, "reading", reading)
+        monkeypatch.setattr(attention, "reading", reading)
         return status("attention-second-key", runs)
 
     assert verdict([0.81] * 4) == verdict([0.81] * 4, 6) == REPRODUCED
@@ -709,7 +802,7 @@ def test_the_second_attention_moves_with_its_keys(monkeypatch: pytest.MonkeyPatc
 
     def verdict(*by_seed: tuple[float, float]) -> str:
         right = {"itself": (1.0, 0.0), "same place": (1.0, 0.0)}
-        monkeypatch.setattr(analysis, "moved", lambda run: right | {"other place": by_seed[run.spec.seed % len(by_seed)]})
+        monkeypatch.setattr(attention, "moved", lambda run: right | {"other place": by_seed[run.spec.seed % len(by_seed)]})
         return status("attention-second-place", runs)
 
     assert verdict((0.19, 0.51)) == REPRODUCED
@@ -866,6 +959,66 @@ def test_the_sizes_of_the_training_set_are_four() -> None:
         checks.of_sizes(Shelf(planted(s) for s in specs["5,000 rows"]), "laptop")
 
 
+@pytest.mark.parametrize("rows", [1, 500, 5000])
+def test_the_table_is_covered_as_counted_one_by_one(rows: int) -> None:
+    """Of the rows that a run is trained on: entries (key, first, second), memory alone."""
+    data = make_study(replace(bias_specs("laptop")[0], task=(("rows", max(rows, 500)),))).data
+    every = zip(data.key.tolist(), data.first.tolist(), data.second.tolist(), strict=True)
+    entries = Counter(entry for entry in [*every][:rows] if entry[1] <= 10)
+    if rows == 5000:  # where some come again
+        assert len(entries) < 0.95 * sum(entries.values()) < 0.6 * rows
+    text = report.coverage_text(rows)
+    assert f"Our {rows:,} rows hold {len(entries):,} of the 10,000 entries of the table, " in text
+    assert f"each {sum(entries.values()) / len(entries):.1f} times on average" in text
+
+
+def of_shares(seed: int, losses: Sequence[float], held: Sequence[float], known: Sequence[float], **final: float) -> Planted:
+    """A run at γ = .8 with losses of held-out pairs, and shares of right answers, at steps 100, 200 and 300."""
+    run = planted(replace(bias_specs("laptop")[0], gamma=SMALL, seed=seed), **final)
+    history = {"step": [100, 200, 300], "held out loss": [*losses], "held out": [*held], "reasoning": [*known]}
+    return replace(run, history=run.history | history)
+
+
+def test_shares_when_the_held_out_loss_has_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first halves at step 250, midway between shares; the second at 200; the third never: only its end is told."""
+    runs = [
+        of_shares(0, [4, 3, 1], [0.0, 0.25, 0.75], [0.1, 0.5, 0.9], reasoning=0.9),
+        of_shares(1, [4, 2, 3], [0.0, 0.3, 0.9], [0.1, 0.5, 0.6], reasoning=0.8, **{"held out": 0.6}),
+        of_shares(2, [4, 3, 2.1], [0.9, 0.9, 0.9], [0.9, 0.9, 0.9], reasoning=1.0, **{"held out": 0.8}),
+    ]
+    monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: False))
+    text = report.accuracy_text(runs)
+    assert text == (
+        "At γ = 0.8, when the held-out loss has halved, 0.40 ± 0.14 of the held-out rows and 0.60 ± 0.14 of the trained rows "
+        "of reasoning are right."
+    )
+    monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: self.spec.seed > 0))
+    monkeypatch.setattr(attention, "averaged", lambda run: {"": 0.5 + 0.1 * run.spec.seed, "attention.1": 0.0})
+    assert report.accuracy_text(runs).startswith(
+        text + " At the end the trained rows are 0.90 ± 0.14 right, **new rows of the same pairs 0.65 ± 0.07**, "
+        "held-out pairs 0.70 ± 0.14: "
+    )
+    assert report.accuracy_text(runs[2:]) == "The held-out loss does not halve."
+    one = report.accuracy_text(runs[:1])
+    assert "0.50 of the held-out rows and 0.70 of the trained rows" in one
+    assert "At the end" not in one  # its weights are not kept
+
+
+def test_findings_say_more_than_they_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shares at the end; the trend where both models learn; the range over seeds of ε."""
+    said = lambda id, runs=(): BY_ID[id].evaluate(Shelf(runs), "laptop")["measured"]
+    specs = bias_specs("laptop")
+    halves = {"reasoning": 100, "memory": 300, "held out": 100}
+    final = lambda s: {"held out": 0.1 * s.seed, "reasoning": 1 - 0.1 * s.seed} if s.gamma == SMALL else {}
+    text = said("bias-small-reasoning-first", [planted(s, halves, **final(s)) for s in specs])
+    assert text.endswith("; right at the end: held-out pairs 0.15 ± 0.13, rows of trained pairs 0.85 ± 0.13")
+    falls = lambda s: {"reasoning": 100, "memory": round(2000 - 1000 * s.gamma) if 0.4 <= s.gamma <= SMALL else 50}
+    assert said("bias-grows", of(specs, falls)).endswith("; from .4 to .8 alone -1.00 [-1.00, -1.00]")
+    monkeypatch.setattr(attention, "deviation_at_start", lambda s: (1 + s.seed) * 10 ** (-round(10 * s.gamma)))
+    assert "ε before training, by γ: 0.3: 0.001 to 0.004, " in said("attention-lemma")
+    assert ", 0.8: 1e-08 to 4e-08, " in said("attention-lemma")
+
+
 def test_settings_and_task_in_words() -> None:
     rows = {profile: dict(report.settings_table(profile)) for profile in ("laptop", "paper")}
     assert rows["laptop"].keys() == rows["paper"].keys()
@@ -877,52 +1030,145 @@ def test_settings_and_task_in_words() -> None:
     assert "98 of reasoning" in report.task_line()
 
 
-def test_labels_are_wider_than_the_bump() -> None:
-    """Variances of 100 keys and of ten anchors, (n² − 1) / 12."""
-    labels, bump = report.spread_of_labels()
-    assert labels == pytest.approx(((100**2 - 1) / 12 + (10**2 - 1) / 12) ** 0.5)
-    assert bump == pytest.approx(6**0.5)
-    assert f"{labels:.1f}" in report.theory_text()
+def test_the_labels_of_an_anchor_by_counting() -> None:
+    """Sums of 100 keys and ten anchors: variances add, (n² − 1) / 12 each; every anchor meets the middle 91 sums."""
+    ahead, width, flat = embedding_report.labels_of_anchor()
+    sums = [key + other for key in range(21, 121) for other in range(11, 21)]
+    assert (ahead, width) == pytest.approx((np.mean(sums), np.std(sums)))
+    assert ahead == pytest.approx(86)
+    assert width == pytest.approx(((100**2 - 1) / 12 + (10**2 - 1) / 12) ** 0.5)
+    assert flat == list(Counter(sums).values()).count(10) == 91
+    text = embedding_report.theory_text()
+    assert "mean at s + 86.0, a standard deviation of 29.0, and are flat over 91 values" in text
+    assert f"a width of √6 = {6**0.5:.1f}." in text
 
 
 def test_memory_anchors_are_less_alike_in_the_training_set() -> None:
     own = analysis.sampled_distributions("memory", 20_000)
-    alike = [float(cosines(own[i : i + 1], own[j : j + 1])[0, 0]) for i in range(10) for j in range(i)]
-    assert max(alike) < 0.9
-    text = report.memory_text(20_000)
-    assert "Counted in the 20,000 rows" in text
-    assert f"a cosine of {np.mean(alike):.2f} on average ({min(alike):.2f} to {max(alike):.2f}), where the exact" in text
+    alike_by = [float(cosines(own[i : i + 1], own[j : j + 1])[0, 0]) for i in range(10) for j in range(i)]
+    assert max(alike_by) < 0.9
     exact = analysis.exact_distributions("memory")
     np.testing.assert_allclose(cosines(exact, exact), 1)
+    specs = [s for s in bias_specs("laptop") if s.gamma == SMALL and s.seed < 2]
+    by = {(0, 200): 0.2, (0, 400): 0.6, (1, 200): 0.5, (1, 400): 0.3}  # .35 and .45, though each seed has .5 at some time
+    deep = [planted(s, kept={step: lying(alike(by[s.seed, step]), on_an_arc()) for step in (200, 400)}) for s in specs]
+    emb = two_times()["Emb-MLP early"]
+    text = embedding_report.memory_text({"Emb-MLP early": emb, "transformer late": (deep, 200)})
+    whole = [analysis.off_diagonal(analysis.anchor_cosines(r, "memory", 400)).mean() for r in emb[0]]
+    assert max(whole) < 0.85
+    assert f"memory anchors have a mean cosine of {spread(whole)}. What" in text
+    assert "what they have *moved* has 0.90 ± 0.00. In" in text
+    assert "(at most 0.45, mean over seeds)" in text
+    assert text.endswith(f"the label distributions counted in it have {np.mean(alike_by):.2f}.")
 
 
 def two_times() -> dict[str, tuple[list[Planted], int]]:
+    """The transformer at two times, and Emb-MLP at the second of two, by when it has moved little."""
     specs = [s for s in bias_specs("laptop") if s.gamma == SMALL and s.seed < 2]
     early = lambda seed: lying(alike(0.25 + 0.5 * seed), on_an_arc())
     runs = [planted(s, kept={200: early(s.seed), 400: lying(alike(0.9), on_an_arc(0.2))}) for s in specs]
-    return {"transformer early": (runs, 200), "transformer late": (runs, 400)}
+    specs = [s for s in EMB.specs("laptop") if s.gamma == SMALL and s.seed < 2 and not dict(s.task)["noise"]]
+    kept = lambda s: {200: went(s, alike(0.95), on_an_arc(), 1e-4), 400: went(s, alike(0.9), on_an_arc(0.2), 0.5)}
+    emb = [planted(s, kept=kept(s)) for s in specs]
+    return {"Emb-MLP early": (emb, 400), "transformer early": (runs, 200), "transformer late": (runs, 400)}
 
 
 def test_embeddings_in_words() -> None:
     times = two_times()
-    line = report.cosine_line(times)
+    line = embedding_report.cosine_line(times)
     assert "transformer early: memory 0.50 ± 0.35, reasoning 1.00 ± 0.00 at distance 1, 0.62 ± 0.00 at 9" in line
-    columns, used = report.matrices(times, 1)
-    assert list(columns) == ["transformer\nepoch 1", "transformer\nepoch 2"]
-    assert [run.spec.seed for run in used] == [1, 1]
+    columns, used = embedding_report.matrices(times, 1)
+    assert list(columns) == ["Emb-MLP\nepoch 2", "transformer\nepoch 1", "transformer\nepoch 2"]
+    assert [run.spec.seed for run in used] == [1, 1, 1]
     assert columns["transformer\nepoch 1"]["memory"][0, 1] == pytest.approx(0.75)
-    assert [run.spec.seed for run in report.matrices(times, 7)[1]] == [0, 0]  # a seed that is not there: the first
-    measured, theory = report.lag_series(times, 40, SMALL)
-    assert list(measured) == ["transformer early (epoch 1)", "transformer late (epoch 2)"]
-    np.testing.assert_allclose(measured["transformer late (epoch 2)"], np.tile(np.cos(0.2 * np.arange(1, 10)), (2, 1)))
-    exact, plain, drawn = theory.values()
+    assert [run.spec.seed for run in embedding_report.matrices(times, 7)[1]] == [0, 0, 0]  # a seed that is not there: the first
+    measured, theory = embedding_report.lag_series(times, 40, SMALL)
+    assert list(measured) == [
+        "Emb-MLP, moved (epoch 1)",
+        "Emb-MLP early (epoch 2)",
+        "transformer early (epoch 1)",
+        "transformer late (epoch 2)",
+    ]
+    falling = lambda step: np.tile(np.cos(step * np.arange(1, 10)), (2, 1))
+    np.testing.assert_allclose(measured["Emb-MLP, moved (epoch 1)"], falling(0.1))  # at the first snapshot
+    np.testing.assert_allclose(measured["transformer late (epoch 2)"], falling(0.2))
+    assert np.abs(measured["Emb-MLP early (epoch 2)"] - falling(0.2)).max() > 0.01  # the start included
+    assert list(theory) == [r"$P^s - 1/d_\mathrm{vob}$ (Prop. 1)", "Eq. 14 with its noise, γ = 0.8"]
+    exact, drawn = theory.values()
     np.testing.assert_allclose(exact, embedding_checks.CHECKED, atol=1e-3)
-    assert plain[0] > drawn[0] > 0  # noise takes from a cosine
-    table = report.deviation_table(times)
-    assert table.count("\n") == 3
+    shape = analysis.fitted(40, SMALL, None)
+    assert analysis.by_lag(cosines(shape, shape))[0] > drawn[0] > 0  # noise takes from a cosine
+    np.testing.assert_array_equal(embedding_report.lag_series(times, 40, SMALL)[1]["Eq. 14 with its noise, γ = 0.8"], drawn)
+    table = embedding_report.deviation_table(times)
+    lines = table.split("\n")
+    lags = np.abs(np.subtract.outer(np.arange(10), np.arange(10)))
+    off = lambda step, theory: np.abs(analysis.off_diagonal(np.cos(step * lags) - in_theory(theory))).mean()
+    told = lambda step: " | ".join(f"{off(step, theory):.2f} ± 0.00" for theory in ("P^s", "Eq. 14"))
+    assert len(lines) == 6
+    assert lines[2] == f"| Emb-MLP, moved, epoch 1 | {told(0.1)} |"  # at the first snapshot
+    assert lines[3].startswith("| Emb-MLP early, epoch 2 | ")
+    assert lines[4:] == [f"| transformer {w} | {told(a)} |" for w, a in (("early, epoch 1", 0.1), ("late, epoch 2", 0.2))]
     assert table.startswith("| mean distance of cosines from | $P^s$ | Eq. 14 |\n")
-    assert "| transformer late, epoch 2 |" in table
-    assert report.order_line(times["transformer late"][0], 400).startswith("order in the plane, all seeds: memory anchors")
+    assert embedding_report.order_line(times["transformer late"][0], 400).startswith(
+        "order in the plane, all seeds: memory anchors"
+    )
+
+
+def test_formation_by_hand() -> None:
+    """Mean cosines of each seed at each snapshot: distance 1, distance 9, and any two memory anchors."""
+    runs = two_times()["transformer early"][0]
+    epochs, curves = embedding_report.formation(runs)
+    assert epochs.tolist() == [1, 2]
+    assert list(curves) == ["reasoning, distance 1", "reasoning, distance 9", "memory"]
+    near, far, memory = curves.values()
+    np.testing.assert_allclose(near, [[np.cos(0.1), np.cos(0.2)]] * 2)
+    np.testing.assert_allclose(far, [[np.cos(0.9), np.cos(1.8)]] * 2)
+    np.testing.assert_allclose(memory, [[0.25, 0.9], [0.75, 0.9]])
+
+
+def arcs(*by_seed: Sequence[float]) -> list[Planted]:
+    """Runs whose reasoning anchors lie on arcs with these steps, snapshot for snapshot, at epochs 1, 3, 6, …"""
+    specs = [s for s in bias_specs("laptop") if s.gamma == SMALL]
+    lie = lambda spec, steps: dict(zip(dict(spec.task)["keep"], (lying(alike(0.5), on_an_arc(a)) for a in steps), strict=False))
+    return [planted(spec, kept=lie(spec, steps)) for spec, steps in zip(specs, by_seed, strict=False)]
+
+
+def test_near_and_far_anchors_part_by_hand() -> None:
+    """cos a − cos 9 a on an arc: .195 with steps of .071, .205 with .073. Seeds are averaged, and the first time counts."""
+    gap = lambda a: np.cos(a) - np.cos(9 * a)
+    assert gap(0.071) < 0.2 < gap(0.073)
+    assert embedding_report.parted(arcs([0.071, 0.073])) == 3
+    assert embedding_report.parted(arcs([0.01, 0.02, 0.071])) == float("inf")
+    assert embedding_report.parted(arcs([0.0, 0.073, 0.0])) == 3  # later it may close again
+    assert embedding_report.parted(arcs([0.073], [0.0])) == float("inf")
+    runs = arcs([0.0, 0.05, 0.1], [0.05, 0.1, 0.15])
+    for i, (epoch, later) in enumerate(((1, 3), (3, 6), (6, float("inf")))):
+        mean = (gap(0.05 * i) + gap(0.05 * i + 0.05)) / 2
+        assert embedding_report.parted(runs, mean - 1e-9) == epoch
+        assert embedding_report.parted(runs, mean + 1e-9) == later
+
+
+def test_order_in_all_dimensions_and_in_the_plane(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys, of the runs with weights alone, lie on a line, what is not a key far off it. A larger pair of values hides the
+    reasoning anchors' order in the plane; that of memory anchors there is none of."""
+    tokens = torch.full((200, 11), 1e3) * torch.tensor([(-1.0) ** i for i in range(200)])[:, None]
+    tokens[21:121] = torch.arange(100.0)[:, None] * torch.eye(11)[3]
+    monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: self.spec.seed > 0))
+    weights = lambda run: {"embedding.token": tokens if run.spec.seed else 0 * tokens}
+    monkeypatch.setattr(StoredRun, "weights", weights)
+    hidden = np.hstack([np.arange(10.0)[:, None], 12 * np.eye(10)])
+    hidden[:, 1:3] += 15 * np.eye(2)[np.arange(10) % 2]
+    specs = [s for s in bias_specs("laptop") if s.gamma == SMALL and s.seed < 3]
+    wrong = lying(on_an_arc(), SHUFFLED)
+    runs = [planted(s, kept={200: lying(SHUFFLED, hidden * (1 + s.seed)), 400: wrong}) for s in specs]
+    text = embedding_report.order_text((runs, 200))
+    said = lambda v, n: f"{spread([numerical_order(v)] * n)} in all dimensions, {spread([analysis.order(v)] * n)} in the plane"
+    assert (
+        f"memory anchors {said(SHUFFLED, 3)}; reasoning anchors {said(hidden, 3)}; keys {said(tokens[21:121].numpy(), 2)}."
+        in (text)
+    )
+    assert "keys 1.00 ± 0.00 in all dimensions, " in text
+    assert numerical_order(hidden) != pytest.approx(analysis.order(hidden), abs=0.005)
 
 
 def test_check_values_of_the_theory_as_plotted() -> None:
@@ -984,13 +1230,84 @@ def test_attention_in_arrays_and_words(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(values[1], [[2.5, 1, 0.5], [5, 2, 1], [7.5, 3, 1.5]])
     line = attention_report.alignment_line(checks.at(runs, SMALL))
     assert line.startswith("γ = 0.8: first over second singular value 2.25 ± 0.35; alignment with anchors: memory 0.00")
-    monkeypatch.setattr(analysis, "deviation_at_start", lambda spec: 0.5 if spec.gamma == LARGE else 0.001)
+    monkeypatch.setattr(attention, "deviation_at_start", lambda spec: 0.5 if spec.gamma == LARGE else 0.001)
     assert attention_report.start_line("laptop").startswith("γ = 0.3 0.5, γ = 0.4 0.001")
+
+
+def aligned_runs() -> list[Planted]:
+    """Three seeds at small initialization with four snapshots. Cosines with reasoning anchors grow and are negative as often
+    as not, those with memory anchors are a tenth."""
+    found = []
+    for spec in [s for s in bias_specs("laptop") if s.gamma == SMALL and s.seed < 3]:
+
+        def at(factor: float, spec: RunSpec = spec) -> dict[str, Tensor]:
+            reasoning = factor * (0.2 + 0.1 * spec.seed)
+            cosine = torch.tensor([reasoning / 10] * 10 + [reasoning] * 10) * torch.tensor([1.0, -1.0]).repeat(10)
+            deviation = torch.zeros(9, 9)
+            deviation[3, 1] = factor * (0.01 + 0.02 * spec.seed)
+            return {
+                "anchors": 2 * torch.stack([cosine, (1 - cosine**2).sqrt()], 1),
+                "direction": torch.tensor([1.0, 0.0]),
+                "spectrum": torch.tensor([2.0 + spec.seed, 1.0 / factor, 0.1]),
+                "deviation": deviation,
+            }
+
+        found.append(planted(spec, kept={200: at(0.5), 600: at(1.0), 2000: at(2.0), 40_000: at(2.5)}))
+    return found
+
+
+def test_the_lemma_in_words() -> None:
+    """ε is the largest of all entries; its range over seeds, as long as training has begun."""
+    assert attention_report.lemma_text(aligned_runs()) == (
+        "At γ = 0.8, ε is 0.005 to 0.03 at epoch 1, 0.01 to 0.05 at epoch 3, 0.02 to 0.1 at epoch 10 (range over seeds)."
+    )
+
+
+def test_directions_in_words() -> None:
+    """The second snapshot, and the one at a twentieth of training."""
+    lines = attention_report.direction_text(aligned_runs()).split("\n")
+    assert lines[0] == "Seed by seed at γ = 0.8, |cosines| of the first direction:"
+    assert lines[-2:] == [
+        "| 3 | 2.00, 3.00, 4.00 | 0.20, 0.30, 0.40 | 0.02, 0.03, 0.04 |",
+        "| 10 | 4.00, 6.00, 8.00 | 0.40, 0.60, 0.80 | 0.04, 0.06, 0.08 |",
+    ]
+    assert [line.count("|") for line in lines[2:]] == [5] * 4
+
+
+def test_solutions_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Means over places; the two anchors' shares are added; runs without weights are left out."""
+    monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: self.spec.seed > 1))
+
+    def reading(run: StoredRun) -> np.ndarray:
+        found = np.zeros((2, 7, 4))
+        found[0], found[1] = (0.11, 0.99, 0.99, 0.99), (0.22, 0.03, 0.3, 0.45)
+        found[:, 0, 0] += 0.07 * run.spec.seed  # a seventh of it is in the mean
+        return found
+
+    monkeypatch.setattr(attention, "reading", reading)
+    monkeypatch.setattr(attention, "averaged", lambda run: {"": 0.1 * run.spec.seed, "attention.1": 0.9, "attention.2": 0.8})
+    runs = [planted(s, **{"held out": 0.25 * s.seed, "reasoning": 0.99}) for s in bias_specs("laptop") if s.gamma == SMALL]
+    lines = attention_report.solutions_text(runs).split("\n")
+    assert lines[2:] == ["| 2 | 0.13 | 0.24 | 0.33 | 0.20 | 0.50 |", "| 3 | 0.14 | 0.25 | 0.33 | 0.30 | 0.75 |"]
+    assert [line.count("|") for line in lines] == [7] * 4
+
+
+@pytest.mark.parametrize("width", [16, 64, 200])
+def test_chance_is_what_random_directions_have(width: int) -> None:
+    """To the order 1 / d: the mean |cosine| is Γ(d / 2) / (√π Γ((d + 1) / 2)) exactly."""
+    spec = bias_specs("laptop")[0]
+    found = attention_report.chance(planted(replace(spec, model=replace(spec.model, d_model=width))))
+    rng = np.random.default_rng(width)
+    one, other = rng.normal(size=(2, 20_000, width))
+    cosine = (one * other).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
+    assert found == pytest.approx(np.abs(cosine).mean(), rel=0.03)
+    exact = math.exp(math.lgamma(width / 2) - math.lgamma((width + 1) / 2)) / math.pi**0.5
+    assert found == pytest.approx(exact, rel=0.3 / width)
 
 
 def test_readings_are_of_runs_with_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: self.spec.seed > 0))
-    monkeypatch.setattr(analysis, "reading", lambda run: np.full((2, 7, 4), 0.1) * np.array([1, 2])[:, None, None])
+    monkeypatch.setattr(attention, "reading", lambda run: np.full((2, 7, 4), 0.1) * np.array([1, 2])[:, None, None])
     runs = [planted(s) for s in bias_specs("laptop") if s.gamma == SMALL]
     first, second = attention_report.readings(runs).values()
     assert first.shape == second.shape == (3, 7, 4)
@@ -1002,9 +1319,9 @@ def test_readings_are_of_runs_with_weights(monkeypatch: pytest.MonkeyPatch) -> N
         "same place": (0.8, 0.1),
         "other place": (0.1, 0.6 if run.spec.seed > 1 else 0.4),
     }
-    monkeypatch.setattr(analysis, "moved", weights)
+    monkeypatch.setattr(attention, "moved", weights)
     shares = {"": 1.0, "attention.1": 0.25, "attention.2": 0.5}
-    monkeypatch.setattr(analysis, "averaged", lambda run: shares)
+    monkeypatch.setattr(attention, "averaged", lambda run: shares)
     text = attention_report.causes_text(runs)
     parts = (
         "1.00 ± 0.00 as trained, 0.25 ± 0.00 with the causal average for the first attention, 0.50 ± 0.00 for the second",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -22,6 +23,7 @@ def causal(matrices: Mapping[str, np.ndarray]) -> Figure:
         fig, axes = plt.subplots(1, len(matrices), figsize=(style.WIDTH, 2.5), sharey=True)
         for ax, (title, matrix) in zip(axes, matrices.items(), strict=True):
             relative = matrix * np.arange(1, LENGTH + 1)[:, None]
+            ax.set_facecolor("#E6E6E6")  # where a position cannot look
             image = ax.imshow(np.where(np.tri(LENGTH), relative, np.nan), cmap=style.COSINE, vmin=0, vmax=2)
             ax.set_xticks(range(0, LENGTH, 2), range(1, LENGTH + 1, 2))
             ax.set_yticks(range(0, LENGTH, 2), range(1, LENGTH + 1, 2))
@@ -40,7 +42,7 @@ def lemma(before: Mapping[float, Sequence[float]], during: Mapping[str, Mapping[
     colours = style.GAMMA(np.linspace(0, 0.95, len(series)))
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH * 0.8, 3.3))
-        for (name, points), colour, marker in zip(series.items(), colours, "osD^v", strict=False):
+        for (name, points), colour, marker in zip(series.items(), colours, itertools.cycle("osD^vP"), strict=False):
             gammas = sorted(points)
             for gamma in gammas:
                 ax.plot([gamma] * len(points[gamma]), points[gamma], marker, color=colour, ms=3, alpha=0.4, mew=0)

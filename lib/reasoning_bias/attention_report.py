@@ -136,7 +136,7 @@ def direction_text(runs: Sequence[StoredRun]) -> str:
     """The gap between the singular values and the alignments, seed by seed, at two early snapshots."""
     kept = [step for step in runs[0].snapshots() if step <= beginning(runs)]
     rows = []
-    for step in (kept[min(1, len(kept) - 1)], kept[-1]):
+    for step in dict.fromkeys((kept[min(1, len(kept) - 1)], kept[-1])):
         gap = [float(v[0] / v[1]) for v in (attention.singular_values(r, step) for r in runs)]
         at = list(runs[0].snapshots()).index(step)
         kinds = {k: [float(attention.alignments(r)[1][k][at].mean()) for r in runs] for k in analysis.KINDS}

@@ -90,20 +90,20 @@ def formation(runs: Sequence[StoredRun]) -> tuple[np.ndarray, dict[str, np.ndarr
 
 
 def deviation_table(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
-    """How far measured cosines are from each theory, on average over pairs of anchors."""
+    """How far measured cosines are from each theory, on average over pairs of anchors; first those of what has moved."""
     theories = embedding_checks.theories(200)
-    head = (
-        "| mean distance of cosines from | "
-        + " | ".join(f"${name}$" if "^" in name else name for name in theories)
-        + " |\n|---|"
-        + "---|" * len(theories)
-        + "\n"
-    )
+    emb = times["Emb-MLP early"][0]
+    first = min(emb[0].snapshots())
+    found = {f"Emb-MLP, moved, {epoch_words(emb[0], first)}": [embedding_checks.moved_cosines(run, first) for run in emb]}
+    for name, (runs, step) in times.items():
+        matrices = [analysis.anchor_cosines(run, "reasoning", step) for run in runs]
+        found[f"{name}, {epoch_words(runs[0], step)}"] = matrices
+    off = lambda matrix, theory: np.abs(analysis.off_diagonal(matrix - theory)).mean()
+    names = [f"${name}$" if "^" in name else name for name in theories]
+    head = f"| mean distance of cosines from | {' | '.join(names)} |\n|---|{'---|' * len(names)}\n"
     rows = [
-        f"| {name}, {epoch_words(runs[0], step)} | "
-        + " | ".join(spread(embedding_checks.deviation(runs, step, t)) for t in theories.values())
-        + " |"
-        for name, (runs, step) in times.items()
+        f"| {name} | " + " | ".join(spread([off(m, t) for m in matrices]) for t in theories.values()) + " |"
+        for name, matrices in found.items()
     ]
     return head + "\n".join(rows)
 
@@ -131,6 +131,7 @@ def order_text(late: tuple[Sequence[StoredRun], int]) -> str:
     rows = {kind: [analysis.anchors(r, step)[where] for r in runs] for kind, where in analysis.KINDS.items()}
     rows = {f"{kind} anchors": vectors for kind, vectors in rows.items()}
     rows["keys"] = [r.weights()["embedding.token"].numpy()[FIRST_KEY : LAST_KEY + 1] for r in runs if r.has_weights]
+    rows = {name: vectors for name, vectors in rows.items() if vectors}
     said = "; ".join(
         f"{name} {spread([numerical_order(v) for v in vectors])} in all dimensions, "
         f"{spread([analysis.order(v) for v in vectors])} in the plane"

@@ -85,8 +85,8 @@ def emb_training(panels: Mapping[str, Sequence[StoredRun]]) -> Figure:
 
 def bias(models: Mapping[str, Sequence[StoredRun]]) -> Figure:
     """The bias as one number against γ: steps to half of the initial loss, of memory (left) and of the held-out pairs (right),
-    over those of the trained reasoning pairs. A point a run, a line through the means of logarithms; an arrow where the slower
-    loss never halved, so that the ratio is larger."""
+    over those of the trained reasoning pairs. A point a run, a line through the means of logarithms; a triangle where the
+    slower loss never halved, so that the ratio is larger; the line is dashed where most of its points have such bounds."""
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.1), sharey=True)
         for ax, slower in zip(axes, ("memory", "held out"), strict=True):
@@ -105,16 +105,16 @@ def bias(models: Mapping[str, Sequence[StoredRun]]) -> Figure:
 
 
 def _ratios(ax: Axes, runs: Sequence[StoredRun], slower: str, marker: str, colour: str, label: str, shift: float) -> None:
-    xs, means = [], []
+    xs, means, bounds = [], [], []
     for gamma, group in by_gamma(runs).items():
         found = [r for r in (slowdown(run, slower) for run in group) if isinstance(r, Ratio)]
         if not found:
             continue
         xs.append(gamma + shift)
         means.append(np.exp(np.mean(np.log([r.value for r in found]))))
+        bounds.append(any(r.open for r in found))
         for ratio in found:
             ax.plot(gamma + shift, ratio.value, "^" if ratio.open else marker, color=colour, ms=4, alpha=0.55, mew=0)
-    bounds = [any(r.open for r in (slowdown(run, slower) for run in group) if r) for group in by_gamma(runs).values()]
     ax.plot(xs, means, color=colour, lw=1.5, label=label, ls="--" if sum(bounds) > len(bounds) / 2 else "-")
 
 
