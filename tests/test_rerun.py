@@ -181,3 +181,24 @@ def test_two_threads_count_twice(measured: Measured) -> None:
     measured({"a": 12.0})
     run = replace(trained(100), provenance={"device": CPU, "threads": 2})
     assert "Training its 1 runs from nothing took about 2 minutes on two cores" in times("a", [run])
+
+
+# ---------------------------------------------------------------- a study as a whole
+
+
+def test_a_study_is_the_sum_of_its_experiments(monkeypatch: pytest.MonkeyPatch) -> None:
+    experiments = {
+        "bias-a": {"runs": 3, "seconds": 200},
+        "bias-b": {"runs": 4, "seconds": 100},
+        "other": {"runs": 9, "seconds": 9000},
+    }
+    monkeypatch.setattr(rerun, "load", lambda name: {"cores": 2, "share": "1/20", "experiments": experiments})
+    assert "Alone on 2 cores all 7 runs of the study would take about 5 minutes" in rerun.alone("bias-")
+
+
+def test_a_study_that_was_not_timed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(name: str) -> None:
+        raise LookupError
+
+    monkeypatch.setattr(rerun, "load", load)
+    assert rerun.alone("bias-") == "- What the whole study costs alone on a machine has not been measured."

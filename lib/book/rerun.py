@@ -61,8 +61,25 @@ def times(name: str, runs: Sequence[StoredRun]) -> str:
     return "\n".join(lines)
 
 
-def rerun(name: str, runs: Sequence[StoredRun] = (), example: Mapping[str, Any] | None = None) -> None:
-    """Say it for the chapter of this name or number; `runs` are those that it shows, `example` what one may pass to it."""
+def alone(prefix: str) -> str:
+    """What the experiments of this prefix cost on a machine without other work, from benchmarks/study.json."""
+    try:
+        record = load("study")
+    except LookupError:
+        return "- What the whole study costs alone on a machine has not been measured."
+    mine = [e for name, e in record["experiments"].items() if name.startswith(prefix)]
+    runs, seconds = (sum(e[key] for e in mine) for key in ("runs", "seconds"))
+    return (
+        f"- Times of stored runs include waiting for that machine's other work. Alone on {record['cores']} cores all {runs} runs "
+        f"of the study would take about {_minutes(seconds)}, by a benchmark that trains {record['share']} of the steps."
+    )
+
+
+def rerun(
+    name: str, runs: Sequence[StoredRun] = (), example: Mapping[str, Any] | None = None, study: str | None = None
+) -> None:
+    """Say it for the chapter of this name or number; `runs` are those that it shows, `example` what one may pass to it,
+    `study` the prefix of the experiments of a study that was timed as a whole."""
     chapter = chapters.find(name)
     given = "".join(f" -p {key} {value}" for key, value in (example or {}).items())
     number = chapter.name[:2] if chapter.name[0].isdigit() else chapter.name
@@ -77,4 +94,4 @@ def rerun(name: str, runs: Sequence[StoredRun] = (), example: Mapping[str, Any] 
         )
     else:
         text += "It has no parameters.\n\n"
-    say(text + times(chapter.name, runs))
+    say(text + times(chapter.name, runs) + (f"\n{alone(study)}" if study is not None else ""))
