@@ -70,7 +70,7 @@ def alone(prefix: str) -> str:
     mine = [e for name, e in record["experiments"].items() if name.startswith(prefix)]
     runs, seconds = (sum(e[key] for e in mine) for key in ("runs", "seconds"))
     return (
-        f"- Times of stored runs include waiting for that machine's other work. Alone on {record['cores']} cores all {runs} runs "
+        f"- Times of stored runs include waiting for other work there. Alone on {record['cores']} cores all {runs} runs "
         f"of the study would take about {_minutes(seconds)}, by a benchmark that trains {record['share']} of the steps."
     )
 
