@@ -31,12 +31,17 @@ def links(doctree: nodes.document) -> dict[str, str]:
     ("name", "second"), [("book/01-the-task", "02-phase-diagram.html#figure-2-1"), ("book/02-phase-diagram", "#figure-2-1")]
 )
 def test_figures_in_prose_become_links(name: str, second: str) -> None:
-    text = "See Figure 2.1, then *Figure E.2*; not Figure 12.1, nor ``Figure 2.1`` or Figure 99.9. Figures 1.10"
+    text = "See Figure 2.1 and Figure 10.3, then *Figure E.2*; not Figure 98.1, nor ``Figure 2.1`` or Figure 99.9. Figures 1.10"
     doctree = page(text)
     before = doctree.astext()
     link_figures(NO_APP, doctree, name)
     first = "#figure-1-10" if name == "book/01-the-task" else "01-the-task.html#figure-1-10"
-    assert links(doctree) == {"Figure 2.1": second, "Figure E.2": "engine.html#figure-e-2", "Figures 1.10": first}
+    assert links(doctree) == {
+        "Figure 2.1": second,
+        "Figure 10.3": "10-embeddings.html#figure-10-3",
+        "Figure E.2": "engine.html#figure-e-2",
+        "Figures 1.10": first,
+    }
     assert doctree.astext() == before
     assert not list(next(iter(doctree.findall(nodes.title))).findall(nodes.reference))
 

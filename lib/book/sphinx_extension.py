@@ -21,7 +21,7 @@ from lib.book.display import anchor
 from lib.book.paths import BOOK, ROOT
 
 _log = logging.getLogger(__name__)
-_FIGURE = re.compile(r"\bFigures? ((?:\d|E)\.\d+)")
+_FIGURE = re.compile(r"\bFigures? ((?:\d{1,2}|E)\.\d+)")
 _DRAWN_BY = re.compile(r"<code>(lib/[\w/.]+)</code>, <code>(\w+)</code>")
 _DEFINITION = re.compile(r"^(?:async )?(?:def|class) (\w+)", re.MULTILINE)
 
@@ -46,7 +46,8 @@ def mark_stale(app: Sphinx, doctree: nodes.document, name: str) -> None:
 
 def _page_of(number: str) -> str:
     """The page that has a figure: chapters by their number, the engine's by its letter."""
-    return next(iter(p.stem for p in BOOK.glob(f"{int(number[0]):02}-*.ipynb")), "") if number[0].isdigit() else "engine"
+    chapter = number.split(".")[0]
+    return next(iter(p.stem for p in BOOK.glob(f"{int(chapter):02}-*.ipynb")), "") if chapter.isdigit() else "engine"
 
 
 def link_figures(app: Sphinx, doctree: nodes.document, name: str) -> None:
