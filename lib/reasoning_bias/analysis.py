@@ -107,9 +107,14 @@ def anchors(run: StoredRun, step: int | None = None) -> np.ndarray:
     return kept[max(kept) if step is None else step]["anchors"].numpy()
 
 
+def anchors_of(model: nn.Module) -> np.ndarray:
+    """(20, D) embeddings of the anchors of a model (n_runs = 1)."""
+    return model.embedding.token[0, MEMORY[0] : REASONING[-1] + 1].numpy()
+
+
 def moved_by(run: StoredRun, step: int) -> np.ndarray:
     """(20, D) how far the anchors' embeddings have moved from their random start, at a snapshot."""
-    return anchors(run, step) - at_start(run.spec).embedding.token[0, 1 : 1 + len(MEMORY + REASONING)].numpy()
+    return anchors(run, step) - anchors_of(at_start(run.spec))
 
 
 def anchor_cosines(run: StoredRun, kind: str, step: int | None = None) -> np.ndarray:
@@ -192,14 +197,14 @@ def integrated(run: StoredRun, exact: bool = False) -> tuple[np.ndarray, np.ndar
             now = now + (LENGTH / (2 * N_PLACES) - 1) * kept[step]["direct"].numpy()
         push.append(rates()[:, None] * now / VOCAB)
     moves = np.diff(steps)[:, None, None] * run.spec.rate * (np.array(push[1:]) + np.array(push[:-1])) / 2
-    start = model.embedding.token[0, 1 : 1 + len(MEMORY + REASONING)].numpy()
+    start = anchors_of(model)
     return steps[1:], start + np.cumsum(moves, 0)
 
 
 def flow_error(run: StoredRun, exact: bool = False) -> FlowError:
     """How far the integrated flow is from the trained embeddings, along training."""
     steps, theirs = integrated(run, exact)
-    start = at_start(run.spec).embedding.token[0, 1 : 1 + len(MEMORY + REASONING)].numpy()
+    start = anchors_of(at_start(run.spec))
     kept = run.snapshots()
     ours = np.array([kept[step]["anchors"].numpy() for step in steps])
     moved, told = ours - start, theirs - start

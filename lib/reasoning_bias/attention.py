@@ -20,6 +20,17 @@ def deviation_at_start(spec: RunSpec) -> float:
     return float(found["deviation"].max())
 
 
+def off_average(run: StoredRun, step: int) -> float:
+    """Largest distance of the mean first attention from 1 / i, at a snapshot."""
+    return float((run.snapshots()[step]["attention"] - causal_average(LENGTH)).abs().max())
+
+
+def gap(run: StoredRun, step: int, number: int = 2) -> float:
+    """The largest singular value of the first W^V over the one of this number, at a snapshot."""
+    values = singular_values(run, step)
+    return float(values[0] / values[number - 1])
+
+
 def deviations(run: StoredRun) -> tuple[np.ndarray, np.ndarray]:
     """Steps and ε at the snapshots."""
     kept = run.snapshots()

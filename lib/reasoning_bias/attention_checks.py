@@ -13,8 +13,6 @@ from lib.core.sweep import load
 from lib.reasoning_bias import analysis, attention
 from lib.reasoning_bias.checks import BEGINNING, at, seeds, transformers, words
 from lib.reasoning_bias.experiments import ABLATIONS, BIAS, LARGE, SMALL, ablation_specs
-from lib.reasoning_bias.study import causal_average
-from lib.reasoning_bias.task import LENGTH
 
 
 def start_deviations(profile: str) -> dict[float, list[float]]:
@@ -44,8 +42,7 @@ def beginning(runs: Sequence[StoredRun]) -> int:
 def stays_causal(store: Store, profile: str) -> Finding:
     runs = transformers(store, profile, SMALL)
     step = beginning(runs)
-    mean = causal_average(LENGTH)
-    far = [float((r.snapshots()[step]["attention"] - mean).abs().max()) for r in runs]
+    far = [attention.off_average(r, step) for r in runs]
     worst = [float(r.snapshots()[step]["deviation"].max()) for r in runs]
     return Finding(
         f"after {step / analysis.epoch(runs[0].spec):g} epochs the mean attention is at most {spread(far)} from 1 / i, "
@@ -58,8 +55,8 @@ def stays_causal(store: Store, profile: str) -> Finding:
 def one_direction(store: Store, profile: str) -> Finding:
     runs = transformers(store, profile, SMALL)
     step = beginning(runs)
-    gap = [float(v[0] / v[1]) for v in (attention.singular_values(r, step) for r in runs)]
-    rest = [float(v[0] / v[2]) for v in (attention.singular_values(r, step) for r in runs)]
+    gap = [attention.gap(r, step) for r in runs]
+    rest = [attention.gap(r, step, 3) for r in runs]
     return Finding(
         f"after {step / analysis.epoch(runs[0].spec):g} epochs the largest singular value is {spread(gap)} times the second "
         f"and {spread(rest)} times the third",

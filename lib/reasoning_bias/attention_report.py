@@ -29,14 +29,9 @@ def matrices(runs: Sequence[StoredRun], seed: int) -> dict[str, np.ndarray]:
     }
 
 
-def far_from_average(run: StoredRun, step: int) -> float:
-    """Largest distance of the mean first attention from 1 / i."""
-    return float((run.snapshots()[step]["attention"] - causal_average(LENGTH)).abs().max())
-
-
 def causal_line(runs: Sequence[StoredRun]) -> str:
     step = beginning(runs)
-    parts = [f"{g:g}: {spread([far_from_average(r, step) for r in group])}" for g, group in by_gamma(runs).items()]
+    parts = [f"{g:g}: {spread([attention.off_average(r, step) for r in group])}" for g, group in by_gamma(runs).items()]
     return f"largest distance of the mean attention from 1 / i after {step:,} steps, by γ, " + "; ".join(parts)
 
 
@@ -84,7 +79,7 @@ def alignment_line(runs: Sequence[StoredRun]) -> str:
     step = beginning(runs)
     kinds = next(iter(alignment(runs, [runs[0].spec.gamma]).values()))[1]
     at = list(runs[0].snapshots()).index(step)
-    gap = [float(v[0] / v[1]) for v in (attention.singular_values(r, step) for r in runs)]
+    gap = [attention.gap(r, step) for r in runs]
     parts = [f"{k} {spread(v[:, at])} (at any time at most {spread(v.max(1))})" for k, v in kinds.items()]
     return f"γ = {runs[0].spec.gamma:g}: first over second singular value {spread(gap)}; alignment with anchors: " + ", ".join(
         parts
@@ -137,7 +132,7 @@ def direction_text(runs: Sequence[StoredRun]) -> str:
     kept = [step for step in runs[0].snapshots() if step <= beginning(runs)]
     rows = []
     for step in dict.fromkeys((kept[min(1, len(kept) - 1)], kept[-1])):
-        gap = [float(v[0] / v[1]) for v in (attention.singular_values(r, step) for r in runs)]
+        gap = [attention.gap(r, step) for r in runs]
         at = list(runs[0].snapshots()).index(step)
         kinds = {k: [float(attention.alignments(r)[1][k][at].mean()) for r in runs] for k in analysis.KINDS}
         say = lambda values: ", ".join(f"{v:.2f}" for v in values)

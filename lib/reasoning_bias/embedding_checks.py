@@ -82,10 +82,14 @@ def exact_and_sampled(store: Store, profile: str) -> Finding:
     )
 
 
+def distance(matrix: np.ndarray, theory: np.ndarray) -> float:
+    """Mean distance of cosines over the pairs of anchors. Both (10, 10)."""
+    return float(np.abs(analysis.off_diagonal(matrix - theory)).mean())
+
+
 def deviation(runs: Sequence[StoredRun], step: int, theory: np.ndarray) -> np.ndarray:
-    """(runs,) mean distance of the measured cosines from a theory's over the pairs of reasoning anchors. theory: (10, 10)."""
-    found = [analysis.off_diagonal(analysis.anchor_cosines(r, "reasoning", step) - theory) for r in runs]
-    return np.array([np.abs(v).mean() for v in found])
+    """(runs,) distance of the measured cosines of reasoning anchors from a theory's. theory: (10, 10)."""
+    return np.array([distance(analysis.anchor_cosines(r, "reasoning", step), theory) for r in runs])
 
 
 def theories(width: int) -> dict[str, np.ndarray]:
@@ -117,7 +121,7 @@ def moved_cosines(run: StoredRun, step: int, kind: str = "reasoning") -> np.ndar
 def movement_explained(store: Store, profile: str) -> Finding:
     runs = emb_mlps(store, profile, SMALL)
     step, exact = min(runs[0].snapshots()), theories(200)["P^s"]
-    off = [float(np.abs(analysis.off_diagonal(moved_cosines(r, step) - exact)).mean()) for r in runs]
+    off = [distance(moved_cosines(r, step), exact) for r in runs]
     memory = [float(analysis.off_diagonal(moved_cosines(r, step, "memory")).mean()) for r in runs]
     lag = np.mean([analysis.by_lag(moved_cosines(r, step)) for r in runs], 0)
     return Finding(

@@ -98,11 +98,12 @@ def deviation_table(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str
     for name, (runs, step) in times.items():
         matrices = [analysis.anchor_cosines(run, "reasoning", step) for run in runs]
         found[f"{name}, {epoch_words(runs[0], step)}"] = matrices
-    off = lambda matrix, theory: np.abs(analysis.off_diagonal(matrix - theory)).mean()
     names = [f"${name}$" if "^" in name else name for name in theories]
     head = f"| mean distance of cosines from | {' | '.join(names)} |\n|---|{'---|' * len(names)}\n"
     rows = [
-        f"| {name} | " + " | ".join(spread([off(m, t) for m in matrices]) for t in theories.values()) + " |"
+        f"| {name} | "
+        + " | ".join(spread([embedding_checks.distance(m, t) for m in matrices]) for t in theories.values())
+        + " |"
         for name, matrices in found.items()
     ]
     return head + "\n".join(rows)
@@ -119,9 +120,7 @@ def labels_of_anchor() -> tuple[float, float, int]:
 
 def order_line(runs: Sequence[StoredRun], step: int) -> str:
     """Numeric order in the plane of two components, by kind of anchor."""
-    of = lambda kind: [
-        analysis.order(analysis.anchors(r, step)[where]) for r, where in ((r, analysis.KINDS[kind]) for r in runs)
-    ]
+    of = lambda kind: [analysis.order(analysis.anchors(r, step)[analysis.KINDS[kind]]) for r in runs]
     return "order in the plane, all seeds: " + ", ".join(f"{kind} anchors {spread(of(kind))}" for kind in analysis.KINDS)
 
 
