@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+import lib.book.registry  # noqa: F401 (kinds of models are known once their study is imported, as the command line does)
 from lib.core.model import ModelSpec
 from lib.core.spec import RunSpec, TrainSpec
 from lib.core.store import Store
