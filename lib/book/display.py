@@ -15,6 +15,7 @@ from IPython.display import HTML, Markdown, display
 from matplotlib.figure import Figure
 
 from lib.book.claims import evaluate, table
+from lib.book.dials import Dials
 from lib.book.explorer import Explorer, Train
 from lib.book.paths import ROOT
 from lib.core.claim import Claim
@@ -87,6 +88,13 @@ def explore(
     explorer.show(train, record)
     display(HTML(f'<p class="rm-provenance">{escape(provenance_line(runs, profile))} · drawn by {source_of(Explorer)}</p>'))
     print(explorer.words())
+
+
+def dials(widget: Dials, runs: Sequence[StoredRun], profile: str) -> None:
+    """The dials, under them what they were made from, and their opening view in one line."""
+    widget.show()
+    display(HTML(f'<p class="rm-provenance">{escape(provenance_line(runs, profile))} · drawn by {source_of(Dials)}</p>'))
+    print(widget.words())
 
 
 def say(text: str) -> None:

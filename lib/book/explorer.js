@@ -1,18 +1,7 @@
-// Draws the explorer: one function for the static page and for the live widget. No library, no request.
+// Draws the explorer: one function for the static page and for the live widget, with what draw.js has.
 // `data` is what lib/book/explorer.py describes. Nothing of it reaches the page unescaped.
 function mountExplorer(root, data, live) {
-  "use strict";
-  const W = 320, number = new Intl.NumberFormat("en-US");
-  const esc = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
-  const fix = (value, digits = 2) => (value === null || value === undefined ? "–" : value.toFixed(digits));
-  const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
   const name = (part) => `${data.id}-${part}`;
-  const el = (tag, attributes = {}, html = "") => {
-    const node = document.createElement(tag);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    node.innerHTML = html;
-    return node;
-  };
   const mapped = data.mapped || "numbers";
   const state = { series: 0, gamma: data.start.gamma, depth: data.start.depth, seed: data.start.seed, step: -1, training: null };
 
@@ -37,13 +26,7 @@ function mountExplorer(root, data, live) {
     return { run, cell, index, last, exact: run.gamma === state.gamma && run.depth === state.depth };
   }
 
-  // --- Pieces of pictures ---
-
-  const svg = (height, label, body) =>
-    `<svg viewBox="0 0 ${W} ${height}" role="img" aria-label="${esc(label)}" xmlns="http://www.w3.org/2000/svg">${body}</svg>`;
-  const text = (x, y, words, more = "") => `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" ${more}>${esc(words)}</text>`;
-  const line = (points, more) => `<polyline points="${points.map((p) => p.map((v) => v.toFixed(1)).join(",")).join(" ")}" ${more}/>`;
-  const scale = (low, high, from, to) => (v) => from + ((v - low) / (high - low || 1)) * (to - from);
+  // --- The pictures ---
 
   function diagram({ run }) {
     const s = series(), left = 34, right = W - 6, high = 132, gap = 26;
@@ -141,7 +124,7 @@ function mountExplorer(root, data, live) {
     const shown = values.map((v, i) => [i + 1, Math.log10(v / values[0])]).filter(([, exponent]) => exponent >= floor);
     const points = shown.map(([i, exponent]) => [x(i), y(exponent)]);
     let body = "";
-    for (let e = floor; e <= 0; e++) body += `<path class="rm-rule" d="M${left} ${y(e)}H${right}"/>` + text(left - 5, y(e) + 3.5, e ? `10${"⁻⁰ ⁻¹ ⁻² ⁻³ ⁻⁴".split(" ")[-e]}` : "1", 'text-anchor="end"');
+    for (let e = floor; e <= 0; e++) body += `<path class="rm-rule" d="M${left} ${y(e)}H${right}"/>` + text(left - 5, y(e) + 3.5, power(e), 'text-anchor="end"');
     body += line(points, 'class="rm-line rm-plain"') + points.map(([a, b]) => `<circle class="rm-bar" cx="${a.toFixed(1)}" cy="${b.toFixed(1)}" r="2"/>`).join("");
     for (const i of [1, data.width / 2, data.width]) body += text(x(i), low + 14, i, 'text-anchor="middle"');
     body += text((left + right) / 2, height - 4, "eigenvalue number", 'text-anchor="middle"');
@@ -165,12 +148,8 @@ function mountExplorer(root, data, live) {
   root.replaceChildren();
   const controls = el("div", { class: "rm-controls", role: "group", "aria-label": "Choose a run" });
   const inputs = {};
-  function slider(key, label, low, high, step) {
-    const id = name(key), input = el("input", { type: "range", id, min: low, max: high, step });
-    const out = el("span", { class: "rm-now", "aria-hidden": "true" }); // the slider itself tells it
-    const box = el("div", { class: "rm-control" });
-    box.append(el("label", { for: id }, esc(label)), out, input);
-    if (low === high) box.style.display = "none"; // nothing to choose
+  function dial(key, label, low, high, step) {
+    const { box, input, out } = slider(name(key), label, low, high, step);
     input.addEventListener("input", () => {
       state[key] = Number(input.value);
       if (key === "step" && input.value === input.max) state.step = -1; // the end stays the end, whichever run comes next
@@ -190,25 +169,17 @@ function mountExplorer(root, data, live) {
   }
   if (!live) {
     if (data.series.length > 1) choice("series", "Results", data.series.map((s, i) => [i, s.name]));
-    slider("gamma", "Initialization rate γ", ...data.range.gamma, 0.01);
-    slider("depth", "Depth (layers)", ...data.range.depth, 1);
-    slider("step", "Step", 0, 1, 1);
+    dial("gamma", "Initialization rate γ", ...data.range.gamma, 0.01);
+    dial("depth", "Depth (layers)", ...data.range.depth, 1);
+    dial("step", "Step", 0, 1, 1);
     choice("seed", "Seed", []);
     root.append(controls);
   }
   const caption = el("div", { class: "rm-said", id: name("caption") });
-  const heard = el("div", { class: "rm-heard", role: "status" }); // for screen readers, short, and only once the sliders rest
-  let waiting = null;
+  const [heard, tell] = teller();
   const grid = el("div", { class: "rm-panels" });
   root.append(caption, heard, grid);
-  const figures = {};
-  for (const panel of data.panels) {
-    const figure = el("figure", { class: "rm-panel", "data-panel": panel });
-    const title = el("div", { class: "rm-head" }), picture = el("div"), note = el("figcaption");
-    figure.append(title, picture, note);
-    grid.append(figure);
-    figures[panel] = { title, picture, note };
-  }
+  const figures = panels(data.panels, grid);
   grid.addEventListener("click", (event) => {
     const { gamma, depth } = event.target.dataset || {};
     if (gamma === undefined) return;
@@ -250,11 +221,8 @@ function mountExplorer(root, data, live) {
       step.input.setAttribute("aria-valuetext", `step ${step.out.textContent}`);
     }
     caption.innerHTML = say(now);
-    clearTimeout(waiting);
-    waiting = setTimeout(() => {
-      const shares = [...data.answers, data.seen].map((m) => `${m.short} ${fix(now.run.final[m.id])}`).join(", ");
-      heard.textContent = `${now.exact ? "Computed point" : "Nearest computed point"}: γ ${now.run.gamma}, depth ${now.run.depth}, seed ${now.run.seed}. ${shares}.`;
-    }, 600);
+    const shares = [...data.answers, data.seen].map((m) => `${m.short} ${fix(now.run.final[m.id])}`).join(", ");
+    tell(`${now.exact ? "Computed point" : "Nearest computed point"}: γ ${now.run.gamma}, depth ${now.run.depth}, seed ${now.run.seed}. ${shares}.`);
     for (const panel of data.panels) {
       const [draw, title, note] = PANELS[panel];
       figures[panel].note.textContent = note();

@@ -6,7 +6,8 @@
   answers, seen   the metrics: {id, label, short}
   question   the tokens that the attention is of; width, firstNumber, range: axes; mapped: what the map is of ("numbers")
 A run may have `maps`, a list of {step, map, explained}, in place of one map of the trained run.
-One script draws both views (explorer.js). The static view holds the script, its style and the data, and asks for nothing.
+One script draws both views (explorer.js, with the pieces of draw.js). The static view holds the scripts, their style and the
+data, and asks for nothing: `host` makes such a view of any script.
 """
 
 from __future__ import annotations
@@ -50,6 +51,44 @@ def script_safe(value: Any) -> str:
     return text
 
 
+def check_id(what: str, id: Any) -> None:
+    """Raise SpecError unless `id` can be part of an element's id."""
+    if not isinstance(id, str) or not id.replace("-", "").isalnum() or not id.isascii():
+        raise SpecError(f"{what} is made of letters, digits and dashes, got {id!r}.")
+
+
+def host(data: dict[str, Any], kind: str, scripts: Sequence[str], mount: str, words: str, image: str, less: str) -> str:
+    """HTML that shows `data` on its own, without a network, and a picture for where scripts do not run.
+
+    `data["id"]` names it on its page; `mount` is what is run after the scripts, where `part` finds an element of its own;
+    `image` is a PNG in base64, and `words` say what it shows. Raises ValueError, with `less` as the advice, where it would
+    be larger than LIMIT.
+    """
+    id = data["id"]
+    source = "\n".join(asset(name) for name in scripts)
+    html = (
+        f'<div class="rm-explorer-host" id="{id}">'
+        f"<style>{asset('explorer.css')}</style>"
+        f'<div id="{id}-view"></div>'
+        f'<noscript><img alt="{escape(words)}" src="data:image/png;base64,{image}"></noscript>'
+        f'<script type="application/json" id="{id}-data">{script_safe(data)}</script>'
+        f"<script>(function () {{\n{source}\n"
+        f'const part = (name) => document.getElementById("{id}-" + name);\n'
+        f"{mount}\n}}());</script></div>"
+    )
+    if (size := len(html.encode())) > LIMIT:
+        raise ValueError(f"the {kind} {id} has {size:,} bytes, more than {LIMIT:,}: {less}.")
+    return html
+
+
+def encoded(figure: Figure) -> str:
+    """A figure as a PNG in base64; the figure is closed."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=90, metadata={"Software": None})
+    plt.close(figure)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
 class Explorer:
     """One explorer of a page. `id` names it on its page; `panels` are shown in their order; the start is what it opens at."""
 
@@ -58,8 +97,7 @@ class Explorer:
     ) -> None:
         if unknown := set(panels) - set(PANELS):
             raise SpecError(f"unknown panel {sorted(unknown)[0]!r}: use some of {', '.join(PANELS)}.")
-        if not id.replace("-", "").isalnum() or not id.isascii():
-            raise SpecError(f"the id of an explorer is made of letters, digits and dashes, got {id!r}.")
+        check_id("the id of an explorer", id)
         check_number("gamma", gamma)
         check_count("depth", depth)
         start = {"gamma": gamma, "depth": depth, "seed": seed}
@@ -72,20 +110,9 @@ class Explorer:
 
         Raises ValueError where it would be larger than LIMIT.
         """
-        id = self.data["id"]
-        html = (
-            f'<div class="rm-explorer-host" id="{id}">'
-            f"<style>{asset('explorer.css')}</style>"
-            f'<div id="{id}-view"></div>'
-            f'<noscript><img alt="{escape(self.words())}" src="data:image/png;base64,{picture(self.data)}"></noscript>'
-            f'<script type="application/json" id="{id}-data">{script_safe(self.data)}</script>'
-            f"<script>(function () {{\n{asset('explorer.js')}\n"
-            f'const part = (name) => document.getElementById("{id}-" + name);\n'
-            'mountExplorer(part("view"), JSON.parse(part("data").textContent), null);\n}());</script></div>'
-        )
-        if len(html.encode()) > LIMIT:
-            raise ValueError(f"the explorer {id} has {len(html.encode()):,} bytes, more than {LIMIT:,}: give it fewer runs.")
-        return html
+        figure = picture(self.data)
+        mount = 'mountExplorer(part("view"), JSON.parse(part("data").textContent), null);'
+        return host(self.data, "explorer", ("draw.js", "explorer.js"), mount, self.words(), figure, "give it fewer runs")
 
     def words(self) -> str:
         """The opening view in one line: for those who do not see it, and for regression tests."""
@@ -136,11 +163,7 @@ def with_run(data: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
 
 def picture(data: dict[str, Any]) -> str:
     """The diagrams of the first series as a PNG in base64: what stands in where scripts do not run."""
-    figure = draw_cells(data)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=90, metadata={"Software": None})
-    plt.close(figure)
-    return base64.b64encode(buffer.getvalue()).decode()
+    return encoded(draw_cells(data))
 
 
 def draw_cells(data: dict[str, Any]) -> Figure:

@@ -55,7 +55,7 @@ export default { render({ model, el }) {
 class View(anywidget.AnyWidget):
     """The pictures: explorer.js without controls of its own."""
 
-    _esm = asset("explorer.js") + _RENDER
+    _esm = asset("draw.js") + asset("explorer.js") + _RENDER
     _css = asset("explorer.css")
     data = traitlets.Dict().tag(sync=True)
     series = traitlets.Int(0).tag(sync=True)

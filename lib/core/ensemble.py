@@ -26,9 +26,19 @@ def precision(device: torch.device, dtype: torch.dtype) -> torch.autocast:
 
 
 def losses(model: nn.Module, tokens: Tensor, target: Tensor) -> Tensor:
-    """Mean cross-entropy of the last position for each run: (R, B, N), (R, B) → (R,)."""
+    """The mean loss of each run, (R,): the model's own `losses` where it has one, else cross-entropy of the last position,
+    (R, B, N), (R, B) → (R,)."""
+    if hasattr(model, "losses"):
+        return model.losses(tokens, target)
     logits = model(tokens).float()
     return F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none").view(target.shape).mean(1)
+
+
+def at_start(spec: RunSpec) -> nn.Module:
+    """The model of a run before its first step (n_runs = 1), drawn again from its seed."""
+    model = spec.model.build()
+    apply_gamma_stacked(model, [spec.gamma], [derived_seed(spec.seed, "weights")])
+    return model.eval().requires_grad_(False)
 
 
 class Ensemble:
@@ -123,7 +133,8 @@ class Ensemble:
         return torch.where(self.step < self.anneal_from, rise, fall)
 
     def advance(self, rows: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> None:
-        """One step of every slot. rows: (data seeds (R, 1), row numbers (R, B)) → tokens (R, B, N), targets (R, B)."""
+        """One step of every slot. rows: (data seeds (R, 1), row numbers (R, B)) → tokens (R, B, N), targets (R, B); or whatever
+        arrays (R, B, …) the model takes."""
         batch = torch.arange(self.train.batch, device=self.device)
         tokens, target = rows(self.data_seed[:, None], self.step[:, None] * self.train.batch + batch)
         loss = self._native_step(tokens, target) if self.backend == "native" else self._torch_step(tokens, target)

@@ -83,3 +83,34 @@ def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(n, D), (m, D) → (n, m) cosines; 0 where a vector is zero."""
     unit = lambda v: v / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-12)
     return unit(a) @ unit(b).T
+
+
+def wilson(count: float, total: float, z: float = 1.96) -> tuple[float, float]:
+    """The 95 % interval of a share (Wilson 1927), which is sound for shares near 0, too. (0, 1) where nothing was counted."""
+    if total <= 0:
+        return 0.0, 1.0
+    share, weight = count / total, z * z / total
+    middle = (share + weight / 2) / (1 + weight)
+    half = z * np.sqrt(share * (1 - share) / total + weight / (4 * total)) / (1 + weight)
+    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
+
+
+def log_slope(x: Sequence[float], y: Sequence[float], draws: int = 2000) -> tuple[float, float, float]:
+    """The exponent of a power law y ∝ x^s by least squares in logarithms, and its 95 % interval by resampling the points.
+
+    Raises ValueError unless all are positive and x takes two values at least.
+    """
+    points = np.array([x, y], dtype=float)
+    if not (points > 0).all() or len(set(points[0])) < 2:
+        raise ValueError("a power law needs positive numbers at two places at least.")
+    points = np.log(points)
+    rng = np.random.default_rng(0)
+    chosen = rng.integers(0, points.shape[1], (draws, points.shape[1]))
+    slopes = [_slope(*points[:, c]) for c in chosen if np.ptp(points[0, c]) > 0]
+    low, high = np.percentile(slopes, (2.5, 97.5))
+    return _slope(*points), float(low), float(high)
+
+
+def _slope(x: np.ndarray, y: np.ndarray) -> float:
+    centred = x - x.mean()
+    return float(centred @ y / (centred @ centred))

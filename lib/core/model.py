@@ -41,7 +41,8 @@ class AnyModel(Protocol):
     """What training needs to know of a kind of model. `depth`, `d_model` and `positions` (tokens of a sequence) describe it.
 
     `build` returns a module with parameters (R, …) whose forward maps tokens (R, B, N) to the last position's logits (R, B, V);
-    it has its own description as `spec`.
+    it has its own description as `spec`. A module may have `losses(inputs, target) -> (R,)` in place of cross-entropy, and then
+    take and return what its study gives and measures. A kind with `single_precision` is never trained in bfloat16.
     """
 
     kind: ClassVar[str]

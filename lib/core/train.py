@@ -31,7 +31,7 @@ class Study(Protocol):
     length: int
 
     def batch(self, seed: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-        """Training rows (tokens, target) number `index` of data set `seed`."""
+        """Training rows (tokens, target) number `index` of data set `seed`; tokens may be vectors, (R, B, N, D)."""
 
     def measure(self, ask: Ask) -> dict[str, Tensor]:
         """Metrics, each (R,): accuracies in [0, 1] and losses in nats. ask(tokens): (B, N) → answers (R, B)."""
@@ -72,13 +72,19 @@ class Interrupted(KeyboardInterrupt):
     """Training was asked to stop: it finished its step and, where it has a place for it, left a checkpoint."""
 
 
+def _resolved(spec: RunSpec, options: Options) -> tuple[torch.device, torch.dtype]:
+    """The device and the precision of matrix products; single where the kind of model asks for it."""
+    device, dtype = options.resolve()
+    return device, torch.float32 if getattr(spec.model, "single_precision", False) else dtype
+
+
 class Group:
     """Runs of one shape on their way: the ensemble, the queue, and a record of each run."""
 
     def __init__(self, specs: Sequence[RunSpec], study: Study, options: Options) -> None:
         check_same_shape(specs)
         self.study, self.train, self.total = study, specs[0].train, len(specs)
-        self.device, self.dtype = options.resolve()
+        self.device, self.dtype = _resolved(specs[0], options)
         self.backend = backend_for(specs, options)
         self.queue = list(specs)[::-1]
         slots = slots_for(len(specs), slots_that_fit(specs[0], study.length, options))
@@ -99,7 +105,7 @@ class Group:
         runs = saved.unfinished
         check_same_shape(runs)
         self.study, self.train, self.total = study, runs[0].train, len(saved.records) + len(saved.queue)
-        self.device, self.dtype = options.resolve()
+        self.device, self.dtype = _resolved(runs[0], options)
         if saved.precision == "float32":
             self.dtype = torch.float32
         try:

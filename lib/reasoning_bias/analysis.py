@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from lib.core.ensemble import Ask, Ensemble
-from lib.core.init import apply_gamma_stacked
+from lib.core.ensemble import Ask, Ensemble, at_start
 from lib.core.measures import cosines, numerical_order, principal_map, remembered
-from lib.core.spec import RunSpec, derived_seed
+from lib.core.spec import RunSpec
 from lib.core.store import StoredRun
 from lib.reasoning_bias import theory
 from lib.reasoning_bias.study import SETS, drive, make_study
@@ -21,13 +20,6 @@ from lib.reasoning_bias.task import FIRST_KEY, LAST_KEY, LENGTH, MEMORY, N_PLACE
 
 KINDS = {"memory": slice(0, len(MEMORY)), "reasoning": slice(len(MEMORY), None)}
 """Where the anchors of a kind are among the 20."""
-
-
-def at_start(spec: RunSpec) -> nn.Module:
-    """The model of a run before its first step (n_runs = 1), drawn again from its seed."""
-    model = spec.model.build()
-    apply_gamma_stacked(model, [spec.gamma], [derived_seed(spec.seed, "weights")])
-    return model.eval().requires_grad_(False)
 
 
 @remembered

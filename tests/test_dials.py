@@ -1,0 +1,303 @@
+"""The dials' pages: only computed values, safe wherever they come from, small, and the same twice."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import io
+import json
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib import pyplot as plt
+from test_explorer import HOSTILE, Page
+
+from lib.book import dials, explorer
+from lib.book import display as chapter
+from lib.book.dials import Dials, draw_opening, number, result
+from lib.core.spec import SpecError
+
+ALPHAS, LENGTHS, TAUS = [0.4, 0.6, 0.8, 1.0], [0, 5, 10, 20, 40], [0.5, 0.7]
+Leaf = list[float] | None
+
+
+def leaf(alpha: float, length: float, tau: float, weight: float) -> Leaf:
+    """Falls with each dial; 0 at the far end; nothing at length 40 for the least α′."""
+    if length == 40 and alpha == 0.4:
+        return None
+    mean = 0.0 if alpha * length == 40 else 0.6 * math.exp(-alpha * tau * length * weight)
+    return [mean, 0.8 * mean, min(1.0, 1.2 * mean)]
+
+
+def some_data(alphas: list[float] = ALPHAS, lengths: list[float] = LENGTHS, **changes: Any) -> dict[str, Any]:
+    """Three dials, two series and two bars."""
+    grid = lambda weight: [[[leaf(a, n, t, weight) for t in TAUS] for n in lengths] for a in alphas]
+    bar = [[[round(a * t, 3) for t in TAUS] for _ in lengths] for a in alphas]
+    return {
+        "dials": [
+            {"id": "alpha", "label": "share of matching examples α′", "values": list(alphas)},
+            {"id": "length", "label": "examples in the prompt", "values": list(lengths)},
+            {"id": "tau", "label": "weight of the likeliest path τ", "values": list(TAUS)},
+        ],
+        "x": "length",
+        "fan": "alpha",
+        "y": {"label": "share of wrong answers", "log": True, "low": 1e-4, "high": 1},
+        "series": [
+            {"id": "cot", "label": "chain of thought", "values": grid(0.5)},
+            {"id": "icl", "label": "answers alone", "values": grid(0.05)},
+        ],
+        "bars": {
+            "label": "attention of the query",
+            "items": [
+                {"label": "same pattern, same step", "values": bar},
+                {"label": "other", "values": [[[None] * 2] * len(lengths)] * len(alphas)},
+            ],
+        },
+        "start": {"alpha": 0.8, "length": 10, "tau": 0.5},
+        "about": "Mean over 5 seeds; band: 95 % interval over prompts.",
+    } | changes
+
+
+def one_dial(*leaves: Any, **y: Any) -> dict[str, Any]:
+    """One dial with a value a leaf, one series, no fan, no bars; it opens at the first value."""
+    return {
+        "dials": [{"id": "n", "label": "n", "values": list(range(len(leaves)))}],
+        "x": "n",
+        "y": {"label": "error", "log": True, "low": 1e-3, "high": 1} | y,
+        "series": [{"id": "a", "label": "a", "values": list(leaves)}],
+        "start": {"n": 0},
+        "about": "One run.",
+    }
+
+
+# ---------------------------------------------------------------- what stands in a page
+
+
+def test_a_page_holds_all_it_needs_and_the_data() -> None:
+    made = Dials(some_data(), "rm-15")
+    html = made.static()
+    page = Page(html)
+    assert [tag for tag, _ in page.elements] == ["div", "style", "div", "noscript", "img", "script", "script"]
+    assert [found["id"] for tag, found in page.elements if tag == "div"] == ["rm-15", "rm-15-view"]
+    assert page.only("img")["alt"] == made.words()
+    assert page.data() == json.loads(json.dumps(made.data))
+    assert page.data()["series"][0]["values"][2][2][0] == pytest.approx(leaf(0.8, 10, 0.5, 0.5), rel=1e-5)
+    assert html == made.static() == Dials(some_data(), "rm-15").static()
+    assert not re.search(r"https?://(?!www\.w3\.org/)", html)
+    assert re.fullmatch(r'(?s)<div class="rm-explorer-host".*</script></div>', html)  # what nbval leaves out
+
+
+def test_the_data_of_the_caller_stay_as_they_are() -> None:
+    data = some_data()
+    before = copy.deepcopy(data)
+    Dials(data, "a")
+    assert data == before
+
+
+def test_hostile_words_stay_words() -> None:
+    data = some_data(about=HOSTILE)
+    bad = HOSTILE.replace("\u2028", "$x^{") + "$"  # and a formula that no figure could draw
+    for part in (*data["dials"], *data["series"], data["y"], data["bars"], *data["bars"]["items"]):
+        part["label"] = bad
+    made = Dials(data, "rm-1")
+    html = made.static()
+    assert not any(part in html for part in (HOSTILE, bad, "alert('1')</"))
+    page = Page(html)
+    assert [tag for tag, _ in page.elements] == [tag for tag, _ in Page(Dials(some_data(), "rm-1").static()).elements]
+    assert page.only("img")["alt"] == made.words()
+    assert page.data()["about"] == HOSTILE
+    assert {part["label"] for part in (*page.data()["series"], *page.data()["bars"]["items"])} == {bad}
+
+
+def test_a_page_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Dials(some_data(), "rm-1")
+    size = len(made.static().encode())
+    assert size < 200_000
+    monkeypatch.setattr(explorer, "LIMIT", size - 1)
+    with pytest.raises(ValueError, match=f"the dials rm-1 has {size:,} bytes, more than {size - 1:,}: give the dials fewer"):
+        made.static()
+
+
+def test_a_chapter_shows_the_dials_and_prints_their_opening_view(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, shown = Dials(some_data(), "rm-1"), []
+    monkeypatch.setattr(dials, "display", lambda bundle, raw: shown.append(bundle))
+    monkeypatch.setattr(chapter, "display", lambda html: shown.append(html.data))
+    chapter.dials(made, [], "smoke")
+    assert shown[0] == {"text/html": made.static(), "text/plain": made.words()}
+    assert shown[1].startswith('<p class="rm-provenance">')
+    assert "<code>lib/book/dials.py</code>, <code>Dials</code>" in shown[1]
+    assert capsys.readouterr().out == made.words() + "\n"
+
+
+# ---------------------------------------------------------------- the opening view, in words and as a picture
+
+
+def test_the_opening_view_in_words() -> None:
+    mean, icl = 0.6 * math.exp(-2), 0.6 * math.exp(-0.2)
+    assert (round(mean, 4), round(icl, 3)) == (0.0812, 0.491)
+    assert Dials(some_data(), "a").words() == (
+        "Dials over 76 computed values; they open at share of matching examples α′ = 0.8, examples in the prompt = 10, "
+        "weight of the likeliest path τ = 0.5; share of wrong answers: chain of thought 0.0812 (0.0650 to 0.0974), "
+        "answers alone 0.491 (0.393 to 0.589)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "not computed"),
+        ([0.5, 0.25, 0.75], "0.500 (0.250 to 0.750)"),
+        ([0.5, 0.5, 0.5], "0.500"),
+        ([0, 0, 0], "0"),
+        ([0, 0, 0.0123456], "0 (0 to 0.0123)"),
+        ([0.0009, 0, 0.002], "below 0.001 (0 to 0.00200)"),
+        ([0.002, -0.1, 0.01], "0.00200 (below 0.001 to 0.0100)"),
+        ([0.001, 0.001, 0.001], "0.00100"),
+        ([1, 0.99, 0.999999999999], "1.00 (0.990 to 1.00)"),  # rounding moved the interval's end off its mean
+    ],
+)
+def test_a_value_in_words(value: Leaf, said: str) -> None:
+    assert Dials(one_dial(value, None), "a").words().endswith(f"error: a {said}")
+
+
+@pytest.mark.parametrize(
+    ("value", "setting", "shown"),
+    [
+        (0.8, "0.8", "0.800"),
+        (20.0, "20", "20.0"),
+        (1e5, "100,000", "100,000"),
+        (0.1 + 0.2, "0.3", "0.300"),
+        (0.3125, "0.3125", "0.313"),
+        (0.99951, "0.99951", "1.00"),
+        (1.2345e-5, "0.000012345", "0.0000123"),
+        (-1234.5, "-1,234.5", "-1,230"),
+        (0.0, "0", "0"),
+    ],
+)
+def test_numbers_have_no_exponent(value: float, setting: str, shown: str) -> None:
+    assert (number(value), result(value)) == (setting, shown)
+
+
+def test_without_scripts_there_is_a_picture() -> None:
+    kind, picture = (Page(Dials(some_data(), "rm-1").static()).only("img")["src"] or "").split(",")
+    assert kind == "data:image/png;base64"
+    pixels = plt.imread(io.BytesIO(base64.b64decode(picture, validate=True)), format="png")
+    height, width, _ = pixels.shape
+    assert 500 < width < 1000
+    assert 150 < height < width
+    assert np.ptp(pixels[..., :3]) > 0.5  # something is drawn
+
+
+def test_the_picture_shows_the_opening_view() -> None:
+    figure = draw_opening(Dials(some_data(), "a").data)
+    curves, bars = figure.axes
+    assert (curves.get_yscale(), curves.get_ylim()) == ("log", (1e-4, 1))
+    assert (curves.get_xlabel(), curves.get_ylabel()) == ("examples in the prompt", "share of wrong answers")
+    lines = {line.get_label(): line for line in curves.lines}
+    expected = [0.6 * math.exp(-0.2 * n) for n in LENGTHS]
+    np.testing.assert_allclose(lines["chain of thought"].get_ydata(), expected, rtol=1e-5)
+    assert [text.get_text() for text in curves.texts] == ["0.4", "0.6", "1"]
+    fan = [line for line in curves.lines if line.get_linewidth() < 1]
+    assert np.isnan(fan[0].get_ydata()[-1])  # not computed there
+    assert fan[-1].get_ydata()[-1] == 1e-4  # 0 stands at the floor
+    assert [text.get_text() for text in bars.texts] == ["0.400", "same pattern, same step", "not computed", "other"]
+    plt.close(figure)
+
+
+@pytest.mark.parametrize(("leaf", "place", "face"), [([0, 0, 0.01], 1e-3, "white"), ([0.5, 0.4, 0.6], 0.5, "#0072B2")])
+def test_what_an_axis_does_not_reach_stands_at_its_floor_as_an_open_mark(leaf: Leaf, place: float, face: str) -> None:
+    figure = draw_opening(Dials(one_dial(leaf, None), "a").data)
+    (mark,) = [line for line in figure.axes[0].lines if line.get_marker() == "o" and np.isfinite(line.get_ydata()).all()]
+    assert (mark.get_ydata().item(), mark.get_markerfacecolor()) == (place, face)
+    plt.close(figure)
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def put(*path: Any, value: Any) -> Callable[[dict[str, Any]], None]:
+    """Set one place of the data."""
+
+    def change(data: dict[str, Any]) -> None:
+        for name in path[:-1]:
+            data = data[name]
+        data[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (put("x", value="epoch"), "x must be the id of a dial, one of alpha, length, tau, got 'epoch'"),
+        (put("fan", value="epoch"), "fan must be the id of a dial"),
+        (put("fan", value="length"), "fan and x are both 'length': fan out another dial"),
+        (put("dials", value=[]), "dials must be a list of 1 to 4"),
+        (put("dials", 1, "id", value="alpha"), "two dials have one id"),
+        (put("dials", 1, "id", value="a b"), "the id of a dial is made of letters, digits and dashes, got 'a b'"),
+        (put("dials", 1, "id", value="view"), "a dial cannot have the id 'view'"),
+        (put("dials", 0, "values", value=[0.4, 0.8, 0.6, 1.0]), "the values of the dial 'alpha' must increase"),
+        (put("dials", 0, "values", 0, value="few"), "a value of the dial 'alpha' must be a finite number, got 'few'"),
+        (put("dials", 0, "label", value=""), "a label must be words, got ''"),
+        (put("dials", 0, "unit", value="s"), "a dial has an unknown part 'unit': use id, label, values"),
+        (put("y", "low", value=0), "low of y must be above 0"),
+        (put("y", "high", value=1e-5), "high of y must be above 0.0001"),
+        (put("y", "log", value="yes"), "log of y must be True or False"),
+        (put("series", value=3), "series must be a list of 1 to 4"),
+        (put("series", 1, "id", value="cot"), "two series have one id"),
+        (put("series", 0, "values", 0, value=[]), "the values of series 'cot' must be lists in lists, 4 × 5 × 2"),
+        (
+            put("series", 0, "values", 0, 0, value=[0.1, 0.1]),
+            "a value of series 'cot' must be [mean, low, high] or None, got 0.1",
+        ),
+        (put("series", 0, "values", 0, 0, 0, value=0.5), "must be [mean, low, high] or None, got 0.5"),
+        (put("series", 0, "values", 0, 0, 0, value=[0.5, 0.6, 0.7]), "a mean of series 'cot' must lie in its interval"),
+        (put("series", 0, "values", 0, 0, 0, value=[0.5, math.nan, 1]), "a value of series 'cot' must be a finite number"),
+        (put("series", 0, "values", 0, 0, 0, value=[2, 1, 3]), "series 'cot' has the mean 2, which the axis does not hold"),
+        (put("series", 0, "values", 0, 0, 0, value=[-1, -2, 0]), "series 'cot' has the mean -1, which the axis does not hold"),
+        (put("bars", "items", 0, "values", 0, 0, 0, value=1.5), "must be a share from 0 to 1, got 1.5"),
+        (put("bars", "items", 0, "values", value=None), "the values of the bar 'same pattern, same step' must be lists in"),
+        (put("bars", "items", value=[]), "items of bars must be a list of 1 or more"),
+        (put("start", "alpha", value=0.5), "the start of 'alpha' must be one of its values 0.4, 0.6, 0.8, 1, got 0.5"),
+        (put("start", "beta", value=0.5), "start has an unknown part 'beta': use alpha, length, tau"),
+        (put("start", value={"alpha": 0.8, "tau": 0.5}), "start must have 'length' as well"),
+        (put("start", value=None), "start must be a dictionary with alpha, length, tau"),
+        (put("more", value=1), "the data of dials has an unknown part 'more'"),
+    ],
+)
+def test_malformed_data_get_one_sentence(change: Callable[[dict[str, Any]], None], said: str) -> None:
+    data = some_data()
+    change(data)
+    with pytest.raises(SpecError, match=re.escape(said)) as caught:
+        Dials(data, "rm-1")
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize("id", ["", "-", "a b", "a_b", 'a"', "<a>", "γ", "a.b", 3])
+def test_bad_ids_are_refused(id: Any) -> None:
+    with pytest.raises(SpecError, match="the id of dials is made of letters, digits and dashes"):
+        Dials(some_data(), id)
+
+
+def test_an_axis_of_one_value_is_refused() -> None:
+    with pytest.raises(SpecError, match="the dial 'n' is the horizontal axis and needs two values or more"):
+        Dials(one_dial(None), "a")
+
+
+@given(st.lists(st.none() | st.floats(0, 1), min_size=2, max_size=5), st.booleans())
+def test_any_shares_can_be_shown(means: list[float | None], log: bool) -> None:
+    data = one_dial(*([m, m / 2, (1 + m) / 2] if m is not None else None for m in means), log=log, low=1e-3 if log else 0)
+    made = Dials(data, "a")
+    assert made.words().startswith(f"Dials over {sum(m is not None for m in means)} computed values")
+    figure = draw_opening(made.data)
+    figure.canvas.draw()
+    plt.close(figure)
