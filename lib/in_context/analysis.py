@@ -1,0 +1,199 @@
+"""From stored runs to numbers: errors on fresh prompts, attention, neurons, pruning, steps to learn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lib.core.ensemble import at_start
+from lib.core.measures import remembered, wilson
+from lib.core.model import from_weights
+from lib.core.store import StoredRun
+from lib.in_context.models import OneLayer, hinge
+from lib.in_context.study import foreign, grid, make_study
+from lib.in_context.task import Prompts, Task, all_pairs
+
+FRESH_SEED = 2_000_003
+"""Test prompts of the run of seed s are the stream FRESH_SEED + s: every run is asked other questions."""
+N_FRESH = 4000
+LEVEL = 0.1
+"""A model has learned at the first evaluation with a held-out hinge loss of at most this; before training it is near 1."""
+
+
+@remembered
+def trained(run: StoredRun) -> OneLayer:
+    """The trained model of a run (n_runs = 1). Raises StoreError where its weights were not kept."""
+    return from_weights(run.spec.model, run.weights())
+
+
+@remembered
+def snapshots(run: StoredRun) -> dict[int, dict[str, np.ndarray]]:
+    """{step: {name: array}}, read once."""
+    return {step: {name: array.numpy() for name, array in kept.items()} for step, kept in run.snapshots().items()}
+
+
+def task_of(run: StoredRun, **change: object) -> Task:
+    """The task of a run's training prompts, or out of domain for `sum` or `outside`, with other parts changed."""
+    own = make_study(run.spec).task
+    if change.get("sum") is not None or change.get("outside"):
+        return foreign(own, **change)
+    return replace(own, **{name: value for name, value in change.items() if name not in ("sum", "outside")})
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What one model says to n prompts: margins F, right answers z = ±1, and the query's attention to its own pattern, (n,)."""
+
+    margin: np.ndarray
+    answer: np.ndarray
+    attention: np.ndarray
+
+    @property
+    def error(self) -> float:
+        """Share of wrong signs; a margin of zero is wrong."""
+        return float((self.margin * self.answer <= 0).mean())
+
+    @property
+    def loss(self) -> float:
+        """Mean hinge loss."""
+        return float(np.maximum(0, 1 - self.margin * self.answer).mean())
+
+
+def fresh(task: Task, seed: int, count: int = N_FRESH, every_pair: bool = False) -> Prompts:
+    """Test prompts for the run of a seed: of tasks that were not trained, where there are such, or of `every_pair`."""
+    pairs = all_pairs(task.count) if every_pair or not len(task.unseen) else task.unseen
+    return task.draw(torch.tensor(FRESH_SEED + seed), torch.arange(count), None if task.foreign else pairs)
+
+
+def ask(model: OneLayer, prompts: Prompts, chunk: int = 2000) -> Answers:
+    """The answers of a one-layer or stacked model."""
+    margin, attention = [], []
+    for prompt, same in zip(prompts.prompt.split(chunk), prompts.same.split(chunk), strict=True):
+        margin.append(model(prompt[None])[0])
+        attention.append((model.query_attention(prompt[None])[-1][0] * same).sum(-1))
+    return Answers(torch.cat(margin).numpy(), prompts.answer.numpy(), torch.cat(attention).numpy())
+
+
+_ASKED: dict[tuple[str, Task, int], Answers] = {}
+
+
+def answers(run: StoredRun, count: int = N_FRESH, **change: object) -> Answers:
+    """The answers of a trained run to fresh prompts of a changed task (alpha, length, sum, outside), kept for this process."""
+    task = task_of(run, **change)
+    if (key := (str(run.path), task, count)) not in _ASKED:
+        _ASKED[key] = ask(trained(run), fresh(task, run.spec.seed, count))
+    return _ASKED[key]
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of wrong answers: of each run, (R,), over `total` prompts each. The interval pools them."""
+
+    each: np.ndarray
+    total: float
+
+    @property
+    def mean(self) -> float:
+        return float(self.each.mean())
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 %, over prompts (Wilson)."""
+        return wilson(float(self.each.sum() * self.total), self.total * len(self.each))
+
+
+def errors(runs: Sequence[StoredRun], count: int = N_FRESH, **change: object) -> Share:
+    """Share of wrong signs of one-layer runs on fresh prompts."""
+    return Share(np.array([answers(run, count, **change).error for run in runs]), count)
+
+
+def losses(runs: Sequence[StoredRun], count: int = N_FRESH, **change: object) -> np.ndarray:
+    """(R,) mean hinge losses on fresh prompts."""
+    return np.array([answers(run, count, **change).loss for run in runs])
+
+
+def gpt_errors(runs: Sequence[StoredRun], condition: str, alpha: float) -> list[Share]:
+    """For every prompt length 0 … l the share of wrong signs of GPT-2 runs in a condition that they were tested in.
+
+    All runs answer the same prompts, so that the interval over prompts is that of one run: `total` counts each prompt once.
+    """
+    row = grid().index((condition, alpha))
+    last = [max(snapshots(run)) for run in runs]
+    wrong = np.array([snapshots(run)[step]["errors"][row] for run, step in zip(runs, last, strict=True)])
+    counts = snapshots(runs[0])[last[0]]["counts"][row]
+    return [Share(each, float(total)) for each, total in zip(wrong.T, counts, strict=True)]
+
+
+def needed(lengths: Sequence[int], shares: Sequence[float], level: float) -> int | None:
+    """The smallest length from which on the share of errors stays at or below a level; None for none."""
+    found = None
+    for length, share in zip(lengths, shares, strict=True):
+        found = (length if found is None else found) if share <= level else None
+    return found
+
+
+def steps_to(run: StoredRun, level: float = LEVEL, name: str = "unseen loss") -> int | None:
+    """The first evaluated step at which the held-out hinge loss is at most `level`; None for never."""
+    losses = run.history.get(name, run.history["seen loss"])
+    return next((s for s, v in zip(run.history["step"], losses, strict=True) if v is not None and v <= level), None)
+
+
+# --- Neurons ---
+
+
+def contributions(model: OneLayer, prompts: Prompts, chunk: int = 1000) -> Tensor:
+    """(n, m) what each neuron of the last layer adds to F: a_i times its activation. Pruning a neuron takes its column away."""
+    found = []
+    for prompt in prompts.prompt.split(chunk):
+        x = model.columns(prompt[None])[-1]
+        found.append(model.layers[-1](x[:, :, :-1], x[:, :, -1:])[0, :, 0] * model.a)
+    return torch.cat(found)
+
+
+def row_norms(model: OneLayer) -> np.ndarray:
+    """(m,) norms of the rows of W_O, in the last layer."""
+    return model.layers[-1].W_O.weight[0].norm(dim=-1).numpy()
+
+
+def large(norms: np.ndarray) -> np.ndarray:
+    """(m,) is a neuron large: has its norm at least half of the mean of the largest tenth?"""
+    top = np.sort(norms)[-max(1, len(norms) // 10) :].mean()
+    return norms >= top / 2
+
+
+def neurons_at(run: StoredRun, step: int, layer: int = 1) -> dict[str, np.ndarray]:
+    """The rows of W_O W_V at a snapshot, each (m,): "feature norm", "feature angle", "label norm", "label angle" (units of
+    π)."""
+    return {name.rsplit(".", 1)[0]: v for name, v in snapshots(run)[step].items() if name.endswith(f".{layer}")}
+
+
+def row_size(neurons: Mapping[str, np.ndarray]) -> np.ndarray:
+    """(m,) norms of whole rows of W_O W_V."""
+    return np.hypot(neurons["feature norm"], neurons["label norm"])
+
+
+def lucky(run: StoredRun, share: float = 0.95, count: int = 400) -> np.ndarray:
+    """(m,) neurons that are active, before training, on at least `share` of the prompts whose label has the sign of a_i.
+
+    The paper calls lucky the neurons whose indicator is on at the start (its Definition D.8 was not available to us).
+    """
+    model = at_start(run.spec)
+    prompts = fresh(task_of(run), run.spec.seed, count)
+    active = (contributions(model, prompts) * model.a.sign() > 0).float()
+    fitting = prompts.answer[:, None] == model.a.sign()
+    return ((active * fitting).sum(0) / fitting.sum(0) >= share).numpy()
+
+
+def history(runs: Sequence[StoredRun], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Steps (n,) and values (R, n) of a metric along training; NaN where it was not finite."""
+    values = [[np.nan if v is None else v for v in run.history[name]] for run in runs]
+    return np.array(runs[0].history["step"]), np.array(values, dtype=float)
+
+
+def losses_of(margin: np.ndarray, answer: np.ndarray) -> float:
+    """Mean hinge loss of margins."""
+    return float(hinge(torch.as_tensor(margin), torch.as_tensor(answer)).mean())

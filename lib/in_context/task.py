@@ -1,0 +1,178 @@
+"""Binary classification in context (Li et al. 2024a, section 2): patterns, tasks and prompts.
+
+Inputs are x = μ_j + κ ν_k: a relevant pattern and an irrelevant one, κ uniform on ±½. All patterns are orthonormal. A task
+is an ordered pair (a, b): inputs with μ_a have the label +1, those with μ_b −1, all others a fair coin's. A prompt is a
+matrix whose columns are (x_i; ±q), and last (x_query; 0).
+
+The model's start and gradient descent do not change under a rotation of the inputs, so patterns are unit vectors along the
+axes. Out of domain, relevant patterns are μ'_j = k₁ μ_{2j−1} + k₂ μ_{2j} with k₁ + k₂ = S₁ and unit norm (our construction),
+and irrelevant ones are (ν_{2k−1} + ν_{2k}) / √2. Unit norms, the share of a and b in the query (one half) and κ are our
+reading.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from lib.core.rng import randint
+from lib.core.spec import SpecError, check_count, check_number
+
+D_X = D_Y = 30
+"""Widths of the feature half and the label half of a column."""
+D = D_X + D_Y
+_TASK, _PATTERN, _OTHER, _NOISE, _KAPPA, _COIN = 31, 32, 33, 34, 35, 36  # streams of random numbers
+_FINE = 2**24
+WIDEST_SUM = math.sqrt(2)
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """prompt (..., l + 1, D); target (..., l + 1): the task's label of every column's input, 0 where it is a coin's; pattern
+    (..., l + 1): the number of its relevant pattern; pair (..., 2): the task."""
+
+    prompt: Tensor
+    target: Tensor
+    pattern: Tensor
+    pair: Tensor
+
+    @property
+    def same(self) -> Tensor:
+        """(..., l): does a column of the context share its relevant pattern with the query?"""
+        return self.pattern[..., :-1] == self.pattern[..., -1:]
+
+    @property
+    def answer(self) -> Tensor:
+        """(...,): the query's label, ±1."""
+        return self.target[..., -1]
+
+
+@dataclass(frozen=True)
+class Task:
+    """`m1` relevant and `m2` irrelevant patterns; each example shows the task's two patterns with probability `alpha`.
+
+    Tasks are the pairs (i, i + s mod `among`) for s in `shifts`, i < `among` (0: all m1), shown to a model in training;
+    `unseen` takes those that are not. `sum`: S₁ of out-of-domain patterns, None in domain. `outside`: relevant patterns are
+    irrelevant ones of training, so that they lie outside the span. Raises SpecError for what cannot be drawn.
+    """
+
+    m1: int = 6
+    m2: int = 24
+    alpha: float = 0.8
+    length: int = 20
+    shifts: tuple[int, ...] = (1, 2, 3)
+    among: int = 0
+    norm: float = 2.0
+    sum: float | None = None
+    outside: bool = False
+
+    def __post_init__(self) -> None:
+        for name, low in (("m1", 2), ("m2", 1), ("length", 1), ("among", 0)):
+            check_count(name, getattr(self, name), low)
+        object.__setattr__(self, "shifts", tuple(self.shifts))
+        if self.m1 + self.m2 > D_X:
+            raise SpecError(f"m1 + m2 must be at most {D_X} orthogonal patterns, got {self.m1} + {self.m2}.")
+        check_number("alpha", self.alpha, low=0)
+        check_number("norm", self.norm, low=0, strict=True)
+        if not 0 <= self.alpha <= 1 or (self.alpha < 1 and self.count < 3):
+            raise SpecError(f"alpha must lie in [0, 1], and be 1 where there are but two patterns, got {self.alpha!r}.")
+        if self.sum is not None and abs(check_number("sum", self.sum)) > WIDEST_SUM:
+            raise SpecError(f"sum must lie within ±√2, for patterns of unit norm, got {self.sum!r}.")
+        if not set(self.shifts) <= set(range(1, self.among or self.m1)) or not self.shifts or self.among > self.m1:
+            raise SpecError(f"shifts must be numbers from 1 to {(self.among or self.m1) - 1}, got {self.shifts!r}.")
+        if self.foreign and (self.m1 // 2 < 2 or self.m2 < self.m1):
+            raise SpecError("out of domain there must be two patterns at least: use m1 of at least 4, and m2 of at least m1.")
+
+    @property
+    def foreign(self) -> bool:
+        """Is it out of domain?"""
+        return self.sum is not None or self.outside
+
+    @property
+    def count(self) -> int:
+        """How many relevant patterns a prompt may show: M₁, out of domain M₁' = M₁ / 2."""
+        return self.m1 // 2 if self.foreign else self.m1
+
+    @cached_property
+    def patterns(self) -> Tensor:
+        """(count, D_X) relevant patterns."""
+        axes = torch.eye(D_X)
+        if self.outside:
+            return axes[self.m1 : self.m1 + self.count]
+        if self.sum is None:
+            return axes[: self.m1]
+        root = math.sqrt(max(0.0, 2 - self.sum**2))
+        first, second = (self.sum + root) / 2, (self.sum - root) / 2
+        return first * axes[0 : 2 * self.count : 2] + second * axes[1 : 2 * self.count : 2]
+
+    @cached_property
+    def irrelevant(self) -> Tensor:
+        """(n, D_X) irrelevant patterns; outside the span, those that are not taken for relevant ones."""
+        axes = torch.eye(D_X)[self.m1 : self.m1 + self.m2]
+        if not self.foreign:
+            return axes
+        free = axes[self.count :] if self.outside else axes
+        return (free[0 : len(free) // 2 * 2 : 2] + free[1::2][: len(free) // 2]) / math.sqrt(2)
+
+    @cached_property
+    def pairs(self) -> Tensor:
+        """(n, 2) the training tasks; out of domain all ordered pairs."""
+        if self.foreign:
+            return all_pairs(self.count)
+        among = self.among or self.m1
+        return torch.tensor([(i, (i + s) % among) for s in self.shifts for i in range(among)])
+
+    @cached_property
+    def unseen(self) -> Tensor:
+        """(n, 2) the tasks of the domain that are not among `pairs`; empty if there are none."""
+        shown = set(map(tuple, self.pairs.tolist()))
+        left = [pair for pair in map(tuple, all_pairs(self.count).tolist()) if pair not in shown]
+        return torch.tensor(left, dtype=torch.int64).view(-1, 2)
+
+    def draw(self, seed: Tensor, index: Tensor, pairs: Tensor | None = None) -> Prompts:
+        """Prompts number `index` of the stream `seed` (broadcast together), of tasks from `pairs` (default: the training
+        tasks)."""
+        pairs = (self.pairs if pairs is None else pairs).to(index.device)
+        if not len(pairs):
+            raise SpecError("there are no such tasks: leave some out of training.")
+        seed = seed + torch.zeros_like(index)
+        pair = pairs[randint(seed, _TASK, index, len(pairs))]
+        place = index[..., None] * (self.length + 1) + torch.arange(self.length + 1, device=index.device)
+        pattern = self._pattern(seed[..., None], place, pair)
+        kappa = randint(seed[..., None], _KAPPA, place, _FINE).float() / _FINE - 0.5
+        noise = self.irrelevant.to(index.device)[randint(seed[..., None], _NOISE, place, len(self.irrelevant))]
+        x = self.norm * self.patterns.to(index.device)[pattern] + kappa[..., None] * noise
+        target = (pattern == pair[..., :1]).float() - (pattern == pair[..., 1:]).float()
+        coin = 2.0 * randint(seed[..., None], _COIN, place, 2) - 1
+        y = torch.zeros(*x.shape[:-1], D_Y, device=index.device)
+        y[..., :-1, 0] = torch.where(target == 0, coin, target)[..., :-1]
+        return Prompts(torch.cat([x, y], -1), target, pattern, pair)
+
+    def _pattern(self, seed: Tensor, place: Tensor, pair: Tensor) -> Tensor:
+        """The relevant pattern of each column: one of the pair with probability alpha, else one of the others; the query's
+        is one of the pair."""
+        draw = randint(seed, _PATTERN, place, _FINE)
+        shown = draw < round(self.alpha * _FINE)
+        shown[..., -1] = True
+        low, high = pair.sort(-1).values.unbind(-1)
+        other = randint(seed, _OTHER, place, max(1, self.count - 2))
+        other = other + (other >= low[..., None]).long()
+        other = other + (other >= high[..., None]).long()
+        return torch.where(shown, torch.where(draw % 2 == 0, pair[..., :1], pair[..., 1:]), other)
+
+
+def all_pairs(count: int) -> Tensor:
+    """(count · (count − 1), 2) every ordered pair of different patterns."""
+    return torch.tensor([(a, b) for a in range(count) for b in range(count) if a != b])
+
+
+def no_match_floor(alpha: float, length: int) -> float:
+    """½ (1 − α'/2)^l: the error of whoever copies labels of matching examples and guesses where none of l examples matches.
+
+    Who also uses that the task's other pattern has the other label can do better.
+    """
+    return 0.5 * (1 - alpha / 2) ** length
