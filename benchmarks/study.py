@@ -1,4 +1,4 @@
-"""What retraining a study from nothing costs: python benchmarks/study.py bias- > benchmarks/study.json
+"""What retraining a study from nothing costs: python benchmarks/study.py icl- writes it into benchmarks/study.json.
 
 Every experiment of the laptop profile whose name begins with the argument is trained for a twentieth of its steps, all runs, by
 the sweep itself, into an empty store; the rest is multiplication. Evaluations fall as often as in the whole. What is compiled
@@ -48,7 +48,9 @@ def estimated(group: list[RunSpec], make_study: StudyFactory) -> float:
 
 
 def main(prefix: str) -> None:
-    found = {}
+    path = Path(__file__).with_name("study.json")
+    known = json.loads(path.read_text())["experiments"] if path.exists() else {}
+    found = {name: record for name, record in known.items() if not name.startswith(prefix)}
     for name, experiment in EXPERIMENTS.items():
         if not name.startswith(prefix):
             continue
@@ -62,7 +64,7 @@ def main(prefix: str) -> None:
             seconds = sum(estimated(group, experiment.make_study) for group in shapes.values())
         print(f"{name}: {len(specs)} runs, {seconds:.0f} s", file=sys.stderr)
         found[name] = {"runs": len(specs), "seconds": round(seconds)}
-    print(json.dumps({"cores": cores(), "share": f"1/{SHARE}", "experiments": found}, indent=1))
+    path.write_text(json.dumps({"cores": cores(), "share": f"1/{SHARE}", "experiments": found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

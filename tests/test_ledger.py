@@ -82,9 +82,9 @@ def test_the_table_of_a_chapter() -> None:
 
 
 def test_the_table_of_the_ledger_adds_chapter_and_report() -> None:
-    made = Table(table(rows_of(a_claim("x", "not reproduced", "li2024")), {"x": "07-width"}))
+    made = Table(table(rows_of(a_claim("x", "not reproduced", "li2024talk")), {"x": "07-width"}))
     ((attributes, cells),) = made.body
-    assert attributes == {"id": "claim-x", "data-paper": "li2024", "data-status": "not reproduced"}
+    assert attributes == {"id": "claim-x", "data-paper": "li2024talk", "data-status": "not reproduced"}
     assert cells["source"] == "Li 2024, Fig 1 | chapter 7"
     assert cells["statement"] == "Words. | Reported: Words. reported"
     assert made.all("a") == [{"href": "07-width.html"}]
@@ -131,11 +131,11 @@ def test_the_page_of_all_claims_of_the_book() -> None:
 
 
 def test_the_filters_offer_what_there_is_and_count_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    claims = (a_claim("a", "partly"), a_claim("b", "not run"), a_claim("c", "partly", "li2024", words=HOSTILE))
+    claims = (a_claim("a", "partly"), a_claim("b", "not run"), a_claim("c", "partly", "li2024talk", words=HOSTILE))
     monkeypatch.setattr(ledger, "CLAIMS_OF", {"01-x": claims})
     html = ledger.page(rows_of(*claims))
     assert '<option value="ours">this book (2)</option>' in html
-    assert '<option value="li2024">Li 2024 (1)</option>' in html
+    assert '<option value="li2024talk">Li 2024 (1)</option>' in html
     assert '<option value="partly">partly (2)</option><option value="not run">not run (1)</option></select>' in html
     assert html.count("<option") == 6
     assert HOSTILE not in html

@@ -13,7 +13,7 @@ PAPERS = {
     "zhang2024slides": "Zhang 2024, talk",
     "zhang2025": "Zhang et al. 2025",
     "yao2025": "Yao et al. 2025",
-    "li2024talk": "Li 2024, talk",
+    "li2024talk": "Li 2024",
     "li2024nonlinear": "Li et al. 2024",
     "li2025cot": "Li et al. 2025",
     "ours": "this book",

@@ -52,7 +52,8 @@ def prompt(run: StoredRun, number: int = 0) -> Figure:
             ax.set(ylabel="attention", ylim=(0, None))
             ax.set_title(f"{name}: {attention[same].sum():.2f} on the query's pattern", fontsize=9)
         last = matrix.shape[1] - 1
-        axes[2].set_xticks([0, 4, 9, 14, last - 1, last], ["1", "5", "10", "15", f"{last}", "query"])
+        shown = [i for i in (0, 4, 9, 14, 19) if i < last - 2]
+        axes[2].set_xticks([*shown, last], [*(f"{i + 1}" for i in shown), "query"])
         axes[2].set_xlabel("column of the prompt")
     return fig
 

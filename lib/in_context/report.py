@@ -9,7 +9,7 @@ import numpy as np
 from lib.core.init import gamma_std
 from lib.core.measures import spread
 from lib.core.store import StoredRun
-from lib.in_context.analysis import fresh, history, lucky, row_size, steps_to, task_of
+from lib.in_context.analysis import fresh, history, lucky, row_size, snapshots, steps_to, task_of
 from lib.in_context.analysis import neurons_at as rows_at
 from lib.in_context.checks import ends, first_push, label_angles, large_neurons, luck_ratio
 from lib.in_context.experiments import SETTINGS, gpt_specs, train_specs
@@ -106,6 +106,24 @@ def luck_line(runs: Sequence[StoredRun]) -> str:
     last = ends(runs[0])[1]
     split = [[row_size(rows_at(run, last))[lucky(run) == chosen].mean() for run in runs] for chosen in (True, False)]
     return f"mean norm of a trained row: lucky {spread(split[0], 3)}, others {spread(split[1], 3)}"
+
+
+def order_text(runs: Sequence[StoredRun], until: float = 0.5) -> str:
+    """What neurons read by the time attention begins to move: at the last snapshot at which it is below `until` in every
+    seed."""
+    steps, attention = history(runs, "attention.1")
+    kept = [s for s in sorted(snapshots(runs[0])) if (attention[:, np.searchsorted(steps, s)] < until).all()]
+    if not kept:
+        return "Attention is concentrated from the first snapshot on."
+    at = attention[:, np.searchsorted(steps, kept[-1])]
+    positive = np.arange(runs[0].spec.model.neurons) % 2 == 0
+    turned = lambda mask: [rows_at(run, kept[-1])["label angle"][large_neurons(run) & mask].mean() for run in runs]
+    up, down = turned(positive), turned(~positive)
+    return (
+        f"At step {kept[-1]} attention on the query's pattern is still **{spread(at)}**, near where it began "
+        f"({attention[:, 0].mean():.2f}), but the label halves of the neurons that end up large have already begun to turn: "
+        f"**{spread(up)} π** from q for a > 0, **{spread(down)} π** for a < 0."
+    )
 
 
 def push_text(runs: Sequence[StoredRun]) -> str:
