@@ -62,4 +62,13 @@ CHAPTER_14 = (
         "by magnitude, l = 8, at every rate from 0 to 40 %: mean error at α' = .6 above .8 above 1",
         checks.alpha_order,
     ),
+    Claim(
+        "icl-prune-product",
+        "ours",
+        "Theorem 3, for rows of W_O W_V",
+        "Among the rows of W_O W_V a constant fraction is large, and the others can go.",
+        "not reported",
+        "asked after the results: share of large ones between .2 and .8 in every seed; the two parts of icl-prune-small",
+        checks.product,
+    ),
 )

@@ -13,27 +13,33 @@ from matplotlib.ticker import PercentFormatter
 from lib.core import style
 from lib.in_context.pruning_checks import RATES, SHARES, WIDEST, Cost
 
-HOW = {"magnitude": ("smallest first", style.SYMMETRIC, "-"), "random": ("at random", style.INFERENTIAL, "--")}
-KINDS = (("error", "share of wrong signs"), ("loss", "hinge loss"))
+HOW = {
+    "W_O": ("smallest rows of $W_O$ first", style.SYMMETRIC, "-"),
+    "W_O W_V": ("smallest rows of $W_O W_V$ first", style.KEY, ":"),
+    "random": ("at random", style.INFERENTIAL, "--"),
+}
+MATH = {"W_O": "$W_O$", "W_O W_V": "$W_O W_V$"}
 
 
-def sorted_norms(trained: np.ndarray, start: np.ndarray, bounds: Sequence[float]) -> Figure:
-    """Norms of the rows of W_O in ascending order, (R, m) after and before training: thin a run, thick the mean; the band is
-    where the R bounds between small and large lie (Fig. 14)."""
+def sorted_norms(panels: Mapping[str, tuple[np.ndarray, np.ndarray, Sequence[float]]]) -> Figure:
+    """Fig. 14: norms of rows in ascending order, for each size of a neuron (R, m) after and before training, and the R bounds
+    above which a neuron is large, as a band. Thin: a run; thick: the mean."""
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.75, 3.1))
-        share = (np.arange(trained.shape[1]) + 0.5) / trained.shape[1]
-        for values, colour, dash, label in (
-            (trained, style.SEEN, "-", "after training"),
-            (start, style.NEITHER, "--", "before"),
-        ):
-            ordered = np.sort(values, axis=1)
-            ax.plot(share, ordered.T, color=colour, lw=0.5, alpha=0.4, ls=dash)
-            ax.plot(share, ordered.mean(0), color=colour, ls=dash, label=label)
-        ax.axhspan(min(bounds), max(bounds), color=style.INFERENTIAL, alpha=0.35, lw=0.8, label="bound between small and large")
-        ax.xaxis.set_major_formatter(PercentFormatter(1))
-        ax.set(xlabel="neurons, smallest first", ylabel="norm of the row of $W_O$", xlim=(0, 1), ylim=(0, None))
-        ax.legend()
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.9), sharey=True)
+        for ax, (name, (after, before, bounds)) in zip(axes, panels.items(), strict=True):
+            share = (np.arange(after.shape[1]) + 0.5) / after.shape[1]
+            for values, colour, dash, label in (
+                (after, style.SEEN, "-", "after training"),
+                (before, style.NEITHER, "--", "before"),
+            ):
+                ordered = np.sort(values, axis=1)
+                ax.plot(share, ordered.T, color=colour, lw=0.5, alpha=0.4, ls=dash)
+                ax.plot(share, ordered.mean(0), color=colour, ls=dash, label=label)
+            ax.axhspan(min(bounds), max(bounds), color=style.INFERENTIAL, alpha=0.4, lw=0.8, label="bound of large neurons")
+            ax.xaxis.set_major_formatter(PercentFormatter(1, 0))
+            ax.set(xlabel="neurons, smallest first", title=f"rows of {MATH[name]}", xlim=(0, 1), ylim=(0, None))
+        axes[0].set_ylabel("norm")
+        axes[-1].legend(loc="upper left")
     return fig
 
 
@@ -43,82 +49,87 @@ def _band(ax: Axes, x: Sequence[float], values: np.ndarray, **look: object) -> N
     ax.fill_between(x, values.min(0), values.max(0), color=look["color"], alpha=0.15, lw=0)
 
 
-def _percent(ax: Axes, errors: Sequence[np.ndarray] | None, prompts: int) -> None:
-    """Percent below, and where errors are given a logarithmic axis that has room for none at all."""
-    ax.xaxis.set_major_formatter(PercentFormatter(1))
-    if errors is not None:
-        floor = 1 / prompts
-        ax.set_yscale("symlog", linthresh=floor, linscale=0.5)
-        ax.set_ylim(0, max(10 * floor, 2 * max(float(e.max()) for e in errors)))
-        ax.yaxis.set_minor_locator(plt.NullLocator())
+def _errors(ax: Axes, values: Sequence[np.ndarray], prompts: int) -> None:
+    """A logarithmic axis for shares of wrong signs with room for none at all; below one prompt of `prompts` it is linear."""
+    floor = 1 / prompts
+    ax.set_yscale("symlog", linthresh=floor, linscale=0.4)
+    ax.set_ylim(0, max(10 * floor, 3 * max(float(v.max()) for v in values)))
+    ax.yaxis.set_minor_locator(plt.NullLocator())
 
 
 def pruning(found: Mapping[str, Cost], prompts: int) -> Figure:
-    """Fig. 14: errors (top) and hinge losses against the share of neurons that is removed, by magnitude and at random, over
-    the paper's range (left) and beyond. found: {how: costs (R, n)}; `prompts` is how many a run answers."""
+    """Fig. 14: shares of wrong signs (top) and hinge losses against the share of neurons that is removed, over the paper's
+    range (left) and beyond. found: {order: costs (R, n)}; `prompts` is how many a run answers."""
     with style.look():
         fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 4.6), sharex="col")
-        for (kind, label), row in zip(KINDS, axes, strict=True):
-            for ax, widest in zip(row, (WIDEST, RATES[-1]), strict=True):
-                n = RATES.index(widest) + 1
-                for how, (name, colour, dash) in HOW.items():
-                    _band(ax, RATES[:n], getattr(found[how], kind)[:, :n], color=colour, ls=dash, label=name)
-                _percent(ax, [getattr(c, kind)[:, :n] for c in found.values()] if kind == "error" else None, prompts)
-                if kind == "loss":
-                    ax.set_ylim(0, None)
-                    ax.set_xlabel("neurons removed")
-            row[0].set_ylabel(label)
-        axes[0, 0].set_title("the paper's range", fontsize=9)
-        axes[0, 1].set_title("nearly all", fontsize=9)
-        axes[1, 0].legend()
+        for column, widest, title in zip(axes.T, (WIDEST, RATES[-1]), ("the paper's range", "nearly all"), strict=True):
+            n = RATES.index(widest) + 1
+            for how, costs in found.items():
+                label, colour, dash = HOW[how]
+                _band(column[0], RATES[:n], costs.error[:, :n], color=colour, ls=dash, label=label)
+                _band(column[1], RATES[:n], costs.loss[:, :n], color=colour, ls=dash)
+            _errors(column[0], [c.error[:, :n] for c in found.values()], prompts)
+            column[0].set_title(title, fontsize=9)
+            column[1].set(xlabel="neurons removed", ylim=(0, None))
+            column[1].xaxis.set_major_formatter(PercentFormatter(1, 0))
+        axes[0, 0].set_ylabel("share of wrong signs")
+        axes[1, 0].set_ylabel("hinge loss")
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=len(found))
     return fig
 
 
-def pruning_by_alpha(found: Mapping[float, Cost], prompts: int) -> Figure:
-    """Fig. 15: error (left) and hinge loss after pruning by magnitude, for several α'. found: {α': costs (R, n)}."""
+def pruning_by_alpha(found: Mapping[float, Cost], none: Mapping[float, float]) -> Figure:
+    """Fig. 15: share of wrong signs (left) and hinge loss after removing the smallest rows of W_O, for several α'. Grey: how
+    many prompts have no example with the query's pattern. found: {α': costs (R, n)}."""
     colours = (style.INFERENTIAL, style.KEY, style.SYMMETRIC)
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9))
         n = RATES.index(WIDEST) + 1
         for (alpha, costs), colour, dash in zip(found.items(), colours, ("-", "--", ":"), strict=True):
-            for ax, (kind, _) in zip(axes, KINDS, strict=True):
-                _band(ax, RATES[:n], getattr(costs, kind)[:, :n], color=colour, ls=dash, label=f"α' = {alpha:g}")
-        for ax, (kind, label) in zip(axes, KINDS, strict=True):
-            _percent(ax, [c.error[:, :n] for c in found.values()] if kind == "error" else None, prompts)
-            ax.set(xlabel="neurons removed, smallest first", ylabel=label)
-        axes[1].set_ylim(0, None)
-        axes[1].legend()
+            _band(axes[0], RATES[:n], costs.error[:, :n], color=colour, ls=dash, label=f"α' = {alpha:g}")
+            _band(axes[1], RATES[:n], costs.loss[:, :n], color=colour, ls=dash, label=f"α' = {alpha:g}")
+            axes[0].axhline(none[alpha], color=style.NEITHER, lw=0.9, ls=dash, zorder=0)
+        axes[0].set(yscale="log", ylabel="share of wrong signs")
+        axes[0].set_yticks([0.003, 0.01, 0.03, 0.1], ["0.003", "0.01", "0.03", "0.1"])
+        axes[0].minorticks_off()
+        axes[1].set(ylabel="hinge loss", ylim=(0, None))
+        for ax in axes:
+            ax.set_xlabel("neurons removed, smallest first")
+            ax.xaxis.set_major_formatter(PercentFormatter(1, 0))
+        axes[1].legend(loc="center right")
     return fig
 
 
-def share_of_large(long: Cost, short: Cost, lengths: tuple[int, int], prompts: int) -> Figure:
-    """Hinge loss (left) and error against the share R of the large neurons that is removed at random, for two lengths of
-    prompts. Dotted: the line .2 R of the claim."""
+def share_of_large(left: Mapping[str, np.ndarray], losses: Mapping[str, np.ndarray], scaled: np.ndarray) -> Figure:
+    """Theorem 3: what is left after removing a share R of the large neurons at random, for each size of a neuron. Left: the
+    mean margin over the whole one, {size: (R, n)}. Right: hinge losses. Grey: every margin times 1 − R. Dots: the claim's .2 R.
+    """
+    shares = np.array(SHARES)
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9))
-        for costs, length, colour, dash in zip(
-            (long, short), lengths, (style.SYMMETRIC, style.INFERENTIAL), ("-", "--"), strict=True
-        ):
-            _band(axes[0], SHARES, costs.loss, color=colour, ls=dash, label=f"l = {length}")
-            _band(axes[1], SHARES, costs.error, color=colour, ls=dash)
-        axes[0].plot(SHARES, 0.2 * np.array(SHARES), color=style.SEEN, ls=":", lw=1.2, label=".2 R")
-        _percent(axes[1], [long.error, short.error], prompts)
-        axes[0].xaxis.set_major_formatter(PercentFormatter(1))
-        for ax, label in zip(axes, ("hinge loss", "share of wrong signs"), strict=True):
-            ax.set(xlabel="large neurons removed, R", ylabel=label)
-        axes[0].set_ylim(0, None)
-        axes[0].legend()
+        for name in losses:
+            look = {"color": HOW[name][1], "ls": HOW[name][2], "label": f"large rows of {MATH[name]}"}
+            _band(axes[0], shares, left[name], **look)
+            _band(axes[1], shares, losses[name], **look)
+        axes[0].plot(shares, 1 - shares, color=style.NEITHER, lw=1, zorder=0)
+        axes[1].plot(shares, scaled.mean(0), color=style.NEITHER, lw=1, label="every margin times 1 − R", zorder=0)
+        axes[1].plot(shares, 0.2 * shares, color=style.SEEN, ls=(0, (1, 2)), lw=1.2, label=".2 R")
+        for ax, label in zip(axes, ("mean margin, of the whole", "hinge loss"), strict=True):
+            ax.set(xlabel="large neurons removed, R", ylabel=label, ylim=(0, None))
+            ax.xaxis.set_major_formatter(PercentFormatter(1, 0))
+        axes[1].legend(fontsize=8)
     return fig
 
 
 def by_luck(norms: Sequence[np.ndarray], angles: Sequence[np.ndarray], names: Sequence[str]) -> Figure:
-    """Neurons after training, by how often they were active before it: norms of rows (left) and distances of the label half
-    from ±q (right, units of π). norms, angles: for each group all its neurons, of all runs."""
+    """Neurons after training, by how often they were active before it: norms of rows of W_O W_V (left) and angles of the label
+    half to the q of their sign (right, units of π). norms, angles: for each group all its neurons, of all runs. Boxes:
+    quartiles; whiskers: 5 to 95 %."""
+    places = [i for i, group in enumerate(norms) if len(group)]
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9), sharex=True)
-        places = [i for i, group in enumerate(norms) if len(group)]
         for ax, groups, label in zip(
-            axes, (norms, angles), ("norm of the row of $W_O$", "angle of the label half to its q (π)"), strict=True
+            axes, (norms, angles), ("norm of the row of $W_O W_V$", "angle of the label half (π)"), strict=True
         ):
             boxes = ax.boxplot(
                 [groups[i] for i in places],
@@ -131,6 +142,6 @@ def by_luck(norms: Sequence[np.ndarray], angles: Sequence[np.ndarray], names: Se
             )
             for box in boxes["boxes"]:
                 box.set(facecolor=style.NOISE, edgecolor=style.SEEN, lw=0.8)
-            ax.set_xticks(range(len(names)), names, fontsize=8)
-            ax.set(xlabel="active before training, of the prompts that fit", ylabel=label, ylim=(0, None))
+            ax.set_xticks(range(len(names)), names, fontsize=7.5)
+            ax.set(xlabel="active before training (%)", ylabel=label, ylim=(0, None))
     return fig

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
 from lib.core.ensemble import at_start
-from lib.core.measures import log_slope, spread
+from lib.core.measures import spread
 from lib.core.store import StoredRun
-from lib.in_context.analysis import N_FRESH, large, neurons_at, row_norms, snapshots, trained
+from lib.in_context.analysis import N_FRESH, answers, large, neurons_at, snapshots, trained
 from lib.in_context.pruning_checks import (
     LUCK,
     ORDERS,
@@ -17,100 +18,119 @@ from lib.in_context.pruning_checks import (
     RATES,
     SHARES,
     SHORT,
+    SIZES,
     WIDEST,
     Cost,
     by_alpha,
+    large_shares,
     luck,
     over_runs,
+    product_norms,
 )
+from lib.in_context.study import FOREIGN_SUM
 from lib.in_context.task import Task
 
 SHOWN_RATES = (0.0, 0.2, 0.4, 0.6, 0.8, 0.95)
 SHOWN_SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
+ORDERINGS = ("W_O", "W_O W_V", "random")
 
 
-def norms_of(runs: Sequence[StoredRun]) -> tuple[np.ndarray, np.ndarray, list[float]]:
-    """(R, m) norms of the rows of W_O after training and before, and of each run the bound between small and large."""
-    after = np.array([row_norms(trained(run)) for run in runs])
-    before = np.array([row_norms(at_start(run.spec)) for run in runs])
-    return after, before, [float(norms[large(norms)].min()) for norms in after]
+def norms_of(runs: Sequence[StoredRun]) -> dict[str, tuple[np.ndarray, np.ndarray, list[float]]]:
+    """For each size of a neuron: (R, m) norms after training and before, and of each run the smallest norm of a large one."""
+    found = {}
+    for name, size in SIZES.items():
+        after = np.array([size(trained(run)) for run in runs])
+        before = np.array([size(at_start(run.spec)) for run in runs])
+        found[name] = after, before, [float(np.sort(n)[-max(1, len(n) // 10) :].mean() / 2) for n in after]
+    return found
 
 
 def norms_line(runs: Sequence[StoredRun]) -> str:
-    after, before, _ = norms_of(runs)
-    share = [float(large(norms).mean()) for norms in after]
-    middle = [float(((norms > norms.max() / 4) & (norms < norms.max() / 2)).mean()) for norms in after]
+    parts = []
+    for name, (after, before, _) in norms_of(runs).items():
+        ratio = [float(np.quantile(v, 0.9) / np.quantile(v, 0.1)) for v in after]
+        parts.append(
+            f"rows of {name}: large {spread(large_shares(runs, name))} of all; ninth decile over first {spread(ratio)}, mean "
+            f"norm {spread(before.mean(1), 3)} before and {spread(after.mean(1), 3)} after"
+        )
+    return "; ".join(parts)
+
+
+def norms_text(runs: Sequence[StoredRun]) -> str:
+    """What the two sizes say of which neurons are large."""
+    norms = norms_of(runs)
+    moved = [a.mean() / b.mean() for a, b in zip(*norms["W_O"][:2], strict=True)]
+    rows = [
+        f"| rows of {name} | {spread(large_shares(runs, name))} | {spread(b.mean(1), 3)} | {spread(a.mean(1), 3)} |"
+        for name, (a, b, _) in norms.items()
+    ]
     return (
-        f"large neurons {spread(share)} of all; largest norm {spread(after.max(1))} after training, "
-        f"{spread(before.max(1))} before; {spread(middle)} of the neurons have a quarter to a half of the largest norm"
+        "| size of a neuron | share of large neurons | mean norm before training | after |\n|---|---|---|---|\n"
+        + "\n".join(rows)
+        + f"\n\nOn average a row of W_O is {spread(moved)} times as long after training as before."
     )
 
 
 def prunings(runs: Sequence[StoredRun], length: int) -> dict[str, Cost]:
-    return {how: over_runs(runs, how, length=length) for how in ("magnitude", "random")}
+    return {how: over_runs(runs, how, length=length) for how in ORDERINGS}
 
 
 def pruning_line(runs: Sequence[StoredRun], length: int) -> str:
-    column = RATES.index(WIDEST)
-    parts = [
-        f"{how} {spread(c.error[:, column], 4)} and {spread(c.loss[:, column], 3)}"
-        for how, c in prunings(runs, length).items()
-    ]
-    start = over_runs(runs, "magnitude", length=length)
+    column, found = RATES.index(WIDEST), prunings(runs, length)
+    start = found["W_O"].at(0)
+    parts = [f"{how} {spread(c.error[:, column], 4)} and {spread(c.loss[:, column], 4)}" for how, c in found.items()]
     return (
-        f"l = {length}: error and hinge loss unpruned {spread(start.error[:, 0], 4)} and {spread(start.loss[:, 0], 3)}; "
-        f"with {WIDEST:.0%} removed: " + ", ".join(parts)
+        f"l = {length}: error and hinge loss unpruned {spread(start.error, 4)} and {spread(start.loss, 4)}; "
+        f"with {WIDEST:.0%} removed, by order: " + ", ".join(parts)
     )
 
 
 def pruning_table(runs: Sequence[StoredRun], length: int) -> str:
-    """Errors and losses at some rates, as a table."""
+    """Hinge losses at some rates as a table, and how far errors move."""
     found = prunings(runs, length)
-    head = (
-        "| removed | error, smallest first | error, at random | hinge loss, smallest first | hinge loss, at random |\n"
-        "|---|---|---|---|---|\n"
-    )
     rows = []
     for rate in SHOWN_RATES:
         column = RATES.index(rate)
-        cells = [spread(c.error[:, column], 4) for c in found.values()] + [spread(c.loss[:, column], 3) for c in found.values()]
+        cells = [spread(c.loss[:, column], 3) for c in found.values()]
         rows.append(f"| {rate:.0%} | " + " | ".join(cells) + " |")
+    start = found["W_O"].error[:, 0].mean()
+    far = {how: c.error.mean(0).max() for how, c in found.items()}
     return (
-        f"Prompts of {length} examples, mean ± standard deviation over {len(runs)} seeds ({N_FRESH:,} prompts a seed, "
-        f"{ORDERS} random orders each):\n\n" + head + "\n".join(rows)
+        f"Hinge losses on prompts of {length} examples, mean ± standard deviation over {len(runs)} seeds:\n\n"
+        "| removed | smallest rows of W_O first | smallest rows of W_O W_V first | at random |\n|---|---|---|---|\n"
+        + "\n".join(rows)
+        + f"\n\nAll the while signs are wrong for {start:.5f} of the prompts unpruned; over all rates up to {RATES[-1]:.0%} "
+        + f"for at most {far['W_O']:.5f} (W_O), {far['W_O W_V']:.5f} (W_O W_V) and {far['random']:.5f} (at random). There are "
+        + f"{ORDERS} random orders and {N_FRESH:,} prompts a seed."
     )
 
 
-def margins_text(runs: Sequence[StoredRun], length: int) -> str:
-    """Why the sign hardly notices: how much of F half of the neurons leave."""
-    column = RATES.index(0.5)
-    found = prunings(runs, length)
-    random, ordered = found["random"], found["magnitude"]
-    return (
-        f"With half of the neurons gone at random, the hinge loss is {spread(random.loss[:, column], 2)}, and "
-        f"{spread(100 * random.error[:, column], 2)} % of the signs are wrong; with the smaller half gone, "
-        f"{spread(ordered.loss[:, column], 2)} and {spread(100 * ordered.error[:, column], 2)} %."
-    )
-
-
-def free_text(runs: Sequence[StoredRun], lengths: Sequence[int]) -> str:
-    """What removing every small neuron costs, beside Theorem 3's bound at this size."""
-    task = Task()
-    parts = []
-    for length in lengths:
-        full, without = over_runs(runs, "magnitude", length=length), over_runs(runs, "small", length=length)
+def free_text(runs: Sequence[StoredRun], length: int) -> str:
+    """What removing every neuron that is not large costs, beside Theorem 3's bound at this size."""
+    task, parts = Task(), []
+    for name in SIZES:
+        full, without = over_runs(runs, name, length=length).at(0), over_runs(runs, f"rest, {name}", length=length).at(0)
         parts.append(
-            f"for l = {length} the error goes from {full.error[:, 0].mean():.5f} to {without.error[:, 0].mean():.5f} and the "
-            f"hinge loss from {full.loss[:, 0].mean():.4f} to {without.loss[:, 0].mean():.4f}"
+            f"Large by rows of {name}: {spread(large_shares(runs, name))} of the neurons. Without the others the error goes "
+            f"from {full.error.mean():.5f} to {without.error.mean():.5f}, the hinge loss from {full.loss.mean():.4f} to "
+            f"{without.loss.mean():.4f}."
         )
-    share = [float(large(row_norms(trained(run))).mean()) for run in runs]
     return (
-        f"{spread(share)} of the neurons are large. Remove all the others, and "
-        + "; ".join(parts)
-        + f" (means over {len(runs)} seeds). The theorem's allowance, $M_2^{{-1/2}}$, is {task.m2**-0.5:.2f} at our "
-        f"$M_2 = {task.m2}$, and $M_1^{{-1/2}}$ is {task.m1**-0.5:.2f} at $M_1 = {task.m1}$, up to a constant that is not "
-        "given. So a model of this size cannot tell the two versions apart: what we see is far below either."
+        "- "
+        + "\n- ".join(parts)
+        + f"\n\nThe theorem allows an error of the order $M_2^{{-1/2}}$ = {task.m2**-0.5:.2f} here on "
+        f"the slide, and $M_1^{{-1/2}}$ = {task.m1**-0.5:.2f} in another version, up to constants that are not given."
     )
+
+
+def none_shares(runs: Sequence[StoredRun]) -> dict[float, float]:
+    """{α': share of short prompts in which no example has the query's pattern}, as it was drawn."""
+    return {alpha: float(np.mean([_none(run, alpha).mean() for run in runs])) for alpha in PRUNED_ALPHAS}
+
+
+def _none(run: StoredRun, alpha: float) -> np.ndarray:
+    """(n,) has no example of a prompt the query's pattern? Then nothing of the attention can be on it."""
+    return answers(run, alpha=alpha, length=SHORT, sum=FOREIGN_SUM).attention == 0
 
 
 def alpha_line(runs: Sequence[StoredRun]) -> str:
@@ -123,84 +143,89 @@ def alpha_line(runs: Sequence[StoredRun]) -> str:
 
 
 def alpha_text(runs: Sequence[StoredRun]) -> str:
-    """How far each curve of Figure 15 moves over the paper's range, in errors and in losses."""
-    n = RATES.index(WIDEST) + 1
-    parts = [
-        f"at α' = {alpha:g} it rises by {c.error[:, :n].mean(0).max() - c.error[:, 0].mean():.4f}, and the hinge loss by "
-        f"{c.loss[:, :n].mean(0).max() - c.loss[:, 0].mean():.4f}"
-        for alpha, c in by_alpha(runs).items()
-    ]
-    ends = by_alpha(runs)
-    least, most = (ends[alpha].error[:, 0].mean() for alpha in (PRUNED_ALPHAS[-1], PRUNED_ALPHAS[0]))
-    return (
-        f"Over the paper's range the error moves little: {'; '.join(parts)}. The distance between the curves is there before "
-        f"anything is pruned: {most:.4f} at α' = {PRUNED_ALPHAS[0]:g} against {least:.4f} at α' = {PRUNED_ALPHAS[-1]:g}. "
-        "It is the no-match floor of [chapter 13](13-out-of-domain), not an effect of pruning."
+    """Where the order of Figure 15 comes from: errors are prompts without a matching example."""
+    n, rows = RATES.index(WIDEST) + 1, []
+    for alpha, costs in by_alpha(runs).items():
+        wrong, none = [], []
+        for run in runs:
+            asked = answers(run, alpha=alpha, length=SHORT, sum=FOREIGN_SUM)
+            wrong.append(asked.margin * asked.answer <= 0)
+            none.append(_none(run, alpha))
+        missed, no_match = np.concatenate(wrong), np.concatenate(none)
+        of_none = f"{missed[no_match].mean():.2f}" if no_match.any() else "–"
+        with_match = f"{missed[~no_match].mean():.4f}"
+        change = np.abs(costs.error[:, :n].mean(0) - costs.error[:, 0].mean()).max()
+        rows.append(f"| {alpha:g} | {no_match.mean():.4f} | {of_none} | {with_match} | {change:.4f} |")
+    head = (
+        "| α' | prompts without a matching example | of these wrong | of the others wrong "
+        f"| largest change of the error up to {WIDEST:.0%} |\n|---|---|---|---|---|\n"
     )
+    return f"Prompts of {SHORT} examples, unpruned models, all seeds together:\n\n" + head + "\n".join(rows)
 
 
 def share_line(runs: Sequence[StoredRun], length: int) -> str:
-    found = over_runs(runs, "large", length=length)
-    at = lambda values, share: spread(values[:, SHARES.index(share)], 3)
-    return f"l = {length}, hinge loss (error) by R: " + ", ".join(
-        f"{share:g}: {at(found.loss, share)} ({at(found.error, share)})" for share in SHOWN_SHARES
-    )
+    parts = []
+    for name in SIZES:
+        found = over_runs(runs, f"large, {name}", length=length)
+        at = [f"{share:g}: {spread(found.loss[:, SHARES.index(share)], 3)}" for share in SHOWN_SHARES]
+        parts.append(f"large in {name}, hinge loss by R: " + ", ".join(at))
+    return "; ".join(parts)
 
 
 def share_text(runs: Sequence[StoredRun], length: int) -> str:
-    """How the loss grows with R: its value over R, and the exponent of a power law."""
-    loss = over_runs(runs, "large", length=length).loss.mean(0)[1:]
-    slope, low, high = log_slope(SHARES[1:], np.maximum(loss, 1e-12))
-    return (
-        f"Per unit of R the loss is {loss[0] / SHARES[1]:.3f} at R = {SHARES[1]:g}, {loss[4] / SHARES[5]:.3f} at "
-        f"R = {SHARES[5]:g} and {loss[-1] / SHARES[-1]:.3f} at R = {SHARES[-1]:g}. A power law fitted to these nine points "
-        f"has the exponent {slope:.2f} [{low:.2f}, {high:.2f}]; proportional to R would be 1."
+    """Why the loss is no line in R: margins are larger than the hinge loss asks for."""
+    found = over_runs(runs, "large, W_O", length=length)
+    margin, loss = found.margin[:, 0], found.loss.mean(0)
+    scaled = over_runs(runs, "scaled", length=length).loss.mean(0)
+    rest = over_runs(runs, "rest, W_O W_V", length=length).at(0).margin / margin
+    text = f"The mean margin of the whole model is {spread(margin)}, and the hinge loss is content with 1. "
+    if margin.mean() > 1:
+        text += f"So a share of about 1 − 1/{margin.mean():.2f} = {1 - 1 / margin.mean():.2f} can go before the loss notices. "
+    return text + (
+        "From there on the loss follows the grey curve, on which every margin shrinks by the share R, to within "
+        f"{np.abs(loss - scaled).max():.3f}. The neurons with large rows of W_O W_V alone carry "
+        f"{spread(rest)} of the margin, which is why their curve lies lower."
     )
 
 
 def luck_groups(runs: Sequence[StoredRun]) -> tuple[list[np.ndarray], list[np.ndarray], list[str]]:
-    """For each group of luck all neurons of all runs after training: norms of rows, angles of the label half to the q of
-    their sign (units of π), and the group's name."""
+    """For each group of luck all neurons of all runs after training: norms of rows of W_O W_V, angles of the label half to
+    the q of their sign (units of π), and the group's name."""
     groups, norms, angles = [], [], []
     for run in runs:
         model = trained(run)
         angle = neurons_at(run, max(snapshots(run)))["label angle"]
         groups.append(luck(run))
-        norms.append(row_norms(model))
+        norms.append(product_norms(model))
         angles.append(np.where(model.a.numpy() > 0, angle, 1 - angle))
     group, norm, angle = (np.concatenate(values) for values in (groups, norms, angles))
-    bounds = (0.0, *LUCK)
-    names = [f"{low:.0%}–{high:.0%}" for low, high in zip(bounds, bounds[1:], strict=False)] + [f"> {LUCK[-1]:.0%}"]
+    bounds = (0.0, *LUCK, 1.0)
+    names = [f"{100 * low:.0f}–{100 * high:.0f}" for low, high in itertools.pairwise(bounds)]
     select = lambda values: [values[group == i] for i in range(len(names))]
     return select(norm), select(angle), names
 
 
 def luck_line(runs: Sequence[StoredRun]) -> str:
-    norms, angles, names = luck_groups(runs)
     parts = [
-        f"{name}: {len(n)} neurons, norm {np.median(n):.2f}, angle {np.median(a):.2f} π"
-        for name, n, a in zip(names, norms, angles, strict=True)
+        f"{name} %: {len(n)} neurons, norm {np.median(n):.2f}, angle {np.median(a):.2f} π"
+        for n, a, name in zip(*luck_groups(runs), strict=True)
         if len(n)
     ]
     return "medians by activity before training, " + "; ".join(parts)
 
 
 def luck_text(runs: Sequence[StoredRun]) -> str:
-    """The shares of large neurons among the lucky, the unlucky and the rest."""
+    """The shares of neurons with large rows of W_O W_V among the lucky, the unlucky and the rest."""
     groups = [luck(run) for run in runs]
-    is_large = [large(row_norms(trained(run))) for run in runs]
-    share = lambda choose: [float(big[choose(g)].mean()) for g, big in zip(groups, is_large, strict=True) if choose(g).any()]
+    is_large = [large(product_norms(trained(run))) for run in runs]
     kinds = {
-        f"active on at least {LUCK[-1]:.0%} (lucky)": lambda g: g == len(LUCK),
+        f"lucky: active on {LUCK[-1]:.0%} or more": lambda g: g == len(LUCK),
         "in between": lambda g: (g > 0) & (g < len(LUCK)),
-        f"active on less than {LUCK[0]:.0%} (unlucky)": lambda g: g == 0,
+        f"unlucky: active on less than {LUCK[0]:.0%}": lambda g: g == 0,
     }
-    parts = []
+    rows = []
     for name, choose in kinds.items():
+        big = [float(b[choose(g)].mean()) for g, b in zip(groups, is_large, strict=True) if choose(g).any()]
         among = spread([float(choose(g).mean()) for g in groups])
-        big = share(choose)
-        parts.append(f"| {name} | {among} | {spread(big) if big else '–'} |")
-    return (
-        "Activity is counted before training, on prompts whose label has the sign of $a_i$.\n\n"
-        "| neurons | share of all | of these are large after training |\n|---|---|---|\n" + "\n".join(parts)
-    )
+        rows.append(f"| {name} | {among} | {spread(big) if big else '–'} |")
+    return "| neurons | share of all | of these large in W_O W_V |\n|---|---|---|\n" + "\n".join(rows)

@@ -1,0 +1,198 @@
+"""Figures of chapter 15 that show results: attention along training and in inference, errors against examples, iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from lib.chain_of_thought import checks
+from lib.chain_of_thought.analysis import ENOUGH, LOSS, Curve, Slope, history, iterations
+from lib.chain_of_thought.checks import LEVEL, MIDDLE, SYMBOLS
+from lib.chain_of_thought.task import GROUPS, Prompts
+from lib.chain_of_thought.trials import Trial
+from lib.core import style
+from lib.core.model import from_weights
+from lib.core.store import StoredRun
+
+GROUP_LOOK = {
+    "both": {"color": style.INFERENTIAL, "ls": "-"},
+    "step only": {"color": style.SYMMETRIC, "ls": "--"},
+    "pattern only": {"color": style.KEY, "ls": ":"},
+    "neither": {"color": style.NEITHER, "ls": "-."},
+}
+METHODS = {
+    "thought": ("chain of thought", {"color": style.INFERENTIAL, "marker": "o", "ls": "-"}),
+    "leap": ("in-context learning", {"color": style.SYMMETRIC, "marker": "s", "ls": "--"}),
+    "oracle": ("vote of matching examples", {"color": style.SEEN, "marker": None, "ls": ":"}),
+}
+FLOOR = 2e-4
+"""Where axes of errors end: below it intervals are wider than the axis."""
+STAGES = {
+    "step": (f"attention to the step {ENOUGH:g}", style.SYMMETRIC, "s"),
+    "pattern": (f"to step and pattern {ENOUGH:g}", style.INFERENTIAL, "o"),
+    "loss": (f"held-out loss {LOSS:g}", style.KEY, "^"),
+}
+
+
+def training(runs: Sequence[StoredRun]) -> Figure:
+    """Fig. 20: mean attention to four groups of columns along training (left), and the loss (right); bands: all seeds."""
+    steps = np.array(runs[0].history["step"])
+    with style.look():
+        fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9), width_ratios=(1.7, 1))
+        for name, look in GROUP_LOOK.items():
+            _band(left, steps, [history(run, name) for run in runs], GROUPS[name], look)
+        _band(right, steps, [history(run, "held out") for run in runs], None, {"color": style.SEEN})
+        left.set(xlabel="iteration", ylabel="mean attention", ylim=(-0.02, 1.02))
+        left.legend(loc="center right")
+        right.set(xlabel="iteration", ylabel="held-out loss, ½ ‖z − f‖²", yscale="log")
+    return fig
+
+
+def _band(ax: Axes, x: np.ndarray, values: Sequence[np.ndarray], label: str | None, look: Mapping[str, str]) -> None:
+    ax.plot(x, np.nanmean(values, 0), label=label, **look)
+    ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=0.2, lw=0)
+
+
+def attended(runs: Sequence[StoredRun], trial: Trial, examples: int = 8) -> Figure:
+    """Left: where one trained model looks at each step of the correct path of one short test prompt; a row a step, a column a
+    column of the prompt, dots where step and pattern are the query's. Right: mean attention to these, by step and α'."""
+    run = runs[0]
+    prompts = trial.draw(0, 1, examples)
+    weights, same = inference_attention(run, trial, prompts)
+    with style.look():
+        fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 2.5), width_ratios=(1.6, 1))
+        image = left.imshow(weights, cmap="Greys", vmin=0, vmax=weights.max(), aspect="auto")
+        rows, columns = np.nonzero(same)
+        left.plot(columns, rows, "o", ms=4, mfc="none", mec=style.INFERENTIAL, mew=1.2)
+        for boundary in range(trial.steps, examples * trial.steps + 1, trial.steps):
+            left.axvline(boundary - 0.5, color="#BBBBBB", lw=0.6)
+        left.set_yticks(range(trial.steps), range(1, trial.steps + 1))
+        middles = np.arange((trial.steps - 1) / 2, examples * trial.steps, trial.steps)
+        left.set_xticks([*middles, examples * trial.steps + (trial.steps - 2) / 2], [*range(1, examples + 1), "query"])
+        left.tick_params(length=0)
+        left.set(xlabel="example", ylabel="step of inference")
+        fig.colorbar(image, ax=left, label="attention", location="top", aspect=40)
+        for shift, alpha in enumerate(alphas := checks.setting(runs).alphas):
+            found = checks.attended(runs, Trial(alpha, trial.tau))
+            where = np.arange(1, trial.steps + 1) + 0.16 * (shift - (len(alphas) - 1) / 2)
+            colour = style.GAMMA(shift / max(1, len(alphas) - 1))
+            right.vlines(where, found.min(0), found.max(0), color=colour, lw=1)
+            right.plot(where, found.mean(0), "o", ms=4, color=colour, label=f"α' = {alpha:g}")
+        right.set(xlabel="step of inference", ylabel=f"same step and pattern,\n{MIDDLE} examples", ylim=(0, 1.03))
+        right.set_xticks(range(1, trial.steps + 1))
+        right.legend(loc="lower left", ncols=2)
+    return fig
+
+
+@torch.no_grad()
+def inference_attention(run: StoredRun, trial: Trial, prompts: Prompts) -> tuple[np.ndarray, np.ndarray]:
+    """(K, n) the attention at each step of the first prompt's correct path, by the model on real columns, and which columns of
+    the examples are of the same step and pattern."""
+    model, weights, same = from_weights(run.spec.model, run.weights()), [], []
+    for step in range(1, trial.steps + 1):
+        now = Prompts(prompts.examples[:1], prompts.query[:1], torch.tensor([step]))
+        weights.append(model.weights(trial.columns.vectors(trial.columns.kinds(now))[None])[0, 0].numpy())
+        same.append(np.pad(now.groups[0, 0].numpy(), (0, trial.steps - 1)))
+    return np.array(weights), np.array(same)
+
+
+def _error(ax: Axes, found: Curve, label: str | None, **look: object) -> None:
+    """Mean and 95 % interval; points without any error stay away from the logarithmic axis."""
+    low, high = found.interval
+    seen = found.mean > 0
+    look = {"ms": 3.5, "lw": 1.5} | look
+    ax.plot(found.lengths[seen], found.mean[seen], label=label, **look)
+    if look.get("marker"):
+        ax.fill_between(found.lengths[seen], np.maximum(low, FLOOR / 2)[seen], high[seen], color=look["color"], alpha=0.2, lw=0)
+
+
+def errors(panels: Mapping[str, tuple[str, Mapping[float, Curve], Mapping[float, Curve]]]) -> Figure:
+    """Figs. 17 and 18: the share of wrong steps against examples, {title: (symbol, curves of trained models, of the vote)}."""
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.2), sharey=True, squeeze=False)
+        for ax, (title, (symbol, curves, votes)) in zip(axes[0], panels.items(), strict=True):
+            for i, (value, found) in enumerate(sorted(curves.items())):
+                colour = style.GAMMA(i / max(1, len(curves) - 1))
+                _error(ax, found, f"{symbol} = {value:g}", color=colour, marker="osD^v"[i % 5])
+                _error(ax, votes[value], None, color=colour, ls=":", lw=1)
+            ax.plot([], [], color="#555555", ls=":", lw=1, label="vote of matching examples")
+            ax.set(title=title, xlabel="examples in the prompt", yscale="log", ylim=(FLOOR, 1))
+            ax.legend(loc="upper right", fontsize=7.5)
+        axes[0, 0].set_ylabel("share of wrong steps")
+    return fig
+
+
+def comparison(panels: Mapping[str, Mapping[str, Curve]]) -> Figure:
+    """Fig. 19: chain of thought against in-context learning, a panel for each kind of task."""
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.0), sharey=True, squeeze=False)
+        for ax, (title, curves) in zip(axes[0], panels.items(), strict=True):
+            for name, found in curves.items():
+                label, look = METHODS[name]
+                _error(ax, found, label, **look)
+            ax.set(title=title, xlabel="examples in the prompt", yscale="log", ylim=(5e-3, 1.1))
+        axes[0, 0].set_ylabel("share of wrong answers")
+        axes[0, 0].legend(loc="lower left")
+    return fig
+
+
+def needed(points: Sequence[tuple[float, float, float]], slope: Slope, spread: Mapping[int, tuple[Curve, Curve]]) -> Figure:
+    """Left: examples until the error is LEVEL against 1 / (α'τ)², with the fitted power and lines of slope 1, on which the
+    theorem's law would lie for some constant. Right: errors for different numbers of competitors at the same τ, and the vote's
+    (dotted)."""
+    with style.look():
+        fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.1))
+        x, y = np.array([(a * t) ** -2 for a, t, _ in points]), np.array([n for *_, n in points])
+        for i, tau in enumerate(taus := sorted({t for _, t, _ in points})):
+            own = [t == tau for _, t, _ in points]
+            colour = style.GAMMA(i / max(1, len(taus) - 1))
+            left.plot(x[own], y[own], "osD^v"[i % 5], color=colour, ms=5, label=f"τ = {tau:g}")
+        ends = np.array([x.min(), x.max()])
+        middle = np.exp(np.log(x).mean()), np.exp(np.log(y).mean())
+        left.plot(ends, middle[1] * (ends / middle[0]) ** (slope.value / 2), color=style.SEEN, lw=1.2, label="fitted power")
+        for shift in (0.4, 1.0, 2.5):
+            left.plot(ends, shift * middle[1] * ends / middle[0], color="#BBBBBB", lw=0.8, zorder=0)
+        left.set(xscale="log", yscale="log", ylim=(0.6 * y.min(), 1.7 * y.max()))
+        for axis, (low, high) in ((left.xaxis, ends), (left.yaxis, left.get_ylim())):
+            ticks = [t for t in (1, 2, 5, 10, 20, 50, 100) if low <= t <= high]
+            axis.set_ticks(ticks, [str(t) for t in ticks])
+            axis.set_minor_locator(NullLocator())
+        left.set(xlabel="1 / (α'τ)²", ylabel=f"examples for an error of {LEVEL:g}")
+        left.legend(loc="upper left", fontsize=7.5)
+        for (competitors, (found, vote)), colour in zip(
+            spread.items(), (style.INFERENTIAL, style.KEY, style.SEEN), strict=False
+        ):
+            _error(right, found, f"wrong steps to {competitors} pattern{'s' * (competitors > 1)}", color=colour, marker="o")
+            _error(right, vote, None, color=colour, ls=":", lw=1)
+        right.set(xlabel="examples in the prompt", ylabel="share of wrong steps", yscale="log", ylim=(FLOOR, 1))
+        right.legend(loc="upper right")
+    return fig
+
+
+def steps_to(variants: Mapping[str, Mapping[str, Mapping[float, Sequence[StoredRun]]]]) -> Figure:
+    """Theorem 4: iterations until attention or loss is where it should be, against α, K and M (columns) for each variant
+    (rows). A point a run, lines through means over seeds."""
+    settings = next(iter(variants.values()))
+    with style.look():
+        fig, axes = plt.subplots(len(variants), len(settings), figsize=(style.WIDTH, 4.6), sharex="col", sharey=True)
+        for row, (variant, found) in zip(axes, variants.items(), strict=True):
+            for ax, groups in zip(row, found.values(), strict=True):
+                for stage, (label, colour, marker) in STAGES.items():
+                    points = np.array(iterations(groups, stage)).reshape(-1, 2)
+                    ax.plot(*points.T, marker, ms=3.5, color=colour, alpha=0.6, mew=0)
+                    got = {value: mean for value, mean in checks.means(groups, stage).items() if mean is not None}
+                    ax.plot(list(got), list(got.values()), color=colour, lw=1.2, label=label)
+                ax.set(xscale="log", yscale="log")
+                ax.set_xticks(list(groups), [f"{v:g}" for v in groups])
+                ax.xaxis.set_minor_locator(NullLocator())
+            row[0].set_ylabel(f"{variant}\niterations")
+        for ax, name in zip(axes[-1], settings, strict=True):
+            ax.set_xlabel(SYMBOLS[name])
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=len(STAGES))
+    return fig

@@ -1,0 +1,156 @@
+"""Classical learners on the very prompts that the trained model is asked (Figs 27 and 28 of Li et al. 2024a).
+
+A learner gets the l examples of one prompt as its training set, features without the label half, and answers the query.
+Examples of neither pattern stay in with the coins that are their labels. All five are what scikit-learn fits by default. The
+support vector machines are its own; logistic regression and nearest neighbours are computed here for all prompts at once,
+which is many times faster, and tests hold them to scikit-learn's. A prompt whose examples all have one label has that label
+for an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from lib.core.measures import wilson
+from lib.core.spec import SpecError
+from lib.core.store import StoredRun
+from lib.in_context.analysis import ask, fresh, task_of, trained
+from lib.in_context.task import D_X, Prompts
+
+LOGISTIC = "logistic regression"
+KERNELS = {"linear SVM": "linear", "RBF SVM": "rbf"}
+NEAREST = {"1 nearest neighbour": 1, "3 nearest neighbours": 3}
+LEARNERS = (LOGISTIC, *KERNELS, *NEAREST)
+ICL = "in context"
+LENGTHS = (6, 8, 10, 12, 14, 16, 18, 20)
+ALPHAS = (0.8, 0.6)
+"""The paper's prompt lengths and shares of matching examples."""
+COUNT = 400
+"""Prompts a point: fitting is what takes the time."""
+_STREAM = 1000  # of prompts: no run has this seed, and all learners and all runs get the same
+
+
+def examples(prompts: Prompts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features (n, l, D_X), labels ±1 (n, l) and the query's features (n, D_X), in double precision."""
+    prompt = prompts.prompt.double().numpy()
+    return prompt[:, :-1, :D_X], prompt[:, :-1, D_X], prompt[:, -1, :D_X]
+
+
+def predict(learner: str, x: np.ndarray, y: np.ndarray, query: np.ndarray) -> np.ndarray:
+    """(n,) answers ±1 of a learner to n prompts, x (n, l, D), y (n, l), query (n, D); 0 where it has no reason for either:
+    without examples, and where neighbours are at a tie. Raises SpecError for a learner that does not exist."""
+    if learner not in LEARNERS:
+        raise SpecError(f"unknown learner {learner!r}: use one of {', '.join(LEARNERS)}.")
+    if not x.shape[1]:
+        return np.zeros(len(x))
+    if learner in NEAREST:
+        return nearest(x, y, query, NEAREST[learner])
+    found, both = y[:, 0].copy(), np.ptp(y, 1) > 0
+    fit = logistic if learner == LOGISTIC else partial(support_vectors, kernel=KERNELS[learner])
+    found[both] = fit(x[both], y[both], query[both])
+    return found
+
+
+def logistic(x: np.ndarray, y: np.ndarray, query: np.ndarray, tolerance: float = 1e-9) -> np.ndarray:
+    """(n,) answers of logistic regression, the minimum of ½ ‖w‖² + Σ log(1 + exp(−y (w·x + b))), by Newton's steps.
+
+    Raises ArithmeticError where 50 steps do not find it."""
+    column = np.ones((*x.shape[:2], 1))
+    x, query = np.concatenate([x, column], -1), np.concatenate([query, column[:, 0]], -1)
+    weights, penalty = np.zeros((len(x), x.shape[-1])), np.append(np.ones(x.shape[-1] - 1), 0.0)
+    for _ in range(50):
+        doubt = 1 / (1 + np.exp(y * (x @ weights[..., None])[..., 0]))
+        slope = penalty * weights - ((doubt * y)[:, None] @ x)[:, 0]
+        if np.abs(slope).max(initial=0) < tolerance:
+            return np.sign((query * weights).sum(-1))
+        bend = np.diag(penalty) + x.mT @ ((doubt * (1 - doubt))[..., None] * x)
+        weights = weights - np.linalg.solve(bend, slope[..., None])[..., 0]
+    raise ArithmeticError("logistic regression did not converge: are there prompts with one label only?")
+
+
+def support_vectors(x: np.ndarray, y: np.ndarray, query: np.ndarray, kernel: str) -> np.ndarray:
+    """(n,) answers of scikit-learn's support vector machine, C = 1; the rbf kernel's width is its default, "scale"."""
+    import sklearn
+    from sklearn.svm import SVC
+
+    with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):  # a third of the time
+        return np.array([SVC(kernel=kernel).fit(*pair).predict(q[None])[0] for *pair, q in zip(x, y, query, strict=True)])
+
+
+def nearest(x: np.ndarray, y: np.ndarray, query: np.ndarray, k: int) -> np.ndarray:
+    """(n,) the sign of the sum of the labels of the k nearest examples, of all where there are fewer; 0 for a tie."""
+    order = np.linalg.norm(x - query[:, None], axis=-1).argsort(1, kind="stable")[:, :k]
+    return np.sign(np.take_along_axis(y, order, 1).sum(1))
+
+
+def wrong(found: np.ndarray, answer: np.ndarray) -> np.ndarray:
+    """(n,) 1 for a wrong answer, ½ for a coin's."""
+    return np.where(found == 0, 0.5, found != answer).astype(float)
+
+
+@dataclass(frozen=True)
+class Point:
+    """Who answers one set of prompts: `wrong` (R, n) says of each run, or of the one learner (R = 1), and each prompt whether
+    the answer is wrong. All answer the same prompts, so that the interval over prompts is that of one."""
+
+    wrong: np.ndarray
+
+    @property
+    def each(self) -> np.ndarray:
+        """(R,)"""
+        return self.wrong.mean(1)
+
+    @property
+    def mean(self) -> float:
+        return float(self.wrong.mean())
+
+    @property
+    def total(self) -> int:
+        return self.wrong.shape[1]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 %, over prompts (Wilson)."""
+        return wilson(self.mean * self.total, self.total)
+
+
+_PROMPTS: dict[tuple[object, ...], Prompts] = {}
+_POINTS: dict[tuple[object, ...], Point] = {}
+
+
+def prompts(runs: Sequence[StoredRun], alpha: float, length: int, count: int = COUNT) -> Prompts:
+    """The prompts of a point: in domain, of tasks that these runs (of one training set) were not trained on."""
+    task = task_of(runs[0], alpha=alpha, length=length)
+    if (key := (task, count)) not in _PROMPTS:
+        _PROMPTS[key] = fresh(task, _STREAM, count)
+    return _PROMPTS[key]
+
+
+def point(runs: Sequence[StoredRun], who: str, alpha: float, length: int, count: int = COUNT) -> Point:
+    """What a learner, or with ICL the trained runs, get wrong at α' and l; kept for this process."""
+    drawn = prompts(runs, alpha, length, count)
+    key = (who, task_of(runs[0], alpha=alpha, length=length), count, tuple(r.path for r in runs) if who == ICL else ())
+    if key not in _POINTS:
+        if who == ICL:
+            each = [a.margin * a.answer <= 0 for a in (ask(trained(run), drawn) for run in runs)]
+        else:
+            each = [wrong(predict(who, *examples(drawn)), drawn.answer.numpy())]
+        _POINTS[key] = Point(np.array(each, dtype=float))
+    return _POINTS[key]
+
+
+def curve(runs: Sequence[StoredRun], who: str, alpha: float, count: int = COUNT) -> list[Point]:
+    """`point` at every one of LENGTHS."""
+    return [point(runs, who, alpha, length, count) for length in LENGTHS]
+
+
+def lead(mine: Sequence[Point], other: Sequence[Point]) -> tuple[float, float, float]:
+    """By how much the errors of `other` exceed those of `mine`, over all prompts of two curves, and the 95 % interval over
+    prompts, which are the same for both (normal approximation)."""
+    gap = np.concatenate([b.wrong.mean(0) - a.wrong.mean(0) for a, b in zip(mine, other, strict=True)])
+    half = 1.96 * gap.std(ddof=1) / np.sqrt(len(gap))
+    return float(gap.mean()), float(gap.mean() - half), float(gap.mean() + half)

@@ -1,0 +1,259 @@
+"""Figures of generalization: which tasks are trained, how many steps, which new patterns, how many examples, whom it beats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lib.core import style
+from lib.core.store import StoredRun
+from lib.in_context.analysis import LEVEL, Share, history, needed
+from lib.in_context.classical import ICL, LEARNERS, LENGTHS, Point
+from lib.in_context.domain_checks import ENOUGH, THEORY, Along, Steps
+from lib.in_context.task import Task, no_match_floor
+
+SEEN, UNSEEN = style.SYMMETRIC, style.INFERENTIAL
+IN_DOMAIN = style.SEEN
+OUTSIDE = style.SECOND_ANCHOR
+LOOK = dict(
+    zip(
+        LEARNERS,
+        (
+            {"color": style.SYMMETRIC, "marker": "s"},
+            {"color": style.KEY, "marker": "^", "ls": "--"},
+            {"color": style.KEY, "marker": "v", "ls": ":"},
+            {"color": style.FIRST_ANCHOR, "marker": "D", "ls": "--"},
+            {"color": style.SECOND_ANCHOR, "marker": "P", "ls": ":"},
+        ),
+        strict=True,
+    )
+)
+
+
+def shade(index: int, count: int) -> tuple[float, ...]:
+    """The colour of the index-th of `count` values in order, dark for the smallest."""
+    return style.GAMMA(index / max(1, count - 1))
+
+
+def _log_errors(
+    ax: Axes, x: Sequence[float], shares: Sequence[Share | Point], low: float, label: str | None, **look: object
+) -> None:
+    """Means over runs on a logarithmic axis that begins at `low`, with the 95 % interval over prompts as a band; what is below
+    stands at the floor as an open mark."""
+    mean, band = np.array([s.mean for s in shares]), np.array([s.interval for s in shares]).clip(low, 1)
+    below = mean < low
+    ax.fill_between(x, *band.T, color=look["color"], alpha=0.15, lw=0)
+    ax.plot(x, mean.clip(low, 1), label=label, **{"lw": 1.5, **look})
+    foot = ax.plot(
+        np.asarray(x)[below], [low] * below.sum(), "o", color=look["color"], mfc="white", ms=4, clip_on=False, zorder=5
+    )
+    foot[0].set_in_layout(False)
+    ax.set(yscale="log", ylim=(low, 1))
+
+
+def covers(tasks: Mapping[str, Task], runs: Mapping[str, Sequence[StoredRun]]) -> Figure:
+    """Theorem 1, condition 1. Top: the pairs (a, b) of patterns that are trained, a square each. Bottom: shares of wrong
+    answers on trained and on unseen tasks along training; line: mean over seeds, band: their range."""
+    with style.look():
+        fig, axes = plt.subplots(2, len(tasks), figsize=(style.WIDTH, 4.4), height_ratios=(1, 1.15), squeeze=False)
+        for grid, ax, (name, task) in zip(axes[0], axes[1], tasks.items(), strict=True):
+            _pairs(grid, task)
+            grid.set_title(name, fontsize=9)
+            for what, colour, label, dash in (
+                ("seen", SEEN, "trained tasks", "--"),
+                ("unseen", UNSEEN, "unseen tasks", "-"),
+            ):
+                steps, right = history(runs[name], what)
+                ax.fill_between(steps, *np.nanpercentile(1 - right, (0, 100), axis=0), color=colour, alpha=0.18, lw=0)
+                ax.plot(steps, np.nanmean(1 - right, 0), color=colour, label=label, ls=dash)
+            ax.set(ylim=(-0.02, 0.62), xlabel="training step")
+        axes[0, 0].set_ylabel("pattern of label +1")
+        axes[1, 0].set_ylabel("share of wrong answers")
+        axes[1, 0].legend()
+    return fig
+
+
+def _pairs(ax: Axes, task: Task) -> None:
+    shown = np.full((task.m1, task.m1), 0.0)
+    shown[tuple(task.pairs.T.numpy())] = 1
+    np.fill_diagonal(shown, np.nan)
+    ax.set_facecolor("#CCCCCC")
+    ax.imshow(shown, cmap=style.ACCURACY["symmetric"], vmin=0, vmax=1.3)
+    ax.set_xticks(range(task.m1), range(1, task.m1 + 1))
+    ax.set_yticks(range(task.m1), range(1, task.m1 + 1))
+    ax.set_xticks(np.arange(0.5, task.m1 - 1), minor=True)
+    ax.set_yticks(np.arange(0.5, task.m1 - 1), minor=True)
+    ax.grid(which="minor", color="#BBBBBB", lw=0.6)
+    ax.tick_params(which="minor", length=0)
+    ax.set_xlabel("pattern of label −1")
+    style.bare(ax)
+
+
+def speed(found: Mapping[str, Steps]) -> Figure:
+    """Theorem 1, condition 3: steps to a held-out hinge loss of .1 against what is varied. A point a run; a triangle is a lower
+    bound. Solid: the power law fitted to all; dotted: to the values at which every run gets there. Dashed: theory's exponent,
+    through the middle of these points, as it gives no constant."""
+    names = {"α": "share α of matching examples", "M₁": "relevant patterns M₁", "α l": "matching examples α l"}
+    with style.look():
+        fig, axes = plt.subplots(1, len(found), figsize=(style.WIDTH, 3.0), sharey=True, squeeze=False)
+        for ax, (name, s) in zip(axes[0], found.items(), strict=True):
+            jitter = np.exp(0.012 * (np.arange(len(s.x)) % 6 - 2.5))
+            for mask, marker in ((~s.open, "o"), (s.open, "^")):
+                ax.plot((s.x * jitter)[mask], s.steps[mask], marker, color=style.SEEN, ms=4.5, alpha=0.6, mew=0)
+            _power(ax, s, s.slope[0], color=UNSEEN)
+            title = "all runs {:+.2f} [{:+.2f}, {:+.2f}]".format(*s.slope)
+            if s.open.any():
+                _power(ax, s.closed, s.closed.slope[0], color=UNSEEN, ls=(0, (1, 1)))
+                title += "\nwithout bounds {:+.2f} [{:+.2f}, {:+.2f}]".format(*s.closed.slope)
+            _power(ax, s.closed, THEORY[name], color=SEEN, ls=(0, (4, 2)))
+            ax.set(xscale="log", yscale="log", xlabel=names[name])
+            ax.set_title(title, fontsize=8, color="#9A4300", weight="normal")
+            values = np.unique(s.x)
+            ax.set_xticks(values, [f"{v:g}" for v in values])
+            ax.minorticks_off()
+        axes[0, 0].set_ylabel(f"steps to a held-out loss of {LEVEL:g}")
+        low, high = axes[0, 0].get_ylim()
+        ticks = [t for t in (10, 20, 30, 50, 100, 150, 200, 300, 600) if low <= t <= high]
+        axes[0, 0].set_yticks(ticks, [str(t) for t in ticks])
+        looks = ((UNSEEN, "-"), (UNSEEN, (0, (1, 1))), (SEEN, (0, (4, 2))))
+        lines = [plt.Line2D([], [], color=colour, ls=dash, lw=1.5) for colour, dash in looks]
+        fig.legend(lines, ["fitted", "without the lower bounds", "Theorem 1"], loc="outside upper center", ncols=3)
+    return fig
+
+
+def _power(ax: Axes, s: Steps, exponent: float, **look: object) -> None:
+    """A power law through the middle of the points, in logarithms."""
+    middle, ends = np.exp((np.log(s.x).mean(), np.log(s.steps).mean())), np.array([s.x.min(), s.x.max()])
+    ax.plot(ends, middle[1] * (ends / middle[0]) ** exponent, lw=1.5, **look)
+
+
+def gpt_sums(inside: Sequence[Share], sums: Mapping[float, Sequence[Share]], outside: Sequence[Share]) -> Figure:
+    """Fig. 12: GPT-2's share of wrong answers against the length of the prompt, for patterns of several S₁; beside them
+    in-domain patterns and patterns outside the span."""
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 3.6))
+        x = range(len(inside))
+        for i, (total, shares) in enumerate(sums.items()):
+            _log_errors(ax, x, shares, 5e-4, f"$S_1$ = {total:g}", color=shade(i, len(sums)))
+        _log_errors(ax, x, inside, 5e-4, "in domain", color=IN_DOMAIN, ls=(0, (4, 2)))
+        _log_errors(ax, x, outside, 5e-4, "outside the span", color=OUTSIDE, ls=(0, (1, 1)))
+        ax.set(xlabel="examples in the prompt", ylabel="share of wrong answers")
+        ax.set_xticks(range(0, len(inside), 2))
+        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return fig
+
+
+def layer_sums(sums: Sequence[float], found: Sequence[Along], outside: Along) -> Figure:
+    """Theorem 2 on the one-layer model at one prompt length: hinge loss, share of wrong signs, margin zF and attention to the
+    query's pattern against S₁; beside them ("none") patterns outside the span. Thin: a seed; thick: their mean. Vertical:
+    the theorem's S₁ = 1. Losses and errors of 0 stand at the foot of the axis."""
+    panels = {
+        "loss": ("mean hinge loss", 1e-5),
+        "error": ("share of wrong signs", 1e-5),
+        "margin": ("mean margin zF", None),
+        "attention": ("attention to the query's pattern", None),
+    }
+    away = max(sums) + 0.35
+    with style.look():
+        fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 4.8), sharex=True)
+        for ax, (name, (label, low)) in zip(axes.flat, panels.items(), strict=True):
+            values, apart = np.array([getattr(a, name)[:, 0] for a in found]).T, getattr(outside, name)[:, 0]
+            if low is not None:
+                values, apart = values.clip(low), apart.clip(low)
+                ax.set(yscale="log", ylim=(low, 2))
+            ax.plot(sums, values.T, color=style.SEEN, lw=0.5, alpha=0.4)
+            ax.plot(sums, values.mean(0), "o-", color=style.SEEN, ms=3.5, clip_on=False)
+            ax.plot([away] * len(apart), apart, "o", color=OUTSIDE, ms=4, alpha=0.5, mew=0)
+            ax.plot(away, apart.mean(), "D", color=OUTSIDE, ms=5.5)
+            ax.axvline(1, color="#888888", lw=0.8, ls="--", zorder=0)
+            ax.set_ylabel(label)
+        axes[1, 0].axhline(1, color="#BBBBBB", lw=0.8, zorder=0)
+        axes[1, 1].set_ylim(0, 1.03)
+        for ax in axes[1]:
+            ax.set_xlabel("coefficient sum $S_1$")
+            ax.set_xticks([-1, -0.5, 0, 0.5, 1, away], ["−1", "−0.5", "0", "0.5", "1", "none"])
+            ax.get_xticklabels()[-1].set_color("#8A5A00")
+    return fig
+
+
+def layer_lengths(inside: Along, sums: Mapping[float, Along], outside: Along) -> Figure:
+    """The one-layer model against the length of the prompt: hinge loss (left) and share of wrong signs (right)."""
+    with style.look():
+        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.3))
+        lines = [(f"$S_1$ = {s:g}", a, {"color": shade(i, len(sums))}) for i, (s, a) in enumerate(sums.items())]
+        lines.append(("in domain", inside, {"color": IN_DOMAIN, "ls": (0, (4, 2))}))
+        lines.append(("outside the span", outside, {"color": OUTSIDE, "ls": (0, (1, 1))}))
+        for label, a, look in lines:
+            axes[0].plot(a.lengths, a.loss.mean(0).clip(1e-4), label=label, lw=1.5, **look)
+            _log_errors(axes[1], a.lengths, a.shares, 1e-4, label, **look)
+        axes[0].set(yscale="log", ylim=(1e-4, 3), ylabel="mean hinge loss")
+        axes[1].set_ylabel("share of wrong signs")
+        for ax in axes:
+            ax.set_xlabel("examples in the prompt")
+            ax.set_xticks(range(0, 21, 4))
+        fig.legend(*axes[1].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    return fig
+
+
+def shares_of_matches(panels: Mapping[str, Mapping[float, tuple[Sequence[int], Sequence[Share]]]]) -> Figure:
+    """Fig. 13: share of wrong answers against the length of the prompt for several α', a panel a model and domain. Dotted: the
+    error of who copies matching labels and else guesses, ½ (1 − α'/2)^l. Diamonds: the length from which on errors are rare
+    enough; the grey line is that level."""
+    with style.look():
+        fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 5.4), sharex=True, sharey=True)
+        for ax, (title, curves) in zip(axes.flat, panels.items(), strict=True):
+            ax.set_title(title, fontsize=9)
+            ax.axhline(ENOUGH, color="#999999", lw=0.8, zorder=0)
+            for i, (alpha, (x, shares)) in enumerate(curves.items()):
+                colour = shade(i, len(curves))
+                _log_errors(ax, x, shares, 1e-4, f"α' = {alpha:g}", color=colour)
+                ax.plot(range(21), [no_match_floor(alpha, n) for n in range(21)], ls=(0, (1, 1.5)), color=colour, lw=1.1)
+                if (n := reached(x, shares)) is not None:
+                    ax.plot(n, shares[list(x).index(n)].mean, "D", color=colour, ms=5.5, mec="white", mew=0.6, zorder=6)
+            if not curves:
+                ax.text(0.5, 0.5, "not tested at this $S_1$", ha="center", va="center", transform=ax.transAxes)
+        axes[0, 0].set_xticks(range(0, 21, 4))
+        for ax in axes[:, 0]:
+            ax.set_ylabel("share of wrong answers")
+        for ax in axes[1]:
+            ax.set_xlabel("examples in the prompt")
+        handles, labels = axes[1, 0].get_legend_handles_labels()
+        handles.append(plt.Line2D([], [], color="#555555", lw=1.1, ls=(0, (1, 1.5))))
+        fig.legend(handles, [*labels, "½ (1 − α'/2)$^l$"], loc="outside upper center", ncols=4)
+    return fig
+
+
+def reached(lengths: Sequence[int], shares: Sequence[Share]) -> int | None:
+    """The length from which on the mean error stays at ENOUGH or below; None for none."""
+    return needed(lengths, [s.mean for s in shares], ENOUGH)
+
+
+def contest(curves: Mapping[float, Mapping[str, Sequence[Point]]], gpt: Mapping[float, Sequence[Share]]) -> Figure:
+    """Figs 27 and 28: share of wrong answers of the one-layer model and of classical learners on the same prompts, a panel
+    an α'. Grey: GPT-2, where it was tested, on other prompts. Dotted: ½ (1 − α'/2)^l."""
+    with style.look():
+        fig, axes = plt.subplots(1, len(curves), figsize=(style.WIDTH, 3.9), sharey=True, squeeze=False)
+        low = 2e-4
+        for ax, (alpha, by) in zip(axes[0], curves.items(), strict=True):
+            for who in LEARNERS:
+                values = np.array([p.mean for p in by[who]])
+                ax.plot(LENGTHS, values.clip(low), label=who, lw=1.2, ms=4.5, mfc="none", **LOOK[who])
+            if alpha in gpt:
+                shares = [gpt[alpha][n] for n in LENGTHS]
+                _log_errors(ax, LENGTHS, shares, low, None, color=style.NEITHER, marker="x", ms=4.5, lw=1.2)
+            _log_errors(ax, LENGTHS, by[ICL], low, None, color=style.INFERENTIAL, marker="o", ms=4, lw=2.2, zorder=4)
+            ax.plot(LENGTHS, [no_match_floor(alpha, n) for n in LENGTHS], ls=(0, (1, 1.5)), color="#555555", lw=1.1)
+            ax.set(title=f"α' = {alpha:g}", xlabel="examples in the prompt", ylim=(low, 0.6))
+            ax.set_xticks(LENGTHS)
+        axes[0, 0].set_ylabel("share of wrong answers")
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        own = plt.Line2D([], [], color=style.INFERENTIAL, lw=2.2, marker="o", ms=4)
+        other = plt.Line2D([], [], color=style.NEITHER, lw=1.2, marker="x", ms=4.5)
+        fig.legend(
+            [own, *handles, other], ["one layer, in context", *labels, "GPT-2, in context"], loc="outside upper center", ncols=4
+        )
+    return fig

@@ -1,0 +1,285 @@
+"""Numbers and computed prose of chapter 13."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from lib.core.measures import spread
+from lib.core.spec import SpecError, check_number
+from lib.core.store import StoredRun
+from lib.in_context.analysis import Share, gpt_errors
+from lib.in_context.classical import ICL, LEARNERS, LENGTHS, Point, lead
+from lib.in_context.domain_checks import (
+    CONTROL,
+    CYCLE,
+    ENOUGH,
+    SPAN,
+    THEORY,
+    Along,
+    Steps,
+    along,
+    at_foreign,
+    errors_of,
+    fraction,
+    gpt,
+    gpt_needed,
+    ordered,
+    span_of,
+)
+from lib.in_context.domain_figures import reached
+from lib.in_context.experiments import ALPHA, LENGTH
+from lib.in_context.study import ALPHAS, SUMS
+from lib.in_context.task import Task, no_match_floor
+
+CURVE = (*range(1, 11), 12, 14, 16, 18, 20)
+"""The prompt lengths of the one-layer model's curves."""
+CURVE_COUNT = 2000
+"""Prompts a run for each of these curves."""
+GRID = (-1.4, -1.0, -0.6, -0.2, 0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4)
+"""The S₁ of the one-layer model at one prompt length."""
+
+
+def check(alpha: float, total: float) -> None:
+    """Raises SpecError unless α' is a share above 0 and S₁ one that patterns of unit norm can have."""
+    if check_number("alpha", alpha, low=0) == 0:
+        raise SpecError("alpha must be above 0: without a matching example there is nothing to learn from a prompt.")
+    Task(alpha=alpha, sum=check_number("sum", total))
+
+
+def never(count: int | None) -> str:
+    return "no length tested" if count is None else f"{count}"
+
+
+# --- Theorem 1 ---
+
+
+def cover_line(groups: Mapping[str, Sequence[StoredRun]]) -> str:
+    """Wrong answers at the end of training, over seeds."""
+    return "; ".join(
+        f"{name}: trained tasks {spread(errors_of(runs, 'seen'), 3)}, unseen {spread(errors_of(runs, 'unseen'), 3)}"
+        for name, runs in groups.items()
+    )
+
+
+def cover_text(tasks: Mapping[str, Task], groups: Mapping[str, Sequence[StoredRun]]) -> str:
+    """What the theorem asks of the training tasks, and what the sets have."""
+    least = fraction(next(iter(tasks.values())))[2]
+    have = {name: trained / total for name, (trained, total, _) in ((n, fraction(t)) for n, t in tasks.items())}
+    cycle, control = (errors_of(groups[name], "unseen") for name in (CYCLE, CONTROL))
+    return (
+        f"The theorem, as the talk has it, asks for at least (M₁ − 1)^−½ = **{least:.2f}** of all tasks. The cycle has "
+        f"**{have[CYCLE]:.2f}**. "
+        f"After it **{spread(cycle, 4)}** of the answers on unseen tasks are wrong, after as many tasks of three patterns "
+        f"**{spread(control, 3)}** (mean ± standard deviation over {len(cycle)} seeds)."
+    )
+
+
+def speed_line(found: Mapping[str, Steps]) -> str:
+    return "; ".join(f"{name}: {s.words}" for name, s in found.items())
+
+
+def speed_text(found: Mapping[str, Steps]) -> str:
+    """The exponents next to those of the theorem, and whether the intervals hold them."""
+    lines = []
+    for name, s in found.items():
+        value, low, high = s.slope
+        inside = "inside" if low <= THEORY[name] <= high else "outside"
+        means = ", ".join(f"{s.steps[s.x == x].mean():.0f} at {x:g}" for x in np.unique(s.x))
+        bound = ""
+        if s.open.any():
+            lost = ", ".join(f"{x:g}" for x in np.unique(s.x[s.open]))
+            rest = "**{:+.2f}** [{:+.2f}, {:+.2f}]".format(*s.closed.slope)
+            bound = (
+                f" {int(s.open.sum())} of {len(s.x)} runs never get there, all at {lost}; they count at the limit. Without "
+                f"{lost} the exponent is {rest}."
+            )
+        lines.append(
+            f"- **{name}**: steps ∝ ({name})^**{value:+.2f}** [{low:+.2f}, {high:+.2f}]; the theorem's {THEORY[name]:+.2f} is "
+            f"{inside} the interval. Mean steps: {means}.{bound}"
+        )
+    return "\n".join(lines)
+
+
+# --- Theorem 2 ---
+
+
+def gpt_line(runs: Sequence[StoredRun]) -> str:
+    """GPT-2's errors at the longest prompt in every condition, over seeds."""
+    names = ["in domain", *map(at_foreign, SUMS), SPAN]
+    return f"wrong at l = {LENGTH}: " + ", ".join(f"{n} {spread(gpt_errors(runs, n, ALPHA)[LENGTH].each, 4)}" for n in names)
+
+
+def gpt_text(runs: Sequence[StoredRun]) -> str:
+    """In what order the five S₁ end, beside that of the angles, and how far seeds differ."""
+    each = {s: gpt_errors(runs, at_foreign(s), ALPHA)[LENGTH].each for s in SUMS}
+    order = sorted(SUMS, key=lambda s: each[s].mean())
+    worst = max(SUMS, key=lambda s: each[s].max())
+    below = [f"{s:g}" for s in SUMS if each[s].mean() < 0.01]
+    by_angle = sorted(SUMS, key=angle)
+    far, lower = by_angle[-1], by_angle[-2]
+    wins = int((each[max(far, lower)] < each[min(far, lower)]).sum())
+    return (
+        f"From the fewest errors to the most, S₁ = {', '.join(f'{s:g}' for s in order)}. From the smallest angle to a trained "
+        f"pattern to the largest, S₁ = {', '.join(f'{s:g}' for s in by_angle)}. Mean errors are below .01 at "
+        f"S₁ = {', '.join(below) or 'none of them'}. "
+        f"The two largest angles are nearly the same, {angle(lower):.0f}° and {angle(far):.0f}°: of these, "
+        f"S₁ = {max(far, lower):g} has fewer errors than S₁ = {min(far, lower):g} in {wins} of {len(runs)} seeds. "
+        f"Seeds differ much: at S₁ = {worst:g} from {each[worst].min():.4f} to {each[worst].max():.4f}."
+    )
+
+
+def rise_text(runs: Sequence[StoredRun]) -> str:
+    """Where GPT-2's errors are rarest, and how much better it knows the tasks that were trained."""
+    shares = [share.mean for share in gpt(runs, "in domain")]
+    best = int(np.argmin(shares))
+    return (
+        f"In domain, on unseen tasks, errors are rarest with {best} examples, {shares[best]:.4f}, and with {LENGTH} they are "
+        f"{shares[LENGTH]:.4f}. In the test on the way of training, with {LENGTH} examples, "
+        f"**{spread(errors_of(runs, 'seen'), 4)}** of the answers are wrong in trained tasks and "
+        f"**{spread(errors_of(runs, 'unseen'), 4)}** in unseen ones."
+    )
+
+
+def angle(total: float) -> float:
+    """Degrees between a new pattern of coefficient sum S₁ and the nearest trained one."""
+    return float(np.degrees(np.arccos(min(1.0, float(Task(sum=total).patterns.max())))))
+
+
+def sums_table(runs: Sequence[StoredRun], gpts: Sequence[StoredRun], alpha: float) -> str:
+    """The new patterns and what models make of them at l = 20: coefficients, angle to the nearest trained pattern, errors."""
+    head = (
+        f"| patterns | k₁, k₂ | angle | GPT-2: wrong, α' = {ALPHA:g} | one layer, α' = {alpha:g}: hinge loss "
+        "| wrong | margin zF |\n"
+        "|---|---|---|---|---|---|---|\n"
+    )
+    rows = []
+    for name, change in (
+        ("in domain", {}),
+        *((f"S₁ = {s:g}", span_of(s)) for s in SUMS),
+        (SPAN, span_of(None)),
+    ):
+        one = along(runs, [LENGTH], alpha=alpha, **change)
+        condition = at_foreign(change["sum"]) if "sum" in change else name
+        size = lambda values, digits: spread(values[:, 0], digits)
+        rows.append(
+            f"| {name} | {_coefficients(change)} | {spread(gpt_errors(gpts, condition, ALPHA)[LENGTH].each, 4)} "
+            f"| {size(one.loss, 5)} | {size(one.error, 5)} | {size(one.margin, 2)} |"
+        )
+    return head + "\n".join(rows)
+
+
+def _coefficients(change: Mapping[str, object]) -> str:
+    if "sum" not in change:
+        return "1, 0 | 0°" if not change else "– | 90°"
+    k = Task(**change).patterns[0][:2].tolist()
+    return f"{k[0]:.2f}, {k[1]:+.2f} | {angle(float(str(change['sum']))):.0f}°"
+
+
+def sums_line(sums: Sequence[float], found: Sequence[Along], outside: Along) -> str:
+    """Hinge loss, margin and attention at the ends of the range and outside the span."""
+    say = lambda name, a: (
+        f"{name} hinge {spread(a.loss[:, 0], 4)}, margin {spread(a.margin[:, 0])}, attention " + spread(a.attention[:, 0])
+    )
+    return "; ".join([say(f"S₁ = {sums[i]:g}", found[i]) for i in (0, -1)] + [say(SPAN, outside)])
+
+
+def sums_text(sums: Sequence[float], found: Sequence[Along]) -> str:
+    """What S₁ changes, and what not: margins and attention at the ends; the S₁ from which on the loss is small."""
+    margin, attention = (np.array([getattr(a, name)[:, 0].mean() for a in found]) for name in ("margin", "attention"))
+    line = np.polyfit(sums, margin, 1)
+    off = np.abs(np.polyval(line, sums) - margin).max()
+    small = [all(bool((a.loss[:, 0] <= 0.01).all()) for a in found[i:]) for i in range(len(sums))]
+    where = f"from S₁ = {sums[small.index(True)]:g} on" if any(small) else "nowhere"
+    return (
+        f"The hinge loss is at most .01 in every seed **{where}**. Attention to the query's pattern changes little, from "
+        f"{attention.min():.3f} to {attention.max():.3f}. The margin grows with S₁: it is {line[1]:.2f} {line[0]:+.2f} S₁, to "
+        f"within {off:.2f}."
+    )
+
+
+# --- How many examples ---
+
+
+def panels(
+    runs: Sequence[StoredRun], gpts: Sequence[StoredRun], total: float
+) -> dict[str, dict[float, tuple[Sequence[int], list[Share]]]]:
+    """{title: {α': (lengths, errors)}} of Fig. 13: both models, in domain and out of it; none where GPT-2 was not tested."""
+    other = f"$S_1$ = {total:g}"
+    tested = {"in domain": "in domain", other: at_foreign(total) if total in SUMS else None}
+    found: dict[str, dict[float, tuple[Sequence[int], list[Share]]]] = {}
+    for name, condition in tested.items():
+        known = ALPHAS if condition is not None else ()
+        found[f"GPT-2, {name}"] = {a: (range(LENGTH + 1), gpt(gpts, condition or "", a)) for a in known}
+    for name, change in (("in domain", {}), (other, span_of(total))):
+        found[f"one layer, {name}"] = {a: (CURVE, along(runs, CURVE, CURVE_COUNT, alpha=a, **change).shares) for a in ALPHAS}
+    return found
+
+
+def needed_line(found: Mapping[str, Mapping[float, tuple[Sequence[int], Sequence[Share]]]]) -> str:
+    """The examples needed in each panel."""
+    say = lambda curves: ", ".join(f"{never(reached(*curve))} (α' = {a:g})" for a, curve in curves.items()) or "not tested"
+    return f"examples for an error of at most {ENOUGH:g}: " + "; ".join(
+        f"{title.replace('$S_1$', 'S₁')} {say(curves)}" for title, curves in found.items()
+    )
+
+
+def floor_text(runs: Sequence[StoredRun], gpts: Sequence[StoredRun]) -> str:
+    """Both models against the guess, for short prompts in domain."""
+    lengths, shares = (1, 2, 4), gpt(gpts, "in domain")
+    one = along(runs, CURVE, CURVE_COUNT, alpha=ALPHA).shares
+    say = lambda values: ", ".join(f"{v:.3f}" for v in values)
+    rate = [one[CURVE.index(n)].mean / (2 * no_match_floor(ALPHA, n)) for n in lengths]
+    both = [0.5 * (1 - ALPHA) ** n for n in lengths]
+    return (
+        f"At α' = {ALPHA:g} and 1, 2 and 4 examples the dotted line is at {say(no_match_floor(ALPHA, n) for n in lengths)}. "
+        f"The one-layer model's error is **{say(one[CURVE.index(n)].mean for n in lengths)}**, GPT-2's "
+        f"**{say(shares[n].mean for n in lengths)}**. "
+        f"The one-layer model's errors are {say(rate)} of the prompts without a match. "
+        f"Who used both patterns' labels and guessed without either would be at ½ (1 − α')^l: {say(both)}."
+    )
+
+
+def needed_text(gpts: Sequence[StoredRun], total: float) -> str:
+    """Whether more matches mean fewer examples, for GPT-2."""
+    parts = []
+    for name, condition in (("In domain", "in domain"), (f"At S₁ = {total:g}", at_foreign(total))):
+        if condition != "in domain" and total not in SUMS:
+            parts.append(f"{name} GPT-2 was not tested.")
+            continue
+        by = gpt_needed(gpts, condition)
+        lengths = ", ".join(f"{never(n)} at α' = {a:g}" for a, n in by.items())
+        parts.append(f"{name} GPT-2 needs {lengths}: {'fewer' if ordered(by) else 'not fewer'} as α' grows.")
+    return " ".join(parts)
+
+
+# --- Classical learners ---
+
+Contest = Mapping[float, Mapping[str, Sequence[Point]]]
+
+
+def contest_line(curves: Contest) -> str:
+    """Errors at the shortest prompt."""
+    return "; ".join(
+        f"α' = {alpha:g}, l = {LENGTHS[0]}: " + ", ".join(f"{who} {by[who][0].mean:.3f}" for who in (ICL, *LEARNERS))
+        for alpha, by in curves.items()
+    )
+
+
+def contest_text(curves: Contest, gpt: Mapping[float, Sequence[Share]]) -> str:
+    """How much more each learner errs than the one-layer model, over all lengths, with paired intervals; and GPT-2."""
+    lines = []
+    for alpha, by in curves.items():
+        mean = {who: np.mean([p.mean for p in points]) for who, points in by.items()}
+        leads = {who: lead(by[ICL], by[who]) for who in LEARNERS}
+        say = lambda value, low, high: f"{value:+.4f} [{low:+.4f}, {high:+.4f}]"
+        lines.append(
+            f"- **α' = {alpha:g}**: over all lengths **{mean[ICL]:.4f}** of the one-layer model's answers are wrong. More "
+            "wrong answers than that, with a 95 % interval over prompts: "
+            + ", ".join(f"{who} {say(*found)}" for who, found in leads.items())
+            + "."
+        )
+        if alpha in gpt:
+            lines[-1] += f" GPT-2, on other prompts: {np.mean([gpt[alpha][n].mean for n in LENGTHS]):.4f} wrong."
+    return "\n".join(lines)

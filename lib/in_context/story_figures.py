@@ -1,0 +1,135 @@
+"""Figures of one story: attention and steps against δ, maps over δ and γ, runs along training, attention against errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm, PowerNorm
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from lib.core import style
+from lib.core.store import StoredRun
+from lib.in_context.analysis import LEVEL, history, steps_to
+from lib.in_context.story_claims import Grid, delta_of, end_attention, everyone, learned, start_attention, steps, unseen_error
+
+MARKERS = "oDs^vP"
+MAPS = (
+    ("steps", f"steps to a held-out loss of {LEVEL:g}", 0),
+    ("attention", "attention at the end", 2),
+    ("unseen", "wrong on unseen tasks", 4),
+    ("excess", f"held-out less trained loss when that is {LEVEL:g}", 3),
+)
+"""Name, title and digits of each map."""
+
+
+def gammas_of(found: Grid) -> list[float]:
+    return sorted({gamma for _, gamma in found})
+
+
+def deltas_of(found: Grid) -> list[float]:
+    return sorted({delta for delta, _ in found})
+
+
+def _colours(values: Sequence[float]) -> dict[float, object]:
+    return dict(zip(values, style.GAMMA(np.linspace(0, 0.95, len(values))), strict=True))
+
+
+def against_delta(found: Grid, theory: tuple[np.ndarray, np.ndarray]) -> Figure:
+    """Left: attention on the same pattern before training (open) and after (filled), a point a run, and the softmax of δ² times
+    products of columns at the mean counts (line, (n,) δ and attention). Right: steps to the held-out loss, a point a run; a
+    triangle where it is never reached; lines through the means."""
+    gammas, colours = gammas_of(found), _colours(gammas_of(found))
+    aside = {gamma: 1.03 ** (2 * i - len(gammas) + 1) for i, gamma in enumerate(gammas)}
+    with style.look():
+        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.1))
+        axes[0].plot(*theory, color=style.NEITHER, lw=1.2, zorder=0)
+        for (delta, gamma), runs in found.items():
+            x = delta * aside[gamma]
+            look = {"color": colours[gamma], "ms": 4, "alpha": 0.7}
+            axes[0].plot(x, start_attention(runs[0]), "o", mfc="none", **look)
+            axes[0].plot([x] * len(runs), [end_attention(run) for run in runs], "o", mew=0, **look)
+            for run in runs:
+                axes[1].plot(x, steps(run), "o" if steps_to(run) else "^", mew=0, **look)
+        for gamma in gammas:
+            line = [(d * aside[gamma], np.mean([steps(run) for run in runs])) for (d, g), runs in found.items() if g == gamma]
+            axes[1].plot(*np.array(line).T, color=colours[gamma], lw=1.3, label=f"γ = {gamma:g}", zorder=0)
+        axes[0].set(ylabel="attention on the same pattern", ylim=(0, 1.03))
+        axes[1].set(ylabel=f"steps to a held-out loss of {LEVEL:g}", yscale="log")
+        for ax in axes:
+            ax.set(xscale="log", xlabel="start of attention, δ")
+            ax.set_xticks(deltas_of(found), [f"{d:g}" for d in deltas_of(found)])
+            ax.minorticks_off()
+        axes[1].legend()
+    return fig
+
+
+def maps(values: Mapping[str, np.ndarray], deltas: Sequence[float], gammas: Sequence[float]) -> Figure:
+    """Means over seeds on the grid, a panel for each of MAPS: {name: (δ, γ)}. NaN: no run has the value."""
+    with style.look():
+        fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 5.2))
+        for ax, (name, title, digits) in zip(axes.flat, MAPS, strict=True):
+            grid = values[name]
+            top = float(np.nanmax(grid)) if np.isfinite(grid).any() else 1.0
+            scale = LogNorm(float(np.nanmin(grid)), top * 1.01) if name == "steps" else PowerNorm(0.4, 0, max(top, 1e-3))
+            ax.imshow(grid, origin="lower", aspect="auto", cmap="cividis", norm=scale)
+            for (row, column), value in np.ndenumerate(grid):
+                text = "–" if np.isnan(value) else f"{value:.{digits}f}"
+                dark = np.isnan(value) or float(scale(value)) > 0.6
+                ax.text(column, row, text, ha="center", va="center", fontsize=8, color="#222222" if dark else "white")
+            style.tick_grid(ax, list(gammas), [f"{d:g}" for d in deltas], "start of $W_O$, γ", "start of attention, δ")
+            ax.set_title(title, fontsize=9)
+            style.bare(ax)
+    return fig
+
+
+def _band(ax: Axes, x: np.ndarray, values: np.ndarray, **look: object) -> None:
+    """Mean over runs and the range of all runs. values: (R, n)."""
+    ax.plot(x, np.nanmean(values, 0), **look)
+    ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=0.15, lw=0)
+
+
+def along(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
+    """Along training, a column a group: share of wrong signs on trained and unseen tasks (top), attention (below)."""
+    with style.look():
+        fig, axes = plt.subplots(2, len(groups), figsize=(style.WIDTH, 4.0), sharex=True, sharey="row", squeeze=False)
+        for column, (title, runs) in zip(axes.T, groups.items(), strict=True):
+            steps_there, seen = history(runs, "seen")
+            _band(column[0], steps_there, 1 - seen, color=style.SEEN, ls="--", label="trained tasks")
+            _band(column[0], steps_there, 1 - history(runs, "unseen")[1], color=style.INFERENTIAL, label="unseen tasks")
+            _band(column[1], *history(runs, "attention.1"), color=style.KEY)
+            column[0].set_title(title, fontsize=9)
+            column[0].set_ylim(0, 0.6)
+            column[1].set(xlabel="training step", xscale="log", ylim=(0, 1.02))
+        axes[0, 0].set_ylabel("share of wrong signs")
+        axes[1, 0].set_ylabel("attention on the same pattern")
+        axes[0, -1].legend()
+    return fig
+
+
+def copying(found: Grid, floor: float) -> Figure:
+    """Final attention on the same pattern against the share of wrong signs on unseen tasks, a point a run: colour γ, marker δ,
+    grey where the run did not learn its tasks. Thin: the way there, mean of each place on the grid. Below one of 1,000 prompts
+    the axis is linear. Dotted: `floor`."""
+    gammas, deltas = gammas_of(found), deltas_of(found)
+    colours, marks = _colours(gammas), dict(zip(deltas, MARKERS, strict=False))
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.8, 3.3))
+        for (_, gamma), runs in found.items():
+            if all(run.status != "diverged" for run in runs):
+                way = history(runs, "attention.1")[1].mean(0), 1 - history(runs, "unseen")[1].mean(0)
+                ax.plot(*way, color=colours[gamma], lw=0.8, alpha=0.6, zorder=0)
+        for gamma in gammas:
+            for run in (r for r in everyone(found) if r.spec.gamma == gamma):
+                look = {"color": colours[gamma] if learned(run) else style.NEITHER, "alpha": 0.75, "mew": 0, "ms": 5}
+                ax.plot(end_attention(run), unseen_error(run), marks[delta_of(run)], **look)
+        ax.axhline(floor, color="#888888", lw=0.9, ls=":", zorder=0)
+        ax.set_yscale("symlog", linthresh=1e-3, linscale=0.5)
+        ax.set(xlabel="attention on the same pattern, end of training", ylabel="wrong on unseen tasks", ylim=(-2e-4, 1))
+        handles = [Line2D([], [], marker="o", ls="", color=colours[g], label=f"γ = {g:g}") for g in gammas]
+        handles += [Line2D([], [], marker=marks[d], ls="", color="#555555", label=f"δ = {d:g}") for d in deltas]
+        ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return fig

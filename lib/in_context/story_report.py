@@ -1,0 +1,174 @@
+"""Arrays, lines, tables and sentences of chapter 17."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lib.core.measures import spearman, spread
+from lib.core.store import StoredRun
+from lib.in_context.analysis import LEVEL
+from lib.in_context.experiments import SETTINGS, story_rate, story_specs
+from lib.in_context.story_claims import (
+    LEARNED,
+    Grid,
+    delta_of,
+    end_attention,
+    everyone,
+    excess,
+    learned,
+    seen_error,
+    start_attention,
+    steps,
+    steps_to,
+    unseen_error,
+)
+from lib.in_context.task import Task, no_match_floor
+
+CYCLE = Task(shifts=(1,))
+"""The six tasks of a cycle, as the runs are trained on them."""
+
+
+def settings_table(profile: str) -> list[tuple[str, str]]:
+    """The settings of a profile as rows (name, value)."""
+    s, places = SETTINGS[profile], story_specs(profile)
+    steps_there, batch = s.story
+    return [
+        ("δ", ", ".join(f"{d:g}" for d in dict.fromkeys(d for d, _ in places))),
+        ("γ (rate)", ", ".join(f"{g:g} ({story_rate(s, g):.2g})" for g in dict.fromkeys(g for _, g in places))),
+        ("seeds", str(len(next(iter(places.values()))))),
+        ("trained tasks", f"{len(CYCLE.pairs)} of {len(CYCLE.pairs) + len(CYCLE.unseen)}, a cycle"),
+        ("neurons", str(s.neurons // 2)),
+        ("steps, batch", f"{steps_there:,}, {batch}"),
+    ]
+
+
+def remembering_error(task: Task = CYCLE) -> tuple[float, float]:
+    """Of the tasks that were not trained the share that are a trained one reversed, and the expected share of wrong signs of
+    whoever answers with the trained pair's label where there is one, and guesses elsewhere."""
+    trained = set(map(tuple, task.pairs.tolist()))
+    reversed_ones = [(b, a) in trained for a, b in task.unseen.tolist()]
+    share = float(np.mean(reversed_ones))
+    return share, share + (1 - share) / 2
+
+
+def remembering_text(found: Grid) -> str:
+    share, error = remembering_error()
+    floor = 2 * no_match_floor(CYCLE.alpha, CYCLE.length)
+    worst = max((unseen_error(run) for run in everyone(found) if learned(run)), default=float("nan"))
+    return (
+        f"Of the {len(CYCLE.unseen)} tasks that are not trained, {share:.0%} are trained ones reversed. Whoever remembers "
+        f"pairs, and guesses where there is nothing to remember, errs on **{error:.3f}** of their prompts. Whoever copies errs "
+        f"where no example matches, on {floor:.1g} at most. The largest error on unseen tasks of any run that learned its own "
+        f"is **{worst:.3f}**."
+    )
+
+
+def theory(deltas: Sequence[float], task: Task = CYCLE) -> tuple[np.ndarray, np.ndarray]:
+    """Attention on the same pattern at the start against δ, at the mean counts: exp(δ² β²) α/2 over that plus 1 − α/2. The
+    products of irrelevant parts, which are small, are left out."""
+    grid = np.geomspace(min(deltas) / 1.3, max(deltas) * 1.3, 100)
+    same = np.exp(grid**2 * task.norm**2) * task.alpha / 2
+    return grid, same / (same + 1 - task.alpha / 2)
+
+
+def maps_of(found: Grid, deltas: Sequence[float], gammas: Sequence[float]) -> dict[str, np.ndarray]:
+    """{name: (δ, γ)} means over seeds for the panels of the figure; NaN where no run has a value."""
+    of = {"steps": steps, "attention": end_attention, "unseen": unseen_error, "excess": excess}
+    mean = lambda values: float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+    return {
+        name: np.array([[mean(np.array([measure(r) for r in found[d, g]], dtype=float)) for g in gammas] for d in deltas])
+        for name, measure in of.items()
+    }
+
+
+def steps_line(found: Grid) -> str:
+    runs = everyone(found)
+    never = sum(steps_to(run) is None for run in runs)
+    ends = {delta_of(run): start_attention(run) for run in runs}
+    before = ", ".join(f"δ = {d:g} {v:.2f}" for d, v in sorted(ends.items()))
+    return f"attention before training: {before}; {never} of {len(runs)} runs never reach a held-out loss of {LEVEL:g}"
+
+
+def maps_line(found: Grid) -> str:
+    parts = []
+    for (delta, gamma), runs in found.items():
+        values = spread([end_attention(r) for r in runs]), spread([unseen_error(r) for r in runs], 3)
+        parts.append(f"δ = {delta:g}, γ = {gamma:g}: {values[0]}, {values[1]}")
+    return "attention at the end, wrong on unseen tasks; " + "; ".join(parts)
+
+
+def grid_table(found: Grid) -> str:
+    """What every point of the grid comes to, mean ± deviation over seeds."""
+    rows = []
+    for (delta, gamma), runs in found.items():
+        never = sum(steps_to(r) is None for r in runs)
+        when = spread([steps(r) for r in runs], 0) + (f" ({never} never)" if never else "")
+        cells = (
+            when,
+            spread([end_attention(r) for r in runs]),
+            spread([seen_error(r) for r in runs], 4),
+            spread([unseen_error(r) for r in runs], 4),
+        )
+        rows.append(f"| {delta:g} | {gamma:g} | " + " | ".join(cells) + " |")
+    head = (
+        f"| δ | γ | steps to a held-out loss of {LEVEL:g} | attention at the end | wrong on trained tasks "
+        "| wrong on unseen tasks |\n|---|---|---|---|---|---|\n"
+    )
+    return head + "\n".join(rows)
+
+
+def along_line(groups: dict[str, list[StoredRun]]) -> str:
+    parts = [
+        f"{name}: wrong on trained {spread([seen_error(r) for r in runs], 4)} and unseen tasks "
+        f"{spread([unseen_error(r) for r in runs], 4)}"
+        for name, runs in groups.items()
+    ]
+    return "at the end, " + "; ".join(parts)
+
+
+def matched_text(found: Grid, delta: float) -> str:
+    """The comparison at equal progress: held-out losses where the trained loss passes LEVEL."""
+    parts = []
+    for (d, gamma), runs in found.items():
+        if d == delta:
+            values = [v for v in map(excess, runs) if np.isfinite(v)]
+            parts.append(f"γ = {gamma:g}: {spread(values, 3) if values else 'not seen'}")
+    return (
+        f"So compare at equal progress: where the loss on trained tasks passes {LEVEL:g}, how much larger is the loss on "
+        f"unseen tasks? At δ = {delta:g}, {'; '.join(parts)}."
+    )
+
+
+def error_at(run: StoredRun, attention: float) -> float:
+    """Share of wrong signs on unseen tasks at the first evaluation with at least this attention on the same pattern; NaN where
+    there is none, or it is the first of all."""
+    reached = np.flatnonzero(np.array(run.history["attention.1"], dtype=float) >= attention)
+    return 1 - run.history["unseen"][reached[0]] if len(reached) and reached[0] else float("nan")
+
+
+def copying_text(found: Grid, attention: float = 0.75) -> str:
+    """The correlation of copying with errors over all runs that learned, and errors on the way at equal attention, by γ."""
+    good, parts = [run for run in everyone(found) if learned(run)], []
+    if len(good) < 3:
+        return f"Only {len(good)} runs learned their tasks, too few for a correlation."
+    for gamma in sorted({run.spec.gamma for run in good}):
+        passed = np.array([error_at(run, attention) for run in everyone(found) if run.spec.gamma == gamma])
+        passed = passed[np.isfinite(passed)]
+        parts.append(f"γ = {gamma:g} {spread(passed, 4) if len(passed) else '–'} ({len(passed)} runs)")
+    zero = sum(unseen_error(run) == 0 for run in good)
+    return (
+        f"Over the {len(good)} runs that learned their tasks (at most {LEARNED:.0%} wrong) the rank correlation of final "
+        f"attention with errors on unseen tasks is {_correlation(good):+.2f}; {zero} of them make no such error. On the way, "
+        f"at the first evaluation with an attention of {attention:g} or more, unseen tasks are wrong for {'; '.join(parts)}."
+    )
+
+
+def copying_line(found: Grid) -> str:
+    good = [run for run in everyone(found) if learned(run)]
+    return f"{len(good)} of {len(everyone(found))} runs learned their tasks; rank correlation {_correlation(good):+.2f}"
+
+
+def _correlation(runs: Sequence[StoredRun]) -> float:
+    return spearman(np.array([end_attention(r) for r in runs]), np.array([unseen_error(r) for r in runs])) if runs else 0.0

@@ -1,0 +1,338 @@
+"""The ledger of chapter 15 judges: on planted results every verdict is known, and the bar is where the words are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from matplotlib import pyplot as plt
+
+from lib.book.dials import Dials
+from lib.chain_of_thought import analysis, checks, exploration, figures, report, task_figures
+from lib.chain_of_thought.analysis import Curve, exponent, needed, reached
+from lib.chain_of_thought.claims import CHAPTER_15
+from lib.chain_of_thought.experiments import COT, EXPERIMENTS, VARIANTS, steps_specs
+from lib.chain_of_thought.inference import Reading
+from lib.chain_of_thought.task import GROUPS, Task
+from lib.chain_of_thought.transitions import Transitions, parting, reconverging, worked_example
+from lib.chain_of_thought.trials import Trial
+from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
+from lib.core.plan import Options
+from lib.core.spec import RunSpec
+from lib.core.store import Store, StoredRun
+
+BY_ID = {claim.id: claim for claim in CHAPTER_15}
+PROFILE = "laptop"
+Error = Callable[[Trial, int], float]
+
+
+class Shelf(Store):
+    """A store of planted runs."""
+
+    def __init__(self, runs: Iterable[StoredRun]) -> None:
+        super().__init__(Path("nowhere"))
+        self.runs = {run.spec: run for run in runs}
+
+    def get(self, spec: RunSpec) -> StoredRun | None:
+        return self.runs.get(spec)
+
+
+def planted(spec: RunSpec, step_at: float = 30, pattern_at: float = 300, final: float = 0.95, last: int = 1000) -> StoredRun:
+    """A run whose attention to the step jumps from .3 to .9 at one iteration, and among it to the pattern at another, on lines
+    between evaluations so that .8 is reached just there; attention to both is `final` at the end."""
+    steps = [10.0 * i for i in range(1, last // 10 + 1)]
+    rise = lambda at: [min(0.97, max(0.1, 0.8 + 0.01 * (s - at))) for s in steps]
+    both = [*rise(pattern_at)[:-1], final]
+    step = [max(0.0, s - b) for s, b in zip(rise(step_at), both, strict=True)]
+    history: dict[str, list[Any]] = {"step": steps, "both": both, "step only": step, "pattern only": [0.0] * len(steps)}
+    history |= {"neither": [0.0] * len(steps), "held out": [0.5 / (1 + s) for s in steps], "loss": [0.1] * len(steps)}
+    metrics = {name: history[name][-1] for name in (*GROUPS, "held out")} | {"right": 1.0}
+    how = {"device": "cpu (test)", "precision": "float32"}
+    return StoredRun(spec, metrics, history, last, "fitted", None, 1.0, how, Path(f"{spec.key}.json"))
+
+
+def models(**how: Any) -> list[StoredRun]:
+    return [planted(spec, **how) for spec in COT.specs(PROFILE)]
+
+
+def decay(trial: Trial, length: int) -> float:
+    """Errors that vanish with α'τ l, quicker than (α'τ)² would have it."""
+    return 0.9 * math.exp(-0.6 * trial.alpha * trial.tau * length)
+
+
+def plant(
+    monkeypatch: pytest.MonkeyPatch,
+    thought: Error = decay,
+    leap: Error = decay,
+    vote: Error = decay,
+    attention: float = 0.95,
+) -> None:
+    """Every model answers with these shares of errors, and looks at the right columns with this attention."""
+
+    def reading(run: StoredRun, trial: Trial, lengths: tuple[int, ...], prompts: int) -> Reading:
+        by_step = lambda error: torch.tensor([[error(trial, n)] * trial.steps for n in lengths], dtype=torch.float64)
+        ends = torch.tensor([leap(trial, n) for n in lengths], dtype=torch.float64)
+        return Reading(tuple(lengths), prompts, by_step(thought), by_step(vote), ends, by_step(lambda *_: attention))
+
+    monkeypatch.setattr(analysis, "reading", reading)
+
+
+def status(id: str, runs: Iterable[StoredRun] = ()) -> str:
+    return BY_ID[id].evaluate(Shelf(runs), PROFILE)["status"]
+
+
+def asks(id: str, *words: str) -> None:
+    for part in words:
+        assert part in BY_ID[id].criterion, f"{part!r} is not in {BY_ID[id].criterion!r}"
+
+
+def test_claims_have_names_of_their_own() -> None:
+    assert len(BY_ID) == len(CHAPTER_15)
+
+
+@pytest.mark.parametrize("id", [id for id in BY_ID if id != "cot-example"])
+def test_without_results_nothing_is_claimed(id: str) -> None:
+    assert status(id) == NOT_RUN
+
+
+def test_the_worked_example_needs_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert status("cot-example") == REPRODUCED
+    other = Transitions(torch.tensor([[[0.6, 0.4], [0.4, 0.6]], [[0.4, 0.6], [0.7, 0.3]]], dtype=torch.float64))
+    monkeypatch.setattr(checks, "worked_example", lambda: other)
+    assert status("cot-example") == PARTLY
+
+
+# ---------------------------------------------------------------- training
+
+
+def test_two_stages() -> None:
+    asks("cot-two-stages", ".8", "half", ".9")
+    assert status("cot-two-stages", models()) == REPRODUCED
+    assert status("cot-two-stages", models(step_at=160)) == PARTLY  # more than half as late as the pattern
+    assert status("cot-two-stages", models(final=0.89)) == PARTLY
+    assert status("cot-two-stages", models(step_at=160, final=0.89)) == NOT_REPRODUCED
+    assert status("cot-two-stages", models(pattern_at=2000, final=0.6)) == NOT_REPRODUCED  # never
+
+
+def sweep(at: Callable[[str, float], float], trained: bool = True) -> list[StoredRun]:
+    """Runs of a variant that reach .8 at at(setting, value), within a few iterations."""
+    found: dict[RunSpec, StoredRun] = {}
+    for variant, settings in steps_specs(PROFILE).items():
+        for name, values in settings.items():
+            for value, specs in values.items():
+                for spec in specs:
+                    steps = at(name, value) if VARIANTS[variant] == trained else 100
+                    found.setdefault(spec, planted(spec, 20, steps + spec.seed, last=3000))
+    return list(found.values())
+
+
+MAIN = {"alpha": 0.4, "steps": 3, "patterns": 20}
+
+
+def power(**exponents: float) -> Callable[[str, float], float]:
+    return lambda name, value: 500 * (value / MAIN[name]) ** exponents.get(name, 0)
+
+
+@pytest.mark.parametrize(("id", "trained"), [("cot-iterations", True), ("cot-iterations-fixed", False)])
+def test_iterations_are_monotone(id: str, trained: bool) -> None:
+    asks("cot-iterations", ".8", "every value", "one part each")
+    assert status(id, sweep(power(alpha=-1, steps=1, patterns=1), trained)) == REPRODUCED
+    assert status(id, sweep(power(alpha=1, steps=1, patterns=1), trained)) == PARTLY
+    assert status(id, sweep(power(alpha=1, steps=-1, patterns=-1), trained)) == NOT_REPRODUCED
+    bent = lambda name, value: (
+        500 if (name, value) == ("alpha", 0.4) else power(alpha=-1, steps=1, patterns=1)(name, value + 1e-9)
+    )
+    up = lambda name, value: 900 if (name, value) == ("alpha", 0.6) else bent(name, value)
+    assert status(id, sweep(up, trained)) == PARTLY
+
+
+def test_one_missing_run_is_enough_to_claim_nothing() -> None:
+    assert status("cot-two-stages", models()[1:]) == NOT_RUN
+    assert status("cot-iterations", sweep(power(alpha=-1))[1:]) == NOT_RUN
+
+
+def test_exponents_are_those_that_were_planted() -> None:
+    runs = {run.spec: run for run in sweep(power(alpha=-2, steps=3, patterns=1))}
+    for name, expected in (("alpha", -2), ("steps", 3), ("patterns", 1)):
+        groups = {v: [runs[s] for s in specs] for v, specs in steps_specs(PROFILE)["W_V trained"][name].items()}
+        slope = checks.fitted(groups)
+        assert slope.low - 0.1 <= expected <= slope.high + 0.1
+        assert slope.value == pytest.approx(expected, abs=0.1)
+
+
+def test_a_level_is_reached_on_the_line_between_evaluations() -> None:
+    run = planted(COT.specs(PROFILE)[0])
+    assert reached(run, ("both",)) == pytest.approx(300)
+    short = lambda values: replace(run, history={"step": [10, 20, 30], "x": values})
+    assert reached(short([0.2, 0.6, 1.0]), ("x",), 0.8) == pytest.approx(25)
+    assert reached(short([0.9, 0.6, 1.0]), ("x",), 0.8) == 10
+    assert reached(short([0.1, 0.2, 0.3]), ("x",), 0.8) is None
+    assert reached(short([0.1, None, 0.9]), ("x",), 0.2) is not None
+    assert reached(short([0.4, 0.2, 0.1]), ("x",), 0.3, falling=True) == pytest.approx(15)
+
+
+# ---------------------------------------------------------------- inference
+
+
+@pytest.mark.parametrize("id", ["cot-alpha", "cot-tau"])
+def test_errors_fall_in_order(monkeypatch: pytest.MonkeyPatch, id: str) -> None:
+    plant(monkeypatch)
+    assert status(id, models()) == REPRODUCED
+    plant(monkeypatch, thought=lambda trial, n: decay(Trial(), n))
+    assert status(id, models()) == PARTLY  # they fall, and nothing orders them
+    plant(monkeypatch, thought=lambda trial, n: max(0.05, decay(trial, n)))
+    assert status(id, models()) == PARTLY  # in order, and they stop to fall
+    plant(monkeypatch, thought=lambda trial, n: 0.5)
+    assert status(id, models()) == NOT_REPRODUCED
+    plant(monkeypatch, thought=lambda trial, n: decay(trial, n) * (30 if n == 60 else 1))
+    assert status(id, models()) == PARTLY  # there is a rise on the way
+
+
+def test_condition_1_decides_on_in_context_learning(monkeypatch: pytest.MonkeyPatch) -> None:
+    asks("cot-condition", "at least half", "no less often at the longest", "a fifth")
+    stuck = lambda trial, n: 0.7 + 0.001 * n if trial.errors == "reconverging" else decay(trial, n)
+    plant(monkeypatch, leap=stuck)
+    assert status("cot-condition", models()) == REPRODUCED
+    plant(monkeypatch, leap=lambda trial, n: 0.8 - 0.002 * n if trial.errors == "reconverging" else decay(trial, n))
+    assert status("cot-condition", models()) == PARTLY  # it falls a little
+    plant(monkeypatch, leap=decay)
+    assert status("cot-condition", models()) == PARTLY
+    plant(monkeypatch, leap=stuck, thought=stuck)
+    assert status("cot-condition", models()) == PARTLY
+    plant(monkeypatch, leap=lambda trial, n: 0.4, thought=lambda trial, n: 0.4)
+    assert status("cot-condition", models()) == NOT_REPRODUCED
+
+
+def test_errors_vanish_at_every_alpha_and_tau(monkeypatch: pytest.MonkeyPatch) -> None:
+    asks("cot-zero", "below .01", "every pair")
+    plant(monkeypatch)
+    assert status("cot-zero", models()) == REPRODUCED
+    plant(monkeypatch, thought=lambda trial, n: 0.02 if (trial.alpha, trial.tau) == (0.4, 0.4) else decay(trial, n))
+    assert status("cot-zero", models()) == NOT_REPRODUCED
+
+
+def test_the_law_is_an_upper_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    asks("cot-needed", ".05", "−.9", "2 at most")
+    plant(monkeypatch)
+    assert status("cot-needed", models()) == REPRODUCED
+    steep = lambda trial, n: 0.9 * math.exp(-2 * (trial.alpha * trial.tau) ** 3 * n)
+    plant(monkeypatch, thought=steep)
+    assert checks.law(models())[1].value == pytest.approx(3, abs=0.1)
+    assert status("cot-needed", models()) == PARTLY
+    plant(monkeypatch, thought=lambda trial, n: 0.5)
+    assert status("cot-needed", models()) == NOT_RUN  # nothing to fit
+
+
+def test_the_model_is_held_to_the_vote(monkeypatch: pytest.MonkeyPatch) -> None:
+    asks("cot-oracle", "1.25", ".01")
+    plant(monkeypatch, thought=lambda trial, n: 1.2 * decay(trial, n))
+    assert status("cot-oracle", models()) == REPRODUCED
+    plant(monkeypatch, thought=lambda trial, n: 1.3 * decay(trial, n))
+    assert status("cot-oracle", models()) == NOT_REPRODUCED
+    plant(monkeypatch, thought=lambda trial, n: decay(trial, n) * (1 if decay(trial, n) >= 0.01 else 5))
+    assert status("cot-oracle", models()) == REPRODUCED  # where hardly anything is wrong, nothing is compared
+
+
+@pytest.mark.parametrize(("attention", "expected"), [(0.95, REPRODUCED), (0.7, PARTLY), (0.4, NOT_REPRODUCED)])
+def test_attention_in_inference(monkeypatch: pytest.MonkeyPatch, attention: float, expected: str) -> None:
+    plant(monkeypatch, attention=attention)
+    assert status("cot-mechanism", models()) == expected
+
+
+def test_examples_needed_by_hand() -> None:
+    curve = Curve(np.array([10, 20, 40]), np.array([[0.2, 0.1, 0.025]]), 1000)
+    assert needed(curve, 0.1) == pytest.approx(20)
+    assert needed(curve, 0.05) == pytest.approx(20 * math.sqrt(2))
+    assert needed(curve, 0.01) is None
+    assert needed(curve, 0.3) is None
+    assert curve.at(20)[0] == 0.1
+    with pytest.raises(LookupError, match="30 examples were not computed"):
+        curve.at(30)
+
+
+def test_an_exponent_needs_two_places() -> None:
+    assert exponent([1, 2, 4], [3, 12, 48]).value == pytest.approx(2)
+    with pytest.raises(LookupError, match="no exponent"):
+        exponent([2, 2], [1, 3])
+
+
+# ---------------------------------------------------------------- the chapter, on tiny runs
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Everything the smoke profile trains but the trials."""
+    store = Store(tmp_path_factory.mktemp("cot"))
+    for experiment in EXPERIMENTS[:2]:
+        experiment.obtain(experiment.specs("smoke"), store, Options(device="cpu", workers=1), progress=False)
+    return store
+
+
+def test_figures_and_words_of_the_chapter(smoke: Store) -> None:
+    runs, trial, task = checks.models(smoke, "smoke"), Trial(), Task(length=4)
+    train, test = task.draw(torch.tensor(0), torch.arange(1))[0], trial.draw(0, 1, 4)[0]
+    kinds = {"with": parting(10, 3, 0.3), "without": reconverging(10, 3, 0.3)}
+    panels = {"α'": ("α'", checks.by_alpha(runs, 0.5), checks.by_alpha(runs, 0.5, "oracle"))}
+    variants = {name: checks.sweeps(smoke, "smoke", name) for name in VARIANTS}
+    spread = report.spread_curves(runs, trial)
+    drawn = [
+        task_figures.prompts({"a": (task.columns, train), "b": (trial.columns, test)}, 20),
+        task_figures.matrices(worked_example(), kinds),
+        figures.training(runs),
+        figures.attended(runs, trial),
+        figures.errors(panels),
+        figures.comparison(checks.compared(runs)),
+        figures.needed(checks.examples_needed(runs), checks.law(runs)[1], spread),
+        figures.steps_to(variants),
+    ]
+    assert all(figure.axes for figure in drawn)
+    plt.close("all")
+    words = [
+        report.prompts_line({"a": train}),
+        report.coverage_text(task, 200),
+        report.example_text(),
+        report.ends_line(kinds),
+        report.widest_text(3),
+        report.training_line(runs),
+        report.training_text(runs),
+        report.attended_line(runs, trial),
+        report.errors_line(panels),
+        report.errors_text(runs),
+        report.comparison_line(checks.compared(runs)),
+        report.comparison_text(checks.compared(runs)),
+        report.needed_line(runs),
+        report.needed_text(runs),
+        report.spread_text(spread, trial),
+        report.sums_text(runs, trial),
+        report.steps_line(variants),
+        report.steps_text(variants),
+    ]
+    assert all(words)
+    assert not [text for text in words if "nan" in text.lower()]
+
+
+def test_the_words_of_the_worked_example() -> None:
+    text = report.example_text()
+    for part in (
+        "1 → 1 → 2 and 2 → 2 → 1",
+        "0.56 and 0.44",
+        "τ = 0.36 and τ_o = 0.56",
+        "holds from pattern 2 and fails from pattern 1",
+    ):
+        assert part in text
+
+
+def test_dials_hold_every_combination(smoke: Store) -> None:
+    runs = checks.models(smoke, "smoke")
+    data = exploration.exploration(runs, "smoke", alpha=0.7, tau=0.5)
+    assert data["dials"][0]["values"] == [0.4, 0.6, 0.7, 0.8, 1.0]
+    found = data["series"][0]["values"][2][1][3]
+    expected = checks.curve(runs, "thought", Trial(0.7, 0.5)).at(40)
+    assert found == pytest.approx(list(expected), abs=1e-5)
+    assert Dials(data, "rm-15").words()

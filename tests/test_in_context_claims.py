@@ -1,0 +1,703 @@
+"""What chapter 12 says of stored runs: on planted ones every number can be worked out, and every bar is where the words are."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
+from lib.core.ensemble import at_start
+from lib.core.measures import wilson
+from lib.core.spec import RunSpec, SpecError
+from lib.core.store import Store, StoredRun
+from lib.in_context import analysis, checks, report, theory
+from lib.in_context.analysis import FRESH_SEED, Answers, Share
+from lib.in_context.claims import CHAPTER_12
+from lib.in_context.experiments import SETTINGS, gpt_specs, one_layer, train_specs
+from lib.in_context.models import OneLayer, OneLayerSpec
+from lib.in_context.study import TEST_SEED, foreign, grid
+from lib.in_context.task import D_X, Task, all_pairs
+from lib.in_context.task import D as WIDTH
+
+BY_ID = {claim.id: claim for claim in CHAPTER_12}
+SHORT = one_layer("icl-train", SETTINGS["smoke"], 0, {"length": 4, "keep": (10, 20)})
+LAPTOP = train_specs("laptop")
+M = LAPTOP[0].model.neurons
+_NUMBERS = itertools.count()
+
+
+@dataclass(frozen=True)
+class Planted(StoredRun):
+    """A run that is in no store."""
+
+    kept: dict[int, dict[str, Tensor]] = field(default_factory=dict)
+    kept_weights: dict[str, Tensor] | None = None
+
+    def snapshots(self) -> dict[int, dict[str, Tensor]]:
+        return self.kept
+
+    def weights(self) -> dict[str, Tensor]:
+        """Those of the start, if none were planted."""
+        if self.kept_weights is not None:
+            return self.kept_weights
+        return {name: p[0].detach() for name, p in at_start(self.spec).named_parameters()}
+
+
+def planted(
+    spec: RunSpec = SHORT,
+    history: Mapping[str, Sequence[float | None]] = {},
+    kept: dict[int, dict[str, Tensor]] | None = None,
+    weights: dict[str, Tensor] | None = None,
+    **metrics: float,
+) -> Planted:
+    """A run with these parts, evaluated as often as its spec says, under a path of its own: measures are remembered by it."""
+    steps = list(range(spec.train.eval_every, spec.train.steps + 1, spec.train.eval_every))
+    told = {"step": steps} | {name: list(values) for name, values in history.items()}
+    path = Path(f"nowhere/{next(_NUMBERS)}.json")
+    return Planted(spec, metrics, told, spec.train.steps, "unfitted", None, 1.0, {}, path, kept or {}, weights)
+
+
+def drawn(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def random_weights(spec: RunSpec, seed: int = 0) -> dict[str, Tensor]:
+    parts = enumerate(at_start(spec).named_parameters())
+    return {name: drawn(*p.shape[1:], seed=seed + i) / p.shape[-1] ** 0.5 for i, (name, p) in parts}
+
+
+# ---------------------------------------------------------------- analysis: prompts and answers
+
+
+def test_the_task_of_a_run_and_changes_of_it() -> None:
+    run = planted()
+    own = Task(length=4)
+    assert analysis.task_of(run) == analysis.task_of(run, sum=None, outside=False) == own
+    assert analysis.task_of(run, alpha=0.6, length=9) == replace(own, alpha=0.6, length=9)
+    assert analysis.task_of(run, sum=1.1) == foreign(own, sum=1.1)
+    assert analysis.task_of(run, sum=1.1, alpha=0.9) == foreign(own, sum=1.1, alpha=0.9)
+    assert analysis.task_of(run, outside=True, length=2) == foreign(own, outside=True, length=2)
+    few = planted(replace(SHORT, task=(("length", 4), ("shifts", (1,)), ("alpha", 0.4))))
+    assert analysis.task_of(few) == Task(length=4, shifts=(1,), alpha=0.4)
+    with pytest.raises(SpecError, match="alpha must lie in"):
+        analysis.task_of(run, alpha=1.2)
+
+
+def test_fresh_prompts_are_of_unseen_tasks_and_of_a_stream_of_each_run() -> None:
+    task = Task(length=2)
+    pairs = lambda t, **how: {tuple(pair) for pair in analysis.fresh(t, 0, 900, **how).pair.tolist()}
+    assert pairs(task) == set(map(tuple, task.unseen.tolist()))
+    assert pairs(task, every_pair=True) == set(map(tuple, all_pairs(6).tolist()))
+    assert pairs(replace(task, shifts=(1, 2, 3, 4, 5))) == set(map(tuple, all_pairs(6).tolist()))
+    for change in ({"sum": 1.1}, {"outside": True}):
+        assert pairs(foreign(task, **change)) == set(map(tuple, all_pairs(3).tolist()))
+    one, two = (analysis.fresh(task, seed, 50).prompt for seed in (0, 1))
+    assert not torch.equal(one, two)
+    assert torch.equal(one, task.draw(torch.tensor(FRESH_SEED), torch.arange(50), task.unseen).prompt)
+    assert torch.equal(analysis.fresh(task, 1, 10).prompt, two[:10])  # more prompts do not change the first
+    assert FRESH_SEED != TEST_SEED
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_answers_are_the_models_however_many_are_asked_at_once(depth: int) -> None:
+    spec = one_layer("icl-deep", SETTINGS["smoke"], 0, {"length": 4}, depth=depth)
+    run = planted(spec, weights=random_weights(spec))
+    model, prompts = analysis.trained(run), analysis.fresh(analysis.task_of(run), 3, 45)
+    found = analysis.ask(model, prompts)
+    assert found.margin.shape == found.answer.shape == found.attention.shape == (45,)
+    np.testing.assert_allclose(found.margin, model(prompts.prompt[None])[0].numpy(), rtol=1e-5)
+    np.testing.assert_array_equal(found.answer, prompts.answer.numpy())
+    last = model.query_attention(prompts.prompt[None])[-1][0]
+    for i in range(45):
+        own = sum(float(last[i, j]) for j in range(4) if prompts.pattern[i, j] == prompts.pattern[i, -1])
+        assert found.attention[i] == pytest.approx(own, abs=1e-5)
+    for chunk in (1, 7, 44, 45):
+        again = analysis.ask(model, prompts, chunk)
+        for name in ("margin", "answer", "attention"):
+            np.testing.assert_allclose(getattr(again, name), getattr(found, name), rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+def test_errors_and_losses_by_hand() -> None:
+    """A margin of zero is wrong."""
+    said = Answers(np.array([2.0, 0.5, 0.0, -1.0]), np.array([1.0, -1.0, 1.0, -1.0]), np.zeros(4))
+    assert said.error == 0.5
+    assert said.loss == pytest.approx((0 + 1.5 + 1 + 0) / 4)
+    assert analysis.losses_of(said.margin, said.answer) == pytest.approx(said.loss)
+
+
+def test_answers_of_a_run_are_asked_once_for_each_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    ask = lambda model, prompts: asked.append(prompts) or Answers(np.ones(3), np.ones(3), np.zeros(3))
+    monkeypatch.setattr(analysis, "ask", ask)
+    runs = [planted(), planted(replace(SHORT, seed=1))]
+    for run in (*runs, *runs):
+        analysis.answers(run, 30)
+        analysis.answers(run, 30, alpha=0.6)
+        analysis.answers(run, 30, alpha=0.8, sum=None)  # what it was trained with
+    assert len(asked) == 4
+    analysis.answers(runs[0], 40)
+    assert [len(prompts.answer) for prompts in asked] == [30] * 4 + [40]
+    assert not torch.equal(asked[0].prompt, asked[2].prompt)
+
+
+def test_shares_of_errors_pool_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
+    margin = {0: [1.0, 1.0, -1.0, 1.0], 1: [-1.0, -1.0, 0.0, 1.0]}
+    monkeypatch.setattr(
+        analysis, "answers", lambda run, count, **change: Answers(np.array(margin[run.spec.seed]), np.ones(4), np.zeros(4))
+    )
+    runs = [planted(replace(SHORT, seed=seed)) for seed in (0, 1)]
+    found = analysis.errors(runs, 4, alpha=0.6)
+    assert found.each.tolist() == [0.25, 0.75]
+    assert found.mean == 0.5
+    assert found.interval == wilson(4, 8)
+    assert analysis.losses(runs, 4).tolist() == [0.5, 1.25]
+    assert Share(np.array([0.0, 0.0, 0.0]), 100.0).interval == wilson(0, 300)
+
+
+def test_errors_of_gpt2_are_read_off_its_last_snapshot() -> None:
+    """A share for each length, of the condition and the α' that are asked for."""
+    runs, row = [], grid().index(("S1 = 1.1", 0.9))
+    for seed, spec in enumerate(gpt_specs("smoke")[:1] * 2):
+        wrong = torch.zeros(len(grid()), 21)
+        wrong[row] = torch.linspace(0.5, 0.1 + 0.1 * seed, 21)
+        counts = 100.0 + torch.arange(21).expand(len(grid()), -1) + 1000 * torch.arange(len(grid()))[:, None]
+        early = {"errors": torch.ones_like(wrong), "counts": torch.ones_like(wrong)}
+        runs.append(planted(spec, kept={5: early, 10: {"errors": wrong, "counts": counts}}))
+    found = analysis.gpt_errors(runs, "S1 = 1.1", 0.9)
+    assert len(found) == 21
+    assert found[0].each.tolist() == [0.5, 0.5]
+    assert found[20].each.tolist() == pytest.approx([0.1, 0.2])
+    assert [share.total for share in found] == [100 + i + 1000 * row for i in range(21)]
+    assert all(share.mean == 0 for share in analysis.gpt_errors(runs, "in domain", 1.0))
+    with pytest.raises(ValueError, match="is not in list"):
+        analysis.gpt_errors(runs, "S1 = 1.1", 0.7)
+
+
+# ---------------------------------------------------------------- analysis: how many examples, how many steps
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        ([0.5, 0.2, 0.1, 0.05], 10),
+        ([0.5, 0.1, 0.2, 0.1], 15),  # it has to stay
+        ([0.1, 0.1, 0.1, 0.1], 0),
+        ([0.5, 0.5, 0.5, 0.11], None),
+        ([0.1, 0.1, 0.1, 0.2], None),
+    ],
+)
+def test_needed_examples_by_hand(shares: list[float], expected: int | None) -> None:
+    assert analysis.needed([0, 5, 10, 15], shares, 0.1) == expected
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0, 1))
+def test_from_the_needed_length_on_all_are_at_the_level(shares: list[float], level: float) -> None:
+    lengths = [3 * i for i in range(len(shares))]
+    found = analysis.needed(lengths, shares, level)
+    if found is None:
+        assert shares[-1] > level
+    else:
+        assert all(share <= level for length, share in zip(lengths, shares, strict=True) if length >= found)
+        assert found == 0 or shares[found // 3 - 1] > level
+
+
+def test_steps_to_a_loss_by_hand() -> None:
+    run = planted(history={"unseen loss": [0.5, 0.1], "seen loss": [0.1, 0.05]})
+    assert [analysis.steps_to(run, level) for level in (0.5, 0.4, 0.1, 0.09)] == [10, 20, 20, None]
+    assert analysis.steps_to(run) == 20
+    assert analysis.steps_to(run, name="seen loss") == 10
+    without = planted(history={"seen loss": [None, 0.05]})  # all tasks are trained; not finite at first
+    assert analysis.steps_to(without) == 20
+
+
+def test_histories_have_gaps_where_a_run_was_not_finite() -> None:
+    runs = [planted(history={"loss": [1.0, None]}), planted(history={"loss": [0.5, 0.25]})]
+    steps, values = analysis.history(runs, "loss")
+    assert steps.tolist() == [10, 20]
+    np.testing.assert_array_equal(values, [[1.0, np.nan], [0.5, 0.25]])
+
+
+# ---------------------------------------------------------------- analysis: neurons
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_contributions_are_what_pruning_takes_away(depth: int) -> None:
+    """They add up to F, and without a neuron F is less by its own, in the last layer."""
+    spec = replace(SHORT, model=OneLayerSpec(8, 0.2, 5, depth=depth))
+    model = analysis.trained(planted(spec, weights=random_weights(spec)))
+    prompts = analysis.fresh(Task(length=4), 0, 25)
+    found = analysis.contributions(model, prompts)
+    assert found.shape == (25, 8)
+    margin = model(prompts.prompt[None])[0]
+    torch.testing.assert_close(found.sum(1), margin, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(analysis.contributions(model, prompts, chunk=4), found)
+    assert (found * model.a >= 0).all()
+    for neuron in (0, 5):
+        weights = random_weights(spec)
+        weights[f"layers.{depth - 1}.W_O.weight"][neuron] = 0
+        pruned = analysis.trained(planted(spec, weights=weights))
+        torch.testing.assert_close(pruned(prompts.prompt[None])[0], margin - found[:, neuron], rtol=1e-4, atol=1e-5)
+        assert found[:, neuron].abs().max() > 1e-3
+
+
+def test_row_norms_are_of_the_last_layers_w_o() -> None:
+    spec = replace(SHORT, model=OneLayerSpec(8, 0.2, 5, depth=2))
+    weights = random_weights(spec)
+    expected = np.linalg.norm(weights["layers.1.W_O.weight"].numpy(), axis=1)
+    np.testing.assert_allclose(analysis.row_norms(analysis.trained(planted(spec, weights=weights))), expected, rtol=1e-6)
+
+
+def test_large_neurons_by_hand() -> None:
+    """At least half of the mean of the largest tenth: of twenty, of two; of fewer than ten, of the largest."""
+    norms = np.array([4.0, 2.0, *[1.6] * 8, 1.5, 1.499, *[0.1] * 8])
+    assert analysis.large(norms).tolist() == [True] * 11 + [False] * 9
+    assert analysis.large(norms[::-1]).tolist() == ([True] * 11 + [False] * 9)[::-1]
+    assert analysis.large(np.array([1.0, 0.5, 0.49])).tolist() == [True, True, False]
+    assert analysis.large(np.ones(30)).all()
+
+
+def test_rows_of_a_snapshot() -> None:
+    kept = {"feature norm.1": torch.tensor([3.0, 0.0]), "label norm.1": torch.tensor([4.0, 2.0])}
+    kept |= {"feature angle.1": torch.zeros(2), "label angle.1": torch.ones(2)}
+    deep = {name.replace(".1", ".2"): 2 * value for name, value in kept.items()}
+    run = planted(kept={10: kept | deep, 20: {name: 3 * value for name, value in kept.items()}})
+    found = analysis.neurons_at(run, 10)
+    assert found.keys() == {"feature norm", "label norm", "feature angle", "label angle"}
+    assert analysis.row_size(found).tolist() == [5, 2]
+    assert analysis.row_size(analysis.neurons_at(run, 10, layer=2)).tolist() == [10, 4]
+    assert analysis.row_size(analysis.neurons_at(run, 20)).tolist() == [15, 6]
+
+
+def reader(rows: Mapping[int, Tensor], neurons: int = 8) -> OneLayer:
+    """A model whose attention is on the query's pattern, and whose neurons read these rows of what is attended to."""
+    model = OneLayerSpec(neurons, 0.2, 21).build()
+    with torch.no_grad():
+        layer = model.layers[0]
+        for part in (layer.attention.W_Q, layer.attention.W_K):
+            part.weight[0, :6, :6] = 3 * torch.eye(6)
+        layer.W_V.weight[0] = torch.eye(WIDTH)
+        for i, row in rows.items():
+            layer.W_O.weight[0, i] = row
+    return model.eval().requires_grad_(False)
+
+
+def test_lucky_neurons_of_a_model_that_is_made_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even neurons are positive. Lucky: what reads labels of its own sign, or is always on. Not: what reads the other sign,
+    one pattern of six (though the least attention to it is enough to be on), or nothing."""
+    axes = torch.eye(WIDTH)
+    rows = {0: axes[D_X], 1: -axes[D_X], 2: -axes[D_X], 3: axes[:6].sum(0), 4: axes[0], 5: -axes[:6].sum(0), 7: axes[D_X]}
+    monkeypatch.setattr(analysis, "at_start", lambda spec: reader(rows))
+    run = planted(one_layer("icl-train", SETTINGS["smoke"], 0))
+    assert analysis.lucky(run).tolist() == [True, True, False, True, False, False, False, False]
+    assert analysis.lucky(run, share=0.05).tolist() == [True, True, False, True, True, False, False, False]
+
+
+def test_luck_is_of_the_start_not_of_what_was_trained() -> None:
+    """A real start: on prompts of a neuron's sign, is it on? Asked neuron by neuron, prompt by prompt."""
+    run = planted(weights=random_weights(SHORT))
+    model, prompts = at_start(SHORT), analysis.fresh(Task(length=4), 0, 400)
+    layer = model.layers[0]
+    attention = model.query_attention(prompts.prompt[None])[0][0]
+    hidden = (attention[:, None] @ prompts.prompt[:, :-1])[:, 0] @ layer.W_V.weight[0].T @ layer.W_O.weight[0].T
+    for share in (0.5, 0.8):
+        expected = [
+            float((hidden[prompts.answer == sign, i] > 0).float().mean()) >= share
+            for i, sign in enumerate(itertools.islice(itertools.cycle((1, -1)), len(model.a)))
+        ]
+        assert analysis.lucky(run, share).tolist() == expected
+        assert 0 < sum(expected) < len(expected)
+
+
+# ---------------------------------------------------------------- the list of claims
+
+
+class Shelf(Store):
+    """A store of planted runs."""
+
+    def __init__(self, runs: Iterable[StoredRun]) -> None:
+        super().__init__(Path("nowhere"))
+        self.runs = {run.spec: run for run in runs}
+
+    def get(self, spec: RunSpec) -> StoredRun | None:
+        return self.runs.get(spec)
+
+
+def record(id: str, runs: Iterable[StoredRun], profile: str = "laptop") -> dict[str, Any]:
+    return BY_ID[id].evaluate(Shelf(runs), profile)
+
+
+def status(id: str, runs: Iterable[StoredRun], profile: str = "laptop") -> str:
+    return record(id, runs, profile)["status"]
+
+
+def asks(id: str, *words: str) -> None:
+    """The criterion, as readers see it, holds these words."""
+    for part in words:
+        assert part in BY_ID[id].criterion, f"{part!r} is not in {BY_ID[id].criterion!r}"
+
+
+Plan = Callable[[RunSpec], Mapping[str, Any]]
+
+
+def of(plan: Plan) -> list[Planted]:
+    """All main runs of the laptop profile, planted as `plan` has it for each."""
+    return [planted(spec, **plan(spec)) for spec in LAPTOP]
+
+
+def last_seed(usual: Any, other: Any) -> Callable[[RunSpec], Any]:
+    return lambda spec: other if spec.seed == LAPTOP[-1].seed else usual
+
+
+def test_claims_have_names_of_their_own() -> None:
+    assert not [id for id, count in Counter(claim.id for claim in CHAPTER_12).items() if count > 1]
+    for claim in CHAPTER_12:
+        assert claim.id.startswith("icl-")
+        assert claim.statement.endswith(".")
+        assert claim.paper in ("li2024nonlinear", "li2024talk")
+        assert claim.criterion
+    assert len(LAPTOP) == 8
+
+
+@pytest.mark.parametrize("id", BY_ID)
+def test_without_results_nothing_is_claimed(id: str) -> None:
+    for runs, missing in (([], 8), (map(planted, LAPTOP[1:]), 1)):
+        found = record(id, runs)
+        assert (found["status"], found["n_seeds"]) == (NOT_RUN, 0)
+        assert found["measured"].startswith(f"{missing} of 8 runs are not stored yet")
+
+
+# ---------------------------------------------------------------- unseen tasks
+
+
+def right(unseen: float, seen: float, other: tuple[float, float] | None = None) -> list[Planted]:
+    """Shares of wrong signs; `other` for the last seed. Held-out losses fall below .1 at step 200 + 10 · seed."""
+    wrong = last_seed((unseen, seen), other or (unseen, seen))
+    fall = lambda spec: [0.9] * (19 + spec.seed) + [0.1] * (81 - spec.seed)
+    return of(
+        lambda s: {
+            "unseen": 1 - wrong(s)[0],
+            "seen": 1 - wrong(s)[1],
+            "history": {"unseen loss": fall(s), "seen loss": fall(s)},
+        }
+    )
+
+
+def test_unseen_tasks() -> None:
+    asks("icl-unseen-tasks", "in every seed at most .01 of the signs are wrong on unseen tasks", "not .01 more than on trained")
+    assert status("icl-unseen-tasks", right(0.0099, 0.0)) == REPRODUCED
+    assert status("icl-unseen-tasks", right(0.0, 0.0, (0.0101, 0.005))) == PARTLY
+    assert status("icl-unseen-tasks", right(0.5, 0.492)) == PARTLY
+    assert status("icl-unseen-tasks", right(0.5, 0.48)) == NOT_REPRODUCED
+    assert status("icl-unseen-tasks", right(0.0, 0.0, (0.5, 0.0))) == NOT_REPRODUCED
+    found = record("icl-unseen-tasks", right(0.004, 0.002))
+    assert found["n_seeds"] == 8
+    assert found["measured"].startswith("wrong on trained tasks 0.0020 ± 0.0000, on unseen tasks 0.0040 ± 0.0000; ")
+    assert "after 235 steps on average (8 of 8 runs)" in found["measured"]  # 200, 210, …, 270
+
+
+def test_where_no_run_learns_no_step_is_named() -> None:
+    never = of(lambda s: {"unseen": 0.5, "seen": 0.5, "history": {"unseen loss": [0.9] * 100, "seen loss": [0.9] * 100}})
+    assert "after no number of steps (0 of 8 runs)" in record("icl-unseen-tasks", never)["measured"]
+
+
+# ---------------------------------------------------------------- projections and attention
+
+
+def grown(times: float = 2.1, along: float = 0.91, late: float = 1.09, only: str = "") -> list[Planted]:
+    """Norms that grow from 1 to `times`, the last part of it after half of training; in the other parts than `only`, if one is
+    named, and all seeds but the last, they are fine."""
+
+    def plan(spec: RunSpec) -> dict[str, Any]:
+        told = {}
+        for where in ("", "foreign "):
+            for part in ("query", "key"):
+                mine = not only or (only == where + part and spec.seed == LAPTOP[-1].seed)
+                t, a, g = (times, along, late) if mine else (2.1, 0.91, 1.09)
+                norm = np.array([1.0] * 10 + [t / g] * 41 + [t] * 49)
+                told[f"{where}{part} norm"], told[f"{where}{part} projection"] = norm, a * norm
+        return {"history": {name: values.tolist() for name, values in told.items()}}
+
+    return of(plan)
+
+
+def test_projections() -> None:
+    asks("icl-projections", "in every seed norms at least double", "at least .9 of them", "adds at most 10 %")
+    verdict = lambda **how: status("icl-projections", grown(**how))
+    assert verdict() == REPRODUCED
+    for bad in ({"times": 1.99}, {"along": 0.89}, {"late": 1.11}):
+        for only in ("", "query", "key", "foreign query", "foreign key"):
+            assert verdict(**bad, only=only) == PARTLY, (bad, only)
+    assert verdict(times=1.99, along=0.89) == PARTLY
+    assert verdict(times=1.99, along=0.89, late=1.11) == NOT_REPRODUCED
+    said = record("icl-projections", grown(times=3.0, along=0.95))["measured"]
+    assert "query 3.0 ± 0.0 times, 0.95 ± 0.00 along; key 3.0 ± 0.0 times" in said
+    assert "foreign key 3.0 ± 0.0 times, 0.95 ± 0.00 along" in said
+
+
+@pytest.mark.parametrize(("id", "where"), [("icl-attention", ""), ("icl-attention-foreign", "foreign ")])
+def test_attention(id: str, where: str) -> None:
+    """The other one's values are those of no attention at all."""
+    asks(id, "in every seed at least .9 at the end; at least .98 at the end")
+    other = "attention.1" if where else "foreign attention.1"
+
+    def runs(last: Callable[[RunSpec], float]) -> list[Planted]:
+        rise = lambda v: [0.4] * 11 + [0.7] * 88 + [v]
+        return of(lambda s: {"history": {f"{where}attention.1": rise(last(s)), other: [0.1] * 100}})
+
+    verdict = lambda one, bad: status(id, runs(last_seed(one, bad)))
+    assert verdict(0.981, 0.981) == REPRODUCED
+    assert verdict(0.99, 0.979) == PARTLY
+    assert verdict(0.901, 0.901) == PARTLY
+    assert verdict(0.99, 0.899) == NOT_REPRODUCED
+    said = record(id, runs(lambda s: 0.95))["measured"]
+    assert "0.40 ± 0.00 at step 10, 0.70 ± 0.00 at step 120, 0.950 ± 0.000 at the end" in said
+
+
+# ---------------------------------------------------------------- neurons
+
+
+def rows(feature: Sequence[float], up: float = 0.1, down: float = 0.9, big: float = 1.0) -> dict[int, dict[str, Tensor]]:
+    """Snapshots in which one neuron in four is large in the end; its angle to the mean pattern is feature[0] at the first step
+    and feature[1] at the last. At the first step the others are larger. Angles of small neurons are all wrong."""
+    large, positive = torch.arange(M) % 8 < 2, torch.arange(M) % 2 == 0
+    found = {}
+    for step in dict(LAPTOP[0].task)["keep"]:
+        first, last = step == 10, step == 1000
+        angle = feature[0] if first else feature[1] if last else 0.77
+        size = torch.where(large, big, 0.3 * big) if not first else torch.where(large, 0.1, 1.0)
+        own = torch.where(positive, up, down) if last else torch.full((M,), 0.33)
+        found[step] = {
+            "feature norm.1": 0.6 * size,
+            "label norm.1": 0.8 * size,
+            "feature angle.1": torch.where(large, torch.tensor(float(angle)), torch.tensor(0.9)),
+            "label angle.1": torch.where(large, own, 1 - own),
+        }
+    return found
+
+
+def test_planted_rows_have_a_quarter_of_large_neurons() -> None:
+    run = planted(LAPTOP[0], kept=rows((0.5, 0.1)))
+    assert checks.ends(run) == (10, 1000)
+    assert checks.large_neurons(run).tolist() == (np.arange(M) % 8 < 2).tolist()
+
+
+def test_feature_halves() -> None:
+    """Of the neurons that are large in the end, at both times."""
+    asks("icl-feature-half", "mean over the large neurons", "within .05 π of π/2 at first", "at most .2 π at the end")
+    verdict = lambda one, bad: status("icl-feature-half", of(lambda s: {"kept": rows(last_seed(one, bad)(s))}))
+    assert verdict((0.46, 0.19), (0.54, 0.19)) == REPRODUCED
+    assert verdict((0.5, 0.1), (0.44, 0.1)) == verdict((0.5, 0.1), (0.56, 0.1)) == PARTLY
+    assert verdict((0.5, 0.1), (0.5, 0.21)) == PARTLY
+    assert verdict((0.5, 0.1), (0.56, 0.21)) == NOT_REPRODUCED
+    said = record("icl-feature-half", of(lambda s: {"kept": rows((0.5, 0.12))}))["measured"]
+    assert "0.50 ± 0.00 π at step 10, 0.12 ± 0.00 π at the end" in said
+
+
+def test_label_halves() -> None:
+    asks("icl-label-half", "mean over the large neurons, in every seed", "at most .25 π for a > 0", "at least .75 π for a < 0")
+    verdict = lambda one, bad: status("icl-label-half", of(lambda s: {"kept": rows((0.5, 0.1), *last_seed(one, bad)(s))}))
+    assert verdict((0.24, 0.76), (0.24, 0.76)) == REPRODUCED
+    assert verdict((0.1, 0.9), (0.26, 0.9)) == verdict((0.1, 0.9), (0.1, 0.74)) == PARTLY
+    assert verdict((0.1, 0.9), (0.26, 0.74)) == NOT_REPRODUCED
+    assert verdict((0.9, 0.1), (0.9, 0.1)) == NOT_REPRODUCED  # the wrong way round
+    said = record("icl-label-half", of(lambda s: {"kept": rows((0.5, 0.1), 0.16, 0.84)}))["measured"]
+    assert "0.16 ± 0.00 π for a > 0, 0.84 ± 0.00 π for a < 0" in said
+
+
+def with_luck(monkeypatch: pytest.MonkeyPatch, lucky_neurons: int, ratio: float, bad: tuple[int, float]) -> list[Planted]:
+    """The first neurons are lucky, and their trained rows `ratio` times as long as the others'."""
+    of_run = last_seed((lucky_neurons, ratio), bad)
+    mask = lambda run: np.arange(M) < of_run(run.spec)[0]
+    monkeypatch.setattr(checks, "lucky", mask)
+    monkeypatch.setattr(report, "lucky", mask)
+
+    def kept(spec: RunSpec) -> dict[int, dict[str, Tensor]]:
+        count, times = of_run(spec)
+        size = torch.where(torch.arange(M) < count, times, 1.0)
+        last = {"feature norm.1": 0.6 * size, "label norm.1": 0.8 * size}
+        return {10: {name: 5 - value for name, value in last.items()}, 1000: last}
+
+    return of(lambda s: {"kept": kept(s)})
+
+
+def test_lucky_neurons_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    asks("icl-lucky", "in every seed at least .1 of the neurons are lucky", "at least 1.5 times as long as the others'")
+    verdict = lambda one, bad: status("icl-lucky", with_luck(monkeypatch, *one, bad))
+    assert verdict((40, 1.51), (41, 1.51)) == REPRODUCED
+    assert verdict((40, 1.51), (39, 1.51)) == verdict((40, 1.51), (40, 1.49)) == PARTLY
+    assert verdict((40, 1.51), (39, 1.49)) == NOT_REPRODUCED
+    assert verdict((40, 1.6), (0, 1.6)) == NOT_REPRODUCED  # none is lucky, so that there is no ratio
+    assert verdict((40, 1.6), (M, 1.6)) == PARTLY  # or all are
+    said = record("icl-lucky", with_luck(monkeypatch, 100, 2.0, (100, 2.0)))["measured"]
+    assert said.startswith("0.25 ± 0.00 of the neurons are lucky; their trained rows are 2.00 ± 0.00 times as long")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checks, "lucky", lambda run: np.zeros(M, bool))
+        assert math.isnan(checks.luck_ratio(planted(LAPTOP[0], kept=rows((0.5, 0.1)))))
+
+
+# ---------------------------------------------------------------- gradients
+
+SMOKE = train_specs("smoke")[0]
+
+
+def test_the_slides_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are true, before and after training; the bar is 1e-6 of the largest entry, and each sum is a part."""
+    asks("icl-gradients", "within 1e-6 of automatic differentiation", "over l columns and over l + 1")
+    runs = [planted(SMOKE, weights=random_weights(SMOKE))]
+    verdict = lambda: status("icl-gradients", runs, "smoke")
+    assert verdict() == REPRODUCED
+    true = theory.gradients
+
+    def off(by: float, which: tuple[bool, ...], name: str) -> None:
+        def told(w: Any, prompts: Any, z: Any, query_too: bool = False) -> dict[str, np.ndarray]:
+            found = true(w, prompts, z, query_too)
+            return found | ({name: found[name] * (1 + by)} if query_too in which else {})
+
+        monkeypatch.setattr(theory, "gradients", told)
+
+    for name in ("W_Q", "W_K", "W_V", "W_O"):
+        off(8e-7, (False, True), name)
+        assert verdict() == REPRODUCED
+        off(1.2e-6, (False, True), name)
+        assert verdict() == NOT_REPRODUCED, name
+        off(-0.5, (True,), name)
+        assert verdict() == PARTLY
+    off(0.5, (False,), "W_V")
+    assert record("icl-gradients", runs, "smoke")["measured"].startswith("largest relative deviation 5e-01 summed over the l")
+
+
+def test_a_deviation_after_training_counts_as_well() -> None:
+    """Where the weights that are told of are others than the trained ones."""
+    run = planted(SMOKE, weights=random_weights(SMOKE))
+    assert checks.gradient_gap(run, False) < 1e-12
+    arrays, asked = theory.arrays, []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(theory, "arrays", lambda model: asked.append(model) or arrays(asked[0]))
+        assert checks.gradient_gap(run, False) > 0.01
+    assert len(asked) == 2
+
+
+def test_the_first_push_is_minus_the_gradient_times_the_query() -> None:
+    """Of what training would do to W_Q in its first step, prompt by prompt."""
+    run = planted(SMOKE, weights=random_weights(SMOKE))  # trained weights play no part
+    found = checks.first_push(run, 60)
+    model = at_start(SMOKE).double().requires_grad_(True)
+    task = analysis.task_of(run)
+    prompts = analysis.fresh(task, SMOKE.seed, 60)
+    model.losses(prompts.prompt[None].double(), prompts.target[None]).sum().backward()
+    push = -model.layers[0].attention.W_Q.weight.grad[0]
+    for i in range(60):
+        moved = push @ prompts.prompt[i, -1].double()
+        expected = moved[:D_X] @ task.patterns[prompts.pattern[i, -1]].double() / moved.norm()
+        assert found[i] == pytest.approx(expected.item(), abs=1e-6)
+
+
+def test_the_first_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Means over prompts; every seed."""
+    asks("icl-first-gradient", "the mean cosine", "positive and at least .5 in every seed")
+
+    def verdict(one: float, bad: float) -> str:
+        cosine = last_seed(one, bad)
+        monkeypatch.setattr(checks, "first_push", lambda run: cosine(run.spec) + np.array([-0.3, 0.3]))
+        return status("icl-first-gradient", map(planted, LAPTOP))
+
+    assert verdict(0.51, 0.51) == REPRODUCED
+    assert verdict(0.9, 0.49) == verdict(0.1, 0.01) == PARTLY
+    assert verdict(0.9, -0.01) == NOT_REPRODUCED
+    verdict(0.6, -0.4)
+    said = record("icl-first-gradient", map(planted, LAPTOP))["measured"]
+    assert said.endswith("between -0.40 and 0.60")
+
+
+# ---------------------------------------------------------------- computed prose
+
+
+def test_settings_are_those_of_the_specs() -> None:
+    told = dict(report.settings_table("laptop"))
+    assert len(told) == len(report.settings_table("laptop"))
+    expected = ["6, 24", "2", "0.8", "20", "18 of 30", "400", "0.2 I; Gaussian, std 0.05"]
+    assert list(told.values())[:7] == expected
+    assert told["training"] == "SGD on the hinge loss, rate 0.3, 1,000 steps of 200 new prompts"
+    assert told["seeds"] == "8"
+    assert dict(report.settings_table("smoke"))["neurons m"] == "20"
+
+
+def test_the_line_of_a_prompt_counts_its_examples() -> None:
+    run = planted(LAPTOP[2])
+    prompts = analysis.fresh(Task(), 2, 6)
+    for number in (0, 5):
+        a, b = prompts.pair[number].tolist()
+        same = sum(prompts.pattern[number, i] == prompts.pattern[number, -1] for i in range(20))
+        said = f"task (μ{a + 1}, μ{b + 1}), {same} of 20 examples have the query's pattern"
+        assert report.prompt_line(run, number) == said
+
+
+def test_words_on_learning() -> None:
+    loss = lambda s: [0.9 + 0.01 * s.seed] + [0.5] * (9 + s.seed) + [0.02] * (90 - s.seed)
+    runs = of(lambda s: {"unseen": 0.999, "unseen loss": 0.01, "history": {"unseen loss": loss(s), "seen loss": [0.5] * 100}})
+    said = report.learning_text(runs)
+    assert "it is below .1 after 110 to 180 steps." in said
+    assert f"**{np.mean([0.9 + 0.01 * i for i in range(8)]):.2f} ± 0.02** at the first evaluation" in said
+    assert "At the end it is **0.0100 ± 0.0000**" in said
+    assert "**0.0010 ± 0.0000** of the signs are wrong there (mean ± standard deviation over 8 seeds)." in said
+    never = of(lambda s: {"unseen": 0.5, "unseen loss": 0.9, "history": {"unseen loss": [0.9] * 100, "seen loss": [0.9] * 100}})
+    assert "never" in report.learning_text(never)
+
+
+def test_last_values_in_a_line() -> None:
+    runs = of(lambda s: {"history": {"seen": [0.0] * 99 + [s.seed / 8], "attention.1": [1.0] * 99 + [0.5]}})
+    assert report.last_line(runs, ("seen", "attention.1")) == "seen 0.438 ± 0.306; attention.1 0.500 ± 0.000"
+
+
+def test_words_on_neurons() -> None:
+    runs = of(lambda s: {"kept": rows((0.5, 0.12), 0.16, 0.84)})
+    said = report.neurons_text(runs)
+    for part in ("Over 8 seeds, **0.25 ± 0.00**", "**0.12 ± 0.00 π**", "**0.16 ± 0.00 π**", "**0.84 ± 0.00 π**"):
+        assert part in said
+    assert report.angles_line(runs[0], "feature", (10, 1000)) == (
+        "step 10: large neurons 0.50 π; step 1000: large neurons 0.12 π"
+    )
+    assert report.angles_line(runs[0], "label", (10, 1000)) == (
+        "step 10: a > 0 0.33 π, a < 0 0.33 π; step 1000: a > 0 0.16 π, a < 0 0.84 π"
+    )
+
+
+def test_words_on_luck(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = with_luck(monkeypatch, 100, 4.0, (100, 4.0))
+    said = report.luck_text(runs)
+    assert said.startswith("**0.25 ± 0.00** of the neurons are lucky. After training their rows are **4.00 ± 0.00** times")
+    assert said.endswith("**1.00 ± 0.00** of the lucky ones are large, and **0.00 ± 0.00** of the others.")
+    assert report.luck_line(runs) == "mean norm of a trained row: lucky 4.000 ± 0.000, others 1.000 ± 0.000"
+
+
+def test_words_on_what_comes_first() -> None:
+    """The last snapshot at which attention is below one half in every seed; here step 60, or 50, or none."""
+    kept = rows((0.5, 0.1))
+    kept[60]["label angle.1"] = torch.where(torch.arange(M) % 2 == 0, 0.4, 0.7)
+    rise = lambda spec, late: [0.41] * (late if spec.seed else 6) + [0.9] * (100 - (late if spec.seed else 6))
+    runs = lambda late: of(lambda s: {"kept": kept, "history": {"attention.1": rise(s, late)}})
+    said = report.order_text(runs(8))
+    assert said.startswith("At step 60 attention on the query's pattern is still **0.41 ± 0.00**, near where it began (0.41)")
+    assert "**0.40 ± 0.00 π** from q for a > 0, **0.70 ± 0.00 π** for a < 0." in said
+    assert report.order_text(runs(5)).startswith("At step 50 ")
+    assert report.order_text(runs(0)) == "Attention is concentrated from the first snapshot on."
+
+
+def test_words_on_the_first_push(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "first_push", lambda run: np.array([0.0, 0.5 - 0.1 * run.spec.seed]))
+    said = report.push_text([planted(spec) for spec in LAPTOP])
+    means = [0.25 - 0.05 * i for i in range(8)]
+    assert f"a cosine of **{np.mean(means):.2f} ± {np.std(means, ddof=1):.2f}**" in said
+    assert "5 of 8 seeds positive" in said

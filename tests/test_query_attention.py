@@ -1,0 +1,165 @@
+"""Attention as theory has it, against PyTorch's own and against loops: starts, transposes, a softmax over the context."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from lib.core.init import apply_gamma_stacked
+from lib.core.query_attention import QueryAttention, ScaledIdentity, mixed
+
+SEEDS = st.integers(0, 2**31)
+
+
+def drawn(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def randomized(module: nn.Module, seed: int = 0) -> nn.Module:
+    """Every weight of its own, in double precision."""
+    for i, param in enumerate(module.double().parameters()):
+        param.data = drawn(*param.shape, seed=seed + 1000 * i)
+    return module
+
+
+# ---------------------------------------------------------------- scaled identities
+
+
+def started(*shape: int, **how: float) -> ScaledIdentity:
+    """Reset after it was something else; γ and seed are to play no part."""
+    module = ScaledIdentity(*shape, **how)
+    with torch.no_grad():
+        module.weight.fill_(7.0)
+    apply_gamma_stacked(module, [0.3, 2.0][: shape[0]], [1, 2][: shape[0]])
+    return module
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5])
+def test_a_start_is_a_scaled_identity_exactly(gamma: float) -> None:
+    module = started(2, 4, 4, scale=0.2)
+    for run in range(2):
+        assert torch.equal(module.weight[run], 0.2 * torch.eye(4))
+
+
+@pytest.mark.parametrize(
+    ("d_out", "d_in", "offset", "ones"),
+    [
+        (2, 4, 0, [(0, 0), (1, 1)]),
+        (2, 4, 2, [(0, 2), (1, 3)]),  # reads the second half
+        (4, 2, 0, [(0, 0), (1, 1)]),
+        (3, 5, 1, [(0, 1), (1, 2), (2, 3)]),
+    ],
+)
+def test_the_diagonal_begins_at_its_column(d_out: int, d_in: int, offset: int, ones: list[tuple[int, int]]) -> None:
+    expected = torch.zeros(d_out, d_in)
+    for place in ones:
+        expected[place] = 1.5
+    assert torch.equal(started(1, d_out, d_in, scale=1.5, offset=offset).weight[0], expected)
+
+
+def test_only_the_run_that_is_asked_for_is_reset() -> None:
+    module = ScaledIdentity(3, 2, 2, 0.5)
+    with torch.no_grad():
+        module.weight.fill_(7.0)
+    apply_gamma_stacked(module, [0.5], [0], runs=[1])
+    assert torch.equal(module.weight[1], 0.5 * torch.eye(2))
+    assert (module.weight[[0, 2]] == 7).all()
+
+
+def test_a_start_draws_nothing() -> None:
+    """So that what is drawn after it does not depend on how many of them there are."""
+    generator = torch.Generator().manual_seed(3)
+    before = generator.get_state()
+    with torch.no_grad():
+        ScaledIdentity(1, 3, 3, 1.0).reset_run(0, "weight", generator)
+    assert torch.equal(generator.get_state(), before)
+
+
+@given(SEEDS, st.integers(1, 3), st.integers(1, 4), st.integers(1, 3), st.integers(1, 5), st.integers(1, 5))
+def test_matrices_act_from_the_left(seed: int, runs: int, batch: int, length: int, d_out: int, d_in: int) -> None:
+    """W p and Wᵀ p, column by column, for one vector a prompt and for a matrix of them."""
+    module = randomized(ScaledIdentity(runs, d_out, d_in, 1.0), seed)
+    for shape in ((runs, batch), (runs, batch, length), (runs, batch, length, 2)):
+        there, back = drawn(*shape, d_in, seed=seed + 1), drawn(*shape, d_out, seed=seed + 2)
+        mapped, returned = module(there), module.transposed(back)
+        assert (mapped.shape, returned.shape) == ((*shape, d_out), (*shape, d_in))
+        for run in range(runs):
+            w = module.weight[run]
+            for p, q in zip(there[run].flatten(0, -2), mapped[run].flatten(0, -2), strict=True):
+                torch.testing.assert_close(q, w @ p)
+            for p, q in zip(back[run].flatten(0, -2), returned[run].flatten(0, -2), strict=True):
+                torch.testing.assert_close(q, w.T @ p)
+
+
+# ---------------------------------------------------------------- attention
+
+
+@given(SEEDS, st.integers(1, 3), st.integers(1, 4), st.integers(1, 6), st.integers(1, 5))
+def test_attention_is_pytorchs_with_scale_one(seed: int, runs: int, batch: int, length: int, width: int) -> None:
+    attention = randomized(QueryAttention(runs, width, 0.1), seed)
+    context, query = drawn(runs, batch, length, width, seed=seed + 1), drawn(runs, batch, width, seed=seed + 2)
+    weights = attention(context, query)
+    assert weights.shape == (runs, batch, length)
+    for run in range(runs):
+        asked = query[run, :, None] @ attention.W_Q.weight[run].T
+        keys = context[run] @ attention.W_K.weight[run].T
+        expected = F.scaled_dot_product_attention(asked, keys, context[run], scale=1.0)[:, 0]
+        torch.testing.assert_close(mixed(weights, context)[run], expected)
+
+
+def test_attention_by_hand() -> None:
+    """Two columns, of which the query is one; δ = 2, so that the scores are 4 and 0."""
+    attention = QueryAttention(1, 2, 2.0)
+    apply_gamma_stacked(attention, [0.5], [0])
+    found = attention(torch.eye(2)[None, None], torch.tensor([[[1.0, 0.0]]]))
+    assert found[0, 0].tolist() == pytest.approx([1 / (1 + torch.e**-4), 1 / (1 + torch.e**4)])
+
+
+@given(SEEDS, st.integers(2, 6), st.integers(1, 4))
+def test_attention_is_a_share_that_follows_its_columns(seed: int, length: int, width: int) -> None:
+    """Shares of 1, whatever the order; a vector added to all keys changes nothing."""
+    attention = randomized(QueryAttention(2, width, 0.1), seed)
+    context, query = drawn(2, 3, length, width, seed=seed + 1), drawn(2, 3, width, seed=seed + 2)
+    weights = attention(context, query)
+    assert (weights >= 0).all()
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3, dtype=torch.float64))
+    order = torch.randperm(length, generator=torch.Generator().manual_seed(seed))
+    torch.testing.assert_close(attention(context[:, :, order], query), weights[..., order])
+    torch.testing.assert_close(attention(context + drawn(2, 3, 1, width, seed=seed + 3), query), weights)
+    torch.testing.assert_close(attention(context, 0 * query), torch.full_like(weights, 1 / length))
+
+
+def test_runs_and_prompts_do_not_mix() -> None:
+    """Another prompt, another run's matrices: the rest stays to the bit."""
+    attention = randomized(QueryAttention(2, 3, 0.1))
+    context, query = drawn(2, 2, 4, 3, seed=1), drawn(2, 2, 3, seed=2)
+    before = attention(context, query)
+    changed = context.clone()
+    changed[0, 1] += 1 + torch.arange(4)[:, None]
+    after = attention(changed, query)
+    assert torch.equal(before[1], after[1])
+    assert torch.equal(before[0, 0], after[0, 0])
+    assert not torch.allclose(before[0, 1], after[0, 1])
+    with torch.no_grad():
+        attention.W_K.weight[1] += 1 + torch.arange(3)
+    other = attention(context, query)
+    assert torch.equal(before[0], other[0])
+    assert not torch.allclose(before[1], other[1])
+
+
+def test_scores_that_are_large_are_no_overflow() -> None:
+    attention = randomized(QueryAttention(1, 2, 0.1))
+    found = attention(1e200 * drawn(1, 1, 3, 2), drawn(1, 1, 2, seed=1))
+    assert found.sum() == 1
+    assert found.max() == 1
+
+
+@given(SEEDS, st.integers(1, 3), st.integers(1, 4), st.integers(1, 6), st.integers(1, 4))
+def test_mixed_is_the_sum(seed: int, runs: int, batch: int, length: int, width: int) -> None:
+    weights, context = drawn(runs, batch, length, seed=seed), drawn(runs, batch, length, width, seed=seed + 1)
+    expected = sum(weights[:, :, i, None] * context[:, :, i] for i in range(length))
+    torch.testing.assert_close(mixed(weights, context), expected)
