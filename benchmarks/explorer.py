@@ -18,12 +18,19 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from browser import launch, offline
 
 HTML = Path(__file__).parents[1] / "_build" / "html" / "book"
-PAGES = {"intro": "rm-landing", "02-phase-diagram": "rm-02", "03-information-flow": "rm-03", "05-condensation": "rm-05"}
+PAGES = {
+    "intro": "rm-landing",
+    "02-phase-diagram": "rm-02",
+    "03-information-flow": "rm-03",
+    "05-condensation": "rm-05",
+    "09-memory-and-reasoning": "rm-09",
+    "13-out-of-domain": "rm-13",
+    "15-chain-of-thought": "rm-15",
+}
 VISIT = """
 (id) => {
   const times = [];
-  for (const name of ["gamma", "depth", "step"]) {
-    const slider = document.getElementById(`${id}-${name}`);
+  for (const slider of document.querySelectorAll(`#${id} input[type=range]`)) {
     for (let value = Number(slider.min); value <= Number(slider.max) + 1e-9; value += Number(slider.step)) {
       slider.value = value;
       const began = performance.now();

@@ -14,6 +14,7 @@ from test_book import pages as all_pages
 from lib.book.explorer import Explorer
 
 EXPLORERS = {"intro": "rm-landing", "02-phase-diagram": "rm-02", "03-information-flow": "rm-03", "05-condensation": "rm-05"}
+DIALS = {"13-out-of-domain": "rm-13", "15-chain-of-thought": "rm-15"}
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +198,7 @@ def test_the_explorer_fits_a_small_screen(html: Path, browser: Browser) -> None:
 
 
 def test_without_scripts_there_is_a_picture(html: Path, browser: Browser) -> None:
-    for name, id in EXPLORERS.items():
+    for name, id in (EXPLORERS | DIALS).items():
         with offline(browser, java_script_enabled=False) as watched:
             page = watched.open(html / "book" / f"{name}.html")
             box = page.locator(f"#{id} noscript img").bounding_box()

@@ -6,30 +6,471 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 from torch import Tensor
 
-from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, Claim
+from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
 from lib.core.ensemble import at_start
 from lib.core.spec import RunSpec
 from lib.core.store import Store, StoredRun
-from lib.in_context import analysis, deeper_claims, deeper_figures, deeper_report, pruning_checks, pruning_figures
-from lib.in_context import pruning_report, story_claims, story_figures, story_report
-from lib.in_context.deeper_claims import NO_SKIP, THEORY
-from lib.in_context.experiments import deep_specs, one_layer, story_specs, train_specs, SETTINGS
-from lib.in_context.models import OneLayer, signs
-from lib.in_context.pruning_checks import RATES, SHARES, Cost, cost, kept
-from lib.in_context.study import make_study
-from lib.in_context.task import D_X, Task, no_match_floor
+from lib.in_context import (
+    analysis,
+    deeper_claims,
+    deeper_figures,
+    deeper_report,
+    pruning_checks,
+    pruning_figures,
+    pruning_report,
+    story_claims,
+    story_figures,
+    story_report,
+)
+from lib.in_context.deeper_claims import CHAPTER_16, NO_SKIP, THEORY
+from lib.in_context.experiments import SETTINGS, deep_specs, one_layer, story_specs, train_specs
+from lib.in_context.models import signs
+from lib.in_context.pruning_checks import LUCK, RATES, SHARES, Cost, cost, kept
+from lib.in_context.pruning_claims import CHAPTER_14
+from lib.in_context.story_claims import CHAPTER_17
+from lib.in_context.study import make_study, neurons
+from lib.in_context.task import D_X, D, Task
 
-CLAIMS: dict[str, Claim] = {
-    claim.id: claim
-    for claim in (*pruning_checks_claims(), *deeper_claims.CHAPTER_16, *story_claims.CHAPTER_17)
-} if False else {}
+BY_ID = {claim.id: claim for claim in (*CHAPTER_14, *CHAPTER_16, *CHAPTER_17)}
+ONE = train_specs("smoke")[0]
+M = ONE.model.neurons
+_NUMBERS = itertools.count()
+
+
+@dataclass(frozen=True)
+class Planted(StoredRun):
+    """A run that is in no store, under a path of its own: measures are remembered by it."""
+
+    arrays: dict[str, Tensor] = field(default_factory=dict)
+    kept: dict[int, dict[str, Tensor]] = field(default_factory=dict)
+
+    def weights(self) -> dict[str, Tensor]:
+        return self.arrays
+
+    def snapshots(self) -> dict[int, dict[str, Tensor]]:
+        return self.kept
+
+
+def planted(
+    spec: RunSpec = ONE,
+    weights: dict[str, Tensor] | None = None,
+    history: Mapping[str, Sequence[float | None]] = {},
+    kept: dict[int, dict[str, Tensor]] | None = None,
+    status: str = "fitted",
+    **metrics: float,
+) -> Planted:
+    count = max(map(len, history.values()), default=2)
+    steps = [spec.train.steps * (i + 1) // count for i in range(count)]
+    told = {"step": steps} | {name: list(values) for name, values in history.items()}
+    path = Path(f"nowhere/mechanisms-{next(_NUMBERS)}.json")
+    how = {"device": "cpu (test)", "precision": "float32"}
+    return Planted(spec, metrics, told, steps[-1], status, None, 1.0, how, path, weights or {}, kept or {})
+
+
+class Shelf(Store):
+    """A store of planted runs."""
+
+    def __init__(self, runs: Iterable[StoredRun]) -> None:
+        super().__init__(Path("nowhere"))
+        self.runs = {run.spec: run for run in runs}
+
+    def get(self, spec: RunSpec) -> StoredRun | None:
+        return self.runs.get(spec)
+
+
+def status(id: str, runs: Iterable[StoredRun] = (), profile: str = "smoke") -> str:
+    return BY_ID[id].evaluate(Shelf(runs), profile)["status"]
+
+
+def drawn_figure(figure: Figure) -> None:
+    figure.canvas.draw()
+    plt.close(figure)
+
+
+# ---------------------------------------------------------------- pruning: masks and costs
+
+
+def copier(sizes: Sequence[float]) -> dict[str, Tensor]:
+    """Weights of a model that copies the label of matching examples: neuron i adds sizes[i] to the margin of prompts whose
+    label has its sign, and nothing to others."""
+    layer = "layers.0."
+    rows = torch.zeros(len(sizes), D)
+    rows[:, D_X] = signs(len(sizes)) * torch.tensor(sizes) * math.sqrt(len(sizes))
+    sharp = 4.0 * torch.eye(D)
+    return {
+        f"{layer}attention.W_Q.weight": sharp,
+        f"{layer}attention.W_K.weight": sharp,
+        f"{layer}W_V.weight": torch.eye(D),
+        f"{layer}W_O.weight": rows,
+    }
+
+
+def test_names_of_planted_weights_are_the_models() -> None:
+    assert set(copier([1.0] * M)) == {name for name, _ in at_start(ONE).named_parameters()}
+
+
+def test_masks_take_the_first_of_an_order_away() -> None:
+    order = np.array([3, 0, 2, 1])
+    assert kept(order, [0, 1, 3], 4).tolist() == [[True] * 4, [True, True, True, False], [False, True, False, False]]
+    some = kept(np.array([4, 1]), [1, 2], 5)  # neurons that are not in the order stay
+    assert some.tolist() == [[True, True, True, True, False], [True, False, True, True, False]]
+
+
+def test_a_mask_is_a_model_with_rows_of_zeros() -> None:
+    model = at_start(ONE)
+    prompts = analysis.fresh(Task(length=5), 0, 40)
+    effects, answer = analysis.contributions(model, prompts).numpy(), prompts.answer.numpy()
+    order = np.argsort(analysis.row_norms(model))
+    masks = kept(order, [0, 3, M - 1], M)
+    found = cost(effects, answer, masks)
+    for column, mask in enumerate(masks):
+        pruned = at_start(ONE)
+        pruned.layers[0].W_O.weight[0, ~torch.tensor(mask)] = 0
+        asked = analysis.ask(pruned, prompts)
+        np.testing.assert_allclose(asked.margin, (effects * mask).sum(1), rtol=1e-4, atol=1e-6)
+        assert found.error[column] == pytest.approx(asked.error)
+        assert found.loss[column] == pytest.approx(asked.loss, rel=1e-5)
+        assert found.margin[column] == pytest.approx((asked.margin * asked.answer).mean(), abs=1e-6)
+
+
+def test_cost_by_hand() -> None:
+    effects = np.array([[2.0, 0.5], [0.0, -0.5]])
+    found = cost(effects, np.array([1.0, 1.0]), np.array([[True, True], [False, True], [False, False]]))
+    assert found.error.tolist() == [0.5, 0.5, 1.0]  # a margin of 0 is wrong
+    assert found.loss.tolist() == [0.75, 1.0, 1.0]
+    assert found.margin.tolist() == [1.0, 0.0, 0.0]
+    both = Cost.stack([found, found])
+    assert both.error.shape == (2, 3)
+    assert both.mean().loss.tolist() == both.at(slice(None)).loss[0].tolist() == [0.75, 1.0, 1.0]
+
+
+def test_costs_of_a_copier() -> None:
+    run = planted(weights=copier([0.3] * M))
+    found = pruning_checks.costs(run)
+    assert found is pruning_checks.costs(run)
+    assert {name: len(c.error) for name, c in found.items()} == {
+        "random": len(RATES),
+        "W_O": len(RATES),
+        "large, W_O": len(SHARES),
+        "rest, W_O": 1,
+        "W_O W_V": len(RATES),
+        "large, W_O W_V": len(SHARES),
+        "rest, W_O W_V": 1,
+        "scaled": len(SHARES),
+    }
+    whole = 0.3 * M / 2
+    for name in ("random", "W_O", "large, W_O", "rest, W_O W_V", "scaled"):
+        assert found[name].margin[0] == pytest.approx(whole, rel=0.01)  # attention is not quite on matching columns alone
+    np.testing.assert_allclose(found["scaled"].margin, found["scaled"].margin[0] * (1 - np.array(SHARES)), rtol=1e-5)
+    np.testing.assert_allclose(found["large, W_O"].margin, found["scaled"].margin, atol=0.2 * whole)  # ten random orders
+    assert found["random"].loss[-1] > 0.5 > found["random"].loss[0]
+    assert pruning_checks.large_shares([run]) == pruning_checks.large_shares([run], "W_O W_V") == [1.0]
+    other = pruning_checks.costs(run, alpha=1.0, length=8)
+    assert other["W_O"].error[0] == pytest.approx(0.5**8, abs=0.004)  # none matches: what it copies is the other label
+
+
+def test_the_product_sees_what_the_rows_of_w_o_do_not() -> None:
+    weights = copier([0.1] * M)
+    weights["layers.0.W_O.weight"][: M // 2, D_X] /= 5
+    weights["layers.0.W_O.weight"][: M // 2, 0] = 0.1 * math.sqrt(M)  # as long as the others, along another entry
+    weights["layers.0.W_V.weight"][0, 0] = 0.0  # which W_V does not let through
+    run = planted(weights=weights)
+    model = analysis.trained(run)
+    assert analysis.large(analysis.row_norms(model)).all()
+    assert analysis.large(pruning_checks.product_norms(model)).tolist() == [False] * (M // 2) + [True] * (M // 2)
+
+
+def test_luck_counts_the_bounds_that_activity_reaches() -> None:
+    found = pruning_checks.luck(planted())
+    assert found.shape == (M,)
+    assert set(found.tolist()) <= set(range(len(LUCK) + 1))
+    assert ((found == len(LUCK)) == analysis.lucky(planted())).all()
+
+
+# ---------------------------------------------------------------- pruning: claims
+
+HALF = [0.2, 0.2, *[0.001] * 2] * (M // 4)
+"""Neurons of which half are large, of both signs alike; the whole margin is 1 and a little more."""
+
+
+@pytest.mark.parametrize(
+    ("id", "good", "bad", "otherwise"),
+    [
+        ("icl-prune-large-share", HALF, [0.3] * M, NOT_REPRODUCED),
+        ("icl-prune-large-share", HALF, [1.0, 1.0, *[0.001] * (M - 2)], NOT_REPRODUCED),
+        ("icl-prune-small", HALF, [0.4, 0.4, *[0.15] * (M - 2)], PARTLY),  # the small ones hold the margin, not the sign
+        ("icl-prune-random-error", [2.0, 2.0, *[0.0] * (M - 2)], [0.3] * M, NOT_REPRODUCED),  # two neurons do it all
+        ("icl-prune-random-loss", [0.25, 0.25, *[0.001] * 2] * (M // 4), [2.0] * M, PARTLY),  # far margins feel nothing
+        ("icl-prune-linear", HALF, [0.2] * M, PARTLY),  # a margin of 2: half of the neurons cost nothing
+        ("icl-prune-linear", HALF, [1.0] * M, NOT_REPRODUCED),  # a margin of 10
+        ("icl-prune-alpha", HALF, [0.0] * M, NOT_REPRODUCED),  # all wrong, whatever α'
+        ("icl-prune-product", HALF, [0.3] * M, PARTLY),
+    ],
+)
+def test_pruning_claims_judge(id: str, good: list[float], bad: list[float], otherwise: str) -> None:
+    assert status(id, [planted(weights=copier(good))]) == REPRODUCED
+    assert status(id, [planted(weights=copier(bad))]) == otherwise
+
+
+def test_a_seed_outside_the_bounds_is_enough() -> None:
+    specs = train_specs("laptop")
+    sizes = [0.02, 0.02, 0.001, 0.001] * (specs[0].model.neurons // 4)
+    runs = [planted(spec, copier(sizes)) for spec in specs]
+    assert status("icl-prune-large-share", runs, "laptop") == REPRODUCED
+    runs[3] = planted(specs[3], copier([0.02] * len(sizes)))
+    assert status("icl-prune-large-share", runs, "laptop") == NOT_REPRODUCED
+    assert status("icl-prune-large-share", runs[1:], "laptop") == NOT_RUN
+
+
+def test_words_and_figures_of_pruning() -> None:
+    angles = {"label angle.1": torch.full((M,), 0.1), "label norm.1": torch.ones(M)}
+    runs = [planted(weights=copier(HALF), kept={10: angles, 20: angles})]
+    assert "| 0.6 | 0." in pruning_report.alpha_text(runs)
+    assert "0.50 of the neurons" in pruning_report.free_text(runs, 6)
+    assert "can go before" not in pruning_report.share_text(runs, 6)  # few examples, more errors: a margin below 1
+    assert "can go before" in pruning_report.share_text(runs, 20)
+    assert "| rows of W_O | 0.50 |" in pruning_report.norms_text(runs)
+    assert pruning_report.pruning_table(runs, 6).count("%") == 7
+    norms, angle, names = pruning_report.luck_groups(runs)
+    assert sum(map(len, norms)) == sum(map(len, angle)) == M
+    assert len(names) == len(LUCK) + 1
+    assert {round(float(v), 6) for group in angle for v in group} == {0.1, 0.9}  # the sign of a turns the angle round
+    assert "lucky" in pruning_report.luck_text(runs)
+    drawn_figure(pruning_figures.pruning(pruning_report.prunings(runs, 6), 4000))
+    drawn_figure(pruning_figures.by_luck(norms, angle, names))
+
+
+# ---------------------------------------------------------------- three layers
+
+DEEP = deep_specs("smoke")
+LAYERS = (1, 2, 3)
+
+
+def layers(attention: Sequence[Sequence[float]], angle: float, size: float, spec: RunSpec, state: str = "fitted") -> Planted:
+    """A deep run: attention of each layer along training, and neurons of one angle whose rows are `size` times the start's."""
+    start = [at_rows(spec, k) for k in LAYERS]
+    end = {}
+    for k, rows in zip(LAYERS, start, strict=True):
+        end |= {f"{half} norm.{k}": size * rows[f"{half} norm"] for half in ("feature", "label")}
+        end |= {f"label angle.{k}": torch.full_like(rows["label norm"], angle), f"feature angle.{k}": rows["feature angle"]}
+    history = {f"attention.{k}": values for k, values in zip(LAYERS, attention, strict=True)}
+    losses = {"unseen loss": [1.0, 0.05], "unseen": [0.5, 1.0], "seen loss": [1.0, 0.05]}
+    metrics = {"unseen": 1.0, "unseen loss": 0.05}
+    return planted(spec, history=history | losses, kept={10: end, 20: end}, status=state, **metrics)
+
+
+def at_rows(spec: RunSpec, layer: int) -> dict[str, Tensor]:
+    """The rows of W_O W_V before training."""
+    return {name: v[0] for name, v in neurons(at_start(spec), 6, layer).items()}
+
+
+def deep_shelf(name: str, run: Planted) -> list[Planted]:
+    quiet = [[0.5, 0.5]] * 3
+    return [run, *(layers(quiet, 0.5, 1.0, specs[0]) for other, specs in DEEP.items() if other != name)]
+
+
+def test_attention_at_the_start_is_the_untrained_models() -> None:
+    spec = DEEP[NO_SKIP][0]
+    run = layers([[0.5, 0.6]] * 3, 0.5, 1.0, spec)
+    study, model = make_study(spec), at_start(spec)
+    test = study.watched[""]
+    asked = model.query_attention(test.prompt[None])
+    expected = [float((attention[0] * test.same).sum(-1).mean()) for attention in asked]
+    assert deeper_claims.start_attention(run) == pytest.approx(expected, rel=1e-5)
+    steps, values = deeper_claims.attention_of([run, run], 2)
+    assert steps.tolist() == [0, 10, 20]
+    assert values.tolist() == [[pytest.approx(expected[1], rel=1e-5), 0.5, 0.6]] * 2
+
+
+def test_growth_and_separation_by_hand() -> None:
+    spec = DEEP[THEORY][0]
+    run = layers([[0.5, 0.5]] * 3, 0.2, 3.0, spec)
+    for k in LAYERS:
+        np.testing.assert_allclose(deeper_claims.growth(run, k), 3.0, rtol=1e-5)
+        assert deeper_claims.grown(run, k) == deeper_claims.separated(run, k) == 1.0
+    assert deeper_claims.separated(layers([[0.5, 0.5]] * 3, 0.26, 1.0, spec), 3) == 0.0
+    assert deeper_claims.grown(layers([[0.5, 0.5]] * 3, 0.26, 1.09, spec), 3) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("id", "name", "attention", "angle", "size", "expected"),
+    [
+        ("icl-deep-selects", THEORY, (0.95, 0.9, 0.99), 0.5, 1.0, REPRODUCED),
+        ("icl-deep-selects", THEORY, (0.4, 0.4, 0.95), 0.5, 1.0, PARTLY),
+        ("icl-deep-selects", THEORY, (0.4, 0.4, 0.89), 0.5, 1.0, NOT_REPRODUCED),
+        ("icl-deep-selects-variants", NO_SKIP, (0.95, 0.95, 0.95), 0.5, 1.0, REPRODUCED),
+        ("icl-deep-selects-variants", NO_SKIP, (0.95, 0.95, 0.85), 0.5, 1.0, PARTLY),
+        ("icl-deep-selects-variants", NO_SKIP, (0.1, 0.1, 0.1), 0.5, 1.0, NOT_REPRODUCED),  # below the start, too
+        ("icl-deep-separates", THEORY, (0.5, 0.5, 0.5), 0.8, 1.0, REPRODUCED),
+        ("icl-deep-separates", THEORY, (0.5, 0.5, 0.5), 0.7, 1.0, NOT_REPRODUCED),
+        ("icl-deep-grow", THEORY, (0.5, 0.5, 0.5), 0.5, 1.2, REPRODUCED),
+        ("icl-deep-grow", THEORY, (0.5, 0.5, 0.5), 0.5, 1.05, NOT_REPRODUCED),
+    ],
+)
+def test_deep_claims_judge(id: str, name: str, attention: tuple[float, ...], angle: float, size: float, expected: str) -> None:
+    run = layers([[0.5, value] for value in attention], angle, size, DEEP[name][0])
+    assert status(id, deep_shelf(name, run)) == expected
+
+
+def test_of_runs_that_diverged_nothing_is_claimed_and_the_rest_is_drawn() -> None:
+    lost = layers([[None]] * 3, 0.5, 1.0, DEEP[NO_SKIP][0], "diverged")
+    shelf = deep_shelf(NO_SKIP, lost)
+    assert status("icl-deep-selects-variants", shelf) == NOT_RUN
+    groups = deeper_claims.variants(Shelf(shelf), "smoke")
+    assert "every run diverged" in deeper_report.attention_line(groups)
+    assert "1 of 1 runs diverged" in deeper_report.attention_table(groups)
+    assert "every run diverged" in deeper_report.learning_line(groups)
+    assert NO_SKIP not in deeper_report.growth_text(groups)
+    for draw in (deeper_figures.attention, deeper_figures.learning, deeper_figures.growing):
+        drawn_figure(draw(groups))
+    drawn_figure(deeper_figures.neurons(deeper_report.finals(groups)))
+    ends = deeper_report.at_ends(groups[THEORY])
+    assert list(ends) == ["step 10", "step 20"]
+    assert "no sign" not in deeper_report.signs_text(groups[THEORY])
+    assert [name for name, _ in deeper_report.settings_table("smoke")][-3:] == list(DEEP)
+
+
+# ---------------------------------------------------------------- one story
+
+STORY = story_specs("laptop")
+
+
+def told(
+    spec: RunSpec, attention: float = 0.8, seen: float = 0.0, unseen: float = 0.0, loss_at: int | None = 1, moved: float = 0.0
+) -> Planted:
+    """A run of four evaluations: the held-out loss is small from number `loss_at` on."""
+    losses = [0.01 if loss_at is not None and i >= loss_at else 1.0 for i in range(4)]
+    history = {
+        "attention.1": [attention - moved] * 3 + [attention],
+        "seen loss": losses,
+        "unseen loss": losses,
+        "seen": [0.5, 0.5, 0.5, 1 - seen],
+        "unseen": [0.5, 0.5, 0.5, 1 - unseen],
+    }
+    return planted(spec, history=history, seen=1 - seen, unseen=1 - unseen)
+
+
+def everywhere(**how: float) -> list[Planted]:
+    return [told(spec, **how) for specs in STORY.values() for spec in specs]
+
+
+def at(runs: list[Planted], delta: float | None = None, gamma: float | None = None, **how: float) -> list[Planted]:
+    """The same with other runs at one δ, one γ, or one of both."""
+    chosen = lambda r: delta in (None, r.spec.model.delta) and gamma in (None, r.spec.gamma)
+    return [told(run.spec, **how) if chosen(run) else run for run in runs]
+
+
+def test_attention_at_the_start_follows_the_softmax() -> None:
+    specs = [specs[0] for (_, gamma), specs in STORY.items() if gamma == 0.5]
+    found = [story_claims.start_attention(told(spec)) for spec in specs]
+    deltas, theory = story_report.theory([spec.model.delta for spec in specs])
+    assert found == pytest.approx(np.interp([spec.model.delta for spec in specs], deltas, theory).tolist(), abs=0.05)
+    assert found == sorted(found)
+
+
+def test_what_remembering_gives() -> None:
+    assert story_report.remembering_error() == (0.25, 0.625)  # 6 of 24 reversed, a guess elsewhere
+    assert story_report.remembering_error(Task(shifts=(1, 5))) == (0.0, 0.5)  # what is reversed is trained, too
+
+
+def test_excess_where_the_trained_loss_passes_the_level() -> None:
+    run = lambda seen, unseen: planted(story_spec(), history={"seen loss": seen, "unseen loss": unseen})
+    assert story_claims.excess(run([0.3, 0.2, 0.0], [0.4, 0.4, 0.2])) == pytest.approx(0.3 - 0.1)  # midway
+    assert story_claims.excess(run([0.3, 0.1, 0.0], [0.4, 0.25, 0.2])) == pytest.approx(0.15)
+    assert math.isnan(story_claims.excess(run([0.3, 0.2], [0.4, 0.4])))
+    assert math.isnan(story_claims.excess(run([0.05, 0.0], [0.4, 0.4])))
+
+
+def story_spec() -> RunSpec:
+    return next(iter(STORY.values()))[0]
+
+
+def test_errors_on_the_way_at_an_attention() -> None:
+    run = planted(story_spec(), history={"attention.1": [0.4, 0.8, 0.9], "unseen": [0.5, 0.75, 1.0]})
+    assert story_report.error_at(run, 0.75) == 0.25
+    assert math.isnan(story_report.error_at(run, 0.95))
+    assert math.isnan(story_report.error_at(run, 0.3))  # there before the first evaluation
+
+
+def test_story_claims_on_attention(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(story_claims, "start_attention", lambda run: 0.9)
+    assert status("story-large-delta-lazy", at(everywhere(), delta=1.0, attention=0.95), "laptop") == REPRODUCED
+    assert status("story-large-delta-lazy", at(everywhere(), delta=1.0, attention=0.7), "laptop") == PARTLY
+    monkeypatch.setattr(story_claims, "start_attention", lambda run: 0.5)
+    assert status("story-large-delta-lazy", at(everywhere(), delta=1.0, attention=0.9), "laptop") == NOT_REPRODUCED
+
+
+def test_story_claims_on_steps() -> None:
+    falling = everywhere()
+    for delta, loss_at in ((0.1, None), (0.2, 2), (0.5, 1), (1.0, 0)):
+        falling = at(falling, delta=delta, loss_at=loss_at)
+    assert status("story-small-delta-slow", falling, "laptop") == REPRODUCED
+    assert status("story-small-delta-slow", everywhere(), "laptop") == NOT_REPRODUCED
+
+
+def test_story_claims_on_the_gap() -> None:
+    runs = at(everywhere(), delta=0.2, gamma=0.1, unseen=0.05)
+    assert status("story-gap", runs, "laptop") == REPRODUCED
+    one = runs[:]
+    place = next(i for i, r in enumerate(one) if (r.spec.model.delta, r.spec.gamma) == (0.2, 0.1))
+    one[place] = told(one[place].spec)
+    assert status("story-gap", one, "laptop") == NOT_REPRODUCED  # in one seed there is no gap
+    one[place] = told(one[place].spec, seen=0.1, unseen=0.1)
+    record = BY_ID["story-gap"].evaluate(Shelf(one), "laptop")
+    assert (record["status"], record["n_seeds"]) == (REPRODUCED, 4)  # it did not learn, and is left out
+    assert status("story-gap", at(runs, delta=0.2, seen=0.1, unseen=0.1), "laptop") == NOT_RUN
+
+
+def test_story_claims_on_copying() -> None:
+    runs = everywhere(attention=0.9)
+    low = at(runs, gamma=0.1, attention=0.5, unseen=0.1)
+    assert status("story-copy", low, "laptop") == REPRODUCED
+    assert status("story-copy", at(runs, gamma=0.1, attention=0.5), "laptop") == NOT_REPRODUCED
+    assert status("story-copy", everywhere(seen=0.1), "laptop") == NOT_RUN
+
+
+def test_words_and_figures_of_the_story() -> None:
+    found = story_claims.grid(Shelf(at(everywhere(), gamma=0.1, attention=0.5, unseen=0.01, loss_at=None)), "laptop")
+    deltas, gammas = story_figures.deltas_of(found), story_figures.gammas_of(found)
+    assert story_report.grid_table(found).count("(5 never)") == len(deltas)
+    assert "20 of" not in story_report.copying_text(found)
+    assert "not seen" in story_report.matched_text(found, 0.2)
+    maps = story_report.maps_of(found, deltas, gammas)
+    assert all(values.shape == (4, 4) for values in maps.values())
+    assert np.isnan(maps["excess"][:, 0]).all()
+    drawn_figure(story_figures.maps(maps, deltas, gammas))
+    drawn_figure(story_figures.along({"some": found[0.2, 0.1]}))
+    drawn_figure(story_figures.copying(found, 0.6))
+    assert [name for name, _ in story_report.settings_table("smoke")] == [n for n, _ in story_report.settings_table("laptop")]
+
+
+# ---------------------------------------------------------------- the list of claims
+
+
+def test_claims_have_names_of_their_own_and_say_nothing_without_results() -> None:
+    assert not [id for id, count in Counter(c.id for c in (*CHAPTER_14, *CHAPTER_16, *CHAPTER_17)).items() if count > 1]
+    for chapter, prefix in ((CHAPTER_14, "icl-prune-"), (CHAPTER_16, "icl-deep-"), (CHAPTER_17, "story-")):
+        for claim in chapter:
+            assert claim.id.startswith(prefix)
+            assert claim.statement.endswith(".")
+            assert claim.paper in ("li2024nonlinear", "ours")
+            for profile in ("smoke", "laptop"):
+                record = claim.evaluate(Shelf([]), profile)
+                assert (record["status"], record["n_seeds"]) == (NOT_RUN, 0)
+
+
+def test_sizes_are_of_the_last_layer() -> None:
+    model = at_start(one_layer("icl-deep", SETTINGS["smoke"], 0, depth=2))
+    model.layers[-1].W_O.weight.zero_()
+    for size in pruning_checks.SIZES.values():
+        assert size(model).tolist() == [0.0] * M

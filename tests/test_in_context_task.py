@@ -210,6 +210,9 @@ def test_tasks_are_drawn_alike_and_everything_is_independent_of_them() -> None:
     coin = told[:, 0] == 0
     near((up[coin, 0] == (label[coin, 0] > 0)).sum(), 0.5, coin.sum())
     near((up[:, 0] == up[:, 1]).sum(), 0.5, MANY)
+    kappa, which_noise = drawn.prompt[:, 0, 6:D_X].sum(-1).numpy(), drawn.prompt[:, 0, 6:D_X].abs().argmax(-1).numpy()
+    for k in range(24):
+        near((kappa[which_noise == k] > 0).sum(), 0.5, (which_noise == k).sum())
     first = drawn.answer.numpy() > 0
     for index in range(18):
         near(first[which == index].sum(), 0.5, (which == index).sum())
@@ -264,8 +267,10 @@ def test_drawing_is_pure() -> None:
 def test_no_two_prompts_are_alike() -> None:
     """Neither in one stream nor in two, so that test prompts are new."""
     task = Task()
-    drawn = torch.cat([prompts(task, seed, 1000).prompt for seed in (0, 1)]).flatten(1)
-    assert len(drawn.unique(dim=0)) == 2000
+    drawn = torch.cat([prompts(task, seed, 1000).prompt for seed in (0, 1)])
+    assert len(drawn.flatten(1).unique(dim=0)) == 2000
+    columns = drawn[..., 6:D_X].sum(-1).flatten()  # nor do neighbours share a column
+    assert len(columns.unique()) > 0.99 * len(columns)
 
 
 def test_more_matching_examples_leave_the_rest_of_a_prompt_alone() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from lib.chain_of_thought.inference import Reading, Tables, read
+from lib.chain_of_thought import oracle
+from lib.chain_of_thought.inference import Reading, Tables, growing, read
 from lib.chain_of_thought.trials import Trial
 from lib.core.measures import log_slope, wilson
 from lib.core.store import StoredRun
@@ -71,6 +72,17 @@ def curve(runs: Sequence[StoredRun], name: str, trial: Trial, lengths: Sequence[
     """One of CURVES on a trial, `prompts` prompts for each run."""
     found = [CURVES[name](reading(run, trial, lengths, prompts)).double().numpy() for run in runs]
     return Curve(np.array(lengths), np.array(found), prompts * len(runs))
+
+
+def vote_curve(trial: Trial, lengths: Sequence[int], prompts: int) -> Curve:
+    """The errors of the vote alone, for trials that no model is asked about."""
+    drawn = trial.draw(FIRST_TEST_SEED, prompts, max(lengths))
+    answers = [
+        oracle.chain(counts, trial.columns, drawn.query[:, 0], FIRST_TEST_SEED)
+        for counts, _ in growing(trial.columns, drawn, lengths)
+    ]
+    wrong = torch.stack([(answer != drawn.query[:, 1:]).double().mean() for answer in answers])
+    return Curve(np.array(lengths), wrong[None].numpy(), prompts)
 
 
 def matched(runs: Sequence[StoredRun], trial: Trial, lengths: Sequence[int], prompts: int) -> np.ndarray:

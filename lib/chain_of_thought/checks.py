@@ -242,14 +242,30 @@ def law(runs: Sequence[StoredRun]) -> tuple[float, Slope]:
     return spearman(product, count), analysis.exponent(1 / product, count)
 
 
+def alone(points: Sequence[tuple[float, float, float]]) -> dict[str, list[float]]:
+    """The exponents in 1 / α' at each τ, and in 1 / τ at each α', where there are three points at least."""
+    found: dict[str, list[float]] = {"1 / α'": [], "1 / τ": []}
+    for name, own, other in (("1 / α'", 0, 1), ("1 / τ", 1, 0)):
+        for value in sorted({p[other] for p in points}):
+            group = [p for p in points if p[other] == value]
+            if len(group) > 2:
+                found[name].append(analysis.exponent([1 / p[own] for p in group], [p[2] for p in group]).value)
+    return found
+
+
+def alone_words(points: Sequence[tuple[float, float, float]]) -> str:
+    return ", ".join(f"{min(v):.2f} to {max(v):.2f} in {name}" for name, v in alone(points).items() if v)
+
+
 def needed_law(store: Store, profile: str) -> Finding:
     runs = models(store, profile)
     rank, slope = law(runs)
     points = examples_needed(runs)
     return Finding(
         f"{min(n for *_, n in points):.0f} to {max(n for *_, n in points):.0f} examples for an error of {LEVEL:g}, over "
-        f"{len(points)} pairs of α' and τ; rank correlation with α'τ {rank:+.2f}; exponent in 1 / (α'τ) {slope}",
-        graded([rank <= -0.9, slope.high <= 2]),
+        f"{len(points)} pairs of α' and τ; rank correlation with α'τ {rank:+.2f}; exponent in 1 / (α'τ) {slope}; alone "
+        f"{alone_words(points)}",
+        graded([rank <= -0.9, slope.high <= 2, all(max(v, default=0) <= 2 for v in alone(points).values())]),
         len(runs),
     )
 

@@ -25,8 +25,7 @@ PATTERNS, STEPS, ALPHA, LENGTH = 20, 3, 0.4, 20
 DELTA, RATE, SWEEP_RATE = 0.2, 2.0, 1.0
 """The start of W_Q and W_K; the rates of the main runs and of the sweep, where a task with few steps diverges at the former."""
 REACHED = 0.8
-"""The mean attention to columns of the same step and pattern at which the sweep stops (the talk's level for Theorem 4 is
-ours)."""
+"""The mean attention to columns of the same step and pattern at which the sweep stops; the talk names no level."""
 SEARCH_SEEDS = (90, 91)
 BATCH = 100
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from lib.chain_of_thought import analysis, checks, oracle
-from lib.chain_of_thought.analysis import Curve, exponent
+from lib.chain_of_thought.analysis import Curve
 from lib.chain_of_thought.checks import LEVEL, MIDDLE, SHORT, SIGNS, SYMBOLS, THEORY, percent, shares
 from lib.chain_of_thought.experiments import DELTA, RATE, SETTINGS, SWEEP_RATE, cot_specs
 from lib.chain_of_thought.task import GROUPS, Prompts, Task
@@ -175,24 +175,29 @@ def needed_text(runs: Sequence[StoredRun]) -> str:
     """The fitted exponent beside the theorem's, and those of α' and of τ on their own."""
     _, slope = checks.law(runs)
     points = checks.examples_needed(runs)
-    alphas, taus = {a for a, *_ in points}, {t for _, t, _ in points}
-    alone = {"1 / α' at a fixed τ": [], "1 / τ at a fixed α'": []}
-    for tau in taus:
-        own = [(a, n) for a, t, n in points if t == tau]
-        if len(own) > 2:
-            alone["1 / α' at a fixed τ"].append(exponent([1 / a for a, _ in own], [n for _, n in own]).value)
-    for alpha in alphas:
-        own = [(t, n) for a, t, n in points if a == alpha]
-        if len(own) > 2:
-            alone["1 / τ at a fixed α'"].append(exponent([1 / t for t, _ in own], [n for _, n in own]).value)
-    parts = [f"{min(v):.2f} to {max(v):.2f} in {name}" for name, v in alone.items() if v]
     out = len(checks.grid(runs)) - len(points)
     return (
-        f"The number of examples grows as (α'τ) to the power −{slope.value:.2f} (95 % interval {slope.low:.2f} to "
-        f"{slope.high:.2f}); the "
-        f"theorem's sufficient number has the power −2. "
-        + (f"Taken alone, the exponents are {', and '.join(parts)}. " if parts else "")
-        + (f"{out} pairs of α' and τ are not in it, whose error is {LEVEL:g} at no length computed." if out else "")
+        f"Over all pairs the number of examples grows as α'τ to the power −{slope.value:.2f} (95 % interval {slope.low:.2f} to "
+        f"{slope.high:.2f}), the theorem's as the power −2. One at a time, the exponents are {checks.alone_words(points)}."
+        + (f" {out} pairs of α' and τ are not in it, whose error is {LEVEL:g} at no length computed." if out else "")
+    )
+
+
+def lead_text(taus: Sequence[float] = (0.4, 0.3, 0.2), prompts: int = 2000) -> str:
+    """How the vote's need grows as the correct step loses its lead over a single rival, beside the theorem's law."""
+    lengths = (10, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400)
+    found = {tau: analysis.needed(analysis.vote_curve(Trial(1.0, tau), lengths, prompts), LEVEL) for tau in taus}
+    known = {tau: n for tau, n in found.items() if n is not None}
+    first, last = max(known), min(known)
+    p = lambda tau: tau ** (1 / Trial().steps)
+    return (
+        "With a single rival and α' = 1, the vote needs "
+        f"{', '.join(f'{n:.0f} at τ = {tau:g}' for tau, n in known.items())}. From the "
+        f"first to the last of these the law grows {(first / last) ** 2:.1f} times, and the need "
+        f"{known[last] / known[first]:.1f} "
+        f"times: the correct step leads by {2 * p(first) - 1:.2f} at τ = {first:g} and by {2 * p(last) - 1:.2f} "
+        f"at τ = {last:g}, and "
+        f"the lead is gone at τ = {2.0 ** -Trial().steps:g}, where (α'τ)^−2 is {4.0 ** Trial().steps:.0f} still."
     )
 
 

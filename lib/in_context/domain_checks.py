@@ -131,8 +131,9 @@ class Steps:
         value, low, high = self.slope
         never = ""
         if self.open.any():
-            rest = "{:+.2f} [{:+.2f}, {:+.2f}]".format(*self.closed.slope)
-            never = f"; {int(self.open.sum())} of {len(self.open)} never get there, and count at the limit; without them {rest}"
+            never = f"; {int(self.open.sum())} of {len(self.open)} never get there, and count at the limit"
+        if self.open.any() and not self.closed.open.any():
+            never += "; without them {:+.2f} [{:+.2f}, {:+.2f}]".format(*self.closed.slope)
         return f"exponent {value:+.2f} [{low:+.2f}, {high:+.2f}] over {len(self.x)} runs{never}"
 
 

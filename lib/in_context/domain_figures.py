@@ -106,7 +106,7 @@ def speed(found: Mapping[str, Steps]) -> Figure:
                 ax.plot((s.x * jitter)[mask], s.steps[mask], marker, color=style.SEEN, ms=4.5, alpha=0.6, mew=0)
             _power(ax, s, s.slope[0], color=UNSEEN)
             title = "all runs {:+.2f} [{:+.2f}, {:+.2f}]".format(*s.slope)
-            if s.open.any():
+            if s.open.any() and not s.closed.open.any():
                 _power(ax, s.closed, s.closed.slope[0], color=UNSEEN, ls=(0, (1, 1)))
                 title += "\nwithout bounds {:+.2f} [{:+.2f}, {:+.2f}]".format(*s.closed.slope)
             _power(ax, s.closed, THEORY[name], color=SEEN, ls=(0, (4, 2)))

@@ -49,7 +49,7 @@ def check(alpha: float, total: float) -> None:
 
 
 def never(count: int | None) -> str:
-    return "no length tested" if count is None else f"{count}"
+    return f"more than {LENGTH}" if count is None else f"{count}"
 
 
 # --- Theorem 1 ---
@@ -90,11 +90,9 @@ def speed_text(found: Mapping[str, Steps]) -> str:
         bound = ""
         if s.open.any():
             lost = ", ".join(f"{x:g}" for x in np.unique(s.x[s.open]))
-            rest = "**{:+.2f}** [{:+.2f}, {:+.2f}]".format(*s.closed.slope)
-            bound = (
-                f" {int(s.open.sum())} of {len(s.x)} runs never get there, all at {lost}; they count at the limit. Without "
-                f"{lost} the exponent is {rest}."
-            )
+            bound = f" {int(s.open.sum())} of {len(s.x)} runs never get there, all at {lost}; they count at the limit."
+            if not s.closed.open.any():
+                bound += " Without {} the exponent is **{:+.2f}** [{:+.2f}, {:+.2f}].".format(lost, *s.closed.slope)
         lines.append(
             f"- **{name}**: steps ∝ ({name})^**{value:+.2f}** [{low:+.2f}, {high:+.2f}]; the theorem's {THEORY[name]:+.2f} is "
             f"{inside} the interval. Mean steps: {means}.{bound}"
@@ -193,9 +191,9 @@ def sums_text(sums: Sequence[float], found: Sequence[Along]) -> str:
     small = [all(bool((a.loss[:, 0] <= 0.01).all()) for a in found[i:]) for i in range(len(sums))]
     where = f"from S₁ = {sums[small.index(True)]:g} on" if any(small) else "nowhere"
     return (
-        f"The hinge loss is at most .01 in every seed **{where}**. Attention to the query's pattern changes little, from "
-        f"{attention.min():.3f} to {attention.max():.3f}. The margin grows with S₁: it is {line[1]:.2f} {line[0]:+.2f} S₁, to "
-        f"within {off:.2f}."
+        f"The hinge loss is at most .01 in every seed **{where}**. Mean attention to the query's pattern lies between "
+        f"{attention.min():.3f} and {attention.max():.3f} for all S₁. The mean margin is {line[1]:.2f} {line[0]:+.2f} S₁, to "
+        f"within {off:.2f}, and {margin[np.argmin(np.abs(np.array(sums) - 1))]:.2f} at S₁ = 1."
     )
 
 
@@ -236,7 +234,7 @@ def floor_text(runs: Sequence[StoredRun], gpts: Sequence[StoredRun]) -> str:
         f"At α' = {ALPHA:g} and 1, 2 and 4 examples the dotted line is at {say(no_match_floor(ALPHA, n) for n in lengths)}. "
         f"The one-layer model's error is **{say(one[CURVE.index(n)].mean for n in lengths)}**, GPT-2's "
         f"**{say(shares[n].mean for n in lengths)}**. "
-        f"The one-layer model's errors are {say(rate)} of the prompts without a match. "
+        f"The one-layer model's is {say(rate)} times the share of prompts without a match. "
         f"Who used both patterns' labels and guessed without either would be at ½ (1 − α')^l: {say(both)}."
     )
 

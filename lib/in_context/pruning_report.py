@@ -182,7 +182,7 @@ def share_text(runs: Sequence[StoredRun], length: int) -> str:
     if margin.mean() > 1:
         text += f"So a share of about 1 − 1/{margin.mean():.2f} = {1 - 1 / margin.mean():.2f} can go before the loss notices. "
     return text + (
-        "From there on the loss follows the grey curve, on which every margin shrinks by the share R, to within "
+        "The loss follows the grey curve, on which every margin shrinks by the share R, to within "
         f"{np.abs(loss - scaled).max():.3f}. The neurons with large rows of W_O W_V alone carry "
         f"{spread(rest)} of the margin, which is why their curve lies lower."
     )

@@ -1,0 +1,440 @@
+"""Chapter 13: classical learners are held to scikit-learn's, claims to planted results, the dials' data to what dials take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+from test_in_context_claims import Planted, Shelf, planted, random_weights
+
+from lib.book.dials import Dials
+from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
+from lib.core.measures import wilson
+from lib.core.spec import SpecError
+from lib.core.store import StoredRun
+from lib.in_context import analysis, classical, domain_checks, domain_figures, domain_report, exploration
+from lib.in_context.analysis import Share
+from lib.in_context.classical import ICL, LEARNERS, LOGISTIC, NEAREST, Point, predict
+from lib.in_context.domain_checks import CONTROL, CYCLE, Along, Steps
+from lib.in_context.domain_claims import CHAPTER_13
+from lib.in_context.experiments import COVERS, SETTINGS, cover_specs, gpt_specs, one_layer, speed_specs, train_specs
+from lib.in_context.study import SUMS, grid
+from lib.in_context.task import D_X, Task, no_match_floor
+
+BY_ID = {claim.id: claim for claim in CHAPTER_13}
+MAIN, GPT = train_specs("laptop"), gpt_specs("laptop")
+SMALL = [one_layer("icl-train", SETTINGS["smoke"], seed, {"length": 20}) for seed in (0, 1)]
+
+
+def status(id: str, runs: Iterable[StoredRun] = ()) -> str:
+    return BY_ID[id].evaluate(Shelf(runs), "laptop")["status"]
+
+
+# ---------------------------------------------------------------- classical learners
+
+
+def prompt(x: Sequence[Sequence[float]], y: Sequence[float], query: Sequence[float]) -> tuple[np.ndarray, ...]:
+    return np.array([x], dtype=float), np.array([y], dtype=float), np.array([query], dtype=float)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_learners_separate_what_can_be_separated(learner: str) -> None:
+    x = [[2.0, 0.1], [2.0, -0.1], [2.1, 0.0], [0.1, 2.0], [-0.1, 2.0], [0.0, 2.1]]
+    y = [1, 1, 1, -1, -1, -1]
+    assert predict(learner, *prompt(x, y, [1.9, 0.0])).tolist() == [1]
+    assert predict(learner, *prompt(x, y, [0.0, 1.9])).tolist() == [-1]
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_one_label_is_the_answer_and_without_examples_there_is_none(learner: str) -> None:
+    one = prompt([[2.0, 0.0], [0.0, 2.0], [1.0, 1.0]], [-1, -1, -1], [2.0, 0.0])
+    assert predict(learner, *one).tolist() == [-1]
+    empty = np.zeros((3, 0, 2)), np.zeros((3, 0)), np.zeros((3, 2))
+    assert predict(learner, *empty).tolist() == [0, 0, 0]
+
+
+def test_prompts_with_one_label_stand_among_others() -> None:
+    both = prompt([[2.0, 0.0], [0.0, 2.0]], [1, -1], [0.0, 2.0])
+    one = prompt([[2.0, 0.0], [0.0, 2.0]], [1, 1], [0.0, 2.0])
+    together = [np.concatenate(parts) for parts in zip(both, one, strict=True)]
+    for learner in set(LEARNERS) - {"3 nearest neighbours"}:
+        assert predict(learner, *together).tolist() == [-1, 1]
+
+
+def test_there_are_no_more_neighbours_than_examples() -> None:
+    near = prompt([[1.0, 0.0], [0.0, 1.0]], [1, -1], [1.0, 0.0])
+    assert predict("1 nearest neighbour", *near).tolist() == [1]
+    assert predict("3 nearest neighbours", *near).tolist() == [0]  # two at a tie: a coin
+    three = prompt([[1.0, 0.0], [0.0, 1.0], [0.0, 3.0]], [1, -1, -1], [1.0, 0.0])
+    assert predict("3 nearest neighbours", *three).tolist() == [-1]
+
+
+def test_an_unknown_learner_is_refused() -> None:
+    with pytest.raises(SpecError, match="unknown learner 'forest': use one of logistic regression"):
+        predict("forest", *prompt([[0.0]], [1], [0.0]))
+
+
+@pytest.mark.parametrize(("alpha", "length"), [(0.8, 6), (0.6, 20), (0.2, 9)])
+def test_learners_answer_as_scikit_learns_defaults(alpha: float, length: int) -> None:
+    x, y, query = classical.examples(analysis.fresh(Task(alpha=alpha, length=length), 5, 80))
+    assert x.shape == (80, length, D_X)
+    assert set(np.unique(y)) == {-1, 1}
+    both = np.flatnonzero(np.ptp(y, 1) > 0)
+    theirs: Mapping[str, Callable[[], Any]] = {
+        LOGISTIC: LogisticRegression,
+        "linear SVM": lambda: SVC(kernel="linear"),
+        "RBF SVM": SVC,
+        **{name: (lambda k=k: KNeighborsClassifier(k)) for name, k in NEAREST.items()},
+    }
+    assert list(theirs) == list(LEARNERS)
+    for learner, make in theirs.items():
+        found = predict(learner, x, y, query)
+        expected = [make().fit(x[i], y[i]).predict(query[i : i + 1])[0] for i in both]
+        assert found[both].tolist() == expected, learner
+
+
+def test_a_coin_is_wrong_half_of_the_time() -> None:
+    assert classical.wrong(np.array([1.0, -1, 0]), np.array([1.0, 1, 1])).tolist() == [0, 1, 0.5]
+
+
+def test_learners_and_runs_answer_the_same_prompts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [planted(spec, weights=random_weights(spec, spec.seed)) for spec in SMALL]
+    asked: list[torch.Tensor] = []
+    ask = classical.ask
+    monkeypatch.setattr(classical, "ask", lambda model, drawn: (asked.append(drawn.prompt), ask(model, drawn))[1])
+    found = classical.point(runs, ICL, 0.8, 6, 40)
+    assert found is classical.point(runs, ICL, 0.8, 6, 40)
+    assert len(asked) == 2
+    assert torch.equal(asked[0], asked[1])
+    assert torch.equal(asked[0], classical.prompts(runs, 0.8, 6, 40).prompt)
+    assert asked[0].shape == (40, 7, 60)
+    assert (found.wrong.shape, found.total, found.each.shape) == ((2, 40), 40, (2,))
+    assert found.interval == pytest.approx(wilson(found.mean * 40, 40))
+    other = classical.point(runs, LOGISTIC, 0.8, 6, 40)
+    assert other.wrong.shape == (1, 40)
+    answer = classical.prompts(runs, 0.8, 6, 40).answer.numpy()
+    assert (
+        other.wrong[0].tolist()
+        == (predict(LOGISTIC, *classical.examples(classical.prompts(runs, 0.8, 6, 40))) != answer).tolist()
+    )
+
+
+def test_a_lead_is_paired_by_prompts() -> None:
+    mine = [Point(np.array([[0.0, 1, 0, 1], [0, 1, 0, 0]]))]
+    assert classical.lead(mine, mine) == (0, 0, 0)
+    value, low, high = classical.lead(mine, [Point(np.ones((1, 4)))])
+    assert value == pytest.approx(0.625)
+    gaps = np.array([1, 0, 1, 0.5])
+    assert high - low == pytest.approx(2 * 1.96 * gaps.std(ddof=1) / 2)
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def test_the_first_examples_of_a_prompt() -> None:
+    drawn = analysis.fresh(Task(length=6), 0, 5)
+    cut = domain_checks.first(drawn, 2)
+    assert torch.equal(cut.prompt, drawn.prompt[:, [0, 1, 6]])
+    assert torch.equal(cut.answer, drawn.answer)
+    assert torch.equal(cut.same, drawn.same[:, :2])
+    assert torch.equal(domain_checks.first(drawn, 6).prompt, drawn.prompt)
+
+
+def test_along_the_prompt_a_run_is_asked_as_anywhere_else() -> None:
+    runs = [planted(spec, weights=random_weights(spec, spec.seed)) for spec in SMALL]
+    found = domain_checks.along(runs, [3, 20], 60, alpha=0.6, sum=1.1)
+    assert found.error.shape == found.loss.shape == found.margin.shape == found.attention.shape == (2, 2)
+    for i, run in enumerate(runs):
+        whole = analysis.answers(run, 60, alpha=0.6, sum=1.1)
+        assert found.error[i, 1] == pytest.approx(whole.error)
+        assert found.loss[i, 1] == pytest.approx(whole.loss)
+        assert found.attention[i, 1] == pytest.approx(whole.attention.mean())
+        assert found.margin[i, 1] == pytest.approx((whole.margin * whole.answer).mean())
+    assert [share.total for share in found.shares] == [60, 60]
+    assert found.shares[0].each.tolist() == found.error[:, 0].tolist()
+
+
+def speeds(what: str, taken: Callable[[float], int | None]) -> list[Planted]:
+    """Runs whose held-out loss falls to .1 at so many steps."""
+    found = []
+    for value, specs in speed_specs("laptop")[what].items():
+        for spec in specs:
+            at = taken(value)
+            loss = [0.9 if at is None or step < at else 0.1 for step in range(10, 601, 10)]
+            found.append(planted(spec, {"unseen loss": loss, "seen loss": loss}))
+    return found
+
+
+def test_steps_by_hand() -> None:
+    groups = {0.5: speeds("α", lambda a: 40)[:2], 1.0: speeds("α", lambda a: None)[:1]}
+    found = domain_checks.steps(groups)
+    assert found.x.tolist() == [0.5, 0.5, 1.0]
+    assert found.steps.tolist() == [40, 40, 600]
+    assert found.open.tolist() == [False, False, True]
+    assert "1 of 3 never get there, and count at the limit" in found.words
+    assert "without them" not in found.words  # one value is left: no exponent
+    law = Steps(np.array([1.0, 1, 2, 2, 4]), np.array([80.0, 80, 40, 40, 600]), np.array([False] * 4 + [True]))
+    assert law.closed.x.tolist() == [1, 1, 2, 2]
+    assert law.closed.slope[0] == pytest.approx(-1)
+    assert "without them -1.00" in law.words
+
+
+def gpts(error: Callable[[str, float, int], float], total: float = 4000.0) -> list[Planted]:
+    """GPT-2 runs with these shares of errors by condition, α' and length."""
+    wrong = torch.tensor([[error(name, alpha, n) for n in range(21)] for name, alpha in grid()])
+    kept = {"errors": wrong, "counts": torch.full_like(wrong, total)}
+    return [planted(spec, {}, {spec.train.steps: kept}, seen=1.0, unseen=0.9) for spec in GPT]
+
+
+def test_the_interval_of_gpt2_counts_each_prompt_once() -> None:
+    found = domain_checks.gpt(gpts(lambda *_: 0.25, 100.0), "in domain")[3]
+    assert found.mean == 0.25
+    assert found.interval == pytest.approx(wilson(25, 100))
+
+
+# ---------------------------------------------------------------- claims
+
+
+def test_claims_have_a_name_a_criterion_and_a_source() -> None:
+    assert len(BY_ID) == len(CHAPTER_13) == 11
+    assert {claim.paper for claim in CHAPTER_13} == {"li2024nonlinear", "ours"}
+    assert all(claim.id.startswith("icl-") and claim.statement.endswith(".") for claim in CHAPTER_13)
+
+
+@pytest.mark.parametrize("id", sorted(BY_ID))
+def test_without_results_nothing_is_claimed(id: str) -> None:
+    assert status(id) == NOT_RUN
+
+
+def covers(cycle: float, control: float) -> list[Planted]:
+    wrong = dict.fromkeys(COVERS, 0.0) | {CYCLE: cycle, CONTROL: control}
+    return [planted(spec, unseen=1 - wrong[name], seen=1.0) for name, specs in cover_specs("laptop").items() for spec in specs]
+
+
+def test_cover() -> None:
+    assert status("icl-cover", covers(0.009, 0.12)) == REPRODUCED
+    assert status("icl-cover", covers(0.011, 0.12)) == PARTLY
+    assert status("icl-cover", covers(0.009, 0.1)) == PARTLY
+    assert status("icl-cover", covers(0.2, 0.25)) == NOT_REPRODUCED
+    one = covers(0.0, 0.3)
+    cycle = [i for i, run in enumerate(one) if dict(run.spec.task).get("shifts") == (1,)]
+    assert len(cycle) == 6
+    one[cycle[3]] = replace(one[cycle[3]], metrics={"unseen": 0.95, "seen": 1.0})
+    assert status("icl-cover", one) == PARTLY  # in every seed
+
+
+def test_steps_against_alpha_and_patterns() -> None:
+    falling = lambda a: 10 * round(5 / a)
+    assert status("icl-steps-alpha", speeds("α", falling)) == REPRODUCED
+    assert status("icl-steps-alpha", speeds("α", lambda a: 100)) == NOT_REPRODUCED
+    assert status("icl-steps-alpha", speeds("α", lambda a: 10 * round(10 * a))) == NOT_REPRODUCED
+    assert status("icl-steps-alpha", speeds("α", lambda a: None)) == NOT_REPRODUCED
+    assert status("icl-steps-m1", speeds("M₁", lambda m: 100)) == REPRODUCED
+    assert status("icl-steps-m1", speeds("M₁", lambda m: 10 * int(m))) == NOT_REPRODUCED
+
+
+def test_prompt_length() -> None:
+    assert status("icl-prompt-length", speeds("α l", lambda n: None if n < 8 else 100)) == REPRODUCED
+    assert status("icl-prompt-length", speeds("α l", lambda n: None if n < 9 else 100)) == NOT_REPRODUCED
+
+
+def plant(
+    monkeypatch: pytest.MonkeyPatch, error: Callable[..., float], loss: Callable[..., float] = lambda *_, **__: 0.0
+) -> list[Planted]:
+    """One-layer runs with these errors and losses by seed, length and change."""
+
+    def along(runs: Sequence[StoredRun], lengths: Sequence[int], count: int = 4000, **change: Any) -> Along:
+        of = lambda value: np.array([[value(run.spec.seed, n, **change) for n in lengths] for run in runs])
+        return Along(tuple(lengths), of(error), of(loss), 1 - of(loss), of(error), count)
+
+    for module in (domain_checks, domain_report, exploration):
+        monkeypatch.setattr(module, "along", along)
+    return [planted(spec) for spec in MAIN]
+
+
+def test_floor(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = lambda factor: plant(monkeypatch, lambda seed, n, alpha: factor * no_match_floor(alpha, n))
+    assert status("icl-floor", at(1.0)) == REPRODUCED
+    assert status("icl-floor", at(2.0)) == REPRODUCED
+    assert status("icl-floor", at(0.8)) == NOT_REPRODUCED
+    at_ten = plant(monkeypatch, lambda seed, n, alpha: (0.5 if n == 10 else 1) * no_match_floor(alpha, n))
+    assert status("icl-floor", at_ten) == NOT_REPRODUCED
+
+
+def test_floor_of_gpt2() -> None:
+    at = lambda one, two: status("icl-floor-gpt2", gpts(lambda name, alpha, n: {1: one, 2: two}.get(n, 0.0)))
+    assert at(0.28, 0.16) == REPRODUCED
+    assert at(0.295, 0.16) == PARTLY  # the interval reaches .3
+    assert at(0.31, 0.16) == PARTLY
+    assert at(0.31, 0.19) == NOT_REPRODUCED
+
+
+def test_hinge_loss_against_the_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    def at(inside: Mapping[float, float], outside: float, odd: Mapping[float, float] | None = None) -> str:
+        def loss(seed: int, n: int, alpha: float, sum: float | None = None, outside: float = False) -> float:
+            return away if outside else ((odd or inside) if seed == 3 else inside)[sum]
+
+        away = outside
+        return status("icl-sum-hinge", plant(monkeypatch, lambda *_, **__: 0.0, loss))
+
+    good = {0.5: 0.3, 0.7: 0.1, 0.9: 0.02, 1.1: 0.01, 1.3: 0.0}
+    assert at(good, 0.5) == REPRODUCED
+    assert at(good | {1.1: 0.0}, 0.9) == REPRODUCED  # it cannot fall below 0
+    assert at(good, 0.49) == PARTLY
+    assert at(good | {1.1: 0.011}, 0.9) == PARTLY
+    assert at(good, 0.9, good | {0.7: 0.4}) == PARTLY  # in every seed
+    assert at({0.5: 0.3, 0.7: 0.3, 0.9: 0.3, 1.1: 0.3, 1.3: 0.3}, 0.3) == NOT_REPRODUCED
+
+
+def test_gpt2_against_the_sum() -> None:
+    def at(*last: float) -> str:
+        by = {f"S1 = {s:g}": value for s, value in zip(SUMS, last, strict=True)}
+        return status("icl-sum-gpt2", gpts(lambda name, alpha, n: by.get(name, 0.5) if n == 20 else 0.5))
+
+    assert at(0.03, 0.02, 0.0101, 0.009, 0.005) == REPRODUCED
+    assert at(0.03, 0.02, 0.02, 0.009, 0.009) == REPRODUCED
+    assert at(0.03, 0.02, 0.009, 0.008, 0.005) == PARTLY
+    assert at(0.03, 0.02, 0.0101, 0.005, 0.006) == PARTLY
+    assert at(0.001, 0.02, 0.0101, 0.02, 0.005) == NOT_REPRODUCED
+
+
+def test_examples_against_alpha() -> None:
+    def at(inside: Sequence[int], outside: Sequence[int]) -> str:
+        enough = {"in domain": inside, "S1 = 1.1": outside}
+
+        def error(name: str, alpha: float, n: int) -> float:
+            return 0.02 if n >= dict(zip((0.8, 0.9, 1.0), enough.get(name, (0, 0, 0)), strict=True))[alpha] else 0.021
+
+        return status("icl-alpha-length", gpts(lambda *how: float(np.float32(error(*how) - 1e-6))))
+
+    assert at((8, 6, 4), (8, 8, 4)) == REPRODUCED
+    assert at((8, 4, 4), (99, 6, 4)) == REPRODUCED
+    assert at((8, 6, 4), (8, 9, 4)) == PARTLY
+    assert at((4, 4, 4), (8, 6, 4)) == PARTLY
+    assert at((99, 99, 99), (4, 5, 6)) == NOT_REPRODUCED
+
+
+def contest(monkeypatch: pytest.MonkeyPatch, **wrong: float | Sequence[float]) -> list[Planted]:
+    """Shares of errors at every length; `others` for the learners that are not named by their first word."""
+
+    def curve(runs: Sequence[StoredRun], who: str, alpha: float, count: int = 400) -> list[Point]:
+        share = np.broadcast_to(wrong.get(who.split()[0], wrong["others"]), len(classical.LENGTHS))
+        return [Point((np.arange(1000)[None] < 1000 * v).astype(float)) for v in share]
+
+    monkeypatch.setattr(classical, "curve", curve)
+    return [planted(spec) for spec in MAIN]
+
+
+def test_classical_learners(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert status("icl-classical-8", contest(monkeypatch, others=0.3, logistic=0.05, **{"in": 0.069})) == REPRODUCED
+    assert status("icl-classical-8", contest(monkeypatch, others=0.3, logistic=0.05, **{"in": 0.031})) == REPRODUCED
+    assert status("icl-classical-8", contest(monkeypatch, others=0.3, logistic=0.05, **{"in": 0.08})) == NOT_REPRODUCED
+    both = [0.1, 0.0] * 4  # signs do not cancel
+    assert status("icl-classical-8", contest(monkeypatch, others=0.3, logistic=0.05, **{"in": both})) == NOT_REPRODUCED
+    assert status("icl-classical-6", contest(monkeypatch, others=0.06, **{"in": 0.05})) == REPRODUCED
+    assert status("icl-classical-6", contest(monkeypatch, others=0.06, RBF=0.05, **{"in": 0.05})) == NOT_REPRODUCED
+    last = [0.06] * 7 + [0.05]
+    assert status("icl-classical-6", contest(monkeypatch, others=0.06, linear=last, **{"in": 0.05})) == NOT_REPRODUCED
+
+
+# ---------------------------------------------------------------- prose, figures, dials
+
+
+def test_parameters_that_no_prompt_can_have_are_refused() -> None:
+    domain_report.check(0.4, -1.2)
+    for alpha, total, said in (
+        (0, 1.1, "alpha must be above 0"),
+        (1.2, 1.1, "alpha must lie"),
+        (0.8, 1.5, "sum must lie within"),
+    ):
+        with pytest.raises(SpecError, match=said):
+            domain_report.check(alpha, total)
+
+
+def test_angles_of_new_patterns() -> None:
+    assert domain_report.angle(1.0) == pytest.approx(0, abs=0.1)
+    assert domain_report.angle(1.3) == pytest.approx(np.degrees(np.arccos(0.65 + np.sqrt(0.31) / 2)), abs=0.01)
+    assert domain_report.angle(2**0.5) == pytest.approx(45, abs=0.1)
+
+
+def test_text_on_steps_tells_lower_bounds() -> None:
+    text = domain_report.speed_text({"α": domain_checks.steps({a: speeds("α", lambda _: None)[:2] for a in (0.4, 0.8)})})
+    assert "4 of 4 runs never get there, all at 0.4, 0.8" in text
+    assert "Without" not in text
+    found = Steps(np.array([0.2, 0.4, 0.4, 0.8]), np.array([600.0, 80, 80, 40]), np.array([True, False, False, False]))
+    assert "Without 0.2 the exponent is **-1.00** [-1.00, -1.00]" in domain_report.speed_text({"α": found})
+
+
+def test_examples_that_were_needed_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = plant(monkeypatch, lambda seed, n, **_: 0.1 if n < 7 else 0.01)
+    gpt = gpts(lambda name, alpha, n: 0.01 if alpha == 1 and n > 2 else 0.1)
+    found = domain_report.panels(runs, gpt, 1.2)
+    assert found["GPT-2, $S_1$ = 1.2"] == {}
+    line = domain_report.needed_line(found)
+    assert "GPT-2, in domain more than 20 (α' = 0.8), more than 20 (α' = 0.9), 3 (α' = 1)" in line
+    assert "GPT-2, S₁ = 1.2 not tested" in line
+    assert "one layer, S₁ = 1.2 7 (α' = 0.8)" in line
+    assert "At S₁ = 1.2 GPT-2 was not tested" in domain_report.needed_text(gpt, 1.2)
+    plt.close(domain_figures.shares_of_matches(found))
+
+
+def test_table_of_new_patterns_has_a_row_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = plant(monkeypatch, lambda *_, **__: 0.25, lambda *_, **__: 0.5)
+    rows = domain_report.sums_table(runs, gpts(lambda *_: 0.125), 0.6).splitlines()[2:]
+    assert len(rows) == 7
+    assert rows[0].startswith("| in domain | 1, 0 | 0° | 0.1250 ± 0.0000 | 0.50000")
+    assert rows[4].startswith("| S₁ = 1.1 | 0.99, +0.11 | 6° |")
+    assert rows[6].startswith("| outside the span | – | 90° |")
+
+
+def test_the_dials_take_what_was_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = plant(monkeypatch, lambda seed, n, alpha, sum: alpha * sum / 3 / n)
+    data = exploration.exploration(runs, gpts(lambda *_: 0.0123456), 1000)
+    sizes = [len(dial["values"]) for dial in data["dials"]]
+    assert sizes == [4, 5, 8]
+    layer, gpt, floor = (series["values"] for series in data["series"])
+    for values in (layer, gpt, floor, *(item["values"] for item in data["bars"]["items"])):
+        assert np.array(values, dtype=object).shape[:3] == tuple(sizes)
+    mean, low, high = layer[2][3][5]
+    assert mean == pytest.approx(0.8 * 1.1 / 30, rel=1e-3)
+    expected = Share(np.full(8, 0.8 * 1.1 / 30), 1000).interval
+    assert (low, high) == pytest.approx(expected, rel=1e-3)
+    assert gpt[0] == gpt[1] == [[None] * 8] * 5  # GPT-2 was not tested at .4 and .6
+    assert gpt[2][0][0][0] == 0.01235
+    assert floor[2][0][7] == [float(f"{no_match_floor(0.8, 20):.4g}")] * 3
+    assert max(len(f"{v:.10g}".replace("0.", "").lstrip("0")) for v in layer[0][0][0]) <= 4
+    widget = Dials(data, "test-13")
+    assert "α′ = 0.8, coefficient sum S₁ = 1.1, examples in the prompt = 10" in widget.words()
+    assert len(json.dumps(data)) < 200_000
+
+
+def test_every_figure_draws_planted_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, gpt = plant(monkeypatch, lambda *_, **__: 0.0, lambda *_, **__: 0.0), gpts(lambda name, alpha, n: 0.5 / (n + 1) ** 3)
+    found = domain_checks.steps({v: speeds("α", lambda a: 50)[:2] for v in (0.4, 0.8)})
+    curves = {0.8: {who: [Point(np.zeros((1, 50)))] * 8 for who in (ICL, *LEARNERS)}}
+    share = domain_checks.gpt(gpt, "in domain")
+    at = domain_checks.along(runs, domain_report.CURVE, alpha=0.8)
+    one = domain_checks.along(runs, [20], alpha=0.8)
+    history = {"seen": [0.5, 1.0], "unseen": [0.5, None]}
+    few = {name: [planted(replace(SMALL[0], seed=i), history) for i in (0, 1)] for name in COVERS}
+    with pytest.warns(RuntimeWarning, match="All-NaN|Mean of empty"):
+        plt.close(domain_figures.covers({name: Task(**part) for name, part in COVERS.items()}, few))
+    for figure in (
+        domain_figures.speed({"α": found, "M₁": found, "α l": found}),
+        domain_figures.gpt_sums(share, dict.fromkeys(SUMS, share), share),
+        domain_figures.layer_sums(SUMS, [one] * 5, one),
+        domain_figures.layer_lengths(at, dict.fromkeys(SUMS, at), at),
+        domain_figures.contest(curves, {0.8: share}),
+    ):
+        assert figure.get_size_inches()[0] == pytest.approx(7.2)
+        figure.canvas.draw()
+        plt.close(figure)
