@@ -371,7 +371,9 @@ def test_text_on_steps_tells_lower_bounds() -> None:
     assert "4 of 4 runs never get there, all at 0.4, 0.8" in text
     assert "Without" not in text
     found = Steps(np.array([0.2, 0.4, 0.4, 0.8]), np.array([600.0, 80, 80, 40]), np.array([True, False, False, False]))
-    assert "Without 0.2 the exponent is **-1.00** [-1.00, -1.00]" in domain_report.speed_text({"α": found})
+    assert "Without 0.2 the exponent is **-1.00** [-1.00, -1.00], the theorem's outside" in domain_report.speed_text(
+        {"α": found}
+    )
 
 
 def test_examples_that_were_needed_in_words(monkeypatch: pytest.MonkeyPatch) -> None:

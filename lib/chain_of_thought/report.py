@@ -192,7 +192,7 @@ def lead_text(taus: Sequence[float] = (0.4, 0.3, 0.2), prompts: int = 2000) -> s
     p = lambda tau: tau ** (1 / Trial().steps)
     return (
         "With a single rival and α' = 1, the vote needs "
-        f"{', '.join(f'{n:.0f} at τ = {tau:g}' for tau, n in known.items())}. From the "
+        f"{', '.join(f'{n:.0f} examples at τ = {tau:g}' for tau, n in known.items())}. From the "
         f"first to the last of these the law grows {(first / last) ** 2:.1f} times, and the need "
         f"{known[last] / known[first]:.1f} "
         f"times: the correct step leads by {2 * p(first) - 1:.2f} at τ = {first:g} and by {2 * p(last) - 1:.2f} "

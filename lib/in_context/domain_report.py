@@ -92,7 +92,11 @@ def speed_text(found: Mapping[str, Steps]) -> str:
             lost = ", ".join(f"{x:g}" for x in np.unique(s.x[s.open]))
             bound = f" {int(s.open.sum())} of {len(s.x)} runs never get there, all at {lost}; they count at the limit."
             if not s.closed.open.any():
-                bound += " Without {} the exponent is **{:+.2f}** [{:+.2f}, {:+.2f}].".format(lost, *s.closed.slope)
+                rest, low, high = s.closed.slope
+                inside_too = "inside" if low <= THEORY[name] <= high else "outside"
+                bound += (
+                    f" Without {lost} the exponent is **{rest:+.2f}** [{low:+.2f}, {high:+.2f}], the theorem's {inside_too}."
+                )
         lines.append(
             f"- **{name}**: steps ∝ ({name})^**{value:+.2f}** [{low:+.2f}, {high:+.2f}]; the theorem's {THEORY[name]:+.2f} is "
             f"{inside} the interval. Mean steps: {means}.{bound}"
