@@ -134,7 +134,6 @@ def test_errors_and_losses_by_hand() -> None:
     said = Answers(np.array([2.0, 0.5, 0.0, -1.0]), np.array([1.0, -1.0, 1.0, -1.0]), np.zeros(4))
     assert said.error == 0.5
     assert said.loss == pytest.approx((0 + 1.5 + 1 + 0) / 4)
-    assert analysis.losses_of(said.margin, said.answer) == pytest.approx(said.loss)
 
 
 def test_answers_of_a_run_are_asked_once_for_each_task(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,6 +179,8 @@ def test_errors_of_gpt2_are_read_off_its_last_snapshot() -> None:
     assert found[0].each.tolist() == [0.5, 0.5]
     assert found[20].each.tolist() == pytest.approx([0.1, 0.2])
     assert [share.total for share in found] == [100 + i + 1000 * row for i in range(21)]
+    total = found[20].total
+    assert found[20].interval == pytest.approx(wilson(0.15 * total, total), rel=1e-5)  # all runs answer the same prompts
     assert all(share.mean == 0 for share in analysis.gpt_errors(runs, "in domain", 1.0))
     with pytest.raises(ValueError, match="is not in list"):
         analysis.gpt_errors(runs, "S1 = 1.1", 0.7)
@@ -701,3 +702,22 @@ def test_words_on_the_first_push(monkeypatch: pytest.MonkeyPatch) -> None:
     means = [0.25 - 0.05 * i for i in range(8)]
     assert f"a cosine of **{np.mean(means):.2f} ± {np.std(means, ddof=1):.2f}**" in said
     assert "5 of 8 seeds positive" in said
+
+
+def test_attention_of_short_runs_is_judged_at_its_last_step() -> None:
+    runs = [planted(SMOKE, history={"attention.1": [0.4, 0.99]})]
+    found = record("icl-attention", runs, "smoke")
+    assert found["status"] == REPRODUCED
+    assert "0.40 at step 10, 0.99 at step 20, 0.990 at the end" in found["measured"]
+
+
+def test_better_on_unseen_tasks_is_not_worse() -> None:
+    assert status("icl-unseen-tasks", right(0.005, 0.03)) == REPRODUCED
+
+
+def test_histories_of_runs_that_stopped_have_gaps() -> None:
+    runs = [planted(history={"loss": [1.0, 0.5]}), replace(planted(), history={"step": [10], "loss": [None]})]
+    for order in (runs, runs[::-1]):
+        steps, values = analysis.history(order, "loss")
+        assert steps.tolist() == [10, 20]
+        assert np.isnan(values).sum() == 2

@@ -1,4 +1,4 @@
-"""Chapter 13: classical learners are held to scikit-learn's, claims to planted results, the dials' data to what dials take."""
+"""Chapter 13: classical learners on hand-made prompts, claims on planted results, the dials' data and what dials take."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_prompts_with_one_label_stand_among_others() -> None:
 def test_there_are_no_more_neighbours_than_examples() -> None:
     near = prompt([[1.0, 0.0], [0.0, 1.0]], [1, -1], [1.0, 0.0])
     assert predict("1 nearest neighbour", *near).tolist() == [1]
-    assert predict("3 nearest neighbours", *near).tolist() == [0]  # two at a tie: a coin
+    assert predict("3 nearest neighbours", *near).tolist() == [-1]  # of two, the first label by scikit-learn's rule
     three = prompt([[1.0, 0.0], [0.0, 1.0], [0.0, 3.0]], [1, -1, -1], [1.0, 0.0])
     assert predict("3 nearest neighbours", *three).tolist() == [-1]
 

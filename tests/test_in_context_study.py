@@ -327,11 +327,10 @@ def test_the_loss_of_gpt2_is_over_columns_with_a_label() -> None:
 
 
 def test_gpt2_has_the_size_that_it_says_it_has() -> None:
-    """The work to a percent; the bias that reads in is the only parameter that may be missing from the count."""
+    """The work to a percent."""
     for spec in (SMALL_GPT, VectorGPT2Spec()):
         model = spec.build(2)
-        actual = sum(p.numel() for p in model.parameters()) / 2
-        assert 0 <= actual - spec.n_parameters <= spec.d_model
+        assert 2 * spec.n_parameters == sum(p.numel() for p in model.parameters())
         with FlopCounterMode(display=False) as counter, torch.no_grad():
             model(torch.zeros(2, 3, spec.positions, WIDTH))
         assert counter.get_total_flops() / 12 == pytest.approx(spec.multiply_adds(spec.positions), rel=0.05)
@@ -956,3 +955,8 @@ def test_what_is_varied_is_what_its_name_says() -> None:
     s = SETTINGS["laptop"]
     assert [story_rate(s, gamma) for gamma in (0.5, 0.7)] == [0.3, 0.3]
     assert story_rate(s, 0.3) == pytest.approx(0.3 / 200**0.4)
+
+
+def test_a_gpt2_that_is_asked_no_prompts_is_refused_before_it_trains() -> None:
+    with pytest.raises(SpecError, match="prompts must be an integer of at least 1"):
+        make_study(gpt_spec(prompts=0))

@@ -37,7 +37,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """`check(store, profile)` computes the finding; it raises LookupError where the results it needs are not stored."""
+    """`check(store, profile)` computes the finding; it raises LookupError itself (no KeyError or IndexError) where the results
+    that it needs are not stored."""
 
     id: str
     paper: str
@@ -55,6 +56,8 @@ class Claim:
         """The claim with what was measured, as plain data."""
         try:
             finding = self.check(store, profile)
+        except (IndexError, KeyError):
+            raise  # a mistake, not a missing result
         except LookupError as error:
             finding = Finding(str(error).strip("'\""), NOT_RUN)
         return {

@@ -13,7 +13,7 @@ from lib.core.ensemble import at_start
 from lib.core.measures import remembered, wilson
 from lib.core.model import from_weights
 from lib.core.store import StoredRun
-from lib.in_context.models import OneLayer, hinge
+from lib.in_context.models import OneLayer
 from lib.in_context.study import foreign, grid, make_study
 from lib.in_context.task import Prompts, Task, all_pairs
 
@@ -91,10 +91,11 @@ def answers(run: StoredRun, count: int = N_FRESH, **change: object) -> Answers:
 
 @dataclass(frozen=True)
 class Share:
-    """A share of wrong answers: of each run, (R,), over `total` prompts each. The interval pools them."""
+    """A share of wrong answers: of each run, (R,), over `total` prompts each, its `own` or the same for all."""
 
     each: np.ndarray
     total: float
+    own: bool = True
 
     @property
     def mean(self) -> float:
@@ -102,8 +103,9 @@ class Share:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 %, over prompts (Wilson)."""
-        return wilson(float(self.each.sum() * self.total), self.total * len(self.each))
+        """95 %, over prompts (Wilson): those of all runs, or, where they share them, as many as one has."""
+        total = self.total * (len(self.each) if self.own else 1)
+        return wilson(self.mean * total, total)
 
 
 def errors(runs: Sequence[StoredRun], count: int = N_FRESH, **change: object) -> Share:
@@ -125,7 +127,7 @@ def gpt_errors(runs: Sequence[StoredRun], condition: str, alpha: float) -> list[
     last = [max(snapshots(run)) for run in runs]
     wrong = np.array([snapshots(run)[step]["errors"][row] for run, step in zip(runs, last, strict=True)])
     counts = snapshots(runs[0])[last[0]]["counts"][row]
-    return [Share(each, float(total)) for each, total in zip(wrong.T, counts, strict=True)]
+    return [Share(each, float(total), own=False) for each, total in zip(wrong.T, counts, strict=True)]
 
 
 def needed(lengths: Sequence[int], shares: Sequence[float], level: float) -> int | None:
@@ -189,11 +191,10 @@ def lucky(run: StoredRun, share: float = 0.95, count: int = 400) -> np.ndarray:
 
 
 def history(runs: Sequence[StoredRun], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Steps (n,) and values (R, n) of a metric along training; NaN where it was not finite."""
-    values = [[np.nan if v is None else v for v in run.history[name]] for run in runs]
-    return np.array(runs[0].history["step"]), np.array(values, dtype=float)
-
-
-def losses_of(margin: np.ndarray, answer: np.ndarray) -> float:
-    """Mean hinge loss of margins."""
-    return float(hinge(torch.as_tensor(margin), torch.as_tensor(answer)).mean())
+    """Steps (n,) and values (R, n) of a metric along training; NaN where it was not finite or the run had stopped."""
+    steps = max((run.history["step"] for run in runs), key=len)
+    values = np.full((len(runs), len(steps)), np.nan)
+    for row, run in zip(values, runs, strict=True):
+        got = [np.nan if v is None else v for v in run.history[name]]
+        row[: len(got)] = got
+    return np.array(steps), values

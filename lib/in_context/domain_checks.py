@@ -145,14 +145,9 @@ def steps(groups: Mapping[float, Sequence[StoredRun]]) -> Steps:
     return Steps(np.array(x, float), np.array(taken, float), np.array([step is None for step in reached]))
 
 
-def per_prompt(share: Share) -> Share:
-    """The mean of runs that all answered the same prompts, as the answers of one."""
-    return Share(np.array([share.mean]), share.total)
-
-
 def gpt(runs: Sequence[StoredRun], condition: str, alpha: float = ALPHA) -> list[Share]:
     """GPT-2's errors at every prompt length 0 … 20, with an interval over prompts."""
-    return [per_prompt(share) for share in gpt_errors(runs, condition, alpha)]
+    return gpt_errors(runs, condition, alpha)
 
 
 def gpt_needed(runs: Sequence[StoredRun], condition: str) -> dict[float, int | None]:

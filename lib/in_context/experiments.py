@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lib.core.experiment import Experiment, check_profile
-from lib.core.spec import RunSpec, TrainSpec
+from lib.core.spec import RunSpec, TrainSpec, check_number
 from lib.core.train import RunResult
 from lib.in_context.models import OneLayerSpec, VectorGPT2Spec
 from lib.in_context.study import make_study
@@ -112,6 +112,7 @@ def point_specs(profile: str, alpha: float) -> list[RunSpec]:
     s = SETTINGS[check_profile(profile)]
     if alpha == ALPHA:
         return train_specs(profile)
+    alpha = float(check_number("alpha", alpha))
     Task(alpha=alpha)
     return [one_layer("icl-train", s, seed, {"keep": s.keep, "alpha": alpha}) for seed in s.seeds]
 
@@ -149,7 +150,7 @@ def gpt_specs(profile: str) -> list[RunSpec]:
     """The small GPT-2, by AdamW with warm-up and cosine; γ = ½ is near its usual start (our choice)."""
     s = SETTINGS[check_profile(profile)]
     steps, batch = s.gpt
-    train = TrainSpec(batch, steps, min(100, steps // 2), eval_every=max(1, steps // 16), fit_metric="seen")
+    train = TrainSpec(batch, steps, min(100, steps // 2), eval_every=max(5, steps // 16), fit_metric="seen")
     task = {"length": LENGTH, "keep": (steps,), "prompts": s.prompts}
     return [
         RunSpec("icl-gpt2", VERSION, HALF, seed, 1e-3, 0.01, VectorGPT2Spec(positions=LENGTH + 1), train, tuple(task.items()))

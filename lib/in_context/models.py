@@ -158,7 +158,7 @@ class VectorGPT2Spec:
 
     @property
     def n_parameters(self) -> int:
-        return self.transformer.n_parameters + (D - 1) * self.d_model
+        return self.transformer.n_parameters + D * self.d_model  # a matrix and its bias in place of one token
 
     def multiply_adds(self, length: int, every_position: bool = False) -> int:
         return self.transformer.multiply_adds(2 * length - 1, True) + 2 * length * D * self.d_model

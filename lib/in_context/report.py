@@ -52,12 +52,13 @@ def learning_text(runs: Sequence[StoredRun]) -> str:
     wrong = [1 - run.metrics["unseen"] for run in runs]
     before = np.array([run.history["unseen loss"][0] for run in runs])
     after = np.array([run.metrics["unseen loss"] for run in runs])
-    when = f"after {min(steps)} to {max(steps)} steps" if steps else "never"
+    when = f"it is below .1 after {min(steps)} to {max(steps)} steps" if steps else "it is never below .1"
+    seeds = f"{len(runs)} seed{'s' * (len(runs) > 1)}"
     return (
         f"The loss stays near 1 at first (**{spread(before)}** at the first evaluation), and then falls in a few "
         "tens of steps: "
-        f"it is below .1 {when}. At the end it is **{spread(after, 4)}** on tasks that were never trained, and "
-        f"**{spread(wrong, 4)}** of the signs are wrong there (mean ± standard deviation over {len(runs)} seeds)."
+        f"{when}. At the end it is **{spread(after, 4)}** on tasks that were never trained, and "
+        f"**{spread(wrong, 4)}** of the signs are wrong there (mean ± standard deviation over {seeds})."
     )
 
 

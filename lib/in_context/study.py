@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from lib.core.ensemble import Ask
-from lib.core.spec import RunSpec, SpecError
-from lib.in_context.models import OneLayer, VectorGPT2, hinge
+from lib.core.spec import RunSpec, SpecError, check_count
+from lib.in_context.models import OneLayer, VectorGPT2, VectorGPT2Spec, hinge
 from lib.in_context.task import D_X, Prompts, Task, all_pairs
 
 TEST_SEED = 1_000_003
@@ -165,6 +165,8 @@ def make_study(spec: RunSpec) -> InContext:
     task = dict(spec.task)
     if lost := [step for step in task.get("keep", ()) if step % spec.train.eval_every or not 0 < step <= spec.train.steps]:
         raise SpecError(f"a snapshot at step {lost[0]} would never be taken: use multiples of {spec.train.eval_every}.")
+    if spec.model.kind == VectorGPT2Spec.kind and task.get("keep"):
+        check_count("prompts", task.get("prompts"))
     study = InContext(**task)
     if study.length != spec.model.positions:
         raise SpecError(f"a prompt of {study.length} columns needs a model with as many positions, got {spec.model.positions}.")

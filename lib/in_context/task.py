@@ -82,7 +82,8 @@ class Task:
             raise SpecError(f"alpha must lie in [0, 1], and be 1 where there are but two patterns, got {self.alpha!r}.")
         if self.sum is not None and abs(check_number("sum", self.sum)) > WIDEST_SUM:
             raise SpecError(f"sum must lie within ±√2, for patterns of unit norm, got {self.sum!r}.")
-        if not set(self.shifts) <= set(range(1, self.among or self.m1)) or not self.shifts or self.among > self.m1:
+        known = {s for s in self.shifts if type(s) is int and 0 < s < (self.among or self.m1)}
+        if not known or len(known) < len(self.shifts) or self.among > self.m1:
             raise SpecError(f"shifts must be numbers from 1 to {(self.among or self.m1) - 1}, got {self.shifts!r}.")
         if self.foreign and (self.m1 // 2 < 2 or self.m2 < self.m1):
             raise SpecError("out of domain there must be two patterns at least: use m1 of at least 4, and m2 of at least m1.")
