@@ -2,7 +2,7 @@
 
 Every experiment of the laptop profile whose name begins with the argument is trained for a twentieth of its steps, all runs, by
 the sweep itself, into an empty store; the rest is multiplication. Evaluations fall as often as in the whole. What is compiled
-first is trained in full, since the compiler's time is not that of a step.
+first is trained in full, since the compiler's time is not that of a step, and so is what ends when it has fitted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ SHARE = 20
 def shortened(spec: RunSpec, steps: int) -> RunSpec:
     every = spec.train.eval_every
     train = replace(spec.train, steps=steps, warmup=min(spec.train.warmup, steps), eval_every=every)
-    return replace(spec, train=train, task=tuple({**dict(spec.task), "keep": ()}.items()))
+    task = dict(spec.task)
+    return replace(spec, train=train, task=tuple((task | {"keep": ()} if "keep" in task else task).items()))
 
 
 def timed(specs: list[RunSpec], make_study: StudyFactory) -> float:
@@ -55,7 +56,7 @@ def main(prefix: str) -> None:
         if not name.startswith(prefix):
             continue
         specs, seconds = experiment.specs("laptop"), 0.0
-        if backend_for(specs, Options()) == "compiled":
+        if backend_for(specs, Options()) == "compiled" or specs[0].train.schedule == "fit":
             seconds = timed(specs, experiment.make_study)
         else:
             shapes: dict[tuple, list[RunSpec]] = {}

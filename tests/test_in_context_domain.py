@@ -205,7 +205,7 @@ def test_the_interval_of_gpt2_counts_each_prompt_once() -> None:
 
 
 def test_claims_have_a_name_a_criterion_and_a_source() -> None:
-    assert len(BY_ID) == len(CHAPTER_13) == 11
+    assert len(BY_ID) == len(CHAPTER_13) == 12
     assert {claim.paper for claim in CHAPTER_13} == {"li2024nonlinear", "ours"}
     assert all(claim.id.startswith("icl-") and claim.statement.endswith(".") for claim in CHAPTER_13)
 
@@ -276,6 +276,16 @@ def test_floor_of_gpt2() -> None:
     assert at(0.295, 0.16) == PARTLY  # the interval reaches .3
     assert at(0.31, 0.16) == PARTLY
     assert at(0.31, 0.19) == NOT_REPRODUCED
+
+
+@pytest.mark.parametrize(("at_nine", "verdict"), [(0.02, REPRODUCED), (0.009, PARTLY)])
+def test_need_of_the_sum(monkeypatch: pytest.MonkeyPatch, at_nine: float, verdict: str) -> None:
+    """Every seed must have a loss above .01 at every S₁ below 1."""
+    losses = {0.5: 0.2, 0.7: 0.1}
+    runs = plant(
+        monkeypatch, lambda *_, **__: 0.0, lambda seed, *_, sum=None, **__: losses.get(sum, at_nine if seed == 3 else 0.02)
+    )
+    assert status("icl-sum-needed", runs) == verdict
 
 
 def test_hinge_loss_against_the_sum(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,6 +384,11 @@ def test_text_on_steps_tells_lower_bounds() -> None:
     assert "Without 0.2 the exponent is **-1.00** [-1.00, -1.00], the theorem's outside" in domain_report.speed_text(
         {"α": found}
     )
+    main = Steps(
+        np.array([0.2, 0.2, 0.4, 0.4, 0.8, 0.8]), np.array([600.0, 600, 90, 80, 40, 35]), np.array([True] * 2 + [False] * 4)
+    )
+    value, low, high = main.slope
+    assert f"**{value:+.2f}** [{low:+.2f}, {high:+.2f}]; the theorem's" in domain_report.speed_text({"α": main})
 
 
 def test_examples_that_were_needed_in_words(monkeypatch: pytest.MonkeyPatch) -> None:

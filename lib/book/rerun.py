@@ -68,6 +68,8 @@ def alone(prefix: str) -> str:
     except LookupError:
         return "- What the whole study costs alone on a machine has not been measured."
     mine = [e for name, e in record["experiments"].items() if name.startswith(prefix)]
+    if not mine:
+        return "- What the whole study costs alone on a machine has not been measured."
     runs, seconds = (sum(e[key] for e in mine) for key in ("runs", "seconds"))
     return (
         f"- Times of stored runs include waiting for other work there. Alone on {record['cores']} cores all {runs} runs "

@@ -28,7 +28,7 @@ CHAPTER_15 = (
         "worked example",
         "Each step's most frequent output can be right and the most frequent end still wrong.",
         "B = [[.56, .44], [.64, .36]], τ = .36, τ_o = .56; Condition 1 does not hold",
-        "the same three: B, both τ, and that Condition 1 fails",
+        "B, τ, τ_o, and that Condition 1 does not hold, as on the slide",
         checks.example,
     ),
     _claim(

@@ -22,8 +22,8 @@ class Trial:
     """Test prompts over `count` = M' new patterns, each the sum of two of the `trained` ones with coefficients that add up to
     `sum` (S₁). An example starts at the query's pattern with probability `alpha` (α'), else at one of the others. Its steps are
     correct with a probability that makes `tau` (τ) the probability of a correct path; `errors` says where wrong steps lead
-    (lib.chain_of_thought.transitions), `competitors` to how many places each. M' = 10 is the talk's; the matrices and S₁ are
-    ours.
+    (lib.chain_of_thought.transitions), `competitors` to how many places each. M' = 10 is recalled from the paper; the
+    matrices and S₁ are ours.
 
     Raises SpecError for what cannot be drawn.
     """

@@ -26,7 +26,7 @@ LEARNERS = (LOGISTIC, *KERNELS, *NEAREST)
 ICL = "in context"
 LENGTHS = (6, 8, 10, 12, 14, 16, 18, 20)
 ALPHAS = (0.8, 0.6)
-"""The paper's prompt lengths and shares of matching examples."""
+"""The paper's prompt lengths and shares of task examples."""
 COUNT = 400
 """Prompts a point: fitting is what takes the time."""
 _STREAM = 1000  # of prompts: no run has this seed, and all learners and all runs get the same

@@ -247,6 +247,16 @@ def sum_hinge(store: Store, profile: str) -> Finding:
     )
 
 
+def sum_needed(store: Store, profile: str) -> Finding:
+    runs = main(store, profile)
+    loss = {s: along(runs, [LENGTH], alpha=ALPHA, **span_of(s)).loss[:, 0] for s in SUMS if s < 1}
+    return Finding(
+        "mean hinge loss " + ", ".join(f"{spread(values, 5)} at S₁ = {s:g}" for s, values in loss.items()),
+        graded([bool((values > 0.01).all()) for values in loss.values()]),
+        seeds(runs),
+    )
+
+
 def sum_gpt2(store: Store, profile: str) -> Finding:
     runs = gpts(store, profile)
     each = {s: gpt_errors(runs, at_foreign(s), ALPHA)[LENGTH].each for s in SUMS}
@@ -270,7 +280,9 @@ def alpha_length(store: Store, profile: str) -> Finding:
     say = lambda by: ", ".join(f"{'never' if n is None else n} at α' = {alpha:g}" for alpha, n in by.items())
     return Finding(
         "examples needed: "
-        + "; ".join(f"{'out of domain' if i else 'in domain'} {say(by)}" for i, by in enumerate(found.values())),
+        + "; ".join(f"{'out of domain' if i else 'in domain'} {say(by)}" for i, by in enumerate(found.values()))
+        + f"; at l = {LENGTH} errors are "
+        + "; ".join(", ".join(f"{gpt(runs, name, a)[LENGTH].mean:.4f} at α' = {a:g}" for a in ALPHAS) for name in found),
         graded([ordered(by) for by in found.values()]),
         seeds(runs),
     )

@@ -97,7 +97,7 @@ def speed(found: Mapping[str, Steps]) -> Figure:
     """Theorem 1, condition 3: steps to a held-out hinge loss of .1 against what is varied. A point a run; a triangle is a lower
     bound. Solid: the power law fitted to all; dotted: to the values at which every run gets there. Dashed: theory's exponent,
     through the middle of these points, as it gives no constant."""
-    names = {"α": "share α of matching examples", "M₁": "relevant patterns M₁", "α l": "matching examples α l"}
+    names = {"α": "share α of task examples", "M₁": "relevant patterns M₁", "α l": "task examples α l"}
     with style.look():
         fig, axes = plt.subplots(1, len(found), figsize=(style.WIDTH, 3.0), sharey=True, squeeze=False)
         for ax, (name, s) in zip(axes[0], found.items(), strict=True):

@@ -44,7 +44,7 @@ GRID = (-1.4, -1.0, -0.6, -0.2, 0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1
 def check(alpha: float, total: float) -> None:
     """Raises SpecError unless α' is a share above 0 and S₁ one that patterns of unit norm can have."""
     if check_number("alpha", alpha, low=0) == 0:
-        raise SpecError("alpha must be above 0: without a matching example there is nothing to learn from a prompt.")
+        raise SpecError("alpha must be above 0: without an example of the task there is nothing to learn from a prompt.")
     Task(alpha=alpha, sum=check_number("sum", total))
 
 
@@ -92,10 +92,11 @@ def speed_text(found: Mapping[str, Steps]) -> str:
             lost = ", ".join(f"{x:g}" for x in np.unique(s.x[s.open]))
             bound = f" {int(s.open.sum())} of {len(s.x)} runs never get there, all at {lost}; they count at the limit."
             if not s.closed.open.any():
-                rest, low, high = s.closed.slope
-                inside_too = "inside" if low <= THEORY[name] <= high else "outside"
+                rest, rest_low, rest_high = s.closed.slope
+                inside_too = "inside" if rest_low <= THEORY[name] <= rest_high else "outside"
                 bound += (
-                    f" Without {lost} the exponent is **{rest:+.2f}** [{low:+.2f}, {high:+.2f}], the theorem's {inside_too}."
+                    f" Without {lost} the exponent is **{rest:+.2f}** [{rest_low:+.2f}, {rest_high:+.2f}], the "
+                    f"theorem's {inside_too}."
                 )
         lines.append(
             f"- **{name}**: steps ∝ ({name})^**{value:+.2f}** [{low:+.2f}, {high:+.2f}]; the theorem's {THEORY[name]:+.2f} is "
@@ -128,7 +129,9 @@ def gpt_text(runs: Sequence[StoredRun]) -> str:
         f"S₁ = {', '.join(below) or 'none of them'}. "
         f"The two largest angles are nearly the same, {angle(lower):.0f}° and {angle(far):.0f}°: of these, "
         f"S₁ = {max(far, lower):g} has fewer errors than S₁ = {min(far, lower):g} in {wins} of {len(runs)} seeds. "
-        f"Seeds differ much: at S₁ = {worst:g} from {each[worst].min():.4f} to {each[worst].max():.4f}."
+        f"Seeds differ much: at S₁ = {worst:g} from {each[worst].min():.4f} to {each[worst].max():.4f}. Medians over seeds: "
+        + ", ".join(f"{np.median(each[s]):.4f} at S₁ = {s:g}" for s in SUMS)
+        + "."
     )
 
 
@@ -196,7 +199,8 @@ def sums_text(sums: Sequence[float], found: Sequence[Along]) -> str:
     where = f"from S₁ = {sums[small.index(True)]:g} on" if any(small) else "nowhere"
     return (
         f"The hinge loss is at most .01 in every seed **{where}**. Mean attention to the query's pattern lies between "
-        f"{attention.min():.3f} and {attention.max():.3f} for all S₁. The mean margin is {line[1]:.2f} {line[0]:+.2f} S₁, to "
+        f"{attention.min():.3f} and {attention.max():.3f} for all S₁. The mean margin is {line[1]:.2f} "
+        f"{'+' if line[0] >= 0 else '−'} {abs(line[0]):.2f} S₁, to "
         f"within {off:.2f}, and {margin[np.argmin(np.abs(np.array(sums) - 1))]:.2f} at S₁ = 1."
     )
 

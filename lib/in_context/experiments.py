@@ -21,7 +21,7 @@ from lib.in_context.task import Task
 
 VERSION = 1
 DELTA, HALF = 0.2, 0.5
-"""The paper's δ, and the γ at which W_O's standard deviation m^−γ is its 1 / √m."""
+"""δ of W_Q, W_K and W_V, and the γ at which W_O's standard deviation m^−γ is 1 / √m: both recalled from the paper."""
 LENGTH, ALPHA = 20, 0.8
 ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 COUNTS = (4, 6, 8, 10, 12)
@@ -92,7 +92,7 @@ def constant(steps: int, batch: int, every: int, optimizer: str = "sgd") -> Trai
 def one_layer(
     name: str, s: Setting, seed: int, task: Mapping[str, Any] | None = None, steps: int | None = None, **change: Any
 ) -> RunSpec:
-    """A run of the one-layer model with the paper's start, unless `change` says otherwise of rate, gamma, delta, optimizer,
+    """A run of the one-layer model with the main runs' start, unless `change` says otherwise of rate, gamma, delta, optimizer,
     depth, skip, neurons or batch."""
     task = {"length": LENGTH} | dict(task or {})
     given = {"rate": s.rate, "gamma": HALF, "delta": DELTA, "optimizer": "sgd", "batch": s.batch, "neurons": s.neurons} | change
@@ -172,7 +172,7 @@ def story_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
 
 
 def story_rate(s: Setting, gamma: float) -> float:
-    """The main rate where W_O starts as the paper's or smaller, less by the square of its scale where it starts larger."""
+    """The main rate where W_O starts as in the main runs or smaller, less by the square of its scale where it starts larger."""
     scale = (s.neurons // 2) ** (HALF - gamma)
     return s.rate / max(1.0, scale) ** 2
 

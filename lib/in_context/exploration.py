@@ -45,7 +45,7 @@ def exploration(runs: Sequence[StoredRun], gpts: Sequence[StoredRun], count: int
     }
     return {
         "dials": [
-            {"id": "alpha", "label": "share of matching examples α′", "values": list(SHARES)},
+            {"id": "alpha", "label": "share of task examples α′", "values": list(SHARES)},
             {"id": "sum", "label": "coefficient sum S₁", "values": list(SUMS)},
             {"id": "length", "label": "examples in the prompt", "values": list(LENGTHS)},
         ],

@@ -71,7 +71,7 @@ def matrices(run: StoredRun, rate: float = 0.4) -> Figure:
     with style.look():
         fig, axes = plt.subplots(1, 3, figsize=(style.WIDTH, 3.4), width_ratios=(1.15, 1, 1))
         top = np.abs(compare).max()
-        fig.colorbar(axes[0].imshow(compare, cmap=style.COSINE, vmin=-top, vmax=top), ax=axes[0], shrink=0.6)
+        fig.colorbar(axes[0].imshow(compare, cmap=style.COSINE, vmin=-top, vmax=top), ax=axes[0], shrink=0.6, label="entry")
         axes[0].set(title="$W_K^\\top W_Q$", xlabel="entry of the query", ylabel="entry of a column")
         top = np.quantile(np.abs(read), 0.995)
         for ax, name, matrix in (
@@ -84,7 +84,7 @@ def matrices(run: StoredRun, rate: float = 0.4) -> Figure:
             ax.set(title=name, xlabel="entry of a column")
         axes[1].set_ylabel("neuron: a > 0 above, a < 0 below")
         axes[2].set_yticks([])
-        fig.colorbar(picture, ax=axes[2], shrink=0.6)
+        fig.colorbar(picture, ax=axes[2], shrink=0.6, label="entry")
         for ax in axes:
             ax.set_xticks([0, task.m1, len(rows) - 1], ["μ", "ν", "q"])
         axes[0].set_yticks([0, task.m1, len(rows) - 1], ["μ", "ν", "q"])
@@ -184,7 +184,7 @@ def luck(runs: Sequence[StoredRun]) -> Figure:
                 axes[0].plot(kept, curves[-1], color=colour, lw=0.6, alpha=0.6)
             axes[0].plot(kept, np.mean(curves, 0), color=colour, label=name)
             last = np.concatenate([row_size(neurons_at(run, kept[-1]))[lucky(run) == chosen] for run in runs])
-            axes[1].hist(last, bins=np.linspace(0, 0.6, 31), color=colour, alpha=0.6, label=name)
+            axes[1].hist(last, bins=np.linspace(0, 0.5, 26), color=colour, alpha=0.6, label=name)
         axes[0].set(xlabel="training step", ylabel="mean norm of a row of $W_O W_V$", xscale="log")
         axes[1].set(xlabel="norm of a row of $W_O W_V$, trained", ylabel="neurons, all seeds")
         axes[0].legend()

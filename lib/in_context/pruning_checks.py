@@ -172,7 +172,9 @@ def _without_rest(runs: Sequence[StoredRun], name: str) -> tuple[str, list[bool]
 def small_are_free(store: Store, profile: str) -> Finding:
     runs = main_runs(store, profile)
     words, parts = _without_rest(runs, "W_O")
-    return Finding(f"{spread(large_shares(runs))} of the neurons are large; {words}", graded(parts), len(runs))
+    empty = int(np.sum(np.array(large_shares(runs)) == 1))
+    empty_words = f", so that in {empty} of {len(runs)} seeds there is nothing to remove" if empty else ""
+    return Finding(f"{spread(large_shares(runs))} of the neurons are large{empty_words}; {words}", graded(parts), len(runs))
 
 
 def at_rate(runs: Sequence[StoredRun], rate: float) -> tuple[Cost, Cost]:

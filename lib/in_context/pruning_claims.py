@@ -57,7 +57,7 @@ CHAPTER_14 = (
         "icl-prune-alpha",
         PAPER,
         "Fig 15",
-        "The more examples of a prompt match, the smaller is the error, at every pruning rate.",
+        "The more examples of a prompt show the task, the smaller is the error, at every pruning rate.",
         "ordered by α'",
         "by magnitude, l = 8, at every rate from 0 to 40 %: mean error at α' = .6 above .8 above 1",
         checks.alpha_order,

@@ -23,7 +23,7 @@ Grid = Mapping[tuple[float, float], list[StoredRun]]
 LEARNED = 0.02
 """A run has learned its tasks where at most this share of signs is wrong on them at the end."""
 LARGE_DELTA, SOME_DELTA, LARGE_START = 1.0, 0.2, 0.1
-"""The largest δ, the paper's δ, and the γ of the largest start of W_O."""
+"""The largest δ, that of the main runs, and the γ of the largest start of W_O."""
 
 
 def grid(store: Store, profile: str) -> dict[tuple[float, float], list[StoredRun]]:
@@ -182,7 +182,7 @@ CHAPTER_17 = (
     ),
     _claim(
         "story-gap",
-        "A larger start of W_O makes a model remember its tasks rather than copy.",
+        "From a larger start of W_O more signs are wrong on unseen than on trained tasks at the end of training.",
         "at δ = .2: unseen − seen error larger at γ = .1 than at .5 in every seed, where both learned their tasks (≤ .02)",
         larger_gap,
     ),

@@ -21,7 +21,7 @@ MAPS = (
     ("steps", f"steps to a held-out loss of {LEVEL:g}", 0),
     ("attention", "attention at the end", 2),
     ("unseen", "wrong on unseen tasks", 4),
-    ("excess", f"held-out less trained loss when that is {LEVEL:g}", 3),
+    ("excess", f"excess loss on unseen tasks at a trained loss of {LEVEL:g}", 3),
 )
 """Name, title and digits of each map."""
 
