@@ -30,7 +30,7 @@ def prompts(panels: Mapping[str, tuple[Columns, Prompts]], patterns: int) -> Fig
             ax.axvline(n - k - 0.5, color=style.INFERENTIAL, lw=1.4)
             ax.axhline(D_X - 0.5, color="#222222", lw=1)
             ax.axhspan(patterns - 0.5, patterns + k - 0.5, color=style.KEY, alpha=0.18, lw=0)
-            ax.set(title=title, xlabel="column")
+            ax.set(title=title, xlabel="example, three columns each")
             ax.title.set_fontsize(9)
             ax.set_xticks(np.arange((k - 1) / 2, n, k), [*range(1, n // k), "query"])
             ax.tick_params(length=0)

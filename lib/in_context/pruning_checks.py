@@ -174,7 +174,9 @@ def small_are_free(store: Store, profile: str) -> Finding:
     words, parts = _without_rest(runs, "W_O")
     empty = int(np.sum(np.array(large_shares(runs)) == 1))
     empty_words = f", so that in {empty} of {len(runs)} seeds there is nothing to remove" if empty else ""
-    return Finding(f"{spread(large_shares(runs))} of the neurons are large{empty_words}; {words}", graded(parts), len(runs))
+    return Finding(
+        f"{spread(large_shares(runs))} of the neurons are large{empty_words}; {words}", graded([*parts, empty == 0]), len(runs)
+    )
 
 
 def at_rate(runs: Sequence[StoredRun], rate: float) -> tuple[Cost, Cost]:
