@@ -15,17 +15,7 @@ from lib.core.measures import log_slope, spread
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
 from lib.in_context import classical
-from lib.in_context.analysis import (
-    N_FRESH,
-    Share,
-    ask,
-    fresh,
-    gpt_errors,
-    needed,
-    steps_to,
-    task_of,
-    trained,
-)
+from lib.in_context.analysis import N_FRESH, Share, ask, fresh, gpt_errors, needed, steps_to, task_of, trained
 from lib.in_context.classical import ICL, LEARNERS, LOGISTIC
 from lib.in_context.experiments import ALPHA, COVERS, GPT2, LENGTH, TRAIN, cover_specs, speed_specs
 from lib.in_context.study import ALPHAS, FOREIGN_SUM, SUMS
