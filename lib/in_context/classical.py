@@ -105,18 +105,18 @@ _PROMPTS: dict[tuple[object, ...], Prompts] = {}
 _POINTS: dict[tuple[object, ...], Point] = {}
 
 
-def prompts(runs: Sequence[StoredRun], alpha: float, length: int, count: int = COUNT) -> Prompts:
-    """The prompts of a point: in domain, of tasks that these runs (of one training set) were not trained on."""
+def prompts(runs: Sequence[StoredRun], alpha: float, length: int, count: int = COUNT, seed: int = 0) -> Prompts:
+    """A point's prompts, drawn by `seed`: in domain, of tasks that these runs (of one training set) were not trained in."""
     task = task_of(runs[0], alpha=alpha, length=length)
-    if (key := (task, count)) not in _PROMPTS:
-        _PROMPTS[key] = fresh(task, _STREAM, count)
+    if (key := (task, count, seed)) not in _PROMPTS:
+        _PROMPTS[key] = fresh(task, _STREAM + seed, count)
     return _PROMPTS[key]
 
 
-def point(runs: Sequence[StoredRun], who: str, alpha: float, length: int, count: int = COUNT) -> Point:
+def point(runs: Sequence[StoredRun], who: str, alpha: float, length: int, count: int = COUNT, seed: int = 0) -> Point:
     """What a learner, or with ICL the trained runs, get wrong at α' and l; kept for this process."""
-    drawn = prompts(runs, alpha, length, count)
-    key = (who, task_of(runs[0], alpha=alpha, length=length), count, tuple(r.path for r in runs) if who == ICL else ())
+    drawn = prompts(runs, alpha, length, count, seed)
+    key = (who, task_of(runs[0], alpha=alpha, length=length), count, seed, tuple(r.path for r in runs) if who == ICL else ())
     if key not in _POINTS:
         if who == ICL:
             each = [a.margin * a.answer <= 0 for a in (ask(trained(run), drawn) for run in runs)]
@@ -126,9 +126,9 @@ def point(runs: Sequence[StoredRun], who: str, alpha: float, length: int, count:
     return _POINTS[key]
 
 
-def curve(runs: Sequence[StoredRun], who: str, alpha: float, count: int = COUNT) -> list[Point]:
+def curve(runs: Sequence[StoredRun], who: str, alpha: float, count: int = COUNT, seed: int = 0) -> list[Point]:
     """`point` at every one of LENGTHS."""
-    return [point(runs, who, alpha, length, count) for length in LENGTHS]
+    return [point(runs, who, alpha, length, count, seed) for length in LENGTHS]
 
 
 def lead(mine: Sequence[Point], other: Sequence[Point]) -> tuple[float, float, float]:

@@ -110,17 +110,17 @@ def along(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
     return fig
 
 
-def copying(found: Grid, floor: float) -> Figure:
+def copying(found: Grid, floor: float, seed: int = 0) -> Figure:
     """Final attention on the same pattern against the share of wrong signs on unseen tasks, a point a run: colour γ, marker δ,
-    grey where the run did not learn its tasks. Thin: the way there, mean of each place on the grid. Below one of 1,000 prompts
+    grey where the run did not learn its tasks. Thin: the way there of the runs of one seed. Below one of 1,000 prompts
     the axis is linear. Dotted: `floor`."""
     gammas, deltas = gammas_of(found), deltas_of(found)
     colours, marks = _colours(gammas), dict(zip(deltas, MARKERS, strict=False))
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH * 0.8, 3.3))
         for (_, gamma), runs in found.items():
-            if all(run.status != "diverged" for run in runs):
-                way = history(runs, "attention.1")[1].mean(0), 1 - history(runs, "unseen")[1].mean(0)
+            if one := [run for run in runs if run.spec.seed == seed and run.status != "diverged"]:
+                way = history(one, "attention.1")[1][0], 1 - history(one, "unseen")[1][0]
                 ax.plot(*way, color=colours[gamma], lw=0.8, alpha=0.6, zorder=0)
         for gamma in gammas:
             for run in (r for r in everyone(found) if r.spec.gamma == gamma):
