@@ -14,17 +14,12 @@ from lib.core import style
 from lib.core.store import StoredRun
 from lib.in_context.analysis import history
 from lib.in_context.deeper_claims import GROWN, SELECTS, TURNED, attention_of, growth, layers_of, whole
+from lib.in_context.drawing import band
 from lib.in_context.models import signs
 
 POSITIVE, NEGATIVE, NO_SIGN = style.INFERENTIAL, style.SYMMETRIC, style.NEITHER
 LAYERS = ((style.FIRST_ANCHOR, ":"), (style.KEY, "--"), (style.SEEN, "-"), (style.SYMMETRIC, "-."))
 """Colour and dash of each layer, the first to the last."""
-
-
-def _band(ax: Axes, x: np.ndarray, values: np.ndarray, **look: object) -> None:
-    """Mean over runs and the range of all runs. values: (R, n)."""
-    ax.plot(x, np.nanmean(values, 0), **look)
-    ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=0.15, lw=0)
 
 
 def _empty(ax: Axes) -> None:
@@ -47,7 +42,7 @@ def attention(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
             good = whole(runs)
             for k, (colour, dash) in zip(layers_of(runs[0]), LAYERS, strict=False):
                 if good:
-                    _band(ax, *attention_of(good, k), color=colour, ls=dash, label=f"layer {k}")
+                    band(ax, *attention_of(good, k), color=colour, ls=dash, label=f"layer {k}")
             if not good:
                 _empty(ax)
             ax.axhline(SELECTS, color="#888888", lw=0.8, zorder=0)
@@ -66,8 +61,8 @@ def learning(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
         for (name, runs), (colour, dash) in zip(groups.items(), looks, strict=False):
             if good := whole(runs):
                 steps, loss = history(good, "unseen loss")
-                _band(axes[0], steps, loss, color=colour, ls=dash, label=name)
-                _band(axes[1], steps, 1 - history(good, "unseen")[1], color=colour, ls=dash)
+                band(axes[0], steps, loss, color=colour, ls=dash, label=name)
+                band(axes[1], steps, 1 - history(good, "unseen")[1], color=colour, ls=dash)
         axes[0].set(xlabel="training step", ylabel="hinge loss, unseen tasks", ylim=(0, None))
         axes[1].set(xlabel="training step", ylabel="wrong signs, unseen tasks", ylim=(0, None))
         axes[0].legend()

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from lib.core import style
+from lib.in_context.drawing import band
 from lib.in_context.pruning_checks import RATES, SHARES, WIDEST, Cost
 
 HOW = {
@@ -43,12 +44,6 @@ def sorted_norms(panels: Mapping[str, tuple[np.ndarray, np.ndarray, Sequence[flo
     return fig
 
 
-def _band(ax: Axes, x: Sequence[float], values: np.ndarray, **look: object) -> None:
-    """Mean over runs and the range of all runs. values: (R, n)."""
-    ax.plot(x, values.mean(0), **look)
-    ax.fill_between(x, values.min(0), values.max(0), color=look["color"], alpha=0.15, lw=0)
-
-
 def _errors(ax: Axes, values: Sequence[np.ndarray], prompts: int) -> None:
     """A logarithmic axis for shares of wrong signs with room for none at all; below one prompt of `prompts` it is linear."""
     floor = 1 / prompts
@@ -66,8 +61,8 @@ def pruning(found: Mapping[str, Cost], prompts: int) -> Figure:
             n = RATES.index(widest) + 1
             for how, costs in found.items():
                 label, colour, dash = HOW[how]
-                _band(column[0], RATES[:n], costs.error[:, :n], color=colour, ls=dash, label=label)
-                _band(column[1], RATES[:n], costs.loss[:, :n], color=colour, ls=dash)
+                band(column[0], RATES[:n], costs.error[:, :n], color=colour, ls=dash, label=label)
+                band(column[1], RATES[:n], costs.loss[:, :n], color=colour, ls=dash)
             _errors(column[0], [c.error[:, :n] for c in found.values()], prompts)
             column[0].set_title(title, fontsize=9)
             column[1].set(xlabel="neurons removed", ylim=(0, None))
@@ -86,8 +81,8 @@ def pruning_by_alpha(found: Mapping[float, Cost], none: Mapping[float, float]) -
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9))
         n = RATES.index(WIDEST) + 1
         for (alpha, costs), colour, dash in zip(found.items(), colours, ("-", "--", ":"), strict=True):
-            _band(axes[0], RATES[:n], costs.error[:, :n], color=colour, ls=dash, label=f"α' = {alpha:g}")
-            _band(axes[1], RATES[:n], costs.loss[:, :n], color=colour, ls=dash, label=f"α' = {alpha:g}")
+            band(axes[0], RATES[:n], costs.error[:, :n], color=colour, ls=dash, label=f"α' = {alpha:g}")
+            band(axes[1], RATES[:n], costs.loss[:, :n], color=colour, ls=dash, label=f"α' = {alpha:g}")
             axes[0].axhline(none[alpha], color=style.NEITHER, lw=0.9, ls=dash, zorder=0)
         axes[0].set(yscale="log", ylabel="share of wrong signs")
         axes[0].set_yticks([0.003, 0.01, 0.03, 0.1], ["0.003", "0.01", "0.03", "0.1"])
@@ -109,8 +104,8 @@ def share_of_large(left: Mapping[str, np.ndarray], losses: Mapping[str, np.ndarr
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9))
         for name in losses:
             look = {"color": HOW[name][1], "ls": HOW[name][2], "label": f"large rows of {MATH[name]}"}
-            _band(axes[0], shares, left[name], **look)
-            _band(axes[1], shares, losses[name], **look)
+            band(axes[0], shares, left[name], **look)
+            band(axes[1], shares, losses[name], **look)
         axes[0].plot(shares, 1 - shares, color=style.NEITHER, lw=1, zorder=0)
         axes[1].plot(shares, scaled.mean(0), color=style.NEITHER, lw=1, label="every margin times 1 − R", zorder=0)
         axes[1].plot(shares, 0.2 * shares, color=style.SEEN, ls=(0, (1, 2)), lw=1.2, label=".2 R")

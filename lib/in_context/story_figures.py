@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -14,6 +13,7 @@ from matplotlib.lines import Line2D
 from lib.core import style
 from lib.core.store import StoredRun
 from lib.in_context.analysis import LEVEL, history, steps_to
+from lib.in_context.drawing import band
 from lib.in_context.story_claims import Grid, delta_of, end_attention, everyone, learned, start_attention, steps, unseen_error
 
 MARKERS = "oDs^vP"
@@ -86,21 +86,15 @@ def maps(values: Mapping[str, np.ndarray], deltas: Sequence[float], gammas: Sequ
     return fig
 
 
-def _band(ax: Axes, x: np.ndarray, values: np.ndarray, **look: object) -> None:
-    """Mean over runs and the range of all runs. values: (R, n)."""
-    ax.plot(x, np.nanmean(values, 0), **look)
-    ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=0.15, lw=0)
-
-
 def along(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
     """Along training, a column a group: share of wrong signs on trained and unseen tasks (top), attention (below)."""
     with style.look():
         fig, axes = plt.subplots(2, len(groups), figsize=(style.WIDTH, 4.0), sharex=True, sharey="row", squeeze=False)
         for column, (title, runs) in zip(axes.T, groups.items(), strict=True):
             steps_there, seen = history(runs, "seen")
-            _band(column[0], steps_there, 1 - seen, color=style.SEEN, ls="--", label="trained tasks")
-            _band(column[0], steps_there, 1 - history(runs, "unseen")[1], color=style.INFERENTIAL, label="unseen tasks")
-            _band(column[1], *history(runs, "attention.1"), color=style.KEY)
+            band(column[0], steps_there, 1 - seen, color=style.SEEN, ls="--", label="trained tasks")
+            band(column[0], steps_there, 1 - history(runs, "unseen")[1], color=style.INFERENTIAL, label="unseen tasks")
+            band(column[1], *history(runs, "attention.1"), color=style.KEY)
             column[0].set_title(title, fontsize=9)
             column[0].set_ylim(0, 0.6)
             column[1].set(xlabel="training step", xscale="log", ylim=(0, 1.02))

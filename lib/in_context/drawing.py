@@ -1,0 +1,14 @@
+"""What several chapters of the study draw alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+
+def band(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, **look: object) -> None:
+    """Mean over runs and the range of all runs. values: (R, n); NaN is left out."""
+    ax.plot(x, np.nanmean(values, 0), **look)
+    ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=0.15, lw=0)
