@@ -32,13 +32,15 @@ with_head = st.builds(
     vocab=st.integers(5, 40),
     positions=st.integers(9, 12),
     depth=st.integers(1, 3),
-    d_model=st.sampled_from([16, 48, 80]),
-    d_ff=st.sampled_from([16, 112]),
-    d_k=st.sampled_from([16, 32]),
-    d_v=st.sampled_from([16, 48]),
-    heads=st.integers(1, 2),
+    d_model=st.sampled_from([6, 16, 41, 48, 80]),
+    d_ff=st.sampled_from([13, 16, 70, 112]),
+    d_k=st.sampled_from([5, 16, 32]),
+    d_v=st.sampled_from([3, 16, 48]),
+    heads=st.integers(1, 3),
     head_bias=st.booleans(),
-    norm=st.sampled_from(["post", "none"]),
+    norm=st.sampled_from(["post", "pre", "none"]),
+    activation=st.sampled_from(["relu", "gelu"]),
+    bias=st.booleans(),
 )
 without_head = with_head.map(lambda spec: dataclasses.replace(spec, vocab=spec.d_model, head=False))
 shapes = st.one_of(with_head, without_head)
@@ -189,12 +191,11 @@ def test_a_diverged_run_stops_alone(runs: list[RunSpec]) -> None:
     [
         ({}, True),
         ({"d_k": 8, "d_v": 8, "heads": 2}, True),
-        ({"d_model": 24}, False),
-        ({"d_k": 8}, False),
-        ({"norm": "pre"}, False),
-        ({"activation": "gelu"}, False),
+        ({"d_model": 25}, True),
+        ({"d_k": 200}, True),
+        ({"norm": "pre", "activation": "gelu", "bias": True}, True),
         ({"activation": "tanh"}, False),
-        ({"bias": True}, False),
+        ({"d_k": 513}, False),
         ({"norm": "none"}, True),
     ],
 )

@@ -18,6 +18,7 @@ from lib.core.rng import randint
 ANCHORS = {1: +5, 2: +1, 3: -2, 4: -8}
 LENGTH, FIRST_KEY, LAST_KEY = 9, 20, 99
 N_KEYS, N_PLACES = LAST_KEY - FIRST_KEY + 1, LENGTH - 2
+FEWEST_KEYS = 20
 VOCAB, POSITIONS = 201, 20
 EXCEPTION, EXCEPTION_OFFSET, HELD_OUT = (3, 4), -6, (4, 3)
 PAIRS = tuple((a, b) for a in ANCHORS for b in ANCHORS)
@@ -74,16 +75,20 @@ class Batch:
 class Task:
     """The task under one of the two splits. A row is held out for testing iff key mod `modulus` = place.
 
-    The paper's text has modulus 7 (the default), the authors' public code 9.
+    The paper's text has modulus 7 (the default), the authors' public code 9. `keys` numbers from 20 on are keys and noise: 80,
+    20 to 99, in the paper; fewer are a variant of ours.
     """
 
     modulus: int = 7
     unseen: str = "one"
     groups: int | None = None
+    keys: int = N_KEYS
 
     def __post_init__(self) -> None:
         if self.modulus not in (7, 9):
             raise ValueError(f"modulus must be 7 (the paper's text) or 9 (the authors' code), got {self.modulus!r}.")
+        if isinstance(self.keys, bool) or not isinstance(self.keys, int) or not FEWEST_KEYS <= self.keys <= N_KEYS:
+            raise ValueError(f"keys must be an integer from {FEWEST_KEYS} to {N_KEYS}, got {self.keys!r}.")
         table_of(self.unseen, self.groups)
 
     @cached_property
@@ -93,13 +98,13 @@ class Task:
 
     @cached_property
     def trains(self) -> Tensor:
-        """(7, 80) bool: may key 20 + j stand at place p in training?"""
-        keys = torch.arange(FIRST_KEY, LAST_KEY + 1)
+        """(7, keys) bool: may key 20 + j stand at place p in training?"""
+        keys = torch.arange(FIRST_KEY, FIRST_KEY + self.keys)
         return keys % self.modulus != torch.arange(N_PLACES)[:, None]
 
     @cached_property
     def _train_keys(self) -> tuple[Tensor, Tensor]:
-        """(7, 80) keys that train at each place, packed to the left, and their number (7,)."""
+        """(7, keys) keys that train at each place, packed to the left, and their number (7,)."""
         order = self.trains.int().argsort(dim=1, descending=True, stable=True)
         return order + FIRST_KEY, self.trains.sum(1)
 
@@ -153,7 +158,7 @@ class Task:
     def _assemble(self, seed: Tensor, index: Tensor, key: Tensor, place: Tensor, pair: Tensor) -> Batch:
         first, second, offset = self._pair_table.to(index.device)[pair].unbind(-1)
         column = torch.arange(LENGTH, device=index.device)
-        noise = FIRST_KEY + randint(seed[..., None], _NOISE, index[..., None] * LENGTH + column, N_KEYS)
+        noise = FIRST_KEY + randint(seed[..., None], _NOISE, index[..., None] * LENGTH + column, self.keys)
         ahead = column - place[..., None]
         tokens = torch.where(ahead == 0, key[..., None], noise)
         tokens = torch.where(ahead == 1, first[..., None], tokens)

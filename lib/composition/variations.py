@@ -13,6 +13,7 @@ from torch import Tensor
 
 from lib.composition import complexity
 from lib.composition.experiments import GRIDS, model_spec
+from lib.composition.separation import SEPARATION
 from lib.composition.study import Composition, make_study
 from lib.composition.task import POSITIONS, VOCAB
 from lib.core.experiment import Experiment
@@ -243,4 +244,4 @@ def gpt2_specs(profile: str) -> list[RunSpec]:
 
 GPT2 = Experiment(GPT2_NAME, "GPT-2's architecture, post-norm and pre-norm", 1, make_study, gpt2_specs)
 
-VARIATIONS = (FLIP, SEARCH, WIDTH, OPTIMIZATION, DECAY, DATA, GPT2)
+VARIATIONS = (FLIP, SEARCH, SEPARATION, WIDTH, OPTIMIZATION, DECAY, DATA, GPT2)

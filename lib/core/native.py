@@ -28,6 +28,8 @@ _FLAGS = (
 _NEEDED = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_bf16"}
 # Bytes of activations that a chunk of sequences may take: what stays in one core's second-level cache.
 _CHUNK_BYTES = 2**21
+# Or as many times the bytes of the weights: with less, reading weights would cost more than reading activations.
+_CHUNK_OF_WEIGHTS = 1.0
 
 
 def _cpu_flags() -> set[str]:
@@ -65,25 +67,31 @@ def library() -> ctypes.CDLL | None:
     return lib
 
 
+_NORMS, _ACTIVATIONS = ("none", "post", "pre"), ("relu", "gelu")
+
+
 def _shape(spec: ModelSpec, batch: int, length: int, chunk: int) -> ctypes.Array:
     d, k, v = spec.widths
     numbers = (spec.vocab, spec.positions, spec.depth, d, spec.d_ff, k, v, spec.heads)
-    switches = (int(spec.head and spec.head_bias), chunk, int(spec.norm == "post"), int(spec.head))
-    return (ctypes.c_int64 * 14)(*numbers, batch, length, *switches)
+    kinds = (_NORMS.index(spec.norm), int(spec.head), _ACTIVATIONS.index(spec.activation), int(spec.bias))
+    return (ctypes.c_int64 * 16)(*numbers, batch, length, int(spec.head and spec.head_bias), chunk, *kinds)
 
 
 def chunk_of(spec: ModelSpec, batch: int, length: int) -> int:
-    """Sequences that are taken through the model at once: an even number whose activations stay in cache, at most the batch."""
+    """Sequences that are taken through the model at once: an even number, at most the batch.
+
+    Their activations should stay in cache, and the weights, which every chunk reads again with their gradients, should be
+    read few times.
+    """
     d, k, v = spec.widths
     row = 26 * d + 8 * spec.d_ff + 8 * k + 6 * v
-    return max(2, min(batch + batch % 2, _CHUNK_BYTES // (row * length * max(1, spec.depth - 1)) // 2 * 2))
+    room = max(_CHUNK_BYTES, _CHUNK_OF_WEIGHTS * 4 * spec.n_parameters)
+    return max(2, min(batch + batch % 2, int(room // (row * length * max(1, spec.depth - 1))) // 2 * 2))
 
 
 def trains(spec: AnyModel, batch: int, length: int) -> bool:
     """Is there a program for this shape on this machine?"""
-    if not isinstance(spec, ModelSpec) or spec.norm == "pre" or spec.activation != "relu" or spec.bias:
-        return False
-    if (lib := library()) is None:
+    if not isinstance(spec, ModelSpec) or spec.activation not in _ACTIVATIONS or (lib := library()) is None:
         return False
     return bool(lib.rm_trains(_shape(spec, batch, length, 2)))
 
@@ -93,11 +101,12 @@ def parameters(model: Transformer) -> list[Tensor]:
     found = [model.embedding.token, model.embedding.position]
     for b in model.blocks:
         a = b.attention
-        found += [a.W_Q.weight, a.W_K.weight, a.W_V.weight, a.W_O.weight]
-        if model.spec.norm == "post":
-            found += [b.norm_1.weight, b.norm_1.bias, b.norm_2.weight, b.norm_2.bias]
-        found += [b.W_1.weight, b.W_2.weight]
-    return [*found, *model.head.parameters()]
+        maps = (a.W_Q, a.W_K, a.W_V, a.W_O)
+        found += [*(m.weight for m in maps), *(m.bias for m in maps), *b.norm_1.parameters(), *b.norm_2.parameters()]
+        found += [b.W_1.weight, b.W_2.weight, b.W_1.bias, b.W_2.bias]
+    if model.final_norm is not None:
+        found += model.final_norm.parameters()
+    return [p for p in (*found, *model.head.parameters()) if p is not None]
 
 
 class Program:

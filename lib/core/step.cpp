@@ -1,17 +1,21 @@
 // One training step of many small transformers on a CPU with AVX-512 bfloat16 products: forward, backward, clip, AdamW.
 //
-// The model is that of lib/core/model.py with post-norm or none, ReLU, and no biases but the head's, if it has a head. A run is the work of one thread from
+// The model is that of lib/core/model.py with ReLU or GELU; its every other choice is kept. A run is the work of one thread from
 // its first token to its last weight, so its result depends on nothing that is trained beside it, bit for bit. Sequences are
-// taken in chunks whose activations stay in the core's own cache. Products take bfloat16 and add in single precision; all else
-// is single precision. Compiled by lib/core/native/__init__.py, which documents the call.
+// taken in chunks, so that activations stay in the core's caches and weights are read few times. Products take bfloat16 and add
+// in single precision; all else is single precision. Widths are padded with zeros to multiples of 16, which is exact.
+// Compiled by lib/core/native.py, which documents the call.
 #include <immintrin.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -21,9 +25,36 @@ typedef u32 pair __attribute__((may_alias));  // two bfloat16 that were written 
 
 namespace {
 
+enum Norm { NONE, POST, PRE };
+enum Activation { RELU, GELU };
+
 struct Shape {
-    int64_t vocab, positions, depth, d, f, k, v, heads, batch, length, head_bias, chunk, norm, head;
+    int64_t vocab, positions, depth, d, f, k, v, heads, batch, length, head_bias, chunk, norm, head, activation, bias;
 };
+
+inline int64_t whole(int64_t n) { return (n + 15) / 16 * 16; }  // as many as whole vectors hold
+
+// Large arrays lie in large pages: a product reads them in strides that small pages are too many for.
+template <class T>
+struct LargePages {
+    using value_type = T;
+    LargePages() = default;
+    template <class U>
+    LargePages(const LargePages<U>&) {}
+    T* allocate(size_t n) {
+        size_t large = size_t(1) << 21, unit = n * sizeof(T) >= large ? large : 64;
+        void* at = std::aligned_alloc(unit, (n * sizeof(T) + unit - 1) / unit * unit);
+        if (!at) throw std::bad_alloc();
+        if (unit == large) madvise(at, n * sizeof(T), MADV_HUGEPAGE);
+        return (T*)at;
+    }
+    void deallocate(T* at, size_t) { std::free(at); }
+    bool operator==(const LargePages&) const { return true; }
+    bool operator!=(const LargePages&) const { return false; }
+};
+
+template <class T>
+using Array = std::vector<T, LargePages<T>>;
 
 inline bf to_bf(float x) {  // to nearest, ties to even; NaN stays NaN
     u32 u;
@@ -38,17 +69,32 @@ void to_bf(const float* x, bf* y, int64_t n) {
     for (; i < n; i++) y[i] = to_bf(x[i]);
 }
 
-// Two rows as one row of pairs: what a product needs whose sum runs over rows. An odd last row is paired with zeros.
-void interleave(const bf* x, int64_t rows, int64_t n, u32* out) {
-    for (int64_t t = 0; t < rows; t += 2) {
-        const bf *a = x + t * n, *b = a + n;
-        u32* o = out + t / 2 * n;
-        if (t + 1 < rows)
-            for (int64_t i = 0; i < n; i++) o[i] = a[i] | (u32)b[i] << 16;
-        else
-            for (int64_t i = 0; i < n; i++) o[i] = a[i];
+// Where column n of a matrix of pairs is that has N columns and K2 rows: it lies in panels of 64 columns, the last one narrower,
+// each row after row, so that a product reads it from end to end.
+struct Place {
+    int64_t first, step;  // of row 0; from row to row
+};
+inline Place place(int64_t n, int64_t N, int64_t K2) { return {n / 64 * 64 * K2 + n % 64, std::min<int64_t>(64, N - n / 64 * 64)}; }
+
+// Two rows (of n columns, ld apart) as one row of pairs: what a product needs whose sum runs over rows. An odd last row is paired
+// with zeros. Row after row, `to` apart; or, if `to` is 0, in panels.
+void interleave(const bf* x, int64_t ld, int64_t rows, int64_t n, u32* out, int64_t to) {
+    int64_t K2 = (rows + 1) / 2, width = to ? n : 64;
+    for (int64_t t = 0; t < K2; t++) {
+        const bf *a = x + 2 * t * ld, *b = a + ld;
+        for (int64_t c = 0; c < n; c += width) {
+            int64_t w = std::min(width, n - c);
+            u32* o = to ? out + t * to : out + c * K2 + t * w;
+            if (2 * t + 1 < rows)
+                for (int64_t i = 0; i < w; i++) o[i] = a[c + i] | (u32)b[c + i] << 16;
+            else
+                for (int64_t i = 0; i < w; i++) o[i] = a[c + i];
+        }
     }
 }
+
+// The distance of rows that are read in columns: an odd number of cache lines, so that they do not fall on one another.
+inline int64_t apart(int64_t n) { return whole(n) + (whole(n) / 16 % 2 ? 0 : 16); }
 
 // c[m][16 NV] (+)= sum over K2 pairs of a[m * row + p * step] times b[p][16 NV]; MR rows and NV vectors live in registers.
 template <int MR, int NV>
@@ -78,7 +124,12 @@ void micro(const pair* a, int64_t row, int64_t step, const u32* b, int64_t ldb, 
 template <int NV>
 void panel(int64_t M, const pair* a, int64_t row, int64_t step, const u32* b, int64_t ldb, int64_t K2, float* c, int64_t ldc, bool add) {
     int64_t m = 0;
-    for (; m + 6 <= M; m += 6) micro<6, NV>(a + m * row, row, step, b, ldb, K2, c + m * ldc, ldc, add);
+    for (; m + 6 <= M; m += 6) {
+        if (add)  // what the next rows will be added to is far away, and there is time to fetch it
+            for (int64_t next = m + 6; next < std::min(m + 12, M); next++)
+                for (int j = 0; j < NV; j++) _mm_prefetch((const char*)(c + next * ldc + 16 * j), _MM_HINT_T0);
+        micro<6, NV>(a + m * row, row, step, b, ldb, K2, c + m * ldc, ldc, add);
+    }
     const pair* r = a + m * row;
     float* o = c + m * ldc;
     switch (M - m) {
@@ -90,26 +141,27 @@ void panel(int64_t M, const pair* a, int64_t row, int64_t step, const u32* b, in
     }
 }
 
-// c (M, N) = or += a b. a[m][p] is the pair at a[m * row + p * step]; b is (K2, N) pairs. N is a multiple of 16.
-void product(int64_t M, int64_t N, int64_t K2, const pair* a, int64_t row, int64_t step, const u32* b, int64_t ldb, float* c, int64_t ldc, bool add) {
+// c (M, N) = or += a b. a[m][p] is the pair at a[m * row + p * step]; b is (K2, N) pairs in panels. N is a multiple of 16.
+void product(int64_t M, int64_t N, int64_t K2, const pair* a, int64_t row, int64_t step, const u32* b, float* c, int64_t ldc, bool add) {
     for (int64_t n = 0; n < N; n += 64) {
+        const u32* p = b + n * K2;
         switch (std::min<int64_t>(4, (N - n) / 16)) {
-            case 4: panel<4>(M, a, row, step, b + n, ldb, K2, c + n, ldc, add); break;
-            case 3: panel<3>(M, a, row, step, b + n, ldb, K2, c + n, ldc, add); break;
-            case 2: panel<2>(M, a, row, step, b + n, ldb, K2, c + n, ldc, add); break;
-            case 1: panel<1>(M, a, row, step, b + n, ldb, K2, c + n, ldc, add); break;
+            case 4: panel<4>(M, a, row, step, p, 64, K2, c + n, ldc, add); break;
+            case 3: panel<3>(M, a, row, step, p, 48, K2, c + n, ldc, add); break;
+            case 2: panel<2>(M, a, row, step, p, 32, K2, c + n, ldc, add); break;
+            case 1: panel<1>(M, a, row, step, p, 16, K2, c + n, ldc, add); break;
         }
     }
 }
 
-// y (T, N) = x (T, K) w, with w packed in pairs of its rows.
-void times(int64_t T, int64_t N, int64_t K, const bf* x, int64_t ldx, const u32* w, int64_t ldw, float* y, int64_t ldy, bool add = false) {
-    product(T, N, K / 2, (const pair*)x, ldx / 2, 1, w, ldw, y, ldy, add);
+// y (T, N) = or += x (T, K) w, with w packed in pairs of its rows.
+void times(int64_t T, int64_t N, int64_t K, const bf* x, int64_t ldx, const u32* w, float* y, int64_t ldy, bool add = false) {
+    product(T, N, K / 2, (const pair*)x, ldx / 2, 1, w, y, ldy, add);
 }
 
-// dw (K, N) += x^T dy over T rows, both interleaved.
-void outer(int64_t T, int64_t K, int64_t N, const u32* x, int64_t ldx, const u32* dy, int64_t ldy, float* dw, int64_t ldw) {
-    product(K, N, (T + 1) / 2, x, 1, ldx, dy, ldy, dw, ldw, true);
+// dw (K, N) += x^T dy over T rows, both interleaved: x row after row, dy in panels.
+void outer(int64_t T, int64_t K, int64_t N, const u32* x, int64_t ldx, const u32* dy, float* dw, int64_t ldw) {
+    product(K, N, (T + 1) / 2, x, 1, ldx, dy, dw, ldw, true);
 }
 
 inline float sum(__m512 x) { return _mm512_reduce_add_ps(x); }
@@ -150,51 +202,57 @@ float softmax(float* row, int64_t n, int64_t padded, float scale) {
     return top + std::log(s);
 }
 
-// y = LN(x + r); keeps the normalized values and 1 / std. Rows of d. Without a gain g there is no norm: y = x + r.
-void norm(const float* x, int64_t ldx, const float* r, int64_t rows, int64_t d, const float* g, const float* b, float* hat, float* rstd, float* y, bf* yb) {
+// Which of the 16 columns from i on are below n.
+inline __mmask16 below(int64_t n, int64_t i) { return n - i >= 16 ? 0xffff : (1u << std::max<int64_t>(n - i, 0)) - 1; }
+
+inline void store_bf(bf* y, __m512 x) { _mm256_storeu_si256((__m256i*)y, (__m256i)_mm512_cvtneps_pbh(x)); }
+
+// y = LN(x + r), or LN(x) without r; keeps the normalized values and 1 / std. Rows of d numbers, padded with zeros to ld, which
+// they keep. Without a gain g there is no norm: y = x + r. The sum is written, where wanted, as single precision, bfloat16 or both.
+void norm(const float* x, int64_t ldx, const float* r, int64_t rows, int64_t d, int64_t ld, const float* g, const float* b, float* hat, float* rstd,
+          float* y, bf* yb) {
     for (int64_t t = 0; t < rows; t++) {
-        const float *p = x + t * ldx, *q = r + t * d;
-        float *h = hat + t * d, *o = y + t * d;
+        const float *p = x + t * ldx, *q = r ? r + t * ld : nullptr;
+        auto at = [&](int64_t i) { return q ? _mm512_add_ps(_mm512_loadu_ps(p + i), _mm512_loadu_ps(q + i)) : _mm512_loadu_ps(p + i); };
+        auto write = [&](int64_t i, __m512 z) {
+            if (y) _mm512_storeu_ps(y + t * ld + i, z);
+            if (yb) store_bf(yb + t * ld + i, z);
+        };
         if (!g) {
-            for (int64_t i = 0; i < d; i += 16) {
-                __m512 z = _mm512_add_ps(_mm512_loadu_ps(p + i), _mm512_loadu_ps(q + i));
-                _mm512_storeu_ps(o + i, z);
-                _mm256_storeu_si256((__m256i*)(yb + t * d + i), (__m256i)_mm512_cvtneps_pbh(z));
-            }
+            for (int64_t i = 0; i < ld; i += 16) write(i, at(i));
             continue;
         }
+        float* h = hat + t * ld;
         __m512 s = _mm512_setzero_ps(), s2 = s;
-        for (int64_t i = 0; i < d; i += 16) {
-            __m512 z = _mm512_add_ps(_mm512_loadu_ps(p + i), _mm512_loadu_ps(q + i));
+        for (int64_t i = 0; i < ld; i += 16) {
+            __m512 z = at(i);
             _mm512_storeu_ps(h + i, z);
             s = _mm512_add_ps(s, z);
         }
         __m512 mean = _mm512_set1_ps(sum(s) / d);
-        for (int64_t i = 0; i < d; i += 16) {
-            __m512 z = _mm512_sub_ps(_mm512_loadu_ps(h + i), mean);
+        for (int64_t i = 0; i < ld; i += 16) {
+            __m512 z = _mm512_maskz_sub_ps(below(d, i), _mm512_loadu_ps(h + i), mean);
             s2 = _mm512_fmadd_ps(z, z, s2);
         }
         float inv = 1.f / std::sqrt(sum(s2) / d + 1e-5f);
         rstd[t] = inv;
         __m512 scale = _mm512_set1_ps(inv);
-        for (int64_t i = 0; i < d; i += 16) {
-            __m512 z = _mm512_mul_ps(_mm512_sub_ps(_mm512_loadu_ps(h + i), mean), scale);
+        for (int64_t i = 0; i < ld; i += 16) {
+            __m512 z = _mm512_mul_ps(_mm512_maskz_sub_ps(below(d, i), _mm512_loadu_ps(h + i), mean), scale);
             _mm512_storeu_ps(h + i, z);
-            z = _mm512_fmadd_ps(z, _mm512_loadu_ps(g + i), _mm512_loadu_ps(b + i));
-            _mm512_storeu_ps(o + i, z);
-            _mm256_storeu_si256((__m256i*)(yb + t * d + i), (__m256i)_mm512_cvtneps_pbh(z));
+            write(i, _mm512_fmadd_ps(z, _mm512_loadu_ps(g + i), _mm512_loadu_ps(b + i)));
         }
     }
 }
 
-// In place: dy to the gradient of LN's argument; adds to the gradients of gain and shift.
-void norm_back(float* dy, const float* hat, const float* rstd, int64_t rows, int64_t d, const float* g, float* dg, float* db, bf* dzb) {
-    if (!g) return to_bf(dy, dzb, rows * d);
+// In place: dy to the gradient of LN's argument, in bfloat16 too where wanted; adds to the gradients of gain and shift.
+void norm_back(float* dy, const float* hat, const float* rstd, int64_t rows, int64_t d, int64_t ld, const float* g, float* dg, float* db, bf* dzb) {
+    if (!g) return dzb ? to_bf(dy, dzb, rows * ld) : void();
     for (int64_t t = 0; t < rows; t++) {
-        float* p = dy + t * d;
-        const float* h = hat + t * d;
+        float* p = dy + t * ld;
+        const float* h = hat + t * ld;
         __m512 s = _mm512_setzero_ps(), sh = s;
-        for (int64_t i = 0; i < d; i += 16) {
+        for (int64_t i = 0; i < ld; i += 16) {
             __m512 y = _mm512_loadu_ps(p + i), z = _mm512_loadu_ps(h + i);
             _mm512_storeu_ps(dg + i, _mm512_fmadd_ps(y, z, _mm512_loadu_ps(dg + i)));
             _mm512_storeu_ps(db + i, _mm512_add_ps(y, _mm512_loadu_ps(db + i)));
@@ -203,107 +261,192 @@ void norm_back(float* dy, const float* hat, const float* rstd, int64_t rows, int
             sh = _mm512_fmadd_ps(y, z, sh);
         }
         __m512 a = _mm512_set1_ps(sum(s) / d), c = _mm512_set1_ps(sum(sh) / d), scale = _mm512_set1_ps(rstd[t]);
-        for (int64_t i = 0; i < d; i += 16) {
+        for (int64_t i = 0; i < ld; i += 16) {
             __m512 y = _mm512_mul_ps(_mm512_loadu_ps(p + i), _mm512_loadu_ps(g + i));
-            y = _mm512_mul_ps(scale, _mm512_sub_ps(_mm512_sub_ps(y, a), _mm512_mul_ps(_mm512_loadu_ps(h + i), c)));
+            y = _mm512_sub_ps(_mm512_sub_ps(y, a), _mm512_mul_ps(_mm512_loadu_ps(h + i), c));
+            y = _mm512_maskz_mul_ps(below(d, i), scale, y);
             _mm512_storeu_ps(p + i, y);
-            _mm256_storeu_si256((__m256i*)(dzb + t * d + i), (__m256i)_mm512_cvtneps_pbh(y));
+            if (dzb) store_bf(dzb + t * ld + i, y);
         }
     }
 }
 
-// Weights (K, N) of single precision, ld apart, as pairs of rows (for x w) and as pairs of columns (for dy w^T).
-void pack(const float* w, int64_t K, int64_t N, u32* rows, int64_t ldr, u32* columns, int64_t ldc) {
-    for (int64_t k = 0; k < K; k++)
-        for (int64_t n = 0; n < N; n++) {
-            bf x = to_bf(w[k * N + n]);
-            ((bf*)(rows + k / 2 * ldr + n))[k & 1] = x;
-            ((bf*)(columns + n / 2 * ldc + k))[n & 1] = x;
-        }
+// Φ and φ of the standard normal: Abramowitz and Stegun 7.1.26, absolute error below 1e-7.
+inline void normal(__m512 x, __m512& cdf, __m512& density) {
+    __m512 half = _mm512_mul_ps(x, _mm512_mul_ps(x, _mm512_set1_ps(-0.5f)));
+    __m512 e = exp16(half), one = _mm512_set1_ps(1.f);
+    __m512 t = _mm512_div_ps(one, _mm512_fmadd_ps(_mm512_set1_ps(0.3275911f * 0.70710678f), _mm512_abs_ps(x), one));
+    __m512 p = _mm512_set1_ps(1.061405429f);
+    for (float c : {-1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f}) p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(c));
+    __m512 tail = _mm512_mul_ps(_mm512_mul_ps(p, t), _mm512_mul_ps(e, _mm512_set1_ps(0.5f)));
+    cdf = _mm512_mask_sub_ps(tail, _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLT_UQ), one, tail);
+    density = _mm512_mul_ps(e, _mm512_set1_ps(0.39894228f));
 }
 
-// Where the parameters of a model are, in the order in which Python passes them.
-struct Block {
-    int q, k, v, o, g1, b1, g2, b2, w1, w2;
+// n numbers to their activations, in bfloat16; `slope` keeps GELU's derivative. ReLU's is known from its output.
+void activate(Activation kind, const float* x, int64_t n, bf* y, bf* slope) {
+    for (int64_t i = 0; i < n; i += 16) {
+        __m512 z = _mm512_loadu_ps(x + i);
+        if (kind == RELU) {
+            store_bf(y + i, _mm512_max_ps(_mm512_setzero_ps(), z));  // a NaN goes on
+            continue;
+        }
+        __m512 cdf, density;
+        normal(z, cdf, density);
+        store_bf(y + i, _mm512_mul_ps(z, cdf));
+        store_bf(slope + i, _mm512_fmadd_ps(z, density, cdf));
+    }
+}
+
+// In place: the gradient of the activations to that of their arguments, in bfloat16 too.
+void activate_back(Activation kind, float* dy, int64_t n, const bf* y, const bf* slope, bf* dyb) {
+    for (int64_t i = 0; i < n; i += 16) {
+        __m512 z = _mm512_loadu_ps(dy + i);
+        if (kind == RELU) {
+            __mmask16 on = _mm256_test_epi16_mask(_mm256_loadu_si256((const __m256i*)(y + i)), _mm256_set1_epi16(-1));
+            z = _mm512_maskz_mov_ps(on, z);
+        } else {
+            __m512i s = _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)(slope + i))), 16);
+            z = _mm512_mul_ps(z, _mm512_castsi512_ps(s));
+        }
+        _mm512_storeu_ps(dy + i, z);
+        store_bf(dyb + i, z);
+    }
+}
+
+void add_to_rows(float* y, int64_t ld, int64_t rows, int64_t n, const float* b) {
+    for (int64_t t = 0; t < rows; t++)
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++) y[t * ld + i] += b[i];
+}
+
+void add_rows(const float* y, int64_t ld, int64_t rows, int64_t n, float* sum) {
+    for (int64_t t = 0; t < rows; t++)
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++) sum[i] += y[t * ld + i];
+}
+
+// Weights (K, N) of single precision, packed as part of two matrices: pairs of rows, from column `at` of N_all columns on (for
+// x w), and pairs of columns, from row at / 2 of N_all / 2 rows on (for dy w^T, which has K_all columns). What is beyond stays zero.
+void pack(const float* w, int64_t K, int64_t N, int64_t at, int64_t K_all, int64_t N_all, u32* rows, u32* columns) {
+    alignas(64) bf a[64], b[64], zero[64] = {};
+    for (int64_t n = 0; n < N;) {
+        Place to = place(at + n, N_all, K_all / 2);
+        int64_t wide = std::min(64 - (at + n) % 64, N - n);
+        for (int64_t k = 0; k < K; k += 2) {
+            to_bf(w + k * N + n, a, wide);
+            if (k + 1 < K) to_bf(w + (k + 1) * N + n, b, wide);
+            const bf* second = k + 1 < K ? b : zero;
+            if (wide % 2) a[wide] = b[wide] = 0;
+            u32* o = rows + to.first + k / 2 * to.step;
+            for (int64_t i = 0; i < wide; i++) o[i] = a[i] | (u32)second[i] << 16;
+            Place back = place(k, K_all, N_all / 2);  // k is even, and panels are even
+            u32* c = columns + back.first + (at + n) / 2 * back.step;
+            const pair *one = (const pair*)a, *two = (const pair*)second;
+            for (int64_t i = 0; i < (wide + 1) / 2; i++) c[i * back.step] = one[i], c[i * back.step + 1] = two[i];
+        }
+        n += wide;
+    }
+}
+
+// A parameter: rows of `cols` numbers that Python keeps one after the other; its gradient, and our copy of a vector, has them ld
+// apart, padded with zeros.
+struct Parameter {
+    int64_t rows, cols, ld, offset;
+    int64_t size() const { return rows * cols; }
 };
 
+struct Block {
+    int q, k, v, o, bq, bk, bv, bo, g1, b1, g2, b2, w1, w2, c1, c2;
+};
+
+// What the parameters of a model are, in the order in which Python passes them.
 struct Plan {
     Shape s;
-    int64_t nq, padded, vp;  // columns of Q, K, V side by side; of a row of attention; of the logits
-    std::vector<int64_t> size, offset;
+    int64_t d, f, k, v, nq, padded, vp;  // padded: widths; columns of Q, K, V side by side; of a row of attention; of the logits
+    std::vector<Parameter> parameters;
     std::vector<Block> blocks;
-    int token, position, head, head_bias;
-    int64_t total = 0;
+    int token, position, gain, shift, head, head_bias;
+    int64_t total = 0, room = 0;  // numbers, and numbers with padding
 
-    explicit Plan(const Shape& s) : s(s), nq(2 * s.k + s.v), padded((s.length + 15) / 16 * 16), vp((s.vocab + 15) / 16 * 16) {
-        token = add(s.vocab * s.d);
-        position = add(s.positions * s.d);
+    explicit Plan(const Shape& s)
+        : s(s), d(whole(s.d)), f(whole(s.f)), k(whole(s.k)), v(whole(s.v)), nq(2 * k + v), padded(whole(s.length)), vp(whole(s.vocab)) {
+        token = add(true, s.vocab, s.d), position = add(true, s.positions, s.d);
+        bool norms = s.norm != NONE;
         for (int64_t l = 0; l < s.depth; l++) {
             Block b;
-            b.q = add(s.d * s.k), b.k = add(s.d * s.k), b.v = add(s.d * s.v), b.o = add(s.v * s.d);
-            b.g1 = b.b1 = b.g2 = b.b2 = -1;
-            if (s.norm) b.g1 = add(s.d), b.b1 = add(s.d), b.g2 = add(s.d), b.b2 = add(s.d);
-            b.w1 = add(s.d * s.f), b.w2 = add(s.f * s.d);
+            b.q = add(true, s.d, s.k), b.k = add(true, s.d, s.k), b.v = add(true, s.d, s.v), b.o = add(true, s.v, s.d);
+            b.bq = add(s.bias, 1, s.k), b.bk = add(s.bias, 1, s.k), b.bv = add(s.bias, 1, s.v), b.bo = add(s.bias, 1, s.d);
+            b.g1 = add(norms, 1, s.d), b.b1 = add(norms, 1, s.d), b.g2 = add(norms, 1, s.d), b.b2 = add(norms, 1, s.d);
+            b.w1 = add(true, s.d, s.f), b.w2 = add(true, s.f, s.d);
+            b.c1 = add(s.bias, 1, s.f), b.c2 = add(s.bias, 1, s.d);
             blocks.push_back(b);
         }
-        head = s.head ? add(s.d * s.vocab) : -1;
-        head_bias = s.head_bias ? add(s.vocab) : -1;
+        gain = add(s.norm == PRE, 1, s.d), shift = add(s.norm == PRE, 1, s.d);
+        head = add(s.head, s.d, s.vocab), head_bias = add(s.head_bias, 1, s.vocab);
     }
-    int add(int64_t n) {
-        size.push_back(n), offset.push_back(total), total += n;
-        return (int)size.size() - 1;
+    int add(bool there, int64_t rows, int64_t cols) {
+        if (!there) return -1;
+        parameters.push_back({rows, cols, whole(cols), room});
+        total += rows * cols, room += rows * whole(cols);
+        return (int)parameters.size() - 1;
     }
 };
-
-template <class T>
-using Array = std::vector<T>;
 
 // What one thread needs to train one run at a time: packed weights, gradients, and the activations of a chunk.
 struct Worker {
     struct Layer {
-        Array<u32> qkv, qkv_t, o, o_t, w1, w1_t, w2, w2_t;
-        Array<bf> xb, ob, aob, hb;
-        Array<float> x, qkv_out, p, hat1, rstd1, ao, hat2, rstd2, dqkv;
+        Array<u32> q, q_t, kv, kv_t, o, o_t, w1, w1_t, w2, w2_t;
+        Array<bf> xb, ob, aob, hb, slope;
+        Array<float> x, qkv_out, p, hat1, rstd1, ao, hat2, rstd2, dkv;
     };
     const Plan& plan;
     const Shape& s;
     std::vector<Layer> layers;
     Array<u32> head, head_t, left, right;
-    Array<float> grad, dq_alone, dhead, y, wide, dx, dqkv, logits, out;
-    Array<bf> outb, lastb, small, wideb, dqkvb, dlb, q_rows;
+    Array<float> grad, vectors, y, wide, dx, dqkv, logits, out, hat, rstd;
+    Array<bf> outb, lastb, small, wideb, dqkvb, dlb;
 
     explicit Worker(const Plan& plan) : plan(plan), s(plan.s) {
-        int64_t T = s.chunk * s.length, d = s.d, nq = plan.nq;
+        int64_t T = s.chunk * s.length, d = plan.d, f = plan.f, k = plan.k, v = plan.v, nq = plan.nq;
         layers.resize(s.depth);
         for (auto& l : layers) {
-            l.qkv.resize(d / 2 * nq), l.qkv_t.resize(nq / 2 * d), l.o.resize(s.v / 2 * d), l.o_t.resize(d / 2 * s.v);
-            l.w1.resize(d / 2 * s.f), l.w1_t.resize(s.f / 2 * d), l.w2.resize(s.f / 2 * d), l.w2_t.resize(d / 2 * s.f);
-            l.xb.resize(T * d), l.ob.resize(T * s.v), l.aob.resize(T * d), l.hb.resize(T * s.f);
-            l.x.resize(T * d), l.qkv_out.resize(T * nq), l.p.resize(T * s.heads * plan.padded);
-            l.dqkv.resize(d * nq), l.hat1.resize(T * d), l.hat2.resize(T * d), l.ao.resize(T * d), l.rstd1.resize(T), l.rstd2.resize(T);
+            l.q.resize(d / 2 * k), l.q_t.resize(k / 2 * d), l.kv.resize(d / 2 * (k + v)), l.kv_t.resize((k + v) / 2 * d);
+            l.o.resize(v / 2 * d), l.o_t.resize(d / 2 * v), l.w1.resize(d / 2 * f), l.w1_t.resize(f / 2 * d), l.w2.resize(f / 2 * d), l.w2_t.resize(d / 2 * f);
+            l.xb.resize(T * d), l.ob.resize(T * v), l.aob.resize(T * d), l.hb.resize(T * f), l.slope.resize(s.activation == GELU ? T * f : 0);
+            l.x.resize(T * d), l.qkv_out.resize(T * nq), l.p.resize(T * s.heads * plan.padded), l.dkv.resize(d * (k + v));
+            l.hat1.resize(T * d), l.hat2.resize(T * d), l.ao.resize(T * d), l.rstd1.resize(T), l.rstd2.resize(T);
         }
-        head.assign(d / 2 * plan.vp, 0), head_t.assign(plan.vp / 2 * d, 0);
-        int64_t widest = std::max({d, s.f, s.v, nq, plan.vp});
+        head.resize(d / 2 * plan.vp), head_t.resize(plan.vp / 2 * d);
+        int64_t widest = apart(std::max({d, f, nq, plan.vp}));
         left.resize((T + 1) / 2 * widest), right.resize((T + 1) / 2 * widest);
-        grad.resize(plan.total), dq_alone.resize(d * s.k), dhead.resize(d * plan.vp);
-        y.resize(T * std::max(d, s.v)), wide.resize(T * s.f), dx.resize(T * std::max(d, s.v)), dqkv.resize(T * nq), logits.resize(s.chunk * plan.vp);
-        out.resize(T * d), outb.resize(T * d), q_rows.resize(s.chunk * s.k), lastb.resize(s.chunk * d);
-        small.resize(T * d), wideb.resize(T * s.f), dqkvb.resize(T * nq), dlb.resize(s.chunk * plan.vp);
+        grad.resize(plan.room), vectors.resize(plan.room - plan.parameters[0].rows * d);
+        y.resize(T * std::max(d, v)), wide.resize(T * f), dx.resize(T * std::max(d, v)), dqkv.resize(T * nq), logits.resize(s.chunk * plan.vp);
+        out.resize(T * d), outb.resize(T * d), lastb.resize(s.chunk * d), hat.resize(s.chunk * d), rstd.resize(s.chunk);
+        small.resize(T * d), wideb.resize(T * f), dqkvb.resize(T * nq), dlb.resize(s.chunk * plan.vp);
     }
 
+    // The gradient of a parameter as it is computed; the vector that a parameter is, padded with zeros; null for none.
+    float* gradient(int p) { return p < 0 ? nullptr : &grad[plan.parameters[p].offset]; }
+    const float* vector(int p) const { return p < 0 ? nullptr : &vectors[plan.parameters[p].offset - plan.parameters[0].rows * plan.d]; }
+
     void pack_weights(const std::vector<const float*>& w) {
-        int64_t d = s.d, nq = plan.nq;
+        int64_t d = plan.d, f = plan.f, k = plan.k, v = plan.v;
+        for (size_t p = 2; p < w.size(); p++) {
+            auto& q = plan.parameters[p];
+            if (q.rows == 1) std::memcpy((float*)vector((int)p), w[p], q.cols * sizeof(float));
+        }
         for (int64_t i = 0; i < s.depth; i++) {
             auto& l = layers[i];
             auto& b = plan.blocks[i];
-            pack(w[b.q], d, s.k, l.qkv.data(), nq, l.qkv_t.data(), d);
-            pack(w[b.k], d, s.k, l.qkv.data() + s.k, nq, l.qkv_t.data() + s.k / 2 * d, d);
-            pack(w[b.v], d, s.v, l.qkv.data() + 2 * s.k, nq, l.qkv_t.data() + s.k * d, d);
-            pack(w[b.o], s.v, d, l.o.data(), d, l.o_t.data(), s.v);
-            pack(w[b.w1], d, s.f, l.w1.data(), s.f, l.w1_t.data(), d);
-            pack(w[b.w2], s.f, d, l.w2.data(), d, l.w2_t.data(), s.f);
+            pack(w[b.q], s.d, s.k, 0, d, k, l.q.data(), l.q_t.data());
+            pack(w[b.k], s.d, s.k, 0, d, k + v, l.kv.data(), l.kv_t.data());
+            pack(w[b.v], s.d, s.v, k, d, k + v, l.kv.data(), l.kv_t.data());
+            pack(w[b.o], s.v, s.d, 0, v, d, l.o.data(), l.o_t.data());
+            pack(w[b.w1], s.d, s.f, 0, d, f, l.w1.data(), l.w1_t.data());
+            pack(w[b.w2], s.f, s.d, 0, f, d, l.w2.data(), l.w2_t.data());
         }
-        if (s.head) pack(w[plan.head], d, s.vocab, head.data(), plan.vp, head_t.data(), d);
+        if (s.head) pack(w[plan.head], s.d, s.vocab, 0, d, plan.vp, head.data(), head_t.data());
     }
 
     // Attention of one chunk: reads q, k, v of a layer, keeps the weights, writes the outputs. `only`: the last query alone.
@@ -318,7 +461,7 @@ struct Worker {
                     float* p = &l.p[((b * N + i) * H + h) * P];
                     int64_t seen = i + 1;
                     for (int64_t j = 0; j < seen; j++) {
-                        const float* k = &l.qkv_out[(b * N + j) * nq + s.k + h * dk];
+                        const float* k = &l.qkv_out[(b * N + j) * nq + plan.k + h * dk];
                         float dot = 0;
 #pragma omp simd reduction(+ : dot)
                         for (int64_t e = 0; e < dk; e++) dot += q[e] * k[e];
@@ -327,11 +470,11 @@ struct Worker {
                     softmax(p, seen, P, scale);
                     std::fill(o, o + dv, 0.f);
                     for (int64_t j = 0; j < seen; j++) {
-                        const float *v = &l.qkv_out[(b * N + j) * nq + 2 * s.k + h * dv], a = p[j];
+                        const float *v = &l.qkv_out[(b * N + j) * nq + 2 * plan.k + h * dv], a = p[j];
 #pragma omp simd
                         for (int64_t e = 0; e < dv; e++) o[e] += a * v[e];
                     }
-                    to_bf(o, &l.ob[(only ? b : b * N + i) * s.v + h * dv], dv);
+                    to_bf(o, &l.ob[(only ? b : b * N + i) * plan.v + h * dv], dv);
                 }
     }
 
@@ -345,13 +488,13 @@ struct Worker {
             for (int64_t h = 0; h < H; h++)
                 for (int64_t i = only ? N - 1 : 0; i < N; i++) {
                     const float* p = &l.p[((b * N + i) * H + h) * P];
-                    const float* g = dout + (only ? b : b * N + i) * s.v + h * dv;
+                    const float* g = dout + (only ? b : b * N + i) * plan.v + h * dv;
                     const float* q = &l.qkv_out[(b * N + i) * nq + h * dk];
                     float* dq = &dqkv[(b * N + i) * nq + h * dk];
                     float mean = 0;
                     for (int64_t j = 0; j <= i; j++) {
-                        const float *v = &l.qkv_out[(b * N + j) * nq + 2 * s.k + h * dv], a = p[j];
-                        float *dvj = &dqkv[(b * N + j) * nq + 2 * s.k + h * dv], dot = 0;
+                        const float *v = &l.qkv_out[(b * N + j) * nq + 2 * plan.k + h * dv], a = p[j];
+                        float *dvj = &dqkv[(b * N + j) * nq + 2 * plan.k + h * dv], dot = 0;
 #pragma omp simd reduction(+ : dot)
                         for (int64_t e = 0; e < dv; e++) {
                             dot += g[e] * v[e];
@@ -361,8 +504,8 @@ struct Worker {
                         mean += a * dot;
                     }
                     for (int64_t j = 0; j <= i; j++) {
-                        const float* k = &l.qkv_out[(b * N + j) * nq + s.k + h * dk];
-                        float *dkj = &dqkv[(b * N + j) * nq + s.k + h * dk], a = p[j] * (ds[j] - mean) * scale;
+                        const float* k = &l.qkv_out[(b * N + j) * nq + plan.k + h * dk];
+                        float *dkj = &dqkv[(b * N + j) * nq + plan.k + h * dk], a = p[j] * (ds[j] - mean) * scale;
 #pragma omp simd
                         for (int64_t e = 0; e < dk; e++) {
                             dq[e] += a * k[e];
@@ -372,122 +515,132 @@ struct Worker {
                 }
     }
 
-    static const float* gain(const std::vector<const float*>& w, int p) { return p < 0 ? nullptr : w[p]; }
+    // y (rows, n) += a bias, where there is one; and the gradient of that.
+    void biased(float* y, int64_t ld, int64_t rows, int p) {
+        if (p >= 0) add_to_rows(y, ld, rows, plan.parameters[p].cols, vector(p));
+    }
+    void biased_back(const float* dy, int64_t ld, int64_t rows, int p) {
+        if (p >= 0) add_rows(dy, ld, rows, plan.parameters[p].cols, gradient(p));
+    }
+
+    // The gradient of a matrix, += x^T dy over R rows; x has n columns, of which the parameter has rows.
+    void outer_product(const bf* x, int64_t ldx, int64_t n, const bf* dy, int64_t ldy, int64_t R, int64_t columns, float* dw, int64_t rows) {
+        interleave(x, ldx, R, n, left.data(), apart(n));
+        interleave(dy, ldy, R, columns, right.data(), 0);
+        outer(R, rows, columns, left.data(), apart(n), right.data(), dw, columns);
+    }
 
     // Adds the gradients of the sequences [first, first + n) to `grad`; returns the sum of their losses.
     double chunk(const std::vector<const float*>& w, const int64_t* tokens, const int64_t* target, int64_t n) {
-        int64_t N = s.length, T = n * N, d = s.d, nq = plan.nq, D = s.depth;
+        int64_t N = s.length, T = n * N, d = plan.d, f = plan.f, nk = plan.k, nv = plan.v, nq = plan.nq, D = s.depth;
+        bool pre = s.norm == PRE;
+        Activation kind = (Activation)s.activation;
         for (int64_t t = 0; t < T; t++) {
-            const float *a = w[plan.token] + tokens[t] * d, *b = w[plan.position] + t % N * d;
+            const float *a = w[plan.token] + tokens[t] * s.d, *b = w[plan.position] + t % N * s.d;
             float* x = &layers[0].x[t * d];
 #pragma omp simd
-            for (int64_t i = 0; i < d; i++) x[i] = a[i] + b[i];
+            for (int64_t i = 0; i < s.d; i++) x[i] = a[i] + b[i];
         }
-        to_bf(layers[0].x.data(), layers[0].xb.data(), T * d);
+        if (!pre) to_bf(layers[0].x.data(), layers[0].xb.data(), T * d);
         for (int64_t i = 0; i < D; i++) {
             auto& l = layers[i];
             auto& b = plan.blocks[i];
             bool only = i == D - 1;
             int64_t R = only ? n : T;  // rows that go on
             const float* x = only ? &l.x[(N - 1) * d] : l.x.data();
-            if (only) {
-                times(T, nq - s.k, d, l.xb.data(), d, l.qkv.data() + s.k, nq, l.qkv_out.data() + s.k, nq);
-                times(n, s.k, d, &l.xb[(N - 1) * d], N * d, l.qkv.data(), nq, &l.qkv_out[(N - 1) * nq], N * nq);
-            } else {
-                times(T, nq, d, l.xb.data(), d, l.qkv.data(), nq, l.qkv_out.data(), nq);
-            }
+            int64_t ldx = only ? N * d : d;
+            if (pre) norm(l.x.data(), d, nullptr, T, s.d, d, vector(b.g1), vector(b.b1), l.hat1.data(), l.rstd1.data(), nullptr, l.xb.data());
+            times(T, nk + nv, d, l.xb.data(), d, l.kv.data(), l.qkv_out.data() + nk, nq);
+            int64_t first = only ? N - 1 : 0, step = only ? N : 1;
+            times(R, nk, d, &l.xb[first * d], step * d, l.q.data(), &l.qkv_out[first * nq], step * nq);
+            biased(l.qkv_out.data(), nq, T, b.bq), biased(l.qkv_out.data() + nk, nq, T, b.bk), biased(l.qkv_out.data() + 2 * nk, nq, T, b.bv);
             attend(l, n, only);
-            times(R, d, s.v, l.ob.data(), s.v, l.o.data(), d, y.data(), d);
-            norm(x, only ? N * d : d, y.data(), R, d, gain(w, b.g1), gain(w, b.b1), l.hat1.data(), l.rstd1.data(), l.ao.data(), l.aob.data());
-            times(R, s.f, d, l.aob.data(), d, l.w1.data(), s.f, wide.data(), s.f);
-#pragma omp simd
-            for (int64_t j = 0; j < R * s.f; j++) wide[j] = wide[j] > 0 ? wide[j] : 0;
-            to_bf(wide.data(), l.hb.data(), R * s.f);
-            times(R, d, s.f, l.hb.data(), s.f, l.w2.data(), d, y.data(), d);
+            times(R, d, nv, l.ob.data(), nv, l.o.data(), y.data(), d);
+            biased(y.data(), d, R, b.bo);
+            if (pre) {
+                norm(x, ldx, y.data(), R, s.d, d, nullptr, nullptr, nullptr, nullptr, l.ao.data(), nullptr);
+                norm(l.ao.data(), d, nullptr, R, s.d, d, vector(b.g2), vector(b.b2), l.hat2.data(), l.rstd2.data(), nullptr, l.aob.data());
+            } else {
+                norm(x, ldx, y.data(), R, s.d, d, vector(b.g1), vector(b.b1), l.hat1.data(), l.rstd1.data(), l.ao.data(), l.aob.data());
+            }
+            times(R, f, d, l.aob.data(), d, l.w1.data(), wide.data(), f);
+            biased(wide.data(), f, R, b.c1);
+            activate(kind, wide.data(), R * f, l.hb.data(), l.slope.data());
+            times(R, d, f, l.hb.data(), f, l.w2.data(), y.data(), d);
+            biased(y.data(), d, R, b.c2);
             float* next = only ? out.data() : layers[i + 1].x.data();
-            bf* nextb = only ? outb.data() : layers[i + 1].xb.data();
-            norm(l.ao.data(), d, y.data(), R, d, gain(w, b.g2), gain(w, b.b2), l.hat2.data(), l.rstd2.data(), next, nextb);
+            bf* nextb = pre ? nullptr : only ? outb.data() : layers[i + 1].xb.data();
+            norm(l.ao.data(), d, y.data(), R, s.d, d, pre ? nullptr : vector(b.g2), vector(b.b2), l.hat2.data(), l.rstd2.data(), next, nextb);
         }
+        if (pre) norm(out.data(), d, nullptr, n, s.d, d, vector(plan.gain), vector(plan.shift), hat.data(), rstd.data(), out.data(), outb.data());
 
         // The head, the loss, and the gradient of the logits.
         int64_t V = s.vocab, vp = plan.vp;
         double loss = 0;
         if (s.head)
-            times(n, vp, d, outb.data(), d, head.data(), vp, logits.data(), vp);
+            times(n, vp, d, outb.data(), d, head.data(), logits.data(), vp);
         else
             std::copy(out.begin(), out.begin() + n * d, logits.begin());
+        biased(logits.data(), vp, n, plan.head_bias);
         for (int64_t r = 0; r < n; r++) {
             float* z = &logits[r * vp];
-            if (s.head_bias)
-                for (int64_t j = 0; j < V; j++) z[j] += w[plan.head_bias][j];
             float right_one = z[target[r]];
             loss += softmax(z, V, vp, 1.f) - right_one;
             z[target[r]] -= 1;
             for (int64_t j = 0; j < V; j++) z[j] /= s.batch;
-            if (s.head_bias)
-                for (int64_t j = 0; j < V; j++) grad[plan.offset[plan.head_bias] + j] += z[j];
         }
+        biased_back(logits.data(), vp, n, plan.head_bias);
         if (s.head) {
             to_bf(logits.data(), dlb.data(), n * vp);
-            interleave(outb.data(), n, d, left.data());
-            interleave(dlb.data(), n, vp, right.data());
-            outer(n, d, vp, left.data(), d, right.data(), vp, dhead.data(), vp);
-            times(n, d, vp, dlb.data(), vp, head_t.data(), d, dx.data(), d);
+            outer_product(outb.data(), d, d, dlb.data(), vp, n, vp, gradient(plan.head), s.d);
+            times(n, d, vp, dlb.data(), vp, head_t.data(), dx.data(), d);
         } else {
             std::copy(logits.begin(), logits.begin() + n * d, dx.begin());
         }
+        if (pre) norm_back(dx.data(), hat.data(), rstd.data(), n, s.d, d, vector(plan.gain), gradient(plan.gain), gradient(plan.shift), nullptr);
 
         for (int64_t i = D - 1; i >= 0; i--) {
             auto& l = layers[i];
             auto& b = plan.blocks[i];
             bool only = i == D - 1;
             int64_t R = only ? n : T;
-            float* G = grad.data();
-            auto at = [&](int p) { return p < 0 ? nullptr : G + plan.offset[p]; };
-            norm_back(dx.data(), l.hat2.data(), l.rstd2.data(), R, d, gain(w, b.g2), at(b.g2), at(b.b2), small.data());
-            interleave(l.hb.data(), R, s.f, left.data());
-            interleave(small.data(), R, d, right.data());
-            outer(R, s.f, d, left.data(), s.f, right.data(), d, at(b.w2), d);
-            times(R, s.f, d, small.data(), d, l.w2_t.data(), s.f, wide.data(), s.f);
-#pragma omp simd
-            for (int64_t j = 0; j < R * s.f; j++) wide[j] = l.hb[j] ? wide[j] : 0;
-            to_bf(wide.data(), wideb.data(), R * s.f);
-            interleave(l.aob.data(), R, d, left.data());
-            interleave(wideb.data(), R, s.f, right.data());
-            outer(R, d, s.f, left.data(), d, right.data(), s.f, at(b.w1), s.f);
-            times(R, d, s.f, wideb.data(), s.f, l.w1_t.data(), d, dx.data(), d, true);  // on top of the residual's gradient
-            norm_back(dx.data(), l.hat1.data(), l.rstd1.data(), R, d, gain(w, b.g1), at(b.g1), at(b.b1), small.data());
-            interleave(l.ob.data(), R, s.v, left.data());
-            interleave(small.data(), R, d, right.data());
-            outer(R, s.v, d, left.data(), s.v, right.data(), d, at(b.o), d);
-            times(R, s.v, d, small.data(), d, l.o_t.data(), s.v, y.data(), s.v);
-            attend_back(l, y.data(), n, only);
-            to_bf(dqkv.data(), dqkvb.data(), T * nq);
-            interleave(l.xb.data(), T, d, left.data());
-            interleave(dqkvb.data(), T, nq, right.data());
-            if (only) {  // the rows of q are zero but for the last of each sequence
-                outer(T, d, nq - s.k, left.data(), d, right.data() + s.k, nq, l.dqkv.data() + s.k, nq);
-                for (int64_t r = 0; r < n; r++) {
-                    std::memcpy(&lastb[r * d], &l.xb[(r * N + N - 1) * d], d * sizeof(bf));
-                    std::memcpy(&q_rows[r * s.k], &dqkvb[(r * N + N - 1) * nq], s.k * sizeof(bf));
-                }
-                interleave(lastb.data(), n, d, left.data());
-                interleave(q_rows.data(), n, s.k, right.data());
-                outer(n, d, s.k, left.data(), d, right.data(), s.k, dq_alone.data(), s.k);
-                times(T, d, nq - s.k, dqkvb.data() + s.k, nq, l.qkv_t.data() + s.k / 2 * d, d, y.data(), d);
-                times(n, d, s.k, dqkvb.data() + (N - 1) * nq, N * nq, l.qkv_t.data(), d, &y[(N - 1) * d], N * d, true);
-                for (int64_t r = 0; r < n; r++) {
-                    float *to = &y[(r * N + N - 1) * d], *from = &dx[r * d];
-                    for (int64_t e = 0; e < d; e++) to[e] += from[e];
-                }
-                std::swap(dx, y);
+            norm_back(dx.data(), l.hat2.data(), l.rstd2.data(), R, s.d, d, pre ? nullptr : vector(b.g2), gradient(b.g2), gradient(b.b2), small.data());
+            biased_back(dx.data(), d, R, b.c2);
+            outer_product(l.hb.data(), f, f, small.data(), d, R, d, gradient(b.w2), s.f);
+            times(R, f, d, small.data(), d, l.w2_t.data(), wide.data(), f);
+            activate_back(kind, wide.data(), R * f, l.hb.data(), l.slope.data(), wideb.data());
+            biased_back(wide.data(), f, R, b.c1);
+            outer_product(l.aob.data(), d, d, wideb.data(), f, R, f, gradient(b.w1), s.d);
+            if (pre) {  // through the norm, then on top of the residual's gradient
+                times(R, d, f, wideb.data(), f, l.w1_t.data(), y.data(), d);
+                norm_back(y.data(), l.hat2.data(), l.rstd2.data(), R, s.d, d, vector(b.g2), gradient(b.g2), gradient(b.b2), nullptr);
+                add_to_rows(dx.data(), R * d, 1, R * d, y.data());
+                to_bf(dx.data(), small.data(), R * d);
             } else {
-                outer(T, d, nq, left.data(), d, right.data(), nq, l.dqkv.data(), nq);
-                times(T, d, nq, dqkvb.data(), nq, l.qkv_t.data(), d, dx.data(), d, true);
+                times(R, d, f, wideb.data(), f, l.w1_t.data(), dx.data(), d, true);
+                norm_back(dx.data(), l.hat1.data(), l.rstd1.data(), R, s.d, d, vector(b.g1), gradient(b.g1), gradient(b.b1), small.data());
+            }
+            biased_back(dx.data(), d, R, b.bo);
+            outer_product(l.ob.data(), nv, nv, small.data(), d, R, d, gradient(b.o), s.v);
+            times(R, nv, d, small.data(), d, l.o_t.data(), y.data(), nv);
+            attend_back(l, y.data(), n, only);
+            biased_back(dqkv.data(), nq, T, b.bq), biased_back(dqkv.data() + nk, nq, T, b.bk), biased_back(dqkv.data() + 2 * nk, nq, T, b.bv);
+            to_bf(dqkv.data(), dqkvb.data(), T * nq);
+            outer_product(l.xb.data(), d, d, dqkvb.data() + nk, nq, T, nk + nv, l.dkv.data(), s.d);
+            int64_t first = only ? N - 1 : 0, step = only ? N : 1;  // the rows of q are zero but for the last of each sequence
+            outer_product(&l.xb[first * d], step * d, d, &dqkvb[first * nq], step * nq, R, nk, gradient(b.q), s.d);
+            bool apart = only || pre;  // from the residual's gradient, for now
+            float* to = apart ? y.data() : dx.data();
+            times(T, d, nk + nv, dqkvb.data() + nk, nq, l.kv_t.data(), to, d, !apart);
+            times(R, d, nk, &dqkvb[first * nq], step * nq, l.q_t.data(), to + first * d, step * d, true);
+            if (pre) norm_back(to, l.hat1.data(), l.rstd1.data(), T, s.d, d, vector(b.g1), gradient(b.g1), gradient(b.b1), nullptr);
+            if (apart) {
+                for (int64_t r = 0; r < R; r++) add_to_rows(&y[(r * step + first) * d], d, 1, d, &dx[r * d]);
+                std::swap(dx, y);
             }
         }
         for (int64_t t = 0; t < T; t++) {
-            float *a = &grad[plan.offset[plan.token] + tokens[t] * d], *b = &grad[plan.offset[plan.position] + t % N * d];
+            float *a = gradient(plan.token) + tokens[t] * d, *b = gradient(plan.position) + t % N * d;
             const float* g = &dx[t * d];
 #pragma omp simd
             for (int64_t i = 0; i < d; i++) a[i] += g[i], b[i] += g[i];
@@ -495,48 +648,46 @@ struct Worker {
         return loss;
     }
 
+    // The mean loss; leaves the gradients in `grad`, each parameter's without padding.
     double gradients(const std::vector<const float*>& w, const int64_t* tokens, const int64_t* target) {
-        int64_t d = s.d, nq = plan.nq;
         std::fill(grad.begin(), grad.end(), 0.f);
-        std::fill(dhead.begin(), dhead.end(), 0.f);
-        std::fill(dq_alone.begin(), dq_alone.end(), 0.f);
-        for (auto& l : layers) std::fill(l.dqkv.begin(), l.dqkv.end(), 0.f);
+        for (auto& l : layers) std::fill(l.dkv.begin(), l.dkv.end(), 0.f);
         pack_weights(w);
         double loss = 0;
         for (int64_t first = 0; first < s.batch; first += s.chunk)
             loss += chunk(w, tokens + first * s.length, target + first, std::min(s.chunk, s.batch - first));
         for (int64_t i = 0; i < s.depth; i++) {  // take apart what was computed side by side
             auto& b = plan.blocks[i];
-            for (int64_t r = 0; r < d; r++) {
-                const float *from = &layers[i].dqkv[r * nq], *q = i == s.depth - 1 ? &dq_alone[r * s.k] : from;
-                std::memcpy(&grad[plan.offset[b.q] + r * s.k], q, s.k * sizeof(float));
-                std::memcpy(&grad[plan.offset[b.k] + r * s.k], from + s.k, s.k * sizeof(float));
-                std::memcpy(&grad[plan.offset[b.v] + r * s.v], from + 2 * s.k, s.v * sizeof(float));
+            for (int64_t r = 0; r < s.d; r++) {
+                const float* from = &layers[i].dkv[r * (plan.k + plan.v)];
+                std::memcpy(gradient(b.k) + r * plan.k, from, s.k * sizeof(float));
+                std::memcpy(gradient(b.v) + r * plan.v, from + plan.k, s.v * sizeof(float));
             }
         }
-        for (int64_t r = 0; r < d && s.head; r++) std::memcpy(&grad[plan.offset[plan.head] + r * s.vocab], &dhead[r * plan.vp], s.vocab * sizeof(float));
+        for (auto& p : plan.parameters)
+            for (int64_t r = 1; r < p.rows && p.cols < p.ld; r++) std::memmove(&grad[p.offset + r * p.cols], &grad[p.offset + r * p.ld], p.cols * sizeof(float));
         return loss / s.batch;
     }
 
     // AdamW with clipping, as lib/core/optim.py.
     void update(float* const* w, float* const* m, float* const* v, double rate, double decay, int64_t count, double max_norm) {
         double squares = 0;
-        for (size_t p = 0; p < plan.size.size(); p++) {
+        for (auto& p : plan.parameters) {
             float part = 0;
-            const float* g = &grad[plan.offset[p]];
+            const float* g = &grad[p.offset];
 #pragma omp simd reduction(+ : part)
-            for (int64_t i = 0; i < plan.size[p]; i++) part += g[i] * g[i];
+            for (int64_t i = 0; i < p.size(); i++) part += g[i] * g[i];
             squares += part;
         }
         float scale = (float)(max_norm / (std::sqrt(squares) + 1e-6));
         if (scale > 1) scale = 1;  // a NaN goes on
         float step = (float)(rate / (1 - std::pow(0.9, (double)count))), keep = 1 - (float)(rate * decay);
         float root = 1.f / (float)std::sqrt(1 - std::pow(0.999, (double)count));
-        for (size_t p = 0; p < plan.size.size(); p++) {
-            const float* g = &grad[plan.offset[p]];
+        for (size_t p = 0; p < plan.parameters.size(); p++) {
+            const float* g = gradient((int)p);
             float *a = w[p], *b = m[p], *c = v[p];
 #pragma omp simd
-            for (int64_t i = 0; i < plan.size[p]; i++) {
+            for (int64_t i = 0; i < plan.parameters[p].size(); i++) {
                 float x = g[i] * scale;
                 b[i] += 0.1f * (x - b[i]);
                 c[i] = 0.999f * c[i] + 0.001f * x * x;
@@ -556,7 +707,7 @@ struct Engine {
 
 Shape shape_of(const int64_t* numbers) {
     Shape s;
-    static_assert(sizeof s == 14 * sizeof(int64_t));
+    static_assert(sizeof s == 16 * sizeof(int64_t));
     std::memcpy(&s, numbers, sizeof s);
     return s;
 }
@@ -565,13 +716,10 @@ Shape shape_of(const int64_t* numbers) {
 
 extern "C" {
 
-// Can this program train the shape? What is multiplied must come in whole vectors, but for the vocabulary.
+// Can this program train the shape? Heads and sequences must fit into arrays of a fixed size.
 int64_t rm_trains(const int64_t* shape) {
     Shape s = shape_of(shape);
-    for (int64_t n : {s.d, s.f, s.k, s.v})
-        if (n % 16) return 0;
-    if (!s.head && s.vocab != s.d) return 0;
-    return s.k % s.heads == 0 && s.v % s.heads == 0 && s.k <= 512 * s.heads && s.v <= 512 * s.heads && s.length <= 512;
+    return (s.head || s.vocab == s.d) && s.k % s.heads == 0 && s.v % s.heads == 0 && s.k <= 512 * s.heads && s.v <= 512 * s.heads && s.length <= 512;
 }
 
 Engine* rm_new(const int64_t* shape, int64_t threads) { return new Engine(shape_of(shape), threads); }
@@ -586,20 +734,23 @@ void rm_step(Engine* engine, int64_t n, const int64_t* active, float* const* w, 
     const Shape& s = plan.s;
     std::atomic<int64_t> next{0};
     auto work = [&](Worker& worker) {
-        size_t P = plan.size.size();
+        size_t P = plan.parameters.size();
         std::vector<const float*> now(P);
         std::vector<float*> ww(P), mm(P), vv(P);
         for (int64_t i; (i = next++) < n;) {
             int64_t r = active[i];
             for (size_t p = 0; p < P; p++) {
-                now[p] = ww[p] = w[p] + r * plan.size[p];
-                if (!gradients) mm[p] = m[p] + r * plan.size[p], vv[p] = v[p] + r * plan.size[p];
+                int64_t size = plan.parameters[p].size();
+                now[p] = ww[p] = w[p] + r * size;
+                if (!gradients) mm[p] = m[p] + r * size, vv[p] = v[p] + r * size;
             }
             loss[r] = (float)worker.gradients(now, tokens + r * s.batch * s.length, target + r * s.batch);
-            if (gradients)
-                std::memcpy(gradients + r * plan.total, worker.grad.data(), plan.total * sizeof(float));
-            else
+            if (!gradients) {
                 worker.update(ww.data(), mm.data(), vv.data(), rate[r], decay[r], count[r], max_norm);
+                continue;
+            }
+            float* to = gradients + r * plan.total;
+            for (size_t p = 0; p < P; to += plan.parameters[p++].size()) std::memcpy(to, worker.gradient(p), plan.parameters[p].size() * sizeof(float));
         }
     };
     std::vector<std::thread> others;

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -34,19 +34,19 @@ class Study(Protocol):
         """Training rows (tokens, target) number `index` of data set `seed`; tokens may be vectors, (R, B, N, D)."""
 
     def measure(self, ask: Ask) -> dict[str, Tensor]:
-        """Metrics, each (R,): accuracies in [0, 1] and losses in nats. ask(tokens): (B, N) → answers (R, B)."""
+        """Metrics, each (R,) or (R, n): accuracies in [0, 1], losses in nats, counts. ask(tokens): (B, N) → answers (R, B)."""
 
 
 @dataclass
 class RunResult:
     """What one finished run leaves: final metrics, their history, and its weights (without the run axis).
 
-    A number that is not finite is None.
+    A metric is a number or a list of numbers; a number that is not finite is None.
     """
 
     spec: RunSpec
-    metrics: dict[str, float | None]
-    history: dict[str, list[float | None]]
+    metrics: dict[str, Any]
+    history: dict[str, list[Any]]
     steps: int
     status: str  # "fitted", "unfitted" (stopped at the step limit) or "diverged"
     fit_step: int | None
@@ -70,6 +70,13 @@ class Progress:
 
 class Interrupted(KeyboardInterrupt):
     """Training was asked to stop: it finished its step and, where it has a place for it, left a checkpoint."""
+
+
+def _finite(value: Any) -> Any:
+    """The value, with None for what is no finite number."""
+    if isinstance(value, list):
+        return [_finite(v) for v in value]
+    return value if math.isfinite(value) else None
 
 
 def _resolved(spec: RunSpec, options: Options) -> tuple[torch.device, torch.dtype]:
@@ -188,7 +195,7 @@ class Group:
             record = self.records[ensemble.runs[slot]]
             now = {"step": steps[slot], "loss": means[slot]} | {name: v[slot] for name, v in (metrics | watched).items()}
             for name, value in now.items():
-                record.history.setdefault(name, []).append(value if math.isfinite(value) else None)
+                record.history.setdefault(name, []).append(_finite(value))
             if kept := snapshots[steps[slot]]:
                 record.snapshots[steps[slot]] = {name: array[slot].detach().cpu().clone() for name, array in kept.items()}
             if t.schedule == "fit" and record.fit_step is None and now[t.fit_metric] >= t.fit_level:
@@ -208,7 +215,7 @@ class Group:
             results.append(
                 RunResult(
                     spec=run,
-                    metrics={name: v[slot] if math.isfinite(v[slot]) else None for name, v in final.items()},
+                    metrics={name: _finite(v[slot]) for name, v in final.items()},
                     history=record.history,
                     steps=diverged[slot] if status == "diverged" else steps[slot],
                     status=status,
@@ -223,7 +230,7 @@ class Group:
             ensemble.free(slot)
         left = len(self.queue) + len(ensemble.active)
         share = self.total - left + sum(steps[slot] / ends[slot] for slot in ensemble.active)
-        shown = {name: [v[slot] for slot in active] for name, v in metrics.items()}
+        shown = {name: [v[slot] for slot in active] for name, v in metrics.items() if not isinstance(v[0], list)}
         return results, Progress(self.total - left, self.total, share, max(steps[slot] for slot in active), shown)
 
 

@@ -1,0 +1,65 @@
+"""The stored search for settings that separate the two answers, on seeds from 100 on, which no figure of results shows.
+
+Which of them are used is decided by how far the two ends of γ lie apart in their answers and by how far seeds agree, never by
+speed: at two layers every fast fit is symmetric (chapter 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lib.composition.experiments import GRIDS, model_spec
+from lib.composition.study import make_study
+from lib.core.experiment import Experiment
+from lib.core.model import ModelSpec
+from lib.core.spec import RunSpec, TrainSpec
+
+SEPARATION_NAME = "composition-separation"
+
+
+def full_length(batch: int, steps: int) -> TrainSpec:
+    """The paper's schedule, warm-up and cosine without a stop, for a number of steps that is a multiple of 100. A run counts as
+    fitted by its training rows."""
+    return TrainSpec(batch=batch, steps=steps, warmup=steps // 20, eval_every=steps // 100, fit_metric="train")
+
+
+def _trials(
+    gammas: Iterable[float],
+    seeds: Sequence[int] = (100,),
+    width: int = 128,
+    depth: int = 2,
+    batch: int = 512,
+    rate: float = 2.5e-4,
+    steps: int = 20_000,
+    decay: float = 0.01,
+    norm: str = "post",
+    **task: Any,
+) -> list[RunSpec]:
+    model: ModelSpec = replace(model_spec(width, depth), norm=norm)
+    arguments = tuple((dict(GRIDS["laptop"].task) | task).items())
+    train = full_length(batch, steps)
+    return [RunSpec(SEPARATION_NAME, 1, gamma, seed, rate, decay, model, train, arguments) for gamma in gammas for seed in seeds]
+
+
+def separation_specs(profile: str) -> list[RunSpec]:
+    """Only the profile laptop has trials; group after group, as they were thought of."""
+    if profile != "laptop":
+        return []
+    return [
+        # Fewer numbers at width 64: the kind of answer, and whether it becomes exact with time.
+        *_trials((1.0, 0.8, 0.5, 0.3), (100, 101), width=64, rate=5e-4, keys=30),
+        # Width 64 with all numbers: a larger batch and the smaller learning rates.
+        *_trials((1.0, 0.8, 0.5), (100, 101), width=64, rate=2.5e-4),
+        # Pre-norm, at which the width is enough.
+        *_trials((0.9, 0.7, 0.5, 0.3), (100, 101), width=64, batch=256, rate=5e-4, steps=10_000, norm="pre"),
+        *_trials((0.9, 0.7, 0.5, 0.3), (100, 101), width=64, batch=256, rate=5e-4, steps=10_000, decay=0.1, norm="pre"),
+        # Width 128 for longer.
+        *_trials((1.0, 0.9, 0.5), (100, 101), steps=30_000),
+    ]
+
+
+SEPARATION = Experiment(
+    SEPARATION_NAME, "Search for settings that separate the two answers", 1, make_study, separation_specs
+)
