@@ -326,6 +326,54 @@ void add_rows(const float* y, int64_t ld, int64_t rows, int64_t n, float* sum) {
         for (int64_t i = 0; i < n; i++) sum[i] += y[t * ld + i];
 }
 
+// Columns [0, 16) of n rows (at most 16), ld apart, as 16 vectors: vector e holds column e, zeros beyond row n.
+inline void columns16(const float* x, int64_t ld, int64_t n, __m512* out) {
+    __m512 r[16], t[16];
+    for (int i = 0; i < 16; i++) r[i] = i < n ? _mm512_loadu_ps(x + i * ld) : _mm512_setzero_ps();
+    for (int i = 0; i < 16; i += 2) t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]), t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    for (int i = 0; i < 16; i += 4)
+        for (int j = 0; j < 2; j++) {
+            __m512d a = _mm512_castps_pd(t[i + j]), b = _mm512_castps_pd(t[i + 2 + j]);
+            r[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), r[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+        }
+    for (int j = 0; j < 4; j++) {
+        __m512 a = _mm512_shuffle_f32x4(r[j], r[4 + j], 0x88), b = _mm512_shuffle_f32x4(r[j], r[4 + j], 0xdd);
+        __m512 c = _mm512_shuffle_f32x4(r[8 + j], r[12 + j], 0x88), d = _mm512_shuffle_f32x4(r[8 + j], r[12 + j], 0xdd);
+        out[j] = _mm512_shuffle_f32x4(a, c, 0x88), out[8 + j] = _mm512_shuffle_f32x4(a, c, 0xdd);
+        out[4 + j] = _mm512_shuffle_f32x4(b, d, 0x88), out[12 + j] = _mm512_shuffle_f32x4(b, d, 0xdd);
+    }
+}
+
+// s[j] += for all queries at once, one a lane: <x_i, y_j> over `width` columns. x, y: n rows, ld apart; n at most 16.
+inline void dots(const float* x, const float* y, int64_t ldx, int64_t ldy, int64_t n, int64_t width, __m512* s) {
+    for (int64_t e = 0; e < width; e += 16) {
+        __m512 column[16];
+        columns16(x + e, ldx, n, column);
+        for (int64_t j = 0; j < n; j++)
+            for (int c = 0; c < 16; c++) s[j] = _mm512_fmadd_ps(_mm512_set1_ps(y[j * ldy + e + c]), column[c], s[j]);
+    }
+}
+
+// y_i = sum of a[j][i] x_j over the keys j <= i; or, `back`, y_j = sum of a[j][i] x_i over the queries i >= j. a: rows of 16.
+template <int NV>
+void combine(const float* a, const float* x, int64_t ldx, int64_t n, bool back, float* y, int64_t ldy) {
+    for (int64_t t = 0; t < n; t++) {
+        __m512 s[NV];
+        for (int v = 0; v < NV; v++) s[v] = _mm512_setzero_ps();
+        for (int64_t u = back ? t : 0; u < (back ? n : t + 1); u++) {
+            __m512 w = _mm512_set1_ps(back ? a[t * 16 + u] : a[u * 16 + t]);
+            for (int v = 0; v < NV; v++) s[v] = _mm512_fmadd_ps(w, _mm512_loadu_ps(x + u * ldx + 16 * v), s[v]);
+        }
+        for (int v = 0; v < NV; v++) _mm512_storeu_ps(y + t * ldy + 16 * v, s[v]);
+    }
+}
+void combine(const float* a, const float* x, int64_t ldx, int64_t n, int64_t width, bool back, float* y, int64_t ldy) {
+    int64_t e = 0;
+    for (; e + 64 <= width; e += 64) combine<4>(a, x + e, ldx, n, back, y + e, ldy);
+    for (; e + 32 <= width; e += 32) combine<2>(a, x + e, ldx, n, back, y + e, ldy);
+    for (; e < width; e += 16) combine<1>(a, x + e, ldx, n, back, y + e, ldy);
+}
+
 // Weights (K, N) of single precision, packed as part of two matrices: pairs of rows, from column `at` of N_all columns on (for
 // x w), and pairs of columns, from row at / 2 of N_all / 2 rows on (for dy w^T, which has K_all columns). What is beyond stays zero.
 void pack(const float* w, int64_t K, int64_t N, int64_t at, int64_t K_all, int64_t N_all, u32* rows, u32* columns) {
@@ -449,8 +497,59 @@ struct Worker {
         if (s.head) pack(w[plan.head], s.d, s.vocab, 0, d, plan.vp, head.data(), head_t.data());
     }
 
+    // Short sequences: all queries of a head are the lanes of one vector, and no sum runs across lanes. Heads must be whole vectors;
+    // a single head is, with its padding. The weights are kept key by key, [sequence][head][key][query].
+    bool short_heads() const { return s.length <= 16 && (s.heads == 1 || (s.k / s.heads % 16 == 0 && s.v / s.heads % 16 == 0)); }
+
+    void attend_short(Layer& l, int64_t n_seq) {
+        int64_t N = s.length, H = s.heads, nq = plan.nq, dk = plan.k / H, dv = plan.v / H;
+        __m512 scale = _mm512_set1_ps(1.f / std::sqrt((float)(s.k / H)));
+        alignas(64) float o[16 * 512];
+        for (int64_t b = 0; b < n_seq; b++)
+            for (int64_t h = 0; h < H; h++) {
+                const float* at = &l.qkv_out[b * N * nq];
+                float* p = &l.p[(b * H + h) * N * 16];
+                __m512 e[16], total = _mm512_setzero_ps(), high = _mm512_set1_ps(-INFINITY);
+                for (int64_t j = 0; j < N; j++) e[j] = _mm512_setzero_ps();
+                dots(at + h * dk, at + plan.k + h * dk, nq, nq, N, dk, e);
+                for (int64_t j = 0; j < N; j++) {
+                    e[j] = _mm512_mul_ps(e[j], scale);
+                    high = _mm512_mask_max_ps(high, (__mmask16)(0xffff << j), high, e[j]);  // queries from j on see key j
+                }
+                for (int64_t j = 0; j < N; j++) {
+                    e[j] = _mm512_maskz_mov_ps((__mmask16)(0xffff << j), exp16(_mm512_sub_ps(e[j], high)));
+                    total = _mm512_add_ps(total, e[j]);
+                }
+                __m512 inverse = _mm512_div_ps(_mm512_set1_ps(1.f), total);
+                for (int64_t j = 0; j < N; j++) _mm512_storeu_ps(p + j * 16, _mm512_mul_ps(e[j], inverse));
+                combine(p, at + 2 * plan.k + h * dv, nq, N, dv, false, o, dv);
+                for (int64_t i = 0; i < N; i++) to_bf(o + i * dv, &l.ob[(b * N + i) * plan.v + h * dv], dv);
+            }
+    }
+
+    void attend_short_back(const Layer& l, const float* dout, int64_t n_seq) {
+        int64_t N = s.length, H = s.heads, nq = plan.nq, dk = plan.k / H, dv = plan.v / H;
+        __m512 scale = _mm512_set1_ps(1.f / std::sqrt((float)(s.k / H)));
+        alignas(64) float ds[256];
+        for (int64_t b = 0; b < n_seq; b++)
+            for (int64_t h = 0; h < H; h++) {
+                const float *at = &l.qkv_out[b * N * nq], *g = dout + b * N * plan.v + h * dv, *p = &l.p[(b * H + h) * N * 16];
+                float* to = &dqkv[b * N * nq];
+                __m512 dp[16], mean = _mm512_setzero_ps();
+                for (int64_t j = 0; j < N; j++) dp[j] = _mm512_setzero_ps();
+                dots(g, at + 2 * plan.k + h * dv, plan.v, nq, N, dv, dp);
+                for (int64_t j = 0; j < N; j++) mean = _mm512_fmadd_ps(_mm512_loadu_ps(p + j * 16), dp[j], mean);
+                for (int64_t j = 0; j < N; j++)
+                    _mm512_store_ps(ds + j * 16, _mm512_mul_ps(_mm512_mul_ps(_mm512_loadu_ps(p + j * 16), _mm512_sub_ps(dp[j], mean)), scale));
+                combine(p, g, plan.v, N, dv, true, to + 2 * plan.k + h * dv, nq);
+                combine(ds, at + plan.k + h * dk, nq, N, dk, false, to + h * dk, nq);
+                combine(ds, at + h * dk, nq, N, dk, true, to + plan.k + h * dk, nq);
+            }
+    }
+
     // Attention of one chunk: reads q, k, v of a layer, keeps the weights, writes the outputs. `only`: the last query alone.
     void attend(Layer& l, int64_t n_seq, bool only) {
+        if (!only && short_heads()) return attend_short(l, n_seq);
         int64_t N = s.length, H = s.heads, nq = plan.nq, dk = s.k / H, dv = s.v / H, P = plan.padded;
         float scale = 1.f / std::sqrt((float)dk);
         alignas(64) float o[512];
@@ -480,6 +579,7 @@ struct Worker {
 
     // From the gradient of the outputs (rows of v) to that of q, k, v, in `dqkv`, which is zeroed first.
     void attend_back(const Layer& l, const float* dout, int64_t n_seq, bool only) {
+        if (!only && short_heads()) return attend_short_back(l, dout, n_seq);
         int64_t N = s.length, H = s.heads, nq = plan.nq, dk = s.k / H, dv = s.v / H, P = plan.padded;
         float scale = 1.f / std::sqrt((float)dk);
         std::fill(dqkv.begin(), dqkv.begin() + n_seq * N * nq, 0.f);
