@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from lib.composition.experiments import PHASE
+from lib.composition.experiments import FAST
 from lib.core.plan import training_work
 from lib.core.spec import RunSpec
 from lib.core.store import Store
@@ -58,7 +58,7 @@ def makespan(times: Sequence[float], workers: int) -> float:
 
 def seconds_to_store() -> float:
     """Measured here: what writing one result takes, the lock and the flush to disk included."""
-    spec = PHASE.specs("smoke")[0]
+    spec = FAST.specs("smoke")[0]
     with tempfile.TemporaryDirectory() as folder:
         store = Store(folder)
         began = time.perf_counter()
@@ -69,7 +69,7 @@ def seconds_to_store() -> float:
 
 
 def main() -> None:
-    specs = PHASE.specs("paper")
+    specs = FAST.specs("paper")
     flops = sum(2 * training_work(spec, LENGTH) for spec in specs)
     rows, alone = [], None
     with tempfile.TemporaryDirectory() as folder:

@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lib.composition.analysis import REGION
-from lib.composition.experiments import GRIDS, PHASE, point_specs
+from lib.composition.experiments import FAST, GRIDS, point_specs
 from lib.core.plan import Options
 from lib.core.store import Store, StoredRun
 
@@ -38,7 +38,7 @@ def main() -> None:
     ways = {"exact": on_cpu(bf16=False, backend="eager", workers=2), "compiled": on_cpu(backend="compiled", workers=2)}
     ways["native"] = on_cpu(backend="native")
     with tempfile.TemporaryDirectory() as folder:
-        runs = {way: PHASE.obtain(specs, Store(f"{folder}/{way}"), options) for way, options in ways.items()}
+        runs = {way: FAST.obtain(specs, Store(f"{folder}/{way}"), options) for way, options in ways.items()}
     exact, rows, same = runs["exact"], [], {}
     for program in ("compiled", "native"):
         same[program] = sum(label(a) == label(b) for a, b in zip(exact, runs[program], strict=True))

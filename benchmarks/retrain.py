@@ -27,13 +27,13 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.environ["REASON_OR_MEMORIZE_CACHE"] = f"{folder}/compiled"
-        from lib.composition.experiments import PHASE
+        from lib.composition.experiments import FAST
         from lib.core.store import Store
 
-        specs = [s for s in PHASE.specs("laptop") if s.model.depth == args.depth and s.seed in args.seed]
+        specs = [s for s in FAST.specs("laptop") if s.model.depth == args.depth and s.seed in args.seed]
         specs = [s for s in specs if not args.gamma or s.gamma in args.gamma]
         began = time.perf_counter()
-        runs = PHASE.obtain(specs, Store(f"{folder}/store"), progress=False)
+        runs = FAST.obtain(specs, Store(f"{folder}/store"), progress=False)
         seconds = time.perf_counter() - began
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
     steps = sum(run.steps for run in runs)

@@ -83,3 +83,8 @@ def store(tmp_path: Path, tiny_spec: SpecFactory) -> Store:
     for seed in range(3):
         store.put(make_result(tiny_spec(seed=seed)), PROVENANCE)
     return store
+
+
+def scalars(metrics: dict[str, Any]) -> dict[str, float]:
+    """The metrics that are single numbers."""
+    return {name: value for name, value in metrics.items() if not isinstance(value, list)}

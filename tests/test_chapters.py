@@ -12,7 +12,7 @@ import pytest
 from lib.book import chapters
 from lib.book.chapters import RECORD, Chapter, ChapterError, broken_cells, check_parameters, execute, tidy
 from lib.book.paths import BOOK, ROOT, STORE_VARIABLE
-from lib.composition.experiments import PHASE
+from lib.composition.experiments import FAST
 from lib.core.store import Store
 
 ALL = chapters.chapters()
@@ -36,9 +36,9 @@ def test_smoke_run(chapter: Chapter, tmp_path: Path, monkeypatch: pytest.MonkeyP
     notebook = nbformat.read(output, as_version=4)
     assert broken_cells(output) == []
     assert notebook.metadata[RECORD]["parameters"] == chapter.defaults() | given
-    if "PHASE.obtain" in chapter.path.read_text():
+    if "FAST.obtain" in chapter.path.read_text():
         store = Store(tmp_path / "store")
-        assert all(store.get(spec) is not None for spec in PHASE.specs("smoke"))
+        assert all(store.get(spec) is not None for spec in FAST.specs("smoke"))
 
 
 @pytest.mark.parametrize("chapter", ALL, ids=lambda c: c.name)

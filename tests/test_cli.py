@@ -12,7 +12,7 @@ import pytest
 
 from lib.__main__ import main
 from lib.book.paths import STORE_VARIABLE
-from lib.composition.experiments import PHASE
+from lib.composition.experiments import FAST
 from lib.core.claim import PAPERS, STATUSES
 from lib.core.store import Store
 from lib.core.train import Interrupted
@@ -59,7 +59,7 @@ def sentence(code: int, err: str) -> str:
         (("run", "02", "-p", "seed", "-1"), "seed must be an integer of at least 0"),
         (("run", "02", "-p", "device", "tpu"), "use auto, cpu or cuda"),
         (("sweep", "nothing"), "unknown experiment 'nothing'"),
-        (("sweep", "composition-phase", "--profile", "huge"), "unknown profile 'huge'"),
+        (("sweep", "composition-fast", "--profile", "huge"), "unknown profile 'huge'"),
         (("claims", "--profile", "huge"), "unknown profile 'huge'"),
     ],
 )
@@ -70,27 +70,27 @@ def test_bad_input_gets_one_sentence(run: Run, words: tuple[str, ...], said: str
 
 def test_absent_gpu_is_refused_before_training(run: Run, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    code, _, err = run("sweep", "composition-phase", "--profile", "smoke", "--device", "cuda")
+    code, _, err = run("sweep", "composition-fast", "--profile", "smoke", "--device", "cuda")
     assert "no CUDA device" in sentence(code, err)
-    assert not list(store.files(PHASE.name))
+    assert not list(store.files(FAST.folder))
 
 
 def test_sweep_stores_then_finds(run: Run, store: Store) -> None:
-    code, out, _ = run("sweep", "composition-phase", "--profile", "smoke")
-    n = len(PHASE.specs("smoke"))
-    assert (code, out.strip()) == (0, f"composition-phase: 0 runs were stored already, {n} were trained.")
-    code, out, _ = run("sweep", "composition-phase", "--profile", "smoke")
-    assert (code, out.strip()) == (0, f"composition-phase: {n} runs were stored already, 0 were trained.")
+    code, out, _ = run("sweep", "composition-fast", "--profile", "smoke")
+    n = len(FAST.specs("smoke"))
+    assert (code, out.strip()) == (0, f"composition-fast: 0 runs were stored already, {n} were trained.")
+    code, out, _ = run("sweep", "composition-fast", "--profile", "smoke")
+    assert (code, out.strip()) == (0, f"composition-fast: {n} runs were stored already, 0 were trained.")
 
 
 def test_corrupt_result_stops_the_sweep_and_is_named(run: Run, store: Store) -> None:
-    run("sweep", "composition-phase", "--profile", "smoke")
-    path = next(iter(store.files(PHASE.name)))
+    run("sweep", "composition-fast", "--profile", "smoke")
+    path = next(iter(store.files(FAST.folder)))
     path.write_bytes(path.read_bytes()[:100])
-    code, _, err = run("sweep", "composition-phase", "--profile", "smoke")
+    code, _, err = run("sweep", "composition-fast", "--profile", "smoke")
     assert path.name in sentence(code, err)
     items = json.loads(run("status", "--json")[1])
-    phase = next(item for item in items if item["experiment"] == PHASE.name)
+    phase = next(item for item in items if item["experiment"] == FAST.name)
     smoke = next(p for p in phase["profiles"] if p["profile"] == "smoke")
     assert (smoke["stored"], smoke["unusable"]) == (smoke["runs"] - 1, 1)
     assert path.name in phase["unreadable"][0]
@@ -105,18 +105,18 @@ def test_status_of_an_empty_store(run: Run) -> None:
             assert profile["hours_missing"] >= 0
     code, out, _ = run("status")
     assert code == 0
-    assert f"0 of {len(PHASE.specs('laptop'))} runs stored" in out
+    assert f"0 of {len(FAST.specs('laptop'))} runs stored" in out
 
 
 def test_status_counts_stale_and_other(run: Run, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    run("sweep", "composition-phase", "--profile", "smoke")
-    monkeypatch.setattr("lib.composition.experiments.PHASE_VERSION", 999)
-    object.__setattr__(PHASE, "version", 999)
+    run("sweep", "composition-fast", "--profile", "smoke")
+    monkeypatch.setattr("lib.composition.experiments.FAST_VERSION", 999)
+    object.__setattr__(FAST, "version", 999)
     try:
-        phase = json.loads(run("status", "--json")[1])[0]
+        phase = next(i for i in json.loads(run("status", "--json")[1]) if i["experiment"] == FAST.name)
     finally:
-        object.__setattr__(PHASE, "version", 1)
-    assert phase["stale"] == len(PHASE.specs("smoke"))
+        object.__setattr__(FAST, "version", 1)
+    assert phase["stale"] == len(FAST.specs("smoke"))
     assert next(p for p in phase["profiles"] if p["profile"] == "smoke")["stored"] == 0
 
 
@@ -149,7 +149,7 @@ def test_interrupted_sweep_says_how_to_resume(
         raise error
 
     monkeypatch.setattr("lib.core.sweep.train", interrupt)
-    code, _, err = run("sweep", "composition-phase", "--profile", "smoke")
+    code, _, err = run("sweep", "composition-fast", "--profile", "smoke")
     assert code == 130
     assert words in err
     assert "Traceback" not in err
@@ -162,7 +162,7 @@ def test_help_needs_no_torch() -> None:
 
 
 def test_memory_too_small_for_one_run_is_one_sentence(run: Run) -> None:
-    code, _, err = run("sweep", "composition-phase", "--profile", "smoke", "--memory", "0.0001")
+    code, _, err = run("sweep", "composition-fast", "--profile", "smoke", "--memory", "0.0001")
     assert code == 1
     assert err.count("GB may be used: free memory, raise the limit or train a smaller profile.") == 1
     assert "Traceback" not in err
@@ -170,18 +170,18 @@ def test_memory_too_small_for_one_run_is_one_sentence(run: Run) -> None:
 
 @pytest.mark.parametrize("words", [("--slots", "0"), ("--workers", "-1"), ("--memory", "nan")])
 def test_options_that_make_no_sense_are_refused(run: Run, words: tuple[str, str]) -> None:
-    code, _, err = run("sweep", "composition-phase", "--profile", "smoke", *words)
+    code, _, err = run("sweep", "composition-fast", "--profile", "smoke", *words)
     assert code == 1
     assert f"{words[0].removeprefix('--')} must be" in err
 
 
 def test_cluster_settings_without_a_cluster_are_refused(run: Run) -> None:
-    code, _, err = run("sweep", "composition-phase", "--profile", "smoke", "--address", "127.0.0.1:1")
+    code, _, err = run("sweep", "composition-fast", "--profile", "smoke", "--address", "127.0.0.1:1")
     assert code == 1
     assert "are for a cluster: add --engine ray" in err
 
 
 def test_an_unreachable_cluster_is_one_sentence(run: Run) -> None:
-    code, _, err = run("sweep", "composition-phase", "--profile", "smoke", "--engine", "ray", "--address", "127.0.0.1:1")
+    code, _, err = run("sweep", "composition-fast", "--profile", "smoke", "--engine", "ray", "--address", "127.0.0.1:1")
     assert code == 1
     assert "no Ray cluster answers at '127.0.0.1:1'" in err

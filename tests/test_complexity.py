@@ -30,8 +30,9 @@ from lib.composition.complexity import (
     stratified_auc,
     watch,
 )
-from lib.composition.study import make_study
+from lib.composition.study import Composition, make_study
 from lib.composition.variations import WIDTH, Watched, make_watched
+from lib.core.ensemble import Ask, Ensemble
 from lib.core.init import apply_gamma_stacked
 from lib.core.measures import numerical_order, spearman
 from lib.core.model import Transformer
@@ -314,7 +315,8 @@ def test_a_watched_run_keeps_the_history_of_its_weights(tmp_path: Path) -> None:
     (spec,) = WIDTH.specs("smoke")[:1]
     assert type(WIDTH.make_study(spec)) is Watched
     (result,) = train([spec], make_watched(spec), PLAIN)
-    assert result.history.keys() == {"step", "loss", "test", "symmetric", "inferential", *WATCHED}
+    measured = Composition().measure(Ask(Ensemble(spec, 1, torch.device("cpu"), torch.float32, "eager")))
+    assert result.history.keys() == {"step", "loss", *measured, *WATCHED}
     assert len(result.history["step"]) == spec.train.steps // spec.train.eval_every > 1
     assert {len(values) for values in result.history.values()} == {len(result.history["step"])}
     assert len(set(result.history["rank"])) > 1

@@ -18,7 +18,7 @@ from test_mechanism import untrained
 
 from lib.book.explorer import Explorer
 from lib.composition import mechanism
-from lib.composition.experiments import GRIDS, PHASE
+from lib.composition.experiments import FAST, GRIDS
 from lib.composition.exploration import METRICS, exploration, record, shown, trainer
 from lib.composition.mechanism import flow
 from lib.core.measures import principal_map
@@ -204,12 +204,12 @@ def test_a_point_is_trained_at_the_middle_rate_with_its_weights(tmp_path: Path) 
     assert run.has_weights
     assert steps == [10, 20, 30, 40]
     assert train(0.65, 1, 5, on_step=lambda now: pytest.fail("trained again"), stop=lambda: True) == run
-    assert len(list(store.files(PHASE.name))) == 1
+    assert len(list(store.files(FAST.folder))) == 1
 
 
 def test_train_one_leaves_a_checkpoint_and_goes_on(tmp_path: Path, tiny_spec: Callable[..., Any]) -> None:
     store, spec, seen = Store(tmp_path), tiny_spec(), []
-    how = (store, PHASE.make_study, PLAIN, never)
+    how = (store, FAST.make_study, PLAIN, never)
     with pytest.raises(Interrupted):
         train_one(spec, *how, lambda now: seen.append(now.step), stop=lambda: len(seen) == 1)
     assert store.get(spec) is None

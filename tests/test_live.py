@@ -18,7 +18,7 @@ from test_explorer import a_run, some_data
 from lib.book import live as live_view
 from lib.book.explorer import Explorer
 from lib.book.live import Live
-from lib.composition.experiments import GRIDS, PHASE
+from lib.composition.experiments import FAST, GRIDS
 from lib.composition.exploration import exploration, record, trainer
 from lib.core.plan import Options
 from lib.core.spec import SpecError
@@ -70,7 +70,7 @@ def with_steps(store: Store, on_step: Click) -> Callable[..., StoredRun]:
 
 
 def files(store: Store) -> list[str]:
-    return [path.stem for path in store.files(PHASE.name)]
+    return [path.stem for path in store.files(FAST.folder)]
 
 
 def test_a_point_is_trained_stored_and_shown(store: Store, data: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,11 +137,11 @@ def test_cancelling_leaves_a_checkpoint_from_which_the_next_press_goes_on(
     assert live.bar.bar_style == "warning"
     assert live.view.data == data
     assert len(files(store)) == 1
-    assert len(list(checkpoints(store, PHASE.name).glob("*.safetensors"))) == 1
+    assert len(list(checkpoints(store, FAST.folder).glob("*.safetensors"))) == 1
     patience = 1000
     assert press(live).endswith("after 100 steps")
     assert seen == [10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
-    assert list(checkpoints(store, PHASE.name).glob("*.safetensors")) == []
+    assert list(checkpoints(store, FAST.folder).glob("*.safetensors")) == []
     whole = trainer("smoke", Store(tmp_path / "whole"), PLAIN)(0.65, 2, 0, lambda now: None, lambda: False)
     assert live.view.data["series"][0]["runs"][1] == record(whole)
 

@@ -19,7 +19,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from lib.book.explorer import Explorer
 from lib.book.paths import STORE_VARIABLE
-from lib.composition.experiments import PHASE
+from lib.composition.experiments import FAST
 from lib.composition.exploration import exploration
 from lib.core.store import Store
 
@@ -28,12 +28,12 @@ CELLS = (
 from lib.book.display import explore
 from lib.book.explorer import Explorer
 from lib.book.paths import default_store
-from lib.composition.experiments import PHASE
+from lib.composition.experiments import FAST
 from lib.composition.exploration import exploration, record, trainer
 from lib.core.plan import Options
 
 store, options = default_store(), Options(device="cpu")
-runs = PHASE.obtain(PHASE.specs("smoke"), store, options, progress=False)
+runs = FAST.obtain(FAST.specs("smoke"), store, options, progress=False)
 explorer = Explorer(exploration([("diagram", runs)], "smoke"), "rm-live", 0.5, 2)
 explore(explorer, runs, "smoke", trainer("smoke", store, options), record)
 """,
@@ -134,7 +134,7 @@ def test_a_point_is_trained_to_the_end_and_stored(page: Page, lab: tuple[str, Pa
     expect(caption).to_contain_text("γ = 0.53 at depth 3 was computed")
     expect(caption).to_contain_text("Its one run")
     key = page.locator(".rm-live .rm-said code").first.inner_text()
-    run = Store(lab[1] / "store").read(lab[1] / "store" / PHASE.name / f"{key}.json")
+    run = Store(lab[1] / "store").read(lab[1] / "store" / FAST.folder / f"{key}.json")
     assert (run.spec.gamma, run.spec.model.depth, run.spec.seed) == (0.53, 3, 0)
     assert run.has_weights
     assert page.locator("[data-panel=flow] svg .rm-token").count() == 9
@@ -150,13 +150,13 @@ def test_another_is_cancelled_and_leaves_a_checkpoint(page: Page, lab: tuple[str
     expect(page.locator(".rm-live [data-panel=curve]")).to_contain_text("Training now")
     expect(page.locator(".rm-live .rm-said")).to_contain_text("Training γ = 0.57, depth 3, seed 0.")
     expect(train).to_be_disabled()
-    stored = sorted((lab[1] / "store" / PHASE.name).glob("*.json"))
+    stored = sorted((lab[1] / "store" / FAST.folder).glob("*.json"))
     cancel.click()
     expect(page.locator(".rm-live")).to_contain_text("cancelled at step")
     expect(train).to_be_enabled()
     expect(page.locator(".rm-live [data-panel=curve]")).to_contain_text("Along training")
-    assert sorted((lab[1] / "store" / PHASE.name).glob("*.json")) == stored
-    assert len(list((lab[1] / "store" / PHASE.name / ".checkpoints").glob("[!.]*.safetensors"))) == 1
+    assert sorted((lab[1] / "store" / FAST.folder).glob("*.json")) == stored
+    assert len(list((lab[1] / "store" / FAST.folder / ".checkpoints").glob("[!.]*.safetensors"))) == 1
 
 
 def test_the_live_view_has_no_serious_accessibility_finding(page: Page) -> None:
@@ -172,7 +172,7 @@ def test_the_live_view_has_no_serious_accessibility_finding(page: Page) -> None:
 
 def test_an_untrusted_notebook_shows_the_picture(page: Page, lab: tuple[str, Path]) -> None:
     """What the book commits has no widget left; a reader who has not trusted it must see more than nothing."""
-    runs = [run for spec in PHASE.specs("smoke") if (run := Store(lab[1] / "store").get(spec)) is not None]
+    runs = [run for spec in FAST.specs("smoke") if (run := Store(lab[1] / "store").get(spec)) is not None]
     explorer = Explorer(exploration([("diagram", runs)], "smoke"), "rm-foreign", 0.5, 2)
     html = explorer.static().replace("mountExplorer(part", "window.hit = 1; mountExplorer(part")
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "language": "python", "display_name": "p"}})

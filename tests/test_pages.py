@@ -23,7 +23,7 @@ from lib.book import build, chapters, generated
 from lib.book.display import plain
 from lib.book.paths import ROOT, STORE_VARIABLE
 from lib.book.provenance import LIVE, RECORD, stale
-from lib.composition.experiments import PHASE, phase_specs, point_specs
+from lib.composition.experiments import FAST, fast_specs, point_specs
 from lib.composition.study import make_study
 from lib.core.experiment import Experiment
 from lib.core.spec import RunSpec
@@ -45,8 +45,8 @@ def table_of(text: str) -> list[list[str]]:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     """Two of the smoke runs of the phase diagram, one run outside every profile and one of an older version."""
-    store, specs = Store(tmp_path / "results"), phase_specs("smoke")
-    old = dataclasses.replace(specs[0], version=PHASE.version - 1)
+    store, specs = Store(tmp_path / "results"), fast_specs("smoke")
+    old = dataclasses.replace(specs[0], version=FAST.version - 1)
     for spec, made in (
         (specs[0], MADE),
         (specs[1], MADE | {"torch": "2.14"}),
@@ -60,12 +60,13 @@ def store(tmp_path: Path) -> Store:
 def test_sweeps_by_hand(store: Store) -> None:
     text = generated.sweeps(store)
     devices = "cpu (x86), bfloat16, torch 2.13 (1); cpu (x86), bfloat16, torch 2.14 (1)"
-    assert table_of(text) == [[f"`composition-phase`, version {PHASE.version}", "smoke", devices, "2/4", "1", "2,400", "1.00"]]
-    assert text.splitlines()[-1] == "- `composition-phase` also has 1 of an older version, 1 outside every profile."
+    assert table_of(text) == [[f"`composition-fast`, version {FAST.version}", "smoke", devices, "2/4", "1", "2,400", "1.00"]]
+    assert text.splitlines()[-2] == "- `composition-phase` also has 1 of an older version."
+    assert text.splitlines()[-1] == "- `composition-fast` also has 1 outside every profile."
 
 
 def test_a_damaged_result_is_told_in_the_table(store: Store) -> None:
-    path = store.path(phase_specs("smoke")[0])
+    path = store.path(fast_specs("smoke")[0])
     path.write_bytes(path.read_bytes()[:-9])
     text = generated.sweeps(store)
     assert [row[3] for row in table_of(text)] == ["1/4"]

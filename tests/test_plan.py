@@ -64,7 +64,8 @@ def test_memory_too_small_for_one_run_is_refused(tiny_spec: SpecFactory) -> None
     assert slots_that_fit(spec, 9, Options(device="cpu", memory=one)) == 1
 
 
-def test_memory_is_shared_and_bounds_the_slots(tiny_spec: SpecFactory) -> None:
+def test_memory_is_shared_and_bounds_the_slots(tiny_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan.native, "library", lambda: None)
     spec = tiny_spec()
     one = bytes_per_run(spec.model, spec.train.batch, 9)
     fit = lambda **changes: slots_that_fit(spec, 9, Options(device="cpu", **changes))
@@ -76,7 +77,8 @@ def test_memory_is_shared_and_bounds_the_slots(tiny_spec: SpecFactory) -> None:
     assert fit() == 8
 
 
-def test_wide_models_get_fewer_slots_on_a_cpu(tiny_spec: SpecFactory) -> None:
+def test_wide_models_get_fewer_slots_on_a_cpu(tiny_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan.native, "library", lambda: None)
     slots = [slots_that_fit(tiny_spec(d_model=d, batch=256), 9, Options(device="cpu")) for d in (16, 64, 128, 400, 2000)]
     assert slots == sorted(slots, reverse=True)
     assert slots[0] == 8
@@ -98,6 +100,7 @@ def test_without_bfloat16_products_are_in_single_precision(monkeypatch: pytest.M
 
 def test_one_process_for_little_and_one_a_core_for_much(tiny_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "cores", lambda: 3)
+    monkeypatch.setattr(plan.native, "library", lambda: None)
     little = [tiny_spec(seed=seed) for seed in range(9)]
     much = [tiny_spec(seed=seed, steps=2_000_000, batch=256) for seed in range(9)]
     assert not worth_compiling(little)

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.precision import label
-from lib.composition.experiments import PHASE, point_specs
+from lib.composition.experiments import FAST, point_specs
 from lib.core import native
 from lib.core.plan import Options
 from lib.core.store import Store, StoredRun
 
 SEEDS = range(4)
 EXACT = Options(device="cpu", backend="eager", bf16=False, workers=2)
-FAST = {
+PROGRAMS = {
     "bfloat16 and compiled": Options(device="cpu", backend="compiled", workers=2),
     "native": Options(device="cpu", backend="native"),
 }
@@ -31,7 +31,7 @@ def obtained(options: Options, folder: Path) -> list[StoredRun]:
     """Runs of the laptop size, two layers, γ = .6, where seeds fall on both sides of a boundary; half of its step limit."""
     spec = next(s for s in point_specs("laptop", 0.6, 2) if s.rate == 1e-3)
     spec = dataclasses.replace(spec, train=dataclasses.replace(spec.train, steps=5000))
-    return PHASE.obtain([dataclasses.replace(spec, seed=seed) for seed in SEEDS], Store(folder), options, progress=False)
+    return FAST.obtain([dataclasses.replace(spec, seed=seed) for seed in SEEDS], Store(folder), options, progress=False)
 
 
 def test_the_exact_runs_have_learned_and_have_a_phase(exact: list[StoredRun]) -> None:
@@ -40,11 +40,11 @@ def test_the_exact_runs_have_learned_and_have_a_phase(exact: list[StoredRun]) ->
     assert {"symmetric", "neither"} == {label(run) for run in exact}  # two seeds of each, when this was written
 
 
-@pytest.mark.parametrize("program", FAST)
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_labels_and_accuracies_stay_within_the_spread_of_seeds(exact: list[StoredRun], program: str, tmp_path: Path) -> None:
     if program == "native" and native.library() is None:
         pytest.skip("this CPU has no AVX-512 bfloat16 products, or no C++ compiler")
-    fast = obtained(FAST[program], tmp_path)
+    fast = obtained(PROGRAMS[program], tmp_path)
     assert sum(label(a) == label(b) for a, b in zip(exact, fast, strict=True)) >= len(SEEDS) - 1
     for name in ("test", "symmetric", "inferential"):
         one, other = ([run.metrics[name] for run in runs] for runs in (exact, fast))

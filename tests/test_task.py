@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from lib.composition.analysis import offset_table
-from lib.composition.study import Composition
+from lib.composition.study import OFFSETS, Composition, histogram
 from lib.composition.task import (
     HELD_OUT,
     INFERENTIAL_OFFSET,
@@ -288,8 +290,58 @@ def test_measure_counts_shares_of_answers() -> None:
         oracle = torch.tensor([answer(row) for row in tokens.tolist()])
         return torch.stack([oracle, torch.zeros_like(oracle)])
 
-    metrics = {name: values.tolist() for name, values in study.measure(predict).items()}
-    assert metrics == {"test": [1.0, 0.0], "symmetric": [0.5, 0.0], "inferential": [0.25, 0.0]}
+    metrics = {name: values.tolist() for name, values in study.measure(Oracle(predict)).items()}
+    assert {name: metrics[name] for name in ("test", "symmetric", "inferential", "train")} == {
+        "test": [1.0, 0.0],
+        "symmetric": [0.5, 0.0],
+        "inferential": [0.25, 0.0],
+        "train": [1.0, 0.0],
+    }
+    right, wrong = metrics["train_loss"]
+    assert (right, wrong) == (pytest.approx(math.log(1 + 200 * math.exp(-9)), rel=1e-3), pytest.approx(9 + right, rel=1e-3))
+    assert metrics["pairs"] == [[1.0] * 15, [0.0] * 15]
+    counted = dict(zip([*OFFSETS, "rest"], metrics["offsets"][0], strict=True))
+    assert {offset: n for offset, n in counted.items() if n} == {-6: 280, -10: 140, "rest": 140}
+    low = dict(zip([*OFFSETS, "rest"], metrics["offsets_low"][0], strict=True))
+    assert {offset: n for offset, n in low.items() if n} == {-6: 42, -10: 14, "rest": 14}
+
+
+class Oracle:
+    """Answers, and logits that are 9 at the answer and 0 elsewhere."""
+
+    def __init__(self, predict: Callable[[Tensor], Tensor]) -> None:
+        self.predict = predict
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        return self.predict(tokens)
+
+    def logits(self, tokens: Tensor) -> Tensor:
+        return 9.0 * torch.nn.functional.one_hot(self.predict(tokens), 201).float()
+
+
+@given(st.lists(st.lists(st.integers(-150, 150), min_size=4, max_size=4), min_size=1, max_size=5))
+def test_a_histogram_counts_every_answer_once(offsets: list[list[int]]) -> None:
+    counted = histogram(torch.tensor(offsets))
+    assert counted.sum(1).tolist() == [4] * len(offsets)
+    for row, counts in zip(offsets, counted.tolist(), strict=True):
+        assert counts[:-1] == [row.count(offset) for offset in OFFSETS]
+
+
+@pytest.mark.parametrize("keys", [20, 30, 50, 80])
+def test_fewer_numbers_are_keys_and_noise_alike(keys: int) -> None:
+    task = Task(keys=keys)
+    rows = task.rows(torch.tensor(1), torch.arange(3000))
+    numbers = rows.tokens[rows.tokens > 4]
+    assert (int(numbers.min()), int(numbers.max())) == (20, 19 + keys)
+    assert set(rows.key.tolist()) == set(range(20, 20 + keys))
+    assert len(task.held_out_rows().key) == 7 * keys
+    assert bool((rows.key % 7 != rows.place).all())
+
+
+@pytest.mark.parametrize("keys", [19, 81, 0, True, 30.0, "30"])
+def test_a_number_of_keys_that_makes_no_task_is_refused(keys: Any) -> None:
+    with pytest.raises(ValueError, match="keys must be an integer from 20 to 80, got"):
+        Task(keys=keys)
 
 
 # ---------------------------------------------------------------- variants of the table

@@ -11,6 +11,7 @@ from test_analysis import make_run
 
 from lib.book.registry import EXPERIMENTS
 from lib.composition import variation_claims as report
+from lib.composition.separation import SEPARATION
 from lib.composition.study import Composition
 from lib.composition.task import GROUP_OFFSETS
 from lib.composition.variations import DATA, FLIP, GPT2, OPTIMIZATION, SEARCH, VARIATIONS, WIDTH
@@ -54,8 +55,9 @@ def test_every_run_is_of_its_experiment_and_comes_once(experiment: Experiment) -
 
 
 def test_trials_share_no_seed_with_anything_that_is_shown() -> None:
-    shown = {s.seed for e in EXPERIMENTS.values() if e is not SEARCH for s in e.specs("laptop")}
-    assert not shown & {s.seed for s in SEARCH.specs("laptop")}
+    searches = (SEARCH, SEPARATION)
+    shown = {s.seed for e in EXPERIMENTS.values() if e not in searches for s in e.specs("laptop")}
+    assert not shown & {s.seed for e in searches for s in e.specs("laptop")}
 
 
 def test_grids_are_full() -> None:

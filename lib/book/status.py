@@ -32,7 +32,8 @@ class ProfileStatus:
 
 @dataclass
 class ExperimentStatus:
-    """`stale`: results of an older version. `other`: current results outside every profile, such as a reader's own points."""
+    """`stale`: results of a version that no experiment has any more. `other`: results of this version outside every profile,
+    such as a reader's own points. Where experiments share a folder, each counts its own version."""
 
     experiment: str
     version: int
@@ -56,20 +57,27 @@ def _hours(missing: list[RunSpec], known: Iterable[StoredRun], length: int) -> t
 def experiment_status(experiment: Experiment, store: Store) -> ExperimentStatus:
     good: dict[str, StoredRun] = {}
     unreadable = []
-    for path in store.files(experiment.name):
+    sharing = [e for e in EXPERIMENTS.values() if e.folder == experiment.folder] or [experiment]
+    versions = {e.version for e in sharing}
+    newest = next(e for e in sharing if e.version == max(versions))
+    claimed = {e.name: {spec.key for p in PROFILES for spec in e.specs(p)} for e in sharing}
+    stale = 0
+    for path in store.files(experiment.folder):
         try:
             run = store.read(path)
-            good[run.key] = run
+            if run.spec.version == experiment.version:
+                good[run.key] = run
+            else:
+                stale += experiment is newest and run.spec.version not in versions
         except StoreError as error:
-            unreadable.append(str(error))
-    wanted: set[str] = set()
+            owner = next((e for e in sharing if path.stem in claimed[e.name]), newest)
+            if owner is experiment:
+                unreadable.append(str(error))
     profiles = []
     for profile in PROFILES:
         specs = experiment.specs(profile)
         if not specs:
             continue
-        keys = {spec.key for spec in specs}
-        wanted |= keys
         missing = [spec for spec in specs if spec.key not in good]
         broken = sum(store.path(spec).exists() for spec in missing)
         hours, basis = _hours(missing, good.values(), experiment.make_study(specs[0]).length)
@@ -85,8 +93,13 @@ def experiment_status(experiment: Experiment, store: Store) -> ExperimentStatus:
                 basis,
             )
         )
-    stale = sum(run.spec.version != experiment.version for run in good.values())
-    return ExperimentStatus(experiment.name, experiment.version, profiles, stale, len(set(good) - wanted) - stale, unreadable)
+    other = len(set(good) - set().union(*claimed.values())) if experiment is _first(sharing, experiment.version) else 0
+    return ExperimentStatus(experiment.name, experiment.version, profiles, stale, other, unreadable)
+
+
+def _first(experiments: list[Experiment], version: int) -> Experiment:
+    """Of experiments that share a folder and a version, the one that speaks for what no profile has."""
+    return next(e for e in experiments if e.version == version)
 
 
 def status(store: Store) -> list[ExperimentStatus]:

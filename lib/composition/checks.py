@@ -9,7 +9,7 @@ import torch
 
 from lib.composition import analysis
 from lib.composition.analysis import MAPPINGS, REGION, SHADOW, PhaseTable
-from lib.composition.experiments import PHASE
+from lib.composition.experiments import FAST
 from lib.composition.task import (
     ANCHORS,
     EXCEPTION,
@@ -33,7 +33,7 @@ FITTED = 0.99
 
 
 def _runs(store: Store, profile: str) -> list[StoredRun]:
-    return load(PHASE.specs(profile), store)
+    return load(FAST.specs(profile), store)
 
 
 def _table(store: Store, profile: str) -> PhaseTable:

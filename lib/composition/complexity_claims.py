@@ -8,7 +8,7 @@ import numpy as np
 
 from lib.composition.analysis import SHADOW
 from lib.composition.complexity_report import GROWN, aucs, contest, growth, late_change, measures_of
-from lib.composition.experiments import PHASE
+from lib.composition.experiments import FAST
 from lib.composition.phases import material, weighty_specs
 from lib.composition.variations import FLIP
 from lib.core.claim import Claim, Finding, graded
@@ -27,7 +27,7 @@ def _ends(name: str, rises: bool):  # noqa: ANN202
     """A check that a measure differs between runs above and below the median γ of a depth, by two standard errors."""
 
     def check(store: Store, profile: str) -> Finding:
-        runs = [r for r in _learned(load(weighty_specs(profile)[PHASE.name], store)) if r.has_weights]
+        runs = [r for r in _learned(load(weighty_specs(profile)[FAST.folder], store)) if r.has_weights]
         if not runs:
             raise LookupError(f"no weights of the phase diagram are stored for the profile {profile!r}")
         words, parts = [], []

@@ -10,7 +10,7 @@ import torch
 
 from lib.composition import complexity
 from lib.composition.analysis import SHADOW
-from lib.composition.experiments import PHASE
+from lib.composition.experiments import FAST
 from lib.core.measures import principal_map, remembered, spearman
 from lib.core.store import StoredRun
 
@@ -23,7 +23,7 @@ def measures_of(run: StoredRun) -> dict[str, float]:
 
 def diagram(runs: Sequence[StoredRun]) -> list[StoredRun]:
     """The runs of the phase diagram among them; where their weights are not kept (profile smoke), all."""
-    return [r for r in runs if r.spec.experiment == PHASE.name] or list(runs)
+    return [r for r in runs if r.spec.experiment == FAST.folder] or list(runs)
 
 
 def cells(runs: Sequence[StoredRun], seed: int) -> dict[tuple[int, float], StoredRun]:

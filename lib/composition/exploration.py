@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from lib.composition import complexity, mechanism
-from lib.composition.experiments import GRIDS, PHASE, point_specs
+from lib.composition.experiments import FAST, GRIDS, point_specs
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, SYMMETRIC_OFFSET, Task
 from lib.composition.variations import FLIP, always
 from lib.core import screen
@@ -24,7 +24,7 @@ from lib.core.sweep import train_one
 from lib.core.train import Progress
 
 KEY, PLACE = 99, 2
-SETS = {"phase diagram": PHASE, "two layers, one low rate": FLIP}
+SETS = {"phase diagram": FAST, "two layers, one low rate": FLIP}
 ANSWERS = (
     {"id": "symmetric", "label": f"symmetric (key − {-SYMMETRIC_OFFSET})", "short": "symmetric"},
     {"id": "inferential", "label": f"inferential (key − {-INFERENTIAL_OFFSET})", "short": "inferential"},
@@ -122,6 +122,6 @@ def trainer(profile: str, store: Store, options: Options) -> Callable[..., Store
     def train(gamma: float, depth: int, seed: int, on_step: Callable[[Progress], None], stop: Callable[[], bool]) -> StoredRun:
         specs = point_specs(profile, gamma, depth, seed)
         spec = next(s for s in specs if s.seed == seed and s.rate == GRIDS[profile].middle_rate)
-        return train_one(spec, store, PHASE.make_study, options, always, on_step, stop)
+        return train_one(spec, store, FAST.make_study, options, always, on_step, stop)
 
     return train

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lib.composition.analysis import MAPPINGS, SHADOW, clearest
-from lib.composition.experiments import GRIDS, PHASE
+from lib.composition.experiments import FAST, GRIDS
 from lib.composition.variations import FLIP
 from lib.core.plan import Options
 from lib.core.spec import RunSpec
@@ -40,7 +40,7 @@ class Phase:
 def weighty_specs(profile: str) -> dict[str, list[RunSpec]]:
     """The runs whose weights are kept, by experiment: the diagram's at the middle rate, and those of two layers."""
     return {
-        PHASE.name: [spec for spec in PHASE.specs(profile) if spec.rate == GRIDS[profile].middle_rate],
+        FAST.folder: [spec for spec in FAST.specs(profile) if spec.rate == GRIDS[profile].middle_rate],
         FLIP.name: FLIP.specs(profile),
     }
 
@@ -48,7 +48,7 @@ def weighty_specs(profile: str) -> dict[str, list[RunSpec]]:
 def obtain_material(profile: str, store: Store, options: Options = Options()) -> list[StoredRun]:
     """Every run with weights, trained where it is missing. Only runs whose weights were kept are returned."""
     specs = weighty_specs(profile)
-    runs = [*PHASE.obtain(specs[PHASE.name], store, options), *FLIP.obtain(specs[FLIP.name], store, options)]
+    runs = [*FAST.obtain(specs[FAST.folder], store, options), *FLIP.obtain(specs[FLIP.name], store, options)]
     return [run for run in runs if run.has_weights]
 
 

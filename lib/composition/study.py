@@ -37,7 +37,8 @@ class Composition:
         self, modulus: int = 7, rows: int = 0, unseen: str = "one", groups: int | None = None, keys: int = N_KEYS
     ) -> None:
         self.task, self.n_rows, self.length = Task(modulus, unseen, groups, keys), rows, LENGTH
-        self.trained = self.task.rows(torch.tensor(0), torch.arange(_TRAINED))  # and makes the tables, outside any compiled program
+        # This makes the task's tables, too, outside any compiled program.
+        self.trained = self.task.rows(torch.tensor(0), torch.arange(_TRAINED))
         self.test, self.held_out = self.task.test_rows(), self.task.held_out_rows()
 
     def batch(self, seed: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:

@@ -22,7 +22,11 @@ def check_profile(profile: str) -> str:
 
 @dataclass(frozen=True)
 class Experiment:
-    """`version` is part of every key; raise it when the meaning of the experiment's results changes."""
+    """`version` is part of every key; raise it when the meaning of the experiment's results changes.
+
+    `stored_as`: the experiment that the specs, and so results, name where it is not this one: one that shares its runs, or had
+    another name when they were stored.
+    """
 
     name: str
     title: str
@@ -30,6 +34,12 @@ class Experiment:
     make_study: StudyFactory
     profile_specs: Callable[[str], list[RunSpec]]
     keep: KeepWeights = never
+    stored_as: str = ""
+
+    @property
+    def folder(self) -> str:
+        """The folder of its results in a store."""
+        return self.stored_as or self.name
 
     def specs(self, profile: str) -> list[RunSpec]:
         """The runs of a profile, in the order in which they should be trained."""

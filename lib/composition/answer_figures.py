@@ -1,0 +1,175 @@
+"""The figures of what runs answer to (4, 3): every run is shown, and nothing is averaged that seeds do not share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from lib.composition import answers
+from lib.composition.analysis import MAPPINGS
+from lib.composition.study import OFFSETS
+from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
+from lib.core import style
+from lib.core.store import StoredRun
+
+GAMMA = "initialization rate γ  (weights get smaller →)"
+_SHIFT = {"symmetric": -0.006, "inferential": 0.006}
+
+
+def _gammas(runs: Sequence[StoredRun]) -> list[float]:
+    return sorted({run.spec.gamma for run in runs})
+
+
+def flip(panels: Mapping[str, Sequence[StoredRun]]) -> Figure:
+    """Fig. 2a, b along γ: the shares of both answers, one dot a run, hollow where it has not learned its training rows.
+
+    Lines join the means. panels: {title: runs}, side by side.
+    """
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.0), sharey=True, squeeze=False)
+        for ax, (title, runs) in zip(axes[0], panels.items(), strict=True):
+            gammas = _gammas(runs)
+            for mapping, marker in zip(MAPPINGS, "os", strict=True):
+                colour = style.MAPPING_COLOUR[mapping]
+                for run in runs:
+                    face = colour if answers.fitted(run) else "white"
+                    x, y = run.spec.gamma + _SHIFT[mapping], run.metrics[mapping]
+                    ax.plot(x, y, marker, ms=5.5, mec=colour, mfc=face, alpha=0.85, clip_on=False)
+                means = [np.mean([r.metrics[mapping] for r in runs if r.spec.gamma == g]) for g in gammas]
+                ax.plot(gammas, means, color=colour, lw=1.4, label=style.MAPPING_LABEL[mapping])
+            ax.set(ylim=(-0.02, 1.04), xlabel=GAMMA if len(panels) == 1 else "initialization rate γ")
+            ax.set_title(title, fontsize=9.5)
+        axes[0, 0].set_ylabel("share of answers to (4, 3)")
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        hollow = Line2D([], [], ls="", marker="o", mec=style.SEEN, mfc="white")
+        fig.legend([*handles, hollow], [*labels, "training rows not learned"], loc="outside lower center", ncols=3)
+    return fig
+
+
+def histogram(runs: Sequence[StoredRun]) -> Figure:
+    """The phase diagram of all answers: a column a run, ordered by γ and then by seed; a row an offset from the key."""
+    ordered = sorted(runs, key=lambda r: (r.spec.gamma, r.spec.seed, r.spec.rate))
+    values = np.array([answers.shares(run)[:-1] for run in ordered]).T
+    gammas = [run.spec.gamma for run in ordered]
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 4.2))
+        image = ax.imshow(
+            np.sqrt(values), origin="lower", aspect="auto", vmin=0, vmax=1, cmap="Greys", extent=(0, len(ordered), *_ends())
+        )
+        for name, offset in (("symmetric", SYMMETRIC_OFFSET), ("inferential", INFERENTIAL_OFFSET)):
+            for edge in (-0.5, 0.5):
+                ax.axhline(offset + edge, color=style.MAPPING_COLOUR[name], lw=1.2)
+            label = style.MAPPING_LABEL[name]
+            ax.text(len(ordered) * 1.005, offset, label, color=style.MAPPING_COLOUR[name], va="center", fontsize=8)
+        edges = [i for i in range(1, len(gammas)) if gammas[i] != gammas[i - 1]]
+        for edge in edges:
+            ax.axvline(edge, color="white", lw=1.5)
+        starts = [0, *edges, len(gammas)]
+        middles = [(a + b) / 2 for a, b in pairwise(starts)]
+        ax.set_xticks(middles, [f"{gammas[int(m)]:g}" for m in middles])
+        ax.set(xlabel=f"{GAMMA}; a column a run", ylabel="answer − key")
+        ax.tick_params(length=0)
+        bar = fig.colorbar(image, ax=ax, location="top", shrink=0.4, aspect=30, label="share of a run's answers")
+        bar.set_ticks([0, 0.5**0.5 * 0.5, 0.5, 0.5**0.5, 1], labels=["0", "", ".25", ".5", "1"])
+    return fig
+
+
+def _ends() -> tuple[float, float]:
+    return OFFSETS[0] - 0.5, OFFSETS[-1] + 0.5
+
+
+def along_training(runs: Sequence[StoredRun], titles: Sequence[str]) -> Figure:
+    """Shares of both answers, and of training rows that are right, along the training of some runs."""
+    columns = min(3, len(runs))
+    rows = -(-len(runs) // columns)
+    with style.look():
+        fig, axes = plt.subplots(rows, columns, figsize=(style.WIDTH, 0.6 + 1.75 * rows), sharey=True, squeeze=False)
+        for ax in axes.ravel()[len(runs) :]:
+            ax.set_visible(False)
+        for ax, run, title in zip(axes.ravel(), runs, titles, strict=False):
+            for name, line in (("train", "--"), ("symmetric", "-"), ("inferential", "-")):
+                label = "training rows right" if name == "train" else style.MAPPING_LABEL[name]
+                colour = style.SEEN if name == "train" else style.MAPPING_COLOUR[name]
+                ax.plot(np.array(run.history["step"]) / 1000, run.history[name], line, color=colour, lw=1.4, label=label)
+            ax.set_ylim(-0.04, 1.04)
+            ax.set_title(title, fontsize=8.5)
+        for ax in axes[-1]:
+            ax.set_xlabel("steps (thousands)")
+        for ax in axes[:, 0]:
+            ax.set_ylabel("share")
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return fig
+
+
+def fit_against_answer(panels: Mapping[str, Sequence[StoredRun]], limit: Mapping[str, int]) -> Figure:
+    """When a run has learned against what it answers: inferential minus symmetric share, a dot a run, coloured by γ.
+
+    limit: {title: steps}; a run that never learned is a cross there.
+    """
+    every = [run for runs in panels.values() for run in runs]
+    low, high = min(r.spec.gamma for r in every), max(r.spec.gamma for r in every)
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.9), sharey=True, squeeze=False)
+        for ax, (title, runs) in zip(axes[0], panels.items(), strict=True):
+            for run in runs:
+                step = answers.learned_at(run)
+                late = not np.isfinite(step)
+                lean = run.metrics["inferential"] - run.metrics["symmetric"]
+                x = limit[title] if late else step
+                colour = style.GAMMA((run.spec.gamma - low) / max(high - low, 1e-9))
+                ax.plot(x, lean, "x" if late else "o", ms=5, color=colour, alpha=0.85)
+            ax.axhline(0, color="#BBBBBB", lw=0.8)
+            ax.set(xscale="log", xlabel="step at which the task is learned", ylim=(-1.05, 1.05))
+            ax.set_title(title, fontsize=9.5)
+        axes[0, 0].set_ylabel("inferential − symmetric share")
+        scale = plt.cm.ScalarMappable(plt.Normalize(low, high), style.GAMMA)
+        fig.colorbar(scale, ax=axes, label="initialization rate γ", shrink=0.9)
+    return fig
+
+
+def neighbour_steps(runs: Sequence[StoredRun], largest: int = 8) -> Figure:
+    """How far the nearest neighbour in the embedding is as a number (Fig. 5c's steps of 3 and 4): shares by γ, mean of runs."""
+    gammas = _gammas(runs)
+    values = np.array([np.mean([answers.step_shares(r, largest) for r in runs if r.spec.gamma == g], 0) for g in gammas])
+    labels = [str(i + 1) for i in range(largest)] + [f"> {largest}"]
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.8, 0.9 + 0.28 * len(gammas)))
+        ax.imshow(values, aspect="auto", vmin=0, vmax=1, cmap=style.ACCURACY["inferential"])
+        style.tick_grid(ax, labels, [f"{g:g}" for g in gammas], "distance of the nearest neighbour, as a number", "γ")
+        style.write_values(ax, values)
+        style.bare(ax)
+    return fig
+
+
+def teaching_pairs(runs: Sequence[StoredRun]) -> Figure:
+    """The share of exactly inferential answers against the number of seen pairs that teach the answer; a thin line a run."""
+    curves = [answers.by_teachers(run) for run in runs]
+    levels = curves[0][0]
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.7, 2.6))
+        for _, share in curves:
+            ax.plot(levels, share, color=style.INFERENTIAL, lw=0.7, alpha=0.35)
+        ax.plot(levels, np.mean([share for _, share in curves], 0), "o-", color=style.INFERENTIAL, ms=4)
+        ax.set(
+            xlabel="seen pairs that teach the answer key − 10", ylabel="share of key − 10", ylim=(-0.03, 1.03), xticks=levels
+        )
+    return fig
+
+
+def by_place(right: np.ndarray, held_out: np.ndarray, first_key: int) -> Figure:
+    """Which seen questions are answered right, by key and place: (7, keys) shares; held-out places are framed."""
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 1.9))
+        ends = (first_key - 0.5, first_key + right.shape[1] - 0.5, -0.5, len(right) - 0.5)
+        image = ax.imshow(right, aspect="auto", origin="lower", vmin=0, vmax=1, cmap="Greys", extent=ends)
+        for place, column in zip(*np.nonzero(held_out), strict=True):
+            corner = (first_key + column - 0.5, place - 0.5)
+            ax.add_patch(plt.Rectangle(corner, 1, 1, fill=False, lw=0.7, edgecolor=style.INFERENTIAL))
+        ax.set(xlabel="key", ylabel="place of the key")
+        fig.colorbar(image, ax=ax, label="share right")
+    return fig
