@@ -132,7 +132,7 @@ def _status(args: argparse.Namespace) -> None:
 
 
 def _claims(args: argparse.Namespace) -> None:
-    from lib.book.claims import evaluate
+    from lib.book.claims import evaluate, failed, totals, verdict
     from lib.book.paths import default_store
     from lib.book.registry import CLAIMS
     from lib.core.experiment import check_profile
@@ -143,7 +143,10 @@ def _claims(args: argparse.Namespace) -> None:
         print(json.dumps(records, indent=1, ensure_ascii=False))
         return
     for r in records:
-        print(f"{r['status']:15} {r['item']:10} {r['statement']}\n{'':26} {r['measured']}")
+        print(f"{verdict(r):20} {r['item']:10} {r['statement']}\n{'':31} {r['measured']}")
+        if words := failed(r):
+            print(f"{'':31} {words}")
+    print(f"\n{totals(records)}")
 
 
 def main(arguments: list[str] | None = None) -> int:

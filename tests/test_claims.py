@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from lib.composition import report
 from lib.composition.analysis import phase_table
 from lib.composition.checks import slide_errata
 from lib.composition.claims import CHAPTER_02, CLAIMS
-from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, graded
+from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, Claim, Finding, graded
 from lib.core.store import Store, StoredRun
 
 Judge = Callable[[list[StoredRun]], dict[str, str]]
@@ -28,6 +30,17 @@ def judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Judge:
         return {claim.id: claim.evaluate(Store(tmp_path), "laptop")["status"] for claim in CHAPTER_02}
 
     return statuses
+
+
+@pytest.fixture
+def failed(judge: Judge, tmp_path: Path) -> Callable[[list[StoredRun]], dict[str, list[str]]]:
+    """The parts of the criteria that do not hold on given runs."""
+
+    def parts(runs: list[StoredRun]) -> dict[str, list[str]]:
+        judge(runs)
+        return {claim.id: claim.evaluate(Store(tmp_path), "laptop")["failed"] for claim in CHAPTER_02}
+
+    return parts
 
 
 def diagram(symmetric: dict[float, float], inferential: dict[float, float], test: float = 1.0) -> list[StoredRun]:
@@ -66,6 +79,21 @@ def test_half_of_a_claim_is_partly(judge: Judge) -> None:
     assert found["phase-symmetric"] == NOT_REPRODUCED
 
 
+def test_parts_that_fail_are_named(failed: Callable[[list[StoredRun]], dict[str, list[str]]]) -> None:
+    found = failed(diagram({0.5: 0.8, 0.8: 0.1}, {0.5: 0.1, 0.8: 0.7}))
+    assert found["phase-depth2-gamma05"] == ["symmetric at least 0.95"]
+    assert found["phase-depth2-gamma08"] == ["inferential at least 0.95"]
+    assert found["phase-order"] == ["some depth has both regions"]
+    assert found["phase-trend"] == []
+    papers = diagram({0.5: 1.0, 0.8: 0.0}, {0.5: 0.0, 0.8: 1.0})
+    deeper = [replace(run, spec=replace(run.spec, model=replace(run.spec.model, depth=3))) for run in papers]
+    swapped = lambda metrics: metrics | {"symmetric": metrics["inferential"], "inferential": metrics["symmetric"]}
+    mirrored = [replace(run, metrics=swapped(run.metrics)) for run in deeper]
+    found = failed([*papers, *mirrored])
+    assert found["phase-trend"] == found["phase-order"] == ["depth 3"]
+    assert found["phase-selection"] == ["symmetric by more than .02", "inferential by more than .02"]
+
+
 def test_answers_of_a_third_kind_are_counted(judge: Judge) -> None:
     assert judge(diagram({0.5: 0.2}, {0.5: 0.1}))["phase-third"] == REPRODUCED
     assert judge(diagram({0.5: 1.0}, {0.5: 0.0}))["phase-third"] == NOT_REPRODUCED
@@ -76,12 +104,13 @@ def test_without_results_nothing_is_claimed(tmp_path: Path) -> None:
         record = claim.evaluate(Store(tmp_path), "laptop")
         assert record["status"] == NOT_RUN
         assert record["n_seeds"] == 0
+        assert record["failed"] == []
         assert "not stored" in record["measured"]
 
 
 def test_items_of_the_paper_name_a_figure() -> None:
     for claim in CLAIMS:
-        assert claim.item.startswith(("Fig ", "Figs ")) or claim.paper in ("zhang2024slides", "zhang2025", "ours")
+        assert claim.item.startswith(("Fig ", "Figs ", "after Fig ")) or claim.paper in ("zhang2024slides", "zhang2025", "ours")
         assert claim.statement.endswith(".")
 
 
@@ -92,6 +121,47 @@ def test_grading() -> None:
         NOT_REPRODUCED,
         NOT_RUN,
     ]
+
+
+def test_grades_of_named_parts_tell_which_fail() -> None:
+    for parts, status, failed in (
+        ({"a": True, "b": True}, REPRODUCED, ()),
+        ({"a": False, "b": True, "c": False}, PARTLY, ("a", "c")),
+        ({"a": False}, NOT_REPRODUCED, ("a",)),
+        ({}, NOT_RUN, ()),
+    ):
+        grade = graded(parts)
+        assert (grade, grade.failed) == (status, failed)
+        assert Finding("", grade).failed == failed
+    assert graded([True, False]).failed == Finding("", PARTLY).failed == ()  # nothing has a name
+
+
+def test_records_are_plain_data_that_tell_the_failed_parts() -> None:
+    check = lambda store, profile: Finding("words", graded({"a": True, "b": False}))
+    record = Claim("id", "ours", "", "", "", "", check, by_construction=True).evaluate(Store(Path("nowhere")), "laptop")
+    assert (record["status"], record["failed"], record["by_construction"]) == (PARTLY, ["b"], True)
+    assert type(record["status"]) is str
+    assert json.loads(json.dumps(record)) == record
+    plain = Claim("id", "ours", "", "", "", "", lambda store, profile: Finding("", PARTLY))
+    record = plain.evaluate(Store(Path("nowhere")), "laptop")
+    assert (record["status"], record["failed"], record["by_construction"]) == (PARTLY, [], False)
+
+
+def test_tests_of_the_task_are_told_from_results() -> None:
+    assert {claim.id for claim in CLAIMS if claim.by_construction} == {
+        "task-pairs",
+        "task-two-answers",
+        "task-split",
+        "slides-ladder",
+    }
+
+
+def test_the_slides_are_judged_by_their_entries_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = next(claim for claim in CLAIMS if claim.id == "slides-errata")
+    record = claim.evaluate(Store(Path("nowhere")), "laptop")
+    assert (record["status"], record["failed"]) == (NOT_REPRODUCED, ["no entry disagrees"])
+    monkeypatch.setattr("lib.composition.checks.slide_errata", list)
+    assert claim.evaluate(Store(Path("nowhere")), "laptop")["status"] == REPRODUCED
 
 
 def test_slide_errata_are_the_four_known_ones() -> None:

@@ -13,6 +13,7 @@ from test_analysis import make_run
 
 from lib.composition import complexity_claims, flow_claims, variation_claims, vector_claims, width_claims
 from lib.composition.claims import CLAIMS
+from lib.composition.flow_report import EFFECT
 from lib.composition.mechanism import EDGES
 from lib.composition.phases import Phase, phases
 from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
@@ -25,6 +26,10 @@ NAMES = list(EDGES)
 
 def status(name: str) -> str:
     return BY_ID[name].evaluate(STORE, "laptop")["status"]
+
+
+def failed(name: str) -> list[str]:
+    return BY_ID[name].evaluate(STORE, "laptop")["failed"]
 
 
 def test_without_results_nothing_is_claimed() -> None:
@@ -94,6 +99,11 @@ def test_the_drawn_routes_reproduce(plant_cuts: Callable[..., None]) -> None:
     assert status("flow-symmetric") == NOT_REPRODUCED
     plant_cuts(SYMMETRIC | INFERENTIAL)
     assert status("flow-symmetric") == status("flow-inferential") == PARTLY  # both routes at once
+    assert failed("flow-symmetric") == [f"key → anchors in any layer costs less than {EFFECT}"]
+    spared = ("key → last in any layer", "anchors → last in layer 1")
+    assert failed("flow-inferential") == [f"{step} costs less than {EFFECT}" for step in spared]
+    plant_cuts({(1, "anchors → last"): 0.9})
+    assert failed("flow-symmetric") == [f"key → last in layer 2 costs {EFFECT}"]
 
 
 def test_the_deeper_route_has_an_order(plant_cuts: Callable[..., None]) -> None:
@@ -101,6 +111,7 @@ def test_the_deeper_route_has_an_order(plant_cuts: Callable[..., None]) -> None:
     assert status("flow-inferential-deep") == REPRODUCED
     plant_cuts({(3, "key → anchors"): 0.9, (2, "anchors → last"): 0.9}, depth=3)
     assert status("flow-inferential-deep") == PARTLY  # key → last is spared, the order is wrong
+    assert failed("flow-inferential-deep") == ["most need key → anchors and, later, anchors → last"]
     plant_cuts({(3, "key → last"): 0.9}, depth=3)
     assert status("flow-inferential-deep") == NOT_REPRODUCED
 
@@ -126,6 +137,9 @@ def test_contrasts_decide_the_claims_on_vectors(monkeypatch: pytest.MonkeyPatch)
     assert {status(n) for n in names} == {NOT_REPRODUCED}
     plant(0.2, 0.205)  # no difference at any depth, though cosines are low
     assert [status(n) for n in names] == [PARTLY, NOT_REPRODUCED, NOT_REPRODUCED]
+    assert failed("vectors-fused") == ["contrast at depth 2", "inferential cosine at least .9"]
+    assert failed("vectors-anchor") == ["depth 2 without the mean", "depth 2 plain"]
+    assert failed("vectors-centred") == ["depth 2", "higher in 90 % of pairs"]
 
 
 # --- Complexity ---
@@ -143,6 +157,7 @@ def test_measures_decide_the_claims_on_condensation(monkeypatch: pytest.MonkeyPa
     one_depth = lambda r: {n: v if r.spec.model.depth == 2 else 0.5 + 0.01 * r.spec.seed for n, v in rising(r).items()}
     monkeypatch.setattr(complexity_claims, "measures_of", one_depth)
     assert status("condensation") == PARTLY
+    assert failed("condensation") == failed("embedding-order") == ["depth 3"]
 
 
 def grown(*histories: list[float]) -> StoredRun:
@@ -157,6 +172,7 @@ def test_growth_in_turn_is_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> Non
     assert status("eigenvalue-growth") == REPRODUCED
     plant(monkeypatch, complexity_claims, [low, grown(after(3), after(3))])
     assert status("eigenvalue-growth") == PARTLY  # growth stops, but the two grow together
+    assert failed("eigenvalue-growth") == ["second grows half as late again, mostly"]
     plant(monkeypatch, complexity_claims, [low, grown(after(6), after(6))])
     assert status("eigenvalue-growth") == NOT_REPRODUCED  # and growth goes on to the end
     plant(monkeypatch, complexity_claims, [low, grown(after(7), after(7))])
@@ -170,6 +186,7 @@ def test_the_order_parameter_must_beat_gamma_and_chance(monkeypatch: pytest.Monk
     assert status("order-parameter") == REPRODUCED  # low values foretell as well as high ones
     give((0.6, 0.4, 0.8), (0.75, 0.6, 0.9))
     assert status("order-parameter") == PARTLY
+    assert failed("order-parameter") == ["the best's interval does not overlap γ's"]
     give((0.5, 0.4, 0.6), (0.55, 0.4, 0.7))
     assert status("order-parameter") == NOT_REPRODUCED
     give((0.82, 0.7, 0.91), (0.17, 0.08, 0.29))
@@ -196,6 +213,33 @@ def test_rate_and_decay_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (status("rate-raises"), status("decay-raises")) == (NOT_REPRODUCED, NOT_REPRODUCED)
 
 
+@pytest.mark.parametrize(
+    ("claim", "measure"), [("rate-decay-condense", "condensation of W_Q(1)"), ("rate-decay-order", "order of the embedding")]
+)
+def test_weights_must_go_with_rate_and_with_decay(monkeypatch: pytest.MonkeyPatch, claim: str, measure: str) -> None:
+    names = ("condensation of W_Q(1)", "order of the embedding")
+    runs = with_rate_and_decay(lambda rate, decay: 0.0)
+    plant(monkeypatch, complexity_claims, [replace(run, metrics=run.metrics | {"test": 0.1}) for run in runs])
+    assert status(claim) == NOT_RUN  # no weights are stored
+
+    def give(value: Callable[[float, float], float]) -> None:
+        of = lambda run: dict.fromkeys(names, 0.0) | {measure: value(1000 * run.spec.rate, run.spec.decay)}
+        monkeypatch.setattr(complexity_claims, "measures_of", of)
+
+    monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: True))
+    give(lambda rate, decay: rate + 2 * decay)
+    assert (status(claim), failed(claim)) == (REPRODUCED, [])
+    give(lambda rate, decay: rate)
+    assert (status(claim), failed(claim)) == (PARTLY, ["decay above 0.3"])
+    give(lambda rate, decay: decay - rate)
+    assert (status(claim), failed(claim)) == (PARTLY, ["learning rate above 0.3"])
+    give(lambda rate, decay: -rate - decay)
+    assert (status(claim), failed(claim)) == (NOT_REPRODUCED, ["learning rate above 0.3", "decay above 0.3"])
+    monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: self.spec.seed == 0 and self.spec.decay == 1.0))
+    give(lambda rate, decay: rate + 2 * decay)
+    assert (status(claim), failed(claim)) == (PARTLY, ["decay above 0.3"])  # only runs with weights count: one decay
+
+
 def test_the_corner_of_small_and_decayed(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = lambda corner: [
         replace(run, spec=replace(run.spec, decay=d))
@@ -206,6 +250,7 @@ def test_the_corner_of_small_and_decayed(monkeypatch: pytest.MonkeyPatch) -> Non
     assert status("decay-phases") == REPRODUCED
     plant(monkeypatch, variation_claims, cells(0.3))
     assert status("decay-phases") == PARTLY
+    assert failed("decay-phases") == ["that corner at least .5", "that corner at least .5, the opposite one below"]
     plant(monkeypatch, variation_claims, cells(0.0))
     assert status("decay-phases") == NOT_REPRODUCED
 
@@ -223,6 +268,7 @@ def test_harder_data_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert status("data-complexity") == REPRODUCED
     plant(monkeypatch, variation_claims, runs(lambda k, g: 10 + k if g == 0.5 else 10))
     assert status("data-complexity") == PARTLY
+    assert failed("data-complexity") == ["γ = 0.8"]
 
 
 def gammas(symmetric: list[float], inferential: list[float], norm: str = "post", depth: int = 2) -> list[StoredRun]:
@@ -238,12 +284,14 @@ def test_gpt2_is_judged_norm_by_norm(monkeypatch: pytest.MonkeyPatch) -> None:
     papers, mirrored = ([1.0, 0.5, 0.0], [0.0, 0.5, 1.0]), ([0.0, 0.5, 1.0], [1.0, 0.5, 0.0])
     plant(monkeypatch, variation_claims, gammas(*papers) + gammas(*mirrored, norm="pre"))
     assert (status("gpt2-post"), status("gpt2-pre")) == (REPRODUCED, NOT_REPRODUCED)
+    plant(monkeypatch, variation_claims, gammas([1.0, 0.5, 0.0], [0.0, 0.2, 0.6]))
+    assert failed("gpt2-post") == ["inferential at least 0.95, at the larger γ"]
 
 
 def test_the_flip_has_two_levels(monkeypatch: pytest.MonkeyPatch) -> None:
-    for inferential, expected in ((0.95, REPRODUCED), (0.6, PARTLY)):
+    for inferential, expected, short in ((0.95, REPRODUCED, []), (0.6, PARTLY, ["both at least .9, in this order"])):
         plant(monkeypatch, width_claims, gammas([1.0, 0.5, 0.0], [0.0, 0.2, inferential]))
-        assert status("flip-at-one-rate") == expected
+        assert (status("flip-at-one-rate"), failed("flip-at-one-rate")) == (expected, short)
     plant(monkeypatch, width_claims, gammas([0.3, 0.2, 0.1], [0.3, 0.2, 0.1]))
     assert status("flip-at-one-rate") == NOT_REPRODUCED
 
@@ -254,6 +302,8 @@ def test_trends_are_asked_of_every_shape(monkeypatch: pytest.MonkeyPatch) -> Non
     assert status("width-trend") == REPRODUCED
     plant(monkeypatch, width_claims, gammas(*papers) + gammas([0.5] * 3, [0.5] * 3, depth=3))
     assert status("width-trend") == PARTLY
+    shape = width_claims.shape_name((gammas(*papers)[0].spec.model.d_model, 3))
+    assert failed("width-trend") == [f"{shape}: symmetric falls", f"{shape}: inferential rises"]
 
 
 def test_the_variable_that_was_planted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

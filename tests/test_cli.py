@@ -125,6 +125,7 @@ def test_claims_json_has_the_agreed_fields(run: Run) -> None:
     records = json.loads(out)
     assert code == 0
     fields = ["id", "paper", "item", "statement", "reported", "criterion", "measured", "status", "profile", "n_seeds"]
+    fields += ["failed", "by_construction"]
     assert len({r["id"] for r in records}) == len(records) > 10
     for record in records:
         assert list(record) == fields
@@ -133,7 +134,21 @@ def test_claims_json_has_the_agreed_fields(run: Run) -> None:
     by_id = {r["id"]: r for r in records}
     assert by_id["phase-flip"]["status"] == "not run"  # nothing is stored, so nothing may be claimed
     assert by_id["slides-ladder"]["status"] == "reproduced"
-    assert by_id["slides-errata"]["status"] != "reproduced"
+    assert by_id["slides-errata"]["status"] == "not reproduced"
+    assert by_id["slides-errata"]["failed"] == ["no entry disagrees"]
+    tests = {r["id"] for r in records if r["by_construction"]}
+    assert tests == {"task-pairs", "task-two-answers", "task-split", "slides-ladder"}
+
+
+def test_claims_in_words_tell_failed_parts_and_count_tests_of_the_task_apart(run: Run) -> None:
+    code, out, _ = run("claims", "--profile", "smoke")
+    lines = [line.strip() for line in out.splitlines()]
+    assert code == 0
+    assert "failed: no entry disagrees" in lines
+    assert sum(line.startswith("true by construction ") for line in lines) == 4
+    reproduced = sum(line.startswith("reproduced ") for line in lines)
+    assert lines[-1].startswith(f"{reproduced} reproduced, " if reproduced else "1 not reproduced, ")
+    assert lines[-1].endswith("; 4 tests of the task, true by construction")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,9 @@ from test_store import PROVENANCE, make_result
 
 from lib.book import ledger
 from lib.book.claims import evaluate, table, totals
-from lib.core.claim import PAPERS, STATUSES, Claim, Finding
+from lib.book.display import claims_table
+from lib.book.generated import claims_line
+from lib.core.claim import PAPERS, STATUSES, Claim, Finding, graded
 from lib.core.store import Store
 
 HOSTILE = "</td><script>alert('1')</script>\"&amp;"
@@ -25,7 +27,7 @@ COLUMNS = ["source", "statement", "criterion", "measured here", "status"]
 
 def a_claim(id: str = "one", status: str = "reproduced", paper: str = "ours", words: str = "Words.", **parts: Any) -> Claim:
     check = parts.pop("check", lambda store, profile: Finding(f"{words} measured", status, 3))
-    return Claim(id, paper, parts.pop("item", "Fig 1"), words, f"{words} reported", f"{words} criterion", check)
+    return Claim(id, paper, parts.pop("item", "Fig 1"), words, f"{words} reported", f"{words} criterion", check, **parts)
 
 
 def rows_of(*claims: Claim, profile: str = "smoke") -> list[dict[str, Any]]:
@@ -108,6 +110,61 @@ def test_totals_count_every_status_that_occurs() -> None:
     assert totals([]) == ""
 
 
+def test_what_is_true_by_construction_is_counted_apart() -> None:
+    rows = rows_of(a_claim("a"), a_claim("b", by_construction=True), a_claim("c", "partly"), a_claim("d", by_construction=True))
+    assert totals(rows) == "1 reproduced, 1 partly; 2 tests of the task, true by construction"
+    assert totals(rows[1:2]) == "1 test of the task, true by construction"
+    wrong = rows_of(a_claim("e", "not reproduced", by_construction=True))
+    assert totals(rows + wrong) == "1 reproduced, 1 partly; 3 tests of the task, true by construction (but 1 of them not)"
+    assert claims_line(rows) == "**2 claims so far:** 1 reproduced, 1 partly; 2 tests of the task, true by construction.\n"
+    made = Table(table(rows + wrong, dict.fromkeys("abcde", "01-x")))
+    assert [cells["status"] for _, cells in made.body] == [
+        "✔ reproduced",
+        "✔ true by construction",
+        "◐ partly",
+        "✔ true by construction",
+        "✘ not true by construction",
+    ]
+    assert [attributes["data-status"] for attributes, _ in made.body] == [
+        "reproduced",
+        "test of the task",
+        "partly",
+        "test of the task",
+        "test of the task",
+    ]
+    assert [a["class"] for a in made.all("span") if a["class"] != "rm-reported"] == [
+        "rm-reproduced",
+        "rm-by-construction",
+        "rm-partly",
+        "rm-by-construction",
+        "rm-not-reproduced",
+    ]
+
+
+def test_failed_parts_stand_under_the_status() -> None:
+    check = lambda store, profile: Finding("", graded({"depth 2": False, "depth 3": True, HOSTILE: False}))
+    rows = rows_of(a_claim("a", check=check), a_claim("b"))
+    made = Table(table(rows))
+    assert [cells["status"] for _, cells in made.body] == [f"◐ partly | failed: depth 2; {HOSTILE}", "✔ reproduced"]
+    assert made.all("script") == []
+
+
+def test_records_from_before_the_parts_had_names_are_shown_as_ever() -> None:
+    (row,) = rows_of(a_claim("x", "partly"))
+    old = {key: value for key, value in row.items() if key not in ("failed", "by_construction")}
+    assert table([old], {"x": "07-width"}) == table([row], {"x": "07-width"})
+    assert totals([old]) == "1 partly"
+
+
+def test_the_line_of_a_chapter_tells_tests_of_the_task_apart(capsys: pytest.CaptureFixture) -> None:
+    claims = (a_claim("a", by_construction=True), a_claim("b", "partly"), a_claim("c", by_construction=True))
+    claims_table(claims, Store("nowhere"), "smoke")
+    words = "claims: b partly; 2 tests of the task, true by construction: a, c"
+    assert capsys.readouterr().out.splitlines()[-1] == words
+    claims_table(claims[1:2], Store("nowhere"), "smoke")
+    assert capsys.readouterr().out.splitlines()[-1] == "claims: b partly"
+
+
 # ---------------------------------------------------------------- the page
 
 
@@ -139,6 +196,12 @@ def test_the_filters_offer_what_there_is_and_count_it(monkeypatch: pytest.Monkey
     assert '<option value="partly">partly (2)</option><option value="not run">not run (1)</option></select>' in html
     assert html.count("<option") == 6
     assert HOSTILE not in html
+    claims += (a_claim("d", by_construction=True),)
+    monkeypatch.setattr(ledger, "CLAIMS_OF", {"01-x": claims})
+    html = ledger.page(rows_of(*claims))
+    assert '<option value="test of the task">test of the task (1)</option></select>' in html
+    assert "reproduced (" not in html
+    assert html.count("<option") == 7
     assert html.count("<script>") == html.count("</script>") == 1
 
 

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 from IPython.display import HTML, Markdown, display
 from matplotlib.figure import Figure
 
-from lib.book.claims import evaluate, table
+from lib.book.claims import by_construction, evaluate, table, totals
 from lib.book.dials import Dials
 from lib.book.explorer import Explorer, Train
 from lib.book.paths import ROOT
@@ -110,7 +110,9 @@ def settings(columns: dict[str, Sequence[tuple[str, str]]]) -> None:
 
 
 def claims_table(claims: Sequence[Claim], store: Store, profile: str) -> None:
-    """The claims as a table, evaluated on what is stored, and one line with their statuses."""
+    """The claims as a table, evaluated on what is stored, and one line with their statuses, tests of the task apart."""
     rows = evaluate(claims, store, profile)
     display(HTML(table(rows)))
-    print("claims: " + ", ".join(f"{r['id']} {r['status']}" for r in rows))
+    results, tests = ([r for r in rows if by_construction(r) is is_test] for is_test in (False, True))
+    apart = f"; {totals(tests)}: {', '.join(r['id'] for r in tests)}" if tests else ""
+    print("claims: " + ", ".join(f"{r['id']} {r['status']}" for r in results) + apart)

@@ -172,10 +172,20 @@ arithmetic, and every process pays its start-up for fewer runs. Storing is no li
 
 def precision_lines(record: Record) -> str:
     same = record["same_label"]
+    neither = sum("exact: neither" in row for row in record["labels"])
+    widest = max(record["rows"], key=lambda r: abs(r["difference"]))
+    clear = abs(widest["difference"]) > 2 * widest["difference_se"]
     return (
         f"{record['runs']} runs, depth {record['depth']}, {record['seeds']} seeds a γ. The label of a run (symmetric, "
         f"inferential or neither, at .95) stayed the same in {same['compiled']} of them with the compiler and in "
-        f"{same['native']} with the native program."
+        f"{same['native']} with the native program. But {neither} of the {record['runs']} labels are “neither”, which hides "
+        f"whatever changes below .95. The largest mean difference is {widest['difference']:+.2f} ± "
+        f"{widest['difference_se']:.2f} ({widest['metric']}, γ = {widest['gamma']:g}, {widest['program']}): "
+        + (
+            "more than two standard errors."
+            if clear
+            else f"within two standard errors, but {record['seeds']} seeds exclude no effect of this size."
+        )
     )
 
 

@@ -8,23 +8,26 @@ import io
 import platform
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 
 from lib.book import chapters, ledger
-from lib.book.claims import totals
+from lib.book.claims import by_construction, totals
 from lib.book.display import plain, provenance_line, source_of
 from lib.book.explorer import Explorer
 from lib.book.paths import BOOK, BUILD, ROOT
 from lib.book.registry import EXPERIMENTS
 from lib.book.status import ExperimentStatus, experiment_status
-from lib.composition import analysis, figures
+from lib.composition import answer_figures, answer_report
+from lib.composition.diagram import HEADLINE
 from lib.composition.exploration import SETS, exploration
+from lib.composition.variations import GPT2
 from lib.core.machine import one_thread
 from lib.core.spec import RunSpec
 from lib.core.store import Store, StoredRun, StoreError
@@ -35,7 +38,7 @@ FOLDER = BOOK / "generated"
 
 
 def write_all(store: Store, folder: Path = FOLDER) -> None:
-    """Write every part. Raises LookupError if the phase diagram is not stored."""
+    """Write every part. Raises LookupError if what the first page shows is not stored."""
     with one_thread():  # the models are tiny: threads would only wait for each other
         _write_all(store, folder)
 
@@ -44,11 +47,12 @@ def _write_all(store: Store, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     claims = ledger.evaluate_all(store, PROFILE, BUILD / "claims.json")
     sets = [(name, load(e.specs(PROFILE), store)) for name, e in SETS.items()]
-    runs, every = sets[0][1], [run for _, group in sets for run in group]
-    _draw_headline(runs)
+    every = [run for _, group in sets for run in group]
+    rows = headline_rows(store)
+    _draw_headline(rows)
     parts = {
-        "headline.md": _line(runs, figures.phase_diagram),
-        "totals.md": f"**{len(claims)} claims so far:** {totals(claims)}.\n",
+        "headline.md": f"{answer_report.headline(rows)}\n\n" + _line([*chain(*rows.values())], answer_figures.flip),
+        "totals.md": claims_line(claims),
         "explorer.html": Explorer(exploration(sets, PROFILE), "rm-landing", gamma=0.7, depth=2).static(),
         "explorer.md": _line(every, Explorer),
         "claims.html": ledger.page(claims),
@@ -63,9 +67,20 @@ def _write_all(store: Store, folder: Path) -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def _draw_headline(runs: Sequence[StoredRun]) -> None:
+def claims_line(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How many claims there are and what came out; tests of the task are not among them."""
+    return f"**{sum(not by_construction(row) for row in rows)} claims so far:** {totals(rows)}.\n"
+
+
+def headline_rows(store: Store) -> dict[str, list[StoredRun]]:
+    """The two rows of γ that the first page shows, both of two layers: the paper's form, and pre-norm in GPT-2's."""
+    pre_norm = [run for run in load(GPT2.specs(PROFILE), store) if run.spec.model.norm == "pre"]
+    return {"two layers, post-norm": load(HEADLINE.specs(PROFILE), store), "two layers, pre-norm, GPT-2's form": pre_norm}
+
+
+def _draw_headline(rows: Mapping[str, Sequence[StoredRun]]) -> None:
     """Write the first page's figure, which the README shows as well, if it is not the one that is there."""
-    figure, buffer = figures.phase_diagram(analysis.phase_table(runs)), io.BytesIO()
+    figure, buffer = answer_figures.flip(rows), io.BytesIO()
     figure.savefig(buffer, metadata={"Software": None})
     plt.close(figure)
     path = BOOK / "assets" / "headline.png"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from lib.book.claims import evaluate, table
+from lib.book.claims import TASK_TEST, evaluate, kind, table
 from lib.book.provenance import digest
 from lib.book.registry import CLAIMS, CLAIMS_OF
 from lib.core.claim import PAPERS, STATUSES
@@ -44,28 +44,30 @@ _FILTER = """
   const root = document.getElementById("rm-ledger"), rows = [...root.querySelectorAll("tbody tr")];
   const paper = root.querySelector("[name=paper]"), status = root.querySelector("[name=status]");
   const said = root.querySelector("output");
+  const claims = rows.filter((row) => row.dataset.status !== "TASK_TEST").length;
   function filter() {
-    let shown = 0;
+    let shown = 0, tests = 0;
     for (const row of rows) {
       row.hidden = (paper.value && row.dataset.paper !== paper.value) || (status.value && row.dataset.status !== status.value);
-      if (!row.hidden) shown += 1;
+      if (row.hidden) continue;
+      if (row.dataset.status === "TASK_TEST") tests += 1; else shown += 1;
     }
-    said.textContent = `${shown} of ${rows.length} claims`;
+    said.textContent = `${shown} of ${claims} claims` + (tests ? `; tests of the task: ${tests}` : "");
   }
   paper.addEventListener("change", filter);
   status.addEventListener("change", filter);
   root.querySelector(".rm-filter").hidden = false;
   filter();
 }());
-"""
+""".replace("TASK_TEST", TASK_TEST)
 
 
 def page(rows: Sequence[Mapping[str, Any]]) -> str:
     """All claims with two filters, which appear only where scripts run; without them the whole table is there."""
     chapters = {claim.id: name for name, claims in CLAIMS_OF.items() for claim in claims}
 
-    def choice(name: str, values: Mapping[str, str]) -> str:
-        counts = Counter(row[name] for row in rows)
+    def choice(name: str, values: Mapping[str, str], of: Callable[[Mapping[str, Any]], str]) -> str:
+        counts = Counter(of(row) for row in rows)
         options = "".join(
             f'<option value="{escape(v)}">{escape(w)} ({counts[v]})</option>' for v, w in values.items() if counts[v]
         )
@@ -73,6 +75,7 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
 
     return (
         '<div id="rm-ledger"><div class="rm-filter" hidden>'
-        f"{choice('paper', PAPERS)}{choice('status', {s: s for s in STATUSES})}"
+        f"{choice('paper', PAPERS, lambda row: row['paper'])}"
+        f"{choice('status', {s: s for s in (*STATUSES, TASK_TEST)}, kind)}"
         f'<output aria-live="polite"></output></div>{table(rows, chapters)}<script>{_FILTER}</script></div>\n'
     )

@@ -124,13 +124,6 @@ def clearest(runs: Sequence[StoredRun], mapping: str) -> StoredRun:
     return min(fitted, key=lambda r: (-r.metrics[mapping], r.spec.gamma, r.spec.seed, r.spec.rate))
 
 
-def phase_examples(runs: Sequence[StoredRun], table: PhaseTable) -> list[StoredRun]:
-    """The clearest run of each mapping (symmetric, inferential), at the first depth where γ alone flips it, else anywhere."""
-    flips = flip_depths(table)
-    pool = [run for run in runs if not flips or _depth(run) == flips[0][0]]
-    return [clearest(pool, mapping) for mapping in MAPPINGS]
-
-
 def offsets_by_key(run: StoredRun) -> np.ndarray:
     """What a run adds to the key when asked (4, 3): (80 keys, 7 places), from its stored weights.
 
@@ -141,11 +134,6 @@ def offsets_by_key(run: StoredRun) -> np.ndarray:
     offsets = np.zeros((LAST_KEY - FIRST_KEY + 1, N_PLACES), dtype=int)
     offsets[rows.key - FIRST_KEY, rows.place] = answers - rows.key
     return offsets
-
-
-def leaning_inferential(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    """Fitted runs with stored weights of which more than half of the answers to (4, 3) are inferential."""
-    return [r for r in runs if r.has_weights and r.metrics["test"] >= SHADOW and r.metrics["inferential"] > 0.5]
 
 
 def ladder() -> dict[str, list]:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -66,14 +67,8 @@ def histogram(runs: Sequence[StoredRun]) -> Figure:
                 ax.axhline(offset + edge, color=style.MAPPING_COLOUR[name], lw=1.2)
             label = style.MAPPING_LABEL[name]
             ax.text(len(ordered) * 1.005, offset, label, color=style.MAPPING_COLOUR[name], va="center", fontsize=8)
-        edges = [i for i in range(1, len(gammas)) if gammas[i] != gammas[i - 1]]
-        for edge in edges:
-            ax.axvline(edge, color="white", lw=1.5)
-        starts = [0, *edges, len(gammas)]
-        middles = [(a + b) / 2 for a, b in pairwise(starts)]
-        ax.set_xticks(middles, [f"{gammas[int(m)]:g}" for m in middles])
+        _mark_gammas(ax, gammas)
         ax.set(xlabel=f"{GAMMA}; a column a run", ylabel="answer − key")
-        ax.tick_params(length=0)
         bar = fig.colorbar(image, ax=ax, location="top", shrink=0.4, aspect=30, label="share of a run's answers")
         bar.set_ticks([0, 0.5**0.5 * 0.5, 0.5, 0.5**0.5, 1], labels=["0", "", ".25", ".5", "1"])
     return fig
@@ -81,6 +76,41 @@ def histogram(runs: Sequence[StoredRun]) -> Figure:
 
 def _ends() -> tuple[float, float]:
     return OFFSETS[0] - 0.5, OFFSETS[-1] + 0.5
+
+
+def place_by_place(runs: Sequence[StoredRun]) -> Figure:
+    """The most frequent offset at each place of the key (rows) of every run (columns, by γ); coloured if it is a mapping's."""
+    ordered = sorted(runs, key=lambda r: (r.spec.gamma, r.spec.seed, r.spec.rate))
+    offsets = np.array([answers.by_place(run) for run in ordered]).T
+    name = {SYMMETRIC_OFFSET: "symmetric", INFERENTIAL_OFFSET: "inferential"}
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 2.7))
+        for (place, column), offset in np.ndenumerate(offsets):
+            colour = style.MAPPING_COLOUR[name[offset]] if offset in name else "#DDDDDD"
+            ax.add_patch(plt.Rectangle((column, place - 0.5), 1, 1, facecolor=colour, edgecolor="white", lw=0.8))
+            if offset not in name:
+                text = f"−{-offset}" if offset < 0 else str(offset)
+                ax.text(column + 0.5, place, text, ha="center", va="center", fontsize=6.5, color="#333333")
+        ax.set(
+            xlim=(0, len(ordered)),
+            ylim=(-0.5, len(offsets) - 0.5),
+            ylabel="place of the key",
+            xlabel=f"{GAMMA}; a column a run",
+        )
+        _mark_gammas(ax, [run.spec.gamma for run in ordered])
+        boxes = [plt.Rectangle((0, 0), 1, 1, color=style.MAPPING_COLOUR[n]) for n in name.values()]
+        fig.legend(boxes, [style.MAPPING_LABEL[n] for n in name.values()], loc="outside lower center", ncols=2)
+    return fig
+
+
+def _mark_gammas(ax: Axes, gammas: Sequence[float]) -> None:
+    """Columns of one γ stand together under its value."""
+    edges = [i for i in range(1, len(gammas)) if gammas[i] != gammas[i - 1]]
+    for edge in edges:
+        ax.axvline(edge, color="white", lw=2.5)
+    middles = [(a + b) / 2 for a, b in pairwise([0, *edges, len(gammas)])]
+    ax.set_xticks(middles, [f"{gammas[int(m)]:g}" for m in middles])
+    ax.tick_params(length=0)
 
 
 def along_training(runs: Sequence[StoredRun], titles: Sequence[str]) -> Figure:
@@ -161,7 +191,7 @@ def teaching_pairs(runs: Sequence[StoredRun]) -> Figure:
     return fig
 
 
-def by_place(right: np.ndarray, held_out: np.ndarray, first_key: int) -> Figure:
+def seen_by_place(right: np.ndarray, held_out: np.ndarray, first_key: int) -> Figure:
     """Which seen questions are answered right, by key and place: (7, keys) shares; held-out places are framed."""
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH, 1.9))

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from lib.composition.analysis import SHADOW, offsets_by_key
+from lib.composition.analysis import MAPPINGS, SHADOW, offsets_by_key
 from lib.composition.complexity import keys_embedding
 from lib.composition.study import LOW_KEYS, OFFSETS, histogram
 from lib.composition.task import (
@@ -139,6 +140,13 @@ def by_teachers(run: StoredRun) -> tuple[np.ndarray, np.ndarray]:
     return levels, np.array([right[taught_by == level].mean() for level in levels])
 
 
+@remembered
+def by_place(run: StoredRun) -> np.ndarray:
+    """(7,) the most frequent offset at each place of the key, keys from 30 on; from the weights."""
+    offsets = offsets_by_key(run)[LOW_KEYS - FIRST_KEY :]
+    return np.array([Counter(column.tolist()).most_common(1)[0][0] for column in offsets.T])
+
+
 def seen_by_place(run: StoredRun, seed: int = 1) -> np.ndarray:
     """(7, keys) share of the seen pairs that are answered right, by place and key, trained or not; from the weights."""
     task = Task(**{name: value for name, value in dict(run.spec.task).items() if name != "rows"})
@@ -151,7 +159,25 @@ def seen_by_place(run: StoredRun, seed: int = 1) -> np.ndarray:
     return (answer == rows.target).float().view(pairs, N_PLACES, task.keys).mean(0).numpy()
 
 
-def separation(runs: Sequence[StoredRun], low: float, high: float) -> float:
-    """The mean share of inferential answers at γ = high minus that at γ = low."""
-    at = lambda gamma: np.mean([r.metrics["inferential"] for r in runs if r.spec.gamma == gamma])
-    return float(at(high) - at(low))
+@dataclass(frozen=True)
+class Ends:
+    """The two ends of a row of γ: where each mapping's mean share is largest, and both means there."""
+
+    gamma: dict[str, float]
+    mean: dict[str, dict[str, float]]
+
+    @property
+    def flips(self) -> bool:
+        """Is each mapping ahead by half of all answers where it is strongest, the symmetric one at larger weights?"""
+        ahead = [self.mean[m][m] - self.mean[m][other] >= 0.5 for m, other in (MAPPINGS, MAPPINGS[::-1])]
+        return self.gamma["symmetric"] < self.gamma["inferential"] and all(ahead)
+
+
+def ends(runs: Sequence[StoredRun]) -> Ends:
+    """Raises ValueError for no runs."""
+    if not runs:
+        raise ValueError("a row of γ needs runs.")
+    gammas = sorted({run.spec.gamma for run in runs})
+    means = {g: {m: float(np.mean([r.metrics[m] for r in runs if r.spec.gamma == g])) for m in MAPPINGS} for g in gammas}
+    gamma = {m: max(gammas, key=lambda g, m=m: means[g][m]) for m in MAPPINGS}
+    return Ends(gamma, {m: means[gamma[m]] for m in MAPPINGS})

@@ -48,7 +48,10 @@ def two_answers(store: Store, profile: str) -> Finding:
     measured = f"{exception}; (4, 3) composes to {composed(HELD_OUT):+d}"
     apart = taught(EXCEPTION) == SYMMETRIC_OFFSET != INFERENTIAL_OFFSET == composed(HELD_OUT)
     others = all(taught((a, b)) == taught((b, a)) for a, b in SEEN_PAIRS if {a, b} != set(HELD_OUT))
-    return Finding(f"{measured}; every other pair agrees with its mirror image: {others}", graded([apart, others]))
+    return Finding(
+        f"{measured}; every other pair agrees with its mirror image: {others}",
+        graded({"the two offsets differ": apart, "no other pair breaks the symmetry": others}),
+    )
 
 
 def sixteen(store: Store, profile: str) -> Finding:
@@ -56,7 +59,7 @@ def sixteen(store: Store, profile: str) -> Finding:
     return Finding(
         f"{len(PAIRS)} pairs: {inferential} taught by composing, {len(SEEN_PAIRS) - inferential} otherwise, "
         f"{len(PAIRS) - len(SEEN_PAIRS)} held out",
-        graded([(len(PAIRS), inferential, len(SEEN_PAIRS)) == (16, 14, 15)]),
+        graded({"14, 1 and 1": (len(PAIRS), inferential, len(SEEN_PAIRS)) == (16, 14, 15)}),
     )
 
 
@@ -64,7 +67,8 @@ def ladder(store: Store, profile: str) -> Finding:
     rungs = analysis.ladder()
     counts = (len(PAIRS), len(rungs["symmetric maps"]), len(rungs["primitives"]))
     return Finding(
-        f"{counts[0]} pair maps, {counts[1]} symmetric maps, {counts[2]} primitives", graded([counts == (16, 10, 4)])
+        f"{counts[0]} pair maps, {counts[1]} symmetric maps, {counts[2]} primitives",
+        graded({"16, 10 and 4": counts == (16, 10, 4)}),
     )
 
 
@@ -86,7 +90,7 @@ def slides(store: Store, profile: str) -> Finding:
     errata = slide_errata()
     return Finding(
         f"{len(errata)} entries differ: " + "; ".join(f"{says}, not {gives}" for says, gives in errata),
-        graded([not errata, True]),
+        graded({"no entry disagrees": not errata}),
     )
 
 
@@ -100,7 +104,7 @@ def split(store: Store, profile: str) -> Finding:
     return Finding(
         f"{leaks} of {len(batch.key):,} training rows at a held-out (key, place); "
         f"{len(test.key):,} test rows, all held out: {pure}",
-        graded([leaks == 0, pure, both]),
+        graded({"no violation": leaks == 0, "every test row is held out": pure, "all keys and places train": both}),
     )
 
 
@@ -126,7 +130,11 @@ def region(mapping: str) -> Check:
         table = _table(store, profile)
         cells = _cells(table, mapping)
         best = float(table.selected(mapping)[0].max())
-        return Finding(f"{len(cells)} cells ({_list(cells)}); best cell {best:.2f}", graded([bool(cells)]), len(table.seeds))
+        return Finding(
+            f"{len(cells)} cells ({_list(cells)}); best cell {best:.2f}",
+            graded({"some cell has both": bool(cells)}),
+            len(table.seeds),
+        )
 
     return check
 
@@ -135,22 +143,26 @@ def order(store: Store, profile: str) -> Finding:
     """Is the mean γ of symmetric cells below that of inferential cells, depth by depth?"""
     table = _table(store, profile)
     cells = {mapping: _cells(table, mapping) for mapping in MAPPINGS}
-    parts, words = [], []
+    parts, words = {}, []
     for depth in table.depths:
         means = {m: [g for d, g, _ in cells[m] if d == depth] for m in MAPPINGS}
         if all(means.values()):
             low, high = (float(np.mean(means[m])) for m in MAPPINGS)
-            parts.append(low < high)
+            parts[f"depth {depth}"] = low < high
             words.append(f"depth {depth}: {low:.2f} against {high:.2f}")
     measured = "; ".join(words) or "no depth has both regions"
-    return Finding(f"mean γ of symmetric against inferential cells: {measured}", graded(parts or [False]), len(table.seeds))
+    return Finding(
+        f"mean γ of symmetric against inferential cells: {measured}",
+        graded(parts or {"some depth has both regions": False}),
+        len(table.seeds),
+    )
 
 
 def flip(store: Store, profile: str) -> Finding:
     table = _table(store, profile)
     flips = analysis.flip_depths(table)
     words = "; ".join(f"depth {d}: symmetric at γ = {low:g}, inferential at γ = {high:g}" for d, low, high in flips)
-    return Finding(words or "at no depth", graded([bool(flips)]), len(table.seeds))
+    return Finding(words or "at no depth", graded({"some depth has both in this order": bool(flips)}), len(table.seeds))
 
 
 def at(mapping: str, depth: int, gamma: float) -> Check:
@@ -164,7 +176,12 @@ def at(mapping: str, depth: int, gamma: float) -> Check:
         other = next(m for m in MAPPINGS if m != mapping)
         return Finding(
             f"selected accuracy: {words}",
-            graded([values[mapping] >= REGION, values[mapping] > values[other]]),
+            graded(
+                {
+                    f"{mapping} at least {REGION:g}": values[mapping] >= REGION,
+                    f"{mapping} above {other}": values[mapping] > values[other],
+                }
+            ),
             len(table.seeds),
         )
 
@@ -178,7 +195,7 @@ def shadow(store: Store, profile: str) -> Finding:
     return Finding(
         f"test accuracy on seen pairs {low:.2f} at depth {deep}, γ = {table.gammas[0]:g}; "
         f"{int((table.plain('test') < SHADOW).sum())} of {test.size} cells have a plain mean below 90 %",
-        graded([low < SHADOW]),
+        graded({"test accuracy below 90 %": low < SHADOW}),
         len(table.seeds),
     )
 
@@ -189,14 +206,14 @@ def trend(store: Store, profile: str) -> Finding:
     if len(table.gammas) < 2:
         raise LookupError("a slope needs results at two values of gamma")
     rng = np.random.default_rng(0)
-    parts, words = [], []
+    parts, words = {}, []
     x = table.gammas - table.gammas.mean()
     for d, depth in enumerate(table.depths):
         lean = (table.inferential - table.symmetric)[d].reshape(len(x), -1)
         draws = rng.integers(0, lean.shape[1], (2000, *lean.shape))
         resampled = np.take_along_axis(lean[None].repeat(2000, 0), draws, 2).mean(2)
         low, high = np.percentile(resampled @ x / (x @ x), [2.5, 97.5])
-        parts.append(bool(low > 0))
+        parts[f"depth {depth}"] = bool(low > 0)
         words.append(f"depth {depth}: {lean.mean(1) @ x / (x @ x):+.2f} [{low:+.2f}, {high:+.2f}]")
     return Finding("slope per unit of γ, 95 % interval: " + "; ".join(words), graded(parts), len(table.seeds))
 
@@ -205,7 +222,7 @@ def rates(store: Store, profile: str) -> Finding:
     table = _table(store, profile)
     means = [[float(table.inferential[d, ..., r].mean()) for r in range(len(table.rates))] for d in range(len(table.depths))]
     words = "; ".join(f"depth {d}: " + ", ".join(f"{m:.2f}" for m in row) for d, row in zip(table.depths, means, strict=True))
-    rises = [row[-1] > row[0] for row in means]
+    rises = {f"depth {d}": row[-1] > row[0] for d, row in zip(table.depths, means, strict=True)}
     rates = ", ".join(f"{r:g}" for r in table.rates)
     return Finding(f"mean inferential accuracy at rates {rates}: {words}", graded(rises), len(table.seeds))
 
@@ -215,7 +232,7 @@ def data_generalization(store: Store, profile: str) -> Finding:
     good = [run.metrics["test"] >= SHADOW for run in runs]
     return Finding(
         f"{sum(good)} of {len(runs)} runs answer at least 90 % of the seen pairs right at held-out (key, place)",
-        graded([np.mean(good) > 0.5]),
+        graded({"more than half of all runs": bool(np.mean(good) > 0.5)}),
         len({run.spec.seed for run in runs}),
     )
 
@@ -226,7 +243,7 @@ def task_generalization(store: Store, profile: str) -> Finding:
     return Finding(
         f"of {len(fitted)} runs with test accuracy of at least 99 %, {counts['symmetric']} answer (4, 3) symmetrically, "
         f"{counts['inferential']} inferentially and {len(fitted) - sum(counts.values())} in no single way",
-        graded([counts["symmetric"] > 0, counts["inferential"] > 0]),
+        graded({f"{m} reaches 95 % somewhere": count > 0 for m, count in counts.items()}),
         len({run.spec.seed for run in fitted}),
     )
 
@@ -240,7 +257,7 @@ def third_answer(store: Store, profile: str) -> Finding:
     return Finding(
         f"mean share of answers that follow neither mapping {np.mean(neither):.2f}; "
         f"above one half in {share:.0%} of {len(runs)} fitted runs",
-        graded([share > 0.05]),
+        graded({"more than 5 % of the fitted runs": share > 0.05}),
         len({run.spec.seed for run in runs}),
     )
 
@@ -250,5 +267,7 @@ def selection(store: Store, profile: str) -> Finding:
     gains = {m: float((table.selected(m)[0] - table.plain(m)).mean()) for m in MAPPINGS}
     words = ", ".join(f"{m} {v:+.2f}" for m, v in gains.items())
     return Finding(
-        f"selected minus plain mean over cells: {words}", graded([v > 0.02 for v in gains.values()]), len(table.seeds)
+        f"selected minus plain mean over cells: {words}",
+        graded({f"{m} by more than .02": v > 0.02 for m, v in gains.items()}),
+        len(table.seeds),
     )

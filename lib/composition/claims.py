@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lib.composition import checks
 from lib.composition.analysis import REGION
+from lib.composition.answer_claims import CHAPTER_02_ANSWERS
 from lib.composition.checks import Check
 from lib.composition.complexity_claims import CHAPTER_05
 from lib.composition.flow_claims import CHAPTER_03
@@ -13,8 +14,17 @@ from lib.composition.width_claims import CHAPTER_07
 from lib.core.claim import Claim
 
 
-def _claim(id: str, item: str, statement: str, reported: str, criterion: str, check: Check, paper: str = "zhang2024") -> Claim:
-    return Claim(id, paper, item, statement, reported, criterion, check)
+def _claim(
+    id: str,
+    item: str,
+    statement: str,
+    reported: str,
+    criterion: str,
+    check: Check,
+    paper: str = "zhang2024",
+    by_construction: bool = False,
+) -> Claim:
+    return Claim(id, paper, item, statement, reported, criterion, check, by_construction)
 
 
 CHAPTER_01 = (
@@ -25,6 +35,7 @@ CHAPTER_01 = (
         "14, 1 and 1",
         "the task object has these counts",
         checks.sixteen,
+        by_construction=True,
     ),
     _claim(
         "task-two-answers",
@@ -33,6 +44,7 @@ CHAPTER_01 = (
         "key − 6 and key − 10",
         "the two offsets differ, and no other pair breaks the symmetry",
         checks.two_answers,
+        by_construction=True,
     ),
     _claim(
         "task-data-generalization",
@@ -57,6 +69,7 @@ CHAPTER_01 = (
         "x mod 7 ≠ p in training",
         "no violation in 30,000 rows; every test row is held out; all keys and places train",
         checks.split,
+        by_construction=True,
     ),
     _claim(
         "slides-ladder",
@@ -66,6 +79,7 @@ CHAPTER_01 = (
         "counted from the task object",
         checks.ladder,
         "zhang2024slides",
+        by_construction=True,
     ),
     _claim(
         "slides-errata",
@@ -79,12 +93,13 @@ CHAPTER_01 = (
 )
 
 CHAPTER_02 = (
+    *CHAPTER_02_ANSWERS,
     _claim(
         "phase-symmetric",
         "Fig 2a",
         "There is a region of γ and depth where the unseen pair is answered symmetrically.",
         "at large initialization, near 100 %",
-        f"some cell with selected accuracy on key − 6 of at least {REGION:g} and seen pairs above 90 %",
+        f"fast settings: some cell with selected accuracy on key − 6 of at least {REGION:g} and seen pairs above 90 %",
         checks.region("symmetric"),
     ),
     _claim(
@@ -92,7 +107,7 @@ CHAPTER_02 = (
         "Fig 2b",
         "There is a region of γ and depth where the unseen pair is answered inferentially.",
         "at small initialization, near 100 %",
-        f"some cell with selected accuracy on key − 10 of at least {REGION:g} and seen pairs above 90 %",
+        f"fast settings: some cell with selected accuracy on key − 10 of at least {REGION:g} and seen pairs above 90 %",
         checks.region("inferential"),
     ),
     _claim(
@@ -100,7 +115,7 @@ CHAPTER_02 = (
         "Fig 2a, b",
         "The symmetric region lies at larger initialization (smaller γ) than the inferential one.",
         "large initialization: symmetric; small: inferential",
-        "at every depth that has both regions, the mean γ of symmetric cells is smaller",
+        "fast settings: at every depth that has both regions, the mean γ of symmetric cells is smaller",
         checks.order,
     ),
     _claim(
@@ -108,7 +123,7 @@ CHAPTER_02 = (
         "Fig 2a, b",
         "γ alone turns the solution from symmetric to inferential at fixed depth.",
         "at depth 2, between γ = .5 and .8",
-        f"some depth has both mappings at {REGION:g} or more, symmetric at the smaller γ",
+        f"fast settings: some depth has both mappings at {REGION:g} or more, symmetric at the smaller γ",
         checks.flip,
     ),
     _claim(
@@ -116,7 +131,7 @@ CHAPTER_02 = (
         "Fig 2a, b",
         "The smaller the initialization, the more a model leans to the inferential answer.",
         "seen in the diagram",
-        "the slope of inferential − symmetric against γ has a 95 % interval above 0 at each depth",
+        "fast settings: the slope of inferential − symmetric against γ has a 95 % interval above 0 at each depth",
         checks.trend,
     ),
     _claim(
@@ -124,7 +139,7 @@ CHAPTER_02 = (
         "Fig 2a",
         "Two layers at γ = .5 are symmetric.",
         "near 100 % on key − 6",
-        f"selected symmetric accuracy at least {REGION:g} and above the inferential one",
+        f"fast settings: selected symmetric accuracy at least {REGION:g} and above the inferential one",
         checks.at("symmetric", 2, 0.5),
     ),
     _claim(
@@ -132,7 +147,7 @@ CHAPTER_02 = (
         "Fig 2b",
         "Two layers at γ = .8 are inferential.",
         "near 100 % on key − 10",
-        f"selected inferential accuracy at least {REGION:g} and above the symmetric one",
+        f"fast settings: selected inferential accuracy at least {REGION:g} and above the symmetric one",
         checks.at("inferential", 2, 0.8),
     ),
     _claim(
@@ -140,15 +155,15 @@ CHAPTER_02 = (
         "Fig 2a, b",
         "Very large initialization in deep models does not even fit the seen pairs.",
         "shadow: test accuracy below 90 %",
-        "at the largest depth and smallest γ of the grid, test accuracy on seen pairs is below 90 %",
+        "fast settings: at the largest depth and smallest γ of the grid, test accuracy on seen pairs is below 90 %",
         checks.shadow,
     ),
     _claim(
         "phase-rate",
-        "Fig 14 (rate only)",
+        "after Fig 14",
         "A larger learning rate raises inferential accuracy.",
-        "at depth 3",
-        "mean inferential accuracy is higher at the largest rate than at the smallest, at each depth",
+        "at depth 3, with (3, 4) and (4, 3) both unseen; here (3, 4) is seen",
+        "fast settings: mean inferential share is higher at the largest learning rate than at the smallest, at each depth",
         checks.rates,
     ),
     _claim(
@@ -156,16 +171,16 @@ CHAPTER_02 = (
         "Fig 2a, b",
         "Models that learn the seen pairs also give a third kind of answer, following neither mapping.",
         "not discussed",
-        "in more than 5 % of the fitted runs, more than half of the answers follow neither",
+        "fast settings: in more than 5 % of the fitted runs, more than half of the answers follow neither",
         checks.third_answer,
         "ours",
     ),
     _claim(
         "phase-selection",
         "Fig 2a, b",
-        "Choosing the best rate for each mapping makes both regions look larger than a typical run.",
+        "Choosing the best learning rate for each mapping makes both regions look larger than a typical run.",
         "not discussed",
-        "selected accuracy exceeds the plain mean by more than .02 for both mappings",
+        "fast settings: selected accuracy exceeds the plain mean by more than .02 for both mappings",
         checks.selection,
         "ours",
     ),

@@ -1,4 +1,4 @@
-"""Claims on condensation and complexity (chapter 5)."""
+"""Claims on condensation and complexity (chapter 5, and the grids of chapter 6)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from lib.composition.analysis import SHADOW
 from lib.composition.complexity_report import GROWN, aucs, contest, growth, late_change, measures_of
 from lib.composition.experiments import FAST
 from lib.composition.phases import material, weighty_specs
-from lib.composition.variations import FLIP
+from lib.composition.variations import FLIP, OPTIMIZATION
 from lib.core.claim import Claim, Finding, graded
+from lib.core.measures import spearman
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
+
+GOES_WITH = 0.3
+"""Rank correlation above which a measure of the weights counts as going with a setting (our choice)."""
 
 
 def _learned(runs: list[StoredRun]) -> list[StoredRun]:
@@ -27,10 +31,10 @@ def _ends(name: str, rises: bool):  # noqa: ANN202
     """A check that a measure differs between runs above and below the median γ of a depth, by two standard errors."""
 
     def check(store: Store, profile: str) -> Finding:
-        runs = [r for r in _learned(load(weighty_specs(profile)[FAST.folder], store)) if r.has_weights]
+        runs = [r for r in _learned(load(weighty_specs(profile)[FAST.name], store)) if r.has_weights]
         if not runs:
             raise LookupError(f"no weights of the phase diagram are stored for the profile {profile!r}")
-        words, parts = [], []
+        words, parts = [], {}
         for depth in sorted({r.spec.model.depth for r in runs}):
             here = [r for r in runs if r.spec.model.depth == depth]
             middle = np.median([r.spec.gamma for r in here])
@@ -40,7 +44,7 @@ def _ends(name: str, rises: bool):  # noqa: ANN202
                 raise LookupError(f"fewer than two runs of depth {depth} on one side of the median γ")
             error = float(np.hypot(low.std(ddof=1) / len(low) ** 0.5, high.std(ddof=1) / len(high) ** 0.5))
             difference = float(high.mean() - low.mean())
-            parts.append((difference if rises else -difference) > 2 * error)
+            parts[f"depth {depth}"] = (difference if rises else -difference) > 2 * error
             words.append(f"depth {depth}: {low.mean():.2f} → {high.mean():.2f} (difference {difference:+.2f} ± {error:.2f})")
         return Finding(
             f"{name}, γ below → above the median: " + "; ".join(words), graded(parts), len({r.spec.seed for r in runs})
@@ -62,7 +66,14 @@ def _growth(store: Store, profile: str) -> Finding:
         f"the second eigenvalue has grown {GROWN:g} times {np.median(lags):.1f} times as late as the largest (median), at "
         f"least 1.5 times as late in {sum(lag >= 1.5 for lag in lags)} of {len(small)} runs; the largest changes by "
         f"{np.median(change):.1%} (median) over two evaluations before the rate falls",
-        graded([np.mean([f and lag >= 1.5 for f, lag in zip(first, lags, strict=True)]) > 0.5, bool(np.median(change) < 0.05)]),
+        graded(
+            {
+                "second grows half as late again, mostly": bool(
+                    np.mean([f and lag >= 1.5 for f, lag in zip(first, lags, strict=True)]) > 0.5
+                ),
+                "largest settles within 5 %": bool(np.median(change) < 0.05),
+            }
+        ),
         len({r.spec.seed for r in small}),
     )
 
@@ -76,9 +87,38 @@ def _order(store: Store, profile: str) -> Finding:
     words = lambda name: f"{found[name][0]:.2f} [{found[name][1]:.2f}, {found[name][2]:.2f}]"
     return Finding(
         f"γ {words('γ')}; best measure, {best}, {words(best)}",
-        graded([informs and better, informs and clear]),
+        graded(
+            {
+                "an interval excludes 0.5 and the best is further from it than γ": informs and better,
+                "the best's interval does not overlap γ's": informs and clear,
+            }
+        ),
         len({r.spec.seed for r in runs}),
     )
+
+
+def _goes_with_both(name: str):  # noqa: ANN202
+    """A check that a measure of the weights (complexity.measures) goes with the rate and with the decay (Figs. 15 and 16), over
+    all runs whose weights are stored, whether they learned the seen pairs or not: the grids show all."""
+
+    def check(store: Store, profile: str) -> Finding:
+        runs = [r for r in load(OPTIMIZATION.specs(profile), store) if r.has_weights]
+        if len(runs) < 3:
+            raise LookupError(f"fewer than three stored runs of {OPTIMIZATION.name!r} have weights")
+        values = np.array([measures_of(r)[name] for r in runs])
+        with_ = {
+            "learning rate": spearman(np.array([r.spec.rate for r in runs]), values),
+            "decay": spearman(np.array([r.spec.decay for r in runs]), values),
+        }
+        return Finding(
+            f"rank correlation of {name} over {len(runs)} runs: "
+            + ", ".join(f"with {setting} {found:+.2f}" for setting, found in with_.items())
+            + f"; {values.min():.2f} to {values.max():.2f}",
+            graded({f"{setting} above {GOES_WITH:g}": found > GOES_WITH for setting, found in with_.items()}),
+            len({r.spec.seed for r in runs}),
+        )
+
+    return check
 
 
 _SEEN = "a grid of one model a cell"
@@ -139,3 +179,25 @@ CHAPTER_05 = (
         _order,
     ),
 )
+_BOTH = f"rank correlation over runs with weights: above {GOES_WITH:g} with learning rate, above {GOES_WITH:g} with decay"
+OVER_RATE_AND_DECAY = (
+    Claim(
+        "rate-decay-condense",
+        "zhang2024",
+        "Fig 15",
+        "A larger learning rate and a larger weight decay condense the first query matrix.",
+        _SEEN,
+        _BOTH,
+        _goes_with_both("condensation of W_Q(1)"),
+    ),
+    Claim(
+        "rate-decay-order",
+        "zhang2024",
+        "Fig 16",
+        "A larger learning rate and a larger weight decay order the embedding of numbers.",
+        _SEEN,
+        _BOTH,
+        _goes_with_both("order of the embedding"),
+    ),
+)
+"""Of chapter 6, which has the grids."""

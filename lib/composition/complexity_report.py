@@ -10,6 +10,7 @@ import torch
 
 from lib.composition import complexity
 from lib.composition.analysis import SHADOW
+from lib.composition.answers import neighbour_steps
 from lib.composition.experiments import FAST
 from lib.core.measures import principal_map, remembered, spearman
 from lib.core.store import StoredRun
@@ -22,8 +23,13 @@ def measures_of(run: StoredRun) -> dict[str, float]:
 
 
 def diagram(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    """The runs of the phase diagram among them; where their weights are not kept (profile smoke), all."""
-    return [r for r in runs if r.spec.experiment == FAST.folder] or list(runs)
+    """The runs of the diagram over γ and depth among them; where their weights are not kept (profile smoke), all."""
+    return [r for r in runs if source(r) == (FAST.folder, FAST.version)] or list(runs)
+
+
+def source(run: StoredRun) -> tuple[str, int]:
+    """The experiment and the version that a run is of."""
+    return run.spec.experiment, run.spec.version
 
 
 def cells(runs: Sequence[StoredRun], seed: int) -> dict[tuple[int, float], StoredRun]:
@@ -99,6 +105,44 @@ def large_and_small(runs: Sequence[StoredRun], gamma: float) -> tuple[list[Store
     return large, small
 
 
+# --- Steps between neighbours ---
+
+
+def common_step(run: StoredRun) -> tuple[int, float]:
+    """The most frequent distance, as numbers, of a number and its nearest neighbour in the embedding, and the share of the
+    numbers that have it."""
+    counts = np.bincount(neighbour_steps(run))
+    return int(counts.argmax()), float(counts.max() / counts.sum())
+
+
+STRANDS = 0.9
+"""Neighbours differ by a fixed step if this share of the numbers has its nearest neighbour at one distance (our choice)."""
+
+
+def neighbours_text(cells: dict[tuple[int, float], StoredRun]) -> str:
+    """How far the nearest neighbour of a number is, for every panel of a grid {(depth, γ): run}."""
+    steps = {place: common_step(run) for place, run in sorted(cells.items())}
+    fixed: dict[int, list[str]] = {}
+    for (depth, gamma), (step, share) in steps.items():
+        if share >= STRANDS:
+            fixed.setdefault(step, []).append(f"(γ = {gamma:g}, depth {depth})")
+    depths, gammas = (sorted({place[i] for place in steps}) for i in (0, 1))
+    cell = lambda place: f"{steps[place][0]} ({steps[place][1]:.0%})" if place in steps else ""
+    rows = [f"| {d} | " + " | ".join(cell((d, g)) for g in gammas) + " |" for d in depths]
+    head = "| depth | " + " | ".join(f"γ = {g:g}" for g in gammas) + " |\n" + "|---" * (len(gammas) + 1) + "|\n"
+    said = [f"{step} away at {listed(where)}" for step, where in sorted(fixed.items())]
+    return (
+        f"**In {sum(map(len, fixed.values()))} of {len(steps)} panels neighbours differ by a fixed step.** "
+        + (
+            f"There the nearest neighbour of at least {STRANDS:.0%} of the numbers lies " + listed(said) + ". "
+            if said
+            else ""
+        )
+        + "A step of 1 means one row of numbers, a larger one means strands. The table has the most frequent step, and the "
+        "share of the numbers that have it.\n\n" + head + "\n".join(rows)
+    )
+
+
 # --- The order parameter ---
 
 
@@ -132,7 +176,7 @@ def aucs(runs: Sequence[StoredRun]) -> dict[str, Auc]:
     weights. Empty where no experiment and depth has both.
     """
     which = [r for r, d in zip(runs, decided(runs), strict=True) if d]
-    positive, stratum = [lean(r) > 0 for r in which], [(r.spec.experiment, r.spec.model.depth) for r in which]
+    positive, stratum = [lean(r) > 0 for r in which], [(*source(r), r.spec.model.depth) for r in which]
     with_answer = lambda answer: {s for s, p in zip(stratum, positive, strict=True) if p is answer}
     if not with_answer(True) & with_answer(False):
         return {}
@@ -186,10 +230,10 @@ def order_text(runs: Sequence[StoredRun]) -> str:
 def depth_text(runs: Sequence[StoredRun]) -> str:
     """The same for each experiment and depth, where there are enough runs of both kinds."""
     lines = []
-    for experiment, depth in sorted({(r.spec.experiment, r.spec.model.depth) for r in runs}):
-        here = [r for r in runs if (r.spec.experiment, r.spec.model.depth) == (experiment, depth)]
+    for experiment, version, depth in sorted({(*source(r), r.spec.model.depth) for r in runs}):
+        here = [r for r in runs if (*source(r), r.spec.model.depth) == (experiment, version, depth)]
         n = [sum(d and (lean(r) > 0) == side for r, d in zip(here, decided(here), strict=True)) for side in (False, True)]
-        head = f"- `{experiment}`, depth {depth}, {n[0]} symmetric and {n[1]} inferential runs"
+        head = f"- `{experiment}`, version {version}, depth {depth}, {n[0]} symmetric and {n[1]} inferential runs"
         if min(n) < 3:
             lines.append(f"{head}: too few of one kind.")
             continue

@@ -15,10 +15,10 @@ from lib.core.experiment import Experiment, check_profile
 from lib.core.spec import RunSpec, TrainSpec
 
 PHASE_NAME, PHASE_VERSION = "composition-phase", 2
-WIDTH, RATE, DECAY = 128, 2.5e-4, 0.01
+WIDTH, RATE, DECAY = 128, 1e-4, 0.01
 GAMMAS = (0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95, 1.05)
 """Evenly from large to small initialization; the gains σ√d of the paper's γ = .3 to .8 at its width of 400 lie inside."""
-TRAIN: TrainSpec = full_length(batch=512, steps=20_000)
+TRAIN: TrainSpec = full_length(batch=256, steps=30_000)
 
 
 def gain(gamma: float, width: int) -> float:

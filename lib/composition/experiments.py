@@ -58,7 +58,7 @@ GRIDS = {
     ),
     # 210 epochs of 370 steps: 10 of warm-up from 1e-5 to the peak, then a cosine to 1e-5 (0.04 of the peak at 2.5e-4).
     "paper": Grid(
-        gammas=(0.3, 0.4, 0.5, 0.6, 0.7),
+        gammas=(0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0),
         depths=(2, 3, 4, 5, 6),
         seeds=(0, 1, 2),
         rates=tuple(round(1e-4 + 2.5e-5 * i, 9) for i in range(9)),

@@ -24,7 +24,7 @@ from lib.core.sweep import train_one
 from lib.core.train import Progress
 
 KEY, PLACE = 99, 2
-SETS = {"phase diagram": FAST, "two layers, one low rate": FLIP}
+SETS = {"γ and depth, fast settings": FAST, "two layers, one low rate": FLIP}
 ANSWERS = (
     {"id": "symmetric", "label": f"symmetric (key − {-SYMMETRIC_OFFSET})", "short": "symmetric"},
     {"id": "inferential", "label": f"inferential (key − {-INFERENTIAL_OFFSET})", "short": "inferential"},
@@ -111,7 +111,7 @@ def exploration(
 
 
 def obtain(profile: str, store: Store, options: Options) -> list[tuple[str, list[StoredRun]]]:
-    """The sets that the book explores, trained where they are missing: the phase diagram and the two-layer runs."""
+    """The sets that the book explores, trained where they are missing: γ and depth, and the two-layer runs."""
     return [(name, e.obtain(e.specs(profile), store, options)) for name, e in SETS.items()]
 
 

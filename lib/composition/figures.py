@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lib.composition.analysis import MAPPINGS, SHADOW, PhaseTable
-from lib.composition.task import FIRST_KEY, INFERENTIAL_OFFSET, LAST_KEY
 from lib.core import style
 from lib.core.store import StoredRun
 
@@ -50,23 +49,6 @@ def plain_diagram(table: PhaseTable) -> Figure:
     return fig
 
 
-def seed_spread(table: PhaseTable) -> Figure:
-    """Every run of the diagram as a point: accuracy under each mapping against γ, one panel a depth; lines join the means."""
-    with style.look():
-        fig, axes = plt.subplots(1, len(table.depths), figsize=(style.WIDTH, 2.7), sharey=True, squeeze=False)
-        for d, ax in enumerate(axes[0]):
-            for mapping, marker, shift in zip(MAPPINGS, "os", (-0.006, 0.006), strict=True):
-                values = getattr(table, mapping)[d].reshape(len(table.gammas), -1)
-                x = np.repeat(table.gammas + shift, values.shape[1])
-                colour = style.MAPPING_COLOUR[mapping]
-                ax.plot(x, values.ravel(), marker, ms=3.5, alpha=0.45, color=colour, mew=0)
-                ax.plot(table.gammas, values.mean(1), "-", color=colour, label=style.MAPPING_LABEL[mapping])
-            ax.set(title=f"depth {table.depths[d]}", xlabel="initialization rate γ", ylim=(-0.04, 1.04))
-        axes[0, 0].set_ylabel("share of answers to (4, 3)")
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    return fig
-
-
 def own_point(runs: Sequence[StoredRun]) -> Figure:
     """Shares of the three kinds of answer for every run of one point, grouped by seed, with test accuracy on seen pairs."""
     names = ("symmetric", "inferential", "neither")
@@ -83,43 +65,4 @@ def own_point(runs: Sequence[StoredRun]) -> Figure:
         ax.invert_yaxis()
         ax.tick_params(axis="y", length=0)
         fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    return fig
-
-
-def by_key(offsets: np.ndarray) -> Figure:
-    """Which keys get the inferential answer: share over places, each run a thin line, their mean thick.
-
-    offsets: (runs, 80 keys, 7 places), what each run adds to the key. Shaded: keys whose answer lies below every token that
-    occurs in the input.
-    """
-    keys = np.arange(FIRST_KEY, LAST_KEY + 1)
-    shares = (offsets == INFERENTIAL_OFFSET).mean(-1)
-    with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH, 2.4))
-        ax.axvspan(FIRST_KEY - 0.5, FIRST_KEY - INFERENTIAL_OFFSET - 0.5, color="#EFEFEF", lw=0)
-        ax.plot(keys, shares.T, color=style.INFERENTIAL, lw=0.5, alpha=0.25)
-        if len(shares):
-            ax.plot(keys, shares.mean(0), color=style.INFERENTIAL)
-        ax.text(FIRST_KEY + 0.2, 1.06, "answer below 20", fontsize=8)
-        ax.set(xlabel="key", ylabel="share of key − 10", xlim=(FIRST_KEY - 0.5, LAST_KEY + 0.5), ylim=(-0.03, 1.16))
-    return fig
-
-
-def training_curves(runs: Sequence[StoredRun], titles: Sequence[str]) -> Figure:
-    """Accuracy along training for given runs: seen pairs at held-out places, and both mappings on (4, 3)."""
-    with style.look():
-        fig, axes = plt.subplots(1, len(runs), figsize=(style.WIDTH, 2.7), sharey=True, squeeze=False)
-        for ax, run, title in zip(axes[0], runs, titles, strict=True):
-            for name, line in (("test", "--"), ("symmetric", "-"), ("inferential", "-")):
-                ax.plot(
-                    run.history["step"],
-                    run.history[name],
-                    line,
-                    color=style.MAPPING_COLOUR[name],
-                    label=style.MAPPING_LABEL[name],
-                )
-            ax.set(title=title, xlabel="step", ylim=(-0.04, 1.04))
-            ax.title.set_fontsize(9)
-        axes[0, 0].set_ylabel("share of answers")
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return fig

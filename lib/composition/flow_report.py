@@ -8,9 +8,11 @@ import numpy as np
 import torch
 
 from lib.composition import mechanism
-from lib.composition.mechanism import EDGES, ROLES, Cuts, model_of
+from lib.composition.analysis import offsets_by_key
+from lib.composition.mechanism import EDGES, ROLES, Cuts, Flow, model_of
 from lib.composition.phases import LEVEL, Phase
-from lib.composition.task import HELD_OUT, LENGTH, PAIRS, Task
+from lib.composition.study import LOW_KEYS
+from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LENGTH, PAIRS, Task
 from lib.core.measures import remembered, spread
 from lib.core.model import Taps
 from lib.core.store import StoredRun
@@ -19,6 +21,15 @@ EFFECT = 0.3
 """A class of edges matters causally where cutting it costs at least this much of an accuracy (our choice)."""
 ORDERED = tuple(pair for pair in PAIRS if pair[0] != pair[1])
 """The 12 ordered pairs of different anchors, as in the follow-up's map of states."""
+Step = tuple[int, str, str]
+"""An edge by its roles: layer, from 1, the role that is read, and the role that reads it."""
+ROUTES: dict[str, frozenset[Step]] = {
+    "symmetric": frozenset({(1, "first anchor", "last"), (1, "second anchor", "last"), (2, "key", "last")}),
+    "inferential": frozenset(
+        {(1, "key", "first anchor"), (1, "key", "second anchor"), (2, "first anchor", "last"), (2, "second anchor", "last")}
+    ),
+}
+"""The routes through two layers that the paper draws (Zhang et al. 2024, Fig. 3a, c)."""
 
 
 @remembered
@@ -66,6 +77,34 @@ def agreement(phase: Phase) -> tuple[int, int, int]:
     picture = np.stack([drawn(run) for run in phase.runs]) > 0.5
     causal = drops(phase) >= EFFECT
     return int((picture & causal).sum()), int((picture & ~causal).sum()), int((causal & ~picture).sum())
+
+
+def drawn_steps(flow: Flow) -> set[Step]:
+    """The essential path of one question, its tokens named by their roles; a token without one is noise."""
+    role = {flow.place + i: name for i, name in enumerate(ROLES[:3])} | {LENGTH - 1: "last"}
+    edges = np.argwhere(mechanism.essential(flow.attention, range(flow.place, flow.place + 3)))
+    return {(layer + 1, role.get(source, "noise"), role.get(query, "noise")) for layer, query, source in edges.tolist()}
+
+
+def _class_of(step: Step) -> tuple[int, str] | None:
+    """The layer and the class in EDGES of a step; None for one that belongs to no class."""
+    layer, source, query = step
+    return next(((layer, name) for name, (sources, queries) in EDGES.items() if source in sources and query in queries), None)
+
+
+def off_route(phase: Phase) -> dict[tuple[int, str], float]:
+    """{(layer, class): mean cost} of the cuts that cost EFFECT though the paper's route has no edge of that class."""
+    mean, route = drops(phase).mean(0), {_class_of(step) for step in ROUTES[phase.mapping]}
+    costly = [(int(layer) + 1, list(EDGES)[edge]) for layer, edge in np.argwhere(mean >= EFFECT)]
+    return {
+        (layer, name): float(mean[layer - 1, list(EDGES).index(name)]) for layer, name in costly if (layer, name) not in route
+    }
+
+
+def composes_in_order(cost: np.ndarray) -> bool:
+    """Do cuts, (layers, classes), say that key → anchors is needed in some layer and anchors → last in a later one?"""
+    first, second = (np.flatnonzero(cost[:, list(EDGES).index(name)] >= EFFECT) for name in ("key → anchors", "anchors → last"))
+    return bool(len(first) and len(second) and first.min() < second.max())
 
 
 def mean_patch(phase: Phase) -> dict[str, np.ndarray]:
@@ -126,6 +165,20 @@ def material_text(phases: Sequence[Phase]) -> str:
     return f"Runs with stored weights in which one answer has at least {LEVEL:.0%}:\n\n" + head + "\n".join(rows)
 
 
+def misses_text(phases: Sequence[Phase]) -> str:
+    """At which keys the inferential runs of the table do not compose."""
+    runs = [run for p in phases if p.mapping == "inferential" and p.genuine for run in p.runs]
+    if not runs:
+        return "No run is inferential enough to be asked where it fails to compose."
+    missed = np.stack([offsets_by_key(run) for run in runs]) != INFERENTIAL_OFFSET
+    low, high = missed[:, : LOW_KEYS - FIRST_KEY], missed[:, LOW_KEYS - FIRST_KEY :]
+    return (
+        f"The {len(runs)} inferential run{'s' * (len(runs) != 1)} of the table fail{'s' * (len(runs) == 1)} to compose in "
+        f"{low.mean():.0%} of the questions with a key below {LOW_KEYS} and in {high.mean():.0%} of the others"
+        + (f"; {high.sum() / missed.sum():.0%} of all these misses are at keys from {LOW_KEYS} on." if missed.any() else ".")
+    )
+
+
 def run_words(run: StoredRun) -> str:
     s = run.spec
     return f"γ = {s.gamma:g}, depth {s.model.depth}, width {s.model.d_model}, seed {s.seed}, rate {s.rate:g}"
@@ -137,6 +190,35 @@ def flow_line(runs: Sequence[StoredRun], flows: Sequence[mechanism.Flow]) -> str
         "on the essential path"
         for r, f in zip(runs, flows, strict=True)
     )
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _step_words(steps: set[Step] | frozenset[Step]) -> str:
+    return listed([f"{source} → {query} in layer {layer}" for layer, source, query in sorted(steps)])
+
+
+def route_text(phases: Sequence[Phase], flows: Sequence[Flow]) -> str:
+    """Of each drawn example of two layers: is it the paper's route, and do cuts of this model say the same?"""
+    lines = []
+    for phase, flow in zip(phases, flows, strict=True):
+        found, route = drawn_steps(flow), ROUTES[phase.mapping]
+        missing, added = route - found, found - route
+        said = f"- **{phase.title.capitalize()}: {'not ' * bool(missing or added)}the paper's route.**"
+        if missing or added:
+            said += f" Of the {len(route)} edges that the paper draws, {len(route & found)} are on the essential path."
+        if missing:
+            said += f" Missing: {_step_words(missing)}."
+        if added:
+            said += f" Added: {_step_words(added)}."
+        costs = off_route(Phase(phase.mapping, phase.depth, (phase.example,), phase.genuine))
+        words = [f"{name} in layer {layer} ({cost:.2f})" for (layer, name), cost in costs.items()]
+        said += f" Cuts that cost this model much though they spare the paper's route: {listed(words) if words else 'none'}."
+        lines.append(said)
+    return "\n".join(lines)
 
 
 def cuts_line(phases: Sequence[Phase]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lib.composition.analysis import MAPPINGS, SHADOW, clearest
+from lib.composition.diagram import HEADLINE
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.variations import FLIP
 from lib.core.plan import Options
@@ -38,17 +39,18 @@ class Phase:
 
 
 def weighty_specs(profile: str) -> dict[str, list[RunSpec]]:
-    """The runs whose weights are kept, by experiment: the diagram's at the middle rate, and those of two layers."""
+    """The runs whose weights are kept, by experiment: the fast diagram's at the middle rate, and both sets of two layers."""
     return {
-        FAST.folder: [spec for spec in FAST.specs(profile) if spec.rate == GRIDS[profile].middle_rate],
+        FAST.name: [spec for spec in FAST.specs(profile) if spec.rate == GRIDS[profile].middle_rate],
         FLIP.name: FLIP.specs(profile),
+        HEADLINE.name: HEADLINE.specs(profile),
     }
 
 
 def obtain_material(profile: str, store: Store, options: Options = Options()) -> list[StoredRun]:
     """Every run with weights, trained where it is missing. Only runs whose weights were kept are returned."""
     specs = weighty_specs(profile)
-    runs = [*FAST.obtain(specs[FAST.folder], store, options), *FLIP.obtain(specs[FLIP.name], store, options)]
+    runs = [run for e in (FAST, FLIP, HEADLINE) for run in e.obtain(specs[e.name], store, options)]
     return [run for run in runs if run.has_weights]
 
 

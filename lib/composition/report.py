@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from lib.composition import analysis
 from lib.composition.analysis import MAPPINGS, REGION, SHADOW, PhaseTable
 from lib.composition.experiments import GRIDS
-from lib.composition.task import INFERENTIAL_OFFSET
-from lib.core.measures import first_step
 from lib.core.store import StoredRun
 
 
@@ -31,10 +30,6 @@ def selected_line(table: PhaseTable) -> str:
 
 def plain_line(table: PhaseTable) -> str:
     return "depth by depth, over γ: " + _mean_line({m: table.plain(m) for m in (*MAPPINGS, "neither")})
-
-
-def spread_line(table: PhaseTable) -> str:
-    return "mean standard deviation over seeds: " + ", ".join(f"{m} {table.spread(m).mean():.2f}" for m in MAPPINGS)
 
 
 def phase_text(table: PhaseTable) -> str:
@@ -94,47 +89,8 @@ def spread_text(table: PhaseTable) -> str:
     )
     return (
         f"{decided.mean():.0%} of the runs give one answer at least {REGION:.0%} of the time. "
-        f"In {len(split)} of {table.plain('test').size} cells, runs with nothing but seed or rate between them "
-        f"settle on opposite answers.\n\nThe rate matters too. Mean shares by peak rate: {rates}."
-    )
-
-
-def fit_text(runs: Sequence[StoredRun]) -> str:
-    """How many steps a run needs before it answers the seen pairs, over γ."""
-    words = []
-    for gamma in sorted({r.spec.gamma for r in runs}):
-        group = [r for r in runs if r.spec.gamma == gamma]
-        fits = sorted(math.inf if r.fit_step is None else r.fit_step for r in group)
-        middle = fits[len(fits) // 2]
-        late = sum(f == math.inf for f in fits)
-        steps = "more than the limit" if middle == math.inf else f"{middle:,}"
-        words.append(f"γ = {gamma:g}: {steps}" + (f" ({late} of {len(group)} never)" if late else ""))
-    return "Median number of steps until the seen pairs are learned: " + "; ".join(words) + "."
-
-
-def by_key_line(offsets: np.ndarray) -> str:
-    if not len(offsets):
-        return "no run leans to the inferential answer"
-    low, high = key_shares(offsets)
-    return f"{len(offsets)} runs: inferential answers {low:.1f} for keys below 30, {high:.1f} above"
-
-
-def key_shares(offsets: np.ndarray) -> tuple[float, float]:
-    """Share of inferential answers for keys whose answer is below 20, and for the others. offsets: (runs, 80, 7)."""
-    inferential = offsets == INFERENTIAL_OFFSET
-    edge = -INFERENTIAL_OFFSET  # keys 20 … 29, whose answers 10 … 19 never occur in the input
-    return float(inferential[:, :edge].mean()), float(inferential[:, edge:].mean())
-
-
-def by_key_text(offsets: np.ndarray) -> str:
-    """Where runs that lean to the inferential answer fail."""
-    if not len(offsets):
-        return "No run with stored weights leans to the inferential answer."
-    low, high = key_shares(offsets)
-    full = int(((offsets == INFERENTIAL_OFFSET).mean((1, 2)) >= REGION).sum())
-    return (
-        f"Over the {len(offsets)} runs that lean to the inferential answer, it is given to {low:.0%} of the questions with a "
-        f"key below 30 and to {high:.0%} of the others. {full} of these runs give it to at least {REGION:.0%} of all."
+        f"In {len(split)} of {table.plain('test').size} cells, runs with nothing but seed or learning rate between them "
+        f"settle on opposite answers.\n\nThe learning rate matters too. Mean shares by peak learning rate: {rates}."
     )
 
 
@@ -148,19 +104,66 @@ def curves_line(runs: Sequence[StoredRun]) -> str:
     )
 
 
+def _settled(run: StoredRun, name: str) -> str:
+    """From which evaluated step on a share stays above one half, in words."""
+    above = [v is not None and v > 0.5 for v in run.history[name]]
+    if not above[-1]:
+        return "never for good"
+    first = len(above) - next((i for i, v in enumerate(reversed(above)) if not v), len(above))
+    return f"for good from step {run.history['step'][first]:,} on"
+
+
 def curves_text(runs: Sequence[StoredRun]) -> str:
-    """When each example learned the seen pairs, and when its answer to the unseen pair was settled."""
+    """When each example learned the seen pairs, and from when on its answer to the unseen pair stays what it is."""
     lines = []
     for run in runs:
         mapping = max(MAPPINGS, key=lambda m: run.metrics[m])
-        seen, held = first_step(run, "test", 0.5), first_step(run, mapping, 0.5)
-        when = f"at step {held:,}" if held is not None else "never"
-        known = f"at step {seen:,}" if seen is not None else "never"
+        values = [v for v in run.history[mapping] if v is not None]
+        swings = sum(abs(b - a) > 0.2 for a, b in pairwise(values))
         lines.append(
-            f"- At {run_title(run)} (seed {run.spec.seed}, rate {run.spec.rate:g}), half of the seen test pairs are right "
-            f"for the first time {known}; half of the answers to (4, 3) are {mapping} for the first time {when}."
+            f"- At {run_title(run)} (seed {run.spec.seed}), more than half of the seen pairs are right "
+            f"{_settled(run, 'test')}; more than half of the answers to (4, 3) are {mapping} {_settled(run, mapping)}. "
+            f"Between two evaluations that share moves by more than a fifth {swings} times."
         )
     return "\n".join(lines)
+
+
+def two_layer_settings(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
+    """The settings of the two-layer runs, in the rows of `settings_table`."""
+    m, t = runs[0].spec.model, runs[0].spec.train
+    data = dict(runs[0].spec.task)["rows"]
+    levels = lambda value: sorted({value(run) for run in runs})
+    rates = levels(lambda r: r.spec.rate)
+    return [
+        ("γ", ", ".join(f"{g:g}" for g in levels(lambda r: r.spec.gamma))),
+        ("depth", ", ".join(str(d) for d in levels(lambda r: r.spec.model.depth))),
+        ("seeds", str(len(levels(lambda r: r.spec.seed)))),
+        ("peak rates", f"{len(rates)}: {', '.join(f'{r:g}' for r in rates)}"),
+        ("weight decay", f"{runs[0].spec.decay:g}"),
+        ("d_model, d_ff, d_k = d_v", f"{m.d_model}, {m.d_ff}, {m.d_k}"),
+        ("batch", str(t.batch)),
+        ("training rows", f"{data:,}" if data else "always new"),
+        ("schedule", f"warm-up {t.warmup} steps, cosine to {t.steps}"),
+    ]
+
+
+def differences_text(runs: Sequence[StoredRun]) -> str:
+    """How far from the paper's training the two-layer runs and the fast settings are: samples, noise and decay of the "
+    "weights."""
+    first = runs[0].spec
+    paper, fast = GRIDS["paper"], GRIDS["laptop"]
+    rows = []
+    for name, width, rate, decay, train in (
+        ("paper", paper.d_model, 2.5e-4, paper.decay, paper.train),
+        ("two layers, here", first.model.d_model, first.rate, first.decay, first.train),
+        ("fast settings, at most", fast.d_model, fast.middle_rate, fast.decay, fast.train),
+    ):
+        samples = train.batch * train.steps / 1e6
+        noise = 1e6 * rate / math.sqrt(train.batch)
+        rows.append(f"| {name} | {width} | {samples:.1f} | {noise:.1f} | {rate * decay * 1e6:.1f} |")
+    head = "| | width | samples, millions | learning rate / √batch, × 10⁻⁶ | learning rate × decay, × 10⁻⁶ "
+    "|\n|---|--:|--:|--:|--:|\n"
+    return head + "\n".join(rows)
 
 
 def translation_table(table: PhaseTable, profile: str) -> str:

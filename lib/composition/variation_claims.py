@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from lib.composition.analysis import MAPPINGS, REGION, SHADOW
+from lib.composition.complexity_claims import OVER_RATE_AND_DECAY
 from lib.composition.variations import DATA, DECAY, GPT2, OPTIMIZATION
 from lib.core.claim import Claim, Finding, graded
 from lib.core.experiment import Experiment
@@ -171,7 +172,7 @@ def _rises(experiment: Experiment, value: Value, name: str, metric: str = "infer
         return Finding(
             f"rank correlation {s:+.2f} [{low:+.2f}, {high:+.2f}] over {len(runs)} runs; mean {metric} share by {name}: "
             + ", ".join(f"{x:g}: {m:.2f}" for x, m in zip(xs, means, strict=True)),
-            graded([low > 0]),
+            graded({"interval above 0": low > 0}),
             len({r.spec.seed for r in runs}),
         )
 
@@ -193,7 +194,13 @@ def _small_and_decayed(store: Store, profile: str) -> Finding:
         f"small and decayed (γ = {gammas[-1]:g}, decay {decays[d]:g}, the largest at which the seen pairs are learned) "
         f"{corner:.2f} ± {deviation[-1, d]:.2f}, large and not (γ = {gammas[0]:g}, decay {decays[0]:g}) {opposite:.2f} ± "
         f"{deviation[0, 0]:.2f}",
-        graded([corner >= 0.5, corner > opposite + deviation[-1, d], corner >= 0.5 > opposite]),
+        graded(
+            {
+                "that corner at least .5": corner >= 0.5,
+                "above the opposite one by its deviation": bool(corner > opposite + deviation[-1, d]),
+                "that corner at least .5, the opposite one below": corner >= 0.5 > opposite,
+            }
+        ),
         len({r.spec.seed for r in runs}),
     )
 
@@ -204,7 +211,7 @@ def _harder(store: Store, profile: str) -> Finding:
         f"γ = {gamma:g}: {harder(values):+.2f} (median {_steps(np.median(values[0]))} → {_steps(np.median(values[-1]))} steps)"
         for gamma, values in steps.items()
     ]
-    parts = [harder(values) > 0.5 for values in steps.values()]
+    parts = {f"γ = {gamma:g}": harder(values) > 0.5 for gamma, values in steps.items()}
     return Finding(
         "rank correlation of groups and steps: " + "; ".join(words), graded(parts), next(iter(steps.values())).shape[1]
     )
@@ -224,7 +231,13 @@ def _gpt2(norm: str):  # noqa: ANN202
         s, low, high = slope(learned(runs) or runs, BY_GAMMA, "inferential")
         return Finding(
             f"{words}; rank correlation of γ and the inferential share {s:+.2f} [{low:+.2f}, {high:+.2f}]",
-            graded([value["symmetric"] >= REGION and ordered, value["inferential"] >= REGION and ordered, low > 0]),
+            graded(
+                {
+                    f"symmetric at least {REGION:g}, at the smaller γ": bool(value["symmetric"] >= REGION and ordered),
+                    f"inferential at least {REGION:g}, at the larger γ": bool(value["inferential"] >= REGION and ordered),
+                    "inferential share rises with γ": low > 0,
+                }
+            ),
             len({r.spec.seed for r in runs}),
         )
 
@@ -251,6 +264,7 @@ CHAPTER_06 = (
         "rank correlation over runs that learned the seen pairs, interval above 0",
         _rises(OPTIMIZATION, BY_DECAY, "decay"),
     ),
+    *OVER_RATE_AND_DECAY,
     Claim(
         "decay-phases",
         "zhang2025",

@@ -137,11 +137,11 @@ def alike(run: StoredRun) -> float:
     return split(vectors.fused(run))[0]
 
 
-def _by_depth(measure: Callable[[StoredRun], float], runs: dict[str, list[StoredRun]]) -> tuple[list[str], list[bool]]:
-    """Inferential against symmetric runs within each depth: words, and for each depth with two runs of either kind whether the
-    difference is above two standard errors. Depth is kept apart since deep runs are mostly inferential and contrasts grow with
-    depth in both."""
-    words, parts = [], []
+def _by_depth(measure: Callable[[StoredRun], float], runs: dict[str, list[StoredRun]]) -> tuple[list[str], dict[str, bool]]:
+    """Inferential against symmetric runs within each depth: words, and {"depth 2": is the difference above two standard
+    errors?} for each depth with two runs of either kind. Depth is kept apart since deep runs are mostly inferential and
+    contrasts grow with depth in both."""
+    words, parts = [], {}
     for depth in sorted({r.spec.model.depth for group in runs.values() for r in group}):
         s, i = (np.array([measure(r) for r in of_depth(runs[m], depth)]) for m in ("symmetric", "inferential"))
         if not len(s) or not len(i):
@@ -149,7 +149,7 @@ def _by_depth(measure: Callable[[StoredRun], float], runs: dict[str, list[Stored
         words.append(f"depth {depth}: inferential {spread(i)} ({len(i)}), symmetric {spread(s)} ({len(s)})")
         if min(len(s), len(i)) > 1:
             error = float(np.hypot(i.std(ddof=1) / len(i) ** 0.5, s.std(ddof=1) / len(s) ** 0.5))
-            parts.append(bool(i.mean() - s.mean() > 2 * error))
+            parts[f"depth {depth}"] = bool(i.mean() - s.mean() > 2 * error)
     if not parts:
         raise LookupError("no depth has two stored runs of either phase")
     return words, parts
@@ -166,7 +166,13 @@ def _fused(store: Store, profile: str) -> Finding:
     return Finding(
         "contrast, " + "; ".join(words) + f". Cosine of equal answers: inferential {spread(cosine['inferential'])}, symmetric "
         f"{spread(cosine['symmetric'])}",
-        graded([*parts, bool(cosine["inferential"].mean() >= 0.9), bool(cosine["symmetric"].mean() < 0.5)]),
+        graded(
+            {f"contrast at {depth}": larger for depth, larger in parts.items()}
+            | {
+                "inferential cosine at least .9": bool(cosine["inferential"].mean() >= 0.9),
+                "symmetric cosine below .5": bool(cosine["symmetric"].mean() < 0.5),
+            }
+        ),
         _seeds(runs),
     )
 
@@ -177,7 +183,10 @@ def _anchor(store: Store, profile: str) -> Finding:
     plain, plain_parts = _by_depth(at_anchor_plain, runs)
     return Finding(
         "without each anchor's mean, " + "; ".join(words) + ". Plain, " + "; ".join(plain),
-        graded([*parts, *plain_parts]),
+        graded(
+            {f"{depth} without the mean": larger for depth, larger in parts.items()}
+            | {f"{depth} plain": larger for depth, larger in plain_parts.items()}
+        ),
         _seeds(runs),
     )
 
@@ -194,7 +203,7 @@ def _centred(store: Store, profile: str) -> Finding:
     )
     return Finding(
         "; ".join(words) + f". Of two runs of one depth, the inferential one has the higher contrast in {chance:.0%} of pairs",
-        graded([*parts, chance >= 0.9]),
+        graded(parts | {"higher in 90 % of pairs": chance >= 0.9}),
         _seeds(runs),
     )
 

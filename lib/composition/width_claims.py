@@ -10,7 +10,7 @@ from lib.composition.analysis import MAPPINGS, SHADOW
 from lib.composition.transition import VARIABLES, Transition, by_shape, collapse, fit_transition, variable
 from lib.composition.variation_claims import BY_GAMMA, curves, slope
 from lib.composition.variations import FLIP, SEARCH, WIDTH
-from lib.core.claim import NOT_REPRODUCED, PARTLY, REPRODUCED, Claim, Finding, graded
+from lib.core.claim import Claim, Finding, graded
 from lib.core.measures import spread
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
@@ -177,21 +177,21 @@ def _flip(store: Store, profile: str) -> Finding:
     words = lambda m, at: f"{spread(shares[m][1][at])} at γ = {gammas[at]:g}"
     flips = gammas[i] > gammas[s]
     least = min(sym[s], inf[i]) if flips else 0.0
-    status = REPRODUCED if least >= 0.9 else PARTLY if least >= 0.5 else NOT_REPRODUCED
     return Finding(
         f"symmetric {words('symmetric', s)}; inferential {words('inferential', i)} (means over seeds, nothing selected)",
-        status,
+        graded({"both at least .5, in this order": bool(least >= 0.5), "both at least .9, in this order": bool(least >= 0.9)}),
         shares["test"][1].shape[1],
     )
 
 
 def _declines(store: Store, profile: str) -> Finding:
-    words, parts = [], []
+    words, parts = [], {}
     runs = load(WIDTH.specs(profile), store)
     for shape, group in by_shape(runs).items():
         s, low, high = slope(group, BY_GAMMA, "symmetric")
         i, i_low, i_high = slope(group, BY_GAMMA, "inferential")
-        parts += [high < 0, i_low > 0]
+        parts[f"{shape_name(shape)}: symmetric falls"] = high < 0
+        parts[f"{shape_name(shape)}: inferential rises"] = i_low > 0
         words.append(
             f"{shape_name(shape)}: symmetric {s:+.2f} [{low:+.2f}, {high:+.2f}], "
             f"inferential {i:+.2f} [{i_low:+.2f}, {i_high:+.2f}]"
@@ -207,7 +207,7 @@ def _collapses(store: Store, profile: str) -> Finding:
     return Finding(
         f"times better than γ: {best} {value:.2f} [{low:.2f}, {high:.2f}]; "
         + ", ".join(f"{n} {v[0]:.2f}" for n, v in better.items() if n != best),
-        REPRODUCED if low > 1 else NOT_REPRODUCED,
+        graded({"interval above 1": low > 1}),
         len({r.spec.seed for r in runs}),
     )
 

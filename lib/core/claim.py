@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,17 @@ REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_RUN = "reproduced", "partly", "not repro
 STATUSES = (REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_RUN)
 
 
+class Grade(str):
+    """A status that knows which named parts of its criterion do not hold, `failed`; none where the parts have no names."""
+
+    failed: tuple[str, ...]
+
+    def __new__(cls, status: str, failed: Sequence[str] = ()) -> Grade:
+        grade = super().__new__(cls, status)
+        grade.failed = tuple(failed)
+        return grade
+
+
 @dataclass(frozen=True)
 class Finding:
     """What a check found: the measured value in words, its status, and on how many seeds (0 where none are involved)."""
@@ -34,11 +45,19 @@ class Finding:
         if self.status not in STATUSES:
             raise ValueError(f"status must be one of {STATUSES}, got {self.status!r}.")
 
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The named parts of the criterion that do not hold."""
+        return self.status.failed if isinstance(self.status, Grade) else ()
+
 
 @dataclass(frozen=True)
 class Claim:
     """`check(store, profile)` computes the finding; it raises LookupError itself (no KeyError or IndexError) where the results
-    that it needs are not stored."""
+    that it needs are not stored.
+
+    `by_construction`: it tests the task itself, on which no trained model has a say, and so must not count as a result.
+    """
 
     id: str
     paper: str
@@ -47,6 +66,7 @@ class Claim:
     reported: str
     criterion: str
     check: Callable[[Store, str], Finding]
+    by_construction: bool = False
 
     def __post_init__(self) -> None:
         if self.paper not in PAPERS:
@@ -68,14 +88,21 @@ class Claim:
             "reported": self.reported,
             "criterion": self.criterion,
             "measured": finding.measured,
-            "status": finding.status,
+            "status": str(finding.status),
             "profile": profile,
             "n_seeds": finding.n_seeds,
+            "failed": list(finding.failed),
+            "by_construction": self.by_construction,
         }
 
 
-def graded(parts: list[bool]) -> str:
-    """Reproduced if every part holds, partly if some do, not reproduced if none does."""
+def graded(parts: Mapping[str, bool] | Sequence[bool]) -> Grade:
+    """Reproduced if every part holds, partly if some do, not reproduced if none does.
+
+    A mapping names what has to hold, in the words of the criterion: the grade then tells which parts failed.
+    """
     if not parts:
-        return NOT_RUN
-    return REPRODUCED if all(parts) else PARTLY if any(parts) else NOT_REPRODUCED
+        return Grade(NOT_RUN)
+    holds = list(parts.values() if isinstance(parts, Mapping) else parts)
+    failed = [name for name, held in parts.items() if not held] if isinstance(parts, Mapping) else []
+    return Grade(REPRODUCED if all(holds) else PARTLY if any(holds) else NOT_REPRODUCED, failed)

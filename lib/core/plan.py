@@ -86,8 +86,8 @@ def backend_for(specs: Sequence[RunSpec], options: Options) -> str:
     )
     if options.backend == "native" and not native_trains:
         raise DeviceError(
-            "the native program needs a CPU with AVX-512 bfloat16 products, a C++ compiler, post-norm or no norm, ReLU, AdamW, "
-            "and widths that are multiples of 16: use backend auto."
+            "the native program needs a CPU with AVX-512 bfloat16 products, a C++ compiler, a transformer with ReLU or GELU, "
+            "heads of at most 512 units, and AdamW: use backend auto."
         )
     if options.backend != "auto":
         return options.backend
