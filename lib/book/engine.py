@@ -200,3 +200,44 @@ def precision_table(record: Record) -> str:
         exact = f"{r['gamma']:g} | {r['metric']} | {r['exact']:.3f} | {r['spread']:.3f}"
         lines.append(f"| {exact} | {r['program']} | {r['difference']:+.3f} ± {r['difference_se']:.3f} |")
     return "\n".join(lines)
+
+
+def programs_table(records: list[Record]) -> str:
+    """Native against compiled, one row a shape, in Markdown."""
+    lines = [
+        "| form | width, depth, batch | native | compiled | ratio, its range | native of the peak | compiled of the peak |",
+        "|---|---|--:|--:|--:|--:|--:|",
+    ]
+    for r in records:
+        low, high = r["ratio_range"]
+        cells = [
+            r["form"],
+            f"{r['d_model']}, {r['depth']}, {r['batch']}",
+            _digits(r["native_ms"], "ms"),
+            _digits(r["compiled_ms"], "ms"),
+            f"{r['ratio']:.2f}, {low:.2f} to {high:.2f}",
+            f"{r['native_of_peak']:.0%}",
+            f"{r['compiled_of_peak']:.0%}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def programs_text(records: list[Record]) -> str:
+    """Which program the plan should choose, and how much that gains."""
+    slower = [r for r in records if r["ratio"] < 1]
+    verdict = (
+        "The native program is the faster one at every shape that was timed, so it is chosen wherever it can be had"
+        if not slower
+        else "The native program is slower at " + ", ".join(f"width {r['d_model']}, depth {r['depth']}" for r in slower)
+    )
+    best, least = max(records, key=lambda r: r["ratio"]), min(records, key=lambda r: r["ratio"])
+    return (
+        f"{verdict}: {best['ratio']:.1f} times as fast as the compiled one for {best['form']} at width {best['d_model']}, "
+        f"{least['ratio']:.1f} times at width {least['d_model']}. The narrower the model, the more of a compiled step is "
+        f"calls and memory; at the paper's width both are near what the machine can multiply."
+    )
+
+
+def programs_summary(records: list[Record]) -> str:
+    return "native against compiled: " + ", ".join(f"{r['ratio']:.2f}" for r in records)

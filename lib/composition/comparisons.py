@@ -172,9 +172,9 @@ def repeats_text(runs: Sequence[StoredRun], store: Store, profile: str) -> str:
     another = all(a.provenance.get("program") != b.provenance.get("program") for a, b in pairs)
     stable = same >= 0.9 * n and max(apart.values()) > 0.1 * n
     return (
-        f"{number_of(n)} of width {widths} repeat{'s' * (n == 1)} a run of the diagram over γ and depth, with the same settings "
-        f"and seed{', by another program of the [engine](engine)' * another}. The share of inferential answers differs by "
-        f"more than {DIFFER:g} in {apart['inferential']} of them, that of symmetric ones in {apart['symmetric']}. Which of the two "
-        f"answers leads is the same in {same} of {n}."
+        f"{number_of(n)} of width {widths} repeat{'s' * (n == 1)} a run of the diagram over γ and depth, with the same "
+        f"settings and seed{', by another program of the [engine](engine)' * another}. The share of inferential answers "
+        f"differs by more than {DIFFER:g} in {apart['inferential']} of them, that of symmetric ones in {apart['symmetric']}. "
+        f"Which of the two answers leads is the same in {same} of {n}."
         + (" **The kind of answer is stable; how exactly it is given is noise.**" if stable else "")
     )

@@ -12,6 +12,7 @@ from lib.composition import complexity
 from lib.composition.analysis import SHADOW
 from lib.composition.answers import neighbour_steps
 from lib.composition.experiments import FAST
+from lib.composition.flow_report import listed
 from lib.core.measures import principal_map, remembered, spearman
 from lib.core.store import StoredRun
 
@@ -133,11 +134,7 @@ def neighbours_text(cells: dict[tuple[int, float], StoredRun]) -> str:
     said = [f"{step} away at {listed(where)}" for step, where in sorted(fixed.items())]
     return (
         f"**In {sum(map(len, fixed.values()))} of {len(steps)} panels neighbours differ by a fixed step.** "
-        + (
-            f"There the nearest neighbour of at least {STRANDS:.0%} of the numbers lies " + listed(said) + ". "
-            if said
-            else ""
-        )
+        + (f"There the nearest neighbour of at least {STRANDS:.0%} of the numbers lies " + listed(said) + ". " if said else "")
         + "A step of 1 means one row of numbers, a larger one means strands. The table has the most frequent step, and the "
         "share of the numbers that have it.\n\n" + head + "\n".join(rows)
     )

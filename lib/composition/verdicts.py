@@ -32,7 +32,8 @@ def routes(phases: Sequence[Phase]) -> str:
         costs = mean[0, names.index("anchors → last")], mean[1, names.index("key → last")]
         parts.append(
             f"**Symmetric models of two layers {'read' if min(costs) >= EFFECT else 'do not read'} as the paper draws them**: "
-            f"when cut, its two steps cost {costs[0]:.2f} and {costs[1]:.2f} of the answers ({number_of(len(symmetric.runs))})."
+            f"when cut, the two steps of that route cost {costs[0]:.2f} and {costs[1]:.2f} of the answers "
+            f"({number_of(len(symmetric.runs))})."
         )
     if inferential is not None:
         off = off_route(inferential)
@@ -46,8 +47,8 @@ def routes(phases: Sequence[Phase]) -> str:
     if deep:
         right = sum(map(composes_in_order, deep))
         parts.append(
-            f"From three layers on, {right} of {number_of(len(deep), 'inferential run')} bring the key to the anchors first, "
-            "and the anchors to the last token in a later layer."
+            f"In {right} of {number_of(len(deep), 'inferential run')} of three layers and more, the key reaches the anchors "
+            "first and the anchors the last token in a later layer."
         )
     return " ".join(parts) or "No run is decided enough for a verdict."
 

@@ -1,0 +1,266 @@
+"""Where a figure is not the paper's, and the verdicts of chapters 3 to 8: on planted results every sentence can be known."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_analysis import make_run
+
+from lib.book import engine
+from lib.composition import comparisons, complexity_report, flow_report, verdicts
+from lib.composition.experiments import FAST
+from lib.composition.mechanism import EDGES, Flow
+from lib.composition.phases import Phase
+from lib.composition.task import LENGTH
+from lib.composition.vectors import Similarity
+from lib.core.store import Store, StoredRun
+
+NAMES = list(EDGES)
+KEY, FIRST, SECOND, LAST = 2, 3, 4, LENGTH - 1
+
+
+def costs(depth: int, given: dict[tuple[int, str], float]) -> np.ndarray:
+    found = np.zeros((1, depth, len(EDGES)))
+    for (layer, name), value in given.items():
+        found[0, layer - 1, NAMES.index(name)] = value
+    return found
+
+
+def phase(mapping: str, depth: int = 2, n: int = 1, genuine: bool = True) -> Phase:
+    return Phase(mapping, depth, tuple(make_run(depth=depth, seed=s, **{mapping: 0.9}) for s in range(n)), genuine)
+
+
+# --- Chapter 3 ---
+
+
+def flow_along(*edges: tuple[int, int, int]) -> Flow:
+    """Every token reads itself, but for the given (layer, source, query)."""
+    attention = np.stack([np.eye(LENGTH)] * 2)
+    for layer, source, query in edges:
+        attention[layer - 1, query] *= 0.5
+        attention[layer - 1, query, source] = 0.5
+    return Flow(np.zeros(LENGTH, dtype=int), KEY, attention, 0)
+
+
+def test_the_papers_routes_are_known_and_so_is_what_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow_report, "drops", lambda p: costs(2, {(1, "anchors → last"): 0.5, (2, "key → last"): 0.2}))
+    symmetric = flow_along((1, FIRST, LAST), (1, SECOND, LAST), (2, KEY, LAST))
+    assert flow_report.drawn_steps(symmetric) == flow_report.ROUTES["symmetric"]
+    half = flow_along((1, KEY, FIRST), (2, FIRST, LAST), (2, KEY, LAST))
+    text = flow_report.route_text([phase("symmetric"), phase("inferential")], [symmetric, half])
+    papers, other = text.splitlines()
+    assert papers.startswith("- **Symmetric, 2 layers: the paper's route.** Cuts")
+    assert papers.endswith("none.")
+    assert "not the paper's route" in other
+    assert "2 are on the essential path" in other
+    assert "Missing: key → second anchor in layer 1 and second anchor → last in layer 2." in other
+    assert "Added: key → last in layer 2." in other
+    assert other.endswith("anchors → last in layer 1 (0.50).")
+
+
+def test_the_order_of_the_two_steps_counts() -> None:
+    assert flow_report.composes_in_order(costs(3, {(1, "key → anchors"): 0.9, (2, "anchors → last"): 0.9})[0])
+    assert not flow_report.composes_in_order(costs(3, {(3, "key → anchors"): 0.9, (2, "anchors → last"): 0.9})[0])
+    assert not flow_report.composes_in_order(costs(3, {(1, "key → anchors"): 0.9})[0])
+
+
+def test_misses_are_counted_on_either_side_of_key_30(monkeypatch: pytest.MonkeyPatch) -> None:
+    offsets = np.full((80, 7), -10)
+    offsets[:5] = -6  # half of the keys below 30
+    offsets[10:15] = -9  # 5 of the 70 others
+    monkeypatch.setattr(flow_report, "offsets_by_key", lambda run: offsets)
+    text = flow_report.misses_text([phase("symmetric"), phase("inferential", n=2)])
+    assert "The 2 inferential runs" in text
+    assert "50% of the questions with a key below 30 and in 7% of the others; 50% of all" in text
+    assert "No run is inferential" in flow_report.misses_text([phase("symmetric"), phase("inferential", genuine=False)])
+
+
+def test_the_verdict_on_routes_follows_the_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = {
+        ("symmetric", 2): costs(2, {(1, "anchors → last"): 0.9, (2, "key → last"): 0.8}),
+        ("inferential", 2): costs(2, {(1, "key → anchors"): 0.9, (2, "anchors → last"): 0.9, (1, "anchors → last"): 0.6}),
+        ("inferential", 3): costs(3, {(1, "key → anchors"): 0.9, (2, "anchors → last"): 0.9}),
+    }
+    drops = lambda p: planted[p.mapping, p.depth]
+    monkeypatch.setattr(verdicts, "drops", drops)
+    monkeypatch.setattr(flow_report, "drops", drops)
+    text = verdicts.routes([phase(m, d) for m, d in planted])
+    assert "two layers read as the paper draws them" in text
+    assert "use more than the paper's route**: they also need anchors → last in layer 1 (0.60)" in text
+    assert "In 1 of 1 inferential run of three layers and more" in text
+    planted["symmetric", 2] *= 0.1
+    assert "do not read as the paper draws them" in verdicts.routes([phase("symmetric")])
+    assert "No run is decided enough" in verdicts.routes([phase("symmetric", genuine=False)])
+
+
+# --- Chapter 4 ---
+
+
+def similarity(inside: float, outside: float) -> Similarity:
+    agree = np.eye(4, dtype=bool)[:, ::-1].copy()
+    return Similarity(np.where(agree, inside, outside), agree, tuple("abcd"), tuple("abcd"))
+
+
+def test_a_picture_needs_near_parallel_vectors_that_stand_out() -> None:
+    shown = [phase("symmetric", n=3), phase("inferential")]
+    say = lambda s, i, low=True: comparisons.picture_text("9.9", shown, [similarity(*s), similarity(*i)], low)
+    assert "Figure 9.9 is the paper's picture" in say((0.2, 0.1), (0.95, 0.3))
+    for symmetric, inferential in (((0.2, 0.1), (0.8, 0.3)), ((0.2, 0.1), (0.95, 0.9)), ((0.9, 0.8), (0.95, 0.3))):
+        assert "is not the paper's picture" in say(symmetric, inferential)
+    assert "is the paper's picture" in say((0.9, 0.8), (0.95, 0.3), low=False)
+    assert "There is 1 inferential run of this depth" in say((0.2, 0.1), (0.95, 0.3))
+
+
+def test_likeness_is_asked_within_a_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = lambda r: np.full(2, r.metrics["inferential"] + 0.01 * r.spec.seed)
+    for name in ("last_token", "last_token_centred", "at_anchor"):
+        monkeypatch.setattr(verdicts, name, value)
+    runs = {m: [make_run(depth=3, seed=s, **{m: 0.9}) for s in range(3)] for m in ("symmetric", "inferential")}
+    assert "in inferential models**: the contrast is larger by two standard errors in 3 of 3" in verdicts.likeness(runs)
+    runs["inferential"].append(make_run(inferential=0.9))
+    assert "depth 2 has 1 inferential run and 0 symmetric" in verdicts.likeness(runs)
+    assert "do not look clearly more alike" in verdicts.likeness(
+        {"inferential": runs["symmetric"], "symmetric": runs["symmetric"]}
+    )
+
+
+# --- Chapter 5 ---
+
+
+def test_panels_say_what_their_models_answer() -> None:
+    large, small = [make_run(gamma=0.5, symmetric=0.9)], [make_run(gamma=0.8, inferential=0.7, symmetric=0.1)]
+    assert comparisons.panel_title(small) == "γ = 0.8: symmetric 0.10, inferential 0.70"
+    assert comparisons.panel_title([*large, make_run(gamma=0.5)]) == "γ = 0.5: 1 symmetric, 1 neither"
+    assert "the two are the paper's two phases.**" in comparisons.pair_text(large, small)
+    assert "the other way round" in comparisons.pair_text(small, large)
+    assert "are not the paper's two phases" in comparisons.pair_text(large, large)
+
+
+def test_steps_of_strands_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = {0.5: np.arange(80) % 10 + 1, 1.0: np.full(80, 3)}
+    monkeypatch.setattr(complexity_report, "neighbour_steps", lambda run: steps[run.spec.gamma])
+    assert complexity_report.common_step(make_run(gamma=1.0)) == (3, 1.0)
+    text = complexity_report.neighbours_text({(2, g): make_run(gamma=g) for g in steps})
+    assert "In 1 of 2 panels neighbours differ by a fixed step" in text
+    assert "lies 3 away at (γ = 1, depth 2)" in text
+    assert "| 2 | 1 (10%) | 3 (100%) |" in text
+    assert "In 0 of 1 panels" in complexity_report.neighbours_text({(2, 0.5): make_run(gamma=0.5)})
+
+
+@pytest.mark.parametrize(
+    ("gamma", "rank", "words"),
+    [
+        ((0.5, 0.4, 0.6), (0.55, 0.4, 0.7), "do not foretell a composed answer"),
+        ((0.9, 0.8, 1.0), (0.7, 0.6, 0.8), "no better than γ itself"),
+        ((0.6, 0.5, 0.7), (0.95, 0.9, 1.0), "foretell the answer better than γ itself"),
+    ],
+)
+def test_the_verdict_on_simple_weights(monkeypatch: pytest.MonkeyPatch, gamma: tuple, rank: tuple, words: str) -> None:
+    by = {"γ": np.arange(5.0), "mean stable rank": -np.arange(5.0), "condensation of W_Q(1)": np.arange(5.0)}
+    monkeypatch.setattr(verdicts, "scores", lambda runs: by)
+    text = verdicts.simplicity([make_run()] * 5, {"γ": gamma, "rank": rank})
+    assert text.startswith("**The smaller the initialization, the simpler the weights**")
+    assert words in text
+
+
+# --- Chapter 6 ---
+
+
+def rates_and_decays(rank: Callable[[float, float], float], inferential: float = 0.0) -> list[StoredRun]:
+    runs = []
+    for rate, decay, seed in product((1e-3, 2e-3, 3e-3), (0.01, 0.1, 1.0), range(2)):
+        run = make_run(rate=rate, seed=seed, inferential=inferential)
+        history = {"rank W_Q(1)": [1.0, rank(rate, decay)]}
+        runs.append(replace(run, spec=replace(run.spec, decay=decay), history=history))
+    return runs
+
+
+def test_what_condenses_is_told_from_what_does_not() -> None:
+    text = comparisons.condensing_text(rates_and_decays(lambda rate, decay: -decay), [])
+    assert text.startswith(
+        "**A larger weight decay lowers the rank of the first query matrix; a larger learning rate has no clear"
+    )
+    assert "over the 18 runs" in text
+    text = comparisons.condensing_text(rates_and_decays(lambda rate, decay: rate), [])
+    assert "a larger learning rate raises the rank" in text
+
+
+def test_the_verdict_of_chapter_6_names_directions() -> None:
+    runs = rates_and_decays(lambda rate, decay: 0.0)
+    rising = [replace(r, metrics=r.metrics | {"inferential": 100 * r.spec.rate}) for r in runs]
+    steps = {0.5: np.array([[1.0, 2.0], [3.0, 4.0]])}
+    text = verdicts.what_else_decides(rising, runs, steps)
+    assert "rises with the learning rate" in text
+    assert "shows no trend with weight decay" in text
+    assert "take longer to learn: rank correlation" in text
+    assert "do not take longer" in verdicts.what_else_decides(rising, runs, {0.5: steps[0.5][::-1]})
+
+
+# --- Chapter 7 ---
+
+
+def test_repeats_share_all_settings_and_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = [make_run(seed=s, symmetric=0.1, inferential=0.9) for s in range(3)]
+    known = [
+        replace(r, spec=replace(r.spec, experiment=FAST.folder, version=FAST.version), metrics=r.metrics | {"inferential": i})
+        for r, i in zip(ours[:2], (0.85, 0.3), strict=True)
+    ]
+    assert [a.spec.seed for a, _ in comparisons.repeats(ours, known)] == [0, 1]
+    monkeypatch.setattr(comparisons, "load", lambda specs, store: known)
+    text = comparisons.repeats_text(ours, Store(Path("nowhere")), "laptop")
+    assert text.startswith("2 runs of width")
+    assert "more than 0.1 in 1 of them, that of symmetric ones in 0" in text
+    assert "the same in 2 of 2. **The kind of answer is stable" in text
+
+
+def test_without_the_diagram_nothing_is_said_of_repeats() -> None:
+    assert "not in this store" in comparisons.repeats_text([make_run()], Store(Path("nowhere")), "laptop")
+
+
+def test_the_verdict_on_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
+    flips = [
+        make_run(gamma=g, seed=s, symmetric=a, inferential=b)
+        for g, a, b in ((0.5, 0.6, 0.1), (0.9, 0.0, 0.6))
+        for s in range(2)
+    ]
+    leader = lambda r: max(("symmetric", "inferential"), key=lambda m: r.metrics[m])
+    monkeypatch.setattr(verdicts.answers, "kind", leader)
+    text = verdicts.boundary(flips, flips, {"σ": (1.0, 0.9, 1.1)})
+    assert "γ alone turns the kind of answer" in text
+    assert "60% of the answers are exactly it" in text
+    assert "stays open: over 1 shape " in text
+    assert "goes with σ rather than γ" in verdicts.boundary(flips, flips, {"σ": (1.3, 1.1, 1.5)})
+    back = [replace(r, spec=dataclasses.replace(r.spec, gamma=1.4 - r.spec.gamma)) for r in flips]
+    assert "does not turn the kind" in verdicts.boundary(back, back, {"σ": (1.0, 0.9, 1.1)})
+
+
+# --- Chapter 8 and the engine ---
+
+
+def test_norms_are_told_apart() -> None:
+    turns = [make_run(gamma=g, symmetric=1 - i, inferential=i) for g, i in ((0.3, 0.1), (0.8, 0.9))]
+    stays = [make_run(gamma=g, symmetric=0.9) for g in (0.3, 0.8)]
+    assert verdicts.architectures({"post-norm": stays, "pre-norm": turns}).startswith("**Pre-norm turns from symmetric to")
+    assert verdicts.architectures({"post-norm": stays, "pre-norm": stays}).startswith("**No norm turns")
+    assert verdicts.architectures({"post-norm": turns, "pre-norm": turns}).startswith("**Every norm turns")
+
+
+def test_labels_that_name_no_answer_are_counted() -> None:
+    row = {"metric": "symmetric", "gamma": 0.9, "program": "native"}
+    record = {
+        "runs": 2,
+        "depth": 2,
+        "seeds": 1,
+        "same_label": {"compiled": 2, "native": 2},
+        "labels": [[0.6, 0, "exact: neither", "native: neither"], [0.9, 0, "exact: symmetric", "native: neither"]],
+        "rows": [row | {"difference": 0.1, "difference_se": 0.01}, row | {"difference": -0.2, "difference_se": 0.15}],
+    }
+    text = engine.precision_lines(record)
+    assert "1 of the 2 labels are “neither”" in text
+    assert "-0.20 ± 0.15 (symmetric, γ = 0.9, native): within two standard errors" in text
