@@ -16,7 +16,7 @@ from lib.core.sweep import load
 
 LEVEL = 0.8
 """A run belongs to a phase from this share of answers to (4, 3) on, if it gets 90 % of the seen pairs right (our choice). Not
-higher: an answer is often exact at most places of the key and off by a few at the others, also in runs that compose (chapter 2)."""
+higher: answers are often exact at most places of the key and off by a few at others, in runs that compose, too (chapter 2)."""
 
 
 @dataclass(frozen=True)
