@@ -248,6 +248,10 @@ def test_what_needs_weights(tmp_path: Path) -> None:
     ):
         figure.canvas.draw()
         plt.close(figure)
+    held_out = ~Composition().task.trains.numpy()
+    assert "0 of 1 runs learn" in answer_report.generalization_text([run], right, held_out)
+    line = answer_report.generalization_line(right * 0 + ~held_out, held_out)
+    assert line == "share right: 1.000 at trained places, 0.000 at held-out ones"
     for text in (answer_report.place_text([run]), answer_report.step_text([run]), answer_report.teacher_text([run])):
         assert text.endswith(".") or text.endswith(").")
     assert torch.is_tensor(run.weights()["embedding.token"])

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lib.composition import answers
-from lib.composition.analysis import MAPPINGS, REGION
+from lib.composition.analysis import MAPPINGS, REGION, SHADOW
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
 from lib.core.measures import spearman
 from lib.core.store import StoredRun
@@ -149,6 +149,21 @@ def teacher_line(runs: Sequence[StoredRun]) -> str:
         return "no run leans to the inferential answer"
     mean = np.mean([share for _, share in curves], 0)
     return "share of key − 10 by teaching pairs: " + ", ".join(f"{n}: {v:.2f}" for n, v in zip(curves[0][0], mean, strict=True))
+
+
+def generalization_line(right: np.ndarray, held_out: np.ndarray) -> str:
+    return f"share right: {right[~held_out].mean():.3f} at trained places, {right[held_out].mean():.3f} at held-out ones"
+
+
+def generalization_text(runs: Sequence[StoredRun], right: np.ndarray, held_out: np.ndarray) -> str:
+    """Of one run what is right at trained and at held-out places, (7, keys); of all, how many learn and do not generalize."""
+    learned = [run for run in runs if answers.fitted(run)]
+    short = sum(run.metrics["test"] < SHADOW for run in learned)
+    return (
+        f"This run answers {right[~held_out].mean():.1%} of the seen pairs right where the key has trained, and "
+        f"{right[held_out].mean():.1%} where it has not. {len(learned)} of {len(runs)} runs learn their training rows; {short} "
+        f"of them stay below {SHADOW:.0%} at held-out places, which the paper's figure would hatch."
+    )
 
 
 def _setting(run: StoredRun) -> tuple:
