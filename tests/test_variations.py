@@ -11,6 +11,8 @@ from test_analysis import make_run
 
 from lib.book.registry import EXPERIMENTS
 from lib.composition import variation_claims as report
+from lib.composition.diagram import HEADLINE, PHASE
+from lib.composition.experiments import FAST
 from lib.composition.separation import SEPARATION
 from lib.composition.study import Composition
 from lib.composition.task import GROUP_OFFSETS
@@ -21,6 +23,7 @@ from lib.core.spec import SpecError
 from lib.core.store import StoredRun
 from lib.core.train import train
 
+STUDIED = (*VARIATIONS, PHASE, HEADLINE, FAST)
 GOLDEN = {
     "composition-flip": (5.27293, 6.13033),
     "composition-width": (5.27293, 6.13033),
@@ -28,12 +31,13 @@ GOLDEN = {
     "composition-decay": (5.27296, 6.13160),
     "composition-data": (5.48441, 14.08651),
     "composition-gpt2": (5.19886, 6.21796),
+    "composition-headline": (5.29381, 3.07352),
 }
 """{experiment: (mean training loss at the last evaluation, Frobenius norm of the head)} of the first smoke run, in single
 precision. They change only with the meaning of the results; then raise the experiment's version."""
 
 
-@pytest.mark.parametrize("experiment", [e for e in VARIATIONS if e.name in GOLDEN], ids=lambda e: e.name)
+@pytest.mark.parametrize("experiment", [e for e in STUDIED if e.name in GOLDEN], ids=lambda e: e.name)
 def test_golden_numbers(experiment: Experiment) -> None:
     spec = experiment.specs("smoke")[0]
     options = Options(device="cpu", backend="eager", bf16=False)
@@ -43,12 +47,12 @@ def test_golden_numbers(experiment: Experiment) -> None:
     assert result.weights["head.weight"].norm().item() == pytest.approx(norm, rel=1e-3)
 
 
-@pytest.mark.parametrize("experiment", VARIATIONS, ids=lambda e: e.name)
+@pytest.mark.parametrize("experiment", STUDIED, ids=lambda e: e.name)
 def test_every_run_is_of_its_experiment_and_comes_once(experiment: Experiment) -> None:
     assert EXPERIMENTS[experiment.name] is experiment
     for profile in PROFILES:
         specs = experiment.specs(profile)
-        assert {(s.experiment, s.version) for s in specs} <= {(experiment.name, experiment.version)}
+        assert {(s.experiment, s.version) for s in specs} <= {(experiment.folder, experiment.version)}
         assert len({s.key for s in specs}) == len(specs)
     with pytest.raises(SpecError, match="unknown profile 'huge'"):
         experiment.specs("huge")
