@@ -26,8 +26,10 @@ def flip_text(name: str, runs: Sequence[StoredRun]) -> str:
     if found.flips:
         verdict = "γ alone turns the symmetric answer into the inferential one"
     elif found.gamma["symmetric"] < found.gamma["inferential"]:
-        verdict = "the symmetric answer is strongest at large and the inferential one at small weights, but not both by half "
-        "of the answers"
+        verdict = (
+            "the symmetric answer is strongest at large and the inferential one at small weights, "
+            "but not both by half of all answers"
+        )
     else:
         verdict = "the inferential answer is not strongest at the smaller weights"
     words = []
@@ -72,8 +74,8 @@ def place_text(runs: Sequence[StoredRun]) -> str:
     others = offsets[:, :-1]
     lone = int(((others == others[:, :1]).all(1) & (offsets[:, -1] != offsets[:, 0])).sum())
     return (
-        f"{same} of {len(runs)} runs give one and the same answer at all seven places; {lone} more do so at the first six and "
-        f"another one at the last, where the second anchor is itself the last token. The others decide place by place."
+        f"{same} of {len(runs)} runs give one and the same answer at all seven places; {lone} more at the first six and "
+        f"another at the last, where the second anchor is itself the last token. The others decide place by place."
     )
 
 
@@ -161,8 +163,8 @@ def generalization_text(runs: Sequence[StoredRun], right: np.ndarray, held_out: 
     short = sum(run.metrics["test"] < SHADOW for run in learned)
     return (
         f"This run answers {right[~held_out].mean():.1%} of the seen pairs right where the key has trained, and "
-        f"{right[held_out].mean():.1%} where it has not. {len(learned)} of {len(runs)} runs learn their training rows; {short} "
-        f"of them stay below {SHADOW:.0%} at held-out places, which the paper's figure would hatch."
+        f"{right[held_out].mean():.1%} where it has not. {len(learned)} of {len(runs)} runs learn their training rows; "
+        f"below {SHADOW:.0%} at held-out places, where the paper's figure is hatched: {short} of them."
     )
 
 

@@ -161,8 +161,8 @@ def differences_text(runs: Sequence[StoredRun]) -> str:
         samples = train.batch * train.steps / 1e6
         noise = 1e6 * rate / math.sqrt(train.batch)
         rows.append(f"| {name} | {width} | {samples:.1f} | {noise:.1f} | {rate * decay * 1e6:.1f} |")
-    head = "| | width | samples, millions | learning rate / √batch, × 10⁻⁶ | learning rate × decay, × 10⁻⁶ "
-    "|\n|---|--:|--:|--:|--:|\n"
+    head = "| | width | samples, millions | learning rate / √batch, × 10⁻⁶ | learning rate × decay, × 10⁻⁶ |\n"
+    head += "|---|--:|--:|--:|--:|\n"
     return head + "\n".join(rows)
 
 
