@@ -234,8 +234,8 @@ def test_a_figure_leads_to_its_source_and_its_mention_to_the_figure(html: Path, 
     with offline(browser) as watched:
         page = watched.open(html / "book" / "02-phase-diagram.html")
         page.locator(".rm-provenance a").first.click()
-        assert page.url.endswith("source/lib/composition/figures.py.html#phase_diagram")
-        expect(page.locator("#phase_diagram")).to_contain_text("def phase_diagram")
+        assert page.url.endswith("source/lib/composition/answer_figures.py.html#flip")
+        expect(page.locator("#flip")).to_contain_text("def flip")
         page = watched.open(html / "book" / "04-vectors.html")
         mention = page.locator("a", has_text="Figure 4.2").first
         assert page.locator(str(mention.get_attribute("href"))).count() == 1
