@@ -7,6 +7,7 @@ from lib.chain_of_thought import experiments as cot
 from lib.composition import claims as composition_claims
 from lib.composition import experiments as composition
 from lib.composition.diagram import HEADLINE, PHASE
+from lib.composition.paper_size import SIZE
 from lib.composition.variations import VARIATIONS
 from lib.core.claim import Claim
 from lib.core.experiment import Experiment
@@ -18,7 +19,8 @@ from lib.reasoning_bias import claims as bias_claims
 from lib.reasoning_bias import experiments as bias
 
 EXPERIMENTS: dict[str, Experiment] = {
-    e.name: e for e in (PHASE, HEADLINE, composition.FAST, *VARIATIONS, *bias.EXPERIMENTS, *icl.EXPERIMENTS, *cot.EXPERIMENTS)
+    e.name: e
+    for e in (PHASE, HEADLINE, SIZE, composition.FAST, *VARIATIONS, *bias.EXPERIMENTS, *icl.EXPERIMENTS, *cot.EXPERIMENTS)
 }
 CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
     "01-the-task": composition_claims.CHAPTER_01,

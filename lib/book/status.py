@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from statistics import mean
 
 from lib.book.registry import EXPERIMENTS
-from lib.core.experiment import PROFILES, Experiment
+from lib.core.experiment import Experiment
 from lib.core.plan import training_work
 from lib.core.spec import RunSpec
 from lib.core.store import Store, StoredRun, StoreError
@@ -60,7 +60,7 @@ def experiment_status(experiment: Experiment, store: Store) -> ExperimentStatus:
     sharing = [e for e in EXPERIMENTS.values() if e.folder == experiment.folder] or [experiment]
     versions = {e.version for e in sharing}
     newest = next(e for e in sharing if e.version == max(versions))
-    claimed = {e.name: {spec.key for p in PROFILES for spec in e.specs(p)} for e in sharing}
+    claimed = {e.name: {spec.key for p in e.profiles for spec in e.specs(p)} for e in sharing}
     stale = 0
     for path in store.files(experiment.folder):
         try:
@@ -74,7 +74,7 @@ def experiment_status(experiment: Experiment, store: Store) -> ExperimentStatus:
             if owner is experiment:
                 unreadable.append(str(error))
     profiles = []
-    for profile in PROFILES:
+    for profile in experiment.profiles:
         specs = experiment.specs(profile)
         if not specs:
             continue
@@ -117,6 +117,6 @@ def as_text(items: list[ExperimentStatus]) -> str:
         for p in item.profiles:
             cost = f"; the missing part would take about {p.hours_missing:.2g} h ({p.basis})" if p.missing + p.unusable else ""
             broken = f", {p.unusable} unusable" if p.unusable else ""
-            lines.append(f"  {p.profile:7} {p.stored} of {p.runs} runs stored, {p.missing} missing{broken}{cost}")
+            lines.append(f"  {p.profile:10} {p.stored} of {p.runs} runs stored, {p.missing} missing{broken}{cost}")
         lines += [f"  ! {message}" for message in item.unreadable]
     return "\n".join(lines)

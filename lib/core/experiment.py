@@ -24,6 +24,8 @@ def check_profile(profile: str) -> str:
 class Experiment:
     """`version` is part of every key; raise it when the meaning of the experiment's results changes.
 
+    `own_profiles`: those that it has beside PROFILES, for runs that no chapter trains.
+
     `stored_as`: the experiment that the specs, and so results, name where it is not this one: one that shares its runs, or had
     another name when they were stored.
     """
@@ -35,6 +37,11 @@ class Experiment:
     profile_specs: Callable[[str], list[RunSpec]]
     keep: KeepWeights = never
     stored_as: str = ""
+    own_profiles: tuple[str, ...] = ()
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        return PROFILES + self.own_profiles
 
     @property
     def folder(self) -> str:
@@ -42,8 +49,10 @@ class Experiment:
         return self.stored_as or self.name
 
     def specs(self, profile: str) -> list[RunSpec]:
-        """The runs of a profile, in the order in which they should be trained."""
-        return self.profile_specs(check_profile(profile))
+        """The runs of a profile, in the order in which they should be trained. Raises SpecError for one that does not exist."""
+        if profile not in self.profiles:
+            raise SpecError(f"unknown profile {profile!r}: use one of {', '.join(self.profiles)}.")
+        return self.profile_specs(profile)
 
     def obtain(
         self, specs: Sequence[RunSpec], store: Store, options: Options = Options(), progress: bool = True
