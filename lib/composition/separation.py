@@ -47,7 +47,7 @@ def separation_specs(profile: str) -> list[RunSpec]:
         *_trials((1.0, 0.8, 0.5, 0.3), (100, 101), width=64, rate=5e-4, keys=30),
         # Width 64 with all numbers: a larger batch and the smaller learning rates.
         *_trials((1.0, 0.8, 0.5), (100, 101), width=64, rate=2.5e-4),
-        # Pre-norm, at which the width is enough.
+        # Pre-norm with the paper's block otherwise.
         *_trials((0.9, 0.7, 0.5, 0.3), (100, 101), width=64, batch=256, rate=5e-4, steps=10_000, norm="pre"),
         *_trials((0.9, 0.7, 0.5, 0.3), (100, 101), width=64, batch=256, rate=5e-4, steps=10_000, decay=0.1, norm="pre"),
         # Width 128 for longer.
@@ -55,6 +55,16 @@ def separation_specs(profile: str) -> list[RunSpec]:
         # The paper's ratio of learning rate to the root of the batch, at a quarter of its cost.
         *_trials((1.0, 0.9, 0.8, 0.5, 0.35), batch=256, rate=1e-4, steps=30_000),
         *_trials((1.0, 0.9, 0.8, 0.5, 0.35), width=64, batch=256, rate=1e-4, steps=40_000),
+        # The same ratio: smaller weights still, and one thing changed at a time at the small end.
+        *_trials((1.25, 1.15), (100, 101), batch=256, rate=1e-4, steps=30_000),
+        *_trials((1.05, 0.95), batch=256, rate=1e-4, steps=30_000, decay=0.1),
+        *_trials((1.05, 0.95), batch=256, rate=2e-4, steps=30_000),
+        # Twice as wide; twice as long; four times the batch.
+        *_trials((1.0, 0.85), width=256, batch=256, rate=1e-4, steps=20_000),
+        *_trials((1.05, 0.95, 0.85), batch=256, rate=1e-4, steps=60_000),
+        *_trials((1.05, 0.55), batch=256, rate=1e-4, steps=30_000, modulus=9),
+        *_trials((1.05, 0.55), batch=256, rate=1e-4, steps=30_000, rows=759_375),
+        *_trials((1.05, 0.95), batch=1024, rate=2.5e-4, steps=15_000),
     ]
 
 
