@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 
-from lib.composition import answer_claims, answer_figures, answer_report, answers
+from lib.composition import analysis, answer_claims, answer_figures, answer_report, answers
 from lib.composition.diagram import GAMMAS, HEADLINE, PHASE, gain, gamma_of_gain
 from lib.composition.study import OFFSETS, Composition
 from lib.composition.task import PAIRS, SEEN_PAIRS, composed
@@ -84,13 +84,13 @@ def test_keys_from_30_on_are_counted_apart() -> None:
 
 def test_learned_by_the_training_rows_where_they_were_asked() -> None:
     run = planted({-6: 1}, train=0.98, test=1.0)
-    assert not answers.fitted(run)
-    assert answers.fitted(planted({-6: 1}, train=0.99, test=0.5))
+    assert not analysis.learned(run)
+    assert analysis.learned(planted({-6: 1}, train=0.99, test=0.5))
     older = dataclasses.replace(run, metrics={"test": 0.91}, history={"step": [10], "test": [0.99]})
-    assert answers.fitted(older)
-    assert answers.learned_at(older) == 10
-    assert answers.learned_at(run) == 20
-    assert math.isinf(answers.learned_at(dataclasses.replace(run, history={"step": [10], "train": [0.5]})))
+    assert analysis.learned(older)
+    assert analysis.learned_at(older) == 10
+    assert analysis.learned_at(run) == 20
+    assert math.isinf(analysis.learned_at(dataclasses.replace(run, history={"step": [10], "train": [0.5]})))
 
 
 def test_teachers_by_hand() -> None:

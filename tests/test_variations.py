@@ -11,6 +11,7 @@ from test_analysis import make_run
 
 from lib.book.registry import EXPERIMENTS
 from lib.composition import variation_claims as report
+from lib.composition.analysis import learned_at
 from lib.composition.diagram import HEADLINE, PHASE
 from lib.composition.experiments import FAST
 from lib.composition.separation import SEPARATION
@@ -133,5 +134,5 @@ def test_slope_sees_a_trend_and_its_absence() -> None:
 def test_learning_time_is_the_first_time() -> None:
     run = runs_on_a_line()[0]
     history = {"step": [10, 20, 30], "test": [0.2, 0.995, 0.98]}
-    assert report.learned_at(replace(run, history=history)) == 20
-    assert np.isinf(report.learned_at(replace(run, history=history | {"test": [0.1, None, 0.2]})))
+    assert learned_at(replace(run, history=history)) == 20
+    assert np.isinf(learned_at(replace(run, history=history | {"test": [0.1, None, 0.2]})))

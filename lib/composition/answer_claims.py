@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from lib.composition import answers
-from lib.composition.analysis import MAPPINGS, REGION
+from lib.composition.analysis import MAPPINGS, REGION, learned_at
 from lib.composition.diagram import HEADLINE, WIDTH, gain, gamma_of_gain
 from lib.composition.experiments import FAST, GRIDS
 from lib.core.claim import Claim, Finding, graded
@@ -99,7 +99,7 @@ def _steps(store: Store, profile: str) -> Finding:
 
 def _fast(store: Store, profile: str) -> Finding:
     runs = [run for run in load(FAST.specs(profile), store) if run.spec.model.depth == 2]
-    steps = np.array([answers.learned_at(run) for run in runs])
+    steps = np.array([learned_at(run) for run in runs])
     symmetric = np.array([run.metrics["symmetric"] > run.metrics["inferential"] for run in runs])
     order = np.argsort(steps, kind="stable")
     third = max(1, len(runs) // 3)

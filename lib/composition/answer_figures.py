@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from lib.composition import answers
-from lib.composition.analysis import MAPPINGS
+from lib.composition.analysis import MAPPINGS, learned, learned_at
 from lib.composition.study import OFFSETS
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
 from lib.core import style
@@ -38,7 +38,7 @@ def flip(panels: Mapping[str, Sequence[StoredRun]]) -> Figure:
             for mapping, marker in zip(MAPPINGS, "os", strict=True):
                 colour = style.MAPPING_COLOUR[mapping]
                 for run in runs:
-                    face = colour if answers.fitted(run) else "white"
+                    face = colour if learned(run) else "white"
                     x, y = run.spec.gamma + _SHIFT[mapping], run.metrics[mapping]
                     ax.plot(x, y, marker, ms=5.5, mec=colour, mfc=face, alpha=0.85, clip_on=False)
                 means = [np.mean([r.metrics[mapping] for r in runs if r.spec.gamma == g]) for g in gammas]
@@ -147,7 +147,7 @@ def fit_against_answer(panels: Mapping[str, Sequence[StoredRun]], limit: Mapping
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.9), sharey=True, squeeze=False)
         for ax, (title, runs) in zip(axes[0], panels.items(), strict=True):
             for run in runs:
-                step = answers.learned_at(run)
+                step = learned_at(run)
                 late = not np.isfinite(step)
                 lean = run.metrics["inferential"] - run.metrics["symmetric"]
                 x = limit[title] if late else step

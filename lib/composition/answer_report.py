@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lib.composition import answers
-from lib.composition.analysis import MAPPINGS, REGION, SHADOW
+from lib.composition.analysis import MAPPINGS, REGION, SHADOW, learned_among, learned_at
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
 from lib.core.measures import spearman
 from lib.core.store import StoredRun
@@ -86,7 +86,7 @@ def place_line(runs: Sequence[StoredRun]) -> str:
 
 def speed_text(runs: Sequence[StoredRun]) -> str:
     """Do runs that learn fast answer symmetrically? Over all runs: rank correlation, and the fastest third against the rest."""
-    steps = np.array([answers.learned_at(run) for run in runs])
+    steps = np.array([learned_at(run) for run in runs])
     lean = np.array([run.metrics["inferential"] - run.metrics["symmetric"] for run in runs])
     order = np.argsort(steps, kind="stable")
     third = max(1, len(runs) // 3)
@@ -105,7 +105,7 @@ def speed_text(runs: Sequence[StoredRun]) -> str:
 
 
 def speed_line(runs: Sequence[StoredRun]) -> str:
-    late = sum(not np.isfinite(answers.learned_at(run)) for run in runs)
+    late = sum(not np.isfinite(learned_at(run)) for run in runs)
     return f"{len(runs)} runs, of which {late} never learned"
 
 
@@ -159,7 +159,7 @@ def generalization_line(right: np.ndarray, held_out: np.ndarray) -> str:
 
 def generalization_text(runs: Sequence[StoredRun], right: np.ndarray, held_out: np.ndarray) -> str:
     """Of one run what is right at trained and at held-out places, (7, keys); of all, how many learn and do not generalize."""
-    learned = [run for run in runs if answers.fitted(run)]
+    learned = learned_among(runs)
     short = sum(run.metrics["test"] < SHADOW for run in learned)
     return (
         f"This run answers {right[~held_out].mean():.1%} of the seen pairs right where the key has trained, and "

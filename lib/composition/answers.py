@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from lib.composition.analysis import MAPPINGS, SHADOW, offsets_by_key
+from lib.composition.analysis import MAPPINGS, offsets_by_key
 from lib.composition.complexity import keys_embedding
 from lib.composition.study import LOW_KEYS, OFFSETS, histogram
 from lib.composition.task import (
@@ -28,27 +28,9 @@ from lib.composition.task import (
     Task,
     taught,
 )
-from lib.core.measures import first_step, remembered
+from lib.core.measures import remembered
 from lib.core.model import from_weights
 from lib.core.store import StoredRun
-
-FITTED = 0.99
-"""Share of training rows from which on a run has learned what it was taught (our choice)."""
-
-
-def fitted(run: StoredRun) -> bool:
-    """Has the run learned what it was taught? By its training rows; a run that was stored before these were asked, by the seen
-    pairs at held-out places, as the paper's shadow."""
-    return run.metrics["train"] >= FITTED if "train" in run.metrics else run.metrics["test"] >= SHADOW
-
-
-def learned_at(run: StoredRun) -> float:
-    """The first evaluated step at which 99 % of the training rows are right; infinity for never.
-
-    Of a run that was stored before these were asked: 99 % of the seen pairs at held-out places.
-    """
-    step = first_step(run, "train" if "train" in run.history else "test", FITTED)
-    return math.inf if step is None else float(step)
 
 
 @remembered

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from lib.composition.analysis import MAPPINGS
+from lib.composition.analysis import MAPPINGS, learned_among
 from lib.composition.complexity_report import lean, measures_of
 from lib.composition.experiments import FAST
 from lib.composition.flow_report import listed
 from lib.composition.phases import Phase
-from lib.composition.variation_claims import BY_DECAY, BY_RATE, Value, learned, slope
+from lib.composition.variation_claims import BY_DECAY, BY_RATE, Value, slope
 from lib.composition.vector_claims import split
 from lib.composition.vectors import Similarity
 from lib.core.measures import spearman
@@ -120,7 +120,7 @@ def trend_of(runs: Sequence[StoredRun], value: Value, measure: Callable[[StoredR
 def condensing_text(runs: Sequence[StoredRun], shown: Sequence[StoredRun], seed: int = 0) -> str:
     """Do learning rate and decay condense the weights? By the rank of W_Q(1) of all runs, and by the weights that are shown."""
     settings = {"learning rate": BY_RATE, "weight decay": BY_DECAY}
-    good = learned(runs) or list(runs)
+    good = learned_among(runs) or list(runs)
     rank = lambda r: r.history["rank W_Q(1)"][-1]
     by_rank = {name: trend_of(good, value, rank, seed) for name, value in settings.items()}
     words = {

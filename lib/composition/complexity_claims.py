@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from lib.composition.analysis import SHADOW
+from lib.composition.analysis import learned_among
 from lib.composition.complexity_report import GROWN, aucs, contest, growth, late_change, measures_of
 from lib.composition.experiments import FAST
 from lib.composition.phases import material, weighty_specs
@@ -21,8 +21,7 @@ GOES_WITH = 0.3
 
 
 def _learned(runs: list[StoredRun]) -> list[StoredRun]:
-    found = [r for r in runs if r.metrics["test"] >= SHADOW]
-    if not found:
+    if not (found := learned_among(runs)):
         raise LookupError("no run has learned the seen pairs")
     return found
 

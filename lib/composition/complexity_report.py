@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from lib.composition import complexity
-from lib.composition.analysis import SHADOW
+from lib.composition.analysis import learned_among
 from lib.composition.answers import neighbour_steps
 from lib.composition.experiments import FAST
 from lib.composition.flow_report import listed
@@ -144,7 +144,7 @@ def neighbours_text(cells: dict[tuple[int, float], StoredRun]) -> str:
 
 
 def fitted(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    return [r for r in runs if r.metrics["test"] >= SHADOW] or list(runs)
+    return learned_among(runs) or list(runs)
 
 
 def lean(run: StoredRun) -> float:

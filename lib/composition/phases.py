@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lib.composition.analysis import MAPPINGS, SHADOW, clearest
+from lib.composition.analysis import MAPPINGS, clearest, learned
 from lib.composition.diagram import HEADLINE
 from lib.composition.experiments import FAST, GRIDS
+from lib.composition.paper_size import stored
 from lib.composition.variations import FLIP
 from lib.core.plan import Options
 from lib.core.spec import RunSpec
@@ -15,7 +16,7 @@ from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
 
 LEVEL = 0.8
-"""A run belongs to a phase from this share of answers to (4, 3) on, if it gets 90 % of the seen pairs right (our choice). Not
+"""A run belongs to a phase from this share of answers to (4, 3) on, if it has learned (our choice). Not
 higher: answers are often exact at most places of the key and off by a few at others, in runs that compose, too (chapter 2)."""
 
 
@@ -39,7 +40,8 @@ class Phase:
 
 
 def weighty_specs(profile: str) -> dict[str, list[RunSpec]]:
-    """The runs whose weights are kept, by experiment: the fast diagram's at the middle rate, and both sets of two layers."""
+    """The runs whose weights are kept, by experiment: the fast diagram's at the middle rate, and both sets of two layers. What
+    is stored at the paper's size comes on top, but is not required."""
     return {
         FAST.name: [spec for spec in FAST.specs(profile) if spec.rate == GRIDS[profile].middle_rate],
         FLIP.name: FLIP.specs(profile),
@@ -47,23 +49,27 @@ def weighty_specs(profile: str) -> dict[str, list[RunSpec]]:
     }
 
 
+def _of_paper_size(profile: str, store: Store) -> list[StoredRun]:
+    return stored(store) if profile == "laptop" else []
+
+
 def obtain_material(profile: str, store: Store, options: Options = Options()) -> list[StoredRun]:
     """Every run with weights, trained where it is missing. Only runs whose weights were kept are returned."""
     specs = weighty_specs(profile)
     runs = [run for e in (FAST, FLIP, HEADLINE) for run in e.obtain(specs[e.name], store, options)]
-    return [run for run in runs if run.has_weights]
+    return [run for run in (*runs, *_of_paper_size(profile, store)) if run.has_weights]
 
 
 def material(store: Store, profile: str) -> list[StoredRun]:
     """The same, of what is stored. Raises LookupError if some runs are missing, or none of them has weights."""
     runs = [run for group in weighty_specs(profile).values() for run in load(group, store)]
-    if not (kept := [run for run in runs if run.has_weights]):
+    if not (kept := [run for run in (*runs, *_of_paper_size(profile, store)) if run.has_weights]):
         raise LookupError(f"no weights are stored for the profile {profile!r}: run its sweeps again.")
     return kept
 
 
 def in_phase(run: StoredRun, mapping: str) -> bool:
-    return run.metrics["test"] >= SHADOW and run.metrics[mapping] >= LEVEL
+    return learned(run) and run.metrics[mapping] >= LEVEL
 
 
 def phases(runs: Sequence[StoredRun]) -> list[Phase]:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from lib.composition.analysis import MAPPINGS, REGION, SHADOW
+from lib.composition.analysis import MAPPINGS, REGION, SHADOW, learned_among, learned_at
 from lib.composition.complexity_claims import OVER_RATE_AND_DECAY
 from lib.composition.variations import DATA, DECAY, GPT2, OPTIMIZATION
 from lib.core.claim import Claim, Finding, graded
 from lib.core.experiment import Experiment
-from lib.core.measures import first_step, spearman
+from lib.core.measures import spearman
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
 
@@ -56,10 +56,6 @@ def slope(runs: Sequence[StoredRun], value: Value, metric: str, seed: int = 0, d
     return spearman(x, y), float(np.percentile(found, 2.5)), float(np.percentile(found, 97.5))
 
 
-def learned(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    return [r for r in runs if r.metrics["test"] >= SHADOW]
-
-
 def learning_steps(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:
     """{γ: (groups, seeds)} steps until the seen pairs are learned; infinity for a run that never learned them.
 
@@ -73,12 +69,6 @@ def learning_steps(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:
             rows.append([learned_at(r) for r in cell])
         found[gamma] = np.array(rows, dtype=float)
     return found
-
-
-def learned_at(run: StoredRun, level: float = 0.99) -> float:
-    """The first step at which the seen pairs are learned; infinity for never."""
-    step = first_step(run, "test", level)
-    return math.inf if step is None else float(step)
 
 
 def n_groups(run: StoredRun) -> float:
@@ -95,7 +85,7 @@ def grid_line(runs: Sequence[StoredRun], row: Value, column: Value, metric: str)
 
 def slopes_text(runs: Sequence[StoredRun], values: dict[str, Value], metrics: Sequence[str] = MAPPINGS, seed: int = 0) -> str:
     """Rank correlations of settings with the answers, over the runs that learned the seen pairs."""
-    good = learned(runs) or list(runs)
+    good = learned_among(runs) or list(runs)
     lines = []
     for name, value in values.items():
         words = []
@@ -163,7 +153,7 @@ def _rises(experiment: Experiment, value: Value, name: str, metric: str = "infer
     """A check that a metric rises with a setting over runs that learned the seen pairs, the interval above 0."""
 
     def check(store: Store, profile: str) -> Finding:
-        runs = learned(load(experiment.specs(profile), store))
+        runs = learned_among(load(experiment.specs(profile), store))
         if len(runs) < 3:
             raise LookupError("fewer than three runs learned the seen pairs")
         s, low, high = slope(runs, value, metric)
@@ -228,7 +218,7 @@ def _gpt2(norm: str):  # noqa: ANN202
         value = {m: float(shares[m][1].mean(1)[best[m]]) for m in MAPPINGS}
         ordered = gammas[best["symmetric"]] < gammas[best["inferential"]]
         words = "; ".join(f"{m} at most {value[m]:.2f} (γ = {gammas[best[m]]:g})" for m in MAPPINGS)
-        s, low, high = slope(learned(runs) or runs, BY_GAMMA, "inferential")
+        s, low, high = slope(learned_among(runs) or runs, BY_GAMMA, "inferential")
         return Finding(
             f"{words}; rank correlation of γ and the inferential share {s:+.2f} [{low:+.2f}, {high:+.2f}]",
             graded(

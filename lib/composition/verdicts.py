@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from lib.composition import answers
-from lib.composition.analysis import MAPPINGS
+from lib.composition.analysis import MAPPINGS, learned_among
 from lib.composition.comparisons import Trend, number_of, sentence, trend_words
 from lib.composition.complexity_report import Auc, contest, scores
 from lib.composition.flow_report import EFFECT, composes_in_order, drops, listed, off_route
 from lib.composition.mechanism import EDGES
 from lib.composition.phases import Phase
 from lib.composition.transition import by_shape
-from lib.composition.variation_claims import BY_DECAY, BY_GAMMA, BY_RATE, curves, harder, learned, slope
+from lib.composition.variation_claims import BY_DECAY, BY_GAMMA, BY_RATE, curves, harder, slope
 from lib.composition.vector_claims import at_anchor, last_token, last_token_centred, of_depth
 from lib.core.measures import spearman
 from lib.core.store import StoredRun
@@ -126,7 +126,7 @@ def _direction(trend: Trend) -> str:
 
 def what_else_decides(optimization: Sequence[StoredRun], decay: Sequence[StoredRun], steps: Mapping[float, np.ndarray]) -> str:
     """Learning rate and decay where nothing hints at symmetry, decay and γ where something does, and complexity of data."""
-    of = lambda runs, value: slope(learned(runs) or list(runs), value, "inferential")
+    of = lambda runs, value: slope(learned_among(runs) or list(runs), value, "inferential")
     words = lambda name, t: f"{_direction(t)} with {name} ({trend_words(t)})"
     rate, plain = of(optimization, BY_RATE), of(optimization, BY_DECAY)
     with_exception, with_gamma = of(decay, BY_DECAY), of(decay, BY_GAMMA)
