@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lib.composition import vectors
 from lib.composition.mechanism import model_of
 from lib.composition.task import ANCHORS, Task, composed
-from lib.composition.vectors import blocks, collect, contrast, fused
+from lib.composition.vectors import blocks, collect, contrast, fused, held
 from lib.core.init import apply_gamma_stacked
 from lib.core.measures import cosines
 from lib.core.model import Taps, Transformer
@@ -136,6 +136,30 @@ def test_fused_compares_the_pairs_of_its_halves(run: StoredRun) -> None:
     both = np.concatenate([ask((3, 3)), ask((2, 2))])
     both -= both.mean(0)
     assert fused(run, context=3, centred=True).values[7, 2] == pytest.approx(cosines(both[:11], both[11:])[7, 2], abs=1e-5)
+
+
+def test_held_agrees_where_the_numbers_in_between_are_equal(run: StoredRun) -> None:
+    """36 − 2 = 34 = 33 + 1 below the diagonal; above, where both pairs begin with anchor 1, no two keys give one number."""
+    found = held(run)
+    keys = range(30, 41)
+    expected = {(a, a - 3) for a in keys if a - 3 in keys}
+    assert {(int(found.rows[i]), int(found.columns[j])) for i, j in np.argwhere(found.agree)} == expected
+    ask = lambda pair, context: collect(run, [(k, pair) for k in keys], "V.2", 1, context)
+    below, above = cosines(ask((3, 3), 4), ask((2, 2), 4)), cosines(ask((1, 2), 4), ask((1, 3), 4))
+    np.testing.assert_allclose(held(run, context=4).values, np.where(np.tri(11, dtype=bool), below, above), atol=1e-6)
+    threes, twos = (v - v.mean(0) for v in (ask((3, 3), 4), ask((2, 2), 4)))  # each anchor by itself
+    centred = held(run, context=4, centred=True).values
+    assert centred[7, 2] == pytest.approx(cosines(threes, twos)[7, 2], abs=1e-5)
+    ones = np.concatenate([ask((1, 2), 4), ask((1, 3), 4)])
+    ones -= ones.mean(0)
+    assert centred[2, 7] == pytest.approx(cosines(ones[:11], ones[11:])[2, 7], abs=1e-5)
+
+
+def test_vectors_held_in_between_fill_the_figure(run: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, middle)
+    found = held(run)
+    keys_equal = np.triu(np.eye(11, dtype=bool), 1)
+    assert np.array_equal(found.values > 0.5, found.agree | keys_equal)
 
 
 def test_blocks_are_ten_of_four_on_the_diagonal(run: StoredRun) -> None:

@@ -83,20 +83,28 @@ def embedding_grid(cells: Cells, row_name: str = "depth (layers)", column_name: 
     return fig
 
 
-def embedding_pair(maps: Mapping[str, np.ndarray]) -> Figure:
-    """Fig. 5c, d larger: {title: (80, 2)} maps of the embeddings of 20 … 99; every tenth number is written, neighbours are
-    joined."""
+def phase_pair(models: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
+    """Fig. 5: {title: ((n, n) cosines of the neurons of W_Q(1), (80, 2) map of the embeddings of 20 … 99)}, a column each.
+
+    Neurons are sorted by the greedy grouping. In the maps every tenth number is written, and neighbours are joined.
+    """
     numbers = np.arange(FIRST_KEY, LAST_KEY + 1)
     with style.look():
-        fig, axes = plt.subplots(1, len(maps), figsize=(style.WIDTH, 7.4 / len(maps)), squeeze=False)
-        for ax, (title, points) in zip(axes[0], maps.items(), strict=True):
-            ax.plot(*points.T, color="#CCCCCC", lw=0.6, zorder=1)
-            ax.scatter(*points.T, c=numbers, cmap=style.GAMMA, s=14, lw=0, zorder=2)
+        fig, axes = plt.subplots(2, len(models), figsize=(style.WIDTH * 0.8, style.WIDTH * 0.8), squeeze=False)
+        for (above, below), (title, (cosine, points)) in zip(axes.T, models.items(), strict=True):
+            order = [i for group in complexity.greedy_groups(cosine) for i in group]
+            image = above.imshow(cosine[np.ix_(order, order)], vmin=-1, vmax=1, cmap=style.COSINE)
+            above.set(xticks=[], yticks=[], xlabel=f"neuron (condensation {complexity.condensation(cosine):.2f})")
+            above.set_title(title, fontsize=9)
+            below.plot(*points.T, color="#CCCCCC", lw=0.6, zorder=1)
+            dots = below.scatter(*points.T, c=numbers, cmap=style.GAMMA, s=14, lw=0, zorder=2)
             for number, (x, y) in zip(numbers, points, strict=True):
                 if number % 10 == 0:
-                    ax.annotate(str(number), (x, y), xytext=(3, 3), textcoords="offset points", fontsize=7.5)
-            ax.set(xticks=[], yticks=[], xlabel="first coordinate", ylabel="second coordinate")
-            ax.set_title(title, fontsize=9)
+                    below.annotate(str(number), (x, y), xytext=(3, 3), textcoords="offset points", fontsize=7.5)
+            below.set(xticks=[], yticks=[], xlabel="map of the embedding")
+        axes[0, 0].set_ylabel("neuron of the first query matrix")
+        fig.colorbar(image, ax=axes[0], shrink=0.8, label="cosine of input weights")
+        fig.colorbar(dots, ax=axes[1], shrink=0.8, label="number")
     return fig
 
 

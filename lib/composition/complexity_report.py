@@ -13,7 +13,7 @@ from lib.composition.analysis import learned_among
 from lib.composition.answers import neighbour_steps
 from lib.composition.experiments import FAST
 from lib.composition.flow_report import listed
-from lib.core.measures import principal_map, remembered, spearman
+from lib.core.measures import remembered, spearman
 from lib.core.store import StoredRun
 
 
@@ -47,14 +47,18 @@ def neuron_cells(runs: dict[tuple, StoredRun]) -> dict[tuple, np.ndarray]:
     return {place: complexity.neuron_cosines(query(run)) for place, run in runs.items()}
 
 
-def embedding_map(run: StoredRun, method: str = "tsne") -> np.ndarray:
-    """(80, 2) map of the embeddings of 20 … 99: t-SNE from a PCA start, or PCA itself."""
+@remembered
+def embedding_map(run: StoredRun) -> np.ndarray:
+    """(80, 2) map of the embeddings of 20 … 99: t-SNE from a PCA start."""
     from sklearn.manifold import TSNE
 
     points = complexity.keys_embedding(run.weights())
-    if method == "pca":
-        return principal_map(points)[0]
     return TSNE(perplexity=10, init="pca", random_state=0, n_jobs=1).fit_transform(points)
+
+
+def phase_panels(runs: Sequence[StoredRun]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each run what Fig. 5 shows: cosines of the neurons of W_Q(1), and the map of its embedding."""
+    return [(neuron_cells({0: run})[0], embedding_map(run)) for run in runs]
 
 
 def embedding_cells(runs: dict[tuple, StoredRun]) -> dict[tuple, np.ndarray]:

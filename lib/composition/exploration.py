@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from lib.composition import complexity, mechanism
+from lib.composition.diagram import HEADLINE
 from lib.composition.experiments import FAST, GRIDS, point_specs
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, SYMMETRIC_OFFSET, Task
 from lib.composition.variations import FLIP, always
@@ -24,7 +25,8 @@ from lib.core.sweep import train_one
 from lib.core.train import Progress
 
 KEY, PLACE = 99, 2
-SETS = {"γ and depth, fast settings": FAST, "two layers, one low rate": FLIP}
+SETS = {"γ and depth, fast settings": FAST, "two layers, full length": HEADLINE, "two layers, one low rate": FLIP}
+"""By name; points that a reader trains join the first."""
 ANSWERS = (
     {"id": "symmetric", "label": f"symmetric (key − {-SYMMETRIC_OFFSET})", "short": "symmetric"},
     {"id": "inferential", "label": f"inferential (key − {-INFERENTIAL_OFFSET})", "short": "inferential"},
@@ -111,7 +113,7 @@ def exploration(
 
 
 def obtain(profile: str, store: Store, options: Options) -> list[tuple[str, list[StoredRun]]]:
-    """The sets that the book explores, trained where they are missing: γ and depth, and the two-layer runs."""
+    """The sets that the book explores, trained where they are missing: two layers, and γ and depth."""
     return [(name, e.obtain(e.specs(profile), store, options)) for name, e in SETS.items()]
 
 

@@ -63,8 +63,13 @@ def fused_figure(rows: Mapping[str, Sequence[Similarity]], titles: Sequence[str]
     return _rows(rows, titles, "key", _paint_keys)
 
 
+def held_figure(rows: Mapping[str, Sequence[Similarity]], titles: Sequence[str]) -> Figure:
+    """Fig. 4c: cosines of the values at the first anchor; boxes where the numbers in between agree."""
+    return _rows(rows, titles, "key", _paint_keys)
+
+
 def block_figure(rows: Mapping[str, Sequence[Similarity]], titles: Sequence[str]) -> Figure:
-    """Fig. 4c and the follow-up's blocks: questions sorted by the intermediate value, each four of which share it."""
+    """The follow-up's blocks: questions sorted by the intermediate value, each four of which share it."""
     return _rows(rows, titles, "key + first anchor's offset", _paint_blocks)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,23 +80,42 @@ def collect(
 def fused(run: StoredRun, context: int = 0, centred: bool = False) -> Similarity:
     """Fig. 4a, b: X_ao of the last layer at the last position; keys 30 … 40. Below the diagonal (3, 3) against (2, 2), above
     (1, 2) against (1, 3); the diagonal, where nothing agrees, belongs to the lower half."""
-    n, layer = len(KEYS), run.spec.model.depth
+    return _halves(run, f"X_ao.{run.spec.model.depth}", None, composed, context, lambda pair: 0 if centred else None)
+
+
+def held(run: StoredRun, context: int = 0, centred: bool = False) -> Similarity:
+    """Fig. 4c: the values V of the last layer at the first anchor, for the questions of Fig. 4a, b. What agrees is the number
+    in between, g(key; a1). centred: without the mean of all questions with the same first anchor."""
+    between = lambda pair: ANCHORS[pair[0]]
+    return _halves(run, f"V.{run.spec.model.depth}", 1, between, context, lambda pair: pair[0] if centred else None)
+
+
+def _halves(
+    run: StoredRun,
+    name: str,
+    ahead: int | None,
+    offset: Callable[[tuple[int, int]], int],
+    context: int,
+    group: Callable[[tuple[int, int]], int | None],
+) -> Similarity:
+    """One intermediate of keys 30 … 40 in the paper's layout, a comparison of two pairs in each half. Entries agree where key +
+    offset(pair) do. Within the questions of a half, the mean of each group(pair) is taken off; None: nothing is."""
+    n = len(KEYS)
     below = np.tril(np.ones((n, n), dtype=bool))
     values, agree = np.zeros((n, n)), np.zeros((n, n), dtype=bool)
-    for (rows, columns), part in ((LOWER, below), (UPPER, ~below)):
-        vectors = [collect(run, [(k, pair) for k in KEYS], f"X_ao.{layer}", None, context) for pair in (rows, columns)]
-        if centred:
-            both = centre(np.concatenate(vectors))
-            vectors = [both[:n], both[n:]]
-        targets = [np.array(KEYS) + composed(pair) for pair in (rows, columns)]
-        values = np.where(part, cosines(*vectors), values)
+    for pairs, part in ((LOWER, below), (UPPER, ~below)):
+        both = np.concatenate([collect(run, [(k, pair) for k in KEYS], name, ahead, context) for pair in pairs])
+        if None not in map(group, pairs):
+            both = centre(both, np.repeat([group(pair) for pair in pairs], n))
+        targets = [np.array(KEYS) + offset(pair) for pair in pairs]
+        values = np.where(part, cosines(both[:n], both[n:]), values)
         agree |= part & (targets[0][:, None] == targets[1][None])
     names = tuple(str(key) for key in KEYS)
     return Similarity(values, agree, names, names)
 
 
 def blocks(run: StoredRun, name: str | None = None, context: int = 0, centred: bool = False) -> Similarity:
-    """Fig. 4c and the follow-up: an intermediate at the first anchor's position for all (key, a1) with equal g(key; a1); by
+    """The follow-up's blocks: an intermediate at the first anchor's position for all (key, a1) with equal g(key; a1); by
     default the values V of the last layer. centred: without the mean of all questions with the same anchor, so that which
     anchor it is does not count."""
     name = name or f"V.{run.spec.model.depth}"
