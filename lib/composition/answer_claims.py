@@ -9,7 +9,7 @@ import numpy as np
 
 from lib.composition import answers
 from lib.composition.analysis import MAPPINGS, REGION, learned_at
-from lib.composition.diagram import HEADLINE, WIDTH, gain, gamma_of_gain
+from lib.composition.diagram import HEADLINE, WIDTH, gain, gamma_of_gain, two_layers
 from lib.composition.experiments import FAST, GRIDS
 from lib.core.claim import Claim, Finding, graded
 from lib.core.store import Store, StoredRun
@@ -20,10 +20,9 @@ HALF = 0.5
 
 
 def _runs(store: Store, profile: str) -> list[StoredRun]:
-    specs = HEADLINE.specs(profile)
-    if not specs:
+    if not HEADLINE.specs(profile):
         raise LookupError(f"the profile {profile!r} has no diagram of two layers")
-    return load(specs, store)
+    return two_layers(store, profile)
 
 
 def _seeds(runs: list[StoredRun]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ from matplotlib.lines import Line2D
 
 from lib.composition import answers
 from lib.composition.analysis import MAPPINGS, learned, learned_at
+from lib.composition.scaling import AXES, Setting
 from lib.composition.study import OFFSETS
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
 from lib.core import style
@@ -155,11 +157,57 @@ def fit_against_answer(panels: Mapping[str, Sequence[StoredRun]], limit: Mapping
                 ax.plot(x, lean, "x" if late else "o", ms=5, color=colour, alpha=0.85)
             ax.axhline(0, color="#BBBBBB", lw=0.8)
             ax.set(xscale="log", xlabel="step at which the task is learned", ylim=(-1.05, 1.05))
+            ax.xaxis.set_minor_formatter("")
             ax.set_title(title, fontsize=9.5)
         axes[0, 0].set_ylabel("inferential − symmetric share")
         scale = plt.cm.ScalarMappable(plt.Normalize(low, high), style.GAMMA)
         fig.colorbar(scale, ax=axes, label="initialization rate γ", shrink=0.9)
     return fig
+
+
+def separations(found: Sequence[Setting]) -> Figure:
+    """How far the two ends of γ lie apart, setting by setting, against width, noise and rows seen.
+
+    A line joins the mean lean (inferential minus symmetric share) at large weights, blue, to that at small weights, orange;
+    a small dot is a run. A clean flip runs from −1 to +1.
+    """
+    ends = {"symmetric": "large", "inferential": "small"}
+    with style.look():
+        fig, axes = plt.subplots(1, len(AXES), figsize=(style.WIDTH, 3.1), sharey=True, squeeze=False)
+        for ax, (name, value) in zip(axes[0], AXES.items(), strict=True):
+            order = sorted(range(len(found)), key=lambda i: (value(found[i].spec), found[i].separation))
+            shifts = _fanned([value(found[i].spec) for i in order])
+            for i, shift in zip(order, shifts, strict=True):
+                x = value(found[i].spec) * 1.035**shift
+                leans = {m: getattr(found[i], end) for m, end in ends.items()}
+                means = [values.mean() for values in leans.values()]
+                ax.plot([x, x], means, color="#888888", lw=1.1, ls="-" if means[0] < means[1] else ":", zorder=1)
+                for mapping, values in leans.items():
+                    colour = style.MAPPING_COLOUR[mapping]
+                    ax.plot([x] * len(values), values, ".", ms=3, color=colour, alpha=0.35, mew=0, zorder=2)
+                    ax.plot(x, values.mean(), "o", ms=5, color=colour, zorder=3)
+            ax.axhline(0, color="#BBBBBB", lw=0.8)
+            ax.set(xscale="log", xlabel=name, ylim=(-1.08, 1.08))
+            ax.xaxis.set_minor_formatter("")
+        widths = sorted({int(AXES["width"](s.spec)) for s in found})
+        axes[0, 0].set_xticks(widths, [str(w) for w in widths])
+        axes[0, 0].set_ylabel("inferential − symmetric share")
+        handles = [
+            Line2D([], [], ls="", marker="o", color=style.MAPPING_COLOUR[m], label=f"{end} weights") for m, end in ends.items()
+        ]
+        fig.legend(handles=handles, loc="outside lower center", ncols=2)
+    return fig
+
+
+def _fanned(values: Sequence[float]) -> list[float]:
+    """For sorted values how far each stands from the middle of its equals, in places: 7, 7, 7, 9 → −1, 0, 1, 0."""
+    counts = Counter(values)
+    seen: Counter = Counter()
+    shifts = []
+    for value in values:
+        shifts.append(seen[value] - (counts[value] - 1) / 2)
+        seen[value] += 1
+    return shifts
 
 
 def neighbour_steps(runs: Sequence[StoredRun], largest: int = 8) -> Figure:

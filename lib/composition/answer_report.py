@@ -9,6 +9,7 @@ import numpy as np
 
 from lib.composition import answers
 from lib.composition.analysis import MAPPINGS, REGION, SHADOW, learned_among, learned_at
+from lib.composition.scaling import AXES, Setting, trend
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
 from lib.core.measures import spearman
 from lib.core.store import StoredRun
@@ -194,6 +195,29 @@ def trials_table(runs: Sequence[StoredRun]) -> str:
         "largest weights, γ: symmetric / inferential | smallest weights |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|---|---|\n"
     )
     return head + "\n".join(rows)
+
+
+def separation_text(found: Sequence[Setting]) -> str:
+    """Does the flip sharpen with width, with quieter training and with more rows? The best setting, and a sentence an axis."""
+    best = max(found, key=lambda s: s.separation)
+    s = best.spec
+    words = (
+        f"Of {len(found)} settings of two layers, {sum(x.separation > 0 for x in found)} lean more to the inferential answer "
+        f"at small weights than at large ones. The ends lie furthest apart at width {s.model.d_model}, batch {s.train.batch}, "
+        f"learning rate {s.rate:g}, {s.train.steps:,} steps: a separation of {best.separation:.2f}, where a clean flip is 1."
+    )
+    if len(found) < 3:
+        return words
+    rows = []
+    for axis in AXES:
+        value, low, high = trend(found, axis)
+        says = "grows" if low > 0 else "falls" if high < 0 else "shows no clear trend"
+        rows.append(f"- With *{axis}* the separation {says}: rank correlation {value:+.2f} [{low:+.2f}, {high:+.2f}].")
+    return words + "\n\n" + "\n".join(rows)
+
+
+def separation_line(found: Sequence[Setting]) -> str:
+    return "separations: " + " ".join(f"{s.spec.model.d_model}:{s.separation:.2f}" for s in found)
 
 
 def verdict(two_layers: Sequence[StoredRun], pre_norm: Sequence[StoredRun]) -> str:

@@ -1,7 +1,8 @@
 """The phase diagram, at settings chosen by how well they separate the two answers (experiment composition-separation).
 
-Two layers of width 128 from large to small initialization, for as long as they need: the paper's schedule and weight decay, no
-stop at fit. `composition-headline` is a part of it that a laptop trains within the hour.
+Models of width 128 from large to small initialization, for as long as they need: the paper's schedule and weight decay, no stop
+at fit. `composition-headline` is the part of it that a laptop trains within the hour: two layers, two seeds. Chapters need that
+part, and show of the rest what is stored.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from lib.composition.experiments import GRIDS, full_length, model_spec
 from lib.composition.variations import always, make_watched
 from lib.core.experiment import Experiment, check_profile
 from lib.core.spec import RunSpec, TrainSpec
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import load
+from lib.core.train import RunResult
 
 PHASE_NAME, PHASE_VERSION = "composition-phase", 2
 WIDTH, RATE, DECAY = 128, 1e-4, 0.01
@@ -33,11 +37,26 @@ def gamma_of_gain(value: float, width: int) -> float:
     return 0.5 - math.log(value) / math.log(width)
 
 
-def _runs(gammas: Sequence[float], seeds: Sequence[int], width: int, train: TrainSpec) -> list[RunSpec]:
-    """Two layers at one learning rate; seed by seed, so that every γ is there early."""
+RATES = (5e-5, RATE, 2e-4)
+SEEDS = (0, 1, 2, 3)
+DEEPER = (3, 4)
+"""Further depths, at every other γ."""
+_SMOKE = full_length(batch=32, steps=100)
+
+
+def _runs(
+    gammas: Sequence[float],
+    seeds: Sequence[int],
+    width: int = WIDTH,
+    train: TrainSpec = TRAIN,
+    depth: int = 2,
+    rates: Sequence[float] = (RATE,),
+) -> list[RunSpec]:
+    """Rate by rate and seed by seed, so that whole rows of γ finish first; in each the slowest runs come first."""
     task = GRIDS["laptop"].task
     return [
-        RunSpec(PHASE_NAME, PHASE_VERSION, gamma, seed, RATE, DECAY, model_spec(width, 2), train, task)
+        RunSpec(PHASE_NAME, PHASE_VERSION, gamma, seed, rate, DECAY, model_spec(width, depth), train, task)
+        for rate in rates
         for seed in seeds
         for gamma in sorted(gammas, reverse=True)
     ]
@@ -46,22 +65,53 @@ def _runs(gammas: Sequence[float], seeds: Sequence[int], width: int, train: Trai
 def headline_specs(profile: str) -> list[RunSpec]:
     """Two layers, two seeds, one learning rate."""
     if check_profile(profile) == "smoke":
-        return _runs((0.25, 1.05), (0,), 16, full_length(batch=32, steps=100))
-    return _runs(GAMMAS, (0, 1), WIDTH, TRAIN) if profile == "laptop" else []
+        return _runs((0.25, 1.05), (0,), 16, _SMOKE)
+    return _runs(GAMMAS, SEEDS[:2]) if profile == "laptop" else []
 
 
 def diagram_specs(profile: str) -> list[RunSpec]:
-    """What the diagram has beside the headline's runs."""
-    return headline_specs(profile)
+    """The headline's runs first, then more seeds, depths and learning rates."""
+    if profile != "laptop":
+        return headline_specs(profile)
+    others = [rate for rate in RATES if rate != RATE]
+    return [
+        *headline_specs(profile),
+        *_runs(GAMMAS, SEEDS[2:]),
+        *[spec for depth in DEEPER for spec in _runs(GAMMAS[::2], SEEDS, depth=depth)],
+        *_runs(GAMMAS, SEEDS, rates=others),
+        *[spec for depth in DEEPER for spec in _runs(GAMMAS[::2], SEEDS, depth=depth, rates=others)],
+    ]
+
+
+def two_layers(store: Store, profile: str) -> list[StoredRun]:
+    """The stored runs of two layers at the headline's learning rate, of every seed whose row over γ is whole.
+
+    Raises LookupError if the headline's own runs are not stored.
+    """
+    headline = load(headline_specs(profile), store)
+    rows: dict[int, list[StoredRun | None]] = {}
+    for spec in diagram_specs(profile):
+        if spec.model.depth == 2 and spec.rate == RATE:
+            rows.setdefault(spec.seed, []).append(store.get(spec))
+    known = {run.path for run in headline}
+    return headline + [
+        run for row in rows.values() if None not in row for run in row if run is not None and run.path not in known
+    ]
+
+
+def keep_weights(result: RunResult) -> bool:
+    """At the headline's learning rate: two layers always, deeper models of the first two seeds."""
+    spec = result.spec
+    return spec.rate == RATE and (spec.model.depth == 2 or spec.seed in SEEDS[:2])
 
 
 PHASE = Experiment(
     name=PHASE_NAME,
-    title="Two layers, from large to small initialization, at full length",
+    title="γ and depth, at full length and settings chosen by separation",
     version=PHASE_VERSION,
     make_study=make_watched,
     profile_specs=diagram_specs,
-    keep=always,
+    keep=keep_weights,
 )
 HEADLINE = Experiment(
     name="composition-headline",

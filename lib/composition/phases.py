@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lib.composition import paper_size
 from lib.composition.analysis import MAPPINGS, clearest, learned
-from lib.composition.diagram import HEADLINE
+from lib.composition.diagram import HEADLINE, two_layers
 from lib.composition.experiments import FAST, GRIDS
-from lib.composition.paper_size import stored
 from lib.composition.variations import FLIP
 from lib.core.plan import Options
 from lib.core.spec import RunSpec
@@ -41,7 +41,7 @@ class Phase:
 
 def weighty_specs(profile: str) -> dict[str, list[RunSpec]]:
     """The runs whose weights are kept, by experiment: the fast diagram's at the middle rate, and both sets of two layers. What
-    is stored at the paper's size comes on top, but is not required."""
+    is stored of further seeds and of the paper's size comes on top, but is not required."""
     return {
         FAST.name: [spec for spec in FAST.specs(profile) if spec.rate == GRIDS[profile].middle_rate],
         FLIP.name: FLIP.specs(profile),
@@ -49,21 +49,23 @@ def weighty_specs(profile: str) -> dict[str, list[RunSpec]]:
     }
 
 
-def _of_paper_size(profile: str, store: Store) -> list[StoredRun]:
-    return stored(store) if profile == "laptop" else []
+def _besides(profile: str, store: Store) -> list[StoredRun]:
+    """What is stored of the paper's size and of further seeds of two layers, none of which a chapter trains."""
+    return [*two_layers(store, profile), *paper_size.stored(store)] if profile == "laptop" else []
 
 
 def obtain_material(profile: str, store: Store, options: Options = Options()) -> list[StoredRun]:
     """Every run with weights, trained where it is missing. Only runs whose weights were kept are returned."""
     specs = weighty_specs(profile)
     runs = [run for e in (FAST, FLIP, HEADLINE) for run in e.obtain(specs[e.name], store, options)]
-    return [run for run in (*runs, *_of_paper_size(profile, store)) if run.has_weights]
+    return [run for run in {run.path: run for run in (*runs, *_besides(profile, store))}.values() if run.has_weights]
 
 
 def material(store: Store, profile: str) -> list[StoredRun]:
     """The same, of what is stored. Raises LookupError if some runs are missing, or none of them has weights."""
     runs = [run for group in weighty_specs(profile).values() for run in load(group, store)]
-    if not (kept := [run for run in (*runs, *_of_paper_size(profile, store)) if run.has_weights]):
+    every = {run.path: run for run in (*runs, *_besides(profile, store))}
+    if not (kept := [run for run in every.values() if run.has_weights]):
         raise LookupError(f"no weights are stored for the profile {profile!r}: run its sweeps again.")
     return kept
 

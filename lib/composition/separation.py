@@ -65,6 +65,9 @@ def separation_specs(profile: str) -> list[RunSpec]:
         *_trials((1.05, 0.55), batch=256, rate=1e-4, steps=30_000, modulus=9),
         *_trials((1.05, 0.55), batch=256, rate=1e-4, steps=30_000, rows=759_375),
         *_trials((1.05, 0.95), batch=1024, rate=2.5e-4, steps=15_000),
+        # The paper's batch and learning rate for fewer steps, at smaller widths.
+        *_trials((0.9, 0.5), batch=2048, steps=6000),
+        *_trials((0.85, 0.5), width=256, batch=1024, steps=6000),
     ]
 
 
