@@ -14,14 +14,15 @@ import torch
 from matplotlib import pyplot as plt
 
 from lib.book.dials import Dials
-from lib.chain_of_thought import analysis, checks, exploration, figures, report, task_figures
-from lib.chain_of_thought.analysis import Curve, exponent, needed, reached
-from lib.chain_of_thought.claims import CHAPTER_15
+from lib.chain_of_thought import checks, exploration, task_figures
+from lib.chain_of_thought.chain import figures, numbers, prose
+from lib.chain_of_thought.chain.claims import CHAPTER_15
+from lib.chain_of_thought.chain.numbers import Curve, exponent, needed, reached
 from lib.chain_of_thought.experiments import COT, EXPERIMENTS, VARIANTS, steps_specs
 from lib.chain_of_thought.inference import Reading
+from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import GROUPS, Task
 from lib.chain_of_thought.transitions import Transitions, parting, reconverging, worked_example
-from lib.chain_of_thought.trials import Trial
 from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
 from lib.core.plan import Options
 from lib.core.spec import RunSpec
@@ -80,7 +81,7 @@ def plant(
         ends = torch.tensor([leap(trial, n) for n in lengths], dtype=torch.float64)
         return Reading(tuple(lengths), prompts, by_step(thought), by_step(vote), ends, by_step(lambda *_: attention))
 
-    monkeypatch.setattr(analysis, "reading", reading)
+    monkeypatch.setattr(numbers, "reading", reading)
 
 
 def status(id: str, runs: Iterable[StoredRun] = ()) -> str:
@@ -281,7 +282,7 @@ def test_figures_and_words_of_the_chapter(smoke: Store) -> None:
     kinds = {"with": parting(10, 3, 0.3), "without": reconverging(10, 3, 0.3)}
     panels = {"α'": ("α'", checks.by_alpha(runs, 0.5), checks.by_alpha(runs, 0.5, "oracle"))}
     variants = {name: checks.sweeps(smoke, "smoke", name) for name in VARIANTS}
-    spread = report.spread_curves(runs, trial)
+    spread = prose.spread_curves(runs, trial)
     drawn = [
         task_figures.prompts({"a": (task.columns, train), "b": (trial.columns, test)}, 20),
         task_figures.matrices(worked_example(), kinds),
@@ -295,32 +296,32 @@ def test_figures_and_words_of_the_chapter(smoke: Store) -> None:
     assert all(figure.axes for figure in drawn)
     plt.close("all")
     words = [
-        report.prompts_line({"a": train}),
-        report.coverage_text(task, 200),
-        report.example_text(),
-        report.ends_line(kinds),
-        report.widest_text(3),
-        report.training_line(runs),
-        report.training_text(runs),
-        report.attended_line(runs, trial),
-        report.errors_line(panels),
-        report.errors_text(runs),
-        report.comparison_line(checks.compared(runs)),
-        report.comparison_text(checks.compared(runs)),
-        report.needed_line(runs),
-        report.needed_text(runs),
-        report.lead_text((0.5, 0.4), 300),
-        report.spread_text(spread, trial),
-        report.sums_text(runs, trial),
-        report.steps_line(variants),
-        report.steps_text(variants),
+        prose.prompts_line({"a": train}),
+        prose.coverage_text(task, 200),
+        prose.example_text(),
+        prose.ends_line(kinds),
+        prose.widest_text(3),
+        prose.training_line(runs),
+        prose.training_text(runs),
+        prose.attended_line(runs, trial),
+        prose.errors_line(panels),
+        prose.errors_text(runs),
+        prose.comparison_line(checks.compared(runs)),
+        prose.comparison_text(checks.compared(runs)),
+        prose.needed_line(runs),
+        prose.needed_text(runs),
+        prose.lead_text((0.5, 0.4), 300),
+        prose.spread_text(spread, trial),
+        prose.sums_text(runs, trial),
+        prose.steps_line(variants),
+        prose.steps_text(variants),
     ]
     assert all(words)
     assert not [text for text in words if "nan" in text.lower()]
 
 
 def test_the_words_of_the_worked_example() -> None:
-    text = report.example_text()
+    text = prose.example_text()
     for part in (
         "1 → 1 → 2 and 2 → 2 → 1",
         "0.56 and 0.44",

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from lib.chain_of_thought import analysis
-from lib.chain_of_thought.analysis import Curve, Slope
+from lib.chain_of_thought.chain import numbers
+from lib.chain_of_thought.chain.numbers import Curve, Slope
 from lib.chain_of_thought.experiments import COT, SETTINGS, STEPS_TO, VARIANTS, Setting, steps_specs
+from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import GROUPS
 from lib.chain_of_thought.transitions import worked_example
-from lib.chain_of_thought.trials import Trial
 from lib.core.claim import Finding, graded
 from lib.core.measures import spearman, spread
 from lib.core.store import Store, StoredRun
@@ -48,7 +48,7 @@ def setting(runs: Sequence[StoredRun]) -> Setting:
 
 def curve(runs: Sequence[StoredRun], name: str, trial: Trial) -> Curve:
     s = setting(runs)
-    return analysis.curve(runs, name, trial, s.lengths, s.prompts)
+    return numbers.curve(runs, name, trial, s.lengths, s.prompts)
 
 
 def by_alpha(runs: Sequence[StoredRun], tau: float, name: str = "thought") -> dict[float, Curve]:
@@ -126,7 +126,7 @@ def condition(store: Store, profile: str) -> Finding:
 
 def stage_steps(run: StoredRun) -> tuple[float | None, float | None]:
     """The iterations at which all attention to the query's step, and all to its pattern, reach ENOUGH."""
-    return analysis.reached(run, ("both", "step only")), analysis.reached(run, ("both", "pattern only"))
+    return numbers.reached(run, ("both", "step only")), numbers.reached(run, ("both", "pattern only"))
 
 
 def stages(store: Store, profile: str) -> Finding:
@@ -136,7 +136,7 @@ def stages(store: Store, profile: str) -> Finding:
     words = [spread(got, 0) if None not in (got := [pair[i] for pair in found]) else "not in every run" for i in (0, 1)]
     final = [run.metrics["both"] for run in runs]
     return Finding(
-        f"iterations until attention reaches {analysis.ENOUGH:g}: to the query's step {words[0]}, to its pattern {words[1]}; "
+        f"iterations until attention reaches {numbers.ENOUGH:g}: to the query's step {words[0]}, to its pattern {words[1]}; "
         f"to both at the end {spread(final, 3)}",
         graded([first, min(final) >= 0.9]),
         len(runs),
@@ -152,13 +152,13 @@ def sweeps(store: Store, profile: str, variant: str) -> dict[str, dict[float, li
 
 def fitted(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> Slope:
     """The exponent of iterations in a setting, over the runs that get there. Raises LookupError where these have one value."""
-    points = analysis.iterations(groups, stage)
-    return analysis.exponent([v for v, _ in points], [s for _, s in points])
+    points = numbers.iterations(groups, stage)
+    return numbers.exponent([v for v, _ in points], [s for _, s in points])
 
 
 def means(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> dict[float, float | None]:
     """Mean iterations over the runs of each value; None where a run does not get there."""
-    points = analysis.iterations(groups, stage)
+    points = numbers.iterations(groups, stage)
     found = {value: [s for v, s in points if v == value] for value in groups}
     return {value: float(np.mean(s)) if len(s) == len(groups[value]) else None for value, s in found.items()}
 
@@ -228,7 +228,7 @@ def as_good_as_counting(store: Store, profile: str) -> Finding:
 
 def examples_needed(runs: Sequence[StoredRun]) -> list[tuple[float, float, float]]:
     """(α', τ, examples until the error is LEVEL) where that lies inside the curves."""
-    found = ((a, t, analysis.needed(c, LEVEL)) for (a, t), c in grid(runs).items())
+    found = ((a, t, numbers.needed(c, LEVEL)) for (a, t), c in grid(runs).items())
     return [(a, t, n) for a, t, n in found if n is not None]
 
 
@@ -239,7 +239,7 @@ def law(runs: Sequence[StoredRun]) -> tuple[float, Slope]:
     if len(points) < 3:
         raise LookupError(f"the error falls to {LEVEL:g} inside the curves for fewer than three pairs of α' and τ")
     product, count = np.array([a * t for a, t, _ in points]), np.array([n for *_, n in points])
-    return spearman(product, count), analysis.exponent(1 / product, count)
+    return spearman(product, count), numbers.exponent(1 / product, count)
 
 
 def alone(points: Sequence[tuple[float, float, float]]) -> dict[str, list[float]]:
@@ -249,7 +249,7 @@ def alone(points: Sequence[tuple[float, float, float]]) -> dict[str, list[float]
         for value in sorted({p[other] for p in points}):
             group = [p for p in points if p[other] == value]
             if len(group) > 2:
-                found[name].append(analysis.exponent([1 / p[own] for p in group], [p[2] for p in group]).value)
+                found[name].append(numbers.exponent([1 / p[own] for p in group], [p[2] for p in group]).value)
     return found
 
 
@@ -275,7 +275,7 @@ def attended(runs: Sequence[StoredRun], trial: Trial) -> np.ndarray:
     s = setting(runs)
     if MIDDLE not in s.lengths:
         raise LookupError(f"prompts of {MIDDLE} examples were not computed")
-    return analysis.matched(runs, trial, s.lengths, s.prompts)[:, s.lengths.index(MIDDLE)]
+    return numbers.matched(runs, trial, s.lengths, s.prompts)[:, s.lengths.index(MIDDLE)]
 
 
 def mechanism(store: Store, profile: str) -> Finding:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lib.chain_of_thought import analysis, checks
+from lib.chain_of_thought import checks
+from lib.chain_of_thought.chain import numbers
 from lib.chain_of_thought.checks import MIDDLE
-from lib.chain_of_thought.trials import Trial
+from lib.chain_of_thought.prompts import Trial
 from lib.core.screen import rounded
 from lib.core.store import StoredRun
 
@@ -32,7 +33,7 @@ def exploration(runs: Sequence[StoredRun], profile: str, alpha: float = 0.8, tau
         return leaves
 
     def attention(step: int) -> Callable[[Trial], list[float]]:
-        shares = lambda trial: analysis.matched(runs, trial, s.lengths, s.prompts)[:, :, step].mean(0)
+        shares = lambda trial: numbers.matched(runs, trial, s.lengths, s.prompts)[:, :, step].mean(0)
         return lambda trial: [rounded(v) for v in shares(trial)]
 
     series = [{"id": id, "label": label, "values": nested(errors(name))} for name, (id, label) in SERIES.items()]

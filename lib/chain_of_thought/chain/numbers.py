@@ -12,7 +12,7 @@ import torch
 
 from lib.chain_of_thought import oracle
 from lib.chain_of_thought.inference import Reading, Tables, growing, read
-from lib.chain_of_thought.trials import Trial
+from lib.chain_of_thought.prompts import Trial
 from lib.core.measures import log_slope, wilson
 from lib.core.store import StoredRun
 

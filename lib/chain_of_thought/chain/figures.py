@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from lib.chain_of_thought import checks
-from lib.chain_of_thought.analysis import ENOUGH, LOSS, Curve, Slope, history, iterations
+from lib.chain_of_thought.chain.numbers import ENOUGH, LOSS, Curve, Slope, history, iterations
 from lib.chain_of_thought.checks import LEVEL, MIDDLE, SYMBOLS
+from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import GROUPS, Prompts
-from lib.chain_of_thought.trials import Trial
 from lib.core import style
 from lib.core.model import from_weights
 from lib.core.store import StoredRun

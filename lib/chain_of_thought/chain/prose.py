@@ -7,20 +7,21 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
-from lib.chain_of_thought import analysis, checks, oracle
-from lib.chain_of_thought.analysis import Curve
+from lib.chain_of_thought import checks, oracle
+from lib.chain_of_thought.chain import numbers
+from lib.chain_of_thought.chain.numbers import Curve
 from lib.chain_of_thought.checks import LEVEL, MIDDLE, SHORT, SIGNS, SYMBOLS, THEORY, percent, shares
 from lib.chain_of_thought.experiments import DELTA, RATE, SETTINGS, SWEEP_RATE, cot_specs
+from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import GROUPS, Prompts, Task
 from lib.chain_of_thought.transitions import Transitions, widest_tau, worked_example
-from lib.chain_of_thought.trials import Trial
 from lib.core.measures import spread
 from lib.core.store import StoredRun
 
 STAGE_NAMES = {
-    "step": f"attention to the step {analysis.ENOUGH:g}",
-    "pattern": f"to step and pattern {analysis.ENOUGH:g}",
-    "loss": f"loss {analysis.LOSS:g}",
+    "step": f"attention to the step {numbers.ENOUGH:g}",
+    "pattern": f"to step and pattern {numbers.ENOUGH:g}",
+    "loss": f"loss {numbers.LOSS:g}",
 }
 SUMS = (1.0, 1.2, 1.4)
 """S₁ of test patterns: 1 is a pattern of training itself, the largest lies between two of them."""
@@ -104,11 +105,11 @@ def training_text(runs: Sequence[StoredRun]) -> str:
     """The two stages in words."""
     found = [checks.stage_steps(run) for run in runs]
     if any(step is None for pair in found for step in pair):
-        return f"Attention does not reach {analysis.ENOUGH:g} in every run."
+        return f"Attention does not reach {numbers.ENOUGH:g} in every run."
     first, second = ([pair[i] for pair in found] for i in (0, 1))
     ratio = np.array(second) / np.array(first)
     return (
-        f"All attention to columns of the query's step reaches {analysis.ENOUGH:g} after {spread(first, 0)} "
+        f"All attention to columns of the query's step reaches {numbers.ENOUGH:g} after {spread(first, 0)} "
         "iterations; all attention "
         f"to columns of its pattern after {spread(second, 0)}, which is {spread(ratio, 1)} times as long. At the end "
         f"{spread([run.metrics['both'] for run in runs], 3)} of the attention is on columns that share both, and "
@@ -186,7 +187,7 @@ def needed_text(runs: Sequence[StoredRun]) -> str:
 def lead_text(taus: Sequence[float] = (0.4, 0.3, 0.2), prompts: int = 2000) -> str:
     """How the vote's need grows as the correct step loses its lead over a single rival, beside the theorem's law."""
     lengths = (10, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400)
-    found = {tau: analysis.needed(analysis.vote_curve(Trial(1.0, tau), lengths, prompts), LEVEL) for tau in taus}
+    found = {tau: numbers.needed(numbers.vote_curve(Trial(1.0, tau), lengths, prompts), LEVEL) for tau in taus}
     known = {tau: n for tau, n in found.items() if n is not None}
     first, last = max(known), min(known)
     p = lambda tau: tau ** (1 / Trial().steps)
@@ -263,7 +264,7 @@ def search_text(tried: Mapping[str, Sequence[StoredRun]]) -> str:
     head = "| trial | attention to both at the end | held-out loss | iterations to .8 of both |\n|---|---|---|---|\n"
     rows = []
     for name, runs in tried.items():
-        steps = [analysis.reached(run, ("both",)) for run in runs]
+        steps = [numbers.reached(run, ("both",)) for run in runs]
         when = "never" if None in steps else spread(steps, 0)
         loss = [run.metrics["held out"] for run in runs]
         shown = "diverged" if None in loss or max(loss) > 1 else f"{np.mean(loss):.4f}"
