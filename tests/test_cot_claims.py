@@ -14,8 +14,7 @@ import torch
 from matplotlib import pyplot as plt
 
 from lib.book.dials import Dials
-from lib.chain_of_thought import checks, exploration, task_figures
-from lib.chain_of_thought.chain import figures, numbers, prose
+from lib.chain_of_thought.chain import claims, figures, numbers, prose
 from lib.chain_of_thought.chain.claims import CHAPTER_15
 from lib.chain_of_thought.chain.numbers import Curve, exponent, needed, reached
 from lib.chain_of_thought.experiments import COT, EXPERIMENTS, VARIANTS, steps_specs
@@ -105,7 +104,7 @@ def test_without_results_nothing_is_claimed(id: str) -> None:
 def test_the_worked_example_needs_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert status("cot-example") == REPRODUCED
     other = Transitions(torch.tensor([[[0.6, 0.4], [0.4, 0.6]], [[0.4, 0.6], [0.7, 0.3]]], dtype=torch.float64))
-    monkeypatch.setattr(checks, "worked_example", lambda: other)
+    monkeypatch.setattr(claims, "worked_example", lambda: other)
     assert status("cot-example") == PARTLY
 
 
@@ -160,7 +159,7 @@ def test_exponents_are_those_that_were_planted() -> None:
     runs = {run.spec: run for run in sweep(power(alpha=-2, steps=3, patterns=1))}
     for name, expected in (("alpha", -2), ("steps", 3), ("patterns", 1)):
         groups = {v: [runs[s] for s in specs] for v, specs in steps_specs(PROFILE)["W_V trained"][name].items()}
-        slope = checks.fitted(groups)
+        slope = numbers.fitted(groups)
         assert slope.low - 0.1 <= expected <= slope.high + 0.1
         assert slope.value == pytest.approx(expected, abs=0.1)
 
@@ -222,10 +221,10 @@ def test_the_law_is_an_upper_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert status("cot-needed", models()) == REPRODUCED
     steep = lambda trial, n: 0.9 * math.exp(-2 * (trial.alpha * trial.tau) ** 3 * n)
     plant(monkeypatch, thought=steep)
-    assert checks.law(models())[1].value == pytest.approx(3, abs=0.1)
+    assert numbers.law(models())[1].value == pytest.approx(3, abs=0.1)
     assert status("cot-needed", models()) == PARTLY
     plant(monkeypatch, thought=lambda trial, n: 0.9 * math.exp(-trial.alpha * trial.tau**2.3 * n))
-    assert checks.law(models())[1].high < 2
+    assert numbers.law(models())[1].high < 2
     assert status("cot-needed", models()) == PARTLY  # in τ alone it is steeper
     plant(monkeypatch, thought=lambda trial, n: 0.5)
     assert status("cot-needed", models()) == NOT_RUN  # nothing to fit
@@ -277,20 +276,20 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def test_figures_and_words_of_the_chapter(smoke: Store) -> None:
-    runs, trial, task = checks.models(smoke, "smoke"), Trial(), Task(length=4)
+    runs, trial, task = numbers.main_runs(smoke, "smoke"), Trial(), Task(length=4)
     train, test = task.draw(torch.tensor(0), torch.arange(1))[0], trial.draw(0, 1, 4)[0]
     kinds = {"with": parting(10, 3, 0.3), "without": reconverging(10, 3, 0.3)}
-    panels = {"α'": ("α'", checks.by_alpha(runs, 0.5), checks.by_alpha(runs, 0.5, "oracle"))}
-    variants = {name: checks.sweeps(smoke, "smoke", name) for name in VARIANTS}
-    spread = prose.spread_curves(runs, trial)
+    panels = {"α'": ("α'", numbers.by_alpha(runs, 0.5), numbers.by_alpha(runs, 0.5, "oracle"))}
+    variants = {name: numbers.swept_runs(smoke, "smoke", name) for name in VARIANTS}
+    spread = numbers.spread_curves(runs, trial)
     drawn = [
-        task_figures.prompts({"a": (task.columns, train), "b": (trial.columns, test)}, 20),
-        task_figures.matrices(worked_example(), kinds),
+        figures.prompts({"a": (task.columns, train), "b": (trial.columns, test)}, 20),
+        figures.matrices(worked_example(), kinds),
         figures.training(runs),
-        figures.attended(runs, trial),
+        figures.attended(*numbers.looked_at(runs[0], trial), numbers.attended_by_alpha(runs, trial.tau)),
         figures.errors(panels),
-        figures.comparison(checks.compared(runs)),
-        figures.needed(checks.examples_needed(runs), checks.law(runs)[1], spread),
+        figures.comparison(numbers.compared(runs)),
+        figures.needed(numbers.examples_needed(runs), numbers.law(runs)[1], spread),
         figures.steps_to(variants),
     ]
     assert all(figure.axes for figure in drawn)
@@ -306,13 +305,13 @@ def test_figures_and_words_of_the_chapter(smoke: Store) -> None:
         prose.attended_line(runs, trial),
         prose.errors_line(panels),
         prose.errors_text(runs),
-        prose.comparison_line(checks.compared(runs)),
-        prose.comparison_text(checks.compared(runs)),
+        prose.comparison_line(numbers.compared(runs)),
+        prose.comparison_text(numbers.compared(runs)),
         prose.needed_line(runs),
         prose.needed_text(runs),
-        prose.lead_text((0.5, 0.4), 300),
+        prose.lead_text(numbers.vote_needs((0.5, 0.4), 300)),
         prose.spread_text(spread, trial),
-        prose.sums_text(runs, trial),
+        prose.sums_text(numbers.by_sum(runs, trial)),
         prose.steps_line(variants),
         prose.steps_text(variants),
     ]
@@ -332,10 +331,10 @@ def test_the_words_of_the_worked_example() -> None:
 
 
 def test_dials_hold_every_combination(smoke: Store) -> None:
-    runs = checks.models(smoke, "smoke")
-    data = exploration.exploration(runs, "smoke", alpha=0.7, tau=0.5)
+    runs = numbers.main_runs(smoke, "smoke")
+    data = numbers.dials_data(runs, "smoke", alpha=0.7, tau=0.5)
     assert data["dials"][0]["values"] == [0.4, 0.6, 0.7, 0.8, 1.0]
     found = data["series"][0]["values"][2][1][3]
-    expected = checks.curve(runs, "thought", Trial(0.7, 0.5)).at(40)
+    expected = numbers.curve(runs, "thought", Trial(0.7, 0.5)).at(40)
     assert found == pytest.approx(list(expected), abs=1e-5)
     assert Dials(data, "rm-15").words()

@@ -7,26 +7,28 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
-from lib.chain_of_thought import checks, oracle
+from lib.chain_of_thought import oracle
 from lib.chain_of_thought.chain import numbers
-from lib.chain_of_thought.chain.numbers import Curve
-from lib.chain_of_thought.checks import LEVEL, MIDDLE, SHORT, SIGNS, SYMBOLS, THEORY, percent, shares
+from lib.chain_of_thought.chain.numbers import (
+    ENOUGH,
+    LEVEL,
+    METHODS,
+    MIDDLE,
+    SHORT,
+    SIGNS,
+    STAGES,
+    SYMBOLS,
+    THEORY,
+    Curve,
+    percent,
+    shares,
+)
 from lib.chain_of_thought.experiments import DELTA, RATE, SETTINGS, SWEEP_RATE, cot_specs
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import GROUPS, Prompts, Task
 from lib.chain_of_thought.transitions import Transitions, widest_tau, worked_example
 from lib.core.measures import spread
 from lib.core.store import StoredRun
-
-STAGE_NAMES = {
-    "step": f"attention to the step {numbers.ENOUGH:g}",
-    "pattern": f"to step and pattern {numbers.ENOUGH:g}",
-    "loss": f"loss {numbers.LOSS:g}",
-}
-SUMS = (1.0, 1.2, 1.4)
-"""S₁ of test patterns: 1 is a pattern of training itself, the largest lies between two of them."""
-MANY = 9
-"""Competitors where wrong steps are spread over all other patterns."""
 
 
 def settings_table(profile: str) -> list[tuple[str, str]]:
@@ -103,13 +105,13 @@ def training_line(runs: Sequence[StoredRun]) -> str:
 
 def training_text(runs: Sequence[StoredRun]) -> str:
     """The two stages in words."""
-    found = [checks.stage_steps(run) for run in runs]
+    found = [numbers.stage_steps(run) for run in runs]
     if any(step is None for pair in found for step in pair):
-        return f"Attention does not reach {numbers.ENOUGH:g} in every run."
+        return f"Attention does not reach {ENOUGH:g} in every run."
     first, second = ([pair[i] for pair in found] for i in (0, 1))
     ratio = np.array(second) / np.array(first)
     return (
-        f"All attention to columns of the query's step reaches {numbers.ENOUGH:g} after {spread(first, 0)} "
+        f"All attention to columns of the query's step reaches {ENOUGH:g} after {spread(first, 0)} "
         "iterations; all attention "
         f"to columns of its pattern after {spread(second, 0)}, which is {spread(ratio, 1)} times as long. At the end "
         f"{spread([run.metrics['both'] for run in runs], 3)} of the attention is on columns that share both, and "
@@ -119,7 +121,7 @@ def training_text(runs: Sequence[StoredRun]) -> str:
 
 
 def attended_line(runs: Sequence[StoredRun], trial: Trial) -> str:
-    found = checks.attended(runs, trial)
+    found = numbers.attended(runs, trial)
     return f"attention to {GROUPS['both']} by step of inference: {', '.join(spread(v, 3) for v in found.T)}"
 
 
@@ -130,12 +132,12 @@ def errors_line(panels: Mapping[str, tuple[str, Mapping[float, Curve], Mapping[f
 
 def errors_text(runs: Sequence[StoredRun]) -> str:
     """The trained model against the vote, and what no counting can repair."""
-    ratio = checks.against_oracle(runs)
+    ratio = numbers.against_oracle(runs)
     floors = ", ".join(
-        f"{oracle.no_match_floor(a, SHORT, Trial().count):.1e} at α' = {a:g}" for a in checks.setting(runs).alphas if a < 1
+        f"{oracle.no_match_floor(a, SHORT, Trial().count):.1e} at α' = {a:g}" for a in numbers.setting(runs).alphas if a < 1
     )
     return (
-        f"Over all pairs of α' and τ, wherever the vote errs at least {checks.SOME:.0%} of the time, the model's error is "
+        f"Over all pairs of α' and τ, wherever the vote errs at least {numbers.SOME:.0%} of the time, the model's error is "
         f"{ratio.min():.2f} to {ratio.max():.2f} times that of the vote, {ratio.mean():.2f} on average. "
         f"A prompt may also hold no example that starts where the query does, so that the first step is a guess. With {SHORT} "
         f"examples that alone costs {floors}: little beside what wrong examples cost."
@@ -143,8 +145,7 @@ def errors_text(runs: Sequence[StoredRun]) -> str:
 
 
 def comparison_line(panels: Mapping[str, Mapping[str, Curve]]) -> str:
-    names = {"thought": "chain of thought", "leap": "in-context learning"}
-    say = lambda curves: ", ".join(f"{names[n]} {c.mean[0]:.3f} → {c.mean[-1]:.3f}" for n, c in curves.items())
+    say = lambda curves: ", ".join(f"{METHODS[n]} {c.mean[0]:.3f} → {c.mean[-1]:.3f}" for n, c in curves.items())
     first = next(iter(next(iter(panels.values())).values())).lengths
     return f"errors from {first[0]} to {first[-1]} examples, " + "; ".join(f"{t}: {say(c)}" for t, c in panels.items())
 
@@ -164,8 +165,8 @@ def comparison_text(panels: Mapping[str, Mapping[str, Curve]]) -> str:
 
 
 def needed_line(runs: Sequence[StoredRun]) -> str:
-    rank, slope = checks.law(runs)
-    points = checks.examples_needed(runs)
+    rank, slope = numbers.law(runs)
+    points = numbers.examples_needed(runs)
     return (
         f"{min(n for *_, n in points):.0f} to {max(n for *_, n in points):.0f} examples for an error of {LEVEL:g}; "
         f"exponent in 1 / (α'τ) {slope}; rank correlation {rank:+.2f}"
@@ -174,20 +175,19 @@ def needed_line(runs: Sequence[StoredRun]) -> str:
 
 def needed_text(runs: Sequence[StoredRun]) -> str:
     """The fitted exponent beside the theorem's, and those of α' and of τ on their own."""
-    _, slope = checks.law(runs)
-    points = checks.examples_needed(runs)
-    out = len(checks.grid(runs)) - len(points)
+    _, slope = numbers.law(runs)
+    points = numbers.examples_needed(runs)
+    out = len(numbers.grid(runs)) - len(points)
     return (
         f"Over all pairs the number of examples grows as α'τ to the power −{slope.value:.2f} (95 % interval {slope.low:.2f} to "
-        f"{slope.high:.2f}), the theorem's as the power −2. One at a time, the exponents are {checks.alone_words(points)}."
+        f"{slope.high:.2f}), the theorem's as the power −2. One at a time, the exponents are {numbers.alone_words(points)}."
         + (f" {out} pairs of α' and τ are not in it, whose error is {LEVEL:g} at no length computed." if out else "")
     )
 
 
-def lead_text(taus: Sequence[float] = (0.4, 0.3, 0.2), prompts: int = 2000) -> str:
-    """How the vote's need grows as the correct step loses its lead over a single rival, beside the theorem's law."""
-    lengths = (10, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400)
-    found = {tau: numbers.needed(numbers.vote_curve(Trial(1.0, tau), lengths, prompts), LEVEL) for tau in taus}
+def lead_text(found: Mapping[float, float | None]) -> str:
+    """How the vote's need (numbers.vote_needs) grows as the correct step loses its lead over a single rival, beside the
+    theorem's law."""
     known = {tau: n for tau, n in found.items() if n is not None}
     first, last = max(known), min(known)
     p = lambda tau: tau ** (1 / Trial().steps)
@@ -202,21 +202,15 @@ def lead_text(taus: Sequence[float] = (0.4, 0.3, 0.2), prompts: int = 2000) -> s
     )
 
 
-def spread_curves(runs: Sequence[StoredRun], trial: Trial) -> dict[int, tuple[Curve, Curve]]:
-    """{competitors: (curve of the models, of the vote)} at one α' and τ."""
-    kinds = {many: Trial(trial.alpha, trial.tau, competitors=many) for many in (1, MANY)}
-    return {many: (checks.curve(runs, "thought", t), checks.curve(runs, "oracle", t)) for many, t in kinds.items()}
-
-
 def spread_text(found: Mapping[int, tuple[Curve, Curve]], trial: Trial) -> str:
     """What τ does not say."""
     say = [f"{percent(c.at(SHORT))} where wrong steps go to {m} pattern{'s' * (m > 1)}" for m, (c, _) in found.items()]
     return f"At α' = {trial.alpha:g}, τ = {trial.tau:g} and {SHORT} examples the error is {', and '.join(say)}."
 
 
-def sums_text(runs: Sequence[StoredRun], trial: Trial) -> str:
+def sums_text(curves: Mapping[float, Curve]) -> str:
     """Does it matter how far test patterns are from those of training?"""
-    found = {s: checks.curve(runs, "thought", Trial(trial.alpha, trial.tau, sum=s)).at(SHORT) for s in SUMS}
+    found = {s: c.at(SHORT) for s, c in curves.items()}
     return (
         "Test patterns may lie nearer to those of training or farther off. At S₁ = "
         f"{', '.join(f'{s:g}' for s in found)} the error with {SHORT} examples is "
@@ -233,7 +227,7 @@ def steps_line(variants: Mapping[str, Mapping[str, Mapping[float, Sequence[Store
 
 def _slope(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> str:
     try:
-        return str(checks.fitted(groups, stage))
+        return str(numbers.fitted(groups, stage))
     except LookupError:
         return "not to be had"
 
@@ -246,14 +240,14 @@ def steps_text(variants: Mapping[str, Mapping[str, Mapping[float, Sequence[Store
         "| theory | " + " | ".join(f"{low:g} to {high:g}" for low, high in THEORY.values()) + " |",
     ]
     for variant, found in variants.items():
-        for stage, title in STAGE_NAMES.items():
+        for stage, title in STAGES.items():
             lines.append(f"| {variant}: {title} | " + " | ".join(_slope(found[name], stage) for name in THEORY) + " |")
     against = [
-        f"{STAGE_NAMES[stage]} against {SYMBOLS[name]} ({variant})"
+        f"{STAGES[stage]} against {SYMBOLS[name]} ({variant})"
         for variant, found in variants.items()
         for name, groups in found.items()
-        for stage in STAGE_NAMES
-        if (stage, name) != ("step", "patterns") and not checks.monotone(groups, SIGNS[name], stage)  # there theory has no M
+        for stage in STAGES
+        if (stage, name) != ("step", "patterns") and not numbers.monotone(groups, SIGNS[name], stage)  # there theory has no M
     ]
     verdict = "Means that are not monotone as the theory says: " + "; ".join(against) if against else "All go the theory's way"
     return "\n".join(lines) + f"\n\n{verdict}."
