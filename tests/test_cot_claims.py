@@ -84,7 +84,16 @@ def plant(
 
 
 def status(id: str, runs: Iterable[StoredRun] = ()) -> str:
-    return BY_ID[id].evaluate(Shelf(runs), PROFILE)["status"]
+    """Of the claim on planted runs; what fails is named in the words of its criterion."""
+    found = BY_ID[id].evaluate(Shelf(runs), PROFILE)
+    assert bool(found["failed"]) == (found["status"] in (PARTLY, NOT_REPRODUCED))
+    for part in found["failed"]:
+        assert part in BY_ID[id].criterion
+    return found["status"]
+
+
+def failed(id: str, runs: Iterable[StoredRun]) -> list[str]:
+    return BY_ID[id].evaluate(Shelf(runs), PROFILE)["failed"]
 
 
 def asks(id: str, *words: str) -> None:
@@ -103,6 +112,7 @@ def test_without_results_nothing_is_claimed(id: str) -> None:
 
 def test_the_worked_example_needs_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert status("cot-example") == REPRODUCED
+    assert [id for id, claim in BY_ID.items() if claim.by_construction] == ["cot-example"]
     other = Transitions(torch.tensor([[[0.6, 0.4], [0.4, 0.6]], [[0.4, 0.6], [0.7, 0.3]]], dtype=torch.float64))
     monkeypatch.setattr(claims, "worked_example", lambda: other)
     assert status("cot-example") == PARTLY
@@ -112,10 +122,11 @@ def test_the_worked_example_needs_no_run(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_two_stages() -> None:
-    asks("cot-two-stages", ".8", "half", ".9")
+    asks("cot-two-stages", "0.8", "at most 0.5 of the iterations", "at least 0.9")
     assert status("cot-two-stages", models()) == REPRODUCED
     assert status("cot-two-stages", models(step_at=160)) == PARTLY  # more than half as late as the pattern
     assert status("cot-two-stages", models(final=0.89)) == PARTLY
+    assert failed("cot-two-stages", models(final=0.89)) == ["attention to both at least 0.9 at the end"]
     assert status("cot-two-stages", models(step_at=160, final=0.89)) == NOT_REPRODUCED
     assert status("cot-two-stages", models(pattern_at=2000, final=0.6)) == NOT_REPRODUCED  # never
 
@@ -141,7 +152,7 @@ def power(**exponents: float) -> Callable[[str, float], float]:
 
 @pytest.mark.parametrize(("id", "trained"), [("cot-iterations", True), ("cot-iterations-fixed", False)])
 def test_iterations_are_monotone(id: str, trained: bool) -> None:
-    asks("cot-iterations", ".8", "every value", "one part each")
+    asks("cot-iterations", "0.8 fall with α", "rise with K", "rise with M", "every value")
     assert status(id, sweep(power(alpha=-1, steps=1, patterns=1), trained)) == REPRODUCED
     assert status(id, sweep(power(alpha=1, steps=1, patterns=1), trained)) == PARTLY
     assert status(id, sweep(power(alpha=1, steps=-1, patterns=-1), trained)) == NOT_REPRODUCED
@@ -193,7 +204,7 @@ def test_errors_fall_in_order(monkeypatch: pytest.MonkeyPatch, id: str) -> None:
 
 
 def test_condition_1_decides_on_in_context_learning(monkeypatch: pytest.MonkeyPatch) -> None:
-    asks("cot-condition", "at least half", "no less often at the longest", "a fifth")
+    asks("cot-condition", "at least 0.5", "no less often at the longest", "at most 0.2")
     stuck = lambda trial, n: 0.7 + 0.001 * n if trial.errors == "reconverging" else decay(trial, n)
     plant(monkeypatch, leap=stuck)
     assert status("cot-condition", models()) == REPRODUCED
@@ -208,7 +219,7 @@ def test_condition_1_decides_on_in_context_learning(monkeypatch: pytest.MonkeyPa
 
 
 def test_errors_vanish_at_every_alpha_and_tau(monkeypatch: pytest.MonkeyPatch) -> None:
-    asks("cot-zero", "below .01", "every pair")
+    asks("cot-zero", "below 0.01", "every pair")
     plant(monkeypatch)
     assert status("cot-zero", models()) == REPRODUCED
     plant(monkeypatch, thought=lambda trial, n: 0.02 if (trial.alpha, trial.tau) == (0.4, 0.4) else decay(trial, n))
@@ -216,7 +227,7 @@ def test_errors_vanish_at_every_alpha_and_tau(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_law_is_an_upper_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    asks("cot-needed", ".05", "−.9", "2 at most")
+    asks("cot-needed", "0.05", "−0.9", "2 at most")
     plant(monkeypatch)
     assert status("cot-needed", models()) == REPRODUCED
     steep = lambda trial, n: 0.9 * math.exp(-2 * (trial.alpha * trial.tau) ** 3 * n)
@@ -231,7 +242,7 @@ def test_the_law_is_an_upper_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_model_is_held_to_the_vote(monkeypatch: pytest.MonkeyPatch) -> None:
-    asks("cot-oracle", "1.25", ".01")
+    asks("cot-oracle", "1.25", "0.01")
     plant(monkeypatch, thought=lambda trial, n: 1.2 * decay(trial, n))
     assert status("cot-oracle", models()) == REPRODUCED
     plant(monkeypatch, thought=lambda trial, n: 1.3 * decay(trial, n))
@@ -288,7 +299,7 @@ def test_figures_and_words_of_the_chapter(smoke: Store) -> None:
         figures.training(runs),
         figures.attended(*numbers.looked_at(runs[0], trial), numbers.attended_by_alpha(runs, trial.tau)),
         figures.errors(panels),
-        figures.comparison(numbers.compared(runs)),
+        figures.comparison(numbers.compared(runs, trial.alpha)),
         figures.needed(numbers.examples_needed(runs), numbers.law(runs)[1], spread),
         figures.steps_to(variants),
     ]
@@ -305,8 +316,8 @@ def test_figures_and_words_of_the_chapter(smoke: Store) -> None:
         prose.attended_line(runs, trial),
         prose.errors_line(panels),
         prose.errors_text(runs),
-        prose.comparison_line(numbers.compared(runs)),
-        prose.comparison_text(numbers.compared(runs)),
+        prose.comparison_line(numbers.compared(runs, trial.alpha)),
+        prose.comparison_text(numbers.compared(runs, trial.alpha)),
         prose.needed_line(runs),
         prose.needed_text(runs),
         prose.lead_text(numbers.vote_needs((0.5, 0.4), 300)),

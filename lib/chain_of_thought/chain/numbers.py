@@ -43,6 +43,8 @@ SOME = 0.01
 """Where the oracle's error is at least this, the trained model's is compared with it."""
 LEVEL = 0.05
 """The error that Theorem 5's examples are counted to."""
+BOUND = 2
+"""Theorem 5: (α'τ) to minus this power examples are enough, up to a constant."""
 THEORY = {"alpha": (-2.0, 0.0), "steps": (1.0, 3.0), "patterns": (0.0, 1.0)}
 """The exponents that α^−2 K^3 + M K (α^−1 + ε^−1) allows, whatever its constants."""
 SIGNS = {"alpha": -1, "steps": 1, "patterns": 1}
@@ -153,7 +155,7 @@ def by_tau(runs: Sequence[StoredRun], alpha: float, name: str = "thought") -> di
     return {t: curve(runs, name, Trial(alpha, t)) for t in setting(runs).taus}
 
 
-def compared(runs: Sequence[StoredRun], alpha: float = 0.8) -> dict[str, dict[str, Curve]]:
+def compared(runs: Sequence[StoredRun], alpha: float) -> dict[str, dict[str, Curve]]:
     """Chain of thought and in-context learning, with Condition 1 and without, at the same τ."""
     conditions = {"with Condition 1": "parting", "without Condition 1": "reconverging"}
     return {
