@@ -315,7 +315,8 @@ def test_figures_and_words_of_the_chapter(smoke: Store) -> None:
         prose.training_text(runs),
         prose.attended_line(runs, trial),
         prose.errors_line(panels),
-        prose.errors_text(runs),
+        prose.attended_text(runs, trial),
+        prose.errors_text(runs, panels),
         prose.comparison_line(numbers.compared(runs, trial.alpha)),
         prose.comparison_text(numbers.compared(runs, trial.alpha)),
         prose.needed_line(runs),
@@ -349,3 +350,112 @@ def test_dials_hold_every_combination(smoke: Store) -> None:
     expected = numbers.curve(runs, "thought", Trial(0.7, 0.5)).at(40)
     assert found == pytest.approx(list(expected), abs=1e-5)
     assert Dials(data, "rm-15").words()
+
+
+# ---------------------------------------------------------------- what is said branches
+
+
+def words(alpha: float, tau: float) -> str:
+    """All that chapter 15 says of planted runs and answers, for a reader's own α' and τ."""
+    runs, trial = models(), Trial(alpha, tau)
+    panels = {
+        "a": ("α'", numbers.by_alpha(runs, tau), numbers.by_alpha(runs, tau, "oracle")),
+        "t": ("τ", numbers.by_tau(runs, alpha), numbers.by_tau(runs, alpha, "oracle")),
+    }
+    compared, spread = numbers.compared(runs, alpha), numbers.spread_curves(runs, trial)
+    said = (
+        prose.training_text(runs),
+        prose.attended_text(runs, trial),
+        prose.errors_text(runs, panels),
+        prose.comparison_text(compared),
+        prose.needed_text(runs),
+        prose.spread_text(spread, trial),
+        prose.sums_text(numbers.by_sum(runs, trial)),
+    )
+    found = "\n".join(said)
+    assert "nan" not in found
+    assert "  " not in found
+    return found
+
+
+PRAISE = (
+    "It looks there",
+    "both help, in the order that the talk shows",
+    "nearly as good as the vote",
+    "more examples make in-context learning *more* wrong",
+    "Chain of thought gets right all the same",
+    "With Condition 1 both improve",
+    "answering at once needs more examples",
+    "How strange they are does not matter here",
+)
+
+
+@pytest.mark.parametrize(("alpha", "tau"), [(0.8, 0.5), (0.4, 0.95), (1.0, 1.0)])
+def test_what_goes_well_is_said(monkeypatch: pytest.MonkeyPatch, alpha: float, tau: float) -> None:
+    slower = lambda trial, n: 0.7 + 0.001 * n if trial.errors == "reconverging" else decay(trial, n) ** 0.5
+    plant(monkeypatch, leap=slower)
+    found = words(alpha, tau)
+    assert [part for part in PRAISE if part not in found] == []
+
+
+@pytest.mark.parametrize(("alpha", "tau"), [(0.8, 0.5), (0.4, 0.95), (1.0, 1.0)])
+def test_what_does_not_is_not_praised(monkeypatch: pytest.MonkeyPatch, alpha: float, tau: float) -> None:
+    """Errors that grow where they should fall, at a model that looks elsewhere and is worse than the vote."""
+
+    def backwards(trial: Trial, n: int) -> float:
+        """Fewer errors for fewer and worse examples, and many again for the longest prompts."""
+        wrong = trial.errors == "reconverging" or trial.sum != 1.2 or n == 100
+        return 0.9 if wrong else 0.9 * math.exp(-0.1 * n / (trial.alpha * trial.tau))
+
+    falling = lambda trial, n: 0.9 * math.exp(-0.001 * n)
+    plant(monkeypatch, thought=backwards, leap=falling, vote=lambda trial, n: 0.02, attention=0.3)
+    found = words(alpha, tau)
+    assert [part for part in PRAISE if part in found] == []
+    assert "with 0.30 of its attention only" in found
+
+
+def test_without_an_error_of_the_vote_nothing_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, vote=lambda trial, n: 0.0)
+    assert "times that of the vote" not in words(0.8, 0.5)
+    assert status("cot-oracle", models()) == NOT_RUN
+
+
+def test_the_exponents_are_called_generous_by_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, thought=lambda trial, n: 0.9 * math.exp(-0.5 * trial.alpha * trial.tau**3 * n))
+    text = prose.needed_text(models())
+    assert "The law is generous in α'" in text
+    assert "The law is not generous enough in τ" in text
+    plant(monkeypatch)
+    assert "not generous enough" not in prose.needed_text(models())
+
+
+def test_stages_in_the_other_order_are_not_called_first_and_then() -> None:
+    runs = models(step_at=300, pattern_at=300)
+    runs = [replace(run, history=run.history | {"pattern only": run.history["step only"]}) for run in runs]
+    assert "First the model finds" not in prose.training_text(runs)
+    assert "First the model finds" in prose.training_text(models())
+
+
+def test_a_lead_needs_two_places() -> None:
+    assert "nothing to compare" in prose.lead_text({0.4: 20.0, 0.2: None})
+    assert "10.0 times" in prose.lead_text({0.4: 20.0, 0.2: 200.0})
+
+
+def test_figures_draw_without_a_model(smoke: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they need was computed before: no model is asked and no weights are read while they draw."""
+    runs, trial = numbers.main_runs(smoke, "smoke"), Trial()
+    given = (*numbers.looked_at(runs[0], trial), numbers.attended_by_alpha(runs, trial.tau))
+    errors = {"α'": ("α'", numbers.by_alpha(runs, 0.5), numbers.by_alpha(runs, 0.5, "oracle"))}
+    compared, spread = numbers.compared(runs, trial.alpha), numbers.spread_curves(runs, trial)
+    points, slope = numbers.examples_needed(runs), numbers.law(runs)[1]
+    variants = {name: numbers.swept_runs(smoke, "smoke", name) for name in VARIANTS}
+    for name in ("reading", "from_weights", "load"):
+        monkeypatch.delattr(numbers, name)
+    monkeypatch.delattr(StoredRun, "weights")
+    figures.training(runs)
+    figures.attended(*given)
+    figures.errors(errors)
+    figures.comparison(compared)
+    figures.needed(points, slope, spread)
+    figures.steps_to(variants)
+    plt.close("all")

@@ -39,8 +39,10 @@ SHORT, MIDDLE = 10, 20
 """Examples in the prompts at which curves are compared; chosen before the runs."""
 WITHOUT_TAU = 0.3
 """τ of the comparison with in-context learning, at which Condition 1 can fail in three steps."""
-SOME = 0.01
-"""Where the oracle's error is at least this, the trained model's is compared with it."""
+MOST = 0.5
+"""More than this share of the attention is most of it."""
+CLOSE, SOME = 1.25, 0.01
+"""The trained model is held to the oracle up to this factor, where the oracle's error is at least this."""
 LEVEL = 0.05
 """The error that Theorem 5's examples are counted to."""
 BOUND = 2
