@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import sys
 from pathlib import Path
 
 import pytest
+
+from lib.book import registry
 
 ROOT = Path(__file__).parents[1]
 LIB = ROOT / "lib"
@@ -127,3 +130,119 @@ def test_data_stay_data(path: Path) -> None:
 
 def imported_top(path: Path) -> set[str]:
     return {name.split(".")[0] for name in imported(path)}
+
+
+# ---------------------------------------------------------------- the rooms of a chapter
+
+ROOMS = ("numbers", "figures", "prose", "claims")
+TRAINERS = ("lib.core.train", "lib.core.ensemble", "lib.core.native")
+MODELS = (*TRAINERS, "lib.core.model", "lib.core.query_attention", "lib.core.checkpoint", "lib.core.sweep", "lib.core.store")
+GIVEN = "lib.core.store.StoredRun"
+"""A run that was read already: a figure may draw its history and metrics."""
+RUNNING = {"from_weights", "weights", "snapshots", "build", "forward", "logits", "obtain", "no_grad", "inference_mode"}
+
+
+def packages(study: Path) -> list[Path]:
+    """The sub-packages of a study, one a chapter."""
+    return sorted(path for path in study.iterdir() if path.is_dir() and any(path.glob("*.py")))
+
+
+def offences(study: Path) -> list[str]:
+    """What the chapters of a study do that their rooms forbid; the modules that chapters share are not asked."""
+    chapters, found = {path.name: path for path in packages(study)}, []
+    for chapter, folder in chapters.items():
+        for path in sources(folder):
+            room = path.relative_to(folder).with_suffix("").as_posix()
+            say = lambda what, where=show(path): found.append(f"{where}: {what}")  # noqa: B023 (called within the turn)
+            if room == "__init__":
+                if path.read_text(encoding="utf-8").strip():
+                    say("must be empty, or it would join the rooms")
+                continue
+            if room not in ROOMS:
+                say(f"is none of the rooms {', '.join(ROOMS)}")
+            for name in sorted(own(path)):
+                inside = name.split(".")[2:] if within(name, f"lib.{study.name}") else ["core"]
+                if not inside:
+                    say("imports its study as a whole: name a module")
+                elif inside[0] == "claims":
+                    say(f"imports {name}, which only collects")
+                elif inside[0] in chapters and inside[1:2] != ["numbers"]:
+                    say(f"imports {name}: of a chapter, its own or another, only the numbers")
+                if room == "numbers" and any(within(name, trainer) for trainer in TRAINERS):
+                    say(f"imports {name}: numbers are read from results, not trained")
+                if room == "figures" and name != GIVEN and any(within(name, module) for module in MODELS):
+                    say(f"imports {name}: a figure draws what it is given")
+            if room == "figures":
+                called = {call.split(".")[-1] for call in _calls(path)} & RUNNING
+                found += [f"{show(path)}: calls {call}: a figure draws what it is given" for call in sorted(called)]
+        collected = own(study / "claims.py") if (study / "claims.py").exists() else set()
+        if (folder / "claims.py").exists() and not any(within(n, f"lib.{study.name}.{chapter}.claims") for n in collected):
+            found.append(f"{show(folder / 'claims.py')}: is not collected by {show(study / 'claims.py')}")
+    return found
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_rooms_read_numbers_and_not_each_other(study: str) -> None:
+    assert offences(LIB / study) == []
+
+
+PLANTED = {
+    "a drawing room reads another": ("one/figures.py", "from lib.planted.one.claims import HALF", "only the numbers"),
+    "the same by its module": ("one/prose.py", "from lib.planted.one import figures", "only the numbers"),
+    "the same from beside it": ("one/claims.py", "from . import prose", "only the numbers"),
+    "a chapter as a whole": ("one/claims.py", "import lib.planted.two", "only the numbers"),
+    "a sibling's prose": ("one/numbers.py", "from lib.planted.two.prose import said", "only the numbers"),
+    "what collects": ("one/prose.py", "from lib.planted.claims import CLAIMS_OF", "only collects"),
+    "the study as a whole": ("one/prose.py", "import lib.planted", "name a module"),
+    "numbers train": ("one/numbers.py", "from lib.core.train import RunResult", "not trained"),
+    "a figure loads a model": ("one/figures.py", "from lib.core.model import from_weights", "draws what it is given"),
+    "a figure opens the store": ("one/figures.py", "from lib.core.store import Store", "draws what it is given"),
+    "a figure asks a model": ("one/figures.py", "def f(run):\n    return run.weights()", "calls weights"),
+    "a fifth room": ("one/checks.py", "", "none of the rooms"),
+    "a full package": ("one/__init__.py", "from lib.planted.one.numbers import x", "must be empty"),
+    "claims of no ledger": ("two/claims.py", "", "is not collected"),
+}
+
+
+@pytest.mark.parametrize("case", PLANTED)
+def test_the_reader_of_rooms_sees_every_offence(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    study = tmp_path / "lib" / "planted"
+    allowed = "from lib.core import style\nfrom lib.core.store import StoredRun\nfrom lib.planted import runs\n"
+    for chapter in ("one", "two"):
+        (study / chapter).mkdir(parents=True)
+        (study / chapter / "__init__.py").write_text("")
+        (study / chapter / "numbers.py").write_text(f"{allowed}from lib.core.model import from_weights\n")
+        (study / chapter / "figures.py").write_text(f"{allowed}from lib.planted.{chapter}.numbers import x\n")
+    (study / "one" / "prose.py").write_text(f"{allowed}from lib.planted.two import numbers\n")
+    (study / "one" / "claims.py").write_text(f"{allowed}from lib.planted.one import numbers\n")
+    (study / "claims.py").write_text("from lib.planted.one.claims import CHAPTER\n")
+    (study / "checks.py").write_text("from lib.core.train import RunResult\n")  # above the chapters: not a room
+    assert offences(study) == []
+    where, line, expected = PLANTED[case]
+    with (study / where).open("a") as file:
+        file.write(f"{line}\n")
+    assert [expected in offence for offence in offences(study)] == [True]
+
+
+STUDY_WORDS = ("symmetric", "inferential", "anchor", "reasoning bias", "chain of thought", "in-context", "pruning", "relevance")
+SPOKEN = {"style.py"}
+"""The one exception for now: its colours still have the names of the first study's mappings."""
+
+
+@pytest.mark.parametrize("path", [p for p in sources(LIB / "core") if p.name not in SPOKEN], ids=show)
+def test_core_has_no_words_of_a_study(path: Path) -> None:
+    """What is called after a study's things serves that study alone, and belongs to it."""
+    text = path.read_text(encoding="utf-8").lower()
+    assert [word for word in STUDY_WORDS if word in text] == []
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_study_is_in_the_book(study: str) -> None:
+    """A folder in lib is a study, and the registry knows its experiments and its claims."""
+    read = own(LIB / "book" / "registry.py")
+    for part in ("experiments", "claims"):
+        assert any(within(name, f"lib.{study}.{part}") for name in read), f"lib/book/registry.py does not read {study}.{part}"
+    experiments, claims = (importlib.import_module(f"lib.{study}.{part}") for part in ("experiments", "claims"))
+    assert {e.name for e in getattr(experiments, "EXPERIMENTS", ())} <= set(registry.EXPERIMENTS)
+    assert getattr(claims, "CLAIMS_OF", {}).items() <= registry.CLAIMS_OF.items()

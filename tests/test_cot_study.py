@@ -25,9 +25,9 @@ from lib.chain_of_thought.experiments import (
 )
 from lib.chain_of_thought.inference import Tables, growing, leap, nearest, read, think
 from lib.chain_of_thought.models import OneLayer, OneLayerSpec, half_square
+from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.study import make_study
 from lib.chain_of_thought.task import D_X, D_Y, GROUPS, D, Prompts, Task
-from lib.chain_of_thought.trials import Trial
 from lib.core.ensemble import Ask, Ensemble
 from lib.core.experiment import PROFILES, Experiment
 from lib.core.init import gamma_std

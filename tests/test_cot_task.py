@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from lib.chain_of_thought import oracle
 from lib.chain_of_thought.inference import growing
+from lib.chain_of_thought.prompts import Trial, draw
 from lib.chain_of_thought.task import D_X, Columns, D, Prompts, Task, combined
 from lib.chain_of_thought.transitions import Transitions, jumping, parting, reconverging, widest_tau, worked_example
-from lib.chain_of_thought.trials import Trial, draw
 from lib.core.spec import SpecError
 
 TASK = Task(patterns=6, steps=3, alpha=0.3, length=5)

@@ -37,7 +37,7 @@ CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
     "12-in-context": icl_claims.CHAPTER_12,
     "13-out-of-domain": domain_claims.CHAPTER_13,
     "14-pruning": pruning_claims.CHAPTER_14,
-    "15-chain-of-thought": cot_claims.CHAPTER_15,
+    **cot_claims.CLAIMS_OF,
     "16-deeper-models": deeper_claims.CHAPTER_16,
     "17-one-story": story_claims.CHAPTER_17,
 }

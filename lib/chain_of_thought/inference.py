@@ -16,8 +16,8 @@ from torch import Tensor
 
 from lib.chain_of_thought import oracle
 from lib.chain_of_thought.models import OneLayer, OneLayerSpec
+from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import Columns, Prompts
-from lib.chain_of_thought.trials import Trial
 from lib.core.model import from_weights
 
 

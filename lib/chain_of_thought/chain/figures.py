@@ -1,4 +1,5 @@
-"""Figures of chapter 15 that show results: attention along training and in inference, errors against examples, iterations."""
+"""Figures of chapter 15: prompts and matrices of examples that err, attention along training and in inference, errors against
+examples, iterations."""
 
 from __future__ import annotations
 
@@ -6,18 +7,16 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
-import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from lib.chain_of_thought import checks
-from lib.chain_of_thought.analysis import ENOUGH, LOSS, Curve, Slope, history, iterations
-from lib.chain_of_thought.checks import LEVEL, MIDDLE, SYMBOLS
-from lib.chain_of_thought.task import GROUPS, Prompts
-from lib.chain_of_thought.trials import Trial
+from lib.chain_of_thought.chain import numbers
+from lib.chain_of_thought.chain.numbers import LEVEL, METHODS, MIDDLE, STAGES, SYMBOLS, Curve, Slope, history, iterations
+from lib.chain_of_thought.task import D_X, GROUPS, Columns, Prompts
+from lib.chain_of_thought.transitions import Transitions
 from lib.core import style
-from lib.core.model import from_weights
+from lib.core.spec import SpecError
 from lib.core.store import StoredRun
 
 GROUP_LOOK = {
@@ -26,18 +25,69 @@ GROUP_LOOK = {
     "pattern only": {"color": style.KEY, "ls": ":"},
     "neither": {"color": style.NEITHER, "ls": "-."},
 }
-METHODS = {
-    "thought": ("chain of thought", {"color": style.INFERENTIAL, "marker": "o", "ls": "-"}),
-    "leap": ("in-context learning", {"color": style.SYMMETRIC, "marker": "s", "ls": "--"}),
-    "oracle": ("vote of matching examples", {"color": style.SEEN, "marker": None, "ls": ":"}),
+METHOD_LOOK = {
+    "thought": {"color": style.INFERENTIAL, "marker": "o", "ls": "-"},
+    "leap": {"color": style.SYMMETRIC, "marker": "s", "ls": "--"},
+    "oracle": {"color": style.SEEN, "marker": None, "ls": ":"},
 }
 FLOOR = 2e-4
 """Where axes of errors end: below it intervals are wider than the axis."""
-STAGES = {
-    "step": (f"attention to the step {ENOUGH:g}", style.SYMMETRIC, "s"),
-    "pattern": (f"to step and pattern {ENOUGH:g}", style.INFERENTIAL, "o"),
-    "loss": (f"held-out loss {LOSS:g}", style.KEY, "^"),
-}
+STAGE_LOOK = {"step": (style.SYMMETRIC, "s"), "pattern": (style.INFERENTIAL, "o"), "loss": (style.KEY, "^")}
+
+
+def prompts(panels: Mapping[str, tuple[Columns, Prompts]], patterns: int) -> Figure:
+    """Prompts as the model reads them, (D, n) real arrays, one each: rows are coordinates, above the line those of the input
+    with patterns and codes, below it those of the output. The last column is the query. `patterns`: how many were trained."""
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 4.0), sharey=True, squeeze=False)
+        for ax, (title, (columns, chains)) in zip(axes[0], panels.items(), strict=True):
+            matrix = columns.vectors(columns.kinds(chains)).numpy().T
+            if matrix.ndim != 2:
+                raise SpecError("draw one prompt at a time: index the chains with a number.")
+            image = ax.imshow(matrix, cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+            n, k = matrix.shape[1], columns.steps
+            for boundary in range(k, n - k + 1, k):
+                ax.axvline(boundary - 0.5, color="#BBBBBB", lw=0.6)
+            ax.axvline(n - k - 0.5, color=style.INFERENTIAL, lw=1.4)
+            ax.axhline(D_X - 0.5, color="#222222", lw=1)
+            ax.axhspan(patterns - 0.5, patterns + k - 0.5, color=style.KEY, alpha=0.18, lw=0)
+            ax.set(title=title, xlabel="example, three columns each")
+            ax.title.set_fontsize(9)
+            ax.set_xticks(np.arange((k - 1) / 2, n, k), [*range(1, n // k), "query"])
+            ax.tick_params(length=0)
+        places = [patterns / 2, patterns + columns.steps / 2 - 0.5, D_X + patterns / 2]
+        axes[0, 0].set_yticks(places, ["input:\npattern", "code of\nthe step", "output:\npattern"])
+        fig.colorbar(image, ax=axes[0].tolist(), label="entry", fraction=0.03)
+    return fig
+
+
+def matrices(example: Transitions, kinds: Mapping[str, Transitions]) -> Figure:
+    """Transition matrices: of a small example every step and B, their product; of other tasks the second step and B. Correct
+    outputs are framed."""
+    names = [f"$A_{k + 1}$" for k in range(example.steps)]
+    top = {name: (a, a.argmax(-1)) for name, a in zip(names, example.matrices, strict=True)}
+    rows = [top | {"$B$": (example.product, example.paths[:, -1])}, {}]
+    for title, task in kinds.items():
+        second = task.matrices[1]
+        rows[1] |= {f"$A_2$, {title}": (second, second.argmax(-1)), f"$B$, {title}": (task.product, task.paths[:, -1])}
+    with style.look():
+        fig = plt.figure(figsize=(style.WIDTH, 4.2))
+        for part, found in zip(fig.subfigures(2, 1, height_ratios=(1, 1.15)), rows, strict=True):
+            for ax, (title, (matrix, right)) in zip(part.subplots(1, len(found)), found.items(), strict=True):
+                ax.imshow(matrix.numpy(), cmap=style.ACCURACY["memory"], vmin=0, vmax=1)
+                for row, column in enumerate(right.tolist()):
+                    frame = plt.Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, ec=style.INFERENTIAL, lw=1.3)
+                    ax.add_patch(frame)
+                ticks = range(0, len(matrix), 1 if len(matrix) < 4 else 3)
+                ax.set_xticks(ticks, [str(t + 1) for t in ticks])
+                ax.set_yticks(ticks, [str(t + 1) for t in ticks])
+                if len(matrix) < 4:
+                    style.write_values(ax, matrix.numpy(), size=8.5)
+                ax.set_title(title, fontsize=8)
+                ax.set_xlabel("to")
+                style.bare(ax)
+            part.axes[0].set_ylabel("from")
+    return fig
 
 
 def training(runs: Sequence[StoredRun]) -> Figure:
@@ -59,47 +109,34 @@ def _band(ax: Axes, x: np.ndarray, values: Sequence[np.ndarray], label: str | No
     ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=0.2, lw=0)
 
 
-def attended(runs: Sequence[StoredRun], trial: Trial, examples: int = 8) -> Figure:
-    """Left: where one trained model looks at each step of the correct path of one short test prompt; a row a step, a column a
-    column of the prompt, dots where step and pattern are the query's. Right: mean attention to these, by step and α'."""
-    run = runs[0]
-    prompts = trial.draw(0, 1, examples)
-    weights, same = inference_attention(run, trial, prompts)
+def attended(weights: np.ndarray, same: np.ndarray, by_alpha: Mapping[float, np.ndarray]) -> Figure:
+    """Left: where one trained model looks, (K, n), at each step of the correct path of one short test prompt; a row a step, a
+    column a column of the prompt, dots where step and pattern are the query's, `same`. Right: mean attention to these by step,
+    {α': (S, K)}."""
+    steps = len(weights)
+    examples = (weights.shape[1] + 1) // steps - 1
     with style.look():
         fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 2.5), width_ratios=(1.6, 1))
         image = left.imshow(weights, cmap="Greys", vmin=0, vmax=weights.max(), aspect="auto")
         rows, columns = np.nonzero(same)
         left.plot(columns, rows, "o", ms=4, mfc="none", mec=style.INFERENTIAL, mew=1.2)
-        for boundary in range(trial.steps, examples * trial.steps + 1, trial.steps):
+        for boundary in range(steps, examples * steps + 1, steps):
             left.axvline(boundary - 0.5, color="#BBBBBB", lw=0.6)
-        left.set_yticks(range(trial.steps), range(1, trial.steps + 1))
-        middles = np.arange((trial.steps - 1) / 2, examples * trial.steps, trial.steps)
-        left.set_xticks([*middles, examples * trial.steps + (trial.steps - 2) / 2], [*range(1, examples + 1), "query"])
+        left.set_yticks(range(steps), range(1, steps + 1))
+        middles = np.arange((steps - 1) / 2, examples * steps, steps)
+        left.set_xticks([*middles, examples * steps + (steps - 2) / 2], [*range(1, examples + 1), "query"])
         left.tick_params(length=0)
         left.set(xlabel="example", ylabel="step of inference")
         fig.colorbar(image, ax=left, label="attention", location="top", aspect=40)
-        for shift, alpha in enumerate(alphas := checks.setting(runs).alphas):
-            found = checks.attended(runs, Trial(alpha, trial.tau))
-            where = np.arange(1, trial.steps + 1) + 0.16 * (shift - (len(alphas) - 1) / 2)
-            colour = style.GAMMA(shift / max(1, len(alphas) - 1))
+        for shift, (alpha, found) in enumerate(by_alpha.items()):
+            where = np.arange(1, steps + 1) + 0.16 * (shift - (len(by_alpha) - 1) / 2)
+            colour = style.GAMMA(shift / max(1, len(by_alpha) - 1))
             right.vlines(where, found.min(0), found.max(0), color=colour, lw=1)
             right.plot(where, found.mean(0), "o", ms=4, color=colour, label=f"α' = {alpha:g}")
         right.set(xlabel="step of inference", ylabel=f"same step and pattern,\n{MIDDLE} examples", ylim=(0, 1.03))
-        right.set_xticks(range(1, trial.steps + 1))
+        right.set_xticks(range(1, steps + 1))
         right.legend(loc="lower left", ncols=2)
     return fig
-
-
-@torch.no_grad()
-def inference_attention(run: StoredRun, trial: Trial, prompts: Prompts) -> tuple[np.ndarray, np.ndarray]:
-    """(K, n) the attention at each step of the first prompt's correct path, by the model on real columns, and which columns of
-    the examples are of the same step and pattern."""
-    model, weights, same = from_weights(run.spec.model, run.weights()), [], []
-    for step in range(1, trial.steps + 1):
-        now = Prompts(prompts.examples[:1], prompts.query[:1], torch.tensor([step]))
-        weights.append(model.weights(trial.columns.vectors(trial.columns.kinds(now))[None])[0, 0].numpy())
-        same.append(np.pad(now.groups[0, 0].numpy(), (0, trial.steps - 1)))
-    return np.array(weights), np.array(same)
 
 
 def _error(ax: Axes, found: Curve, label: str | None, **look: object) -> None:
@@ -134,8 +171,7 @@ def comparison(panels: Mapping[str, Mapping[str, Curve]]) -> Figure:
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.0), sharey=True, squeeze=False)
         for ax, (title, curves) in zip(axes[0], panels.items(), strict=True):
             for name, found in curves.items():
-                label, look = METHODS[name]
-                _error(ax, found, label, **look)
+                _error(ax, found, METHODS[name], **METHOD_LOOK[name])
             ax.set(title=title, xlabel="examples in the prompt", yscale="log", ylim=(5e-3, 1.1))
         axes[0, 0].set_ylabel("share of wrong answers")
         axes[0, 0].legend(loc="lower left")
@@ -183,11 +219,11 @@ def steps_to(variants: Mapping[str, Mapping[str, Mapping[float, Sequence[StoredR
         fig, axes = plt.subplots(len(variants), len(settings), figsize=(style.WIDTH, 4.6), sharex="col", sharey=True)
         for row, (variant, found) in zip(axes, variants.items(), strict=True):
             for ax, groups in zip(row, found.values(), strict=True):
-                for stage, (label, colour, marker) in STAGES.items():
+                for stage, (colour, marker) in STAGE_LOOK.items():
                     points = np.array(iterations(groups, stage)).reshape(-1, 2)
                     ax.plot(*points.T, marker, ms=3.5, color=colour, alpha=0.6, mew=0)
-                    got = {value: mean for value, mean in checks.means(groups, stage).items() if mean is not None}
-                    ax.plot(list(got), list(got.values()), color=colour, lw=1.2, label=label)
+                    got = {value: mean for value, mean in numbers.means(groups, stage).items() if mean is not None}
+                    ax.plot(list(got), list(got.values()), color=colour, lw=1.2, label=STAGES[stage])
                 ax.set(xscale="log", yscale="log")
                 ax.set_xticks(list(groups), [f"{v:g}" for v in groups])
                 ax.xaxis.set_minor_locator(NullLocator())

@@ -1,0 +1,406 @@
+"""From stored runs to numbers: errors of trained models on test prompts with intervals, where they look, the two stages of
+training, exponents; and what the dials show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from lib.chain_of_thought import oracle
+from lib.chain_of_thought.experiments import COT, REACHED, SETTINGS, STEPS_TO, Setting, steps_specs
+from lib.chain_of_thought.inference import Reading, Tables, growing, read
+from lib.chain_of_thought.prompts import Trial
+from lib.chain_of_thought.task import Prompts
+from lib.core.measures import log_slope, spearman, wilson
+from lib.core.model import from_weights
+from lib.core.screen import rounded
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import load
+
+FIRST_TEST_SEED = 1000
+"""Test prompts of a run are those of this seed and its own added up: no two models answer the same prompts."""
+ENOUGH = REACHED
+"""The level at which attention counts as being somewhere: where the sweep of Theorem 4 stops."""
+LOSS = 0.05
+STAGES = {
+    "step": f"attention to the step {ENOUGH:g}",
+    "pattern": f"to step and pattern {ENOUGH:g}",
+    "loss": f"held-out loss {LOSS:g}",
+}
+"""What is waited for: attention to the query's step, then that to its pattern among these; and a held-out loss of LOSS."""
+SHORT, MIDDLE = 10, 20
+"""Examples in the prompts at which curves are compared; chosen before the runs."""
+WITHOUT_TAU = 0.3
+"""τ of the comparison with in-context learning, at which Condition 1 can fail in three steps."""
+MOST = 0.5
+"""More than this share of the attention is most of it."""
+CLOSE, SOME = 1.25, 0.01
+"""The trained model is held to the oracle up to this factor, where the oracle's error is at least this."""
+LEVEL = 0.05
+"""The error that Theorem 5's examples are counted to."""
+BOUND = 2
+"""Theorem 5: (α'τ) to minus this power examples are enough, up to a constant."""
+THEORY = {"alpha": (-2.0, 0.0), "steps": (1.0, 3.0), "patterns": (0.0, 1.0)}
+"""The exponents that α^−2 K^3 + M K (α^−1 + ε^−1) allows, whatever its constants."""
+SIGNS = {"alpha": -1, "steps": 1, "patterns": 1}
+SYMBOLS = {"alpha": "α", "steps": "K", "patterns": "M"}
+SUMS = (1.0, 1.2, 1.4)
+"""S₁ of test patterns: 1 is a pattern of training itself, the largest lies between two of them."""
+MANY = 9
+"""Competitors where wrong steps are spread over all other patterns."""
+METHODS = {"thought": "chain of thought", "leap": "in-context learning", "oracle": "vote of matching examples"}
+"""The ways of answering, by their names in CURVES."""
+
+
+# --- Runs ---
+
+
+def main_runs(store: Store, profile: str) -> list[StoredRun]:
+    """The stored runs of the main experiment, one a seed. Raises LookupError where one is missing."""
+    return load(COT.specs(profile), store)
+
+
+def setting(runs: Sequence[StoredRun]) -> Setting:
+    """The profile's setting that these runs were trained in. Raises LookupError for runs of none."""
+    for found in SETTINGS.values():
+        if {run.spec.seed for run in runs} <= set(found.seeds) and runs[0].spec.train == found.train:
+            return found
+    raise LookupError("these runs are of no profile")
+
+
+def swept_runs(store: Store, profile: str, variant: str) -> dict[str, dict[float, list[StoredRun]]]:
+    """{setting: {value: runs}} of Theorem 4. Raises LookupError where a run of the experiment is missing."""
+    load(STEPS_TO.specs(profile), store)
+    groups = steps_specs(profile)[variant]
+    return {name: {v: load(specs, store) for v, specs in values.items()} for name, values in groups.items()}
+
+
+# --- Answers to test prompts ---
+
+_readings: dict[tuple[Path, Trial, tuple[int, ...], int], Reading] = {}
+
+
+def reading(run: StoredRun, trial: Trial, lengths: Sequence[int], prompts: int) -> Reading:
+    """What a stored model answers to a trial's prompts, computed once in a process. Raises StoreError without weights."""
+    key = run.path, trial, tuple(lengths), prompts
+    if key not in _readings:
+        tables = Tables(run.spec.model, run.weights(), trial.columns)
+        _readings[key] = read(tables, trial, lengths, prompts, FIRST_TEST_SEED + run.spec.seed)
+    return _readings[key]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Errors against lengths (G,) of all runs together: `by_run` (S, G) for each, `prompts` answered by all of them."""
+
+    lengths: np.ndarray
+    by_run: np.ndarray
+    prompts: int
+
+    @property
+    def mean(self) -> np.ndarray:
+        return self.by_run.mean(0)
+
+    @property
+    def interval(self) -> tuple[np.ndarray, np.ndarray]:
+        """Wilson's 95 % interval, (G,) each, from the number of prompts. For a mean over the steps of a prompt it is too wide
+        rather than too narrow: such a mean varies less than a single answer."""
+        low, high = zip(*(wilson(share * self.prompts, self.prompts) for share in self.mean), strict=True)
+        return np.array(low), np.array(high)
+
+    def at(self, length: int) -> tuple[float, float, float]:
+        """Mean, low, high. Raises LookupError for a length that was not computed."""
+        if not (found := np.flatnonzero(self.lengths == length)).size:
+            raise LookupError(f"prompts of {length} examples were not computed")
+        return tuple(float(v[found[0]]) for v in (self.mean, *self.interval))
+
+
+CURVES: dict[str, Callable[[Reading], torch.Tensor]] = {
+    "thought": lambda r: r.thought.mean(1),
+    "oracle": lambda r: r.oracle.mean(1),
+    "leap": lambda r: r.leap,
+}
+"""Chain of thought and the oracle: the mean over steps of the share of wrong answers; in-context learning: that of wrong
+ends."""
+
+
+def curve(runs: Sequence[StoredRun], name: str, trial: Trial) -> Curve:
+    """One of CURVES on a trial, at the lengths and with the prompts for each run that the runs' setting has."""
+    s = setting(runs)
+    found = [CURVES[name](reading(run, trial, s.lengths, s.prompts)).double().numpy() for run in runs]
+    return Curve(np.array(s.lengths), np.array(found), s.prompts * len(runs))
+
+
+def vote_curve(trial: Trial, lengths: Sequence[int], prompts: int) -> Curve:
+    """The errors of the vote alone, for trials that no model is asked about."""
+    drawn = trial.draw(FIRST_TEST_SEED, prompts, max(lengths))
+    answers = [
+        oracle.chain(counts, trial.columns, drawn.query[:, 0], FIRST_TEST_SEED)
+        for counts, _ in growing(trial.columns, drawn, lengths)
+    ]
+    wrong = torch.stack([(answer != drawn.query[:, 1:]).double().mean() for answer in answers])
+    return Curve(np.array(lengths), wrong[None].numpy(), prompts)
+
+
+def by_alpha(runs: Sequence[StoredRun], tau: float, name: str = "thought") -> dict[float, Curve]:
+    return {a: curve(runs, name, Trial(a, tau)) for a in setting(runs).alphas}
+
+
+def by_tau(runs: Sequence[StoredRun], alpha: float, name: str = "thought") -> dict[float, Curve]:
+    return {t: curve(runs, name, Trial(alpha, t)) for t in setting(runs).taus}
+
+
+def compared(runs: Sequence[StoredRun], alpha: float) -> dict[str, dict[str, Curve]]:
+    """Chain of thought and in-context learning, with Condition 1 and without, at the same τ."""
+    conditions = {"with Condition 1": "parting", "without Condition 1": "reconverging"}
+    return {
+        title: {name: curve(runs, name, Trial(alpha, WITHOUT_TAU, errors)) for name in ("thought", "leap")}
+        for title, errors in conditions.items()
+    }
+
+
+def grid(runs: Sequence[StoredRun], name: str = "thought") -> dict[tuple[float, float], Curve]:
+    """The curves of every (α', τ)."""
+    s = setting(runs)
+    return {(a, t): curve(runs, name, Trial(a, t)) for a in s.alphas for t in s.taus}
+
+
+def spread_curves(runs: Sequence[StoredRun], trial: Trial) -> dict[int, tuple[Curve, Curve]]:
+    """{competitors: (curve of the models, of the vote)} at one α' and τ."""
+    kinds = {many: Trial(trial.alpha, trial.tau, competitors=many) for many in (1, MANY)}
+    return {many: (curve(runs, "thought", t), curve(runs, "oracle", t)) for many, t in kinds.items()}
+
+
+def by_sum(runs: Sequence[StoredRun], trial: Trial) -> dict[float, Curve]:
+    """{S₁: errors of chain of thought} at one α' and τ: does it matter how far test patterns are from those of training?"""
+    return {s: curve(runs, "thought", Trial(trial.alpha, trial.tau, sum=s)) for s in SUMS}
+
+
+def against_oracle(runs: Sequence[StoredRun]) -> np.ndarray:
+    """The error of chain of thought over that of the oracle, wherever the latter is at least SOME."""
+    ours, theirs = grid(runs), grid(runs, "oracle")
+    return np.concatenate([(ours[w].mean / np.maximum(theirs[w].mean, 1e-12))[theirs[w].mean >= SOME] for w in ours])
+
+
+def shares(found: Curve, *lengths: int) -> str:
+    return ", ".join(percent(found.at(length)) for length in lengths)
+
+
+def percent(point: tuple[float, float, float]) -> str:
+    """A share with its interval, in words."""
+    return "{:.4f} [{:.4f}, {:.4f}]".format(*point) if point[0] < 0.01 else "{:.3f} [{:.3f}, {:.3f}]".format(*point)
+
+
+# --- Where a trained model looks ---
+
+
+def matched(runs: Sequence[StoredRun], trial: Trial) -> np.ndarray:
+    """(S, G, K) the mean attention at each step of inference to columns of the same step and pattern, by the setting's
+    lengths."""
+    s = setting(runs)
+    return np.array([reading(run, trial, s.lengths, s.prompts).matched.numpy() for run in runs])
+
+
+def attended(runs: Sequence[StoredRun], trial: Trial) -> np.ndarray:
+    """(S, K) the attention of each step of inference to columns of the same step and pattern, at MIDDLE examples."""
+    if MIDDLE not in (lengths := setting(runs).lengths):
+        raise LookupError(f"prompts of {MIDDLE} examples were not computed")
+    return matched(runs, trial)[:, lengths.index(MIDDLE)]
+
+
+def attended_by_alpha(runs: Sequence[StoredRun], tau: float) -> dict[float, np.ndarray]:
+    """{α': (S, K)} of `attended`."""
+    return {a: attended(runs, Trial(a, tau)) for a in setting(runs).alphas}
+
+
+@torch.no_grad()
+def looked_at(run: StoredRun, trial: Trial, examples: int = 8) -> tuple[np.ndarray, np.ndarray]:
+    """(K, n), (K, n) of one short test prompt: the attention at each step of its correct path, by one trained model on real
+    columns, and which columns of the examples are of the same step and pattern. Raises StoreError without weights."""
+    prompts = trial.draw(0, 1, examples)
+    model, weights, same = from_weights(run.spec.model, run.weights()), [], []
+    for step in range(1, trial.steps + 1):
+        now = Prompts(prompts.examples, prompts.query, torch.tensor([step]))
+        weights.append(model.weights(trial.columns.vectors(trial.columns.kinds(now))[None])[0, 0].numpy())
+        same.append(np.pad(now.groups[0, 0].numpy(), (0, trial.steps - 1)))
+    return np.array(weights), np.array(same)
+
+
+# --- Examples needed ---
+
+
+def needed(found: Curve, level: float) -> float | None:
+    """The number of examples at which the error first falls to a level, on the straight line between logarithms around it; None
+    where no length is long enough, or the shortest is."""
+    below = np.flatnonzero(found.mean <= level)
+    if not below.size or below[0] == 0:
+        return None
+    i = below[0]
+    x, y = np.log(found.lengths[i - 1 : i + 1]), np.log(np.maximum(found.mean[i - 1 : i + 1], 1e-12))
+    return float(np.exp(x[0] + (math.log(level) - y[0]) * (x[1] - x[0]) / (y[1] - y[0])))
+
+
+def vote_needs(taus: Sequence[float] = (0.4, 0.3, 0.2), prompts: int = 2000) -> dict[float, float | None]:
+    """{τ: examples until the vote's error is LEVEL}, with a single rival and α' = 1."""
+    lengths = (10, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400)
+    return {tau: needed(vote_curve(Trial(1.0, tau), lengths, prompts), LEVEL) for tau in taus}
+
+
+def examples_needed(runs: Sequence[StoredRun]) -> list[tuple[float, float, float]]:
+    """(α', τ, examples until the error is LEVEL) where that lies inside the curves."""
+    found = ((a, t, needed(c, LEVEL)) for (a, t), c in grid(runs).items())
+    return [(a, t, n) for a, t, n in found if n is not None]
+
+
+@dataclass(frozen=True)
+class Slope:
+    """The exponent b of y ∝ x^b with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
+
+
+def exponent(x: Sequence[float], y: Sequence[float]) -> Slope:
+    """Least squares between logarithms. Raises LookupError for fewer than two values of x."""
+    if len(set(x)) < 2:
+        raise LookupError("fewer than two settings have a value, so there is no exponent")
+    return Slope(*log_slope(list(x), list(y)))
+
+
+def law(runs: Sequence[StoredRun]) -> tuple[float, Slope]:
+    """Rank correlation of α'τ with the examples needed, and the exponent of these in 1 / (α'τ). Raises LookupError for fewer
+    than three points."""
+    points = examples_needed(runs)
+    if len(points) < 3:
+        raise LookupError(f"the error falls to {LEVEL:g} inside the curves for fewer than three pairs of α' and τ")
+    product, count = np.array([a * t for a, t, _ in points]), np.array([n for *_, n in points])
+    return spearman(product, count), exponent(1 / product, count)
+
+
+def alone(points: Sequence[tuple[float, float, float]]) -> dict[str, list[float]]:
+    """The exponents in 1 / α' at each τ, and in 1 / τ at each α', where there are three points at least."""
+    found: dict[str, list[float]] = {"1 / α'": [], "1 / τ": []}
+    for name, own, other in (("1 / α'", 0, 1), ("1 / τ", 1, 0)):
+        for value in sorted({p[other] for p in points}):
+            group = [p for p in points if p[other] == value]
+            if len(group) > 2:
+                found[name].append(exponent([1 / p[own] for p in group], [p[2] for p in group]).value)
+    return found
+
+
+def alone_words(points: Sequence[tuple[float, float, float]]) -> str:
+    return ", ".join(f"{min(v):.2f} to {max(v):.2f} in {name}" for name, v in alone(points).items() if v)
+
+
+# --- Training ---
+
+
+def history(run: StoredRun, *names: str) -> np.ndarray:
+    """(n,) the sum of some of a run's numbers at every evaluated step; NaN where one was not finite."""
+    rows = [[np.nan if v is None else v for v in run.history[name]] for name in names]
+    return np.array(rows, dtype=float).sum(0)
+
+
+def reached(run: StoredRun, names: Sequence[str], level: float = ENOUGH, falling: bool = False) -> float | None:
+    """The iteration at which a sum of a run's numbers reaches a level, from below or `falling`, on the straight line between
+    evaluations; None for never."""
+    steps, values = np.array(run.history["step"], dtype=float), history(run, *names)
+    there = np.flatnonzero(values <= level if falling else values >= level)
+    if not there.size:
+        return None
+    i = there[0]
+    if i == 0:
+        return float(steps[0])
+    share = (level - values[i - 1]) / (values[i] - values[i - 1])
+    return float(steps[i - 1] + share * (steps[i] - steps[i - 1]))
+
+
+def stage_steps(run: StoredRun) -> tuple[float | None, float | None]:
+    """The iterations at which all attention to the query's step, and all to its pattern, reach ENOUGH."""
+    return reached(run, ("both", "step only")), reached(run, ("both", "pattern only"))
+
+
+def until(run: StoredRun, stage: str) -> float | None:
+    """Iterations to the end of one of STAGES."""
+    if stage == "loss":
+        return reached(run, ("held out",), LOSS, falling=True)
+    return reached(run, ("both",) if stage == "pattern" else ("both", "step only"))
+
+
+def iterations(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> list[tuple[float, float]]:
+    """(value of the setting, iterations) of every run that gets there."""
+    found = ((value, until(run, stage)) for value, runs in groups.items() for run in runs)
+    return [(value, steps) for value, steps in found if steps is not None]
+
+
+def fitted(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> Slope:
+    """The exponent of iterations in a setting, over the runs that get there. Raises LookupError where these have one value."""
+    points = iterations(groups, stage)
+    return exponent([v for v, _ in points], [s for _, s in points])
+
+
+def means(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> dict[float, float | None]:
+    """Mean iterations over the runs of each value; None where a run does not get there."""
+    points = iterations(groups, stage)
+    found = {value: [s for v, s in points if v == value] for value in groups}
+    return {value: float(np.mean(s)) if len(s) == len(groups[value]) else None for value, s in found.items()}
+
+
+def monotone(groups: Mapping[float, Sequence[StoredRun]], sign: int, stage: str = "pattern") -> bool:
+    """Do all runs get there, and do the means over seeds rise (sign 1) or fall (sign −1) with every step of the setting?"""
+    found = [mean for _, mean in sorted(means(groups, stage).items())]
+    return None not in found and all(sign * (b - a) > 0 for a, b in pairwise(found))
+
+
+# --- Dials ---
+
+
+def dials_data(runs: Sequence[StoredRun], profile: str, alpha: float = 0.8, tau: float = 0.5) -> dict[str, Any]:
+    """What lib.book.dials needs; a reader's own α' and τ join the stops."""
+    s = setting(runs)
+    alphas, taus, lengths = sorted({*s.alphas, alpha}), sorted({*s.taus, tau}), list(s.lengths)
+    nested = lambda leaves: [[leaves(Trial(a, t)) for t in taus] for a in alphas]
+
+    def errors(name: str) -> Callable[[Trial], list[list[float]]]:
+        def leaves(trial: Trial) -> list[list[float]]:
+            found = curve(runs, name, trial)
+            return [[rounded(v, 5) for v in found.at(length)] for length in lengths]
+
+        return leaves
+
+    def attention(step: int) -> Callable[[Trial], list[float]]:
+        shares = lambda trial: matched(runs, trial)[:, :, step].mean(0)
+        return lambda trial: [rounded(v) for v in shares(trial)]
+
+    ids = {"thought": "cot", "leap": "icl", "oracle": "oracle"}
+    series = [{"id": id, "label": METHODS[name], "values": nested(errors(name))} for name, id in ids.items()]
+    items = [{"label": f"step {k + 1}", "values": nested(attention(k))} for k in range(Trial().steps)]
+    return {
+        "dials": [
+            {"id": "alpha", "label": "share of matching examples α′", "values": alphas},
+            {"id": "tau", "label": "probability of a correct path τ", "values": taus},
+            {"id": "length", "label": "examples in the prompt", "values": lengths},
+        ],
+        "x": "length",
+        "fan": "alpha",
+        "y": {"label": "share of wrong answers", "log": True, "low": 1e-4, "high": 1},
+        "series": series,
+        "bars": {"label": "attention to columns of the same step and pattern at", "items": items},
+        "start": {"alpha": alpha, "tau": tau, "length": MIDDLE},
+        "about": (
+            f"Means over {len(runs)} models, {s.prompts:,} prompts each, profile {profile}, and 95 % intervals "
+            "over prompts; for chain of thought and the vote the share of wrong steps, for in-context learning that of wrong "
+            "ends."
+        ),
+    }
