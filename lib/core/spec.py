@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass, field
+from reprlib import repr as short
 from typing import Any
 
 from lib.core.model import AnyModel, ModelSpec
@@ -40,16 +41,25 @@ def know(*kinds: type[AnyModel]) -> None:
 def check_number(name: str, value: Any, low: float = -math.inf, strict: bool = False) -> float:
     """The value as a float. Raises SpecError unless it is a finite real number, at least (or, if strict, above) low."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise SpecError(f"{name} must be a finite number, got {value!r}.")
+        raise SpecError(f"{name} must be a finite number, got {short(value)}.")
     if value < low or (strict and value == low):
         raise SpecError(f"{name} must be {'above' if strict else 'at least'} {low:g}, got {value!r}.")
     return float(value) + 0.0  # 1 and 1.0, and the two zeros, are one setting and must have one key
 
 
-def check_count(name: str, value: Any, low: int = 1) -> None:
-    """Raise SpecError unless value is an integer of at least low."""
+def check_count(name: str, value: Any, low: int = 1, high: int | None = None) -> None:
+    """Raise SpecError unless value is an integer of at least low and at most high."""
     if isinstance(value, bool) or not isinstance(value, int) or value < low:
-        raise SpecError(f"{name} must be an integer of at least {low}, got {value!r}.")
+        raise SpecError(f"{name} must be an integer of at least {low}, got {short(value)}.")
+    if high is not None and value > high:
+        raise SpecError(f"{name} must be an integer of at most {high}, got {short(value)}.")
+
+
+def check_gamma(value: Any) -> float:
+    """γ as a float. Raises SpecError unless it is a finite number within ±MAX_GAMMA."""
+    if abs(found := check_number("gamma", value)) > MAX_GAMMA:
+        raise SpecError(f"gamma must lie between -{MAX_GAMMA} and {MAX_GAMMA}, got {value!r}.")
+    return found
 
 
 @dataclass(frozen=True)
@@ -110,9 +120,7 @@ class RunSpec:
     task: tuple[tuple[str, Any], ...] = field(default=())
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gamma", check_number("gamma", self.gamma))
-        if abs(self.gamma) > MAX_GAMMA:
-            raise SpecError(f"gamma must lie between -{MAX_GAMMA} and {MAX_GAMMA}, got {self.gamma!r}.")
+        object.__setattr__(self, "gamma", check_gamma(self.gamma))
         check_count("seed", self.seed, low=0)
         if getattr(self.model, "kind", None) not in MODEL_KINDS:
             raise SpecError(f"{type(self.model).__name__} is no kind of model that results may name: call lib.core.spec.know.")
