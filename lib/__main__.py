@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import json
+import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from lib.core.spec import SpecError
-from lib.core.store import StoreError
-from lib.core.sweep import SweepError
-from lib.core.train import Interrupted
+# Nothing of ours is imported here: it takes seconds, and main answers Ctrl-C from the first of them.
+_PARAMETER = ("-p", "--parameter")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -22,12 +22,11 @@ def parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", help="execute one chapter with papermill at parameters of your own")
     run.add_argument("chapter", help="name, number or file of the chapter, such as 02")
-    run.add_argument("-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
+    run.add_argument(*_PARAMETER, action="append", default=[], metavar="NAME VALUE", help="or NAME=VALUE; may be repeated")
     run.add_argument("-o", "--output", type=Path, help="where the executed notebook goes (default: _build/executed/)")
 
     build = commands.add_parser("build", help="execute the chapters and build the book")
     build.add_argument("--no-execute", action="store_true", help="build from the outputs that the notebooks have")
-
     build.add_argument("--strict", action="store_true", help="fail if a chapter is stale or missing, not only if one fails")
 
     sweep = commands.add_parser("sweep", help="train what the store lacks of an experiment")
@@ -41,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
 
     status = commands.add_parser("status", help="what is stored, stale and missing, and what the missing part would cost")
     status.add_argument("--json", action="store_true")
+    status.add_argument("--verify", action="store_true", help="read every file instead, and list what is missing or damaged")
 
     bench = commands.add_parser("bench", help="time the engine against a plain loop and against the machine's peak")
     bench.add_argument("--size", choices=("laptop", "paper"), action="append", help="default: both")
@@ -66,9 +66,20 @@ def _add_options(command: argparse.ArgumentParser) -> None:
 
 def _options(args: argparse.Namespace) -> Any:
     from lib.core.plan import Options
+    from lib.core.spec import check_number
 
-    memory = None if args.memory is None else args.memory * 1e9
+    memory = None if args.memory is None else check_number("--memory", args.memory, low=0, strict=True) * 1e9
     return Options(device=args.device, slots=args.slots, workers=args.workers, bf16=not args.fp32, memory=memory)
+
+
+def _joined(words: list[str]) -> list[str]:
+    """`-p NAME VALUE` as `-p NAME=VALUE`: to argparse a value such as -1e-3 is an option of its own."""
+    found, rest = [], list(words)
+    while rest:
+        found.append(rest.pop(0))
+        if found[-1] in _PARAMETER and len(rest) > 1 and "=" not in rest[0] and re.match(r"[^-]|$|-\.?\d|-inf|-nan", rest[1]):
+            found.append(f"{rest.pop(0)}={rest.pop(0)}")
+    return found
 
 
 def _run(args: argparse.Namespace) -> None:
@@ -76,8 +87,11 @@ def _run(args: argparse.Namespace) -> None:
     from lib.book.paths import BUILD
 
     chapter = chapters.find(args.chapter)
-    given = chapters.parse_parameters(chapter, dict(args.parameter))
+    if lacking := [word for word in args.parameter if "=" not in word]:
+        raise chapters.ChapterError(f"the parameter {lacking[0]!r} has no value: write -p {lacking[0]} VALUE.")
+    given = chapters.parse_parameters(chapter, dict(word.split("=", 1) for word in args.parameter))
     output = args.output or BUILD / "executed" / chapter.path.name
+    chapters.check_output(output)
     print(chapters.execute(chapter, given, output))
 
 
@@ -90,22 +104,41 @@ def _build(args: argparse.Namespace) -> None:
 def _sweep(args: argparse.Namespace) -> None:
     from lib.book.paths import default_store
     from lib.book.registry import EXPERIMENTS, experiment
-    from lib.core.sweep import sweep
+    from lib.core.checkpoint import CheckpointError
+    from lib.core.spec import SpecError
+    from lib.core.store import PlaceError, StoreError
+    from lib.core.sweep import SweepError, sweep
 
     if args.engine != "ray" and (args.address or args.gpus_per_job or args.cpus_per_job != 1):
         raise SpecError("--address, --cpus-per-job and --gpus-per-job are for a cluster: add --engine ray.")
     options = _options(args)
     chosen = list(EXPERIMENTS.values()) if args.experiment == "all" else [experiment(args.experiment)]
     specs = {e: e.specs(args.profile) for e in chosen}
+    if len(chosen) == 1 and not specs[chosen[0]]:
+        others = ", ".join(p for p in chosen[0].profiles if chosen[0].specs(p)) or "none"
+        raise SpecError(f"{chosen[0].name} has no runs of the profile {args.profile!r}: it has them of {others}.")
+    failed = {}
     with contextlib.ExitStack() as stack:
         executor = None
         if args.engine == "ray":
             from lib.core.cluster import RayExecutor
 
             executor = stack.enter_context(RayExecutor(args.address, args.cpus_per_job, args.gpus_per_job))
-        for e in chosen:
-            report = sweep(specs[e], default_store(), e.make_study, options, e.keep, executor)
+        for e in (e for e in chosen if specs[e]):
+            try:
+                report = sweep(specs[e], default_store(), e.make_study, options, e.keep, executor)
+            except PlaceError:
+                raise
+            except (StoreError, CheckpointError, SweepError) as error:
+                if len(chosen) == 1:
+                    raise
+                failed[e.name] = error  # the other experiments do not depend on it
+                print(f"{e.name}: {error}", file=sys.stderr)
+                continue
             print(f"{e.name}: {report.found} runs were stored already, {report.trained} were trained.")
+    if failed:
+        what = "\n".join(f"  {name}: {error}" for name, error in failed.items())
+        raise SweepError(f"{len(failed)} of {len(chosen)} experiments could not be completed, the others are:\n{what}")
 
 
 def _bench(args: argparse.Namespace) -> None:
@@ -127,8 +160,12 @@ def _status(args: argparse.Namespace) -> None:
     from lib.book import status
     from lib.book.paths import default_store
 
-    items = status.status(default_store())
-    print(json.dumps(status.as_json(items), indent=1) if args.json else status.as_text(items))
+    store = default_store()
+    if args.verify:
+        status.verify(store, args.json)
+        return
+    items = status.status(store)
+    print(json.dumps(status.as_json(items), indent=1) if args.json else f"{status.place(store)}\n{status.as_text(items)}")
 
 
 def _claims(args: argparse.Namespace) -> None:
@@ -140,7 +177,7 @@ def _claims(args: argparse.Namespace) -> None:
     profile, store = check_profile(args.profile), default_store()
     records = evaluate(CLAIMS, store, profile)
     if args.json:
-        print(json.dumps(records, indent=1, ensure_ascii=False))
+        print(json.dumps(records, indent=1))
         return
     for r in records:
         print(f"{verdict(r):20} {r['item']:10} {r['statement']}\n{'':31} {r['measured']}")
@@ -151,31 +188,33 @@ def _claims(args: argparse.Namespace) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Exit status 0, or 1 with one sentence on stderr, or 130 after Ctrl-C."""
-    args = parser().parse_args(arguments)
+    args = parser().parse_args(_joined(sys.argv[1:] if arguments is None else arguments))
     commands = {"run": _run, "build": _build, "sweep": _sweep, "bench": _bench, "status": _status, "claims": _claims}
+    with contextlib.suppress(AttributeError):  # γ and − must not end a command where they cannot be written
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         commands[args.command](args)
-    except Interrupted:
-        print("interrupted: finished runs are stored, the others left a checkpoint; the same command goes on.", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        left = ", the others left a checkpoint; the same command goes on." * (type(error).__name__ == "Interrupted")
+        print(f"interrupted: finished runs are stored{left or '; the same command begins where it can.'}", file=sys.stderr)
         return 130
-    except KeyboardInterrupt:
-        print("interrupted: finished runs are stored; the same command begins where it can.", file=sys.stderr)
-        return 130
-    except (SpecError, StoreError, SweepError, LookupError, RuntimeError, OSError) as error:
-        if not _expected(error):
+    except Exception as error:
+        if (said := _said(error)) is None:
             raise
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {said}", file=sys.stderr)
         return 1
     return 0
 
 
-def _expected(error: Exception) -> bool:
-    """Is this one of ours, whose message is meant for a person? Anything else deserves its traceback."""
-    return type(error).__module__.startswith(("lib.", "benchmarks.")) or type(error) in (
-        FileNotFoundError,
-        PermissionError,
-        LookupError,
-    )
+def _said(error: Exception) -> str | None:
+    """What an error says to a person: one of ours, or the system's refusal of a file. Anything else deserves its traceback."""
+    if type(error).__module__.startswith(("lib.", "benchmarks.")) or type(error) is LookupError:
+        return str(error)
+    if isinstance(error, OSError) and (error.filename or error.errno in (errno.ENOSPC, errno.EDQUOT)):
+        from lib.core.files import reason
+
+        return f"{error.filename or 'a file could not be written'}: {reason(error)}."
+    return None
 
 
 if __name__ == "__main__":

@@ -66,6 +66,13 @@ def test_a_failing_chapter_keeps_its_notebook_and_fails_the_build_until_it_succe
     assert build.failures() == {}
 
 
+def test_a_dead_kernel_fails_its_chapter_alone(book: list[Chapter]) -> None:
+    book[0].path.write_text(book[0].path.read_text().replace("print(n)", "import os; os.kill(os.getpid(), 9)"))
+    with pytest.raises(BuildError, match=r"failed: chapter 01-one failed: its kernel died"):
+        build.build()
+    assert chapters.stale(book[1]) == []
+
+
 def test_a_missing_chapter_fails_the_strict_build(book: list[Chapter], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "missing", lambda: ["03-three is in _toc.yml but not in book/"])
     build.build()

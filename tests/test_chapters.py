@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
+from filelock import FileLock
 
 from lib.book import chapters
 from lib.book.chapters import RECORD, Chapter, ChapterError, broken_cells, check_parameters, execute, tidy
@@ -79,6 +82,75 @@ def test_failing_chapter_keeps_the_former_notebook(tmp_path: Path) -> None:
         execute(chapter, {}, output, progress=False)
     assert output.read_text() == "former"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.ipynb", "out.ipynb"]
+
+
+def test_a_chapter_whose_kernel_dies_is_named_and_keeps_the_former_notebook(tmp_path: Path) -> None:
+    chapter = write(tmp_path / "dies.ipynb", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
+    output = tmp_path / "out.ipynb"
+    output.write_text("former")
+    with pytest.raises(ChapterError, match=r"^chapter dies failed: its kernel died, .* The former notebook was kept\.$"):
+        execute(chapter, {}, output, progress=False)
+    assert output.read_text() == "former"
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chapter = write(tmp_path / "full.ipynb", "1")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ChapterError, match=f"^chapter full was not executed: {tmp_path / 'file'}.*former notebook was kept"):
+        execute(chapter, {}, tmp_path / "file" / "out.ipynb", progress=False)
+
+    def full(*args: object, **kwargs: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("papermill.execute_notebook", full)
+    with pytest.raises(ChapterError, match=f"^chapter full was not executed: {tmp_path / 'out.ipynb'}: the disk is full"):
+        execute(chapter, {}, tmp_path / "out.ipynb", progress=False)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "full.ipynb"]
+
+
+DAMAGED = [
+    "",
+    "{}",
+    '{"cells": [',
+    "null",
+    "[]",
+    '{"cells": [{}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}',
+    "\udcff",
+]
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_a_damaged_chapter_is_named(tmp_path: Path, text: str) -> None:
+    chapter = write(tmp_path / "cut.ipynb", "1")
+    chapter.path.write_text(text, errors="surrogateescape")
+    asks = (chapter.title, chapter.defaults, lambda: broken_cells(chapter.path), lambda: chapters.stale(chapter))
+    for ask in (*asks, lambda: execute(chapter, {}, tmp_path / "out.ipynb")):
+        with pytest.raises(ChapterError, match=f"^{chapter.path} is truncated or no notebook: "):
+            ask()
+
+
+def test_what_a_killed_execution_left_goes_with_the_next(tmp_path: Path) -> None:
+    """But not the folder of one that is at work, nor one so young that it may be about to be."""
+    chapter, folder = write(tmp_path / "c.ipynb", "1"), tmp_path / "out"
+    left, busy, young = (folder / f".running-{name}" for name in ("left", "busy", "young"))
+    for place in (left, busy, young):
+        place.mkdir(parents=True)
+        (place / "input.ipynb").write_text("{}")
+        (place / "lock").write_text("")
+        if place is not young:
+            os.utime(place, (0, 0))
+    with FileLock(busy / "lock"):
+        execute(chapter, {}, folder / "out.ipynb", progress=False)
+    assert sorted(p.name for p in folder.iterdir()) == [".running-busy", ".running-young", "out.ipynb"]
+
+
+def test_an_execution_at_work_holds_its_lock(tmp_path: Path) -> None:
+    source = (
+        "from filelock import FileLock, Timeout\nimport pathlib\nplaces = list(pathlib.Path('.').glob('.running-*/lock'))\n"
+    )
+    source += "try:\n    FileLock(places[0], timeout=0).acquire()\nexcept Timeout:\n    print(len(places), 'held')"
+    output = execute(write(tmp_path / "c.ipynb", source), {}, tmp_path / "out.ipynb", progress=False)
+    assert "1 held" in output.read_text()
 
 
 def test_parameters_are_checked_and_recorded(tmp_path: Path) -> None:

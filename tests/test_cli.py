@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import make_tiny_spec
+from test_store import PROVENANCE, make_result
 
 from lib.__main__ import main
-from lib.book.paths import STORE_VARIABLE
+from lib.book.paths import BOOK, STORE_VARIABLE
+from lib.book.registry import EXPERIMENTS
 from lib.composition.experiments import FAST
 from lib.core.claim import PAPERS, STATUSES
-from lib.core.store import Store
+from lib.core.spec import RunSpec
+from lib.core.store import PlaceError, Store
+from lib.core.sweep import SweepError, SweepReport
 from lib.core.train import Interrupted
 
 Run = Callable[..., tuple[int, str, str]]
@@ -60,12 +67,104 @@ def sentence(code: int, err: str) -> str:
         (("run", "02", "-p", "device", "tpu"), "use auto, cpu or cuda"),
         (("sweep", "nothing"), "unknown experiment 'nothing'"),
         (("sweep", "composition-fast", "--profile", "huge"), "unknown profile 'huge'"),
+        (("sweep", "composition-search", "--profile", "smoke"), "has no runs of the profile 'smoke': it has them of laptop."),
+        (("sweep", "composition-fast", "--memory", "-1"), "--memory must be above 0, got -1.0."),
         (("claims", "--profile", "huge"), "unknown profile 'huge'"),
+        (("run", "05", "-p", "gamma", "55"), "gamma must lie between -10 and 10, got 55.0."),
+        (("run", "05", "-p", "gamma", "-1e3"), "gamma must lie between -10 and 10, got -1000.0."),
+        (("run", "05", "-p", "gamma", "-inf"), "gamma must be a finite number, got -inf."),
+        (("run", "05", "-p", "gamma=-2e1"), "gamma must lie between -10 and 10, got -20.0."),
+        (("run", "05", "-p", "gamma"), "the parameter 'gamma' has no value: write -p gamma VALUE."),
+        (("run", "02", "-p", "seed", "1" + 30 * "0"), "seed must be an integer of at most 4294967295, got 1"),
+        (("run", "02", "-p", "depth", 5000 * "9"), "must be of type int, got '999999999999...9999999999999'."),
+        (("run", "14", "-p", "length", "100000"), "length must be an integer of at most 1000, got 100000."),
+        (("run", "/nonexistent/02-phase-diagram.ipynb"), "/nonexistent/02-phase-diagram.ipynb is no chapter of the book"),
+        (("run", "01", "-o", "/"), "give / a name that ends in .ipynb"),
+        (("run", "01", "-o", "notes.txt"), "give notes.txt a name that ends in .ipynb"),
+        (("run", "01", "-o", str(BOOK / "02-phase-diagram.ipynb")), "would take the place of a page of the book"),
+        (
+            ("run", "01", "-o", str(BOOK.parent / "lib" / ".." / "book" / "new.ipynb")),
+            "would take the place of a page of the book",
+        ),
     ],
 )
 def test_bad_input_gets_one_sentence(run: Run, words: tuple[str, ...], said: str) -> None:
     code, _, err = run(*words)
     assert said in sentence(code, err)
+
+
+def test_nothing_but_a_file_is_replaced_by_an_executed_chapter(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told before the chapter runs."""
+    monkeypatch.setattr("lib.book.chapters.execute", lambda *args: pytest.fail("it was executed"))
+    (tmp_path / "folder.ipynb").mkdir()
+    os.mkfifo(tmp_path / "pipe.ipynb")
+    (tmp_path / "loop.ipynb").symlink_to("loop.ipynb")
+    for name in ("folder", "pipe", "loop"):
+        said = sentence(*run("run", "01", "-o", str(tmp_path / f"{name}.ipynb"))[::2])
+        assert f"{name}.ipynb is there and is no file that a notebook could replace" in said
+    monkeypatch.setattr("lib.book.chapters.execute", lambda chapter, given, output: output)
+    (tmp_path / "former.ipynb").write_text("former")
+    for name in ("former", "new"):
+        assert run("run", "01", "-o", str(tmp_path / f"{name}.ipynb"))[0] == 0
+
+
+@pytest.mark.parametrize("words", [("-p", "gamma", "-1e-3"), ("-p", "gamma=-1e-3"), ("--parameter", "gamma", "-.001")])
+def test_negative_values_are_values(run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]) -> None:
+    given = []
+    monkeypatch.setattr("lib.book.chapters.execute", lambda chapter, values, output: given.append((values, output)))
+    assert run("run", *words, "02", "-p", "depth", "4", "-o", "x.ipynb")[0] == 0
+    assert given == [({"gamma": -1e-3, "depth": 4}, Path("x.ipynb"))]
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EROFS, "Read-only file system", "/here"), OSError(errno.ENOSPC, "full")])
+def test_what_the_system_refuses_is_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatch, error: OSError) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise error
+
+    monkeypatch.setattr("lib.book.build.build", refuse)
+    said = sentence(*run("build")[::2])
+    assert said in ("error: /here: Read-only file system.", "error: a file could not be written: the disk is full.")
+
+
+def test_an_error_of_the_system_without_a_file_keeps_its_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mistake(*args: object, **kwargs: object) -> None:
+        raise OSError(errno.EINVAL, "a mistake of ours")
+
+    monkeypatch.setattr("lib.book.build.build", mistake)
+    with pytest.raises(OSError, match="a mistake of ours"):
+        run("build")
+
+
+def test_claims_are_told_where_their_letters_cannot_be_written() -> None:
+    record = {"status": "partly", "item": "a", "statement": "γ − 1", "measured": "−1", "failed": [], "by_construction": False}
+    program = f"import lib.book.claims as c; c.evaluate = lambda *a: [{record}]; from lib.__main__ import main"
+    for more in ([], ["--json"]):
+        command = [sys.executable, "-c", f"{program}; raise SystemExit(main(['claims', *{more}]))"]
+        done = subprocess.run(command, capture_output=True, cwd=BOOK.parent, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert rb"\u03b3 \u2212 1" in done.stdout
+    assert json.loads(done.stdout)[0]["statement"] == "γ − 1"
+
+
+INTERRUPTED = """
+import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Finder())
+import runpy
+sys.argv = ["lib", "status"]
+runpy.run_module("lib", run_name="__main__")
+"""
+
+
+def test_ctrl_c_while_importing_is_no_traceback() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, cwd=BOOK.parent)
+    assert done.returncode == 130
+    assert done.stderr == "interrupted: finished runs are stored; the same command begins where it can.\n"
 
 
 def test_absent_gpu_is_refused_before_training(run: Run, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,6 +193,75 @@ def test_corrupt_result_stops_the_sweep_and_is_named(run: Run, store: Store) -> 
     smoke = next(p for p in phase["profiles"] if p["profile"] == "smoke")
     assert (smoke["stored"], smoke["unusable"]) == (smoke["runs"] - 1, 1)
     assert path.name in phase["unreadable"][0]
+
+
+def test_sweep_all_goes_on_and_tells_at_the_end(run: Run, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One experiment has a damaged result, one is being trained by another process; nothing is trained here."""
+    asked = []
+    bad = store.path(EXPERIMENTS["composition-width"].specs("smoke")[0])
+    bad.parent.mkdir()
+    bad.write_text("{")
+
+    def sweep(specs: list[RunSpec], store: Store, *args: object) -> SweepReport:
+        asked.append(specs[0].experiment)
+        for spec in specs:
+            store.get(spec)
+        if specs[0].experiment == "bias-flow":
+            raise SweepError("another process is training them")
+        return SweepReport(0, len(specs))
+
+    monkeypatch.setattr("lib.core.sweep.sweep", sweep)
+    code, out, err = run("sweep", "all", "--profile", "smoke")
+    expected = [e for e in EXPERIMENTS.values() if e.specs("smoke")]
+    assert (code, len(asked)) == (1, len(expected))
+    assert len(out.splitlines()) == len(expected) - 2
+    told = err[err.index("error: ") :].splitlines()
+    assert told[0] == f"error: 2 of {len(EXPERIMENTS)} experiments could not be completed, the others are:"
+    assert told[1].startswith(f"  composition-width: {bad} is truncated or not JSON")
+    assert told[2:] == ["  bias-flow: another process is training them"]
+
+
+def test_sweep_all_stops_where_the_store_cannot_be_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def sweep(specs: list[RunSpec], *args: object) -> SweepReport:
+        asked.append(specs[0].experiment)
+        raise PlaceError("cannot write: the disk is full")
+
+    monkeypatch.setattr("lib.core.sweep.sweep", sweep)
+    assert "the disk is full" in sentence(*run("sweep", "all", "--profile", "smoke")[::2])
+    assert len(asked) == 1
+
+
+def test_the_store_is_named_and_must_be_a_folder(
+    run: Run, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("status")[1].startswith(f"store: {tmp_path}\n")
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "resutls"))
+    assert run("status")[1].startswith(f"store: {tmp_path / 'resutls'} (there is no such folder yet)\n")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("file", "loop"):
+        monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / name))
+        for words in (("status",), ("claims",), ("sweep", "composition-fast", "--profile", "smoke")):
+            assert f"the store {tmp_path / name} is not a folder: " in sentence(*run(*words)[::2])
+
+
+def test_status_verifies_every_file(run: Run, store: Store) -> None:
+    specs = [make_tiny_spec(seed=seed) for seed in range(2)]
+    for spec in specs:
+        store.put(make_result(spec), PROVENANCE, keep_weights=True)
+    code, out, _ = run("status", "--verify")
+    assert (code, out.splitlines()[1]) == (0, "4 files were read, 0 problems.")
+    lost = store.path(specs[0]).with_suffix(".safetensors")
+    lost.unlink()
+    code, out, err = run("status", "--verify")
+    said = sentence(code, err)
+    assert "1 results are missing a file" in said
+    assert "`git checkout -- results` brings back" in said
+    assert out.splitlines()[1].startswith(f"  ! {lost} cannot be read")
+    record = json.loads(run("status", "--verify", "--json")[1])
+    assert (record["files"], len(record["wrong"])) == (3, 1)
 
 
 def test_status_of_an_empty_store(run: Run) -> None:

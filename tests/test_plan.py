@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,18 @@ def test_compiled_programs_are_kept_where_one_says(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert machine.compile_cache().is_relative_to(tmp_path)
+
+
+def test_a_user_without_a_home_has_a_temporary_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container: neither HOME nor an entry among the users."""
+
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in (machine.CACHE_VARIABLE, "TORCHINDUCTOR_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(machine.Path, "home", homeless)
+    assert machine.compile_cache().is_relative_to(tempfile.gettempdir())
 
 
 def test_an_unwritable_cache_is_done_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

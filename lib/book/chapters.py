@@ -10,26 +10,51 @@ from __future__ import annotations
 import ast
 import contextlib
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 import nbformat
 import papermill
+from filelock import FileLock, Timeout
+from nbclient.exceptions import DeadKernelError
 
 from lib.book import provenance
 from lib.book.paths import BOOK, READS_VARIABLE, STORE_VARIABLE, default_store
 from lib.book.provenance import LIVE, RECORD, make_record, read_results
 from lib.core.experiment import check_profile
+from lib.core.files import reason
 from lib.core.machine import choose_device
-from lib.core.spec import check_count, check_number
+from lib.core.spec import check_count, check_gamma, check_number
 from lib.core.store import Store
 
 
 class ChapterError(RuntimeError):
     """A chapter that does not exist, a parameter it does not have, or a run that failed; the message says what to do."""
+
+
+_RUNNING = ".running-"
+"""Begins the name of the folder that an execution works in, beside its output; its lock is held meanwhile."""
+_LOCK = "lock"
+
+
+def read_notebook(path: Path) -> nbformat.NotebookNode:
+    """Raises ChapterError, naming the file, for what is no notebook."""
+    try:
+        notebook = nbformat.read(path, as_version=4)
+        nbformat.validate(notebook)
+    except OSError as error:
+        raise ChapterError(f"{path} cannot be read: {reason(error)}.") from None
+    except Exception:  # nbformat raises what it likes: JSON's errors, its own, AttributeError, KeyError
+        raise ChapterError(
+            f"{path} is truncated or no notebook: get it back with git checkout, or from where it came."
+        ) from None
+    return notebook
 
 
 @dataclass(frozen=True)
@@ -42,13 +67,13 @@ class Chapter:
 
     def title(self) -> str:
         """The first heading, without its mark."""
-        notebook = nbformat.read(self.path, as_version=4)
+        notebook = read_notebook(self.path)
         lines = (line for cell in notebook.cells if cell.cell_type == "markdown" for line in cell.source.splitlines())
         return next((line.lstrip("# ") for line in lines if line.startswith("# ")), self.name)
 
     def parameter_cell(self) -> str:
         """The source of the cell tagged `parameters`; empty if there is none."""
-        notebook = nbformat.read(self.path, as_version=4)
+        notebook = read_notebook(self.path)
         return next((cell.source for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])), "")
 
     def defaults(self) -> dict[str, Any]:
@@ -68,6 +93,8 @@ def chapters(folder: Path = BOOK) -> list[Chapter]:
 def find(name: str, folder: Path = BOOK) -> Chapter:
     """The chapter with this name, number or file. Raises ChapterError, listing the chapters, if there is none or several."""
     stem = Path(name).stem
+    if Path(name).name != name and Path(name).resolve() not in [c.path.resolve() for c in chapters(folder)]:
+        raise ChapterError(f"{name} is no chapter of the book: use a name, or a number, or a file in {folder}.")
     found = [c for c in chapters(folder) if c.name == stem] or [c for c in chapters(folder) if c.name.startswith(stem)]
     if len(found) != 1:
         names = ", ".join(c.name for c in chapters(folder))
@@ -86,7 +113,9 @@ def check_parameters(chapter: Chapter, given: Mapping[str, Any]) -> dict[str, An
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
         if type(value) is not kind:
-            raise ChapterError(f"parameter {name} of chapter {chapter.name} must be of type {kind.__name__}, got {value!r}.")
+            raise ChapterError(
+                f"parameter {name} of chapter {chapter.name} must be of type {kind.__name__}, got {short(value)}."
+            )
         if check := _CHECKS.get(name) or (_finite if kind is float else None):
             check(name, value)
         checked[name] = value
@@ -101,8 +130,10 @@ def _finite(name: str, value: float) -> None:
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "profile": lambda name, value: check_profile(value),
     "device": lambda name, value: choose_device(value),
-    "seed": lambda name, value: check_count(name, value, low=0),
+    "gamma": lambda name, value: check_gamma(value),
+    "seed": lambda name, value: check_count(name, value, low=0, high=2**32 - 1),  # what every generator takes
     "depth": lambda name, value: check_count(name, value),
+    "length": lambda name, value: check_count(name, value, high=1000),  # of prompts: minutes, and half a gigabyte
 }
 
 
@@ -167,16 +198,51 @@ def _of_papermill(cell: nbformat.NotebookNode) -> bool:
     return any(tag == "injected-parameters" or tag.startswith("papermill-error") for tag in cell.metadata.get("tags", []))
 
 
+def check_output(output: Path) -> None:
+    """Raise ChapterError unless an executed notebook may be put there: an .ipynb, new or a plain file, not one of the book."""
+    if output.suffix != ".ipynb" or not output.stem.strip("."):
+        raise ChapterError(f"the executed chapter is a notebook: give {output} a name that ends in .ipynb.")
+    if os.path.lexists(output) and not output.is_file():
+        raise ChapterError(f"{output} is there and is no file that a notebook could replace: choose another name.")
+    if output.resolve().parent == BOOK.resolve():
+        raise ChapterError(
+            f"{output} would take the place of a page of the book: choose another folder (`build` executes those)."
+        )
+
+
+@contextlib.contextmanager
+def _workplace(parent: Path) -> Iterator[Path]:
+    """A temporary folder in `parent`. What executions that were killed left there goes: nobody holds its lock."""
+    parent.mkdir(parents=True, exist_ok=True)
+    for left in parent.glob(f"{_RUNNING}*"):
+        with contextlib.suppress(OSError, Timeout):
+            if left.stat().st_mtime < time.time() - 60:  # a younger one may be about to take its lock
+                with FileLock(left / _LOCK, timeout=0):
+                    shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(dir=parent, prefix=_RUNNING) as folder, FileLock(Path(folder) / _LOCK):
+        yield Path(folder)
+
+
 def execute(chapter: Chapter, given: Mapping[str, Any], output: Path, progress: bool = True) -> Path:
     """Run a chapter and put the executed notebook at `output`, which is untouched unless every cell succeeded.
 
-    Raises ChapterError for bad parameters and for a failing cell, with that cell's error in one line.
+    Raises ChapterError for bad parameters, for a failing cell, with that cell's error in one line, for a kernel that died, and
+    for a place that cannot be written.
     """
     checked = check_parameters(chapter, given)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".running-") as folder:
-        temporary, reads, given_to = (Path(folder) / name for name in (output.name, "reads.txt", "input.ipynb"))
-        notebook = nbformat.read(chapter.path, as_version=4)
+    try:
+        return _execute(chapter, checked, output, progress)
+    except OSError as error:
+        place = error.filename or output
+        raise ChapterError(
+            f"chapter {chapter.name} was not executed: {place}: {reason(error)}. The former notebook was kept."
+        ) from None
+
+
+def _execute(chapter: Chapter, checked: Mapping[str, Any], output: Path, progress: bool) -> Path:
+    with _workplace(output.parent) as folder:
+        temporary, reads, given_to = (folder / name for name in (output.name, "reads.txt", "input.ipynb"))
+        notebook = read_notebook(chapter.path)
         notebook.cells = [c for c in notebook.cells if not _of_papermill(c)]  # of an earlier execution by papermill alone
         nbformat.write(notebook, given_to)
         files = provenance.files_digest(notebook)
@@ -196,7 +262,12 @@ def execute(chapter: Chapter, given: Mapping[str, Any], output: Path, progress: 
                 f"chapter {chapter.name} failed in cell {error.cell_index}: {error.ename}: {error.evalue} "
                 "The former notebook was kept."
             ) from None
-        notebook = nbformat.read(temporary, as_version=4)
+        except DeadKernelError:
+            raise ChapterError(
+                f"chapter {chapter.name} failed: its kernel died, perhaps killed for want of memory. Results that it had "
+                "stored are safe. The former notebook was kept."
+            ) from None
+        notebook = read_notebook(temporary)
         tidy(notebook, chapter.defaults() | checked, read_results(reads, default_store()), files)
         nbformat.write(notebook, temporary)
         os.replace(temporary, output)
@@ -205,18 +276,18 @@ def execute(chapter: Chapter, given: Mapping[str, Any], output: Path, progress: 
 
 def stale(chapter: Chapter, store: Store | None = None) -> list[str]:
     """Why a chapter may not show what it would show now; empty if it is fresh (lib.book.provenance.stale)."""
-    notebook = nbformat.read(chapter.path, as_version=4)
+    notebook = read_notebook(chapter.path)
     return provenance.stale(notebook, chapter.defaults(), store or default_store())
 
 
 def record(chapter: Chapter) -> dict[str, Any]:
     """What its last execution recorded; empty if there is none."""
-    return dict(nbformat.read(chapter.path, as_version=4).metadata.get(RECORD, {}))
+    return dict(read_notebook(chapter.path).metadata.get(RECORD, {}))
 
 
 def broken_cells(path: Path) -> list[int]:
     """Numbers of cells that hold an error: papermill's tag, or an error output. The book must not publish these."""
-    notebook = nbformat.read(path, as_version=4)
+    notebook = read_notebook(path)
     return [
         index
         for index, cell in enumerate(notebook.cells)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from lib.core.spec import RunSpec
-from lib.core.store import Store, StoredRun
+from lib.core.store import Store, StoredRun, StoreError
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"
@@ -51,7 +51,12 @@ def note_read(path: Path, reads: Path | None = None, how: str = "") -> None:
 
 
 def default_store() -> Store:
-    """The committed store, or the folder that the variable REASON_OR_MEMORIZE_STORE names."""
+    """The committed store, or the folder that the variable REASON_OR_MEMORIZE_STORE names.
+
+    Raises StoreError where something else is in its place; a folder that is not there yet is an empty store.
+    """
     root = os.environ.get(STORE_VARIABLE) or ROOT / "results"
+    if os.path.lexists(root) and not os.path.isdir(root):
+        raise StoreError(f"the store {root} is not a folder: move it away, or let {STORE_VARIABLE} name another place.")
     reads = os.environ.get(READS_VARIABLE)
     return RecordingStore(root, Path(reads)) if reads else Store(root)

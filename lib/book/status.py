@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from statistics import mean
@@ -104,6 +105,26 @@ def _first(experiments: list[Experiment], version: int) -> Experiment:
 
 def status(store: Store) -> list[ExperimentStatus]:
     return [experiment_status(e, store) for e in EXPERIMENTS.values()]
+
+
+def place(store: Store) -> str:
+    """Where the store is: a misspelt one must not pass for an empty one."""
+    return f"store: {store.root.absolute()}" + ("" if store.root.is_dir() else " (there is no such folder yet)")
+
+
+def verify(store: Store, as_record: bool = False) -> None:
+    """Print what Store.verify finds, in words or as JSON. Raises StoreError, with how to get them back, if files are lost."""
+    files, wrong = store.verify()
+    if as_record:
+        print(json.dumps({"store": str(store.root.absolute()), "files": files, "wrong": wrong}, indent=1))
+    else:
+        print("\n".join([place(store), *(f"  ! {line}" for line in wrong), f"{files} files were read, {len(wrong)} problems."]))
+    if wrong:
+        raise StoreError(
+            f"{len(wrong)} results are missing a file or are not what was written: `git checkout -- results` brings back "
+            "what came with the project; for others delete the files that are named above, .json and .safetensors, and "
+            "run `python -m lib sweep` of their experiment, which trains only what is missing."
+        )
 
 
 def as_json(items: list[ExperimentStatus]) -> list[dict]:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from lib.chain_of_thought.task import D_X, D_Y, D
 from lib.core.query_attention import QueryAttention, ScaledIdentity, mixed
-from lib.core.spec import MODEL_KINDS, SpecError, check_count, check_number
+from lib.core.spec import SpecError, check_count, check_number, know
 
 
 @dataclass(frozen=True)
@@ -99,4 +99,4 @@ def half_square(answer: Tensor, target: Tensor) -> Tensor:
     return (answer - target).square().sum(-1) / 2
 
 
-MODEL_KINDS[OneLayerSpec.kind] = OneLayerSpec
+know(OneLayerSpec)

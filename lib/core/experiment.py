@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from lib.core.model import AnyModel
 from lib.core.plan import Options
-from lib.core.spec import RunSpec, SpecError
+from lib.core.spec import RunSpec, SpecError, know
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import KeepWeights, StudyFactory, load, never, sweep
 
@@ -28,6 +29,8 @@ class Experiment:
 
     `stored_as`: the experiment that the specs, and so results, name where it is not this one: one that shares its runs, or had
     another name when they were stored.
+
+    `models`: the kinds of models that its specs use beside the transformer; where the experiment is, they are known.
     """
 
     name: str
@@ -38,6 +41,10 @@ class Experiment:
     keep: KeepWeights = never
     stored_as: str = ""
     own_profiles: tuple[str, ...] = ()
+    models: tuple[type[AnyModel], ...] = ()
+
+    def __post_init__(self) -> None:
+        know(*self.models)
 
     @property
     def profiles(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -94,8 +95,13 @@ def one_thread() -> Iterator[None]:
 def compile_cache() -> Path:
     """The folder of compiled programs, kept for the next time. REASON_OR_MEMORIZE_CACHE names another."""
     named = os.environ.get(CACHE_VARIABLE) or os.environ.get("TORCHINDUCTOR_CACHE_DIR")
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(named) if named else base / "reason-or-memorize" / f"torch-{torch.__version__}"
+    if named:
+        return Path(named)
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # neither HOME nor an entry among the users, as in some containers
+        base = Path(tempfile.gettempdir()) / f"cache-of-{os.getuid()}"
+    return base / "reason-or-memorize" / f"torch-{torch.__version__}"
 
 
 @contextlib.contextmanager

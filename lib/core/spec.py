@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass, field
+from reprlib import repr as short
 from typing import Any
 
 from lib.core.model import AnyModel, ModelSpec
@@ -15,8 +16,8 @@ MAX_GAMMA = 10
 """Beyond this every weight is zero or infinite in single precision at any width worth training."""
 
 
-MODEL_KINDS: dict[str, type] = {ModelSpec.kind: ModelSpec}
-"""Kinds of models by name; a study adds its own, so that results can be read."""
+MODEL_KINDS: dict[str, type[AnyModel]] = {ModelSpec.kind: ModelSpec}
+"""Kinds of models by name, as results name them; `know` adds to them."""
 _LATER = {"model": {"head": True}, "train": {"optimizer": "adamw"}}
 """Fields that came after results had been stored: at these defaults they are left out, so that keys stay what they were."""
 
@@ -25,19 +26,40 @@ class SpecError(ValueError):
     """A description of a run that cannot be trained; the message says what to change."""
 
 
+class UnknownKindError(SpecError):
+    """The record of a run whose kind of model this process does not know: its study was not imported. The record is good."""
+
+
+def know(*kinds: type[AnyModel]) -> None:
+    """From now on records that name these kinds of models can be read. Raises SpecError where another class has the name."""
+    for kind in kinds:
+        other = MODEL_KINDS.setdefault(kind.kind, kind)
+        if (other.__module__, other.__qualname__) != (kind.__module__, kind.__qualname__):
+            raise SpecError(f"two kinds of models are called {kind.kind!r}: rename {kind.__qualname__} of {kind.__module__}.")
+
+
 def check_number(name: str, value: Any, low: float = -math.inf, strict: bool = False) -> float:
     """The value as a float. Raises SpecError unless it is a finite real number, at least (or, if strict, above) low."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise SpecError(f"{name} must be a finite number, got {value!r}.")
+        raise SpecError(f"{name} must be a finite number, got {short(value)}.")
     if value < low or (strict and value == low):
         raise SpecError(f"{name} must be {'above' if strict else 'at least'} {low:g}, got {value!r}.")
     return float(value) + 0.0  # 1 and 1.0, and the two zeros, are one setting and must have one key
 
 
-def check_count(name: str, value: Any, low: int = 1) -> None:
-    """Raise SpecError unless value is an integer of at least low."""
+def check_count(name: str, value: Any, low: int = 1, high: int | None = None) -> None:
+    """Raise SpecError unless value is an integer of at least low and at most high."""
     if isinstance(value, bool) or not isinstance(value, int) or value < low:
-        raise SpecError(f"{name} must be an integer of at least {low}, got {value!r}.")
+        raise SpecError(f"{name} must be an integer of at least {low}, got {short(value)}.")
+    if high is not None and value > high:
+        raise SpecError(f"{name} must be an integer of at most {high}, got {short(value)}.")
+
+
+def check_gamma(value: Any) -> float:
+    """γ as a float. Raises SpecError unless it is a finite number within ±MAX_GAMMA."""
+    if abs(found := check_number("gamma", value)) > MAX_GAMMA:
+        raise SpecError(f"gamma must lie between -{MAX_GAMMA} and {MAX_GAMMA}, got {value!r}.")
+    return found
 
 
 @dataclass(frozen=True)
@@ -98,10 +120,10 @@ class RunSpec:
     task: tuple[tuple[str, Any], ...] = field(default=())
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gamma", check_number("gamma", self.gamma))
-        if abs(self.gamma) > MAX_GAMMA:
-            raise SpecError(f"gamma must lie between -{MAX_GAMMA} and {MAX_GAMMA}, got {self.gamma!r}.")
+        object.__setattr__(self, "gamma", check_gamma(self.gamma))
         check_count("seed", self.seed, low=0)
+        if getattr(self.model, "kind", None) not in MODEL_KINDS:
+            raise SpecError(f"{type(self.model).__name__} is no kind of model that results may name: call lib.core.spec.know.")
         object.__setattr__(self, "rate", check_number("rate", self.rate, low=0, strict=True))
         object.__setattr__(self, "decay", check_number("decay", self.decay, low=0))
         frozen = lambda value: tuple(value) if isinstance(value, list) else value  # as JSON returns a tuple
@@ -127,13 +149,16 @@ class RunSpec:
 
 
 def from_dict(record: dict[str, Any]) -> RunSpec:
-    """The inverse of RunSpec.as_dict. Raises SpecError for a record that is not a spec's."""
+    """The inverse of RunSpec.as_dict. Raises SpecError for what is no record of a run, UnknownKindError for what may be."""
     try:
         parts = dict(record)
         shape = dict(parts.pop("model"))
         kind = shape.pop("kind", ModelSpec.kind)
         if kind not in MODEL_KINDS:
-            raise SpecError(f"unknown kind of model {kind!r}: use one of {', '.join(MODEL_KINDS)}.")
+            raise UnknownKindError(
+                f"the kind of model {kind!r} is not known here (known: {', '.join(MODEL_KINDS)}): import the experiment "
+                f"{parts.get('experiment')!r} first; lib.book.registry imports all."
+            )
         model, train = MODEL_KINDS[kind](**shape), TrainSpec(**parts.pop("train"))
         return RunSpec(**parts | {"model": model, "train": train, "task": tuple(sorted(parts["task"].items()))})
     except SpecError:

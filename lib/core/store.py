@@ -2,7 +2,8 @@
 
 `<root>/<experiment>/<key>.json` holds a digest of its own content and, if there are arrays, the digest of their file. Writes
 are atomic (temporary file, fsync, rename) and the JSON comes last, so a result is there whole or not at all. The first writer
-of a key wins; a second finds it done. A truncated, altered or foreign file is an error that names it, never a result.
+of a key wins; a second finds it done. A truncated, altered or foreign file is an error that names it, never a result. Only
+what is damaged is ever called so: a result that this process cannot interpret is not.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from lib.core.files import reason, write_atomically
-from lib.core.spec import RunSpec, SpecError, canonical, from_dict
+from lib.core.spec import RunSpec, SpecError, UnknownKindError, canonical, from_dict
 from lib.core.train import RunResult
 
 FORMAT = "reason-or-memorize/run/1"
@@ -31,6 +32,10 @@ _SNAPSHOT = "snapshot."
 
 class StoreError(RuntimeError):
     """A result file that cannot be used, or a place that cannot be written; the message says what to do."""
+
+
+class PlaceError(StoreError):
+    """A place that cannot be written: other results would not fare better."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,8 @@ class StoredRun:
     seconds: float
     provenance: dict[str, Any]
     path: Path
+    arrays: str | None = None
+    """The digest of the file beside it, None where there is none."""
 
     @property
     def key(self) -> str:
@@ -53,14 +60,14 @@ class StoredRun:
 
     @property
     def has_weights(self) -> bool:
-        file = self.path.with_suffix(".safetensors")
-        if not file.exists():
+        """Were weights kept? What has become of their file since is for `weights` to say."""
+        if self.arrays is None:
             return False
         try:
-            with safe_open(file, "pt") as arrays:
+            with safe_open(self.path.with_suffix(".safetensors"), "pt") as arrays:
                 return any(not name.startswith(_SNAPSHOT) for name in arrays.keys())  # noqa: SIM118 (not a dictionary)
         except (OSError, SafetensorError):
-            return True  # reading them will say what is wrong
+            return True  # missing or damaged: reading them will say so
 
     def weights(self) -> dict[str, Tensor]:
         """The run's weights in single precision. Raises StoreError if none were kept or the file is not what was written."""
@@ -82,26 +89,7 @@ class StoredRun:
         return dict(sorted(found.items()))
 
     def _arrays(self) -> dict[str, Tensor]:
-        content = _read(self.path)
-        if content["arrays"] is None:
-            return {}
-        file = self.path.with_suffix(".safetensors")
-        try:
-            data = file.read_bytes()
-        except OSError as error:
-            raise StoreError(
-                f"{file} cannot be read ({error.strerror}): delete {self.path.name} and run the sweep again."
-            ) from None
-        if hashlib.sha256(data).hexdigest() != content["arrays"]:
-            raise StoreError(
-                f"{file} is not the file that was written with {self.path.name}: delete both and run the sweep again."
-            )
-        try:
-            return {name: tensor.float() for name, tensor in load_tensors(data).items()}
-        except SafetensorError:
-            raise StoreError(
-                f"{file} is not a safetensors file: delete it and {self.path.name} and run the sweep again."
-            ) from None
+        return {} if self.arrays is None else {n: t.float() for n, t in _read_arrays(self.path, self.arrays).items()}
 
 
 def _digest(content: Any) -> str:
@@ -128,6 +116,21 @@ def _read(path: Path) -> dict[str, Any]:
     return content
 
 
+def _read_arrays(path: Path, digest: str) -> dict[str, Tensor]:
+    """The arrays beside the result at `path`, as they were written. Raises StoreError unless the file has this digest."""
+    file = path.with_suffix(".safetensors")
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise StoreError(f"{file} cannot be read ({error.strerror}): delete {path.name} and run the sweep again.") from None
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise StoreError(f"{file} is not the file that was written with {path.name}: delete both and run the sweep again.")
+    try:
+        return load_tensors(data)
+    except SafetensorError:
+        raise StoreError(f"{file} is not a safetensors file: delete it and {path.name} and run the sweep again.") from None
+
+
 class Store:
     """The results under one folder."""
 
@@ -147,9 +150,10 @@ class Store:
         content = _read(path)
         try:
             spec = from_dict(content["spec"])
-            fields = {
-                name: content[name] for name in ("metrics", "history", "steps", "status", "fit_step", "seconds", "provenance")
-            }
+            names = ("metrics", "history", "steps", "status", "fit_step", "seconds", "provenance", "arrays")
+            fields = {name: content[name] for name in names}
+        except UnknownKindError as error:
+            raise StoreError(f"{path} is whole but cannot be read yet, so keep it: {error}") from None
         except (KeyError, SpecError) as error:
             raise StoreError(f"{path} lacks a part of a result ({error}): delete it and run the sweep again.") from None
         if path.stem != spec.key:
@@ -191,7 +195,7 @@ class Store:
                 record = {"format": FORMAT, "digest": _digest(content), "content": content}
                 write_atomically(path, (canonical(record) + "\n").encode())
         except OSError as error:
-            raise StoreError(
+            raise PlaceError(
                 f"cannot write {path}: {reason(error)}; earlier results are safe, mend this and run again to resume."
             ) from None
         return True
@@ -199,6 +203,25 @@ class Store:
     def files(self, experiment: str) -> Iterator[Path]:
         """The result files of one experiment, sorted by name."""
         yield from sorted((self.root / experiment).glob("[!.]*.json"))
+
+    def verify(self) -> tuple[int, list[str]]:
+        """Read every file of results and of arrays, of whatever experiment, version or kind of model: their number, and a
+        sentence for each result that is not what was written, or whose arrays are missing or are not; and for arrays alone."""
+        results = sorted(self.root.glob("*/[!.]*.json"))
+        arrays = sorted(self.root.glob("*/[!.]*.safetensors"))
+        wrong = []
+        for path in results:
+            try:
+                content = _read(path)
+                if (key := _digest(content.get("spec"))[:20]) != path.stem:
+                    raise StoreError(f"{path} holds the result of another spec, {key}: move it out of the store.")
+                if content.get("arrays") is not None:
+                    _read_arrays(path, content["arrays"])
+            except StoreError as error:
+                wrong.append(str(error))
+        alone = sorted(set(arrays) - {path.with_suffix(".safetensors") for path in results})
+        wrong += [f"{file} belongs to no result: {file.with_suffix('.json').name} is missing." for file in alone]
+        return len(results) + len(arrays), wrong
 
 
 def _rounded(value: Any) -> Any:

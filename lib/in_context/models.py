@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from lib.core.model import Block, LayerNorm, Linear, ModelSpec
 from lib.core.query_attention import QueryAttention, ScaledIdentity
-from lib.core.spec import MODEL_KINDS, SpecError, check_count, check_number
+from lib.core.spec import SpecError, check_count, check_number, know
 from lib.in_context.task import D_X, D
 
 
@@ -210,5 +210,4 @@ class Places(nn.Module):
         return x + self.weight[:, None, : x.shape[2]]
 
 
-for _kind in (OneLayerSpec, VectorGPT2Spec):
-    MODEL_KINDS[_kind.kind] = _kind
+know(OneLayerSpec, VectorGPT2Spec)

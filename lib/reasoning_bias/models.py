@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lib.core.model import ACTIVATIONS, Linear
-from lib.core.spec import MODEL_KINDS, check_count
+from lib.core.spec import check_count, know
 
 
 @dataclass(frozen=True)
@@ -75,4 +75,4 @@ class TokenEmbedding(nn.Module):
         return F.embedding(tokens + offset, self.token.view(runs * vocab, d_model))
 
 
-MODEL_KINDS[EmbMLPSpec.kind] = EmbMLPSpec
+know(EmbMLPSpec)
