@@ -9,11 +9,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from lib.core.init import MAX_GAMMA
 from lib.core.model import AnyModel, ModelSpec
-
-MAX_GAMMA = 10
-"""Beyond this every weight is zero or infinite in single precision at any width worth training."""
-
 
 MODEL_KINDS: dict[str, type] = {ModelSpec.kind: ModelSpec}
 """Kinds of models by name; a study adds its own, so that results can be read."""
