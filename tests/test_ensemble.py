@@ -12,6 +12,7 @@ from conftest import SpecFactory
 from torch import Tensor, nn
 
 from lib.composition.study import Composition
+from lib.core import machine
 from lib.core import train as train_module
 from lib.core.ensemble import Ask, Ensemble, check_same_shape
 from lib.core.machine import DeviceError
@@ -462,3 +463,26 @@ def test_golden_numbers(tiny_spec: SpecFactory) -> None:
     norm = math.sqrt(sum(w.double().square().sum().item() for w in result.weights.values()))
     assert result.history["loss"] == pytest.approx(GOLDEN_LOSS, abs=1e-3)
     assert norm == pytest.approx(GOLDEN_NORM, rel=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
+def test_a_compiler_that_fails_is_said_once_and_training_goes_on(
+    tiny_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    """One that is found but cannot compile: the same numbers as without it."""
+    from torch._inductor import compile_fx
+
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("it is raining")
+
+    monkeypatch.setattr(machine, "said", set())
+    monkeypatch.setattr(compile_fx, "compile_fx", fail)
+    torch._dynamo.reset()
+    how = {"device": "cpu", "bf16": False}
+    (compiled,) = train([tiny_spec()], STUDY, Options(backend="compiled", **how))
+    (eager,) = train([tiny_spec()], STUDY, Options(backend="eager", **how))
+    assert compiled.program == "eager"
+    assert compiled.history == eager.history
+    words = capsys.readouterr().err
+    assert "The compiler failed (" in words
+    assert words.count("\n") == 1

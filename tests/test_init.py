@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.testing._internal.two_tensor import TwoTensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from lib.core.init import UnknownParameter, apply_gamma, apply_gamma_stacked, fan_in, gamma_std
@@ -202,6 +207,155 @@ def test_a_declaration_must_cover_every_parameter() -> None:
     with pytest.raises(UnknownParameter, match="Half declares gamma_fan_in, but not for its parameter 'forgotten'"):
         apply_gamma(module, 0.5)
     assert torch.all(module.known == 1)
+
+
+class LoRA(nn.Linear):
+    def __init__(self) -> None:
+        super().__init__(64, 64)
+        self.lora_A, self.lora_B = nn.Parameter(torch.randn(4, 64)), nn.Parameter(torch.zeros(64, 4))
+
+
+class Queries(nn.MultiheadAttention):
+    def __init__(self) -> None:
+        super().__init__(8, 2)
+        self.prompt = nn.Parameter(torch.zeros(3, 8))
+
+
+BESIDE_THE_WEIGHT = [
+    (lambda: nn.utils.parametrizations.weight_norm(nn.Linear(64, 64)), "original0"),
+    (lambda: old_weight_norm(nn.Linear(64, 64)), "weight_g"),
+    (lambda: nn.utils.spectral_norm(nn.Linear(64, 64)), "weight_orig"),
+    (LoRA, "lora_A"),
+    (Queries, "prompt"),
+]
+
+
+def old_weight_norm(module: nn.Module) -> nn.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return nn.utils.weight_norm(module)
+
+
+@pytest.mark.parametrize(("make", "name"), BESIDE_THE_WEIGHT, ids=[name for _, name in BESIDE_THE_WEIGHT])
+def test_matrices_of_another_meaning_in_a_known_module_are_refused(make: Callable[[], nn.Module], name: str) -> None:
+    """A gain of one input, an adapter that starts at zero: neither is the map."""
+    module = nn.Sequential(nn.Linear(4, 4), make())
+    before = snapshot(module)
+    with pytest.raises(UnknownParameter, match=rf"No fan-in rule for parameter '{name}'"):
+        apply_gamma(module, 0.5)
+    assert same(before, snapshot(module))
+
+
+def typed(dtype: torch.dtype) -> nn.Module:
+    module = nn.Linear(6, 6, bias=False)
+    module.weight = nn.Parameter(torch.ones(6, 6, dtype=dtype), requires_grad=False)
+    return module
+
+
+def sharded() -> nn.Module:
+    """A weight that is a tensor of another kind, as those of sharded and quantized modules are."""
+    module = nn.Linear(6, 6, bias=False)
+    module.weight = nn.Parameter(TwoTensor(torch.ones(6, 6), torch.ones(6, 6)))
+    return module
+
+
+CANNOT = [
+    (lambda: typed(torch.uint8), 0.5, "1.weight holds uint8: redraw the module before it is quantized"),
+    (lambda: typed(torch.int8), 0.5, "1.weight holds int8: redraw"),
+    (lambda: nn.Linear(6, 6, device="meta"), 0.5, "1.weight has no numbers yet"),
+    (lambda: nn.LayerNorm(6, device="meta"), 0.5, "1.weight has no numbers yet"),
+    (lambda: nn.LazyLinear(6), 0.5, "1.weight has no numbers yet"),
+    (sharded, 0.5, "1.weight is a TwoTensor: redraw the module before it is sharded or quantized"),
+    (lambda: nn.Linear(512, 6).half(), 3, "1.weight: a standard deviation of .* is too small for float16"),
+    (lambda: nn.Linear(512, 6).half(), -2, "1.weight: a standard deviation of .* is too large for float16"),
+    (lambda: nn.Linear(20_000, 2), -10, "1.weight: a standard deviation of .* is too large for float32"),
+]
+
+
+@pytest.mark.parametrize(("make", "gamma", "words"), CANNOT, ids=[words for *_, words in CANNOT])
+def test_what_cannot_be_redrawn_is_named_and_nothing_changes(make: Callable[[], nn.Module], gamma: float, words: str) -> None:
+    module = nn.Sequential(nn.Linear(4, 4), make())
+    before = module[0].weight.detach().clone()
+    with pytest.raises(ValueError, match=words):
+        apply_gamma(module, gamma)
+    assert torch.equal(module[0].weight, before)
+
+
+def test_half_precision_holds_what_it_is_allowed_to_hold() -> None:
+    for gamma in (-1.0, 0.0, 1.0, 2.2):
+        module = nn.Linear(512, 512).half()
+        apply_gamma(module, gamma, generator())
+        assert module.weight.float().std().item() == pytest.approx(512**-gamma, rel=0.02)
+
+
+@pytest.mark.parametrize("module", [nn.Sequential(), nn.LayerNorm(3)], ids=["empty", "norm"])
+def test_a_module_with_nothing_to_redraw_is_refused(module: nn.Module) -> None:
+    with pytest.raises(ValueError, match=r"has no weight matrix that could be redrawn"):
+        apply_gamma(module, 0.5)
+
+
+def test_the_padding_row_stays_as_it_is() -> None:
+    embedding, head = nn.Embedding(50, 8, padding_idx=3), nn.Linear(8, 50, bias=False)
+    head.weight = embedding.weight
+    for module in (nn.Sequential(embedding, head), nn.Sequential(head, embedding)):
+        apply_gamma(module, 0.5, generator())
+        assert not embedding.weight[3].any()
+        assert embedding.weight[[2, 4]].all()
+
+
+def test_frozen_parameters_are_marked() -> None:
+    module = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)).requires_grad_(False)
+    module[1].requires_grad_(True)
+    report = apply_gamma(module, 0.5)
+    assert [p.frozen for p in report.parameters] == [True, True, False, False]
+    assert [line.split("  ")[0] for line in str(report).splitlines()[1:]] == [
+        "0.weight (frozen)",
+        "0.bias (frozen)",
+        "1.weight",
+        "1.bias",
+    ]
+
+
+def transposed_tie() -> nn.Module:
+    one, other = nn.Linear(64, 5, bias=False), nn.Linear(5, 64, bias=False)
+    other.weight = nn.Parameter(one.weight.detach().t())
+    return nn.Sequential(one, other)
+
+
+def two_meanings() -> nn.Module:
+    one, other = nn.Linear(64, 5, bias=False), Conv1D(64, 5)
+    other.weight = one.weight
+    return nn.Sequential(one, other)
+
+
+@pytest.mark.parametrize("make", [transposed_tie, two_meanings])
+def test_shared_memory_with_two_fan_ins_is_refused(make: Callable[[], nn.Module]) -> None:
+    module = make()
+    before = snapshot(module)
+    with pytest.raises(ValueError, match=r"0\.weight \(d_in 64\) and 1\.weight \(d_in 5\) share their memory"):
+        apply_gamma(module, 0.5)
+    assert same(before, snapshot(module))
+
+
+def test_neighbours_in_one_block_of_memory_are_no_tie() -> None:
+    """Side by side, as views of a flat parameter, or column by column between each other."""
+    flat, table = torch.zeros(64 * 5 * 2), torch.zeros(8, 12)
+    module = nn.Sequential(*(nn.Linear(*shape, bias=False) for shape in ((64, 5), (5, 64), (4, 8), (8, 8))))
+    views = (flat[:320].view(5, 64), flat[320:].view(64, 5), table[:, :4], table[:, 4:])
+    for linear, view in zip(module, views, strict=True):
+        linear.weight = nn.Parameter(view)
+    assert apply_gamma(module, 1.0).stds == {"0.weight": 1 / 64, "1.weight": 1 / 5, "2.weight": 1 / 4, "3.weight": 1 / 8}
+
+
+@pytest.mark.parametrize("gamma", [1e308, -1e308, 400, -400, 10.1, pytest.param(10**400, id="huge")])
+def test_gamma_has_a_largest_value(gamma: float) -> None:
+    with pytest.raises(ValueError, match=r"^gamma must lie between -10 and 10, got "):
+        apply_gamma(nn.Linear(3, 3), gamma)
+
+
+@pytest.mark.parametrize("gamma", [np.float32(0.5), np.float64(0.5), np.int64(1), Fraction(1, 2)], ids=repr)
+def test_gamma_may_be_any_real_number(gamma: Any) -> None:
+    assert apply_gamma(nn.Linear(16, 3), gamma).stds == {"weight": 16.0 ** -float(gamma)}
 
 
 BAD_GAMMAS = [math.nan, math.inf, -math.inf, "x", "0.5", True, None, [0.5]]

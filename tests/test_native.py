@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +21,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from lib.composition.study import Composition
-from lib.core import native, plan
+from lib.core import machine, native, plan
 from lib.core.ensemble import Ensemble, losses
 from lib.core.init import apply_gamma_stacked
 from lib.core.machine import DeviceError
@@ -216,7 +223,6 @@ def test_without_it_runs_train_all_the_same(runs: list[RunSpec], monkeypatch: py
 
 
 def test_a_processor_or_compiler_that_cannot_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    fresh = native.library.__wrapped__
     monkeypatch.setattr(native, "_cpu_flags", lambda: {"avx2"})
     assert fresh() is None
     monkeypatch.undo()
@@ -226,6 +232,183 @@ def test_a_processor_or_compiler_that_cannot_is_noticed(monkeypatch: pytest.Monk
     monkeypatch.setenv("REASON_OR_MEMORIZE_CACHE", str(tmp_path))
     monkeypatch.setattr(native, "_FLAGS", ("--no-such-flag",))
     assert fresh() is None
+
+
+# ---------------------------------------------------------------- the kept program: whole, ours, or not used
+
+needs_compiler = pytest.mark.skipif(not shutil.which("c++"), reason="no C++ compiler")
+TOY = "".join(f'extern "C" long {name}() {{ return 1; }}\n' for name in ("rm_trains", "rm_new", "rm_delete", "rm_step"))
+PLANTED = '#include <cstdio>\n__attribute__((constructor)) static void run() { puts("PLANTED"); fflush(stdout); }\n'
+fresh = native.library.__wrapped__
+
+
+def toy(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
+    """Any processor, a source that is compiled in no time, and a cache of one's own, whose path is returned."""
+    (folder / "toy.cpp").write_text(TOY)
+    monkeypatch.setattr(native, "SOURCE", folder / "toy.cpp")
+    monkeypatch.setattr(native, "_FLAGS", ("-shared", "-fPIC"))
+    monkeypatch.setattr(native, "_cpu_flags", lambda: set(native._NEEDED))
+    monkeypatch.setattr(native.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(machine, "said", set())
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")
+    monkeypatch.setenv(machine.CACHE_VARIABLE, str(folder / "cache"))
+    return folder / "cache"
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The path of a program that has been compiled and kept; a copy, since the C library opens a path once."""
+    cache = toy(monkeypatch, tmp_path)
+    assert fresh() is not None
+    copy = Path(shutil.copytree(cache, tmp_path / "copy"))
+    monkeypatch.setenv(machine.CACHE_VARIABLE, str(copy))
+    (found,) = copy.glob("step-*.so")
+    return found
+
+
+def digest_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def plant(path: Path, with_digest: bool = True) -> None:
+    """A library of another source, without our functions, under the name of ours."""
+    command = ["c++", "-shared", "-fPIC", "-x", "c++", "-", "-o", str(path.with_suffix(".new"))]
+    subprocess.run(command, input=PLANTED, text=True, check=True)
+    path.with_suffix(".new").replace(path)
+    if with_digest:
+        path.with_suffix(".sha256").write_text(digest_of(path))
+
+
+def rewrite(path: Path, data: bytes) -> None:
+    """As a new file: what is loaded already must not change under this process."""
+    path.unlink()
+    path.write_bytes(data)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: rewrite(path, path.read_bytes()[:-200]),
+        lambda path: rewrite(path, path.read_bytes().replace(b"rm_new", b"rm_old")),
+        lambda path: rewrite(path, b"not a program"),
+        lambda path: rewrite(path, b""),
+        lambda path: plant(path, with_digest=False),
+        lambda path: path.with_suffix(".sha256").unlink(),
+        lambda path: path.chmod(0o666),
+    ],
+    ids=["truncated", "patched", "text", "empty", "another", "without a digest", "writable by others"],
+)
+def test_a_kept_program_that_is_not_ours_is_compiled_again(
+    kept: Path, damage: Callable[[Path], Any], capfd: pytest.CaptureFixture
+) -> None:
+    good = digest_of(kept)
+    damage(kept)
+    assert fresh() is not None
+    assert kept.with_suffix(".sha256").read_text() == digest_of(kept) == good
+    assert not kept.stat().st_mode & 0o022
+    assert capfd.readouterr() == ("", "")
+
+
+@needs_compiler
+def test_a_sound_program_is_not_compiled_again(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_compile", None)
+    assert fresh() is not None
+
+
+@needs_compiler
+def test_a_program_that_is_whole_but_lacks_a_function_is_done_without(kept: Path, capfd: pytest.CaptureFixture) -> None:
+    plant(kept)
+    assert fresh() is None
+    words = capfd.readouterr().err
+    assert "undefined symbol: rm_" in words
+    assert words.count("\n") == 1
+
+
+@needs_compiler
+def test_a_folder_in_the_programs_place_is_said_and_worked_around(kept: Path, capfd: pytest.CaptureFixture) -> None:
+    kept.unlink()
+    kept.mkdir()
+    assert fresh() is not None
+    words = capfd.readouterr().err
+    assert words.startswith("Compiled programs are not kept for the next time (")
+    assert words.count("\n") == 1
+
+
+def stat_as_anothers(path: Path, theirs: Path, **how: Any) -> os.stat_result:
+    found = os.stat(path, **how)
+    return os.stat_result([*found[:4], found.st_uid + (path == theirs), *found[5:10]])
+
+
+@needs_compiler
+@pytest.mark.parametrize("whose", ["writable by all", "another user's"])
+def test_a_cache_that_others_may_write_is_not_used(
+    kept: Path, whose: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
+) -> None:
+    """With a program in it that would announce itself, under a right digest."""
+    plant(kept)
+    if whose == "writable by all":
+        kept.parent.chmod(0o777)
+    else:
+        monkeypatch.setattr(Path, "stat", functools.partialmethod(stat_as_anothers, kept.parent))
+    assert fresh() is not None
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert f"{kept.parent} belongs to another user, or others may write it (chmod go-w)" in shown.err
+    assert shown.err.count("\n") == 1
+    temporary = Path(os.environ[machine.CACHE_VARIABLE])  # where processes that are started from here find it
+    assert temporary != kept.parent
+    assert temporary.stat().st_mode & 0o777 == 0o700
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(temporary)
+
+
+@needs_compiler
+def test_a_cache_is_made_for_its_user_alone(kept: Path) -> None:
+    assert kept.parent.stat().st_mode & 0o777 == 0o700
+
+
+@needs_compiler
+def test_a_cache_that_cannot_be_made_is_said_and_worked_around(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    toy(monkeypatch, tmp_path).write_text("a file")
+    assert fresh() is not None
+    words = capfd.readouterr().err
+    assert f"{tmp_path / 'cache'} cannot be written: File exists" in words
+    assert words.count("\n") == 1
+
+
+@needs_compiler
+@pytest.mark.parametrize("everywhere", [False, True], ids=["the cache", "the temporary folder too"])
+def test_a_full_disk_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture, everywhere: bool
+) -> None:
+    cache, write = toy(monkeypatch, tmp_path), native.write_atomically
+
+    def full(path: Path, data: bytes) -> None:
+        if everywhere or path.parent == cache:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        write(path, data)
+
+    monkeypatch.setattr(native, "write_atomically", full)
+    assert (fresh() is None) == everywhere
+    words = capfd.readouterr().err
+    assert "cannot be written: the disk is full" in words
+    assert ("PyTorch trains without it" in words) == everywhere
+
+
+@needs_compiler
+def test_a_failing_compiler_is_said_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    toy(monkeypatch, tmp_path)
+    (tmp_path / "toy.cpp").write_text("it is raining")
+    assert fresh() is None
+    assert fresh() is None
+    words = capfd.readouterr().err
+    assert "The native program cannot be compiled and loaded here (" in words
+    assert "error: " in words
+    assert words.count("\n") == 1
 
 
 @needs_it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
+import os
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from lib.core import machine, plan
 from lib.core.machine import DeviceError
 from lib.core.model import ModelSpec, Taps, Transformer
-from lib.core.plan import Options, bytes_per_run, slots_that_fit, workers_for, worth_compiling
+from lib.core.plan import Options, backend_for, bytes_per_run, slots_that_fit, workers_for, worth_compiling
 from lib.core.spec import SpecError
 
 with_head = st.builds(
@@ -134,23 +134,55 @@ def test_compiled_programs_are_kept_where_one_says(monkeypatch: pytest.MonkeyPat
     assert machine.compile_cache().is_relative_to(tmp_path)
 
 
-def test_a_user_without_a_home_has_a_temporary_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container: neither HOME nor an entry among the users."""
-
-    def homeless() -> Path:
+def test_a_user_without_a_home_has_a_cache_of_his_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
     for name in (machine.CACHE_VARIABLE, "TORCHINDUCTOR_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(machine.Path, "home", homeless)
-    assert machine.compile_cache().is_relative_to(tempfile.gettempdir())
+    monkeypatch.setattr(Path, "home", none)
+    assert f"reason-or-memorize-{os.geteuid()}" in machine.compile_cache().parts
 
 
-def test_an_unwritable_cache_is_done_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_unwritable_cache_is_done_without(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     (tmp_path / "file").write_text("")
+    monkeypatch.setattr(machine, "said", set())
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")
     monkeypatch.setenv(machine.CACHE_VARIABLE, str(tmp_path / "file" / "below"))
     with machine.compiling():
-        pass
+        kept = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"])
+        assert kept.is_dir()
+    assert f"({tmp_path / 'file' / 'below'} cannot be written: Not a directory)" in capsys.readouterr().err
+
+
+def test_much_is_compiled_where_there_is_a_compiler(
+    tiny_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr(plan.native, "library", lambda: None)
+    monkeypatch.setattr(machine, "said", set())
+    little, much = [tiny_spec()], [tiny_spec(steps=20_000_000, batch=256)]
+    for there in (True, False, False):
+        monkeypatch.setattr(plan, "has_compiler", lambda there=there: there)
+        assert backend_for(little, Options(device="cpu")) == "eager"
+        assert backend_for(much, Options(device="cpu")) == ("compiled" if there else "eager")
+    assert capsys.readouterr().err.count("There is no C++ compiler (g++)") == 1
+    assert backend_for(much, Options(device="cpu", backend="compiled")) == "compiled"
+
+
+def test_the_compiler_is_the_one_that_torch_asks_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(machine.sys, "platform", "linux")
+    assert not machine.has_compiler()
+    for name in ("g++", "mine"):
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(0o755)
+    assert machine.has_compiler()
+    monkeypatch.setenv("CXX", "mine")
+    (tmp_path / "g++").unlink()
+    assert machine.has_compiler()
 
 
 def test_options_are_data() -> None:

@@ -10,7 +10,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -19,7 +19,6 @@ from filelock import FileLock
 
 from lib.composition.study import Composition, make_study
 from lib.core.checkpoint import CheckpointError
-from lib.core.machine import cores
 from lib.core.plan import Options
 from lib.core.spec import RunSpec
 from lib.core.store import Store
@@ -120,7 +119,7 @@ def test_two_processes_give_the_same_results_as_one(tmp_path: Path, tiny_spec: S
     for a, b in zip(load(specs, one), load(specs, two), strict=True):
         assert a.history["loss"] == pytest.approx(b.history["loss"], rel=1e-4)
         assert scalars(a.metrics) == pytest.approx(scalars(b.metrics), abs=2 / 560)
-        assert b.provenance["threads"] == max(1, cores() // 2)
+        assert b.provenance["threads"] == 1
     assert not list(checkpoints(two, "tiny").iterdir())
 
 
@@ -182,6 +181,57 @@ def test_runs_that_another_process_trains_are_left_to_it(tmp_path: Path, tiny_sp
     ):
         sweep([spec], store, make_study, small(), progress=False)
     assert store.get(spec) is None
+
+
+ORPHANED = """
+import sys
+sys.path.insert(0, {tests!r})
+import conftest
+from lib.composition.study import make_study
+from lib.core.plan import Options
+from lib.core.store import Store
+from lib.core.sweep import sweep
+if __name__ == "__main__":
+    specs = [conftest.make_tiny_spec(seed=s, steps=2_000_000) for s in range(2)]
+    options = Options(device="cpu", bf16=False, backend="eager", workers=2, checkpoint_every=1e9)
+    sweep(specs, Store({store!r}), make_study, options, progress=False)
+"""
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the workers in /proc")
+def test_workers_save_and_end_when_the_process_that_started_them_is_killed(tmp_path: Path) -> None:
+    script, store = tmp_path / "script.py", Store(tmp_path / "store")
+    script.write_text(ORPHANED.format(tests=str(Path(__file__).parent), store=str(store.root)))
+    parent = subprocess.Popen([sys.executable, script], env=os.environ | {"OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL)
+    folder, deadline, workers = checkpoints(store, "tiny"), time.monotonic() + 120, []
+    try:
+        while len(list(folder.glob("*.progress"))) < 2:
+            assert parent.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        workers = [int(pid) for pid in Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()]
+        workers = [pid for pid in workers if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        assert len(workers) == 2
+        parent.kill()
+        parent.wait()
+        deadline = time.monotonic() + 30
+        while any(map(alive, workers)):
+            assert time.monotonic() < deadline, "a worker outlives its parent"
+            time.sleep(0.05)
+    finally:
+        for pid in (parent.pid, *workers):
+            if alive(pid):
+                os.kill(pid, signal.SIGKILL)
+        parent.wait()
+    assert len(list(folder.glob("*.safetensors"))) == 2
+    assert not list(folder.glob("*.lock"))
 
 
 INTERRUPTED = """
@@ -247,3 +297,58 @@ def test_the_bar_shows_accuracies_and_moves_with_the_runs_on_their_way(
     shown = capsys.readouterr().err
     assert re.search(r"1\.5/2 runs \[.*<.*, test=0\.\d\d, symmetric=0\.\d\d, inferential=0\.\d\d, .*step=10\]", shown)
     assert "2.0/2 runs" in shown
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_runs_of_a_failed_job_do_not_count_in_the_bar(
+    tmp_path: Path, tiny_spec: SpecFactory, capsys: pytest.CaptureFixture, workers: int
+) -> None:
+    specs = [tiny_spec(depth=depth) for depth in (1, 2)]
+    with ThreadPoolExecutor(1) as pool, pytest.raises(SweepError, match="boom"):
+        sweep(specs, Store(tmp_path), broken_at_depth_1, small(), executor=pool if workers else None)
+    shown = capsys.readouterr().err
+    assert "1.0/2 runs" in shown
+    assert "2.0/2 runs" not in shown
+
+
+def test_a_small_eager_run_takes_one_thread_and_gives_the_others_back(tmp_path: Path, tiny_spec: SpecFactory) -> None:
+    class Counting(Composition):
+        seen: ClassVar[set[int]] = set()
+
+        def batch(self, seed: torch.Tensor, index: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            self.seen.add(torch.get_num_threads())
+            return super().batch(seed, index)
+
+        def measure(self, ask: Any) -> dict[str, torch.Tensor]:
+            self.seen.add(torch.get_num_threads())
+            return super().measure(ask)
+
+    store, spec, threads = Store(tmp_path), tiny_spec(), torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        sweep([spec], store, lambda _: Counting(), small(), progress=False)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+    assert Counting.seen == {1}
+    assert store.get(spec).provenance["threads"] == 1
+
+
+def test_without_a_cpp_compiler_much_is_trained_all_the_same_and_a_person_is_told_once(
+    tmp_path: Path, tiny_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
+) -> None:
+    """In worker processes, which look for a compiler themselves."""
+    from lib.core import machine, native, plan
+
+    monkeypatch.setattr(machine, "said", set())
+    monkeypatch.setattr("lib.core.sweep.said", machine.said)
+    monkeypatch.setattr(native, "library", lambda: None)
+    monkeypatch.setattr(plan, "_WORTH_COMPILING", 1.0)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    specs = [tiny_spec(seed=seed, eval_every=20) for seed in range(2)]
+    store = Store(tmp_path / "store")
+    assert sweep(specs, store, make_study, Options(device="cpu", workers=2), progress=False).trained == 2
+    assert sweep([tiny_spec(seed=3)], store, make_study, Options(device="cpu"), progress=False).trained == 1
+    assert {run.provenance["program"] for run in load(specs, store)} == {"eager"}
+    assert capfd.readouterr().err.count("no C++ compiler") == 1

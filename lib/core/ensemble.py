@@ -68,6 +68,10 @@ class Ensemble:
         wrap = torch.compile(dynamic=False) if self.backend == "compiled" else (lambda f: f)
         self._losses, self._update = wrap(losses), wrap(adamw_step if self.train.optimizer == "adamw" else sgd_step)
 
+    def do_without_compiler(self) -> None:
+        self.backend = "eager"
+        self._build()
+
     @property
     def active(self) -> list[int]:
         return [slot for slot, run in enumerate(self.runs) if run is not None]

@@ -8,15 +8,21 @@ authors' code. Norms and biases are left as they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import numbers
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+MAX_GAMMA = 10
+"""Beyond this every weight is zero or infinite in single precision at any width worth training."""
 
 Rule = Callable[[nn.Module, str, Tensor], int | None]
 """(owning module, parameter's own name, parameter) → d_in, or None for "leave it as it is"."""
 
+_ATTENTION = ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight")
 _NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.modules.batchnorm._NormBase)
 
 
@@ -38,9 +44,12 @@ def fan_in(module: nn.Module, name: str, param: Tensor) -> int | None:
         return None
     if isinstance(module, nn.Embedding) and name == "weight":
         return module.embedding_dim
-    if isinstance(module, nn.Linear | nn.MultiheadAttention) and param.dim() == 2:
+    # By name, since a subclass, or a reparametrization, may keep matrices of another meaning beside the weight or in its place.
+    names = _ATTENTION if isinstance(module, nn.MultiheadAttention) else ("weight",)
+    if isinstance(module, nn.Linear | nn.MultiheadAttention) and name in names and param.dim() == 2:
         return param.shape[1]
-    if type(module).__name__ == "Conv1D" and hasattr(module, "nf") and param.dim() == 2:  # GPT-2's transposed Linear
+    transposed = type(module).__name__ == "Conv1D" and hasattr(module, "nf")  # GPT-2's Linear
+    if transposed and name == "weight" and param.dim() == 2:
         return param.shape[0]
     raise UnknownParameter(
         f"No fan-in rule for parameter {name!r} of {type(module).__name__}; pass rule= with one that returns its d_in or None."
@@ -48,9 +57,11 @@ def fan_in(module: nn.Module, name: str, param: Tensor) -> int | None:
 
 
 def gamma_std(d_in: int, gamma: float) -> float:
-    """σ = d_in^−γ. Raises ValueError if γ is not a finite number or d_in is not positive."""
-    if isinstance(gamma, bool) or not isinstance(gamma, int | float) or not math.isfinite(gamma):
+    """σ = d_in^−γ. Raises ValueError if γ is not a finite number of at most MAX_GAMMA in size, or d_in is not positive."""
+    if isinstance(gamma, bool) or not isinstance(gamma, numbers.Real) or gamma != gamma or abs(gamma) == math.inf:
         raise ValueError(f"gamma must be a finite number, got {gamma!r}.")
+    if abs(gamma) > MAX_GAMMA:
+        raise ValueError(f"gamma must lie between -{MAX_GAMMA} and {MAX_GAMMA}, got {gamma!r}.")
     if d_in < 1:
         raise ValueError(f"d_in must be at least 1, got {d_in}.")
     return float(d_in) ** -float(gamma)
@@ -63,27 +74,37 @@ def gamma_of(std: float, d_in: int) -> float:
     return -math.log(std) / math.log(d_in)
 
 
-def owned_parameters(module: nn.Module) -> list[tuple[str, nn.Module, str, nn.Parameter]]:
-    """(qualified name, owner, own name, parameter) for each parameter once, ties included once, in a fixed order."""
-    seen: set[int] = set()
-    found = []
+Owned = tuple[str, nn.Module, str, nn.Parameter]
+"""Qualified name, owner, the parameter's own name there, parameter."""
+
+
+def _owned(module: nn.Module) -> Iterator[Owned]:
     for prefix, owner in module.named_modules():
         for name, param in owner.named_parameters(recurse=False):
-            if id(param) not in seen:
-                seen.add(id(param))
-                found.append((f"{prefix}.{name}" if prefix else name, owner, name, param))
-    return found
+            yield f"{prefix}.{name}" if prefix else name, owner, name, param
+
+
+def owned_parameters(module: nn.Module) -> list[Owned]:
+    """Each parameter once, ties included once (at their first owner), in a fixed order."""
+    found: dict[int, Owned] = {}
+    for owned in _owned(module):
+        found.setdefault(id(owned[3]), owned)
+    return list(found.values())
 
 
 @dataclass(frozen=True)
 class Redrawn:
-    """One parameter before and after: the standard deviations are of its entries; d_in is None where it was left as it is."""
+    """One parameter before and after: the standard deviations are of its entries; d_in is None where it was left as it is.
+
+    frozen: it is redrawn or left like any other, but training will not change it.
+    """
 
     name: str
     shape: tuple[int, ...]
     d_in: int | None
     std_before: float
     std_after: float
+    frozen: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,7 +123,7 @@ class Report:
         head = ("parameter", "shape", "d_in", "d_in^−γ", "std before", "std after")
         rows = [
             (
-                p.name,
+                f"{p.name} (frozen)" if p.frozen else p.name,
                 " × ".join(map(str, p.shape)),
                 "left" if p.d_in is None else str(p.d_in),
                 "" if p.d_in is None else f"{gamma_std(p.d_in, self.gamma):.3g}",
@@ -122,25 +143,90 @@ class Report:
 def apply_gamma(module: nn.Module, gamma: float, generator: torch.Generator | None = None, rule: Rule = fan_in) -> Report:
     """Redraw every weight matrix of any module from N(0, d_in^−2γ), in place.
 
-    Returns a report of every parameter, those left as they were included. Raises ValueError for a γ that is no finite number
-    and UnknownParameter, which names it, for a parameter that `rule` does not know; then nothing has been changed.
+    The padding row of an embedding stays as it is. Returns a report of every parameter, those left as they were included.
+    Raises UnknownParameter, which names it, for a parameter that `rule` does not know, and ValueError for a γ that is no finite
+    number or out of range, for a parameter that cannot be redrawn (integers, no numbers in this process, a σ that its
+    precision does not have), for memory that two parameters share and would draw differently, and where there is nothing to
+    redraw. Then nothing has been changed.
     """
     gamma_std(1, gamma)
-    plan = []
-    for full_name, owner, name, param in owned_parameters(module):
+    plan: dict[int, tuple[str, nn.Parameter, int | None]] = {}
+    padding: dict[int, int] = {}
+    for full_name, owner, name, param in _owned(module):
+        if is_lazy(param) or param.is_meta:
+            raise ValueError(f"{full_name} has no numbers yet: give the module its shapes and a device first.")
         try:
             d_in = rule(owner, name, param)
         except UnknownParameter as error:
             raise UnknownParameter(f"{full_name}: {error}") from None
-        plan.append((full_name, param, d_in, None if d_in is None else gamma_std(d_in, gamma)))
-    done = []
-    for full_name, param, d_in, std in plan:
-        before = _std(param)
-        if std is not None:
+        if d_in is not None:
+            _check_drawable(full_name, param, gamma_std(d_in, gamma))
+        first, _, other = plan.setdefault(id(param), (full_name, param, d_in))
+        if other != d_in:
+            raise ValueError(_conflict(first, other, full_name, d_in))
+        if isinstance(owner, nn.Embedding) and name == "weight" and owner.padding_idx is not None:
+            padding[id(param)] = owner.padding_idx
+    _check_memory(list(plan.values()))
+    if all(d_in is None for *_, d_in in plan.values()):
+        raise ValueError(f"{type(module).__name__} has no weight matrix that could be redrawn.")
+    before = {key: _std(param) for key, (_, param, _) in plan.items()}
+    for key, (_, param, d_in) in plan.items():
+        if d_in is not None:
+            row = param[padding[key]].clone() if key in padding else None
             noise = torch.empty(param.shape, dtype=torch.float32)  # drawn on the CPU: the same weights on every device
-            param.copy_(noise.normal_(0.0, std, generator=generator))
-        done.append(Redrawn(full_name, tuple(param.shape), d_in, before, _std(param)))
+            param.copy_(noise.normal_(0.0, gamma_std(d_in, gamma), generator=generator))
+            if row is not None:
+                param[padding[key]] = row
+    done = [
+        Redrawn(full_name, tuple(param.shape), d_in, before[key], _std(param), not param.requires_grad)
+        for key, (full_name, param, d_in) in plan.items()
+    ]
     return Report(float(gamma), tuple(done))
+
+
+def _check_drawable(name: str, param: Tensor, std: float) -> None:
+    """Raise ValueError unless normal numbers of this σ can be written into the parameter and be what they are."""
+    if type(param).__torch_dispatch__ is not Tensor.__torch_dispatch__:
+        raise ValueError(f"{name} is a {type(param).__name__}: redraw the module before it is sharded or quantized.")
+    if not param.is_floating_point():
+        raise ValueError(f"{name} holds {str(param.dtype).removeprefix('torch.')}: redraw the module before it is quantized.")
+    limits = [torch.finfo(dtype) for dtype in (param.dtype, torch.float32)]
+    # The smallest numbers are steps of tiny · eps: at four of them rounding changes σ by a quarter of a percent.
+    if not max(4 * f.tiny * f.eps for f in limits) <= std <= min(f.max / 8 for f in limits):
+        raise ValueError(
+            f"{name}: a standard deviation of {std:.3g} is too {'small' if std < 1 else 'large'} for "
+            f"{str(param.dtype).removeprefix('torch.')}: choose a gamma nearer to 0."
+        )
+
+
+def _check_memory(plan: Sequence[tuple[str, Tensor, int | None]]) -> None:
+    """Raise ValueError where two parameters share entries (a transposed tie) that they would draw differently."""
+    spans = []
+    for name, param, d_in in plan:
+        if param.numel() and type(param).__torch_dispatch__ is Tensor.__torch_dispatch__:
+            last = sum((n - 1) * step for n, step in zip(param.shape, param.stride(), strict=True))
+            start, end = (param.data_ptr() + i * param.element_size() for i in (0, last + 1))
+            spans.append((str(param.device), start, end, name, param, d_in))
+    spans.sort(key=lambda span: span[:2])
+    for i, (device, _, end, name, param, d_in) in enumerate(spans):
+        for other_device, start, _, other_name, other, other_d_in in spans[i + 1 :]:
+            if other_device != device or start >= end:
+                break
+            if d_in != other_d_in and bool(torch.isin(_addresses(param), _addresses(other)).any()):
+                raise ValueError(_conflict(name, d_in, other_name, other_d_in))
+
+
+def _addresses(param: Tensor) -> Tensor:
+    """Where in memory each entry lies, in bytes."""
+    found = torch.tensor(param.data_ptr())
+    for size, step in zip(param.shape, param.stride(), strict=True):
+        found = found[..., None] + torch.arange(size) * step * param.element_size()
+    return found.flatten()
+
+
+def _conflict(one: str, d_in: int | None, other: str, other_d_in: int | None) -> str:
+    words = [f"{name} ({'left as it is' if d is None else f'd_in {d}'})" for name, d in ((one, d_in), (other, other_d_in))]
+    return f"{' and '.join(words)} share their memory but not their d_in: untie them, or pass rule= with one for both."
 
 
 def _std(param: Tensor) -> float:

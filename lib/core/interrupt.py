@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import signal
 import threading
@@ -13,6 +14,8 @@ _flag: Any = threading.Event()
 _tell: list[Callable[[], None]] = []
 _handled = False
 _SECONDS_TO_SAVE = 10
+at_work = threading.Lock()
+"""Held while a worker process does a job."""
 
 
 def asked_to_stop() -> bool:
@@ -20,7 +23,7 @@ def asked_to_stop() -> bool:
 
 
 def obey(event: Any) -> None:
-    """In a worker process: stop when `event` is set, and leave Ctrl-C to the process that sets it.
+    """In a worker process: stop when `event` is set or its parent is gone, and leave Ctrl-C to the process that sets it.
 
     SIGTERM sets it too; it comes from a batch system, or because another worker died. Then there are seconds to save in.
     """
@@ -35,6 +38,17 @@ def obey(event: Any) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, leave)
+    threading.Thread(target=_follow_parent, daemon=True).start()
+
+
+def _follow_parent() -> None:
+    """When the process that started this one is gone, let the job at hand save, and end: nobody would hand out another."""
+    global _flag
+    multiprocessing.parent_process().join()
+    _flag = threading.Event()  # the shared one may be locked for ever by whoever was killed
+    _flag.set()
+    with at_work:
+        os._exit(1)
 
 
 @contextlib.contextmanager

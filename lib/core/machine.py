@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import os
+import shutil
+import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +16,18 @@ from pathlib import Path
 import torch
 from filelock import FileLock
 
+from lib.core.files import reason
+
 CACHE_VARIABLE = "REASON_OR_MEMORIZE_CACHE"
+said: set[str] = set()
+"""What `say_once` has said; a worker process gets it from the one that starts it."""
+
+
+def say_once(sentence: str) -> None:
+    """One line on stderr for what a person should know and nothing stops for."""
+    if sentence not in said:
+        said.add(sentence)
+        print(sentence, file=sys.stderr, flush=True)
 
 
 class DeviceError(RuntimeError):
@@ -92,24 +107,58 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
+def has_compiler() -> bool:
+    """Is there the C++ compiler that torch.compile asks for on a CPU?"""
+    return shutil.which(os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")) is not None
+
+
 def compile_cache() -> Path:
-    """The folder of compiled programs, kept for the next time. REASON_OR_MEMORIZE_CACHE names another."""
-    named = os.environ.get(CACHE_VARIABLE) or os.environ.get("TORCHINDUCTOR_CACHE_DIR")
-    if named:
+    """Where compiled programs are to be kept for the next time. REASON_OR_MEMORIZE_CACHE names another folder."""
+    if named := os.environ.get(CACHE_VARIABLE) or os.environ.get("TORCHINDUCTOR_CACHE_DIR"):
         return Path(named)
     try:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:  # neither HOME nor an entry among the users, as in some containers
-        base = Path(tempfile.gettempdir()) / f"cache-of-{os.getuid()}"
-    return base / "reason-or-memorize" / f"torch-{torch.__version__}"
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reason-or-memorize"
+    except RuntimeError:  # a user without a home
+        base = Path(tempfile.gettempdir()) / f"reason-or-memorize-{os.geteuid()}"
+    return base / f"torch-{torch.__version__}"
+
+
+def own(path: Path) -> bool:
+    """Does it belong to this user, with nobody else allowed to write it? What is run as a program must. Raises OSError."""
+    info = path.stat()
+    return info.st_uid == os.geteuid() and not info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def trusted_cache() -> Path:
+    """The folder of compile_cache(), made for this user alone; a temporary one where it cannot be written or trusted.
+
+    Raises OSError where there is no place for a temporary one either.
+    """
+    folder = compile_cache()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not own(folder):
+            return temporary_cache(f"{folder} belongs to another user, or others may write it (chmod go-w)")
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        return temporary_cache(f"{folder} cannot be written: {reason(error)}")
+    return folder
+
+
+def temporary_cache(why: str) -> Path:
+    """A private folder for this process and those it starts, removed at its end; says why it is needed. Raises OSError."""
+    say_once(f"Compiled programs are not kept for the next time ({why}).")
+    folder = tempfile.mkdtemp(prefix="reason-or-memorize-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ[CACHE_VARIABLE] = os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+    return Path(folder)
 
 
 @contextlib.contextmanager
 def compiling() -> Iterator[None]:
     """Compile inside this: in the kept cache, one process at a time, so that the others find the programs done."""
-    folder = compile_cache()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = trusted_cache()
         lock = FileLock(folder / ".compiling")
         lock.acquire()
     except OSError:  # no place to keep them: the compiler's own temporary folder will do

@@ -11,13 +11,16 @@ import functools
 import hashlib
 import platform
 import shutil
+import stat
 import subprocess
+import tempfile
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from lib.core.machine import compile_cache, compiling
+from lib.core.files import reason, write_atomically
+from lib.core.machine import compiling, own, say_once, temporary_cache, trusted_cache
 from lib.core.model import AnyModel, ModelSpec, Transformer
 
 SOURCE = Path(__file__).with_name("step.cpp")
@@ -40,30 +43,68 @@ def _cpu_flags() -> set[str]:
     return set(next((line.split(":")[1] for line in lines if line.startswith("flags")), "").split())
 
 
+class _NotCompiled(RuntimeError):
+    """Why there is no program, though processor and compiler are there."""
+
+
+def _sound(path: Path) -> bool:
+    """Is this file what was compiled here: whole, a file of this user, and nobody else's to write?"""
+    try:
+        genuine = stat.S_ISREG(path.lstat().st_mode) and own(path)
+        return genuine and path.with_suffix(".sha256").read_text() == hashlib.sha256(path.read_bytes()).hexdigest()
+    except (OSError, ValueError):
+        return False
+
+
+def _compile(compiler: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "step.so"
+        command = [compiler, *_FLAGS, "-o", str(made), str(SOURCE)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        except OSError as error:
+            raise _NotCompiled(f"{compiler}: {reason(error)}") from None
+        if done.returncode or not made.exists():
+            lines = done.stderr.strip().splitlines() or [f"{compiler} ended with status {done.returncode}"]
+            raise _NotCompiled(next((line for line in lines if "error" in line), lines[0]))
+        return made.read_bytes()
+
+
+def _kept(folder: Path, name: str, compiler: str) -> Path:
+    """The program in this folder, compiled there unless a sound one is there. Raises _NotCompiled, and OSError."""
+    path = folder / name
+    if not _sound(path):
+        with compiling():
+            if not _sound(path):  # unless another process has compiled it meanwhile
+                data = _compile(compiler)
+                write_atomically(path, data)
+                write_atomically(path.with_suffix(".sha256"), hashlib.sha256(data).hexdigest().encode())
+    return path
+
+
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The compiled program, or None where the processor or the compiler for it is missing."""
+    """The compiled program, or None where the processor or the compiler for it is missing, or, said on stderr, fails."""
     compiler = shutil.which("c++") or shutil.which("g++")
     if platform.machine() != "x86_64" or not _cpu_flags() >= _NEEDED or compiler is None:
         return None
     recipe = SOURCE.read_bytes() + " ".join(_FLAGS).encode() + " ".join(sorted(_cpu_flags())).encode()
-    path = compile_cache() / f"step-{hashlib.sha256(recipe).hexdigest()[:16]}.so"
-    if not path.exists():
-        with compiling():
-            if not path.exists():  # unless another process has compiled it meanwhile
-                temporary = path.with_suffix(".new")
-                command = [compiler, *_FLAGS, "-o", str(temporary), str(SOURCE)]
-                if subprocess.run(command, capture_output=True).returncode:
-                    return None
-                temporary.replace(path)
+    name = f"step-{hashlib.sha256(recipe).hexdigest()[:16]}.so"
     try:
+        try:
+            path = _kept(trusted_cache(), name, compiler)
+        except OSError as error:
+            path = _kept(temporary_cache(f"{error.filename or name} cannot be written: {reason(error)}"), name, compiler)
         lib = ctypes.CDLL(str(path))
-    except OSError:
+        lib.rm_trains.restype = ctypes.c_int64
+        lib.rm_new.restype = ctypes.c_void_p
+        lib.rm_delete.argtypes = [ctypes.c_void_p]
+        pointer, number = ctypes.c_void_p, ctypes.c_int64
+        lib.rm_step.argtypes = [pointer, number, *[pointer] * 9, ctypes.c_double, pointer, pointer]
+        lib.rm_step.restype = None
+    except (_NotCompiled, OSError, AttributeError) as error:
+        say_once(f"The native program cannot be compiled and loaded here ({error}): PyTorch trains without it, more slowly.")
         return None
-    lib.rm_new.restype = ctypes.c_void_p
-    lib.rm_delete.argtypes = [ctypes.c_void_p]
-    lib.rm_step.argtypes = [ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 9, ctypes.c_double, *[ctypes.c_void_p] * 2]
-    lib.rm_step.restype = None
     return lib
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from lib.core import native
-from lib.core.machine import DeviceError, choose_device, cores, free_memory, has_bf16
+from lib.core.machine import DeviceError, choose_device, cores, free_memory, has_bf16, has_compiler, say_once
 from lib.core.model import AnyModel
 from lib.core.spec import RunSpec, SpecError, check_count, check_number
 
@@ -77,7 +77,10 @@ def worth_shrinking(spec: RunSpec, length: int, slots_saved: int, steps_left: in
 
 
 def backend_for(specs: Sequence[RunSpec], options: Options) -> str:
-    """The program to train with. Raises DeviceError where the native one is asked for and cannot be had."""
+    """The program to train with; says so where for want of a compiler it is the slowest one.
+
+    Raises DeviceError where the native one is asked for and cannot be had.
+    """
     device, dtype = options.resolve()
     spec = specs[0]
     here = device.type == "cpu" and dtype == torch.bfloat16
@@ -91,7 +94,12 @@ def backend_for(specs: Sequence[RunSpec], options: Options) -> str:
         )
     if options.backend != "auto":
         return options.backend
-    return "native" if native_trains else "compiled" if worth_compiling(specs) else "eager"
+    if native_trains or not worth_compiling(specs):
+        return "native" if native_trains else "eager"
+    if device.type == "cpu" and not has_compiler():
+        say_once("There is no C++ compiler (g++), so training takes PyTorch as it is, which is several times slower.")
+        return "eager"
+    return "compiled"
 
 
 def workers_for(specs: Sequence[RunSpec], options: Options) -> int:

@@ -10,11 +10,8 @@ from dataclasses import dataclass, field
 from reprlib import repr as short
 from typing import Any
 
+from lib.core.init import MAX_GAMMA
 from lib.core.model import AnyModel, ModelSpec
-
-MAX_GAMMA = 10
-"""Beyond this every weight is zero or infinite in single precision at any width worth training."""
-
 
 MODEL_KINDS: dict[str, type[AnyModel]] = {ModelSpec.kind: ModelSpec}
 """Kinds of models by name, as results name them; `know` adds to them."""

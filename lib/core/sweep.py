@@ -27,9 +27,9 @@ from tqdm.auto import tqdm
 from lib.core import checkpoint
 from lib.core.checkpoint import CheckpointError
 from lib.core.files import reason
-from lib.core.interrupt import asked_to_stop, deaf_children, obey, stoppable
-from lib.core.machine import DeviceError, cores
-from lib.core.plan import Options, workers_for
+from lib.core.interrupt import asked_to_stop, at_work, deaf_children, obey, stoppable
+from lib.core.machine import DeviceError, cores, said
+from lib.core.plan import Options, backend_for, workers_for
 from lib.core.spec import RunSpec
 from lib.core.store import Store, StoredRun, StoreError
 from lib.core.train import Interrupted, Progress, RunResult, Study, train
@@ -78,7 +78,6 @@ def provenance(options: Options) -> dict[str, Any]:
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     return {
         "device": f"{device.type} ({name})",
-        "threads": torch.get_num_threads() if device.type == "cpu" else None,
         "torch": str(torch.__version__),
     }
 
@@ -126,7 +125,7 @@ def train_job(
                 leftover.unlink()
             wanted = job.specs if job.path.exists() else [spec for spec in job.specs if store.get(spec) is None]
             for result in train(wanted, make_study(job.specs[0]), options, tell, job.path, stop):
-                how = {"precision": result.precision, "program": result.program}
+                how = {"precision": result.precision, "program": result.program, "threads": result.threads}
                 count += store.put(result, origin | how, keep_weights=keep(result))
     finally:
         job.progress_path.unlink(missing_ok=True)
@@ -185,8 +184,9 @@ def local_workers(n: int) -> Iterator[Executor]:
     """n fresh processes that share the cores and leave Ctrl-C to the one that started them."""
     context = multiprocessing.get_context("spawn")
     stop = context.Event()
+    first = (stop, max(1, cores() // n), frozenset(said))
     with stoppable(stop.set):
-        pool = futures.ProcessPoolExecutor(n, context, initializer=_begin_worker, initargs=(stop, max(1, cores() // n)))
+        pool = _Workers(n, context, initializer=_begin_worker, initargs=first)
         try:
             yield pool
         except BaseException:
@@ -196,9 +196,22 @@ def local_workers(n: int) -> Iterator[Executor]:
             pool.shutdown(cancel_futures=True)
 
 
-def _begin_worker(stop: Any, threads: int) -> None:
+def _begin_worker(stop: Any, threads: int, told: frozenset[str]) -> None:
     obey(stop)
     torch.set_num_threads(threads)
+    said.update(told)
+
+
+class _Workers(futures.ProcessPoolExecutor):
+    """Each knows when it is at work, so as to end only in between when the process that started it is gone."""
+
+    def submit(self, fn: Callable, /, *args: Any, **kwargs: Any) -> futures.Future:
+        return super().submit(_work, fn, *args, **kwargs)
+
+
+def _work(fn: Callable, *args: Any, **kwargs: Any) -> Any:
+    with at_work:
+        return fn(*args, **kwargs)
 
 
 class _Bar:
@@ -207,9 +220,10 @@ class _Bar:
     def __init__(self, total: int, title: str, show: bool) -> None:
         form = "{l_bar}{bar}| {n:.1f}/{total} runs [{elapsed}<{remaining}{postfix}]"
         self.tqdm = tqdm(total=total, desc=title, disable=not show, bar_format=form)
+        self.finished = 0  # runs of jobs that did not fail
 
-    def refresh(self, finished: int, jobs: Sequence[Job]) -> None:
-        share, steps, metrics = float(finished), [], {}
+    def refresh(self, jobs: Sequence[Job]) -> None:
+        share, steps, metrics = float(self.finished), [], {}
         for job in jobs:
             with contextlib.suppress(OSError, ValueError, TypeError):
                 now = Progress(**json.loads(job.progress_path.read_text()))
@@ -226,24 +240,19 @@ class _Bar:
 
 def _run_here(jobs: Sequence[Job], args: tuple, bar: _Bar) -> Iterator[tuple[Job, Callable[[], int]]]:
     """In this process, one job after another."""
-    finished = 0
     for job in jobs:
-        yield job, partial(train_job, job, *args, lambda now, job=job, before=finished: bar.refresh(before, [job]))
-        finished += len(job.specs)
+        yield job, partial(train_job, job, *args, lambda now, job=job: bar.refresh([job]))
 
 
 def _run_there(jobs: Sequence[Job], args: tuple, bar: _Bar, pool: Executor) -> Iterator[tuple[Job, Callable[[], int]]]:
     """In an executor, all at once; the bar reads the files in which they say how far they are."""
     with deaf_children():
         pending = {pool.submit(train_job, job, *args): job for job in jobs}
-    finished = 0
     while pending:
         done, _ = futures.wait(pending, timeout=0.5, return_when=futures.FIRST_COMPLETED)
         for future in done:
-            job = pending.pop(future)
-            finished += len(job.specs)
-            yield job, future.result
-        bar.refresh(finished, list(pending.values()))
+            yield pending.pop(future), future.result
+        bar.refresh(list(pending.values()))
 
 
 def sweep(
@@ -269,6 +278,8 @@ def sweep(
     if not missing:
         return report
     options.resolve()  # a device that is not there is refused before anything starts
+    if executor is None:
+        backend_for(missing, options)  # what there is to say of it is said here, once for all workers
     workers = getattr(executor, "workers", 1) if executor else workers_for(missing, options)
     jobs = plan_jobs(missing, store, workers)
     bar = _Bar(len(missing), missing[0].experiment, progress)
@@ -287,6 +298,7 @@ def sweep(
         for job, outcome in outcomes:
             try:
                 report.trained += outcome()
+                bar.finished += len(job.specs)
             except (StoreError, CheckpointError, DeviceError):
                 raise  # a place that cannot be written, or a machine that is too small, will not do for the other jobs either
             except Interrupted as error:

@@ -16,8 +16,8 @@ from torch import Tensor
 from lib.core import checkpoint
 from lib.core.checkpoint import Checkpoint, CheckpointError, Record
 from lib.core.ensemble import Ask, Ensemble, check_same_shape
-from lib.core.machine import DeviceError, compiling, keep_freed_memory, one_thread
-from lib.core.plan import Options, backend_for, slots_for, slots_that_fit, worth_shrinking
+from lib.core.machine import DeviceError, compiling, keep_freed_memory, one_thread, say_once
+from lib.core.plan import Options, backend_for, slots_for, slots_that_fit, worth_compiling, worth_shrinking
 from lib.core.spec import RunSpec
 
 
@@ -55,6 +55,7 @@ class RunResult:
     snapshots: dict[int, dict[str, Tensor]] = field(repr=False, default_factory=dict)
     precision: str = ""
     program: str = ""
+    threads: int | None = None  # of a CPU
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,8 @@ class Group:
         compiled = self.backend == "compiled"
         self.rows = torch.compile(self.study.batch, dynamic=False) if compiled else self.study.batch
         self.fresh = True  # the next step compiles
+        # Threads of a small model wait for each other, the longer the more other work the cores have.
+        self.small = self.backend == "eager" and self.device.type == "cpu" and not worth_compiling([spec] * self.total)
 
     @classmethod
     def resume(cls, saved: Checkpoint, study: Study, options: Options) -> Group:
@@ -142,6 +145,11 @@ class Group:
         return str(self.dtype).removeprefix("torch.")
 
     @property
+    def threads(self) -> int | None:
+        """That a run is trained with, None for a device that has none."""
+        return None if self.device.type != "cpu" else 1 if self.small else torch.get_num_threads()
+
+    @property
     def finished(self) -> bool:
         return not self.queue and not self.ensemble.active
 
@@ -164,12 +172,26 @@ class Group:
 
     def step(self) -> None:
         began = time.perf_counter()
-        compiles = self.fresh and self.backend == "compiled"
-        with compiling() if compiles else one_thread() if self.backend == "native" else contextlib.nullcontext():
-            self.ensemble.advance(self.rows)
+        if self.fresh and self.backend == "compiled":
+            self._compile()
+        else:
+            with one_thread() if self.small or self.backend == "native" else contextlib.nullcontext():
+                self.ensemble.advance(self.rows)
         self.fresh = False
         self.ticks += 1
         self._charge(began)
+
+    def _compile(self) -> None:
+        """The first step, which compiles; without the compiler where that fails."""
+        try:
+            with compiling():
+                self.ensemble.advance(self.rows)
+        except torch._dynamo.exc.BackendCompilerFailed as error:  # before it changed a number
+            why = str(error).strip().splitlines()[0]
+            say_once(f"The compiler failed ({why}), so training takes PyTorch as it is, which is several times slower.")
+            self.backend, self.rows = "eager", self.study.batch
+            self.ensemble.do_without_compiler()
+            self.ensemble.advance(self.rows)
 
     def _charge(self, began: float) -> None:
         runs = [run for run in self.ensemble.runs if run is not None]
@@ -183,6 +205,10 @@ class Group:
 
     def evaluate(self) -> tuple[list[RunResult], Progress]:
         """Measure every run; return, and free the slots of, those that have finished."""
+        with one_thread() if self.small else contextlib.nullcontext():
+            return self._evaluate()
+
+    def _evaluate(self) -> tuple[list[RunResult], Progress]:
         began = time.perf_counter()
         t, ensemble = self.train, self.ensemble
         metrics = {name: v.tolist() for name, v in self.study.measure(Ask(ensemble)).items()}
@@ -225,6 +251,7 @@ class Group:
                     snapshots=record.snapshots,
                     precision=self.precision,
                     program=self.backend,
+                    threads=self.threads,
                 )
             )
             ensemble.free(slot)
