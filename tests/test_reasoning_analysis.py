@@ -30,12 +30,17 @@ from lib.core.plan import Options
 from lib.core.spec import RunSpec, SpecError, TrainSpec
 from lib.core.store import Store, StoredRun
 from lib.core.train import RunResult, train
-from lib.reasoning_bias import analysis, attention, attention_figures, embedding_figures, figures, theory
 from lib.reasoning_bias import experiments as bias
-from lib.reasoning_bias.analysis import FlowError, Ratio, halving, slowdown
+from lib.reasoning_bias import runs as analysis
+from lib.reasoning_bias import theory
+from lib.reasoning_bias.attention import figures as attention_figures
+from lib.reasoning_bias.attention import numbers as attention
+from lib.reasoning_bias.embeddings import figures as embedding_figures
 from lib.reasoning_bias.experiments import BIAS, LARGE, MIDDLE, SMALL, point_specs
 from lib.reasoning_bias.exploration import METRICS, exploration, record, trainer
+from lib.reasoning_bias.memory_and_reasoning import figures
 from lib.reasoning_bias.models import EmbMLPSpec
+from lib.reasoning_bias.runs import FlowError, Ratio, halving, slowdown
 from lib.reasoning_bias.study import SETS, causal_average, make_study
 from lib.reasoning_bias.task import HELD_OUT, LENGTH, MEMORY, N_KEYS, REASONING, VOCAB, Task
 

@@ -20,19 +20,13 @@ from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
 from lib.core.measures import cosines, numerical_order, spread
 from lib.core.spec import RunSpec
 from lib.core.store import Store, StoredRun
-from lib.reasoning_bias import (
-    analysis,
-    attention,
-    attention_checks,
-    attention_report,
-    checks,
-    claims,
-    embedding_checks,
-    embedding_report,
-    report,
-)
-from lib.reasoning_bias.analysis import FlowError, Ratio
-from lib.reasoning_bias.checks import EARLY, EARLY_EMB, LATE
+from lib.reasoning_bias import claims
+from lib.reasoning_bias import runs as analysis
+from lib.reasoning_bias.attention import claims as attention_checks
+from lib.reasoning_bias.attention import numbers as attention
+from lib.reasoning_bias.attention import prose as attention_report
+from lib.reasoning_bias.embeddings import claims as embedding_checks
+from lib.reasoning_bias.embeddings import prose as embedding_report
 from lib.reasoning_bias.experiments import (
     ABLATIONS,
     EMB,
@@ -45,6 +39,10 @@ from lib.reasoning_bias.experiments import (
     memory_specs,
     rows_specs,
 )
+from lib.reasoning_bias.memory_and_reasoning import claims as checks
+from lib.reasoning_bias.memory_and_reasoning import prose as report
+from lib.reasoning_bias.memory_and_reasoning.claims import EARLY, EARLY_EMB, LATE
+from lib.reasoning_bias.runs import FlowError, Ratio
 from lib.reasoning_bias.study import SETS, causal_average, make_study
 
 BY_ID = {claim.id: claim for claim in claims.CLAIMS}

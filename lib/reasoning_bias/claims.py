@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from lib.core.claim import Claim, Finding
 from lib.core.store import Store
-from lib.reasoning_bias import attention_checks, checks, embedding_checks
+from lib.reasoning_bias.attention import claims as attention_checks
+from lib.reasoning_bias.embeddings import claims as embedding_checks
+from lib.reasoning_bias.memory_and_reasoning import claims as checks
 
 
 def _claim(

@@ -9,7 +9,7 @@ from lib.core.measures import cosines, remembered
 from lib.core.model import Taps, from_weights
 from lib.core.spec import RunSpec
 from lib.core.store import StoredRun
-from lib.reasoning_bias.analysis import KINDS, at_start
+from lib.reasoning_bias.runs import KINDS, at_start
 from lib.reasoning_bias.study import causal_average, make_study
 from lib.reasoning_bias.task import LENGTH, N_PLACES, POSITIONS, Task
 

@@ -12,7 +12,7 @@ from matplotlib.image import AxesImage
 
 from lib.core import style
 from lib.core.measures import cosines, principal_map
-from lib.reasoning_bias.analysis import FlowError
+from lib.reasoning_bias.runs import FlowError
 from lib.reasoning_bias.task import MEMORY, REASONING
 
 TOKENS = {"memory": MEMORY, "reasoning": REASONING}

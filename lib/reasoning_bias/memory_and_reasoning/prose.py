@@ -9,9 +9,11 @@ import torch
 
 from lib.core.measures import spread
 from lib.core.store import StoredRun
-from lib.reasoning_bias import analysis, attention, checks
-from lib.reasoning_bias.analysis import Ratio, by_gamma
+from lib.reasoning_bias import runs as analysis
+from lib.reasoning_bias.attention import numbers as attention
 from lib.reasoning_bias.experiments import SETTINGS, emb_mlp, transformer
+from lib.reasoning_bias.memory_and_reasoning import claims as checks
+from lib.reasoning_bias.runs import Ratio, by_gamma
 from lib.reasoning_bias.study import SETS
 from lib.reasoning_bias.task import HELD_OUT, MEMORY, Task
 

@@ -8,7 +8,9 @@ import numpy as np
 
 from lib.core.measures import cosines, numerical_order, spread
 from lib.core.store import StoredRun
-from lib.reasoning_bias import analysis, checks, embedding_checks
+from lib.reasoning_bias import runs as analysis
+from lib.reasoning_bias.embeddings import claims as embedding_checks
+from lib.reasoning_bias.memory_and_reasoning import claims as checks
 from lib.reasoning_bias.task import FIRST_KEY, LAST_KEY, REASONING, VOCAB
 
 

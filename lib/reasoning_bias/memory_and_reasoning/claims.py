@@ -11,8 +11,7 @@ from lib.core.claim import Finding, graded
 from lib.core.measures import spearman, spread
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
-from lib.reasoning_bias import analysis
-from lib.reasoning_bias.analysis import Ratio
+from lib.reasoning_bias import runs as analysis
 from lib.reasoning_bias.experiments import (
     BIAS,
     EMB,
@@ -22,6 +21,7 @@ from lib.reasoning_bias.experiments import (
     SMALL,
     rows_specs,
 )
+from lib.reasoning_bias.runs import Ratio
 from lib.reasoning_bias.task import MEMORY as MEMORY_ANCHORS
 from lib.reasoning_bias.task import memory_group
 

@@ -8,10 +8,13 @@ import numpy as np
 
 from lib.core.measures import spread
 from lib.core.store import StoredRun
-from lib.reasoning_bias import analysis, attention, attention_checks, checks
-from lib.reasoning_bias.analysis import by_gamma
-from lib.reasoning_bias.attention_checks import beginning
+from lib.reasoning_bias import runs as analysis
+from lib.reasoning_bias.attention import claims as attention_checks
+from lib.reasoning_bias.attention import numbers as attention
+from lib.reasoning_bias.attention.claims import beginning
 from lib.reasoning_bias.experiments import LARGE, SMALL
+from lib.reasoning_bias.memory_and_reasoning import claims as checks
+from lib.reasoning_bias.runs import by_gamma
 from lib.reasoning_bias.study import causal_average
 from lib.reasoning_bias.task import LENGTH, N_PLACES
 

@@ -11,9 +11,9 @@ from lib.core.claim import Finding, graded
 from lib.core.measures import cosines, spearman, spread
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
-from lib.reasoning_bias import analysis
-from lib.reasoning_bias.checks import EARLY, EARLY_EMB, FEW, LATE, emb_mlps, seeds, transformers
+from lib.reasoning_bias import runs as analysis
 from lib.reasoning_bias.experiments import BIAS, SMALL, flow_specs
+from lib.reasoning_bias.memory_and_reasoning.claims import EARLY, EARLY_EMB, FEW, LATE, emb_mlps, seeds, transformers
 
 
 def at_times(store: Store, profile: str) -> dict[str, tuple[list[StoredRun], int]]:

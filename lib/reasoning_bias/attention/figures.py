@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lib.core import style
-from lib.reasoning_bias.attention import ROLES
+from lib.reasoning_bias.attention.numbers import ROLES
 from lib.reasoning_bias.task import LENGTH
 
 KIND_COLOUR = {"memory": style.MEMORY, "reasoning": style.REASONING}

@@ -10,9 +10,10 @@ from lib.core.claim import Finding, graded
 from lib.core.measures import spread
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
-from lib.reasoning_bias import analysis, attention
-from lib.reasoning_bias.checks import BEGINNING, at, seeds, transformers, words
+from lib.reasoning_bias import runs as analysis
+from lib.reasoning_bias.attention import numbers as attention
 from lib.reasoning_bias.experiments import ABLATIONS, BIAS, LARGE, SMALL, ablation_specs
+from lib.reasoning_bias.memory_and_reasoning.claims import BEGINNING, at, seeds, transformers, words
 
 
 def start_deviations(profile: str) -> dict[float, list[float]]:

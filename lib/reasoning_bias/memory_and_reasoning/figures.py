@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 
 from lib.core import style
 from lib.core.store import StoredRun
-from lib.reasoning_bias.analysis import Ratio, by_gamma, epoch, histories, slowdown
+from lib.reasoning_bias.runs import Ratio, by_gamma, epoch, histories, slowdown
 from lib.reasoning_bias.study import SETS
 from lib.reasoning_bias.task import LENGTH, Batch
 
