@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from lib.core.spec import RunSpec, derived_seed
+
 Rule = Callable[[nn.Module, str, Tensor], int | None]
 """(owning module, parameter's own name, parameter) → d_in, or None for "leave it as it is"."""
 
@@ -167,3 +169,10 @@ def apply_gamma_stacked(
                 param[run].copy_(noise * gamma_std(d_in, gamma))
             else:
                 owner.reset_run(run, name, generator)
+
+
+def at_start(spec: RunSpec) -> nn.Module:
+    """The model of a run before its first step (n_runs = 1), drawn again from its seed."""
+    model = spec.model.build()
+    apply_gamma_stacked(model, [spec.gamma], [derived_seed(spec.seed, "weights")])
+    return model.eval().requires_grad_(False)
