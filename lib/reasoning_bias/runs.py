@@ -36,13 +36,18 @@ def emb_mlps(store: Store, profile: str, gamma: float | None = None, noise: bool
     return runs if gamma is None else at(runs, gamma)
 
 
+def short(value: float) -> str:
+    """`.25` for 0.25: shares and γ as the criteria of claims write them."""
+    return f"{value:g}".lstrip("0")
+
+
 def seeds(runs: Sequence[StoredRun]) -> int:
     return len({r.spec.seed for r in runs})
 
 
 def best(runs: Sequence[StoredRun], name: str = "held out") -> np.ndarray:
-    """The highest share of right answers that each run has along training."""
-    return np.array([max(v for v in r.history[name] if v is not None) for r in runs])
+    """The highest share of right answers that each run has along training; NaN where it never was finite."""
+    return np.array([max((v for v in r.history[name] if v is not None), default=np.nan) for r in runs])
 
 
 def by_gamma(runs: Sequence[StoredRun]) -> dict[float, list[StoredRun]]:

@@ -10,7 +10,27 @@ from lib.core.store import Store
 from lib.reasoning_bias.attention import numbers
 from lib.reasoning_bias.experiments import ABLATIONS, LARGE, SMALL
 from lib.reasoning_bias.ratios import slowdown, words
-from lib.reasoning_bias.runs import KINDS, at, epoch, seeds, transformers
+from lib.reasoning_bias.runs import KINDS, at, epoch, seeds, short, transformers
+
+EPSILON = 0.01
+"""ε of Lemma 1 that is small."""
+OFF = 0.1
+"""How far the mean attention may be from the causal average."""
+STANDS_OUT = 2
+"""The largest singular value over the second."""
+ALONG, ACROSS = 0.5, 0.2
+"""Mean |cosine| with the anchors that a direction is aligned with, and with those that it is nearly orthogonal to."""
+READS = 0.8
+"""Of the last token's attention, where it reads the key."""
+STAYS = 0.2
+"""Of an attention that has moved elsewhere, at its former place."""
+
+FALLS = "ε before training falls at every step of γ"
+IS_SMALL = f"ε before training at most {short(EPSILON)} in every seed at γ = {short(SMALL)}"
+IS_AVERAGE = f"no entry of the mean attention is more than {short(OFF)} from 1 / i, in every seed"
+ONE_STANDS_OUT = f"at least {STANDS_OUT:g} times the second, in every seed"
+WITH_REASONING = f"mean |cosine| at least {short(ALONG)} with reasoning anchors, in every seed"
+NOT_WITH_MEMORY = f"at most {short(ACROSS)} with memory anchors, in every seed"
 
 
 def lemma(store: Store, profile: str) -> Finding:
@@ -20,7 +40,7 @@ def lemma(store: Store, profile: str) -> Finding:
     small = max(before[SMALL])
     return Finding(
         f"ε before training, by γ: {', '.join(f'{g:g}: {min(v):.1g} to {max(v):.1g}' for g, v in before.items())}",
-        graded([bool((np.diff(means) < 0).all()), small <= 0.01]),
+        graded({FALLS: bool((np.diff(means) < 0).all()), IS_SMALL: small <= EPSILON}),
         len(before[SMALL]),
     )
 
@@ -33,7 +53,7 @@ def stays_causal(store: Store, profile: str) -> Finding:
     return Finding(
         f"after {step / epoch(runs[0].spec):g} epochs the mean attention is at most {spread(far)} from 1 / i, "
         f"that of single sequences {spread(worst)}",
-        graded([max(far) <= 0.1]),
+        graded({IS_AVERAGE: max(far) <= OFF}),
         seeds(runs),
     )
 
@@ -46,7 +66,7 @@ def one_direction(store: Store, profile: str) -> Finding:
     return Finding(
         f"after {step / epoch(runs[0].spec):g} epochs the largest singular value is {spread(gap)} times the second "
         f"and {spread(rest)} times the third",
-        graded([min(gap) >= 2]),
+        graded({ONE_STANDS_OUT: min(gap) >= STANDS_OUT}),
         seeds(runs),
     )
 
@@ -62,7 +82,7 @@ def aligned(store: Store, profile: str) -> Finding:
     return Finding(
         f"|cosine| of the first direction of W^V with reasoning anchors {spread(found['reasoning'])}, "
         f"with memory anchors {spread(found['memory'])}, after {step / epoch(runs[0].spec):g} epochs",
-        graded([min(found["reasoning"]) >= 0.5, max(found["memory"]) <= 0.2]),
+        graded({WITH_REASONING: min(found["reasoning"]) >= ALONG, NOT_WITH_MEMORY: max(found["memory"]) <= ACROSS}),
         seeds(runs),
     )
 
@@ -73,7 +93,7 @@ def picks_the_key(store: Store, profile: str) -> Finding:
     return Finding(
         "share of the last token's second attention on the key, at the key's worst place, by seed: "
         + ", ".join(f"{v:.2f}" for v in key),
-        graded([v >= 0.8 for v in key]),
+        graded({f"seed {r.spec.seed}": v >= READS for r, v in zip(runs, key, strict=True)}),
         seeds(runs),
     )
 
@@ -84,13 +104,15 @@ def follows_the_place(store: Store, profile: str) -> Finding:
     return Finding(
         "with the attention keys of a sequence whose key stands elsewhere, weight on the own place and on the other, by seed: "
         + ", ".join(f"{own:.2f} and {other:.2f}" for own, other in found),
-        graded([other >= 0.5 and own <= 0.2 for own, other in found]),
+        graded(
+            {f"seed {r.spec.seed}": other >= numbers.MOST and own <= STAYS for r, (own, other) in zip(runs, found, strict=True)}
+        ),
         seeds(runs),
     )
 
 
 def survives(store: Store, profile: str) -> Finding:
-    parts, said, fewest = [], [], 0
+    parts, said, fewest = {}, [], 0
     for name, runs in numbers.ablated(store, profile).items():
         if name == ABLATIONS[0]:
             continue
@@ -101,7 +123,7 @@ def survives(store: Store, profile: str) -> Finding:
             pair.append(halved)
         large, small = pair
         decided = bool(small) and bool(large) and not any(r.open for r in large)  # two lower bounds cannot be compared
-        parts.append(decided and min(r.value for r in small) > max(r.value for r in large))
+        parts[name] = decided and min(r.value for r in small) > max(r.value for r in large)
         said.append(f"{name}: " + " and ".join(words(p) if p else "never halved" for p in pair))
     return Finding(f"ratio at γ = {LARGE:g} and {SMALL:g}; " + "; ".join(said), graded(parts), fewest)
 
@@ -113,7 +135,7 @@ CLAIMS = (
         "Lemma 1",
         "The smaller the initialization, the nearer the first attention is to the causal average.",
         "|A − 1 / i| ≤ ε",
-        "ε before training falls at every step of γ, and is at most .01 in every seed at γ = .8",
+        f"{FALLS}; {IS_SMALL}",
         lemma,
     ),
     Claim(
@@ -122,7 +144,7 @@ CLAIMS = (
         "Fig 6",
         "At small initialization the first attention is still the causal average once training has begun.",
         "1 / i",
-        "at a twentieth of training no entry of the mean attention is more than .1 from 1 / i, in every seed",
+        f"at a twentieth of training {IS_AVERAGE}",
         stays_causal,
     ),
     Claim(
@@ -131,7 +153,7 @@ CLAIMS = (
         "Fig 6",
         "The largest singular value of the first W^V stands far above the others.",
         "far above",
-        "at a twentieth of training at least 2 times the second, in every seed",
+        f"at a twentieth of training {ONE_STANDS_OUT}",
         one_direction,
     ),
     Claim(
@@ -140,7 +162,7 @@ CLAIMS = (
         "Fig 6",
         "The first direction of W^V is that of the reasoning anchors, and near-orthogonal to memory anchors.",
         "aligned; near-orthogonal",
-        "at a twentieth of training mean |cosine| at least .5 with reasoning, at most .2 with memory anchors, in every seed",
+        f"at a twentieth of training {WITH_REASONING}; {NOT_WITH_MEMORY}",
         aligned,
     ),
     Claim(
@@ -149,7 +171,7 @@ CLAIMS = (
         "Appendix, second attention",
         "The second attention finds the key wherever it stands and carries it to the last token.",
         "position picks the key",
-        "at least .8 of the last token's attention on the key at each place; one part for each seed",
+        f"at least {short(READS)} of the last token's attention on the key at each place; one part for each seed",
         picks_the_key,
     ),
     Claim(
@@ -158,7 +180,8 @@ CLAIMS = (
         "Appendix, second attention",
         "What the second attention matches is where a sequence's key is, not which key it is.",
         "position picks the key",
-        "with attention keys of a sequence whose key is elsewhere, at least .5 goes there and at most .2 stays; a part a seed",
+        f"with attention keys of a sequence whose key is elsewhere, at least {short(numbers.MOST)} goes there and at most "
+        f"{short(STAYS)} stays; a part a seed",
         follows_the_place,
     ),
     Claim(
@@ -167,7 +190,8 @@ CLAIMS = (
         "Appendix, ablations",
         "Without norms, without a head and at other rates, small initialization still prefers reasoning.",
         "the bias remains",
-        "every ratio at γ = .8 above every one at .3, where these are no lower bounds; one part for each ablation",
+        f"every ratio at γ = {short(SMALL)} above every one at {short(LARGE)}, where these are no lower bounds; one part for "
+        "each ablation",
         survives,
     ),
 )

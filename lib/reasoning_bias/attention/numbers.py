@@ -18,6 +18,8 @@ from lib.reasoning_bias.runs import KINDS, at, by_gamma, epoch, snapshot_near
 from lib.reasoning_bias.study import causal_average, make_study
 from lib.reasoning_bias.task import LENGTH, N_PLACES, POSITIONS, Task
 
+MOST = 0.5
+"""From this share of attention on, a place has most of it."""
 BEGINNING = 0.05
 """Where in training we look at the first attention; the paper's figure does not say."""
 
@@ -53,12 +55,6 @@ def gap(run: StoredRun, step: int, number: int = 2) -> float:
     """The largest singular value of the first W^V over the one of this number, at a snapshot."""
     values = singular_values(run, step)
     return float(values[0] / values[number - 1])
-
-
-def deviations(run: StoredRun) -> tuple[np.ndarray, np.ndarray]:
-    """Steps and ε at the snapshots."""
-    kept = run.snapshots()
-    return np.array(list(kept)), np.array([float(s["deviation"].max()) for s in kept.values()])
 
 
 def alignments(run: StoredRun) -> tuple[np.ndarray, dict[str, np.ndarray]]:

@@ -12,35 +12,49 @@ from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
 from lib.reasoning_bias.embeddings import numbers
 from lib.reasoning_bias.experiments import BIAS, SMALL, flow_specs
-from lib.reasoning_bias.runs import (
-    KINDS,
-    LATE,
-    anchors,
-    emb_mlps,
-    epoch,
-    seeds,
-    snapshot_near,
-    transformers,
+from lib.reasoning_bias.runs import KINDS, LATE, anchors, emb_mlps, epoch, seeds, short, snapshot_near, transformers
+
+FALLS = 0.9
+"""By at most minus this rank correlation with distance, cosines fall."""
+IN_ORDER, WITHOUT_ORDER = 0.9, 0.5
+"""Rank correlations of distance in number and in the plane, where numbers are in order and where they are not."""
+EXACT, COUNTED = 0.001, 0.1
+"""How far cosines may be from an independent calculation, and those of a sample from the exact ones."""
+NEAR, UNIFORM = 0.1, 0.9
+"""Mean distance of measured cosines from a theory's; cosine of memory anchors that have moved in one direction."""
+ERROR, COSINE = 0.25, 0.95
+"""Of the integrated displacement, against the trained one."""
+
+ORDERED = f"rank correlation of distance in number and in the plane at least {short(IN_ORDER)} in every seed"
+MEMORY_UNORDERED = f"below {short(WITHOUT_ORDER)} for memory anchors"
+AS_CALCULATED = f"cosines within {short(EXACT)} of an independent calculation"
+AS_COUNTED = f"counted in the training set, within {short(COUNTED)}"
+AS_IN_TRAINING = (
+    f"mean deviation of cosines from those of the training set's own distributions at most {short(NEAR)} in every seed"
 )
+MOVED = f"at the first snapshot, every seed: mean deviation at most {short(NEAR)}"
+MEMORY_MOVED = f"memory anchors at least {short(UNIFORM)}"
+AS_FITTED = f"mean deviation over all pairs of anchors at most {short(NEAR)} in every seed"
+RIGHT_LENGTH, RIGHT_DIRECTION = f"relative error at most {short(ERROR)}", f"cosine at least {short(COSINE)}"
 
 
 def _parts(store: Store, profile: str, value: Callable[[StoredRun, int], float], holds: Callable[[float], bool]) -> Finding:
     found = {name: [value(r, step) for r in runs] for name, (runs, step) in numbers.at_times(store, profile).items()}
     return Finding(
         "; ".join(f"{name} {spread(values)}" for name, values in found.items()),
-        graded([all(holds(v) for v in values) for values in found.values()]),
+        graded({name: all(holds(v) for v in values) for name, values in found.items()}),
         len(next(iter(found.values()))),
     )
 
 
 def falls_with_distance(store: Store, profile: str) -> Finding:
     lag = np.arange(1.0, 10.0)
-    return _parts(store, profile, lambda r, s: spearman(lag, numbers.lag_cosines([r], s)[0]), lambda v: v <= -0.9)
+    return _parts(store, profile, lambda r, s: spearman(lag, numbers.lag_cosines([r], s)[0]), lambda v: v <= -FALLS)
 
 
 def memory_alike(store: Store, profile: str) -> Finding:
     value = lambda r, s: float(numbers.off_diagonal(numbers.anchor_cosines(r, "memory", s)).mean())
-    return _parts(store, profile, value, lambda v: v >= 0.5)
+    return _parts(store, profile, value, lambda v: v >= numbers.ALIKE)
 
 
 def numeric_order(store: Store, profile: str) -> Finding:
@@ -50,7 +64,7 @@ def numeric_order(store: Store, profile: str) -> Finding:
     memory = [numbers.order(anchors(r, late)[KINDS["memory"]]) for r in runs]
     return Finding(
         f"order in the plane of two components: reasoning anchors {spread(own)}, memory anchors {spread(memory)}",
-        graded([min(own) >= 0.9, max(memory) < 0.5]),
+        graded({ORDERED: min(own) >= IN_ORDER, MEMORY_UNORDERED: max(memory) < WITHOUT_ORDER}),
         seeds(runs),
     )
 
@@ -69,7 +83,7 @@ def exact_and_sampled(store: Store, profile: str) -> Finding:
     return Finding(
         f"exact cosines within {off:.4f} of an independent calculation; those of {rows:,} rows within {near:.4f} of the exact, "
         f"{counted[0]:.3f} at distance 1 and {counted[-1]:.3f} at 9",
-        graded([bool(off < 0.001), bool(near < 0.1)]),
+        graded({AS_CALCULATED: bool(off < EXACT), AS_COUNTED: bool(near < COUNTED)}),
     )
 
 
@@ -77,42 +91,42 @@ def distribution_explains(store: Store, profile: str) -> Finding:
     runs, step = numbers.at_times(store, profile)["Emb-MLP early"]
     counted = numbers.sampled_distributions("reasoning", dict(runs[0].spec.task)["rows"])
     counted = cosines(counted, counted)
-    own, exact = numbers.deviation(runs, step, counted), numbers.deviation(runs, step, numbers.theories(200)["P^s"])
+    own, exact = numbers.deviation(runs, step, counted), numbers.deviation(runs, step, numbers.theories()["P^s"])
     lag, told = numbers.lag_cosines(runs, step).mean(0), numbers.by_lag(counted)
     return Finding(
         f"mean deviation of cosines {spread(own)} from the training set's distributions, {spread(exact)} from the exact ones; "
         f"at distance 1 and 9 {lag[0]:.2f} and {lag[-1]:.2f}, where the training set has {told[0]:.2f} and {told[-1]:.2f}",
-        graded([bool(own.max() <= 0.1)]),
+        graded({AS_IN_TRAINING: bool(own.max() <= NEAR)}),
         seeds(runs),
     )
 
 
 def movement_explained(store: Store, profile: str) -> Finding:
     runs = emb_mlps(store, profile, SMALL)
-    step, exact = min(runs[0].snapshots()), numbers.theories(200)["P^s"]
+    step, exact = min(runs[0].snapshots()), numbers.theories()["P^s"]
     off = [numbers.distance(numbers.moved_cosines(r, step), exact) for r in runs]
     memory = [float(numbers.off_diagonal(numbers.moved_cosines(r, step, "memory")).mean()) for r in runs]
     lag = np.mean([numbers.by_lag(numbers.moved_cosines(r, step)) for r in runs], 0)
     return Finding(
         f"after {step / epoch(runs[0].spec):g} epochs mean deviation from the exact distributions {spread(off)}; at "
         f"distance 1 and 9 {lag[0]:.2f} and {lag[-1]:.2f}; memory anchors {spread(memory)}, where they have 1",
-        graded([max(off) <= 0.1, min(memory) >= 0.9]),
+        graded({MOVED: max(off) <= NEAR, MEMORY_MOVED: min(memory) >= UNIFORM}),
         seeds(runs),
     )
 
 
 def fitted_explains(store: Store, profile: str) -> Finding:
     runs, step = numbers.at_times(store, profile)["transformer late"]
-    off = {name: numbers.deviation(runs, step, t) for name, t in numbers.theories(200).items()}
+    off = {name: numbers.deviation(runs, step, t) for name, t in numbers.theories().items()}
     return Finding(
         f"mean deviation of cosines from Eq. 14 {spread(off['Eq. 14'])}, from P^s {spread(off['P^s'])}",
-        graded([bool(off["Eq. 14"].max() <= 0.1)]),
+        graded({AS_FITTED: bool(off["Eq. 14"].max() <= NEAR)}),
         seeds(runs),
     )
 
 
 def flow_follows(model: str, exact: bool = False) -> Callable[[Store, str], Finding]:
-    """A check that integrated flow and training agree while the loss has hardly fallen: error at most 25 %, cosine 0.95."""
+    """A check that integrated flow and training agree while the loss has hardly fallen."""
 
     def check(store: Store, profile: str) -> Finding:
         runs = load(flow_specs(profile)[model], store)
@@ -121,7 +135,7 @@ def flow_follows(model: str, exact: bool = False) -> Callable[[Store, str], Find
         return Finding(
             f"after {spread([f[2] for f in found], 0)} steps, when embeddings have moved by "
             f"{spread([f[3] for f in found])} of their size: relative error {spread(error)}, cosine {spread(cosine, 3)}",
-            graded([bool(error.max() <= 0.25), bool(cosine.min() >= 0.95)]),
+            graded({RIGHT_LENGTH: bool(error.max() <= ERROR), RIGHT_DIRECTION: bool(cosine.min() >= COSINE)}),
             seeds(runs),
         )
 
@@ -135,7 +149,7 @@ CLAIMS = (
         "Figs 4A, 5A",
         "At small initialization the cosine of two reasoning anchors falls with their distance.",
         "seen early and late, in both models",
-        "rank correlation of distance and mean cosine at most −.9 in every seed; one part for each model and time",
+        f"rank correlation of distance and mean cosine at most −{short(FALLS)} in every seed; one part for each model and time",
         falls_with_distance,
     ),
     Claim(
@@ -144,7 +158,7 @@ CLAIMS = (
         "Figs 4A, 5A",
         "Memory anchors keep a high cosine with each other.",
         "high early and late",
-        "mean cosine at least .5 in every seed; one part for each model and time",
+        f"mean cosine at least {short(numbers.ALIKE)} in every seed; one part for each model and time",
         memory_alike,
     ),
     Claim(
@@ -153,7 +167,7 @@ CLAIMS = (
         "Fig 5B",
         "In the plane of two principal components reasoning anchors stand in numeric order; memory anchors do not.",
         "order is seen",
-        "rank correlation of distance in number and in the plane at least .9 in every seed; below .5 for memory anchors",
+        f"{ORDERED}; {MEMORY_UNORDERED}",
         numeric_order,
     ),
     Claim(
@@ -162,8 +176,9 @@ CLAIMS = (
         "Fig 4B, C",
         "Label distributions of near reasoning anchors are nearly parallel, those of far ones less.",
         "cosines fall with distance",
-        "cosines within .001 of an independent calculation; counted in the training set, within .1",
+        f"{AS_CALCULATED}; {AS_COUNTED}",
         exact_and_sampled,
+        by_construction=True,
     ),
     Claim(
         "embedding-follows-distributions",
@@ -171,7 +186,7 @@ CLAIMS = (
         "Prop. 1, Fig 4",
         "Early embeddings of Emb-MLP, random start included, have the cosines of the label distributions.",
         "similar structure",
-        "mean deviation of cosines from those of the training set's own distributions at most .1 in every seed",
+        AS_IN_TRAINING,
         distribution_explains,
     ),
     Claim(
@@ -180,7 +195,7 @@ CLAIMS = (
         "Prop. 1",
         "What the embeddings of Emb-MLP have moved at first has the cosines of the label distributions.",
         "derived for velocities",
-        "at the first snapshot, every seed: mean deviation at most .1; memory anchors at least .9 (asked after the results)",
+        f"{MOVED}; {MEMORY_MOVED} (asked after the results)",
         movement_explained,
     ),
     Claim(
@@ -189,7 +204,7 @@ CLAIMS = (
         "Theorem 1, Fig 5C",
         "The trained transformer's reasoning anchors have the cosines of the vectors of Theorem 1 as plotted (Eq. 14).",
         "curves lie on each other for s = 15",
-        "mean deviation over all pairs of anchors at most .1 in every seed",
+        AS_FITTED,
         fitted_explains,
     ),
     Claim(
@@ -198,7 +213,8 @@ CLAIMS = (
         "Eq. 4",
         "The embeddings of Emb-MLP follow the flow that the label distributions drive.",
         "derived for small embeddings",
-        "at the last snapshot before the loss has fallen by 5 %: relative error at most .25, cosine at least .95, every seed",
+        f"at the last snapshot before the loss has fallen by {100 * numbers.FEW:g} %, every seed: {RIGHT_LENGTH}; "
+        f"{RIGHT_DIRECTION}",
         flow_follows("Emb-MLP"),
     ),
     Claim(

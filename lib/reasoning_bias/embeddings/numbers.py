@@ -29,6 +29,10 @@ from lib.reasoning_bias.runs import (
 from lib.reasoning_bias.study import drive
 from lib.reasoning_bias.task import FIRST_KEY, LAST_KEY, LENGTH, MEMORY, N_PLACES, REASONING, VOCAB, Task
 
+PAPER_WIDTH = 200
+"""The width d_m at which Theorem 1 is plotted: the paper's, as ours has too few coordinates for the labels."""
+ALIKE = 0.5
+"""From this mean cosine on the anchors of a kind are alike."""
 FEW = 0.05
 """Flow and training are compared as long as the loss has fallen by less than this share."""
 
@@ -106,7 +110,7 @@ def fitted(width: int, gamma: float, seed: int | None = 0, keys: bool = False) -
     return shape if seed is None else shape + width**-gamma * np.random.default_rng(seed).standard_normal(shape.shape)
 
 
-def theories(width: int) -> dict[str, np.ndarray]:
+def theories(width: int = PAPER_WIDTH) -> dict[str, np.ndarray]:
     """{name: (10, 10) cosines of reasoning anchors} of Proposition 1 and of Theorem 1 as plotted, without its noise."""
     p, shape = exact_distributions("reasoning"), fitted(width, SMALL, None)
     return {"P^s": cosines(p, p), "Eq. 14": cosines(shape, shape)}
