@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
+from test_reasoning_task import told_flow
 from torch import Tensor
 
 from lib.book.explorer import Explorer
@@ -349,9 +350,7 @@ def test_the_flow_begins_at_the_redrawn_model() -> None:
     run = planted(DESCENT, kept={6: {"drive": torch.zeros(20, 16), "anchors": torch.zeros(20, 16)}})
     model = at_start(DESCENT)
     distributions = np.array([theory.label_distribution(s) for s in range(1, 21)])
-    velocity = theory.embedding_flow(
-        embeddings.rates(), distributions, model.W_1.weight[0].numpy(), model.W_2.weight[0].numpy()
-    )
+    velocity = told_flow(embeddings.rates(), distributions, model.W_1.weight[0].numpy(), model.W_2.weight[0].numpy())
     _, found = embeddings.integrated(run)
     np.testing.assert_allclose(found[0] - start_of(DESCENT), 0.5 * 6 * velocity / 2, rtol=1e-3, atol=1e-8)
 
@@ -422,14 +421,10 @@ def test_attention_along_training() -> None:
     early = {
         "anchors": anchors,
         "direction": torch.tensor([1.0, 0.0, 0.0]),
-        "deviation": torch.tensor([[0.1, 0.7], [0.3, 0.2]]),
         "spectrum": torch.tensor([2.0, 1.0]),
     }
-    late = early | {"direction": torch.tensor([0.0, -1.0, 0.0]), "deviation": torch.full((2, 2), 0.9)}
+    late = early | {"direction": torch.tensor([0.0, -1.0, 0.0])}
     run = planted(kept={10: early, 30: late | {"spectrum": torch.tensor([5.0, 4.0])}})
-    steps, found = attention.deviations(run)
-    assert steps.tolist() == [10, 30]
-    assert found.tolist() == pytest.approx([0.7, 0.9])
     steps, by_kind = attention.alignments(run)
     assert steps.tolist() == [10, 30]
     np.testing.assert_allclose(by_kind["memory"], [[0] * 10, [1] * 10])

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from lib.book.registry import CLAIMS as ALL_CLAIMS
 from lib.book.registry import CLAIMS_OF
-from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
+from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, graded
 from lib.core.init import at_start
 from lib.core.measures import cosines, numerical_order, spread
 from lib.core.spec import RunSpec
@@ -241,7 +241,7 @@ def emb_mlps(
 
 
 def test_the_contrast_of_emb_mlp() -> None:
-    asks("bias-emb-mlp", "mean ratio at γ = .8 above every run's at .3", "at most .1 at γ = .3 and at least .5 at .8")
+    asks("bias-emb-mlp", "mean ratio at γ = .8 above every run's at .3", "at most .1 at γ = .3", "at least .5 at γ = .8")
     noise = {LARGE: [0.0] * 4, SMALL: [0.0] * 4}
     above, below = {LARGE: [100, 100, 100, 290], SMALL: [300] * 4}, {LARGE: [100, 100, 100, 310], SMALL: [300] * 4}
     verdict = lambda ratio, large, small: status(
@@ -261,7 +261,12 @@ def test_the_contrast_of_emb_mlp() -> None:
 
 
 def test_emb_mlp_with_noise() -> None:
-    asks("bias-emb-mlp-noise", "below .1 in every run, at γ = .3 and at .8", "at .8 at least .25 more without noise")
+    asks(
+        "bias-emb-mlp-noise",
+        "below .1 in every run at γ = .3",
+        "below .1 in every run at γ = .8",
+        "at .8 at least .25 more without noise",
+    )
     ratio, fails = {LARGE: [100] * 4, SMALL: [300] * 4}, [0.0, 0.0, 0.0, 0.0]
 
     def verdict(large: Sequence[float], small: Sequence[float], without: Sequence[float]) -> str:
@@ -761,7 +766,7 @@ def test_one_singular_value_stands_out() -> None:
 
 
 def test_the_direction_is_that_of_the_reasoning_anchors() -> None:
-    asks("attention-alignment", "at least .5 with reasoning, at most .2 with memory")
+    asks("attention-alignment", "at least .5 with reasoning", "at most .2 with memory")
 
     def verdict(reasoning: float, memory: float) -> str:
         """Half of the anchors of a kind point against the direction; what counts is the size of the cosine."""
@@ -1331,9 +1336,143 @@ def test_readings_are_of_runs_with_weights(monkeypatch: pytest.MonkeyPatch) -> N
     text = attention_prose.causes_text(runs)
     parts = (
         "1.00 ± 0.00 as trained, 0.25 ± 0.00 with the causal average for the first attention, 0.50 ± 0.00 for the second",
-        "(by seed 0.80, 0.80, 0.80; with its own keys 0.90, 0.90, 0.90)",
+        "the weight on this place is 0.80, 0.80, 0.80 (by seed; with its own keys 0.90, 0.90, 0.90)",
         "0.40, 0.60, 0.60 has gone",
         "In 2 of 3 seeds",
     )
     for part in parts:
         assert part in text
+
+
+# ---------------------------------------------------------------- which parts fail, and what is said elsewhere
+
+
+def failed(id: str, runs: Iterable[StoredRun] = ()) -> list[str]:
+    return BY_ID[id].evaluate(Shelf(runs), "laptop")["failed"]
+
+
+def test_a_grade_names_the_parts_that_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In words of the criterion, or by group, seed, model and time, or ablation where each is a part."""
+    rising = transformers(lambda s: round(100 + 1000 * s.gamma), lambda s: 300)
+    for id, runs, parts in (
+        ("bias-large-together", transformers(lambda s: 149, lambda s: 4000), ["the held-out loss halves in no run"]),
+        ("bias-small-reasoning-first", rising, ["in every run held-out pairs take at most 1.5 times as long"]),
+        ("bias-grows", rising, []),
+        ("bias-table-window", tables([999] * 4, [1.1] * 4), ["in every seed a lower loss at the end"]),
+    ):
+        assert failed(id, runs) == parts
+        asks(id, *parts)
+    assert failed("bias-table-groups", grouped(lambda seed, i: 0.8 if (seed, i) == (1, 3) else 1)) == ["group 3"]
+    odd = lies(lambda m, t: (alike(0.4 if (m, t) == ("transformer", "late") else 0.6), on_an_arc()))
+    assert failed("embedding-memory-alike", odd) == ["transformer late"]
+    assert failed("embedding-flow-emb-mlp", flowing(monkeypatch, lambda spec, exact: 0.24, 0.94)) == ["cosine at least .95"]
+    reading = lambda run: np.full((2, 7, 4), 0.7 if run.spec.seed == 2 else 0.9)
+    monkeypatch.setattr(attention, "reading", reading)
+    assert failed("attention-second-key", [planted(spec) for spec in bias_specs("laptop")]) == ["seed 2"]
+    less = lambda n, g, s: 301 if g == SMALL and n != "no head" else 298
+    assert failed("attention-ablations", ablated(less)) == ["no head"]
+
+
+def whole(spec: RunSpec) -> Planted:
+    """A run with a snapshot that every analysis can read."""
+    lie = {"anchors": torch.nn.functional.pad(lying(alike(0.5), on_an_arc())["anchors"], (0, spec.model.d_model - 11))}
+    kept = lie | {
+        "attention": causal_average(9),
+        "deviation": torch.zeros(9, 9),
+        "spectrum": torch.tensor([2.0, 1.0, 0.5]),
+        "direction": torch.eye(spec.model.d_model)[0],
+        "groups": torch.ones(4, 200) / 200,
+    }
+    return planted(spec, {"reasoning": 100, "memory": 300, "held out": 100}, kept=dict.fromkeys(dict(spec.task)["keep"], kept))
+
+
+@pytest.mark.parametrize("id", sorted(BY_ID))
+def test_what_is_judged_is_in_the_criterion(id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part that could not be found there would tell a reader nothing; where the parts are many alike, it says so."""
+    seen: list[str] = []
+    for chapter in (claims.attention, claims.embeddings, claims.memory_and_reasoning):
+        monkeypatch.setattr(chapter, "graded", lambda parts: seen.extend(parts) or graded(parts))
+    monkeypatch.setattr(attention, "reading", lambda run: np.ones((2, 7, 4)))
+    monkeypatch.setattr(attention, "moved", lambda run: {"other place": (0.0, 1.0)})
+    specs = [*bias_specs("laptop"), *EMB.specs("laptop"), *table_specs("laptop")]
+    runs = [whole(s) for s in (*specs, *(s for group in ablation_specs("laptop").values() for s in group))]
+    if id in FLOWS:
+        runs = flowing(monkeypatch, lambda spec, exact: 0.1, 0.96)
+    BY_ID[id].evaluate(Shelf(runs), "laptop")
+    criterion = BY_ID["embedding-flow-emb-mlp" if id in FLOWS else id].criterion  # of the others it is "the same"
+    assert seen
+    assert all(part in criterion for part in seen) or "one part for each" in criterion or "a part a seed" in criterion
+
+
+def test_what_a_training_set_holds_is_told_at_any_size() -> None:
+    """An advantage of storing rows is told only where entries hardly come twice, the paper's size only of smaller ones."""
+    ours, paper, new = (memory_prose.coverage_text(rows) for rows in (20_000, 200_000, 0))
+    assert "At the paper's size nearly every entry occurs" in ours
+    assert ours.endswith("nearly as good to store a row as to store an entry.")
+    assert "Our 200,000 rows hold 9,999 of the 10,000 entries of the table, each 10.1 times" in paper
+    assert "the paper's" not in paper
+    assert "as good" not in paper
+    assert new == "Every row is new, so that all 10,000 entries of the table come again and again."
+    assert "as good" not in memory_prose.coverage_text(60_000)  # each three times
+
+
+def test_how_much_was_stored_is_told_by_the_distances(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: True))
+    run = lambda **final: of_shares(0, [4, 2, 1], [0, 0.5, 0.9], [0, 0.5, 0.9], **final)
+
+    def end(trained: float, new: float, held: float) -> str:
+        monkeypatch.setattr(attention, "averaged", lambda run: {"": new})
+        text = memory_prose.accuracy_text([run(reasoning=trained, **{"held out": held})])
+        return text.split(f"held-out pairs {held:.2f}: ")[1]
+
+    assert end(0.9, 0.6, 0.4).startswith("much of the distance")
+    assert end(0.9, 0.8, 0.4).startswith("less than half of the distance")
+    assert end(0.8, 0.7, 0.9) == "no fewer than of the trained rows."
+    not_finite = run(reasoning=0.9, **{"held out": 0.4})
+    not_finite = replace(not_finite, history=not_finite.history | {"held out": [0.0, 0.5, None]})
+    assert "0.50 of the held-out rows" in memory_prose.accuracy_text([not_finite])
+
+
+def test_memory_anchors_in_words_where_all_is_otherwise() -> None:
+    """Anchors that stay apart though they have moved, a transformer's that are alike, and few rows, which may be why."""
+    emb = [planted(s, kept={400: went(s, np.eye(10), on_an_arc())}) for s in EMB.specs("laptop")[:1]]
+
+    def text(level: float, rows: int) -> str:
+        spec = bias_specs("laptop")[0]
+        spec = replace(spec, task=tuple((dict(spec.task) | {"rows": rows}).items()))
+        deep = [planted(spec, kept={400: lying(alike(level), on_an_arc())})]
+        return embedding_prose.memory_text({"Emb-MLP early": (emb, 400), "transformer late": (deep, 400)})
+
+    assert "Their random start is not most of what keeps them from 1" in text(0.2, 20_000)
+    assert "is mostly their random start" not in text(0.2, 20_000)
+    assert "does not explain this" in text(0.2, 20_000)
+    assert "may explain this" in text(0.2, 600)
+    assert text(0.6, 600).endswith("In the transformer they are alike at some snapshot, too (0.60, mean over seeds).")
+
+
+def test_what_attention_goes_by_is_told_of_the_seeds_that_show_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [planted(s) for s in bias_specs("laptop") if s.gamma == SMALL]
+    monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: False))
+    assert attention_prose.causes_text(runs).endswith("No weights of these runs are kept, so that this cannot be asked.")
+    monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: True))
+    monkeypatch.setattr(attention, "averaged", lambda run: dict.fromkeys(attention.AVERAGED, 0.5))
+    moved = lambda there: lambda run: {"itself": (0.9, 0.0), "same place": (0.2, 0.1), "other place": (0.1, there)}
+    monkeypatch.setattr(attention, "moved", moved(0.4))
+    text = attention_prose.causes_text(runs)
+    assert text.endswith("In no seed, then, does most of the second attention go to *where* the other key is.")
+    assert "stays" not in text
+    monkeypatch.setattr(attention, "moved", moved(0.5))
+    assert "In 4 of 4 seeds, then, the second attention matches *where* the key is" in attention_prose.causes_text(runs)
+
+
+@pytest.mark.parametrize("gamma", [0.4, 1.0, 1.3])
+def test_a_readers_own_gamma_is_told_alone(gamma: float) -> None:
+    """One γ, one seed, a loss that never halves: sentences and tables hold no more than there is."""
+    spec = replace(bias_specs("laptop")[0], gamma=gamma, seed=7)
+    learns, fails = planted(spec, {"reasoning": 100, "memory": 200, "held out": 100}), planted(spec)
+    assert f"| {gamma:g} | 1.0 | 0.5 | 0.5 | 0.00 |" in memory_prose.training_text([learns], [gamma])
+    assert f"| {gamma:g} | never | never | never | 0.00 |" in memory_prose.training_text([fails], [gamma])
+    assert memory_prose.accuracy_text([fails]) == "The held-out loss does not halve."
+    assert "so there is no ratio" in memory_prose.bias_text({"one": [fails]})
+    diverged = replace(fails, history=fails.history | {"held out": [None]})
+    assert f"| {gamma:g} | never | never | never | nan |" in memory_prose.training_text([diverged], [gamma])

@@ -24,7 +24,6 @@ N_KEYS = LAST_KEY - FIRST_KEY + 1
 MEMORY, REASONING = tuple(range(1, 11)), tuple(range(11, 21))
 HELD_OUT = ((11, 13), (13, 11))
 LENGTH, N_PLACES = 9, 7
-LARGEST_LABEL = LAST_KEY + 2 * REASONING[-1]
 VOCAB, POSITIONS = 200, 9
 _TABLE, _PLACE, _KEY, _NOISE = 11, 12, 13, 14  # streams of random numbers
 GROUP_LABELS = tuple(range(30, 30 + 20 * group) for group in range(1, 5))

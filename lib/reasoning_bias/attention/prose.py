@@ -44,20 +44,28 @@ def reading_line(runs: Sequence[StoredRun]) -> str:
 
 def causes_text(runs: Sequence[StoredRun]) -> str:
     """Is what is seen also used? The models' answers with an attention replaced by the causal average."""
-    found = [numbers.averaged(run) for run in runs if run.has_weights]
+    runs = [run for run in runs if run.has_weights]
+    if not runs:
+        return "Is what is seen also used? No weights of these runs are kept, so that this cannot be asked."
+    found = [numbers.averaged(run) for run in runs]
     words = ", ".join(f"{spread([f[name] for f in found])} {how}" for name, how in numbers.AVERAGED.items())
-    kept = [numbers.moved(run) for run in runs if run.has_weights]
+    kept = [numbers.moved(run) for run in runs]
     own = {name: ", ".join(f"{pairs[name][0]:.2f}" for pairs in kept) for name in kept[0]}
     there = [pairs["other place"][1] for pairs in kept]
     gone = ", ".join(f"{v:.2f}" for v in there)
+    places = sum(v >= numbers.MOST for v in there)
     return (
         f"Is what is seen also used? Share of right answers on new reasoning rows: {words}.\n\n"
         "Does the second attention look for a *place* or for a *token*? Give layer 2 the attention keys of another sequence. "
-        f"If that one has its key at the same place, the weight on this place stays (by seed {own['same place']}; with its own "
+        f"If that one has its key at the same place, the weight on this place is {own['same place']} (by seed; with its own "
         f"keys {own['itself']}). If it has its key elsewhere, {own['other place']} is left, and "
-        f"{gone} has gone to the place of the other one's key. In {sum(v > 0.5 for v in there)} of {len(there)} seeds, then, "
-        "the second attention matches *where* the key is, whichever key it is. It could hardly do otherwise: the key's own "
-        "position cannot see the anchors behind it, so that nothing written there says that it is the key."
+        f"{gone} has gone to the place of the other one's key. "
+    ) + (
+        f"In {places} of {len(there)} seeds, then, the second attention matches *where* the key is, whichever key it is. It "
+        "could hardly do otherwise: the key's own position cannot see the anchors behind it, so that nothing written there "
+        "says that it is the key."
+        if places
+        else "In no seed, then, does most of the second attention go to *where* the other key is."
     )
 
 

@@ -105,38 +105,51 @@ def bias_text(models: Mapping[str, Sequence[StoredRun]]) -> str:
 
 
 def coverage_text(rows: int) -> str:
-    """How much of the table a training set of this size holds."""
-    task = Task()
+    """How much of the table a training set of this size holds, and whether an entry comes with so many rows that storing it
+    is less than storing them. Where every row is new (0) there is nothing to count."""
+    task, paper = Task(), SETTINGS["paper"].rows
+    if not rows:
+        return f"Every row is new, so that all {task.table.numel():,} entries of the table come again and again."
     batch = task.rows(torch.tensor(0), torch.arange(rows))
     memory = batch.first <= MEMORY[-1]
     entry = torch.stack((batch.key, batch.first, batch.second), -1)[memory]
     seen, size = len(entry.unique(dim=0)), task.table.numel()
-    return (
-        f"Our {rows:,} rows hold {seen:,} of the {size:,} entries of the table, each {len(entry) / seen:.1f} times on average, "
-        "with other noise. In the paper's data every entry occurs, about ten times. So here it is nearly as good "
-        "to store a row as "
-        "to store an entry."
+    if not seen:
+        return f"Our {rows:,} rows hold none of the {size:,} entries of the table."
+    times = len(entry) / seen
+    text = (
+        f"Our {rows:,} rows hold {seen:,} of the {size:,} entries of the table, each {times:.1f} times on average, "
+        "with other noise."
     )
+    if rows < paper:
+        text += " At the paper's size nearly every entry occurs, about ten times."
+    if times < 2:
+        text += " So here it is nearly as good to store a row as to store an entry."
+    return text
 
 
 def accuracy_text(runs: Sequence[StoredRun]) -> str:
     """How shares of right answers lag behind losses at one γ."""
-    at = lambda run, name: np.interp(halving(run, "held out"), run.history["step"], run.history[name])
+    shares = lambda run, name: np.array(run.history[name], dtype=float)  # nan where a run was not finite
+    at = lambda run, name: np.interp(halving(run, "held out"), run.history["step"], shares(run, name))
     halved = [run for run in runs if halving(run, "held out") is not None]
     if not halved:
         return "The held-out loss does not halve."
     line = (
-        f"At γ = {runs[0].spec.gamma:g}, when the held-out loss has halved, "
-        f"{spread([at(r, 'held out') for r in halved])} of the "
-        f"held-out rows and {spread([at(r, 'reasoning') for r in halved])} of the trained rows of reasoning are right."
+        f"At γ = {runs[0].spec.gamma:g}, when the held-out loss has halved, {spread([at(r, 'held out') for r in halved])} of "
+        f"the held-out rows and {spread([at(r, 'reasoning') for r in halved])} of the trained rows of reasoning are right."
     )
     if kept := [run for run in runs if run.has_weights]:
         new = [attention.averaged(run)[""] for run in kept]
         end = [spread([run.metrics[name] for run in kept]) for name in ("reasoning", "held out")]
-        line += (
-            f" At the end the trained rows are {end[0]} right, **new rows of the same pairs {spread(new)}**, "
-            f"held-out pairs {end[1]}: "
-            "much of the distance between the curves of trained and held-out pairs is rows that were stored."
+        line += f" At the end the trained rows are {end[0]} right, **new rows of the same pairs {spread(new)}**, "
+        trained, held = (np.mean([run.metrics[name] for run in kept]) for name in ("reasoning", "held out"))
+        stored = (trained - np.mean(new)) / (trained - held) if trained > held else 0
+        share = "much" if stored >= 0.5 else "less than half"
+        line += f"held-out pairs {end[1]}" + (
+            f": {share} of the distance between the curves of trained and held-out pairs is rows that were stored."
+            if trained > held
+            else ": no fewer than of the trained rows."
         )
     return line
 
