@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
+from test_reasoning_task import told_flow
 from torch import Tensor
 
 from lib.book.explorer import Explorer
@@ -24,18 +25,27 @@ from lib.book.registry import EXPERIMENTS
 from lib.core import screen
 from lib.core.ensemble import Ensemble
 from lib.core.experiment import PROFILES, Experiment
+from lib.core.init import at_start
 from lib.core.measures import cosines, first_step, remembered, spread
 from lib.core.model import ModelSpec
 from lib.core.plan import Options
 from lib.core.spec import RunSpec, SpecError, TrainSpec
 from lib.core.store import Store, StoredRun
 from lib.core.train import RunResult, train
-from lib.reasoning_bias import analysis, attention, attention_figures, embedding_figures, figures, theory
+from lib.reasoning_bias import drawing, ratios, theory
 from lib.reasoning_bias import experiments as bias
-from lib.reasoning_bias.analysis import FlowError, Ratio, halving, slowdown
+from lib.reasoning_bias import runs as stored
+from lib.reasoning_bias.attention import figures as attention_figures
+from lib.reasoning_bias.attention import numbers as attention
+from lib.reasoning_bias.embeddings import figures as embedding_figures
+from lib.reasoning_bias.embeddings import numbers as embeddings
+from lib.reasoning_bias.embeddings.numbers import FlowError
 from lib.reasoning_bias.experiments import BIAS, LARGE, MIDDLE, SMALL, point_specs
 from lib.reasoning_bias.exploration import METRICS, exploration, record, trainer
+from lib.reasoning_bias.memory_and_reasoning import figures as memory_figures
+from lib.reasoning_bias.memory_and_reasoning import numbers as memory_and_reasoning
 from lib.reasoning_bias.models import EmbMLPSpec
+from lib.reasoning_bias.ratios import Ratio, halving, slowdown
 from lib.reasoning_bias.study import SETS, causal_average, make_study
 from lib.reasoning_bias.task import HELD_OUT, LENGTH, MEMORY, N_KEYS, REASONING, VOCAB, Task
 
@@ -79,7 +89,7 @@ def planted(
 @pytest.fixture
 def at_four(monkeypatch: pytest.MonkeyPatch) -> None:
     """The losses before training are FIRST, whatever the model."""
-    monkeypatch.setattr(analysis, "first_losses", lambda run: dict.fromkeys(SETS, FIRST))
+    monkeypatch.setattr(ratios, "first_losses", lambda run: dict.fromkeys(SETS, FIRST))
 
 
 def with_losses(losses: list[float | None], steps: list[int] | None = None) -> StoredRun:
@@ -114,7 +124,7 @@ def test_halving_by_hand(losses: list[float | None], expected: float | None) -> 
 def test_at_the_halving_step_the_line_is_at_half_and_was_above_before(rows: list[tuple[int, float]]) -> None:
     steps, losses = np.cumsum([gap for gap, _ in rows]).tolist(), [loss for _, loss in rows]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(analysis, "first_losses", lambda run: {"memory": FIRST})
+        patch.setattr(ratios, "first_losses", lambda run: {"memory": FIRST})
         found = halving(with_losses(losses, steps), "memory")
     if found is None:
         assert min(losses) > FIRST / 2
@@ -129,10 +139,10 @@ def test_the_first_losses_are_those_of_the_model_that_is_trained(spec: RunSpec) 
     ensemble = Ensemble(spec, 2, torch.device("cpu"), torch.float32, "eager")
     ensemble.load(0, replace(spec, seed=spec.seed + 1, gamma=0.1))
     ensemble.load(1, spec)
-    model = analysis.at_start(spec)
+    model = at_start(spec)
     for name, weight in ensemble.weights(1).items():
         assert torch.equal(dict(model.named_parameters())[name][0], weight), name
-    found = analysis.first_losses(planted(spec))
+    found = ratios.first_losses(planted(spec))
     for name, batch in make_study(spec).sets.items():
         assert found[name] == pytest.approx(F.cross_entropy(model(batch.tokens[None])[0], batch.target).item(), rel=1e-5)
     assert found.keys() == set(SETS)
@@ -161,7 +171,7 @@ def test_the_ratio_is_open_where_the_slower_never_halves() -> None:
 
 def test_groups_are_by_gamma_in_the_order_of_seeds() -> None:
     runs = [planted(replace(SMOKE, gamma=g, seed=s)) for g, s in ((0.8, 2), (0.3, 1), (0.8, 0), (0.3, 3))]
-    found = analysis.by_gamma(runs)
+    found = stored.by_gamma(runs)
     assert [(g, [run.spec.seed for run in group]) for g, group in found.items()] == [(0.3, [1, 3]), (0.8, [0, 2])]
 
 
@@ -170,7 +180,7 @@ def test_histories_have_gaps_where_a_run_was_not_finite_or_had_stopped() -> None
     one = replace(planted(spec), history={"step": [10, 20, 30], "memory": [0.1, None, 0.3]})
     other = replace(planted(spec), history={"step": [10], "memory": [0.5]})
     for order in ((one, other), (other, one)):
-        epochs, values = analysis.histories(order, "memory")
+        epochs, values = stored.histories(order, "memory")
         assert epochs.tolist() == [1.0, 2.0, 3.0]
         by_run = dict(zip(map(id, order), values.tolist(), strict=True))
         np.testing.assert_array_equal([by_run[id(one)], by_run[id(other)]], [[0.1, np.nan, 0.3], [0.5, np.nan, np.nan]])
@@ -178,14 +188,14 @@ def test_histories_have_gaps_where_a_run_was_not_finite_or_had_stopped() -> None
 
 def test_an_epoch_is_a_pass_over_the_rows_and_a_step_where_all_are_new() -> None:
     of = lambda rows, batch: replace(SMOKE, task=(("rows", rows),), train=replace(SMOKE.train, batch=batch))
-    assert [analysis.epoch(of(*case)) for case in ((400, 16), (20_000, 100), (0, 100))] == [25.0, 200.0, 1.0]
-    assert analysis.epoch(BIAS.specs("laptop")[0]) == bias.SETTINGS["laptop"].steps_of_an_epoch
+    assert [stored.epoch(of(*case)) for case in ((400, 16), (20_000, 100), (0, 100))] == [25.0, 200.0, 1.0]
+    assert stored.epoch(BIAS.specs("laptop")[0]) == bias.SETTINGS["laptop"].steps_of_an_epoch
 
 
 @pytest.mark.parametrize(("share", "expected"), [(1.0, 1000), (0.1, 100), (0.29, 100), (0.35, 1000), (1e-6, 1)])
 def test_the_nearest_snapshot_is_nearest_by_ratio(share: float, expected: int) -> None:
     spec = replace(SMOKE, train=TrainSpec(batch=1, steps=1000, warmup=0, eval_every=1))
-    assert analysis.snapshot_near(planted(spec, kept={1: {}, 100: {}, 1000: {}}), share) == expected
+    assert stored.snapshot_near(planted(spec, kept={1: {}, 100: {}, 1000: {}}), share) == expected
 
 
 # ---------------------------------------------------------------- embeddings
@@ -210,51 +220,53 @@ def on_an_arc(step: float = 0.1) -> np.ndarray:
 def test_cosines_of_anchors_by_kind_and_step() -> None:
     run = planted(kept={10: lying(alike(0.25), on_an_arc()), 20: lying(3 * alike(0.75), 2 * on_an_arc(0.2))})
     expected = np.full((10, 10), 0.75) + 0.25 * np.eye(10)
-    np.testing.assert_allclose(analysis.anchor_cosines(run, "memory"), expected)
-    np.testing.assert_allclose(analysis.anchor_cosines(run, "memory", 10)[0, 1:], 0.25)
-    np.testing.assert_allclose(analysis.by_lag(analysis.anchor_cosines(run, "reasoning", 10)), np.cos(0.1 * np.arange(1, 10)))
-    np.testing.assert_allclose(analysis.by_lag(analysis.anchor_cosines(run, "reasoning")), np.cos(0.2 * np.arange(1, 10)))
-    assert analysis.anchors(run, 10).shape == (20, 11)
+    np.testing.assert_allclose(embeddings.anchor_cosines(run, "memory"), expected)
+    np.testing.assert_allclose(embeddings.anchor_cosines(run, "memory", 10)[0, 1:], 0.25)
+    np.testing.assert_allclose(
+        embeddings.by_lag(embeddings.anchor_cosines(run, "reasoning", 10)), np.cos(0.1 * np.arange(1, 10))
+    )
+    np.testing.assert_allclose(embeddings.by_lag(embeddings.anchor_cosines(run, "reasoning")), np.cos(0.2 * np.arange(1, 10)))
+    assert stored.anchors(run, 10).shape == (20, 11)
 
 
 def start_of(spec: RunSpec) -> np.ndarray:
-    return analysis.at_start(spec).embedding.token[0, 1:21].numpy()
+    return at_start(spec).embedding.token[0, 1:21].numpy()
 
 
 @pytest.mark.parametrize("spec", [SMOKE, bias.EMB.specs("smoke")[1]], ids=["transformer", "Emb-MLP"])
 def test_embeddings_have_moved_from_their_own_start(spec: RunSpec) -> None:
     start, by = start_of(spec), np.random.default_rng(1).normal(size=(20, spec.model.d_model))
     run = planted(spec, kept={10: {"anchors": torch.tensor(start)}, 20: {"anchors": torch.tensor(start + by)}})
-    assert (analysis.moved_by(run, 10) == 0).all()
-    np.testing.assert_allclose(analysis.moved_by(run, 20), by, atol=1e-6)
+    assert (embeddings.moved_by(run, 10) == 0).all()
+    np.testing.assert_allclose(embeddings.moved_by(run, 20), by, atol=1e-6)
     other = replace(run, spec=replace(spec, seed=spec.seed + 1))
-    assert np.linalg.norm(analysis.moved_by(other, 10)) > np.linalg.norm(start)
+    assert np.linalg.norm(embeddings.moved_by(other, 10)) > np.linalg.norm(start)
     smaller = replace(run, spec=replace(spec, gamma=spec.gamma + 1))
-    np.testing.assert_allclose(analysis.moved_by(smaller, 10), start * (1 - 1 / spec.model.d_model), rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(embeddings.moved_by(smaller, 10), start * (1 - 1 / spec.model.d_model), rtol=1e-3, atol=1e-6)
 
 
 def test_lags_and_the_rest_by_hand() -> None:
     matrix = np.array([[9.0, 1.0, 5.0], [2.0, 9.0, 3.0], [6.0, 4.0, 9.0]])
-    assert analysis.by_lag(matrix).tolist() == [2.0, 5.0]
-    assert sorted(analysis.off_diagonal(matrix)) == [1, 2, 3, 4, 5, 6]
+    assert embeddings.by_lag(matrix).tolist() == [2.0, 5.0]
+    assert sorted(embeddings.off_diagonal(matrix)) == [1, 2, 3, 4, 5, 6]
 
 
 def test_order_in_the_plane() -> None:
     rng = np.random.default_rng(0)
     line = np.arange(10.0)[:, None] * rng.normal(size=8) + 5
-    assert analysis.order(line) > 0.98  # ties of equal distances are broken by rounding
-    assert abs(analysis.order(line[rng.permutation(10)])) < 0.5
+    assert embeddings.order(line) > 0.98  # ties of equal distances are broken by rounding
+    assert abs(embeddings.order(line[rng.permutation(10)])) < 0.5
     hidden = line + 100 * np.concatenate([np.eye(8), np.eye(8)])[:10]  # the plane is that of something larger
-    assert analysis.order(hidden) < 0.9
+    assert embeddings.order(hidden) < 0.9
 
 
 def test_exact_distributions_are_those_of_every_sum() -> None:
     """Each key with each other anchor once; of memory anchors, every key alike."""
-    found = analysis.exact_distributions("reasoning")
+    found = embeddings.exact_distributions("reasoning")
     for row, s in zip(found, REASONING, strict=True):
         counts = Counter(key + other + s for key in range(21, 121) for other in range(11, 21))
         np.testing.assert_allclose(row + 1 / VOCAB, [counts[i] / 1000 for i in range(VOCAB)], atol=1e-12)
-    memory = analysis.exact_distributions("memory")
+    memory = embeddings.exact_distributions("memory")
     np.testing.assert_allclose(memory, np.tile([*[-0.005] * 21, *[0.005] * 100, *[-0.005] * 79], (10, 1)), atol=1e-12)
     np.testing.assert_allclose(found.sum(1), 0, atol=1e-12)
 
@@ -262,32 +274,32 @@ def test_exact_distributions_are_those_of_every_sum() -> None:
 @pytest.mark.parametrize("kind", ["memory", "reasoning"])
 def test_sampled_distributions_count_the_training_set(kind: str) -> None:
     rows = Task(5).rows(torch.tensor(5), torch.arange(3000))
-    found = analysis.sampled_distributions(kind, 3000, 5)
+    found = embeddings.sampled_distributions(kind, 3000, 5)
     for row, s in zip(found, MEMORY if kind == "memory" else REASONING, strict=True):
         labels = [t for t, a, b in zip(*map(Tensor.tolist, (rows.target, rows.first, rows.second)), strict=True) if s in (a, b)]
         assert len(labels) > 200
         np.testing.assert_allclose(row + 1 / VOCAB, [labels.count(i) / len(labels) for i in range(VOCAB)], atol=1e-12)
-    assert not np.allclose(found, analysis.sampled_distributions(kind, 3000))
+    assert not np.allclose(found, embeddings.sampled_distributions(kind, 3000))
 
 
 def test_the_fitted_shape_and_its_noise() -> None:
     """√6 wide at the anchor's number; noise of standard deviation width^−γ, the same for the same seed."""
-    plain = analysis.fitted(40, 0.8, None)
+    plain = embeddings.fitted(40, 0.8, None)
     assert plain.shape == (10, 40)
     for s, row in zip(REASONING, plain, strict=True):
         assert row.argmax() == s
         assert row[s] == pytest.approx(1 - 1 / 40)
         assert row[s + 3] == pytest.approx(np.exp(-9 / 12) - 1 / 40)
-    keys = analysis.fitted(200, 0.8, None, keys=True)
+    keys = embeddings.fitted(200, 0.8, None, keys=True)
     assert keys.shape == (N_KEYS, 200)
     assert keys.argmax(1).tolist() == list(range(21, 121))
     assert keys[0, 21] == 1
     assert keys[0, 199] == pytest.approx(0, abs=1e-12)
     for gamma in (0.5, 0.9):
-        noise = analysis.fitted(200, gamma, 1, keys=True) - keys
+        noise = embeddings.fitted(200, gamma, 1, keys=True) - keys
         assert noise.std() == pytest.approx(200**-gamma, rel=0.02)
-        np.testing.assert_array_equal(noise, analysis.fitted(200, gamma, 1, keys=True) - keys)
-        assert abs(np.corrcoef(noise.ravel(), (analysis.fitted(200, gamma, 2, keys=True) - keys).ravel())[0, 1]) < 0.05
+        np.testing.assert_array_equal(noise, embeddings.fitted(200, gamma, 1, keys=True) - keys)
+        assert abs(np.corrcoef(noise.ravel(), (embeddings.fitted(200, gamma, 2, keys=True) - keys).ravel())[0, 1]) < 0.05
 
 
 # ---------------------------------------------------------------- the flow of embeddings
@@ -301,7 +313,7 @@ def test_rates_by_counting() -> None:
     pairs = [(a, b) for a in MEMORY for b in MEMORY]
     pairs += [(a, b) for a in REASONING for b in REASONING if (a, b) not in HELD_OUT]
     counts = Counter(anchor for pair in pairs for anchor in pair)
-    assert analysis.rates().tolist() == pytest.approx([counts[s] / 198 for s in range(1, 21)])
+    assert embeddings.rates().tolist() == pytest.approx([counts[s] / 198 for s in range(1, 21)])
     assert [counts[s] for s in (1, 10, 11, 12, 13)] == [20, 20, 18, 20, 18]
 
 
@@ -309,7 +321,7 @@ def constant(monkeypatch: pytest.MonkeyPatch, spec: RunSpec, grow: float = 0.0) 
     """A run in which the drive is C (1 + grow · step) and its direct part a tenth of it, with its random C, (20, D)."""
     push = np.random.default_rng(0).normal(size=(20, spec.model.d_model))
     at = lambda step: {"drive": torch.tensor(push * (1 + grow * step)), "direct": torch.tensor(push * (1 + grow * step) / 10)}
-    monkeypatch.setattr(analysis, "drive", lambda model: {name: value[None] for name, value in at(0).items()})
+    monkeypatch.setattr(embeddings, "drive", lambda model: {name: value[None] for name, value in at(0).items()})
     return planted(spec, kept={step: at(step) for step in (4, 6, 16)}), push
 
 
@@ -317,7 +329,7 @@ def constant(monkeypatch: pytest.MonkeyPatch, spec: RunSpec, grow: float = 0.0) 
 def test_the_integral_of_a_drive_on_a_line(monkeypatch: pytest.MonkeyPatch, grow: float) -> None:
     """∫ rate · r_s · C (1 + grow · t) / d_vob, which trapezoids have exactly, however far the snapshots are apart."""
     run, push = constant(monkeypatch, DESCENT, grow)
-    steps, found = analysis.integrated(run)
+    steps, found = embeddings.integrated(run)
     assert steps.tolist() == [4, 6, 16]
     for step, moved in zip(steps, found - start_of(DESCENT), strict=True):
         r = np.array([20] * 10 + [18, 20, 18] + [20] * 7) / 198
@@ -329,31 +341,31 @@ def test_by_positions_the_direct_part_counts_for_one_place_in_fourteen(monkeypat
     """Its share of the drive is L · 1 / L; where the anchor must stand last, L / 14."""
     run, _ = constant(monkeypatch, LAYER)
     start = start_of(LAYER)
-    printed, exact = (analysis.integrated(run, way)[1] - start for way in (False, True))
+    printed, exact = (embeddings.integrated(run, way)[1] - start for way in (False, True))
     np.testing.assert_allclose(exact, printed * (0.9 + 0.1 * 9 / 14), rtol=1e-3, atol=1e-7)
 
 
 def test_the_flow_begins_at_the_redrawn_model() -> None:
     """With no drive at the only snapshot, half of what Eq. 4 says of the first weights is left."""
     run = planted(DESCENT, kept={6: {"drive": torch.zeros(20, 16), "anchors": torch.zeros(20, 16)}})
-    model = analysis.at_start(DESCENT)
+    model = at_start(DESCENT)
     distributions = np.array([theory.label_distribution(s) for s in range(1, 21)])
-    velocity = theory.embedding_flow(analysis.rates(), distributions, model.W_1.weight[0].numpy(), model.W_2.weight[0].numpy())
-    _, found = analysis.integrated(run)
+    velocity = told_flow(embeddings.rates(), distributions, model.W_1.weight[0].numpy(), model.W_2.weight[0].numpy())
+    _, found = embeddings.integrated(run)
     np.testing.assert_allclose(found[0] - start_of(DESCENT), 0.5 * 6 * velocity / 2, rtol=1e-3, atol=1e-8)
 
 
 def test_the_error_of_the_flow_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Embeddings that went where the flow says; memory twice as far, reasoning the other way; and sideways."""
     run, _ = constant(monkeypatch, DESCENT)
-    start, (steps, told) = start_of(DESCENT), analysis.integrated(run)
+    start, (steps, told) = start_of(DESCENT), embeddings.integrated(run)
     went = lambda factor: replace(
         run,
         kept={
             s: run.kept[s] | {"anchors": torch.tensor(start + factor * (t - start))} for s, t in zip(steps, told, strict=True)
         },
     )
-    found = analysis.flow_error(went(1.0))
+    found = embeddings.flow_error(went(1.0))
     assert found.steps.tolist() == [4, 6, 16]
     assert set(found.error) == {"memory", "reasoning"}
     for kind in found.error:
@@ -361,7 +373,7 @@ def test_the_error_of_the_flow_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_allclose(found.error[kind], 0, atol=1e-4)
         np.testing.assert_allclose(found.cosine[kind], 1, rtol=1e-5)
     np.testing.assert_allclose(found.grown, [np.linalg.norm(t - start) / np.linalg.norm(start) for t in told], rtol=1e-4)
-    mixed = analysis.flow_error(went(np.repeat([2.0, -1.0], 10)[:, None]))
+    mixed = embeddings.flow_error(went(np.repeat([2.0, -1.0], 10)[:, None]))
     np.testing.assert_allclose(mixed.error["memory"], 0.5, rtol=1e-4)
     np.testing.assert_allclose(mixed.error["reasoning"], 2, rtol=1e-4)
     np.testing.assert_allclose(mixed.cosine["memory"], 1, rtol=1e-4)
@@ -375,7 +387,7 @@ def test_training_follows_the_flow(tmp_path: Path) -> None:
     spec = replace(DESCENT, train=how, task=task, rate=8.0, gamma=1.2)
     store = Store(tmp_path)
     store.put(next(iter(train([spec], make_study(spec), PLAIN))), {})
-    found = analysis.flow_error(store.get(spec))
+    found = embeddings.flow_error(store.get(spec))
     assert found.steps.tolist() == [5, 10, 15, 20]
     for kind in ("memory", "reasoning"):
         assert found.error[kind][-1].mean() < 0.25, kind
@@ -385,7 +397,7 @@ def test_training_follows_the_flow(tmp_path: Path) -> None:
 
 def test_loss_curves_have_a_row_a_run() -> None:
     runs = [replace(planted(), history={"step": [5, 10], "loss": [5.0, last]}) for last in (4.0, None)]
-    steps, values = analysis.loss_curves(runs)
+    steps, values = embeddings.loss_curves(runs)
     assert steps.tolist() == [5, 10]
     np.testing.assert_array_equal(values, [[5, 4], [5, np.nan]])
 
@@ -409,14 +421,10 @@ def test_attention_along_training() -> None:
     early = {
         "anchors": anchors,
         "direction": torch.tensor([1.0, 0.0, 0.0]),
-        "deviation": torch.tensor([[0.1, 0.7], [0.3, 0.2]]),
         "spectrum": torch.tensor([2.0, 1.0]),
     }
-    late = early | {"direction": torch.tensor([0.0, -1.0, 0.0]), "deviation": torch.full((2, 2), 0.9)}
+    late = early | {"direction": torch.tensor([0.0, -1.0, 0.0])}
     run = planted(kept={10: early, 30: late | {"spectrum": torch.tensor([5.0, 4.0])}})
-    steps, found = attention.deviations(run)
-    assert steps.tolist() == [10, 30]
-    assert found.tolist() == pytest.approx([0.7, 0.9])
     steps, by_kind = attention.alignments(run)
     assert steps.tolist() == [10, 30]
     np.testing.assert_allclose(by_kind["memory"], [[0] * 10, [1] * 10])
@@ -726,7 +734,7 @@ moved)} of the first smoke run, in single precision. They change only with the m
 def test_golden_numbers(experiment: Experiment) -> None:
     spec = experiment.specs("smoke")[0]
     result = next(iter(train([spec], experiment.make_study(spec), PLAIN)))
-    moved = (result.weights["embedding.token"] - analysis.at_start(spec).embedding.token[0]).norm().item()
+    moved = (result.weights["embedding.token"] - at_start(spec).embedding.token[0]).norm().item()
     loss, held_out, distance = GOLDEN[experiment.name]
     assert result.history["loss"][-1] == pytest.approx(loss, abs=1e-3)
     assert result.metrics["held out loss"] == pytest.approx(held_out, abs=1e-3)
@@ -763,11 +771,11 @@ def test_the_papers_sizes() -> None:
     for spec in BIAS.specs("paper"):
         assert (spec.model.depth, spec.model.heads, spec.model.d_model, spec.train.batch) == (2, 1, 200, 100)
         assert dict(spec.task)["rows"] == 200_000
-        assert spec.train.steps / analysis.epoch(spec) == 1000
+        assert spec.train.steps / stored.epoch(spec) == 1000
 
 
 def test_variants_are_what_they_are_called() -> None:
-    keys = lambda of: Counter((s.gamma, dict(s.task)[of]) for s in (bias.MEMORY if of == "memory" else bias.EMB).specs("paper"))
+    keys = lambda of: Counter((s.gamma, dict(s.task)[of]) for s in (bias.TABLES if of == "memory" else bias.EMB).specs("paper"))
     assert keys("memory") == {(SMALL, name): 4 for name in ("key", "window", "groups")}
     assert {g for g, noise in keys("noise") if noise} == {LARGE, SMALL}
     assert {s.model.positions for s in bias.EMB.specs("laptop") if not dict(s.task)["noise"]} == {3}
@@ -826,7 +834,7 @@ def texts(ax: Any) -> list[str]:
 
 def test_the_figure_of_examples_writes_every_token_and_label() -> None:
     memory, reasoning = (Task().examples(name, 3) for name in ("memory", "reasoning"))
-    for ax, batch in zip(drawn(figures.examples(memory, reasoning), 2), (memory, reasoning), strict=True):
+    for ax, batch in zip(drawn(memory_figures.examples(memory, reasoning), 2), (memory, reasoning), strict=True):
         assert Counter(texts(ax)) == Counter(
             [*map(str, batch.tokens.flatten().tolist()), *(f"→ {t}" for t in batch.target.tolist())]
         )
@@ -839,16 +847,16 @@ def trained(gammas: tuple[float, ...] = (0.3, 0.8), seeds: int = 2, **how: Any) 
 
 def test_figures_of_training_have_a_line_for_each_set() -> None:
     runs = trained(halves={"reasoning": 100, "memory": 300}, shares={"reasoning": [0.2, 0.9]})
-    figure = figures.training(runs, [0.3, 0.8])
+    figure = memory_figures.training(memory_and_reasoning.curves({"γ = 0.3": runs[:2], "γ = 0.8": runs[2:]}))
     axes = drawn(figure, 4)
     assert [ax.get_title(loc="left") for ax in axes[:2]] == ["γ = 0.3", "γ = 0.8"]
     assert [len(ax.lines) for ax in axes] == [3] * 4
     assert legends(figure) == ["memory", "reasoning, trained pairs", "reasoning, held-out pairs"]
     memory = axes[0].lines[0]
     assert memory.get_ydata().tolist() == [4, 2, 2, 2]
-    assert memory.get_xdata().tolist() == pytest.approx([s / analysis.epoch(SMOKE) for s in runs[0].history["step"]])
-    panels = {"no noise": runs[:2], "with noise": runs[2:]}
-    assert [ax.get_title(loc="left") for ax in drawn(figures.emb_training(panels), 2)] == list(panels)
+    assert memory.get_xdata().tolist() == pytest.approx([s / stored.epoch(SMOKE) for s in runs[0].history["step"]])
+    panels = memory_and_reasoning.curves({"no noise": runs[:2], "with noise": runs[2:]})
+    assert [ax.get_title(loc="left") for ax in drawn(memory_figures.emb_training(panels), 2)] == list(panels)
 
 
 @pytest.mark.usefixtures("at_four")
@@ -856,7 +864,7 @@ def test_the_figure_of_the_bias_marks_what_is_a_lower_bound() -> None:
     closed = trained(halves={"reasoning": 100, "memory": 300, "held out": 150})
     opened = [planted(replace(SMOKE, gamma=0.8, seed=9), {"reasoning": 100, "held out": 150}, steps=900)]
     never = [planted(replace(SMOKE, gamma=0.5), {"memory": 100})]
-    figure = figures.bias({"transformer": [*closed, *opened, *never], "Emb-MLP": closed})
+    figure = memory_figures.bias(memory_and_reasoning.bias({"transformer": [*closed, *opened, *never], "Emb-MLP": closed}))
     left, right = drawn(figure, 2)
     points = Counter((line.get_marker(), float(line.get_ydata()[0])) for line in left.lines if len(line.get_xdata()) == 1)
     assert points == {("o", 3.0): 4, ("^", 9.0): 1, ("s", 3.0): 4}
@@ -873,17 +881,17 @@ def test_a_line_that_is_mostly_lower_bounds_is_dashed(bounds: int, look: str) ->
     gammas = (0.3, 0.5, 0.8)
     halves = lambda i, seed: {"reasoning": 100, "memory": None if i < bounds and seed else 300, "held out": 150}
     runs = [planted(replace(SMOKE, gamma=g, seed=s), halves(i, s)) for i, g in enumerate(gammas) for s in range(2)]
-    axes = drawn(figures.bias({"transformer": runs}), 2)
+    axes = drawn(memory_figures.bias(memory_and_reasoning.bias({"transformer": runs})), 2)
     found = [line.get_linestyle() for ax in axes for line in ax.lines if line.get_label() == "transformer"]
     assert found == [look, "-"]  # held-out pairs always halve
 
 
 def test_figures_of_tables_and_groups() -> None:
     runs = trained((0.8,), kept={10: {"groups": torch.eye(4, VOCAB)}})
-    figure = figures.memory_variants({"far": runs, "near": runs})
+    figure = memory_figures.memory_variants(memory_and_reasoning.curves({"far": runs, "near": runs}))
     assert [len(ax.lines) for ax in drawn(figure, 2)] == [2, 2]
     assert legends(figure) == ["far", "near"]
-    axes = drawn(figures.group_outputs(runs, 10), 4)
+    axes = drawn(memory_figures.group_outputs(memory_and_reasoning.group_outputs(runs), 2.0), 4)
     assert [ax.get_title(loc="left") for ax in axes] == ["30 … 49", "30 … 69", "30 … 89", "30 … 109"]
     for i, ax in enumerate(axes):
         assert len(ax.lines) == 3  # two seeds and their mean
@@ -894,7 +902,7 @@ def test_figures_of_tables_and_groups() -> None:
 def test_the_figure_of_variants_has_a_row_for_each() -> None:
     ratios = {"one": {0.3: [Ratio(1.0, False)], 0.8: [Ratio(3.0, True)]}, "two": {0.3: [], 0.8: [Ratio(2.0, False)]}}
     shares = {name: {0.3: [0.0], 0.8: [1.0]} for name in ratios}
-    figure = figures.points_by_name(ratios, shares)
+    figure = drawing.points_by_name(ratios, shares)
     left, right = drawn(figure, 2)
     assert [t.get_text() for t in left.get_yticklabels()] == ["one", "two"]
     points = sorted((line.get_marker(), line.get_xdata()[0]) for line in left.lines if line.get_marker() in "o^")
@@ -913,7 +921,7 @@ def test_figures_of_cosines_and_distributions() -> None:
     axes = drawn(embedding_figures.anchor_matrices(columns), 4, bars=1)
     assert [ax.images[0].get_array().mean() for ax in axes] == [-0.5, -0.5, 0.5, 0.5]
     assert [t.get_text() for t in axes[2].get_xticklabels()] == ["11", "14", "17", "20"]
-    exact = analysis.exact_distributions("reasoning")
+    exact = embeddings.exact_distributions("reasoning")
     figure = embedding_figures.label_distributions(exact, exact)
     axes = drawn(embedding_figures.label_distributions(exact, np.eye(10, VOCAB)), 3, bars=1)
     assert [ax.get_title(loc="left") for ax in axes[1:]] == ["cosines, exact", "counted"]

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lib.core.init import apply_gamma_stacked
+from lib.core.init import at_start as at_start
 from lib.core.native import Program
 from lib.core.optim import adamw_step, sgd_step, warmup_cosine
 from lib.core.spec import RunSpec, derived_seed
@@ -32,13 +33,6 @@ def losses(model: nn.Module, tokens: Tensor, target: Tensor) -> Tensor:
         return model.losses(tokens, target)
     logits = model(tokens).float()
     return F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none").view(target.shape).mean(1)
-
-
-def at_start(spec: RunSpec) -> nn.Module:
-    """The model of a run before its first step (n_runs = 1), drawn again from its seed."""
-    model = spec.model.build()
-    apply_gamma_stacked(model, [spec.gamma], [derived_seed(spec.seed, "weights")])
-    return model.eval().requires_grad_(False)
 
 
 class Ensemble:

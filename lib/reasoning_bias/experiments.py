@@ -136,7 +136,7 @@ def _run(name: str, s: Setting, gamma: float, seed: int, model: AnyModel, task: 
     return RunSpec(name, VERSION, gamma, seed, model=model, task=tuple(data.items()), **parts)
 
 
-BIAS_NAME, EMB_NAME, MEMORY_NAME = "bias-gamma", "bias-emb-mlp", "bias-memory"
+BIAS_NAME, EMB_NAME, TABLES_NAME = "bias-gamma", "bias-emb-mlp", "bias-memory"
 ABLATION_NAME, FLOW_NAME, ROWS_NAME = "bias-ablation", "bias-flow", "bias-rows"
 HEADLESS, FLOW_RATE = 208, 0.05
 
@@ -174,12 +174,12 @@ def emb_specs(profile: str) -> list[RunSpec]:
     ]
 
 
-def memory_specs(profile: str) -> list[RunSpec]:
+def table_specs(profile: str) -> list[RunSpec]:
     """The two variants of the memory table that Figure 8 adds: labels near the key, and labels by group."""
     s = SETTINGS[check_profile(profile)]
     model = transformer(s.d_model)
     return [
-        _run(MEMORY_NAME, s, SMALL, seed, model, {"memory": memory, "keep": s.early}, train=s.short)
+        _run(TABLES_NAME, s, SMALL, seed, model, {"memory": memory, "keep": s.early}, train=s.short)
         for memory in ("key", "window", "groups")
         for seed in s.seeds
     ]
@@ -248,8 +248,8 @@ def _flat(specs: Callable[[str], dict[str, list[RunSpec]]]) -> Callable[[str], l
 
 BIAS = Experiment(BIAS_NAME, "Memory and reasoning over γ, two layers", VERSION, make_study, bias_specs, keep_for_maps)
 EMB = Experiment(EMB_NAME, "Memory and reasoning over γ, Emb-MLP", VERSION, make_study, emb_specs)
-MEMORY = Experiment(MEMORY_NAME, "Variants of the memory table", VERSION, make_study, memory_specs)
+TABLES = Experiment(TABLES_NAME, "Variants of the memory table", VERSION, make_study, table_specs)
 ABLATION = Experiment(ABLATION_NAME, "Without norms, without a head, other rates", VERSION, make_study, _flat(ablation_specs))
 FLOW = Experiment(FLOW_NAME, "Gradient flow of embeddings", VERSION, make_study, _flat(flow_specs))
 ROWS = Experiment(ROWS_NAME, "Sizes of the training set", VERSION, make_study, _flat(rows_specs))
-EXPERIMENTS = (BIAS, EMB, MEMORY, ABLATION, FLOW, ROWS)
+EXPERIMENTS = (BIAS, EMB, TABLES, ABLATION, FLOW, ROWS)

@@ -14,8 +14,8 @@ from lib.core.spec import SpecError
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import train_one
 from lib.core.train import Progress
-from lib.reasoning_bias.analysis import KINDS, anchors
 from lib.reasoning_bias.experiments import BIAS, point_specs
+from lib.reasoning_bias.runs import KINDS, anchors
 from lib.reasoning_bias.task import REASONING
 
 ANSWERS = (

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lib.core.ensemble import Ask
+from lib.core.ensemble import Ask, Ensemble
 from lib.core.model import Taps, Transformer
 from lib.core.rng import randint
 from lib.core.spec import RunSpec, SpecError, check_count
@@ -144,3 +144,11 @@ def make_study(spec: RunSpec) -> MemoryAndReasoning:
     if lost := [step for step in task.get("keep", ()) if step % spec.train.eval_every or not 0 < step <= spec.train.steps]:
         raise SpecError(f"a snapshot at step {lost[0]} would never be taken: use multiples of {spec.train.eval_every}.")
     return MemoryAndReasoning(**dict(spec.task))
+
+
+def losses_at_start(spec: RunSpec) -> dict[str, float]:
+    """The losses of the three sets before the first step of a run, in nats."""
+    ensemble = Ensemble(spec, 1, torch.device("cpu"), torch.float32, "eager")
+    ensemble.load(0, spec)
+    found = make_study(spec).measure(Ask(ensemble))
+    return {name: float(found[f"{name} loss"]) for name in SETS}

@@ -24,9 +24,10 @@ N_KEYS = LAST_KEY - FIRST_KEY + 1
 MEMORY, REASONING = tuple(range(1, 11)), tuple(range(11, 21))
 HELD_OUT = ((11, 13), (13, 11))
 LENGTH, N_PLACES = 9, 7
-LARGEST_LABEL = LAST_KEY + 2 * REASONING[-1]
 VOCAB, POSITIONS = 200, 9
 _TABLE, _PLACE, _KEY, _NOISE = 11, 12, 13, 14  # streams of random numbers
+GROUP_LABELS = tuple(range(30, 30 + 20 * group) for group in range(1, 5))
+"""The labels of each memory group, in the variant "groups"."""
 VARIANTS = ("key", "window", "groups")
 
 
@@ -79,7 +80,8 @@ class Task:
             reach = first + second
             return key - reach, 2 * reach + 1
         if self.memory == "groups":
-            return torch.full_like(key, 30), 20 * memory_group(first)
+            ranges = torch.tensor([(labels.start, len(labels)) for labels in GROUP_LABELS], device=key.device)
+            return ranges[memory_group(first) - 1].unbind(-1)
         return torch.full_like(key, FIRST_KEY), torch.full_like(key, N_KEYS)
 
     @cached_property

@@ -37,16 +37,3 @@ def fitted_shape(token: int, width: int, key: bool = False) -> np.ndarray:
     """
     i = np.arange(width)
     return np.exp(-((i - token) ** 2) / 12) - (0 if key else 1 / width)
-
-
-def embedding_flow(rate: np.ndarray, distribution: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """(tokens, d_m) time derivative of the embeddings near zero (Eqs 4 and 5): r_s (P^s − 1/d_vob) W2ᵀ W1ᵀ.
-
-    rate: (tokens,) share of the sequences that hold each token; distribution: (tokens, d_vob) rows P^s; first: (d_m, d_ff) and
-    second: (d_ff, d_vob), the model's maps in the order in which they are applied.
-    """
-    return rate[:, None] * (distribution - 1 / distribution.shape[1]) @ second.T @ first.T
-
-
-def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))

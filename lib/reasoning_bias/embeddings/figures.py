@@ -12,11 +12,11 @@ from matplotlib.image import AxesImage
 
 from lib.core import style
 from lib.core.measures import cosines, principal_map
-from lib.reasoning_bias.analysis import FlowError
+from lib.reasoning_bias.drawing import COLOUR
+from lib.reasoning_bias.embeddings.numbers import FlowError
 from lib.reasoning_bias.task import MEMORY, REASONING
 
 TOKENS = {"memory": MEMORY, "reasoning": REASONING}
-COLOUR = {"memory": style.MEMORY, "reasoning": style.REASONING}
 
 
 def _heat(ax: Axes, matrix: np.ndarray, tokens: Sequence[int]) -> AxesImage:

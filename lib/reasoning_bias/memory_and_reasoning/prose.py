@@ -9,9 +9,11 @@ import torch
 
 from lib.core.measures import spread
 from lib.core.store import StoredRun
-from lib.reasoning_bias import analysis, attention, checks
-from lib.reasoning_bias.analysis import Ratio, by_gamma
+from lib.reasoning_bias.attention import numbers as attention
 from lib.reasoning_bias.experiments import SETTINGS, emb_mlp, transformer
+from lib.reasoning_bias.memory_and_reasoning import numbers
+from lib.reasoning_bias.ratios import halving, ratios, ratios_by_gamma, slowdown, words
+from lib.reasoning_bias.runs import best, by_gamma, epoch
 from lib.reasoning_bias.study import SETS
 from lib.reasoning_bias.task import HELD_OUT, MEMORY, Task
 
@@ -50,7 +52,7 @@ def task_line() -> str:
 
 def halving_words(runs: Sequence[StoredRun], name: str) -> str:
     """Epochs until a loss has halved, mean ± deviation over the runs where it does."""
-    found = [h / analysis.epoch(r.spec) for r in runs if (h := analysis.halving(r, name)) is not None]
+    found = [h / epoch(r.spec) for r in runs if (h := halving(r, name)) is not None]
     if not found:
         return "never"
     return spread(found, 1) + ("" if len(found) == len(runs) else f" ({len(runs) - len(found)} of {len(runs)} never)")
@@ -60,7 +62,7 @@ def training_text(runs: Sequence[StoredRun], gammas: Sequence[float]) -> str:
     """What the curves show, in words."""
     groups = by_gamma(runs)
     rows = [
-        f"| {g:g} | " + " | ".join(halving_words(groups[g], name) for name in SETS) + f" | {spread(checks.best(groups[g]))} |"
+        f"| {g:g} | " + " | ".join(halving_words(groups[g], name) for name in SETS) + f" | {spread(best(groups[g]))} |"
         for g in gammas
     ]
     head = "| γ | memory | reasoning, trained | reasoning, held out | held-out pairs right, best |\n|---|---|---|---|---|\n"
@@ -71,11 +73,9 @@ def training_text(runs: Sequence[StoredRun], gammas: Sequence[float]) -> str:
 
 
 def ratios_line(runs: Sequence[StoredRun], slower: str = "memory") -> str:
-    parts = []
-    for gamma, group in by_gamma(runs).items():
-        found = [r for r in (analysis.slowdown(run, slower) for run in group) if isinstance(r, Ratio)]
-        parts.append(f"{gamma:g}: {checks.words(found) if found else 'never'}")
-    return "; ".join(parts)
+    return "; ".join(
+        f"{gamma:g}: {words(found) if found else 'never'}" for gamma, found in ratios_by_gamma(runs, slower).items()
+    )
 
 
 def bias_line(models: Mapping[str, Sequence[StoredRun]]) -> str:
@@ -86,57 +86,70 @@ def bias_text(models: Mapping[str, Sequence[StoredRun]]) -> str:
     """How steep the curves are, with intervals; no correlation where more than one ratio in ten is but a lower bound."""
     lines = []
     for name, runs in models.items():
-        ends = by_gamma([run for run in runs if analysis.slowdown(run) is not None])
+        ends = by_gamma([run for run in runs if slowdown(run) is not None])
         if sum(map(len, ends.values())) < 2:
             lines.append(f"- **{name}**: the reasoning loss does not halve, so there is no ratio.")
             continue
-        first, last, found = min(ends), max(ends), checks.ratios(runs)
-        means = [checks.words(checks.ratios(ends[g])) for g in (first, last)]
+        first, last, found = min(ends), max(ends), ratios(runs)
+        means = [words(ratios(ends[g])) for g in (first, last)]
         line = f"- **{name}**: memory over reasoning is {means[0]} at γ = {first:g} and {means[1]} at γ = {last:g}. "
         bounds = sum(r.open for r in found)
         if bounds > len(found) / 10:
             line += f"{bounds} of {len(found)} ratios are lower bounds, so that their order says nothing. "
         else:
-            value, low, high = checks.trend(runs)
+            value, low, high = numbers.trend(runs)
             line += f"Rank correlation of γ with the ratio over {len(found)} runs: {value:+.2f} [{low:+.2f}, {high:+.2f}]. "
-        held = [checks.words(checks.ratios(ends[g], "held out")) for g in (first, last)]
+        held = [words(ratios(ends[g], "held out")) for g in (first, last)]
         lines.append(line + f"Held-out over trained pairs: {held[0]} and {held[1]}.")
     return "\n".join(lines)
 
 
 def coverage_text(rows: int) -> str:
-    """How much of the table a training set of this size holds."""
-    task = Task()
+    """How much of the table a training set of this size holds, and whether an entry comes with so many rows that storing it
+    is less than storing them. Where every row is new (0) there is nothing to count."""
+    task, paper = Task(), SETTINGS["paper"].rows
+    if not rows:
+        return f"Every row is new, so that all {task.table.numel():,} entries of the table come again and again."
     batch = task.rows(torch.tensor(0), torch.arange(rows))
     memory = batch.first <= MEMORY[-1]
     entry = torch.stack((batch.key, batch.first, batch.second), -1)[memory]
     seen, size = len(entry.unique(dim=0)), task.table.numel()
-    return (
-        f"Our {rows:,} rows hold {seen:,} of the {size:,} entries of the table, each {len(entry) / seen:.1f} times on average, "
-        "with other noise. In the paper's data every entry occurs, about ten times. So here it is nearly as good "
-        "to store a row as "
-        "to store an entry."
+    if not seen:
+        return f"Our {rows:,} rows hold none of the {size:,} entries of the table."
+    times = len(entry) / seen
+    text = (
+        f"Our {rows:,} rows hold {seen:,} of the {size:,} entries of the table, each {times:.1f} times on average, "
+        "with other noise."
     )
+    if rows < paper:
+        text += " At the paper's size nearly every entry occurs, about ten times."
+    if times < 2:
+        text += " So here it is nearly as good to store a row as to store an entry."
+    return text
 
 
 def accuracy_text(runs: Sequence[StoredRun]) -> str:
     """How shares of right answers lag behind losses at one γ."""
-    at = lambda run, name: np.interp(analysis.halving(run, "held out"), run.history["step"], run.history[name])
-    halved = [run for run in runs if analysis.halving(run, "held out") is not None]
+    shares = lambda run, name: np.array(run.history[name], dtype=float)  # nan where a run was not finite
+    at = lambda run, name: np.interp(halving(run, "held out"), run.history["step"], shares(run, name))
+    halved = [run for run in runs if halving(run, "held out") is not None]
     if not halved:
         return "The held-out loss does not halve."
     line = (
-        f"At γ = {runs[0].spec.gamma:g}, when the held-out loss has halved, "
-        f"{spread([at(r, 'held out') for r in halved])} of the "
-        f"held-out rows and {spread([at(r, 'reasoning') for r in halved])} of the trained rows of reasoning are right."
+        f"At γ = {runs[0].spec.gamma:g}, when the held-out loss has halved, {spread([at(r, 'held out') for r in halved])} of "
+        f"the held-out rows and {spread([at(r, 'reasoning') for r in halved])} of the trained rows of reasoning are right."
     )
     if kept := [run for run in runs if run.has_weights]:
         new = [attention.averaged(run)[""] for run in kept]
         end = [spread([run.metrics[name] for run in kept]) for name in ("reasoning", "held out")]
-        line += (
-            f" At the end the trained rows are {end[0]} right, **new rows of the same pairs {spread(new)}**, "
-            f"held-out pairs {end[1]}: "
-            "much of the distance between the curves of trained and held-out pairs is rows that were stored."
+        line += f" At the end the trained rows are {end[0]} right, **new rows of the same pairs {spread(new)}**, "
+        trained, held = (np.mean([run.metrics[name] for run in kept]) for name in ("reasoning", "held out"))
+        stored = (trained - np.mean(new)) / (trained - held) if trained > held else 0
+        share = "much" if stored >= 0.5 else "less than half"
+        line += f"held-out pairs {end[1]}" + (
+            f": {share} of the distance between the curves of trained and held-out pairs is rows that were stored."
+            if trained > held
+            else ": no fewer than of the trained rows."
         )
     return line
 
@@ -147,23 +160,5 @@ def final_line(panels: Mapping[str, Sequence[StoredRun]]) -> str:
 
 
 def groups_line(runs: Sequence[StoredRun]) -> str:
-    inside = np.array([checks.group_mass(r) for r in runs])
+    inside = np.array([numbers.group_mass(r) for r in runs])
     return "mass inside the range of groups 1 to 4: " + ", ".join(spread(v) for v in inside.T)
-
-
-def points_of(
-    taken: Mapping[str, Sequence[StoredRun]],
-) -> tuple[dict[str, dict[float, list[Ratio]]], dict[str, dict[float, list[float]]]]:
-    """For each variant and γ: the ratios of halving steps, and the best shares of held-out pairs."""
-    ratios, shares = {}, {}
-    for name, runs in taken.items():
-        groups = by_gamma(runs)
-        ratios[name] = {g: [r for r in map(analysis.slowdown, group) if r is not None] for g, group in groups.items()}
-        shares[name] = {g: checks.best(group).tolist() for g, group in groups.items()}
-    return ratios, shares
-
-
-def points_line(taken: Mapping[str, Sequence[StoredRun]]) -> str:
-    ratios, _ = points_of(taken)
-    say = lambda found: checks.words(found) if found else "never"
-    return "; ".join(f"{name}: " + ", ".join(f"γ = {g:g} {say(v)}" for g, v in by.items()) for name, by in ratios.items())

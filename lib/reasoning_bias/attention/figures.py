@@ -11,10 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lib.core import style
-from lib.reasoning_bias.attention import ROLES
+from lib.reasoning_bias.attention.numbers import ROLES
+from lib.reasoning_bias.drawing import COLOUR
 from lib.reasoning_bias.task import LENGTH
-
-KIND_COLOUR = {"memory": style.MEMORY, "reasoning": style.REASONING}
 
 
 def causal(matrices: Mapping[str, np.ndarray]) -> Figure:
@@ -78,7 +77,7 @@ def values(
         axes[0, 1].legend(fontsize=8)
         for ax, (title, (epochs, kinds)) in zip(axes[1], alignment.items(), strict=True):
             for kind, found in kinds.items():
-                _seeds(ax, epochs, found, KIND_COLOUR[kind], f"{kind} anchors")
+                _seeds(ax, epochs, found, COLOUR[kind], f"{kind} anchors")
             ax.axhline(chance, color=style.NEITHER, lw=0.8, ls=":", label="chance")
             ax.set(xscale="log", xlabel="epoch", ylim=(0, 1))
             ax.set_title(f"first direction and anchors, {title}", fontsize=9)

@@ -1,23 +1,49 @@
-"""What attention does: its distance from the causal average, W^V and the anchors, what it reads, and what depends on it."""
+"""Numbers of chapter 11: how far attention is from the average, W^V and the anchors, what it reads, and what depends on it."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 
+from lib.core.init import at_start
 from lib.core.measures import cosines, remembered
 from lib.core.model import Taps, from_weights
 from lib.core.spec import RunSpec
-from lib.core.store import StoredRun
-from lib.reasoning_bias.analysis import KINDS, at_start
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import load
+from lib.reasoning_bias.experiments import BIAS, LARGE, SMALL, ablation_specs
+from lib.reasoning_bias.runs import KINDS, at, by_gamma, epoch, snapshot_near
 from lib.reasoning_bias.study import causal_average, make_study
 from lib.reasoning_bias.task import LENGTH, N_PLACES, POSITIONS, Task
+
+MOST = 0.5
+"""From this share of attention on, a place has most of it."""
+BEGINNING = 0.05
+"""Where in training we look at the first attention; the paper's figure does not say."""
+
+
+def beginning(runs: Sequence[StoredRun]) -> int:
+    return snapshot_near(runs[0], BEGINNING)
+
+
+def ablated(store: Store, profile: str) -> dict[str, list[StoredRun]]:
+    return {name: load(specs, store) for name, specs in ablation_specs(profile).items()}
 
 
 def deviation_at_start(spec: RunSpec) -> float:
     """ε of Lemma 1: the largest |A_ij − 1 / i| of the first attention over questions and places, before training."""
     found = make_study(spec).attention(at_start(spec))
     return float(found["deviation"].max())
+
+
+def start_deviations(profile: str) -> dict[float, list[float]]:
+    """{γ: ε of Lemma 1 before training, of each seed}."""
+    found: dict[float, list[float]] = {}
+    for spec in BIAS.specs(profile):
+        found.setdefault(spec.gamma, []).append(deviation_at_start(spec))
+    return dict(sorted(found.items()))
 
 
 def off_average(run: StoredRun, step: int) -> float:
@@ -29,12 +55,6 @@ def gap(run: StoredRun, step: int, number: int = 2) -> float:
     """The largest singular value of the first W^V over the one of this number, at a snapshot."""
     values = singular_values(run, step)
     return float(values[0] / values[number - 1])
-
-
-def deviations(run: StoredRun) -> tuple[np.ndarray, np.ndarray]:
-    """Steps and ε at the snapshots."""
-    kept = run.snapshots()
-    return np.array(list(kept)), np.array([float(s["deviation"].max()) for s in kept.values()])
 
 
 def alignments(run: StoredRun) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -118,3 +138,61 @@ def averaged(run: StoredRun) -> dict[str, float]:
     edits = {name: lambda a: causal_average(LENGTH).expand_as(a) for name in AVERAGED if name}
     answer = lambda name: model(tokens[None], Taps({name: edits[name]} if name else {}))[0].argmax(-1)
     return {name: float((answer(name) == target).float().mean()) for name in AVERAGED}
+
+
+def matrices(runs: Sequence[StoredRun], seed: int) -> dict[str, np.ndarray]:
+    """The causal average, and the first attention early and late at small initialization, early at large, of one seed."""
+    pick = lambda gamma: next((r for r in at(runs, gamma) if r.spec.seed == seed), at(runs, gamma)[0])
+    small, large, early = pick(SMALL), pick(LARGE), beginning(runs)
+    of = lambda run, step: run.snapshots()[step]["attention"].numpy()
+    return {
+        "1 / i": causal_average(LENGTH).numpy(),
+        f"γ = {SMALL:g}, early": of(small, early),
+        f"γ = {SMALL:g}, late": of(small, max(small.snapshots())),
+        f"γ = {LARGE:g}, early": of(large, early),
+    }
+
+
+def deviations_at(runs: Sequence[StoredRun]) -> dict[str, dict[float, list[float]]]:
+    """{epoch: {γ: ε of each seed}} at the first snapshots, to a twentieth of training, and at the end."""
+    kept = list(runs[0].snapshots())
+    found = {}
+    for step in dict.fromkeys((*(k for k in kept if k <= beginning(runs)), kept[-1])):
+        at = {g: [float(r.snapshots()[step]["deviation"].max()) for r in group] for g, group in by_gamma(runs).items()}
+        found[f"epoch {step / epoch(runs[0].spec):g}"] = at
+    return found
+
+
+def spectra(runs: Sequence[StoredRun], gammas: Sequence[float]) -> dict[str, np.ndarray]:
+    """{title: (seeds, n)} singular values of the first W^V at a twentieth of training."""
+    step = beginning(runs)
+    groups = by_gamma(runs)
+    return {f"γ = {g:g}": np.array([singular_values(r, step) for r in groups[g]]) for g in gammas if g in groups}
+
+
+def alignment(runs: Sequence[StoredRun], gammas: Sequence[float]) -> dict[str, tuple[np.ndarray, dict[str, np.ndarray]]]:
+    """{title: (epochs, {kind: (seeds, epochs)})}."""
+    found = {}
+    for gamma in gammas:
+        parts = [alignments(run) for run in at(runs, gamma)]
+        epochs = parts[0][0] / epoch(runs[0].spec)
+        found[f"γ = {gamma:g}"] = epochs, {k: np.array([p[1][k].mean(1) for p in parts]) for k in KINDS}
+    return found
+
+
+def leading(runs: Sequence[StoredRun], count: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    """Epochs (n,) and the leading singular values of the first W^V along training, (seeds, n, count)."""
+    steps = list(runs[0].snapshots())
+    values = [[singular_values(run, step)[:count] for step in steps] for run in runs]
+    return np.array(steps) / epoch(runs[0].spec), np.array(values)
+
+
+def readings(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
+    """{title: (seeds, 7, 4)} of the runs whose weights were kept."""
+    found = np.array([reading(run) for run in runs if run.has_weights])
+    return {"layer 1, second anchor's position": found[:, 0], "layer 2, last token": found[:, 1]}
+
+
+def chance(run: StoredRun) -> float:
+    """The mean |cosine| of two random directions at the run's width d: √(2 / π d) for large d."""
+    return float(np.sqrt(2 / (np.pi * run.spec.model.d_model)))

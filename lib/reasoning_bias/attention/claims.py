@@ -1,0 +1,197 @@
+"""Claims on attention (chapter 11): the criteria, and whether stored results meet them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lib.core.claim import Claim, Finding, graded
+from lib.core.measures import spread
+from lib.core.store import Store
+from lib.reasoning_bias.attention import numbers
+from lib.reasoning_bias.experiments import ABLATIONS, LARGE, SMALL
+from lib.reasoning_bias.ratios import slowdown, words
+from lib.reasoning_bias.runs import KINDS, at, epoch, seeds, short, transformers
+
+EPSILON = 0.01
+"""ε of Lemma 1 that is small."""
+OFF = 0.1
+"""How far the mean attention may be from the causal average."""
+STANDS_OUT = 2
+"""The largest singular value over the second."""
+ALONG, ACROSS = 0.5, 0.2
+"""Mean |cosine| with the anchors that a direction is aligned with, and with those that it is nearly orthogonal to."""
+READS = 0.8
+"""Of the last token's attention, where it reads the key."""
+STAYS = 0.2
+"""Of an attention that has moved elsewhere, at its former place."""
+
+FALLS = "ε before training falls at every step of γ"
+IS_SMALL = f"ε before training at most {short(EPSILON)} in every seed at γ = {short(SMALL)}"
+IS_AVERAGE = f"no entry of the mean attention is more than {short(OFF)} from 1 / i, in every seed"
+ONE_STANDS_OUT = f"at least {STANDS_OUT:g} times the second, in every seed"
+WITH_REASONING = f"mean |cosine| at least {short(ALONG)} with reasoning anchors, in every seed"
+NOT_WITH_MEMORY = f"at most {short(ACROSS)} with memory anchors, in every seed"
+
+
+def lemma(store: Store, profile: str) -> Finding:
+    before = numbers.start_deviations(profile)
+    gammas = list(before)
+    means = np.array([np.mean(before[g]) for g in gammas])
+    small = max(before[SMALL])
+    return Finding(
+        f"ε before training, by γ: {', '.join(f'{g:g}: {min(v):.1g} to {max(v):.1g}' for g, v in before.items())}",
+        graded({FALLS: bool((np.diff(means) < 0).all()), IS_SMALL: small <= EPSILON}),
+        len(before[SMALL]),
+    )
+
+
+def stays_causal(store: Store, profile: str) -> Finding:
+    runs = transformers(store, profile, SMALL)
+    step = numbers.beginning(runs)
+    far = [numbers.off_average(r, step) for r in runs]
+    worst = [float(r.snapshots()[step]["deviation"].max()) for r in runs]
+    return Finding(
+        f"after {step / epoch(runs[0].spec):g} epochs the mean attention is at most {spread(far)} from 1 / i, "
+        f"that of single sequences {spread(worst)}",
+        graded({IS_AVERAGE: max(far) <= OFF}),
+        seeds(runs),
+    )
+
+
+def one_direction(store: Store, profile: str) -> Finding:
+    runs = transformers(store, profile, SMALL)
+    step = numbers.beginning(runs)
+    gap = [numbers.gap(r, step) for r in runs]
+    rest = [numbers.gap(r, step, 3) for r in runs]
+    return Finding(
+        f"after {step / epoch(runs[0].spec):g} epochs the largest singular value is {spread(gap)} times the second "
+        f"and {spread(rest)} times the third",
+        graded({ONE_STANDS_OUT: min(gap) >= STANDS_OUT}),
+        seeds(runs),
+    )
+
+
+def aligned(store: Store, profile: str) -> Finding:
+    runs = transformers(store, profile, SMALL)
+    step = numbers.beginning(runs)
+    found = {kind: [] for kind in KINDS}
+    for run in runs:
+        steps, kinds = numbers.alignments(run)
+        for kind, values in kinds.items():
+            found[kind].append(float(values[list(steps).index(step)].mean()))
+    return Finding(
+        f"|cosine| of the first direction of W^V with reasoning anchors {spread(found['reasoning'])}, "
+        f"with memory anchors {spread(found['memory'])}, after {step / epoch(runs[0].spec):g} epochs",
+        graded({WITH_REASONING: min(found["reasoning"]) >= ALONG, NOT_WITH_MEMORY: max(found["memory"]) <= ACROSS}),
+        seeds(runs),
+    )
+
+
+def picks_the_key(store: Store, profile: str) -> Finding:
+    runs = transformers(store, profile, SMALL)
+    key = [float(numbers.reading(r)[1, :, 0].min()) for r in runs]
+    return Finding(
+        "share of the last token's second attention on the key, at the key's worst place, by seed: "
+        + ", ".join(f"{v:.2f}" for v in key),
+        graded({f"seed {r.spec.seed}": v >= READS for r, v in zip(runs, key, strict=True)}),
+        seeds(runs),
+    )
+
+
+def follows_the_place(store: Store, profile: str) -> Finding:
+    runs = transformers(store, profile, SMALL)
+    found = [numbers.moved(r)["other place"] for r in runs]
+    return Finding(
+        "with the attention keys of a sequence whose key stands elsewhere, weight on the own place and on the other, by seed: "
+        + ", ".join(f"{own:.2f} and {other:.2f}" for own, other in found),
+        graded(
+            {f"seed {r.spec.seed}": other >= numbers.MOST and own <= STAYS for r, (own, other) in zip(runs, found, strict=True)}
+        ),
+        seeds(runs),
+    )
+
+
+def survives(store: Store, profile: str) -> Finding:
+    parts, said, fewest = {}, [], 0
+    for name, runs in numbers.ablated(store, profile).items():
+        if name == ABLATIONS[0]:
+            continue
+        fewest = min(fewest or seeds(runs), seeds(runs))
+        pair = []
+        for gamma in (LARGE, SMALL):
+            halved = [r for r in (slowdown(run) for run in at(runs, gamma)) if r is not None]
+            pair.append(halved)
+        large, small = pair
+        decided = bool(small) and bool(large) and not any(r.open for r in large)  # two lower bounds cannot be compared
+        parts[name] = decided and min(r.value for r in small) > max(r.value for r in large)
+        said.append(f"{name}: " + " and ".join(words(p) if p else "never halved" for p in pair))
+    return Finding(f"ratio at γ = {LARGE:g} and {SMALL:g}; " + "; ".join(said), graded(parts), fewest)
+
+
+CLAIMS = (
+    Claim(
+        "attention-lemma",
+        "yao2025",
+        "Lemma 1",
+        "The smaller the initialization, the nearer the first attention is to the causal average.",
+        "|A − 1 / i| ≤ ε",
+        f"{FALLS}; {IS_SMALL}",
+        lemma,
+    ),
+    Claim(
+        "attention-causal",
+        "yao2025",
+        "Fig 6",
+        "At small initialization the first attention is still the causal average once training has begun.",
+        "1 / i",
+        f"at a twentieth of training {IS_AVERAGE}",
+        stays_causal,
+    ),
+    Claim(
+        "attention-one-direction",
+        "yao2025",
+        "Fig 6",
+        "The largest singular value of the first W^V stands far above the others.",
+        "far above",
+        f"at a twentieth of training {ONE_STANDS_OUT}",
+        one_direction,
+    ),
+    Claim(
+        "attention-alignment",
+        "yao2025",
+        "Fig 6",
+        "The first direction of W^V is that of the reasoning anchors, and near-orthogonal to memory anchors.",
+        "aligned; near-orthogonal",
+        f"at a twentieth of training {WITH_REASONING}; {NOT_WITH_MEMORY}",
+        aligned,
+    ),
+    Claim(
+        "attention-second-key",
+        "yao2025",
+        "Appendix, second attention",
+        "The second attention finds the key wherever it stands and carries it to the last token.",
+        "position picks the key",
+        f"at least {short(READS)} of the last token's attention on the key at each place; one part for each seed",
+        picks_the_key,
+    ),
+    Claim(
+        "attention-second-place",
+        "yao2025",
+        "Appendix, second attention",
+        "What the second attention matches is where a sequence's key is, not which key it is.",
+        "position picks the key",
+        f"with attention keys of a sequence whose key is elsewhere, at least {short(numbers.MOST)} goes there and at most "
+        f"{short(STAYS)} stays; a part a seed",
+        follows_the_place,
+    ),
+    Claim(
+        "attention-ablations",
+        "yao2025",
+        "Appendix, ablations",
+        "Without norms, without a head and at other rates, small initialization still prefers reasoning.",
+        "the bias remains",
+        f"every ratio at γ = {short(SMALL)} above every one at {short(LARGE)}, where these are no lower bounds; one part for "
+        "each ablation",
+        survives,
+    ),
+)

@@ -1,0 +1,238 @@
+"""Claims on embeddings (chapter 10): the criteria, and whether stored results meet them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from lib.core.claim import Claim, Finding, graded
+from lib.core.measures import cosines, spearman, spread
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import load
+from lib.reasoning_bias.embeddings import numbers
+from lib.reasoning_bias.experiments import BIAS, SMALL, flow_specs
+from lib.reasoning_bias.runs import KINDS, LATE, anchors, emb_mlps, epoch, seeds, short, snapshot_near, transformers
+
+FALLS = 0.9
+"""By at most minus this rank correlation with distance, cosines fall."""
+IN_ORDER, WITHOUT_ORDER = 0.9, 0.5
+"""Rank correlations of distance in number and in the plane, where numbers are in order and where they are not."""
+EXACT, COUNTED = 0.001, 0.1
+"""How far cosines may be from an independent calculation, and those of a sample from the exact ones."""
+NEAR, UNIFORM = 0.1, 0.9
+"""Mean distance of measured cosines from a theory's; cosine of memory anchors that have moved in one direction."""
+ERROR, COSINE = 0.25, 0.95
+"""Of the integrated displacement, against the trained one."""
+
+ORDERED = f"rank correlation of distance in number and in the plane at least {short(IN_ORDER)} in every seed"
+MEMORY_UNORDERED = f"below {short(WITHOUT_ORDER)} for memory anchors"
+AS_CALCULATED = f"cosines within {short(EXACT)} of an independent calculation"
+AS_COUNTED = f"counted in the training set, within {short(COUNTED)}"
+AS_IN_TRAINING = (
+    f"mean deviation of cosines from those of the training set's own distributions at most {short(NEAR)} in every seed"
+)
+MOVED = f"at the first snapshot, every seed: mean deviation at most {short(NEAR)}"
+MEMORY_MOVED = f"memory anchors at least {short(UNIFORM)}"
+AS_FITTED = f"mean deviation over all pairs of anchors at most {short(NEAR)} in every seed"
+RIGHT_LENGTH, RIGHT_DIRECTION = f"relative error at most {short(ERROR)}", f"cosine at least {short(COSINE)}"
+
+
+def _parts(store: Store, profile: str, value: Callable[[StoredRun, int], float], holds: Callable[[float], bool]) -> Finding:
+    found = {name: [value(r, step) for r in runs] for name, (runs, step) in numbers.at_times(store, profile).items()}
+    return Finding(
+        "; ".join(f"{name} {spread(values)}" for name, values in found.items()),
+        graded({name: all(holds(v) for v in values) for name, values in found.items()}),
+        len(next(iter(found.values()))),
+    )
+
+
+def falls_with_distance(store: Store, profile: str) -> Finding:
+    lag = np.arange(1.0, 10.0)
+    return _parts(store, profile, lambda r, s: spearman(lag, numbers.lag_cosines([r], s)[0]), lambda v: v <= -FALLS)
+
+
+def memory_alike(store: Store, profile: str) -> Finding:
+    value = lambda r, s: float(numbers.off_diagonal(numbers.anchor_cosines(r, "memory", s)).mean())
+    return _parts(store, profile, value, lambda v: v >= numbers.ALIKE)
+
+
+def numeric_order(store: Store, profile: str) -> Finding:
+    runs = transformers(store, profile, SMALL)
+    late = snapshot_near(runs[0], LATE)
+    own = [numbers.order(anchors(r, late)[KINDS["reasoning"]]) for r in runs]
+    memory = [numbers.order(anchors(r, late)[KINDS["memory"]]) for r in runs]
+    return Finding(
+        f"order in the plane of two components: reasoning anchors {spread(own)}, memory anchors {spread(memory)}",
+        graded({ORDERED: min(own) >= IN_ORDER, MEMORY_UNORDERED: max(memory) < WITHOUT_ORDER}),
+        seeds(runs),
+    )
+
+
+CHECKED = (0.998, 0.992, 0.982, 0.970, 0.955, 0.938, 0.919, 0.899, 0.878)
+"""Cosines of P^s − 1 / 200 by distance 1 … 9, calculated independently of this code."""
+
+
+def exact_and_sampled(store: Store, profile: str) -> Finding:
+    exact = numbers.exact_distributions("reasoning")
+    rows = dict(BIAS.specs(profile)[0].task)["rows"]
+    sampled = numbers.sampled_distributions("reasoning", rows)
+    lag = lambda d: numbers.by_lag(cosines(d, d))
+    counted = lag(sampled)
+    off, near = np.abs(lag(exact) - CHECKED).max(), np.abs(counted - lag(exact)).max()
+    return Finding(
+        f"exact cosines within {off:.4f} of an independent calculation; those of {rows:,} rows within {near:.4f} of the exact, "
+        f"{counted[0]:.3f} at distance 1 and {counted[-1]:.3f} at 9",
+        graded({AS_CALCULATED: bool(off < EXACT), AS_COUNTED: bool(near < COUNTED)}),
+    )
+
+
+def distribution_explains(store: Store, profile: str) -> Finding:
+    runs, step = numbers.at_times(store, profile)["Emb-MLP early"]
+    counted = numbers.sampled_distributions("reasoning", dict(runs[0].spec.task)["rows"])
+    counted = cosines(counted, counted)
+    own, exact = numbers.deviation(runs, step, counted), numbers.deviation(runs, step, numbers.theories()["P^s"])
+    lag, told = numbers.lag_cosines(runs, step).mean(0), numbers.by_lag(counted)
+    return Finding(
+        f"mean deviation of cosines {spread(own)} from the training set's distributions, {spread(exact)} from the exact ones; "
+        f"at distance 1 and 9 {lag[0]:.2f} and {lag[-1]:.2f}, where the training set has {told[0]:.2f} and {told[-1]:.2f}",
+        graded({AS_IN_TRAINING: bool(own.max() <= NEAR)}),
+        seeds(runs),
+    )
+
+
+def movement_explained(store: Store, profile: str) -> Finding:
+    runs = emb_mlps(store, profile, SMALL)
+    step, exact = min(runs[0].snapshots()), numbers.theories()["P^s"]
+    off = [numbers.distance(numbers.moved_cosines(r, step), exact) for r in runs]
+    memory = [float(numbers.off_diagonal(numbers.moved_cosines(r, step, "memory")).mean()) for r in runs]
+    lag = np.mean([numbers.by_lag(numbers.moved_cosines(r, step)) for r in runs], 0)
+    return Finding(
+        f"after {step / epoch(runs[0].spec):g} epochs mean deviation from the exact distributions {spread(off)}; at "
+        f"distance 1 and 9 {lag[0]:.2f} and {lag[-1]:.2f}; memory anchors {spread(memory)}, where they have 1",
+        graded({MOVED: max(off) <= NEAR, MEMORY_MOVED: min(memory) >= UNIFORM}),
+        seeds(runs),
+    )
+
+
+def fitted_explains(store: Store, profile: str) -> Finding:
+    runs, step = numbers.at_times(store, profile)["transformer late"]
+    off = {name: numbers.deviation(runs, step, t) for name, t in numbers.theories().items()}
+    return Finding(
+        f"mean deviation of cosines from Eq. 14 {spread(off['Eq. 14'])}, from P^s {spread(off['P^s'])}",
+        graded({AS_FITTED: bool(off["Eq. 14"].max() <= NEAR)}),
+        seeds(runs),
+    )
+
+
+def flow_follows(model: str, exact: bool = False) -> Callable[[Store, str], Finding]:
+    """A check that integrated flow and training agree while the loss has hardly fallen."""
+
+    def check(store: Store, profile: str) -> Finding:
+        runs = load(flow_specs(profile)[model], store)
+        found = [numbers.flow_numbers(r, exact) for r in runs]
+        error, cosine = (np.array([f[i] for f in found]) for i in (0, 1))
+        return Finding(
+            f"after {spread([f[2] for f in found], 0)} steps, when embeddings have moved by "
+            f"{spread([f[3] for f in found])} of their size: relative error {spread(error)}, cosine {spread(cosine, 3)}",
+            graded({RIGHT_LENGTH: bool(error.max() <= ERROR), RIGHT_DIRECTION: bool(cosine.min() >= COSINE)}),
+            seeds(runs),
+        )
+
+    return check
+
+
+CLAIMS = (
+    Claim(
+        "embedding-distance",
+        "yao2025",
+        "Figs 4A, 5A",
+        "At small initialization the cosine of two reasoning anchors falls with their distance.",
+        "seen early and late, in both models",
+        f"rank correlation of distance and mean cosine at most −{short(FALLS)} in every seed; one part for each model and time",
+        falls_with_distance,
+    ),
+    Claim(
+        "embedding-memory-alike",
+        "yao2025",
+        "Figs 4A, 5A",
+        "Memory anchors keep a high cosine with each other.",
+        "high early and late",
+        f"mean cosine at least {short(numbers.ALIKE)} in every seed; one part for each model and time",
+        memory_alike,
+    ),
+    Claim(
+        "embedding-plane",
+        "yao2025",
+        "Fig 5B",
+        "In the plane of two principal components reasoning anchors stand in numeric order; memory anchors do not.",
+        "order is seen",
+        f"{ORDERED}; {MEMORY_UNORDERED}",
+        numeric_order,
+    ),
+    Claim(
+        "embedding-distributions",
+        "yao2025",
+        "Fig 4B, C",
+        "Label distributions of near reasoning anchors are nearly parallel, those of far ones less.",
+        "cosines fall with distance",
+        f"{AS_CALCULATED}; {AS_COUNTED}",
+        exact_and_sampled,
+        by_construction=True,
+    ),
+    Claim(
+        "embedding-follows-distributions",
+        "yao2025",
+        "Prop. 1, Fig 4",
+        "Early embeddings of Emb-MLP, random start included, have the cosines of the label distributions.",
+        "similar structure",
+        AS_IN_TRAINING,
+        distribution_explains,
+    ),
+    Claim(
+        "embedding-moves-as-distributions",
+        "yao2025",
+        "Prop. 1",
+        "What the embeddings of Emb-MLP have moved at first has the cosines of the label distributions.",
+        "derived for velocities",
+        f"{MOVED}; {MEMORY_MOVED} (asked after the results)",
+        movement_explained,
+    ),
+    Claim(
+        "embedding-theorem-1",
+        "yao2025",
+        "Theorem 1, Fig 5C",
+        "The trained transformer's reasoning anchors have the cosines of the vectors of Theorem 1 as plotted (Eq. 14).",
+        "curves lie on each other for s = 15",
+        AS_FITTED,
+        fitted_explains,
+    ),
+    Claim(
+        "embedding-flow-emb-mlp",
+        "yao2025",
+        "Eq. 4",
+        "The embeddings of Emb-MLP follow the flow that the label distributions drive.",
+        "derived for small embeddings",
+        f"at the last snapshot before the loss has fallen by {100 * numbers.FEW:g} %, every seed: {RIGHT_LENGTH}; "
+        f"{RIGHT_DIRECTION}",
+        flow_follows("Emb-MLP"),
+    ),
+    Claim(
+        "embedding-flow-one-layer",
+        "yao2025",
+        "Props 2, 3",
+        "The embeddings of the one-layer transformer follow the flow with the two matrices of its attention and its FFN.",
+        "derived for small embeddings",
+        "the same, with the formula as it is printed",
+        flow_follows("one layer"),
+    ),
+    Claim(
+        "embedding-flow-positions",
+        "ours",
+        "Props 2, 3",
+        "They follow it if the residual stream counts only where the anchor stands last.",
+        "not discussed",
+        "the same, with that share in place of 1 / L",
+        flow_follows("one layer", exact=True),
+    ),
+)

@@ -1,0 +1,261 @@
+"""Numbers of chapter 10: how embeddings lie and what they have moved, theory beside them, and the integrated flow."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from lib.core.init import at_start
+from lib.core.measures import cosines, numerical_order, principal_map
+from lib.core.store import Store, StoredRun
+from lib.reasoning_bias import ratios, theory
+from lib.reasoning_bias.experiments import SMALL
+from lib.reasoning_bias.runs import (
+    EARLY,
+    EARLY_EMB,
+    KINDS,
+    LATE,
+    anchors,
+    emb_mlps,
+    epoch,
+    snapshot_near,
+    transformers,
+)
+from lib.reasoning_bias.study import drive
+from lib.reasoning_bias.task import FIRST_KEY, LAST_KEY, LENGTH, MEMORY, N_PLACES, REASONING, VOCAB, Task
+
+PAPER_WIDTH = 200
+"""The width d_m at which Theorem 1 is plotted: the paper's, as ours has too few coordinates for the labels."""
+ALIKE = 0.5
+"""From this mean cosine on the anchors of a kind are alike."""
+FEW = 0.05
+"""Flow and training are compared as long as the loss has fallen by less than this share."""
+
+
+def at_times(store: Store, profile: str) -> dict[str, tuple[list[StoredRun], int]]:
+    """{name: (runs at small initialization, step)} for both models at the paper's two times."""
+    t, e = transformers(store, profile, SMALL), emb_mlps(store, profile, SMALL)
+    return {
+        "Emb-MLP early": (e, snapshot_near(e[0], EARLY_EMB)),
+        "Emb-MLP late": (e, snapshot_near(e[0], LATE)),
+        "transformer early": (t, snapshot_near(t[0], EARLY)),
+        "transformer late": (t, snapshot_near(t[0], LATE)),
+    }
+
+
+def anchors_of(model: nn.Module) -> np.ndarray:
+    """(20, D) embeddings of the anchors of a model (n_runs = 1)."""
+    return model.embedding.token[0, MEMORY[0] : REASONING[-1] + 1].numpy()
+
+
+def moved_by(run: StoredRun, step: int) -> np.ndarray:
+    """(20, D) how far the anchors' embeddings have moved from their random start, at a snapshot."""
+    return anchors(run, step) - anchors_of(at_start(run.spec))
+
+
+def anchor_cosines(run: StoredRun, kind: str, step: int | None = None) -> np.ndarray:
+    """(10, 10) cosines of the embeddings of the anchors of a kind."""
+    vectors = anchors(run, step)[KINDS[kind]]
+    return cosines(vectors, vectors)
+
+
+def moved_cosines(run: StoredRun, step: int, kind: str = "reasoning") -> np.ndarray:
+    """(10, 10) cosines of what the embeddings of the anchors of a kind have moved from their random start."""
+    vectors = moved_by(run, step)[KINDS[kind]]
+    return cosines(vectors, vectors)
+
+
+def by_lag(matrix: np.ndarray) -> np.ndarray:
+    """(n, n) → (n − 1,): means over the diagonals 1 … n − 1."""
+    return np.array([np.diagonal(matrix, lag).mean() for lag in range(1, len(matrix))])
+
+
+def lag_cosines(runs: Sequence[StoredRun], step: int) -> np.ndarray:
+    """(runs, 9) mean cosines of reasoning anchors by their distance."""
+    return np.array([by_lag(anchor_cosines(r, "reasoning", step)) for r in runs])
+
+
+def off_diagonal(matrix: np.ndarray) -> np.ndarray:
+    return matrix[~np.eye(len(matrix), dtype=bool)]
+
+
+def exact_distributions(kind: str) -> np.ndarray:
+    """(10, V) P^s − 1 / d_vob of the anchors of a kind."""
+    tokens = MEMORY if kind == "memory" else REASONING
+    return np.array([theory.label_distribution(s) for s in tokens]) - 1 / VOCAB
+
+
+def sampled_distributions(kind: str, rows: int, table_seed: int = 0) -> np.ndarray:
+    """The same, counted in the training set of the laptop and paper profiles with this many rows."""
+    task = Task(table_seed)
+    batch = task.rows(torch.tensor(table_seed), torch.arange(rows))
+    found = []
+    for s in MEMORY if kind == "memory" else REASONING:
+        holds = (batch.first == s) | (batch.second == s)
+        counts = np.bincount(batch.target[holds].numpy(), minlength=VOCAB)
+        found.append(counts / counts.sum())
+    return np.array(found) - 1 / VOCAB
+
+
+def fitted(width: int, gamma: float, seed: int | None = 0, keys: bool = False) -> np.ndarray:
+    """(n, width) Eq. 14 for the reasoning anchors, or for the keys, with its noise of standard deviation width^−γ; without
+    noise for seed None."""
+    tokens = range(FIRST_KEY, LAST_KEY + 1) if keys else REASONING
+    shape = np.array([theory.fitted_shape(s, width, keys) for s in tokens])
+    return shape if seed is None else shape + width**-gamma * np.random.default_rng(seed).standard_normal(shape.shape)
+
+
+def theories(width: int = PAPER_WIDTH) -> dict[str, np.ndarray]:
+    """{name: (10, 10) cosines of reasoning anchors} of Proposition 1 and of Theorem 1 as plotted, without its noise."""
+    p, shape = exact_distributions("reasoning"), fitted(width, SMALL, None)
+    return {"P^s": cosines(p, p), "Eq. 14": cosines(shape, shape)}
+
+
+def distance(matrix: np.ndarray, theory: np.ndarray) -> float:
+    """Mean distance of cosines over the pairs of anchors. Both (10, 10)."""
+    return float(np.abs(off_diagonal(matrix - theory)).mean())
+
+
+def deviation(runs: Sequence[StoredRun], step: int, theory: np.ndarray) -> np.ndarray:
+    """(runs,) distance of the measured cosines of reasoning anchors from a theory's. theory: (10, 10)."""
+    return np.array([distance(anchor_cosines(r, "reasoning", step), theory) for r in runs])
+
+
+def order(vectors: np.ndarray) -> float:
+    """Numeric order in the plane of the first two principal components: rank correlation of |i − j| with distance."""
+    return numerical_order(principal_map(vectors)[0])
+
+
+def epoch_words(run: StoredRun, step: int) -> str:
+    return f"epoch {step / epoch(run.spec):g}"
+
+
+def matrices(
+    times: Mapping[str, tuple[Sequence[StoredRun], int]], seed: int
+) -> tuple[dict[str, dict[str, np.ndarray]], list[StoredRun]]:
+    """Columns for the figure of cosine matrices, of one seed, and the runs they are of."""
+    columns, used = {}, []
+    for name, (runs, step) in times.items():
+        run = next((r for r in runs if r.spec.seed == seed), runs[0])
+        model = name.rsplit(" ", 1)[0]
+        columns[f"{model}\n{epoch_words(run, step)}"] = {kind: anchor_cosines(run, kind, step) for kind in KINDS}
+        used.append(run)
+    return columns, used
+
+
+def lag_series(
+    times: Mapping[str, tuple[Sequence[StoredRun], int]], width: int, gamma: float
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Measured and theoretical curves of cosine against distance. Eq. 14 with its noise is the mean of 200 draws."""
+    measured = {f"{name} ({epoch_words(runs[0], step)})": lag_cosines(runs, step) for name, (runs, step) in times.items()}
+    emb = times["Emb-MLP early"][0]
+    first = min(emb[0].snapshots())
+    moved = [by_lag(moved_cosines(run, first)) for run in emb]
+    measured = {f"Emb-MLP, moved ({epoch_words(emb[0], first)})": np.array(moved)} | measured
+    exact = exact_distributions("reasoning")
+    drawn = [fitted(width, gamma, i) for i in range(200)]
+    theory = {
+        r"$P^s - 1/d_\mathrm{vob}$ (Prop. 1)": by_lag(cosines(exact, exact)),
+        f"Eq. 14 with its noise, γ = {gamma:g}": np.mean([by_lag(cosines(v, v)) for v in drawn], 0),
+    }
+    return measured, theory
+
+
+def formation(runs: Sequence[StoredRun]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Epochs (n,) and mean cosines along training, each (seeds, n)."""
+    steps = list(runs[0].snapshots())
+    lag = np.array([[by_lag(anchor_cosines(r, "reasoning", s)) for s in steps] for r in runs])
+    memory = [[off_diagonal(anchor_cosines(r, "memory", s)).mean() for s in steps] for r in runs]
+    names = ("reasoning, distance 1", "reasoning, distance 9", "memory")
+    return np.array(steps) / epoch(runs[0].spec), dict(zip(names, (lag[..., 0], lag[..., -1], np.array(memory)), strict=True))
+
+
+def parted(runs: Sequence[StoredRun], by: float = 0.2) -> float:
+    """The epoch of the first snapshot at which near and far reasoning anchors differ in mean cosine by this much; ∞: none."""
+    epochs, curves = formation(runs)
+    near, far, _ = curves.values()
+    apart = np.flatnonzero((near - far).mean(0) >= by)
+    return float(epochs[apart[0]]) if len(apart) else float("inf")
+
+
+def labels_of_anchor() -> tuple[float, float, int]:
+    """Mean distance of a label from its reasoning anchor, their standard deviation, and the values on the flat top."""
+    p = exact_distributions("reasoning")[0] + 1 / VOCAB
+    i = np.arange(len(p))
+    mean = float((p * i).sum())
+    flat = int(np.isclose(p, p.max()).sum())
+    return mean - REASONING[0], float(np.sqrt((p * (i - mean) ** 2).sum())), flat
+
+
+@dataclass(frozen=True)
+class FlowError:
+    """The integrated flow against training: steps (n,); for each kind the relative error and the cosine of the displacement
+    from the start, (n, 10); and by how much the embeddings have grown, displacement over start, (n,)."""
+
+    steps: np.ndarray
+    error: dict[str, np.ndarray]
+    cosine: dict[str, np.ndarray]
+    grown: np.ndarray
+
+
+def rates() -> np.ndarray:
+    """(20,) r_s: how often an anchor stands in a training sequence, on average."""
+    pairs = Task().pairs.flatten()
+    return np.array([(pairs == s).sum().item() for s in (*MEMORY, *REASONING)]) / len(Task().pairs)
+
+
+def integrated(run: StoredRun, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Steps (n,) and embeddings (n, 20, D) that the flow arrives at, by the trapezoidal rule over the snapshots, with the W
+    that were measured there. `exact` (one layer only): the residual stream carries an anchor to the output only where it
+    stands last, which is once in `LENGTH` places in the paper's average and 1 in 2 · N_PLACES here."""
+    model = at_start(run.spec)
+    kept = {0: {name: value[0] for name, value in drive(model).items()}} | run.snapshots()
+    steps = np.array(sorted(kept))
+    push = []
+    for step in steps:
+        now = kept[step]["drive"].numpy().astype(float)
+        if exact:
+            now = now + (LENGTH / (2 * N_PLACES) - 1) * kept[step]["direct"].numpy()
+        push.append(rates()[:, None] * now / VOCAB)
+    moves = np.diff(steps)[:, None, None] * run.spec.rate * (np.array(push[1:]) + np.array(push[:-1])) / 2
+    start = anchors_of(model)
+    return steps[1:], start + np.cumsum(moves, 0)
+
+
+def flow_error(run: StoredRun, exact: bool = False) -> FlowError:
+    """How far the integrated flow is from the trained embeddings, along training."""
+    steps, theirs = integrated(run, exact)
+    start = anchors_of(at_start(run.spec))
+    kept = run.snapshots()
+    ours = np.array([kept[step]["anchors"].numpy() for step in steps])
+    moved, told = ours - start, theirs - start
+    size = np.linalg.norm(moved, axis=-1)
+    error = np.linalg.norm(told - moved, axis=-1) / size
+    cosine = (told * moved).sum(-1) / (size * np.linalg.norm(told, axis=-1))
+    grown = np.sqrt((moved**2).sum((1, 2)) / (start**2).sum())
+    split = lambda values: {kind: values[:, where] for kind, where in KINDS.items()}
+    return FlowError(steps, split(error), split(cosine), grown)
+
+
+def flow_numbers(run: StoredRun, exact: bool) -> tuple[float, float, int, float]:
+    """Error and cosine (means over anchors), step and growth at the last snapshot before the loss has fallen by FEW."""
+    found = flow_error(run, exact)
+    loss = dict(zip(run.history["step"], run.history["loss"], strict=True))
+    first = np.mean([ratios.first_losses(run)[name] for name in ("memory", "reasoning")])
+    held = lambda i: (value := loss[int(found.steps[i])]) is not None and value > (1 - FEW) * first
+    good = list(itertools.takewhile(held, range(len(found.steps))))
+    if not good:
+        raise LookupError("the loss has fallen before the first snapshot")
+    i = good[-1]
+    mean = lambda parts: float(np.mean([values[i].mean() for values in parts.values()]))
+    return mean(found.error), mean(found.cosine), int(found.steps[i]), float(found.grown[i])
+
+
+def loss_curves(runs: Sequence[StoredRun]) -> tuple[np.ndarray, np.ndarray]:
+    """Steps (n,) and training losses (runs, n), means since the evaluation before."""
+    return np.array(runs[0].history["step"]), np.array([run.history["loss"] for run in runs], dtype=float)

@@ -1,0 +1,124 @@
+"""Arrays, lines, tables and sentences of chapter 10."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from lib.core.measures import cosines, numerical_order, spread
+from lib.core.store import StoredRun
+from lib.reasoning_bias.embeddings import numbers
+from lib.reasoning_bias.runs import KINDS, anchors
+from lib.reasoning_bias.task import FIRST_KEY, LAST_KEY
+
+
+def cosine_line(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
+    parts = []
+    for name, (runs, step) in times.items():
+        memory = [numbers.off_diagonal(numbers.anchor_cosines(r, "memory", step)).mean() for r in runs]
+        lag = numbers.lag_cosines(runs, step)
+        parts.append(f"{name}: memory {spread(memory)}, reasoning {spread(lag[:, 0])} at distance 1, {spread(lag[:, -1])} at 9")
+    return "; ".join(parts)
+
+
+def memory_text(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
+    """How alike memory anchors are: counted labels, what they have moved in Emb-MLP, and embeddings of the transformer."""
+    (emb, step), (deep, _) = times["Emb-MLP early"], times["transformer late"]
+    own = numbers.sampled_distributions("memory", dict(deep[0].spec.task)["rows"])
+    mean = lambda matrix: float(numbers.off_diagonal(matrix).mean())
+    whole = [mean(numbers.anchor_cosines(run, "memory", step)) for run in emb]
+    moved = [mean(numbers.moved_cosines(run, step, "memory")) for run in emb]
+    most = max(np.mean([mean(numbers.anchor_cosines(r, "memory", at)) for r in deep]) for at in deep[0].snapshots())
+    counted = mean(cosines(own, own))
+    mostly = 1 - np.mean(moved) < (1 - np.mean(whole)) / 2
+    text = f"In Emb-MLP, early, memory anchors have a mean cosine of {spread(whole)}. " + (
+        f"What keeps them from 1 is mostly their random start: what they have *moved* has {spread(moved)}. "
+        if mostly
+        else f"Their random start is not most of what keeps them from 1: what they have *moved* has {spread(moved)}. "
+    )
+    if most >= numbers.ALIKE:
+        return text + f"In the transformer they are alike at some snapshot, too ({most:.2f}, mean over seeds)."
+    text += f"In the transformer they are not alike at any snapshot (at most {most:.2f}, mean over seeds). "
+    return (
+        text
+        + (
+            "That the training set is finite does not explain this: the label distributions counted in it have "
+            if counted >= numbers.ALIKE
+            else "That the training set is finite may explain this: the label distributions counted in it have only "
+        )
+        + f"{counted:.2f}."
+    )
+
+
+def deviation_table(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
+    """How far measured cosines are from each theory, on average over pairs of anchors; first those of what has moved."""
+    theories = numbers.theories()
+    emb = times["Emb-MLP early"][0]
+    first = min(emb[0].snapshots())
+    found = {f"Emb-MLP, moved, {numbers.epoch_words(emb[0], first)}": [numbers.moved_cosines(run, first) for run in emb]}
+    for name, (runs, step) in times.items():
+        matrices = [numbers.anchor_cosines(run, "reasoning", step) for run in runs]
+        found[f"{name}, {numbers.epoch_words(runs[0], step)}"] = matrices
+    names = [f"${name}$" if "^" in name else name for name in theories]
+    head = f"| mean distance of cosines from | {' | '.join(names)} |\n|---|{'---|' * len(names)}\n"
+    rows = [
+        f"| {name} | " + " | ".join(spread([numbers.distance(m, t) for m in matrices]) for t in theories.values()) + " |"
+        for name, matrices in found.items()
+    ]
+    return head + "\n".join(rows)
+
+
+def order_line(runs: Sequence[StoredRun], step: int) -> str:
+    """Numeric order in the plane of two components, by kind of anchor."""
+    of = lambda kind: [numbers.order(anchors(r, step)[KINDS[kind]]) for r in runs]
+    return "order in the plane, all seeds: " + ", ".join(f"{kind} anchors {spread(of(kind))}" for kind in KINDS)
+
+
+def order_text(late: tuple[Sequence[StoredRun], int]) -> str:
+    """Numeric order of anchors and keys, in all dimensions and in the plane that maps show."""
+    runs, step = late
+    rows = {kind: [anchors(r, step)[where] for r in runs] for kind, where in KINDS.items()}
+    rows = {f"{kind} anchors": vectors for kind, vectors in rows.items()}
+    rows["keys"] = [r.weights()["embedding.token"].numpy()[FIRST_KEY : LAST_KEY + 1] for r in runs if r.has_weights]
+    rows = {name: vectors for name, vectors in rows.items() if vectors}
+    said = "; ".join(
+        f"{name} {spread([numerical_order(v) for v in vectors])} in all dimensions, "
+        f"{spread([numbers.order(v) for v in vectors])} in the plane"
+        for name, vectors in rows.items()
+    )
+    return f"Do they keep the order of numbers? Rank correlation of |i − j| with the distance of i and j, over seeds: {said}."
+
+
+def theory_text() -> str:
+    ahead, true, flat = numbers.labels_of_anchor()
+    return (
+        f"The labels of an anchor s have their mean at s + {ahead:.1f}, a standard deviation of {true:.1f}, and are flat over "
+        f"{flat} values. Eq. 14 sits at s and has a width of √6 = {np.sqrt(6):.1f}. So neither its place nor its width is what "
+        "Proposition 1 gives. A common shift changes no cosine; the width does. It is a **fitted shape**."
+    )
+
+
+def flow_line(models: Mapping[str, tuple[Sequence[StoredRun], bool]]) -> str:
+    parts = []
+    for name, (runs, exact) in models.items():
+        found = np.array([numbers.flow_numbers(r, exact) for r in runs])
+        parts.append(
+            f"{name} up to step {found[:, 2].mean():.0f}: error {spread(found[:, 0])}, cosine {spread(found[:, 1], 3)}"
+        )
+    return "; ".join(parts)
+
+
+def flow_text(models: Mapping[str, tuple[Sequence[StoredRun], bool]]) -> str:
+    """Where the flow is right: at the best snapshot, and at the last before the loss has begun to fall."""
+    lines = []
+    for name, (runs, exact) in models.items():
+        found = [numbers.flow_error(run, exact) for run in runs]
+        low = {kind: [float(f.error[kind].mean(1).min()) for f in found] for kind in KINDS}
+        end = np.array([numbers.flow_numbers(run, exact) for run in runs])
+        lines.append(
+            f"- **{name}**: the smallest relative error is {spread(low['reasoning'])} for reasoning and "
+            f"{spread(low['memory'])} for memory anchors. At the last snapshot before the loss has fallen by "
+            f"{numbers.FEW:.0%}, it is {spread(end[:, 0])}, with a cosine of {spread(end[:, 1], 3)}."
+        )
+    return "\n".join(lines)

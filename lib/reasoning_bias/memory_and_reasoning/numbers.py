@@ -1,0 +1,80 @@
+"""Numbers of chapter 9: curves along training, ratios over γ and their trend, and what variants of the table do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+
+from lib.core.measures import spearman
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import load
+from lib.reasoning_bias.experiments import TABLES, rows_specs
+from lib.reasoning_bias.ratios import Ratio, ratios_by_gamma, slowdown
+from lib.reasoning_bias.runs import EARLY_EMB, epoch, histories, snapshot_near
+from lib.reasoning_bias.study import SETS
+from lib.reasoning_bias.task import GROUP_LABELS, MEMORY, memory_group
+
+
+def of_table(store: Store, profile: str, memory: str) -> list[StoredRun]:
+    return [r for r in load(TABLES.specs(profile), store) if dict(r.spec.task)["memory"] == memory]
+
+
+def of_sizes(store: Store, profile: str) -> dict[str, list[StoredRun]]:
+    return {name: load(specs, store) for name, specs in rows_specs(profile).items()}
+
+
+def trend(runs: Sequence[StoredRun], draws: int = 1000) -> tuple[float, float, float]:
+    """Rank correlation of γ with the ratio memory over reasoning, and its 95 % interval by resampling runs.
+
+    Raises LookupError where fewer than two runs have a ratio.
+    """
+    pairs = np.array([(r.spec.gamma, s.value) for r in runs if (s := slowdown(r)) is not None])
+    if len(pairs) < 2:
+        raise LookupError("the reasoning loss halves in fewer than two stored runs")
+    rng = np.random.default_rng(0)
+    found = [spearman(*pairs[rng.integers(0, len(pairs), len(pairs))].T) for _ in range(draws)]
+    return spearman(*pairs.T), *(float(v) for v in np.percentile(found, (2.5, 97.5)))
+
+
+def curves(panels: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]:
+    """{title: {metric: epochs (n,) and values (runs, n)}} of the share of right answers and the loss of every set."""
+    metrics = [metric for name in SETS for metric in (name, f"{name} loss")]
+    return {title: {metric: histories(runs, metric) for metric in metrics} for title, runs in panels.items()}
+
+
+def bias(models: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, dict[float, list[Ratio]]]]:
+    """{model: {slower set: {γ: ratios}}} of memory and of the held-out pairs."""
+    return {name: {slower: ratios_by_gamma(runs, slower) for slower in ("memory", "held out")} for name, runs in models.items()}
+
+
+def group_outputs(runs: Sequence[StoredRun]) -> np.ndarray:
+    """(seeds, 4, V) the early mean output distribution of each memory group."""
+    return np.array([run.snapshots()[early_step(run)]["groups"].numpy() for run in runs])
+
+
+def group_mass(run: StoredRun) -> np.ndarray:
+    """(4,) probability that the early mean output of each memory group gives to the group's own range of labels."""
+    output = run.snapshots()[early_step(run)]["groups"].numpy()
+    return np.array([row[labels].sum() / row.sum() for row, labels in zip(output, GROUP_LABELS, strict=True)])
+
+
+def group_is_nearer(run: StoredRun) -> np.ndarray:
+    """(4,) is the early mean output of a group nearer, in total variation, to the labels of this group than to those of all
+    memory rows? The ranges are nested, so that a model that knows no group would also put much mass inside the wider ones."""
+    output = run.snapshots()[early_step(run)]["groups"].numpy().astype(float)
+    labels = np.zeros_like(output)
+    for row, own in zip(labels, GROUP_LABELS, strict=True):
+        row[own] = 1 / len(own)
+    share = np.array([np.mean([int(memory_group(torch.tensor(s))) == i + 1 for s in MEMORY]) for i in range(4)])
+    far = lambda other: np.abs(output - other).sum(1) / 2
+    return far(labels) < far(share @ labels)
+
+
+def early_step(run: StoredRun) -> int:
+    return snapshot_near(run, EARLY_EMB)
+
+
+def early_epoch(run: StoredRun) -> float:
+    return early_step(run) / epoch(run.spec)

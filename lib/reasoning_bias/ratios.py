@@ -1,0 +1,95 @@
+"""The bias as one number: how many times longer one loss takes to halve than another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lib.core.measures import remembered
+from lib.core.store import StoredRun
+from lib.reasoning_bias.runs import best, by_gamma
+from lib.reasoning_bias.study import losses_at_start
+
+
+@remembered
+def first_losses(run: StoredRun) -> dict[str, float]:
+    """The losses of the three sets before the first step, in nats."""
+    return losses_at_start(run.spec)
+
+
+def halving(run: StoredRun, name: str) -> float | None:
+    """The step at which the loss of a set has first fallen to half of what it was before training, on the straight line
+    between the two evaluations around it; None for never."""
+    level = first_losses(run)[name] / 2
+    before, value = 0.0, 2 * level
+    for step, loss in zip(run.history["step"], run.history[f"{name} loss"], strict=True):
+        if loss is None:
+            return None
+        if loss <= level:
+            return before + (step - before) * (value - level) / (value - loss)
+        before, value = step, loss
+    return None
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as long one loss takes to halve as another. `open`: the slower one never did, so the ratio is a lower
+    bound: it is that of the whole of training."""
+
+    value: float
+    open: bool
+
+
+def slowdown(run: StoredRun, slower: str = "memory", faster: str = "reasoning") -> Ratio | None:
+    """The bias as one number: steps to half of the initial loss, memory over reasoning. None where the faster never halves."""
+    one, other = halving(run, slower), halving(run, faster)
+    if other is None:
+        return None
+    return Ratio((run.steps if one is None else one) / other, one is None)
+
+
+def ratios(runs: Sequence[StoredRun], slower: str = "memory") -> list[Ratio]:
+    """Raises LookupError unless the reasoning loss halves in some run."""
+    if not (found := [r for r in (slowdown(run, slower) for run in runs) if r is not None]):
+        raise LookupError("the reasoning loss halves in no stored run")
+    return found
+
+
+def ratios_by_gamma(runs: Sequence[StoredRun], slower: str = "memory") -> dict[float, list[Ratio]]:
+    """{γ: the ratios of its runs}; an empty list where the reasoning loss never halves."""
+    return {
+        gamma: [r for r in (slowdown(run, slower) for run in group) if r is not None] for gamma, group in by_gamma(runs).items()
+    }
+
+
+def closed(found: Sequence[Ratio]) -> bool:
+    """Is none of them a lower bound?"""
+    return not any(r.open for r in found)
+
+
+def middle(found: Sequence[Ratio]) -> float:
+    """Geometric mean; lower bounds count as they are."""
+    return float(np.exp(np.mean(np.log([r.value for r in found]))))
+
+
+def words(found: Sequence[Ratio]) -> str:
+    """Geometric mean and range, with a sign where some are lower bounds."""
+    low, high = (f(r.value for r in found) for f in (min, max))
+    return f"{'≥ ' if any(r.open for r in found) else ''}{middle(found):.2f} [{low:.2f}, {high:.2f}]"
+
+
+def points_of(
+    taken: Mapping[str, Sequence[StoredRun]],
+) -> tuple[dict[str, dict[float, list[Ratio]]], dict[str, dict[float, list[float]]]]:
+    """For each variant and γ: the ratios of halving steps, and the best shares of held-out pairs."""
+    ratios = {name: ratios_by_gamma(runs) for name, runs in taken.items()}
+    shares = {name: {g: best(group).tolist() for g, group in by_gamma(runs).items()} for name, runs in taken.items()}
+    return ratios, shares
+
+
+def points_line(taken: Mapping[str, Sequence[StoredRun]]) -> str:
+    ratios, _ = points_of(taken)
+    say = lambda found: words(found) if found else "never"
+    return "; ".join(f"{name}: " + ", ".join(f"γ = {g:g} {say(v)}" for g, v in by.items()) for name, by in ratios.items())

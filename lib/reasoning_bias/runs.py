@@ -1,0 +1,84 @@
+"""The stored runs of this study: loading them, their groups, their histories and snapshots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from lib.core.spec import RunSpec
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import load
+from lib.reasoning_bias.experiments import BIAS, EMB
+from lib.reasoning_bias.task import MEMORY
+
+KINDS = {"memory": slice(0, len(MEMORY)), "reasoning": slice(len(MEMORY), None)}
+"""Where the anchors of a kind are among the 20."""
+EARLY_EMB, EARLY, LATE = 0.05, 0.2, 0.9
+"""Where in training the paper's Figures 4 and 5 look: epochs 50, 200 and 900 of 1,000, as shares."""
+
+
+def at(runs: Sequence[StoredRun], gamma: float) -> list[StoredRun]:
+    """Raises LookupError where there is none at this γ."""
+    if not (found := [r for r in runs if r.spec.gamma == gamma]):
+        raise LookupError(f"no runs at γ = {gamma:g} are stored")
+    return found
+
+
+def transformers(store: Store, profile: str, gamma: float | None = None) -> list[StoredRun]:
+    runs = load(BIAS.specs(profile), store)
+    return runs if gamma is None else at(runs, gamma)
+
+
+def emb_mlps(store: Store, profile: str, gamma: float | None = None, noise: bool = False) -> list[StoredRun]:
+    runs = [r for r in load(EMB.specs(profile), store) if dict(r.spec.task)["noise"] == noise]
+    return runs if gamma is None else at(runs, gamma)
+
+
+def short(value: float) -> str:
+    """`.25` for 0.25: shares and γ as the criteria of claims write them."""
+    return f"{value:g}".lstrip("0")
+
+
+def seeds(runs: Sequence[StoredRun]) -> int:
+    return len({r.spec.seed for r in runs})
+
+
+def best(runs: Sequence[StoredRun], name: str = "held out") -> np.ndarray:
+    """The highest share of right answers that each run has along training; NaN where it never was finite."""
+    return np.array([max((v for v in r.history[name] if v is not None), default=np.nan) for r in runs])
+
+
+def by_gamma(runs: Sequence[StoredRun]) -> dict[float, list[StoredRun]]:
+    """Runs by γ, each group in the order of its seeds."""
+    found: dict[float, list[StoredRun]] = {}
+    for run in sorted(runs, key=lambda r: (r.spec.gamma, r.spec.seed)):
+        found.setdefault(run.spec.gamma, []).append(run)
+    return found
+
+
+def histories(runs: Sequence[StoredRun], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Epochs (n,) and values (runs, n) of a metric; NaN where a run was not finite or had stopped."""
+    longest = max((r.history["step"] for r in runs), key=len)
+    values = np.full((len(runs), len(longest)), np.nan)
+    for row, run in zip(values, runs, strict=True):
+        got = [np.nan if v is None else v for v in run.history[name]]
+        row[: len(got)] = got
+    return np.array(longest) / epoch(runs[0].spec), values
+
+
+def epoch(spec: RunSpec) -> float:
+    """Steps of an epoch; 1 where every row is new."""
+    return (dict(spec.task)["rows"] or spec.train.batch) / spec.train.batch
+
+
+def snapshot_near(run: StoredRun, share: float) -> int:
+    """The step of the snapshot nearest, by ratio, to this share of training."""
+    return min(run.snapshots(), key=lambda step: abs(math.log(step / (share * run.spec.train.steps))))
+
+
+def anchors(run: StoredRun, step: int | None = None) -> np.ndarray:
+    """(20, D) embeddings of the anchors 1 … 20 at a snapshot, by default the last."""
+    kept = run.snapshots()
+    return kept[max(kept) if step is None else step]["anchors"].numpy()
