@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
-from lib.core.ensemble import at_start
+from lib.core.start import at_start
 from lib.core.measures import wilson
 from lib.core.spec import RunSpec, SpecError
 from lib.core.store import Store, StoredRun

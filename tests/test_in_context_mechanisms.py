@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
-from lib.core.ensemble import at_start
+from lib.core.start import at_start
 from lib.core.spec import RunSpec
 from lib.core.store import Store, StoredRun
 from lib.in_context import (

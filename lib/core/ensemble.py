@@ -15,7 +15,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lib.core.init import apply_gamma_stacked
-from lib.core.init import at_start as at_start
 from lib.core.native import Program
 from lib.core.optim import adamw_step, sgd_step, warmup_cosine
 from lib.core.spec import RunSpec, derived_seed

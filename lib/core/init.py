@@ -19,8 +19,6 @@ from torch.nn.parameter import is_lazy
 MAX_GAMMA = 10
 """Beyond this every weight is zero or infinite in single precision at any width worth training."""
 
-from lib.core.spec import RunSpec, derived_seed
-
 Rule = Callable[[nn.Module, str, Tensor], int | None]
 """(owning module, parameter's own name, parameter) → d_in, or None for "leave it as it is"."""
 
@@ -255,10 +253,3 @@ def apply_gamma_stacked(
                 param[run].copy_(noise * gamma_std(d_in, gamma))
             else:
                 owner.reset_run(run, name, generator)
-
-
-def at_start(spec: RunSpec) -> nn.Module:
-    """The model of a run before its first step (n_runs = 1), drawn again from its seed."""
-    model = spec.model.build()
-    apply_gamma_stacked(model, [spec.gamma], [derived_seed(spec.seed, "weights")])
-    return model.eval().requires_grad_(False)

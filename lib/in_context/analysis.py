@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lib.core.ensemble import at_start
+from lib.core.start import at_start
 from lib.core.measures import remembered, wilson
 from lib.core.model import from_weights
 from lib.core.store import StoredRun

@@ -7,7 +7,7 @@ import copy
 import numpy as np
 
 from lib.core.claim import Finding, graded
-from lib.core.ensemble import at_start
+from lib.core.start import at_start
 from lib.core.measures import spread
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from lib.core.claim import Claim, Finding, graded
-from lib.core.ensemble import at_start
+from lib.core.start import at_start
 from lib.core.measures import remembered, spread
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load

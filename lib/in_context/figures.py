@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lib.core import style
-from lib.core.ensemble import at_start
+from lib.core.start import at_start
 from lib.core.store import StoredRun
 from lib.in_context.analysis import fresh, history, lucky, neurons_at, row_norms, row_size, snapshots, task_of, trained
 from lib.in_context.task import D_X, Task

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.core.ensemble import at_start
+from lib.core.start import at_start
 from lib.core.measures import spread
 from lib.core.store import StoredRun
 from lib.in_context.analysis import N_FRESH, answers, large, neurons_at, snapshots, trained

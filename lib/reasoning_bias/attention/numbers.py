@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from lib.core.init import at_start
+from lib.core.start import at_start
 from lib.core.measures import cosines, remembered
 from lib.core.model import Taps, from_weights
 from lib.core.spec import RunSpec

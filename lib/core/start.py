@@ -1,0 +1,15 @@
+"""Where a run began: its model before the first step, without the machinery of training."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from lib.core.init import apply_gamma_stacked
+from lib.core.spec import RunSpec, derived_seed
+
+
+def at_start(spec: RunSpec) -> nn.Module:
+    """The model of a run before its first step (n_runs = 1), drawn again from its seed."""
+    model = spec.model.build()
+    apply_gamma_stacked(model, [spec.gamma], [derived_seed(spec.seed, "weights")])
+    return model.eval().requires_grad_(False)
