@@ -22,11 +22,13 @@ from lib.core.ensemble import at_start
 from lib.core.measures import wilson
 from lib.core.spec import RunSpec, SpecError
 from lib.core.store import Store, StoredRun
-from lib.in_context import analysis, checks, report, theory
-from lib.in_context.analysis import FRESH_SEED, Answers, Share
-from lib.in_context.claims import CHAPTER_12
+from lib.in_context import runs as stored
+from lib.in_context import theory
 from lib.in_context.experiments import SETTINGS, gpt_specs, one_layer, train_specs
+from lib.in_context.learning import numbers, prose
+from lib.in_context.learning.claims import CHAPTER_12
 from lib.in_context.models import OneLayer, OneLayerSpec
+from lib.in_context.runs import FRESH_SEED, Answers, Share
 from lib.in_context.study import TEST_SEED, foreign, grid
 from lib.in_context.task import D_X, Task, all_pairs
 from lib.in_context.task import D as WIDTH
@@ -78,35 +80,35 @@ def random_weights(spec: RunSpec, seed: int = 0) -> dict[str, Tensor]:
     return {name: drawn(*p.shape[1:], seed=seed + i) / p.shape[-1] ** 0.5 for i, (name, p) in parts}
 
 
-# ---------------------------------------------------------------- analysis: prompts and answers
+# ---------------------------------------------------------------- runs: prompts and answers
 
 
 def test_the_task_of_a_run_and_changes_of_it() -> None:
     run = planted()
     own = Task(length=4)
-    assert analysis.task_of(run) == analysis.task_of(run, sum=None, outside=False) == own
-    assert analysis.task_of(run, alpha=0.6, length=9) == replace(own, alpha=0.6, length=9)
-    assert analysis.task_of(run, sum=1.1) == foreign(own, sum=1.1)
-    assert analysis.task_of(run, sum=1.1, alpha=0.9) == foreign(own, sum=1.1, alpha=0.9)
-    assert analysis.task_of(run, outside=True, length=2) == foreign(own, outside=True, length=2)
+    assert stored.task_of(run) == stored.task_of(run, sum=None, outside=False) == own
+    assert stored.task_of(run, alpha=0.6, length=9) == replace(own, alpha=0.6, length=9)
+    assert stored.task_of(run, sum=1.1) == foreign(own, sum=1.1)
+    assert stored.task_of(run, sum=1.1, alpha=0.9) == foreign(own, sum=1.1, alpha=0.9)
+    assert stored.task_of(run, outside=True, length=2) == foreign(own, outside=True, length=2)
     few = planted(replace(SHORT, task=(("length", 4), ("shifts", (1,)), ("alpha", 0.4))))
-    assert analysis.task_of(few) == Task(length=4, shifts=(1,), alpha=0.4)
+    assert stored.task_of(few) == Task(length=4, shifts=(1,), alpha=0.4)
     with pytest.raises(SpecError, match="alpha must lie in"):
-        analysis.task_of(run, alpha=1.2)
+        stored.task_of(run, alpha=1.2)
 
 
 def test_fresh_prompts_are_of_unseen_tasks_and_of_a_stream_of_each_run() -> None:
     task = Task(length=2)
-    pairs = lambda t, **how: {tuple(pair) for pair in analysis.fresh(t, 0, 900, **how).pair.tolist()}
+    pairs = lambda t, **how: {tuple(pair) for pair in stored.fresh(t, 0, 900, **how).pair.tolist()}
     assert pairs(task) == set(map(tuple, task.unseen.tolist()))
     assert pairs(task, every_pair=True) == set(map(tuple, all_pairs(6).tolist()))
     assert pairs(replace(task, shifts=(1, 2, 3, 4, 5))) == set(map(tuple, all_pairs(6).tolist()))
     for change in ({"sum": 1.1}, {"outside": True}):
         assert pairs(foreign(task, **change)) == set(map(tuple, all_pairs(3).tolist()))
-    one, two = (analysis.fresh(task, seed, 50).prompt for seed in (0, 1))
+    one, two = (stored.fresh(task, seed, 50).prompt for seed in (0, 1))
     assert not torch.equal(one, two)
     assert torch.equal(one, task.draw(torch.tensor(FRESH_SEED), torch.arange(50), task.unseen).prompt)
-    assert torch.equal(analysis.fresh(task, 1, 10).prompt, two[:10])  # more prompts do not change the first
+    assert torch.equal(stored.fresh(task, 1, 10).prompt, two[:10])  # more prompts do not change the first
     assert FRESH_SEED != TEST_SEED
 
 
@@ -114,8 +116,8 @@ def test_fresh_prompts_are_of_unseen_tasks_and_of_a_stream_of_each_run() -> None
 def test_answers_are_the_models_however_many_are_asked_at_once(depth: int) -> None:
     spec = one_layer("icl-deep", SETTINGS["smoke"], 0, {"length": 4}, depth=depth)
     run = planted(spec, weights=random_weights(spec))
-    model, prompts = analysis.trained(run), analysis.fresh(analysis.task_of(run), 3, 45)
-    found = analysis.ask(model, prompts)
+    model, prompts = stored.trained(run), stored.fresh(stored.task_of(run), 3, 45)
+    found = stored.ask(model, prompts)
     assert found.margin.shape == found.answer.shape == found.attention.shape == (45,)
     np.testing.assert_allclose(found.margin, model(prompts.prompt[None])[0].numpy(), rtol=1e-5)
     np.testing.assert_array_equal(found.answer, prompts.answer.numpy())
@@ -124,7 +126,7 @@ def test_answers_are_the_models_however_many_are_asked_at_once(depth: int) -> No
         own = sum(float(last[i, j]) for j in range(4) if prompts.pattern[i, j] == prompts.pattern[i, -1])
         assert found.attention[i] == pytest.approx(own, abs=1e-5)
     for chunk in (1, 7, 44, 45):
-        again = analysis.ask(model, prompts, chunk)
+        again = stored.ask(model, prompts, chunk)
         for name in ("margin", "answer", "attention"):
             np.testing.assert_allclose(getattr(again, name), getattr(found, name), rtol=1e-4, atol=1e-6, err_msg=name)
 
@@ -139,14 +141,14 @@ def test_errors_and_losses_by_hand() -> None:
 def test_answers_of_a_run_are_asked_once_for_each_task(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     ask = lambda model, prompts: asked.append(prompts) or Answers(np.ones(3), np.ones(3), np.zeros(3))
-    monkeypatch.setattr(analysis, "ask", ask)
+    monkeypatch.setattr(stored, "ask", ask)
     runs = [planted(), planted(replace(SHORT, seed=1))]
     for run in (*runs, *runs):
-        analysis.answers(run, 30)
-        analysis.answers(run, 30, alpha=0.6)
-        analysis.answers(run, 30, alpha=0.8, sum=None)  # what it was trained with
+        stored.answers(run, 30)
+        stored.answers(run, 30, alpha=0.6)
+        stored.answers(run, 30, alpha=0.8, sum=None)  # what it was trained with
     assert len(asked) == 4
-    analysis.answers(runs[0], 40)
+    stored.answers(runs[0], 40)
     assert [len(prompts.answer) for prompts in asked] == [30] * 4 + [40]
     assert not torch.equal(asked[0].prompt, asked[2].prompt)
 
@@ -154,14 +156,14 @@ def test_answers_of_a_run_are_asked_once_for_each_task(monkeypatch: pytest.Monke
 def test_shares_of_errors_pool_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
     margin = {0: [1.0, 1.0, -1.0, 1.0], 1: [-1.0, -1.0, 0.0, 1.0]}
     monkeypatch.setattr(
-        analysis, "answers", lambda run, count, **change: Answers(np.array(margin[run.spec.seed]), np.ones(4), np.zeros(4))
+        stored, "answers", lambda run, count, **change: Answers(np.array(margin[run.spec.seed]), np.ones(4), np.zeros(4))
     )
     runs = [planted(replace(SHORT, seed=seed)) for seed in (0, 1)]
-    found = analysis.errors(runs, 4, alpha=0.6)
+    found = stored.errors(runs, 4, alpha=0.6)
     assert found.each.tolist() == [0.25, 0.75]
     assert found.mean == 0.5
     assert found.interval == wilson(4, 8)
-    assert analysis.losses(runs, 4).tolist() == [0.5, 1.25]
+    assert stored.losses(runs, 4).tolist() == [0.5, 1.25]
     assert Share(np.array([0.0, 0.0, 0.0]), 100.0).interval == wilson(0, 300)
 
 
@@ -174,19 +176,19 @@ def test_errors_of_gpt2_are_read_off_its_last_snapshot() -> None:
         counts = 100.0 + torch.arange(21).expand(len(grid()), -1) + 1000 * torch.arange(len(grid()))[:, None]
         early = {"errors": torch.ones_like(wrong), "counts": torch.ones_like(wrong)}
         runs.append(planted(spec, kept={5: early, 10: {"errors": wrong, "counts": counts}}))
-    found = analysis.gpt_errors(runs, "S1 = 1.1", 0.9)
+    found = stored.gpt_errors(runs, "S1 = 1.1", 0.9)
     assert len(found) == 21
     assert found[0].each.tolist() == [0.5, 0.5]
     assert found[20].each.tolist() == pytest.approx([0.1, 0.2])
     assert [share.total for share in found] == [100 + i + 1000 * row for i in range(21)]
     total = found[20].total
     assert found[20].interval == pytest.approx(wilson(0.15 * total, total), rel=1e-5)  # all runs answer the same prompts
-    assert all(share.mean == 0 for share in analysis.gpt_errors(runs, "in domain", 1.0))
+    assert all(share.mean == 0 for share in stored.gpt_errors(runs, "in domain", 1.0))
     with pytest.raises(ValueError, match="is not in list"):
-        analysis.gpt_errors(runs, "S1 = 1.1", 0.7)
+        stored.gpt_errors(runs, "S1 = 1.1", 0.7)
 
 
-# ---------------------------------------------------------------- analysis: how many examples, how many steps
+# ---------------------------------------------------------------- runs: how many examples, how many steps
 
 
 @pytest.mark.parametrize(
@@ -200,13 +202,13 @@ def test_errors_of_gpt2_are_read_off_its_last_snapshot() -> None:
     ],
 )
 def test_needed_examples_by_hand(shares: list[float], expected: int | None) -> None:
-    assert analysis.needed([0, 5, 10, 15], shares, 0.1) == expected
+    assert stored.needed([0, 5, 10, 15], shares, 0.1) == expected
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0, 1))
 def test_from_the_needed_length_on_all_are_at_the_level(shares: list[float], level: float) -> None:
     lengths = [3 * i for i in range(len(shares))]
-    found = analysis.needed(lengths, shares, level)
+    found = stored.needed(lengths, shares, level)
     if found is None:
         assert shares[-1] > level
     else:
@@ -216,39 +218,39 @@ def test_from_the_needed_length_on_all_are_at_the_level(shares: list[float], lev
 
 def test_steps_to_a_loss_by_hand() -> None:
     run = planted(history={"unseen loss": [0.5, 0.1], "seen loss": [0.1, 0.05]})
-    assert [analysis.steps_to(run, level) for level in (0.5, 0.4, 0.1, 0.09)] == [10, 20, 20, None]
-    assert analysis.steps_to(run) == 20
-    assert analysis.steps_to(run, name="seen loss") == 10
+    assert [stored.steps_to(run, level) for level in (0.5, 0.4, 0.1, 0.09)] == [10, 20, 20, None]
+    assert stored.steps_to(run) == 20
+    assert stored.steps_to(run, name="seen loss") == 10
     without = planted(history={"seen loss": [None, 0.05]})  # all tasks are trained; not finite at first
-    assert analysis.steps_to(without) == 20
+    assert stored.steps_to(without) == 20
 
 
 def test_histories_have_gaps_where_a_run_was_not_finite() -> None:
     runs = [planted(history={"loss": [1.0, None]}), planted(history={"loss": [0.5, 0.25]})]
-    steps, values = analysis.history(runs, "loss")
+    steps, values = stored.history(runs, "loss")
     assert steps.tolist() == [10, 20]
     np.testing.assert_array_equal(values, [[1.0, np.nan], [0.5, 0.25]])
 
 
-# ---------------------------------------------------------------- analysis: neurons
+# ---------------------------------------------------------------- runs: neurons
 
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_contributions_are_what_pruning_takes_away(depth: int) -> None:
     """They add up to F, and without a neuron F is less by its own, in the last layer."""
     spec = replace(SHORT, model=OneLayerSpec(8, 0.2, 5, depth=depth))
-    model = analysis.trained(planted(spec, weights=random_weights(spec)))
-    prompts = analysis.fresh(Task(length=4), 0, 25)
-    found = analysis.contributions(model, prompts)
+    model = stored.trained(planted(spec, weights=random_weights(spec)))
+    prompts = stored.fresh(Task(length=4), 0, 25)
+    found = stored.contributions(model, prompts)
     assert found.shape == (25, 8)
     margin = model(prompts.prompt[None])[0]
     torch.testing.assert_close(found.sum(1), margin, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(analysis.contributions(model, prompts, chunk=4), found)
+    torch.testing.assert_close(stored.contributions(model, prompts, chunk=4), found)
     assert (found * model.a >= 0).all()
     for neuron in (0, 5):
         weights = random_weights(spec)
         weights[f"layers.{depth - 1}.W_O.weight"][neuron] = 0
-        pruned = analysis.trained(planted(spec, weights=weights))
+        pruned = stored.trained(planted(spec, weights=weights))
         torch.testing.assert_close(pruned(prompts.prompt[None])[0], margin - found[:, neuron], rtol=1e-4, atol=1e-5)
         assert found[:, neuron].abs().max() > 1e-3
 
@@ -257,16 +259,16 @@ def test_row_norms_are_of_the_last_layers_w_o() -> None:
     spec = replace(SHORT, model=OneLayerSpec(8, 0.2, 5, depth=2))
     weights = random_weights(spec)
     expected = np.linalg.norm(weights["layers.1.W_O.weight"].numpy(), axis=1)
-    np.testing.assert_allclose(analysis.row_norms(analysis.trained(planted(spec, weights=weights))), expected, rtol=1e-6)
+    np.testing.assert_allclose(stored.row_norms(stored.trained(planted(spec, weights=weights))), expected, rtol=1e-6)
 
 
 def test_large_neurons_by_hand() -> None:
     """At least half of the mean of the largest tenth: of twenty, of two; of fewer than ten, of the largest."""
     norms = np.array([4.0, 2.0, *[1.6] * 8, 1.5, 1.499, *[0.1] * 8])
-    assert analysis.large(norms).tolist() == [True] * 11 + [False] * 9
-    assert analysis.large(norms[::-1]).tolist() == ([True] * 11 + [False] * 9)[::-1]
-    assert analysis.large(np.array([1.0, 0.5, 0.49])).tolist() == [True, True, False]
-    assert analysis.large(np.ones(30)).all()
+    assert stored.large(norms).tolist() == [True] * 11 + [False] * 9
+    assert stored.large(norms[::-1]).tolist() == ([True] * 11 + [False] * 9)[::-1]
+    assert stored.large(np.array([1.0, 0.5, 0.49])).tolist() == [True, True, False]
+    assert stored.large(np.ones(30)).all()
 
 
 def test_rows_of_a_snapshot() -> None:
@@ -274,11 +276,11 @@ def test_rows_of_a_snapshot() -> None:
     kept |= {"feature angle.1": torch.zeros(2), "label angle.1": torch.ones(2)}
     deep = {name.replace(".1", ".2"): 2 * value for name, value in kept.items()}
     run = planted(kept={10: kept | deep, 20: {name: 3 * value for name, value in kept.items()}})
-    found = analysis.neurons_at(run, 10)
+    found = stored.neurons_at(run, 10)
     assert found.keys() == {"feature norm", "label norm", "feature angle", "label angle"}
-    assert analysis.row_size(found).tolist() == [5, 2]
-    assert analysis.row_size(analysis.neurons_at(run, 10, layer=2)).tolist() == [10, 4]
-    assert analysis.row_size(analysis.neurons_at(run, 20)).tolist() == [15, 6]
+    assert stored.row_size(found).tolist() == [5, 2]
+    assert stored.row_size(stored.neurons_at(run, 10, layer=2)).tolist() == [10, 4]
+    assert stored.row_size(stored.neurons_at(run, 20)).tolist() == [15, 6]
 
 
 def reader(rows: Mapping[int, Tensor], neurons: int = 8) -> OneLayer:
@@ -299,16 +301,16 @@ def test_lucky_neurons_of_a_model_that_is_made_so(monkeypatch: pytest.MonkeyPatc
     one pattern of six (though the least attention to it is enough to be on), or nothing."""
     axes = torch.eye(WIDTH)
     rows = {0: axes[D_X], 1: -axes[D_X], 2: -axes[D_X], 3: axes[:6].sum(0), 4: axes[0], 5: -axes[:6].sum(0), 7: axes[D_X]}
-    monkeypatch.setattr(analysis, "at_start", lambda spec: reader(rows))
+    monkeypatch.setattr(stored, "at_start", lambda spec: reader(rows))
     run = planted(one_layer("icl-train", SETTINGS["smoke"], 0))
-    assert analysis.lucky(run).tolist() == [True, True, False, True, False, False, False, False]
-    assert analysis.lucky(run, share=0.05).tolist() == [True, True, False, True, True, False, False, False]
+    assert stored.lucky(run).tolist() == [True, True, False, True, False, False, False, False]
+    assert stored.lucky(run, share=0.05).tolist() == [True, True, False, True, True, False, False, False]
 
 
 def test_luck_is_of_the_start_not_of_what_was_trained() -> None:
     """A real start: on prompts of a neuron's sign, is it on? Asked neuron by neuron, prompt by prompt."""
     run = planted(weights=random_weights(SHORT))
-    model, prompts = at_start(SHORT), analysis.fresh(Task(length=4), 0, 400)
+    model, prompts = at_start(SHORT), stored.fresh(Task(length=4), 0, 400)
     layer = model.layers[0]
     attention = model.query_attention(prompts.prompt[None])[0][0]
     hidden = (attention[:, None] @ prompts.prompt[:, :-1])[:, 0] @ layer.W_V.weight[0].T @ layer.W_O.weight[0].T
@@ -317,7 +319,7 @@ def test_luck_is_of_the_start_not_of_what_was_trained() -> None:
             float((hidden[prompts.answer == sign, i] > 0).float().mean()) >= share
             for i, sign in enumerate(itertools.islice(itertools.cycle((1, -1)), len(model.a)))
         ]
-        assert analysis.lucky(run, share).tolist() == expected
+        assert stored.lucky(run, share).tolist() == expected
         assert 0 < sum(expected) < len(expected)
 
 
@@ -490,8 +492,8 @@ def rows(feature: Sequence[float], up: float = 0.1, down: float = 0.9, big: floa
 
 def test_planted_rows_have_a_quarter_of_large_neurons() -> None:
     run = planted(LAPTOP[0], kept=rows((0.5, 0.1)))
-    assert checks.ends(run) == (10, 1000)
-    assert checks.large_neurons(run).tolist() == (np.arange(M) % 8 < 2).tolist()
+    assert numbers.ends(run) == (10, 1000)
+    assert numbers.large_neurons(run).tolist() == (np.arange(M) % 8 < 2).tolist()
 
 
 def test_feature_halves() -> None:
@@ -521,8 +523,8 @@ def with_luck(monkeypatch: pytest.MonkeyPatch, lucky_neurons: int, ratio: float,
     """The first neurons are lucky, and their trained rows `ratio` times as long as the others'."""
     of_run = last_seed((lucky_neurons, ratio), bad)
     mask = lambda run: np.arange(M) < of_run(run.spec)[0]
-    monkeypatch.setattr(checks, "lucky", mask)
-    monkeypatch.setattr(report, "lucky", mask)
+    monkeypatch.setattr(numbers, "lucky", mask)
+    monkeypatch.setattr(prose, "lucky", mask)
 
     def kept(spec: RunSpec) -> dict[int, dict[str, Tensor]]:
         count, times = of_run(spec)
@@ -544,8 +546,8 @@ def test_lucky_neurons_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     said = record("icl-lucky", with_luck(monkeypatch, 100, 2.0, (100, 2.0)))["measured"]
     assert said.startswith("0.25 ± 0.00 of the neurons are lucky; their trained rows are 2.00 ± 0.00 times as long")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checks, "lucky", lambda run: np.zeros(M, bool))
-        assert math.isnan(checks.luck_ratio(planted(LAPTOP[0], kept=rows((0.5, 0.1)))))
+        patch.setattr(numbers, "lucky", lambda run: np.zeros(M, bool))
+        assert math.isnan(numbers.luck_ratio(planted(LAPTOP[0], kept=rows((0.5, 0.1)))))
 
 
 # ---------------------------------------------------------------- gradients
@@ -582,21 +584,21 @@ def test_the_slides_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_deviation_after_training_counts_as_well() -> None:
     """Where the weights that are told of are others than the trained ones."""
     run = planted(SMOKE, weights=random_weights(SMOKE))
-    assert checks.gradient_gap(run, False) < 1e-12
+    assert numbers.gradient_gap(run, False) < 1e-12
     arrays, asked = theory.arrays, []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(theory, "arrays", lambda model: asked.append(model) or arrays(asked[0]))
-        assert checks.gradient_gap(run, False) > 0.01
+        assert numbers.gradient_gap(run, False) > 0.01
     assert len(asked) == 2
 
 
 def test_the_first_push_is_minus_the_gradient_times_the_query() -> None:
     """Of what training would do to W_Q in its first step, prompt by prompt."""
     run = planted(SMOKE, weights=random_weights(SMOKE))  # trained weights play no part
-    found = checks.first_push(run, 60)
+    found = numbers.first_push(run, 60)
     model = at_start(SMOKE).double().requires_grad_(True)
-    task = analysis.task_of(run)
-    prompts = analysis.fresh(task, SMOKE.seed, 60)
+    task = stored.task_of(run)
+    prompts = stored.fresh(task, SMOKE.seed, 60)
     model.losses(prompts.prompt[None].double(), prompts.target[None]).sum().backward()
     push = -model.layers[0].attention.W_Q.weight.grad[0]
     for i in range(60):
@@ -611,7 +613,7 @@ def test_the_first_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def verdict(one: float, bad: float) -> str:
         cosine = last_seed(one, bad)
-        monkeypatch.setattr(checks, "first_push", lambda run: cosine(run.spec) + np.array([-0.3, 0.3]))
+        monkeypatch.setattr(numbers, "first_push", lambda run: cosine(run.spec) + np.array([-0.3, 0.3]))
         return status("icl-first-gradient", map(planted, LAPTOP))
 
     assert verdict(0.51, 0.51) == REPRODUCED
@@ -626,62 +628,62 @@ def test_the_first_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_settings_are_those_of_the_specs() -> None:
-    told = dict(report.settings_table("laptop"))
-    assert len(told) == len(report.settings_table("laptop"))
+    told = dict(prose.settings_table("laptop"))
+    assert len(told) == len(prose.settings_table("laptop"))
     expected = ["6, 24", "2", "0.8", "20", "18 of 30", "400", "0.2 I; Gaussian, std 0.05"]
     assert list(told.values())[:7] == expected
     assert told["training"] == "SGD on the hinge loss, rate 0.3, 1,000 steps of 200 new prompts"
     assert told["seeds"] == "8"
-    assert dict(report.settings_table("smoke"))["neurons m"] == "20"
+    assert dict(prose.settings_table("smoke"))["neurons m"] == "20"
 
 
 def test_the_line_of_a_prompt_counts_its_examples() -> None:
     run = planted(LAPTOP[2])
-    prompts = analysis.fresh(Task(), 2, 6)
+    prompts = stored.fresh(Task(), 2, 6)
     for number in (0, 5):
         a, b = prompts.pair[number].tolist()
         same = sum(prompts.pattern[number, i] == prompts.pattern[number, -1] for i in range(20))
         said = f"task (μ{a + 1}, μ{b + 1}), {same} of 20 examples have the query's pattern"
-        assert report.prompt_line(run, number) == said
+        assert prose.prompt_line(run, number) == said
 
 
 def test_words_on_learning() -> None:
     loss = lambda s: [0.9 + 0.01 * s.seed] + [0.5] * (9 + s.seed) + [0.02] * (90 - s.seed)
     runs = of(lambda s: {"unseen": 0.999, "unseen loss": 0.01, "history": {"unseen loss": loss(s), "seen loss": [0.5] * 100}})
-    said = report.learning_text(runs)
+    said = prose.learning_text(runs)
     assert "it is below .1 after 110 to 180 steps." in said
     assert f"**{np.mean([0.9 + 0.01 * i for i in range(8)]):.2f} ± 0.02** at the first evaluation" in said
     assert "At the end it is **0.0100 ± 0.0000**" in said
     end = "of the signs are wrong there (1,000 prompts, the same for all; mean ± standard deviation over 8 seeds)."
     assert f"**0.0010 ± 0.0000** {end}" in said
     never = of(lambda s: {"unseen": 0.5, "unseen loss": 0.9, "history": {"unseen loss": [0.9] * 100, "seen loss": [0.9] * 100}})
-    assert "never" in report.learning_text(never)
+    assert "never" in prose.learning_text(never)
 
 
 def test_last_values_in_a_line() -> None:
     runs = of(lambda s: {"history": {"seen": [0.0] * 99 + [s.seed / 8], "attention.1": [1.0] * 99 + [0.5]}})
-    assert report.last_line(runs, ("seen", "attention.1")) == "seen 0.438 ± 0.306; attention.1 0.500 ± 0.000"
+    assert prose.last_line(runs, ("seen", "attention.1")) == "seen 0.438 ± 0.306; attention.1 0.500 ± 0.000"
 
 
 def test_words_on_neurons() -> None:
     runs = of(lambda s: {"kept": rows((0.5, 0.12), 0.16, 0.84)})
-    said = report.neurons_text(runs)
+    said = prose.neurons_text(runs)
     for part in ("Over 8 seeds, **0.25 ± 0.00**", "**0.12 ± 0.00 π**", "**0.16 ± 0.00 π**", "**0.84 ± 0.00 π**"):
         assert part in said
-    assert report.angles_line(runs[0], "feature", (10, 1000)) == (
+    assert prose.angles_line(runs[0], "feature", (10, 1000)) == (
         "step 10: large neurons 0.50 π; step 1000: large neurons 0.12 π"
     )
-    assert report.angles_line(runs[0], "label", (10, 1000)) == (
+    assert prose.angles_line(runs[0], "label", (10, 1000)) == (
         "step 10: a > 0 0.33 π, a < 0 0.33 π; step 1000: a > 0 0.16 π, a < 0 0.84 π"
     )
 
 
 def test_words_on_luck(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = with_luck(monkeypatch, 100, 4.0, (100, 4.0))
-    said = report.luck_text(runs)
+    said = prose.luck_text(runs)
     assert said.startswith("**0.25 ± 0.00** of the neurons are lucky. After training their rows are **4.00 ± 0.00** times")
     assert said.endswith("**1.00 ± 0.00** of the lucky ones are large, and **0.00 ± 0.00** of the others.")
-    assert report.luck_line(runs) == "mean norm of a trained row: lucky 4.000 ± 0.000, others 1.000 ± 0.000"
+    assert prose.luck_line(runs) == "mean norm of a trained row: lucky 4.000 ± 0.000, others 1.000 ± 0.000"
 
 
 def test_words_on_what_comes_first() -> None:
@@ -690,16 +692,16 @@ def test_words_on_what_comes_first() -> None:
     kept[60]["label angle.1"] = torch.where(torch.arange(M) % 2 == 0, 0.4, 0.7)
     rise = lambda spec, late: [0.41] * (late if spec.seed else 6) + [0.9] * (100 - (late if spec.seed else 6))
     runs = lambda late: of(lambda s: {"kept": kept, "history": {"attention.1": rise(s, late)}})
-    said = report.order_text(runs(8))
+    said = prose.order_text(runs(8))
     assert said.startswith("At step 60 attention on the query's pattern is still **0.41 ± 0.00**, near where it began (0.41)")
     assert "**0.40 ± 0.00 π** from q for a > 0, **0.70 ± 0.00 π** for a < 0." in said
-    assert report.order_text(runs(5)).startswith("At step 50 ")
-    assert report.order_text(runs(0)) == "Attention is concentrated from the first snapshot on."
+    assert prose.order_text(runs(5)).startswith("At step 50 ")
+    assert prose.order_text(runs(0)) == "Attention is concentrated from the first snapshot on."
 
 
 def test_words_on_the_first_push(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "first_push", lambda run: np.array([0.0, 0.5 - 0.1 * run.spec.seed]))
-    said = report.push_text([planted(spec) for spec in LAPTOP])
+    monkeypatch.setattr(prose, "first_push", lambda run: np.array([0.0, 0.5 - 0.1 * run.spec.seed]))
+    said = prose.push_text([planted(spec) for spec in LAPTOP])
     means = [0.25 - 0.05 * i for i in range(8)]
     assert f"a cosine of **{np.mean(means):.2f} ± {np.std(means, ddof=1):.2f}**" in said
     assert "5 of 8 seeds positive" in said
@@ -719,6 +721,6 @@ def test_better_on_unseen_tasks_is_not_worse() -> None:
 def test_histories_of_runs_that_stopped_have_gaps() -> None:
     runs = [planted(history={"loss": [1.0, 0.5]}), replace(planted(), history={"step": [10], "loss": [None]})]
     for order in (runs, runs[::-1]):
-        steps, values = analysis.history(order, "loss")
+        steps, values = stored.history(order, "loss")
         assert steps.tolist() == [10, 20]
         assert np.isnan(values).sum() == 2

@@ -21,12 +21,14 @@ from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
 from lib.core.measures import wilson
 from lib.core.spec import SpecError
 from lib.core.store import StoredRun
-from lib.in_context import analysis, classical, domain_checks, domain_figures, domain_report, exploration
-from lib.in_context.analysis import Share
+from lib.in_context import classical
+from lib.in_context import runs as stored
 from lib.in_context.classical import ICL, LEARNERS, LOGISTIC, NEAREST, Point, predict
-from lib.in_context.domain_checks import CONTROL, CYCLE, Along, Steps
-from lib.in_context.domain_claims import CHAPTER_13
 from lib.in_context.experiments import COVERS, SETTINGS, cover_specs, gpt_specs, one_layer, speed_specs, train_specs
+from lib.in_context.out_of_domain import exploration, figures, numbers, prose
+from lib.in_context.out_of_domain.claims import CHAPTER_13
+from lib.in_context.out_of_domain.numbers import CONTROL, CYCLE, Along, Steps
+from lib.in_context.runs import Share
 from lib.in_context.study import SUMS, grid
 from lib.in_context.task import D_X, Task, no_match_floor
 
@@ -85,7 +87,7 @@ def test_an_unknown_learner_is_refused() -> None:
 
 @pytest.mark.parametrize(("alpha", "length"), [(0.8, 6), (0.6, 20), (0.2, 9)])
 def test_learners_answer_as_scikit_learns_defaults(alpha: float, length: int) -> None:
-    x, y, query = classical.examples(analysis.fresh(Task(alpha=alpha, length=length), 5, 80))
+    x, y, query = classical.examples(stored.fresh(Task(alpha=alpha, length=length), 5, 80))
     assert x.shape == (80, length, D_X)
     assert set(np.unique(y)) == {-1, 1}
     both = np.flatnonzero(np.ptp(y, 1) > 0)
@@ -141,20 +143,20 @@ def test_a_lead_is_paired_by_prompts() -> None:
 
 
 def test_the_first_examples_of_a_prompt() -> None:
-    drawn = analysis.fresh(Task(length=6), 0, 5)
-    cut = domain_checks.first(drawn, 2)
+    drawn = stored.fresh(Task(length=6), 0, 5)
+    cut = numbers.first(drawn, 2)
     assert torch.equal(cut.prompt, drawn.prompt[:, [0, 1, 6]])
     assert torch.equal(cut.answer, drawn.answer)
     assert torch.equal(cut.same, drawn.same[:, :2])
-    assert torch.equal(domain_checks.first(drawn, 6).prompt, drawn.prompt)
+    assert torch.equal(numbers.first(drawn, 6).prompt, drawn.prompt)
 
 
 def test_along_the_prompt_a_run_is_asked_as_anywhere_else() -> None:
     runs = [planted(spec, weights=random_weights(spec, spec.seed)) for spec in SMALL]
-    found = domain_checks.along(runs, [3, 20], 60, alpha=0.6, sum=1.1)
+    found = numbers.along(runs, [3, 20], 60, alpha=0.6, sum=1.1)
     assert found.error.shape == found.loss.shape == found.margin.shape == found.attention.shape == (2, 2)
     for i, run in enumerate(runs):
-        whole = analysis.answers(run, 60, alpha=0.6, sum=1.1)
+        whole = stored.answers(run, 60, alpha=0.6, sum=1.1)
         assert found.error[i, 1] == pytest.approx(whole.error)
         assert found.loss[i, 1] == pytest.approx(whole.loss)
         assert found.attention[i, 1] == pytest.approx(whole.attention.mean())
@@ -176,7 +178,7 @@ def speeds(what: str, taken: Callable[[float], int | None]) -> list[Planted]:
 
 def test_steps_by_hand() -> None:
     groups = {0.5: speeds("α", lambda a: 40)[:2], 1.0: speeds("α", lambda a: None)[:1]}
-    found = domain_checks.steps(groups)
+    found = numbers.steps(groups)
     assert found.x.tolist() == [0.5, 0.5, 1.0]
     assert found.steps.tolist() == [40, 40, 600]
     assert found.open.tolist() == [False, False, True]
@@ -196,7 +198,7 @@ def gpts(error: Callable[[str, float, int], float], total: float = 4000.0) -> li
 
 
 def test_the_interval_of_gpt2_counts_each_prompt_once() -> None:
-    found = domain_checks.gpt(gpts(lambda *_: 0.25, 100.0), "in domain")[3]
+    found = numbers.gpt(gpts(lambda *_: 0.25, 100.0), "in domain")[3]
     assert found.mean == 0.25
     assert found.interval == pytest.approx(wilson(25, 100))
 
@@ -256,7 +258,7 @@ def plant(
         of = lambda value: np.array([[value(run.spec.seed, n, **change) for n in lengths] for run in runs])
         return Along(tuple(lengths), of(error), of(loss), 1 - of(loss), of(error), count)
 
-    for module in (domain_checks, domain_report, exploration):
+    for module in (numbers, prose, exploration):
         monkeypatch.setattr(module, "along", along)
     return [planted(spec) for spec in MAIN]
 
@@ -360,53 +362,51 @@ def test_classical_learners(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_parameters_that_no_prompt_can_have_are_refused() -> None:
-    domain_report.check(0.4, -1.2)
+    prose.check(0.4, -1.2)
     for alpha, total, said in (
         (0, 1.1, "alpha must be above 0"),
         (1.2, 1.1, "alpha must lie"),
         (0.8, 1.5, "sum must lie within"),
     ):
         with pytest.raises(SpecError, match=said):
-            domain_report.check(alpha, total)
+            prose.check(alpha, total)
 
 
 def test_angles_of_new_patterns() -> None:
-    assert domain_report.angle(1.0) == pytest.approx(0, abs=0.1)
-    assert domain_report.angle(1.3) == pytest.approx(np.degrees(np.arccos(0.65 + np.sqrt(0.31) / 2)), abs=0.01)
-    assert domain_report.angle(2**0.5) == pytest.approx(45, abs=0.1)
+    assert prose.angle(1.0) == pytest.approx(0, abs=0.1)
+    assert prose.angle(1.3) == pytest.approx(np.degrees(np.arccos(0.65 + np.sqrt(0.31) / 2)), abs=0.01)
+    assert prose.angle(2**0.5) == pytest.approx(45, abs=0.1)
 
 
 def test_text_on_steps_tells_lower_bounds() -> None:
-    text = domain_report.speed_text({"α": domain_checks.steps({a: speeds("α", lambda _: None)[:2] for a in (0.4, 0.8)})})
+    text = prose.speed_text({"α": numbers.steps({a: speeds("α", lambda _: None)[:2] for a in (0.4, 0.8)})})
     assert "4 of 4 runs never get there, all at 0.4, 0.8" in text
     assert "Without" not in text
     found = Steps(np.array([0.2, 0.4, 0.4, 0.8]), np.array([600.0, 80, 80, 40]), np.array([True, False, False, False]))
-    assert "Without 0.2 the exponent is **-1.00** [-1.00, -1.00], the theorem's outside" in domain_report.speed_text(
-        {"α": found}
-    )
+    assert "Without 0.2 the exponent is **-1.00** [-1.00, -1.00], the theorem's outside" in prose.speed_text({"α": found})
     main = Steps(
         np.array([0.2, 0.2, 0.4, 0.4, 0.8, 0.8]), np.array([600.0, 600, 90, 80, 40, 35]), np.array([True] * 2 + [False] * 4)
     )
     value, low, high = main.slope
-    assert f"**{value:+.2f}** [{low:+.2f}, {high:+.2f}]; the theorem's" in domain_report.speed_text({"α": main})
+    assert f"**{value:+.2f}** [{low:+.2f}, {high:+.2f}]; the theorem's" in prose.speed_text({"α": main})
 
 
 def test_examples_that_were_needed_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = plant(monkeypatch, lambda seed, n, **_: 0.1 if n < 7 else 0.01)
     gpt = gpts(lambda name, alpha, n: 0.01 if alpha == 1 and n > 2 else 0.1)
-    found = domain_report.panels(runs, gpt, 1.2)
+    found = prose.panels(runs, gpt, 1.2)
     assert found["GPT-2, $S_1$ = 1.2"] == {}
-    line = domain_report.needed_line(found)
+    line = prose.needed_line(found)
     assert "GPT-2, in domain more than 20 (α' = 0.8), more than 20 (α' = 0.9), 3 (α' = 1)" in line
     assert "GPT-2, S₁ = 1.2 not tested" in line
     assert "one layer, S₁ = 1.2 7 (α' = 0.8)" in line
-    assert "At S₁ = 1.2 GPT-2 was not tested" in domain_report.needed_text(gpt, 1.2)
-    plt.close(domain_figures.shares_of_matches(found))
+    assert "At S₁ = 1.2 GPT-2 was not tested" in prose.needed_text(gpt, 1.2)
+    plt.close(figures.shares_of_matches(found))
 
 
 def test_table_of_new_patterns_has_a_row_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = plant(monkeypatch, lambda *_, **__: 0.25, lambda *_, **__: 0.5)
-    rows = domain_report.sums_table(runs, gpts(lambda *_: 0.125), 0.6).splitlines()[2:]
+    rows = prose.sums_table(runs, gpts(lambda *_: 0.125), 0.6).splitlines()[2:]
     assert len(rows) == 7
     assert rows[0].startswith("| in domain | 1, 0 | 0° | 0.1250 ± 0.0000 | 0.50000")
     assert rows[4].startswith("| S₁ = 1.1 | 0.99, +0.11 | 6° |")
@@ -436,21 +436,21 @@ def test_the_dials_take_what_was_computed(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_every_figure_draws_planted_results(monkeypatch: pytest.MonkeyPatch) -> None:
     runs, gpt = plant(monkeypatch, lambda *_, **__: 0.0, lambda *_, **__: 0.0), gpts(lambda name, alpha, n: 0.5 / (n + 1) ** 3)
-    found = domain_checks.steps({v: speeds("α", lambda a: 50)[:2] for v in (0.4, 0.8)})
+    found = numbers.steps({v: speeds("α", lambda a: 50)[:2] for v in (0.4, 0.8)})
     curves = {0.8: {who: [Point(np.zeros((1, 50)))] * 8 for who in (ICL, *LEARNERS)}}
-    share = domain_checks.gpt(gpt, "in domain")
-    at = domain_checks.along(runs, domain_report.CURVE, alpha=0.8)
-    one = domain_checks.along(runs, [20], alpha=0.8)
+    share = numbers.gpt(gpt, "in domain")
+    at = numbers.along(runs, prose.CURVE, alpha=0.8)
+    one = numbers.along(runs, [20], alpha=0.8)
     history = {"seen": [0.5, 1.0], "unseen": [0.5, None]}
     few = {name: [planted(replace(SMALL[0], seed=i), history) for i in (0, 1)] for name in COVERS}
     with pytest.warns(RuntimeWarning, match="All-NaN|Mean of empty"):
-        plt.close(domain_figures.covers({name: Task(**part) for name, part in COVERS.items()}, few))
+        plt.close(figures.covers({name: Task(**part) for name, part in COVERS.items()}, few))
     for figure in (
-        domain_figures.speed({"α": found, "M₁": found, "α l": found}),
-        domain_figures.gpt_sums(share, dict.fromkeys(SUMS, share), share),
-        domain_figures.layer_sums(SUMS, [one] * 5, one),
-        domain_figures.layer_lengths(at, dict.fromkeys(SUMS, at), at),
-        domain_figures.contest(curves, {0.8: share}),
+        figures.speed({"α": found, "M₁": found, "α l": found}),
+        figures.gpt_sums(share, dict.fromkeys(SUMS, share), share),
+        figures.layer_sums(SUMS, [one] * 5, one),
+        figures.layer_lengths(at, dict.fromkeys(SUMS, at), at),
+        figures.contest(curves, {0.8: share}),
     ):
         assert figure.get_size_inches()[0] == pytest.approx(7.2)
         figure.canvas.draw()

@@ -12,9 +12,12 @@ from lib.composition.variations import VARIATIONS
 from lib.core.claim import Claim
 from lib.core.experiment import Experiment
 from lib.core.spec import SpecError
-from lib.in_context import claims as icl_claims
-from lib.in_context import deeper_claims, domain_claims, pruning_claims, story_claims
 from lib.in_context import experiments as icl
+from lib.in_context.deeper import numbers as deeper_claims
+from lib.in_context.learning import claims as icl_claims
+from lib.in_context.out_of_domain import claims as domain_claims
+from lib.in_context.pruning import claims as pruning_claims
+from lib.in_context.story import numbers as story_claims
 from lib.reasoning_bias import claims as bias_claims
 from lib.reasoning_bias import experiments as bias
 

@@ -16,7 +16,7 @@ import numpy as np
 from lib.core.measures import wilson
 from lib.core.spec import SpecError
 from lib.core.store import StoredRun
-from lib.in_context.analysis import ask, fresh, task_of, trained
+from lib.in_context.runs import ask, fresh, task_of, trained
 from lib.in_context.task import D_X, Prompts
 
 LOGISTIC = "logistic regression"

@@ -15,9 +15,9 @@ from lib.core.measures import log_slope, spread
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
 from lib.in_context import classical
-from lib.in_context.analysis import N_FRESH, Share, ask, fresh, gpt_errors, needed, steps_to, task_of, trained
 from lib.in_context.classical import ICL, LEARNERS, LOGISTIC
 from lib.in_context.experiments import ALPHA, COVERS, GPT2, LENGTH, TRAIN, cover_specs, speed_specs
+from lib.in_context.runs import N_FRESH, Share, ask, fresh, gpt_errors, needed, steps_to, task_of, trained
 from lib.in_context.study import ALPHAS, FOREIGN_SUM, SUMS
 from lib.in_context.task import Prompts, Task, no_match_floor
 
@@ -128,7 +128,7 @@ class Steps:
 
 
 def steps(groups: Mapping[float, Sequence[StoredRun]]) -> Steps:
-    """Steps until the held-out hinge loss is at most analysis.LEVEL."""
+    """Steps until the held-out hinge loss is at most runs.LEVEL."""
     found = [(value, steps_to(run), run.steps) for value, runs in groups.items() for run in runs]
     x, reached, limit = zip(*found, strict=True)
     taken = [last if step is None else step for step, last in zip(reached, limit, strict=True)]

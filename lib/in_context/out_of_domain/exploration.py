@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from lib.core.store import StoredRun
-from lib.in_context.analysis import Share
-from lib.in_context.domain_checks import Along, along, at_foreign, gpt
+from lib.in_context.out_of_domain.numbers import Along, along, at_foreign, gpt
+from lib.in_context.runs import Share
 from lib.in_context.study import ALPHAS, SUMS
 from lib.in_context.task import no_match_floor
 

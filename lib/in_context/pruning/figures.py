@@ -12,7 +12,7 @@ from matplotlib.ticker import PercentFormatter
 
 from lib.core import style
 from lib.in_context.drawing import band
-from lib.in_context.pruning_checks import RATES, SHARES, WIDEST, Cost
+from lib.in_context.pruning.numbers import RATES, SHARES, WIDEST, Cost
 
 HOW = {
     "W_O": ("smallest rows of $W_O$ first", style.SYMMETRIC, "-"),

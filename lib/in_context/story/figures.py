@@ -12,9 +12,9 @@ from matplotlib.lines import Line2D
 
 from lib.core import style
 from lib.core.store import StoredRun
-from lib.in_context.analysis import LEVEL, history, steps_to
 from lib.in_context.drawing import band
-from lib.in_context.story_claims import Grid, delta_of, end_attention, everyone, learned, start_attention, steps, unseen_error
+from lib.in_context.runs import LEVEL, history, steps_to
+from lib.in_context.story.numbers import Grid, delta_of, end_attention, everyone, learned, start_attention, steps, unseen_error
 
 MARKERS = "oDs^vP"
 MAPS = (

@@ -12,9 +12,9 @@ from lib.core.measures import spread
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
 from lib.in_context import theory
-from lib.in_context.analysis import fresh, history, lucky, neurons_at, row_size, snapshots, steps_to, task_of, trained
-from lib.in_context.analysis import large as large_rows
 from lib.in_context.experiments import train_specs
+from lib.in_context.runs import fresh, history, lucky, neurons_at, row_size, snapshots, steps_to, task_of, trained
+from lib.in_context.runs import large as large_rows
 from lib.in_context.task import D_X
 
 PAPER_ATTENTION, PAPER_STEP = 0.98, 120

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lib.core.claim import Claim, Finding
 from lib.core.store import Store
-from lib.in_context import domain_checks as checks
+from lib.in_context.out_of_domain import numbers as checks
 
 
 def _claim(

@@ -8,8 +8,7 @@ import numpy as np
 
 from lib.core.measures import spread
 from lib.core.store import StoredRun
-from lib.in_context.analysis import snapshots, steps_to
-from lib.in_context.deeper_claims import (
+from lib.in_context.deeper.numbers import (
     by_layer,
     ends_of,
     grown,
@@ -20,6 +19,7 @@ from lib.in_context.deeper_claims import (
     whole,
 )
 from lib.in_context.experiments import DEEP, SETTINGS
+from lib.in_context.runs import snapshots, steps_to
 
 Rows = list[list[Mapping[str, np.ndarray]]]
 

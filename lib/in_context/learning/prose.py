@@ -9,10 +9,10 @@ import numpy as np
 from lib.core.init import gamma_std
 from lib.core.measures import spread
 from lib.core.store import StoredRun
-from lib.in_context.analysis import fresh, history, lucky, row_size, snapshots, steps_to, task_of
-from lib.in_context.analysis import neurons_at as rows_at
-from lib.in_context.checks import ends, first_push, label_angles, large_neurons, luck_ratio
 from lib.in_context.experiments import SETTINGS, gpt_specs, train_specs
+from lib.in_context.learning.numbers import ends, first_push, label_angles, large_neurons, luck_ratio
+from lib.in_context.runs import fresh, history, lucky, row_size, snapshots, steps_to, task_of
+from lib.in_context.runs import neurons_at as rows_at
 from lib.in_context.task import Task
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lib.core.claim import Claim
-from lib.in_context import pruning_checks as checks
+from lib.in_context.pruning import numbers as checks
 
 PAPER = "li2024nonlinear"
 

@@ -15,9 +15,9 @@ from lib.core.claim import Finding, graded
 from lib.core.measures import spread
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
-from lib.in_context.analysis import contributions, fresh, large, lucky, row_norms, task_of, trained
 from lib.in_context.experiments import ALPHA, LENGTH, train_specs
 from lib.in_context.models import OneLayer
+from lib.in_context.runs import contributions, fresh, large, lucky, row_norms, task_of, trained
 from lib.in_context.study import FOREIGN_SUM
 from lib.in_context.task import Task
 

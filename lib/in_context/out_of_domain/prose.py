@@ -9,9 +9,10 @@ import numpy as np
 from lib.core.measures import spread
 from lib.core.spec import SpecError, check_number
 from lib.core.store import StoredRun
-from lib.in_context.analysis import Share, gpt_errors
 from lib.in_context.classical import ICL, LEARNERS, LENGTHS, Point, lead
-from lib.in_context.domain_checks import (
+from lib.in_context.experiments import ALPHA, LENGTH
+from lib.in_context.out_of_domain.figures import reached
+from lib.in_context.out_of_domain.numbers import (
     CONTROL,
     CYCLE,
     ENOUGH,
@@ -28,8 +29,7 @@ from lib.in_context.domain_checks import (
     ordered,
     span_of,
 )
-from lib.in_context.domain_figures import reached
-from lib.in_context.experiments import ALPHA, LENGTH
+from lib.in_context.runs import Share, gpt_errors
 from lib.in_context.study import ALPHAS, SUMS
 from lib.in_context.task import Task, no_match_floor
 

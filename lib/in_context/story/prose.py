@@ -8,9 +8,9 @@ import numpy as np
 
 from lib.core.measures import spearman, spread
 from lib.core.store import StoredRun
-from lib.in_context.analysis import LEVEL
 from lib.in_context.experiments import SETTINGS, story_rate, story_specs
-from lib.in_context.story_claims import (
+from lib.in_context.runs import LEVEL
+from lib.in_context.story.numbers import (
     LEARNED,
     Grid,
     delta_of,

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 from lib.core import style
 from lib.core.store import StoredRun
-from lib.in_context.analysis import LEVEL, Share, history, needed
 from lib.in_context.classical import ICL, LEARNERS, LENGTHS, Point
-from lib.in_context.domain_checks import ENOUGH, THEORY, Along, Steps
+from lib.in_context.out_of_domain.numbers import ENOUGH, THEORY, Along, Steps
+from lib.in_context.runs import LEVEL, Share, history, needed
 from lib.in_context.task import Task, no_match_floor
 
 SEEN, UNSEEN = style.SYMMETRIC, style.INFERENTIAL

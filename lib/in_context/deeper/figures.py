@@ -12,10 +12,10 @@ from matplotlib.lines import Line2D
 
 from lib.core import style
 from lib.core.store import StoredRun
-from lib.in_context.analysis import history
-from lib.in_context.deeper_claims import GROWN, SELECTS, TURNED, attention_of, growth, layers_of, whole
+from lib.in_context.deeper.numbers import GROWN, SELECTS, TURNED, attention_of, growth, layers_of, whole
 from lib.in_context.drawing import band
 from lib.in_context.models import signs
+from lib.in_context.runs import history
 
 POSITIVE, NEGATIVE, NO_SIGN = style.INFERENTIAL, style.SYMMETRIC, style.NEITHER
 LAYERS = ((style.FIRST_ANCHOR, ":"), (style.KEY, "--"), (style.SEEN, "-"), (style.SYMMETRIC, "-."))

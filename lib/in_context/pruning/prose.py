@@ -10,8 +10,7 @@ import numpy as np
 from lib.core.ensemble import at_start
 from lib.core.measures import spread
 from lib.core.store import StoredRun
-from lib.in_context.analysis import N_FRESH, answers, large, neurons_at, snapshots, trained
-from lib.in_context.pruning_checks import (
+from lib.in_context.pruning.numbers import (
     LUCK,
     ORDERS,
     PRUNED_ALPHAS,
@@ -27,6 +26,7 @@ from lib.in_context.pruning_checks import (
     over_runs,
     product_norms,
 )
+from lib.in_context.runs import N_FRESH, answers, large, neurons_at, snapshots, trained
 from lib.in_context.study import FOREIGN_SUM
 from lib.in_context.task import Task
 

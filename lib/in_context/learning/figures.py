@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from lib.core import style
 from lib.core.ensemble import at_start
 from lib.core.store import StoredRun
-from lib.in_context.analysis import fresh, history, lucky, neurons_at, row_norms, row_size, snapshots, task_of, trained
+from lib.in_context.runs import fresh, history, lucky, neurons_at, row_norms, row_size, snapshots, task_of, trained
 from lib.in_context.task import D_X, Task
 
 POSITIVE, NEGATIVE = style.INFERENTIAL, style.SYMMETRIC

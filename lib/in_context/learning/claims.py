@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lib.core.claim import Claim
-from lib.in_context import checks
+from lib.in_context.learning import numbers as checks
 
 CHAPTER_12 = (
     Claim(

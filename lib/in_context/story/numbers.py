@@ -15,8 +15,8 @@ from lib.core.ensemble import at_start
 from lib.core.measures import remembered, spearman, spread
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
-from lib.in_context.analysis import LEVEL, steps_to
 from lib.in_context.experiments import HALF, story_specs
+from lib.in_context.runs import LEVEL, steps_to
 from lib.in_context.study import make_study
 
 Grid = Mapping[tuple[float, float], list[StoredRun]]

@@ -14,8 +14,8 @@ from lib.core.measures import remembered, spread
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
 from lib.in_context import study
-from lib.in_context.analysis import history, large, neurons_at, row_size, snapshots
 from lib.in_context.experiments import deep_specs
+from lib.in_context.runs import history, large, neurons_at, row_size, snapshots
 
 THEORY, NO_SKIP = "stacked", "no skip, larger start"
 SELECTS = 0.9
