@@ -25,15 +25,16 @@ from lib.core.store import Store, StoredRun
 from lib.in_context import runs as stored
 from lib.in_context import theory
 from lib.in_context.experiments import SETTINGS, gpt_specs, one_layer, train_specs
-from lib.in_context.learning import numbers, prose
-from lib.in_context.learning.claims import CHAPTER_12
+from lib.in_context.learning import claims, numbers, prose
+from lib.in_context.learning.claims import CLAIMS
 from lib.in_context.models import OneLayer, OneLayerSpec
+from lib.in_context.out_of_domain.numbers import gpt_errors, needed
 from lib.in_context.runs import FRESH_SEED, Answers, Share
 from lib.in_context.study import TEST_SEED, foreign, grid
 from lib.in_context.task import D_X, Task, all_pairs
 from lib.in_context.task import D as WIDTH
 
-BY_ID = {claim.id: claim for claim in CHAPTER_12}
+BY_ID = {claim.id: claim for claim in CLAIMS}
 SHORT = one_layer("icl-train", SETTINGS["smoke"], 0, {"length": 4, "keep": (10, 20)})
 LAPTOP = train_specs("laptop")
 M = LAPTOP[0].model.neurons
@@ -153,17 +154,10 @@ def test_answers_of_a_run_are_asked_once_for_each_task(monkeypatch: pytest.Monke
     assert not torch.equal(asked[0].prompt, asked[2].prompt)
 
 
-def test_shares_of_errors_pool_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
-    margin = {0: [1.0, 1.0, -1.0, 1.0], 1: [-1.0, -1.0, 0.0, 1.0]}
-    monkeypatch.setattr(
-        stored, "answers", lambda run, count, **change: Answers(np.array(margin[run.spec.seed]), np.ones(4), np.zeros(4))
-    )
-    runs = [planted(replace(SHORT, seed=seed)) for seed in (0, 1)]
-    found = stored.errors(runs, 4, alpha=0.6)
-    assert found.each.tolist() == [0.25, 0.75]
+def test_shares_of_errors_pool_prompts() -> None:
+    found = Share(np.array([0.25, 0.75]), 4)
     assert found.mean == 0.5
     assert found.interval == wilson(4, 8)
-    assert stored.losses(runs, 4).tolist() == [0.5, 1.25]
     assert Share(np.array([0.0, 0.0, 0.0]), 100.0).interval == wilson(0, 300)
 
 
@@ -176,16 +170,16 @@ def test_errors_of_gpt2_are_read_off_its_last_snapshot() -> None:
         counts = 100.0 + torch.arange(21).expand(len(grid()), -1) + 1000 * torch.arange(len(grid()))[:, None]
         early = {"errors": torch.ones_like(wrong), "counts": torch.ones_like(wrong)}
         runs.append(planted(spec, kept={5: early, 10: {"errors": wrong, "counts": counts}}))
-    found = stored.gpt_errors(runs, "S1 = 1.1", 0.9)
+    found = gpt_errors(runs, "S1 = 1.1", 0.9)
     assert len(found) == 21
     assert found[0].each.tolist() == [0.5, 0.5]
     assert found[20].each.tolist() == pytest.approx([0.1, 0.2])
     assert [share.total for share in found] == [100 + i + 1000 * row for i in range(21)]
     total = found[20].total
     assert found[20].interval == pytest.approx(wilson(0.15 * total, total), rel=1e-5)  # all runs answer the same prompts
-    assert all(share.mean == 0 for share in stored.gpt_errors(runs, "in domain", 1.0))
+    assert all(share.mean == 0 for share in gpt_errors(runs, "in domain", 1.0))
     with pytest.raises(ValueError, match="is not in list"):
-        stored.gpt_errors(runs, "S1 = 1.1", 0.7)
+        gpt_errors(runs, "S1 = 1.1", 0.7)
 
 
 # ---------------------------------------------------------------- runs: how many examples, how many steps
@@ -202,13 +196,13 @@ def test_errors_of_gpt2_are_read_off_its_last_snapshot() -> None:
     ],
 )
 def test_needed_examples_by_hand(shares: list[float], expected: int | None) -> None:
-    assert stored.needed([0, 5, 10, 15], shares, 0.1) == expected
+    assert needed([0, 5, 10, 15], shares, 0.1) == expected
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0, 1))
 def test_from_the_needed_length_on_all_are_at_the_level(shares: list[float], level: float) -> None:
     lengths = [3 * i for i in range(len(shares))]
-    found = stored.needed(lengths, shares, level)
+    found = needed(lengths, shares, level)
     if found is None:
         assert shares[-1] > level
     else:
@@ -364,8 +358,8 @@ def last_seed(usual: Any, other: Any) -> Callable[[RunSpec], Any]:
 
 
 def test_claims_have_names_of_their_own() -> None:
-    assert not [id for id, count in Counter(claim.id for claim in CHAPTER_12).items() if count > 1]
-    for claim in CHAPTER_12:
+    assert not [id for id, count in Counter(claim.id for claim in CLAIMS).items() if count > 1]
+    for claim in CLAIMS:
         assert claim.id.startswith("icl-")
         assert claim.statement.endswith(".")
         assert claim.paper in ("li2024nonlinear", "li2024talk")
@@ -523,8 +517,8 @@ def with_luck(monkeypatch: pytest.MonkeyPatch, lucky_neurons: int, ratio: float,
     """The first neurons are lucky, and their trained rows `ratio` times as long as the others'."""
     of_run = last_seed((lucky_neurons, ratio), bad)
     mask = lambda run: np.arange(M) < of_run(run.spec)[0]
-    monkeypatch.setattr(numbers, "lucky", mask)
-    monkeypatch.setattr(prose, "lucky", mask)
+    for module in (numbers, prose, claims):
+        monkeypatch.setattr(module, "lucky", mask)
 
     def kept(spec: RunSpec) -> dict[int, dict[str, Tensor]]:
         count, times = of_run(spec)
@@ -613,7 +607,7 @@ def test_the_first_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def verdict(one: float, bad: float) -> str:
         cosine = last_seed(one, bad)
-        monkeypatch.setattr(numbers, "first_push", lambda run: cosine(run.spec) + np.array([-0.3, 0.3]))
+        monkeypatch.setattr(claims, "first_push", lambda run: cosine(run.spec) + np.array([-0.3, 0.3]))
         return status("icl-first-gradient", map(planted, LAPTOP))
 
     assert verdict(0.51, 0.51) == REPRODUCED

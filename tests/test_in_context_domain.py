@@ -23,16 +23,16 @@ from lib.core.spec import SpecError
 from lib.core.store import StoredRun
 from lib.in_context import classical
 from lib.in_context import runs as stored
-from lib.in_context.classical import ICL, LEARNERS, LOGISTIC, NEAREST, Point, predict
+from lib.in_context.classical import LEARNERS, LOGISTIC, NEAREST, predict
 from lib.in_context.experiments import COVERS, SETTINGS, cover_specs, gpt_specs, one_layer, speed_specs, train_specs
-from lib.in_context.out_of_domain import exploration, figures, numbers, prose
-from lib.in_context.out_of_domain.claims import CHAPTER_13
-from lib.in_context.out_of_domain.numbers import CONTROL, CYCLE, Along, Steps
+from lib.in_context.out_of_domain import claims, figures, numbers, prose
+from lib.in_context.out_of_domain.claims import CLAIMS
+from lib.in_context.out_of_domain.numbers import CONTROL, CYCLE, ICL, Along, Point, Steps
 from lib.in_context.runs import Share
 from lib.in_context.study import SUMS, grid
 from lib.in_context.task import D_X, Task, no_match_floor
 
-BY_ID = {claim.id: claim for claim in CHAPTER_13}
+BY_ID = {claim.id: claim for claim in CLAIMS}
 MAIN, GPT = train_specs("laptop"), gpt_specs("laptop")
 SMALL = [one_layer("icl-train", SETTINGS["smoke"], seed, {"length": 20}) for seed in (0, 1)]
 
@@ -111,29 +111,29 @@ def test_a_coin_is_wrong_half_of_the_time() -> None:
 def test_learners_and_runs_answer_the_same_prompts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [planted(spec, weights=random_weights(spec, spec.seed)) for spec in SMALL]
     asked: list[torch.Tensor] = []
-    ask = classical.ask
-    monkeypatch.setattr(classical, "ask", lambda model, drawn: (asked.append(drawn.prompt), ask(model, drawn))[1])
-    found = classical.point(runs, ICL, 0.8, 6, 40)
-    assert found is classical.point(runs, ICL, 0.8, 6, 40)
+    ask = numbers.ask
+    monkeypatch.setattr(numbers, "ask", lambda model, drawn: (asked.append(drawn.prompt), ask(model, drawn))[1])
+    found = numbers.contest_point(runs, ICL, 0.8, 6, 40)
+    assert found is numbers.contest_point(runs, ICL, 0.8, 6, 40)
     assert len(asked) == 2
     assert torch.equal(asked[0], asked[1])
-    assert torch.equal(asked[0], classical.prompts(runs, 0.8, 6, 40).prompt)
+    assert torch.equal(asked[0], numbers.contest_prompts(runs, 0.8, 6, 40).prompt)
     assert asked[0].shape == (40, 7, 60)
     assert (found.wrong.shape, found.total, found.each.shape) == ((2, 40), 40, (2,))
     assert found.interval == pytest.approx(wilson(found.mean * 40, 40))
-    other = classical.point(runs, LOGISTIC, 0.8, 6, 40)
+    other = numbers.contest_point(runs, LOGISTIC, 0.8, 6, 40)
     assert other.wrong.shape == (1, 40)
-    answer = classical.prompts(runs, 0.8, 6, 40).answer.numpy()
+    answer = numbers.contest_prompts(runs, 0.8, 6, 40).answer.numpy()
     assert (
         other.wrong[0].tolist()
-        == (predict(LOGISTIC, *classical.examples(classical.prompts(runs, 0.8, 6, 40))) != answer).tolist()
+        == (predict(LOGISTIC, *classical.examples(numbers.contest_prompts(runs, 0.8, 6, 40))) != answer).tolist()
     )
 
 
 def test_a_lead_is_paired_by_prompts() -> None:
     mine = [Point(np.array([[0.0, 1, 0, 1], [0, 1, 0, 0]]))]
-    assert classical.lead(mine, mine) == (0, 0, 0)
-    value, low, high = classical.lead(mine, [Point(np.ones((1, 4)))])
+    assert numbers.lead(mine, mine) == (0, 0, 0)
+    value, low, high = numbers.lead(mine, [Point(np.ones((1, 4)))])
     assert value == pytest.approx(0.625)
     gaps = np.array([1, 0, 1, 0.5])
     assert high - low == pytest.approx(2 * 1.96 * gaps.std(ddof=1) / 2)
@@ -198,7 +198,7 @@ def gpts(error: Callable[[str, float, int], float], total: float = 4000.0) -> li
 
 
 def test_the_interval_of_gpt2_counts_each_prompt_once() -> None:
-    found = numbers.gpt(gpts(lambda *_: 0.25, 100.0), "in domain")[3]
+    found = numbers.gpt_errors(gpts(lambda *_: 0.25, 100.0), "in domain")[3]
     assert found.mean == 0.25
     assert found.interval == pytest.approx(wilson(25, 100))
 
@@ -207,9 +207,9 @@ def test_the_interval_of_gpt2_counts_each_prompt_once() -> None:
 
 
 def test_claims_have_a_name_a_criterion_and_a_source() -> None:
-    assert len(BY_ID) == len(CHAPTER_13) == 12
-    assert {claim.paper for claim in CHAPTER_13} == {"li2024nonlinear", "ours"}
-    assert all(claim.id.startswith("icl-") and claim.statement.endswith(".") for claim in CHAPTER_13)
+    assert len(BY_ID) == len(CLAIMS) == 12
+    assert {claim.paper for claim in CLAIMS} == {"li2024nonlinear", "ours"}
+    assert all(claim.id.startswith("icl-") and claim.statement.endswith(".") for claim in CLAIMS)
 
 
 @pytest.mark.parametrize("id", sorted(BY_ID))
@@ -258,7 +258,7 @@ def plant(
         of = lambda value: np.array([[value(run.spec.seed, n, **change) for n in lengths] for run in runs])
         return Along(tuple(lengths), of(error), of(loss), 1 - of(loss), of(error), count)
 
-    for module in (numbers, prose, exploration):
+    for module in (numbers, prose, claims):
         monkeypatch.setattr(module, "along", along)
     return [planted(spec) for spec in MAIN]
 
@@ -339,10 +339,10 @@ def contest(monkeypatch: pytest.MonkeyPatch, **wrong: float | Sequence[float]) -
     """Shares of errors at every length; `others` for the learners that are not named by their first word."""
 
     def curve(runs: Sequence[StoredRun], who: str, alpha: float, count: int = 400) -> list[Point]:
-        share = np.broadcast_to(wrong.get(who.split()[0], wrong["others"]), len(classical.LENGTHS))
+        share = np.broadcast_to(wrong.get(who.split()[0], wrong["others"]), len(numbers.CONTEST_LENGTHS))
         return [Point((np.arange(1000)[None] < 1000 * v).astype(float)) for v in share]
 
-    monkeypatch.setattr(classical, "curve", curve)
+    monkeypatch.setattr(claims, "contest_curve", curve)
     return [planted(spec) for spec in MAIN]
 
 
@@ -362,20 +362,20 @@ def test_classical_learners(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_parameters_that_no_prompt_can_have_are_refused() -> None:
-    prose.check(0.4, -1.2)
+    numbers.check(0.4, -1.2)
     for alpha, total, said in (
         (0, 1.1, "alpha must be above 0"),
         (1.2, 1.1, "alpha must lie"),
         (0.8, 1.5, "sum must lie within"),
     ):
         with pytest.raises(SpecError, match=said):
-            prose.check(alpha, total)
+            numbers.check(alpha, total)
 
 
 def test_angles_of_new_patterns() -> None:
-    assert prose.angle(1.0) == pytest.approx(0, abs=0.1)
-    assert prose.angle(1.3) == pytest.approx(np.degrees(np.arccos(0.65 + np.sqrt(0.31) / 2)), abs=0.01)
-    assert prose.angle(2**0.5) == pytest.approx(45, abs=0.1)
+    assert numbers.angle(1.0) == pytest.approx(0, abs=0.1)
+    assert numbers.angle(1.3) == pytest.approx(np.degrees(np.arccos(0.65 + np.sqrt(0.31) / 2)), abs=0.01)
+    assert numbers.angle(2**0.5) == pytest.approx(45, abs=0.1)
 
 
 def test_text_on_steps_tells_lower_bounds() -> None:
@@ -394,7 +394,7 @@ def test_text_on_steps_tells_lower_bounds() -> None:
 def test_examples_that_were_needed_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = plant(monkeypatch, lambda seed, n, **_: 0.1 if n < 7 else 0.01)
     gpt = gpts(lambda name, alpha, n: 0.01 if alpha == 1 and n > 2 else 0.1)
-    found = prose.panels(runs, gpt, 1.2)
+    found = numbers.panels(runs, gpt, 1.2)
     assert found["GPT-2, $S_1$ = 1.2"] == {}
     line = prose.needed_line(found)
     assert "GPT-2, in domain more than 20 (α' = 0.8), more than 20 (α' = 0.9), 3 (α' = 1)" in line
@@ -415,7 +415,7 @@ def test_table_of_new_patterns_has_a_row_for_each(monkeypatch: pytest.MonkeyPatc
 
 def test_the_dials_take_what_was_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = plant(monkeypatch, lambda seed, n, alpha, sum: alpha * sum / 3 / n)
-    data = exploration.exploration(runs, gpts(lambda *_: 0.0123456), 1000)
+    data = numbers.dial_data(runs, gpts(lambda *_: 0.0123456), 1000)
     sizes = [len(dial["values"]) for dial in data["dials"]]
     assert sizes == [4, 5, 8]
     layer, gpt, floor = (series["values"] for series in data["series"])
@@ -438,8 +438,8 @@ def test_every_figure_draws_planted_results(monkeypatch: pytest.MonkeyPatch) -> 
     runs, gpt = plant(monkeypatch, lambda *_, **__: 0.0, lambda *_, **__: 0.0), gpts(lambda name, alpha, n: 0.5 / (n + 1) ** 3)
     found = numbers.steps({v: speeds("α", lambda a: 50)[:2] for v in (0.4, 0.8)})
     curves = {0.8: {who: [Point(np.zeros((1, 50)))] * 8 for who in (ICL, *LEARNERS)}}
-    share = numbers.gpt(gpt, "in domain")
-    at = numbers.along(runs, prose.CURVE, alpha=0.8)
+    share = numbers.gpt_errors(gpt, "in domain")
+    at = numbers.along(runs, numbers.CURVE_LENGTHS, alpha=0.8)
     one = numbers.along(runs, [20], alpha=0.8)
     history = {"seen": [0.5, 1.0], "unseen": [0.5, None]}
     few = {name: [planted(replace(SMALL[0], seed=i), history) for i in (0, 1)] for name in COVERS}

@@ -24,18 +24,20 @@ from lib.in_context import runs as stored
 from lib.in_context.deeper import figures as deeper_figures
 from lib.in_context.deeper import numbers as deeper_numbers
 from lib.in_context.deeper import prose as deeper_prose
-from lib.in_context.deeper.numbers import CHAPTER_16, NO_SKIP, THEORY
+from lib.in_context.deeper.claims import CLAIMS as CHAPTER_16
+from lib.in_context.deeper.numbers import NO_SKIP, THEORY
 from lib.in_context.experiments import SETTINGS, deep_specs, one_layer, story_specs, train_specs
 from lib.in_context.models import signs
 from lib.in_context.pruning import figures as pruning_figures
 from lib.in_context.pruning import numbers as pruning_numbers
 from lib.in_context.pruning import prose as pruning_prose
-from lib.in_context.pruning.claims import CHAPTER_14
+from lib.in_context.pruning.claims import CLAIMS as CHAPTER_14
 from lib.in_context.pruning.numbers import LUCK, RATES, SHARES, Cost, cost, kept
+from lib.in_context.story import claims as story_claims
 from lib.in_context.story import figures as story_figures
 from lib.in_context.story import numbers as story_numbers
 from lib.in_context.story import prose as story_prose
-from lib.in_context.story.numbers import CHAPTER_17
+from lib.in_context.story.claims import CLAIMS as CHAPTER_17
 from lib.in_context.study import make_study, neurons
 from lib.in_context.task import D_X, D, Task
 
@@ -239,12 +241,12 @@ def test_words_and_figures_of_pruning() -> None:
     assert "can go before" in pruning_prose.share_text(runs, 20)
     assert "| rows of W_O | 0.50 |" in pruning_prose.norms_text(runs)
     assert pruning_prose.pruning_table(runs, 6).count("%") == 7
-    norms, angle, names = pruning_prose.luck_groups(runs)
+    norms, angle, names = pruning_numbers.luck_groups(runs)
     assert sum(map(len, norms)) == sum(map(len, angle)) == M
     assert len(names) == len(LUCK) + 1
     assert {round(float(v), 6) for group in angle for v in group} == {0.1, 0.9}  # the sign of a turns the angle round
     assert "lucky" in pruning_prose.luck_text(runs)
-    drawn_figure(pruning_figures.pruning(pruning_prose.prunings(runs, 6), 4000))
+    drawn_figure(pruning_figures.pruning(pruning_numbers.prunings(runs, 6), 4000))
     drawn_figure(pruning_figures.by_luck(norms, angle, names))
 
 
@@ -284,7 +286,7 @@ def test_attention_at_the_start_is_the_untrained_models() -> None:
     test = study.watched[""]
     asked = model.query_attention(test.prompt[None])
     expected = [float((attention[0] * test.same).sum(-1).mean()) for attention in asked]
-    assert deeper_numbers.start_attention(run) == pytest.approx(expected, rel=1e-5)
+    assert stored.start_attention(run) == pytest.approx(expected, rel=1e-5)
     steps, values = deeper_numbers.attention_of([run, run], 2)
     assert steps.tolist() == [0, 10, 20]
     assert values.tolist() == [[pytest.approx(expected[1], rel=1e-5), 0.5, 0.6]] * 2
@@ -324,15 +326,16 @@ def test_of_runs_that_diverged_nothing_is_claimed_and_the_rest_is_drawn() -> Non
     lost = layers([[None]] * 3, 0.5, 1.0, DEEP[NO_SKIP][0], "diverged")
     shelf = deep_shelf(NO_SKIP, lost)
     assert status("icl-deep-selects-variants", shelf) == NOT_RUN
-    groups = deeper_numbers.variants(Shelf(shelf), "smoke")
+    groups = deeper_numbers.deep_runs(Shelf(shelf), "smoke")
     assert "every run diverged" in deeper_prose.attention_line(groups)
     assert "1 of 1 runs diverged" in deeper_prose.attention_table(groups)
     assert "every run diverged" in deeper_prose.learning_line(groups)
     assert NO_SKIP not in deeper_prose.growth_text(groups)
-    for draw in (deeper_figures.attention, deeper_figures.learning, deeper_figures.growing):
-        drawn_figure(draw(groups))
-    drawn_figure(deeper_figures.neurons(deeper_prose.finals(groups)))
-    ends = deeper_prose.at_ends(groups[THEORY])
+    drawn_figure(deeper_figures.learning(groups))
+    drawn_figure(deeper_figures.attention(deeper_numbers.attentions(groups)))
+    drawn_figure(deeper_figures.growing(deeper_numbers.growths(groups)))
+    drawn_figure(deeper_figures.neurons(deeper_numbers.finals(groups)))
+    ends = deeper_numbers.at_ends(groups[THEORY])
     assert list(ends) == ["step 10", "step 20"]
     assert "no sign" not in deeper_prose.signs_text(groups[THEORY])
     assert [name for name, _ in deeper_prose.settings_table("smoke")][-3:] == list(DEEP)
@@ -370,15 +373,15 @@ def at(runs: list[Planted], delta: float | None = None, gamma: float | None = No
 
 def test_attention_at_the_start_follows_the_softmax() -> None:
     specs = [specs[0] for (_, gamma), specs in STORY.items() if gamma == 0.5]
-    found = [story_numbers.start_attention(told(spec)) for spec in specs]
-    deltas, theory = story_prose.theory([spec.model.delta for spec in specs])
+    found = [stored.start_attention(told(spec))[0] for spec in specs]
+    deltas, theory = story_numbers.theory([spec.model.delta for spec in specs])
     assert found == pytest.approx(np.interp([spec.model.delta for spec in specs], deltas, theory).tolist(), abs=0.05)
     assert found == sorted(found)
 
 
 def test_what_remembering_gives() -> None:
-    assert story_prose.remembering_error() == (0.25, 0.625)  # 6 of 24 reversed, a guess elsewhere
-    assert story_prose.remembering_error(Task(shifts=(1, 5))) == (0.0, 0.5)  # what is reversed is trained, too
+    assert story_numbers.remembering_error() == (0.25, 0.625)  # 6 of 24 reversed, a guess elsewhere
+    assert story_numbers.remembering_error(Task(shifts=(1, 5))) == (0.0, 0.5)  # what is reversed is trained, too
 
 
 def test_excess_where_the_trained_loss_passes_the_level() -> None:
@@ -395,16 +398,16 @@ def story_spec() -> RunSpec:
 
 def test_errors_on_the_way_at_an_attention() -> None:
     run = planted(story_spec(), history={"attention.1": [0.4, 0.8, 0.9], "unseen": [0.5, 0.75, 1.0]})
-    assert story_prose.error_at(run, 0.75) == 0.25
-    assert math.isnan(story_prose.error_at(run, 0.95))
-    assert math.isnan(story_prose.error_at(run, 0.3))  # there before the first evaluation
+    assert story_numbers.error_at(run, 0.75) == 0.25
+    assert math.isnan(story_numbers.error_at(run, 0.95))
+    assert math.isnan(story_numbers.error_at(run, 0.3))  # there before the first evaluation
 
 
 def test_story_claims_on_attention(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(story_numbers, "start_attention", lambda run: 0.9)
+    monkeypatch.setattr(story_claims, "start_attention", lambda run: (0.9,))
     assert status("story-large-delta-lazy", at(everywhere(), delta=1.0, attention=0.95), "laptop") == REPRODUCED
     assert status("story-large-delta-lazy", at(everywhere(), delta=1.0, attention=0.7), "laptop") == PARTLY
-    monkeypatch.setattr(story_numbers, "start_attention", lambda run: 0.5)
+    monkeypatch.setattr(story_claims, "start_attention", lambda run: (0.5,))
     assert status("story-large-delta-lazy", at(everywhere(), delta=1.0, attention=0.9), "laptop") == NOT_REPRODUCED
 
 
@@ -438,12 +441,12 @@ def test_story_claims_on_copying() -> None:
 
 
 def test_words_and_figures_of_the_story() -> None:
-    found = story_numbers.grid(Shelf(at(everywhere(), gamma=0.1, attention=0.5, unseen=0.01, loss_at=None)), "laptop")
-    deltas, gammas = story_figures.deltas_of(found), story_figures.gammas_of(found)
+    found = story_numbers.story_runs(Shelf(at(everywhere(), gamma=0.1, attention=0.5, unseen=0.01, loss_at=None)), "laptop")
+    deltas, gammas = story_numbers.deltas_of(found), story_numbers.gammas_of(found)
     assert story_prose.grid_table(found).count("(5 never)") == len(deltas)
     assert "20 of" not in story_prose.copying_text(found)
     assert "not seen" in story_prose.matched_text(found, 0.2)
-    maps = story_prose.maps_of(found, deltas, gammas)
+    maps = story_numbers.maps_of(found, deltas, gammas)
     assert all(values.shape == (4, 4) for values in maps.values())
     assert np.isnan(maps["excess"][:, 0]).all()
     drawn_figure(story_figures.maps(maps, deltas, gammas))

@@ -12,12 +12,8 @@ from lib.composition.variations import VARIATIONS
 from lib.core.claim import Claim
 from lib.core.experiment import Experiment
 from lib.core.spec import SpecError
+from lib.in_context import claims as icl_claims
 from lib.in_context import experiments as icl
-from lib.in_context.deeper import numbers as deeper_claims
-from lib.in_context.learning import claims as icl_claims
-from lib.in_context.out_of_domain import claims as domain_claims
-from lib.in_context.pruning import claims as pruning_claims
-from lib.in_context.story import numbers as story_claims
 from lib.reasoning_bias import claims as bias_claims
 from lib.reasoning_bias import experiments as bias
 
@@ -37,12 +33,12 @@ CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
     "09-memory-and-reasoning": bias_claims.CHAPTER_09,
     "10-embeddings": bias_claims.CHAPTER_10,
     "11-attention": bias_claims.CHAPTER_11,
-    "12-in-context": icl_claims.CHAPTER_12,
-    "13-out-of-domain": domain_claims.CHAPTER_13,
-    "14-pruning": pruning_claims.CHAPTER_14,
+    "12-in-context": icl_claims.CLAIMS_OF["12-in-context"],
+    "13-out-of-domain": icl_claims.CLAIMS_OF["13-out-of-domain"],
+    "14-pruning": icl_claims.CLAIMS_OF["14-pruning"],
     "15-chain-of-thought": cot_claims.CHAPTER_15,
-    "16-deeper-models": deeper_claims.CHAPTER_16,
-    "17-one-story": story_claims.CHAPTER_17,
+    "16-deeper-models": icl_claims.CLAIMS_OF["16-deeper-models"],
+    "17-one-story": icl_claims.CLAIMS_OF["17-one-story"],
 }
 """The claims that each chapter tests."""
 CLAIMS: tuple[Claim, ...] = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)

@@ -1,22 +1,20 @@
-"""Three layers (chapter 16): attention and neurons of every layer, from the start on, and the claims on them "
-"(Figs 21 to 26)."""
+"""Three layers (chapter 16): attention and neurons of every layer, from the start on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import torch
 
-from lib.core.claim import Claim, Finding, graded
-from lib.core.ensemble import at_start
 from lib.core.measures import remembered, spread
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
 from lib.in_context import study
 from lib.in_context.experiments import deep_specs
-from lib.in_context.runs import history, large, neurons_at, row_size, snapshots
+from lib.in_context.runs import history, large, neurons_at, positive, row_size, snapshots, start_attention, untrained
 
+Layers = Sequence[Mapping[str, np.ndarray]]
+"""The neurons of each layer of one run."""
 THEORY, NO_SKIP = "stacked", "no skip, larger start"
 SELECTS = 0.9
 """Attention on the query's own pattern from which on we say that a layer selects."""
@@ -25,7 +23,7 @@ TURNED, MOST = 0.25, 0.8
 GROWN = 1.1
 
 
-def variants(store: Store, profile: str) -> dict[str, list[StoredRun]]:
+def deep_runs(store: Store, profile: str) -> dict[str, list[StoredRun]]:
     """{variant: runs}. Raises LookupError where some are missing."""
     return {name: load(specs, store) for name, specs in deep_specs(profile).items()}
 
@@ -41,17 +39,9 @@ def layers_of(run: StoredRun) -> range:
 
 
 @remembered
-def start_attention(run: StoredRun) -> tuple[float, ...]:
-    """The query's attention to its own pattern in each layer before the first step, on the prompts of the run's history."""
-    with torch.no_grad():
-        found = study.make_study(run.spec).watch(at_start(run.spec))
-    return tuple(float(found[f"attention.{k}"]) for k in layers_of(run))
-
-
-@remembered
 def start_neurons(run: StoredRun) -> tuple[dict[str, np.ndarray], ...]:
     """The rows of W_O W_V of each layer before the first step, named as in the snapshots."""
-    model, m1 = at_start(run.spec), study.make_study(run.spec).task.m1
+    model, m1 = untrained(run), study.make_study(run.spec).task.m1
     return tuple({name: v[0].numpy() for name, v in study.neurons(model, m1, k).items()} for k in layers_of(run))
 
 
@@ -93,90 +83,36 @@ def ends_of(runs: Sequence[StoredRun]) -> list[np.ndarray]:
     return [attention_of(runs, k)[1][:, [0, -1]] for k in layers_of(runs[0])]
 
 
-def alive(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    """All runs. Raises LookupError where one of them diverged, as then nothing can be said of every seed."""
-    if len(whole(runs)) < len(runs):
-        raise LookupError(f"{len(runs) - len(whole(runs))} of {len(runs)} runs diverged")
-    return list(runs)
+def at_ends(runs: Sequence[StoredRun]) -> dict[str, list[Layers]]:
+    """Neurons of every layer at the first snapshot and at the last, of the runs that did not diverge."""
+    steps = sorted(snapshots(runs[0]))
+    return {
+        f"step {step}": [[neurons_at(run, step, k) for k in layers_of(run)] for run in whole(runs)]
+        for step in dict.fromkeys((steps[0], steps[-1]))
+    }
 
 
-def selects(store: Store, profile: str) -> Finding:
-    runs = alive(variants(store, profile)[THEORY])
-    ends = ends_of(runs)
-    return Finding(
-        f"attention on the same pattern at the end: {by_layer(runs, [v[:, 1] for v in ends], 3)}; before training: "
-        f"{by_layer(runs, [v[:, 0] for v in ends], 3)}",
-        graded([bool((v[:, 1] >= SELECTS).all()) for v in ends]),
-        len(runs),
-    )
+def finals(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, list[Layers]]:
+    """{variant: neurons of every layer at the last snapshot}."""
+    return {name: [[last_neurons(run, k) for k in layers_of(run)] for run in whole(runs)] for name, runs in groups.items()}
 
 
-def selects_without_skip(store: Store, profile: str) -> Finding:
-    runs = alive(variants(store, profile)[NO_SKIP])
-    ends = ends_of(runs)
-    return Finding(
-        f"attention on the same pattern at the end: {by_layer(runs, [v[:, 1] for v in ends], 3)}; before training: "
-        f"{by_layer(runs, [v[:, 0] for v in ends], 3)}",
-        graded([bool((v[:, 1] >= SELECTS).all()) for v in ends] + [bool((v[:, 1] > v[:, 0]).all()) for v in ends]),
-        len(runs),
-    )
+def angles_by_sign(run: StoredRun) -> tuple[float, float]:
+    """Mean angles to q of the last layer's label halves, for a > 0 and for a < 0, in units of π."""
+    angle = last_neurons(run, run.spec.model.depth)["label angle"]
+    return float(angle[positive(run)].mean()), float(angle[~positive(run)].mean())
 
 
-def separates(store: Store, profile: str) -> Finding:
-    runs = alive(variants(store, profile)[THEORY])
-    found = [[separated(run, k) for run in runs] for k in layers_of(runs[0])]
-    return Finding(
-        f"share of large neurons whose label half is near q or −q: {by_layer(runs, found)}",
-        graded([any(min(v) >= MOST for v in found)]),
-        len(runs),
-    )
+def attentions(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
+    """{variant: for each layer steps (n,) and attention (R, n)}; no layers where every run diverged."""
+    found = {name: whole(runs) for name, runs in groups.items()}
+    return {name: [attention_of(good, k) for k in layers_of(good[0])] if good else [] for name, good in found.items()}
 
 
-def grows(store: Store, profile: str) -> Finding:
-    runs = alive(variants(store, profile)[THEORY])
-    found = [[grown(run, k) for run in runs] for k in layers_of(runs[0])]
-    return Finding(
-        f"share of neurons that are at least a tenth longer than before training: {by_layer(runs, found)}",
-        graded([min(v) > 0.5 for v in found]),
-        len(runs),
-    )
-
-
-CHAPTER_16 = (
-    Claim(
-        "icl-deep-selects",
-        "li2024nonlinear",
-        "Figs 21–23",
-        "In three layers, too, the attention of every layer comes to lie on the examples with the query's pattern.",
-        "every layer selects",
-        "stacked blocks, the recipe of theory: attention at the end at least .9 in every seed (a part for each layer)",
-        selects,
-    ),
-    Claim(
-        "icl-deep-selects-variants",
-        "ours",
-        "without the residual stream",
-        "Without a residual stream, and from a larger start, every layer selects as well.",
-        "not reported",
-        "attention at the end at least .9, and above its value before training, in every seed (two parts for each layer)",
-        selects_without_skip,
-    ),
-    Claim(
-        "icl-deep-separates",
-        "li2024nonlinear",
-        "Figs 24–26",
-        "The label halves of neurons separate towards q and −q.",
-        "at least one layer separates",
-        "stacked: in one layer at least .8 of the large neurons have an angle ≤ .25 π or ≥ .75 π, in every seed",
-        separates,
-    ),
-    Claim(
-        "icl-deep-grow",
-        "li2024nonlinear",
-        "Figs 24–26",
-        "Neurons grow in training.",
-        "norms grow",
-        "stacked: rows of W_O W_V of more than half of the neurons grow by a tenth, in every seed (a part for each layer)",
-        grows,
-    ),
-)
+def growths(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, list[np.ndarray]]:
+    """{variant: for each layer the growth of all neurons of all runs, ascending}; no layers where every run diverged."""
+    found = {name: whole(runs) for name, runs in groups.items()}
+    return {
+        name: [np.sort(np.concatenate([growth(run, k) for run in good])) for k in layers_of(good[0])] if good else []
+        for name, good in found.items()
+    }

@@ -8,41 +8,28 @@ import numpy as np
 
 from lib.core.measures import spread
 from lib.core.store import StoredRun
-from lib.in_context.deeper.numbers import (
-    by_layer,
-    ends_of,
-    grown,
-    growth,
-    last_neurons,
-    layers_of,
-    separated,
-    whole,
-)
-from lib.in_context.experiments import DEEP, SETTINGS
-from lib.in_context.runs import snapshots, steps_to
-
-Rows = list[list[Mapping[str, np.ndarray]]]
+from lib.in_context.deeper.numbers import angles_by_sign, by_layer, ends_of, grown, growth, layers_of, separated, whole
+from lib.in_context.experiments import deep_specs
+from lib.in_context.runs import steps_to
 
 
 def settings_table(profile: str) -> list[tuple[str, str]]:
     """How each variant is trained, as rows (name, value)."""
-    s = SETTINGS[profile]
-    steps, batch = s.deep
-    words = []
-    for name, change in DEEP.items():
-        given = {"optimizer": "sgd", "rate": s.rate, "delta": 0.2, "gamma": 0.5, "skip": True} | change
-        words.append(
+    variants = deep_specs(profile)
+    one = next(iter(variants.values()))
+    words = {"sgd": "SGD", "adamw": "AdamW"}
+    return [
+        ("layers, neurons in each", f"{one[0].model.depth}, {one[0].model.neurons}"),
+        ("steps, batch", f"{one[0].train.steps:,}, {one[0].train.batch}"),
+        ("seeds", f"{len(one)}"),
+        *(
             (
                 name,
-                f"{given['optimizer'].upper() if given['optimizer'] == 'sgd' else 'AdamW'}, rate {given['rate']:g}, "
-                f"δ = {given['delta']:g}, γ = {given['gamma']:g}, {'with' if given['skip'] else 'without'} residual stream",
+                f"{words[spec.train.optimizer]}, rate {spec.rate:g}, δ = {spec.model.delta:g}, γ = {spec.gamma:g}, "
+                f"{'with' if spec.model.skip else 'without'} residual stream",
             )
-        )
-    return [
-        ("layers, neurons in each", f"3, {s.deep_neurons}"),
-        ("steps, batch", f"{steps:,}, {batch}"),
-        ("seeds", str(len(s.seeds[:5]))),
-        *words,
+            for name, (spec, *_) in variants.items()
+        ),
     ]
 
 
@@ -82,24 +69,6 @@ def learning_line(groups: Mapping[str, Sequence[StoredRun]]) -> str:
     return "unseen tasks at the end, " + "; ".join(parts)
 
 
-def at_ends(runs: Sequence[StoredRun]) -> dict[str, Rows]:
-    """Neurons of every layer at the first snapshot and at the last, of the runs that did not diverge."""
-    good = whole(runs)
-    steps = sorted(snapshots(runs[0]))
-    return {f"step {step}": [_at(run, step) for run in good] for step in dict.fromkeys((steps[0], steps[-1]))}
-
-
-def _at(run: StoredRun, step: int) -> list[Mapping[str, np.ndarray]]:
-    names = {k: f".{k}" for k in layers_of(run)}
-    kept = snapshots(run)[step]
-    return [{name.removesuffix(end): v for name, v in kept.items() if name.endswith(end)} for end in names.values()]
-
-
-def finals(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, Rows]:
-    """{variant: neurons of every layer at the last snapshot}."""
-    return {name: [[last_neurons(run, k) for k in layers_of(run)] for run in whole(runs)] for name, runs in groups.items()}
-
-
 def separation_line(groups: Mapping[str, Sequence[StoredRun]]) -> str:
     parts = []
     for name, runs in groups.items():
@@ -113,17 +82,11 @@ def signs_text(runs: Sequence[StoredRun]) -> str:
     good = whole(runs)
     if not good:
         return "No run can be looked at: all diverged."
-    angles = [_by_sign(run) for run in good]
-    mean = lambda i: spread([float(pair[i].mean()) for pair in angles])
+    up, down = zip(*map(angles_by_sign, good), strict=True)
     return (
-        f"Last layer, means over all neurons and {len(good)} seeds: {mean(0)} π for a > 0 and {mean(1)} π for a < 0 "
+        f"Last layer, means over all neurons and {len(good)} seeds: {spread(up)} π for a > 0 and {spread(down)} π for a < 0 "
         "(in one layer the talk's plot has .16 and .84 for the neurons that turn)."
     )
-
-
-def _by_sign(run: StoredRun) -> tuple[np.ndarray, np.ndarray]:
-    angle = last_neurons(run, run.spec.model.depth)["label angle"]
-    return angle[0::2], angle[1::2]  # even neurons have a > 0 (models.signs)
 
 
 def growth_line(groups: Mapping[str, Sequence[StoredRun]]) -> str:

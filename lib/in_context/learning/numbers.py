@@ -1,28 +1,92 @@
-"""What the claims of chapter 12 ask of stored runs: projections, attention, neurons, gradients."""
+"""What chapter 12 asks of its runs: a prompt, trained matrices, neurons along training, gradients."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from lib.core.claim import Finding, graded
-from lib.core.ensemble import at_start
-from lib.core.measures import spread
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import load
+from lib.core.store import StoredRun
 from lib.in_context import theory
-from lib.in_context.experiments import train_specs
-from lib.in_context.runs import fresh, history, lucky, neurons_at, row_size, snapshots, steps_to, task_of, trained
-from lib.in_context.runs import large as large_rows
-from lib.in_context.task import D_X
+from lib.in_context.runs import (
+    fresh,
+    large,
+    lucky,
+    neurons_at,
+    positive,
+    row_norms,
+    row_size,
+    snapshots,
+    task_of,
+    trained,
+    untrained,
+)
+from lib.in_context.task import D_X, Task
 
 PAPER_ATTENTION, PAPER_STEP = 0.98, 120
 """Fig. 9, read off the plot: attention on the query's pattern, and the epoch by which it is there."""
+PRUNED = 0.4
+"""The share of neurons that the picture of matrices leaves out (Fig. 6)."""
 
 
-def runs_of(store: Store, profile: str) -> list[StoredRun]:
-    return load(train_specs(profile), store)
+# --- What the model reads ---
+
+
+@dataclass(frozen=True)
+class ShownPrompt:
+    """One prompt: `matrix` (rows, l + 1) of the rows that hold something, whether an example has the query's pattern (l,), and
+    the query's attention (l,) by the model's name."""
+
+    task: Task
+    matrix: np.ndarray
+    same: np.ndarray
+    attention: Mapping[str, np.ndarray]
+
+
+def shown_rows(task: Task) -> list[int]:
+    """The rows of a column that hold something: the feature half and q."""
+    return [*range(task.m1 + task.m2), D_X]
+
+
+def shown_prompt(run: StoredRun, number: int = 0) -> ShownPrompt:
+    """A fresh prompt of an unseen task, and the attention of the run's model before and after training."""
+    task = task_of(run)
+    drawn = fresh(task, run.spec.seed, number + 1)
+    asked = drawn.prompt[None, number : number + 1]
+    models = {"at the start": untrained(run), "trained": trained(run)}
+    return ShownPrompt(
+        task,
+        drawn.prompt[number][:, shown_rows(task)].numpy().T,
+        drawn.same[number].numpy(),
+        {name: model.query_attention(asked)[0][0, 0].numpy() for name, model in models.items()},
+    )
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """Trained matrices, of the rows that hold something: `compare` (rows, rows) W_Kᵀ W_Q, `read` (m, rows) W_O W_V, neurons
+    with positive a first and each half by falling norm of W_O; `kept` (m,) which of these stay when the smallest share
+    `rate` of W_O is pruned."""
+
+    task: Task
+    compare: np.ndarray
+    read: np.ndarray
+    kept: np.ndarray
+    rate: float
+
+
+def matrices(run: StoredRun, rate: float = PRUNED) -> Matrices:
+    task, model = task_of(run), trained(run)
+    rows, norms, layer = shown_rows(task), row_norms(model), model.layers[0]
+    order = np.lexsort((-norms, -model.a.numpy()))
+    compare = (layer.attention.W_K.weight[0].T @ layer.attention.W_Q.weight[0])[rows][:, rows].numpy()
+    read = (layer.W_O.weight[0] @ layer.W_V.weight[0])[:, rows].numpy()
+    return Matrices(task, compare, read[order], (norms >= np.quantile(norms, rate))[order], rate)
+
+
+# --- Neurons ---
 
 
 def ends(run: StoredRun) -> tuple[int, int]:
@@ -33,91 +97,19 @@ def ends(run: StoredRun) -> tuple[int, int]:
 
 def large_neurons(run: StoredRun) -> np.ndarray:
     """(m,) neurons whose trained row of W_O W_V is large."""
-    return large_rows(row_size(neurons_at(run, ends(run)[1])))
+    return large(row_size(neurons_at(run, ends(run)[1])))
 
 
-def generalizes(store: Store, profile: str) -> Finding:
-    runs = runs_of(store, profile)
-    if any(run.status == "diverged" for run in runs):
-        raise LookupError("a run diverged and has no error")
-    seen, unseen = (np.array([1 - run.metrics[name] for run in runs]) for name in ("seen", "unseen"))
-    steps = [steps_to(run) for run in runs]
-    learned = [s for s in steps if s is not None]
-    return Finding(
-        f"wrong on trained tasks {spread(seen, 4)}, on unseen tasks {spread(unseen, 4)}; held-out hinge loss of .1 after "
-        f"{f'{np.mean(learned):.0f} steps on average' if learned else 'no number of steps'} ({len(learned)} of "
-        f"{len(runs)} runs)",
-        graded([bool(unseen.max() <= 0.01), bool((unseen - seen).max() <= 0.01)]),
-        len(runs),
-    )
-
-
-def projections(store: Store, profile: str) -> Finding:
-    runs = runs_of(store, profile)
-    grown, close, plateau, words = [], [], [], []
-    for where in ("", "foreign "):
-        for part in ("query", "key"):
-            _, norm = history(runs, f"{where}{part} norm")
-            _, along = history(runs, f"{where}{part} projection")
-            grown.append(bool((norm[:, -1] >= 2 * norm[:, 0]).all()))
-            close.append(bool((along[:, -1] >= 0.9 * norm[:, -1]).all()))
-            plateau.append(bool((norm[:, -1] <= 1.1 * norm[:, norm.shape[1] // 2]).all()))
-            words.append(
-                f"{where}{part} {spread(norm[:, -1] / norm[:, 0], 1)} times, {spread(along[:, -1] / norm[:, -1])} along"
-            )
-    return Finding(
-        "norms grow (out of domain: foreign) and lie along the pattern: " + "; ".join(words),
-        graded([all(grown), all(close), all(plateau)]),
-        len(runs),
-    )
-
-
-def attention(store: Store, profile: str, where: str = "") -> Finding:
-    runs = runs_of(store, profile)
-    steps, values = history(runs, f"{where}attention.1")
-    at = min(int(np.searchsorted(steps, PAPER_STEP)), len(steps) - 1)
-    return Finding(
-        f"attention on the query's pattern {spread(values[:, 0])} at step {steps[0]}, "
-        f"{spread(values[:, at])} at step {steps[at]}, "
-        f"{spread(values[:, -1], 3)} at the end",
-        graded([bool((values[:, -1] >= 0.9).all()), bool((values[:, -1] >= PAPER_ATTENTION).all())]),
-        len(runs),
-    )
-
-
-def foreign_attention(store: Store, profile: str) -> Finding:
-    return attention(store, profile, "foreign ")
-
-
-def feature_half(store: Store, profile: str) -> Finding:
-    runs = runs_of(store, profile)
-    first, last = (
-        np.array([neurons_at(run, ends(run)[i])["feature angle"][large_neurons(run)].mean() for run in runs]) for i in (0, 1)
-    )
-    return Finding(
-        f"mean angle of the large neurons to the mean pattern: {spread(first)} π at step {ends(runs[0])[0]}, "
-        f"{spread(last)} π at "
-        "the end",
-        graded([bool((np.abs(first - 0.5) <= 0.05).all()), bool((last <= 0.2).all())]),
-        len(runs),
-    )
+def neurons_along(run: StoredRun, steps: Sequence[int]) -> dict[int, dict[str, np.ndarray]]:
+    """{step: neurons, as runs.neurons_at has them}."""
+    return {step: neurons_at(run, step) for step in steps}
 
 
 def label_angles(run: StoredRun) -> tuple[float, float]:
     """Mean angle to q of the large neurons with a > 0 and with a < 0, in units of π."""
-    positive, big = trained(run).a.numpy() > 0, large_neurons(run)
+    big = large_neurons(run)
     found = neurons_at(run, ends(run)[1])["label angle"]
-    return float(found[big & positive].mean()), float(found[big & ~positive].mean())
-
-
-def label_half(store: Store, profile: str) -> Finding:
-    runs = runs_of(store, profile)
-    up, down = np.array([label_angles(run) for run in runs]).T
-    return Finding(
-        f"mean angle of the large neurons to q: {spread(up)} π for a > 0, {spread(down)} π for a < 0",
-        graded([bool((up <= 0.25).all()), bool((down >= 0.75).all())]),
-        len(runs),
-    )
+    return float(found[big & positive(run)].mean()), float(found[big & ~positive(run)].mean())
 
 
 def luck_ratio(run: StoredRun) -> float:
@@ -126,15 +118,28 @@ def luck_ratio(run: StoredRun) -> float:
     return float(size[mask].mean() / size[~mask].mean()) if 0 < mask.sum() < len(mask) else float("nan")
 
 
-def lucky_grow(store: Store, profile: str) -> Finding:
-    runs = runs_of(store, profile)
-    share, ratio = np.array([lucky(run).mean() for run in runs]), np.array([luck_ratio(run) for run in runs])
-    return Finding(
-        f"{spread(share)} of the neurons are lucky; their trained rows are {spread(ratio)} times as long as those "
-        "of the others",
-        graded([bool((share >= 0.1).all()), bool((ratio >= 1.5).all())]),
-        len(runs),
-    )
+@dataclass(frozen=True)
+class Growth:
+    """Norms of the rows of W_O W_V of one group of neurons: the mean at each of `steps` (R, n), and all trained ones (N,)."""
+
+    steps: tuple[int, ...]
+    means: np.ndarray
+    trained: np.ndarray
+
+
+def growth_by_luck(runs: Sequence[StoredRun]) -> dict[str, Growth]:
+    """Of the lucky neurons and of the others."""
+    steps = tuple(sorted(snapshots(runs[0])))
+    found = {}
+    for name, chosen in (("lucky", True), ("others", False)):
+        masks = [lucky(run) == chosen for run in runs]
+        sizes = [[row_size(neurons_at(run, step))[mask] for step in steps] for run, mask in zip(runs, masks, strict=True)]
+        means = np.array([[size.mean() for size in of_run] for of_run in sizes])
+        found[name] = Growth(steps, means, np.concatenate([of_run[-1] for of_run in sizes]))
+    return found
+
+
+# --- Gradients ---
 
 
 def gradient_gap(run: StoredRun, query_too: bool, count: int = 100) -> float:
@@ -143,7 +148,7 @@ def gradient_gap(run: StoredRun, query_too: bool, count: int = 100) -> float:
     gaps = []
     drawn = fresh(task_of(run), run.spec.seed, count)
     prompts, z = drawn.prompt.double(), drawn.answer.double()
-    for model in (at_start(run.spec), trained(run)):
+    for model in (untrained(run), trained(run)):
         model = copy.deepcopy(model).double().requires_grad_(True)
         layer = model.layers[0]
         context = prompts if query_too else prompts[:, :-1]
@@ -157,31 +162,10 @@ def gradient_gap(run: StoredRun, query_too: bool, count: int = 100) -> float:
     return float(max(gaps))
 
 
-def gradients(store: Store, profile: str) -> Finding:
-    runs = runs_of(store, profile)
-    gaps = [max(gradient_gap(run, query_too) for run in runs) for query_too in (False, True)]
-    return Finding(
-        f"largest relative deviation {gaps[0]:.0e} summed over the l columns of the context, {gaps[1]:.0e} over l + 1",
-        graded([gap <= 1e-6 for gap in gaps]),
-        len(runs),
-    )
-
-
 def first_push(run: StoredRun, count: int = 2000) -> np.ndarray:
     """(n,) the cosine of −∂L/∂W_Q p_query with the unit pattern of the query, before training, in the feature half."""
     drawn = fresh(task_of(run), run.spec.seed, count)
     prompts = drawn.prompt.double().numpy()
-    pushed = -prompts[:, -1] @ theory.gradients(theory.arrays(at_start(run.spec)), prompts, drawn.answer.numpy())["W_Q"].T
+    pushed = -prompts[:, -1] @ theory.gradients(theory.arrays(untrained(run)), prompts, drawn.answer.numpy())["W_Q"].T
     unit = task_of(run).patterns[drawn.pattern[:, -1]].double().numpy()
     return (pushed[:, :D_X] * unit).sum(1) / np.maximum(np.linalg.norm(pushed, axis=1), 1e-30)
-
-
-def first_gradient(store: Store, profile: str) -> Finding:
-    runs = runs_of(store, profile)
-    found = np.array([first_push(run).mean() for run in runs])
-    return Finding(
-        f"mean cosine of the first push on W_Q p_query with the query's pattern {spread(found)}, between {found.min():.2f} and "
-        f"{found.max():.2f}",
-        graded([bool((found > 0).all()), bool((found >= 0.5).all())]),
-        len(runs),
-    )

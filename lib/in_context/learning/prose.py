@@ -1,4 +1,4 @@
-"""Numbers and computed prose of chapter 12."""
+"""Lines, tables and sentences of chapter 12."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from lib.core.measures import spread
 from lib.core.store import StoredRun
 from lib.in_context.experiments import SETTINGS, gpt_specs, train_specs
 from lib.in_context.learning.numbers import ends, first_push, label_angles, large_neurons, luck_ratio
-from lib.in_context.runs import fresh, history, lucky, row_size, snapshots, steps_to, task_of
-from lib.in_context.runs import neurons_at as rows_at
+from lib.in_context.runs import fresh, history, lucky, neurons_at, positive, row_size, snapshots, steps_to, task_of
 from lib.in_context.task import Task
 
 
@@ -70,23 +69,23 @@ def last_line(runs: Sequence[StoredRun], names: Sequence[str]) -> str:
 
 def angles_line(run: StoredRun, half: str, steps: Sequence[int]) -> str:
     """Mean angles of the large neurons at the steps that a figure shows."""
-    big, positive = large_neurons(run), np.arange(len(large_neurons(run))) % 2 == 0
-    groups = {"large neurons": big} if half == "feature" else {"a > 0": big & positive, "a < 0": big & ~positive}
+    big, up = large_neurons(run), positive(run)
+    groups = {"large neurons": big} if half == "feature" else {"a > 0": big & up, "a < 0": big & ~up}
     return "; ".join(
         f"step {step}: "
-        + ", ".join(f"{name} {rows_at(run, step)[f'{half} angle'][mask].mean():.2f} π" for name, mask in groups.items())
+        + ", ".join(f"{name} {neurons_at(run, step)[f'{half} angle'][mask].mean():.2f} π" for name, mask in groups.items())
         for step in steps
     )
 
 
 def neurons_text(runs: Sequence[StoredRun]) -> str:
     """Angles at the end, over seeds, next to what is read off the talk's plots."""
-    feature = [rows_at(run, ends(run)[1])["feature angle"][large_neurons(run)].mean() for run in runs]
+    feature = [neurons_at(run, ends(run)[1])["feature angle"][large_neurons(run)].mean() for run in runs]
     up, down = np.array([label_angles(run) for run in runs]).T
     share = [large_neurons(run).mean() for run in runs]
-    angles = [rows_at(run, ends(run)[1])["feature angle"][large_neurons(run)] for run in runs]
+    angles = [neurons_at(run, ends(run)[1])["feature angle"][large_neurons(run)] for run in runs]
     away, rest = [(a > 0.5).mean() for a in angles], [a[a <= 0.5].mean() for a in angles]
-    everyone = [(rows_at(run, ends(run)[1])["feature angle"] > 0.5).mean() for run in runs]
+    everyone = [(neurons_at(run, ends(run)[1])["feature angle"] > 0.5).mean() for run in runs]
     return (
         f"Over {len(runs)} seeds, **{spread(share)}** of the neurons are large. Their feature halves end "
         f"**{spread(feature)} π** "
@@ -111,7 +110,7 @@ def luck_text(runs: Sequence[StoredRun]) -> str:
 
 def luck_line(runs: Sequence[StoredRun]) -> str:
     last = ends(runs[0])[1]
-    split = [[row_size(rows_at(run, last))[lucky(run) == chosen].mean() for run in runs] for chosen in (True, False)]
+    split = [[row_size(neurons_at(run, last))[lucky(run) == chosen].mean() for run in runs] for chosen in (True, False)]
     return f"mean norm of a trained row: lucky {spread(split[0], 3)}, others {spread(split[1], 3)}"
 
 
@@ -123,9 +122,8 @@ def order_text(runs: Sequence[StoredRun], until: float = 0.5) -> str:
     if not kept:
         return "Attention is concentrated from the first snapshot on."
     at = attention[:, np.searchsorted(steps, kept[-1])]
-    positive = np.arange(runs[0].spec.model.neurons) % 2 == 0
-    turned = lambda mask: [rows_at(run, kept[-1])["label angle"][large_neurons(run) & mask].mean() for run in runs]
-    up, down = turned(positive), turned(~positive)
+    turned = lambda mask: [neurons_at(run, kept[-1])["label angle"][large_neurons(run) & mask].mean() for run in runs]
+    up, down = turned(positive(runs[0])), turned(~positive(runs[0]))
     return (
         f"At step {kept[-1]} attention on the query's pattern is still **{spread(at)}**, near where it began "
         f"({attention[:, 0].mean():.2f}), but the label halves of the neurons that end up large have already begun to turn: "

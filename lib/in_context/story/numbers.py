@@ -5,28 +5,27 @@ Runs are trained on the six tasks of a cycle alone, in which each pair of patter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import torch
 
-from lib.core.claim import Claim, Finding, graded
-from lib.core.ensemble import at_start
-from lib.core.measures import remembered, spearman, spread
+from lib.core.measures import spearman
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
-from lib.in_context.experiments import HALF, story_specs
+from lib.in_context.experiments import story_specs
 from lib.in_context.runs import LEVEL, steps_to
-from lib.in_context.study import make_study
+from lib.in_context.task import Task
 
 Grid = Mapping[tuple[float, float], list[StoredRun]]
 LEARNED = 0.02
 """A run has learned its tasks where at most this share of signs is wrong on them at the end."""
 LARGE_DELTA, SOME_DELTA, LARGE_START = 1.0, 0.2, 0.1
 """The largest δ, that of the main runs, and the γ of the largest start of W_O."""
+CYCLE = Task(shifts=(1,))
+"""The six tasks of a cycle, as the runs are trained on them."""
 
 
-def grid(store: Store, profile: str) -> dict[tuple[float, float], list[StoredRun]]:
+def story_runs(store: Store, profile: str) -> dict[tuple[float, float], list[StoredRun]]:
     """{(δ, γ): runs}. Raises LookupError where some are missing."""
     return {place: load(specs, store) for place, specs in story_specs(profile).items()}
 
@@ -49,15 +48,8 @@ def at_gamma(found: Grid, gamma: float) -> dict[float, list[StoredRun]]:
     return kept
 
 
-@remembered
-def start_attention(run: StoredRun) -> float:
-    """The query's attention to its own pattern before the first step, on the prompts of the run's history."""
-    with torch.no_grad():
-        return float(make_study(run.spec).watch(at_start(run.spec))["attention.1"])
-
-
 def end_attention(run: StoredRun) -> float:
-    """The same after training; NaN where the run diverged."""
+    """The query's attention to its own pattern after training; NaN where the run diverged."""
     value = run.history["attention.1"][-1]
     return float("nan") if value is None else value
 
@@ -103,93 +95,48 @@ def delta_of(run: StoredRun) -> float:
     return run.spec.model.delta
 
 
-# --- Claims ---
+def gammas_of(found: Grid) -> list[float]:
+    return sorted({gamma for _, gamma in found})
 
 
-def lazy(store: Store, profile: str) -> Finding:
-    runs = [run for group in at_delta(grid(store, profile), LARGE_DELTA).values() for run in group]
-    before = np.array([start_attention(run) for run in runs])
-    moved = np.abs([end_attention(run) for run in runs] - before)
-    return Finding(
-        f"attention before training {spread(before)}; it moves by {spread(moved, 3)}, at most {moved.max():.3f}",
-        graded([bool((before >= 0.8).all()), bool((moved < 0.1).all())]),
-        len({run.spec.seed for run in runs}),
-    )
+def deltas_of(found: Grid) -> list[float]:
+    return sorted({delta for delta, _ in found})
 
 
-def slow(store: Store, profile: str) -> Finding:
-    groups = at_gamma(grid(store, profile), HALF)
-    if len(groups) < 3:
-        raise LookupError(f"{len(groups)} values of δ are too few for a trend")
-    runs = [run for group in groups.values() for run in group]
-    value = spearman(np.array([delta_of(run) for run in runs]), np.array([steps(run) for run in runs], dtype=float))
-    never = sum(steps_to(run) is None for run in runs)
-    words = ", ".join(f"δ = {d:g} {spread([steps(run) for run in group], 0)}" for d, group in groups.items())
-    return Finding(
-        f"steps to a held-out loss of {LEVEL:g}: {words}; rank correlation {value:+.2f}; {never} of {len(runs)} runs never "
-        "get there",
-        graded([value <= -0.8]),
-        len({run.spec.seed for run in runs}),
-    )
+def remembering_error(task: Task = CYCLE) -> tuple[float, float]:
+    """Of the tasks that were not trained the share that are a trained one reversed, and the expected share of wrong signs of
+    whoever answers with the trained pair's label where there is one, and guesses elsewhere."""
+    trained = set(map(tuple, task.pairs.tolist()))
+    reversed_ones = [(b, a) in trained for a, b in task.unseen.tolist()]
+    share = float(np.mean(reversed_ones))
+    return share, share + (1 - share) / 2
 
 
-def larger_gap(store: Store, profile: str) -> Finding:
-    found = at_delta(grid(store, profile), SOME_DELTA)
-    if LARGE_START not in found or HALF not in found:
-        raise LookupError(f"this profile has no runs at γ = {LARGE_START:g} and {HALF:g}")
-    pairs = [(a, b) for a, b in zip(found[LARGE_START], found[HALF], strict=True) if learned(a) and learned(b)]
-    if not pairs:
-        raise LookupError("no seed learned its tasks at both γ")
-    large, small = ([gap(pair[i]) for pair in pairs] for i in (0, 1))
-    return Finding(
-        f"gap {spread(large, 4)} at γ = {LARGE_START:g}, {spread(small, 4)} at γ = {HALF:g}, in the {len(pairs)} of "
-        f"{len(found[HALF])} seeds that learned their tasks at both",
-        graded([all(a > b for a, b in zip(large, small, strict=True))]),
-        len(pairs),
-    )
+def theory(deltas: Sequence[float], task: Task = CYCLE) -> tuple[np.ndarray, np.ndarray]:
+    """Attention on the same pattern at the start against δ, at the mean counts: exp(δ² β²) α/2 over that plus 1 − α/2. The
+    products of irrelevant parts, which are small, are left out."""
+    grid = np.geomspace(min(deltas) / 1.3, max(deltas) * 1.3, 100)
+    same = np.exp(grid**2 * task.norm**2) * task.alpha / 2
+    return grid, same / (same + 1 - task.alpha / 2)
 
 
-def copying(store: Store, profile: str) -> Finding:
-    runs = everyone(grid(store, profile))
-    good = [run for run in runs if learned(run)]
-    if len(good) < 3:
-        raise LookupError(f"{len(good)} runs learned their tasks, too few for a correlation")
-    value = spearman(np.array([end_attention(run) for run in good]), np.array([unseen_error(run) for run in good]))
-    return Finding(
-        f"rank correlation of the final attention with the error on unseen tasks {value:+.2f}, over {len(good)} of "
-        f"{len(runs)} runs that learned their tasks",
-        graded([value <= -0.5]),
-        len({run.spec.seed for run in good}),
-    )
+def maps_of(found: Grid, deltas: Sequence[float], gammas: Sequence[float]) -> dict[str, np.ndarray]:
+    """{name: (δ, γ)} means over seeds for the panels of the figure; NaN where no run has a value."""
+    of = {"steps": steps, "attention": end_attention, "unseen": unseen_error, "excess": excess}
+    mean = lambda values: float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+    return {
+        name: np.array([[mean(np.array([measure(r) for r in found[d, g]], dtype=float)) for g in gammas] for d in deltas])
+        for name, measure in of.items()
+    }
 
 
-def _claim(id: str, statement: str, criterion: str, check: Callable[[Store, str], Finding]) -> Claim:
-    return Claim(id, "ours", "chapter 17", statement, "not in the sources", criterion, check)
+def error_at(run: StoredRun, attention: float) -> float:
+    """Share of wrong signs on unseen tasks at the first evaluation with at least this attention on the same pattern; NaN where
+    there is none, or it is the first of all."""
+    reached = np.flatnonzero(np.array(run.history["attention.1"], dtype=float) >= attention)
+    return 1 - run.history["unseen"][reached[0]] if len(reached) and reached[0] else float("nan")
 
 
-CHAPTER_17 = (
-    _claim(
-        "story-large-delta-lazy",
-        "With a large δ attention selects before training, and then hardly moves.",
-        "at δ = 1 in every run: attention at least .8 before training; it moves by less than .1 (two parts)",
-        lazy,
-    ),
-    _claim(
-        "story-small-delta-slow",
-        "The smaller δ, the longer it takes to learn.",
-        "at γ = .5: rank correlation of δ with the steps to a held-out loss of .1, over all runs, at most −.8",
-        slow,
-    ),
-    _claim(
-        "story-gap",
-        "From a larger start of W_O more signs are wrong on unseen than on trained tasks at the end of training.",
-        "at δ = .2: unseen − seen error larger at γ = .1 than at .5 in every seed, where both learned their tasks (≤ .02)",
-        larger_gap,
-    ),
-    _claim(
-        "story-copy",
-        "Who copies more generalizes better.",
-        "rank correlation of final attention with the unseen error at most −.5, over all runs that learned their tasks",
-        copying,
-    ),
-)
+def correlation(runs: Sequence[StoredRun]) -> float:
+    """Rank correlation of the final attention with the error on unseen tasks; 0 for no runs."""
+    return spearman(np.array([end_attention(r) for r in runs]), np.array([unseen_error(r) for r in runs])) if runs else 0.0

@@ -1,0 +1,18 @@
+"""The claims of the study, by the chapter that tests them."""
+
+from __future__ import annotations
+
+from lib.core.claim import Claim
+from lib.in_context.deeper.claims import CLAIMS as DEEPER
+from lib.in_context.learning.claims import CLAIMS as LEARNING
+from lib.in_context.out_of_domain.claims import CLAIMS as OUT_OF_DOMAIN
+from lib.in_context.pruning.claims import CLAIMS as PRUNING
+from lib.in_context.story.claims import CLAIMS as STORY
+
+CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
+    "12-in-context": LEARNING,
+    "13-out-of-domain": OUT_OF_DOMAIN,
+    "14-pruning": PRUNING,
+    "16-deeper-models": DEEPER,
+    "17-one-story": STORY,
+}
