@@ -14,7 +14,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
-from test_in_context_claims import Planted, Shelf, planted, random_weights
+from test_in_context_claims import Planted, judged, planted, random_weights
 
 from lib.book.dials import Dials
 from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
@@ -38,7 +38,7 @@ SMALL = [one_layer("icl-train", SETTINGS["smoke"], seed, {"length": 20}) for see
 
 
 def status(id: str, runs: Iterable[StoredRun] = ()) -> str:
-    return BY_ID[id].evaluate(Shelf(runs), "laptop")["status"]
+    return judged(BY_ID[id], runs, "laptop")["status"]
 
 
 # ---------------------------------------------------------------- classical learners

@@ -14,12 +14,13 @@ import pytest
 import torch
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
+from test_in_context_claims import Shelf, judged
 from torch import Tensor
 
 from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
 from lib.core.ensemble import at_start
 from lib.core.spec import RunSpec
-from lib.core.store import Store, StoredRun
+from lib.core.store import StoredRun
 from lib.in_context import runs as stored
 from lib.in_context.deeper import figures as deeper_figures
 from lib.in_context.deeper import numbers as deeper_numbers
@@ -77,19 +78,8 @@ def planted(
     return Planted(spec, metrics, told, steps[-1], status, None, 1.0, how, path, weights or {}, kept or {})
 
 
-class Shelf(Store):
-    """A store of planted runs."""
-
-    def __init__(self, runs: Iterable[StoredRun]) -> None:
-        super().__init__(Path("nowhere"))
-        self.runs = {run.spec: run for run in runs}
-
-    def get(self, spec: RunSpec) -> StoredRun | None:
-        return self.runs.get(spec)
-
-
 def status(id: str, runs: Iterable[StoredRun] = (), profile: str = "smoke") -> str:
-    return BY_ID[id].evaluate(Shelf(runs), profile)["status"]
+    return judged(BY_ID[id], runs, profile)["status"]
 
 
 def drawn_figure(figure: Figure) -> None:

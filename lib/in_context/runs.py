@@ -24,6 +24,8 @@ FRESH_SEED = 2_000_003
 N_FRESH = 4000
 LEVEL = 0.1
 """A model has learned at the first evaluation with a held-out hinge loss of at most this; before training it is near 1."""
+LUCKY = 0.95
+"""A neuron is lucky where it is active, before training, on this share of the prompts of its sign."""
 
 
 def main_runs(store: Store, profile: str) -> list[StoredRun]:
@@ -177,7 +179,7 @@ def row_size(neurons: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.hypot(neurons["feature norm"], neurons["label norm"])
 
 
-def lucky(run: StoredRun, share: float = 0.95, count: int = 400) -> np.ndarray:
+def lucky(run: StoredRun, share: float = LUCKY, count: int = 400) -> np.ndarray:
     """(m,) neurons that are active, before training, on at least `share` of the prompts whose label has the sign of a_i.
 
     The paper calls lucky the neurons whose indicator is on at the start (its Definition D.8 was not available to us).

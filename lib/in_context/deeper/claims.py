@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from lib.core.claim import Claim, Finding, graded
 from lib.core.store import Store, StoredRun
 from lib.in_context.deeper.numbers import (
+    GROWN,
     MOST,
     NO_SKIP,
     SELECTS,
     THEORY,
+    TURNED,
     by_layer,
     deep_runs,
     ends_of,
@@ -20,6 +22,17 @@ from lib.in_context.deeper.numbers import (
     whole,
 )
 
+HALF = 0.5
+"""More than this share of a layer's neurons should grow."""
+
+ATTENDS = f"attention at the end at least {SELECTS:g} in every seed"
+RISES = "above its value before training in every seed"
+SEPARATES = (
+    f"in one layer at least {MOST:g} of the large neurons have an angle ≤ {TURNED:g} π or ≥ {1 - TURNED:g} π, in every seed"
+)
+GROWS = f"rows of W_O W_V of more than {HALF:g} of the neurons are at least {GROWN:g} times as long as before, in every seed"
+"""The parts of the criteria, the first two and the last of each layer."""
+
 
 def alive(runs: Sequence[StoredRun]) -> list[StoredRun]:
     """All runs. Raises LookupError where one of them diverged, as then nothing can be said of every seed."""
@@ -28,26 +41,26 @@ def alive(runs: Sequence[StoredRun]) -> list[StoredRun]:
     return list(runs)
 
 
-def selects(store: Store, profile: str) -> Finding:
-    runs = alive(deep_runs(store, profile)[THEORY])
-    ends = ends_of(runs)
+def _selects(runs: Sequence[StoredRun], rises: bool) -> Finding:
+    """A part for each layer; with `rises` one more for each."""
+    before, after = ([v[:, i] for v in ends_of(runs)] for i in (0, 1))
+    layers = list(zip(layers_of(runs[0]), before, after, strict=True))
+    parts = {f"layer {k}: {ATTENDS}": bool((last >= SELECTS).all()) for k, _, last in layers}
+    if rises:
+        parts |= {f"layer {k}: {RISES}": bool((last > first).all()) for k, first, last in layers}
     return Finding(
-        f"attention on the same pattern at the end: {by_layer(runs, [v[:, 1] for v in ends], 3)}; before training: "
-        f"{by_layer(runs, [v[:, 0] for v in ends], 3)}",
-        graded([bool((v[:, 1] >= SELECTS).all()) for v in ends]),
+        f"attention on the same pattern at the end: {by_layer(runs, after, 3)}; before training: {by_layer(runs, before, 3)}",
+        graded(parts),
         len(runs),
     )
+
+
+def selects(store: Store, profile: str) -> Finding:
+    return _selects(alive(deep_runs(store, profile)[THEORY]), rises=False)
 
 
 def selects_without_skip(store: Store, profile: str) -> Finding:
-    runs = alive(deep_runs(store, profile)[NO_SKIP])
-    ends = ends_of(runs)
-    return Finding(
-        f"attention on the same pattern at the end: {by_layer(runs, [v[:, 1] for v in ends], 3)}; before training: "
-        f"{by_layer(runs, [v[:, 0] for v in ends], 3)}",
-        graded([bool((v[:, 1] >= SELECTS).all()) for v in ends] + [bool((v[:, 1] > v[:, 0]).all()) for v in ends]),
-        len(runs),
-    )
+    return _selects(alive(deep_runs(store, profile)[NO_SKIP]), rises=True)
 
 
 def separates(store: Store, profile: str) -> Finding:
@@ -55,7 +68,7 @@ def separates(store: Store, profile: str) -> Finding:
     found = [[separated(run, k) for run in runs] for k in layers_of(runs[0])]
     return Finding(
         f"share of large neurons whose label half is near q or −q: {by_layer(runs, found)}",
-        graded([any(min(v) >= MOST for v in found)]),
+        graded({SEPARATES: any(min(v) >= MOST for v in found)}),
         len(runs),
     )
 
@@ -65,7 +78,7 @@ def grows(store: Store, profile: str) -> Finding:
     found = [[grown(run, k) for run in runs] for k in layers_of(runs[0])]
     return Finding(
         f"share of neurons that are at least a tenth longer than before training: {by_layer(runs, found)}",
-        graded([min(v) > 0.5 for v in found]),
+        graded({f"layer {k}: {GROWS}": min(v) > HALF for k, v in zip(layers_of(runs[0]), found, strict=True)}),
         len(runs),
     )
 
@@ -77,7 +90,7 @@ CLAIMS = (
         "Figs 21–23",
         "In three layers, too, the attention of every layer comes to lie on the examples with the query's pattern.",
         "every layer selects",
-        "stacked blocks, the recipe of theory: attention at the end at least .9 in every seed (a part for each layer)",
+        f"stacked blocks, the recipe of theory: {ATTENDS} (a part for each layer)",
         selects,
     ),
     Claim(
@@ -86,7 +99,7 @@ CLAIMS = (
         "without the residual stream",
         "Without a residual stream, and from a larger start, every layer selects as well.",
         "not reported",
-        "attention at the end at least .9, and above its value before training, in every seed (two parts for each layer)",
+        f"{ATTENDS}; {RISES} (two parts for each layer)",
         selects_without_skip,
     ),
     Claim(
@@ -95,7 +108,7 @@ CLAIMS = (
         "Figs 24–26",
         "The label halves of neurons separate towards q and −q.",
         "at least one layer separates",
-        "stacked: in one layer at least .8 of the large neurons have an angle ≤ .25 π or ≥ .75 π, in every seed",
+        f"stacked: {SEPARATES}",
         separates,
     ),
     Claim(
@@ -104,7 +117,7 @@ CLAIMS = (
         "Figs 24–26",
         "Neurons grow in training.",
         "norms grow",
-        "stacked: rows of W_O W_V of more than half of the neurons grow by a tenth, in every seed (a part for each layer)",
+        f"stacked: {GROWS} (a part for each layer)",
         grows,
     ),
 )

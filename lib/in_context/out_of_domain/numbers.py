@@ -25,6 +25,10 @@ SPAN = "outside the span"
 CYCLE, CONTROL = list(COVERS)[1:]
 ENOUGH = 0.02
 """The share of errors at which a prompt has examples enough."""
+SMALL_LOSS = 0.01
+"""The hinge loss of who generalizes."""
+RARE = 0.01
+"""The share of errors that GPT-2 is below, as in the talk's figure, where S₁ ≥ 1."""
 THEORY = {"α": -2 / 3, "M₁": 0.0, "α l": 0.0}
 """The exponents of the steps in Theorem 1, T = Θ(α^−2/3): neither M₁ nor l is in it."""
 CURVE_LENGTHS = (*range(1, 11), 12, 14, 16, 18, 20)

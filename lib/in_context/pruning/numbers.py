@@ -16,6 +16,7 @@ from lib.core.store import StoredRun
 from lib.in_context.experiments import LENGTH
 from lib.in_context.models import OneLayer
 from lib.in_context.runs import (
+    LUCKY,
     answers,
     contributions,
     fresh,
@@ -38,13 +39,15 @@ RATES = tuple(round(0.05 * i, 2) for i in range(20))
 WIDEST = 0.4
 SHARES = tuple(round(0.1 * i, 1) for i in range(10))
 """Shares R of the large neurons that are removed (Theorem 3)."""
+SLOPE = 0.2
+"""The hinge loss that removing a share R of the large neurons should cost at least, over R."""
 ORDERS = 10
 """Random orders of each run, of which the mean is taken."""
 SHORT = 8
 """A prompt length at which errors can be seen: 20 examples leave almost none."""
 PRUNED_ALPHAS = (0.6, 0.8, 1.0)
 """The α' of Figure 15."""
-LUCK = (0.05, 0.25, 0.5, 0.75, 0.95)
+LUCK = (0.05, 0.25, 0.5, 0.75, LUCKY)
 """Bounds of groups of neurons by how often they are active before training on the prompts that fit their sign."""
 
 

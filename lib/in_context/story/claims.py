@@ -14,6 +14,7 @@ from lib.in_context.runs import LEVEL, start_attention, steps_to
 from lib.in_context.story.numbers import (
     LARGE_DELTA,
     LARGE_START,
+    LEARNED,
     SOME_DELTA,
     at_delta,
     at_gamma,
@@ -27,6 +28,20 @@ from lib.in_context.story.numbers import (
     story_runs,
 )
 
+SELECTS, MOVES = 0.8, 0.1
+"""Attention before training from which on it has selected, and what it moves by at most where training is lazy."""
+SLOWER, BETTER = -0.8, -0.5
+"""Rank correlations of δ with steps, and of attention with errors."""
+FEWEST = 3
+"""Values of δ, or runs that learned, for a correlation."""
+
+BEFORE = f"in every run attention is at least {SELECTS:g} before training"
+STAYS = f"in every run it moves by less than {MOVES:g}"
+SLOW = f"rank correlation of δ with the steps to a held-out loss of {LEVEL:g}, over all runs, at most −{-SLOWER:g}"
+GAP = f"unseen − seen error larger at γ = {LARGE_START:g} than at {HALF:g} in every seed"
+COPIES = f"rank correlation of final attention with the unseen error at most −{-BETTER:g}"
+"""The parts of the criteria."""
+
 
 def lazy(store: Store, profile: str) -> Finding:
     runs = [run for group in at_delta(story_runs(store, profile), LARGE_DELTA).values() for run in group]
@@ -34,14 +49,14 @@ def lazy(store: Store, profile: str) -> Finding:
     moved = np.abs([end_attention(run) for run in runs] - before)
     return Finding(
         f"attention before training {spread(before)}; it moves by {spread(moved, 3)}, at most {moved.max():.3f}",
-        graded([bool((before >= 0.8).all()), bool((moved < 0.1).all())]),
+        graded({BEFORE: bool((before >= SELECTS).all()), STAYS: bool((moved < MOVES).all())}),
         len({run.spec.seed for run in runs}),
     )
 
 
 def slow(store: Store, profile: str) -> Finding:
     groups = at_gamma(story_runs(store, profile), HALF)
-    if len(groups) < 3:
+    if len(groups) < FEWEST:
         raise LookupError(f"{len(groups)} values of δ are too few for a trend")
     runs = [run for group in groups.values() for run in group]
     value = spearman(np.array([delta_of(run) for run in runs]), np.array([steps(run) for run in runs], dtype=float))
@@ -50,7 +65,7 @@ def slow(store: Store, profile: str) -> Finding:
     return Finding(
         f"steps to a held-out loss of {LEVEL:g}: {words}; rank correlation {value:+.2f}; {never} of {len(runs)} runs never "
         "get there",
-        graded([value <= -0.8]),
+        graded({SLOW: value <= SLOWER}),
         len({run.spec.seed for run in runs}),
     )
 
@@ -66,7 +81,7 @@ def larger_gap(store: Store, profile: str) -> Finding:
     return Finding(
         f"gap {spread(large, 4)} at γ = {LARGE_START:g}, {spread(small, 4)} at γ = {HALF:g}, in the {len(pairs)} of "
         f"{len(found[HALF])} seeds that learned their tasks at both",
-        graded([all(a > b for a, b in zip(large, small, strict=True))]),
+        graded({GAP: all(a > b for a, b in zip(large, small, strict=True))}),
         len(pairs),
     )
 
@@ -74,13 +89,13 @@ def larger_gap(store: Store, profile: str) -> Finding:
 def copying(store: Store, profile: str) -> Finding:
     runs = everyone(story_runs(store, profile))
     good = [run for run in runs if learned(run)]
-    if len(good) < 3:
+    if len(good) < FEWEST:
         raise LookupError(f"{len(good)} runs learned their tasks, too few for a correlation")
     value = correlation(good)
     return Finding(
         f"rank correlation of the final attention with the error on unseen tasks {value:+.2f}, over {len(good)} of "
         f"{len(runs)} runs that learned their tasks",
-        graded([value <= -0.5]),
+        graded({COPIES: value <= BETTER}),
         len({run.spec.seed for run in good}),
     )
 
@@ -93,25 +108,25 @@ CLAIMS = (
     _claim(
         "story-large-delta-lazy",
         "With a large δ attention selects before training, and then hardly moves.",
-        "at δ = 1 in every run: attention at least .8 before training; it moves by less than .1 (two parts)",
+        f"at δ = {LARGE_DELTA:g}: {BEFORE}; {STAYS}",
         lazy,
     ),
     _claim(
         "story-small-delta-slow",
         "The smaller δ, the longer it takes to learn.",
-        "at γ = .5: rank correlation of δ with the steps to a held-out loss of .1, over all runs, at most −.8",
+        f"at γ = {HALF:g}: {SLOW}",
         slow,
     ),
     _claim(
         "story-gap",
         "From a larger start of W_O more signs are wrong on unseen than on trained tasks at the end of training.",
-        "at δ = .2: unseen − seen error larger at γ = .1 than at .5 in every seed, where both learned their tasks (≤ .02)",
+        f"at δ = {SOME_DELTA:g}: {GAP}, where both learned their tasks (≤ {LEARNED:g})",
         larger_gap,
     ),
     _claim(
         "story-copy",
         "Who copies more generalizes better.",
-        "rank correlation of final attention with the unseen error at most −.5, over all runs that learned their tasks",
+        f"{COPIES}, over all runs that learned their tasks",
         copying,
     ),
 )
