@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -25,7 +26,7 @@ from lib.core.store import Store, StoredRun
 from lib.in_context import runs as stored
 from lib.in_context import theory
 from lib.in_context.experiments import SETTINGS, gpt_specs, one_layer, train_specs
-from lib.in_context.learning import claims, numbers, prose
+from lib.in_context.learning import claims, figures, numbers, prose
 from lib.in_context.learning.claims import CLAIMS
 from lib.in_context.models import OneLayer, OneLayerSpec
 from lib.in_context.out_of_domain.numbers import gpt_errors, needed
@@ -659,8 +660,9 @@ def test_words_on_learning() -> None:
     loss = lambda s: [0.9 + 0.01 * s.seed] + [0.5] * (9 + s.seed) + [0.02] * (90 - s.seed)
     runs = of(lambda s: {"unseen": 0.999, "unseen loss": 0.01, "history": {"unseen loss": loss(s), "seen loss": [0.5] * 100}})
     said = prose.learning_text(runs)
-    assert "it is below .1 after 110 to 180 steps." in said
-    assert f"**{np.mean([0.9 + 0.01 * i for i in range(8)]):.2f} ± 0.02** at the first evaluation" in said
+    assert "It is at most 0.1 after 110 to 180 steps." in said
+    first = f"{np.mean([0.9 + 0.01 * i for i in range(8)]):.2f} ± 0.02"
+    assert f"At the first evaluation, at step 10, the loss on tasks that are not trained is **{first}**." in said
     assert "At the end it is **0.0100 ± 0.0000**" in said
     end = "of the signs are wrong there (1,000 prompts, the same for all; mean ± standard deviation over 8 seeds)."
     assert f"**0.0010 ± 0.0000** {end}" in said
@@ -701,10 +703,12 @@ def test_words_on_what_comes_first() -> None:
     rise = lambda spec, late: [0.41] * (late if spec.seed else 6) + [0.9] * (100 - (late if spec.seed else 6))
     runs = lambda late: of(lambda s: {"kept": kept, "history": {"attention.1": rise(s, late)}})
     said = prose.order_text(runs(8))
-    assert said.startswith("At step 60 attention on the query's pattern is still **0.41 ± 0.00**, near where it began (0.41)")
+    assert said.startswith("At step 60, the last snapshot with less than 0.5 in every seed, attention on the query's pattern ")
+    assert "is **0.41 ± 0.00** (it was 0.41 at step 10)" in said
+    assert "large have begun to turn by then" in said
     assert "**0.40 ± 0.00 π** from q for a > 0, **0.70 ± 0.00 π** for a < 0." in said
-    assert prose.order_text(runs(5)).startswith("At step 50 ")
-    assert prose.order_text(runs(0)) == "Attention is concentrated from the first snapshot on."
+    assert prose.order_text(runs(5)).startswith("At step 50, ")
+    assert prose.order_text(runs(0)) == "In some seed attention on the query's pattern is 0.5 or more at every snapshot."
 
 
 def test_words_on_the_first_push(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -732,3 +736,83 @@ def test_histories_of_runs_that_stopped_have_gaps() -> None:
         steps, values = stored.history(order, "loss")
         assert steps.tolist() == [10, 20]
         assert np.isnan(values).sum() == 2
+
+
+# ---------------------------------------------------------------- with other parameters
+
+
+def test_settings_are_those_of_the_alpha_that_is_shown() -> None:
+    assert dict(prose.settings_table("laptop", 0.4))["share α of examples of the task's two patterns"] == "0.4"
+    assert prose.settings_table("laptop", 0.8) == prose.settings_table("laptop")
+
+
+def test_words_on_learning_where_some_seeds_learn_late_or_never() -> None:
+    """As with a small α: nothing is said to be near 1, or soon."""
+
+    def runs(falls: Mapping[int, int]) -> list[Planted]:
+        loss = lambda s: [0.6] * falls.get(s.seed, 100) + [0.1] * (100 - falls.get(s.seed, 100))
+        return of(lambda s: {"unseen": 0.5, "unseen loss": 0.6, "history": {"unseen loss": loss(s), "seen loss": loss(s)}})
+
+    said = prose.learning_text(runs({2: 49, 5: 79}))
+    assert "at step 10, the loss on tasks that are not trained is **0.60 ± 0.00**. In 2 of 8 seeds it is at most 0.1" in said
+    assert "after 500 to 800 steps" in said
+    assert "In 1 of 8 seeds it is at most 0.1 after 500 steps" in prose.learning_text(runs({2: 49}))
+    assert "It never falls to 0.1." in prose.learning_text(runs({}))
+    assert "over 1 seed)." in prose.learning_text(runs({})[:1])
+
+
+def test_words_on_luck_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = with_luck(monkeypatch, 0, 1.0, (100, 4.0))
+    assert "**4.00** times as long as those of the others (in the 1 of 8 seeds that have lucky" in prose.luck_text(runs)
+    assert prose.luck_text(runs[:-1]).endswith("neurons are lucky. In no seed are there lucky neurons and others to compare.")
+
+
+def test_words_on_what_comes_first_where_it_is_attention() -> None:
+    """Label halves that are still straight, or turn the wrong way, have not begun."""
+    for up, down in ((0.5, 0.5), (0.7, 0.3), (0.4, 0.5)):
+        kept = rows((0.5, 0.1))
+        kept[60]["label angle.1"] = torch.where(torch.arange(M) % 2 == 0, up, down)
+        runs = of(lambda s, kept=kept: {"kept": kept, "history": {"attention.1": [0.1] * 6 + [0.9] * 94}})
+        assert "large have not begun to turn" in prose.order_text(runs)
+
+
+def test_words_on_neurons_that_all_turn_away() -> None:
+    said = prose.neurons_text(of(lambda s: {"kept": rows((0.5, 0.8))}))
+    assert "Of the large rows **1.00 ± 0.00** turn away from the mean pattern, of all rows 1.00 ± 0.00." in said
+    assert "nan" not in said
+
+
+# ---------------------------------------------------------------- figures
+
+
+def test_figures_draw_what_they_are_given() -> None:
+    """A prompt, matrices and neurons of a run as arrays; along training its history."""
+    spec = train_specs("smoke")[0]
+    kept = {"feature norm.1": drawn(20).abs(), "feature angle.1": torch.rand(20), "label norm.1": drawn(20).abs()}
+    kept |= {"label angle.1": torch.rand(20)}
+    names = [
+        f"{where}{part} {kind}" for where in ("", "foreign ") for part in ("query", "key") for kind in ("norm", "projection")
+    ]
+    names += ["attention.1", "foreign attention.1", "seen", "unseen", "seen loss", "unseen loss"]
+    run = planted(spec, {name: [0.5, 1.0] for name in names}, {10: kept, 20: kept}, random_weights(spec))
+    shown = numbers.shown_prompt(run, 3)
+    asked = stored.fresh(stored.task_of(run), spec.seed, 4)
+    assert shown.same.tolist() == asked.same[3].tolist()
+    assert shown.matrix.shape == (31, 21)
+    expected = stored.trained(run).query_attention(asked.prompt[None, 3:])[0][0, 0]
+    np.testing.assert_allclose(shown.attention["trained"], expected, rtol=1e-5)
+    matrices = numbers.matrices(run)
+    norms = np.linalg.norm(random_weights(spec)["layers.0.W_O.weight"].numpy(), axis=1)
+    assert matrices.kept.sum() == 12  # of 20 the smallest 40 % go
+    assert matrices.kept[:10].tolist() == (np.sort(norms[::2])[::-1] >= np.quantile(norms, 0.4)).tolist()
+    grown = numbers.growth_by_luck([run, run])
+    assert sum(len(group.trained) for group in grown.values()) == 2 * 20
+    assert [group.means.shape for group in grown.values()] == [(2, 2), (2, 2)]
+    found = [figures.prompt(shown), figures.matrices(matrices), figures.luck(grown)]
+    found += [
+        figures.neurons(numbers.neurons_along(run, [10, 20]), half, stored.positive(run)) for half in ("feature", "label")
+    ]
+    found += [draw([run]) for draw in (figures.learning, figures.projections, figures.attention)]
+    for figure in found:
+        figure.canvas.draw()
+        plt.close(figure)

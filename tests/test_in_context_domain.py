@@ -434,6 +434,36 @@ def test_the_dials_take_what_was_computed(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(json.dumps(data)) < 200_000
 
 
+@pytest.mark.parametrize("error", [0.0, 0.004, 0.3])
+def test_words_on_gpt2_say_no_more_than_its_errors(error: float) -> None:
+    """One seed, and no spread: nothing differs much, and where no error is rare none is said to be."""
+    one = gpts(lambda *_: error)[:1]
+    said = prose.gpt_text(one)
+    assert f"from {error:.4f} to {error:.4f}" in said
+    below = ", ".join(f"{s:g}" for s in SUMS) if error < 0.01 else "none of them"
+    assert f"Mean errors are below 0.01 at S₁ = {below}." in said
+    assert "in 0 of 1 seeds" in said
+    assert f"In domain, on unseen tasks, errors are rarest with 0 examples, {error:.4f}" in prose.rise_text(one)
+
+
+@pytest.mark.parametrize(("alpha", "total"), [(0.05, -1.4), (1.0, 0.0), (0.4, 1.41)])
+def test_words_at_other_parameters(monkeypatch: pytest.MonkeyPatch, alpha: float, total: float) -> None:
+    """Margins that fall with S₁, losses that are never small, a curve that never ends below the level."""
+    runs = plant(monkeypatch, lambda *_, **__: 0.4, lambda *_, sum=1.0, **__: 1 + (sum or 0.0))
+    gpt = gpts(lambda *_: 0.4)
+    grid = [numbers.along(runs, [20], alpha=alpha, sum=s) for s in numbers.SHOWN_SUMS]
+    said = prose.sums_text(numbers.SHOWN_SUMS, grid)
+    assert "at most 0.01 in every seed **nowhere**" in said
+    assert "The mean margin is 0.00 − 1.00 S₁, to within 0.00" in said
+    assert f"At S₁ = {total:g} GPT-2 was not tested." in prose.needed_text(gpt, total)
+    assert "In domain GPT-2 needs more than 20 at α' = 0.8" in prose.needed_text(gpt, total)
+    assert "not fewer as α' grows" in prose.needed_text(gpt, total)
+    assert prose.needed_line(numbers.panels(runs, gpt, total)).count("more than 20") == 9
+    assert "**0.400, 0.400, 0.400**" in prose.floor_text(runs, gpt)
+    assert len(prose.sums_table(runs, gpt, alpha).splitlines()) == 9
+    assert len(prose.sums_line(numbers.SHOWN_SUMS, grid, grid[0]).split("; ")) == 3
+
+
 def test_every_figure_draws_planted_results(monkeypatch: pytest.MonkeyPatch) -> None:
     runs, gpt = plant(monkeypatch, lambda *_, **__: 0.0, lambda *_, **__: 0.0), gpts(lambda name, alpha, n: 0.5 / (n + 1) ** 3)
     found = numbers.steps({v: speeds("α", lambda a: 50)[:2] for v in (0.4, 0.8)})

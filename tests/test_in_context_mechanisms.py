@@ -240,6 +240,34 @@ def test_words_and_figures_of_pruning() -> None:
     drawn_figure(pruning_figures.by_luck(norms, angle, names))
 
 
+@pytest.mark.parametrize("length", [1, 8, 40])
+def test_words_of_pruning_at_other_lengths(length: int) -> None:
+    """Of neurons that are all alike, and of one pair that does it all."""
+    for sizes in ([0.2] * M, HALF):
+        runs = [planted(weights=copier(sizes))]
+        said = pruning_prose.share_text(runs, length)
+        loss, scaled = (pruning_numbers.over_runs(runs, how, length=length).loss for how in ("large, W_O", "scaled"))
+        assert f"by at most {np.abs(loss - scaled).max():.3f}" in said
+        assert sizes == HALF or "1.00 of the margin." in said  # all are large: no curve lies lower
+        whole = pruning_numbers.over_runs(runs, "W_O", length=length).margin[0, 0]
+        assert ("can go before" in said) == (whole > 1)
+        assert f"prompts of {length} examples" in pruning_prose.pruning_table(runs, length)
+        assert f"l = {length}: " in pruning_prose.pruning_line(runs, length)
+        assert pruning_prose.free_text(runs, length).count("Without the others") == 2
+        assert "R" in pruning_prose.share_line(runs, length)
+
+
+def test_a_curve_that_lies_lower_is_said_to() -> None:
+    """Rows of W_O that are long for nothing are large by W_O, and not by W_O W_V."""
+    weights = copier([0.1] * M)
+    weights["layers.0.W_O.weight"][: M // 2, D_X] /= 5
+    weights["layers.0.W_O.weight"][: M // 2, 0] = 0.1 * math.sqrt(M)
+    weights["layers.0.W_V.weight"][0, 0] = 0.0
+    assert "0.83 of the margin, which is why their curve lies lower." in pruning_prose.share_text(
+        [planted(weights=weights)], 20
+    )
+
+
 # ---------------------------------------------------------------- three layers
 
 DEEP = deep_specs("smoke")
@@ -443,6 +471,16 @@ def test_words_and_figures_of_the_story() -> None:
     drawn_figure(story_figures.along({"some": found[0.2, 0.1]}))
     drawn_figure(story_figures.copying(found, 0.6))
     assert [name for name, _ in story_prose.settings_table("smoke")] == [n for n, _ in story_prose.settings_table("laptop")]
+
+
+def test_words_where_no_run_learned() -> None:
+    found = story_numbers.story_runs(Shelf(everywhere(seen=0.4, unseen=0.4, loss_at=None)), "laptop")
+    assert story_prose.remembering_text(found).endswith("No run has learned its own tasks.")
+    assert story_prose.copying_text(found) == "Only 0 runs learned their tasks, too few for a correlation."
+    assert story_prose.matched_text(found, 0.2).count("not seen") == 4
+    assert story_prose.matched_text(found, 0.3).startswith("No run starts from δ = 0.3")
+    learned = story_numbers.story_runs(Shelf(everywhere(seen=0.01, unseen=0.03)), "laptop")
+    assert story_prose.remembering_text(learned).endswith("any run that learned its own is **0.030**.")
 
 
 # ---------------------------------------------------------------- the list of claims

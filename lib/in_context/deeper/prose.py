@@ -8,9 +8,20 @@ import numpy as np
 
 from lib.core.measures import spread
 from lib.core.store import StoredRun
-from lib.in_context.deeper.numbers import angles_by_sign, by_layer, ends_of, grown, growth, layers_of, separated, whole
+from lib.in_context.deeper.numbers import (
+    GROWN,
+    TURNED,
+    angles_by_sign,
+    by_layer,
+    ends_of,
+    grown,
+    growth,
+    layers_of,
+    separated,
+    whole,
+)
 from lib.in_context.experiments import deep_specs
-from lib.in_context.runs import steps_to
+from lib.in_context.runs import LEVEL, steps_to
 
 
 def settings_table(profile: str) -> list[tuple[str, str]]:
@@ -63,7 +74,9 @@ def learning_line(groups: Mapping[str, Sequence[StoredRun]]) -> str:
             loss = spread([run.metrics["unseen loss"] for run in good], 3)
             steps = [s for s in map(steps_to, good) if s is not None]
             when = f"at {np.mean(steps):.0f} steps" if steps else "never"
-            parts.append(f"{name}: wrong {error}, hinge loss {loss}, held-out loss of .1 {when} ({len(steps)} of {len(runs)})")
+            parts.append(
+                f"{name}: wrong {error}, hinge loss {loss}, held-out loss of {LEVEL:g} {when} ({len(steps)} of {len(runs)})"
+            )
         else:
             parts.append(f"{name}: every run diverged")
     return "unseen tasks at the end, " + "; ".join(parts)
@@ -74,7 +87,7 @@ def separation_line(groups: Mapping[str, Sequence[StoredRun]]) -> str:
     for name, runs in groups.items():
         if good := whole(runs):
             parts.append(f"{name}: " + by_layer(good, [[separated(run, k) for run in good] for k in layers_of(good[0])]))
-    return "large neurons with a label half within .25 π of q or −q, " + ("; ".join(parts) or "no runs")
+    return f"large neurons with a label half within {TURNED:g} π of q or −q, " + ("; ".join(parts) or "no runs")
 
 
 def signs_text(runs: Sequence[StoredRun]) -> str:
@@ -107,4 +120,8 @@ def growth_text(groups: Mapping[str, Sequence[StoredRun]]) -> str:
             rows.append(f"| {name} | " + " | ".join(cells) + " |")
     depth = max(runs[0].spec.model.depth for runs in groups.values())
     head = "| variant | " + " | ".join(f"layer {k}" for k in range(1, depth + 1)) + " |\n|---" + "|---" * depth + "|\n"
-    return "Share of neurons whose row of W_O W_V is at least a tenth longer than before training:\n\n" + head + "\n".join(rows)
+    return (
+        f"Share of neurons whose row of W_O W_V is at least {GROWN:g} times as long as before training:\n\n"
+        + head
+        + "\n".join(rows)
+    )

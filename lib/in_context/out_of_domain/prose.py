@@ -18,6 +18,8 @@ from lib.in_context.out_of_domain.numbers import (
     CYCLE,
     ENOUGH,
     ICL,
+    RARE,
+    SMALL_LOSS,
     SPAN,
     THEORY,
     Along,
@@ -110,18 +112,18 @@ def gpt_text(runs: Sequence[StoredRun]) -> str:
     """In what order the five S₁ end, beside that of the angles, and how far seeds differ."""
     each = {s: gpt_errors(runs, at_foreign(s), ALPHA)[LENGTH].each for s in SUMS}
     order = sorted(SUMS, key=lambda s: each[s].mean())
-    worst = max(SUMS, key=lambda s: each[s].max())
-    below = [f"{s:g}" for s in SUMS if each[s].mean() < 0.01]
+    apart = max(SUMS, key=lambda s: np.ptp(each[s]))
+    below = [f"{s:g}" for s in SUMS if each[s].mean() < RARE]
     by_angle = sorted(SUMS, key=angle)
     far, lower = by_angle[-1], by_angle[-2]
     wins = int((each[max(far, lower)] < each[min(far, lower)]).sum())
     return (
         f"From the fewest errors to the most, S₁ = {', '.join(f'{s:g}' for s in order)}. From the smallest angle to a trained "
-        f"pattern to the largest, S₁ = {', '.join(f'{s:g}' for s in by_angle)}. Mean errors are below .01 at "
+        f"pattern to the largest, S₁ = {', '.join(f'{s:g}' for s in by_angle)}. Mean errors are below {RARE:g} at "
         f"S₁ = {', '.join(below) or 'none of them'}. "
-        f"The two largest angles are nearly the same, {angle(lower):.0f}° and {angle(far):.0f}°: of these, "
+        f"The two largest angles are {angle(lower):.0f}° and {angle(far):.0f}°: of these, "
         f"S₁ = {max(far, lower):g} has fewer errors than S₁ = {min(far, lower):g} in {wins} of {len(runs)} seeds. "
-        f"Seeds differ much: at S₁ = {worst:g} from {each[worst].min():.4f} to {each[worst].max():.4f}. Medians over seeds: "
+        f"Seeds differ most at S₁ = {apart:g}, from {each[apart].min():.4f} to {each[apart].max():.4f}. Medians over seeds: "
         + ", ".join(f"{np.median(each[s]):.4f} at S₁ = {s:g}" for s in SUMS)
         + "."
     )
@@ -182,11 +184,11 @@ def sums_text(sums: Sequence[float], found: Sequence[Along]) -> str:
     margin, attention = (np.array([getattr(a, name)[:, 0].mean() for a in found]) for name in ("margin", "attention"))
     line = np.polyfit(sums, margin, 1)
     off = np.abs(np.polyval(line, sums) - margin).max()
-    small = [all(bool((a.loss[:, 0] <= 0.01).all()) for a in found[i:]) for i in range(len(sums))]
+    small = [all(bool((a.loss[:, 0] <= SMALL_LOSS).all()) for a in found[i:]) for i in range(len(sums))]
     where = f"from S₁ = {sums[small.index(True)]:g} on" if any(small) else "nowhere"
     return (
-        f"The hinge loss is at most .01 in every seed **{where}**. Mean attention to the query's pattern lies between "
-        f"{attention.min():.3f} and {attention.max():.3f} for all S₁. The mean margin is {line[1]:.2f} "
+        f"The hinge loss is at most {SMALL_LOSS:g} in every seed **{where}**. Mean attention to the query's pattern lies "
+        f"between {attention.min():.3f} and {attention.max():.3f} for all S₁. The mean margin is {line[1]:.2f} "
         f"{'+' if line[0] >= 0 else '−'} {abs(line[0]):.2f} S₁, to "
         f"within {off:.2f}, and {margin[np.argmin(np.abs(np.array(sums) - 1))]:.2f} at S₁ = 1."
     )

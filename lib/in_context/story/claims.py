@@ -12,6 +12,7 @@ from lib.core.store import Store
 from lib.in_context.experiments import HALF
 from lib.in_context.runs import LEVEL, start_attention, steps_to
 from lib.in_context.story.numbers import (
+    FEWEST,
     LARGE_DELTA,
     LARGE_START,
     LEARNED,
@@ -32,8 +33,6 @@ SELECTS, MOVES = 0.8, 0.1
 """Attention before training from which on it has selected, and what it moves by at most where training is lazy."""
 SLOWER, BETTER = -0.8, -0.5
 """Rank correlations of δ with steps, and of attention with errors."""
-FEWEST = 3
-"""Values of δ, or runs that learned, for a correlation."""
 
 BEFORE = f"in every run attention is at least {SELECTS:g} before training"
 STAYS = f"in every run it moves by less than {MOVES:g}"

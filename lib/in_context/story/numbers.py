@@ -19,6 +19,8 @@ from lib.in_context.task import Task
 Grid = Mapping[tuple[float, float], list[StoredRun]]
 LEARNED = 0.02
 """A run has learned its tasks where at most this share of signs is wrong on them at the end."""
+FEWEST = 3
+"""Values of δ, or runs that learned, for a correlation."""
 LARGE_DELTA, SOME_DELTA, LARGE_START = 1.0, 0.2, 0.1
 """The largest δ, that of the main runs, and the γ of the largest start of W_O."""
 CYCLE = Task(shifts=(1,))

@@ -10,6 +10,7 @@ from lib.in_context.experiments import SETTINGS, story_rate, story_specs
 from lib.in_context.runs import LEVEL, start_attention, steps_to
 from lib.in_context.story.numbers import (
     CYCLE,
+    FEWEST,
     LEARNED,
     Grid,
     correlation,
@@ -42,14 +43,17 @@ def settings_table(profile: str) -> list[tuple[str, str]]:
 
 
 def remembering_text(found: Grid) -> str:
+    """What remembering pairs would cost, what copying does, and what the runs do."""
     share, error = remembering_error()
     floor = 2 * no_match_floor(CYCLE.alpha, CYCLE.length)
-    worst = max((unseen_error(run) for run in everyone(found) if learned(run)), default=float("nan"))
+    wrong = [unseen_error(run) for run in everyone(found) if learned(run)]
+    worst = "No run has learned its own tasks."
+    if wrong:
+        worst = f"The largest error on unseen tasks of any run that learned its own is **{max(wrong):.3f}**."
     return (
         f"Of the {len(CYCLE.unseen)} tasks that are not trained, {share:.0%} are trained ones reversed. Whoever remembers "
         f"pairs, and guesses where there is nothing to remember, errs on **{error:.3f}** of their prompts. Whoever copies errs "
-        f"where no example matches, on {floor:.1g} at most. The largest error on unseen tasks of any run that learned its own "
-        f"is **{worst:.3f}**."
+        f"where no example matches, on {floor:.1g} at most. {worst}"
     )
 
 
@@ -105,6 +109,8 @@ def matched_text(found: Grid, delta: float) -> str:
         if d == delta:
             values = [v for v in map(excess, runs) if np.isfinite(v)]
             parts.append(f"γ = {gamma:g}: {spread(values, 3) if values else 'not seen'}")
+    if not parts:
+        return f"No run starts from δ = {delta:g}, so that there is nothing to compare at equal progress."
     return (
         f"So compare at equal progress: where the loss on trained tasks passes {LEVEL:g}, how much larger is the loss on "
         f"unseen tasks? At δ = {delta:g}, {'; '.join(parts)}."
@@ -114,7 +120,7 @@ def matched_text(found: Grid, delta: float) -> str:
 def copying_text(found: Grid, attention: float = 0.75) -> str:
     """The correlation of copying with errors over all runs that learned, and errors on the way at equal attention, by γ."""
     good, parts = [run for run in everyone(found) if learned(run)], []
-    if len(good) < 3:
+    if len(good) < FEWEST:
         return f"Only {len(good)} runs learned their tasks, too few for a correlation."
     for gamma in sorted({run.spec.gamma for run in good}):
         passed = np.array([error_at(run, attention) for run in everyone(found) if run.spec.gamma == gamma])
