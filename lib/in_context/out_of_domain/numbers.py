@@ -319,6 +319,7 @@ def dial_data(runs: Sequence[StoredRun], gpts: Sequence[StoredRun], count: int =
     attention = [[[rounded(v) for v in a.attention.mean(0)] for a in row] for row in found]
     rest = [[[rounded(1 - v) for v in a.attention.mean(0)] for a in row] for row in found]
     none: list[None] = [None] * len(DIAL_LENGTHS)
+    flat = lambda alpha, length: [rounded(no_match_floor(alpha, length))] * 3  # a line that has no interval
     lines = {
         "layer": ("one layer", [[[leaf(s) for s in a.shares] for a in row] for row in found]),
         "gpt": (
@@ -352,11 +353,6 @@ def dial_data(runs: Sequence[StoredRun], gpts: Sequence[StoredRun], count: int =
 
 def leaf(share: Share) -> list[float]:
     return [rounded(v) for v in (share.mean, *share.interval)]
-
-
-def flat(alpha: float, length: int) -> list[float]:
-    """A line that has no interval."""
-    return [rounded(no_match_floor(alpha, length))] * 3
 
 
 def rounded(value: float) -> float:
