@@ -14,29 +14,31 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
-from test_in_context_claims import Planted, Shelf, planted, random_weights
+from test_in_context_claims import Planted, judged, planted, random_weights
 
 from lib.book.dials import Dials
 from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
 from lib.core.measures import wilson
 from lib.core.spec import SpecError
 from lib.core.store import StoredRun
-from lib.in_context import analysis, classical, domain_checks, domain_figures, domain_report, exploration
-from lib.in_context.analysis import Share
-from lib.in_context.classical import ICL, LEARNERS, LOGISTIC, NEAREST, Point, predict
-from lib.in_context.domain_checks import CONTROL, CYCLE, Along, Steps
-from lib.in_context.domain_claims import CHAPTER_13
+from lib.in_context import classical
+from lib.in_context import runs as stored
+from lib.in_context.classical import LEARNERS, LOGISTIC, NEAREST, predict
 from lib.in_context.experiments import COVERS, SETTINGS, cover_specs, gpt_specs, one_layer, speed_specs, train_specs
+from lib.in_context.out_of_domain import claims, figures, numbers, prose
+from lib.in_context.out_of_domain.claims import CLAIMS
+from lib.in_context.out_of_domain.numbers import CONTROL, CYCLE, ICL, Along, Point, Steps
+from lib.in_context.runs import Share
 from lib.in_context.study import SUMS, grid
 from lib.in_context.task import D_X, Task, no_match_floor
 
-BY_ID = {claim.id: claim for claim in CHAPTER_13}
+BY_ID = {claim.id: claim for claim in CLAIMS}
 MAIN, GPT = train_specs("laptop"), gpt_specs("laptop")
 SMALL = [one_layer("icl-train", SETTINGS["smoke"], seed, {"length": 20}) for seed in (0, 1)]
 
 
 def status(id: str, runs: Iterable[StoredRun] = ()) -> str:
-    return BY_ID[id].evaluate(Shelf(runs), "laptop")["status"]
+    return judged(BY_ID[id], runs, "laptop")["status"]
 
 
 # ---------------------------------------------------------------- classical learners
@@ -85,7 +87,7 @@ def test_an_unknown_learner_is_refused() -> None:
 
 @pytest.mark.parametrize(("alpha", "length"), [(0.8, 6), (0.6, 20), (0.2, 9)])
 def test_learners_answer_as_scikit_learns_defaults(alpha: float, length: int) -> None:
-    x, y, query = classical.examples(analysis.fresh(Task(alpha=alpha, length=length), 5, 80))
+    x, y, query = classical.examples(stored.fresh(Task(alpha=alpha, length=length), 5, 80))
     assert x.shape == (80, length, D_X)
     assert set(np.unique(y)) == {-1, 1}
     both = np.flatnonzero(np.ptp(y, 1) > 0)
@@ -109,29 +111,29 @@ def test_a_coin_is_wrong_half_of_the_time() -> None:
 def test_learners_and_runs_answer_the_same_prompts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [planted(spec, weights=random_weights(spec, spec.seed)) for spec in SMALL]
     asked: list[torch.Tensor] = []
-    ask = classical.ask
-    monkeypatch.setattr(classical, "ask", lambda model, drawn: (asked.append(drawn.prompt), ask(model, drawn))[1])
-    found = classical.point(runs, ICL, 0.8, 6, 40)
-    assert found is classical.point(runs, ICL, 0.8, 6, 40)
+    ask = numbers.ask
+    monkeypatch.setattr(numbers, "ask", lambda model, drawn: (asked.append(drawn.prompt), ask(model, drawn))[1])
+    found = numbers.contest_point(runs, ICL, 0.8, 6, 40)
+    assert found is numbers.contest_point(runs, ICL, 0.8, 6, 40)
     assert len(asked) == 2
     assert torch.equal(asked[0], asked[1])
-    assert torch.equal(asked[0], classical.prompts(runs, 0.8, 6, 40).prompt)
+    assert torch.equal(asked[0], numbers.contest_prompts(runs, 0.8, 6, 40).prompt)
     assert asked[0].shape == (40, 7, 60)
     assert (found.wrong.shape, found.total, found.each.shape) == ((2, 40), 40, (2,))
     assert found.interval == pytest.approx(wilson(found.mean * 40, 40))
-    other = classical.point(runs, LOGISTIC, 0.8, 6, 40)
+    other = numbers.contest_point(runs, LOGISTIC, 0.8, 6, 40)
     assert other.wrong.shape == (1, 40)
-    answer = classical.prompts(runs, 0.8, 6, 40).answer.numpy()
+    answer = numbers.contest_prompts(runs, 0.8, 6, 40).answer.numpy()
     assert (
         other.wrong[0].tolist()
-        == (predict(LOGISTIC, *classical.examples(classical.prompts(runs, 0.8, 6, 40))) != answer).tolist()
+        == (predict(LOGISTIC, *classical.examples(numbers.contest_prompts(runs, 0.8, 6, 40))) != answer).tolist()
     )
 
 
 def test_a_lead_is_paired_by_prompts() -> None:
     mine = [Point(np.array([[0.0, 1, 0, 1], [0, 1, 0, 0]]))]
-    assert classical.lead(mine, mine) == (0, 0, 0)
-    value, low, high = classical.lead(mine, [Point(np.ones((1, 4)))])
+    assert numbers.lead(mine, mine) == (0, 0, 0)
+    value, low, high = numbers.lead(mine, [Point(np.ones((1, 4)))])
     assert value == pytest.approx(0.625)
     gaps = np.array([1, 0, 1, 0.5])
     assert high - low == pytest.approx(2 * 1.96 * gaps.std(ddof=1) / 2)
@@ -141,20 +143,20 @@ def test_a_lead_is_paired_by_prompts() -> None:
 
 
 def test_the_first_examples_of_a_prompt() -> None:
-    drawn = analysis.fresh(Task(length=6), 0, 5)
-    cut = domain_checks.first(drawn, 2)
+    drawn = stored.fresh(Task(length=6), 0, 5)
+    cut = numbers.first(drawn, 2)
     assert torch.equal(cut.prompt, drawn.prompt[:, [0, 1, 6]])
     assert torch.equal(cut.answer, drawn.answer)
     assert torch.equal(cut.same, drawn.same[:, :2])
-    assert torch.equal(domain_checks.first(drawn, 6).prompt, drawn.prompt)
+    assert torch.equal(numbers.first(drawn, 6).prompt, drawn.prompt)
 
 
 def test_along_the_prompt_a_run_is_asked_as_anywhere_else() -> None:
     runs = [planted(spec, weights=random_weights(spec, spec.seed)) for spec in SMALL]
-    found = domain_checks.along(runs, [3, 20], 60, alpha=0.6, sum=1.1)
+    found = numbers.along(runs, [3, 20], 60, alpha=0.6, sum=1.1)
     assert found.error.shape == found.loss.shape == found.margin.shape == found.attention.shape == (2, 2)
     for i, run in enumerate(runs):
-        whole = analysis.answers(run, 60, alpha=0.6, sum=1.1)
+        whole = stored.answers(run, 60, alpha=0.6, sum=1.1)
         assert found.error[i, 1] == pytest.approx(whole.error)
         assert found.loss[i, 1] == pytest.approx(whole.loss)
         assert found.attention[i, 1] == pytest.approx(whole.attention.mean())
@@ -176,7 +178,7 @@ def speeds(what: str, taken: Callable[[float], int | None]) -> list[Planted]:
 
 def test_steps_by_hand() -> None:
     groups = {0.5: speeds("α", lambda a: 40)[:2], 1.0: speeds("α", lambda a: None)[:1]}
-    found = domain_checks.steps(groups)
+    found = numbers.steps(groups)
     assert found.x.tolist() == [0.5, 0.5, 1.0]
     assert found.steps.tolist() == [40, 40, 600]
     assert found.open.tolist() == [False, False, True]
@@ -196,7 +198,7 @@ def gpts(error: Callable[[str, float, int], float], total: float = 4000.0) -> li
 
 
 def test_the_interval_of_gpt2_counts_each_prompt_once() -> None:
-    found = domain_checks.gpt(gpts(lambda *_: 0.25, 100.0), "in domain")[3]
+    found = numbers.gpt_errors(gpts(lambda *_: 0.25, 100.0), "in domain")[3]
     assert found.mean == 0.25
     assert found.interval == pytest.approx(wilson(25, 100))
 
@@ -205,9 +207,9 @@ def test_the_interval_of_gpt2_counts_each_prompt_once() -> None:
 
 
 def test_claims_have_a_name_a_criterion_and_a_source() -> None:
-    assert len(BY_ID) == len(CHAPTER_13) == 12
-    assert {claim.paper for claim in CHAPTER_13} == {"li2024nonlinear", "ours"}
-    assert all(claim.id.startswith("icl-") and claim.statement.endswith(".") for claim in CHAPTER_13)
+    assert len(BY_ID) == len(CLAIMS) == 12
+    assert {claim.paper for claim in CLAIMS} == {"li2024nonlinear", "ours"}
+    assert all(claim.id.startswith("icl-") and claim.statement.endswith(".") for claim in CLAIMS)
 
 
 @pytest.mark.parametrize("id", sorted(BY_ID))
@@ -256,7 +258,7 @@ def plant(
         of = lambda value: np.array([[value(run.spec.seed, n, **change) for n in lengths] for run in runs])
         return Along(tuple(lengths), of(error), of(loss), 1 - of(loss), of(error), count)
 
-    for module in (domain_checks, domain_report, exploration):
+    for module in (numbers, prose, claims):
         monkeypatch.setattr(module, "along", along)
     return [planted(spec) for spec in MAIN]
 
@@ -337,10 +339,10 @@ def contest(monkeypatch: pytest.MonkeyPatch, **wrong: float | Sequence[float]) -
     """Shares of errors at every length; `others` for the learners that are not named by their first word."""
 
     def curve(runs: Sequence[StoredRun], who: str, alpha: float, count: int = 400) -> list[Point]:
-        share = np.broadcast_to(wrong.get(who.split()[0], wrong["others"]), len(classical.LENGTHS))
+        share = np.broadcast_to(wrong.get(who.split()[0], wrong["others"]), len(numbers.CONTEST_LENGTHS))
         return [Point((np.arange(1000)[None] < 1000 * v).astype(float)) for v in share]
 
-    monkeypatch.setattr(classical, "curve", curve)
+    monkeypatch.setattr(claims, "contest_curve", curve)
     return [planted(spec) for spec in MAIN]
 
 
@@ -360,53 +362,51 @@ def test_classical_learners(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_parameters_that_no_prompt_can_have_are_refused() -> None:
-    domain_report.check(0.4, -1.2)
+    numbers.check(0.4, -1.2)
     for alpha, total, said in (
         (0, 1.1, "alpha must be above 0"),
         (1.2, 1.1, "alpha must lie"),
         (0.8, 1.5, "sum must lie within"),
     ):
         with pytest.raises(SpecError, match=said):
-            domain_report.check(alpha, total)
+            numbers.check(alpha, total)
 
 
 def test_angles_of_new_patterns() -> None:
-    assert domain_report.angle(1.0) == pytest.approx(0, abs=0.1)
-    assert domain_report.angle(1.3) == pytest.approx(np.degrees(np.arccos(0.65 + np.sqrt(0.31) / 2)), abs=0.01)
-    assert domain_report.angle(2**0.5) == pytest.approx(45, abs=0.1)
+    assert numbers.angle(1.0) == pytest.approx(0, abs=0.1)
+    assert numbers.angle(1.3) == pytest.approx(np.degrees(np.arccos(0.65 + np.sqrt(0.31) / 2)), abs=0.01)
+    assert numbers.angle(2**0.5) == pytest.approx(45, abs=0.1)
 
 
 def test_text_on_steps_tells_lower_bounds() -> None:
-    text = domain_report.speed_text({"α": domain_checks.steps({a: speeds("α", lambda _: None)[:2] for a in (0.4, 0.8)})})
+    text = prose.speed_text({"α": numbers.steps({a: speeds("α", lambda _: None)[:2] for a in (0.4, 0.8)})})
     assert "4 of 4 runs never get there, all at 0.4, 0.8" in text
     assert "Without" not in text
     found = Steps(np.array([0.2, 0.4, 0.4, 0.8]), np.array([600.0, 80, 80, 40]), np.array([True, False, False, False]))
-    assert "Without 0.2 the exponent is **-1.00** [-1.00, -1.00], the theorem's outside" in domain_report.speed_text(
-        {"α": found}
-    )
+    assert "Without 0.2 the exponent is **-1.00** [-1.00, -1.00], the theorem's outside" in prose.speed_text({"α": found})
     main = Steps(
         np.array([0.2, 0.2, 0.4, 0.4, 0.8, 0.8]), np.array([600.0, 600, 90, 80, 40, 35]), np.array([True] * 2 + [False] * 4)
     )
     value, low, high = main.slope
-    assert f"**{value:+.2f}** [{low:+.2f}, {high:+.2f}]; the theorem's" in domain_report.speed_text({"α": main})
+    assert f"**{value:+.2f}** [{low:+.2f}, {high:+.2f}]; the theorem's" in prose.speed_text({"α": main})
 
 
 def test_examples_that_were_needed_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = plant(monkeypatch, lambda seed, n, **_: 0.1 if n < 7 else 0.01)
     gpt = gpts(lambda name, alpha, n: 0.01 if alpha == 1 and n > 2 else 0.1)
-    found = domain_report.panels(runs, gpt, 1.2)
+    found = numbers.panels(runs, gpt, 1.2)
     assert found["GPT-2, $S_1$ = 1.2"] == {}
-    line = domain_report.needed_line(found)
+    line = prose.needed_line(found)
     assert "GPT-2, in domain more than 20 (α' = 0.8), more than 20 (α' = 0.9), 3 (α' = 1)" in line
     assert "GPT-2, S₁ = 1.2 not tested" in line
     assert "one layer, S₁ = 1.2 7 (α' = 0.8)" in line
-    assert "At S₁ = 1.2 GPT-2 was not tested" in domain_report.needed_text(gpt, 1.2)
-    plt.close(domain_figures.shares_of_matches(found))
+    assert "At S₁ = 1.2 GPT-2 was not tested" in prose.needed_text(gpt, 1.2)
+    plt.close(figures.shares_of_matches(found))
 
 
 def test_table_of_new_patterns_has_a_row_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = plant(monkeypatch, lambda *_, **__: 0.25, lambda *_, **__: 0.5)
-    rows = domain_report.sums_table(runs, gpts(lambda *_: 0.125), 0.6).splitlines()[2:]
+    rows = prose.sums_table(runs, gpts(lambda *_: 0.125), 0.6).splitlines()[2:]
     assert len(rows) == 7
     assert rows[0].startswith("| in domain | 1, 0 | 0° | 0.1250 ± 0.0000 | 0.50000")
     assert rows[4].startswith("| S₁ = 1.1 | 0.99, +0.11 | 6° |")
@@ -415,7 +415,7 @@ def test_table_of_new_patterns_has_a_row_for_each(monkeypatch: pytest.MonkeyPatc
 
 def test_the_dials_take_what_was_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = plant(monkeypatch, lambda seed, n, alpha, sum: alpha * sum / 3 / n)
-    data = exploration.exploration(runs, gpts(lambda *_: 0.0123456), 1000)
+    data = numbers.dial_data(runs, gpts(lambda *_: 0.0123456), 1000)
     sizes = [len(dial["values"]) for dial in data["dials"]]
     assert sizes == [4, 5, 8]
     layer, gpt, floor = (series["values"] for series in data["series"])
@@ -434,23 +434,53 @@ def test_the_dials_take_what_was_computed(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(json.dumps(data)) < 200_000
 
 
+@pytest.mark.parametrize("error", [0.0, 0.004, 0.3])
+def test_words_on_gpt2_say_no_more_than_its_errors(error: float) -> None:
+    """One seed, and no spread: nothing differs much, and where no error is rare none is said to be."""
+    one = gpts(lambda *_: error)[:1]
+    said = prose.gpt_text(one)
+    assert f"from {error:.4f} to {error:.4f}" in said
+    below = ", ".join(f"{s:g}" for s in SUMS) if error < 0.01 else "none of them"
+    assert f"Mean errors are below 0.01 at S₁ = {below}." in said
+    assert "in 0 of 1 seeds" in said
+    assert f"In domain, on unseen tasks, errors are rarest with 0 examples, {error:.4f}" in prose.rise_text(one)
+
+
+@pytest.mark.parametrize(("alpha", "total"), [(0.05, -1.4), (1.0, 0.0), (0.4, 1.41)])
+def test_words_at_other_parameters(monkeypatch: pytest.MonkeyPatch, alpha: float, total: float) -> None:
+    """Margins that fall with S₁, losses that are never small, a curve that never ends below the level."""
+    runs = plant(monkeypatch, lambda *_, **__: 0.4, lambda *_, sum=1.0, **__: 1 + (sum or 0.0))
+    gpt = gpts(lambda *_: 0.4)
+    grid = [numbers.along(runs, [20], alpha=alpha, sum=s) for s in numbers.SHOWN_SUMS]
+    said = prose.sums_text(numbers.SHOWN_SUMS, grid)
+    assert "at most 0.01 in every seed **nowhere**" in said
+    assert "The mean margin is 0.00 − 1.00 S₁, to within 0.00" in said
+    assert f"At S₁ = {total:g} GPT-2 was not tested." in prose.needed_text(gpt, total)
+    assert "In domain GPT-2 needs more than 20 at α' = 0.8" in prose.needed_text(gpt, total)
+    assert "not fewer as α' grows" in prose.needed_text(gpt, total)
+    assert prose.needed_line(numbers.panels(runs, gpt, total)).count("more than 20") == 9
+    assert "**0.400, 0.400, 0.400**" in prose.floor_text(runs, gpt)
+    assert len(prose.sums_table(runs, gpt, alpha).splitlines()) == 9
+    assert len(prose.sums_line(numbers.SHOWN_SUMS, grid, grid[0]).split("; ")) == 3
+
+
 def test_every_figure_draws_planted_results(monkeypatch: pytest.MonkeyPatch) -> None:
     runs, gpt = plant(monkeypatch, lambda *_, **__: 0.0, lambda *_, **__: 0.0), gpts(lambda name, alpha, n: 0.5 / (n + 1) ** 3)
-    found = domain_checks.steps({v: speeds("α", lambda a: 50)[:2] for v in (0.4, 0.8)})
+    found = numbers.steps({v: speeds("α", lambda a: 50)[:2] for v in (0.4, 0.8)})
     curves = {0.8: {who: [Point(np.zeros((1, 50)))] * 8 for who in (ICL, *LEARNERS)}}
-    share = domain_checks.gpt(gpt, "in domain")
-    at = domain_checks.along(runs, domain_report.CURVE, alpha=0.8)
-    one = domain_checks.along(runs, [20], alpha=0.8)
+    share = numbers.gpt_errors(gpt, "in domain")
+    at = numbers.along(runs, numbers.CURVE_LENGTHS, alpha=0.8)
+    one = numbers.along(runs, [20], alpha=0.8)
     history = {"seen": [0.5, 1.0], "unseen": [0.5, None]}
     few = {name: [planted(replace(SMALL[0], seed=i), history) for i in (0, 1)] for name in COVERS}
     with pytest.warns(RuntimeWarning, match="All-NaN|Mean of empty"):
-        plt.close(domain_figures.covers({name: Task(**part) for name, part in COVERS.items()}, few))
+        plt.close(figures.covers({name: Task(**part) for name, part in COVERS.items()}, few))
     for figure in (
-        domain_figures.speed({"α": found, "M₁": found, "α l": found}),
-        domain_figures.gpt_sums(share, dict.fromkeys(SUMS, share), share),
-        domain_figures.layer_sums(SUMS, [one] * 5, one),
-        domain_figures.layer_lengths(at, dict.fromkeys(SUMS, at), at),
-        domain_figures.contest(curves, {0.8: share}),
+        figures.speed({"α": found, "M₁": found, "α l": found}),
+        figures.gpt_sums(share, dict.fromkeys(SUMS, share), share),
+        figures.layer_sums(SUMS, [one] * 5, one),
+        figures.layer_lengths(at, dict.fromkeys(SUMS, at), at),
+        figures.contest(curves, {0.8: share}),
     ):
         assert figure.get_size_inches()[0] == pytest.approx(7.2)
         figure.canvas.draw()

@@ -14,30 +14,31 @@ import pytest
 import torch
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
+from test_in_context_claims import Shelf, judged
 from torch import Tensor
 
 from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
-from lib.core.start import at_start
 from lib.core.spec import RunSpec
-from lib.core.store import Store, StoredRun
-from lib.in_context import (
-    analysis,
-    deeper_claims,
-    deeper_figures,
-    deeper_report,
-    pruning_checks,
-    pruning_figures,
-    pruning_report,
-    story_claims,
-    story_figures,
-    story_report,
-)
-from lib.in_context.deeper_claims import CHAPTER_16, NO_SKIP, THEORY
+from lib.core.start import at_start
+from lib.core.store import StoredRun
+from lib.in_context import runs as stored
+from lib.in_context.deeper import figures as deeper_figures
+from lib.in_context.deeper import numbers as deeper_numbers
+from lib.in_context.deeper import prose as deeper_prose
+from lib.in_context.deeper.claims import CLAIMS as CHAPTER_16
+from lib.in_context.deeper.numbers import NO_SKIP, THEORY
 from lib.in_context.experiments import SETTINGS, deep_specs, one_layer, story_specs, train_specs
 from lib.in_context.models import signs
-from lib.in_context.pruning_checks import LUCK, RATES, SHARES, Cost, cost, kept
-from lib.in_context.pruning_claims import CHAPTER_14
-from lib.in_context.story_claims import CHAPTER_17
+from lib.in_context.pruning import figures as pruning_figures
+from lib.in_context.pruning import numbers as pruning_numbers
+from lib.in_context.pruning import prose as pruning_prose
+from lib.in_context.pruning.claims import CLAIMS as CHAPTER_14
+from lib.in_context.pruning.numbers import LUCK, RATES, SHARES, Cost, cost, kept
+from lib.in_context.story import claims as story_claims
+from lib.in_context.story import figures as story_figures
+from lib.in_context.story import numbers as story_numbers
+from lib.in_context.story import prose as story_prose
+from lib.in_context.story.claims import CLAIMS as CHAPTER_17
 from lib.in_context.study import make_study, neurons
 from lib.in_context.task import D_X, D, Task
 
@@ -77,19 +78,8 @@ def planted(
     return Planted(spec, metrics, told, steps[-1], status, None, 1.0, how, path, weights or {}, kept or {})
 
 
-class Shelf(Store):
-    """A store of planted runs."""
-
-    def __init__(self, runs: Iterable[StoredRun]) -> None:
-        super().__init__(Path("nowhere"))
-        self.runs = {run.spec: run for run in runs}
-
-    def get(self, spec: RunSpec) -> StoredRun | None:
-        return self.runs.get(spec)
-
-
 def status(id: str, runs: Iterable[StoredRun] = (), profile: str = "smoke") -> str:
-    return BY_ID[id].evaluate(Shelf(runs), profile)["status"]
+    return judged(BY_ID[id], runs, profile)["status"]
 
 
 def drawn_figure(figure: Figure) -> None:
@@ -128,15 +118,15 @@ def test_masks_take_the_first_of_an_order_away() -> None:
 
 def test_a_mask_is_a_model_with_rows_of_zeros() -> None:
     model = at_start(ONE)
-    prompts = analysis.fresh(Task(length=5), 0, 40)
-    effects, answer = analysis.contributions(model, prompts).numpy(), prompts.answer.numpy()
-    order = np.argsort(analysis.row_norms(model))
+    prompts = stored.fresh(Task(length=5), 0, 40)
+    effects, answer = stored.contributions(model, prompts).numpy(), prompts.answer.numpy()
+    order = np.argsort(stored.row_norms(model))
     masks = kept(order, [0, 3, M - 1], M)
     found = cost(effects, answer, masks)
     for column, mask in enumerate(masks):
         pruned = at_start(ONE)
         pruned.layers[0].W_O.weight[0, ~torch.tensor(mask)] = 0
-        asked = analysis.ask(pruned, prompts)
+        asked = stored.ask(pruned, prompts)
         np.testing.assert_allclose(asked.margin, (effects * mask).sum(1), rtol=1e-4, atol=1e-6)
         assert found.error[column] == pytest.approx(asked.error)
         assert found.loss[column] == pytest.approx(asked.loss, rel=1e-5)
@@ -156,8 +146,8 @@ def test_cost_by_hand() -> None:
 
 def test_costs_of_a_copier() -> None:
     run = planted(weights=copier([0.3] * M))
-    found = pruning_checks.costs(run)
-    assert found is pruning_checks.costs(run)
+    found = pruning_numbers.costs(run)
+    assert found is pruning_numbers.costs(run)
     assert {name: len(c.error) for name, c in found.items()} == {
         "random": len(RATES),
         "W_O": len(RATES),
@@ -174,8 +164,8 @@ def test_costs_of_a_copier() -> None:
     np.testing.assert_allclose(found["scaled"].margin, found["scaled"].margin[0] * (1 - np.array(SHARES)), rtol=1e-5)
     np.testing.assert_allclose(found["large, W_O"].margin, found["scaled"].margin, atol=0.2 * whole)  # ten random orders
     assert found["random"].loss[-1] > 0.5 > found["random"].loss[0]
-    assert pruning_checks.large_shares([run]) == pruning_checks.large_shares([run], "W_O W_V") == [1.0]
-    other = pruning_checks.costs(run, alpha=1.0, length=8)
+    assert pruning_numbers.large_shares([run]) == pruning_numbers.large_shares([run], "W_O W_V") == [1.0]
+    other = pruning_numbers.costs(run, alpha=1.0, length=8)
     assert other["W_O"].error[0] == pytest.approx(0.5**8, abs=0.004)  # none matches: what it copies is the other label
 
 
@@ -185,16 +175,16 @@ def test_the_product_sees_what_the_rows_of_w_o_do_not() -> None:
     weights["layers.0.W_O.weight"][: M // 2, 0] = 0.1 * math.sqrt(M)  # as long as the others, along another entry
     weights["layers.0.W_V.weight"][0, 0] = 0.0  # which W_V does not let through
     run = planted(weights=weights)
-    model = analysis.trained(run)
-    assert analysis.large(analysis.row_norms(model)).all()
-    assert analysis.large(pruning_checks.product_norms(model)).tolist() == [False] * (M // 2) + [True] * (M // 2)
+    model = stored.trained(run)
+    assert stored.large(stored.row_norms(model)).all()
+    assert stored.large(pruning_numbers.product_norms(model)).tolist() == [False] * (M // 2) + [True] * (M // 2)
 
 
 def test_luck_counts_the_bounds_that_activity_reaches() -> None:
-    found = pruning_checks.luck(planted())
+    found = pruning_numbers.luck(planted())
     assert found.shape == (M,)
     assert set(found.tolist()) <= set(range(len(LUCK) + 1))
-    assert ((found == len(LUCK)) == analysis.lucky(planted())).all()
+    assert ((found == len(LUCK)) == stored.lucky(planted())).all()
 
 
 # ---------------------------------------------------------------- pruning: claims
@@ -235,19 +225,47 @@ def test_a_seed_outside_the_bounds_is_enough() -> None:
 def test_words_and_figures_of_pruning() -> None:
     angles = {"label angle.1": torch.full((M,), 0.1), "label norm.1": torch.ones(M)}
     runs = [planted(weights=copier(HALF), kept={10: angles, 20: angles})]
-    assert "| 0.6 | 0." in pruning_report.alpha_text(runs)
-    assert "0.50 of the neurons" in pruning_report.free_text(runs, 6)
-    assert "can go before" not in pruning_report.share_text(runs, 6)  # few examples, more errors: a margin below 1
-    assert "can go before" in pruning_report.share_text(runs, 20)
-    assert "| rows of W_O | 0.50 |" in pruning_report.norms_text(runs)
-    assert pruning_report.pruning_table(runs, 6).count("%") == 7
-    norms, angle, names = pruning_report.luck_groups(runs)
+    assert "| 0.6 | 0." in pruning_prose.alpha_text(runs)
+    assert "0.50 of the neurons" in pruning_prose.free_text(runs, 6)
+    assert "can go before" not in pruning_prose.share_text(runs, 6)  # few examples, more errors: a margin below 1
+    assert "can go before" in pruning_prose.share_text(runs, 20)
+    assert "| rows of W_O | 0.50 |" in pruning_prose.norms_text(runs)
+    assert pruning_prose.pruning_table(runs, 6).count("%") == 7
+    norms, angle, names = pruning_numbers.luck_groups(runs)
     assert sum(map(len, norms)) == sum(map(len, angle)) == M
     assert len(names) == len(LUCK) + 1
     assert {round(float(v), 6) for group in angle for v in group} == {0.1, 0.9}  # the sign of a turns the angle round
-    assert "lucky" in pruning_report.luck_text(runs)
-    drawn_figure(pruning_figures.pruning(pruning_report.prunings(runs, 6), 4000))
+    assert "lucky" in pruning_prose.luck_text(runs)
+    drawn_figure(pruning_figures.pruning(pruning_numbers.prunings(runs, 6), 4000))
     drawn_figure(pruning_figures.by_luck(norms, angle, names))
+
+
+@pytest.mark.parametrize("length", [1, 8, 40])
+def test_words_of_pruning_at_other_lengths(length: int) -> None:
+    """Of neurons that are all alike, and of one pair that does it all."""
+    for sizes in ([0.2] * M, HALF):
+        runs = [planted(weights=copier(sizes))]
+        said = pruning_prose.share_text(runs, length)
+        loss, scaled = (pruning_numbers.over_runs(runs, how, length=length).loss for how in ("large, W_O", "scaled"))
+        assert f"by at most {np.abs(loss - scaled).max():.3f}" in said
+        assert sizes == HALF or "1.00 of the margin." in said  # all are large: no curve lies lower
+        whole = pruning_numbers.over_runs(runs, "W_O", length=length).margin[0, 0]
+        assert ("can go before" in said) == (whole > 1)
+        assert f"prompts of {length} examples" in pruning_prose.pruning_table(runs, length)
+        assert f"l = {length}: " in pruning_prose.pruning_line(runs, length)
+        assert pruning_prose.free_text(runs, length).count("Without the others") == 2
+        assert "R" in pruning_prose.share_line(runs, length)
+
+
+def test_a_curve_that_lies_lower_is_said_to() -> None:
+    """Rows of W_O that are long for nothing are large by W_O, and not by W_O W_V."""
+    weights = copier([0.1] * M)
+    weights["layers.0.W_O.weight"][: M // 2, D_X] /= 5
+    weights["layers.0.W_O.weight"][: M // 2, 0] = 0.1 * math.sqrt(M)
+    weights["layers.0.W_V.weight"][0, 0] = 0.0
+    assert "0.83 of the margin, which is why their curve lies lower." in pruning_prose.share_text(
+        [planted(weights=weights)], 20
+    )
 
 
 # ---------------------------------------------------------------- three layers
@@ -286,8 +304,8 @@ def test_attention_at_the_start_is_the_untrained_models() -> None:
     test = study.watched[""]
     asked = model.query_attention(test.prompt[None])
     expected = [float((attention[0] * test.same).sum(-1).mean()) for attention in asked]
-    assert deeper_claims.start_attention(run) == pytest.approx(expected, rel=1e-5)
-    steps, values = deeper_claims.attention_of([run, run], 2)
+    assert stored.start_attention(run) == pytest.approx(expected, rel=1e-5)
+    steps, values = deeper_numbers.attention_of([run, run], 2)
     assert steps.tolist() == [0, 10, 20]
     assert values.tolist() == [[pytest.approx(expected[1], rel=1e-5), 0.5, 0.6]] * 2
 
@@ -296,10 +314,10 @@ def test_growth_and_separation_by_hand() -> None:
     spec = DEEP[THEORY][0]
     run = layers([[0.5, 0.5]] * 3, 0.2, 3.0, spec)
     for k in LAYERS:
-        np.testing.assert_allclose(deeper_claims.growth(run, k), 3.0, rtol=1e-5)
-        assert deeper_claims.grown(run, k) == deeper_claims.separated(run, k) == 1.0
-    assert deeper_claims.separated(layers([[0.5, 0.5]] * 3, 0.26, 1.0, spec), 3) == 0.0
-    assert deeper_claims.grown(layers([[0.5, 0.5]] * 3, 0.26, 1.09, spec), 3) == 0.0
+        np.testing.assert_allclose(deeper_numbers.growth(run, k), 3.0, rtol=1e-5)
+        assert deeper_numbers.grown(run, k) == deeper_numbers.separated(run, k) == 1.0
+    assert deeper_numbers.separated(layers([[0.5, 0.5]] * 3, 0.26, 1.0, spec), 3) == 0.0
+    assert deeper_numbers.grown(layers([[0.5, 0.5]] * 3, 0.26, 1.09, spec), 3) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -326,18 +344,19 @@ def test_of_runs_that_diverged_nothing_is_claimed_and_the_rest_is_drawn() -> Non
     lost = layers([[None]] * 3, 0.5, 1.0, DEEP[NO_SKIP][0], "diverged")
     shelf = deep_shelf(NO_SKIP, lost)
     assert status("icl-deep-selects-variants", shelf) == NOT_RUN
-    groups = deeper_claims.variants(Shelf(shelf), "smoke")
-    assert "every run diverged" in deeper_report.attention_line(groups)
-    assert "1 of 1 runs diverged" in deeper_report.attention_table(groups)
-    assert "every run diverged" in deeper_report.learning_line(groups)
-    assert NO_SKIP not in deeper_report.growth_text(groups)
-    for draw in (deeper_figures.attention, deeper_figures.learning, deeper_figures.growing):
-        drawn_figure(draw(groups))
-    drawn_figure(deeper_figures.neurons(deeper_report.finals(groups)))
-    ends = deeper_report.at_ends(groups[THEORY])
+    groups = deeper_numbers.deep_runs(Shelf(shelf), "smoke")
+    assert "every run diverged" in deeper_prose.attention_line(groups)
+    assert "1 of 1 runs diverged" in deeper_prose.attention_table(groups)
+    assert "every run diverged" in deeper_prose.learning_line(groups)
+    assert NO_SKIP not in deeper_prose.growth_text(groups)
+    drawn_figure(deeper_figures.learning(groups))
+    drawn_figure(deeper_figures.attention(deeper_numbers.attentions(groups)))
+    drawn_figure(deeper_figures.growing(deeper_numbers.growths(groups)))
+    drawn_figure(deeper_figures.neurons(deeper_numbers.finals(groups)))
+    ends = deeper_numbers.at_ends(groups[THEORY])
     assert list(ends) == ["step 10", "step 20"]
-    assert "no sign" not in deeper_report.signs_text(groups[THEORY])
-    assert [name for name, _ in deeper_report.settings_table("smoke")][-3:] == list(DEEP)
+    assert "no sign" not in deeper_prose.signs_text(groups[THEORY])
+    assert [name for name, _ in deeper_prose.settings_table("smoke")][-3:] == list(DEEP)
 
 
 # ---------------------------------------------------------------- one story
@@ -372,23 +391,23 @@ def at(runs: list[Planted], delta: float | None = None, gamma: float | None = No
 
 def test_attention_at_the_start_follows_the_softmax() -> None:
     specs = [specs[0] for (_, gamma), specs in STORY.items() if gamma == 0.5]
-    found = [story_claims.start_attention(told(spec)) for spec in specs]
-    deltas, theory = story_report.theory([spec.model.delta for spec in specs])
+    found = [stored.start_attention(told(spec))[0] for spec in specs]
+    deltas, theory = story_numbers.theory([spec.model.delta for spec in specs])
     assert found == pytest.approx(np.interp([spec.model.delta for spec in specs], deltas, theory).tolist(), abs=0.05)
     assert found == sorted(found)
 
 
 def test_what_remembering_gives() -> None:
-    assert story_report.remembering_error() == (0.25, 0.625)  # 6 of 24 reversed, a guess elsewhere
-    assert story_report.remembering_error(Task(shifts=(1, 5))) == (0.0, 0.5)  # what is reversed is trained, too
+    assert story_numbers.remembering_error() == (0.25, 0.625)  # 6 of 24 reversed, a guess elsewhere
+    assert story_numbers.remembering_error(Task(shifts=(1, 5))) == (0.0, 0.5)  # what is reversed is trained, too
 
 
 def test_excess_where_the_trained_loss_passes_the_level() -> None:
     run = lambda seen, unseen: planted(story_spec(), history={"seen loss": seen, "unseen loss": unseen})
-    assert story_claims.excess(run([0.3, 0.2, 0.0], [0.4, 0.4, 0.2])) == pytest.approx(0.3 - 0.1)  # midway
-    assert story_claims.excess(run([0.3, 0.1, 0.0], [0.4, 0.25, 0.2])) == pytest.approx(0.15)
-    assert math.isnan(story_claims.excess(run([0.3, 0.2], [0.4, 0.4])))
-    assert math.isnan(story_claims.excess(run([0.05, 0.0], [0.4, 0.4])))
+    assert story_numbers.excess(run([0.3, 0.2, 0.0], [0.4, 0.4, 0.2])) == pytest.approx(0.3 - 0.1)  # midway
+    assert story_numbers.excess(run([0.3, 0.1, 0.0], [0.4, 0.25, 0.2])) == pytest.approx(0.15)
+    assert math.isnan(story_numbers.excess(run([0.3, 0.2], [0.4, 0.4])))
+    assert math.isnan(story_numbers.excess(run([0.05, 0.0], [0.4, 0.4])))
 
 
 def story_spec() -> RunSpec:
@@ -397,16 +416,16 @@ def story_spec() -> RunSpec:
 
 def test_errors_on_the_way_at_an_attention() -> None:
     run = planted(story_spec(), history={"attention.1": [0.4, 0.8, 0.9], "unseen": [0.5, 0.75, 1.0]})
-    assert story_report.error_at(run, 0.75) == 0.25
-    assert math.isnan(story_report.error_at(run, 0.95))
-    assert math.isnan(story_report.error_at(run, 0.3))  # there before the first evaluation
+    assert story_numbers.error_at(run, 0.75) == 0.25
+    assert math.isnan(story_numbers.error_at(run, 0.95))
+    assert math.isnan(story_numbers.error_at(run, 0.3))  # there before the first evaluation
 
 
 def test_story_claims_on_attention(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(story_claims, "start_attention", lambda run: 0.9)
+    monkeypatch.setattr(story_claims, "start_attention", lambda run: (0.9,))
     assert status("story-large-delta-lazy", at(everywhere(), delta=1.0, attention=0.95), "laptop") == REPRODUCED
     assert status("story-large-delta-lazy", at(everywhere(), delta=1.0, attention=0.7), "laptop") == PARTLY
-    monkeypatch.setattr(story_claims, "start_attention", lambda run: 0.5)
+    monkeypatch.setattr(story_claims, "start_attention", lambda run: (0.5,))
     assert status("story-large-delta-lazy", at(everywhere(), delta=1.0, attention=0.9), "laptop") == NOT_REPRODUCED
 
 
@@ -440,18 +459,28 @@ def test_story_claims_on_copying() -> None:
 
 
 def test_words_and_figures_of_the_story() -> None:
-    found = story_claims.grid(Shelf(at(everywhere(), gamma=0.1, attention=0.5, unseen=0.01, loss_at=None)), "laptop")
-    deltas, gammas = story_figures.deltas_of(found), story_figures.gammas_of(found)
-    assert story_report.grid_table(found).count("(5 never)") == len(deltas)
-    assert "20 of" not in story_report.copying_text(found)
-    assert "not seen" in story_report.matched_text(found, 0.2)
-    maps = story_report.maps_of(found, deltas, gammas)
+    found = story_numbers.story_runs(Shelf(at(everywhere(), gamma=0.1, attention=0.5, unseen=0.01, loss_at=None)), "laptop")
+    deltas, gammas = story_numbers.deltas_of(found), story_numbers.gammas_of(found)
+    assert story_prose.grid_table(found).count("(5 never)") == len(deltas)
+    assert "20 of" not in story_prose.copying_text(found)
+    assert "not seen" in story_prose.matched_text(found, 0.2)
+    maps = story_numbers.maps_of(found, deltas, gammas)
     assert all(values.shape == (4, 4) for values in maps.values())
     assert np.isnan(maps["excess"][:, 0]).all()
     drawn_figure(story_figures.maps(maps, deltas, gammas))
     drawn_figure(story_figures.along({"some": found[0.2, 0.1]}))
     drawn_figure(story_figures.copying(found, 0.6))
-    assert [name for name, _ in story_report.settings_table("smoke")] == [n for n, _ in story_report.settings_table("laptop")]
+    assert [name for name, _ in story_prose.settings_table("smoke")] == [n for n, _ in story_prose.settings_table("laptop")]
+
+
+def test_words_where_no_run_learned() -> None:
+    found = story_numbers.story_runs(Shelf(everywhere(seen=0.4, unseen=0.4, loss_at=None)), "laptop")
+    assert story_prose.remembering_text(found).endswith("No run has learned its own tasks.")
+    assert story_prose.copying_text(found) == "Only 0 runs learned their tasks, too few for a correlation."
+    assert story_prose.matched_text(found, 0.2).count("not seen") == 4
+    assert story_prose.matched_text(found, 0.3).startswith("No run starts from δ = 0.3")
+    learned = story_numbers.story_runs(Shelf(everywhere(seen=0.01, unseen=0.03)), "laptop")
+    assert story_prose.remembering_text(learned).endswith("any run that learned its own is **0.030**.")
 
 
 # ---------------------------------------------------------------- the list of claims
@@ -472,5 +501,5 @@ def test_claims_have_names_of_their_own_and_say_nothing_without_results() -> Non
 def test_sizes_are_of_the_last_layer() -> None:
     model = at_start(one_layer("icl-deep", SETTINGS["smoke"], 0, depth=2))
     model.layers[-1].W_O.weight.zero_()
-    for size in pruning_checks.SIZES.values():
+    for size in pruning_numbers.SIZES.values():
         assert size(model).tolist() == [0.0] * M

@@ -23,11 +23,12 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from lib.core import checkpoint, plan
-from lib.core.ensemble import Ask, Ensemble, at_start
+from lib.core.ensemble import Ask, Ensemble
 from lib.core.experiment import PROFILES, Experiment
 from lib.core.model import from_weights
 from lib.core.plan import Options, backend_for
 from lib.core.spec import RunSpec, SpecError, canonical, derived_seed, from_dict
+from lib.core.start import at_start
 from lib.core.store import Store
 from lib.core.sweep import load, sweep
 from lib.core.train import Interrupted, RunResult, train

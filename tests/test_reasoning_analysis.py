@@ -25,11 +25,11 @@ from lib.book.registry import EXPERIMENTS
 from lib.core import screen
 from lib.core.ensemble import Ensemble
 from lib.core.experiment import PROFILES, Experiment
-from lib.core.init import at_start
 from lib.core.measures import cosines, first_step, remembered, spread
 from lib.core.model import ModelSpec
 from lib.core.plan import Options
 from lib.core.spec import RunSpec, SpecError, TrainSpec
+from lib.core.start import at_start
 from lib.core.store import Store, StoredRun
 from lib.core.train import RunResult, train
 from lib.reasoning_bias import drawing, ratios, theory

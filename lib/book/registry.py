@@ -13,7 +13,6 @@ from lib.core.claim import Claim
 from lib.core.experiment import Experiment
 from lib.core.spec import SpecError
 from lib.in_context import claims as icl_claims
-from lib.in_context import deeper_claims, domain_claims, pruning_claims, story_claims
 from lib.in_context import experiments as icl
 from lib.reasoning_bias import claims as bias_claims
 from lib.reasoning_bias import experiments as bias
@@ -22,23 +21,23 @@ EXPERIMENTS: dict[str, Experiment] = {
     e.name: e
     for e in (PHASE, HEADLINE, SIZE, composition.FAST, *VARIATIONS, *bias.EXPERIMENTS, *icl.EXPERIMENTS, *cot.EXPERIMENTS)
 }
-CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
-    "01-the-task": composition_claims.CHAPTER_01,
-    "02-phase-diagram": composition_claims.CHAPTER_02,
-    "03-information-flow": composition_claims.CHAPTER_03,
-    "04-vectors": composition_claims.CHAPTER_04,
-    "05-condensation": composition_claims.CHAPTER_05,
-    "06-rate-decay-data": composition_claims.CHAPTER_06,
-    "07-width": composition_claims.CHAPTER_07,
-    "08-gpt2": composition_claims.CHAPTER_08,
-    **bias_claims.CLAIMS_OF,
-    "12-in-context": icl_claims.CHAPTER_12,
-    "13-out-of-domain": domain_claims.CHAPTER_13,
-    "14-pruning": pruning_claims.CHAPTER_14,
-    **cot_claims.CLAIMS_OF,
-    "16-deeper-models": deeper_claims.CHAPTER_16,
-    "17-one-story": story_claims.CHAPTER_17,
-}
+CLAIMS_OF: dict[str, tuple[Claim, ...]] = dict(
+    sorted(
+        {
+            "01-the-task": composition_claims.CHAPTER_01,
+            "02-phase-diagram": composition_claims.CHAPTER_02,
+            "03-information-flow": composition_claims.CHAPTER_03,
+            "04-vectors": composition_claims.CHAPTER_04,
+            "05-condensation": composition_claims.CHAPTER_05,
+            "06-rate-decay-data": composition_claims.CHAPTER_06,
+            "07-width": composition_claims.CHAPTER_07,
+            "08-gpt2": composition_claims.CHAPTER_08,
+            **bias_claims.CLAIMS_OF,
+            **icl_claims.CLAIMS_OF,
+            **cot_claims.CLAIMS_OF,
+        }.items()
+    )
+)
 """The claims that each chapter tests."""
 CLAIMS: tuple[Claim, ...] = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)
 

@@ -40,9 +40,8 @@ class InContext:
         if len(self.task.unseen):
             self.sets["unseen"] = self._test(self.task, self.task.unseen)
         watched = {"": self._test(self.task, all_pairs(self.task.count), N_WATCHED)}
-        if (
-            self.keep and self.task.m1 >= 6
-        ):  # out of domain there are half as many patterns, and some must be irrelevant to a task
+        # out of domain there are half as many patterns, of which a task's two must leave one
+        if self.keep and self.task.m1 >= 6:
             watched["foreign "] = self._test(foreign(self.task, sum=FOREIGN_SUM), None, N_WATCHED)
         self.watched = watched
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from lib.core.start import at_start
 from lib.core.measures import cosines, remembered
 from lib.core.model import Taps, from_weights
 from lib.core.spec import RunSpec
+from lib.core.start import at_start
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
 from lib.reasoning_bias.experiments import BIAS, LARGE, SMALL, ablation_specs

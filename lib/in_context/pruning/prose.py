@@ -2,47 +2,36 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
-from lib.core.start import at_start
 from lib.core.measures import spread
 from lib.core.store import StoredRun
-from lib.in_context.analysis import N_FRESH, answers, large, neurons_at, snapshots, trained
-from lib.in_context.pruning_checks import (
+from lib.in_context.pruning.numbers import (
     LUCK,
     ORDERS,
-    PRUNED_ALPHAS,
     RATES,
     SHARES,
     SHORT,
     SIZES,
     WIDEST,
-    Cost,
     by_alpha,
     large_shares,
     luck,
+    luck_groups,
+    no_match,
+    norms_of,
     over_runs,
     product_norms,
+    prunings,
 )
+from lib.in_context.runs import N_FRESH, answers, large, trained
 from lib.in_context.study import FOREIGN_SUM
 from lib.in_context.task import Task
 
 SHOWN_RATES = (0.0, 0.2, 0.4, 0.6, 0.8, 0.95)
 SHOWN_SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
-ORDERINGS = ("W_O", "W_O W_V", "random")
-
-
-def norms_of(runs: Sequence[StoredRun]) -> dict[str, tuple[np.ndarray, np.ndarray, list[float]]]:
-    """For each size of a neuron: (R, m) norms after training and before, and of each run the smallest norm of a large one."""
-    found = {}
-    for name, size in SIZES.items():
-        after = np.array([size(trained(run)) for run in runs])
-        before = np.array([size(at_start(run.spec)) for run in runs])
-        found[name] = after, before, [float(np.sort(n)[-max(1, len(n) // 10) :].mean() / 2) for n in after]
-    return found
 
 
 def norms_line(runs: Sequence[StoredRun]) -> str:
@@ -71,10 +60,6 @@ def norms_text(runs: Sequence[StoredRun]) -> str:
     )
 
 
-def prunings(runs: Sequence[StoredRun], length: int) -> dict[str, Cost]:
-    return {how: over_runs(runs, how, length=length) for how in ORDERINGS}
-
-
 def pruning_line(runs: Sequence[StoredRun], length: int) -> str:
     column, found = RATES.index(WIDEST), prunings(runs, length)
     start = found["W_O"].at(0)
@@ -99,7 +84,7 @@ def pruning_table(runs: Sequence[StoredRun], length: int) -> str:
         f"Hinge losses on prompts of {length} examples, mean ± standard deviation over {len(runs)} seeds:\n\n"
         "| removed | smallest rows of W_O first | smallest rows of W_O W_V first | at random |\n|---|---|---|---|\n"
         + "\n".join(rows)
-        + f"\n\nAll the while signs are wrong for {start:.5f} of the prompts unpruned; over all rates up to {RATES[-1]:.0%} "
+        + f"\n\nUnpruned, signs are wrong for {start:.5f} of the prompts; over all rates up to {RATES[-1]:.0%} "
         + f"for at most {far['W_O']:.5f} (W_O), {far['W_O W_V']:.5f} (W_O W_V) and {far['random']:.5f} (at random). There are "
         + f"{ORDERS} random orders and {N_FRESH:,} prompts a seed."
     )
@@ -123,16 +108,6 @@ def free_text(runs: Sequence[StoredRun], length: int) -> str:
     )
 
 
-def none_shares(runs: Sequence[StoredRun]) -> dict[float, float]:
-    """{α': share of short prompts in which no example has the query's pattern}, as it was drawn."""
-    return {alpha: float(np.mean([_none(run, alpha).mean() for run in runs])) for alpha in PRUNED_ALPHAS}
-
-
-def _none(run: StoredRun, alpha: float) -> np.ndarray:
-    """(n,) has no example of a prompt the query's pattern? Then nothing of the attention can be on it."""
-    return answers(run, alpha=alpha, length=SHORT, sum=FOREIGN_SUM).attention == 0
-
-
 def alpha_line(runs: Sequence[StoredRun]) -> str:
     column = RATES.index(WIDEST)
     parts = [
@@ -150,12 +125,12 @@ def alpha_text(runs: Sequence[StoredRun]) -> str:
         for run in runs:
             asked = answers(run, alpha=alpha, length=SHORT, sum=FOREIGN_SUM)
             wrong.append(asked.margin * asked.answer <= 0)
-            none.append(_none(run, alpha))
-        missed, no_match = np.concatenate(wrong), np.concatenate(none)
-        of_none = f"{missed[no_match].mean():.2f}" if no_match.any() else "–"
-        with_match = f"{missed[~no_match].mean():.4f}"
+            none.append(no_match(run, alpha))
+        missed, alone = np.concatenate(wrong), np.concatenate(none)
+        of_none = f"{missed[alone].mean():.2f}" if alone.any() else "–"
+        with_match = f"{missed[~alone].mean():.4f}"
         change = np.abs(costs.error[:, :n].mean(0) - costs.error[:, 0].mean()).max()
-        rows.append(f"| {alpha:g} | {no_match.mean():.4f} | {of_none} | {with_match} | {change:.4f} |")
+        rows.append(f"| {alpha:g} | {alone.mean():.4f} | {of_none} | {with_match} | {change:.4f} |")
     head = (
         "| α' | prompts without a matching example | of these wrong | of the others wrong "
         f"| largest change of the error up to {WIDEST:.0%} |\n|---|---|---|---|---|\n"
@@ -178,31 +153,15 @@ def share_text(runs: Sequence[StoredRun], length: int) -> str:
     margin, loss = found.margin[:, 0], found.loss.mean(0)
     scaled = over_runs(runs, "scaled", length=length).loss.mean(0)
     rest = over_runs(runs, "rest, W_O W_V", length=length).at(0).margin / margin
+    lower = rest.mean() < 0.995 and over_runs(runs, "large, W_O W_V", length=length).loss.mean() < loss.mean()
     text = f"The mean margin of the whole model is {spread(margin)}, and the hinge loss is content with 1. "
     if margin.mean() > 1:
         text += f"So a share of about 1 − 1/{margin.mean():.2f} = {1 - 1 / margin.mean():.2f} can go before the loss notices. "
     return text + (
-        "The loss follows the grey curve, on which every margin shrinks by the share R, to within "
-        f"{np.abs(loss - scaled).max():.3f}. The neurons with large rows of W_O W_V alone carry "
-        f"{spread(rest)} of the margin, which is why their curve lies lower."
+        "The loss differs from the grey curve, on which every margin shrinks by the share R, by at most "
+        f"{np.abs(loss - scaled).max():.3f}. The neurons with large rows of W_O W_V alone carry {spread(rest)} of the "
+        f"margin{', which is why their curve lies lower' if lower else ''}."
     )
-
-
-def luck_groups(runs: Sequence[StoredRun]) -> tuple[list[np.ndarray], list[np.ndarray], list[str]]:
-    """For each group of luck all neurons of all runs after training: norms of rows of W_O W_V, angles of the label half to
-    the q of their sign (units of π), and the group's name."""
-    groups, norms, angles = [], [], []
-    for run in runs:
-        model = trained(run)
-        angle = neurons_at(run, max(snapshots(run)))["label angle"]
-        groups.append(luck(run))
-        norms.append(product_norms(model))
-        angles.append(np.where(model.a.numpy() > 0, angle, 1 - angle))
-    group, norm, angle = (np.concatenate(values) for values in (groups, norms, angles))
-    bounds = (0.0, *LUCK, 1.0)
-    names = [f"{100 * low:.0f}–{100 * high:.0f}" for low, high in itertools.pairwise(bounds)]
-    select = lambda values: [values[group == i] for i in range(len(names))]
-    return select(norm), select(angle), names
 
 
 def luck_line(runs: Sequence[StoredRun]) -> str:

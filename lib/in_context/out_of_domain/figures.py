@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 
 from lib.core import style
 from lib.core.store import StoredRun
-from lib.in_context.analysis import LEVEL, Share, history, needed
-from lib.in_context.classical import ICL, LEARNERS, LENGTHS, Point
-from lib.in_context.domain_checks import ENOUGH, THEORY, Along, Steps
+from lib.in_context.classical import LEARNERS
+from lib.in_context.drawing import band
+from lib.in_context.out_of_domain.numbers import CONTEST_LENGTHS, ENOUGH, ICL, THEORY, Along, Point, Steps, reached
+from lib.in_context.runs import LEVEL, Share, history
 from lib.in_context.task import Task, no_match_floor
 
 SEEN, UNSEEN = style.SYMMETRIC, style.INFERENTIAL
@@ -44,9 +45,9 @@ def _log_errors(
 ) -> None:
     """Means over runs on a logarithmic axis that begins at `low`, with the 95 % interval over prompts as a band; what is below
     stands at the floor as an open mark."""
-    mean, band = np.array([s.mean for s in shares]), np.array([s.interval for s in shares]).clip(low, 1)
+    mean, interval = np.array([s.mean for s in shares]), np.array([s.interval for s in shares]).clip(low, 1)
     below = mean < low
-    ax.fill_between(x, *band.T, color=look["color"], alpha=0.15, lw=0)
+    ax.fill_between(x, *interval.T, color=look["color"], alpha=0.15, lw=0)
     ax.plot(x, mean.clip(low, 1), label=label, **{"lw": 1.5, **look})
     foot = ax.plot(
         np.asarray(x)[below], [low] * below.sum(), "o", color=look["color"], mfc="white", ms=4, clip_on=False, zorder=5
@@ -68,8 +69,7 @@ def covers(tasks: Mapping[str, Task], runs: Mapping[str, Sequence[StoredRun]]) -
                 ("unseen", UNSEEN, "unseen tasks", "-"),
             ):
                 steps, right = history(runs[name], what)
-                ax.fill_between(steps, *np.nanpercentile(1 - right, (0, 100), axis=0), color=colour, alpha=0.18, lw=0)
-                ax.plot(steps, np.nanmean(1 - right, 0), color=colour, label=label, ls=dash)
+                band(ax, steps, 1 - right, 0.18, color=colour, label=label, ls=dash)
             ax.set(ylim=(-0.02, 0.62), xlabel="training step")
         axes[0, 0].set_ylabel("pattern of label +1")
         axes[1, 0].set_ylabel("share of wrong answers")
@@ -227,11 +227,6 @@ def shares_of_matches(panels: Mapping[str, Mapping[float, tuple[Sequence[int], S
     return fig
 
 
-def reached(lengths: Sequence[int], shares: Sequence[Share]) -> int | None:
-    """The length from which on the mean error stays at ENOUGH or below; None for none."""
-    return needed(lengths, [s.mean for s in shares], ENOUGH)
-
-
 def contest(curves: Mapping[float, Mapping[str, Sequence[Point]]], gpt: Mapping[float, Sequence[Share]]) -> Figure:
     """Figs 27 and 28: share of wrong answers of the one-layer model and of classical learners on the same prompts, a panel
     an α'. Grey: GPT-2, where it was tested, on other prompts. Dotted: ½ (1 − α'/2)^l."""
@@ -241,14 +236,16 @@ def contest(curves: Mapping[float, Mapping[str, Sequence[Point]]], gpt: Mapping[
         for ax, (alpha, by) in zip(axes[0], curves.items(), strict=True):
             for who in LEARNERS:
                 values = np.array([p.mean for p in by[who]])
-                ax.plot(LENGTHS, values.clip(low), label=who, lw=1.2, ms=4.5, mfc="none", **LOOK[who])
+                ax.plot(CONTEST_LENGTHS, values.clip(low), label=who, lw=1.2, ms=4.5, mfc="none", **LOOK[who])
             if alpha in gpt:
-                shares = [gpt[alpha][n] for n in LENGTHS]
-                _log_errors(ax, LENGTHS, shares, low, None, color=style.NEITHER, marker="x", ms=4.5, lw=1.2)
-            _log_errors(ax, LENGTHS, by[ICL], low, None, color=style.INFERENTIAL, marker="o", ms=4, lw=2.2, zorder=4)
-            ax.plot(LENGTHS, [no_match_floor(alpha, n) for n in LENGTHS], ls=(0, (1, 1.5)), color="#555555", lw=1.1)
+                shares = [gpt[alpha][n] for n in CONTEST_LENGTHS]
+                _log_errors(ax, CONTEST_LENGTHS, shares, low, None, color=style.NEITHER, marker="x", ms=4.5, lw=1.2)
+            _log_errors(ax, CONTEST_LENGTHS, by[ICL], low, None, color=style.INFERENTIAL, marker="o", ms=4, lw=2.2, zorder=4)
+            ax.plot(
+                CONTEST_LENGTHS, [no_match_floor(alpha, n) for n in CONTEST_LENGTHS], ls=(0, (1, 1.5)), color="#555555", lw=1.1
+            )
             ax.set(title=f"α' = {alpha:g}", xlabel="examples in the prompt", ylim=(low, 0.6))
-            ax.set_xticks(LENGTHS)
+            ax.set_xticks(CONTEST_LENGTHS)
         axes[0, 0].set_ylabel("share of wrong answers")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         own = plt.Line2D([], [], color=style.INFERENTIAL, lw=2.2, marker="o", ms=4)

@@ -12,7 +12,7 @@ from matplotlib.ticker import PercentFormatter
 
 from lib.core import style
 from lib.in_context.drawing import band
-from lib.in_context.pruning_checks import RATES, SHARES, WIDEST, Cost
+from lib.in_context.pruning.numbers import RATES, SHARES, SLOPE, WIDEST, Cost
 
 HOW = {
     "W_O": ("smallest rows of $W_O$ first", style.SYMMETRIC, "-"),
@@ -97,7 +97,7 @@ def pruning_by_alpha(found: Mapping[float, Cost], none: Mapping[float, float]) -
 
 def share_of_large(left: Mapping[str, np.ndarray], losses: Mapping[str, np.ndarray], scaled: np.ndarray) -> Figure:
     """Theorem 3: what is left after removing a share R of the large neurons at random, for each size of a neuron. Left: the
-    mean margin over the whole one, {size: (R, n)}. Right: hinge losses. Grey: every margin times 1 − R. Dots: the claim's .2 R.
+    mean margin over the whole one, {size: (R, n)}. Right: hinge losses. Grey: every margin times 1 − R. Dots: the claim's line.
     """
     shares = np.array(SHARES)
     with style.look():
@@ -108,7 +108,7 @@ def share_of_large(left: Mapping[str, np.ndarray], losses: Mapping[str, np.ndarr
             band(axes[1], shares, losses[name], **look)
         axes[0].plot(shares, 1 - shares, color=style.NEITHER, lw=1, zorder=0)
         axes[1].plot(shares, scaled.mean(0), color=style.NEITHER, lw=1, label="every margin times 1 − R", zorder=0)
-        axes[1].plot(shares, 0.2 * shares, color=style.SEEN, ls=(0, (1, 2)), lw=1.2, label=".2 R")
+        axes[1].plot(shares, SLOPE * shares, color=style.SEEN, ls=(0, (1, 2)), lw=1.2, label=f"{SLOPE:g} R")
         for ax, label in zip(axes, ("mean margin, of the whole", "hinge loss"), strict=True):
             ax.set(xlabel="large neurons removed, R", ylabel=label, ylim=(0, None))
             ax.xaxis.set_major_formatter(PercentFormatter(1, 0))

@@ -12,9 +12,19 @@ from matplotlib.lines import Line2D
 
 from lib.core import style
 from lib.core.store import StoredRun
-from lib.in_context.analysis import LEVEL, history, steps_to
 from lib.in_context.drawing import band
-from lib.in_context.story_claims import Grid, delta_of, end_attention, everyone, learned, start_attention, steps, unseen_error
+from lib.in_context.runs import LEVEL, history, steps_to
+from lib.in_context.story.numbers import (
+    Grid,
+    delta_of,
+    deltas_of,
+    end_attention,
+    everyone,
+    gammas_of,
+    learned,
+    steps,
+    unseen_error,
+)
 
 MARKERS = "oDs^vP"
 MAPS = (
@@ -26,22 +36,14 @@ MAPS = (
 """Name, title and digits of each map."""
 
 
-def gammas_of(found: Grid) -> list[float]:
-    return sorted({gamma for _, gamma in found})
-
-
-def deltas_of(found: Grid) -> list[float]:
-    return sorted({delta for delta, _ in found})
-
-
 def _colours(values: Sequence[float]) -> dict[float, object]:
     return dict(zip(values, style.GAMMA(np.linspace(0, 0.95, len(values))), strict=True))
 
 
-def against_delta(found: Grid, theory: tuple[np.ndarray, np.ndarray]) -> Figure:
-    """Left: attention on the same pattern before training (open) and after (filled), a point a run, and the softmax of δ² times
-    products of columns at the mean counts (line, (n,) δ and attention). Right: steps to the held-out loss, a point a run; a
-    triangle where it is never reached; lines through the means."""
+def against_delta(found: Grid, before: Mapping[tuple[float, float], float], theory: tuple[np.ndarray, np.ndarray]) -> Figure:
+    """Left: attention on the same pattern `before` training (open) and after (filled, a point a run), and the softmax of δ²
+    times products of columns at the mean counts (line, (n,) δ and attention). Right: steps to the held-out loss, a point a
+    run; a triangle where it is never reached; lines through the means."""
     gammas, colours = gammas_of(found), _colours(gammas_of(found))
     aside = {gamma: 1.03 ** (2 * i - len(gammas) + 1) for i, gamma in enumerate(gammas)}
     with style.look():
@@ -50,7 +52,7 @@ def against_delta(found: Grid, theory: tuple[np.ndarray, np.ndarray]) -> Figure:
         for (delta, gamma), runs in found.items():
             x = delta * aside[gamma]
             look = {"color": colours[gamma], "ms": 4, "alpha": 0.7}
-            axes[0].plot(x, start_attention(runs[0]), "o", mfc="none", **look)
+            axes[0].plot(x, before[delta, gamma], "o", mfc="none", **look)
             axes[0].plot([x] * len(runs), [end_attention(run) for run in runs], "o", mew=0, **look)
             for run in runs:
                 axes[1].plot(x, steps(run), "o" if steps_to(run) else "^", mew=0, **look)

@@ -1,4 +1,4 @@
-"""Pruning neurons (chapter 14): which go, in what order, what that costs, and what the claims ask of it.
+"""Pruning neurons (chapter 14): which go, in what order, and what that costs.
 
 F is a sum over neurons, so that a row of W_O is removed by leaving its neuron out of the sum. One pass over the prompts then
 serves every rate and every order.
@@ -6,18 +6,31 @@ serves every rate and every order.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from lib.core.claim import Finding, graded
-from lib.core.measures import spread
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import load
-from lib.in_context.analysis import contributions, fresh, large, lucky, row_norms, task_of, trained
-from lib.in_context.experiments import ALPHA, LENGTH, train_specs
+from lib.core.store import StoredRun
+from lib.in_context.experiments import LENGTH
 from lib.in_context.models import OneLayer
+from lib.in_context.runs import (
+    LUCKY,
+    answers,
+    contributions,
+    fresh,
+    large,
+    large_bound,
+    lucky,
+    neurons_at,
+    positive,
+    row_norms,
+    snapshots,
+    task_of,
+    trained,
+    untrained,
+)
 from lib.in_context.study import FOREIGN_SUM
 from lib.in_context.task import Task
 
@@ -26,13 +39,15 @@ RATES = tuple(round(0.05 * i, 2) for i in range(20))
 WIDEST = 0.4
 SHARES = tuple(round(0.1 * i, 1) for i in range(10))
 """Shares R of the large neurons that are removed (Theorem 3)."""
+SLOPE = 0.2
+"""The hinge loss that removing a share R of the large neurons should cost at least, over R."""
 ORDERS = 10
 """Random orders of each run, of which the mean is taken."""
 SHORT = 8
 """A prompt length at which errors can be seen: 20 examples leave almost none."""
 PRUNED_ALPHAS = (0.6, 0.8, 1.0)
 """The α' of Figure 15."""
-LUCK = (0.05, 0.25, 0.5, 0.75, 0.95)
+LUCK = (0.05, 0.25, 0.5, 0.75, LUCKY)
 """Bounds of groups of neurons by how often they are active before training on the prompts that fit their sign."""
 
 
@@ -84,10 +99,6 @@ def cost(effects: np.ndarray, answer: np.ndarray, masks: np.ndarray) -> Cost:
     return Cost.of((effects @ masks.T.astype(effects.dtype)) * answer[:, None])
 
 
-def counts_of(shares: Sequence[float], total: int) -> list[int]:
-    return [round(share * total) for share in shares]
-
-
 _COSTS: dict[tuple[str, Task], dict[str, Cost]] = {}
 
 
@@ -104,7 +115,8 @@ def costs(run: StoredRun, **change: object) -> dict[str, Cost]:
         m, rng = effects.shape[1], np.random.default_rng(run.spec.seed)
 
         def removed(order: Callable[[], np.ndarray], shares: Sequence[float], total: int, times: int = 1) -> Cost:
-            return Cost.stack([cost(effects, answer, kept(order(), counts_of(shares, total), m)) for _ in range(times)]).mean()
+            counts = [round(share * total) for share in shares]
+            return Cost.stack([cost(effects, answer, kept(order(), counts, m)) for _ in range(times)]).mean()
 
         found = {"random": removed(lambda: rng.permutation(m), RATES, m, ORDERS)}
         for name, size in SIZES.items():
@@ -144,99 +156,48 @@ def margin_left(runs: Sequence[StoredRun], name: str, length: int = LENGTH) -> n
     return left / left[:, :1]
 
 
-# --- Claims ---
-
-
-def main_runs(store: Store, profile: str) -> list[StoredRun]:
-    """Raises LookupError where some are missing."""
-    return load(train_specs(profile), store)
-
-
-def _share_words(found: Sequence[float]) -> str:
-    return f"share of large neurons {spread(found)}, from {min(found):.2f} to {max(found):.2f}"
-
-
-def large_share(store: Store, profile: str) -> Finding:
-    runs = main_runs(store, profile)
-    found = large_shares(runs)
-    return Finding(_share_words(found), graded([min(found) >= 0.2 and max(found) <= 0.8]), len(runs))
-
-
-def _without_rest(runs: Sequence[StoredRun], name: str) -> tuple[str, list[bool]]:
-    full, without = over_runs(runs, name).at(0), over_runs(runs, f"rest, {name}").at(0)
-    # rounded here, so that rounding errors of either sign, which depend on the number of threads, are one zero
-    error, loss = (np.round(a - b, 5) + 0.0 for a, b in ((without.error, full.error), (without.loss, full.loss)))
-    words = f"without the others the error changes by {spread(error, 5)} and the hinge loss by {spread(loss, 4)}"
-    return f"{words} (α' = {ALPHA:g}, l = {LENGTH})", [bool(error.mean() <= 0.005), bool(loss.mean() <= 0.01)]
-
-
-def small_are_free(store: Store, profile: str) -> Finding:
-    runs = main_runs(store, profile)
-    words, parts = _without_rest(runs, "W_O")
-    empty = int(np.sum(np.array(large_shares(runs)) == 1))
-    empty_words = f", so that in {empty} of {len(runs)} seeds there is nothing to remove" if empty else ""
-    return Finding(
-        f"{spread(large_shares(runs))} of the neurons are large{empty_words}; {words}", graded([*parts, empty == 0]), len(runs)
-    )
-
-
 def at_rate(runs: Sequence[StoredRun], rate: float) -> tuple[Cost, Cost]:
     """Smallest rows of W_O first and at random, (R,) each, at one rate."""
     column = RATES.index(rate)
     return over_runs(runs, "W_O").at(column), over_runs(runs, "random").at(column)
 
 
-def random_error(store: Store, profile: str) -> Finding:
-    runs = main_runs(store, profile)
-    ordered, random = at_rate(runs, 0.2)
-    return Finding(
-        f"error with 20 % removed: {spread(ordered.error, 5)} by magnitude, {spread(random.error, 5)} at random",
-        graded([bool(random.error.mean() - ordered.error.mean() > 0.01)]),
-        len(runs),
-    )
+def norms_of(runs: Sequence[StoredRun]) -> dict[str, tuple[np.ndarray, np.ndarray, list[float]]]:
+    """For each size of a neuron: (R, m) norms after training and before, and of each run the smallest norm of a large one."""
+    found = {}
+    for name, size in SIZES.items():
+        after = np.array([size(trained(run)) for run in runs])
+        before = np.array([size(untrained(run)) for run in runs])
+        found[name] = after, before, [large_bound(n) for n in after]
+    return found
 
 
-def random_loss(store: Store, profile: str) -> Finding:
-    runs = main_runs(store, profile)
-    ordered, random = at_rate(runs, 0.2)
-    rise = ordered.loss - over_runs(runs, "W_O").at(0).loss
-    return Finding(
-        f"hinge loss with 20 % removed: {spread(ordered.loss, 5)} by magnitude ({rise.mean():+.5f} of unpruned), "
-        f"{spread(random.loss, 5)} at random, which is higher in {(random.loss > ordered.loss).sum()} of {len(runs)} seeds",
-        graded([bool((random.loss > ordered.loss).all()), bool((np.abs(rise) <= 0.005).all())]),
-        len(runs),
-    )
+def prunings(runs: Sequence[StoredRun], length: int) -> dict[str, Cost]:
+    """Costs at RATES, smallest rows first by either size, and at random."""
+    return {how: over_runs(runs, how, length=length) for how in (*SIZES, "random")}
 
 
-def linear(store: Store, profile: str) -> Finding:
-    runs = main_runs(store, profile)
-    shares, loss = np.array(SHARES[1:]), over_runs(runs, "large, W_O").loss.mean(0)[1:]
-    correlation = float(np.corrcoef(shares, loss)[0, 1]) if np.ptp(loss) > 0 else 0.0
-    enough = loss >= 0.2 * shares
-    return Finding(
-        f"mean hinge loss {loss[0]:.4f} at R = {shares[0]:g}, {loss[4]:.3f} at {shares[4]:g}, {loss[-1]:.3f} at "
-        f"{shares[-1]:g}; at least .2 R for {enough.sum()} of {len(enough)} R; correlation with R {correlation:+.2f}",
-        graded([bool(enough.all()), correlation >= 0.9]),
-        len(runs),
-    )
+def none_shares(runs: Sequence[StoredRun]) -> dict[float, float]:
+    """{α': share of short prompts in which no example has the query's pattern}, as it was drawn."""
+    return {alpha: float(np.mean([no_match(run, alpha).mean() for run in runs])) for alpha in PRUNED_ALPHAS}
 
 
-def alpha_order(store: Store, profile: str) -> Finding:
-    runs = main_runs(store, profile)
-    few, middle, many = (found.error.mean(0)[: RATES.index(WIDEST) + 1] for found in by_alpha(runs).values())
-    holds = (few > middle) & (middle > many)
-    return Finding(
-        f"the order holds at {holds.sum()} of {len(holds)} rates; errors unpruned "
-        + ", ".join(f"{v[0]:.4f}" for v in (few, middle, many))
-        + f", with {WIDEST:.0%} removed "
-        + ", ".join(f"{v[-1]:.4f}" for v in (few, middle, many)),
-        graded([bool(holds.all())]),
-        len(runs),
-    )
+def no_match(run: StoredRun, alpha: float) -> np.ndarray:
+    """(n,) has no example of a prompt the query's pattern? Then nothing of the attention can be on it."""
+    return answers(run, alpha=alpha, length=SHORT, sum=FOREIGN_SUM).attention == 0
 
 
-def product(store: Store, profile: str) -> Finding:
-    runs = main_runs(store, profile)
-    found = large_shares(runs, "W_O W_V")
-    words, parts = _without_rest(runs, "W_O W_V")
-    return Finding(f"{_share_words(found)}; {words}", graded([min(found) >= 0.2 and max(found) <= 0.8, *parts]), len(runs))
+def luck_groups(runs: Sequence[StoredRun]) -> tuple[list[np.ndarray], list[np.ndarray], list[str]]:
+    """For each group of luck all neurons of all runs after training: norms of rows of W_O W_V, angles of the label half to
+    the q of their sign (units of π), and the group's name."""
+    groups, norms, angles = [], [], []
+    for run in runs:
+        angle = neurons_at(run, max(snapshots(run)))["label angle"]
+        groups.append(luck(run))
+        norms.append(product_norms(trained(run)))
+        angles.append(np.where(positive(run), angle, 1 - angle))
+    group, norm, angle = (np.concatenate(values) for values in (groups, norms, angles))
+    bounds = (0.0, *LUCK, 1.0)
+    names = [f"{100 * low:.0f}–{100 * high:.0f}" for low, high in itertools.pairwise(bounds)]
+    select = lambda values: [values[group == i] for i in range(len(names))]
+    return select(norm), select(angle), names

@@ -1,33 +1,31 @@
-"""Arrays, lines, tables and sentences of chapter 17."""
+"""Lines, tables and sentences of chapter 17."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from lib.core.measures import spearman, spread
+from lib.core.measures import spread
 from lib.core.store import StoredRun
-from lib.in_context.analysis import LEVEL
 from lib.in_context.experiments import SETTINGS, story_rate, story_specs
-from lib.in_context.story_claims import (
+from lib.in_context.runs import LEVEL, start_attention, steps_to
+from lib.in_context.story.numbers import (
+    CYCLE,
+    FEWEST,
     LEARNED,
     Grid,
+    correlation,
     delta_of,
     end_attention,
+    error_at,
     everyone,
     excess,
     learned,
+    remembering_error,
     seen_error,
-    start_attention,
     steps,
-    steps_to,
     unseen_error,
 )
-from lib.in_context.task import Task, no_match_floor
-
-CYCLE = Task(shifts=(1,))
-"""The six tasks of a cycle, as the runs are trained on them."""
+from lib.in_context.task import no_match_floor
 
 
 def settings_table(profile: str) -> list[tuple[str, str]]:
@@ -44,49 +42,25 @@ def settings_table(profile: str) -> list[tuple[str, str]]:
     ]
 
 
-def remembering_error(task: Task = CYCLE) -> tuple[float, float]:
-    """Of the tasks that were not trained the share that are a trained one reversed, and the expected share of wrong signs of
-    whoever answers with the trained pair's label where there is one, and guesses elsewhere."""
-    trained = set(map(tuple, task.pairs.tolist()))
-    reversed_ones = [(b, a) in trained for a, b in task.unseen.tolist()]
-    share = float(np.mean(reversed_ones))
-    return share, share + (1 - share) / 2
-
-
 def remembering_text(found: Grid) -> str:
+    """What remembering pairs would cost, what copying does, and what the runs do."""
     share, error = remembering_error()
     floor = 2 * no_match_floor(CYCLE.alpha, CYCLE.length)
-    worst = max((unseen_error(run) for run in everyone(found) if learned(run)), default=float("nan"))
+    wrong = [unseen_error(run) for run in everyone(found) if learned(run)]
+    worst = "No run has learned its own tasks."
+    if wrong:
+        worst = f"The largest error on unseen tasks of any run that learned its own is **{max(wrong):.3f}**."
     return (
         f"Of the {len(CYCLE.unseen)} tasks that are not trained, {share:.0%} are trained ones reversed. Whoever remembers "
         f"pairs, and guesses where there is nothing to remember, errs on **{error:.3f}** of their prompts. Whoever copies errs "
-        f"where no example matches, on {floor:.1g} at most. The largest error on unseen tasks of any run that learned its own "
-        f"is **{worst:.3f}**."
+        f"where no example matches, on {floor:.1g} at most. {worst}"
     )
-
-
-def theory(deltas: Sequence[float], task: Task = CYCLE) -> tuple[np.ndarray, np.ndarray]:
-    """Attention on the same pattern at the start against δ, at the mean counts: exp(δ² β²) α/2 over that plus 1 − α/2. The
-    products of irrelevant parts, which are small, are left out."""
-    grid = np.geomspace(min(deltas) / 1.3, max(deltas) * 1.3, 100)
-    same = np.exp(grid**2 * task.norm**2) * task.alpha / 2
-    return grid, same / (same + 1 - task.alpha / 2)
-
-
-def maps_of(found: Grid, deltas: Sequence[float], gammas: Sequence[float]) -> dict[str, np.ndarray]:
-    """{name: (δ, γ)} means over seeds for the panels of the figure; NaN where no run has a value."""
-    of = {"steps": steps, "attention": end_attention, "unseen": unseen_error, "excess": excess}
-    mean = lambda values: float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
-    return {
-        name: np.array([[mean(np.array([measure(r) for r in found[d, g]], dtype=float)) for g in gammas] for d in deltas])
-        for name, measure in of.items()
-    }
 
 
 def steps_line(found: Grid) -> str:
     runs = everyone(found)
     never = sum(steps_to(run) is None for run in runs)
-    ends = {delta_of(run): start_attention(run) for run in runs}
+    ends = {delta_of(run): start_attention(run)[0] for run in runs}
     before = ", ".join(f"δ = {d:g} {v:.2f}" for d, v in sorted(ends.items()))
     return f"attention before training: {before}; {never} of {len(runs)} runs never reach a held-out loss of {LEVEL:g}"
 
@@ -135,23 +109,18 @@ def matched_text(found: Grid, delta: float) -> str:
         if d == delta:
             values = [v for v in map(excess, runs) if np.isfinite(v)]
             parts.append(f"γ = {gamma:g}: {spread(values, 3) if values else 'not seen'}")
+    if not parts:
+        return f"No run starts from δ = {delta:g}, so that there is nothing to compare at equal progress."
     return (
         f"So compare at equal progress: where the loss on trained tasks passes {LEVEL:g}, how much larger is the loss on "
         f"unseen tasks? At δ = {delta:g}, {'; '.join(parts)}."
     )
 
 
-def error_at(run: StoredRun, attention: float) -> float:
-    """Share of wrong signs on unseen tasks at the first evaluation with at least this attention on the same pattern; NaN where
-    there is none, or it is the first of all."""
-    reached = np.flatnonzero(np.array(run.history["attention.1"], dtype=float) >= attention)
-    return 1 - run.history["unseen"][reached[0]] if len(reached) and reached[0] else float("nan")
-
-
 def copying_text(found: Grid, attention: float = 0.75) -> str:
     """The correlation of copying with errors over all runs that learned, and errors on the way at equal attention, by γ."""
     good, parts = [run for run in everyone(found) if learned(run)], []
-    if len(good) < 3:
+    if len(good) < FEWEST:
         return f"Only {len(good)} runs learned their tasks, too few for a correlation."
     for gamma in sorted({run.spec.gamma for run in good}):
         passed = np.array([error_at(run, attention) for run in everyone(found) if run.spec.gamma == gamma])
@@ -160,15 +129,11 @@ def copying_text(found: Grid, attention: float = 0.75) -> str:
     zero = sum(unseen_error(run) == 0 for run in good)
     return (
         f"Over the {len(good)} runs that learned their tasks (at most {LEARNED:.0%} wrong) the rank correlation of final "
-        f"attention with errors on unseen tasks is {_correlation(good):+.2f}; {zero} of them make no such error. On the way, "
+        f"attention with errors on unseen tasks is {correlation(good):+.2f}; {zero} of them make no such error. On the way, "
         f"at the first evaluation with an attention of {attention:g} or more, unseen tasks are wrong for {'; '.join(parts)}."
     )
 
 
 def copying_line(found: Grid) -> str:
     good = [run for run in everyone(found) if learned(run)]
-    return f"{len(good)} of {len(everyone(found))} runs learned their tasks; rank correlation {_correlation(good):+.2f}"
-
-
-def _correlation(runs: Sequence[StoredRun]) -> float:
-    return spearman(np.array([end_attention(r) for r in runs]), np.array([unseen_error(r) for r in runs])) if runs else 0.0
+    return f"{len(good)} of {len(everyone(found))} runs learned their tasks; rank correlation {correlation(good):+.2f}"

@@ -12,10 +12,10 @@ from matplotlib.lines import Line2D
 
 from lib.core import style
 from lib.core.store import StoredRun
-from lib.in_context.analysis import history
-from lib.in_context.deeper_claims import GROWN, SELECTS, TURNED, attention_of, growth, layers_of, whole
+from lib.in_context.deeper.numbers import GROWN, SELECTS, TURNED, Layers, whole
 from lib.in_context.drawing import band
 from lib.in_context.models import signs
+from lib.in_context.runs import history
 
 POSITIVE, NEGATIVE, NO_SIGN = style.INFERENTIAL, style.SYMMETRIC, style.NEITHER
 LAYERS = ((style.FIRST_ANCHOR, ":"), (style.KEY, "--"), (style.SEEN, "-"), (style.SYMMETRIC, "-."))
@@ -33,17 +33,15 @@ def _legend_above(fig: Figure, axes: Sequence[Axes]) -> None:
         fig.legend(*named, loc="outside upper center", ncols=len(named[0]))
 
 
-def attention(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
+def attention(groups: Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]]) -> Figure:
     """Figs 21 to 23: attention of the query to examples with its own pattern along training, a line a layer, a panel a variant;
-    step 0 is before training."""
+    step 0 is before training. groups: {variant: for each layer steps (n,) and attention (R, n)}."""
     with style.look():
         fig, axes = plt.subplots(1, len(groups), figsize=(style.WIDTH, 2.8), sharey=True, squeeze=False)
-        for ax, (name, runs) in zip(axes[0], groups.items(), strict=True):
-            good = whole(runs)
-            for k, (colour, dash) in zip(layers_of(runs[0]), LAYERS, strict=False):
-                if good:
-                    band(ax, *attention_of(good, k), color=colour, ls=dash, label=f"layer {k}")
-            if not good:
+        for ax, (name, layers) in zip(axes[0], groups.items(), strict=True):
+            for k, (curve, (colour, dash)) in enumerate(zip(layers, LAYERS, strict=False), start=1):
+                band(ax, *curve, color=colour, ls=dash, label=f"layer {k}")
+            if not layers:
                 _empty(ax)
             ax.axhline(SELECTS, color="#888888", lw=0.8, zorder=0)
             ax.set(xlabel="training step", ylim=(0, 1.02))
@@ -69,7 +67,7 @@ def learning(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
     return fig
 
 
-def neurons(rows: Mapping[str, Sequence[Sequence[Mapping[str, np.ndarray]]]]) -> Figure:
+def neurons(rows: Mapping[str, Sequence[Layers]]) -> Figure:
     """Figs 24 to 26: label halves of the rows of W_O W_V, angle to q against norm; a row of panels a time or variant, a column
     a layer, a point a neuron of any run. Colour: the sign of a, which only the last layer has. Shaded: near q or −q.
 
@@ -102,19 +100,17 @@ def neurons(rows: Mapping[str, Sequence[Sequence[Mapping[str, np.ndarray]]]]) ->
     return fig
 
 
-def growing(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
+def growing(groups: Mapping[str, Sequence[np.ndarray]]) -> Figure:
     """Norms of rows of W_O W_V after training over those before: the share of neurons (of all runs) below a value, a line a
-    layer, a panel a variant. Vertical line: the tenth that the claim asks for."""
+    layer, a panel a variant. Vertical line: the tenth that the claim asks for. groups: {variant: for each layer the growth of
+    all neurons, ascending}."""
     with style.look():
         fig, axes = plt.subplots(1, len(groups), figsize=(style.WIDTH, 2.6), sharey=True, squeeze=False)
-        for ax, (name, runs) in zip(axes[0], groups.items(), strict=True):
-            good = whole(runs)
-            for k, (colour, dash) in zip(layers_of(runs[0]), LAYERS, strict=False):
-                if good:
-                    ratios = np.sort(np.concatenate([growth(run, k) for run in good]))
-                    share = np.arange(1, len(ratios) + 1) / len(ratios)
-                    ax.plot(ratios, share, color=colour, ls=dash, label=f"layer {k}")
-            if not good:
+        for ax, (name, layers) in zip(axes[0], groups.items(), strict=True):
+            for k, (ratios, (colour, dash)) in enumerate(zip(layers, LAYERS, strict=False), start=1):
+                share = np.arange(1, len(ratios) + 1) / len(ratios)
+                ax.plot(ratios, share, color=colour, ls=dash, label=f"layer {k}")
+            if not layers:
                 _empty(ax)
             ax.axvline(GROWN, color="#888888", lw=0.8, zorder=0)
             ax.set(xlabel="norm after / before", xscale="log", ylim=(0, 1), xlim=(0.8, 8))

@@ -8,41 +8,39 @@ import numpy as np
 
 from lib.core.measures import spread
 from lib.core.store import StoredRun
-from lib.in_context.analysis import snapshots, steps_to
-from lib.in_context.deeper_claims import (
+from lib.in_context.deeper.numbers import (
+    GROWN,
+    TURNED,
+    angles_by_sign,
     by_layer,
     ends_of,
     grown,
     growth,
-    last_neurons,
     layers_of,
     separated,
     whole,
 )
-from lib.in_context.experiments import DEEP, SETTINGS
-
-Rows = list[list[Mapping[str, np.ndarray]]]
+from lib.in_context.experiments import deep_specs
+from lib.in_context.runs import LEVEL, steps_to
 
 
 def settings_table(profile: str) -> list[tuple[str, str]]:
     """How each variant is trained, as rows (name, value)."""
-    s = SETTINGS[profile]
-    steps, batch = s.deep
-    words = []
-    for name, change in DEEP.items():
-        given = {"optimizer": "sgd", "rate": s.rate, "delta": 0.2, "gamma": 0.5, "skip": True} | change
-        words.append(
+    variants = deep_specs(profile)
+    one = next(iter(variants.values()))
+    words = {"sgd": "SGD", "adamw": "AdamW"}
+    return [
+        ("layers, neurons in each", f"{one[0].model.depth}, {one[0].model.neurons}"),
+        ("steps, batch", f"{one[0].train.steps:,}, {one[0].train.batch}"),
+        ("seeds", f"{len(one)}"),
+        *(
             (
                 name,
-                f"{given['optimizer'].upper() if given['optimizer'] == 'sgd' else 'AdamW'}, rate {given['rate']:g}, "
-                f"δ = {given['delta']:g}, γ = {given['gamma']:g}, {'with' if given['skip'] else 'without'} residual stream",
+                f"{words[spec.train.optimizer]}, rate {spec.rate:g}, δ = {spec.model.delta:g}, γ = {spec.gamma:g}, "
+                f"{'with' if spec.model.skip else 'without'} residual stream",
             )
-        )
-    return [
-        ("layers, neurons in each", f"3, {s.deep_neurons}"),
-        ("steps, batch", f"{steps:,}, {batch}"),
-        ("seeds", str(len(s.seeds[:5]))),
-        *words,
+            for name, (spec, *_) in variants.items()
+        ),
     ]
 
 
@@ -76,28 +74,12 @@ def learning_line(groups: Mapping[str, Sequence[StoredRun]]) -> str:
             loss = spread([run.metrics["unseen loss"] for run in good], 3)
             steps = [s for s in map(steps_to, good) if s is not None]
             when = f"at {np.mean(steps):.0f} steps" if steps else "never"
-            parts.append(f"{name}: wrong {error}, hinge loss {loss}, held-out loss of .1 {when} ({len(steps)} of {len(runs)})")
+            parts.append(
+                f"{name}: wrong {error}, hinge loss {loss}, held-out loss of {LEVEL:g} {when} ({len(steps)} of {len(runs)})"
+            )
         else:
             parts.append(f"{name}: every run diverged")
     return "unseen tasks at the end, " + "; ".join(parts)
-
-
-def at_ends(runs: Sequence[StoredRun]) -> dict[str, Rows]:
-    """Neurons of every layer at the first snapshot and at the last, of the runs that did not diverge."""
-    good = whole(runs)
-    steps = sorted(snapshots(runs[0]))
-    return {f"step {step}": [_at(run, step) for run in good] for step in dict.fromkeys((steps[0], steps[-1]))}
-
-
-def _at(run: StoredRun, step: int) -> list[Mapping[str, np.ndarray]]:
-    names = {k: f".{k}" for k in layers_of(run)}
-    kept = snapshots(run)[step]
-    return [{name.removesuffix(end): v for name, v in kept.items() if name.endswith(end)} for end in names.values()]
-
-
-def finals(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, Rows]:
-    """{variant: neurons of every layer at the last snapshot}."""
-    return {name: [[last_neurons(run, k) for k in layers_of(run)] for run in whole(runs)] for name, runs in groups.items()}
 
 
 def separation_line(groups: Mapping[str, Sequence[StoredRun]]) -> str:
@@ -105,7 +87,7 @@ def separation_line(groups: Mapping[str, Sequence[StoredRun]]) -> str:
     for name, runs in groups.items():
         if good := whole(runs):
             parts.append(f"{name}: " + by_layer(good, [[separated(run, k) for run in good] for k in layers_of(good[0])]))
-    return "large neurons with a label half within .25 π of q or −q, " + ("; ".join(parts) or "no runs")
+    return f"large neurons with a label half within {TURNED:g} π of q or −q, " + ("; ".join(parts) or "no runs")
 
 
 def signs_text(runs: Sequence[StoredRun]) -> str:
@@ -113,17 +95,11 @@ def signs_text(runs: Sequence[StoredRun]) -> str:
     good = whole(runs)
     if not good:
         return "No run can be looked at: all diverged."
-    angles = [_by_sign(run) for run in good]
-    mean = lambda i: spread([float(pair[i].mean()) for pair in angles])
+    up, down = zip(*map(angles_by_sign, good), strict=True)
     return (
-        f"Last layer, means over all neurons and {len(good)} seeds: {mean(0)} π for a > 0 and {mean(1)} π for a < 0 "
+        f"Last layer, means over all neurons and {len(good)} seeds: {spread(up)} π for a > 0 and {spread(down)} π for a < 0 "
         "(in one layer the talk's plot has .16 and .84 for the neurons that turn)."
     )
-
-
-def _by_sign(run: StoredRun) -> tuple[np.ndarray, np.ndarray]:
-    angle = last_neurons(run, run.spec.model.depth)["label angle"]
-    return angle[0::2], angle[1::2]  # even neurons have a > 0 (models.signs)
 
 
 def growth_line(groups: Mapping[str, Sequence[StoredRun]]) -> str:
@@ -144,4 +120,8 @@ def growth_text(groups: Mapping[str, Sequence[StoredRun]]) -> str:
             rows.append(f"| {name} | " + " | ".join(cells) + " |")
     depth = max(runs[0].spec.model.depth for runs in groups.values())
     head = "| variant | " + " | ".join(f"layer {k}" for k in range(1, depth + 1)) + " |\n|---" + "|---" * depth + "|\n"
-    return "Share of neurons whose row of W_O W_V is at least a tenth longer than before training:\n\n" + head + "\n".join(rows)
+    return (
+        f"Share of neurons whose row of W_O W_V is at least {GROWN:g} times as long as before training:\n\n"
+        + head
+        + "\n".join(rows)
+    )

@@ -1,4 +1,4 @@
-"""From stored runs to numbers: errors on fresh prompts, attention, neurons, pruning, steps to learn."""
+"""What several chapters ask of stored runs: the models, their answers to fresh prompts, attention, neurons, steps to learn."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lib.core.start import at_start
 from lib.core.measures import remembered, wilson
 from lib.core.model import from_weights
-from lib.core.store import StoredRun
-from lib.in_context.models import OneLayer
-from lib.in_context.study import foreign, grid, make_study
+from lib.core.start import at_start
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import load
+from lib.in_context.experiments import train_specs
+from lib.in_context.models import OneLayer, signs
+from lib.in_context.study import foreign, make_study
 from lib.in_context.task import Prompts, Task, all_pairs
 
 FRESH_SEED = 2_000_003
@@ -22,12 +24,32 @@ FRESH_SEED = 2_000_003
 N_FRESH = 4000
 LEVEL = 0.1
 """A model has learned at the first evaluation with a held-out hinge loss of at most this; before training it is near 1."""
+LUCKY = 0.95
+"""A neuron is lucky where it is active, before training, on this share of the prompts of its sign."""
+
+
+def main_runs(store: Store, profile: str) -> list[StoredRun]:
+    """The runs that chapters 12 to 14 read. Raises LookupError where some are missing."""
+    return load(train_specs(profile), store)
 
 
 @remembered
 def trained(run: StoredRun) -> OneLayer:
     """The trained model of a run (n_runs = 1). Raises StoreError where its weights were not kept."""
     return from_weights(run.spec.model, run.weights())
+
+
+def untrained(run: StoredRun) -> OneLayer:
+    """The same before the first step."""
+    return at_start(run.spec)
+
+
+@remembered
+def start_attention(run: StoredRun) -> tuple[float, ...]:
+    """The query's attention to its own pattern in each layer before the first step, on the prompts of the run's history."""
+    with torch.no_grad():
+        found = make_study(run.spec).watch(untrained(run))
+    return tuple(float(found[f"attention.{k}"]) for k in range(1, run.spec.model.depth + 1))
 
 
 @remembered
@@ -108,36 +130,6 @@ class Share:
         return wilson(self.mean * total, total)
 
 
-def errors(runs: Sequence[StoredRun], count: int = N_FRESH, **change: object) -> Share:
-    """Share of wrong signs of one-layer runs on fresh prompts."""
-    return Share(np.array([answers(run, count, **change).error for run in runs]), count)
-
-
-def losses(runs: Sequence[StoredRun], count: int = N_FRESH, **change: object) -> np.ndarray:
-    """(R,) mean hinge losses on fresh prompts."""
-    return np.array([answers(run, count, **change).loss for run in runs])
-
-
-def gpt_errors(runs: Sequence[StoredRun], condition: str, alpha: float) -> list[Share]:
-    """For every prompt length 0 … l the share of wrong signs of GPT-2 runs in a condition that they were tested in.
-
-    All runs answer the same prompts, so that the interval over prompts is that of one run: `total` counts each prompt once.
-    """
-    row = grid().index((condition, alpha))
-    last = [max(snapshots(run)) for run in runs]
-    wrong = np.array([snapshots(run)[step]["errors"][row] for run, step in zip(runs, last, strict=True)])
-    counts = snapshots(runs[0])[last[0]]["counts"][row]
-    return [Share(each, float(total), own=False) for each, total in zip(wrong.T, counts, strict=True)]
-
-
-def needed(lengths: Sequence[int], shares: Sequence[float], level: float) -> int | None:
-    """The smallest length from which on the share of errors stays at or below a level; None for none."""
-    found = None
-    for length, share in zip(lengths, shares, strict=True):
-        found = (length if found is None else found) if share <= level else None
-    return found
-
-
 def steps_to(run: StoredRun, level: float = LEVEL, name: str = "unseen loss") -> int | None:
     """The first evaluated step at which the held-out hinge loss is at most `level`; None for never."""
     losses = run.history.get(name, run.history["seen loss"])
@@ -161,10 +153,19 @@ def row_norms(model: OneLayer) -> np.ndarray:
     return model.layers[-1].W_O.weight[0].norm(dim=-1).numpy()
 
 
+def large_bound(norms: np.ndarray) -> float:
+    """The norm from which on a neuron is large: half of the mean of the largest tenth."""
+    return float(np.sort(norms)[-max(1, len(norms) // 10) :].mean() / 2)
+
+
 def large(norms: np.ndarray) -> np.ndarray:
-    """(m,) is a neuron large: has its norm at least half of the mean of the largest tenth?"""
-    top = np.sort(norms)[-max(1, len(norms) // 10) :].mean()
-    return norms >= top / 2
+    """(m,) which neurons are large."""
+    return norms >= large_bound(norms)
+
+
+def positive(run: StoredRun) -> np.ndarray:
+    """(m,) which neurons of the last layer have a > 0."""
+    return signs(run.spec.model.neurons).numpy() > 0
 
 
 def neurons_at(run: StoredRun, step: int, layer: int = 1) -> dict[str, np.ndarray]:
@@ -178,12 +179,12 @@ def row_size(neurons: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.hypot(neurons["feature norm"], neurons["label norm"])
 
 
-def lucky(run: StoredRun, share: float = 0.95, count: int = 400) -> np.ndarray:
+def lucky(run: StoredRun, share: float = LUCKY, count: int = 400) -> np.ndarray:
     """(m,) neurons that are active, before training, on at least `share` of the prompts whose label has the sign of a_i.
 
     The paper calls lucky the neurons whose indicator is on at the start (its Definition D.8 was not available to us).
     """
-    model = at_start(run.spec)
+    model = untrained(run)
     prompts = fresh(task_of(run), run.spec.seed, count)
     active = (contributions(model, prompts) * model.a.sign() > 0).float()
     fitting = prompts.answer[:, None] == model.a.sign()

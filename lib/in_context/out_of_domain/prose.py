@@ -1,4 +1,4 @@
-"""Numbers and computed prose of chapter 13."""
+"""Lines, tables and sentences of chapter 13."""
 
 from __future__ import annotations
 
@@ -7,45 +7,39 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lib.core.measures import spread
-from lib.core.spec import SpecError, check_number
 from lib.core.store import StoredRun
-from lib.in_context.analysis import Share, gpt_errors
-from lib.in_context.classical import ICL, LEARNERS, LENGTHS, Point, lead
-from lib.in_context.domain_checks import (
+from lib.in_context.classical import LEARNERS
+from lib.in_context.experiments import ALPHA, LENGTH
+from lib.in_context.out_of_domain.numbers import (
+    CONTEST_LENGTHS,
     CONTROL,
+    CURVE_COUNT,
+    CURVE_LENGTHS,
     CYCLE,
     ENOUGH,
+    ICL,
+    RARE,
+    SMALL_LOSS,
     SPAN,
     THEORY,
     Along,
+    Point,
     Steps,
     along,
+    angle,
     at_foreign,
     errors_of,
     fraction,
-    gpt,
+    gpt_errors,
     gpt_needed,
+    lead,
     ordered,
+    reached,
     span_of,
 )
-from lib.in_context.domain_figures import reached
-from lib.in_context.experiments import ALPHA, LENGTH
-from lib.in_context.study import ALPHAS, SUMS
+from lib.in_context.runs import Share
+from lib.in_context.study import SUMS
 from lib.in_context.task import Task, no_match_floor
-
-CURVE = (*range(1, 11), 12, 14, 16, 18, 20)
-"""The prompt lengths of the one-layer model's curves."""
-CURVE_COUNT = 2000
-"""Prompts a run for each of these curves."""
-GRID = (-1.4, -1.0, -0.6, -0.2, 0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4)
-"""The S₁ of the one-layer model at one prompt length."""
-
-
-def check(alpha: float, total: float) -> None:
-    """Raises SpecError unless α' is a share above 0 and S₁ one that patterns of unit norm can have."""
-    if check_number("alpha", alpha, low=0) == 0:
-        raise SpecError("alpha must be above 0: without an example of the task there is nothing to learn from a prompt.")
-    Task(alpha=alpha, sum=check_number("sum", total))
 
 
 def never(count: int | None) -> str:
@@ -118,18 +112,18 @@ def gpt_text(runs: Sequence[StoredRun]) -> str:
     """In what order the five S₁ end, beside that of the angles, and how far seeds differ."""
     each = {s: gpt_errors(runs, at_foreign(s), ALPHA)[LENGTH].each for s in SUMS}
     order = sorted(SUMS, key=lambda s: each[s].mean())
-    worst = max(SUMS, key=lambda s: each[s].max())
-    below = [f"{s:g}" for s in SUMS if each[s].mean() < 0.01]
+    apart = max(SUMS, key=lambda s: np.ptp(each[s]))
+    below = [f"{s:g}" for s in SUMS if each[s].mean() < RARE]
     by_angle = sorted(SUMS, key=angle)
     far, lower = by_angle[-1], by_angle[-2]
     wins = int((each[max(far, lower)] < each[min(far, lower)]).sum())
     return (
         f"From the fewest errors to the most, S₁ = {', '.join(f'{s:g}' for s in order)}. From the smallest angle to a trained "
-        f"pattern to the largest, S₁ = {', '.join(f'{s:g}' for s in by_angle)}. Mean errors are below .01 at "
+        f"pattern to the largest, S₁ = {', '.join(f'{s:g}' for s in by_angle)}. Mean errors are below {RARE:g} at "
         f"S₁ = {', '.join(below) or 'none of them'}. "
-        f"The two largest angles are nearly the same, {angle(lower):.0f}° and {angle(far):.0f}°: of these, "
+        f"The two largest angles are {angle(lower):.0f}° and {angle(far):.0f}°: of these, "
         f"S₁ = {max(far, lower):g} has fewer errors than S₁ = {min(far, lower):g} in {wins} of {len(runs)} seeds. "
-        f"Seeds differ much: at S₁ = {worst:g} from {each[worst].min():.4f} to {each[worst].max():.4f}. Medians over seeds: "
+        f"Seeds differ most at S₁ = {apart:g}, from {each[apart].min():.4f} to {each[apart].max():.4f}. Medians over seeds: "
         + ", ".join(f"{np.median(each[s]):.4f} at S₁ = {s:g}" for s in SUMS)
         + "."
     )
@@ -137,7 +131,7 @@ def gpt_text(runs: Sequence[StoredRun]) -> str:
 
 def rise_text(runs: Sequence[StoredRun]) -> str:
     """Where GPT-2's errors are rarest, and how much better it knows the tasks that were trained."""
-    shares = [share.mean for share in gpt(runs, "in domain")]
+    shares = [share.mean for share in gpt_errors(runs, "in domain")]
     best = int(np.argmin(shares))
     return (
         f"In domain, on unseen tasks, errors are rarest with {best} examples, {shares[best]:.4f}, and with {LENGTH} they are "
@@ -145,11 +139,6 @@ def rise_text(runs: Sequence[StoredRun]) -> str:
         f"**{spread(errors_of(runs, 'seen'), 4)}** of the answers are wrong in trained tasks and "
         f"**{spread(errors_of(runs, 'unseen'), 4)}** in unseen ones."
     )
-
-
-def angle(total: float) -> float:
-    """Degrees between a new pattern of coefficient sum S₁ and the nearest trained one."""
-    return float(np.degrees(np.arccos(min(1.0, float(Task(sum=total).patterns.max())))))
 
 
 def sums_table(runs: Sequence[StoredRun], gpts: Sequence[StoredRun], alpha: float) -> str:
@@ -195,32 +184,17 @@ def sums_text(sums: Sequence[float], found: Sequence[Along]) -> str:
     margin, attention = (np.array([getattr(a, name)[:, 0].mean() for a in found]) for name in ("margin", "attention"))
     line = np.polyfit(sums, margin, 1)
     off = np.abs(np.polyval(line, sums) - margin).max()
-    small = [all(bool((a.loss[:, 0] <= 0.01).all()) for a in found[i:]) for i in range(len(sums))]
+    small = [all(bool((a.loss[:, 0] <= SMALL_LOSS).all()) for a in found[i:]) for i in range(len(sums))]
     where = f"from S₁ = {sums[small.index(True)]:g} on" if any(small) else "nowhere"
     return (
-        f"The hinge loss is at most .01 in every seed **{where}**. Mean attention to the query's pattern lies between "
-        f"{attention.min():.3f} and {attention.max():.3f} for all S₁. The mean margin is {line[1]:.2f} "
+        f"The hinge loss is at most {SMALL_LOSS:g} in every seed **{where}**. Mean attention to the query's pattern lies "
+        f"between {attention.min():.3f} and {attention.max():.3f} for all S₁. The mean margin is {line[1]:.2f} "
         f"{'+' if line[0] >= 0 else '−'} {abs(line[0]):.2f} S₁, to "
         f"within {off:.2f}, and {margin[np.argmin(np.abs(np.array(sums) - 1))]:.2f} at S₁ = 1."
     )
 
 
 # --- How many examples ---
-
-
-def panels(
-    runs: Sequence[StoredRun], gpts: Sequence[StoredRun], total: float
-) -> dict[str, dict[float, tuple[Sequence[int], list[Share]]]]:
-    """{title: {α': (lengths, errors)}} of Fig. 13: both models, in domain and out of it; none where GPT-2 was not tested."""
-    other = f"$S_1$ = {total:g}"
-    tested = {"in domain": "in domain", other: at_foreign(total) if total in SUMS else None}
-    found: dict[str, dict[float, tuple[Sequence[int], list[Share]]]] = {}
-    for name, condition in tested.items():
-        known = ALPHAS if condition is not None else ()
-        found[f"GPT-2, {name}"] = {a: (range(LENGTH + 1), gpt(gpts, condition or "", a)) for a in known}
-    for name, change in (("in domain", {}), (other, span_of(total))):
-        found[f"one layer, {name}"] = {a: (CURVE, along(runs, CURVE, CURVE_COUNT, alpha=a, **change).shares) for a in ALPHAS}
-    return found
 
 
 def needed_line(found: Mapping[str, Mapping[float, tuple[Sequence[int], Sequence[Share]]]]) -> str:
@@ -233,14 +207,14 @@ def needed_line(found: Mapping[str, Mapping[float, tuple[Sequence[int], Sequence
 
 def floor_text(runs: Sequence[StoredRun], gpts: Sequence[StoredRun]) -> str:
     """Both models against the guess, for short prompts in domain."""
-    lengths, shares = (1, 2, 4), gpt(gpts, "in domain")
-    one = along(runs, CURVE, CURVE_COUNT, alpha=ALPHA).shares
+    lengths, shares = (1, 2, 4), gpt_errors(gpts, "in domain")
+    one = along(runs, CURVE_LENGTHS, CURVE_COUNT, alpha=ALPHA).shares
     say = lambda values: ", ".join(f"{v:.3f}" for v in values)
-    rate = [one[CURVE.index(n)].mean / (2 * no_match_floor(ALPHA, n)) for n in lengths]
+    rate = [one[CURVE_LENGTHS.index(n)].mean / (2 * no_match_floor(ALPHA, n)) for n in lengths]
     both = [0.5 * (1 - ALPHA) ** n for n in lengths]
     return (
         f"At α' = {ALPHA:g} and 1, 2 and 4 examples the dotted line is at {say(no_match_floor(ALPHA, n) for n in lengths)}. "
-        f"The one-layer model's error is **{say(one[CURVE.index(n)].mean for n in lengths)}**, GPT-2's "
+        f"The one-layer model's error is **{say(one[CURVE_LENGTHS.index(n)].mean for n in lengths)}**, GPT-2's "
         f"**{say(shares[n].mean for n in lengths)}**. "
         f"The one-layer model's is {say(rate)} times the share of prompts without a match. "
         f"Who used both patterns' labels and guessed without either would be at ½ (1 − α')^l: {say(both)}."
@@ -268,7 +242,7 @@ Contest = Mapping[float, Mapping[str, Sequence[Point]]]
 def contest_line(curves: Contest) -> str:
     """Errors at the shortest prompt."""
     return "; ".join(
-        f"α' = {alpha:g}, l = {LENGTHS[0]}: " + ", ".join(f"{who} {by[who][0].mean:.3f}" for who in (ICL, *LEARNERS))
+        f"α' = {alpha:g}, l = {CONTEST_LENGTHS[0]}: " + ", ".join(f"{who} {by[who][0].mean:.3f}" for who in (ICL, *LEARNERS))
         for alpha, by in curves.items()
     )
 
@@ -287,5 +261,5 @@ def contest_text(curves: Contest, gpt: Mapping[float, Sequence[Share]]) -> str:
             + "."
         )
         if alpha in gpt:
-            lines[-1] += f" GPT-2, on other prompts: {np.mean([gpt[alpha][n].mean for n in LENGTHS]):.4f} wrong."
+            lines[-1] += f" GPT-2, on other prompts: {np.mean([gpt[alpha][n].mean for n in CONTEST_LENGTHS]):.4f} wrong."
     return "\n".join(lines)

@@ -1,0 +1,118 @@
+"""Three layers (chapter 16): attention and neurons of every layer, from the start on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from lib.core.measures import remembered, spread
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import load
+from lib.in_context import study
+from lib.in_context.experiments import deep_specs
+from lib.in_context.runs import history, large, neurons_at, positive, row_size, snapshots, start_attention, untrained
+
+Layers = Sequence[Mapping[str, np.ndarray]]
+"""The neurons of each layer of one run."""
+THEORY, NO_SKIP = "stacked", "no skip, larger start"
+SELECTS = 0.9
+"""Attention on the query's own pattern from which on we say that a layer selects."""
+TURNED, MOST = 0.25, 0.8
+"""A label half is near q or −q within this angle (units of π); a layer separates where this share of its large neurons is."""
+GROWN = 1.1
+
+
+def deep_runs(store: Store, profile: str) -> dict[str, list[StoredRun]]:
+    """{variant: runs}. Raises LookupError where some are missing."""
+    return {name: load(specs, store) for name, specs in deep_specs(profile).items()}
+
+
+def whole(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """The runs that did not diverge."""
+    return [run for run in runs if run.status != "diverged"]
+
+
+def layers_of(run: StoredRun) -> range:
+    """Numbers of the layers, the first is 1."""
+    return range(1, run.spec.model.depth + 1)
+
+
+@remembered
+def start_neurons(run: StoredRun) -> tuple[dict[str, np.ndarray], ...]:
+    """The rows of W_O W_V of each layer before the first step, named as in the snapshots."""
+    model, m1 = untrained(run), study.make_study(run.spec).task.m1
+    return tuple({name: v[0].numpy() for name, v in study.neurons(model, m1, k).items()} for k in layers_of(run))
+
+
+def attention_of(runs: Sequence[StoredRun], layer: int) -> tuple[np.ndarray, np.ndarray]:
+    """Steps (n,) from 0 on, and a layer's attention to the query's own pattern, (R, n)."""
+    steps, values = history(runs, f"attention.{layer}")
+    start = np.array([[start_attention(run)[layer - 1]] for run in runs])
+    return np.concatenate([[0], steps]), np.concatenate([start, values], 1)
+
+
+def last_neurons(run: StoredRun, layer: int) -> dict[str, np.ndarray]:
+    return neurons_at(run, max(snapshots(run)), layer)
+
+
+def separated(run: StoredRun, layer: int) -> float:
+    """Of a layer's large neurons the share whose label half is near q or −q at the end."""
+    rows = last_neurons(run, layer)
+    angle = rows["label angle"][large(row_size(rows))]
+    return float(((angle <= TURNED) | (angle >= 1 - TURNED)).mean())
+
+
+def growth(run: StoredRun, layer: int) -> np.ndarray:
+    """(m,) norms of the rows of W_O W_V at the end over those before training."""
+    return row_size(last_neurons(run, layer)) / np.maximum(row_size(start_neurons(run)[layer - 1]), 1e-12)
+
+
+def grown(run: StoredRun, layer: int) -> float:
+    """Share of neurons that are at least a tenth longer than before training."""
+    return float((growth(run, layer) >= GROWN).mean())
+
+
+def by_layer(runs: Sequence[StoredRun], values: Sequence[Sequence[float]], digits: int = 2) -> str:
+    """layer 1 …, layer 2 …: values of each layer, over runs."""
+    return ", ".join(f"layer {k} {spread(v, digits)}" for k, v in zip(layers_of(runs[0]), values, strict=True))
+
+
+def ends_of(runs: Sequence[StoredRun]) -> list[np.ndarray]:
+    """Attention before and after training of each layer, (R, 2)."""
+    return [attention_of(runs, k)[1][:, [0, -1]] for k in layers_of(runs[0])]
+
+
+def at_ends(runs: Sequence[StoredRun]) -> dict[str, list[Layers]]:
+    """Neurons of every layer at the first snapshot and at the last, of the runs that did not diverge."""
+    steps = sorted(snapshots(runs[0]))
+    return {
+        f"step {step}": [[neurons_at(run, step, k) for k in layers_of(run)] for run in whole(runs)]
+        for step in dict.fromkeys((steps[0], steps[-1]))
+    }
+
+
+def finals(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, list[Layers]]:
+    """{variant: neurons of every layer at the last snapshot}."""
+    return {name: [[last_neurons(run, k) for k in layers_of(run)] for run in whole(runs)] for name, runs in groups.items()}
+
+
+def angles_by_sign(run: StoredRun) -> tuple[float, float]:
+    """Mean angles to q of the last layer's label halves, for a > 0 and for a < 0, in units of π."""
+    angle = last_neurons(run, run.spec.model.depth)["label angle"]
+    return float(angle[positive(run)].mean()), float(angle[~positive(run)].mean())
+
+
+def attentions(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
+    """{variant: for each layer steps (n,) and attention (R, n)}; no layers where every run diverged."""
+    found = {name: whole(runs) for name, runs in groups.items()}
+    return {name: [attention_of(good, k) for k in layers_of(good[0])] if good else [] for name, good in found.items()}
+
+
+def growths(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, list[np.ndarray]]:
+    """{variant: for each layer the growth of all neurons of all runs, ascending}; no layers where every run diverged."""
+    found = {name: whole(runs) for name, runs in groups.items()}
+    return {
+        name: [np.sort(np.concatenate([growth(run, k) for run in good])) for k in layers_of(good[0])] if good else []
+        for name, good in found.items()
+    }

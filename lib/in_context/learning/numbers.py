@@ -1,0 +1,171 @@
+"""What chapter 12 asks of its runs: a prompt, trained matrices, neurons along training, gradients."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lib.core.store import StoredRun
+from lib.in_context import theory
+from lib.in_context.runs import (
+    fresh,
+    large,
+    lucky,
+    neurons_at,
+    positive,
+    row_norms,
+    row_size,
+    snapshots,
+    task_of,
+    trained,
+    untrained,
+)
+from lib.in_context.task import D_X, Task
+
+PAPER_ATTENTION, PAPER_STEP = 0.98, 120
+"""Fig. 9, read off the plot: attention on the query's pattern, and the epoch by which it is there."""
+PRUNED = 0.4
+"""The share of neurons that the picture of matrices leaves out (Fig. 6)."""
+
+
+# --- What the model reads ---
+
+
+@dataclass(frozen=True)
+class ShownPrompt:
+    """One prompt: `matrix` (rows, l + 1) of the rows that hold something, whether an example has the query's pattern (l,), and
+    the query's attention (l,) by the model's name."""
+
+    task: Task
+    matrix: np.ndarray
+    same: np.ndarray
+    attention: Mapping[str, np.ndarray]
+
+
+def shown_rows(task: Task) -> list[int]:
+    """The rows of a column that hold something: the feature half and q."""
+    return [*range(task.m1 + task.m2), D_X]
+
+
+def shown_prompt(run: StoredRun, number: int = 0) -> ShownPrompt:
+    """A fresh prompt of an unseen task, and the attention of the run's model before and after training."""
+    task = task_of(run)
+    drawn = fresh(task, run.spec.seed, number + 1)
+    asked = drawn.prompt[None, number : number + 1]
+    models = {"at the start": untrained(run), "trained": trained(run)}
+    return ShownPrompt(
+        task,
+        drawn.prompt[number][:, shown_rows(task)].numpy().T,
+        drawn.same[number].numpy(),
+        {name: model.query_attention(asked)[0][0, 0].numpy() for name, model in models.items()},
+    )
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """Trained matrices, of the rows that hold something: `compare` (rows, rows) W_Kᵀ W_Q, `read` (m, rows) W_O W_V, neurons
+    with positive a first and each half by falling norm of W_O; `kept` (m,) which of these stay when the smallest share
+    `rate` of W_O is pruned."""
+
+    task: Task
+    compare: np.ndarray
+    read: np.ndarray
+    kept: np.ndarray
+    rate: float
+
+
+def matrices(run: StoredRun, rate: float = PRUNED) -> Matrices:
+    task, model = task_of(run), trained(run)
+    rows, norms, layer = shown_rows(task), row_norms(model), model.layers[0]
+    order = np.lexsort((-norms, -model.a.numpy()))
+    compare = (layer.attention.W_K.weight[0].T @ layer.attention.W_Q.weight[0])[rows][:, rows].numpy()
+    read = (layer.W_O.weight[0] @ layer.W_V.weight[0])[:, rows].numpy()
+    return Matrices(task, compare, read[order], (norms >= np.quantile(norms, rate))[order], rate)
+
+
+# --- Neurons ---
+
+
+def ends(run: StoredRun) -> tuple[int, int]:
+    """The first and the last step with neurons."""
+    kept = sorted(snapshots(run))
+    return kept[0], kept[-1]
+
+
+def large_neurons(run: StoredRun) -> np.ndarray:
+    """(m,) neurons whose trained row of W_O W_V is large."""
+    return large(row_size(neurons_at(run, ends(run)[1])))
+
+
+def neurons_along(run: StoredRun, steps: Sequence[int]) -> dict[int, dict[str, np.ndarray]]:
+    """{step: neurons, as runs.neurons_at has them}."""
+    return {step: neurons_at(run, step) for step in steps}
+
+
+def label_angles(run: StoredRun) -> tuple[float, float]:
+    """Mean angle to q of the large neurons with a > 0 and with a < 0, in units of π."""
+    big = large_neurons(run)
+    found = neurons_at(run, ends(run)[1])["label angle"]
+    return float(found[big & positive(run)].mean()), float(found[big & ~positive(run)].mean())
+
+
+def luck_ratio(run: StoredRun) -> float:
+    """Mean norm of the trained rows of lucky neurons over that of the others; NaN where one of the groups is empty."""
+    size, mask = row_size(neurons_at(run, ends(run)[1])), lucky(run)
+    return float(size[mask].mean() / size[~mask].mean()) if 0 < mask.sum() < len(mask) else float("nan")
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Norms of the rows of W_O W_V of one group of neurons: the mean at each of `steps` (R, n), and all trained ones (N,)."""
+
+    steps: tuple[int, ...]
+    means: np.ndarray
+    trained: np.ndarray
+
+
+def growth_by_luck(runs: Sequence[StoredRun]) -> dict[str, Growth]:
+    """Of the lucky neurons and of the others."""
+    steps = tuple(sorted(snapshots(runs[0])))
+    found = {}
+    for name, chosen in (("lucky", True), ("others", False)):
+        masks = [lucky(run) == chosen for run in runs]
+        sizes = [[row_size(neurons_at(run, step))[mask] for step in steps] for run, mask in zip(runs, masks, strict=True)]
+        means = np.array([[size.mean() for size in of_run] for of_run in sizes])
+        found[name] = Growth(steps, means, np.concatenate([of_run[-1] for of_run in sizes]))
+    return found
+
+
+# --- Gradients ---
+
+
+def gradient_gap(run: StoredRun, query_too: bool, count: int = 100) -> float:
+    """The largest deviation of a slide's gradient from automatic differentiation, over the largest entry of that gradient,
+    before and after training; in double precision."""
+    gaps = []
+    drawn = fresh(task_of(run), run.spec.seed, count)
+    prompts, z = drawn.prompt.double(), drawn.answer.double()
+    for model in (untrained(run), trained(run)):
+        model = copy.deepcopy(model).double().requires_grad_(True)
+        layer = model.layers[0]
+        context = prompts if query_too else prompts[:, :-1]
+        margin = layer(context[None], prompts[None, :, -1:])[0, :, 0] @ model.a
+        (1 - z * margin).clamp(min=0).mean().backward()
+        told = theory.gradients(theory.arrays(model), prompts.numpy(), z.numpy(), query_too)
+        parts = {"W_O": layer.W_O, "W_V": layer.W_V, "W_K": layer.attention.W_K, "W_Q": layer.attention.W_Q}
+        for name, part in parts.items():
+            grad = part.weight.grad[0].numpy()
+            gaps.append(np.abs(told[name] - grad).max() / max(np.abs(grad).max(), 1e-12))
+    return float(max(gaps))
+
+
+def first_push(run: StoredRun, count: int = 2000) -> np.ndarray:
+    """(n,) the cosine of −∂L/∂W_Q p_query with the unit pattern of the query, before training, in the feature half."""
+    drawn = fresh(task_of(run), run.spec.seed, count)
+    prompts = drawn.prompt.double().numpy()
+    pushed = -prompts[:, -1] @ theory.gradients(theory.arrays(untrained(run)), prompts, drawn.answer.numpy())["W_Q"].T
+    unit = task_of(run).patterns[drawn.pattern[:, -1]].double().numpy()
+    return (pushed[:, :D_X] * unit).sum(1) / np.maximum(np.linalg.norm(pushed, axis=1), 1e-30)

@@ -1,0 +1,153 @@
+"""Lines, tables and sentences of chapter 12."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lib.core.init import gamma_std
+from lib.core.measures import spread
+from lib.core.store import StoredRun
+from lib.in_context.experiments import ALPHA, gpt_specs, point_specs
+from lib.in_context.learning.numbers import ends, first_push, label_angles, large_neurons, luck_ratio
+from lib.in_context.runs import LEVEL, fresh, history, lucky, neurons_at, positive, row_size, snapshots, steps_to, task_of
+from lib.in_context.study import N_TEST, make_study
+
+
+def settings_table(profile: str, alpha: float = ALPHA) -> list[tuple[str, str]]:
+    """(name, value) of what is trained at a share α of task examples; at the default, for chapters 13 and 14 as well."""
+    run, *others = point_specs(profile, alpha)
+    gpt = gpt_specs(profile)[0]
+    task = make_study(run).task
+    std = gamma_std(run.model.neurons, run.gamma)
+    return [
+        ("relevant and irrelevant patterns M₁, M₂", f"{task.m1}, {task.m2}"),
+        ("norm β of a relevant pattern", f"{task.norm:g}"),
+        ("share α of examples of the task's two patterns", f"{task.alpha:g}"),
+        ("examples in a prompt, l", f"{task.length}"),
+        ("trained tasks", f"{len(task.pairs)} of {len(task.pairs) + len(task.unseen)}"),
+        ("neurons m", f"{run.model.neurons}"),
+        ("start of W_Q, W_K, W_V; of W_O", f"{run.model.delta:g} I; Gaussian, std {std:.3g}"),
+        ("training", f"SGD on the hinge loss, rate {run.rate:g}, {run.train.steps:,} steps of {run.train.batch} new prompts"),
+        ("seeds", f"{1 + len(others)}"),
+        (
+            "GPT-2 (chapter 13)",
+            f"{gpt.model.depth} layers, {gpt.model.heads} heads, width {gpt.model.d_model}, {gpt.train.steps} steps",
+        ),
+    ]
+
+
+def prompt_line(run: StoredRun, number: int = 0) -> str:
+    """What the first figure shows, in one line."""
+    drawn = fresh(task_of(run), run.spec.seed, number + 1)
+    same = int(drawn.same[number].sum())
+    a, b = drawn.pair[number].tolist()
+    return f"task (μ{a + 1}, μ{b + 1}), {same} of {drawn.same.shape[-1]} examples have the query's pattern"
+
+
+def learning_text(runs: Sequence[StoredRun]) -> str:
+    """When the held-out loss falls, and what is left."""
+    steps = [s for run in runs if (s := steps_to(run)) is not None]
+    wrong = [1 - run.metrics["unseen"] for run in runs]
+    before = np.array([run.history["unseen loss"][0] for run in runs])
+    after = np.array([run.metrics["unseen loss"] for run in runs])
+    if not steps:
+        when = f"It never falls to {LEVEL:g}"
+    else:
+        who = "" if len(steps) == len(runs) else f"In {len(steps)} of {len(runs)} seeds "
+        when = f"{who}it is at most {LEVEL:g} after {_range(steps)} steps"
+        when = when[0].upper() + when[1:]
+    return (
+        f"At the first evaluation, at step {runs[0].history['step'][0]}, the loss on tasks that are not trained is "
+        f"**{spread(before)}**. {when}. At the end it is **{spread(after, 4)}**, and **{spread(wrong, 4)}** of the signs are "
+        f"wrong there ({N_TEST:,} prompts, the same for all; mean ± standard deviation over {len(runs)} "
+        f"seed{'s' * (len(runs) > 1)})."
+    )
+
+
+def _range(values: Sequence[int]) -> str:
+    """`60 to 80`, or `60` where all are the same."""
+    return f"{min(values)} to {max(values)}" if min(values) < max(values) else f"{min(values)}"
+
+
+def last_line(runs: Sequence[StoredRun], names: Sequence[str]) -> str:
+    """Final values of metrics of the history, over seeds."""
+    return "; ".join(f"{name} {spread(history(runs, name)[1][:, -1], 3)}" for name in names)
+
+
+def angles_line(run: StoredRun, half: str, steps: Sequence[int]) -> str:
+    """Mean angles of the large neurons at the steps that a figure shows."""
+    big, up = large_neurons(run), positive(run)
+    groups = {"large neurons": big} if half == "feature" else {"a > 0": big & up, "a < 0": big & ~up}
+    return "; ".join(
+        f"step {step}: "
+        + ", ".join(f"{name} {neurons_at(run, step)[f'{half} angle'][mask].mean():.2f} π" for name, mask in groups.items())
+        for step in steps
+    )
+
+
+def neurons_text(runs: Sequence[StoredRun]) -> str:
+    """Angles at the end, over seeds, next to what is read off the talk's plots."""
+    feature = [neurons_at(run, ends(run)[1])["feature angle"][large_neurons(run)].mean() for run in runs]
+    up, down = np.array([label_angles(run) for run in runs]).T
+    share = [large_neurons(run).mean() for run in runs]
+    angles = [neurons_at(run, ends(run)[1])["feature angle"][large_neurons(run)] for run in runs]
+    away, rest = [(a > 0.5).mean() for a in angles], [a[a <= 0.5].mean() for a in angles if (a <= 0.5).any()]
+    everyone = [(neurons_at(run, ends(run)[1])["feature angle"] > 0.5).mean() for run in runs]
+    others = f"; the other large ones are **{spread(rest)} π** from it" if rest else ""
+    return (
+        f"Over {len(runs)} seed{'s' * (len(runs) > 1)}, **{spread(share)}** of the neurons are large. Their feature halves end "
+        f"**{spread(feature)} π** from the mean pattern (talk: about .12 π), their label halves **{spread(up)} π** from q for "
+        f"a > 0 and **{spread(down)} π** for a < 0 (talk: .16 π and .84 π). Of the large rows **{spread(away)}** turn away "
+        f"from the mean pattern, of all rows {spread(everyone)}{others}."
+    )
+
+
+def luck_text(runs: Sequence[StoredRun]) -> str:
+    """How many neurons are lucky, and what becomes of them."""
+    text = f"**{spread([lucky(run).mean() for run in runs])}** of the neurons are lucky."
+    both = [run for run in runs if 0 < lucky(run).sum() < len(lucky(run))]
+    if not both:
+        return f"{text} In no seed are there lucky neurons and others to compare."
+    where = "" if len(both) == len(runs) else f" (in the {len(both)} of {len(runs)} seeds that have lucky neurons and others)"
+    big = [large_neurons(run)[lucky(run)].mean() for run in both]
+    rest = [large_neurons(run)[~lucky(run)].mean() for run in both]
+    return (
+        f"{text} After training their rows are **{spread([luck_ratio(run) for run in both])}** times as long as those of the "
+        f"others{where}; **{spread(big)}** of the lucky ones are large, and **{spread(rest)}** of the others."
+    )
+
+
+def luck_line(runs: Sequence[StoredRun]) -> str:
+    last = ends(runs[0])[1]
+    split = [[row_size(neurons_at(run, last))[lucky(run) == chosen].mean() for run in runs] for chosen in (True, False)]
+    return f"mean norm of a trained row: lucky {spread(split[0], 3)}, others {spread(split[1], 3)}"
+
+
+def order_text(runs: Sequence[StoredRun], until: float = 0.5) -> str:
+    """What neurons read by the time attention begins to move: at the last snapshot at which it is below `until` in every
+    seed."""
+    steps, attention = history(runs, "attention.1")
+    kept = [s for s in sorted(snapshots(runs[0])) if (attention[:, np.searchsorted(steps, s)] < until).all()]
+    if not kept:
+        return f"In some seed attention on the query's pattern is {until:g} or more at every snapshot."
+    at = attention[:, np.searchsorted(steps, kept[-1])]
+    turned = lambda mask: [neurons_at(run, kept[-1])["label angle"][large_neurons(run) & mask].mean() for run in runs]
+    up, down = turned(positive(runs[0])), turned(~positive(runs[0]))
+    begun = "have begun to turn" if np.mean(up) < 0.5 < np.mean(down) else "have not begun to turn to the side of their a"
+    return (
+        f"At step {kept[-1]}, the last snapshot with less than {until:g} in every seed, attention on the query's pattern is "
+        f"**{spread(at)}** (it was {attention[:, 0].mean():.2f} at step {steps[0]}). The label halves of the neurons that end "
+        f"up large {begun} by then: **{spread(up)} π** from q for a > 0, **{spread(down)} π** for a < 0."
+    )
+
+
+def push_text(runs: Sequence[StoredRun]) -> str:
+    """Where the first gradient moves W_Q p_query."""
+    cosines = [first_push(run).mean() for run in runs]
+    return (
+        f"Before the first step, the push that W_Q p_query gets has a cosine of **{spread(cosines)}** with the "
+        "query's own pattern "
+        f"(mean over prompts; {sum(c > 0 for c in cosines)} of {len(cosines)} seeds positive)."
+    )

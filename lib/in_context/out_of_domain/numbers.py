@@ -1,0 +1,360 @@
+"""What chapter 13 asks of its runs: which tasks, how many steps and examples, which new patterns, whom it beats; and what its
+dials show."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from lib.core.measures import log_slope, wilson
+from lib.core.spec import SpecError, check_number
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import load
+from lib.in_context.classical import examples, predict, wrong
+from lib.in_context.experiments import ALPHA, COVERS, LENGTH, cover_specs, gpt_specs, speed_specs
+from lib.in_context.runs import N_FRESH, Share, ask, fresh, snapshots, steps_to, task_of, trained
+from lib.in_context.study import ALPHAS, SUMS, grid
+from lib.in_context.task import Prompts, Task, no_match_floor
+
+SPAN = "outside the span"
+CYCLE, CONTROL = list(COVERS)[1:]
+ENOUGH = 0.02
+"""The share of errors at which a prompt has examples enough."""
+SMALL_LOSS = 0.01
+"""The hinge loss of who generalizes."""
+RARE = 0.01
+"""The share of errors that GPT-2 is below, as in the talk's figure, where S₁ ≥ 1."""
+THEORY = {"α": -2 / 3, "M₁": 0.0, "α l": 0.0}
+"""The exponents of the steps in Theorem 1, T = Θ(α^−2/3): neither M₁ nor l is in it."""
+CURVE_LENGTHS = (*range(1, 11), 12, 14, 16, 18, 20)
+"""The prompt lengths of the one-layer model's curves."""
+CURVE_COUNT = 2000
+"""Prompts a run for each of these curves."""
+SHOWN_SUMS = (-1.4, -1.0, -0.6, -0.2, 0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4)
+"""The S₁ of the one-layer model at one prompt length."""
+ICL = "in context"
+CONTEST_LENGTHS = (6, 8, 10, 12, 14, 16, 18, 20)
+CONTEST_ALPHAS = (0.8, 0.6)
+"""The paper's prompt lengths and shares of task examples where classical learners compete."""
+CONTEST_COUNT = 400
+"""Prompts a point: fitting is what takes the time."""
+_STREAM = 1000  # of prompts: no run has this seed, and all learners and all runs get the same
+DIAL_SHARES = (0.4, 0.6, 0.8, 1.0)
+DIAL_LENGTHS = (1, 2, 4, 6, 8, 10, 14, 20)
+DIAL_COUNT = 1000
+"""Prompts a run and point of the one-layer model."""
+DIAL_START = {"alpha": 0.8, "sum": 1.1, "length": 10}
+
+
+def gpt_runs(store: Store, profile: str) -> list[StoredRun]:
+    return load(gpt_specs(profile), store)
+
+
+def cover_runs(store: Store, profile: str) -> dict[str, list[StoredRun]]:
+    return {name: load(specs, store) for name, specs in cover_specs(profile).items()}
+
+
+def speed_runs(store: Store, profile: str, what: str) -> dict[float, list[StoredRun]]:
+    return {value: load(specs, store) for value, specs in speed_specs(profile)[what].items()}
+
+
+def seeds(runs: Sequence[StoredRun]) -> int:
+    return len({run.spec.seed for run in runs})
+
+
+def check(alpha: float, total: float) -> None:
+    """Raises SpecError unless α' is a share above 0 and S₁ one that patterns of unit norm can have."""
+    if check_number("alpha", alpha, low=0) == 0:
+        raise SpecError("alpha must be above 0: without an example of the task there is nothing to learn from a prompt.")
+    Task(alpha=alpha, sum=check_number("sum", total))
+
+
+# --- Which tasks, and how many steps ---
+
+
+def errors_of(runs: Sequence[StoredRun], name: str) -> np.ndarray:
+    """(R,) shares of wrong answers at the end of training, of "seen" or "unseen" tasks."""
+    return 1 - np.array([run.metrics[name] for run in runs], dtype=float)
+
+
+def fraction(task: Task) -> tuple[int, int, float]:
+    """Training tasks, all tasks, and the least share of Theorem 1, (M₁ − 1)^−½."""
+    return len(task.pairs), task.m1 * (task.m1 - 1), (task.m1 - 1) ** -0.5
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps to the level, a run each: x (n,) is what is varied, and where `open` (n,) the run never got there, so that its step
+    limit is a lower bound."""
+
+    x: np.ndarray
+    steps: np.ndarray
+    open: np.ndarray
+
+    @property
+    def slope(self) -> tuple[float, float, float]:
+        """The exponent and its 95 % interval; lower bounds count as they are."""
+        return log_slope(self.x, self.steps)
+
+    @property
+    def closed(self) -> Steps:
+        """Only the values at which every run gets there; all, where that leaves fewer than two."""
+        kept = ~np.isin(self.x, self.x[self.open])
+        return Steps(self.x[kept], self.steps[kept], self.open[kept]) if len(set(self.x[kept])) > 1 else self
+
+    @property
+    def words(self) -> str:
+        value, low, high = self.slope
+        never = ""
+        if self.open.any():
+            never = f"; {int(self.open.sum())} of {len(self.open)} never get there, and count at the limit"
+        if self.open.any() and not self.closed.open.any():
+            never += "; without them {:+.2f} [{:+.2f}, {:+.2f}]".format(*self.closed.slope)
+        return f"exponent {value:+.2f} [{low:+.2f}, {high:+.2f}] over {len(self.x)} runs{never}"
+
+
+def steps(groups: Mapping[float, Sequence[StoredRun]]) -> Steps:
+    """Steps until the held-out hinge loss is at most runs.LEVEL."""
+    found = [(value, steps_to(run), run.steps) for value, runs in groups.items() for run in runs]
+    x, reached, limit = zip(*found, strict=True)
+    taken = [last if step is None else step for step, last in zip(reached, limit, strict=True)]
+    return Steps(np.array(x, float), np.array(taken, float), np.array([step is None for step in reached]))
+
+
+# --- New patterns and lengths, one layer ---
+
+
+def span_of(total: float | None) -> dict[str, object]:
+    """What to change in a task for patterns of a coefficient sum S₁; None for patterns outside the span."""
+    return {"outside": True} if total is None else {"sum": total}
+
+
+def angle(total: float) -> float:
+    """Degrees between a new pattern of coefficient sum S₁ and the nearest trained one."""
+    return float(np.degrees(np.arccos(min(1.0, float(Task(sum=total).patterns.max())))))
+
+
+@dataclass(frozen=True)
+class Along:
+    """One-layer runs at several prompt lengths, each (R, n): the share of wrong signs, the mean hinge loss, the mean margin zF
+    and the query's mean attention to its own pattern, over `total` prompts a run."""
+
+    lengths: tuple[int, ...]
+    error: np.ndarray
+    loss: np.ndarray
+    margin: np.ndarray
+    attention: np.ndarray
+    total: int
+
+    @property
+    def shares(self) -> list[Share]:
+        return [Share(each, self.total) for each in self.error.T]
+
+
+_ALONG: dict[tuple[object, ...], np.ndarray] = {}
+
+
+def along(runs: Sequence[StoredRun], lengths: Sequence[int], count: int = N_FRESH, **change: object) -> Along:
+    """The runs on fresh prompts of a changed task (alpha, sum, outside), of which they read the first l examples."""
+    found = []
+    for run in runs:
+        task = task_of(run, length=max(lengths), **change)
+        if (key := (str(run.path), task, tuple(lengths), count)) not in _ALONG:
+            drawn = fresh(task, run.spec.seed, count)
+            said = [ask(trained(run), first(drawn, length)) for length in lengths]
+            _ALONG[key] = np.array([(a.error, a.loss, (a.margin * a.answer).mean(), a.attention.mean()) for a in said])
+        found.append(_ALONG[key])
+    return Along(tuple(lengths), *np.moveaxis(np.array(found), -1, 0), count)
+
+
+def first(prompts: Prompts, length: int) -> Prompts:
+    """The same queries with the first `length` examples only."""
+    kept = torch.tensor([*range(length), -1])
+    return Prompts(prompts.prompt[..., kept, :], prompts.target[..., kept], prompts.pattern[..., kept], prompts.pair)
+
+
+# --- GPT-2, and how many examples ---
+
+
+def at_foreign(total: float) -> str:
+    return f"S1 = {total:g}"
+
+
+def gpt_errors(runs: Sequence[StoredRun], condition: str, alpha: float = ALPHA) -> list[Share]:
+    """For every prompt length 0 … l the share of wrong signs of GPT-2 runs in a condition that they were tested in.
+
+    All runs answer the same prompts, so that the interval over prompts is that of one run: `total` counts each prompt once.
+    """
+    row = grid().index((condition, alpha))
+    last = [max(snapshots(run)) for run in runs]
+    wrong = np.array([snapshots(run)[step]["errors"][row] for run, step in zip(runs, last, strict=True)])
+    counts = snapshots(runs[0])[last[0]]["counts"][row]
+    return [Share(each, float(total), own=False) for each, total in zip(wrong.T, counts, strict=True)]
+
+
+def needed(lengths: Sequence[int], shares: Sequence[float], level: float) -> int | None:
+    """The smallest length from which on the share of errors stays at or below a level; None for none."""
+    found = None
+    for length, share in zip(lengths, shares, strict=True):
+        found = (length if found is None else found) if share <= level else None
+    return found
+
+
+def reached(lengths: Sequence[int], shares: Sequence[Share]) -> int | None:
+    """The length from which on the mean error stays at ENOUGH or below; None for none."""
+    return needed(lengths, [s.mean for s in shares], ENOUGH)
+
+
+def gpt_needed(runs: Sequence[StoredRun], condition: str) -> dict[float, int | None]:
+    """{α': the examples from which on the mean error of the seeds stays at ENOUGH or below}."""
+    shares = {alpha: [share.mean for share in gpt_errors(runs, condition, alpha)] for alpha in ALPHAS}
+    return {alpha: needed(range(len(found)), found, ENOUGH) for alpha, found in shares.items()}
+
+
+def ordered(by: Mapping[float, int | None]) -> bool:
+    """Does the smallest α' need more examples than the largest, and what lies between no less and no more?"""
+    count = [np.inf if by[alpha] is None else by[alpha] for alpha in sorted(by)]
+    return count[0] > count[-1] and all(a >= b for a, b in itertools.pairwise(count))
+
+
+def panels(
+    runs: Sequence[StoredRun], gpts: Sequence[StoredRun], total: float
+) -> dict[str, dict[float, tuple[Sequence[int], list[Share]]]]:
+    """{title: {α': (lengths, errors)}} of Fig. 13: both models, in domain and out of it; none where GPT-2 was not tested."""
+    other = f"$S_1$ = {total:g}"
+    tested = {"in domain": "in domain", other: at_foreign(total) if total in SUMS else None}
+    found: dict[str, dict[float, tuple[Sequence[int], list[Share]]]] = {}
+    for name, condition in tested.items():
+        known = ALPHAS if condition is not None else ()
+        found[f"GPT-2, {name}"] = {a: (range(LENGTH + 1), gpt_errors(gpts, condition or "", a)) for a in known}
+    for name, change in (("in domain", {}), (other, span_of(total))):
+        found[f"one layer, {name}"] = {
+            a: (CURVE_LENGTHS, along(runs, CURVE_LENGTHS, CURVE_COUNT, alpha=a, **change).shares) for a in ALPHAS
+        }
+    return found
+
+
+# --- Classical learners ---
+
+
+@dataclass(frozen=True)
+class Point:
+    """Who answers one set of prompts: `wrong` (R, n) says of each run, or of the one learner (R = 1), and each prompt whether
+    the answer is wrong. All answer the same prompts, so that the interval over prompts is that of one."""
+
+    wrong: np.ndarray
+
+    @property
+    def each(self) -> np.ndarray:
+        """(R,)"""
+        return self.wrong.mean(1)
+
+    @property
+    def mean(self) -> float:
+        return float(self.wrong.mean())
+
+    @property
+    def total(self) -> int:
+        return self.wrong.shape[1]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 %, over prompts (Wilson)."""
+        return wilson(self.mean * self.total, self.total)
+
+
+_PROMPTS: dict[tuple[object, ...], Prompts] = {}
+_POINTS: dict[tuple[object, ...], Point] = {}
+
+
+def contest_prompts(runs: Sequence[StoredRun], alpha: float, length: int, count: int = CONTEST_COUNT, seed: int = 0) -> Prompts:
+    """A point's prompts, drawn by `seed`: in domain, of tasks that these runs (of one training set) were not trained in."""
+    task = task_of(runs[0], alpha=alpha, length=length)
+    if (key := (task, count, seed)) not in _PROMPTS:
+        _PROMPTS[key] = fresh(task, _STREAM + seed, count)
+    return _PROMPTS[key]
+
+
+def contest_point(
+    runs: Sequence[StoredRun], who: str, alpha: float, length: int, count: int = CONTEST_COUNT, seed: int = 0
+) -> Point:
+    """What a learner, or with ICL the trained runs, get wrong at α' and l; kept for this process."""
+    drawn = contest_prompts(runs, alpha, length, count, seed)
+    key = (who, task_of(runs[0], alpha=alpha, length=length), count, seed, tuple(r.path for r in runs) if who == ICL else ())
+    if key not in _POINTS:
+        if who == ICL:
+            each = [a.margin * a.answer <= 0 for a in (ask(trained(run), drawn) for run in runs)]
+        else:
+            each = [wrong(predict(who, *examples(drawn)), drawn.answer.numpy())]
+        _POINTS[key] = Point(np.array(each, dtype=float))
+    return _POINTS[key]
+
+
+def contest_curve(runs: Sequence[StoredRun], who: str, alpha: float, count: int = CONTEST_COUNT, seed: int = 0) -> list[Point]:
+    """`contest_point` at every one of CONTEST_LENGTHS."""
+    return [contest_point(runs, who, alpha, length, count, seed) for length in CONTEST_LENGTHS]
+
+
+def lead(mine: Sequence[Point], other: Sequence[Point]) -> tuple[float, float, float]:
+    """By how much the errors of `other` exceed those of `mine`, over all prompts of two curves, and the 95 % interval over
+    prompts, which are the same for both (normal approximation)."""
+    gap = np.concatenate([b.wrong.mean(0) - a.wrong.mean(0) for a, b in zip(mine, other, strict=True)])
+    half = 1.96 * gap.std(ddof=1) / np.sqrt(len(gap))
+    return float(gap.mean()), float(gap.mean() - half), float(gap.mean() + half)
+
+
+# --- Dials ---
+
+
+def dial_data(runs: Sequence[StoredRun], gpts: Sequence[StoredRun], count: int = DIAL_COUNT) -> dict[str, Any]:
+    """What lib.book.dials needs: curves over the length of the prompt, of one-layer runs and of GPT-2 runs where these were
+    tested, and the query's attention in the former."""
+    found: list[list[Along]] = [[along(runs, DIAL_LENGTHS, count, alpha=a, sum=s) for s in SUMS] for a in DIAL_SHARES]
+    other = [[gpt_errors(gpts, at_foreign(s), a) if a in ALPHAS else None for s in SUMS] for a in DIAL_SHARES]
+    attention = [[[rounded(v) for v in a.attention.mean(0)] for a in row] for row in found]
+    rest = [[[rounded(1 - v) for v in a.attention.mean(0)] for a in row] for row in found]
+    none: list[None] = [None] * len(DIAL_LENGTHS)
+    flat = lambda alpha, length: [rounded(no_match_floor(alpha, length))] * 3  # a line that has no interval
+    lines = {
+        "layer": ("one layer", [[[leaf(s) for s in a.shares] for a in row] for row in found]),
+        "gpt": (
+            "GPT-2",
+            [[[leaf(shares[n]) for n in DIAL_LENGTHS] if shares else none for shares in row] for row in other],
+        ),
+        "floor": ("copy a match, else guess", [[[flat(a, n) for n in DIAL_LENGTHS] for _ in SUMS] for a in DIAL_SHARES]),
+    }
+    return {
+        "dials": [
+            {"id": "alpha", "label": "share of task examples α′", "values": list(DIAL_SHARES)},
+            {"id": "sum", "label": "coefficient sum S₁", "values": list(SUMS)},
+            {"id": "length", "label": "examples in the prompt", "values": list(DIAL_LENGTHS)},
+        ],
+        "x": "length",
+        "fan": "alpha",
+        "y": {"label": "share of wrong answers", "log": True, "low": 1e-4, "high": 1.0},
+        "series": [{"id": id, "label": label, "values": values} for id, (label, values) in lines.items()],
+        "bars": {
+            "label": "attention of the query, one layer",
+            "items": [
+                {"label": "examples of its own pattern", "values": attention},
+                {"label": "all other examples", "values": rest},
+            ],
+        },
+        "start": DIAL_START,
+        "about": f"Out-of-domain patterns. Means over {len(runs)} seeds (one layer) and {len(gpts)} (GPT-2, tested at α′ = "
+        f"{ALPHAS[0]:g} and {ALPHAS[-1]:g} of these alone); bands: 95 % intervals over prompts.",
+    }
+
+
+def leaf(share: Share) -> list[float]:
+    return [rounded(v) for v in (share.mean, *share.interval)]
+
+
+def rounded(value: float) -> float:
+    """Four significant digits: what a page shows, and less than the results' own uncertainty."""
+    return float(f"{value:.4g}")

@@ -1,0 +1,204 @@
+"""What Theorem 3 and Figures 14 and 15 of Li et al. (2024a) say of pruning, as claims (chapter 14)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lib.core.claim import Claim, Finding, graded
+from lib.core.measures import spread
+from lib.core.store import Store, StoredRun
+from lib.in_context.experiments import ALPHA, LENGTH
+from lib.in_context.pruning.numbers import (
+    PRUNED_ALPHAS,
+    RATES,
+    SHARES,
+    SHORT,
+    SLOPE,
+    WIDEST,
+    at_rate,
+    by_alpha,
+    large_shares,
+    over_runs,
+)
+from lib.in_context.runs import main_runs
+
+FEWEST, MOST = 0.2, 0.8
+"""Between these shares of large neurons we call the fraction constant."""
+ERROR_RISE, LOSS_RISE = 0.005, 0.01
+"""What leaving out all that are not large may cost, on average."""
+RATE = 0.2
+"""The share of neurons that is removed where random pruning is compared with pruning by magnitude."""
+WORSE, FLAT = 0.01, 0.005
+"""By how much more errors random pruning must leave, and how far by magnitude the hinge loss may move."""
+CORRELATION = 0.9
+
+SHARE = f"share of neurons with at least half of the norm of the largest tenth: between {FEWEST:g} and {MOST:g} in every seed"
+ERROR_STAYS = f"the error rises by at most {ERROR_RISE:g}"
+LOSS_STAYS = f"the hinge loss rises by at most {LOSS_RISE:g}"
+SOME_SMALL = "in every seed there is something to remove"
+RANDOM_ERROR = f"the mean error after random pruning is larger by more than {WORSE:g}"
+RANDOM_ABOVE = "random above magnitude in every seed"
+MAGNITUDE_FLAT = f"magnitude within {FLAT:g} of unpruned in every seed"
+ENOUGH = f"mean hinge loss at least {SLOPE:g} R for R = {SHARES[1]:g}, …, {SHARES[-1]:g}"
+STRAIGHT = f"its correlation with R at least {CORRELATION:g}"
+IN_ORDER = "mean error at " + " above ".join(f"α' = {alpha:g}" for alpha in PRUNED_ALPHAS)
+"""The parts of the criteria."""
+
+
+def _share_words(found: Sequence[float]) -> str:
+    return f"share of large neurons {spread(found)}, from {min(found):.2f} to {max(found):.2f}"
+
+
+def large_share(store: Store, profile: str) -> Finding:
+    runs = main_runs(store, profile)
+    found = large_shares(runs)
+    return Finding(_share_words(found), graded({SHARE: min(found) >= FEWEST and max(found) <= MOST}), len(runs))
+
+
+def _without_rest(runs: Sequence[StoredRun], name: str) -> tuple[str, dict[str, bool]]:
+    full, without = over_runs(runs, name).at(0), over_runs(runs, f"rest, {name}").at(0)
+    # rounded here, so that rounding errors of either sign, which depend on the number of threads, are one zero
+    error, loss = (np.round(a - b, 5) + 0.0 for a, b in ((without.error, full.error), (without.loss, full.loss)))
+    words = f"without the others the error changes by {spread(error, 5)} and the hinge loss by {spread(loss, 4)}"
+    parts = {ERROR_STAYS: bool(error.mean() <= ERROR_RISE), LOSS_STAYS: bool(loss.mean() <= LOSS_RISE)}
+    return f"{words} (α' = {ALPHA:g}, l = {LENGTH})", parts
+
+
+def small_are_free(store: Store, profile: str) -> Finding:
+    runs = main_runs(store, profile)
+    words, parts = _without_rest(runs, "W_O")
+    empty = int(np.sum(np.array(large_shares(runs)) == 1))
+    empty_words = f", so that in {empty} of {len(runs)} seeds there is nothing to remove" if empty else ""
+    return Finding(
+        f"{spread(large_shares(runs))} of the neurons are large{empty_words}; {words}",
+        graded(parts | {SOME_SMALL: empty == 0}),
+        len(runs),
+    )
+
+
+def random_error(store: Store, profile: str) -> Finding:
+    runs = main_runs(store, profile)
+    ordered, random = at_rate(runs, RATE)
+    return Finding(
+        f"error with {100 * RATE:g} % removed: {spread(ordered.error, 5)} by magnitude, {spread(random.error, 5)} at random",
+        graded({RANDOM_ERROR: bool(random.error.mean() - ordered.error.mean() > WORSE)}),
+        len(runs),
+    )
+
+
+def random_loss(store: Store, profile: str) -> Finding:
+    runs = main_runs(store, profile)
+    ordered, random = at_rate(runs, RATE)
+    rise = ordered.loss - over_runs(runs, "W_O").at(0).loss
+    return Finding(
+        f"hinge loss with {100 * RATE:g} % removed: {spread(ordered.loss, 5)} by magnitude ({rise.mean():+.5f} of unpruned), "
+        f"{spread(random.loss, 5)} at random, which is higher in {(random.loss > ordered.loss).sum()} of {len(runs)} seeds",
+        graded({RANDOM_ABOVE: bool((random.loss > ordered.loss).all()), MAGNITUDE_FLAT: bool((np.abs(rise) <= FLAT).all())}),
+        len(runs),
+    )
+
+
+def linear(store: Store, profile: str) -> Finding:
+    runs = main_runs(store, profile)
+    shares, loss = np.array(SHARES[1:]), over_runs(runs, "large, W_O").loss.mean(0)[1:]
+    correlation = float(np.corrcoef(shares, loss)[0, 1]) if np.ptp(loss) > 0 else 0.0
+    enough = loss >= SLOPE * shares
+    return Finding(
+        f"mean hinge loss {loss[0]:.4f} at R = {shares[0]:g}, {loss[4]:.3f} at {shares[4]:g}, {loss[-1]:.3f} at "
+        f"{shares[-1]:g}; at least {str(SLOPE).lstrip('0')} R for {enough.sum()} of {len(enough)} R; correlation with R "
+        f"{correlation:+.2f}",
+        graded({ENOUGH: bool(enough.all()), STRAIGHT: correlation >= CORRELATION}),
+        len(runs),
+    )
+
+
+def alpha_order(store: Store, profile: str) -> Finding:
+    runs = main_runs(store, profile)
+    few, middle, many = (found.error.mean(0)[: RATES.index(WIDEST) + 1] for found in by_alpha(runs).values())
+    holds = (few > middle) & (middle > many)
+    return Finding(
+        f"the order holds at {holds.sum()} of {len(holds)} rates; errors unpruned "
+        + ", ".join(f"{v[0]:.4f}" for v in (few, middle, many))
+        + f", with {WIDEST:.0%} removed "
+        + ", ".join(f"{v[-1]:.4f}" for v in (few, middle, many)),
+        graded({IN_ORDER: bool(holds.all())}),
+        len(runs),
+    )
+
+
+def product(store: Store, profile: str) -> Finding:
+    runs = main_runs(store, profile)
+    found = large_shares(runs, "W_O W_V")
+    words, parts = _without_rest(runs, "W_O W_V")
+    share = {SHARE: min(found) >= FEWEST and max(found) <= MOST}
+    return Finding(f"{_share_words(found)}; {words}", graded(share | parts), len(runs))
+
+
+CLAIMS = (
+    Claim(
+        "icl-prune-large-share",
+        "li2024nonlinear",
+        "Theorem 3",
+        "A constant fraction of the neurons of W_O is large after training, and the rest is small.",
+        "a constant fraction",
+        SHARE,
+        large_share,
+    ),
+    Claim(
+        "icl-prune-small",
+        "li2024nonlinear",
+        "Theorem 3",
+        "Pruning all neurons that are not large leaves the out-of-domain error almost as it was.",
+        "almost the same as without pruning",
+        f"α' = {ALPHA:g}, l = {LENGTH}, mean over seeds: {ERROR_STAYS}; {LOSS_STAYS}; and {SOME_SMALL} (this part was added "
+        "after the results)",
+        small_are_free,
+    ),
+    Claim(
+        "icl-prune-random-error",
+        "li2024nonlinear",
+        "Fig 14",
+        "The same number of neurons, chosen at random, costs more errors than the smallest.",
+        "random pruning rises at once, pruning by magnitude stays flat",
+        f"{100 * RATE:g} % removed, α' = {ALPHA:g}, l = {LENGTH}: {RANDOM_ERROR}",
+        random_error,
+    ),
+    Claim(
+        "icl-prune-random-loss",
+        "ours",
+        "Fig 14, in the hinge loss",
+        "The same in the hinge loss, which sees what the sign does not.",
+        "not reported",
+        f"{100 * RATE:g} % removed: {RANDOM_ABOVE}; {MAGNITUDE_FLAT}",
+        random_loss,
+    ),
+    Claim(
+        "icl-prune-linear",
+        "li2024nonlinear",
+        "Theorem 3",
+        "Pruning a share R of the large neurons costs an error of the order of R at least.",
+        "greater than Ω(R)",
+        f"{ENOUGH}; {STRAIGHT}",
+        linear,
+    ),
+    Claim(
+        "icl-prune-alpha",
+        "li2024nonlinear",
+        "Fig 15",
+        "The more examples of a prompt show the task, the smaller is the error, at every pruning rate.",
+        "ordered by α'",
+        f"by magnitude, l = {SHORT}, at every rate from 0 to {100 * WIDEST:g} %: {IN_ORDER}",
+        alpha_order,
+    ),
+    Claim(
+        "icl-prune-product",
+        "ours",
+        "Theorem 3, for rows of W_O W_V",
+        "Among the rows of W_O W_V a constant fraction is large, and the others can go.",
+        "not reported",
+        f"asked after the results, for rows of W_O W_V: {SHARE}; {ERROR_STAYS}; {LOSS_STAYS}",
+        product,
+    ),
+)

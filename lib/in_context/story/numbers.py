@@ -1,0 +1,144 @@
+"""One story (chapter 17): copy from the prompt or remember pairs, over the starts of attention (δ) and of W_O (γ).
+
+Runs are trained on the six tasks of a cycle alone, in which each pair of patterns has one answer that could be remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from lib.core.measures import spearman
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import load
+from lib.in_context.experiments import story_specs
+from lib.in_context.runs import LEVEL, steps_to
+from lib.in_context.task import Task
+
+Grid = Mapping[tuple[float, float], list[StoredRun]]
+LEARNED = 0.02
+"""A run has learned its tasks where at most this share of signs is wrong on them at the end."""
+FEWEST = 3
+"""Values of δ, or runs that learned, for a correlation."""
+LARGE_DELTA, SOME_DELTA, LARGE_START = 1.0, 0.2, 0.1
+"""The largest δ, that of the main runs, and the γ of the largest start of W_O."""
+CYCLE = Task(shifts=(1,))
+"""The six tasks of a cycle, as the runs are trained on them."""
+
+
+def story_runs(store: Store, profile: str) -> dict[tuple[float, float], list[StoredRun]]:
+    """{(δ, γ): runs}. Raises LookupError where some are missing."""
+    return {place: load(specs, store) for place, specs in story_specs(profile).items()}
+
+
+def everyone(found: Grid) -> list[StoredRun]:
+    return [run for runs in found.values() for run in runs]
+
+
+def at_delta(found: Grid, delta: float) -> dict[float, list[StoredRun]]:
+    """{γ: runs}. Raises LookupError where there are none at this δ."""
+    if not (kept := {g: runs for (d, g), runs in found.items() if d == delta}):
+        raise LookupError(f"no runs at δ = {delta:g} belong to this profile")
+    return kept
+
+
+def at_gamma(found: Grid, gamma: float) -> dict[float, list[StoredRun]]:
+    """{δ: runs}. Raises LookupError where there are none at this γ."""
+    if not (kept := {d: runs for (d, g), runs in found.items() if g == gamma}):
+        raise LookupError(f"no runs at γ = {gamma:g} belong to this profile")
+    return kept
+
+
+def end_attention(run: StoredRun) -> float:
+    """The query's attention to its own pattern after training; NaN where the run diverged."""
+    value = run.history["attention.1"][-1]
+    return float("nan") if value is None else value
+
+
+def seen_error(run: StoredRun) -> float:
+    """Share of wrong signs on the trained tasks at the end."""
+    return 1 - (run.metrics["seen"] or 0.0)
+
+
+def unseen_error(run: StoredRun) -> float:
+    """The same on the tasks that were not trained."""
+    return 1 - (run.metrics["unseen"] or 0.0)
+
+
+def gap(run: StoredRun) -> float:
+    """How many more signs are wrong on tasks that were not trained."""
+    return unseen_error(run) - seen_error(run)
+
+
+def excess(run: StoredRun) -> float:
+    """Hinge loss on unseen tasks less that on trained ones where the latter falls to LEVEL, on a straight line between two
+    evaluations; NaN where it never does, or has done so by the first evaluation."""
+    seen, unseen = (np.array(run.history[f"{name} loss"], dtype=float) for name in ("seen", "unseen"))
+    below = np.flatnonzero(seen <= LEVEL)
+    if not len(below) or below[0] == 0:
+        return float("nan")
+    now, before = below[0], below[0] - 1
+    share = (seen[before] - LEVEL) / (seen[before] - seen[now])
+    return float(unseen[before] + share * (unseen[now] - unseen[before]) - LEVEL)
+
+
+def learned(run: StoredRun) -> bool:
+    return run.status != "diverged" and seen_error(run) <= LEARNED
+
+
+def steps(run: StoredRun) -> int:
+    """Steps to a held-out hinge loss of LEVEL; the step limit where it is never reached."""
+    found = steps_to(run)
+    return run.spec.train.steps if found is None else found
+
+
+def delta_of(run: StoredRun) -> float:
+    return run.spec.model.delta
+
+
+def gammas_of(found: Grid) -> list[float]:
+    return sorted({gamma for _, gamma in found})
+
+
+def deltas_of(found: Grid) -> list[float]:
+    return sorted({delta for delta, _ in found})
+
+
+def remembering_error(task: Task = CYCLE) -> tuple[float, float]:
+    """Of the tasks that were not trained the share that are a trained one reversed, and the expected share of wrong signs of
+    whoever answers with the trained pair's label where there is one, and guesses elsewhere."""
+    trained = set(map(tuple, task.pairs.tolist()))
+    reversed_ones = [(b, a) in trained for a, b in task.unseen.tolist()]
+    share = float(np.mean(reversed_ones))
+    return share, share + (1 - share) / 2
+
+
+def theory(deltas: Sequence[float], task: Task = CYCLE) -> tuple[np.ndarray, np.ndarray]:
+    """Attention on the same pattern at the start against δ, at the mean counts: exp(δ² β²) α/2 over that plus 1 − α/2. The
+    products of irrelevant parts, which are small, are left out."""
+    grid = np.geomspace(min(deltas) / 1.3, max(deltas) * 1.3, 100)
+    same = np.exp(grid**2 * task.norm**2) * task.alpha / 2
+    return grid, same / (same + 1 - task.alpha / 2)
+
+
+def maps_of(found: Grid, deltas: Sequence[float], gammas: Sequence[float]) -> dict[str, np.ndarray]:
+    """{name: (δ, γ)} means over seeds for the panels of the figure; NaN where no run has a value."""
+    of = {"steps": steps, "attention": end_attention, "unseen": unseen_error, "excess": excess}
+    mean = lambda values: float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+    return {
+        name: np.array([[mean(np.array([measure(r) for r in found[d, g]], dtype=float)) for g in gammas] for d in deltas])
+        for name, measure in of.items()
+    }
+
+
+def error_at(run: StoredRun, attention: float) -> float:
+    """Share of wrong signs on unseen tasks at the first evaluation with at least this attention on the same pattern; NaN where
+    there is none, or it is the first of all."""
+    reached = np.flatnonzero(np.array(run.history["attention.1"], dtype=float) >= attention)
+    return 1 - run.history["unseen"][reached[0]] if len(reached) and reached[0] else float("nan")
+
+
+def correlation(runs: Sequence[StoredRun]) -> float:
+    """Rank correlation of the final attention with the error on unseen tasks; 0 for no runs."""
+    return spearman(np.array([end_attention(r) for r in runs]), np.array([unseen_error(r) for r in runs])) if runs else 0.0
