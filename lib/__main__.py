@@ -25,7 +25,8 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(*_PARAMETER, action="append", default=[], metavar="NAME VALUE", help="or NAME=VALUE; may be repeated")
     run.add_argument("-o", "--output", type=Path, help="where the executed notebook goes (default: _build/executed/)")
 
-    build = commands.add_parser("build", help="execute the chapters and build the book")
+    build = commands.add_parser("build", help="execute the chapters that are stale and build the book")
+    build.add_argument("--all", action="store_true", help="execute every chapter, the fresh ones too")
     build.add_argument("--no-execute", action="store_true", help="build from the outputs that the notebooks have")
     build.add_argument("--strict", action="store_true", help="fail if a chapter is stale or missing, not only if one fails")
 
@@ -98,7 +99,7 @@ def _run(args: argparse.Namespace) -> None:
 def _build(args: argparse.Namespace) -> None:
     from lib.book.build import build
 
-    print(build(execute=not args.no_execute, strict=args.strict))
+    print(build(execute=not args.no_execute, strict=args.strict, everything=args.all))
 
 
 def _sweep(args: argparse.Namespace) -> None:

@@ -66,6 +66,27 @@ def test_a_failing_chapter_keeps_its_notebook_and_fails_the_build_until_it_succe
     assert build.failures() == {}
 
 
+def test_only_what_is_stale_is_executed(book: list[Chapter]) -> None:
+    build.build()
+    written = [chapter.path.stat().st_mtime_ns for chapter in book]
+    build.build(strict=True)
+    assert [chapter.path.stat().st_mtime_ns for chapter in book] == written  # a build changes nothing that is fresh
+    notebook = nbformat.read(book[1].path, as_version=4)
+    notebook.cells[1].source = "print(n + 1)"
+    nbformat.write(notebook, book[1].path)
+    build.build(strict=True)
+    assert book[0].path.stat().st_mtime_ns == written[0]
+    assert "8" in str(nbformat.read(book[1].path, as_version=4).cells[1].outputs)
+    build.build(everything=True)
+    assert book[0].path.stat().st_mtime_ns > written[0]
+
+
+def test_kernels_take_one_thread(book: list[Chapter]) -> None:
+    book[0].path.write_text(book[0].path.read_text().replace("print(n)", "import torch; print(torch.get_num_threads())"))
+    build.build()
+    assert nbformat.read(book[0].path, as_version=4).cells[1].outputs[0].text == "1\n"
+
+
 def test_a_dead_kernel_fails_its_chapter_alone(book: list[Chapter]) -> None:
     book[0].path.write_text(book[0].path.read_text().replace("print(n)", "import os; os.kill(os.getpid(), 9)"))
     with pytest.raises(BuildError, match=r"failed: chapter 01-one failed: its kernel died"):

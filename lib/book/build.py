@@ -1,10 +1,13 @@
-"""Build the book: execute every chapter, tell what failed or is stale, let Jupyter Book make the pages."""
+"""Build the book: execute the chapters that are stale, tell what failed, let Jupyter Book make the pages."""
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import subprocess
 import sys
+from collections.abc import Sequence
+from concurrent import futures
 from pathlib import Path
 
 import yaml
@@ -12,6 +15,7 @@ import yaml
 from lib.book import chapters
 from lib.book.generated import write_all
 from lib.book.paths import BOOK, BUILD, ROOT, default_store
+from lib.core.machine import cores
 
 FAILED = BUILD / "failed.json"
 """Chapters whose last execution failed, {name: why}: their pages say so until an execution succeeds."""
@@ -57,20 +61,42 @@ def missing() -> list[str]:
     ]
 
 
-def build(execute: bool = True, strict: bool = False) -> Path:
-    """Returns the path of the first page. A chapter that fails keeps its former notebook, and its page says so.
+def execute_all(chosen: Sequence[chapters.Chapter]) -> dict[str, str]:
+    """Execute chapters, as many at once as there are cores. Returns {name: why} of those that failed."""
+    failed: dict[str, str] = {}
+    processes = max(1, min(cores(), len(chosen)))
+    with futures.ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        started = {pool.submit(_execute, chapter): chapter for chapter in chosen}
+        for future in futures.as_completed(started):
+            name, why = started[future].name, future.result()
+            print(f"executed {name}" if why is None else f"failed {name}", flush=True)
+            if why is not None:
+                failed[name] = why
+    return dict(sorted(failed.items()))
+
+
+def _execute(chapter: chapters.Chapter) -> str | None:
+    """In a process of its own, since what the kernel is told goes through the environment. Why it failed, or None."""
+    import lib.book.registry  # noqa: F401 (so that results of every kind can be read)
+
+    try:
+        chapters.execute(chapter, {}, chapter.path, progress=False)
+    except chapters.ChapterError as error:
+        return str(error)
+    return None
+
+
+def build(execute: bool = True, strict: bool = False, everything: bool = False) -> Path:
+    """Returns the path of the first page. Executed are the chapters that are stale or failed the last time, or `everything`.
+    A chapter that fails keeps its former notebook, and its page says so.
 
     Raises BuildError: without pages where a notebook holds an error; after making them where a chapter failed, and, if
     `strict`, where one is stale or missing.
     """
     if execute:
-        failed: dict[str, str] = {}
-        for chapter in chapters.chapters():
-            print(f"executing {chapter.name}", flush=True)
-            try:
-                chapters.execute(chapter, {}, chapter.path)
-            except chapters.ChapterError as error:
-                failed[chapter.name] = str(error)
+        before = failures()
+        chosen = [c for c in chapters.chapters() if everything or c.name in before or chapters.stale(c)]
+        failed = execute_all(chosen)
         BUILD.mkdir(exist_ok=True)
         FAILED.write_text(json.dumps(failed), encoding="utf-8")
     for chapter in chapters.chapters():

@@ -247,8 +247,10 @@ def _execute(chapter: Chapter, checked: Mapping[str, Any], output: Path, progres
         nbformat.write(notebook, given_to)
         files = provenance.files_digest(notebook)
         try:
-            # The kernel works in the chapter's folder, so the store's must not depend on that.
-            with _environment({READS_VARIABLE: str(reads.absolute()), STORE_VARIABLE: str(default_store().root.absolute())}):
+            # The kernel works in the chapter's folder, so the store's must not depend on that. It takes one thread for PyTorch:
+            # several wait for each other in small products, many times longer once the cores have other work.
+            told = {READS_VARIABLE: str(reads.absolute()), STORE_VARIABLE: str(default_store().root.absolute())}
+            with _environment(told | {"OMP_NUM_THREADS": "1"}):
                 papermill.execute_notebook(
                     str(given_to),
                     str(temporary),

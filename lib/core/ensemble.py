@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lib.core.init import apply_gamma_stacked
+from lib.core.machine import threads
 from lib.core.native import Program
 from lib.core.optim import adamw_step, sgd_step, warmup_cosine
 from lib.core.spec import RunSpec, derived_seed
@@ -42,7 +43,7 @@ class Ensemble:
     def __init__(self, spec: RunSpec, slots: int, device: torch.device, dtype: torch.dtype, backend: str) -> None:
         self.train, self.device, self.dtype, self.backend = spec.train, device, dtype, backend
         self.model = spec.model.build(slots).to(device)
-        self._threads = torch.get_num_threads()
+        self._threads = threads()
         self.runs: list[RunSpec | None] = [None] * slots
         self.means = [torch.zeros_like(p) for p in self.model.parameters()]
         self.squares = [torch.zeros_like(p) for p in self.model.parameters()]

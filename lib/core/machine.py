@@ -61,6 +61,21 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+_share: int | None = None
+
+
+def take_threads(n: int) -> None:
+    """This process is one of several that train: it gets n threads."""
+    global _share
+    _share = n
+    torch.set_num_threads(n)
+
+
+def threads() -> int:
+    """Threads that the native program may start here: one a core, whatever PyTorch is held to, or this worker's share."""
+    return _share or cores()
+
+
 def free_memory(device: torch.device) -> int:
     """Bytes that can still be taken on the device, what this process has freed but kept included; on the CPU at most what the
     container's limit leaves."""

@@ -28,7 +28,7 @@ from lib.core import checkpoint
 from lib.core.checkpoint import CheckpointError
 from lib.core.files import reason
 from lib.core.interrupt import asked_to_stop, at_work, deaf_children, obey, stoppable
-from lib.core.machine import DeviceError, cores, said
+from lib.core.machine import DeviceError, cores, said, take_threads
 from lib.core.plan import Options, backend_for, workers_for
 from lib.core.spec import RunSpec
 from lib.core.store import Store, StoredRun, StoreError
@@ -198,7 +198,7 @@ def local_workers(n: int) -> Iterator[Executor]:
 
 def _begin_worker(stop: Any, threads: int, told: frozenset[str]) -> None:
     obey(stop)
-    torch.set_num_threads(threads)
+    take_threads(threads)
     said.update(told)
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from lib.core import checkpoint
 from lib.core.checkpoint import Checkpoint, CheckpointError, Record
 from lib.core.ensemble import Ask, Ensemble, check_same_shape
-from lib.core.machine import DeviceError, compiling, keep_freed_memory, one_thread, say_once
+from lib.core.machine import DeviceError, compiling, keep_freed_memory, one_thread, say_once, threads
 from lib.core.plan import Options, backend_for, slots_for, slots_that_fit, worth_compiling, worth_shrinking
 from lib.core.spec import RunSpec
 
@@ -147,7 +147,9 @@ class Group:
     @property
     def threads(self) -> int | None:
         """That a run is trained with, None for a device that has none."""
-        return None if self.device.type != "cpu" else 1 if self.small else torch.get_num_threads()
+        if self.device.type != "cpu":
+            return None
+        return threads() if self.backend == "native" else 1 if self.small else torch.get_num_threads()
 
     @property
     def finished(self) -> bool:
