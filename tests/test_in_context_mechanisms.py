@@ -52,11 +52,11 @@ _NUMBERS = itertools.count()
 class Planted(StoredRun):
     """A run that is in no store, under a path of its own: measures are remembered by it."""
 
-    arrays: dict[str, Tensor] = field(default_factory=dict)
+    parts: dict[str, Tensor] = field(default_factory=dict)
     kept: dict[int, dict[str, Tensor]] = field(default_factory=dict)
 
     def weights(self) -> dict[str, Tensor]:
-        return self.arrays
+        return self.parts
 
     def snapshots(self) -> dict[int, dict[str, Tensor]]:
         return self.kept
@@ -75,7 +75,7 @@ def planted(
     told = {"step": steps} | {name: list(values) for name, values in history.items()}
     path = Path(f"nowhere/mechanisms-{next(_NUMBERS)}.json")
     how = {"device": "cpu (test)", "precision": "float32"}
-    return Planted(spec, metrics, told, steps[-1], status, None, 1.0, how, path, weights or {}, kept or {})
+    return Planted(spec, metrics, told, steps[-1], status, None, 1.0, how, path, parts=weights or {}, kept=kept or {})
 
 
 def status(id: str, runs: Iterable[StoredRun] = (), profile: str = "smoke") -> str:

@@ -83,7 +83,7 @@ def planted(
     final = {name: history[name][-1] for name in SETS} | {f"{name} loss": history[f"{name} loss"][-1] for name in SETS}
     how = {"device": "cpu (test)", "precision": "float32"}
     path = Path(f"{spec.key}.json")
-    return Planted(spec, final | metrics, history, steps, "unfitted", None, 1.0, how, path, kept or {})
+    return Planted(spec, final | metrics, history, steps, "unfitted", None, 1.0, how, path, kept=kept or {})
 
 
 @pytest.fixture
