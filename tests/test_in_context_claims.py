@@ -70,7 +70,9 @@ def planted(
     steps = list(range(spec.train.eval_every, spec.train.steps + 1, spec.train.eval_every))
     told = {"step": steps} | {name: list(values) for name, values in history.items()}
     path = Path(f"nowhere/{next(_NUMBERS)}.json")
-    return Planted(spec, metrics, told, spec.train.steps, "unfitted", None, 1.0, {}, path, kept=kept or {}, kept_weights=weights)
+    return Planted(
+        spec, metrics, told, spec.train.steps, "unfitted", None, 1.0, {}, path, kept=kept or {}, kept_weights=weights
+    )
 
 
 def drawn(*shape: int, seed: int = 0) -> Tensor:

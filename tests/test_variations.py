@@ -19,6 +19,7 @@ from lib.composition.study import Composition
 from lib.composition.task import GROUP_OFFSETS
 from lib.composition.variations import DATA, FLIP, GPT2, OPTIMIZATION, SEARCH, VARIATIONS, WIDTH
 from lib.core.experiment import PROFILES, Experiment
+from lib.core.model import ModelSpec
 from lib.core.plan import Options
 from lib.core.spec import SpecError
 from lib.core.store import StoredRun
@@ -136,3 +137,9 @@ def test_learning_time_is_the_first_time() -> None:
     history = {"step": [10, 20, 30], "test": [0.2, 0.995, 0.98]}
     assert learned_at(replace(run, history=history)) == 20
     assert np.isinf(learned_at(replace(run, history=history | {"test": [0.1, None, 0.2]})))
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda e: e.name)
+def test_an_experiment_names_the_kinds_of_its_models(experiment: Experiment) -> None:
+    used = {type(spec.model) for profile in experiment.profiles for spec in experiment.specs(profile)}
+    assert used - {ModelSpec} == set(experiment.models)

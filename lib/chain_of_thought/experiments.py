@@ -155,7 +155,7 @@ def _flat_search(profile: str) -> list[RunSpec]:
 
 
 def _experiment(name: str, title: str, specs: Callable[[str], list[RunSpec]], **keep: Any) -> Experiment:
-    return Experiment(name, title, VERSION, make_study, specs, **keep)
+    return Experiment(name, title, VERSION, make_study, specs, models=(OneLayerSpec,), **keep)
 
 
 COT = _experiment(COT_NAME, "Chain of thought, one layer", cot_specs, keep=keep_all)

@@ -200,11 +200,17 @@ def always(result: RunResult) -> bool:
     return True
 
 
-TRAIN = Experiment("icl-train", "In-context learning, one layer", VERSION, make_study, train_specs, always)
-SPEED = Experiment("icl-speed", "Steps to learn in context", VERSION, make_study, _flat(speed_specs))
-COVER = Experiment("icl-cover", "Which tasks are trained", VERSION, make_study, _flat(cover_specs))
-DEEPER = Experiment("icl-deep", "In-context learning, three layers", VERSION, make_study, _flat(deep_specs))
-GPT2 = Experiment("icl-gpt2", "In-context learning, a small GPT-2", VERSION, make_study, gpt_specs)
-STORY = Experiment("icl-story", "In-context learning from other starts", VERSION, make_study, _flat(story_specs))
-SEARCH = Experiment("icl-search", "Trials of settings", VERSION, make_study, search_specs)
+TRAIN = Experiment(
+    "icl-train", "In-context learning, one layer", VERSION, make_study, train_specs, always, models=(OneLayerSpec,)
+)
+SPEED = Experiment("icl-speed", "Steps to learn in context", VERSION, make_study, _flat(speed_specs), models=(OneLayerSpec,))
+COVER = Experiment("icl-cover", "Which tasks are trained", VERSION, make_study, _flat(cover_specs), models=(OneLayerSpec,))
+DEEPER = Experiment(
+    "icl-deep", "In-context learning, three layers", VERSION, make_study, _flat(deep_specs), models=(OneLayerSpec,)
+)
+GPT2 = Experiment("icl-gpt2", "In-context learning, a small GPT-2", VERSION, make_study, gpt_specs, models=(VectorGPT2Spec,))
+STORY = Experiment(
+    "icl-story", "In-context learning from other starts", VERSION, make_study, _flat(story_specs), models=(OneLayerSpec,)
+)
+SEARCH = Experiment("icl-search", "Trials of settings", VERSION, make_study, search_specs, models=(OneLayerSpec,))
 EXPERIMENTS = (TRAIN, SPEED, COVER, DEEPER, GPT2, STORY, SEARCH)

@@ -247,9 +247,9 @@ def _flat(specs: Callable[[str], dict[str, list[RunSpec]]]) -> Callable[[str], l
 
 
 BIAS = Experiment(BIAS_NAME, "Memory and reasoning over γ, two layers", VERSION, make_study, bias_specs, keep_for_maps)
-EMB = Experiment(EMB_NAME, "Memory and reasoning over γ, Emb-MLP", VERSION, make_study, emb_specs)
+EMB = Experiment(EMB_NAME, "Memory and reasoning over γ, Emb-MLP", VERSION, make_study, emb_specs, models=(EmbMLPSpec,))
 TABLES = Experiment(TABLES_NAME, "Variants of the memory table", VERSION, make_study, table_specs)
 ABLATION = Experiment(ABLATION_NAME, "Without norms, without a head, other rates", VERSION, make_study, _flat(ablation_specs))
-FLOW = Experiment(FLOW_NAME, "Gradient flow of embeddings", VERSION, make_study, _flat(flow_specs))
+FLOW = Experiment(FLOW_NAME, "Gradient flow of embeddings", VERSION, make_study, _flat(flow_specs), models=(EmbMLPSpec,))
 ROWS = Experiment(ROWS_NAME, "Sizes of the training set", VERSION, make_study, _flat(rows_specs))
 EXPERIMENTS = (BIAS, EMB, TABLES, ABLATION, FLOW, ROWS)
