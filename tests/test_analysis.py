@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import make_tiny_spec
 
-from lib.composition.analysis import PhaseTable, clearest, flip_depths, ladder, phase_table
+from lib.composition.runs import PhaseTable, clearest, flip_depths, ladder, phase_table
 from lib.composition.task import ANCHORS, PAIRS
 from lib.core.store import StoredRun
 

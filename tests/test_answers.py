@@ -14,8 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 
-from lib.composition import analysis, answer_claims, answer_figures, answer_report, answers
+from lib.composition import answer_claims
+from lib.composition import runs as analysis
 from lib.composition.diagram import GAMMAS, HEADLINE, PHASE, gain, gamma_of_gain
+from lib.composition.phase_diagram import figures as answer_figures
+from lib.composition.phase_diagram import numbers as answers
+from lib.composition.phase_diagram import prose as answer_report
 from lib.composition.study import OFFSETS, Composition
 from lib.composition.task import PAIRS, SEEN_PAIRS, composed
 from lib.core.claim import NOT_REPRODUCED, PARTLY, REPRODUCED

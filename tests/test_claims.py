@@ -12,9 +12,9 @@ import pytest
 from test_analysis import make_run
 
 from lib.composition import report
-from lib.composition.analysis import phase_table
-from lib.composition.checks import slide_errata
 from lib.composition.claims import CHAPTER_02, CLAIMS
+from lib.composition.phase_diagram.claims import slide_errata
+from lib.composition.runs import phase_table
 from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, Claim, Finding, graded
 from lib.core.store import Store, StoredRun
 
@@ -26,7 +26,7 @@ def judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Judge:
     """The statuses of the phase diagram's claims on given runs."""
 
     def statuses(runs: list[StoredRun]) -> dict[str, str]:
-        monkeypatch.setattr("lib.composition.checks._runs", lambda store, profile: runs)
+        monkeypatch.setattr("lib.composition.phase_diagram.claims._runs", lambda store, profile: runs)
         return {claim.id: claim.evaluate(Store(tmp_path), "laptop")["status"] for claim in CHAPTER_02}
 
     return statuses
@@ -160,7 +160,7 @@ def test_the_slides_are_judged_by_their_entries_alone(monkeypatch: pytest.Monkey
     claim = next(claim for claim in CLAIMS if claim.id == "slides-errata")
     record = claim.evaluate(Store(Path("nowhere")), "laptop")
     assert (record["status"], record["failed"]) == (NOT_REPRODUCED, ["no entry disagrees"])
-    monkeypatch.setattr("lib.composition.checks.slide_errata", list)
+    monkeypatch.setattr("lib.composition.phase_diagram.claims.slide_errata", list)
     assert claim.evaluate(Store(Path("nowhere")), "laptop")["status"] == REPRODUCED
 
 

@@ -11,11 +11,15 @@ import numpy as np
 import pytest
 from test_analysis import make_run
 
-from lib.composition import complexity_claims, flow_claims, variation_claims, vector_claims, width_claims
 from lib.composition.claims import CLAIMS
-from lib.composition.flow_report import EFFECT
-from lib.composition.mechanism import EDGES
+from lib.composition.condensation import claims as complexity_claims
+from lib.composition.information_flow import claims as flow_claims
+from lib.composition.information_flow.numbers import EDGES
+from lib.composition.information_flow.prose import EFFECT
 from lib.composition.phases import Phase, phases
+from lib.composition.rate_decay_data import claims as variation_claims
+from lib.composition.vectors import claims as vector_claims
+from lib.composition.width import claims as width_claims
 from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
 from lib.core.store import Store, StoredRun
 
@@ -308,7 +312,7 @@ def test_trends_are_asked_of_every_shape(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_variable_that_was_planted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Widths whose curves fall together on σ, and do not on γ."""
-    from lib.composition.transition import VARIABLES
+    from lib.composition.width.numbers import VARIABLES
 
     rng = np.random.default_rng(0)
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lib.composition.complexity import (
+from lib.composition.condensation.numbers import (
     auc,
     auc_interval,
     condensation,

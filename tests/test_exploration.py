@@ -17,10 +17,10 @@ from test_analysis import make_run
 from test_mechanism import untrained
 
 from lib.book.explorer import Explorer
-from lib.composition import mechanism
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.exploration import METRICS, exploration, record, shown, trainer
-from lib.composition.mechanism import flow
+from lib.composition.information_flow import numbers as mechanism
+from lib.composition.information_flow.numbers import flow
 from lib.core.measures import principal_map
 from lib.core.plan import Options
 from lib.core.screen import cells

@@ -16,8 +16,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lib.composition import mechanism
-from lib.composition.mechanism import EDGES, ROLES, contrasts, cut, edge_class, essential, flow, patched, role_positions, shares
+from lib.composition.information_flow import numbers as mechanism
+from lib.composition.information_flow.numbers import (
+    EDGES,
+    ROLES,
+    contrasts,
+    cut,
+    edge_class,
+    essential,
+    flow,
+    patched,
+    role_positions,
+    shares,
+)
 from lib.composition.task import SEEN_PAIRS, Batch, taught
 from lib.core.init import apply_gamma_stacked
 from lib.core.model import Taps, Transformer

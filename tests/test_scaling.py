@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lib.composition import answer_figures, answer_report, scaling
+from lib.composition import scaling
 from lib.composition.experiments import full_length, model_spec
+from lib.composition.phase_diagram import figures as answer_figures
+from lib.composition.phase_diagram import prose as answer_report
 from lib.core.spec import RunSpec
 from lib.core.store import StoredRun
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lib.composition.analysis import offset_table
+from lib.composition.runs import offset_table
 from lib.composition.study import OFFSETS, Composition, histogram
 from lib.composition.task import (
     HELD_OUT,

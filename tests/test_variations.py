@@ -10,10 +10,10 @@ import pytest
 from test_analysis import make_run
 
 from lib.book.registry import EXPERIMENTS
-from lib.composition import variation_claims as report
-from lib.composition.analysis import learned_at
 from lib.composition.diagram import HEADLINE, PHASE
 from lib.composition.experiments import FAST
+from lib.composition.rate_decay_data import claims as report
+from lib.composition.runs import learned_at
 from lib.composition.separation import SEPARATION
 from lib.composition.study import Composition
 from lib.composition.task import GROUP_OFFSETS

@@ -13,12 +13,14 @@ import pytest
 from test_analysis import make_run
 
 from lib.book import engine
-from lib.composition import comparisons, complexity_report, flow_report, verdicts
+from lib.composition import comparisons, verdicts
+from lib.composition.condensation import prose as complexity_report
 from lib.composition.experiments import FAST
-from lib.composition.mechanism import EDGES, Flow
+from lib.composition.information_flow import prose as flow_report
+from lib.composition.information_flow.numbers import EDGES, Flow
 from lib.composition.phases import Phase
 from lib.composition.task import LENGTH
-from lib.composition.vectors import Similarity
+from lib.composition.vectors.numbers import Similarity
 from lib.core.store import Store, StoredRun
 
 NAMES = list(EDGES)

@@ -24,9 +24,10 @@ from lib.book.explorer import Explorer
 from lib.book.paths import BOOK, BUILD, ROOT
 from lib.book.registry import EXPERIMENTS
 from lib.book.status import ExperimentStatus, experiment_status
-from lib.composition import answer_figures, answer_report
 from lib.composition.diagram import HEADLINE
 from lib.composition.exploration import SETS, exploration
+from lib.composition.phase_diagram import figures as answer_figures
+from lib.composition.phase_diagram import prose as answer_report
 from lib.composition.variations import GPT2
 from lib.core.machine import one_thread
 from lib.core.spec import RunSpec

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lib.composition import answers
-from lib.composition.analysis import MAPPINGS, REGION, learned_at
 from lib.composition.diagram import HEADLINE, WIDTH, gain, gamma_of_gain, two_layers
 from lib.composition.experiments import FAST, GRIDS
+from lib.composition.phase_diagram import numbers as answers
+from lib.composition.runs import MAPPINGS, REGION, learned_at
 from lib.core.claim import Claim, Finding, graded
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from lib.composition import checks
-from lib.composition.analysis import REGION
 from lib.composition.answer_claims import CHAPTER_02_ANSWERS
-from lib.composition.checks import Check
-from lib.composition.complexity_claims import CHAPTER_05
-from lib.composition.flow_claims import CHAPTER_03
-from lib.composition.variation_claims import CHAPTER_06, CHAPTER_08
-from lib.composition.vector_claims import CHAPTER_04
-from lib.composition.width_claims import CHAPTER_07
+from lib.composition.condensation.claims import CHAPTER_05
+from lib.composition.information_flow.claims import CHAPTER_03
+from lib.composition.phase_diagram import claims as checks
+from lib.composition.phase_diagram.claims import Check
+from lib.composition.rate_decay_data.claims import CHAPTER_06, CHAPTER_08
+from lib.composition.runs import REGION
+from lib.composition.vectors.claims import CHAPTER_04
+from lib.composition.width.claims import CHAPTER_07
 from lib.core.claim import Claim
 
 

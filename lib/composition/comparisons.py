@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from lib.composition.analysis import MAPPINGS, learned_among
-from lib.composition.complexity_report import lean, measures_of
+from lib.composition.condensation.prose import lean, measures_of
 from lib.composition.experiments import FAST
-from lib.composition.flow_report import listed
+from lib.composition.information_flow.prose import listed
 from lib.composition.phases import Phase
-from lib.composition.variation_claims import BY_DECAY, BY_RATE, Value, slope
-from lib.composition.vector_claims import split
-from lib.composition.vectors import Similarity
+from lib.composition.rate_decay_data.claims import BY_DECAY, BY_RATE, Value, slope
+from lib.composition.runs import MAPPINGS, learned_among
+from lib.composition.vectors.claims import split
+from lib.composition.vectors.numbers import Similarity
 from lib.core.measures import spearman
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from lib.composition import complexity, mechanism
+from lib.composition.condensation import numbers as complexity
 from lib.composition.diagram import HEADLINE
 from lib.composition.experiments import FAST, GRIDS, point_specs
+from lib.composition.information_flow import numbers as mechanism
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, SYMMETRIC_OFFSET, Task
 from lib.composition.variations import FLIP, always
 from lib.core import screen

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lib.composition.analysis import MAPPINGS, SHADOW, PhaseTable
+from lib.composition.runs import MAPPINGS, SHADOW, PhaseTable
 from lib.core import style
 from lib.core.store import StoredRun
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from lib.composition import analysis
-from lib.composition.analysis import MAPPINGS, REGION, SHADOW, PhaseTable
+from lib.composition import runs as analysis
 from lib.composition.experiments import GRIDS
+from lib.composition.runs import MAPPINGS, REGION, SHADOW, PhaseTable
 from lib.core.store import StoredRun
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lib.composition import complexity
+from lib.composition.condensation import numbers as complexity
 from lib.composition.experiments import GRIDS, model_spec
 from lib.composition.separation import SEPARATION
 from lib.composition.study import Composition, make_study

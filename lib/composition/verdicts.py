@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from lib.composition import answers
-from lib.composition.analysis import MAPPINGS, learned_among
 from lib.composition.comparisons import Trend, number_of, sentence, trend_words
-from lib.composition.complexity_report import Auc, contest, scores
-from lib.composition.flow_report import EFFECT, composes_in_order, drops, listed, off_route
-from lib.composition.mechanism import EDGES
+from lib.composition.condensation.prose import Auc, contest, scores
+from lib.composition.information_flow.numbers import EDGES
+from lib.composition.information_flow.prose import EFFECT, composes_in_order, drops, listed, off_route
+from lib.composition.phase_diagram import numbers as answers
 from lib.composition.phases import Phase
-from lib.composition.transition import by_shape
-from lib.composition.variation_claims import BY_DECAY, BY_GAMMA, BY_RATE, curves, harder, slope
-from lib.composition.vector_claims import at_anchor, last_token, last_token_centred, of_depth
+from lib.composition.rate_decay_data.claims import BY_DECAY, BY_GAMMA, BY_RATE, curves, harder, slope
+from lib.composition.runs import MAPPINGS, learned_among
+from lib.composition.vectors.claims import at_anchor, last_token, last_token_centred, of_depth
+from lib.composition.width.numbers import by_shape
 from lib.core.measures import spearman
 from lib.core.store import StoredRun
 

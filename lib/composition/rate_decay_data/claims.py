@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from lib.composition.analysis import MAPPINGS, REGION, SHADOW, learned_among, learned_at
-from lib.composition.complexity_claims import OVER_RATE_AND_DECAY
+from lib.composition.condensation.claims import OVER_RATE_AND_DECAY
+from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among, learned_at
 from lib.composition.variations import DATA, DECAY, GPT2, OPTIMIZATION
 from lib.core.claim import Claim, Finding, graded
 from lib.core.experiment import Experiment

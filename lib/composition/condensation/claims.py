@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from lib.composition.analysis import learned_among
-from lib.composition.complexity_report import GROWN, aucs, contest, growth, late_change, measures_of
+from lib.composition.condensation.prose import GROWN, aucs, contest, growth, late_change, measures_of
 from lib.composition.experiments import FAST
 from lib.composition.phases import material, weighty_specs
+from lib.composition.runs import learned_among
 from lib.composition.variations import FLIP, OPTIMIZATION
 from lib.core.claim import Claim, Finding, graded
 from lib.core.measures import spearman

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-from lib.composition import analysis
+from lib.composition import runs as analysis
 from lib.composition.task import (
     ANCHORS,
     EXCEPTION,

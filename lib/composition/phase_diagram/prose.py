@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lib.composition import answers
-from lib.composition.analysis import MAPPINGS, REGION, SHADOW, learned_among, learned_at
+from lib.composition.phase_diagram import numbers as answers
+from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among, learned_at
 from lib.composition.scaling import AXES, Setting, trend
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
 from lib.core.measures import spearman

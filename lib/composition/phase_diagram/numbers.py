@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from lib.composition.analysis import MAPPINGS, offsets_by_key
-from lib.composition.complexity import keys_embedding
+from lib.composition.condensation.numbers import keys_embedding
+from lib.composition.runs import MAPPINGS, offsets_by_key
 from lib.composition.study import LOW_KEYS, OFFSETS, histogram
 from lib.composition.task import (
     FIRST_KEY,

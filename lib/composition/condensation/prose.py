@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from lib.composition import complexity
-from lib.composition.analysis import learned_among
-from lib.composition.answers import neighbour_steps
+from lib.composition.condensation import numbers as complexity
 from lib.composition.experiments import FAST
-from lib.composition.flow_report import listed
+from lib.composition.information_flow.prose import listed
+from lib.composition.phase_diagram.numbers import neighbour_steps
+from lib.composition.runs import learned_among
 from lib.core.measures import remembered, spearman
 from lib.core.store import StoredRun
 

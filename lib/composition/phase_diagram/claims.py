@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from lib.composition import analysis
-from lib.composition.analysis import MAPPINGS, REGION, SHADOW, PhaseTable
+from lib.composition import runs as analysis
 from lib.composition.experiments import FAST
+from lib.composition.runs import MAPPINGS, REGION, SHADOW, PhaseTable
 from lib.composition.task import (
     ANCHORS,
     EXCEPTION,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.composition.analysis import MAPPINGS, SHADOW
-from lib.composition.transition import VARIABLES, Transition, by_shape, collapse, fit_transition, variable
-from lib.composition.variation_claims import BY_GAMMA, curves, slope
+from lib.composition.rate_decay_data.claims import BY_GAMMA, curves, slope
+from lib.composition.runs import MAPPINGS, SHADOW
 from lib.composition.variations import FLIP, SEARCH, WIDTH
+from lib.composition.width.numbers import VARIABLES, Transition, by_shape, collapse, fit_transition, variable
 from lib.core.claim import Claim, Finding, graded
 from lib.core.measures import spread
 from lib.core.store import Store, StoredRun

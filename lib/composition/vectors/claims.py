@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from lib.composition import vectors
-from lib.composition.analysis import MAPPINGS
-from lib.composition.complexity import stratified_auc
+from lib.composition.condensation.numbers import stratified_auc
 from lib.composition.phases import Phase, material, phases
-from lib.composition.vectors import Similarity
+from lib.composition.runs import MAPPINGS
+from lib.composition.vectors import numbers as vectors
+from lib.composition.vectors.numbers import Similarity
 from lib.core.claim import Claim, Finding, graded
 from lib.core.measures import remembered, spearman, spread
 from lib.core.store import Store, StoredRun

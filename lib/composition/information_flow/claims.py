@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lib.composition.analysis import MAPPINGS
-from lib.composition.flow_report import EFFECT, agreement, composes_in_order, drops, forgets_order
-from lib.composition.mechanism import EDGES
+from lib.composition.information_flow.numbers import EDGES
+from lib.composition.information_flow.prose import EFFECT, agreement, composes_in_order, drops, forgets_order
 from lib.composition.phases import Phase, material, phases
+from lib.composition.runs import MAPPINGS
 from lib.core.claim import Claim, Finding, graded
 from lib.core.measures import spread
 from lib.core.store import Store

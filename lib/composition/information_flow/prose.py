@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from lib.composition import mechanism
-from lib.composition.analysis import offsets_by_key
-from lib.composition.mechanism import EDGES, ROLES, Cuts, Flow, model_of
+from lib.composition.information_flow import numbers as mechanism
+from lib.composition.information_flow.numbers import EDGES, ROLES, Cuts, Flow, model_of
 from lib.composition.phases import LEVEL, Phase
+from lib.composition.runs import offsets_by_key
 from lib.composition.study import LOW_KEYS
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LENGTH, PAIRS, Task
 from lib.core.measures import remembered, spread

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from lib.composition.mechanism import model_of
+from lib.composition.information_flow.numbers import model_of
 from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, LENGTH, PAIRS, Task, composed
 from lib.core.measures import cosines
 from lib.core.model import Taps

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
-from lib.composition.mechanism import EDGES, ROLES, Cuts, Flow, essential
+from lib.composition.information_flow.numbers import EDGES, ROLES, Cuts, Flow, essential
 from lib.core import style
 
 _TOKEN_COLOURS = (style.KEY, style.FIRST_ANCHOR, style.SECOND_ANCHOR)
@@ -58,7 +58,7 @@ def _flow_panel(ax: Axes, flow: Flow, title: str) -> None:
 
 def flow_diagram(flows: Sequence[Flow], titles: Sequence[str]) -> Figure:
     """Fig. 3a, c: attention on one question, layer over layer. Line width is the attention weight; a line on the essential
-    path (lib.composition.mechanism.essential) has the colour of the token it starts at, the others are grey."""
+    path (lib.composition.information_flow.numbers.essential) has the colour of the token it starts at, the others are grey."""
     height = 0.9 + 1.15 * max(len(flow.attention) for flow in flows)
     with style.look():
         fig, axes = plt.subplots(1, len(flows), figsize=(style.WIDTH, height), squeeze=False)

@@ -12,7 +12,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from lib.composition import complexity
+from lib.composition.condensation import numbers as complexity
 from lib.composition.task import FIRST_KEY, LAST_KEY
 from lib.core import style
 from lib.core.store import StoredRun

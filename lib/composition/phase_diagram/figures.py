@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from lib.composition import answers
-from lib.composition.analysis import MAPPINGS, learned, learned_at
+from lib.composition.phase_diagram import numbers as answers
+from lib.composition.runs import MAPPINGS, learned, learned_at
 from lib.composition.scaling import AXES, Setting
 from lib.composition.study import OFFSETS
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from lib.composition.vectors import Similarity
+from lib.composition.vectors.numbers import Similarity
 from lib.core import style
 
 

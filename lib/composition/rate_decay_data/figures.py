@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lib.composition.transition import VARIABLES, Transition
+from lib.composition.width.numbers import VARIABLES, Transition
 from lib.core import style
 
 
