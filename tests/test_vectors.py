@@ -12,7 +12,7 @@ from conftest import make_tiny_spec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib.composition.information_flow.numbers import model_of
+from lib.composition.runs import model_of
 from lib.composition.task import ANCHORS, Task, composed
 from lib.composition.vectors import numbers as vectors
 from lib.composition.vectors.numbers import blocks, collect, contrast, fused, held

@@ -23,14 +23,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     for e in (PHASE, HEADLINE, SIZE, composition.FAST, *VARIATIONS, *bias.EXPERIMENTS, *icl.EXPERIMENTS, *cot.EXPERIMENTS)
 }
 CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
-    "01-the-task": composition_claims.CHAPTER_01,
-    "02-phase-diagram": composition_claims.CHAPTER_02,
-    "03-information-flow": composition_claims.CHAPTER_03,
-    "04-vectors": composition_claims.CHAPTER_04,
-    "05-condensation": composition_claims.CHAPTER_05,
-    "06-rate-decay-data": composition_claims.CHAPTER_06,
-    "07-width": composition_claims.CHAPTER_07,
-    "08-gpt2": composition_claims.CHAPTER_08,
+    **composition_claims.CLAIMS_OF,
     "09-memory-and-reasoning": bias_claims.CHAPTER_09,
     "10-embeddings": bias_claims.CHAPTER_10,
     "11-attention": bias_claims.CHAPTER_11,

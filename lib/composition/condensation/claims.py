@@ -1,4 +1,4 @@
-"""Claims on condensation and complexity (chapter 5, and the grids of chapter 6)."""
+"""Claims on condensation and complexity (chapter 5)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ import math
 
 import numpy as np
 
-from lib.composition.condensation.prose import GROWN, aucs, contest, growth, late_change, measures_of
+from lib.composition.condensation.numbers import GROWN, aucs, contest, growth, late_change, measures_of
 from lib.composition.experiments import FAST
 from lib.composition.phases import material, weighty_specs
 from lib.composition.runs import learned_among
-from lib.composition.variations import FLIP, OPTIMIZATION
+from lib.composition.variations import FLIP
 from lib.core.claim import Claim, Finding, graded
-from lib.core.measures import spearman
 from lib.core.store import Store, StoredRun
 from lib.core.sweep import load
-
-GOES_WITH = 0.3
-"""Rank correlation above which a measure of the weights counts as going with a setting (our choice)."""
 
 
 def _learned(runs: list[StoredRun]) -> list[StoredRun]:
@@ -96,30 +92,6 @@ def _order(store: Store, profile: str) -> Finding:
     )
 
 
-def _goes_with_both(name: str):  # noqa: ANN202
-    """A check that a measure of the weights (complexity.measures) goes with the rate and with the decay (Figs. 15 and 16), over
-    all runs whose weights are stored, whether they learned the seen pairs or not: the grids show all."""
-
-    def check(store: Store, profile: str) -> Finding:
-        runs = [r for r in load(OPTIMIZATION.specs(profile), store) if r.has_weights]
-        if len(runs) < 3:
-            raise LookupError(f"fewer than three stored runs of {OPTIMIZATION.name!r} have weights")
-        values = np.array([measures_of(r)[name] for r in runs])
-        with_ = {
-            "learning rate": spearman(np.array([r.spec.rate for r in runs]), values),
-            "decay": spearman(np.array([r.spec.decay for r in runs]), values),
-        }
-        return Finding(
-            f"rank correlation of {name} over {len(runs)} runs: "
-            + ", ".join(f"with {setting} {found:+.2f}" for setting, found in with_.items())
-            + f"; {values.min():.2f} to {values.max():.2f}",
-            graded({f"{setting} above {GOES_WITH:g}": found > GOES_WITH for setting, found in with_.items()}),
-            len({r.spec.seed for r in runs}),
-        )
-
-    return check
-
-
 _SEEN = "a grid of one model a cell"
 _APART = "mean above against below the median γ, at every depth, by two standard errors"
 CHAPTER_05 = (
@@ -178,25 +150,3 @@ CHAPTER_05 = (
         _order,
     ),
 )
-_BOTH = f"rank correlation over runs with weights: above {GOES_WITH:g} with learning rate, above {GOES_WITH:g} with decay"
-OVER_RATE_AND_DECAY = (
-    Claim(
-        "rate-decay-condense",
-        "zhang2024",
-        "Fig 15",
-        "A larger learning rate and a larger weight decay condense the first query matrix.",
-        _SEEN,
-        _BOTH,
-        _goes_with_both("condensation of W_Q(1)"),
-    ),
-    Claim(
-        "rate-decay-order",
-        "zhang2024",
-        "Fig 16",
-        "A larger learning rate and a larger weight decay order the embedding of numbers.",
-        _SEEN,
-        _BOTH,
-        _goes_with_both("order of the embedding"),
-    ),
-)
-"""Of chapter 6, which has the grids."""

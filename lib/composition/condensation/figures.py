@@ -12,7 +12,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from lib.composition.condensation import numbers as complexity
+from lib.composition.condensation.numbers import condensation, greedy_groups
+from lib.composition.spectra import N_EIGENVALUES
 from lib.composition.task import FIRST_KEY, LAST_KEY
 from lib.core import style
 from lib.core.store import StoredRun
@@ -57,9 +58,9 @@ def neuron_grid(cells: Cells, row_name: str = "depth (layers)", column_name: str
         fig, places = _grid(cells, 0.98)
         image = None
         for place, cosine in cells.items():
-            order = [i for group in complexity.greedy_groups(cosine) for i in group]
+            order = [i for group in greedy_groups(cosine) for i in group]
             image = places[place].imshow(cosine[np.ix_(order, order)], vmin=-1, vmax=1, cmap=style.COSINE)
-            places[place].set_title(f"{complexity.condensation(cosine):.2f}", fontsize=7.5, pad=2, fontweight="normal")
+            places[place].set_title(f"{condensation(cosine):.2f}", fontsize=7.5, pad=2, fontweight="normal")
         _label(fig, places, row_name, column_name)
         fig.colorbar(image, ax=list(places.values()), shrink=0.6, label="cosine of input weights")
     return fig
@@ -92,9 +93,9 @@ def phase_pair(models: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
     with style.look():
         fig, axes = plt.subplots(2, len(models), figsize=(style.WIDTH * 0.8, style.WIDTH * 0.8), squeeze=False)
         for (above, below), (title, (cosine, points)) in zip(axes.T, models.items(), strict=True):
-            order = [i for group in complexity.greedy_groups(cosine) for i in group]
+            order = [i for group in greedy_groups(cosine) for i in group]
             image = above.imshow(cosine[np.ix_(order, order)], vmin=-1, vmax=1, cmap=style.COSINE)
-            above.set(xticks=[], yticks=[], xlabel=f"neuron (condensation {complexity.condensation(cosine):.2f})")
+            above.set(xticks=[], yticks=[], xlabel=f"neuron (condensation {condensation(cosine):.2f})")
             above.set_title(title, fontsize=9)
             below.plot(*points.T, color="#CCCCCC", lw=0.6, zorder=1)
             dots = below.scatter(*points.T, c=numbers, cmap=style.GAMMA, s=14, lw=0, zorder=2)
@@ -128,7 +129,7 @@ def eigenvalues_by_gamma(spectra: Mapping[float, np.ndarray], shown: int = 20) -
 
 def eigenvalues_along_training(runs: Sequence[StoredRun], titles: Sequence[str]) -> Figure:
     """Fig. 12b: the leading eigenvalues of the embedding's covariance along training; dashed grey: seen pairs right."""
-    names = [f"eigenvalue {i + 1}" for i in range(complexity.N_EIGENVALUES)]
+    names = [f"eigenvalue {i + 1}" for i in range(N_EIGENVALUES)]
     with style.look():
         fig, axes = plt.subplots(1, len(runs), figsize=(style.WIDTH, 3.0), squeeze=False)
         for ax, run, title in zip(axes[0], runs, titles, strict=True):

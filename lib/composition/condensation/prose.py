@@ -1,127 +1,68 @@
-"""Chapter 5, condensation and complexity: numbers over runs, the lines that regression tests compare, and computed prose."""
+"""What chapter 5 says of its numbers: which models its panels show, and whether simple weights foretell the answer."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import torch
 
-from lib.composition.condensation import numbers as complexity
-from lib.composition.experiments import FAST
-from lib.composition.information_flow.prose import listed
-from lib.composition.phase_diagram.numbers import neighbour_steps
-from lib.composition.runs import learned_among
-from lib.core.measures import remembered, spearman
+from lib.composition.condensation.numbers import (
+    STRANDS,
+    Auc,
+    answer_of,
+    aucs,
+    common_step,
+    contest,
+    decided,
+    growth,
+    measures_of,
+    scores,
+    source,
+)
+from lib.composition.runs import MAPPINGS, lean
+from lib.composition.words import listed, number_of
+from lib.core.measures import spearman
 from lib.core.store import StoredRun
 
 
-@remembered
-def measures_of(run: StoredRun) -> dict[str, float]:
-    """complexity.measures of the run's weights."""
-    return complexity.measures(run.weights())
+def panel_title(runs: Sequence[StoredRun]) -> str:
+    """γ of the runs of a panel, and what they answer to (4, 3): the shares of one run, or how many give which answer."""
+    if len(runs) == 1:
+        words = ", ".join(f"{m} {runs[0].metrics[m]:.2f}" for m in MAPPINGS)
+    else:
+        count = Counter(map(answer_of, runs))
+        words = ", ".join(f"{count[m]} {m}" for m in (*MAPPINGS, "neither") if count[m])
+    return f"γ = {runs[0].spec.gamma:g}: {words}"
 
 
-def diagram(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    """The runs of the diagram over γ and depth among them; where their weights are not kept (profile smoke), all."""
-    return [r for r in runs if source(r) == (FAST.folder, FAST.version)] or list(runs)
+def pair_text(large: Sequence[StoredRun], small: Sequence[StoredRun]) -> str:
+    """Do the panels of a large and a small initialization compare the paper's two phases?"""
+    found, papers = [{answer_of(r) for r in runs} for runs in (large, small)], [{m} for m in MAPPINGS]
+    which = {True: "are the paper's two phases", False: "are not the paper's two phases"}[found == papers]
+    if found == papers[::-1]:
+        which = "are the paper's two phases the other way round"
+    return (
+        f"**By their answers to (4, 3) the two {which}.** The paper sets a symmetric model at large initialization against "
+        f"an inferential one at small; here {panel_title(large)}, and {panel_title(small)}."
+        + ("" if found == papers else " So what is compared is γ, not the two solutions.")
+    )
 
 
-def source(run: StoredRun) -> tuple[str, int]:
-    """The experiment and the version that a run is of."""
-    return run.spec.experiment, run.spec.version
-
-
-def cells(runs: Sequence[StoredRun], seed: int) -> dict[tuple[int, float], StoredRun]:
-    """{(depth, γ): run} of one seed. Raises LookupError, listing the seeds there are, for one that is not stored."""
-    found = {(r.spec.model.depth, r.spec.gamma): r for r in runs if r.spec.seed == seed}
-    if not found:
-        seeds = ", ".join(str(s) for s in sorted({r.spec.seed for r in runs}))
-        raise LookupError(f"no weights of seed {seed} are stored: use one of {seeds}.")
-    return found
-
-
-def neuron_cells(runs: dict[tuple, StoredRun]) -> dict[tuple, np.ndarray]:
-    query = lambda r: r.weights()["blocks.0.attention.W_Q.weight"].numpy()
-    return {place: complexity.neuron_cosines(query(run)) for place, run in runs.items()}
-
-
-@remembered
-def embedding_map(run: StoredRun) -> np.ndarray:
-    """(80, 2) map of the embeddings of 20 … 99: t-SNE from a PCA start."""
-    from sklearn.manifold import TSNE
-
-    points = complexity.keys_embedding(run.weights())
-    return TSNE(perplexity=10, init="pca", random_state=0, n_jobs=1).fit_transform(points)
-
-
-def phase_panels(runs: Sequence[StoredRun]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each run what Fig. 5 shows: cosines of the neurons of W_Q(1), and the map of its embedding."""
-    return [(neuron_cells({0: run})[0], embedding_map(run)) for run in runs]
-
-
-def embedding_cells(runs: dict[tuple, StoredRun]) -> dict[tuple, np.ndarray]:
-    """{place: (80, 3)}: map and order of the embedding."""
-    return {
-        place: np.c_[embedding_map(run), np.full(80, measures_of(run)["order of the embedding"])] for place, run in runs.items()
-    }
-
-
-def embedding_spectra(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:
-    """{γ: (runs, D)} eigenvalues of the embedding's covariance."""
-    found: dict[float, list[np.ndarray]] = {}
-    for run in runs:
-        values = complexity.keys_eigenvalues(run.weights())
-        found.setdefault(run.spec.gamma, []).append(np.maximum(values.numpy(), 1e-12))
-    return {gamma: np.stack(values) for gamma, values in found.items()}
-
-
-def matrix_spectra(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
-    """{matrix: (runs, n)} singular values, runs of one shape."""
-    found: dict[str, list[np.ndarray]] = {}
-    for run in runs:
-        for name, w in complexity.matrices(run.weights()).items():
-            found.setdefault(complexity.short_name(name), []).append(np.maximum(torch.linalg.svdvals(w).numpy(), 1e-6))
-    return {name: np.stack(values) for name, values in found.items()}
-
-
-def rank_cells(runs: Sequence[StoredRun]) -> dict[tuple[int, float], dict[str, float]]:
-    """{(depth, γ): {matrix: stable rank as a share of the largest possible}}, means over seeds."""
-    found: dict[tuple[int, float], dict[str, list[float]]] = {}
-    for run in runs:
-        cell = found.setdefault((run.spec.model.depth, run.spec.gamma), {})
-        for name, w in complexity.matrices(run.weights()).items():
-            cell.setdefault(complexity.short_name(name), []).append(float(complexity.relative_rank(w)))
-    return {place: {name: float(np.mean(v)) for name, v in cell.items()} for place, cell in found.items()}
-
-
-def nearest(runs: Sequence[StoredRun], gamma: float) -> list[StoredRun]:
-    """The runs whose γ is nearest to the one that is asked for."""
-    best = min((r.spec.gamma for r in runs), key=lambda g: (abs(g - gamma), g))
-    return [r for r in runs if r.spec.gamma == best]
-
-
-def large_and_small(runs: Sequence[StoredRun], gamma: float) -> tuple[list[StoredRun], list[StoredRun]]:
-    """The runs nearest to γ = 0.5 and nearest to a larger γ. Raises LookupError where the two are the same runs."""
-    large, small = nearest(runs, 0.5), nearest(runs, gamma)
-    if large[0].spec.gamma >= small[0].spec.gamma:
-        raise LookupError(f"gamma must be nearer to a stored γ above {large[0].spec.gamma:g} than to it, got {gamma:g}.")
-    return large, small
-
-
-# --- Steps between neighbours ---
-
-
-def common_step(run: StoredRun) -> tuple[int, float]:
-    """The most frequent distance, as numbers, of a number and its nearest neighbour in the embedding, and the share of the
-    numbers that have it."""
-    counts = np.bincount(neighbour_steps(run))
-    return int(counts.argmax()), float(counts.max() / counts.sum())
-
-
-STRANDS = 0.9
-"""Neighbours differ by a fixed step if this share of the numbers has its nearest neighbour at one distance (our choice)."""
+def panels_text(cells: Mapping[tuple[int, float], StoredRun]) -> str:
+    """Which answers the models of a grid of panels give at small initialization, and what condensation goes with."""
+    runs = list(cells.values())
+    gammas = np.array([r.spec.gamma for r in runs])
+    middle = float(np.median(gammas))
+    count = Counter(answer_of(r) for r in runs if r.spec.gamma > middle)
+    values = np.array([measures_of(r)["condensation of W_Q(1)"] for r in runs])
+    with_answer = spearman(np.array([lean(r) for r in runs]), values)
+    return (
+        f"Of the {number_of(count.total(), 'model')} with γ above {middle:g}, {count['inferential']} answer (4, 3) mostly by "
+        f"composition and {count['symmetric']} mostly by symmetry. Over all panels the rank correlation of condensation is "
+        f"{spearman(gammas, values):+.2f} with γ and {with_answer:+.2f} with the answer (inferential minus symmetric share)."
+    )
 
 
 def neighbours_text(cells: dict[tuple[int, float], StoredRun]) -> str:
@@ -144,62 +85,26 @@ def neighbours_text(cells: dict[tuple[int, float], StoredRun]) -> str:
     )
 
 
-# --- The order parameter ---
+def by_gamma_line(runs: Sequence[StoredRun], name: str) -> str:
+    """Mean of a measure for every γ."""
+    groups: dict[float, list[float]] = {}
+    for run in runs:
+        groups.setdefault(run.spec.gamma, []).append(measures_of(run)[name])
+    return ", ".join(f"γ {g:g}: {np.mean(v):.2f}" for g, v in sorted(groups.items()))
 
 
-def fitted(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    return learned_among(runs) or list(runs)
+def growth_line(runs: Sequence[StoredRun]) -> str:
+    steps = lambda r: " ".join("never" if math.isinf(s) else f"{s:.0f}" for s in growth(r))
+    return "steps at which each has grown threefold: " + "; ".join(
+        f"γ = {r.spec.gamma:g}, seed {r.spec.seed}: {steps(r)}" for r in runs
+    )
 
 
-def lean(run: StoredRun) -> float:
-    return run.metrics["inferential"] - run.metrics["symmetric"]
-
-
-def scores(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
-    """{measure: (runs,)}, γ among them for comparison."""
-    names = list(measures_of(runs[0]))
-    return {"γ": np.array([r.spec.gamma for r in runs])} | {n: np.array([measures_of(r)[n] for r in runs]) for n in names}
-
-
-def decided(runs: Sequence[StoredRun]) -> np.ndarray:
-    """(runs,) bool: one answer leads the other by more than half of all answers."""
-    return np.array([abs(lean(r)) > 0.5 for r in runs])
-
-
-Auc = tuple[float, float, float]
-"""A value with the ends of its 95 % interval."""
-
-
-def aucs(runs: Sequence[StoredRun]) -> dict[str, Auc]:
-    """{measure: stratified AUC of inferential against symmetric runs}; runs between the two do not count.
-
-    Compared are runs of one experiment and depth: across experiments decay, batch and rate differ as well, and each changes the
-    weights. Empty where no experiment and depth has both.
-    """
-    which = [r for r, d in zip(runs, decided(runs), strict=True) if d]
-    positive, stratum = [lean(r) > 0 for r in which], [(*source(r), r.spec.model.depth) for r in which]
-    with_answer = lambda answer: {s for s, p in zip(stratum, positive, strict=True) if p is answer}
-    if not with_answer(True) & with_answer(False):
-        return {}
-    found = {}
-    for name, values in scores(which).items():
-        value = complexity.stratified_auc(values, positive, stratum)
-        found[name] = (value, *complexity.auc_interval(values, positive, stratum))
-    return found
-
-
-def fold(auc: Auc) -> Auc:
-    """The same with high and low exchanged if need be, so that more is better and 0.5 is chance: a direction is no merit."""
-    return auc if auc[0] >= 0.5 else (1 - auc[0], 1 - auc[2], 1 - auc[1])
-
-
-def contest(found: dict[str, Auc]) -> tuple[str, bool, bool, bool]:
-    """The measure of complexity that tells the phases apart best; whether any does better than chance; whether the best does
-    better than γ; and whether its interval lies above γ's."""
-    measures = [n for n in found if n != "γ"]
-    best = max(measures, key=lambda n: fold(found[n])[0])
-    informs = any(fold(found[n])[1] > 0.5 for n in measures)
-    return best, informs, fold(found[best])[0] > fold(found["γ"])[0], fold(found[best])[1] > fold(found["γ"])[2]
+def with_gamma_text(runs: Sequence[StoredRun]) -> str:
+    """How each measure goes with γ: rank correlations over runs."""
+    gammas = np.array([r.spec.gamma for r in runs])
+    words = [f"{name} {spearman(gammas, v):+.2f}" for name, v in scores(runs).items() if name != "γ"]
+    return f"Rank correlation with γ over {len(runs)} runs: " + ", ".join(words) + "."
 
 
 def order_text(runs: Sequence[StoredRun]) -> str:
@@ -243,47 +148,23 @@ def depth_text(runs: Sequence[StoredRun]) -> str:
     return "\n".join(lines)
 
 
-def with_gamma_text(runs: Sequence[StoredRun]) -> str:
-    """How each measure goes with γ: rank correlations over runs."""
-    gammas = np.array([r.spec.gamma for r in runs])
-    words = [f"{name} {spearman(gammas, v):+.2f}" for name, v in scores(runs).items() if name != "γ"]
-    return f"Rank correlation with γ over {len(runs)} runs: " + ", ".join(words) + "."
-
-
-# --- Lines ---
-
-
-def by_gamma(runs: Sequence[StoredRun], name: str) -> str:
-    """Mean of a measure for every γ."""
-    groups: dict[float, list[float]] = {}
-    for run in runs:
-        groups.setdefault(run.spec.gamma, []).append(measures_of(run)[name])
-    return ", ".join(f"γ {g:g}: {np.mean(v):.2f}" for g, v in sorted(groups.items()))
-
-
-GROWN = 3.0
-"""An eigenvalue has begun to grow once it is this many times as large as at the first evaluation (our choice)."""
-
-
-def growth(run: StoredRun) -> list[float]:
-    """For each recorded eigenvalue the step at which it has grown by GROWN; infinity for never."""
-    found = []
-    for i in range(complexity.N_EIGENVALUES):
-        if values := run.history.get(f"eigenvalue {i + 1}"):
-            grown = (s for s, v in zip(run.history["step"], values, strict=True) if v is not None and v >= GROWN * values[0])
-            found.append(float(next(grown, math.inf)))
-    return found
-
-
-def growth_line(runs: Sequence[StoredRun]) -> str:
-    steps = lambda r: " ".join("never" if math.isinf(s) else f"{s:.0f}" for s in growth(r))
-    return "steps at which each has grown threefold: " + "; ".join(
-        f"γ = {r.spec.gamma:g}, seed {r.spec.seed}: {steps(r)}" for r in runs
+def simplicity(runs: Sequence[StoredRun], found: Mapping[str, Auc]) -> str:
+    """Does small initialization make weights simple, and do simple weights foretell the answer? found: aucs(runs)."""
+    by = scores(runs)
+    names = ("mean stable rank", "condensation of W_Q(1)")
+    with_gamma = [spearman(by["γ"], by[name]) for name in names]
+    simple = with_gamma[0] < -0.5 and with_gamma[1] > 0.5
+    said = (
+        f"**The smaller the initialization, the simpler the weights{'' if simple else ': not so here'}**: rank correlations of "
+        "γ with "
+        + listed([f"{name} {value:+.2f}" for name, value in zip(names, with_gamma, strict=True)])
+        + f" over {number_of(len(runs))}. "
     )
-
-
-def late_change(run: StoredRun) -> float:
-    """Relative change of the largest eigenvalue over the last two evaluations before the rate begins to fall."""
-    end = run.fit_step if run.fit_step is not None else run.spec.train.steps - run.spec.train.anneal
-    values = [v for s, v in zip(run.history["step"], run.history["eigenvalue 1"], strict=True) if s <= end][-3:]
-    return abs(values[-1] / values[0] - 1) if len(values) == 3 else math.inf
+    if not found:
+        return said + "Whether simple weights mean a composed answer cannot be asked of these runs."
+    _, informs, better, clear = contest(dict(found))
+    if not informs:
+        return said + "**But simple weights do not foretell a composed answer**: no measure tells the two answers apart."
+    if not better:
+        return said + "**Simple weights foretell the answer no better than γ itself.**"
+    return said + f"**Simple weights foretell the answer {'better' if clear else 'somewhat better'} than γ itself.**"

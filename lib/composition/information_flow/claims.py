@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lib.composition.information_flow.numbers import EDGES
-from lib.composition.information_flow.prose import EFFECT, agreement, composes_in_order, drops, forgets_order
+from lib.composition.information_flow.numbers import EDGES, EFFECT, agreement, composes_in_order, drops, forgets_order
 from lib.composition.phases import Phase, material, phases
 from lib.composition.runs import MAPPINGS
+from lib.composition.words import number_of
 from lib.core.claim import Claim, Finding, graded
 from lib.core.measures import spread
 from lib.core.store import Store
@@ -18,10 +18,6 @@ def _phase(store: Store, profile: str, mapping: str, depth: int = 2) -> Phase:
     if not found or not found[0].genuine:
         raise LookupError(f"no stored run of depth {depth} with weights is {mapping} enough")
     return found[0]
-
-
-def count(n: int) -> str:
-    return f"{n} run{'s' * (n != 1)}"
 
 
 def _seeds(phase: Phase) -> int:
@@ -43,7 +39,7 @@ def _steps(mapping: str, needed: list[Step], spared: list[Step], depth: int = 2)
         say = lambda step: f"{step[1]} in {'any layer' if step[0] is None else f'layer {step[0]}'}"
         words = "; ".join(f"{say(step)} costs {spread(of(step))}" for step in (*needed, *spared))
         return Finding(
-            f"{words} ({count(len(phase.runs))})",
+            f"{words} ({number_of(len(phase.runs))})",
             graded(
                 {f"{say(s)} costs {EFFECT}": bool(of(s).mean() >= EFFECT) for s in needed}
                 | {f"{say(s)} costs less than {EFFECT}": bool(of(s).mean() < EFFECT) for s in spared}
@@ -101,7 +97,7 @@ def _mirrored(store: Store, profile: str) -> Finding:
     if not all(len(v) for v in ratios.values()):
         raise LookupError("one of the phases has no stored run with weights")
     of = lambda p: spread([forgets_order(r) for r in p.runs])
-    by_depth = "; ".join(f"{p.title} {of(p)} ({count(len(p.runs))})" for p in found)
+    by_depth = "; ".join(f"{p.title} {of(p)} ({number_of(len(p.runs))})" for p in found)
     return Finding(
         f"distance of mirror images over that of other pairs: {by_depth}",
         graded(

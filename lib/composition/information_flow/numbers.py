@@ -1,6 +1,6 @@
-"""How a trained model moves information: attention flow, cuts of its edges, patches of its activations.
+"""How trained models move information: attention flow, cuts of its edges, patches of its activations, states.
 
-Everything here reads one stored model and asks it questions; nothing trains. A question stands at one of the places 0 … 5, so
+Everything here reads stored models and asks them questions; nothing trains. A question stands at one of the places 0 … 5, so
 that the key, the two anchors and the last position are four different positions.
 """
 
@@ -14,8 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, SYMMETRIC_OFFSET, Batch, Task
-from lib.core.model import Edit, Taps, Transformer, from_weights
+from lib.composition.phases import Phase
+from lib.composition.runs import model_of
+from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, PAIRS, SYMMETRIC_OFFSET, Batch, Task
+from lib.core.measures import remembered
+from lib.core.model import Edit, Taps, Transformer
 from lib.core.spec import SpecError
 from lib.core.store import StoredRun
 
@@ -30,11 +33,19 @@ EDGES = {
 """Classes of attention edges: which positions are read (sources) by which (queries)."""
 ESSENTIAL = 0.15
 """An edge that carries less than this share of its query's attention is never part of the essential path (our choice)."""
-
-
-def model_of(run: StoredRun) -> Transformer:
-    """The stored model, ready to be asked. Raises StoreError if the run was stored without weights."""
-    return from_weights(run.spec.model, run.weights())
+EFFECT = 0.3
+"""A class of edges matters causally where cutting it costs at least this much of an accuracy (our choice)."""
+ORDERED = tuple(pair for pair in PAIRS if pair[0] != pair[1])
+"""The 12 ordered pairs of different anchors, as in the follow-up's map of states."""
+Step = tuple[int, str, str]
+"""An edge by its roles: layer, from 1, the role that is read, and the role that reads it."""
+ROUTES: dict[str, frozenset[Step]] = {
+    "symmetric": frozenset({(1, "first anchor", "last"), (1, "second anchor", "last"), (2, "key", "last")}),
+    "inferential": frozenset(
+        {(1, "key", "first anchor"), (1, "key", "second anchor"), (2, "first anchor", "last"), (2, "second anchor", "last")}
+    ),
+}
+"""The routes through two layers that the paper draws (Zhang et al. 2024, Fig. 3a, c)."""
 
 
 def role_positions(place: Tensor) -> dict[str, Tensor]:
@@ -121,6 +132,13 @@ def edge_class(query: int, source: int, place: int) -> str | None:
     return next((c for c, (s, q) in EDGES.items() if any(where[r] for r in s) and any(to[r] for r in q)), None)
 
 
+def drawn_steps(flow: Flow) -> set[Step]:
+    """The essential path of one question, its tokens named by their roles; a token without one is noise."""
+    role = {flow.place + i: name for i, name in enumerate(ROLES[:3])} | {LENGTH - 1: "last"}
+    edges = np.argwhere(essential(flow.attention, range(flow.place, flow.place + 3)))
+    return {(layer + 1, role.get(source, "noise"), role.get(query, "noise")) for layer, query, source in edges.tolist()}
+
+
 # --- Cuts ---
 
 
@@ -191,6 +209,74 @@ def cut_effects(runs: Sequence[StoredRun]) -> Cuts:
     return Cuts({n: np.array(v) for n, v in whole.items()}, {n: np.array(v) for n, v in after.items()})
 
 
+@remembered
+def _cuts(run: StoredRun) -> Cuts:
+    return cut_effects([run])
+
+
+def cuts_of(phase: Phase) -> Cuts:
+    """The effect of every cut on the runs of a phase."""
+    parts = [_cuts(run) for run in phase.runs]
+    join = lambda dicts: {name: np.concatenate([d[name] for d in dicts]) for name in dicts[0]}
+    return Cuts(join([p.whole for p in parts]), join([p.after for p in parts]))
+
+
+def drops(phase: Phase) -> np.ndarray:
+    """(runs, layers, classes): how much of the phase's own accuracy a cut costs."""
+    cuts = cuts_of(phase)
+    return cuts.whole[phase.mapping][:, None, None] - cuts.after[phase.mapping]
+
+
+@remembered
+def drawn(run: StoredRun) -> np.ndarray:
+    """(layers, classes): on what share of 45 questions about (4, 3) a class has an edge on the essential path."""
+    keys, places = range(25, 100, 5), (1, 3, 5)
+    task, taps = Task(), Taps()
+    key = torch.tensor([k for k in keys for _ in places])
+    place = torch.tensor([p for _ in keys for p in places])
+    batch = task.questions(key, place, torch.full_like(key, task.number(HELD_OUT)), 3)
+    model_of(run)(batch.tokens[None], taps)
+    found = np.zeros((run.spec.model.depth, len(EDGES)))
+    for i in range(len(key)):
+        layers = [taps[f"attention.{layer}"][0, i].mean(0).numpy() for layer in range(1, run.spec.model.depth + 1)]
+        p = int(place[i])
+        edges = np.argwhere(essential(np.stack(layers), range(p, p + 3)))
+        seen = {(layer, edge_class(query, source, p)) for layer, query, source in edges.tolist()}
+        for layer, name in seen:
+            if name is not None:
+                found[layer, list(EDGES).index(name)] += 1
+    return found / len(key)
+
+
+def agreement(phase: Phase) -> tuple[int, int, int]:
+    """Over runs, layers and classes: (drawn and causal, drawn only, causal only). Drawn: on the essential path of more than
+    half of the questions. Causal: cutting it costs EFFECT."""
+    picture = np.stack([drawn(run) for run in phase.runs]) > 0.5
+    causal = drops(phase) >= EFFECT
+    return int((picture & causal).sum()), int((picture & ~causal).sum()), int((causal & ~picture).sum())
+
+
+def _class_of(step: Step) -> tuple[int, str] | None:
+    """The layer and the class in EDGES of a step; None for one that belongs to no class."""
+    layer, source, query = step
+    return next(((layer, name) for name, (sources, queries) in EDGES.items() if source in sources and query in queries), None)
+
+
+def off_route(phase: Phase) -> dict[tuple[int, str], float]:
+    """{(layer, class): mean cost} of the cuts that cost EFFECT though the paper's route has no edge of that class."""
+    mean, route = drops(phase).mean(0), {_class_of(step) for step in ROUTES[phase.mapping]}
+    costly = [(int(layer) + 1, list(EDGES)[edge]) for layer, edge in np.argwhere(mean >= EFFECT)]
+    return {
+        (layer, name): float(mean[layer - 1, list(EDGES).index(name)]) for layer, name in costly if (layer, name) not in route
+    }
+
+
+def composes_in_order(cost: np.ndarray) -> bool:
+    """Do cuts, (layers, classes), say that key → anchors is needed in some layer and anchors → last in a later one?"""
+    first, second = (np.flatnonzero(cost[:, list(EDGES).index(name)] >= EFFECT) for name in ("key → anchors", "anchors → last"))
+    return bool(len(first) and len(second) and first.min() < second.max())
+
+
 # --- Patches ---
 
 
@@ -246,3 +332,47 @@ def patch_effects(run: StoredRun) -> dict[str, np.ndarray]:
     name = lambda layer: f"X_do.{layer}" if layer else "embedding"
     places = [(name(layer), role) for layer in layers for role in ROLES]
     return {what: np.reshape(patched(model, *contrasts(what), places), (-1, len(ROLES))) for what in ROLES[:3]}
+
+
+def mean_patch(phase: Phase) -> dict[str, np.ndarray]:
+    """{what differs: (layers, roles)}, the mean of patch_effects over the runs of a phase."""
+    effects = [patch_effects(run) for run in phase.runs]
+    return {what: np.nanmean([e[what] for e in effects], axis=0) for what in effects[0]}
+
+
+# --- States ---
+
+
+def states(run: StoredRun, each: int = 60, name: str = "X_ao.1", seed: int = 5) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    """(n, D) vectors of the last token for `each` sequences of every ordered pair, first anchor at index 2, and their pairs."""
+    task, taps = Task(), Taps()
+    generator = torch.Generator().manual_seed(seed)
+    key = torch.randint(20, 100, (each * len(ORDERED),), generator=generator)
+    pair = torch.tensor([task.number(p) for p in ORDERED]).repeat_interleave(each)
+    batch = task.questions(key, torch.ones_like(key), pair, seed)
+    model_of(run)(batch.tokens[None], taps)
+    return taps[name][0, :, LENGTH - 1].numpy(), [p for p in ORDERED for _ in range(each)]
+
+
+def mirror_ratio(points: np.ndarray, pairs: Sequence[tuple[int, int]]) -> float:
+    """Mean distance of the centres of mirror images, (a, b) and (b, a), over that of other pairs: 0 if a state forgets the
+    order of its anchors, about 1 if order counts as much as which anchors they are."""
+    names = sorted(set(pairs))
+    centre = {p: points[[q == p for q in pairs]].mean(0) for p in names}
+    distance = lambda p, q: float(np.linalg.norm(centre[p] - centre[q]))
+    mirrored = [distance(p, p[::-1]) for p in names if p < p[::-1]]
+    others = [distance(p, q) for p in names for q in names if p < q and q != p[::-1]]
+    return float(np.mean(mirrored) / np.mean(others))
+
+
+@remembered
+def forgets_order(run: StoredRun) -> float:
+    """The mirror_ratio of a run's states."""
+    return mirror_ratio(*states(run))
+
+
+def tsne(points: np.ndarray, perplexity: float = 12.0) -> np.ndarray:
+    """(n, 2) t-SNE map from a PCA start, so that it is the same each time; perplexity as in the authors' code."""
+    from sklearn.manifold import TSNE
+
+    return TSNE(perplexity=min(perplexity, (len(points) - 1) / 3), init="pca", random_state=0, n_jobs=1).fit_transform(points)

@@ -1,4 +1,6 @@
-"""The figures of what runs answer to (4, 3): every run is shown, and nothing is averaged that seeds do not share."""
+"""The figures of the phase diagram and of what runs answer to (4, 3): every run is shown, and nothing is averaged that seeds do
+not share.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,71 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from lib.composition.phase_diagram import numbers as answers
-from lib.composition.runs import MAPPINGS, learned, learned_at
-from lib.composition.scaling import AXES, Setting
+from lib.composition.phase_diagram.numbers import AXES, PhaseTable, Setting
+from lib.composition.runs import MAPPINGS, SHADOW, learned, learned_at
 from lib.composition.study import OFFSETS
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
 from lib.core import style
 from lib.core.store import StoredRun
+
+# --- The grid over γ and depth ---
+
+
+def _diagram(ax: Axes, table: PhaseTable, values: np.ndarray, name: str, shadow: np.ndarray | None, title: str) -> None:
+    image = ax.imshow(values, origin="lower", aspect="auto", vmin=0, vmax=1, cmap=style.ACCURACY[name])
+    style.tick_grid(ax, list(table.gammas), list(table.depths), "initialization rate γ", "depth (layers)")
+    style.write_values(ax, values)
+    if shadow is not None:
+        style.hatch_cells(ax, shadow)
+    ax.set_title(title)
+    ax.figure.colorbar(image, ax=ax, shrink=0.9, label="share of answers")
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+
+
+def phase_diagram(table: PhaseTable) -> Figure:
+    """Selected accuracy on (4, 3) under each mapping over γ and depth (Fig. 2a, b); hatched where seen pairs are below 90 %."""
+    with style.look():
+        fig, axes = plt.subplots(2, 1, figsize=(style.WIDTH, 1.1 + 0.95 * len(table.depths)), sharex=True)
+        for ax, mapping, letter in zip(axes, MAPPINGS, "ab", strict=True):
+            accuracy, test = table.selected(mapping)
+            _diagram(ax, table, accuracy, mapping, test < SHADOW, f"{letter}  {style.MAPPING_LABEL[mapping]}, selected")
+        axes[0].set_xlabel("")
+    return fig
+
+
+def plain_diagram(table: PhaseTable) -> Figure:
+    """The same grid without selection: mean over every rate and seed of both answers and of neither."""
+    shadow = table.plain("test") < SHADOW
+    with style.look():
+        fig, axes = plt.subplots(3, 1, figsize=(style.WIDTH, 1.3 + 1.25 * len(table.depths)), sharex=True)
+        for ax, name, letter in zip(axes, (*MAPPINGS, "neither"), "abc", strict=True):
+            _diagram(ax, table, table.plain(name), name, shadow, f"{letter}  {style.MAPPING_LABEL[name]}, mean of all runs")
+        for ax in axes[:-1]:
+            ax.set_xlabel("")
+    return fig
+
+
+def own_point(runs: Sequence[StoredRun]) -> Figure:
+    """Shares of the three kinds of answer for every run of one point, grouped by seed, with test accuracy on seen pairs."""
+    names = ("symmetric", "inferential", "neither")
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 0.9 + 0.24 * len(runs)))
+        left = np.zeros(len(runs))
+        for name in names:
+            width = np.array([r.metrics[name] if name in r.metrics else 1 - sum(r.metrics[m] for m in MAPPINGS) for r in runs])
+            ax.barh(range(len(runs)), width, left=left, color=style.MAPPING_COLOUR[name], label=style.MAPPING_LABEL[name])
+            left += width
+        ax.plot([r.metrics["test"] for r in runs], range(len(runs)), "k|", ms=11, mew=2, label=style.MAPPING_LABEL["test"])
+        ax.set_yticks(range(len(runs)), [f"seed {r.spec.seed}, rate {r.spec.rate:g}" for r in runs])
+        ax.set(xlim=(0, 1.005), xlabel="share of answers to (4, 3)")
+        ax.invert_yaxis()
+        ax.tick_params(axis="y", length=0)
+        fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return fig
+
+
+# --- Answers of two layers ---
 
 GAMMA = "initialization rate γ  (weights get smaller →)"
 _SHIFT = {"symmetric": -0.006, "inferential": 0.006}
@@ -54,21 +114,21 @@ def flip(panels: Mapping[str, Sequence[StoredRun]]) -> Figure:
     return fig
 
 
-def histogram(runs: Sequence[StoredRun]) -> Figure:
-    """The phase diagram of all answers: a column a run, ordered by γ and then by seed; a row an offset from the key."""
-    ordered = sorted(runs, key=lambda r: (r.spec.gamma, r.spec.seed, r.spec.rate))
-    values = np.array([answers.shares(run)[:-1] for run in ordered]).T
-    gammas = [run.spec.gamma for run in ordered]
+def histogram(gammas: Sequence[float], values: np.ndarray) -> Figure:
+    """The phase diagram of all answers: a column a run, a row an offset from the key.
+
+    gammas: of the runs, ascending; values: (33, runs) shares of OFFSETS.
+    """
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH, 4.2))
         image = ax.imshow(
-            np.sqrt(values), origin="lower", aspect="auto", vmin=0, vmax=1, cmap="Greys", extent=(0, len(ordered), *_ends())
+            np.sqrt(values), origin="lower", aspect="auto", vmin=0, vmax=1, cmap="Greys", extent=(0, len(gammas), *_ends())
         )
         for name, offset in (("symmetric", SYMMETRIC_OFFSET), ("inferential", INFERENTIAL_OFFSET)):
             for edge in (-0.5, 0.5):
                 ax.axhline(offset + edge, color=style.MAPPING_COLOUR[name], lw=1.2)
             label = style.MAPPING_LABEL[name]
-            ax.text(len(ordered) * 1.005, offset, label, color=style.MAPPING_COLOUR[name], va="center", fontsize=8)
+            ax.text(len(gammas) * 1.005, offset, label, color=style.MAPPING_COLOUR[name], va="center", fontsize=8)
         _mark_gammas(ax, gammas)
         ax.set(xlabel=f"{GAMMA}; a column a run", ylabel="answer − key")
         bar = fig.colorbar(image, ax=ax, location="top", shrink=0.4, aspect=30, label="share of a run's answers")
@@ -80,10 +140,11 @@ def _ends() -> tuple[float, float]:
     return OFFSETS[0] - 0.5, OFFSETS[-1] + 0.5
 
 
-def place_by_place(runs: Sequence[StoredRun]) -> Figure:
-    """The most frequent offset at each place of the key (rows) of every run (columns, by γ); coloured if it is a mapping's."""
-    ordered = sorted(runs, key=lambda r: (r.spec.gamma, r.spec.seed, r.spec.rate))
-    offsets = np.array([answers.by_place(run) for run in ordered]).T
+def place_by_place(gammas: Sequence[float], offsets: np.ndarray) -> Figure:
+    """The most frequent offset at each place of the key (rows) of every run (columns); coloured if it is a mapping's.
+
+    gammas: of the runs, ascending; offsets: (7, runs).
+    """
     name = {SYMMETRIC_OFFSET: "symmetric", INFERENTIAL_OFFSET: "inferential"}
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH, 2.7))
@@ -94,12 +155,12 @@ def place_by_place(runs: Sequence[StoredRun]) -> Figure:
                 text = f"−{-offset}" if offset < 0 else str(offset)
                 ax.text(column + 0.5, place, text, ha="center", va="center", fontsize=6.5, color="#333333")
         ax.set(
-            xlim=(0, len(ordered)),
+            xlim=(0, len(gammas)),
             ylim=(-0.5, len(offsets) - 0.5),
             ylabel="place of the key",
             xlabel=f"{GAMMA}; a column a run",
         )
-        _mark_gammas(ax, [run.spec.gamma for run in ordered])
+        _mark_gammas(ax, gammas)
         boxes = [plt.Rectangle((0, 0), 1, 1, color=style.MAPPING_COLOUR[n]) for n in name.values()]
         fig.legend(boxes, [style.MAPPING_LABEL[n] for n in name.values()], loc="outside lower center", ncols=2)
     return fig
@@ -210,10 +271,13 @@ def _fanned(values: Sequence[float]) -> list[float]:
     return shifts
 
 
-def neighbour_steps(runs: Sequence[StoredRun], largest: int = 8) -> Figure:
-    """How far the nearest neighbour in the embedding is as a number (Fig. 5c's steps of 3 and 4): shares by γ, mean of runs."""
-    gammas = _gammas(runs)
-    values = np.array([np.mean([answers.step_shares(r, largest) for r in runs if r.spec.gamma == g], 0) for g in gammas])
+def neighbour_steps(by_gamma: Mapping[float, np.ndarray]) -> Figure:
+    """How far the nearest neighbour in the embedding is as a number (Fig. 5c's steps of 3 and 4), a row a γ.
+
+    by_gamma: {γ: (n + 1,) shares of the steps 1 to n, and of all larger ones}.
+    """
+    gammas, values = list(by_gamma), np.array(list(by_gamma.values()))
+    largest = values.shape[1] - 1
     labels = [str(i + 1) for i in range(largest)] + [f"> {largest}"]
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH * 0.8, 0.9 + 0.28 * len(gammas)))
@@ -224,15 +288,16 @@ def neighbour_steps(runs: Sequence[StoredRun], largest: int = 8) -> Figure:
     return fig
 
 
-def teaching_pairs(runs: Sequence[StoredRun]) -> Figure:
-    """The share of exactly inferential answers against the number of seen pairs that teach the answer; a thin line a run."""
-    curves = [answers.by_teachers(run) for run in runs]
-    levels = curves[0][0]
+def teaching_pairs(levels: np.ndarray, shares: np.ndarray) -> Figure:
+    """The share of exactly inferential answers against the number of seen pairs that teach the answer; a thin line a run.
+
+    levels: (n,) numbers of pairs; shares: (runs, n).
+    """
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH * 0.7, 2.6))
-        for _, share in curves:
+        for share in shares:
             ax.plot(levels, share, color=style.INFERENTIAL, lw=0.7, alpha=0.35)
-        ax.plot(levels, np.mean([share for _, share in curves], 0), "o-", color=style.INFERENTIAL, ms=4)
+        ax.plot(levels, shares.mean(0), "o-", color=style.INFERENTIAL, ms=4)
         ax.set(
             xlabel="seen pairs that teach the answer key − 10", ylabel="share of key − 10", ylim=(-0.03, 1.03), xticks=levels
         )

@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-from lib.composition import runs as analysis
 from lib.composition.task import (
     ANCHORS,
     EXCEPTION,
@@ -25,6 +24,7 @@ from lib.composition.task import (
     SYMMETRIC_OFFSET,
     Task,
 )
+from lib.composition.the_task import numbers
 from lib.core import style
 
 
@@ -110,7 +110,7 @@ def data_examples(task: Task, seed: int, n_rows: int = 5) -> Figure:
         left.axis("off")
         _offsets(
             right,
-            analysis.offset_table(),
+            numbers.offset_table(),
             {EXCEPTION: style.SYMMETRIC, HELD_OUT: "#FFFFFF"},
             {HELD_OUT: "?"},
         )
@@ -195,18 +195,18 @@ def split(tasks: Sequence[Task]) -> Figure:
 
 def ladder() -> Figure:
     """Four ways to hold the same table, from rows to primitives (the talk's ladder), drawn from the task."""
-    rungs = analysis.ladder()
+    rungs = numbers.ladder()
     names = list(rungs)
     palette = plt.get_cmap("Set3").colors
     with style.look():
         fig, axes = plt.subplots(1, 4, figsize=(style.WIDTH, 2.45))
-        table = analysis.offset_table()
+        table = numbers.offset_table()
         unordered = [pair for pair, _ in rungs["symmetric maps"]]
         flat = {pair: "#F2F2F2" for pair, _ in rungs["pair maps"]}
         mirrored = {(a, b): palette[unordered.index(tuple(sorted((a, b))))] for a in ANCHORS for b in ANCHORS}
         _offsets(axes[0], table, flat | {HELD_OUT: "#FFFFFF"}, dict.fromkeys(flat, "80\nkeys") | {HELD_OUT: "?"})
         _offsets(axes[1], table, flat | {HELD_OUT: "#FFFFFF"}, {HELD_OUT: "?"})
-        _offsets(axes[2], analysis.offset_table(SYMMETRIC_OFFSET), mirrored, {})
+        _offsets(axes[2], numbers.offset_table(SYMMETRIC_OFFSET), mirrored, {})
         for ax, name, count in zip(axes, names, (len(rungs[name]) for name in names), strict=True):
             ax.set_title(f"{count:,} of {len(PAIRS)} pair maps" if name == "pair maps" else f"{count:,} {name}", fontsize=9)
         for ax in axes[1:3]:

@@ -1,16 +1,17 @@
-"""Are the vectors of equal answers parallel? Cosines of intermediates of one stored model (Fig. 4 of Zhang et al. 2024)."""
+"""Are the vectors of equal answers parallel? Cosines of intermediates of stored models (Fig. 4 of Zhang et al. 2024)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from lib.composition.information_flow.numbers import model_of
+from lib.composition.phases import Phase
+from lib.composition.runs import MAPPINGS, model_of
 from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, LENGTH, PAIRS, Task, composed
-from lib.core.measures import cosines
+from lib.core.measures import cosines, remembered
 from lib.core.model import Taps
 from lib.core.store import StoredRun
 
@@ -157,3 +158,78 @@ def anchor_contrast(run: StoredRun, contexts: int = 3, centred: bool = False) ->
     layers = range(1, run.spec.model.depth + 1)
     found = [[block_contrast(blocks(run, f"X_ao.{layer}", c, centred)) for layer in layers] for c in range(contexts)]
     return np.mean(found, axis=0)
+
+
+# --- Over runs ---
+
+
+@remembered
+def last_token(run: StoredRun) -> np.ndarray:
+    """(layers,) contrast_by_layer."""
+    return contrast_by_layer(run)
+
+
+@remembered
+def last_token_centred(run: StoredRun) -> np.ndarray:
+    """The same without the mean vector."""
+    return contrast_by_layer(run, centred=True)
+
+
+@remembered
+def at_anchor(run: StoredRun) -> np.ndarray:
+    """(layers,) anchor_contrast without the mean of the anchor."""
+    return anchor_contrast(run, centred=True)
+
+
+PANELS = {
+    "last token": last_token,
+    "last token, centred": last_token_centred,
+    "first anchor, centred": at_anchor,
+}
+
+
+def at_anchor_plain(run: StoredRun) -> float:
+    """Contrast of the last layer's values V at the first anchor, nothing subtracted, as Fig. 4c shows them."""
+    return block_contrast(blocks(run))
+
+
+def split(s: Similarity) -> tuple[float, float]:
+    """Mean cosine inside and outside of the boxes; where rows and columns are the same questions, none against itself."""
+    other = ~np.eye(len(s.agree), dtype=bool) if s.agree.diagonal().all() else np.ones_like(s.agree)
+    return float(s.values[s.agree & other].mean()), float(s.values[~s.agree & other].mean())
+
+
+def alike(run: StoredRun) -> float:
+    """Mean plain cosine of equal answers in Fig. 4a, b."""
+    return split(fused(run))[0]
+
+
+def pooled(groups: Sequence[Phase]) -> dict[str, list[StoredRun]]:
+    """{mapping: runs of every depth} of the genuine phases, or of the stand-ins where a mapping has no other."""
+    found: dict[str, list[StoredRun]] = {}
+    for mapping in MAPPINGS:
+        of = [p for p in groups if p.mapping == mapping]
+        if of:
+            found[mapping] = [r for p in [p for p in of if p.genuine] or of for r in p.runs]
+    return found
+
+
+def contrast_lists(runs: dict[str, list[StoredRun]]) -> dict[str, list[list[np.ndarray]]]:
+    """{mapping: one list a panel}, each one (layers,) array a run."""
+    return {m: [[measure(r) for r in group] for measure in PANELS.values()] for m, group in runs.items()}
+
+
+def last_values(group: list[StoredRun]) -> dict[str, np.ndarray]:
+    """Last token: the last layer. First anchor: the layer before, from which the last reads it."""
+    where = {name: -2 if "anchor" in name else -1 for name in PANELS}
+    return {name: np.array([measure(r)[where[name]] for r in group]) for name, measure in PANELS.items()}
+
+
+def of_depth(runs: Sequence[StoredRun], depth: int) -> list[StoredRun]:
+    return [r for r in runs if r.spec.model.depth == depth]
+
+
+def larger(ours: np.ndarray, others: np.ndarray) -> bool:
+    """Is the mean of some numbers larger than that of others by two standard errors? At least two of either."""
+    error = float(np.hypot(ours.std(ddof=1) / len(ours) ** 0.5, others.std(ddof=1) / len(others) ** 0.5))
+    return bool(ours.mean() - others.mean() > 2 * error)

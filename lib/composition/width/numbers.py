@@ -1,16 +1,20 @@
-"""Where does one answer turn into the other, and which variable makes the transitions of several widths fall together?"""
+"""Where does one answer turn into the other, and which variable makes the transitions of several shapes fall together?"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lib.composition.experiments import FAST
+from lib.composition.variations import SEARCH
 from lib.core.init import gamma_std
-from lib.core.store import StoredRun
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import load
 
+Shape = tuple[int, int]
 VARIABLES: dict[str, Callable[[float, int, int], float]] = {
     "γ": lambda gamma, width, depth: gamma,
     "log₁₀ σ": lambda gamma, width, depth: math.log10(gamma_std(width, gamma)),
@@ -111,3 +115,99 @@ def by_shape(runs: Sequence[StoredRun]) -> dict[tuple[int, int], list[StoredRun]
     for run in sorted(runs, key=lambda r: (r.spec.model.depth, r.spec.model.d_model, r.spec.gamma, r.spec.seed)):
         found.setdefault((run.spec.model.d_model, run.spec.model.depth), []).append(run)
     return found
+
+
+def share(run: StoredRun, mapping: str = "symmetric") -> float:
+    return run.metrics[mapping]
+
+
+def points(runs: Sequence[StoredRun], mapping: str = "symmetric") -> dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]]:
+    """{variable: {(width, depth): (x, share)}}, one entry a run, on the side of the transition where it falls.
+
+    Initializations larger than the one with the highest mean share are left out: there another transition begins, the one into
+    memorizing no rule at all, and a logistic curve has one side only. So are shapes whose mean share never exceeds one half, as
+    they have no transition to place, unless there is no other.
+    """
+    kept: dict[Shape, list[StoredRun]] = {}
+    rising: set[Shape] = set()
+    for shape, group in by_shape(runs).items():
+        gammas = sorted({r.spec.gamma for r in group})
+        means = [np.mean([share(r, mapping) for r in group if r.spec.gamma == g]) for g in gammas]
+        tail = [r for r in group if r.spec.gamma >= gammas[int(np.argmax(means))]]
+        kept[shape] = tail if len({r.spec.gamma for r in tail}) > 1 else group
+        if max(means) > 0.5:
+            rising.add(shape)
+    shapes = [shape for shape in kept if shape in rising] or list(kept)
+    value = lambda name, shape: np.array([variable(name, r) for r in kept[shape]])
+    shares = {shape: np.array([share(r, mapping) for r in kept[shape]]) for shape in shapes}
+    return {name: {shape: (value(name, shape), shares[shape]) for shape in shapes} for name in VARIABLES}
+
+
+def transitions(
+    data: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]], seed: int = 0
+) -> dict[str, dict[Shape, Transition]]:
+    """{variable: {shape: its transition}}, with intervals by resampling seeds."""
+    fit = lambda x, p: fit_transition(x, p, np.unique(x, return_inverse=True)[1], seed=seed)
+    return {name: {shape: fit(*xy) for shape, xy in shapes.items()} for name, shapes in data.items()}
+
+
+def ratios(data: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]]) -> dict[str, float]:
+    """{variable: how badly one curve describes all shapes}, 1 at best."""
+    return {
+        name: collapse({s: x for s, (x, _) in shapes.items()}, {s: p for s, (_, p) in shapes.items()})
+        for name, shapes in data.items()
+    }
+
+
+def advantage(
+    data: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]], draws: int = 200, seed: int = 0
+) -> dict[str, tuple[float, float, float]]:
+    """{variable: how many times better than γ it describes all shapes with one curve, with a 95 % interval}.
+
+    The squared deviation on γ over that on the variable; runs are resampled within each shape and γ, for all variables alike.
+    """
+    rng = np.random.default_rng(seed)
+    ratio = lambda d: {name: (b := ratios(d))["γ"] / b[name] for name in d if name != "γ"}
+    found: dict[str, list[float]] = {}
+    cells = {shape: [np.flatnonzero(x == v) for v in np.unique(x)] for shape, (x, _) in data["γ"].items()}
+    for _ in range(draws):
+        picks = {shape: np.concatenate([rng.choice(c, len(c)) for c in groups]) for shape, groups in cells.items()}
+        drawn = {
+            n: {shape: (x[picks[shape]], p[picks[shape]]) for shape, (x, p) in shapes.items()} for n, shapes in data.items()
+        }
+        for name, value in ratio(drawn).items():
+            found.setdefault(name, []).append(value)
+    return {n: (v, *map(float, np.percentile(found[n], [2.5, 97.5]))) for n, v in ratio(data).items()}
+
+
+def shape_name(shape: Shape) -> str:
+    return f"width {shape[0]}, depth {shape[1]}"
+
+
+# --- Runs that repeat others ---
+
+DIFFER = 0.1
+"""Two runs with the same settings disagree if their shares of one answer differ by more than this (our choice)."""
+
+
+def repeats(runs: Sequence[StoredRun], others: Sequence[StoredRun]) -> list[tuple[StoredRun, StoredRun]]:
+    """Pairs of runs of two experiments that have all settings and the seed in common."""
+    settings = lambda r: replace(r.spec, experiment=FAST.folder, version=FAST.version)
+    known = {settings(r): r for r in others}
+    return [(r, known[settings(r)]) for r in runs if settings(r) in known]
+
+
+def stored_repeats(runs: Sequence[StoredRun], store: Store, profile: str) -> list[tuple[StoredRun, StoredRun]] | None:
+    """The pairs of runs with those of the diagram over γ and depth; None where these are not stored."""
+    try:
+        return repeats(runs, load(FAST.specs(profile), store))
+    except LookupError:
+        return None
+
+
+def trials(store: Store) -> list[StoredRun]:
+    """Every trial of batch, rate and decay; none where they are not stored."""
+    try:
+        return load(SEARCH.specs("laptop"), store)
+    except LookupError:
+        return []
