@@ -292,7 +292,8 @@ def spread_text(table: PhaseTable) -> str:
     return (
         f"{decided.mean():.0%} of the runs give one answer at least {REGION:.0%} of the time. "
         f"In {len(split)} of {table.plain('test').size} cells, runs with nothing but seed or learning rate between them "
-        f"settle on opposite answers.\n\nThe learning rate matters {'too' if matters else 'little'}. Mean shares by peak learning rate: {rates}."
+        f"settle on opposite answers.\n\nThe learning rate matters {'too' if matters else 'little'}. Mean shares by peak "
+        f"learning rate: {rates}."
     )
 
 
@@ -324,7 +325,7 @@ def two_layer_settings(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
 
 
 def differences_text(runs: Sequence[StoredRun]) -> str:
-    """How far from the paper's training the two-layer runs and the fast settings are: samples, noise and decay of the weights."""
+    """How far from the paper's training the two-layer runs and the fast settings are: samples, noise, decay of weights."""
     first = runs[0].spec
     paper, fast = GRIDS["paper"], GRIDS["laptop"]
     rows = []
