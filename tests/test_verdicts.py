@@ -13,6 +13,7 @@ import pytest
 from test_analysis import make_run
 
 from lib.book import engine
+from lib.composition import words
 from lib.composition.condensation import numbers as condensation
 from lib.composition.condensation import prose as condensation_prose
 from lib.composition.experiments import FAST
@@ -23,6 +24,7 @@ from lib.composition.information_flow.numbers import EDGES, Flow
 from lib.composition.phases import Phase
 from lib.composition.rate_decay_data import prose as rate_decay_prose
 from lib.composition.task import LENGTH
+from lib.composition.trends import BY_GAMMA
 from lib.composition.vectors import prose as vectors_prose
 from lib.composition.vectors.numbers import Similarity
 from lib.composition.width import numbers as width
@@ -272,3 +274,21 @@ def test_labels_that_name_no_answer_are_counted() -> None:
     text = engine.precision_lines(record)
     assert "1 of the 2 labels are “neither”" in text
     assert "-0.20 ± 0.15 (symmetric, γ = 0.9, native): within two standard errors" in text
+
+
+# --- Words of several chapters: nothing false where nothing happens ---
+
+
+def test_words_of_runs_that_answer_nothing() -> None:
+    """The same sentences on runs of which none follows a mapping, some below the shadow."""
+    runs = [make_run(gamma=g, seed=s, test=t) for g, t in ((0.3, 0.5), (0.9, 1.0)) for s in range(2)]
+    text = gpt2_prose.regions_text("Post-norm", runs)
+    assert "symmetric nowhere; inferential nowhere. Fewer than 90 % of the seen pairs are right at γ = 0.3." in text
+    assert "over the 2 of 4 runs" in words.slopes_text(runs, {"γ": BY_GAMMA})
+    assert "none reaches the level" in words.material_text([phase("symmetric", genuine=False)])
+    assert "none reaches the level" not in words.material_text([phase("symmetric")])
+    assert [words.direction(t) for t in ((0.3, 0.1, 0.5), (-0.3, -0.5, -0.1), (0.1, -0.1, 0.3))] == [
+        "rises",
+        "falls",
+        "shows no trend",
+    ]
