@@ -17,8 +17,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from lib.composition.analysis import REGION
 from lib.composition.experiments import FAST, GRIDS, point_specs
+from lib.composition.runs import REGION
 from lib.core.plan import Options
 from lib.core.store import Store, StoredRun
 

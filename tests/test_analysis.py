@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from conftest import make_tiny_spec
 
-from lib.composition.analysis import PhaseTable, clearest, flip_depths, ladder, phase_table
+from lib.composition.phase_diagram.numbers import PhaseTable, flip_depths, phase_table
+from lib.composition.runs import clearest
 from lib.composition.task import ANCHORS, PAIRS
+from lib.composition.the_task.numbers import ladder
 from lib.core.store import StoredRun
 
 

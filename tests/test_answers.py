@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 
-from lib.composition import analysis, answer_claims, answer_figures, answer_report, answers
 from lib.composition.diagram import GAMMAS, HEADLINE, PHASE, gain, gamma_of_gain
+from lib.composition.phase_diagram import claims, figures, numbers, prose
+from lib.composition.runs import learned, learned_at, offsets_by_key
 from lib.composition.study import OFFSETS, Composition
 from lib.composition.task import PAIRS, SEEN_PAIRS, composed
 from lib.core.claim import NOT_REPRODUCED, PARTLY, REPRODUCED
@@ -45,11 +46,11 @@ def planted(
 
 def test_shares_are_of_all_answers() -> None:
     run = planted({-6: 2, -10: 5, -13: 1, 40: 2})
-    assert answers.share_of(run, [-6]) == pytest.approx(0.2)
-    assert answers.share_of(run, [-13, -10]) == pytest.approx(0.6)
-    assert answers.nearer(run) == pytest.approx({"symmetric": 0.2, "inferential": 0.6})
-    assert answers.kind(run) == "inferential"
-    assert answers.shares(run).sum() == pytest.approx(1)
+    assert numbers.share_of(run, [-6]) == pytest.approx(0.2)
+    assert numbers.share_of(run, [-13, -10]) == pytest.approx(0.6)
+    assert numbers.nearer(run) == pytest.approx({"symmetric": 0.2, "inferential": 0.6})
+    assert numbers.kind(run) == "inferential"
+    assert numbers.shares(run).sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -64,38 +65,38 @@ def test_shares_are_of_all_answers() -> None:
     ],
 )
 def test_the_second_reading(offsets: dict[int, int], kind: str, median: float) -> None:
-    assert answers.kind(planted(offsets)) == kind
-    assert answers.median_offset(planted(offsets)) == median
+    assert numbers.kind(planted(offsets)) == kind
+    assert numbers.median_offset(planted(offsets)) == median
 
 
 @given(st.dictionaries(st.sampled_from(list(OFFSETS)), st.integers(1, 9), min_size=1))
 def test_the_median_is_numpys(offsets: dict[int, int]) -> None:
     flat = [o for o, n in offsets.items() for _ in range(n)]
-    assert answers.median_offset(planted(offsets)) == np.median(flat)
+    assert numbers.median_offset(planted(offsets)) == np.median(flat)
 
 
 def test_no_offset_in_range_has_no_median() -> None:
-    assert math.isnan(answers.median_offset(planted({60: 3})))
+    assert math.isnan(numbers.median_offset(planted({60: 3})))
 
 
 def test_keys_from_30_on_are_counted_apart() -> None:
-    assert answers.exact_above(planted({-10: 8, -6: 4}, {-10: 2, -6: 3})) == pytest.approx(6 / 7)
+    assert numbers.exact_above(planted({-10: 8, -6: 4}, {-10: 2, -6: 3})) == pytest.approx(6 / 7)
 
 
 def test_learned_by_the_training_rows_where_they_were_asked() -> None:
     run = planted({-6: 1}, train=0.98, test=1.0)
-    assert not analysis.learned(run)
-    assert analysis.learned(planted({-6: 1}, train=0.99, test=0.5))
+    assert not learned(run)
+    assert learned(planted({-6: 1}, train=0.99, test=0.5))
     older = dataclasses.replace(run, metrics={"test": 0.91}, history={"step": [10], "test": [0.99]})
-    assert analysis.learned(older)
-    assert analysis.learned_at(older) == 10
-    assert analysis.learned_at(run) == 20
-    assert math.isinf(analysis.learned_at(dataclasses.replace(run, history={"step": [10], "train": [0.5]})))
+    assert learned(older)
+    assert learned_at(older) == 10
+    assert learned_at(run) == 20
+    assert math.isinf(learned_at(dataclasses.replace(run, history={"step": [10], "train": [0.5]})))
 
 
 def test_teachers_by_hand() -> None:
     """Key 20 asks for 10, which only 26 under (4, 4), taught as −16, gives; key 99 asks for 89."""
-    taught = answers.teachers()
+    taught = numbers.teachers()
     assert taught[0] == 1
     offsets = [-6 if pair == (3, 4) else composed(pair) for pair in PAIRS if pair != (4, 3)]
     assert len(offsets) == len(SEEN_PAIRS)
@@ -110,12 +111,12 @@ def row(symmetric: float, inferential: float, gamma: float, seed: int = 0) -> St
 
 def test_a_flip_needs_both_ends_and_their_order() -> None:
     clean = [row(1.0, 0.0, 0.3), row(0.5, 0.4, 0.5), row(0.0, 0.9, 0.8)]
-    assert answers.ends(clean).flips
-    assert answers.ends(clean).gamma == {"symmetric": 0.3, "inferential": 0.8}
-    assert not answers.ends([row(0.0, 1.0, 0.3), row(1.0, 0.0, 0.8)]).flips  # the wrong way round
-    assert not answers.ends([row(1.0, 0.0, 0.3), row(0.3, 0.7, 0.8)]).flips  # not by half
+    assert numbers.ends(clean).flips
+    assert numbers.ends(clean).gamma == {"symmetric": 0.3, "inferential": 0.8}
+    assert not numbers.ends([row(0.0, 1.0, 0.3), row(1.0, 0.0, 0.8)]).flips  # the wrong way round
+    assert not numbers.ends([row(1.0, 0.0, 0.3), row(0.3, 0.7, 0.8)]).flips  # not by half
     with pytest.raises(ValueError, match="needs runs"):
-        answers.ends([])
+        numbers.ends([])
 
 
 @pytest.mark.parametrize(
@@ -127,31 +128,31 @@ def test_a_flip_needs_both_ends_and_their_order() -> None:
     ],
 )
 def test_the_sentence_follows_the_numbers(runs: list[StoredRun], says: str) -> None:
-    assert says in answer_report.flip_text("Here", runs)
+    assert says in prose.flip_text("Here", runs)
 
 
 def test_the_verdict_follows_the_numbers() -> None:
     clean, weak = [row(1.0, 0.0, 0.3), row(0.0, 0.96, 0.8)], [row(0.9, 0.0, 0.3), row(0.0, 0.7, 0.8)]
     none = [row(0.5, 0.5, 0.3), row(0.5, 0.5, 0.8)]
-    assert "The headline reproduces" in answer_report.verdict(clean, weak)
-    assert "less pure here" in answer_report.verdict(weak, none)
-    assert "does not turn" in answer_report.verdict(none, none)
-    assert "form it does not" in answer_report.verdict(clean, none)
-    assert "form it does (" in answer_report.verdict(clean, clean)
+    assert "The headline reproduces" in prose.verdict(clean, weak)
+    assert "less pure here" in prose.verdict(weak, none)
+    assert "does not turn" in prose.verdict(none, none)
+    assert "form it does not" in prose.verdict(clean, none)
+    assert "form it does (" in prose.verdict(clean, clean)
 
 
 def test_every_sentence_and_figure_of_planted_runs() -> None:
     runs = [row(1.0, 0.0, 0.3, 0), row(0.9, 0.1, 0.3, 1), row(0.1, 0.8, 0.8, 0), row(0.0, 0.2, 0.8, 1)]
-    table = answer_report.kind_text(runs)
+    table = prose.kind_text(runs)
     assert table.splitlines()[2] == "| 0.3 | 0.95 | 0.05 | 0.95 | 0.05 | −6, −6 |"
-    assert "4 runs, of which 0 never learned" in answer_report.speed_line(runs)
-    assert "rank correlation" in answer_report.speed_text(runs)
-    assert answer_report.histogram_line(runs).startswith("median offsets: γ = 0.3: -6 -6")
-    assert len(answer_report.trials_table(runs).splitlines()) == 3
+    assert "4 runs, of which 0 never learned" in prose.speed_line(runs)
+    assert "rank correlation" in prose.speed_text(runs)
+    assert prose.histogram_line(runs).startswith("median offsets: γ = 0.3: -6 -6")
+    assert len(prose.trials_table(runs).splitlines()) == 3
     for figure in (
-        answer_figures.flip({"one": runs, "two": runs}),
-        answer_figures.histogram(runs),
-        answer_figures.fit_against_answer({"one": runs}, {"one": 100}),
+        figures.flip({"one": runs, "two": runs}),
+        figures.histogram(*numbers.answer_columns(runs)),
+        figures.fit_against_answer({"one": runs}, {"one": 100}),
     ):
         figure.canvas.draw()
         plt.close(figure)
@@ -173,8 +174,8 @@ def test_the_flip_is_judged_by_its_parts(
     rows: list[tuple[float, float, float]], status: str, failed: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The source's own numbers, near 100 % at both ends, pass; weaker and undecided ones do not."""
-    monkeypatch.setattr(answer_claims, "_runs", lambda store, profile: [row(*r) for r in rows])
-    finding = answer_claims._flip(Store("nowhere"), "laptop")
+    monkeypatch.setattr(claims, "_two_layers", lambda store, profile: [row(*r) for r in rows])
+    finding = claims._flip_of_two_layers(Store("nowhere"), "laptop")
     assert finding.status == status
     if failed is not None:
         assert finding.failed == failed
@@ -182,19 +183,19 @@ def test_the_flip_is_judged_by_its_parts(
 
 def test_kinds_are_judged_run_by_run(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [row(1.0, 0.0, 0.25, 0), row(0.6, 0.0, 0.25, 1), row(0.0, 0.7, 1.05, 0), row(0.0, 0.2, 1.05, 1)]
-    monkeypatch.setattr(answer_claims, "_runs", lambda store, profile: runs)
-    found = answer_claims._kind(Store("nowhere"), "laptop")
+    monkeypatch.setattr(claims, "_two_layers", lambda store, profile: runs)
+    found = claims._kind(Store("nowhere"), "laptop")
     assert found.status == PARTLY
     assert "some γ at which every run is inferential" in found.failed
-    monkeypatch.setattr(answer_claims, "_runs", lambda store, profile: runs[:3])
-    assert answer_claims._kind(Store("nowhere"), "laptop").status == REPRODUCED
+    monkeypatch.setattr(claims, "_two_layers", lambda store, profile: runs[:3])
+    assert claims._kind(Store("nowhere"), "laptop").status == REPRODUCED
 
 
 def test_the_trend_is_a_slope_with_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     rising = [row(1 - g, g, g, s) for g in (0.1, 0.3, 0.5, 0.7, 0.9) for s in range(2)]
     for runs, status in ((rising, REPRODUCED), ([row(0.5, 0.5, g) for g in (0.1, 0.5, 0.9)], NOT_REPRODUCED)):
-        monkeypatch.setattr(answer_claims, "_runs", lambda store, profile, runs=runs: runs)
-        assert answer_claims._trend(Store("nowhere"), "laptop").status == status
+        monkeypatch.setattr(claims, "_two_layers", lambda store, profile, runs=runs: runs)
+        assert claims._trend_of_two_layers(Store("nowhere"), "laptop").status == status
 
 
 def test_gains_translate() -> None:
@@ -216,7 +217,7 @@ def test_the_headline_is_part_of_the_diagram() -> None:
 
 
 def test_what_needs_weights(tmp_path: Path) -> None:
-    """A run that was trained and stored with its weights: places, steps, teachers, and rights by place, against its answers."""
+    """A run that was trained and stored with its weights: places, steps, teachers, and rights by place, against its numbers."""
     (spec,) = HEADLINE.specs("smoke")[:1]
     (result,) = train([spec], HEADLINE.make_study(spec), Options(device="cpu", bf16=False, backend="eager"))
     store = Store(tmp_path)
@@ -224,34 +225,34 @@ def test_what_needs_weights(tmp_path: Path) -> None:
         result, {"device": "cpu", "threads": 1, "torch": "0", "precision": "float32", "program": "eager"}, keep_weights=True
     )
     run = store.get(spec)
-    offsets = answers.offsets_by_key(run)
-    assert answers.counts(run).sum() == offsets.size == 560
-    assert answers.share_of(run, [-6]) == pytest.approx((offsets == -6).mean())
+    offsets = offsets_by_key(run)
+    assert numbers.counts(run).sum() == offsets.size == 560
+    assert numbers.share_of(run, [-6]) == pytest.approx((offsets == -6).mean())
     bare = dataclasses.replace(run, metrics={"test": 0.0}, path=run.path)
-    np.testing.assert_allclose(answers.counts.__wrapped__(bare), answers.counts(run))
-    assert answers.exact_above(bare) == pytest.approx(answers.exact_above(run), abs=2 / 490)
-    assert answers.by_place(run).shape == (7,)
-    assert answers.neighbour_steps(run).shape == (80,)
-    assert answers.step_shares(run).sum() == pytest.approx(1)
-    levels, share = answers.by_teachers(run)
-    assert len(levels) == len(share) == len(set(answers.teachers()))
-    right = answers.seen_by_place(run)
+    np.testing.assert_allclose(numbers.counts.__wrapped__(bare), numbers.counts(run))
+    assert numbers.exact_above(bare) == pytest.approx(numbers.exact_above(run), abs=2 / 490)
+    assert numbers.by_place(run).shape == (7,)
+    assert numbers.neighbour_steps(run).shape == (80,)
+    assert numbers.step_shares(run).sum() == pytest.approx(1)
+    levels, share = numbers.by_teachers(run)
+    assert len(levels) == len(share) == len(set(numbers.teachers()))
+    right = numbers.seen_by_place(run)
     assert right.shape == (7, 80)
     test = right[~Composition().task.trains.numpy()].mean()
     assert test == pytest.approx(run.metrics["test"], abs=0.05)
     for figure in (
-        answer_figures.place_by_place([run]),
-        answer_figures.neighbour_steps([run]),
-        answer_figures.teaching_pairs([run]),
-        answer_figures.along_training([run], ["one"]),
-        answer_figures.seen_by_place(right, ~Composition().task.trains.numpy(), 20),
+        figures.place_by_place(*numbers.place_columns([run])),
+        figures.neighbour_steps(numbers.steps_by_gamma([run])),
+        figures.teaching_pairs(*numbers.teaching([run])),
+        figures.along_training([run], ["one"]),
+        figures.seen_by_place(right, ~Composition().task.trains.numpy(), 20),
     ):
         figure.canvas.draw()
         plt.close(figure)
     held_out = ~Composition().task.trains.numpy()
-    assert "0 of 1 runs learn" in answer_report.generalization_text([run], right, held_out)
-    line = answer_report.generalization_line(right * 0 + ~held_out, held_out)
+    assert "0 of 1 runs learn" in prose.generalization_text([run], right, held_out)
+    line = prose.generalization_line(right * 0 + ~held_out, held_out)
     assert line == "share right: 1.000 at trained places, 0.000 at held-out ones"
-    for text in (answer_report.place_text([run]), answer_report.step_text([run]), answer_report.teacher_text([run])):
+    for text in (prose.place_text([run]), prose.step_text([run]), prose.teacher_text([run])):
         assert text.endswith(".") or text.endswith(").")
     assert torch.is_tensor(run.weights()["embedding.token"])

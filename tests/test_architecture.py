@@ -139,6 +139,8 @@ TRAINERS = ("lib.core.train", "lib.core.ensemble", "lib.core.native")
 MODELS = (*TRAINERS, "lib.core.model", "lib.core.query_attention", "lib.core.checkpoint", "lib.core.sweep", "lib.core.store")
 GIVEN = "lib.core.store.StoredRun"
 """A run that was read already: a figure may draw its history and metrics."""
+EXPLORES = "exploration.py"
+"""The one module above the chapters that may read their numbers: an explorer shows what several chapters are about."""
 RUNNING = {"from_weights", "weights", "snapshots", "build", "forward", "logits", "obtain", "no_grad", "inference_mode"}
 
 
@@ -148,8 +150,14 @@ def packages(study: Path) -> list[Path]:
 
 
 def offences(study: Path) -> list[str]:
-    """What the chapters of a study do that their rooms forbid; the modules that chapters share are not asked."""
+    """What the chapters of a study do that their rooms forbid, and what stands above them and leans on a chapter."""
     chapters, found = {path.name: path for path in packages(study)}, []
+    for path in study.glob("*.py"):
+        allowed = {"claims.py": "claims", EXPLORES: "numbers"}.get(path.name)
+        for name in sorted(own(path)):
+            inside = name.split(".")[2:] if within(name, f"lib.{study.name}") else []
+            if inside and inside[0] in chapters and inside[1:2] != [allowed]:
+                found.append(f"{show(path)}: imports {name}, though it stands above the chapters")
     for chapter, folder in chapters.items():
         for path in sources(folder):
             room = path.relative_to(folder).with_suffix("").as_posix()
@@ -200,6 +208,8 @@ PLANTED = {
     "a figure asks a model": ("one/figures.py", "def f(run):\n    return run.weights()", "calls weights"),
     "a fifth room": ("one/checks.py", "", "none of the rooms"),
     "a full package": ("one/__init__.py", "from lib.planted.one.numbers import x", "must be empty"),
+    "what is shared leans on a chapter": ("runs.py", "from lib.planted.one.numbers import x", "stands above"),
+    "the explorer draws a chapter's figure": ("exploration.py", "from lib.planted.one import figures", "stands above"),
     "claims of no ledger": ("two/claims.py", "", "is not collected"),
 }
 
@@ -217,6 +227,7 @@ def test_the_reader_of_rooms_sees_every_offence(case: str, tmp_path: Path, monke
     (study / "one" / "prose.py").write_text(f"{allowed}from lib.planted.two import numbers\n")
     (study / "one" / "claims.py").write_text(f"{allowed}from lib.planted.one import numbers\n")
     (study / "claims.py").write_text("from lib.planted.one.claims import CHAPTER\n")
+    (study / "exploration.py").write_text("from lib.planted.one.numbers import x\n")
     (study / "checks.py").write_text("from lib.core.train import RunResult\n")  # above the chapters: not a room
     assert offences(study) == []
     where, line, expected = PLANTED[case]

@@ -234,7 +234,7 @@ def test_a_figure_leads_to_its_source_and_its_mention_to_the_figure(html: Path, 
     with offline(browser) as watched:
         page = watched.open(html / "book" / "02-phase-diagram.html")
         page.locator(".rm-provenance a").first.click()
-        assert page.url.endswith("source/lib/composition/answer_figures.py.html#flip")
+        assert page.url.endswith("source/lib/composition/phase_diagram/figures.py.html#flip")
         expect(page.locator("#flip")).to_contain_text("def flip")
         page = watched.open(html / "book" / "04-vectors.html")
         mention = page.locator("a", has_text="Figure 4.2").first

@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 from test_analysis import make_run
 
-from lib.composition import report
-from lib.composition.analysis import phase_table
-from lib.composition.checks import slide_errata
-from lib.composition.claims import CHAPTER_02, CLAIMS
+from lib.composition.claims import CLAIMS_OF
+from lib.composition.phase_diagram import prose
+from lib.composition.phase_diagram.claims import CHAPTER_02
+from lib.composition.phase_diagram.numbers import phase_table
+from lib.composition.the_task.numbers import slide_errata
 from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, Claim, Finding, graded
 from lib.core.store import Store, StoredRun
 
+CLAIMS = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)
 Judge = Callable[[list[StoredRun]], dict[str, str]]
 
 
@@ -26,7 +28,7 @@ def judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Judge:
     """The statuses of the phase diagram's claims on given runs."""
 
     def statuses(runs: list[StoredRun]) -> dict[str, str]:
-        monkeypatch.setattr("lib.composition.checks._runs", lambda store, profile: runs)
+        monkeypatch.setattr("lib.composition.phase_diagram.claims.fast_runs", lambda store, profile: runs)
         return {claim.id: claim.evaluate(Store(tmp_path), "laptop")["status"] for claim in CHAPTER_02}
 
     return statuses
@@ -160,7 +162,7 @@ def test_the_slides_are_judged_by_their_entries_alone(monkeypatch: pytest.Monkey
     claim = next(claim for claim in CLAIMS if claim.id == "slides-errata")
     record = claim.evaluate(Store(Path("nowhere")), "laptop")
     assert (record["status"], record["failed"]) == (NOT_REPRODUCED, ["no entry disagrees"])
-    monkeypatch.setattr("lib.composition.checks.slide_errata", list)
+    monkeypatch.setattr("lib.composition.the_task.claims.slide_errata", list)
     assert claim.evaluate(Store(Path("nowhere")), "laptop")["status"] == REPRODUCED
 
 
@@ -178,11 +180,14 @@ def test_slide_errata_are_the_four_known_ones() -> None:
 def test_the_prose_follows_the_results() -> None:
     """The same sentences on two diagrams must name different cells."""
     flips = phase_table(diagram({0.5: 1.0, 0.8: 0.0}, {0.5: 0.0, 0.8: 1.0}))
-    text = report.phase_text(flips)
+    text = prose.phase_text(flips)
     assert "γ = 0.5 at depth 2" in text
     assert "γ = 0.8 at depth 2" in text
     assert "from γ = 0.5 to γ = 0.8" in text
     none = phase_table(diagram({0.5: 0.1, 0.8: 0.0}, {0.5: 0.0, 0.8: 0.2}))
-    assert report.phase_text(none).count("nowhere") == 2
-    assert "Neither mapping accounts for 85% of all answers" in report.plain_text(none)
-    assert "0% of the runs" in report.spread_text(none)
+    assert prose.phase_text(none).count("nowhere") == 2
+    assert "Neither mapping accounts for 85% of all answers" in prose.plain_text(none)
+    assert "0% of the runs" in prose.spread_text(none)
+    assert "The learning rate matters little" in prose.spread_text(none)
+    rates = phase_table([make_run(rate=r, symmetric=s) for r, s in ((1e-3, 0.2), (2e-3, 0.4))])
+    assert "The learning rate matters too" in prose.spread_text(rates)

@@ -11,15 +11,21 @@ import numpy as np
 import pytest
 from test_analysis import make_run
 
-from lib.composition import complexity_claims, flow_claims, variation_claims, vector_claims, width_claims
-from lib.composition.claims import CLAIMS
-from lib.composition.flow_report import EFFECT
-from lib.composition.mechanism import EDGES
+from lib.composition.claims import CLAIMS_OF
+from lib.composition.condensation import claims as condensation_claims
+from lib.composition.gpt2 import claims as gpt2_claims
+from lib.composition.information_flow import claims as flow_claims
+from lib.composition.information_flow.numbers import EDGES, EFFECT
 from lib.composition.phases import Phase, phases
+from lib.composition.rate_decay_data import claims as rate_decay_claims
+from lib.composition.vectors import claims as vectors_claims
+from lib.composition.width import claims as width_claims
+from lib.composition.width.numbers import VARIABLES, shape_name
 from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
 from lib.core.store import Store, StoredRun
 
 STORE = Store(Path("nowhere"))
+CLAIMS = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)
 BY_ID = {claim.id: claim for claim in CLAIMS}
 NAMES = list(EDGES)
 
@@ -121,14 +127,14 @@ def test_the_deeper_route_has_an_order(plant_cuts: Callable[..., None]) -> None:
 
 def test_contrasts_decide_the_claims_on_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = {m: [make_run(seed=s, rate=r) for s in range(4)] for m, r in (("symmetric", 1e-3), ("inferential", 2e-3))}
-    monkeypatch.setattr(vector_claims, "_genuine", lambda store, profile: runs)
+    monkeypatch.setattr(vectors_claims, "_genuine", lambda store, profile: runs)
 
     def plant(symmetric: float, inferential: float) -> None:
         value = lambda r: np.full(2, symmetric if r.spec.rate == 1e-3 else inferential) + 0.01 * r.spec.seed
         for name in ("last_token", "at_anchor", "last_token_centred"):
-            monkeypatch.setattr(vector_claims, name, value)
+            monkeypatch.setattr(vectors_claims, name, value)
         for name in ("at_anchor_plain", "alike"):
-            monkeypatch.setattr(vector_claims, name, lambda r: value(r)[0])
+            monkeypatch.setattr(vectors_claims, name, lambda r: value(r)[0])
 
     names = ("vectors-fused", "vectors-anchor", "vectors-centred")
     plant(0.05, 0.95)
@@ -148,14 +154,14 @@ def test_contrasts_decide_the_claims_on_vectors(monkeypatch: pytest.MonkeyPatch)
 def test_measures_decide_the_claims_on_condensation(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [make_run(depth=d, gamma=g, seed=s) for d, g, s in product((2, 3), (0.3, 0.5, 0.8, 1.0), range(3))]
     monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: True))
-    plant(monkeypatch, complexity_claims, runs)
+    plant(monkeypatch, condensation_claims, runs)
     names = ("condensation of W_Q(1)", "order of the embedding", "embedding's effective dimension", "mean stable rank")
     rising = lambda r: dict.fromkeys(names, r.spec.gamma + 0.01 * r.spec.seed)
-    monkeypatch.setattr(complexity_claims, "measures_of", rising)
+    monkeypatch.setattr(condensation_claims, "measures_of", rising)
     assert status("condensation") == status("embedding-order") == REPRODUCED
     assert status("embedding-eigenvalues") == status("stable-rank") == NOT_REPRODUCED
     one_depth = lambda r: {n: v if r.spec.model.depth == 2 else 0.5 + 0.01 * r.spec.seed for n, v in rising(r).items()}
-    monkeypatch.setattr(complexity_claims, "measures_of", one_depth)
+    monkeypatch.setattr(condensation_claims, "measures_of", one_depth)
     assert status("condensation") == PARTLY
     assert failed("condensation") == failed("embedding-order") == ["depth 3"]
 
@@ -168,20 +174,20 @@ def grown(*histories: list[float]) -> StoredRun:
 def test_growth_in_turn_is_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     low = make_run(gamma=0.3)
     after = lambda n: [1.0] * n + [9.0] * (7 - n)
-    plant(monkeypatch, complexity_claims, [low, grown(after(1), after(3))])
+    plant(monkeypatch, condensation_claims, [low, grown(after(1), after(3))])
     assert status("eigenvalue-growth") == REPRODUCED
-    plant(monkeypatch, complexity_claims, [low, grown(after(3), after(3))])
+    plant(monkeypatch, condensation_claims, [low, grown(after(3), after(3))])
     assert status("eigenvalue-growth") == PARTLY  # growth stops, but the two grow together
     assert failed("eigenvalue-growth") == ["second grows half as late again, mostly"]
-    plant(monkeypatch, complexity_claims, [low, grown(after(6), after(6))])
+    plant(monkeypatch, condensation_claims, [low, grown(after(6), after(6))])
     assert status("eigenvalue-growth") == NOT_REPRODUCED  # and growth goes on to the end
-    plant(monkeypatch, complexity_claims, [low, grown(after(7), after(7))])
+    plant(monkeypatch, condensation_claims, [low, grown(after(7), after(7))])
     assert status("eigenvalue-growth") == PARTLY  # nothing grows, so at least growth has stopped
 
 
 def test_the_order_parameter_must_beat_gamma_and_chance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(complexity_claims, "material", lambda store, profile: [make_run()])
-    give = lambda gamma, other: monkeypatch.setattr(complexity_claims, "aucs", lambda runs: {"γ": gamma, "rank": other})
+    monkeypatch.setattr(condensation_claims, "material", lambda store, profile: [make_run()])
+    give = lambda gamma, other: monkeypatch.setattr(condensation_claims, "aucs", lambda runs: {"γ": gamma, "rank": other})
     give((0.5, 0.4, 0.6), (0.1, 0.0, 0.2))
     assert status("order-parameter") == REPRODUCED  # low values foretell as well as high ones
     give((0.6, 0.4, 0.8), (0.75, 0.6, 0.9))
@@ -207,9 +213,9 @@ def with_rate_and_decay(inferential: Callable[[float, float], float]) -> list[St
 
 
 def test_rate_and_decay_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch, variation_claims, with_rate_and_decay(lambda rate, decay: 300 * rate))
+    plant(monkeypatch, rate_decay_claims, with_rate_and_decay(lambda rate, decay: 300 * rate))
     assert (status("rate-raises"), status("decay-raises")) == (REPRODUCED, NOT_REPRODUCED)
-    plant(monkeypatch, variation_claims, with_rate_and_decay(lambda rate, decay: 1 - decay))
+    plant(monkeypatch, rate_decay_claims, with_rate_and_decay(lambda rate, decay: 1 - decay))
     assert (status("rate-raises"), status("decay-raises")) == (NOT_REPRODUCED, NOT_REPRODUCED)
 
 
@@ -219,12 +225,12 @@ def test_rate_and_decay_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_weights_must_go_with_rate_and_with_decay(monkeypatch: pytest.MonkeyPatch, claim: str, measure: str) -> None:
     names = ("condensation of W_Q(1)", "order of the embedding")
     runs = with_rate_and_decay(lambda rate, decay: 0.0)
-    plant(monkeypatch, complexity_claims, [replace(run, metrics=run.metrics | {"test": 0.1}) for run in runs])
+    plant(monkeypatch, rate_decay_claims, [replace(run, metrics=run.metrics | {"test": 0.1}) for run in runs])
     assert status(claim) == NOT_RUN  # no weights are stored
 
     def give(value: Callable[[float, float], float]) -> None:
         of = lambda run: dict.fromkeys(names, 0.0) | {measure: value(1000 * run.spec.rate, run.spec.decay)}
-        monkeypatch.setattr(complexity_claims, "measures_of", of)
+        monkeypatch.setattr(rate_decay_claims, "measures_of", of)
 
     monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: True))
     give(lambda rate, decay: rate + 2 * decay)
@@ -246,12 +252,12 @@ def test_the_corner_of_small_and_decayed(monkeypatch: pytest.MonkeyPatch) -> Non
         for g, d, s in product((0.4, 0.8), (0.01, 1.0), range(2))
         for run in [make_run(gamma=g, seed=s, inferential=corner if (g, d) == (0.8, 1.0) else 0.1)]
     ]
-    plant(monkeypatch, variation_claims, cells(0.9))
+    plant(monkeypatch, rate_decay_claims, cells(0.9))
     assert status("decay-phases") == REPRODUCED
-    plant(monkeypatch, variation_claims, cells(0.3))
+    plant(monkeypatch, rate_decay_claims, cells(0.3))
     assert status("decay-phases") == PARTLY
     assert failed("decay-phases") == ["that corner at least .5", "that corner at least .5, the opposite one below"]
-    plant(monkeypatch, variation_claims, cells(0.0))
+    plant(monkeypatch, rate_decay_claims, cells(0.0))
     assert status("decay-phases") == NOT_REPRODUCED
 
 
@@ -264,9 +270,9 @@ def test_harder_data_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
             found.append(replace(run, spec=replace(run.spec, task=(("groups", k),)), history=history))
         return found
 
-    plant(monkeypatch, variation_claims, runs(lambda k, g: 10 + k))
+    plant(monkeypatch, rate_decay_claims, runs(lambda k, g: 10 + k))
     assert status("data-complexity") == REPRODUCED
-    plant(monkeypatch, variation_claims, runs(lambda k, g: 10 + k if g == 0.5 else 10))
+    plant(monkeypatch, rate_decay_claims, runs(lambda k, g: 10 + k if g == 0.5 else 10))
     assert status("data-complexity") == PARTLY
     assert failed("data-complexity") == ["γ = 0.8"]
 
@@ -282,9 +288,9 @@ def gammas(symmetric: list[float], inferential: list[float], norm: str = "post",
 
 def test_gpt2_is_judged_norm_by_norm(monkeypatch: pytest.MonkeyPatch) -> None:
     papers, mirrored = ([1.0, 0.5, 0.0], [0.0, 0.5, 1.0]), ([0.0, 0.5, 1.0], [1.0, 0.5, 0.0])
-    plant(monkeypatch, variation_claims, gammas(*papers) + gammas(*mirrored, norm="pre"))
+    plant(monkeypatch, gpt2_claims, gammas(*papers) + gammas(*mirrored, norm="pre"))
     assert (status("gpt2-post"), status("gpt2-pre")) == (REPRODUCED, NOT_REPRODUCED)
-    plant(monkeypatch, variation_claims, gammas([1.0, 0.5, 0.0], [0.0, 0.2, 0.6]))
+    plant(monkeypatch, gpt2_claims, gammas([1.0, 0.5, 0.0], [0.0, 0.2, 0.6]))
     assert failed("gpt2-post") == ["inferential at least 0.95, at the larger γ"]
 
 
@@ -302,14 +308,12 @@ def test_trends_are_asked_of_every_shape(monkeypatch: pytest.MonkeyPatch) -> Non
     assert status("width-trend") == REPRODUCED
     plant(monkeypatch, width_claims, gammas(*papers) + gammas([0.5] * 3, [0.5] * 3, depth=3))
     assert status("width-trend") == PARTLY
-    shape = width_claims.shape_name((gammas(*papers)[0].spec.model.d_model, 3))
+    shape = shape_name((gammas(*papers)[0].spec.model.d_model, 3))
     assert failed("width-trend") == [f"{shape}: symmetric falls", f"{shape}: inferential rises"]
 
 
 def test_the_variable_that_was_planted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Widths whose curves fall together on σ, and do not on γ."""
-    from lib.composition.transition import VARIABLES
-
     rng = np.random.default_rng(0)
 
     def runs(name: str, centre: float, scale: float) -> list[StoredRun]:

@@ -15,21 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lib.composition.complexity import (
+from lib.composition.condensation.numbers import (
     auc,
     auc_interval,
     condensation,
-    covariance_eigenvalues,
     greedy_groups,
-    keys_embedding,
     matrices,
     measures,
     neuron_cosines,
     short_name,
-    stable_rank,
     stratified_auc,
-    watch,
 )
+from lib.composition.spectra import covariance_eigenvalues, keys_embedding, stable_rank, watch
 from lib.composition.study import Composition, make_study
 from lib.composition.variations import WIDTH, Watched, make_watched
 from lib.core.ensemble import Ask, Ensemble

@@ -17,10 +17,9 @@ from test_analysis import make_run
 from test_mechanism import untrained
 
 from lib.book.explorer import Explorer
-from lib.composition import mechanism
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.exploration import METRICS, exploration, record, shown, trainer
-from lib.composition.mechanism import flow
+from lib.composition.information_flow.numbers import essential, flow
 from lib.core.measures import principal_map
 from lib.core.plan import Options
 from lib.core.screen import cells
@@ -138,7 +137,7 @@ def test_attention_is_that_of_the_flow(stored: Callable[..., StoredRun]) -> None
     np.testing.assert_allclose(percent, 100 * expected.attention, atol=0.5 + 1e-4)
     path = np.zeros((3, 9, 9), dtype=bool)
     path[tuple(np.array(found["path"], dtype=int).reshape(-1, 3).T)] = True
-    np.testing.assert_array_equal(path, mechanism.essential(expected.attention, (2, 3, 4)))
+    np.testing.assert_array_equal(path, essential(expected.attention, (2, 3, 4)))
 
 
 def test_map_and_spectrum_are_those_of_the_numbers_in_the_input(stored: Callable[..., StoredRun]) -> None:

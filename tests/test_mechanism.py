@@ -16,8 +16,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lib.composition import mechanism
-from lib.composition.mechanism import EDGES, ROLES, contrasts, cut, edge_class, essential, flow, patched, role_positions, shares
+from lib.composition.information_flow import numbers as mechanism
+from lib.composition.information_flow.numbers import (
+    EDGES,
+    ROLES,
+    contrasts,
+    cut,
+    edge_class,
+    essential,
+    flow,
+    patched,
+    role_positions,
+    shares,
+)
+from lib.composition.runs import model_of
 from lib.composition.task import SEEN_PAIRS, Batch, taught
 from lib.core.init import apply_gamma_stacked
 from lib.core.model import Taps, Transformer
@@ -142,7 +154,7 @@ def test_flow_is_the_attention_of_the_stored_model(tmp_path: Path, heads: int) -
     assert found.tokens[2:5].tolist() == [99, 4, 3]
     assert all(20 <= token <= 99 for token in found.tokens[[0, 1, 5, 6, 7, 8]])
     taps = Taps()
-    logits = mechanism.model_of(run)(torch.as_tensor(found.tokens)[None, None], taps)
+    logits = model_of(run)(torch.as_tensor(found.tokens)[None, None], taps)
     assert found.answer == logits.argmax()
     assert found.attention.shape == (2, 9, 9)
     for layer in (1, 2):
@@ -365,7 +377,7 @@ def test_cut_effects_are_in_their_places(tmp_path: Path, monkeypatch: pytest.Mon
 def test_cut_effects_are_shares_of_the_model_with_cuts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a model that is right on all seen pairs, since its answers are the targets."""
     run, batch = stored(tmp_path), mechanism.seen_questions()
-    model = mechanism.model_of(run)
+    model = model_of(run)
     right = mechanism.answers(model, batch.tokens)
     monkeypatch.setattr(mechanism, "_asked", lambda: (replace(batch, target=right), mechanism.inner_questions()))
     found = mechanism.cut_effects([run])
@@ -457,7 +469,7 @@ def test_only_what_the_model_knows_counts() -> None:
 
 def test_patch_effects_begin_at_the_embedding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = stored(tmp_path, depth=3, seed=4)
-    model = mechanism.model_of(run)
+    model = model_of(run)
     batches = {what: relabelled(model, what) for what in ROLES[:3]}
     monkeypatch.setattr(mechanism, "contrasts", batches.__getitem__)
     found = mechanism.patch_effects(run)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lib.composition import answer_figures, answer_report, scaling
 from lib.composition.experiments import full_length, model_spec
+from lib.composition.phase_diagram import figures, numbers, prose
 from lib.core.spec import RunSpec
 from lib.core.store import StoredRun
 
@@ -25,32 +25,32 @@ def a_run(gamma: float, lean: float, seed: int = 0, width: int = 64, rate: float
 def test_separation_by_hand() -> None:
     """γ .5 has gain 1, γ .9 gain .19; γ .7, gain .44, is at neither end."""
     runs = [a_run(0.5, -1.0), a_run(0.5, -0.5, seed=1), a_run(0.9, 0.6), a_run(0.9, 0.8, seed=1), a_run(0.7, 0.9)]
-    (found,) = scaling.settings(runs)
+    (found,) = numbers.settings(runs)
     assert sorted(found.large) == [-1.0, -0.5]
     assert sorted(found.small) == [0.6, 0.8]
     assert found.separation == pytest.approx((0.7 + 0.75) / 2)
     assert found.error == pytest.approx(0.5 * math.hypot(0.25, 0.1))
-    assert math.isnan(scaling.settings(runs[:1] + runs[2:3])[0].error)
+    assert math.isnan(numbers.settings(runs[:1] + runs[2:3])[0].error)
 
 
 def test_the_ends_are_of_gain_not_of_gamma() -> None:
     """At width 1024 γ .75 multiplies a vector by .18, at width 16 by .5."""
     for width, ends in ((1024, 1), (16, 0)):
-        found = scaling.settings([a_run(0.5, -1.0, width=width), a_run(0.75, 1.0, width=width)])
+        found = numbers.settings([a_run(0.5, -1.0, width=width), a_run(0.75, 1.0, width=width)])
         assert len(found) == ends
 
 
 def test_what_is_one_setting_and_what_is_not() -> None:
     ends = lambda **what: [a_run(0.5, -1.0, **what), a_run(0.9, 1.0, **what)]
     again = [replace(r, spec=replace(r.spec, experiment="other"), path=Path(f"other-{i}")) for i, r in enumerate(ends())]
-    assert len(scaling.settings([*ends(), *again])) == 1
-    assert len(scaling.settings([*ends(), *ends()])[0].small) == 1  # the same run twice counts once
-    assert len(scaling.settings([*ends(), *ends(rate=2e-3), *ends(batch=128), *ends(width=128), *ends(rows=100)])) == 5
+    assert len(numbers.settings([*ends(), *again])) == 1
+    assert len(numbers.settings([*ends(), *ends()])[0].small) == 1  # the same run twice counts once
+    assert len(numbers.settings([*ends(), *ends(rate=2e-3), *ends(batch=128), *ends(width=128), *ends(rows=100)])) == 5
     for variant in ({"keys": 30}, {"modulus": 9}, {"unseen": "both"}, {"groups": 0}):
-        assert scaling.settings(ends(**variant)) == []
+        assert numbers.settings(ends(**variant)) == []
     deep = [replace(r, spec=replace(r.spec, model=model_spec(64, 3))) for r in ends()]
     pre = [replace(r, spec=replace(r.spec, model=replace(r.spec.model, norm="pre"))) for r in ends()]
-    assert scaling.settings([*deep, *pre]) == []
+    assert numbers.settings([*deep, *pre]) == []
 
 
 def rising(n: int = 6) -> list[StoredRun]:
@@ -59,24 +59,24 @@ def rising(n: int = 6) -> list[StoredRun]:
 
 
 def test_trends_and_what_is_said_of_them() -> None:
-    found = scaling.settings(rising())
-    assert scaling.trend(found, "width")[0] == pytest.approx(1)
-    text = answer_report.separation_text(found)
+    found = numbers.settings(rising())
+    assert numbers.trend(found, "width")[0] == pytest.approx(1)
+    text = prose.separation_text(found)
     assert "With *width* the separation grows" in text
     assert "With *training rows seen* the separation shows no clear trend" in text
     mirrored = [replace(s, large=s.small, small=s.large) for s in found]
-    assert "With *width* the separation falls" in answer_report.separation_text(mirrored)
-    assert "0 lean more" in answer_report.separation_text(mirrored)
+    assert "With *width* the separation falls" in prose.separation_text(mirrored)
+    assert "0 lean more" in prose.separation_text(mirrored)
     with pytest.raises(ValueError, match="three settings"):
-        scaling.trend(found[:2], "width")
-    assert "With" not in answer_report.separation_text(found[:2])
+        numbers.trend(found[:2], "width")
+    assert "With" not in prose.separation_text(found[:2])
 
 
 def test_the_figure_has_a_line_a_setting_and_axis() -> None:
-    found = scaling.settings(rising())
-    fig = answer_figures.separations(found)
+    found = numbers.settings(rising())
+    fig = figures.separations(found)
     joined = [line for ax in fig.axes for line in ax.lines if len(line.get_xdata()) == 2 and line.get_color() == "#888888"]
-    assert len(joined) == len(found) * len(scaling.AXES)
+    assert len(joined) == len(found) * len(numbers.AXES)
     means = {tuple(np.round(line.get_ydata(), 6)) for line in joined}
     assert means == {(round(s.large.mean(), 6), round(s.small.mean(), 6)) for s in found}
-    assert answer_figures._fanned([7, 7, 7, 9]) == [-1, 0, 1, 0]
+    assert figures._fanned([7, 7, 7, 9]) == [-1, 0, 1, 0]

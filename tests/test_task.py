@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lib.composition.analysis import offset_table
 from lib.composition.study import OFFSETS, Composition, histogram
 from lib.composition.task import (
     HELD_OUT,
@@ -27,6 +26,7 @@ from lib.composition.task import (
     table_of,
     taught,
 )
+from lib.composition.the_task.numbers import offset_table
 from lib.core.rng import mix, randint
 
 MASK = (1 << 64) - 1

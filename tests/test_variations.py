@@ -10,13 +10,14 @@ import pytest
 from test_analysis import make_run
 
 from lib.book.registry import EXPERIMENTS
-from lib.composition import variation_claims as report
-from lib.composition.analysis import learned_at
 from lib.composition.diagram import HEADLINE, PHASE
 from lib.composition.experiments import FAST
+from lib.composition.rate_decay_data.numbers import grid
+from lib.composition.runs import learned_at
 from lib.composition.separation import SEPARATION
 from lib.composition.study import Composition
 from lib.composition.task import GROUP_OFFSETS
+from lib.composition.trends import BY_DECAY, BY_GAMMA, curves, slope
 from lib.composition.variations import DATA, FLIP, GPT2, OPTIMIZATION, SEARCH, VARIATIONS, WIDTH
 from lib.core.experiment import PROFILES, Experiment
 from lib.core.model import ModelSpec
@@ -112,24 +113,24 @@ def runs_on_a_line() -> list[StoredRun]:
 
 
 def test_grid_has_means_and_spreads() -> None:
-    mean, spread = report.grid(runs_on_a_line(), report.BY_DECAY, report.BY_GAMMA, "inferential")
+    mean, spread = grid(runs_on_a_line(), BY_DECAY, BY_GAMMA, "inferential")
     np.testing.assert_allclose(mean, [[0.1, 0.6]])
     np.testing.assert_allclose(spread, [[0.1, 0.1]])
 
 
 def test_curves_need_as_many_runs_everywhere() -> None:
-    gammas, values = report.curves(runs_on_a_line())["inferential"]
+    gammas, values = curves(runs_on_a_line())["inferential"]
     np.testing.assert_allclose(gammas, [0.5, 0.8])
     np.testing.assert_allclose(values, [[0, 0.1, 0.2], [0.5, 0.6, 0.7]])
     with pytest.raises(ValueError, match="as many runs"):
-        report.curves(runs_on_a_line()[1:])
+        curves(runs_on_a_line()[1:])
 
 
 def test_slope_sees_a_trend_and_its_absence() -> None:
-    s, low, high = report.slope(runs_on_a_line(), report.BY_GAMMA, "inferential")
+    s, low, high = slope(runs_on_a_line(), BY_GAMMA, "inferential")
     assert low <= s <= high
     assert s > 0.7
-    assert report.slope(runs_on_a_line(), report.BY_GAMMA, "symmetric") == (0, 0, 0)
+    assert slope(runs_on_a_line(), BY_GAMMA, "symmetric") == (0, 0, 0)
 
 
 def test_learning_time_is_the_first_time() -> None:

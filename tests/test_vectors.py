@@ -12,10 +12,10 @@ from conftest import make_tiny_spec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib.composition import vectors
-from lib.composition.mechanism import model_of
+from lib.composition.runs import model_of
 from lib.composition.task import ANCHORS, Task, composed
-from lib.composition.vectors import blocks, collect, contrast, fused, held
+from lib.composition.vectors import numbers as vectors
+from lib.composition.vectors.numbers import blocks, collect, contrast, fused, held
 from lib.core.init import apply_gamma_stacked
 from lib.core.measures import cosines
 from lib.core.model import Taps, Transformer

@@ -13,12 +13,22 @@ import pytest
 from test_analysis import make_run
 
 from lib.book import engine
-from lib.composition import comparisons, complexity_report, flow_report, verdicts
+from lib.composition import words
+from lib.composition.condensation import numbers as condensation
+from lib.composition.condensation import prose as condensation_prose
 from lib.composition.experiments import FAST
-from lib.composition.mechanism import EDGES, Flow
+from lib.composition.gpt2 import prose as gpt2_prose
+from lib.composition.information_flow import numbers as flow
+from lib.composition.information_flow import prose as flow_prose
+from lib.composition.information_flow.numbers import EDGES, Flow
 from lib.composition.phases import Phase
+from lib.composition.rate_decay_data import prose as rate_decay_prose
 from lib.composition.task import LENGTH
-from lib.composition.vectors import Similarity
+from lib.composition.trends import BY_GAMMA
+from lib.composition.vectors import prose as vectors_prose
+from lib.composition.vectors.numbers import Similarity
+from lib.composition.width import numbers as width
+from lib.composition.width import prose as width_prose
 from lib.core.store import Store, StoredRun
 
 NAMES = list(EDGES)
@@ -49,11 +59,11 @@ def flow_along(*edges: tuple[int, int, int]) -> Flow:
 
 
 def test_the_papers_routes_are_known_and_so_is_what_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flow_report, "drops", lambda p: costs(2, {(1, "anchors → last"): 0.5, (2, "key → last"): 0.2}))
+    monkeypatch.setattr(flow, "drops", lambda p: costs(2, {(1, "anchors → last"): 0.5, (2, "key → last"): 0.2}))
     symmetric = flow_along((1, FIRST, LAST), (1, SECOND, LAST), (2, KEY, LAST))
-    assert flow_report.drawn_steps(symmetric) == flow_report.ROUTES["symmetric"]
+    assert flow.drawn_steps(symmetric) == flow.ROUTES["symmetric"]
     half = flow_along((1, KEY, FIRST), (2, FIRST, LAST), (2, KEY, LAST))
-    text = flow_report.route_text([phase("symmetric"), phase("inferential")], [symmetric, half])
+    text = flow_prose.route_text([phase("symmetric"), phase("inferential")], [symmetric, half])
     papers, other = text.splitlines()
     assert papers.startswith("- **Symmetric, 2 layers: the paper's route.** Cuts")
     assert papers.endswith("none.")
@@ -65,20 +75,20 @@ def test_the_papers_routes_are_known_and_so_is_what_they_lack(monkeypatch: pytes
 
 
 def test_the_order_of_the_two_steps_counts() -> None:
-    assert flow_report.composes_in_order(costs(3, {(1, "key → anchors"): 0.9, (2, "anchors → last"): 0.9})[0])
-    assert not flow_report.composes_in_order(costs(3, {(3, "key → anchors"): 0.9, (2, "anchors → last"): 0.9})[0])
-    assert not flow_report.composes_in_order(costs(3, {(1, "key → anchors"): 0.9})[0])
+    assert flow.composes_in_order(costs(3, {(1, "key → anchors"): 0.9, (2, "anchors → last"): 0.9})[0])
+    assert not flow.composes_in_order(costs(3, {(3, "key → anchors"): 0.9, (2, "anchors → last"): 0.9})[0])
+    assert not flow.composes_in_order(costs(3, {(1, "key → anchors"): 0.9})[0])
 
 
 def test_misses_are_counted_on_either_side_of_key_30(monkeypatch: pytest.MonkeyPatch) -> None:
     offsets = np.full((80, 7), -10)
     offsets[:5] = -6  # half of the keys below 30
     offsets[10:15] = -9  # 5 of the 70 others
-    monkeypatch.setattr(flow_report, "offsets_by_key", lambda run: offsets)
-    text = flow_report.misses_text([phase("symmetric"), phase("inferential", n=2)])
+    monkeypatch.setattr(flow_prose, "offsets_by_key", lambda run: offsets)
+    text = flow_prose.misses_text([phase("symmetric"), phase("inferential", n=2)])
     assert "The 2 inferential runs" in text
     assert "50% of the questions with a key below 30 and in 7% of the others; 50% of all" in text
-    assert "No run is inferential" in flow_report.misses_text([phase("symmetric"), phase("inferential", genuine=False)])
+    assert "No run is inferential" in flow_prose.misses_text([phase("symmetric"), phase("inferential", genuine=False)])
 
 
 def test_the_verdict_on_routes_follows_the_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,15 +98,15 @@ def test_the_verdict_on_routes_follows_the_cuts(monkeypatch: pytest.MonkeyPatch)
         ("inferential", 3): costs(3, {(1, "key → anchors"): 0.9, (2, "anchors → last"): 0.9}),
     }
     drops = lambda p: planted[p.mapping, p.depth]
-    monkeypatch.setattr(verdicts, "drops", drops)
-    monkeypatch.setattr(flow_report, "drops", drops)
-    text = verdicts.routes([phase(m, d) for m, d in planted])
+    monkeypatch.setattr(flow_prose, "drops", drops)
+    monkeypatch.setattr(flow, "drops", drops)
+    text = flow_prose.routes([phase(m, d) for m, d in planted])
     assert "two layers read as the paper draws them" in text
     assert "use more than the paper's route**: they also need anchors → last in layer 1 (0.60)" in text
     assert "In 1 of 1 inferential run of three layers and more" in text
     planted["symmetric", 2] *= 0.1
-    assert "do not read as the paper draws them" in verdicts.routes([phase("symmetric")])
-    assert "No run is decided enough" in verdicts.routes([phase("symmetric", genuine=False)])
+    assert "do not read as the paper draws them" in flow_prose.routes([phase("symmetric")])
+    assert "No run is decided enough" in flow_prose.routes([phase("symmetric", genuine=False)])
 
 
 # --- Chapter 4 ---
@@ -109,7 +119,7 @@ def similarity(inside: float, outside: float) -> Similarity:
 
 def test_a_picture_needs_near_parallel_vectors_that_stand_out() -> None:
     shown = [phase("symmetric", n=3), phase("inferential")]
-    say = lambda s, i, low=True: comparisons.picture_text("9.9", shown, [similarity(*s), similarity(*i)], low)
+    say = lambda s, i, low=True: vectors_prose.picture_text("9.9", shown, [similarity(*s), similarity(*i)], low)
     assert "Figure 9.9 is the paper's picture" in say((0.2, 0.1), (0.95, 0.3))
     for symmetric, inferential in (((0.2, 0.1), (0.8, 0.3)), ((0.2, 0.1), (0.95, 0.9)), ((0.9, 0.8), (0.95, 0.3))):
         assert "is not the paper's picture" in say(symmetric, inferential)
@@ -120,12 +130,12 @@ def test_a_picture_needs_near_parallel_vectors_that_stand_out() -> None:
 def test_likeness_is_asked_within_a_depth(monkeypatch: pytest.MonkeyPatch) -> None:
     value = lambda r: np.full(2, r.metrics["inferential"] + 0.01 * r.spec.seed)
     for name in ("last_token", "last_token_centred", "at_anchor"):
-        monkeypatch.setattr(verdicts, name, value)
+        monkeypatch.setattr(vectors_prose, name, value)
     runs = {m: [make_run(depth=3, seed=s, **{m: 0.9}) for s in range(3)] for m in ("symmetric", "inferential")}
-    assert "in inferential models**: the contrast is larger by two standard errors in 3 of 3" in verdicts.likeness(runs)
+    assert "in inferential models**: the contrast is larger by two standard errors in 3 of 3" in vectors_prose.likeness(runs)
     runs["inferential"].append(make_run(inferential=0.9))
-    assert "depth 2 has 1 inferential run and 0 symmetric" in verdicts.likeness(runs)
-    assert "do not look clearly more alike" in verdicts.likeness(
+    assert "depth 2 has 1 inferential run and 0 symmetric" in vectors_prose.likeness(runs)
+    assert "do not look clearly more alike" in vectors_prose.likeness(
         {"inferential": runs["symmetric"], "symmetric": runs["symmetric"]}
     )
 
@@ -135,22 +145,22 @@ def test_likeness_is_asked_within_a_depth(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_panels_say_what_their_models_answer() -> None:
     large, small = [make_run(gamma=0.5, symmetric=0.9)], [make_run(gamma=0.8, inferential=0.7, symmetric=0.1)]
-    assert comparisons.panel_title(small) == "γ = 0.8: symmetric 0.10, inferential 0.70"
-    assert comparisons.panel_title([*large, make_run(gamma=0.5)]) == "γ = 0.5: 1 symmetric, 1 neither"
-    assert "the two are the paper's two phases.**" in comparisons.pair_text(large, small)
-    assert "the other way round" in comparisons.pair_text(small, large)
-    assert "are not the paper's two phases" in comparisons.pair_text(large, large)
+    assert condensation_prose.panel_title(small) == "γ = 0.8: symmetric 0.10, inferential 0.70"
+    assert condensation_prose.panel_title([*large, make_run(gamma=0.5)]) == "γ = 0.5: 1 symmetric, 1 neither"
+    assert "the two are the paper's two phases.**" in condensation_prose.pair_text(large, small)
+    assert "the other way round" in condensation_prose.pair_text(small, large)
+    assert "are not the paper's two phases" in condensation_prose.pair_text(large, large)
 
 
 def test_steps_of_strands_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = {0.5: np.arange(80) % 10 + 1, 1.0: np.full(80, 3)}
-    monkeypatch.setattr(complexity_report, "neighbour_steps", lambda run: steps[run.spec.gamma])
-    assert complexity_report.common_step(make_run(gamma=1.0)) == (3, 1.0)
-    text = complexity_report.neighbours_text({(2, g): make_run(gamma=g) for g in steps})
+    monkeypatch.setattr(condensation, "neighbour_steps", lambda run: steps[run.spec.gamma])
+    assert condensation.common_step(make_run(gamma=1.0)) == (3, 1.0)
+    text = condensation_prose.neighbours_text({(2, g): make_run(gamma=g) for g in steps})
     assert "In 1 of 2 panels neighbours differ by a fixed step" in text
     assert "lies 3 away at (γ = 1, depth 2)" in text
     assert "| 2 | 1 (10%) | 3 (100%) |" in text
-    assert "In 0 of 1 panels" in complexity_report.neighbours_text({(2, 0.5): make_run(gamma=0.5)})
+    assert "In 0 of 1 panels" in condensation_prose.neighbours_text({(2, 0.5): make_run(gamma=0.5)})
 
 
 @pytest.mark.parametrize(
@@ -163,8 +173,8 @@ def test_steps_of_strands_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_the_verdict_on_simple_weights(monkeypatch: pytest.MonkeyPatch, gamma: tuple, rank: tuple, words: str) -> None:
     by = {"γ": np.arange(5.0), "mean stable rank": -np.arange(5.0), "condensation of W_Q(1)": np.arange(5.0)}
-    monkeypatch.setattr(verdicts, "scores", lambda runs: by)
-    text = verdicts.simplicity([make_run()] * 5, {"γ": gamma, "rank": rank})
+    monkeypatch.setattr(condensation_prose, "scores", lambda runs: by)
+    text = condensation_prose.simplicity([make_run()] * 5, {"γ": gamma, "rank": rank})
     assert text.startswith("**The smaller the initialization, the simpler the weights**")
     assert words in text
 
@@ -182,12 +192,12 @@ def rates_and_decays(rank: Callable[[float, float], float], inferential: float =
 
 
 def test_what_condenses_is_told_from_what_does_not() -> None:
-    text = comparisons.condensing_text(rates_and_decays(lambda rate, decay: -decay), [])
+    text = rate_decay_prose.condensing_text(rates_and_decays(lambda rate, decay: -decay), [])
     assert text.startswith(
         "**A larger weight decay lowers the rank of the first query matrix; a larger learning rate has no clear"
     )
     assert "over the 18 runs" in text
-    text = comparisons.condensing_text(rates_and_decays(lambda rate, decay: rate), [])
+    text = rate_decay_prose.condensing_text(rates_and_decays(lambda rate, decay: rate), [])
     assert "a larger learning rate raises the rank" in text
 
 
@@ -195,11 +205,11 @@ def test_the_verdict_of_chapter_6_names_directions() -> None:
     runs = rates_and_decays(lambda rate, decay: 0.0)
     rising = [replace(r, metrics=r.metrics | {"inferential": 100 * r.spec.rate}) for r in runs]
     steps = {0.5: np.array([[1.0, 2.0], [3.0, 4.0]])}
-    text = verdicts.what_else_decides(rising, runs, steps)
+    text = rate_decay_prose.what_else_decides(rising, runs, steps)
     assert "rises with the learning rate" in text
     assert "shows no trend with weight decay" in text
     assert "take longer to learn: rank correlation" in text
-    assert "do not take longer" in verdicts.what_else_decides(rising, runs, {0.5: steps[0.5][::-1]})
+    assert "do not take longer" in rate_decay_prose.what_else_decides(rising, runs, {0.5: steps[0.5][::-1]})
 
 
 # --- Chapter 7 ---
@@ -211,16 +221,16 @@ def test_repeats_share_all_settings_and_the_seed(monkeypatch: pytest.MonkeyPatch
         replace(r, spec=replace(r.spec, experiment=FAST.folder, version=FAST.version), metrics=r.metrics | {"inferential": i})
         for r, i in zip(ours[:2], (0.85, 0.3), strict=True)
     ]
-    assert [a.spec.seed for a, _ in comparisons.repeats(ours, known)] == [0, 1]
-    monkeypatch.setattr(comparisons, "load", lambda specs, store: known)
-    text = comparisons.repeats_text(ours, Store(Path("nowhere")), "laptop")
+    assert [a.spec.seed for a, _ in width.repeats(ours, known)] == [0, 1]
+    monkeypatch.setattr(width, "load", lambda specs, store: known)
+    text = width_prose.repeats_text(width.stored_repeats(ours, Store(Path("nowhere")), "laptop"))
     assert text.startswith("2 runs of width")
     assert "more than 0.1 in 1 of them, that of symmetric ones in 0" in text
     assert "the same in 2 of 2. **The kind of answer is stable" in text
 
 
 def test_without_the_diagram_nothing_is_said_of_repeats() -> None:
-    assert "not in this store" in comparisons.repeats_text([make_run()], Store(Path("nowhere")), "laptop")
+    assert "not in this store" in width_prose.repeats_text(width.stored_repeats([make_run()], Store(Path("nowhere")), "laptop"))
 
 
 def test_the_verdict_on_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,14 +240,14 @@ def test_the_verdict_on_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
         for s in range(2)
     ]
     leader = lambda r: max(("symmetric", "inferential"), key=lambda m: r.metrics[m])
-    monkeypatch.setattr(verdicts.answers, "kind", leader)
-    text = verdicts.boundary(flips, flips, {"σ": (1.0, 0.9, 1.1)})
+    monkeypatch.setattr(width_prose, "kind", leader)
+    text = width_prose.boundary(flips, flips, {"σ": (1.0, 0.9, 1.1)})
     assert "γ alone turns the kind of answer" in text
     assert "60% of the answers are exactly it" in text
     assert "stays open: over 1 shape " in text
-    assert "goes with σ rather than γ" in verdicts.boundary(flips, flips, {"σ": (1.3, 1.1, 1.5)})
+    assert "goes with σ rather than γ" in width_prose.boundary(flips, flips, {"σ": (1.3, 1.1, 1.5)})
     back = [replace(r, spec=dataclasses.replace(r.spec, gamma=1.4 - r.spec.gamma)) for r in flips]
-    assert "does not turn the kind" in verdicts.boundary(back, back, {"σ": (1.0, 0.9, 1.1)})
+    assert "does not turn the kind" in width_prose.boundary(back, back, {"σ": (1.0, 0.9, 1.1)})
 
 
 # --- Chapter 8 and the engine ---
@@ -246,9 +256,9 @@ def test_the_verdict_on_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_norms_are_told_apart() -> None:
     turns = [make_run(gamma=g, symmetric=1 - i, inferential=i) for g, i in ((0.3, 0.1), (0.8, 0.9))]
     stays = [make_run(gamma=g, symmetric=0.9) for g in (0.3, 0.8)]
-    assert verdicts.architectures({"post-norm": stays, "pre-norm": turns}).startswith("**Pre-norm turns from symmetric to")
-    assert verdicts.architectures({"post-norm": stays, "pre-norm": stays}).startswith("**No norm turns")
-    assert verdicts.architectures({"post-norm": turns, "pre-norm": turns}).startswith("**Every norm turns")
+    assert gpt2_prose.architectures({"post-norm": stays, "pre-norm": turns}).startswith("**Pre-norm turns from symmetric to")
+    assert gpt2_prose.architectures({"post-norm": stays, "pre-norm": stays}).startswith("**No norm turns")
+    assert gpt2_prose.architectures({"post-norm": turns, "pre-norm": turns}).startswith("**Every norm turns")
 
 
 def test_labels_that_name_no_answer_are_counted() -> None:
@@ -264,3 +274,21 @@ def test_labels_that_name_no_answer_are_counted() -> None:
     text = engine.precision_lines(record)
     assert "1 of the 2 labels are “neither”" in text
     assert "-0.20 ± 0.15 (symmetric, γ = 0.9, native): within two standard errors" in text
+
+
+# --- Words of several chapters: nothing false where nothing happens ---
+
+
+def test_words_of_runs_that_answer_nothing() -> None:
+    """The same sentences on runs of which none follows a mapping, some below the shadow."""
+    runs = [make_run(gamma=g, seed=s, test=t) for g, t in ((0.3, 0.5), (0.9, 1.0)) for s in range(2)]
+    text = gpt2_prose.regions_text("Post-norm", runs)
+    assert "symmetric nowhere; inferential nowhere. Fewer than 90 % of the seen pairs are right at γ = 0.3." in text
+    assert "over the 2 of 4 runs" in words.slopes_text(runs, {"γ": BY_GAMMA})
+    assert "none reaches the level" in words.material_text([phase("symmetric", genuine=False)])
+    assert "none reaches the level" not in words.material_text([phase("symmetric")])
+    assert [words.direction(t) for t in ((0.3, 0.1, 0.5), (-0.3, -0.5, -0.1), (0.1, -0.1, 0.3))] == [
+        "rises",
+        "falls",
+        "shows no trend",
+    ]

@@ -24,9 +24,9 @@ from lib.book.explorer import Explorer
 from lib.book.paths import BOOK, BUILD, ROOT
 from lib.book.registry import EXPERIMENTS
 from lib.book.status import ExperimentStatus, experiment_status
-from lib.composition import answer_figures, answer_report
 from lib.composition.diagram import HEADLINE
 from lib.composition.exploration import SETS, exploration
+from lib.composition.phase_diagram import figures, prose
 from lib.composition.variations import GPT2
 from lib.core.machine import one_thread
 from lib.core.spec import RunSpec
@@ -51,7 +51,7 @@ def _write_all(store: Store, folder: Path) -> None:
     rows = headline_rows(store)
     _draw_headline(rows)
     parts = {
-        "headline.md": f"{answer_report.headline(rows)}\n\n" + _line([*chain(*rows.values())], answer_figures.flip),
+        "headline.md": f"{prose.headline(rows)}\n\n" + _line([*chain(*rows.values())], figures.flip),
         "totals.md": claims_line(claims),
         "explorer.html": Explorer(exploration(sets, PROFILE), "rm-landing", gamma=0.7, depth=2).static(),
         "explorer.md": _line(every, Explorer),
@@ -80,7 +80,7 @@ def headline_rows(store: Store) -> dict[str, list[StoredRun]]:
 
 def _draw_headline(rows: Mapping[str, Sequence[StoredRun]]) -> None:
     """Write the first page's figure, which the README shows as well, if it is not the one that is there."""
-    figure, buffer = answer_figures.flip(rows), io.BytesIO()
+    figure, buffer = figures.flip(rows), io.BytesIO()
     figure.savefig(buffer, metadata={"Software": None})
     plt.close(figure)
     path = BOOK / "assets" / "headline.png"

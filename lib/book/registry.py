@@ -22,21 +22,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     for e in (PHASE, HEADLINE, SIZE, composition.FAST, *VARIATIONS, *bias.EXPERIMENTS, *icl.EXPERIMENTS, *cot.EXPERIMENTS)
 }
 CLAIMS_OF: dict[str, tuple[Claim, ...]] = dict(
-    sorted(
-        {
-            "01-the-task": composition_claims.CHAPTER_01,
-            "02-phase-diagram": composition_claims.CHAPTER_02,
-            "03-information-flow": composition_claims.CHAPTER_03,
-            "04-vectors": composition_claims.CHAPTER_04,
-            "05-condensation": composition_claims.CHAPTER_05,
-            "06-rate-decay-data": composition_claims.CHAPTER_06,
-            "07-width": composition_claims.CHAPTER_07,
-            "08-gpt2": composition_claims.CHAPTER_08,
-            **bias_claims.CLAIMS_OF,
-            **icl_claims.CLAIMS_OF,
-            **cot_claims.CLAIMS_OF,
-        }.items()
-    )
+    sorted((composition_claims.CLAIMS_OF | bias_claims.CLAIMS_OF | icl_claims.CLAIMS_OF | cot_claims.CLAIMS_OF).items())
 )
 """The claims that each chapter tests."""
 CLAIMS: tuple[Claim, ...] = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from lib.composition import complexity, mechanism
+from lib.composition import spectra
 from lib.composition.diagram import HEADLINE
 from lib.composition.experiments import FAST, GRIDS, point_specs
+from lib.composition.information_flow.numbers import essential, flow
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, SYMMETRIC_OFFSET, Task
 from lib.composition.variations import FLIP, always
 from lib.core import screen
@@ -39,7 +40,7 @@ def record(run: StoredRun, key: int = KEY, place: int = PLACE) -> dict[str, Any]
     """All that the explorer draws of one run, its attention on the question with this key at this place; without what needs
     weights, where they were not kept."""
     found = screen.record(run, METRICS)
-    watched = [n for n in (f"eigenvalue {i + 1}" for i in range(complexity.N_EIGENVALUES)) if n in run.history]
+    watched = [n for n in (f"eigenvalue {i + 1}" for i in range(spectra.N_EIGENVALUES)) if n in run.history]
     if watched:
         rows = zip(*(run.history[n] for n in watched), strict=True)
         found["history"]["eigenvalues"] = [[None if v is None else float(f"{v:.3g}") for v in row] for row in rows]
@@ -47,12 +48,12 @@ def record(run: StoredRun, key: int = KEY, place: int = PLACE) -> dict[str, Any]
 
 
 def _attention(run: StoredRun, key: int, place: int) -> dict[str, Any]:
-    flow = mechanism.flow(run, key, place)
-    percent = np.rint(100 * flow.attention).astype(int)
+    found = flow(run, key, place)
+    percent = np.rint(100 * found.attention).astype(int)
     return {
         "attention": [[row[: i + 1].tolist() for i, row in enumerate(layer)] for layer in percent],
-        "path": np.argwhere(mechanism.essential(flow.attention, range(place, place + 3))).tolist(),
-        "answer": flow.answer,
+        "path": np.argwhere(essential(found.attention, range(place, place + 3))).tolist(),
+        "answer": found.answer,
     }
 
 
@@ -64,8 +65,8 @@ def _of_weights(run: StoredRun) -> dict[str, Any]:
     weights = run.weights()
     if not all(bool(w.isfinite().all()) for w in weights.values()):
         return {}  # a run that diverged has nothing to show
-    points, explained = principal_map(complexity.keys_embedding(weights))
-    spectrum = complexity.keys_eigenvalues(weights).double().clamp_min(0)
+    points, explained = principal_map(spectra.keys_embedding(weights))
+    spectrum = spectra.keys_eigenvalues(weights).double().clamp_min(0)
     return {
         "map": screen.on_grid(points),
         "explained": [round(v) for v in explained],

@@ -1,68 +1,43 @@
-"""The figures of the phase diagram: each takes loaded results and returns a matplotlib Figure."""
+"""A figure that several chapters draw: shares against γ."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lib.composition.analysis import MAPPINGS, SHADOW, PhaseTable
 from lib.core import style
-from lib.core.store import StoredRun
 
 
-def _diagram(ax: Axes, table: PhaseTable, values: np.ndarray, name: str, shadow: np.ndarray | None, title: str) -> None:
-    image = ax.imshow(values, origin="lower", aspect="auto", vmin=0, vmax=1, cmap=style.ACCURACY[name])
-    style.tick_grid(ax, list(table.gammas), list(table.depths), "initialization rate γ", "depth (layers)")
-    style.write_values(ax, values)
-    if shadow is not None:
-        style.hatch_cells(ax, shadow)
-    ax.set_title(title)
-    ax.figure.colorbar(image, ax=ax, shrink=0.9, label="share of answers")
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]], ylabel: str = "share of answers") -> Figure:
+    """Fig. 2c: shares against γ; every run a point, lines join the means, bars are standard deviations over seeds.
 
-
-def phase_diagram(table: PhaseTable) -> Figure:
-    """Selected accuracy on (4, 3) under each mapping over γ and depth (Fig. 2a, b); hatched where seen pairs are below 90 %."""
+    panels: {title: {"symmetric", "inferential" or "test": (γ (n,), shares (n, seeds))}}; up to three stand in a row.
+    """
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
     with style.look():
-        fig, axes = plt.subplots(2, 1, figsize=(style.WIDTH, 1.1 + 0.95 * len(table.depths)), sharex=True)
-        for ax, mapping, letter in zip(axes, MAPPINGS, "ab", strict=True):
-            accuracy, test = table.selected(mapping)
-            _diagram(ax, table, accuracy, mapping, test < SHADOW, f"{letter}  {style.MAPPING_LABEL[mapping]}, selected")
-        axes[0].set_xlabel("")
-    return fig
-
-
-def plain_diagram(table: PhaseTable) -> Figure:
-    """The same grid without selection: mean over every rate and seed of both answers and of neither."""
-    shadow = table.plain("test") < SHADOW
-    with style.look():
-        fig, axes = plt.subplots(3, 1, figsize=(style.WIDTH, 1.3 + 1.25 * len(table.depths)), sharex=True)
-        for ax, name, letter in zip(axes, (*MAPPINGS, "neither"), "abc", strict=True):
-            _diagram(ax, table, table.plain(name), name, shadow, f"{letter}  {style.MAPPING_LABEL[name]}, mean of all runs")
-        for ax in axes[:-1]:
-            ax.set_xlabel("")
-    return fig
-
-
-def own_point(runs: Sequence[StoredRun]) -> Figure:
-    """Shares of the three kinds of answer for every run of one point, grouped by seed, with test accuracy on seen pairs."""
-    names = ("symmetric", "inferential", "neither")
-    with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH, 0.9 + 0.24 * len(runs)))
-        left = np.zeros(len(runs))
-        for name in names:
-            width = np.array([r.metrics[name] if name in r.metrics else 1 - sum(r.metrics[m] for m in MAPPINGS) for r in runs])
-            ax.barh(range(len(runs)), width, left=left, color=style.MAPPING_COLOUR[name], label=style.MAPPING_LABEL[name])
-            left += width
-        ax.plot([r.metrics["test"] for r in runs], range(len(runs)), "k|", ms=11, mew=2, label=style.MAPPING_LABEL["test"])
-        ax.set_yticks(range(len(runs)), [f"seed {r.spec.seed}, rate {r.spec.rate:g}" for r in runs])
-        ax.set(xlim=(0, 1.005), xlabel="share of answers to (4, 3)")
-        ax.invert_yaxis()
-        ax.tick_params(axis="y", length=0)
-        fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        size = (style.WIDTH, (2.3 if rows > 1 else 2.9) * rows + 0.7)
+        fig, axes = plt.subplots(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False)
+        for ax in axes.ravel()[len(panels) :]:
+            ax.set_visible(False)
+        for i, (ax, (title, curves)) in enumerate(zip(axes.ravel(), panels.items(), strict=False)):
+            for name, (gammas, values) in curves.items():
+                colour, marker = style.MAPPING_COLOUR[name], {"symmetric": "o", "inferential": "s", "test": "^"}[name]
+                ax.plot(np.repeat(gammas, values.shape[1]), values.ravel(), marker, ms=3.2, mew=0, alpha=0.35, color=colour)
+                spread = values.std(1, ddof=1) if values.shape[1] > 1 else np.zeros(len(values))
+                line = "--" if name == "test" else "-"
+                ax.errorbar(
+                    gammas, values.mean(1), spread, fmt=line, color=colour, capsize=2, lw=1.6, label=style.MAPPING_LABEL[name]
+                )
+            ax.set(ylim=(-0.04, 1.06))
+            ax.set_title(title, fontsize=9)
+            if i + columns >= len(panels):
+                ax.set_xlabel("initialization rate γ")
+                ax.tick_params(labelbottom=True)
+            if i % columns == 0:
+                ax.set_ylabel(ylabel)
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return fig

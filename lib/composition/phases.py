@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lib.composition import paper_size
-from lib.composition.analysis import MAPPINGS, clearest, learned
 from lib.composition.diagram import HEADLINE, two_layers
 from lib.composition.experiments import FAST, GRIDS
+from lib.composition.runs import MAPPINGS, clearest, learned
 from lib.composition.variations import FLIP
 from lib.core.plan import Options
 from lib.core.spec import RunSpec

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lib.composition import complexity
+from lib.composition import spectra
 from lib.composition.experiments import GRIDS, model_spec
 from lib.composition.separation import SEPARATION
 from lib.composition.study import Composition, make_study
@@ -40,7 +40,7 @@ class Watched(Composition):
 
     def watch(self, model: Transformer) -> dict[str, Tensor]:
         with torch.no_grad():
-            return complexity.watch(model)
+            return spectra.watch(model)
 
 
 def make_watched(spec: RunSpec) -> Watched:
@@ -126,8 +126,6 @@ WIDTH = Experiment(WIDTH_NAME, "The transition at several widths and depths", 1,
 # --- Rate and decay, nothing hinting at symmetry (Fig. 14) ---
 
 OPTIMIZATION_NAME = "composition-optimization"
-
-
 OPTIMIZATION_AXES = {
     "smoke": ((0.01, 0.3), (1e-3,)),
     "laptop": ((0.01, 0.03, 0.1, 0.3, 1.0), (2.5e-4, 5e-4, 1e-3, 2e-3, 3e-3)),
@@ -243,5 +241,4 @@ def gpt2_specs(profile: str) -> list[RunSpec]:
 
 
 GPT2 = Experiment(GPT2_NAME, "GPT-2's architecture, post-norm and pre-norm", 1, make_study, gpt2_specs)
-
 VARIATIONS = (FLIP, SEARCH, SEPARATION, WIDTH, OPTIMIZATION, DECAY, DATA, GPT2)

@@ -1,0 +1,227 @@
+"""The figures of condensation, embeddings and spectra."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from lib.composition.condensation.numbers import condensation, greedy_groups
+from lib.composition.spectra import N_EIGENVALUES
+from lib.composition.task import FIRST_KEY, LAST_KEY
+from lib.core import style
+from lib.core.store import StoredRun
+
+Cells = Mapping[tuple[Any, Any], np.ndarray]
+"""{(row, column): array}: what each cell of a grid of panels shows."""
+
+
+def _grid(cells: Cells, height: float) -> tuple[Figure, dict[tuple, Axes]]:
+    """One small square panel a cell; rows from bottom to top, labels at the edges. Call inside style.look()."""
+    rows, columns = sorted({r for r, _ in cells}, reverse=True), sorted({c for _, c in cells})
+    size = min(style.WIDTH / len(columns), 1.6)
+    figsize = min(style.WIDTH, size * len(columns) + 1.5), size * height * len(rows) + 0.5
+    fig, axes = plt.subplots(len(rows), len(columns), figsize=figsize, squeeze=False)
+    places = {}
+    for i, r in enumerate(rows):
+        for j, c in enumerate(columns):
+            places[r, c] = ax = axes[i, j]
+            ax.set(xticks=[], yticks=[])
+            for spine in ax.spines.values():
+                spine.set(visible=True, linewidth=0.5, color="#AAAAAA")
+    return fig, places
+
+
+def _label(fig: Figure, places: dict[tuple, Axes], row_name: str, column_name: str) -> None:
+    rows, columns = sorted({r for r, _ in places}), sorted({c for _, c in places})
+    write = lambda v: f"{v:g}" if isinstance(v, float) else str(v)
+    for c in columns:
+        places[rows[0], c].set_xlabel(write(c))
+    for r in rows:
+        places[r, columns[0]].set_ylabel(write(r), rotation=0, ha="right", va="center")
+    fig.supxlabel(column_name, fontsize=9)
+    fig.supylabel(row_name, fontsize=9)
+
+
+def neuron_grid(cells: Cells, row_name: str = "depth (layers)", column_name: str = "initialization rate γ") -> Figure:
+    """Figs 5a, b, 10 and 15: cosines of the neurons of W_Q(1), sorted by the greedy grouping; the number is condensation.
+
+    cells: {(row, column): (n, n) cosines}.
+    """
+    with style.look():
+        fig, places = _grid(cells, 0.98)
+        image = None
+        for place, cosine in cells.items():
+            order = [i for group in greedy_groups(cosine) for i in group]
+            image = places[place].imshow(cosine[np.ix_(order, order)], vmin=-1, vmax=1, cmap=style.COSINE)
+            places[place].set_title(f"{condensation(cosine):.2f}", fontsize=7.5, pad=2, fontweight="normal")
+        _label(fig, places, row_name, column_name)
+        fig.colorbar(image, ax=list(places.values()), shrink=0.6, label="cosine of input weights")
+    return fig
+
+
+def embedding_grid(cells: Cells, row_name: str = "depth (layers)", column_name: str = "initialization rate γ") -> Figure:
+    """Figs 5c, d, 11 and 16: a map of the embeddings of the numbers 20 … 99, coloured by number; what is written is the order
+    of the embedding itself. cells: {(row, column): (80, 3)}, two coordinates and, the same in every row, the order."""
+    numbers = np.arange(FIRST_KEY, LAST_KEY + 1)
+    with style.look():
+        fig, places = _grid(cells, 0.98)
+        for place, points in cells.items():
+            ax = places[place]
+            ax.plot(*points[:, :2].T, color="#CCCCCC", lw=0.4, zorder=1)
+            ax.scatter(*points[:, :2].T, c=numbers, cmap=style.GAMMA, s=4, lw=0, zorder=2)
+            ax.margins(0.08)
+            ax.set_title(f"{points[0, 2]:.2f}", fontsize=7.5, pad=2, fontweight="normal")
+        _label(fig, places, row_name, column_name)
+        scale = ScalarMappable(Normalize(FIRST_KEY, LAST_KEY), style.GAMMA)
+        fig.colorbar(scale, ax=list(places.values()), shrink=0.6, label="number")
+    return fig
+
+
+def phase_pair(models: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
+    """Fig. 5: {title: ((n, n) cosines of the neurons of W_Q(1), (80, 2) map of the embeddings of 20 … 99)}, a column each.
+
+    Neurons are sorted by the greedy grouping. In the maps every tenth number is written, and neighbours are joined.
+    """
+    numbers = np.arange(FIRST_KEY, LAST_KEY + 1)
+    with style.look():
+        fig, axes = plt.subplots(2, len(models), figsize=(style.WIDTH * 0.8, style.WIDTH * 0.8), squeeze=False)
+        for (above, below), (title, (cosine, points)) in zip(axes.T, models.items(), strict=True):
+            order = [i for group in greedy_groups(cosine) for i in group]
+            image = above.imshow(cosine[np.ix_(order, order)], vmin=-1, vmax=1, cmap=style.COSINE)
+            above.set(xticks=[], yticks=[], xlabel=f"neuron (condensation {condensation(cosine):.2f})")
+            above.set_title(title, fontsize=9)
+            below.plot(*points.T, color="#CCCCCC", lw=0.6, zorder=1)
+            dots = below.scatter(*points.T, c=numbers, cmap=style.GAMMA, s=14, lw=0, zorder=2)
+            for number, (x, y) in zip(numbers, points, strict=True):
+                if number % 10 == 0:
+                    below.annotate(str(number), (x, y), xytext=(3, 3), textcoords="offset points", fontsize=7.5)
+            below.set(xticks=[], yticks=[], xlabel="map of the embedding")
+        axes[0, 0].set_ylabel("neuron of the first query matrix")
+        fig.colorbar(image, ax=axes[0], shrink=0.8, label="cosine of input weights")
+        fig.colorbar(dots, ax=axes[1], shrink=0.8, label="number")
+    return fig
+
+
+def eigenvalues_by_gamma(spectra: Mapping[float, np.ndarray], shown: int = 20) -> Figure:
+    """Fig. 12a: eigenvalues of the embedding's covariance for each γ. spectra: {γ: (runs, D)}, each divided by its largest;
+    lines are means over runs, bands their range."""
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 3.0))
+        gammas = sorted(spectra)
+        for i, gamma in enumerate(gammas):
+            values = spectra[gamma] / spectra[gamma][:, :1]
+            x = np.arange(1, min(shown, values.shape[1]) + 1)
+            colour = style.GAMMA(i / max(1, len(gammas) - 1))
+            ax.plot(x, values.mean(0)[: len(x)], "o-", ms=3, lw=1.3, color=colour, label=f"γ = {gamma:g}")
+            ax.fill_between(x, values.min(0)[: len(x)], values.max(0)[: len(x)], color=colour, alpha=0.12, lw=0)
+        ax.set(yscale="log", xlabel="number of the eigenvalue", ylabel="eigenvalue / largest")
+        ax.set_xticks([1, *range(5, shown + 1, 5)])
+        ax.legend(ncols=2)
+    return fig
+
+
+def eigenvalues_along_training(runs: Sequence[StoredRun], titles: Sequence[str]) -> Figure:
+    """Fig. 12b: the leading eigenvalues of the embedding's covariance along training; dashed grey: seen pairs right."""
+    names = [f"eigenvalue {i + 1}" for i in range(N_EIGENVALUES)]
+    with style.look():
+        fig, axes = plt.subplots(1, len(runs), figsize=(style.WIDTH, 3.0), squeeze=False)
+        for ax, run, title in zip(axes[0], runs, titles, strict=True):
+            for i, name in enumerate(n for n in names if n in run.history):
+                ax.plot(run.history["step"], run.history[name], color=style.GAMMA(i / len(names)), lw=1.4, label=str(i + 1))
+            other = ax.twinx()
+            other.plot(run.history["step"], run.history["test"], "--", color="#888888", lw=1)
+            other.set_ylim(0, 1.03)
+            other.spines["right"].set_visible(True)
+            if ax is axes[0, -1]:
+                other.set_ylabel("share of seen pairs right (dashed)")
+            else:
+                other.set_yticklabels([])
+            ax.set(xlabel="step", ylim=(0, None))
+            ax.set_title(title, fontsize=9)
+        axes[0, 0].set_ylabel("eigenvalue")
+        fig.legend(
+            *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=8, title="number of the eigenvalue"
+        )
+    return fig
+
+
+def singular_values(spectra: Mapping[str, Mapping[str, np.ndarray]], colours: Mapping[str, str]) -> Figure:
+    """Fig. 13: singular values of every matrix, on a log scale. spectra: {title: {matrix: (runs, n)}}; lines are means."""
+    matrices = list(next(iter(spectra.values())))
+    columns = 4
+    rows = -(-len(matrices) // columns)
+    with style.look():
+        fig, axes = plt.subplots(rows, columns, figsize=(style.WIDTH, 1.45 * rows + 0.5), squeeze=False)
+        for ax in axes.ravel()[len(matrices) :]:
+            ax.set_visible(False)
+        for ax, name in zip(axes.ravel(), matrices, strict=False):
+            for title, values in spectra.items():
+                s = values[name]
+                x = np.arange(1, s.shape[1] + 1)
+                ax.plot(x, s.mean(0), color=colours[title], lw=1.3, label=title)
+                ax.fill_between(x, s.min(0), s.max(0), color=colours[title], alpha=0.15, lw=0)
+            ax.set(yscale="log")
+            ax.set_title(name, fontsize=8.5, pad=2)
+            ax.tick_params(labelsize=7)
+        for ax in axes.ravel()[max(0, len(matrices) - columns) : len(matrices)]:
+            ax.set_xlabel("number", fontsize=8)
+        fig.supylabel("singular value", fontsize=9)
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(spectra))
+    return fig
+
+
+def rank_grid(cells: Mapping[tuple[int, float], Mapping[str, float]]) -> Figure:
+    """Stable rank of every matrix as a share of the largest possible. cells: {(depth, γ): {matrix: share}}."""
+    depths, gammas = sorted({d for d, _ in cells}), sorted({g for _, g in cells})
+    heights = [len(cells[d, gammas[0]]) for d in depths]
+    with style.look():
+        fig, axes = plt.subplots(1, len(depths), figsize=(style.WIDTH, 0.8 + 0.155 * max(heights)), squeeze=False)
+        for ax, depth in zip(axes[0], depths, strict=True):
+            names = list(cells[depth, gammas[0]])
+            values = np.array([[cells[depth, g][name] for g in gammas] for name in names])
+            image = ax.imshow(values, cmap=style.ACCURACY["neither"], aspect="auto", vmin=0, vmax=0.3)
+            ax.set_xticks(range(len(gammas)), [f"{g:g}" for g in gammas], fontsize=7)
+            ax.set_yticks(range(len(names)), names, fontsize=6.5)
+            ax.tick_params(length=0)
+            ax.set(xlabel="initialization rate γ", title=f"depth {depth}")
+        fig.colorbar(image, ax=axes, shrink=0.7, label="stable rank / largest possible", extend="max")
+    return fig
+
+
+def order_parameter(
+    scores: Mapping[str, np.ndarray], lean: np.ndarray, aucs: Mapping[str, tuple[float, float, float]]
+) -> Figure:
+    """Every fitted run as a point: a measure against (inferential − symmetric); below, how well each measure tells the two.
+
+    scores: {measure: (runs,)}; lean: (runs,) in [−1, 1]; aucs: {measure: (value, low, high)}.
+    """
+    columns = 3
+    rows = -(-len(scores) // columns)
+    with style.look():
+        fig = plt.figure(figsize=(style.WIDTH, 2.0 * rows + 0.26 * len(aucs) + 0.9))
+        upper, lower = fig.subfigures(2, 1, height_ratios=(2.0 * rows, 0.26 * len(aucs) + 0.9))
+        axes = upper.subplots(rows, columns, sharey=True, squeeze=False)
+        for ax in axes.ravel()[len(scores) :]:
+            ax.set_visible(False)
+        colour = np.where(lean > 0, style.INFERENTIAL, style.SYMMETRIC)
+        for ax, (name, values) in zip(axes.ravel(), scores.items(), strict=False):
+            ax.scatter(values, lean, s=9, c=colour, alpha=0.6, lw=0)
+            ax.axhline(0, color="#BBBBBB", lw=0.6)
+            ax.set_xlabel(name, fontsize=8)
+        upper.supylabel("inferential − symmetric", fontsize=9)
+        ax = lower.subplots()
+        for i, (_, (value, low, high)) in enumerate(aucs.items()):
+            ax.plot([low, high], [i, i], color="#666666", lw=2)
+            ax.plot(value, i, "o", color="black", ms=5)
+        ax.axvline(0.5, color="#BBBBBB", lw=0.8)
+        ax.set_yticks(range(len(aucs)), list(aucs))
+        ax.invert_yaxis()
+        ax.set(xlim=(0, 1), xlabel="chance that an inferential run is above a symmetric one")
+    return fig

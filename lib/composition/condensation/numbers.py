@@ -1,0 +1,323 @@
+"""How complex are the weights? Condensation, spectra, stable ranks, and whether they foretell the answer to (4, 3).
+
+Sources: Figs 5 and 10–13 of Zhang et al. 2024; the stable rank as a measure of complexity from Zhang et al. 2025.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lib.composition.experiments import FAST
+from lib.composition.phase_diagram.numbers import neighbour_steps
+from lib.composition.runs import MAPPINGS, lean, learned_among
+from lib.composition.spectra import N_EIGENVALUES, keys_eigenvalues, keys_embedding, relative_rank
+from lib.core.measures import cosines, numerical_order, ranks, remembered
+from lib.core.store import StoredRun
+
+ALIKE = 0.7
+"""Neurons whose input weights have a cosine above this belong together (the paper's threshold)."""
+
+
+def matrices(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weight matrices among a model's parameters, from the embedding through the layers to the head: no norms, biases or
+    positions."""
+    kept = {n: w for n, w in weights.items() if w.dim() >= 2 and ("weight" in n or "token" in n) and "norm" not in n}
+    return {name: kept[name] for name in sorted(kept, key=_order)}
+
+
+_IN_BLOCK = ("W_Q", "W_K", "W_V", "W_O", "W_1", "W_2")
+
+
+def _order(name: str) -> tuple[int, int]:
+    parts = name.split(".")
+    if parts[0] != "blocks":
+        return (-1, 0) if parts[0] == "embedding" else (10**6, 0)
+    return int(parts[1]), _IN_BLOCK.index(parts[-2])
+
+
+def short_name(name: str) -> str:
+    """`blocks.0.attention.W_Q.weight` → `W_Q(1)`, as the paper writes it."""
+    parts = name.split(".")
+    if parts[0] != "blocks":
+        return {"embedding": "embedding", "head": "head"}[parts[0]]
+    return f"{parts[-2]}({int(parts[1]) + 1})"
+
+
+def neuron_cosines(weight: np.ndarray) -> np.ndarray:
+    """(d_in, n) → (n, n): cosines of the input weights of n neurons, the columns of our matrices."""
+    return cosines(weight.T, weight.T)
+
+
+def greedy_groups(cosine: np.ndarray, threshold: float = ALIKE) -> list[list[int]]:
+    """Take the first neuron without a group, append every other without one whose cosine with it is above the threshold;
+    repeat (Zhang et al. 2024, Fig. 10)."""
+    left, groups = list(range(len(cosine))), []
+    while left:
+        first = left[0]
+        group = [first, *(i for i in left[1:] if cosine[first, i] > threshold)]
+        groups.append(group)
+        left = [i for i in left if i not in set(group)]
+    return groups
+
+
+def condensation(cosine: np.ndarray, threshold: float = ALIKE) -> float:
+    """Share of neurons that are one too many: 1 − groups / neurons. 0 if all directions differ; towards 1 as they condense.
+
+    Signs are ignored: opposite neurons condense on one line.
+    """
+    return 1 - len(greedy_groups(np.abs(cosine), threshold)) / len(cosine)
+
+
+def measures(weights: Mapping[str, Tensor]) -> dict[str, float]:
+    """The complexity of one run in a few numbers. Ranks are shares of the largest that the matrix could have."""
+    all_matrices = matrices(weights)
+    share = {name: float(relative_rank(w)) for name, w in all_matrices.items()}
+    eigenvalues = keys_eigenvalues(weights)
+    query = all_matrices["blocks.0.attention.W_Q.weight"].numpy()
+    return {
+        "mean stable rank": float(np.mean([v for name, v in share.items() if name.startswith("blocks")])),
+        "stable rank of W_Q(1)": share["blocks.0.attention.W_Q.weight"],
+        "embedding's effective dimension": float(eigenvalues.sum() ** 2 / eigenvalues.square().sum()) / len(eigenvalues),
+        "condensation of W_Q(1)": condensation(neuron_cosines(query)),
+        "order of the embedding": numerical_order(keys_embedding(weights)),
+    }
+
+
+@remembered
+def measures_of(run: StoredRun) -> dict[str, float]:
+    """The measures of a run's weights."""
+    return measures(run.weights())
+
+
+# --- What figures show ---
+
+
+def diagram(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """The runs of the diagram over γ and depth among them; where their weights are not kept (profile smoke), all."""
+    return [r for r in runs if source(r) == (FAST.folder, FAST.version)] or list(runs)
+
+
+def source(run: StoredRun) -> tuple[str, int]:
+    """The experiment and the version that a run is of."""
+    return run.spec.experiment, run.spec.version
+
+
+def cells(runs: Sequence[StoredRun], seed: int) -> dict[tuple[int, float], StoredRun]:
+    """{(depth, γ): run} of one seed. Raises LookupError, listing the seeds there are, for one that is not stored."""
+    found = {(r.spec.model.depth, r.spec.gamma): r for r in runs if r.spec.seed == seed}
+    if not found:
+        seeds = ", ".join(str(s) for s in sorted({r.spec.seed for r in runs}))
+        raise LookupError(f"no weights of seed {seed} are stored: use one of {seeds}.")
+    return found
+
+
+def neuron_cells(runs: dict[tuple, StoredRun]) -> dict[tuple, np.ndarray]:
+    query = lambda r: r.weights()["blocks.0.attention.W_Q.weight"].numpy()
+    return {place: neuron_cosines(query(run)) for place, run in runs.items()}
+
+
+@remembered
+def embedding_map(run: StoredRun) -> np.ndarray:
+    """(80, 2) map of the embeddings of 20 … 99: t-SNE from a PCA start."""
+    from sklearn.manifold import TSNE
+
+    points = keys_embedding(run.weights())
+    return TSNE(perplexity=10, init="pca", random_state=0, n_jobs=1).fit_transform(points)
+
+
+def phase_panels(runs: Sequence[StoredRun]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each run what Fig. 5 shows: cosines of the neurons of W_Q(1), and the map of its embedding."""
+    return [(neuron_cells({0: run})[0], embedding_map(run)) for run in runs]
+
+
+def embedding_cells(runs: dict[tuple, StoredRun]) -> dict[tuple, np.ndarray]:
+    """{place: (80, 3)}: map and order of the embedding."""
+    return {
+        place: np.c_[embedding_map(run), np.full(80, measures_of(run)["order of the embedding"])] for place, run in runs.items()
+    }
+
+
+def embedding_spectra(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:
+    """{γ: (runs, D)} eigenvalues of the embedding's covariance."""
+    found: dict[float, list[np.ndarray]] = {}
+    for run in runs:
+        values = keys_eigenvalues(run.weights())
+        found.setdefault(run.spec.gamma, []).append(np.maximum(values.numpy(), 1e-12))
+    return {gamma: np.stack(values) for gamma, values in found.items()}
+
+
+def matrix_spectra(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
+    """{matrix: (runs, n)} singular values, runs of one shape."""
+    found: dict[str, list[np.ndarray]] = {}
+    for run in runs:
+        for name, w in matrices(run.weights()).items():
+            found.setdefault(short_name(name), []).append(np.maximum(torch.linalg.svdvals(w).numpy(), 1e-6))
+    return {name: np.stack(values) for name, values in found.items()}
+
+
+def rank_cells(runs: Sequence[StoredRun]) -> dict[tuple[int, float], dict[str, float]]:
+    """{(depth, γ): {matrix: stable rank as a share of the largest possible}}, means over seeds."""
+    found: dict[tuple[int, float], dict[str, list[float]]] = {}
+    for run in runs:
+        cell = found.setdefault((run.spec.model.depth, run.spec.gamma), {})
+        for name, w in matrices(run.weights()).items():
+            cell.setdefault(short_name(name), []).append(float(relative_rank(w)))
+    return {place: {name: float(np.mean(v)) for name, v in cell.items()} for place, cell in found.items()}
+
+
+def nearest(runs: Sequence[StoredRun], gamma: float) -> list[StoredRun]:
+    """The runs whose γ is nearest to the one that is asked for."""
+    best = min((r.spec.gamma for r in runs), key=lambda g: (abs(g - gamma), g))
+    return [r for r in runs if r.spec.gamma == best]
+
+
+def large_and_small(runs: Sequence[StoredRun], gamma: float) -> tuple[list[StoredRun], list[StoredRun]]:
+    """The runs nearest to γ = 0.5 and nearest to a larger γ. Raises LookupError where the two are the same runs."""
+    large, small = nearest(runs, 0.5), nearest(runs, gamma)
+    if large[0].spec.gamma >= small[0].spec.gamma:
+        raise LookupError(f"gamma must be nearer to a stored γ above {large[0].spec.gamma:g} than to it, got {gamma:g}.")
+    return large, small
+
+
+STRANDS = 0.9
+"""Neighbours differ by a fixed step if this share of the numbers has its nearest neighbour at one distance (our choice)."""
+
+
+def common_step(run: StoredRun) -> tuple[int, float]:
+    """The most frequent distance, as numbers, of a number and its nearest neighbour in the embedding, and the share of the
+    numbers that have it."""
+    counts = np.bincount(neighbour_steps(run))
+    return int(counts.argmax()), float(counts.max() / counts.sum())
+
+
+# --- Growth along training ---
+
+GROWN = 3.0
+"""An eigenvalue has begun to grow once it is this many times as large as at the first evaluation (our choice)."""
+
+
+def growth(run: StoredRun) -> list[float]:
+    """For each recorded eigenvalue the step at which it has grown by GROWN; infinity for never."""
+    found = []
+    for i in range(N_EIGENVALUES):
+        if values := run.history.get(f"eigenvalue {i + 1}"):
+            grown = (s for s, v in zip(run.history["step"], values, strict=True) if v is not None and v >= GROWN * values[0])
+            found.append(float(next(grown, math.inf)))
+    return found
+
+
+def late_change(run: StoredRun) -> float:
+    """Relative change of the largest eigenvalue over the last two evaluations before the rate begins to fall."""
+    end = run.fit_step if run.fit_step is not None else run.spec.train.steps - run.spec.train.anneal
+    values = [v for s, v in zip(run.history["step"], run.history["eigenvalue 1"], strict=True) if s <= end][-3:]
+    return abs(values[-1] / values[0] - 1) if len(values) == 3 else math.inf
+
+
+# --- Does a number foretell the answer? ---
+
+
+def auc(score: Sequence[float], positive: Sequence[bool]) -> float:
+    """Chance that a random positive scores above a random negative, ties as one half (Mann and Whitney's U, scaled).
+
+    Raises ValueError unless there are both.
+    """
+    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    n, m = positive.sum(), (~positive).sum()
+    if not n or not m:
+        raise ValueError("an AUC needs positives and negatives.")
+    return float((ranks(score)[positive].sum() - n * (n + 1) / 2) / (n * m))
+
+
+def stratified_auc(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> float:
+    """The same over pairs from one stratum only, all such pairs together, so that what differs between strata does not count.
+
+    Raises ValueError unless some stratum has both.
+    """
+    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    wins = pairs = 0.0
+    for name in set(stratum):
+        here = np.array([s == name for s in stratum])
+        n = int(positive[here].sum()) * int((~positive[here]).sum())
+        if n:
+            wins += n * auc(score[here], positive[here])
+            pairs += n
+    if not pairs:
+        raise ValueError("an AUC needs positives and negatives in one stratum.")
+    return wins / pairs
+
+
+def auc_interval(
+    score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object] | None = None, draws: int = 1000, seed: int = 0
+) -> tuple[float, float]:
+    """95 % interval of the (stratified) AUC, by resampling positives and negatives within each stratum."""
+    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    stratum = [0] * len(score) if stratum is None else list(stratum)
+    rng = np.random.default_rng(seed)
+    kinds = list(dict.fromkeys(zip(stratum, positive.tolist(), strict=True)))
+    members = [np.flatnonzero([k == kind for k in zip(stratum, positive.tolist(), strict=True)]) for kind in kinds]
+    found = []
+    for _ in range(draws):
+        pick = np.concatenate([rng.choice(m, len(m)) for m in members])
+        found.append(stratified_auc(score[pick], positive[pick], [stratum[i] for i in pick]))
+    return float(np.percentile(found, 2.5)), float(np.percentile(found, 97.5))
+
+
+def fitted(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    return learned_among(runs) or list(runs)
+
+
+def scores(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
+    """{measure: (runs,)}, γ among them for comparison."""
+    names = list(measures_of(runs[0]))
+    return {"γ": np.array([r.spec.gamma for r in runs])} | {n: np.array([measures_of(r)[n] for r in runs]) for n in names}
+
+
+def decided(runs: Sequence[StoredRun]) -> np.ndarray:
+    """(runs,) bool: one answer leads the other by more than half of all answers."""
+    return np.array([abs(lean(r)) > 0.5 for r in runs])
+
+
+Auc = tuple[float, float, float]
+"""A value with the ends of its 95 % interval."""
+
+
+def aucs(runs: Sequence[StoredRun]) -> dict[str, Auc]:
+    """{measure: stratified AUC of inferential against symmetric runs}; runs between the two do not count.
+
+    Compared are runs of one experiment and depth: across experiments decay, batch and rate differ as well, and each changes the
+    weights. Empty where no experiment and depth has both.
+    """
+    which = [r for r, d in zip(runs, decided(runs), strict=True) if d]
+    positive, stratum = [lean(r) > 0 for r in which], [(*source(r), r.spec.model.depth) for r in which]
+    with_answer = lambda answer: {s for s, p in zip(stratum, positive, strict=True) if p is answer}
+    if not with_answer(True) & with_answer(False):
+        return {}
+    found = {}
+    for name, values in scores(which).items():
+        value = stratified_auc(values, positive, stratum)
+        found[name] = (value, *auc_interval(values, positive, stratum))
+    return found
+
+
+def fold(auc: Auc) -> Auc:
+    """The same with high and low exchanged if need be, so that more is better and 0.5 is chance: a direction is no merit."""
+    return auc if auc[0] >= 0.5 else (1 - auc[0], 1 - auc[2], 1 - auc[1])
+
+
+def contest(found: dict[str, Auc]) -> tuple[str, bool, bool, bool]:
+    """The measure of complexity that tells the phases apart best; whether any does better than chance; whether the best does
+    better than γ; and whether its interval lies above γ's."""
+    measures = [n for n in found if n != "γ"]
+    best = max(measures, key=lambda n: fold(found[n])[0])
+    informs = any(fold(found[n])[1] > 0.5 for n in measures)
+    return best, informs, fold(found[best])[0] > fold(found["γ"])[0], fold(found[best])[1] > fold(found["γ"])[2]
+
+
+def answer_of(run: StoredRun) -> str:
+    """The mapping that more than half of a run's answers follow exactly; "neither" where there is none."""
+    return next((m for m in MAPPINGS if run.metrics[m] > 0.5), "neither")

@@ -1,0 +1,54 @@
+"""What chapter 8 says of GPT-2's architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lib.composition.runs import MAPPINGS, SHADOW
+from lib.composition.trends import curves
+from lib.composition.words import listed, number_of, sentence
+from lib.core.store import StoredRun
+
+
+def curve_line(runs: Sequence[StoredRun]) -> str:
+    return "; ".join(
+        f"{m} " + " ".join(f"{v:.2f}" for v in values.mean(1)) for m, (_, values) in curves(runs).items() if m != "test"
+    )
+
+
+def regions_text(title: str, runs: Sequence[StoredRun]) -> str:
+    """Where the mean over seeds of each answer is above one half, and what is left over."""
+    shares = curves(runs)
+    words = []
+    for mapping in MAPPINGS:
+        gammas, values = shares[mapping]
+        where = [f"{g:g}" for g, v in zip(gammas, values.mean(1), strict=True) if v > 0.5]
+        words.append(f"{mapping} at γ = {', '.join(where)}" if where else f"{mapping} nowhere")
+    gammas, values = shares["test"]
+    shadow = [f"{g:g}" for g, v in zip(gammas, values.mean(1), strict=True) if v < SHADOW]
+    return (
+        f"- **{title}**: more than half of the answers are "
+        + "; ".join(words)
+        + (f". Fewer than 90 % of the seen pairs are right at γ = {', '.join(shadow)}." if shadow else ".")
+    )
+
+
+def architectures(by_norm: Mapping[str, Sequence[StoredRun]]) -> str:
+    """For each norm: do means over seeds turn from symmetric to inferential as γ grows?"""
+    turned, words = {}, []
+    for title, group in by_norm.items():
+        shares = curves(group)
+        at = {m: int(shares[m][1].mean(1).argmax()) for m in MAPPINGS}
+        value = {m: float(shares[m][1].mean(1)[at[m]]) for m in MAPPINGS}
+        turned[title] = at["symmetric"] < at["inferential"] and min(value.values()) > 0.5
+        where = ", ".join(f"{m} at most {value[m]:.2f} (γ = {shares[m][0][at[m]]:g})" for m in MAPPINGS)
+        words.append(f"{title}: {where}")
+    do, do_not = (listed([title for title, t in turned.items() if t is answer] or ["none"]) for answer in (True, False))
+    said = f"{do} turns from symmetric to inferential as γ grows, {do_not} does not"
+    if len(set(turned.values())) == 1:
+        said = f"{'every' if all(turned.values()) else 'no'} norm turns from symmetric to inferential as γ grows"
+    model = next(iter(by_norm.values()))[0].spec.model
+    return (
+        f"**{sentence(said)}.** Means over seeds: {'; '.join(words)}. The paper's figure is post-norm. Ours has "
+        f"{number_of(model.depth, 'layer')} of width {model.d_model}."
+    )

@@ -1,0 +1,170 @@
+"""What chapter 3 says of its numbers: routes, cuts, patches and their verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lib.composition.information_flow import numbers
+from lib.composition.information_flow.numbers import (
+    EDGES,
+    EFFECT,
+    ROLES,
+    ROUTES,
+    Flow,
+    Step,
+    agreement,
+    composes_in_order,
+    cuts_of,
+    drawn_steps,
+    drops,
+    off_route,
+)
+from lib.composition.phases import Phase
+from lib.composition.runs import offsets_by_key
+from lib.composition.study import LOW_KEYS
+from lib.composition.task import FIRST_KEY, INFERENTIAL_OFFSET
+from lib.composition.words import listed, number_of, run_words
+from lib.core.measures import spread
+from lib.core.store import StoredRun
+
+
+def misses_text(phases: Sequence[Phase]) -> str:
+    """At which keys the inferential runs of the table do not compose."""
+    runs = [run for p in phases if p.mapping == "inferential" and p.genuine for run in p.runs]
+    if not runs:
+        return "No run is inferential enough to be asked where it fails to compose."
+    missed = np.stack([offsets_by_key(run) for run in runs]) != INFERENTIAL_OFFSET
+    low, high = missed[:, : LOW_KEYS - FIRST_KEY], missed[:, LOW_KEYS - FIRST_KEY :]
+    return (
+        f"The {len(runs)} inferential run{'s' * (len(runs) != 1)} of the table fail{'s' * (len(runs) == 1)} to compose in "
+        f"{low.mean():.0%} of the questions with a key below {LOW_KEYS} and in {high.mean():.0%} of the others"
+        + (f"; {high.sum() / missed.sum():.0%} of all these misses are at keys from {LOW_KEYS} on." if missed.any() else ".")
+    )
+
+
+def flow_line(runs: Sequence[StoredRun], flows: Sequence[numbers.Flow]) -> str:
+    return "; ".join(
+        f"{run_words(r)}: answer {f.answer}, {int(numbers.essential(f.attention, range(f.place, f.place + 3)).sum())} edges "
+        "on the essential path"
+        for r, f in zip(runs, flows, strict=True)
+    )
+
+
+def _step_words(steps: set[Step] | frozenset[Step]) -> str:
+    return listed([f"{source} → {query} in layer {layer}" for layer, source, query in sorted(steps)])
+
+
+def route_text(phases: Sequence[Phase], flows: Sequence[Flow]) -> str:
+    """Of each drawn example of two layers: is it the paper's route, and do cuts of this model say the same?"""
+    lines = []
+    for phase, flow in zip(phases, flows, strict=True):
+        found, route = drawn_steps(flow), ROUTES[phase.mapping]
+        missing, added = route - found, found - route
+        said = f"- **{phase.title.capitalize()}: {'not ' * bool(missing or added)}the paper's route.**"
+        if missing or added:
+            said += f" Of the {len(route)} edges that the paper draws, {len(route & found)} are on the essential path."
+        if missing:
+            said += f" Missing: {_step_words(missing)}."
+        if added:
+            said += f" Added: {_step_words(added)}."
+        costs = off_route(Phase(phase.mapping, phase.depth, (phase.example,), phase.genuine))
+        words = [f"{name} in layer {layer} ({cost:.2f})" for (layer, name), cost in costs.items()]
+        said += f" Cuts that cost this model much though they spare the paper's route: {listed(words) if words else 'none'}."
+        lines.append(said)
+    return "\n".join(lines)
+
+
+def cuts_line(phases: Sequence[Phase]) -> str:
+    return "largest mean cost of a cut: " + "; ".join(f"{p.title} {_largest(p)}" for p in phases)
+
+
+def _largest(phase: Phase) -> str:
+    mean = drops(phase).mean(0)
+    layer, edge = np.unravel_index(mean.argmax(), mean.shape)
+    return f"{mean.max():.2f} ({list(EDGES)[edge]} in layer {layer + 1})"
+
+
+def cuts_text(phases: Sequence[Phase]) -> str:
+    """Phase by phase: which cuts cost EFFECT on average, and how far picture and cause agree."""
+    lines = []
+    for phase in phases:
+        cost = drops(phase)
+        mean = cost.mean(0)
+        costly = [
+            f"{list(EDGES)[e]} in layer {layer + 1} ({spread(cost[:, layer, e])})" for layer, e in np.argwhere(mean >= EFFECT)
+        ]
+        both, picture, causal = agreement(phase)
+        lines.append(
+            f"- **{phase.title}** ({len(phase.runs)} run{'s' * (len(phase.runs) > 1)}): its answer depends on "
+            + ("; ".join(costly) or "no single class of edges")
+            + f". Of the classes drawn or causal in a run, {both} are both, {picture} only drawn, {causal} only causal."
+        )
+    return "\n".join(lines)
+
+
+def mixture_text(phases: Sequence[Phase]) -> str:
+    """Do inferential models of two layers also merge the anchors in the last token, as symmetric ones do?"""
+    phase = next((p for p in phases if p.mapping == "inferential" and p.depth == 2), None)
+    if phase is None or not phase.genuine:
+        return "No two-layer run is inferential enough to be asked."
+    cost = drops(phase)[:, 0, list(EDGES).index("anchors → last")]
+    seen = cuts_of(phase).whole["test"] - cuts_of(phase).after["test"][:, 1, list(EDGES).index("key → last")]
+    n = len(phase.runs)
+    needs, loses = cost >= EFFECT, seen >= EFFECT
+    return (
+        "**Are two-layer inferential models pure?** The symmetric route has two steps, anchors → last in the first layer and "
+        f"key → last in the second. Of {n} inferential run{'s' * (n != 1)}, {needs.sum()} "
+        f"depend{'s' * int(needs.sum() == 1)} on the first of them for the answer to (4, 3) (cost {spread(cost)}), and "
+        f"{loses.sum()} on the second for the seen pairs (cost {spread(seen)}); {(needs & loses).sum()} on both."
+    )
+
+
+def patch_text(phases: Sequence[Phase], patches: dict[str, dict[str, np.ndarray]]) -> str:
+    """Where the difference of one anchor sits before the last layer: at that anchor, or already in the last token?"""
+    rows = []
+    for phase in phases:
+        last = {what: values[-1] for what, values in patches[phase.title].items()}
+        cells = [f"{last[what][ROLES.index(role)]:.2f}" for what in ROLES[1:3] for role in (what, "last")]
+        rows.append(f"| {phase.title} | " + " | ".join(cells) + " |")
+    head = "| before the last layer | first anchor: own place | last token | second anchor: own place | last token |\n"
+    return head + "|---|---|---|---|---|\n" + "\n".join(rows)
+
+
+def patch_line(patches: dict[str, dict[str, np.ndarray]]) -> str:
+    last = lambda v: ", ".join(f"{role} {x:.2f}" for role, x in zip(ROLES, v[-1], strict=True))
+    return "; ".join(
+        f"{title}, before the last layer, other first anchor: {last(p['first anchor'])}" for title, p in patches.items()
+    )
+
+
+def routes(phases: Sequence[Phase]) -> str:
+    """Do models read as the paper draws them, by what cuts cost?"""
+    found = {(p.mapping, p.depth): p for p in phases if p.genuine}
+    parts = []
+    symmetric, inferential = found.get(("symmetric", 2)), found.get(("inferential", 2))
+    if symmetric is not None:
+        mean, names = drops(symmetric).mean(0), list(EDGES)
+        costs = mean[0, names.index("anchors → last")], mean[1, names.index("key → last")]
+        parts.append(
+            f"**Symmetric models of two layers {'read' if min(costs) >= EFFECT else 'do not read'} as the paper draws them**: "
+            f"when cut, the two steps of that route cost {costs[0]:.2f} and {costs[1]:.2f} of the answers "
+            f"({number_of(len(symmetric.runs))})."
+        )
+    if inferential is not None:
+        off = off_route(inferential)
+        words = listed([f"{name} in layer {layer} ({cost:.2f})" for (layer, name), cost in off.items()]) if off else ""
+        parts.append(
+            f"**Inferential ones {'use more than' if off else 'use no more than'} the paper's route**"
+            + (f": they also need {words}" if off else "")
+            + f" ({number_of(len(inferential.runs))})."
+        )
+    deep = [run for (mapping, depth), p in found.items() if mapping == "inferential" and depth > 2 for run in drops(p)]
+    if deep:
+        right = sum(map(composes_in_order, deep))
+        parts.append(
+            f"In {right} of {number_of(len(deep), 'inferential run')} of three layers and more, the key reaches the anchors "
+            "first and the anchors the last token in a later layer."
+        )
+    return " ".join(parts) or "No run is decided enough for a verdict."

@@ -1,0 +1,318 @@
+"""The figures of the phase diagram and of what runs answer to (4, 3): every run is shown, and nothing is averaged that seeds do
+not share.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from lib.composition.phase_diagram.numbers import AXES, PhaseTable, Setting
+from lib.composition.runs import MAPPINGS, SHADOW, learned, learned_at
+from lib.composition.study import OFFSETS
+from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
+from lib.core import style
+from lib.core.store import StoredRun
+
+# --- The grid over γ and depth ---
+
+
+def _diagram(ax: Axes, table: PhaseTable, values: np.ndarray, name: str, shadow: np.ndarray | None, title: str) -> None:
+    image = ax.imshow(values, origin="lower", aspect="auto", vmin=0, vmax=1, cmap=style.ACCURACY[name])
+    style.tick_grid(ax, list(table.gammas), list(table.depths), "initialization rate γ", "depth (layers)")
+    style.write_values(ax, values)
+    if shadow is not None:
+        style.hatch_cells(ax, shadow)
+    ax.set_title(title)
+    ax.figure.colorbar(image, ax=ax, shrink=0.9, label="share of answers")
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+
+
+def phase_diagram(table: PhaseTable) -> Figure:
+    """Selected accuracy on (4, 3) under each mapping over γ and depth (Fig. 2a, b); hatched where seen pairs are below 90 %."""
+    with style.look():
+        fig, axes = plt.subplots(2, 1, figsize=(style.WIDTH, 1.1 + 0.95 * len(table.depths)), sharex=True)
+        for ax, mapping, letter in zip(axes, MAPPINGS, "ab", strict=True):
+            accuracy, test = table.selected(mapping)
+            _diagram(ax, table, accuracy, mapping, test < SHADOW, f"{letter}  {style.MAPPING_LABEL[mapping]}, selected")
+        axes[0].set_xlabel("")
+    return fig
+
+
+def plain_diagram(table: PhaseTable) -> Figure:
+    """The same grid without selection: mean over every rate and seed of both answers and of neither."""
+    shadow = table.plain("test") < SHADOW
+    with style.look():
+        fig, axes = plt.subplots(3, 1, figsize=(style.WIDTH, 1.3 + 1.25 * len(table.depths)), sharex=True)
+        for ax, name, letter in zip(axes, (*MAPPINGS, "neither"), "abc", strict=True):
+            _diagram(ax, table, table.plain(name), name, shadow, f"{letter}  {style.MAPPING_LABEL[name]}, mean of all runs")
+        for ax in axes[:-1]:
+            ax.set_xlabel("")
+    return fig
+
+
+def own_point(runs: Sequence[StoredRun]) -> Figure:
+    """Shares of the three kinds of answer for every run of one point, grouped by seed, with test accuracy on seen pairs."""
+    names = ("symmetric", "inferential", "neither")
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 0.9 + 0.24 * len(runs)))
+        left = np.zeros(len(runs))
+        for name in names:
+            width = np.array([r.metrics[name] if name in r.metrics else 1 - sum(r.metrics[m] for m in MAPPINGS) for r in runs])
+            ax.barh(range(len(runs)), width, left=left, color=style.MAPPING_COLOUR[name], label=style.MAPPING_LABEL[name])
+            left += width
+        ax.plot([r.metrics["test"] for r in runs], range(len(runs)), "k|", ms=11, mew=2, label=style.MAPPING_LABEL["test"])
+        ax.set_yticks(range(len(runs)), [f"seed {r.spec.seed}, rate {r.spec.rate:g}" for r in runs])
+        ax.set(xlim=(0, 1.005), xlabel="share of answers to (4, 3)")
+        ax.invert_yaxis()
+        ax.tick_params(axis="y", length=0)
+        fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return fig
+
+
+# --- Answers of two layers ---
+
+GAMMA = "initialization rate γ  (weights get smaller →)"
+_SHIFT = {"symmetric": -0.006, "inferential": 0.006}
+
+
+def _gammas(runs: Sequence[StoredRun]) -> list[float]:
+    return sorted({run.spec.gamma for run in runs})
+
+
+def flip(panels: Mapping[str, Sequence[StoredRun]]) -> Figure:
+    """Fig. 2a, b along γ: the shares of both answers, one dot a run, hollow where it has not learned its training rows.
+
+    Lines join the means. panels: {title: runs}, side by side.
+    """
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.0), sharey=True, squeeze=False)
+        for ax, (title, runs) in zip(axes[0], panels.items(), strict=True):
+            gammas = _gammas(runs)
+            for mapping, marker in zip(MAPPINGS, "os", strict=True):
+                colour = style.MAPPING_COLOUR[mapping]
+                for run in runs:
+                    face = colour if learned(run) else "white"
+                    x, y = run.spec.gamma + _SHIFT[mapping], run.metrics[mapping]
+                    ax.plot(x, y, marker, ms=5.5, mec=colour, mfc=face, alpha=0.85, clip_on=False)
+                means = [np.mean([r.metrics[mapping] for r in runs if r.spec.gamma == g]) for g in gammas]
+                ax.plot(gammas, means, color=colour, lw=1.4, label=style.MAPPING_LABEL[mapping])
+            ax.set(ylim=(-0.02, 1.04), xlabel=GAMMA if len(panels) == 1 else "initialization rate γ")
+            ax.set_title(title, fontsize=9.5)
+        axes[0, 0].set_ylabel("share of answers to (4, 3)")
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        hollow = Line2D([], [], ls="", marker="o", mec=style.SEEN, mfc="white")
+        fig.legend([*handles, hollow], [*labels, "training rows not learned"], loc="outside lower center", ncols=3)
+    return fig
+
+
+def histogram(gammas: Sequence[float], values: np.ndarray) -> Figure:
+    """The phase diagram of all answers: a column a run, a row an offset from the key.
+
+    gammas: of the runs, ascending; values: (33, runs) shares of OFFSETS.
+    """
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 4.2))
+        image = ax.imshow(
+            np.sqrt(values), origin="lower", aspect="auto", vmin=0, vmax=1, cmap="Greys", extent=(0, len(gammas), *_ends())
+        )
+        for name, offset in (("symmetric", SYMMETRIC_OFFSET), ("inferential", INFERENTIAL_OFFSET)):
+            for edge in (-0.5, 0.5):
+                ax.axhline(offset + edge, color=style.MAPPING_COLOUR[name], lw=1.2)
+            label = style.MAPPING_LABEL[name]
+            ax.text(len(gammas) * 1.005, offset, label, color=style.MAPPING_COLOUR[name], va="center", fontsize=8)
+        _mark_gammas(ax, gammas)
+        ax.set(xlabel=f"{GAMMA}; a column a run", ylabel="answer − key")
+        bar = fig.colorbar(image, ax=ax, location="top", shrink=0.4, aspect=30, label="share of a run's answers")
+        bar.set_ticks([0, 0.5**0.5 * 0.5, 0.5, 0.5**0.5, 1], labels=["0", "", ".25", ".5", "1"])
+    return fig
+
+
+def _ends() -> tuple[float, float]:
+    return OFFSETS[0] - 0.5, OFFSETS[-1] + 0.5
+
+
+def place_by_place(gammas: Sequence[float], offsets: np.ndarray) -> Figure:
+    """The most frequent offset at each place of the key (rows) of every run (columns); coloured if it is a mapping's.
+
+    gammas: of the runs, ascending; offsets: (7, runs).
+    """
+    name = {SYMMETRIC_OFFSET: "symmetric", INFERENTIAL_OFFSET: "inferential"}
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 2.7))
+        for (place, column), offset in np.ndenumerate(offsets):
+            colour = style.MAPPING_COLOUR[name[offset]] if offset in name else "#DDDDDD"
+            ax.add_patch(plt.Rectangle((column, place - 0.5), 1, 1, facecolor=colour, edgecolor="white", lw=0.8))
+            if offset not in name:
+                text = f"−{-offset}" if offset < 0 else str(offset)
+                ax.text(column + 0.5, place, text, ha="center", va="center", fontsize=6.5, color="#333333")
+        ax.set(
+            xlim=(0, len(gammas)),
+            ylim=(-0.5, len(offsets) - 0.5),
+            ylabel="place of the key",
+            xlabel=f"{GAMMA}; a column a run",
+        )
+        _mark_gammas(ax, gammas)
+        boxes = [plt.Rectangle((0, 0), 1, 1, color=style.MAPPING_COLOUR[n]) for n in name.values()]
+        fig.legend(boxes, [style.MAPPING_LABEL[n] for n in name.values()], loc="outside lower center", ncols=2)
+    return fig
+
+
+def _mark_gammas(ax: Axes, gammas: Sequence[float]) -> None:
+    """Columns of one γ stand together under its value."""
+    edges = [i for i in range(1, len(gammas)) if gammas[i] != gammas[i - 1]]
+    for edge in edges:
+        ax.axvline(edge, color="white", lw=2.5)
+    middles = [(a + b) / 2 for a, b in pairwise([0, *edges, len(gammas)])]
+    ax.set_xticks(middles, [f"{gammas[int(m)]:g}" for m in middles])
+    ax.tick_params(length=0)
+
+
+def along_training(runs: Sequence[StoredRun], titles: Sequence[str]) -> Figure:
+    """Shares of both answers, and of training rows that are right, along the training of some runs."""
+    columns = min(3, len(runs))
+    rows = -(-len(runs) // columns)
+    with style.look():
+        fig, axes = plt.subplots(rows, columns, figsize=(style.WIDTH, 0.6 + 1.75 * rows), sharey=True, squeeze=False)
+        for ax in axes.ravel()[len(runs) :]:
+            ax.set_visible(False)
+        for ax, run, title in zip(axes.ravel(), runs, titles, strict=False):
+            for name, line in (("train", "--"), ("symmetric", "-"), ("inferential", "-")):
+                label = "training rows right" if name == "train" else style.MAPPING_LABEL[name]
+                colour = style.SEEN if name == "train" else style.MAPPING_COLOUR[name]
+                ax.plot(np.array(run.history["step"]) / 1000, run.history[name], line, color=colour, lw=1.4, label=label)
+            ax.set_ylim(-0.04, 1.04)
+            ax.set_title(title, fontsize=8.5)
+        for ax in axes[-1]:
+            ax.set_xlabel("steps (thousands)")
+        for ax in axes[:, 0]:
+            ax.set_ylabel("share")
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return fig
+
+
+def fit_against_answer(panels: Mapping[str, Sequence[StoredRun]], limit: Mapping[str, int]) -> Figure:
+    """When a run has learned against what it answers: inferential minus symmetric share, a dot a run, coloured by γ.
+
+    limit: {title: steps}; a run that never learned is a cross there.
+    """
+    every = [run for runs in panels.values() for run in runs]
+    low, high = min(r.spec.gamma for r in every), max(r.spec.gamma for r in every)
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.9), sharey=True, squeeze=False)
+        for ax, (title, runs) in zip(axes[0], panels.items(), strict=True):
+            for run in runs:
+                step = learned_at(run)
+                late = not np.isfinite(step)
+                lean = run.metrics["inferential"] - run.metrics["symmetric"]
+                x = limit[title] if late else step
+                colour = style.GAMMA((run.spec.gamma - low) / max(high - low, 1e-9))
+                ax.plot(x, lean, "x" if late else "o", ms=5, color=colour, alpha=0.85)
+            ax.axhline(0, color="#BBBBBB", lw=0.8)
+            ax.set(xscale="log", xlabel="step at which the task is learned", ylim=(-1.05, 1.05))
+            ax.xaxis.set_minor_formatter("")
+            ax.set_title(title, fontsize=9.5)
+        axes[0, 0].set_ylabel("inferential − symmetric share")
+        scale = plt.cm.ScalarMappable(plt.Normalize(low, high), style.GAMMA)
+        fig.colorbar(scale, ax=axes, label="initialization rate γ", shrink=0.9)
+    return fig
+
+
+def separations(found: Sequence[Setting]) -> Figure:
+    """How far the two ends of γ lie apart, setting by setting, against width, noise and rows seen.
+
+    A line joins the mean lean (inferential minus symmetric share) at large weights, blue, to that at small weights, orange;
+    a small dot is a run. A clean flip runs from −1 to +1.
+    """
+    ends = {"symmetric": "large", "inferential": "small"}
+    with style.look():
+        fig, axes = plt.subplots(1, len(AXES), figsize=(style.WIDTH, 3.1), sharey=True, squeeze=False)
+        for ax, (name, value) in zip(axes[0], AXES.items(), strict=True):
+            order = sorted(range(len(found)), key=lambda i: (value(found[i].spec), found[i].separation))
+            shifts = _fanned([value(found[i].spec) for i in order])
+            for i, shift in zip(order, shifts, strict=True):
+                x = value(found[i].spec) * 1.035**shift
+                leans = {m: getattr(found[i], end) for m, end in ends.items()}
+                means = [values.mean() for values in leans.values()]
+                ax.plot([x, x], means, color="#888888", lw=1.1, ls="-" if means[0] < means[1] else ":", zorder=1)
+                for mapping, values in leans.items():
+                    colour = style.MAPPING_COLOUR[mapping]
+                    ax.plot([x] * len(values), values, ".", ms=3, color=colour, alpha=0.35, mew=0, zorder=2)
+                    ax.plot(x, values.mean(), "o", ms=5, color=colour, zorder=3)
+            ax.axhline(0, color="#BBBBBB", lw=0.8)
+            ax.set(xscale="log", xlabel=name, ylim=(-1.08, 1.08))
+            ax.xaxis.set_minor_formatter("")
+        widths = sorted({int(AXES["width"](s.spec)) for s in found})
+        axes[0, 0].set_xticks(widths, [str(w) for w in widths])
+        axes[0, 0].set_ylabel("inferential − symmetric share")
+        handles = [
+            Line2D([], [], ls="", marker="o", color=style.MAPPING_COLOUR[m], label=f"{end} weights") for m, end in ends.items()
+        ]
+        fig.legend(handles=handles, loc="outside lower center", ncols=2)
+    return fig
+
+
+def _fanned(values: Sequence[float]) -> list[float]:
+    """For sorted values how far each stands from the middle of its equals, in places: 7, 7, 7, 9 → −1, 0, 1, 0."""
+    counts = Counter(values)
+    seen: Counter = Counter()
+    shifts = []
+    for value in values:
+        shifts.append(seen[value] - (counts[value] - 1) / 2)
+        seen[value] += 1
+    return shifts
+
+
+def neighbour_steps(by_gamma: Mapping[float, np.ndarray]) -> Figure:
+    """How far the nearest neighbour in the embedding is as a number (Fig. 5c's steps of 3 and 4), a row a γ.
+
+    by_gamma: {γ: (n + 1,) shares of the steps 1 to n, and of all larger ones}.
+    """
+    gammas, values = list(by_gamma), np.array(list(by_gamma.values()))
+    largest = values.shape[1] - 1
+    labels = [str(i + 1) for i in range(largest)] + [f"> {largest}"]
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.8, 0.9 + 0.28 * len(gammas)))
+        ax.imshow(values, aspect="auto", vmin=0, vmax=1, cmap=style.ACCURACY["inferential"])
+        style.tick_grid(ax, labels, [f"{g:g}" for g in gammas], "distance of the nearest neighbour, as a number", "γ")
+        style.write_values(ax, values)
+        style.bare(ax)
+    return fig
+
+
+def teaching_pairs(levels: np.ndarray, shares: np.ndarray) -> Figure:
+    """The share of exactly inferential answers against the number of seen pairs that teach the answer; a thin line a run.
+
+    levels: (n,) numbers of pairs; shares: (runs, n).
+    """
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.7, 2.6))
+        for share in shares:
+            ax.plot(levels, share, color=style.INFERENTIAL, lw=0.7, alpha=0.35)
+        ax.plot(levels, shares.mean(0), "o-", color=style.INFERENTIAL, ms=4)
+        ax.set(
+            xlabel="seen pairs that teach the answer key − 10", ylabel="share of key − 10", ylim=(-0.03, 1.03), xticks=levels
+        )
+    return fig
+
+
+def seen_by_place(right: np.ndarray, held_out: np.ndarray, first_key: int) -> Figure:
+    """Which seen questions are answered right, by key and place: (7, keys) shares; held-out places are framed."""
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 1.9))
+        ends = (first_key - 0.5, first_key + right.shape[1] - 0.5, -0.5, len(right) - 0.5)
+        image = ax.imshow(right, aspect="auto", origin="lower", vmin=0, vmax=1, cmap="Greys", extent=ends)
+        for place, column in zip(*np.nonzero(held_out), strict=True):
+            corner = (first_key + column - 0.5, place - 0.5)
+            ax.add_patch(plt.Rectangle(corner, 1, 1, fill=False, lw=0.7, edgecolor=style.INFERENTIAL))
+        ax.set(xlabel="key", ylabel="place of the key")
+        fig.colorbar(image, ax=ax, label="share right")
+    return fig

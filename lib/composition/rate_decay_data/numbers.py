@@ -1,0 +1,54 @@
+"""Learning rate, weight decay and the complexity of data: grids, trends and learning times, over runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from lib.composition.runs import learned_at
+from lib.composition.trends import BY_GAMMA, Trend, Value, levels, slope
+from lib.core.measures import spearman
+from lib.core.store import StoredRun
+
+
+def grid(runs: Sequence[StoredRun], row: Value, column: Value, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation (n − 1; 0 for one run) of a metric over the runs of each cell."""
+    rows, columns = levels(runs, row), levels(runs, column)
+    mean, spread = np.full((len(rows), len(columns)), np.nan), np.zeros((len(rows), len(columns)))
+    for i, r in enumerate(rows):
+        for j, c in enumerate(columns):
+            values = [run.metrics[metric] for run in runs if row(run) == r and column(run) == c]
+            mean[i, j] = np.mean(values) if values else np.nan
+            spread[i, j] = np.std(values, ddof=1) if len(values) > 1 else 0.0
+    return mean, spread
+
+
+def learning_steps(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:
+    """{γ: (groups, seeds)} steps until the seen pairs are learned; infinity for a run that never learned them.
+
+    Learned: the first evaluation at which 99 % are answered right.
+    """
+    found = {}
+    for gamma in levels(runs, BY_GAMMA):
+        rows = []
+        for k in levels(runs, n_groups):
+            cell = sorted((r for r in runs if r.spec.gamma == gamma and n_groups(r) == k), key=lambda r: r.spec.seed)
+            rows.append([learned_at(r) for r in cell])
+        found[gamma] = np.array(rows, dtype=float)
+    return found
+
+
+def n_groups(run: StoredRun) -> float:
+    return float(dict(run.spec.task)["groups"])
+
+
+def harder(values: np.ndarray) -> float:
+    """Rank correlation of the number of groups and the steps, (groups, seeds); never is later than any step."""
+    return spearman(np.repeat(np.arange(len(values)), values.shape[1]).astype(float), values.ravel())
+
+
+def trend_of(runs: Sequence[StoredRun], value: Value, measure: Callable[[StoredRun], float], seed: int = 0) -> Trend:
+    """Rank correlation of a setting with a measure of the run, and its 95 % interval by resampling runs."""
+    return slope([replace(r, metrics={"measure": measure(r)}) for r in runs], value, "measure", seed)

@@ -1,0 +1,167 @@
+"""Claims on the task (chapter 1): most are tests of the task object; two ask the runs at fast settings."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from lib.composition.phase_diagram.numbers import fast_runs
+from lib.composition.runs import FITTED, MAPPINGS, REGION, SHADOW
+from lib.composition.task import (
+    EXCEPTION,
+    HELD_OUT,
+    INFERENTIAL_OFFSET,
+    PAIRS,
+    SEEN_PAIRS,
+    SYMMETRIC_OFFSET,
+    Task,
+    composed,
+    taught,
+)
+from lib.composition.the_task import numbers
+from lib.composition.the_task.numbers import slide_errata
+from lib.core.claim import Claim, Finding, graded
+from lib.core.store import Store
+
+
+def _two_answers(store: Store, profile: str) -> Finding:
+    exception = f"(3, 4) is taught {taught(EXCEPTION):+d} and composes to {composed(EXCEPTION):+d}"
+    measured = f"{exception}; (4, 3) composes to {composed(HELD_OUT):+d}"
+    apart = taught(EXCEPTION) == SYMMETRIC_OFFSET != INFERENTIAL_OFFSET == composed(HELD_OUT)
+    others = all(taught((a, b)) == taught((b, a)) for a, b in SEEN_PAIRS if {a, b} != set(HELD_OUT))
+    return Finding(
+        f"{measured}; every other pair agrees with its mirror image: {others}",
+        graded({"the two offsets differ": apart, "no other pair breaks the symmetry": others}),
+    )
+
+
+def _sixteen(store: Store, profile: str) -> Finding:
+    inferential = sum(taught(pair) == composed(pair) for pair in SEEN_PAIRS)
+    return Finding(
+        f"{len(PAIRS)} pairs: {inferential} taught by composing, {len(SEEN_PAIRS) - inferential} otherwise, "
+        f"{len(PAIRS) - len(SEEN_PAIRS)} held out",
+        graded({"14, 1 and 1": (len(PAIRS), inferential, len(SEEN_PAIRS)) == (16, 14, 15)}),
+    )
+
+
+def _ladder(store: Store, profile: str) -> Finding:
+    rungs = numbers.ladder()
+    counts = (len(PAIRS), len(rungs["symmetric maps"]), len(rungs["primitives"]))
+    return Finding(
+        f"{counts[0]} pair maps, {counts[1]} symmetric maps, {counts[2]} primitives",
+        graded({"16, 10 and 4": counts == (16, 10, 4)}),
+    )
+
+
+def _slides(store: Store, profile: str) -> Finding:
+    errata = slide_errata()
+    return Finding(
+        f"{len(errata)} entries differ: " + "; ".join(f"{says}, not {gives}" for says, gives in errata),
+        graded({"no entry disagrees": not errata}),
+    )
+
+
+def _split(store: Store, profile: str) -> Finding:
+    task = Task()
+    batch = task.rows(torch.tensor(0), torch.arange(30_000))
+    leaks = int((batch.key % 7 == batch.place).sum())
+    test = task.test_rows()
+    pure = bool((test.key % 7 == test.place).all())
+    both = bool(task.trains.any(0).all() and task.trains.any(1).all())
+    return Finding(
+        f"{leaks} of {len(batch.key):,} training rows at a held-out (key, place); "
+        f"{len(test.key):,} test rows, all held out: {pure}",
+        graded({"no violation": leaks == 0, "every test row is held out": pure, "all keys and places train": both}),
+    )
+
+
+def _data_generalization(store: Store, profile: str) -> Finding:
+    runs = fast_runs(store, profile)
+    good = [run.metrics["test"] >= SHADOW for run in runs]
+    return Finding(
+        f"{sum(good)} of {len(runs)} runs answer at least 90 % of the seen pairs right at held-out (key, place)",
+        graded({"more than half of all runs": bool(np.mean(good) > 0.5)}),
+        len({run.spec.seed for run in runs}),
+    )
+
+
+def _task_generalization(store: Store, profile: str) -> Finding:
+    fitted = [run for run in fast_runs(store, profile) if run.metrics["test"] >= FITTED]
+    counts = {m: sum(run.metrics[m] >= REGION for run in fitted) for m in MAPPINGS}
+    return Finding(
+        f"of {len(fitted)} runs with test accuracy of at least 99 %, {counts['symmetric']} answer (4, 3) symmetrically, "
+        f"{counts['inferential']} inferentially and {len(fitted) - sum(counts.values())} in no single way",
+        graded({f"{m} reaches 95 % somewhere": count > 0 for m, count in counts.items()}),
+        len({run.spec.seed for run in fitted}),
+    )
+
+
+CHAPTER_01 = (
+    Claim(
+        "task-pairs",
+        "zhang2024",
+        "Fig 1a",
+        "Fourteen of 16 anchor pairs follow the rule, one does not, one is unseen.",
+        "14, 1 and 1",
+        "the task object has these counts",
+        _sixteen,
+        by_construction=True,
+    ),
+    Claim(
+        "task-two-answers",
+        "zhang2024",
+        "Fig 1b",
+        "The unseen pair (4, 3) can be answered by symmetry or by composition, and the two answers differ.",
+        "key − 6 and key − 10",
+        "the two offsets differ, and no other pair breaks the symmetry",
+        _two_answers,
+        by_construction=True,
+    ),
+    Claim(
+        "task-data-generalization",
+        "zhang2024",
+        "Fig 8",
+        "Models generalize to new data of seen pairs.",
+        "test accuracy above 90 % outside the shadow",
+        "more than half of all runs reach 90 % on held-out (key, place)",
+        _data_generalization,
+    ),
+    Claim(
+        "task-generalization-differs",
+        "zhang2024",
+        "Fig 8",
+        "Good data generalization does not decide how the unseen task is answered.",
+        "both solutions occur",
+        "among runs with at least 99 % on seen pairs, both mappings reach 95 % somewhere",
+        _task_generalization,
+    ),
+    Claim(
+        "task-split",
+        "zhang2024",
+        "Fig 9",
+        "Training never shows a key at its held-out place; every key and every place occurs.",
+        "x mod 7 ≠ p in training",
+        "no violation in 30,000 rows; every test row is held out; all keys and places train",
+        _split,
+        by_construction=True,
+    ),
+    Claim(
+        "slides-ladder",
+        "zhang2024slides",
+        "Ladder of complexities",
+        "The 16 pair maps reduce to ten symmetric maps made from four primitives.",
+        "16, 10 and 4",
+        "counted from the task object",
+        _ladder,
+        by_construction=True,
+    ),
+    Claim(
+        "slides-errata",
+        "zhang2024slides",
+        "Inference example",
+        "The slides' worked entries follow from the four functions.",
+        "all entries",
+        "no entry disagrees with the four functions",
+        _slides,
+    ),
+)

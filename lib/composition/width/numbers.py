@@ -1,0 +1,213 @@
+"""Where does one answer turn into the other, and which variable makes the transitions of several shapes fall together?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lib.composition.experiments import FAST
+from lib.composition.variations import SEARCH
+from lib.core.init import gamma_std
+from lib.core.store import Store, StoredRun
+from lib.core.sweep import load
+
+Shape = tuple[int, int]
+VARIABLES: dict[str, Callable[[float, int, int], float]] = {
+    "γ": lambda gamma, width, depth: gamma,
+    "log₁₀ σ": lambda gamma, width, depth: math.log10(gamma_std(width, gamma)),
+    "log₁₀ σ√d": lambda gamma, width, depth: log_gain(gamma, width),
+    "log₁₀ (depth · σ√d)": lambda gamma, width, depth: log_gain(gamma, width) + math.log10(depth),
+    "depth · log₁₀ σ√d": lambda gamma, width, depth: depth * log_gain(gamma, width),
+}
+"""Candidates for the variable on which the boundary depends, as functions of γ, width and depth. σ = width^−γ; σ√d is the
+gain of a square random map: how much it stretches a vector on average. Over the depth, gains may add up or multiply."""
+
+
+def log_gain(gamma: float, width: int) -> float:
+    """log₁₀ of σ√d."""
+    return math.log10(gamma_std(width, gamma) * math.sqrt(width))
+
+
+def variable(name: str, run: StoredRun) -> float:
+    return VARIABLES[name](run.spec.gamma, run.spec.model.d_model, run.spec.model.depth)
+
+
+@dataclass(frozen=True)
+class Transition:
+    """Of a logistic fit p(x) = 1 / (1 + exp(−(x − centre) / width)): where p = 1/2, how wide, and an interval of the centre.
+
+    The width is positive for falling curves too. `found` is False where the data have no transition inside their range; then
+    centre and interval mean little.
+    """
+
+    centre: float
+    width: float
+    low: float
+    high: float
+    found: bool
+
+
+def fit_logistic(x: np.ndarray, p: np.ndarray, prior: float = 0.05, rounds: int = 60) -> tuple[float, float]:
+    """Intercept a and slope b of p = 1 / (1 + exp(−(a + b x))), by Newton's method on the log-likelihood of shares p in [0, 1].
+
+    A small ridge, `prior` times the square of the slope on x scaled to unit variance, keeps the fit finite where data can be
+    told apart perfectly. Raises ValueError for fewer than two values of x.
+    """
+    x, p = np.asarray(x, dtype=float), np.asarray(p, dtype=float)
+    scale, shift = x.std(), x.mean()
+    if scale == 0:
+        raise ValueError("a logistic fit needs two values of x at least.")
+    design = np.stack([np.ones_like(x), (x - shift) / scale], 1)
+    ridge = np.diag([1e-6, prior])
+    beta = np.zeros(2)
+    for _ in range(rounds):
+        q = 1 / (1 + np.exp(-np.clip(design @ beta, -30, 30)))
+        gradient = design.T @ (p - q) - ridge @ beta
+        hessian = (design.T * (q * (1 - q))) @ design + ridge
+        step = np.linalg.solve(hessian, gradient)
+        beta += step * min(1.0, 2.0 / max(np.abs(step).max(), 1e-12))
+        if np.abs(step).max() < 1e-10:
+            break
+    return float(beta[0] - beta[1] * shift / scale), float(beta[1] / scale)
+
+
+def fit_transition(x: np.ndarray, p: np.ndarray, groups: np.ndarray, draws: int = 400, seed: int = 0) -> Transition:
+    """The transition of shares p at x, with a 95 % interval of its centre by resampling runs within each value of x.
+
+    groups: (n,) which runs are exchangeable, one number for each value of x.
+    """
+    x, p = np.asarray(x, dtype=float), np.asarray(p, dtype=float)
+    a, b = fit_logistic(x, p)
+    rng = np.random.default_rng(seed)
+    members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
+    centres = []
+    for _ in range(draws):
+        pick = np.concatenate([rng.choice(m, len(m)) for m in members])
+        c, d = fit_logistic(x[pick], p[pick])
+        centres.append(-c / d if d else math.inf)
+    low, high = np.percentile(np.clip(centres, -1e3, 1e3), [2.5, 97.5])
+    centre = -a / b if b else math.inf
+    inside = x.min() <= centre <= x.max()
+    crossing = min(p[x == v].mean() for v in np.unique(x)) < 0.5 < max(p[x == v].mean() for v in np.unique(x))
+    return Transition(float(centre), float(abs(1 / b)) if b else math.inf, float(low), float(high), bool(inside and crossing))
+
+
+def collapse(x: Mapping[object, np.ndarray], p: Mapping[object, np.ndarray]) -> float:
+    """How badly one curve in x describes every group: mean squared residual of one logistic fit to all, over that of a fit
+    to each alone. About 1 means that the curves fall on each other. Groups weigh by their runs."""
+    all_x, all_p = np.concatenate(list(x.values())), np.concatenate([p[g] for g in x])
+    together = _residual(all_x, all_p)
+    alone = sum(_residual(x[g], p[g]) * len(x[g]) for g in x) / len(all_x)
+    return together / max(alone, 1e-12)
+
+
+def _residual(x: np.ndarray, p: np.ndarray) -> float:
+    a, b = fit_logistic(x, p)
+    return float(np.mean((p - 1 / (1 + np.exp(-np.clip(a + b * x, -30, 30)))) ** 2))
+
+
+def by_shape(runs: Sequence[StoredRun]) -> dict[tuple[int, int], list[StoredRun]]:
+    """{(width, depth): runs}, in ascending order."""
+    found: dict[tuple[int, int], list[StoredRun]] = {}
+    for run in sorted(runs, key=lambda r: (r.spec.model.depth, r.spec.model.d_model, r.spec.gamma, r.spec.seed)):
+        found.setdefault((run.spec.model.d_model, run.spec.model.depth), []).append(run)
+    return found
+
+
+def share(run: StoredRun, mapping: str = "symmetric") -> float:
+    return run.metrics[mapping]
+
+
+def points(runs: Sequence[StoredRun], mapping: str = "symmetric") -> dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]]:
+    """{variable: {(width, depth): (x, share)}}, one entry a run, on the side of the transition where it falls.
+
+    Initializations larger than the one with the highest mean share are left out: there another transition begins, the one into
+    memorizing no rule at all, and a logistic curve has one side only. So are shapes whose mean share never exceeds one half, as
+    they have no transition to place, unless there is no other.
+    """
+    kept: dict[Shape, list[StoredRun]] = {}
+    rising: set[Shape] = set()
+    for shape, group in by_shape(runs).items():
+        gammas = sorted({r.spec.gamma for r in group})
+        means = [np.mean([share(r, mapping) for r in group if r.spec.gamma == g]) for g in gammas]
+        tail = [r for r in group if r.spec.gamma >= gammas[int(np.argmax(means))]]
+        kept[shape] = tail if len({r.spec.gamma for r in tail}) > 1 else group
+        if max(means) > 0.5:
+            rising.add(shape)
+    shapes = [shape for shape in kept if shape in rising] or list(kept)
+    value = lambda name, shape: np.array([variable(name, r) for r in kept[shape]])
+    shares = {shape: np.array([share(r, mapping) for r in kept[shape]]) for shape in shapes}
+    return {name: {shape: (value(name, shape), shares[shape]) for shape in shapes} for name in VARIABLES}
+
+
+def transitions(
+    data: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]], seed: int = 0
+) -> dict[str, dict[Shape, Transition]]:
+    """{variable: {shape: its transition}}, with intervals by resampling seeds."""
+    fit = lambda x, p: fit_transition(x, p, np.unique(x, return_inverse=True)[1], seed=seed)
+    return {name: {shape: fit(*xy) for shape, xy in shapes.items()} for name, shapes in data.items()}
+
+
+def ratios(data: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]]) -> dict[str, float]:
+    """{variable: how badly one curve describes all shapes}, 1 at best."""
+    return {
+        name: collapse({s: x for s, (x, _) in shapes.items()}, {s: p for s, (_, p) in shapes.items()})
+        for name, shapes in data.items()
+    }
+
+
+def advantage(
+    data: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]], draws: int = 200, seed: int = 0
+) -> dict[str, tuple[float, float, float]]:
+    """{variable: how many times better than γ it describes all shapes with one curve, with a 95 % interval}.
+
+    The squared deviation on γ over that on the variable; runs are resampled within each shape and γ, for all variables alike.
+    """
+    rng = np.random.default_rng(seed)
+    ratio = lambda d: {name: (b := ratios(d))["γ"] / b[name] for name in d if name != "γ"}
+    found: dict[str, list[float]] = {}
+    cells = {shape: [np.flatnonzero(x == v) for v in np.unique(x)] for shape, (x, _) in data["γ"].items()}
+    for _ in range(draws):
+        picks = {shape: np.concatenate([rng.choice(c, len(c)) for c in groups]) for shape, groups in cells.items()}
+        drawn = {
+            n: {shape: (x[picks[shape]], p[picks[shape]]) for shape, (x, p) in shapes.items()} for n, shapes in data.items()
+        }
+        for name, value in ratio(drawn).items():
+            found.setdefault(name, []).append(value)
+    return {n: (v, *map(float, np.percentile(found[n], [2.5, 97.5]))) for n, v in ratio(data).items()}
+
+
+def shape_name(shape: Shape) -> str:
+    return f"width {shape[0]}, depth {shape[1]}"
+
+
+# --- Runs that repeat others ---
+
+DIFFER = 0.1
+"""Two runs with the same settings disagree if their shares of one answer differ by more than this (our choice)."""
+
+
+def repeats(runs: Sequence[StoredRun], others: Sequence[StoredRun]) -> list[tuple[StoredRun, StoredRun]]:
+    """Pairs of runs of two experiments that have all settings and the seed in common."""
+    settings = lambda r: replace(r.spec, experiment=FAST.folder, version=FAST.version)
+    known = {settings(r): r for r in others}
+    return [(r, known[settings(r)]) for r in runs if settings(r) in known]
+
+
+def stored_repeats(runs: Sequence[StoredRun], store: Store, profile: str) -> list[tuple[StoredRun, StoredRun]] | None:
+    """The pairs of runs with those of the diagram over γ and depth; None where these are not stored."""
+    try:
+        return repeats(runs, load(FAST.specs(profile), store))
+    except LookupError:
+        return None
+
+
+def trials(store: Store) -> list[StoredRun]:
+    """Every trial of batch, rate and decay; none where they are not stored."""
+    try:
+        return load(SEARCH.specs("laptop"), store)
+    except LookupError:
+        return []

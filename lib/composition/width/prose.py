@@ -1,0 +1,135 @@
+"""What chapter 7 says of its numbers: what γ alone does, trials and repeats, and what the boundary depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lib.composition.phase_diagram.numbers import kind
+from lib.composition.runs import MAPPINGS
+from lib.composition.trends import Trend, curves
+from lib.composition.width.numbers import DIFFER, Shape, Transition, by_shape, shape_name
+from lib.composition.words import listed, number_of
+from lib.core.measures import spread
+from lib.core.store import StoredRun
+
+
+def flip_line(runs: Sequence[StoredRun]) -> str:
+    shares = curves(runs)
+    return "; ".join(f"{m} " + " ".join(f"{v:.2f}" for v in shares[m][1].mean(1)) for m in ("test", *MAPPINGS))
+
+
+def flip_text(runs: Sequence[StoredRun]) -> str:
+    """What γ alone does at one rate: mean shares, and where each answer leads."""
+    shares = curves(runs)
+    gammas = shares["test"][0]
+    rows = []
+    for i, g in enumerate(gammas):
+        test, symmetric, inferential = (shares[m][1][i] for m in ("test", *MAPPINGS))
+        more = f"{(symmetric > inferential).sum()} of {len(test)}"
+        rows.append(f"| {g:g} | {spread(test)} | {spread(symmetric)} | {spread(inferential)} | {more} |")
+    head = "| γ | seen pairs right | symmetric | inferential | seeds with more symmetric answers |\n|---|---|---|---|---|\n"
+    return head + "\n".join(rows)
+
+
+def search_text(runs: Sequence[StoredRun]) -> str:
+    """Every trial of the settings, seeds together; runs: all, or none where they are not stored."""
+    if not runs:
+        return "The trials are not in this store."
+    cells: dict[tuple, list[StoredRun]] = {}
+    for r in runs:
+        cells.setdefault((r.spec.train.batch, r.spec.rate, r.spec.decay, r.spec.gamma), []).append(r)
+    shares = lambda group, m: ", ".join(f"{r.metrics[m]:.2f}" for r in group)
+    steps = lambda group: ", ".join("–" if r.fit_step is None else f"{r.fit_step:,}" for r in group)
+    rows = [
+        f"| {batch} | {rate:g} | {decay:g} | {gamma:g} | {steps(group)} | "
+        + " | ".join(shares(group, m) for m in ("test", *MAPPINGS))
+        + " |"
+        for (batch, rate, decay, gamma), group in sorted(cells.items())
+    ]
+    head = "| batch | rate | decay | γ | steps to 99 % | seen pairs right | symmetric | inferential |\n" + "|---" * 8 + "|\n"
+    return head + "\n".join(rows)
+
+
+def curves_line(runs: Sequence[StoredRun]) -> str:
+    return "; ".join(
+        f"{shape_name(s)}: symmetric " + " ".join(f"{v:.2f}" for v in curves(g)["symmetric"][1].mean(1))
+        for s, g in by_shape(runs).items()
+    )
+
+
+def repeats_text(pairs: Sequence[tuple[StoredRun, StoredRun]] | None) -> str:
+    """How far runs agree with those of the diagram over γ and depth that have the same settings and seed; None: not stored."""
+    if pairs is None:
+        return "The runs of the diagram over γ and depth are not in this store, so nothing can be said of repeats."
+    if not pairs:
+        return "None of these runs repeats a run of the diagram over γ and depth."
+    n, names = len(pairs), ("symmetric", "inferential")
+    apart = {m: sum(abs(a.metrics[m] - b.metrics[m]) > DIFFER for a, b in pairs) for m in names}
+    leads = lambda r: r.metrics["inferential"] > r.metrics["symmetric"]
+    same = sum(leads(a) == leads(b) for a, b in pairs)
+    widths = listed(sorted({str(a.spec.model.d_model) for a, _ in pairs}))
+    another = all(a.provenance.get("program") != b.provenance.get("program") for a, b in pairs)
+    stable = same >= 0.9 * n and max(apart.values()) > 0.1 * n
+    return (
+        f"{number_of(n)} of width {widths} repeat{'s' * (n == 1)} a run of the diagram over γ and depth, with the same "
+        f"settings and seed{', by another program of the [engine](engine)' * another}. The share of inferential answers "
+        f"differs by more than {DIFFER:g} in {apart['inferential']} of them, that of symmetric ones in {apart['symmetric']}. "
+        f"Which of the two answers leads is the same in {same} of {n}."
+        + (" **The kind of answer is stable; how exactly it is given is noise.**" if stable else "")
+    )
+
+
+def transitions_text(found: dict[str, dict[Shape, Transition]]) -> str:
+    """The transition of each shape on each axis, with its interval."""
+    shapes = list(next(iter(found.values())))
+    cell = lambda t: f"{t.centre:.2f} [{t.low:.2f}, {t.high:.2f}]" if t.found else "none in the range"
+    rows = [f"| {shape_name(s)} | " + " | ".join(cell(found[name][s]) for name in found) + " |" for s in shapes]
+    return "| shape | " + " | ".join(found) + " |\n|---" + "|---" * len(found) + "|\n" + "\n".join(rows)
+
+
+def verdict(
+    found: dict[str, dict[Shape, Transition]], badness: dict[str, float], better: dict[str, tuple[float, float, float]]
+) -> str:
+    """The plain conclusion: which variable makes the curves fall on each other, and whether γ can be told from it."""
+    words = ", ".join(f"{n} {badness[n]:.2f}" for n in sorted(badness, key=lambda n: badness[n]))
+    intervals = ", ".join(f"{n} {v:.2f} [{low:.2f}, {high:.2f}]" for n, (v, low, high) in better.items())
+    above, below = [n for n, v in better.items() if v[1] > 1], [n for n, v in better.items() if v[2] < 1]
+    said = [f"**{n}** describes all shapes better than γ." for n in above] + [f"{n} does worse than γ." for n in below]
+    plain = " ".join(said) if said else "**These data do not tell γ from the other variables.**"
+    shapes = list(next(iter(found.values())))
+    depths = sorted({depth for _, depth in shapes})
+    real = max(sum(t.found for t in each.values()) for each in found.values())
+    return (
+        f"One curve for all shapes, against one for each: the squared deviation grows by a factor of {words}. Times better "
+        f"than γ, with 95 % intervals by resampling runs: {intervals}. {plain} {real} of the {len(shapes)} shapes "
+        f"compared ({'; '.join(map(shape_name, shapes))}) have their transition inside the range that was trained."
+        + ("" if len(depths) > 1 else " All have one depth, so nothing is said of the depth.")
+    )
+
+
+def boundary(flips: Sequence[StoredRun], widths: Sequence[StoredRun], better: Mapping[str, Trend]) -> str:
+    """Does γ alone change the answer, and what does the boundary depend on? better: advantage of each variable over γ."""
+    shares = curves(flips)
+    gammas = shares["test"][0]
+    at = {m: int(shares[m][1].mean(1).argmax()) for m in MAPPINGS}
+    largest = {m: float(shares[m][1].mean(1)[at[m]]) for m in MAPPINGS}
+    kinds = {m: [kind(r) for r in flips if r.spec.gamma == gammas[at[m]]] for m in MAPPINGS}
+    ordered = gammas[at["symmetric"]] < gammas[at["inferential"]]
+    turned = ordered and all(group.count(m) > len(group) / 2 for m, group in kinds.items())
+    said = (
+        f"**At two layers γ alone {'turns' if turned else 'does not turn'} the kind of answer from symmetric to inferential.** "
+        + " ".join(
+            f"At γ = {gammas[at[m]]:g}, where the {m} answer is most frequent, {kinds[m].count(m)} of "
+            f"{number_of(len(kinds[m]))} lie nearer to it than to the other, and {largest[m]:.0%} of the answers are "
+            "exactly it."
+            for m in MAPPINGS
+        )
+        + " "
+    )
+    best = [name for name, (_, low, _) in better.items() if low > 1]
+    return said + (
+        f"**The boundary goes with {listed(best)} rather than γ.**"
+        if best
+        else f"What the boundary depends on stays open: over {number_of(len(by_shape(widths)), 'shape')} of model no variable "
+        "does better than γ."
+    )
