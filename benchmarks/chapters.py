@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from lib.book import chapters, registry  # noqa: F401 (every study's kinds of models)
-from lib.core.machine import cores
+from lib.core.train.machine import cores
 
 
 def main(names: list[str]) -> None:

@@ -19,11 +19,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lib.composition.experiments import FAST
-from lib.core.plan import training_work
-from lib.core.spec import RunSpec
-from lib.core.store import Store
-from lib.core.sweep import plan_jobs
-from lib.core.train import RunResult
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec
+from lib.core.record.store import Store
+from lib.core.sweep.jobs import plan_jobs
+from lib.core.train.plan import training_work
 
 LENGTH = 9
 ASSUMED = {

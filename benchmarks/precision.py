@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lib.composition.experiments import FAST, GRIDS, point_specs
 from lib.composition.runs import REGION
-from lib.core.plan import Options
-from lib.core.store import Store, StoredRun
+from lib.core.record.store import Store, StoredRun
+from lib.core.train.plan import Options
 
 GAMMAS, SEEDS, DEPTH = (0.6, 0.9), range(4), 2
 

@@ -23,10 +23,10 @@ from benchmarks.speed import _Contender, spec_of
 from lib.composition.experiments import model_spec
 from lib.composition.study import Composition
 from lib.composition.variations import gpt2_model
-from lib.core.machine import cores
-from lib.core.model import ModelSpec
-from lib.core.plan import Options, training_work
-from lib.core.spec import RunSpec
+from lib.core.model.transformer import ModelSpec
+from lib.core.record.spec import RunSpec
+from lib.core.train.machine import cores
+from lib.core.train.plan import Options, training_work
 
 SHAPES: tuple[tuple[str, ModelSpec, int], ...] = (
     ("GPT-2's form, post-norm", gpt2_model(2, 64, 4, "post"), 128),

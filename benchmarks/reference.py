@@ -13,10 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lib.core.init import apply_gamma
-from lib.core.model import ModelSpec
-from lib.core.spec import RunSpec
-from lib.core.train import Study
+from lib.core.model.init import apply_gamma
+from lib.core.model.transformer import ModelSpec
+from lib.core.record.spec import RunSpec
+from lib.core.train.loop import Study
 
 
 class Attention(nn.Module):

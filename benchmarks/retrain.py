@@ -28,7 +28,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.environ["REASON_OR_MEMORIZE_CACHE"] = f"{folder}/compiled"
         from lib.composition.experiments import FAST
-        from lib.core.store import Store
+        from lib.core.record.store import Store
 
         specs = [s for s in FAST.specs("laptop") if s.model.depth == args.depth and s.seed in args.seed]
         specs = [s for s in specs if not args.gamma or s.gamma in args.gamma]

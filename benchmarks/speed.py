@@ -23,10 +23,10 @@ import torch
 from benchmarks.reference import plain_step
 from lib.composition.experiments import GRIDS, model_spec, point_specs
 from lib.composition.study import make_study
-from lib.core.machine import cores, keep_freed_memory
-from lib.core.plan import Options, backend_for, bytes_per_run, slots_that_fit, training_work, workers_for
-from lib.core.spec import RunSpec
-from lib.core.train import Group
+from lib.core.record.spec import RunSpec
+from lib.core.train.loop import Group
+from lib.core.train.machine import cores, keep_freed_memory
+from lib.core.train.plan import Options, backend_for, bytes_per_run, slots_that_fit, training_work, workers_for
 
 SIZES = ("laptop", "paper")
 

@@ -17,11 +17,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from lib.book.registry import EXPERIMENTS
-from lib.core.machine import cores
-from lib.core.plan import Options, backend_for
-from lib.core.spec import RunSpec
-from lib.core.store import Store
-from lib.core.sweep import StudyFactory, sweep
+from lib.core.record.spec import RunSpec
+from lib.core.record.store import Store
+from lib.core.sweep.jobs import StudyFactory, sweep
+from lib.core.train.machine import cores
+from lib.core.train.plan import Options, backend_for
 
 SHARE = 20
 

@@ -66,8 +66,8 @@ def _add_options(command: argparse.ArgumentParser) -> None:
 
 
 def _options(args: argparse.Namespace) -> Any:
-    from lib.core.plan import Options
-    from lib.core.spec import check_number
+    from lib.core.record.spec import check_number
+    from lib.core.train.plan import Options
 
     memory = None if args.memory is None else check_number("--memory", args.memory, low=0, strict=True) * 1e9
     return Options(device=args.device, slots=args.slots, workers=args.workers, bf16=not args.fp32, memory=memory)
@@ -105,10 +105,10 @@ def _build(args: argparse.Namespace) -> None:
 def _sweep(args: argparse.Namespace) -> None:
     from lib.book.paths import default_store
     from lib.book.registry import EXPERIMENTS, experiment
-    from lib.core.checkpoint import CheckpointError
-    from lib.core.spec import SpecError
-    from lib.core.store import PlaceError, StoreError
-    from lib.core.sweep import SweepError, sweep
+    from lib.core.record.spec import SpecError
+    from lib.core.record.store import PlaceError, StoreError
+    from lib.core.sweep.jobs import SweepError, sweep
+    from lib.core.train.checkpoint import CheckpointError
 
     if args.engine != "ray" and (args.address or args.gpus_per_job or args.cpus_per_job != 1):
         raise SpecError("--address, --cpus-per-job and --gpus-per-job are for a cluster: add --engine ray.")
@@ -122,7 +122,7 @@ def _sweep(args: argparse.Namespace) -> None:
     with contextlib.ExitStack() as stack:
         executor = None
         if args.engine == "ray":
-            from lib.core.cluster import RayExecutor
+            from lib.core.sweep.cluster import RayExecutor
 
             executor = stack.enter_context(RayExecutor(args.address, args.cpus_per_job, args.gpus_per_job))
         for e in (e for e in chosen if specs[e]):
@@ -173,7 +173,7 @@ def _claims(args: argparse.Namespace) -> None:
     from lib.book.claims import evaluate, failed, totals, verdict
     from lib.book.paths import default_store
     from lib.book.registry import CLAIMS
-    from lib.core.experiment import check_profile
+    from lib.core.sweep.experiment import check_profile
 
     profile, store = check_profile(args.profile), default_store()
     records = evaluate(CLAIMS, store, profile)
@@ -212,7 +212,7 @@ def _said(error: Exception) -> str | None:
     if type(error).__module__.startswith(("lib.", "benchmarks.")) or type(error) is LookupError:
         return str(error)
     if isinstance(error, OSError) and (error.filename or error.errno in (errno.ENOSPC, errno.EDQUOT)):
-        from lib.core.files import reason
+        from lib.core.record.files import reason
 
         return f"{error.filename or 'a file could not be written'}: {reason(error)}."
     return None

@@ -12,9 +12,9 @@ import torch
 from hypothesis import HealthCheck, settings
 
 import lib.book.registry  # noqa: F401 (kinds of models are known once their study is imported, as the command line does)
-from lib.core.model import ModelSpec
-from lib.core.spec import RunSpec, TrainSpec
-from lib.core.store import Store
+from lib.core.model.transformer import ModelSpec
+from lib.core.record.spec import RunSpec, TrainSpec
+from lib.core.record.store import Store
 
 # One thread: sums are then added in one order, and the tests leave the machine's other work alone.
 torch.set_num_threads(1)

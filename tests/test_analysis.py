@@ -13,7 +13,7 @@ from lib.composition.phase_diagram.numbers import PhaseTable, flip_depths, phase
 from lib.composition.runs import clearest
 from lib.composition.task import ANCHORS, PAIRS
 from lib.composition.the_task.numbers import ladder
-from lib.core.store import StoredRun
+from lib.core.record.store import StoredRun
 
 
 def make_run(

@@ -19,11 +19,11 @@ from lib.composition.phase_diagram import claims, figures, numbers, prose
 from lib.composition.runs import learned, learned_at, offsets_by_key
 from lib.composition.study import OFFSETS, Composition
 from lib.composition.task import PAIRS, SEEN_PAIRS, composed
-from lib.core.claim import NOT_REPRODUCED, PARTLY, REPRODUCED
-from lib.core.plan import Options
-from lib.core.spec import SpecError
-from lib.core.store import Store, StoredRun
-from lib.core.train import train
+from lib.core.read.claim import NOT_REPRODUCED, PARTLY, REPRODUCED
+from lib.core.record.spec import SpecError
+from lib.core.record.store import Store, StoredRun
+from lib.core.train.loop import train
+from lib.core.train.plan import Options
 
 
 def planted(

@@ -14,24 +14,15 @@ from lib.book import registry
 ROOT = Path(__file__).parents[1]
 LIB = ROOT / "lib"
 STUDIES = sorted(path.name for path in LIB.iterdir() if path.is_dir() and path.name not in ("core", "book", "__pycache__"))
-TRAINING = {
-    "checkpoint",
-    "files",
-    "interrupt",
-    "machine",
-    "native",
-    "plan",
-    "init",
-    "model",
-    "ensemble",
-    "optim",
-    "train",
-    "spec",
-    "store",
-    "sweep",
-    "rng",
-    "experiment",
+CORE = {
+    "model": set(),
+    "record": {"model"},
+    "train": {"model", "record"},
+    "sweep": {"model", "record", "train"},
+    "read": {"model", "record"},
 }
+"""The rooms of lib.core, each with those that it may import beside itself."""
+NEEDS_RAY = "cluster.py"
 BARE = {"torch", "safetensors", "filelock", "tqdm", "numpy"}
 
 
@@ -76,16 +67,16 @@ def test_the_reader_of_imports_sees_every_form(tmp_path: Path, monkeypatch: pyte
     path = tmp_path / "lib" / "core" / "probe.py"
     path.parent.mkdir(parents=True)
     path.write_text(
-        "import os.path, lib.book\nfrom lib import composition\nfrom lib.core.spec import RunSpec\nfrom . import rng\n"
+        "import os.path, lib.book\nfrom lib import composition\nfrom lib.core.record.spec import RunSpec\nfrom . import rng\n"
         "from ..book import paths\ndef f():\n    import numpy as np\n    from torch import nn\n"
     )
-    assert own(path) == {"lib.book", "lib.composition", "lib.core.spec.RunSpec", "lib.core.rng", "lib.book.paths"}
+    assert own(path) == {"lib.book", "lib.composition", "lib.core.record.spec.RunSpec", "lib.core.rng", "lib.book.paths"}
     assert third_party(path) == {"numpy", "torch"}
 
 
 def test_the_studies_are_there() -> None:
     assert "composition" in STUDIES
-    assert {path.stem for path in sources(LIB / "core")} >= TRAINING
+    assert {path.name for path in (LIB / "core").iterdir() if path.name != "__pycache__"} == {"__init__.py", *CORE}
 
 
 @pytest.mark.parametrize("path", sources(LIB / "core"), ids=show)
@@ -99,12 +90,19 @@ def test_a_study_imports_itself_and_core(path: Path) -> None:
     assert {name for name in own(path) if not within(name, f"lib.{study}") and not within(name, "lib.core")} == set()
 
 
-@pytest.mark.parametrize("module", sorted(TRAINING))
-def test_training_code_needs_little(module: str) -> None:
-    """So that a sweep runs on a machine with a GPU and not much else. Nor may it lean on a module that needs more."""
-    path = LIB / "core" / f"{module}.py"
-    assert third_party(path) <= BARE
-    assert {name.split(".")[2] for name in own(path)} <= TRAINING
+@pytest.mark.parametrize("path", sources(LIB / "core"), ids=show)
+def test_the_rooms_of_core_import_in_one_direction(path: Path) -> None:
+    room = path.relative_to(LIB / "core").parts[0]
+    if room in CORE:
+        assert {name.split(".")[2] for name in own(path)} <= CORE[room] | {room}
+
+
+@pytest.mark.parametrize(
+    "path", [p for room in ("model", "record", "train", "sweep") for p in sources(LIB / "core" / room)], ids=show
+)
+def test_training_code_needs_little(path: Path) -> None:
+    """So that a sweep runs on a machine with a GPU and not much else."""
+    assert third_party(path) <= BARE | ({"ray"} if path.name == NEEDS_RAY else set())
 
 
 @pytest.mark.parametrize("path", [LIB / study / f"{part}.py" for study in STUDIES for part in ("task", "study")], ids=show)
@@ -135,9 +133,15 @@ def imported_top(path: Path) -> set[str]:
 # ---------------------------------------------------------------- the rooms of a chapter
 
 ROOMS = ("numbers", "figures", "prose", "claims")
-TRAINERS = ("lib.core.train", "lib.core.ensemble", "lib.core.native")
-MODELS = (*TRAINERS, "lib.core.model", "lib.core.query_attention", "lib.core.checkpoint", "lib.core.sweep", "lib.core.store")
-GIVEN = "lib.core.store.StoredRun"
+TRAINERS = ("lib.core.train.loop", "lib.core.train.ensemble", "lib.core.train.native", "lib.core.train.checkpoint")
+MODELS = (
+    *TRAINERS,
+    "lib.core.model.transformer",
+    "lib.core.model.query_attention",
+    "lib.core.sweep.jobs",
+    "lib.core.record.store",
+)
+GIVEN = "lib.core.record.store.StoredRun"
 """A run that was read already: a figure may draw its history and metrics."""
 EXPLORES = "exploration.py"
 """The one module above the chapters that may read their numbers: an explorer shows what several chapters are about."""
@@ -202,9 +206,13 @@ PLANTED = {
     "a sibling's prose": ("one/numbers.py", "from lib.planted.two.prose import said", "only the numbers"),
     "what collects": ("one/prose.py", "from lib.planted.claims import CLAIMS_OF", "only collects"),
     "the study as a whole": ("one/prose.py", "import lib.planted", "name a module"),
-    "numbers train": ("one/numbers.py", "from lib.core.train import RunResult", "not trained"),
-    "a figure loads a model": ("one/figures.py", "from lib.core.model import from_weights", "draws what it is given"),
-    "a figure opens the store": ("one/figures.py", "from lib.core.store import Store", "draws what it is given"),
+    "numbers train": ("one/numbers.py", "from lib.core.train.loop import RunResult", "not trained"),
+    "a figure loads a model": (
+        "one/figures.py",
+        "from lib.core.model.transformer import from_weights",
+        "draws what it is given",
+    ),
+    "a figure opens the store": ("one/figures.py", "from lib.core.record.store import Store", "draws what it is given"),
     "a figure asks a model": ("one/figures.py", "def f(run):\n    return run.weights()", "calls weights"),
     "a fifth room": ("one/checks.py", "", "none of the rooms"),
     "a full package": ("one/__init__.py", "from lib.planted.one.numbers import x", "must be empty"),
@@ -218,17 +226,17 @@ PLANTED = {
 def test_the_reader_of_rooms_sees_every_offence(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
     study = tmp_path / "lib" / "planted"
-    allowed = "from lib.core import style\nfrom lib.core.store import StoredRun\nfrom lib.planted import runs\n"
+    allowed = "from lib.core import style\nfrom lib.core.record.store import StoredRun\nfrom lib.planted import runs\n"
     for chapter in ("one", "two"):
         (study / chapter).mkdir(parents=True)
         (study / chapter / "__init__.py").write_text("")
-        (study / chapter / "numbers.py").write_text(f"{allowed}from lib.core.model import from_weights\n")
+        (study / chapter / "numbers.py").write_text(f"{allowed}from lib.core.model.transformer import from_weights\n")
         (study / chapter / "figures.py").write_text(f"{allowed}from lib.planted.{chapter}.numbers import x\n")
     (study / "one" / "prose.py").write_text(f"{allowed}from lib.planted.two import numbers\n")
     (study / "one" / "claims.py").write_text(f"{allowed}from lib.planted.one import numbers\n")
     (study / "claims.py").write_text("from lib.planted.one.claims import CHAPTER\n")
     (study / "exploration.py").write_text("from lib.planted.one.numbers import x\n")
-    (study / "checks.py").write_text("from lib.core.train import RunResult\n")  # above the chapters: not a room
+    (study / "checks.py").write_text("from lib.core.train.loop import RunResult\n")  # above the chapters: not a room
     assert offences(study) == []
     where, line, expected = PLANTED[case]
     with (study / where).open("a") as file:

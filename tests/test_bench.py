@@ -13,9 +13,9 @@ from benchmarks.reference import Plain, plain_step
 from lib import __main__ as command
 from lib.book import engine
 from lib.composition.study import Composition
-from lib.core.model import ModelSpec, Transformer
-from lib.core.plan import Options
-from lib.core.spec import SpecError
+from lib.core.model.transformer import ModelSpec, Transformer
+from lib.core.record.spec import SpecError
+from lib.core.train.plan import Options
 
 SPEC = ModelSpec(vocab=31, positions=12, depth=2, d_model=16, d_ff=24, d_k=8, d_v=8)
 

@@ -16,7 +16,7 @@ from lib.book import chapters
 from lib.book.chapters import RECORD, Chapter, ChapterError, broken_cells, check_parameters, execute, tidy
 from lib.book.paths import BOOK, ROOT, STORE_VARIABLE
 from lib.composition.experiments import FAST
-from lib.core.store import Store
+from lib.core.record.store import Store
 
 ALL = chapters.chapters()
 

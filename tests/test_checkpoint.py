@@ -20,13 +20,14 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from lib.composition.study import Composition
-from lib.core import checkpoint
-from lib.core.checkpoint import Checkpoint, CheckpointError
-from lib.core.machine import DeviceError
-from lib.core.model import Transformer
-from lib.core.plan import Options
-from lib.core.spec import RunSpec
-from lib.core.train import Group, Interrupted, RunResult, train
+from lib.core.model.transformer import Transformer
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec
+from lib.core.train import checkpoint
+from lib.core.train.checkpoint import Checkpoint, CheckpointError
+from lib.core.train.loop import Group, Interrupted, train
+from lib.core.train.machine import DeviceError
+from lib.core.train.plan import Options
 
 TESTS = Path(__file__).parent
 STUDY = Composition()
@@ -87,9 +88,9 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 import conftest
 from lib.composition.study import Composition
-from lib.core.machine import DeviceError
-from lib.core.plan import Options
-from lib.core.train import train
+from lib.core.train.machine import DeviceError
+from lib.core.train.plan import Options
+from lib.core.train.loop import train
 fit = dict(schedule="fit", steps=400, anneal=100, eval_every=50, fit_level=0.01, rate=1e-2, d_k=16, d_v=16)
 specs = [conftest.make_tiny_spec(seed=s, gamma=0.3 + 0.2 * s, **fit) for s in range(3)]
 options = Options(device="cpu", slots=2, backend={backend!r}, checkpoint_every=0.0)

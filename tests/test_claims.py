@@ -16,8 +16,8 @@ from lib.composition.phase_diagram import prose
 from lib.composition.phase_diagram.claims import CHAPTER_02
 from lib.composition.phase_diagram.numbers import phase_table
 from lib.composition.the_task.numbers import slide_errata
-from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, Claim, Finding, graded
-from lib.core.store import Store, StoredRun
+from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, Claim, Finding, graded
+from lib.core.record.store import Store, StoredRun
 
 CLAIMS = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)
 Judge = Callable[[list[StoredRun]], dict[str, str]]

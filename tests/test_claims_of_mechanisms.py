@@ -21,8 +21,8 @@ from lib.composition.rate_decay_data import claims as rate_decay_claims
 from lib.composition.vectors import claims as vectors_claims
 from lib.composition.width import claims as width_claims
 from lib.composition.width.numbers import VARIABLES, shape_name
-from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
-from lib.core.store import Store, StoredRun
+from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
+from lib.core.record.store import Store, StoredRun
 
 STORE = Store(Path("nowhere"))
 CLAIMS = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)

@@ -18,11 +18,11 @@ from lib.__main__ import main
 from lib.book.paths import BOOK, STORE_VARIABLE
 from lib.book.registry import EXPERIMENTS
 from lib.composition.experiments import FAST
-from lib.core.claim import PAPERS, STATUSES
-from lib.core.spec import RunSpec
-from lib.core.store import PlaceError, Store
-from lib.core.sweep import SweepError, SweepReport
-from lib.core.train import Interrupted
+from lib.core.read.claim import PAPERS, STATUSES
+from lib.core.record.spec import RunSpec
+from lib.core.record.store import PlaceError, Store
+from lib.core.sweep.jobs import SweepError, SweepReport
+from lib.core.train.loop import Interrupted
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -210,7 +210,7 @@ def test_sweep_all_goes_on_and_tells_at_the_end(run: Run, store: Store, monkeypa
             raise SweepError("another process is training them")
         return SweepReport(0, len(specs))
 
-    monkeypatch.setattr("lib.core.sweep.sweep", sweep)
+    monkeypatch.setattr("lib.core.sweep.jobs.sweep", sweep)
     code, out, err = run("sweep", "all", "--profile", "smoke")
     expected = [e for e in EXPERIMENTS.values() if e.specs("smoke")]
     assert (code, len(asked)) == (1, len(expected))
@@ -228,7 +228,7 @@ def test_sweep_all_stops_where_the_store_cannot_be_written(run: Run, monkeypatch
         asked.append(specs[0].experiment)
         raise PlaceError("cannot write: the disk is full")
 
-    monkeypatch.setattr("lib.core.sweep.sweep", sweep)
+    monkeypatch.setattr("lib.core.sweep.jobs.sweep", sweep)
     assert "the disk is full" in sentence(*run("sweep", "all", "--profile", "smoke")[::2])
     assert len(asked) == 1
 
@@ -331,7 +331,7 @@ def test_interrupted_sweep_says_how_to_resume(
     def interrupt(*args: object, **kwargs: object) -> None:
         raise error
 
-    monkeypatch.setattr("lib.core.sweep.train", interrupt)
+    monkeypatch.setattr("lib.core.sweep.jobs.train", interrupt)
     code, _, err = run("sweep", "composition-fast", "--profile", "smoke")
     assert code == 130
     assert words in err

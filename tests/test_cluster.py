@@ -14,11 +14,11 @@ import pytest
 from conftest import SpecFactory, scalars
 
 from lib.composition.study import Composition, make_study
-from lib.core.cluster import ClusterError, RayExecutor
-from lib.core.plan import Options
-from lib.core.spec import RunSpec, SpecError
-from lib.core.store import Store
-from lib.core.sweep import SweepError, load, sweep
+from lib.core.record.spec import RunSpec, SpecError
+from lib.core.record.store import Store, load
+from lib.core.sweep.cluster import ClusterError, RayExecutor
+from lib.core.sweep.jobs import SweepError, sweep
+from lib.core.train.plan import Options
 
 PLAIN = Options(device="cpu", bf16=False, backend="eager")
 

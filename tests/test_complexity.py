@@ -29,14 +29,14 @@ from lib.composition.condensation.numbers import (
 from lib.composition.spectra import covariance_eigenvalues, keys_embedding, stable_rank, watch
 from lib.composition.study import Composition, make_study
 from lib.composition.variations import WIDTH, Watched, make_watched
-from lib.core.ensemble import Ask, Ensemble
-from lib.core.init import apply_gamma_stacked
-from lib.core.measures import numerical_order, spearman
-from lib.core.model import Transformer
-from lib.core.plan import Options
-from lib.core.store import Store
-from lib.core.sweep import load, sweep
-from lib.core.train import train
+from lib.core.model.init import apply_gamma_stacked
+from lib.core.model.transformer import Transformer
+from lib.core.read.measures import numerical_order, spearman
+from lib.core.record.store import Store, load
+from lib.core.sweep.jobs import sweep
+from lib.core.train.ensemble import Ask, Ensemble
+from lib.core.train.loop import train
+from lib.core.train.plan import Options
 
 SEEDS = st.integers(0, 10**6)
 PLAIN = Options(device="cpu", bf16=False, backend="eager")

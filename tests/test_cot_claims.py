@@ -22,10 +22,10 @@ from lib.chain_of_thought.inference import Reading
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import GROUPS, Task
 from lib.chain_of_thought.transitions import Transitions, parting, reconverging, worked_example
-from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
-from lib.core.plan import Options
-from lib.core.spec import RunSpec
-from lib.core.store import Store, StoredRun
+from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
+from lib.core.record.spec import RunSpec
+from lib.core.record.store import Store, StoredRun
+from lib.core.train.plan import Options
 
 BY_ID = {claim.id: claim for claim in CHAPTER_15}
 PROFILE = "laptop"

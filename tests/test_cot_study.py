@@ -28,14 +28,15 @@ from lib.chain_of_thought.models import OneLayer, OneLayerSpec, half_square
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.study import make_study
 from lib.chain_of_thought.task import D_X, D_Y, GROUPS, D, Prompts, Task
-from lib.core.ensemble import Ask, Ensemble
-from lib.core.experiment import PROFILES, Experiment
-from lib.core.init import gamma_std
-from lib.core.model import from_weights
-from lib.core.plan import Options
-from lib.core.spec import RunSpec, SpecError, TrainSpec, canonical, derived_seed, from_dict
-from lib.core.store import Store
-from lib.core.train import RunResult, train
+from lib.core.model.init import gamma_std
+from lib.core.model.transformer import from_weights
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec, SpecError, TrainSpec, canonical, derived_seed, from_dict
+from lib.core.record.store import Store
+from lib.core.sweep.experiment import PROFILES, Experiment
+from lib.core.train.ensemble import Ask, Ensemble
+from lib.core.train.loop import train
+from lib.core.train.plan import Options
 
 OPTIONS = Options(device="cpu", slots=2, bf16=False, backend="eager")
 TINY_TASK = {"patterns": 6, "steps": 2, "alpha": 0.4, "length": 5}

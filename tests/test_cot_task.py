@@ -18,7 +18,7 @@ from lib.chain_of_thought.inference import growing
 from lib.chain_of_thought.prompts import Trial, draw
 from lib.chain_of_thought.task import D_X, Columns, D, Prompts, Task, combined
 from lib.chain_of_thought.transitions import Transitions, jumping, parting, reconverging, widest_tau, worked_example
-from lib.core.spec import SpecError
+from lib.core.record.spec import SpecError
 
 TASK = Task(patterns=6, steps=3, alpha=0.3, length=5)
 BY_ONE = [[0, 1, 2, 3], [2, 0, 1, 5]]

@@ -21,7 +21,7 @@ from test_explorer import HOSTILE, Page
 from lib.book import dials, explorer
 from lib.book import display as chapter
 from lib.book.dials import Dials, draw_opening, number, result
-from lib.core.spec import SpecError
+from lib.core.record.spec import SpecError
 
 ALPHAS, LENGTHS, TAUS = [0.4, 0.6, 0.8, 1.0], [0, 5, 10, 20, 40], [0.5, 0.7]
 Leaf = list[float] | None

@@ -12,14 +12,15 @@ from conftest import SpecFactory
 from torch import Tensor, nn
 
 from lib.composition.study import Composition
-from lib.core import machine
-from lib.core import train as train_module
-from lib.core.ensemble import Ask, Ensemble, check_same_shape
-from lib.core.machine import DeviceError
-from lib.core.model import from_weights
-from lib.core.plan import Options, backend_for, slots_for
-from lib.core.spec import RunSpec, SpecError, derived_seed
-from lib.core.train import Progress, RunResult, train
+from lib.core.model.transformer import from_weights
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec, SpecError, derived_seed
+from lib.core.train import loop as train_module
+from lib.core.train import machine
+from lib.core.train.ensemble import Ask, Ensemble, check_same_shape
+from lib.core.train.loop import Progress, train
+from lib.core.train.machine import DeviceError
+from lib.core.train.plan import Options, backend_for, slots_for
 
 CPU = torch.device("cpu")
 ROUNDING = {"rtol": 1e-4, "atol": 1e-5}

@@ -20,13 +20,14 @@ from lib.book.explorer import Explorer
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.exploration import METRICS, exploration, record, shown, trainer
 from lib.composition.information_flow.numbers import essential, flow
-from lib.core.measures import principal_map
-from lib.core.plan import Options
-from lib.core.screen import cells
-from lib.core.spec import SpecError
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import never, train_one
-from lib.core.train import Interrupted, RunResult
+from lib.core.read.measures import principal_map
+from lib.core.read.screen import cells
+from lib.core.record.result import RunResult
+from lib.core.record.spec import SpecError
+from lib.core.record.store import Store, StoredRun
+from lib.core.sweep.jobs import never, train_one
+from lib.core.train.loop import Interrupted
+from lib.core.train.plan import Options
 
 PLAIN = Options(device="cpu", bf16=False, backend="eager")
 OF_WEIGHTS = {"attention", "path", "answer", "map", "explained", "spectrum"}

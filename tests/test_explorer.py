@@ -17,7 +17,7 @@ from matplotlib import pyplot as plt
 
 from lib.book import explorer
 from lib.book.explorer import PANELS, Explorer, draw_cells, nearest, script_safe, with_run
-from lib.core.spec import SpecError
+from lib.core.record.spec import SpecError
 
 METRICS = ("symmetric", "inferential", "test")
 HOSTILE = "</script><!--<script>alert('1')</script>\u2028\"&amp;"

@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, Claim
-from lib.core.measures import wilson
-from lib.core.spec import RunSpec, SpecError
-from lib.core.start import at_start
-from lib.core.store import Store, StoredRun
+from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, Claim
+from lib.core.read.measures import wilson
+from lib.core.record.spec import RunSpec, SpecError
+from lib.core.record.start import at_start
+from lib.core.record.store import Store, StoredRun
 from lib.in_context import runs as stored
 from lib.in_context import theory
 from lib.in_context.experiments import SETTINGS, gpt_specs, one_layer, train_specs

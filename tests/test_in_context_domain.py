@@ -17,10 +17,10 @@ from sklearn.svm import SVC
 from test_in_context_claims import Planted, judged, planted, random_weights
 
 from lib.book.dials import Dials
-from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
-from lib.core.measures import wilson
-from lib.core.spec import SpecError
-from lib.core.store import StoredRun
+from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
+from lib.core.read.measures import wilson
+from lib.core.record.spec import SpecError
+from lib.core.record.store import StoredRun
 from lib.in_context import classical
 from lib.in_context import runs as stored
 from lib.in_context.classical import LEARNERS, LOGISTIC, NEAREST, predict

@@ -17,10 +17,10 @@ from matplotlib.figure import Figure
 from test_in_context_claims import Shelf, judged
 from torch import Tensor
 
-from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
-from lib.core.spec import RunSpec
-from lib.core.start import at_start
-from lib.core.store import StoredRun
+from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
+from lib.core.record.spec import RunSpec
+from lib.core.record.start import at_start
+from lib.core.record.store import StoredRun
 from lib.in_context import runs as stored
 from lib.in_context.deeper import figures as deeper_figures
 from lib.in_context.deeper import numbers as deeper_numbers

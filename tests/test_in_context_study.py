@@ -22,16 +22,17 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from lib.core import checkpoint, plan
-from lib.core.ensemble import Ask, Ensemble
-from lib.core.experiment import PROFILES, Experiment
-from lib.core.model import from_weights
-from lib.core.plan import Options, backend_for
-from lib.core.spec import RunSpec, SpecError, canonical, derived_seed, from_dict
-from lib.core.start import at_start
-from lib.core.store import Store
-from lib.core.sweep import load, sweep
-from lib.core.train import Interrupted, RunResult, train
+from lib.core.model.transformer import from_weights
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec, SpecError, canonical, derived_seed, from_dict
+from lib.core.record.start import at_start
+from lib.core.record.store import Store, load
+from lib.core.sweep.experiment import PROFILES, Experiment
+from lib.core.sweep.jobs import sweep
+from lib.core.train import checkpoint, plan
+from lib.core.train.ensemble import Ask, Ensemble
+from lib.core.train.loop import Interrupted, train
+from lib.core.train.plan import Options, backend_for
 from lib.in_context import theory
 from lib.in_context.experiments import EXPERIMENTS, SETTINGS, TRAIN, constant, one_layer, point_specs, speed_specs, story_rate
 from lib.in_context.models import OneLayer, OneLayerSpec, VectorGPT2, VectorGPT2Spec, hinge, signs
@@ -795,8 +796,8 @@ from dataclasses import replace
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 import conftest
-from lib.core.plan import Options
-from lib.core.train import train
+from lib.core.train.plan import Options
+from lib.core.train.loop import train
 from lib.in_context.experiments import TRAIN, constant
 from lib.in_context.study import make_study
 spec = TRAIN.specs("smoke")[0]

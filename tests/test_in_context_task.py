@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lib.core.spec import SpecError
+from lib.core.record.spec import SpecError
 from lib.in_context.study import foreign
 from lib.in_context.task import D_X, D_Y, WIDEST_SUM, D, Prompts, Task, all_pairs, no_match_floor
 

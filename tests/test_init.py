@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.testing._internal.two_tensor import TwoTensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from lib.core.init import UnknownParameter, apply_gamma, apply_gamma_stacked, fan_in, gamma_std
-from lib.core.model import ModelSpec, Transformer
+from lib.core.model.init import UnknownParameter, apply_gamma, apply_gamma_stacked, fan_in, gamma_std
+from lib.core.model.transformer import ModelSpec, Transformer
 
 # Every width differs from every other, so that a fan-in taken from the wrong side shows.
 WIDE = ModelSpec(vocab=201, positions=40, depth=1, d_model=256, d_ff=384, d_k=80, d_v=48, heads=2, bias=True)

@@ -20,11 +20,11 @@ from lib.book.explorer import Explorer
 from lib.book.live import Live
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.exploration import exploration, record, trainer
-from lib.core.plan import Options
-from lib.core.spec import SpecError
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import checkpoints
-from lib.core.train import Progress
+from lib.core.record.spec import SpecError
+from lib.core.record.store import Store, StoredRun
+from lib.core.sweep.jobs import checkpoints
+from lib.core.train.loop import Progress
+from lib.core.train.plan import Options
 
 PLAIN = Options(device="cpu", bf16=False, backend="eager")
 LONG = 60  # seconds that no training of these tests takes

@@ -21,7 +21,7 @@ from lib.book.explorer import Explorer
 from lib.book.paths import STORE_VARIABLE
 from lib.composition.experiments import FAST
 from lib.composition.exploration import exploration
-from lib.core.store import Store
+from lib.core.record.store import Store
 
 CELLS = (
     """
@@ -30,7 +30,7 @@ from lib.book.explorer import Explorer
 from lib.book.paths import default_store
 from lib.composition.experiments import FAST
 from lib.composition.exploration import exploration, record, trainer
-from lib.core.plan import Options
+from lib.core.train.plan import Options
 
 store, options = default_store(), Options(device="cpu")
 runs = FAST.obtain(FAST.specs("smoke"), store, options, progress=False)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, linregress
 
-from lib.core.measures import log_slope, wilson
+from lib.core.read.measures import log_slope, wilson
 
 # ---------------------------------------------------------------- shares
 

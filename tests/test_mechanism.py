@@ -31,11 +31,11 @@ from lib.composition.information_flow.numbers import (
 )
 from lib.composition.runs import model_of
 from lib.composition.task import SEEN_PAIRS, Batch, taught
-from lib.core.init import apply_gamma_stacked
-from lib.core.model import Taps, Transformer
-from lib.core.spec import SpecError
-from lib.core.store import Store, StoredRun, StoreError
-from lib.core.train import RunResult
+from lib.core.model.init import apply_gamma_stacked
+from lib.core.model.transformer import Taps, Transformer
+from lib.core.record.result import RunResult
+from lib.core.record.spec import SpecError
+from lib.core.record.store import Store, StoredRun, StoreError
 
 PARTS = ("tokens", "target", "key", "place", "pair")
 KEY, FIRST, SECOND, LAST = 2, 3, 4, 8  # the roles of a question at place 2

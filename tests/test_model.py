@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lib.core.model import Attention, Block, Linear, ModelSpec, Taps, Transformer
+from lib.core.model.transformer import Attention, Block, Linear, ModelSpec, Taps, Transformer
 
 VOCAB, LENGTH, BATCH = 13, 6, 3
 CLOSE = {"rtol": 2e-4, "atol": 2e-5}  # single precision, sums in another order

@@ -21,15 +21,16 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from lib.composition.study import Composition
-from lib.core import machine, native, plan
-from lib.core.ensemble import Ensemble, losses
-from lib.core.init import apply_gamma_stacked
-from lib.core.machine import DeviceError
-from lib.core.model import ModelSpec, Transformer
-from lib.core.optim import adamw_step
-from lib.core.plan import Options, backend_for
-from lib.core.spec import RunSpec
-from lib.core.train import RunResult, train
+from lib.core.model.init import apply_gamma_stacked
+from lib.core.model.transformer import ModelSpec, Transformer
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec
+from lib.core.train import machine, native, plan
+from lib.core.train.ensemble import Ensemble, losses
+from lib.core.train.loop import train
+from lib.core.train.machine import DeviceError
+from lib.core.train.optim import adamw_step
+from lib.core.train.plan import Options, backend_for
 
 needs_it = pytest.mark.skipif(native.library() is None, reason="this CPU has no AVX-512 bfloat16 products, or no C++ compiler")
 STUDY = Composition()

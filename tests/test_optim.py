@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from lib.core.optim import adamw_step, clip_scale, sgd_step, warmup_cosine
+from lib.core.train.optim import adamw_step, clip_scale, sgd_step, warmup_cosine
 
 RUNS = 4
 SHAPES = [(3, 5), (7,), (2, 2, 2)]

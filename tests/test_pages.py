@@ -25,10 +25,10 @@ from lib.book.paths import ROOT, STORE_VARIABLE
 from lib.book.provenance import LIVE, RECORD, stale
 from lib.composition.experiments import FAST, fast_specs, point_specs
 from lib.composition.study import make_study
-from lib.core.experiment import Experiment
-from lib.core.spec import RunSpec
-from lib.core.store import Store
-from lib.core.train import RunResult
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec
+from lib.core.record.store import Store
+from lib.core.sweep.experiment import Experiment
 
 MADE = {"device": "cpu (x86)", "precision": "bfloat16", "torch": "2.13"}
 

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
-from lib.core import machine, plan
-from lib.core.machine import DeviceError
-from lib.core.model import ModelSpec, Taps, Transformer
-from lib.core.plan import Options, backend_for, bytes_per_run, slots_that_fit, workers_for, worth_compiling
-from lib.core.spec import SpecError
+from lib.core.model.transformer import ModelSpec, Taps, Transformer
+from lib.core.record.spec import SpecError
+from lib.core.train import machine, plan
+from lib.core.train.machine import DeviceError
+from lib.core.train.plan import Options, backend_for, bytes_per_run, slots_that_fit, workers_for, worth_compiling
 
 with_head = st.builds(
     ModelSpec,

@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks.precision import label
 from lib.composition.experiments import FAST, point_specs
-from lib.core import native
-from lib.core.plan import Options
-from lib.core.store import Store, StoredRun
+from lib.core.record.store import Store, StoredRun
+from lib.core.train import native
+from lib.core.train.plan import Options
 
 SEEDS = range(4)
 EXACT = Options(device="cpu", backend="eager", bf16=False, workers=2)

@@ -18,7 +18,7 @@ from test_store import PROVENANCE, make_result
 
 from lib.book.paths import note_read
 from lib.book.provenance import LIVE, RECORD, code_digest, digest, make_record, outputs_digest, read_results, sources, stale
-from lib.core.store import Store, StoreError
+from lib.core.record.store import Store, StoreError
 
 SOURCES = {
     "alpha": "from lib.inner import beta\n",

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from lib.core.init import apply_gamma_stacked
-from lib.core.query_attention import QueryAttention, ScaledIdentity, mixed
+from lib.core.model.init import apply_gamma_stacked
+from lib.core.model.query_attention import QueryAttention, ScaledIdentity, mixed
 
 SEEDS = st.integers(0, 2**31)
 

@@ -15,7 +15,7 @@ from lib.book import chapters
 from lib.book.chapters import Chapter, execute
 from lib.book.paths import MISSED, READS_VARIABLE, ROOT, STORE_VARIABLE, RecordingStore, default_store, note_read
 from lib.book.provenance import RECORD, make_record, read_results, stale
-from lib.core.store import Store, StoreError
+from lib.core.record.store import Store, StoreError
 
 
 def test_a_recording_store_reads_the_same_and_notes_it_once(tmp_path: Path, store: Store, tiny_spec: SpecFactory) -> None:

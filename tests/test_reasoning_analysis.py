@@ -22,16 +22,17 @@ from torch import Tensor
 
 from lib.book.explorer import Explorer
 from lib.book.registry import EXPERIMENTS
-from lib.core import screen
-from lib.core.ensemble import Ensemble
-from lib.core.experiment import PROFILES, Experiment
-from lib.core.measures import cosines, first_step, remembered, spread
-from lib.core.model import ModelSpec
-from lib.core.plan import Options
-from lib.core.spec import RunSpec, SpecError, TrainSpec
-from lib.core.start import at_start
-from lib.core.store import Store, StoredRun
-from lib.core.train import RunResult, train
+from lib.core.model.transformer import ModelSpec
+from lib.core.read import screen
+from lib.core.read.measures import cosines, first_step, remembered, spread
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec, SpecError, TrainSpec
+from lib.core.record.start import at_start
+from lib.core.record.store import Store, StoredRun
+from lib.core.sweep.experiment import PROFILES, Experiment
+from lib.core.train.ensemble import Ensemble
+from lib.core.train.loop import train
+from lib.core.train.plan import Options
 from lib.reasoning_bias import drawing, ratios, theory
 from lib.reasoning_bias import experiments as bias
 from lib.reasoning_bias import runs as stored

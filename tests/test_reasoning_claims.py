@@ -16,11 +16,11 @@ from torch import Tensor
 
 from lib.book.registry import CLAIMS as ALL_CLAIMS
 from lib.book.registry import CLAIMS_OF
-from lib.core.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, graded
-from lib.core.measures import cosines, numerical_order, spread
-from lib.core.spec import RunSpec
-from lib.core.start import at_start
-from lib.core.store import Store, StoredRun
+from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, graded
+from lib.core.read.measures import cosines, numerical_order, spread
+from lib.core.record.spec import RunSpec
+from lib.core.record.start import at_start
+from lib.core.record.store import Store, StoredRun
 from lib.reasoning_bias import claims, ratios
 from lib.reasoning_bias import runs as stored
 from lib.reasoning_bias.attention import numbers as attention

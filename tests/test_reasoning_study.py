@@ -16,15 +16,16 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from lib.core import checkpoint
-from lib.core.ensemble import Ask, Ensemble
-from lib.core.experiment import PROFILES, Experiment
-from lib.core.init import apply_gamma_stacked
-from lib.core.model import ModelSpec, Transformer, from_weights
-from lib.core.plan import Options, backend_for
-from lib.core.spec import RunSpec, SpecError, TrainSpec, canonical, from_dict
-from lib.core.store import Store
-from lib.core.train import Interrupted, RunResult, train
+from lib.core.model.init import apply_gamma_stacked
+from lib.core.model.transformer import ModelSpec, Transformer, from_weights
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec, SpecError, TrainSpec, canonical, from_dict
+from lib.core.record.store import Store
+from lib.core.sweep.experiment import PROFILES, Experiment
+from lib.core.train import checkpoint
+from lib.core.train.ensemble import Ask, Ensemble
+from lib.core.train.loop import Interrupted, train
+from lib.core.train.plan import Options, backend_for
 from lib.reasoning_bias.experiments import EXPERIMENTS
 from lib.reasoning_bias.models import EmbMLP, EmbMLPSpec
 from lib.reasoning_bias.study import ANCHORS, MemoryAndReasoning, causal_average, drive, make_study

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib.core.measures import cosines
+from lib.core.read.measures import cosines
 from lib.reasoning_bias import task as module
 from lib.reasoning_bias.task import HELD_OUT, LENGTH, MEMORY, REASONING, Task, memory_group
 from lib.reasoning_bias.theory import fitted_shape, label_distribution

@@ -19,7 +19,7 @@ from lib.book import chapters, rerun
 from lib.book.chapters import Chapter
 from lib.book.display import plain
 from lib.book.rerun import parameter_rows, times
-from lib.core.store import StoredRun
+from lib.core.record.store import StoredRun
 
 NUMBERED = [c for c in chapters.chapters() if c.name[0].isdigit()]
 PARAMETERS = """# comments of their own belong to nothing: here

@@ -11,8 +11,8 @@ import pytest
 
 from lib.composition.experiments import full_length, model_spec
 from lib.composition.phase_diagram import figures, numbers, prose
-from lib.core.spec import RunSpec
-from lib.core.store import StoredRun
+from lib.core.record.spec import RunSpec
+from lib.core.record.store import StoredRun
 
 
 def a_run(gamma: float, lean: float, seed: int = 0, width: int = 64, rate: float = 1e-3, batch: int = 64, **task) -> StoredRun:

@@ -23,12 +23,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lib.book.registry import EXPERIMENTS
-from lib.core import spec as spec_module
-from lib.core.experiment import Experiment
-from lib.core.model import ModelSpec
-from lib.core.spec import MODEL_KINDS, RunSpec, SpecError, TrainSpec, UnknownKindError, canonical, from_dict, know
-from lib.core.store import FORMAT, Store, StoredRun, StoreError
-from lib.core.train import RunResult
+from lib.core.model.transformer import ModelSpec
+from lib.core.record import spec as spec_module
+from lib.core.record.result import RunResult
+from lib.core.record.spec import MODEL_KINDS, RunSpec, SpecError, TrainSpec, UnknownKindError, canonical, from_dict, know
+from lib.core.record.store import FORMAT, Store, StoredRun, StoreError
+from lib.core.sweep.experiment import Experiment
 
 ROOT = Path(__file__).parents[1]
 PROVENANCE = {"device": "cpu (test)", "threads": 1}
@@ -424,9 +424,9 @@ KILLED = """
 import json, os, sys, time
 from pathlib import Path
 import torch
-from lib.core.spec import from_dict
-from lib.core.store import Store
-from lib.core.train import RunResult
+from lib.core.record.spec import from_dict
+from lib.core.record.store import Store
+from lib.core.record.result import RunResult
 
 root, suffix, record = sys.argv[1:]
 replace = os.replace
@@ -694,7 +694,7 @@ def test_the_registry_knows_every_kind() -> None:
 KINDS = """
 import sys
 from pathlib import Path
-from lib.core.store import Store, StoreError
+from lib.core.record.store import Store, StoreError
 path = Path(sys.argv[1])
 try:
     Store(path.parents[1]).read(path)

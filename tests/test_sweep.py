@@ -18,12 +18,12 @@ from conftest import SpecFactory, scalars
 from filelock import FileLock
 
 from lib.composition.study import Composition, make_study
-from lib.core.checkpoint import CheckpointError
-from lib.core.plan import Options
-from lib.core.spec import RunSpec
-from lib.core.store import Store
-from lib.core.sweep import Job, SweepError, checkpoints, load, plan_jobs, sweep
-from lib.core.train import Interrupted, train
+from lib.core.record.spec import RunSpec
+from lib.core.record.store import Store, load
+from lib.core.sweep.jobs import Job, SweepError, checkpoints, plan_jobs, sweep
+from lib.core.train.checkpoint import CheckpointError
+from lib.core.train.loop import Interrupted, train
+from lib.core.train.plan import Options
 
 PLAIN = Options(device="cpu", bf16=False, backend="eager")
 
@@ -76,9 +76,9 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 import conftest
 from lib.composition.study import make_study
-from lib.core.store import Store
-from lib.core.sweep import sweep
-from lib.core.plan import Options
+from lib.core.record.store import Store
+from lib.core.sweep.jobs import sweep
+from lib.core.train.plan import Options
 specs = [conftest.make_tiny_spec(seed=s, steps=20 if s < 2 else 200_000) for s in range(4)]
 sweep(specs, Store({store!r}), make_study, Options(device="cpu", bf16=False, backend="eager", slots=1), progress=False)
 """
@@ -188,9 +188,9 @@ import sys
 sys.path.insert(0, {tests!r})
 import conftest
 from lib.composition.study import make_study
-from lib.core.plan import Options
-from lib.core.store import Store
-from lib.core.sweep import sweep
+from lib.core.train.plan import Options
+from lib.core.record.store import Store
+from lib.core.sweep.jobs import sweep
 if __name__ == "__main__":
     specs = [conftest.make_tiny_spec(seed=s, steps=2_000_000) for s in range(2)]
     options = Options(device="cpu", bf16=False, backend="eager", workers=2, checkpoint_every=1e9)
@@ -240,9 +240,9 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 import conftest
 from lib.composition.study import make_study
-from lib.core.plan import Options
-from lib.core.store import Store
-from lib.core.sweep import sweep
+from lib.core.train.plan import Options
+from lib.core.record.store import Store
+from lib.core.sweep.jobs import sweep
 from lib import __main__ as command
 if __name__ == "__main__":
     specs = [conftest.make_tiny_spec(seed=s, steps={steps}, eval_every=10) for s in range(4)]
@@ -338,10 +338,10 @@ def test_without_a_cpp_compiler_much_is_trained_all_the_same_and_a_person_is_tol
     tmp_path: Path, tiny_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
 ) -> None:
     """In worker processes, which look for a compiler themselves."""
-    from lib.core import machine, native, plan
+    from lib.core.train import machine, native, plan
 
     monkeypatch.setattr(machine, "said", set())
-    monkeypatch.setattr("lib.core.sweep.said", machine.said)
+    monkeypatch.setattr("lib.core.sweep.jobs.said", machine.said)
     monkeypatch.setattr(native, "library", lambda: None)
     monkeypatch.setattr(plan, "_WORTH_COMPILING", 1.0)
     monkeypatch.setenv("PATH", str(tmp_path))

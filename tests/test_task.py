@@ -27,7 +27,7 @@ from lib.composition.task import (
     taught,
 )
 from lib.composition.the_task.numbers import offset_table
-from lib.core.rng import mix, randint
+from lib.core.model.rng import mix, randint
 
 MASK = (1 << 64) - 1
 SEEDS = st.integers(0, 2**62 - 1)

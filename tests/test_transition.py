@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lib.composition.width.numbers import VARIABLES, by_shape, collapse, fit_logistic, fit_transition, variable
-from lib.core.store import StoredRun
+from lib.core.record.store import StoredRun
 
 GAMMAS = np.repeat(np.linspace(0.4, 1.0, 7), 4)
 SHIFTS = {"narrow": -0.15, "medium": 0.0, "wide": 0.15}

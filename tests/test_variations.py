@@ -19,12 +19,12 @@ from lib.composition.study import Composition
 from lib.composition.task import GROUP_OFFSETS
 from lib.composition.trends import BY_DECAY, BY_GAMMA, curves, slope
 from lib.composition.variations import DATA, FLIP, GPT2, OPTIMIZATION, SEARCH, VARIATIONS, WIDTH
-from lib.core.experiment import PROFILES, Experiment
-from lib.core.model import ModelSpec
-from lib.core.plan import Options
-from lib.core.spec import SpecError
-from lib.core.store import StoredRun
-from lib.core.train import train
+from lib.core.model.transformer import ModelSpec
+from lib.core.record.spec import SpecError
+from lib.core.record.store import StoredRun
+from lib.core.sweep.experiment import PROFILES, Experiment
+from lib.core.train.loop import train
+from lib.core.train.plan import Options
 
 STUDIED = (*VARIATIONS, PHASE, HEADLINE, FAST)
 GOLDEN = {

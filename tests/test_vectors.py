@@ -16,11 +16,11 @@ from lib.composition.runs import model_of
 from lib.composition.task import ANCHORS, Task, composed
 from lib.composition.vectors import numbers as vectors
 from lib.composition.vectors.numbers import blocks, collect, contrast, fused, held
-from lib.core.init import apply_gamma_stacked
-from lib.core.measures import cosines
-from lib.core.model import Taps, Transformer
-from lib.core.store import Store, StoredRun
-from lib.core.train import RunResult
+from lib.core.model.init import apply_gamma_stacked
+from lib.core.model.transformer import Taps, Transformer
+from lib.core.read.measures import cosines
+from lib.core.record.result import RunResult
+from lib.core.record.store import Store, StoredRun
 
 Question = tuple[int, tuple[int, int]]
 Meaning = Callable[[Question], int]

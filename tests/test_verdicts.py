@@ -29,7 +29,7 @@ from lib.composition.vectors import prose as vectors_prose
 from lib.composition.vectors.numbers import Similarity
 from lib.composition.width import numbers as width
 from lib.composition.width import prose as width_prose
-from lib.core.store import Store, StoredRun
+from lib.core.record.store import Store, StoredRun
 
 NAMES = list(EDGES)
 KEY, FIRST, SECOND, LAST = 2, 3, 4, LENGTH - 1

@@ -15,7 +15,7 @@ import yaml
 from lib.book import chapters
 from lib.book.generated import write_all
 from lib.book.paths import BOOK, BUILD, ROOT, default_store
-from lib.core.machine import cores
+from lib.core.train.machine import cores
 
 FAILED = BUILD / "failed.json"
 """Chapters whose last execution failed, {name: why}: their pages say so until an execution succeeds."""

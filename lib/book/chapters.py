@@ -27,11 +27,11 @@ from nbclient.exceptions import DeadKernelError
 from lib.book import provenance
 from lib.book.paths import BOOK, READS_VARIABLE, STORE_VARIABLE, default_store
 from lib.book.provenance import LIVE, RECORD, make_record, read_results
-from lib.core.experiment import check_profile
-from lib.core.files import reason
-from lib.core.machine import choose_device
-from lib.core.spec import check_count, check_gamma, check_number
-from lib.core.store import Store
+from lib.core.record.files import reason
+from lib.core.record.spec import check_count, check_gamma, check_number
+from lib.core.record.store import Store
+from lib.core.sweep.experiment import check_profile
+from lib.core.train.machine import choose_device
 
 
 class ChapterError(RuntimeError):

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from lib.core.claim import PAPERS, REPRODUCED, STATUSES, Claim
-from lib.core.store import Store
+from lib.core.read.claim import PAPERS, REPRODUCED, STATUSES, Claim
+from lib.core.record.store import Store
 
 MARK = {"reproduced": "✔", "partly": "◐", "not reproduced": "✘", "not run": "…"}
 TASK_TEST, BY_CONSTRUCTION = "test of the task", "true by construction"

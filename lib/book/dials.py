@@ -28,8 +28,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lib.book.explorer import check_id, encoded, host
-from lib.core import style
-from lib.core.spec import SpecError, check_number
+from lib.core.read import style
+from lib.core.record.spec import SpecError, check_number
 
 MOST = 4
 """Dials, and series, that a page may have: more sliders or lines than that nobody can read."""

@@ -18,8 +18,8 @@ from lib.book.claims import by_construction, evaluate, table, totals
 from lib.book.dials import Dials
 from lib.book.explorer import Explorer, Train
 from lib.book.paths import ROOT
-from lib.core.claim import Claim
-from lib.core.store import Store, StoredRun
+from lib.core.read.claim import Claim
+from lib.core.record.store import Store, StoredRun
 
 
 def provenance_line(runs: Sequence[StoredRun], profile: str) -> str:

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from lib.book.paths import ROOT, note_read
-from lib.core.style import INFERENTIAL, NEITHER, SYMMETRIC, WIDTH, look
+from lib.core.read.style import INFERENTIAL, NEITHER, SYMMETRIC, WIDTH, look
 
 Record = dict[str, Any]
 FOLDER = ROOT / "benchmarks"

@@ -27,9 +27,9 @@ import numpy as np
 from IPython.display import display
 from matplotlib.figure import Figure
 
-from lib.core import style
-from lib.core.spec import SpecError, check_count, check_number
-from lib.core.store import StoredRun
+from lib.core.read import style
+from lib.core.record.spec import SpecError, check_count, check_number
+from lib.core.record.store import StoredRun
 
 PANELS = ("diagram", "curve", "flow", "map", "spectrum")
 LIMIT = 2_000_000

@@ -28,10 +28,9 @@ from lib.composition.diagram import HEADLINE
 from lib.composition.exploration import SETS, exploration
 from lib.composition.phase_diagram import figures, prose
 from lib.composition.variations import GPT2
-from lib.core.machine import one_thread
-from lib.core.spec import RunSpec
-from lib.core.store import Store, StoredRun, StoreError
-from lib.core.sweep import load
+from lib.core.record.spec import RunSpec
+from lib.core.record.store import Store, StoredRun, StoreError, load
+from lib.core.train.machine import one_thread
 
 PROFILE = "laptop"
 FOLDER = BOOK / "generated"

@@ -12,8 +12,8 @@ from typing import Any
 from lib.book.claims import TASK_TEST, evaluate, kind, table
 from lib.book.provenance import digest
 from lib.book.registry import CLAIMS, CLAIMS_OF
-from lib.core.claim import PAPERS, STATUSES
-from lib.core.store import Store
+from lib.core.read.claim import PAPERS, STATUSES
+from lib.core.record.store import Store
 
 
 def evaluate_all(store: Store, profile: str, cache: Path) -> list[dict[str, Any]]:

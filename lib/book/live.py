@@ -16,9 +16,9 @@ import ipywidgets
 import traitlets
 
 from lib.book.explorer import asset, nearest, with_run
-from lib.core.spec import SpecError
-from lib.core.store import StoredRun
-from lib.core.train import Interrupted, Progress
+from lib.core.record.spec import SpecError
+from lib.core.record.store import StoredRun
+from lib.core.train.loop import Interrupted, Progress
 
 REFRESH = 0.25
 """Seconds between two pictures of a training run: a page cannot draw as often as a small model is evaluated."""

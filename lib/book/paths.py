@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lib.core.spec import RunSpec
-from lib.core.store import Store, StoredRun, StoreError
+from lib.core.record.spec import RunSpec
+from lib.core.record.store import Store, StoredRun, StoreError
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"

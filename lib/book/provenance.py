@@ -19,7 +19,7 @@ import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
 from lib.book.paths import MISSED, ROOT
-from lib.core.store import Store, StoreError
+from lib.core.record.store import Store, StoreError
 
 RECORD = "reason_or_memorize"
 """Key of the notebook's metadata that holds the record."""

@@ -9,9 +9,9 @@ from lib.composition import experiments as composition
 from lib.composition.diagram import HEADLINE, PHASE
 from lib.composition.paper_size import SIZE
 from lib.composition.variations import VARIATIONS
-from lib.core.claim import Claim
-from lib.core.experiment import Experiment
-from lib.core.spec import SpecError
+from lib.core.read.claim import Claim
+from lib.core.record.spec import SpecError
+from lib.core.sweep.experiment import Experiment
 from lib.in_context import claims as icl_claims
 from lib.in_context import experiments as icl
 from lib.reasoning_bias import claims as bias_claims

@@ -10,7 +10,7 @@ from typing import Any
 from lib.book import chapters
 from lib.book.display import plain, say
 from lib.book.engine import load
-from lib.core.store import StoredRun
+from lib.core.record.store import StoredRun
 
 
 def parameter_rows(chapter: chapters.Chapter) -> list[tuple[str, str, str, str]]:

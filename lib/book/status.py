@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from statistics import mean
 
 from lib.book.registry import EXPERIMENTS
-from lib.core.experiment import Experiment
-from lib.core.plan import training_work
-from lib.core.spec import RunSpec
-from lib.core.store import Store, StoredRun, StoreError
+from lib.core.record.spec import RunSpec
+from lib.core.record.store import Store, StoredRun, StoreError
+from lib.core.sweep.experiment import Experiment
+from lib.core.train.plan import training_work
 
 # Costs of a run nobody has timed: multiply-adds a second that two cores sustained at laptop size (benchmarks/speed.json).
 _SUSTAINED = 2.5e11

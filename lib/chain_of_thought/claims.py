@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from lib.chain_of_thought.chain.claims import CHAPTER_15
-from lib.core.claim import Claim
+from lib.core.read.claim import Claim
 
 CLAIMS_OF: dict[str, tuple[Claim, ...]] = {"15-chain-of-thought": CHAPTER_15}

@@ -14,10 +14,10 @@ from typing import Any
 from lib.chain_of_thought.models import OneLayerSpec
 from lib.chain_of_thought.study import make_study
 from lib.chain_of_thought.task import D
-from lib.core.experiment import Experiment, check_profile
-from lib.core.init import gamma_of
-from lib.core.spec import RunSpec, TrainSpec
-from lib.core.train import RunResult
+from lib.core.model.init import gamma_of
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec, TrainSpec
+from lib.core.sweep.experiment import Experiment, check_profile
 
 VERSION = 1
 PATTERNS, STEPS, ALPHA, LENGTH = 20, 3, 0.4, 20

@@ -18,7 +18,7 @@ from lib.chain_of_thought import oracle
 from lib.chain_of_thought.models import OneLayer, OneLayerSpec
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import Columns, Prompts
-from lib.core.model import from_weights
+from lib.core.model.transformer import from_weights
 
 
 def nearest(answer: Tensor, patterns: Tensor) -> Tensor:

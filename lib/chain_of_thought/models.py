@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from lib.chain_of_thought.task import D_X, D_Y, D
-from lib.core.query_attention import QueryAttention, ScaledIdentity, mixed
-from lib.core.spec import SpecError, check_count, check_number, know
+from lib.core.model.query_attention import QueryAttention, ScaledIdentity, mixed
+from lib.core.record.spec import SpecError, check_count, check_number, know
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from lib.chain_of_thought.task import FINE, Columns, Prompts
-from lib.core.rng import randint
+from lib.core.model.rng import randint
 
 _TIE = 61  # a stream of random numbers
 
 
 def plurality(votes: Tensor, seed: Tensor, index: Tensor) -> Tensor:
-    """The place of the largest of the votes (..., n), ties by chance; seed and index as lib.core.rng has them."""
+    """The place of the largest of the votes (..., n), ties by chance; seed and index as lib.core.model.rng has them."""
     chance = randint(seed[..., None], _TIE, index[..., None] * votes.shape[-1] + torch.arange(votes.shape[-1]), FINE)
     return (votes.double() * FINE + chance).argmax(-1)
 

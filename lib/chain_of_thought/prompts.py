@@ -10,8 +10,8 @@ from torch import Tensor
 
 from lib.chain_of_thought.task import FINE, Columns, Prompts, another, columns, combined
 from lib.chain_of_thought.transitions import Transitions, parting, reconverging
-from lib.core.rng import randint
-from lib.core.spec import SpecError, check_count, check_number
+from lib.core.model.rng import randint
+from lib.core.record.spec import SpecError, check_count, check_number
 
 _START, _MATCH, _OTHER, _NEXT, _LABEL = 56, 57, 58, 59, 60  # streams of random numbers, after those of training
 JOINS = ("parting", "reconverging")

@@ -8,8 +8,8 @@ from torch import Tensor
 from lib.chain_of_thought.inference import nearest
 from lib.chain_of_thought.models import half_square
 from lib.chain_of_thought.task import GROUPS, Task
-from lib.core.ensemble import Ask
-from lib.core.spec import RunSpec, SpecError
+from lib.core.record.spec import RunSpec, SpecError
+from lib.core.train.ensemble import Ask
 
 HELD_OUT_SEED = 7
 N_QUESTIONS = 300

@@ -19,8 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lib.core.rng import randint
-from lib.core.spec import SpecError, check_count, check_number
+from lib.core.model.rng import randint
+from lib.core.record.spec import SpecError, check_count, check_number
 
 D_X = D_Y = 30
 """Widths of the input half and the output half of a column."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lib.core.spec import SpecError, check_count, check_number
+from lib.core.record.spec import SpecError, check_count, check_number
 
 
 @dataclass(frozen=True)

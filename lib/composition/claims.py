@@ -10,7 +10,7 @@ from lib.composition.rate_decay_data.claims import CHAPTER_06
 from lib.composition.the_task.claims import CHAPTER_01
 from lib.composition.vectors.claims import CHAPTER_04
 from lib.composition.width.claims import CHAPTER_07
-from lib.core.claim import Claim
+from lib.core.read.claim import Claim
 
 CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
     "01-the-task": CHAPTER_01,

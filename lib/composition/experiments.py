@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from lib.composition.study import make_study
 from lib.composition.task import POSITIONS, VOCAB
-from lib.core.experiment import Experiment, check_profile
-from lib.core.model import ModelSpec
-from lib.core.spec import RunSpec, TrainSpec, check_count, check_number
-from lib.core.train import RunResult
+from lib.core.model.transformer import ModelSpec
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec, TrainSpec, check_count, check_number
+from lib.core.sweep.experiment import Experiment, check_profile
 
 FAST_NAME, FAST_VERSION = "composition-phase", 1  # what the first diagram was stored as
 

@@ -18,12 +18,12 @@ from lib.composition.experiments import FAST, GRIDS, point_specs
 from lib.composition.information_flow.numbers import essential, flow
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, SYMMETRIC_OFFSET, Task
 from lib.composition.variations import FLIP, always
-from lib.core import screen
-from lib.core.measures import principal_map, remembered
-from lib.core.plan import Options
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import train_one
-from lib.core.train import Progress
+from lib.core.read import screen
+from lib.core.read.measures import principal_map, remembered
+from lib.core.record.store import Store, StoredRun
+from lib.core.sweep.jobs import train_one
+from lib.core.train.loop import Progress
+from lib.core.train.plan import Options
 
 KEY, PLACE = 99, 2
 SETS = {"γ and depth, fast settings": FAST, "two layers, full length": HEADLINE, "two layers, one low rate": FLIP}

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from lib.core import style
+from lib.core.read import style
 
 
 def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]], ylabel: str = "share of answers") -> Figure:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from lib.composition.experiments import GRIDS, full_length, model_spec
 from lib.composition.variations import always, make_watched
-from lib.core.experiment import Experiment
-from lib.core.spec import RunSpec, TrainSpec
-from lib.core.store import Store, StoredRun
+from lib.core.record.spec import RunSpec, TrainSpec
+from lib.core.record.store import Store, StoredRun
+from lib.core.sweep.experiment import Experiment
 
 SIZE_NAME = "composition-size"
 FULL_WIDTH = "full-width"

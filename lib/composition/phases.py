@@ -10,10 +10,9 @@ from lib.composition.diagram import HEADLINE, two_layers
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.runs import MAPPINGS, clearest, learned
 from lib.composition.variations import FLIP
-from lib.core.plan import Options
-from lib.core.spec import RunSpec
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import load
+from lib.core.record.spec import RunSpec
+from lib.core.record.store import Store, StoredRun, load
+from lib.core.train.plan import Options
 
 LEVEL = 0.8
 """A run belongs to a phase from this share of answers to (4, 3) on, if it has learned (our choice). Not

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from lib.composition.task import FIRST_KEY, LAST_KEY, N_PLACES, Task
-from lib.core.measures import first_step, remembered
-from lib.core.model import Transformer, from_weights
-from lib.core.store import StoredRun
+from lib.core.model.transformer import Transformer, from_weights
+from lib.core.read.measures import first_step, remembered
+from lib.core.record.store import StoredRun
 
 MAPPINGS = ("symmetric", "inferential")
 SHADOW = 0.90

@@ -12,9 +12,9 @@ from typing import Any
 
 from lib.composition.experiments import GRIDS, full_length, model_spec
 from lib.composition.study import make_study
-from lib.core.experiment import Experiment
-from lib.core.model import ModelSpec
-from lib.core.spec import RunSpec
+from lib.core.model.transformer import ModelSpec
+from lib.core.record.spec import RunSpec
+from lib.core.sweep.experiment import Experiment
 
 SEPARATION_NAME = "composition-separation"
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from lib.composition.task import FIRST_KEY, LAST_KEY
-from lib.core.model import Transformer
+from lib.core.model.transformer import Transformer
 
 N_EIGENVALUES = 8
 

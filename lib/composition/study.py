@@ -7,9 +7,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lib.composition.task import INFERENTIAL_OFFSET, LENGTH, N_KEYS, SYMMETRIC_OFFSET, Task
-from lib.core.ensemble import Ask
-from lib.core.rng import randint
-from lib.core.spec import RunSpec
+from lib.core.model.rng import randint
+from lib.core.record.spec import RunSpec
+from lib.core.train.ensemble import Ask
 
 _DRAW = 4  # stream of random numbers, after those of the task
 OFFSETS = range(-20, 13)

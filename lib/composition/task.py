@@ -13,7 +13,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from lib.core.rng import randint
+from lib.core.model.rng import randint
 
 ANCHORS = {1: +5, 2: +1, 3: -2, 4: -8}
 LENGTH, FIRST_KEY, LAST_KEY = 9, 20, 99

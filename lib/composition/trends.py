@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from lib.composition.runs import MAPPINGS
-from lib.core.measures import spearman
-from lib.core.store import StoredRun
+from lib.core.read.measures import spearman
+from lib.core.record.store import StoredRun
 
 Value = Callable[[StoredRun], float]
 BY_DECAY: Value = lambda r: r.spec.decay

@@ -16,10 +16,10 @@ from lib.composition.experiments import GRIDS, model_spec
 from lib.composition.separation import SEPARATION
 from lib.composition.study import Composition, make_study
 from lib.composition.task import POSITIONS, VOCAB
-from lib.core.experiment import Experiment
-from lib.core.model import ModelSpec, Transformer
-from lib.core.spec import RunSpec, TrainSpec
-from lib.core.train import RunResult
+from lib.core.model.transformer import ModelSpec, Transformer
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec, TrainSpec
+from lib.core.sweep.experiment import Experiment
 
 SMOKE, LAPTOP, PAPER = (GRIDS[profile].train for profile in ("smoke", "laptop", "paper"))
 PAPER_GAMMAS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)

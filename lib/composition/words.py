@@ -10,7 +10,7 @@ import numpy as np
 from lib.composition.phases import LEVEL, Phase
 from lib.composition.runs import MAPPINGS, learned_among
 from lib.composition.trends import Trend, Value, slope
-from lib.core.store import StoredRun
+from lib.core.record.store import StoredRun
 
 
 def number_of(n: int, what: str = "run") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lib.core.claim import Claim
+from lib.core.read.claim import Claim
 from lib.in_context.deeper.claims import CLAIMS as DEEPER
 from lib.in_context.learning.claims import CLAIMS as LEARNING
 from lib.in_context.out_of_domain.claims import CLAIMS as OUT_OF_DOMAIN

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lib.core.spec import SpecError
+from lib.core.record.spec import SpecError
 from lib.in_context.task import D_X, Prompts
 
 LOGISTIC = "logistic regression"

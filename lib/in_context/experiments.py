@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lib.core.experiment import Experiment, check_profile
-from lib.core.spec import RunSpec, TrainSpec, check_number
-from lib.core.train import RunResult
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec, TrainSpec, check_number
+from lib.core.sweep.experiment import Experiment, check_profile
 from lib.in_context.models import OneLayerSpec, VectorGPT2Spec
 from lib.in_context.study import make_study
 from lib.in_context.task import Task

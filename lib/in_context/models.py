@@ -13,9 +13,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from lib.core.model import Block, LayerNorm, Linear, ModelSpec
-from lib.core.query_attention import QueryAttention, ScaledIdentity
-from lib.core.spec import SpecError, check_count, check_number, know
+from lib.core.model.query_attention import QueryAttention, ScaledIdentity
+from lib.core.model.transformer import Block, LayerNorm, Linear, ModelSpec
+from lib.core.record.spec import SpecError, check_count, check_number, know
 from lib.in_context.task import D_X, D
 
 

@@ -9,11 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lib.core.measures import remembered, wilson
-from lib.core.model import from_weights
-from lib.core.start import at_start
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import load
+from lib.core.model.transformer import from_weights
+from lib.core.read.measures import remembered, wilson
+from lib.core.record.start import at_start
+from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import train_specs
 from lib.in_context.models import OneLayer, signs
 from lib.in_context.study import foreign, make_study

@@ -8,8 +8,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from lib.core.ensemble import Ask
-from lib.core.spec import RunSpec, SpecError, check_count
+from lib.core.record.spec import RunSpec, SpecError, check_count
+from lib.core.train.ensemble import Ask
 from lib.in_context.models import OneLayer, VectorGPT2, VectorGPT2Spec, hinge
 from lib.in_context.task import D_X, Prompts, Task, all_pairs
 

@@ -19,8 +19,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from lib.core.rng import randint
-from lib.core.spec import SpecError, check_count, check_number
+from lib.core.model.rng import randint
+from lib.core.record.spec import SpecError, check_count, check_number
 
 D_X = D_Y = 30
 """Widths of the feature half and the label half of a column."""

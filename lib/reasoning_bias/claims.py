@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lib.core.claim import Claim
+from lib.core.read.claim import Claim
 from lib.reasoning_bias.attention import claims as attention
 from lib.reasoning_bias.embeddings import claims as embeddings
 from lib.reasoning_bias.memory_and_reasoning import claims as memory_and_reasoning

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from lib.core import style
+from lib.core.read import style
 from lib.reasoning_bias.ratios import Ratio
 
 COLOUR = {"memory": style.MEMORY, "reasoning": style.REASONING}

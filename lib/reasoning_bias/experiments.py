@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lib.core.experiment import Experiment, check_profile
-from lib.core.model import AnyModel, ModelSpec
-from lib.core.spec import RunSpec, TrainSpec, check_count, check_number
-from lib.core.train import RunResult
+from lib.core.model.transformer import AnyModel, ModelSpec
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec, TrainSpec, check_count, check_number
+from lib.core.sweep.experiment import Experiment, check_profile
 from lib.reasoning_bias.models import EmbMLPSpec
 from lib.reasoning_bias.study import make_study
 from lib.reasoning_bias.task import LENGTH, POSITIONS, VOCAB

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from lib.core import screen
-from lib.core.measures import principal_map
-from lib.core.plan import Options
-from lib.core.spec import SpecError
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import train_one
-from lib.core.train import Progress
+from lib.core.read import screen
+from lib.core.read.measures import principal_map
+from lib.core.record.spec import SpecError
+from lib.core.record.store import Store, StoredRun
+from lib.core.sweep.jobs import train_one
+from lib.core.train.loop import Progress
+from lib.core.train.plan import Options
 from lib.reasoning_bias.experiments import BIAS, point_specs
 from lib.reasoning_bias.runs import KINDS, anchors
 from lib.reasoning_bias.task import REASONING

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lib.core.model import ACTIVATIONS, Linear
-from lib.core.spec import check_count, know
+from lib.core.model.transformer import ACTIVATIONS, Linear
+from lib.core.record.spec import check_count, know
 
 
 @dataclass(frozen=True)

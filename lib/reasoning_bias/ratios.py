@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib.core.measures import remembered
-from lib.core.store import StoredRun
+from lib.core.read.measures import remembered
+from lib.core.record.store import StoredRun
 from lib.reasoning_bias.runs import best, by_gamma
 from lib.reasoning_bias.study import losses_at_start
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.core.spec import RunSpec
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import load
+from lib.core.record.spec import RunSpec
+from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias.experiments import BIAS, EMB
 from lib.reasoning_bias.task import MEMORY
 

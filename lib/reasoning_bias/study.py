@@ -6,10 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lib.core.ensemble import Ask, Ensemble
-from lib.core.model import Taps, Transformer
-from lib.core.rng import randint
-from lib.core.spec import RunSpec, SpecError, check_count
+from lib.core.model.rng import randint
+from lib.core.model.transformer import Taps, Transformer
+from lib.core.record.spec import RunSpec, SpecError, check_count
+from lib.core.train.ensemble import Ask, Ensemble
 from lib.reasoning_bias.models import EmbMLP
 from lib.reasoning_bias.task import LENGTH, MEMORY, REASONING, VOCAB, Batch, Task, memory_group
 from lib.reasoning_bias.theory import label_distribution

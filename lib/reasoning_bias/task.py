@@ -17,7 +17,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from lib.core.rng import randint
+from lib.core.model.rng import randint
 
 FIRST_KEY, LAST_KEY = 21, 120
 N_KEYS = LAST_KEY - FIRST_KEY + 1

@@ -30,9 +30,9 @@ from lib.chain_of_thought.experiments import VARIANTS
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import GROUPS
 from lib.chain_of_thought.transitions import worked_example
-from lib.core.claim import Claim, Finding, graded
-from lib.core.measures import spread
-from lib.core.store import Store, StoredRun
+from lib.core.read.claim import Claim, Finding, graded
+from lib.core.read.measures import spread
+from lib.core.record.store import Store, StoredRun
 
 MAIN = Trial()
 """The test prompts where nothing else is said: its α' where τ varies, its τ where α' varies."""

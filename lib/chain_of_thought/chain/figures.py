@@ -15,9 +15,9 @@ from lib.chain_of_thought.chain import numbers
 from lib.chain_of_thought.chain.numbers import LEVEL, METHODS, MIDDLE, STAGES, SYMBOLS, Curve, Slope, history, iterations
 from lib.chain_of_thought.task import D_X, GROUPS, Columns, Prompts
 from lib.chain_of_thought.transitions import Transitions
-from lib.core import style
-from lib.core.spec import SpecError
-from lib.core.store import StoredRun
+from lib.core.read import style
+from lib.core.record.spec import SpecError
+from lib.core.record.store import StoredRun
 
 GROUP_LOOK = {
     "both": {"color": style.INFERENTIAL, "ls": "-"},

@@ -18,11 +18,10 @@ from lib.chain_of_thought.experiments import COT, REACHED, SETTINGS, STEPS_TO, S
 from lib.chain_of_thought.inference import Reading, Tables, growing, read
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import Prompts
-from lib.core.measures import log_slope, spearman, wilson
-from lib.core.model import from_weights
-from lib.core.screen import rounded
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import load
+from lib.core.model.transformer import from_weights
+from lib.core.read.measures import log_slope, spearman, wilson
+from lib.core.read.screen import rounded
+from lib.core.record.store import Store, StoredRun, load
 
 FIRST_TEST_SEED = 1000
 """Test prompts of a run are those of this seed and its own added up: no two models answer the same prompts."""

@@ -31,8 +31,8 @@ from lib.chain_of_thought.experiments import DELTA, RATE, SETTINGS, SWEEP_RATE, 
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import GROUPS, Prompts, Task
 from lib.chain_of_thought.transitions import Transitions, widest_tau, worked_example
-from lib.core.measures import spread
-from lib.core.store import StoredRun
+from lib.core.read.measures import spread
+from lib.core.record.store import StoredRun
 
 LITTLE = 0.1
 """What adds at most this share to something is little beside it."""

@@ -11,9 +11,8 @@ from lib.composition.experiments import FAST
 from lib.composition.phases import material, weighty_specs
 from lib.composition.runs import learned_among
 from lib.composition.variations import FLIP
-from lib.core.claim import Claim, Finding, graded
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import load
+from lib.core.read.claim import Claim, Finding, graded
+from lib.core.record.store import Store, StoredRun, load
 
 
 def _learned(runs: list[StoredRun]) -> list[StoredRun]:

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from lib.composition.condensation.numbers import condensation, greedy_groups
 from lib.composition.spectra import N_EIGENVALUES
 from lib.composition.task import FIRST_KEY, LAST_KEY
-from lib.core import style
-from lib.core.store import StoredRun
+from lib.core.read import style
+from lib.core.record.store import StoredRun
 
 Cells = Mapping[tuple[Any, Any], np.ndarray]
 """{(row, column): array}: what each cell of a grid of panels shows."""

@@ -16,8 +16,8 @@ from lib.composition.experiments import FAST
 from lib.composition.phase_diagram.numbers import neighbour_steps
 from lib.composition.runs import MAPPINGS, lean, learned_among
 from lib.composition.spectra import N_EIGENVALUES, keys_eigenvalues, keys_embedding, relative_rank
-from lib.core.measures import cosines, numerical_order, ranks, remembered
-from lib.core.store import StoredRun
+from lib.core.read.measures import cosines, numerical_order, ranks, remembered
+from lib.core.record.store import StoredRun
 
 ALIKE = 0.7
 """Neurons whose input weights have a cosine above this belong together (the paper's threshold)."""

@@ -23,8 +23,8 @@ from lib.composition.condensation.numbers import (
 )
 from lib.composition.runs import MAPPINGS, lean
 from lib.composition.words import listed, number_of
-from lib.core.measures import spearman
-from lib.core.store import StoredRun
+from lib.core.read.measures import spearman
+from lib.core.record.store import StoredRun
 
 
 def panel_title(runs: Sequence[StoredRun]) -> str:

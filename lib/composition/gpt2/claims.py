@@ -5,9 +5,8 @@ from __future__ import annotations
 from lib.composition.runs import MAPPINGS, REGION, learned_among
 from lib.composition.trends import BY_GAMMA, curves, slope
 from lib.composition.variations import GPT2
-from lib.core.claim import Claim, Finding, graded
-from lib.core.store import Store
-from lib.core.sweep import load
+from lib.core.read.claim import Claim, Finding, graded
+from lib.core.record.store import Store, load
 
 
 def _gpt2(norm: str):  # noqa: ANN202

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from lib.composition.runs import MAPPINGS, SHADOW
 from lib.composition.trends import curves
 from lib.composition.words import listed, number_of, sentence
-from lib.core.store import StoredRun
+from lib.core.record.store import StoredRun
 
 
 def curve_line(runs: Sequence[StoredRun]) -> str:

@@ -8,9 +8,9 @@ from lib.composition.information_flow.numbers import EDGES, EFFECT, agreement, c
 from lib.composition.phases import Phase, material, phases
 from lib.composition.runs import MAPPINGS
 from lib.composition.words import number_of
-from lib.core.claim import Claim, Finding, graded
-from lib.core.measures import spread
-from lib.core.store import Store
+from lib.core.read.claim import Claim, Finding, graded
+from lib.core.read.measures import spread
+from lib.core.record.store import Store
 
 
 def _phase(store: Store, profile: str, mapping: str, depth: int = 2) -> Phase:

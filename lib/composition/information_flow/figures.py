@@ -13,7 +13,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
 from lib.composition.information_flow.numbers import EDGES, ROLES, Cuts, Flow, essential
-from lib.core import style
+from lib.core.read import style
 
 _TOKEN_COLOURS = (style.KEY, style.FIRST_ANCHOR, style.SECOND_ANCHOR)
 

@@ -17,10 +17,10 @@ from torch import Tensor
 from lib.composition.phases import Phase
 from lib.composition.runs import model_of
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, PAIRS, SYMMETRIC_OFFSET, Batch, Task
-from lib.core.measures import remembered
-from lib.core.model import Edit, Taps, Transformer
-from lib.core.spec import SpecError
-from lib.core.store import StoredRun
+from lib.core.model.transformer import Edit, Taps, Transformer
+from lib.core.read.measures import remembered
+from lib.core.record.spec import SpecError
+from lib.core.record.store import StoredRun
 
 ROLES = ("key", "first anchor", "second anchor", "last")
 EDGES = {

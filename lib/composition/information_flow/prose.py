@@ -26,8 +26,8 @@ from lib.composition.runs import offsets_by_key
 from lib.composition.study import LOW_KEYS
 from lib.composition.task import FIRST_KEY, INFERENTIAL_OFFSET
 from lib.composition.words import listed, number_of, run_words
-from lib.core.measures import spread
-from lib.core.store import StoredRun
+from lib.core.read.measures import spread
+from lib.core.record.store import StoredRun
 
 
 def misses_text(phases: Sequence[Phase]) -> str:

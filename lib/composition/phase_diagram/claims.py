@@ -14,9 +14,8 @@ from lib.composition.experiments import FAST, GRIDS
 from lib.composition.phase_diagram import numbers
 from lib.composition.phase_diagram.numbers import PhaseTable, fast_runs
 from lib.composition.runs import FITTED, MAPPINGS, REGION, SHADOW, learned_at
-from lib.core.claim import NOT_REPRODUCED, Claim, Finding, graded
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import load
+from lib.core.read.claim import NOT_REPRODUCED, Claim, Finding, graded
+from lib.core.record.store import Store, StoredRun, load
 
 # --- Two layers ---
 

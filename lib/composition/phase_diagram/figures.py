@@ -18,8 +18,8 @@ from lib.composition.phase_diagram.numbers import AXES, PhaseTable, Setting
 from lib.composition.runs import MAPPINGS, SHADOW, learned, learned_at
 from lib.composition.study import OFFSETS
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
-from lib.core import style
-from lib.core.store import StoredRun
+from lib.core.read import style
+from lib.core.record.store import StoredRun
 
 # --- The grid over γ and depth ---
 

@@ -31,10 +31,9 @@ from lib.composition.task import (
     Task,
     taught,
 )
-from lib.core.measures import remembered, spearman
-from lib.core.spec import RunSpec
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import load
+from lib.core.read.measures import remembered, spearman
+from lib.core.record.spec import RunSpec
+from lib.core.record.store import Store, StoredRun, load
 
 # --- The grid over γ and depth ---
 

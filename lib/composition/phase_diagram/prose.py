@@ -14,8 +14,8 @@ from lib.composition.phase_diagram import numbers
 from lib.composition.phase_diagram.numbers import AXES, PhaseTable, Setting, trend
 from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among, learned_at
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
-from lib.core.measures import spearman
-from lib.core.store import StoredRun
+from lib.core.read.measures import spearman
+from lib.core.record.store import StoredRun
 
 # --- Answers of two layers ---
 

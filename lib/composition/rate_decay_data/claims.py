@@ -10,11 +10,10 @@ from lib.composition.runs import SHADOW, learned_among
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Value, levels, slope
 from lib.composition.variations import DATA, DECAY, OPTIMIZATION
 from lib.composition.words import steps_word
-from lib.core.claim import Claim, Finding, graded
-from lib.core.experiment import Experiment
-from lib.core.measures import spearman
-from lib.core.store import Store
-from lib.core.sweep import load
+from lib.core.read.claim import Claim, Finding, graded
+from lib.core.read.measures import spearman
+from lib.core.record.store import Store, load
+from lib.core.sweep.experiment import Experiment
 
 
 def _rises(experiment: Experiment, value: Value, name: str, metric: str = "inferential"):  # noqa: ANN202

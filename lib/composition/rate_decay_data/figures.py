@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lib.core import style
+from lib.core.read import style
 
 
 def _cells(ax: Axes, mean: np.ndarray, spread: np.ndarray, name: str, rows: Sequence, columns: Sequence) -> None:

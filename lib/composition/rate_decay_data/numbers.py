@@ -9,8 +9,8 @@ import numpy as np
 
 from lib.composition.runs import learned_at
 from lib.composition.trends import BY_GAMMA, Trend, Value, levels, slope
-from lib.core.measures import spearman
-from lib.core.store import StoredRun
+from lib.core.read.measures import spearman
+from lib.core.record.store import StoredRun
 
 
 def grid(runs: Sequence[StoredRun], row: Value, column: Value, metric: str) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from lib.composition.rate_decay_data.numbers import grid, harder, trend_of
 from lib.composition.runs import learned_among
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Value, slope
 from lib.composition.words import direction, number_of, sentence, steps_word, trend_words
-from lib.core.store import StoredRun
+from lib.core.record.store import StoredRun
 
 
 def grid_line(runs: Sequence[StoredRun], row: Value, column: Value, metric: str) -> str:

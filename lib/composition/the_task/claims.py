@@ -20,8 +20,8 @@ from lib.composition.task import (
 )
 from lib.composition.the_task import numbers
 from lib.composition.the_task.numbers import slide_errata
-from lib.core.claim import Claim, Finding, graded
-from lib.core.store import Store
+from lib.core.read.claim import Claim, Finding, graded
+from lib.core.record.store import Store
 
 
 def _two_answers(store: Store, profile: str) -> Finding:

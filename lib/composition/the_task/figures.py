@@ -25,7 +25,7 @@ from lib.composition.task import (
     Task,
 )
 from lib.composition.the_task import numbers
-from lib.core import style
+from lib.core.read import style
 
 
 def signed(offset: float) -> str:

@@ -18,9 +18,9 @@ from lib.composition.vectors.numbers import (
     of_depth,
     pooled,
 )
-from lib.core.claim import Claim, Finding, graded
-from lib.core.measures import spread
-from lib.core.store import Store, StoredRun
+from lib.core.read.claim import Claim, Finding, graded
+from lib.core.read.measures import spread
+from lib.core.record.store import Store, StoredRun
 
 
 def _genuine(store: Store, profile: str) -> dict[str, list[StoredRun]]:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from lib.composition.vectors.numbers import Similarity
-from lib.core import style
+from lib.core.read import style
 
 
 def _similarity(ax: Axes, s: Similarity, title: str) -> object:

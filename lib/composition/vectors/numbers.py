@@ -11,9 +11,9 @@ import torch
 from lib.composition.phases import Phase
 from lib.composition.runs import MAPPINGS, model_of
 from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, LENGTH, PAIRS, Task, composed
-from lib.core.measures import cosines, remembered
-from lib.core.model import Taps
-from lib.core.store import StoredRun
+from lib.core.model.transformer import Taps
+from lib.core.read.measures import cosines, remembered
+from lib.core.record.store import StoredRun
 
 KEYS = range(30, 41)
 """The keys of the paper's heatmaps."""

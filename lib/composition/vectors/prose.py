@@ -19,8 +19,8 @@ from lib.composition.vectors.numbers import (
     split,
 )
 from lib.composition.words import number_of
-from lib.core.measures import spearman, spread
-from lib.core.store import StoredRun
+from lib.core.read.measures import spearman, spread
+from lib.core.record.store import StoredRun
 
 NEAR, APART, LOW = 0.9, 0.1, 0.5
 """Mean cosines: near-parallel from NEAR on, apart from the others by APART at least, low below LOW (our choice)."""

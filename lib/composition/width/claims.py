@@ -8,10 +8,9 @@ from lib.composition.runs import MAPPINGS, SHADOW
 from lib.composition.trends import BY_GAMMA, curves, slope
 from lib.composition.variations import FLIP, WIDTH
 from lib.composition.width.numbers import advantage, by_shape, points, shape_name
-from lib.core.claim import Claim, Finding, graded
-from lib.core.measures import spread
-from lib.core.store import Store
-from lib.core.sweep import load
+from lib.core.read.claim import Claim, Finding, graded
+from lib.core.read.measures import spread
+from lib.core.record.store import Store, load
 
 
 def _flip(store: Store, profile: str) -> Finding:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from lib.composition.figures import gamma_curves
 from lib.composition.width.numbers import VARIABLES, Transition
-from lib.core import style
+from lib.core.read import style
 
 
 def shape_curves(shapes: Mapping[tuple[int, int], Mapping[str, tuple[np.ndarray, np.ndarray]]]) -> Figure:

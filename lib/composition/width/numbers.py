@@ -10,9 +10,8 @@ import numpy as np
 
 from lib.composition.experiments import FAST
 from lib.composition.variations import SEARCH
-from lib.core.init import gamma_std
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import load
+from lib.core.model.init import gamma_std
+from lib.core.record.store import Store, StoredRun, load
 
 Shape = tuple[int, int]
 VARIABLES: dict[str, Callable[[float, int, int], float]] = {

@@ -9,8 +9,8 @@ from lib.composition.runs import MAPPINGS
 from lib.composition.trends import Trend, curves
 from lib.composition.width.numbers import DIFFER, Shape, Transition, by_shape, shape_name
 from lib.composition.words import listed, number_of
-from lib.core.measures import spread
-from lib.core.store import StoredRun
+from lib.core.read.measures import spread
+from lib.core.record.store import StoredRun
 
 
 def flip_line(runs: Sequence[StoredRun]) -> str:

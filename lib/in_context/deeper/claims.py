@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lib.core.claim import Claim, Finding, graded
-from lib.core.store import Store, StoredRun
+from lib.core.read.claim import Claim, Finding, graded
+from lib.core.record.store import Store, StoredRun
 from lib.in_context.deeper.numbers import (
     GROWN,
     MOST,

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from lib.core import style
-from lib.core.store import StoredRun
+from lib.core.read import style
+from lib.core.record.store import StoredRun
 from lib.in_context.deeper.numbers import GROWN, SELECTS, TURNED, Layers, whole
 from lib.in_context.drawing import band
 from lib.in_context.models import signs

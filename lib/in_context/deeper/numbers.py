@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lib.core.measures import remembered, spread
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import load
+from lib.core.read.measures import remembered, spread
+from lib.core.record.store import Store, StoredRun, load
 from lib.in_context import study
 from lib.in_context.experiments import deep_specs
 from lib.in_context.runs import history, large, neurons_at, positive, row_size, snapshots, start_attention, untrained

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lib.core.measures import spread
-from lib.core.store import StoredRun
+from lib.core.read.measures import spread
+from lib.core.record.store import StoredRun
 from lib.in_context.deeper.numbers import (
     GROWN,
     TURNED,

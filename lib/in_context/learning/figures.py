@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lib.core import style
-from lib.core.store import StoredRun
+from lib.core.read import style
+from lib.core.record.store import StoredRun
 from lib.in_context.drawing import band
 from lib.in_context.learning.numbers import PAPER_ATTENTION, Growth, Matrices, ShownPrompt
 from lib.in_context.runs import history

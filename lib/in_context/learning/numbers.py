@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib.core.store import StoredRun
+from lib.core.record.store import StoredRun
 from lib.in_context import theory
 from lib.in_context.runs import (
     fresh,

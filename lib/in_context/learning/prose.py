@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.core.init import gamma_std
-from lib.core.measures import spread
-from lib.core.store import StoredRun
+from lib.core.model.init import gamma_std
+from lib.core.read.measures import spread
+from lib.core.record.store import StoredRun
 from lib.in_context.experiments import ALPHA, gpt_specs, point_specs
 from lib.in_context.learning.numbers import ends, first_push, label_angles, large_neurons, luck_ratio
 from lib.in_context.runs import LEVEL, fresh, history, lucky, neurons_at, positive, row_size, snapshots, steps_to, task_of

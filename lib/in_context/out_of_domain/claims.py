@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 
-from lib.core.claim import Claim, Finding, graded
-from lib.core.measures import spread
-from lib.core.store import Store
+from lib.core.read.claim import Claim, Finding, graded
+from lib.core.read.measures import spread
+from lib.core.record.store import Store
 from lib.in_context.classical import LEARNERS, LOGISTIC
 from lib.in_context.experiments import ALPHA, LENGTH
 from lib.in_context.out_of_domain.numbers import (

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lib.core import style
-from lib.core.store import StoredRun
+from lib.core.read import style
+from lib.core.record.store import StoredRun
 from lib.in_context.classical import LEARNERS
 from lib.in_context.drawing import band
 from lib.in_context.out_of_domain.numbers import CONTEST_LENGTHS, ENOUGH, ICL, THEORY, Along, Point, Steps, reached

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from lib.core.measures import log_slope, wilson
-from lib.core.spec import SpecError, check_number
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import load
+from lib.core.read.measures import log_slope, wilson
+from lib.core.record.spec import SpecError, check_number
+from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.classical import examples, predict, wrong
 from lib.in_context.experiments import ALPHA, COVERS, LENGTH, cover_specs, gpt_specs, speed_specs
 from lib.in_context.runs import N_FRESH, Share, ask, fresh, snapshots, steps_to, task_of, trained

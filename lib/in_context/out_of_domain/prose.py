@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lib.core.measures import spread
-from lib.core.store import StoredRun
+from lib.core.read.measures import spread
+from lib.core.record.store import StoredRun
 from lib.in_context.classical import LEARNERS
 from lib.in_context.experiments import ALPHA, LENGTH
 from lib.in_context.out_of_domain.numbers import (

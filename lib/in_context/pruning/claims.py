@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.core.claim import Claim, Finding, graded
-from lib.core.measures import spread
-from lib.core.store import Store, StoredRun
+from lib.core.read.claim import Claim, Finding, graded
+from lib.core.read.measures import spread
+from lib.core.record.store import Store, StoredRun
 from lib.in_context.experiments import ALPHA, LENGTH
 from lib.in_context.pruning.numbers import (
     PRUNED_ALPHAS,

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from lib.core import style
+from lib.core.read import style
 from lib.in_context.drawing import band
 from lib.in_context.pruning.numbers import RATES, SHARES, SLOPE, WIDEST, Cost
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib.core.store import StoredRun
+from lib.core.record.store import StoredRun
 from lib.in_context.experiments import LENGTH
 from lib.in_context.models import OneLayer
 from lib.in_context.runs import (

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lib.core.claim import Claim, Finding, graded
-from lib.core.measures import spearman, spread
-from lib.core.store import Store
+from lib.core.read.claim import Claim, Finding, graded
+from lib.core.read.measures import spearman, spread
+from lib.core.record.store import Store
 from lib.in_context.experiments import HALF
 from lib.in_context.runs import LEVEL, start_attention, steps_to
 from lib.in_context.story.numbers import (

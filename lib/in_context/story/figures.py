@@ -10,8 +10,8 @@ from matplotlib.colors import LogNorm, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from lib.core import style
-from lib.core.store import StoredRun
+from lib.core.read import style
+from lib.core.record.store import StoredRun
 from lib.in_context.drawing import band
 from lib.in_context.runs import LEVEL, history, steps_to
 from lib.in_context.story.numbers import (

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lib.core.measures import spearman
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import load
+from lib.core.read.measures import spearman
+from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import story_specs
 from lib.in_context.runs import LEVEL, steps_to
 from lib.in_context.task import Task

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lib.core.measures import spread
-from lib.core.store import StoredRun
+from lib.core.read.measures import spread
+from lib.core.record.store import StoredRun
 from lib.in_context.experiments import SETTINGS, story_rate, story_specs
 from lib.in_context.runs import LEVEL, start_attention, steps_to
 from lib.in_context.story.numbers import (

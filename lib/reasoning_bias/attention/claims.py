@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lib.core.claim import Claim, Finding, graded
-from lib.core.measures import spread
-from lib.core.store import Store
+from lib.core.read.claim import Claim, Finding, graded
+from lib.core.read.measures import spread
+from lib.core.record.store import Store
 from lib.reasoning_bias.attention import numbers
 from lib.reasoning_bias.experiments import ABLATIONS, LARGE, SMALL
 from lib.reasoning_bias.ratios import slowdown, words

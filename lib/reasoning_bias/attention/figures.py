@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lib.core import style
+from lib.core.read import style
 from lib.reasoning_bias.attention.numbers import ROLES
 from lib.reasoning_bias.drawing import COLOUR
 from lib.reasoning_bias.task import LENGTH

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from lib.core.measures import cosines, remembered
-from lib.core.model import Taps, from_weights
-from lib.core.spec import RunSpec
-from lib.core.start import at_start
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import load
+from lib.core.model.transformer import Taps, from_weights
+from lib.core.read.measures import cosines, remembered
+from lib.core.record.spec import RunSpec
+from lib.core.record.start import at_start
+from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias.experiments import BIAS, LARGE, SMALL, ablation_specs
 from lib.reasoning_bias.runs import KINDS, at, by_gamma, epoch, snapshot_near
 from lib.reasoning_bias.study import causal_average, make_study

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.core.measures import spread
-from lib.core.store import StoredRun
+from lib.core.read.measures import spread
+from lib.core.record.store import StoredRun
 from lib.reasoning_bias.attention import numbers
 from lib.reasoning_bias.runs import KINDS, by_gamma, epoch
 from lib.reasoning_bias.task import N_PLACES

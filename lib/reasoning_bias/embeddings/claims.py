@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lib.core.claim import Claim, Finding, graded
-from lib.core.measures import cosines, spearman, spread
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import load
+from lib.core.read.claim import Claim, Finding, graded
+from lib.core.read.measures import cosines, spearman, spread
+from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias.embeddings import numbers
 from lib.reasoning_bias.experiments import BIAS, SMALL, flow_specs
 from lib.reasoning_bias.runs import KINDS, LATE, anchors, emb_mlps, epoch, seeds, short, snapshot_near, transformers

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from lib.core import style
-from lib.core.measures import cosines, principal_map
+from lib.core.read import style
+from lib.core.read.measures import cosines, principal_map
 from lib.reasoning_bias.drawing import COLOUR
 from lib.reasoning_bias.embeddings.numbers import FlowError
 from lib.reasoning_bias.task import MEMORY, REASONING

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from lib.core.measures import cosines, numerical_order, principal_map
-from lib.core.start import at_start
-from lib.core.store import Store, StoredRun
+from lib.core.read.measures import cosines, numerical_order, principal_map
+from lib.core.record.start import at_start
+from lib.core.record.store import Store, StoredRun
 from lib.reasoning_bias import ratios, theory
 from lib.reasoning_bias.experiments import SMALL
 from lib.reasoning_bias.runs import (

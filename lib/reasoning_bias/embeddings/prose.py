@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lib.core.measures import cosines, numerical_order, spread
-from lib.core.store import StoredRun
+from lib.core.read.measures import cosines, numerical_order, spread
+from lib.core.record.store import StoredRun
 from lib.reasoning_bias.embeddings import numbers
 from lib.reasoning_bias.runs import KINDS, anchors
 from lib.reasoning_bias.task import FIRST_KEY, LAST_KEY

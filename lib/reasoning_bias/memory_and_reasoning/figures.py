@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from lib.core import style
+from lib.core.read import style
 from lib.reasoning_bias.ratios import Ratio, closed, middle
 from lib.reasoning_bias.study import SETS
 from lib.reasoning_bias.task import GROUP_LABELS, LENGTH, Batch

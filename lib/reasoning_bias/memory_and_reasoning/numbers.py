@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
-from lib.core.measures import spearman
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import load
+from lib.core.read.measures import spearman
+from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias.experiments import TABLES, rows_specs
 from lib.reasoning_bias.ratios import Ratio, ratios_by_gamma, slowdown
 from lib.reasoning_bias.runs import EARLY_EMB, epoch, histories, snapshot_near

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
-from lib.core.measures import spread
-from lib.core.store import StoredRun
+from lib.core.read.measures import spread
+from lib.core.record.store import StoredRun
 from lib.reasoning_bias.attention import numbers as attention
 from lib.reasoning_bias.experiments import SETTINGS, emb_mlp, transformer
 from lib.reasoning_bias.memory_and_reasoning import numbers

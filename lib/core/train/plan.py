@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import torch
 
-from lib.core import native
-from lib.core.machine import DeviceError, choose_device, cores, free_memory, has_bf16, has_compiler, say_once
-from lib.core.model import AnyModel
-from lib.core.spec import RunSpec, SpecError, check_count, check_number
+from lib.core.model.transformer import AnyModel
+from lib.core.record.spec import RunSpec, SpecError, check_count, check_number
+from lib.core.train import native
+from lib.core.train.machine import DeviceError, choose_device, cores, free_memory, has_bf16, has_compiler, say_once
 
 # A step touches about this many activations of one layer at once on a CPU: more do not stay in its caches, fewer leave it
 # waiting for the next call. Measured at widths 64 and 400 (benchmarks/).
@@ -28,9 +28,9 @@ _WORTH_SHRINKING = 2e13
 class Options:
     """How to compute, which may change speed and rounding but not what is learned. None: decided here.
 
-    backend: "native" (lib/core/native.py), "compiled" (torch.compile) or "eager"; slots: runs trained as one program; workers:
-    processes, of cores / workers threads each; memory: bytes that the jobs of one machine (or card) may take, of which there
-    are `sharing`; checkpoint_every: seconds between checkpoints.
+    backend: "native" (lib/core/train/native.py), "compiled" (torch.compile) or "eager"; slots: runs trained as one program;
+    workers: processes, of cores / workers threads each; memory: bytes that the jobs of one machine (or card) may take, of
+    which there are `sharing`; checkpoint_every: seconds between checkpoints.
     """
 
     device: str = "auto"

@@ -19,9 +19,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from lib.core.files import reason, write_atomically
-from lib.core.machine import compiling, own, say_once, temporary_cache, trusted_cache
-from lib.core.model import AnyModel, ModelSpec, Transformer
+from lib.core.model.transformer import AnyModel, ModelSpec, Transformer
+from lib.core.record.files import reason, write_atomically
+from lib.core.train.machine import compiling, own, say_once, temporary_cache, trusted_cache
 
 SOURCE = Path(__file__).with_name("step.cpp")
 _FLAGS = (

@@ -6,19 +6,20 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from lib.core import checkpoint
-from lib.core.checkpoint import Checkpoint, CheckpointError, Record
-from lib.core.ensemble import Ask, Ensemble, check_same_shape
-from lib.core.machine import DeviceError, compiling, keep_freed_memory, one_thread, say_once, threads
-from lib.core.plan import Options, backend_for, slots_for, slots_that_fit, worth_compiling, worth_shrinking
-from lib.core.spec import RunSpec
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec
+from lib.core.train import checkpoint
+from lib.core.train.checkpoint import Checkpoint, CheckpointError, Record
+from lib.core.train.ensemble import Ask, Ensemble, check_same_shape
+from lib.core.train.machine import DeviceError, compiling, keep_freed_memory, one_thread, say_once, threads
+from lib.core.train.plan import Options, backend_for, slots_for, slots_that_fit, worth_compiling, worth_shrinking
 
 
 class Study(Protocol):
@@ -35,27 +36,6 @@ class Study(Protocol):
 
     def measure(self, ask: Ask) -> dict[str, Tensor]:
         """Metrics, each (R,) or (R, n): accuracies in [0, 1], losses in nats, counts. ask(tokens): (B, N) → answers (R, B)."""
-
-
-@dataclass
-class RunResult:
-    """What one finished run leaves: final metrics, their history, and its weights (without the run axis).
-
-    A metric is a number or a list of numbers; a number that is not finite is None.
-    """
-
-    spec: RunSpec
-    metrics: dict[str, Any]
-    history: dict[str, list[Any]]
-    steps: int
-    status: str  # "fitted", "unfitted" (stopped at the step limit) or "diverged"
-    fit_step: int | None
-    seconds: float
-    weights: dict[str, Tensor] = field(repr=False, default_factory=dict)
-    snapshots: dict[int, dict[str, Tensor]] = field(repr=False, default_factory=dict)
-    precision: str = ""
-    program: str = ""
-    threads: int | None = None  # of a CPU
 
 
 @dataclass(frozen=True)

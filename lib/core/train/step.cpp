@@ -1,10 +1,10 @@
 // One training step of many small transformers on a CPU with AVX-512 bfloat16 products: forward, backward, clip, AdamW.
 //
-// The model is that of lib/core/model.py with ReLU or GELU; its every other choice is kept. A run is the work of one thread from
+// The model is that of lib/core/model/transformer.py with ReLU or GELU; its every other choice is kept. A run is the work of one thread from
 // its first token to its last weight, so its result depends on nothing that is trained beside it, bit for bit. Sequences are
 // taken in chunks, so that activations stay in the core's caches and weights are read few times. Products take bfloat16 and add
 // in single precision; all else is single precision. Widths are padded with zeros to multiples of 16, which is exact.
-// Compiled by lib/core/native.py, which documents the call.
+// Compiled by lib/core/train/native.py, which documents the call.
 #include <immintrin.h>
 #include <sys/mman.h>
 
@@ -769,7 +769,7 @@ struct Worker {
         return loss / s.batch;
     }
 
-    // AdamW with clipping, as lib/core/optim.py.
+    // AdamW with clipping, as lib/core/train/optim.py.
     void update(float* const* w, float* const* m, float* const* v, double rate, double decay, int64_t count, double max_norm) {
         double squares = 0;
         for (auto& p : plan.parameters) {

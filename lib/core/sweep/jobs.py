@@ -24,15 +24,16 @@ import torch
 from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
-from lib.core import checkpoint
-from lib.core.checkpoint import CheckpointError
-from lib.core.files import reason
-from lib.core.interrupt import asked_to_stop, at_work, deaf_children, obey, stoppable
-from lib.core.machine import DeviceError, cores, said, take_threads
-from lib.core.plan import Options, backend_for, workers_for
-from lib.core.spec import RunSpec
-from lib.core.store import Store, StoredRun, StoreError
-from lib.core.train import Interrupted, Progress, RunResult, Study, train
+from lib.core.record.files import reason
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec
+from lib.core.record.store import Store, StoredRun, StoreError
+from lib.core.train import checkpoint
+from lib.core.train.checkpoint import CheckpointError
+from lib.core.train.interrupt import asked_to_stop, at_work, deaf_children, obey, stoppable
+from lib.core.train.loop import Interrupted, Progress, Study, train
+from lib.core.train.machine import DeviceError, cores, said, take_threads
+from lib.core.train.plan import Options, backend_for, workers_for
 
 StudyFactory = Callable[[RunSpec], Study]
 KeepWeights = Callable[[RunResult], bool]
@@ -318,11 +319,3 @@ def sweep(
     if report.failures:
         raise SweepError("; ".join(report.failures) + ". What finished is stored; run again to go on with the rest.")
     return report
-
-
-def load(specs: Sequence[RunSpec], store: Store) -> list[StoredRun]:
-    """The stored results of specs, in their order. Raises LookupError, naming the number, if some are missing."""
-    found = [store.get(spec) for spec in specs]
-    if missing := found.count(None):
-        raise LookupError(f"{missing} of {len(found)} runs are not stored yet: run the sweep of {specs[0].experiment!r} first.")
-    return [run for run in found if run is not None]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lib.core.store import StoredRun
+from lib.core.record.store import StoredRun
 
 
 def rounded(value: float, digits: int = 3) -> float:

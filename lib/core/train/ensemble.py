@@ -14,11 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lib.core.init import apply_gamma_stacked
-from lib.core.machine import threads
-from lib.core.native import Program
-from lib.core.optim import adamw_step, sgd_step, warmup_cosine
-from lib.core.spec import RunSpec, derived_seed
+from lib.core.model.init import apply_gamma_stacked
+from lib.core.record.spec import RunSpec, derived_seed
+from lib.core.train.machine import threads
+from lib.core.train.native import Program
+from lib.core.train.optim import adamw_step, sgd_step, warmup_cosine
 
 
 def precision(device: torch.device, dtype: torch.dtype) -> torch.autocast:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from lib.core.model import AnyModel
-from lib.core.plan import Options
-from lib.core.spec import RunSpec, SpecError, know
-from lib.core.store import Store, StoredRun
-from lib.core.sweep import KeepWeights, StudyFactory, load, never, sweep
+from lib.core.model.transformer import AnyModel
+from lib.core.record.spec import RunSpec, SpecError, know
+from lib.core.record.store import Store, StoredRun, load
+from lib.core.sweep.jobs import KeepWeights, StudyFactory, never, sweep
+from lib.core.train.plan import Options
 
 PROFILES = ("smoke", "laptop", "paper")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from filelock import FileLock
 
-from lib.core.files import reason
+from lib.core.record.files import reason
 
 CACHE_VARIABLE = "REASON_OR_MEMORIZE_CACHE"
 said: set[str] = set()

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from reprlib import repr as short
 from typing import Any
 
-from lib.core.init import MAX_GAMMA
-from lib.core.model import AnyModel, ModelSpec
+from lib.core.model.init import MAX_GAMMA
+from lib.core.model.transformer import AnyModel, ModelSpec
 
 MODEL_KINDS: dict[str, type[AnyModel]] = {ModelSpec.kind: ModelSpec}
 """Kinds of models by name, as results name them; `know` adds to them."""
@@ -120,7 +120,7 @@ class RunSpec:
         object.__setattr__(self, "gamma", check_gamma(self.gamma))
         check_count("seed", self.seed, low=0)
         if getattr(self.model, "kind", None) not in MODEL_KINDS:
-            raise SpecError(f"{type(self.model).__name__} is no kind of model that results may name: call lib.core.spec.know.")
+            raise SpecError(f"{type(self.model).__name__} is no kind of model that results may name: call know on it.")
         object.__setattr__(self, "rate", check_number("rate", self.rate, low=0, strict=True))
         object.__setattr__(self, "decay", check_number("decay", self.decay, low=0))
         frozen = lambda value: tuple(value) if isinstance(value, list) else value  # as JSON returns a tuple

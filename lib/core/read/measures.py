@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from lib.core.store import StoredRun
+from lib.core.record.store import StoredRun
 
 T = TypeVar("T")
 

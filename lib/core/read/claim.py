@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lib.core.store import Store
+from lib.core.record.store import Store
 
 PAPERS = {
     "zhang2024": "Zhang et al. 2024",

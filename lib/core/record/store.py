@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,9 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from lib.core.files import reason, write_atomically
-from lib.core.spec import RunSpec, SpecError, UnknownKindError, canonical, from_dict
-from lib.core.train import RunResult
+from lib.core.record.files import reason, write_atomically
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec, SpecError, UnknownKindError, canonical, from_dict
 
 FORMAT = "reason-or-memorize/run/1"
 _SNAPSHOT = "snapshot."
@@ -222,6 +222,14 @@ class Store:
         alone = sorted(set(arrays) - {path.with_suffix(".safetensors") for path in results})
         wrong += [f"{file} belongs to no result: {file.with_suffix('.json').name} is missing." for file in alone]
         return len(results) + len(arrays), wrong
+
+
+def load(specs: Sequence[RunSpec], store: Store) -> list[StoredRun]:
+    """The stored results of specs, in their order. Raises LookupError, naming the number, if some are missing."""
+    found = [store.get(spec) for spec in specs]
+    if missing := found.count(None):
+        raise LookupError(f"{missing} of {len(found)} runs are not stored yet: run the sweep of {specs[0].experiment!r} first.")
+    return [run for run in found if run is not None]
 
 
 def _rounded(value: Any) -> Any:

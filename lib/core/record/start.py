@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import nn
 
-from lib.core.init import apply_gamma_stacked
-from lib.core.spec import RunSpec, derived_seed
+from lib.core.model.init import apply_gamma_stacked
+from lib.core.record.spec import RunSpec, derived_seed
 
 
 def at_start(spec: RunSpec) -> nn.Module:

@@ -17,8 +17,8 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from lib.core.files import reason, write_atomically
-from lib.core.spec import RunSpec, SpecError, canonical, from_dict
+from lib.core.record.files import reason, write_atomically
+from lib.core.record.spec import RunSpec, SpecError, canonical, from_dict
 
 FORMAT = "reason-or-memorize/checkpoint/1"
 _SNAPSHOT = "snapshot."

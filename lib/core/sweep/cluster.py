@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from lib.core.spec import check_number
+from lib.core.record.spec import check_number
 
 
 class ClusterError(RuntimeError):

@@ -1,0 +1,31 @@
+"""What a finished run leaves, before it is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from lib.core.record.spec import RunSpec
+
+
+@dataclass
+class RunResult:
+    """What one finished run leaves: final metrics, their history, and its weights (without the run axis).
+
+    A metric is a number or a list of numbers; a number that is not finite is None.
+    """
+
+    spec: RunSpec
+    metrics: dict[str, Any]
+    history: dict[str, list[Any]]
+    steps: int
+    status: str  # "fitted", "unfitted" (stopped at the step limit) or "diverged"
+    fit_step: int | None
+    seconds: float
+    weights: dict[str, Tensor] = field(repr=False, default_factory=dict)
+    snapshots: dict[int, dict[str, Tensor]] = field(repr=False, default_factory=dict)
+    precision: str = ""
+    program: str = ""
+    threads: int | None = None  # of a CPU
