@@ -21,10 +21,12 @@ from lib.book.provenance import LIVE, RECORD, code_digest, digest, make_record, 
 from lib.core.record.store import Store, StoreError
 
 SOURCES = {
-    "alpha": "from lib.inner import beta\n",
+    "alpha": "from lib.inner import beta\nfrom lib.core.train import loop\n",
     "inner/beta": "def f():\n    import lib.inner.deep as deep\n    return deep\n",
     "inner/deep": "VALUE = 1\n",
     "other": "from lib import alpha\n",
+    "core/train/loop": "STEPS = 1\n",
+    "core/sweep/jobs": "from lib.core.train import loop\n",
 }
 PARAMETERS = {"n": 1, "name": "a"}
 NEVER = ["it has not been executed by this project's build"]
@@ -79,6 +81,9 @@ def test_sources_are_what_is_imported_at_any_distance_and_what_lies_beside(tmp_p
     assert names("import lib.alpha\nimport numpy") == ["alpha.py", "inner/beta.css", "inner/beta.py", "inner/deep.py"]
     assert names("def f():\n    from lib.inner.deep import VALUE") == ["inner/beta.css", "inner/deep.py"]
     assert names("from library import lib\nlib = 1") == []
+    assert (
+        names("from lib.core.sweep.jobs import sweep\nfrom lib.core.train import loop") == []
+    )  # what trains is in the results
 
 
 # ---------------------------------------------------------------- what makes a notebook stale
@@ -92,7 +97,8 @@ def test_fresh_wherever_it_lies(tmp_path: Path, store: Store, executed: nbformat
 
 
 @pytest.mark.parametrize(
-    ("name", "reasons"), [("alpha", CODE), ("inner/beta", CODE), ("inner/deep", CODE), ("style", CODE), ("other", [])]
+    ("name", "reasons"),
+    [("alpha", CODE), ("inner/beta", CODE), ("inner/deep", CODE), ("style", CODE), ("other", []), ("core/train/loop", [])],
 )
 def test_changed_sources(tmp_path: Path, store: Store, executed: nbformat.NotebookNode, name: str, reasons: list[str]) -> None:
     root = tree(tmp_path / "changed", **{name: SOURCES.get(name, "") + "# new\n"})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.book.claims import TASK_TEST, evaluate, kind, table
-from lib.book.provenance import digest
+from lib.book.provenance import TRAINS, digest
 from lib.book.registry import CLAIMS, CLAIMS_OF
 from lib.core.read.claim import PAPERS, STATUSES
 from lib.core.record.store import Store
@@ -32,8 +32,10 @@ def evaluate_all(store: Store, profile: str, cache: Path) -> list[dict[str, Any]
 
 
 def _state(store: Store, profile: str) -> str:
-    """A digest of all that claims depend on: our sources, and every result file by name and content."""
-    sources = sorted(Path(__file__).parents[1].rglob("*.py"))
+    """A digest of all that claims depend on: our sources but those that train, and every result file by name and content."""
+    lib = Path(__file__).parents[1]
+    trains = tuple(str(lib.parent.joinpath(*package.split("."))) for package in TRAINS)
+    sources = sorted(path for path in lib.rglob("*.py") if not str(path).startswith(trains))
     results = sorted(path for path in store.root.glob("*/[!.]*") if path.is_file())
     name = lambda path: "/".join(path.parts[-3:]).encode()
     return digest([profile.encode(), *(part for path in (*sources, *results) for part in (name(path), path.read_bytes()))])

@@ -24,6 +24,9 @@ from lib.core.record.store import Store, StoreError
 RECORD = "reason_or_memorize"
 """Key of the notebook's metadata that holds the record."""
 LIVE = "application/vnd.jupyter.widget-view+json"
+TRAINS = ("lib.core.train", "lib.core.sweep")
+"""Packages that a chapter imports to train what is missing. They are none of its sources: what they made is in the results, of
+which a digest is recorded, and tests pin the numbers of tiny runs."""
 
 
 def digest(parts: Iterable[bytes]) -> str:
@@ -59,13 +62,13 @@ def _module(name: str, root: Path) -> Path | None:
 
 
 def sources(code: str, root: Path = ROOT) -> list[Path]:
-    """Every source file of ours that this code imports, directly or not, and what is not Python in their folders (the
-    training program, the explorer's script and style). Sorted."""
+    """Every source file of ours that this code imports, directly or not, but for what trains, and what is not Python in their
+    folders (the explorer's script and style). Sorted."""
     found: set[Path] = set()
     waiting = [code]
     while waiting:
         for name in _imports(waiting.pop()):
-            path = _module(name, root)
+            path = None if name.startswith(TRAINS) else _module(name, root)
             if path is not None and path not in found:
                 found.add(path)
                 waiting.append(_text(path))
