@@ -55,7 +55,8 @@ def vocabulary(words: Iterable[str]) -> Vocabulary:
 class Rows:
     """N rows `source OUT target END`, padded behind.
 
-    tokens: (N, L) int64; start: (N,) where the target begins, the position after OUT; length: (N,) with END.
+    tokens: (N, L) int64; start: (N,) where the target begins, the position after OUT; length: (N,) with END. Rows drawn for
+    several runs at once have (R, N) in place of (N,).
     """
 
     tokens: Tensor
@@ -67,8 +68,8 @@ class Rows:
 
     def targets(self) -> Tensor:
         """(N, L) bool: the tokens that the loss asks for, the target's and END."""
-        position = torch.arange(self.tokens.shape[1])
-        return (position >= self.start[:, None]) & (position < self.length[:, None])
+        position = torch.arange(self.tokens.shape[-1], device=self.tokens.device)
+        return (position >= self.start[..., None]) & (position < self.length[..., None])
 
     def __getitem__(self, which: Tensor | slice) -> Rows:
         return Rows(self.tokens[which], self.start[which], self.length[which])
@@ -82,11 +83,10 @@ def rows(pairs: Sequence[tuple[Sequence[str], Sequence[str]]], words: Vocabulary
     if not pairs:
         raise LanguageError("there are no rows: give at least one pair of a source and a target.")
     lines = [words.encode((*source, OUT, *target, END)) for source, target in pairs]
-    longest = max(map(len, lines))
+    length = torch.tensor([len(line) for line in lines])
+    longest = int(length.max())
     if positions is not None and longest > positions:
         raise LanguageError(f"a row has {longest} tokens and the model {positions} positions: give it more, or shorter rows.")
     tokens = torch.zeros(len(lines), positions or longest, dtype=torch.int64)
-    for i, line in enumerate(lines):
-        tokens[i, : len(line)] = torch.tensor(line)
-    start = torch.tensor([len(source) + 1 for source, _ in pairs])
-    return Rows(tokens, start, torch.tensor([len(line) for line in lines]))
+    tokens[torch.arange(tokens.shape[1]) < length[:, None]] = torch.tensor([token for line in lines for token in line])
+    return Rows(tokens, torch.tensor([len(source) + 1 for source, _ in pairs]), length)
