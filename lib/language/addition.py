@@ -19,8 +19,10 @@ from lib.language.text import END, OUT, PAD, LanguageError, Rows, Vocabulary
 
 SPLITS = ("square", "random")
 MARKS = (PAD, OUT, END)
+_PAD, _OUT = MARKS.index(PAD), MARKS.index(OUT)
 DIGITS = Vocabulary((*MARKS, "+", *map(str, range(10))))
 """The words of the digits form."""
+_DIGIT = {word: token for token, word in enumerate(DIGITS.words)}
 MOST_NUMBERS = 5000
 """All pairs are listed in memory."""
 _PAIR, _SPLIT = 81, 82  # streams of random numbers
@@ -114,7 +116,7 @@ class Addition:
 
     def whole(self, pair: Tensor) -> Batch:
         """(..., 2) pairs in the whole form."""
-        mark = torch.full_like(pair[..., :1], MARKS.index(OUT))
+        mark = torch.full_like(pair[..., :1], _OUT)
         return Batch(torch.cat([pair + len(MARKS), mark], -1), pair.sum(-1) + len(MARKS), pair)
 
     def rows(self, seed: Tensor, index: Tensor) -> Batch:
@@ -135,15 +137,15 @@ class Addition:
             _word(END, a),
         ]
         padded = torch.cat(parts, -1)
-        written = padded != MARKS.index(PAD)
+        written = padded != _PAD
         order = (~written).int().argsort(dim=-1, stable=True)  # what is written first, as it stands
-        start = torch.cat(parts[:4], -1).ne(MARKS.index(PAD)).sum(-1)
+        start = torch.cat(parts[:4], -1).ne(_PAD).sum(-1)
         return Rows(padded.gather(-1, order), start, written.sum(-1))
 
 
 def _word(word: str, like: Tensor) -> Tensor:
     """(...,) → (..., 1): the token of a word of DIGITS."""
-    return torch.full_like(like, DIGITS.encode([word])[0])[..., None]
+    return torch.full_like(like, _DIGIT[word])[..., None]
 
 
 def _digits(number: Tensor, largest: int, reverse: bool) -> Tensor:
@@ -151,6 +153,5 @@ def _digits(number: Tensor, largest: int, reverse: bool) -> Tensor:
     last digit first."""
     power = 10 ** torch.arange(len(str(largest)), device=number.device)
     left = number[..., None] // power
-    zero = DIGITS.encode("0")[0]
-    tokens = torch.where((left > 0) | (power == 1), left % 10 + zero, MARKS.index(PAD))
+    tokens = torch.where((left > 0) | (power == 1), left % 10 + _DIGIT["0"], _PAD)
     return tokens if reverse else tokens.flip(-1)
