@@ -5,8 +5,8 @@ The authors' grammar with its probabilities and their rules for logical forms, b
 Noun), and `spell` writes the tree as a sentence and a form; positions of words count from 0.
 
 What the definition leaves open, and we chose:
-- A word that a case tests as object may be the theme of a dative too. A word that is tested as subject is an agent, and not that
-  of a verb with "that".
+- A word that a case tests as object may be the theme of a dative too. A word that is tested as subject is an agent, and not the
+  agent of a verb with "that".
 - In the case of PPs on subjects an object may have PPs as in training, but a sentence has two at most.
 - A case's clause is in a "… that" as often as the grammar has it (7.7 %). Unique sentences run out where there is little else
   to vary: there are only 40 of "the cobra rolled", so most rows of the three cases of cobra and hippo have a "… that".
@@ -416,7 +416,7 @@ class Row(NamedTuple):
 
 
 def primitives(words: Words) -> tuple[Row, ...]:
-    """Single words and their forms: 80 verbs, 40 common nouns, 20 names, and the three of LONE, with all words."""
+    """Single words and their forms: 80 verbs, 40 common nouns, 20 names, and the three of LONE, if all words are taken."""
     verbs, part = words.verbs, len(words.names) // 5
     forms = {noun: f"LAMBDA a . {noun} ( a )" for noun in (*words.animate[:part], *words.inanimate[:part], "shark")}
     forms |= {name: name for name in (*words.names[:part], "Paula")}
@@ -471,8 +471,6 @@ class Data:
 
 
 SETS = tuple(field.name for field in fields(Data))
-
-
 _PATIENCE = 20_000  # sentences in a row that were there before
 
 
@@ -604,8 +602,8 @@ def _wrong(row: Row) -> str | None:
 def load(folder: Path | str) -> Data:
     """A user's own copy of the released files, or what `save` wrote, checked.
 
-    Raises LanguageError, in one sentence, for missing or unreadable files, lines that are not a sentence, a form and a case, forms
-    that do not fit their sentence, a sentence that is there twice, and cases or single words that are missing."""
+    Raises LanguageError, in one sentence, for missing or unreadable files, lines that are not a sentence, a form and a case,
+    forms that do not fit their sentence, a sentence that is there twice, and cases or single words that are missing."""
     folder = Path(folder)
     lacking = [f"{name}.tsv" for name in SETS if not (folder / f"{name}.tsv").is_file()]
     if lacking:

@@ -1,8 +1,8 @@
 """Our words for COGS. The release's own lists are not copied: "our substitute vocabulary".
 
-The order of a list is its order by frequency. Nouns begin with a consonant, so that "a" is right. No word is in two lists, but for
-infinitives, which are verbs without an object or with one that may be omitted, and for the places of "beside", which are those of
-"on" and "in". The words that the 21 cases test (lib/language/cogs.py) are in none.
+The order of a list is its order by frequency. Nouns begin with a consonant, so that "a" is right. No word is in two lists, but
+for infinitives, which are verbs without an object or with one that may be omitted, and for the places of "beside", which are
+those of "on" and "in". The words that the 21 cases test (lib/language/cogs.py) are in none.
 """
 
 from __future__ import annotations
