@@ -145,6 +145,24 @@ def test_a_bag_of_words_reads_what_words_tell() -> None:
     assert bag_of_words(told[: len(told) // 2], told[len(told) // 2 :]) > 0.9
 
 
+def test_shares_are_those_of_the_rules() -> None:
+    """Of what the selection of draws leaves alone: signs off the path, and where a path begins in its chain."""
+    negated, begins, asked = [], [], []
+    for example in sample(Task(hops=(1,), distractor=False), 1500):
+        rules = [read(sentence) for sentence in sentences(example.context)[:-1]]
+        signs = {who: sign for who, sign, what in rules if what in ADJECTIVES}
+        asked.append(not signs.pop(example.true))
+        negated += [not sign for sign in signs.values()]
+        chain = [who for who, _, what in rules if what in CONCEPTS][::-1]  # from below the root down
+        if len(chain) > 1:
+            begins.append(chain.index(example.true) / (len(chain) - 1))
+    share = lambda values: sum(values) / len(values)
+    assert share(negated) == pytest.approx(1 / 3, abs=0.02)
+    assert share(begins) == pytest.approx(1 / 2, abs=0.03)
+    yes, no = 2 / 3 * 0.3 / 1.3, 1 / 3 * 0.7 / 1.7
+    assert share(asked) == pytest.approx(no / (yes + no), abs=0.04)
+
+
 @pytest.mark.parametrize("order", ["postorder", "preorder"])
 def test_rules_stand_in_the_order_of_the_tree(order: str) -> None:
     for example in sample(Task(order=order, distractor=False), 100):
