@@ -85,6 +85,10 @@ def test_hero_second_person_object_and_place_are_drawn_once() -> None:
         assert 1 <= len(NAMES & set(text)) <= 2
         assert pronouns & set(text)
         twice.append([max(text.count(word) for word in group & set(text)) >= 2 for group in (NAMES, objects, places)])
+    opened = [" ".join(text).partition("best friend named ") for text in CORPUS]
+    pairs = [(before.split()[0], after.split()[0]) for before, found, after in opened if found]
+    assert len(pairs) > 100
+    assert all(hero != friend for hero, friend in pairs)
     assert all(named for named, _, _ in twice)
     assert torch.tensor(twice).float().mean(0).min() > 0.8
 
