@@ -1,0 +1,73 @@
+"""What PrOntoQA's labels give away to readers that do not reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from lib.language.prontoqa import Example
+from lib.language.text import LanguageError
+
+
+def bag_of_words(train: Sequence[Example], test: Sequence[Example]) -> float:
+    """Accuracy on `test` of a logistic regression on how often each word of the question, rules included, occurs.
+
+    scikit-learn's, with L2 as it comes; words that `train` lacks are left out. Raises LanguageError if it has one label only.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    if len({e.answer for e in train}) < 2:
+        raise LanguageError("a bag of words learns from examples of both labels: give it more examples.")
+    index = {word: i for i, word in enumerate(sorted({word for e in train for word in e.prompt}))}
+
+    def counts(examples: Sequence[Example]) -> np.ndarray:
+        found = np.zeros((len(examples), len(index)))
+        for row, example in zip(found, examples, strict=True):
+            for word, count in Counter(example.prompt).items():
+                if word in index:
+                    row[index[word]] = count
+        return found
+
+    model = LogisticRegression(max_iter=2000).fit(counts(train), [e.answer for e in train])
+    return float((model.predict(counts(test)) == [e.answer for e in test]).mean())
+
+
+def occurrences(example: Example, concept: str) -> int:
+    """How many sentences of the context name a concept, in the singular or the plural."""
+    return sum(word.lower() in (concept, f"{concept}es") for word in example.context)
+
+
+def by_order(example: Example) -> bool:
+    """The answer of who believes the first rule that names the adjective. Always right where there is no distractor."""
+    return _answer(example, _rules(example)[0])
+
+
+def by_occurrence(example: Example) -> bool:
+    """The answer of who believes the rule about the concept that is named more often, and of two named as often the first.
+
+    By the published rules this is always right: the distractor's concept is named once, in its own rule.
+    """
+    return _answer(example, max(_rules(example), key=lambda rule: occurrences(example, _subject(rule))))  # max takes the first
+
+
+def _rules(example: Example) -> list[list[str]]:
+    return [rule for rule in sentences(example.context) if example.asked in rule]
+
+
+def _answer(example: Example, rule: list[str]) -> bool:
+    return ("not" in rule) == ("not" in example.question)
+
+
+def sentences(words: Sequence[str]) -> list[list[str]]:
+    """Words in sentences, without their full stops."""
+    found: list[list[str]] = [[]]
+    for word in words:
+        found.append([]) if word == "." else found[-1].append(word)
+    return found[:-1]
+
+
+def _subject(rule: Sequence[str]) -> str:
+    """The concept that a rule is about."""
+    return rule[1] if rule[0] in ("Each", "Every") else rule[0].lower().removesuffix("es")

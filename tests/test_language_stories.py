@@ -1,0 +1,231 @@
+"""Stories of our own, a reader of a user's file, entropies by hand, and corpora as sequences."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from lib.core.spec import SpecError
+from lib.language import lexicon
+from lib.language.prontoqa import Task
+from lib.language.stories import (
+    SEPARATOR,
+    UNKNOWN,
+    measures,
+    mix,
+    mix_vocabulary,
+    most_frequent,
+    parse,
+    read_stories,
+    split,
+    stories,
+    story,
+)
+from lib.language.text import END, LanguageError, vocabulary
+
+CORPUS = stories(5, 0, 600)
+NAMES = {*lexicon.BOYS.split(), *lexicon.GIRLS.split()}
+SLOTS = {
+    *lexicon.CLASSES,
+    *lexicon.PHRASES,
+    *(slot for _, slots in lexicon.FORMS.values() for slot in slots),
+    *("name", "role", "he", "him", "his", "friend", "frole", "fhe", "fhim", "fhis", "object", "place"),
+}
+
+
+def flat(items: tuple) -> list[str]:
+    return [word for item in items for word in ([item] if isinstance(item, str) else flat(item))]
+
+
+def test_every_slot_of_every_template_can_be_filled() -> None:
+    templates = (*lexicon.OPENINGS, *lexicon.EVENTS, *lexicon.ENDINGS)
+    assert 15 <= len(templates) <= 25
+    for template in (*templates, *lexicon.PHRASES.values()):
+        marks = [word for word in flat(parse(template)) if "{" in word or "}" in word]
+        assert {mark[1:-1] for mark in marks} <= SLOTS
+        assert all(mark[0] == "{" and mark[-1] == "}" for mark in marks)
+    used = {word[1:-1] for t in (*templates, *lexicon.PHRASES.values()) for word in flat(parse(t)) if word[0] == "{"}
+    assert used == SLOTS
+    for words in (*lexicon.CLASSES.values(), lexicon.BOYS, lexicon.GIRLS):
+        assert len(set(words.split())) == len(words.split())  # twice in a class would have two weights
+
+
+def test_a_template_by_hand() -> None:
+    assert parse("a [b|c [d|]|] {e}") == ("a", (("b",), ("c", (("d",), ())), ()), "{e}")
+    for wrong in ("a ] b", "a | b"):
+        with pytest.raises(LanguageError, match="outside of brackets"):
+            parse(wrong)
+    with pytest.raises(LanguageError, match="not closed"):
+        parse("a [b|c")
+
+
+def test_a_story_is_a_function_of_its_seed_and_number() -> None:
+    assert stories(5, 17, 3) == CORPUS[17:20]
+    assert story(6, 17) != CORPUS[17]
+    assert len({tuple(text) for text in CORPUS}) == len(CORPUS)
+
+
+def test_stories_have_the_size_that_was_planned() -> None:
+    found = measures(stories(5, 0, 1500))
+    assert 1000 <= found.vocabulary <= 1500
+    assert found.mean == pytest.approx(222, abs=5)
+    assert found.unigram == pytest.approx(5.32, abs=0.05)
+    assert found.bigram == pytest.approx(2.82, abs=0.05)
+
+
+def test_hero_second_person_object_and_place_are_drawn_once() -> None:
+    pronouns = {"he", "she", "him", "her", "his"}
+    objects, places = set(lexicon.OBJECT.split()), set(lexicon.PLACE.split())
+    twice = []
+    for text in CORPUS:
+        assert 1 <= len(NAMES & set(text)) <= 2
+        assert pronouns & set(text)
+        twice.append([max(text.count(word) for word in group & set(text)) >= 2 for group in (NAMES, objects, places)])
+    opened = [" ".join(text).partition("best friend named ") for text in CORPUS]
+    pairs = [(before.split()[0], after.split()[0]) for before, found, after in opened if found]
+    assert len(pairs) > 100
+    assert all(hero != friend for hero, friend in pairs)
+    assert all(named for named, _, _ in twice)
+    assert torch.tensor(twice).float().mean(0).min() > 0.8
+
+
+def test_stories_are_sentences() -> None:
+    for text in CORPUS:
+        assert text[-1] == "."
+        assert all(word == word.lower() and split(word) == [word] for word in text)  # as the reader of files would split it
+        for word, after in itertools.pairwise(text):
+            assert (word == "an") <= (after[0] in "aeiou")
+            assert (word == "a") <= (after[0] not in "aeiou")
+            assert (word, after) not in ((".", "."), (",", "."), (",", ","), ("a", "a"))
+        assert text.count('"') % 2 == 0
+
+
+def test_words_of_a_class_follow_zipf() -> None:
+    colors = [word for text in stories(5, 0, 1500) for word in text if word in ("red", "blue", "pink")]  # 1st, 2nd, 7th
+    assert colors.count("red") / colors.count("blue") == pytest.approx(2, rel=0.2)
+    assert colors.count("red") / colors.count("pink") == pytest.approx(7, rel=0.3)
+
+
+def test_entropies_by_hand() -> None:
+    found = measures([["a", "b", "a", "b"], ["a", "b"]])
+    assert (found.texts, found.words, found.mean, found.median, found.vocabulary) == (2, 6, 3, 3, 2)
+    assert found.unigram == pytest.approx(math.log(2))
+    assert found.bigram == pytest.approx(0, abs=1e-12)  # b follows a and a follows b, always
+    found = measures([["a", "b"], ["a", "c"], ["d"]])  # pairs do not reach from text to text
+    assert found.bigram == pytest.approx(math.log(2))
+    assert found.unigram == pytest.approx(0.4 * math.log(5 / 2) + 3 * 0.2 * math.log(5))
+    found = measures([["a", "a", "b", "a"]])  # after a: a or b, after b: a
+    assert found.bigram == pytest.approx(2 / 3 * math.log(2))
+    assert measures([["a", "b"], ["c"], ["d"] * 9]).median == 2
+    for nothing in ([], [[]], [["a"]]):
+        with pytest.raises(LanguageError, match="at least one text of two words"):
+            measures(nothing)
+
+
+def test_prontoqa_has_the_entropy_that_was_counted() -> None:
+    found = measures([example.words for example in Task().examples(0, 0, 1500)])
+    assert found.bigram == pytest.approx(1.60, abs=0.02)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "own.txt"
+
+
+def test_a_users_file_is_read(file: Path) -> None:
+    file.write_text(f'The dog ran.\nThe dog sat!\n{SEPARATOR}\n"Don\'t," the cat said.{SEPARATOR}\n \n{SEPARATOR}the cut')
+    first = ["the", "dog", "ran", ".", "the", "dog", "sat", "!"]
+    second = ['"', "don", "'", "t", ",", '"', "the", "cat", "said", "."]
+    assert read_stories(file) == [first, second]  # what is cut and what is empty is none
+    assert read_stories(str(file), limit=1) == [first]
+    few = read_stories(file, keep=4)  # the 3, then " . dog 2 each
+    assert few[0] == ["the", "dog", UNKNOWN, ".", "the", "dog", UNKNOWN, UNKNOWN]
+    assert few[1] == ['"', *[UNKNOWN] * 4, '"', "the", UNKNOWN, UNKNOWN, "."]
+    assert most_frequent([["b", "a"]], 1) == [[UNKNOWN, "a"]]
+
+
+@pytest.mark.parametrize("shift", range(0, len(SEPARATOR) + 1, 4))
+def test_a_separator_may_stand_anywhere(file: Path, shift: int) -> None:
+    file.write_text("x" * (2**16 - shift) + SEPARATOR + "é y" + SEPARATOR, encoding="utf-8")
+    assert [len(text) for text in read_stories(file)] == [1, 2]
+
+
+def test_a_file_that_is_no_tinystories_is_refused(file: Path, tmp_path: Path) -> None:
+    def refusal(match: str) -> None:
+        with pytest.raises(LanguageError, match=match) as caught:
+            read_stories(file)
+        assert str(caught.value).count("\n") == 0
+        assert str(file) in str(caught.value)
+
+    refusal("does not exist: name a text file")
+    for text in ("", "one story without an end", SEPARATOR, f" {SEPARATOR} cut"):
+        file.write_text(text)
+        refusal("has no whole story")
+    file.write_text("x " * 600_000)
+    refusal("1,000,000 characters without")
+    file.write_bytes(b"a b \xff c" + SEPARATOR.encode())
+    refusal("not UTF-8 text")
+    with pytest.raises(LanguageError, match="cannot be read"):
+        read_stories(tmp_path)
+    for wrong in ({"keep": 0}, {"limit": 0}):
+        with pytest.raises(SpecError, match="an integer of at least 1"):
+            read_stories(file, **wrong)
+
+
+ONE, OTHER = [["a", "b"], ["c"]], [["d", "a", "d", "e"]]
+
+
+def test_a_padded_mix_by_hand() -> None:
+    words = mix_vocabulary([ONE, OTHER])
+    a, b, c, d, e = words.encode("abcde")
+    end = words.encode([END])[0]
+    found = mix([ONE, OTHER], words, 4)
+    assert found.tokens.tolist() == [[a, b, end, 0], [c, end, 0, 0], [d, a, d, e]]  # the last is cut
+    assert found.length.tolist() == [3, 2, 4]
+    assert found.corpus.tolist() == [0, 0, 1]
+    assert found.targets().int().tolist() == [[0, 1, 1, 0], [0, 1, 0, 0], [0, 1, 1, 1]]
+    counts = found.counts(words)
+    assert counts.shape == (2, len(words))
+    assert counts[:, [0, end, a, b, c, d, e]].tolist() == [[0, 2, 1, 1, 1, 0, 0], [0, 0, 1, 0, 0, 2, 1]]
+    assert len(found[1:]) == 2
+    assert mix([ONE, OTHER], words, 4, count=1).corpus.tolist() == [0, 1]
+
+
+def test_a_packed_mix_by_hand() -> None:
+    words = mix_vocabulary([ONE, OTHER])
+    end = words.encode([END])[0]
+    found = mix([ONE, OTHER], words, 2, packed=True)
+    expected = [words.encode("ab"), [end, *words.encode("c")], words.encode("da"), words.encode("de")]
+    assert found.tokens.tolist() == expected  # what is left of either corpus is dropped
+    assert found.corpus.tolist() == [0, 0, 1, 1]
+    assert found.length.tolist() == [2] * 4
+
+
+def test_what_cannot_be_mixed_is_refused() -> None:
+    words = mix_vocabulary([ONE, OTHER])
+    with pytest.raises(LanguageError, match="corpus 1 gives 1 of 2 sequences of 4 tokens"):
+        mix([ONE, OTHER], words, 4, count=2)
+    with pytest.raises(LanguageError, match="corpus 0 gives 0 of 1 sequences"):
+        mix([[], OTHER], words, 4)
+    with pytest.raises(LanguageError, match="no corpora"):
+        mix([], words, 4)
+    with pytest.raises(LanguageError, match="'d' is not in the vocabulary"):
+        mix([OTHER], vocabulary("abc"), 4)
+    with pytest.raises(SpecError, match="length"):
+        mix([ONE], words, 1)
+
+
+def test_questions_and_stories_can_be_mixed() -> None:
+    examples = Task(concepts=6, hops=(1, 2)).examples(0, 0, 40)
+    corpora = [[example.words for example in examples], CORPUS[:40]]
+    words = mix_vocabulary(corpora)
+    for packed in (False, True):
+        found = mix(corpora, words, 64, packed=packed, count=20)
+        assert found.tokens.shape == (40, 64)
+        counts = found.counts(words)
+        assert counts.sum().item() == found.length.sum().item()
+        assert counts[1, words.encode(["True", "wumpus"])].tolist() == [0, 0]
