@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 import torch
 
-from lib.core import rng
-from lib.core.spec import SpecError
+from lib.core.model import rng
+from lib.core.record.spec import SpecError
 from lib.language.baselines import bag_of_words, by_occurrence, by_order, occurrences, sentences
 from lib.language.draws import Draws, mix, zipf
 from lib.language.prontoqa import CONCEPTS, FAMILIES, LABELS, NAMES, Example, Task, judged, questions

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from lib.core.spec import SpecError
+from lib.core.record.spec import SpecError
 from lib.language import lexicon
 from lib.language.prontoqa import Task
 from lib.language.stories import (

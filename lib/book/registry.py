@@ -14,15 +14,35 @@ from lib.core.record.spec import SpecError
 from lib.core.sweep.experiment import Experiment
 from lib.in_context import claims as icl_claims
 from lib.in_context import experiments as icl
+from lib.language import claims as language_claims
+from lib.language import experiments as language
 from lib.reasoning_bias import claims as bias_claims
 from lib.reasoning_bias import experiments as bias
 
 EXPERIMENTS: dict[str, Experiment] = {
     e.name: e
-    for e in (PHASE, HEADLINE, SIZE, composition.FAST, *VARIATIONS, *bias.EXPERIMENTS, *icl.EXPERIMENTS, *cot.EXPERIMENTS)
+    for e in (
+        PHASE,
+        HEADLINE,
+        SIZE,
+        composition.FAST,
+        *VARIATIONS,
+        *bias.EXPERIMENTS,
+        *icl.EXPERIMENTS,
+        *cot.EXPERIMENTS,
+        *language.EXPERIMENTS,
+    )
 }
 CLAIMS_OF: dict[str, tuple[Claim, ...]] = dict(
-    sorted((composition_claims.CLAIMS_OF | bias_claims.CLAIMS_OF | icl_claims.CLAIMS_OF | cot_claims.CLAIMS_OF).items())
+    sorted(
+        {
+            **composition_claims.CLAIMS_OF,
+            **bias_claims.CLAIMS_OF,
+            **icl_claims.CLAIMS_OF,
+            **cot_claims.CLAIMS_OF,
+            **language_claims.CLAIMS_OF,
+        }.items()
+    )
 )
 """The claims that each chapter tests."""
 CLAIMS: tuple[Claim, ...] = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)

@@ -14,7 +14,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from lib.core.rng import randint
+from lib.core.model.rng import randint
 from lib.language.text import END, OUT, PAD, LanguageError, Rows, Vocabulary
 
 SPLITS = ("square", "random")

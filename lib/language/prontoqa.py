@@ -21,7 +21,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from lib.core.spec import check_count
+from lib.core.record.spec import check_count
 from lib.language.draws import Draws
 from lib.language.text import LanguageError, Rows, Vocabulary, rows, vocabulary
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from lib.core.rng import randint
+from lib.core.model.rng import randint
 from lib.language.text import LanguageError, Rows, vocabulary
 from lib.language.text import rows as rows_of
 

@@ -24,7 +24,7 @@ from typing import TextIO
 import torch
 from torch import Tensor
 
-from lib.core.spec import check_count
+from lib.core.record.spec import check_count
 from lib.language import lexicon
 from lib.language.draws import Draws, zipf
 from lib.language.text import END, LanguageError, Vocabulary, vocabulary
