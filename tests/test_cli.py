@@ -16,9 +16,9 @@ from test_store import PROVENANCE, make_result
 
 from lib.__main__ import main
 from lib.book.paths import BOOK, STORE_VARIABLE
-from lib.book.registry import EXPERIMENTS
+from lib.book.registry import EXPERIMENTS, PAPERS
 from lib.composition.experiments import FAST
-from lib.core.read.claim import PAPERS, STATUSES
+from lib.core.read.claim import STATUSES
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import PlaceError, Store
 from lib.core.sweep.jobs import SweepError, SweepReport

@@ -18,7 +18,8 @@ from lib.book import ledger
 from lib.book.claims import evaluate, table, totals
 from lib.book.display import claims_table
 from lib.book.generated import claims_line
-from lib.core.read.claim import PAPERS, STATUSES, Claim, Finding, graded
+from lib.book.registry import PAPERS
+from lib.core.read.claim import STATUSES, Claim, Finding, graded
 from lib.core.record.store import Store
 
 HOSTILE = "</td><script>alert('1')</script>\"&amp;"

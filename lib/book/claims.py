@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from lib.core.read.claim import PAPERS, REPRODUCED, STATUSES, Claim
+from lib.book.registry import PAPERS
+from lib.core.read.claim import REPRODUCED, STATUSES, Claim
 from lib.core.record.store import Store
 
 MARK = {"reproduced": "✔", "partly": "◐", "not reproduced": "✘", "not run": "…"}

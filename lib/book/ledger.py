@@ -11,8 +11,8 @@ from typing import Any
 
 from lib.book.claims import TASK_TEST, evaluate, kind, table
 from lib.book.provenance import TRAINS, digest
-from lib.book.registry import CLAIMS, CLAIMS_OF
-from lib.core.read.claim import PAPERS, STATUSES
+from lib.book.registry import CLAIMS, CLAIMS_OF, PAPERS
+from lib.core.read.claim import STATUSES
 from lib.core.record.store import Store
 
 

@@ -9,7 +9,7 @@ from lib.composition import experiments as composition
 from lib.composition.diagram import HEADLINE, PHASE
 from lib.composition.paper_size import SIZE
 from lib.composition.variations import VARIATIONS
-from lib.core.read.claim import Claim
+from lib.core.read.claim import OURS, Claim
 from lib.core.record.spec import SpecError
 from lib.core.sweep.experiment import Experiment
 from lib.in_context import claims as icl_claims
@@ -45,6 +45,15 @@ CLAIMS_OF: dict[str, tuple[Claim, ...]] = dict(
     )
 )
 """The claims that each chapter tests."""
+PAPERS: dict[str, str] = {
+    **composition_claims.PAPERS,
+    **bias_claims.PAPERS,
+    **icl_claims.PAPERS,
+    **cot_claims.PAPERS,
+    **language_claims.PAPERS,
+    **OURS,
+}
+"""The sources of claims, in the words of a table."""
 CLAIMS: tuple[Claim, ...] = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)
 
 

@@ -6,3 +6,7 @@ from lib.chain_of_thought.chain.claims import CHAPTER_15
 from lib.core.read.claim import Claim
 
 CLAIMS_OF: dict[str, tuple[Claim, ...]] = {"15-chain-of-thought": CHAPTER_15}
+PAPERS: dict[str, str] = {
+    "li2025cot": "Li et al. 2025",
+}
+"""The sources of these claims, in the words of a table."""

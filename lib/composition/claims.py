@@ -22,3 +22,9 @@ CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
     "07-width": CHAPTER_07,
     "08-gpt2": CHAPTER_08,
 }
+PAPERS: dict[str, str] = {
+    "zhang2024": "Zhang et al. 2024",
+    "zhang2024slides": "Zhang 2024, talk",
+    "zhang2025": "Zhang et al. 2025",
+}
+"""The sources of these claims, in the words of a table."""

@@ -16,3 +16,8 @@ CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
     "16-deeper-models": DEEPER,
     "17-one-story": STORY,
 }
+PAPERS: dict[str, str] = {
+    "li2024talk": "Li 2024",
+    "li2024nonlinear": "Li et al. 2024",
+}
+"""The sources of these claims, in the words of a table."""

@@ -13,3 +13,7 @@ CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
     "11-attention": attention.CLAIMS,
 }
 """The claims that each chapter of this study tests."""
+PAPERS: dict[str, str] = {
+    "yao2025": "Yao et al. 2025",
+}
+"""The sources of these claims, in the words of a table."""
