@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from test_analysis import make_run
 
-from lib.book.registry import CLAIMS, PAPERS
+from lib.book import registry
 from lib.composition.claims import CLAIMS_OF
 from lib.composition.phase_diagram import prose
 from lib.composition.phase_diagram.claims import CHAPTER_02
@@ -118,7 +118,7 @@ def test_items_of_the_paper_name_a_figure() -> None:
 
 
 def test_grading() -> None:
-    assert [graded(parts) for parts in ([True, True], [True, False], [False], [])] == [
+    assert [graded(parts) for parts in ({"a": True, "b": True}, {"a": True, "b": False}, {"a": False}, {})] == [
         REPRODUCED,
         PARTLY,
         NOT_REPRODUCED,
@@ -195,4 +195,4 @@ def test_the_prose_follows_the_results() -> None:
 
 
 def test_every_claim_names_a_source_of_the_book() -> None:
-    assert {claim.paper for claim in CLAIMS} <= set(PAPERS)
+    assert {claim.paper for claim in registry.CLAIMS} <= set(registry.PAPERS)

@@ -305,7 +305,8 @@ def test_claims_json_has_the_agreed_fields(run: Run) -> None:
     assert by_id["slides-errata"]["status"] == "not reproduced"
     assert by_id["slides-errata"]["failed"] == ["no entry disagrees"]
     tests = {r["id"] for r in records if r["by_construction"]}
-    assert tests == {"task-pairs", "task-two-answers", "task-split", "slides-ladder"}
+    of_the_task = {"task-pairs", "task-two-answers", "task-split", "slides-ladder"}
+    assert tests == of_the_task | {"cot-example"}
 
 
 def test_claims_in_words_tell_failed_parts_and_count_tests_of_the_task_apart(run: Run) -> None:
@@ -313,10 +314,10 @@ def test_claims_in_words_tell_failed_parts_and_count_tests_of_the_task_apart(run
     lines = [line.strip() for line in out.splitlines()]
     assert code == 0
     assert "failed: no entry disagrees" in lines
-    assert sum(line.startswith("true by construction ") for line in lines) == 4
+    assert sum(line.startswith("true by construction ") for line in lines) == 5
     reproduced = sum(line.startswith("reproduced ") for line in lines)
     assert lines[-1].startswith(f"{reproduced} reproduced, " if reproduced else "1 not reproduced, ")
-    assert lines[-1].endswith("; 4 tests of the task, true by construction")
+    assert lines[-1].endswith("; 5 tests of the task, true by construction")
 
 
 @pytest.mark.parametrize(

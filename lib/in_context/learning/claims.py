@@ -233,7 +233,6 @@ CLAIMS = (
         "formulas for W_Q, W_K, W_V and W_O",
         f"within {EXACT:.0e} of automatic differentiation, relative to the largest entry, {IN_CONTEXT_SUM}; {WITH_QUERY}",
         gradients,
-        by_construction=True,
     ),
     Claim(
         "icl-first-gradient",

@@ -177,7 +177,6 @@ CLAIMS = (
         "cosines fall with distance",
         f"{AS_CALCULATED}; {AS_COUNTED}",
         exact_and_sampled,
-        by_construction=True,
     ),
     Claim(
         "embedding-follows-distributions",
