@@ -136,7 +136,7 @@ def test_the_step_slider_moves_along_the_stored_history(html: Path, browser: Bro
         step = page.locator("#rm-05-step")
         step.focus()
         page.keyboard.press("Home")
-        expect(page.locator("#rm-05-caption")).to_contain_text("At step 200 of")
+        expect(page.locator("#rm-05-caption")).to_contain_text("At step 300 of")
         expect(spectrum).to_contain_text("Spectrum at this step")
         assert spectrum.inner_html() != last
 

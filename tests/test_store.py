@@ -669,7 +669,7 @@ def test_an_unknown_kind_of_model_is_named_with_its_experiment_beside_those_ther
 
 
 def test_a_run_of_a_kind_that_could_not_be_read_again_is_refused() -> None:
-    with pytest.raises(SpecError, match=r"^Nameless is no kind of model that results may name: call lib\.core\.spec\.know\.$"):
+    with pytest.raises(SpecError, match=r"^Nameless is no kind of model that results may name: call know on it\.$"):
         dataclasses.replace(make_tiny_spec(), model=type("Nameless", (), {"kind": "nameless"})())
 
 
