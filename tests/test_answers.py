@@ -123,7 +123,7 @@ def test_a_flip_needs_both_ends_and_their_order() -> None:
     ("runs", "says"),
     [
         ([row(1.0, 0.0, 0.3), row(0.0, 1.0, 0.8)], "γ alone turns the symmetric answer"),
-        ([row(0.6, 0.2, 0.3), row(0.3, 0.5, 0.8)], "but not both by half"),
+        ([row(0.6, 0.2, 0.3), row(0.3, 0.5, 0.8)], "not both ahead by half"),
         ([row(0.0, 1.0, 0.3), row(1.0, 0.0, 0.8)], "is not strongest at the smaller weights"),
     ],
 )

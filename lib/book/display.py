@@ -26,6 +26,7 @@ def provenance_line(runs: Sequence[StoredRun], profile: str) -> str:
     """Which profile, how many seeds, on what device, which results: one line for under a figure."""
     if not runs:
         return "drawn from the task itself; no trained model is involved"
+    runs = list({run.path: run for run in runs}.values())  # of several sets that share runs, each counts once
     seeds = len({run.spec.seed for run in runs})
     devices = Counter(f"{run.provenance['device']}, {run.provenance['precision']}" for run in runs)
     device = " and ".join(name for name, _ in devices.most_common())

@@ -14,6 +14,7 @@ from lib.composition.experiments import FAST, GRIDS
 from lib.composition.phase_diagram import numbers
 from lib.composition.phase_diagram.numbers import PhaseTable, fast_runs
 from lib.composition.runs import FITTED, MAPPINGS, REGION, SHADOW, learned_at
+from lib.composition.words import number_of
 from lib.core.read.claim import NOT_REPRODUCED, Claim, Finding, graded
 from lib.core.record.store import Store, StoredRun, load
 
@@ -143,7 +144,7 @@ def _region(mapping: str) -> Check:
         cells = _cells(table, mapping)
         best = float(table.selected(mapping)[0].max())
         return Finding(
-            f"{len(cells)} cells ({_list(cells)}); best cell {best:.2f}",
+            f"{number_of(len(cells), 'cell')} ({_list(cells)}); best cell {best:.2f}",
             graded({"some cell has both": bool(cells)}),
             len(table.seeds),
         )

@@ -33,8 +33,8 @@ def flip_text(name: str, runs: Sequence[StoredRun]) -> str:
         verdict = "γ alone turns the symmetric answer into the inferential one"
     elif found.gamma["symmetric"] < found.gamma["inferential"]:
         verdict = (
-            "the symmetric answer is strongest at large and the inferential one at small weights, "
-            "but not both by half of all answers"
+            "the symmetric answer peaks at larger weights than the inferential one, "
+            "but where they peak they are not both ahead by half of all answers"
         )
     else:
         verdict = "the inferential answer is not strongest at the smaller weights"
@@ -116,10 +116,11 @@ def curves_text(runs: Sequence[StoredRun]) -> str:
         mapping = max(MAPPINGS, key=lambda m: run.metrics[m])
         values = [v for v in run.history[mapping] if v is not None]
         swings = sum(abs(b - a) > 0.2 for a, b in pairwise(values))
+        moved = "never moves" if not swings else "moves once" if swings == 1 else f"moves {swings} times"
         lines.append(
             f"- At {run_title(run)} (seed {run.spec.seed}), more than half of the seen pairs are right "
             f"{_settled(run, 'test')}; more than half of the answers to (4, 3) are {mapping} {_settled(run, mapping)}. "
-            f"Between two evaluations that share moves by more than a fifth {swings} times."
+            f"Between two evaluations that share {moved} by more than a fifth."
         )
     return "\n".join(lines)
 
@@ -179,7 +180,8 @@ def generalization_text(runs: Sequence[StoredRun], right: np.ndarray, held_out: 
     return (
         f"This run answers {right[~held_out].mean():.1%} of the seen pairs right where the key has trained, and "
         f"{right[held_out].mean():.1%} where it has not. {len(learned)} of {len(runs)} runs learn their training rows; "
-        f"below {SHADOW:.0%} at held-out places, where the paper's figure is hatched: {short} of them."
+        f"{short} of these {'is' if short == 1 else 'are'} below {SHADOW:.0%} at held-out places, where the paper's figure "
+        "is hatched."
     )
 
 
@@ -265,8 +267,8 @@ def plain_text(table: PhaseTable) -> str:
     return (
         f"Without the selection, the accuracies are lower by {lift}, on average over the cells. "
         f"In {both} of {third.size} cells the selection credits *both* answers with more than half of the seeds' answers.\n\n"
-        f"Neither mapping accounts for {third.mean():.0%} of all answers, and for {third[d, g]:.0%} of them at "
-        f"γ = {table.gammas[g]:g}, depth {table.depths[d]}."
+        f"{third.mean():.0%} of all answers follow neither mapping; at γ = {table.gammas[g]:g}, depth {table.depths[d]}, it is "
+        f"{third[d, g]:.0%}."
     )
 
 
@@ -332,7 +334,7 @@ def differences_text(runs: Sequence[StoredRun]) -> str:
     for name, width, rate, decay, train in (
         ("paper", paper.d_model, 2.5e-4, paper.decay, paper.train),
         ("two layers, here", first.model.d_model, first.rate, first.decay, first.train),
-        ("fast settings, at most", fast.d_model, fast.middle_rate, fast.decay, fast.train),
+        ("fast settings, at most", fast.d_model, max(fast.rates), fast.decay, fast.train),
     ):
         samples = train.batch * train.steps / 1e6
         noise = 1e6 * rate / math.sqrt(train.batch)
