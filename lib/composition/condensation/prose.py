@@ -139,7 +139,8 @@ def depth_text(runs: Sequence[StoredRun]) -> str:
     for experiment, version, depth in sorted({(*source(r), r.spec.model.depth) for r in runs}):
         here = [r for r in runs if (*source(r), r.spec.model.depth) == (experiment, version, depth)]
         n = [sum(d and (lean(r) > 0) == side for r, d in zip(here, decided(here), strict=True)) for side in (False, True)]
-        head = f"- `{experiment}`, version {version}, depth {depth}, {n[0]} symmetric and {number_of(n[1], 'inferential run')}"
+        counted = f"{n[0]} symmetric and {number_of(int(n[1]), 'inferential run')}"
+        head = f"- `{experiment}`, version {version}, depth {depth}, {counted}"
         if min(n) < 3:
             lines.append(f"{head}: too few of one kind.")
             continue
