@@ -62,18 +62,20 @@ def _row(r: Mapping[str, Any], chapter: str | None) -> str:
     status = f'<span class="rm-{escape(style)}">{MARK[r["status"]]} {escape(verdict(r))}</span>'
     if words := failed(r):
         status += f'<br><span class="rm-failed">{escape(words)}</span>'
-    statement = escape(r["statement"])
+    statement = f'{escape(r["statement"])}<br><span class="rm-reported">Reported: {escape(r["reported"])}</span>'
     if chapter is not None:
         source += f'<br><a href="{escape(chapter)}.html">chapter {int(chapter[:2])}</a>'
-        statement += f'<br><span class="rm-reported">Reported: {escape(r["reported"])}</span>'
-    cells = zip(_COLUMNS, (source, statement, escape(r["criterion"]), escape(r["measured"]), status), strict=True)
+    criterion = escape(r["criterion"])
+    if r.get("revised"):
+        criterion += f'<br><span class="rm-reported">Revised: {escape(r["revised"])}</span>'
+    cells = zip(_COLUMNS, (source, statement, criterion, escape(r["measured"]), status), strict=True)
     data = f' data-paper="{escape(r["paper"])}" data-status="{escape(kind(r))}"' if chapter is not None else ""
     inside = "".join(f'<td data-label="{name}">{content}</td>' for name, content in cells)
     return f'<tr id="claim-{escape(r["id"])}"{data}>{inside}</tr>'
 
 
 def table(rows: Sequence[Mapping[str, Any]], chapters: Mapping[str, str] | None = None) -> str:
-    """An HTML table. `chapters`, {claim id: name of its page}, adds a link to each row and what the source reports."""
+    """An HTML table. `chapters`, {claim id: name of its page}, adds a link to each row."""
     head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
     body = "".join(_row(r, None if chapters is None else chapters[r["id"]]) for r in rows)
     return f'<table class="rm-claims"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'

@@ -14,8 +14,8 @@ import numpy as np
 from lib.core.record.spec import SpecError
 from lib.in_context.task import D_X, Prompts
 
-LOGISTIC = "logistic regression"
-KERNELS = {"linear SVM": "linear", "RBF SVM": "rbf"}
+LOGISTIC, LINEAR = "logistic regression", "linear SVM"
+KERNELS = {LINEAR: "linear", "RBF SVM": "rbf"}
 NEAREST = {"1 nearest neighbour": 1, "3 nearest neighbours": 3}
 LEARNERS = (LOGISTIC, *KERNELS, *NEAREST)
 

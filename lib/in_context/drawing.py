@@ -3,12 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
+
+
+class Measured(Protocol):
+    """A share of wrong answers with its 95 % interval."""
+
+    @property
+    def mean(self) -> float: ...
+    @property
+    def interval(self) -> tuple[float, float]: ...
 
 
 def band(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, shade: float = 0.15, **look: object) -> None:
     """Mean over runs and the range of all runs. values: (R, n); NaN is left out. `shade`: how dense the band is."""
     ax.plot(x, np.nanmean(values, 0), **look)
     ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=shade, lw=0)
+
+
+def log_errors(ax: Axes, x: Sequence[float], shares: Sequence[Measured], low: float, label: str | None, **look: object) -> None:
+    """Means over runs on a logarithmic axis that begins at `low`, with the 95 % interval over prompts as a band; what is below
+    stands at the floor as an open mark."""
+    mean, interval = np.array([s.mean for s in shares]), np.array([s.interval for s in shares]).clip(low, 1)
+    below = mean < low
+    ax.fill_between(x, *interval.T, color=look["color"], alpha=0.15, lw=0)
+    ax.plot(x, mean.clip(low, 1), label=label, **{"lw": 1.5, **look})
+    foot = ax.plot(
+        np.asarray(x)[below], [low] * below.sum(), "o", color=look["color"], mfc="white", ms=4, clip_on=False, zorder=5
+    )
+    foot[0].set_in_layout(False)
+    ax.set(yscale="log", ylim=(low, 1))

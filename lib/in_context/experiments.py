@@ -1,9 +1,10 @@
 """What the study of in-context learning trains, for each profile.
 
-The paper's settings section was not available to us: M₁ = 6, M₂ = 24, α = .8, l = 20, δ and the start of W_O are as the talk
-and the authors' figures have them, as far as they can be read; the norm β = 2 of patterns, the number of neurons, batch,
-rate and steps are ours, chosen on seeds that are not reported (SEARCH). `laptop` and `paper` are one here, as everything
-fits two cores.
+The paper's settings section was not available to us. M₁ = 6, M₂ = 24, α = .8, l = 20 and δ are as the talk has them, as far as
+they can be read. So is the start of W_O: the talk's neurons begin with halves of W_O W_V of .02 to .03, which at δ = .2 is a
+standard deviation of .02. The number of neurons and the size of a are chosen by the norms that the talk prints for the end,
+among stored trials on seeds that no figure shows (SEARCH, lib.in_context.starts). The norm β = 2 of patterns, batch, rate and
+steps are ours. `laptop` and `paper` are one here, as everything fits two cores.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lib.core.model.init import gamma_of
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec, check_number
 from lib.core.sweep.experiment import Experiment, check_profile
@@ -22,6 +24,16 @@ from lib.in_context.task import Task
 VERSION = 1
 DELTA, HALF = 0.2, 0.5
 """δ of W_Q, W_K and W_V, and the γ at which W_O's standard deviation m^−γ is 1 / √m: both recalled from the paper."""
+STD = 0.02
+"""The standard deviation of W_O at the start, as the talk's neurons have it (its Figs 10, 11 and 14)."""
+STREAMS = (90, 91)
+"""Seeds of trials."""
+PACE = 0.06
+"""Rate times size of a: a step moves a row of W_O by this multiple of a mean over prompts, whatever the size of a."""
+WIDE: dict[str, Any] = {"neurons": 400, "a": None, "gamma": HALF, "rate": 0.3}
+"""The start with W_O and a of order 1 / √m, as the paper's text is recalled: the comparison of chapter 17."""
+TRIED = tuple((m, total) for m in (60, 100, 200) for total in (1.0, 2.0, 3.0))
+"""Trials of the start: neurons m, and m times the size of a."""
 LENGTH, ALPHA = 20, 0.8
 ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 COUNTS = (4, 6, 8, 10, 12)
@@ -33,12 +45,28 @@ COVERS: dict[str, dict[str, Any]] = {
 }
 """Sets of training tasks: the main runs', the smallest that covers all patterns alike, and one that does not cover them."""
 DEEP: dict[str, dict[str, Any]] = {
+    "no skip, larger start": {"skip": False, "delta": 0.7, "gamma": 0.4, "rate": 0.1},
     "stacked": {},
     "stacked, AdamW": {"optimizer": "adamw", "rate": 2e-3},
-    "no skip, larger start": {"skip": False, "delta": 0.7, "gamma": 0.4, "rate": 0.1},
 }
-"""Three layers: the theory's recipe, another optimizer, and no residual stream, which at the theory's δ does not learn."""
-STORY_DELTAS, STORY_GAMMAS = (0.1, 0.2, 0.5, 1.0), (0.1, 0.3, 0.5, 0.7)
+"""Three layers: without a residual stream, which from a small start did not learn (DEEP_TRIED); with one, by the theory's
+recipe; and by another optimizer."""
+DEEP_TRIED = (0.2, 0.25, 0.3, 0.4)
+"""γ of trials without a residual stream at δ = .35, where attention begins as in the talk."""
+GPT = "18 of 30 tasks, each with its reverse"
+GPTS: dict[str, dict[str, Any]] = {
+    GPT: {"shifts": (1, 3, 5)},
+    "the query's answer alone": {"shifts": (1, 3, 5), "query_only": True},
+    "three patterns a mixture": {"m1": 12, "m2": 18, "mix": 3, "shifts": (1, 3, 5, 7, 9, 11), "longer": 3},
+    "18 tasks, no reverse of the others": {},
+}
+"""GPT-2's training: tasks closed under reversal; the same without the answers of the context; twelve patterns, so that new ones
+can mix three, which takes `longer` to learn; and shifts 1, 2, 3, by which every task that is not trained is a trained one
+reversed."""
+STORY_DELTAS, STORY_GAMMAS = (0.1, 0.2, 0.5, 1.0), (0.15, 0.35, 0.6, 0.85)
+"""δ, and γ of W_O; the last is the main runs'."""
+WIDE_GAMMAS = (0.1, 0.3, 0.5, 0.7)
+"""γ of W_O where a is of order 1 / √m."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +87,17 @@ class Setting:
     gpt: tuple[int, int]
     prompts: int
     story: tuple[int, int]
-    rate: float = 0.3
+    total: float = 2.0
+
+    @property
+    def a(self) -> float:
+        """The size of every entry of a."""
+        return self.total / self.neurons
 
 
 _FULL = Setting(
     seeds=(0, 1, 2, 3, 4, 5, 6, 7),
-    neurons=400,
+    neurons=100,
     batch=200,
     steps=1000,
     keep=(10, 30, 50, 60, 70, 80, 100, 150, 250, 400, 1000),
@@ -93,10 +126,11 @@ def one_layer(
     name: str, s: Setting, seed: int, task: Mapping[str, Any] | None = None, steps: int | None = None, **change: Any
 ) -> RunSpec:
     """A run of the one-layer model with the main runs' start, unless `change` says otherwise of rate, gamma, delta, optimizer,
-    depth, skip, neurons or batch."""
+    depth, skip, neurons, a or batch."""
     task = {"length": LENGTH} | dict(task or {})
-    given = {"rate": s.rate, "gamma": HALF, "delta": DELTA, "optimizer": "sgd", "batch": s.batch, "neurons": s.neurons} | change
-    shape = {key: given[key] for key in ("depth", "skip") if key in given}
+    own = {"neurons": s.neurons, "a": s.a, "gamma": gamma_of(STD, s.neurons), "rate": round(PACE / s.a, 6)}
+    given = own | {"delta": DELTA, "optimizer": "sgd", "batch": s.batch} | change
+    shape = {key: given[key] for key in ("depth", "skip", "a") if key in given}
     model = OneLayerSpec(given["neurons"], given["delta"], task["length"] + 1, **shape)
     train = constant(s.steps if steps is None else steps, given["batch"], s.every, given["optimizer"])
     return RunSpec(name, VERSION, given["gamma"], seed, given["rate"], 0.0, model, train, tuple(task.items()))
@@ -105,6 +139,13 @@ def one_layer(
 def train_specs(profile: str) -> list[RunSpec]:
     s = SETTINGS[check_profile(profile)]
     return [one_layer("icl-train", s, seed, {"keep": s.keep}) for seed in s.seeds]
+
+
+def wide_specs(profile: str) -> list[RunSpec]:
+    """The main runs from the start of order 1 / √m (WIDE)."""
+    s = SETTINGS[check_profile(profile)]
+    wide = WIDE if profile != "smoke" else WIDE | {"neurons": s.neurons}
+    return [one_layer("icl-train", s, seed, {"keep": s.keep}, **wide) for seed in s.seeds]
 
 
 def point_specs(profile: str, alpha: float) -> list[RunSpec]:
@@ -139,54 +180,95 @@ def deep_specs(profile: str) -> dict[str, list[RunSpec]]:
     s = SETTINGS[check_profile(profile)]
     steps, batch = s.deep
     keep = tuple(step for step in (10, 50, 100, 200, 300) if step <= steps)
-    how = {"depth": 3, "neurons": s.deep_neurons, "batch": batch}
+    how = WIDE | {"depth": 3, "neurons": s.deep_neurons, "batch": batch}
     return {
         name: [one_layer("icl-deep", s, seed, {"keep": keep}, steps, **how | change) for seed in s.seeds[:5]]
         for name, change in DEEP.items()
     }
 
 
-def gpt_specs(profile: str) -> list[RunSpec]:
-    """The small GPT-2, by AdamW with warm-up and cosine; γ = ½ is near its usual start (our choice)."""
+def gpt_specs(profile: str) -> dict[str, list[RunSpec]]:
+    """{variant: runs} of the small GPT-2, by AdamW with warm-up and cosine; γ = ½ is near its usual start (our choice)."""
     s = SETTINGS[check_profile(profile)]
-    steps, batch = s.gpt
-    train = TrainSpec(batch, steps, min(100, steps // 2), eval_every=max(5, steps // 16), fit_metric="seen")
-    task = {"length": LENGTH, "keep": (steps,), "prompts": s.prompts}
-    return [
-        RunSpec("icl-gpt2", VERSION, HALF, seed, 1e-3, 0.01, VectorGPT2Spec(positions=LENGTH + 1), train, tuple(task.items()))
-        for seed in s.seeds
-    ]
+    found = {}
+    for name, change in GPTS.items():
+        task = dict(change)
+        steps, batch = s.gpt
+        steps *= task.pop("longer", 1) if profile != "smoke" else 1
+        model = VectorGPT2Spec(positions=LENGTH + 1, query_only=task.pop("query_only", False))
+        train = TrainSpec(batch, steps, min(100, steps // 2), eval_every=max(5, steps // 16), fit_metric="seen")
+        task |= {"length": LENGTH, "keep": (steps,), "prompts": s.prompts}
+        seeds = s.seeds if name == GPT else s.seeds[:4]
+        rest = 1e-3, 0.01, model, train, tuple(task.items())
+        found[name] = [RunSpec("icl-gpt2", VERSION, HALF, seed, *rest) for seed in seeds]
+    return found
 
 
-def story_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
-    """{(δ, γ): runs} trained on the six tasks of a cycle alone. The rate shrinks with the start of W_O, m^−γ: a step moves F
-    through W_V by the square of it."""
+def story_specs(profile: str, wide: bool = False) -> dict[tuple[float, float], list[RunSpec]]:
+    """{(δ, γ): runs} trained on the six tasks of a cycle alone. `wide`: with an a of 1 / √m in place of the main runs'. The
+    rate shrinks with the start of W_O, m^−γ: a step moves F through W_V by the square of it."""
     s = SETTINGS[check_profile(profile)]
     steps, batch = s.story
+    own: dict[str, Any] = WIDE | {"neurons": WIDE["neurons"] // 2 if profile != "smoke" else s.neurons} if wide else {}
+    neurons = own.get("neurons", s.neurons)
     found = {}
     for delta in STORY_DELTAS if profile != "smoke" else STORY_DELTAS[1:3]:
-        for gamma in STORY_GAMMAS if profile != "smoke" else STORY_GAMMAS[1:3]:
-            how = {"delta": delta, "gamma": gamma, "batch": batch, "neurons": s.neurons // 2, "rate": story_rate(s, gamma)}
+        gammas = WIDE_GAMMAS if wide else STORY_GAMMAS
+        for gamma in gammas if profile != "smoke" else gammas[1:3]:
+            # the rate where W_O starts at 1 / √m or smaller, less by the square of its scale where it starts larger
+            scale = max(1.0, neurons ** (HALF - gamma))
+            rate = own["rate"] / scale**2 if wide else round(PACE / s.a / scale**2, 6)
+            how = own | {"delta": delta, "gamma": gamma, "batch": batch, "rate": rate}
             found[delta, gamma] = [one_layer("icl-story", s, seed, {"shifts": (1,)}, steps, **how) for seed in s.seeds[:5]]
     return found
 
 
-def story_rate(s: Setting, gamma: float) -> float:
-    """The main rate where W_O starts as in the main runs or smaller, less by the square of its scale where it starts larger."""
-    scale = (s.neurons // 2) ** (HALF - gamma)
-    return s.rate / max(1.0, scale) ** 2
+def all_stories(profile: str) -> dict[bool, dict[tuple[float, float], list[RunSpec]]]:
+    """{is a of order 1 / √m: runs}"""
+    return {wide: story_specs(profile, wide) for wide in (False, True)}
+
+
+def start_specs(profile: str) -> dict[tuple[int, float], list[RunSpec]]:
+    """{(neurons m, m times the size of a): runs}: the trials of the start, as long as the main runs."""
+    s = SETTINGS[check_profile(profile)]
+    if profile == "smoke":
+        tried = {(m, total): {"neurons": m, "a": total / m} for m, total in ((20, 1.0), (20, 2.0))}
+    else:
+        tried = {(m, total): {"neurons": m, "a": total / m} for m, total in TRIED}
+    return {
+        place: [
+            one_layer(
+                "icl-search",
+                s,
+                seed,
+                {"keep": (s.keep[0], s.keep[-1])},
+                **how | {"gamma": gamma_of(STD, place[0]), "rate": round(PACE / how["a"], 6)},
+            )
+            for seed in STREAMS
+        ]
+        for place, how in tried.items()
+    }
+
+
+def deep_trial_specs(profile: str) -> dict[float, RunSpec]:
+    """{γ: run}: three layers without a residual stream, from δ = .35."""
+    s = SETTINGS[check_profile(profile)]
+    steps, batch = s.deep
+    how = WIDE | {"depth": 3, "neurons": s.deep_neurons, "batch": batch, "skip": False, "delta": 0.35, "rate": 0.1}
+    tried = DEEP_TRIED if profile != "smoke" else DEEP_TRIED[:1]
+    return {gamma: one_layer("icl-search", s, STREAMS[0], {}, steps, **how | {"gamma": gamma}) for gamma in tried}
 
 
 def search_specs(profile: str) -> list[RunSpec]:
-    """The settings that were tried for the main runs, on seeds that no figure shows."""
+    """All trials: of the start, of three layers, and earlier ones of β and the rate from the start of order 1 / √m."""
     s = SETTINGS[check_profile(profile)]
-    tried = [(norm, rate) for norm in (1.0, 2.0, 3.0) for rate in (0.3, 1.0)]
-    runs = [
-        one_layer("icl-search", s, seed, {"norm": norm}, min(s.steps, 400), rate=rate)
+    starts = [spec for runs in start_specs(profile).values() for spec in runs] + [*deep_trial_specs(profile).values()]
+    tried = [(norm, rate) for norm in (1.0, 2.0, 3.0) for rate in (0.3, 1.0)] if profile != "smoke" else []
+    return starts + [
+        one_layer("icl-search", s, seed, {"norm": norm}, min(s.steps, 400), **WIDE | {"rate": rate})
         for norm, rate in tried
-        for seed in (90, 91)
+        for seed in STREAMS
     ]
-    return runs if profile != "smoke" else runs[:2]
 
 
 def _flat(specs: Callable[[str], Mapping[Any, Any]]) -> Callable[[str], list[RunSpec]]:
@@ -201,16 +283,24 @@ def always(result: RunResult) -> bool:
 
 
 TRAIN = Experiment(
-    "icl-train", "In-context learning, one layer", VERSION, make_study, train_specs, always, models=(OneLayerSpec,)
+    "icl-train",
+    "In-context learning, one layer",
+    VERSION,
+    make_study,
+    lambda profile: [*train_specs(profile), *wide_specs(profile)],
+    always,
+    models=(OneLayerSpec,),
 )
 SPEED = Experiment("icl-speed", "Steps to learn in context", VERSION, make_study, _flat(speed_specs), models=(OneLayerSpec,))
 COVER = Experiment("icl-cover", "Which tasks are trained", VERSION, make_study, _flat(cover_specs), models=(OneLayerSpec,))
 DEEPER = Experiment(
     "icl-deep", "In-context learning, three layers", VERSION, make_study, _flat(deep_specs), models=(OneLayerSpec,)
 )
-GPT2 = Experiment("icl-gpt2", "In-context learning, a small GPT-2", VERSION, make_study, gpt_specs, models=(VectorGPT2Spec,))
+GPT2 = Experiment(
+    "icl-gpt2", "In-context learning, a small GPT-2", VERSION, make_study, _flat(gpt_specs), models=(VectorGPT2Spec,)
+)
 STORY = Experiment(
-    "icl-story", "In-context learning from other starts", VERSION, make_study, _flat(story_specs), models=(OneLayerSpec,)
+    "icl-story", "In-context learning from other starts", VERSION, make_study, _flat(all_stories), models=(OneLayerSpec,)
 )
 SEARCH = Experiment("icl-search", "Trials of settings", VERSION, make_study, search_specs, models=(OneLayerSpec,))
 EXPERIMENTS = (TRAIN, SPEED, COVER, DEEPER, GPT2, STORY, SEARCH)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -24,8 +24,9 @@ class OneLayerSpec:
     """F = aᵀ ReLU(W_O Σ_i W_V p_i attn_i) with `neurons` = m rows of W_O (Li et al. 2024a, Eq. 7); with `depth` > 1 blocks are
     stacked: each column then gets its neurons' output back through a matrix W_P, and the last block's neurons are read.
 
-    `delta`: W_Q, W_K and W_V start as δ I. W_O starts Gaussian with std m^−γ, which is the paper's 1/√m at γ = ½; W_P likewise.
-    a is fixed, half of it +1/√m and half −1/√m. Raises SpecError for sizes below 1 and a δ that is not positive.
+    `delta`: W_Q, W_K and W_V start as δ I. W_O starts Gaussian with std m^−γ, which is 1/√m at γ = ½; W_P likewise. a is
+    fixed, half of its entries positive, all of size `a` (None: 1/√m). Raises SpecError for sizes below 1 and a δ or an `a`
+    that is not positive.
     """
 
     neurons: int
@@ -33,7 +34,9 @@ class OneLayerSpec:
     positions: int
     depth: int = 1
     skip: bool = True
+    a: float | None = None
     kind: ClassVar[str] = "icl-one-layer"
+    later: ClassVar[dict[str, Any]] = {"a": None}
     vocab: ClassVar[int] = 1
     d_model: ClassVar[int] = D
     single_precision: ClassVar[bool] = True
@@ -42,6 +45,8 @@ class OneLayerSpec:
         for name in ("neurons", "positions", "depth"):
             check_count(name, getattr(self, name))
         object.__setattr__(self, "delta", check_number("delta", self.delta, low=0, strict=True))
+        if self.a is not None:
+            object.__setattr__(self, "a", check_number("a", self.a, low=0, strict=True))
         if self.neurons % 2:
             raise SpecError(f"neurons must be even, since half of a is positive, got {self.neurons}.")
 
@@ -58,6 +63,11 @@ class OneLayerSpec:
         """Memory that training on one prompt takes, an upper estimate."""
         one = 4 * (6 * D + 2 * length + 2 * self.neurons)
         return one + (self.depth - 1) * length * (one + 8 * D) + 8 * length * D
+
+    @property
+    def readout(self) -> float:
+        """The size of every entry of a."""
+        return 1 / math.sqrt(self.neurons) if self.a is None else self.a
 
     def build(self, n_runs: int = 1) -> OneLayer:
         return OneLayer(self, n_runs)
@@ -101,7 +111,7 @@ class OneLayer(nn.Module):
         self.spec, self.n_runs = spec, n_runs
         self.layers = nn.ModuleList(Layer(n_runs, spec) for _ in range(spec.depth))
         self.back = nn.ModuleList(Gaussian(n_runs, D, spec.neurons, spec.neurons) for _ in range(spec.depth - 1))
-        self.register_buffer("a", signs(spec.neurons) / math.sqrt(spec.neurons), persistent=False)
+        self.register_buffer("a", signs(spec.neurons) * spec.readout, persistent=False)
 
     def columns(self, prompt: Tensor) -> list[Tensor]:
         """What each layer reads: (R, B, l + 1, D)."""
@@ -138,13 +148,16 @@ def hinge(margin: Tensor, target: Tensor) -> Tensor:
 @dataclass(frozen=True)
 class VectorGPT2Spec:
     """A small GPT-2 (pre-norm, GELU, biases) that reads x_1, y_1, …, x_l, y_l, x_query, each a vector of width D, and
-    answers at every x. Its shape is our choice: 3 layers, 2 heads, width 64."""
+    answers at every x. It is trained on the answers at every x that has a label or, with `query_only`, on the query's alone.
+    Its shape is our choice: 3 layers, 2 heads, width 64."""
 
     d_model: int = 64
     depth: int = 3
     heads: int = 2
     positions: int = 21
+    query_only: bool = False
     kind: ClassVar[str] = "icl-gpt2"
+    later: ClassVar[dict[str, Any]] = {"query_only": False}
     vocab: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
@@ -192,7 +205,10 @@ class VectorGPT2(nn.Module):
         return self.head(self.final_norm(x[:, :, ::2]))[..., 0]
 
     def losses(self, prompt: Tensor, target: Tensor) -> Tensor:
-        """Mean hinge loss over the columns that have a label: each is the query of the examples before it."""
+        """Mean hinge loss over the columns that have a label: each is the query of the examples before it; with `query_only`
+        that of the last column."""
+        if self.spec.query_only:
+            return hinge(self(prompt)[..., -1].float(), target[..., -1]).mean(1)
         labelled = target != 0
         loss = hinge(self(prompt).float(), target) * labelled
         return loss.sum((1, 2)) / labelled.sum((1, 2))

@@ -23,8 +23,8 @@ FRESH_SEED = 2_000_003
 N_FRESH = 4000
 LEVEL = 0.1
 """A model has learned at the first evaluation with a held-out hinge loss of at most this; before training it is near 1."""
-LUCKY = 0.95
-"""A neuron is lucky where it is active, before training, on this share of the prompts of its sign."""
+LUCKY = 0.5
+"""A neuron is lucky where it is active, before training, on at least this share of the prompts of its sign."""
 
 
 def main_runs(store: Store, profile: str) -> list[StoredRun]:
@@ -44,11 +44,14 @@ def untrained(run: StoredRun) -> OneLayer:
 
 
 @remembered
+def start_values(run: StoredRun) -> dict[str, float]:
+    """What the study watches along training, before the first step, on the prompts of the run's history."""
+    return {name: float(value) for name, value in make_study(run.spec).watch(untrained(run)).items()}
+
+
 def start_attention(run: StoredRun) -> tuple[float, ...]:
-    """The query's attention to its own pattern in each layer before the first step, on the prompts of the run's history."""
-    with torch.no_grad():
-        found = make_study(run.spec).watch(untrained(run))
-    return tuple(float(found[f"attention.{k}"]) for k in range(1, run.spec.model.depth + 1))
+    """The query's attention to its own pattern in each layer before the first step."""
+    return tuple(start_values(run)[f"attention.{k}"] for k in range(1, run.spec.model.depth + 1))
 
 
 @remembered

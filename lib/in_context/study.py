@@ -69,7 +69,7 @@ class InContext:
     def watch(self, model: nn.Module) -> dict[str, Tensor]:
         """Of each layer "attention.k": the query's attention to columns of its own pattern. Where snapshots are kept, also
         out of domain (names that begin with "foreign"), and of one layer the norms of W_Q p_query and W_K p_i with their
-        projections on the unit pattern (Fig. 8)."""
+        projections on the unit pattern (Fig. 8), and `push`."""
         if not isinstance(model, OneLayer):
             return {}
         found = {}
@@ -81,6 +81,8 @@ class InContext:
             if model.spec.depth == 1 and self.keep:
                 task = foreign(self.task, sum=FOREIGN_SUM) if where else self.task
                 found |= {f"{where}{name}": value for name, value in projections(model, task, test, prompt).items()}
+                if not where:
+                    found["push"] = push(model, task, test, prompt)
         return found
 
     @torch.no_grad()
@@ -122,7 +124,7 @@ def grid() -> list[tuple[str, float]]:
 
 
 def foreign(task: Task, **change: object) -> Task:
-    """The out-of-domain task that goes with a training task. There are M₁ / 2 patterns, and all their pairs are asked."""
+    """The out-of-domain task that goes with a training task. There are M₁ / mix patterns, and all their pairs are asked."""
     return replace(task, shifts=(1,), among=0, **change)
 
 
@@ -139,9 +141,24 @@ def projections(model: OneLayer, task: Task, test: Prompts, prompt: Tensor) -> d
     }
 
 
+def push(model: OneLayer, task: Task, test: Prompts, prompt: Tensor) -> Tensor:
+    """(R,) the mean cosine of −∂L/∂W_Q p_query with the query's unit pattern, where L is the hinge loss of all prompts; 0 where
+    no margin is below 1."""
+    name = "layers.0.attention.W_Q.weight"
+    weight = model.get_parameter(name).detach().requires_grad_()
+    with torch.enable_grad():
+        margin = torch.func.functional_call(model, {name: weight}, (prompt,))
+        loss = hinge(margin, test.answer.to(margin.device)).mean(1).sum()
+    (gradient,) = torch.autograd.grad(loss, weight)
+    pushed = -(prompt[:, :, -1] @ gradient.mT)
+    unit = task.patterns.to(pushed.device)[test.pattern[:, -1]]
+    return ((pushed[..., :D_X] * unit).sum(-1) / pushed.norm(dim=-1).clamp(min=1e-30)).mean(1)
+
+
 def neurons(model: OneLayer, m1: int, layer: int = 1) -> dict[str, Tensor]:
     """Rows of W_O W_V, (R, m) each: the feature half's norm and its angle to the mean pattern, the label half's norm and its
-    angle to q, angles in units of π (Figs 10 and 11). The `m1` relevant patterns lie along the first axes."""
+    angle to q, angles in units of π (Figs 10 and 11); and "row norm", that of the row of W_O (Fig. 14). The `m1` relevant
+    patterns lie along the first axes."""
     part = model.layers[layer - 1]
     rows = (part.W_O.weight @ part.W_V.weight).nan_to_num()
     feature, label = rows[..., :D_X], rows[..., D_X:]
@@ -150,6 +167,7 @@ def neurons(model: OneLayer, m1: int, layer: int = 1) -> dict[str, Tensor]:
         "feature angle": angle(feature, (torch.arange(D_X, device=feature.device) < m1).float()),
         "label norm": label.norm(dim=-1),
         "label angle": angle(label, torch.eye(label.shape[-1], device=label.device)[0]),
+        "row norm": part.W_O.weight.nan_to_num().norm(dim=-1),
     }
 
 

@@ -5,9 +5,10 @@ is an ordered pair (a, b): inputs with μ_a have the label +1, those with μ_b �
 matrix whose columns are (x_i; ±q), and last (x_query; 0).
 
 The model's start and gradient descent do not change under a rotation of the inputs, so patterns are unit vectors along the
-axes. Out of domain, relevant patterns are μ'_j = k₁ μ_{2j−1} + k₂ μ_{2j} with k₁ + k₂ = S₁ and unit norm (our construction),
-and irrelevant ones are (ν_{2k−1} + ν_{2k}) / √2. Unit norms, the share of a and b in the query (one half) and κ are our
-reading.
+axes. Out of domain, relevant patterns are mixtures of disjoint sets of trained ones, of unit norm, whose coefficients add up to
+S₁ (our construction). Two patterns a mixture leave no freedom: S₁ sets the angle to the nearest trained pattern as well. Of
+three the largest coefficient is kept at LEADING for every S₁, so that this angle is always the same. Irrelevant patterns are
+(ν_{2k−1} + ν_{2k}) / √2. Unit norms, the share of a and b in the query (one half) and κ are our reading.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from lib.core.record.spec import SpecError, check_count, check_number
 D_X = D_Y = 30
 """Widths of the feature half and the label half of a column."""
 D = D_X + D_Y
-_TASK, _PATTERN, _OTHER, _NOISE, _KAPPA, _COIN = 31, 32, 33, 34, 35, 36  # streams of random numbers
+_TASK, _PATTERN, _OTHER, _NOISE, _KAPPA, _COIN, _RADIUS, _TURN = range(31, 39)  # streams of random numbers
 _FINE = 2**24
-WIDEST_SUM = math.sqrt(2)
+LEADING = 0.8
+"""The largest coefficient of a mixture of three patterns."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,9 @@ class Task:
     """`m1` relevant and `m2` irrelevant patterns; each example shows the task's two patterns with probability `alpha`.
 
     Tasks are the pairs (i, i + s mod `among`) for s in `shifts`, i < `among` (0: all m1), shown to a model in training;
-    `unseen` takes those that are not. `sum`: S₁ of out-of-domain patterns, None in domain. `outside`: relevant patterns are
-    irrelevant ones of training, so that they lie outside the span. Raises SpecError for what cannot be drawn.
+    `unseen` takes those that are not. `sum`: S₁ of out-of-domain patterns, each of `mix` trained ones; None in domain.
+    `outside`: relevant patterns are irrelevant ones of training, so that they lie outside the span. `noise`: standard deviation
+    of Gaussian noise on every feature. Raises SpecError for what cannot be drawn.
     """
 
     m1: int = 6
@@ -69,10 +72,14 @@ class Task:
     norm: float = 2.0
     sum: float | None = None
     outside: bool = False
+    mix: int = 2
+    noise: float = 0.0
 
     def __post_init__(self) -> None:
         for name, low in (("m1", 2), ("m2", 1), ("length", 1), ("among", 0)):
             check_count(name, getattr(self, name), low)
+        check_count("mix", self.mix, 2, 3)
+        check_number("noise", self.noise, low=0)
         object.__setattr__(self, "shifts", tuple(self.shifts))
         if self.m1 + self.m2 > D_X:
             raise SpecError(f"m1 + m2 must be at most {D_X} orthogonal patterns, got {self.m1} + {self.m2}.")
@@ -80,13 +87,17 @@ class Task:
         check_number("norm", self.norm, low=0, strict=True)
         if not 0 <= self.alpha <= 1 or (self.alpha < 1 and self.count < 3):
             raise SpecError(f"alpha must lie in [0, 1], and be 1 where there are but two patterns, got {self.alpha!r}.")
-        if self.sum is not None and abs(check_number("sum", self.sum)) > WIDEST_SUM:
-            raise SpecError(f"sum must lie within ±√2, for patterns of unit norm, got {self.sum!r}.")
+        low, high = self.widest
+        if self.sum is not None and not low <= check_number("sum", self.sum) <= high:
+            raise SpecError(f"sum must lie between {low:.3g} and {high:.3g}, for patterns of unit norm, got {self.sum!r}.")
         known = {s for s in self.shifts if type(s) is int and 0 < s < (self.among or self.m1)}
         if not known or len(known) < len(self.shifts) or self.among > self.m1:
             raise SpecError(f"shifts must be numbers from 1 to {(self.among or self.m1) - 1}, got {self.shifts!r}.")
-        if self.foreign and (self.m1 // 2 < 2 or self.m2 < self.m1):
-            raise SpecError("out of domain there must be two patterns at least: use m1 of at least 4, and m2 of at least m1.")
+        if self.foreign and (self.count < 2 or self.m2 < 2 * self.count):
+            raise SpecError(
+                f"out of domain there must be two patterns at least: use m1 of at least {2 * self.mix}, and m2 of at least "
+                f"{2 * max(2, self.count)}."
+            )
 
     @property
     def foreign(self) -> bool:
@@ -95,8 +106,19 @@ class Task:
 
     @property
     def count(self) -> int:
-        """How many relevant patterns a prompt may show: M₁, out of domain M₁' = M₁ / 2."""
-        return self.m1 // 2 if self.foreign else self.m1
+        """How many relevant patterns a prompt may show: M₁, out of domain M₁' = M₁ / mix."""
+        return self.m1 // self.mix if self.foreign else self.m1
+
+    @property
+    def widest(self) -> tuple[float, float]:
+        """The least and the largest S₁ that mixtures of unit norm can have."""
+        lead, rest = self._leading
+        return (lead or 0.0) - rest, (lead or 0.0) + rest
+
+    @property
+    def _leading(self) -> tuple[float | None, float]:
+        """The coefficient of a mixture that S₁ leaves as it is, if there is one, and the largest sum of the other two."""
+        return (None, math.sqrt(2)) if self.mix == 2 else (LEADING, math.sqrt(2 * (1 - LEADING**2)))
 
     @cached_property
     def patterns(self) -> Tensor:
@@ -106,9 +128,11 @@ class Task:
             return axes[self.m1 : self.m1 + self.count]
         if self.sum is None:
             return axes[: self.m1]
-        root = math.sqrt(max(0.0, 2 - self.sum**2))
-        first, second = (self.sum + root) / 2, (self.sum - root) / 2
-        return first * axes[0 : 2 * self.count : 2] + second * axes[1 : 2 * self.count : 2]
+        lead, widest = self._leading
+        left = self.sum - (lead or 0.0)
+        root = math.sqrt(max(0.0, widest**2 - left**2))
+        weights = ([] if lead is None else [lead]) + [(left + root) / 2, (left - root) / 2]
+        return sum(weight * axes[i : self.mix * self.count : self.mix] for i, weight in enumerate(weights))
 
     @cached_property
     def irrelevant(self) -> Tensor:
@@ -147,6 +171,8 @@ class Task:
         kappa = randint(seed[..., None], _KAPPA, place, _FINE).float() / _FINE - 0.5
         noise = self.irrelevant.to(index.device)[randint(seed[..., None], _NOISE, place, len(self.irrelevant))]
         x = self.norm * self.patterns.to(index.device)[pattern] + kappa[..., None] * noise
+        if self.noise:
+            x = x + self.noise * gaussian(seed[..., None, None], place[..., None] * D_X + torch.arange(D_X, device=x.device))
         target = (pattern == pair[..., :1]).float() - (pattern == pair[..., 1:]).float()
         coin = 2.0 * randint(seed[..., None], _COIN, place, 2) - 1
         y = torch.zeros(*x.shape[:-1], D_Y, device=index.device)
@@ -164,6 +190,13 @@ class Task:
         other = other + (other >= low[..., None]).long()
         other = other + (other >= high[..., None]).long()
         return torch.where(shown, torch.where(draw % 2 == 0, pair[..., :1], pair[..., 1:]), other)
+
+
+def gaussian(seed: Tensor, index: Tensor) -> Tensor:
+    """Standard normal numbers, a function of seed and index alone (Box and Muller 1958)."""
+    radius = (randint(seed, _RADIUS, index, _FINE).float() + 0.5) / _FINE
+    turn = randint(seed, _TURN, index, _FINE).float() / _FINE
+    return (-2 * radius.log()).sqrt() * (2 * math.pi * turn).cos()
 
 
 def all_pairs(count: int) -> Tensor:

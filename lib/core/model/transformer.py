@@ -64,6 +64,7 @@ class ModelSpec:
     logits, so d_model must be the vocabulary's size."""
 
     kind: ClassVar[str] = "transformer"
+    later: ClassVar[dict[str, Any]] = {"head": True}
 
     vocab: int
     positions: int

@@ -49,6 +49,7 @@ class Claim:
     that it needs are not stored.
 
     `by_construction`: it tests the task itself, on which no trained model has a say, and so must not count as a result.
+    `revised`: where the criterion is not the first one, why it was replaced, before the runs that it now judges.
     """
 
     id: str
@@ -59,6 +60,7 @@ class Claim:
     criterion: str
     check: Callable[[Store, str], Finding]
     by_construction: bool = False
+    revised: str = ""
 
     def evaluate(self, store: Store, profile: str) -> dict[str, Any]:
         """The claim with what was measured, as plain data."""
@@ -75,6 +77,7 @@ class Claim:
             "statement": self.statement,
             "reported": self.reported,
             "criterion": self.criterion,
+            "revised": self.revised,
             "measured": finding.measured,
             "status": str(finding.status),
             "profile": profile,

@@ -8,15 +8,13 @@ import json
 import math
 from dataclasses import dataclass, field
 from reprlib import repr as short
-from typing import Any
+from typing import Any, ClassVar
 
 from lib.core.model.init import MAX_GAMMA
 from lib.core.model.transformer import AnyModel, ModelSpec
 
 MODEL_KINDS: dict[str, type[AnyModel]] = {ModelSpec.kind: ModelSpec}
 """Kinds of models by name, as results name them; `know` adds to them."""
-_LATER = {"model": {"head": True}, "train": {"optimizer": "adamw"}}
-"""Fields that came after results had been stored: at these defaults they are left out, so that keys stay what they were."""
 
 
 class SpecError(ValueError):
@@ -68,6 +66,10 @@ class TrainSpec:
     from there cosine to `final`·rate over `anneal` steps, and the run is finished. At step steps − anneal every run anneals.
     optimizer "adamw", or "sgd" without momentum, whose decay is coupled. Both clip the gradient at `clip`.
     """
+
+    later: ClassVar[dict[str, Any]] = {"optimizer": "adamw"}
+    """Fields that came after results had been stored: at these defaults they are left out, so that keys stay what they were. A
+    kind of model may have such fields, too."""
 
     batch: int
     steps: int
@@ -133,7 +135,8 @@ class RunSpec:
 
     def as_dict(self) -> dict[str, Any]:
         found = dataclasses.asdict(self) | {"task": dict(self.task)}
-        for part, later in _LATER.items():
+        for part, spec in (("model", self.model), ("train", self.train)):
+            later = getattr(spec, "later", {})
             found[part] = {name: value for name, value in found[part].items() if name not in later or value != later[name]}
         if self.model.kind != ModelSpec.kind:
             found["model"]["kind"] = self.model.kind

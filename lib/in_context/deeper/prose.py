@@ -10,6 +10,9 @@ from lib.core.read.measures import spread
 from lib.core.record.store import StoredRun
 from lib.in_context.deeper.numbers import (
     GROWN,
+    MOST,
+    SELECTS,
+    TALK_START,
     TURNED,
     angles_by_sign,
     by_layer,
@@ -21,7 +24,7 @@ from lib.in_context.deeper.numbers import (
     whole,
 )
 from lib.in_context.experiments import deep_specs
-from lib.in_context.runs import LEVEL, steps_to
+from lib.in_context.runs import LEVEL, start_attention, steps_to
 
 
 def settings_table(profile: str) -> list[tuple[str, str]]:
@@ -124,4 +127,44 @@ def growth_text(groups: Mapping[str, Sequence[StoredRun]]) -> str:
         f"Share of neurons whose row of W_O W_V is at least {GROWN:g} times as long as before training:\n\n"
         + head
         + "\n".join(rows)
+    )
+
+
+DIVERGED = 100
+"""A hinge loss from which on no number says anything."""
+
+
+def verdict(groups: Mapping[str, Sequence[StoredRun]]) -> str:
+    """Which layers select, in each version, and which separate."""
+    parts = []
+    for name, runs in groups.items():
+        if not (good := whole(runs)):
+            parts.append(f"*{name}*: every run diverged")
+            continue
+        ends = ends_of(good)
+        chosen = [k for k, v in zip(layers_of(good[0]), ends, strict=True) if v[:, 1].min() >= SELECTS]
+        apart = [k for k in layers_of(good[0]) if min(separated(run, k) for run in good) >= MOST]
+        parts.append(f"*{name}*: {_layers(chosen, len(ends))} selecting, {_layers(apart, len(ends))} separating by label")
+    return "Whether every layer does what one layer does depends on how layers are joined. " + "; ".join(parts) + "."
+
+
+def _layers(numbers: Sequence[int], count: int) -> str:
+    if not numbers:
+        return "none"
+    return "all layers" if len(numbers) == count else f"layer{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+
+
+def trials_text(found: Mapping[float, StoredRun]) -> str:
+    """What three layers without a residual stream make of a start at which attention is the talk's."""
+    rows = [
+        f"| {gamma:g} | {', '.join(f'{v:.2f}' for v in start_attention(run))} | "
+        + (f"{loss:.2f} |" if (loss := run.metrics["unseen loss"] or np.inf) < DIVERGED else "diverged |")
+        for gamma, run in found.items()
+    ]
+    talk, delta = ", ".join(f"{v:g}" for v in TALK_START), next(iter(found.values())).spec.model.delta
+    none = not any((run.metrics["unseen loss"] or np.inf) <= LEVEL for run in found.values())
+    return (
+        f"The talk's layers begin with attentions of {talk}. Ours begin near that at δ = {delta:g}"
+        f"{', but from there they did not learn' if none else ''} (one seed each):\n\n"
+        "| γ of W_O and W_P | attention at the start, by layer | held-out loss at the end |\n|---|---|---|\n" + "\n".join(rows)
     )

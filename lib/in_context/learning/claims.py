@@ -15,27 +15,29 @@ from lib.in_context.learning.numbers import (
     gradient_gap,
     label_angles,
     large_neurons,
-    luck_ratio,
+    luck_shares,
+    push_until_half_way,
 )
 from lib.in_context.runs import LEVEL, LUCKY, history, lucky, main_runs, neurons_at, steps_to
 from lib.in_context.study import FOREIGN_SUM
 
 WRONG = 0.01
 """The share of signs that may be wrong on unseen tasks, and by how much it may exceed that on trained ones."""
-GROWTH, ALONG, LATE = 2, 0.9, 0.1
-"""Norms grow so many times at least, projections are such a share of them, and the second half of training adds this share."""
+GROWTH, ALONG, LATE = 2, 0.8, 0.1
+"""Norms grow so many times at least, projections are such a share of them, and the second half of training adds this share. The
+paper's own projections are .83 of the norms, so that .9, which was asked here before, would have failed them."""
 SELECTS = 0.9
 """Attention on the query's pattern, where the paper's plot is not asked for."""
 NEAR, TURNED = 0.05, 0.2
 """Feature halves begin so near to a right angle and end within this angle of the mean pattern (units of π)."""
 LABEL = 0.25
 """Label halves end within this angle of q or −q (units of π)."""
-SOME, LONGER = 0.1, 1.5
-"""The share of neurons that are lucky, and how many times as long as the others' their rows end."""
+SOME = 0.1
+"""The share of neurons that are lucky, at least."""
 EXACT = 1e-6
 """The largest deviation of a gradient, of its largest entry."""
 ALIGNED = 0.5
-"""The cosine of the first step with the query's pattern."""
+"""The cosine of the push with the query's pattern."""
 
 SOLVED = f"in every seed at most {WRONG:g} of the signs are wrong on unseen tasks"
 NO_WORSE = f"in every seed not {WRONG:g} more than on trained ones"
@@ -49,8 +51,8 @@ TURNS = f"at most {TURNED:g} π at the end"
 UP, DOWN = f"at most {LABEL:g} π for a > 0", f"at least {1 - LABEL:g} π for a < 0"
 IN_CONTEXT_SUM, WITH_QUERY = "for sums over l columns", "for sums over l + 1"
 MANY = f"in every seed at least {SOME:g} of the neurons are lucky"
-LONG = f"their trained rows at least {LONGER:g} times as long as the others'"
-ALONG_AT_ALL, ALONG_WELL = "positive in every seed", f"at least {ALIGNED:g} in every seed"
+LARGER = "in every seed a larger share of them ends large than of the others"
+WELL_ALONG = f"at least {ALIGNED:g} in every seed"
 """The parts of the criteria."""
 
 
@@ -130,11 +132,11 @@ def label_half(store: Store, profile: str) -> Finding:
 
 def lucky_grow(store: Store, profile: str) -> Finding:
     runs = main_runs(store, profile)
-    share, ratio = np.array([lucky(run).mean() for run in runs]), np.array([luck_ratio(run) for run in runs])
+    share = np.array([lucky(run).mean() for run in runs])
+    of_lucky, of_others = np.array([luck_shares(run) for run in runs]).T
     return Finding(
-        f"{spread(share)} of the neurons are lucky; their trained rows are {spread(ratio)} times as long as those "
-        "of the others",
-        graded({MANY: bool((share >= SOME).all()), LONG: bool((ratio >= LONGER).all())}),
+        f"{spread(share)} of the neurons are lucky; {spread(of_lucky)} of them end large, {spread(of_others)} of the others",
+        graded({MANY: bool((share >= SOME).all()), LARGER: bool((of_lucky > of_others).all())}),
         len(runs),
     )
 
@@ -149,13 +151,13 @@ def gradients(store: Store, profile: str) -> Finding:
     )
 
 
-def first_gradient(store: Store, profile: str) -> Finding:
+def push_along(store: Store, profile: str) -> Finding:
     runs = main_runs(store, profile)
-    found = np.array([first_push(run).mean() for run in runs])
+    first, along = (np.array([measure(run) for run in runs]) for measure in (first_push, push_until_half_way))
     return Finding(
-        f"mean cosine of the first push on W_Q p_query with the query's pattern {spread(found)}, between {found.min():.2f} and "
-        f"{found.max():.2f}",
-        graded({ALONG_AT_ALL: bool((found > 0).all()), ALONG_WELL: bool((found >= ALIGNED).all())}),
+        f"mean cosine of the push on W_Q p_query with the query's pattern {spread(along)} over the evaluations until attention "
+        f"is half way, from {along.min():.2f} to {along.max():.2f}; before the first step {spread(first)}",
+        graded({WELL_ALONG: bool((along >= ALIGNED).all())}),
         len(runs),
     )
 
@@ -175,9 +177,10 @@ CLAIMS = (
         "li2024nonlinear",
         "Fig 8, Prop. 1",
         "W_Q and W_K come to project inputs on their relevant pattern, in domain and out of it.",
-        "norms grow together, plateau about epoch 180; the projection is close to the norm",
+        "norms grow together, plateau about epoch 180; the projection is .83 of the norm",
         f"{GROW}; {PROJECT}; {SETTLE}",
         projections,
+        revised="the paper's own projections are .83 of the norms, and .9 was asked for",
     ),
     Claim(
         "icl-attention",
@@ -222,8 +225,10 @@ CLAIMS = (
         "A constant share of neurons is lucky, active from the start on the prompts of their sign, and these "
         "grow; the others stay small.",
         "share at least Ω(1)",
-        f"{MANY}, active on at least {LUCKY:.0%} of the prompts of their sign; {LONG}",
+        f"{MANY}, active on at least {LUCKY:.0%} of the prompts of their sign; {LARGER}",
         lucky_grow,
+        revised="the slides ask for a constant share of neurons that are active; activity on 95 % of the prompts, and rows 1.5 "
+        "times as long, were our lines",
     ),
     Claim(
         "icl-gradients",
@@ -235,12 +240,14 @@ CLAIMS = (
         gradients,
     ),
     Claim(
-        "icl-first-gradient",
+        "icl-push",
         "li2024talk",
         "backup slides",
-        "Already the first gradient step moves W_Q p_query along the query.",
+        "While attention rises, gradient descent moves W_Q p_query along the query's pattern.",
         "proportional to it, approximately, where attention is on the query's pattern and neurons are lucky",
-        f"before training, the mean cosine of the step with the query's pattern: {ALONG_AT_ALL}; {ALONG_WELL}",
-        first_gradient,
+        f"the cosine of the push with the query's pattern, a mean over prompts and over the evaluations until attention is "
+        f"half way to its end: {WELL_ALONG}",
+        push_along,
+        revised="the claim asked this of the very first step, which the slides never say",
     ),
 )

@@ -154,12 +154,13 @@ def neurons(along: Mapping[int, Mapping[str, np.ndarray]], half: str, positive: 
 def luck(groups: Mapping[str, Growth]) -> Figure:
     """Norms of the rows of W_O W_V along training, of lucky and of other neurons: means over neurons, a thin line a seed
     (left); and how the final norms are distributed over the neurons of all seeds (right)."""
+    widest = max(float(group.trained.max()) for group in groups.values() if len(group.trained))
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.8))
         for (name, group), colour in zip(groups.items(), (POSITIVE, OTHER), strict=True):
             axes[0].plot(group.steps, group.means.T, color=colour, lw=0.6, alpha=0.6)
             axes[0].plot(group.steps, np.mean(group.means, 0), color=colour, label=name)
-            axes[1].hist(group.trained, bins=np.linspace(0, 0.5, 26), color=colour, alpha=0.6, label=name)
+            axes[1].hist(group.trained, bins=np.linspace(0, widest, 26), color=colour, alpha=0.6, label=name)
         axes[0].set(xlabel="training step", ylabel="mean norm of a row of $W_O W_V$", xscale="log")
         axes[1].set(xlabel="norm of a row of $W_O W_V$, trained", ylabel="neurons, all seeds")
         axes[0].legend()

@@ -19,6 +19,8 @@ from lib.in_context.runs import (
     row_norms,
     row_size,
     snapshots,
+    start_attention,
+    start_values,
     task_of,
     trained,
     untrained,
@@ -112,10 +114,11 @@ def label_angles(run: StoredRun) -> tuple[float, float]:
     return float(found[big & positive(run)].mean()), float(found[big & ~positive(run)].mean())
 
 
-def luck_ratio(run: StoredRun) -> float:
-    """Mean norm of the trained rows of lucky neurons over that of the others; NaN where one of the groups is empty."""
-    size, mask = row_size(neurons_at(run, ends(run)[1])), lucky(run)
-    return float(size[mask].mean() / size[~mask].mean()) if 0 < mask.sum() < len(mask) else float("nan")
+def luck_shares(run: StoredRun) -> tuple[float, float]:
+    """Which share of the lucky neurons, and of the others, ends large; NaN for an empty group."""
+    big, mask = large_neurons(run), lucky(run)
+    share = lambda chosen: float(big[chosen].mean()) if chosen.any() else float("nan")
+    return share(mask), share(~mask)
 
 
 @dataclass(frozen=True)
@@ -162,10 +165,17 @@ def gradient_gap(run: StoredRun, query_too: bool, count: int = 100) -> float:
     return float(max(gaps))
 
 
-def first_push(run: StoredRun, count: int = 2000) -> np.ndarray:
-    """(n,) the cosine of −∂L/∂W_Q p_query with the unit pattern of the query, before training, in the feature half."""
-    drawn = fresh(task_of(run), run.spec.seed, count)
-    prompts = drawn.prompt.double().numpy()
-    pushed = -prompts[:, -1] @ theory.gradients(theory.arrays(untrained(run)), prompts, drawn.answer.numpy())["W_Q"].T
-    unit = task_of(run).patterns[drawn.pattern[:, -1]].double().numpy()
-    return (pushed[:, :D_X] * unit).sum(1) / np.maximum(np.linalg.norm(pushed, axis=1), 1e-30)
+def first_push(run: StoredRun) -> float:
+    """The mean cosine of −∂L/∂W_Q p_query with the unit pattern of the query, before training, on the history's prompts."""
+    return float(start_values(run)["push"])
+
+
+def half_way(run: StoredRun) -> int:
+    """How many evaluations there are until attention on the query's pattern is half way from its start to its end."""
+    values = np.array(run.history["attention.1"], dtype=float)
+    return int(np.argmax(values >= (start_attention(run)[0] + values[-1]) / 2)) + 1
+
+
+def push_until_half_way(run: StoredRun) -> float:
+    """The mean over these evaluations of the cosine of the push on W_Q p_query with the query's pattern."""
+    return float(np.mean(np.array(run.history["push"], dtype=float)[: half_way(run)]))

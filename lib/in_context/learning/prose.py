@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from lib.core.model.init import gamma_std
 from lib.core.read.measures import spread
 from lib.core.record.store import StoredRun
-from lib.in_context.experiments import ALPHA, gpt_specs, point_specs
-from lib.in_context.learning.numbers import ends, first_push, label_angles, large_neurons, luck_ratio
+from lib.in_context import starts
+from lib.in_context.experiments import ALPHA, GPT, gpt_specs, point_specs
+from lib.in_context.learning.numbers import (
+    ends,
+    first_push,
+    label_angles,
+    large_neurons,
+    luck_shares,
+    push_until_half_way,
+)
 from lib.in_context.runs import LEVEL, fresh, history, lucky, neurons_at, positive, row_size, snapshots, steps_to, task_of
 from lib.in_context.study import N_TEST, make_study
 
@@ -18,7 +26,7 @@ from lib.in_context.study import N_TEST, make_study
 def settings_table(profile: str, alpha: float = ALPHA) -> list[tuple[str, str]]:
     """(name, value) of what is trained at a share α of task examples; at the default, for chapters 13 and 14 as well."""
     run, *others = point_specs(profile, alpha)
-    gpt = gpt_specs(profile)[0]
+    gpt = gpt_specs(profile)[GPT][0]
     task = make_study(run).task
     std = gamma_std(run.model.neurons, run.gamma)
     return [
@@ -29,6 +37,7 @@ def settings_table(profile: str, alpha: float = ALPHA) -> list[tuple[str, str]]:
         ("trained tasks", f"{len(task.pairs)} of {len(task.pairs) + len(task.unseen)}"),
         ("neurons m", f"{run.model.neurons}"),
         ("start of W_Q, W_K, W_V; of W_O", f"{run.model.delta:g} I; Gaussian, std {std:.3g}"),
+        ("size of every entry of a", f"{run.model.readout:g}"),
         ("training", f"SGD on the hinge loss, rate {run.rate:g}, {run.train.steps:,} steps of {run.train.batch} new prompts"),
         ("seeds", f"{1 + len(others)}"),
         (
@@ -89,18 +98,17 @@ def angles_line(run: StoredRun, half: str, steps: Sequence[int]) -> str:
 
 def neurons_text(runs: Sequence[StoredRun]) -> str:
     """Angles at the end, over seeds, next to what is read off the talk's plots."""
-    feature = [neurons_at(run, ends(run)[1])["feature angle"][large_neurons(run)].mean() for run in runs]
-    up, down = np.array([label_angles(run) for run in runs]).T
-    share = [large_neurons(run).mean() for run in runs]
-    angles = [neurons_at(run, ends(run)[1])["feature angle"][large_neurons(run)] for run in runs]
-    away, rest = [(a > 0.5).mean() for a in angles], [a[a <= 0.5].mean() for a in angles if (a <= 0.5).any()]
-    everyone = [(neurons_at(run, ends(run)[1])["feature angle"] > 0.5).mean() for run in runs]
-    others = f"; the other large ones are **{spread(rest)} π** from it" if rest else ""
+    last = [neurons_at(run, ends(run)[1]) for run in runs]
+    big, up = [large_neurons(run) for run in runs], positive(runs[0])
+    of_large = [rows["feature angle"][mask].mean() for rows, mask in zip(last, big, strict=True)]
+    above, below = np.array([label_angles(run) for run in runs]).T
+    everyone = [rows["feature angle"].mean() for rows in last]
+    all_above, all_below = ([rows["label angle"][mask].mean() for rows in last] for mask in (up, ~up))
     return (
-        f"Over {len(runs)} seed{'s' * (len(runs) > 1)}, **{spread(share)}** of the neurons are large. Their feature halves end "
-        f"**{spread(feature)} π** from the mean pattern (talk: about .12 π), their label halves **{spread(up)} π** from q for "
-        f"a > 0 and **{spread(down)} π** for a < 0 (talk: .16 π and .84 π). Of the large rows **{spread(away)}** turn away "
-        f"from the mean pattern, of all rows {spread(everyone)}{others}."
+        f"Over {len(runs)} seed{'s' * (len(runs) > 1)}, **{spread([mask.mean() for mask in big])}** of the neurons are large. "
+        f"Their feature halves end **{spread(of_large)} π** from the mean pattern, their label halves **{spread(above)} π** "
+        f"from q for a > 0 and **{spread(below)} π** for a < 0. The talk's plots have about .12 π, .16 π and .84 π. Over *all* "
+        f"neurons ours are {spread(everyone)} π, {spread(all_above)} π and {spread(all_below)} π: small neurons point anywhere."
     )
 
 
@@ -111,12 +119,60 @@ def luck_text(runs: Sequence[StoredRun]) -> str:
     if not both:
         return f"{text} In no seed are there lucky neurons and others to compare."
     where = "" if len(both) == len(runs) else f" (in the {len(both)} of {len(runs)} seeds that have lucky neurons and others)"
-    big = [large_neurons(run)[lucky(run)].mean() for run in both]
-    rest = [large_neurons(run)[~lucky(run)].mean() for run in both]
+    of_lucky, of_others = np.array([luck_shares(run) for run in both]).T
+    more = "more" if of_lucky.mean() > of_others.mean() else "no more"
     return (
-        f"{text} After training their rows are **{spread([luck_ratio(run) for run in both])}** times as long as those of the "
-        f"others{where}; **{spread(big)}** of the lucky ones are large, and **{spread(rest)}** of the others."
+        f"{text} After training **{spread(of_lucky)}** of the lucky ones are large, and **{spread(of_others)}** of the "
+        f"others{where}: luck makes it {more} likely to grow."
     )
+
+
+def norms_table(runs: Sequence[StoredRun], chosen: Sequence[StoredRun] = ()) -> str:
+    """What the talk's figures print of its neurons, beside what the runs have and what `chosen` trials had."""
+    rows = []
+    for quantity in starts.TALK:
+        low, high = (f"{v:g}" for v in (quantity.low, quantity.high))
+        cells = [spread([starts.measured(run)[quantity.name] for run in group], 3) for group in (runs, chosen) if group]
+        rows.append(f"| {quantity.name} | {low} to {high} | " + " | ".join(cells) + " |")
+    head = "| norms | talk | here |" + (" the trial |" if chosen else "") + "\n|---|---|---|" + ("---|" if chosen else "")
+    return head + "\n" + "\n".join(rows)
+
+
+def trials_table(found: Mapping[tuple[int, float], Sequence[StoredRun]]) -> str:
+    """How far each trial of the start is from the norms that the talk prints."""
+    best = starts.nearest(found)
+    rows = []
+    for place, runs in found.items():
+        distance = spread([starts.distance(run) for run in runs])
+        attention = spread([run.history["attention.1"][-1] for run in runs], 3)
+        mark = "**" if place == best else ""
+        rows.append(f"| {mark}{place[0]}{mark} | {mark}{place[1]:g} / {place[0]}{mark} | {distance} | {attention} |")
+    return (
+        "| neurons m | size of a | distance to the talk's norms | attention at the end |\n|---|---|---|---|\n"
+        + "\n".join(rows)
+        + "\n\nBold: the nearest, which the main runs have. Distance: sum over the norms above of |log| of the factor by which "
+        "a run misses the talk's range; two seeds."
+    )
+
+
+def verdict(runs: Sequence[StoredRun]) -> str:
+    """What the chapter finds, in two or three sentences."""
+    wrong = np.array([1 - run.metrics["unseen"] for run in runs])
+    attention = history(runs, "attention.1")[1][:, -1]
+    up, down = np.array([label_angles(run) for run in runs]).T
+    learned = float(wrong.mean()) <= 0.01
+    first = (
+        f"One layer learns to read a task from its prompt: on tasks that were never trained {wrong.mean():.2%} of the signs "
+        "are wrong."
+        if learned
+        else f"Trained like this, one layer does not learn to read a task from its prompt: on tasks that were never trained "
+        f"{wrong.mean():.0%} of the signs are wrong."
+    )
+    looks = "finds" if attention.mean() >= 0.9 else "goes only in part to"
+    second = f"Attention {looks} the examples that show the query's pattern (a share of {attention.mean():.3f} at the end)"
+    copies = up.mean() <= 0.25 and down.mean() >= 0.75
+    third = "the neurons that grow copy their labels" if copies else "the neurons that grow do not clearly read their labels"
+    return f"{first} {second}, and {third}."
 
 
 def luck_line(runs: Sequence[StoredRun]) -> str:
@@ -144,10 +200,10 @@ def order_text(runs: Sequence[StoredRun], until: float = 0.5) -> str:
 
 
 def push_text(runs: Sequence[StoredRun]) -> str:
-    """Where the first gradient moves W_Q p_query."""
-    cosines = [first_push(run).mean() for run in runs]
+    """Where the gradient moves W_Q p_query, at first and while attention rises."""
+    first, along = [first_push(run) for run in runs], [push_until_half_way(run) for run in runs]
     return (
-        f"Before the first step, the push that W_Q p_query gets has a cosine of **{spread(cosines)}** with the "
-        "query's own pattern "
-        f"(mean over prompts; {sum(c > 0 for c in cosines)} of {len(cosines)} seeds positive)."
+        f"Before the first step, the push that W_Q p_query gets has a cosine of **{spread(first)}** with the query's own "
+        f"pattern (mean over prompts; {sum(c > 0 for c in first)} of {len(first)} seeds positive). Over the evaluations until "
+        f"attention is half way to its end it is **{spread(along)}**."
     )

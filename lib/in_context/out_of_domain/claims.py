@@ -1,4 +1,4 @@
-"""Every statement of Li et al. 2024a that chapter 13 tests: generalization in and out of domain, and classical learners."""
+"""Every statement of Li et al. 2024a that chapter 13 tests: generalization in and out of domain."""
 
 from __future__ import annotations
 
@@ -9,22 +9,17 @@ import numpy as np
 from lib.core.read.claim import Claim, Finding, graded
 from lib.core.read.measures import spread
 from lib.core.record.store import Store
-from lib.in_context.classical import LEARNERS, LOGISTIC
 from lib.in_context.experiments import ALPHA, LENGTH
 from lib.in_context.out_of_domain.numbers import (
-    CONTEST_ALPHAS,
-    CONTEST_LENGTHS,
     CONTROL,
     CYCLE,
     ENOUGH,
-    ICL,
     RARE,
     SMALL_LOSS,
     SPAN,
     THEORY,
     along,
     at_foreign,
-    contest_curve,
     cover_runs,
     errors_of,
     gpt_errors,
@@ -44,21 +39,20 @@ WRONG, WORSE = 0.01, 0.1
 """The share of errors of a model that has learned from the cycle, and by how much a set that leaves patterns out does worse."""
 ENOUGH_EXAMPLES = 8
 """Task examples in a training prompt, α l, from which on every run learns."""
+NOISE = 0.001
+"""By how much hinge losses over some thousand prompts may differ for nothing."""
 LARGE_LOSS = 0.5
 """The hinge loss of who does not generalize."""
 BEST_SUM = 1
 """The S₁ of Theorem 2."""
 FLOOR_LENGTHS, BELOW_LENGTHS = range(1, 11), (1, 2)
-CLOSE_ALPHA, BEST_ALPHA = CONTEST_ALPHAS
-CLOSE = 0.02
-"""The difference of two shares of errors that we call close."""
 
 COVERED = f"after six tasks in a cycle at most {WRONG:g} of the answers in unseen tasks are wrong, in every seed"
 UNCOVERED = f"after six tasks of three patterns at least {WORSE:g} more, in every seed"
 FALLS = "95 % interval below 0"
-FLAT = "the 95 % interval of the exponent against M₁ contains 0"
+BY_M1 = "the 95 % interval of the exponent against M₁ lies between 0 and 1"
 REACHED = f"with α l ≥ {ENOUGH_EXAMPLES} every run reaches a held-out hinge loss of {LEVEL:g} within training"
-LOSS_FALLS = f"the mean hinge loss falls with S₁ over {SUMS[0]:g} … {SUMS[-1]:g} (or is 0)"
+LOSS_FALLS = f"from one S₁ to the next over {SUMS[0]:g} … {SUMS[-1]:g} the hinge loss rises by at most {NOISE:g}"
 LOSS_SMALL = f"at most {SMALL_LOSS:g} for S₁ ≥ {BEST_SUM}"
 LOSS_LARGE = f"at least {LARGE_LOSS:g} outside the span"
 NEEDED = {s: f"above {SMALL_LOSS:g} at S₁ = {s:g}" for s in SUMS if s < BEST_SUM}
@@ -72,10 +66,6 @@ FEWER = {
 }
 NOT_BELOW = "the error's 95 % interval is nowhere wholly below ½ (1 − α' / 2)^l"
 BELOW = {length: f"below it for l = {length}" for length in BELOW_LENGTHS}
-AS_LOGISTIC = f"the mean difference of the two errors, without its sign, is at most {CLOSE:g}"
-BEST_OF_ALL = (
-    f"error below that of each of {len(LEARNERS)} learners at every l from {CONTEST_LENGTHS[0]} to {CONTEST_LENGTHS[-1]}"
-)
 """The parts of the criteria."""
 
 
@@ -101,7 +91,7 @@ def steps_m1(store: Store, profile: str) -> Finding:
     groups = speed_runs(store, profile, "M₁")
     found = steps(groups)
     _, low, high = found.slope
-    return Finding(found.words, graded({FLAT: low <= 0 <= high}), seeds(next(iter(groups.values()))))
+    return Finding(found.words, graded({BY_M1: low > 0 and high <= 1}), seeds(next(iter(groups.values()))))
 
 
 def prompt_length(store: Store, profile: str) -> Finding:
@@ -143,7 +133,7 @@ def sum_hinge(store: Store, profile: str) -> Finding:
     runs = main_runs(store, profile)
     loss = {s: along(runs, [LENGTH], alpha=ALPHA, **span_of(s)).loss[:, 0] for s in (*SUMS, None)}
     inside = np.array([loss[s] for s in SUMS])
-    falls = (inside[1:] < inside[:-1]) | ((inside[1:] == 0) & (inside[:-1] == 0))
+    falls = inside[1:] <= inside[:-1] + NOISE
     words = ", ".join(f"{spread(loss[s], 5)} at S₁ = {s:g}" for s in SUMS)
     return Finding(
         f"mean hinge loss {words}; {SPAN} {spread(loss[None])}",
@@ -199,32 +189,6 @@ def alpha_length(store: Store, profile: str) -> Finding:
     )
 
 
-def classical_close(store: Store, profile: str) -> Finding:
-    runs = main_runs(store, profile)
-    icl, logistic = ([p.mean for p in contest_curve(runs, who, CLOSE_ALPHA)] for who in (ICL, LOGISTIC))
-    apart = float(np.abs(np.subtract(icl, logistic)).mean())
-    return Finding(
-        f"mean difference {apart:.4f} over l = {CONTEST_LENGTHS[0]} … {CONTEST_LENGTHS[-1]}; at l = {CONTEST_LENGTHS[0]} "
-        f"in context {icl[0]:.3f}, logistic regression {logistic[0]:.3f}",
-        graded({AS_LOGISTIC: apart <= CLOSE}),
-        seeds(runs),
-    )
-
-
-def classical_best(store: Store, profile: str) -> Finding:
-    runs = main_runs(store, profile)
-    icl = np.array([p.mean for p in contest_curve(runs, ICL, BEST_ALPHA)])
-    others = {who: np.array([p.mean for p in contest_curve(runs, who, BEST_ALPHA)]) for who in LEARNERS}
-    below = {who: int((icl < error).sum()) for who, error in others.items()}
-    n, short = len(CONTEST_LENGTHS), CONTEST_LENGTHS[0]
-    return Finding(
-        f"below at so many of {n} lengths: {', '.join(f'{who} {count}' for who, count in below.items())}; wrong at "
-        f"l = {short}: in context {icl[0]:.3f}, " + ", ".join(f"{who} {error[0]:.3f}" for who, error in others.items()),
-        graded({BEST_OF_ALL: all(count == n for count in below.values())}),
-        seeds(runs),
-    )
-
-
 CLAIMS = (
     Claim(
         "icl-cover",
@@ -248,10 +212,11 @@ CLAIMS = (
         "icl-steps-m1",
         "li2024nonlinear",
         "Theorem 1, condition 3",
-        "The number of steps does not depend on the number of patterns.",
-        "M₁ is not in T",
-        FLAT,
+        "Training takes longer for more patterns, at most in proportion to their number.",
+        "T ∝ M₁ √log M₁; the talk's slide leaves M₁ out",
+        BY_M1,
         steps_m1,
+        revised="the claim took the talk's slide, on which M₁ is missing, for the theorem",
     ),
     Claim(
         "icl-prompt-length",
@@ -270,6 +235,7 @@ CLAIMS = (
         "S₁ ≥ 1 and l' ≥ 1 / α' are sufficient",
         f"at l = {LENGTH}, α' = {ALPHA:g}, every seed: {LOSS_FALLS}; {LOSS_SMALL}; {LOSS_LARGE}",
         sum_hinge,
+        revised="losses of a ten-thousandth were compared as if they had no noise",
     ),
     Claim(
         "icl-sum-needed",
@@ -298,6 +264,7 @@ CLAIMS = (
         "the required length decreases as α' increases",
         f"examples for an error of at most {ENOUGH:g}: " + "; ".join(FEWER.values()),
         alpha_length,
+        revised="the paper's own curves for α' = .8 and .9 never reach the .02 that was asked for",
     ),
     Claim(
         "icl-floor",
@@ -316,23 +283,5 @@ CLAIMS = (
         "not discussed",
         f"at α' = {ALPHA:g} the error's 95 % interval and ½ (1 − α' / 2)^l: " + "; ".join(BELOW.values()),
         floor_gpt2,
-    ),
-    Claim(
-        "icl-classical-8",
-        "li2024nonlinear",
-        "Fig 27",
-        "Where most examples show the task, learning in context is about as good as logistic regression on the prompt.",
-        "close to logistic regression at α' = .8",
-        f"at α' = {CLOSE_ALPHA:g}, over l = {CONTEST_LENGTHS[0]} … {CONTEST_LENGTHS[-1]}, {AS_LOGISTIC}",
-        classical_close,
-    ),
-    Claim(
-        "icl-classical-6",
-        "li2024nonlinear",
-        "Fig 28",
-        "Where fewer do, learning in context is better than every classical learner.",
-        "clearly best at α' = .6",
-        f"at α' = {BEST_ALPHA:g}: {BEST_OF_ALL}",
-        classical_best,
     ),
 )

@@ -1,4 +1,4 @@
-"""Figures of generalization: which tasks are trained, how many steps, which new patterns, how many examples, whom it beats."""
+"""Figures of generalization: which tasks are trained, how many steps, which new patterns, how many examples."""
 
 from __future__ import annotations
 
@@ -11,49 +11,20 @@ from matplotlib.figure import Figure
 
 from lib.core.read import style
 from lib.core.record.store import StoredRun
-from lib.in_context.classical import LEARNERS
-from lib.in_context.drawing import band
-from lib.in_context.out_of_domain.numbers import CONTEST_LENGTHS, ENOUGH, ICL, THEORY, Along, Point, Steps, reached
+from lib.in_context.drawing import band, log_errors
+from lib.in_context.out_of_domain.numbers import ENOUGH, THEORY, Along, Steps, reached
 from lib.in_context.runs import LEVEL, Share, history
+from lib.in_context.study import SUMS
 from lib.in_context.task import Task, no_match_floor
 
 SEEN, UNSEEN = style.SYMMETRIC, style.INFERENTIAL
 IN_DOMAIN = style.SEEN
 OUTSIDE = style.SECOND_ANCHOR
-LOOK = dict(
-    zip(
-        LEARNERS,
-        (
-            {"color": style.SYMMETRIC, "marker": "s"},
-            {"color": style.KEY, "marker": "^", "ls": "--"},
-            {"color": style.KEY, "marker": "v", "ls": ":"},
-            {"color": style.FIRST_ANCHOR, "marker": "D", "ls": "--"},
-            {"color": style.SECOND_ANCHOR, "marker": "P", "ls": ":"},
-        ),
-        strict=True,
-    )
-)
 
 
 def shade(index: int, count: int) -> tuple[float, ...]:
     """The colour of the index-th of `count` values in order, dark for the smallest."""
     return style.GAMMA(index / max(1, count - 1))
-
-
-def _log_errors(
-    ax: Axes, x: Sequence[float], shares: Sequence[Share | Point], low: float, label: str | None, **look: object
-) -> None:
-    """Means over runs on a logarithmic axis that begins at `low`, with the 95 % interval over prompts as a band; what is below
-    stands at the floor as an open mark."""
-    mean, interval = np.array([s.mean for s in shares]), np.array([s.interval for s in shares]).clip(low, 1)
-    below = mean < low
-    ax.fill_between(x, *interval.T, color=look["color"], alpha=0.15, lw=0)
-    ax.plot(x, mean.clip(low, 1), label=label, **{"lw": 1.5, **look})
-    foot = ax.plot(
-        np.asarray(x)[below], [low] * below.sum(), "o", color=look["color"], mfc="white", ms=4, clip_on=False, zorder=5
-    )
-    foot[0].set_in_layout(False)
-    ax.set(yscale="log", ylim=(low, 1))
 
 
 def covers(tasks: Mapping[str, Task], runs: Mapping[str, Sequence[StoredRun]]) -> Figure:
@@ -138,12 +109,48 @@ def gpt_sums(inside: Sequence[Share], sums: Mapping[float, Sequence[Share]], out
         fig, ax = plt.subplots(figsize=(style.WIDTH, 3.6))
         x = range(len(inside))
         for i, (total, shares) in enumerate(sums.items()):
-            _log_errors(ax, x, shares, 5e-4, f"$S_1$ = {total:g}", color=shade(i, len(sums)))
-        _log_errors(ax, x, inside, 5e-4, "in domain", color=IN_DOMAIN, ls=(0, (4, 2)))
-        _log_errors(ax, x, outside, 5e-4, "outside the span", color=OUTSIDE, ls=(0, (1, 1)))
+            log_errors(ax, x, shares, 5e-4, f"$S_1$ = {total:g}", color=shade(i, len(sums)))
+        log_errors(ax, x, inside, 5e-4, "in domain", color=IN_DOMAIN, ls=(0, (4, 2)))
+        log_errors(ax, x, outside, 5e-4, "outside the span", color=OUTSIDE, ls=(0, (1, 1)))
         ax.set(xlabel="examples in the prompt", ylabel="share of wrong answers")
         ax.set_xticks(range(0, len(inside), 2))
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return fig
+
+
+VARIANT_LOOK = (
+    {"color": style.INFERENTIAL, "marker": "o", "ls": "-"},
+    {"color": style.KEY, "marker": "^", "ls": "--"},
+    {"color": style.SYMMETRIC, "marker": "s", "ls": ":"},
+    {"color": style.NEITHER, "marker": "D", "ls": "-."},
+)
+
+
+def gpt_variants(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
+    """GPT-2's share of wrong answers at the longest prompt for several kinds of training, {name: (R, n) errors, (n,) angles}.
+    Left: against S₁. Right: against the angle between a new pattern and the nearest trained one; a line follows rising S₁.
+    Small: a seed; large: the mean."""
+    with style.look():
+        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.3), sharey=True)
+        low = 5e-4
+        for (name, (errors, angles)), look in zip(found.items(), VARIANT_LOOK, strict=False):
+            for ax, x in zip(axes, (np.array(SUMS), angles), strict=True):
+                ax.plot(
+                    np.broadcast_to(x, errors.shape).ravel(),
+                    errors.clip(low).ravel(),
+                    look["marker"],
+                    color=look["color"],
+                    ms=2.5,
+                    alpha=0.4,
+                    mew=0,
+                )
+                ax.plot(x, errors.mean(0).clip(low), label=name, ms=5, lw=1.4, **look)
+        axes[0].axvline(1, color="#888888", lw=0.8, ls="--", zorder=0)
+        axes[0].set(xlabel="coefficient sum $S_1$", ylabel="share of wrong answers", yscale="log")
+        axes[0].set_xticks(SUMS)
+        axes[0].minorticks_off()
+        axes[1].set(xlabel="angle to the nearest trained pattern (degrees)")
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return fig
 
 
@@ -189,7 +196,7 @@ def layer_lengths(inside: Along, sums: Mapping[float, Along], outside: Along) ->
         lines.append(("outside the span", outside, {"color": OUTSIDE, "ls": (0, (1, 1))}))
         for label, a, look in lines:
             axes[0].plot(a.lengths, a.loss.mean(0).clip(1e-4), label=label, lw=1.5, **look)
-            _log_errors(axes[1], a.lengths, a.shares, 1e-4, label, **look)
+            log_errors(axes[1], a.lengths, a.shares, 1e-4, label, **look)
         axes[0].set(yscale="log", ylim=(1e-4, 3), ylabel="mean hinge loss")
         axes[1].set_ylabel("share of wrong signs")
         for ax in axes:
@@ -210,7 +217,7 @@ def shares_of_matches(panels: Mapping[str, Mapping[float, tuple[Sequence[int], S
             ax.axhline(ENOUGH, color="#999999", lw=0.8, zorder=0)
             for i, (alpha, (x, shares)) in enumerate(curves.items()):
                 colour = shade(i, len(curves))
-                _log_errors(ax, x, shares, 1e-4, f"α' = {alpha:g}", color=colour)
+                log_errors(ax, x, shares, 1e-4, f"α' = {alpha:g}", color=colour)
                 ax.plot(range(21), [no_match_floor(alpha, n) for n in range(21)], ls=(0, (1, 1.5)), color=colour, lw=1.1)
                 if (n := reached(x, shares)) is not None:
                     ax.plot(n, shares[list(x).index(n)].mean, "D", color=colour, ms=5.5, mec="white", mew=0.6, zorder=6)
@@ -224,33 +231,4 @@ def shares_of_matches(panels: Mapping[str, Mapping[float, tuple[Sequence[int], S
         handles, labels = axes[1, 0].get_legend_handles_labels()
         handles.append(plt.Line2D([], [], color="#555555", lw=1.1, ls=(0, (1, 1.5))))
         fig.legend(handles, [*labels, "½ (1 − α'/2)$^l$"], loc="outside upper center", ncols=4)
-    return fig
-
-
-def contest(curves: Mapping[float, Mapping[str, Sequence[Point]]], gpt: Mapping[float, Sequence[Share]]) -> Figure:
-    """Figs 27 and 28: share of wrong answers of the one-layer model and of classical learners on the same prompts, a panel
-    an α'. Grey: GPT-2, where it was tested, on other prompts. Dotted: ½ (1 − α'/2)^l."""
-    with style.look():
-        fig, axes = plt.subplots(1, len(curves), figsize=(style.WIDTH, 3.9), sharey=True, squeeze=False)
-        low = 2e-4
-        for ax, (alpha, by) in zip(axes[0], curves.items(), strict=True):
-            for who in LEARNERS:
-                values = np.array([p.mean for p in by[who]])
-                ax.plot(CONTEST_LENGTHS, values.clip(low), label=who, lw=1.2, ms=4.5, mfc="none", **LOOK[who])
-            if alpha in gpt:
-                shares = [gpt[alpha][n] for n in CONTEST_LENGTHS]
-                _log_errors(ax, CONTEST_LENGTHS, shares, low, None, color=style.NEITHER, marker="x", ms=4.5, lw=1.2)
-            _log_errors(ax, CONTEST_LENGTHS, by[ICL], low, None, color=style.INFERENTIAL, marker="o", ms=4, lw=2.2, zorder=4)
-            ax.plot(
-                CONTEST_LENGTHS, [no_match_floor(alpha, n) for n in CONTEST_LENGTHS], ls=(0, (1, 1.5)), color="#555555", lw=1.1
-            )
-            ax.set(title=f"α' = {alpha:g}", xlabel="examples in the prompt", ylim=(low, 0.6))
-            ax.set_xticks(CONTEST_LENGTHS)
-        axes[0, 0].set_ylabel("share of wrong answers")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        own = plt.Line2D([], [], color=style.INFERENTIAL, lw=2.2, marker="o", ms=4)
-        other = plt.Line2D([], [], color=style.NEITHER, lw=1.2, marker="x", ms=4.5)
-        fig.legend(
-            [own, *handles, other], ["one layer, in context", *labels, "GPT-2, in context"], loc="outside upper center", ncols=4
-        )
     return fig

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from lib.core.read.measures import spread
 from lib.core.record.store import StoredRun
-from lib.in_context.classical import LEARNERS
-from lib.in_context.experiments import ALPHA, LENGTH
+from lib.in_context.experiments import ALPHA, COVERS, LENGTH
 from lib.in_context.out_of_domain.numbers import (
-    CONTEST_LENGTHS,
     CONTROL,
     CURVE_COUNT,
     CURVE_LENGTHS,
     CYCLE,
     ENOUGH,
-    ICL,
     RARE,
     SMALL_LOSS,
     SPAN,
     THEORY,
     Along,
-    Point,
     Steps,
     along,
     angle,
     at_foreign,
+    by_sum,
     errors_of,
     fraction,
     gpt_errors,
     gpt_needed,
-    lead,
     ordered,
     reached,
     span_of,
@@ -40,6 +37,9 @@ from lib.in_context.out_of_domain.numbers import (
 from lib.in_context.runs import Share
 from lib.in_context.study import SUMS
 from lib.in_context.task import Task, no_match_floor
+
+SMALL_ERROR, HALF = 0.01, 0.5
+"""The share of errors of who has learned the rest of the tasks, and the hinge loss of who has not learned new patterns."""
 
 
 def never(count: int | None) -> str:
@@ -108,36 +108,85 @@ def gpt_line(runs: Sequence[StoredRun]) -> str:
     return f"wrong at l = {LENGTH}: " + ", ".join(f"{n} {spread(gpt_errors(runs, n, ALPHA)[LENGTH].each, 4)}" for n in names)
 
 
-def gpt_text(runs: Sequence[StoredRun]) -> str:
-    """In what order the five S₁ end, beside that of the angles, and how far seeds differ."""
-    each = {s: gpt_errors(runs, at_foreign(s), ALPHA)[LENGTH].each for s in SUMS}
-    order = sorted(SUMS, key=lambda s: each[s].mean())
-    apart = max(SUMS, key=lambda s: np.ptp(each[s]))
-    below = [f"{s:g}" for s in SUMS if each[s].mean() < RARE]
-    by_angle = sorted(SUMS, key=angle)
-    far, lower = by_angle[-1], by_angle[-2]
-    wins = int((each[max(far, lower)] < each[min(far, lower)]).sum())
-    return (
-        f"From the fewest errors to the most, S₁ = {', '.join(f'{s:g}' for s in order)}. From the smallest angle to a trained "
-        f"pattern to the largest, S₁ = {', '.join(f'{s:g}' for s in by_angle)}. Mean errors are below {RARE:g} at "
-        f"S₁ = {', '.join(below) or 'none of them'}. "
-        f"The two largest angles are {angle(lower):.0f}° and {angle(far):.0f}°: of these, "
-        f"S₁ = {max(far, lower):g} has fewer errors than S₁ = {min(far, lower):g} in {wins} of {len(runs)} seeds. "
-        f"Seeds differ most at S₁ = {apart:g}, from {each[apart].min():.4f} to {each[apart].max():.4f}. Medians over seeds: "
-        + ", ".join(f"{np.median(each[s]):.4f} at S₁ = {s:g}" for s in SUMS)
-        + "."
+def gpt_order_text(runs: Sequence[StoredRun]) -> str:
+    """In what order the five S₁ end, and in how many seeds neighbours are so ordered."""
+    errors, _ = by_sum(runs)
+    mean = errors.mean(0)
+    falls = bool((np.diff(mean) <= 0).all())
+    wins = [int((right < left).sum()) for left, right in itertools.pairwise(errors.T)]
+    pairs = ", ".join(f"{b:g} over {a:g} in {n}" for (a, b), n in zip(itertools.pairwise(SUMS), wins, strict=True))
+    order = (
+        "Errors fall as S₁ grows"
+        if falls
+        else "From the fewest errors to the most, S₁ = " + ", ".join(f"{SUMS[i]:g}" for i in np.argsort(mean))
+    )
+    below = [f"{s:g}" for s, m in zip(SUMS, mean, strict=True) if m < RARE]
+    rare = f"Mean errors are below {RARE:g} at S₁ = {', '.join(below)}." if below else f"No mean error is below {RARE:g}."
+    return f"{order}. Seed by seed ({len(runs)} in all), the larger S₁ has fewer errors: {pairs}. {rare}"
+
+
+def variants_line(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> str:
+    """Mean errors of each kind of training by S₁."""
+    return "; ".join(
+        f"{name}: " + ", ".join(f"{m:.3f} at S₁ = {s:g}" for s, m in zip(SUMS, errors.mean(0), strict=True))
+        for name, (errors, _) in found.items()
     )
 
 
-def rise_text(runs: Sequence[StoredRun]) -> str:
-    """Where GPT-2's errors are rarest, and how much better it knows the tasks that were trained."""
-    shares = [share.mean for share in gpt_errors(runs, "in domain")]
-    best = int(np.argmin(shares))
+def variants_text(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> str:
+    """In what order of S₁ each kind of training ends."""
+    lines = []
+    for name, (errors, angles) in found.items():
+        mean = errors.mean(0)
+        falls, rises = bool((np.diff(mean) <= 0).all()), bool((np.diff(mean) >= 0).all())
+        order = (
+            "errors fall as S₁ grows" if falls else "errors rise as S₁ grows" if rises else "errors are not in the order of S₁"
+        )
+        where = (
+            f"at one angle, {angles[0]:.0f}°"
+            if np.ptp(angles) < 1
+            else f"at angles from {angles.min():.0f}° to {angles.max():.0f}°"
+        )
+        lines.append(
+            f"- *{name}* ({len(errors)} seeds, {where}): {order}, from {mean[0]:.3f} at S₁ = {SUMS[0]:g} to {mean[-1]:.3f} at "
+            f"{SUMS[-1]:g}."
+        )
+    return "\n".join(lines)
+
+
+def rise_text(variants: Mapping[str, Sequence[StoredRun]]) -> str:
+    """What each kind of GPT-2 makes of trained and of other tasks with the longest prompts, in domain."""
+    rows = [
+        f"| {name} | {spread(errors_of(runs, 'seen'), 4)} | {spread(errors_of(runs, 'unseen'), 4)} |"
+        for name, runs in variants.items()
+    ]
     return (
-        f"In domain, on unseen tasks, errors are rarest with {best} examples, {shares[best]:.4f}, and with {LENGTH} they are "
-        f"{shares[LENGTH]:.4f}. In the test on the way of training, with {LENGTH} examples, "
-        f"**{spread(errors_of(runs, 'seen'), 4)}** of the answers are wrong in trained tasks and "
-        f"**{spread(errors_of(runs, 'unseen'), 4)}** in unseen ones."
+        f"Wrong in domain, with {LENGTH} examples:\n\n| GPT-2 trained on | trained tasks | other tasks |\n|---|---|---|\n"
+        + "\n".join(rows)
+    )
+
+
+def verdict(runs: Sequence[StoredRun], gpts: Sequence[StoredRun], covers: Mapping[str, Sequence[StoredRun]]) -> str:
+    """What carries over, in three sentences."""
+    cycle, control = (float(errors_of(covers[name], "unseen").mean()) for name in (CYCLE, CONTROL))
+    share = fraction(Task(**COVERS[CYCLE]))
+    enough = cycle <= SMALL_ERROR
+    first = (
+        f"Six tasks of {share[1]} {'are' if enough else 'are not'} enough for the others, if every pattern takes part "
+        f"({cycle:.1%} wrong); six that leave patterns out {'are not' if control > SMALL_ERROR else 'do as well'} "
+        f"({control:.0%})."
+    )
+    loss = {s: float(along(runs, [LENGTH], alpha=ALPHA, **span_of(s)).loss[:, 0].mean()) for s in (*SUMS, None)}
+    inside, outside = max(loss[s] for s in SUMS), loss[None]
+    second = (
+        "New patterns that mix the trained ones are read as well by the one-layer model"
+        if inside <= SMALL_LOSS
+        else "New patterns that mix the trained ones are not always read by the one-layer model"
+    ) + (", patterns outside their span are not." if outside >= HALF else ", and so are patterns outside their span.")
+    mean = by_sum(gpts)[0].mean(0)
+    order = "errors fall as S₁ grows" if (np.diff(mean) <= 0).all() else "errors are not in the order of S₁"
+    return (
+        f"{first} {second} For a small GPT-2 {order}, from {mean[0]:.3f} at S₁ = {SUMS[0]:g} to {mean[-1]:.3f} at {SUMS[-1]:g}."
     )
 
 
@@ -232,34 +281,3 @@ def needed_text(gpts: Sequence[StoredRun], total: float) -> str:
         lengths = ", ".join(f"{never(n)} at α' = {a:g}" for a, n in by.items())
         parts.append(f"{name} GPT-2 needs {lengths}: {'fewer' if ordered(by) else 'not fewer'} as α' grows.")
     return " ".join(parts)
-
-
-# --- Classical learners ---
-
-Contest = Mapping[float, Mapping[str, Sequence[Point]]]
-
-
-def contest_line(curves: Contest) -> str:
-    """Errors at the shortest prompt."""
-    return "; ".join(
-        f"α' = {alpha:g}, l = {CONTEST_LENGTHS[0]}: " + ", ".join(f"{who} {by[who][0].mean:.3f}" for who in (ICL, *LEARNERS))
-        for alpha, by in curves.items()
-    )
-
-
-def contest_text(curves: Contest, gpt: Mapping[float, Sequence[Share]]) -> str:
-    """How much more each learner errs than the one-layer model, over all lengths, with paired intervals; and GPT-2."""
-    lines = []
-    for alpha, by in curves.items():
-        mean = {who: np.mean([p.mean for p in points]) for who, points in by.items()}
-        leads = {who: lead(by[ICL], by[who]) for who in LEARNERS}
-        say = lambda value, low, high: f"{value:+.4f} [{low:+.4f}, {high:+.4f}]"
-        lines.append(
-            f"- **α' = {alpha:g}**: over all lengths **{mean[ICL]:.4f}** of the one-layer model's answers are wrong. More "
-            "wrong answers than that, with a 95 % interval over prompts: "
-            + ", ".join(f"{who} {say(*found)}" for who, found in leads.items())
-            + "."
-        )
-        if alpha in gpt:
-            lines[-1] += f" GPT-2, on other prompts: {np.mean([gpt[alpha][n].mean for n in CONTEST_LENGTHS]):.4f} wrong."
-    return "\n".join(lines)

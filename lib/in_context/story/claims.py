@@ -16,6 +16,7 @@ from lib.in_context.story.numbers import (
     LARGE_DELTA,
     LARGE_START,
     LEARNED,
+    MAIN_GAMMA,
     SOME_DELTA,
     at_delta,
     at_gamma,
@@ -27,16 +28,21 @@ from lib.in_context.story.numbers import (
     learned,
     steps,
     story_runs,
+    unseen_error,
 )
 
 SELECTS, MOVES = 0.8, 0.1
 """Attention before training from which on it has selected, and what it moves by at most where training is lazy."""
+NEVER, ENOUGH = 0.01, 0.9
+"""The share of errors of who copies, and of runs that learn their tasks."""
 SLOWER, BETTER = -0.8, -0.5
 """Rank correlations of δ with steps, and of attention with errors."""
 
 BEFORE = f"in every run attention is at least {SELECTS:g} before training"
 STAYS = f"in every run it moves by less than {MOVES:g}"
 SLOW = f"rank correlation of δ with the steps to a held-out loss of {LEVEL:g}, over all runs, at most −{-SLOWER:g}"
+EVERYWHERE = f"in every run that learned its tasks at most {NEVER:g} of the signs are wrong on unseen ones"
+MOST_LEARN = f"at least {ENOUGH:.0%} of the runs learned them"
 GAP = f"unseen − seen error larger at γ = {LARGE_START:g} than at {HALF:g} in every seed"
 COPIES = f"rank correlation of final attention with the unseen error at most −{-BETTER:g}"
 """The parts of the criteria."""
@@ -54,7 +60,7 @@ def lazy(store: Store, profile: str) -> Finding:
 
 
 def slow(store: Store, profile: str) -> Finding:
-    groups = at_gamma(story_runs(store, profile), HALF)
+    groups = at_gamma(story_runs(store, profile), MAIN_GAMMA)
     if len(groups) < FEWEST:
         raise LookupError(f"{len(groups)} values of δ are too few for a trend")
     runs = [run for group in groups.values() for run in group]
@@ -69,8 +75,22 @@ def slow(store: Store, profile: str) -> Finding:
     )
 
 
+def copies(store: Store, profile: str) -> Finding:
+    runs = everyone(story_runs(store, profile))
+    good = [run for run in runs if learned(run)]
+    if not good:
+        raise LookupError("no run learned its tasks")
+    errors = np.array([unseen_error(run) for run in good])
+    return Finding(
+        f"{len(good)} of {len(runs)} runs learned their tasks; wrong on unseen tasks {spread(errors, 4)}, at most "
+        f"{errors.max():.4f}",
+        graded({EVERYWHERE: bool(errors.max() <= NEVER), MOST_LEARN: len(good) >= ENOUGH * len(runs)}),
+        len({run.spec.seed for run in good}),
+    )
+
+
 def larger_gap(store: Store, profile: str) -> Finding:
-    found = at_delta(story_runs(store, profile), SOME_DELTA)
+    found = at_delta(story_runs(store, profile, wide=True), SOME_DELTA)
     if LARGE_START not in found or HALF not in found:
         raise LookupError(f"this profile has no runs at γ = {LARGE_START:g} and {HALF:g}")
     pairs = [(a, b) for a, b in zip(found[LARGE_START], found[HALF], strict=True) if learned(a) and learned(b)]
@@ -86,7 +106,7 @@ def larger_gap(store: Store, profile: str) -> Finding:
 
 
 def copying(store: Store, profile: str) -> Finding:
-    runs = everyone(story_runs(store, profile))
+    runs = everyone(story_runs(store, profile, wide=True))
     good = [run for run in runs if learned(run)]
     if len(good) < FEWEST:
         raise LookupError(f"{len(good)} runs learned their tasks, too few for a correlation")
@@ -113,19 +133,26 @@ CLAIMS = (
     _claim(
         "story-small-delta-slow",
         "The smaller δ, the longer it takes to learn.",
-        f"at γ = {HALF:g}: {SLOW}",
+        f"at γ = {MAIN_GAMMA:g}: {SLOW}",
         slow,
     ),
     _claim(
+        "story-copies",
+        "With the small readout of the main runs the model copies from every start of attention and of W_O.",
+        f"{EVERYWHERE}; {MOST_LEARN}",
+        copies,
+    ),
+    _claim(
         "story-gap",
-        "From a larger start of W_O more signs are wrong on unseen than on trained tasks at the end of training.",
-        f"at δ = {SOME_DELTA:g}: {GAP}, where both learned their tasks (≤ {LEARNED:g})",
+        "With a large readout, from a larger start of W_O more signs are wrong on unseen than on trained tasks at the "
+        "end of training.",
+        f"a of order 1 / √m, at δ = {SOME_DELTA:g}: {GAP}, where both learned their tasks (≤ {LEARNED:g})",
         larger_gap,
     ),
     _claim(
         "story-copy",
         "Who copies more generalizes better.",
-        f"{COPIES}, over all runs that learned their tasks",
+        f"a of order 1 / √m: {COPIES}, over all runs that learned their tasks",
         copying,
     ),
 )

@@ -11,24 +11,47 @@ import numpy as np
 
 from lib.core.read.measures import spearman
 from lib.core.record.store import Store, StoredRun, load
-from lib.in_context.experiments import story_specs
+from lib.in_context import starts
+from lib.in_context.experiments import STORY_GAMMAS, story_specs, train_specs, wide_specs
+from lib.in_context.pruning.numbers import at_rate
 from lib.in_context.runs import LEVEL, steps_to
 from lib.in_context.task import Task
 
 Grid = Mapping[tuple[float, float], list[StoredRun]]
 LEARNED = 0.02
 """A run has learned its tasks where at most this share of signs is wrong on them at the end."""
+FIFTH = 0.2
+"""The share of neurons that is pruned where two starts are compared."""
 FEWEST = 3
 """Values of δ, or runs that learned, for a correlation."""
 LARGE_DELTA, SOME_DELTA, LARGE_START = 1.0, 0.2, 0.1
-"""The largest δ, that of the main runs, and the γ of the largest start of W_O."""
+"""The largest δ, that of the main runs, and the γ of the largest start of W_O where a is of order 1 / √m."""
+MAIN_GAMMA = STORY_GAMMAS[-1]
+"""The γ of W_O in the main runs."""
 CYCLE = Task(shifts=(1,))
 """The six tasks of a cycle, as the runs are trained on them."""
 
 
-def story_runs(store: Store, profile: str) -> dict[tuple[float, float], list[StoredRun]]:
-    """{(δ, γ): runs}. Raises LookupError where some are missing."""
-    return {place: load(specs, store) for place, specs in story_specs(profile).items()}
+def story_runs(store: Store, profile: str, wide: bool = False) -> dict[tuple[float, float], list[StoredRun]]:
+    """{(δ, γ): runs}, with an a of order 1 / √m if `wide`. Raises LookupError where some are missing."""
+    return {place: load(specs, store) for place, specs in story_specs(profile, wide).items()}
+
+
+def starts_compared(store: Store, profile: str) -> dict[str, dict[str, np.ndarray]]:
+    """{start: {quantity: (R,)}} of the main runs and of those from the start of order 1 / √m, on chapter 12's task."""
+    found = {}
+    for name, specs in (("small", train_specs(profile)), ("1 / √m", wide_specs(profile))):
+        runs = load(specs, store)
+        rows = [starts.measured(run) for run in runs]
+        ordered, random = at_rate(runs, FIFTH)
+        found[name] = {
+            "wrong on unseen tasks": np.array([unseen_error(run) for run in runs]),
+            "attention at the end": np.array([end_attention(run) for run in runs]),
+            **{q.name: np.array([row[q.name] for row in rows]) for q in starts.TALK if q.when == starts.END},
+            f"hinge loss, {FIFTH:.0%} pruned by magnitude": ordered.loss,
+            f"hinge loss, {FIFTH:.0%} pruned at random": random.loss,
+        }
+    return found
 
 
 def everyone(found: Grid) -> list[StoredRun]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from lib.core.read.measures import spread
 from lib.core.record.store import StoredRun
-from lib.in_context.experiments import SETTINGS, story_rate, story_specs
+from lib.in_context import starts
+from lib.in_context.experiments import story_specs
 from lib.in_context.runs import LEVEL, start_attention, steps_to
 from lib.in_context.story.numbers import (
     CYCLE,
@@ -27,19 +30,57 @@ from lib.in_context.story.numbers import (
 )
 from lib.in_context.task import no_match_floor
 
+COPIES = 0.01
+"""The share of errors up to which we say that a model copies."""
 
-def settings_table(profile: str) -> list[tuple[str, str]]:
-    """The settings of a profile as rows (name, value)."""
-    s, places = SETTINGS[profile], story_specs(profile)
-    steps_there, batch = s.story
+
+def settings_table(profile: str, wide: bool = False) -> list[tuple[str, str]]:
+    """The settings of a profile as rows (name, value), for the small readout or for the `wide` one."""
+    places = story_specs(profile, wide)
+    run = next(iter(places.values()))[0]
+    rates = {gamma: runs[0].rate for (_, gamma), runs in places.items()}
     return [
         ("δ", ", ".join(f"{d:g}" for d in dict.fromkeys(d for d, _ in places))),
-        ("γ (rate)", ", ".join(f"{g:g} ({story_rate(s, g):.2g})" for g in dict.fromkeys(g for _, g in places))),
+        ("γ (rate)", ", ".join(f"{gamma:g} ({rate:.2g})" for gamma, rate in rates.items())),
+        ("neurons, size of a", f"{run.model.neurons}, {run.model.readout:.3g}"),
         ("seeds", str(len(next(iter(places.values()))))),
         ("trained tasks", f"{len(CYCLE.pairs)} of {len(CYCLE.pairs) + len(CYCLE.unseen)}, a cycle"),
-        ("neurons", str(s.neurons // 2)),
-        ("steps, batch", f"{steps_there:,}, {batch}"),
+        ("steps, batch", f"{run.train.steps:,}, {run.train.batch}"),
     ]
+
+
+def verdict(found: Grid, wide: Grid) -> str:
+    """What starts change about copying, in two sentences."""
+    good = [run for run in everyone(found) if learned(run)]
+    if not good:
+        return "No run learned its six tasks, so nothing can be said of copying."
+    worst = max(unseen_error(run) for run in good)
+    copies = f"copies in all {len(good)} runs that learned their tasks" if worst <= COPIES else "does not always copy"
+    first = (
+        f"Started small or large, the model {copies}: at most {worst:.1%} of its answers on other tasks are wrong, where "
+        f"remembering pairs would give {remembering_error()[1]:.0%}."
+    )
+    there = [run for run in everyone(wide) if learned(run)]
+    trace = max((unseen_error(run) for run in there), default=0.0)
+    second = (
+        f"Only with a large readout and large weights is there a trace of something else, {trace:.1%} wrong in the worst run, "
+        "and those runs have not finished."
+        if trace > max(worst, COPIES)
+        else "With a large readout it is no different."
+    )
+    return f"{first} {second}"
+
+
+def starts_table(found: Mapping[str, Mapping[str, np.ndarray]]) -> str:
+    """Quantities of the trained models from two starts, beside what the talk prints."""
+    talk = {quantity.name: f"{quantity.low:g} to {quantity.high:g}" for quantity in starts.TALK}
+    names = list(found)
+    rows = []
+    for quantity in found[names[0]]:
+        cells = [spread(v, 3) if np.isfinite(v := found[name][quantity]).all() else "none" for name in names]
+        rows.append(f"| {quantity} | {talk.get(quantity, '')} | " + " | ".join(cells) + " |")
+    head = f"| | talk | start: {' | start: '.join(names)} |\n|---|---|" + "---|" * len(names)
+    return head + "\n" + "\n".join(rows)
 
 
 def remembering_text(found: Grid) -> str:

@@ -1,0 +1,84 @@
+"""Lines, tables and sentences of chapter 18."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from lib.in_context.classical import LEARNERS
+from lib.in_context.contest.numbers import (
+    ALPHAS,
+    ICL,
+    LENGTHS,
+    TALK_LINEAR,
+    TRIAL_COUNT,
+    Point,
+    best_of,
+    lead,
+    nearest_noise,
+)
+
+Contest = Mapping[float, Mapping[str, Sequence[Point]]]
+
+
+def verdict(curves: Contest) -> str:
+    """Whom the one-layer model beats, or equals, at each share of task examples."""
+    parts = []
+    for alpha, by in curves.items():
+        won = [who for who, held in best_of(by).items() if all(held)]
+        clear = [who for who in won if lead(by[ICL], by[who])[1] > 0]
+        if len(won) < len(LEARNERS):
+            lost = ", ".join(who for who in LEARNERS if who not in won)
+            parts.append(f"at α' = {alpha:g} it is beaten somewhere by {lost}")
+        elif len(clear) == len(LEARNERS):
+            parts.append(f"at α' = {alpha:g} it is better than all {len(LEARNERS)}")
+        else:
+            rest = ", ".join(who for who in LEARNERS if who not in clear)
+            parts.append(f"at α' = {alpha:g} none is better at any length, and {rest} as good")
+    words = "; ".join(parts)
+    return (
+        f"Against classical learners on the same prompts the one-layer model holds its own: {words}."
+        if all(all(all(held) for held in best_of(by).values()) for by in curves.values())
+        else f"Against classical learners on the same prompts: {words}."
+    )
+
+
+def noise_table(found: Mapping[float, Mapping[float, float]]) -> str:
+    """The errors of the linear SVM by the noise, beside the talk's."""
+    chosen = nearest_noise(found)
+    head = "| noise on every feature | " + " | ".join(f"α' = {alpha:g}" for alpha in ALPHAS) + " |\n|---|---|---|\n"
+    rows = [
+        f"| {f'**{noise:g}**' if noise == chosen else f'{noise:g}'} | "
+        + " | ".join(f"{errors[alpha]:.3f}" for alpha in ALPHAS)
+        + " |"
+        for noise, errors in found.items()
+    ]
+    talk = "| talk | " + " | ".join(f"{TALK_LINEAR[alpha]:.3f}" for alpha in ALPHAS) + " |"
+    return (
+        f"Errors of the linear SVM at {LENGTHS[-1]} examples, {TRIAL_COUNT:,} prompts a number; bold: nearest to the talk.\n\n"
+        + head
+        + "\n".join([*rows, talk])
+    )
+
+
+def contest_line(curves: Contest) -> str:
+    """Errors at the shortest prompt."""
+    return "; ".join(
+        f"α' = {alpha:g}, l = {LENGTHS[0]}: " + ", ".join(f"{who} {by[who][0].mean:.3f}" for who in (ICL, *LEARNERS))
+        for alpha, by in curves.items()
+    )
+
+
+def contest_table(curves: Contest) -> str:
+    """How much more each learner errs than the one-layer model, over all lengths, with paired intervals."""
+    say = lambda value, low, high: f"{value:+.4f} [{low:+.4f}, {high:+.4f}]"
+    rows = [f"| {who} | " + " | ".join(say(*lead(by[ICL], by[who])) for by in curves.values()) + " |" for who in LEARNERS]
+    mean = " | ".join(f"{np.mean([p.mean for p in by[ICL]]):.4f}" for by in curves.values())
+    return (
+        "More wrong answers than the one-layer model's, over all lengths, with 95 % intervals over prompts:\n\n| learner | "
+        + " | ".join(f"α' = {alpha:g}" for alpha in curves)
+        + " |\n|---|---|---|\n"
+        + "\n".join(rows)
+        + f"\n| *one layer: wrong* | {mean} |"
+    )
