@@ -27,7 +27,7 @@ from lib.chain_of_thought.inference import Tables, growing, leap, nearest, read,
 from lib.chain_of_thought.models import OneLayer, OneLayerSpec, half_square
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.study import make_study
-from lib.chain_of_thought.task import D_X, D_Y, GROUPS, D, Prompts, Task
+from lib.chain_of_thought.task import D_X, D_Y, GROUPS, OTHER_STEPS, D, Prompts, Task
 from lib.core.model.init import gamma_std
 from lib.core.model.transformer import from_weights
 from lib.core.record.result import RunResult
@@ -229,7 +229,9 @@ def test_what_is_measured() -> None:
     ensemble = Ensemble(spec, 2, torch.device("cpu"), torch.float32, "eager")
     ensemble.model = random_model(spec.model, 2)
     found = study.measure(Ask(ensemble))
-    assert set(found) == {"held out", "right", *GROUPS}
+    assert set(found) == {"held out", "right", *GROUPS, *OTHER_STEPS}
+    other = sum(found[name] for name in ("pattern only", "neither"))
+    torch.testing.assert_close(sum(found[name] for name in OTHER_STEPS), other)
     for run in range(2):
         answer = ensemble.model(study.prompt.expand(2, *study.prompt.shape))[run]
         assert found["held out"][run].item() == pytest.approx(((study.answer - answer) ** 2).sum(1).mean().item() / 2, rel=1e-4)

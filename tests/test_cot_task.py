@@ -17,7 +17,15 @@ from lib.chain_of_thought import oracle
 from lib.chain_of_thought.inference import growing
 from lib.chain_of_thought.prompts import Trial, draw
 from lib.chain_of_thought.task import D_X, Columns, D, Prompts, Task, combined
-from lib.chain_of_thought.transitions import Transitions, jumping, parting, reconverging, widest_tau, worked_example
+from lib.chain_of_thought.transitions import (
+    Transitions,
+    jumping,
+    parting,
+    reconverging,
+    step_shares,
+    widest_tau,
+    worked_example,
+)
 from lib.core.record.spec import SpecError
 
 TASK = Task(patterns=6, steps=3, alpha=0.3, length=5)
@@ -119,6 +127,21 @@ def test_groups_by_hand() -> None:
     assert (groups.sum(0) == 1).all()
 
 
+def test_other_steps_by_hand() -> None:
+    """Asked at step 2: of the second example, which starts as the query does, steps 1 and 3; of the first, the others."""
+    examples = torch.tensor([[0, 1, 2, 3], [2, 0, 1, 5], [3, 0, 2, 4]])
+    same, other = Prompts(examples, torch.tensor([2, 0, 1, 5]), torch.tensor(2)).other_steps
+    assert same.long().tolist() == [0, 0, 0, 1, 0, 1, 0, 0, 0]
+    assert other.long().tolist() == [1, 0, 1, 0, 0, 0, 1, 0, 1]
+
+
+def test_other_steps_are_the_columns_of_no_group_of_the_step() -> None:
+    prompts = drawn(n=50)
+    both, step_only, *_ = prompts.groups
+    assert ((both | step_only) ^ prompts.other_steps.any(0)).all()
+    assert not prompts.other_steps.all(0).any()
+
+
 @given(st.integers(1, 12), st.floats(-1.41, 1.41))
 def test_test_patterns_are_orthonormal_and_in_the_span(count: int, total: float) -> None:
     found = combined(count, total)
@@ -164,6 +187,36 @@ def test_the_worked_example_of_the_talk() -> None:
     assert found.holds.tolist() == [False, True]
 
 
+def test_the_gap_is_the_least_lead() -> None:
+    """Of the worked example .6 − .4, three times, and .8 − .2."""
+    assert worked_example().gap == pytest.approx(0.2)
+    assert Transitions(worked_example().matrices[1:, 1:].expand(1, 2, 2)).gap == pytest.approx(0.6)
+    assert parting(10, 3, 0.5).gap == pytest.approx(2 * 0.5 ** (1 / 3) - 1)
+    assert parting(10, 3, 0.5, first=0.6).gap == pytest.approx(2 * 0.5**0.6 - 1)
+    assert parting(10, 3, 0.5, competitors=9).gap == pytest.approx(0.5 ** (1 / 3) - (1 - 0.5 ** (1 / 3)) / 9)
+
+
+@given(st.integers(1, 6), st.floats(0, 0.99))
+def test_shares_of_steps_sum_to_1(steps: int, first: float) -> None:
+    found = step_shares(steps, first)
+    assert (len(found), sum(found)) == (steps, pytest.approx(1))
+    assert found[1:] == pytest.approx([found[-1]] * (steps - 1))
+    if first and steps > 1:
+        assert found[0] == first
+    else:
+        assert found == pytest.approx([1 / steps] * steps)
+
+
+@given(st.integers(2, 4), st.floats(0.4, 0.9), st.floats(0.3, 0.7))
+def test_a_harder_first_step_keeps_tau(steps: int, tau: float, first: float) -> None:
+    found = parting(10, steps, tau, first=first)
+    assert found.tau == pytest.approx(tau)
+    assert found.matrices[0].amax(-1).tolist() == pytest.approx([tau**first] * 10)
+    assert found.matrices[1:].amax(-1).flatten().tolist() == pytest.approx(
+        [tau ** ((1 - first) / (steps - 1))] * 10 * (steps - 1)
+    )
+
+
 def test_tau_is_found_among_all_paths() -> None:
     rng = np.random.default_rng(0)
     found = Transitions(torch.tensor(rng.dirichlet(np.ones(4), (3, 4))))
@@ -192,11 +245,29 @@ def test_without_condition_1_each_step_is_still_right(steps: int, tau: float) ->
     torch.testing.assert_close(found.matrices.sort(-1).values, parting(10, steps, tau).matrices.sort(-1).values)
 
 
+@pytest.mark.parametrize("starts", range(1, 11))
+def test_condition_1_fails_from_the_first_starts_alone(starts: int) -> None:
+    found = reconverging(10, 3, 0.3, starts)
+    assert found.holds.tolist() == [i >= starts for i in range(10)]
+    assert found.tau == pytest.approx(0.3)
+    assert torch.equal(found.paths, torch.arange(10)[:, None].expand(10, 4))
+
+
+def test_jumps_are_each_starts_own() -> None:
+    found = jumping(4, 2, 0.81, [[1, 1, 1, 3], [2, 1, 1, 1]])
+    assert (found.matrices[0] > 0).nonzero()[:, 1].view(4, 2).tolist() == [[0, 1], [1, 2], [2, 3], [2, 3]]
+    assert (found.matrices[1] > 0).nonzero()[:, 1].view(4, 2).tolist() == [[0, 2], [1, 2], [2, 3], [0, 3]]
+    assert found.matrices.amax(-1).flatten().tolist() == pytest.approx([0.9] * 8)
+
+
 @pytest.mark.parametrize("steps", [2, 3, 4])
 def test_condition_1_fails_below_the_widest_tau_and_no_further(steps: int) -> None:
     assert not reconverging(10, steps, widest_tau(steps) - 0.01).holds.any()
     with pytest.raises(SpecError, match="Condition 1 fails only for tau below"):
         reconverging(10, steps, widest_tau(steps) + 0.01)
+
+
+ONES = [[1] * 10] * 2
 
 
 @pytest.mark.parametrize("competitors", [2, 5, 9])
@@ -209,10 +280,14 @@ def test_wrong_steps_may_be_spread(competitors: int) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: jumping(10, 2, 0.0, [1, 1]), "tau must lie above 0"),
-        (lambda: jumping(10, 2, 1.2, [1, 1]), "tau must lie above 0 and be at most 1, got 1.2"),
-        (lambda: jumping(10, 2, 0.2, [1, 1]), "tau = 0.2 over 2 steps leaves a correct step 0.45"),
-        (lambda: jumping(3, 1, 0.9, [1], competitors=3), "between 1 and 2 competitors, got 3"),
+        (lambda: jumping(10, 2, 0.0, ONES), "tau must lie above 0"),
+        (lambda: jumping(10, 2, 1.2, ONES), "tau must lie above 0 and be at most 1, got 1.2"),
+        (lambda: jumping(10, 2, 0.2, ONES), "tau = 0.2 over 2 steps leaves a correct step 0.45"),
+        (lambda: parting(10, 3, 0.25, first=0.6), "tau = 0.25 over 3 steps leaves a correct step 0.44"),
+        (lambda: parting(10, 3, 0.5, first=1.0), "first must be a share of at least 0 and below 1, got 1.0"),
+        (lambda: reconverging(10, 3, 0.3, 11), "starts must be"),
+        (lambda: reconverging(4, 3, 0.25, 1), "Condition 1 fails from 1 of the other 3 starts, too"),
+        (lambda: jumping(3, 1, 0.9, [[1] * 3], competitors=3), "between 1 and 2 competitors, got 3"),
         (lambda: parting(4, 3, 0.2), "use a larger tau"),
         (lambda: Transitions(torch.eye(2)), "must be"),
         (lambda: Transitions(torch.full((1, 2, 2), 0.6)), "sum to 1"),

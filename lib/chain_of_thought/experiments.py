@@ -19,7 +19,8 @@ from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec
 from lib.core.sweep.experiment import Experiment, check_profile
 
-VERSION = 1
+VERSION, COT_VERSION = 1, 2
+"""Of all experiments, and of the main runs, which since 2 tell the columns of other steps apart by their example."""
 PATTERNS, STEPS, ALPHA, LENGTH = 20, 3, 0.4, 20
 """M, K and α of training (recalled of the paper), and l_tr (ours)."""
 DELTA, RATE, SWEEP_RATE = 0.2, 2.0, 1.0
@@ -93,19 +94,20 @@ def run_spec(
     rate: float = RATE,
     delta: float = DELTA,
     trained_values: bool = True,
+    version: int = VERSION,
     **task: Any,
 ) -> RunSpec:
     """One run; `task` has what differs from the main task. Nothing is drawn at the start, so γ says δ: δ = D^−γ."""
     task = {"patterns": PATTERNS, "steps": STEPS, "alpha": ALPHA, "length": LENGTH} | task
     model = OneLayerSpec(task["steps"], (task["length"] + 1) * task["steps"], delta, trained_values=trained_values)
     gamma = round(gamma_of(delta, D), 6)
-    return RunSpec(name, VERSION, gamma, seed, rate, 0.0, model, train, tuple(task.items()))
+    return RunSpec(name, version, gamma, seed, rate, 0.0, model, train, tuple(task.items()))
 
 
 def cot_specs(profile: str) -> list[RunSpec]:
     """The main runs, whose weights are kept."""
     s = SETTINGS[check_profile(profile)]
-    return [run_spec(COT_NAME, seed, s.train) for seed in s.seeds]
+    return [run_spec(COT_NAME, seed, s.train, version=COT_VERSION) for seed in s.seeds]
 
 
 def keep_all(result: RunResult) -> bool:
@@ -154,11 +156,13 @@ def _flat_search(profile: str) -> list[RunSpec]:
     return [spec for group in search_specs(profile).values() for spec in group]
 
 
-def _experiment(name: str, title: str, specs: Callable[[str], list[RunSpec]], **keep: Any) -> Experiment:
-    return Experiment(name, title, VERSION, make_study, specs, models=(OneLayerSpec,), **keep)
+def _experiment(
+    name: str, title: str, specs: Callable[[str], list[RunSpec]], version: int = VERSION, **keep: Any
+) -> Experiment:
+    return Experiment(name, title, version, make_study, specs, models=(OneLayerSpec,), **keep)
 
 
-COT = _experiment(COT_NAME, "Chain of thought, one layer", cot_specs, keep=keep_all)
+COT = _experiment(COT_NAME, "Chain of thought, one layer", cot_specs, COT_VERSION, keep=keep_all)
 STEPS_TO = _experiment(STEPS_NAME, "Chain of thought: iterations against α, K and M", _flat_steps)
 SEARCH = _experiment(SEARCH_NAME, "Chain of thought: trials", _flat_search)
 EXPERIMENTS = (COT, STEPS_TO, SEARCH)

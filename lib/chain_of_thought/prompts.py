@@ -22,8 +22,9 @@ class Trial:
     """Test prompts over `count` = M' new patterns, each the sum of two of the `trained` ones with coefficients that add up to
     `sum` (S₁). An example starts at the query's pattern with probability `alpha` (α'), else at one of the others. Its steps are
     correct with a probability that makes `tau` (τ) the probability of a correct path; `errors` says where wrong steps lead
-    (lib.chain_of_thought.transitions), `competitors` to how many places each. M' = 10 is recalled from the paper; the
-    matrices and S₁ are ours.
+    (lib.chain_of_thought.transitions), `competitors` to how many places each, `starts` from how many patterns Condition 1
+    fails (0: from all) where errors reconverge, and `first` which share of log τ the first step takes (0: as all). M' = 10 is
+    recalled from the paper; the matrices and S₁ are ours.
 
     Raises SpecError for what cannot be drawn.
     """
@@ -36,6 +37,8 @@ class Trial:
     count: int = 10
     trained: int = 20
     sum: float = 1.2
+    starts: int = 0
+    first: float = 0.0
 
     def __post_init__(self) -> None:
         check_count("count", self.count, low=2)
@@ -45,13 +48,16 @@ class Trial:
             raise SpecError(f"count must be at most {self.trained // 2}, half of the trained patterns, got {self.count}.")
         if self.errors not in JOINS:
             raise SpecError(f"errors must be one of {', '.join(JOINS)}, got {self.errors!r}.")
+        unread = ("starts",) if self.errors == "parting" else ("competitors", "first")
+        if lost := [name for name in unread if getattr(self, name) != type(self).__dataclass_fields__[name].default]:
+            raise SpecError(f"{lost[0]} says nothing of errors that are {self.errors}: leave it out.")
         self.transitions, self.columns  # noqa: B018 (raise for a τ or a sum that cannot be had)
 
     @cached_property
     def transitions(self) -> Transitions:
         if self.errors == "reconverging":
-            return reconverging(self.count, self.steps, self.tau)
-        return parting(self.count, self.steps, self.tau, self.competitors)
+            return reconverging(self.count, self.steps, self.tau, self.starts)
+        return parting(self.count, self.steps, self.tau, self.competitors, self.first)
 
     @cached_property
     def columns(self) -> Columns:

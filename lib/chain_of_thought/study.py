@@ -7,7 +7,7 @@ from torch import Tensor
 
 from lib.chain_of_thought.inference import nearest
 from lib.chain_of_thought.models import half_square
-from lib.chain_of_thought.task import GROUPS, Task
+from lib.chain_of_thought.task import GROUPS, OTHER_STEPS, Task
 from lib.core.record.spec import RunSpec, SpecError
 from lib.core.train.ensemble import Ask
 
@@ -36,14 +36,16 @@ class ChainOfThought:
     @torch.no_grad()
     def measure(self, ask: Ask) -> dict[str, Tensor]:
         """On held-out prompts of the training kind, each (R,): `held out`, the mean of ½ ‖z − f‖²; `right`, the share of
-        answers whose nearest pattern is z; and the mean attention to the four groups of columns of the examples."""
+        answers whose nearest pattern is z; and the mean attention to the four groups of columns of the examples, and to those
+        of other steps by their example."""
         model = ask.ensemble.model
         prompt = self.prompt.to(ask.ensemble.device)
         answer = model(prompt.expand(model.n_runs, *prompt.shape)).cpu()
         attention = model.weights(prompt.expand(model.n_runs, *prompt.shape)).cpu()
-        groups = self.questions.groups.float()
+        groups = torch.cat([self.questions.groups, self.questions.other_steps]).float()
         attention = attention[..., : groups.shape[-1]]
-        found = {name: (attention * group).sum(-1).mean(1) for name, group in zip(GROUPS, groups, strict=True)}
+        names = (*GROUPS, *OTHER_STEPS)
+        found = {name: (attention * group).sum(-1).mean(1) for name, group in zip(names, groups, strict=True)}
         right = nearest(answer, self.columns.patterns) == self.questions.answer
         return {"held out": half_square(answer, self.answer).mean(1), "right": right.float().mean(1)} | found
 

@@ -63,6 +63,16 @@ class Prompts:
         step = place == self.step[..., None] - 1
         return torch.stack([step & pattern, step & ~pattern, ~step & pattern, ~step & ~pattern])
 
+    @property
+    def other_steps(self) -> Tensor:
+        """(2, ..., l·K): is a column of the examples of another step than the query, and of an example that starts as the query
+        does, or of one that does not? In training these are the examples whose columns of the query's step match it."""
+        shape = self.examples[..., :-1]
+        same = (self.examples[..., :1] == self.query[..., None, :1]).expand(shape.shape).flatten(-2)
+        place = torch.arange(shape.shape[-1], device=shape.device).expand(shape.shape).flatten(-2)
+        step = place == self.step[..., None] - 1
+        return torch.stack([~step & same, ~step & ~same])
+
 
 GROUPS = {
     "both": "same step, same pattern",
@@ -71,6 +81,8 @@ GROUPS = {
     "neither": "other step, other pattern",
 }
 """The columns of the examples, by what they share with the query."""
+OTHER_STEPS = {"same example": "other step, matching example", "other example": "other step, other example"}
+"""Those of other steps, by whether their example is one that matches the query."""
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,12 @@ class Transitions:
         return best.min().item()
 
     @property
+    def gap(self) -> float:
+        """ρ: over all steps and patterns the least by which the correct output is more probable than any other."""
+        top = self.matrices.topk(2, -1).values
+        return (top[..., 0] - top[..., 1]).min().item()
+
+    @property
     def tau_o(self) -> float:
         """τ_o: over all starts the smallest probability of the most probable end."""
         return self.product.amax(-1).min().item()
@@ -78,9 +84,22 @@ def worked_example() -> Transitions:
     return Transitions(torch.tensor([first, second], dtype=torch.float64))
 
 
-def jumping(count: int, steps: int, tau: float, jumps: Sequence[int], competitors: int = 1) -> Transitions:
-    """Every step is correct with probability τ^(1/K); an error at step k jumps from the path of one start to that of another,
-    the start `jumps`[k] further on (counted around), or with equal probability to one of `competitors` from there on.
+def step_shares(steps: int, first: float = 0.0) -> list[float]:
+    """K numbers that sum to 1: step k is correct with probability τ to the power of its share. All are alike at first = 0; else
+    the first step has the share `first` and the others the rest. Raises SpecError for a share outside [0, 1)."""
+    if not 0 <= check_number("first", first) < 1:
+        raise SpecError(f"first must be a share of at least 0 and below 1, got {first!r}.")
+    if not first or steps == 1:
+        return [1 / steps] * steps
+    return [first] + [(1 - first) / (steps - 1)] * (steps - 1)
+
+
+def jumping(
+    count: int, steps: int, tau: float, jumps: Sequence[Sequence[int]], competitors: int = 1, first: float = 0.0
+) -> Transitions:
+    """Step k is correct with probability τ to the power of its share (`step_shares`); an error there jumps from the path of
+    start i to that of another, the start `jumps`[k][i] further on (counted around), or with equal probability to one of
+    `competitors` from there on.
 
     Correct paths stay at their start's number: a prompt relabels the patterns of every step. Raises SpecError for what is no
     probability, and where an error would be as probable as the correct step.
@@ -89,33 +108,39 @@ def jumping(count: int, steps: int, tau: float, jumps: Sequence[int], competitor
         check_count(name, value, low)
     if not 0 < check_number("tau", tau) <= 1:
         raise SpecError(f"tau must lie above 0 and be at most 1, got {tau!r}.")
-    right = tau ** (1 / steps)
-    if competitors >= count or (1 - right) / competitors >= right:
+    rights = [tau**share for share in step_shares(steps, first)]
+    if competitors >= count or (1 - min(rights)) / competitors >= min(rights):
         raise SpecError(
-            f"tau = {tau:g} over {steps} steps leaves a correct step {right:.2f}: use a larger tau, and "
+            f"tau = {tau:g} over {steps} steps leaves a correct step {min(rights):.2f}: use a larger tau, and "
             f"between 1 and {count - 1} competitors, got {competitors}."
         )
-    matrices = right * torch.eye(count, dtype=torch.float64).repeat(steps, 1, 1)
-    for matrix, jump in zip(matrices, jumps, strict=True):
+    start = torch.arange(count)
+    matrices = torch.stack([right * torch.eye(count, dtype=torch.float64) for right in rights])
+    for matrix, right, jump in zip(matrices, rights, jumps, strict=True):
         for offset in range(competitors):
-            to = (torch.arange(count) + 1 + (jump - 1 + offset) % (count - 1)) % count
-            matrix[torch.arange(count), to] += (1 - right) / competitors
+            to = (start + 1 + (torch.tensor(jump) - 1 + offset) % (count - 1)) % count
+            matrix[start, to] += (1 - right) / competitors
     return Transitions(matrices)
 
 
-def reconverging(count: int, steps: int, tau: float) -> Transitions:
-    """Without Condition 1: every error jumps by one, so that all paths with one error reach one wrong end. Raises SpecError for
-    a τ at which that end is less probable than the correct one."""
-    found = jumping(count, steps, tau, [1] * steps)
-    if bool(found.holds.any()):
+def reconverging(count: int, steps: int, tau: float, starts: int = 0) -> Transitions:
+    """Without Condition 1: every error jumps by one, so that all paths with one error reach one wrong end. With `starts` this
+    is so from the first starts only, and errors from the others jump as in `parting`. Raises SpecError for a τ at which that
+    end is less probable than the correct one, or where the others do not keep the condition."""
+    check_count("starts", starts, 0, count)
+    failing = torch.arange(count) < (starts or count)
+    found = jumping(count, steps, tau, [[1 if fails else 2**k for fails in failing.tolist()] for k in range(steps)])
+    if bool((found.holds & failing).any()):
         raise SpecError(f"Condition 1 fails only for tau below {widest_tau(steps):.3f} at {steps} steps, got {tau:g}.")
+    if lost := int((~(found.holds | failing)).sum()):
+        raise SpecError(f"Condition 1 fails from {lost} of the other {count - starts} starts, too: use more patterns or steps.")
     return found
 
 
-def parting(count: int, steps: int, tau: float, competitors: int = 1) -> Transitions:
+def parting(count: int, steps: int, tau: float, competitors: int = 1, first: float = 0.0) -> Transitions:
     """With Condition 1: errors at different steps jump by 1, 2, 4, …, so that no two wrong paths meet while there are patterns
     enough. Raises SpecError where they do meet and the correct end is not the most probable one."""
-    found = jumping(count, steps, tau, [2**k for k in range(steps)], competitors)
+    found = jumping(count, steps, tau, [[2**k] * count for k in range(steps)], competitors, first)
     if not bool(found.holds.all()):
         raise SpecError(
             f"Condition 1 does not hold with {count} patterns and {steps} steps at tau = {tau:g}: use a larger tau."

@@ -21,6 +21,9 @@ from lib.reasoning_bias.task import LENGTH, POSITIONS, VOCAB
 VERSION = 1
 LARGE, MIDDLE, SMALL = 0.3, 0.5, 0.8
 """The paper's three γ, by the size of the initialization that they mean."""
+PAPER_GAMMAS = (SMALL, MIDDLE, LARGE)
+QUIET = "one layer, ten times the batch"
+"""A training by plain gradient descent whose batches are so large that their noise does not hide the flow."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ SETTINGS = {
         short=_train(10, 5, batch=16),
         early=(5, 10),
         shorter=_train(10, 5, batch=16),
-        flow={"Emb-MLP": _descent(10, 5, 16), "one layer": _descent(4, 2, 16)},
+        flow={"Emb-MLP": _descent(10, 5, 16), "one layer": _descent(4, 2, 16), QUIET: _descent(2, 1, 160)},
     ),
     "laptop": Setting(
         gammas=(0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
@@ -97,7 +100,7 @@ SETTINGS = {
         short=_train(24_000, 200),
         early=(600, 2000, 4400, 9600, 24_000),
         shorter=_train(16_000, 200),
-        flow={"Emb-MLP": _descent(4000, 200, 1000), "one layer": _descent(800, 50, 800)},
+        flow={"Emb-MLP": _descent(4000, 200, 1000), "one layer": _descent(800, 50, 800), QUIET: _descent(100, 10, 8000)},
     ),
     "paper": Setting(
         gammas=(0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
@@ -114,7 +117,11 @@ SETTINGS = {
         short=_train(1_000_000, 2000, warmup=20_000),
         early=(2000, 40_000, 200_000, 1_000_000),
         shorter=_train(600_000, 2000, warmup=20_000),
-        flow={"Emb-MLP": _descent(20_000, 1000, 10_000), "one layer": _descent(4000, 200, 10_000)},
+        flow={
+            "Emb-MLP": _descent(20_000, 1000, 10_000),
+            "one layer": _descent(4000, 200, 10_000),
+            QUIET: _descent(500, 50, 100_000),
+        },
     ),
 }
 
@@ -146,6 +153,29 @@ def bias_specs(profile: str) -> list[RunSpec]:
     s = SETTINGS[check_profile(profile)]
     model = transformer(s.d_model)
     return [_run(BIAS_NAME, s, g, seed, model, {}) for g in sorted(s.gammas, reverse=True) for seed in s.seeds]
+
+
+BETWEEN = (0.32, 0.34, 0.36, 0.38)
+"""Further γ between the two smallest, where the whole transition lies."""
+MORE_SEEDS = 8
+
+
+def between_specs(profile: str) -> list[RunSpec]:
+    """The two-layer transformer on a finer grid between the large initialization and the next smaller one."""
+    s = SETTINGS[check_profile(profile)]
+    gammas = BETWEEN if profile != "smoke" else BETWEEN[:1]
+    return [_run(BIAS_NAME, s, g, seed, transformer(s.d_model), {}) for g in gammas for seed in s.seeds]
+
+
+def more_specs(profile: str) -> list[RunSpec]:
+    """Further seeds at small initialization, for what four seeds leave open about the second attention."""
+    s = SETTINGS[check_profile(profile)]
+    first, count = len(s.seeds), MORE_SEEDS if profile != "smoke" else 1
+    return [_run(BIAS_NAME, s, SMALL, first + i, transformer(s.d_model), {}) for i in range(count)]
+
+
+def all_bias_specs(profile: str) -> list[RunSpec]:
+    return bias_specs(profile) + between_specs(profile) + more_specs(profile)
 
 
 def point_specs(profile: str, gamma: float, first_seed: int = 0) -> list[RunSpec]:
@@ -208,6 +238,29 @@ def ablation_specs(profile: str) -> dict[str, list[RunSpec]]:
     return {name: runs(name) for name in ABLATIONS}
 
 
+def long_specs(profile: str) -> dict[str, list[RunSpec]]:
+    """{ablation: runs} as long as the main runs: without norms, at every one of the paper's γ, and at the lower rate."""
+    s = SETTINGS[check_profile(profile)]
+    plain = transformer(s.d_model)
+    changed = {"no norms": (replace(plain, norm="none"), s.rate), "rate / 2.5": (plain, s.rate / 2.5)}
+    gammas = {"no norms": PAPER_GAMMAS, "rate / 2.5": (SMALL, LARGE)}
+    return {
+        name: [_run(ABLATION_NAME, s, g, seed, model, {}, rate=rate) for g in gammas[name] for seed in s.seeds]
+        for name, (model, rate) in changed.items()
+    }
+
+
+MANY = 10
+"""How many times as many rows as the main runs have."""
+
+
+def many_rows_specs(profile: str) -> list[RunSpec]:
+    """The main runs at the paper's γ on MANY times as many rows: its own number at the laptop's settings."""
+    s = SETTINGS[check_profile(profile)]
+    task = {"rows": s.rows * MANY, "keep": ()}
+    return [_run(ROWS_NAME, s, g, seed, transformer(s.d_model), task) for g in PAPER_GAMMAS for seed in s.seeds]
+
+
 def rows_specs(profile: str) -> dict[str, list[RunSpec]]:
     """{size of the training set: runs} at large and small initialization, shorter still: what scaling the data down changes."""
     s = SETTINGS[check_profile(profile)]
@@ -230,26 +283,37 @@ def theory_model() -> ModelSpec:
 def flow_specs(profile: str) -> dict[str, list[RunSpec]]:
     """{model: runs} under plain gradient descent with large batches, as near to gradient flow as noise permits."""
     s = SETTINGS[check_profile(profile)]
-    models = {"Emb-MLP": (emb_mlp(s.d_model, False), s.flow["Emb-MLP"]), "one layer": (theory_model(), s.flow["one layer"])}
+    models = {
+        name: (emb_mlp(s.d_model, False) if name == "Emb-MLP" else theory_model(), train) for name, train in s.flow.items()
+    }
 
     def runs(name: str) -> list[RunSpec]:
         model, t = models[name]
         every_evaluation = tuple(range(t.eval_every, t.steps + 1, t.eval_every))
-        task = {"rows": 0, "noise": name == "one layer", "drive": True, "keep": every_evaluation}
+        task = {"rows": 0, "noise": name != "Emb-MLP", "drive": True, "keep": every_evaluation}
         how = {"train": t, "rate": FLOW_RATE, "decay": 0.0}
-        return [_run(FLOW_NAME, s, SMALL, seed, model, task, **how) for seed in s.seeds]
+        seeds = s.seeds[:2] if name == QUIET else s.seeds
+        return [_run(FLOW_NAME, s, SMALL, seed, model, task, **how) for seed in seeds]
 
     return {name: runs(name) for name in models}
 
 
-def _flat(specs: Callable[[str], dict[str, list[RunSpec]]]) -> Callable[[str], list[RunSpec]]:
-    return lambda profile: [spec for group in specs(profile).values() for spec in group]
+def _flat(*specs: Callable[[str], dict[str, list[RunSpec]]]) -> Callable[[str], list[RunSpec]]:
+    return lambda profile: [spec for part in specs for group in part(profile).values() for spec in group]
 
 
-BIAS = Experiment(BIAS_NAME, "Memory and reasoning over γ, two layers", VERSION, make_study, bias_specs, keep_for_maps)
+BIAS = Experiment(BIAS_NAME, "Memory and reasoning over γ, two layers", VERSION, make_study, all_bias_specs, keep_for_maps)
 EMB = Experiment(EMB_NAME, "Memory and reasoning over γ, Emb-MLP", VERSION, make_study, emb_specs, models=(EmbMLPSpec,))
 TABLES = Experiment(TABLES_NAME, "Variants of the memory table", VERSION, make_study, table_specs)
-ABLATION = Experiment(ABLATION_NAME, "Without norms, without a head, other rates", VERSION, make_study, _flat(ablation_specs))
+ABLATION = Experiment(
+    ABLATION_NAME, "Without norms, without a head, other rates", VERSION, make_study, _flat(ablation_specs, long_specs)
+)
 FLOW = Experiment(FLOW_NAME, "Gradient flow of embeddings", VERSION, make_study, _flat(flow_specs), models=(EmbMLPSpec,))
-ROWS = Experiment(ROWS_NAME, "Sizes of the training set", VERSION, make_study, _flat(rows_specs))
+ROWS = Experiment(
+    ROWS_NAME,
+    "Sizes of the training set",
+    VERSION,
+    make_study,
+    lambda profile: _flat(rows_specs)(profile) + many_rows_specs(profile),
+)
 EXPERIMENTS = (BIAS, EMB, TABLES, ABLATION, FLOW, ROWS)

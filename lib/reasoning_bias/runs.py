@@ -9,7 +9,7 @@ import numpy as np
 
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load
-from lib.reasoning_bias.experiments import BIAS, EMB
+from lib.reasoning_bias.experiments import EMB, bias_specs
 from lib.reasoning_bias.task import MEMORY
 
 KINDS = {"memory": slice(0, len(MEMORY)), "reasoning": slice(len(MEMORY), None)}
@@ -26,7 +26,7 @@ def at(runs: Sequence[StoredRun], gamma: float) -> list[StoredRun]:
 
 
 def transformers(store: Store, profile: str, gamma: float | None = None) -> list[StoredRun]:
-    runs = load(BIAS.specs(profile), store)
+    runs = load(bias_specs(profile), store)
     return runs if gamma is None else at(runs, gamma)
 
 

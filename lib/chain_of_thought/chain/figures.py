@@ -12,8 +12,19 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from lib.chain_of_thought.chain import numbers
-from lib.chain_of_thought.chain.numbers import LEVEL, METHODS, MIDDLE, STAGES, SYMBOLS, Curve, Slope, history, iterations
-from lib.chain_of_thought.task import D_X, GROUPS, Columns, Prompts
+from lib.chain_of_thought.chain.numbers import (
+    BOUND,
+    LEVEL,
+    METHODS,
+    MIDDLE,
+    STAGES,
+    SYMBOLS,
+    Curve,
+    Slope,
+    history,
+    iterations,
+)
+from lib.chain_of_thought.task import D_X, GROUPS, OTHER_STEPS, Columns, Prompts
 from lib.chain_of_thought.transitions import Transitions
 from lib.core.read import style
 from lib.core.record.spec import SpecError
@@ -22,8 +33,8 @@ from lib.core.record.store import StoredRun
 GROUP_LOOK = {
     "both": {"color": style.INFERENTIAL, "ls": "-"},
     "step only": {"color": style.SYMMETRIC, "ls": "--"},
-    "pattern only": {"color": style.KEY, "ls": ":"},
-    "neither": {"color": style.NEITHER, "ls": "-."},
+    "same example": {"color": style.KEY, "ls": ":"},
+    "other example": {"color": style.NEITHER, "ls": "-."},
 }
 METHOD_LOOK = {
     "thought": {"color": style.INFERENTIAL, "marker": "o", "ls": "-"},
@@ -91,12 +102,13 @@ def matrices(example: Transitions, kinds: Mapping[str, Transitions]) -> Figure:
 
 
 def training(runs: Sequence[StoredRun]) -> Figure:
-    """Fig. 20: mean attention to four groups of columns along training (left), and the loss (right); bands: all seeds."""
+    """Fig. 20: mean attention to four groups of columns along training (left), those of other steps by their example, and the
+    loss (right); bands: all seeds."""
     steps = np.array(runs[0].history["step"])
     with style.look():
         fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9), width_ratios=(1.7, 1))
         for name, look in GROUP_LOOK.items():
-            _band(left, steps, [history(run, name) for run in runs], GROUPS[name], look)
+            _band(left, steps, [history(run, name) for run in runs], (GROUPS | OTHER_STEPS)[name], look)
         _band(right, steps, [history(run, "held out") for run in runs], None, {"color": style.SEEN})
         left.set(xlabel="iteration", ylabel="mean attention", ylim=(-0.02, 1.02))
         left.legend(loc="center right")
@@ -159,7 +171,8 @@ def errors(panels: Mapping[str, tuple[str, Mapping[float, Curve], Mapping[float,
                 _error(ax, found, f"{symbol} = {value:g}", color=colour, marker="osD^v"[i % 5])
                 _error(ax, votes[value], None, color=colour, ls=":", lw=1)
             ax.plot([], [], color="#555555", ls=":", lw=1, label="vote of matching examples")
-            ax.set(title=title, xlabel="examples in the prompt", yscale="log", ylim=(FLOOR, 1))
+            ax.set(title=title, xlabel="examples in the prompt", yscale="log", ylim=(FLOOR, 5))  # room for the legend
+            ax.set_yticks([10.0**-i for i in range(4)])
             ax.legend(loc="upper right", fontsize=7.5)
         axes[0, 0].set_ylabel("share of wrong steps")
     return fig
@@ -179,27 +192,27 @@ def comparison(panels: Mapping[str, Mapping[str, Curve]]) -> Figure:
 
 
 def needed(points: Sequence[tuple[float, float, float]], slope: Slope, spread: Mapping[int, tuple[Curve, Curve]]) -> Figure:
-    """Left: examples until the error is LEVEL against 1 / (α'τ)², with the fitted power and lines of slope 1, on which the
+    """Left: examples until the error is LEVEL against 1 / (α'τρ)², with the fitted power and lines of slope 1, on which the
     theorem's law would lie for some constant. Right: errors for different numbers of competitors at the same τ, and the vote's
     (dotted)."""
     with style.look():
         fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.1))
-        x, y = np.array([(a * t) ** -2 for a, t, _ in points]), np.array([n for *_, n in points])
+        x, y = np.array([(a * t * numbers.gap(t)) ** -BOUND for a, t, _ in points]), np.array([n for *_, n in points])
         for i, tau in enumerate(taus := sorted({t for _, t, _ in points})):
             own = [t == tau for _, t, _ in points]
             colour = style.GAMMA(i / max(1, len(taus) - 1))
             left.plot(x[own], y[own], "osD^v"[i % 5], color=colour, ms=5, label=f"τ = {tau:g}")
         ends = np.array([x.min(), x.max()])
         middle = np.exp(np.log(x).mean()), np.exp(np.log(y).mean())
-        left.plot(ends, middle[1] * (ends / middle[0]) ** (slope.value / 2), color=style.SEEN, lw=1.2, label="fitted power")
+        left.plot(ends, middle[1] * (ends / middle[0]) ** (slope.value / BOUND), color=style.SEEN, lw=1.2, label="fitted power")
         for shift in (0.4, 1.0, 2.5):
             left.plot(ends, shift * middle[1] * ends / middle[0], color="#BBBBBB", lw=0.8, zorder=0)
         left.set(xscale="log", yscale="log", ylim=(0.6 * y.min(), 1.7 * y.max()))
         for axis, (low, high) in ((left.xaxis, ends), (left.yaxis, left.get_ylim())):
-            ticks = [t for t in (1, 2, 5, 10, 20, 50, 100) if low <= t <= high]
+            ticks = [t for t in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if low <= t <= high]
             axis.set_ticks(ticks, [str(t) for t in ticks])
             axis.set_minor_locator(NullLocator())
-        left.set(xlabel="1 / (α'τ)²", ylabel=f"examples for an error of {LEVEL:g}")
+        left.set(xlabel="1 / (α'τρ)²", ylabel=f"examples for an error of {LEVEL:g}")
         left.legend(loc="upper left", fontsize=7.5)
         for (competitors, (found, vote)), colour in zip(
             spread.items(), (style.INFERENTIAL, style.KEY, style.SEEN), strict=False

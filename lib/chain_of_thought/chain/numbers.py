@@ -36,8 +36,17 @@ STAGES = {
 """What is waited for: attention to the query's step, then that to its pattern among these; and a held-out loss of LOSS."""
 SHORT, MIDDLE = 10, 20
 """Examples in the prompts at which curves are compared; chosen before the runs."""
-WITHOUT_TAU = 0.3
-"""τ of the comparison with in-context learning, at which Condition 1 can fail in three steps."""
+WITHOUT_TAU, FAILING = 0.3, 6
+"""τ of the comparison with in-context learning, at which Condition 1 can fail in three steps, and from how many of the ten
+patterns it does: so that an answer by the most frequent end is wrong about as often as the talk's in-context learning is."""
+TALK_ERRORS = {(0.4, 0.5): 0.028, (0.8, 0.4): 0.012}
+"""{(α', τ): error at 100 examples} of the uppermost curves of the talk's Figs 17 and 18, read off the plots; which τ and which
+α' these have is our reading."""
+FIRSTS = (0.0, 0.5, 0.525, 0.55, 0.575, 0.6)
+FIRST = 0.525
+"""Which share of log τ the first step takes, tried and chosen: with it the vote's errors are nearest to TALK_ERRORS, of their
+order in one case and a quarter in the other; with equal steps it hardly ever errs. No model is asked for this, and the prompts
+are not those of the figures."""
 MOST = 0.5
 """More than this share of the attention is most of it."""
 CLOSE, SOME = 1.25, 0.01
@@ -45,7 +54,8 @@ CLOSE, SOME = 1.25, 0.01
 LEVEL = 0.05
 """The error that Theorem 5's examples are counted to."""
 BOUND = 2
-"""Theorem 5: (α'τ) to minus this power examples are enough, up to a constant."""
+"""Theorem 5: (α'τρ) to minus this power examples are enough, up to a constant; the talk's slide leaves ρ out, and slides of
+February 2025 have it: the gap between the correct and the incorrect reasoning."""
 THEORY = {"alpha": (-2.0, 0.0), "steps": (1.0, 3.0), "patterns": (0.0, 1.0)}
 """The exponents that α^−2 K^3 + M K (α^−1 + ε^−1) allows, whatever its constants."""
 SIGNS = {"alpha": -1, "steps": 1, "patterns": 1}
@@ -137,32 +147,45 @@ def curve(runs: Sequence[StoredRun], name: str, trial: Trial) -> Curve:
     return Curve(np.array(s.lengths), np.array(found), s.prompts * len(runs))
 
 
-def vote_curve(trial: Trial, lengths: Sequence[int], prompts: int) -> Curve:
+def vote_curve(trial: Trial, lengths: Sequence[int], prompts: int, seed: int = FIRST_TEST_SEED) -> Curve:
     """The errors of the vote alone, for trials that no model is asked about."""
-    drawn = trial.draw(FIRST_TEST_SEED, prompts, max(lengths))
+    drawn = trial.draw(seed, prompts, max(lengths))
     answers = [
-        oracle.chain(counts, trial.columns, drawn.query[:, 0], FIRST_TEST_SEED)
-        for counts, _ in growing(trial.columns, drawn, lengths)
+        oracle.chain(counts, trial.columns, drawn.query[:, 0], seed) for counts, _ in growing(trial.columns, drawn, lengths)
     ]
     wrong = torch.stack([(answer != drawn.query[:, 1:]).double().mean() for answer in answers])
     return Curve(np.array(lengths), wrong[None].numpy(), prompts)
 
 
 def by_alpha(runs: Sequence[StoredRun], tau: float, name: str = "thought") -> dict[float, Curve]:
-    return {a: curve(runs, name, Trial(a, tau)) for a in setting(runs).alphas}
+    """Fig. 17, with a first step that is harder than the others."""
+    return {a: curve(runs, name, Trial(a, tau, first=FIRST)) for a in setting(runs).alphas}
 
 
 def by_tau(runs: Sequence[StoredRun], alpha: float, name: str = "thought") -> dict[float, Curve]:
-    return {t: curve(runs, name, Trial(alpha, t)) for t in setting(runs).taus}
+    """Fig. 18, with the same first step."""
+    return {t: curve(runs, name, Trial(alpha, t, first=FIRST)) for t in setting(runs).taus}
+
+
+def hardness(prompts: int = 4000) -> dict[float, dict[tuple[float, float], float]]:
+    """{share of log τ in the first step: {(α', τ): the vote's error at 100 examples}}, on prompts of their own."""
+    found = lambda alpha, tau, first: vote_curve(Trial(alpha, tau, first=first), (100,), prompts, FIRST_TEST_SEED - 1)
+    return {first: {place: float(found(*place, first).mean[0]) for place in TALK_ERRORS} for first in FIRSTS}
+
+
+def hardest_fit(found: Mapping[float, Mapping[tuple[float, float], float]]) -> float:
+    """The share at which the vote's errors are nearest to the talk's, by the sum of |log| of their ratios."""
+    off = lambda errors: sum(abs(math.log(max(errors[place], 1e-6) / talk)) for place, talk in TALK_ERRORS.items())
+    return min(found, key=lambda first: off(found[first]))
 
 
 def compared(runs: Sequence[StoredRun], alpha: float) -> dict[str, dict[str, Curve]]:
     """Chain of thought and in-context learning, with Condition 1 and without, at the same τ."""
-    conditions = {"with Condition 1": "parting", "without Condition 1": "reconverging"}
-    return {
-        title: {name: curve(runs, name, Trial(alpha, WITHOUT_TAU, errors)) for name in ("thought", "leap")}
-        for title, errors in conditions.items()
+    conditions = {
+        "with Condition 1": Trial(alpha, WITHOUT_TAU),
+        "without Condition 1": Trial(alpha, WITHOUT_TAU, "reconverging", starts=FAILING),
     }
+    return {title: {name: curve(runs, name, trial) for name in ("thought", "leap")} for title, trial in conditions.items()}
 
 
 def grid(runs: Sequence[StoredRun], name: str = "thought") -> dict[tuple[float, float], Curve]:
@@ -277,24 +300,30 @@ def exponent(x: Sequence[float], y: Sequence[float]) -> Slope:
     return Slope(*log_slope(list(x), list(y)))
 
 
+def gap(tau: float) -> float:
+    """ρ of the trials of `grid` at a τ."""
+    return Trial(tau=tau).transitions.gap
+
+
 def law(runs: Sequence[StoredRun]) -> tuple[float, Slope]:
-    """Rank correlation of α'τ with the examples needed, and the exponent of these in 1 / (α'τ). Raises LookupError for fewer
+    """Rank correlation of α'τρ with the examples needed, and the exponent of these in 1 / (α'τρ). Raises LookupError for fewer
     than three points."""
     points = examples_needed(runs)
     if len(points) < 3:
         raise LookupError(f"the error falls to {LEVEL:g} inside the curves for fewer than three pairs of α' and τ")
-    product, count = np.array([a * t for a, t, _ in points]), np.array([n for *_, n in points])
+    product, count = np.array([a * t * gap(t) for a, t, _ in points]), np.array([n for *_, n in points])
     return spearman(product, count), exponent(1 / product, count)
 
 
 def alone(points: Sequence[tuple[float, float, float]]) -> dict[str, list[float]]:
-    """The exponents in 1 / α' at each τ, and in 1 / τ at each α', where there are three points at least."""
-    found: dict[str, list[float]] = {"1 / α'": [], "1 / τ": []}
-    for name, own, other in (("1 / α'", 0, 1), ("1 / τ", 1, 0)):
+    """The exponents in 1 / α' at each τ, and in 1 / (τρ) at each α', where there are three points at least."""
+    found: dict[str, list[float]] = {"1 / α'": [], "1 / (τρ)": []}
+    size = (lambda alpha: alpha, lambda tau: tau * gap(tau))
+    for name, own, other in (("1 / α'", 0, 1), ("1 / (τρ)", 1, 0)):
         for value in sorted({p[other] for p in points}):
             group = [p for p in points if p[other] == value]
             if len(group) > 2:
-                found[name].append(exponent([1 / p[own] for p in group], [p[2] for p in group]).value)
+                found[name].append(exponent([1 / size[own](p[own]) for p in group], [p[2] for p in group]).value)
     return found
 
 

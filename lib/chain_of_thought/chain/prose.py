@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -13,15 +15,18 @@ from lib.chain_of_thought.chain.numbers import (
     BOUND,
     CLOSE,
     ENOUGH,
+    FAILING,
+    FIRST,
     LEVEL,
+    LOSS,
     METHODS,
     MIDDLE,
     MOST,
     SHORT,
     SIGNS,
     SOME,
-    STAGES,
     SYMBOLS,
+    TALK_ERRORS,
     THEORY,
     Curve,
     percent,
@@ -29,15 +34,81 @@ from lib.chain_of_thought.chain.numbers import (
 )
 from lib.chain_of_thought.experiments import DELTA, RATE, SETTINGS, SWEEP_RATE, cot_specs
 from lib.chain_of_thought.prompts import Trial
-from lib.chain_of_thought.task import GROUPS, Prompts, Task
-from lib.chain_of_thought.transitions import Transitions, widest_tau, worked_example
+from lib.chain_of_thought.task import GROUPS, OTHER_STEPS, Prompts, Task
+from lib.chain_of_thought.transitions import Transitions, step_shares, widest_tau, worked_example
 from lib.core.read.measures import spread
 from lib.core.record.store import StoredRun
 
 LITTLE = 0.1
-"""What adds at most this share to something is little beside it."""
+"""What adds at most this share to something is little beside it, and shares of answers no farther apart are near each other."""
+HELPED, FLAT = 0.5, 0.75
+"""An error that falls to at most the first share of what it was gets right; one of at least the second hardly falls."""
+TALK_SHARES = {"both": 0.16, "step only": 0.26, "same example": 0.22, "other example": 0.36}
+"""Where the four curves of the talk's Fig. 20 start."""
+WITH, WITHOUT = "with Condition 1", "without Condition 1"
 Panels = Mapping[str, tuple[str, Mapping[float, Curve], Mapping[float, Curve]]]
 """{title: (symbol, curves of trained models, of the vote)} of the figure of errors."""
+Compared = Mapping[str, Mapping[str, Curve]]
+"""What numbers.compared gives."""
+Variants = Mapping[str, Mapping[str, Mapping[float, Sequence[StoredRun]]]]
+"""{variant: {setting: {value: runs}}} of Theorem 4."""
+
+
+# --- The answer ---
+
+
+def answer(runs: Sequence[StoredRun], trial: Trial, compared: Compared) -> str:
+    """What the chapter finds: does the model copy, and does it get right where the right end is not the most frequent?"""
+    by_step = numbers.attended(runs, trial).mean(0)
+    share, step = math.floor(100 * by_step.min()), int(by_step.argmin()) + 1
+    where = "examples that were at the same step in the same place"
+    text = (
+        f"The trained model copies: with {MIDDLE} examples at least {share} % of its attention is, at every step, on {where}."
+        if by_step.min() > MOST
+        else f"The trained model does not simply copy: with {MIDDLE} examples only {share} % of its attention is, at step "
+        f"{step}, on {where}."
+    )
+    thought, leap = compared[WITHOUT]["thought"], compared[WITHOUT]["leap"]
+    last, (one, other) = int(thought.lengths[-1]), (float(c.mean[-1]) for c in (thought, leap))
+    text += (
+        " Each *step* must be right most often, and the *end* need not"
+        if gain(thought) <= HELPED and gain(leap) >= FLAT and one < other
+        else " That right steps are enough, whatever the ends, it does not show"
+    )
+    return text + (
+        f": where the most frequent end is wrong from {FAILING} of {Trial().count} starts, it errs {one:.1%} of the time step "
+        f"by step, and {other:.1%} at once ({last} examples)."
+    )
+
+
+def verdict(runs: Sequence[StoredRun], trial: Trial, compared: Compared) -> str:
+    """The chapter's first words."""
+    return f"**Answer.** {answer(runs, trial, compared)}"
+
+
+def conclusion(runs: Sequence[StoredRun], trial: Trial, compared: Compared, variants: Variants) -> str:
+    """The chapter's last words: the answer, and what becomes of the mechanism and of the two laws."""
+    return "\n\n".join((answer(runs, trial, compared), vote_verdict(runs), law_verdict(runs), loss_verdict(variants)))
+
+
+def vote_verdict(runs: Sequence[StoredRun]) -> str:
+    """Is the model as good as the mechanism allows?"""
+    ratio = numbers.against_oracle(runs)
+    if not ratio.size:
+        return f"A vote among the matching examples errs nowhere as much as {SOME:.0%}, so the model cannot be held to it."
+    return (
+        "The model errs about as often as a vote among the matching examples"
+        if ratio.max() <= CLOSE
+        else "The model errs more often than a vote among the matching examples"
+    ) + f": {ratio.mean():.2f} times as often on average, {ratio.max():.2f} times at most."
+
+
+def gain(found: Curve, start: int = SHORT) -> float:
+    """The error of the longest prompts over that at `start` examples."""
+    return float(found.mean[-1] / max(found.at(start)[0], 1e-12))
+
+
+# --- The task ---
 
 
 def settings_table(profile: str) -> list[tuple[str, str]]:
@@ -103,13 +174,80 @@ def ends_line(found: Mapping[str, Transitions]) -> str:
 
 
 def widest_text(steps: int) -> str:
-    return f"With {steps} steps this breaks Condition 1 for every τ below {widest_tau(steps):.2f}."
+    count = Trial().count
+    return (
+        f"With {steps} steps this breaks Condition 1 for every τ below {widest_tau(steps):.2f}. We let errors meet like this "
+        f"from {FAILING} of the {count} starts, and not from the others. Whoever always answers with the most frequent end is "
+        f"then wrong {FAILING / count:.0%} of the time. The talk's in-context learning errs .55 to .7 of the time, so there "
+        "the condition can hardly fail from every start."
+    )
+
+
+def harder_text(tau: float) -> str:
+    """What the first step of the figure of errors is, in one sentence."""
+    first, other = (tau**share for share in step_shares(Trial().steps, FIRST)[:2])
+    return (
+        f"Here, and only here, the first step is harder than the others: it takes {FIRST:.1%} of log τ, and so is right with "
+        f"probability {first:.2f} at τ = {tau:g}, the others with {other:.2f}. That share was chosen without any model, so "
+        "that errors at 100 examples come nearest to the talk's (see *Settings*)."
+    )
+
+
+def hardness_text(found: Mapping[float, Mapping[tuple[float, float], float]]) -> str:
+    """Errors of the vote by the share of the first step (numbers.hardness) beside the talk's, and which share is nearest."""
+    cells = lambda errors: " | ".join(f"{errors[place]:.4f}" for place in TALK_ERRORS)
+    name = lambda first: f"{first:g}" if first else f"{1 / Trial().steps:.3f}, as the others"
+    mark = lambda first: f"**{name(first)}**" if first == FIRST else name(first)
+    rows = [
+        "| share of log τ in the first step | " + " | ".join(f"α' = {a:g}, τ = {t:g}" for a, t in TALK_ERRORS) + " |",
+        "|---|" + "---|" * len(TALK_ERRORS),
+        *(f"| {mark(first)} | {cells(errors)} |" for first, errors in found.items()),
+        f"| *the talk's curves* | {cells(TALK_ERRORS)} |",
+    ]
+    best = numbers.hardest_fit(found)
+    text = f"By the sum of the logarithms of the ratios {name(best)} is nearest to the talk"
+    text += ", and it is what the figure uses." if best == FIRST else f"; the figure uses {name(FIRST)}."
+    if FIRST in found:
+        off = max(max(found[FIRST][p] / e, e / max(found[FIRST][p], 1e-6)) for p, e in TALK_ERRORS.items())
+        text += f" A good fit it is not: one of the two errors is off by a factor of {off:.1f}." if off > 2 else ""
+    text += " Which τ and which α' the talk's curves have is our reading."
+    return "\n".join(rows) + f"\n\n{text}"
+
+
+# --- Training ---
 
 
 def training_line(runs: Sequence[StoredRun]) -> str:
-    final = ", ".join(f"{name} {spread([run.metrics[key] for run in runs], 3)}" for key, name in GROUPS.items())
+    shown = {name: (GROUPS | OTHER_STEPS)[name] for name in TALK_SHARES}
+    ends = ", ".join(f"{label} {' → '.join(f'{v:.3f}' for v in ends_of(runs, name))}" for name, label in shown.items())
     loss = np.mean([run.metrics["held out"] for run in runs])
-    return f"attention at the end: {final}; held-out loss {loss:.4f}"
+    return f"attention after {runs[0].history['step'][0]:g} iterations and at the end: {ends}; held-out loss {loss:.4f}"
+
+
+def ends_of(runs: Sequence[StoredRun], name: str) -> tuple[float, float]:
+    """The mean over runs of a number at the first evaluation and at the last."""
+    found = np.mean([numbers.history(run, name)[[0, -1]] for run in runs], 0)
+    return float(found[0]), float(found[1])
+
+
+def groups_text(runs: Sequence[StoredRun]) -> str:
+    """Why columns of other steps are grouped by their example: where the talk's curves start."""
+    ours = {name: ends_of(runs, name)[0] for name in TALK_SHARES}
+    listed = lambda values: ", ".join(f"{v:.2f}" for v in values)
+    by_pattern = [ends_of(runs, name)[0] for name in ("pattern only", "neither")]
+    off = max(abs(ours[name] - talk) for name, talk in TALK_SHARES.items())
+    text = (
+        f"After {runs[0].history['step'][0]:g} iterations the four shares are {listed(ours.values())}; the talk's curves start "
+        f"at {listed(TALK_SHARES.values())}. With columns of other steps grouped by their pattern, the last two would be "
+        f"{listed(by_pattern)}."
+    )
+    theirs = (TALK_SHARES["same example"], TALK_SHARES["other example"])
+    worse = max(abs(ours - talk) for ours, talk in zip(by_pattern, theirs, strict=True))
+    return text + (
+        " That the talk groups them by their example is our inference from these numbers."
+        if off < worse
+        else " So the talk's grouping cannot be told from these numbers."
+    )
 
 
 def training_text(runs: Sequence[StoredRun]) -> str:
@@ -131,6 +269,9 @@ def training_text(runs: Sequence[StoredRun]) -> str:
         f"{spread([100 * run.metrics['right'] for run in runs], 1)} % of the held-out prompts of the training kind are "
         f"answered right.\n\n{order}"
     )
+
+
+# --- Inference ---
 
 
 def attended_line(runs: Sequence[StoredRun], trial: Trial) -> str:
@@ -163,79 +304,79 @@ def errors_line(panels: Panels) -> str:
 def errors_text(runs: Sequence[StoredRun], panels: Panels) -> str:
     """The trained model against the vote, what no counting can repair, and whether more and better examples help."""
     ratio, curves = numbers.against_oracle(runs), numbers.grid(runs)
+    found = [(curve, votes[v]) for _, shown, votes in panels.values() for v, curve in shown.items()]
+    own = np.concatenate([(c.mean / np.maximum(v.mean, 1e-12))[v.mean >= SOME] for c, v in found])
     floors = {a: oracle.no_match_floor(a, SHORT, Trial().count) for a, _ in curves if a < 1}
-    least = {a: min(c.at(SHORT)[0] for (b, _), c in curves.items() if b == a) for a in floors}
-    cost = ", ".join(f"{floor:.1e} at α' = {a:g}" for a, floor in floors.items())
-    little = all(floors[a] <= LITTLE * least[a] for a in floors)
+    matching = [(a, c) for symbol, shown, _ in panels.values() if symbol == "α'" for a, c in shown.items()]
+    matching += [(a, c) for (a, _), c in curves.items()]
+    least = {a: min(c.at(SHORT)[0] for b, c in matching if b == a) for a in floors}
     disordered = [
-        symbol for symbol, found, _ in panels.values() if (np.diff([found[v].at(MIDDLE)[0] for v in sorted(found)]) >= 0).any()
+        symbol for symbol, shown, _ in panels.values() if (np.diff([shown[v].at(MIDDLE)[0] for v in sorted(shown)]) >= 0).any()
     ]
-    text = ""
-    if ratio.size:
-        text = (
-            f"Over all pairs of α' and τ, wherever the vote errs at least {SOME:.0%} of the time, the model's error is "
-            f"{ratio.min():.2f} to {ratio.max():.2f} times that of the vote, {ratio.mean():.2f} on average. "
-        )
-    text += (
-        "A prompt may also hold no example that starts where the query does, so that the first step is a guess. "
-        f"With {SHORT} examples that alone costs {cost}"
-    )
-    text += ": little beside what wrong examples cost.\n\n" if little else ".\n\n"
     if disordered:
-        text += f"At {MIDDLE} examples the error does not fall with every step of {' and of '.join(disordered)}."
+        text = f"At {MIDDLE} examples the error does not fall with every step of {' and of '.join(disordered)}."
     else:
-        text += "More matching examples and more reliable ones both help, in the order that the talk shows."
-    if ratio.size and ratio.max() <= CLOSE:
-        text += " And the trained model is nearly as good as the vote."
-        text += " So what limits it is not the model: it is what the prompt holds."
-    elif ratio.size:
-        text += " The vote does better than the trained model, so the prompt is not all that limits it."
-    return text
+        text = "More matching examples and more reliable ones both help, in the order that the talk shows."
+    against = {"": own, " over all pairs of α' and τ with equal steps": ratio}
+    words = [f"{r.min():.2f} to {r.max():.2f} times as often{where}" for where, r in against.items() if r.size]
+    if words:
+        text += f"\n\nWherever the vote errs at least {SOME:.0%} of the time, the model errs {', and '.join(words)}."
+        if max(r.max() for r in against.values() if r.size) <= CLOSE:
+            text += " So it is nearly as good as the vote, and what limits it is not the model: it is what the prompt holds."
+        else:
+            text += " In places the vote does clearly better, so the prompt is not all that limits the model."
+    worst = max(floors, key=lambda a: floors[a])
+    text += (
+        "\n\nA prompt may also hold no example that starts where the query does, so that the first step is a guess. With "
+        f"{SHORT} examples that alone costs {floors[worst]:.2%} at α' = {worst:g}, and less at a larger α'"
+    )
+    return text + (": little beside what wrong examples cost." if all(floors[a] <= LITTLE * least[a] for a in floors) else ".")
 
 
-def comparison_line(panels: Mapping[str, Mapping[str, Curve]]) -> str:
+def comparison_line(panels: Compared) -> str:
     say = lambda curves: ", ".join(f"{METHODS[n]} {c.mean[0]:.3f} → {c.mean[-1]:.3f}" for n, c in curves.items())
     first = next(iter(next(iter(panels.values())).values())).lengths
     return f"errors from {first[0]} to {first[-1]} examples, " + "; ".join(f"{t}: {say(c)}" for t, c in panels.items())
 
 
-def comparison_text(panels: Mapping[str, Mapping[str, Curve]]) -> str:
-    """Both ways of answering at the longest prompts, with Condition 1 and without (as numbers.compared has them)."""
-    lines = []
-    for title, curves in panels.items():
-        last = int(curves["leap"].lengths[-1])
-        lines.append(
-            f"- *{title[:1].upper() + title[1:]}.* In-context learning errs {shares(curves['leap'], SHORT)} of the time with "
-            f"{SHORT} examples and {shares(curves['leap'], last)} with {last}; chain of thought "
-            f"{shares(curves['thought'], SHORT)} and {shares(curves['thought'], last)}."
-        )
-    gain = {
-        (title, name): c.mean[-1] / max(c.at(SHORT)[0], 1e-12) for title, curves in panels.items() for name, c in curves.items()
-    }
-    with_, without = "with Condition 1", "without Condition 1"
-    if gain[without, "leap"] > 1:
-        text = (
-            "Without Condition 1, more examples make in-context learning *more* wrong: it grows sure of the wrong end, which "
-            "is in fact the most frequent one."
-        )
+def comparison_text(panels: Compared, everywhere: Curve) -> str:
+    """Both ways of answering, with Condition 1 and without (as numbers.compared has them), and in-context learning where the
+    condition fails from every start."""
+    last = int(everywhere.lengths[-1])
+    rows = {f"{title}: {METHODS[name]}": curve for title, curves in panels.items() for name, curve in curves.items()}
+    rows[f"failing from every start: {METHODS['leap']}"] = everywhere
+    table = [f"| share of wrong answers | {SHORT} examples | {last} examples |", "|---|---|---|"]
+    table += [f"| {name} | {shares(c, SHORT)} | {shares(c, last)} |" for name, c in rows.items()]
+    leap, wrong = panels[WITHOUT]["leap"], FAILING / Trial().count
+    if leap.at(last)[1] > leap.at(SHORT)[2]:
+        text = "Without Condition 1, more examples make in-context learning *more* wrong."
+    elif gain(leap) >= FLAT:
+        text = "**Without Condition 1, more examples hardly help in-context learning.**"
+        if abs(leap.mean[-1] - wrong) <= LITTLE:
+            text += f" It stays near {wrong:.0%}, the share of starts from which a wrong end is the most frequent one."
     else:
-        text = "Without Condition 1, more examples do not make in-context learning more wrong here."
+        text = "Without Condition 1, more examples help in-context learning here, too."
+    if everywhere.at(last)[1] > everywhere.at(SHORT)[2]:
+        text += " Where the condition fails from every start, more examples make it *worse*: it grows sure of the wrong end."
     text += (
-        " Chain of thought gets right all the same. It never looks at ends, only at steps, and each of these is most often "
+        "\n\nChain of thought gets right all the same. It never looks at ends, only at steps, and each of these is most often "
         "right."
-        if gain[without, "thought"] <= 0.5
-        else " Chain of thought does not even halve its errors."
+        if gain(panels[WITHOUT]["thought"]) <= HELPED
+        else "\n\nChain of thought does not even halve its errors."
     )
-    if max(gain[with_, "leap"], gain[with_, "thought"]) < 1:
+    if max(gain(panels[WITH][name]) for name in ("leap", "thought")) < 1:
         text += "\n\nWith Condition 1 both improve."
-        if panels[with_]["leap"].mean[-1] > panels[with_]["thought"].mean[-1]:
+        if panels[WITH]["leap"].mean[-1] > panels[WITH]["thought"].mean[-1]:
             text += (
                 " Here, too, answering at once needs more examples, since fewer of the examples reach the right end than take "
                 "any one step right."
             )
     else:
         text += "\n\nWith Condition 1 not both of them improve."
-    return "\n".join(lines) + f"\n\n{text}"
+    return "\n".join(table) + f"\n\n{text}"
+
+
+# --- Examples needed ---
 
 
 def needed_line(runs: Sequence[StoredRun]) -> str:
@@ -243,27 +384,35 @@ def needed_line(runs: Sequence[StoredRun]) -> str:
     points = numbers.examples_needed(runs)
     return (
         f"{min(n for *_, n in points):.0f} to {max(n for *_, n in points):.0f} examples for an error of {LEVEL:g}; "
-        f"exponent in 1 / (α'τ) {slope}; rank correlation {rank:+.2f}"
+        f"exponent in 1 / (α'τρ) {slope}; rank correlation {rank:+.2f}"
     )
 
 
+def within(runs: Sequence[StoredRun]) -> bool:
+    """Is the exponent in 1 / (α'τρ) the theorem's at most, with its interval, and so are those of α' and of τρ alone?"""
+    alone = numbers.alone(numbers.examples_needed(runs))
+    return bool(numbers.law(runs)[1].high <= BOUND and all(max(v, default=0) <= BOUND for v in alone.values()))
+
+
 def needed_text(runs: Sequence[StoredRun]) -> str:
-    """The fitted exponent beside the theorem's, and those of α' and of τ on their own."""
+    """The fitted exponent beside the theorem's, and those of α' and of τρ on their own."""
     _, slope = numbers.law(runs)
     points = numbers.examples_needed(runs)
     out = len(numbers.grid(runs)) - len(points)
     alone = numbers.alone(points)
     text = (
-        f"Over all pairs the number of examples goes as 1 / (α'τ) to the power {slope.value:.2f} (95 % interval "
+        f"Over all pairs of α' and τ the number of examples goes as 1 / (α'τρ) to the power {slope.value:.2f} (95 % interval "
         f"{slope.low:.2f} to {slope.high:.2f}), the theorem's as the power {BOUND:g}."
     )
     if any(alone.values()):
         text += f" One at a time, the exponents are {numbers.alone_words(points)}."
     for name, found in alone.items():
-        if found and max(found) < BOUND:
-            text += f" The law is generous in {name.split()[-1]}."
-        elif found and min(found) > BOUND:
-            text += f" The law is not generous enough in {name.split()[-1]}."
+        if found and min(found) > BOUND:
+            text += f" The law is not generous enough in {name.split()[-1].strip('()')}."
+    if bare := _without_lead(points):
+        text += f" Without ρ they would be {min(bare):.2f} to {max(bare):.2f} in 1 / τ"
+        text += ", more than the law allows." if min(bare) > BOUND else "."
+    text += " **With ρ the law holds, and is generous.**" if within(runs) else " The law does not hold in every direction."
     if out:
         text += (
             f" {out} pairs of α' and τ are not in it: their error does not come down to {LEVEL:g} within the lengths computed."
@@ -271,21 +420,59 @@ def needed_text(runs: Sequence[StoredRun]) -> str:
     return text
 
 
+def _without_lead(points: Sequence[tuple[float, float, float]]) -> list[float]:
+    """The exponents in 1 / τ at each α', where there are three points at least."""
+    groups = [[(1 / t, n) for a, t, n in points if a == alpha] for alpha in sorted({a for a, *_ in points})]
+    return [numbers.exponent(*zip(*group, strict=True)).value for group in groups if len(group) > 2]
+
+
+def law_verdict(runs: Sequence[StoredRun]) -> str:
+    """Theorem 5 in a sentence."""
+    value = f"{numbers.law(runs)[1].value:.2f}"
+    return (
+        f"Theorem 5's law holds with its factor ρ: the examples needed go as 1 / (α'τρ) to the power {value}, where it allows "
+        f"{BOUND:g}."
+        if within(runs)
+        else f"Theorem 5's law does not hold in every direction, even with its factor ρ: over all pairs the examples needed go "
+        f"as 1 / (α'τρ) to the power {value}, where it allows {BOUND:g}."
+    )
+
+
 def lead_text(found: Mapping[float, float | None]) -> str:
-    """How the vote's need (numbers.vote_needs) grows as the correct step loses its lead over a single rival, beside the
-    theorem's law."""
+    """How the vote's need (numbers.vote_needs) grows as the correct step loses its lead over a single rival, beside the laws
+    without that lead and with it."""
     known = {tau: n for tau, n in found.items() if n is not None}
     if len(known) < 2:
         return f"The vote's error comes down to {LEVEL:g} at fewer than two of these τ, so there is nothing to compare."
     first, last = max(known), min(known)
-    p = lambda tau: tau ** (1 / Trial().steps)
-    needs = ", ".join(f"{n:.0f} examples at τ = {tau:g}" for tau, n in known.items())
-    return (
-        f"With a single rival and α' = 1, the vote needs {needs}. From the largest to the smallest of these τ the law grows "
-        f"{(first / last) ** BOUND:.1f} times, and the need {known[last] / known[first]:.1f} times: the correct step leads by "
-        f"{2 * p(first) - 1:.2f} at τ = {first:g} and by {2 * p(last) - 1:.2f} at τ = {last:g}, and the lead is gone at "
-        f"τ = {2.0 ** -Trial().steps:g}, where (α'τ)^−{BOUND:g} is {2.0 ** (BOUND * Trial().steps):.0f} still."
+    lead = {tau: numbers.gap(tau) for tau in known}
+    bare = {tau: (first / tau) ** BOUND for tau in known}
+    full = {tau: (first * lead[first] / (tau * lead[tau])) ** BOUND for tau in known}
+    grown = {tau: n / known[first] for tau, n in known.items()}
+    rows = [
+        f"| τ | lead ρ | examples the vote needs | times as many | $(\\alpha'\\tau)^{{-{BOUND}}}$ grows | "
+        f"$(\\alpha'\\tau\\rho)^{{-{BOUND}}}$ grows |",
+        "|---|---|---|---|---|---|",
+        *(
+            f"| {t:g} | {lead[t]:.2f} | {known[t]:.0f} | {grown[t]:.1f} | {bare[t]:.1f} | {full[t]:.1f} |"
+            for t in sorted(known, reverse=True)
+        ),
+    ]
+    steps = Trial().steps
+    text = f"With a single rival and α' = 1, the need grows {grown[last]:.1f} times from τ = {first:g} to τ = {last:g}. "
+    text += (
+        f"The law without ρ grows {bare[last]:.1f} times only, and no constant can repair it: at τ = {2.0**-steps:g} the lead "
+        f"is gone and no number of examples is enough, yet (α'τ)^−{BOUND} is {2.0 ** (BOUND * steps):.0f} there."
+        if grown[last] > bare[last]
+        else f"The law without ρ grows {bare[last]:.1f} times. Still no constant suffices down to τ = {2.0**-steps:g}, where "
+        f"the lead is gone and (α'τ)^−{BOUND} is {2.0 ** (BOUND * steps):.0f}."
     )
+    text += (
+        f" **The law with ρ grows {full[last]:.1f} times, more than is needed.**"
+        if full[last] >= grown[last]
+        else f" The law with ρ grows {full[last]:.1f} times, which is not enough either."
+    )
+    return "\n".join(rows) + f"\n\n{text}"
 
 
 def spread_text(found: Mapping[int, tuple[Curve, Curve]], trial: Trial) -> str:
@@ -301,53 +488,122 @@ def sums_text(curves: Mapping[float, Curve]) -> str:
     return (
         "Test patterns may lie nearer to those of training or farther off. At S₁ = "
         f"{', '.join(f'{s:g}' for s in found)} the error with {SHORT} examples is "
-        f"{', '.join(percent(p) for p in found.values())}. "
+        f"{', '.join(f'{value:.3f}' for value, *_ in found.values())}. "
         + (
-            "How strange they are does not matter here. Attention compares vectors, and unit mixtures of orthogonal pairs are "
-            "orthogonal unit vectors again."
+            "How strange they are does not matter here: the intervals overlap. Attention compares vectors, and unit mixtures "
+            "of orthogonal pairs are orthogonal unit vectors again."
             if same
             else "So it matters how strange they are."
         )
     )
 
 
-def steps_line(variants: Mapping[str, Mapping[str, Mapping[float, Sequence[StoredRun]]]]) -> str:
-    say = lambda name, groups: f"{SYMBOLS[name]} {_slope(groups)}"
-    return "; ".join(
-        f"{variant}, exponents: " + ", ".join(say(n, g) for n, g in found.items()) for variant, found in variants.items()
-    )
+# --- Theorem 4 ---
 
 
-def _slope(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> str:
+def steps_line(variants: Variants) -> str:
+    say = lambda found: ", ".join(f"{SYMBOLS[name]} {_slope(groups)}" for name, groups in found.items())
+    words = "; ".join(f"{variant}: {say(found)}" for variant, found in variants.items())
+    return f"exponents of the iterations until the loss is {LOSS:g}, {words}"
+
+
+def _slope(groups: Mapping[float, Sequence[StoredRun]]) -> str:
     try:
-        return str(numbers.fitted(groups, stage))
+        return str(numbers.fitted(groups, "loss"))
     except LookupError:
         return "not to be had"
 
 
-def steps_text(variants: Mapping[str, Mapping[str, Mapping[float, Sequence[StoredRun]]]]) -> str:
-    """Exponents of iterations beside the theory's, stage by stage, and where the means do not go its way."""
-    lines = [
-        "| until | " + " | ".join(f"exponent of {SYMBOLS[name]}" for name in THEORY) + " |",
-        "|---|" + "---|" * len(THEORY),
-        "| theory | " + " | ".join(f"{low:g} to {high:g}" for low, high in THEORY.values()) + " |",
-    ]
-    for variant, found in variants.items():
-        for stage, title in STAGES.items():
-            lines.append(f"| {variant}: {title} | " + " | ".join(_slope(found[name], stage) for name in THEORY) + " |")
-    against = [
-        f"{STAGES[stage]} against {SYMBOLS[name]} ({variant})"
+def _exponents(variants: Variants, stage: str) -> str:
+    """The exponents of each setting, from the least to the largest of the variants."""
+    said = []
+    for name, symbol in SYMBOLS.items():
+        try:
+            found = {f"{numbers.fitted(groups[name], stage).value:.2f}" for groups in variants.values()}
+        except LookupError:
+            said.append(f"not to be had in {symbol}")
+            continue
+        said.append(f"{' to '.join(sorted(found, key=float))} in {symbol}")
+    return ", ".join(said)
+
+
+def _against(variants: Variants, stage: str) -> list[str]:
+    """Where mean iterations do not go the theory's way at every value, or where a run does not get there."""
+    return [
+        f"{SYMBOLS[name]} ({variant})"
         for variant, found in variants.items()
         for name, groups in found.items()
-        for stage in STAGES
-        if (stage, name) != ("step", "patterns") and not numbers.monotone(groups, SIGNS[name], stage)  # there theory has no M
+        if not numbers.monotone(groups, SIGNS[name], stage)
     ]
-    verdict = (
-        "Not monotone as the theory says, or not reached in every run: " + "; ".join(against)
-        if against
-        else "All means go the theory's way"
+
+
+def _outside(variants: Variants) -> tuple[list[str], list[str]]:
+    """Settings whose exponents of the loss lie nearer to 0 than the theory's range, in every variant and with their intervals;
+    and those of which one lies farther out, by more than LITTLE."""
+    nearer, beyond = [], []
+    for name, limits in THEORY.items():
+        near, far = sorted(abs(limit) for limit in limits)
+        try:
+            slopes = [numbers.fitted(found[name], "loss") for found in variants.values()]
+        except LookupError:
+            continue
+        ends = [sorted((SIGNS[name] * slope.low, SIGNS[name] * slope.high)) for slope in slopes]
+        if all(top < near for _, top in ends):
+            nearer.append(SYMBOLS[name])
+        if any(bottom > far + LITTLE for bottom, _ in ends):
+            beyond.append(SYMBOLS[name])
+    return nearer, beyond
+
+
+def loss_verdict(variants: Variants) -> str:
+    """Theorem 4 in two sentences."""
+    against = _against(variants, "loss")
+    text = f"Training until the loss is {LOSS:g} takes longer for a smaller α, a larger K and a larger M"
+    text += f", but not at every value: not for {', '.join(against)}." if against else ", as Theorem 4 has it."
+    nearer, beyond = _outside(variants)
+    if beyond:
+        text += f" In {' and '.join(beyond)} the iterations grow faster than its formula."
+    if nearer:
+        text += (
+            f" In {' and '.join(nearer)} the iterations grow more slowly than either term of its formula. As an upper bound it "
+            "may stand; as a count of iterations it does not fit."
+        )
+    return text
+
+
+def steps_text(variants: Variants) -> str:
+    """Exponents of the loss beside the theory's; then the two stages of attention, one by one."""
+    theory = ", ".join(f"{low:g} to {high:g} in {SYMBOLS[name]}" for name, (low, high) in THEORY.items())
+    loss = (
+        f"**{loss_verdict(variants)}** The exponents are {_exponents(variants, 'loss')}, from one variant to the other. The "
+        f"formula leaves room for {theory}, whatever its constants."
     )
-    return "\n".join(lines) + f"\n\n{verdict}."
+    off = [where for where in _against(variants, "step") if not where.startswith(SYMBOLS["patterns"])]
+    step = (
+        f"The first stage of attention, finding the step, ends {'not always later' if off else 'later'} for fewer matching "
+        f"examples and for more steps. Its exponents are {_exponents(variants, 'step')}."
+    )
+    pattern = f"The second stage, finding the pattern, has the exponents {_exponents(variants, 'pattern')}."
+    later = [f"{rises} with {variant}" for variant, found in variants.items() if (rises := _rises(found["alpha"]))]
+    if later:
+        pattern += (
+            f" In α there is a surprise: attention gets sharp *later* where more examples match, {' and '.join(later)}. Our "
+            "reading: with many matching examples the answer is nearly right before attention is sharp. Then the loss is "
+            "small, and so is what drives the attention on."
+        )
+    return f"{loss}\n\n{step}\n\n{pattern}"
+
+
+def _rises(groups: Mapping[float, Sequence[StoredRun]]) -> str:
+    """From where to where in α the second stage takes longer, in words."""
+    found: list[list[float]] = []
+    for (a, one), (b, two) in pairwise(sorted(numbers.means(groups, "pattern").items())):
+        if one is not None and two is not None and two > one:
+            found = [*found[:-1], [found[-1][0], b]] if found and found[-1][1] == a else [*found, [a, b]]
+    return " and ".join(f"from α = {a:g} to {b:g}" for a, b in found)
+
+
+# --- Trials ---
 
 
 def search_text(tried: Mapping[str, Sequence[StoredRun]]) -> str:

@@ -49,7 +49,7 @@ class Claim:
     that it needs are not stored.
 
     `by_construction`: it tests the task itself, on which no trained model has a say, and so must not count as a result.
-    `revised`: where the criterion is not the first one, why it was replaced, before the runs that it now judges.
+    `revised`: where the criterion is not the first one, why it was replaced. Results of the former were known by then.
     """
 
     id: str
