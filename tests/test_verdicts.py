@@ -65,13 +65,18 @@ def test_the_papers_routes_are_known_and_so_is_what_they_lack(monkeypatch: pytes
     half = flow_along((1, KEY, FIRST), (2, FIRST, LAST), (2, KEY, LAST))
     text = flow_prose.route_text([phase("symmetric"), phase("inferential")], [symmetric, half])
     papers, other = text.splitlines()
-    assert papers.startswith("- **Symmetric, 2 layers: the paper's route.** Cuts")
+    assert papers.startswith(
+        "- **Symmetric, 2 layers: the paper's route.** Cuts of the paper's route that cost this model much: anch"
+    )
     assert papers.endswith("none.")
     assert "not the paper's route" in other
     assert "2 are on the essential path" in other
     assert "Missing: key → second anchor in layer 1 and second anchor → last in layer 2." in other
     assert "Added: key → last in layer 2." in other
+    assert "does not bring the second anchor to the last token" in other
     assert other.endswith("anchors → last in layer 1 (0.50).")
+    lone = flow_prose.route_text([phase("inferential")], [flow_along((2, KEY, LAST))])
+    assert "does not bring the first anchor and second anchor to the last token" in lone
 
 
 def test_the_order_of_the_two_steps_counts() -> None:
@@ -102,8 +107,13 @@ def test_the_verdict_on_routes_follows_the_cuts(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(flow, "drops", drops)
     text = flow_prose.routes([phase(m, d) for m, d in planted])
     assert "two layers read as the paper draws them" in text
-    assert "use more than the paper's route**: they also need anchors → last in layer 1 (0.60)" in text
+    assert "use more than the paper's route**: they also need anchors → last in layer 1 (0.60; 1 of 1)" in text
     assert "In 1 of 1 inferential run of three layers and more" in text
+    planted["inferential", 2][0, 0] = 0
+    assert (
+        "do not need all of the paper's route**: cheap cuts are key → anchors in layer 1 (0.00; 0 of 1)"
+        in flow_prose.routes([phase("inferential")])
+    )
     planted["symmetric", 2] *= 0.1
     assert "do not read as the paper draws them" in flow_prose.routes([phase("symmetric")])
     assert "No run is decided enough" in flow_prose.routes([phase("symmetric", genuine=False)])
@@ -131,8 +141,9 @@ def test_likeness_is_asked_within_a_depth(monkeypatch: pytest.MonkeyPatch) -> No
     value = lambda r: np.full(2, r.metrics["inferential"] + 0.01 * r.spec.seed)
     for name in ("last_token", "last_token_centred", "at_anchor"):
         monkeypatch.setattr(vectors_prose, name, value)
+    monkeypatch.setattr(vectors_prose, "at_anchor_plain", lambda r: value(r)[0])
     runs = {m: [make_run(depth=3, seed=s, **{m: 0.9}) for s in range(3)] for m in ("symmetric", "inferential")}
-    assert "in inferential models**: the contrast is larger by two standard errors in 3 of 3" in vectors_prose.likeness(runs)
+    assert "in inferential models**: the contrast is larger by two standard errors in 4 of 4" in vectors_prose.likeness(runs)
     runs["inferential"].append(make_run(inferential=0.9))
     assert "depth 2 has 1 inferential run and 0 symmetric" in vectors_prose.likeness(runs)
     assert "do not look clearly more alike" in vectors_prose.likeness(
@@ -208,8 +219,14 @@ def test_the_verdict_of_chapter_6_names_directions() -> None:
     text = rate_decay_prose.what_else_decides(rising, runs, steps)
     assert "rises with the learning rate" in text
     assert "shows no trend with weight decay" in text
+    assert "the paper reports a rise with both.**" in text
+    assert "the follow-up reports a rise with both." in text
     assert "take longer to learn: rank correlation" in text
+    assert "The median more than doubles from 1 group on at γ = 0.5" in text
     assert "do not take longer" in rate_decay_prose.what_else_decides(rising, runs, {0.5: steps[0.5][::-1]})
+    assert "at γ = 0.5 only" in rate_decay_prose.what_else_decides(rising, runs, steps | {0.8: steps[0.5][::-1]})
+    falling = [replace(r, metrics=r.metrics | {"inferential": 1 - 100 * r.spec.rate}) for r in runs]
+    assert "so for the learning rate this is the reverse" in rate_decay_prose.what_else_decides(falling, runs, steps)
 
 
 # --- Chapter 7 ---
