@@ -220,8 +220,8 @@ def test_the_verdict_of_chapter_6_names_directions() -> None:
     assert "rises with the learning rate" in text
     assert "shows no trend with weight decay" in text
     assert "the paper reports a rise with both.**" in text
-    assert "the follow-up reports a rise with both." in text
-    assert "take longer to learn: rank correlation" in text
+    assert "the follow-up reports a rise with both.**" in text
+    assert "take longer to learn**: rank correlation" in text
     assert "The median more than doubles from 1 group on at γ = 0.5" in text
     assert "do not take longer" in rate_decay_prose.what_else_decides(rising, runs, {0.5: steps[0.5][::-1]})
     assert "at γ = 0.5 only" in rate_decay_prose.what_else_decides(rising, runs, steps | {0.8: steps[0.5][::-1]})
@@ -260,8 +260,13 @@ def test_the_verdict_on_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(width_prose, "kind", leader)
     text = width_prose.boundary(flips, flips, {"σ": (1.0, 0.9, 1.1)})
     assert "γ alone turns the kind of answer" in text
-    assert "60% of the answers are exactly it" in text
-    assert "stays open: over 1 shape " in text
+    assert "At γ = 0.5 60% of the answers are symmetric" in text
+    assert "stays open**: over 1 shape " in text
+    assert "chapter 2" not in text
+    one = [replace(r, metrics=r.metrics | {m: 1.0}) for r, m in zip(flips[::2], ("symmetric", "inferential"), strict=True)]
+    assert "alone turns the answer here and in" in width_prose.boundary(flips, flips, {"σ": (1.0, 0.9, 1.1)}, one)
+    assert "here, but not in that" in width_prose.boundary(flips, flips, {"σ": (1.0, 0.9, 1.1)}, one[:1])
+    assert "neither here nor in" in width_prose.boundary(one[:1] * 2, flips, {"σ": (1.0, 0.9, 1.1)}, one[:1])
     assert "goes with σ rather than γ" in width_prose.boundary(flips, flips, {"σ": (1.3, 1.1, 1.5)})
     back = [replace(r, spec=dataclasses.replace(r.spec, gamma=1.4 - r.spec.gamma)) for r in flips]
     assert "does not turn the kind" in width_prose.boundary(back, back, {"σ": (1.0, 0.9, 1.1)})
