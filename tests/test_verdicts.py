@@ -21,6 +21,7 @@ from lib.composition.gpt2 import prose as gpt2_prose
 from lib.composition.information_flow import numbers as flow
 from lib.composition.information_flow import prose as flow_prose
 from lib.composition.information_flow.numbers import EDGES, Flow
+from lib.composition.phase_diagram import prose as phase_prose
 from lib.composition.phases import Phase
 from lib.composition.rate_decay_data import prose as rate_decay_prose
 from lib.composition.task import LENGTH
@@ -188,6 +189,23 @@ def test_the_verdict_on_simple_weights(monkeypatch: pytest.MonkeyPatch, gamma: t
     text = condensation_prose.simplicity([make_run()] * 5, {"γ": gamma, "rank": rank})
     assert text.startswith("**The smaller the initialization, the simpler the weights**")
     assert words in text
+    assert "within one group" not in text
+
+
+def test_a_group_may_tell_what_all_together_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [make_run(depth=d, seed=s, symmetric=float(s < 3), inferential=float(s >= 3)) for d in (2, 3) for s in range(6)]
+    higher = {2: 1.0, 3: -1.0}
+    value = lambda r: higher[r.spec.model.depth] * r.spec.seed
+    monkeypatch.setattr(
+        condensation, "measures_of", lambda r: {"mean stable rank": value(r), "condensation of W_Q(1)": -value(r)}
+    )
+    text = condensation_prose._apart(runs)
+    assert "depth 2, where by mean stable rank and condensation of W_Q(1) inferential runs have the less simple weights" in text
+    assert "depth 3, where by mean stable rank and condensation of W_Q(1) inferential runs have the simpler weights" in text
+    assert "Groups do not agree on the direction" in condensation_prose.depth_text(runs)
+    few = [r for r in runs if r.spec.seed < 5]
+    assert "too few of one kind" in condensation_prose.depth_text(few)
+    assert condensation_prose._apart(few) == ""
 
 
 # --- Chapter 6 ---
@@ -260,7 +278,7 @@ def test_the_verdict_on_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(width_prose, "kind", leader)
     text = width_prose.boundary(flips, flips, {"σ": (1.0, 0.9, 1.1)})
     assert "γ alone turns the kind of answer" in text
-    assert "At γ = 0.5 60% of the answers are symmetric" in text
+    assert "At γ = 0.5, 60% of the answers are symmetric" in text
     assert "stays open**: over 1 shape " in text
     assert "chapter 2" not in text
     one = [replace(r, metrics=r.metrics | {m: 1.0}) for r, m in zip(flips[::2], ("symmetric", "inferential"), strict=True)]
@@ -299,6 +317,40 @@ def test_labels_that_name_no_answer_are_counted() -> None:
 
 
 # --- Words of several chapters: nothing false where nothing happens ---
+
+
+def test_a_verdict_is_said_first_and_again_in_brief() -> None:
+    said = "**It rises with γ (+0.50 [+0.10, +0.90])**: much. And more. **It stays open.**"
+    assert words.answer(said) == "**Answer.** It rises with γ (+0.50 [+0.10, +0.90]): much. And more. It stays open."
+    assert words.in_brief(said) == "**It rises with γ. It stays open.**"
+    assert words.in_brief("Nothing is bold.") == "Nothing is bold."
+
+
+def test_zero_has_no_sign() -> None:
+    assert words.trend_words((-0.001, -0.2, 0.2)) == "+0.00 [-0.20, +0.20]"
+    assert words.set_name("composition-flip", 1) == "low-rate runs"
+    assert words.set_name("other", 3) == "`other`, version 3"
+
+
+def test_a_transition_is_placed_where_its_whole_interval_was_trained() -> None:
+    data = {shape: (np.array([0.6, 0.8, 1.0]), np.zeros(3)) for shape in ((32, 2), (64, 2), (64, 3))}
+    at = lambda low, high, found=True: width.Transition(0.7, 0.1, low, high, found)
+    found = dict(zip(data, (at(0.65, 0.75), at(-0.1, 1.3), at(0.65, 0.75, False)), strict=True))
+    assert width.placed(found, data) == {(32, 2): True, (64, 2): False}
+    assert "The interval of width 64, depth 2 reaches beyond" in width_prose.transitions_text({"γ": found}, {"γ": data})
+    text = width_prose.verdict({"γ": found}, {"γ": data}, {"σ": (1.0, 0.9, 1.1)})
+    assert "2 of the 3 shapes compared have a transition inside the range that was trained, 1 with the whole interval" in text
+
+
+def test_chapter_2_says_which_runs_have_learned() -> None:
+    runs = [
+        make_run(gamma=g, symmetric=s, inferential=i, test=t) for g, s, i, t in ((0.3, 0.9, 0.0, 1.0), (0.8, 0.0, 0.9, 0.5))
+    ]
+    text = phase_prose.flip_text("Here", runs)
+    assert text.endswith("90% of the answers are key − 10 (it has not learned the training rows).")
+    assert "symmetric at γ = 0.3, 90% inferential at γ = 0.8" in phase_prose.low_rate_text(runs)
+    assert "turns the answer of the low-rate runs" in phase_prose.verdict(runs, runs, runs)
+    assert "does not turn the answer of the low-rate runs" in phase_prose.low_rate_text(runs[:1])
 
 
 def test_words_of_runs_that_answer_nothing() -> None:

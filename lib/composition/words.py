@@ -35,8 +35,9 @@ def answer(said: str) -> str:
 
 
 def in_brief(said: str) -> str:
-    """A verdict again at the end of its chapter: its sentences in bold, or all of it where none is."""
-    bold = [words.rstrip(".:") + "." for words in re.findall(r"\*\*(.+?)\*\*", said)]
+    """A verdict again at the end of its chapter: what it has in bold, without correlations in brackets; all of it where nothing
+    is bold."""
+    bold = [re.sub(r" \([+-][^()]*\)", "", words).rstrip(".:") + "." for words in re.findall(r"\*\*(.+?)\*\*", said)]
     return f"**{' '.join(bold)}**" if bold else said
 
 
