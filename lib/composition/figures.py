@@ -40,8 +40,11 @@ def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]
                 x = gammas[:, None] + fan
                 marker = {"symmetric": "o", "inferential": "s"}[name]
                 for where, face in ((~short, colour), (short, "white")):
-                    ax.plot(x[where], values[where], marker, ms=4, mew=0.9, mec=colour, mfc=face, alpha=0.75, clip_on=False)
+                    ax.plot(x[where], values[where], marker, ms=4, mew=0.9, mec=colour, mfc=face, alpha=0.75)
             ax.set(ylim=(-0.04, 1.06))
+            ticks = sorted({float(g) for gammas, _ in curves.values() for g in gammas})
+            if len(ticks) <= 7:
+                ax.set_xticks(ticks, [f"{g:g}" for g in ticks], fontsize=8)
             ax.set_title(title, fontsize=9)
             if i + columns >= len(panels):
                 ax.set_xlabel("initialization rate γ")
