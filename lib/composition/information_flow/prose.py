@@ -50,8 +50,9 @@ def misses_text(phases: Sequence[Phase]) -> str:
 
 def flow_line(runs: Sequence[StoredRun], flows: Sequence[numbers.Flow]) -> str:
     return "; ".join(
-        f"{run_words(r)}: answer {f.answer}, {int(numbers.essential(f.attention, range(f.place, f.place + 3)).sum())} edges "
-        "on the essential path"
+        f"{run_words(r)}: answer {f.answer}, "
+        + number_of(int(numbers.essential(f.attention, range(f.place, f.place + 3)).sum()), "edge")
+        + " on the essential path"
         for r, f in zip(runs, flows, strict=True)
     )
 

@@ -211,8 +211,9 @@ def teacher_text(runs: Sequence[StoredRun]) -> str:
         else "How many seen pairs teach an answer does not decide whether it is composed"
     )
     return (
-        f"{verdict}: {mean[0]:.0%} of the answers that {levels[0]} pair teaches are key − 10, and {mean[-1]:.0%} of those that "
-        f"{levels[-1]} pairs teach ({len(runs)} runs)."
+        f"{verdict}: {mean[0]:.0%} of the answers that {number_of(int(levels[0]), 'pair')} "
+        f"{'teaches' if levels[0] == 1 else 'teach'} are key − 10, and {mean[-1]:.0%} of those that "
+        f"{levels[-1]} pairs teach ({number_of(len(runs))})."
     )
 
 
@@ -368,7 +369,7 @@ def spread_text(table: PhaseTable) -> str:
 
 def point_line(runs: Sequence[StoredRun]) -> str:
     means = ", ".join(f"{m} {np.mean([r.metrics[m] for r in runs]):.2f}" for m in ("test", *MAPPINGS))
-    return f"mean over {len(runs)} runs: {means}"
+    return f"mean over {number_of(len(runs))}: {means}"
 
 
 # --- Settings ---

@@ -60,7 +60,7 @@ def similarity_line(names: Sequence[str], rows: Mapping[str, Sequence[Similarity
 
 def contrast_line(runs: dict[str, list[StoredRun]]) -> str:
     return "; ".join(
-        f"{mapping} ({len(group)} runs): " + ", ".join(f"{name} {v.mean():.2f}" for name, v in last_values(group).items())
+        f"{mapping} ({number_of(len(group))}): " + ", ".join(f"{name} {v.mean():.2f}" for name, v in last_values(group).items())
         for mapping, group in runs.items()
     )
 
