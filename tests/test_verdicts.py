@@ -21,6 +21,7 @@ from lib.composition.gpt2 import prose as gpt2_prose
 from lib.composition.information_flow import numbers as flow
 from lib.composition.information_flow import prose as flow_prose
 from lib.composition.information_flow.numbers import EDGES, Flow
+from lib.composition.phase_diagram import prose as phase_prose
 from lib.composition.phases import Phase
 from lib.composition.rate_decay_data import prose as rate_decay_prose
 from lib.composition.task import LENGTH
@@ -65,13 +66,18 @@ def test_the_papers_routes_are_known_and_so_is_what_they_lack(monkeypatch: pytes
     half = flow_along((1, KEY, FIRST), (2, FIRST, LAST), (2, KEY, LAST))
     text = flow_prose.route_text([phase("symmetric"), phase("inferential")], [symmetric, half])
     papers, other = text.splitlines()
-    assert papers.startswith("- **Symmetric, 2 layers: the paper's route.** Cuts")
+    assert papers.startswith(
+        "- **Symmetric, 2 layers: the paper's route.** Cuts of the paper's route that cost this model much: anch"
+    )
     assert papers.endswith("none.")
     assert "not the paper's route" in other
     assert "2 are on the essential path" in other
     assert "Missing: key → second anchor in layer 1 and second anchor → last in layer 2." in other
     assert "Added: key → last in layer 2." in other
+    assert "does not bring the second anchor to the last token" in other
     assert other.endswith("anchors → last in layer 1 (0.50).")
+    lone = flow_prose.route_text([phase("inferential")], [flow_along((2, KEY, LAST))])
+    assert "does not bring the first anchor and second anchor to the last token" in lone
 
 
 def test_the_order_of_the_two_steps_counts() -> None:
@@ -102,8 +108,13 @@ def test_the_verdict_on_routes_follows_the_cuts(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(flow, "drops", drops)
     text = flow_prose.routes([phase(m, d) for m, d in planted])
     assert "two layers read as the paper draws them" in text
-    assert "use more than the paper's route**: they also need anchors → last in layer 1 (0.60)" in text
+    assert "use more than the paper's route**: they also need anchors → last in layer 1 (0.60; 1 of 1)" in text
     assert "In 1 of 1 inferential run of three layers and more" in text
+    planted["inferential", 2][0, 0] = 0
+    assert (
+        "do not need all of the paper's route**: cheap cuts are key → anchors in layer 1 (0.00; 0 of 1)"
+        in flow_prose.routes([phase("inferential")])
+    )
     planted["symmetric", 2] *= 0.1
     assert "do not read as the paper draws them" in flow_prose.routes([phase("symmetric")])
     assert "No run is decided enough" in flow_prose.routes([phase("symmetric", genuine=False)])
@@ -131,8 +142,9 @@ def test_likeness_is_asked_within_a_depth(monkeypatch: pytest.MonkeyPatch) -> No
     value = lambda r: np.full(2, r.metrics["inferential"] + 0.01 * r.spec.seed)
     for name in ("last_token", "last_token_centred", "at_anchor"):
         monkeypatch.setattr(vectors_prose, name, value)
+    monkeypatch.setattr(vectors_prose, "at_anchor_plain", lambda r: value(r)[0])
     runs = {m: [make_run(depth=3, seed=s, **{m: 0.9}) for s in range(3)] for m in ("symmetric", "inferential")}
-    assert "in inferential models**: the contrast is larger by two standard errors in 3 of 3" in vectors_prose.likeness(runs)
+    assert "in inferential models**: the contrast is larger by two standard errors in 4 of 4" in vectors_prose.likeness(runs)
     runs["inferential"].append(make_run(inferential=0.9))
     assert "depth 2 has 1 inferential run and 0 symmetric" in vectors_prose.likeness(runs)
     assert "do not look clearly more alike" in vectors_prose.likeness(
@@ -177,6 +189,23 @@ def test_the_verdict_on_simple_weights(monkeypatch: pytest.MonkeyPatch, gamma: t
     text = condensation_prose.simplicity([make_run()] * 5, {"γ": gamma, "rank": rank})
     assert text.startswith("**The smaller the initialization, the simpler the weights**")
     assert words in text
+    assert "within one group" not in text
+
+
+def test_a_group_may_tell_what_all_together_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [make_run(depth=d, seed=s, symmetric=float(s < 3), inferential=float(s >= 3)) for d in (2, 3) for s in range(6)]
+    higher = {2: 1.0, 3: -1.0}
+    value = lambda r: higher[r.spec.model.depth] * r.spec.seed
+    monkeypatch.setattr(
+        condensation, "measures_of", lambda r: {"mean stable rank": value(r), "condensation of W_Q(1)": -value(r)}
+    )
+    text = condensation_prose._apart(runs)
+    assert "depth 2, where by mean stable rank and condensation of W_Q(1) inferential runs have the less simple weights" in text
+    assert "depth 3, where by mean stable rank and condensation of W_Q(1) inferential runs have the simpler weights" in text
+    assert "Groups do not agree on the direction" in condensation_prose.depth_text(runs)
+    few = [r for r in runs if r.spec.seed < 5]
+    assert "too few of one kind" in condensation_prose.depth_text(few)
+    assert condensation_prose._apart(few) == ""
 
 
 # --- Chapter 6 ---
@@ -208,8 +237,14 @@ def test_the_verdict_of_chapter_6_names_directions() -> None:
     text = rate_decay_prose.what_else_decides(rising, runs, steps)
     assert "rises with the learning rate" in text
     assert "shows no trend with weight decay" in text
-    assert "take longer to learn: rank correlation" in text
+    assert "the paper reports a rise with both.**" in text
+    assert "the follow-up reports a rise with both.**" in text
+    assert "take longer to learn**: rank correlation" in text
+    assert "The median more than doubles from 1 group on at γ = 0.5" in text
     assert "do not take longer" in rate_decay_prose.what_else_decides(rising, runs, {0.5: steps[0.5][::-1]})
+    assert "at γ = 0.5 only" in rate_decay_prose.what_else_decides(rising, runs, steps | {0.8: steps[0.5][::-1]})
+    falling = [replace(r, metrics=r.metrics | {"inferential": 1 - 100 * r.spec.rate}) for r in runs]
+    assert "so for the learning rate this is the reverse" in rate_decay_prose.what_else_decides(falling, runs, steps)
 
 
 # --- Chapter 7 ---
@@ -243,8 +278,13 @@ def test_the_verdict_on_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(width_prose, "kind", leader)
     text = width_prose.boundary(flips, flips, {"σ": (1.0, 0.9, 1.1)})
     assert "γ alone turns the kind of answer" in text
-    assert "60% of the answers are exactly it" in text
-    assert "stays open: over 1 shape " in text
+    assert "At γ = 0.5, 60% of the answers are symmetric" in text
+    assert "stays open**: over 1 shape " in text
+    assert "chapter 2" not in text
+    one = [replace(r, metrics=r.metrics | {m: 1.0}) for r, m in zip(flips[::2], ("symmetric", "inferential"), strict=True)]
+    assert "alone turns the answer here and in" in width_prose.boundary(flips, flips, {"σ": (1.0, 0.9, 1.1)}, one)
+    assert "here, but not in that" in width_prose.boundary(flips, flips, {"σ": (1.0, 0.9, 1.1)}, one[:1])
+    assert "neither here nor in" in width_prose.boundary(one[:1] * 2, flips, {"σ": (1.0, 0.9, 1.1)}, one[:1])
     assert "goes with σ rather than γ" in width_prose.boundary(flips, flips, {"σ": (1.3, 1.1, 1.5)})
     back = [replace(r, spec=dataclasses.replace(r.spec, gamma=1.4 - r.spec.gamma)) for r in flips]
     assert "does not turn the kind" in width_prose.boundary(back, back, {"σ": (1.0, 0.9, 1.1)})
@@ -277,6 +317,40 @@ def test_labels_that_name_no_answer_are_counted() -> None:
 
 
 # --- Words of several chapters: nothing false where nothing happens ---
+
+
+def test_a_verdict_is_said_first_and_again_in_brief() -> None:
+    said = "**It rises with γ (+0.50 [+0.10, +0.90])**: much. And more. **It stays open.**"
+    assert words.answer(said) == "**Answer.** It rises with γ (+0.50 [+0.10, +0.90]): much. And more. It stays open."
+    assert words.in_brief(said) == "**It rises with γ. It stays open.**"
+    assert words.in_brief("Nothing is bold.") == "Nothing is bold."
+
+
+def test_zero_has_no_sign() -> None:
+    assert words.trend_words((-0.001, -0.2, 0.2)) == "+0.00 [-0.20, +0.20]"
+    assert words.set_name("composition-flip", 1) == "low-rate runs"
+    assert words.set_name("other", 3) == "`other`, version 3"
+
+
+def test_a_transition_is_placed_where_its_whole_interval_was_trained() -> None:
+    data = {shape: (np.array([0.6, 0.8, 1.0]), np.zeros(3)) for shape in ((32, 2), (64, 2), (64, 3))}
+    at = lambda low, high, found=True: width.Transition(0.7, 0.1, low, high, found)
+    found = dict(zip(data, (at(0.65, 0.75), at(-0.1, 1.3), at(0.65, 0.75, False)), strict=True))
+    assert width.placed(found, data) == {(32, 2): True, (64, 2): False}
+    assert "The interval of width 64, depth 2 reaches beyond" in width_prose.transitions_text({"γ": found}, {"γ": data})
+    text = width_prose.verdict({"γ": found}, {"γ": data}, {"σ": (1.0, 0.9, 1.1)})
+    assert "2 of the 3 shapes compared have a transition inside the range that was trained, 1 with the whole interval" in text
+
+
+def test_chapter_2_says_which_runs_have_learned() -> None:
+    runs = [
+        make_run(gamma=g, symmetric=s, inferential=i, test=t) for g, s, i, t in ((0.3, 0.9, 0.0, 1.0), (0.8, 0.0, 0.9, 0.5))
+    ]
+    text = phase_prose.flip_text("Here", runs)
+    assert text.endswith("90% of the answers are key − 10 (it has not learned the training rows).")
+    assert "symmetric at γ = 0.3, 90% inferential at γ = 0.8" in phase_prose.low_rate_text(runs)
+    assert "turns the answer of the low-rate runs" in phase_prose.verdict(runs, runs, runs)
+    assert "does not turn the answer of the low-rate runs" in phase_prose.low_rate_text(runs[:1])
 
 
 def test_words_of_runs_that_answer_nothing() -> None:

@@ -26,7 +26,7 @@ from lib.core.train.loop import Progress
 from lib.core.train.plan import Options
 
 KEY, PLACE = 99, 2
-SETS = {"γ and depth, fast settings": FAST, "two layers, full length": HEADLINE, "two layers, one low rate": FLIP}
+SETS = {"fast diagram": FAST, "full-length runs": HEADLINE, "low-rate runs": FLIP}
 """By name; points that a reader trains join the first."""
 ANSWERS = (
     {"id": "symmetric", "label": f"symmetric (key − {-SYMMETRIC_OFFSET})", "short": "symmetric"},

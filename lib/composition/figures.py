@@ -7,12 +7,15 @@ from collections.abc import Mapping
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
+from lib.composition.runs import SHADOW
 from lib.core.read import style
 
 
 def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]], ylabel: str = "share of answers") -> Figure:
-    """Fig. 2c: shares against γ; every run a point, lines join the means, bars are standard deviations over seeds.
+    """Fig. 2c: shares against γ; every run a point, hollow where it answers fewer than 90 % of the seen pairs right; lines join
+    the means over seeds. Shares of most runs lie near 0 or 1, so no bar stands for their spread.
 
     panels: {title: {"symmetric", "inferential" or "test": (γ (n,), shares (n, seeds))}}; up to three stand in a row.
     """
@@ -24,20 +27,33 @@ def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]
         for ax in axes.ravel()[len(panels) :]:
             ax.set_visible(False)
         for i, (ax, (title, curves)) in enumerate(zip(axes.ravel(), panels.items(), strict=False)):
+            gap = min(np.diff(curves["test"][0]), default=0.1) if "test" in curves else 0.05
             for name, (gammas, values) in curves.items():
-                colour, marker = style.MAPPING_COLOUR[name], {"symmetric": "o", "inferential": "s", "test": "^"}[name]
-                ax.plot(np.repeat(gammas, values.shape[1]), values.ravel(), marker, ms=3.2, mew=0, alpha=0.35, color=colour)
-                spread = values.std(1, ddof=1) if values.shape[1] > 1 else np.zeros(len(values))
+                colour = style.MAPPING_COLOUR[name]
                 line = "--" if name == "test" else "-"
-                ax.errorbar(
-                    gammas, values.mean(1), spread, fmt=line, color=colour, capsize=2, lw=1.6, label=style.MAPPING_LABEL[name]
-                )
+                ax.plot(gammas, values.mean(1), line, color=colour, lw=1.4, label=style.MAPPING_LABEL[name])
+                if name == "test":
+                    continue
+                short = curves["test"][1] < SHADOW if "test" in curves else np.zeros(values.shape, dtype=bool)
+                side = -1 if name == "symmetric" else 1  # the two answers side by side, seeds fanned out
+                fan = side * gap * (0.08 + 0.06 * np.arange(values.shape[1]))
+                x = gammas[:, None] + fan
+                marker = {"symmetric": "o", "inferential": "s"}[name]
+                for where, face in ((~short, colour), (short, "white")):
+                    ax.plot(x[where], values[where], marker, ms=4, mew=0.9, mec=colour, mfc=face, alpha=0.75)
             ax.set(ylim=(-0.04, 1.06))
+            ticks = sorted({float(g) for gammas, _ in curves.values() for g in gammas})
+            if len(ticks) <= 7:
+                ax.set_xticks(ticks, [f"{g:g}" for g in ticks], fontsize=8)
             ax.set_title(title, fontsize=9)
             if i + columns >= len(panels):
                 ax.set_xlabel("initialization rate γ")
                 ax.tick_params(labelbottom=True)
             if i % columns == 0:
                 ax.set_ylabel(ylabel)
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        hollow = Line2D([], [], ls="", marker="o", mec=style.SEEN, mfc="white")
+        fig.legend(
+            [*handles, hollow], [*labels, "seen pairs not learned"], loc="outside lower center", ncols=4, columnspacing=1.2
+        )
     return fig

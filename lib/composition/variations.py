@@ -71,7 +71,7 @@ def always(result: RunResult) -> bool:
 
 FLIP = Experiment(FLIP_NAME, "Two layers, from large to small initialization", 1, make_watched, flip_specs, always)
 
-# --- The trials behind those settings, on seeds that are in no figure ---
+# --- The trials behind those settings, on seeds that no figure shows but that of all settings ---
 
 SEARCH_NAME = "composition-search"
 

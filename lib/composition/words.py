@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,13 +29,44 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+def answer(said: str) -> str:
+    """A verdict as the opening words of its chapter, without its own emphasis."""
+    return "**Answer.** " + said.replace("**", "")
+
+
+def in_brief(said: str) -> str:
+    """A verdict again at the end of its chapter: what it has in bold, without correlations in brackets; all of it where nothing
+    is bold."""
+    bold = [re.sub(r" \([+-][^()]*\)", "", words).rstrip(".:") + "." for words in re.findall(r"\*\*(.+?)\*\*", said)]
+    return f"**{' '.join(bold)}**" if bold else said
+
+
+NAMES = {
+    ("composition-phase", 1): "fast diagram",
+    ("composition-phase", 2): "full-length runs",
+    ("composition-flip", 1): "low-rate runs",
+    ("composition-size", 1): "runs of the paper's size",
+}
+"""What chapters call a set of runs, by experiment and version."""
+
+
+def set_name(experiment: str, version: int) -> str:
+    return NAMES.get((experiment, version), f"`{experiment}`, version {version}")
+
+
+def setting_words(run: StoredRun) -> str:
+    """`width 64, batch 1024, learning rate 0.0005`."""
+    s = run.spec
+    return f"width {s.model.d_model}, batch {s.train.batch}, learning rate {s.rate:g}"
+
+
 def run_words(run: StoredRun) -> str:
     s = run.spec
     return f"γ = {s.gamma:g}, depth {s.model.depth}, width {s.model.d_model}, seed {s.seed}, rate {s.rate:g}"
 
 
 def trend_words(trend: Trend) -> str:
-    return f"{trend[0]:+.2f} [{trend[1]:+.2f}, {trend[2]:+.2f}]"
+    return f"{trend[0]:+z.2f} [{trend[1]:+z.2f}, {trend[2]:+z.2f}]"
 
 
 def steps_word(value: float) -> str:
@@ -67,6 +99,8 @@ def slopes_text(runs: Sequence[StoredRun], values: dict[str, Value], metrics: Se
         words = []
         for metric in metrics:
             s, low, high = slope(good, value, metric, seed)
-            words.append(f"{metric} {s:+.2f} [{low:+.2f}, {high:+.2f}]")
+            words.append(f"{metric} {trend_words((s, low, high))}")
         lines.append(f"- **{name}**: " + ", ".join(words))
-    return f"Rank correlation over the {len(good)} of {len(runs)} runs that learned the seen pairs:\n\n" + "\n".join(lines)
+    whole = len(good) == len(runs)
+    over = f"all {number_of(len(runs))}" if whole else f"the {len(good)} of {number_of(len(runs))} that learned the seen pairs"
+    return f"Rank correlation over {over}:\n\n" + "\n".join(lines)

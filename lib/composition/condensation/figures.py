@@ -128,24 +128,21 @@ def eigenvalues_by_gamma(spectra: Mapping[float, np.ndarray], shown: int = 20) -
 
 
 def eigenvalues_along_training(runs: Sequence[StoredRun], titles: Sequence[str]) -> Figure:
-    """Fig. 12b: the leading eigenvalues of the embedding's covariance along training; dashed grey: seen pairs right."""
+    """Fig. 12b: the leading eigenvalues of the embedding's covariance along training, and below them the share of seen pairs
+    that are right. Each run has a scale of its own."""
     names = [f"eigenvalue {i + 1}" for i in range(N_EIGENVALUES)]
     with style.look():
-        fig, axes = plt.subplots(1, len(runs), figsize=(style.WIDTH, 3.0), squeeze=False)
-        for ax, run, title in zip(axes[0], runs, titles, strict=True):
+        size = (style.WIDTH, 3.8)
+        fig, axes = plt.subplots(2, len(runs), figsize=size, squeeze=False, sharex="col", height_ratios=(2.4, 1))
+        for (above, below), run, title in zip(axes.T, runs, titles, strict=True):
             for i, name in enumerate(n for n in names if n in run.history):
-                ax.plot(run.history["step"], run.history[name], color=style.GAMMA(i / len(names)), lw=1.4, label=str(i + 1))
-            other = ax.twinx()
-            other.plot(run.history["step"], run.history["test"], "--", color="#888888", lw=1)
-            other.set_ylim(0, 1.03)
-            other.spines["right"].set_visible(True)
-            if ax is axes[0, -1]:
-                other.set_ylabel("share of seen pairs right (dashed)")
-            else:
-                other.set_yticklabels([])
-            ax.set(xlabel="step", ylim=(0, None))
-            ax.set_title(title, fontsize=9)
+                above.plot(run.history["step"], run.history[name], color=style.GAMMA(i / len(names)), lw=1.4, label=str(i + 1))
+            below.plot(run.history["step"], run.history["test"], color=style.SEEN, lw=1.2)
+            above.set(ylim=(0, None))
+            below.set(xlabel="step", ylim=(0, 1.03))
+            above.set_title(title, fontsize=9)
         axes[0, 0].set_ylabel("eigenvalue")
+        axes[1, 0].set_ylabel("seen pairs\nright")
         fig.legend(
             *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=8, title="number of the eigenvalue"
         )
@@ -171,8 +168,9 @@ def singular_values(spectra: Mapping[str, Mapping[str, np.ndarray]], colours: Ma
             ax.set_title(name, fontsize=8.5, pad=2)
             ax.tick_params(labelsize=7)
         for ax in axes.ravel()[max(0, len(matrices) - columns) : len(matrices)]:
-            ax.set_xlabel("number", fontsize=8)
-        fig.supylabel("singular value", fontsize=9)
+            ax.set_xlabel("number of the value", fontsize=8)
+        for ax in axes[:, 0]:
+            ax.set_ylabel("singular value", fontsize=8)
         fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(spectra))
     return fig
 
@@ -183,15 +181,18 @@ def rank_grid(cells: Mapping[tuple[int, float], Mapping[str, float]]) -> Figure:
     heights = [len(cells[d, gammas[0]]) for d in depths]
     with style.look():
         fig, axes = plt.subplots(1, len(depths), figsize=(style.WIDTH, 0.8 + 0.155 * max(heights)), squeeze=False)
+        top = max(value for cell in cells.values() for value in cell.values())
         for ax, depth in zip(axes[0], depths, strict=True):
             names = list(cells[depth, gammas[0]])
             values = np.array([[cells[depth, g][name] for g in gammas] for name in names])
-            image = ax.imshow(values, cmap=style.ACCURACY["neither"], aspect="auto", vmin=0, vmax=0.3)
-            ax.set_xticks(range(len(gammas)), [f"{g:g}" for g in gammas], fontsize=7)
+            image = ax.imshow(values, cmap="Greys", aspect="auto", vmin=0, vmax=top)
+            for first in [i for i, name in enumerate(names) if i and (name == "head" or name.startswith("W_Q"))]:
+                ax.axhline(first - 0.5, color="white", lw=2)  # layers apart
+            ax.set_xticks(range(len(gammas)), [f"{g:g}" for g in gammas], fontsize=7, rotation=90)
             ax.set_yticks(range(len(names)), names, fontsize=6.5)
             ax.tick_params(length=0)
             ax.set(xlabel="initialization rate γ", title=f"depth {depth}")
-        fig.colorbar(image, ax=axes, shrink=0.7, label="stable rank / largest possible", extend="max")
+        fig.colorbar(image, ax=axes, shrink=0.7, label="stable rank / largest possible")
     return fig
 
 

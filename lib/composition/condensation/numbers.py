@@ -98,7 +98,7 @@ def measures_of(run: StoredRun) -> dict[str, float]:
 
 
 def diagram(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    """The runs of the diagram over γ and depth among them; where their weights are not kept (profile smoke), all."""
+    """The runs of the fast diagram among them; where their weights are not kept (profile smoke), all."""
     return [r for r in runs if source(r) == (FAST.folder, FAST.version)] or list(runs)
 
 
@@ -301,6 +301,22 @@ def aucs(runs: Sequence[StoredRun]) -> dict[str, Auc]:
     for name, values in scores(which).items():
         value = stratified_auc(values, positive, stratum)
         found[name] = (value, *auc_interval(values, positive, stratum))
+    return found
+
+
+FEW = 3
+"""Fewer decided runs of one kind than this tell nothing (our choice)."""
+
+
+def by_stratum(runs: Sequence[StoredRun]) -> dict[tuple[str, int, int], tuple[int, int, dict[str, Auc]]]:
+    """{(experiment, version, depth): (decidedly symmetric runs, decidedly inferential ones, aucs of these runs alone)}; the
+    last empty where there are fewer than FEW of one kind."""
+    found = {}
+    for stratum in sorted({(*source(r), r.spec.model.depth) for r in runs}):
+        here = [r for r in runs if (*source(r), r.spec.model.depth) == stratum]
+        leans = [lean(r) > 0 for r, d in zip(here, decided(here), strict=True) if d]
+        counts = leans.count(False), leans.count(True)
+        found[stratum] = (*counts, aucs(here) if min(counts) >= FEW else {})
     return found
 
 

@@ -13,16 +13,16 @@ from lib.composition.condensation.numbers import (
     Auc,
     answer_of,
     aucs,
+    by_stratum,
     common_step,
     contest,
     decided,
     growth,
     measures_of,
     scores,
-    source,
 )
 from lib.composition.runs import MAPPINGS, lean
-from lib.composition.words import listed, number_of
+from lib.composition.words import listed, number_of, sentence, set_name
 from lib.core.read.measures import spearman
 from lib.core.record.store import StoredRun
 
@@ -61,7 +61,7 @@ def panels_text(cells: Mapping[tuple[int, float], StoredRun]) -> str:
     return (
         f"Of the {number_of(count.total(), 'model')} with γ above {middle:g}, {count['inferential']} answer (4, 3) mostly by "
         f"composition and {count['symmetric']} mostly by symmetry. Over all panels the rank correlation of condensation is "
-        f"{spearman(gammas, values):+.2f} with γ and {with_answer:+.2f} with the answer (inferential minus symmetric share)."
+        f"{spearman(gammas, values):+z.2f} with γ and {with_answer:+z.2f} with the answer (inferential minus symmetric share)."
     )
 
 
@@ -79,7 +79,11 @@ def neighbours_text(cells: dict[tuple[int, float], StoredRun]) -> str:
     said = [f"{step} away at {listed(where)}" for step, where in sorted(fixed.items())]
     return (
         f"**In {sum(map(len, fixed.values()))} of {len(steps)} panels neighbours differ by a fixed step.** "
-        + (f"There the nearest neighbour of at least {STRANDS:.0%} of the numbers lies " + listed(said) + ". " if said else "")
+        + (
+            f"There the nearest neighbour of at least {STRANDS:.0%} of the numbers lies " + "; ".join(said) + ". "
+            if said
+            else ""
+        )
         + "A step of 1 means one row of numbers, a larger one means strands. The table has the most frequent step, and the "
         "share of the numbers that have it.\n\n" + head + "\n".join(rows)
     )
@@ -94,8 +98,12 @@ def by_gamma_line(runs: Sequence[StoredRun], name: str) -> str:
 
 
 def growth_line(runs: Sequence[StoredRun]) -> str:
-    steps = lambda r: " ".join("never" if math.isinf(s) else f"{s:.0f}" for s in growth(r))
-    return "steps at which each has grown threefold: " + "; ".join(
+    def steps(run: StoredRun) -> str:
+        grown = [f"{s:.0f}" for s in growth(run) if not math.isinf(s)]
+        rest = len(growth(run)) - len(grown)
+        return " ".join([*grown, *([f"({number_of(rest, 'other')} not)" if grown else "none"] if rest else [])])
+
+    return "steps at which each eigenvalue has grown threefold: " + "; ".join(
         f"γ = {r.spec.gamma:g}, seed {r.spec.seed}: {steps(r)}" for r in runs
     )
 
@@ -103,8 +111,8 @@ def growth_line(runs: Sequence[StoredRun]) -> str:
 def with_gamma_text(runs: Sequence[StoredRun]) -> str:
     """How each measure goes with γ: rank correlations over runs."""
     gammas = np.array([r.spec.gamma for r in runs])
-    words = [f"{name} {spearman(gammas, v):+.2f}" for name, v in scores(runs).items() if name != "γ"]
-    return f"Rank correlation with γ over {len(runs)} runs: " + ", ".join(words) + "."
+    words = [f"{name} {spearman(gammas, v):+z.2f}" for name, v in scores(runs).items() if name != "γ"]
+    return f"Rank correlation with γ over {number_of(len(runs))}: " + ", ".join(words) + "."
 
 
 def order_text(runs: Sequence[StoredRun]) -> str:
@@ -112,7 +120,7 @@ def order_text(runs: Sequence[StoredRun]) -> str:
     n_inferential = sum(lean(r) > 0 for r in which)
     found = aucs(runs)
     counts = (
-        f"{len(runs)} runs fit the seen pairs; {n_inferential} of them are decidedly inferential and "
+        f"Of {number_of(len(runs))} that fit the seen pairs {n_inferential} are decidedly inferential and "
         f"{len(which) - n_inferential} decidedly symmetric."
     )
     if not found:
@@ -120,7 +128,7 @@ def order_text(runs: Sequence[StoredRun]) -> str:
     words = lambda name: f"{found[name][0]:.2f} [{found[name][1]:.2f}, {found[name][2]:.2f}]"
     best, informs, better, clear = contest(found)
     if not informs:
-        verdict = "**No measure of complexity foretells the answer**: the intervals of all hold 0.5, pure chance"
+        verdict = "**Over all groups together no measure of complexity foretells the answer**: every interval holds 0.5, chance"
     elif not better:
         verdict = "**γ foretells the answer at least as well as any measure of complexity**"
     elif clear:
@@ -129,24 +137,52 @@ def order_text(runs: Sequence[StoredRun]) -> str:
         verdict = "**The best measure of complexity does somewhat better than γ**, but the intervals overlap"
     return (
         f"{counts} {verdict}. The best is {best}, {words(best)}; γ has {words('γ')}. (Below 0.5, inferential runs have the "
-        "*lower* values, which foretells as well.) It was chosen among five, which flatters it."
+        "*lower* values, which foretells as well.) The best was chosen among five measures, which flatters it."
     )
+
+
+def _group(stratum: tuple[str, int, int]) -> str:
+    experiment, version, depth = stratum
+    return f"{set_name(experiment, version)}, depth {depth}"
 
 
 def depth_text(runs: Sequence[StoredRun]) -> str:
     """The same for each experiment and depth, where there are enough runs of both kinds."""
     lines = []
-    for experiment, version, depth in sorted({(*source(r), r.spec.model.depth) for r in runs}):
-        here = [r for r in runs if (*source(r), r.spec.model.depth) == (experiment, version, depth)]
-        n = [sum(d and (lean(r) > 0) == side for r, d in zip(here, decided(here), strict=True)) for side in (False, True)]
-        counted = f"{n[0]} symmetric and {number_of(int(n[1]), 'inferential run')}"
-        head = f"- `{experiment}`, version {version}, depth {depth}, {counted}"
-        if min(n) < 3:
-            lines.append(f"{head}: too few of one kind.")
-            continue
-        words = ", ".join(f"{name} {v:.2f} [{low:.2f}, {high:.2f}]" for name, (v, low, high) in aucs(here).items())
-        lines.append(f"{head}: {words}.")
-    return "\n".join(lines)
+    for stratum, (symmetric, inferential, found) in by_stratum(runs).items():
+        head = f"- {sentence(_group(stratum))} ({symmetric} symmetric and {number_of(inferential, 'inferential run')})"
+        words = ", ".join(f"{name} {v:.2f} [{low:.2f}, {high:.2f}]" for name, (v, low, high) in found.items())
+        lines.append(f"{head}: {words or 'too few of one kind'}.")
+    return "\n".join(lines) + _directions(runs)
+
+
+def _directions(runs: Sequence[StoredRun]) -> str:
+    """Do groups agree on which answer has the lower rank? Nothing where fewer than two can tell."""
+    values = {s: found["mean stable rank"][0] for s, (*_, found) in by_stratum(runs).items() if "mean stable rank" in found}
+    if len(values) < 2:
+        return ""
+    each = listed([f"{value:.2f} ({_group(stratum)})" for stratum, value in values.items()])
+    agree = min(values.values()) >= 0.5 or max(values.values()) <= 0.5
+    return (
+        f"\n\n**Groups {'agree' if agree else 'do not agree'} on the direction**: the chance that an inferential run has the "
+        f"higher mean stable rank is {each}."
+    )
+
+
+SIMPLER_ABOVE = ("condensation of W_Q(1)", "order of the embedding")
+"""Measures of which a larger value means simpler weights; of the others a smaller one does."""
+
+
+def _apart(runs: Sequence[StoredRun]) -> str:
+    """In which groups a measure of complexity foretells the answer, whatever it does over all of them; nothing if in none."""
+    said = []
+    for stratum, (*_, found) in by_stratum(runs).items():
+        off = {n: v > 0.5 for n, (v, low, high) in found.items() if n != "γ" and (low > 0.5 or high < 0.5)}
+        if off:
+            simpler = {above == (name in SIMPLER_ABOVE) for name, above in off.items()}
+            which = "now simpler, now less simple" if len(simpler) > 1 else "simpler" if True in simpler else "less simple"
+            said.append(f"{_group(stratum)}, where by {listed(list(off))} inferential runs have the {which} weights")
+    return f" It is otherwise within one group of runs: {'; '.join(said)}." if said else ""
 
 
 def simplicity(runs: Sequence[StoredRun], found: Mapping[str, Auc]) -> str:
@@ -158,14 +194,19 @@ def simplicity(runs: Sequence[StoredRun], found: Mapping[str, Auc]) -> str:
     said = (
         f"**The smaller the initialization, the simpler the weights{'' if simple else ': not so here'}**: rank correlations of "
         "γ with "
-        + listed([f"{name} {value:+.2f}" for name, value in zip(names, with_gamma, strict=True)])
+        + listed([f"{name} {value:+z.2f}" for name, value in zip(names, with_gamma, strict=True)])
         + f" over {number_of(len(runs))}. "
     )
     if not found:
         return said + "Whether simple weights mean a composed answer cannot be asked of these runs."
     _, informs, better, clear = contest(dict(found))
     if not informs:
-        return said + "**But simple weights do not foretell a composed answer**: no measure tells the two answers apart."
-    if not better:
-        return said + "**Simple weights foretell the answer no better than γ itself.**"
-    return said + f"**Simple weights foretell the answer {'better' if clear else 'somewhat better'} than γ itself.**"
+        said += (
+            "**But simple weights do not foretell a composed answer**: over all runs together no measure tells the two answers "
+            "apart."
+        )
+    elif not better:
+        said += "**Simple weights foretell the answer no better than γ itself.**"
+    else:
+        said += f"**Simple weights foretell the answer {'better' if clear else 'somewhat better'} than γ itself.**"
+    return said + _apart(runs)

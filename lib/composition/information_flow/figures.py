@@ -91,7 +91,7 @@ def _heat(
 ) -> None:
     ax.imshow(values, vmin=0, vmax=1, cmap=style.ACCURACY[colour], aspect="auto")
     style.write_values(ax, values, size=7, spread=spread)
-    ax.set_xticks(range(len(columns)), columns, fontsize=7.5)
+    ax.set_xticks(range(len(columns)), columns, fontsize=7)
     ax.set_yticks(range(len(rows)), rows)
     style.bare(ax)
 
@@ -102,21 +102,25 @@ def _by_layer(layers: Sequence[int], columns: int, height: float) -> tuple[Figur
 
 
 def cut_figure(cuts: Mapping[str, Cuts], mappings: Mapping[str, str]) -> Figure:
-    """What is left when one class of edges is cut in one layer: mean and standard deviation over the runs of each group.
+    """What is left when one class of edges is cut in one layer: mean and standard deviation over the runs of each group. The
+    first column has what is there without a cut.
 
     cuts: {title: Cuts}; mappings: {title: the mapping whose accuracy the right column shows}.
     """
     layers = [next(iter(c.after.values())).shape[1] for c in cuts.values()]
-    columns = [name.replace(" → ", "\n→ ") for name in EDGES]
+    columns = ["no\ncut", *(name.replace(" → ", "\n→ ") for name in EDGES)]
     with style.look():
         fig, axes = _by_layer(layers, 2, 0.9 + 0.62 * sum(layers) + 0.35 * len(cuts))
         for row, (title, c) in zip(axes, cuts.items(), strict=True):
             mapping = mappings[title]
             for ax, name, colour in ((row[0], "test", "neither"), (row[1], mapping, mapping)):
-                values = c.after[name]
+                after = c.after[name]
+                uncut = np.broadcast_to(c.whole[name][:, None, None], (*after.shape[:2], 1))
+                values = np.concatenate([uncut, after], 2)
                 spread = values.std(0, ddof=1) if len(values) > 1 else None
                 rows = [f"layer {i + 1}" for i in range(values.shape[1])]
                 _heat(ax, values.mean(0), spread, colour, columns, rows)
+                ax.axvline(0.5, color="white", lw=4)
                 label = "seen pairs right" if name == "test" else style.MAPPING_LABEL[name]
                 ax.set_title(f"{title}: {label}", fontsize=8.5)
             row[1].set_yticks([])

@@ -139,6 +139,11 @@ def drawn_steps(flow: Flow) -> set[Step]:
     return {(layer + 1, role.get(source, "noise"), role.get(query, "noise")) for layer, query, source in edges.tolist()}
 
 
+def brought(flow: Flow) -> list[str]:
+    """Which of the key and the anchors the essential path of one question brings to the last token."""
+    return [role for i, role in enumerate(ROLES[:3]) if essential(flow.attention, [flow.place + i]).any()]
+
+
 # --- Cuts ---
 
 
@@ -269,6 +274,17 @@ def off_route(phase: Phase) -> dict[tuple[int, str], float]:
     return {
         (layer, name): float(mean[layer - 1, list(EDGES).index(name)]) for layer, name in costly if (layer, name) not in route
     }
+
+
+def on_route(phase: Phase) -> dict[tuple[int, str], float]:
+    """{(layer, class): mean cost} of the cuts of the paper's route, whatever they cost."""
+    mean, route = drops(phase).mean(0), {_class_of(step) for step in ROUTES[phase.mapping]}
+    return {(layer, name): float(mean[layer - 1, list(EDGES).index(name)]) for layer, name in sorted(filter(None, route))}
+
+
+def needing(phase: Phase, layer: int, name: str) -> int:
+    """How many runs lose EFFECT by a cut of this class in this layer."""
+    return int((drops(phase)[:, layer - 1, list(EDGES).index(name)] >= EFFECT).sum())
 
 
 def composes_in_order(cost: np.ndarray) -> bool:

@@ -10,16 +10,20 @@ from lib.composition.information_flow import numbers
 from lib.composition.information_flow.numbers import (
     EDGES,
     EFFECT,
+    ESSENTIAL,
     ROLES,
     ROUTES,
     Flow,
     Step,
     agreement,
+    brought,
     composes_in_order,
     cuts_of,
     drawn_steps,
     drops,
+    needing,
     off_route,
+    on_route,
 )
 from lib.composition.phases import Phase
 from lib.composition.runs import offsets_by_key
@@ -46,8 +50,9 @@ def misses_text(phases: Sequence[Phase]) -> str:
 
 def flow_line(runs: Sequence[StoredRun], flows: Sequence[numbers.Flow]) -> str:
     return "; ".join(
-        f"{run_words(r)}: answer {f.answer}, {int(numbers.essential(f.attention, range(f.place, f.place + 3)).sum())} edges "
-        "on the essential path"
+        f"{run_words(r)}: answer {f.answer}, "
+        + number_of(int(numbers.essential(f.attention, range(f.place, f.place + 3)).sum()), "edge")
+        + " on the essential path"
         for r, f in zip(runs, flows, strict=True)
     )
 
@@ -69,11 +74,22 @@ def route_text(phases: Sequence[Phase], flows: Sequence[Flow]) -> str:
             said += f" Missing: {_step_words(missing)}."
         if added:
             said += f" Added: {_step_words(added)}."
-        costs = off_route(Phase(phase.mapping, phase.depth, (phase.example,), phase.genuine))
-        words = [f"{name} in layer {layer} ({cost:.2f})" for (layer, name), cost in costs.items()]
-        said += f" Cuts that cost this model much though they spare the paper's route: {listed(words) if words else 'none'}."
+        if lost := [role for role in ROLES[:3] if role not in brought(flow)]:
+            said += (
+                f" The path does not bring the {listed(lost)} to the last token, so it cannot be all that this model uses: the "
+                f"rest runs along edges below the threshold of {ESSENTIAL:.0%}."
+            )
+        alone = Phase(phase.mapping, phase.depth, (phase.example,), phase.genuine)
+        words = lambda costs: listed([_cost(step, cost) for step, cost in costs.items()]) if costs else "none"
+        on = {step: cost for step, cost in on_route(alone).items() if cost >= EFFECT}
+        said += f" Cuts of the paper's route that cost this model much: {words(on)}."
+        said += f" Cuts that cost it much though they spare that route: {words(off_route(alone))}."
         lines.append(said)
     return "\n".join(lines)
+
+
+def _cost(step: tuple[int, str], cost: float) -> str:
+    return f"{step[1]} in layer {step[0]} ({cost:.2f})"
 
 
 def cuts_line(phases: Sequence[Phase]) -> str:
@@ -92,12 +108,14 @@ def cuts_text(phases: Sequence[Phase]) -> str:
     for phase in phases:
         cost = drops(phase)
         mean = cost.mean(0)
+        n = len(phase.runs)
         costly = [
-            f"{list(EDGES)[e]} in layer {layer + 1} ({spread(cost[:, layer, e])})" for layer, e in np.argwhere(mean >= EFFECT)
+            f"{list(EDGES)[e]} in layer {layer + 1} ({spread(cost[:, layer, e])}; {(cost[:, layer, e] >= EFFECT).sum()} of {n})"
+            for layer, e in np.argwhere(mean >= EFFECT)
         ]
         both, picture, causal = agreement(phase)
         lines.append(
-            f"- **{phase.title}** ({len(phase.runs)} run{'s' * (len(phase.runs) > 1)}): its answer depends on "
+            f"- **{phase.title}** ({number_of(n)}): its answer depends on "
             + ("; ".join(costly) or "no single class of edges")
             + f". Of the classes drawn or causal in a run, {both} are both, {picture} only drawn, {causal} only causal."
         )
@@ -122,14 +140,26 @@ def mixture_text(phases: Sequence[Phase]) -> str:
 
 
 def patch_text(phases: Sequence[Phase], patches: dict[str, dict[str, np.ndarray]]) -> str:
-    """Where the difference of one anchor sits before the last layer: at that anchor, or already in the last token?"""
+    """Where the difference of the key, and of each anchor, sits before the last layer: at home, elsewhere, or in the last
+    token?"""
+    shown = {"key": ROLES, "first anchor": ("first anchor", "last"), "second anchor": ("second anchor", "last")}
     rows = []
     for phase in phases:
         last = {what: values[-1] for what, values in patches[phase.title].items()}
-        cells = [f"{last[what][ROLES.index(role)]:.2f}" for what in ROLES[1:3] for role in (what, "last")]
+        cells = [f"{last[what][ROLES.index(role)]:.2f}" for what, roles in shown.items() for role in roles]
         rows.append(f"| {phase.title} | " + " | ".join(cells) + " |")
-    head = "| before the last layer | first anchor: own place | last token | second anchor: own place | last token |\n"
-    return head + "|---|---|---|---|---|\n" + "\n".join(rows)
+    names = [
+        f"{what}: {'own place' if role == what else f'{role} token' if role == 'last' else role}"
+        for what, roles in shown.items()
+        for role in roles
+    ]
+    head = "| before the last layer | " + " | ".join(names) + " |\n|---" + "|--:" * len(names) + "|\n"
+    own = [(p, float(patches[p.title]["key"][-1, ROLES.index("key")])) for p in phases]
+    stay = [f"{p.title} ({value:.2f})" for p, value in own if value >= 0.5]
+    said = f"Before the last layer the key still acts mostly from its own place: {listed(stay)}." if stay else ""
+    if any(p.mapping == "inferential" for p, value in own if value >= 0.5):
+        said += " For an inferential model that is not the paper's route, at least for seen pairs."
+    return head + "\n".join(rows) + (f"\n\n{said}" if said else "")
 
 
 def patch_line(patches: dict[str, dict[str, np.ndarray]]) -> str:
@@ -142,24 +172,33 @@ def patch_line(patches: dict[str, dict[str, np.ndarray]]) -> str:
 def routes(phases: Sequence[Phase]) -> str:
     """Do models read as the paper draws them, by what cuts cost?"""
     found = {(p.mapping, p.depth): p for p in phases if p.genuine}
+    bracketed = lambda phase, costs: listed(
+        [
+            f"{name} in layer {layer} ({cost:.2f}; {needing(phase, layer, name)} of {len(phase.runs)})"
+            for (layer, name), cost in costs.items()
+        ]
+    )
     parts = []
     symmetric, inferential = found.get(("symmetric", 2)), found.get(("inferential", 2))
     if symmetric is not None:
-        mean, names = drops(symmetric).mean(0), list(EDGES)
-        costs = mean[0, names.index("anchors → last")], mean[1, names.index("key → last")]
+        route = on_route(symmetric)
+        reads = min(route.values()) >= EFFECT
         parts.append(
-            f"**Symmetric models of two layers {'read' if min(costs) >= EFFECT else 'do not read'} as the paper draws them**: "
-            f"when cut, the two steps of that route cost {costs[0]:.2f} and {costs[1]:.2f} of the answers "
-            f"({number_of(len(symmetric.runs))})."
+            f"**Symmetric models of two layers {'read' if reads else 'do not read'} as the paper draws them**: cuts of "
+            f"that route cost {bracketed(symmetric, route)}."
         )
     if inferential is not None:
-        off = off_route(inferential)
-        words = listed([f"{name} in layer {layer} ({cost:.2f})" for (layer, name), cost in off.items()]) if off else ""
-        parts.append(
-            f"**Inferential ones {'use more than' if off else 'use no more than'} the paper's route**"
-            + (f": they also need {words}" if off else "")
-            + f" ({number_of(len(inferential.runs))})."
-        )
+        on, off = on_route(inferential), off_route(inferential)
+        spared = {step: cost for step, cost in on.items() if cost < EFFECT}
+        if spared:
+            said = f"**Inferential ones do not need all of the paper's route**: cheap cuts are {bracketed(inferential, spared)}"
+            also = f"; they need {bracketed(inferential, off)} beside it" if off else ""
+        else:
+            said = f"**Inferential ones use {'more' if off else 'no more'} than the paper's route**"
+            also = f": they also need {bracketed(inferential, off)}" if off else ""
+        parts.append(f"{said}{also}.")
+    if parts:
+        parts.append(f"In brackets stand the mean cost, as a share of all answers, and how many runs lose {EFFECT:g} or more.")
     deep = [run for (mapping, depth), p in found.items() if mapping == "inferential" and depth > 2 for run in drops(p)]
     if deep:
         right = sum(map(composes_in_order, deep))

@@ -13,7 +13,7 @@ from lib.composition.diagram import HEADLINE, WIDTH, gain, gamma_of_gain, two_la
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.phase_diagram import numbers
 from lib.composition.phase_diagram.numbers import PhaseTable, fast_runs
-from lib.composition.runs import FITTED, MAPPINGS, REGION, SHADOW, learned_at
+from lib.composition.runs import FITTED, MAPPINGS, REGION, SHADOW, learned, learned_at
 from lib.composition.words import number_of
 from lib.core.read.claim import NOT_REPRODUCED, Claim, Finding, graded
 from lib.core.record.store import Store, StoredRun, load
@@ -38,8 +38,8 @@ def _flip_of_two_layers(store: Store, profile: str) -> Finding:
     runs = _two_layers(store, profile)
     found = numbers.ends(runs)
     words = "; ".join(
-        f"{m} at most {found.mean[m][m]:.2f} (γ = {found.gamma[m]:g}; the other answer {min(found.mean[m].values()):.2f} there)"
-        for m in MAPPINGS
+        f"{m} at most {found.mean[m][m]:.2f} (γ = {found.gamma[m]:g}; the other answer {found.mean[m][other]:.2f} there)"
+        for m, other in (MAPPINGS, MAPPINGS[::-1])
     )
     parts: dict[str, bool] = {f"{m} share at least {REGION:g} at some γ": found.mean[m][m] >= REGION for m in MAPPINGS}
     parts |= {
@@ -57,7 +57,14 @@ def _kind(store: Store, profile: str) -> Finding:
     kinds = {g: [numbers.kind(run) for run in runs if run.spec.gamma == g] for g in gammas}
     pure = {m: [g for g in gammas if set(kinds[g]) == {m}] for m in MAPPINGS}
     listed = {m: ", ".join(f"{g:g}" for g in pure[m]) for m in MAPPINGS}
-    words = "; ".join(f"every run {m} at γ = {listed[m]}" if pure[m] else f"{m} nowhere" for m in MAPPINGS)
+    done = {m: sum(learned(r) for r in runs if r.spec.gamma in pure[m]) for m in MAPPINGS}
+    of = {m: sum(r.spec.gamma in pure[m] for r in runs) for m in MAPPINGS}
+    words = "; ".join(
+        f"every run {m} at γ = {listed[m]} ({done[m]} of these {of[m]} have learned their training rows)"
+        if pure[m]
+        else f"{m} nowhere"
+        for m in MAPPINGS
+    )
     ordered = all(pure.values()) and max(pure["symmetric"]) < min(pure["inferential"])
     parts = {f"some γ at which every run is {m}": bool(pure[m]) for m in MAPPINGS} | {
         "symmetric only at larger weights": ordered

@@ -132,7 +132,7 @@ def histogram(gammas: Sequence[float], values: np.ndarray) -> Figure:
         _mark_gammas(ax, gammas)
         ax.set(xlabel=f"{GAMMA}; a column a run", ylabel="answer − key")
         bar = fig.colorbar(image, ax=ax, location="top", shrink=0.4, aspect=30, label="share of a run's answers")
-        bar.set_ticks([0, 0.5**0.5 * 0.5, 0.5, 0.5**0.5, 1], labels=["0", "", ".25", ".5", "1"])
+        bar.set_ticks([share**0.5 for share in (0, 0.04, 0.25, 0.5, 1)], labels=["0", ".04", ".25", ".5", "1"])
     return fig
 
 
@@ -202,23 +202,28 @@ def along_training(runs: Sequence[StoredRun], titles: Sequence[str]) -> Figure:
 def fit_against_answer(panels: Mapping[str, Sequence[StoredRun]], limit: Mapping[str, int]) -> Figure:
     """When a run has learned against what it answers: inferential minus symmetric share, a dot a run, coloured by γ.
 
-    limit: {title: steps}; a run that never learned is a cross there.
+    limit: {title: steps}; a run that never learned is a cross beyond it, spread over a narrow band.
     """
     every = [run for runs in panels.values() for run in runs]
     low, high = min(r.spec.gamma for r in every), max(r.spec.gamma for r in every)
     with style.look():
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.9), sharey=True, squeeze=False)
         for ax, (title, runs) in zip(axes[0], panels.items(), strict=True):
+            never = limit[title] * 1.6
+            late = sorted((r for r in runs if not np.isfinite(learned_at(r))), key=lambda r: r.spec.gamma)
+            beyond = dict(zip((r.path for r in late), never * np.geomspace(0.85, 1.15, max(1, len(late))), strict=False))
             for run in runs:
-                step = learned_at(run)
-                late = not np.isfinite(step)
                 lean = run.metrics["inferential"] - run.metrics["symmetric"]
-                x = limit[title] if late else step
                 colour = style.GAMMA((run.spec.gamma - low) / max(high - low, 1e-9))
-                ax.plot(x, lean, "x" if late else "o", ms=5, color=colour, alpha=0.85)
+                late_x = beyond.get(run.path)
+                ax.plot(late_x or learned_at(run), lean, "x" if late_x else "o", ms=5, color=colour, alpha=0.85)
             ax.axhline(0, color="#BBBBBB", lw=0.8)
+            ax.axvline(limit[title] * 1.15, color="#BBBBBB", lw=0.8, ls=":")
             ax.set(xscale="log", xlabel="step at which the task is learned", ylim=(-1.05, 1.05))
-            ax.xaxis.set_minor_formatter("")
+            first = min([learned_at(r) for r in runs if r not in late], default=limit[title])
+            ticks = [n * 10**k for k in range(7) for n in (1, 2, 5) if 0.9 * first <= n * 10**k <= limit[title] / 1.3]
+            ax.set_xticks([*ticks, never], [*(f"{tick:,}" for tick in ticks), "never"])
+            ax.set_xticks([], minor=True)
             ax.set_title(title, fontsize=9.5)
         axes[0, 0].set_ylabel("inferential − symmetric share")
         scale = plt.cm.ScalarMappable(plt.Normalize(low, high), style.GAMMA)
@@ -229,35 +234,46 @@ def fit_against_answer(panels: Mapping[str, Sequence[StoredRun]], limit: Mapping
 def separations(found: Sequence[Setting]) -> Figure:
     """How far the two ends of γ lie apart, setting by setting, against width, noise and rows seen.
 
-    A line joins the mean lean (inferential minus symmetric share) at large weights, blue, to that at small weights, orange;
-    a small dot is a run. A clean flip runs from −1 to +1.
+    A line joins the mean lean (inferential minus symmetric share) at large weights, dark, to that at small weights, light; a
+    small dot is a run. Settings of one value stand side by side. A clean flip runs from −1 to +1.
     """
-    ends = {"symmetric": "large", "inferential": "small"}
+    ends = {"large": style.GAMMA(0.05), "small": style.GAMMA(0.95)}
     with style.look():
-        fig, axes = plt.subplots(1, len(AXES), figsize=(style.WIDTH, 3.1), sharey=True, squeeze=False)
+        fig, axes = plt.subplots(1, len(AXES), figsize=(style.WIDTH, 3.3), sharey=True, squeeze=False)
         for ax, (name, value) in zip(axes[0], AXES.items(), strict=True):
+            levels = sorted({value(s.spec) for s in found})
             order = sorted(range(len(found)), key=lambda i: (value(found[i].spec), found[i].separation))
-            shifts = _fanned([value(found[i].spec) for i in order])
-            for i, shift in zip(order, shifts, strict=True):
-                x = value(found[i].spec) * 1.035**shift
-                leans = {m: getattr(found[i], end) for m, end in ends.items()}
-                means = [values.mean() for values in leans.values()]
+            values = [value(found[i].spec) for i in order]
+            most = max(Counter(values).values())
+            for i, shift in zip(order, _fanned(values), strict=True):
+                x = levels.index(value(found[i].spec)) + 0.8 * shift / most
+                leans = {end: getattr(found[i], end) for end in ends}
+                means = [lean.mean() for lean in leans.values()]
                 ax.plot([x, x], means, color="#888888", lw=1.1, ls="-" if means[0] < means[1] else ":", zorder=1)
-                for mapping, values in leans.items():
-                    colour = style.MAPPING_COLOUR[mapping]
-                    ax.plot([x] * len(values), values, ".", ms=3, color=colour, alpha=0.35, mew=0, zorder=2)
-                    ax.plot(x, values.mean(), "o", ms=5, color=colour, zorder=3)
+                for end, lean in leans.items():
+                    ax.plot([x] * len(lean), lean, ".", ms=4, color=ends[end], alpha=0.35, mew=0, zorder=2)
+                    ax.plot(x, lean.mean(), "o", ms=5, color=ends[end], zorder=3)
             ax.axhline(0, color="#BBBBBB", lw=0.8)
-            ax.set(xscale="log", xlabel=name, ylim=(-1.08, 1.08))
-            ax.xaxis.set_minor_formatter("")
-        widths = sorted({int(AXES["width"](s.spec)) for s in found})
-        axes[0, 0].set_xticks(widths, [str(w) for w in widths])
+            for middle in range(1, len(levels)):
+                ax.axvline(middle - 0.5, color="#DDDDDD", lw=0.8, zorder=0)
+            ax.set_xticks(range(len(levels)), [_short(name, level) for level in levels], rotation=0 if len(levels) < 4 else 60)
+            ax.set(xlabel=_LABEL.get(name, name), ylim=(-1.08, 1.08), xlim=(-0.5, len(levels) - 0.5))
+            ax.tick_params(axis="x", length=0)
         axes[0, 0].set_ylabel("inferential − symmetric share")
-        handles = [
-            Line2D([], [], ls="", marker="o", color=style.MAPPING_COLOUR[m], label=f"{end} weights") for m, end in ends.items()
-        ]
+        handles = [Line2D([], [], ls="", marker="o", color=c, label=f"{end} weights") for end, c in ends.items()]
         fig.legend(handles=handles, loc="outside lower center", ncols=2)
     return fig
+
+
+_LABEL = {
+    "learning rate / √batch": "learning rate / √batch, × 10⁻⁶",
+    "training rows seen": "training rows seen, millions",
+}
+
+
+def _short(name: str, level: float) -> str:
+    """A tick: widths as they are, noise in millionths, rows in millions."""
+    return f"{level:g}" if name == "width" else f"{level * 1e6:.1f}" if level < 1 else f"{level / 1e6:.1f}"
 
 
 def _fanned(values: Sequence[float]) -> list[float]:

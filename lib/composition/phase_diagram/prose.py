@@ -13,7 +13,9 @@ from lib.composition.experiments import GRIDS
 from lib.composition.phase_diagram import numbers
 from lib.composition.phase_diagram.numbers import AXES, PhaseTable, Setting, trend
 from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among, learned_at
+from lib.composition.study import OFFSETS
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
+from lib.composition.words import listed, number_of, sentence, setting_words, trend_words
 from lib.core.read.measures import spearman
 from lib.core.record.store import StoredRun
 
@@ -33,8 +35,8 @@ def flip_text(name: str, runs: Sequence[StoredRun]) -> str:
         verdict = "γ alone turns the symmetric answer into the inferential one"
     elif found.gamma["symmetric"] < found.gamma["inferential"]:
         verdict = (
-            "the symmetric answer peaks at larger weights than the inferential one, "
-            "but where they peak they are not both ahead by half of all answers"
+            "over γ the two answers come in the paper's order, "
+            "but where each is most frequent they are not both ahead by half of all answers"
         )
     else:
         verdict = "the inferential answer is not strongest at the smaller weights"
@@ -42,11 +44,29 @@ def flip_text(name: str, runs: Sequence[StoredRun]) -> str:
     for mapping in MAPPINGS:
         here = _of(runs, found.gamma[mapping])
         kinds = Counter(numbers.kind(run) for run in here if numbers.has_counts(run))
-        nearer = f"; the answers of {kinds[mapping]} of {sum(kinds.values())} runs lie nearer to it" if kinds else ""
+        nearer = f"; most answers of {kinds[mapping]} of {number_of(sum(kinds.values()))} lie nearer to it" if kinds else ""
         words.append(
             f"at γ = {found.gamma[mapping]:g}, {found.mean[mapping][mapping]:.0%} of the answers are {_OFFSET[mapping]}{nearer}"
+            + _unlearned(here)
         )
     return f"**{name}**: {verdict}. " + "; ".join(words)[0].upper() + "; ".join(words)[1:] + "."
+
+
+def _unlearned(runs: Sequence[StoredRun]) -> str:
+    """A remark on runs some of which have not learned what they were taught; nothing if all have."""
+    done = len(learned_among(runs))
+    none = "none of them has" if len(runs) > 1 else "it has not"
+    return "" if done == len(runs) else f" ({f'{done} of {len(runs)} have' if done else none} learned the training rows)"
+
+
+def low_rate_text(runs: Sequence[StoredRun]) -> str:
+    """Whether γ alone turns the answer of the low-rate runs, by the same measure, and where more is said of them."""
+    found = numbers.ends(runs)
+    words = ", ".join(f"{found.mean[m][m]:.0%} {m} at γ = {found.gamma[m]:g}" for m in MAPPINGS)
+    return (
+        f"By the same measure γ alone {'turns' if found.flips else 'does not turn'} the answer of the low-rate runs of "
+        f"[chapter 7](07-width) ({setting_words(runs[0])}, ended soon after the seen pairs are learned): {words}."
+    )
 
 
 def flip_line(runs: Sequence[StoredRun]) -> str:
@@ -65,7 +85,25 @@ def kind_text(runs: Sequence[StoredRun]) -> str:
         medians = ", ".join(f"{numbers.median_offset(r):g}".replace("-", "−") for r in sorted(here, key=lambda r: r.spec.seed))
         rows.append(f"| {gamma:g} | {exact[0]:.2f} | {exact[1]:.2f} | {near[0]:.2f} | {near[1]:.2f} | {medians} |")
     head = "| γ | exactly −6 | exactly −10 | nearer −6 | nearer −10 | median offset of each seed |\n|--:|--:|--:|--:|--:|---|\n"
-    return head + "\n".join(rows)
+    return head + "\n".join(rows) + "\n\n" + _coarse(runs)
+
+
+def _coarse(runs: Sequence[StoredRun]) -> str:
+    """What the second reading counts beside exact answers: for each side, the most frequent other offset."""
+    total = dict(zip(OFFSETS, np.mean([numbers.shares(run)[:-1] for run in runs], 0), strict=True))
+    words = []
+    for mapping, exact, side in (
+        ("−6", SYMMETRIC_OFFSET, [o for o in OFFSETS if o > numbers.MIDDLE]),
+        ("−10", INFERENTIAL_OFFSET, [o for o in OFFSETS if o < numbers.MIDDLE]),
+    ):
+        if not (whole := sum(total[o] for o in side)):
+            continue
+        other = max((o for o in side if o != exact), key=lambda o: total[o])
+        rest = f", and the most frequent other offset is {other:d} ({total[other] / whole:.0%})".replace("-", "−")
+        words.append(
+            f"of the answers nearer to {mapping}, {total[exact] / whole:.0%} are exact" + (rest if total[other] else "")
+        )
+    return "The second reading is coarse: " + "; ".join(words) + "." if words else "No answer lies near the key."
 
 
 def histogram_line(runs: Sequence[StoredRun]) -> str:
@@ -79,9 +117,16 @@ def place_text(runs: Sequence[StoredRun]) -> str:
     same = int((offsets == offsets[:, :1]).all(1).sum())
     others = offsets[:, :-1]
     lone = int(((others == others[:, :1]).all(1) & (offsets[:, -1] != offsets[:, 0])).sum())
+    rest = len(runs) - same - lone
     return (
-        f"{same} of {len(runs)} runs give one and the same answer at all seven places; {lone} more at the first six and "
-        f"another at the last, where the second anchor is itself the last token. The others decide place by place."
+        f"{same} of {number_of(len(runs))} {'has' if same == 1 else 'have'} the same most frequent offset at all seven places."
+        + (
+            f" {lone} more {'has' if lone == 1 else 'have'} one offset at the first six places and a different one at the "
+            "last, where the second anchor is itself the last token."
+            if lone
+            else ""
+        )
+        + (f" In the other {number_of(rest)} it changes from place to place." if rest else "")
     )
 
 
@@ -104,37 +149,48 @@ def _settled(run: StoredRun, name: str) -> str:
     """From which evaluated step on a share stays above one half, in words."""
     above = [v is not None and v > 0.5 for v in run.history[name]]
     if not above[-1]:
-        return "never for good"
+        return "at no step that lasts"
     first = len(above) - next((i for i, v in enumerate(reversed(above)) if not v), len(above))
-    return f"for good from step {run.history['step'][first]:,} on"
+    return f"from step {run.history['step'][first]:,} to the end"
 
 
 def curves_text(runs: Sequence[StoredRun]) -> str:
-    """When each example learned the seen pairs, and from when on its answer to the unseen pair stays what it is."""
+    """When each example learned its training rows, and from when on its answer to the unseen pair stays what it is."""
     lines = []
     for run in runs:
         mapping = max(MAPPINGS, key=lambda m: run.metrics[m])
         values = [v for v in run.history[mapping] if v is not None]
         swings = sum(abs(b - a) > 0.2 for a, b in pairwise(values))
-        moved = "never moves" if not swings else "moves once" if swings == 1 else f"moves {swings} times"
+        moved = "never jumps" if not swings else "jumps once" if swings == 1 else f"jumps {swings} times"
+        what = "train" if "train" in run.history else "test"
         lines.append(
-            f"- At {run_title(run)} (seed {run.spec.seed}), more than half of the seen pairs are right "
-            f"{_settled(run, 'test')}; more than half of the answers to (4, 3) are {mapping} {_settled(run, mapping)}. "
-            f"Between two evaluations that share {moved} by more than a fifth."
+            f"- At {run_title(run)} (seed {run.spec.seed}), more than half of the "
+            f"{'training rows' if what == 'train' else 'seen pairs'} are right {_settled(run, what)}, and more than half of "
+            "the "
+            f"answers to (4, 3) are {mapping} {_settled(run, mapping)}. The share of {mapping} answers {moved} by more than a "
+            "fifth from one evaluation to the next."
         )
     return "\n".join(lines)
 
 
 def step_text(runs: Sequence[StoredRun]) -> str:
-    """The distance of nearest neighbours in the embedding that most numbers have, at both ends of γ."""
+    """The distance of nearest neighbours in the embedding that most numbers have, at both ends of γ, and where the paper's
+    steps of 3 and 4 are most frequent."""
     words = []
-    gammas = sorted({run.spec.gamma for run in runs})
-    for gamma in (gammas[0], gammas[-1]):
-        share = np.mean([numbers.step_shares(run) for run in _of(runs, gamma)], 0)
+    by_gamma = numbers.steps_by_gamma(runs)
+    gammas = list(by_gamma)
+    for gamma in dict.fromkeys((gammas[0], gammas[-1])):
+        share = by_gamma[gamma]
         most = int(share.argmax())
         far = " or more" if most == len(share) - 1 else ""
         words.append(f"at γ = {gamma:g} the nearest neighbour of {share[most]:.0%} of the numbers lies {most + 1}{far} away")
-    return "; ".join(words)[0].upper() + "; ".join(words)[1:] + "."
+    both = {gamma: float(share[2:4].sum()) for gamma, share in by_gamma.items()}
+    peak = max(both, key=lambda gamma: both[gamma])
+    return sentence("; ".join(words)) + (
+        f". Steps of 3 and 4 together are most frequent at γ = {peak:g}, with {both[peak]:.0%} of the numbers."
+        if both[peak]
+        else ". Steps of 3 and 4 do not occur."
+    )
 
 
 def step_line(runs: Sequence[StoredRun]) -> str:
@@ -155,8 +211,9 @@ def teacher_text(runs: Sequence[StoredRun]) -> str:
         else "How many seen pairs teach an answer does not decide whether it is composed"
     )
     return (
-        f"{verdict}: {mean[0]:.0%} of the answers that {levels[0]} pair teaches are key − 10, and {mean[-1]:.0%} of those that "
-        f"{levels[-1]} pairs teach ({len(runs)} runs)."
+        f"{verdict}: {mean[0]:.0%} of the answers that {number_of(int(levels[0]), 'pair')} "
+        f"{'teaches' if levels[0] == 1 else 'teach'} are key − 10, and {mean[-1]:.0%} of those that "
+        f"{levels[-1]} pairs teach ({number_of(len(runs))})."
     )
 
 
@@ -232,7 +289,7 @@ def plain_line(table: PhaseTable) -> str:
 
 
 def phase_text(table: PhaseTable) -> str:
-    """What Figure 2.1 shows, in words."""
+    """What the diagram with the paper's selection shows, in words."""
     lines = []
     for mapping, answer in zip(MAPPINGS, ("key − 6", "key − 10"), strict=True):
         accuracy, test = table.selected(mapping)
@@ -243,7 +300,12 @@ def phase_text(table: PhaseTable) -> str:
             if row.any()
         ]
         found = "; ".join(where) if where else "nowhere"
-        lines.append(f"- **{mapping.capitalize()}** ({answer} in at least {REGION:.0%} of the answers): {found}.")
+        short = [
+            f"γ = {table.gammas[g]:g} at depth {table.depths[d]} ({accuracy[d, g]:.1%})"
+            for d, g in np.argwhere((accuracy < REGION) & (accuracy >= REGION - 0.005) & (test >= SHADOW))
+        ]
+        just = f" Just below: {listed(short)}." if short else ""
+        lines.append(f"- **{mapping.capitalize()}** ({answer} in at least {REGION:.0%} of the answers): {found}.{just}")
     flips = numbers.flip_depths(table)
     if flips:
         words = "; ".join(f"at depth {d} from γ = {low:g} to γ = {high:g}" for d, low, high in flips)
@@ -252,13 +314,19 @@ def phase_text(table: PhaseTable) -> str:
         lines.append("- **At no depth does γ alone turn one region into the other** on this grid.")
     shadow = table.plain("test") < SHADOW
     lines.append(
-        f"- {int(shadow.sum())} of {shadow.size} cells answer fewer than {SHADOW:.0%} of the seen pairs right on average."
+        f"- In {int(shadow.sum())} of {shadow.size} cells fewer than {SHADOW:.0%} of the seen pairs are right, on average over "
+        f"all of the cell's runs; by the runs that the selection takes, {_selected_shadow(table)}."
     )
     return "\n".join(lines)
 
 
+def _selected_shadow(table: PhaseTable) -> str:
+    found = {m: int((table.selected(m)[1] < SHADOW).sum()) for m in MAPPINGS}
+    return listed([f"in {n} for the {m} answer" for m, n in found.items()])
+
+
 def plain_text(table: PhaseTable) -> str:
-    """What Figure 2.2 adds: what the selection hid, and how common the third answer is."""
+    """What the diagram without it adds: what the selection hid, and how common the third answer is."""
     lifts = {m: table.selected(m)[0] - table.plain(m) for m in MAPPINGS}
     both = sum(np.minimum(*(table.selected(m)[0] for m in MAPPINGS)).ravel() > 0.5)
     lift = ", ".join(f"{v.mean():.2f} (at most {v.max():.2f}) for the {m} answer" for m, v in lifts.items())
@@ -301,7 +369,7 @@ def spread_text(table: PhaseTable) -> str:
 
 def point_line(runs: Sequence[StoredRun]) -> str:
     means = ", ".join(f"{m} {np.mean([r.metrics[m] for r in runs]):.2f}" for m in ("test", *MAPPINGS))
-    return f"mean over {len(runs)} runs: {means}"
+    return f"mean over {number_of(len(runs))}: {means}"
 
 
 # --- Settings ---
@@ -333,8 +401,8 @@ def differences_text(runs: Sequence[StoredRun]) -> str:
     rows = []
     for name, width, rate, decay, train in (
         ("paper", paper.d_model, 2.5e-4, paper.decay, paper.train),
-        ("two layers, here", first.model.d_model, first.rate, first.decay, first.train),
-        ("fast settings, at most", fast.d_model, max(fast.rates), fast.decay, fast.train),
+        ("full-length runs", first.model.d_model, first.rate, first.decay, first.train),
+        ("fast diagram, at most", fast.d_model, max(fast.rates), fast.decay, fast.train),
     ):
         samples = train.batch * train.steps / 1e6
         noise = 1e6 * rate / math.sqrt(train.batch)
@@ -379,14 +447,20 @@ def trials_table(runs: Sequence[StoredRun]) -> str:
     return head + "\n".join(rows)
 
 
+APART = 0.05
+"""Two ends of γ lie apart from this separation on (our choice)."""
+
+
 def separation_text(found: Sequence[Setting]) -> str:
     """Does the flip sharpen with width, with quieter training and with more rows? The best setting, and a sentence an axis."""
     best = max(found, key=lambda s: s.separation)
     s = best.spec
     words = (
-        f"Of {len(found)} settings of two layers, {sum(x.separation > 0 for x in found)} lean more to the inferential answer "
-        f"at small weights than at large ones. The ends lie furthest apart at width {s.model.d_model}, batch {s.train.batch}, "
-        f"learning rate {s.rate:g}, {s.train.steps:,} steps: a separation of {best.separation:.2f}, where a clean flip is 1."
+        f"Of {len(found)} settings of two layers, {sum(x.separation > APART for x in found)} lean more to the inferential "
+        f"answer at small weights than at large ones, by a separation of more than {APART:g}. The separation is half of the "
+        f"distance between the two ends, so that a clean flip has 1. It is largest at width {s.model.d_model}, batch "
+        f"{s.train.batch}, "
+        f"learning rate {s.rate:g}, {s.train.steps:,} steps: {best.separation:z.2f}."
     )
     if len(found) < 3:
         return words
@@ -394,19 +468,19 @@ def separation_text(found: Sequence[Setting]) -> str:
     for axis in AXES:
         value, low, high = trend(found, axis)
         says = "grows" if low > 0 else "falls" if high < 0 else "shows no clear trend"
-        rows.append(f"- With *{axis}* the separation {says}: rank correlation {value:+.2f} [{low:+.2f}, {high:+.2f}].")
+        rows.append(f"- With *{axis}* the separation {says}: rank correlation {trend_words((value, low, high))}.")
     return words + "\n\n" + "\n".join(rows)
 
 
 def separation_line(found: Sequence[Setting]) -> str:
-    return "separations: " + " ".join(f"{s.spec.model.d_model}:{s.separation:.2f}" for s in found)
+    return "separations: " + " ".join(f"{s.spec.model.d_model}:{s.separation:z.2f}" for s in found)
 
 
 # --- Verdicts ---
 
 
-def verdict(two_layers: Sequence[StoredRun], pre_norm: Sequence[StoredRun]) -> str:
-    """The chapter's verdict in two sentences."""
+def verdict(two_layers: Sequence[StoredRun], pre_norm: Sequence[StoredRun], low_rate: Sequence[StoredRun] = ()) -> str:
+    """The chapter's verdict, a sentence for each set of runs."""
     found = numbers.ends(two_layers)
     share = {m: f"{found.mean[m][m]:.0%}" for m in MAPPINGS}
     where = ", ".join(f"{share[m]} {m} at γ = {found.gamma[m]:g}" for m in MAPPINGS)
@@ -415,11 +489,12 @@ def verdict(two_layers: Sequence[StoredRun], pre_norm: Sequence[StoredRun]) -> s
     elif found.flips:
         first = f"The answer turns with γ as the paper says, but it is less pure here ({where}; the paper has near 100 %)."
     else:
-        first = f"At this size γ alone does not turn the answer by half of all answers ({where})."
+        first = f"At {setting_words(two_layers[0])}, γ alone does not turn the answer by half of all answers ({where})."
     other = numbers.ends(pre_norm)
     words = ", ".join(f"{other.mean[m][m]:.0%} {m} at γ = {other.gamma[m]:g}" for m in MAPPINGS)
     second = f"With pre-norm in GPT-2's form it {'does' if other.flips else 'does not'} ({words})."
-    return f"**{first}** {second}"
+    third = f" {low_rate_text(low_rate)}" if low_rate else ""
+    return f"**{first}** {second}{third}"
 
 
 def headline(rows: Mapping[str, Sequence[StoredRun]]) -> str:

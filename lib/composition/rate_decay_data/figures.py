@@ -38,18 +38,23 @@ def shares_grid(
 def learning_time(steps: Mapping[float, np.ndarray], groups: Sequence[int], limit: int) -> Figure:
     """Steps until the seen pairs are learned against the number of groups that break with composition.
 
-    steps: {γ: (groups, seeds)}, infinity where a run never learned them, drawn as a cross at the limit. Lines: medians.
+    steps: {γ: (groups, seeds)}, infinity where a run never learned them, drawn as a cross above the limit. Lines: medians.
     """
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH * 0.75, 3.0))
+        never = 1.12 * limit
         for i, (gamma, values) in enumerate(sorted(steps.items())):
             colour = style.GAMMA(0.15 + 0.6 * i)
-            x = np.array(groups) + 0.08 * (i - 0.5)
-            for column in values.T:
-                never = np.isinf(column)
-                ax.plot(x[~never], column[~never], "o", ms=4, mew=0, alpha=0.5, color=colour)
-                ax.plot(x[never], np.full(never.sum(), limit), "x", color=colour)
-            ax.plot(x, np.minimum(np.median(values, 1), limit), color=colour, label=f"γ = {gamma:g}")
-        ax.set(xlabel="groups of pairs that break with composition", ylabel="steps until 99 % right", ylim=(0, None))
+            x = np.array(groups) + 0.16 * (i - 0.5)
+            ax.plot(x, np.minimum(np.median(values, 1), never), color=colour, lw=1.3, label=f"γ = {gamma:g}")
+            for seed, column in enumerate(values.T):
+                late = np.isinf(column)
+                fan = 0.05 * (seed - (values.shape[1] - 1) / 2)
+                ax.plot(x[~late], column[~late], "o", ms=4, mew=0, alpha=0.6, color=colour)
+                ax.plot(x[late] + fan, np.full(late.sum(), never), "x", ms=5, color=colour)
+        ax.axhline(1.04 * limit, color="#BBBBBB", lw=0.8, ls=":")
+        ticks = [t for t in ax.get_yticks() if 0 <= t <= limit]
+        ax.set_yticks([*ticks, never], [*(f"{t:,.0f}" for t in ticks), "never"])
+        ax.set(xlabel="groups of pairs that break with composition", ylabel="steps until 99 % right", ylim=(0, 1.18 * limit))
         ax.legend()
     return fig

@@ -49,6 +49,17 @@ def harder(values: np.ndarray) -> float:
     return spearman(np.repeat(np.arange(len(values)), values.shape[1]).astype(float), values.ravel())
 
 
+def doubled(values: np.ndarray, groups: Sequence[float]) -> float | None:
+    """The number of groups from which on the median is more than twice that with the fewest; None for nowhere.
+
+    values: (groups, seeds) steps, in the order of `groups`.
+    """
+    medians = np.median(values, 1)
+    above = [bool(m > 2 * medians[0]) for m in medians]
+    first = next((i for i in range(len(above)) if all(above[i:])), None)
+    return None if first is None else float(groups[first])
+
+
 def trend_of(runs: Sequence[StoredRun], value: Value, measure: Callable[[StoredRun], float], seed: int = 0) -> Trend:
     """Rank correlation of a setting with a measure of the run, and its 95 % interval by resampling runs."""
     return slope([replace(r, metrics={"measure": measure(r)}) for r in runs], value, "measure", seed)

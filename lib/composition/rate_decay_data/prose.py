@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lib.composition.condensation.numbers import measures_of
-from lib.composition.rate_decay_data.numbers import grid, harder, trend_of
+from lib.composition.rate_decay_data.numbers import doubled, grid, harder, trend_of
 from lib.composition.runs import learned_among
-from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Value, slope
-from lib.composition.words import direction, number_of, sentence, steps_word, trend_words
+from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Trend, Value, slope
+from lib.composition.words import direction, listed, number_of, sentence, steps_word, trend_words
 from lib.core.record.store import StoredRun
 
 
@@ -51,31 +51,76 @@ def steps_line(steps: dict[float, np.ndarray]) -> str:
     )
 
 
+def _median(steps: np.ndarray) -> str:
+    median = np.median(steps)
+    return (
+        f"the median is {median:,.0f} steps" if np.isfinite(median) else f"{np.isinf(steps).sum()} of {steps.size} never learn"
+    )
+
+
 def steps_text(steps: dict[float, np.ndarray]) -> str:
     lines = []
     for gamma, values in sorted(steps.items()):
         never = int(np.isinf(values).sum())
         lines.append(
-            f"- γ = {gamma:g}: rank correlation of the number of groups and the steps {harder(values):+.2f}; median "
-            f"{steps_word(np.median(values[0]))} steps with no group, {steps_word(np.median(values[-1]))} with all"
-            + (f". {never} of {values.size} runs never learned the seen pairs." if never else ".")
+            f"- γ = {gamma:g}: rank correlation of the number of groups and the steps {harder(values):+z.2f}; with no group "
+            f"{_median(values[0])}, with all {_median(values[-1])}"
+            + (f". {never} of {number_of(values.size)} never learned the seen pairs." if never else ".")
         )
     return "\n".join(lines)
 
 
-def what_else_decides(optimization: Sequence[StoredRun], decay: Sequence[StoredRun], steps: Mapping[float, np.ndarray]) -> str:
-    """Learning rate and decay where nothing hints at symmetry, decay and γ where something does, and complexity of data."""
+STRONG = 0.5
+"""Rank correlation above which data with more exceptions clearly take longer to learn: the claim's own criterion."""
+
+
+def what_else_decides(
+    optimization: Sequence[StoredRun],
+    decay: Sequence[StoredRun],
+    steps: Mapping[float, np.ndarray],
+    groups: Sequence[float] = (),
+) -> str:
+    """Learning rate and decay where nothing hints at symmetry, decay and γ where something does, and complexity of data.
+
+    groups: the numbers of groups that the rows of `steps` stand for, by default 0, 1, ….
+    """
     of = lambda runs, value: slope(learned_among(runs) or list(runs), value, "inferential")
     words = lambda name, t: f"{direction(t)} with {name} ({trend_words(t)})"
     rate, plain = of(optimization, BY_RATE), of(optimization, BY_DECAY)
     with_exception, with_gamma = of(decay, BY_DECAY), of(decay, BY_GAMMA)
-    harder_data = {gamma: harder(values) for gamma, values in sorted(steps.items())}
-    longer = all(value > 0 for value in harder_data.values())
+    first = _against("paper", {"the learning rate": rate, "weight decay": plain})
+    second = _against("follow-up", {"decay": with_exception, "γ": with_gamma})
     return (
         f"**Where nothing hints at symmetry, the share of inferential answers {words('the learning rate', rate)} and "
-        f"{words('weight decay', plain)}.** Where (3, 4) is taught as an exception, and with two layers, it "
-        f"{words('decay', with_exception)} and {words('γ', with_gamma)}. Data that break with composition "
-        f"{'take longer to learn' if longer else 'do not take longer to learn at every γ'}: rank correlation "
-        + ", ".join(f"{value:+.2f} at γ = {gamma:g}" for gamma, value in harder_data.items())
-        + "."
+        f"{words('weight decay', plain)}{first}.** **Where (3, 4) is taught as an exception, and with two layers, "
+        f"it {words('decay', with_exception)} and {words('γ', with_gamma)}{second}.** {_complexity(steps, groups)}"
     )
+
+
+def _against(source: str, trends: Mapping[str, Trend]) -> str:
+    """How trends stand to a source that reports a rise with each setting."""
+    found = {name: direction(t) for name, t in trends.items()}
+    if set(found.values()) == {"rises"}:
+        return f", as the {source} reports"
+    reverse = [name for name, way in found.items() if way == "falls"]
+    return f"; the {source} reports a rise with both" + (f", so for {listed(reverse)} this is the reverse" if reverse else "")
+
+
+def _complexity(steps: Mapping[float, np.ndarray], groups: Sequence[float]) -> str:
+    """Do data that break with composition take longer to learn, and from how many exceptions on?"""
+    correlations = {gamma: harder(values) for gamma, values in sorted(steps.items())}
+    clear = [f"{gamma:g}" for gamma, value in correlations.items() if value > STRONG]
+    if len(clear) == len(correlations):
+        said = "Data that break with composition take longer to learn"
+    elif clear:
+        said = f"Data that break with composition clearly take longer to learn at γ = {listed(clear)} only"
+    elif all(value > 0 for value in correlations.values()):
+        said = "Data that break with composition take longer to learn, but not clearly"
+    else:
+        said = "Data that break with composition do not take longer to learn at every γ"
+    words = ", ".join(f"{value:+z.2f} at γ = {gamma:g}" for gamma, value in correlations.items())
+    place = {gamma: doubled(values, groups or range(len(values))) for gamma, values in sorted(steps.items())}
+    late = [f"{number_of(int(k), 'group')} on at γ = {gamma:g}" for gamma, k in place.items() if k is not None]
+    if len(late) > 1 and len(set(place.values())) == 1:
+        late = [f"{number_of(int(next(k for k in place.values() if k is not None)), 'group')} on at every γ"]
+    return f"**{said}**: rank correlation {words}." + (f" The median more than doubles from {listed(late)}." if late else "")

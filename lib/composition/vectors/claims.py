@@ -117,7 +117,8 @@ CHAPTER_04 = (
         "Fig 4c",
         "In the inferential phase the first anchor holds the intermediate value: equal values are near-parallel there.",
         "a heatmap of one model",
-        "first anchor: contrast larger by two standard errors within each depth, without each anchor's mean (X) and plain (V)",
+        "first anchor: contrast larger by two standard errors within each depth, of the state after attention without each "
+        "anchor's mean, and of the plain values V",
         _anchor,
     ),
     Claim(

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from lib.composition.vectors.numbers import Similarity
+from lib.composition.vectors.numbers import LOWER, UPPER, Similarity
 from lib.core.read import style
 
 
@@ -25,8 +25,9 @@ def _similarity(ax: Axes, s: Similarity, title: str) -> object:
     return image
 
 
-def _rows(rows: Mapping[str, Sequence[Similarity]], titles: Sequence[str], label: str, paint: Callable) -> Figure:
-    """Heatmaps in rows; the left column names the row, the top one the model."""
+def _rows(rows: Mapping[str, Sequence[Similarity]], titles: Sequence[str], labels: tuple[str, str], paint: Callable) -> Figure:
+    """Heatmaps in rows; the left column names the row, the top one the model. labels: of the vertical and of the
+    horizontal axis."""
     with style.look():
         size = style.WIDTH / (len(titles) + 0.6)
         fig, axes = plt.subplots(len(rows), len(titles), figsize=(style.WIDTH, size * len(rows) + 0.5), squeeze=False)
@@ -37,9 +38,9 @@ def _rows(rows: Mapping[str, Sequence[Similarity]], titles: Sequence[str], label
                 image = _similarity(ax, boxes, title if i == 0 else "")
                 paint(ax, s)
                 if j == 0:
-                    ax.set_ylabel(f"{name}\n{label}", fontsize=8)
+                    ax.set_ylabel(f"{name}\n{labels[0]}", fontsize=8)
                 if i == len(rows) - 1:
-                    ax.set_xlabel(label, fontsize=8)
+                    ax.set_xlabel(labels[1], fontsize=8)
         fig.colorbar(image, ax=axes, shrink=0.6, label="cosine")
     return fig
 
@@ -58,19 +59,23 @@ def _paint_blocks(ax: Axes, s: Similarity) -> None:
         set_ticks(np.arange(1.5, len(s.rows), 8), middles, fontsize=7)
 
 
+_KEYS = (f"key of {LOWER[0]}, or {UPPER[0]}", f"key of {LOWER[1]}, or {UPPER[1]}")
+"""Below the diagonal the first pair, above it the second."""
+
+
 def fused_figure(rows: Mapping[str, Sequence[Similarity]], titles: Sequence[str]) -> Figure:
     """Fig. 4a, b: cosines of fused vectors at the last token; boxes where the answers agree. rows: {name: one a model}."""
-    return _rows(rows, titles, "key", _paint_keys)
+    return _rows(rows, titles, _KEYS, _paint_keys)
 
 
 def held_figure(rows: Mapping[str, Sequence[Similarity]], titles: Sequence[str]) -> Figure:
     """Fig. 4c: cosines of the values at the first anchor; boxes where the numbers in between agree."""
-    return _rows(rows, titles, "key", _paint_keys)
+    return _rows(rows, titles, _KEYS, _paint_keys)
 
 
 def block_figure(rows: Mapping[str, Sequence[Similarity]], titles: Sequence[str]) -> Figure:
     """The follow-up's blocks: questions sorted by the intermediate value, each four of which share it."""
-    return _rows(rows, titles, "key + first anchor's offset", _paint_blocks)
+    return _rows(rows, titles, ("key + first anchor's offset",) * 2, _paint_blocks)
 
 
 def middle_of(name: str) -> int:
@@ -109,7 +114,7 @@ def contrast_figure(groups: Mapping[str, Sequence[np.ndarray]], colours: Mapping
                 ax.plot(x, [np.mean(by_distance[w]) for w in x], color=colours[title], label=f"{title} (n = {len(lists[p])})")
             ax.axhline(0, color="#999999", lw=0.6)
             ticks = sorted({int(t) for line in ax.lines for t in np.round(line.get_xdata()) if t <= 0})
-            ax.set_xticks([t for t in ticks if t == int(t)], [("last" if t == 0 else f"last − {-t}") for t in ticks])
-            ax.set(xlabel="layer", ylabel=ylabels[p])
+            ax.set_xticks([t for t in ticks if t == int(t)], [("last" if t == 0 else f"−{-t}") for t in ticks])
+            ax.set(xlabel="layer, from the last", ylabel=ylabels[p])
         fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig

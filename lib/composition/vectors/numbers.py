@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -25,12 +25,14 @@ MIDDLES = range(51, 61)
 
 @dataclass(frozen=True)
 class Similarity:
-    """values: (n, m) cosines; agree: (n, m) bool, where the two vectors stand for the same number."""
+    """values: (n, m) cosines; agree: (n, m) bool, where the two vectors stand for the same number; counted: (n, m) bool, the
+    entries that means are taken over, None for all."""
 
     values: np.ndarray
     agree: np.ndarray
     rows: tuple[str, ...]
     columns: tuple[str, ...]
+    counted: np.ndarray | None = None
 
 
 def centre(vectors: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:
@@ -86,9 +88,11 @@ def fused(run: StoredRun, context: int = 0, centred: bool = False) -> Similarity
 
 def held(run: StoredRun, context: int = 0, centred: bool = False) -> Similarity:
     """Fig. 4c: the values V of the last layer at the first anchor, for the questions of Fig. 4a, b. What agrees is the number
-    in between, g(key; a1). centred: without the mean of all questions with the same first anchor."""
+    in between, g(key; a1). centred: without the mean of all questions with the same first anchor. The upper half compares
+    questions with one first anchor, which is the same token, so it does not count."""
     between = lambda pair: ANCHORS[pair[0]]
-    return _halves(run, f"V.{run.spec.model.depth}", 1, between, context, lambda pair: pair[0] if centred else None)
+    found = _halves(run, f"V.{run.spec.model.depth}", 1, between, context, lambda pair: pair[0] if centred else None)
+    return replace(found, counted=np.tril(np.ones_like(found.agree)))
 
 
 def _halves(
@@ -126,13 +130,13 @@ def blocks(run: StoredRun, name: str | None = None, context: int = 0, centred: b
     vectors = centre(vectors, anchor) if centred else vectors
     middle = np.array([key + ANCHORS[pair[0]] for key, pair in questions])
     names = tuple(f"{key}{ANCHORS[pair[0]]:+d}" for key, pair in questions)
-    return Similarity(cosines(vectors, vectors), middle[:, None] == middle[None], names, names)
+    different = anchor[:, None] != anchor[None]  # a first anchor against itself does not count: it is the same token
+    return Similarity(cosines(vectors, vectors), middle[:, None] == middle[None], names, names, different)
 
 
 def block_contrast(s: Similarity) -> float:
-    """The contrast of blocks. A first anchor against itself does not count: it is the same token."""
-    anchor = np.tile(list(ANCHORS), len(MIDDLES))
-    return contrast(s.values, s.agree, anchor[:, None] != anchor[None])
+    """The contrast of blocks, over the entries that count."""
+    return contrast(s.values, s.agree, s.counted)
 
 
 def contrast_by_layer(run: StoredRun, contexts: int = 3, centred: bool = False) -> np.ndarray:
@@ -188,14 +192,17 @@ PANELS = {
 }
 
 
+@remembered
 def at_anchor_plain(run: StoredRun) -> float:
     """Contrast of the last layer's values V at the first anchor, nothing subtracted, as Fig. 4c shows them."""
     return block_contrast(blocks(run))
 
 
 def split(s: Similarity) -> tuple[float, float]:
-    """Mean cosine inside and outside of the boxes; where rows and columns are the same questions, none against itself."""
+    """Mean cosine inside and outside of the boxes, over the entries that count; where rows and columns are the same questions,
+    none against itself."""
     other = ~np.eye(len(s.agree), dtype=bool) if s.agree.diagonal().all() else np.ones_like(s.agree)
+    other = other if s.counted is None else other & s.counted
     return float(s.values[s.agree & other].mean()), float(s.values[~s.agree & other].mean())
 
 

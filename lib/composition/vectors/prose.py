@@ -11,6 +11,7 @@ from lib.composition.vectors.numbers import (
     PANELS,
     Similarity,
     at_anchor,
+    at_anchor_plain,
     larger,
     last_token,
     last_token_centred,
@@ -18,7 +19,7 @@ from lib.composition.vectors.numbers import (
     of_depth,
     split,
 )
-from lib.composition.words import number_of
+from lib.composition.words import listed, number_of
 from lib.core.read.measures import spearman, spread
 from lib.core.record.store import StoredRun
 
@@ -32,11 +33,15 @@ def picture_text(number: str, shown: Sequence[Phase], plain: Sequence[Similarity
     of = {p.mapping: (p, *split(s)) for p, s in zip(shown, plain, strict=True) if p.depth == first}
     phase, inside, outside = of["inferential"]
     as_reported = [inside >= NEAR, inside - outside >= APART]
-    said = f"the inferential model has a mean cosine of {inside:.2f} where numbers are equal and of {outside:.2f} elsewhere"
+    half = any(s.counted is not None for s in plain)
+    said = (
+        f"the inferential model has a mean cosine of {inside:z.2f} where numbers are equal and of {outside:z.2f} elsewhere"
+        + (", among questions with different first anchors" if half else "")
+    )
     if low:
         _, *cosines = of["symmetric"]
         as_reported.append(max(cosines) < LOW)
-        said += f"; the symmetric one, whose cosines the paper finds low, has {cosines[0]:.2f} and {cosines[1]:.2f}"
+        said += f"; the symmetric one, whose cosines the paper finds low, has {cosines[0]:z.2f} and {cosines[1]:z.2f}"
     n = len(phase.runs) if phase.genuine else 0
     return (
         f"**At depth {first} Figure {number} is {'' if all(as_reported) else 'not '}the paper's picture**, in which equal "
@@ -47,7 +52,7 @@ def picture_text(number: str, shown: Sequence[Phase], plain: Sequence[Similarity
 
 def similarity_line(names: Sequence[str], rows: Mapping[str, Sequence[Similarity]]) -> str:
     """Mean cosines inside and outside of the boxes, row by row and model by model."""
-    words = lambda s: f"{split(s)[0]:.2f} against {split(s)[1]:.2f}"
+    words = lambda s: f"{split(s)[0]:z.2f} against {split(s)[1]:z.2f}"
     return "; ".join(
         f"{row}: " + ", ".join(f"{name} {words(s)}" for name, s in zip(names, line, strict=True)) for row, line in rows.items()
     )
@@ -55,17 +60,19 @@ def similarity_line(names: Sequence[str], rows: Mapping[str, Sequence[Similarity
 
 def contrast_line(runs: dict[str, list[StoredRun]]) -> str:
     return "; ".join(
-        f"{mapping} ({len(group)} runs): " + ", ".join(f"{name} {v.mean():.2f}" for name, v in last_values(group).items())
+        f"{mapping} ({number_of(len(group))}): " + ", ".join(f"{name} {v.mean():.2f}" for name, v in last_values(group).items())
         for mapping, group in runs.items()
     )
 
 
 def contrast_text(runs: dict[str, list[StoredRun]]) -> str:
     """The numbers of the last layer (for the first anchor: of the layer before), depth by depth, as a table."""
-    head = "| depth | phase | runs | " + " | ".join(PANELS) + " |\n|---|---|---" + "|---" * len(PANELS) + "|\n"
-    cell = lambda v: f"{spread(v)} ({v.min():.2f} to {v.max():.2f})" if len(v) > 1 else f"{v[0]:.2f}"
+    names = [*PANELS, "first anchor, values V"]
+    head = "| depth | phase | runs | " + " | ".join(names) + " |\n|---|---|---" + "|---" * len(names) + "|\n"
+    values = lambda group: [*last_values(group).values(), np.array([at_anchor_plain(r) for r in group])]
+    cell = lambda v: f"{spread(v)} ({v.min():z.2f} to {v.max():z.2f})" if len(v) > 1 else f"{v[0]:z.2f}"
     rows = [
-        f"| {depth} | {mapping} | {len(group)} | " + " | ".join(cell(v) for v in last_values(group).values()) + " |"
+        f"| {depth} | {mapping} | {len(group)} | " + " | ".join(map(cell, values(group))) + " |"
         for depth in sorted({r.spec.model.depth for group in runs.values() for r in group})
         for mapping in runs
         if (group := of_depth(runs[mapping], depth))
@@ -80,7 +87,7 @@ def by_gamma_text(runs: dict[str, list[StoredRun]]) -> str:
         gammas = np.array([r.spec.gamma for r in group])
         if len(set(gammas)) > 2:
             words.append(
-                f"{mapping} {spearman(gammas, np.array([last_token(r)[-1] for r in group])):+.2f} over {len(group)} runs"
+                f"{mapping} {spearman(gammas, np.array([last_token(r)[-1] for r in group])):+z.2f} over {len(group)} runs"
             )
     return (
         "Rank correlation of γ and the contrast at the last token, within a phase: "
@@ -95,28 +102,30 @@ def likeness(runs: Mapping[str, Sequence[StoredRun]]) -> str:
         "at the last token": lambda r: float(last_token(r)[-1]),
         "at the last token, centred": lambda r: float(last_token_centred(r)[-1]),
         "at the first anchor, centred": lambda r: float(at_anchor(r)[-2]),
+        "at the first anchor, values V": at_anchor_plain,
     }
-    clear, asked, few = [], 0, []
+    clear: dict[str, list[str]] = {}
+    asked, few = 0, []
     for depth in sorted({r.spec.model.depth for group in runs.values() for r in group}):
         inferential, symmetric = (of_depth(runs.get(m, []), depth) for m in ("inferential", "symmetric"))
         if min(len(inferential), len(symmetric)) < 2:
             few.append(f"depth {depth} has {number_of(len(inferential), 'inferential run')} and {len(symmetric)} symmetric")
             continue
         asked += len(where)
-        clear += [
-            f"{name}, depth {depth}"
-            for name, measure in where.items()
-            if larger(np.array([measure(r) for r in inferential]), np.array([measure(r) for r in symmetric]))
-        ]
+        for name, measure in where.items():
+            if larger(np.array([measure(r) for r in inferential]), np.array([measure(r) for r in symmetric])):
+                clear.setdefault(name, []).append(str(depth))
+    n = sum(map(len, clear.values()))
+    found = [f"{name}, at depth {listed(depths)}" for name, depths in clear.items()]
     verdict = (
         "Equal numbers look more alike in inferential models"
-        if asked and len(clear) == asked
+        if asked and n == asked
         else "Equal numbers look more alike in inferential models by some measures only"
         if clear
         else "Equal numbers do not look clearly more alike in inferential models"
     )
     return (
-        f"**{verdict}**: the contrast is larger by two standard errors in {len(clear)} of {asked} comparisons within a depth"
-        + (f" ({'; '.join(clear)})." if clear else ".")
+        f"**{verdict}**: the contrast is larger by two standard errors in {n} of {asked} comparisons within a depth"
+        + (f": {'; '.join(found)}." if found else ".")
         + (f" Too few to compare: {'; '.join(few)}." if few else "")
     )

@@ -44,7 +44,11 @@ def _declines(store: Store, profile: str) -> Finding:
             f"{shape_name(shape)}: symmetric {s:+.2f} [{low:+.2f}, {high:+.2f}], "
             f"inferential {i:+.2f} [{i_low:+.2f}, {i_high:+.2f}]"
         )
-    return Finding("rank correlation with γ, " + "; ".join(words), graded(parts), len({r.spec.seed for r in runs}))
+    return Finding(
+        f"{sum(parts.values())} of {len(parts)} intervals lie on that side; rank correlation with γ, " + "; ".join(words),
+        graded(parts),
+        len({r.spec.seed for r in runs}),
+    )
 
 
 def _collapses(store: Store, profile: str) -> Finding:
@@ -53,7 +57,7 @@ def _collapses(store: Store, profile: str) -> Finding:
     best = max(better, key=lambda n: better[n][0])
     value, low, high = better[best]
     return Finding(
-        f"times better than γ: {best} {value:.2f} [{low:.2f}, {high:.2f}]; "
+        f"deviation on γ over that on the other variable: {best} {value:.2f} [{low:.2f}, {high:.2f}]; "
         + ", ".join(f"{n} {v[0]:.2f}" for n, v in better.items() if n != best),
         graded({"interval above 1": low > 1}),
         len({r.spec.seed for r in runs}),

@@ -30,13 +30,14 @@ def collapse_figure(
     shapes = list(next(iter(points.values())))
     with style.look():
         fig, axes = plt.subplots(2, 3, figsize=(style.WIDTH, 5.4), sharey=True)
-        axes[1, 2].set_visible(False)
+        axes[1, 2].set_axis_off()
         for ax, name in zip(axes.ravel(), VARIABLES, strict=False):
             for i, shape in enumerate(shapes):
                 x, share = points[name][shape]
                 colour = style.GAMMA(i / max(1, len(shapes) - 1))
                 levels = np.unique(x)
-                ax.plot(x, share, "o", ms=3, mew=0, alpha=0.35, color=colour)
+                step = 0.012 * np.ptp(np.concatenate([p[0] for p in points[name].values()]))  # shapes side by side
+                ax.plot(x + step * (i - (len(shapes) - 1) / 2), share, "o", ms=3.2, mew=0, alpha=0.5, color=colour)
                 means = [share[x == v].mean() for v in levels]
                 ax.plot(levels, means, color=colour, lw=1.5, label=f"width {shape[0]}, depth {shape[1]}")
                 t = transitions[name][shape]
@@ -48,8 +49,9 @@ def collapse_figure(
             margin = 0.06 * (high - low)
             ax.set(xlabel=name, xlim=(low - margin, high + margin), ylim=(-0.15 - 0.07 * len(shapes), 1.05))
             ax.set_yticks([0, 0.25, 0.5, 0.75, 1])
+            ax.axhline(-0.04, color="#BBBBBB", lw=0.8)
             ax.set_title(f"deviation × {ratios[name]:.2f}", fontsize=8.5)
         for ax in axes[:, 0]:
             ax.set_ylabel("share of symmetric answers", fontsize=8.5)
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        axes[1, 2].legend(*axes[0, 0].get_legend_handles_labels(), loc="center")
     return fig

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lib.composition.diagram import two_layers
 from lib.composition.experiments import FAST
 from lib.composition.variations import SEARCH
 from lib.core.model.init import gamma_std
@@ -150,6 +151,12 @@ def transitions(
     return {name: {shape: fit(*xy) for shape, xy in shapes.items()} for name, shapes in data.items()}
 
 
+def placed(found: Mapping[Shape, Transition], data: Mapping[Shape, tuple[np.ndarray, np.ndarray]]) -> dict[Shape, bool]:
+    """{shape with a transition: does its whole interval lie inside the values that were trained?}, on one variable."""
+    inside = lambda t, x: bool(x.min() <= t.low and t.high <= x.max())
+    return {shape: inside(t, data[shape][0]) for shape, t in found.items() if t.found}
+
+
 def ratios(data: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]]) -> dict[str, float]:
     """{variable: how badly one curve describes all shapes}, 1 at best."""
     return {
@@ -197,11 +204,19 @@ def repeats(runs: Sequence[StoredRun], others: Sequence[StoredRun]) -> list[tupl
 
 
 def stored_repeats(runs: Sequence[StoredRun], store: Store, profile: str) -> list[tuple[StoredRun, StoredRun]] | None:
-    """The pairs of runs with those of the diagram over γ and depth; None where these are not stored."""
+    """The pairs of runs with those of the fast diagram; None where these are not stored."""
     try:
         return repeats(runs, load(FAST.specs(profile), store))
     except LookupError:
         return None
+
+
+def full_length(store: Store, profile: str) -> list[StoredRun]:
+    """Chapter 2's full-length runs of two layers; none where they are not stored."""
+    try:
+        return two_layers(store, profile)
+    except LookupError:
+        return []
 
 
 def trials(store: Store) -> list[StoredRun]:

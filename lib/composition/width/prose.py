@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lib.composition.phase_diagram.numbers import kind
+import numpy as np
+
+from lib.composition.phase_diagram.numbers import ends, kind
 from lib.composition.runs import MAPPINGS
 from lib.composition.trends import Trend, curves
-from lib.composition.width.numbers import DIFFER, Shape, Transition, by_shape, shape_name
-from lib.composition.words import listed, number_of
+from lib.composition.width.numbers import DIFFER, Shape, Transition, by_shape, placed, points, shape_name
+from lib.composition.words import listed, number_of, setting_words
 from lib.core.read.measures import spread
 from lib.core.record.store import StoredRun
+
+Points = tuple[np.ndarray, np.ndarray]
+"""The values of a variable and the shares, a run each."""
 
 
 def flip_line(runs: Sequence[StoredRun]) -> str:
@@ -58,11 +63,11 @@ def curves_line(runs: Sequence[StoredRun]) -> str:
 
 
 def repeats_text(pairs: Sequence[tuple[StoredRun, StoredRun]] | None) -> str:
-    """How far runs agree with those of the diagram over γ and depth that have the same settings and seed; None: not stored."""
+    """How far runs agree with those of the fast diagram that have the same settings and seed; None: not stored."""
     if pairs is None:
-        return "The runs of the diagram over γ and depth are not in this store, so nothing can be said of repeats."
+        return "The runs of the fast diagram are not in this store, so nothing can be said of repeats."
     if not pairs:
-        return "None of these runs repeats a run of the diagram over γ and depth."
+        return "None of these runs repeats a run of the fast diagram."
     n, names = len(pairs), ("symmetric", "inferential")
     apart = {m: sum(abs(a.metrics[m] - b.metrics[m]) > DIFFER for a, b in pairs) for m in names}
     leads = lambda r: r.metrics["inferential"] > r.metrics["symmetric"]
@@ -71,7 +76,7 @@ def repeats_text(pairs: Sequence[tuple[StoredRun, StoredRun]] | None) -> str:
     another = all(a.provenance.get("program") != b.provenance.get("program") for a, b in pairs)
     stable = same >= 0.9 * n and max(apart.values()) > 0.1 * n
     return (
-        f"{number_of(n)} of width {widths} repeat{'s' * (n == 1)} a run of the diagram over γ and depth, with the same "
+        f"{number_of(n)} of width {widths} repeat{'s' * (n == 1)} a run of the fast diagram, with the same "
         f"settings and seed{', by another program of the [engine](engine)' * another}. The share of inferential answers "
         f"differs by more than {DIFFER:g} in {apart['inferential']} of them, that of symmetric ones in {apart['symmetric']}. "
         f"Which of the two answers leads is the same in {same} of {n}."
@@ -79,36 +84,53 @@ def repeats_text(pairs: Sequence[tuple[StoredRun, StoredRun]] | None) -> str:
     )
 
 
-def transitions_text(found: dict[str, dict[Shape, Transition]]) -> str:
-    """The transition of each shape on each axis, with its interval."""
+def transitions_text(found: dict[str, dict[Shape, Transition]], data: dict[str, dict[Shape, Points]]) -> str:
+    """The transition of each shape on each axis, with its interval, and which of them is not placed. data: points(runs)."""
     shapes = list(next(iter(found.values())))
     cell = lambda t: f"{t.centre:.2f} [{t.low:.2f}, {t.high:.2f}]" if t.found else "none in the range"
     rows = [f"| {shape_name(s)} | " + " | ".join(cell(found[name][s]) for name in found) + " |" for s in shapes]
-    return "| shape | " + " | ".join(found) + " |\n|---" + "|---" * len(found) + "|\n" + "\n".join(rows)
+    wide = [shape_name(s) for s, inside in placed(found["γ"], data["γ"]).items() if not inside]
+    said = (
+        f"\n\nThe interval of {'; '.join(wide)} reaches beyond the γ that were trained, so no transition is placed there."
+        if wide
+        else ""
+    )
+    return "| shape | " + " | ".join(found) + " |\n|---" + "|---" * len(found) + "|\n" + "\n".join(rows) + said
 
 
 def verdict(
-    found: dict[str, dict[Shape, Transition]], badness: dict[str, float], better: dict[str, tuple[float, float, float]]
+    found: dict[str, dict[Shape, Transition]],
+    data: dict[str, dict[Shape, Points]],
+    better: dict[str, tuple[float, float, float]],
 ) -> str:
-    """The plain conclusion: which variable makes the curves fall on each other, and whether γ can be told from it."""
-    words = ", ".join(f"{n} {badness[n]:.2f}" for n in sorted(badness, key=lambda n: badness[n]))
+    """The plain conclusion: whether γ can be told from another variable, and how many transitions are placed at all."""
     intervals = ", ".join(f"{n} {v:.2f} [{low:.2f}, {high:.2f}]" for n, (v, low, high) in better.items())
     above, below = [n for n, v in better.items() if v[1] > 1], [n for n, v in better.items() if v[2] < 1]
     said = [f"**{n}** describes all shapes better than γ." for n in above] + [f"{n} does worse than γ." for n in below]
     plain = " ".join(said) if said else "**These data do not tell γ from the other variables.**"
     shapes = list(next(iter(found.values())))
     depths = sorted({depth for _, depth in shapes})
-    real = max(sum(t.found for t in each.values()) for each in found.values())
+    whole = placed(found["γ"], data["γ"])
     return (
-        f"One curve for all shapes, against one for each: the squared deviation grows by a factor of {words}. Times better "
-        f"than γ, with 95 % intervals by resampling runs: {intervals}. {plain} {real} of the {len(shapes)} shapes "
-        f"compared ({'; '.join(map(shape_name, shapes))}) have their transition inside the range that was trained."
+        f"{plain} The squared deviation of one curve on γ over that of one curve on the other variable, with 95 % intervals by "
+        f"resampling runs: {intervals}. Above 1 the other variable does better. On γ, {len(whole)} of the "
+        f"{number_of(len(shapes), 'shape')} compared {'has' if len(whole) == 1 else 'have'} a transition inside the range that "
+        f"was trained, {sum(whole.values())} with the whole interval."
         + ("" if len(depths) > 1 else " All have one depth, so nothing is said of the depth.")
     )
 
 
-def boundary(flips: Sequence[StoredRun], widths: Sequence[StoredRun], better: Mapping[str, Trend]) -> str:
-    """Does γ alone change the answer, and what does the boundary depend on? better: advantage of each variable over γ."""
+def boundary(
+    flips: Sequence[StoredRun],
+    widths: Sequence[StoredRun],
+    better: Mapping[str, Trend],
+    full_length: Sequence[StoredRun] = (),
+) -> str:
+    """Does γ alone change the answer, and what does the boundary depend on?
+
+    better: advantage of each variable over γ. full_length: chapter 2's runs, whose verdict may differ; none where they are not
+    stored.
+    """
     shares = curves(flips)
     gammas = shares["test"][0]
     at = {m: int(shares[m][1].mean(1).argmax()) for m in MAPPINGS}
@@ -117,19 +139,37 @@ def boundary(flips: Sequence[StoredRun], widths: Sequence[StoredRun], better: Ma
     ordered = gammas[at["symmetric"]] < gammas[at["inferential"]]
     turned = ordered and all(group.count(m) > len(group) / 2 for m, group in kinds.items())
     said = (
-        f"**At two layers γ alone {'turns' if turned else 'does not turn'} the kind of answer from symmetric to inferential.** "
-        + " ".join(
-            f"At γ = {gammas[at[m]]:g}, where the {m} answer is most frequent, {kinds[m].count(m)} of "
-            f"{number_of(len(kinds[m]))} lie nearer to it than to the other, and {largest[m]:.0%} of the answers are "
-            "exactly it."
+        f"**In the low-rate runs of two layers γ alone {'turns' if turned else 'does not turn'} the kind of answer from "
+        "symmetric "
+        f"to inferential** ({setting_words(flips[0])}). "
+        + "; ".join(
+            f"{'At' if m == MAPPINGS[0] else 'at'} γ = {gammas[at[m]]:g}, {largest[m]:.0%} of the answers are {m}, the most "
+            "for "
+            "any "
+            f"γ, and most answers of {kinds[m].count(m)} of {number_of(len(kinds[m]))} lie nearer to that answer than to the "
+            "other"
             for m in MAPPINGS
         )
-        + " "
+        + ". "
     )
+    if full_length:
+        here, there = ends(flips).flips, ends(full_length).flips
+        where = f"that chapter's full-length runs ({setting_words(full_length[0])})"
+        outcome = {
+            (True, True): f"γ alone turns the answer here and in {where}",
+            (True, False): f"γ alone turns the answer here, but not in {where}: their settings differ",
+            (False, True): f"γ alone does not turn the answer here, but it does in {where}: their settings differ",
+            (False, False): f"γ alone turns the answer neither here nor in {where}",
+        }
+        said += (
+            "By the stricter measure of [chapter 2](02-phase-diagram), that each answer lead by half of all answers where it "
+            "is "
+            f"most frequent, {outcome[here, there]}. "
+        )
     best = [name for name, (_, low, _) in better.items() if low > 1]
     return said + (
         f"**The boundary goes with {listed(best)} rather than γ.**"
         if best
-        else f"What the boundary depends on stays open: over {number_of(len(by_shape(widths)), 'shape')} of model no variable "
-        "does better than γ."
+        else f"**What the boundary depends on stays open**: over {number_of(len(points(widths)['γ']), 'shape')} of model no "
+        "variable does better than γ."
     )

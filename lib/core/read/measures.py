@@ -35,7 +35,7 @@ def first_step(run: StoredRun, name: str, level: float) -> int | None:
 def spread(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
     """Mean ± standard deviation (n − 1) in words; the value alone where there is but one."""
     values = np.asarray(values, dtype=float)
-    return f"{values.mean():.{digits}f}" + (f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else "")
+    return f"{values.mean():z.{digits}f}" + (f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else "")
 
 
 def spearman(x: np.ndarray, y: np.ndarray) -> float:
