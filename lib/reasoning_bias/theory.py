@@ -5,6 +5,8 @@ Tokens are numbers; d_vob is the size of the vocabulary, d_m the width of the em
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from lib.reasoning_bias.task import FIRST_KEY, LAST_KEY, MEMORY, REASONING, VOCAB
@@ -29,11 +31,13 @@ def label_distribution(token: int, vocab: int = VOCAB) -> np.ndarray:
     return found
 
 
-def fitted_shape(token: int, width: int, key: bool = False) -> np.ndarray:
-    """(width,) the embedding of Theorem 1 as the paper plots it (Eq. 14), without its noise: exp(−(i − s)²/12) − 1/d_m for a
-    reasoning anchor s, the same without −1/d_m for a key.
+SPREAD = math.sqrt(6)
+"""σ_P of Theorem 1 as the paper plots it (Eq. 14); the theorem (Eq. 12) leaves it free. The labels' standard deviation is about
+29: a shape that was fitted, not derived."""
 
-    Its spread, √6, is not that of the labels, whose standard deviation is about 29: a shape that was fitted, not derived.
-    """
+
+def fitted_shape(token: int, width: int, key: bool = False, spread: float = SPREAD) -> np.ndarray:
+    """(width,) the embedding of Theorem 1 without its noise (Eqs 12 and 14): exp(−(i − s)²/2σ²) − 1/d_m for a reasoning anchor
+    s, the same without −1/d_m for a key; σ is `spread`."""
     i = np.arange(width)
-    return np.exp(-((i - token) ** 2) / 12) - (0 if key else 1 / width)
+    return np.exp(-((i - token) ** 2) / (2 * spread**2)) - (0 if key else 1 / width)

@@ -12,13 +12,15 @@ from lib.core.read.measures import cosines, remembered
 from lib.core.record.spec import RunSpec
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
-from lib.reasoning_bias.experiments import BIAS, LARGE, SMALL, ablation_specs
-from lib.reasoning_bias.runs import KINDS, at, by_gamma, epoch, snapshot_near
+from lib.reasoning_bias.experiments import LARGE, SMALL, ablation_specs, bias_specs, long_specs, more_specs
+from lib.reasoning_bias.runs import KINDS, at, by_gamma, epoch, snapshot_near, transformers
 from lib.reasoning_bias.study import causal_average, make_study
 from lib.reasoning_bias.task import LENGTH, N_PLACES, POSITIONS, Task
 
 MOST = 0.5
 """From this share of attention on, a place has most of it."""
+OFF = 0.1
+"""How far the mean attention may be from the causal average."""
 BEGINNING = 0.05
 """Where in training we look at the first attention; the paper's figure does not say."""
 
@@ -28,7 +30,20 @@ def beginning(runs: Sequence[StoredRun]) -> int:
 
 
 def ablated(store: Store, profile: str) -> dict[str, list[StoredRun]]:
-    return {name: load(specs, store) for name, specs in ablation_specs(profile).items()}
+    """{ablation: runs}: those at the lower rate are as long as the main runs, all others shorter."""
+    found = {name: load(specs, store) for name, specs in ablation_specs(profile).items()}
+    return found | {"rate / 2.5": load(long_specs(profile)["rate / 2.5"], store)}
+
+
+def trained_small(store: Store, profile: str) -> list[StoredRun]:
+    """All runs at small initialization whose weights were kept, the further seeds too."""
+    return [*transformers(store, profile, SMALL), *load(more_specs(profile), store)]
+
+
+def near_average(run: StoredRun) -> float:
+    """The share of snapshots from BEGINNING on at which no entry of the mean first attention is more than OFF from 1 / i."""
+    steps = [step for step in run.snapshots() if step >= beginning([run])]
+    return float(np.mean([off_average(run, step) <= OFF for step in steps]))
 
 
 def deviation_at_start(spec: RunSpec) -> float:
@@ -40,7 +55,7 @@ def deviation_at_start(spec: RunSpec) -> float:
 def start_deviations(profile: str) -> dict[float, list[float]]:
     """{γ: ε of Lemma 1 before training, of each seed}."""
     found: dict[float, list[float]] = {}
-    for spec in BIAS.specs(profile):
+    for spec in bias_specs(profile):
         found.setdefault(spec.gamma, []).append(deviation_at_start(spec))
     return dict(sorted(found.items()))
 

@@ -12,15 +12,16 @@ from torch import nn
 
 from lib.core.read.measures import cosines, numerical_order, principal_map
 from lib.core.record.start import at_start
-from lib.core.record.store import Store, StoredRun
+from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias import ratios, theory
-from lib.reasoning_bias.experiments import SMALL
+from lib.reasoning_bias.experiments import SMALL, long_specs
 from lib.reasoning_bias.runs import (
     EARLY,
     EARLY_EMB,
     KINDS,
     LATE,
     anchors,
+    at,
     emb_mlps,
     epoch,
     snapshot_near,
@@ -33,18 +34,24 @@ PAPER_WIDTH = 200
 """The width d_m at which Theorem 1 is plotted: the paper's, as ours has too few coordinates for the labels."""
 ALIKE = 0.5
 """From this mean cosine on the anchors of a kind are alike."""
-FEW = 0.05
+SPREADS = tuple(float(v) for v in np.round(np.geomspace(1, 30, 60), 3))
+"""σ_P of Theorem 1 that are tried for the one that fits best."""
+FEW = 0.01
 """Flow and training are compared as long as the loss has fallen by less than this share."""
 
 
 def at_times(store: Store, profile: str) -> dict[str, tuple[list[StoredRun], int]]:
-    """{name: (runs at small initialization, step)} for both models at the paper's two times."""
+    """{name: (runs at small initialization, step)} for both models at the paper's two times, and for the transformer without
+    norms. Without norms "early" is a twentieth of training, as for Emb-MLP: there the order forms sooner."""
     t, e = transformers(store, profile, SMALL), emb_mlps(store, profile, SMALL)
+    plain = at(load(long_specs(profile)["no norms"], store), SMALL)
     return {
         "Emb-MLP early": (e, snapshot_near(e[0], EARLY_EMB)),
         "Emb-MLP late": (e, snapshot_near(e[0], LATE)),
         "transformer early": (t, snapshot_near(t[0], EARLY)),
         "transformer late": (t, snapshot_near(t[0], LATE)),
+        "no norms early": (plain, snapshot_near(plain[0], EARLY_EMB)),
+        "no norms late": (plain, snapshot_near(plain[0], LATE)),
     }
 
 
@@ -114,6 +121,36 @@ def theories(width: int = PAPER_WIDTH) -> dict[str, np.ndarray]:
     """{name: (10, 10) cosines of reasoning anchors} of Proposition 1 and of Theorem 1 as plotted, without its noise."""
     p, shape = exact_distributions("reasoning"), fitted(width, SMALL, None)
     return {"P^s": cosines(p, p), "Eq. 14": cosines(shape, shape)}
+
+
+def best_spread(runs: Sequence[StoredRun], step: int, width: int = PAPER_WIDTH) -> tuple[float, np.ndarray]:
+    """The σ_P at which Eq. 12 fits the cosines of reasoning anchors best, one for all runs, and each run's mean deviation
+    there, (runs,)."""
+    off = {}
+    for spread in SPREADS:
+        shape = np.array([theory.fitted_shape(s, width, spread=spread) for s in REASONING])
+        off[spread] = deviation(runs, step, cosines(shape, shape))
+    best = min(off, key=lambda spread: off[spread].mean())
+    return best, off[best]
+
+
+def whole_embedding(run: StoredRun) -> np.ndarray:
+    """(vocab, D) the trained embedding of all tokens. Raises StoreError where weights were not kept."""
+    return run.weights()["embedding.token"].float().numpy().reshape(-1, run.spec.model.d_model)
+
+
+def in_the_whole_plane(run: StoredRun) -> dict[str, np.ndarray]:
+    """{kind: (n, 2)} where reasoning anchors, memory anchors and keys stand in the plane of the first two principal components
+    of the *entire* embedding (Fig. 5B)."""
+    vectors = whole_embedding(run)[MEMORY[0] : LAST_KEY + 1]
+    points, _ = principal_map(vectors)
+    tokens = {"reasoning": REASONING, "memory": MEMORY, "key": range(FIRST_KEY, LAST_KEY + 1)}
+    return {kind: points[np.array(found) - MEMORY[0]] for kind, found in tokens.items()}
+
+
+def plane_orders(run: StoredRun) -> dict[str, float]:
+    """{kind: numeric order in that plane}: rank correlation of |i − j| with distance."""
+    return {kind: numerical_order(points) for kind, points in in_the_whole_plane(run).items()}
 
 
 def distance(matrix: np.ndarray, theory: np.ndarray) -> float:

@@ -9,15 +9,54 @@ import torch
 
 from lib.core.read.measures import spearman
 from lib.core.record.store import Store, StoredRun, load
-from lib.reasoning_bias.experiments import TABLES, rows_specs
+from lib.reasoning_bias.experiments import (
+    LARGE,
+    SETTINGS,
+    SMALL,
+    TABLES,
+    ablation_specs,
+    between_specs,
+    bias_specs,
+    long_specs,
+    many_rows_specs,
+    rows_specs,
+)
 from lib.reasoning_bias.ratios import Ratio, ratios_by_gamma, slowdown
-from lib.reasoning_bias.runs import EARLY_EMB, epoch, histories, snapshot_near
+from lib.reasoning_bias.runs import EARLY_EMB, at, epoch, histories, snapshot_near
 from lib.reasoning_bias.study import SETS
 from lib.reasoning_bias.task import GROUP_LABELS, MEMORY, memory_group
 
 
 def of_table(store: Store, profile: str, memory: str) -> list[StoredRun]:
     return [r for r in load(TABLES.specs(profile), store) if dict(r.spec.task)["memory"] == memory]
+
+
+def many_rows(store: Store, profile: str, gamma: float | None = None) -> list[StoredRun]:
+    """The main runs on MANY times as many rows."""
+    runs = load(many_rows_specs(profile), store)
+    return runs if gamma is None else at(runs, gamma)
+
+
+def without_norms(store: Store, profile: str, gamma: float | None = None) -> list[StoredRun]:
+    """The main runs without norms, at the paper's γ."""
+    runs = load(long_specs(profile)["no norms"], store)
+    return runs if gamma is None else at(runs, gamma)
+
+
+def between(store: Store, profile: str) -> list[StoredRun]:
+    """The runs of the finer grid between the two smallest γ."""
+    return load(between_specs(profile), store)
+
+
+def by_length(store: Store, profile: str) -> dict[int, list[StoredRun]]:
+    """{steps of training: runs on the main training set at the paper's large and small initialization}, shortest first."""
+    s = SETTINGS[profile]
+    groups = [
+        load(rows_specs(profile)[f"{s.rows:,} rows"], store),
+        load(ablation_specs(profile)["as it is"], store),
+        [run for gamma in (LARGE, SMALL) for run in at(load(bias_specs(profile), store), gamma)],
+    ]
+    return {runs[0].spec.train.steps: runs for runs in groups}
 
 
 def of_sizes(store: Store, profile: str) -> dict[str, list[StoredRun]]:
