@@ -25,7 +25,7 @@ from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun
 from lib.in_context import runs as stored
 from lib.in_context import theory
-from lib.in_context.experiments import SETTINGS, gpt_specs, one_layer, train_specs
+from lib.in_context.experiments import GPT, SETTINGS, gpt_specs, one_layer, start_specs, train_specs
 from lib.in_context.learning import claims, figures, numbers, prose
 from lib.in_context.learning.claims import CLAIMS
 from lib.in_context.models import OneLayer, OneLayerSpec
@@ -167,7 +167,7 @@ def test_shares_of_errors_pool_prompts() -> None:
 def test_errors_of_gpt2_are_read_off_its_last_snapshot() -> None:
     """A share for each length, of the condition and the α' that are asked for."""
     runs, row = [], grid().index(("S1 = 1.1", 0.9))
-    for seed, spec in enumerate(gpt_specs("smoke")[:1] * 2):
+    for seed, spec in enumerate(gpt_specs("smoke")[GPT][:1] * 2):
         wrong = torch.zeros(len(grid()), 21)
         wrong[row] = torch.linspace(0.5, 0.1 + 0.1 * seed, 21)
         counts = 100.0 + torch.arange(21).expand(len(grid()), -1) + 1000 * torch.arange(len(grid()))[:, None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from lib.core.record.spec import SpecError
 from lib.in_context.study import foreign
-from lib.in_context.task import D_X, D_Y, WIDEST_SUM, D, Prompts, Task, all_pairs, no_match_floor
+from lib.in_context.task import D_X, D_Y, LEADING, D, Prompts, Task, all_pairs, gaussian, no_match_floor
 
 SEEDS = st.integers(0, 2**40)
 MANY = 100_000
@@ -29,7 +30,10 @@ TASKS = st.builds(
     shifts=st.just((1,)),
     norm=st.floats(0.5, 3),
 )
-FOREIGN = st.sampled_from([{}, {"sum": 0.5}, {"sum": 1.3}, {"sum": -1.0}, {"sum": WIDEST_SUM}, {"outside": True}])
+FOREIGN = st.sampled_from(
+    [{}, *({"sum": s} for s in (0.5, 1.3, -1.0, 2**0.5)), *({"sum": s, "mix": 3} for s in (0, 0.7, 1.6)), {"outside": True}]
+)
+LARGE_ENOUGH = TASKS.filter(lambda t: t.m1 >= 9)
 
 
 def prompts(task: Task, seed: int, count: int = 50, pairs: Tensor | None = None) -> Prompts:
@@ -44,17 +48,17 @@ def near(count: float, expected: float, total: int) -> None:
 # ---------------------------------------------------------------- patterns
 
 
-@given(TASKS.filter(lambda t: t.m1 >= 6), FOREIGN)
+@given(LARGE_ENOUGH, FOREIGN)
 def test_patterns_are_orthonormal_and_there_is_no_other_direction(base: Task, change: dict[str, Any]) -> None:
     """Relevant ones among themselves and against irrelevant ones, in domain and out of it."""
     task = foreign(base, **change) if change else base
     together = torch.cat([task.patterns, task.irrelevant])
     assert together.shape[1] == D_X
-    assert len(task.patterns) == task.count == (base.m1 // 2 if change else base.m1)
+    assert len(task.patterns) == task.count == (base.m1 // change.get("mix", 2) if change else base.m1)
     torch.testing.assert_close(together @ together.T, torch.eye(len(together)), atol=1e-5, rtol=0)
 
 
-@given(st.integers(4, 14), st.floats(-WIDEST_SUM, WIDEST_SUM))
+@given(st.integers(4, 14), st.floats(-(2**0.5), 2**0.5))
 def test_foreign_patterns_are_combinations_with_a_given_sum(m1: int, total: float) -> None:
     """μ'_j = k₁ μ_{2j−1} + k₂ μ_{2j}: of its own two patterns, of unit norm, with k₁ + k₂ = S₁."""
     task = Task(m1=m1, m2=14, alpha=1, sum=total, shifts=(1,))
@@ -64,6 +68,21 @@ def test_foreign_patterns_are_combinations_with_a_given_sum(m1: int, total: floa
         assert own.sum().item() == pytest.approx(total, abs=1e-6)
         assert own[0] >= own[1]
         assert torch.equal(pattern.nonzero()[:, 0], 2 * j + own.nonzero()[:, 0])
+
+
+@given(st.integers(6, 14), st.floats(0, 1))
+def test_the_largest_of_three_coefficients_is_always_the_same(m1: int, where: float) -> None:
+    """So that S₁ does not change the angle to the nearest trained pattern; it may be all that .8 + k₂ + k₃ can be."""
+    low, high = Task(m1=m1, m2=14, alpha=1, shifts=(1,), mix=3).widest
+    assert (low, high) == pytest.approx((0.8 - 0.72**0.5, 0.8 + 0.72**0.5))
+    task = Task(m1=m1, m2=14, alpha=1, sum=min(high, low + where * (high - low)), shifts=(1,), mix=3)
+    assert task.patterns.shape == (m1 // 3, D_X)
+    for j, pattern in enumerate(task.patterns):
+        own = pattern[3 * j : 3 * j + 3]
+        assert own[0].item() == pattern.abs().max().item() == pytest.approx(LEADING) == pytest.approx(0.8)
+        assert own.sum().item() == pytest.approx(task.sum, abs=1e-5)
+        assert own.norm().item() == pytest.approx(pattern.norm().item()) == pytest.approx(1, abs=1e-6)
+        assert own[1] >= own[2]
 
 
 def test_foreign_irrelevant_patterns_mix_two_of_training() -> None:
@@ -130,7 +149,7 @@ def test_foreign_tasks_are_all_pairs_of_the_new_patterns() -> None:
 # ---------------------------------------------------------------- the columns of a prompt
 
 
-@given(TASKS.filter(lambda t: t.m1 >= 6), FOREIGN, SEEDS)
+@given(LARGE_ENOUGH, FOREIGN, SEEDS)
 def test_a_column_is_an_input_above_its_label(base: Task, change: dict[str, Any], seed: int) -> None:
     """x = β μ_j + κ ν_k with |κ| ≤ ½; y = ±q for the task's patterns, either for the others; no label for the query."""
     task = foreign(base, **change) if change else base
@@ -229,12 +248,41 @@ def test_the_others_exclude_both_patterns_of_every_pair() -> None:
         assert set(own.unique().tolist()) == set(range(6)) - set(pair)
 
 
+@pytest.mark.parametrize("change", [{}, {"sum": 1.1}], ids=["in domain", "out of it"])
+def test_noise_is_gaussian_and_of_every_feature_alone(change: dict[str, Any]) -> None:
+    """Nothing else of a prompt changes; no feature, column or prompt has the noise of another."""
+    pure = foreign(Task(length=2), **change) if change else Task(length=2)
+    one, other, twice = (prompts(replace(pure, noise=size), 3, 2000) for size in (0.0, 0.25, 0.5))
+    for name in ("target", "pattern", "pair"):
+        assert torch.equal(getattr(one, name), getattr(other, name))
+    assert torch.equal(one.prompt[..., D_X:], other.prompt[..., D_X:])
+    noise = (other.prompt - one.prompt)[..., :D_X]
+    torch.testing.assert_close((twice.prompt - one.prompt)[..., :D_X], 2 * noise, atol=1e-5, rtol=0)
+    flat = noise.flatten(1) / 0.25  # (prompts, 3 columns of 30 features)
+    together = flat.T @ flat / len(flat)
+    torch.testing.assert_close(together, torch.eye(90), atol=0.15, rtol=0)  # 4.5 standard errors
+    assert ((flat[1:] * flat[:-1]).mean(0).abs() < 0.11).all()
+
+
+def test_normal_numbers_are_normal() -> None:
+    """Their distribution function at several points, and that of the next number given this one."""
+    found = gaussian(torch.tensor(5), torch.arange(MANY))
+    assert found.isfinite().all()
+    normal = NormalDist()
+    for bound in (-3.0, -2.0, -1.0, -0.3, 0.0, 0.5, 1.0, 2.0, 3.0):
+        near(int((found < bound).sum()), normal.cdf(bound), MANY)
+    near(int(((found[1:] < 0.5) & (found[:-1] < -0.3)).sum()), normal.cdf(0.5) * normal.cdf(-0.3), MANY - 1)
+    assert torch.equal(gaussian(torch.tensor(5), torch.tensor([7, 3])), found[[7, 3]])
+    assert not torch.equal(gaussian(torch.tensor(6), torch.arange(9)), found[:9])
+
+
 # ---------------------------------------------------------------- prompts are functions of their seed and number
 
 
 @given(TASKS, SEEDS, st.integers(0, 10**9), st.integers(0, 4), st.booleans())
 def test_a_prompt_depends_on_its_seed_and_number_alone(task: Task, seed: int, start: int, row: int, held: bool) -> None:
-    pairs = task.unseen if held else None
+    """With half of the tasks held out, and noise; without, and none."""
+    task, pairs = (replace(task, noise=0.3), task.unseen) if held else (task, None)
     seeds = torch.tensor([[seed], [seed + 1]])
     both = task.draw(seeds, torch.arange(start, start + 5).expand(2, -1), pairs)
     assert both.prompt.shape == (2, 5, task.length + 1, D)
@@ -302,8 +350,14 @@ REFUSED = [
     ({"norm": 0.0}, "norm must be above 0, got 0.0"),
     ({"norm": math.nan}, "norm must be a finite number, got nan"),
     ({"norm": math.inf}, "norm must be a finite number, got inf"),
-    ({"sum": 1.5}, "sum must lie within ±√2, for patterns of unit norm, got 1.5"),
-    ({"sum": -1.5}, "sum must lie within ±√2, for patterns of unit norm, got -1.5"),
+    ({"sum": 1.5}, "sum must lie between -1.41 and 1.41, for patterns of unit norm, got 1.5"),
+    ({"sum": -1.5}, "sum must lie between -1.41 and 1.41, for patterns of unit norm, got -1.5"),
+    ({"sum": 1.65, "mix": 3, "alpha": 1}, "sum must lie between -0.0485 and 1.65, for patterns of unit norm, got 1.65"),
+    ({"sum": -0.049, "mix": 3, "alpha": 1}, "sum must lie between -0.0485 and 1.65"),
+    ({"mix": 1}, "mix must be an integer of at least 2, got 1"),
+    ({"mix": 4}, "mix must be an integer of at most 3, got 4"),
+    ({"noise": -0.1}, "noise must be at least 0, got -0.1"),
+    ({"noise": math.inf}, "noise must be a finite number, got inf"),
     ({"sum": math.nan}, "sum must be a finite number, got nan"),
     ({"shifts": ()}, r"shifts must be numbers from 1 to 5, got \(\)"),
     ({"shifts": (0,)}, r"shifts must be numbers from 1 to 5, got \(0,\)"),
@@ -311,7 +365,8 @@ REFUSED = [
     ({"shifts": (1, 3), "among": 3}, r"shifts must be numbers from 1 to 2, got \(1, 3\)"),
     ({"among": 7}, r"shifts must be numbers from 1 to 6"),
     ({"m1": 3, "shifts": (1,), "alpha": 1, "outside": True}, "out of domain there must be two patterns at least: use m1 of"),
-    ({"m2": 5, "sum": 1.0}, "out of domain there must be two patterns at least: use m1 of at least 4, and m2 of at least m1"),
+    ({"m1": 5, "shifts": (1,), "alpha": 1, "sum": 1.0, "mix": 3}, "out of domain there must be two patterns at least: use m1 of"),
+    ({"m2": 5, "sum": 1.0}, "out of domain there must be two patterns at least: use m1 of at least 4, and m2 of at least 6"),
 ]
 
 

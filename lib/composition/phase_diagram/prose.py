@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from lib.composition import paper_size
 from lib.composition.experiments import GRIDS
 from lib.composition.phase_diagram import numbers
 from lib.composition.phase_diagram.numbers import AXES, PhaseTable, Setting, trend
@@ -171,6 +172,34 @@ def curves_text(runs: Sequence[StoredRun]) -> str:
             "fifth from one evaluation to the next."
         )
     return "\n".join(lines)
+
+
+def full_width_text(runs: Sequence[StoredRun]) -> str:
+    """Run by run at the paper's size: when it learned, what it answers along training and at the end, and place by place."""
+    lines = []
+    for run in runs:
+        when = learned_at(run)
+        known = "never learns its training rows" if when is None else f"has learned its training rows by step {when:,.0f}"
+        best = {
+            m: max((v, s) for s, v in zip(run.history["step"], run.history[m], strict=True) if v is not None) for m in MAPPINGS
+        }
+        words = ", ".join(
+            f"{m} {run.metrics[m]:.0%} at the end and {best[m][0]:.0%} at most"
+            + (f", at step {best[m][1]:,}" if best[m][0] > 0 else "")
+            for m in MAPPINGS
+        )
+        share = numbers.shares(run)[:-1]
+        common = ", ".join(f"{OFFSETS[i]} ({share[i]:.0%})" for i in np.argsort(-share, kind="stable")[:5] if share[i] > 0)
+        near = {m: numbers.nearer(run)[m] for m in MAPPINGS}
+        lines.append(
+            f"- *γ = {run.spec.gamma:g}, seed {run.spec.seed}* {known}. Its answers are {words}; {near['inferential']:.0%} lie "
+            f"nearer to the inferential one, {near['symmetric']:.0%} nearer to the symmetric. The most frequent offsets are "
+            f"{common}; from place to place they are {', '.join(str(int(v)) for v in numbers.by_place(run))}."
+        )
+    gammas = {run.spec.gamma for run in runs}
+    missing = [g for g in paper_size.GAMMAS if g not in gammas]
+    rest = f" Runs at γ = {listed([f'{g:g}' for g in missing])} are not stored yet." if missing else ""
+    return "\n".join(lines) + ("\n\n" + rest.strip() if rest else "")
 
 
 def step_text(runs: Sequence[StoredRun]) -> str:

@@ -106,3 +106,47 @@ def solutions_text(runs: Sequence[StoredRun]) -> str:
             cells = (read[0, 0], read[1, 0], read[1, 1] + read[1, 2], numbers.averaged(run)[""], run.metrics["held out"])
             rows.append(f"| {run.spec.seed} | " + " | ".join(f"{v:.2f}" for v in cells) + " |")
     return head + "\n".join(rows)
+
+
+def verdict(runs: Sequence[StoredRun], everyone: Sequence[StoredRun]) -> str:
+    """What attention does early, and what the trained one reads."""
+    step = numbers.beginning(runs)
+    near = sum(numbers.near_average(run) > HALF for run in runs)
+    first = (
+        f"At small initialization the first attention is an average before training, and in {near} of {len(runs)} seeds it is "
+        "one at most times later."
+    )
+    gap = float(np.mean([numbers.gap(run, step) for run in runs]))
+    at = list(runs[0].snapshots()).index(step)
+    along = [float(numbers.alignments(run)[1]["reasoning"][at].mean()) for run in runs]
+    one = "stands out" if gap >= TWICE else "does not stand far out"
+    second = (
+        f"Of its values one direction {one} ({gap:.1f} times the second), and it lies along the reasoning anchors in "
+        f"{sum(v >= HALF for v in along)} of {len(along)} seeds."
+    )
+    kept = [run for run in everyone if run.has_weights]
+    if not kept:
+        return f"{first} {second}"
+    key = [float(numbers.reading(run)[1, :, 0].min()) for run in kept]
+    reads = sum(v >= MOSTLY for v in key)
+    third = f"In {reads} of {len(key)} trained models the second attention finds the key wherever it stands."
+    return f"{first} {second} {third}"
+
+
+HALF, TWICE, MOSTLY = 0.5, 2, 0.8
+"""Of snapshots or of a cosine; of two singular values; of an attention."""
+
+
+def solutions_line(runs: Sequence[StoredRun]) -> str:
+    """How many of the models read the key by their second attention, and how well each kind does on new rows."""
+    kept = [run for run in runs if run.has_weights]
+    if not kept:
+        return "No weights of these runs are kept."
+    found = [(float(numbers.reading(run)[1, :, 0].min()) >= MOSTLY, numbers.averaged(run)[""]) for run in kept]
+    kinds = {True: "read the key with the second attention", False: "do not"}
+    parts = [
+        f"{len(shares)} {words} (new reasoning rows right: {spread(shares)})"
+        for does, words in kinds.items()
+        if (shares := [share for reads, share in found if reads is does])
+    ]
+    return f"Of {len(kept)} models, {' and '.join(parts)}."

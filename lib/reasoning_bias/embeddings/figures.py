@@ -167,3 +167,31 @@ def flow(models: Mapping[str, Sequence[FlowError]], losses: Mapping[str, tuple[n
         axes[2, 0].set_ylabel("loss (nats)")
         axes[0, 0].legend()
     return fig
+
+
+PLANE = {"reasoning": (style.REASONING, "o", 22), "memory": (style.MEMORY, "s", 18), "key": (style.KEY, ".", 16)}
+
+
+def whole_planes(planes: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
+    """Fig. 5B: anchors and keys in the plane of the first two principal components of the entire embedding, a panel a run.
+    planes: {title: {kind: (n, 2)}}; the darker, the larger the number."""
+    with style.look():
+        fig, axes = plt.subplots(1, len(planes), figsize=(style.WIDTH, 2.6), squeeze=False)
+        for ax, (title, found) in zip(axes[0], planes.items(), strict=True):
+            for kind in ("key", "memory", "reasoning"):
+                colour, marker, size = PLANE[kind]
+                points = found[kind]
+                ax.scatter(
+                    *points.T, color=colour, marker=marker, s=size, alpha=np.linspace(0.3, 1, len(points)), lw=0, label=kind
+                )
+                if kind == "reasoning":
+                    ax.plot(*points.T, color=colour, lw=0.7, alpha=0.5, zorder=0)
+                    for i in (0, len(points) - 1):
+                        ax.annotate(str(REASONING[i]), points[i], fontsize=7, xytext=(3, 3), textcoords="offset points")
+            ax.set_title(title, fontsize=9)
+            ax.set_xticks([])
+            ax.set_yticks([])
+            ax.set_xlabel("first component")
+        axes[0, 0].set_ylabel("second component")
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    return fig

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,9 +11,9 @@ import torch
 from lib.core.read.measures import spread
 from lib.core.record.store import StoredRun
 from lib.reasoning_bias.attention import numbers as attention
-from lib.reasoning_bias.experiments import SETTINGS, emb_mlp, transformer
+from lib.reasoning_bias.experiments import LARGE, SETTINGS, SMALL, emb_mlp, transformer
 from lib.reasoning_bias.memory_and_reasoning import numbers
-from lib.reasoning_bias.ratios import halving, ratios, ratios_by_gamma, slowdown, words
+from lib.reasoning_bias.ratios import closed, halving, middle, ratios, ratios_by_gamma, slowdown, words
 from lib.reasoning_bias.runs import best, by_gamma, epoch
 from lib.reasoning_bias.study import SETS
 from lib.reasoning_bias.task import HELD_OUT, MEMORY, Task
@@ -162,3 +163,60 @@ def final_line(panels: Mapping[str, Sequence[StoredRun]]) -> str:
 def groups_line(runs: Sequence[StoredRun]) -> str:
     inside = np.array([numbers.group_mass(r) for r in runs])
     return "mass inside the range of groups 1 to 4: " + ", ".join(spread(v) for v in inside.T)
+
+
+def sizes_text() -> str:
+    """How much smaller than the paper's our settings are."""
+    own, paper = SETTINGS["laptop"], SETTINGS["paper"]
+    part = lambda value, of: f"1/{of / value:.3g}"
+    return (
+        f"The laptop profile has {part(own.rows, paper.rows)} of the paper's rows, a model of "
+        f"{part(own.d_model, paper.d_model)} of its width, and {part(own.train.steps, paper.train.steps)} of its steps."
+    )
+
+
+def verdict(runs: Sequence[StoredRun], many: Sequence[StoredRun]) -> str:
+    """What initialization decides in this task, in three sentences at most."""
+    large, small = ([r for r in runs if r.spec.gamma == g] for g in (LARGE, SMALL))
+    one, other = ([s for r in group if (s := slowdown(r)) is not None] for group in (large, small))
+    if not one or not other:
+        return "The reasoning loss does not halve at both ends, so that nothing can be said of what is learned first."
+    bound = "at least " if not closed(other) else ""
+    later = middle(other) > max(r.value for r in one)
+    first = (
+        f"Memory takes {bound}{middle(other):.1f} times as long as reasoning at small initialization (γ = {SMALL:g}), and "
+        f"{'' if closed(one) else 'at least '}{middle(one):.1f} times at large (γ = {LARGE:g})"
+        + (": the smaller start prefers the rule." if later else ", which does not tell the two starts apart.")
+    )
+    share = {g: float(best([r for r in many if r.spec.gamma == g]).mean()) for g in (LARGE, SMALL)}
+    rows = dict(many[0].spec.task)["rows"]
+    second = (
+        f"On {rows:,} rows, the small start answers {share[SMALL]:.0%} of the held-out pairs at best, the large one "
+        f"{share[LARGE]:.0%}."
+    )
+    return f"{first} {second}"
+
+
+def transition_text(runs: Sequence[StoredRun]) -> str:
+    """Between which γ the ratio moves most."""
+    means = {g: middle(found) for g, found in ratios_by_gamma(runs).items() if found}
+    if len(means) < 3:
+        return "There are too few γ to say where the ratio moves."
+    steps = {(a, b): float(np.log(means[b] / means[a])) for a, b in itertools.pairwise(means)}
+    (a, b), most = max(steps.items(), key=lambda item: item[1])
+    low, high = min(means), max(means)
+    part = most / np.log(means[high] / means[low]) if means[high] > means[low] else float("nan")
+    if not 0 < part < np.inf:
+        return f"From γ = {low:g} to {high:g} the ratio does not grow."
+    return (
+        f"The largest step lies between γ = {a:g} and {b:g}, from {means[a]:.1f} to {means[b]:.1f}: "
+        f"{min(part, 1):.0%} of the way from γ = {low:g} to {high:g}, in logarithms."
+    )
+
+
+def lengths_text(found: Mapping[int, Sequence[StoredRun]]) -> str:
+    """How the ratio at large and at small initialization depends on the length of training."""
+    say = lambda runs, g: words(ratios([r for r in runs if r.spec.gamma == g]))
+    rows = [f"| {steps:,} | {say(runs, LARGE)} | {say(runs, SMALL)} |" for steps, runs in sorted(found.items())]
+    head = f"| steps of training | ratio at γ = {LARGE:g} | at γ = {SMALL:g} |\n|---|---|---|\n"
+    return head + "\n".join(rows)
