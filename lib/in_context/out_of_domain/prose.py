@@ -154,6 +154,30 @@ def variants_text(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> str:
     return "\n".join(lines)
 
 
+def order_verdict(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> str:
+    """Whether S₁ orders errors where the angle moves with it, and where it does not."""
+    falls = {name: bool((np.diff(errors.mean(0)) <= 0).all()) for name, (errors, _) in found.items()}
+    fixed = [name for name, (_, angles) in found.items() if np.ptp(angles) < 1]
+    others = [name for name in found if name not in fixed]
+    lines = []
+    if fixed:
+        errors = found[fixed[0]][0]
+        wins = int((errors[:, -1] < errors[:, 0]).sum())
+        same = "still fall as S₁ grows" if falls[fixed[0]] else "do not fall in the order of S₁"
+        lines.append(
+            f"At one and the same angle errors {same}; S₁ = {SUMS[-1]:g} has fewer than {SUMS[0]:g} in {wins} of {len(errors)} "
+            "seeds."
+        )
+    lost = [f"*{name}*" for name in others if not falls[name]]
+    if lost and len(lost) < len(others):
+        lines.append(f"Where the angle moves, the order is there in all kinds of training but {', '.join(lost)}.")
+    elif lost:
+        lines.append("Where the angle moves with S₁, no kind of training has the order.")
+    else:
+        lines.append("Where the angle moves with S₁, every kind of training has the order.")
+    return " ".join(lines)
+
+
 def rise_text(variants: Mapping[str, Sequence[StoredRun]]) -> str:
     """What each kind of GPT-2 makes of trained and of other tasks with the longest prompts, in domain."""
     rows = [

@@ -212,11 +212,3 @@ def transition_text(runs: Sequence[StoredRun]) -> str:
         f"The largest step lies between γ = {a:g} and {b:g}, from {means[a]:.1f} to {means[b]:.1f}: "
         f"{min(part, 1):.0%} of the way from γ = {low:g} to {high:g}, in logarithms."
     )
-
-
-def lengths_text(found: Mapping[int, Sequence[StoredRun]]) -> str:
-    """How the ratio at large and at small initialization depends on the length of training."""
-    say = lambda runs, g: words(ratios([r for r in runs if r.spec.gamma == g]))
-    rows = [f"| {steps:,} | {say(runs, LARGE)} | {say(runs, SMALL)} |" for steps, runs in sorted(found.items())]
-    head = f"| steps of training | ratio at γ = {LARGE:g} | at γ = {SMALL:g} |\n|---|---|---|\n"
-    return head + "\n".join(rows)
