@@ -9,13 +9,16 @@ TESTABLE := .venv/.ready-to-test
 book: $(READY)
 	@$(BIN)/python -m lib build --strict
 
+# As many workers as there are cores; the tests of a file, and the cells of a notebook, stay with one.
+TOGETHER := -n auto --dist loadfile
+
 # Two-thread products of small models wait for each other, many times longer once the cores have other work.
 test: export OMP_NUM_THREADS = 1
 test: $(TESTABLE)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m pytest --nbval --nbval-sanitize-with tests/nbval.cfg book
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest $(TOGETHER) --nbval --nbval-sanitize-with tests/nbval.cfg book
+	$(BIN)/python -m pytest $(TOGETHER) tests
 
 sweep: $(READY)
 	$(BIN)/python -m lib sweep all --profile laptop

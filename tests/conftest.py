@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 import lib.book.registry  # noqa: F401 (kinds of models are known once their study is imported, as the command line does)
@@ -67,11 +68,18 @@ def tiny_spec() -> SpecFactory:
 
 
 @pytest.fixture(scope="session")
-def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the book's pages, built once from the committed notebooks, warnings being errors."""
+def html(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The folder of the book's pages, built once from the committed notebooks, warnings being errors, for all workers."""
     from lib.book.build import render  # pages need every study; most tests need none
 
-    return render(tmp_path_factory.mktemp("book")).parent
+    base = tmp_path_factory.getbasetemp()
+    shared = base if worker_id == "master" else base.parent
+    with FileLock(shared / "book.lock"):
+        built = shared / "book-built"
+        if not built.exists():
+            (shared / "book").mkdir(exist_ok=True)
+            built.write_text(str(render(shared / "book").parent), encoding="utf-8")
+    return Path(built.read_text(encoding="utf-8"))
 
 
 @pytest.fixture

@@ -293,7 +293,7 @@ def test_claims_json_has_the_agreed_fields(run: Run) -> None:
     records = json.loads(out)
     assert code == 0
     fields = ["id", "paper", "item", "statement", "reported", "criterion", "measured", "status", "profile", "n_seeds"]
-    fields += ["failed", "by_construction"]
+    fields += ["failed", "by_construction", "revised"]
     assert len({r["id"] for r in records}) == len(records) > 10
     for record in records:
         assert list(record) == fields

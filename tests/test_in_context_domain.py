@@ -1,4 +1,4 @@
-"""Chapter 13: classical learners on hand-made prompts, claims on planted results, the dials' data and what dials take."""
+"""Chapter 13: claims on planted results, what its sentences say of them, the dials' data and what dials take."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.svm import SVC
 from test_in_context_claims import Planted, judged, planted, random_weights
 
 from lib.book.dials import Dials
@@ -21,122 +18,22 @@ from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
 from lib.core.read.measures import wilson
 from lib.core.record.spec import SpecError
 from lib.core.record.store import StoredRun
-from lib.in_context import classical
 from lib.in_context import runs as stored
-from lib.in_context.classical import LEARNERS, LOGISTIC, NEAREST, predict
-from lib.in_context.experiments import COVERS, SETTINGS, cover_specs, gpt_specs, one_layer, speed_specs, train_specs
+from lib.in_context.experiments import COVERS, GPT, SETTINGS, cover_specs, gpt_specs, one_layer, speed_specs, train_specs
 from lib.in_context.out_of_domain import claims, figures, numbers, prose
 from lib.in_context.out_of_domain.claims import CLAIMS
-from lib.in_context.out_of_domain.numbers import CONTROL, CYCLE, ICL, Along, Point, Steps
+from lib.in_context.out_of_domain.numbers import CONTROL, CYCLE, Along, Steps
 from lib.in_context.runs import Share
 from lib.in_context.study import SUMS, grid
-from lib.in_context.task import D_X, Task, no_match_floor
+from lib.in_context.task import Task, no_match_floor
 
 BY_ID = {claim.id: claim for claim in CLAIMS}
-MAIN, GPT = train_specs("laptop"), gpt_specs("laptop")
+MAIN, GPTS = train_specs("laptop"), gpt_specs("laptop")
 SMALL = [one_layer("icl-train", SETTINGS["smoke"], seed, {"length": 20}) for seed in (0, 1)]
 
 
 def status(id: str, runs: Iterable[StoredRun] = ()) -> str:
     return judged(BY_ID[id], runs, "laptop")["status"]
-
-
-# ---------------------------------------------------------------- classical learners
-
-
-def prompt(x: Sequence[Sequence[float]], y: Sequence[float], query: Sequence[float]) -> tuple[np.ndarray, ...]:
-    return np.array([x], dtype=float), np.array([y], dtype=float), np.array([query], dtype=float)
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_learners_separate_what_can_be_separated(learner: str) -> None:
-    x = [[2.0, 0.1], [2.0, -0.1], [2.1, 0.0], [0.1, 2.0], [-0.1, 2.0], [0.0, 2.1]]
-    y = [1, 1, 1, -1, -1, -1]
-    assert predict(learner, *prompt(x, y, [1.9, 0.0])).tolist() == [1]
-    assert predict(learner, *prompt(x, y, [0.0, 1.9])).tolist() == [-1]
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_one_label_is_the_answer_and_without_examples_there_is_none(learner: str) -> None:
-    one = prompt([[2.0, 0.0], [0.0, 2.0], [1.0, 1.0]], [-1, -1, -1], [2.0, 0.0])
-    assert predict(learner, *one).tolist() == [-1]
-    empty = np.zeros((3, 0, 2)), np.zeros((3, 0)), np.zeros((3, 2))
-    assert predict(learner, *empty).tolist() == [0, 0, 0]
-
-
-def test_prompts_with_one_label_stand_among_others() -> None:
-    both = prompt([[2.0, 0.0], [0.0, 2.0]], [1, -1], [0.0, 2.0])
-    one = prompt([[2.0, 0.0], [0.0, 2.0]], [1, 1], [0.0, 2.0])
-    together = [np.concatenate(parts) for parts in zip(both, one, strict=True)]
-    for learner in set(LEARNERS) - {"3 nearest neighbours"}:
-        assert predict(learner, *together).tolist() == [-1, 1]
-
-
-def test_there_are_no_more_neighbours_than_examples() -> None:
-    near = prompt([[1.0, 0.0], [0.0, 1.0]], [1, -1], [1.0, 0.0])
-    assert predict("1 nearest neighbour", *near).tolist() == [1]
-    assert predict("3 nearest neighbours", *near).tolist() == [-1]  # of two, the first label by scikit-learn's rule
-    three = prompt([[1.0, 0.0], [0.0, 1.0], [0.0, 3.0]], [1, -1, -1], [1.0, 0.0])
-    assert predict("3 nearest neighbours", *three).tolist() == [-1]
-
-
-def test_an_unknown_learner_is_refused() -> None:
-    with pytest.raises(SpecError, match="unknown learner 'forest': use one of logistic regression"):
-        predict("forest", *prompt([[0.0]], [1], [0.0]))
-
-
-@pytest.mark.parametrize(("alpha", "length"), [(0.8, 6), (0.6, 20), (0.2, 9)])
-def test_learners_answer_as_scikit_learns_defaults(alpha: float, length: int) -> None:
-    x, y, query = classical.examples(stored.fresh(Task(alpha=alpha, length=length), 5, 80))
-    assert x.shape == (80, length, D_X)
-    assert set(np.unique(y)) == {-1, 1}
-    both = np.flatnonzero(np.ptp(y, 1) > 0)
-    theirs: Mapping[str, Callable[[], Any]] = {
-        LOGISTIC: LogisticRegression,
-        "linear SVM": lambda: SVC(kernel="linear"),
-        "RBF SVM": SVC,
-        **{name: (lambda k=k: KNeighborsClassifier(k)) for name, k in NEAREST.items()},
-    }
-    assert list(theirs) == list(LEARNERS)
-    for learner, make in theirs.items():
-        found = predict(learner, x, y, query)
-        expected = [make().fit(x[i], y[i]).predict(query[i : i + 1])[0] for i in both]
-        assert found[both].tolist() == expected, learner
-
-
-def test_a_coin_is_wrong_half_of_the_time() -> None:
-    assert classical.wrong(np.array([1.0, -1, 0]), np.array([1.0, 1, 1])).tolist() == [0, 1, 0.5]
-
-
-def test_learners_and_runs_answer_the_same_prompts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = [planted(spec, weights=random_weights(spec, spec.seed)) for spec in SMALL]
-    asked: list[torch.Tensor] = []
-    ask = numbers.ask
-    monkeypatch.setattr(numbers, "ask", lambda model, drawn: (asked.append(drawn.prompt), ask(model, drawn))[1])
-    found = numbers.contest_point(runs, ICL, 0.8, 6, 40)
-    assert found is numbers.contest_point(runs, ICL, 0.8, 6, 40)
-    assert len(asked) == 2
-    assert torch.equal(asked[0], asked[1])
-    assert torch.equal(asked[0], numbers.contest_prompts(runs, 0.8, 6, 40).prompt)
-    assert asked[0].shape == (40, 7, 60)
-    assert (found.wrong.shape, found.total, found.each.shape) == ((2, 40), 40, (2,))
-    assert found.interval == pytest.approx(wilson(found.mean * 40, 40))
-    other = numbers.contest_point(runs, LOGISTIC, 0.8, 6, 40)
-    assert other.wrong.shape == (1, 40)
-    answer = numbers.contest_prompts(runs, 0.8, 6, 40).answer.numpy()
-    assert (
-        other.wrong[0].tolist()
-        == (predict(LOGISTIC, *classical.examples(numbers.contest_prompts(runs, 0.8, 6, 40))) != answer).tolist()
-    )
-
-
-def test_a_lead_is_paired_by_prompts() -> None:
-    mine = [Point(np.array([[0.0, 1, 0, 1], [0, 1, 0, 0]]))]
-    assert numbers.lead(mine, mine) == (0, 0, 0)
-    value, low, high = numbers.lead(mine, [Point(np.ones((1, 4)))])
-    assert value == pytest.approx(0.625)
-    gaps = np.array([1, 0, 1, 0.5])
-    assert high - low == pytest.approx(2 * 1.96 * gaps.std(ddof=1) / 2)
 
 
 # ---------------------------------------------------------------- numbers
@@ -190,11 +87,11 @@ def test_steps_by_hand() -> None:
     assert "without them -1.00" in law.words
 
 
-def gpts(error: Callable[[str, float, int], float], total: float = 4000.0) -> list[Planted]:
+def gpts(error: Callable[[str, float, int], float], total: float = 4000.0, variant: str = GPT) -> list[Planted]:
     """GPT-2 runs with these shares of errors by condition, α' and length."""
     wrong = torch.tensor([[error(name, alpha, n) for n in range(21)] for name, alpha in grid()])
     kept = {"errors": wrong, "counts": torch.full_like(wrong, total)}
-    return [planted(spec, {}, {spec.train.steps: kept}, seen=1.0, unseen=0.9) for spec in GPT]
+    return [planted(spec, {}, {spec.train.steps: kept}, seen=1.0, unseen=0.9) for spec in GPTS[variant]]
 
 
 def test_the_interval_of_gpt2_counts_each_prompt_once() -> None:
@@ -207,7 +104,7 @@ def test_the_interval_of_gpt2_counts_each_prompt_once() -> None:
 
 
 def test_claims_have_a_name_a_criterion_and_a_source() -> None:
-    assert len(BY_ID) == len(CLAIMS) == 12
+    assert len(BY_ID) == len(CLAIMS) == 10
     assert {claim.paper for claim in CLAIMS} == {"li2024nonlinear", "ours"}
     assert all(claim.id.startswith("icl-") and claim.statement.endswith(".") for claim in CLAIMS)
 
@@ -240,8 +137,14 @@ def test_steps_against_alpha_and_patterns() -> None:
     assert status("icl-steps-alpha", speeds("α", lambda a: 100)) == NOT_REPRODUCED
     assert status("icl-steps-alpha", speeds("α", lambda a: 10 * round(10 * a))) == NOT_REPRODUCED
     assert status("icl-steps-alpha", speeds("α", lambda a: None)) == NOT_REPRODUCED
-    assert status("icl-steps-m1", speeds("M₁", lambda m: 100)) == REPRODUCED
-    assert status("icl-steps-m1", speeds("M₁", lambda m: 10 * int(m))) == NOT_REPRODUCED
+
+
+def test_steps_against_patterns() -> None:
+    """More for more of them, and at most in proportion: at an exponent of one the theorem's interval may end there."""
+    assert status("icl-steps-m1", speeds("M₁", lambda m: 10 * round(5 * m**0.5))) == REPRODUCED
+    assert status("icl-steps-m1", speeds("M₁", lambda m: 100)) == NOT_REPRODUCED
+    assert status("icl-steps-m1", speeds("M₁", lambda m: 10 * round(40 / m))) == NOT_REPRODUCED
+    assert status("icl-steps-m1", speeds("M₁", lambda m: 10 * round(m**1.5))) == NOT_REPRODUCED
 
 
 def test_prompt_length() -> None:
@@ -300,11 +203,12 @@ def test_hinge_loss_against_the_sum(monkeypatch: pytest.MonkeyPatch) -> None:
 
     good = {0.5: 0.3, 0.7: 0.1, 0.9: 0.02, 1.1: 0.01, 1.3: 0.0}
     assert at(good, 0.5) == REPRODUCED
-    assert at(good | {1.1: 0.0}, 0.9) == REPRODUCED  # it cannot fall below 0
+    assert at(good | {1.1: 0.0, 1.3: 0.0009}, 0.9) == REPRODUCED  # a thousandth is noise
+    assert at(good | {1.1: 0.0, 1.3: 0.0011}, 0.9) == PARTLY
     assert at(good, 0.49) == PARTLY
     assert at(good | {1.1: 0.011}, 0.9) == PARTLY
     assert at(good, 0.9, good | {0.7: 0.4}) == PARTLY  # in every seed
-    assert at({0.5: 0.3, 0.7: 0.3, 0.9: 0.3, 1.1: 0.3, 1.3: 0.3}, 0.3) == NOT_REPRODUCED
+    assert at({0.5: 0.3, 0.7: 0.3, 0.9: 0.3, 1.1: 0.3, 1.3: 0.4}, 0.3) == NOT_REPRODUCED
 
 
 def test_gpt2_against_the_sum() -> None:
@@ -324,7 +228,7 @@ def test_examples_against_alpha() -> None:
         enough = {"in domain": inside, "S1 = 1.1": outside}
 
         def error(name: str, alpha: float, n: int) -> float:
-            return 0.02 if n >= dict(zip((0.8, 0.9, 1.0), enough.get(name, (0, 0, 0)), strict=True))[alpha] else 0.021
+            return 0.1 if n >= dict(zip((0.8, 0.9, 1.0), enough.get(name, (0, 0, 0)), strict=True))[alpha] else 0.101
 
         return status("icl-alpha-length", gpts(lambda *how: float(np.float32(error(*how) - 1e-6))))
 
@@ -335,29 +239,6 @@ def test_examples_against_alpha() -> None:
     assert at((99, 99, 99), (4, 5, 6)) == NOT_REPRODUCED
 
 
-def contest(monkeypatch: pytest.MonkeyPatch, **wrong: float | Sequence[float]) -> list[Planted]:
-    """Shares of errors at every length; `others` for the learners that are not named by their first word."""
-
-    def curve(runs: Sequence[StoredRun], who: str, alpha: float, count: int = 400) -> list[Point]:
-        share = np.broadcast_to(wrong.get(who.split()[0], wrong["others"]), len(numbers.CONTEST_LENGTHS))
-        return [Point((np.arange(1000)[None] < 1000 * v).astype(float)) for v in share]
-
-    monkeypatch.setattr(claims, "contest_curve", curve)
-    return [planted(spec) for spec in MAIN]
-
-
-def test_classical_learners(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert status("icl-classical-8", contest(monkeypatch, others=0.3, logistic=0.05, **{"in": 0.069})) == REPRODUCED
-    assert status("icl-classical-8", contest(monkeypatch, others=0.3, logistic=0.05, **{"in": 0.031})) == REPRODUCED
-    assert status("icl-classical-8", contest(monkeypatch, others=0.3, logistic=0.05, **{"in": 0.08})) == NOT_REPRODUCED
-    both = [0.1, 0.0] * 4  # signs do not cancel
-    assert status("icl-classical-8", contest(monkeypatch, others=0.3, logistic=0.05, **{"in": both})) == NOT_REPRODUCED
-    assert status("icl-classical-6", contest(monkeypatch, others=0.06, **{"in": 0.05})) == REPRODUCED
-    assert status("icl-classical-6", contest(monkeypatch, others=0.06, RBF=0.05, **{"in": 0.05})) == NOT_REPRODUCED
-    last = [0.06] * 7 + [0.05]
-    assert status("icl-classical-6", contest(monkeypatch, others=0.06, linear=last, **{"in": 0.05})) == NOT_REPRODUCED
-
-
 # ---------------------------------------------------------------- prose, figures, dials
 
 
@@ -366,7 +247,7 @@ def test_parameters_that_no_prompt_can_have_are_refused() -> None:
     for alpha, total, said in (
         (0, 1.1, "alpha must be above 0"),
         (1.2, 1.1, "alpha must lie"),
-        (0.8, 1.5, "sum must lie within"),
+        (0.8, 1.5, "sum must lie between"),
     ):
         with pytest.raises(SpecError, match=said):
             numbers.check(alpha, total)
@@ -376,6 +257,21 @@ def test_angles_of_new_patterns() -> None:
     assert numbers.angle(1.0) == pytest.approx(0, abs=0.1)
     assert numbers.angle(1.3) == pytest.approx(np.degrees(np.arccos(0.65 + np.sqrt(0.31) / 2)), abs=0.01)
     assert numbers.angle(2**0.5) == pytest.approx(45, abs=0.1)
+    three = Task(m1=12, m2=18, mix=3)
+    for total in SUMS:
+        assert numbers.angle(total, three) == pytest.approx(np.degrees(np.arccos(0.8)))
+
+
+def test_errors_by_sum_stand_beside_the_angles_of_their_own_training() -> None:
+    wrong = {f"S1 = {s:g}": s / 10 for s in SUMS}
+    error = lambda name, alpha, n: wrong.get(name, 0.9) if (alpha, n) == (0.8, 20) else 0.9
+    two = numbers.by_sum(gpts(error))
+    assert two[0].shape == (8, 5)
+    np.testing.assert_allclose(two[0], np.broadcast_to(np.array(SUMS) / 10, (8, 5)), rtol=1e-6)
+    assert two[1].tolist() == pytest.approx([numbers.angle(s) for s in SUMS])
+    three = numbers.by_sum(gpts(error, variant="three patterns a mixture"))
+    assert three[0].shape == (4, 5)
+    assert np.ptp(three[1]) < 1e-3
 
 
 def test_text_on_steps_tells_lower_bounds() -> None:
@@ -392,8 +288,8 @@ def test_text_on_steps_tells_lower_bounds() -> None:
 
 
 def test_examples_that_were_needed_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = plant(monkeypatch, lambda seed, n, **_: 0.1 if n < 7 else 0.01)
-    gpt = gpts(lambda name, alpha, n: 0.01 if alpha == 1 and n > 2 else 0.1)
+    runs = plant(monkeypatch, lambda seed, n, **_: 0.11 if n < 7 else 0.1)
+    gpt = gpts(lambda name, alpha, n: 0.01 if alpha == 1 and n > 2 else 0.11)
     found = numbers.panels(runs, gpt, 1.2)
     assert found["GPT-2, $S_1$ = 1.2"] == {}
     line = prose.needed_line(found)
@@ -434,16 +330,91 @@ def test_the_dials_take_what_was_computed(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(json.dumps(data)) < 200_000
 
 
-@pytest.mark.parametrize("error", [0.0, 0.004, 0.3])
-def test_words_on_gpt2_say_no_more_than_its_errors(error: float) -> None:
-    """One seed, and no spread: nothing differs much, and where no error is rare none is said to be."""
-    one = gpts(lambda *_: error)[:1]
-    said = prose.gpt_text(one)
-    assert f"from {error:.4f} to {error:.4f}" in said
-    below = ", ".join(f"{s:g}" for s in SUMS) if error < 0.01 else "none of them"
-    assert f"Mean errors are below 0.01 at S₁ = {below}." in said
-    assert "in 0 of 1 seeds" in said
-    assert f"In domain, on unseen tasks, errors are rarest with 0 examples, {error:.4f}" in prose.rise_text(one)
+def by_sum(*errors: float, variant: str = GPT) -> list[Planted]:
+    """GPT-2 runs with these errors for each S₁ in turn."""
+    wrong = dict(zip((f"S1 = {s:g}" for s in SUMS), errors, strict=True))
+    return gpts(lambda name, alpha, n: wrong.get(name, 0.5), variant=variant)
+
+
+def test_words_on_the_order_of_the_sums() -> None:
+    """One seed in which two trade places is counted."""
+    runs = by_sum(0.3, 0.2, 0.1, 0.009, 0.001)
+    runs[0] = by_sum(0.2, 0.3, 0.1, 0.009, 0.001)[0]
+    said = prose.gpt_order_text(runs)
+    assert said.startswith(
+        "Errors fall as S₁ grows. Seed by seed (8 in all), the larger S₁ has fewer errors: 0.7 over 0.5 in 7, "
+    )
+    assert said.endswith("1.3 over 1.1 in 8. Mean errors are below 0.01 at S₁ = 1.1, 1.3.")
+    other = prose.gpt_order_text(by_sum(0.02, 0.1, 0.2, 0.01, 0.3))
+    assert other.startswith("From the fewest errors to the most, S₁ = 1.1, 0.5, 0.7, 0.9, 1.3. Seed by seed")
+    assert "0.7 over 0.5 in 0, 0.9 over 0.7 in 0, 1.1 over 0.9 in 8, 1.3 over 1.1 in 0. No mean error is below 0.01." in other
+
+
+def test_words_on_kinds_of_training() -> None:
+    three = "three patterns a mixture"
+    found = {
+        GPT: numbers.by_sum(by_sum(0.5, 0.4, 0.3, 0.2, 0.1)),
+        three: numbers.by_sum(by_sum(0.1, 0.2, 0.3, 0.3, 0.4, variant=three)),
+        "neither": numbers.by_sum(by_sum(0.1, 0.2, 0.1, 0.1, 0.1)[:3]),
+    }
+    falls, rises, neither = prose.variants_text(found).splitlines()
+    assert falls == (
+        f"- *{GPT}* (8 seeds, at angles from 5° to 24°): errors fall as S₁ grows, from 0.500 at S₁ = 0.5 to 0.100 at 1.3."
+    )
+    assert (
+        rises == f"- *{three}* (4 seeds, at one angle, 37°): errors rise as S₁ grows, from 0.100 at S₁ = 0.5 to 0.400 at 1.3."
+    )
+    assert "(3 seeds, at angles" in neither
+    assert "errors are not in the order of S₁, from 0.100" in neither
+    assert f"{three}: 0.100 at S₁ = 0.5, 0.200 at S₁ = 0.7, 0.300 at S₁ = 0.9" in prose.variants_line(found)
+    plt.close(figures.gpt_variants(found))
+    assert prose.order_verdict({name: found[name] for name in (GPT, three)}) == (
+        "At one and the same angle errors do not fall in the order of S₁; S₁ = 1.3 has fewer than 0.5 in 0 of 4 seeds. Where "
+        "the angle moves with S₁, every kind of training has the order."
+    )
+    assert prose.order_verdict(found).endswith("the order is there in all kinds of training but *neither*.")
+    assert (
+        prose.order_verdict({"neither": found["neither"]})
+        == "Where the angle moves with S₁, no kind of training has the order."
+    )
+    mixed = by_sum(0.5, 0.4, 0.3, 0.2, 0.1, variant=three)
+    mixed[0] = by_sum(0.1, 0.4, 0.3, 0.2, 0.1, variant=three)[0]
+    said = prose.order_verdict({three: numbers.by_sum(mixed)})
+    assert said.startswith(
+        "At one and the same angle errors still fall on average as S₁ grows; S₁ = 1.3 has fewer than 0.5 in 3 of"
+    )
+    assert "4 seeds, so that this is open." in said
+
+
+def test_trained_and_other_tasks_of_each_kind_of_training() -> None:
+    lines = prose.rise_text(
+        {"one": by_sum(*[0.1] * 5), "two": [planted(GPTS[GPT][0], {}, {}, seen=0.5, unseen=0.25)]}
+    ).splitlines()
+    assert lines[-2:] == ["| one | 0.0000 ± 0.0000 | 0.1000 ± 0.0000 |", "| two | 0.5000 | 0.7500 |"]
+
+
+def test_the_verdict_is_that_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(cycle: float, control: float, inside: float, outside: float, gpt: Sequence[float]) -> str:
+        loss = lambda *_, sum=None, **how: outside if how.get("outside") else inside if sum == 0.5 else 0.0
+        runs, groups = plant(monkeypatch, lambda *_, **__: 0.0, loss), covers(cycle, control)
+        by = {name: [run for run in groups if run.spec in specs] for name, specs in cover_specs("laptop").items()}
+        return prose.verdict(runs, by_sum(*gpt), by)
+
+    good = said(0.002, 0.31, 0.01, 0.9, (0.5, 0.4, 0.3, 0.2, 0.1))
+    assert good.startswith(
+        "Six tasks of 30 are enough for the others, if every pattern takes part (0.2% wrong); six that leave patterns out are "
+        "not (31%). On new patterns that mix the trained ones the one-layer model reads the task (hinge loss at most 0.0100), "
+        "on patterns outside their span it does not read it (0.90)."
+    )
+    assert good.endswith("For a small GPT-2 errors fall as S₁ grows, from 0.500 at S₁ = 0.5 to 0.100 at 1.3.")
+    assert "leave patterns out do as well (0%)" in said(0.0, 0.004, 0.0, 0.9, [0.1] * 5)
+    failed = said(0.25, 0.31, 0.02, 0.9, (0.1, 0.2, 0.3, 0.4, 0.5))
+    assert failed.startswith("Six tasks of 30 are not enough for the others, if every pattern takes part (25.0% wrong)")
+    assert "the one-layer model reads it in part (hinge loss at most 0.0200), on" in failed
+    assert "For a small GPT-2 errors rise as S₁ grows, from 0.100" in failed
+    assert "errors are the same at every S₁" in said(0.0, 0.3, 0.0, 0.4, [0.0] * 5)
+    assert "errors are not in the order of S₁" in said(0.0, 0.3, 0.0, 0.4, (0.1, 0.3, 0.2, 0.1, 0.0))
+    assert "patterns outside their span it reads it in part (0.40)" in said(0.0, 0.3, 0.0, 0.4, [0.0] * 5)
 
 
 @pytest.mark.parametrize(("alpha", "total"), [(0.05, -1.4), (1.0, 0.0), (0.4, 1.41)])
@@ -467,7 +438,6 @@ def test_words_at_other_parameters(monkeypatch: pytest.MonkeyPatch, alpha: float
 def test_every_figure_draws_planted_results(monkeypatch: pytest.MonkeyPatch) -> None:
     runs, gpt = plant(monkeypatch, lambda *_, **__: 0.0, lambda *_, **__: 0.0), gpts(lambda name, alpha, n: 0.5 / (n + 1) ** 3)
     found = numbers.steps({v: speeds("α", lambda a: 50)[:2] for v in (0.4, 0.8)})
-    curves = {0.8: {who: [Point(np.zeros((1, 50)))] * 8 for who in (ICL, *LEARNERS)}}
     share = numbers.gpt_errors(gpt, "in domain")
     at = numbers.along(runs, numbers.CURVE_LENGTHS, alpha=0.8)
     one = numbers.along(runs, [20], alpha=0.8)
@@ -480,7 +450,6 @@ def test_every_figure_draws_planted_results(monkeypatch: pytest.MonkeyPatch) -> 
         figures.gpt_sums(share, dict.fromkeys(SUMS, share), share),
         figures.layer_sums(SUMS, [one] * 5, one),
         figures.layer_lengths(at, dict.fromkeys(SUMS, at), at),
-        figures.contest(curves, {0.8: share}),
     ):
         assert figure.get_size_inches()[0] == pytest.approx(7.2)
         figure.canvas.draw()

@@ -963,7 +963,8 @@ GOLDEN = {
     "icl-search": (1.00007, 0.99993, 0.050896),
 }
 """{experiment: (mean training loss at the last evaluation, held-out loss at the end, how far weights have moved)} of the first
-smoke run, of three layers the first with a residual stream, in single precision. They change only with the meaning of the results; then raise VERSION."""
+smoke run (of three layers, the first with a residual stream) in single precision. They change only with the meaning of the
+results; then raise VERSION."""
 
 
 def first_smoke(experiment: Experiment) -> RunSpec:
@@ -1066,8 +1067,7 @@ def test_trials_are_what_their_names_say() -> None:
 
 
 def test_gpt2_is_trained_in_four_ways() -> None:
-    """By the same prompts and the same number of them, but for what the name says. A mixture of three leaves as many new patterns
-    as a task asks for."""
+    """They differ in what the name says; all leave at least twelve tasks out, and three new patterns."""
     found = gpt_specs("laptop")
     assert list(found) == list(GPTS)
     studies = {name: make_study(runs[0]) for name, runs in found.items()}

@@ -365,7 +365,10 @@ REFUSED = [
     ({"shifts": (1, 3), "among": 3}, r"shifts must be numbers from 1 to 2, got \(1, 3\)"),
     ({"among": 7}, r"shifts must be numbers from 1 to 6"),
     ({"m1": 3, "shifts": (1,), "alpha": 1, "outside": True}, "out of domain there must be two patterns at least: use m1 of"),
-    ({"m1": 5, "shifts": (1,), "alpha": 1, "sum": 1.0, "mix": 3}, "out of domain there must be two patterns at least: use m1 of"),
+    (
+        {"m1": 5, "shifts": (1,), "alpha": 1, "sum": 1.0, "mix": 3},
+        "out of domain there must be two patterns at least: use m1 of",
+    ),
     ({"m2": 5, "sum": 1.0}, "out of domain there must be two patterns at least: use m1 of at least 4, and m2 of at least 6"),
 ]
 

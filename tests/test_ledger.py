@@ -80,8 +80,17 @@ def test_the_table_of_a_chapter() -> None:
     assert [cells["status"] for _, cells in made.body] == ["◐ partly", "… not run"]
     assert [cells["source"] for _, cells in made.body] == ["Zhang et al. 2024, Fig 1", "this book, Fig 1"]
     assert list(made.body[0][1]) == COLUMNS
-    assert [a["class"] for a in made.all("span")] == ["rm-partly", "rm-not-run"]
+    assert [cells["statement"] for _, cells in made.body] == ["Words. | Reported: Words. reported"] * 2
+    assert [a["class"] for a in made.all("span")] == ["rm-reported", "rm-partly", "rm-reported", "rm-not-run"]
     assert [a["scope"] for a in made.all("th")] == ["col"] * 5
+
+
+def test_a_revised_criterion_says_why() -> None:
+    made = Table(table(rows_of(a_claim("a", revised="the first failed the source"), a_claim("b"))))
+    assert [cells["criterion"] for _, cells in made.body] == [
+        "Words. criterion | Revised: the first failed the source",
+        "Words. criterion",
+    ]
 
 
 def test_the_table_of_the_ledger_adds_chapter_and_report() -> None:

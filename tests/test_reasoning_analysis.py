@@ -152,7 +152,7 @@ def test_the_first_losses_are_those_of_the_model_that_is_trained(spec: RunSpec) 
 def test_a_remembered_measure_is_taken_once_for_each_file() -> None:
     asked = []
     measure = remembered(lambda run: asked.append(run.path) or len(asked))
-    runs = [planted(spec) for spec in BIAS.specs("smoke")]
+    runs = [planted(spec) for spec in bias.bias_specs("smoke")]
     assert [measure(run) for run in (*runs, *runs)] == [1, 2, 1, 2]
 
 
@@ -582,7 +582,7 @@ def explored() -> list[StoredRun]:
     shares = {"memory": [0.1, 0.25], "reasoning": [0.5, 0.75], "held out": [1 / 3, None]}
     return [
         planted(replace(spec, seed=seed), shares=shares, kept=kept, memory=0.25, reasoning=v, **{"held out": 0.5})
-        for spec in BIAS.specs("smoke")
+        for spec in bias.bias_specs("smoke")
         for seed, v in ((1, 0.75), (0, 0.25))
     ]
 
@@ -760,12 +760,71 @@ def test_every_run_is_of_its_experiment(experiment: Experiment, profile: str) ->
 
 
 def test_the_laptop_has_a_grid_to_draw_a_curve_of() -> None:
-    for experiment in (BIAS, bias.EMB):
-        points = Counter(s.gamma for s in experiment.specs("laptop") if not dict(s.task).get("noise"))
+    for specs in (bias.bias_specs("laptop"), bias.EMB.specs("laptop")):
+        points = Counter(s.gamma for s in specs if not dict(s.task).get("noise"))
         assert len(points) >= 7
         assert {LARGE, MIDDLE, SMALL} <= set(points)
-        assert min(points.values()) >= 4
-    assert [s.gamma for s in BIAS.specs("laptop")] == sorted((s.gamma for s in BIAS.specs("laptop")), reverse=True)
+        assert set(points.values()) == {4}
+    gammas = [s.gamma for s in bias.bias_specs("laptop")]
+    assert gammas == sorted(gammas, reverse=True)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_finer_grid_and_the_further_seeds_are_runs_like_the_main_ones(profile: str) -> None:
+    main, between, more = (of(profile) for of in (bias.bias_specs, bias.between_specs, bias.more_specs))
+    assert BIAS.specs(profile) == main + between + more
+    assert len({replace(s, gamma=0.0, seed=0) for s in BIAS.specs(profile)}) == 1  # in all else they are the same
+    low, high, *_ = sorted({s.gamma for s in main})
+    assert low == LARGE
+    assert all(low < s.gamma < high for s in between)
+    assert {s.gamma for s in more} == {SMALL}
+    seeds = {s.seed for s in main}
+    assert all({s.seed for s in between if s.gamma == g} == seeds for g in {s.gamma for s in between})
+    assert [s.seed for s in more] == list(range(max(seeds) + 1, max(seeds) + 1 + len(more)))
+    if profile != "smoke":
+        assert (len({s.gamma for s in between}), len(more)) == (4, 8)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_long_ablations_and_many_rows_change_one_thing_of_the_main_runs(profile: str) -> None:
+    main = {(s.gamma, s.seed): s for s in bias.bias_specs(profile)}
+    first, gammas = bias.bias_specs(profile)[0], {LARGE, MIDDLE, SMALL}
+    seeds = {s.seed for s in main.values()}
+    plain, slower = (bias.long_specs(profile)[name] for name in ("no norms", "rate / 2.5"))
+    many = bias.many_rows_specs(profile)
+    for specs, at, as_changed in (
+        (plain, gammas, lambda s: replace(s, model=replace(s.model, norm="none"))),
+        (slower, {LARGE, SMALL}, lambda s: replace(s, rate=s.rate / 2.5)),
+        (many, gammas, lambda s: replace(s, task=(("rows", 10 * dict(s.task)["rows"]), ("keep", ())))),
+    ):
+        assert {(s.gamma, s.seed) for s in specs} == {(g, seed) for g in at for seed in seeds}
+        assert len(specs) == len(at) * len(seeds)
+        for s in specs:
+            as_main = replace(as_changed(first), experiment=s.experiment, gamma=s.gamma, seed=s.seed)
+            assert s == as_main
+    for experiment, parts in (
+        (bias.ABLATION, [*bias.ablation_specs(profile).values(), plain, slower]),
+        (bias.ROWS, [*bias.rows_specs(profile).values(), many]),
+    ):
+        assert Counter(experiment.specs(profile)) == Counter(s for part in parts for s in part)
+
+
+def test_ten_times_the_rows_are_as_many_as_the_paper_has() -> None:
+    rows = lambda specs: {dict(s.task)["rows"] for s in specs}
+    assert rows(bias.many_rows_specs("laptop")) == rows(BIAS.specs("paper")) == {200_000}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_quiet_flow_is_the_one_layer_with_ten_times_the_batch(profile: str) -> None:
+    flows = bias.flow_specs(profile)
+    assert list(flows) == ["Emb-MLP", "one layer", bias.QUIET]
+    usual, quiet = flows["one layer"][0], flows[bias.QUIET]
+    assert len(quiet) == len({s.seed for s in quiet}) == min(2, len(flows["one layer"]))
+    for s in quiet:
+        assert s.train.batch == 10 * usual.train.batch
+        assert (s.model, s.gamma, s.rate, s.decay) == (usual.model, usual.gamma, usual.rate, usual.decay)
+        assert dict(s.task)["keep"] == tuple(range(s.train.eval_every, s.train.steps + 1, s.train.eval_every))
+    assert Counter(bias.FLOW.specs(profile)) == Counter(s for specs in flows.values() for s in specs)
 
 
 def test_the_papers_sizes() -> None:
@@ -793,21 +852,23 @@ def test_variants_are_what_they_are_called() -> None:
         assert {(s.train.optimizer, s.decay, dict(s.task)["rows"], dict(s.task)["drive"]) for s in specs} == {
             ("sgd", 0, 0, True)
         }
-        assert {dict(s.task)["noise"] for s in specs} == {name == "one layer"}
+        assert {dict(s.task)["noise"] for s in specs} == {name != "Emb-MLP"}
         assert specs[0].train.start == specs[0].train.final == 1  # a flow has one rate
 
 
 def test_a_point_of_the_readers_own() -> None:
     specs = point_specs("laptop", 0.75, 10)
     assert [(s.gamma, s.seed) for s in specs] == [(0.75, 10), (0.75, 11), (0.75, 12), (0.75, 13)]
-    assert set(point_specs("laptop", SMALL)) <= set(BIAS.specs("laptop"))  # a γ of the grid is not trained again
+    stored_already = set(BIAS.specs("laptop"))  # a γ of a grid and a further seed are not trained again
+    for gamma, seed in ((SMALL, 0), (SMALL, 8), (0.34, 0)):
+        assert set(point_specs("laptop", gamma, seed)) <= stored_already
     assert point_specs("smoke", 1)[0].key == point_specs("smoke", 1.0)[0].key
 
 
 def test_weights_are_kept_where_an_analysis_reads_them() -> None:
     result = lambda spec: type("Result", (), {"spec": spec})()
     kept = Counter((s.gamma, s.seed) for s in BIAS.specs("laptop") if BIAS.keep(result(s)))
-    assert set(kept) == {(SMALL, 0), (SMALL, 1), (SMALL, 2), (SMALL, 3), (LARGE, 0), (MIDDLE, 0)}
+    assert set(kept) == {*((SMALL, seed) for seed in range(12)), (LARGE, 0), (MIDDLE, 0)}
 
 
 # ---------------------------------------------------------------- figures

@@ -21,7 +21,7 @@ from lib.core.read.measures import cosines, numerical_order, spread
 from lib.core.record.spec import RunSpec
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun
-from lib.reasoning_bias import claims, ratios
+from lib.reasoning_bias import claims, ratios, theory
 from lib.reasoning_bias import runs as stored
 from lib.reasoning_bias.attention import numbers as attention
 from lib.reasoning_bias.attention import prose as attention_prose
@@ -31,13 +31,20 @@ from lib.reasoning_bias.embeddings import prose as embedding_prose
 from lib.reasoning_bias.embeddings.numbers import FlowError
 from lib.reasoning_bias.experiments import (
     ABLATIONS,
+    BIAS,
     EMB,
     LARGE,
     MIDDLE,
+    QUIET,
+    SETTINGS,
     SMALL,
     ablation_specs,
+    between_specs,
     bias_specs,
     flow_specs,
+    long_specs,
+    many_rows_specs,
+    more_specs,
     rows_specs,
     table_specs,
 )
@@ -46,6 +53,7 @@ from lib.reasoning_bias.memory_and_reasoning import prose as memory_prose
 from lib.reasoning_bias.ratios import Ratio
 from lib.reasoning_bias.runs import EARLY, EARLY_EMB, LATE
 from lib.reasoning_bias.study import SETS, causal_average, make_study
+from lib.reasoning_bias.task import FIRST_KEY, LAST_KEY, MEMORY, REASONING
 
 BY_ID = {claim.id: claim for chapter in claims.CLAIMS_OF.values() for claim in chapter}
 WITHOUT_RUNS = {"embedding-distributions", "attention-lemma"}
@@ -187,6 +195,18 @@ def test_held_out_pairs_that_never_come_along_are_not_near() -> None:
     assert status("bias-small-reasoning-first", of(bias_specs("laptop"), half)) == PARTLY
 
 
+def test_the_finer_grid_and_the_further_seeds_are_not_among_the_main_runs() -> None:
+    """They are stored beside them, and all is wrong there."""
+    main = set(bias_specs("laptop"))
+    right, wrong = {"reasoning": 100, "memory": 300, "held out": 100}, {"reasoning": 100, "memory": 100}
+    runs = of(BIAS.specs("laptop"), lambda s: right if s in main else wrong)
+    assert len(runs) > len(main)
+    record = BY_ID["bias-small-reasoning-first"].evaluate(Shelf(runs), "laptop")
+    assert (record["status"], record["n_seeds"]) == (REPRODUCED, 4)
+    assert [r.spec for r in stored.transformers(Shelf(runs), "laptop")] == bias_specs("laptop")
+    assert [r.spec for r in memory_and_reasoning.between(Shelf(runs), "laptop")] == between_specs("laptop")
+
+
 def test_reasoning_is_first_only_where_it_comes_in_every_run() -> None:
     right, without = {"reasoning": 100, "memory": 300, "held out": 100}, {"memory": 300, "held out": 100}
     lacks = lambda gamma: of(bias_specs("laptop"), lambda s: without if (s.gamma, s.seed) == (gamma, 1) else right)
@@ -197,7 +217,7 @@ def test_reasoning_is_first_only_where_it_comes_in_every_run() -> None:
 
 
 def test_the_gap_grows() -> None:
-    asks("bias-grows", "interval above 0", "the three means are in this order")
+    asks("bias-grows", "interval above 0", "so it has from γ = .4 on", "the three means are in this order")
     verdict = lambda memory: status("bias-grows", transformers(memory, lambda s: None))
     assert verdict(lambda s: round(100 + 1000 * s.gamma + s.seed)) == REPRODUCED
     assert verdict(lambda s: round(2000 - 1000 * s.gamma + s.seed)) == NOT_REPRODUCED
@@ -206,6 +226,17 @@ def test_the_gap_grows() -> None:
     order = {LARGE: 200, MIDDLE: 300, SMALL: 400}
     assert verdict(lambda s: order.get(s.gamma, 1000 - round(900 * s.gamma))) == PARTLY  # and the others fall
     assert status("bias-grows", of(bias_specs("laptop"), lambda s: {"memory": 100})) == NOT_RUN
+
+
+def test_the_gap_grows_beyond_the_first_step() -> None:
+    """One step from γ = .3 to .4 makes a correlation, but none of what comes after; so do ratios that go up and down."""
+    beyond, order = "so it has from γ = .4 on", "the three means are in this order"
+    missed = lambda memory: failed("bias-grows", transformers(memory, lambda s: None))
+    rising = lambda s: round(100 + 1000 * s.gamma)
+    assert missed(lambda s: 100 if s.gamma == LARGE else 400) == [beyond, order]
+    up_and_down = {0.3: 100, 0.4: 300, 0.5: 200, 0.6: 400, 0.7: 300, 0.8: 400, 0.9: 300, 1.0: 300}
+    assert missed(lambda s: up_and_down[s.gamma]) == [beyond]
+    assert missed(lambda s: rising(s) if s.gamma != LARGE else 10) == missed(rising) == []
 
 
 def test_only_runs_with_a_ratio_are_counted() -> None:
@@ -222,6 +253,93 @@ def test_two_initializations_show_no_growth() -> None:
     assert some["status"] == none["status"] == NOT_RUN
     assert "no runs at γ = 0.5 are stored" in some["measured"]
     assert "halves in fewer than two" in none["measured"]
+
+
+def without_norms(large: Halves) -> list[Planted]:
+    """The long runs without norms; at the γ that are not asked for all is wrong."""
+    bad = {"reasoning": 100, "memory": 900, "held out": 100}
+    return of(long_specs("laptop")["no norms"], lambda s: large(s) if s.gamma == LARGE else bad)
+
+
+def test_together_without_norms() -> None:
+    id = "bias-large-together-no-norms"
+    asks(id, "without norms: geometric mean", "between 1 / 1.5 and 1.5", "none a lower bound", "halves in no run")
+
+    def verdict(memory: int | None, held: int | None, reasoning: int = 100) -> str:
+        return status(id, without_norms(lambda s: {"reasoning": reasoning, "memory": memory, "held out": held}))
+
+    assert verdict(149, None) == verdict(67, None) == REPRODUCED
+    assert verdict(151, None) == verdict(66, None) == verdict(149, 4000) == verdict(None, None, 3900) == PARTLY
+    assert verdict(151, 4000) == NOT_REPRODUCED
+    four = without_norms(lambda s: {"reasoning": 100, "memory": 100, "held out": 4000 if s.seed == 3 else None})
+    record = BY_ID[id].evaluate(Shelf(four), "laptop")
+    assert (record["status"], record["n_seeds"]) == (PARTLY, 4)
+    assert "the held-out loss halves in 1 of 4 runs" in record["measured"]
+    with_norms = transformers(lambda s: 100, lambda s: None)
+    short_runs = [planted(s) for s in ablation_specs("laptop")["no norms"]]
+    assert status(id, with_norms + short_runs) == NOT_RUN  # neither the main runs nor short ones stand in
+    assert {r.spec for r in memory_and_reasoning.without_norms(Shelf(four), "laptop", SMALL)} == {
+        r.spec for r in four if r.spec.gamma == SMALL
+    }
+
+
+def many(
+    memory: Callable[[RunSpec], int | None],
+    held: Mapping[float, Sequence[float]],
+    reasoning: Callable[[RunSpec], int | None] = lambda s: 100,
+) -> list[Planted]:
+    """Ten times the rows: where memory halves, and best shares of held-out pairs by γ and seed, which are none at the end."""
+    return [
+        planted(s, {"reasoning": reasoning(s), "memory": memory(s)}, {"held out": [0.0, held[s.gamma][s.seed], 0.0]})
+        for s in many_rows_specs("laptop")
+    ]
+
+
+def test_on_as_many_rows_as_the_paper_has() -> None:
+    id = "bias-many-rows"
+    words = ("at γ = .8 in every run memory takes at least 2 times", "share there at least .5", "at most .1 at γ = .3")
+    asks(id, *words)
+    shares = lambda large, small: {LARGE: [large] * 4, MIDDLE: [0.5] * 4, SMALL: [small] * 4}
+    at_small = lambda value: lambda s: value if s.gamma == SMALL else 100
+
+    def missed(memory: int | None, large: float, small: float) -> list[int]:
+        """Which of the three parts fail."""
+        found = failed(id, many(at_small(memory), shares(large, small)))
+        return [i for i, word in enumerate(words) if any(word in part for part in found)]
+
+    assert missed(200, 0.1, 0.5) == missed(None, 0.0, 1.0) == []
+    assert missed(199, 0.1, 0.5) == [0]
+    assert missed(200, 0.1, 0.49) == [1]
+    assert missed(200, 0.11, 0.5) == [2]
+    assert missed(199, 0.11, 0.49) == [0, 1, 2]
+    assert status(id, many(at_small(200), shares(0.1, 0.5))) == REPRODUCED
+    assert status(id, many(at_small(199), shares(0.1, 0.5))) == PARTLY
+    assert status(id, many(at_small(199), shares(0.11, 0.49))) == NOT_REPRODUCED
+    means = {LARGE: [0.39, 0.0, 0.0, 0.0], MIDDLE: [0.0] * 4, SMALL: [1.0, 1.0, 0.01, 0.0]}  # .0975 and .5025
+    assert status(id, many(at_small(200), means)) == REPRODUCED
+    last = lambda one, other: lambda s: other if (s.gamma, s.seed) == (SMALL, 3) else one
+    assert status(id, many(last(300, 199), shares(0.1, 0.5))) == PARTLY  # every run
+    assert status(id, many(at_small(300), shares(0.1, 0.5), last(100, None))) == PARTLY  # where reasoning never comes
+    assert status(id, many(at_small(None), shares(0.1, 0.5), last(100, 2001))) == PARTLY  # a bound of 4,000 / 2,001
+    never_large = many(at_small(300), shares(0.1, 0.5), lambda s: 100 if s.gamma == SMALL else None)
+    assert status(id, never_large) == NOT_RUN
+    assert status(id, transformers(lambda s: 300, lambda s: 100)) == NOT_RUN  # the main runs do not stand in
+
+
+def test_the_main_runs_by_how_long_they_train() -> None:
+    """The same model and rows at the two γ, shortest first, though the groups do not have as many seeds."""
+    specs = [*bias_specs("laptop"), *(s for part in (ablation_specs, rows_specs) for g in part("laptop").values() for s in g)]
+    found = memory_and_reasoning.by_length(Shelf(map(planted, specs)), "laptop")
+    assert [(name, len(runs)) for name, runs in found.items()] == [
+        ("shortest, 16,000 steps", 4),
+        ("shorter, 24,000 steps", 6),
+        ("main runs, 40,000 steps", 8),
+    ]
+    main = bias_specs("laptop")[0]
+    for name, runs in found.items():
+        assert {r.spec.gamma for r in runs} == {LARGE, SMALL}
+        assert {f"{r.spec.train.steps:,} steps" for r in runs} == {name.split(", ", 1)[1]}
+        assert {(r.spec.model, r.spec.rate, dict(r.spec.task)["rows"]) for r in runs} == {(main.model, main.rate, 20_000)}
 
 
 def emb_mlps(
@@ -379,14 +497,25 @@ def test_outputs_of_groups_are_those_of_the_group() -> None:
 # ---------------------------------------------------------------- chapter 10: embeddings
 
 Lie = Callable[[str, str], tuple[np.ndarray, np.ndarray]]
-TIMES = {"Emb-MLP early": EARLY_EMB, "Emb-MLP late": LATE, "transformer early": EARLY, "transformer late": LATE}
+TIMES = {
+    "Emb-MLP early": EARLY_EMB,
+    "Emb-MLP late": LATE,
+    "transformer early": EARLY,
+    "transformer late": LATE,
+    "no norms early": EARLY,
+    "no norms late": LATE,
+}
+
+
+def models(profile: str) -> dict[str, list[RunSpec]]:
+    return {"Emb-MLP": EMB.specs(profile), "transformer": bias_specs(profile), "no norms": long_specs(profile)["no norms"]}
 
 
 def lies(at: Lie, last: Lie | None = None) -> list[Planted]:
-    """Both models with embeddings at(model, "early" or "late") → (memory, reasoning) at every snapshot in the first or second
+    """All models with embeddings at(model, "early" or "late") → (memory, reasoning) at every snapshot in the first or second
     half; `last` for the last seed."""
     found = []
-    for name, specs in (("Emb-MLP", EMB.specs("laptop")), ("transformer", bias_specs("laptop"))):
+    for name, specs in models("laptop").items():
         for spec in specs:
             keep = dict(spec.task)["keep"]
             how = last if last is not None and spec.seed == 3 else at
@@ -401,17 +530,17 @@ SHUFFLED = on_an_arc()[[4, 9, 0, 6, 2, 8, 1, 5, 7, 3]]
 def test_the_times_of_the_paper_are_met_by_snapshots() -> None:
     """To a factor of √2 at the profiles that claim anything, and in the order of the paper."""
     for profile in ("laptop", "paper"):
-        runs = [
-            planted(s, kept={step: {} for step in dict(s.task)["keep"]}) for s in (*bias_specs(profile), *EMB.specs(profile))
-        ]
+        specs = [spec for group in models(profile).values() for spec in group]
+        runs = [planted(s, kept={step: {} for step in dict(s.task)["keep"]}) for s in specs]
         found = embeddings.at_times(Shelf(runs), profile)
         assert found.keys() == TIMES.keys()
         for name, (group, step) in found.items():
             assert {r.spec.gamma for r in group} == {SMALL}
+            assert {r.spec for r in group} <= set(models(profile)[name.rsplit(" ", 1)[0]])
             assert not any(dict(r.spec.task).get("noise") for r in group)
             assert 0.7 < step / (TIMES[name] * group[0].spec.train.steps) < 1.42, name
-        assert found["Emb-MLP early"][1] < found["Emb-MLP late"][1]
-        assert found["transformer early"][1] < found["transformer late"][1]
+        for name in models(profile):
+            assert found[f"{name} early"][1] < found[f"{name} late"][1]
 
 
 def test_cosines_fall_with_distance() -> None:
@@ -423,6 +552,8 @@ def test_cosines_fall_with_distance() -> None:
         status("embedding-distance", lies(lambda m, t: shuffled(m, t) if (m, t) == ("Emb-MLP", "early") else line(m, t)))
         == PARTLY
     )
+    plain = lies(lambda m, t: shuffled(m, t) if m == "no norms" else line(m, t))
+    assert failed("embedding-distance", plain) == ["no norms early", "no norms late"]
     assert status("embedding-distance", lies(line, shuffled)) == NOT_REPRODUCED  # one seed of four in every part
 
 
@@ -475,75 +606,132 @@ def test_distributions_are_checked_without_any_run(monkeypatch: pytest.MonkeyPat
     assert status("embedding-distributions") == NOT_REPRODUCED
 
 
-SIGNS = np.where(np.add.outer(np.arange(10), np.arange(10)) % 2, 1.0, -1.0)
-"""Distances, not differences, are averaged."""
-
-
 def in_theory(name: str) -> np.ndarray:
-    """Cosines of reasoning anchors: "counted" in the training set, or of a theory."""
-    counted = embeddings.sampled_distributions("reasoning", dict(EMB.specs("laptop")[0].task)["rows"])
-    return cosines(counted, counted) if name == "counted" else embeddings.theories(200)[name]
+    """Cosines of reasoning anchors by a theory."""
+    return embeddings.theories(200)[name]
 
 
-def shifted(
-    monkeypatch: pytest.MonkeyPatch, theory: str, by: float, last: float | None = None, signs: np.ndarray = SIGNS
-) -> None:
-    """All cosines of reasoning anchors are those of a theory, but for a distance, which is another one at the last seed."""
-    target = in_theory(theory)
-    off = lambda run: by if last is None or run.spec.seed < 3 else last
-    cosine = lambda run, kind, step: target + off(run) * signs + 5 * np.eye(10)  # and not of a vector from itself
-    monkeypatch.setattr(embeddings, "anchor_cosines", cosine)
+def bumps(width: float) -> np.ndarray:
+    """(10, 200) vectors of Eq. 12 with this σ_P, without noise."""
+    return np.exp(-((np.arange(200) - np.arange(11, 21)[:, None]) ** 2) / (2 * width**2)) - 1 / 200
 
 
-@pytest.mark.parametrize(("id", "theory"), [("embedding-follows-distributions", "counted"), ("embedding-theorem-1", "Eq. 14")])
-def test_theories_are_a_tenth_away_at_most(monkeypatch: pytest.MonkeyPatch, id: str, theory: str) -> None:
-    asks(id, "at most .1 in every seed")
-    runs = lies(lambda m, t: (alike(0.5), on_an_arc()))
-    for by, last, expected in ((0.099, None, REPRODUCED), (0.101, None, NOT_REPRODUCED), (0.0, 0.101, NOT_REPRODUCED)):
-        shifted(monkeypatch, theory, by, last)
-        assert status(id, runs) == expected
-    shifted(monkeypatch, "counted" if theory == "Eq. 14" else "Eq. 14", 0.0)
-    assert status(id, runs) == NOT_REPRODUCED  # the two theories are far from each other
+def test_a_shape_of_any_spread_by_hand() -> None:
+    shape, key = theory.fitted_shape(15, 40, spread=2.0), theory.fitted_shape(30, 40, key=True, spread=5.0)
+    np.testing.assert_allclose(shape[[15, 17, 11]], np.exp([0, -0.5, -2]) - 1 / 40)
+    np.testing.assert_allclose(key[[30, 35, 20]], np.exp([0, -0.5, -2]))
+    np.testing.assert_allclose([theory.fitted_shape(s, 200, spread=7.0) for s in REASONING], bumps(7.0))
+    assert pytest.approx(6**0.5) == theory.SPREAD
 
 
-def test_the_distributions_are_those_of_the_training_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cosines counted in 20,000 rows are .085 below the exact ones: what is a little off is judged by the former alone."""
-    asks("embedding-follows-distributions", "those of the training set's own distributions")
-    runs = lies(lambda m, t: (alike(0.5), on_an_arc()))
-    below = in_theory("counted") - in_theory("P^s")
-    assert (embeddings.off_diagonal(below) < -0.05).all()
-    size = np.abs(embeddings.off_diagonal(below)).mean()
-    away = lambda theory, by: shifted(monkeypatch, theory, by, signs=np.sign(below))
-    for theory, by, expected in (
-        ("counted", 0.099, REPRODUCED),  # and .184 from the exact ones
-        ("counted", 0.101, NOT_REPRODUCED),
-        ("counted", -0.101, NOT_REPRODUCED),  # though nearly exact
-        ("P^s", 0.0, REPRODUCED),
-        ("P^s", -0.03, NOT_REPRODUCED),  # .03 from the exact ones, .115 from those of the training set
-    ):
-        away(theory, by)
-        assert status("embedding-follows-distributions", runs) == expected, (theory, by)
-    away("counted", 0.05)
-    measured = BY_ID["embedding-follows-distributions"].evaluate(Shelf(runs), "laptop")["measured"]
-    told = embeddings.by_lag(in_theory("counted"))
+def test_the_spread_that_fits_best_is_one_for_all_runs() -> None:
+    """Three runs of one spread and one of another: no spread between them is nearer to all four than that of the three."""
+    several, one = embeddings.SPREADS[40], embeddings.SPREADS[25]
+    lie = lambda width: lying(np.eye(10, 200), bumps(width))
+    widths = {0: several, 1: several, 2: one, 3: several}
+    specs = [s for s in bias_specs("laptop") if s.gamma == SMALL]
+    runs = [planted(s, kept={200: lie(1.0), 400: lie(widths[s.seed]), 600: lie(30.0)}) for s in specs]
+    best, off = embeddings.best_spread(runs, 400)
+    assert best == several
+    apart = np.abs(cosines(bumps(several), bumps(several)) - cosines(bumps(one), bumps(one))).sum() / 90
+    assert apart > 0.1
+    np.testing.assert_allclose(off, [0, 0, apart, 0], atol=1e-9)
+
+
+@pytest.mark.parametrize("width", [1.5, 4.0, 8.0, 20.0])
+def test_theorem_1_may_have_any_spread(width: float) -> None:
+    """Late in the transformer, and in no other model or time; at other initializations all may be otherwise."""
+    runs = lies(lambda m, t: (np.eye(10, 200), bumps(width) if (m, t) == ("transformer", "late") else np.eye(10, 200)))
+    record = BY_ID["embedding-theorem-1"].evaluate(Shelf(runs), "laptop")
+    assert (record["status"], record["n_seeds"]) == (REPRODUCED, 4)
+    found = min(embeddings.SPREADS, key=lambda v: abs(v - width))
+    assert f" 0.00 at the spread that fits best, {found:.1f}; " in record["measured"].replace(" ± 0.00", "")
+    mirrored = lies(lambda m, t: (bumps(width), np.eye(10, 200) if (m, t) == ("transformer", "late") else bumps(width)))
+    assert status("embedding-theorem-1", mirrored) == NOT_REPRODUCED
+
+
+def test_the_bar_of_theorem_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    asks("embedding-theorem-1", "the one σ_P that fits best", "at most .1 in every seed")
+    runs = lies(lambda m, t: (np.eye(10, 200), bumps(6**0.5)))  # at the paper's spread all would be right
+
+    def verdict(*by_seed: float) -> str:
+        monkeypatch.setattr(embeddings, "best_spread", lambda runs, step: (4.0, np.array(by_seed)))
+        return status("embedding-theorem-1", runs)
+
+    assert verdict(0.099, 0.0, 0.099, 0.099) == REPRODUCED
+    assert verdict(0.0, 0.0, 0.0, 0.101) == NOT_REPRODUCED
+    measured = BY_ID["embedding-theorem-1"].evaluate(Shelf(runs), "laptop")["measured"]
+    other = np.abs(embeddings.off_diagonal(in_theory("P^s") - cosines(bumps(6**0.5), bumps(6**0.5)))).mean()
+    assert measured.endswith(f"0.00 ± 0.00 at the paper's √6, {other:.2f} ± 0.00 for P^s")
+
+
+def with_tokens(monkeypatch: pytest.MonkeyPatch, tokens: Callable[[RunSpec], np.ndarray]) -> list[Planted]:
+    """The main runs with these embeddings of all tokens, (200, D), among their weights."""
+    weights = lambda run: {"embedding.token": torch.tensor(tokens(run.spec)), "head.weight": torch.ones(3, 3)}
+    monkeypatch.setattr(StoredRun, "weights", weights)
+    return [planted(spec) for spec in bias_specs("laptop")]
+
+
+def lie_of_all(reasoning: Sequence[int], memory: Sequence[int], hidden: Sequence[int]) -> np.ndarray:
+    """(200, 64) keys far apart along a first axis and on both sides of a second, anchors in these places along it; along
+    a third, where others do not vary, reasoning anchors in other places. What is no anchor or key is far off."""
+    found = np.zeros((200, 64))
+    found[:, 5] = 1e6 * (-1.0) ** np.arange(200)
+    found[1:121, 5] = 0
+    keys = np.arange(FIRST_KEY, LAST_KEY + 1)
+    found[keys, 0], found[keys, 1] = 100.0 * (keys - keys.mean()), 400 * (-1.0) ** keys
+    found[list(MEMORY), 1] = 40.0 * np.array(memory) - 180
+    found[list(REASONING), 1] = 40.0 * np.array(reasoning) - 180
+    found[list(REASONING), 2] = 80.0 * np.array(hidden) - 360
+    return found
+
+
+ORDER, MIXED = range(10), (4, 9, 0, 6, 2, 8, 1, 5, 7, 3)
+
+
+def test_the_plane_of_the_entire_embedding_is_that_of_all_anchors_and_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reasoning anchors in order in a direction of their own are not so in the plane that has most of all tokens' variance."""
+    tokens = lie_of_all(MIXED, ORDER, ORDER)
+    run = with_tokens(monkeypatch, lambda spec: tokens)[0]
+    np.testing.assert_array_equal(embeddings.whole_embedding(run), tokens.astype(np.float32))
+    found = embeddings.in_the_whole_plane(run)
+    assert {kind: points.shape for kind, points in found.items()} == {"reasoning": (10, 2), "memory": (10, 2), "key": (100, 2)}
+    for kind, where in (("reasoning", REASONING), ("memory", MEMORY), ("key", range(FIRST_KEY, LAST_KEY + 1))):
+        plane = tokens[list(where), :2]
+        apart = lambda v: np.linalg.norm(v[:, None] - v[None], axis=-1)
+        np.testing.assert_allclose(apart(found[kind]), apart(plane), atol=15, err_msg=kind)  # of steps of 40 and 100
+    orders = embeddings.plane_orders(run)
+    mixed = numerical_order(np.array(MIXED)[:, None])
+    assert mixed < 0.5
+    assert orders["reasoning"] == pytest.approx(mixed, abs=0.1)
+    assert min(orders["memory"], orders["key"]) > 0.95
+    assert embeddings.order(tokens[list(REASONING)]) > 0.7
+
+
+def test_order_in_the_whole_plane(monkeypatch: pytest.MonkeyPatch) -> None:
+    id = "embedding-plane-whole"
+    asks(id, "in this plane at least .75 in every seed", "below .5 for memory anchors", "asked after the results")
+    good, bad = lie_of_all(ORDER, MIXED, MIXED), lie_of_all(MIXED, ORDER, ORDER)
+    assert status(id, with_tokens(monkeypatch, lambda s: good if s.gamma == SMALL else bad)) == REPRODUCED
+    assert status(id, with_tokens(monkeypatch, lambda s: bad)) == NOT_REPRODUCED
+    assert status(id, with_tokens(monkeypatch, lambda s: lie_of_all(ORDER, ORDER, MIXED))) == PARTLY
+
+    def verdict(reasoning: float, memory: float, seed: int | None = None) -> str:
+        """These orders in one seed or in all; the others have what is right."""
+        orders = lambda run: (reasoning, memory) if seed in (None, run.spec.seed) else (0.9, 0.1)
+        monkeypatch.setattr(
+            embeddings, "plane_orders", lambda run: dict(zip(("reasoning", "memory"), orders(run), strict=True)) | {"key": 0.2}
+        )
+        return status(id, [planted(spec) for spec in bias_specs("laptop")])
+
+    assert verdict(0.75, 0.49) == REPRODUCED  # the keys' own is told alone
+    assert verdict(0.74, 0.49) == verdict(0.75, 0.5) == verdict(0.74, 0.49, 3) == verdict(0.75, 0.5, 2) == PARTLY
+    assert verdict(0.74, 0.5, 1) == NOT_REPRODUCED
+    measured = BY_ID[id].evaluate(Shelf([planted(spec) for spec in bias_specs("laptop")]), "laptop")["measured"]
     assert measured == (
-        "mean deviation of cosines 0.05 ± 0.00 from the training set's distributions, "
-        f"{size + 0.05:.2f} ± 0.00 from the exact ones; at distance 1 and 9 {told[0] - 0.05:.2f} and {told[8] - 0.05:.2f}, "
-        f"where the training set has {told[0]:.2f} and {told[8]:.2f}"
+        "order in the plane of the entire embedding, by seed: reasoning anchors 0.90, 0.74, 0.90, 0.90; keys 0.20, 0.20, 0.20, "
+        "0.20; memory anchors 0.10, 0.50, 0.10, 0.10"
     )
-
-
-def test_each_theory_is_compared_with_its_own_model_and_time() -> None:
-    """The counted label distributions, early in Emb-MLP alone, and Eq. 14's bumps, late in the transformer alone."""
-    lie = {
-        ("Emb-MLP", "early"): embeddings.sampled_distributions("reasoning", dict(EMB.specs("laptop")[0].task)["rows"]),
-        ("transformer", "late"): embeddings.fitted(200, SMALL, None),
-    }
-    orthogonal = np.eye(10, 200)
-    runs = lies(lambda m, t: (orthogonal, lie.get((m, t), orthogonal)))
-    assert status("embedding-follows-distributions", runs) == status("embedding-theorem-1", runs) == REPRODUCED
-    mirrored = lies(lambda m, t: (orthogonal, orthogonal if (m, t) in lie else lie["Emb-MLP", "early"]))
-    assert status("embedding-follows-distributions", mirrored) == status("embedding-theorem-1", mirrored) == NOT_REPRODUCED
 
 
 def with_cosines(matrix: np.ndarray) -> np.ndarray:
@@ -628,16 +816,16 @@ def test_cosines_of_what_has_moved_by_hand() -> None:
         np.testing.assert_allclose(embeddings.off_diagonal(embeddings.moved_cosines(run, step, "memory")), expected)
 
 
-FLOWS = {"embedding-flow-emb-mlp": "Emb-MLP", "embedding-flow-one-layer": "one layer", "embedding-flow-positions": "one layer"}
+FLOWS = {"embedding-flow-emb-mlp": "Emb-MLP", "embedding-flow-one-layer": QUIET, "embedding-flow-positions": QUIET}
 
 
 def flowing(
     monkeypatch: pytest.MonkeyPatch,
     error: Callable[[RunSpec, bool], float],
     cosine: float,
-    left: Callable[[RunSpec], tuple[float, float, float]] = lambda spec: (1, 0.951, 0.949),
+    left: Callable[[RunSpec], tuple[float, float, float]] = lambda spec: (1, 0.991, 0.989),
 ) -> list[Planted]:
-    """Runs whose loss has fallen by 4.9 % at the second snapshot and by 5.1 % at the third; `left` is what is left of it. At
+    """Runs whose loss has fallen by .9 % at the second snapshot and by 1.1 % at the third; `left` is what is left of it. At
     the third all is right; at the second error and cosine are these; at the first both are bad."""
 
     def found(run: StoredRun, exact: bool) -> FlowError:
@@ -659,22 +847,23 @@ def test_flow_and_training_are_compared_until_the_loss_falls(monkeypatch: pytest
     assert verdict(lambda spec, exact: 0.24, 0.96) == REPRODUCED
     assert verdict(lambda spec, exact: 0.26, 0.96) == verdict(lambda spec, exact: 0.24, 0.94) == PARTLY
     assert verdict(lambda spec, exact: 0.26, 0.94) == NOT_REPRODUCED
-    assert verdict(lambda spec, exact: 0.26 if spec.seed == 3 else 0.1, 0.96) == PARTLY  # every seed
-    own = lambda spec, exact: (
-        0.1 if (spec.model.kind == "emb-mlp", exact) == (FLOWS[id] == "Emb-MLP", "positions" in id) else 0.9
-    )
-    assert verdict(own, 0.96) == REPRODUCED
+    assert verdict(lambda spec, exact: 0.26 if spec.seed == 1 else 0.1, 0.96) == PARTLY  # every seed
+    own = set(flow_specs("laptop")[FLOWS[id]])  # for one layer, those with the larger batch alone
+    right = lambda spec, exact: 0.1 if spec in own and exact is ("positions" in id) else 0.9
+    assert verdict(right, 0.96) == REPRODUCED
     runs = flowing(monkeypatch, lambda spec, exact: 0.1, 0.96)
-    measured = BY_ID[id].evaluate(Shelf(runs), "laptop")["measured"]
-    assert measured.startswith("after 20 ± 0 steps, when embeddings have moved by 0.20 ± 0.00 of their size")
+    record = BY_ID[id].evaluate(Shelf(runs), "laptop")
+    assert record["n_seeds"] == (2 if FLOWS[id] == QUIET else 4)
+    assert record["measured"].startswith("after 20 ± 0 steps, when embeddings have moved by 0.20 ± 0.00 of their size")
 
 
 def test_the_words_of_the_flow() -> None:
-    words = ("at the last snapshot before the loss has fallen by 5 %", "at most .25", "at least .95", "every seed")
+    words = ("at the last snapshot before the loss has fallen by 1 %", "at most .25", "at least .95", "every seed")
     asks("embedding-flow-emb-mlp", *words)
     for id in ("embedding-flow-one-layer", "embedding-flow-positions"):
         asks(id, "the same")
-    assert pytest.approx(0.05) == embeddings.FEW
+    asks("embedding-flow-one-layer", "ten times the batch")
+    assert pytest.approx(0.01) == embeddings.FEW
 
 
 @pytest.mark.parametrize("id", FLOWS)
@@ -683,11 +872,11 @@ def test_a_loss_that_falls_before_the_first_snapshot_leaves_nothing_to_compare(
 ) -> None:
     """Where all was right at the end."""
     right = lambda spec, exact: 0.0
-    fell, not_yet = (0.949, 0.5, 0.1), (0.951, 0.5, 0.1)
+    fell, not_yet = (0.989, 0.5, 0.1), (0.991, 0.5, 0.1)
     record = BY_ID[id].evaluate(Shelf(flowing(monkeypatch, right, 1.0, lambda spec: fell)), "laptop")
     assert (record["status"], record["n_seeds"]) == (NOT_RUN, 0)
     assert "has fallen before the first snapshot" in record["measured"]
-    one = flowing(monkeypatch, right, 1.0, lambda spec: fell if spec.seed == 2 else (1, 1, 1))
+    one = flowing(monkeypatch, right, 1.0, lambda spec: fell if spec.seed == 1 else (1, 1, 1))
     assert status(id, one) == NOT_RUN
     assert status(id, flowing(monkeypatch, right, 1.0, lambda spec: not_yet)) == NOT_REPRODUCED  # at the first both are bad
     with pytest.raises(LookupError, match="before the first snapshot"):
@@ -733,7 +922,7 @@ def snapped(at: Snapshot) -> list[Planted]:
     return found
 
 
-@pytest.mark.parametrize("id", ["attention-causal", "attention-one-direction", "attention-alignment"])
+@pytest.mark.parametrize("id", ["attention-one-direction", "attention-alignment"])
 def test_a_twentieth_of_training_is_a_twentieth(id: str) -> None:
     asks(id, "at a twentieth of training", "in every seed")
     for profile in ("laptop", "paper"):
@@ -742,20 +931,53 @@ def test_a_twentieth_of_training_is_a_twentieth(id: str) -> None:
         assert attention.beginning([run]) == specs[0].train.steps // 20
 
 
-def near_average(spec: RunSpec, far: float, seed: int | None = None) -> dict[str, Tensor]:
-    attention = causal_average(9)
-    if seed in (None, spec.seed):
-        attention[3, 1] -= far
-    return {"attention": attention, "deviation": torch.full((9, 9), 0.7)}
+def from_average(run: Planted, far: Callable[[int], float]) -> Planted:
+    """The run with a first attention this far from the causal average, by the number of the snapshot, in one entry."""
+    at = lambda i: causal_average(9) - far(i) * torch.outer(torch.eye(9)[3], torch.eye(9)[1])
+    kept = {
+        step: {"attention": at(i), "deviation": torch.full((9, 9), 0.7)} for i, step in enumerate(dict(run.spec.task)["keep"])
+    }
+    return replace(run, kept=kept)
+
+
+def test_the_share_of_snapshots_near_the_average_by_hand() -> None:
+    """Nine snapshots of twelve are from a twentieth of training on; what was before does not count."""
+    run = planted(bias_specs("laptop")[0])
+    share = lambda far: attention.near_average(from_average(run, far))
+    assert share(lambda i: 0.099) == 1
+    assert share(lambda i: 0.101) == share(lambda i: -0.101) == 0
+    assert share(lambda i: 0.0 if i < 3 else 0.2) == 0
+    assert share(lambda i: 0.2 if i < 3 else 0.0) == 1
+    assert share(lambda i: 0.2 if i in (3, 11) else 0.0) == pytest.approx(7 / 9)
+    assert share(lambda i: 0.2 if i == 2 else 0.0) == 1
 
 
 def test_attention_stays_near_the_causal_average() -> None:
-    asks("attention-causal", "no entry of the mean attention is more than .1")
-    assert status("attention-causal", snapped(lambda s: near_average(s, 0.099))) == REPRODUCED
-    assert status("attention-causal", snapped(lambda s: near_average(s, 0.101))) == NOT_REPRODUCED
-    assert status("attention-causal", snapped(lambda s: near_average(s, 0.2, 1))) == NOT_REPRODUCED
-    only = snapped(lambda s: near_average(s, 0.2 if s.gamma != SMALL else 0.0))
-    assert status("attention-causal", only) == REPRODUCED  # small initialization is what is asked
+    """One part a seed: more than half of the snapshots, that is five of nine."""
+    asks("attention-causal", "more than .1 from 1 / i", "more than .5 of the snapshots", "from a twentieth of training on")
+    asks("attention-causal", "one part for each seed")
+
+    def runs(near: Callable[[RunSpec], int]) -> list[Planted]:
+        far = lambda spec: lambda i: 0.099 if i < 3 + near(spec) else 0.2
+        return [from_average(planted(s), far(s)) for s in bias_specs("laptop")]
+
+    small = lambda value, other: runs(lambda s: value if s.gamma == SMALL else other)
+    assert status("attention-causal", small(5, 0)) == REPRODUCED  # small initialization is what is asked
+    assert status("attention-causal", small(4, 9)) == NOT_REPRODUCED
+    assert failed("attention-causal", runs(lambda s: 4 if s.seed in (1, 3) else 9)) == ["seed 1", "seed 3"]
+    record = BY_ID["attention-causal"].evaluate(Shelf(runs(lambda s: 2 * s.seed)), "laptop")
+    assert (record["status"], record["n_seeds"]) == (PARTLY, 4)
+    assert record["measured"] == (
+        "share of snapshots near the average, by seed: 0.00, 0.22, 0.44, 0.67; distance from 1 / i after 10 epochs "
+        "0.20, 0.10, 0.10, 0.10, at the end 0.20, 0.20, 0.20, 0.20"
+    )
+
+
+def test_half_of_the_snapshots_are_not_more_than_half() -> None:
+    few = lambda run: replace(run, kept={step: run.kept[step] for step in (2000, 40_000)})
+    runs = [few(from_average(planted(s), lambda i: 0.2 if i == 11 else 0.0)) for s in bias_specs("laptop")]
+    assert attention.near_average(runs[0]) == 0.5
+    assert status("attention-causal", runs) == NOT_REPRODUCED
 
 
 def test_one_singular_value_stands_out() -> None:
@@ -783,42 +1005,68 @@ def test_the_direction_is_that_of_the_reasoning_anchors() -> None:
     assert verdict(0.49, 0.21) == NOT_REPRODUCED
 
 
-def test_the_second_attention_is_judged_seed_by_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    asks("attention-second-key", "at least .8", "at each place", "one part for each seed")
-    runs = [planted(spec) for spec in bias_specs("laptop")]
+def seed_by_seed(values: Mapping[int, float], other: float) -> Callable[[StoredRun], float]:
+    """Values of small initialization by seed; of other γ none is asked for."""
 
-    def verdict(by_seed: Sequence[float], place: int = 4) -> str:
+    def of_run(run: StoredRun) -> float:
+        assert run.spec.gamma == SMALL
+        return values.get(run.spec.seed, other)
+
+    return of_run
+
+
+TWELVE = [*bias_specs("laptop"), *more_specs("laptop")]
+
+
+def test_the_second_attention_reads_the_key_in_most_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is, in 9 of 12: four were trained at first, and eight more."""
+    asks("attention-second-key", "at least .8", "at each place", "in at least 75% of the seeds")
+
+    def record(bad: Mapping[int, float], place: int = 4, specs: Sequence[RunSpec] = TWELVE) -> dict[str, object]:
+        value = seed_by_seed(bad, 0.81)
+
         def reading(run: StoredRun) -> np.ndarray:
             found = np.full((2, 7, 4), 0.9)
-            found[0], found[..., 1:], found[1, place, 0] = 0.0, 0.0, by_seed[run.spec.seed]
+            found[0], found[..., 1:], found[1, place, 0] = 0.0, 0.0, value(run)
             return found
 
         monkeypatch.setattr(attention, "reading", reading)
-        return status("attention-second-key", runs)
+        return BY_ID["attention-second-key"].evaluate(Shelf(map(planted, specs)), "laptop")
 
-    assert verdict([0.81] * 4) == verdict([0.81] * 4, 6) == REPRODUCED
-    assert verdict([0.81, 0.81, 0.79, 0.81]) == PARTLY
-    assert verdict([0.79] * 4) == NOT_REPRODUCED
+    three, four = dict.fromkeys((1, 4, 11), 0.79), dict.fromkeys((1, 4, 7, 11), 0.79)
+    assert record({})["status"] == record(three)["status"] == record(three, 6)["status"] == REPRODUCED
+    assert record(four)["status"] == record(four, 0)["status"] == NOT_REPRODUCED
+    assert record(dict.fromkeys(range(4), 0.79))["status"] == NOT_REPRODUCED
+    assert record(three)["n_seeds"] == 12
+    assert " at least .8 in 9 of 12 seeds: 0.81, 0.79, 0.81, 0.81, 0.79, " in record(three)["measured"]
+    assert record({}, specs=bias_specs("laptop"))["status"] == NOT_RUN
+    assert record({}, specs=TWELVE[:-1])["status"] == NOT_RUN
 
 
 def test_the_second_attention_moves_with_its_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    asks("attention-second-place", "at least .5 goes there", "at most .2 stays", "a part a seed")
-    runs = [planted(spec) for spec in bias_specs("laptop")]
+    asks("attention-second-place", "at least .5 goes there", "at most .2 stays", "in at least 75% of the seeds")
 
-    def verdict(*by_seed: tuple[float, float]) -> str:
-        right = {"itself": (1.0, 0.0), "same place": (1.0, 0.0)}
-        monkeypatch.setattr(attention, "moved", lambda run: right | {"other place": by_seed[run.spec.seed % len(by_seed)]})
-        return status("attention-second-place", runs)
+    def verdict(right: tuple[float, float], bad: tuple[float, float] = (0.0, 1.0), seeds: Sequence[int] = ()) -> str:
+        same = {"itself": (1.0, 0.0), "same place": (1.0, 0.0)}
+        value = seed_by_seed(dict.fromkeys(seeds, bad), right)
+        monkeypatch.setattr(attention, "moved", lambda run: same | {"other place": value(run)})
+        return status("attention-second-place", map(planted, TWELVE))
 
-    assert verdict((0.19, 0.51)) == REPRODUCED
-    assert verdict((0.21, 0.51)) == verdict((0.19, 0.49)) == NOT_REPRODUCED
-    assert verdict((0.19, 0.51), (0.21, 0.51)) == PARTLY
+    assert verdict((0.2, 0.5)) == REPRODUCED
+    assert verdict((0.21, 0.5)) == verdict((0.2, 0.49)) == NOT_REPRODUCED
+    assert verdict((0.1, 0.6), (0.21, 0.6), (0, 5, 11)) == verdict((0.1, 0.6), (0.1, 0.49), (0, 5, 11)) == REPRODUCED
+    assert verdict((0.1, 0.6), (0.21, 0.6), (0, 5, 6, 11)) == verdict((0.1, 0.6), (0.1, 0.49), (0, 1, 2, 3)) == NOT_REPRODUCED
+    measured = BY_ID["attention-second-place"].evaluate(Shelf(map(planted, TWELVE)), "laptop")["measured"]
+    assert measured.startswith("so in 8 of 12 seeds; ")
+    assert ": 0.10 and 0.49, 0.10 and 0.49, 0.10 and 0.49, 0.10 and 0.49, 0.10 and 0.60, " in measured
 
 
 def ablated(ratio: Callable[[str, float, int], int | None], never: Sequence[tuple[str, float]] = ()) -> list[Planted]:
-    """Ablations whose memory halves after ratio(name, γ, seed) percent of reasoning's steps; reasoning never does at some."""
-    found = []
-    for name, specs in ablation_specs("laptop").items():
+    """Ablations whose memory halves after ratio(name, γ, seed) percent of reasoning's steps; reasoning never does at some. Of
+    the lower rate it is the long runs': the short ones learn nothing."""
+    slower = "rate / 2.5"
+    found = [planted(spec) for spec in ablation_specs("laptop")[slower]]
+    for name, specs in (ablation_specs("laptop") | {slower: long_specs("laptop")[slower]}).items():
         for spec in specs:
             reasoning = None if (name, spec.gamma) in never else 100
             found.append(planted(spec, {"reasoning": reasoning, "memory": ratio(name, spec.gamma, spec.seed)}))
@@ -827,7 +1075,7 @@ def ablated(ratio: Callable[[str, float, int], int | None], never: Sequence[tupl
 
 def test_the_bias_survives_ablations_one_by_one() -> None:
     asks("attention-ablations", "every ratio at γ = .8 above every one at .3", "no lower bounds", "one part for each ablation")
-    more = lambda name, gamma, seed: 301 + seed if gamma == SMALL else 298 + seed
+    more = lambda name, gamma, seed: 302 + seed if gamma == SMALL else 298 + seed
     less = lambda name, gamma, seed: 300 if gamma == LARGE else 299
     assert status("attention-ablations", ablated(more)) == REPRODUCED
     assert status("attention-ablations", ablated(less)) == NOT_REPRODUCED
@@ -842,10 +1090,10 @@ def test_the_bias_survives_ablations_one_by_one() -> None:
     opened = lambda n, g, s: more(n, g, s) if g == LARGE else None
     assert status("attention-ablations", ablated(opened)) == REPRODUCED  # lower bounds at .8 may only be larger
     record = BY_ID["attention-ablations"].evaluate(Shelf(ablated(more, never=[("no head", LARGE)])), "laptop")
-    assert "no head: never halved and 3.01 [3.01, 3.02]" in record["measured"]
+    assert "no head: never halved and 3.02 [3.02, 3.03]" in record["measured"]
     assert status("attention-ablations", ablated(more, never=[("no head", SMALL)])) == PARTLY
     assert status("attention-ablations", ablated(lambda n, g, s: 300)) == NOT_REPRODUCED  # as much is not more
-    touch = lambda n, g, s: 300 if (n, g, s) == ("rate / 2.5", SMALL, 2) else more(n, g, s)
+    touch = lambda n, g, s: 301 if (n, g, s) == ("rate / 2.5", SMALL, 2) else more(n, g, s)
     assert status("attention-ablations", ablated(touch)) == PARTLY
     both = lambda n, g, s: None if n == "no norms" else more(n, g, s)  # two lower bounds
     assert status("attention-ablations", ablated(both)) == PARTLY
@@ -859,6 +1107,19 @@ def test_the_ablation_with_the_fewest_seeds_counts() -> None:
     assert (record["status"], record["n_seeds"]) == (REPRODUCED, 2)
     seeds = {name: len({s.seed for s in specs}) for name, specs in ablation_specs("laptop").items()}
     assert seeds == {"as it is": 3, "no norms": 3, "no head": 2, "rate / 2.5": 3, "rate × 2": 3}
+
+
+def test_runs_at_the_lower_rate_are_as_long_as_the_main_runs() -> None:
+    found = attention.ablated(Shelf(ablated(lambda n, g, s: 300)), "laptop")
+    assert tuple(found) == ABLATIONS
+    main, short = SETTINGS["laptop"].train.steps, SETTINGS["laptop"].short.steps
+    for name, runs in found.items():
+        assert {r.spec.train.steps for r in runs} == {main if name == "rate / 2.5" else short}
+        assert {r.spec.gamma for r in runs} == {LARGE, SMALL}
+    assert [r.spec.rate for r in found["rate / 2.5"]] == pytest.approx([2e-4] * 8)
+    assert stored.seeds(found["rate / 2.5"]) == 4
+    short_alone = [r for r in ablated(lambda n, g, s: 300 if g == SMALL else 100) if r.spec.train.steps == short]
+    assert status("attention-ablations", short_alone) == NOT_RUN
 
 
 # ---------------------------------------------------------------- numbers over runs, and in words
@@ -1017,8 +1278,8 @@ def test_findings_say_more_than_they_judge(monkeypatch: pytest.MonkeyPatch) -> N
     final = lambda s: {"held out": 0.1 * s.seed, "reasoning": 1 - 0.1 * s.seed} if s.gamma == SMALL else {}
     text = said("bias-small-reasoning-first", [planted(s, halves, **final(s)) for s in specs])
     assert text.endswith("; right at the end: held-out pairs 0.15 ± 0.13, rows of trained pairs 0.85 ± 0.13")
-    falls = lambda s: {"reasoning": 100, "memory": round(2000 - 1000 * s.gamma) if 0.4 <= s.gamma <= SMALL else 50}
-    assert said("bias-grows", of(specs, falls)).endswith("; from .4 to .8 alone -1.00 [-1.00, -1.00]")
+    falls = lambda s: {"reasoning": 100, "memory": round(2000 - 1000 * s.gamma) if s.gamma >= 0.4 else 50}
+    assert said("bias-grows", of(specs, falls)).endswith("; from .4 on alone -1.00 [-1.00, -1.00]")
     monkeypatch.setattr(attention, "deviation_at_start", lambda s: (1 + s.seed) * 10 ** (-round(10 * s.gamma)))
     assert "ε before training, by γ: 0.3: 0.001 to 0.004, " in said("attention-lemma")
     assert ", 0.8: 1e-08 to 4e-08, " in said("attention-lemma")
@@ -1366,9 +1627,8 @@ def test_a_grade_names_the_parts_that_fail(monkeypatch: pytest.MonkeyPatch) -> N
     odd = lies(lambda m, t: (alike(0.4 if (m, t) == ("transformer", "late") else 0.6), on_an_arc()))
     assert failed("embedding-memory-alike", odd) == ["transformer late"]
     assert failed("embedding-flow-emb-mlp", flowing(monkeypatch, lambda spec, exact: 0.24, 0.94)) == ["cosine at least .95"]
-    reading = lambda run: np.full((2, 7, 4), 0.7 if run.spec.seed == 2 else 0.9)
-    monkeypatch.setattr(attention, "reading", reading)
-    assert failed("attention-second-key", [planted(spec) for spec in bias_specs("laptop")]) == ["seed 2"]
+    monkeypatch.setattr(attention, "reading", lambda run: np.full((2, 7, 4), 0.7 if run.spec.seed > 3 else 0.9))
+    assert failed("attention-second-key", map(planted, TWELVE)) == ["in at least 75% of the seeds"]
     less = lambda n, g, s: 301 if g == SMALL and n != "no head" else 298
     assert failed("attention-ablations", ablated(less)) == ["no head"]
 
@@ -1394,14 +1654,16 @@ def test_what_is_judged_is_in_the_criterion(id: str, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(chapter, "graded", lambda parts: seen.extend(parts) or graded(parts))
     monkeypatch.setattr(attention, "reading", lambda run: np.ones((2, 7, 4)))
     monkeypatch.setattr(attention, "moved", lambda run: {"other place": (0.0, 1.0)})
-    specs = [*bias_specs("laptop"), *EMB.specs("laptop"), *table_specs("laptop")]
-    runs = [whole(s) for s in (*specs, *(s for group in ablation_specs("laptop").values() for s in group))]
+    monkeypatch.setattr(embeddings, "plane_orders", lambda run: dict.fromkeys(("reasoning", "memory", "key"), 0.6))
+    specs = [*TWELVE, *EMB.specs("laptop"), *table_specs("laptop"), *many_rows_specs("laptop")]
+    groups = (group for part in (ablation_specs, long_specs) for group in part("laptop").values())
+    runs = [whole(s) for s in (*specs, *(s for group in groups for s in group))]
     if id in FLOWS:
         runs = flowing(monkeypatch, lambda spec, exact: 0.1, 0.96)
     BY_ID[id].evaluate(Shelf(runs), "laptop")
     criterion = BY_ID["embedding-flow-emb-mlp" if id in FLOWS else id].criterion  # of the others it is "the same"
     assert seen
-    assert all(part in criterion for part in seen) or "one part for each" in criterion or "a part a seed" in criterion
+    assert all(part in criterion for part in seen) or "one part for each" in criterion
 
 
 def test_what_a_training_set_holds_is_told_at_any_size() -> None:

@@ -194,7 +194,8 @@ def gpt_specs(profile: str) -> dict[str, list[RunSpec]]:
     for name, change in GPTS.items():
         task = dict(change)
         steps, batch = s.gpt
-        steps *= task.pop("longer", 1) if profile != "smoke" else 1
+        longer = task.pop("longer", 1)
+        steps *= longer if profile != "smoke" else 1
         model = VectorGPT2Spec(positions=LENGTH + 1, query_only=task.pop("query_only", False))
         train = TrainSpec(batch, steps, min(100, steps // 2), eval_every=max(5, steps // 16), fit_metric="seen")
         task |= {"length": LENGTH, "keep": (steps,), "prompts": s.prompts}

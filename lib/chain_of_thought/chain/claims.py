@@ -310,7 +310,7 @@ CHAPTER_15 = (
         "Theorem 5",
         "With examples enough the error of chain of thought vanishes, on patterns that were never trained.",
         "0",
-        GONE,
+        f"all steps equally hard: {GONE}",
         to_zero,
     ),
     Claim(

@@ -63,7 +63,8 @@ def answer(runs: Sequence[StoredRun], trial: Trial, compared: Compared) -> str:
     share, step = math.floor(100 * by_step.min()), int(by_step.argmin()) + 1
     where = "examples that were at the same step in the same place"
     text = (
-        f"The trained model copies: with {MIDDLE} examples at least {share} % of its attention is, at every step, on {where}."
+        f"The trained model copies: with {MIDDLE} examples (α' = {trial.alpha:g}, τ = {trial.tau:g}) at least {share} % of its "
+        f"attention is, at every step, on {where}."
         if by_step.min() > MOST
         else f"The trained model does not simply copy: with {MIDDLE} examples only {share} % of its attention is, at step "
         f"{step}, on {where}."
@@ -76,8 +77,8 @@ def answer(runs: Sequence[StoredRun], trial: Trial, compared: Compared) -> str:
         else " That right steps are enough, whatever the ends, it does not show"
     )
     return text + (
-        f": where the most frequent end is wrong from {FAILING} of {Trial().count} starts, it errs {one:.1%} of the time step "
-        f"by step, and {other:.1%} at once ({last} examples)."
+        f": where the most frequent end is wrong from {FAILING} of {Trial().count} starts, {one:.1%} of its steps are wrong "
+        f"step by step, and {other:.1%} of its ends at once ({last} examples)."
     )
 
 

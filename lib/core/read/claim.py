@@ -77,13 +77,13 @@ class Claim:
             "statement": self.statement,
             "reported": self.reported,
             "criterion": self.criterion,
-            "revised": self.revised,
             "measured": finding.measured,
             "status": str(finding.status),
             "profile": profile,
             "n_seeds": finding.n_seeds,
             "failed": list(finding.failed),
             "by_construction": self.by_construction,
+            "revised": self.revised,
         }
 
 

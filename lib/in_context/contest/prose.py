@@ -22,8 +22,8 @@ from lib.in_context.contest.numbers import (
 Contest = Mapping[float, Mapping[str, Sequence[Point]]]
 
 
-def verdict(curves: Contest) -> str:
-    """Whom the one-layer model beats, or equals, at each share of task examples."""
+def verdict(curves: Contest, noise: float) -> str:
+    """Whom the one-layer model beats, or equals, at each share of task examples, on prompts with this noise."""
     parts = []
     for alpha, by in curves.items():
         won = [who for who, held in best_of(by).items() if all(held)]
@@ -35,12 +35,12 @@ def verdict(curves: Contest) -> str:
             parts.append(f"at α' = {alpha:g} it is better than all {len(LEARNERS)}")
         else:
             rest = ", ".join(who for who in LEARNERS if who not in clear)
-            parts.append(f"at α' = {alpha:g} none is better at any length, and {rest} as good")
-    words = "; ".join(parts)
+            parts.append(f"at α' = {alpha:g} none is better at any length, and as good: {rest}")
+    whose = f"with the noise of {noise:g} that we added to every feature" if noise else "without noise"
+    held = all(all(all(kept) for kept in best_of(by).values()) for by in curves.values())
     return (
-        f"Against classical learners on the same prompts the one-layer model holds its own: {words}."
-        if all(all(all(held) for held in best_of(by).values()) for by in curves.values())
-        else f"Against classical learners on the same prompts: {words}."
+        f"Against classical learners on the same prompts, {whose}, the one-layer model "
+        f"{'holds its own' if held else 'does not always hold its own'}: {'; '.join(parts)}."
     )
 
 

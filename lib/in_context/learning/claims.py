@@ -223,7 +223,7 @@ CLAIMS = (
         "li2024nonlinear",
         "Fig 11, backup slides",
         "A constant share of neurons is lucky, active from the start on the prompts of their sign, and these "
-        "grow; the others stay small.",
+        "grow more often than the others.",
         "share at least Ω(1)",
         f"{MANY}, active on at least {LUCKY:.0%} of the prompts of their sign; {LARGER}",
         lucky_grow,

@@ -42,6 +42,18 @@ SMALL_ERROR, HALF = 0.01, 0.5
 """The share of errors of who has learned the rest of the tasks, and the hinge loss of who has not learned new patterns."""
 
 
+def _reads(loss: float) -> str:
+    return "reads the task" if loss <= SMALL_LOSS else "reads it in part" if loss < HALF else "does not read it"
+
+
+def _order(errors: np.ndarray) -> str:
+    """How mean errors change over SUMS, in words."""
+    if (np.diff(errors) == 0).all():
+        return "errors are the same at every S₁"
+    falls, rises = bool((np.diff(errors) <= 0).all()), bool((np.diff(errors) >= 0).all())
+    return f"errors {'fall' if falls else 'rise'} as S₁ grows" if falls or rises else "errors are not in the order of S₁"
+
+
 def never(count: int | None) -> str:
     return f"more than {LENGTH}" if count is None else f"{count}"
 
@@ -138,10 +150,7 @@ def variants_text(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> str:
     lines = []
     for name, (errors, angles) in found.items():
         mean = errors.mean(0)
-        falls, rises = bool((np.diff(mean) <= 0).all()), bool((np.diff(mean) >= 0).all())
-        order = (
-            "errors fall as S₁ grows" if falls else "errors rise as S₁ grows" if rises else "errors are not in the order of S₁"
-        )
+        order = _order(mean)
         where = (
             f"at one angle, {angles[0]:.0f}°"
             if np.ptp(angles) < 1
@@ -163,17 +172,18 @@ def order_verdict(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> str:
     if fixed:
         errors = found[fixed[0]][0]
         wins = int((errors[:, -1] < errors[:, 0]).sum())
-        same = "still fall as S₁ grows" if falls[fixed[0]] else "do not fall in the order of S₁"
+        same = "still fall on average as S₁ grows" if falls[fixed[0]] else "do not fall in the order of S₁"
+        open_yet = "" if wins in (0, len(errors)) else ", so that this is open"
         lines.append(
             f"At one and the same angle errors {same}; S₁ = {SUMS[-1]:g} has fewer than {SUMS[0]:g} in {wins} of {len(errors)} "
-            "seeds."
+            f"seeds{open_yet}."
         )
     lost = [f"*{name}*" for name in others if not falls[name]]
     if lost and len(lost) < len(others):
         lines.append(f"Where the angle moves, the order is there in all kinds of training but {', '.join(lost)}.")
     elif lost:
         lines.append("Where the angle moves with S₁, no kind of training has the order.")
-    else:
+    elif others:
         lines.append("Where the angle moves with S₁, every kind of training has the order.")
     return " ".join(lines)
 
@@ -203,15 +213,12 @@ def verdict(runs: Sequence[StoredRun], gpts: Sequence[StoredRun], covers: Mappin
     loss = {s: float(along(runs, [LENGTH], alpha=ALPHA, **span_of(s)).loss[:, 0].mean()) for s in (*SUMS, None)}
     inside, outside = max(loss[s] for s in SUMS), loss[None]
     second = (
-        "New patterns that mix the trained ones are read as well by the one-layer model"
-        if inside <= SMALL_LOSS
-        else "New patterns that mix the trained ones are not always read by the one-layer model"
-    ) + (", patterns outside their span are not." if outside >= HALF else ", and so are patterns outside their span.")
-    mean = by_sum(gpts)[0].mean(0)
-    order = "errors fall as S₁ grows" if (np.diff(mean) <= 0).all() else "errors are not in the order of S₁"
-    return (
-        f"{first} {second} For a small GPT-2 {order}, from {mean[0]:.3f} at S₁ = {SUMS[0]:g} to {mean[-1]:.3f} at {SUMS[-1]:g}."
+        f"On new patterns that mix the trained ones the one-layer model {_reads(inside)} (hinge loss at most {inside:.4f}), on "
+        f"patterns outside their span it {_reads(outside)} ({outside:.2f})."
     )
+    mean = by_sum(gpts)[0].mean(0)
+    ends = f"from {mean[0]:.3f} at S₁ = {SUMS[0]:g} to {mean[-1]:.3f} at {SUMS[-1]:g}"
+    return f"{first} {second} For a small GPT-2 {_order(mean)}, {ends}."
 
 
 def sums_table(runs: Sequence[StoredRun], gpts: Sequence[StoredRun], alpha: float) -> str:

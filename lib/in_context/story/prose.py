@@ -30,6 +30,11 @@ from lib.in_context.story.numbers import (
 )
 from lib.in_context.task import no_match_floor
 
+
+def _wrong(share: float) -> str:
+    return f"at most {share:.1%}" if share >= 0.0005 else "none"
+
+
 COPIES = 0.01
 """The share of errors up to which we say that a model copies."""
 
@@ -57,16 +62,18 @@ def verdict(found: Grid, wide: Grid) -> str:
     worst = max(unseen_error(run) for run in good)
     copies = f"copies in all {len(good)} runs that learned their tasks" if worst <= COPIES else "does not always copy"
     first = (
-        f"Started small or large, the model {copies}: at most {worst:.1%} of its answers on other tasks are wrong, where "
+        f"Started small or large, the model {copies}: {_wrong(worst)} of its answers on other tasks are wrong, where "
         f"remembering pairs would give {remembering_error()[1]:.0%}."
     )
     there = [run for run in everyone(wide) if learned(run)]
     trace = max((unseen_error(run) for run in there), default=0.0)
     second = (
-        f"Only with a large readout and large weights is there a trace of something else, {trace:.1%} wrong in the worst run, "
-        "and those runs have not finished."
+        f"Only where the weights that sum the neurons up are large, too, is there a trace of something else at the end of "
+        f"training, {trace:.1%} wrong in the worst run."
         if trace > max(worst, COPIES)
         else "With a large readout it is no different."
+        if there
+        else "With a large readout no run learned its tasks."
     )
     return f"{first} {second}"
 

@@ -28,8 +28,8 @@ STAYS = 0.2
 FALLS = "ε before training falls at every step of γ"
 IS_SMALL = f"ε before training at most {short(EPSILON)} in every seed at γ = {short(SMALL)}"
 IS_AVERAGE = (
-    f"no entry of the mean attention is more than {short(numbers.OFF)} from 1 / i at more than {short(HALF)} of the snapshots "
-    "from a twentieth of training on; one part for each seed"
+    f"at more than {short(HALF)} of the snapshots from a twentieth of training on no entry of the mean attention is more than "
+    f"{short(numbers.OFF)} from 1 / i; one part for each seed"
 )
 IN_MOST_SEEDS = f"in at least {ENOUGH_SEEDS:.0%} of the seeds"
 ONE_STANDS_OUT = f"at least {STANDS_OUT:g} times the second, in every seed"
@@ -109,7 +109,7 @@ def follows_the_place(store: Store, profile: str) -> Finding:
     return Finding(
         f"so in {sum(held)} of {len(held)} seeds; weight on the own place and on the other, with the attention keys of a "
         "sequence whose key stands elsewhere: " + ", ".join(f"{own:.2f} and {other:.2f}" for own, other in found),
-        graded({IN_MOST_SEEDS: np.mean(held) >= ENOUGH_SEEDS}),
+        graded({IN_MOST_SEEDS: bool(np.mean(held) >= ENOUGH_SEEDS)}),
         seeds(runs),
     )
 

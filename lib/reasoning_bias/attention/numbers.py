@@ -31,8 +31,8 @@ def beginning(runs: Sequence[StoredRun]) -> int:
 
 def ablated(store: Store, profile: str) -> dict[str, list[StoredRun]]:
     """{ablation: runs}: those at the lower rate are as long as the main runs, all others shorter."""
-    found = {name: load(specs, store) for name, specs in ablation_specs(profile).items()}
-    return found | {"rate / 2.5": load(long_specs(profile)["rate / 2.5"], store)}
+    specs = ablation_specs(profile) | {"rate / 2.5": long_specs(profile)["rate / 2.5"]}
+    return {name: load(group, store) for name, group in specs.items()}
 
 
 def trained_small(store: Store, profile: str) -> list[StoredRun]:

@@ -34,7 +34,7 @@ PAPER_WIDTH = 200
 """The width d_m at which Theorem 1 is plotted: the paper's, as ours has too few coordinates for the labels."""
 ALIKE = 0.5
 """From this mean cosine on the anchors of a kind are alike."""
-SPREADS = tuple(float(v) for v in np.round(np.geomspace(1, 30, 60), 3))
+SPREADS = (theory.SPREAD, *(float(v) for v in np.round(np.geomspace(1, 30, 60), 3)))
 """σ_P of Theorem 1 that are tried for the one that fits best."""
 FEW = 0.01
 """Flow and training are compared as long as the loss has fallen by less than this share."""
@@ -42,7 +42,7 @@ FEW = 0.01
 
 def at_times(store: Store, profile: str) -> dict[str, tuple[list[StoredRun], int]]:
     """{name: (runs at small initialization, step)} for both models at the paper's two times, and for the transformer without
-    norms. Without norms "early" is a twentieth of training, as for Emb-MLP: there the order forms sooner."""
+    norms."""
     t, e = transformers(store, profile, SMALL), emb_mlps(store, profile, SMALL)
     plain = at(load(long_specs(profile)["no norms"], store), SMALL)
     return {
@@ -50,7 +50,7 @@ def at_times(store: Store, profile: str) -> dict[str, tuple[list[StoredRun], int
         "Emb-MLP late": (e, snapshot_near(e[0], LATE)),
         "transformer early": (t, snapshot_near(t[0], EARLY)),
         "transformer late": (t, snapshot_near(t[0], LATE)),
-        "no norms early": (plain, snapshot_near(plain[0], EARLY_EMB)),
+        "no norms early": (plain, snapshot_near(plain[0], EARLY)),
         "no norms late": (plain, snapshot_near(plain[0], LATE)),
     }
 

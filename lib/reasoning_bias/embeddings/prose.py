@@ -153,8 +153,8 @@ def verdict(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
     memory = float(np.mean([numbers.off_diagonal(numbers.anchor_cosines(r, "memory", step)).mean() for r in runs]))
     ordered = bool((np.diff(lag) < 0).all())
     first = (
-        f"Embeddings of reasoning anchors come to lie in the order of their numbers: the cosine falls from {lag[0]:.2f} for "
-        f"neighbours to {lag[-1]:.2f} for the farthest."
+        f"Embeddings of reasoning anchors come to lie in the order of their numbers: the cosine falls from {lag[0]:z.2f} for "
+        f"neighbours to {lag[-1]:z.2f} for the farthest."
         if ordered
         else "Embeddings of reasoning anchors do not come to lie in the order of their numbers."
     )

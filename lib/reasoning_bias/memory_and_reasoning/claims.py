@@ -215,7 +215,8 @@ CLAIMS = (
         "bias-many-rows",
         "yao2025",
         "Fig 3A, 200,000 rows",
-        "On as many rows as the paper has, small initialization learns reasoning first and generalizes, large does not.",
+        "On ten times the rows, as many as the paper has in the laptop profile, small initialization learns reasoning first "
+        "and generalizes, large does not.",
         "held-out pairs right at γ = .8 alone",
         f"{MANY_LATER}; {MANY_KNOWN}; {MANY_UNKNOWN}",
         with_many_rows,

@@ -33,14 +33,14 @@ def of_table(store: Store, profile: str, memory: str) -> list[StoredRun]:
 
 def many_rows(store: Store, profile: str, gamma: float | None = None) -> list[StoredRun]:
     """The main runs on MANY times as many rows."""
-    runs = load(many_rows_specs(profile), store)
-    return runs if gamma is None else at(runs, gamma)
+    specs = many_rows_specs(profile)
+    return load([spec for spec in specs if gamma in (None, spec.gamma)], store)
 
 
 def without_norms(store: Store, profile: str, gamma: float | None = None) -> list[StoredRun]:
     """The main runs without norms, at the paper's γ."""
-    runs = load(long_specs(profile)["no norms"], store)
-    return runs if gamma is None else at(runs, gamma)
+    specs = long_specs(profile)["no norms"]
+    return load([spec for spec in specs if gamma in (None, spec.gamma)], store)
 
 
 def between(store: Store, profile: str) -> list[StoredRun]:
@@ -48,15 +48,16 @@ def between(store: Store, profile: str) -> list[StoredRun]:
     return load(between_specs(profile), store)
 
 
-def by_length(store: Store, profile: str) -> dict[int, list[StoredRun]]:
-    """{steps of training: runs on the main training set at the paper's large and small initialization}, shortest first."""
+def by_length(store: Store, profile: str) -> dict[str, list[StoredRun]]:
+    """{length of training: runs on the main training set at the paper's large and small initialization}, shortest first."""
     s = SETTINGS[profile]
     groups = [
         load(rows_specs(profile)[f"{s.rows:,} rows"], store),
         load(ablation_specs(profile)["as it is"], store),
         [run for gamma in (LARGE, SMALL) for run in at(load(bias_specs(profile), store), gamma)],
     ]
-    return {runs[0].spec.train.steps: runs for runs in groups}
+    names = ("shortest", "shorter", "main runs")
+    return {f"{name}, {runs[0].spec.train.steps:,} steps": runs for name, runs in zip(names, groups, strict=True)}
 
 
 def of_sizes(store: Store, profile: str) -> dict[str, list[StoredRun]]:

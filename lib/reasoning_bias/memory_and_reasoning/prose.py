@@ -175,26 +175,26 @@ def sizes_text() -> str:
     )
 
 
-def verdict(runs: Sequence[StoredRun], many: Sequence[StoredRun]) -> str:
-    """What initialization decides in this task, in three sentences at most."""
+def verdict(runs: Sequence[StoredRun], plain: Sequence[StoredRun], many: Sequence[StoredRun]) -> str:
+    """What initialization decides in this task: in the main runs, in those without norms and on many times the rows."""
     large, small = ([r for r in runs if r.spec.gamma == g] for g in (LARGE, SMALL))
     one, other = ([s for r in group if (s := slowdown(r)) is not None] for group in (large, small))
     if not one or not other:
         return "The reasoning loss does not halve at both ends, so that nothing can be said of what is learned first."
-    bound = "at least " if not closed(other) else ""
     later = middle(other) > max(r.value for r in one)
+    words_of = lambda found: f"{'' if closed(found) else 'at least '}{middle(found):.1f} times"
     first = (
-        f"Memory takes {bound}{middle(other):.1f} times as long as reasoning at small initialization (γ = {SMALL:g}), and "
-        f"{'' if closed(one) else 'at least '}{middle(one):.1f} times at large (γ = {LARGE:g})"
-        + (": the smaller start prefers the rule." if later else ", which does not tell the two starts apart.")
+        f"Memory takes {words_of(other)} as long as reasoning at small initialization (γ = {SMALL:g}), and {words_of(one)} at "
+        f"large (γ = {LARGE:g})" + (": the smaller start prefers the rule." if later else ", which does not tell them apart.")
     )
-    share = {g: float(best([r for r in many if r.spec.gamma == g]).mean()) for g in (LARGE, SMALL)}
+    share = lambda group, g: float(best([r for r in group if r.spec.gamma == g]).mean())
+    say = lambda group: f"{share(group, SMALL):.0%} and {share(group, LARGE):.0%}"
     rows = dict(many[0].spec.task)["rows"]
-    second = (
-        f"On {rows:,} rows, the small start answers {share[SMALL]:.0%} of the held-out pairs at best, the large one "
-        f"{share[LARGE]:.0%}."
+    end = "" if share(many, SMALL) > 2 * share(many, LARGE) else ": where rows hardly repeat, the start does not decide"
+    return (
+        f"{first} What generalizes depends on more than γ. Held-out pairs right at best, from the small start and from the "
+        f"large one: {say([*small, *large])} with norms, {say(plain)} without, {say(many)} on {rows:,} rows{end}."
     )
-    return f"{first} {second}"
 
 
 def transition_text(runs: Sequence[StoredRun]) -> str:

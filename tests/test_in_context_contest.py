@@ -1,0 +1,260 @@
+"""Chapter 18: classical learners on hand-made prompts, and beside the one-layer model on planted results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+from test_in_context_claims import judged, planted, random_weights
+
+from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
+from lib.core.read.measures import wilson
+from lib.core.record.spec import SpecError
+from lib.in_context import classical
+from lib.in_context import runs as stored
+from lib.in_context.classical import LEARNERS, LOGISTIC, NEAREST, predict
+from lib.in_context.contest import claims, figures, numbers, prose
+from lib.in_context.contest.claims import CLAIMS
+from lib.in_context.contest.numbers import ICL, LENGTHS, NOISE, NOISES, Point, Test
+from lib.in_context.experiments import SETTINGS, one_layer, train_specs
+from lib.in_context.task import D_X, Task
+
+Test.__test__ = False  # a class of prompts, no test
+MAIN = train_specs("laptop")
+SMALL = [one_layer("icl-train", SETTINGS["smoke"], seed, {"length": 20}) for seed in (0, 1)]
+
+
+# ---------------------------------------------------------------- classical learners
+
+
+def prompt(x: Sequence[Sequence[float]], y: Sequence[float], query: Sequence[float]) -> tuple[np.ndarray, ...]:
+    return np.array([x], dtype=float), np.array([y], dtype=float), np.array([query], dtype=float)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_learners_separate_what_can_be_separated(learner: str) -> None:
+    x = [[2.0, 0.1], [2.0, -0.1], [2.1, 0.0], [0.1, 2.0], [-0.1, 2.0], [0.0, 2.1]]
+    y = [1, 1, 1, -1, -1, -1]
+    assert predict(learner, *prompt(x, y, [1.9, 0.0])).tolist() == [1]
+    assert predict(learner, *prompt(x, y, [0.0, 1.9])).tolist() == [-1]
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_one_label_is_the_answer_and_without_examples_there_is_none(learner: str) -> None:
+    one = prompt([[2.0, 0.0], [0.0, 2.0], [1.0, 1.0]], [-1, -1, -1], [2.0, 0.0])
+    assert predict(learner, *one).tolist() == [-1]
+    empty = np.zeros((3, 0, 2)), np.zeros((3, 0)), np.zeros((3, 2))
+    assert predict(learner, *empty).tolist() == [0, 0, 0]
+
+
+def test_prompts_with_one_label_stand_among_others() -> None:
+    both = prompt([[2.0, 0.0], [0.0, 2.0]], [1, -1], [0.0, 2.0])
+    one = prompt([[2.0, 0.0], [0.0, 2.0]], [1, 1], [0.0, 2.0])
+    together = [np.concatenate(parts) for parts in zip(both, one, strict=True)]
+    for learner in set(LEARNERS) - {"3 nearest neighbours"}:
+        assert predict(learner, *together).tolist() == [-1, 1]
+
+
+def test_there_are_no_more_neighbours_than_examples() -> None:
+    near = prompt([[1.0, 0.0], [0.0, 1.0]], [1, -1], [1.0, 0.0])
+    assert predict("1 nearest neighbour", *near).tolist() == [1]
+    assert predict("3 nearest neighbours", *near).tolist() == [-1]  # of two, the first label by scikit-learn's rule
+    three = prompt([[1.0, 0.0], [0.0, 1.0], [0.0, 3.0]], [1, -1, -1], [1.0, 0.0])
+    assert predict("3 nearest neighbours", *three).tolist() == [-1]
+
+
+def test_an_unknown_learner_is_refused() -> None:
+    with pytest.raises(SpecError, match="unknown learner 'forest': use one of logistic regression"):
+        predict("forest", *prompt([[0.0]], [1], [0.0]))
+
+
+@pytest.mark.parametrize(("alpha", "length"), [(0.8, 6), (0.6, 20), (0.2, 9)])
+def test_learners_answer_as_scikit_learns_defaults(alpha: float, length: int) -> None:
+    x, y, query = classical.examples(stored.fresh(Task(alpha=alpha, length=length), 5, 80))
+    assert x.shape == (80, length, D_X)
+    assert set(np.unique(y)) == {-1, 1}
+    both = np.flatnonzero(np.ptp(y, 1) > 0)
+    theirs: Mapping[str, Callable[[], Any]] = {
+        LOGISTIC: LogisticRegression,
+        "linear SVM": lambda: SVC(kernel="linear"),
+        "RBF SVM": SVC,
+        **{name: (lambda k=k: KNeighborsClassifier(k)) for name, k in NEAREST.items()},
+    }
+    assert list(theirs) == list(LEARNERS)
+    for learner, make in theirs.items():
+        found = predict(learner, x, y, query)
+        expected = [make().fit(x[i], y[i]).predict(query[i : i + 1])[0] for i in both]
+        assert found[both].tolist() == expected, learner
+
+
+def test_a_coin_is_wrong_half_of_the_time() -> None:
+    assert classical.wrong(np.array([1.0, -1, 0]), np.array([1.0, 1, 1])).tolist() == [0, 1, 0.5]
+
+
+def test_learners_and_runs_answer_the_same_prompts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [planted(spec, weights=random_weights(spec, spec.seed)) for spec in SMALL]
+    asked: list[torch.Tensor] = []
+    ask = numbers.ask
+    monkeypatch.setattr(numbers, "ask", lambda model, drawn: (asked.append(drawn.prompt), ask(model, drawn))[1])
+    test = Test(0.8, 6, count=40)
+    drawn = test.prompts(runs)
+    found = numbers.point(runs, ICL, test)
+    assert found is numbers.point(runs, ICL, test)
+    assert len(asked) == 2
+    assert torch.equal(asked[0], drawn.prompt)
+    assert torch.equal(asked[1], drawn.prompt)
+    assert asked[0].shape == (40, 7, 60)
+    assert (found.wrong.shape, found.total, found.each.shape) == ((2, 40), 40, (2,))
+    assert found.interval == pytest.approx(wilson(found.mean * 40, 40))
+    other = numbers.point(runs, LOGISTIC, test)
+    assert other.wrong.tolist() == [(predict(LOGISTIC, *classical.examples(drawn)) != drawn.answer.numpy()).tolist()]
+    for change in ({"noise": 0.0}, {"seed": 1}, {"alpha": 0.6}, {"length": 5}):  # each has prompts of its own
+        assert numbers.point(runs, LOGISTIC, replace(test, **change)) is not other
+        assert not torch.equal(replace(test, **change).prompts(runs).prompt, drawn.prompt)
+
+
+def test_prompts_have_the_noise_of_their_point_and_tasks_that_were_not_trained() -> None:
+    runs = [planted(SMALL[0])]
+    pure, noisy = (Test(0.6, 6, noise, count=40).prompts(runs) for noise in (0.0, 0.35))
+    assert (noisy.prompt - pure.prompt)[..., :D_X].std().item() == pytest.approx(0.35, rel=0.03)
+    assert torch.equal(pure.prompt[..., D_X:], noisy.prompt[..., D_X:])
+    task = stored.task_of(runs[0])
+    assert set(map(tuple, noisy.pair.tolist())) <= set(map(tuple, task.unseen.tolist()))
+    assert Test(0.6, 6).task(runs).noise == NOISE
+    assert Test(0.6, 6).task(runs) == replace(task, alpha=0.6, length=6, noise=NOISE)
+
+
+def test_a_curve_has_a_point_for_every_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And curves one for every learner and α', with what noise and seed they are asked for."""
+    monkeypatch.setattr(numbers, "point", lambda runs, who, test: (who, test))
+    found = numbers.curves([], 0.2, seed=3)
+    assert list(found) == [0.8, 0.6]
+    for alpha, by in found.items():
+        assert list(by) == [ICL, *LEARNERS]
+        assert all(points == [(who, Test(alpha, n, 0.2, seed=3)) for n in LENGTHS] for who, points in by.items())
+    assert numbers.curve([], ICL, 0.8) == [(ICL, Test(0.8, n)) for n in LENGTHS]
+
+
+def test_the_noise_is_the_one_at_which_the_linear_svm_errs_as_in_the_talk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By ratios: no error at all is far from any. The trials ask no model, on the same prompts for each noise but for it."""
+    assert numbers.nearest_noise({0.1: {0.8: 0.0, 0.6: 0.035}, 0.2: {0.8: 0.05, 0.6: 0.1}}) == 0.2
+    assert numbers.nearest_noise({0.1: {0.8: 0.006, 0.6: 0.035}, 0.2: {0.8: 0.02, 0.6: 0.035}}) == 0.2
+    asked = []
+
+    def answer(who: str, x: np.ndarray, y: np.ndarray, query: np.ndarray) -> np.ndarray:
+        asked.append((who, x))
+        return np.zeros(len(x))
+
+    monkeypatch.setattr(numbers, "predict", answer)
+    monkeypatch.setattr(numbers, "TRIAL_COUNT", 20)
+    found = numbers.noise_trials.__wrapped__()
+    assert found == dict.fromkeys(NOISES, dict.fromkeys((0.8, 0.6), 0.5))  # a coin is wrong half of the time
+    assert {(who, x.shape) for who, x in asked} == {("linear SVM", (20, 20, D_X))}
+    sizes = [(x - asked[i % 2][1]).std() for i, (_, x) in enumerate(asked)]
+    assert sizes == pytest.approx([noise for noise in NOISES for _ in (0.8, 0.6)], rel=0.05)
+
+
+def points(*shares: float | Sequence[float]) -> list[Point]:
+    """A curve of these shares of wrong answers; who errs more errs where the other does, too."""
+    return [Point((np.arange(1000)[None] < 1000 * share).astype(float)) for share in np.broadcast_to(shares, len(LENGTHS))]
+
+
+def test_a_lead_is_paired_by_prompts() -> None:
+    mine = [Point(np.array([[0.0, 1, 0, 1], [0, 1, 0, 0]]))]
+    assert numbers.lead(mine, mine) == (0, 0, 0)
+    value, low, high = numbers.lead(mine, [Point(np.ones((1, 4)))])
+    assert value == pytest.approx(0.625)
+    gaps = np.array([1, 0, 1, 0.5])
+    assert (low + high) / 2 == pytest.approx(value)
+    assert high - low == pytest.approx(2 * 1.96 * gaps.std(ddof=1) / 2)
+
+
+def contest(**wrong: float | Sequence[float]) -> dict[str, list[Point]]:
+    """Shares of errors at every length; `others` for the learners that are not named by their first word."""
+    return {who: points(*np.atleast_1d(wrong.get(who.split()[0], wrong["others"]))) for who in (ICL, *LEARNERS)}
+
+
+def test_who_is_not_above_by_more_than_chance() -> None:
+    """Of 1,000 prompts 3 more are within the 95 % interval, 5 are not; a learner may be beaten at one length alone."""
+    found = numbers.best_of(contest(others=0.05, linear=0.047, RBF=0.045, **{"in": 0.05}))
+    assert [all(found[who]) for who in LEARNERS] == [True, True, False, True, True]
+    last = numbers.best_of(contest(others=0.05, logistic=[0.05] * 7 + [0.0], **{"in": 0.05}))[LOGISTIC]
+    assert last == [True] * 7 + [False]
+
+
+# ---------------------------------------------------------------- claims
+
+
+def status(id: str, by: Mapping[str, list[Point]] | None = None) -> str:
+    """The claim where every α' has these curves."""
+    with pytest.MonkeyPatch.context() as patch:
+        if by is not None:
+            patch.setattr(claims, "curve", lambda runs, who, alpha: by[who])
+            patch.setattr(claims, "curves", lambda runs: dict.fromkeys(numbers.ALPHAS, by))
+        (claim,) = [claim for claim in CLAIMS if claim.id == id]
+        return judged(claim, [planted(spec) for spec in MAIN] if by else [], "laptop")["status"]
+
+
+def test_claims_have_a_name_a_source_and_a_reason() -> None:
+    assert [claim.id for claim in CLAIMS] == ["icl-classical-8", "icl-classical-6"]
+    assert all(claim.paper == "li2024nonlinear" and claim.revised and claim.statement.endswith(".") for claim in CLAIMS)
+    assert [status(claim.id) for claim in CLAIMS] == [NOT_RUN, NOT_RUN]
+
+
+def test_close_to_logistic_regression() -> None:
+    at = lambda mine: status("icl-classical-8", contest(others=0.3, logistic=0.05, **{"in": mine}))
+    assert at(0.069) == at(0.031) == REPRODUCED
+    assert at(0.08) == NOT_REPRODUCED
+    assert at([0.1, 0.0] * 4) == NOT_REPRODUCED  # signs do not cancel
+
+
+def test_no_worse_than_any_classical_learner() -> None:
+    """At any length but for chance, and over all lengths clearly better."""
+    at = lambda **wrong: status("icl-classical-6", contest(**wrong, **{"in": 0.05}))
+    assert at(others=0.06) == REPRODUCED
+    assert at(others=0.05) == at(others=0.06, RBF=0.049) == PARTLY  # within chance, but not clearly better
+    assert at(others=0.06, RBF=[0.051] + [0.05] * 7) == PARTLY  # better by one prompt of 8,000
+    assert at(others=0.06, linear=[0.07] * 7 + [0.04]) == PARTLY  # clearly better, but for one length
+    assert at(others=0.06, RBF=0.04) == NOT_REPRODUCED
+
+
+# ---------------------------------------------------------------- prose, figures
+
+
+def test_the_verdict_names_who_is_beaten_and_who_is_not() -> None:
+    best, equal = contest(others=0.06, **{"in": 0.03}), contest(others=0.06, RBF=0.03, logistic=0.03, **{"in": 0.03})
+    lost = contest(others=0.06, linear=[0.06] * 7 + [0.0], **{"in": 0.03})
+    said = prose.verdict({0.8: equal, 0.6: best}, NOISE)
+    assert said.startswith("Against classical learners on the same prompts, with the noise of 0.35 that we added")
+    assert said.endswith(
+        "the one-layer model holds its own: at α' = 0.8 none is better at any length, and as good: logistic regression, RBF "
+        "SVM; at α' = 0.6 it is better than all 5."
+    )
+    said = prose.verdict({0.8: lost, 0.6: best}, 0.0)
+    assert said.startswith("Against classical learners on the same prompts, without noise, the one-layer model does not always")
+    assert said.endswith(": at α' = 0.8 it is beaten somewhere by linear SVM; at α' = 0.6 it is better than all 5.")
+
+
+def test_lines_and_tables_of_the_contest() -> None:
+    curves = {0.8: contest(others=0.06, RBF=[0.01] * 4 + [0.05] * 4, **{"in": [0.03] * 7 + [0.11]})}
+    assert prose.contest_line(curves).startswith("α' = 0.8, l = 6: in context 0.030, logistic regression 0.060")
+    table = prose.contest_table(curves).splitlines()
+    lead = "{:+.4f} [{:+.4f}, {:+.4f}]".format(*numbers.lead(curves[0.8][ICL], curves[0.8]["RBF SVM"]))
+    assert f"| RBF SVM | {lead} |" in table
+    assert lead.startswith("-0.0100 [-0.0")
+    assert table[-1] == "| *one layer: wrong* | 0.0400 |"
+    found = {0.0: {0.8: 0.0, 0.6: 0.0}, 0.3: {0.8: 0.011, 0.6: 0.036}}
+    rows = prose.noise_table(found).splitlines()
+    assert rows[-3:] == ["| 0 | 0.000 | 0.000 |", "| **0.3** | 0.011 | 0.036 |", "| talk | 0.012 | 0.035 |"]
+    figure = figures.contest(curves)
+    assert figure.get_size_inches()[0] == pytest.approx(7.2)
+    figure.canvas.draw()
+    plt.close(figure)
