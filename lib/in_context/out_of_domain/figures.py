@@ -154,10 +154,10 @@ def gpt_variants(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
     return fig
 
 
-def layer_sums(sums: Sequence[float], found: Sequence[Along], outside: Along) -> Figure:
+def layer_sums(sums: Sequence[float], found: Sequence[Along], outside: Along, one: int | None = None) -> Figure:
     """Theorem 2 on the one-layer model at one prompt length: hinge loss, share of wrong signs, margin zF and attention to the
-    query's pattern against S₁; beside them ("none") patterns outside the span. Thin: a seed; thick: their mean. Vertical:
-    the theorem's S₁ = 1. Losses and errors of 0 stand at the foot of the axis."""
+    query's pattern against S₁; beside them ("none") patterns outside the span. Thin: a seed, number `one` of them in colour;
+    thick: their mean. Vertical: the theorem's S₁ = 1. Losses and errors of 0 stand at the foot of the axis."""
     panels = {
         "loss": ("mean hinge loss", 1e-5),
         "error": ("share of wrong signs", 1e-5),
@@ -173,6 +173,8 @@ def layer_sums(sums: Sequence[float], found: Sequence[Along], outside: Along) ->
                 values, apart = values.clip(low), apart.clip(low)
                 ax.set(yscale="log", ylim=(low, 2))
             ax.plot(sums, values.T, color=style.SEEN, lw=0.5, alpha=0.4)
+            if one is not None:
+                ax.plot(sums, values[one], color=UNSEEN, lw=1.2, ls=(0, (1, 1.5)), zorder=4)
             ax.plot(sums, values.mean(0), "o-", color=style.SEEN, ms=3.5, clip_on=False)
             ax.plot([away] * len(apart), apart, "o", color=OUTSIDE, ms=4, alpha=0.5, mew=0)
             ax.plot(away, apart.mean(), "D", color=OUTSIDE, ms=5.5)

@@ -30,7 +30,8 @@ def _heat(ax: Axes, matrix: np.ndarray, tokens: Sequence[int]) -> AxesImage:
 def anchor_matrices(columns: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
     """Figs 4A, 5A: cosines of the embeddings of memory (top) and reasoning anchors. columns: {title: {kind: (10, 10)}}."""
     with style.look():
-        fig, axes = plt.subplots(2, len(columns), figsize=(style.WIDTH, 3.6), squeeze=False)
+        height = min(3.6, 3.6 * (0.35 + 2.6 / len(columns)))  # so that narrow matrices leave no gap between the rows
+        fig, axes = plt.subplots(2, len(columns), figsize=(style.WIDTH, height), squeeze=False)
         for column, (title, kinds) in zip(axes.T, columns.items(), strict=True):
             for ax, (kind, matrix) in zip(column, kinds.items(), strict=True):
                 image = _heat(ax, matrix, TOKENS[kind])
