@@ -31,7 +31,7 @@ from lib.composition.study import Composition, make_study
 from lib.composition.variations import WIDTH, Watched, make_watched
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import Transformer
-from lib.core.read.measures import numerical_order, spearman
+from lib.core.read.statistics import numerical_order, spearman
 from lib.core.record.store import Store, load
 from lib.core.sweep.jobs import sweep
 from lib.core.train.ensemble import Ask, Ensemble

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, Claim
-from lib.core.read.measures import wilson
+from lib.core.read.statistics import wilson
 from lib.core.record.spec import RunSpec, SpecError
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun

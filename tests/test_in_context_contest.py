@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from test_in_context_claims import judged, planted, random_weights
 
 from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
-from lib.core.read.measures import wilson
+from lib.core.read.statistics import wilson
 from lib.core.record.spec import SpecError
 from lib.in_context import classical
 from lib.in_context import runs as stored

@@ -15,7 +15,7 @@ from test_in_context_claims import Planted, judged, planted, random_weights
 
 from lib.book.dials import Dials
 from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
-from lib.core.read.measures import wilson
+from lib.core.read.statistics import wilson
 from lib.core.record.spec import SpecError
 from lib.core.record.store import StoredRun
 from lib.in_context import runs as stored

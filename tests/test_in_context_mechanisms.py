@@ -590,7 +590,7 @@ def test_two_starts_are_compared_beside_the_talk() -> None:
     assert found["small"].keys() == found["1 / √m"].keys()
     assert found["1 / √m"]["large rows of W_O, at the end"].tolist() == pytest.approx([2.0])
     table = story_prose.starts_table(found).splitlines()
-    assert table[0] == "| | talk | start: small | start: 1 / √m |"
+    assert table[0] == "|  | talk | start: small | start: 1 / √m |"
     assert "| wrong on unseen tasks |  | 0.250 | 0.250 |" in table
     assert "| small rows of W_O, at the end | 0.14 to 0.18 | none | 0.010 |" in table
     assert "| label halves of large rows of W_O W_V, at the end | 1 to 1.3 | 6.000 | 4.000 |" in table

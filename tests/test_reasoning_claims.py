@@ -17,7 +17,8 @@ from torch import Tensor
 from lib.book.registry import CLAIMS as ALL_CLAIMS
 from lib.book.registry import CLAIMS_OF
 from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, graded
-from lib.core.read.measures import cosines, numerical_order, spread
+from lib.core.read.measures import cosines, spread
+from lib.core.read.statistics import numerical_order
 from lib.core.record.spec import RunSpec
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from lib.book.paths import ROOT, note_read
 from lib.core.read.style import INFERENTIAL, NEITHER, SYMMETRIC, WIDTH, look
+from lib.core.read.tables import table
 
 Record = dict[str, Any]
 FOLDER = ROOT / "benchmarks"
@@ -41,12 +42,9 @@ def _digits(value: float, unit: str) -> str:
 
 def speed_table(timings: list[Record]) -> str:
     """Plain loop against engine, one row a size, in Markdown."""
-    lines = [
-        "| size | width, depth, batch | plain loop | engine | ratio | same allocator | of the peak | memory a run |",
-        "|---|---|--:|--:|--:|--:|--:|--:|",
-    ]
-    for t in timings:
-        cells = [
+    head = ("size", "width, depth, batch", "plain loop", "engine", "ratio", "same allocator", "of the peak", "memory a run")
+    rows = [
+        (
             t["size"],
             f"{t['d_model']}, {t['depth']}, {t['batch']}",
             _digits(t["reference_ms"], "ms"),
@@ -55,9 +53,10 @@ def speed_table(timings: list[Record]) -> str:
             f"{t['ratio_same_allocator']:.1f}",
             f"{t['fraction_of_peak']:.0%}",
             _digits(t["memory_mb_per_run"], "MB"),
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        )
+        for t in timings
+    ]
+    return table(head, rows)
 
 
 def machine_of(timings: list[Record]) -> str:
@@ -195,22 +194,26 @@ def precision_summary(record: Record) -> str:
 
 def precision_table(record: Record) -> str:
     """Each metric as single precision gave it and what the faster programs gave instead, with the spread over seeds."""
-    lines = ["| γ | metric | single precision | spread over seeds | program | mean difference |", "|--:|---|--:|--:|---|--:|"]
-    for r in record["rows"]:
-        exact = f"{r['gamma']:g} | {r['metric']} | {r['exact']:.3f} | {r['spread']:.3f}"
-        lines.append(f"| {exact} | {r['program']} | {r['difference']:+.3f} ± {r['difference_se']:.3f} |")
-    return "\n".join(lines)
+    rows = [
+        (
+            f"{r['gamma']:g}",
+            r["metric"],
+            f"{r['exact']:.3f}",
+            f"{r['spread']:.3f}",
+            r["program"],
+            f"{r['difference']:+.3f} ± {r['difference_se']:.3f}",
+        )
+        for r in record["rows"]
+    ]
+    return table(("γ", "metric", "single precision", "spread over seeds", "program", "mean difference"), rows)
 
 
 def programs_table(records: list[Record]) -> str:
     """Native against compiled, one row a shape, in Markdown."""
-    lines = [
-        "| form | width, depth, batch | native | compiled | ratio, its range | native of the peak | compiled of the peak |",
-        "|---|---|--:|--:|--:|--:|--:|",
-    ]
+    rows = []
     for r in records:
         low, high = r["ratio_range"]
-        cells = [
+        cells = (
             r["form"],
             f"{r['d_model']}, {r['depth']}, {r['batch']}",
             _digits(r["native_ms"], "ms"),
@@ -218,9 +221,18 @@ def programs_table(records: list[Record]) -> str:
             f"{r['ratio']:.2f}, {low:.2f} to {high:.2f}",
             f"{r['native_of_peak']:.0%}",
             f"{r['compiled_of_peak']:.0%}",
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        )
+        rows.append(cells)
+    head = (
+        "form",
+        "width, depth, batch",
+        "native",
+        "compiled",
+        "ratio, its range",
+        "native of the peak",
+        "compiled of the peak",
+    )
+    return table(head, rows)
 
 
 def programs_text(records: list[Record]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from lib.book import chapters
 from lib.book.display import plain, say
 from lib.book.engine import load
+from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 
 
@@ -90,10 +91,9 @@ def rerun(
         "The first command checks what you pass, and puts the result into `_build/executed/`.\n\n"
     )
     if rows := parameter_rows(chapter):
-        text += "| parameter | type | default | meaning |\n|---|---|---|---|\n"
-        text += (
-            "".join("| `{}` | {} | `{}` | {} |\n".format(*(cell.replace("|", "\\|") for cell in row)) for row in rows) + "\n"
-        )
+        escaped = (tuple(cell.replace("|", "\\|") for cell in row) for row in rows)
+        cells = [(f"`{name}`", kind, f"`{default}`", meaning) for name, kind, default, meaning in escaped]
+        text += table(("parameter", "type", "default", "meaning"), cells) + "\n\n"
     else:
         text += "It has no parameters.\n\n"
     say(text + times(chapter.name, runs) + (f"\n{alone(study)}" if study is not None else ""))

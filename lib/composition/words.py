@@ -11,6 +11,7 @@ import numpy as np
 from lib.composition.phases import LEVEL, Phase
 from lib.composition.runs import MAPPINGS, learned_among
 from lib.composition.trends import Trend, Value, slope
+from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 
 
@@ -79,16 +80,18 @@ def direction(trend: Trend) -> str:
 
 def material_text(phases: Sequence[Phase]) -> str:
     rows = [
-        f"| {p.title} | {len(p.runs)} | {', '.join(sorted({f'{r.spec.gamma:g}' for r in p.runs}))} | "
-        + (
-            f"{np.mean([r.metrics[p.mapping] for r in p.runs]):.2f} |"
+        (
+            p.title,
+            len(p.runs),
+            ", ".join(sorted({f"{r.spec.gamma:g}" for r in p.runs})),
+            f"{np.mean([r.metrics[p.mapping] for r in p.runs]):.2f}"
             if p.genuine
-            else "none reaches the level: the clearest run |"
+            else "none reaches the level: the clearest run",
         )
         for p in phases
     ]
-    head = "| phase | runs | γ | mean share of its answer |\n|---|---|---|---|\n"
-    return f"Runs with stored weights in which one answer has at least {LEVEL:.0%}:\n\n" + head + "\n".join(rows)
+    head = ("phase", "runs", "γ", "mean share of its answer")
+    return f"Runs with stored weights in which one answer has at least {LEVEL:.0%}:\n\n" + table(head, rows)
 
 
 def slopes_text(runs: Sequence[StoredRun], values: dict[str, Value], metrics: Sequence[str] = MAPPINGS, seed: int = 0) -> str:

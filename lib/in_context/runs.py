@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from lib.core.model.transformer import from_weights
-from lib.core.read.measures import remembered, wilson
+from lib.core.read.measures import remembered
+from lib.core.read.statistics import wilson
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import train_specs

@@ -19,8 +19,8 @@ from lib.chain_of_thought.inference import Reading, Tables, growing, read
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import Prompts
 from lib.core.model.transformer import from_weights
-from lib.core.read.measures import log_slope, spearman, wilson
 from lib.core.read.screen import rounded
+from lib.core.read.statistics import log_slope, spearman, wilson
 from lib.core.record.store import Store, StoredRun, load
 
 FIRST_TEST_SEED = 1000

@@ -37,6 +37,7 @@ from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import GROUPS, OTHER_STEPS, Prompts, Task
 from lib.chain_of_thought.transitions import Transitions, step_shares, widest_tau, worked_example
 from lib.core.read.measures import spread
+from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 
 LITTLE = 0.1
@@ -196,15 +197,12 @@ def harder_text(tau: float) -> str:
 
 def hardness_text(found: Mapping[float, Mapping[tuple[float, float], float]]) -> str:
     """Errors of the vote by the share of the first step (numbers.hardness) beside the talk's, and which share is nearest."""
-    cells = lambda errors: " | ".join(f"{errors[place]:.4f}" for place in TALK_ERRORS)
+    cells = lambda errors: [f"{errors[place]:.4f}" for place in TALK_ERRORS]
     name = lambda first: f"{first:g}" if first else f"{1 / Trial().steps:.3f}, as the others"
     mark = lambda first: f"**{name(first)}**" if first == FIRST else name(first)
-    rows = [
-        "| share of log τ in the first step | " + " | ".join(f"α' = {a:g}, τ = {t:g}" for a, t in TALK_ERRORS) + " |",
-        "|---|" + "---|" * len(TALK_ERRORS),
-        *(f"| {mark(first)} | {cells(errors)} |" for first, errors in found.items()),
-        f"| *the talk's curves* | {cells(TALK_ERRORS)} |",
-    ]
+    head = ("share of log τ in the first step", *(f"α' = {a:g}, τ = {t:g}" for a, t in TALK_ERRORS))
+    rows = [(mark(first), *cells(errors)) for first, errors in found.items()]
+    rows.append(("*the talk's curves*", *cells(TALK_ERRORS)))
     best = numbers.hardest_fit(found)
     text = f"By the sum of the logarithms of the ratios {name(best)} is nearest to the talk"
     text += ", and it is what the figure uses." if best == FIRST else f"; the figure uses {name(FIRST)}."
@@ -212,7 +210,7 @@ def hardness_text(found: Mapping[float, Mapping[tuple[float, float], float]]) ->
         off = max(max(found[FIRST][p] / e, e / max(found[FIRST][p], 1e-6)) for p, e in TALK_ERRORS.items())
         text += f" A good fit it is not: one of the two errors is off by a factor of {off:.1f}." if off > 2 else ""
     text += " Which τ and which α' the talk's curves have is our reading."
-    return "\n".join(rows) + f"\n\n{text}"
+    return f"{table(head, rows)}\n\n{text}"
 
 
 # --- Training ---
@@ -346,8 +344,8 @@ def comparison_text(panels: Compared, everywhere: Curve) -> str:
     last = int(everywhere.lengths[-1])
     rows = {f"{title}: {METHODS[name]}": curve for title, curves in panels.items() for name, curve in curves.items()}
     rows[f"failing from every start: {METHODS['leap']}"] = everywhere
-    table = [f"| share of wrong answers | {SHORT} examples | {last} examples |", "|---|---|---|"]
-    table += [f"| {name} | {shares(c, SHORT)} | {shares(c, last)} |" for name, c in rows.items()]
+    cells = [(name, shares(c, SHORT), shares(c, last)) for name, c in rows.items()]
+    whole = table(("share of wrong answers", f"{SHORT} examples", f"{last} examples"), cells)
     leap, wrong = panels[WITHOUT]["leap"], FAILING / Trial().count
     if leap.at(last)[1] > leap.at(SHORT)[2]:
         text = "Without Condition 1, more examples make in-context learning *more* wrong."
@@ -374,7 +372,7 @@ def comparison_text(panels: Compared, everywhere: Curve) -> str:
             )
     else:
         text += "\n\nWith Condition 1 not both of them improve."
-    return "\n".join(table) + f"\n\n{text}"
+    return f"{whole}\n\n{text}"
 
 
 # --- Examples needed ---
@@ -450,14 +448,10 @@ def lead_text(found: Mapping[float, float | None]) -> str:
     bare = {tau: (first / tau) ** BOUND for tau in known}
     full = {tau: (first * lead[first] / (tau * lead[tau])) ** BOUND for tau in known}
     grown = {tau: n / known[first] for tau, n in known.items()}
+    laws = (f"$(\\alpha'\\tau)^{{-{BOUND}}}$ grows", f"$(\\alpha'\\tau\\rho)^{{-{BOUND}}}$ grows")
     rows = [
-        f"| τ | lead ρ | examples the vote needs | times as many | $(\\alpha'\\tau)^{{-{BOUND}}}$ grows | "
-        f"$(\\alpha'\\tau\\rho)^{{-{BOUND}}}$ grows |",
-        "|---|---|---|---|---|---|",
-        *(
-            f"| {t:g} | {lead[t]:.2f} | {known[t]:.0f} | {grown[t]:.1f} | {bare[t]:.1f} | {full[t]:.1f} |"
-            for t in sorted(known, reverse=True)
-        ),
+        (f"{t:g}", f"{lead[t]:.2f}", f"{known[t]:.0f}", f"{grown[t]:.1f}", f"{bare[t]:.1f}", f"{full[t]:.1f}")
+        for t in sorted(known, reverse=True)
     ]
     steps = Trial().steps
     text = f"With a single rival and α' = 1, the need grows {grown[last]:.1f} times from τ = {first:g} to τ = {last:g}. "
@@ -473,7 +467,7 @@ def lead_text(found: Mapping[float, float | None]) -> str:
         if full[last] >= grown[last]
         else f" The law with ρ grows {full[last]:.1f} times, which is not enough either."
     )
-    return "\n".join(rows) + f"\n\n{text}"
+    return table(("τ", "lead ρ", "examples the vote needs", "times as many", *laws), rows) + f"\n\n{text}"
 
 
 def spread_text(found: Mapping[int, tuple[Curve, Curve]], trial: Trial) -> str:
@@ -609,12 +603,12 @@ def _rises(groups: Mapping[float, Sequence[StoredRun]]) -> str:
 
 def search_text(tried: Mapping[str, Sequence[StoredRun]]) -> str:
     """The trials, one line each."""
-    head = f"| trial | attention to both at the end | held-out loss | iterations to {ENOUGH:g} of both |\n|---|---|---|---|\n"
+    head = ("trial", "attention to both at the end", "held-out loss", f"iterations to {ENOUGH:g} of both")
     rows = []
     for name, runs in tried.items():
         steps = [numbers.reached(run, ("both",)) for run in runs]
         when = spread(steps, 0) if None not in steps else "not in every run" if any(steps) else "never"
         loss = [run.metrics["held out"] for run in runs]
         shown = "diverged" if None in loss or max(loss) > 1 else f"{np.mean(loss):.4f}"
-        rows.append(f"| {name} | {spread([run.metrics['both'] for run in runs], 3)} | {shown} | {when} |")
-    return head + "\n".join(rows)
+        rows.append((name, spread([run.metrics["both"] for run in runs], 3), shown, when))
+    return table(head, rows)

@@ -10,13 +10,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
+from scipy.stats import rankdata
 from torch import Tensor
 
 from lib.composition.experiments import FAST
 from lib.composition.phase_diagram.numbers import neighbour_steps
 from lib.composition.runs import MAPPINGS, lean, learned_among
 from lib.composition.spectra import N_EIGENVALUES, keys_eigenvalues, keys_embedding, relative_rank
-from lib.core.read.measures import cosines, numerical_order, ranks, remembered
+from lib.core.read.measures import cosines, remembered
+from lib.core.read.statistics import interval, numerical_order, resamples
 from lib.core.record.store import StoredRun
 
 ALIKE = 0.7
@@ -230,7 +232,7 @@ def auc(score: Sequence[float], positive: Sequence[bool]) -> float:
     n, m = positive.sum(), (~positive).sum()
     if not n or not m:
         raise ValueError("an AUC needs positives and negatives.")
-    return float((ranks(score)[positive].sum() - n * (n + 1) / 2) / (n * m))
+    return float((rankdata(score)[positive].sum() - n * (n + 1) / 2) / (n * m))
 
 
 def stratified_auc(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> float:
@@ -257,14 +259,11 @@ def auc_interval(
     """95 % interval of the (stratified) AUC, by resampling positives and negatives within each stratum."""
     score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
     stratum = [0] * len(score) if stratum is None else list(stratum)
-    rng = np.random.default_rng(seed)
-    kinds = list(dict.fromkeys(zip(stratum, positive.tolist(), strict=True)))
-    members = [np.flatnonzero([k == kind for k in zip(stratum, positive.tolist(), strict=True)]) for kind in kinds]
-    found = []
-    for _ in range(draws):
-        pick = np.concatenate([rng.choice(m, len(m)) for m in members])
-        found.append(stratified_auc(score[pick], positive[pick], [stratum[i] for i in pick]))
-    return float(np.percentile(found, 2.5)), float(np.percentile(found, 97.5))
+    kinds = list(zip(stratum, positive.tolist(), strict=True))
+    members = [np.flatnonzero([k == kind for k in kinds]) for kind in dict.fromkeys(kinds)]
+    return interval(
+        [stratified_auc(score[pick], positive[pick], [stratum[i] for i in pick]) for pick in resamples(members, draws, seed)]
+    )
 
 
 def fitted(runs: Sequence[StoredRun]) -> list[StoredRun]:

@@ -23,7 +23,7 @@ from lib.composition.condensation.numbers import (
 )
 from lib.composition.runs import MAPPINGS, lean
 from lib.composition.words import listed, number_of, sentence, set_name
-from lib.core.read.measures import spearman
+from lib.core.read.statistics import spearman
 from lib.core.record.store import StoredRun
 
 

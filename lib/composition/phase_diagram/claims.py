@@ -16,6 +16,7 @@ from lib.composition.phase_diagram.numbers import PhaseTable, fast_runs
 from lib.composition.runs import FITTED, MAPPINGS, REGION, SHADOW, learned, learned_at
 from lib.composition.words import number_of
 from lib.core.read.claim import NOT_REPRODUCED, Claim, Finding, graded
+from lib.core.read.statistics import interval, slope
 from lib.core.record.store import Store, StoredRun, load
 
 # --- Two layers ---
@@ -79,12 +80,9 @@ def _trend_of_two_layers(store: Store, profile: str) -> Finding:
     y = np.array([run.metrics["inferential"] - run.metrics["symmetric"] for run in runs])
     if len(set(x)) < 2:
         raise LookupError("a slope needs results at two values of gamma")
-    rng = np.random.default_rng(0)
-    picks = rng.integers(0, len(x), (2000, len(x)))
-    slopes = [np.polyfit(x[p], y[p], 1)[0] for p in picks if np.ptp(x[p]) > 0]
-    low, high = np.percentile(slopes, [2.5, 97.5])
+    value, low, high = slope(x, y)
     return Finding(
-        f"slope {np.polyfit(x, y, 1)[0]:+.2f} [{low:+.2f}, {high:+.2f}] per unit of γ, {len(runs)} runs",
+        f"slope {value:+.2f} [{low:+.2f}, {high:+.2f}] per unit of γ, {len(runs)} runs",
         graded({"interval above 0": bool(low > 0)}),
         _seeds(runs),
     )
@@ -232,7 +230,7 @@ def _trend(store: Store, profile: str) -> Finding:
         lean = (table.inferential - table.symmetric)[d].reshape(len(x), -1)
         draws = rng.integers(0, lean.shape[1], (2000, *lean.shape))
         resampled = np.take_along_axis(lean[None].repeat(2000, 0), draws, 2).mean(2)
-        low, high = np.percentile(resampled @ x / (x @ x), [2.5, 97.5])
+        low, high = interval(resampled @ x / (x @ x))
         parts[f"depth {depth}"] = bool(low > 0)
         words.append(f"depth {depth}: {lean.mean(1) @ x / (x @ x):+.2f} [{low:+.2f}, {high:+.2f}]")
     return Finding("slope per unit of γ, 95 % interval: " + "; ".join(words), graded(parts), len(table.seeds))

@@ -31,7 +31,8 @@ from lib.composition.task import (
     Task,
     taught,
 )
-from lib.core.read.measures import remembered, spearman
+from lib.core.read.measures import remembered
+from lib.core.read.statistics import Trend, rank_trend
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load
 
@@ -357,14 +358,11 @@ def settings(runs: Sequence[StoredRun]) -> list[Setting]:
     return found
 
 
-def trend(found: Sequence[Setting], axis: str, draws: int = 2000, seed: int = 0) -> tuple[float, float, float]:
+def trend(found: Sequence[Setting], axis: str) -> Trend:
     """Rank correlation over settings of an axis with the separation, and its 95 % interval by resampling settings.
 
     Raises ValueError for fewer than three settings.
     """
     if len(found) < 3:
         raise ValueError("a trend needs three settings.")
-    x, y = np.array([AXES[axis](s.spec) for s in found]), np.array([s.separation for s in found])
-    picks = np.random.default_rng(seed).integers(0, len(x), (draws, len(x)))
-    low, high = np.percentile([spearman(x[p], y[p]) for p in picks], [2.5, 97.5])
-    return spearman(x, y), float(low), float(high)
+    return rank_trend([AXES[axis](s.spec) for s in found], [s.separation for s in found], draws=2000)

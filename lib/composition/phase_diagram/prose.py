@@ -17,7 +17,8 @@ from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among, learne
 from lib.composition.study import OFFSETS
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
 from lib.composition.words import listed, number_of, sentence, setting_words, trend_words
-from lib.core.read.measures import spearman
+from lib.core.read.statistics import spearman
+from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 
 # --- Answers of two layers ---
@@ -84,9 +85,9 @@ def kind_text(runs: Sequence[StoredRun]) -> str:
         exact = [float(np.mean([r.metrics[m] for r in here])) for m in MAPPINGS]
         near = [float(np.mean([numbers.nearer(r)[m] for r in here])) for m in MAPPINGS]
         medians = ", ".join(f"{numbers.median_offset(r):g}".replace("-", "−") for r in sorted(here, key=lambda r: r.spec.seed))
-        rows.append(f"| {gamma:g} | {exact[0]:.2f} | {exact[1]:.2f} | {near[0]:.2f} | {near[1]:.2f} | {medians} |")
-    head = "| γ | exactly −6 | exactly −10 | nearer −6 | nearer −10 | median offset of each seed |\n|--:|--:|--:|--:|--:|---|\n"
-    return head + "\n".join(rows) + "\n\n" + _coarse(runs)
+        rows.append((f"{gamma:g}", *(f"{v:.2f}" for v in (*exact, *near)), medians))
+    head = ("γ", "exactly −6", "exactly −10", "nearer −6", "nearer −10", "median offset of each seed")
+    return table(head, rows) + "\n\n" + _coarse(runs)
 
 
 def _coarse(runs: Sequence[StoredRun]) -> str:
@@ -435,17 +436,16 @@ def differences_text(runs: Sequence[StoredRun]) -> str:
     ):
         samples = train.batch * train.steps / 1e6
         noise = 1e6 * rate / math.sqrt(train.batch)
-        rows.append(f"| {name} | {width} | {samples:.1f} | {noise:.1f} | {rate * decay * 1e6:.1f} |")
-    head = "| | width | samples, millions | learning rate / √batch, × 10⁻⁶ | learning rate × decay, × 10⁻⁶ |\n"
-    head += "|---|--:|--:|--:|--:|\n"
-    return head + "\n".join(rows)
+        rows.append((name, width, f"{samples:.1f}", f"{noise:.1f}", f"{rate * decay * 1e6:.1f}"))
+    head = ("", "width", "samples, millions", "learning rate / √batch, × 10⁻⁶", "learning rate × decay, × 10⁻⁶")
+    return table(head, rows)
 
 
-def translation_table(table: PhaseTable, profile: str) -> str:
+def translation_table(diagram: PhaseTable, profile: str) -> str:
     """γ of this profile against σ of a d_model-input matrix, and the γ at which the paper's width has the same σ."""
     width, paper = GRIDS[profile].d_model, GRIDS["paper"].d_model
-    rows = [f"| {g:g} | {width**-g:.4f} | {g * math.log(width) / math.log(paper):.2f} |" for g in table.gammas]
-    return f"| γ at width {width} | σ | γ with the same σ at width {paper} |\n|---|---|---|\n" + "\n".join(rows)
+    rows = [(f"{g:g}", f"{width**-g:.4f}", f"{g * math.log(width) / math.log(paper):.2f}") for g in diagram.gammas]
+    return table((f"γ at width {width}", "σ", f"γ with the same σ at width {paper}"), rows)
 
 
 def _setting(run: StoredRun) -> tuple:
@@ -466,14 +466,12 @@ def trials_table(runs: Sequence[StoredRun]) -> str:
             cells.append(f"{gamma:g}: {means[0]:.2f} / {means[1]:.2f}")
         norm, width, keys, batch, rate, decay, steps = setting
         noise = f"{1e6 * rate / batch**0.5:.1f}"
-        which = f"{norm}-norm | {width} | {keys} | {batch} | {rate:.5f}".rstrip("0")
+        which = (f"{norm}-norm", width, keys, batch, f"{rate:.5f}".rstrip("0"))
         seeds = len({run.spec.seed for run in here})
-        rows.append(f"| {which} | {decay:g} | {steps:,} | {noise} | {len(gammas)} × {seeds} | {cells[0]} | {cells[1]} |")
-    head = (
-        "| norm | width | numbers | batch | learning rate | decay | steps | learning rate / √batch, × 10⁻⁶ | γ × seeds | "
-        "largest weights, γ: symmetric / inferential | smallest weights |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|---|---|\n"
-    )
-    return head + "\n".join(rows)
+        rows.append((*which, f"{decay:g}", f"{steps:,}", noise, f"{len(gammas)} × {seeds}", *cells))
+    head = ("norm", "width", "numbers", "batch", "learning rate", "decay", "steps", "learning rate / √batch, × 10⁻⁶")
+    ends = ("largest weights, γ: symmetric / inferential", "smallest weights")
+    return table((*head, "γ × seeds", *ends), rows)
 
 
 APART = 0.05

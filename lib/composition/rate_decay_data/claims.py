@@ -11,7 +11,7 @@ from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Value, levels, s
 from lib.composition.variations import DATA, DECAY, OPTIMIZATION
 from lib.composition.words import steps_word
 from lib.core.read.claim import Claim, Finding, graded
-from lib.core.read.measures import spearman
+from lib.core.read.statistics import spearman
 from lib.core.record.store import Store, load
 from lib.core.sweep.experiment import Experiment
 

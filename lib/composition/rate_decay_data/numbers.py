@@ -9,7 +9,7 @@ import numpy as np
 
 from lib.composition.runs import learned_at
 from lib.composition.trends import BY_GAMMA, Trend, Value, levels, slope
-from lib.core.read.measures import spearman
+from lib.core.read.statistics import spearman
 from lib.core.record.store import StoredRun
 
 

@@ -20,7 +20,9 @@ from lib.composition.vectors.numbers import (
     split,
 )
 from lib.composition.words import listed, number_of
-from lib.core.read.measures import spearman, spread
+from lib.core.read.measures import spread
+from lib.core.read.statistics import spearman
+from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 
 NEAR, APART, LOW = 0.9, 0.1, 0.5
@@ -68,16 +70,15 @@ def contrast_line(runs: dict[str, list[StoredRun]]) -> str:
 def contrast_text(runs: dict[str, list[StoredRun]]) -> str:
     """The numbers of the last layer (for the first anchor: of the layer before), depth by depth, as a table."""
     names = [*PANELS, "first anchor, values V"]
-    head = "| depth | phase | runs | " + " | ".join(names) + " |\n|---|---|---" + "|---" * len(names) + "|\n"
     values = lambda group: [*last_values(group).values(), np.array([at_anchor_plain(r) for r in group])]
     cell = lambda v: f"{spread(v)} ({v.min():z.2f} to {v.max():z.2f})" if len(v) > 1 else f"{v[0]:z.2f}"
     rows = [
-        f"| {depth} | {mapping} | {len(group)} | " + " | ".join(map(cell, values(group))) + " |"
+        (depth, mapping, len(group), *map(cell, values(group)))
         for depth in sorted({r.spec.model.depth for group in runs.values() for r in group})
         for mapping in runs
         if (group := of_depth(runs[mapping], depth))
     ]
-    return head + "\n".join(rows)
+    return table(("depth", "phase", "runs", *names), rows)
 
 
 def by_gamma_text(runs: dict[str, list[StoredRun]]) -> str:

@@ -12,6 +12,7 @@ from lib.composition.diagram import two_layers
 from lib.composition.experiments import FAST
 from lib.composition.variations import SEARCH
 from lib.core.model.init import gamma_std
+from lib.core.read.statistics import interval, resamples
 from lib.core.record.store import Store, StoredRun, load
 
 Shape = tuple[int, int]
@@ -81,18 +82,15 @@ def fit_transition(x: np.ndarray, p: np.ndarray, groups: np.ndarray, draws: int 
     """
     x, p = np.asarray(x, dtype=float), np.asarray(p, dtype=float)
     a, b = fit_logistic(x, p)
-    rng = np.random.default_rng(seed)
-    members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
     centres = []
-    for _ in range(draws):
-        pick = np.concatenate([rng.choice(m, len(m)) for m in members])
+    for pick in resamples([np.flatnonzero(groups == g) for g in np.unique(groups)], draws, seed):
         c, d = fit_logistic(x[pick], p[pick])
         centres.append(-c / d if d else math.inf)
-    low, high = np.percentile(np.clip(centres, -1e3, 1e3), [2.5, 97.5])
+    low, high = interval(np.clip(centres, -1e3, 1e3))
     centre = -a / b if b else math.inf
     inside = x.min() <= centre <= x.max()
     crossing = min(p[x == v].mean() for v in np.unique(x)) < 0.5 < max(p[x == v].mean() for v in np.unique(x))
-    return Transition(float(centre), float(abs(1 / b)) if b else math.inf, float(low), float(high), bool(inside and crossing))
+    return Transition(float(centre), float(abs(1 / b)) if b else math.inf, low, high, bool(inside and crossing))
 
 
 def collapse(x: Mapping[object, np.ndarray], p: Mapping[object, np.ndarray]) -> float:
@@ -172,18 +170,20 @@ def advantage(
 
     The squared deviation on γ over that on the variable; runs are resampled within each shape and γ, for all variables alike.
     """
-    rng = np.random.default_rng(seed)
     ratio = lambda d: {name: (b := ratios(d))["γ"] / b[name] for name in d if name != "γ"}
     found: dict[str, list[float]] = {}
-    cells = {shape: [np.flatnonzero(x == v) for v in np.unique(x)] for shape, (x, _) in data["γ"].items()}
-    for _ in range(draws):
-        picks = {shape: np.concatenate([rng.choice(c, len(c)) for c in groups]) for shape, groups in cells.items()}
+    picks = {
+        shape: resamples([np.flatnonzero(x == v) for v in np.unique(x)], draws, seed + i)
+        for i, (shape, (x, _)) in enumerate(data["γ"].items())
+    }
+    for k in range(draws):
         drawn = {
-            n: {shape: (x[picks[shape]], p[picks[shape]]) for shape, (x, p) in shapes.items()} for n, shapes in data.items()
+            n: {shape: (x[picks[shape][k]], p[picks[shape][k]]) for shape, (x, p) in shapes.items()}
+            for n, shapes in data.items()
         }
         for name, value in ratio(drawn).items():
             found.setdefault(name, []).append(value)
-    return {n: (v, *map(float, np.percentile(found[n], [2.5, 97.5]))) for n, v in ratio(data).items()}
+    return {n: (v, *interval(found[n])) for n, v in ratio(data).items()}
 
 
 def shape_name(shape: Shape) -> str:

@@ -12,6 +12,7 @@ from lib.composition.trends import Trend, curves
 from lib.composition.width.numbers import DIFFER, Shape, Transition, by_shape, placed, points, shape_name
 from lib.composition.words import listed, number_of, setting_words
 from lib.core.read.measures import spread
+from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 
 Points = tuple[np.ndarray, np.ndarray]
@@ -31,9 +32,8 @@ def flip_text(runs: Sequence[StoredRun]) -> str:
     for i, g in enumerate(gammas):
         test, symmetric, inferential = (shares[m][1][i] for m in ("test", *MAPPINGS))
         more = f"{(symmetric > inferential).sum()} of {len(test)}"
-        rows.append(f"| {g:g} | {spread(test)} | {spread(symmetric)} | {spread(inferential)} | {more} |")
-    head = "| γ | seen pairs right | symmetric | inferential | seeds with more symmetric answers |\n|---|---|---|---|---|\n"
-    return head + "\n".join(rows)
+        rows.append((f"{g:g}", spread(test), spread(symmetric), spread(inferential), more))
+    return table(("γ", "seen pairs right", "symmetric", "inferential", "seeds with more symmetric answers"), rows)
 
 
 def search_text(runs: Sequence[StoredRun]) -> str:
@@ -46,13 +46,11 @@ def search_text(runs: Sequence[StoredRun]) -> str:
     shares = lambda group, m: ", ".join(f"{r.metrics[m]:.2f}" for r in group)
     steps = lambda group: ", ".join("–" if r.fit_step is None else f"{r.fit_step:,}" for r in group)
     rows = [
-        f"| {batch} | {rate:g} | {decay:g} | {gamma:g} | {steps(group)} | "
-        + " | ".join(shares(group, m) for m in ("test", *MAPPINGS))
-        + " |"
+        (batch, f"{rate:g}", f"{decay:g}", f"{gamma:g}", steps(group), *(shares(group, m) for m in ("test", *MAPPINGS)))
         for (batch, rate, decay, gamma), group in sorted(cells.items())
     ]
-    head = "| batch | rate | decay | γ | steps to 99 % | seen pairs right | symmetric | inferential |\n" + "|---" * 8 + "|\n"
-    return head + "\n".join(rows)
+    head = ("batch", "learning rate", "decay", "γ", "steps to 99 %", "seen pairs right", *MAPPINGS)
+    return table(head, rows)
 
 
 def curves_line(runs: Sequence[StoredRun]) -> str:

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from lib.core.read.measures import wilson
+from lib.core.read.statistics import wilson
 from lib.core.record.store import StoredRun
 from lib.in_context.classical import LEARNERS, LINEAR, examples, predict, wrong
 from lib.in_context.runs import ask, fresh, task_of, trained

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from lib.core.read.tables import table
 from lib.in_context.classical import LEARNERS
 from lib.in_context.contest.numbers import (
     ALPHAS,
@@ -47,18 +48,15 @@ def verdict(curves: Contest, noise: float) -> str:
 def noise_table(found: Mapping[float, Mapping[float, float]]) -> str:
     """The errors of the linear SVM by the noise, beside the talk's."""
     chosen = nearest_noise(found)
-    head = "| noise on every feature | " + " | ".join(f"α' = {alpha:g}" for alpha in ALPHAS) + " |\n|---|---|---|\n"
+    head = ("noise on every feature", *(f"α' = {alpha:g}" for alpha in ALPHAS))
     rows = [
-        f"| {f'**{noise:g}**' if noise == chosen else f'{noise:g}'} | "
-        + " | ".join(f"{errors[alpha]:.3f}" for alpha in ALPHAS)
-        + " |"
+        (f"**{noise:g}**" if noise == chosen else f"{noise:g}", *(f"{errors[alpha]:.3f}" for alpha in ALPHAS))
         for noise, errors in found.items()
     ]
-    talk = "| talk | " + " | ".join(f"{TALK_LINEAR[alpha]:.3f}" for alpha in ALPHAS) + " |"
+    talk = ("talk", *(f"{TALK_LINEAR[alpha]:.3f}" for alpha in ALPHAS))
     return (
         f"Errors of the linear SVM at {LENGTHS[-1]} examples, {TRIAL_COUNT:,} prompts a number; bold: nearest to the talk.\n\n"
-        + head
-        + "\n".join([*rows, talk])
+        + table(head, [*rows, talk])
     )
 
 
@@ -73,12 +71,8 @@ def contest_line(curves: Contest) -> str:
 def contest_table(curves: Contest) -> str:
     """How much more each learner errs than the one-layer model, over all lengths, with paired intervals."""
     say = lambda value, low, high: f"{value:+.4f} [{low:+.4f}, {high:+.4f}]"
-    rows = [f"| {who} | " + " | ".join(say(*lead(by[ICL], by[who])) for by in curves.values()) + " |" for who in LEARNERS]
-    mean = " | ".join(f"{np.mean([p.mean for p in by[ICL]]):.4f}" for by in curves.values())
-    return (
-        "More wrong answers than the one-layer model's, over all lengths, with 95 % intervals over prompts:\n\n| learner | "
-        + " | ".join(f"α' = {alpha:g}" for alpha in curves)
-        + " |\n|---|---|---|\n"
-        + "\n".join(rows)
-        + f"\n| *one layer: wrong* | {mean} |"
+    rows = [(who, *(say(*lead(by[ICL], by[who])) for by in curves.values())) for who in LEARNERS]
+    rows.append(("*one layer: wrong*", *(f"{np.mean([p.mean for p in by[ICL]]):.4f}" for by in curves.values())))
+    return "More wrong answers than the one-layer model's, over all lengths, with 95 % intervals over prompts:\n\n" + table(
+        ("learner", *(f"α' = {alpha:g}" for alpha in curves)), rows
     )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lib.core.read.measures import spread
+from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 from lib.in_context.deeper.numbers import (
     GROWN,
@@ -62,11 +63,11 @@ def attention_table(groups: Mapping[str, Sequence[StoredRun]]) -> str:
         if good := whole(runs):
             for k, ends in zip(layers_of(good[0]), ends_of(good), strict=True):
                 low = f"{ends[:, 1].min():.3f}"
-                rows.append(f"| {name} | {k} | {spread(ends[:, 0], 3)} | {spread(ends[:, 1], 3)} | {low} |")
+                rows.append((name, k, spread(ends[:, 0], 3), spread(ends[:, 1], 3), low))
         if len(good) < len(runs):
-            rows.append(f"| {name} | – | {len(runs) - len(good)} of {len(runs)} runs diverged | – | – |")
-    head = "| variant | layer | before training | after | lowest seed |\n|---|---|---|---|---|\n"
-    return "Attention of the query to examples with its own pattern:\n\n" + head + "\n".join(rows)
+            rows.append((name, "–", f"{len(runs) - len(good)} of {len(runs)} runs diverged", "–", "–"))
+    head = ("variant", "layer", "before training", "after", "lowest seed")
+    return "Attention of the query to examples with its own pattern:\n\n" + table(head, rows)
 
 
 def learning_line(groups: Mapping[str, Sequence[StoredRun]]) -> str:
@@ -173,8 +174,11 @@ def _loss(run: StoredRun) -> float:
 def trials_text(found: Mapping[float, StoredRun]) -> str:
     """What three layers without a residual stream make of a start at which attention is the talk's."""
     rows = [
-        f"| {gamma:g} | {', '.join(f'{v:.2f}' for v in start_attention(run))} | "
-        + (f"{loss:.2f} |" if (loss := _loss(run)) < DIVERGED else "diverged |")
+        (
+            f"{gamma:g}",
+            ", ".join(f"{v:.2f}" for v in start_attention(run)),
+            f"{loss:.2f}" if (loss := _loss(run)) < DIVERGED else "diverged",
+        )
         for gamma, run in found.items()
     ]
     talk, delta = ", ".join(f"{v:g}" for v in TALK_START), next(iter(found.values())).spec.model.delta
@@ -182,5 +186,5 @@ def trials_text(found: Mapping[float, StoredRun]) -> str:
     return (
         f"The talk's layers begin with attentions of {talk}. Ours begin near that at δ = {delta:g}"
         f"{', but from there they did not learn' if none else ''} (one seed each):\n\n"
-        "| γ of W_O and W_P | attention at the start, by layer | held-out loss at the end |\n|---|---|---|\n" + "\n".join(rows)
+        + table(("γ of W_O and W_P", "attention at the start, by layer", "held-out loss at the end"), rows)
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from lib.core.model.init import gamma_std
 from lib.core.read.measures import spread
+from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 from lib.in_context import starts
 from lib.in_context.experiments import ALPHA, GPT, gpt_specs, point_specs
@@ -135,9 +136,8 @@ def norms_table(runs: Sequence[StoredRun], chosen: Sequence[StoredRun] = ()) -> 
     for quantity in starts.TALK:
         low, high = (f"{v:g}" for v in (quantity.low, quantity.high))
         cells = [spread([starts.measured(run)[quantity.name] for run in group], 3) for group in (runs, chosen) if group]
-        rows.append(f"| {quantity.name} | {low} to {high} | " + " | ".join(cells) + " |")
-    head = "| norms | talk | here |" + (" the trial |" if chosen else "") + "\n|---|---|---|" + ("---|" if chosen else "")
-    return head + "\n" + "\n".join(rows)
+        rows.append((quantity.name, f"{low} to {high}", *cells))
+    return table(("norms", "talk", "here", *(["the trial"] if chosen else [])), rows)
 
 
 def trials_table(found: Mapping[tuple[int, float], Sequence[StoredRun]]) -> str:
@@ -148,10 +148,9 @@ def trials_table(found: Mapping[tuple[int, float], Sequence[StoredRun]]) -> str:
         distance = spread([starts.distance(run) for run in runs])
         attention = spread([run.history["attention.1"][-1] for run in runs], 3)
         mark = "**" if place == best else ""
-        rows.append(f"| {mark}{place[0]}{mark} | {mark}{place[1]:g} / {place[0]}{mark} | {distance} | {attention} |")
+        rows.append((f"{mark}{place[0]}{mark}", f"{mark}{place[1]:g} / {place[0]}{mark}", distance, attention))
     return (
-        "| neurons m | size of a | distance to the talk's norms | attention at the end |\n|---|---|---|---|\n"
-        + "\n".join(rows)
+        table(("neurons m", "size of a", "distance to the talk's norms", "attention at the end"), rows)
         + "\n\nBold: the nearest, which the main runs have. Distance: sum over the norms above of |log| of the factor by which "
         "a run misses the talk's range; two seeds."
     )

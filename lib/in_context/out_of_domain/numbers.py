@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lib.core.read.measures import log_slope
+from lib.core.read.statistics import log_slope
 from lib.core.record.spec import SpecError, check_number
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import ALPHA, COVERS, GPT, LENGTH, cover_specs, gpt_specs, speed_specs

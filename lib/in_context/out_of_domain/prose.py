@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lib.core.read.measures import spread
+from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 from lib.in_context.experiments import ALPHA, COVERS, LENGTH
 from lib.in_context.out_of_domain.numbers import (
@@ -190,14 +191,8 @@ def order_verdict(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> str:
 
 def rise_text(variants: Mapping[str, Sequence[StoredRun]]) -> str:
     """What each kind of GPT-2 makes of trained and of other tasks with the longest prompts, in domain."""
-    rows = [
-        f"| {name} | {spread(errors_of(runs, 'seen'), 4)} | {spread(errors_of(runs, 'unseen'), 4)} |"
-        for name, runs in variants.items()
-    ]
-    return (
-        f"Wrong in domain, with {LENGTH} examples:\n\n| GPT-2 trained on | trained tasks | other tasks |\n|---|---|---|\n"
-        + "\n".join(rows)
-    )
+    rows = [(name, spread(errors_of(runs, "seen"), 4), spread(errors_of(runs, "unseen"), 4)) for name, runs in variants.items()]
+    return f"Wrong in domain, with {LENGTH} examples:\n\n" + table(("GPT-2 trained on", "trained tasks", "other tasks"), rows)
 
 
 def verdict(runs: Sequence[StoredRun], gpts: Sequence[StoredRun], covers: Mapping[str, Sequence[StoredRun]]) -> str:
@@ -223,11 +218,7 @@ def verdict(runs: Sequence[StoredRun], gpts: Sequence[StoredRun], covers: Mappin
 
 def sums_table(runs: Sequence[StoredRun], gpts: Sequence[StoredRun], alpha: float) -> str:
     """The new patterns and what models make of them at l = 20: coefficients, angle to the nearest trained pattern, errors."""
-    head = (
-        f"| patterns | k₁, k₂ | angle | GPT-2: wrong, α' = {ALPHA:g} | one layer, α' = {alpha:g}: hinge loss "
-        "| wrong | margin zF |\n"
-        "|---|---|---|---|---|---|---|\n"
-    )
+    columns = (f"GPT-2: wrong, α' = {ALPHA:g}", f"one layer, α' = {alpha:g}: hinge loss", "wrong", "margin zF")
     rows = []
     for name, change in (
         ("in domain", {}),
@@ -237,18 +228,17 @@ def sums_table(runs: Sequence[StoredRun], gpts: Sequence[StoredRun], alpha: floa
         one = along(runs, [LENGTH], alpha=alpha, **change)
         condition = at_foreign(change["sum"]) if "sum" in change else name
         size = lambda values, digits: spread(values[:, 0], digits)
-        rows.append(
-            f"| {name} | {_coefficients(change)} | {spread(gpt_errors(gpts, condition, ALPHA)[LENGTH].each, 4)} "
-            f"| {size(one.loss, 5)} | {size(one.error, 5)} | {size(one.margin, 2)} |"
-        )
-    return head + "\n".join(rows)
+        wrong = spread(gpt_errors(gpts, condition, ALPHA)[LENGTH].each, 4)
+        rows.append((name, *_coefficients(change), wrong, size(one.loss, 5), size(one.error, 5), size(one.margin, 2)))
+    return table(("patterns", "k₁, k₂", "angle", *columns), rows)
 
 
-def _coefficients(change: Mapping[str, object]) -> str:
+def _coefficients(change: Mapping[str, object]) -> tuple[str, str]:
+    """k₁, k₂ and the angle to the nearest trained pattern."""
     if "sum" not in change:
-        return "1, 0 | 0°" if not change else "– | 90°"
+        return ("–", "90°") if change else ("1, 0", "0°")
     k = Task(**change).patterns[0][:2].tolist()
-    return f"{k[0]:.2f}, {k[1]:+.2f} | {angle(float(str(change['sum']))):.0f}°"
+    return f"{k[0]:.2f}, {k[1]:+.2f}", f"{angle(float(str(change['sum']))):.0f}°"
 
 
 def sums_line(sums: Sequence[float], found: Sequence[Along], outside: Along) -> str:

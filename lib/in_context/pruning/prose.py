@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lib.core.read.measures import spread
+from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 from lib.in_context.experiments import LENGTH
 from lib.in_context.pruning.numbers import (
@@ -91,14 +92,12 @@ def pruning_table(runs: Sequence[StoredRun], length: int) -> str:
     rows = []
     for rate in SHOWN_RATES:
         column = RATES.index(rate)
-        cells = [spread(c.loss[:, column], 3) for c in found.values()]
-        rows.append(f"| {rate:.0%} | " + " | ".join(cells) + " |")
+        rows.append((f"{rate:.0%}", *(spread(c.loss[:, column], 3) for c in found.values())))
     start = found["magnitude"].error[:, 0].mean()
     far = {how: c.error.mean(0).max() for how, c in found.items()}
     return (
         f"Hinge losses on prompts of {length} examples, mean ± standard deviation over {len(runs)} seeds:\n\n"
-        "| removed | smallest rows of W_O first | at random |\n|---|---|---|\n"
-        + "\n".join(rows)
+        + table(("removed", "smallest rows of W_O first", "at random"), rows)
         + f"\n\nUnpruned, signs are wrong for {start:.5f} of the prompts; over all rates up to {RATES[-1]:.0%} "
         + f"for at most {far['magnitude']:.5f} by magnitude and {far['random']:.5f} at random. There are "
         + f"{ORDERS} random orders and {N_FRESH:,} prompts a seed."
@@ -168,5 +167,5 @@ def luck_text(runs: Sequence[StoredRun]) -> str:
     for name, choose in kinds.items():
         big = [float(b[choose(g)].mean()) for g, b in zip(groups, is_large, strict=True) if choose(g).any()]
         among = spread([float(choose(g).mean()) for g in groups])
-        rows.append(f"| {name} | {among} | {spread(big) if big else '–'} |")
-    return "| neurons, by activity before training | share of all | of these large |\n|---|---|---|\n" + "\n".join(rows)
+        rows.append((name, among, spread(big) if big else "–"))
+    return table(("neurons, by activity before training", "share of all", "of these large"), rows)

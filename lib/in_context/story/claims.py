@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from lib.core.read.claim import Claim, Finding, graded
-from lib.core.read.measures import spearman, spread
+from lib.core.read.measures import spread
+from lib.core.read.statistics import spearman
 from lib.core.record.store import Store
 from lib.in_context.experiments import HALF
 from lib.in_context.runs import LEVEL, start_attention, steps_to

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lib.core.read.measures import spearman
+from lib.core.read.statistics import spearman
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context import starts
 from lib.in_context.experiments import STORY_GAMMAS, story_specs, train_specs, wide_specs

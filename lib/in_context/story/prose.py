@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from lib.core.read.measures import spread
+from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 from lib.in_context import starts
 from lib.in_context.experiments import story_specs
@@ -85,9 +86,8 @@ def starts_table(found: Mapping[str, Mapping[str, np.ndarray]]) -> str:
     rows = []
     for quantity in found[names[0]]:
         cells = [spread(v, 3) if np.isfinite(v := found[name][quantity]).all() else "none" for name in names]
-        rows.append(f"| {quantity} | {talk.get(quantity, '')} | " + " | ".join(cells) + " |")
-    head = f"| | talk | start: {' | start: '.join(names)} |\n|---|---|" + "---|" * len(names)
-    return head + "\n" + "\n".join(rows)
+        rows.append((quantity, talk.get(quantity, ""), *cells))
+    return table(("", "talk", *(f"start: {name}" for name in names)), rows)
 
 
 def remembering_text(found: Grid) -> str:
@@ -128,17 +128,16 @@ def grid_table(found: Grid) -> str:
         never = sum(steps_to(r) is None for r in runs)
         when = spread([steps(r) for r in runs], 0) + (f" ({never} never)" if never else "")
         cells = (
+            f"{delta:g}",
+            f"{gamma:g}",
             when,
             spread([end_attention(r) for r in runs]),
             spread([seen_error(r) for r in runs], 4),
             spread([unseen_error(r) for r in runs], 4),
         )
-        rows.append(f"| {delta:g} | {gamma:g} | " + " | ".join(cells) + " |")
-    head = (
-        f"| δ | γ | steps to a held-out loss of {LEVEL:g} | attention at the end | wrong on trained tasks "
-        "| wrong on unseen tasks |\n|---|---|---|---|---|---|\n"
-    )
-    return head + "\n".join(rows)
+        rows.append(cells)
+    wrong = ("wrong on trained tasks", "wrong on unseen tasks")
+    return table(("δ", "γ", f"steps to a held-out loss of {LEVEL:g}", "attention at the end", *wrong), rows)
 
 
 def along_line(groups: dict[str, list[StoredRun]]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lib.core.read.measures import spread
+from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 from lib.reasoning_bias.attention import numbers
 from lib.reasoning_bias.runs import KINDS, by_gamma, epoch
@@ -88,24 +89,21 @@ def direction_text(runs: Sequence[StoredRun]) -> str:
         at = list(runs[0].snapshots()).index(step)
         kinds = {k: [float(numbers.alignments(r)[1][k][at].mean()) for r in runs] for k in KINDS}
         say = lambda values: ", ".join(f"{v:.2f}" for v in values)
-        rows.append(f"| {step / epoch(runs[0].spec):g} | {say(gap)} | {say(kinds['reasoning'])} | {say(kinds['memory'])} |")
-    head = "| epoch | first over second singular value | with reasoning anchors | with memory anchors |\n|---|---|---|---|\n"
-    return f"Seed by seed at γ = {runs[0].spec.gamma:g}, |cosines| of the first direction:\n\n" + head + "\n".join(rows)
+        rows.append((f"{step / epoch(runs[0].spec):g}", say(gap), say(kinds["reasoning"]), say(kinds["memory"])))
+    head = ("epoch", "first over second singular value", "with reasoning anchors", "with memory anchors")
+    return f"Seed by seed at γ = {runs[0].spec.gamma:g}, |cosines| of the first direction:\n\n" + table(head, rows)
 
 
 def solutions_text(runs: Sequence[StoredRun]) -> str:
     """Seed by seed: what is read where, and how well the model does on new reasoning rows and on held-out pairs."""
-    head = (
-        "| seed | layer 1, second anchor reads the key | layer 2, last token reads the key | reads the anchors "
-        "| new reasoning rows right | held-out pairs right |\n|---|---|---|---|---|---|\n"
-    )
+    reads = ("layer 1, second anchor reads the key", "layer 2, last token reads the key", "reads the anchors")
     rows = []
     for run in runs:
         if run.has_weights:
             read = numbers.reading(run).mean(1)
             cells = (read[0, 0], read[1, 0], read[1, 1] + read[1, 2], numbers.averaged(run)[""], run.metrics["held out"])
-            rows.append(f"| {run.spec.seed} | " + " | ".join(f"{v:.2f}" for v in cells) + " |")
-    return head + "\n".join(rows)
+            rows.append((run.spec.seed, *(f"{v:.2f}" for v in cells)))
+    return table(("seed", *reads, "new reasoning rows right", "held-out pairs right"), rows)
 
 
 def verdict(runs: Sequence[StoredRun], everyone: Sequence[StoredRun]) -> str:

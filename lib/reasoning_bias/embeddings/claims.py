@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from lib.core.read.claim import Claim, Finding, graded
-from lib.core.read.measures import cosines, spearman, spread
+from lib.core.read.measures import cosines, spread
+from lib.core.read.statistics import spearman
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias.embeddings import numbers
 from lib.reasoning_bias.experiments import QUIET, SMALL, bias_specs, flow_specs

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from lib.core.read.measures import cosines, numerical_order, principal_map
+from lib.core.read.measures import cosines, principal_map
+from lib.core.read.statistics import numerical_order
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias import ratios, theory

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lib.core.read.measures import cosines, numerical_order, spread
+from lib.core.read.measures import cosines, spread
+from lib.core.read.statistics import numerical_order
+from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 from lib.reasoning_bias.embeddings import numbers
 from lib.reasoning_bias.runs import KINDS, anchors
@@ -61,12 +63,11 @@ def deviation_table(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str
         matrices = [numbers.anchor_cosines(run, "reasoning", step) for run in runs]
         found[f"{name}, {numbers.epoch_words(runs[0], step)}"] = matrices
     names = [f"${name}$" if "^" in name else name for name in theories]
-    head = f"| mean distance of cosines from | {' | '.join(names)} |\n|---|{'---|' * len(names)}\n"
     rows = [
-        f"| {name} | " + " | ".join(spread([numbers.distance(m, t) for m in matrices]) for t in theories.values()) + " |"
+        (name, *(spread([numbers.distance(m, t) for m in matrices]) for t in theories.values()))
         for name, matrices in found.items()
     ]
-    return head + "\n".join(rows)
+    return table(("mean distance of cosines from", *names), rows)
 
 
 def order_line(runs: Sequence[StoredRun], step: int) -> str:
@@ -129,8 +130,8 @@ def plane_text(runs: Sequence[StoredRun]) -> str:
     found = [numbers.plane_orders(run) for run in runs if run.has_weights]
     if not found:
         return "No weights of these runs are kept, so that the entire embedding cannot be shown."
-    rows = [f"| {kind}s | " + ", ".join(f"{orders[kind.split()[0]]:.2f}" for orders in found) + " |" for kind in PLANE_KINDS]
-    return "| order in the plane of the entire embedding, of | by seed |\n|---|---|\n" + "\n".join(rows)
+    rows = [(f"{kind}s", ", ".join(f"{orders[kind.split()[0]]:.2f}" for orders in found)) for kind in PLANE_KINDS]
+    return table(("order in the plane of the entire embedding, of", "by seed"), rows)
 
 
 PLANE_KINDS = ("reasoning anchor", "memory anchor", "key")

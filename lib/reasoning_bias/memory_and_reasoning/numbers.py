@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
-from lib.core.read.measures import spearman
+from lib.core.read.statistics import Trend, rank_trend
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias.experiments import (
     LARGE,
@@ -64,7 +64,7 @@ def of_sizes(store: Store, profile: str) -> dict[str, list[StoredRun]]:
     return {name: load(specs, store) for name, specs in rows_specs(profile).items()}
 
 
-def trend(runs: Sequence[StoredRun], draws: int = 1000) -> tuple[float, float, float]:
+def trend(runs: Sequence[StoredRun]) -> Trend:
     """Rank correlation of γ with the ratio memory over reasoning, and its 95 % interval by resampling runs.
 
     Raises LookupError where fewer than two runs have a ratio.
@@ -72,9 +72,7 @@ def trend(runs: Sequence[StoredRun], draws: int = 1000) -> tuple[float, float, f
     pairs = np.array([(r.spec.gamma, s.value) for r in runs if (s := slowdown(r)) is not None])
     if len(pairs) < 2:
         raise LookupError("the reasoning loss halves in fewer than two stored runs")
-    rng = np.random.default_rng(0)
-    found = [spearman(*pairs[rng.integers(0, len(pairs), len(pairs))].T) for _ in range(draws)]
-    return spearman(*pairs.T), *(float(v) for v in np.percentile(found, (2.5, 97.5)))
+    return rank_trend(*pairs.T)
 
 
 def curves(panels: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]:

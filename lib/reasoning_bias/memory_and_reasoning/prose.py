@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from lib.core.read.measures import spread
+from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 from lib.reasoning_bias.attention import numbers as attention
 from lib.reasoning_bias.experiments import LARGE, SETTINGS, SMALL, emb_mlp, transformer
@@ -62,14 +63,11 @@ def halving_words(runs: Sequence[StoredRun], name: str) -> str:
 def training_text(runs: Sequence[StoredRun], gammas: Sequence[float]) -> str:
     """What the curves show, in words."""
     groups = by_gamma(runs)
-    rows = [
-        f"| {g:g} | " + " | ".join(halving_words(groups[g], name) for name in SETS) + f" | {spread(best(groups[g]))} |"
-        for g in gammas
-    ]
-    head = "| γ | memory | reasoning, trained | reasoning, held out | held-out pairs right, best |\n|---|---|---|---|---|\n"
+    rows = [(f"{g:g}", *(halving_words(groups[g], name) for name in SETS), spread(best(groups[g]))) for g in gammas]
+    head = ("γ", "memory", "reasoning, trained", "reasoning, held out", "held-out pairs right, best")
     return (
         "Epochs until each loss has halved, and the largest share of held-out pairs that is answered right at any time "
-        "(mean ± standard deviation over seeds):\n\n" + head + "\n".join(rows)
+        "(mean ± standard deviation over seeds):\n\n" + table(head, rows)
     )
 
 

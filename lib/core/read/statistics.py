@@ -1,0 +1,93 @@
+"""Rank correlations, slopes and intervals. They need scipy, so nothing that trains may import this module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.stats import binomtest, rankdata
+
+Trend = tuple[float, float, float]
+"""A correlation or a slope, and the ends of its 95 % interval."""
+
+
+def spearman(x: np.ndarray, y: np.ndarray) -> float:
+    """Rank correlation, ties at their mean rank; 0 where one of the two does not vary."""
+    return float(_correlations(np.asarray(x)[None], np.asarray(y)[None])[0])
+
+
+def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """(draws, n), (draws, n) → (draws,) rank correlations."""
+    a, b = (rankdata(v, axis=-1) for v in (x, y))
+    a, b = (v - v.mean(-1, keepdims=True) for v in (a, b))
+    norm = np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
+    return np.divide((a * b).sum(-1), norm, out=np.zeros(len(norm)), where=norm > 0)
+
+
+def numerical_order(embedding: np.ndarray) -> float:
+    """Does the embedding keep the order of numbers? Spearman's rank correlation of |i − j| and distance, over all pairs.
+
+    1 for even steps on a line, about 0 without order.
+    """
+    n = len(embedding)
+    i, j = np.triu_indices(n, 1)
+    distance = np.linalg.norm(embedding[i] - embedding[j], axis=1)
+    return spearman((j - i).astype(float), distance)
+
+
+def wilson(count: float, total: float) -> tuple[float, float]:
+    """The 95 % interval of a share (Wilson 1927), which is sound for shares near 0, too. (0, 1) where nothing was counted."""
+    if total <= 0:
+        return 0.0, 1.0
+    found = binomtest(round(count), round(total)).proportion_ci(0.95, "wilson")
+    return float(found.low), float(found.high)
+
+
+def resamples(groups: Sequence[np.ndarray] | int, draws: int, seed: int = 0) -> np.ndarray:
+    """(draws, n) indices drawn with replacement from n cases, or as many from each group of indices as it has."""
+    rng = np.random.default_rng(seed)
+    if isinstance(groups, int):
+        return rng.integers(0, groups, (draws, groups))
+    return np.concatenate([members[rng.integers(0, len(members), (draws, len(members)))] for members in groups], 1)
+
+
+def interval(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
+    """The 95 % interval between percentiles of a statistic of the draws (Efron 1979)."""
+    low, high = np.percentile(values, (2.5, 97.5))
+    return float(low), float(high)
+
+
+def rank_trend(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, draws: int = 1000, seed: int = 0) -> Trend:
+    """Rank correlation, and its 95 % interval by resampling the points."""
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    picks = resamples(len(x), draws, seed)
+    return spearman(x, y), *interval(_correlations(x[picks], y[picks]))
+
+
+def slope(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, draws: int = 2000, seed: int = 0) -> Trend:
+    """The slope of the line by least squares, and its 95 % interval by resampling the points.
+
+    Raises ValueError unless x takes two values at least.
+    """
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if len(set(x)) < 2:
+        raise ValueError("a slope needs two places at least.")
+    picks = resamples(len(x), draws, seed)
+    picks = picks[np.ptp(x[picks], axis=1) > 0]
+    return float(_slopes(x[None], y[None])[0]), *interval(_slopes(x[picks], y[picks]))
+
+
+def _slopes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    centred = x - x.mean(-1, keepdims=True)
+    return (centred * y).sum(-1) / (centred * centred).sum(-1)
+
+
+def log_slope(x: Sequence[float], y: Sequence[float], draws: int = 2000) -> Trend:
+    """The exponent of a power law y ∝ x^s by least squares in logarithms, and its 95 % interval by resampling the points.
+
+    Raises ValueError unless all are positive and x takes two values at least.
+    """
+    points = np.array([x, y], dtype=float)
+    if not (points > 0).all() or len(set(points[0])) < 2:
+        raise ValueError("a power law needs positive numbers at two places at least.")
+    return slope(*np.log(points), draws=draws)
