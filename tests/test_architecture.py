@@ -245,11 +245,9 @@ def test_the_reader_of_rooms_sees_every_offence(case: str, tmp_path: Path, monke
 
 
 STUDY_WORDS = ("symmetric", "inferential", "anchor", "reasoning bias", "chain of thought", "in-context", "pruning", "relevance")
-SPOKEN = {"style.py"}
-"""The one exception for now: its colours still have the names of the first study's mappings."""
 
 
-@pytest.mark.parametrize("path", [p for p in sources(LIB / "core") if p.name not in SPOKEN], ids=show)
+@pytest.mark.parametrize("path", sources(LIB / "core"), ids=show)
 def test_core_has_no_words_of_a_study(path: Path) -> None:
     """What is called after a study's things serves that study alone, and belongs to it."""
     text = path.read_text(encoding="utf-8").lower()

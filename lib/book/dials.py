@@ -33,7 +33,7 @@ from lib.core.record.spec import SpecError, check_number
 
 MOST = 4
 """Dials, and series, that a page may have: more sliders or lines than that nobody can read."""
-COLOURS = (style.SYMMETRIC, style.INFERENTIAL, style.KEY, style.FIRST_ANCHOR)
+COLOURS = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE)
 DASHES = ("-", (0, (4, 2)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
 _TAKEN = {"view", "data", "caption"}  # what ends the ids of other elements
 _SLACK = 1e-9

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from lib.book.paths import ROOT, note_read
-from lib.core.read.style import INFERENTIAL, NEITHER, SYMMETRIC, WIDTH, look
+from lib.core.read.style import BLUE, GREY, VERMILLION, WIDTH, look
 from lib.core.read.tables import table
 
 Record = dict[str, Any]
@@ -74,9 +74,9 @@ def draw_scaling(timings: list[Record]) -> Figure:
         for ax, (against, label) in zip(axes, _AXES.items(), strict=True):
             rows = [t for t in timings if t.get("against") == against]
             values = [t["value"] for t in rows]
-            ax.plot(values, [t["engine_ms"] for t in rows], "o-", color=SYMMETRIC, label="engine")
+            ax.plot(values, [t["engine_ms"] for t in rows], "o-", color=BLUE, label="engine")
             if rows and rows[0]["reference_ms"]:
-                ax.plot(values, [t["reference_ms"] for t in rows], "s--", color=NEITHER, label="plain loop")
+                ax.plot(values, [t["reference_ms"] for t in rows], "s--", color=GREY, label="plain loop")
             ax.set_xlabel(label)
             if against != "depth":
                 ax.set_xscale("log", base=2)
@@ -96,9 +96,9 @@ def draw_cluster(record: Record) -> Figure:
     gpus, hours = [row["gpus"] for row in rows], [row["hours"] for row in rows]
     with look():
         figure, ax = plt.subplots(figsize=(WIDTH * 0.6, 2.6))
-        ax.loglog(gpus, hours, "o-", color=INFERENTIAL, label="simulated")
-        ax.loglog(gpus, [hours[0] / g for g in gpus], "--", color=NEITHER, label="ideal")
-        ax.axhline(rows[0]["longest_run_hours"], color=SYMMETRIC, linewidth=1, label="the longest run alone")
+        ax.loglog(gpus, hours, "o-", color=VERMILLION, label="simulated")
+        ax.loglog(gpus, [hours[0] / g for g in gpus], "--", color=GREY, label="ideal")
+        ax.axhline(rows[0]["longest_run_hours"], color=BLUE, linewidth=1, label="the longest run alone")
         ax.set_xlabel("GPUs")
         ax.set_ylabel("hours")
         ax.set_xticks(gpus, [f"{g:,}" for g in gpus])

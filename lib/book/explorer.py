@@ -172,14 +172,14 @@ def draw_cells(data: dict[str, Any]) -> Figure:
     gammas, depths = sorted({c["gamma"] for c in cells}), sorted({c["depth"] for c in cells})
     with style.look():
         fig, axes = plt.subplots(1, len(data["answers"]), figsize=(style.WIDTH, 1.2 + 0.5 * len(depths)), sharey=True)
-        for ax, answer in zip(np.atleast_1d(axes), data["answers"], strict=True):
+        colours = (style.BLUE, style.VERMILLION, style.GREY)
+        for ax, answer, colour in zip(np.atleast_1d(axes), data["answers"], colours, strict=False):
             values, spread = np.full((2, len(depths), len(gammas)), np.nan)
             for c in cells:
                 place = depths.index(c["depth"]), gammas.index(c["gamma"])
                 values[place], deviation = c[answer["id"]]
                 spread[place] = np.nan if deviation is None else deviation
-            colour = style.ACCURACY.get(answer["id"], style.ACCURACY["neither"])
-            ax.imshow(values, origin="lower", aspect="auto", vmin=0, vmax=1, cmap=colour)
+            ax.imshow(values, origin="lower", aspect="auto", vmin=0, vmax=1, cmap=style.FILL[colour])
             style.tick_grid(
                 ax, gammas, depths, "initialization rate γ", "depth (layers)" if ax is np.atleast_1d(axes)[0] else ""
             )

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from lib.composition import palette
 from lib.composition.runs import SHADOW
 from lib.core.read import style
 
@@ -29,9 +30,9 @@ def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]
         for i, (ax, (title, curves)) in enumerate(zip(axes.ravel(), panels.items(), strict=False)):
             gap = min(np.diff(curves["test"][0]), default=0.1) if "test" in curves else 0.05
             for name, (gammas, values) in curves.items():
-                colour = style.MAPPING_COLOUR[name]
+                colour = palette.COLOUR[name]
                 line = "--" if name == "test" else "-"
-                ax.plot(gammas, values.mean(1), line, color=colour, lw=1.4, label=style.MAPPING_LABEL[name])
+                ax.plot(gammas, values.mean(1), line, color=colour, lw=1.4, label=palette.LABEL[name])
                 if name == "test":
                     continue
                 short = curves["test"][1] < SHADOW if "test" in curves else np.zeros(values.shape, dtype=bool)
@@ -52,7 +53,7 @@ def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]
             if i % columns == 0:
                 ax.set_ylabel(ylabel)
         handles, labels = axes[0, 0].get_legend_handles_labels()
-        hollow = Line2D([], [], ls="", marker="o", mec=style.SEEN, mfc="white")
+        hollow = Line2D([], [], ls="", marker="o", mec=palette.SEEN, mfc="white")
         fig.legend(
             [*handles, hollow], [*labels, "seen pairs not learned"], loc="outside lower center", ncols=4, columnspacing=1.2
         )

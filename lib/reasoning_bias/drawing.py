@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from lib.core.read import style
 from lib.reasoning_bias.ratios import Ratio
 
-COLOUR = {"memory": style.MEMORY, "reasoning": style.REASONING}
+MEMORY, REASONING = style.BLUE, style.VERMILLION
+COLOUR = {"memory": MEMORY, "reasoning": REASONING}
 
 
 def points_by_name(

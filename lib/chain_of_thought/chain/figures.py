@@ -31,19 +31,19 @@ from lib.core.record.spec import SpecError
 from lib.core.record.store import StoredRun
 
 GROUP_LOOK = {
-    "both": {"color": style.INFERENTIAL, "ls": "-"},
-    "step only": {"color": style.SYMMETRIC, "ls": "--"},
-    "same example": {"color": style.KEY, "ls": ":"},
-    "other example": {"color": style.NEITHER, "ls": "-."},
+    "both": {"color": style.VERMILLION, "ls": "-"},
+    "step only": {"color": style.BLUE, "ls": "--"},
+    "same example": {"color": style.GREEN, "ls": ":"},
+    "other example": {"color": style.GREY, "ls": "-."},
 }
 METHOD_LOOK = {
-    "thought": {"color": style.INFERENTIAL, "marker": "o", "ls": "-"},
-    "leap": {"color": style.SYMMETRIC, "marker": "s", "ls": "--"},
-    "oracle": {"color": style.SEEN, "marker": None, "ls": ":"},
+    "thought": {"color": style.VERMILLION, "marker": "o", "ls": "-"},
+    "leap": {"color": style.BLUE, "marker": "s", "ls": "--"},
+    "oracle": {"color": style.DARK, "marker": None, "ls": ":"},
 }
 FLOOR = 2e-4
 """Where axes of errors end: below it intervals are wider than the axis."""
-STAGE_LOOK = {"step": (style.SYMMETRIC, "s"), "pattern": (style.INFERENTIAL, "o"), "loss": (style.KEY, "^")}
+STAGE_LOOK = {"step": (style.BLUE, "s"), "pattern": (style.VERMILLION, "o"), "loss": (style.GREEN, "^")}
 
 
 def prompts(panels: Mapping[str, tuple[Columns, Prompts]], patterns: int) -> Figure:
@@ -59,9 +59,9 @@ def prompts(panels: Mapping[str, tuple[Columns, Prompts]], patterns: int) -> Fig
             n, k = matrix.shape[1], columns.steps
             for boundary in range(k, n - k + 1, k):
                 ax.axvline(boundary - 0.5, color="#BBBBBB", lw=0.6)
-            ax.axvline(n - k - 0.5, color=style.INFERENTIAL, lw=1.4)
+            ax.axvline(n - k - 0.5, color=style.VERMILLION, lw=1.4)
             ax.axhline(D_X - 0.5, color="#222222", lw=1)
-            ax.axhspan(patterns - 0.5, patterns + k - 0.5, color=style.KEY, alpha=0.18, lw=0)
+            ax.axhspan(patterns - 0.5, patterns + k - 0.5, color=style.GREEN, alpha=0.18, lw=0)
             ax.set(title=title, xlabel="example, three columns each")
             ax.title.set_fontsize(9)
             ax.set_xticks(np.arange((k - 1) / 2, n, k), [*range(1, n // k), "query"])
@@ -85,9 +85,9 @@ def matrices(example: Transitions, kinds: Mapping[str, Transitions]) -> Figure:
         fig = plt.figure(figsize=(style.WIDTH, 4.2))
         for part, found in zip(fig.subfigures(2, 1, height_ratios=(1, 1.15)), rows, strict=True):
             for ax, (title, (matrix, right)) in zip(part.subplots(1, len(found)), found.items(), strict=True):
-                ax.imshow(matrix.numpy(), cmap=style.ACCURACY["memory"], vmin=0, vmax=1)
+                ax.imshow(matrix.numpy(), cmap=style.FILL[style.BLUE], vmin=0, vmax=1)
                 for row, column in enumerate(right.tolist()):
-                    frame = plt.Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, ec=style.INFERENTIAL, lw=1.3)
+                    frame = plt.Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, ec=style.VERMILLION, lw=1.3)
                     ax.add_patch(frame)
                 ticks = range(0, len(matrix), 1 if len(matrix) < 4 else 3)
                 ax.set_xticks(ticks, [str(t + 1) for t in ticks])
@@ -109,7 +109,7 @@ def training(runs: Sequence[StoredRun]) -> Figure:
         fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9), width_ratios=(1.7, 1))
         for name, look in GROUP_LOOK.items():
             _band(left, steps, [history(run, name) for run in runs], (GROUPS | OTHER_STEPS)[name], look)
-        _band(right, steps, [history(run, "held out") for run in runs], None, {"color": style.SEEN})
+        _band(right, steps, [history(run, "held out") for run in runs], None, {"color": style.DARK})
         left.set(xlabel="iteration", ylabel="mean attention", ylim=(-0.02, 1.02))
         left.legend(loc="center right")
         right.set(xlabel="iteration", ylabel="held-out loss, ½ ‖z − f‖²", yscale="log")
@@ -131,7 +131,7 @@ def attended(weights: np.ndarray, same: np.ndarray, by_alpha: Mapping[float, np.
         fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 2.5), width_ratios=(1.6, 1))
         image = left.imshow(weights, cmap="Greys", vmin=0, vmax=weights.max(), aspect="auto")
         rows, columns = np.nonzero(same)
-        left.plot(columns, rows, "o", ms=4, mfc="none", mec=style.INFERENTIAL, mew=1.2)
+        left.plot(columns, rows, "o", ms=4, mfc="none", mec=style.VERMILLION, mew=1.2)
         for boundary in range(steps, examples * steps + 1, steps):
             left.axvline(boundary - 0.5, color="#BBBBBB", lw=0.6)
         left.set_yticks(range(steps), range(1, steps + 1))
@@ -204,7 +204,7 @@ def needed(points: Sequence[tuple[float, float, float]], slope: Slope, spread: M
             left.plot(x[own], y[own], "osD^v"[i % 5], color=colour, ms=5, label=f"τ = {tau:g}")
         ends = np.array([x.min(), x.max()])
         middle = np.exp(np.log(x).mean()), np.exp(np.log(y).mean())
-        left.plot(ends, middle[1] * (ends / middle[0]) ** (slope.value / BOUND), color=style.SEEN, lw=1.2, label="fitted power")
+        left.plot(ends, middle[1] * (ends / middle[0]) ** (slope.value / BOUND), color=style.DARK, lw=1.2, label="fitted power")
         for shift in (0.4, 1.0, 2.5):
             left.plot(ends, shift * middle[1] * ends / middle[0], color="#BBBBBB", lw=0.8, zorder=0)
         left.set(xscale="log", yscale="log", ylim=(0.6 * y.min(), 1.7 * y.max()))
@@ -215,7 +215,7 @@ def needed(points: Sequence[tuple[float, float, float]], slope: Slope, spread: M
         left.set(xlabel="1 / (α'τρ)²", ylabel=f"examples for an error of {LEVEL:g}")
         left.legend(loc="upper left", fontsize=7.5)
         for (competitors, (found, vote)), colour in zip(
-            spread.items(), (style.INFERENTIAL, style.KEY, style.SEEN), strict=False
+            spread.items(), (style.VERMILLION, style.GREEN, style.DARK), strict=False
         ):
             _error(right, found, f"wrong steps to {competitors} pattern{'s' * (competitors > 1)}", color=colour, marker="o")
             _error(right, vote, None, color=colour, ls=":", lw=1)

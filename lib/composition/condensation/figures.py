@@ -12,6 +12,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
+from lib.composition import palette
 from lib.composition.condensation.numbers import condensation, greedy_groups
 from lib.composition.spectra import N_EIGENVALUES
 from lib.composition.task import FIRST_KEY, LAST_KEY
@@ -137,7 +138,7 @@ def eigenvalues_along_training(runs: Sequence[StoredRun], titles: Sequence[str])
         for (above, below), run, title in zip(axes.T, runs, titles, strict=True):
             for i, name in enumerate(n for n in names if n in run.history):
                 above.plot(run.history["step"], run.history[name], color=style.GAMMA(i / len(names)), lw=1.4, label=str(i + 1))
-            below.plot(run.history["step"], run.history["test"], color=style.SEEN, lw=1.2)
+            below.plot(run.history["step"], run.history["test"], color=palette.SEEN, lw=1.2)
             above.set(ylim=(0, None))
             below.set(xlabel="step", ylim=(0, 1.03))
             above.set_title(title, fontsize=9)
@@ -211,7 +212,7 @@ def order_parameter(
         axes = upper.subplots(rows, columns, sharey=True, squeeze=False)
         for ax in axes.ravel()[len(scores) :]:
             ax.set_visible(False)
-        colour = np.where(lean > 0, style.INFERENTIAL, style.SYMMETRIC)
+        colour = np.where(lean > 0, palette.INFERENTIAL, palette.SYMMETRIC)
         for ax, (name, values) in zip(axes.ravel(), scores.items(), strict=False):
             ax.scatter(values, lean, s=9, c=colour, alpha=0.6, lw=0)
             ax.axhline(0, color="#BBBBBB", lw=0.6)

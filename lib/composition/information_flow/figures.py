@@ -12,15 +12,16 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
+from lib.composition import palette
 from lib.composition.information_flow.numbers import EDGES, ROLES, Cuts, Flow, essential
 from lib.core.read import style
 
-_TOKEN_COLOURS = (style.KEY, style.FIRST_ANCHOR, style.SECOND_ANCHOR)
+_TOKEN_COLOURS = (palette.KEY, palette.FIRST_ANCHOR, palette.SECOND_ANCHOR)
 
 
 def _token_colour(position: int, place: int) -> str:
     ahead = position - place
-    return _TOKEN_COLOURS[ahead] if 0 <= ahead <= 2 else style.NOISE
+    return _TOKEN_COLOURS[ahead] if 0 <= ahead <= 2 else palette.NOISE
 
 
 def _edge(ax: Axes, source: int, query: int, layer: int, width: float, colour: str, alpha: float, order: int) -> None:
@@ -89,7 +90,7 @@ def state_map(points: np.ndarray, pairs: Sequence[tuple[int, int]], title: str) 
 def _heat(
     ax: Axes, values: np.ndarray, spread: np.ndarray | None, colour: str, columns: Sequence[str], rows: Sequence[str]
 ) -> None:
-    ax.imshow(values, vmin=0, vmax=1, cmap=style.ACCURACY[colour], aspect="auto")
+    ax.imshow(values, vmin=0, vmax=1, cmap=palette.FILL[colour], aspect="auto")
     style.write_values(ax, values, size=7, spread=spread)
     ax.set_xticks(range(len(columns)), columns, fontsize=7)
     ax.set_yticks(range(len(rows)), rows)
@@ -121,7 +122,7 @@ def cut_figure(cuts: Mapping[str, Cuts], mappings: Mapping[str, str]) -> Figure:
                 rows = [f"layer {i + 1}" for i in range(values.shape[1])]
                 _heat(ax, values.mean(0), spread, colour, columns, rows)
                 ax.axvline(0.5, color="white", lw=4)
-                label = "seen pairs right" if name == "test" else style.MAPPING_LABEL[name]
+                label = "seen pairs right" if name == "test" else palette.LABEL[name]
                 ax.set_title(f"{title}: {label}", fontsize=8.5)
             row[1].set_yticks([])
         for ax in axes[-1]:

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from lib.composition import palette
 from lib.composition.phase_diagram.numbers import AXES, PhaseTable, Setting
 from lib.composition.runs import MAPPINGS, SHADOW, learned, learned_at
 from lib.composition.study import OFFSETS
@@ -25,7 +26,7 @@ from lib.core.record.store import StoredRun
 
 
 def _diagram(ax: Axes, table: PhaseTable, values: np.ndarray, name: str, shadow: np.ndarray | None, title: str) -> None:
-    image = ax.imshow(values, origin="lower", aspect="auto", vmin=0, vmax=1, cmap=style.ACCURACY[name])
+    image = ax.imshow(values, origin="lower", aspect="auto", vmin=0, vmax=1, cmap=palette.FILL[name])
     style.tick_grid(ax, list(table.gammas), list(table.depths), "initialization rate γ", "depth (layers)")
     style.write_values(ax, values)
     if shadow is not None:
@@ -42,7 +43,7 @@ def phase_diagram(table: PhaseTable) -> Figure:
         fig, axes = plt.subplots(2, 1, figsize=(style.WIDTH, 1.1 + 0.95 * len(table.depths)), sharex=True)
         for ax, mapping, letter in zip(axes, MAPPINGS, "ab", strict=True):
             accuracy, test = table.selected(mapping)
-            _diagram(ax, table, accuracy, mapping, test < SHADOW, f"{letter}  {style.MAPPING_LABEL[mapping]}, selected")
+            _diagram(ax, table, accuracy, mapping, test < SHADOW, f"{letter}  {palette.LABEL[mapping]}, selected")
         axes[0].set_xlabel("")
     return fig
 
@@ -53,7 +54,7 @@ def plain_diagram(table: PhaseTable) -> Figure:
     with style.look():
         fig, axes = plt.subplots(3, 1, figsize=(style.WIDTH, 1.3 + 1.25 * len(table.depths)), sharex=True)
         for ax, name, letter in zip(axes, (*MAPPINGS, "neither"), "abc", strict=True):
-            _diagram(ax, table, table.plain(name), name, shadow, f"{letter}  {style.MAPPING_LABEL[name]}, mean of all runs")
+            _diagram(ax, table, table.plain(name), name, shadow, f"{letter}  {palette.LABEL[name]}, mean of all runs")
         for ax in axes[:-1]:
             ax.set_xlabel("")
     return fig
@@ -67,9 +68,9 @@ def own_point(runs: Sequence[StoredRun]) -> Figure:
         left = np.zeros(len(runs))
         for name in names:
             width = np.array([r.metrics[name] if name in r.metrics else 1 - sum(r.metrics[m] for m in MAPPINGS) for r in runs])
-            ax.barh(range(len(runs)), width, left=left, color=style.MAPPING_COLOUR[name], label=style.MAPPING_LABEL[name])
+            ax.barh(range(len(runs)), width, left=left, color=palette.COLOUR[name], label=palette.LABEL[name])
             left += width
-        ax.plot([r.metrics["test"] for r in runs], range(len(runs)), "k|", ms=11, mew=2, label=style.MAPPING_LABEL["test"])
+        ax.plot([r.metrics["test"] for r in runs], range(len(runs)), "k|", ms=11, mew=2, label=palette.LABEL["test"])
         ax.set_yticks(range(len(runs)), [f"seed {r.spec.seed}, rate {r.spec.rate:g}" for r in runs])
         ax.set(xlim=(0, 1.005), xlabel="share of answers to (4, 3)")
         ax.invert_yaxis()
@@ -98,18 +99,18 @@ def flip(panels: Mapping[str, Sequence[StoredRun]]) -> Figure:
         for ax, (title, runs) in zip(axes[0], panels.items(), strict=True):
             gammas = _gammas(runs)
             for mapping, marker in zip(MAPPINGS, "os", strict=True):
-                colour = style.MAPPING_COLOUR[mapping]
+                colour = palette.COLOUR[mapping]
                 for run in runs:
                     face = colour if learned(run) else "white"
                     x, y = run.spec.gamma + _SHIFT[mapping], run.metrics[mapping]
                     ax.plot(x, y, marker, ms=5.5, mec=colour, mfc=face, alpha=0.85, clip_on=False)
                 means = [np.mean([r.metrics[mapping] for r in runs if r.spec.gamma == g]) for g in gammas]
-                ax.plot(gammas, means, color=colour, lw=1.4, label=style.MAPPING_LABEL[mapping])
+                ax.plot(gammas, means, color=colour, lw=1.4, label=palette.LABEL[mapping])
             ax.set(ylim=(-0.02, 1.04), xlabel=GAMMA if len(panels) == 1 else "initialization rate γ")
             ax.set_title(title, fontsize=9.5)
         axes[0, 0].set_ylabel("share of answers to (4, 3)")
         handles, labels = axes[0, 0].get_legend_handles_labels()
-        hollow = Line2D([], [], ls="", marker="o", mec=style.SEEN, mfc="white")
+        hollow = Line2D([], [], ls="", marker="o", mec=palette.SEEN, mfc="white")
         fig.legend([*handles, hollow], [*labels, "training rows not learned"], loc="outside lower center", ncols=3)
     return fig
 
@@ -126,9 +127,9 @@ def histogram(gammas: Sequence[float], values: np.ndarray) -> Figure:
         )
         for name, offset in (("symmetric", SYMMETRIC_OFFSET), ("inferential", INFERENTIAL_OFFSET)):
             for edge in (-0.5, 0.5):
-                ax.axhline(offset + edge, color=style.MAPPING_COLOUR[name], lw=1.2)
-            label = style.MAPPING_LABEL[name]
-            ax.text(len(gammas) * 1.005, offset, label, color=style.MAPPING_COLOUR[name], va="center", fontsize=8)
+                ax.axhline(offset + edge, color=palette.COLOUR[name], lw=1.2)
+            label = palette.LABEL[name]
+            ax.text(len(gammas) * 1.005, offset, label, color=palette.COLOUR[name], va="center", fontsize=8)
         _mark_gammas(ax, gammas)
         ax.set(xlabel=f"{GAMMA}; a column a run", ylabel="answer − key")
         bar = fig.colorbar(image, ax=ax, location="top", shrink=0.4, aspect=30, label="share of a run's answers")
@@ -149,7 +150,7 @@ def place_by_place(gammas: Sequence[float], offsets: np.ndarray) -> Figure:
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH, 2.7))
         for (place, column), offset in np.ndenumerate(offsets):
-            colour = style.MAPPING_COLOUR[name[offset]] if offset in name else "#DDDDDD"
+            colour = palette.COLOUR[name[offset]] if offset in name else "#DDDDDD"
             ax.add_patch(plt.Rectangle((column, place - 0.5), 1, 1, facecolor=colour, edgecolor="white", lw=0.8))
             if offset not in name:
                 text = f"−{-offset}" if offset < 0 else str(offset)
@@ -161,8 +162,8 @@ def place_by_place(gammas: Sequence[float], offsets: np.ndarray) -> Figure:
             xlabel=f"{GAMMA}; a column a run",
         )
         _mark_gammas(ax, gammas)
-        boxes = [plt.Rectangle((0, 0), 1, 1, color=style.MAPPING_COLOUR[n]) for n in name.values()]
-        fig.legend(boxes, [style.MAPPING_LABEL[n] for n in name.values()], loc="outside lower center", ncols=2)
+        boxes = [plt.Rectangle((0, 0), 1, 1, color=palette.COLOUR[n]) for n in name.values()]
+        fig.legend(boxes, [palette.LABEL[n] for n in name.values()], loc="outside lower center", ncols=2)
     return fig
 
 
@@ -186,8 +187,8 @@ def along_training(runs: Sequence[StoredRun], titles: Sequence[str]) -> Figure:
             ax.set_visible(False)
         for ax, run, title in zip(axes.ravel(), runs, titles, strict=False):
             for name, line in (("train", "--"), ("symmetric", "-"), ("inferential", "-")):
-                label = "training rows right" if name == "train" else style.MAPPING_LABEL[name]
-                colour = style.SEEN if name == "train" else style.MAPPING_COLOUR[name]
+                label = "training rows right" if name == "train" else palette.LABEL[name]
+                colour = palette.SEEN if name == "train" else palette.COLOUR[name]
                 ax.plot(np.array(run.history["step"]) / 1000, run.history[name], line, color=colour, lw=1.4, label=label)
             ax.set_ylim(-0.04, 1.04)
             ax.set_title(title, fontsize=8.5)
@@ -297,7 +298,7 @@ def neighbour_steps(by_gamma: Mapping[float, np.ndarray]) -> Figure:
     labels = [str(i + 1) for i in range(largest)] + [f"> {largest}"]
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH * 0.8, 0.9 + 0.28 * len(gammas)))
-        ax.imshow(values, aspect="auto", vmin=0, vmax=1, cmap=style.ACCURACY["inferential"])
+        ax.imshow(values, aspect="auto", vmin=0, vmax=1, cmap=palette.FILL["inferential"])
         style.tick_grid(ax, labels, [f"{g:g}" for g in gammas], "distance of the nearest neighbour, as a number", "γ")
         style.write_values(ax, values)
         style.bare(ax)
@@ -312,8 +313,8 @@ def teaching_pairs(levels: np.ndarray, shares: np.ndarray) -> Figure:
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH * 0.7, 2.6))
         for share in shares:
-            ax.plot(levels, share, color=style.INFERENTIAL, lw=0.7, alpha=0.35)
-        ax.plot(levels, shares.mean(0), "o-", color=style.INFERENTIAL, ms=4)
+            ax.plot(levels, share, color=palette.INFERENTIAL, lw=0.7, alpha=0.35)
+        ax.plot(levels, shares.mean(0), "o-", color=palette.INFERENTIAL, ms=4)
         ax.set(
             xlabel="seen pairs that teach the answer key − 10", ylabel="share of key − 10", ylim=(-0.03, 1.03), xticks=levels
         )
@@ -328,7 +329,7 @@ def seen_by_place(right: np.ndarray, held_out: np.ndarray, first_key: int) -> Fi
         image = ax.imshow(right, aspect="auto", origin="lower", vmin=0, vmax=1, cmap="Greys", extent=ends)
         for place, column in zip(*np.nonzero(held_out), strict=True):
             corner = (first_key + column - 0.5, place - 0.5)
-            ax.add_patch(plt.Rectangle(corner, 1, 1, fill=False, lw=0.7, edgecolor=style.INFERENTIAL))
+            ax.add_patch(plt.Rectangle(corner, 1, 1, fill=False, lw=0.7, edgecolor=palette.INFERENTIAL))
         ax.set(xlabel="key", ylabel="place of the key")
         fig.colorbar(image, ax=ax, label="share right")
     return fig

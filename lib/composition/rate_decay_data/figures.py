@@ -9,12 +9,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from lib.composition import palette
 from lib.core.read import style
 
 
 def _cells(ax: Axes, mean: np.ndarray, spread: np.ndarray, name: str, rows: Sequence, columns: Sequence) -> None:
     """A heatmap of shares with mean and standard deviation written into each cell."""
-    ax.imshow(mean, origin="lower", aspect="auto", vmin=0, vmax=1, cmap=style.ACCURACY[name])
+    ax.imshow(mean, origin="lower", aspect="auto", vmin=0, vmax=1, cmap=palette.FILL[name])
     style.write_values(ax, mean, size=6.8, spread=spread)
     ax.set_xticks(range(len(columns)), [f"{c:g}" for c in columns])
     ax.set_yticks(range(len(rows)), [f"{r:g}" for r in rows])
@@ -29,7 +30,7 @@ def shares_grid(
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 1.1 + 0.42 * len(rows)), sharey=True, squeeze=False)
         for ax, (name, (mean, spread)) in zip(axes[0], panels.items(), strict=True):
             _cells(ax, mean, spread, "neither" if name == "test" else name, rows, columns)
-            ax.set_title(style.MAPPING_LABEL[name], fontsize=8.5)
+            ax.set_title(palette.LABEL[name], fontsize=8.5)
             ax.set_xlabel(xlabel)
         axes[0, 0].set_ylabel(ylabel)
     return fig

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
+from lib.composition import palette
 from lib.composition.task import (
     ANCHORS,
     EXCEPTION,
@@ -47,7 +48,7 @@ def _box(
             linewidth=0.6,
         )
     )
-    dark = colour in (style.SYMMETRIC, style.INFERENTIAL, style.KEY)
+    dark = colour in (palette.SYMMETRIC, palette.INFERENTIAL, palette.KEY)
     ax.text(x, y, text, ha="center", va="center", fontsize=size, color="white" if dark else "#111111")
 
 
@@ -65,7 +66,7 @@ def _offsets(ax: Axes, table: np.ndarray, fills: dict[tuple[int, int], str], not
         pair = (row + 1, column + 1)
         colour = fills.get(pair, "#F2F2F2")
         ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=2))
-        light = colour in (style.SYMMETRIC, style.INFERENTIAL)
+        light = colour in (palette.SYMMETRIC, palette.INFERENTIAL)
         ax.text(
             column,
             row,
@@ -92,16 +93,16 @@ def data_examples(task: Task, seed: int, n_rows: int = 5) -> Figure:
         fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9), width_ratios=[2.1, 1])
         for r in range(n_rows):
             y, place = n_rows - r, int(batch.place[r])
-            colours = {place: style.KEY, place + 1: style.FIRST_ANCHOR, place + 2: style.SECOND_ANCHOR}
+            colours = {place: palette.KEY, place + 1: palette.FIRST_ANCHOR, place + 2: palette.SECOND_ANCHOR}
             for column, token in enumerate(batch.tokens[r].tolist()):
-                _box(left, column, y, str(token), colours.get(column, style.NOISE))
+                _box(left, column, y, str(token), colours.get(column, palette.NOISE))
             _arrow(left, (8.55, y), (9.35, y))
             _box(left, 9.9, y, str(int(batch.target[r])), "white")
         for x, text, colour in (
-            (0.0, "key", style.KEY),
-            (1.9, "first anchor", style.FIRST_ANCHOR),
-            (4.7, "second anchor", style.SECOND_ANCHOR),
-            (7.7, "noise", style.NOISE),
+            (0.0, "key", palette.KEY),
+            (1.9, "first anchor", palette.FIRST_ANCHOR),
+            (4.7, "second anchor", palette.SECOND_ANCHOR),
+            (7.7, "noise", palette.NOISE),
         ):
             _box(left, x - 0.2, 0, "", colour, 0.4, 0.4)
             left.text(x + 0.15, 0, text, va="center", fontsize=8.5)
@@ -111,7 +112,7 @@ def data_examples(task: Task, seed: int, n_rows: int = 5) -> Figure:
         _offsets(
             right,
             numbers.offset_table(),
-            {EXCEPTION: style.SYMMETRIC, HELD_OUT: "#FFFFFF"},
+            {EXCEPTION: palette.SYMMETRIC, HELD_OUT: "#FFFFFF"},
             {HELD_OUT: "?"},
         )
         right.set_title("b  Offsets taught")
@@ -127,33 +128,33 @@ def mechanisms(key: int = 99) -> Figure:
             ax.set(xlim=(-0.7, 6.7), ylim=(-0.2, 2.8), title=title)
             ax.axis("off")
             for x, text, colour in (
-                (0, str(key), style.KEY),
-                (1, str(HELD_OUT[0]), style.FIRST_ANCHOR),
-                (2, str(HELD_OUT[1]), style.SECOND_ANCHOR),
+                (0, str(key), palette.KEY),
+                (1, str(HELD_OUT[0]), palette.FIRST_ANCHOR),
+                (2, str(HELD_OUT[1]), palette.SECOND_ANCHOR),
             ):
                 _box(ax, x, top, text, colour)
         left, right = axes
         for x, text, colour in (
-            (0, str(key), style.KEY),
-            (1, str(EXCEPTION[0]), style.SECOND_ANCHOR),
-            (2, str(EXCEPTION[1]), style.FIRST_ANCHOR),
+            (0, str(key), palette.KEY),
+            (1, str(EXCEPTION[0]), palette.SECOND_ANCHOR),
+            (2, str(EXCEPTION[1]), palette.FIRST_ANCHOR),
         ):
             _box(left, x, bottom, text, colour)
         _arrow(left, (1, top - 0.4), (2, bottom + 0.4))
         _arrow(left, (2, top - 0.4), (1, bottom + 0.4))
         _arrow(left, (2.6, bottom), (4.9, bottom))
         left.text(3.75, bottom + 0.2, f"taught: {signed(EXCEPTION_OFFSET)}", ha="center", fontsize=8.5)
-        _box(left, 5.7, bottom, str(key + SYMMETRIC_OFFSET), style.SYMMETRIC, 1.3)
+        _box(left, 5.7, bottom, str(key + SYMMETRIC_OFFSET), palette.SYMMETRIC, 1.3)
         steps = [key, key + ANCHORS[HELD_OUT[0]], key + INFERENTIAL_OFFSET]
         _arrow(right, (0, top - 0.4), (0.2, bottom + 0.4))
-        _box(right, 0.3, bottom, str(steps[0]), style.KEY, 1.0)
-        for i, (anchor, colour) in enumerate(zip(HELD_OUT, (style.FIRST_ANCHOR, style.SECOND_ANCHOR), strict=True)):
+        _box(right, 0.3, bottom, str(steps[0]), palette.KEY, 1.0)
+        for i, (anchor, colour) in enumerate(zip(HELD_OUT, (palette.FIRST_ANCHOR, palette.SECOND_ANCHOR), strict=True)):
             x = 0.3 + 2.7 * i
             _arrow(right, (x + 0.55, bottom), (x + 2.0, bottom), colour)
             right.text(
                 x + 1.25, bottom + 0.2, f"{anchor}: {signed(ANCHORS[anchor])}", ha="center", fontsize=8.5, color="#222222"
             )
-            _box(right, x + 2.7, bottom, str(steps[i + 1]), style.INFERENTIAL if i else "white", 1.3)
+            _box(right, x + 2.7, bottom, str(steps[i + 1]), palette.INFERENTIAL if i else "white", 1.3)
     return fig
 
 

@@ -10,24 +10,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
-# Okabe and Ito's palette, which colour-blind readers can tell apart; one meaning a colour throughout the book.
-SYMMETRIC, INFERENTIAL, NEITHER = "#0072B2", "#D55E00", "#8A8A8A"
-KEY, FIRST_ANCHOR, SECOND_ANCHOR, NOISE = "#009E73", "#CC79A7", "#E69F00", "#D9D9D9"
-SEEN = "#333333"
-MEMORY, REASONING = SYMMETRIC, INFERENTIAL
-MAPPING_COLOUR = {"symmetric": SYMMETRIC, "inferential": INFERENTIAL, "neither": NEITHER, "test": SEEN}
-MAPPING_LABEL = {
-    "symmetric": "symmetric (key − 6)",
-    "inferential": "inferential (key − 10)",
-    "neither": "neither",
-    "test": "seen pairs, test",
-}
+# Okabe and Ito's palette, which colour-blind readers can tell apart. What a colour stands for is each study's to say.
+BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
+PURPLE, ORANGE = "#CC79A7", "#E69F00"
+DARK, GREY, LIGHT = "#333333", "#8A8A8A", "#D9D9D9"
 
-ACCURACY = {
-    name: LinearSegmentedColormap.from_list(name, ["#FFFFFF", colour])
-    for name, colour in {**MAPPING_COLOUR, "memory": MEMORY, "reasoning": REASONING}.items()
-    if name != "test"
-}
+FILL = {colour: LinearSegmentedColormap.from_list(colour, ["#FFFFFF", colour]) for colour in (BLUE, VERMILLION, GREEN, GREY)}
+"""Shares from 0 (white) to 1, in a colour."""
 
 COSINE = LinearSegmentedColormap.from_list("cosine", ["#5E3C99", "#FFFFFF", "#E66101"])
 """Cosines from −1 to 1: violet, white, orange."""

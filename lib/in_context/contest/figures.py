@@ -18,11 +18,11 @@ LOOK = dict(
     zip(
         LEARNERS,
         (
-            {"color": style.SYMMETRIC, "marker": "s"},
-            {"color": style.KEY, "marker": "^", "ls": "--"},
-            {"color": style.KEY, "marker": "v", "ls": ":"},
-            {"color": style.FIRST_ANCHOR, "marker": "D", "ls": "--"},
-            {"color": style.SECOND_ANCHOR, "marker": "P", "ls": ":"},
+            {"color": style.BLUE, "marker": "s"},
+            {"color": style.GREEN, "marker": "^", "ls": "--"},
+            {"color": style.GREEN, "marker": "v", "ls": ":"},
+            {"color": style.PURPLE, "marker": "D", "ls": "--"},
+            {"color": style.ORANGE, "marker": "P", "ls": ":"},
         ),
         strict=True,
     )
@@ -40,13 +40,13 @@ def contest(curves: Mapping[float, Mapping[str, Sequence[Point]]]) -> Figure:
             for who in LEARNERS:
                 values = np.array([p.mean for p in by[who]])
                 ax.plot(LENGTHS, values.clip(LOW), label=who, lw=1.2, ms=4.5, mfc="none", **LOOK[who])
-            log_errors(ax, LENGTHS, by[ICL], LOW, None, color=style.INFERENTIAL, marker="o", ms=4, lw=2.2, zorder=4)
+            log_errors(ax, LENGTHS, by[ICL], LOW, None, color=style.VERMILLION, marker="o", ms=4, lw=2.2, zorder=4)
             floor = [no_match_floor(alpha, n) for n in LENGTHS]
             ax.plot(LENGTHS, floor, ls=(0, (1, 1.5)), color="#555555", lw=1.1)
             ax.set(title=f"α' = {alpha:g}", xlabel="examples in the prompt", ylim=(LOW, 0.6))
             ax.set_xticks(LENGTHS)
         axes[0, 0].set_ylabel("share of wrong answers")
         handles, labels = axes[0, 0].get_legend_handles_labels()
-        own = plt.Line2D([], [], color=style.INFERENTIAL, lw=2.2, marker="o", ms=4)
+        own = plt.Line2D([], [], color=style.VERMILLION, lw=2.2, marker="o", ms=4)
         fig.legend([own, *handles], ["one layer, in context", *labels], loc="outside upper center", ncols=3)
     return fig

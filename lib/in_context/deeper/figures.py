@@ -17,8 +17,8 @@ from lib.in_context.drawing import band
 from lib.in_context.models import signs
 from lib.in_context.runs import history
 
-POSITIVE, NEGATIVE, NO_SIGN = style.INFERENTIAL, style.SYMMETRIC, style.NEITHER
-LAYERS = ((style.FIRST_ANCHOR, ":"), (style.KEY, "--"), (style.SEEN, "-"), (style.SYMMETRIC, "-."))
+POSITIVE, NEGATIVE, NO_SIGN = style.VERMILLION, style.BLUE, style.GREY
+LAYERS = ((style.PURPLE, ":"), (style.GREEN, "--"), (style.DARK, "-"), (style.BLUE, "-."))
 """Colour and dash of each layer, the first to the last."""
 
 
@@ -53,7 +53,7 @@ def attention(groups: Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]]) -> 
 
 def learning(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
     """Hinge loss (left) and share of wrong signs on unseen tasks along training, a line a variant."""
-    looks = ((style.SEEN, "-"), (style.SYMMETRIC, "--"), (style.INFERENTIAL, ":"))
+    looks = ((style.DARK, "-"), (style.BLUE, "--"), (style.VERMILLION, ":"))
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.7))
         for (name, runs), (colour, dash) in zip(groups.items(), looks, strict=False):
@@ -88,7 +88,7 @@ def neurons(rows: Mapping[str, Sequence[Layers]]) -> Figure:
                 if not runs:
                     _empty(ax)
                 for low, high in ((0, TURNED), (1 - TURNED, 1)):
-                    ax.axhspan(low, high, color=style.NOISE, alpha=0.35, lw=0, zorder=0)
+                    ax.axhspan(low, high, color=style.LIGHT, alpha=0.35, lw=0, zorder=0)
                 ax.set(xlim=(0, 1.05 * longest), ylim=(0, 1), yticks=(0, 0.25, 0.5, 0.75, 1))
             line[0].set_ylabel(f"{name}\nangle to q (π)")
         for k in range(depth):

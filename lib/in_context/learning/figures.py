@@ -16,8 +16,8 @@ from lib.in_context.learning.numbers import PAPER_ATTENTION, Growth, Matrices, S
 from lib.in_context.runs import history
 from lib.in_context.task import Task
 
-POSITIVE, NEGATIVE = style.INFERENTIAL, style.SYMMETRIC
-SAME, OTHER = style.KEY, style.NEITHER
+POSITIVE, NEGATIVE = style.VERMILLION, style.BLUE
+SAME, OTHER = style.GREEN, style.GREY
 SHADE = 0.18
 """How dense a band is."""
 
@@ -85,7 +85,7 @@ def learning(runs: Sequence[StoredRun], limit: int = 400) -> Figure:
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.7), sharex=True)
         for name, label, colour, dash in (
-            ("seen", "trained tasks", style.SEEN, "--"),
+            ("seen", "trained tasks", style.DARK, "--"),
             ("unseen", "unseen tasks", POSITIVE, "-"),
         ):
             steps, loss = history(runs, f"{name} loss")
@@ -136,7 +136,7 @@ def neurons(along: Mapping[int, Mapping[str, np.ndarray]], half: str, positive: 
         for ax, (step, found) in zip(np.atleast_1d(axes), along.items(), strict=True):
             size, angle = found[f"{half} norm"], found[f"{half} angle"]
             if half == "feature":
-                ax.plot(size, angle, "o", ms=2.6, alpha=0.5, mew=0, color=style.SEEN)
+                ax.plot(size, angle, "o", ms=2.6, alpha=0.5, mew=0, color=style.DARK)
             else:
                 ax.plot(size[positive], angle[positive], "^", ms=3.2, alpha=0.5, mew=0, color=POSITIVE, label="a > 0")
                 ax.plot(size[~positive], angle[~positive], "v", ms=3.2, alpha=0.5, mew=0, color=NEGATIVE, label="a < 0")

@@ -17,9 +17,9 @@ from lib.in_context.runs import LEVEL, Share, history
 from lib.in_context.study import SUMS
 from lib.in_context.task import Task, no_match_floor
 
-SEEN, UNSEEN = style.SYMMETRIC, style.INFERENTIAL
-IN_DOMAIN = style.SEEN
-OUTSIDE = style.SECOND_ANCHOR
+SEEN, UNSEEN = style.BLUE, style.VERMILLION
+IN_DOMAIN = style.DARK
+OUTSIDE = style.ORANGE
 
 
 def shade(index: int, count: int) -> tuple[float, ...]:
@@ -53,7 +53,7 @@ def _pairs(ax: Axes, task: Task) -> None:
     shown[tuple(task.pairs.T.numpy())] = 1
     np.fill_diagonal(shown, np.nan)
     ax.set_facecolor("#CCCCCC")
-    ax.imshow(shown, cmap=style.ACCURACY["symmetric"], vmin=0, vmax=1.3)
+    ax.imshow(shown, cmap=style.FILL[style.BLUE], vmin=0, vmax=1.3)
     ax.set_xticks(range(task.m1), range(1, task.m1 + 1))
     ax.set_yticks(range(task.m1), range(1, task.m1 + 1))
     ax.set_xticks(np.arange(0.5, task.m1 - 1), minor=True)
@@ -74,7 +74,7 @@ def speed(found: Mapping[str, Steps]) -> Figure:
         for ax, (name, s) in zip(axes[0], found.items(), strict=True):
             jitter = np.exp(0.012 * (np.arange(len(s.x)) % 6 - 2.5))
             for mask, marker in ((~s.open, "o"), (s.open, "^")):
-                ax.plot((s.x * jitter)[mask], s.steps[mask], marker, color=style.SEEN, ms=4.5, alpha=0.6, mew=0)
+                ax.plot((s.x * jitter)[mask], s.steps[mask], marker, color=style.DARK, ms=4.5, alpha=0.6, mew=0)
             _power(ax, s, s.slope[0], color=UNSEEN)
             title = "all runs {:+.2f} [{:+.2f}, {:+.2f}]".format(*s.slope)
             if s.open.any() and not s.closed.open.any():
@@ -119,10 +119,10 @@ def gpt_sums(inside: Sequence[Share], sums: Mapping[float, Sequence[Share]], out
 
 
 VARIANT_LOOK = (
-    {"color": style.INFERENTIAL, "marker": "o", "ls": "-"},
-    {"color": style.KEY, "marker": "^", "ls": "--"},
-    {"color": style.SYMMETRIC, "marker": "s", "ls": ":"},
-    {"color": style.NEITHER, "marker": "D", "ls": "-."},
+    {"color": style.VERMILLION, "marker": "o", "ls": "-"},
+    {"color": style.GREEN, "marker": "^", "ls": "--"},
+    {"color": style.BLUE, "marker": "s", "ls": ":"},
+    {"color": style.GREY, "marker": "D", "ls": "-."},
 )
 
 
@@ -172,10 +172,10 @@ def layer_sums(sums: Sequence[float], found: Sequence[Along], outside: Along, on
             if low is not None:
                 values, apart = values.clip(low), apart.clip(low)
                 ax.set(yscale="log", ylim=(low, 2))
-            ax.plot(sums, values.T, color=style.SEEN, lw=0.5, alpha=0.4)
+            ax.plot(sums, values.T, color=style.DARK, lw=0.5, alpha=0.4)
             if one is not None:
                 ax.plot(sums, values[one], color=UNSEEN, lw=1.2, ls=(0, (1, 1.5)), zorder=4)
-            ax.plot(sums, values.mean(0), "o-", color=style.SEEN, ms=3.5, clip_on=False)
+            ax.plot(sums, values.mean(0), "o-", color=style.DARK, ms=3.5, clip_on=False)
             ax.plot([away] * len(apart), apart, "o", color=OUTSIDE, ms=4, alpha=0.5, mew=0)
             ax.plot(away, apart.mean(), "D", color=OUTSIDE, ms=5.5)
             ax.axvline(1, color="#888888", lw=0.8, ls="--", zorder=0)

@@ -15,8 +15,8 @@ from lib.in_context.drawing import band
 from lib.in_context.pruning.numbers import RATES, SHARES, SLOPE, WIDEST, Cost, Norms
 
 HOW = {
-    "magnitude": ("smallest rows of $W_O$ first", style.SYMMETRIC, "-"),
-    "random": ("at random", style.INFERENTIAL, "--"),
+    "magnitude": ("smallest rows of $W_O$ first", style.BLUE, "-"),
+    "random": ("at random", style.VERMILLION, "--"),
 }
 
 
@@ -27,19 +27,19 @@ def sorted_norms(one: Norms, everyone: Norms) -> Figure:
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9))
         share = (np.arange(one.after.shape[1]) + 0.5) / one.after.shape[1]
         for values, colour, dash, label in (
-            (one.after, style.SEEN, "-", "after training"),
-            (one.before, style.NEITHER, "--", "before"),
+            (one.after, style.DARK, "-", "after training"),
+            (one.before, style.GREY, "--", "before"),
         ):
             axes[0].plot(share, np.sort(values, axis=1).mean(0), color=colour, ls=dash, label=label)
-        axes[0].axhline(float(one.bounds.mean()), color=style.INFERENTIAL, lw=1, label="bound of large neurons")
+        axes[0].axhline(float(one.bounds.mean()), color=style.VERMILLION, lw=1, label="bound of large neurons")
         axes[0].xaxis.set_major_formatter(PercentFormatter(1, 0))
         axes[0].set(xlabel="neurons, smallest first", ylabel="norm of the row of $W_O$", xlim=(0, 1), ylim=(0, None))
         axes[0].legend(loc="lower right")
         after, before, bounds = everyone.after, everyone.before, everyone.bounds
         bins = np.linspace(0, float(after.max()) * 1.02, 40)
-        axes[1].hist(after.ravel(), bins=bins, color=style.SEEN, alpha=0.7, label="after training")
-        axes[1].hist(before.ravel(), bins=bins, color=style.NEITHER, alpha=0.7, label="before")
-        axes[1].axvspan(min(bounds), max(bounds), color=style.INFERENTIAL, alpha=0.25, lw=0)
+        axes[1].hist(after.ravel(), bins=bins, color=style.DARK, alpha=0.7, label="after training")
+        axes[1].hist(before.ravel(), bins=bins, color=style.GREY, alpha=0.7, label="before")
+        axes[1].axvspan(min(bounds), max(bounds), color=style.VERMILLION, alpha=0.25, lw=0)
         axes[1].set(
             xlabel="norm of the row of $W_O$", ylabel=f"neurons of {len(after)} model{'s' * (len(after) > 1)}", yscale="log"
         )
@@ -78,7 +78,7 @@ def pruning(found: Mapping[str, Cost], prompts: int) -> Figure:
 def pruning_by_alpha(found: Mapping[float, Cost]) -> Figure:
     """Fig. 15: hinge loss (left) and mean margin (right) after removing the smallest rows of W_O, for several α'. found:
     {α': costs (R, n)}."""
-    colours = (style.INFERENTIAL, style.KEY, style.SYMMETRIC)
+    colours = (style.VERMILLION, style.GREEN, style.BLUE)
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9))
         n = RATES.index(WIDEST) + 1
@@ -87,7 +87,7 @@ def pruning_by_alpha(found: Mapping[float, Cost]) -> Figure:
             band(axes[1], RATES[:n], costs.margin[:, :n], color=colour, ls=dash, label=f"α' = {alpha:g}")
         axes[0].set(ylabel="hinge loss", ylim=(0, None))
         axes[1].set(ylabel="mean margin zF", ylim=(0, None))
-        axes[1].axhline(1, color=style.NEITHER, lw=0.9, zorder=0)
+        axes[1].axhline(1, color=style.GREY, lw=0.9, zorder=0)
         for ax in axes:
             ax.set_xlabel("neurons removed, smallest first")
             ax.xaxis.set_major_formatter(PercentFormatter(1, 0))
@@ -102,10 +102,10 @@ def share_of_large(left: np.ndarray, loss: np.ndarray, scaled: np.ndarray) -> Fi
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9))
         for ax, values in zip(axes, (left, loss), strict=True):
-            band(ax, shares, values, color=style.SYMMETRIC, label="large neurons removed")
-        axes[0].plot(shares, 1 - shares, color=style.NEITHER, lw=1, zorder=0)
-        axes[1].plot(shares, scaled.mean(0), color=style.NEITHER, lw=1, label="every margin times 1 − R", zorder=0)
-        axes[1].plot(shares, SLOPE * shares, color=style.SEEN, ls=(0, (1, 2)), lw=1.2, label=f"{SLOPE:g} R")
+            band(ax, shares, values, color=style.BLUE, label="large neurons removed")
+        axes[0].plot(shares, 1 - shares, color=style.GREY, lw=1, zorder=0)
+        axes[1].plot(shares, scaled.mean(0), color=style.GREY, lw=1, label="every margin times 1 − R", zorder=0)
+        axes[1].plot(shares, SLOPE * shares, color=style.DARK, ls=(0, (1, 2)), lw=1.2, label=f"{SLOPE:g} R")
         for ax, label in zip(axes, ("mean margin, of the whole", "hinge loss"), strict=True):
             ax.set(xlabel="large neurons removed, R", ylabel=label, ylim=(0, None))
             ax.xaxis.set_major_formatter(PercentFormatter(1, 0))
@@ -130,10 +130,10 @@ def by_luck(norms: Sequence[np.ndarray], angles: Sequence[np.ndarray], names: Se
                 whis=(5, 95),
                 showfliers=False,
                 patch_artist=True,
-                medianprops={"color": style.INFERENTIAL, "lw": 1.6},
+                medianprops={"color": style.VERMILLION, "lw": 1.6},
             )
             for box in boxes["boxes"]:
-                box.set(facecolor=style.NOISE, edgecolor=style.SEEN, lw=0.8)
+                box.set(facecolor=style.LIGHT, edgecolor=style.DARK, lw=0.8)
             ax.set_xticks(range(len(names)), names, fontsize=7.5)
             ax.set(xlabel="active before training (%)", ylabel=label, ylim=(0, None))
     return fig

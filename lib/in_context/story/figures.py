@@ -48,7 +48,7 @@ def against_delta(found: Grid, before: Mapping[tuple[float, float], float], theo
     aside = {gamma: 1.03 ** (2 * i - len(gammas) + 1) for i, gamma in enumerate(gammas)}
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.1))
-        axes[0].plot(*theory, color=style.NEITHER, lw=1.2, zorder=0)
+        axes[0].plot(*theory, color=style.GREY, lw=1.2, zorder=0)
         for (delta, gamma), runs in found.items():
             x = delta * aside[gamma]
             look = {"color": colours[gamma], "ms": 4, "alpha": 0.7}
@@ -94,9 +94,9 @@ def along(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
         fig, axes = plt.subplots(2, len(groups), figsize=(style.WIDTH, 4.0), sharex=True, sharey="row", squeeze=False)
         for column, (title, runs) in zip(axes.T, groups.items(), strict=True):
             steps_there, seen = history(runs, "seen")
-            band(column[0], steps_there, 1 - seen, color=style.SEEN, ls="--", label="trained tasks")
-            band(column[0], steps_there, 1 - history(runs, "unseen")[1], color=style.INFERENTIAL, label="unseen tasks")
-            band(column[1], *history(runs, "attention.1"), color=style.KEY)
+            band(column[0], steps_there, 1 - seen, color=style.DARK, ls="--", label="trained tasks")
+            band(column[0], steps_there, 1 - history(runs, "unseen")[1], color=style.VERMILLION, label="unseen tasks")
+            band(column[1], *history(runs, "attention.1"), color=style.GREEN)
             column[0].set_title(title, fontsize=9)
             column[0].set_ylim(0, 0.6)
             column[1].set(xlabel="training step", xscale="log", ylim=(0, 1.02))
@@ -120,7 +120,7 @@ def copying(found: Grid, floor: float, seed: int = 0) -> Figure:
                 ax.plot(*way, color=colours[gamma], lw=0.8, alpha=0.6, zorder=0)
         for gamma in gammas:
             for run in (r for r in everyone(found) if r.spec.gamma == gamma):
-                look = {"color": colours[gamma] if learned(run) else style.NEITHER, "alpha": 0.75, "mew": 0, "ms": 5}
+                look = {"color": colours[gamma] if learned(run) else style.GREY, "alpha": 0.75, "mew": 0, "ms": 5}
                 ax.plot(end_attention(run), unseen_error(run), marks[delta_of(run)], **look)
         ax.axhline(floor, color="#888888", lw=0.9, ls=":", zorder=0)
         ax.set_yscale("symlog", linthresh=1e-3, linscale=0.5)

@@ -78,7 +78,7 @@ def values(
         for ax, (title, (epochs, kinds)) in zip(axes[1], alignment.items(), strict=True):
             for kind, found in kinds.items():
                 _seeds(ax, epochs, found, COLOUR[kind], f"{kind} anchors")
-            ax.axhline(chance, color=style.NEITHER, lw=0.8, ls=":", label="chance")
+            ax.axhline(chance, color=style.GREY, lw=0.8, ls=":", label="chance")
             ax.set(xscale="log", xlabel="epoch", ylim=(0, 1))
             ax.set_title(f"first direction and anchors, {title}", fontsize=9)
         axes[1, 0].set_ylabel("|cosine|")
@@ -95,7 +95,7 @@ def _seeds(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, colour
 def reading(panels: Mapping[str, np.ndarray]) -> Figure:
     """The appendix's second attention: shares of attention that a query gives to each role, against the key's place.
     panels: {title: (seeds, 7, 4)}; a line a seed, the first solid, then dashed, dash-dotted, dotted."""
-    colours = (style.KEY, style.FIRST_ANCHOR, style.SECOND_ANCHOR, style.NEITHER)
+    colours = (style.GREEN, style.PURPLE, style.ORANGE, style.GREY)
     with style.look():
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.8), sharey=True)
         for ax, (title, found) in zip(axes, panels.items(), strict=True):

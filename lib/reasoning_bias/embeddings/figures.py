@@ -12,6 +12,7 @@ from matplotlib.image import AxesImage
 
 from lib.core.read import style
 from lib.core.read.measures import cosines, principal_map
+from lib.reasoning_bias import drawing
 from lib.reasoning_bias.drawing import COLOUR
 from lib.reasoning_bias.embeddings.numbers import FlowError
 from lib.reasoning_bias.task import MEMORY, REASONING
@@ -68,14 +69,14 @@ def label_distributions(exact: np.ndarray, sampled: np.ndarray) -> Figure:
 def lag_curves(measured: Mapping[str, np.ndarray], theory: Mapping[str, np.ndarray]) -> Figure:
     """Cosine against the distance of two reasoning anchors: measured {name: (seeds, 9)}, theory {name: (9,)}, in one axis."""
     lags = np.arange(1, 10)
-    colours = ("#7B5EA7", "#B9A6D3", "#D6CCE6", style.SEEN, "#8A8A8A")
+    colours = ("#7B5EA7", "#B9A6D3", "#D6CCE6", style.DARK, "#8A8A8A")
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH * 0.85, 3.4))
         for (name, values), colour, marker in zip(measured.items(), colours, "osvD^", strict=False):
             spread = values.std(0, ddof=1) if len(values) > 1 else np.zeros(len(lags))
             ax.errorbar(lags, values.mean(0), spread, color=colour, marker=marker, ms=4, capsize=2, label=name)
         for (name, values), dash in zip(theory.items(), ("--", ":", "-."), strict=False):
-            ax.plot(lags, values, color=style.NEITHER, ls=dash, label=name)
+            ax.plot(lags, values, color=style.GREY, ls=dash, label=name)
         ax.axhline(0, color="#BBBBBB", lw=0.7, zorder=0)
         ax.set(xlabel="distance |s − s'| of two reasoning anchors", ylabel="mean cosine", xticks=lags)
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -107,7 +108,7 @@ def maps(panels: Mapping[str, tuple[np.ndarray, Sequence[int]]], columns: int = 
 def formation(models: Mapping[str, tuple[np.ndarray, Mapping[str, np.ndarray]]]) -> Figure:
     """When the order forms: mean cosines along training, {model: (epochs, {name: (seeds, epochs)})}; the first two names are of
     reasoning anchors at two distances, the third of memory anchors. Lines: means over seeds; bands: range."""
-    looks = ((style.REASONING, "-"), (style.REASONING, "--"), (style.MEMORY, "-"))
+    looks = ((drawing.REASONING, "-"), (drawing.REASONING, "--"), (drawing.MEMORY, "-"))
     with style.look():
         fig, axes = plt.subplots(1, len(models), figsize=(style.WIDTH, 2.7), sharey=True)
         for ax, (title, (epochs, curves)) in zip(axes, models.items(), strict=True):
@@ -129,11 +130,11 @@ def every_anchor(measured: Mapping[str, np.ndarray], theory: Mapping[str, np.nda
     with style.look():
         fig, axes = plt.subplots(2, 5, figsize=(style.WIDTH, 3.6), sharex=True, sharey=True)
         for i, ax in enumerate(axes.flat):
-            for (name, values), colour in zip(measured.items(), (style.SEEN, "#7B5EA7"), strict=False):
+            for (name, values), colour in zip(measured.items(), (style.DARK, "#7B5EA7"), strict=False):
                 ax.plot(REASONING, values[:, i].mean(0), color=colour, lw=1.5, label=name)
                 ax.fill_between(REASONING, values[:, i].min(0), values[:, i].max(0), color=colour, alpha=0.15, lw=0)
             for (name, values), dash in zip(theory.items(), ("--", ":"), strict=False):
-                ax.plot(REASONING, values[i], color=style.NEITHER, ls=dash, lw=1.3, label=f"${name}$" if "^" in name else name)
+                ax.plot(REASONING, values[i], color=style.GREY, ls=dash, lw=1.3, label=f"${name}$" if "^" in name else name)
             off = np.abs(next(iter(measured.values()))[:, i] - list(theory.values())[-1][i])[:, np.arange(10) != i].mean()
             ax.set_title(f"s = {REASONING[i]} ({off:.2f})", fontsize=9)
             ax.set_xticks([11, 15, 20])
@@ -157,7 +158,7 @@ def flow(models: Mapping[str, Sequence[FlowError]], losses: Mapping[str, tuple[n
                     column[0].plot(run.steps, run.error[kind].mean(1), color=COLOUR[kind], lw=1, label=name)
                     column[1].plot(run.steps, run.cosine[kind].mean(1), color=COLOUR[kind], lw=1)
             for values in losses[title][1]:
-                column[2].plot(losses[title][0], values, color=style.SEEN, lw=1)
+                column[2].plot(losses[title][0], values, color=style.DARK, lw=1)
             column[0].set(title=title, yscale="log", ylim=(0.02, 20))
             column[0].title.set_fontsize(9)
             column[0].axhline(1, color="#BBBBBB", lw=0.7, zorder=0)
@@ -170,7 +171,7 @@ def flow(models: Mapping[str, Sequence[FlowError]], losses: Mapping[str, tuple[n
     return fig
 
 
-PLANE = {"reasoning": (style.REASONING, "o", 22), "memory": (style.MEMORY, "s", 18), "key": (style.KEY, ".", 16)}
+PLANE = {"reasoning": (drawing.REASONING, "o", 22), "memory": (drawing.MEMORY, "s", 18), "key": (style.GREEN, ".", 16)}
 
 
 def whole_planes(planes: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:

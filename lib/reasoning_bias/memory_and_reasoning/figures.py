@@ -11,19 +11,20 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from lib.core.read import style
+from lib.reasoning_bias import drawing
 from lib.reasoning_bias.ratios import Ratio, closed, middle
 from lib.reasoning_bias.study import SETS
 from lib.reasoning_bias.task import GROUP_LABELS, LENGTH, Batch
 
 LOOK = {
-    "memory": {"color": style.MEMORY, "ls": "-"},
-    "reasoning": {"color": style.REASONING, "ls": "-"},
-    "held out": {"color": style.REASONING, "ls": (0, (4, 2))},
+    "memory": {"color": drawing.MEMORY, "ls": "-"},
+    "reasoning": {"color": drawing.REASONING, "ls": "-"},
+    "held out": {"color": drawing.REASONING, "ls": (0, (4, 2))},
 }
 Curve = tuple[np.ndarray, np.ndarray]
 """Epochs (n,) and values (runs, n)."""
 NAMES = {"memory": "memory", "reasoning": "reasoning, trained pairs", "held out": "reasoning, held-out pairs"}
-MODELS = {"transformer": ("o", style.SEEN), "Emb-MLP": ("s", "#7B5EA7")}
+MODELS = {"transformer": ("o", style.DARK), "Emb-MLP": ("s", "#7B5EA7")}
 
 
 def examples(memory: Batch, reasoning: Batch) -> Figure:
@@ -34,7 +35,7 @@ def examples(memory: Batch, reasoning: Batch) -> Figure:
             for row, (tokens, place, target) in enumerate(zip(batch.tokens, batch.place, batch.target, strict=True)):
                 for column, token in enumerate(tokens.tolist()):
                     ahead = column - int(place)
-                    own = {0: style.KEY, 1: style.FIRST_ANCHOR, 2: style.SECOND_ANCHOR}.get(ahead, style.NOISE)
+                    own = {0: style.GREEN, 1: style.PURPLE, 2: style.ORANGE}.get(ahead, style.LIGHT)
                     ax.add_patch(Rectangle((column - 0.46, row - 0.36), 0.92, 0.72, facecolor=own))
                     white = "white" if ahead == 0 else "#222222"
                     ax.text(column, row, token, ha="center", va="center", fontsize=7.5, color=white)
@@ -122,7 +123,7 @@ def _ratios(ax: Axes, ratios: Mapping[float, Sequence[Ratio]], model: str, shift
 def memory_variants(variants: Mapping[str, Mapping[str, Curve]]) -> Figure:
     """Fig. 8, left: loss and accuracy of memory along training, a line for each kind of table. variants: {name: {metric:
     curve}}."""
-    colours = (style.MEMORY, style.KEY)
+    colours = (drawing.MEMORY, style.GREEN)
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.7))
         for (name, curves), colour in zip(variants.items(), colours, strict=True):
@@ -140,10 +141,10 @@ def group_outputs(outputs: np.ndarray, epoch: float) -> Figure:
     with style.look():
         fig, axes = plt.subplots(1, 4, figsize=(style.WIDTH, 2.3), sharey=True)
         for i, (ax, labels) in enumerate(zip(axes, GROUP_LABELS, strict=True)):
-            ax.axvspan(labels[0], labels[-1], color=style.NOISE, alpha=0.7, lw=0)
+            ax.axvspan(labels[0], labels[-1], color=style.LIGHT, alpha=0.7, lw=0)
             for one in outputs[:, i]:
-                ax.plot(one, color=style.MEMORY, lw=0.5, alpha=0.5)
-            ax.plot(outputs[:, i].mean(0), color=style.MEMORY)
+                ax.plot(one, color=drawing.MEMORY, lw=0.5, alpha=0.5)
+            ax.plot(outputs[:, i].mean(0), color=drawing.MEMORY)
             ax.set(xlabel="label", title=f"{labels[0]} … {labels[-1]}", xlim=(0, 165))
         axes[0].set_ylabel("probability")
         fig.suptitle(f"Groups by the range of their labels, after {epoch:g} epochs", fontsize=9)
