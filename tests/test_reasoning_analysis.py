@@ -121,6 +121,14 @@ def test_halving_by_hand(losses: list[float | None], expected: float | None) -> 
     assert halving(with_losses(losses), "memory") == (expected if expected is None else pytest.approx(expected))
 
 
+@pytest.mark.parametrize(("first", "level"), [(4.0, 2.0), (10.0, 5.0), (10.7, np.log(200) / 2), (700.0, np.log(200) / 2)])
+def test_half_of_a_loss_above_a_guess_is_half_of_a_guess(first: float, level: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 200 tokens: a guess costs ln 200 = 5.3 nats, and to fall to it needs no learning."""
+    monkeypatch.setattr(ratios, "first_losses", lambda run: dict.fromkeys(SETS, first))
+    assert planted().spec.model.vocab == 200
+    assert ratios.half(planted(), "memory") == pytest.approx(level)
+
+
 @given(st.lists(st.tuples(st.integers(1, 50), st.floats(0.01, 8)), min_size=1, max_size=8))
 def test_at_the_halving_step_the_line_is_at_half_and_was_above_before(rows: list[tuple[int, float]]) -> None:
     steps, losses = np.cumsum([gap for gap, _ in rows]).tolist(), [loss for _, loss in rows]

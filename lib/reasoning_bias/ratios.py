@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,11 +20,21 @@ def first_losses(run: StoredRun) -> dict[str, float]:
     return losses_at_start(run.spec)
 
 
+def half(run: StoredRun, name: str) -> float:
+    """Half of the loss of a set before training, in nats; half of a uniform guess's loss where that of training is no less.
+
+    A model without norms that is started large begins with a loss many times that of a guess. Half of it is reached while the
+    outputs merely shrink, before anything is learned.
+    """
+    first, guess = first_losses(run)[name], math.log(run.spec.model.vocab)
+    return (first if first / 2 < guess else guess) / 2
+
+
 def halving(run: StoredRun, name: str) -> float | None:
-    """The step at which the loss of a set has first fallen to half of what it was before training, on the straight line
-    between the two evaluations around it; None for never."""
-    level = first_losses(run)[name] / 2
-    before, value = 0.0, 2 * level
+    """The step at which the loss of a set has first fallen to `half`, on the straight line between the two evaluations around
+    it; None for never."""
+    level = half(run, name)
+    before, value = 0.0, first_losses(run)[name]
     for step, loss in zip(run.history["step"], run.history[f"{name} loss"], strict=True):
         if loss is None:
             return None
@@ -43,7 +54,7 @@ class Ratio:
 
 
 def slowdown(run: StoredRun, slower: str = "memory", faster: str = "reasoning") -> Ratio | None:
-    """The bias as one number: steps to half of the initial loss, memory over reasoning. None where the faster never halves."""
+    """The bias as one number: steps to half of the loss, memory over reasoning. None where the faster never halves."""
     one, other = halving(run, slower), halving(run, faster)
     if other is None:
         return None
@@ -75,9 +86,9 @@ def middle(found: Sequence[Ratio]) -> float:
 
 
 def words(found: Sequence[Ratio]) -> str:
-    """Geometric mean and range, with a sign where some are lower bounds."""
+    """Geometric mean and range of the runs, with a sign where some are lower bounds."""
     low, high = (f(r.value for r in found) for f in (min, max))
-    return f"{'≥ ' if any(r.open for r in found) else ''}{middle(found):.2f} [{low:.2f}, {high:.2f}]"
+    return f"{'≥ ' if any(r.open for r in found) else ''}{middle(found):.2f} ({low:.2f} to {high:.2f})"
 
 
 def points_of(

@@ -45,8 +45,12 @@ def seeds(runs: Sequence[StoredRun]) -> int:
 
 
 def best(runs: Sequence[StoredRun], name: str = "held out") -> np.ndarray:
-    """The highest share of right answers that each run has along training; NaN where it never was finite."""
-    return np.array([max((v for v in r.history[name] if v is not None), default=np.nan) for r in runs])
+    """The highest share of right answers that each run has along training or at the end; NaN where it never was finite.
+
+    Along training a run is asked in the precision in which it is trained, at the end in single precision.
+    """
+    along = [[v for v in run.history[name] if v is not None] for run in runs]
+    return np.array([max((*shares, run.metrics[name])) if shares else np.nan for shares, run in zip(along, runs, strict=True)])
 
 
 def by_gamma(runs: Sequence[StoredRun]) -> dict[float, list[StoredRun]]:

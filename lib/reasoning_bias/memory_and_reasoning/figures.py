@@ -86,7 +86,7 @@ def emb_training(panels: Mapping[str, Mapping[str, Curve]]) -> Figure:
 
 
 def bias(models: Mapping[str, Mapping[str, Mapping[float, Sequence[Ratio]]]]) -> Figure:
-    """The bias as one number against γ: steps to half of the initial loss, of memory (left) and of the held-out pairs (right),
+    """The bias as one number against γ: steps to half of the loss, of memory (left) and of the held-out pairs (right),
     over those of the trained reasoning pairs. models: {model: {slower set: {γ: ratios}}}. A point a run, a line through the
     means of logarithms; a triangle where the slower loss never halved, so that the ratio is larger; the line is dashed where
     most of its points have such bounds."""
@@ -94,7 +94,7 @@ def bias(models: Mapping[str, Mapping[str, Mapping[float, Sequence[Ratio]]]]) ->
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.1), sharey=True)
         for ax, slower in zip(axes, ("memory", "held out"), strict=True):
             for shift, (name, ratios) in enumerate(models.items()):
-                _ratios(ax, ratios[slower], name, 0.012 * (2 * shift - 1))
+                _ratios(ax, ratios[slower], name, 0.004 * (2 * shift - 1))
             ax.axhline(1, color="#888888", lw=0.8, zorder=0)
             ax.set(xlabel="initialization rate γ", yscale="log")
             ax.set_yticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])

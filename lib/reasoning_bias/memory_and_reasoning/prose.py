@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -29,11 +28,11 @@ def settings_table(profile: str) -> list[tuple[str, str]]:
         ("seeds", str(len(s.seeds))),
         ("training rows", f"{s.rows:,}"),
         ("batch", str(t.batch)),
-        ("steps (epochs)", f"{t.steps:,} ({t.steps / s.steps_of_an_epoch:g})"),
-        ("peak rate", f"{s.rate:g}, warm-up {t.warmup:,} steps, then cosine"),
+        ("steps (epochs)", f"{t.steps:,} ({t.steps / s.steps_of_an_epoch:,.0f})"),
+        ("peak learning rate", f"{s.rate:g}, warm-up {t.warmup:,} steps, then cosine"),
         ("weight decay", f"{s.decay:g}"),
         ("transformer: layers, d_model, d_ff, d_k = d_v", f"{m.depth}, {m.d_model}, {m.d_ff}, {m.d_k}"),
-        ("Emb-MLP: d_model, hidden units, peak rate, steps", _emb_words(profile)),
+        ("Emb-MLP: d_model, hidden units, peak learning rate, steps", _emb_words(profile)),
     ]
 
 
@@ -99,8 +98,8 @@ def bias_text(models: Mapping[str, Sequence[StoredRun]]) -> str:
             value, low, high = numbers.trend(runs)
             line += f"Rank correlation of γ with the ratio over {len(found)} runs: {value:+.2f} [{low:+.2f}, {high:+.2f}]. "
         held = [words(ratios(ends[g], "held out")) for g in (first, last)]
-        lines.append(line + f"Held-out over trained pairs: {held[0]} and {held[1]}.")
-    return "\n".join(lines)
+        lines.append(line + f"Held-out over trained pairs, at the same two γ: {held[0]} and {held[1]}.")
+    return "\n".join(lines) + "\n\nIn round brackets: the range of the runs. In square ones: a 95 % interval."
 
 
 def coverage_text(rows: int) -> str:
@@ -166,7 +165,7 @@ def groups_line(runs: Sequence[StoredRun]) -> str:
 def sizes_text() -> str:
     """How much smaller than the paper's our settings are."""
     own, paper = SETTINGS["laptop"], SETTINGS["paper"]
-    part = lambda value, of: f"1/{of / value:.3g}"
+    part = lambda value, of: f"1/{of / value:.2g}"
     return (
         f"The laptop profile has {part(own.rows, paper.rows)} of the paper's rows, a model of "
         f"{part(own.d_model, paper.d_model)} of its width, and {part(own.train.steps, paper.train.steps)} of its steps."
@@ -186,27 +185,60 @@ def verdict(runs: Sequence[StoredRun], plain: Sequence[StoredRun], many: Sequenc
         f"large (γ = {LARGE:g})" + (": the smaller start prefers the rule." if later else ", which does not tell them apart.")
     )
     share = lambda group, g: float(best([r for r in group if r.spec.gamma == g]).mean())
-    say = lambda group: f"{share(group, SMALL):.0%} and {share(group, LARGE):.0%}"
-    rows = dict(many[0].spec.task)["rows"]
-    end = "" if share(many, SMALL) > 2 * share(many, LARGE) else ": where rows hardly repeat, the start does not decide"
-    return (
-        f"{first} What generalizes depends on more than γ. Held-out pairs right at best, from the small start and from the "
-        f"large one: {say([*small, *large])} with norms, {say(plain)} without, {say(many)} on {rows:,} rows{end}."
+    count, usual = (int(dict(runs[0].spec.task)["rows"]) for runs in (many, large))
+    kinds = {
+        f"{usual:,} rows": [*small, *large],
+        f"{usual:,} rows, a model without norms": plain,
+        f"{count:,} rows": many,
+    }
+    shares = {name: (share(group, SMALL), share(group, LARGE)) for name, group in kinds.items()}
+    decides = [a > 2 * b for a, b in shares.values()]
+    second = (
+        "Only the small start finds what holds for pairs that were never shown"
+        if all(decides)
+        else "The start does not decide what generalizes"
+        if not any(decides)
+        else "Whether only the small start generalizes depends on the rows and on the model"
     )
+    cells = [(name, *(f"{v:.0%}" for v in both)) for name, both in shares.items()]
+    return (
+        f"{first} {second}:\n\n"
+        + table(("held-out pairs right, best of training", f"γ = {SMALL:g}", f"γ = {LARGE:g}"), cells)
+        + f"\n\nWith {count:,} rows each is seen {many[0].steps / epoch(many[0].spec):.0f} times, with {usual:,} "
+        f"{large[0].steps / epoch(large[0].spec):.0f} times."
+    )
+
+
+MOST = 0.6
+"""Of the way between two ends, to be called most of it."""
 
 
 def transition_text(runs: Sequence[StoredRun]) -> str:
-    """Between which γ the ratio moves most."""
+    """Below which γ most of the way of the ratio lies, in logarithms, from the largest initialization on."""
     means = {g: middle(found) for g, found in ratios_by_gamma(runs).items() if found}
     if len(means) < 3:
         return "There are too few γ to say where the ratio moves."
-    steps = {(a, b): float(np.log(means[b] / means[a])) for a, b in itertools.pairwise(means)}
-    (a, b), most = max(steps.items(), key=lambda item: item[1])
     low, high = min(means), max(means)
-    part = most / np.log(means[high] / means[low]) if means[high] > means[low] else float("nan")
-    if not 0 < part < np.inf:
+    whole = np.log(means[high] / means[low])
+    if not 0 < whole < np.inf:
         return f"From γ = {low:g} to {high:g} the ratio does not grow."
+    way = {g: float(np.log(v / means[low]) / whole) for g, v in means.items()}
+    by = next(g for g, part in way.items() if part >= MOST)
     return (
-        f"The largest step lies between γ = {a:g} and {b:g}, from {means[a]:.1f} to {means[b]:.1f}: "
-        f"{min(part, 1):.0%} of the way from γ = {low:g} to {high:g}, in logarithms."
+        f"From γ = {low:g} to {high:g} the ratio grows {means[high] / means[low]:.1f} times. {min(way[by], 1):.0%} of that, in "
+        f"logarithms, lies below γ = {by:g}."
     )
+
+
+def length_text(lengths: Mapping[str, Sequence[StoredRun]]) -> str:
+    """Does the length of training turn the order of the two starts round, and does it move the ratio beyond its range?"""
+    found = [{g: ratios for g, ratios in ratios_by_gamma(runs).items() if ratios} for runs in lengths.values()]
+    if any(set(by) != {LARGE, SMALL} for by in found):
+        return "Not every length has a ratio at both ends."
+    same = all(middle(by[SMALL]) > middle(by[LARGE]) for by in found)
+    lowest = [max(min(r.value for r in by[g]) for by in found) for g in (LARGE, SMALL)]
+    highest = [min(max(r.value for r in by[g]) for by in found) for g in (LARGE, SMALL)]
+    apart = [f"γ = {g:g}" for g, low, high in zip((LARGE, SMALL), lowest, highest, strict=True) if low > high]
+    order = "At each length the small start has the larger ratio." if same else "The order of the two starts is not the same."
+    moved = f"At {' and '.join(apart)} the ratio moves with it by more than its runs differ." if apart else ""
+    return f"{order} {moved or 'What the length changes is within the range of the runs.'}"
