@@ -306,7 +306,7 @@ def test_claims_json_has_the_agreed_fields(run: Run) -> None:
     assert by_id["slides-errata"]["failed"] == ["no entry disagrees"]
     tests = {r["id"] for r in records if r["by_construction"]}
     of_the_task = {"task-pairs", "task-two-answers", "task-split", "slides-ladder"}
-    assert tests == of_the_task | {"cot-example"}
+    assert tests == of_the_task | {"cot-example", "embedding-distributions"}
 
 
 def test_claims_in_words_tell_failed_parts_and_count_tests_of_the_task_apart(run: Run) -> None:

@@ -99,7 +99,7 @@ def test_a_coin_is_wrong_half_of_the_time() -> None:
     assert classical.wrong(np.array([1.0, -1, 0]), np.array([1.0, 1, 1])).tolist() == [0, 1, 0.5]
 
 
-def test_learners_and_runs_answer_the_same_prompts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_learners_and_runs_answer_the_same_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [planted(spec, weights=random_weights(spec, spec.seed)) for spec in SMALL]
     asked: list[torch.Tensor] = []
     ask = numbers.ask
@@ -107,17 +107,15 @@ def test_learners_and_runs_answer_the_same_prompts_once(monkeypatch: pytest.Monk
     test = Test(0.8, 6, count=40)
     drawn = test.prompts(runs)
     found = numbers.point(runs, ICL, test)
-    assert found is numbers.point(runs, ICL, test)
     assert len(asked) == 2
     assert torch.equal(asked[0], drawn.prompt)
     assert torch.equal(asked[1], drawn.prompt)
     assert asked[0].shape == (40, 7, 60)
     assert (found.wrong.shape, found.total, found.each.shape) == ((2, 40), 40, (2,))
-    assert found.interval == pytest.approx(wilson(found.mean * 40, 40))
+    assert found.interval == pytest.approx(wilson(round(found.mean * 40), 40))
     other = numbers.point(runs, LOGISTIC, test)
     assert other.wrong.tolist() == [(predict(LOGISTIC, *classical.examples(drawn)) != drawn.answer.numpy()).tolist()]
     for change in ({"noise": 0.0}, {"seed": 1}, {"alpha": 0.6}, {"length": 5}):  # each has prompts of its own
-        assert numbers.point(runs, LOGISTIC, replace(test, **change)) is not other
         assert not torch.equal(replace(test, **change).prompts(runs).prompt, drawn.prompt)
 
 

@@ -57,7 +57,7 @@ from lib.in_context.experiments import (
     wide_specs,
 )
 from lib.in_context.models import OneLayer, OneLayerSpec, VectorGPT2, VectorGPT2Spec, hinge, signs
-from lib.in_context.study import CONDITIONS, FOREIGN_SUM, N_WATCHED, SUMS, TEST_SEED, InContext, foreign, grid, make_study
+from lib.in_context.study import CONDITIONS, FOREIGN_SUM, N_WATCHED, SUMS, TEST_SEED, InContext, error_rows, foreign, make_study
 from lib.in_context.study import neurons as rows_of
 from lib.in_context.task import D_X, Task, all_pairs, no_match_floor
 from lib.in_context.task import D as WIDTH
@@ -732,14 +732,14 @@ def test_errors_are_counted_prompt_by_prompt() -> None:
     study, model = InContext(length=4, keep=(4,), prompts=7), randomized(SMALL_GPT.build(2), scale=2)
     found = study.snapshot(model, 4)
     assert found.keys() == {"errors", "counts"}
-    assert found["errors"].shape == found["counts"].shape == (2, len(grid()), 5)
-    assert len(grid()) == len(set(grid())) == 21
+    assert found["errors"].shape == found["counts"].shape == (2, len(error_rows()), 5)
+    assert len(error_rows()) == len(set(error_rows())) == 21
     assert [name for name, _ in CONDITIONS] == [
         "in domain",
         *(f"S1 = {s}" for s in (0.5, 0.7, 0.9, 1.1, 1.3)),
         "outside the span",
     ]
-    for row, (condition, alpha) in enumerate(grid()):
+    for row, (condition, alpha) in enumerate(error_rows()):
         change = named(condition)
         task = Task(length=4, alpha=alpha)
         task = foreign(task, **change) if change else task
@@ -1073,7 +1073,7 @@ def test_gpt2_is_trained_in_four_ways() -> None:
     studies = {name: make_study(runs[0]) for name, runs in found.items()}
     for name, runs in found.items():
         pairs = {tuple(pair) for pair in studies[name].task.pairs.tolist()}
-        assert ({pair[::-1] for pair in pairs} == pairs) is (not name.endswith("no reverse of the others")), name
+        assert ({pair[::-1] for pair in pairs} == pairs) is (not name.endswith("reverses left out")), name
         assert len(studies[name].task.unseen) >= 12
         assert {spec.model.query_only for spec in runs} == {name == "the query's answer alone"}
         assert {spec.train.steps for spec in runs} == {2400 if "three" in name else 800}

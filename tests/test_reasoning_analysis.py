@@ -38,6 +38,7 @@ from lib.reasoning_bias import experiments as bias
 from lib.reasoning_bias import runs as stored
 from lib.reasoning_bias.attention import figures as attention_figures
 from lib.reasoning_bias.attention import numbers as attention
+from lib.reasoning_bias.drawing import COLOUR
 from lib.reasoning_bias.embeddings import figures as embedding_figures
 from lib.reasoning_bias.embeddings import numbers as embeddings
 from lib.reasoning_bias.embeddings.numbers import FlowError
@@ -387,6 +388,8 @@ def test_the_error_of_the_flow_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(mixed.error["reasoning"], 2, rtol=1e-4)
     np.testing.assert_allclose(mixed.cosine["memory"], 1, rtol=1e-4)
     np.testing.assert_allclose(mixed.cosine["reasoning"], -1, rtol=1e-4)
+    np.testing.assert_allclose(mixed.length["memory"], 0.5, rtol=1e-4)
+    np.testing.assert_allclose(mixed.length["reasoning"], 1, rtol=1e-4)
 
 
 def test_training_follows_the_flow(tmp_path: Path) -> None:
@@ -404,11 +407,14 @@ def test_training_follows_the_flow(tmp_path: Path) -> None:
     assert (np.diff(found.grown) > 0).all()
 
 
-def test_loss_curves_have_a_row_a_run() -> None:
+def test_what_is_left_of_the_loss_has_a_row_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over the mean of the two trained sets before training."""
+    first = {"memory": 3.0, "reasoning": 5.0, "held out": 99.0}
+    monkeypatch.setattr(ratios, "first_losses", lambda run: first)
     runs = [replace(planted(), history={"step": [5, 10], "loss": [5.0, last]}) for last in (4.0, None)]
-    steps, values = embeddings.loss_curves(runs)
+    steps, values = embeddings.loss_left(runs)
     assert steps.tolist() == [5, 10]
-    np.testing.assert_array_equal(values, [[5, 4], [5, np.nan]])
+    np.testing.assert_array_equal(values, [[1.25, 1], [1.25, np.nan]])
 
 
 # ---------------------------------------------------------------- attention
@@ -508,6 +514,22 @@ def test_answers_with_an_attention_averaged(tmp_path: Path) -> None:
     expected = {"": share(100), "attention.1": share(60), "attention.2": share(130)}
     assert len(set(expected.values())) == 3
     assert found == pytest.approx(expected)
+
+
+def test_single_sequences_select_where_their_mean_does_not(tmp_path: Path) -> None:
+    """Each query looks for the anchors alone, whose places differ: a sequence is far from the average, their mean much less."""
+    parts = {"embedding.token": torch.zeros(VOCAB, 16)}
+    parts["embedding.token"][1:21, 12] = 1
+    parts |= {f"blocks.0.attention.W_{name}.weight": torch.zeros(16, 16) for name in "QK"}
+    parts["blocks.0.attention.W_Q.weight"][:9, 0] = 4 * FAR
+    parts["blocks.0.attention.W_K.weight"][12, 0] = 1
+    found = attention.from_average(wired(tmp_path, {}, {}, parts))
+    assert list(found) == ["memory", "reasoning"]
+    for mean, one in found.values():
+        assert 0.5 < one <= 1  # the first anchor that is seen has all
+        assert mean < one - 0.1
+    for even in attention.from_average(wired(tmp_path / "even", {}, {})).values():
+        assert even == pytest.approx((0, 0), abs=1e-6)
 
 
 def test_attention_that_moves_with_the_keys_of_another_sequence(tmp_path: Path) -> None:
@@ -993,15 +1015,17 @@ def test_figures_of_cosines_and_distributions() -> None:
     assert [t.get_text() for t in axes[2].get_xticklabels()] == ["11", "14", "17", "20"]
     exact = embeddings.exact_distributions("reasoning")
     figure = embedding_figures.label_distributions(exact, exact)
-    axes = drawn(embedding_figures.label_distributions(exact, np.eye(10, VOCAB)), 3, bars=1)
+    axes = drawn(embedding_figures.label_distributions(exact, np.eye(10, VOCAB)), 3, bars=2)
     assert [ax.get_title(loc="left") for ax in axes[1:]] == ["cosines, exact", "counted"]
     np.testing.assert_allclose(axes[1].images[0].get_array(), cosines(exact, exact))
     np.testing.assert_allclose(axes[2].images[0].get_array(), np.eye(10))
     for ax in axes[1:]:
         assert ax.images[0].get_clim() == pytest.approx((0, 1))  # one scale, from the least of both
-    left, *_ = drawn(figure, 3, bars=1)
+    left, *_ = drawn(figure, 3, bars=2)
     assert len(left.lines) == 20
-    assert legends(figure) == ["anchor 11", "anchor 20"]
+    bar = figure.axes[3]  # which says what the colours are
+    assert bar.get_ylabel() == "anchor s"
+    assert [t.get_text() for t in bar.get_yticklabels()] == ["11", "14", "17", "20"]
     least = cosines(exact, exact).min()
     assert figure.axes[1].images[0].get_clim() == pytest.approx((least, 1))
     for i, (line, dots) in enumerate(zip(left.lines[::2], left.lines[1::2], strict=True)):
@@ -1016,12 +1040,15 @@ def test_figures_of_theory_beside_measurement() -> None:
     (ax,) = drawn(figure, 1)
     assert set(legends(figure)) == {"early", "late", "P^s", "Eq. 14"}
     assert len(ax.containers) == 2
-    many = {f"measured {i}": np.full((2, 9), i / 10) for i in range(5)}  # as many as chapter 10 has: none is left out
+    many = {f"measured {i}": np.full((2, 9), i / 10) for i in range(7)}  # as many as chapter 10 has: none is left out
     figure = embedding_figures.lag_curves(many, {"P^s": np.ones(9)})
     (ax,) = drawn(figure, 1)
-    assert [c.lines[0].get_ydata()[0] for c in ax.containers] == [0.0, 0.1, 0.2, 0.3, 0.4]
-    assert len({c.lines[0].get_color() for c in ax.containers}) == 5
+    np.testing.assert_allclose([c.lines[0].get_ydata()[0] for c in ax.containers], np.arange(7) / 10)
+    assert len({c.lines[0].get_color() for c in ax.containers} - {ax.lines[-2].get_color()}) == 7  # of which none is theory's
     assert set(legends(figure)) == {*many, "P^s"}
+    with pytest.raises(ValueError, match="zip"):
+        embedding_figures.lag_curves(many | {"one more": np.ones((2, 9))}, {})
+    plt.close()
     whole = {"trained": RNG.random((2, 10, 10))}
     figure = embedding_figures.every_anchor(whole, {"P^s": np.eye(10), "Eq. 14": np.zeros((10, 10))})
     axes = drawn(figure, 10)
@@ -1063,12 +1090,14 @@ def test_the_figure_of_formation_has_three_lines_a_model() -> None:
 
 def test_the_figure_of_the_flow_has_a_line_a_seed() -> None:
     part = lambda value: {kind: np.full((3, 10), value) for kind in ("memory", "reasoning")}
-    errors = [FlowError(np.array([5, 10, 15]), part(0.5), part(0.9), np.ones(3)) for _ in range(2)]
+    errors = [FlowError(np.array([5, 10, 15]), part(0.5), part(0.9), part(1.0), np.ones(3)) for _ in range(2)]
     losses = {name: (np.array([5, 10, 15]), np.ones((2, 3))) for name in ("a", "b")}
-    figure = embedding_figures.flow({"a": errors, "b": errors[:1]}, losses)
+    figure = embedding_figures.flow({"a": {"printed": errors}, "b": {"printed": errors[:1], "ours": errors[1:]}}, losses, 0.02)
     axes = drawn(figure, 6)
-    assert [len(ax.lines) for ax in axes] == [5, 3, 4, 2, 2, 2]  # error with a line at 1, cosine, loss
-    assert legends(figure) == ["memory", "reasoning"]
+    assert [len(ax.lines) for ax in axes] == [5, 5, 4, 4, 3, 3]  # error with a line at 1, cosine, loss with one at 98 %
+    assert legends(figure) == ["memory", "reasoning", *(f"{kind}, {by}" for by in ("printed", "ours") for kind in COLOUR)]
+    assert [line.get_linestyle() for line in axes[1].lines[:4]] == ["-", "-", "--", "--"]
+    assert axes[4].lines[-1].get_ydata()[0] == pytest.approx(0.98)
 
 
 def test_figures_of_attention() -> None:
@@ -1088,19 +1117,23 @@ def test_figures_of_attention() -> None:
     np.testing.assert_allclose(before.get_ydata(), [0.5, 0.02])  # geometric means
 
 
-def test_the_figure_of_reading_has_a_line_a_seed() -> None:
-    panels = {"layer 1": RNG.random((3, 7, 4)), "layer 2": RNG.random((3, 7, 4))}
-    reads = attention_figures.reading(panels)
-    for ax, (title, found) in zip(drawn(reads, 2), panels.items(), strict=True):
-        assert (ax.get_title(loc="left") or ax.get_title()) == title
-        assert len(ax.lines) == 12
-        for line, (role, seed) in zip(ax.lines, np.ndindex(4, 3), strict=True):
-            np.testing.assert_array_equal(line.get_ydata(), found[seed, :, role])
-            assert line.get_linestyle() == ("-", "--", "-.")[seed]
-        colours = [line.get_color() for line in ax.lines]
-        assert [len(set(colours[i : i + 3])) for i in range(0, 12, 3)] == [1] * 4
-        assert len(set(colours)) == 4
-    assert legends(reads) == list(attention.ROLES)
+def test_the_figure_of_reading_has_a_column_a_seed() -> None:
+    panels = {f"seed {seed}": RNG.random((2, 7, 4)) for seed in range(3)}
+    average = attention.reading_of_average()
+    np.testing.assert_allclose(average[0], [1 / 3, 1 / 4, 1 / 5, 1 / 6, 1 / 7, 1 / 8, 1 / 9])
+    np.testing.assert_allclose(average[1], 1 / 9)
+    reads = attention_figures.reading(panels, average)
+    axes = np.reshape(drawn(reads, 6), (2, 3))
+    assert [ax.get_title(loc="left") or ax.get_title() for ax in axes[0]] == list(panels)
+    for column, found in zip(axes.T, panels.values(), strict=True):
+        for layer, ax in enumerate(column):
+            *roles, dotted = ax.lines
+            for role, line in enumerate(roles):
+                np.testing.assert_array_equal(line.get_ydata(), found[layer, :, role])
+            np.testing.assert_array_equal(dotted.get_ydata(), average[layer])
+            assert dotted.get_linestyle() == ":"
+            assert len({line.get_color() for line in ax.lines}) == 5
+    assert legends(reads) == [*attention.ROLES, "one token, by the average"]
 
 
 def test_the_figure_of_values_is_relative_to_the_largest() -> None:

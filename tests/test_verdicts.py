@@ -334,10 +334,10 @@ def test_zero_has_no_sign() -> None:
 
 def test_a_transition_is_placed_where_its_whole_interval_was_trained() -> None:
     data = {shape: (np.array([0.6, 0.8, 1.0]), np.zeros(3)) for shape in ((32, 2), (64, 2), (64, 3))}
-    at = lambda low, high, found=True: width.Transition(0.7, 0.1, low, high, found)
+    at = lambda low, high, found=True: width.Crossing(0.7, 0.1, low, high, found)
     found = dict(zip(data, (at(0.65, 0.75), at(-0.1, 1.3), at(0.65, 0.75, False)), strict=True))
     assert width.placed(found, data) == {(32, 2): True, (64, 2): False}
-    assert "The interval of width 64, depth 2 reaches beyond" in width_prose.transitions_text({"γ": found}, {"γ": data})
+    assert "The interval of width 64, depth 2 reaches beyond" in width_prose.crossings_text({"γ": found}, {"γ": data})
     text = width_prose.verdict({"γ": found}, {"γ": data}, {"σ": (1.0, 0.9, 1.1)})
     assert "2 of the 3 shapes compared have a transition inside the range that was trained, 1 with the whole interval" in text
 

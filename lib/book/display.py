@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import inspect
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import matplotlib.pyplot as plt
+import numpy as np
+import torch
 from IPython.display import HTML, Markdown, display
 from matplotlib.figure import Figure
 
@@ -18,8 +22,11 @@ from lib.book.claims import by_construction, evaluate, table, totals
 from lib.book.dials import Dials
 from lib.book.explorer import Explorer, Train
 from lib.book.paths import ROOT
+from lib.core.read import tables
 from lib.core.read.claim import Claim
 from lib.core.record.store import Store, StoredRun
+
+T = TypeVar("T")
 
 
 def provenance_line(runs: Sequence[StoredRun], profile: str) -> str:
@@ -56,7 +63,7 @@ def show(
 
     `source` says what was drawn where it is neither runs nor the task.
     """
-    figure = draw(*args)
+    figure = draw(*map(rounded, args))
     display(figure, metadata={"image/png": {"alt": f"Figure {number}"}})
     plt.close(figure)
     display(
@@ -66,6 +73,26 @@ def show(
         )
     )
     print(f"Figure {number}: {summary}")
+
+
+def rounded(value: T) -> T:
+    """With numbers to six digits: what another machine computes differs in the last ones, and is drawn in the same pixels."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return np.array([float(f"{v:.6g}") for v in value.ravel().tolist()], dtype=value.dtype).reshape(value.shape)
+    if isinstance(value, torch.Tensor) and value.is_floating_point():
+        return torch.from_numpy(rounded(value.numpy()))
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: rounded(v) for key, v in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(rounded, value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type | StoredRun):
+        copied = copy.copy(value)
+        for name, held in vars(value).items():
+            object.__setattr__(copied, name, rounded(held))
+        return copied
+    return value
 
 
 def plain(text: str) -> str:
@@ -105,9 +132,8 @@ def say(text: str) -> None:
 
 def settings(columns: dict[str, Sequence[tuple[str, str]]]) -> None:
     """The settings of profiles side by side: {profile: rows of (name, value)}, all with the same names."""
-    head = "| setting | " + " | ".join(f"profile {name}" for name in columns) + " |\n|---" * 1 + "|---" * len(columns) + "|\n"
-    rows = zip(*columns.values(), strict=True)
-    say(head + "\n".join(f"| {row[0][0]} | " + " | ".join(value for _, value in row) + " |" for row in rows))
+    rows = [(row[0][0], *(value for _, value in row)) for row in zip(*columns.values(), strict=True)]
+    say(tables.table(("setting", *(f"profile {name}" for name in columns)), rows))
 
 
 def claims_table(claims: Sequence[Claim], store: Store, profile: str) -> None:

@@ -108,12 +108,11 @@ def draw_cluster(record: Record) -> Figure:
 
 
 def cluster_table(record: Record) -> str:
-    lines = ["| GPUs | jobs | hours | speed-up | efficiency |", "|--:|--:|--:|--:|--:|"]
-    lines += [
-        f"| {r['gpus']:,} | {r['jobs']} | {r['hours']:.2g} | {r['speed_up']:.3g} | {r['efficiency']:.0%} |"
+    rows = [
+        (f"{r['gpus']:,}", r["jobs"], f"{r['hours']:.2g}", f"{r['speed_up']:.3g}", f"{r['efficiency']:.0%}")
         for r in record["rows"]
     ]
-    return "\n".join(lines)
+    return table(("GPUs", "jobs", "hours", "speed-up", "efficiency"), rows)
 
 
 def speed_summary(timings: list[Record]) -> str:

@@ -28,6 +28,7 @@ from lib.composition.diagram import HEADLINE
 from lib.composition.exploration import SETS, exploration
 from lib.composition.phase_diagram import figures, prose
 from lib.composition.variations import GPT2
+from lib.core.read.tables import table
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, StoreError, load
 from lib.core.train.machine import one_thread
@@ -92,13 +93,6 @@ def _line(runs: Sequence[StoredRun], draw: Callable[..., Any]) -> str:
     return f'<p class="rm-provenance">{escape(provenance_line(runs, PROFILE))} · drawn by {source_of(draw)}</p>\n'
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], right: int = 99) -> str:
-    """Markdown; columns from number `right` on are numbers."""
-    marks = ["--:" if i >= right else ":--" for i in range(len(head))]
-    lines = [head, marks, *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
 def environment() -> str:
     """What these pages were built with."""
     names = [line.split(">")[0].strip() for line in (ROOT / "requirements.txt").read_text().splitlines()]
@@ -111,7 +105,7 @@ def environment() -> str:
         ("sha256 of `requirements.lock`", f"`{lock}`"),
         *packages,
     ]
-    return _table(("what", "which"), rows)
+    return table(("what", "which"), rows) + "\n"
 
 
 def _revision() -> str:
@@ -152,7 +146,8 @@ def sweeps(store: Store) -> str:
             )
     head = ("sweep", "profile", "trained on", "runs", "seeds", "steps", "core hours")
     return (
-        _table(head, rows, right=3)
+        table(head, rows)
+        + "\n"
         + "\n"
         + ("\n".join(filter(None, others)) or "Nothing that is stored is stale or damaged.")
         + "\n"
@@ -183,7 +178,7 @@ def chapter_states(store: Store) -> str:
         read = ", ".join("timings" if name == "benchmarks" else f"{r['runs']} of {name}" for name, r in results.items())
         state = "fresh" if not reasons else f"**stale**: {plain('; '.join(reasons))}"
         rows.append((f"[{chapter.title()}]({chapter.name})", plain(read) or "none", state))
-    return _table(("chapter", "results read", "state"), rows)
+    return table(("chapter", "results read", "state"), rows) + "\n"
 
 
 def source_list() -> str:
@@ -193,4 +188,4 @@ def source_list() -> str:
         if summary := (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[0]:
             name = path.relative_to(ROOT).as_posix()
             rows.append((f'<a href="../source/{name}.html"><code>{plain(name)}</code></a>', summary.replace("|", "\\|")))
-    return _table(("module", "what it is for"), rows)
+    return table(("module", "what it is for"), rows) + "\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lib.chain_of_thought.task import FINE, Columns, Prompts
+from lib.chain_of_thought.task import FINE, Columns
 from lib.core.model.rng import randint
 
 _TIE = 61  # a stream of random numbers
@@ -35,14 +35,6 @@ def chain(counts: Tensor, columns: Columns, start: Tensor, seed: int) -> Tensor:
         state = plurality(votes(counts, columns, state, step), torch.tensor(seed), index * columns.steps + step)
         answers.append(state)
     return torch.stack(answers, 1)
-
-
-def direct(prompts: Prompts, patterns: int, seed: int) -> Tensor:
-    """(N,) the vote of in-context learning: the most frequent end among the examples with the query's start."""
-    same = prompts.examples[..., 0] == prompts.query[:, :1]
-    ends = prompts.examples[..., -1]
-    counts = torch.zeros(len(ends), patterns).scatter_add_(1, ends, same.float())
-    return plurality(counts, torch.tensor(seed), torch.arange(len(ends)))
 
 
 def no_match_floor(alpha: float, length: int, patterns: int) -> float:

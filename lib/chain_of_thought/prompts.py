@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 import torch
 from torch import Tensor
 
-from lib.chain_of_thought.task import FINE, Columns, Prompts, another, columns, combined
+from lib.chain_of_thought.task import D_X, FINE, Columns, Prompts, another, columns, combined
 from lib.chain_of_thought.transitions import Transitions, parting, reconverging
 from lib.core.model.rng import randint
 from lib.core.record.spec import SpecError, check_count, check_number
@@ -41,6 +41,8 @@ class Trial:
     first: float = 0.0
 
     def __post_init__(self) -> None:
+        check_count("steps", self.steps)
+        check_count("trained", self.trained, 2, D_X - self.steps)  # every step has a pattern of its own
         check_count("count", self.count, low=2)
         if not 0 <= check_number("alpha", self.alpha) <= 1:
             raise SpecError(f"alpha must lie in [0, 1], got {self.alpha!r}.")

@@ -57,21 +57,23 @@ class Prompts:
     def groups(self) -> Tensor:
         """(4, ..., l·K): is a column of the examples of the same step and the same pattern as the query, of the same step and
         another pattern, of another step and the same pattern, of neither?"""
-        shape = self.examples[..., :-1]
-        pattern = (shape == self.state[..., None, None]).flatten(-2)
-        place = torch.arange(shape.shape[-1], device=shape.device).expand(shape.shape).flatten(-2)
-        step = place == self.step[..., None] - 1
+        pattern, step = (self.examples[..., :-1] == self.state[..., None, None]).flatten(-2), self._own_step
         return torch.stack([step & pattern, step & ~pattern, ~step & pattern, ~step & ~pattern])
 
     @property
     def other_steps(self) -> Tensor:
         """(2, ..., l·K): is a column of the examples of another step than the query, and of an example that starts as the query
         does, or of one that does not? In training these are the examples whose columns of the query's step match it."""
-        shape = self.examples[..., :-1]
-        same = (self.examples[..., :1] == self.query[..., None, :1]).expand(shape.shape).flatten(-2)
-        place = torch.arange(shape.shape[-1], device=shape.device).expand(shape.shape).flatten(-2)
-        step = place == self.step[..., None] - 1
+        columns = self.examples[..., :-1].shape
+        same, step = (self.examples[..., :1] == self.query[..., None, :1]).expand(columns).flatten(-2), self._own_step
         return torch.stack([~step & same, ~step & ~same])
+
+    @property
+    def _own_step(self) -> Tensor:
+        """(..., l·K): is a column of the examples of the query's step?"""
+        columns = self.examples[..., :-1]
+        place = torch.arange(columns.shape[-1], device=columns.device)
+        return (place == self.step[..., None, None] - 1).expand(columns.shape).flatten(-2)
 
 
 GROUPS = {

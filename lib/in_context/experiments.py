@@ -10,7 +10,7 @@ steps are ours. `laptop` and `paper` are one here, as everything fits two cores.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lib.core.model.init import gamma_of
@@ -53,12 +53,12 @@ DEEP: dict[str, dict[str, Any]] = {
 recipe; and by another optimizer."""
 DEEP_TRIED = (0.2, 0.25, 0.3, 0.4)
 """γ of trials without a residual stream at δ = .35, where attention begins as in the talk."""
-GPT = "18 of 30 tasks, each with its reverse"
+GPT, TURNED = "18 of 30 tasks, each with its reverse", "18 tasks, reverses left out"
 GPTS: dict[str, dict[str, Any]] = {
     GPT: {"shifts": (1, 3, 5)},
     "the query's answer alone": {"shifts": (1, 3, 5), "query_only": True},
     "three patterns a mixture": {"m1": 12, "m2": 18, "mix": 3, "shifts": (1, 3, 5, 7, 9, 11), "longer": 3},
-    "18 tasks, no reverse of the others": {},
+    TURNED: {},
 }
 """GPT-2's training: tasks closed under reversal; the same without the answers of the context; twelve patterns, so that new ones
 can mix three, which takes `longer` to learn; and shifts 1, 2, 3, by which every task that is not trained is a trained one
@@ -232,22 +232,11 @@ def all_stories(profile: str) -> dict[bool, dict[tuple[float, float], list[RunSp
 def start_specs(profile: str) -> dict[tuple[int, float], list[RunSpec]]:
     """{(neurons m, m times the size of a): runs}: the trials of the start, as long as the main runs."""
     s = SETTINGS[check_profile(profile)]
-    if profile == "smoke":
-        tried = {(m, total): {"neurons": m, "a": total / m} for m, total in ((20, 1.0), (20, 2.0))}
-    else:
-        tried = {(m, total): {"neurons": m, "a": total / m} for m, total in TRIED}
+    tried = TRIED if profile != "smoke" else ((20, 1.0), (20, 2.0))
+    how = {"keep": (s.keep[0], s.keep[-1])}
     return {
-        place: [
-            one_layer(
-                "icl-search",
-                s,
-                seed,
-                {"keep": (s.keep[0], s.keep[-1])},
-                **how | {"gamma": gamma_of(STD, place[0]), "rate": round(PACE / how["a"], 6)},
-            )
-            for seed in STREAMS
-        ]
-        for place, how in tried.items()
+        (m, total): [one_layer("icl-search", replace(s, neurons=m, total=total), seed, how) for seed in STREAMS]
+        for m, total in tried
     }
 
 

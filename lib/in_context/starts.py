@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lib.core.read.statistics import log_distance
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import start_specs
 from lib.in_context.runs import large, neurons_at, row_norms, snapshots, trained
@@ -28,12 +29,6 @@ class Printed:
     @property
     def name(self) -> str:
         return f"{self.what}, {self.when}"
-
-    def off(self, value: float) -> float:
-        """|log| of the factor that lies between a value and the printed range; 0 within it, infinite for no positive number."""
-        if not value > 0:
-            return float("inf")
-        return max(0.0, float(np.log(self.low / value)), float(np.log(value / self.high)))
 
 
 TALK = (
@@ -66,8 +61,7 @@ def measured(run: StoredRun) -> dict[str, float]:
 
 def distance(run: StoredRun) -> float:
     """Sum over TALK of |log| factors by which a run misses the printed ranges."""
-    values = measured(run)
-    return float(sum(quantity.off(values[quantity.name]) for quantity in TALK))
+    return log_distance(measured(run), {quantity.name: (quantity.low, quantity.high) for quantity in TALK})
 
 
 def trials(store: Store, profile: str) -> dict[tuple[int, float], list[StoredRun]]:

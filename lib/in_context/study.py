@@ -40,8 +40,8 @@ class InContext:
         if len(self.task.unseen):
             self.sets["unseen"] = self._test(self.task, self.task.unseen)
         watched = {"": self._test(self.task, all_pairs(self.task.count), N_WATCHED)}
-        # out of domain there are half as many patterns, of which a task's two must leave one
-        if self.keep and self.task.m1 >= 6:
+        # out of domain there are M₁ / mix patterns, of which a task's two must leave one
+        if self.keep and self.task.m1 // self.task.mix >= 3:
             watched["foreign "] = self._test(foreign(self.task, sum=FOREIGN_SUM), None, N_WATCHED)
         self.watched = watched
 
@@ -102,7 +102,7 @@ class InContext:
     def errors(self, model: nn.Module, chunk: int = 500) -> dict[str, Tensor]:
         """Every column with a label is the query of the columns before it, so that one prompt tests all lengths."""
         wrong, count = [], []
-        for row, (condition, alpha) in enumerate(grid()):
+        for row, (condition, alpha) in enumerate(error_rows()):
             change = dict(CONDITIONS)[condition]
             task = foreign(self.task, alpha=alpha, **change) if change else replace(self.task, alpha=alpha)
             pairs = None if change else self.task.unseen
@@ -118,7 +118,7 @@ class InContext:
         return {"errors": torch.stack(wrong, 1), "counts": torch.stack(count, 1).float()}
 
 
-def grid() -> list[tuple[str, float]]:
+def error_rows() -> list[tuple[str, float]]:
     """The rows of "errors": condition and α'."""
     return [(name, alpha) for name, _ in CONDITIONS for alpha in ALPHAS]
 

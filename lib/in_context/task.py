@@ -14,6 +14,7 @@ three the largest coefficient is kept at LEADING for every S₁, so that this an
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,6 +24,8 @@ from torch import Tensor
 from lib.core.model.rng import randint
 from lib.core.record.spec import SpecError, check_count, check_number
 
+LOUDEST = 1e3
+"""Noise beyond this leaves no digit of a feature."""
 D_X = D_Y = 30
 """Widths of the feature half and the label half of a column."""
 D = D_X + D_Y
@@ -79,7 +82,10 @@ class Task:
         for name, low in (("m1", 2), ("m2", 1), ("length", 1), ("among", 0)):
             check_count(name, getattr(self, name), low)
         check_count("mix", self.mix, 2, 3)
-        check_number("noise", self.noise, low=0)
+        if check_number("noise", self.noise, low=0) > LOUDEST:
+            raise SpecError(f"noise must be at most {LOUDEST:g}, got {self.noise!r}.")
+        if isinstance(self.shifts, str) or not isinstance(self.shifts, Iterable):
+            raise SpecError(f"shifts must be numbers from 1 to {(self.among or self.m1) - 1}, got {self.shifts!r}.")
         object.__setattr__(self, "shifts", tuple(self.shifts))
         if self.m1 + self.m2 > D_X:
             raise SpecError(f"m1 + m2 must be at most {D_X} orthogonal patterns, got {self.m1} + {self.m2}.")

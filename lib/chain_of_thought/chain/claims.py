@@ -1,5 +1,5 @@
 """Every statement of Li et al. 2025 on chain of thought that the book tests. Criteria were written before the runs that they
-judge; the runs of the search (`cot-search`), on other seeds, were seen by then."""
+judge, but for those with `revised`; the runs of the search (`cot-search`), on other seeds, were seen by then."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,9 @@ from lib.chain_of_thought.inference import Reading, Tables, growing, read
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import Prompts
 from lib.core.model.transformer import from_weights
+from lib.core.read.derived import derived
 from lib.core.read.screen import rounded
-from lib.core.read.statistics import log_slope, spearman, wilson
+from lib.core.read.statistics import log_distance, log_slope, spearman, wilson
 from lib.core.record.store import Store, StoredRun, load
 
 FIRST_TEST_SEED = 1000
@@ -93,16 +93,19 @@ def swept_runs(store: Store, profile: str, variant: str) -> dict[str, dict[float
 
 # --- Answers to test prompts ---
 
-_readings: dict[tuple[Path, Trial, tuple[int, ...], int], Reading] = {}
-
 
 def reading(run: StoredRun, trial: Trial, lengths: Sequence[int], prompts: int) -> Reading:
-    """What a stored model answers to a trial's prompts, computed once in a process. Raises StoreError without weights."""
-    key = run.path, trial, tuple(lengths), prompts
-    if key not in _readings:
-        tables = Tables(run.spec.model, run.weights(), trial.columns)
-        _readings[key] = read(tables, trial, lengths, prompts, FIRST_TEST_SEED + run.spec.seed)
-    return _readings[key]
+    """What a stored model answers to a trial's prompts. Raises StoreError without weights."""
+    shares = {name: torch.from_numpy(array) for name, array in _shares(run, trial, tuple(lengths), prompts).items()}
+    return Reading(tuple(lengths), prompts, **shares)
+
+
+@derived(version=1)
+def _shares(run: StoredRun, trial: Trial, lengths: Sequence[int], prompts: int) -> dict[str, np.ndarray]:
+    """The arrays of a Reading by their names."""
+    tables = Tables(run.spec.model, run.weights(), trial.columns)
+    found = read(tables, trial, lengths, prompts, FIRST_TEST_SEED + run.spec.seed)
+    return {name: getattr(found, name).numpy() for name in ("thought", "oracle", "leap", "matched")}
 
 
 @dataclass(frozen=True)
@@ -175,8 +178,8 @@ def hardness(prompts: int = 4000) -> dict[float, dict[tuple[float, float], float
 
 def hardest_fit(found: Mapping[float, Mapping[tuple[float, float], float]]) -> float:
     """The share at which the vote's errors are nearest to the talk's, by the sum of |log| of their ratios."""
-    off = lambda errors: sum(abs(math.log(max(errors[place], 1e-6) / talk)) for place, talk in TALK_ERRORS.items())
-    return min(found, key=lambda first: off(found[first]))
+    talk = {place: (error, error) for place, error in TALK_ERRORS.items()}
+    return min(found, key=lambda first: log_distance(found[first], talk))
 
 
 def compared(runs: Sequence[StoredRun], alpha: float) -> dict[str, dict[str, Curve]]:

@@ -24,6 +24,7 @@ from lib.composition.condensation.numbers import (
 from lib.composition.runs import MAPPINGS, lean
 from lib.composition.words import listed, number_of, sentence, set_name
 from lib.core.read.statistics import spearman
+from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 
 
@@ -74,8 +75,7 @@ def neighbours_text(cells: dict[tuple[int, float], StoredRun]) -> str:
             fixed.setdefault(step, []).append(f"(γ = {gamma:g}, depth {depth})")
     depths, gammas = (sorted({place[i] for place in steps}) for i in (0, 1))
     cell = lambda place: f"{steps[place][0]} ({steps[place][1]:.0%})" if place in steps else ""
-    rows = [f"| {d} | " + " | ".join(cell((d, g)) for g in gammas) + " |" for d in depths]
-    head = "| depth | " + " | ".join(f"γ = {g:g}" for g in gammas) + " |\n" + "|---" * (len(gammas) + 1) + "|\n"
+    rows = [(d, *(cell((d, g)) for g in gammas)) for d in depths]
     said = [f"{step} away at {listed(where)}" for step, where in sorted(fixed.items())]
     return (
         f"**In {sum(map(len, fixed.values()))} of {len(steps)} panels neighbours differ by a fixed step.** "
@@ -85,7 +85,7 @@ def neighbours_text(cells: dict[tuple[int, float], StoredRun]) -> str:
             else ""
         )
         + "A step of 1 means one row of numbers, a larger one means strands. The table has the most frequent step, and the "
-        "share of the numbers that have it.\n\n" + head + "\n".join(rows)
+        "share of the numbers that have it.\n\n" + table(("depth", *(f"γ = {g:g}" for g in gammas)), rows)
     )
 
 

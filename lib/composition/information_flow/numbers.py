@@ -18,7 +18,7 @@ from lib.composition.phases import Phase
 from lib.composition.runs import model_of
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, PAIRS, SYMMETRIC_OFFSET, Batch, Task
 from lib.core.model.transformer import Edit, Taps, Transformer
-from lib.core.read.measures import remembered
+from lib.core.read.derived import derived
 from lib.core.record.spec import SpecError
 from lib.core.record.store import StoredRun
 
@@ -214,9 +214,17 @@ def cut_effects(runs: Sequence[StoredRun]) -> Cuts:
     return Cuts({n: np.array(v) for n, v in whole.items()}, {n: np.array(v) for n, v in after.items()})
 
 
-@remembered
+@derived(version=1)
+def _cut_tables(run: StoredRun) -> dict[str, np.ndarray]:
+    """The two parts of the run's Cuts, by names such as whole.test."""
+    cuts = cut_effects([run])
+    return {f"{part}.{name}": v for part in ("whole", "after") for name, v in getattr(cuts, part).items()}
+
+
 def _cuts(run: StoredRun) -> Cuts:
-    return cut_effects([run])
+    found = _cut_tables(run)
+    part = lambda prefix: {name.removeprefix(prefix): v for name, v in found.items() if name.startswith(prefix)}
+    return Cuts(part("whole."), part("after."))
 
 
 def cuts_of(phase: Phase) -> Cuts:
@@ -232,7 +240,7 @@ def drops(phase: Phase) -> np.ndarray:
     return cuts.whole[phase.mapping][:, None, None] - cuts.after[phase.mapping]
 
 
-@remembered
+@derived(version=1)
 def drawn(run: StoredRun) -> np.ndarray:
     """(layers, classes): on what share of 45 questions about (4, 3) a class has an edge on the essential path."""
     keys, places = range(25, 100, 5), (1, 3, 5)
@@ -341,6 +349,7 @@ def contrasts(what: str, seed: int = 2) -> tuple[Batch, Batch]:
     return taken, given
 
 
+@derived(version=1)
 def patch_effects(run: StoredRun) -> dict[str, np.ndarray]:
     """{what differs: (layers, roles)}: how far patching X_do of a layer at one position turns the answer into the other's."""
     model = model_of(run)
@@ -381,14 +390,21 @@ def mirror_ratio(points: np.ndarray, pairs: Sequence[tuple[int, int]]) -> float:
     return float(np.mean(mirrored) / np.mean(others))
 
 
-@remembered
+@derived(version=1)
 def forgets_order(run: StoredRun) -> float:
     """The mirror_ratio of a run's states."""
     return mirror_ratio(*states(run))
 
 
+@derived(version=1)
+def state_map(run: StoredRun) -> np.ndarray:
+    """(n, 2) t-SNE map of the run's `states`."""
+    return tsne(states(run)[0])
+
+
 def tsne(points: np.ndarray, perplexity: float = 12.0) -> np.ndarray:
-    """(n, 2) t-SNE map from a PCA start, so that it is the same each time; perplexity as in the authors' code."""
+    """(n, 2) t-SNE map from a PCA start, so that it is the same each time on one machine; perplexity as in the authors'
+    code."""
     from sklearn.manifold import TSNE
 
     return TSNE(perplexity=min(perplexity, (len(points) - 1) / 3), init="pca", random_state=0, n_jobs=1).fit_transform(points)

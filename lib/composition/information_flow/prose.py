@@ -31,6 +31,7 @@ from lib.composition.study import LOW_KEYS
 from lib.composition.task import FIRST_KEY, INFERENTIAL_OFFSET
 from lib.composition.words import listed, number_of, run_words
 from lib.core.read.measures import spread
+from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 
 
@@ -147,19 +148,18 @@ def patch_text(phases: Sequence[Phase], patches: dict[str, dict[str, np.ndarray]
     for phase in phases:
         last = {what: values[-1] for what, values in patches[phase.title].items()}
         cells = [f"{last[what][ROLES.index(role)]:.2f}" for what, roles in shown.items() for role in roles]
-        rows.append(f"| {phase.title} | " + " | ".join(cells) + " |")
+        rows.append((phase.title, *cells))
     names = [
         f"{what}: {'own place' if role == what else f'{role} token' if role == 'last' else role}"
         for what, roles in shown.items()
         for role in roles
     ]
-    head = "| before the last layer | " + " | ".join(names) + " |\n|---" + "|--:" * len(names) + "|\n"
     own = [(p, float(patches[p.title]["key"][-1, ROLES.index("key")])) for p in phases]
     stay = [f"{p.title} ({value:.2f})" for p, value in own if value >= 0.5]
     said = f"Before the last layer the key still acts mostly from its own place: {listed(stay)}." if stay else ""
     if any(p.mapping == "inferential" for p, value in own if value >= 0.5):
         said += " For an inferential model that is not the paper's route, at least for seen pairs."
-    return head + "\n".join(rows) + (f"\n\n{said}" if said else "")
+    return table(("before the last layer", *names), rows) + (f"\n\n{said}" if said else "")
 
 
 def patch_line(patches: dict[str, dict[str, np.ndarray]]) -> str:

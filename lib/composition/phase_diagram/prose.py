@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from operator import itemgetter
 
 import numpy as np
 
@@ -180,9 +181,12 @@ def full_width_text(runs: Sequence[StoredRun]) -> str:
     lines = []
     for run in runs:
         when = learned_at(run)
-        known = "never learns its training rows" if when is None else f"has learned its training rows by step {when:,.0f}"
+        known = "never learns its training rows" if math.isinf(when) else f"has learned its training rows by step {when:,.0f}"
         best = {
-            m: max((v, s) for s, v in zip(run.history["step"], run.history[m], strict=True) if v is not None) for m in MAPPINGS
+            m: max(
+                ((v, s) for v, s in zip(run.history[m], run.history["step"], strict=True) if v is not None), key=itemgetter(0)
+            )
+            for m in MAPPINGS
         }
         words = ", ".join(
             f"{m} {run.metrics[m]:.0%} at the end and {best[m][0]:.0%} at most"

@@ -12,7 +12,8 @@ from lib.composition.phases import Phase
 from lib.composition.runs import MAPPINGS, model_of
 from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, LENGTH, PAIRS, Task, composed
 from lib.core.model.transformer import Taps
-from lib.core.read.measures import cosines, remembered
+from lib.core.read.derived import derived
+from lib.core.read.measures import cosines
 from lib.core.record.store import StoredRun
 
 KEYS = range(30, 41)
@@ -167,19 +168,19 @@ def anchor_contrast(run: StoredRun, contexts: int = 3, centred: bool = False) ->
 # --- Over runs ---
 
 
-@remembered
+@derived(version=1)
 def last_token(run: StoredRun) -> np.ndarray:
     """(layers,) contrast_by_layer."""
     return contrast_by_layer(run)
 
 
-@remembered
+@derived(version=1)
 def last_token_centred(run: StoredRun) -> np.ndarray:
     """The same without the mean vector."""
     return contrast_by_layer(run, centred=True)
 
 
-@remembered
+@derived(version=1)
 def at_anchor(run: StoredRun) -> np.ndarray:
     """(layers,) anchor_contrast without the mean of the anchor."""
     return anchor_contrast(run, centred=True)
@@ -192,7 +193,7 @@ PANELS = {
 }
 
 
-@remembered
+@derived(version=1)
 def at_anchor_plain(run: StoredRun) -> float:
     """Contrast of the last layer's values V at the first anchor, nothing subtracted, as Fig. 4c shows them."""
     return block_contrast(blocks(run))

@@ -1,4 +1,4 @@
-"""The figures of width: shares for models of several shapes, and their transitions."""
+"""The figures of width: shares for models of several shapes, and their crossings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from lib.composition.figures import gamma_curves
-from lib.composition.width.numbers import VARIABLES, Transition
+from lib.composition.width.numbers import VARIABLES, Crossing
 from lib.core.read import style
 
 
@@ -20,7 +20,7 @@ def shape_curves(shapes: Mapping[tuple[int, int], Mapping[str, tuple[np.ndarray,
 
 def collapse_figure(
     points: Mapping[str, Mapping[tuple[int, int], tuple[np.ndarray, np.ndarray]]],
-    transitions: Mapping[str, Mapping[tuple[int, int], Transition]],
+    crossings: Mapping[str, Mapping[tuple[int, int], Crossing]],
     ratios: Mapping[str, float],
 ) -> Figure:
     """The share of symmetric answers of every shape against each candidate variable; bars are 95 % intervals of the centres.
@@ -40,7 +40,7 @@ def collapse_figure(
                 ax.plot(x + step * (i - (len(shapes) - 1) / 2), share, "o", ms=3.2, mew=0, alpha=0.5, color=colour)
                 means = [share[x == v].mean() for v in levels]
                 ax.plot(levels, means, color=colour, lw=1.5, label=f"width {shape[0]}, depth {shape[1]}")
-                t = transitions[name][shape]
+                t = crossings[name][shape]
                 if t.found:
                     height = -0.1 - 0.07 * i
                     ax.plot([t.low, t.high], [height, height], color=colour, lw=2)

@@ -1,4 +1,4 @@
-"""Where does one answer turn into the other, and which variable makes the transitions of several shapes fall together?"""
+"""Where does one answer turn into the other, and which variable makes the crossings of several shapes fall together?"""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def variable(name: str, run: StoredRun) -> float:
 
 
 @dataclass(frozen=True)
-class Transition:
+class Crossing:
     """Of a logistic fit p(x) = 1 / (1 + exp(−(x − centre) / width)): where p = 1/2, how wide, and an interval of the centre.
 
     The width is positive for falling curves too. `found` is False where the data have no transition inside their range; then
@@ -75,7 +75,7 @@ def fit_logistic(x: np.ndarray, p: np.ndarray, prior: float = 0.05, rounds: int 
     return float(beta[0] - beta[1] * shift / scale), float(beta[1] / scale)
 
 
-def fit_transition(x: np.ndarray, p: np.ndarray, groups: np.ndarray, draws: int = 400, seed: int = 0) -> Transition:
+def fit_crossing(x: np.ndarray, p: np.ndarray, groups: np.ndarray, draws: int = 400, seed: int = 0) -> Crossing:
     """The transition of shares p at x, with a 95 % interval of its centre by resampling runs within each value of x.
 
     groups: (n,) which runs are exchangeable, one number for each value of x.
@@ -90,7 +90,7 @@ def fit_transition(x: np.ndarray, p: np.ndarray, groups: np.ndarray, draws: int 
     centre = -a / b if b else math.inf
     inside = x.min() <= centre <= x.max()
     crossing = min(p[x == v].mean() for v in np.unique(x)) < 0.5 < max(p[x == v].mean() for v in np.unique(x))
-    return Transition(float(centre), float(abs(1 / b)) if b else math.inf, low, high, bool(inside and crossing))
+    return Crossing(float(centre), float(abs(1 / b)) if b else math.inf, low, high, bool(inside and crossing))
 
 
 def collapse(x: Mapping[object, np.ndarray], p: Mapping[object, np.ndarray]) -> float:
@@ -141,15 +141,13 @@ def points(runs: Sequence[StoredRun], mapping: str = "symmetric") -> dict[str, d
     return {name: {shape: (value(name, shape), shares[shape]) for shape in shapes} for name in VARIABLES}
 
 
-def transitions(
-    data: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]], seed: int = 0
-) -> dict[str, dict[Shape, Transition]]:
+def crossings(data: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]], seed: int = 0) -> dict[str, dict[Shape, Crossing]]:
     """{variable: {shape: its transition}}, with intervals by resampling seeds."""
-    fit = lambda x, p: fit_transition(x, p, np.unique(x, return_inverse=True)[1], seed=seed)
+    fit = lambda x, p: fit_crossing(x, p, np.unique(x, return_inverse=True)[1], seed=seed)
     return {name: {shape: fit(*xy) for shape, xy in shapes.items()} for name, shapes in data.items()}
 
 
-def placed(found: Mapping[Shape, Transition], data: Mapping[Shape, tuple[np.ndarray, np.ndarray]]) -> dict[Shape, bool]:
+def placed(found: Mapping[Shape, Crossing], data: Mapping[Shape, tuple[np.ndarray, np.ndarray]]) -> dict[Shape, bool]:
     """{shape with a transition: does its whole interval lie inside the values that were trained?}, on one variable."""
     inside = lambda t, x: bool(x.min() <= t.low and t.high <= x.max())
     return {shape: inside(t, data[shape][0]) for shape, t in found.items() if t.found}

@@ -9,7 +9,7 @@ import numpy as np
 from lib.composition.phase_diagram.numbers import ends, kind
 from lib.composition.runs import MAPPINGS
 from lib.composition.trends import Trend, curves
-from lib.composition.width.numbers import DIFFER, Shape, Transition, by_shape, placed, points, shape_name
+from lib.composition.width.numbers import DIFFER, Crossing, Shape, by_shape, placed, points, shape_name
 from lib.composition.words import listed, number_of, setting_words
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
@@ -82,26 +82,26 @@ def repeats_text(pairs: Sequence[tuple[StoredRun, StoredRun]] | None) -> str:
     )
 
 
-def transitions_text(found: dict[str, dict[Shape, Transition]], data: dict[str, dict[Shape, Points]]) -> str:
+def crossings_text(found: dict[str, dict[Shape, Crossing]], data: dict[str, dict[Shape, Points]]) -> str:
     """The transition of each shape on each axis, with its interval, and which of them is not placed. data: points(runs)."""
     shapes = list(next(iter(found.values())))
     cell = lambda t: f"{t.centre:.2f} [{t.low:.2f}, {t.high:.2f}]" if t.found else "none in the range"
-    rows = [f"| {shape_name(s)} | " + " | ".join(cell(found[name][s]) for name in found) + " |" for s in shapes]
+    rows = [(shape_name(s), *(cell(found[name][s]) for name in found)) for s in shapes]
     wide = [shape_name(s) for s, inside in placed(found["γ"], data["γ"]).items() if not inside]
     said = (
         f"\n\nThe interval of {'; '.join(wide)} reaches beyond the γ that were trained, so no transition is placed there."
         if wide
         else ""
     )
-    return "| shape | " + " | ".join(found) + " |\n|---" + "|---" * len(found) + "|\n" + "\n".join(rows) + said
+    return table(("shape", *found), rows) + said
 
 
 def verdict(
-    found: dict[str, dict[Shape, Transition]],
+    found: dict[str, dict[Shape, Crossing]],
     data: dict[str, dict[Shape, Points]],
     better: dict[str, tuple[float, float, float]],
 ) -> str:
-    """The plain conclusion: whether γ can be told from another variable, and how many transitions are placed at all."""
+    """The plain conclusion: whether γ can be told from another variable, and how many crossings are placed at all."""
     intervals = ", ".join(f"{n} {v:.2f} [{low:.2f}, {high:.2f}]" for n, (v, low, high) in better.items())
     above, below = [n for n, v in better.items() if v[1] > 1], [n for n, v in better.items() if v[2] < 1]
     said = [f"**{n}** describes all shapes better than γ." for n in above] + [f"{n} does worse than γ." for n in below]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
-from scipy.stats import binomtest, rankdata
+from scipy.stats import rankdata
 
+K = TypeVar("K")
 Trend = tuple[float, float, float]
 """A correlation or a slope, and the ends of its 95 % interval."""
 
@@ -36,11 +39,28 @@ def numerical_order(embedding: np.ndarray) -> float:
 
 
 def wilson(count: float, total: float) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson 1927), which is sound for shares near 0, too. (0, 1) where nothing was counted."""
+    """The 95 % interval of a share (Wilson 1927), which is sound for shares near 0, too. (0, 1) where nothing was counted.
+
+    Not scipy's, which takes whole counts: the mean of shares over runs or steps has none.
+    """
     if total <= 0:
         return 0.0, 1.0
-    found = binomtest(round(count), round(total)).proportion_ci(0.95, "wilson")
-    return float(found.low), float(found.high)
+    z = 1.959964
+    share, weight = count / total, z * z / total
+    middle = (share + weight / 2) / (1 + weight)
+    half = z * math.sqrt(share * (1 - share) / total + weight / (4 * total)) / (1 + weight)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def log_distance(found: Mapping[K, float], printed: Mapping[K, tuple[float, float]]) -> float:
+    """How far numbers lie from what a source prints of them, as ranges (low, high): the sum of |log| of the factors by which
+    they miss. A zero counts as a millionth; what is no number is infinitely far."""
+
+    def off(value: float, low: float, high: float) -> float:
+        value = max(value, 1e-6) if value >= 0 else math.nan
+        return math.inf if math.isnan(value) else max(0.0, math.log(low / value), math.log(value / high))
+
+    return sum(off(found[name], *span) for name, span in printed.items())
 
 
 def resamples(groups: Sequence[np.ndarray] | int, draws: int, seed: int = 0) -> np.ndarray:

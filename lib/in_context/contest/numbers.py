@@ -9,7 +9,8 @@ from functools import cache
 
 import numpy as np
 
-from lib.core.read.statistics import wilson
+from lib.core.read.derived import derived
+from lib.core.read.statistics import log_distance, wilson
 from lib.core.record.store import StoredRun
 from lib.in_context.classical import LEARNERS, LINEAR, examples, predict, wrong
 from lib.in_context.runs import ask, fresh, task_of, trained
@@ -56,9 +57,6 @@ class Point:
         return wilson(self.mean * self.total, self.total)
 
 
-_POINTS: dict[tuple[object, ...], Point] = {}
-
-
 @dataclass(frozen=True)
 class Test:
     """A point's prompts: α', l and the standard deviation of the noise on every feature; `count` of them, drawn by `seed`."""
@@ -78,16 +76,19 @@ class Test:
 
 
 def point(runs: Sequence[StoredRun], who: str, test: Test) -> Point:
-    """What a learner, or with ICL the trained runs, get wrong; kept for this process."""
-    key = (who, test, test.task(runs), tuple(r.path for r in runs) if who == ICL else ())
-    if key not in _POINTS:
-        drawn = test.prompts(runs)
-        if who == ICL:
-            each = [a.margin * a.answer <= 0 for a in (ask(trained(run), drawn) for run in runs)]
-        else:
-            each = [wrong(predict(who, *examples(drawn)), drawn.answer.numpy())]
-        _POINTS[key] = Point(np.array(each, dtype=float))
-    return _POINTS[key]
+    """What a learner, or with ICL the trained runs, get wrong."""
+    return Point(_wrong(list(runs) if who == ICL else [runs[0]], who, test).astype(float))
+
+
+@derived(version=1)
+def _wrong(runs: Sequence[StoredRun], who: str, test: Test) -> np.ndarray:
+    """(R, prompts) 0 or 1, or ½ where a learner tosses a coin; of a learner one row, and of the runs only their task counts."""
+    drawn = test.prompts(runs)
+    if who == ICL:
+        each = [a.margin * a.answer <= 0 for a in (ask(trained(run), drawn) for run in runs)]
+    else:
+        each = [wrong(predict(who, *examples(drawn)), drawn.answer.numpy())]
+    return np.array(each, dtype=np.float16)
 
 
 def curve(runs: Sequence[StoredRun], who: str, alpha: float, noise: float = NOISE, seed: int = 0) -> list[Point]:
@@ -114,8 +115,8 @@ def noise_trials() -> dict[float, dict[float, float]]:
 
 def nearest_noise(found: Mapping[float, Mapping[float, float]]) -> float:
     """The noise at which the linear SVM errs as it does in the talk, by the sum of |log| of the ratios."""
-    off = lambda errors: sum(abs(np.log(max(errors[alpha], 1e-6) / talk)) for alpha, talk in TALK_LINEAR.items())
-    return min(found, key=lambda noise: off(found[noise]))
+    talk = {alpha: (error, error) for alpha, error in TALK_LINEAR.items()}
+    return min(found, key=lambda noise: log_distance(found[noise], talk))
 
 
 def best_of(by: Mapping[str, Sequence[Point]]) -> dict[str, list[bool]]:

@@ -121,13 +121,11 @@ def growth_text(groups: Mapping[str, Sequence[StoredRun]]) -> str:
     for name, runs in groups.items():
         if good := whole(runs):
             cells = [spread([grown(run, k) for run in good]) for k in layers_of(good[0])]
-            rows.append(f"| {name} | " + " | ".join(cells) + " |")
+            rows.append((name, *cells))
     depth = max(runs[0].spec.model.depth for runs in groups.values())
-    head = "| variant | " + " | ".join(f"layer {k}" for k in range(1, depth + 1)) + " |\n|---" + "|---" * depth + "|\n"
-    return (
-        f"Share of neurons whose row of W_O W_V is at least {GROWN:g} times as long as before training:\n\n"
-        + head
-        + "\n".join(rows)
+    rows = [row + ("",) * (depth + 1 - len(row)) for row in rows]
+    return f"Share of neurons whose row of W_O W_V is at least {GROWN:g} times as long as before training:\n\n" + table(
+        ("variant", *(f"layer {k}" for k in range(1, depth + 1))), rows
     )
 
 

@@ -26,7 +26,6 @@ from lib.in_context.story.numbers import (
     learned,
     remembering_error,
     seen_error,
-    steps,
     unseen_error,
 )
 from lib.in_context.task import no_match_floor
@@ -119,25 +118,6 @@ def maps_line(found: Grid) -> str:
         values = spread([end_attention(r) for r in runs]), spread([unseen_error(r) for r in runs], 3)
         parts.append(f"δ = {delta:g}, γ = {gamma:g}: {values[0]}, {values[1]}")
     return "attention at the end, wrong on unseen tasks; " + "; ".join(parts)
-
-
-def grid_table(found: Grid) -> str:
-    """What every point of the grid comes to, mean ± deviation over seeds."""
-    rows = []
-    for (delta, gamma), runs in found.items():
-        never = sum(steps_to(r) is None for r in runs)
-        when = spread([steps(r) for r in runs], 0) + (f" ({never} never)" if never else "")
-        cells = (
-            f"{delta:g}",
-            f"{gamma:g}",
-            when,
-            spread([end_attention(r) for r in runs]),
-            spread([seen_error(r) for r in runs], 4),
-            spread([unseen_error(r) for r in runs], 4),
-        )
-        rows.append(cells)
-    wrong = ("wrong on trained tasks", "wrong on unseen tasks")
-    return table(("δ", "γ", f"steps to a held-out loss of {LEVEL:g}", "attention at the end", *wrong), rows)
 
 
 def along_line(groups: dict[str, list[StoredRun]]) -> str:

@@ -15,7 +15,6 @@ from lib.reasoning_bias.experiments import (
     SMALL,
     TABLES,
     ablation_specs,
-    between_specs,
     bias_specs,
     long_specs,
     many_rows_specs,
@@ -32,20 +31,15 @@ def of_table(store: Store, profile: str, memory: str) -> list[StoredRun]:
 
 
 def many_rows(store: Store, profile: str, gamma: float | None = None) -> list[StoredRun]:
-    """The main runs on MANY times as many rows."""
-    specs = many_rows_specs(profile)
-    return load([spec for spec in specs if gamma in (None, spec.gamma)], store)
+    """The main runs on MANY times as many rows. Raises LookupError where there is none at a γ."""
+    runs = load(many_rows_specs(profile), store)
+    return runs if gamma is None else at(runs, gamma)
 
 
 def without_norms(store: Store, profile: str, gamma: float | None = None) -> list[StoredRun]:
-    """The main runs without norms, at the paper's γ."""
-    specs = long_specs(profile)["no norms"]
-    return load([spec for spec in specs if gamma in (None, spec.gamma)], store)
-
-
-def between(store: Store, profile: str) -> list[StoredRun]:
-    """The runs of the finer grid between the two smallest γ."""
-    return load(between_specs(profile), store)
+    """The main runs without norms, at the paper's γ. Raises LookupError where there is none at a γ."""
+    runs = load(long_specs(profile)["no norms"], store)
+    return runs if gamma is None else at(runs, gamma)
 
 
 def by_length(store: Store, profile: str) -> dict[str, list[StoredRun]]:

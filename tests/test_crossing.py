@@ -11,7 +11,7 @@ from conftest import make_tiny_spec
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lib.composition.width.numbers import VARIABLES, by_shape, collapse, fit_logistic, fit_transition, variable
+from lib.composition.width.numbers import VARIABLES, by_shape, collapse, fit_crossing, fit_logistic, variable
 from lib.core.record.store import StoredRun
 
 GAMMAS = np.repeat(np.linspace(0.4, 1.0, 7), 4)
@@ -88,15 +88,15 @@ def test_a_fit_needs_two_values(x: list[float]) -> None:
 
 def test_a_planted_transition_is_found() -> None:
     x = np.repeat(np.linspace(0, 1, 11), 40)
-    found = fit_transition(x, answers(x, 0.6, 0.1), x, draws=200)
+    found = fit_crossing(x, answers(x, 0.6, 0.1), x, draws=200)
     assert found.found
     assert found.centre == pytest.approx(0.6, abs=0.05)
     assert found.width == pytest.approx(0.1, rel=0.3)
     assert found.low < found.centre < found.high
     assert found.low < 0.6 < found.high
     assert found.high - found.low < 0.1
-    assert fit_transition(x, answers(x, 0.6, 0.1), x, draws=200) == found
-    falling = fit_transition(x, 1 - answers(x, 0.6, 0.1), x, draws=200)
+    assert fit_crossing(x, answers(x, 0.6, 0.1), x, draws=200) == found
+    falling = fit_crossing(x, 1 - answers(x, 0.6, 0.1), x, draws=200)
     assert falling.found
     assert (falling.centre, falling.width) == pytest.approx((found.centre, found.width))
 
@@ -105,10 +105,10 @@ def test_the_interval_shrinks_with_runs_and_vanishes_where_runs_agree() -> None:
     widths = []
     for n in (5, 80):
         x = np.repeat(np.linspace(0, 1, 11), n)
-        found = fit_transition(x, answers(x, 0.5, 0.15), x, draws=100)
+        found = fit_crossing(x, answers(x, 0.5, 0.15), x, draws=100)
         widths.append(found.high - found.low)
     assert 0 < widths[1] < widths[0] / 2
-    sure = fit_transition(GAMMAS, (GAMMAS > 0.65).astype(float), GAMMAS, draws=20)
+    sure = fit_crossing(GAMMAS, (GAMMAS > 0.65).astype(float), GAMMAS, draws=20)
     assert sure.found
     assert sure.low == pytest.approx(sure.centre)
     assert sure.high == pytest.approx(sure.centre)
@@ -118,7 +118,7 @@ def test_the_interval_shrinks_with_runs_and_vanishes_where_runs_agree() -> None:
 def test_runs_are_exchanged_within_their_group_alone() -> None:
     """Where all runs of a value agree, only groups over several values can make the centre uncertain."""
     p = (GAMMAS > 0.65).astype(float)
-    mixed = fit_transition(GAMMAS, p, np.zeros(28), draws=50)
+    mixed = fit_crossing(GAMMAS, p, np.zeros(28), draws=50)
     assert mixed.high > mixed.low
 
 
@@ -136,7 +136,7 @@ def test_runs_are_exchanged_within_their_group_alone() -> None:
     ids=["never", "always", "flat", "rising", "falling", "curve alone", "shares alone"],
 )
 def test_without_a_crossing_nothing_is_found(p: np.ndarray) -> None:
-    assert not fit_transition(GAMMAS, p, GAMMAS, draws=20).found
+    assert not fit_crossing(GAMMAS, p, GAMMAS, draws=20).found
 
 
 # ---------------------------------------------------------------- several curves
