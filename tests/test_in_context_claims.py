@@ -31,7 +31,7 @@ from lib.in_context.learning.claims import CLAIMS
 from lib.in_context.models import OneLayer, OneLayerSpec
 from lib.in_context.out_of_domain.numbers import gpt_errors, needed
 from lib.in_context.runs import FRESH_SEED, Answers, Share
-from lib.in_context.study import TEST_SEED, foreign, grid, make_study
+from lib.in_context.study import TEST_SEED, error_rows, foreign, make_study
 from lib.in_context.task import D_X, Task, all_pairs
 from lib.in_context.task import D as WIDTH
 
@@ -166,11 +166,11 @@ def test_shares_of_errors_pool_prompts() -> None:
 
 def test_errors_of_gpt2_are_read_off_its_last_snapshot() -> None:
     """A share for each length, of the condition and the α' that are asked for."""
-    runs, row = [], grid().index(("S1 = 1.1", 0.9))
+    runs, row = [], error_rows().index(("S1 = 1.1", 0.9))
     for seed, spec in enumerate(gpt_specs("smoke")[GPT][:1] * 2):
-        wrong = torch.zeros(len(grid()), 21)
+        wrong = torch.zeros(len(error_rows()), 21)
         wrong[row] = torch.linspace(0.5, 0.1 + 0.1 * seed, 21)
-        counts = 100.0 + torch.arange(21).expand(len(grid()), -1) + 1000 * torch.arange(len(grid()))[:, None]
+        counts = 100.0 + torch.arange(21).expand(len(error_rows()), -1) + 1000 * torch.arange(len(error_rows()))[:, None]
         early = {"errors": torch.ones_like(wrong), "counts": torch.ones_like(wrong)}
         runs.append(planted(spec, kept={5: early, 10: {"errors": wrong, "counts": counts}}))
     found = gpt_errors(runs, "S1 = 1.1", 0.9)
@@ -334,12 +334,8 @@ def test_values_at_the_start_are_those_of_the_untrained_model() -> None:
 # ---------------------------------------------------------------- which start the talk's model had
 
 
-def test_how_far_a_value_is_from_what_is_printed() -> None:
-    printed = starts.Printed("length", starts.END, 0.02, 0.03)
-    assert printed.name == "length, at the end"
-    assert [printed.off(value) for value in (0.02, 0.025, 0.03)] == [0, 0, 0]
-    assert [printed.off(value) for value in (0.01, 0.06)] == pytest.approx([math.log(2)] * 2)
-    assert [printed.off(value) for value in (0.0, -0.025, math.nan)] == [math.inf] * 3
+def test_a_printed_range_has_a_name() -> None:
+    assert starts.Printed("length", starts.END, 0.02, 0.03).name == "length, at the end"
 
 
 def of_talk(spec: RunSpec = SHORT, times: float = 1.0, small: float = 0.16, labelled: bool = True) -> Planted:

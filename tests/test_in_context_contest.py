@@ -152,8 +152,7 @@ def test_the_noise_is_the_one_at_which_the_linear_svm_errs_as_in_the_talk(monkey
         return np.zeros(len(x))
 
     monkeypatch.setattr(numbers, "predict", answer)
-    monkeypatch.setattr(numbers, "TRIAL_COUNT", 20)
-    found = numbers.noise_trials.__wrapped__()
+    found = numbers.noise_trials.__wrapped__(20)
     assert found == dict.fromkeys(NOISES, dict.fromkeys((0.8, 0.6), 0.5))  # a coin is wrong half of the time
     assert {(who, x.shape) for who, x in asked} == {("linear SVM", (20, 20, D_X))}
     sizes = [(x - asked[i % 2][1]).std() for i, (_, x) in enumerate(asked)]
@@ -195,8 +194,8 @@ def status(id: str, by: Mapping[str, list[Point]] | None = None) -> str:
     """The claim where every α' has these curves."""
     with pytest.MonkeyPatch.context() as patch:
         if by is not None:
-            patch.setattr(claims, "curve", lambda runs, who, alpha: by[who])
-            patch.setattr(claims, "curves", lambda runs: dict.fromkeys(numbers.ALPHAS, by))
+            patch.setattr(claims, "curve", lambda runs, who, alpha, count: by[who])
+            patch.setattr(claims, "curves", lambda runs, count=0: dict.fromkeys(numbers.ALPHAS, by))
         (claim,) = [claim for claim in CLAIMS if claim.id == id]
         return judged(claim, [planted(spec) for spec in MAIN] if by else [], "laptop")["status"]
 
@@ -250,7 +249,7 @@ def test_lines_and_tables_of_the_contest() -> None:
     assert lead.startswith("-0.0100 [-0.0")
     assert table[-1] == "| *one layer: wrong* | 0.0400 |"
     found = {0.0: {0.8: 0.0, 0.6: 0.0}, 0.3: {0.8: 0.011, 0.6: 0.036}}
-    rows = prose.noise_table(found).splitlines()
+    rows = prose.noise_table(found, 20).splitlines()
     assert rows[-3:] == ["| 0 | 0.000 | 0.000 |", "| **0.3** | 0.011 | 0.036 |", "| talk | 0.012 | 0.035 |"]
     figure = figures.contest(curves)
     assert figure.get_size_inches()[0] == pytest.approx(7.2)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, linregress, spearmanr
 
-from lib.core.read.statistics import interval, log_slope, rank_trend, resamples, slope, wilson
+from lib.core.read.statistics import interval, log_distance, log_slope, rank_trend, resamples, slope, wilson
 
 # ---------------------------------------------------------------- shares
 
@@ -133,3 +133,13 @@ def test_a_slope_is_least_squares_and_its_interval_holds_it() -> None:
     assert low < value < high
     with pytest.raises(ValueError, match="two places"):
         slope([1.0, 1.0], [0.0, 1.0])
+
+
+def test_how_far_numbers_are_from_what_is_printed_of_them() -> None:
+    off = lambda value: log_distance({"length": value}, {"length": (0.02, 0.03)})
+    assert [off(value) for value in (0.02, 0.025, 0.03)] == [0, 0, 0]
+    assert [off(value) for value in (0.01, 0.06)] == pytest.approx([math.log(2)] * 2)
+    assert off(0.0) == pytest.approx(math.log(0.02 / 1e-6))
+    assert [off(value) for value in (-0.025, math.nan)] == [math.inf] * 2
+    both = log_distance({"a": 1.0, "b": 8.0}, {"a": (2, 2), "b": (2, 4)})
+    assert both == pytest.approx(2 * math.log(2))

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 from lib.core.read import style
 from lib.reasoning_bias.ratios import Ratio
 
-MEMORY, REASONING = style.BLUE, style.VERMILLION
-COLOUR = {"memory": MEMORY, "reasoning": REASONING}
+COLOUR = {"memory": style.BLUE, "reasoning": style.VERMILLION}
 
 
 def points_by_name(

@@ -24,15 +24,15 @@ from lib.core.record.store import StoredRun
 
 FOLDER = "derived"
 P = ParamSpec("P")
-T = TypeVar("T", float, np.ndarray, dict[str, np.ndarray])
+T = TypeVar("T", float, np.ndarray, dict[str, float], dict[str, np.ndarray])
 _ALONE = "value"
 
 
 def derived(version: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """A measure of stored runs whose value is kept in their store; of runs in no store it is computed each time.
 
-    It returns a float, an array, or arrays by name, and depends on its arguments alone: runs, arrays, frozen dataclasses,
-    numbers and words, or sequences of these. Whoever changes what it returns raises its version.
+    It returns a float, an array, or some of one kind by name, and depends on its arguments alone: runs, arrays, frozen
+    dataclasses, numbers and words, or sequences of these. Whoever changes what it returns raises its version.
     """
 
     def keeping(measure: Callable[P, T]) -> Callable[P, T]:
@@ -103,9 +103,8 @@ def read(path: Path) -> Any:
         return None
     if not genuine:
         return None
-    if set(found) != {_ALONE}:
-        return found
-    return float(found[_ALONE]) if found[_ALONE].ndim == 0 else found[_ALONE]
+    values = {name: v if v.ndim else float(v) for name, v in found.items()}
+    return values[_ALONE] if set(values) == {_ALONE} else values
 
 
 def _write(path: Path, value: Any) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from lib.core.read.claim import Claim, Finding, graded
 from lib.core.record.store import Store
 from lib.in_context.classical import LEARNERS, LOGISTIC
-from lib.in_context.contest.numbers import ALPHAS, ICL, LENGTHS, NOISE, best_of, curve, curves, lead
+from lib.in_context.contest.numbers import ALPHAS, ICL, LENGTHS, NOISE, best_of, counts, curve, curves, lead
 from lib.in_context.runs import main_runs
 
 CLOSE_ALPHA, BEST_ALPHA = ALPHAS
@@ -23,7 +23,7 @@ NOISY = f"features of test prompts have noise (sd {NOISE:g}), at which the linea
 
 def classical_close(store: Store, profile: str) -> Finding:
     runs = main_runs(store, profile)
-    icl, logistic = ([p.mean for p in curve(runs, who, CLOSE_ALPHA)] for who in (ICL, LOGISTIC))
+    icl, logistic = ([p.mean for p in curve(runs, who, CLOSE_ALPHA, count=counts(profile)[0])] for who in (ICL, LOGISTIC))
     apart = float(np.abs(np.subtract(icl, logistic)).mean())
     return Finding(
         f"mean difference {apart:.4f} over l = {LENGTHS[0]} … {LENGTHS[-1]}; at l = {LENGTHS[0]} in context {icl[0]:.3f}, "
@@ -35,7 +35,7 @@ def classical_close(store: Store, profile: str) -> Finding:
 
 def classical_best(store: Store, profile: str) -> Finding:
     runs = main_runs(store, profile)
-    by = curves(runs)[BEST_ALPHA]
+    by = curves(runs, count=counts(profile)[0])[BEST_ALPHA]
     held = best_of(by)
     first, last = ({who: points[i].mean for who, points in by.items()} for i in (0, -1))
     say = lambda errors: ", ".join(f"{who} {error:.3f}" for who, error in errors.items())

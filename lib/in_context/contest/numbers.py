@@ -91,24 +91,33 @@ def _wrong(runs: Sequence[StoredRun], who: str, test: Test) -> np.ndarray:
     return np.array(each, dtype=np.float16)
 
 
-def curve(runs: Sequence[StoredRun], who: str, alpha: float, noise: float = NOISE, seed: int = 0) -> list[Point]:
+def counts(profile: str) -> tuple[int, int]:
+    """Prompts of a point and of a trial of the noise: few in the profile that only shows that all works."""
+    return (40, 40) if profile == "smoke" else (COUNT, TRIAL_COUNT)
+
+
+def curve(
+    runs: Sequence[StoredRun], who: str, alpha: float, noise: float = NOISE, seed: int = 0, count: int = COUNT
+) -> list[Point]:
     """`point` at every one of LENGTHS."""
-    return [point(runs, who, Test(alpha, length, noise, seed=seed)) for length in LENGTHS]
+    return [point(runs, who, Test(alpha, length, noise, count, seed)) for length in LENGTHS]
 
 
-def curves(runs: Sequence[StoredRun], noise: float = NOISE, seed: int = 0) -> dict[float, dict[str, list[Point]]]:
+def curves(
+    runs: Sequence[StoredRun], noise: float = NOISE, seed: int = 0, count: int = COUNT
+) -> dict[float, dict[str, list[Point]]]:
     """{α': {who: points}} of the runs and of every learner."""
-    return {alpha: {who: curve(runs, who, alpha, noise, seed) for who in (ICL, *LEARNERS)} for alpha in ALPHAS}
+    return {alpha: {who: curve(runs, who, alpha, noise, seed, count) for who in (ICL, *LEARNERS)} for alpha in ALPHAS}
 
 
 @cache
-def noise_trials() -> dict[float, dict[float, float]]:
+def noise_trials(count: int) -> dict[float, dict[float, float]]:
     """{noise: {α': error of the linear SVM at the longest prompt}}, on prompts that no figure shows; no model is asked."""
     found: dict[float, dict[float, float]] = {}
     for noise in NOISES:
         found[noise] = {}
         for alpha in ALPHAS:
-            drawn = fresh(Task(alpha=alpha, length=LENGTHS[-1], noise=noise), _TRIAL_STREAM, TRIAL_COUNT)
+            drawn = fresh(Task(alpha=alpha, length=LENGTHS[-1], noise=noise), _TRIAL_STREAM, count)
             found[noise][alpha] = float(wrong(predict(LINEAR, *examples(drawn)), drawn.answer.numpy()).mean())
     return found
 

@@ -13,7 +13,6 @@ from lib.in_context.contest.numbers import (
     ICL,
     LENGTHS,
     TALK_LINEAR,
-    TRIAL_COUNT,
     Point,
     best_of,
     lead,
@@ -45,7 +44,7 @@ def verdict(curves: Contest, noise: float) -> str:
     )
 
 
-def noise_table(found: Mapping[float, Mapping[float, float]]) -> str:
+def noise_table(found: Mapping[float, Mapping[float, float]], count: int) -> str:
     """The errors of the linear SVM by the noise, beside the talk's."""
     chosen = nearest_noise(found)
     head = ("noise on every feature", *(f"α' = {alpha:g}" for alpha in ALPHAS))
@@ -55,7 +54,7 @@ def noise_table(found: Mapping[float, Mapping[float, float]]) -> str:
     ]
     talk = ("talk", *(f"{TALK_LINEAR[alpha]:.3f}" for alpha in ALPHAS))
     return (
-        f"Errors of the linear SVM at {LENGTHS[-1]} examples, {TRIAL_COUNT:,} prompts a number; bold: nearest to the talk.\n\n"
+        f"Errors of the linear SVM at {LENGTHS[-1]} examples, {count:,} prompts a number; bold: nearest to the talk.\n\n"
         + table(head, [*rows, talk])
     )
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from lib.core.read import style
 from lib.core.record.store import StoredRun
 from lib.in_context.drawing import band, log_errors
-from lib.in_context.out_of_domain.numbers import ENOUGH, THEORY, Along, Steps, reached
+from lib.in_context.out_of_domain.numbers import ENOUGH, THEORY, Along, Steps, both_labels_floor, reached
 from lib.in_context.runs import LEVEL, Share, history
 from lib.in_context.study import SUMS
 from lib.in_context.task import Task, no_match_floor
@@ -34,7 +34,7 @@ def covers(tasks: Mapping[str, Task], runs: Mapping[str, Sequence[StoredRun]]) -
         fig, axes = plt.subplots(2, len(tasks), figsize=(style.WIDTH, 4.4), height_ratios=(1, 1.15), squeeze=False)
         for grid, ax, (name, task) in zip(axes[0], axes[1], tasks.items(), strict=True):
             _pairs(grid, task)
-            grid.set_title(name, fontsize=9)
+            grid.set_title(name.replace(", ", ",\n"), fontsize=9)
             for what, colour, label, dash in (
                 ("seen", SEEN, "trained tasks", "--"),
                 ("unseen", UNSEEN, "unseen tasks", "-"),
@@ -67,7 +67,7 @@ def _pairs(ax: Axes, task: Task) -> None:
 def speed(found: Mapping[str, Steps]) -> Figure:
     """Theorem 1, condition 3: steps to a held-out hinge loss of .1 against what is varied. A point a run; a triangle is a lower
     bound. Solid: the power law fitted to all; dotted: to the values at which every run gets there. Dashed: theory's exponent,
-    through the middle of these points, as it gives no constant."""
+    through the middle of these points, as it gives no constant; against M₁ with its factor √log M₁."""
     names = {"α": "share α of task examples", "M₁": "relevant patterns M₁", "α l": "task examples α l"}
     with style.look():
         fig, axes = plt.subplots(1, len(found), figsize=(style.WIDTH, 3.0), sharey=True, squeeze=False)
@@ -76,13 +76,10 @@ def speed(found: Mapping[str, Steps]) -> Figure:
             for mask, marker in ((~s.open, "o"), (s.open, "^")):
                 ax.plot((s.x * jitter)[mask], s.steps[mask], marker, color=style.DARK, ms=4.5, alpha=0.6, mew=0)
             _power(ax, s, s.slope[0], color=UNSEEN)
-            title = "all runs {:+.2f} [{:+.2f}, {:+.2f}]".format(*s.slope)
             if s.open.any() and not s.closed.open.any():
                 _power(ax, s.closed, s.closed.slope[0], color=UNSEEN, ls=(0, (1, 1)))
-                title += "\nwithout bounds {:+.2f} [{:+.2f}, {:+.2f}]".format(*s.closed.slope)
-            _power(ax, s.closed, THEORY[name], color=SEEN, ls=(0, (4, 2)))
+            _power(ax, s.closed, THEORY[name], name == "M₁", color=SEEN, ls=(0, (4, 2)))
             ax.set(xscale="log", yscale="log", xlabel=names[name])
-            ax.set_title(title, fontsize=8, color="#9A4300", weight="normal")
             values = np.unique(s.x)
             ax.set_xticks(values, [f"{v:g}" for v in values])
             ax.minorticks_off()
@@ -96,22 +93,37 @@ def speed(found: Mapping[str, Steps]) -> Figure:
     return fig
 
 
-def _power(ax: Axes, s: Steps, exponent: float, **look: object) -> None:
-    """A power law through the middle of the points, in logarithms."""
-    middle, ends = np.exp((np.log(s.x).mean(), np.log(s.steps).mean())), np.array([s.x.min(), s.x.max()])
-    ax.plot(ends, middle[1] * (ends / middle[0]) ** exponent, lw=1.5, **look)
+def _power(ax: Axes, s: Steps, exponent: float, root: bool = False, **look: object) -> None:
+    """A power law through the middle of the points, in logarithms; with `root` times √log x."""
+    law = lambda x: exponent * np.log(x) + (0.5 * np.log(np.log(x)) if root else 0.0)
+    x = np.geomspace(s.x.min(), s.x.max(), 30)
+    ax.plot(x, np.exp(law(x) + (np.log(s.steps) - law(s.x)).mean()), lw=1.5, **look)
+
+
+def foot(curves: Sequence[Sequence[Share]], least: float = 5e-4) -> float:
+    """Where a logarithmic axis begins: below all intervals, by as little as .5, 1 or 2 of a decade, or at `least`."""
+    low = min(share.interval[0] for shares in curves for share in shares)
+    steps = [k * 10.0**e for e in range(-4, 0) for k in (1, 2, 5)]
+    return max([least, *(step for step in steps if step <= low)])
+
+
+def below(curves: Sequence[Sequence[Share]]) -> str:
+    """What a caption says of means that stand below such an axis; nothing where there are none."""
+    low = foot(curves)
+    return " Open marks: below the axis." if any(share.mean < low for shares in curves for share in shares) else ""
 
 
 def gpt_sums(inside: Sequence[Share], sums: Mapping[float, Sequence[Share]], outside: Sequence[Share]) -> Figure:
     """Fig. 12: GPT-2's share of wrong answers against the length of the prompt, for patterns of several S₁; beside them
     in-domain patterns and patterns outside the span."""
+    low = foot([inside, *sums.values(), outside])
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH, 3.6))
         x = range(len(inside))
         for i, (total, shares) in enumerate(sums.items()):
-            log_errors(ax, x, shares, 5e-4, f"$S_1$ = {total:g}", color=shade(i, len(sums)))
-        log_errors(ax, x, inside, 5e-4, "in domain", color=IN_DOMAIN, ls=(0, (4, 2)))
-        log_errors(ax, x, outside, 5e-4, "outside the span", color=OUTSIDE, ls=(0, (1, 1)))
+            log_errors(ax, x, shares, low, f"$S_1$ = {total:g}", color=shade(i, len(sums)))
+        log_errors(ax, x, inside, low, "in domain,\nunseen tasks", color=IN_DOMAIN, ls=(0, (4, 2)))
+        log_errors(ax, x, outside, low, "outside the span", color=OUTSIDE, ls=(0, (1, 1)))
         ax.set(xlabel="examples in the prompt", ylabel="share of wrong answers")
         ax.set_xticks(range(0, len(inside), 2))
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -126,17 +138,24 @@ VARIANT_LOOK = (
 )
 
 
+ENDS = {0: {0: (-8, 6), -1: (-14, -13)}, 3: {0: (5, -2), -1: (-30, 7)}}
+"""Where the ends of a line of S₁ are named, in points beside them: {number of the line: {end: place}}."""
+
+
 def gpt_variants(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
     """GPT-2's share of wrong answers at the longest prompt for several kinds of training, {name: (R, n) errors, (n,) angles}.
     Left: against S₁. Right: against the angle between a new pattern and the nearest trained one; a line follows rising S₁.
-    Small: a seed; large: the mean."""
+    Small: a seed, beside its mean; large: the mean."""
     with style.look():
-        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.3), sharey=True)
-        low = 5e-4
-        for (name, (errors, angles)), look in zip(found.items(), VARIANT_LOOK, strict=False):
-            for ax, x in zip(axes, (np.array(SUMS), angles), strict=True):
+        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.6), sharey=True)
+        low, kinds = 5e-4, len(found)
+        for i, ((name, (errors, angles)), look) in enumerate(zip(found.items(), VARIANT_LOOK[:kinds], strict=True)):
+            for ax, x, step in zip(axes, (np.array(SUMS), angles), (0.025, 0.0), strict=True):
+                side = x + step * (i - (kinds - 1) / 2)
+                if np.ptp(x) < 1e-2:
+                    x = side = x + 0.6 * (np.arange(len(x)) - (len(x) - 1) / 2)
                 ax.plot(
-                    np.broadcast_to(x, errors.shape).ravel(),
+                    np.broadcast_to(side, errors.shape).ravel(),
                     errors.clip(low).ravel(),
                     look["marker"],
                     color=look["color"],
@@ -144,29 +163,29 @@ def gpt_variants(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
                     alpha=0.4,
                     mew=0,
                 )
-                ax.plot(x, errors.mean(0).clip(low), label=name, ms=5, lw=1.4, **look)
+                ax.plot(x, errors.mean(0).clip(low), label=name, ms=4.5, lw=1.3, **look)
+            for end, place in ENDS.get(i, {}).items():
+                at = (angles[end], max(low, errors.mean(0)[end]))
+                words = {"fontsize": 7.5, "color": look["color"]}
+                axes[1].annotate(f"$S_1$ = {SUMS[end]:g}", at, place, textcoords="offset points", **words)
         axes[0].axvline(1, color="#888888", lw=0.8, ls="--", zorder=0)
         axes[0].set(xlabel="coefficient sum $S_1$", ylabel="share of wrong answers", yscale="log")
         axes[0].set_xticks(SUMS)
         axes[0].minorticks_off()
         axes[1].set(xlabel="angle to the nearest trained pattern (degrees)")
+        axes[1].margins(x=0.1)
         fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return fig
 
 
 def layer_sums(sums: Sequence[float], found: Sequence[Along], outside: Along, one: int | None = None) -> Figure:
-    """Theorem 2 on the one-layer model at one prompt length: hinge loss, share of wrong signs, margin zF and attention to the
-    query's pattern against S₁; beside them ("none") patterns outside the span. Thin: a seed, number `one` of them in colour;
-    thick: their mean. Vertical: the theorem's S₁ = 1. Losses and errors of 0 stand at the foot of the axis."""
-    panels = {
-        "loss": ("mean hinge loss", 1e-5),
-        "error": ("share of wrong signs", 1e-5),
-        "margin": ("mean margin zF", None),
-        "attention": ("attention to the query's pattern", None),
-    }
+    """Theorem 2 on the one-layer model at one prompt length: hinge loss and margin zF against S₁; beside them ("none") patterns
+    outside the span. Thin: a seed, number `one` of them in colour; thick: their mean. Vertical: the theorem's S₁ = 1. Losses of
+    0 stand at the foot of the axis."""
+    panels = {"loss": ("mean hinge loss", 1e-5), "margin": ("mean margin zF", None)}
     away = max(sums) + 0.35
     with style.look():
-        fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 4.8), sharex=True)
+        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.0))
         for ax, (name, (label, low)) in zip(axes.flat, panels.items(), strict=True):
             values, apart = np.array([getattr(a, name)[:, 0] for a in found]).T, getattr(outside, name)[:, 0]
             if low is not None:
@@ -174,15 +193,14 @@ def layer_sums(sums: Sequence[float], found: Sequence[Along], outside: Along, on
                 ax.set(yscale="log", ylim=(low, 2))
             ax.plot(sums, values.T, color=style.DARK, lw=0.5, alpha=0.4)
             if one is not None:
-                ax.plot(sums, values[one], color=UNSEEN, lw=1.2, ls=(0, (1, 1.5)), zorder=4)
+                ax.plot(sums, values[one], color=SEEN, lw=1.4, ls=(0, (3, 1.5)), zorder=4)
             ax.plot(sums, values.mean(0), "o-", color=style.DARK, ms=3.5, clip_on=False)
             ax.plot([away] * len(apart), apart, "o", color=OUTSIDE, ms=4, alpha=0.5, mew=0)
             ax.plot(away, apart.mean(), "D", color=OUTSIDE, ms=5.5)
             ax.axvline(1, color="#888888", lw=0.8, ls="--", zorder=0)
             ax.set_ylabel(label)
-        axes[1, 0].axhline(1, color="#BBBBBB", lw=0.8, zorder=0)
-        axes[1, 1].set_ylim(0, 1.03)
-        for ax in axes[1]:
+        axes[1].axhline(1, color="#BBBBBB", lw=0.8, zorder=0)
+        for ax in axes:
             ax.set_xlabel("coefficient sum $S_1$")
             ax.set_xticks([-1, -0.5, 0, 0.5, 1, away], ["−1", "−0.5", "0", "0.5", "1", "none"])
             ax.get_xticklabels()[-1].set_color("#8A5A00")
@@ -190,7 +208,8 @@ def layer_sums(sums: Sequence[float], found: Sequence[Along], outside: Along, on
 
 
 def layer_lengths(inside: Along, sums: Mapping[float, Along], outside: Along) -> Figure:
-    """The one-layer model against the length of the prompt: hinge loss (left) and share of wrong signs (right)."""
+    """The one-layer model against the length of the prompt: hinge loss (left) and share of wrong signs (right). Of the signs at
+    several S₁ the least and the largest share are drawn, as an area: they hardly differ."""
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.3))
         lines = [(f"$S_1$ = {s:g}", a, {"color": shade(i, len(sums))}) for i, (s, a) in enumerate(sums.items())]
@@ -198,20 +217,35 @@ def layer_lengths(inside: Along, sums: Mapping[float, Along], outside: Along) ->
         lines.append(("outside the span", outside, {"color": OUTSIDE, "ls": (0, (1, 1))}))
         for label, a, look in lines:
             axes[0].plot(a.lengths, a.loss.mean(0).clip(1e-4), label=label, lw=1.5, **look)
-            log_errors(axes[1], a.lengths, a.shares, 1e-4, label, **look)
+        for _, a, look in lines[-2:]:
+            log_errors(axes[1], a.lengths, a.shares, 1e-4, None, **look)
+        if sums:
+            signs = np.array([a.error.mean(0) for a in sums.values()]).clip(1e-4)
+            ends = [f"{end(sums):g}" for end in (min, max)]
+            axes[1].fill_between(
+                inside.lengths,
+                signs.min(0),
+                signs.max(0),
+                color=style.GREEN,
+                alpha=0.9,
+                lw=2,
+                zorder=1,
+                label=f"signs: least to most of $S_1$ = {ends[0]} … {ends[1]}",
+            )
         axes[0].set(yscale="log", ylim=(1e-4, 3), ylabel="mean hinge loss")
         axes[1].set_ylabel("share of wrong signs")
         for ax in axes:
             ax.set_xlabel("examples in the prompt")
             ax.set_xticks(range(0, 21, 4))
-        fig.legend(*axes[1].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+        named = [handle for ax in axes for handle in ax.get_legend_handles_labels()[0]]
+        fig.legend(handles=named, loc="outside upper center", ncols=4)
     return fig
 
 
 def shares_of_matches(panels: Mapping[str, Mapping[float, tuple[Sequence[int], Sequence[Share]]]]) -> Figure:
     """Fig. 13: share of wrong answers against the length of the prompt for several α', a panel a model and domain. Dotted: the
-    error of who copies matching labels and else guesses, ½ (1 − α'/2)^l. Diamonds: the length from which on errors are rare
-    enough; the grey line is that level."""
+    error of who copies matching labels and else guesses, ½ (1 − α'/2)^l. Dash-dotted: of who uses both patterns' labels,
+    ½ (1 − α')^l, which at α' = 1 is 0. Diamonds: where errors get rare enough, interpolated; the grey line is that level."""
     with style.look():
         fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 5.4), sharex=True, sharey=True)
         for ax, (title, curves) in zip(axes.flat, panels.items(), strict=True):
@@ -221,8 +255,12 @@ def shares_of_matches(panels: Mapping[str, Mapping[float, tuple[Sequence[int], S
                 colour = shade(i, len(curves))
                 log_errors(ax, x, shares, 1e-4, f"α' = {alpha:g}", color=colour)
                 ax.plot(range(21), [no_match_floor(alpha, n) for n in range(21)], ls=(0, (1, 1.5)), color=colour, lw=1.1)
+                if alpha < 1:
+                    ax.plot(
+                        range(21), [both_labels_floor(alpha, n) for n in range(21)], ls=(0, (5, 1, 1, 1)), color=colour, lw=0.8
+                    )
                 if (n := reached(x, shares)) is not None:
-                    ax.plot(n, shares[list(x).index(n)].mean, "D", color=colour, ms=5.5, mec="white", mew=0.6, zorder=6)
+                    ax.plot(n, ENOUGH, "D", color=colour, ms=5.5, mec="white", mew=0.6, zorder=6)
             if not curves:
                 ax.text(0.5, 0.5, "not tested at this $S_1$", ha="center", va="center", transform=ax.transAxes)
         axes[0, 0].set_xticks(range(0, 21, 4))
@@ -231,6 +269,8 @@ def shares_of_matches(panels: Mapping[str, Mapping[float, tuple[Sequence[int], S
         for ax in axes[1]:
             ax.set_xlabel("examples in the prompt")
         handles, labels = axes[1, 0].get_legend_handles_labels()
-        handles.append(plt.Line2D([], [], color="#555555", lw=1.1, ls=(0, (1, 1.5))))
-        fig.legend(handles, [*labels, "½ (1 − α'/2)$^l$"], loc="outside upper center", ncols=4)
+        handles += [
+            plt.Line2D([], [], color="#555555", lw=w, ls=d) for w, d in ((1.1, (0, (1, 1.5))), (0.8, (0, (5, 1, 1, 1))))
+        ]
+        fig.legend(handles, [*labels, "copies a match", "uses both labels"], loc="outside upper center", ncols=5)
     return fig

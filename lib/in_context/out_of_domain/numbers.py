@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,16 +12,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from lib.core.read.statistics import log_slope
+from lib.core.read.measures import spread
+from lib.core.read.statistics import Trend, log_slope
 from lib.core.record.spec import SpecError, check_number
 from lib.core.record.store import Store, StoredRun, load
-from lib.in_context.experiments import ALPHA, COVERS, GPT, LENGTH, cover_specs, gpt_specs, speed_specs
+from lib.in_context.experiments import ALPHA, COVERS, GPT, GPTS, LENGTH, cover_specs, gpt_specs, speed_specs
 from lib.in_context.runs import N_FRESH, Share, ask, fresh, snapshots, steps_to, task_of, trained
-from lib.in_context.study import ALPHAS, SUMS, foreign, grid
+from lib.in_context.study import ALPHAS, N_TEST, SUMS, error_rows, foreign
 from lib.in_context.task import Prompts, Task, no_match_floor
 
 SPAN = "outside the span"
 CYCLE, CONTROL = list(COVERS)[1:]
+QUERY, THREE = list(GPTS)[1:3]
 ENOUGH = 0.1
 """The share of errors at which a prompt has examples enough. The talk's own curves for α' = .8 and .9 never reach .02."""
 SMALL_LOSS = 0.01
@@ -28,7 +32,11 @@ RARE = 0.01
 """The share of errors that GPT-2 is below, as in the talk's figure, where S₁ ≥ 1."""
 THEORY = {"α": -2 / 3, "M₁": 1.0, "α l": 0.0}
 """The exponents of the steps in Theorem 1 as slides on the paper have it, T = Θ(M₁ α^−2/3 β^−2/3 √log M₁ / η): l is not in it.
-The talk's own slide leaves M₁, β and η out."""
+The talk's own slide leaves M₁, β and η out. The factor √log M₁ is not in these exponents: see `theorem_m1`."""
+FEW = 5
+"""Wrong answers of all seeds that are counted, and not told as a share with a spread."""
+LEARNED = 0.1
+"""The share of errors on unseen tasks above which a GPT-2 has not learned what its order of S₁ could speak of."""
 CURVE_LENGTHS = (*range(1, 11), 12, 14, 16, 18, 20)
 """The prompt lengths of the one-layer model's curves."""
 CURVE_COUNT = 2000
@@ -59,6 +67,23 @@ def speed_runs(store: Store, profile: str, what: str) -> dict[float, list[Stored
     return {value: load(specs, store) for value, specs in speed_specs(profile)[what].items()}
 
 
+def minus(text: str) -> str:
+    """Numbers with a true minus sign."""
+    return re.sub(r"(?<![\w.])-(?=\.?\d)", "−", text)
+
+
+def wrong(errors: np.ndarray, digits: int, count: int = N_TEST) -> str:
+    """Shares of wrong answers of several seeds, of `count` answers each, in words: as a count where they are FEW at most."""
+    total = round(float(errors.sum()) * count)
+    return spread(errors, digits) if total > FEW else f"{total or 'none'} of {count * len(errors):,}"
+
+
+def reported(values: np.ndarray, digits: int) -> str:
+    """Mean ± standard deviation, with as many more digits, three at most, as show a deviation that there is."""
+    more = [d for d in range(digits, digits + 3) if len(values) < 2 or round(float(np.std(values, ddof=1)), d)]
+    return minus(spread(values, more[0] if more else digits))
+
+
 def seeds(runs: Sequence[StoredRun]) -> int:
     return len({run.spec.seed for run in runs})
 
@@ -81,6 +106,20 @@ def errors_of(runs: Sequence[StoredRun], name: str) -> np.ndarray:
 def fraction(task: Task) -> tuple[int, int, float]:
     """Training tasks, all tasks, and the least share of Theorem 1, (M₁ − 1)^−½."""
     return len(task.pairs), task.m1 * (task.m1 - 1), (task.m1 - 1) ** -0.5
+
+
+def reverses(task: Task) -> tuple[int, int, int]:
+    """Training tasks whose reverse is left out of training, all tasks that are left out, and those of them whose reverse is
+    trained."""
+    shown, left = set(map(tuple, task.pairs.tolist())), list(map(tuple, task.unseen.tolist()))
+    return sum(pair[::-1] not in shown for pair in shown), len(left), sum(pair[::-1] in shown for pair in left)
+
+
+def alike(task: Task) -> tuple[int, int]:
+    """In how many out-of-domain tasks the patterns that are nearest to the new ones were a training task, and of how many."""
+    new, shown = foreign(task, sum=SUMS[-1]), set(map(tuple, task.pairs.tolist()))
+    nearest = new.patterns.argmax(1)
+    return sum(tuple(pair) in shown for pair in nearest[new.pairs].tolist()), len(new.pairs)
 
 
 @dataclass(frozen=True)
@@ -111,7 +150,7 @@ class Steps:
             never = f"; {int(self.open.sum())} of {len(self.open)} never get there, and count at the limit"
         if self.open.any() and not self.closed.open.any():
             never += "; without them {:+.2f} [{:+.2f}, {:+.2f}]".format(*self.closed.slope)
-        return f"exponent {value:+.2f} [{low:+.2f}, {high:+.2f}] over {len(self.x)} runs{never}"
+        return minus(f"exponent {value:+z.2f} [{low:+z.2f}, {high:+z.2f}] over {len(self.x)} runs{never}")
 
 
 def steps(groups: Mapping[float, Sequence[StoredRun]]) -> Steps:
@@ -120,6 +159,19 @@ def steps(groups: Mapping[float, Sequence[StoredRun]]) -> Steps:
     x, reached, limit = zip(*found, strict=True)
     taken = [last if step is None else step for step, last in zip(reached, limit, strict=True)]
     return Steps(np.array(x, float), np.array(taken, float), np.array([step is None for step in reached]))
+
+
+def mean_steps(s: Steps, x: float) -> str:
+    """The mean steps at a value of what is varied; "not within …" where a run there never got to the level."""
+    at = np.isclose(s.x, x)
+    late, runs = int(s.open[at].sum()), int(at.sum())
+    who = "" if late == runs else f"{late} of {runs} "
+    return f"{who}not within {s.steps[at & s.open].min():.0f}" if late else f"{s.steps[at].mean():.0f}"
+
+
+def theorem_m1(s: Steps) -> Trend:
+    """The exponent of steps against the theorem's M₁ √log M₁, which would be 1, and its 95 % interval."""
+    return log_slope(s.x * np.sqrt(np.log(s.x)), s.steps)
 
 
 # --- New patterns and lengths, one layer ---
@@ -186,7 +238,7 @@ def gpt_errors(runs: Sequence[StoredRun], condition: str, alpha: float = ALPHA) 
 
     All runs answer the same prompts, so that the interval over prompts is that of one run: `total` counts each prompt once.
     """
-    row = grid().index((condition, alpha))
+    row = error_rows().index((condition, alpha))
     last = [max(snapshots(run)) for run in runs]
     wrong = np.array([snapshots(run)[step]["errors"][row] for run, step in zip(runs, last, strict=True)])
     counts = snapshots(runs[0])[last[0]]["counts"][row]
@@ -208,28 +260,55 @@ def needed(lengths: Sequence[int], shares: Sequence[float], level: float) -> int
     return found
 
 
-def reached(lengths: Sequence[int], shares: Sequence[Share]) -> int | None:
-    """The length from which on the mean error stays at ENOUGH or below; None for none."""
-    return needed(lengths, [s.mean for s in shares], ENOUGH)
+def crossing(lengths: Sequence[int], shares: Sequence[float], level: float = ENOUGH) -> float | None:
+    """Where the share of errors falls to a level for good, interpolated between lengths in the logarithm of errors. None
+    for never."""
+    if (last := needed(lengths, shares, level)) is None:
+        return None
+    if not (i := list(lengths).index(last)):
+        return float(last)
+    above, below = (math.log(max(share, 1e-6)) for share in shares[i - 1 : i + 1])
+    return lengths[i - 1] + (lengths[i] - lengths[i - 1]) * (above - math.log(level)) / (above - below)
 
 
-def gpt_needed(runs: Sequence[StoredRun], condition: str) -> dict[float, int | None]:
-    """{α': the examples from which on the mean error of the seeds stays at ENOUGH or below}."""
-    shares = {alpha: [share.mean for share in gpt_errors(runs, condition, alpha)] for alpha in ALPHAS}
-    return {alpha: needed(range(len(found)), found, ENOUGH) for alpha, found in shares.items()}
+def reached(lengths: Sequence[int], shares: Sequence[Share]) -> float | None:
+    """The length at which the mean error falls to ENOUGH for good; None for never."""
+    return crossing(lengths, [s.mean for s in shares])
 
 
-def ordered(by: Mapping[float, int | None]) -> bool:
-    """Does the smallest α' need more examples than the largest, and what lies between no less and no more?"""
-    count = [np.inf if by[alpha] is None else by[alpha] for alpha in sorted(by)]
-    return count[0] > count[-1] and all(a >= b for a, b in itertools.pairwise(count))
+def gpt_needed(runs: Sequence[StoredRun], condition: str) -> dict[float, float | None]:
+    """{α': the examples at which the mean error of the seeds falls to ENOUGH for good}."""
+    return {alpha: reached(range(LENGTH + 1), gpt_errors(runs, condition, alpha)) for alpha in ALPHAS}
+
+
+def ordered(runs: Sequence[StoredRun], condition: str) -> int:
+    """In how many seeds every α' of ALPHAS needs more examples than the next larger one."""
+    curves = [np.array([share.each for share in gpt_errors(runs, condition, alpha)]).T for alpha in ALPHAS]
+    return sum(falling([crossing(range(LENGTH + 1), shares) for shares in of]) for of in zip(*curves, strict=True))
+
+
+def falling(counts: Sequence[float | None]) -> bool:
+    """Is each smaller than the one before, where None is more than any number?"""
+    return all(b is not None and (a is None or a > b) for a, b in itertools.pairwise(counts))
+
+
+def both_labels_floor(alpha: float, length: int) -> float:
+    """½ (1 − α')^l: the error of whoever uses the labels of both patterns of a task, and guesses where no example shows one."""
+    return 0.5 * (1 - alpha) ** length
+
+
+def against_guess(shares: Sequence[Share], alpha: float) -> tuple[list[int], list[int]]:
+    """The lengths, from one example on, at which an error's 95 % interval is wholly below, and wholly above, the error of who
+    copies matches and else guesses."""
+    ends = [(n, share.interval, no_match_floor(alpha, n)) for n, share in enumerate(shares) if n]
+    return [n for n, (_, high), line in ends if high < line], [n for n, (low, _), line in ends if low > line]
 
 
 def panels(
     runs: Sequence[StoredRun], gpts: Sequence[StoredRun], total: float
 ) -> dict[str, dict[float, tuple[Sequence[int], list[Share]]]]:
     """{title: {α': (lengths, errors)}} of Fig. 13: both models, in domain and out of it; none where GPT-2 was not tested."""
-    other = f"$S_1$ = {total:g}"
+    other = minus(f"$S_1$ = {total:g}")
     tested = {"in domain": "in domain", other: at_foreign(total) if total in SUMS else None}
     found: dict[str, dict[float, tuple[Sequence[int], list[Share]]]] = {}
     for name, condition in tested.items():

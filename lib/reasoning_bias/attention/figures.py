@@ -19,18 +19,18 @@ from lib.reasoning_bias.task import LENGTH
 def causal(matrices: Mapping[str, np.ndarray]) -> Figure:
     """Fig. 6: first attention matrices, (9, 9) each, times i: 1 everywhere is the causal average."""
     with style.look():
-        fig, axes = plt.subplots(1, len(matrices), figsize=(style.WIDTH, 2.5), sharey=True)
+        fig, axes = plt.subplots(1, len(matrices), figsize=(style.WIDTH, 1.95), sharey=True)
         for ax, (title, matrix) in zip(axes, matrices.items(), strict=True):
             relative = matrix * np.arange(1, LENGTH + 1)[:, None]
             ax.set_facecolor("#E6E6E6")  # where a position cannot look
             image = ax.imshow(np.where(np.tri(LENGTH), relative, np.nan), cmap=style.COSINE, vmin=0, vmax=2)
             ax.set_xticks(range(0, LENGTH, 2), range(1, LENGTH + 1, 2))
             ax.set_yticks(range(0, LENGTH, 2), range(1, LENGTH + 1, 2))
-            ax.set_xlabel("attends to position")
-            ax.set_title(title, fontsize=9)
+            ax.set_title(title, fontsize=8)
             style.bare(ax)
         axes[0].set_ylabel("position i")
-        fig.colorbar(image, ax=axes, label="attention × i", shrink=0.85)
+        fig.supxlabel("attends to position", fontsize=9)
+        fig.colorbar(image, ax=axes, label="attention × i", shrink=0.75, extend="max")
     return fig
 
 
@@ -92,20 +92,23 @@ def _seeds(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, colour
     ax.fill_between(x, values.min(0), values.max(0), color=colour, alpha=0.15, lw=0)
 
 
-def reading(panels: Mapping[str, np.ndarray]) -> Figure:
-    """The appendix's second attention: shares of attention that a query gives to each role, against the key's place.
-    panels: {title: (seeds, 7, 4)}; a line a seed, the first solid, then dashed, dash-dotted, dotted."""
+def reading(panels: Mapping[str, np.ndarray], average: np.ndarray) -> Figure:
+    """The appendix's second attention: shares of attention that a query gives to each role, against the key's place: of the
+    second anchor in layer 1 (top), of the last token in layer 2 (below). panels: {title: (2, 7, 4)}, a column each; average:
+    (2, 7), what the causal average gives to one token, dotted."""
     colours = (style.GREEN, style.PURPLE, style.ORANGE, style.GREY)
     with style.look():
-        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.8), sharey=True)
-        for ax, (title, found) in zip(axes, panels.items(), strict=True):
-            places = np.arange(1, found.shape[1] + 1)
-            for role, (name, colour) in enumerate(zip(ROLES, colours, strict=True)):
-                for seed, values in enumerate(found[..., role]):
-                    look = {"color": colour, "lw": 1.4, "alpha": 0.85, "ls": ("-", "--", "-.", ":")[seed % 4]}
-                    ax.plot(places, values, label=name if seed == 0 else None, **look)
-            ax.set(xlabel="position p of the key", ylim=(-0.03, 1.03), xticks=places)
-            ax.set_title(title, fontsize=9)
-        axes[0].set_ylabel("share of attention")
-        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+        fig, axes = plt.subplots(2, len(panels), figsize=(style.WIDTH, 3.8), sharex=True, sharey=True, squeeze=False)
+        for column, (title, found) in zip(axes.T, panels.items(), strict=True):
+            for ax, shares, mean in zip(column, found, average, strict=True):
+                places = np.arange(1, len(shares) + 1)
+                for name, colour, values in zip(ROLES, colours, shares.T, strict=True):
+                    ax.plot(places, values, color=colour, lw=1.4, label=name)
+                ax.plot(places, mean, color=style.DARK, lw=1, ls=":", label="one token, by the average")
+                ax.set(ylim=(-0.03, 1.03), xticks=places)
+            column[0].set_title(title, fontsize=9)
+        for ax, layer in zip(axes[:, 0], ("layer 1,\nsecond anchor", "layer 2,\nlast token"), strict=True):
+            ax.set_ylabel(layer)
+        fig.supxlabel("position p of the key", fontsize=9)
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=5)
     return fig

@@ -8,11 +8,13 @@ import numpy as np
 import torch
 
 from lib.core.model.transformer import Taps, from_weights
+from lib.core.read.derived import derived
 from lib.core.read.measures import cosines, remembered
 from lib.core.record.spec import RunSpec
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias.experiments import LARGE, SMALL, ablation_specs, bias_specs, long_specs, more_specs
+from lib.reasoning_bias.ratios import closed, slowdown
 from lib.reasoning_bias.runs import KINDS, at, by_gamma, epoch, snapshot_near, transformers
 from lib.reasoning_bias.study import causal_average, make_study
 from lib.reasoning_bias.task import LENGTH, N_PLACES, POSITIONS, Task
@@ -20,9 +22,32 @@ from lib.reasoning_bias.task import LENGTH, N_PLACES, POSITIONS, Task
 MOST = 0.5
 """From this share of attention on, a place has most of it."""
 OFF = 0.1
-"""How far the mean attention may be from the causal average."""
+"""How far the attention may be from the causal average."""
+EPSILON = 0.01
+"""ε of Lemma 1 that is small."""
+HALF = 0.5
+"""Of a run's snapshots, or of a cosine."""
 BEGINNING = 0.05
 """Where in training we look at the first attention; the paper's figure does not say."""
+
+
+def rounded(value: float) -> str:
+    """To one digit that counts; what is small as a power of ten."""
+    if value == 0 or value >= 1e-4:
+        return f"{value:.1g}"
+    digit, exponent = f"{value:.0e}".split("e")
+    return f"{digit} × 10⁻{str(-int(exponent)).translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+
+
+def share_of(count: int, total: int) -> str:
+    """`3 of 4`, in words where it is none or all of several."""
+    return f"none of {total}" if not count else f"all {total}" if count == total > 1 else f"{count} of {total}"
+
+
+def reach(values: Sequence[float]) -> str:
+    """The range of values, as one number where both ends round to the same."""
+    low, high = (f"{f(values):.2f}" for f in (min, max))
+    return low if low == high else f"{low} to {high}"
 
 
 def beginning(runs: Sequence[StoredRun]) -> int:
@@ -30,9 +55,24 @@ def beginning(runs: Sequence[StoredRun]) -> int:
 
 
 def ablated(store: Store, profile: str) -> dict[str, list[StoredRun]]:
-    """{ablation: runs}: those at the lower rate are as long as the main runs, all others shorter."""
+    """{ablation: runs}, by their names in the book: those at the lower learning rate are as long as the main runs, all others
+    shorter."""
     specs = ablation_specs(profile) | {"rate / 2.5": long_specs(profile)["rate / 2.5"]}
-    return {name: load(group, store) for name, group in specs.items()}
+    return {in_the_book(name): load(group, store) for name, group in specs.items()}
+
+
+def in_the_book(ablation: str) -> str:
+    """What the book calls an ablation: a rate alone would be γ, and a head one of attention."""
+    return ablation.replace("head", "output matrix").replace("rate", "learning rate")
+
+
+def bias_stays(runs: Sequence[StoredRun]) -> bool:
+    """Is every ratio at small initialization above every one at large, where these are no lower bounds? Two of those cannot be
+    compared."""
+    small, large = ([r for r in (slowdown(run) for run in at(runs, gamma)) if r is not None] for gamma in (SMALL, LARGE))
+    if not small or not large or not closed(large):
+        return False
+    return min(r.value for r in small) > max(r.value for r in large)
 
 
 def trained_small(store: Store, profile: str) -> list[StoredRun]:
@@ -40,10 +80,17 @@ def trained_small(store: Store, profile: str) -> list[StoredRun]:
     return [*transformers(store, profile, SMALL), *load(more_specs(profile), store)]
 
 
-def near_average(run: StoredRun) -> float:
-    """The share of snapshots from BEGINNING on at which no entry of the mean first attention is more than OFF from 1 / i."""
+def near_average(run: StoredRun, single: bool = False) -> float:
+    """The share of snapshots from BEGINNING on at which no entry of the first attention is more than OFF from 1 / i: of its
+    mean over sequences, or of that to any single one."""
+    far = largest if single else off_average
     steps = [step for step in run.snapshots() if step >= beginning([run])]
-    return float(np.mean([off_average(run, step) <= OFF for step in steps]))
+    return float(np.mean([far(run, step) <= OFF for step in steps]))
+
+
+def largest(run: StoredRun, step: int) -> float:
+    """ε of Lemma 1 at a snapshot: the largest distance of the first attention from 1 / i over all sequences and places."""
+    return float(run.snapshots()[step]["deviation"].max())
 
 
 def deviation_at_start(spec: RunSpec) -> float:
@@ -63,6 +110,33 @@ def start_deviations(profile: str) -> dict[float, list[float]]:
 def off_average(run: StoredRun, step: int) -> float:
     """Largest distance of the mean first attention from 1 / i, at a snapshot."""
     return float((run.snapshots()[step]["attention"] - causal_average(LENGTH)).abs().max())
+
+
+SEQUENCES = ("memory", "reasoning")
+
+
+@remembered
+def from_average(run: StoredRun) -> dict[str, tuple[float, float]]:
+    """{kind of sequence: distances from 1 / i} of the trained model's first attention, each the largest over its entries: of
+    the mean over sequences, and the median of single sequences. Memory sequences as in snapshots; new reasoning rows."""
+    model, study = from_weights(run.spec.model, run.weights()), make_study(run.spec)
+    found = {}
+    for kind, tokens in zip(SEQUENCES, (study.questions, new_rows(run)[::NTH]), strict=True):
+        taps = Taps()
+        model(tokens[None], taps)
+        attention = taps["attention.1"][0].mean(1)  # (B, N, N), over heads
+        far = lambda a: (a - causal_average(LENGTH)).abs().amax((-2, -1))
+        found[kind] = float(far(attention.mean(0))), float(far(attention).median())
+    return found
+
+
+NEW, NTH = 13, 4
+"""Of all rows of reasoning every so manieth is answered, and of these every so manieth is asked for its attention."""
+
+
+def new_rows(run: StoredRun) -> torch.Tensor:
+    """(n, 9) new rows of reasoning."""
+    return Task(dict(run.spec.task).get("table_seed", 0)).every("reasoning", seed=1).tokens[::NEW]
 
 
 def gap(run: StoredRun, step: int, number: int = 2) -> float:
@@ -87,7 +161,7 @@ def singular_values(run: StoredRun, step: int | None = None) -> np.ndarray:
 ROLES = ("key", "first anchor", "second anchor", "noise")
 
 
-@remembered
+@derived(version=1)
 def reading(run: StoredRun) -> np.ndarray:
     """(2 layers, 7 places, 4 roles): what the last token's attention gives to the key, to each anchor and to all the noise
     together, mean over the questions of each place. In the first layer it is that of the second anchor's place."""
@@ -142,29 +216,39 @@ def moved(run: StoredRun) -> dict[str, tuple[float, float]]:
 AVERAGED = {"": "as trained", "attention.1": "with the causal average for the first attention", "attention.2": "for the second"}
 
 
-@remembered
+@derived(version=1)
 def averaged(run: StoredRun) -> dict[str, float]:
     """{tap: share of right answers to new reasoning rows with this attention as the causal average; "": as trained}."""
     model = from_weights(run.spec.model, run.weights())
-    batch = Task(dict(run.spec.task).get("table_seed", 0)).every("reasoning", seed=1)
-    chosen = torch.arange(0, len(batch.key), 13)
-    tokens, target = batch.tokens[chosen], batch.target[chosen]
+    every = Task(dict(run.spec.task).get("table_seed", 0)).every("reasoning", seed=1)
+    tokens, target = every.tokens[::NEW], every.target[::NEW]
     edits = {name: lambda a: causal_average(LENGTH).expand_as(a) for name in AVERAGED if name}
     answer = lambda name: model(tokens[None], Taps({name: edits[name]} if name else {}))[0].argmax(-1)
     return {name: float((answer(name) == target).float().mean()) for name in AVERAGED}
 
 
-def matrices(runs: Sequence[StoredRun], seed: int) -> dict[str, np.ndarray]:
-    """The causal average, and the first attention early and late at small initialization, early at large, of one seed."""
+def matrices(runs: Sequence[StoredRun], seed: int) -> tuple[dict[str, np.ndarray], list[StoredRun]]:
+    """The first attention of one seed, mean over memory sequences: early at large initialization; before training, early and at
+    the end at small; where weights are kept, that to one new row of reasoning, too. And the runs that it is of."""
     pick = lambda gamma: next((r for r in at(runs, gamma) if r.spec.seed == seed), at(runs, gamma)[0])
     small, large, early = pick(SMALL), pick(LARGE), beginning(runs)
     of = lambda run, step: run.snapshots()[step]["attention"].numpy()
-    return {
-        "1 / i": causal_average(LENGTH).numpy(),
-        f"γ = {SMALL:g}, early": of(small, early),
-        f"γ = {SMALL:g}, late": of(small, max(small.snapshots())),
+    before = make_study(small.spec).attention(at_start(small.spec))["attention"][0].numpy()
+    found = {
         f"γ = {LARGE:g}, early": of(large, early),
+        f"γ = {SMALL:g}, before": before,
+        "early": of(small, early),
+        "at the end": of(small, max(small.snapshots())),
     }
+    if small.has_weights:
+        taps = Taps()
+        from_weights(small.spec.model, small.weights())(placed(make_study(small.spec).task, ONE_PLACE, 1)[None], taps)
+        found["one sequence"] = taps["attention.1"][0, 0].mean(0).numpy()
+    return found, [large, small]
+
+
+ONE_PLACE = 3
+"""Where the key stands in the one sequence that is drawn, counted from 0."""
 
 
 def deviations_at(runs: Sequence[StoredRun]) -> dict[str, dict[float, list[float]]]:
@@ -172,7 +256,7 @@ def deviations_at(runs: Sequence[StoredRun]) -> dict[str, dict[float, list[float
     kept = list(runs[0].snapshots())
     found = {}
     for step in dict.fromkeys((*(k for k in kept if k <= beginning(runs)), kept[-1])):
-        at = {g: [float(r.snapshots()[step]["deviation"].max()) for r in group] for g, group in by_gamma(runs).items()}
+        at = {g: [largest(r, step) for r in group] for g, group in by_gamma(runs).items()}
         found[f"epoch {step / epoch(runs[0].spec):g}"] = at
     return found
 
@@ -202,9 +286,14 @@ def leading(runs: Sequence[StoredRun], count: int = 4) -> tuple[np.ndarray, np.n
 
 
 def readings(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
-    """{title: (seeds, 7, 4)} of the runs whose weights were kept."""
-    found = np.array([reading(run) for run in runs if run.has_weights])
-    return {"layer 1, second anchor's position": found[:, 0], "layer 2, last token": found[:, 1]}
+    """{title: (2 layers, 7, 4)} of the runs whose weights were kept."""
+    return {f"seed {run.spec.seed}": reading(run) for run in runs if run.has_weights}
+
+
+def reading_of_average() -> np.ndarray:
+    """(2, 7): what the causal average gives to one token, as `reading` asks: 1 / i of the second anchor's and of the last
+    position."""
+    return np.array([[1 / (place + 3) for place in range(N_PLACES)], [1 / POSITIONS] * N_PLACES])
 
 
 def chance(run: StoredRun) -> float:

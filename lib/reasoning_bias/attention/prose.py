@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -10,19 +10,37 @@ from lib.core.read.measures import spread
 from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 from lib.reasoning_bias.attention import numbers
-from lib.reasoning_bias.runs import KINDS, by_gamma, epoch
-from lib.reasoning_bias.task import N_PLACES
+from lib.reasoning_bias.attention.numbers import EPSILON, HALF, rounded
+from lib.reasoning_bias.experiments import ABLATIONS, LARGE, SMALL
+from lib.reasoning_bias.ratios import closed, slowdown
+from lib.reasoning_bias.runs import KINDS, at, epoch
+from lib.reasoning_bias.study import causal_average
+from lib.reasoning_bias.task import LENGTH, N_PLACES
 
 
-def causal_line(runs: Sequence[StoredRun]) -> str:
+def causal_line(matrices: Mapping[str, np.ndarray]) -> str:
+    """How far each matrix that is drawn is from the causal average."""
+    far = lambda matrix: float(np.abs(matrix - causal_average(LENGTH).numpy()).max())
+    return "largest distance from 1 / i: " + ", ".join(f"{rounded(far(matrix))} ({name})" for name, matrix in matrices.items())
+
+
+def early_text(runs: Sequence[StoredRun]) -> str:
+    """Is the mean attention nearer to the average at small initialization than at large, once training has begun?"""
     step = numbers.beginning(runs)
-    parts = [f"{g:g}: {spread([numbers.off_average(r, step) for r in group])}" for g, group in by_gamma(runs).items()]
-    return f"largest distance of the mean attention from 1 / i after {step:,} steps, by γ, " + "; ".join(parts)
+    far = {gamma: [numbers.off_average(r, step) for r in at(runs, gamma)] for gamma in (SMALL, LARGE)}
+    small, large = far.values()
+    epochs = f"epoch {step / epoch(runs[0].spec):g}"
+    said = f"({spread(small)} at γ = {SMALL:g}, {spread(large)} at γ = {LARGE:g}; mean over sequences and all seeds)"
+    if max(small) < min(large):
+        return f"At {epochs} the first attention is nearer to 1 / i in every seed at small initialization {said}."
+    if np.mean(small) < np.mean(large) / 2:
+        return f"At {epochs} the first attention is mostly nearer to 1 / i at small initialization {said}."
+    return f"Once training has begun, at {epochs}, small initialization is hardly nearer to 1 / i than large {said}."
 
 
 def start_line(profile: str) -> str:
     before = numbers.start_deviations(profile)
-    return ", ".join(f"γ = {g:g} {np.mean(v):.1g}" for g, v in before.items())
+    return ", ".join(f"{rounded(float(np.mean(v)))} at γ = {g:g}" for g, v in before.items())
 
 
 def alignment_line(runs: Sequence[StoredRun]) -> str:
@@ -44,58 +62,164 @@ def reading_line(runs: Sequence[StoredRun]) -> str:
 
 
 def causes_text(runs: Sequence[StoredRun]) -> str:
-    """Is what is seen also used? The models' answers with an attention replaced by the causal average."""
+    """Is what is seen also used? The models' answers with an attention replaced by the causal average, and the second attention
+    with the attention keys of another sequence."""
     runs = [run for run in runs if run.has_weights]
     if not runs:
         return "Is what is seen also used? No weights of these runs are kept, so that this cannot be asked."
-    found = [numbers.averaged(run) for run in runs]
-    words = ", ".join(f"{spread([f[name] for f in found])} {how}" for name, how in numbers.AVERAGED.items())
+    answers = [numbers.averaged(run) for run in runs]
     kept = [numbers.moved(run) for run in runs]
-    own = {name: ", ".join(f"{pairs[name][0]:.2f}" for pairs in kept) for name in kept[0]}
-    there = [pairs["other place"][1] for pairs in kept]
-    gone = ", ".join(f"{v:.2f}" for v in there)
-    places = sum(v >= numbers.MOST for v in there)
+    head = ("seed", "right answers, as trained", "first attention averaged", "second attention averaged")
+    shares = [
+        (run.spec.seed, *(f"{found[name]:.2f}" for name in numbers.AVERAGED)) for run, found in zip(runs, answers, strict=True)
+    ]
+    places = ("own keys", "keys of another sequence, same place", "keys of one with its key elsewhere", "what goes there then")
+    weights = [
+        (run.spec.seed, *(f"{pairs[name][0]:.2f}" for name in pairs), f"{pairs['other place'][1]:.2f}")
+        for run, pairs in zip(runs, kept, strict=True)
+    ]
+    on_key = [pairs for pairs in kept if pairs["itself"][0] >= numbers.MOST]
+    follow = sum(pairs["other place"][1] >= numbers.MOST for pairs in on_key)
+    if not on_key:
+        last = "In no seed, then, does most of the second attention rest on the key, so that there is nothing to follow."
+    else:
+        last = (
+            f"In {numbers.share_of(len(on_key), len(kept))} seeds most of the second attention rests on the key. "
+            f"In {numbers.share_of(follow, len(on_key))} of these it goes to *where* the other sequence's key is, whichever "
+            "key it is. "
+        )
+        last += (
+            "It could hardly do otherwise: the key's own position cannot see the anchors behind it, so that nothing written "
+            "there says that it is the key."
+            if follow
+            else "So it does not go by place."
+        )
     return (
-        f"Is what is seen also used? Share of right answers on new reasoning rows: {words}.\n\n"
+        f"Is what is seen also used? {_use_text(answers)} New reasoning rows:\n\n{table(head, shares)}\n\n"
         "Does the second attention look for a *place* or for a *token*? Give layer 2 the attention keys of another sequence. "
-        f"If that one has its key at the same place, the weight on this place is {own['same place']} (by seed; with its own "
-        f"keys {own['itself']}). If it has its key elsewhere, {own['other place']} is left, and "
-        f"{gone} has gone to the place of the other one's key. "
-    ) + (
-        f"In {places} of {len(there)} seeds, then, the second attention matches *where* the key is, whichever key it is. It "
-        "could hardly do otherwise: the key's own position cannot see the anchors behind it, so that nothing written there "
-        "says that it is the key."
-        if places
-        else "In no seed, then, does most of the second attention go to *where* the other key is."
+        f"Its weight on the key's place, and what goes to the other one's:\n\n{table(('seed', *places), weights)}\n\n{last}"
     )
 
 
+def _use_text(answers: Sequence[Mapping[str, float]]) -> str:
+    """Which of the two attentions the answers need."""
+    mean = {name: float(np.mean([found[name] for found in answers])) for name in numbers.AVERAGED}
+    needs = {"attention.1": "the first", "attention.2": "the second"}
+    used = [words for name, words in needs.items() if mean[name] < mean[""] * HALF]
+    if len(used) == len(needs):
+        return "Both attentions are: with the causal average for either, most right answers are lost."
+    if not used:
+        return "Neither attention is much: with the causal average for either, most right answers stay."
+    other = next(words for words in needs.values() if words not in used)
+    return f"Only {used[0]} attention is: with the causal average for it most right answers are lost, for {other} most stay."
+
+
 def lemma_text(runs: Sequence[StoredRun]) -> str:
-    """How long the average holds at small initialization: the range of ε over seeds at each snapshot, to a twentieth."""
-    kept = [step for step in runs[0].snapshots() if step <= numbers.beginning(runs)]
+    """How long the average holds at small initialization: the range of ε over seeds at each snapshot to a twentieth of
+    training, and at the last."""
+    steps = list(runs[0].snapshots())
     parts = []
-    for step in kept:
-        found = [float(r.snapshots()[step]["deviation"].max()) for r in runs]
-        parts.append(f"{min(found):.1g} to {max(found):.1g} at epoch {step / epoch(runs[0].spec):g}")
-    return f"At γ = {runs[0].spec.gamma:g}, ε is " + ", ".join(parts) + " (range over seeds)."
+    for step in dict.fromkeys((*(step for step in steps if step <= numbers.beginning(runs)), steps[-1])):
+        found = [numbers.largest(r, step) for r in runs]
+        parts.append(f"{rounded(min(found))} to {rounded(max(found))} at epoch {step / epoch(runs[0].spec):g}")
+    before = max(numbers.deviation_at_start(r.spec) for r in runs)
+    end = [numbers.largest(r, steps[-1]) for r in runs]
+    grown = (
+        "The lemma holds before training, and not in it"
+        if before <= EPSILON and min(end) > EPSILON
+        else "The lemma holds before training and in it"
+        if before <= EPSILON and max(end) <= EPSILON
+        else "The lemma holds in part"
+        if before <= EPSILON
+        else "The lemma does not hold even before training"
+    )
+    return (
+        f"{grown}: at γ = {runs[0].spec.gamma:g}, ε is at most {rounded(before)} before it, then "
+        + ", ".join(parts)
+        + (" (range over seeds).")
+    )
+
+
+def singles_text(runs: Sequence[StoredRun]) -> str:
+    """Of trained models: how far the first attention is from the average, averaged over sequences and to a single one."""
+    runs = [run for run in runs if run.has_weights]
+    if not runs:
+        return "No weights of these runs are kept, so that single sequences of trained models cannot be looked at."
+    found = [numbers.from_average(run) for run in runs]
+    head = [
+        "seed",
+        *(f"{what} {kind} sequence{s}" for kind in numbers.SEQUENCES for what, s in (("mean over", "s"), ("one", ""))),
+    ]
+    rows = [
+        (run.spec.seed, *(f"{v:.2f}" for kind in numbers.SEQUENCES for v in f[kind]))
+        for run, f in zip(runs, found, strict=True)
+    ]
+    near = {(kind, i): sum(f[kind][i] <= numbers.OFF for f in found) for kind in numbers.SEQUENCES for i in (0, 1)}
+    in_seeds = lambda case: f"in {numbers.share_of(near[case], len(found))} seeds"
+    first = (
+        f"Averaged over memory sequences, the trained models' first attention is within {numbers.OFF:g} of 1 / i "
+        f"{in_seeds(('memory', 0))}, to the middle one of them {in_seeds(('memory', 1))}. Averaged over reasoning sequences it "
+        f"is so {in_seeds(('reasoning', 0))}, to the middle one of them {in_seeds(('reasoning', 1))}."
+    )
+    if any(near[kind, 0] > near[kind, 1] for kind in numbers.SEQUENCES):
+        first += " So part of what single sequences select cancels in the mean."
+    answers = [numbers.averaged(run) for run in runs]
+    return f"{first} {_need_text(answers)}\n\n" + table(head, rows)
+
+
+def _need_text(answers: Sequence[Mapping[str, float]]) -> str:
+    """Whether answers need what the first attention selects."""
+    whole, without = (float(np.mean([found[name] for found in answers])) for name in ("", "attention.1"))
+    average = "with the causal average in its place"
+    if without < whole * HALF:
+        return (
+            f"The answers need what it selects: {average} right answers to new reasoning rows fall from {whole:.2f} to "
+            f"{without:.2f}."
+        )
+    return f"The answers need little of what it selects: {average} {without:.2f} of {whole:.2f} stay right."
 
 
 def direction_text(runs: Sequence[StoredRun]) -> str:
-    """The gap between the singular values and the alignments, seed by seed, at two early snapshots."""
+    """Does one direction stand out, and along which anchors does it lie? In words and seed by seed, at two early snapshots."""
     kept = [step for step in runs[0].snapshots() if step <= numbers.beginning(runs)]
-    rows = []
+    rows, said, at_once = [], [], 0
     for step in dict.fromkeys((kept[min(1, len(kept) - 1)], kept[-1])):
         gap = [numbers.gap(r, step) for r in runs]
-        at = list(runs[0].snapshots()).index(step)
-        kinds = {k: [float(numbers.alignments(r)[1][k][at].mean()) for r in runs] for k in KINDS}
+        index = list(runs[0].snapshots()).index(step)
+        kinds = {k: [float(numbers.alignments(r)[1][k][index].mean()) for r in runs] for k in KINDS}
         say = lambda values: ", ".join(f"{v:.2f}" for v in values)
-        rows.append((f"{step / epoch(runs[0].spec):g}", say(gap), say(kinds["reasoning"]), say(kinds["memory"])))
+        name = f"{step / epoch(runs[0].spec):g}"
+        rows.append((name, say(gap), say(kinds["reasoning"]), say(kinds["memory"])))
+        out, along = [v >= TWICE for v in gap], [v >= HALF for v in kinds["reasoning"]]
+        count = lambda found: numbers.share_of(sum(found), len(found))
+        share = np.mean(kinds["reasoning"]) / np.mean(kinds["memory"])
+        side = "along both kinds of anchors alike" if 1 / ALIKE <= share <= ALIKE else f"more along {_more(share)} anchors"
+        said.append(
+            f"At epoch {name} one direction stands out in {count(out)} seeds. The first one lies along the reasoning anchors "
+            f"(|cosine| at least {HALF:g}) in {count(along)}; on average it lies {side}."
+        )
+        at_once += sum(o and a and m <= ACROSS for o, a, m in zip(out, along, kinds["memory"], strict=True))
     head = ("epoch", "first over second singular value", "with reasoning anchors", "with memory anchors")
-    return f"Seed by seed at γ = {runs[0].spec.gamma:g}, |cosines| of the first direction:\n\n" + table(head, rows)
+    said.append(
+        f"That one direction stands out and lies along the reasoning anchors alone is seen "
+        f"{f'{at_once} times' if at_once > 1 else 'once' if at_once else 'at neither time in any seed'}."
+    )
+    return " ".join(said) + (
+        f"\n\nSeed by seed at γ = {runs[0].spec.gamma:g}, |cosines| of the first direction:\n\n" + table(head, rows)
+    )
+
+
+def _more(share: float) -> str:
+    return "the reasoning" if share > 1 else "the memory"
+
+
+ALIKE, ACROSS = 1.5, 0.2
+"""Up to this ratio of mean |cosines| a direction lies along both kinds alike; |cosine| with anchors that it lies across."""
 
 
 def solutions_text(runs: Sequence[StoredRun]) -> str:
-    """Seed by seed: what is read where, and how well the model does on new reasoning rows and on held-out pairs."""
+    """Seed by seed: what is read where, and how well the model does on new reasoning rows and on held-out pairs. The last row
+    is what the causal average would read."""
     reads = ("layer 1, second anchor reads the key", "layer 2, last token reads the key", "reads the anchors")
     rows = []
     for run in runs:
@@ -103,48 +227,93 @@ def solutions_text(runs: Sequence[StoredRun]) -> str:
             read = numbers.reading(run).mean(1)
             cells = (read[0, 0], read[1, 0], read[1, 1] + read[1, 2], numbers.averaged(run)[""], run.metrics["held out"])
             rows.append((run.spec.seed, *(f"{v:.2f}" for v in cells)))
+    first, last = numbers.reading_of_average().mean(1)
+    rows.append(("causal average", f"{first:.2f}", f"{last:.2f}", f"{2 * last:.2f}", "–", "–"))
     return table(("seed", *reads, "new reasoning rows right", "held-out pairs right"), rows)
 
 
 def verdict(runs: Sequence[StoredRun], everyone: Sequence[StoredRun]) -> str:
     """What attention does early, and what the trained one reads."""
-    step = numbers.beginning(runs)
-    near = sum(numbers.near_average(run) > HALF for run in runs)
+    step, n = numbers.beginning(runs), len(runs)
+    mean, single = (sum(numbers.near_average(run, one) > HALF for run in runs) for one in (False, True))
+    start = max(numbers.deviation_at_start(run.spec) for run in runs)
     first = (
-        f"At small initialization the first attention is an average before training, and in {near} of {len(runs)} seeds it is "
-        "one at most times later."
+        f"At small initialization the first attention is {'' if start <= EPSILON else 'not '}an average before training. In "
+        f"training, averaged over sequences, it is one most of the time in {numbers.share_of(mean, n)} seeds; in every single "
+        f"sequence it is so in {numbers.share_of(single, n)}."
     )
+    kept = [run for run in everyone if run.has_weights]
+    if mine := [numbers.averaged(run) for run in runs if run.has_weights]:
+        first += f" {_need_text(mine)}"
     gap = float(np.mean([numbers.gap(run, step) for run in runs]))
     at = list(runs[0].snapshots()).index(step)
     along = [float(numbers.alignments(run)[1]["reasoning"][at].mean()) for run in runs]
-    one = "stands out" if gap >= TWICE else "does not stand far out"
+    one = "has one leading direction" if gap >= TWICE else "has no single leading direction"
     second = (
-        f"Of its values one direction {one} ({gap:.1f} times the second), and it lies along the reasoning anchors in "
-        f"{sum(v >= HALF for v in along)} of {len(along)} seeds."
+        f"The first layer's value matrix {one} early in training (the largest singular value is {gap:.1f} times the second); "
+        f"its first direction lies along the reasoning anchors in {numbers.share_of(sum(v >= HALF for v in along), n)} seeds."
     )
-    kept = [run for run in everyone if run.has_weights]
     if not kept:
         return f"{first} {second}"
-    key = [float(numbers.reading(run)[1, :, 0].min()) for run in kept]
-    reads = sum(v >= MOSTLY for v in key)
-    third = f"In {reads} of {len(key)} trained models the second attention finds the key wherever it stands."
+    reads = sum(_reads_key(run) for run in kept)
+    third = f"In {numbers.share_of(reads, len(kept))} trained models the second attention finds the key wherever it stands."
     return f"{first} {second} {third}"
 
 
-HALF, TWICE, MOSTLY = 0.5, 2, 0.8
-"""Of snapshots or of a cosine; of two singular values; of an attention."""
+TWICE, MOSTLY = 2, 0.8
+"""Of two singular values; of an attention."""
+
+
+def _reads_key(run: StoredRun) -> bool:
+    """Does the second attention rest on the key, wherever it stands?"""
+    return float(numbers.reading(run)[1, :, 0].min()) >= MOSTLY
+
+
+def _brings_key(run: StoredRun) -> bool:
+    """Does the first layer bring the key to the second anchor, and the second read the anchors?"""
+    read = numbers.reading(run).mean(1)
+    return bool(read[0, 0] >= MOSTLY and read[1, 1] + read[1, 2] >= MOSTLY)
 
 
 def solutions_line(runs: Sequence[StoredRun]) -> str:
-    """How many of the models read the key by their second attention, and how well each kind does on new rows."""
+    """How many of the models do as the paper describes, how many bring the key to the second anchor first, and how well each
+    kind does on new rows."""
     kept = [run for run in runs if run.has_weights]
     if not kept:
         return "No weights of these runs are kept."
-    found = [(float(numbers.reading(run)[1, :, 0].min()) >= MOSTLY, numbers.averaged(run)[""]) for run in kept]
-    kinds = {True: "read the key with the second attention", False: "do not"}
-    parts = [
-        f"{len(shares)} {words} (new reasoning rows right: {spread(shares)})"
-        for does, words in kinds.items()
-        if (shares := [share for reads, share in found if reads is does])
-    ]
-    return f"Of {len(kept)} models, {' and '.join(parts)}."
+    read, rest = ([run for run in kept if _reads_key(run) is does] for does in (True, False))
+    right = {name: [numbers.averaged(run)[""] for run in group] for name, group in (("read", read), ("rest", rest))}
+    said = f"Of {len(kept)} models, {len(read) or 'none'} read the key with the second attention, as the paper describes"
+    said += f" (new reasoning rows right: {spread(right['read'])})." if read else "."
+    if not rest:
+        return said
+    other = sum(_brings_key(run) for run in rest)
+    said += (
+        f" Of the other {len(rest)}, {'all' if other == len(rest) else other or 'none'} bring the key to the second anchor in "
+        f"layer 1 and read the anchors in layer 2 (new reasoning rows right: {spread(right['rest'])}"
+        f"{', of all of these' if 0 < other < len(rest) else ''})."
+    )
+    if read and other == len(rest):
+        more = "the more" if len(read) > len(rest) else "the less" if len(read) < len(rest) else "no more"
+        better = "the better" if np.mean(right["read"]) > np.mean(right["rest"]) else "not the better"
+        said += f" So the paper's way is one of two, at our size {more} frequent, and {better} on new rows."
+    return said
+
+
+def ablations_text(taken: Mapping[str, Sequence[StoredRun]]) -> str:
+    """With which parts taken away the bias stays, and where large initialization prefers reasoning, too."""
+    changed = {name: runs for name, runs in taken.items() if name != ABLATIONS[0]}
+    large = {name: [r for r in (slowdown(run) for run in at(runs, LARGE)) if r is not None] for name, runs in taken.items()}
+    stays = [name for name, runs in changed.items() if numbers.bias_stays(runs)]
+    untold = [name for name in changed if name not in stays and not closed(large[name])]
+    lost = [name for name in changed if name not in stays and name not in untold]
+    rule = f"every ratio at γ = {SMALL:g} above every one at {LARGE:g}"
+    parts = [f"The bias stays ({rule}) with: {', '.join(stays)}." if stays else f"The bias stays ({rule}) in no variant."]
+    if untold:
+        parts.append(f"It cannot be told with: {', '.join(untold)}, where ratios at γ = {LARGE:g} are lower bounds.")
+    if lost:
+        parts.append(f"It does not stay with: {', '.join(lost)}.")
+    prefers = [name for name, found in large.items() if found and min(r.value for r in found) >= TWICE]
+    if prefers:
+        parts.append(f"At γ = {LARGE:g}, too, memory takes at least twice as long in every seed with: {', '.join(prefers)}.")
+    return " ".join(parts)

@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.patheffects import withStroke
 
 from lib.core.read import style
 from lib.core.read.measures import cosines, principal_map
@@ -51,12 +54,12 @@ def label_distributions(exact: np.ndarray, sampled: np.ndarray) -> Figure:
         fig, axes = plt.subplots(1, 3, figsize=(style.WIDTH, 2.6), width_ratios=(1.6, 1, 1))
         colours = style.GAMMA(np.linspace(0, 1, len(exact)))
         labels = np.arange(exact.shape[1])
-        for s, line, dots, colour in zip(REASONING, exact, sampled, colours, strict=True):
-            end = s in (REASONING[0], REASONING[-1])
-            axes[0].plot(labels, line, color=colour, lw=1.2, label=f"anchor {s}" if end else None)
+        for line, dots, colour in zip(exact, sampled, colours, strict=True):
+            axes[0].plot(labels, line, color=colour, lw=1.2)
             axes[0].plot(labels[::3], dots[::3], ".", color=colour, ms=2, alpha=0.5)
         axes[0].set(xlabel="label i", ylabel=r"$P^s_i - 1\,/\,d_\mathrm{vob}$", title="labels that go with an anchor")
-        axes[0].legend(loc="lower center")
+        shades = ScalarMappable(plt.Normalize(REASONING[0] - 0.5, REASONING[-1] + 0.5), ListedColormap(colours))
+        fig.colorbar(shades, ax=axes[0], label="anchor s", ticks=REASONING[::3], shrink=0.7)
         low = min(cosines(v, v).min() for v in (exact, sampled))
         for ax, vectors, title in zip(axes[1:], (exact, sampled), ("cosines, exact", "counted"), strict=True):
             image = _heat(ax, cosines(vectors, vectors), REASONING)
@@ -66,16 +69,28 @@ def label_distributions(exact: np.ndarray, sampled: np.ndarray) -> Figure:
     return fig
 
 
+MEASURED = (
+    ("#4B2E83", "o"),
+    ("#8E6BBF", "s"),
+    ("#C3B1E1", "v"),
+    (style.BLUE, "D"),
+    ("#7DB8DA", "^"),
+    (style.GREEN, "P"),
+    ("#86CDB6", "X"),
+)
+"""Looks of measured series: Emb-MLP in violet, the transformer in blue, without norms in green; grey is for theory."""
+
+
 def lag_curves(measured: Mapping[str, np.ndarray], theory: Mapping[str, np.ndarray]) -> Figure:
     """Cosine against the distance of two reasoning anchors: measured {name: (seeds, 9)}, theory {name: (9,)}, in one axis."""
     lags = np.arange(1, 10)
-    colours = ("#7B5EA7", "#B9A6D3", "#D6CCE6", style.DARK, "#8A8A8A")
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH * 0.85, 3.4))
-        for (name, values), colour, marker in zip(measured.items(), colours, "osvD^", strict=False):
+        looks = MEASURED[: len(measured)]
+        for (name, values), (colour, marker) in zip(measured.items(), looks, strict=True):
             spread = values.std(0, ddof=1) if len(values) > 1 else np.zeros(len(lags))
             ax.errorbar(lags, values.mean(0), spread, color=colour, marker=marker, ms=4, capsize=2, label=name)
-        for (name, values), dash in zip(theory.items(), ("--", ":", "-."), strict=False):
+        for (name, values), dash in zip(theory.items(), ("--", ":", "-.")[: len(theory)], strict=True):
             ax.plot(lags, values, color=style.GREY, ls=dash, label=name)
         ax.axhline(0, color="#BBBBBB", lw=0.7, zorder=0)
         ax.set(xlabel="distance |s − s'| of two reasoning anchors", ylabel="mean cosine", xticks=lags)
@@ -91,12 +106,13 @@ def maps(panels: Mapping[str, tuple[np.ndarray, Sequence[int]]], columns: int = 
         fig, axes = plt.subplots(rows, columns, figsize=(style.WIDTH, 2.6 * rows), squeeze=False)
         for ax in axes.flat[len(panels) :]:
             ax.axis("off")
-        for ax, (title, (vectors, tokens)) in zip(axes.flat, panels.items(), strict=False):
+        for ax, (title, (vectors, tokens)) in zip(axes.flat[: len(panels)], panels.items(), strict=True):
             points, explained = principal_map(vectors)
             ax.plot(*points.T, color="#CCCCCC", lw=0.8, zorder=0)
             ax.scatter(*points.T, c=np.arange(len(points)), cmap=style.GAMMA, s=14)
             for i in range(0, len(tokens), 1 if len(tokens) <= 10 else 24):
-                ax.annotate(str(tokens[i]), points[i], fontsize=7, xytext=(3, 3), textcoords="offset points")
+                label = ax.annotate(str(tokens[i]), points[i], fontsize=7, xytext=(4, 4), textcoords="offset points")
+                label.set_path_effects([withStroke(linewidth=2, foreground="white")])
             ax.set_title(title, fontsize=9)
             ax.set(xlabel=f"first component ({explained[0]:.0f} %)", ylabel=f"second ({explained[1]:.0f} %)")
             ax.set_xticks([])
@@ -108,7 +124,7 @@ def maps(panels: Mapping[str, tuple[np.ndarray, Sequence[int]]], columns: int = 
 def formation(models: Mapping[str, tuple[np.ndarray, Mapping[str, np.ndarray]]]) -> Figure:
     """When the order forms: mean cosines along training, {model: (epochs, {name: (seeds, epochs)})}; the first two names are of
     reasoning anchors at two distances, the third of memory anchors. Lines: means over seeds; bands: range."""
-    looks = ((drawing.REASONING, "-"), (drawing.REASONING, "--"), (drawing.MEMORY, "-"))
+    looks = ((drawing.COLOUR["reasoning"], "-"), (drawing.COLOUR["reasoning"], "--"), (drawing.COLOUR["memory"], "-"))
     with style.look():
         fig, axes = plt.subplots(1, len(models), figsize=(style.WIDTH, 2.7), sharey=True)
         for ax, (title, (epochs, curves)) in zip(axes, models.items(), strict=True):
@@ -130,10 +146,10 @@ def every_anchor(measured: Mapping[str, np.ndarray], theory: Mapping[str, np.nda
     with style.look():
         fig, axes = plt.subplots(2, 5, figsize=(style.WIDTH, 3.6), sharex=True, sharey=True)
         for i, ax in enumerate(axes.flat):
-            for (name, values), colour in zip(measured.items(), (style.DARK, "#7B5EA7"), strict=False):
+            for (name, values), colour in zip(measured.items(), (style.BLUE, "#8E6BBF")[: len(measured)], strict=True):
                 ax.plot(REASONING, values[:, i].mean(0), color=colour, lw=1.5, label=name)
                 ax.fill_between(REASONING, values[:, i].min(0), values[:, i].max(0), color=colour, alpha=0.15, lw=0)
-            for (name, values), dash in zip(theory.items(), ("--", ":"), strict=False):
+            for (name, values), dash in zip(theory.items(), ("--", ":")[: len(theory)], strict=True):
                 ax.plot(REASONING, values[i], color=style.GREY, ls=dash, lw=1.3, label=f"${name}$" if "^" in name else name)
             off = np.abs(next(iter(measured.values()))[:, i] - list(theory.values())[-1][i])[:, np.arange(10) != i].mean()
             ax.set_title(f"s = {REASONING[i]} ({off:.2f})", fontsize=9)
@@ -146,32 +162,42 @@ def every_anchor(measured: Mapping[str, np.ndarray], theory: Mapping[str, np.nda
     return fig
 
 
-def flow(models: Mapping[str, Sequence[FlowError]], losses: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
+def flow(
+    models: Mapping[str, Mapping[str, Sequence[FlowError]]], losses: Mapping[str, tuple[np.ndarray, np.ndarray]], few: float
+) -> Figure:
     """The embedding flow, integrated with the measured W, against training: relative error and cosine of the displacement, by
-    kind of anchor (mean over anchors; one line a seed), and below it the training loss, {model: (steps, (seeds, n))}."""
+    kind of anchor (mean over anchors; one line a seed; formulas {model: {name: runs}} by dashes), and below it what is left of
+    the training loss, {model: (steps, (seeds, n))}, with a line at a fall by `few`."""
     with style.look():
         fig, axes = plt.subplots(3, len(models), figsize=(style.WIDTH, 5.2), sharex="col", sharey="row", squeeze=False)
-        for column, (title, runs) in zip(axes.T, models.items(), strict=True):
-            for run in runs:
-                for kind in TOKENS:
-                    name = kind if run is runs[0] else None
-                    column[0].plot(run.steps, run.error[kind].mean(1), color=COLOUR[kind], lw=1, label=name)
-                    column[1].plot(run.steps, run.cosine[kind].mean(1), color=COLOUR[kind], lw=1)
+        for column, (title, formulas) in zip(axes.T, models.items(), strict=True):
+            for (formula, runs), dash in zip(formulas.items(), ("-", "--", ":")[: len(formulas)], strict=True):
+                for run in runs:
+                    for kind in TOKENS:
+                        name = f"{kind}, {formula}" if len(formulas) > 1 else kind
+                        look = {"color": COLOUR[kind], "lw": 1.1, "ls": dash, "label": name if run is runs[0] else None}
+                        column[0].plot(run.steps, run.error[kind].mean(1), **look)
+                        column[1].plot(run.steps, run.cosine[kind].mean(1), **look)
             for values in losses[title][1]:
                 column[2].plot(losses[title][0], values, color=style.DARK, lw=1)
             column[0].set(title=title, yscale="log", ylim=(0.02, 20))
             column[0].title.set_fontsize(9)
             column[0].axhline(1, color="#BBBBBB", lw=0.7, zorder=0)
+            column[0].legend(fontsize=7.5, ncols=len(formulas), columnspacing=1, handlelength=1.6)
             column[1].set_ylim(0, 1.03)
+            column[2].axhline(1 - few, color=style.GREY, lw=0.9, ls=":")
             column[2].set_xlabel("step")
         axes[0, 0].set_ylabel("relative error")
         axes[1, 0].set_ylabel("cosine")
-        axes[2, 0].set_ylabel("loss (nats)")
-        axes[0, 0].legend()
+        axes[2, 0].set_ylabel("loss left")
     return fig
 
 
-PLANE = {"reasoning": (drawing.REASONING, "o", 22), "memory": (drawing.MEMORY, "s", 18), "key": (style.GREEN, ".", 16)}
+PLANE = {
+    "reasoning": (drawing.COLOUR["reasoning"], "o", 22),
+    "memory": (drawing.COLOUR["memory"], "s", 18),
+    "key": (style.GREEN, ".", 16),
+}
 
 
 def whole_planes(planes: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:

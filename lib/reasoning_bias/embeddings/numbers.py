@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from lib.core.read.measures import cosines, principal_map
+from lib.core.read.measures import cosines, principal_map, spread
 from lib.core.read.statistics import numerical_order
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias import ratios, theory
-from lib.reasoning_bias.experiments import SMALL, long_specs
+from lib.reasoning_bias.experiments import QUIET, SMALL, flow_specs, long_specs
 from lib.reasoning_bias.runs import (
     EARLY,
     EARLY_EMB,
@@ -39,6 +39,23 @@ SPREADS = (theory.SPREAD, *(float(v) for v in np.round(np.geomspace(1, 30, 60), 
 """σ_P of Theorem 1 that are tried for the one that fits best."""
 FEW = 0.01
 """Flow and training are compared as long as the loss has fallen by less than this share."""
+NEAR = 0.1
+"""The mean distance of cosines up to which two sets of vectors lie alike."""
+ERROR, COSINE = 0.25, 0.95
+"""Of the integrated displacement, against the trained one: where the flow arrives where training does."""
+AS_PRINTED, BY_POSITIONS = "one layer, as printed", "one layer, by positions"
+TENTH = ", a tenth of the batch"
+SMALL_BATCH = BY_POSITIONS + TENTH
+
+
+def written(value: float, digits: int = 2) -> str:
+    """A number with the sign that books have for minus."""
+    return f"{value:z.{digits}f}".replace("-", "−")
+
+
+def told(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
+    """Mean ± standard deviation, where that does not round to nothing."""
+    return spread(values, digits).replace("-", "−").removesuffix(f" ± {0:.{digits}f}")
 
 
 def at_times(store: Store, profile: str) -> dict[str, tuple[list[StoredRun], int]]:
@@ -128,10 +145,10 @@ def best_spread(runs: Sequence[StoredRun], step: int, width: int = PAPER_WIDTH) 
     """The σ_P at which Eq. 12 fits the cosines of reasoning anchors best, one for all runs, and each run's mean deviation
     there, (runs,)."""
     off = {}
-    for spread in SPREADS:
-        shape = np.array([theory.fitted_shape(s, width, spread=spread) for s in REASONING])
-        off[spread] = deviation(runs, step, cosines(shape, shape))
-    best = min(off, key=lambda spread: off[spread].mean())
+    for sigma in SPREADS:
+        shape = np.array([theory.fitted_shape(s, width, spread=sigma) for s in REASONING])
+        off[sigma] = deviation(runs, step, cosines(shape, shape))
+    best = min(off, key=lambda sigma: off[sigma].mean())
     return best, off[best]
 
 
@@ -171,6 +188,12 @@ def order(vectors: np.ndarray) -> float:
 
 def epoch_words(run: StoredRun, step: int) -> str:
     return f"epoch {step / epoch(run.spec):g}"
+
+
+def memory_alike(runs: Sequence[StoredRun]) -> dict[int, float]:
+    """{step of a snapshot: mean cosine of memory anchors, mean over runs}."""
+    mean = lambda run, step: off_diagonal(anchor_cosines(run, "memory", step)).mean()
+    return {step: float(np.mean([mean(run, step) for run in runs])) for step in runs[0].snapshots()}
 
 
 def matrices(
@@ -233,12 +256,31 @@ def labels_of_anchor() -> tuple[float, float, int]:
 @dataclass(frozen=True)
 class FlowError:
     """The integrated flow against training: steps (n,); for each kind the relative error and the cosine of the displacement
-    from the start, (n, 10); and by how much the embeddings have grown, displacement over start, (n,)."""
+    from the start, and its length over the trained one's, (n, 10); and by how much the embeddings have grown, displacement over
+    start, (n,)."""
 
     steps: np.ndarray
     error: dict[str, np.ndarray]
     cosine: dict[str, np.ndarray]
+    length: dict[str, np.ndarray]
     grown: np.ndarray
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Flow and training at one step: for each kind the means over its anchors of error, cosine and length; by how much the
+    embeddings have moved, over their size, and the loss has fallen, over what it was; `ended`: the run went no further."""
+
+    step: int
+    error: dict[str, float]
+    cosine: dict[str, float]
+    length: dict[str, float]
+    grown: float
+    fallen: float
+    ended: bool
+
+    def agrees(self, kind: str) -> bool:
+        return self.error[kind] <= ERROR and self.cosine[kind] >= COSINE
 
 
 def rates() -> np.ndarray:
@@ -271,29 +313,69 @@ def flow_error(run: StoredRun, exact: bool = False) -> FlowError:
     start = anchors_of(at_start(run.spec))
     kept = run.snapshots()
     ours = np.array([kept[step]["anchors"].numpy() for step in steps])
-    moved, told = ours - start, theirs - start
+    moved, by_flow = ours - start, theirs - start
     size = np.linalg.norm(moved, axis=-1)
-    error = np.linalg.norm(told - moved, axis=-1) / size
-    cosine = (told * moved).sum(-1) / (size * np.linalg.norm(told, axis=-1))
+    error, length = (np.linalg.norm(v, axis=-1) / size for v in (theirs - ours, by_flow))
+    cosine = (by_flow * moved).sum(-1) / (size * np.linalg.norm(by_flow, axis=-1))
     grown = np.sqrt((moved**2).sum((1, 2)) / (start**2).sum())
     split = lambda values: {kind: values[:, where] for kind, where in KINDS.items()}
-    return FlowError(steps, split(error), split(cosine), grown)
+    return FlowError(steps, split(error), split(cosine), split(length), grown)
 
 
-def flow_numbers(run: StoredRun, exact: bool) -> tuple[float, float, int, float]:
-    """Error and cosine (means over anchors), step and growth at the last snapshot before the loss has fallen by FEW."""
+def flow_cases(store: Store, profile: str) -> dict[str, tuple[list[StoredRun], bool]]:
+    """{name: (runs, whether the residual stream counts by positions)} of what is compared with training."""
+    runs = {name: load(specs, store) for name, specs in flow_specs(profile).items()}
+    return {
+        "Emb-MLP": (runs["Emb-MLP"], False),
+        AS_PRINTED: (runs[QUIET], False),
+        BY_POSITIONS: (runs[QUIET], True),
+        AS_PRINTED + TENTH: (runs["one layer"], False),
+        SMALL_BATCH: (runs["one layer"], True),
+    }
+
+
+def first_loss(run: StoredRun) -> float:
+    """The loss of the two trained sets before training, in nats."""
+    return float(np.mean([ratios.first_losses(run)[name] for name in ("memory", "reasoning")]))
+
+
+def compared(run: StoredRun, exact: bool) -> Compared:
+    """At the last snapshot before the loss has fallen by FEW. Raises LookupError where there is none."""
     found = flow_error(run, exact)
     loss = dict(zip(run.history["step"], run.history["loss"], strict=True))
-    first = np.mean([ratios.first_losses(run)[name] for name in ("memory", "reasoning")])
+    first = first_loss(run)
     held = lambda i: (value := loss[int(found.steps[i])]) is not None and value > (1 - FEW) * first
     good = list(itertools.takewhile(held, range(len(found.steps))))
     if not good:
         raise LookupError("the loss has fallen before the first snapshot")
-    i = good[-1]
-    mean = lambda parts: float(np.mean([values[i].mean() for values in parts.values()]))
-    return mean(found.error), mean(found.cosine), int(found.steps[i]), float(found.grown[i])
+    i, step = good[-1], int(found.steps[good[-1]])
+    mean = lambda parts: {kind: float(values[i].mean()) for kind, values in parts.items()}
+    parts = (mean(found.error), mean(found.cosine), mean(found.length))
+    return Compared(step, *parts, float(found.grown[i]), 1 - loss[step] / first, len(good) == len(found.steps))
 
 
-def loss_curves(runs: Sequence[StoredRun]) -> tuple[np.ndarray, np.ndarray]:
-    """Steps (n,) and training losses (runs, n), means since the evaluation before."""
-    return np.array(runs[0].history["step"]), np.array([run.history["loss"] for run in runs], dtype=float)
+def flow_numbers(run: StoredRun, exact: bool) -> tuple[float, float]:
+    """Error and cosine there, means over anchors of both kinds."""
+    found = compared(run, exact)
+    return float(np.mean([*found.error.values()])), float(np.mean([*found.cosine.values()]))
+
+
+def error_left(
+    large: tuple[Sequence[StoredRun], bool], small: tuple[Sequence[StoredRun], bool]
+) -> tuple[dict[str, float], int]:
+    """{kind: share of the error of small batches that large ones leave}, and the step: the last snapshot of both until either
+    is compared. Raises LookupError where they share none."""
+    ends = [compared(run, exact).step for runs, exact in (large, small) for run in runs]
+    kept = [set(flow_error(run, exact).steps.tolist()) for runs, exact in (large, small) for run in runs]
+    if not (common := [step for step in set.intersection(*kept) if step <= min(ends)]):
+        raise LookupError("flows of large and of small batches have no snapshot at the same step")
+    step = max(common)
+    at = lambda found, kind: found.error[kind][found.steps.tolist().index(step)].mean()
+    mean = lambda case, kind: float(np.mean([at(flow_error(run, case[1]), kind) for run in case[0]]))
+    return {kind: mean(large, kind) / mean(small, kind) for kind in KINDS}, step
+
+
+def loss_left(runs: Sequence[StoredRun]) -> tuple[np.ndarray, np.ndarray]:
+    """Steps (n,) and training losses (runs, n), means since the evaluation before, over those before training."""
+    values = np.array([run.history["loss"] for run in runs], dtype=float)
+    return np.array(runs[0].history["step"]), values / np.array([[first_loss(run)] for run in runs])

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lib.core.read.measures import cosines, spread
+from lib.core.read.measures import cosines
 from lib.core.read.statistics import numerical_order
 from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
+from lib.reasoning_bias import theory
 from lib.reasoning_bias.embeddings import numbers
+from lib.reasoning_bias.embeddings.numbers import NEAR, told, written
 from lib.reasoning_bias.runs import KINDS, anchors
 from lib.reasoning_bias.task import FIRST_KEY, LAST_KEY
 
@@ -20,7 +22,7 @@ def cosine_line(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
     for name, (runs, step) in times.items():
         memory = [numbers.off_diagonal(numbers.anchor_cosines(r, "memory", step)).mean() for r in runs]
         lag = numbers.lag_cosines(runs, step)
-        parts.append(f"{name}: memory {spread(memory)}, reasoning {spread(lag[:, 0])} at distance 1, {spread(lag[:, -1])} at 9")
+        parts.append(f"{name}: memory {told(memory)}, reasoning {told(lag[:, 0])} at distance 1, {told(lag[:, -1])} at 9")
     return "; ".join(parts)
 
 
@@ -31,16 +33,18 @@ def memory_text(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
     mean = lambda matrix: float(numbers.off_diagonal(matrix).mean())
     whole = [mean(numbers.anchor_cosines(run, "memory", step)) for run in emb]
     moved = [mean(numbers.moved_cosines(run, step, "memory")) for run in emb]
-    most = max(np.mean([mean(numbers.anchor_cosines(r, "memory", at)) for r in deep]) for at in deep[0].snapshots())
+    most = max(numbers.memory_alike(deep).values())
     counted = mean(cosines(own, own))
     mostly = 1 - np.mean(moved) < (1 - np.mean(whole)) / 2
-    text = f"In Emb-MLP, early, memory anchors have a mean cosine of {spread(whole)}. " + (
-        f"What keeps them from 1 is mostly their random start: what they have *moved* has {spread(moved)}. "
+    text = f"In Emb-MLP, early, memory anchors have a mean cosine of {told(whole)}. " + (
+        f"What keeps them from 1 is mostly their random start: what they have *moved* has {told(moved)}. "
         if mostly
-        else f"Their random start is not most of what keeps them from 1: what they have *moved* has {spread(moved)}. "
+        else f"Their random start is not most of what keeps them from 1: what they have *moved* has {told(moved)}. "
     )
     if most >= numbers.ALIKE:
-        return text + f"In the transformer they are alike at some snapshot, too ({most:.2f}, mean over seeds)."
+        return (
+            text + f"In the transformer they are alike at some snapshot, too ({most:.2f}, mean over seeds)." + plain_text(times)
+        )
     text += f"In the transformer they are not alike at any snapshot (at most {most:.2f}, mean over seeds). "
     return (
         text
@@ -50,7 +54,21 @@ def memory_text(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
             else "That the training set is finite may explain this: the label distributions counted in it have only "
         )
         + f"{counted:.2f}."
+        + plain_text(times)
     )
+
+
+def plain_text(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
+    """The same of the transformer without norms, where it is among the times."""
+    if "no norms late" not in times:
+        return ""
+    runs, late = times["no norms late"]
+    along = numbers.memory_alike(runs)
+    top = max(along, key=lambda step: along[step])
+    when = {step: numbers.epoch_words(runs[0], step) for step in (top, late)}
+    if top == late:
+        return f" Without norms they have {written(along[late])} at {when[late]}, the most of all."
+    return f" Without norms they reach {written(along[top])} at {when[top]}, and have {written(along[late])} at {when[late]}."
 
 
 def deviation_table(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
@@ -64,77 +82,160 @@ def deviation_table(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str
         found[f"{name}, {numbers.epoch_words(runs[0], step)}"] = matrices
     names = [f"${name}$" if "^" in name else name for name in theories]
     rows = [
-        (name, *(spread([numbers.distance(m, t) for m in matrices]) for t in theories.values()))
+        (name, *(told([numbers.distance(m, t) for m in matrices]) for t in theories.values()))
         for name, matrices in found.items()
     ]
     return table(("mean distance of cosines from", *names), rows)
 
 
 def order_line(runs: Sequence[StoredRun], step: int) -> str:
-    """Numeric order in the plane of two components, by kind of anchor."""
+    """Numeric order in the plane of two components of their own, by kind of anchor."""
     of = lambda kind: [numbers.order(anchors(r, step)[KINDS[kind]]) for r in runs]
-    return "order in the plane, all seeds: " + ", ".join(f"{kind} anchors {spread(of(kind))}" for kind in KINDS)
+    return "order in the plane, all seeds: " + ", ".join(f"{kind} anchors {told(of(kind))}" for kind in KINDS)
 
 
 def order_text(late: tuple[Sequence[StoredRun], int]) -> str:
-    """Numeric order of anchors and keys, in all dimensions and in the plane that maps show."""
+    """Numeric order of anchors and keys: in all dimensions, in a plane of their own, and in that of the entire embedding."""
     runs, step = late
-    rows = {kind: [anchors(r, step)[where] for r in runs] for kind, where in KINDS.items()}
-    rows = {f"{kind} anchors": vectors for kind, vectors in rows.items()}
-    rows["keys"] = [r.weights()["embedding.token"].numpy()[FIRST_KEY : LAST_KEY + 1] for r in runs if r.has_weights]
+    kept = [run for run in runs if run.has_weights]
+    rows = {f"{kind} anchors": [anchors(r, step)[where] for r in runs] for kind, where in KINDS.items()}
+    rows["keys"] = [r.weights()["embedding.token"].numpy()[FIRST_KEY : LAST_KEY + 1] for r in kept]
     rows = {name: vectors for name, vectors in rows.items() if vectors}
-    said = "; ".join(
-        f"{name} {spread([numerical_order(v) for v in vectors])} in all dimensions, "
-        f"{spread([numbers.order(v) for v in vectors])} in the plane"
-        for name, vectors in rows.items()
+    whole = [numbers.plane_orders(run) for run in kept]
+    cells, means = [], {}
+    for name, vectors in rows.items():
+        free, own = ([order(v) for v in vectors] for order in (numerical_order, numbers.order))
+        entire = [orders[name.removesuffix("s").split()[0]] for orders in whole]
+        means[name] = [float(np.mean(found)) for found in (free, own, entire) if found]
+        cells.append((name, told(free), told(own), ", ".join(map(written, entire)) or "–"))
+    words = {
+        "keep the order of numbers": [name for name, found in means.items() if min(found) >= ORDERED],
+        "do not": [name for name, found in means.items() if max(found) < LOOSE],
+    }
+    words["keep it loosely"] = [name for name in means if not any(name in names for names in words.values())]
+    said = [f"{' and '.join(names)} {how}" for how, names in words.items() if names]
+    said = ", ".join(said) if len(said) < 3 else f"{', '.join(said[:-1])}, and {said[-1]}"
+    head = (
+        "rank correlation of distances in number and in place",
+        "all dimensions",
+        "own plane",
+        "plane of all tokens, by seed",
     )
-    return f"Do they keep the order of numbers? Rank correlation of |i − j| with the distance of i and j, over seeds: {said}."
+    return f"In the transformer, late, {said}:\n\n" + table(head, cells)
+
+
+ORDERED, LOOSE = 0.75, 0.25
+"""Rank correlations from which tokens are in numeric order, and below which they are not."""
 
 
 def theory_text() -> str:
     ahead, true, flat = numbers.labels_of_anchor()
     return (
         f"The labels of an anchor s have their mean at s + {ahead:.1f}, a standard deviation of {true:.1f}, and are flat over "
-        f"{flat} values. Eq. 14 sits at s and has a width of √6 = {np.sqrt(6):.1f}. So neither its place nor its width is what "
-        "Proposition 1 gives. A common shift changes no cosine; the width does. It is a **fitted shape**."
+        f"{flat} values. Eq. 14 sits at s and has a width of √6 = {theory.SPREAD:.2f}. So neither its place nor its width is "
+        "what Proposition 1 gives. A common shift changes no cosine; the width does. It is a **fitted shape**."
     )
 
 
-def flow_line(models: Mapping[str, tuple[Sequence[StoredRun], bool]]) -> str:
+Cases = Mapping[str, tuple[Sequence[StoredRun], bool]]
+
+
+def flow_line(models: Cases) -> str:
     parts = []
     for name, (runs, exact) in models.items():
-        found = np.array([numbers.flow_numbers(r, exact) for r in runs])
+        found = [numbers.compared(r, exact) for r in runs]
+        both = np.array([numbers.flow_numbers(r, exact) for r in runs])
         parts.append(
-            f"{name} up to step {found[:, 2].mean():.0f}: error {spread(found[:, 0])}, cosine {spread(found[:, 1], 3)}"
+            f"{name} at step {told([c.step for c in found], 0)}: error {told(both[:, 0])}, cosine {told(both[:, 1], 3)}"
         )
     return "; ".join(parts)
 
 
-def flow_text(models: Mapping[str, tuple[Sequence[StoredRun], bool]]) -> str:
-    """Where the flow is right: at the best snapshot, and at the last before the loss has begun to fall."""
+def flow_table(models: Cases) -> str:
+    """Where flow and training are compared, and how far they are from each other there, by kind of anchor."""
+    shown = [(what, kind) for what in ("error", "cosine") for kind in ("reasoning", "memory")]
+    digits = {"error": 2, "cosine": 3}
+    head = ("", *(f"{what}, {kind}" for what, kind in shown), "step", "loss fallen by", "embeddings moved by")
+    rows = []
+    for name, (runs, exact) in models.items():
+        found = [numbers.compared(run, exact) for run in runs]
+        cells = [told([getattr(c, what)[kind] for c in found], digits[what]) for what, kind in shown]
+        fallen = 100 * float(np.mean([c.fallen for c in found]))
+        moved = told([c.grown for c in found])
+        rows.append((name, *cells, told([c.step for c in found], 0), f"{fallen:.1f} %", moved))
+    return table(head, rows)
+
+
+def flow_text(models: Cases) -> str:
+    """Does the flow arrive where training does, where not and why, and where the runs end."""
     lines = []
     for name, (runs, exact) in models.items():
-        found = [numbers.flow_error(run, exact) for run in runs]
-        low = {kind: [float(f.error[kind].mean(1).min()) for f in found] for kind in KINDS}
-        end = np.array([numbers.flow_numbers(run, exact) for run in runs])
-        lines.append(
-            f"- **{name}**: the smallest relative error is {spread(low['reasoning'])} for reasoning and "
-            f"{spread(low['memory'])} for memory anchors. At the last snapshot before the loss has fallen by "
-            f"{numbers.FEW:.0%}, it is {spread(end[:, 0])}, with a cosine of {spread(end[:, 1], 3)}."
+        found = [numbers.compared(run, exact) for run in runs]
+        agree = [kind for kind in KINDS if all(c.agrees(kind) for c in found)]
+        line = f"- **{name}**: "
+        if len(agree) == len(KINDS):
+            line += "the flow arrives where training arrives, for both kinds of anchors."
+        else:
+            line += (
+                "the flow arrives elsewhere, for both kinds of anchors: "
+                if not agree
+                else f"the flow arrives where training arrives for {agree[0]} anchors, and elsewhere for the others: "
+            )
+            line += "; ".join(_off(kind, found) for kind in KINDS if kind not in agree) + "."
+        lines.append(line)
+    return "\n".join(lines) + "\n\n" + end_text(models)
+
+
+def _off(kind: str, found: Sequence[numbers.Compared]) -> str:
+    mean = lambda what: float(np.mean([getattr(c, what)[kind] for c in found]))
+    error = f"{kind} anchors go {mean('length'):.1f} times as far, with a cosine of {written(mean('cosine'))}"
+    return f"{error} (error {mean('error'):.2f})"
+
+
+def end_text(models: Cases) -> str:
+    """Which runs end before the loss has fallen enough, so that their end is what is compared."""
+    short: dict[tuple[str, ...], list[str]] = {}
+    for name, (runs, exact) in models.items():
+        found = [numbers.compared(run, exact) for run in runs]
+        if all(c.ended for c in found):
+            fallen = 100 * float(np.mean([c.fallen for c in found]))
+            where = (f"step {max(c.step for c in found):,}", f"{fallen:.1f} %", told([c.grown for c in found]))
+            short.setdefault(where, []).append(name)
+    said = [
+        f"The runs of {_both(names)} end at {step}, before that: the loss has fallen by {fallen}, and embeddings have moved "
+        f"by {moved} of their size. What is compared there is the very beginning."
+        for (step, fallen, moved), names in short.items()
+    ]
+    rule = f"All are compared at the last snapshot before the loss has fallen by {100 * numbers.FEW:g} %."
+    return " ".join([rule, *said])
+
+
+def _both(names: Sequence[str]) -> str:
+    quoted = [f"“{name}”" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def batch_text(large: tuple[Sequence[StoredRun], bool], small: tuple[Sequence[StoredRun], bool]) -> str:
+    """What ten times the batch changes in the error, at the last step that both are compared at or before."""
+    shares, step = numbers.error_left(large, small)
+    halved = [kind for kind, share in shares.items() if share <= HALVED]
+    left = ", ".join(f"{share:.0%} of that of {kind} anchors" for kind, share in shares.items())
+    first = f"At the same step ({step:,}), ten times the batch "
+    if len(halved) == len(shares):
+        return f"{first}halves both errors (it leaves {left}): with the smaller batch they were mostly noise."
+    if halved:
+        other = next(kind for kind in shares if kind not in halved)
+        return (
+            f"{first}halves the error of {halved[0]} anchors, which was mostly noise, and not that of {other} anchors "
+            f"(it leaves {left})."
         )
-    return "\n".join(lines)
+    if min(shares.values()) < 1:
+        return f"{first}halves neither error (it leaves {left}): noise is not most of them."
+    return f"{first}does not lower the errors (it leaves {left}): they are not noise."
 
 
-def plane_text(runs: Sequence[StoredRun]) -> str:
-    """Numeric order in the plane of the entire embedding, seed by seed."""
-    found = [numbers.plane_orders(run) for run in runs if run.has_weights]
-    if not found:
-        return "No weights of these runs are kept, so that the entire embedding cannot be shown."
-    rows = [(f"{kind}s", ", ".join(f"{orders[kind.split()[0]]:.2f}" for orders in found)) for kind in PLANE_KINDS]
-    return table(("order in the plane of the entire embedding, of", "by seed"), rows)
-
-
-PLANE_KINDS = ("reasoning anchor", "memory anchor", "key")
+HALVED = 0.5
+"""The share of an error that larger batches leave at most where noise was most of it."""
 
 
 def spread_text(runs: Sequence[StoredRun], step: int) -> str:
@@ -142,39 +243,73 @@ def spread_text(runs: Sequence[StoredRun], step: int) -> str:
     width, off = numbers.best_spread(runs, step)
     plotted = numbers.deviation(runs, step, numbers.theories()["Eq. 14"])
     return (
-        f"The theorem leaves σ_P free. At the paper's √6 the mean distance of cosines is {spread(plotted)}; the one that fits "
-        f"our runs best is {width:.2f}, and it leaves {spread(off)} (by seed {', '.join(f'{v:.2f}' for v in off)})."
+        f"At the paper's σ_P = √6 = {theory.SPREAD:.2f} the mean distance of cosines is {told(plotted)}; the σ_P that fits "
+        f"our runs best is {width:.2f}, and it leaves {told(off)} (by seed {', '.join(f'{v:.2f}' for v in off)})."
     )
 
 
-def verdict(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
-    """What embeddings come to at small initialization."""
+def verdict(times: Mapping[str, tuple[Sequence[StoredRun], int]], cases: Cases) -> str:
+    """What embeddings come to at small initialization, and what of it the theory says: in Emb-MLP, and in a transformer."""
     runs, step = times["transformer late"]
     lag = numbers.lag_cosines(runs, step).mean(0)
-    memory = float(np.mean([numbers.off_diagonal(numbers.anchor_cosines(r, "memory", step)).mean() for r in runs]))
     ordered = bool((np.diff(lag) < 0).all())
     first = (
-        f"Embeddings of reasoning anchors come to lie in the order of their numbers: the cosine falls from {lag[0]:z.2f} for "
-        f"neighbours to {lag[-1]:z.2f} for the farthest."
+        f"Embeddings of reasoning anchors come to lie in the order of their numbers: in the transformer the cosine falls from "
+        f"{written(lag[0])} for neighbours to {written(lag[-1])} for the farthest."
         if ordered
         else "Embeddings of reasoning anchors do not come to lie in the order of their numbers."
     )
-    alike = memory >= numbers.ALIKE
-    second = (
-        f"Memory anchors stay alike ({memory:.2f} on average)."
-        if alike
-        else f"Memory anchors do not stay alike in the transformer ({memory:.2f} on average)."
-    )
+    along = numbers.memory_alike(runs)
+    memory, most = along[step], max(along.values())
+    if memory >= numbers.ALIKE:
+        second = f"Memory anchors are alike in the transformer (mean cosine {written(memory)} late)."
+    elif most >= numbers.ALIKE:
+        second = f"Memory anchors do not stay alike in the transformer (mean cosine {written(most)}, late {written(memory)})."
+    else:
+        second = f"Memory anchors never become alike in the transformer (mean cosine at most {written(most)})."
+    second += plain_text(times)
+    return " ".join((first, second, first_movement(times, cases), shape_text(runs, step)))
+
+
+def first_movement(times: Mapping[str, tuple[Sequence[StoredRun], int]], cases: Cases) -> str:
+    """Whether embeddings set out as the distribution of labels drives them: in Emb-MLP, and in one layer."""
     emb = times["Emb-MLP early"][0]
-    theory = numbers.theories()["P^s"]
-    off = np.mean([numbers.distance(numbers.moved_cosines(run, min(emb[0].snapshots())), theory) for run in emb])
-    third = (
-        "The first movement is the one that the distribution of labels drives"
-        if off <= NEAR
-        else "The first movement is not the one that the distribution of labels drives"
+    exact = numbers.theories()["P^s"]
+    off = np.mean([numbers.distance(numbers.moved_cosines(run, min(emb[0].snapshots())), exact) for run in emb])
+    not_ = "" if off <= NEAR else "not "
+    first = (
+        f"In Emb-MLP the first movement is {not_}the one that the distribution of labels drives (mean distance of cosines "
+        f"{off:.2f})."
     )
-    return f"{first} {second} {third} (mean distance of cosines {off:.2f})."
+    found = {name: [numbers.compared(run, cases[name][1]) for run in cases[name][0]] for name in LAYER}
+    error = lambda name, kind: f"{np.mean([c.error[kind] for c in found[name]]):.2f}"
+    said = {name: " and ".join(f"{error(name, kind)} for {kind} anchors" for kind in KINDS) for name in LAYER}
+    agree = {name: [kind for kind in KINDS if all(c.agrees(kind) for c in found[name])] for name in LAYER}
+    printed, ours = LAYER
+    if len(agree[printed]) == len(KINDS):
+        return f"{first} For a transformer of one layer the formula holds, too (relative errors {said[printed]})."
+    corrected = (
+        "with our correction it does"
+        if len(agree[ours]) == len(KINDS)
+        else f"with our correction it does for {agree[ours][0]} anchors alone"
+        if agree[ours]
+        else "nor does it with our correction"
+    )
+    return (
+        f"{first} For a transformer of one layer the formula does not hold (relative errors {said[printed]}), {corrected} "
+        f"({said[ours]})."
+    )
 
 
-NEAR = 0.1
-"""The mean distance of cosines up to which two sets of vectors lie alike."""
+LAYER = (numbers.AS_PRINTED, numbers.BY_POSITIONS)
+
+
+def shape_text(runs: Sequence[StoredRun], step: int) -> str:
+    """How near the shape of Theorem 1 comes to the trained transformer, in how many seeds near enough."""
+    width, off = numbers.best_spread(runs, step)
+    near = int((off <= NEAR).sum())
+    seeds = "every seed" if near == len(off) else "no seed" if not near else f"{near} of {len(off)} seeds"
+    return (
+        f"Theorem 1's shape, with the width that fits best ({width:.2f}), has the cosines of the trained transformer to "
+        f"{NEAR:g} in {seeds} (mean distance {told(off)})."
+    )

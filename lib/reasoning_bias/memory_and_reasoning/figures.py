@@ -17,9 +17,9 @@ from lib.reasoning_bias.study import SETS
 from lib.reasoning_bias.task import GROUP_LABELS, LENGTH, Batch
 
 LOOK = {
-    "memory": {"color": drawing.MEMORY, "ls": "-"},
-    "reasoning": {"color": drawing.REASONING, "ls": "-"},
-    "held out": {"color": drawing.REASONING, "ls": (0, (4, 2))},
+    "memory": {"color": drawing.COLOUR["memory"], "ls": "-"},
+    "reasoning": {"color": drawing.COLOUR["reasoning"], "ls": "-"},
+    "held out": {"color": drawing.COLOUR["reasoning"], "ls": (0, (4, 2))},
 }
 Curve = tuple[np.ndarray, np.ndarray]
 """Epochs (n,) and values (runs, n)."""
@@ -123,7 +123,7 @@ def _ratios(ax: Axes, ratios: Mapping[float, Sequence[Ratio]], model: str, shift
 def memory_variants(variants: Mapping[str, Mapping[str, Curve]]) -> Figure:
     """Fig. 8, left: loss and accuracy of memory along training, a line for each kind of table. variants: {name: {metric:
     curve}}."""
-    colours = (drawing.MEMORY, style.GREEN)
+    colours = (drawing.COLOUR["memory"], style.GREEN)
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.7))
         for (name, curves), colour in zip(variants.items(), colours, strict=True):
@@ -143,8 +143,8 @@ def group_outputs(outputs: np.ndarray, epoch: float) -> Figure:
         for i, (ax, labels) in enumerate(zip(axes, GROUP_LABELS, strict=True)):
             ax.axvspan(labels[0], labels[-1], color=style.LIGHT, alpha=0.7, lw=0)
             for one in outputs[:, i]:
-                ax.plot(one, color=drawing.MEMORY, lw=0.5, alpha=0.5)
-            ax.plot(outputs[:, i].mean(0), color=drawing.MEMORY)
+                ax.plot(one, color=drawing.COLOUR["memory"], lw=0.5, alpha=0.5)
+            ax.plot(outputs[:, i].mean(0), color=drawing.COLOUR["memory"])
             ax.set(xlabel="label", title=f"{labels[0]} … {labels[-1]}", xlim=(0, 165))
         axes[0].set_ylabel("probability")
         fig.suptitle(f"Groups by the range of their labels, after {epoch:g} epochs", fontsize=9)
