@@ -43,8 +43,9 @@ def settle(page: Page) -> None:
 
 def test_every_page_loads_offline_without_a_complaint(html: Path, browser: Browser) -> None:
     equations = 0
-    for path in pages(html):
-        with offline(browser) as watched:
+    broken = "() => [...document.images].filter((i) => i.complete && !i.naturalWidth && i.offsetParent).map((i) => i.src)"
+    with offline(browser) as watched:
+        for path in pages(html):
             page = watched.open(path)
             settle(page)
             assert watched.complaints == [], path.name
@@ -53,9 +54,6 @@ def test_every_page_loads_offline_without_a_complaint(html: Path, browser: Brows
             assert drawn == page.locator("article .math, main .math").count(), path.name
             assert page.locator("mjx-merror, [data-mjx-error]").count() == 0, path.name
             equations += drawn
-            broken = (
-                "() => [...document.images].filter((i) => i.complete && !i.naturalWidth && i.offsetParent).map((i) => i.src)"
-            )
             assert page.evaluate(broken) == [], path.name
     assert equations > 20
 
@@ -76,9 +74,9 @@ def test_no_page_scrolls_sideways(html: Path, browser: Browser, width: int) -> N
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_page_has_a_serious_accessibility_finding(html: Path, browser: Browser, theme: str) -> None:
     found = []
-    for path in kinds(html):
-        with offline(browser) as watched:
-            watched.page.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}');")
+    with offline(browser) as watched:
+        watched.page.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}');")
+        for path in kinds(html):
             page = watched.open(path)
             settle(page)
             assert page.evaluate("() => document.documentElement.dataset.theme") == theme

@@ -87,11 +87,12 @@ def test_what_is_deleted_or_damaged_is_computed_again(run: StoredRun) -> None:
 
 def test_a_number_stays_a_number_and_an_array_an_array(run: StoredRun) -> None:
     number, array = (lambda run: 0.25), (lambda run: np.array([[1.0, 2.0]]))
-    for measured in (number, array, lambda run: {"": 0.5, "attention.1": 0.25}):
+    for measured in (number, array, lambda run: {"z": 0.5, "": 0.25, "a": 0.75}):
         for _ in range(2):
             found = derived(1)(measured)(run)
             assert type(found) is type(measured(run))
             assert np.array_equal(found, measured(run)) or found == measured(run)
+            assert list(found) == list(measured(run)) if isinstance(found, dict) else True  # order is kept, too
         for path in kept(run):
             path.unlink()
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lib.core.model.transformer import from_weights
-from lib.core.read.measures import remembered
+from lib.core.read.measures import remembered, spread
 from lib.core.read.statistics import wilson
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
@@ -88,9 +88,9 @@ class Answers:
         return float(np.maximum(0, 1 - self.margin * self.answer).mean())
 
 
-def fresh(task: Task, seed: int, count: int = N_FRESH, every_pair: bool = False) -> Prompts:
-    """Test prompts for the run of a seed: of tasks that were not trained, where there are such, or of `every_pair`."""
-    pairs = all_pairs(task.count) if every_pair or not len(task.unseen) else task.unseen
+def fresh(task: Task, seed: int, count: int = N_FRESH) -> Prompts:
+    """Test prompts for the run of a seed: of tasks that were not trained, where there are such, else of every pair."""
+    pairs = task.unseen if len(task.unseen) else all_pairs(task.count)
     return task.draw(torch.tensor(FRESH_SEED + seed), torch.arange(count), None if task.foreign else pairs)
 
 
@@ -101,17 +101,6 @@ def ask(model: OneLayer, prompts: Prompts, chunk: int = 2000) -> Answers:
         margin.append(model(prompt[None])[0])
         attention.append((model.query_attention(prompt[None])[-1][0] * same).sum(-1))
     return Answers(torch.cat(margin).numpy(), prompts.answer.numpy(), torch.cat(attention).numpy())
-
-
-_ASKED: dict[tuple[str, Task, int], Answers] = {}
-
-
-def answers(run: StoredRun, count: int = N_FRESH, **change: object) -> Answers:
-    """The answers of a trained run to fresh prompts of a changed task (alpha, length, sum, outside), kept for this process."""
-    task = task_of(run, **change)
-    if (key := (str(run.path), task, count)) not in _ASKED:
-        _ASKED[key] = ask(trained(run), fresh(task, run.spec.seed, count))
-    return _ASKED[key]
 
 
 @dataclass(frozen=True)
@@ -131,6 +120,21 @@ class Share:
         """95 %, over prompts (Wilson): those of all runs, or, where they share them, as many as one has."""
         total = self.total * (len(self.each) if self.own else 1)
         return wilson(self.mean * total, total)
+
+
+def counted(shares: Sequence[float] | np.ndarray, each: int) -> str:
+    """How many of all answers, where each run gave `each`, by the share of each run: 2 of 32,000; none of 8,000."""
+    count, total = round(float(np.sum(shares)) * each), f"{each * len(shares):,}"
+    return f"{count:,} of {total}" if count else f"none of {total}"
+
+
+def small(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
+    """Mean ± standard deviation; where both would be zeros, what they do not reach, or 0."""
+    if not np.any(values):
+        return "0"
+    if max(abs(np.mean(values)), np.std(values, ddof=min(1, len(values) - 1))) < 0.5 * 10.0**-digits:
+        return f"< {10.0**-digits:.{digits}f}"
+    return spread(values, digits).replace("-", "−")
 
 
 def steps_to(run: StoredRun, level: float = LEVEL, name: str = "unseen loss") -> int | None:

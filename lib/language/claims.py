@@ -1,9 +1,13 @@
-"""What is claimed of language, by chapter: nothing before there are results."""
+"""Every statement on language and other real tasks that the book tests, chapter by chapter."""
 
 from __future__ import annotations
 
 from lib.core.read.claim import Claim
+from lib.language.adding import claims as adding
 
-CLAIMS_OF: dict[str, tuple[Claim, ...]] = {}
+CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
+    "19-addition": adding.CLAIMS,
+}
+"""The claims that each chapter of this study tests."""
 PAPERS: dict[str, str] = {}
-"""The sources of these claims, in the words of a table."""
+"""Sources of these claims that no other study has, in the words of a table."""

@@ -17,6 +17,7 @@ from lib.composition.experiments import FAST
 from lib.composition.phase_diagram.numbers import neighbour_steps
 from lib.composition.runs import MAPPINGS, lean, learned_among
 from lib.composition.spectra import N_EIGENVALUES, keys_eigenvalues, keys_embedding, relative_rank
+from lib.core.read.derived import derived
 from lib.core.read.measures import cosines, remembered
 from lib.core.read.statistics import interval, numerical_order, resamples
 from lib.core.record.store import StoredRun
@@ -286,6 +287,12 @@ Auc = tuple[float, float, float]
 
 
 def aucs(runs: Sequence[StoredRun]) -> dict[str, Auc]:
+    """`_aucs` as numbers."""
+    return {name: tuple(found.tolist()) for name, found in _aucs(list(runs)).items()}
+
+
+@derived(version=1)
+def _aucs(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
     """{measure: stratified AUC of inferential against symmetric runs}; runs between the two do not count.
 
     Compared are runs of one experiment and depth: across experiments decay, batch and rate differ as well, and each changes the
@@ -299,7 +306,7 @@ def aucs(runs: Sequence[StoredRun]) -> dict[str, Auc]:
     found = {}
     for name, values in scores(which).items():
         value = stratified_auc(values, positive, stratum)
-        found[name] = (value, *auc_interval(values, positive, stratum))
+        found[name] = np.array([value, *auc_interval(values, positive, stratum)])
     return found
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from lib.composition.runs import MAPPINGS, SHADOW
 from lib.composition.trends import BY_GAMMA, curves, slope
 from lib.composition.variations import FLIP, WIDTH
-from lib.composition.width.numbers import advantage, by_shape, points, shape_name
+from lib.composition.width.numbers import advantage, by_shape, shape_name
 from lib.core.read.claim import Claim, Finding, graded
 from lib.core.read.measures import spread
 from lib.core.record.store import Store, load
@@ -53,7 +53,7 @@ def _declines(store: Store, profile: str) -> Finding:
 
 def _collapses(store: Store, profile: str) -> Finding:
     runs = load(WIDTH.specs(profile), store)
-    better = advantage(points(runs))
+    better = advantage(runs)
     best = max(better, key=lambda n: better[n][0])
     value, low, high = better[best]
     return Finding(

@@ -12,6 +12,7 @@ from lib.composition.diagram import two_layers
 from lib.composition.experiments import FAST
 from lib.composition.variations import SEARCH
 from lib.core.model.init import gamma_std
+from lib.core.read.derived import derived
 from lib.core.read.statistics import interval, resamples
 from lib.core.record.store import Store, StoredRun, load
 
@@ -161,13 +162,16 @@ def ratios(data: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]]) -> dict[
     }
 
 
-def advantage(
-    data: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]], draws: int = 200, seed: int = 0
-) -> dict[str, tuple[float, float, float]]:
-    """{variable: how many times better than γ it describes all shapes with one curve, with a 95 % interval}.
+def advantage(runs: Sequence[StoredRun], seed: int = 0) -> dict[str, tuple[float, float, float]]:
+    """{variable: how many times better than γ it describes all shapes with one curve, with a 95 % interval}."""
+    return {name: tuple(found.tolist()) for name, found in _advantage(list(runs), 200, seed).items()}
 
-    The squared deviation on γ over that on the variable; runs are resampled within each shape and γ, for all variables alike.
-    """
+
+@derived(version=1)
+def _advantage(runs: Sequence[StoredRun], draws: int, seed: int) -> dict[str, np.ndarray]:
+    """The squared deviation on γ over that on the variable; runs are resampled within each shape and γ, for all variables
+    alike."""
+    data = points(runs)
     ratio = lambda d: {name: (b := ratios(d))["γ"] / b[name] for name in d if name != "γ"}
     found: dict[str, list[float]] = {}
     picks = {
@@ -181,7 +185,7 @@ def advantage(
         }
         for name, value in ratio(drawn).items():
             found.setdefault(name, []).append(value)
-    return {n: (v, *interval(found[n])) for n, v in ratio(data).items()}
+    return {n: np.array([v, *interval(found[n])]) for n, v in ratio(data).items()}
 
 
 def shape_name(shape: Shape) -> str:

@@ -18,8 +18,8 @@ from lib.in_context.models import signs
 from lib.in_context.runs import history
 
 POSITIVE, NEGATIVE, NO_SIGN = style.VERMILLION, style.BLUE, style.GREY
-LAYERS = ((style.PURPLE, ":"), (style.GREEN, "--"), (style.DARK, "-"), (style.BLUE, "-."))
-"""Colour and dash of each layer, the first to the last."""
+LAYERS = ((style.PURPLE, "-", 4.0), (style.GREEN, "-", 2.2), (style.DARK, "-", 1.1), (style.BLUE, ":", 1.0))
+"""Colour, dash and width of each layer, the first to the last: where one lies on another, both are seen."""
 
 
 def _empty(ax: Axes) -> None:
@@ -39,8 +39,8 @@ def attention(groups: Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]]) -> 
     with style.look():
         fig, axes = plt.subplots(1, len(groups), figsize=(style.WIDTH, 2.8), sharey=True, squeeze=False)
         for ax, (name, layers) in zip(axes[0], groups.items(), strict=True):
-            for k, (curve, (colour, dash)) in enumerate(zip(layers, LAYERS, strict=False), start=1):
-                band(ax, *curve, color=colour, ls=dash, label=f"layer {k}")
+            for k, (curve, (colour, dash, wide)) in enumerate(zip(layers, LAYERS, strict=False), start=1):
+                band(ax, *curve, color=colour, ls=dash, lw=wide, label=f"layer {k}")
             if not layers:
                 _empty(ax)
             ax.axhline(SELECTS, color="#888888", lw=0.8, zorder=0)
@@ -67,18 +67,21 @@ def learning(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
     return fig
 
 
-def neurons(rows: Mapping[str, Sequence[Layers]]) -> Figure:
+def neurons(rows: Mapping[str, Sequence[Layers]], together: bool = False) -> Figure:
     """Figs 24 to 26: label halves of the rows of W_O W_V, angle to q against norm; a row of panels a time or variant, a column
     a layer, a point a neuron of any run. Colour: the sign of a, which only the last layer has. Shaded: near q or −q.
 
-    rows: {name: for each run, for each layer, its neurons}.
+    rows: {name: for each run, for each layer, its neurons}. `together`: all panels have one scale of norms, else each row its
+    own.
     """
     depth = max((len(runs[0]) for runs in rows.values() if runs), default=1)
     with style.look():
         size = (style.WIDTH, 0.7 + 1.75 * len(rows))
-        fig, axes = plt.subplots(len(rows), depth, figsize=size, sharey=True, sharex="row", squeeze=False)
+        fig, axes = plt.subplots(len(rows), depth, figsize=size, sharey=True, sharex=together or "row", squeeze=False)
+        norms = {name: [float(layer["label norm"].max()) for one in runs for layer in one] for name, runs in rows.items()}
+        most = max((v for found in norms.values() for v in found), default=1.0)
         for line, (name, runs) in zip(axes, rows.items(), strict=True):
-            longest = max((float(layer["label norm"].max()) for one in runs for layer in one), default=1.0)
+            longest = most if together else max(norms[name], default=1.0)
             for k, ax in enumerate(line, start=1):
                 for one in runs:
                     norm, angle = one[k - 1]["label norm"], one[k - 1]["label angle"]
@@ -107,9 +110,9 @@ def growing(groups: Mapping[str, Sequence[np.ndarray]]) -> Figure:
     with style.look():
         fig, axes = plt.subplots(1, len(groups), figsize=(style.WIDTH, 2.6), sharey=True, squeeze=False)
         for ax, (name, layers) in zip(axes[0], groups.items(), strict=True):
-            for k, (ratios, (colour, dash)) in enumerate(zip(layers, LAYERS, strict=False), start=1):
+            for k, (ratios, (colour, dash, wide)) in enumerate(zip(layers, LAYERS, strict=False), start=1):
                 share = np.arange(1, len(ratios) + 1) / len(ratios)
-                ax.plot(ratios, share, color=colour, ls=dash, label=f"layer {k}")
+                ax.plot(ratios, share, color=colour, ls=dash, lw=wide, label=f"layer {k}")
             if not layers:
                 _empty(ax)
             ax.axvline(GROWN, color="#888888", lw=0.8, zorder=0)

@@ -22,7 +22,8 @@ TALK_START = (0.53, 0.43, 0.43)
 """Attention of layers 1, 2 and 3 in the talk's Figs 21 to 23, read off the plots."""
 TURNED, MOST = 0.25, 0.8
 """A label half is near q or −q within this angle (units of π); a layer separates where this share of its large neurons is."""
-GROWN = 1.1
+GROWN, HALF = 1.1, 0.5
+"""A neuron has grown where its row is so many times as long as before; a layer, where more than this share of them has."""
 
 
 def deep_runs(store: Store, profile: str) -> dict[str, list[StoredRun]]:
@@ -103,6 +104,28 @@ def at_ends(runs: Sequence[StoredRun]) -> dict[str, list[Layers]]:
 def finals(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, list[Layers]]:
     """{variant: neurons of every layer at the last snapshot}."""
     return {name: [[last_neurons(run, k) for k in layers_of(run)] for run in whole(runs)] for name, runs in groups.items()}
+
+
+def turning(run: StoredRun, layer: int) -> tuple[float, float]:
+    """How far a layer's label halves are spread about ½ π, before training and at the end: the root mean square of the angle's
+    distance from it, in units of π."""
+    first, last = (rows["label angle"] - 0.5 for rows in (start_neurons(run)[layer - 1], last_neurons(run, layer)))
+    return float(np.sqrt((first**2).mean())), float(np.sqrt((last**2).mean()))
+
+
+def selecting(runs: Sequence[StoredRun]) -> list[int]:
+    """The layers whose attention ends at SELECTS in every seed."""
+    return [k for k, v in zip(layers_of(runs[0]), ends_of(runs), strict=True) if v[:, 1].min() >= SELECTS]
+
+
+def separating(runs: Sequence[StoredRun]) -> list[int]:
+    """The layers of whose large neurons MOST are near q or −q in every seed."""
+    return [k for k in layers_of(runs[0]) if min(separated(run, k) for run in runs) >= MOST]
+
+
+def growing(runs: Sequence[StoredRun]) -> list[int]:
+    """The layers of which more than HALF of the neurons grow, in every seed."""
+    return [k for k in layers_of(runs[0]) if min(grown(run, k) for run in runs) > HALF]
 
 
 def angles_by_sign(run: StoredRun) -> tuple[float, float]:

@@ -6,26 +6,33 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from lib.core.model.init import gamma_std
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 from lib.in_context.deeper.numbers import (
     GROWN,
-    MOST,
+    NO_SKIP,
     SELECTS,
     TALK_START,
+    THEORY,
     TURNED,
     angles_by_sign,
     by_layer,
     ends_of,
+    growing,
     grown,
     growth,
     layers_of,
+    selecting,
     separated,
+    separating,
+    turning,
     whole,
 )
 from lib.in_context.experiments import deep_specs
-from lib.in_context.runs import LEVEL, start_attention, steps_to
+from lib.in_context.runs import LEVEL, counted, small, start_attention, steps_to
+from lib.in_context.study import N_TEST
 
 
 def settings_table(profile: str) -> list[tuple[str, str]]:
@@ -36,11 +43,13 @@ def settings_table(profile: str) -> list[tuple[str, str]]:
     return [
         ("layers, neurons in each", f"{one[0].model.depth}, {one[0].model.neurons}"),
         ("steps, batch", f"{one[0].train.steps:,}, {one[0].train.batch}"),
+        ("size of every entry of a, in the last layer", f"{one[0].model.readout:g}"),
         ("seeds", f"{len(one)}"),
         *(
             (
                 name,
-                f"{words[spec.train.optimizer]}, rate {spec.rate:g}, δ = {spec.model.delta:g}, γ = {spec.gamma:g}, "
+                f"{words[spec.train.optimizer]}, learning rate {spec.rate:g}, δ = {spec.model.delta:g}, γ = {spec.gamma:g} "
+                f"(std {gamma_std(spec.model.neurons, spec.gamma):.2g}), "
                 f"{'with' if spec.model.skip else 'without'} residual stream",
             )
             for name, (spec, *_) in variants.items()
@@ -74,8 +83,8 @@ def learning_line(groups: Mapping[str, Sequence[StoredRun]]) -> str:
     parts = []
     for name, runs in groups.items():
         if good := whole(runs):
-            error = spread([1 - run.metrics["unseen"] for run in good], 4)
-            loss = spread([run.metrics["unseen loss"] for run in good], 3)
+            error = counted([1 - run.metrics["unseen"] for run in good], N_TEST)
+            loss = small([run.metrics["unseen loss"] for run in good], 3)
             steps = [s for s in map(steps_to, good) if s is not None]
             when = f"at {np.mean(steps):.0f} steps" if steps else "never"
             parts.append(
@@ -124,7 +133,7 @@ def growth_text(groups: Mapping[str, Sequence[StoredRun]]) -> str:
             rows.append((name, *cells))
     depth = max(runs[0].spec.model.depth for runs in groups.values())
     rows = [row + ("",) * (depth + 1 - len(row)) for row in rows]
-    return f"Share of neurons whose row of W_O W_V is at least {GROWN:g} times as long as before training:\n\n" + table(
+    return f"Share of neurons whose row of $W_O W_V$ is at least {GROWN:g} times as long as before training:\n\n" + table(
         ("variant", *(f"layer {k}" for k in range(1, depth + 1))), rows
     )
 
@@ -136,31 +145,110 @@ DIVERGED = 100
 
 
 def verdict(groups: Mapping[str, Sequence[StoredRun]]) -> str:
-    """Which layers select, in each version, and which separate."""
-    parts, as_one, known = [], False, True
-    for name, runs in groups.items():
-        if not (good := whole(runs)):
-            parts.append(f"*{name}*: every run diverged")
-            known = False
-            continue
-        known &= all(run.metrics["unseen"] >= KNOWN for run in good)
-        ends = ends_of(good)
-        chosen = [k for k, v in zip(layers_of(good[0]), ends, strict=True) if v[:, 1].min() >= SELECTS]
-        apart = [k for k in layers_of(good[0]) if min(separated(run, k) for run in good) >= MOST]
-        as_one |= len(chosen) == len(apart) == len(ends)
-        parts.append(f"*{name}*: {_layers(chosen, len(ends))} selecting, {_layers(apart, len(ends))} separating by label")
-    return (
-        f"Three layers {'learn the rule in every version' if known else 'do not always learn the rule'}, and "
-        f"{'some version does' if as_one else 'no version does'} in every layer what one layer does. "
-        + "; ".join(parts)
-        + ". (In *no skip* a column has to pass through every block; in *stacked* each block adds to its input.)"
+    """Which layers select, in each version, and which separate and grow: sentences, and a table."""
+    good = {name: whole(runs) for name, runs in groups.items()}
+    known = all(
+        len(good[name]) == len(runs) and all(run.metrics["unseen"] >= KNOWN for run in runs) for name, runs in groups.items()
     )
+    rows, found = [], {}
+    for name, runs in good.items():
+        if not runs:
+            rows.append((name, *["every run diverged"] * len(MEASURES)))
+            continue
+        found[name] = [measure(runs) for measure in MEASURES.values()]
+        rows.append((name, *(_layers(layers, runs[0].spec.model.depth) for layers in found[name])))
+    sentences = [
+        _which(verb, {name: layers[kind] for name, layers in found.items()}, good)
+        for kind, verb in enumerate((("select", ""), ("separate", " by label"), ("grow", "")))
+    ]
+    learn = "learn the rule in every version" if known else "do not always learn the rule"
+    return (
+        f"Three layers {learn}. {' '.join(sentences)} (In the talk every layer selects, the first one separates, and neurons "
+        "grow.)\n\n" + table(("version", *MEASURES), rows)
+    )
+
+
+MEASURES = {"layers that select": selecting, "that separate by label": separating, "that grow": growing}
+"""What the verdict asks of the layers of a version."""
+
+
+def _which(verb: tuple[str, str], found: Mapping[str, Sequence[int]], good: Mapping[str, Sequence[StoredRun]]) -> str:
+    """Which layers do something in which versions; nothing where every run diverged."""
+    groups: dict[str, list[str]] = {}
+    for name, layers in found.items():
+        depth = good[name][0].spec.model.depth
+        if not layers or len(layers) == depth:
+            who = "all layers" if layers else "no layer"
+        else:
+            who = f"layer{'s' * (len(layers) > 1)} {' and '.join(map(str, layers))} alone"
+        groups.setdefault(who, []).append(f"*{name}*")
+    parts = [f"{who} in {' and '.join(names)}" for who, names in groups.items()]
+    if not parts:
+        return ""
+    first, names = next(iter(groups.items()))
+    one = first == "no layer" or first.startswith("layer ")
+    parts[0] = f"{first} {verb[0]}{'s' * one}{verb[1]} in {' and '.join(names)}"
+    text = ", ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _layers(numbers: Sequence[int], count: int) -> str:
     if not numbers:
         return "none"
-    return "all layers" if len(numbers) == count else f"layer{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+    return f"all {count}" if len(numbers) == count else f"layer{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+
+
+def lower_text(runs: Sequence[StoredRun]) -> str:
+    """What becomes of the rows of the layers below the last."""
+    good = whole(runs)
+    if not good:
+        return "No run can be looked at: all diverged."
+    below = layers_of(good[0])[:-1]
+    size = [float(np.mean([np.median(growth(run, k)) for run in good])) for k in below]
+    spreads = np.array([[turning(run, k) for run in good] for k in below]).mean(1)
+    grows = "have grown" if min(size) >= GROWN else "have grown in part" if max(size) >= GROWN else "have hardly grown"
+    wider = spreads[:, 1] > spreads[:, 0]
+    turn = (
+        "spread towards q and −q" if wider.all() else "do not spread towards q and −q" if not wider.any() else "spread in part"
+    )
+    how = ", ".join(f"layer {k} from {a:.3f} to {b:.3f} π" for k, (a, b) in zip(below, spreads, strict=True))
+    long = ", ".join(f"{v:.2f} times in layer {k}" for k, v in zip(below, size, strict=True))
+    return (
+        f"Below the last layer rows {grows}: the median neuron's to {long}. Their angles {turn}: the typical distance from "
+        f"½ π goes, in {how}."
+    )
+
+
+def judged_text(groups: Mapping[str, Sequence[StoredRun]]) -> str:
+    """Which version each claim is judged on, and what it would be on the others."""
+    good = {name: some for name, runs in groups.items() if (some := whole(runs))}
+    able = [name for name, runs in good.items() if all(len(m(runs)) == len(layers_of(runs[0])) for m in MEASURES.values())]
+    text = (
+        f"{' and '.join(f'*{name}*' for name in able)} would show selecting, separating and growing in every layer."
+        if able
+        else "No version shows selecting, separating and growing in every layer."
+    )
+    text += (
+        f" The claims on separating and growing are judged on *{THEORY}*: plain SGD, as in the theory. The claim on selecting "
+        f"is judged on *{NO_SKIP}*, which was chosen when results were known, and that favours it."
+    )
+    others = [name for name, runs in good.items() if len(growing(runs)) == len(layers_of(runs[0]))]
+    if others and THEORY not in others:
+        text += (
+            f" Growing would hold in every layer of {' and '.join(f'*{name}*' for name in others)}, on which it is not judged."
+        )
+    early = (
+        [
+            f"layer {k} ({v[:, 0].mean():.2f})"
+            for k, v in zip(layers_of(good[NO_SKIP][0]), ends_of(good[NO_SKIP]), strict=True)
+            if v[:, 0].min() >= SELECTS
+        ]
+        if NO_SKIP in good
+        else []
+    )
+    if early:
+        text += f" In *{NO_SKIP}* {' and '.join(early)} selects before training already, by our line of {SELECTS:g}."
+    return text
 
 
 def _loss(run: StoredRun) -> float:
@@ -184,5 +272,5 @@ def trials_text(found: Mapping[float, StoredRun]) -> str:
     return (
         f"The talk's layers begin with attentions of {talk}. Ours begin near that at δ = {delta:g}"
         f"{', but from there they did not learn' if none else ''} (one seed each):\n\n"
-        + table(("γ of W_O and W_P", "attention at the start, by layer", "held-out loss at the end"), rows)
+        + table(("γ of $W_O$ and $W_P$", "attention at the start, by layer", "held-out loss at the end"), rows)
     )

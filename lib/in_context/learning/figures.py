@@ -103,10 +103,11 @@ def projections(runs: Sequence[StoredRun], limit: int = 400) -> Figure:
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9), sharey=True)
         for ax, where, title in zip(axes, ("", "foreign "), ("in domain", "out of domain, S₁ = 1.1"), strict=True):
-            for part, name, colour in (("query", "$W_Q\\,p_{query}$", POSITIVE), ("key", "$W_K\\,p_i$", NEGATIVE)):
+            looks = (("query", "$W_Q\\,p_{query}$", POSITIVE, 3.6), ("key", "$W_K\\,p_i$", NEGATIVE, 1.2))
+            for part, name, colour, wide in looks:  # where one lies on the other, both are seen
                 for kind, dash in (("norm", "-"), ("projection", ":")):
                     steps, values = history(runs, f"{where}{part} {kind}")
-                    band(ax, steps, values, SHADE, color=colour, label=f"{name}, {kind}", ls=dash)
+                    band(ax, steps, values, SHADE, color=colour, label=f"{name}, {kind}", ls=dash, lw=wide)
             ax.set(xlabel="training step", title=title, xlim=(0, limit))
         axes[0].set(ylabel="length", ylim=(0, None))
         axes[1].legend(loc="lower right")
@@ -164,4 +165,5 @@ def luck(groups: Mapping[str, Growth]) -> Figure:
         axes[0].set(xlabel="training step", ylabel="mean norm of a row of $W_O W_V$", xscale="log")
         axes[1].set(xlabel="norm of a row of $W_O W_V$, trained", ylabel="neurons, all seeds")
         axes[0].legend()
+        axes[1].legend(loc="upper center")
     return fig

@@ -20,7 +20,20 @@ from lib.in_context.learning.numbers import (
     luck_shares,
     push_until_half_way,
 )
-from lib.in_context.runs import LEVEL, fresh, history, lucky, neurons_at, positive, row_size, snapshots, steps_to, task_of
+from lib.in_context.runs import (
+    LEVEL,
+    counted,
+    fresh,
+    history,
+    lucky,
+    neurons_at,
+    positive,
+    row_size,
+    small,
+    snapshots,
+    steps_to,
+    task_of,
+)
 from lib.in_context.study import N_TEST, make_study
 from lib.in_context.task import no_match_floor
 
@@ -38,9 +51,12 @@ def settings_table(profile: str, alpha: float = ALPHA) -> list[tuple[str, str]]:
         ("examples in a prompt, l", f"{task.length}"),
         ("trained tasks", f"{len(task.pairs)} of {len(task.pairs) + len(task.unseen)}"),
         ("neurons m", f"{run.model.neurons}"),
-        ("start of W_Q, W_K, W_V; of W_O", f"{run.model.delta:g} I; Gaussian, std {std:.3g}"),
+        ("start of $W_Q$, $W_K$, $W_V$; of $W_O$", f"{run.model.delta:g} I; Gaussian, std {std:.3g}"),
         ("size of every entry of a", f"{run.model.readout:g}"),
-        ("training", f"SGD on the hinge loss, rate {run.rate:g}, {run.train.steps:,} steps of {run.train.batch} new prompts"),
+        (
+            "training",
+            f"SGD on the hinge loss, learning rate {run.rate:g}, {run.train.steps:,} steps of {run.train.batch} new prompts",
+        ),
         ("seeds", f"{1 + len(others)}"),
         (
             "GPT-2 (chapter 13)",
@@ -57,6 +73,13 @@ def prompt_line(run: StoredRun, number: int = 0) -> str:
     return f"task (μ{a + 1}, μ{b + 1}), {same} of {drawn.same.shape[-1]} examples have the query's pattern"
 
 
+def expected_text(run: StoredRun, number: int = 0) -> str:
+    """How many examples have the query's pattern in the prompt that is drawn, and on average."""
+    task = task_of(run)
+    same = int(fresh(task, run.spec.seed, number + 1).same[number].sum())
+    return f"frames mark examples with the query's pattern: {same} here, α l / 2 = {task.alpha * task.length / 2:g} on average"
+
+
 def learning_text(runs: Sequence[StoredRun]) -> str:
     """When the held-out loss falls, and what is left."""
     steps = [s for run in runs if (s := steps_to(run)) is not None]
@@ -71,7 +94,7 @@ def learning_text(runs: Sequence[StoredRun]) -> str:
         when = when[0].upper() + when[1:]
     return (
         f"At the first evaluation, at step {runs[0].history['step'][0]}, the loss on tasks that are not trained is "
-        f"**{spread(before)}**. {when}. At the end it is **{spread(after, 4)}**, and **{spread(wrong, 4)}** of the signs are "
+        f"**{small(before)}**. {when}. At the end it is **{small(after, 4)}**, and **{counted(wrong, N_TEST)}** signs are "
         f"wrong there ({N_TEST:,} prompts, the same for all; mean ± standard deviation over {len(runs)} "
         f"seed{'s' * (len(runs) > 1)})."
     )
@@ -125,9 +148,15 @@ def luck_text(runs: Sequence[StoredRun]) -> str:
     of_lucky, of_others = np.array([luck_shares(run) for run in both]).T
     more = "more" if of_lucky.mean() > of_others.mean() else "no more"
     return (
-        f"{text} After training **{spread(of_lucky)}** of the lucky ones are large, and **{spread(of_others)}** of the "
-        f"others{where}: luck makes it {more} likely to grow."
+        f"{text} That about half are is true by symmetry: a row of $W_O$ and its negative are equally likely at the start, and "
+        f"where one is active the other is not. After training **{spread(of_lucky)}** of the lucky ones are large, and "
+        f"**{spread(of_others)}** of the others{where}: luck makes it {more} likely to grow."
     )
+
+
+def _maths(name: str) -> str:
+    """The name of a quantity, with its matrices in math."""
+    return name.replace("W_O W_V", "$W_O W_V$") if "W_V" in name else name.replace("W_O", "$W_O$")
 
 
 def norms_table(runs: Sequence[StoredRun], chosen: Sequence[StoredRun] = ()) -> str:
@@ -136,8 +165,25 @@ def norms_table(runs: Sequence[StoredRun], chosen: Sequence[StoredRun] = ()) -> 
     for quantity in starts.TALK:
         low, high = (f"{v:g}" for v in (quantity.low, quantity.high))
         cells = [spread([starts.measured(run)[quantity.name] for run in group], 3) for group in (runs, chosen) if group]
-        rows.append((quantity.name, f"{low} to {high}", *cells))
+        rows.append((_maths(quantity.name), f"{low} to {high}", *cells))
     return table(("norms", "talk", "here", *(["the trial"] if chosen else [])), rows)
+
+
+def norms_text(runs: Sequence[StoredRun]) -> str:
+    """How many of the norms that the talk prints the runs meet, on average, and by how much they miss the others."""
+    found = [starts.measured(run) for run in runs]
+    missed = []
+    for quantity in starts.TALK:
+        mean = float(np.mean([one[quantity.name] for one in found]))
+        if np.isnan(mean):
+            missed.append(f"{_maths(quantity.name)}: there are none in some seed")
+        elif mean > quantity.high or mean < quantity.low:
+            end, word = (quantity.high, "above") if mean > quantity.high else (quantity.low, "below")
+            off = f"{abs(mean / end - 1):.0%}"
+            missed.append(f"{_maths(quantity.name)}: {'less than 1%' if off == '0%' else off} {word} it")
+    met, total = len(starts.TALK) - len(missed), len(starts.TALK)
+    text = f"Of the {total} norms and shares that the talk prints, {met} lie in the talk's range on average"
+    return f"{text} ({'; '.join(missed)})." if missed else f"{text}."
 
 
 def trials_table(found: Mapping[tuple[int, float], Sequence[StoredRun]]) -> str:
@@ -165,7 +211,7 @@ def verdict(runs: Sequence[StoredRun]) -> str:
     learned = float(wrong.mean()) <= 0.01 + 2 * no_match_floor(task.alpha, task.length)  # a copier can do no better
     first = (
         f"One layer learns to read a task from its prompt: of {N_TEST:,} answers on tasks that were never trained "
-        f"{wrong.max() * N_TEST:.0f} are wrong in the worst of {len(runs)} seeds."
+        f"{f'{wrong.max() * N_TEST:.0f} are' if wrong.max() > 0 else 'none is'} wrong in the worst of {len(runs)} seeds."
         if learned
         else f"Trained like this, one layer does not learn to read a task from its prompt: on tasks that were never trained "
         f"{wrong.mean():.0%} of the signs are wrong."
@@ -183,6 +229,10 @@ def luck_line(runs: Sequence[StoredRun]) -> str:
     return f"mean norm of a trained row: lucky {spread(split[0], 3)}, others {spread(split[1], 3)}"
 
 
+STILL = 0.05
+"""Attention has hardly moved where it has risen by less."""
+
+
 def order_text(runs: Sequence[StoredRun], until: float = 0.5) -> str:
     """What neurons read by the time attention begins to move: at the last snapshot at which it is below `until` in every
     seed."""
@@ -193,11 +243,14 @@ def order_text(runs: Sequence[StoredRun], until: float = 0.5) -> str:
     at = attention[:, np.searchsorted(steps, kept[-1])]
     turned = lambda mask: [neurons_at(run, kept[-1])["label angle"][large_neurons(run) & mask].mean() for run in runs]
     up, down = turned(positive(runs[0])), turned(~positive(runs[0]))
-    begun = "have begun to turn" if np.mean(up) < 0.5 < np.mean(down) else "have not begun to turn to the side of their a"
+    turning = np.mean(up) < 0.5 < np.mean(down)
+    begun = "have begun to turn" if turning else "have not begun to turn to the side of their a"
+    rise = float((at - attention[:, 0]).mean())
+    first = " So neurons come first." if turning and rise < STILL else ""
     return (
-        f"At step {kept[-1]}, the last snapshot with less than {until:g} in every seed, attention on the query's pattern is "
-        f"**{spread(at)}** (it was {attention[:, 0].mean():.2f} at step {steps[0]}). The label halves of the neurons that end "
-        f"up large {begun} by then: **{spread(up)} π** from q for a > 0, **{spread(down)} π** for a < 0."
+        f"At step {kept[-1]}, the last snapshot at which attention on the query's pattern is below {until:g} in every seed, it "
+        f"is **{spread(at, 3)}**, after {attention[:, 0].mean():.3f} at step {steps[0]}. The label halves of the neurons that "
+        f"end up large {begun} by then: **{spread(up)} π** from q for a > 0, **{spread(down)} π** for a < 0.{first}"
     )
 
 
@@ -205,7 +258,7 @@ def push_text(runs: Sequence[StoredRun]) -> str:
     """Where the gradient moves W_Q p_query, at first and while attention rises."""
     first, along = [first_push(run) for run in runs], [push_until_half_way(run) for run in runs]
     return (
-        f"Before the first step, the push that W_Q p_query gets has a cosine of **{spread(first)}** with the query's own "
-        f"pattern (mean over prompts; {sum(c > 0 for c in first)} of {len(first)} seeds positive). Over the evaluations until "
-        f"attention is half way to its end it is **{spread(along)}**."
+        f"Before the first step, the push that $W_Q\\, p_\\mathrm{{query}}$ gets has a cosine of **{small(first)}** with the "
+        f"query's own pattern (mean over prompts; {sum(c > 0 for c in first)} of {len(first)} seeds positive). Over the "
+        f"evaluations until attention is half way to its end it is **{small(along)}**."
     )

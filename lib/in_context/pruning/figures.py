@@ -33,8 +33,9 @@ def sorted_norms(one: Norms, everyone: Norms) -> Figure:
             axes[0].plot(share, np.sort(values, axis=1).mean(0), color=colour, ls=dash, label=label)
         axes[0].axhline(float(one.bounds.mean()), color=style.VERMILLION, lw=1, label="bound of large neurons")
         axes[0].xaxis.set_major_formatter(PercentFormatter(1, 0))
-        axes[0].set(xlabel="neurons, smallest first", ylabel="norm of the row of $W_O$", xlim=(0, 1), ylim=(0, None))
-        axes[0].legend(loc="lower right")
+        axes[0].set(xlabel="neurons, smallest first", ylabel="norm of the row of $W_O$", xlim=(0, 1))
+        axes[0].set_ylim(0, 1.45 * float(max(one.after.max(), one.before.max())))  # room for the legend
+        axes[0].legend(loc="upper left")
         after, before, bounds = everyone.after, everyone.before, everyone.bounds
         bins = np.linspace(0, float(after.max()) * 1.02, 40)
         axes[1].hist(after.ravel(), bins=bins, color=style.DARK, alpha=0.7, label="after training")
@@ -63,8 +64,9 @@ def pruning(found: Mapping[str, Cost], prompts: int) -> Figure:
         n = RATES.index(WIDEST) + 1
         for how, costs in found.items():
             label, colour, dash = HOW[how]
+            wide = 3 if how == "magnitude" else 1.5  # where one lies on the other, both are seen
             band(axes[0], RATES[:n], costs.loss[:, :n], color=colour, ls=dash, label=label)
-            band(axes[1], RATES, costs.error, color=colour, ls=dash)
+            band(axes[1], RATES, costs.error, color=colour, ls=dash, lw=wide)
         axes[0].set(ylabel="hinge loss", ylim=(0, None))
         _errors(axes[1], [c.error for c in found.values()], prompts)
         axes[1].set_ylabel("share of wrong signs")
@@ -76,40 +78,44 @@ def pruning(found: Mapping[str, Cost], prompts: int) -> Figure:
 
 
 def pruning_by_alpha(found: Mapping[float, Cost]) -> Figure:
-    """Fig. 15: hinge loss (left) and mean margin (right) after removing the smallest rows of W_O, for several α'. found:
-    {α': costs (R, n)}."""
+    """Fig. 15: hinge loss after removing the smallest rows of W_O, for several α' (left), and how much of it is above that of
+    the largest α', seed by seed (right). found: {α': costs (R, n)}."""
     colours = (style.VERMILLION, style.GREEN, style.BLUE)
+    last = found[max(found)]
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9))
         n = RATES.index(WIDEST) + 1
-        for (alpha, costs), colour, dash in zip(found.items(), colours, ("-", "--", ":"), strict=True):
-            band(axes[0], RATES[:n], costs.loss[:, :n], color=colour, ls=dash, label=f"α' = {alpha:g}")
-            band(axes[1], RATES[:n], costs.margin[:, :n], color=colour, ls=dash, label=f"α' = {alpha:g}")
+        for (alpha, costs), colour, dash, wide in zip(found.items(), colours, ("-", "--", ":"), (3, 2, 1.5), strict=True):
+            look = {"color": colour, "ls": dash, "lw": wide, "label": f"α' = {alpha:g}"}
+            band(axes[0], RATES[:n], costs.loss[:, :n], **look)
+            if costs is not last:
+                band(axes[1], RATES[:n], (costs.loss - last.loss)[:, :n], **look)
         axes[0].set(ylabel="hinge loss", ylim=(0, None))
-        axes[1].set(ylabel="mean margin zF", ylim=(0, None))
-        axes[1].axhline(1, color=style.GREY, lw=0.9, zorder=0)
+        axes[1].set(ylabel=f"hinge loss above that at α' = {max(found):g}")
+        axes[1].axhline(0, color=style.GREY, lw=0.9, zorder=0)
         for ax in axes:
             ax.set_xlabel("neurons removed, smallest first")
             ax.xaxis.set_major_formatter(PercentFormatter(1, 0))
-        axes[0].legend(loc="upper left")
+            ax.legend(loc="upper left")
     return fig
 
 
-def share_of_large(left: np.ndarray, loss: np.ndarray, scaled: np.ndarray) -> Figure:
-    """Theorem 3: what is left after removing a share R of the large neurons at random, (R, n) each. Left: the mean margin over
-    the whole one. Right: hinge losses. Grey: every margin times 1 − R. Dots: the claim's line."""
+def share_of_large(left: Cost, scaled: Cost) -> Figure:
+    """Theorem 3: what is left after removing a share R of the large neurons at random, (R, n) each. Left: mean margins, and the
+    one that the hinge loss asks for. Right: hinge losses. Grey: every margin times 1 − R. Dots: the claim's line."""
     shares = np.array(SHARES)
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9))
-        for ax, values in zip(axes, (left, loss), strict=True):
-            band(ax, shares, values, color=style.BLUE, label="large neurons removed")
-        axes[0].plot(shares, 1 - shares, color=style.GREY, lw=1, zorder=0)
-        axes[1].plot(shares, scaled.mean(0), color=style.GREY, lw=1, label="every margin times 1 − R", zorder=0)
+        for ax, name in zip(axes, ("margin", "loss"), strict=True):
+            thick = {"color": style.GREY, "lw": 5, "alpha": 0.6, "solid_capstyle": "butt", "zorder": 0}
+            ax.plot(shares, getattr(scaled, name).mean(0), label="every margin times 1 − R", **thick)
+            band(ax, shares, getattr(left, name), color=style.BLUE, label="large neurons removed", lw=1.5)
+        axes[0].axhline(1, color=style.DARK, lw=0.9, ls="--", label="asked for by the hinge loss")
         axes[1].plot(shares, SLOPE * shares, color=style.DARK, ls=(0, (1, 2)), lw=1.2, label=f"{SLOPE:g} R")
-        for ax, label in zip(axes, ("mean margin, of the whole", "hinge loss"), strict=True):
+        for ax, label in zip(axes, ("mean margin zF", "hinge loss"), strict=True):
             ax.set(xlabel="large neurons removed, R", ylabel=label, ylim=(0, None))
             ax.xaxis.set_major_formatter(PercentFormatter(1, 0))
-        axes[1].legend(fontsize=8)
+            ax.legend(fontsize=8)
     return fig
 
 

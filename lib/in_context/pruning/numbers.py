@@ -42,6 +42,8 @@ ORDERS = 10
 """Random orders of each run, of which the mean is taken."""
 PRUNED_ALPHAS = (0.6, 0.8, 1.0)
 """The α' of Figure 15."""
+TOGETHER = 0.01
+"""Hinge losses at several α' are alike where they lie within this of each other, unpruned as pruned."""
 LUCK = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Bounds of groups of neurons by how often they are active before training on the prompts that fit their sign."""
 
@@ -132,14 +134,44 @@ def by_alpha(runs: Sequence[StoredRun], length: int = LENGTH) -> Mapping[float, 
     return {alpha: over_runs(runs, "magnitude", alpha=alpha, length=length) for alpha in PRUNED_ALPHAS}
 
 
+def losses_by_alpha(runs: Sequence[StoredRun], length: int = LENGTH) -> tuple[np.ndarray, np.ndarray]:
+    """Hinge losses unpruned and at WIDEST, smallest rows first, (n, R) each for the n of PRUNED_ALPHAS."""
+    losses = np.array([c.loss for c in by_alpha(runs, length).values()])
+    return losses[..., 0], losses[..., RATES.index(WIDEST)]
+
+
+def free_until(costs: Cost, slack: float) -> float:
+    """The largest of RATES up to which the mean hinge loss is never more than `slack` above the unpruned one."""
+    over = np.flatnonzero(costs.loss.mean(0) - costs.loss.mean(0)[0] > slack)
+    return RATES[over[0] - 1] if len(over) else RATES[-1]
+
+
+def left_of_one_sign(run: StoredRun, rate: float) -> float:
+    """Of the neurons that are left when the smallest rows go, the share that has the more frequent sign of a."""
+    norms = row_norms(trained(run))
+    up = positive(run)[np.argsort(norms)[round(rate * len(norms)) :]].mean()
+    return float(max(up, 1 - up))
+
+
+def large_by_luck(runs: Sequence[StoredRun]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each group of luck: its share of a run's neurons, (R,), and which share of it is large, of the runs that have any."""
+    groups, big = [luck(run) for run in runs], [large(row_norms(trained(run))) for run in runs]
+    return [
+        (
+            np.array([(group == i).mean() for group in groups]),
+            np.array([b[group == i].mean() for group, b in zip(groups, big, strict=True) if (group == i).any()]),
+        )
+        for i in range(len(LUCK) + 1)
+    ]
+
+
+def luck_names() -> list[str]:
+    """The groups of luck, in percent of activity before training."""
+    return [f"{100 * low:.0f}–{100 * high:.0f}" for low, high in itertools.pairwise((0.0, *LUCK, 1.0))]
+
+
 def large_shares(runs: Sequence[StoredRun]) -> list[float]:
     return [float(large(row_norms(trained(run))).mean()) for run in runs]
-
-
-def margin_left(runs: Sequence[StoredRun], length: int = LENGTH) -> np.ndarray:
-    """(R, n) mean margin after removing each of SHARES of the large neurons, over the whole margin."""
-    left = over_runs(runs, "large", length=length).margin
-    return left / left[:, :1]
 
 
 def at_rate(runs: Sequence[StoredRun], rate: float) -> tuple[Cost, Cost]:
@@ -177,7 +209,6 @@ def luck_groups(runs: Sequence[StoredRun]) -> tuple[list[np.ndarray], list[np.nd
         norms.append(row_norms(trained(run)))
         angles.append(np.where(positive(run), angle, 1 - angle))
     group, norm, angle = (np.concatenate(values) for values in (groups, norms, angles))
-    bounds = (0.0, *LUCK, 1.0)
-    names = [f"{100 * low:.0f}–{100 * high:.0f}" for low, high in itertools.pairwise(bounds)]
+    names = luck_names()
     select = lambda values: [values[group == i] for i in range(len(names))]
     return select(norm), select(angle), names

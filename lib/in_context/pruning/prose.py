@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,19 +14,26 @@ from lib.in_context.experiments import LENGTH
 from lib.in_context.pruning.numbers import (
     LUCK,
     ORDERS,
+    PRUNED_ALPHAS,
     RATES,
     SHARES,
+    SLOPE,
+    TOGETHER,
     WIDEST,
     at_rate,
     by_alpha,
+    free_until,
+    large_by_luck,
     large_shares,
-    luck,
+    left_of_one_sign,
+    losses_by_alpha,
     luck_groups,
+    luck_names,
     norms_of,
     over_runs,
     prunings,
 )
-from lib.in_context.runs import N_FRESH, large, row_norms, trained
+from lib.in_context.runs import N_FRESH, counted, large, small
 from lib.in_context.task import Task
 
 SHOWN_RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
@@ -33,11 +41,18 @@ SHOWN_SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 AT = 0.2
 """The share of neurons at which the verdict compares two orders."""
 FREE, ALIKE = 0.005, 0.0005
-"""The hinge loss up to which something costs next to nothing, and up to which two orders cost the same."""
+"""The hinge loss up to which something costs next to nothing, and up to which two orders cost the same, in wrong signs too."""
+LATE = 0.8
+"""The share of neurons at which pruning by magnitude is looked at beyond the paper's range."""
+
+
+def percent(share: float) -> str:
+    """With one digit, or that it is less than that, or none."""
+    return "none" if share == 0 else "less than 0.1%" if share < 0.0005 else f"{share:.1%}"
 
 
 def verdict(runs: Sequence[StoredRun]) -> str:
-    """What pruning shows, in two or three sentences."""
+    """What pruning shows, in a few sentences."""
     share = float(np.mean(large_shares(runs)))
     full, rest = over_runs(runs, "magnitude").at(0).loss, over_runs(runs, "rest").at(0).loss
     ordered, random = at_rate(runs, AT)
@@ -56,13 +71,25 @@ def verdict(runs: Sequence[StoredRun]) -> str:
     elif apart < -ALIKE:
         second = f"With {AT:.0%} removed, a random choice costs less hinge loss than the smallest."
     else:
-        second = f"With {AT:.0%} removed it does not matter whether the smallest go or any."
+        second = f"With {AT:.0%} removed it does not matter for the hinge loss whether the smallest go or any."
+    wrong = float((random.error - ordered.error).mean())
+    if abs(wrong) <= ALIKE:
+        third = "In wrong signs, which the paper plots, the order makes no difference there."
+    else:
+        third = f"In wrong signs, which the paper plots, a random choice costs {'more' if wrong > 0 else 'less'} there."
     half, whole = (over_runs(runs, "large").at(SHARES.index(share)) for share in (0.5, 0.0))
-    third = (
-        f"The large neurons share one work: without half of them the margin is {half.margin.mean():.2f} where it was "
-        f"{whole.margin.mean():.2f}; of the signs {half.error.mean():.2%} are wrong, where it was {whole.error.mean():.2%}."
+    more = float(half.error.mean() - whole.error.mean())
+    if more <= 0:
+        signs = "no more signs are wrong than before"
+    elif more <= ALIKE:
+        signs = "hardly a sign more is wrong than before"
+    else:
+        signs = f"{percent(half.error.mean())} of the signs are wrong, where it was"
+    fourth = (
+        f"Without half of the large neurons the margin falls from {whole.margin.mean():.2f} to {half.margin.mean():.2f}, and "
+        f"{signs}{' ' if more > ALIKE else ' ('}{counted(whole.error, N_FRESH)}{')' * (more <= ALIKE)}."
     )
-    return f"{first} {second} {third}"
+    return f"{first} {second} {third} {fourth}"
 
 
 def norms_line(runs: Sequence[StoredRun]) -> str:
@@ -79,55 +106,127 @@ def norms_line(runs: Sequence[StoredRun]) -> str:
 def pruning_line(runs: Sequence[StoredRun], length: int) -> str:
     column, found = RATES.index(WIDEST), prunings(runs, length)
     start = found["magnitude"].at(0)
-    parts = [f"{how} {spread(c.error[:, column], 4)} and {spread(c.loss[:, column], 4)}" for how, c in found.items()]
+    parts = [f"{how} {small(c.error[:, column], 4)} and {small(c.loss[:, column], 4)}" for how, c in found.items()]
     return (
-        f"l = {length}: error and hinge loss unpruned {spread(start.error, 4)} and {spread(start.loss, 4)}; "
+        f"l = {length}: error and hinge loss unpruned {small(start.error, 4)} and {small(start.loss, 4)}; "
         f"with {WIDEST:.0%} removed, by order: " + ", ".join(parts)
     )
 
 
 def pruning_table(runs: Sequence[StoredRun], length: int) -> str:
-    """Hinge losses at some rates as a table, and how far errors move."""
+    """Hinge losses at some shares as a table, and how far errors move."""
     found = prunings(runs, length)
     rows = []
     for rate in SHOWN_RATES:
         column = RATES.index(rate)
-        rows.append((f"{rate:.0%}", *(spread(c.loss[:, column], 3) for c in found.values())))
-    start = found["magnitude"].error[:, 0].mean()
+        rows.append((f"{rate:.0%}", *(small(c.loss[:, column], 3) for c in found.values())))
     far = {how: c.error.mean(0).max() for how, c in found.items()}
     return (
         f"Hinge losses on prompts of {length} examples, mean ± standard deviation over {len(runs)} seeds:\n\n"
-        + table(("removed", "smallest rows of W_O first", "at random"), rows)
-        + f"\n\nUnpruned, signs are wrong for {start:.5f} of the prompts; over all rates up to {RATES[-1]:.0%} "
-        + f"for at most {far['magnitude']:.5f} by magnitude and {far['random']:.5f} at random. There are "
+        + table(("removed", "smallest rows of $W_O$ first", "at random"), rows)
+        + f"\n\nUnpruned, {counted(found['magnitude'].error[:, 0], N_FRESH)} signs are wrong; with up to {RATES[-1]:.0%} "
+        + f"removed at most {percent(far['magnitude'])} by magnitude and {percent(far['random'])} at random. There are "
         + f"{ORDERS} random orders and {N_FRESH:,} prompts a seed."
     )
+
+
+def order_text(runs: Sequence[StoredRun], length: int) -> str:
+    """Where the curves of the two orders begin to rise, in hinge loss and in wrong signs."""
+    found, widest = prunings(runs, length), RATES.index(WIDEST)
+    until = {how: free_until(c, FREE) for how, c in found.items()}
+    margin, small_ones = found["magnitude"].margin[:, 0].mean(), 1 - float(np.mean(large_shares(runs)))
+    if until["magnitude"] > until["random"]:
+        shape = "The order of the paper's two curves is there"
+    else:
+        shape = "The order is the reverse" if until["magnitude"] < until["random"] else "The curves bend together"
+    bends = (
+        f"{shape}, in the hinge loss: it stays within {FREE:g} of the unpruned one until {until['magnitude']:.0%} are gone by "
+        f"magnitude, and until {until['random']:.0%} at random."
+    )
+    if margin > 1:
+        bends += (
+            f" But {small_ones:.0%} are small, and random pruning should cost at once. The hinge loss does not see the first "
+            f"neurons go, whichever they are, because the mean margin is {margin:.2f} and it asks for 1. So only the order of "
+            "the two curves, not where they bend, can be held against the paper's figure."
+        )
+    moved = {how: float((c.error[:, : widest + 1].mean(0) - c.error[:, 0].mean()).max()) for how, c in found.items()}
+    if max(moved.values()) <= ALIKE:
+        signs = (
+            f"The signs notice nothing up to {WIDEST:.0%}, the paper's range, in whichever order. The paper's errors rise "
+            "there."
+        )
+    else:
+        signs = (
+            f"Up to {WIDEST:.0%}, the paper's range, the share of wrong signs rises by up to {percent(moved['magnitude'])} by "
+            f"magnitude and {percent(moved['random'])} at random."
+        )
+    late = {how: float(c.error[:, RATES.index(LATE)].mean()) for how, c in found.items()}
+    text = f"{bends}\n\n{signs}"
+    if late["magnitude"] > late["random"] + ALIKE:
+        one_sided = sum(left_of_one_sign(run, LATE) == 1 for run in runs)
+        text += (
+            f" Later, pruning by magnitude is the worse: with {LATE:.0%} gone {percent(late['magnitude'])} of the signs are "
+            f"wrong, and {percent(late['random'])} at random. In {one_sided} of {len(runs)} seeds all neurons that are left by "
+            "magnitude have one sign of $a$, and say nothing on prompts of the other; a random choice keeps both."
+        )
+    return text
 
 
 def free_text(runs: Sequence[StoredRun], length: int) -> str:
     """What removing every neuron that is not large costs, beside Theorem 3's bound at this size."""
     task = Task()
     full, without = over_runs(runs, "magnitude", length=length).at(0), over_runs(runs, "rest", length=length).at(0)
+    wrong, after = (counted(c.error, N_FRESH) for c in (full, without))
+    signs = f"{wrong} signs are wrong, as before" if wrong == after else f"the wrong signs go from {wrong} to {after}"
+    bound, other = task.m2**-0.5, task.m1**-0.5
+    rise = float((without.error - full.error).mean())
+    beside = "far below either" if rise <= bound / 10 else "below either" if rise <= bound else "not below both"
+    tell = ", so that models of our size cannot tell which it should be" if rise <= bound else ""
+    change = small(np.round(without.loss - full.loss, 6) + 0.0, 4)
+    loss = "does not change" if change == "0" else f"changes by {change}"
     return (
-        f"{spread(large_shares(runs))} of the neurons are large. Without all others the error goes from "
-        f"{full.error.mean():.5f} to {without.error.mean():.5f}, the hinge loss from {full.loss.mean():.4f} to "
-        f"{without.loss.mean():.4f}. The theorem allows an error of the order $M_2^{{-1/2}}$ = {task.m2**-0.5:.2f} here on the "
-        f"slide, and $M_1^{{-1/2}}$ = {task.m1**-0.5:.2f} in another version, up to constants that are not given."
+        f"{spread(large_shares(runs))} of the neurons are large. Without all others {signs}, and the hinge loss {loss}. "
+        f"The theorem allows an error of the order $M_2^{{-1/2}}$ = {bound:.2f} here on the slide, and $M_1^{{-1/2}}$ = "
+        f"{other:.2f} in another version, up to constants that are not given. What we see is "
+        f"{beside}{tell}."
     )
 
 
 def alpha_line(runs: Sequence[StoredRun]) -> str:
     column = RATES.index(WIDEST)
     parts = [
-        f"α' = {alpha:g}: {spread(c.loss[:, 0], 4)} unpruned, {spread(c.loss[:, column], 4)} with {WIDEST:.0%} removed"
+        f"α' = {alpha:g}: {small(c.loss[:, 0], 4)} unpruned, {small(c.loss[:, column], 4)} with {WIDEST:.0%} removed"
         for alpha, c in by_alpha(runs).items()
     ]
     return f"hinge loss at l = {LENGTH}, " + "; ".join(parts)
 
 
+def alpha_text(runs: Sequence[StoredRun]) -> str:
+    """How far the losses at several α' are apart, beside how far pruning moves them all."""
+    first, last = losses_by_alpha(runs)
+    names = [f"{low:g} and {high:g}" for low, high in itertools.pairwise(PRUNED_ALPHAS)]
+    unpruned, pruned = (-np.diff(losses, axis=0) for losses in (first, last))
+    rows = [
+        (pair, small(before, 4), small(after, 4), f"{(after > before).sum()} of {len(runs)}")
+        for pair, before, after in zip(names, unpruned, pruned, strict=True)
+    ]
+    widest, rise = float(np.ptp(last.mean(1))), float((last - first).mean())
+    ordered = "are in the paper's order" if (np.diff(last.mean(1)) < 0).all() else "are not in the paper's order"
+    parting = (
+        f"not more than the {TOGETHER:g} that counts as alike when whole, so that this is no parting"
+        if widest <= TOGETHER
+        else "so that they part"
+    )
+    head = ("α' of the two losses", "difference unpruned", f"with {WIDEST:.0%} removed", "seeds in which it grows")
+    return (
+        f"With {WIDEST:.0%} removed the losses {ordered}. Pruning moves all of them by about {rise:.3f}, and {widest:.4f} lies "
+        f"between the largest and the smallest, {parting}.\n\n"
+    ).replace("-", "−") + table(head, rows)
+
+
 def share_line(runs: Sequence[StoredRun], length: int) -> str:
     found = over_runs(runs, "large", length=length)
-    at = [f"{share:g}: {spread(found.loss[:, SHARES.index(share)], 3)}" for share in SHOWN_SHARES]
+    at = [f"{share:g}: {small(found.loss[:, SHARES.index(share)], 3)}" for share in SHOWN_SHARES]
     return "hinge loss by R: " + ", ".join(at)
 
 
@@ -139,10 +238,13 @@ def share_text(runs: Sequence[StoredRun], length: int) -> str:
     text = f"The mean margin of the whole model is {spread(margin)}, and the hinge loss is content with 1. "
     if margin.mean() > 1:
         text += f"So a share of about 1 − 1/{margin.mean():.2f} = {1 - 1 / margin.mean():.2f} can go before the loss notices. "
-    return text + (
+    text += (
         "The loss differs from the grey curve, on which every margin shrinks by the share R, by at most "
         f"{np.abs(loss - scaled).max():.3f}."
     )
+    below = [f"{share:g}" for share, v in zip(SHARES[1:], loss[1:], strict=True) if v < SLOPE * share]
+    where = f"lies below our criterion's line at R = {', '.join(below)}" if below else "lies on or above our criterion's line"
+    return f"{text} It {where}{' and above it elsewhere' * (0 < len(below) < len(SHARES) - 1)}."
 
 
 def luck_line(runs: Sequence[StoredRun]) -> str:
@@ -155,17 +257,39 @@ def luck_line(runs: Sequence[StoredRun]) -> str:
 
 
 def luck_text(runs: Sequence[StoredRun]) -> str:
-    """The shares of large neurons among the lucky, the unlucky and the rest."""
-    groups = [luck(run) for run in runs]
-    is_large = [large(row_norms(trained(run))) for run in runs]
-    kinds = {
-        f"active on {LUCK[-1]:.0%} or more": lambda g: g == len(LUCK),
-        "in between": lambda g: (g > 0) & (g < len(LUCK)),
-        f"active on less than {LUCK[0]:.0%}": lambda g: g == 0,
+    """The shares of large neurons by activity before training, and who stays small."""
+    groups = large_by_luck(runs)
+    rows = [
+        (f"{name} %", spread(among), spread(big) if len(big) else "–")
+        for name, (among, big) in zip(luck_names(), groups, strict=True)
+    ]
+    half = LUCK.index(0.5) + 1
+    halves = {
+        f"less than {LUCK[0]:.0%}": groups[:1],
+        f"{LUCK[0]:.0%} to 50%": groups[1:half],
+        "at least 50%": groups[half:],
     }
-    rows = []
-    for name, choose in kinds.items():
-        big = [float(b[choose(g)].mean()) for g, b in zip(groups, is_large, strict=True) if choose(g).any()]
-        among = spread([float(choose(g).mean()) for g in groups])
-        rows.append((name, among, spread(big) if big else "–"))
-    return table(("neurons, by activity before training", "share of all", "of these large"), rows)
+    small_ones = [
+        f"of those active on {name} of these prompts {1 - share:.0%}"
+        for name, some in halves.items()
+        if (share := _large_share(some)) is not None
+    ]
+    return (
+        table(("active before training", "share of all neurons", "of these large"), rows)
+        + "\n\nThese stay small: "
+        + ", ".join(small_ones)
+        + "."
+    )
+
+
+def _large_share(groups: Sequence[tuple[np.ndarray, np.ndarray]]) -> float | None:
+    """The share of large neurons over several groups; None where they are empty."""
+    sizes = np.array([among.mean() for among, _ in groups])
+    shares = [(among[among > 0] * big).sum() / among.sum() if len(big) else 0.0 for among, big in groups]
+    return float(sizes @ np.array(shares) / sizes.sum()) if sizes.sum() else None
+
+
+def shown_text(one: Sequence[StoredRun], runs: Sequence[StoredRun]) -> str:
+    """How many small rows the model has that is drawn, beside the mean of all."""
+    own, mean = (1 - float(np.mean(large_shares(some))) for some in (one, runs))
+    return f"This one has {own:.0%} of small rows; the mean of all models is {mean:.0%}."

@@ -184,8 +184,8 @@ def placed(task: Task, place: int, n: int = 200) -> torch.Tensor:
     return tokens[:: max(1, len(tokens) // n)][:n]
 
 
-@remembered
-def moved(run: StoredRun) -> dict[str, tuple[float, float]]:
+@derived(version=1)
+def moved(run: StoredRun) -> dict[str, np.ndarray]:
     """Does the second attention go by *where* the key is, or by *which* key it is? Its weight from the last token on the key's
     own place and on another place, with the attention keys (K of layer 2) of: "itself"; "same place", another sequence with its
     key at the same place; "other place", a sequence with its key at the other place. Means over every pair of places."""
@@ -210,7 +210,7 @@ def moved(run: StoredRun) -> dict[str, tuple[float, float]]:
                 weights[name] = taps["attention.2"][0, :, 0, -1]
             for name, weight in weights.items():
                 found[name].append((float(weight[:, own].mean()), float(weight[:, other].mean())))
-    return {name: tuple(np.mean(pairs, 0).tolist()) for name, pairs in found.items()}
+    return {name: np.mean(pairs, 0) for name, pairs in found.items()}
 
 
 AVERAGED = {"": "as trained", "attention.1": "with the causal average for the first attention", "attention.2": "for the second"}

@@ -1,0 +1,83 @@
+"""Claims on addition (Zhang et al. 2024, Fig. 17a): criteria fixed before the runs that they judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lib.core.read.claim import Claim, Finding, graded
+from lib.core.read.measures import spread
+from lib.core.record.store import Store, StoredRun
+from lib.language.adding import numbers
+from lib.language.adding.numbers import FITTED, WELL
+from lib.language.experiments import LARGE, RANDOM, SMALL, SQUARE
+
+SAME = 0.01
+"""Two arms are equal within this, and have all when they lack no more."""
+
+LEARNED = f"every run answers at least {FITTED:g} of its pairs of training right"
+ABOVE = "the small arm's share is above the large arm's, 95 % interval over seeds above 0"
+ADDS = f"the small arm's mean share at least {WELL:g}"
+BOTH = f"both arms' mean shares at least {1 - SAME:g}"
+EQUAL = f"they differ by at most {SAME:g}"
+
+
+def _seeds(runs: Sequence[StoredRun]) -> int:
+    return len({run.spec.seed for run in runs})
+
+
+def in_the_square(store: Store, profile: str) -> Finding:
+    runs = numbers.of_arms(store, profile)
+    large, small = runs[SQUARE, *LARGE], runs[SQUARE, *SMALL]
+    gap, low, high = numbers.lead(small, large)
+    return Finding(
+        f"held-out sums right: {spread(numbers.shares(small), 3)} (γ = {SMALL[0]:g}, decay {SMALL[1]:g}) against "
+        f"{spread(numbers.shares(large), 3)} (γ = {LARGE[0]:g}, decay {LARGE[1]:g}), {gap:+.3f} [{low:+.3f}, {high:+.3f}]; "
+        f"of training {spread(numbers.shares(small, 'train'), 3)} and {spread(numbers.shares(large, 'train'), 3)}",
+        graded(
+            {
+                LEARNED: numbers.fitted(large) and numbers.fitted(small),
+                ABOVE: low > 0,
+                ADDS: bool(numbers.shares(small).mean() >= WELL),
+            }
+        ),
+        _seeds(small),
+    )
+
+
+def at_random(store: Store, profile: str) -> Finding:
+    runs = numbers.of_arms(store, profile)
+    large, small = runs[RANDOM, *LARGE], runs[RANDOM, *SMALL]
+    means = [float(numbers.shares(group).mean()) for group in (large, small)]
+    return Finding(
+        f"held-out sums right: {spread(numbers.shares(small), 3)} (small arm), {spread(numbers.shares(large), 3)} (large arm)",
+        graded(
+            {
+                LEARNED: numbers.fitted(large) and numbers.fitted(small),
+                BOTH: min(means) >= 1 - SAME,
+                EQUAL: abs(means[0] - means[1]) <= SAME,
+            }
+        ),
+        _seeds(small),
+    )
+
+
+CLAIMS = (
+    Claim(
+        "adding-square",
+        "zhang2024",
+        "Fig 17a",
+        "A small start with much decay adds within a square of pairs that were held out, a large one with little does not.",
+        "small (or much decay) generalizes well, large (or little) not perfectly",
+        f"{LEARNED}; {ABOVE}; {ADDS}",
+        in_the_square,
+    ),
+    Claim(
+        "adding-random",
+        "ours",
+        "control of Fig 17a",
+        "On pairs held out at random both starts add.",
+        "not reported",
+        f"{LEARNED}; {BOTH}; {EQUAL}",
+        at_random,
+    ),
+)

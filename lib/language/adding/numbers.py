@@ -1,0 +1,81 @@
+"""Numbers of the chapter on addition: what each arm knows of the held-out square, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.stats import ttest_ind
+
+from lib.core.record.store import Store, StoredRun, load
+from lib.language.addition import Addition
+from lib.language.experiments import adding_specs
+
+Arm = tuple[str, float, float]
+"""Split, γ and weight decay."""
+FITTED = 0.99
+"""A run has fitted when it answers this share of the pairs of training right: before that it is no evidence (our choice)."""
+
+WELL = 0.95
+"""The share of right sums in the square from which on we say that a model adds there (our choice)."""
+
+
+def of_arms(store: Store, profile: str) -> dict[Arm, list[StoredRun]]:
+    """Raises LookupError where some are missing."""
+    return {arm: load(specs, store) for arm, specs in adding_specs(profile).items()}
+
+
+def task_of(run: StoredRun) -> Addition:
+    return Addition(**{name: value for name, value in run.spec.task if name != "keep"})
+
+
+def shares(runs: Sequence[StoredRun], name: str = "test") -> np.ndarray:
+    """(R,) shares of right sums at the end."""
+    return np.array([run.metrics[name] for run in runs], dtype=float)
+
+
+def fitted(runs: Sequence[StoredRun]) -> bool:
+    """Has every run learned its pairs of training?"""
+    return bool((shares(runs, "train") >= FITTED).all())
+
+
+def history(runs: Sequence[StoredRun], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Steps (n,) and values (R, n)."""
+    return np.array(runs[0].history["step"]), np.array([run.history[name] for run in runs], dtype=float)
+
+
+def rings(runs: Sequence[StoredRun]) -> np.ndarray:
+    """(R, distances) shares of right sums at the end by the distance of a pair from the edge of the square."""
+    return np.array([run.metrics["rings"] for run in runs], dtype=float)
+
+
+def off(run: StoredRun) -> np.ndarray:
+    """(side, side): by how much the run's answer is off, for every pair of the square, a down and b across."""
+    side = task_of(run).high - task_of(run).low + 1
+    return run.snapshots()[run.steps]["off"].numpy().reshape(side, side)
+
+
+def right(runs: Sequence[StoredRun]) -> np.ndarray:
+    """(side, side): the share of runs that answer a pair of the square right."""
+    return np.mean([off(run) == 0 for run in runs], 0)
+
+
+def lead(small: Sequence[StoredRun], large: Sequence[StoredRun], name: str = "test") -> tuple[float, float, float]:
+    """By how much the share of one arm exceeds the other's, and the 95 % interval over seeds (Welch's t)."""
+    a, b = shares(small, name), shares(large, name)
+    gap = float(a.mean() - b.mean())
+    if len(a) < 2 or len(b) < 2 or not (a.std() or b.std()):
+        return gap, gap, gap
+    found = ttest_ind(a, b, equal_var=False).confidence_interval()
+    return gap, float(found.low), float(found.high)
+
+
+def examples(run: StoredRun, count: int = 3) -> dict[str, list[tuple[int, int, int]]]:
+    """{right or wrong: (a, b, answer) of some pairs along the diagonal of the square}, from the edge to the middle."""
+    task, found = task_of(run), off(run)
+    diagonal = [(task.low + i, task.low + i, 2 * (task.low + i) + int(found[i, i])) for i in range((len(found) + 1) // 2)]
+    kinds = {"right": [d for d in diagonal if d[2] == d[0] + d[1]], "wrong": [d for d in diagonal if d[2] != d[0] + d[1]]}
+    return {
+        kind: [group[i] for i in np.unique(np.linspace(0, len(group) - 1, count).astype(int))] if group else []
+        for kind, group in kinds.items()
+    }

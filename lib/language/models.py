@@ -1,0 +1,80 @@
+"""The language model: GPT-2's form, trained on every token that a row asks for.
+
+Rows are padded behind, and attention is causal, so that no token sees padding. Where nothing is asked the target is IGNORED.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lib.core.model.transformer import ModelSpec, Taps, Transformer
+from lib.core.record.spec import know
+
+IGNORED = -1
+"""The target of a token that is not asked for."""
+
+
+@dataclass(frozen=True)
+class CausalSpec(ModelSpec):
+    """A transformer that answers at every position. `tied`: the output matrix is the token embedding (Press and Wolf 2017), as
+    in GPT-2, so that γ sets both; else a matrix of its own, without a bias."""
+
+    kind: ClassVar[str] = "causal"
+
+    head_bias: bool = False
+    tied: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.head or self.head_bias:
+            raise ValueError("a language model has an output matrix, without a bias: leave head and head_bias as they are.")
+
+    @property
+    def n_parameters(self) -> int:
+        return super().n_parameters - self.tied * self.d_model * self.vocab
+
+    def activation_bytes(self, length: int) -> int:
+        """As of a transformer, with logits at every position."""
+        return super().activation_bytes(length) + 12 * (length - 1) * self.vocab
+
+    def multiply_adds(self, length: int, every_position: bool = True) -> int:
+        return super().multiply_adds(length, every_position=True)
+
+    def build(self, n_runs: int = 1) -> Causal:
+        return Causal(self, n_runs)
+
+
+class Causal(Transformer):
+    """R language models of one shape. forward: tokens (R, B, N) int64 → logits of every position (R, B, N, V)."""
+
+    def __init__(self, spec: CausalSpec, n_runs: int = 1) -> None:
+        super().__init__(spec, n_runs)
+        if spec.tied:
+            self.head = nn.Identity()
+
+    def forward(self, tokens: Tensor, taps: Taps | None = None) -> Tensor:
+        """With `taps`, every intermediate is put into them by the names of Transformer, edited if they say so."""
+        put = (lambda name, value: value) if taps is None else taps.put
+        x = put("embedding", self.embedding(tokens))
+        for layer, block in enumerate(self.blocks, start=1):
+            x = block(x, False, taps, layer)
+        if self.final_norm is not None:
+            x = self.final_norm(x)
+        if self.spec.tied:
+            x = torch.bmm(x.flatten(1, 2), self.embedding.token.transpose(1, 2)).view(*x.shape[:-1], -1)
+        return put("logits", self.head(x))
+
+    def losses(self, tokens: Tensor, target: Tensor) -> Tensor:
+        """(R, B, N), (R, B, N) → (R,): mean cross-entropy over the tokens that are asked for, in nats."""
+        logits = self(tokens).float()
+        nats = F.cross_entropy(logits.flatten(0, 2), target.flatten(), ignore_index=IGNORED, reduction="none")
+        asked = (target != IGNORED).sum((1, 2)).clamp(min=1)
+        return nats.view(target.shape).sum((1, 2)) / asked
+
+
+know(CausalSpec)

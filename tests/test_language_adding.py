@@ -1,0 +1,181 @@
+"""The addition runs: what is measured, against hand-made answers, and what the chapter says of planted results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from lib.core.record.store import StoredRun
+from lib.language.adding import figures, numbers, prose
+from lib.language.adding.claims import CLAIMS
+from lib.language.addition import MARKS, Addition
+from lib.language.experiments import ADDING, ADDITION, CROSSED, LARGE, RANDOM, SMALL, SQUARE, adding_spec, adding_specs
+from lib.language.study import Adding, make_adding
+
+TASK = Addition(numbers=16, low=6, high=9)
+
+
+class Adder:
+    """Stands for an ensemble of two: one adds, the other is one too high wherever a pair lies inside the square's edge."""
+
+    def logits(self, tokens: Tensor) -> Tensor:
+        pair = tokens[:, :2] - len(MARKS)
+        inside = (TASK.edge_distance(pair) >= 1).long()
+        answers = torch.stack([pair.sum(1), pair.sum(1) + inside]) + len(MARKS)
+        return torch.nn.functional.one_hot(answers, len(MARKS) + 32).float() * 50
+
+
+def test_shares_are_of_held_out_and_of_trained_pairs() -> None:
+    found = Adding(TASK).measure(Adder())
+    assert found["test"].tolist() == pytest.approx([1, 12 / 16])
+    assert found["rings"].tolist() == [[1, 1], [1, 0]]
+    assert found["train"].tolist() == [1, 1]  # no pair of training lies in the square
+    assert found["test loss"].tolist() == pytest.approx([0, 50 * 4 / 16], abs=1e-6)
+    assert "rings" not in Adding(Addition(16, 6, 9, "random")).measure(Adder())
+
+
+def test_rows_of_training_are_never_of_the_square() -> None:
+    tokens, target = Adding(TASK).batch(torch.arange(3)[:, None], torch.arange(500)[None])
+    assert tokens.shape == (3, 500, 3)
+    pair = tokens[..., :2] - len(MARKS)
+    assert (TASK.edge_distance(pair) < 0).all()
+    assert torch.equal(target, pair.sum(-1) + len(MARKS))
+
+
+def test_what_is_kept_at_the_end_is_how_far_answers_are_off() -> None:
+    spec = adding_spec("smoke", 0.5, 0.01, 0)
+    study = make_adding(spec)
+    model = spec.model.build(2)
+    for p in model.parameters():
+        torch.nn.init.normal_(p, 0, 0.3, generator=torch.Generator().manual_seed(0))
+    assert study.snapshot(model, 10) == {}
+    off = study.snapshot(model, 20)["off"]
+    assert off.shape == (2, 16)
+    answers = model(study.test.tokens.expand(2, -1, -1)).argmax(-1)
+    numbers_said = answers >= len(MARKS)
+    assert torch.equal(off[numbers_said], (answers - study.test.target)[numbers_said].float())
+
+
+def test_every_arm_has_every_seed_and_the_square_its_random_control() -> None:
+    for profile in ADDING:
+        found = adding_specs(profile)
+        assert {arm for arm in found if arm[0] == RANDOM} == {(RANDOM, *LARGE), (RANDOM, *SMALL)}
+        assert {(SQUARE, *arm) for arm in (LARGE, SMALL, *CROSSED)} < set(found)
+        assert [s for runs in found.values() for s in runs] == ADDITION.specs(profile)
+        for (split, gamma, decay), specs in found.items():
+            assert {(s.gamma, s.decay, dict(s.task)["split"]) for s in specs} == {(gamma, decay, split)}
+            assert [s.seed for s in specs] == list(ADDING[profile].seeds)
+
+
+# ---------------------------------------------------------------- planted results
+
+
+class Planted(StoredRun):
+    """A run in no store, whose wrong answers fill the middle of the square."""
+
+    def snapshots(self) -> dict[int, dict[str, Tensor]]:
+        task = numbers.task_of(self)
+        side = task.high - task.low + 1
+        wrong = torch.zeros(side, side)
+        hole = int(side * (1 - self.metrics["test"]) ** 0.5 / 2)
+        middle = side // 2
+        wrong[middle - hole : middle + hole, middle - hole : middle + hole] = -3
+        return {self.steps: {"off": wrong.flatten()}}
+
+
+def planted(share: Mapping[tuple[str, float, float], float], train: float = 1.0, spread: float = 0.005) -> list[Planted]:
+    runs = []
+    for arm, specs in adding_specs("laptop").items():
+        for spec in specs:
+            value = share.get(arm, 0.5) - spread * spec.seed
+            rings = np.linspace(1, max(0, 2 * value - 1), 21).tolist()
+            metrics: dict[str, Any] = {"test": value, "train": train, "rings": rings}
+            history = {"step": [500, 1000], "test": [0.1, value], "train": [0.5, train]}
+            runs.append(
+                Planted(spec, metrics, history, 1000, "fitted", None, 1.0, {"device": "cpu", "precision": "x"}, Path("x"))
+            )
+    return runs
+
+
+class Shelf:
+    """A store of planted runs."""
+
+    def __init__(self, runs: list[Planted]) -> None:
+        self.runs = {run.spec: run for run in runs}
+
+    def get(self, spec: object) -> Planted | None:
+        return self.runs.get(spec)
+
+
+def found(**how: Any) -> dict[numbers.Arm, list[StoredRun]]:
+    return numbers.of_arms(Shelf(planted(**how)), "laptop")
+
+
+GOOD = {(SQUARE, *SMALL): 0.99, (SQUARE, *LARGE): 0.4, (RANDOM, *SMALL): 1.0, (RANDOM, *LARGE): 1.0}
+
+
+def judged(id: str, **how: Any) -> tuple[str, list[str]]:
+    record = next(claim for claim in CLAIMS if claim.id == id).evaluate(Shelf(planted(**how)), "laptop")
+    return record["status"], list(record.get("failed", ()))
+
+
+def test_the_square_is_judged_by_what_was_learned_by_the_lead_and_by_the_level() -> None:
+    assert judged("adding-square", share=GOOD)[0] == "reproduced"
+    assert judged("adding-square", share=GOOD, train=0.98)[0] == "partly"
+    assert judged("adding-square", share=GOOD | {(SQUARE, *SMALL): 0.8})[0] == "partly"
+    assert (
+        judged("adding-square", share=GOOD | {(SQUARE, *LARGE): 0.99, (SQUARE, *SMALL): 0.4}, train=0.5)[0] == "not reproduced"
+    )
+
+
+def test_the_control_asks_both_arms_for_nearly_all() -> None:
+    assert judged("adding-random", share=GOOD, spread=0.0)[0] == "reproduced"
+    assert judged("adding-random", share=GOOD | {(RANDOM, *LARGE): 0.9}, spread=0.0)[0] == "partly"
+
+
+def test_the_lead_is_welchs_interval() -> None:
+    runs = found(share=GOOD)
+    gap, low, high = numbers.lead(runs[SQUARE, *SMALL], runs[SQUARE, *LARGE])
+    assert gap == pytest.approx(0.59)
+    assert low < gap < high
+    assert high - gap == pytest.approx(2.776 * 0.005 * (2 / 3) ** 0.5, rel=1e-3)  # t of 4 degrees of freedom
+
+
+def test_words_follow_the_numbers() -> None:
+    said = prose.verdict(found(share=GOOD))
+    assert "the small start with much decay is better: 98% of its sums" in said
+    assert "as if nothing had been left out" in said
+    assert "is worse" in prose.verdict(found(share={(SQUARE, *SMALL): 0.2, (SQUARE, *LARGE): 0.9}))
+    assert "It does not add there" in prose.verdict(found(share={(SQUARE, *SMALL): 0.7}))
+    assert "the models are unfinished" in prose.verdict(found(share=GOOD, train=0.5))
+    crossed = GOOD | {(SQUARE, *CROSSED[0]): 0.9, (SQUARE, *CROSSED[1]): 0.45}
+    assert "+5% and +9%" in prose.parts_text(found(share=crossed))
+    assert "decay does more" in prose.parts_text(found(share=crossed))
+    assert "no control" in prose.control_text(found(share=GOOD, train=0.5))
+    assert "both add: 99.5% and 99.5%" in prose.control_text(found(share=GOOD))
+
+
+def test_examples_are_right_and_wrong_sums_of_the_square() -> None:
+    run = found(share=GOOD)[SQUARE, *LARGE][0]
+    shown = numbers.examples(run)
+    assert all(a + b == answer for a, b, answer in shown["right"])
+    assert all(a + b - 3 == answer for a, b, answer in shown["wrong"])
+    assert len(shown["right"]) == len(shown["wrong"]) == 3
+    assert numbers.examples(found(share={(SQUARE, *LARGE): 1.0}, spread=0.0)[SQUARE, *LARGE][0])["wrong"] == []
+
+
+def test_figures_are_drawn() -> None:
+    runs = found(share=GOOD)
+    pair = {prose.KIND[arm]: runs[SQUARE, *arm] for arm in (LARGE, SMALL)}
+    figures.held_out({"a": TASK, "b": Addition(16, 6, 9, "random")})
+    figures.by_distance({name: numbers.rings(group) for name, group in pair.items()})
+    figures.maps({name: numbers.right(group) for name, group in pair.items()}, 80)
+    curves = {f"{n}, {m}": numbers.history(g, m) for n, g in pair.items() for m in ("train", "test")}
+    figures.along({"a square": curves, "at random": curves})
+    figures.arms({"γ = 0.5": [0.1, 0.2], "γ = 0.7": [0.9]}, ["γ = 0.5"])
