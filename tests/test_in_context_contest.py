@@ -179,12 +179,13 @@ def contest(**wrong: float | Sequence[float]) -> dict[str, list[Point]]:
     return {who: points(*np.atleast_1d(wrong.get(who.split()[0], wrong["others"]))) for who in (ICL, *LEARNERS)}
 
 
-def test_who_is_not_above_by_more_than_chance() -> None:
-    """Of 1,000 prompts 3 more are within the 95 % interval, 5 are not; a learner may be beaten at one length alone."""
-    found = numbers.best_of(contest(others=0.05, linear=0.047, RBF=0.045, **{"in": 0.05}))
-    assert [all(found[who]) for who in LEARNERS] == [True, True, False, True, True]
-    last = numbers.best_of(contest(others=0.05, logistic=[0.05] * 7 + [0.0], **{"in": 0.05}))[LOGISTIC]
-    assert last == [True] * 7 + [False]
+def test_who_is_ahead_or_behind_by_more_than_chance() -> None:
+    """Of 1,000 prompts 3 more are within the 95 % interval, 5 are not; a learner may be ahead at one length alone."""
+    assert numbers.ahead(contest(others=0.05, linear=0.047, RBF=0.045, **{"in": 0.05})) == ["RBF SVM"]
+    assert numbers.ahead(contest(others=0.05, logistic=[0.05] * 7 + [0.0], **{"in": 0.05})) == [LOGISTIC]
+    found = contest(others=0.05, logistic=0.06, linear=[0.05] * 7 + [0.051], RBF=0.04, **{"in": 0.05})
+    assert numbers.behind(found) == [LOGISTIC]
+    assert numbers.apart(contest(others=0.05, **{"in": [0.04, 0.06] * 4}), LOGISTIC) == pytest.approx(0.01)
 
 
 # ---------------------------------------------------------------- claims
@@ -226,28 +227,61 @@ def test_no_worse_than_any_classical_learner() -> None:
 # ---------------------------------------------------------------- prose, figures
 
 
-def test_the_verdict_names_who_is_beaten_and_who_is_not() -> None:
-    best, equal = contest(others=0.06, **{"in": 0.03}), contest(others=0.06, RBF=0.03, logistic=0.03, **{"in": 0.03})
-    lost = contest(others=0.06, linear=[0.06] * 7 + [0.0], **{"in": 0.03})
+def test_the_verdict_names_who_is_ahead_and_who_is_not() -> None:
+    best, equal = contest(others=0.09, **{"in": 0.03}), contest(others=0.09, RBF=0.03, logistic=0.03, **{"in": 0.03})
     said = prose.verdict({0.8: equal, 0.6: best}, NOISE)
-    assert said.startswith("Against classical learners on the same prompts, with the noise of 0.35 that we added")
-    assert said.endswith(
-        "the one-layer model holds its own: at α' = 0.8 none is better at any length, and as good: logistic regression, RBF "
-        "SVM; at α' = 0.6 it is better than all 5."
+    assert said == (
+        "Against classical learners on the same prompts, with the noise of 0.35 that we added to every feature, the one-layer "
+        "model holds its own. No learner is better at any length by more than the 95 % interval. Over all lengths at α' = 0.8, "
+        "three are clearly worse, and logistic regression and RBF SVM are not; at α' = 0.6, all five are clearly worse. The "
+        "paper's order is ours: at α' = 0.8 logistic regression, level with the model in the paper, is level here, too (0.030 "
+        "against 0.030 at l = 6); at α' = 0.6 every learner is behind in the paper, and so it is here."
     )
-    said = prose.verdict({0.8: lost, 0.6: best}, 0.0)
-    assert said.startswith("Against classical learners on the same prompts, without noise, the one-layer model does not always")
-    assert said.endswith(": at α' = 0.8 it is beaten somewhere by linear SVM; at α' = 0.6 it is better than all 5.")
+    said = prose.verdict({0.8: best, 0.6: equal}, NOISE)
+    assert (
+        "The paper's order is not ours: at α' = 0.8 logistic regression, level with the model in the paper, errs more" in said
+    )
+    assert said.endswith("but here logistic regression and RBF SVM are not.")
+    said = prose.verdict({0.8: equal, 0.6: equal}, NOISE)
+    assert "order is ours in part" in said
+    assert "at α' = 0.8 and 0.6, three are clearly worse" in said
+    lost = contest(others=0.06, linear=[0.06] * 7 + [0.0], **{"in": 0.03})
+    said = prose.verdict({0.8: lost}, 0.0)
+    assert (
+        "same prompts, without noise, the one-layer model does not always hold its own. Better at some length, by more" in said
+    )
+    assert "interval: at α' = 0.8, linear SVM. Over all lengths at α' = 0.8, all five are clearly worse." in said
+
+
+def test_what_random_labels_and_noise_throw_off() -> None:
+    """The learners that fall behind at every α', without noise and only with it."""
+    noisy = dict.fromkeys((0.8, 0.6), contest(others=0.06, **{"1": 0.03, "in": 0.03}))
+    clean = dict.fromkeys((0.8, 0.6), contest(others=0.03, **{"3": 0.06, "in": 0.03}))
+    labels, noise = "Random labels alone throw off 3 nearest neighbours.", " With noise on the features logistic regression, "
+    assert prose.causes_text(noisy, clean, NOISE) == (
+        labels + noise + "linear SVM and RBF SVM fall behind, too; 1 nearest neighbour nowhere."
+    )
+    slightly = noisy | {0.6: contest(others=0.06, **{"1": 0.032, "in": 0.03})}
+    assert prose.causes_text(slightly, clean, NOISE).endswith("1 nearest neighbour by 2.0 errors in 1,000 prompts at most.")
+    assert prose.causes_text(clean, clean, NOISE) == prose.causes_text(noisy, clean, 0.0) == labels
+    level = dict.fromkeys((0.8, 0.6), contest(others=0.03, **{"in": 0.03}))
+    assert prose.causes_text(noisy, level, NOISE).startswith("Random labels alone throw off no learner. With noise on")
+    said = prose.clean_text({0.8: contest(others=0.03, linear=0.01, **{"3": 0.06, "in": 0.03})})
+    assert said == (
+        "Over all lengths, at α' = 0.8, 3 nearest neighbours are clearly worse than the model, logistic regression, RBF SVM "
+        "and 1 nearest neighbour are level with it, linear SVM is a little better. At 20 examples the largest share of errors "
+        "is 6.00% (3 nearest neighbours), and the linear SVM errs in at most 1.00% of the prompts."
+    )
 
 
 def test_lines_and_tables_of_the_contest() -> None:
-    curves = {0.8: contest(others=0.06, RBF=[0.01] * 4 + [0.05] * 4, **{"in": [0.03] * 7 + [0.11]})}
+    curves = {0.8: contest(others=0.06, RBF=[0.01] * 4 + [0.05] * 4, linear=[0.03] * 7 + [0.11], **{"in": [0.03] * 7 + [0.11]})}
     assert prose.contest_line(curves).startswith("α' = 0.8, l = 6: in context 0.030, logistic regression 0.060")
     table = prose.contest_table(curves).splitlines()
-    lead = "{:+.4f} [{:+.4f}, {:+.4f}]".format(*numbers.lead(curves[0.8][ICL], curves[0.8]["RBF SVM"]))
-    assert f"| RBF SVM | {lead} |" in table
-    assert lead.startswith("-0.0100 [-0.0")
-    assert table[-1] == "| *one layer: wrong* | 0.0400 |"
+    _, low, high = numbers.lead(curves[0.8][ICL], curves[0.8]["RBF SVM"])
+    assert f"| RBF SVM | −10.0 [−{-1000 * low:.1f}, −{-1000 * high:.1f}] |" in table
+    assert "| linear SVM | none |" in table
+    assert table[-1] == "| *all errors of one layer* | 40.0 |"
     found = {0.0: {0.8: 0.0, 0.6: 0.0}, 0.3: {0.8: 0.011, 0.6: 0.036}}
     rows = prose.noise_table(found, 20).splitlines()
     assert rows[-3:] == ["| 0 | 0.000 | 0.000 |", "| **0.3** | 0.011 | 0.036 |", "| talk | 0.012 | 0.035 |"]

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -193,7 +194,19 @@ def test_a_study_is_the_sum_of_its_experiments(monkeypatch: pytest.MonkeyPatch) 
         "other": {"runs": 9, "seconds": 9000},
     }
     monkeypatch.setattr(rerun, "load", lambda name: {"cores": 2, "share": "1/20", "experiments": experiments})
-    assert "Alone on 2 cores all 7 runs of the study would take about 5 minutes" in rerun.alone("bias-")
+
+    def trains(**runs: int) -> None:
+        found = {f"bias-{name}": SimpleNamespace(specs=lambda profile, n=n: [None] * n) for name, n in runs.items()}
+        monkeypatch.setattr(rerun, "EXPERIMENTS", found)
+
+    trains(a=3, b=4)
+    said = rerun.alone("bias-")
+    assert "Alone on 2 cores all 7 runs of the study would take about 5 minutes" in said
+    assert said.endswith("trains 1/20 of the steps.")
+    trains(a=6, b=4, c=2)  # since then three runs and an experiment have come: 400 + 100 seconds, and two unknown ones
+    said = rerun.alone("bias-")
+    assert "all 12 runs of the study would take about 8 minutes" in said
+    assert said.endswith("of the steps of 7 of them and counts the others like these.")
 
 
 def test_a_study_that_was_not_timed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from lib.book import chapters
 from lib.book.display import plain, say
 from lib.book.engine import load
+from lib.book.registry import EXPERIMENTS
 from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 
@@ -68,13 +69,16 @@ def alone(prefix: str) -> str:
         record = load("study")
     except LookupError:
         return "- What the whole study costs alone on a machine has not been measured."
-    mine = [e for name, e in record["experiments"].items() if name.startswith(prefix)]
-    if not mine:
+    now = {name: len(e.specs("laptop")) for name, e in EXPERIMENTS.items() if name.startswith(prefix)}
+    timed = {name: record["experiments"][name] for name in now if name in record["experiments"]}
+    if not timed:
         return "- What the whole study costs alone on a machine has not been measured."
-    runs, seconds = (sum(e[key] for e in mine) for key in ("runs", "seconds"))
+    runs, seconds = sum(now.values()), sum(e["seconds"] * now[name] / e["runs"] for name, e in timed.items())
+    asked = sum(min(e["runs"], now[name]) for name, e in timed.items())
+    of = "" if asked == runs else f" of {asked} of them and counts the others like these"
     return (
         f"- Times of stored runs include waiting for other work there. Alone on {record['cores']} cores all {runs} runs "
-        f"of the study would take about {_minutes(seconds)}, by a benchmark that trains {record['share']} of the steps."
+        f"of the study would take about {_minutes(seconds)}, by a benchmark that trains {record['share']} of the steps{of}."
     )
 
 

@@ -24,7 +24,6 @@ from lib.chain_of_thought.chain.numbers import (
     SIGNS,
     SOME,
     SYMBOLS,
-    THEORY,
     WITHOUT_TAU,
     Curve,
     shares,
@@ -34,7 +33,6 @@ from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import GROUPS
 from lib.chain_of_thought.transitions import worked_example
 from lib.core.read.claim import Claim, Finding, graded
-from lib.core.read.measures import spread
 from lib.core.record.store import Store, StoredRun
 
 MAIN = Trial()
@@ -116,11 +114,11 @@ def stages(store: Store, profile: str) -> Finding:
     runs = numbers.main_runs(store, profile)
     found = [numbers.stage_steps(run) for run in runs]
     first = all(a is not None and b is not None and a <= FASTER * b for a, b in found)
-    words = [spread(got, 0) if None not in (got := [pair[i] for pair in found]) else "not in every run" for i in (0, 1)]
+    words = [numbers.even(got, 0) if None not in (got := [pair[i] for pair in found]) else "not in every run" for i in (0, 1)]
     final = [run.metrics["both"] for run in runs]
     return Finding(
         f"iterations until attention reaches {ENOUGH:g}: to the query's step {words[0]}, to its pattern {words[1]}; "
-        f"to both at the end {spread(final, 3)}",
+        f"to both at the end {numbers.even(final, 3)}",
         graded({SOONER: first, ENDS_SHARP: min(final) >= SHARP}),
         len(runs),
     )
@@ -133,7 +131,7 @@ def mechanism(store: Store, profile: str) -> Finding:
     worst = min(everywhere, key=lambda where: everywhere[where].min())
     return Finding(
         f"attention to {GROUPS['both']} at {MIDDLE} examples, steps 1 to {reference.shape[1]}: "
-        f"{', '.join(spread(v, 3) for v in reference.T)} (α' = {MAIN.alpha:g}, τ = {MAIN.tau:g}); the smallest anywhere "
+        f"{', '.join(numbers.even(v, 3) for v in reference.T)} (α' = {MAIN.alpha:g}, τ = {MAIN.tau:g}); the smallest anywhere "
         f"{everywhere[worst].min():.3f} (α' = {worst[0]:g}, τ = {worst[1]:g})",
         graded({LOOKS: bool(reference.min() >= SHARP), LOOKS_EVERYWHERE: bool(everywhere[worst].min() > MOST)}),
         len(runs),
@@ -142,9 +140,10 @@ def mechanism(store: Store, profile: str) -> Finding:
 
 def ordered(runs: Sequence[StoredRun], curves: Mapping[float, Curve], symbol: str) -> Finding:
     last = int(next(iter(curves.values())).lengths[-1])
-    words = "; ".join(f"{symbol} = {v:g}: {shares(c, SHORT, MIDDLE, last)}" for v, c in sorted(curves.items()))
+    words = ", ".join(f"{symbol} = {v:g} {c.at(MIDDLE)[0]:.3f}" for v, c in sorted(curves.items()))
+    left = max(c.mean[-1] / c.at(SHORT)[0] for c in curves.values())
     return Finding(
-        f"errors at {SHORT}, {MIDDLE} and {last} examples: {words}",
+        f"errors at {MIDDLE} examples: {words}; at {last} examples at most {left:.2f} times the error of {SHORT}",
         graded({FALL: all(falls(c, TENTH) for c in curves.values()), APART: apart(curves)}),
         len(runs),
     )
@@ -165,8 +164,10 @@ def condition(store: Store, profile: str) -> Finding:
     found = numbers.compared(runs, MAIN.alpha)
     with_, without = found["with Condition 1"], found["without Condition 1"]
     last = int(without["leap"].lengths[-1])
+    change = lambda curve: f"{curve.at(SHORT)[0]:.3f} → {curve.at(last)[0]:.3f}"
     words = "; ".join(
-        f"{title}: in-context learning {shares(c['leap'], SHORT, last)}, chain of thought {shares(c['thought'], SHORT, last)}"
+        f"{title}: in-context learning {change(c['leap'])}, chain of thought {change(c['thought'])} (steps), "
+        f"{change(c['ends'])} (ends)"
         for title, c in found.items()
     )
     parts = {
@@ -174,7 +175,7 @@ def condition(store: Store, profile: str) -> Finding:
         THOUGHT_FALLS: falls(without["thought"], FIFTH),
         BOTH_FALL: falls(with_["leap"], FIFTH) and falls(with_["thought"], FIFTH),
     }
-    return Finding(f"errors at {SHORT} and {last} examples, τ = {WITHOUT_TAU:g}: {words}", graded(parts), len(runs))
+    return Finding(f"errors from {SHORT} to {last} examples, τ = {WITHOUT_TAU:g}: {words}", graded(parts), len(runs))
 
 
 def to_zero(store: Store, profile: str) -> Finding:
@@ -195,15 +196,12 @@ def needed_law(store: Store, profile: str) -> Finding:
     runs = numbers.main_runs(store, profile)
     rank, slope = numbers.law(runs)
     points = numbers.examples_needed(runs)
-    parts = {
-        IN_ORDER: rank <= -RANK,
-        BOUNDED: slope.high <= BOUND,
-        BOUNDED_ALONE: all(max(v, default=0) <= BOUND for v in numbers.alone(points).values()),
-    }
+    bounded, bounded_alone = numbers.bounded(runs)
+    parts = {IN_ORDER: rank <= -RANK, BOUNDED: bounded, BOUNDED_ALONE: bounded_alone}
     return Finding(
         f"{min(n for *_, n in points):.0f} to {max(n for *_, n in points):.0f} examples for an error of {LEVEL:g}, over "
-        f"{len(points)} pairs of α' and τ; rank correlation with α'τρ {rank:+.2f}; exponent in 1 / (α'τρ) {slope}; alone "
-        f"{numbers.alone_words(points)}",
+        f"{len(points)} pairs of α' and τ; rank correlation with α'τρ {numbers.signed(rank)}; exponent in 1 / (α'τρ) {slope}; "
+        f"alone {numbers.alone_words(points)}",
         graded(parts),
         len(runs),
     )
@@ -224,11 +222,11 @@ def iterations(variant: str, store: Store, profile: str) -> Finding:
     found = numbers.swept_runs(store, profile, variant)
     words = []
     for name, groups in found.items():
-        steps = ", ".join(
-            f"{v:g} → {'never' if s is None else format(s, '.0f')}" for v, s in numbers.means(groups, "loss").items()
-        )
-        low, high = THEORY[name]
-        words.append(f"{SYMBOLS[name]} {steps} (exponent {numbers.fitted(groups, 'loss')}, theory {low:g} to {high:g})")
+        if numbers.fitted(groups, "loss") is None:
+            raise LookupError(f"the loss comes down to {LOSS:g} at fewer than two values of {SYMBOLS[name]}")
+        known = [(v, s) for v, s in sorted(numbers.means(groups, "loss").items()) if s is not None]
+        ends = " to ".join(f"{steps:.0f} at {value:g}" for value, steps in (known[:1] + known[-1:]))
+        words.append(f"{SYMBOLS[name]}: {ends or 'not in every run'} (exponent: {numbers.power_words(groups, 'loss')})")
     runs = next(iter(next(iter(found.values())).values()))
     parts = {DIRECTIONS[name]: numbers.monotone(groups, SIGNS[name], "loss") for name, groups in found.items()}
     return Finding("iterations by " + "; ".join(words), graded(parts), len(runs))
@@ -317,7 +315,7 @@ CHAPTER_15 = (
         "cot-needed",
         "li2025cot",
         "Theorem 5",
-        "(α'τρ)^−2 examples are sufficient, up to a constant.",
+        "(α'τρ)⁻² examples are sufficient, up to a constant.",
         "sufficient",
         f"{IN_ORDER}; {BOUNDED}; {BOUNDED_ALONE}",
         needed_law,
@@ -338,7 +336,7 @@ CHAPTER_15 = (
         "li2025cot",
         "Theorem 4",
         "Training takes longer for a smaller α, a larger K and a larger M.",
-        "α^−2 K^3 + M K (α^−1 + ε^−1) iterations, up to constants",
+        "α⁻² K³ + M K (α⁻¹ + ε⁻¹) iterations, up to constants",
         ITERATIONS,
         partial(iterations, TRAINED),
         revised=BY_LOSS,

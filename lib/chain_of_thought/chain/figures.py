@@ -14,8 +14,8 @@ from matplotlib.ticker import NullLocator
 from lib.chain_of_thought.chain import numbers
 from lib.chain_of_thought.chain.numbers import (
     BOUND,
+    COMPARED,
     LEVEL,
-    METHODS,
     MIDDLE,
     STAGES,
     SYMBOLS,
@@ -37,9 +37,9 @@ GROUP_LOOK = {
     "other example": {"color": style.GREY, "ls": "-."},
 }
 METHOD_LOOK = {
-    "thought": {"color": style.VERMILLION, "marker": "o", "ls": "-"},
+    "ends": {"color": style.VERMILLION, "marker": "o", "ls": "-"},
     "leap": {"color": style.BLUE, "marker": "s", "ls": "--"},
-    "oracle": {"color": style.DARK, "marker": None, "ls": ":"},
+    "thought": {"color": style.VERMILLION, "marker": None, "ls": ":"},
 }
 FLOOR = 2e-4
 """Where axes of errors end: below it intervals are wider than the axis."""
@@ -184,7 +184,7 @@ def comparison(panels: Mapping[str, Mapping[str, Curve]]) -> Figure:
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.0), sharey=True, squeeze=False)
         for ax, (title, curves) in zip(axes[0], panels.items(), strict=True):
             for name, found in curves.items():
-                _error(ax, found, METHODS[name], **METHOD_LOOK[name])
+                _error(ax, found, COMPARED[name], **METHOD_LOOK[name])
             ax.set(title=title, xlabel="examples in the prompt", yscale="log", ylim=(5e-3, 1.1))
         axes[0, 0].set_ylabel("share of wrong answers")
         axes[0, 0].legend(loc="lower left")
@@ -236,11 +236,12 @@ def steps_to(variants: Mapping[str, Mapping[str, Mapping[float, Sequence[StoredR
                     points = np.array(iterations(groups, stage)).reshape(-1, 2)
                     ax.plot(*points.T, marker, ms=3.5, color=colour, alpha=0.6, mew=0)
                     got = {value: mean for value, mean in numbers.means(groups, stage).items() if mean is not None}
-                    ax.plot(list(got), list(got.values()), color=colour, lw=1.2, label=STAGES[stage])
+                    ax.plot(list(got), list(got.values()), color=colour, lw=1.2)
+                    ax.plot([], [], color=colour, lw=1.2, marker=marker, ms=3.5, label=STAGES[stage])
                 ax.set(xscale="log", yscale="log")
                 ax.set_xticks(list(groups), [f"{v:g}" for v in groups])
                 ax.xaxis.set_minor_locator(NullLocator())
-            row[0].set_ylabel(f"{variant}\niterations")
+            row[0].set_ylabel(f"{variant.replace('W_V', '$W_V$')}\niterations")
         for ax, name in zip(axes[-1], settings, strict=True):
             ax.set_xlabel(SYMBOLS[name])
         fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=len(STAGES))

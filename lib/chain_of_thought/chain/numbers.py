@@ -19,6 +19,7 @@ from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import Prompts
 from lib.core.model.transformer import from_weights
 from lib.core.read.derived import derived
+from lib.core.read.measures import spread
 from lib.core.read.screen import rounded
 from lib.core.read.statistics import log_distance, log_slope, spearman, wilson
 from lib.core.record.store import Store, StoredRun, load
@@ -44,8 +45,8 @@ TALK_ERRORS = {(0.4, 0.5): 0.028, (0.8, 0.4): 0.012}
 α' these have is our reading."""
 FIRSTS = (0.0, 0.5, 0.525, 0.55, 0.575, 0.6)
 FIRST = 0.525
-"""Which share of log τ the first step takes, tried and chosen: with it the vote's errors are nearest to TALK_ERRORS, of their
-order in one case and a quarter in the other; with equal steps it hardly ever errs. No model is asked for this, and the prompts
+"""Which share of log τ the first step takes, tried and chosen: with it the vote's errors are nearest to TALK_ERRORS; with
+equal steps it hardly ever errs. No model is asked for this, and the prompts
 are not those of the figures."""
 MOST = 0.5
 """More than this share of the attention is most of it."""
@@ -53,11 +54,15 @@ CLOSE, SOME = 1.25, 0.01
 """The trained model is held to the oracle up to this factor, where the oracle's error is at least this."""
 LEVEL = 0.05
 """The error that Theorem 5's examples are counted to."""
+Points = Sequence[tuple[float, float, float]]
+"""(α', τ, examples needed)."""
 BOUND = 2
 """Theorem 5: (α'τρ) to minus this power examples are enough, up to a constant; the talk's slide leaves ρ out, and slides of
 February 2025 have it: the gap between the correct and the incorrect reasoning."""
 THEORY = {"alpha": (-2.0, 0.0), "steps": (1.0, 3.0), "patterns": (0.0, 1.0)}
-"""The exponents that α^−2 K^3 + M K (α^−1 + ε^−1) allows, whatever its constants."""
+"""The exponents that α⁻² K³ + M K (α⁻¹ + ε⁻¹) allows, whatever its constants."""
+WHOLE = 1.0
+"""Where the exponents between neighbouring values differ by more than this, there is no power law."""
 SIGNS = {"alpha": -1, "steps": 1, "patterns": 1}
 SYMBOLS = {"alpha": "α", "steps": "K", "patterns": "M"}
 SUMS = (1.0, 1.2, 1.4)
@@ -66,6 +71,8 @@ MANY = 9
 """Competitors where wrong steps are spread over all other patterns."""
 METHODS = {"thought": "chain of thought", "leap": "in-context learning", "oracle": "vote of matching examples"}
 """The ways of answering, by their names in CURVES."""
+COMPARED = {"ends": "chain of thought: ends", "leap": "in-context learning: ends", "thought": "chain of thought: steps"}
+"""What is compared with in-context learning: wrong ends, as it has no steps; and wrong steps beside."""
 
 
 # --- Runs ---
@@ -136,11 +143,12 @@ class Curve:
 
 CURVES: dict[str, Callable[[Reading], torch.Tensor]] = {
     "thought": lambda r: r.thought.mean(1),
+    "ends": lambda r: r.thought[:, -1],
     "oracle": lambda r: r.oracle.mean(1),
     "leap": lambda r: r.leap,
 }
-"""Chain of thought and the oracle: the mean over steps of the share of wrong answers; in-context learning: that of wrong
-ends."""
+"""Chain of thought and the oracle: the mean over steps of the share of wrong answers; its ends: the last step's; in-context
+learning: that of wrong ends."""
 
 
 def curve(runs: Sequence[StoredRun], name: str, trial: Trial) -> Curve:
@@ -188,7 +196,7 @@ def compared(runs: Sequence[StoredRun], alpha: float) -> dict[str, dict[str, Cur
         "with Condition 1": Trial(alpha, WITHOUT_TAU),
         "without Condition 1": Trial(alpha, WITHOUT_TAU, "reconverging", starts=FAILING),
     }
-    return {title: {name: curve(runs, name, trial) for name in ("thought", "leap")} for title, trial in conditions.items()}
+    return {title: {name: curve(runs, name, trial) for name in COMPARED} for title, trial in conditions.items()}
 
 
 def grid(runs: Sequence[StoredRun], name: str = "thought") -> dict[tuple[float, float], Curve]:
@@ -220,6 +228,8 @@ def shares(found: Curve, *lengths: int) -> str:
 
 def percent(point: tuple[float, float, float]) -> str:
     """A share with its interval, in words."""
+    if point[0] == 0:
+        return f"none [to {point[2]:.4f}]"
     return "{:.4f} [{:.4f}, {:.4f}]".format(*point) if point[0] < 0.01 else "{:.3f} [{:.3f}, {:.3f}]".format(*point)
 
 
@@ -293,7 +303,16 @@ class Slope:
     high: float
 
     def __str__(self) -> str:
-        return f"{self.value:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
+        return f"{signed(self.value)} [{signed(self.low)}, {signed(self.high)}]"
+
+
+def even(values: Sequence[float] | np.ndarray, digits: int) -> str:
+    """Mean ± standard deviation, without the latter where its digits are all 0."""
+    return spread(values, digits).removesuffix(f" ± {0:.{digits}f}")
+
+
+def signed(value: float) -> str:
+    return f"{value:+z.2f}".replace("-", "−")
 
 
 def exponent(x: Sequence[float], y: Sequence[float]) -> Slope:
@@ -318,19 +337,28 @@ def law(runs: Sequence[StoredRun]) -> tuple[float, Slope]:
     return spearman(product, count), exponent(1 / product, count)
 
 
-def alone(points: Sequence[tuple[float, float, float]]) -> dict[str, list[float]]:
-    """The exponents in 1 / α' at each τ, and in 1 / (τρ) at each α', where there are three points at least."""
-    found: dict[str, list[float]] = {"1 / α'": [], "1 / (τρ)": []}
-    size = (lambda alpha: alpha, lambda tau: tau * gap(tau))
-    for name, own, other in (("1 / α'", 0, 1), ("1 / (τρ)", 1, 0)):
-        for value in sorted({p[other] for p in points}):
-            group = [p for p in points if p[other] == value]
-            if len(group) > 2:
-                found[name].append(exponent([1 / size[own](p[own]) for p in group], [p[2] for p in group]).value)
-    return found
+def exponents(points: Points, size: Callable[[float, float], float], fixed: int) -> list[float]:
+    """The exponents in 1 / size(α', τ) at each value of the coordinate that is `fixed`, 0 (α') or 1 (τ), where there are three
+    points at least."""
+    groups = [[p for p in points if p[fixed] == value] for value in sorted({p[fixed] for p in points})]
+    return [exponent([1 / size(a, t) for a, t, _ in g], [n for *_, n in g]).value for g in groups if len(g) > 2]
 
 
-def alone_words(points: Sequence[tuple[float, float, float]]) -> str:
+def alone(points: Points) -> dict[str, list[float]]:
+    """The exponents in 1 / α' at each τ, and in 1 / (τρ) at each α'."""
+    return {
+        "1 / α'": exponents(points, lambda alpha, _: alpha, fixed=1),
+        "1 / (τρ)": exponents(points, lambda _, tau: tau * gap(tau), fixed=0),
+    }
+
+
+def bounded(runs: Sequence[StoredRun]) -> tuple[bool, bool]:
+    """Is the exponent in 1 / (α'τρ) the theorem's at most, with its interval; and are those in 1 / α' and 1 / (τρ) alone?"""
+    found = alone(examples_needed(runs))
+    return law(runs)[1].high <= BOUND, all(max(values, default=0) <= BOUND for values in found.values())
+
+
+def alone_words(points: Points) -> str:
     return ", ".join(f"{min(v):.2f} to {max(v):.2f} in {name}" for name, v in alone(points).items() if v)
 
 
@@ -375,10 +403,30 @@ def iterations(groups: Mapping[float, Sequence[StoredRun]], stage: str = "patter
     return [(value, steps) for value, steps in found if steps is not None]
 
 
-def fitted(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> Slope:
-    """The exponent of iterations in a setting, over the runs that get there. Raises LookupError where these have one value."""
+def fitted(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> Slope | None:
+    """The exponent of iterations in a setting, over the runs that get there; None where these have one value."""
     points = iterations(groups, stage)
-    return exponent([v for v, _ in points], [s for _, s in points])
+    return exponent(*zip(*points, strict=True)) if len({v for v, _ in points}) > 1 else None
+
+
+def local(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> dict[tuple[float, float], float]:
+    """{(value, next value): exponent of the mean iterations between them}, where all runs get there."""
+    known = [(value, mean) for value, mean in sorted(means(groups, stage).items()) if mean is not None]
+    return {(a, b): math.log(two / one) / math.log(b / a) for (a, one), (b, two) in pairwise(known)}
+
+
+def bent(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> bool:
+    """Do the exponents between neighbouring values differ by more than WHOLE, so that one for all says nothing?"""
+    found = list(local(groups, stage).values())
+    return bool(found) and max(found) - min(found) > WHOLE
+
+
+def power_words(groups: Mapping[float, Sequence[StoredRun]], stage: str) -> str:
+    """The exponent, where there is a power law."""
+    slope = fitted(groups, stage)
+    return (
+        "never there" if slope is None else "no power law" if bent(groups, stage) else f"{slope.value:z.2f}".replace("-", "−")
+    )
 
 
 def means(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> dict[float, float | None]:

@@ -14,21 +14,23 @@ from lib.chain_of_thought.chain import numbers
 from lib.chain_of_thought.chain.numbers import (
     BOUND,
     CLOSE,
+    COMPARED,
     ENOUGH,
     FAILING,
     FIRST,
     LEVEL,
     LOSS,
-    METHODS,
     MIDDLE,
     MOST,
     SHORT,
     SIGNS,
     SOME,
+    STAGES,
     SYMBOLS,
     TALK_ERRORS,
     THEORY,
     Curve,
+    even,
     percent,
     shares,
 )
@@ -44,8 +46,9 @@ LITTLE = 0.1
 """What adds at most this share to something is little beside it, and shares of answers no farther apart are near each other."""
 HELPED, FLAT = 0.5, 0.75
 """An error that falls to at most the first share of what it was gets right; one of at least the second hardly falls."""
-TALK_SHARES = {"both": 0.16, "step only": 0.26, "same example": 0.22, "other example": 0.36}
-"""Where the four curves of the talk's Fig. 20 start."""
+TALK_SHARES = {"both": 0.16, "step only": 0.22, "same example": 0.26, "other example": 0.36}
+"""Where the four curves of the talk's Fig. 20 start. Which of the two in the middle is which is our reading:
+even attention would give .2 and .267."""
 WITH, WITHOUT = "with Condition 1", "without Condition 1"
 Panels = Mapping[str, tuple[str, Mapping[float, Curve], Mapping[float, Curve]]]
 """{title: (symbol, curves of trained models, of the vote)} of the figure of errors."""
@@ -70,7 +73,7 @@ def answer(runs: Sequence[StoredRun], trial: Trial, compared: Compared) -> str:
         else f"The trained model does not simply copy: with {MIDDLE} examples only {share} % of its attention is, at step "
         f"{step}, on {where}."
     )
-    thought, leap = compared[WITHOUT]["thought"], compared[WITHOUT]["leap"]
+    thought, leap = compared[WITHOUT]["ends"], compared[WITHOUT]["leap"]
     last, (one, other) = int(thought.lengths[-1]), (float(c.mean[-1]) for c in (thought, leap))
     text += (
         " Each *step* must be right most often, and the *end* need not"
@@ -78,8 +81,8 @@ def answer(runs: Sequence[StoredRun], trial: Trial, compared: Compared) -> str:
         else " That right steps are enough, whatever the ends, it does not show"
     )
     return text + (
-        f": where the most frequent end is wrong from {FAILING} of {Trial().count} starts, {one:.1%} of its steps are wrong "
-        f"step by step, and {other:.1%} of its ends at once ({last} examples)."
+        f": where the most frequent end is wrong from {FAILING} of {Trial().count} starts, {one:.1%} of the ends are wrong "
+        f"step by step, and {other:.1%} at once ({last} examples)."
     )
 
 
@@ -119,10 +122,13 @@ def settings_table(profile: str) -> list[tuple[str, str]]:
     return [
         ("patterns M, steps K, α of training", f"{task['patterns']}, {task['steps']}, {task['alpha']:g}"),
         ("examples in a training prompt", str(task["length"])),
-        ("batch, iterations, rate", f"{s.train.batch}, {s.train.steps:,}, {RATE:g}"),
-        ("δ, at which W_Q and W_K start", f"{DELTA:g}"),
+        ("batch, iterations, learning rate", f"{s.train.batch}, {s.train.steps:,}, {RATE:g}"),
+        ("δ, at which $W_Q$ and $W_K$ start", f"{DELTA:g}"),
         ("seeds", str(len(s.seeds))),
-        ("sweep of Theorem 4: seeds, rate, at most", f"{len(s.sweep_seeds)}, {SWEEP_RATE:g}, {s.sweep.steps:,} iterations"),
+        (
+            "sweep of Theorem 4: seeds, learning rate, at most",
+            f"{len(s.sweep_seeds)}, {SWEEP_RATE:g}, {s.sweep.steps:,} iterations",
+        ),
         ("test patterns M'", str(Trial().count)),
         ("test prompts for each point of a curve", f"{s.prompts * len(s.seeds):,}"),
     ]
@@ -144,7 +150,7 @@ def coverage_text(task: Task, prompts: int = 5000) -> str:
     states = drawn.query[:, :-1].flatten().bincount(minlength=task.patterns) / drawn.query[:, :-1].numel()
     return (
         f"In {prompts:,} training prompts {match:.1%} of the examples start at the query's pattern, and each pattern makes up "
-        f"{states.min().item():.1%} to {states.max().item():.1%} of the states of queries (even shares would be "
+        f"{states.min().item():.1%} to {states.max().item():.1%} of what queries show (even shares would be "
         f"{1 / task.patterns:.1%})."
     )
 
@@ -158,7 +164,7 @@ def example_text() -> str:
     fails = " and ".join(str(i + 1) for i in range(found.count) if not found.holds[i]) or "none"
     return (
         f"The correct paths are {path_words(paths[0])} and {path_words(paths[1])}. The probabilities of the two ends: {rows}. "
-        f"τ = {found.tau:.2f} and τ_o = {found.tau_o:.2f}. Condition 1 holds from pattern {holds} and fails from "
+        f"τ = {found.tau:.2f} and $\\tau_o$ = {found.tau_o:.2f}. Condition 1 holds from pattern {holds} and fails from "
         f"pattern {fails}."
     )
 
@@ -189,7 +195,7 @@ def harder_text(tau: float) -> str:
     """What the first step of the figure of errors is, in one sentence."""
     first, other = (tau**share for share in step_shares(Trial().steps, FIRST)[:2])
     return (
-        f"Here, and only here, the first step is harder than the others: it takes {FIRST:.1%} of log τ, and so is right with "
+        f"In this figure alone the first step is harder than the others: it takes {FIRST:.1%} of log τ, and so is right with "
         f"probability {first:.2f} at τ = {tau:g}, the others with {other:.2f}. That share was chosen without any model, so "
         "that errors at 100 examples come nearest to the talk's (see *Settings*)."
     )
@@ -207,7 +213,8 @@ def hardness_text(found: Mapping[float, Mapping[tuple[float, float], float]]) ->
     text = f"By the sum of the logarithms of the ratios {name(best)} is nearest to the talk"
     text += ", and it is what the figure uses." if best == FIRST else f"; the figure uses {name(FIRST)}."
     if FIRST in found:
-        off = max(max(found[FIRST][p] / e, e / max(found[FIRST][p], 1e-6)) for p, e in TALK_ERRORS.items())
+        shown = {place: max(round(found[FIRST][place], 4), 1e-4) for place in TALK_ERRORS}
+        off = max(max(shown[p] / e, e / shown[p]) for p, e in TALK_ERRORS.items())
         text += f" A good fit it is not: one of the two errors is off by a factor of {off:.1f}." if off > 2 else ""
     text += " Which τ and which α' the talk's curves have is our reading."
     return f"{table(head, rows)}\n\n{text}"
@@ -232,18 +239,18 @@ def ends_of(runs: Sequence[StoredRun], name: str) -> tuple[float, float]:
 def groups_text(runs: Sequence[StoredRun]) -> str:
     """Why columns of other steps are grouped by their example: where the talk's curves start."""
     ours = {name: ends_of(runs, name)[0] for name in TALK_SHARES}
-    listed = lambda values: ", ".join(f"{v:.2f}" for v in values)
     by_pattern = [ends_of(runs, name)[0] for name in ("pattern only", "neither")]
     off = max(abs(ours[name] - talk) for name, talk in TALK_SHARES.items())
+    rows = [((GROUPS | OTHER_STEPS)[name], f"{ours[name]:.2f}", f"{talk:.2f}") for name, talk in TALK_SHARES.items()]
     text = (
-        f"After {runs[0].history['step'][0]:g} iterations the four shares are {listed(ours.values())}; the talk's curves start "
-        f"at {listed(TALK_SHARES.values())}. With columns of other steps grouped by their pattern, the last two would be "
-        f"{listed(by_pattern)}."
+        table(("columns", f"attention after {runs[0].history['step'][0]:g} iterations", "start of the talk's curve"), rows)
+        + "\n\nWith columns of other steps grouped by their pattern, the last two would be "
+        f"{' and '.join(f'{v:.2f}' for v in by_pattern)}."
     )
     theirs = (TALK_SHARES["same example"], TALK_SHARES["other example"])
     worse = max(abs(ours - talk) for ours, talk in zip(by_pattern, theirs, strict=True))
     return text + (
-        " That the talk groups them by their example is our inference from these numbers."
+        " That the talk groups them by their example is our inference from these numbers; so is the order of the middle two."
         if off < worse
         else " So the talk's grouping cannot be told from these numbers."
     )
@@ -262,10 +269,10 @@ def training_text(runs: Sequence[StoredRun]) -> str:
         else "So the step is not found before the pattern in every run."
     )
     return (
-        f"All attention to columns of the query's step reaches {ENOUGH:g} after {spread(first, 0)} iterations; all attention "
-        f"to columns of its pattern after {spread(second, 0)}, which is {spread(ratio, 1)} times as long. At the end "
-        f"{spread([run.metrics['both'] for run in runs], 3)} of the attention is on columns that share both, and "
-        f"{spread([100 * run.metrics['right'] for run in runs], 1)} % of the held-out prompts of the training kind are "
+        f"All attention to columns of the query's step reaches {ENOUGH:g} after {even(first, 0)} iterations; all attention to "
+        f"columns of its pattern after {even(second, 0)}, which is {even(ratio, 1)} times as long. At the end "
+        f"{even([run.metrics['both'] for run in runs], 3)} of the attention is on columns that share both, and "
+        f"{even([100 * run.metrics['right'] for run in runs], 1)} % of the held-out prompts of the training kind are "
         f"answered right.\n\n{order}"
     )
 
@@ -306,9 +313,6 @@ def errors_text(runs: Sequence[StoredRun], panels: Panels) -> str:
     found = [(curve, votes[v]) for _, shown, votes in panels.values() for v, curve in shown.items()]
     own = np.concatenate([(c.mean / np.maximum(v.mean, 1e-12))[v.mean >= SOME] for c, v in found])
     floors = {a: oracle.no_match_floor(a, SHORT, Trial().count) for a, _ in curves if a < 1}
-    matching = [(a, c) for symbol, shown, _ in panels.values() if symbol == "α'" for a, c in shown.items()]
-    matching += [(a, c) for (a, _), c in curves.items()]
-    least = {a: min(c.at(SHORT)[0] for b, c in matching if b == a) for a in floors}
     disordered = [
         symbol for symbol, shown, _ in panels.values() if (np.diff([shown[v].at(MIDDLE)[0] for v in sorted(shown)]) >= 0).any()
     ]
@@ -325,15 +329,14 @@ def errors_text(runs: Sequence[StoredRun], panels: Panels) -> str:
         else:
             text += " In places the vote does clearly better, so the prompt is not all that limits the model."
     worst = max(floors, key=lambda a: floors[a])
-    text += (
-        "\n\nA prompt may also hold no example that starts where the query does, so that the first step is a guess. With "
-        f"{SHORT} examples that alone costs {floors[worst]:.2%} at α' = {worst:g}, and less at a larger α'"
+    return text + (
+        f"\n\nA prompt may also hold no example that starts where the query does. With {SHORT} examples that alone costs "
+        f"{floors[worst]:.2%} at α' = {worst:g}, and less at a larger α'."
     )
-    return text + (": little beside what wrong examples cost." if all(floors[a] <= LITTLE * least[a] for a in floors) else ".")
 
 
 def comparison_line(panels: Compared) -> str:
-    say = lambda curves: ", ".join(f"{METHODS[n]} {c.mean[0]:.3f} → {c.mean[-1]:.3f}" for n, c in curves.items())
+    say = lambda curves: ", ".join(f"{COMPARED[n]} {c.mean[0]:.3f} → {c.mean[-1]:.3f}" for n, c in curves.items())
     first = next(iter(next(iter(panels.values())).values())).lengths
     return f"errors from {first[0]} to {first[-1]} examples, " + "; ".join(f"{t}: {say(c)}" for t, c in panels.items())
 
@@ -342,10 +345,10 @@ def comparison_text(panels: Compared, everywhere: Curve) -> str:
     """Both ways of answering, with Condition 1 and without (as numbers.compared has them), and in-context learning where the
     condition fails from every start."""
     last = int(everywhere.lengths[-1])
-    rows = {f"{title}: {METHODS[name]}": curve for title, curves in panels.items() for name, curve in curves.items()}
-    rows[f"failing from every start: {METHODS['leap']}"] = everywhere
-    cells = [(name, shares(c, SHORT), shares(c, last)) for name, c in rows.items()]
-    whole = table(("share of wrong answers", f"{SHORT} examples", f"{last} examples"), cells)
+    rows = [(title, COMPARED[name], curve) for title, curves in panels.items() for name, curve in curves.items()]
+    rows.append(("failing from every start", COMPARED["leap"], everywhere))
+    cells = [(title, name, shares(c, SHORT), shares(c, last)) for title, name, c in rows]
+    whole = table(("tasks", "wrong answers", f"{SHORT} examples", f"{last} examples"), cells)
     leap, wrong = panels[WITHOUT]["leap"], FAILING / Trial().count
     if leap.at(last)[1] > leap.at(SHORT)[2]:
         text = "Without Condition 1, more examples make in-context learning *more* wrong."
@@ -360,15 +363,15 @@ def comparison_text(panels: Compared, everywhere: Curve) -> str:
     text += (
         "\n\nChain of thought gets right all the same. It never looks at ends, only at steps, and each of these is most often "
         "right."
-        if gain(panels[WITHOUT]["thought"]) <= HELPED
+        if gain(panels[WITHOUT]["ends"]) <= HELPED
         else "\n\nChain of thought does not even halve its errors."
     )
-    if max(gain(panels[WITH][name]) for name in ("leap", "thought")) < 1:
+    if max(gain(panels[WITH][name]) for name in ("leap", "ends")) < 1:
         text += "\n\nWith Condition 1 both improve."
-        if panels[WITH]["leap"].mean[-1] > panels[WITH]["thought"].mean[-1]:
+        if panels[WITH]["leap"].mean[-1] > panels[WITH]["ends"].mean[-1]:
             text += (
-                " Here, too, answering at once needs more examples, since fewer of the examples reach the right end than take "
-                "any one step right."
+                " Here, too, answering at once needs more examples, since fewer of them reach the right end than take any one "
+                "step right."
             )
     else:
         text += "\n\nWith Condition 1 not both of them improve."
@@ -383,14 +386,8 @@ def needed_line(runs: Sequence[StoredRun]) -> str:
     points = numbers.examples_needed(runs)
     return (
         f"{min(n for *_, n in points):.0f} to {max(n for *_, n in points):.0f} examples for an error of {LEVEL:g}; "
-        f"exponent in 1 / (α'τρ) {slope}; rank correlation {rank:+.2f}"
+        f"exponent in 1 / (α'τρ) {slope}; rank correlation {numbers.signed(rank)}"
     )
-
-
-def within(runs: Sequence[StoredRun]) -> bool:
-    """Is the exponent in 1 / (α'τρ) the theorem's at most, with its interval, and so are those of α' and of τρ alone?"""
-    alone = numbers.alone(numbers.examples_needed(runs))
-    return bool(numbers.law(runs)[1].high <= BOUND and all(max(v, default=0) <= BOUND for v in alone.values()))
 
 
 def needed_text(runs: Sequence[StoredRun]) -> str:
@@ -408,10 +405,14 @@ def needed_text(runs: Sequence[StoredRun]) -> str:
     for name, found in alone.items():
         if found and min(found) > BOUND:
             text += f" The law is not generous enough in {name.split()[-1].strip('()')}."
-    if bare := _without_lead(points):
+    if bare := numbers.exponents(points, lambda _, tau: tau, fixed=0):
         text += f" Without ρ they would be {min(bare):.2f} to {max(bare):.2f} in 1 / τ"
         text += ", more than the law allows." if min(bare) > BOUND else "."
-    text += " **With ρ the law holds, and is generous.**" if within(runs) else " The law does not hold in every direction."
+    text += (
+        " **With ρ the law holds, and is generous.**"
+        if all(numbers.bounded(runs))
+        else " The law does not hold in every direction."
+    )
     if out:
         text += (
             f" {out} pairs of α' and τ are not in it: their error does not come down to {LEVEL:g} within the lengths computed."
@@ -419,28 +420,18 @@ def needed_text(runs: Sequence[StoredRun]) -> str:
     return text
 
 
-def _without_lead(points: Sequence[tuple[float, float, float]]) -> list[float]:
-    """The exponents in 1 / τ at each α', where there are three points at least."""
-    groups = [[(1 / t, n) for a, t, n in points if a == alpha] for alpha in sorted({a for a, *_ in points})]
-    return [numbers.exponent(*zip(*group, strict=True)).value for group in groups if len(group) > 2]
-
-
 def law_verdict(runs: Sequence[StoredRun]) -> str:
     """Theorem 5 in a sentence."""
-    value = f"{numbers.law(runs)[1].value:.2f}"
-    return (
-        f"Theorem 5's law holds with its factor ρ: the examples needed go as 1 / (α'τρ) to the power {value}, where it allows "
-        f"{BOUND:g}."
-        if within(runs)
-        else f"Theorem 5's law does not hold in every direction, even with its factor ρ: over all pairs the examples needed go "
-        f"as 1 / (α'τρ) to the power {value}, where it allows {BOUND:g}."
-    )
+    where = f"as 1 / (α'τρ) to the power {numbers.law(runs)[1].value:.2f}, where it allows {BOUND:g}."
+    if all(numbers.bounded(runs)):
+        return f"Theorem 5's law holds with its factor ρ: the examples needed go {where}"
+    return f"Theorem 5's law does not hold in every direction, even with ρ: over all pairs the examples needed go {where}"
 
 
 def lead_text(found: Mapping[float, float | None]) -> str:
     """How the vote's need (numbers.vote_needs) grows as the correct step loses its lead over a single rival, beside the laws
     without that lead and with it."""
-    known = {tau: n for tau, n in found.items() if n is not None}
+    known = {tau: round(n) for tau, n in found.items() if n is not None}
     if len(known) < 2:
         return f"The vote's error comes down to {LEVEL:g} at fewer than two of these τ, so there is nothing to compare."
     first, last = max(known), min(known)
@@ -450,17 +441,18 @@ def lead_text(found: Mapping[float, float | None]) -> str:
     grown = {tau: n / known[first] for tau, n in known.items()}
     laws = (f"$(\\alpha'\\tau)^{{-{BOUND}}}$ grows", f"$(\\alpha'\\tau\\rho)^{{-{BOUND}}}$ grows")
     rows = [
-        (f"{t:g}", f"{lead[t]:.2f}", f"{known[t]:.0f}", f"{grown[t]:.1f}", f"{bare[t]:.1f}", f"{full[t]:.1f}")
+        (f"{t:g}", f"{lead[t]:.2f}", known[t], f"{grown[t]:.1f}", f"{bare[t]:.1f}", f"{full[t]:.1f}")
         for t in sorted(known, reverse=True)
     ]
     steps = Trial().steps
+    slide = f"$(\\alpha'\\tau)^{{-{BOUND}}}$ is {2.0 ** (BOUND * steps):.0f}"
     text = f"With a single rival and α' = 1, the need grows {grown[last]:.1f} times from τ = {first:g} to τ = {last:g}. "
     text += (
-        f"The law without ρ grows {bare[last]:.1f} times only, and no constant can repair it: at τ = {2.0**-steps:g} the lead "
-        f"is gone and no number of examples is enough, yet (α'τ)^−{BOUND} is {2.0 ** (BOUND * steps):.0f} there."
+        f"The law without ρ grows {bare[last]:.1f} times only, and no constant can repair it: at τ = {2.0**-steps:g} the "
+        f"lead is gone and no number of examples is enough, yet {slide} there."
         if grown[last] > bare[last]
         else f"The law without ρ grows {bare[last]:.1f} times. Still no constant suffices down to τ = {2.0**-steps:g}, where "
-        f"the lead is gone and (α'τ)^−{BOUND} is {2.0 ** (BOUND * steps):.0f}."
+        f"the lead is gone and {slide}."
     )
     text += (
         f" **The law with ρ grows {full[last]:.1f} times, more than is needed.**"
@@ -480,16 +472,15 @@ def sums_text(curves: Mapping[float, Curve]) -> str:
     """Does it matter how far test patterns are from those of training?"""
     found = {s: c.at(SHORT) for s, c in curves.items()}
     same = max(low for _, low, _ in found.values()) <= min(high for *_, high in found.values())
-    return (
-        "Test patterns may lie nearer to those of training or farther off. At S₁ = "
-        f"{', '.join(f'{s:g}' for s in found)} the error with {SHORT} examples is "
-        f"{', '.join(f'{value:.3f}' for value, *_ in found.values())}. "
-        + (
-            "How strange they are does not matter here: the intervals overlap. Attention compares vectors, and unit mixtures "
-            "of orthogonal pairs are orthogonal unit vectors again."
-            if same
-            else "So it matters how strange they are."
-        )
+    text = (
+        f"Test patterns may lie nearer to those of training or farther off. At S₁ = {', '.join(f'{s:g}' for s in found)} the "
+        f"error with {SHORT} examples is {', '.join(f'{value:.3f}' for value, *_ in found.values())}. "
+    )
+    if not same:
+        return text + "So it matters how strange they are."
+    return text + (
+        "How strange they are does not matter here. Attention compares vectors, and unit mixtures of orthogonal pairs are "
+        "orthogonal unit vectors again."
     )
 
 
@@ -497,96 +488,120 @@ def sums_text(curves: Mapping[float, Curve]) -> str:
 
 
 def steps_line(variants: Variants) -> str:
-    say = lambda found: ", ".join(f"{SYMBOLS[name]} {_slope(groups)}" for name, groups in found.items())
+    say = lambda found: ", ".join(f"{SYMBOLS[name]} {numbers.power_words(groups, 'loss')}" for name, groups in found.items())
     words = "; ".join(f"{variant}: {say(found)}" for variant, found in variants.items())
     return f"exponents of the iterations until the loss is {LOSS:g}, {words}"
 
 
-def _slope(groups: Mapping[float, Sequence[StoredRun]]) -> str:
-    try:
-        return str(numbers.fitted(groups, "loss"))
-    except LookupError:
-        return "not to be had"
+def exponents_table(variants: Variants) -> str:
+    """The exponents of the iterations by what is waited for, beside those that the theory allows."""
+    theory = [f"{low:g} to {high:g}".replace("-", "−") for low, high in THEORY.values()]
+    rows = [
+        (STAGES[stage], maths(variant), *(numbers.power_words(groups, stage) for groups in found.values()))
+        for stage in ("loss", "step", "pattern")
+        for variant, found in variants.items()
+    ]
+    head = ("until", "variant", *(f"in {SYMBOLS[name]}" for name in THEORY))
+    return table(head, [*rows, ("*formula of Theorem 4, for the loss*", "", *theory)])
 
 
-def _exponents(variants: Variants, stage: str) -> str:
-    """The exponents of each setting, from the least to the largest of the variants."""
-    said = []
-    for name, symbol in SYMBOLS.items():
-        try:
-            found = {f"{numbers.fitted(groups[name], stage).value:.2f}" for groups in variants.values()}
-        except LookupError:
-            said.append(f"not to be had in {symbol}")
-            continue
-        said.append(f"{' to '.join(sorted(found, key=float))} in {symbol}")
-    return ", ".join(said)
+def maths(words: str) -> str:
+    return words.replace("W_V", "$W_V$")
 
 
 def _against(variants: Variants, stage: str) -> list[str]:
     """Where mean iterations do not go the theory's way at every value, or where a run does not get there."""
     return [
-        f"{SYMBOLS[name]} ({variant})"
+        f"{SYMBOLS[name]} ({maths(variant)})"
         for variant, found in variants.items()
         for name, groups in found.items()
         if not numbers.monotone(groups, SIGNS[name], stage)
     ]
 
 
-def _outside(variants: Variants) -> tuple[list[str], list[str]]:
-    """Settings whose exponents of the loss lie nearer to 0 than the theory's range, in every variant and with their intervals;
-    and those of which one lies farther out, by more than LITTLE."""
-    nearer, beyond = [], []
+def _outside(variants: Variants) -> tuple[list[str], list[str], list[str]]:
+    """Settings in which every variant has a power law: those whose exponents of the loss lie nearer to 0 than the theory's
+    range, with their intervals; of which one lies farther out by more than LITTLE; and which are at its far end, by LITTLE."""
+    nearer, beyond, edge = [], [], []
     for name, limits in THEORY.items():
         near, far = sorted(abs(limit) for limit in limits)
-        try:
-            slopes = [numbers.fitted(found[name], "loss") for found in variants.values()]
-        except LookupError:
+        slopes = [numbers.fitted(found[name], "loss") for found in variants.values()]
+        if None in slopes or any(numbers.bent(found[name], "loss") for found in variants.values()):
             continue
         ends = [sorted((SIGNS[name] * slope.low, SIGNS[name] * slope.high)) for slope in slopes]
         if all(top < near for _, top in ends):
             nearer.append(SYMBOLS[name])
         if any(bottom > far + LITTLE for bottom, _ in ends):
             beyond.append(SYMBOLS[name])
-    return nearer, beyond
+        elif all(abs(SIGNS[name] * slope.value - far) <= LITTLE for slope in slopes):
+            edge.append(SYMBOLS[name])
+    return nearer, beyond, edge
 
 
 def loss_verdict(variants: Variants) -> str:
-    """Theorem 4 in two sentences."""
+    """Theorem 4 in a few sentences."""
     against = _against(variants, "loss")
     text = f"Training until the loss is {LOSS:g} takes longer for a smaller α, a larger K and a larger M"
     text += f", but not at every value: not for {', '.join(against)}." if against else ", as Theorem 4 has it."
-    nearer, beyond = _outside(variants)
+    nearer, beyond, edge = _outside(variants)
     if beyond:
         text += f" In {' and '.join(beyond)} the iterations grow faster than its formula."
+    if edge:
+        text += f" In {' and '.join(edge)} the iterations grow about as fast as its formula allows at most."
     if nearer:
-        text += (
-            f" In {' and '.join(nearer)} the iterations grow more slowly than either term of its formula. As an upper bound it "
-            "may stand; as a count of iterations it does not fit."
-        )
+        text += f" In {' and '.join(nearer)} the iterations grow more slowly than either of its terms."
+    bent = [SYMBOLS[n] for n in THEORY if any(numbers.bent(found[n], "loss") for found in variants.values())]
+    if bent:
+        text += f" In {' and '.join(bent)} they follow no power law."
+    if (nearer or bent) and not beyond and not against:
+        text += " As an upper bound it may stand; as a count of iterations it does not fit."
     return text
 
 
 def steps_text(variants: Variants) -> str:
-    """Exponents of the loss beside the theory's; then the two stages of attention, one by one."""
-    theory = ", ".join(f"{low:g} to {high:g} in {SYMBOLS[name]}" for name, (low, high) in THEORY.items())
-    loss = (
-        f"**{loss_verdict(variants)}** The exponents are {_exponents(variants, 'loss')}, from one variant to the other. The "
-        f"formula leaves room for {theory}, whatever its constants."
-    )
+    """The exponents; where the loss falls most steeply in α, and why; and the two stages of attention."""
+    parts = [f"**{loss_verdict(variants)}**", exponents_table(variants)]
+    steep = [
+        f"with {maths(variant)} from α = {a:g} to {b:g} ({mean[a]:.0f} to {mean[b]:.0f} iterations)"
+        for variant, found in variants.items()
+        if numbers.bent(found["alpha"], "loss")
+        for mean in [numbers.means(found["alpha"], "loss")]
+        for a, b in [min(numbers.local(found["alpha"], "loss").items(), key=lambda item: item[1])[0]]
+    ]
+    last = max(max(found["alpha"]) for found in variants.values())
+    if steep:
+        text = f"The loss falls most steeply {' and '.join(steep)}."
+        both = [[numbers.means(found["alpha"], stage)[last] for found in variants.values()] for stage in ("step", "loss")]
+        if None not in (*both[0], *both[1]) and max(both[1]) <= 1.5 * min(both[0]):
+            step, loss = (_range(found) for found in both)
+            text += (
+                f" At α = {last:g} finding the step is all but enough: it takes {step} iterations, and the loss is there after "
+                f"{loss}."
+            )
+        parts.append(text)
     off = [where for where in _against(variants, "step") if not where.startswith(SYMBOLS["patterns"])]
-    step = (
+    stages = (
         f"The first stage of attention, finding the step, ends {'not always later' if off else 'later'} for fewer matching "
-        f"examples and for more steps. Its exponents are {_exponents(variants, 'step')}."
+        "examples and for more steps."
     )
-    pattern = f"The second stage, finding the pattern, has the exponents {_exponents(variants, 'pattern')}."
-    later = [f"{rises} with {variant}" for variant, found in variants.items() if (rises := _rises(found["alpha"]))]
+    later = [f"{rises} with {maths(variant)}" for variant, found in variants.items() if (rises := _rises(found["alpha"]))]
     if later:
-        pattern += (
-            f" In α there is a surprise: attention gets sharp *later* where more examples match, {' and '.join(later)}. Our "
-            "reading: with many matching examples the answer is nearly right before attention is sharp. Then the loss is "
-            "small, and so is what drives the attention on."
+        stages += (
+            " In the second, finding the pattern, there is a surprise: attention gets sharp *later* where more examples match, "
+            f"{' and '.join(later)}. Our reading: with many matching examples the answer is nearly right before attention is "
+            "sharp. Then the loss is small, and so is what drives the attention on."
         )
-    return f"{loss}\n\n{step}\n\n{pattern}"
+        if last >= ENOUGH:
+            stages += (
+                f" At α = {last:g} this cannot be seen: {last:.0%} of the columns of a step match, so that the level of "
+                f"{ENOUGH:g} is nearly given as soon as the step is found."
+            )
+    return "\n\n".join([*parts, stages])
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = f"{min(values):.0f}", f"{max(values):.0f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _rises(groups: Mapping[float, Sequence[StoredRun]]) -> str:
@@ -607,8 +622,8 @@ def search_text(tried: Mapping[str, Sequence[StoredRun]]) -> str:
     rows = []
     for name, runs in tried.items():
         steps = [numbers.reached(run, ("both",)) for run in runs]
-        when = spread(steps, 0) if None not in steps else "not in every run" if any(steps) else "never"
+        when = even(steps, 0) if None not in steps else "not in every run" if any(steps) else "never"
         loss = [run.metrics["held out"] for run in runs]
         shown = "diverged" if None in loss or max(loss) > 1 else f"{np.mean(loss):.4f}"
-        rows.append((name, spread([run.metrics["both"] for run in runs], 3), shown, when))
+        rows.append((maths(name).replace("rate", "learning rate"), even([run.metrics["both"] for run in runs], 3), shown, when))
     return table(head, rows)

@@ -2,51 +2,56 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from lib.core.read.claim import Claim, Finding, graded
 from lib.core.record.store import Store
 from lib.in_context.classical import LEARNERS, LOGISTIC
-from lib.in_context.contest.numbers import ALPHAS, ICL, LENGTHS, NOISE, best_of, counts, curve, curves, lead
+from lib.in_context.contest.numbers import (
+    BEST_ALPHA,
+    CLOSE,
+    CLOSE_ALPHA,
+    COUNT,
+    ICL,
+    LENGTHS,
+    NOISE,
+    ahead,
+    apart,
+    behind,
+    curve,
+    curves,
+    prompts_of,
+)
 from lib.in_context.runs import main_runs
 
-CLOSE_ALPHA, BEST_ALPHA = ALPHAS
-CLOSE = 0.02
-"""The difference of two shares of errors that we call close."""
-
-AS_LOGISTIC = f"the mean difference of the two errors, without its sign, is at most {CLOSE:g}"
+AS_LOGISTIC = f"the mean absolute difference of the two errors is at most {CLOSE:g}"
 BEST_OF_ALL = f"at no l from {LENGTHS[0]} to {LENGTHS[-1]} above that of any of five learners by more than the 95 % interval"
 CLEARLY = "over all l clearly below that of each of them, by the 95 % interval"
 """The parts of the criteria."""
-NOISY = f"features of test prompts have noise (sd {NOISE:g}), at which the linear SVM errs as in the talk; without it none errs"
+NOISY = (
+    f"features of test prompts have noise (sd {NOISE:g}), at which the linear SVM errs as in the talk; without it hardly any "
+    f"learner errs at {LENGTHS[-1]} examples. Then {COUNT:,} prompts a point in place of 400, so that intervals are narrower"
+)
 
 
 def classical_close(store: Store, profile: str) -> Finding:
     runs = main_runs(store, profile)
-    icl, logistic = ([p.mean for p in curve(runs, who, CLOSE_ALPHA, count=counts(profile)[0])] for who in (ICL, LOGISTIC))
-    apart = float(np.abs(np.subtract(icl, logistic)).mean())
+    by = {who: curve(runs, who, CLOSE_ALPHA, count=prompts_of(profile)) for who in (ICL, LOGISTIC)}
+    gap = apart(by, LOGISTIC)
     return Finding(
-        f"mean difference {apart:.4f} over l = {LENGTHS[0]} … {LENGTHS[-1]}; at l = {LENGTHS[0]} in context {icl[0]:.3f}, "
-        f"logistic regression {logistic[0]:.3f}",
-        graded({AS_LOGISTIC: apart <= CLOSE}),
+        f"mean absolute difference {gap:.4f} over l = {LENGTHS[0]} … {LENGTHS[-1]}; at l = {LENGTHS[0]} in context "
+        f"{by[ICL][0].mean:.3f}, logistic regression {by[LOGISTIC][0].mean:.3f}",
+        graded({AS_LOGISTIC: gap <= CLOSE}),
         len(runs),
     )
 
 
 def classical_best(store: Store, profile: str) -> Finding:
     runs = main_runs(store, profile)
-    by = curves(runs, count=counts(profile)[0])[BEST_ALPHA]
-    held = best_of(by)
+    by = curves(runs, count=prompts_of(profile))[BEST_ALPHA]
     first, last = ({who: points[i].mean for who, points in by.items()} for i in (0, -1))
     say = lambda errors: ", ".join(f"{who} {error:.3f}" for who, error in errors.items())
     return Finding(
         f"wrong at l = {LENGTHS[0]}: {say(first)}; at l = {LENGTHS[-1]}: {say(last)}",
-        graded(
-            {
-                BEST_OF_ALL: all(all(each) for each in held.values()),
-                CLEARLY: all(lead(by[ICL], by[who])[1] > 0 for who in LEARNERS),
-            }
-        ),
+        graded({BEST_OF_ALL: not ahead(by), CLEARLY: behind(by) == list(LEARNERS)}),
         len(runs),
     )
 

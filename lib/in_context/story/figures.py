@@ -29,9 +29,7 @@ from lib.in_context.story.numbers import (
 MARKERS = "oDs^vP"
 MAPS = (
     ("steps", f"steps to a held-out loss of {LEVEL:g}", 0),
-    ("attention", "attention at the end", 2),
-    ("unseen", "wrong on unseen tasks", 4),
-    ("excess", f"excess loss on unseen tasks at a trained loss of {LEVEL:g}", 3),
+    ("excess", f"excess loss at a trained loss of {LEVEL:g}", 3),
 )
 """Name, title and digits of each map."""
 
@@ -72,7 +70,7 @@ def against_delta(found: Grid, before: Mapping[tuple[float, float], float], theo
 def maps(values: Mapping[str, np.ndarray], deltas: Sequence[float], gammas: Sequence[float]) -> Figure:
     """Means over seeds on the grid, a panel for each of MAPS: {name: (δ, γ)}. NaN: no run has the value."""
     with style.look():
-        fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 5.2))
+        fig, axes = plt.subplots(1, len(MAPS), figsize=(style.WIDTH, 2.8))
         for ax, (name, title, digits) in zip(axes.flat, MAPS, strict=True):
             grid = values[name]
             top = float(np.nanmax(grid)) if np.isfinite(grid).any() else 1.0
@@ -107,25 +105,29 @@ def along(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
 
 
 def copying(found: Grid, floor: float, seed: int = 0) -> Figure:
-    """Final attention on the same pattern against the share of wrong signs on unseen tasks, a point a run: colour γ, marker δ,
-    grey where the run did not learn its tasks. Thin: the way there of the runs of one seed. Below one of 1,000 prompts
-    the axis is linear. Dotted: `floor`."""
+    """Attention on the same pattern against the share of wrong signs on unseen tasks, a point a run at the end: colour γ,
+    marker δ, a cross where the run did not learn its tasks; how many runs err nowhere. Thin: the way there of the runs of one
+    seed. Below one of 1,000 prompts the axis is linear. Dotted: `floor`."""
     gammas, deltas = gammas_of(found), deltas_of(found)
     colours, marks = _colours(gammas), dict(zip(deltas, MARKERS, strict=False))
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.8, 3.3))
+        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.85, 3.4))
         for (_, gamma), runs in found.items():
             if one := [run for run in runs if run.spec.seed == seed and run.status != "diverged"]:
                 way = history(one, "attention.1")[1][0], 1 - history(one, "unseen")[1][0]
                 ax.plot(*way, color=colours[gamma], lw=0.8, alpha=0.6, zorder=0)
-        for gamma in gammas:
-            for run in (r for r in everyone(found) if r.spec.gamma == gamma):
-                look = {"color": colours[gamma] if learned(run) else style.GREY, "alpha": 0.75, "mew": 0, "ms": 5}
-                ax.plot(end_attention(run), unseen_error(run), marks[delta_of(run)], **look)
+        for run in everyone(found):
+            mark = {"marker": marks[delta_of(run)], "mew": 0} if learned(run) else {"marker": "x", "mew": 1}
+            ax.plot(end_attention(run), unseen_error(run), ls="", color=colours[run.spec.gamma], alpha=0.75, ms=5, **mark)
         ax.axhline(floor, color="#888888", lw=0.9, ls=":", zorder=0)
         ax.set_yscale("symlog", linthresh=1e-3, linscale=0.5)
-        ax.set(xlabel="attention on the same pattern, end of training", ylabel="wrong on unseen tasks", ylim=(-2e-4, 1))
+        ax.set(xlabel="attention on the same pattern", ylabel="wrong on unseen tasks", ylim=(-2e-4, 1))
+        if zero := sum(learned(run) and unseen_error(run) == 0 for run in everyone(found)):
+            ax.text(0.02, 0, f"{zero} runs without an error →", transform=ax.get_yaxis_transform(), va="center", fontsize=8)
         handles = [Line2D([], [], marker="o", ls="", color=colours[g], label=f"γ = {g:g}") for g in gammas]
-        handles += [Line2D([], [], marker=marks[d], ls="", color="#555555", label=f"δ = {d:g}") for d in deltas]
+        outline = {"ls": "", "mfc": "none", "mec": style.DARK}
+        handles += [Line2D([], [], marker=marks[d], label=f"δ = {d:g}", **outline) for d in deltas]
+        if not all(map(learned, everyone(found))):
+            handles.append(Line2D([], [], marker="x", label="did not learn", **outline))
         ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return fig

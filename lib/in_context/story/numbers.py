@@ -115,6 +115,18 @@ def steps(run: StoredRun) -> int:
     return run.spec.train.steps if found is None else found
 
 
+def rising(run: StoredRun) -> float:
+    """By how much attention on the same pattern rises in the last quarter of training."""
+    values = np.array(run.history["attention.1"], dtype=float)
+    return float(values[-1] - values[3 * (len(values) - 1) // 4])
+
+
+def excesses(found: Grid, delta: float) -> dict[float, np.ndarray]:
+    """{γ: `excess` of the runs at a δ that have one}."""
+    values = {gamma: np.array([excess(run) for run in runs]) for (d, gamma), runs in found.items() if d == delta}
+    return {gamma: v[np.isfinite(v)] for gamma, v in sorted(values.items())}
+
+
 def delta_of(run: StoredRun) -> float:
     return run.spec.model.delta
 
@@ -146,7 +158,7 @@ def theory(deltas: Sequence[float], task: Task = CYCLE) -> tuple[np.ndarray, np.
 
 def maps_of(found: Grid, deltas: Sequence[float], gammas: Sequence[float]) -> dict[str, np.ndarray]:
     """{name: (δ, γ)} means over seeds for the panels of the figure; NaN where no run has a value."""
-    of = {"steps": steps, "attention": end_attention, "unseen": unseen_error, "excess": excess}
+    of = {"steps": steps, "excess": excess}
     mean = lambda values: float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
     return {
         name: np.array([[mean(np.array([measure(r) for r in found[d, g]], dtype=float)) for g in gammas] for d in deltas])
@@ -164,3 +176,13 @@ def error_at(run: StoredRun, attention: float) -> float:
 def correlation(runs: Sequence[StoredRun]) -> float:
     """Rank correlation of the final attention with the error on unseen tasks; 0 for no runs."""
     return spearman(np.array([end_attention(r) for r in runs]), np.array([unseen_error(r) for r in runs])) if runs else 0.0
+
+
+def at_most(errors: Sequence[float] | np.ndarray) -> str:
+    """The largest of some shares of errors, in words."""
+    worst = float(np.max(errors))
+    return f"at most {worst:.1%}" if worst >= 0.0005 else "fewer than 1 in 2,000" if worst else "none"
+
+
+def signed(value: float) -> str:
+    return f"{value:+z.2f}".replace("-", "−")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -17,26 +17,29 @@ from lib.in_context.story.numbers import (
     FEWEST,
     LEARNED,
     Grid,
+    at_most,
     correlation,
     delta_of,
+    deltas_of,
     end_attention,
     error_at,
     everyone,
-    excess,
+    excesses,
+    gammas_of,
     learned,
     remembering_error,
+    rising,
     seen_error,
+    signed,
+    steps,
     unseen_error,
 )
 from lib.in_context.task import no_match_floor
 
-
-def _wrong(share: float) -> str:
-    return f"at most {share:.1%}" if share >= 0.0005 else "none"
-
-
 COPIES = 0.01
 """The share of errors up to which we say that a model copies."""
+STILL = 0.02
+"""Attention that rises by this in the last quarter of training was still being learned."""
 
 
 def settings_table(profile: str, wide: bool = False) -> list[tuple[str, str]]:
@@ -46,7 +49,7 @@ def settings_table(profile: str, wide: bool = False) -> list[tuple[str, str]]:
     rates = {gamma: runs[0].rate for (_, gamma), runs in places.items()}
     return [
         ("δ", ", ".join(f"{d:g}" for d in dict.fromkeys(d for d, _ in places))),
-        ("γ (rate)", ", ".join(f"{gamma:g} ({rate:.2g})" for gamma, rate in rates.items())),
+        ("γ (learning rate)", ", ".join(f"{gamma:g} ({rate:.2g})" for gamma, rate in rates.items())),
         ("neurons, size of a", f"{run.model.neurons}, {run.model.readout:.3g}"),
         ("seeds", str(len(next(iter(places.values()))))),
         ("trained tasks", f"{len(CYCLE.pairs)} of {len(CYCLE.pairs) + len(CYCLE.unseen)}, a cycle"),
@@ -62,20 +65,23 @@ def verdict(found: Grid, wide: Grid) -> str:
     worst = max(unseen_error(run) for run in good)
     copies = f"copies in all {len(good)} runs that learned their tasks" if worst <= COPIES else "does not always copy"
     first = (
-        f"Started small or large, the model {copies}: {_wrong(worst)} of its answers on other tasks are wrong, where "
-        f"remembering pairs would give {remembering_error()[1]:.0%}."
+        f"Started small or large, the model {copies}. Wrong on other tasks: {at_most([worst])}, where remembering pairs would "
+        f"give {remembering_error()[1]:.0%}."
     )
-    there = [run for run in everyone(wide) if learned(run)]
-    trace = max((unseen_error(run) for run in there), default=0.0)
-    second = (
-        f"Only where the weights that sum the neurons up are large, too, is there a trace of something else at the end of "
-        f"training, {trace:.1%} wrong in the worst run."
-        if trace > max(worst, COPIES)
-        else "With a large readout it is no different."
-        if there
-        else "With a large readout no run learned its tasks."
-    )
-    return f"{first} {second}"
+    return f"{first} {_large_words([run for run in everyone(wide) if learned(run)], max(worst, COPIES))}"
+
+
+def _large_words(there: list[StoredRun], usual: float) -> str:
+    """What is different with the large readout, and whether those who err more were done with learning."""
+    if not there:
+        return "With a large readout no run learned its tasks."
+    worse = [run for run in there if unseen_error(run) > usual]
+    if not worse:
+        return "With a large readout it is no different."
+    trace = f"With a large readout {max(unseen_error(run) for run in worse):.1%} are wrong in the worst run"
+    if all(rising(run) >= STILL for run in worse):
+        return f"{trace}. There attention was still rising when training ended, so this shows no remembering."
+    return f"{trace}: a trace of something else."
 
 
 def starts_table(found: Mapping[str, Mapping[str, np.ndarray]]) -> str:
@@ -84,9 +90,15 @@ def starts_table(found: Mapping[str, Mapping[str, np.ndarray]]) -> str:
     names = list(found)
     rows = []
     for quantity in found[names[0]]:
-        cells = [spread(v, 3) if np.isfinite(v := found[name][quantity]).all() else "none" for name in names]
-        rows.append((quantity, talk.get(quantity, ""), *cells))
+        cells = [_cell(found[name][quantity]) for name in names]
+        rows.append((quantity.replace("W_O W_V", "$W_O W_V$").replace("of W_O,", "of $W_O$,"), talk.get(quantity, ""), *cells))
     return table(("", "talk", *(f"start: {name}" for name in names)), rows)
+
+
+def _cell(values: np.ndarray) -> str:
+    if not np.isfinite(values).all() or not values.any():
+        return "none"
+    return spread(values, 3) if values.max() >= 0.0005 else "< 0.001"
 
 
 def remembering_text(found: Grid) -> str:
@@ -94,73 +106,111 @@ def remembering_text(found: Grid) -> str:
     share, error = remembering_error()
     floor = 2 * no_match_floor(CYCLE.alpha, CYCLE.length)
     wrong = [unseen_error(run) for run in everyone(found) if learned(run)]
-    worst = "No run has learned its own tasks."
-    if wrong:
-        worst = f"The largest error on unseen tasks of any run that learned its own is **{max(wrong):.3f}**."
+    worst = f"Wrong on them where its own were learned: {at_most(wrong)}." if wrong else "No run has learned its own tasks."
     return (
         f"Of the {len(CYCLE.unseen)} tasks that are not trained, {share:.0%} are trained ones reversed. Whoever remembers "
-        f"pairs, and guesses where there is nothing to remember, errs on **{error:.3f}** of their prompts. Whoever copies errs "
-        f"where no example matches, on {floor:.1g} at most. {worst}"
+        f"pairs, and guesses where there is nothing to remember, errs on **{error:.1%}** of their prompts. Whoever copies errs "
+        f"where no example matches, in 1 of {round(1 / floor, -3):,.0f} prompts at most. {worst}"
     )
 
 
 def steps_line(found: Grid) -> str:
     runs = everyone(found)
     never = sum(steps_to(run) is None for run in runs)
+    there = f"{never} of {len(runs)} runs never" if never else f"all {len(runs)} runs"
     ends = {delta_of(run): start_attention(run)[0] for run in runs}
     before = ", ".join(f"δ = {d:g} {v:.2f}" for d, v in sorted(ends.items()))
-    return f"attention before training: {before}; {never} of {len(runs)} runs never reach a held-out loss of {LEVEL:g}"
+    return f"attention before training: {before}; {there} reach a held-out loss of {LEVEL:g}"
 
 
 def maps_line(found: Grid) -> str:
-    parts = []
-    for (delta, gamma), runs in found.items():
-        values = spread([end_attention(r) for r in runs]), spread([unseen_error(r) for r in runs], 3)
-        parts.append(f"δ = {delta:g}, γ = {gamma:g}: {values[0]}, {values[1]}")
-    return "attention at the end, wrong on unseen tasks; " + "; ".join(parts)
+    say = lambda runs: spread([steps(run) for run in runs], 0)
+    return "steps: " + "; ".join(f"δ = {delta:g}, γ = {gamma:g}: {say(runs)}" for (delta, gamma), runs in found.items())
+
+
+def maps_text(found: Grid) -> str:
+    """Whether any start leads to remembering, and what loss on unseen tasks is on the way."""
+    good = [run for run in everyone(found) if learned(run)]
+    if not good:
+        return "No run learned its six tasks."
+    errors = [unseen_error(run) for run in good]
+    ends = [end_attention(run) for run in good]
+    text = "**No model remembers.**" if max(errors) <= COPIES else "Not every model copies."
+    text += (
+        f" Wrong on unseen tasks in the {len(good)} of {len(everyone(found))} runs that learned their own: {at_most(errors)}; "
+        f"their attention ends at {min(ends):.2f} to {max(ends):.2f}."
+    )
+    means = {(d, g): v.mean() for d in deltas_of(found) for g, v in excesses(found, d).items() if len(v)}
+    if not means:
+        return text
+    most = max(means.values())
+    text += (
+        f" On the way they are behind: where the loss on trained tasks passes {LEVEL:g}, that on unseen ones is up to "
+        f"{LEVEL + most:.2f}."
+    )
+    return f"{text} {_behind([excesses(found, d) for d in deltas_of(found)])}".rstrip()
+
+
+def _behind(groups: Sequence[Mapping[float, np.ndarray]]) -> str:
+    """Are, in every group {γ: excesses}, the larger starts of W_O behind the smaller ones, by their means?"""
+    means = [{gamma: v.mean() for gamma, v in group.items() if len(v)} for group in groups]
+    gammas = sorted({gamma for group in means for gamma in group})
+    if len(gammas) < 2:
+        return ""
+    cut = (len(gammas) - 1) // 2
+    large, small = gammas[cut], gammas[cut + 1]
+    sides = [([v for g, v in group.items() if g <= large], [v for g, v in group.items() if g >= small]) for group in means]
+    if all(min(a) > max(b) for a, b in sides if a and b):
+        return f"Starts of $W_O$ with γ ≤ {large:g} are farther behind than those with γ ≥ {small:g}."
+    return "Larger starts of $W_O$ are not farther behind throughout."
 
 
 def along_line(groups: dict[str, list[StoredRun]]) -> str:
-    parts = [
-        f"{name}: wrong on trained {spread([seen_error(r) for r in runs], 4)} and unseen tasks "
-        f"{spread([unseen_error(r) for r in runs], 4)}"
-        for name, runs in groups.items()
-    ]
-    return "at the end, " + "; ".join(parts)
+    say = lambda runs, error: at_most([error(run) for run in runs])
+    said = {name: (say(runs, seen_error), say(runs, unseen_error)) for name, runs in groups.items()}
+    return "wrong at the end: " + "; ".join(f"{name}: on trained tasks {a}, on unseen {b}" for name, (a, b) in said.items())
 
 
-def matched_text(found: Grid, delta: float) -> str:
-    """The comparison at equal progress: held-out losses where the trained loss passes LEVEL."""
-    parts = []
-    for (d, gamma), runs in found.items():
-        if d == delta:
-            values = [v for v in map(excess, runs) if np.isfinite(v)]
-            parts.append(f"γ = {gamma:g}: {spread(values, 3) if values else 'not seen'}")
-    if not parts:
+def matched_text(grids: Mapping[str, Grid], delta: float) -> str:
+    """The comparison at equal progress, {readout: runs}: held-out losses where the trained loss passes LEVEL."""
+    found = {name: excesses(grid, delta) for name, grid in grids.items()}
+    if not any(found.values()):
         return f"No run starts from δ = {delta:g}, so that there is nothing to compare at equal progress."
+    rates = {(name, runs[0].spec.gamma): runs[0].spec.rate for name, grid in grids.items() for runs in grid.values()}
+    rows = [
+        (name, f"{gamma:g}", f"{rates[name, gamma]:.2g}", spread(values, 3) if len(values) else "not seen")
+        for name, groups in found.items()
+        for gamma, values in groups.items()
+    ]
+    said = {name: _behind([groups]) for name, groups in found.items()}
+    words = " ".join(f"With the {name} readout: {text[0].lower()}{text[1:]}" for name, text in said.items() if text)
     return (
         f"So compare at equal progress: where the loss on trained tasks passes {LEVEL:g}, how much larger is the loss on "
-        f"unseen tasks? At δ = {delta:g}, {'; '.join(parts)}."
+        f"unseen tasks? At δ = {delta:g}:\n\n"
+        + table(("readout", "γ", "learning rate", "loss on unseen tasks less that on trained ones"), rows)
+        + (f"\n\n{words}" if words else "")
     )
 
 
 def copying_text(found: Grid, attention: float = 0.75) -> str:
     """The correlation of copying with errors over all runs that learned, and errors on the way at equal attention, by γ."""
-    good, parts = [run for run in everyone(found) if learned(run)], []
+    good, rows = [run for run in everyone(found) if learned(run)], []
     if len(good) < FEWEST:
         return f"Only {len(good)} runs learned their tasks, too few for a correlation."
-    for gamma in sorted({run.spec.gamma for run in good}):
+    for gamma in gammas_of(found):
         passed = np.array([error_at(run, attention) for run in everyone(found) if run.spec.gamma == gamma])
         passed = passed[np.isfinite(passed)]
-        parts.append(f"γ = {gamma:g} {spread(passed, 4) if len(passed) else '–'} ({len(passed)} runs)")
+        rows.append((f"{gamma:g}", len(passed), spread(100 * passed, 2) if len(passed) else "–"))
     zero = sum(unseen_error(run) == 0 for run in good)
     return (
         f"Over the {len(good)} runs that learned their tasks (at most {LEARNED:.0%} wrong) the rank correlation of final "
-        f"attention with errors on unseen tasks is {correlation(good):+.2f}; {zero} of them make no such error. On the way, "
-        f"at the first evaluation with an attention of {attention:g} or more, unseen tasks are wrong for {'; '.join(parts)}."
+        f"attention with errors on unseen tasks is {signed(correlation(good))}; {zero} of them make no such error. On the way, "
+        f"at the first evaluation with an attention of {attention:g} or more, the starts of $W_O$ compare as follows. Runs "
+        "that have this attention from the beginning, or never, are left out.\n\n"
+        + table(("γ", "runs", "% wrong on unseen tasks"), rows)
     )
 
 
 def copying_line(found: Grid) -> str:
     good = [run for run in everyone(found) if learned(run)]
-    return f"{len(good)} of {len(everyone(found))} runs learned their tasks; rank correlation {correlation(good):+.2f}"
+    return f"{len(good)} of {len(everyone(found))} runs learned their tasks; rank correlation {signed(correlation(good))}"
