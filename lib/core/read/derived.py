@@ -98,10 +98,10 @@ def read(path: Path) -> Any:
         return None
     try:
         with safe_open(path, "np") as arrays:
-            about = arrays.metadata() or {}
-            found = {name: arrays.get_tensor(name) for name in json.loads(about["names"])}  # the file has an order of its own
-            genuine = about["digest"] == _digest(found)
-    except (OSError, SafetensorError, KeyError, ValueError):
+            digest, *names = json.loads(arrays.metadata()["about"])  # names, since the file has an order of its own
+            found = {name: arrays.get_tensor(name) for name in names}
+            genuine = digest == _digest(found)
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
         return None
     if not genuine:
         return None
@@ -114,6 +114,6 @@ def _write(path: Path, value: Any) -> None:
     arrays = {name: np.asarray(v, order="C") for name, v in (value if isinstance(value, dict) else {_ALONE: value}).items()}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, save(arrays, {"digest": _digest(arrays), "names": json.dumps(list(arrays))}))
+        write_atomically(path, save(arrays, {"about": json.dumps([_digest(arrays), *arrays])}))
     except OSError:
         pass

@@ -11,7 +11,7 @@ from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 from lib.language.adding import numbers
 from lib.language.adding.numbers import FITTED, WELL, Arm
-from lib.language.experiments import ADDING, CROSSED, LARGE, RANDOM, SMALL, SQUARE
+from lib.language.experiments import ADDING, CROSSED, LARGE, RANDOM, SMALL, SQUARE, adding_spec
 
 KIND = {LARGE: "large start, little decay", SMALL: "small start, much decay"}
 
@@ -24,11 +24,12 @@ def name_of(arm: Arm | tuple[float, float]) -> str:
 def settings_table(profile: str) -> list[tuple[str, str]]:
     """The settings of a profile as rows (name, value)."""
     s = ADDING[profile]
-    t = s.train
+    t, m = s.train, adding_spec(profile, *SMALL, seed=0).model
     return [
         ("numbers", f"0 to {s.numbers - 1}"),
         ("held-out square", f"{s.low} to {s.high}: {(s.high - s.low + 1) ** 2:,} pairs of {s.numbers**2:,}"),
-        ("layers, d_model, d_ff, heads", f"{s.depth}, {s.d_model}, {4 * s.d_model}, {s.heads}"),
+        ("form of the model", f"{s.form}'s"),
+        ("layers, d_model, d_ff, d_k = d_v, heads", f"{m.depth}, {m.d_model}, {m.d_ff}, {m.d_k}, {m.heads}"),
         ("batch", f"{t.batch:,}"),
         ("steps", f"{t.steps:,}"),
         ("peak learning rate", f"{s.rate:g}, warm-up {t.warmup:,} steps, then cosine"),
