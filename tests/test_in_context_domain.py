@@ -64,7 +64,8 @@ def test_along_the_prompt_a_run_is_asked_as_anywhere_else() -> None:
     found = numbers.along(runs, [3, 20], 60, alpha=0.6, sum=1.1)
     assert found.error.shape == found.loss.shape == found.margin.shape == found.attention.shape == (2, 2)
     for i, run in enumerate(runs):
-        whole = stored.answers(run, 60, alpha=0.6, sum=1.1)
+        task = stored.task_of(run, alpha=0.6, sum=1.1)
+        whole = stored.ask(stored.trained(run), stored.fresh(task, run.spec.seed, 60))
         assert found.error[i, 1] == pytest.approx(whole.error)
         assert found.loss[i, 1] == pytest.approx(whole.loss)
         assert found.attention[i, 1] == pytest.approx(whole.attention.mean())
