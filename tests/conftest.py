@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 import lib.book.registry  # noqa: F401 (kinds of models are known once their study is imported, as the command line does)
 from lib.core.model.transformer import ModelSpec
 from lib.core.record.spec import RunSpec, TrainSpec
-from lib.core.record.store import Store
+from lib.core.record.store import Store, StoredRun
 
 # One thread: sums are then added in one order, and the tests leave the machine's other work alone.
 torch.set_num_threads(1)
@@ -48,6 +48,17 @@ TINY: dict[str, Any] = {
 }
 
 SpecFactory = Callable[..., RunSpec]
+
+
+class Shelf(Store):
+    """A store of planted runs."""
+
+    def __init__(self, runs: Iterable[StoredRun]) -> None:
+        super().__init__(Path("nowhere"))
+        self.runs = {run.spec: run for run in runs}
+
+    def get(self, spec: RunSpec) -> StoredRun | None:
+        return self.runs.get(spec)
 
 
 def make_tiny_spec(**changes: Any) -> RunSpec:

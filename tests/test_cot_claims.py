@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from conftest import Shelf
 from matplotlib import pyplot as plt
 
 from lib.book.dials import Dials
@@ -41,17 +42,6 @@ from lib.core.train.plan import Options
 BY_ID = {claim.id: claim for claim in CHAPTER_15}
 PROFILE = "laptop"
 Error = Callable[[Trial, int], float]
-
-
-class Shelf(Store):
-    """A store of planted runs."""
-
-    def __init__(self, runs: Iterable[StoredRun]) -> None:
-        super().__init__(Path("nowhere"))
-        self.runs = {run.spec: run for run in runs}
-
-    def get(self, spec: RunSpec) -> StoredRun | None:
-        return self.runs.get(spec)
 
 
 def planted(

@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from conftest import Shelf
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
@@ -22,7 +23,7 @@ from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, Cla
 from lib.core.read.statistics import wilson
 from lib.core.record.spec import RunSpec, SpecError
 from lib.core.record.start import at_start
-from lib.core.record.store import Store, StoredRun
+from lib.core.record.store import StoredRun
 from lib.in_context import runs as stored
 from lib.in_context import starts, theory
 from lib.in_context.experiments import GPT, SETTINGS, gpt_specs, one_layer, start_specs, train_specs
@@ -403,17 +404,6 @@ def test_table_of_norms_stands_beside_the_talk() -> None:
 
 
 # ---------------------------------------------------------------- the list of claims
-
-
-class Shelf(Store):
-    """A store of planted runs."""
-
-    def __init__(self, runs: Iterable[StoredRun]) -> None:
-        super().__init__(Path("nowhere"))
-        self.runs = {run.spec: run for run in runs}
-
-    def get(self, spec: RunSpec) -> StoredRun | None:
-        return self.runs.get(spec)
 
 
 def judged(claim: Claim, runs: Iterable[StoredRun], profile: str) -> dict[str, Any]:

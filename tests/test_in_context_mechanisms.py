@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from conftest import Shelf
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
-from test_in_context_claims import Shelf, judged
+from test_in_context_claims import judged
 from torch import Tensor
 
 from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED

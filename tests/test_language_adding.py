@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from conftest import Shelf
 from torch import Tensor
 
 from lib.core.record.store import StoredRun
@@ -101,16 +102,6 @@ def planted(share: Mapping[tuple[str, float, float], float], train: float = 1.0,
                 Planted(spec, metrics, history, 1000, "fitted", None, 1.0, {"device": "cpu", "precision": "x"}, Path("x"))
             )
     return runs
-
-
-class Shelf:
-    """A store of planted runs."""
-
-    def __init__(self, runs: list[Planted]) -> None:
-        self.runs = {run.spec: run for run in runs}
-
-    def get(self, spec: object) -> Planted | None:
-        return self.runs.get(spec)
 
 
 def found(**how: Any) -> dict[numbers.Arm, list[StoredRun]]:
