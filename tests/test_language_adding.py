@@ -16,7 +16,18 @@ from lib.core.record.store import StoredRun
 from lib.language.adding import figures, numbers, prose
 from lib.language.adding.claims import CLAIMS
 from lib.language.addition import MARKS, Addition
-from lib.language.experiments import ADDING, ADDITION, CROSSED, LARGE, RANDOM, SMALL, SQUARE, adding_spec, adding_specs
+from lib.language.experiments import (
+    ADDING,
+    ADDITION,
+    CROSSED,
+    LARGE,
+    LARGER,
+    RANDOM,
+    SMALL,
+    SQUARE,
+    adding_spec,
+    adding_specs,
+)
 from lib.language.study import Adding, make_adding
 
 TASK = Addition(numbers=16, low=6, high=9)
@@ -66,8 +77,7 @@ def test_what_is_kept_at_the_end_is_how_far_answers_are_off() -> None:
 def test_every_arm_has_every_seed_and_the_square_its_random_control() -> None:
     for profile in ADDING:
         found = adding_specs(profile)
-        assert {arm for arm in found if arm[0] == RANDOM} == {(RANDOM, *LARGE), (RANDOM, *SMALL)}
-        assert {(SQUARE, *arm) for arm in (LARGE, SMALL, *CROSSED)} < set(found)
+        assert set(found) == {(SQUARE, *arm) for arm in (LARGER, LARGE, SMALL, *CROSSED)} | {(RANDOM, *LARGER)}
         assert [s for runs in found.values() for s in runs] == ADDITION.specs(profile)
         for (split, gamma, decay), specs in found.items():
             assert {(s.gamma, s.decay, dict(s.task)["split"]) for s in specs} == {(gamma, decay, split)}
@@ -108,7 +118,7 @@ def found(**how: Any) -> dict[numbers.Arm, list[StoredRun]]:
     return numbers.of_arms(Shelf(planted(**how)), "laptop")
 
 
-GOOD = {(SQUARE, *SMALL): 0.99, (SQUARE, *LARGE): 0.4, (RANDOM, *SMALL): 1.0, (RANDOM, *LARGE): 1.0}
+GOOD = {(SQUARE, *SMALL): 0.99, (SQUARE, *LARGE): 0.4, (SQUARE, *LARGER): 0.3, (RANDOM, *LARGER): 1.0}
 
 
 def judged(id: str, **how: Any) -> tuple[str, list[str]]:
@@ -125,9 +135,12 @@ def test_the_square_is_judged_by_what_was_learned_by_the_lead_and_by_the_level()
     )
 
 
-def test_the_control_asks_both_arms_for_nearly_all() -> None:
-    assert judged("adding-random", share=GOOD, spread=0.0)[0] == "reproduced"
-    assert judged("adding-random", share=GOOD | {(RANDOM, *LARGE): 0.9}, spread=0.0)[0] == "partly"
+def test_the_larger_start_must_fall_behind_and_its_control_must_not() -> None:
+    assert judged("adding-larger", share=GOOD)[0] == "reproduced"
+    assert judged("adding-larger", share=GOOD | {(SQUARE, *LARGER): 0.99})[0] == "partly"
+    assert judged("adding-larger", share=GOOD, train=0.98)[0] == "partly"
+    assert judged("adding-random", share=GOOD)[0] == "reproduced"
+    assert judged("adding-random", share=GOOD | {(RANDOM, *LARGER): 0.9})[0] == "partly"
 
 
 def test_the_lead_is_welchs_interval() -> None:
@@ -140,16 +153,22 @@ def test_the_lead_is_welchs_interval() -> None:
 
 def test_words_follow_the_numbers() -> None:
     said = prose.verdict(found(share=GOOD))
-    assert "the small start with much decay is better: 98% of its sums" in said
-    assert "as if nothing had been left out" in said
-    assert "is worse" in prose.verdict(found(share={(SQUARE, *SMALL): 0.2, (SQUARE, *LARGE): 0.9}))
-    assert "It does not add there" in prose.verdict(found(share={(SQUARE, *SMALL): 0.7}))
-    assert "the models are unfinished" in prose.verdict(found(share=GOOD, train=0.5))
+    assert "the small start with much decay is better than the large one with little: 98.5% of its sums" in said
+    assert "(γ = 0.3, decay 0) adds less well: 29.5%." in said
+    assert "is worse than" in prose.verdict(found(share={(SQUARE, *SMALL): 0.2, (SQUARE, *LARGE): 0.9}))
+    alike = {(SQUARE, *arm): 0.99 for arm in (SMALL, LARGE, LARGER, *CROSSED)}
+    said = prose.verdict(found(share=alike))
+    assert "both arms add" in said
+    assert "adds as well" in said
+    assert "neither arm is better" in prose.verdict(found(share=alike | {(SQUARE, *SMALL): 0.7, (SQUARE, *LARGE): 0.7}))
+    assert "so these are unfinished" in prose.verdict(found(share=GOOD, train=0.5))
+    assert "Here neither part matters" in prose.parts_text(found(share=alike))
     crossed = GOOD | {(SQUARE, *CROSSED[0]): 0.9, (SQUARE, *CROSSED[1]): 0.45}
     assert "+5% and +9%" in prose.parts_text(found(share=crossed))
     assert "decay does more" in prose.parts_text(found(share=crossed))
     assert "no control" in prose.control_text(found(share=GOOD, train=0.5))
-    assert "both add: 99.5% and 99.5%" in prose.control_text(found(share=GOOD))
+    assert prose.control_text(found(share=GOOD)).startswith("It is the square that is hard for it: of as many pairs")
+    assert "no harder" in prose.control_text(found(share=GOOD | {(SQUARE, *LARGER): 1.0}))
 
 
 def test_examples_are_right_and_wrong_sums_of_the_square() -> None:
@@ -163,10 +182,10 @@ def test_examples_are_right_and_wrong_sums_of_the_square() -> None:
 
 def test_figures_are_drawn() -> None:
     runs = found(share=GOOD)
-    pair = {prose.KIND[arm]: runs[SQUARE, *arm] for arm in (LARGE, SMALL)}
+    pair = {prose.name_of(arm): runs[SQUARE, *arm] for arm in prose.SHOWN}
     figures.held_out({"a": TASK, "b": Addition(16, 6, 9, "random")})
     figures.by_distance({name: numbers.rings(group) for name, group in pair.items()})
     figures.maps({name: numbers.right(group) for name, group in pair.items()}, 80)
-    curves = {f"{n}, {m}": numbers.history(g, m) for n, g in pair.items() for m in ("train", "test")}
-    figures.along({"a square": curves, "at random": curves})
+    curves = {name: {m: numbers.history(group, m) for m in ("train", "test")} for name, group in pair.items()}
+    figures.along({"a square": curves, "at random": {prose.name_of(LARGER): curves[prose.name_of(LARGER)]}})
     figures.arms({"γ = 0.5": [0.1, 0.2], "γ = 0.7": [0.9]}, ["γ = 0.5"])

@@ -19,8 +19,8 @@ LARGE, SMALL = (0.5, 0.01), (0.7, 0.1)
 """γ and weight decay of the two arms of Fig. 7, the only ones whose values the paper gives. Its arms differ in both."""
 CROSSED = ((0.5, 0.1), (0.7, 0.01))
 """With the arms above, every γ has every decay."""
-ENDS = ((0.3, 0.0), (0.8, 0.1))
-"""A larger and a smaller initialization (our choice)."""
+LARGER = (0.3, 0.0)
+"""A larger start, without decay (our choice)."""
 SQUARE, RANDOM = "square", "random"
 
 
@@ -66,9 +66,10 @@ def adding_spec(profile: str, gamma: float, decay: float, seed: int, split: str 
 
 
 def adding_specs(profile: str) -> dict[tuple[str, float, float], list[RunSpec]]:
-    """{(split, γ, weight decay): runs}: every arm on the square, the paper's two on a random split as well."""
+    """{(split, γ, weight decay): runs}, from the largest start on: every arm on the square, and the largest start on a random
+    split as well."""
     s = ADDING[check_profile(profile)]
-    arms = [(SQUARE, *arm) for arm in (LARGE, SMALL, *CROSSED, *ENDS)] + [(RANDOM, *arm) for arm in (LARGE, SMALL)]
+    arms = [(SQUARE, *arm) for arm in sorted((LARGER, LARGE, SMALL, *CROSSED))] + [(RANDOM, *LARGER)]
     return {
         (split, gamma, decay): [adding_spec(profile, gamma, decay, seed, split) for seed in s.seeds]
         for split, gamma, decay in arms

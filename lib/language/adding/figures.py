@@ -11,11 +11,10 @@ from matplotlib.figure import Figure
 from lib.core.read import style
 from lib.language.addition import Addition
 
-LOOK = (
-    {"color": style.BLUE, "marker": "s"},
-    {"color": style.VERMILLION, "marker": "o"},
-)
-"""Of the large start and of the small one."""
+
+def _colours(count: int) -> list[tuple[float, ...]]:
+    """One for each start, dark for the largest."""
+    return [style.GAMMA(x) for x in np.linspace(0.1, 0.9, count)]
 
 
 def held_out(tasks: Mapping[str, Addition]) -> Figure:
@@ -32,34 +31,37 @@ def held_out(tasks: Mapping[str, Addition]) -> Figure:
     return fig
 
 
-def along(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]]) -> Figure:
-    """Shares of right sums along training: pairs of training (dashed) and held-out ones (solid); a panel a split, a colour an
-    arm. panels: {split: {"arm, train" or "arm, test": (steps (n,), shares (R, n))}} with arms in the order of LOOK."""
+def along(panels: Mapping[str, Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]]]) -> Figure:
+    """Shares of right sums along training: pairs of training (dashed) and held-out ones (solid); a panel a split, a colour a
+    start. panels: {split: {arm: {"train" or "test": (steps (n,), shares (R, n))}}}; every arm is in the first panel."""
+    names = list(next(iter(panels.values())))
+    colours = dict(zip(names, _colours(len(names)), strict=True))
     with style.look():
-        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.8), sharey=True)
-        for ax, (title, curves) in zip(axes, panels.items(), strict=True):
-            for i, (name, (steps, values)) in enumerate(curves.items()):
-                colour, dash = LOOK[i // 2]["color"], "-" if i % 2 else "--"
-                ax.plot(steps, values.mean(0), dash, color=colour, lw=1.6, label=name)
-                ax.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.15, lw=0)
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.9), sharey=True)
+        for ax, (title, arms) in zip(axes, panels.items(), strict=True):
+            for name, curves in arms.items():
+                for metric, dash in (("train", "--"), ("test", "-")):
+                    steps, values = curves[metric]
+                    label = name if metric == "test" else None
+                    ax.plot(steps, values.mean(0), dash, color=colours[name], lw=1.5, label=label)
+                    if metric == "test":
+                        ax.fill_between(steps, values.min(0), values.max(0), color=colours[name], alpha=0.15, lw=0)
             ax.set(title=title, xlabel="step", ylim=(-0.03, 1.03))
         axes[0].set_ylabel("share of right sums")
-        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(names))
     return fig
 
 
 def by_distance(arms: Mapping[str, np.ndarray]) -> Figure:
-    """Share of right sums by the distance of a pair from the edge of the square. arms: {name: (R, distances)}, in the order of
-    LOOK; thin lines: runs."""
+    """Share of right sums by the distance of a pair from the edge of the square. arms: {name: (R, distances)}, from the largest
+    start on; thin lines: runs."""
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.7, 2.9))
-        for (name, values), look in zip(arms.items(), LOOK, strict=True):
+        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.75, 2.9))
+        for (name, values), colour in zip(arms.items(), _colours(len(arms)), strict=True):
             x = np.arange(values.shape[1])
-            ax.plot(x, values.T, color=look["color"], lw=0.6, alpha=0.5)
-            ax.plot(x, values.mean(0), ms=4, label=name, **look)
-        ax.set(
-            xlabel="distance from the edge of the square (steps of a or b)", ylabel="share of right sums", ylim=(-0.03, 1.03)
-        )
+            ax.plot(x, values.T, color=colour, lw=0.6, alpha=0.5)
+            ax.plot(x, values.mean(0), "o-", ms=3.5, color=colour, label=name)
+        ax.set(xlabel="distance from the edge of the square", ylabel="share of right sums", ylim=(-0.03, 1.03))
         ax.legend()
     return fig
 
@@ -67,11 +69,12 @@ def by_distance(arms: Mapping[str, np.ndarray]) -> Figure:
 def maps(arms: Mapping[str, np.ndarray], low: int) -> Figure:
     """The share of runs that answer a pair of the square right. arms: {name: (side, side)}, a up and b across."""
     with style.look():
-        fig, axes = plt.subplots(1, len(arms), figsize=(style.WIDTH * 0.85, 3.2), sharey=True)
+        fig, axes = plt.subplots(1, len(arms), figsize=(style.WIDTH, 2.6), sharey=True)
         for ax, (title, values) in zip(axes, arms.items(), strict=True):
             edge = low - 0.5, low + len(values) - 0.5
             image = ax.imshow(values, origin="lower", vmin=0, vmax=1, cmap=style.FILL[style.GREEN], extent=(*edge, *edge))
-            ax.set(title=title, xlabel="b")
+            ax.set_title(title, fontsize=8.5)
+            ax.set_xlabel("b")
         axes[0].set_ylabel("a")
         fig.colorbar(image, ax=axes, label="share of runs that are right", shrink=0.8)
     return fig
