@@ -153,14 +153,16 @@ def test_the_lead_is_welchs_interval() -> None:
 
 def test_words_follow_the_numbers() -> None:
     said = prose.verdict(found(share=GOOD))
-    assert "the small start with much decay is better than the large one with little: 98.5% of its sums" in said
+    assert "the paper's small arm adds better than its large one: from the small start with much decay 98.5%" in said
     assert "(γ = 0.3, decay 0) adds less well: 29.5%." in said
-    assert "is worse than" in prose.verdict(found(share={(SQUARE, *SMALL): 0.2, (SQUARE, *LARGE): 0.9}))
+    assert "adds worse than its large one" in prose.verdict(found(share={(SQUARE, *SMALL): 0.2, (SQUARE, *LARGE): 0.9}))
     alike = {(SQUARE, *arm): 0.99 for arm in (SMALL, LARGE, LARGER, *CROSSED)}
     said = prose.verdict(found(share=alike))
-    assert "both arms add" in said
+    assert "both of the paper's arms add" in said
     assert "adds as well" in said
-    assert "neither arm is better" in prose.verdict(found(share=alike | {(SQUARE, *SMALL): 0.7, (SQUARE, *LARGE): 0.7}))
+    assert "neither of the paper's arms is better" in prose.verdict(
+        found(share=alike | {(SQUARE, *SMALL): 0.7, (SQUARE, *LARGE): 0.7})
+    )
     assert "so these are unfinished" in prose.verdict(found(share=GOOD, train=0.5))
     assert "Here neither part matters" in prose.parts_text(found(share=alike))
     crossed = GOOD | {(SQUARE, *CROSSED[0]): 0.9, (SQUARE, *CROSSED[1]): 0.45}

@@ -45,15 +45,17 @@ def verdict(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
     mean = {arm: numbers.shares(group).mean() for arm, group in groups.items()}
     missing = [name_of(arm) for arm, group in groups.items() if not numbers.fitted(group)]
     _, low, high = numbers.lead(groups[SMALL], groups[LARGE])
-    told = f"{mean[SMALL]:.1%} of its sums there are right, against {mean[LARGE]:.1%}"
+    shares = (
+        f"from the small start with much decay {mean[SMALL]:.1%} of the sums there are right, from the large one with little "
+        f"{mean[LARGE]:.1%}"
+    )
     if low > 0 or high < 0:
-        first = (
-            f"In a square of sums that were held out the small start with much decay is {'better' if low > 0 else 'worse'} "
-            f"than the large one with little: {told}."
-        )
+        who = f"the paper's small arm adds {'better' if low > 0 else 'worse'} than its large one"
     else:
-        both = "both arms add" if min(mean[SMALL], mean[LARGE]) >= WELL else "neither arm is better"
-        first = f"In a square of sums that were held out {both}, the small start with much decay and the large one with little: {told}."
+        who = (
+            "both of the paper's arms add" if min(mean[SMALL], mean[LARGE]) >= WELL else "neither of the paper's arms is better"
+        )
+    first = f"In a square of sums that were held out {who}: {shares}."
     _, low, high = numbers.lead(groups[SMALL], groups[LARGER])
     less = "less well" if low > 0 else "as well"
     second = f"A still larger start without decay ({name_of(LARGER)}) adds {less}: {mean[LARGER]:.1%}."
@@ -77,8 +79,8 @@ def parts_text(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
     say = lambda values: " and ".join(f"{v:+.0%}".replace("-", "−") for v in values)
     more = "decay" if abs(np.mean(of_decay)) > abs(np.mean(of_gamma)) else "the start"
     return (
-        f"The paper's two arms differ in γ and in decay. Alone, the smaller start changes the share by {say(of_gamma)} (at decay "
-        f"{d0:g} and {d1:g}), the larger decay by {say(of_decay)} (at γ = {g0:g} and {g1:g}): {more} does more."
+        f"The paper's two arms differ in γ and in decay. Alone, the smaller start changes the share by {say(of_gamma)} (at "
+        f"decay {d0:g} and {d1:g}), the larger decay by {say(of_decay)} (at γ = {g0:g} and {g1:g}): {more} does more."
     )
 
 
