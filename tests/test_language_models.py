@@ -12,8 +12,10 @@ from torch import Tensor
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import ModelSpec, Taps
 from lib.core.record.spec import RunSpec, TrainSpec
+from lib.core.train import native
 from lib.core.train.loop import train
-from lib.core.train.plan import Options
+from lib.core.train.machine import DeviceError
+from lib.core.train.plan import Options, backend_for
 from lib.language.models import IGNORED, Causal, CausalSpec
 
 SHAPE = {"vocab": 13, "positions": 9, "depth": 2, "d_ff": 24, "norm": "pre", "activation": "gelu", "bias": True}
@@ -110,6 +112,15 @@ def test_the_engine_trains_it_in_ensembles() -> None:
     model = CausalSpec.split_heads(16, 2, **SHAPE)
     how = TrainSpec(batch=16, steps=300, warmup=10, eval_every=100)
     specs = [RunSpec("repeat", 1, gamma, seed, 1e-2, 0.0, model, how) for gamma, seed in ((0.4, 0), (0.6, 1))]
-    for run in train(specs, Repeat(), Options(backend="eager", bf16=False)):
+    for run in train(specs, Repeat(), Options(bf16=False)):
         assert run.metrics["test"] > 0.95
         assert run.history["loss"][-1] < 0.3
+
+
+def test_the_native_program_leaves_it_to_pytorch() -> None:
+    """It answers at the last position alone, and would train another model."""
+    model = CausalSpec.split_heads(16, 2, **SHAPE)
+    assert not native.trains(model, 16, 8)
+    spec = RunSpec("repeat", 1, 0.5, 0, 1e-2, 0.0, model, TrainSpec(batch=16, steps=10, warmup=1, eval_every=10))
+    with pytest.raises(DeviceError, match="native program needs"):
+        backend_for([spec], Options(backend="native"))

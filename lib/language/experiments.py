@@ -6,13 +6,16 @@ trials on seeds that are not reported; `smoke` is for tests and claims nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from lib.core.model.transformer import ModelSpec
 from lib.core.record.spec import RunSpec, TrainSpec
 from lib.core.sweep.experiment import Experiment, check_profile
 from lib.language.addition import MARKS
-from lib.language.study import make_adding
+from lib.language.models import CausalSpec
+from lib.language.study import make_adding, make_asking, make_cogs, make_mix, make_scan
 
 VERSION = 1
 LARGE, SMALL = (0.5, 0.01), (0.7, 0.1)
@@ -55,9 +58,10 @@ FORMS = {
 }
 
 
-def adding_spec(profile: str, gamma: float, decay: float, seed: int, split: str = SQUARE) -> RunSpec:
-    """One run. Two layers and one head have the widths of study 1: d_ff = 3 d_model, d_k = d_model / 2."""
-    s = ADDING[check_profile(profile)]
+def adding_spec(profile: str, gamma: float, decay: float, seed: int, split: str = SQUARE, **other: Any) -> RunSpec:
+    """One run, `other` than the profile's setting where that is given. Study 1's form has its widths: d_ff = 3 d_model, d_k =
+    d_model / 2."""
+    s = replace(ADDING[check_profile(profile)], **other)
     d_k, d_ff = (s.d_model // 2, 3 * s.d_model) if s.form == "study 1" else (s.d_model // s.heads, 4 * s.d_model)
     shape = {"depth": s.depth, "d_model": s.d_model, "d_ff": d_ff, "d_k": d_k, "d_v": d_k, "heads": s.heads}
     model = ModelSpec(vocab=len(MARKS) + 2 * s.numbers - 1, positions=3, **shape, **FORMS[s.form])
@@ -76,10 +80,241 @@ def adding_specs(profile: str) -> dict[tuple[str, float, float], list[RunSpec]]:
     }
 
 
-def _flat(profile: str) -> list[RunSpec]:
-    return [spec for runs in adding_specs(profile).values() for spec in runs]
+SEARCH_SEED = 100
+SEARCHED = tuple((form, rate) for form in FORMS for rate in (3e-4, 1e-3))
+"""Forms of the model and learning rates that were tried with the paper's two arms."""
 
 
-ADDITION = Experiment("language-addition", "Addition with a square held out", VERSION, make_adding, _flat)
+def adding_search(profile: str) -> list[RunSpec]:
+    """The trials, on a seed that is not reported: what decided the form and the learning rate."""
+    rates = SEARCHED if profile != "smoke" else SEARCHED[:1]
+    return [
+        replace(adding_spec(profile, *arm, SEARCH_SEED, form=form, rate=rate), experiment="language-addition-search")
+        for form, rate in rates
+        for arm in (LARGE, SMALL)
+    ]
 
-EXPERIMENTS: tuple[Experiment, ...] = (ADDITION,)
+
+def _listed(specs: Callable[[str], Mapping[Any, list[RunSpec]]]) -> Callable[[str], list[RunSpec]]:
+    return lambda profile: [spec for runs in specs(profile).values() for spec in runs]
+
+
+ADDITION = Experiment(
+    "language-addition",
+    "Addition with a square held out",
+    VERSION,
+    make_adding,
+    lambda p: [s for runs in adding_specs(p).values() for s in runs],
+)
+
+ADDITION_SEARCH = Experiment(
+    "language-addition-search", "Addition: trials of forms and learning rates", VERSION, make_adding, adding_search
+)
+
+
+# ----------------------------------------------------------------------------------------------- rows of a source and a target
+
+SMALLER = (0.8, 1.0)
+"""A smaller start, with as much decay over a run as the paper's small arm has over its own (our choice)."""
+ARMS = (LARGER, LARGE, *CROSSED, SMALL, SMALLER)
+"""All arms, from the largest start on; those of one size only but for the paper's two."""
+
+
+@dataclass(frozen=True)
+class GPT:
+    """GPT-2's form in one size, and how it is trained."""
+
+    depth: int
+    d_model: int
+    heads: int
+    rate: float
+    train: TrainSpec
+
+    def spec(self, vocab: int, positions: int, tied: bool = True) -> CausalSpec:
+        shape = {"depth": self.depth, "d_ff": 4 * self.d_model, **FORMS["GPT-2"]}
+        return CausalSpec.split_heads(self.d_model, self.heads, vocab=vocab, positions=positions, **shape, tied=tied)
+
+
+SMOKE = GPT(1, 16, 2, 3e-3, _train(4, 4, 2))
+GPT_2 = {"depth": 12, "d_model": 768, "heads": 12}
+
+
+@dataclass(frozen=True)
+class ReadingSetting:
+    """What the runs of one task and profile share. `sizes` of training sets; `middle`: the one at which all arms are run;
+    `shape`: tokens of the vocabulary and positions; `task`: what the task object is made from."""
+
+    gpt: GPT
+    sizes: tuple[int, ...]
+    middle: int
+    seeds: tuple[int, ...]
+    shape: tuple[int, int]
+    task: tuple[tuple[str, Any], ...]
+
+
+def _small(batch: int, steps: int, eval_every: int) -> GPT:
+    return GPT(2, 128, 4, 1e-3, _train(batch, steps, eval_every))
+
+
+SEEDS = (0, 1, 2)
+TURN, JUMP = "addprim_turn_left", "addprim_jump"
+SCAN = {
+    "smoke": ReadingSetting(SMOKE, (300,), 300, (0,), (22, 64), (("test", 100),)),
+    "laptop": ReadingSetting(_small(64, 2_500, 125), (500, 2_000, 21_890), 2_000, SEEDS, (22, 64), (("test", 1_208),)),
+    "paper": ReadingSetting(
+        GPT(**GPT_2, rate=5e-5, train=_train(140, 50_000, 1_000)),
+        (1_000, 5_000, 21_890),
+        5_000,
+        SEEDS,
+        (22, 64),
+        (("test", 1_208),),
+    ),
+}
+COGS = {
+    "smoke": ReadingSetting(
+        SMOKE,
+        (150,),
+        150,
+        (0,),
+        (401, 400),
+        (("train", 160), ("test", 10), ("case", 10), ("nouns", 30), ("verbs", 10)),
+    ),
+    "laptop": ReadingSetting(
+        _small(64, 3_000, 250),
+        (4_000, 16_000),
+        4_000,
+        SEEDS,
+        (401, 400),
+        (("train", 16_000), ("test", 500), ("case", 50), ("nouns", 30), ("verbs", 10)),
+    ),
+    "paper": ReadingSetting(
+        GPT(**GPT_2, rate=5e-5, train=_train(140, 50_000, 1_000)),
+        (5_000, 10_000, 24_155),
+        10_000,
+        SEEDS,
+        (1_151, 400),
+        (("train", 24_155), ("test", 1_000), ("case", 100), ("nouns", 100), ("verbs", 20)),
+    ),
+}
+ASKING = {
+    "smoke": ReadingSetting(SMOKE, (40,), 40, (0,), (78, 104), (("test", 20), ("concepts", 6), ("hops", (1, 2)))),
+    "laptop": ReadingSetting(
+        _small(32, 1_500, 50),
+        (250, 1_000, 4_000, 16_000),
+        1_000,
+        SEEDS,
+        (78, 112),
+        (("test", 300), ("concepts", 6), ("hops", (1, 2))),
+    ),
+    "paper": ReadingSetting(
+        GPT(**GPT_2, rate=5e-5, train=_train(64, 50_000, 500)),
+        (1_000, 10_000, 100_000),
+        10_000,
+        SEEDS,
+        (90, 216),
+        (("test", 1_000), ("concepts", 10), ("hops", (1, 2, 3, 4, 5))),
+    ),
+}
+
+
+def reading_spec(name: str, setting: ReadingSetting, gamma: float, decay: float, seed: int, size: int, **other: Any) -> RunSpec:
+    """One run of the experiment `name`; `other` goes to its task."""
+    task = {"size": size, "keep": (setting.gpt.train.steps,)} | dict(setting.task) | other
+    gpt = setting.gpt
+    return RunSpec(name, VERSION, gamma, seed, gpt.rate, decay, gpt.spec(*setting.shape), gpt.train, tuple(task.items()))
+
+
+Kind = tuple[str, int, float, float]
+"""A kind of task (a split, or a variant), the size of the training set, γ and weight decay."""
+
+
+def _kinds(setting: ReadingSetting, main: str, others: Sequence[str] = ()) -> list[Kind]:
+    """The paper's two arms at every size, all arms at one, and of the other kinds of task the two arms at one size."""
+    kinds = [(main, size, *arm) for size in setting.sizes for arm in (LARGE, SMALL)]
+    kinds += [(main, setting.middle, *arm) for arm in ARMS if arm not in (LARGE, SMALL)]
+    return kinds + [(other, setting.middle, *arm) for other in others for arm in (LARGE, SMALL)]
+
+
+def scan_specs(profile: str) -> dict[Kind, list[RunSpec]]:
+    """{(split, size, γ, decay): runs}. The control, the other primitive, has the size of the middle too."""
+    s = SCAN[check_profile(profile)]
+    return {
+        kind: [reading_spec("language-scan", s, *kind[2:], seed, kind[1], split=kind[0]) for seed in s.seeds]
+        for kind in _kinds(s, TURN, (JUMP,))
+    }
+
+
+def cogs_specs(profile: str) -> dict[Kind, list[RunSpec]]:
+    s = COGS[check_profile(profile)]
+    return {
+        kind: [reading_spec("language-cogs", s, *kind[2:], seed, kind[1]) for seed in s.seeds] for kind in _kinds(s, "COGS")
+    }
+
+
+CHAIN, HARD, NONE = "chain", "hard", "no chain"
+
+
+def asking_specs(profile: str) -> dict[Kind, list[RunSpec]]:
+    """{(variant, size, γ, decay): runs}: with the chain of thought, with a distractor that cannot be told by its looks, and
+    with the label alone."""
+    s = ASKING[check_profile(profile)]
+    return {
+        kind: [
+            reading_spec("language-prontoqa", s, *kind[2:], seed, kind[1], chain=kind[0] != NONE, hard=kind[0] == HARD)
+            for seed in s.seeds
+        ]
+        for kind in _kinds(s, CHAIN, (HARD, NONE))
+    }
+
+
+# ------------------------------------------------------------------------------------------------------ the mix of two corpora
+
+GAMMAS = (0.3, 0.5, 0.8)
+"""The γ of Yao et al. 2025, Fig. 7A."""
+MIX_DECAY = 0.01
+
+
+@dataclass(frozen=True)
+class MixSetting:
+    """`each`: sequences of a corpus in training, of `length` tokens at most; `tests` more of each are held out."""
+
+    gpt: GPT
+    each: int
+    tests: int
+    length: int
+    seeds: tuple[int, ...]
+    vocab: int
+
+
+MIX = {
+    "smoke": MixSetting(SMOKE, 20, 10, 32, (0,), 1_453),
+    "laptop": MixSetting(_small(32, 1_000, 50), 1_000, 100, 160, SEEDS, 1_423),
+    "paper": MixSetting(GPT(**GPT_2, rate=1e-4, train=_train(64, 30_000, 500)), 5_000, 500, 256, SEEDS, 1_453),
+}
+
+
+def mix_spec(profile: str, gamma: float, seed: int, tied: bool = True) -> RunSpec:
+    s = MIX[check_profile(profile)]
+    task = {"each": s.each, "tests": s.tests, "length": s.length}
+    model = s.gpt.spec(s.vocab, s.length, tied)
+    return RunSpec("language-mix", VERSION, gamma, seed, s.gpt.rate, MIX_DECAY, model, s.gpt.train, tuple(task.items()))
+
+
+def mix_specs(profile: str) -> dict[tuple[bool, float], list[RunSpec]]:
+    """{(are the embeddings tied?, γ): runs}."""
+    seeds = MIX[check_profile(profile)].seeds
+    return {
+        (tied, gamma): [mix_spec(profile, gamma, seed, tied) for seed in seeds] for tied in (True, False) for gamma in GAMMAS
+    }
+
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    ADDITION,
+    ADDITION_SEARCH,
+    Experiment(
+        "language-scan", "SCAN: a primitive that was seen alone", VERSION, make_scan, _listed(scan_specs), models=(CausalSpec,)
+    ),
+    Experiment("language-cogs", "COGS: 21 cases", VERSION, make_cogs, _listed(cogs_specs), models=(CausalSpec,)),
+    Experiment("language-prontoqa", "PrOntoQA over sizes", VERSION, make_asking, _listed(asking_specs), models=(CausalSpec,)),
+    Experiment("language-mix", "PrOntoQA and stories", VERSION, make_mix, _listed(mix_specs), models=(CausalSpec,)),
+)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lib.core.model.rng import randint
 from lib.core.record.spec import RunSpec
 from lib.core.train.ensemble import Ask
+from lib.language import cogs, prontoqa, scan, stories
 from lib.language.addition import MARKS, Addition
+from lib.language.models import IGNORED
+from lib.language.prontoqa import LABELS, Questions, judged
+from lib.language.stories import Sequences
+from lib.language.text import LanguageError, Rows, Vocabulary
 
 N_ASKED = 2000
 _ASKED = 83  # stream of random numbers
@@ -58,3 +68,306 @@ class Adding:
 def make_adding(spec: RunSpec) -> Adding:
     task = dict(spec.task)
     return Adding(keep=task.pop("keep", ()), task=Addition(**task))
+
+
+PAD_TOKEN, END_TOKEN = 0, 2
+N_KNOWN, N_SHOWN, N_EACH, N_OWN = 300, 12, 2, 200
+"""Rows of training that are asked along training, of a corpus half as many; rows whose answers are kept, and of each case;
+questions to which models write a chain of their own."""
+_BUCKET, _ROW = 84, 85  # streams of random numbers
+_ASKED_AT_ONCE = 128
+_MULTIPLE = 8  # rows of a bucket are padded to a multiple of so many tokens, so that few shapes are compiled
+
+
+def asked_for(rows: Rows) -> tuple[Tensor, Tensor]:
+    """Inputs and targets (N, L − 1) of next-token prediction: IGNORED where the row does not ask."""
+    return rows.tokens[:, :-1], torch.where(rows.targets()[:, 1:], rows.tokens[:, 1:], IGNORED)
+
+
+def answers(ask: Ask, rows: Rows) -> Tensor:
+    """(R, N, L − 1): the most likely token behind every token, in one teacher-forced pass."""
+    tokens, target = asked_for(rows)
+    order = rows.length.argsort(stable=True)
+    found = None
+    for part in order.split(_ASKED_AT_ONCE):
+        longest = int(rows.length[part].max()) - 1
+        guess = ask(tokens[part, :longest])
+        if found is None:
+            found = torch.zeros(len(guess), *target.shape, dtype=guess.dtype)
+        found[:, part, :longest] = guess.cpu()
+    return found
+
+
+def exact(guess: Tensor, rows: Rows) -> Tensor:
+    """(R, N) bool: is every token that is asked for right? As greedy decoding would have it, since its first error decides."""
+    target = asked_for(rows)[1]
+    return ((guess == target) | (target == IGNORED)).all(-1)
+
+
+@torch.no_grad()
+def greedy(model: nn.Module, rows: Rows, limit: int) -> Tensor:
+    """(R, N, limit): what the models write themselves behind OUT, one token after the other; PAD behind END.
+
+    `limit` is at most the positions left behind the longest source."""
+    device = next(model.parameters()).device
+    room = int(rows.start.max()) + limit
+    tokens = torch.zeros(model.n_runs, len(rows), room, dtype=torch.int64, device=device)
+    prompt = torch.where(torch.arange(room) < rows.start[:, None], F.pad(rows.tokens, (0, room))[:, :room], 0)
+    tokens[:] = prompt.to(device)
+    at = rows.start.to(device).expand(model.n_runs, -1)
+    going = torch.ones_like(at, dtype=torch.bool)
+    written = []
+    for step in range(limit):
+        seen = int(at.max()) + step
+        logits = model(tokens[..., :seen]).gather(2, (at + step - 1)[..., None, None].expand(-1, -1, 1, model.spec.vocab))
+        now = logits[:, :, 0].argmax(-1) * going
+        tokens.scatter_(2, (at + step)[..., None], now[..., None])
+        written.append(now)
+        going = going & (now != END_TOKEN)
+    return torch.stack(written, -1).cpu()
+
+
+class Reading:
+    """A training set of rows of unequal length, and sets that are asked along training.
+
+    A batch is of one bucket, rows of like length, so that little is padded. A bucket is drawn as often as it has rows.
+    `groups`: a set may have numbers of cases, (N,) from 0, whose shares are measured apart.
+    """
+
+    def __init__(
+        self,
+        known: Rows,
+        asked: Mapping[str, Rows],
+        groups: Mapping[str, Tensor] | None = None,
+        buckets: int = 4,
+        keep: tuple[int, ...] = (),
+    ) -> None:
+        order = known.length.argsort(stable=True)
+        self.known = known[order]
+        self.sample = known[torch.arange(len(known))[:: max(1, len(known) // N_KNOWN)]]
+        self.asked, self.groups, self.keep = dict(asked), dict(groups or {}), frozenset(keep)
+        parts = [part for part in torch.arange(len(known)).chunk(buckets) if len(part)]
+        self.first = torch.tensor([int(part[0]) for part in parts])
+        self.count = torch.tensor([len(part) for part in parts])
+        padded = lambda n: -(-(n - 1) // _MULTIPLE) * _MULTIPLE
+        self.longest = torch.tensor([padded(int(self.known.length[part].max())) for part in parts])
+        self.length = int(self.longest.max())
+        tokens, target = asked_for(self.known)
+        self.tokens = F.pad(tokens, (0, max(0, self.length - tokens.shape[1])))
+        self.target = F.pad(target, (0, max(0, self.length - target.shape[1])), value=IGNORED)
+
+    @torch.compiler.disable
+    def batch(self, seed: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+        """Runs at the same step share a bucket; where they are not, rows are padded to the longest."""
+        seed, index = seed.cpu(), index.cpu()
+        step = index[:, 0] // index.shape[1]
+        which = torch.searchsorted(self.count.cumsum(0), randint(torch.tensor(0), _BUCKET, step, len(self.known)), right=True)
+        row = self.first[which, None] + randint(seed, _ROW, index, self.count[which, None])
+        longest = int(self.longest[which].max())
+        return self.tokens[row, :longest], self.target[row, :longest]
+
+    def measure(self, ask: Ask) -> dict[str, Tensor]:
+        """Shares of rows that are answered right in every token: of training (`train`, on a sample), and of each set asked."""
+        found = {"train": exact(answers(ask, self.sample), self.sample).float().mean(1)}
+        for name, rows in self.asked.items():
+            right = exact(answers(ask, rows), rows).float()
+            found[name] = right.mean(1)
+            if name in self.groups:
+                group = self.groups[name]
+                found[f"{name} cases"] = torch.stack([right[:, group == g].mean(1) for g in range(int(group.max()) + 1)], 1)
+        return found
+
+    def snapshot(self, model: nn.Module, step: int) -> dict[str, Tensor]:
+        """At the steps to keep, of each set asked: whether a row is right, (R, N), and the answers to some rows, (R, n, L − 1),
+        those of `shown`."""
+        if step not in self.keep:
+            return {}
+        found = {}
+        for name, rows in self.asked.items():
+            guess = answers(_of(model), rows)
+            found[f"{name} right"] = exact(guess, rows).float()
+            found[f"{name} answers"] = guess[:, self.shown(name)].float()
+        return found
+
+    def shown(self, name: str) -> Tensor:
+        """The rows whose answers are kept: the first N_SHOWN of the set, or the first few of each of its cases."""
+        if name not in self.groups:
+            return torch.arange(len(self.asked[name]))[:N_SHOWN]
+        group = self.groups[name]
+        return torch.cat([(group == g).nonzero()[:N_EACH, 0] for g in range(int(group.max()) + 1)])
+
+
+def _of(model: nn.Module) -> Callable[[Tensor], Tensor]:
+    """The answers of a model at every position, as an Ask gives them."""
+    device = next(model.parameters()).device
+
+    def ask(tokens: Tensor) -> Tensor:
+        with torch.no_grad():
+            return model(tokens.to(device).expand(model.n_runs, *tokens.shape)).argmax(-1)
+
+    return ask
+
+
+class Asking(Reading):
+    """PrOntoQA. `label`: are the two labels told apart behind the gold chain (or behind OUT, without chains)? At the steps to
+    keep the models write a chain of their own: `own` (R, N), is its label right? `written` (R, n, limit): the first."""
+
+    def __init__(self, known: Questions, test: Questions, words: Vocabulary, **rest: Any) -> None:
+        super().__init__(known.rows, {"test": test.rows}, **rest)
+        self.test, self.words = test, words
+
+    def measure(self, ask: Ask) -> dict[str, Tensor]:
+        right = []
+        for part in torch.arange(len(self.test)).split(_ASKED_AT_ONCE):
+            some = self.test[part]
+            longest = int(some.rows.length.max()) - 1
+            logits = ask.logits(some.rows.tokens[:, :longest])
+            said = torch.stack([judged(run, some.label.to(run.device), self.words) for run in logits])
+            right.append(said == some.answer.to(said.device))
+        return super().measure(ask) | {"label": torch.cat(right, 1).float().mean(1)}
+
+    def snapshot(self, model: nn.Module, step: int) -> dict[str, Tensor]:
+        found = super().snapshot(model, step)
+        if found:
+            some = self.test[torch.arange(min(len(self.test), N_OWN))]
+            limit = int((some.rows.length - some.rows.start).max())
+            written = greedy(model, some.rows, limit)
+            false, true = self.words.encode(LABELS)
+            last = (written != END_TOKEN) & (written != PAD_TOKEN)
+            label = written.gather(2, (last.sum(2) - 1).clamp(min=0)[..., None])[..., 0]
+            found["own"] = (label == torch.where(some.answer, true, false)).float()
+            found["written"] = written[:, :N_SHOWN].float()
+        return found
+
+
+class Mixing:
+    """The mix of two corpora: every token but the first is predicted. Losses of each corpus on rows of training (`train 0`) and
+    on others (`test 0`), in nats a token, and the mean cosine of the embeddings of tokens of one corpus alone (`cosine 0`)."""
+
+    def __init__(self, known: Sequences, test: Sequences, own: list[Tensor], keep: tuple[int, ...] = ()) -> None:
+        self.known, self.own, self.keep = known, own, frozenset(keep)
+        self.length = known.tokens.shape[1] - 1
+        self.tokens, self.target = _next(known)
+        every = max(1, 2 * len(known) // N_KNOWN)
+        self.asked = {"train": known[torch.arange(0, len(known), every)], "test": test}
+
+    def batch(self, seed: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+        row = randint(seed, _ROW, index, len(self.known))
+        return self.tokens.to(row.device)[row], self.target.to(row.device)[row]
+
+    def measure(self, ask: Ask) -> dict[str, Tensor]:
+        found = {}
+        for name, rows in self.asked.items():
+            for corpus in range(int(rows.corpus.max()) + 1):
+                some = rows[rows.corpus == corpus]
+                nats, count = 0.0, 0
+                for part in torch.arange(len(some)).split(_ASKED_AT_ONCE // 4):
+                    tokens, target = _next(some[part])
+                    logits = ask.logits(tokens)
+                    target = target.to(logits.device).expand(len(logits), *target.shape)
+                    loss = F.cross_entropy(logits.flatten(0, 2), target.flatten(), ignore_index=IGNORED, reduction="none")
+                    nats = nats + loss.view(len(logits), -1).sum(1)
+                    count += int((target[0] != IGNORED).sum())
+                found[f"{name} {corpus}"] = nats / count
+        return found
+
+    def watch(self, model: nn.Module) -> dict[str, Tensor]:
+        """Mean cosine between the embeddings of two different tokens of each corpus alone, (R,)."""
+        token = model.embedding.token
+        return {f"cosine {i}": mean_cosine(token[:, own.to(token.device)]) for i, own in enumerate(self.own)}
+
+
+def _next(rows: Sequences) -> tuple[Tensor, Tensor]:
+    return rows.tokens[:, :-1], torch.where(rows.targets()[:, 1:], rows.tokens[:, 1:], IGNORED)
+
+
+@torch.no_grad()
+def mean_cosine(vectors: Tensor) -> Tensor:
+    """(R, n, D) → (R,): the mean cosine over pairs of different vectors."""
+    unit = F.normalize(vectors, dim=-1)
+    n = unit.shape[1]
+    return (unit.sum(1).square().sum(-1) - n) / (n * (n - 1))
+
+
+def _fits(spec: RunSpec, words: int, *rows: Rows) -> None:
+    """Raises LanguageError where the model has not the tokens or the positions."""
+    longest = max(r.tokens.shape[1] for r in rows) - 1
+    if words > spec.model.vocab or longest > spec.model.positions:
+        raise LanguageError(
+            f"the task has {words} tokens and rows of {longest}, the model {spec.model.vocab} tokens and "
+            f"{spec.model.positions} positions: give the model more."
+        )
+
+
+@cache
+def _scan(split: str, size: int, test: int) -> tuple[Rows, Rows]:
+    chosen, rows = scan.split(split).sample(size), scan.rows()
+    every = max(1, len(chosen.test) // test)
+    return rows[chosen.train], rows[chosen.test[::every][:test]]
+
+
+def make_scan(spec: RunSpec) -> Reading:
+    """Task: `split`, `size` of the training set, `test` rows that are asked."""
+    task = dict(spec.task)
+    known, test = _scan(task["split"], task["size"], task["test"])
+    _fits(spec, len(scan.VOCABULARY), known, test)
+    return Reading(known, {"test": test}, keep=task["keep"])
+
+
+@cache
+def cogs_data(train: int, test: int, case: int, nouns: int, verbs: int) -> tuple[cogs.Data, Vocabulary]:
+    data = cogs.generate(cogs.Sizes(train=train, dev=1, test=test, case=case, nouns=nouns, verbs=verbs))
+    return data, cogs.vocabulary_of(data)
+
+
+def make_cogs(spec: RunSpec) -> Reading:
+    """Task: `size` of the training set, and the sizes that data are generated with."""
+    task = dict(spec.task)
+    data, words = cogs_data(*(task[name] for name in ("train", "test", "case", "nouns", "verbs")))
+    known, test, gen = (cogs.encode(rows, words) for rows in (cogs.fewer(data, task["size"]).train, data.test, data.gen))
+    _fits(spec, len(words), known, test, gen)
+    case = torch.tensor([cogs.CASES.index(row.case) for row in data.gen])
+    return Reading(known, {"test": test, "gen": gen}, {"gen": case}, keep=task["keep"])
+
+
+_DATA, _TEST = 0, 1  # streams of examples, of training and others
+
+
+@cache
+def asking_data(
+    size: int, test: int, concepts: int, hops: tuple[int, ...], hard: bool, chain: bool
+) -> tuple[prontoqa.Task, Questions, Questions]:
+    task = prontoqa.Task(concepts=concepts, hops=hops, hard=hard)
+    known, others = (task.examples(stream, 0, count) for stream, count in ((_DATA, size), (_TEST, test)))
+    return task, *(prontoqa.questions(some, task.vocabulary, chain) for some in (known, others))
+
+
+def make_asking(spec: RunSpec) -> Asking:
+    """Task: `size` of the training set, `test` questions that are asked, and which questions are drawn."""
+    task = dict(spec.task)
+    drawn, known, test = asking_data(*(task[name] for name in ("size", "test", "concepts", "hops", "hard", "chain")))
+    _fits(spec, len(drawn.vocabulary), known.rows, test.rows)
+    return Asking(known, test, drawn.vocabulary, keep=task["keep"])
+
+
+@cache
+def mix_data(each: int, tests: int, length: int) -> tuple[Vocabulary, Sequences, Sequences]:
+    """PrOntoQA is corpus 0, stories of ours are corpus 1: texts of training, then those held out."""
+    texts = [[list(e.words) for e in prontoqa.Task().examples(_DATA, 0, each + tests)], stories.stories(0, 0, each + tests)]
+    words = stories.mix_vocabulary(texts)
+    parts = ([t[:each] for t in texts], [t[each:] for t in texts])
+    return words, *(stories.mix(part, words, length) for part in parts)
+
+
+SEEN = 20
+"""Embeddings are compared of tokens that a corpus has at least so often, and the other never."""
+
+
+def make_mix(spec: RunSpec) -> Mixing:
+    task = dict(spec.task)
+    words, known, test = mix_data(task["each"], task["tests"], task["length"])
+    if len(words) > spec.model.vocab:
+        raise LanguageError(f"the mix has {len(words)} words, the model {spec.model.vocab} tokens: give it more.")
+    counts = known.counts(words)
+    own = [((counts[i] >= SEEN) & (counts[1 - i] == 0)).nonzero()[:, 0] for i in (0, 1)]
+    return Mixing(known, test, own)

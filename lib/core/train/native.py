@@ -132,7 +132,7 @@ def chunk_of(spec: ModelSpec, batch: int, length: int) -> int:
 
 def trains(spec: AnyModel, batch: int, length: int) -> bool:
     """Is there a program for this shape on this machine?"""
-    if not isinstance(spec, ModelSpec) or spec.activation not in _ACTIVATIONS or (lib := library()) is None:
+    if spec.kind != ModelSpec.kind or spec.activation not in _ACTIVATIONS or (lib := library()) is None:
         return False
     return bool(lib.rm_trains(_shape(spec, batch, length, 2)))
 

@@ -64,7 +64,7 @@ def lead(small: Sequence[StoredRun], large: Sequence[StoredRun], name: str = "te
     """By how much the share of one arm exceeds the other's, and the 95 % interval over seeds (Welch's t)."""
     a, b = shares(small, name), shares(large, name)
     gap = float(a.mean() - b.mean())
-    if len(a) < 2 or len(b) < 2 or not (a.std() or b.std()):
+    if len(a) < 2 or len(b) < 2 or not (np.ptp(a) or np.ptp(b)):
         return gap, gap, gap
     found = ttest_ind(a, b, equal_var=False).confidence_interval()
     return gap, float(found.low), float(found.high)

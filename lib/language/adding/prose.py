@@ -43,7 +43,6 @@ def verdict(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
     """Which arm adds where it never saw a sum, what a still larger start does, and which part of an arm does it."""
     groups = {arm: runs[SQUARE, *arm] for arm in SHOWN}
     mean = {arm: numbers.shares(group).mean() for arm, group in groups.items()}
-    missing = [name_of(arm) for arm, group in groups.items() if not numbers.fitted(group)]
     _, low, high = numbers.lead(groups[SMALL], groups[LARGE])
     shares = (
         f"from the small start with much decay {mean[SMALL]:.1%} of the sums there are right, from the large one with little "
@@ -56,12 +55,18 @@ def verdict(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
             "both of the paper's arms add" if min(mean[SMALL], mean[LARGE]) >= WELL else "neither of the paper's arms is better"
         )
     first = f"In a square of sums that were held out {who}: {shares}."
-    _, low, high = numbers.lead(groups[SMALL], groups[LARGER])
-    less = "less well" if low > 0 else "as well"
-    second = f"A still larger start without decay ({name_of(LARGER)}) adds {less}: {mean[LARGER]:.1%}."
-    third = (
-        f" Not every run had learned its pairs of training ({'; '.join(missing)}), so these are unfinished." if missing else ""
-    )
+    learned = float(numbers.shares(groups[LARGER], "train").mean())
+    _, low, _ = numbers.lead(groups[SMALL], groups[LARGER])
+    if not numbers.fitted(groups[LARGER]):
+        second = (
+            f"A still larger start without decay ({name_of(LARGER)}) gets {learned:.1%} of its own pairs of training right and "
+            f"{mean[LARGER]:.1%} of those in the square: it is not finished, so it does not show what memory does."
+        )
+    else:
+        less = "less well" if low > 0 else "no worse than the small one"
+        second = f"A still larger start without decay ({name_of(LARGER)}) adds {less}: {mean[LARGER]:.1%}."
+    missing = [name_of(arm) for arm in (LARGE, SMALL) if not numbers.fitted(groups[arm])]
+    third = f" At {' and at '.join(missing)} not every run has learned {FITTED:.0%} of its pairs." if missing else ""
     return f"{first} {second}{third}"
 
 
