@@ -13,6 +13,7 @@ from conftest import Shelf
 from torch import Tensor
 
 from lib.core.record.store import StoredRun
+from lib.language import arms
 from lib.language.adding import figures, numbers, prose
 from lib.language.adding.claims import CLAIMS
 from lib.language.addition import MARKS, Addition
@@ -145,7 +146,7 @@ def test_the_larger_start_must_fall_behind_and_its_control_must_not() -> None:
 
 def test_the_lead_is_welchs_interval() -> None:
     runs = found(share=GOOD)
-    gap, low, high = numbers.lead(runs[SQUARE, *SMALL], runs[SQUARE, *LARGE])
+    gap, low, high = arms.lead(runs[SQUARE, *SMALL], runs[SQUARE, *LARGE])
     assert gap == pytest.approx(0.59)
     assert low < gap < high
     assert high - gap == pytest.approx(2.776 * 0.005 * (2 / 3) ** 0.5, rel=1e-3)  # t of 4 degrees of freedom
@@ -190,6 +191,6 @@ def test_figures_are_drawn() -> None:
     figures.held_out({"a": TASK, "b": Addition(16, 6, 9, "random")})
     figures.by_distance({name: numbers.rings(group) for name, group in pair.items()})
     figures.maps({name: numbers.right(group) for name, group in pair.items()}, 80)
-    curves = {name: {m: numbers.history(group, m) for m in ("train", "test")} for name, group in pair.items()}
+    curves = {name: {m: arms.history(group, m) for m in ("train", "test")} for name, group in pair.items()}
     figures.along({"a square": curves, "at random": {prose.name_of(LARGER): curves[prose.name_of(LARGER)]}})
     figures.arms({"γ = 0.5": [0.1, 0.2], "γ = 0.7": [0.9]}, ["γ = 0.5"])

@@ -330,7 +330,7 @@ def make_cogs(spec: RunSpec) -> Reading:
     return Reading(known, {"test": test, "gen": gen}, {"gen": case}, keep=task["keep"])
 
 
-_DATA, _TEST = 0, 1  # streams of examples, of training and others
+TRAIN_STREAM, TEST_STREAM = 0, 1  # streams of examples, of training and others
 
 
 @cache
@@ -338,7 +338,7 @@ def asking_data(
     size: int, test: int, concepts: int, hops: tuple[int, ...], hard: bool, chain: bool
 ) -> tuple[prontoqa.Task, Questions, Questions]:
     task = prontoqa.Task(concepts=concepts, hops=hops, hard=hard)
-    known, others = (task.examples(stream, 0, count) for stream, count in ((_DATA, size), (_TEST, test)))
+    known, others = (task.examples(stream, 0, count) for stream, count in ((TRAIN_STREAM, size), (TEST_STREAM, test)))
     return task, *(prontoqa.questions(some, task.vocabulary, chain) for some in (known, others))
 
 
@@ -351,9 +351,16 @@ def make_asking(spec: RunSpec) -> Asking:
 
 
 @cache
+def mix_texts(each: int, tests: int) -> tuple[list[list[str]], list[list[str]]]:
+    """PrOntoQA's texts, corpus 0, and stories of ours, corpus 1: those of training first."""
+    questions = prontoqa.Task().examples(TRAIN_STREAM, 0, each + tests)
+    return [list(e.words) for e in questions], stories.stories(0, 0, each + tests)
+
+
+@cache
 def mix_data(each: int, tests: int, length: int) -> tuple[Vocabulary, Sequences, Sequences]:
-    """PrOntoQA is corpus 0, stories of ours are corpus 1: texts of training, then those held out."""
-    texts = [[list(e.words) for e in prontoqa.Task().examples(_DATA, 0, each + tests)], stories.stories(0, 0, each + tests)]
+    """Of both corpora the sequences of training, and those held out."""
+    texts = mix_texts(each, tests)
     words = stories.mix_vocabulary(texts)
     parts = ([t[:each] for t in texts], [t[each:] for t in texts])
     return words, *(stories.mix(part, words, length) for part in parts)

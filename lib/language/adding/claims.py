@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from lib.core.read.claim import Claim, Finding, graded
 from lib.core.read.measures import spread
 from lib.core.record.store import Store, StoredRun
+from lib.language import arms
 from lib.language.adding import numbers
-from lib.language.adding.numbers import FITTED, WELL
+from lib.language.adding.numbers import WELL
+from lib.language.arms import FITTED
 from lib.language.experiments import LARGE, LARGER, RANDOM, SMALL, SQUARE
 
 LEARNED = f"every run answers at least {FITTED:g} of its pairs of training right"
@@ -25,16 +27,16 @@ def _seeds(runs: Sequence[StoredRun]) -> int:
 def in_the_square(store: Store, profile: str) -> Finding:
     runs = numbers.of_arms(store, profile)
     large, small = runs[SQUARE, *LARGE], runs[SQUARE, *SMALL]
-    gap, low, high = numbers.lead(small, large)
+    gap, low, high = arms.lead(small, large)
     return Finding(
-        f"held-out sums right: {spread(numbers.shares(small), 3)} (γ = {SMALL[0]:g}, decay {SMALL[1]:g}) against "
-        f"{spread(numbers.shares(large), 3)} (γ = {LARGE[0]:g}, decay {LARGE[1]:g}), {gap:+.3f} [{low:+.3f}, {high:+.3f}]; "
-        f"of training {spread(numbers.shares(small, 'train'), 3)} and {spread(numbers.shares(large, 'train'), 3)}",
+        f"held-out sums right: {spread(arms.shares(small), 3)} (γ = {SMALL[0]:g}, decay {SMALL[1]:g}) against "
+        f"{spread(arms.shares(large), 3)} (γ = {LARGE[0]:g}, decay {LARGE[1]:g}), {gap:+.3f} [{low:+.3f}, {high:+.3f}]; "
+        f"of training {spread(arms.shares(small, 'train'), 3)} and {spread(arms.shares(large, 'train'), 3)}",
         graded(
             {
-                LEARNED: numbers.fitted(large) and numbers.fitted(small),
+                LEARNED: arms.fitted(large) and arms.fitted(small),
                 ABOVE: low > 0,
-                ADDS: bool(numbers.shares(small).mean() >= WELL),
+                ADDS: bool(arms.shares(small).mean() >= WELL),
             }
         ),
         _seeds(small),
@@ -44,11 +46,11 @@ def in_the_square(store: Store, profile: str) -> Finding:
 def larger_start(store: Store, profile: str) -> Finding:
     runs = numbers.of_arms(store, profile)
     large, small = runs[SQUARE, *LARGER], runs[SQUARE, *SMALL]
-    gap, low, high = numbers.lead(small, large)
+    gap, low, high = arms.lead(small, large)
     return Finding(
-        f"held-out sums right: {spread(numbers.shares(large), 3)} (γ = {LARGER[0]:g}, decay {LARGER[1]:g}), "
-        f"{gap:+.3f} [{low:+.3f}, {high:+.3f}] more by the small arm; of training {spread(numbers.shares(large, 'train'), 3)}",
-        graded({LEARNED: numbers.fitted(large) and numbers.fitted(small), CLEARLY: low > 0}),
+        f"held-out sums right: {spread(arms.shares(large), 3)} (γ = {LARGER[0]:g}, decay {LARGER[1]:g}), "
+        f"{gap:+.3f} [{low:+.3f}, {high:+.3f}] more by the small arm; of training {spread(arms.shares(large, 'train'), 3)}",
+        graded({LEARNED: arms.fitted(large) and arms.fitted(small), CLEARLY: low > 0}),
         _seeds(large),
     )
 
@@ -56,8 +58,8 @@ def larger_start(store: Store, profile: str) -> Finding:
 def at_random(store: Store, profile: str) -> Finding:
     runs = numbers.of_arms(store, profile)[RANDOM, *LARGER]
     return Finding(
-        f"held-out sums right: {spread(numbers.shares(runs), 3)}; of training {spread(numbers.shares(runs, 'train'), 3)}",
-        graded({LEARNED: numbers.fitted(runs), AT_RANDOM: bool(numbers.shares(runs).mean() >= WELL)}),
+        f"held-out sums right: {spread(arms.shares(runs), 3)}; of training {spread(arms.shares(runs, 'train'), 3)}",
+        graded({LEARNED: arms.fitted(runs), AT_RANDOM: bool(arms.shares(runs).mean() >= WELL)}),
         _seeds(runs),
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import ttest_ind
 
 from lib.core.record.store import Store, StoredRun, load
 from lib.language.addition import Addition
@@ -13,9 +12,6 @@ from lib.language.experiments import adding_specs
 
 Arm = tuple[str, float, float]
 """Split, γ and weight decay."""
-FITTED = 0.99
-"""A run has fitted when it answers this share of the pairs of training right: before that it is no evidence (our choice)."""
-
 WELL = 0.95
 """The share of right sums in the square from which on we say that a model adds there (our choice)."""
 
@@ -27,21 +23,6 @@ def of_arms(store: Store, profile: str) -> dict[Arm, list[StoredRun]]:
 
 def task_of(run: StoredRun) -> Addition:
     return Addition(**{name: value for name, value in run.spec.task if name != "keep"})
-
-
-def shares(runs: Sequence[StoredRun], name: str = "test") -> np.ndarray:
-    """(R,) shares of right sums at the end."""
-    return np.array([run.metrics[name] for run in runs], dtype=float)
-
-
-def fitted(runs: Sequence[StoredRun]) -> bool:
-    """Has every run learned its pairs of training?"""
-    return bool((shares(runs, "train") >= FITTED).all())
-
-
-def history(runs: Sequence[StoredRun], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Steps (n,) and values (R, n)."""
-    return np.array(runs[0].history["step"]), np.array([run.history[name] for run in runs], dtype=float)
 
 
 def rings(runs: Sequence[StoredRun]) -> np.ndarray:
@@ -58,16 +39,6 @@ def off(run: StoredRun) -> np.ndarray:
 def right(runs: Sequence[StoredRun]) -> np.ndarray:
     """(side, side): the share of runs that answer a pair of the square right."""
     return np.mean([off(run) == 0 for run in runs], 0)
-
-
-def lead(small: Sequence[StoredRun], large: Sequence[StoredRun], name: str = "test") -> tuple[float, float, float]:
-    """By how much the share of one arm exceeds the other's, and the 95 % interval over seeds (Welch's t)."""
-    a, b = shares(small, name), shares(large, name)
-    gap = float(a.mean() - b.mean())
-    if len(a) < 2 or len(b) < 2 or not (np.ptp(a) or np.ptp(b)):
-        return gap, gap, gap
-    found = ttest_ind(a, b, equal_var=False).confidence_interval()
-    return gap, float(found.low), float(found.high)
 
 
 def examples(run: StoredRun, count: int = 3) -> dict[str, list[tuple[int, int, int]]]:

@@ -9,8 +9,10 @@ import numpy as np
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
+from lib.language import arms
 from lib.language.adding import numbers
-from lib.language.adding.numbers import FITTED, WELL, Arm
+from lib.language.adding.numbers import WELL, Arm
+from lib.language.arms import FITTED
 from lib.language.experiments import ADDING, CROSSED, LARGE, LARGER, RANDOM, SMALL, SQUARE, adding_spec
 
 SHOWN = (LARGER, LARGE, SMALL)
@@ -42,8 +44,8 @@ def settings_table(profile: str) -> list[tuple[str, str]]:
 def verdict(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
     """Which arm adds where it never saw a sum, what a still larger start does, and which part of an arm does it."""
     groups = {arm: runs[SQUARE, *arm] for arm in SHOWN}
-    mean = {arm: numbers.shares(group).mean() for arm, group in groups.items()}
-    _, low, high = numbers.lead(groups[SMALL], groups[LARGE])
+    mean = {arm: arms.shares(group).mean() for arm, group in groups.items()}
+    _, low, high = arms.lead(groups[SMALL], groups[LARGE])
     shares = (
         f"from the small start with much decay {mean[SMALL]:.1%} of the sums there are right, from the large one with little "
         f"{mean[LARGE]:.1%}"
@@ -55,9 +57,9 @@ def verdict(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
             "both of the paper's arms add" if min(mean[SMALL], mean[LARGE]) >= WELL else "neither of the paper's arms is better"
         )
     first = f"In a square of sums that were held out {who}: {shares}."
-    learned = float(numbers.shares(groups[LARGER], "train").mean())
-    _, low, _ = numbers.lead(groups[SMALL], groups[LARGER])
-    if not numbers.fitted(groups[LARGER]):
+    learned = float(arms.shares(groups[LARGER], "train").mean())
+    _, low, _ = arms.lead(groups[SMALL], groups[LARGER])
+    if not arms.fitted(groups[LARGER]):
         second = (
             f"A still larger start without decay ({name_of(LARGER)}) gets {learned:.1%} of its own pairs of training right and "
             f"{mean[LARGER]:.1%} of those in the square: it is not finished, so it does not show what memory does."
@@ -65,14 +67,14 @@ def verdict(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
     else:
         less = "less well" if low > 0 else "no worse than the small one"
         second = f"A still larger start without decay ({name_of(LARGER)}) adds {less}: {mean[LARGER]:.1%}."
-    missing = [name_of(arm) for arm in (LARGE, SMALL) if not numbers.fitted(groups[arm])]
+    missing = [name_of(arm) for arm in (LARGE, SMALL) if not arms.fitted(groups[arm])]
     third = f" At {' and at '.join(missing)} not every run has learned {FITTED:.0%} of its pairs." if missing else ""
     return f"{first} {second}{third}"
 
 
 def parts_text(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
     """The two-by-two of γ and decay: what each does with the other held fixed."""
-    share = {arm: float(numbers.shares(runs[SQUARE, *arm]).mean()) for arm in (LARGE, SMALL, *CROSSED)}
+    share = {arm: float(arms.shares(runs[SQUARE, *arm]).mean()) for arm in (LARGE, SMALL, *CROSSED)}
     (g0, d0), (g1, d1) = LARGE, SMALL
     of_gamma = [share[g1, d] - share[g0, d] for d in (d0, d1)]
     of_decay = [share[g, d1] - share[g, d0] for g in (g0, g1)]
@@ -96,7 +98,7 @@ LITTLE = 0.02
 def arms_table(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
     """Every arm: pairs of training and held-out pairs right at the end."""
     rows = [
-        (split, f"{gamma:g}", f"{decay:g}", spread(numbers.shares(group, "train"), 3), spread(numbers.shares(group), 3))
+        (split, f"{gamma:g}", f"{decay:g}", spread(arms.shares(group, "train"), 3), spread(arms.shares(group), 3))
         for (split, gamma, decay), group in runs.items()
     ]
     return table(("held out", "γ", "weight decay", "training pairs right", "held-out pairs right"), rows)
@@ -123,8 +125,8 @@ def examples_text(runs: Mapping[Arm, Sequence[StoredRun]], seed: int) -> str:
 
 def along_line(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
     return "; ".join(
-        f"{split}, {name_of((gamma, decay))}: training {spread(numbers.shares(group, 'train'), 3)}, held out "
-        f"{spread(numbers.shares(group), 3)}"
+        f"{split}, {name_of((gamma, decay))}: training {spread(arms.shares(group, 'train'), 3)}, held out "
+        f"{spread(arms.shares(group), 3)}"
         for (split, gamma, decay), group in runs.items()
         if (gamma, decay) in SHOWN
     )
@@ -132,8 +134,8 @@ def along_line(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
 
 def control_text(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
     """Is it the square, or does the largest start generalize less in general?"""
-    square, random = (numbers.shares(runs[split, *LARGER]).mean() for split in (SQUARE, RANDOM))
-    if not numbers.fitted(runs[RANDOM, *LARGER]):
+    square, random = (arms.shares(runs[split, *LARGER]).mean() for split in (SQUARE, RANDOM))
+    if not arms.fitted(runs[RANDOM, *LARGER]):
         return (
             f"On a random split the largest start has not learned its pairs of training to {FITTED:.0%}, so it is no control."
         )

@@ -1,0 +1,781 @@
+"""Rows, measures and runs of the language studies: against plain loops, hand-made answers, and end to end."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise, product
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from lib.core.model.transformer import from_weights
+from lib.core.record.spec import RunSpec, SpecError
+from lib.core.train.loop import train
+from lib.core.train.plan import Options
+from lib.language import cogs, experiments, scan, study
+from lib.language.experiments import (
+    ASKING,
+    CHAIN,
+    COGS,
+    EXPERIMENTS,
+    HARD,
+    JUMP,
+    MIX,
+    NONE,
+    SCAN,
+    TURN,
+    Kind,
+    ReadingSetting,
+    adding_search,
+    adding_specs,
+    asking_specs,
+    cogs_specs,
+    mix_specs,
+    scan_specs,
+)
+from lib.language.models import IGNORED, Causal, CausalSpec
+from lib.language.prontoqa import Questions, Task, questions
+from lib.language.stories import Sequences, mix, story
+from lib.language.study import (
+    END_TOKEN,
+    PAD_TOKEN,
+    Asking,
+    Mixing,
+    Reading,
+    answers,
+    asked_for,
+    exact,
+    greedy,
+    make_asking,
+    make_cogs,
+    make_mix,
+    make_scan,
+    mean_cosine,
+    mix_data,
+)
+from lib.language.text import END, OUT, PAD, LanguageError, Rows, Vocabulary, rows, vocabulary
+
+PLAIN = Options(device="cpu", backend="eager", bf16=False)
+LETTERS = vocabulary("abcd")  # a is token 3
+LIMIT, OUT_TOKEN = 6, 1
+
+
+def drawn(low: int, high: int, *shape: int, seed: int = 0) -> Tensor:
+    return torch.randint(low, high, shape, generator=torch.Generator().manual_seed(seed))
+
+
+def built(runs: int = 2, vocab: int = len(LETTERS), positions: int = 16) -> Causal:
+    """Models with large random weights, so that what they write varies."""
+    shape = {"vocab": vocab, "positions": positions, "depth": 1, "d_ff": 32, "norm": "pre", "activation": "gelu", "bias": True}
+    model = CausalSpec.split_heads(16, 2, **shape, tied=False).build(runs)
+    random = torch.Generator().manual_seed(3)
+    for p in model.parameters():
+        nn.init.normal_(p, 0, 0.7, generator=random)
+    return model
+
+
+class Says:
+    """Stands for Ask: what the models say at every position. `shapes` are those of the questions."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model, self.shapes = model, []
+
+    @torch.no_grad()
+    def logits(self, tokens: Tensor) -> Tensor:
+        self.shapes.append(tuple(tokens.shape))
+        return self.model(tokens.expand(self.model.n_runs, *tokens.shape))
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        return self.logits(tokens).argmax(-1)
+
+
+def some_rows(n: int, seed: int = 0) -> Rows:
+    """Sources of 1 to 6 letters, targets of 1 to 3, in no order."""
+    long = zip(drawn(1, 7, n, seed=seed).tolist(), drawn(1, 4, n, seed=seed + 1).tolist(), strict=True)
+    letters = drawn(0, 4, n, 10, seed=seed + 2).tolist()
+    word = lambda numbers: ["abcd"[i] for i in numbers]
+    return rows([(word(line[:s]), word(line[6 : 6 + t])) for line, (s, t) in zip(letters, long, strict=True)], LETTERS)
+
+
+def written_by_hand(model: Causal, which: Rows, run: int, limit: int = LIMIT) -> list[list[int]]:
+    """One row and one token after the other, up to END."""
+    alone = from_weights(model.spec, {name: p[run].detach() for name, p in model.named_parameters()})
+    found = []
+    for tokens, start in zip(which.tokens.tolist(), which.start.tolist(), strict=True):
+        line = tokens[:start]
+        while len(line) < start + limit and END_TOKEN not in line:
+            line.append(int(alone(torch.tensor([[line]]))[0, 0, -1].argmax()))
+        found.append(line[start:])
+    return found
+
+
+def with_targets(which: Rows, targets: list[list[int]]) -> Rows:
+    """The same sources with other targets, with or without END."""
+    lines = [t[:s] + target for t, s, target in zip(which.tokens.tolist(), which.start.tolist(), targets, strict=True)]
+    tokens = torch.zeros(len(lines), max(map(len, lines)), dtype=torch.int64)
+    for row, line in zip(tokens, lines, strict=True):
+        row[: len(line)] = torch.tensor(line)
+    return Rows(tokens, which.start, torch.tensor([len(line) for line in lines]))
+
+
+# ---------------------------------------------------------------- what is asked, and what is answered
+
+
+def test_marks_are_the_first_tokens_of_every_vocabulary() -> None:
+    assert LETTERS.encode([PAD, OUT, END]) == [PAD_TOKEN, OUT_TOKEN, END_TOKEN]
+
+
+def test_the_next_token_is_asked_for_behind_out_and_nowhere_else() -> None:
+    tokens, target = asked_for(rows([(["a", "b"], ["c"]), (["a"], ["d"])], LETTERS))
+    assert tokens.tolist() == [[3, 4, 1, 5], [3, 1, 6, 2]]
+    assert target.tolist() == [[IGNORED, IGNORED, 5, 2], [IGNORED, 6, 2, IGNORED]]
+
+
+def test_answers_stand_where_they_were_asked_for() -> None:
+    model, which = built(), some_rows(300)
+    found = answers(Says(model), which)
+    expected = Says(model)(which.tokens[:, :-1])
+    assert found.shape == expected.shape
+    inside = torch.arange(found.shape[2]) < which.length[:, None] - 1
+    assert torch.equal(found[:, inside], expected[:, inside])
+
+
+def test_long_rows_are_asked_together_so_that_short_ones_are_not_padded() -> None:
+    short, long = (["a"], ["b"]), (["a"] * 6, ["b"])
+    ask = Says(built())
+    answers(ask, rows([long, *[short] * 128, long], LETTERS))
+    assert ask.shapes == [(128, 3), (2, 8)]
+
+
+def test_a_row_is_right_if_every_token_that_is_asked_for_is() -> None:
+    which = rows([(["a", "b"], ["c"]), (["a"], ["d", "d"])], LETTERS)
+    right = [[0, 9, 5, 2], [7, 6, 6, 2]]  # what is said before OUT is not asked for
+    one, other = [[0, 9, 5, 2], [7, 6, 6, 0]], [[0, 9, 4, 2], [7, 6, 6, 2]]
+    assert exact(torch.tensor([right, one, other]), which).tolist() == [[True, True], [True, False], [False, True]]
+
+
+def test_models_write_what_a_plain_loop_writes_and_padding_behind_end() -> None:
+    model, which = built(), some_rows(40)
+    found = greedy(model, which, LIMIT)
+    assert found.shape == (2, 40, LIMIT)
+    ended = 0
+    for run in range(2):
+        by_hand = written_by_hand(model, which, run)
+        assert found[run].tolist() == [line + [PAD_TOKEN] * (LIMIT - len(line)) for line in by_hand]
+        ended += sum(len(line) < LIMIT for line in by_hand)
+    assert 10 < ended < 70  # else nothing was tested
+
+
+def test_what_a_model_writes_is_what_one_pass_over_it_finds_right() -> None:
+    model, which = built(), some_rows(40)
+    for run in range(2):
+        own = written_by_hand(model, which, run)
+        assert exact(answers(Says(model), with_targets(which, own)), with_targets(which, own))[run].all()
+        for place in range(LIMIT):
+            changed = [[(x + (i == place)) % len(LETTERS) for i, x in enumerate(line)] for line in own]
+            wrong = with_targets(which, changed)
+            assert exact(answers(Says(model), wrong), wrong)[run].tolist() == [len(line) <= place for line in own]
+
+
+def test_one_pass_judges_as_greedy_decoding_does() -> None:
+    """Of rows whose targets are what one run writes, what the other does, and drawn."""
+    model, which = built(), some_rows(150)
+    drawn_too = [row[start:end].tolist() for row, start, end in zip(which.tokens, which.start, which.length, strict=True)]
+    targets = [written_by_hand(model, which, 0), written_by_hand(model, which, 1), drawn_too]
+    mixed = with_targets(which, [targets[i % 3][i] for i in range(150)])
+    size = (mixed.length - mixed.start)[:, None]
+    due = mixed.tokens.gather(1, (mixed.start[:, None] + torch.arange(LIMIT)).clamp(max=mixed.tokens.shape[1] - 1))
+    expected = ((greedy(model, mixed, LIMIT) == due) | (torch.arange(LIMIT) >= size)).all(-1)
+    found = exact(answers(Says(model), mixed), mixed)
+    assert torch.equal(found, expected)
+    assert (found.sum(1) >= 50).all()
+    assert (found.sum(1) <= 100).all()
+
+
+# ---------------------------------------------------------------- rows of training
+
+NAMES = vocabulary([f"w{i:03}" for i in range(700)])  # word i is token i + 3
+
+
+def named(numbers: list[int], size: int | None = None) -> Rows:
+    """Row i is `w_i OUT w_i … w_i END`, with 4 i + 2 words behind OUT, or `size`."""
+    return rows([([f"w{i:03}"], [f"w{i:03}"] * (size or 4 * i + 2)) for i in numbers], NAMES)
+
+
+TEN = named([3, 8, 0, 5, 9, 1, 7, 2, 6, 4])
+WIDTHS = {0: 16, 1: 16, 2: 16, 3: 24, 4: 24, 5: 24, 6: 40, 7: 40, 8: 40, 9: 40}
+"""Ten rows make buckets of 3, 3, 3 and 1, whose longest have 12, 24, 36 and 40 inputs: by eights 16, 24, 40 and 40."""
+
+
+def steps_of(reading: Reading, seed: int, steps: list[int], batch: int = 4) -> tuple[Tensor, Tensor]:
+    """As the engine asks, of as many runs as there are steps."""
+    index = torch.tensor(steps)[:, None] * batch + torch.arange(batch)
+    return reading.batch(torch.full((len(steps), 1), seed), index)
+
+
+def test_a_batch_is_of_rows_of_like_length_and_what_follows_them() -> None:
+    reading = Reading(TEN, {})
+    assert reading.length == 40
+    seen = set()
+    for step in range(40):
+        tokens, target = steps_of(reading, 5, [step])
+        width = {WIDTHS[i] for i in (tokens[0, :, 0] - 3).tolist()}
+        assert tokens.shape == target.shape == (1, 4, *width)
+        for inputs, asked in zip(tokens[0].tolist(), target[0].tolist(), strict=True):
+            word, size = inputs[0], 4 * (inputs[0] - 3) + 2
+            behind = len(inputs) - size - 2
+            assert inputs == [word, 1, *[word] * size, *[END_TOKEN, *[PAD_TOKEN] * (behind - 1)] * (behind > 0)]
+            assert asked == [IGNORED, *[word] * size, END_TOKEN, *[IGNORED] * behind]
+        seen |= width
+    assert seen == {16, 24, 40}
+
+
+def test_every_row_of_training_is_equally_likely() -> None:
+    tokens, _ = steps_of(Reading(TEN, {}), 5, list(range(20_000)))
+    counts = (tokens[..., 0] - 3).flatten().bincount(minlength=10)
+    assert counts.tolist() == pytest.approx([8_000] * 10, rel=0.06)
+    tokens, _ = steps_of(Reading(TEN, {}, buckets=1), 5, list(range(5_000)))
+    counts = (tokens[..., 0] - 3).flatten().bincount(minlength=10)
+    assert counts.tolist() == pytest.approx([2_000] * 10, rel=0.1)
+
+
+def test_runs_at_the_same_step_share_a_bucket_and_others_its_width() -> None:
+    reading = Reading(TEN, {})
+    seeds = torch.arange(5)[:, None]
+    for step in range(20):
+        tokens, _ = reading.batch(seeds, step * 4 + torch.arange(4).expand(5, 4))
+        assert {WIDTHS[i] for i in (tokens[..., 0] - 3).flatten().tolist()} == {tokens.shape[2]}
+    alone = [steps_of(reading, 5, [step]) for step in range(20)]
+    tokens, target = steps_of(reading, 5, list(range(20)))
+    assert tokens.shape == (20, 4, 40)
+    for run, (inputs, asked) in enumerate(alone):
+        width = inputs.shape[2]
+        assert torch.equal(tokens[run, :, :width], inputs[0])
+        assert torch.equal(target[run, :, :width], asked[0])
+        assert (target[run, :, width:] == IGNORED).all()
+
+
+def test_rows_are_a_function_of_the_seed_and_their_number() -> None:
+    one, other = Reading(TEN, {}), Reading(TEN, {})
+    every = list(range(50))
+    for found, again in zip(steps_of(one, 5, every), steps_of(other, 5, every), strict=True):
+        assert torch.equal(found, again)
+    words = lambda seed: steps_of(one, seed, every)[0][..., 0]
+    assert (words(5) != words(6)).float().mean() > 0.4  # a bucket of three has the same row by chance
+    assert len(words(5).unique(dim=0)) > 25
+
+
+# ---------------------------------------------------------------- shares of rows that are right
+
+
+class Knows:
+    """Stands for Ask: knows the rows by their first tokens, but for one token of those that a run has wrong. Says nonsense
+    where nothing is asked."""
+
+    def __init__(self, which: Rows, wrong: list[set[int]]) -> None:
+        self.lines = dict(zip(which.tokens[:, 0].tolist(), which.tokens.tolist(), strict=True))
+        self.wrong = [{i + 3 for i in run} for run in wrong]
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        return torch.tensor([[self.said(run, line) for line in tokens.tolist()] for run in self.wrong])
+
+    def said(self, wrong: set[int], tokens: list[int]) -> list[int]:
+        line = self.lines[tokens[0]][1 : len(tokens) + 1]
+        end = line.index(END_TOKEN)
+        line[end] += tokens[0] in wrong
+        return [99, *line[1 : end + 1], *[99] * (len(line) - end - 1)]
+
+
+def test_shares_are_of_rows_and_of_each_case() -> None:
+    known, test = named([0, 1, 2, 3]), named([14, 10, 12, 11, 13])
+    ask = Knows(named(list(range(15))), [set(), {1, 10, 14}])
+    reading = Reading(known, {"test": test, "all": known}, {"test": torch.tensor([2, 0, 1, 1, 2])})
+    found = {name: value.tolist() for name, value in reading.measure(ask).items()}
+    assert set(found) == {"train", "test", "all", "test cases"}
+    assert found["train"] == found["all"] == pytest.approx([1, 3 / 4])
+    assert found["test"] == pytest.approx([1, 3 / 5])
+    assert found["test cases"] == [[1, 1, 1], [0, 1, 0.5]]
+
+
+def test_a_large_training_set_is_sampled_from_end_to_end() -> None:
+    known = named(list(range(650)), size=1)
+    reading = Reading(known, {})
+    assert len(reading.sample) == 325
+    found = reading.measure(Knows(known, [set(range(400)), set(range(500, 650))]))
+    assert found["train"].tolist() == pytest.approx([250 / 650, 500 / 650])
+
+
+def test_at_the_steps_to_keep_rows_and_some_answers_are_kept() -> None:
+    model, test, hard = built(), some_rows(30), some_rows(6, seed=5)
+    reading = Reading(some_rows(20), {"test": test, "hard": hard}, {"hard": torch.tensor([1, 0, 1, 1, 0, 2])}, keep=(4, 8))
+    assert reading.shown("test").tolist() == list(range(12))
+    assert reading.shown("hard").tolist() == [1, 4, 0, 2, 5]
+    assert reading.snapshot(model, 5) == {}
+    for step in (4, 8):
+        found = reading.snapshot(model, step)
+        assert set(found) == {"test right", "test answers", "hard right", "hard answers"}
+        for name, which in (("test", test), ("hard", hard)):
+            said = answers(Says(model), which)
+            assert torch.equal(found[f"{name} right"], exact(said, which).float())
+            assert torch.equal(found[f"{name} answers"], said[:, reading.shown(name)].float())
+
+
+# ---------------------------------------------------------------- PrOntoQA
+
+TASK = Task(concepts=4, hops=(1,))
+WORDS = TASK.vocabulary
+TRUE, FALSE, FEW = WORDS.encode(["True"])[0], WORDS.encode(["False"])[0], 8
+
+
+def asked(chain: bool = True, count: int = FEW) -> Questions:
+    return questions(TASK.examples(1, 0, count), WORDS, chain)
+
+
+def numbers_of(which: Questions) -> dict[tuple[int, ...], int]:
+    """The number of each question by its tokens before OUT."""
+    found = {tuple(row[: row.index(OUT_TOKEN)]): n for n, row in enumerate(which.rows.tokens.tolist())}
+    assert len(found) == len(which)
+    return found
+
+
+class Judge:
+    """Stands for Ask: always says "or", and of the labels holds the right one for likelier just before the label alone, but for
+    the questions that a run has wrong."""
+
+    def __init__(self, which: Questions, wrong: list[set[int]]) -> None:
+        self.number = numbers_of(which)
+        self.which, self.wrong = which, wrong
+
+    def logits(self, tokens: Tensor) -> Tensor:
+        found = torch.zeros(len(self.wrong), *tokens.shape, len(WORDS))
+        found[..., WORDS.encode(["or"])[0]] = 9
+        for row, line in enumerate(tokens.tolist()):
+            n = self.number[tuple(line[: line.index(OUT_TOKEN)])]
+            right, other = (TRUE, FALSE) if self.which.answer[n] else (FALSE, TRUE)
+            found[:, row, :, other] = 1
+            for run, wrong in enumerate(self.wrong):
+                found[run, row, self.which.label[n] - 1, right] = 0 if n in wrong else 2
+        return found
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        return self.logits(tokens).argmax(-1)
+
+
+@pytest.mark.parametrize("chain", [True, False])
+def test_the_label_is_judged_between_the_two_labels_alone(chain: bool) -> None:
+    test = asked(chain, 140)
+    assert 50 < test.answer.sum() < 90
+    found = Asking(test[torch.arange(5)], test, WORDS).measure(Judge(test, [set(), {0, 3, 139}]))
+    assert found["label"].tolist() == pytest.approx([1, 137 / 140])
+    assert found["test"].tolist() == found["train"].tolist() == [0, 0]  # "or" is no answer
+
+
+class Writer(nn.Module):
+    """Stands for models that write given lines behind OUT. `lines`: of each run and question."""
+
+    def __init__(self, which: Questions, lines: list[list[list[int]]]) -> None:
+        super().__init__()
+        self.device_of = nn.Parameter(torch.zeros(1))
+        self.spec, self.n_runs, self.lines = SimpleNamespace(vocab=len(WORDS)), len(lines), lines
+        self.number = numbers_of(which)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        found = torch.zeros(*tokens.shape, dtype=torch.int64)
+        for run, lines in enumerate(tokens.tolist()):
+            for row, line in enumerate(lines):
+                at = line.index(OUT_TOKEN)
+                said = self.lines[run][self.number[tuple(line[:at])]][: len(line) - at]
+                found[run, row, at : at + len(said)] = torch.tensor(said)
+        return torch.nn.functional.one_hot(found, len(WORDS)).float()
+
+
+def test_of_a_chain_of_its_own_the_last_word_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    test = asked()
+    limit = int((test.rows.length - test.rows.start).max())
+    word = WORDS.encode(["is"])[0]
+    gold = [test.rows.tokens[n, test.rows.start[n] : test.rows.length[n]].tolist() for n in range(FEW)]
+    right, wrong = test.answer.long() * (TRUE - FALSE) + FALSE, test.answer.long() * (FALSE - TRUE) + TRUE
+    other = [
+        [*gold[0][:-2], int(wrong[0]), END_TOKEN],
+        [int(right[1]), END_TOKEN, word],  # no chain, and talk behind the end
+        [int(right[2]), word, END_TOKEN],
+        [word, int(wrong[3]), int(right[3]), END_TOKEN],
+        [END_TOKEN, int(right[4]), END_TOKEN],
+        [word, word, END_TOKEN],
+        [*[word] * (limit - 1), int(right[6])],  # comes to no end
+        [int(right[7]), *[word] * (limit - 1)],
+    ]
+    asking = Asking(test, test, WORDS, keep=(7,))
+    model = Writer(test, [gold, other])
+    assert asking.snapshot(model, 6) == {}
+    found = asking.snapshot(model, 7)
+    assert found["own"].tolist() == [[1] * FEW, [0, 1, 0, 1, 0, 0, 1, 0]]
+    assert found["test right"].tolist() == [[1] * FEW, [0] * FEW]
+    cut = lambda line: line[: line.index(END_TOKEN) + 1] if END_TOKEN in line else line
+    padded = [[cut(line) + [PAD_TOKEN] * (limit - len(cut(line))) for line in run] for run in (gold, other)]
+    assert found["written"].tolist() == padded
+    monkeypatch.setattr(study, "N_OWN", 5)
+    monkeypatch.setattr(study, "N_SHOWN", 3)
+    found = asking.snapshot(model, 7)
+    assert found["own"].tolist() == [[1] * 5, [0, 1, 0, 1, 0]]
+    assert found["written"].shape[:2] == (2, 3)
+    assert found["test right"].shape == (2, FEW)
+
+
+# ---------------------------------------------------------------- the mix
+
+
+def corpora() -> Sequences:
+    """40 and 50 texts of 1 to 6 letters, the first corpus of a and b, the second of b, c and d."""
+    size, letter = drawn(1, 7, 90).tolist(), drawn(0, 6, 90, 6).tolist()
+    texts = [[("ab" * 3 if n < 40 else "bcd" * 2)[i] for i in letter[n][: size[n]]] for n in range(90)]
+    return mix([texts[:40], texts[40:]], LETTERS, 6)
+
+
+class Bigrams:
+    """Stands for Ask: logits of the next token from the last one, table (R, V, V)."""
+
+    def __init__(self, table: Tensor) -> None:
+        self.table = table
+
+    def logits(self, tokens: Tensor) -> Tensor:
+        return self.table[:, tokens]
+
+
+def test_losses_are_nats_a_token_of_each_corpus() -> None:
+    known = corpora()
+    test = known[torch.tensor([3, 60, 5, 88])]
+    mixing = Mixing(known, test, [])
+    found = mixing.measure(Bigrams(torch.zeros(2, 7, 7)))
+    assert set(found) == {"train 0", "train 1", "test 0", "test 1"}
+    for value in found.values():
+        assert value.tolist() == pytest.approx([math.log(7)] * 2)
+    table = drawn(-3, 4, 2, 7, 7).float()
+    found = mixing.measure(Bigrams(table))
+    for name, which in (("train", known), ("test", test)):
+        for corpus in range(2):
+            for run in range(2):
+                chance = table[run].softmax(-1)
+                nats = [
+                    -math.log(chance[a, b])
+                    for line, n, c in zip(which.tokens.tolist(), which.length.tolist(), which.corpus.tolist(), strict=True)
+                    for a, b in pairwise(line[:n])
+                    if c == corpus
+                ]
+                assert found[f"{name} {corpus}"][run].item() == pytest.approx(sum(nats) / len(nats), rel=1e-5)
+
+
+def test_rows_of_the_mix_ask_for_every_token_but_the_first_and_are_equally_likely() -> None:
+    known = mix([[["a"], ["a", "b", "b"]], [["c", "d"]]], LETTERS, 4)
+    mixing = Mixing(known, known, [])
+    assert mixing.length == 3
+    tokens, target = mixing.batch(torch.tensor([[5], [5], [6]]), torch.arange(9_000).expand(3, -1))
+    due = {(3, 2, 0): (2, IGNORED, IGNORED), (3, 4, 4): (4, 4, 2), (5, 6, 2): (6, 2, IGNORED)}
+    pairs = Counter(zip(map(tuple, tokens[0].tolist()), map(tuple, target[0].tolist()), strict=True))
+    assert set(pairs) == set(due.items())
+    assert list(pairs.values()) == pytest.approx([3_000] * 3, rel=0.1)
+    assert torch.equal(tokens[0], tokens[1])
+    assert torch.equal(target[0], target[1])
+    assert (tokens[0] != tokens[2]).any(-1).float().mean() == pytest.approx(2 / 3, abs=0.05)
+
+
+def test_losses_on_training_are_of_a_sample_of_both_corpora() -> None:
+    known = mix([[["a"]] * 400, [["b"]] * 800], LETTERS, 4)
+    rows_asked = Mixing(known, known, []).asked["train"]
+    assert rows_asked.corpus.bincount().tolist() == [50, 100]
+
+
+def cosines(vectors: Tensor) -> float:
+    """Over all pairs, by a double loop."""
+    n = len(vectors)
+    found = [
+        torch.dot(vectors[i], vectors[j]) / vectors[i].norm() / vectors[j].norm()
+        for i, j in product(range(n), repeat=2)
+        if i != j
+    ]
+    return float(sum(found) / len(found))
+
+
+def test_the_mean_cosine_is_over_pairs_of_different_vectors() -> None:
+    vectors = torch.randn(3, 6, 5, generator=torch.Generator().manual_seed(0)) + 0.5
+    assert mean_cosine(vectors).tolist() == pytest.approx([cosines(run) for run in vectors], abs=1e-5)
+    assert mean_cosine(torch.tensor([[[3.0, 0], [0, 2]], [[1, 1], [2, 2]], [[1, 0], [-4, 0]]])).tolist() == pytest.approx(
+        [0, 1, -1], abs=1e-6
+    )
+
+
+def test_what_is_watched_is_the_cosine_of_each_corpus_own_embeddings() -> None:
+    model, own = built(), [torch.tensor([3, 5, 6]), torch.tensor([1, 4])]
+    found = Mixing(corpora(), corpora(), own).watch(model)
+    assert set(found) == {"cosine 0", "cosine 1"}
+    for i in range(2):
+        expected = [cosines(model.embedding.token[run, own[i]].detach()) for run in range(2)]
+        assert found[f"cosine {i}"].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+# ---------------------------------------------------------------- studies from specs
+
+
+def first(specs: dict[Any, list[RunSpec]], kind: str | None = None) -> RunSpec:
+    """The first run of the smoke profile, or the first of a kind."""
+    return next(runs[0] for key, runs in specs.items() if kind in (None, key[0]))
+
+
+def with_task(spec: RunSpec, **change: Any) -> RunSpec:
+    return replace(spec, task=tuple((dict(spec.task) | change).items()))
+
+
+def lines(which: Rows, words: Vocabulary) -> list[str]:
+    """Rows as text, without padding."""
+    return [" ".join(words.decode(row[:n])) for row, n in zip(which.tokens, which.length.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize(("split", "primitive"), [(TURN, "turn left"), (JUMP, "jump")])
+def test_scan_trains_on_so_many_commands_and_asks_for_others(split: str, primitive: str) -> None:
+    reading = make_scan(first(scan_specs("smoke"), split))
+    known, test = (lines(which, scan.VOCABULARY) for which in (reading.known, reading.asked["test"]))
+    assert len(known) == 300
+    assert len(test) == len(set(test)) == 100
+    source = lambda line: line.partition(f" {OUT} ")[0]
+    assert {source(line) for line in known if f" {primitive} " in f" {source(line)} "} == {primitive}
+    assert all(f" {primitive} " in f" {source(line)} " and source(line) != primitive for line in test)
+    assert test[7] == f"{source(test[7])} {OUT} {' '.join(scan.meaning(source(test[7])))} {END}"
+    whole = scan.split(split).test
+    asked = torch.tensor([scan.number(source(line)) for line in test])
+    places = torch.searchsorted(whole, asked)
+    assert (places.diff() == len(whole) // 100).all()  # from all over the test
+
+
+def test_smaller_scan_sets_lie_within_larger_ones() -> None:
+    spec = first(scan_specs("smoke"), TURN)
+    less, more = (Counter(lines(make_scan(with_task(spec, size=n)).known, scan.VOCABULARY)) for n in (50, 300))
+    assert less.total() == 50
+    assert less <= more
+
+
+def test_cogs_has_its_size_its_sets_and_its_cases() -> None:
+    reading = make_cogs(first(cogs_specs("smoke")))
+    data, words = study.cogs_data(160, 10, 10, 30, 10)
+    assert len(reading.known) == 150
+    assert {name: len(which) for name, which in reading.asked.items()} == {"test": 10, "gen": 210}
+    text = lambda some: [" ".join((*side[0], OUT, *side[1], END)) for side in map(cogs.tokens, some)]
+    assert sorted(lines(reading.known, words)) == sorted(text(cogs.fewer(data, 150).train))
+    assert lines(reading.asked["test"], words) == text(data.test)
+    assert lines(reading.asked["gen"], words) == text(data.gen)
+    assert [cogs.CASES[i] for i in reading.groups["gen"].tolist()] == [row.case for row in data.gen]
+    assert reading.shown("gen").tolist() == [10 * case + i for case in range(21) for i in range(2)]
+
+
+def test_questions_of_the_test_are_others_and_the_variant_decides_their_form() -> None:
+    told = {kind: make_asking(first(asking_specs("smoke"), kind)) for kind in (CHAIN, HARD, NONE)}
+    for asking in told.values():
+        assert (len(asking.known), len(asking.test)) == (40, 20)
+        assert torch.equal(asking.asked["test"].tokens, asking.test.rows.tokens)
+        assert not set(lines(asking.known, asking.words)) & set(lines(asking.asked["test"], asking.words))
+    tasks = {kind: Task(concepts=6, hops=(1, 2), hard=kind == HARD) for kind in told}
+    for kind, asking in told.items():
+        due = [
+            " ".join((*e.prompt, OUT, *(() if kind == NONE else e.chain), e.label, END)) for e in tasks[kind].examples(1, 0, 20)
+        ]
+        assert lines(asking.asked["test"], asking.words) == due
+
+
+def test_the_mix_holds_texts_out_and_knows_the_tokens_of_one_corpus_alone() -> None:
+    words, known, test = mix_data(20, 10, 32)
+    assert known.corpus.bincount().tolist() == [20, 20]
+    assert test.corpus.bincount().tolist() == [10, 10]
+    text = lambda which, n: words.decode(which.tokens[n, : which.length[n]])
+    for which, place, shift in ((known, 0, 0), (known, 19, 0), (test, 0, 20), (test, 9, 20)):
+        half = len(which) // 2
+        assert text(which, place) == [*Task().example(0, place + shift).words, END][:32]
+        assert text(which, half + place) == [*story(0, place + shift), END][:32]
+    spec = next(iter(mix_specs("smoke").values()))[0]
+    mixing = make_mix(spec)
+    assert torch.equal(mixing.known.tokens, known.tokens)
+    assert torch.equal(mixing.asked["test"].tokens, test.tokens)
+    counts = [Counter(word for n in range(len(known)) if known.corpus[n] == c for word in text(known, n)) for c in range(2)]
+    for corpus, own in enumerate(mixing.own):
+        mine, others = counts[corpus], counts[1 - corpus]
+        assert set(words.decode(own)) == {word for word, n in mine.items() if n >= 20 and not others[word]}
+        assert len(own) > 1
+
+
+MAKERS = {"scan": (make_scan, scan_specs), "cogs": (make_cogs, cogs_specs), "asking": (make_asking, asking_specs)}
+
+
+@pytest.mark.parametrize(
+    ("name", "vocab", "positions"), [("scan", 22, 58), ("cogs", 356, 373), ("asking", 78, 93)], ids=lambda value: f"{value}"
+)
+def test_a_model_that_is_too_small_for_the_task_is_refused(name: str, vocab: int, positions: int) -> None:
+    make, specs = MAKERS[name]
+    spec = first(specs("smoke"))
+    fitting = replace(spec.model, vocab=vocab, positions=positions)
+    make(replace(spec, model=fitting))
+    for change in ({"vocab": vocab - 1}, {"positions": positions - 1}):
+        small = replace(fitting, **change)
+        said = (
+            f"the task has {vocab} tokens and rows of {positions}, the model {small.vocab} tokens and {small.positions} "
+            "positions: give the model more."
+        )
+        with pytest.raises(LanguageError, match=f"^{re.escape(said)}$"):
+            make(replace(spec, model=small))
+
+
+def test_a_mix_of_more_words_than_the_model_has_tokens_is_refused() -> None:
+    spec = next(iter(mix_specs("smoke").values()))[0]
+    make_mix(replace(spec, model=replace(spec.model, vocab=776)))
+    with pytest.raises(LanguageError, match=r"^the mix has 776 words, the model 775 tokens: give it more\.$"):
+        make_mix(replace(spec, model=replace(spec.model, vocab=775)))
+
+
+def test_a_training_set_larger_than_there_is_is_refused() -> None:
+    with pytest.raises(LanguageError, match=r"^the size of a training set must be an integer from 1 to 21,890, got 21891\.$"):
+        make_scan(with_task(first(scan_specs("smoke"), TURN), size=21_891))
+    with pytest.raises(LanguageError, match=r"^train must be from \d+ to 160, the rows that there are, not 161\.$"):
+        make_cogs(with_task(first(cogs_specs("smoke")), size=161))
+
+
+# ---------------------------------------------------------------- what is run
+
+PROFILES = ("smoke", "laptop", "paper")
+PAPER = {(0.5, 0.01), (0.7, 0.1)}
+ALL = PAPER | {(0.5, 0.1), (0.7, 0.01), (0.3, 0.0), (0.8, 1.0)}
+"""γ and decay of the paper's two arms; and theirs crossed, a larger start, and a smaller one."""
+
+
+def check(found: dict[Kind, list[RunSpec]], setting: ReadingSetting, main: str, others: tuple[str, ...], name: str) -> None:
+    """Both arms at every size, all at one, and of other kinds of task both at that one; every seed of each."""
+    assert {kind[2:] for kind in found if kind[:2] == (main, setting.middle)} == ALL
+    for size in set(setting.sizes) - {setting.middle}:
+        assert {kind[2:] for kind in found if kind[:2] == (main, size)} == PAPER
+    for other in others:
+        assert {kind[2:] for kind in found if kind[0] == other} == PAPER
+        assert {kind[1] for kind in found if kind[0] == other} == {setting.middle}
+    assert {kind[1] for kind in found} == set(setting.sizes)
+    assert {kind[0] for kind in found} == {main, *others}
+    for (_, size, gamma, decay), specs in found.items():
+        assert [spec.seed for spec in specs] == list(setting.seeds)
+        for spec in specs:
+            task = dict(spec.task)
+            assert (spec.experiment, spec.gamma, spec.decay, task["size"]) == (name, gamma, decay, size)
+            assert task["keep"] == (spec.train.steps,)
+            assert task.items() >= dict(setting.task).items()
+            assert (spec.model.vocab, spec.model.positions, spec.rate) == (*setting.shape, setting.gpt.rate)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_size_has_both_arms_and_one_size_all_of_them(profile: str) -> None:
+    check(scan_specs(profile), SCAN[profile], TURN, (JUMP,), "language-scan")
+    check(cogs_specs(profile), COGS[profile], "COGS", (), "language-cogs")
+    check(asking_specs(profile), ASKING[profile], CHAIN, (HARD, NONE), "language-prontoqa")
+    for (split, *_), specs in scan_specs(profile).items():
+        assert {dict(spec.task)["split"] for spec in specs} == {split}
+    for (variant, *_), specs in asking_specs(profile).items():
+        flags = {CHAIN: (True, False), HARD: (True, True), NONE: (False, False)}[variant]
+        assert {(dict(spec.task)["chain"], dict(spec.task)["hard"]) for spec in specs} == {flags}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_mix_is_run_from_every_start_with_and_without_tied_embeddings(profile: str) -> None:
+    found, setting = mix_specs(profile), MIX[profile]
+    assert set(found) == set(product((True, False), (0.3, 0.5, 0.8)))
+    for (tied, gamma), specs in found.items():
+        assert [spec.seed for spec in specs] == list(setting.seeds)
+        assert {(spec.model.tied, spec.gamma, spec.decay, spec.experiment) for spec in specs} == {
+            (tied, gamma, 0.01, "language-mix")
+        }
+        assert {spec.task for spec in specs} == {(("each", setting.each), ("length", setting.length), ("tests", setting.tests))}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_no_two_runs_of_a_profile_have_one_key(profile: str) -> None:
+    specs = [spec for experiment in EXPERIMENTS for spec in experiment.specs(profile)]
+    assert len({spec.key for spec in specs}) == len(specs)
+    for experiment in EXPERIMENTS:
+        assert {spec.experiment for spec in experiment.specs(profile)} == {experiment.name}
+
+
+def test_an_experiment_runs_what_its_specs_list() -> None:
+    listed = {e.name: e for e in EXPERIMENTS}
+    tables = {
+        "language-scan": scan_specs,
+        "language-cogs": cogs_specs,
+        "language-prontoqa": asking_specs,
+        "language-mix": mix_specs,
+    }
+    for name, specs in tables.items():
+        for profile in PROFILES:
+            assert listed[name].specs(profile) == [spec for runs in specs(profile).values() for spec in runs]
+        with pytest.raises(SpecError, match="unknown profile"):
+            specs("large")
+    assert listed["language-addition-search"].specs("laptop") == adding_search("laptop")
+
+
+def test_trials_of_addition_have_both_arms_on_a_seed_that_is_not_reported() -> None:
+    found = adding_search("laptop")
+    assert len(found) == 8
+    for rate in (3e-4, 1e-3):
+        for bias in (False, True):  # study 1's form has none, GPT-2's has
+            some = [spec for spec in found if spec.rate == rate and spec.model.bias == bias]
+            assert {(spec.gamma, spec.decay) for spec in some} == PAPER
+    assert len(adding_search("smoke")) == 2
+    for profile in PROFILES:
+        tried, reported = adding_search(profile), [spec for runs in adding_specs(profile).values() for spec in runs]
+        assert len({spec.key for spec in tried}) == len(tried)
+        assert not {spec.seed for spec in tried} & {spec.seed for spec in reported}
+        assert {spec.experiment for spec in tried} == {"language-addition-search"}
+        assert {dict(spec.task)["split"] for spec in tried} == {experiments.SQUARE}
+
+
+# ---------------------------------------------------------------- end to end
+
+
+def trained(name: str, at_most: int) -> list[Any]:
+    """Results of the first runs of each shape of the smoke profile."""
+    experiment = next(e for e in EXPERIMENTS if e.name == name)
+    shapes: dict[tuple, list[RunSpec]] = {}
+    for spec in experiment.specs("smoke"):
+        shapes.setdefault(spec.shape, []).append(spec)
+    return [run for specs in shapes.values() for run in train(specs[:at_most], experiment.make_study(specs[0]), PLAIN)]
+
+
+@pytest.mark.parametrize(
+    ("name", "at_most", "metrics", "kept"),
+    [
+        ("language-scan", 2, {"train", "test"}, {"test right", "test answers"}),
+        (
+            "language-cogs",
+            1,
+            {"train", "test", "gen", "gen cases"},
+            {"test right", "test answers", "gen right", "gen answers"},
+        ),
+        ("language-prontoqa", 2, {"train", "test", "label"}, {"test right", "test answers", "own", "written"}),
+        pytest.param(
+            "language-mix",
+            2,
+            {"train 0", "train 1", "test 0", "test 1"},
+            set(),
+            marks=pytest.mark.xfail(
+                raises=KeyError, strict=True, reason="fit_metric is 'train', which Mixing does not measure"
+            ),
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_smoke_profile_trains_from_end_to_end(name: str, at_most: int, metrics: set[str], kept: set[str]) -> None:
+    runs = trained(name, at_most)
+    assert {run.spec.shape for run in runs} == {spec.shape for e in EXPERIMENTS if e.name == name for spec in e.specs("smoke")}
+    for run in runs:
+        assert run.status != "diverged"
+        assert set(run.metrics) == metrics
+        assert run.history["step"] == [2, 4]
+        assert all(math.isfinite(value) for value in run.history["loss"])
+        assert {step: set(arrays) for step, arrays in run.snapshots.items()} == ({4: kept} if kept else {})
+        if "test right" in kept:
+            assert run.metrics["test"] == pytest.approx(run.snapshots[4]["test right"].mean().item())
