@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import Shelf
+from scipy.stats import ttest_ind
 from torch import Tensor
 
 from lib.core.record.store import StoredRun
@@ -194,3 +196,15 @@ def test_figures_are_drawn() -> None:
     curves = {name: {m: arms.history(group, m) for m in ("train", "test")} for name, group in pair.items()}
     figures.along({"a square": curves, "at random": {prose.name_of(LARGER): curves[prose.name_of(LARGER)]}})
     figures.arms({"γ = 0.5": [0.1, 0.2], "γ = 0.7": [0.9]}, ["γ = 0.5"])
+
+
+def test_the_interval_is_scipys_and_a_point_where_nothing_varies() -> None:
+    a, b = np.array([0.9, 0.95, 0.99]), np.array([0.2, 0.5, 0.4, 0.3])
+    found = ttest_ind(a, b, equal_var=False).confidence_interval()
+    assert arms.difference(a, b) == pytest.approx((a.mean() - b.mean(), found.low, found.high))
+    assert arms.difference(np.ones(3), np.zeros(3)) == (1, 1, 1)
+    assert arms.difference(np.ones(1), b)[1:] == pytest.approx((0.65, 0.65))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gap, low, high = arms.difference(np.ones(3), a)
+    assert low < gap < high

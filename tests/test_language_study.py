@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise, product
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import from_weights
 from lib.core.record.spec import RunSpec, SpecError
 from lib.core.train.loop import train
@@ -70,13 +72,11 @@ def drawn(low: int, high: int, *shape: int, seed: int = 0) -> Tensor:
     return torch.randint(low, high, shape, generator=torch.Generator().manual_seed(seed))
 
 
-def built(runs: int = 2, vocab: int = len(LETTERS), positions: int = 16) -> Causal:
-    """Models with large random weights, so that what they write varies."""
-    shape = {"vocab": vocab, "positions": positions, "depth": 1, "d_ff": 32, "norm": "pre", "activation": "gelu", "bias": True}
-    model = CausalSpec.split_heads(16, 2, **shape, tied=False).build(runs)
-    random = torch.Generator().manual_seed(3)
-    for p in model.parameters():
-        nn.init.normal_(p, 0, 0.7, generator=random)
+def built() -> Causal:
+    """Two models with weights so large that what they write varies with what they read."""
+    shape = {"vocab": len(LETTERS), "positions": 16, "depth": 1, "d_ff": 32, "norm": "pre", "activation": "gelu", "bias": True}
+    model = CausalSpec.split_heads(16, 2, **shape, tied=False).build(2)
+    apply_gamma_stacked(model, [0.1, 0.1], [8, 9], [0, 1])
     return model
 
 
@@ -164,12 +164,11 @@ def test_models_write_what_a_plain_loop_writes_and_padding_behind_end() -> None:
     model, which = built(), some_rows(40)
     found = greedy(model, which, LIMIT)
     assert found.shape == (2, 40, LIMIT)
-    ended = 0
     for run in range(2):
         by_hand = written_by_hand(model, which, run)
         assert found[run].tolist() == [line + [PAD_TOKEN] * (LIMIT - len(line)) for line in by_hand]
-        ended += sum(len(line) < LIMIT for line in by_hand)
-    assert 10 < ended < 70  # else nothing was tested
+        assert 10 < sum(len(line) < LIMIT for line in by_hand) < 30  # else little is tested
+        assert len(set(map(tuple, by_hand))) > 15
 
 
 def test_what_a_model_writes_is_what_one_pass_over_it_finds_right() -> None:
@@ -615,16 +614,47 @@ MAKERS = {"scan": (make_scan, scan_specs), "cogs": (make_cogs, cogs_specs), "ask
 def test_a_model_that_is_too_small_for_the_task_is_refused(name: str, vocab: int, positions: int) -> None:
     make, specs = MAKERS[name]
     spec = first(specs("smoke"))
-    fitting = replace(spec.model, vocab=vocab, positions=positions)
-    make(replace(spec, model=fitting))
+    make(replace(spec, model=replace(spec.model, vocab=vocab)))
     for change in ({"vocab": vocab - 1}, {"positions": positions - 1}):
-        small = replace(fitting, **change)
+        small = replace(spec.model, **change)
         said = (
             f"the task has {vocab} tokens and rows of {positions}, the model {small.vocab} tokens and {small.positions} "
             "positions: give the model more."
         )
         with pytest.raises(LanguageError, match=f"^{re.escape(said)}$"):
             make(replace(spec, model=small))
+
+
+def accepted(positions: int, spec: RunSpec, make: Callable[[RunSpec], Any]) -> tuple[Any, RunSpec] | None:
+    """The study of a model with so many positions, unless it is refused."""
+    spec = replace(spec, model=replace(spec.model, positions=positions))
+    try:
+        return make(spec), spec
+    except LanguageError:
+        return None
+
+
+@pytest.mark.xfail(strict=True, reason="_fits does not count what rows of a bucket are padded with")
+def test_a_model_that_is_not_refused_has_positions_for_padded_rows() -> None:
+    for name, positions in (("scan", 58), ("cogs", 373), ("asking", 93)):
+        make, specs = MAKERS[name]
+        for more in range(8):
+            if found := accepted(positions + more, first(specs("smoke")), make):
+                assert found[0].length <= positions + more
+
+
+@pytest.mark.xfail(strict=True, raises=ValueError, reason="_fits does not count the longest source with the longest chain")
+def test_a_model_that_is_not_refused_has_positions_to_write_a_chain() -> None:
+    for positions in range(93, 97):
+        if found := accepted(positions, first(asking_specs("smoke")), make_asking):
+            found[0].snapshot(found[1].model.build(), 4)
+
+
+@pytest.mark.xfail(strict=True, reason="make_mix does not look at the positions")
+def test_a_mix_longer_than_the_model_has_positions_is_refused() -> None:
+    spec = next(iter(mix_specs("smoke").values()))[0]
+    assert accepted(31, spec, make_mix)
+    assert accepted(30, spec, make_mix) is None
 
 
 def test_a_mix_of_more_words_than_the_model_has_tokens_is_refused() -> None:
@@ -769,11 +799,13 @@ def trained(name: str, at_most: int) -> list[Any]:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_the_smoke_profile_trains_from_end_to_end(name: str, at_most: int, metrics: set[str], kept: set[str]) -> None:
+    watched = {"cosine 0", "cosine 1"} if name == "language-mix" else set()
     runs = trained(name, at_most)
     assert {run.spec.shape for run in runs} == {spec.shape for e in EXPERIMENTS if e.name == name for spec in e.specs("smoke")}
     for run in runs:
         assert run.status != "diverged"
         assert set(run.metrics) == metrics
+        assert set(run.history) == {"step", "loss", *metrics, *watched}
         assert run.history["step"] == [2, 4]
         assert all(math.isfinite(value) for value in run.history["loss"])
         assert {step: set(arrays) for step, arrays in run.snapshots.items()} == ({4: kept} if kept else {})

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 
-from lib.book import chapters, ledger
+from lib.book import bridge, chapters, ledger
 from lib.book.claims import by_construction, totals
 from lib.book.display import plain, provenance_line, source_of
 from lib.book.explorer import Explorer
@@ -48,10 +49,12 @@ def _write_all(store: Store, folder: Path) -> None:
     claims = ledger.evaluate_all(store, PROFILE, BUILD / "claims.json")
     sets = [(name, load(e.specs(PROFILE), store)) for name, e in SETS.items()]
     every = [run for _, group in sets for run in group]
-    rows = headline_rows(store)
-    _draw_headline(rows)
+    rows, everywhere = headline_rows(store), bridge.tasks(store, PROFILE)
+    _draw("headline", figures.flip(rows))
+    _draw("bridge", bridge.draw(everywhere))
     parts = {
         "headline.md": f"{prose.headline(rows)}\n\n" + _line([*chain(*rows.values())], figures.flip),
+        "bridge.md": bridge_text(everywhere),
         "totals.md": claims_line(claims),
         "explorer.html": Explorer(exploration(sets, PROFILE), "rm-landing", gamma=0.7, depth=2).static(),
         "explorer.md": _line(every, Explorer),
@@ -78,12 +81,22 @@ def headline_rows(store: Store) -> dict[str, list[StoredRun]]:
     return {"two layers, post-norm": load(HEADLINE.specs(PROFILE), store), "two layers, pre-norm, GPT-2's form": pre_norm}
 
 
-def _draw_headline(rows: Mapping[str, Sequence[StoredRun]]) -> None:
-    """Write the first page's figure, which the README shows as well, if it is not the one that is there."""
-    figure, buffer = figures.flip(rows), io.BytesIO()
+def bridge_text(found: Sequence[bridge.Task]) -> str:
+    """What stands under the picture of all tasks: the sentence, and its numbers folded away."""
+    runs = [run for task in found for run in task.runs]
+    return (
+        f"{bridge.sentence(found)}\n\n"
+        + _line(runs, bridge.draw)
+        + f"\n```{{dropdown}} In numbers\n{bridge.rows(found)}\n```\n"
+    )
+
+
+def _draw(name: str, figure: Figure) -> None:
+    """Write a figure of the first page, one of which the README shows as well, if it is not the one that is there."""
+    buffer = io.BytesIO()
     figure.savefig(buffer, metadata={"Software": None})
     plt.close(figure)
-    path = BOOK / "assets" / "headline.png"
+    path = BOOK / "assets" / f"{name}.png"
     if not path.exists() or path.read_bytes() != buffer.getvalue():
         path.write_bytes(buffer.getvalue())
 

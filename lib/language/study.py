@@ -242,7 +242,8 @@ class Asking(Reading):
 
 class Mixing:
     """The mix of two corpora: every token but the first is predicted. Losses of each corpus on rows of training (`train 0`) and
-    on others (`test 0`), in nats a token, and the mean cosine of the embeddings of tokens of one corpus alone (`cosine 0`)."""
+    on others (`test 0`), in nats a token; the share of training's tokens that are predicted right (`train`); and the mean cosine
+    of the embeddings of tokens of one corpus alone (`cosine 0`)."""
 
     def __init__(self, known: Sequences, test: Sequences, own: list[Tensor], keep: tuple[int, ...] = ()) -> None:
         self.known, self.own, self.keep = known, own, frozenset(keep)
@@ -256,7 +257,7 @@ class Mixing:
         return self.tokens.to(row.device)[row], self.target.to(row.device)[row]
 
     def measure(self, ask: Ask) -> dict[str, Tensor]:
-        found = {}
+        found, right, asked = {}, 0.0, 0
         for name, rows in self.asked.items():
             for corpus in range(int(rows.corpus.max()) + 1):
                 some = rows[rows.corpus == corpus]
@@ -268,8 +269,11 @@ class Mixing:
                     loss = F.cross_entropy(logits.flatten(0, 2), target.flatten(), ignore_index=IGNORED, reduction="none")
                     nats = nats + loss.view(len(logits), -1).sum(1)
                     count += int((target[0] != IGNORED).sum())
+                    if name == "train":
+                        right = right + (logits.argmax(-1) == target).sum((1, 2))
                 found[f"{name} {corpus}"] = nats / count
-        return found
+                asked += count * (name == "train")
+        return found | {"train": right / asked}
 
     def watch(self, model: nn.Module) -> dict[str, Tensor]:
         """Mean cosine between the embeddings of two different tokens of each corpus alone, (R,)."""

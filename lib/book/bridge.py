@@ -1,0 +1,210 @@
+"""The bridge: what a smaller initialization changes on every task of the book, side by side.
+
+A row is a task: the share of questions that training did not show and that runs answer by the rule, from a large start and from
+a small one, with the difference and its 95 % interval over seeds. The two starts of a row are fixed by rule and not chosen by
+what came out: the paper's pair, by equal gain where the width is another, and for composition the ends of the row as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from lib.composition.diagram import gain, gamma_of_gain, two_layers
+from lib.composition.experiments import GRIDS
+from lib.composition.variations import GPT2
+from lib.core.read import style
+from lib.core.read.tables import table
+from lib.core.record.store import Store, StoredRun, load
+from lib.in_context.experiments import train_specs, wide_specs
+from lib.language import arms
+from lib.language.adding.numbers import of_arms
+from lib.language.commands.numbers import of_cogs, of_scan
+from lib.language.experiments import COGS, LARGE, SCAN, SMALL, SQUARE, TURN
+from lib.reasoning_bias.experiments import PAPER_GAMMAS, bias_specs
+
+PAPER_PAIR = 0.5, 0.8
+"""The γ at which Zhang et al. 2024 show a symmetric and an inferential model."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """`large`, `small`: (R,) shares from the two starts; `starts` says which they are; `what` is counted."""
+
+    name: str
+    chapter: str
+    what: str
+    starts: tuple[str, str]
+    large: np.ndarray
+    small: np.ndarray
+    runs: tuple[StoredRun, ...]
+
+    @property
+    def lead(self) -> tuple[float, float, float]:
+        """Small less large, and its 95 % interval over seeds (Welch's t)."""
+        return arms.difference(self.small, self.large)
+
+
+def _task(
+    name: str,
+    chapter: str,
+    what: str,
+    groups: Sequence[Sequence[StoredRun]],
+    metric: str | Callable[[StoredRun], float],
+    starts: tuple[str, str] | None = None,
+) -> Task:
+    value = metric if callable(metric) else lambda run: run.metrics[metric]
+    large, small = groups
+    names = starts or tuple(f"γ = {group[0].spec.gamma:g}" for group in groups)
+    shares = [np.array([value(run) for run in group], dtype=float) for group in groups]
+    return Task(name, chapter, what, names, *shares, (*large, *small))  # type: ignore[arg-type]
+
+
+def _pair(runs: Sequence[StoredRun], gammas: Sequence[float]) -> list[list[StoredRun]]:
+    """The runs at the stored γ nearest to each of these."""
+    stored = sorted({run.spec.gamma for run in runs})
+    nearest = [min(stored, key=lambda g: abs(g - wanted)) for wanted in gammas]
+    return [[run for run in runs if run.spec.gamma == g] for g in nearest]
+
+
+def _by_gain(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
+    """At the γ whose gain σ√d is that of the paper's pair at the paper's width."""
+    width = runs[0].spec.model.d_model
+    return _pair(runs, [gamma_of_gain(gain(g, GRIDS["paper"].d_model), width) for g in PAPER_PAIR])
+
+
+def _ends(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
+    """At the largest and the smallest stored start."""
+    gammas = [run.spec.gamma for run in runs]
+    return _pair(runs, (min(gammas), max(gammas)))
+
+
+def _pre_norm_runs(store: Store, profile: str) -> list[StoredRun]:
+    return [run for run in load(GPT2.specs(profile), store) if run.spec.model.norm == "pre"]
+
+
+def _composed(
+    name: str,
+    runs_of: Callable[[Store, str], list[StoredRun]],
+    choose: Callable[[Sequence[StoredRun]], list[list[StoredRun]]],
+) -> Callable[[Store, str], Task]:
+    return lambda store, profile: _task(
+        name, "02-phase-diagram", "composes (4, 3)", choose(runs_of(store, profile)), "inferential"
+    )
+
+
+def _anchors(store: Store, profile: str) -> Task:
+    runs = load(bias_specs(profile), store)
+    ends = PAPER_GAMMAS[0], PAPER_GAMMAS[-1]
+    groups = _pair(runs, sorted(ends))
+    return _task("a rule among facts", "09-memory-and-reasoning", "held-out pairs of anchors right", groups, "held out")
+
+
+def _copying(store: Store, profile: str) -> Task:
+    groups = [load(specs(profile), store) for specs in (wide_specs, train_specs)]
+    starts = ("W_O as 1 / √m", "small W_O")
+    return _task("copying from a prompt", "17-one-story", "signs right on unseen tasks", groups, "unseen", starts)
+
+
+_ARMS = tuple(f"γ = {gamma:g}, decay {decay:g}" for gamma, decay in (LARGE, SMALL))
+
+
+def _scan(store: Store, profile: str) -> Task:
+    runs, size = of_scan(store, profile), max(SCAN[profile].sizes)
+    groups = [runs[(TURN, size, *arm)] for arm in (LARGE, SMALL)]
+    return _task("SCAN, turn left", "20-scan-and-cogs", "commands right", groups, "test", _ARMS)
+
+
+def _cogs(store: Store, profile: str) -> Task:
+    runs, size = of_cogs(store, profile), max(COGS[profile].sizes)
+    groups = [runs[("COGS", size, *arm)] for arm in (LARGE, SMALL)]
+    return _task("COGS, 21 cases", "20-scan-and-cogs", "sentences right", groups, "gen", _ARMS)
+
+
+def _addition(store: Store, profile: str) -> Task:
+    runs = of_arms(store, profile)
+    groups = [runs[(SQUARE, *arm)] for arm in (LARGE, SMALL)]
+    return _task("addition", "19-addition", "sums right in the square", groups, "test", _ARMS)
+
+
+TASKS: tuple[Callable[[Store, str], Task], ...] = (
+    _composed("composition, paper's pair", two_layers, _by_gain),
+    _composed("composition, ends of γ", two_layers, _ends),
+    _composed("pre-norm, paper's pair", _pre_norm_runs, _by_gain),
+    _composed("pre-norm, ends of γ", _pre_norm_runs, _ends),
+    _anchors,
+    _copying,
+    _scan,
+    _cogs,
+    _addition,
+)
+
+
+def tasks(store: Store, profile: str) -> list[Task]:
+    """Every task, in the order of the book. Raises LookupError where runs are missing."""
+    return [make(store, profile) for make in TASKS]
+
+
+def draw(found: Sequence[Task]) -> Figure:
+    """A row a task: runs (small dots) and means (large ones) from the large start (grey) and the small one (orange); on the
+    right the difference with its interval."""
+    with style.look():
+        fig, (left, right) = plt.subplots(
+            1, 2, figsize=(style.WIDTH, 0.5 + 0.42 * len(found)), sharey=True, width_ratios=(3, 2)
+        )
+        for row, task in enumerate(found):
+            means = task.large.mean(), task.small.mean()
+            left.annotate("", (means[1], row), (means[0], row), arrowprops={"arrowstyle": "-", "color": style.LIGHT, "lw": 3})
+            for values, colour, shift in ((task.large, style.GREY, -0.17), (task.small, style.VERMILLION, 0.17)):
+                left.plot(values, np.full(len(values), row + shift), "o", ms=3, color=colour, alpha=0.6, clip_on=False)
+                left.plot(values.mean(), row, "o", ms=8, color=colour, mec="white", clip_on=False)
+            gap, low, high = task.lead
+            right.plot([low, high], [row, row], color=style.DARK, lw=1.6)
+            right.plot(gap, row, "D", ms=5, color=style.DARK)
+        left.set_yticks(range(len(found)), [task.name for task in found])
+        left.invert_yaxis()
+        left.set(xlim=(-0.02, 1.02), xlabel="share of new questions answered by the rule")
+        right.axvline(0, color=style.GREY, lw=0.8)
+        right.set(xlabel="difference, small start less large", xlim=(-1.05, 1.05))
+        right.tick_params(left=False)
+        for colour, label in ((style.GREY, "large start"), (style.VERMILLION, "small start")):
+            left.plot([], [], "o", ms=7, color=colour, label=label)
+        fig.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    return fig
+
+
+def sentence(found: Sequence[Task]) -> str:
+    """On how many tasks the small start is ahead, behind, or neither."""
+    leads = {task.name: task.lead for task in found}
+    ahead = [name for name, (_, low, _) in leads.items() if low > 0]
+    behind = [name for name, (*_, high) in leads.items() if high < 0]
+    open_ = [name for name in leads if name not in ahead and name not in behind]
+    listed = lambda names: f" ({'; '.join(names)})" if names else ""
+    return (
+        f"The smaller start answers more new questions by the rule on {len(ahead)} of {len(leads)} tasks{listed(ahead)}, fewer "
+        f"on {len(behind)}{listed(behind)}; on {len(open_)} its 95 % interval over seeds holds zero{listed(open_)}."
+    )
+
+
+def rows(found: Sequence[Task]) -> str:
+    """The numbers of the figure as a table."""
+    head = ("task", "counted", "large start", "small start", "seeds", "share, large", "share, small", "difference [95 %]")
+    return table(
+        head,
+        [
+            (
+                f"[{t.name}]({t.chapter})",
+                t.what,
+                *t.starts,
+                f"{len(t.large)}, {len(t.small)}",
+                f"{t.large.mean():.2f}",
+                f"{t.small.mean():.2f}",
+                "{:+.2f} [{:+.2f}, {:+.2f}]".format(*t.lead),
+            )
+            for t in found
+        ],
+    )

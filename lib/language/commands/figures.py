@@ -1,0 +1,131 @@
+"""The figures of SCAN and COGS: shares by the size of the training set, along training, arm by arm and case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lib.core.read import style
+
+Colour = tuple[float, ...]
+_LOOKS: tuple[tuple[Colour, str], ...] = ((style.GAMMA(0.5), "o"), (style.GAMMA(0.9), "^"))
+"""Colour and mark of the paper's large arm and of its small one; the colours are those of the figures of addition."""
+_LIMITS = (-0.03, 1.03)
+
+
+def _points(ax: Axes, x: Sequence[float], y: Sequence[float], look: tuple[Colour, str], fitted: bool, size: float = 5) -> None:
+    """A point a run; open where its arm has not learned its rows of training."""
+    colour, mark = look
+    ax.plot(x, y, mark, ms=size, mec=colour, mfc=colour if fitted else "white", alpha=0.8, clip_on=False)
+
+
+def by_size(panels: Mapping[str, Mapping[str, tuple[Sequence[int], np.ndarray, Sequence[bool]]]]) -> Figure:
+    """Share of rows right by the size of the training set. panels: {title: {arm: (sizes, shares (S, R), has it fitted?)}}, the
+    large arm first; points are runs, lines their means."""
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.9), sharey=True)
+        for ax, (title, arms) in zip(axes, panels.items(), strict=True):
+            for (sizes, values, fitted), look, aside in zip(arms.values(), _LOOKS, (0.96, 1.04), strict=True):
+                places = [size * aside for size in sizes]  # so that marks of the arms lie beside each other
+                ax.plot(places, values.mean(1), color=look[0])
+                for place, row, learned in zip(places, values, fitted, strict=True):
+                    _points(ax, [place] * len(row), row, look, learned)
+            every = sorted({size for sizes, _, _ in arms.values() for size in sizes})
+            ax.set_xscale("log")
+            ax.set_xticks(every, [f"{size:,}" for size in every], fontsize=8)
+            ax.set_xticks([], minor=True)
+            ax.set_xlim(every[0] / 1.5, every[-1] * 1.5)
+            ax.set(xlabel="rows of training", ylim=_LIMITS)
+            ax.set_title(title, fontsize=9)
+        axes[0].set_ylabel("share of rows right")
+        handles = [plt.Line2D([], [], color=c, marker=m, label=name) for (c, m), name in zip(_LOOKS, arms, strict=True)]
+        fig.legend(handles=handles, loc="outside lower center", ncols=2)
+    return fig
+
+
+def beside(tests: Mapping[str, Mapping[str, tuple[Sequence[float], bool]]]) -> Figure:
+    """Tests in rows, both arms in each. tests: {test: {arm: (a share a run, has it fitted?)}}, the large arm first; a line is a
+    mean."""
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.75, 0.9 + 0.5 * len(tests)))
+        for row, arms in enumerate(tests.values()):
+            for (values, fitted), look, at in zip(arms.values(), _LOOKS, (-0.13, 0.13), strict=True):
+                _points(ax, values, [row + at] * len(values), look, fitted)
+                ax.plot([np.mean(values)] * 2, [row + at - 0.11, row + at + 0.11], color=look[0])
+        _rows(ax, list(tests), "share of commands right")
+        handles = [plt.Line2D([], [], ls="", color=c, marker=m, label=name) for (c, m), name in zip(_LOOKS, arms, strict=True)]
+        fig.legend(handles=handles, loc="outside lower center", ncols=2)
+    return fig
+
+
+def _rows(ax: Axes, names: Sequence[str], xlabel: str) -> None:
+    ax.set_yticks(range(len(names)), names)
+    ax.set(xlabel=xlabel, xlim=_LIMITS, ylim=(len(names) - 0.5, -0.5))
+    ax.tick_params(axis="y", length=0)
+
+
+Curve = tuple[np.ndarray, np.ndarray]
+"""Steps (n,) and shares (R, n)."""
+
+
+def along(panels: Mapping[str, Mapping[str, Mapping[str, Curve]]]) -> Figure:
+    """Shares of rows right along training, of training (dashed) and of a test (solid; band: range of the runs).
+
+    panels: {title: {arm: {"train" or "test": curve}}}, the large arm first."""
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.9), sharey=True)
+        for ax, (title, arms) in zip(axes, panels.items(), strict=True):
+            for (name, curves), (colour, _) in zip(arms.items(), _LOOKS, strict=True):
+                steps, values = curves["train"]
+                ax.plot(steps, values.mean(0), "--", lw=1.2, color=colour)
+                steps, values = curves["test"]
+                ax.plot(steps, values.mean(0), color=colour, label=name)
+                ax.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.2, lw=0)
+            ax.set(xlabel="step", ylim=_LIMITS)
+            ax.xaxis.set_major_locator(plt.MaxNLocator(4))
+            ax.xaxis.set_major_formatter("{x:,.0f}")
+            ax.set_title(title, fontsize=9)
+        axes[0].set_ylabel("share of rows right")
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return fig
+
+
+def arms(panels: Mapping[str, Mapping[str, tuple[Sequence[float], bool]]], ours: Sequence[str] = ()) -> Figure:
+    """Every arm in a row, from the largest start on, a panel a test. panels: {title: {arm: (a share a run, has it fitted?)}};
+    the arms in `ours` are not the paper's, and grey."""
+    looks = iter(_LOOKS)
+    looked = {name: (style.GREY, "s") if name in ours else next(looks) for name in next(iter(panels.values()))}
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 1.0 + 0.32 * len(looked)), sharey=True)
+        for ax, (title, found) in zip(axes, panels.items(), strict=True):
+            for row, (name, (values, fitted)) in enumerate(found.items()):
+                ax.axhline(row, color=style.LIGHT, lw=0.6, zorder=0)
+                ax.plot([np.mean(values)] * 2, [row - 0.3, row + 0.3], color=looked[name][0])
+                _points(ax, values, [row] * len(values), looked[name], fitted)
+            _rows(ax, list(found), "share of rows right")
+            ax.set_title(title, fontsize=9)
+    return fig
+
+
+def cases(found: Mapping[str, Mapping[str, np.ndarray]], structural: int) -> Figure:
+    """The cases of COGS in rows, the last `structural` of them apart; both arms in each.
+
+    found: {arm: {case: (R,) shares}}, the large arm first; small marks are runs, large ones their means."""
+    names = list(next(iter(found.values())))
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 1.1 + 0.255 * len(names)))
+        for row in range(len(names)):
+            ax.axhline(row, color=style.LIGHT, lw=0.6, zorder=0)
+        ax.axhline(len(names) - structural - 0.5, color=style.GREY, lw=0.9, ls=":")
+        for shares, look, at in zip(found.values(), _LOOKS, (-0.15, 0.15), strict=True):
+            for row, values in enumerate(shares.values()):
+                ax.plot(values, [row + at] * len(values), look[1], ms=3, color=look[0], alpha=0.55, mew=0, clip_on=False)
+                ax.plot(values.mean(), row + at, look[1], ms=6.5, color=look[0], clip_on=False)
+        _rows(ax, names, "share of rows right")
+        handles = [plt.Line2D([], [], ls="", color=c, marker=m, label=name) for (c, m), name in zip(_LOOKS, found, strict=True)]
+        fig.legend(handles=handles, loc="outside lower center", ncols=2)
+    return fig

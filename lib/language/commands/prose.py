@@ -1,0 +1,564 @@
+"""Sentences and tables of the chapter on SCAN and COGS: each says what its numbers say, whichever way they fall."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from lib.core.read.measures import spread
+from lib.core.read.tables import table
+from lib.core.record.store import StoredRun
+from lib.language import arms, cogs, scan
+from lib.language.arms import FITTED
+from lib.language.commands import numbers
+from lib.language.commands.numbers import Example, Runs
+from lib.language.experiments import ARMS, COGS, CROSSED, JUMP, LARGE, LARGER, SCAN, SMALL, SMALLER, TURN
+from lib.language.study import cogs_data
+from lib.language.text import END
+
+Arm = tuple[float, float]
+PAPERS = (LARGE, SMALL)
+OURS = tuple(arm for arm in ARMS if arm not in PAPERS)
+LITTLE = 0.01
+"""Shares closer than this are called alike (our choice)."""
+MUCH = 0.1
+"""A case is named where the arms' means are so far apart, at least (our choice)."""
+NEVER = 0.05
+"""A mean share up to here is called none (our choice)."""
+IN, OUT_OF = "in distribution", "21 cases"
+_SCAN, _COGS = 'SCAN, "turn left"', "COGS"
+
+
+def name_of(arm: Arm) -> str:
+    return f"γ = {arm[0]:g}, decay {arm[1]:g}"
+
+
+def middle(runs: Runs, main: str) -> int:
+    """The size at which every arm was trained."""
+    return numbers.sizes(runs, main, *LARGER)[0]
+
+
+def largest(runs: Runs, main: str) -> int:
+    return numbers.sizes(runs, main, *SMALL)[-1]
+
+
+def some(runs: Runs, arms: Sequence[Arm] = tuple(ARMS), main: str = "", size: int = 0) -> list[StoredRun]:
+    """The runs of these arms; of one kind of task and of one size, where that is given."""
+    return [
+        run
+        for kind, group in runs.items()
+        if kind[2:] in arms and main in ("", kind[0]) and size in (0, kind[1])
+        for run in group
+    ]
+
+
+# -------------------------------------------------------------------------------------------------- what figures are given
+
+
+def of_sizes(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[list[int], np.ndarray, list[bool]]]]:
+    """{test: {arm: (sizes, shares (S, R), has each size been learned?)}} of the paper's arms."""
+    tests = ((f"a  {_SCAN}", scan_runs, TURN, "test"), (f"b  COGS, {IN}", cogs_runs, "COGS", "test"))
+    tests += ((f"c  COGS, {OUT_OF}", cogs_runs, "COGS", "gen"),)
+    found = {}
+    for title, runs, main, name in tests:
+        found[title] = {}
+        for arm in PAPERS:
+            sizes = numbers.sizes(runs, main, *arm)
+            learned = [arms.fitted(runs[(main, size, *arm)]) for size in sizes]
+            found[title][name_of(arm)] = sizes, numbers.by_size(runs, main, *arm, name=name), learned
+    return found
+
+
+def of_controls(runs: Runs) -> dict[str, dict[str, tuple[list[float], bool]]]:
+    """{primitive: {arm: (shares, has it been learned?)}} at the size at which both splits were trained."""
+    size = middle(runs, TURN)
+    groups = {words: {arm: runs[(split, size, *arm)] for arm in PAPERS} for words, split in _PRIMITIVES.items()}
+    return {
+        words: {name_of(arm): (arms.shares(group).tolist(), arms.fitted(group)) for arm, group in both.items()}
+        for words, both in groups.items()
+    }
+
+
+_PRIMITIVES = {'"turn left"': TURN, '"jump"': JUMP}
+
+
+def of_histories(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]]:
+    """{test: {arm: {"train" or "test": curve}}}: SCAN at the size of all arms, COGS at the largest."""
+    small, large = middle(scan_runs, TURN), largest(cogs_runs, "COGS")
+    tests = (
+        (f"{_SCAN}\n{small:,} rows", scan_runs, (TURN, small), "test"),
+        (f"COGS, {IN}\n{large:,} rows", cogs_runs, ("COGS", large), "test"),
+        (f"COGS, {OUT_OF}\n{large:,} rows", cogs_runs, ("COGS", large), "gen"),
+    )
+    curve = lambda group, name: {"train": arms.history(group, "train"), "test": arms.history(group, name)}
+    return {title: {name_of(arm): curve(runs[(*kind, *arm)], name) for arm in PAPERS} for title, runs, kind, name in tests}
+
+
+def of_arms(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[list[float], bool]]]:
+    """{test: {arm: (shares, has it been learned?)}} of all arms, at the one size that all have."""
+    found = {}
+    for title, runs, main, name in _crossed(scan_runs, cogs_runs):
+        groups = {arm: runs[(main, middle(runs, main), *arm)] for arm in sorted(ARMS)}
+        found[title] = {name_of(a): (arms.shares(group, name).tolist(), arms.fitted(group)) for a, group in groups.items()}
+    return found
+
+
+def _crossed(scan_runs: Runs, cogs_runs: Runs) -> tuple[tuple[str, Runs, str, str], ...]:
+    return (
+        (f"{_SCAN}, {middle(scan_runs, TURN):,} rows", scan_runs, TURN, "test"),
+        (f"COGS, {OUT_OF}, {middle(cogs_runs, 'COGS'):,} rows", cogs_runs, "COGS", "gen"),
+    )
+
+
+CASES = {
+    "subj_to_obj_common": "hedgehog: subject → object",
+    "subj_to_obj_proper": "Lina: subject → object",
+    "obj_to_subj_common": "cockroach: object → subject",
+    "obj_to_subj_proper": "Charlie: object → subject",
+    "prim_to_subj_common": "shark: alone → subject",
+    "prim_to_subj_proper": "Paula: alone → subject",
+    "prim_to_obj_common": "shark: alone → object",
+    "prim_to_obj_proper": "Paula: alone → object",
+    "prim_to_inf_arg": "crawl: alone → infinitive",
+    "active_to_passive": "bless: active → passive",
+    "passive_to_active": "squeeze: passive → active",
+    "obj_omitted_transitive_to_transitive": "bake: no object → object",
+    "unacc_to_transitive": "shatter: no agent → agent",
+    "do_dative_to_pp_dative": 'teleport: two objects → "to"',
+    "pp_dative_to_do_dative": 'ship: "to" → two objects',
+    "only_seen_as_transitive_subj_as_unacc_subj": "cobra: agent → theme",
+    "only_seen_as_unacc_subj_as_unerg_subj": "hippo: theme → agent",
+    "only_seen_as_unacc_subj_as_obj_omitted_transitive_subj": "hippo: theme → agent, no object",
+    "obj_pp_to_subj_pp": "place: of objects → of subjects",
+    "cp_recursion": f'"that": two at most → {cogs.DEPTHS[0]} to {cogs.DEPTHS[-1]}',
+    "pp_recursion": f"places: two at most → {cogs.DEPTHS[0]} to {cogs.DEPTHS[-1]}",
+}
+"""The cases in words: what training shows, and what is tested."""
+
+
+def of_cases(runs: Runs) -> dict[str, dict[str, np.ndarray]]:
+    """{arm: {case in words: (R,) shares}} at the largest size."""
+    size = largest(runs, "COGS")
+    return {
+        name_of(arm): dict(zip(map(CASES.__getitem__, cogs.CASES), numbers.of_cases(runs["COGS", size, *arm]).T, strict=True))
+        for arm in PAPERS
+    }
+
+
+# ------------------------------------------------------------------------------------------------------- sentences and lines
+
+Leads = Mapping[int, tuple[float, float, float]]
+"""By how much the small arm is ahead at each size, with the 95 % interval over seeds."""
+
+
+def leads(runs: Runs, main: str, name: str) -> dict[int, tuple[float, float, float]]:
+    return {
+        size: arms.lead(runs[(main, size, *SMALL)], runs[(main, size, *LARGE)], name)
+        for size in numbers.sizes(runs, main, *SMALL)
+    }
+
+
+def _and(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def _at(sizes: Sequence[int]) -> str:
+    return f"{_and([f'{size:,}' for size in sizes])} rows"
+
+
+def where(found: Leads, seeds: int) -> str:
+    """At which sizes is the small arm ahead or behind, and where clearly, the interval being on one side of 0?"""
+    every = "every size" if len(found) > 1 else "the one size"
+    clear = {
+        "ahead": [size for size, (_, low, _) in found.items() if seeds > 1 and low > 0],
+        "behind": [size for size, (_, _, high) in found.items() if seeds > 1 and high < 0],
+    }
+    for word, sign in (("ahead", 1), ("behind", -1)):
+        if all(sign * gap > 0 for gap, _, _ in found.values()):
+            if seeds < 2:
+                return f"{word} at {every}, in the one seed that there is"
+            if len(clear[word]) == len(found):
+                return f"clearly {word} at {every}"
+            if clear[word]:
+                return f"{word} at {every}, clearly at {_at(clear[word])}"
+            return f"{word} in the mean at {every}, but nowhere clearly"
+    if not any(clear.values()):
+        return "neither clearly ahead nor clearly behind" + (" at any size" if len(found) > 1 else "")
+    rest = [size for size in found if size not in clear["ahead"] + clear["behind"]]
+    said = _and([f"clearly {word} at {_at(sizes)}" for word, sizes in clear.items() if sizes])
+    return said + (f", neither at {_at(rest)}" if rest else "")
+
+
+def _shares(runs: Runs, main: str, name: str, size: int) -> str:
+    small, large = (arms.shares(runs[(main, size, *arm)], name).mean() for arm in (SMALL, LARGE))
+    return f"{small:.1%} against {large:.1%} at {size:,} rows"
+
+
+def _seeds(runs: Runs) -> int:
+    return min(map(len, runs.values()))
+
+
+def _ends(runs: Runs, main: str, name: str, arm: Arm) -> str:
+    """The mean share of an arm at the smallest size and at the largest."""
+    ends = numbers.sizes(runs, main, *arm)
+    return " and ".join(
+        f"{arms.shares(runs[(main, size, *arm)], name).mean():.1%} at {size:,} rows" for size in sorted({ends[0], ends[-1]})
+    )
+
+
+def unfinished(runs: Runs) -> list[str]:
+    """The groups of the paper's arms in which not every run has learned its rows of training, in words."""
+    return [
+        f"{_TITLES[main]}, {size:,} rows, {name_of(arm)}"
+        for (main, size, *arm), group in runs.items()
+        if tuple(arm) in PAPERS and not arms.fitted(group)
+    ]
+
+
+_TITLES = {TURN: _SCAN, JUMP: 'SCAN, "jump"', "COGS": _COGS}
+
+
+def verdict(scan_runs: Runs, cogs_runs: Runs) -> str:
+    """Is the small arm ahead where training does not go, on SCAN and on COGS?"""
+    scan_leads, cogs_leads = leads(scan_runs, TURN, "test"), leads(cogs_runs, "COGS", "gen")
+    text = (
+        f'On SCAN\'s "turn left" the small start with much decay ({name_of(SMALL)}) is '
+        f"{where(scan_leads, _seeds(scan_runs))}: {_ends(scan_runs, TURN, 'test', SMALL)} are right, against "
+        f"{_ends(scan_runs, TURN, 'test', LARGE)} from the large start with little ({name_of(LARGE)}). "
+        f"On the 21 cases that training does not show in COGS it is {where(cogs_leads, _seeds(cogs_runs))}: "
+        f"{_ends(cogs_runs, 'COGS', 'gen', SMALL)}, against {_ends(cogs_runs, 'COGS', 'gen', LARGE)}. "
+        "The paper has it ahead at every size of both."
+    )
+    missing = [words for words in unfinished(scan_runs) + unfinished(cogs_runs) if "jump" not in words]
+    if missing:
+        text += f" Not every run had learned {FITTED:.0%} of its training rows ({'; '.join(missing)}): these are no evidence."
+    return text
+
+
+def size_line(scan_runs: Runs, cogs_runs: Runs) -> str:
+    parts = ((_SCAN, scan_runs, TURN, "test"), (f"COGS {IN}", cogs_runs, "COGS", "test"), (OUT_OF, cogs_runs, "COGS", "gen"))
+    return "; ".join(
+        f"{title}: " + ", ".join(_shares(runs, main, name, size) for size in numbers.sizes(runs, main, *SMALL))
+        for title, runs, main, name in parts
+    )
+
+
+def in_text(runs: Runs) -> str:
+    """Are the arms alike on sentences like those of training, at the largest size?"""
+    size = largest(runs, "COGS")
+    large, small = (float(arms.shares(runs[("COGS", size, *arm)]).mean()) for arm in PAPERS)
+    if min(large, small) >= FITTED:
+        said = f"both arms are right on at least {FITTED:.0%} ({small:.1%} and {large:.1%}), as in the paper with 20,000"
+    elif abs(small - large) <= LITTLE:
+        said = f"the arms are alike, {small:.1%} and {large:.1%}; the paper has both above 99% with 20,000"
+    else:
+        word = "ahead" if small > large else "behind"
+        said = f"the small arm is {word}, {small:.1%} against {large:.1%}; the paper has both above 99% with 20,000"
+    return f"On sentences of COGS like those of training {said}. Our largest set has {size:,} rows."
+
+
+def _elsewhere(split: str, action: str) -> float:
+    """The share of rows of training whose actions hold this one, of those that are not the primitive alone."""
+    chosen = scan.split(split)
+    rows = scan.rows()[chosen.train[chosen.train != chosen.primitive]]
+    return float(((rows.tokens == scan.VOCABULARY.encode([action])[0]) & rows.targets()).any(1).float().mean())
+
+
+def control_text(runs: Runs) -> str:
+    """Is "jump" composed, and why should it be harder?"""
+    size = middle(runs, TURN)
+    large, small = (float(arms.shares(runs[(JUMP, size, *arm)]).mean()) for arm in PAPERS)
+    said = (
+        'Neither arm composes "jump"'
+        if max(large, small) <= NEVER
+        else 'Both arms have some of "jump"'
+        if min(large, small) > NEVER
+        else f'Only the {"small" if small > large else "large"} arm has some of "jump"'
+    )
+    turning, jumping = _elsewhere(TURN, "LTURN"), _elsewhere(JUMP, "JUMP")
+    return (
+        f"{said}: with {size:,} rows {small:.1%} (small arm) and {large:.1%} (large arm) are right. Training tells less of it: "
+        f'the action of "turn left" is in {turning:.0%} of the other rows, that of "jump" in {jumping:.0%}.'
+    )
+
+
+def control_line(runs: Runs) -> str:
+    return "; ".join(
+        f"{test}: " + ", ".join(f"{arm} {spread(values, 3)}" for arm, (values, _) in both.items())
+        for test, both in of_controls(runs).items()
+    )
+
+
+def along_text(scan_runs: Runs, cogs_runs: Runs) -> str:
+    """How long each arm takes to learn its rows of training."""
+    said = []
+    for title, runs, kind in (
+        (_SCAN, scan_runs, (TURN, middle(scan_runs, TURN))),
+        (_COGS, cogs_runs, ("COGS", largest(cogs_runs, "COGS"))),
+    ):
+        words = {}
+        for arm in PAPERS:
+            steps = arms.fit_steps(runs[(*kind, *arm)])
+            late = int(np.isnan(steps).sum())
+            words[arm] = (
+                f"never, in any of {len(steps)}"
+                if late == len(steps)
+                else f"after {np.nanmean(steps):,.0f} steps" + (f" ({late} of {len(steps)} runs never)" if late else "")
+            )
+        said.append(f"on {title} with {kind[1]:,} rows, the large arm {words[LARGE]}, the small arm {words[SMALL]}")
+    return f"{FITTED:.0%} of the rows of training are right: {'; '.join(said)}."
+
+
+def along_line(scan_runs: Runs, cogs_runs: Runs) -> str:
+    ends = lambda found: ", ".join(f"{arm} {spread(curves['test'][1][:, -1], 3)}" for arm, curves in found.items())
+    panels = of_histories(scan_runs, cogs_runs)
+    return "at the end " + "; ".join(f"{title}: {ends(found)}".replace("\n", ", ") for title, found in panels.items())
+
+
+def _points(gap: float, low: float, high: float, seeds: int) -> str:
+    """A difference of shares in points of a hundred."""
+    say = lambda value: f"{100 * value:+z.1f}".replace("-", "−")
+    return f"{say(gap)} points" + (f" [{say(low)}, {say(high)}]" if seeds > 1 else "")
+
+
+def parts_text(scan_runs: Runs, cogs_runs: Runs) -> str:
+    """The two-by-two of γ and decay: what each does, averaged over the other; and the two starts beyond."""
+    (g0, d0), (g1, d1) = LARGE, SMALL
+    lines = []
+    for title, runs, main, name in _crossed(scan_runs, cogs_runs):
+        size, seeds = middle(runs, main), _seeds(runs)
+        groups = {arm: runs[(main, size, *arm)] for arm in (*PAPERS, *CROSSED, LARGER, SMALLER)}
+        share = {arm: arms.shares(group, name) for arm, group in groups.items()}
+        half = lambda a, b, share=share: (share[a] + share[b]) / 2
+        start = arms.difference(half((g1, d0), (g1, d1)), half((g0, d0), (g0, d1)))
+        decay = arms.difference(half((g0, d1), (g1, d1)), half((g0, d0), (g1, d0)))
+        acting = [
+            what for what, (_, low, high) in (("the start", start), ("the decay", decay)) if seeds > 1 and (low > 0 or high < 0)
+        ]
+        end = (
+            "one seed cannot say which of them acts"
+            if seeds < 2
+            else "both act"
+            if len(acting) == 2
+            else f"only {acting[0]} acts clearly"
+            if acting
+            else "neither acts clearly"
+        )
+        line = (
+            f"- **{title}.** The smaller start (γ = {g1:g} in place of {g0:g}) changes the share by "
+            f"{_points(*start, seeds)}, the larger decay ({d1:g} in place of {d0:g}) by {_points(*decay, seeds)}: {end}. "
+            f"Beyond the paper's arms, {name_of(LARGER)} has {share[LARGER].mean():.1%} and {name_of(SMALLER)} "
+            f"{share[SMALLER].mean():.1%}."
+        )
+        missing = [name_of(arm) for arm, group in sorted(groups.items()) if not arms.fitted(group)]
+        if missing:
+            line += f" Not every run had learned its rows of training: {'; '.join(missing)}."
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def arms_line(scan_runs: Runs, cogs_runs: Runs) -> str:
+    return "; ".join(
+        f"{title}: " + ", ".join(f"{arm} {np.mean(values):.3f}" for arm, (values, _) in found.items())
+        for title, found in of_arms(scan_runs, cogs_runs).items()
+    )
+
+
+def cases_text(runs: Runs) -> str:
+    """Which cases does either arm have, and where do they differ?"""
+    size = largest(runs, "COGS")
+    large, small = (runs["COGS", size, *arm] for arm in PAPERS)
+    gaps = dict(zip(cogs.CASES, numbers.of_cases(small).mean(0) - numbers.of_cases(large).mean(0), strict=True))
+    ahead, behind = ([c for c, gap in gaps.items() if sign * gap >= MUCH] for sign in (1, -1))
+    count = lambda cases: f"{len(cases)} of the {len(gaps)} cases" if cases else "no case"
+    named = lambda cases: f" (most for *{CASES[max(cases, key=lambda c: abs(gaps[c]))]}*)" if cases else ""
+    of = lambda measure: [float(measure(group).mean()) for group in (small, large)]
+    lexical, structural = of(numbers.lexical), of(numbers.structural)
+    first = (
+        f"With {size:,} rows the small arm is ahead by {MUCH:.0%} or more in {count(ahead)}{named(ahead)} and behind in "
+        f"{count(behind)}{named(behind)}."
+    )
+    second = f"Of the lexical cases it has {lexical[0]:.1%} right, the large arm {lexical[1]:.1%}."
+    third = (
+        f"Neither has the structural ones: {structural[0]:.1%} and {structural[1]:.1%}."
+        if max(structural) <= NEVER
+        else f"Of the structural ones they have {structural[0]:.1%} and {structural[1]:.1%}."
+    )
+    return f"{first} {second} {third}"
+
+
+def cases_line(runs: Runs) -> str:
+    size = largest(runs, "COGS")
+    return "; ".join(
+        f"{name_of(arm)}: lexical {spread(numbers.lexical(group), 3)}, structural {spread(numbers.structural(group), 3)}"
+        for arm, group in ((arm, runs["COGS", size, *arm]) for arm in PAPERS)
+    )
+
+
+def unseen_text(run: StoredRun) -> str:
+    """How many rows of the recursive cases ask for a word that no target of training has, so that nobody could learn it."""
+    data = _cogs(run)
+    known = {word for row in cogs.fewer(data, dict(run.spec.task)["size"]).train for word in cogs.tokens(row)[1]}
+    deep = [row for row in data.gen if row.case in ("cp_recursion", "pp_recursion")]
+    lost = [bool(set(cogs.tokens(row)[1]) - known) for row in deep]
+    return (
+        f"The recursive cases have a bound that no start can pass: {np.mean(lost):.0%} of their rows ask for a variable with a "
+        "number higher than any in training, and such a token was never trained."
+    )
+
+
+def _cogs(run: StoredRun) -> cogs.Data:
+    task = dict(run.spec.task)
+    return cogs_data(*(task[name] for name in ("train", "test", "case", "nouns", "verbs")))[0]
+
+
+# --------------------------------------------------------------------------------------------------------------------- tables
+
+
+def tasks_table(run: StoredRun) -> str:
+    """What training shows and what the tests ask, in rows of both; `run` is one of COGS."""
+    data = _cogs(run)
+    of = lambda command: (command, " ".join(scan.meaning(command)))
+    row = lambda found: (found.sentence, found.form.replace("x _ ", "x_"))
+    once = {use.sentence: use for use in data.train if use.case == cogs.EXPOSURE}
+    hedgehog = next(use for words, use in once.items() if "hedgehog" in words)
+    shortest = lambda case: min((r for r in data.gen if r.case == case), key=lambda r: len(r.form))
+    place = min(
+        (r for r in data.train if r.case == cogs.IN_DISTRIBUTION and ". nmod ." in r.form), key=lambda r: (len(r.form), r)
+    )
+    rows = [
+        ("SCAN, training", *of("turn left")),
+        ("SCAN, training", *of("jump opposite left twice")),
+        ("SCAN, test", *of("jump after turn left twice")),
+        ("COGS, training (once)", *row(hedgehog)),
+        ("COGS, test: hedgehog as object", *row(shortest("subj_to_obj_common"))),
+        ("COGS, training: a place behind an object", *row(place)),
+        ("COGS, test: a place behind a subject", *row(shortest("obj_pp_to_subj_pp"))),
+    ]
+    return table(("where", "the model reads", "and writes"), [(kind, source, f"`{target}`") for kind, source, target in rows])
+
+
+def scan_table(runs: Runs) -> str:
+    """Every group of runs on SCAN: rows of training and of the test right at the end."""
+    rows = [
+        (
+            _TITLES[main].split('"')[1],
+            f"{size:,}",
+            f"{gamma:g}",
+            f"{decay:g}",
+            spread(arms.shares(group, "train"), 3),
+            spread(arms.shares(group), 3),
+        )
+        for (main, size, gamma, decay), group in sorted(runs.items(), key=lambda kind: (kind[0][0] != TURN, kind[0]))
+    ]
+    return table(("SCAN", "rows of training", "γ", "weight decay", "training right", "test right"), rows)
+
+
+def cogs_table(runs: Runs) -> str:
+    """Every group of runs on COGS: rows right at the end, of training and of each test."""
+    rows = [
+        (
+            f"{size:,}",
+            f"{gamma:g}",
+            f"{decay:g}",
+            *(spread(arms.shares(group, name), 3) for name in ("train", "test", "gen")),
+            spread(numbers.lexical(group), 3),
+            spread(numbers.structural(group), 3),
+        )
+        for (_, size, gamma, decay), group in sorted(runs.items())
+    ]
+    head = ("COGS: rows of training", "γ", "decay", "training right", IN, OUT_OF, "18 lexical", "3 structural")
+    return table(head, rows)
+
+
+_LONG = 8  # words of an answer that are shown
+
+
+def _of_seed(runs: Sequence[StoredRun], seed: int) -> StoredRun:
+    """The run of this seed, or the first where there is none."""
+    return next((run for run in runs if run.spec.seed == seed), runs[0])
+
+
+def _code(words: Sequence[str], cut_left: bool = False) -> str:
+    """Words as code; of many the first or the last."""
+    if len(words) <= _LONG:
+        return f"`{' '.join(words)}`" if words else ""
+    return f"… `{' '.join(words[-_LONG:])}`" if cut_left else f"`{' '.join(words[:_LONG])}` …"
+
+
+def answered(example: Example) -> str:
+    """What a model makes of a row: right, or its words up to the first wrong one, and what should stand there."""
+    _, target, said, right = example
+    if right:
+        return "right"
+    true, guess = target.split(), said.split()
+    first = next((i for i, (a, b) in enumerate(zip(true, guess, strict=True)) if a != b), None)
+    if first is None:
+        return "all words right, but goes on"
+    begun = f"{_code(true[:first], cut_left=True)} " if first else ""
+    wrong = "stops" if guess[first] == END else f"**`{guess[first]}`**"
+    return f"{begun}{wrong} in place of `{true[first]}`"
+
+
+def _picked(pairs: Sequence[tuple[Example, Example]], each: int) -> list[int]:
+    """Some rows of every kind that there is: which of two models has it right."""
+    kinds: dict[tuple[bool, bool], list[int]] = {}
+    for i, (a, b) in enumerate(pairs):
+        kinds.setdefault((a[3], b[3]), []).append(i)
+    return sorted(i for found in kinds.values() for i in found[:each])
+
+
+_ARMS_HEAD = tuple(f"{size} arm ({name_of(arm)})" for size, arm in (("large", LARGE), ("small", SMALL)))
+
+
+def scan_words(runs: Runs, seed: int) -> str:
+    """Some commands of both tests, and what a run of each arm makes of them."""
+    size, rows = middle(runs, TURN), []
+    for split, each in ((TURN, 2), (JUMP, 1)):
+        both = [numbers.scan_examples(_of_seed(runs[(split, size, *arm)], seed)) for arm in PAPERS]
+        pairs = list(zip(*both, strict=True))
+        for i in _picked(pairs, each):
+            source, target = pairs[i][0][:2]
+            rows.append((source, _code(target.split()), *map(answered, pairs[i])))
+    return table(("command", "means", *_ARMS_HEAD), rows)
+
+
+def cogs_words(runs: Runs, seed: int, each: int = 2) -> str:
+    """Some sentences of the 21 cases, and what a run of each arm makes of them: of each kind of outcome, lexical cases and
+    structural ones apart."""
+    size = largest(runs, "COGS")
+    both = [numbers.cogs_examples(_of_seed(runs[("COGS", size, *arm)], seed)) for arm in PAPERS]
+    rows = []
+    for structural, count in ((False, each), (True, 1)):
+        cases = [case for case in cogs.CASES if (case in cogs.STRUCTURAL) == structural]
+        shortest = lambda pair: len(pair[0][1])
+        pairs = [min(zip(both[0][case], both[1][case], strict=True), key=shortest) for case in cases]
+        rows += [(CASES[cases[i]], pairs[i][0][0], *map(answered, pairs[i])) for i in _picked(pairs, count)]
+    return table(("case", "sentence", *_ARMS_HEAD), rows)
+
+
+def settings_table(profile: str) -> list[tuple[str, str]]:
+    """The settings of a profile as rows (name, value)."""
+    s, c = SCAN[profile], COGS[profile]
+    m, task = s.gpt.spec(*s.shape), dict(c.task)
+    both = lambda value: value(s) if value(s) == value(c) else f"SCAN {value(s)}, COGS {value(c)}"
+    sizes = lambda setting: ", ".join(f"{size:,}" for size in setting.sizes)
+    shrunk = lambda decay: both(lambda x: f"{x.gpt.rate * decay * x.gpt.train.steps / 2:.2g}")
+    return [
+        ("SCAN: rows of training", f"{sizes(s)}; all arms at {s.middle:,}"),
+        ("SCAN: commands asked, of each split", f"{dict(s.task)['test']:,}"),
+        ("COGS: rows of training", f"{sizes(c)}; all arms at {c.middle:,}"),
+        ("COGS: sentences asked in distribution", f"{task['test']:,}"),
+        ("COGS: sentences asked of each case", f"{task['case']:,}"),
+        ("COGS: nouns of a kind, verbs of a class", f"{task['nouns']}, {task['verbs']}"),
+        ("form of the model", "GPT-2's, embeddings tied"),
+        ("layers, d_model, d_ff, heads", f"{m.depth}, {m.d_model}, {m.d_ff}, {m.heads}"),
+        ("batch", both(lambda x: f"{x.gpt.train.batch:,}")),
+        ("steps", both(lambda x: f"{x.gpt.train.steps:,}")),
+        ("peak learning rate", both(lambda x: f"{x.gpt.rate:.6f}".rstrip("0"))),
+        ("steps of warm-up, then a cosine", both(lambda x: f"{x.gpt.train.warmup:,}")),
+        (f"learning rate × decay × steps, decay {SMALL[1]:g}", f"{shrunk(SMALL[1])}, by the mean rate"),
+        (f"learning rate × decay × steps, decay {SMALLER[1]:g}", f"{shrunk(SMALLER[1])}, by the mean rate"),
+        ("seeds", both(lambda x: str(len(x.seeds)))),
+    ]

@@ -1,0 +1,299 @@
+"""The chapter on SCAN and COGS, on planted results: what it says, whichever way they fall, and how its claims are judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from conftest import Shelf
+from torch import Tensor
+
+from lib.core.record.store import StoredRun
+from lib.language import cogs
+from lib.language.commands import figures, numbers, prose
+from lib.language.commands.claims import CLAIMS
+from lib.language.experiments import (
+    COGS,
+    CROSSED,
+    JUMP,
+    LARGE,
+    LARGER,
+    SCAN,
+    SMALL,
+    SMALLER,
+    TURN,
+    Kind,
+    cogs_specs,
+    scan_specs,
+)
+from lib.language.study import asked_for, cogs_data, make_cogs, make_scan
+
+Share = Callable[[Kind], float]
+LEXICAL = len(cogs.LEXICAL)
+
+
+class Planted(StoredRun):
+    """A run in no store. Its even rows are right; of the others, the second word is always the first one of the vocabulary."""
+
+    def snapshots(self) -> dict[int, dict[str, Tensor]]:
+        study = (make_scan if self.spec.experiment == "language-scan" else make_cogs)(self.spec)
+        kept = {}
+        for name, rows in study.asked.items():
+            target = asked_for(rows)[1].clamp(min=0)
+            even = (torch.arange(len(rows)) % 2 == self.spec.seed % 2).float()
+            for i in (even == 0).nonzero()[:, 0].tolist():
+                target[i, int(rows.start[i])] = 3
+            kept |= {f"{name} right": even, f"{name} answers": target[study.shown(name)].float()}
+        return {self.steps: kept}
+
+
+def of(small: float = 0.9, large: float = 0.6, others: Mapping[tuple[float, float], float] | None = None) -> Share:
+    """Shares by arm, alike at every size."""
+    return lambda kind: (({SMALL: small, LARGE: large} | dict(others or {})) | {}).get(kind[2:], (small + large) / 2)
+
+
+def planted(
+    share: Share, inside: Share = of(0.995, 0.995), train: float = 1.0, profile: str = "laptop", jitter: float = 0.005
+) -> list[Planted]:
+    """`share` of the rows right where training does not go, `inside` of those of COGS in distribution, `train` of training."""
+    runs = []
+    for name, of_profile in (("scan", scan_specs), ("cogs", cogs_specs)):
+        for kind, specs in of_profile(profile).items():
+            for spec in specs:
+                value = share(kind) - jitter * spec.seed
+                metrics: dict[str, Any] = {"test": value, "train": train}
+                if name == "cogs":
+                    metrics |= {"gen": value, "test": inside(kind), "gen cases": [value] * LEXICAL + [value / 50] * 3}
+                history = {"step": [50, 100], "train": [0.5, train]} | {
+                    k: [0.1, v] for k, v in metrics.items() if k in ("test", "gen")
+                }
+                provenance = {"device": "cpu", "precision": "x"}
+                runs.append(Planted(spec, metrics, history, 100, "fitted", None, 1.0, provenance, Path("x")))
+    return runs
+
+
+def found(share: Share = of(), profile: str = "laptop", **how: Any) -> tuple[numbers.Runs, numbers.Runs]:
+    shelf = Shelf(planted(share, profile=profile, **how))
+    return numbers.of_scan(shelf, profile), numbers.of_cogs(shelf, profile)
+
+
+def judged(id: str, share: Share = of(), **how: Any) -> str:
+    return next(claim for claim in CLAIMS if claim.id == id).evaluate(Shelf(planted(share, **how)), "laptop")["status"]
+
+
+def only_at(sizes: Mapping[int, float], small: float = 0.6, large: float = 0.6) -> Share:
+    """The small arm has other shares at some sizes."""
+    return lambda kind: sizes.get(kind[1], small) if kind[2:] == SMALL else large
+
+
+SIZES = SCAN["laptop"].sizes
+LOW, MIDDLE, HIGH = SIZES
+
+
+# ---------------------------------------------------------------- claims
+
+
+def test_turn_left_is_judged_by_learning_by_every_size_and_by_one_clear_lead() -> None:
+    assert judged("scan-turn-left") == "reproduced"
+    assert judged("scan-turn-left", train=0.98) == "partly"
+    assert judged("scan-turn-left", only_at({LOW: 0.9})) == "partly"
+    assert judged("scan-turn-left", of(0.601, 0.6)) == "partly"  # above everywhere, clearly nowhere
+    assert judged("scan-turn-left", of(0.3, 0.6), train=0.98) == "not reproduced"
+
+
+def test_jump_may_be_composed_by_neither_arm() -> None:
+    assert judged("scan-jump", lambda kind: 0.05 if kind[0] == JUMP else 0.9) == "reproduced"
+    assert judged("scan-jump", lambda kind: 0.5 if kind[0] == JUMP and kind[2:] == SMALL else 0.0) == "partly"
+    assert judged("scan-jump", of(0.5, 0.5), train=0.5) == "not reproduced"
+
+
+def test_cogs_is_judged_in_and_out_of_distribution() -> None:
+    assert judged("cogs-in") == "reproduced"
+    assert judged("cogs-in", inside=of(0.97, 0.97)) == "partly"
+    assert judged("cogs-in", inside=of(0.97, 0.9)) == "not reproduced"
+    assert judged("cogs-out") == "reproduced"
+    assert judged("cogs-out", train=0.98) == "partly"
+    assert judged("cogs-out", only_at({max(COGS["laptop"].sizes): 0.5}, small=0.7)) == "partly"
+    assert judged("cogs-out", of(0.5, 0.6), train=0.98) == "not reproduced"
+
+
+# ---------------------------------------------------------------- sentences
+
+
+@pytest.mark.parametrize(
+    ("leads", "seeds", "said"),
+    [
+        ({1: (0.2, 0.1, 0.3), 2000: (0.2, 0.1, 0.3)}, 3, "clearly ahead at every size"),
+        ({1: (0.2, -0.1, 0.3), 2000: (0.2, 0.1, 0.3)}, 3, "ahead at every size, clearly at 2,000 rows"),
+        ({1: (0.2, -0.1, 0.3), 2000: (0.2, -0.1, 0.3)}, 3, "ahead in the mean at every size, but nowhere clearly"),
+        ({1: (-0.2, -0.3, -0.1), 2000: (-0.2, -0.3, -0.1)}, 3, "clearly behind at every size"),
+        (
+            {1: (-0.2, -0.3, -0.1), 2: (0.2, 0.1, 0.3), 3: (0.0, -0.1, 0.1)},
+            3,
+            "clearly ahead at 2 rows and clearly behind at 1 rows, neither at 3 rows",
+        ),
+        ({1: (-0.2, -0.3, 0.1), 2: (0.2, -0.1, 0.3)}, 3, "neither clearly ahead nor clearly behind at any size"),
+        ({1: (0.0, 0.0, 0.0)}, 3, "neither clearly ahead nor clearly behind"),
+        ({300: (0.2, 0.2, 0.2)}, 1, "ahead at the one size, in the one seed that there is"),
+        ({1: (0.2, 0.2, 0.2), 2: (-0.2, -0.2, -0.2)}, 1, "neither clearly ahead nor clearly behind at any size"),
+    ],
+)
+def test_where_the_small_arm_is_ahead(leads: dict[int, tuple[float, float, float]], seeds: int, said: str) -> None:
+    assert prose.where(leads, seeds) == said
+
+
+def test_the_verdict_follows_both_data_sets() -> None:
+    said = prose.verdict(*found())
+    assert '"turn left" the small start with much decay (γ = 0.7, decay 0.1) is clearly ahead at every size' in said
+    assert "89.5% at 500 rows and 89.5% at 21,890 rows are right, against 59.5% at 500 rows and" in said
+    assert "in COGS it is clearly ahead at every size: 89.5% at 4,000 rows and 89.5% at 16,000 rows, against 59.5%" in said
+    assert "no evidence" not in said
+    assert prose.verdict(*found(of(0.2, 0.6))).count("is clearly behind at every size") == 2
+    assert "is clearly ahead at 500 rows, neither at 2,000 and 21,890 rows" in prose.verdict(*found(only_at({LOW: 0.9})))
+    said = prose.verdict(*found(train=0.5))
+    assert 'Not every run had learned 99% of its training rows (SCAN, "turn left", 500 rows, γ = 0.5, decay 0.01;' in said
+    assert "jump" not in said
+
+
+def test_in_distribution_the_arms_are_alike_or_not() -> None:
+    assert "both arms are right on at least 99% (99.5% and 99.5%)" in prose.in_text(found()[1])
+    assert "the arms are alike, 97.0% and 96.5%" in prose.in_text(found(inside=of(0.97, 0.965))[1])
+    assert "the small arm is behind, 90.0% against 99.5%" in prose.in_text(found(inside=of(0.9, 0.995))[1])
+    assert "the small arm is ahead" in prose.in_text(found(inside=of(0.995, 0.9))[1])
+
+
+def test_jump_is_composed_by_neither_by_one_or_by_both() -> None:
+    jump = lambda small, large: prose.control_text(
+        found(lambda kind: (small if kind[2:] == SMALL else large) if kind[0] == JUMP else 0.9, jitter=0)[0]
+    )
+    assert jump(0.01, 0.02).startswith('Neither arm composes "jump": with 2,000 rows 1.0% (small arm) and 2.0% (large arm)')
+    assert jump(0.3, 0.02).startswith('Only the small arm has some of "jump"')
+    assert jump(0.01, 0.3).startswith('Only the large arm has some of "jump"')
+    assert jump(0.3, 0.3).startswith('Both arms have some of "jump"')
+    share = 13_146 / 19_701  # 15,335 of 21,890 rows have the action, and 2,189 of these are "turn left" itself
+    assert f'"turn left" is in {share:.0%} of the other rows, that of "jump" in 0%' in jump(0.01, 0.02)
+
+
+def test_the_two_by_two_tells_the_start_from_the_decay() -> None:
+    (g0, d0), (g1, d1) = LARGE, SMALL
+    corner = lambda start, decay: {(g0, d1): 0.5 + decay, (g1, d0): 0.5 + start}
+    said = lambda start, decay, **how: prose.parts_text(
+        *found(of(0.5 + start + decay, 0.5, corner(start, decay) | {LARGER: 0.1, SMALLER: 0.8}), **how)
+    )
+    assert said(0.2, 0.0).count("only the start acts clearly") == 2
+    assert "by +20.0 points [+18.9, +21.1]" in said(0.2, 0.0)
+    assert said(0.0, -0.2).count("only the decay acts clearly") == 2
+    assert "(0.1 in place of 0.01) by −20.0 points" in said(0.0, -0.2)
+    assert said(0.1, 0.1).count("both act") == 2
+    assert said(0.0, 0.0).count("neither acts clearly") == 2
+    assert "γ = 0.3, decay 0 has 9.5% and γ = 0.8, decay 1 79.5%." in said(0.0, 0.0)
+    assert "Not every run had learned its rows of training: γ = 0.3, decay 0; γ = 0.5, decay 0.01;" in said(0, 0, train=0.5)
+    assert said(0.2, 0.0, profile="smoke").count("one seed cannot say which of them acts") == 2
+
+
+def test_cases_are_counted_where_the_arms_are_far_apart() -> None:
+    said = prose.cases_text(found(of(0.9, 0.6))[1])
+    assert "With 16,000 rows the small arm is ahead by 10% or more in 18 of the 21 cases (most for *hedgehog" in said
+    assert "and behind in no case. Of the lexical cases it has 89.5% right, the large arm 59.5%." in said
+    assert "Neither has the structural ones: 1.8% and 1.2%." in said
+    assert "ahead by 10% or more in no case and behind in 18 of the 21 cases" in prose.cases_text(found(of(0.3, 0.6))[1])
+    runs = found(of(0.9, 0.9))[1]
+    for run in runs["COGS", 16_000, *SMALL]:
+        run.metrics["gen cases"][-1] = 0.5
+    assert "Of the structural ones they have" in prose.cases_text(runs)
+
+
+def test_how_long_learning_takes_is_said_of_both_arms() -> None:
+    said = prose.along_text(*found())
+    assert said.startswith(
+        '99% of the rows of training are right: on SCAN, "turn left" with 2,000 rows, the large arm after 100 '
+    )
+    assert "never, in any of 3" in prose.along_text(*found(train=0.5))
+    runs = found()
+    runs[1]["COGS", 16_000, *SMALL][0].history["train"] = [0.5, 0.9]
+    assert "the small arm after 100 steps (1 of 3 runs never)" in prose.along_text(*runs)
+
+
+def test_the_bound_of_the_recursive_cases_is_of_the_data() -> None:
+    run = found(profile="smoke")[1]["COGS", 150, *SMALL][0]
+    data = cogs_data(160, 10, 10, 30, 10)[0]
+    highest = lambda row: max(map(int, re.findall(r"x _ (\d+)", row.form)), default=0)
+    known = max(map(highest, cogs.fewer(data, 150).train))
+    lost = [highest(row) > known for row in data.gen if row.case.endswith("recursion")]
+    assert 0.5 < np.mean(lost) <= 1
+    assert f"{np.mean(lost):.0%} of their rows ask for a variable" in prose.unseen_text(run)
+
+
+# ---------------------------------------------------------------- words
+
+
+@pytest.mark.parametrize(
+    ("target", "said", "right", "words"),
+    [
+        ("A B", "A B", True, "right"),
+        ("A B", "A B", False, "all words right, but goes on"),
+        ("A B C", "A <end> C", False, "`A` stops in place of `B`"),
+        ("A B", "C B", False, "**`C`** in place of `A`"),
+        ("A B C D E F G H I J", "A B C D E F G H I K", False, "… `B C D E F G H I` **`K`** in place of `J`"),
+    ],
+)
+def test_an_answer_is_told_up_to_its_first_error(target: str, said: str, right: bool, words: str) -> None:
+    assert prose.answered(("x", target, said, right)) == words
+
+
+def test_examples_in_words_are_right_and_wrong() -> None:
+    runs = found(profile="smoke")
+    said = prose.scan_words(runs[0], seed=7).splitlines()  # no such seed: the first
+    assert "| turn left twice | `LTURN LTURN` | right | right |" in said
+    assert any("| `LTURN` **`JUMP`** in place of `LTURN` |" in line for line in said)
+    said = prose.cogs_words(runs[1], seed=0)
+    assert "hedgehog: subject → object" in said
+    assert "in place of `" in said
+    assert "| right | right |" in said
+
+
+def test_tables_hold_every_group_and_every_setting() -> None:
+    runs = found()
+    assert len(prose.scan_table(runs[0]).splitlines()) == 2 + len(scan_specs("laptop"))
+    assert len(prose.cogs_table(runs[1]).splitlines()) == 2 + len(cogs_specs("laptop"))
+    assert "| jump opposite left twice | `LTURN LTURN JUMP LTURN LTURN JUMP` |" in prose.tasks_table(
+        runs[1]["COGS", 4_000, *SMALL][0]
+    )
+    for profile in ("laptop", "paper"):
+        rows = dict(prose.settings_table(profile))
+        assert rows["SCAN: rows of training"].startswith(", ".join(f"{size:,}" for size in SCAN[profile].sizes))
+        assert "e-" not in " ".join(rows.values())
+    assert dict(prose.settings_table("laptop"))["steps"] == "SCAN 2,500, COGS 3,000"
+    assert list(prose.CASES) == list(cogs.CASES)
+    assert len(set(prose.CASES.values())) == len(cogs.CASES)
+
+
+@pytest.mark.parametrize("profile", ["laptop", "smoke"])
+def test_figures_are_drawn(profile: str) -> None:
+    runs = found(profile=profile)
+    drawn = [
+        figures.by_size(prose.of_sizes(*runs)),
+        figures.beside(prose.of_controls(runs[0])),
+        figures.along(prose.of_histories(*runs)),
+        figures.arms(prose.of_arms(*runs), [prose.name_of(arm) for arm in prose.OURS]),
+        figures.cases(prose.of_cases(runs[1]), len(cogs.STRUCTURAL)),
+    ]
+    assert [len(figure.axes) for figure in drawn] == [3, 2 - 1, 3, 2, 1]
+    lines = (prose.size_line(*runs), prose.along_line(*runs), prose.arms_line(*runs), prose.control_line(runs[0]))
+    assert all("nan" not in line for line in (*lines, prose.cases_line(runs[1])))
+    for figure in drawn:
+        plt.close(figure)
+
+
+def test_runs_are_picked_by_arm_kind_and_size() -> None:
+    runs = found()[0]
+    assert len(prose.some(runs, prose.PAPERS, TURN)) == 2 * 3 * 3
+    assert len(prose.some(runs, prose.PAPERS, size=MIDDLE)) == 2 * 2 * 3
+    assert {run.spec.gamma for run in prose.some(runs, main=TURN, size=MIDDLE)} == {0.3, 0.5, 0.7, 0.8}
+    assert prose.some(runs, CROSSED, JUMP) == []
