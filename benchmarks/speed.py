@@ -131,15 +131,16 @@ def _peak(spec: RunSpec, options: Options) -> Measure:
     return measure
 
 
-_ROLES = {"engine": _engine, "plain": _plain, "plain, tuned allocator": _tuned, "peak": _peak}
+Role = Callable[[RunSpec, Options], Measure]
+_ROLES: dict[str, Role] = {"engine": _engine, "plain": _plain, "plain, tuned allocator": _tuned, "peak": _peak}
 
 
-def _contend(pipe: Connection, role: str, spec: RunSpec, options: Options, threads: int) -> None:
+def _contend(pipe: Connection, role: str | Role, spec: RunSpec, options: Options, threads: int) -> None:
     """A process that gets ready, says how much memory that took, and then works for as long as each message says."""
     torch.set_num_threads(threads)
     device, _ = options.resolve()
     before = _resident(device)
-    measure = _ROLES[role](spec, options)
+    measure = (_ROLES[role] if isinstance(role, str) else role)(spec, options)
     measure(0.0)
     pipe.send(_resident(device) - before)
     while (seconds := pipe.recv()) is not None:
@@ -151,7 +152,7 @@ class BenchmarkError(RuntimeError):
 
 
 class _Contender:
-    def __init__(self, role: str, spec: RunSpec, options: Options, threads: int) -> None:
+    def __init__(self, role: str | Role, spec: RunSpec, options: Options, threads: int) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.role = role

@@ -9,13 +9,16 @@ import pytest
 import torch
 
 from benchmarks import cluster, speed
+from benchmarks.language import PlainGPT, plain_losses
 from benchmarks.reference import Plain, plain_step
 from lib import __main__ as command
 from lib.book import engine
 from lib.composition.study import Composition
+from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import ModelSpec, Transformer
 from lib.core.record.spec import SpecError
 from lib.core.train.plan import Options
+from lib.language.models import IGNORED, CausalSpec
 
 SPEC = ModelSpec(vocab=31, positions=12, depth=2, d_model=16, d_ff=24, d_k=8, d_v=8)
 
@@ -114,3 +117,31 @@ def test_figures_of_the_engine_page_draw_every_row(timing: speed.Timing) -> None
     figure = engine.draw_scaling(rows)
     assert [len(ax.lines[0].get_xdata()) for ax in figure.axes] == [3, 3, 3]
     assert engine.speed_table([row]).count("\n") == 2
+
+
+def test_the_plain_language_model_is_the_engines() -> None:
+    spec = CausalSpec.split_heads(16, 2, vocab=13, positions=9, depth=2, d_ff=32, norm="pre", activation="gelu", bias=True)
+    ours, plain = spec.build(1), PlainGPT(spec)
+    apply_gamma_stacked(ours, [0.5], [3], [0])
+    with torch.no_grad():
+        for p in ours.parameters():
+            p += 0.05 * torch.randn(p.shape, generator=torch.Generator().manual_seed(1))  # no bias and no norm is idle
+        plain.token.weight.copy_(ours.embedding.token[0])
+        plain.position.weight.copy_(ours.embedding.position[0])
+        norms = [(plain.blocks.norm, ours.final_norm)]
+        for theirs, block in zip(plain.blocks.layers, ours.blocks, strict=True):
+            a = block.attention
+            theirs.self_attn.in_proj_weight.copy_(torch.cat([w.weight[0].T for w in (a.W_Q, a.W_K, a.W_V)]))
+            theirs.self_attn.in_proj_bias.copy_(torch.cat([w.bias[0] for w in (a.W_Q, a.W_K, a.W_V)]))
+            maps = ((theirs.self_attn.out_proj, a.W_O), (theirs.linear1, block.W_1), (theirs.linear2, block.W_2))
+            for linear, mine in maps:
+                linear.weight.copy_(mine.weight[0].T)
+                linear.bias.copy_(mine.bias[0])
+            norms += [(theirs.norm1, block.norm_1), (theirs.norm2, block.norm_2)]
+        for norm, mine in norms:
+            norm.weight.copy_(mine.weight[0])
+            norm.bias.copy_(mine.bias[0])
+    tokens = torch.randint(0, 13, (4, 9), generator=torch.Generator().manual_seed(0))
+    target = tokens.roll(-1, 1).masked_fill(torch.arange(9) < 3, IGNORED)
+    torch.testing.assert_close(plain(tokens), ours(tokens[None])[0])
+    torch.testing.assert_close(plain_losses(plain, tokens, target), ours.losses(tokens[None], target[None])[0])

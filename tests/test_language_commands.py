@@ -258,6 +258,13 @@ def test_examples_in_words_are_right_and_wrong() -> None:
     assert "| right | right |" in said
 
 
+def test_a_model_that_says_what_is_no_word_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshots = Planted.snapshots
+    nonsense = lambda run: {step: {n: v + 400 for n, v in kept.items()} for step, kept in snapshots(run).items()}
+    monkeypatch.setattr(Planted, "snapshots", nonsense)
+    assert "tokens that are no words" in prose.cogs_words(found(profile="smoke")[1], seed=0)
+
+
 def test_tables_hold_every_group_and_every_setting() -> None:
     runs = found()
     assert len(prose.scan_table(runs[0]).splitlines()) == 2 + len(scan_specs("laptop"))

@@ -184,17 +184,17 @@ def test_what_a_model_writes_is_what_one_pass_over_it_finds_right() -> None:
 
 def test_one_pass_judges_as_greedy_decoding_does() -> None:
     """Of rows whose targets are what one run writes, what the other does, and drawn."""
-    model, which = built(), some_rows(150)
+    model, which = built(), some_rows(90)
     drawn_too = [row[start:end].tolist() for row, start, end in zip(which.tokens, which.start, which.length, strict=True)]
     targets = [written_by_hand(model, which, 0), written_by_hand(model, which, 1), drawn_too]
-    mixed = with_targets(which, [targets[i % 3][i] for i in range(150)])
+    mixed = with_targets(which, [targets[i % 3][i] for i in range(90)])
     size = (mixed.length - mixed.start)[:, None]
     due = mixed.tokens.gather(1, (mixed.start[:, None] + torch.arange(LIMIT)).clamp(max=mixed.tokens.shape[1] - 1))
     expected = ((greedy(model, mixed, LIMIT) == due) | (torch.arange(LIMIT) >= size)).all(-1)
     found = exact(answers(Says(model), mixed), mixed)
     assert torch.equal(found, expected)
-    assert (found.sum(1) >= 50).all()
-    assert (found.sum(1) <= 100).all()
+    assert (found.sum(1) >= 30).all()
+    assert (found.sum(1) <= 60).all()
 
 
 # ---------------------------------------------------------------- rows of training
@@ -233,6 +233,9 @@ def test_a_batch_is_of_rows_of_like_length_and_what_follows_them() -> None:
             assert asked == [IGNORED, *[word] * size, END_TOKEN, *[IGNORED] * behind]
         seen |= width
     assert seen == {16, 24, 40}
+    tokens, target = steps_of(Reading(named([0]), {}), 5, [0], batch=1)  # padded beyond the longest of all
+    assert tokens.tolist() == [[[3, 1, 3, 3, 0, 0, 0, 0]]]
+    assert target.tolist() == [[[IGNORED, 3, 3, END_TOKEN, *[IGNORED] * 4]]]
 
 
 def test_every_row_of_training_is_equally_likely() -> None:
@@ -306,8 +309,8 @@ def test_a_large_training_set_is_sampled_from_end_to_end() -> None:
     known = named(list(range(650)), size=1)
     reading = Reading(known, {})
     assert len(reading.sample) == 325
-    found = reading.measure(Knows(known, [set(range(400)), set(range(500, 650))]))
-    assert found["train"].tolist() == pytest.approx([250 / 650, 500 / 650])
+    found = reading.measure(Knows(known, [set(range(400)), set(range(500, 650)), set(range(1, 650, 2))]))
+    assert found["train"].tolist() == pytest.approx([250 / 650, 500 / 650, 1])  # of the sample, every other row
 
 
 def test_at_the_steps_to_keep_rows_and_some_answers_are_kept() -> None:
@@ -447,16 +450,21 @@ class Bigrams:
         return self.table[:, tokens]
 
 
-def test_losses_are_nats_a_token_of_each_corpus() -> None:
+def test_losses_are_nats_a_token_of_each_corpus_and_the_share_is_of_all_tokens_of_training() -> None:
     known = corpora()
     test = known[torch.tensor([3, 60, 5, 88])]
     mixing = Mixing(known, test, [])
     found = mixing.measure(Bigrams(torch.zeros(2, 7, 7)))
-    assert set(found) == {"train 0", "train 1", "test 0", "test 1"}
-    for value in found.values():
-        assert value.tolist() == pytest.approx([math.log(7)] * 2)
-    table = drawn(-3, 4, 2, 7, 7).float()
+    losses = ("train 0", "train 1", "test 0", "test 1")
+    assert set(found) == {"train", *losses}
+    for name in losses:
+        assert found[name].tolist() == pytest.approx([math.log(7)] * 2)
+    table = 2 * torch.randn(2, 7, 7, generator=torch.Generator().manual_seed(0))
     found = mixing.measure(Bigrams(table))
+    pairs = [pair for line, n in zip(known.tokens.tolist(), known.length.tolist(), strict=True) for pair in pairwise(line[:n])]
+    best = [[int(table[run, a].argmax()) == b for a, b in pairs] for run in range(2)]
+    assert found["train"].tolist() == pytest.approx([sum(run) / len(pairs) for run in best])
+    assert 0 < sum(best[0]) != sum(best[1]) > 0
     for name, which in (("train", known), ("test", test)):
         for corpus in range(2):
             for run in range(2):
@@ -474,20 +482,27 @@ def test_rows_of_the_mix_ask_for_every_token_but_the_first_and_are_equally_likel
     known = mix([[["a"], ["a", "b", "b"]], [["c", "d"]]], LETTERS, 4)
     mixing = Mixing(known, known, [])
     assert mixing.length == 3
-    tokens, target = mixing.batch(torch.tensor([[5], [5], [6]]), torch.arange(9_000).expand(3, -1))
+    tokens, target = mixing.batch(torch.tensor([[5], [5], [6]]), torch.arange(4_500).expand(3, -1))
     due = {(3, 2, 0): (2, IGNORED, IGNORED), (3, 4, 4): (4, 4, 2), (5, 6, 2): (6, 2, IGNORED)}
     pairs = Counter(zip(map(tuple, tokens[0].tolist()), map(tuple, target[0].tolist()), strict=True))
     assert set(pairs) == set(due.items())
-    assert list(pairs.values()) == pytest.approx([3_000] * 3, rel=0.1)
+    assert list(pairs.values()) == pytest.approx([1_500] * 3, rel=0.1)
     assert torch.equal(tokens[0], tokens[1])
     assert torch.equal(target[0], target[1])
     assert (tokens[0] != tokens[2]).any(-1).float().mean() == pytest.approx(2 / 3, abs=0.05)
 
 
 def test_losses_on_training_are_of_a_sample_of_both_corpora() -> None:
-    known = mix([[["a"]] * 400, [["b"]] * 800], LETTERS, 4)
-    rows_asked = Mixing(known, known, []).asked["train"]
-    assert rows_asked.corpus.bincount().tolist() == [50, 100]
+    """Of 1,200 rows it is every eighth."""
+    texts = [
+        [[few] if n % 8 == 0 else [many, many] for n in range(size)] for few, many, size in (("a", "b", 400), ("c", "d", 800))
+    ]
+    known = mix(texts, LETTERS, 4)
+    table = torch.randn(2, 7, 7, generator=torch.Generator().manual_seed(0))
+    found = Mixing(known, known[:2], []).measure(Bigrams(table))
+    for corpus, letter in enumerate("ac"):
+        ends = -table.log_softmax(-1)[:, LETTERS.encode([letter])[0], END_TOKEN]
+        assert found[f"train {corpus}"].tolist() == pytest.approx(ends.tolist(), rel=1e-4)
 
 
 def cosines(vectors: Tensor) -> float:
@@ -786,15 +801,7 @@ def trained(name: str, at_most: int) -> list[Any]:
             {"test right", "test answers", "gen right", "gen answers"},
         ),
         ("language-prontoqa", 2, {"train", "test", "label"}, {"test right", "test answers", "own", "written"}),
-        pytest.param(
-            "language-mix",
-            2,
-            {"train 0", "train 1", "test 0", "test 1"},
-            set(),
-            marks=pytest.mark.xfail(
-                raises=KeyError, strict=True, reason="fit_metric is 'train', which Mixing does not measure"
-            ),
-        ),
+        ("language-mix", 2, {"train", "train 0", "train 1", "test 0", "test 1"}, set()),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -15,9 +15,8 @@ from lib.chain_of_thought.models import OneLayerSpec
 from lib.chain_of_thought.study import make_study
 from lib.chain_of_thought.task import D
 from lib.core.model.init import gamma_of
-from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec
-from lib.core.sweep.experiment import Experiment, check_profile
+from lib.core.sweep.experiment import Experiment, always, check_profile, listed
 
 VERSION, COT_VERSION = 1, 2
 """Of all experiments, and of the main runs, which since 2 tell the columns of other steps apart by their example."""
@@ -110,10 +109,6 @@ def cot_specs(profile: str) -> list[RunSpec]:
     return [run_spec(COT_NAME, seed, s.train, version=COT_VERSION) for seed in s.seeds]
 
 
-def keep_all(result: RunResult) -> bool:
-    return True
-
-
 def steps_specs(profile: str) -> dict[str, dict[str, dict[float, list[RunSpec]]]]:
     """The runs of Theorem 4: {variant: {setting: {value: runs}}}. The main task is a value of each setting."""
     s = SETTINGS[check_profile(profile)]
@@ -147,22 +142,13 @@ def search_specs(profile: str) -> dict[str, list[RunSpec]]:
     return {name: [run_spec(SEARCH_NAME, seed, s.search, **what) for seed in SEARCH_SEEDS] for name, what in tried.items()}
 
 
-def _flat_steps(profile: str) -> list[RunSpec]:
-    groups = [runs for settings in steps_specs(profile).values() for values in settings.values() for runs in values.values()]
-    return list(dict.fromkeys(spec for group in groups for spec in group))
-
-
-def _flat_search(profile: str) -> list[RunSpec]:
-    return [spec for group in search_specs(profile).values() for spec in group]
-
-
 def _experiment(
     name: str, title: str, specs: Callable[[str], list[RunSpec]], version: int = VERSION, **keep: Any
 ) -> Experiment:
     return Experiment(name, title, version, make_study, specs, models=(OneLayerSpec,), **keep)
 
 
-COT = _experiment(COT_NAME, "Chain of thought, one layer", cot_specs, COT_VERSION, keep=keep_all)
-STEPS_TO = _experiment(STEPS_NAME, "Chain of thought: iterations against α, K and M", _flat_steps)
-SEARCH = _experiment(SEARCH_NAME, "Chain of thought: trials", _flat_search)
+COT = _experiment(COT_NAME, "Chain of thought, one layer", cot_specs, COT_VERSION, keep=always)
+STEPS_TO = _experiment(STEPS_NAME, "Chain of thought: iterations against α, K and M", listed(steps_specs))
+SEARCH = _experiment(SEARCH_NAME, "Chain of thought: trials", listed(search_specs))
 EXPERIMENTS = (COT, STEPS_TO, SEARCH)

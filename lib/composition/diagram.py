@@ -11,11 +11,11 @@ import math
 from collections.abc import Sequence
 
 from lib.composition.experiments import GRIDS, full_length, model_spec
-from lib.composition.variations import always, make_watched
+from lib.composition.variations import make_watched
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec
 from lib.core.record.store import Store, StoredRun, load
-from lib.core.sweep.experiment import Experiment, check_profile
+from lib.core.sweep.experiment import Experiment, always, check_profile
 
 PHASE_NAME, PHASE_VERSION = "composition-phase", 2
 WIDTH, RATE, DECAY = 128, 1e-4, 0.01

@@ -17,10 +17,11 @@ from lib.composition.diagram import HEADLINE
 from lib.composition.experiments import FAST, GRIDS, point_specs
 from lib.composition.information_flow.numbers import essential, flow
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, SYMMETRIC_OFFSET, Task
-from lib.composition.variations import FLIP, always
+from lib.composition.variations import FLIP
 from lib.core.read import screen
 from lib.core.read.measures import principal_map, remembered
 from lib.core.record.store import Store, StoredRun
+from lib.core.sweep.experiment import always
 from lib.core.sweep.jobs import train_one
 from lib.core.train.loop import Progress
 from lib.core.train.plan import Options

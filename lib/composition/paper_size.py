@@ -7,10 +7,10 @@ them is stored.
 from __future__ import annotations
 
 from lib.composition.experiments import GRIDS, full_length, model_spec
-from lib.composition.variations import always, make_watched
+from lib.composition.variations import make_watched
 from lib.core.record.spec import RunSpec, TrainSpec
 from lib.core.record.store import Store, StoredRun
-from lib.core.sweep.experiment import Experiment
+from lib.core.sweep.experiment import Experiment, always
 
 SIZE_NAME = "composition-size"
 FULL_WIDTH = "full-width"

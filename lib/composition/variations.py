@@ -19,7 +19,7 @@ from lib.composition.task import POSITIONS, VOCAB
 from lib.core.model.transformer import ModelSpec, Transformer
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec
-from lib.core.sweep.experiment import Experiment
+from lib.core.sweep.experiment import Experiment, always
 
 SMOKE, LAPTOP, PAPER = (GRIDS[profile].train for profile in ("smoke", "laptop", "paper"))
 PAPER_GAMMAS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -63,10 +63,6 @@ def flip_specs(profile: str) -> list[RunSpec]:
         for gamma in sorted(gammas, reverse=True)
         for seed in range(seeds)
     ]
-
-
-def always(result: RunResult) -> bool:
-    return True
 
 
 FLIP = Experiment(FLIP_NAME, "Two layers, from large to small initialization", 1, make_watched, flip_specs, always)

@@ -9,14 +9,13 @@ steps are ours. `laptop` and `paper` are one here, as everything fits two cores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from lib.core.model.init import gamma_of
-from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec, check_number
-from lib.core.sweep.experiment import Experiment, check_profile
+from lib.core.sweep.experiment import Experiment, always, check_profile, listed
 from lib.in_context.models import OneLayerSpec, VectorGPT2Spec
 from lib.in_context.study import make_study
 from lib.in_context.task import Task
@@ -261,17 +260,6 @@ def search_specs(profile: str) -> list[RunSpec]:
     ]
 
 
-def _flat(specs: Callable[[str], Mapping[Any, Any]]) -> Callable[[str], list[RunSpec]]:
-    def flat(part: Any) -> list[RunSpec]:
-        return [spec for group in part.values() for spec in flat(group)] if isinstance(part, Mapping) else list(part)
-
-    return lambda profile: list(dict.fromkeys(flat(specs(profile))))
-
-
-def always(result: RunResult) -> bool:
-    return True
-
-
 TRAIN = Experiment(
     "icl-train",
     "In-context learning, one layer",
@@ -281,16 +269,16 @@ TRAIN = Experiment(
     always,
     models=(OneLayerSpec,),
 )
-SPEED = Experiment("icl-speed", "Steps to learn in context", VERSION, make_study, _flat(speed_specs), models=(OneLayerSpec,))
-COVER = Experiment("icl-cover", "Which tasks are trained", VERSION, make_study, _flat(cover_specs), models=(OneLayerSpec,))
+SPEED = Experiment("icl-speed", "Steps to learn in context", VERSION, make_study, listed(speed_specs), models=(OneLayerSpec,))
+COVER = Experiment("icl-cover", "Which tasks are trained", VERSION, make_study, listed(cover_specs), models=(OneLayerSpec,))
 DEEPER = Experiment(
-    "icl-deep", "In-context learning, three layers", VERSION, make_study, _flat(deep_specs), models=(OneLayerSpec,)
+    "icl-deep", "In-context learning, three layers", VERSION, make_study, listed(deep_specs), models=(OneLayerSpec,)
 )
 GPT2 = Experiment(
-    "icl-gpt2", "In-context learning, a small GPT-2", VERSION, make_study, _flat(gpt_specs), models=(VectorGPT2Spec,)
+    "icl-gpt2", "In-context learning, a small GPT-2", VERSION, make_study, listed(gpt_specs), models=(VectorGPT2Spec,)
 )
 STORY = Experiment(
-    "icl-story", "In-context learning from other starts", VERSION, make_study, _flat(all_stories), models=(OneLayerSpec,)
+    "icl-story", "In-context learning from other starts", VERSION, make_study, listed(all_stories), models=(OneLayerSpec,)
 )
 SEARCH = Experiment("icl-search", "Trials of settings", VERSION, make_study, search_specs, models=(OneLayerSpec,))
 EXPERIMENTS = (TRAIN, SPEED, COVER, DEEPER, GPT2, STORY, SEARCH)

@@ -6,13 +6,13 @@ trials on seeds that are not reported; `smoke` is for tests and claims nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from lib.core.model.transformer import ModelSpec
 from lib.core.record.spec import RunSpec, TrainSpec
-from lib.core.sweep.experiment import Experiment, check_profile
+from lib.core.sweep.experiment import Experiment, check_profile, listed
 from lib.language.addition import MARKS
 from lib.language.models import CausalSpec
 from lib.language.study import make_adding, make_asking, make_cogs, make_mix, make_scan
@@ -93,10 +93,6 @@ def adding_search(profile: str) -> list[RunSpec]:
         for form, rate in rates
         for arm in (LARGE, SMALL)
     ]
-
-
-def _listed(specs: Callable[[str], Mapping[Any, list[RunSpec]]]) -> Callable[[str], list[RunSpec]]:
-    return lambda profile: [spec for runs in specs(profile).values() for spec in runs]
 
 
 ADDITION = Experiment(
@@ -312,9 +308,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ADDITION,
     ADDITION_SEARCH,
     Experiment(
-        "language-scan", "SCAN: a primitive that was seen alone", VERSION, make_scan, _listed(scan_specs), models=(CausalSpec,)
+        "language-scan", "SCAN: a primitive that was seen alone", VERSION, make_scan, listed(scan_specs), models=(CausalSpec,)
     ),
-    Experiment("language-cogs", "COGS: 21 cases", VERSION, make_cogs, _listed(cogs_specs), models=(CausalSpec,)),
-    Experiment("language-prontoqa", "PrOntoQA over sizes", VERSION, make_asking, _listed(asking_specs), models=(CausalSpec,)),
-    Experiment("language-mix", "PrOntoQA and stories", VERSION, make_mix, _listed(mix_specs), models=(CausalSpec,)),
+    Experiment("language-cogs", "COGS: 21 cases", VERSION, make_cogs, listed(cogs_specs), models=(CausalSpec,)),
+    Experiment("language-prontoqa", "PrOntoQA over sizes", VERSION, make_asking, listed(asking_specs), models=(CausalSpec,)),
+    Experiment("language-mix", "PrOntoQA and stories", VERSION, make_mix, listed(mix_specs), models=(CausalSpec,)),
 )

@@ -242,8 +242,8 @@ class Asking(Reading):
 
 class Mixing:
     """The mix of two corpora: every token but the first is predicted. Losses of each corpus on rows of training (`train 0`) and
-    on others (`test 0`), in nats a token; the share of training's tokens that are predicted right (`train`); and the mean cosine
-    of the embeddings of tokens of one corpus alone (`cosine 0`)."""
+    on others (`test 0`), in nats a token; the share of training's tokens that are predicted right (`train`); the mean cosine of
+    embeddings of tokens of one corpus alone (`cosine 0`)."""
 
     def __init__(self, known: Sequences, test: Sequences, own: list[Tensor], keep: tuple[int, ...] = ()) -> None:
         self.known, self.own, self.keep = known, own, frozenset(keep)

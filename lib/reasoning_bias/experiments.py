@@ -6,14 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from lib.core.model.transformer import AnyModel, ModelSpec
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec, check_count, check_number
-from lib.core.sweep.experiment import Experiment, check_profile
+from lib.core.sweep.experiment import Experiment, check_profile, listed
 from lib.reasoning_bias.models import EmbMLPSpec
 from lib.reasoning_bias.study import make_study
 from lib.reasoning_bias.task import LENGTH, POSITIONS, VOCAB
@@ -298,22 +297,18 @@ def flow_specs(profile: str) -> dict[str, list[RunSpec]]:
     return {name: runs(name) for name in models}
 
 
-def _flat(*specs: Callable[[str], dict[str, list[RunSpec]]]) -> Callable[[str], list[RunSpec]]:
-    return lambda profile: [spec for part in specs for group in part(profile).values() for spec in group]
-
-
 BIAS = Experiment(BIAS_NAME, "Memory and reasoning over γ, two layers", VERSION, make_study, all_bias_specs, keep_for_maps)
 EMB = Experiment(EMB_NAME, "Memory and reasoning over γ, Emb-MLP", VERSION, make_study, emb_specs, models=(EmbMLPSpec,))
 TABLES = Experiment(TABLES_NAME, "Variants of the memory table", VERSION, make_study, table_specs)
 ABLATION = Experiment(
-    ABLATION_NAME, "Without norms, without a head, other rates", VERSION, make_study, _flat(ablation_specs, long_specs)
+    ABLATION_NAME, "Without norms, without a head, other rates", VERSION, make_study, listed(ablation_specs, long_specs)
 )
-FLOW = Experiment(FLOW_NAME, "Gradient flow of embeddings", VERSION, make_study, _flat(flow_specs), models=(EmbMLPSpec,))
+FLOW = Experiment(FLOW_NAME, "Gradient flow of embeddings", VERSION, make_study, listed(flow_specs), models=(EmbMLPSpec,))
 ROWS = Experiment(
     ROWS_NAME,
     "Sizes of the training set",
     VERSION,
     make_study,
-    lambda profile: _flat(rows_specs)(profile) + many_rows_specs(profile),
+    lambda profile: listed(rows_specs)(profile) + many_rows_specs(profile),
 )
 EXPERIMENTS = (BIAS, EMB, TABLES, ABLATION, FLOW, ROWS)

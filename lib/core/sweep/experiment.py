@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lib.core.model.transformer import AnyModel
+from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, SpecError, know
 from lib.core.record.store import Store, StoredRun, load
 from lib.core.sweep.jobs import KeepWeights, StudyFactory, never, sweep
 from lib.core.train.plan import Options
 
 PROFILES = ("smoke", "laptop", "paper")
+
+
+def always(result: RunResult) -> bool:
+    """Keep the weights of every run."""
+    return True
+
+
+def listed(*specs: Callable[[str], Any]) -> Callable[[str], list[RunSpec]]:
+    """The runs of a profile in one list, each once, from functions that return them in groups: mappings of lists, or deeper."""
+
+    def flat(part: Any) -> list[RunSpec]:
+        return [spec for group in part.values() for spec in flat(group)] if isinstance(part, Mapping) else list(part)
+
+    return lambda profile: list(dict.fromkeys(spec for groups in specs for spec in flat(groups(profile))))
 
 
 def check_profile(profile: str) -> str:

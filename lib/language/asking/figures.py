@@ -28,9 +28,10 @@ def _by_size(ax: Axes, sizes: Sequence[int]) -> None:
     ax.set(xlim=(sizes[0] / 1.7, sizes[-1] * 1.7), xlabel="questions of training")
 
 
-def _share(ax: Axes) -> None:
-    """Shares up, with a line at chance."""
-    ax.axhline(CHANCE, color=style.GREY, lw=0.9, ls=":", zorder=0)
+def _share(ax: Axes, half: bool = True) -> None:
+    """Shares up, with a line at chance where that is one half."""
+    if half:
+        ax.axhline(CHANCE, color=style.GREY, lw=0.9, ls=":", zorder=0)
     ax.set_ylim(-0.03, 1.04)
 
 
@@ -40,33 +41,35 @@ def _apart(count: int, step: float) -> np.ndarray:
 
 
 def over_sizes(sizes: Sequence[int], steps: Mapping[str, np.ndarray], right: Mapping[str, np.ndarray], limit: int) -> Figure:
-    """Left: steps to fit, (S, R), NaN for never, an open mark above the `limit`. Right: shares of right labels, (S, R).
-    A mark a run, a line through the means where every run has a number; {arm: values}, the large start first."""
+    """Left: steps to fit, (S, R), NaN for never, a mark above the `limit`. Right: shares of right labels, (S, R). A mark a
+    run, open where it never fits, a line through the means where every run has a number; {arm: values}, the large start first."""
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.2))
         for ax, values in zip(axes, (steps, right), strict=True):
             for (name, found), (colour, mark), aside in zip(values.items(), ARMS, _apart(len(values), 0.14), strict=False):
                 x = np.array(sizes) * aside
                 ax.plot(x, found.mean(1), "-", color=colour, lw=1.5, label=name)
-                for run, shift in zip(found.T, _apart(found.shape[1], 0.07), strict=True):
-                    ax.plot(x * shift, run, mark, ms=4.5, color=colour, alpha=0.75, mew=0)
-                    never = np.isnan(run)
-                    ax.plot(x[never] * shift, np.full(never.sum(), 1.07 * limit), mark, ms=4.5, mec=colour, mfc="white")
+                for run, fit, shift in zip(found.T, steps[name].T, _apart(found.shape[1], 0.07), strict=True):
+                    never = np.isnan(fit)
+                    shown = np.where(np.isnan(run), 1.07 * limit, run)
+                    ax.plot(x[~never] * shift, shown[~never], mark, ms=4.5, mec=colour, mfc=colour, alpha=0.75)
+                    ax.plot(x[never] * shift, shown[never], mark, ms=4.5, mec=colour, mfc="white")
             _by_size(ax, sizes)
         axes[0].axhline(limit, color=style.GREY, lw=0.9, ls="--", zorder=0)
         axes[0].set_ylim(0, 1.14 * limit)
-        ticks = [tick for tick in axes[0].get_yticks() if tick < 0.95 * limit]
+        ticks = [tick for tick in plt.MaxNLocator(5).tick_values(0, limit) if tick < 0.95 * limit]
         axes[0].set_yticks([*ticks, 1.07 * limit], [*(f"{tick:,.0f}" for tick in ticks), f"> {limit:,}"])
-        axes[0].set(ylabel=f"steps until {FITTED:.0%} of its rows are right", title="Steps to fit")
+        axes[0].set(ylabel="steps", title=f"Until {FITTED:.0%} is learned")
         _share(axes[1])
         axes[1].set(ylabel="share of right labels", title="New questions")
         fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 
 
-def along(panels: Mapping[str, Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]]]) -> Figure:
-    """Shares along training, a column a size, a row a metric, a thin line a run, thick their mean. panels: {size: {arm:
-    {metric: (steps (n,), shares (R, n))}}}, the large start first, and the same metrics everywhere."""
+def along(panels: Mapping[str, Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]]], halves: Sequence[str]) -> Figure:
+    """Shares along training, a column a size, a row a metric, a thin line a run, thick their mean; chance is one half for the
+    metrics in `halves`. panels: {size: {arm: {metric: (steps (n,), shares (R, n))}}}, the large start first, the same metrics
+    everywhere."""
     metrics = list(next(iter(next(iter(panels.values())).values())))
     with style.look():
         fig, axes = plt.subplots(
@@ -78,7 +81,7 @@ def along(panels: Mapping[str, Mapping[str, Mapping[str, tuple[np.ndarray, np.nd
                     steps, values = curves[metric]
                     ax.plot(steps, values.T, color=colour, lw=0.6, alpha=0.5)
                     ax.plot(steps, values.mean(0), color=colour, lw=1.6, label=name)
-                _share(ax)
+                _share(ax, metric in halves)
             column[0].set_title(title, fontsize=9)
             column[-1].set_xlabel("step")
         for ax, metric in zip(axes[:, 0], metrics, strict=True):

@@ -113,20 +113,24 @@ def _fit(runs: Runs) -> tuple[list[int], dict[Arm, np.ndarray]]:
 
 
 def _sooner(runs: Runs) -> str:
-    """Which arm learns its rows in fewer steps, where both do."""
+    """Which arm learns its rows in fewer steps, where both do, and where they do not."""
     sizes, steps = _fit(runs)
-    both = [i for i in range(len(sizes)) if np.isfinite([steps[LARGE][i], steps[SMALL][i]]).all()]
+    both = [size for i, size in enumerate(sizes) if np.isfinite([steps[LARGE][i], steps[SMALL][i]]).all()]
     if not both:
-        return f"At no size do all runs of both learn their own questions within {limit(runs):,} steps."
-    fewer = [sizes[i] for i in both if steps[SMALL][i].mean() < steps[LARGE][i].mean()]
-    where = "at every size" if len(both) == len(sizes) else f"at {_list([sizes[i] for i in both])}, where both learn them,"
-    if len(fewer) == len(both):
-        return f"The small arm learns its own questions in fewer steps {where.rstrip(',')}."
-    if not fewer:
-        return f"The small arm does not learn its own questions in fewer steps {where.rstrip(',')}."
-    return (
-        f"The small arm learns its own questions in fewer steps at {_list(fewer)} only, of {len(both)} sizes that both learn."
-    )
+        return (
+            f"At no size do all runs of both learn their own questions in {limit(runs):,} steps: it is unfinished models that are "
+            "compared."
+        )
+    fewer = [size for i, size in enumerate(sizes) if size in both and steps[SMALL][i].mean() < steps[LARGE][i].mean()]
+    more = [size for size in both if size not in fewer]
+    where = "at every size" if both == sizes else f"with {_list(both)}"
+    if fewer and more:
+        said = f"learns its own questions in fewer steps with {_list(fewer)}, but not with {_list(more)}"
+    else:
+        said = f"{'learns' if fewer else 'does not learn'} its own questions in fewer steps {where}"
+    rest = [size for size in sizes if size not in both]
+    open_ = f"; with {_list(rest)} not every run has learned them in {limit(runs):,} steps" if rest else ""
+    return f"The small arm {said}{open_}."
 
 
 def _worth(runs: Runs, profile: str) -> str:

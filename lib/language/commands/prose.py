@@ -527,9 +527,11 @@ def scan_words(runs: Runs, seed: int) -> str:
 def cogs_words(runs: Runs, seed: int, each: int = 2) -> str:
     """Some sentences of the 21 cases, and what a run of each arm makes of them: of each kind of outcome, lexical cases and
     structural ones apart."""
-    size = largest(runs, "COGS")
-    both = [numbers.cogs_examples(_of_seed(runs[("COGS", size, *arm)], seed)) for arm in PAPERS]
-    rows = []
+    size, rows = largest(runs, "COGS"), []
+    try:
+        both = [numbers.cogs_examples(_of_seed(runs[("COGS", size, *arm)], seed)) for arm in PAPERS]
+    except IndexError:  # a model may have more tokens than its data have words, and says one of them if it is hardly trained
+        return "On COGS these runs are so little trained that they write tokens that are no words."
     for structural, count in ((False, each), (True, 1)):
         cases = [case for case in cogs.CASES if (case in cogs.STRUCTURAL) == structural]
         shortest = lambda pair: len(pair[0][1])

@@ -28,6 +28,7 @@ def _colours(count: int) -> list[tuple[float, ...]]:
 def _corpora(ax: Axes, curves: Along) -> None:
     """A line a corpus, the mean of the runs, in a band that is their range."""
     steps, values = curves
+    ax.set_xlim(0, steps[-1])
     for corpus, name in enumerate(CORPORA):
         some = values[..., corpus]
         ax.plot(steps, some.mean(0), color=COLOUR[name], label=LABEL[name])
@@ -96,7 +97,7 @@ def gap(
         for ax in (left, right):
             ax.axhline(even, color=style.GREY, ls="--", lw=1, zorder=0)
         left.plot([], [], color=style.GREY, ls="--", lw=1, label="two bigram models")
-        left.set(title="along training", xlabel="step", ylabel="ΔL")
+        left.set(title="along training", xlabel="step", ylabel="ΔL", xlim=(0, steps[-1]))
         for shift, (face, starts) in zip((-0.18, 0.18), zip((True, False), reached.values(), strict=False), strict=False):
             for at, (name, values) in enumerate(starts.items()):
                 _dots(right, at + shift, values, colours[name], colours[name] if face else "white")

@@ -101,7 +101,7 @@ def corpora_table(profile: str) -> str:
         row("of a text, mean", lambda m: f"{m.mean:.0f}", SAMPLE["mean"]),
         row("of a text, median", lambda m: f"{m.median:.0f}", SAMPLE["median"]),
         each("share of texts that are cut", [f"{v:.1%}" for v in cut]),
-        row("different ones", lambda m: f"{m.vocabulary:,}", "over 2,000"),
+        row("different ones", lambda m: f"{m.vocabulary:,}", "2,000 and more"),
         row("entropy of a word (nats)", lambda m: f"{m.unigram:.2f}", SAMPLE["unigram"]),
         row("entropy of a word after the one before it (nats)", lambda m: f"{m.bigram:.2f}", SAMPLE["bigram"]),
         each("the same of its rows of training, as they are cut", [f"{v:.2f}" for v in numbers.bigrams(profile)]),
@@ -160,11 +160,15 @@ def order_said(runs: Runs, profile: str) -> str:
             f"stories (our {SUBSTITUTE}) in {firsts[1]}."
         )
     won = firsts.index(len(group))
-    names = ("questions", f"stories (our {SUBSTITUTE})")
+    first, second = (("questions", "stories")[i] for i in (won, 1 - won))
     return (
-        f"{start} the {names[won]} are learned before the {names[1 - won]}: the first loss is below that of a bigram model of "
-        f"its own corpus from step {_span(steps[:, won])}, the other: {_span(steps[:, 1 - won])}."
+        f"{start} the {first} are learned before the {second} (the stories are our {SUBSTITUTE}): their loss is below that of a "
+        f"bigram model of their own {_from(steps[:, won])}, that of the {second} {_from(steps[:, 1 - won])}."
     )
+
+
+def _from(steps: np.ndarray) -> str:
+    return "never" if np.isnan(steps).all() else f"from step {_span(steps)} on"
 
 
 def starts_text(runs: Runs, profile: str) -> str:
@@ -181,14 +185,20 @@ def starts_text(runs: Runs, profile: str) -> str:
     return f"Where the questions pass their bigram model first: {said}. So the order depends on the start."
 
 
+def _gap(runs: Sequence[StoredRun], profile: str, digits: int = 2) -> str:
+    """ΔL at equal progress in words, of the runs that come so far."""
+    values = numbers.gap(runs, profile)
+    values = values[np.isfinite(values)]
+    return _signed(spread(values, digits)) if len(values) else "–"
+
+
 def when_table(runs: Runs, profile: str) -> str:
     """Every start, tied and untied: when each corpus passes its bigram model, when progress is equal, and ΔL there."""
     rows = []
     for (tied, gamma), group in runs.items():
         steps = numbers.passed(group, profile)
-        gap = numbers.gap(group, profile)
-        gap = _signed(spread(gap)) if np.isfinite(gap).all() else "–"
-        rows.append((KINDS[tied], f"{gamma:g}", _span(steps[:, 0]), _span(steps[:, 1]), _span(reached(group, profile)), gap))
+        when = (*map(_span, steps.T), _span(reached(group, profile)))
+        rows.append((KINDS[tied], f"{gamma:g}", *when, _gap(group, profile)))
     head = ("embeddings", "γ", "questions pass, step", "stories pass, step", "equal progress, step", "ΔL there")
     return table(head, rows)
 
@@ -235,23 +245,39 @@ def gap_said(runs: Runs, profile: str) -> str:
     trend = _trend(runs, profile)
     if trend == UNKNOWN:
         short = [gamma for gamma in GAMMAS if not _comes(runs[True, gamma], profile)]
+        rest = [gamma for gamma in GAMMAS if gamma not in short]
+        others = f"; else ΔL = {_of_starts(_gaps(runs, profile, rest))}" if rest else ""
         return (
-            f"Not every run of {' and '.join(map(name_of, short))} comes to the progress at which starts are compared, so ΔL "
-            "cannot be compared there."
+            f"How far ahead cannot be compared over all starts: not every run of {' and '.join(map(name_of, short))} comes to the "
+            f"mean loss at which starts are compared{others}."
         )
-    means = [float(numbers.gap(runs[True, gamma], profile).mean()) for gamma in GAMMAS]
-    values = f"ΔL = {_listed(means)} for γ = {', '.join(f'{g:g}' for g in GAMMAS[:-1])} and {SMALL:g}"
+    values = f"ΔL = {_of_starts(_gaps(runs, profile, GAMMAS))}"
     return {
-        RISES: f"At equal progress the questions are the further ahead the smaller the start: {values}.",
-        FALLS: f"At equal progress the questions are the *less* far ahead the smaller the start: {values}.",
-        NO_ORDER: f"At equal progress a smaller start does not put the questions further ahead: {values}.",
+        RISES: f"At equal progress (one mean loss) the questions are the further ahead the smaller the start: {values}.",
+        FALLS: f"At equal progress (one mean loss) the questions are the *less* far ahead the smaller the start: {values}.",
+        NO_ORDER: f"At equal progress (one mean loss) a smaller start puts the questions not clearly further ahead: {values}.",
     }[trend]
+
+
+def _gaps(runs: Runs, profile: str, gammas: Sequence[float], tied: bool = True) -> dict[float, float]:
+    """{γ: mean ΔL at equal progress}."""
+    return {gamma: float(numbers.gap(runs[tied, gamma], profile).mean()) for gamma in gammas}
+
+
+def _of_starts(values: Mapping[float, float]) -> str:
+    """`1.32, 1.35 and 1.40 for γ = 0.3, 0.5 and 0.8`."""
+    *most, last = [f"{gamma:g}" for gamma in values]
+    return (
+        f"{_listed(list(values.values()))} for γ = {', '.join(most)} and {last}"
+        if most
+        else (f"{_listed(list(values.values()))} for γ = {last}")
+    )
 
 
 def bias_text(runs: Runs, profile: str) -> str:
     """How much of ΔL is more than entropy, and whether tying matters for it."""
     level = even(profile)
-    means = {g: float(numbers.gap(runs[True, g], profile).mean()) for g in GAMMAS if _comes(runs[True, g], profile)}
+    means = _gaps(runs, profile, [gamma for gamma in GAMMAS if _comes(runs[True, gamma], profile)])
     above = [gamma for gamma, mean in means.items() if mean > level]
     line = f"that of two bigram models ({_signed(f'{level:.2f}')})"
     which = "from every start" if len(means) == len(GAMMAS) else f"for {' and '.join(map(name_of, means))}"
@@ -273,15 +299,21 @@ def bias_text(runs: Runs, profile: str) -> str:
     return f"{first} With untied embeddings {said if tied == RISES else said.replace(' as well', '')}."
 
 
+LITTLE = 0.05
+"""Differences of ΔL below this are not told (our choice)."""
+
+
 def along_text(runs: Runs) -> str:
     """At the same step: what becomes of ΔL by the end of training."""
-    ends = [float(numbers.gap_along(runs[True, gamma])[:, -1].mean()) for gamma in GAMMAS]
-    how = "rises" if ends == sorted(ends) else "falls" if ends == sorted(ends, reverse=True) else "has no order"
-    verb = f"{how} with γ" if how != "has no order" else f"{how} in γ"
-    return (
-        f"At the end of training, where the starts differ in how far they have come, ΔL {verb}: {_listed(ends)} for γ = "
-        f"{', '.join(f'{g:g}' for g in GAMMAS[:-1])} and {SMALL:g}."
-    )
+    ends = {gamma: float(numbers.gap_along(runs[True, gamma])[:, -1].mean()) for gamma in GAMMAS}
+    values = list(ends.values())
+    if max(values) - min(values) < LITTLE:
+        how = "hardly depends on γ"
+    elif values == sorted(values):
+        how = "rises with γ"
+    else:
+        how = "falls with γ" if values == sorted(values, reverse=True) else "has no order in γ"
+    return f"At the end of training, where the starts differ in how far they have come, ΔL {how}: {_of_starts(ends)}."
 
 
 # ---------------------------------------------------------------- embeddings
@@ -299,7 +331,9 @@ def _sides(values: np.ndarray) -> str:
 
 
 def _pair(values: np.ndarray) -> str:
-    return " against ".join(_signed(f"{v:z.2f}") for v in values.mean(0))
+    """The mean of the runs that have a number: questions against stories."""
+    values = values[np.isfinite(values).all(1)]
+    return " against ".join(_signed(f"{v:z.2f}") for v in values.mean(0)) if len(values) else "–"
 
 
 def cosine_said(runs: Runs, profile: str) -> str:
@@ -307,12 +341,12 @@ def cosine_said(runs: Runs, profile: str) -> str:
     tied, untied = (numbers.cosines_at(runs[kind, SMALL], profile) for kind in KINDS)
     side, other = _sides(tied), _sides(untied)
     if side == UNKNOWN:
-        return "Not every run comes to the compared progress, so embeddings are not compared."
+        return "Their embeddings are not compared, as not every run from the small start comes so far."
     what = f"mean cosine {_pair(tied)}"
     first = {
-        LOWER: f"There the embeddings of the questions' words differ more than those of the stories' ({what})",
-        HIGHER: f"There the embeddings of the questions' words differ *less* than those of the stories' ({what})",
-        MIXED: f"There neither corpus has the more different embeddings in every run ({what})",
+        LOWER: f"From the small start the embeddings of the questions' words then differ more than those of the stories' ({what})",
+        HIGHER: f"From the small start the embeddings of the questions' words then differ *less* than those of the stories' ({what})",
+        MIXED: f"From the small start neither corpus then has the more different embeddings in every run ({what})",
     }[side]
     if other == UNKNOWN:
         return f"{first}; with untied ones not every run comes so far."
@@ -378,10 +412,7 @@ def relative_line(runs: Runs, profile: str) -> str:
 
 
 def gap_line(runs: Runs, profile: str) -> str:
-    return "; ".join(
-        f"{KINDS[tied]}, {name_of(gamma)}: {_signed(spread(numbers.gap(group, profile), 3))}"
-        for (tied, gamma), group in runs.items()
-    )
+    return "; ".join(f"{KINDS[tied]}, {name_of(gamma)}: {_gap(group, profile, 3)}" for (tied, gamma), group in runs.items())
 
 
 def cosine_line(runs: Runs, profile: str) -> str:
