@@ -177,7 +177,7 @@ def test_jump_is_composed_by_neither_by_one_or_by_both() -> None:
     assert jump(0.01, 0.3).startswith('Only the large arm has some of "jump"')
     assert jump(0.3, 0.3).startswith('Both arms have some of "jump"')
     share = 13_146 / 19_701  # 15,335 of 21,890 rows have the action, and 2,189 of these are "turn left" itself
-    assert f'"turn left" is in {share:.0%} of the other rows, that of "jump" in 0%' in jump(0.01, 0.02)
+    assert f'"turn left" is in {share:.0%} of the other rows of its split, that of "jump" in 0%' in jump(0.01, 0.02)
 
 
 def test_the_two_by_two_tells_the_start_from_the_decay() -> None:
@@ -214,10 +214,10 @@ def test_how_long_learning_takes_is_said_of_both_arms() -> None:
     assert said.startswith(
         '99% of the rows of training are right: on SCAN, "turn left" with 2,000 rows, the large arm after 100 '
     )
-    assert "never, in any of 3" in prose.along_text(*found(train=0.5))
+    assert "the large arm in none of its runs (3), the small arm in none" in prose.along_text(*found(train=0.5))
     runs = found()
     runs[1]["COGS", 16_000, *SMALL][0].history["train"] = [0.5, 0.9]
-    assert "the small arm after 100 steps (1 of 3 runs never)" in prose.along_text(*runs)
+    assert "the small arm after 100 steps (in 1 of 3 runs never)" in prose.along_text(*runs)
 
 
 def test_the_bound_of_the_recursive_cases_is_of_the_data() -> None:

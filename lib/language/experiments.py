@@ -224,10 +224,12 @@ Kind = tuple[str, int, float, float]
 """A kind of task (a split, or a variant), the size of the training set, γ and weight decay."""
 
 
-def _kinds(setting: ReadingSetting, main: str, others: Sequence[str] = ()) -> list[Kind]:
-    """The paper's two arms at every size, all arms at one, and of the other kinds of task the two arms at one size."""
+def _kinds(
+    setting: ReadingSetting, main: str, others: Sequence[str] = (), more: Sequence[tuple[float, float]] = ARMS
+) -> list[Kind]:
+    """The paper's two arms at every size, `more` arms at one, and of the other kinds of task the two arms at one size."""
     kinds = [(main, size, *arm) for size in setting.sizes for arm in (LARGE, SMALL)]
-    kinds += [(main, setting.middle, *arm) for arm in ARMS if arm not in (LARGE, SMALL)]
+    kinds += [(main, setting.middle, *arm) for arm in more if arm not in (LARGE, SMALL)]
     return kinds + [(other, setting.middle, *arm) for other in others for arm in (LARGE, SMALL)]
 
 
@@ -241,9 +243,11 @@ def scan_specs(profile: str) -> dict[Kind, list[RunSpec]]:
 
 
 def cogs_specs(profile: str) -> dict[Kind, list[RunSpec]]:
+    """{("COGS", size, γ, decay): runs}. Its runs are the longest, so beside the paper's arms there are but the crossed ones."""
     s = COGS[check_profile(profile)]
     return {
-        kind: [reading_spec("language-cogs", s, *kind[2:], seed, kind[1]) for seed in s.seeds] for kind in _kinds(s, "COGS")
+        kind: [reading_spec("language-cogs", s, *kind[2:], seed, kind[1]) for seed in s.seeds]
+        for kind in _kinds(s, "COGS", more=CROSSED)
     }
 
 

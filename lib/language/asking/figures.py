@@ -41,8 +41,8 @@ def _apart(count: int, step: float) -> np.ndarray:
 
 
 def over_sizes(sizes: Sequence[int], steps: Mapping[str, np.ndarray], right: Mapping[str, np.ndarray], limit: int) -> Figure:
-    """Left: steps to fit, (S, R), NaN for never, a mark above the `limit`. Right: shares of right labels, (S, R). A mark a
-    run, open where it never fits, a line through the means where every run has a number; {arm: values}, the large start first."""
+    """Left: steps to fit, (S, R), NaN for never, above the `limit`. Right: shares of right labels, (S, R). A mark a run,
+    open where it never fits, a line through the means where every run has a number; {arm: values}, the large start first."""
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.2))
         for ax, values in zip(axes, (steps, right), strict=True):
@@ -84,6 +84,7 @@ def along(panels: Mapping[str, Mapping[str, Mapping[str, tuple[np.ndarray, np.nd
                 _share(ax, metric in halves)
             column[0].set_title(title, fontsize=9)
             column[-1].set_xlabel("step")
+            column[-1].xaxis.set_major_formatter("{x:,.0f}")
         for ax, metric in zip(axes[:, 0], metrics, strict=True):
             ax.set_ylabel(metric)
         fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)

@@ -118,8 +118,8 @@ def _sooner(runs: Runs) -> str:
     both = [size for i, size in enumerate(sizes) if np.isfinite([steps[LARGE][i], steps[SMALL][i]]).all()]
     if not both:
         return (
-            f"At no size do all runs of both learn their own questions in {limit(runs):,} steps: it is unfinished models that are "
-            "compared."
+            f"At no size do all runs of both learn their own questions in {limit(runs):,} steps: it is unfinished models that "
+            "are compared."
         )
     fewer = [size for i, size in enumerate(sizes) if size in both and steps[SMALL][i].mean() < steps[LARGE][i].mean()]
     more = [size for size in both if size not in fewer]

@@ -279,7 +279,7 @@ def control_text(runs: Runs) -> str:
     turning, jumping = _elsewhere(TURN, "LTURN"), _elsewhere(JUMP, "JUMP")
     return (
         f"{said}: with {size:,} rows {small:.1%} (small arm) and {large:.1%} (large arm) are right. Training tells less of it: "
-        f'the action of "turn left" is in {turning:.0%} of the other rows, that of "jump" in {jumping:.0%}.'
+        f'the action of "turn left" is in {turning:.0%} of the other rows of its split, that of "jump" in {jumping:.0%}.'
     )
 
 
@@ -302,9 +302,9 @@ def along_text(scan_runs: Runs, cogs_runs: Runs) -> str:
             steps = arms.fit_steps(runs[(*kind, *arm)])
             late = int(np.isnan(steps).sum())
             words[arm] = (
-                f"never, in any of {len(steps)}"
+                f"in none of its runs ({late})"
                 if late == len(steps)
-                else f"after {np.nanmean(steps):,.0f} steps" + (f" ({late} of {len(steps)} runs never)" if late else "")
+                else f"after {np.nanmean(steps):,.0f} steps" + (f" (in {late} of {len(steps)} runs never)" if late else "")
             )
         said.append(f"on {title} with {kind[1]:,} rows, the large arm {words[LARGE]}, the small arm {words[SMALL]}")
     return f"{FITTED:.0%} of the rows of training are right: {'; '.join(said)}."

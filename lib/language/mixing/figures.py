@@ -79,41 +79,39 @@ def _dots(ax: Axes, at: float, values: np.ndarray, colour: object, face: object)
 
 
 def gap(
-    along: Mapping[str, tuple[np.ndarray, np.ndarray]],
-    reached: Mapping[str, Mapping[str, np.ndarray]],
+    along: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]],
+    reached: Mapping[str, tuple[np.ndarray, np.ndarray]],
     even: float,
 ) -> Figure:
-    """ΔL: along training, and at equal progress, a point a run.
+    """ΔL at the same step, and at the same mean of the two losses; a point where a run is compared, if it comes so far.
 
-    along: {start: (steps (n,), ΔL (R, n))}; reached: {kind of embeddings: {start: ΔL (R,)}}, the second kind with open points.
-    `even`: the ΔL of two bigram models.
+    along: {start: (steps (n,), ΔL (R, n), mean losses (R, n))}; reached: {start: (mean losses (R,), ΔL (R,))}; `even`: the ΔL
+    of two bigram models.
     """
-    colours = dict(zip(along, _colours(len(along)), strict=True))
     with style.look():
-        fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.0), width_ratios=(1.5, 1))
-        for name, (steps, values) in along.items():
-            left.plot(steps, values.mean(0), color=colours[name], label=name)
-            left.fill_between(steps, values.min(0), values.max(0), color=colours[name], alpha=0.2, lw=0)
+        fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.1), sharey=True)
+        for (name, (steps, values, progress)), colour in zip(along.items(), _colours(len(along)), strict=True):
+            left.plot(steps, values.mean(0), color=colour, label=name)
+            left.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.2, lw=0)
+            right.plot(progress.T, values.T, color=colour, lw=1)
+            right.plot(*reached[name], "o", ms=5, mec=colour, mfc="white")
         for ax in (left, right):
             ax.axhline(even, color=style.GREY, ls="--", lw=1, zorder=0)
         left.plot([], [], color=style.GREY, ls="--", lw=1, label="two bigram models")
-        left.set(title="along training", xlabel="step", ylabel="ΔL", xlim=(0, steps[-1]))
-        for shift, (face, starts) in zip((-0.18, 0.18), zip((True, False), reached.values(), strict=False), strict=False):
-            for at, (name, values) in enumerate(starts.items()):
-                _dots(right, at + shift, values, colours[name], colours[name] if face else "white")
-        for face, kind in zip((style.DARK, "white"), reached, strict=False):
-            right.plot([], [], "o", ms=5, mec=style.DARK, mfc=face, label=kind)
-        right.set_xticks(range(len(along)), list(along))
-        right.set(title="at equal progress", xlim=(-0.6, len(along) - 0.4))
-        _both_legends(fig, left, right)
+        left.plot([], [], "o", ms=5, mec=style.DARK, mfc="white", label="equal progress")
+        left.set(title="at the same step", xlabel="step", ylabel="ΔL", xlim=(0, steps[-1]))
+        right.set(title="at the same mean loss", xlabel="mean of the two losses (nats a token)")
+        right.invert_xaxis()
+        _legend(fig, left)
     return fig
 
 
-def _both_legends(fig: Figure, left: Axes, right: Axes) -> None:
-    """One legend below for two panels."""
-    pairs = [ax.get_legend_handles_labels() for ax in (left, right)]
-    handles, labels = ([item for pair in pairs for item in pair[i]] for i in (0, 1))
-    fig.legend(handles, labels, loc="outside lower center", ncols=len(labels), columnspacing=1.2, handlelength=1.6)
+def _dots(ax: Axes, at: float, values: np.ndarray, colour: str) -> None:
+    """A point a run, and a short line at their mean; runs that have none are left out."""
+    values = values[np.isfinite(values)]
+    if len(values):
+        ax.plot([at] * len(values), values, "o", ms=5, color=colour, alpha=0.85)
+        ax.plot([at - 0.13, at + 0.13], [values.mean()] * 2, color=colour, lw=2)
 
 
 def cosines(panels: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]) -> Figure:
@@ -140,7 +138,7 @@ def cosines_at(panels: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
         for ax, (title, starts) in zip(axes[0], panels.items(), strict=True):
             for at, values in enumerate(starts.values()):
                 for corpus, (name, shift) in enumerate(zip(CORPORA, (-0.18, 0.18), strict=True)):
-                    _dots(ax, at + shift, values[:, corpus], COLOUR[name], COLOUR[name])
+                    _dots(ax, at + shift, values[:, corpus], COLOUR[name])
             ax.axhline(0, color=style.LIGHT, lw=1, zorder=0)
             ax.set_xticks(range(len(starts)), list(starts))
             ax.set(title=title, xlim=(-0.6, len(starts) - 0.4))

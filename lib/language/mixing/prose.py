@@ -162,8 +162,8 @@ def order_said(runs: Runs, profile: str) -> str:
     won = firsts.index(len(group))
     first, second = (("questions", "stories")[i] for i in (won, 1 - won))
     return (
-        f"{start} the {first} are learned before the {second} (the stories are our {SUBSTITUTE}): their loss is below that of a "
-        f"bigram model of their own {_from(steps[:, won])}, that of the {second} {_from(steps[:, 1 - won])}."
+        f"{start} the {first} are learned before the {second} (the stories are our {SUBSTITUTE}): their loss is below that of "
+        f"their own bigram model {_from(steps[:, won])}, the {second}' {_from(steps[:, 1 - won])}."
     )
 
 
@@ -212,6 +212,13 @@ def reached(runs: Sequence[StoredRun], profile: str) -> np.ndarray:
     return np.where(at >= 0, numbers.steps(runs)[at], np.nan)
 
 
+def points(runs: Sequence[StoredRun], profile: str) -> tuple[np.ndarray, np.ndarray]:
+    """Where runs are compared: the mean of their two losses, and ΔL, of the runs that come so far."""
+    at = numbers.at_progress(runs, profile)
+    there = at >= 0
+    return numbers.losses(runs).mean(2)[there, at[there]], numbers.gap(runs, profile)[there]
+
+
 def progress_text(profile: str) -> str:
     return (
         "At one and the same step a small start has simply learned less than a large one. So we also compare runs at *equal "
@@ -248,7 +255,7 @@ def gap_said(runs: Runs, profile: str) -> str:
         rest = [gamma for gamma in GAMMAS if gamma not in short]
         others = f"; else ΔL = {_of_starts(_gaps(runs, profile, rest))}" if rest else ""
         return (
-            f"How far ahead cannot be compared over all starts: not every run of {' and '.join(map(name_of, short))} comes to the "
+            f"How far ahead cannot be told for every start: not every run of {' and '.join(map(name_of, short))} comes to the "
             f"mean loss at which starts are compared{others}."
         )
     values = f"ΔL = {_of_starts(_gaps(runs, profile, GAMMAS))}"
@@ -299,21 +306,50 @@ def bias_text(runs: Runs, profile: str) -> str:
     return f"{first} With untied embeddings {said if tied == RISES else said.replace(' as well', '')}."
 
 
+def _gap_at(runs: Sequence[StoredRun], level: float) -> np.ndarray:
+    """(R,) ΔL where the mean of the two losses first is `level`, on a line between the evaluations around it."""
+    found = []
+    for mean, gap in zip(numbers.losses(runs).mean(2), numbers.gap_along(runs), strict=True):
+        after = max(1, int((mean <= level).argmax()))
+        found.append(np.interp(level, mean[[after, after - 1]], gap[[after, after - 1]]))
+    return np.array(found)
+
+
+def common_text(runs: Runs) -> str:
+    """ΔL at the lowest mean loss that all runs with tied embeddings come to: equal progress that none falls short of."""
+    level = float(max(numbers.losses(runs[True, gamma]).mean(2).min(1).max() for gamma in GAMMAS))
+    found = {gamma: _gap_at(runs[True, gamma], level) for gamma in GAMMAS}
+    return (
+        f"The lowest mean loss that all runs come to is {level:.2f} nats. There ΔL {_course(found)}: "
+        f"{_of_starts({gamma: float(values.mean()) for gamma, values in found.items()})}."
+    )
+
+
+def _course(found: Mapping[float, np.ndarray]) -> str:
+    """How ΔL goes with γ: it rises or falls where its means do, and those of its ends differ with an interval without 0."""
+    groups = list(found.values())
+    means = [float(values.mean()) for values in groups]
+    _, low, high = arms.difference(groups[-1], groups[0])
+    if abs(max(means) - min(means)) < LITTLE:
+        return "hardly depends on γ"
+    if means == sorted(means) and low > 0:
+        return "rises with γ"
+    if means == sorted(means, reverse=True) and high < 0:
+        return "falls with γ"
+    return "has no clear order in γ"
+
+
 LITTLE = 0.05
 """Differences of ΔL below this are not told (our choice)."""
 
 
 def along_text(runs: Runs) -> str:
     """At the same step: what becomes of ΔL by the end of training."""
-    ends = {gamma: float(numbers.gap_along(runs[True, gamma])[:, -1].mean()) for gamma in GAMMAS}
-    values = list(ends.values())
-    if max(values) - min(values) < LITTLE:
-        how = "hardly depends on γ"
-    elif values == sorted(values):
-        how = "rises with γ"
-    else:
-        how = "falls with γ" if values == sorted(values, reverse=True) else "has no order in γ"
-    return f"At the end of training, where the starts differ in how far they have come, ΔL {how}: {_of_starts(ends)}."
+    ends = {gamma: numbers.gap_along(runs[True, gamma])[:, -1] for gamma in GAMMAS}
+    return (
+        f"At the end of training, where the starts differ in how far they have come, ΔL {_course(ends)}: "
+        f"{_of_starts({gamma: float(values.mean()) for gamma, values in ends.items()})}."
+    )
 
 
 # ---------------------------------------------------------------- embeddings
@@ -344,10 +380,11 @@ def cosine_said(runs: Runs, profile: str) -> str:
         return "Their embeddings are not compared, as not every run from the small start comes so far."
     what = f"mean cosine {_pair(tied)}"
     first = {
-        LOWER: f"From the small start the embeddings of the questions' words then differ more than those of the stories' ({what})",
-        HIGHER: f"From the small start the embeddings of the questions' words then differ *less* than those of the stories' ({what})",
-        MIXED: f"From the small start neither corpus then has the more different embeddings in every run ({what})",
+        LOWER: f"the embeddings of the questions' words then differ more than those of the stories' ({what})",
+        HIGHER: f"the embeddings of the questions' words then differ *less* than those of the stories' ({what})",
+        MIXED: f"neither corpus then has the more different embeddings in every run ({what})",
     }[side]
+    first = f"From the small start {first}"
     if other == UNKNOWN:
         return f"{first}; with untied ones not every run comes so far."
     same = "so they do with untied ones" if other == side != MIXED else "with untied ones it is otherwise"
