@@ -24,7 +24,7 @@ from lib.in_context.experiments import train_specs, wide_specs
 from lib.language import arms
 from lib.language.adding.numbers import of_arms
 from lib.language.commands.numbers import of_cogs, of_scan
-from lib.language.experiments import COGS, LARGE, SCAN, SMALL, SQUARE, TURN
+from lib.language.experiments import LARGE, SMALL, SQUARE, TURN, Kind
 from lib.reasoning_bias.experiments import PAPER_GAMMAS, bias_specs
 
 PAPER_PAIR = 0.5, 0.8
@@ -113,16 +113,19 @@ def _copying(store: Store, profile: str) -> Task:
 _ARMS = tuple(f"γ = {gamma:g}, decay {decay:g}" for gamma, decay in (LARGE, SMALL))
 
 
-def _scan(store: Store, profile: str) -> Task:
-    runs, size = of_scan(store, profile), max(SCAN[profile].sizes)
-    groups = [runs[(TURN, size, *arm)] for arm in (LARGE, SMALL)]
-    return _task("SCAN, turn left", "20-scan-and-cogs", "commands right", groups, "test", _ARMS)
+def _commands(
+    name: str, what: str, runs_of: Callable[[Store, str], dict[Kind, list[StoredRun]]], main: str, metric: str, which: int
+) -> Callable[[Store, str], Task]:
+    """`which` of the sizes of the training set, from the largest down."""
 
+    def make(store: Store, profile: str) -> Task:
+        runs = runs_of(store, profile)
+        sizes = sorted({size for kind, size, *_ in runs if kind == main})
+        size = sizes[max(which, -len(sizes))]
+        groups = [runs[(main, size, *arm)] for arm in (LARGE, SMALL)]
+        return _task(f"{name}, {size:,} rows", "20-scan-and-cogs", what, groups, metric, _ARMS)
 
-def _cogs(store: Store, profile: str) -> Task:
-    runs, size = of_cogs(store, profile), max(COGS[profile].sizes)
-    groups = [runs[("COGS", size, *arm)] for arm in (LARGE, SMALL)]
-    return _task("COGS, 21 cases", "20-scan-and-cogs", "sentences right", groups, "gen", _ARMS)
+    return make
 
 
 def _addition(store: Store, profile: str) -> Task:
@@ -138,8 +141,8 @@ TASKS: tuple[Callable[[Store, str], Task], ...] = (
     _composed("pre-norm, ends of γ", _pre_norm_runs, _ends),
     _anchors,
     _copying,
-    _scan,
-    _cogs,
+    *[_commands("SCAN, turn left", "commands right", of_scan, TURN, "test", which) for which in (-2, -1)],
+    *[_commands("COGS, 21 cases", "sentences right", of_cogs, "COGS", "gen", which) for which in (-2, -1)],
     _addition,
 )
 
@@ -169,7 +172,7 @@ def draw(found: Sequence[Task]) -> Figure:
         left.invert_yaxis()
         left.set(xlim=(-0.02, 1.02), xlabel="share of new questions answered by the rule")
         right.axvline(0, color=style.GREY, lw=0.8)
-        right.set(xlabel="difference, small start less large", xlim=(-1.05, 1.05))
+        right.set(xlabel="difference, small start less large")
         right.tick_params(left=False)
         for colour, label in ((style.GREY, "large start"), (style.VERMILLION, "small start")):
             left.plot([], [], "o", ms=7, color=colour, label=label)
