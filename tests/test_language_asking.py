@@ -116,7 +116,6 @@ def test_the_turn_needs_every_run_and_a_top_within() -> None:
     assert judged("prontoqa-turns", own=GOOD, fit=TURNS | {(CHAIN, SIZES[1], *LARGE): None})[0] == "not reproduced"
 
 
-@pytest.mark.filterwarnings("ignore:Precision loss")
 def test_the_hard_variant_asks_for_a_level_and_a_lead() -> None:
     assert judged("prontoqa-hard", own=GOOD)[0] == "reproduced"
     assert judged("prontoqa-hard", own=both(0.8, 0.8, HARD))[0] == "partly"

@@ -153,6 +153,7 @@ def test_the_verdict_follows_both_data_sets() -> None:
     assert '"turn left" the small start with much decay (γ = 0.7, decay 0.1) is clearly ahead at every size' in said
     assert "89.5% at 500 rows and 89.5% at 21,890 rows are right, against 59.5% at 500 rows and" in said
     assert "in COGS it is clearly ahead at every size: 89.5% at 4,000 rows and 89.5% at 16,000 rows, against 59.5%" in said
+    assert "Where γ and decay are crossed, on SCAN both act clearly, on COGS both act clearly." in said
     assert "no evidence" not in said
     assert prose.verdict(*found(of(0.2, 0.6))).count("is clearly behind at every size") == 2
     assert "is clearly ahead at 500 rows, neither at 2,000 and 21,890 rows" in prose.verdict(*found(only_at({LOW: 0.9})))
@@ -190,11 +191,11 @@ def test_the_two_by_two_tells_the_start_from_the_decay() -> None:
     assert "by +20.0 points [+18.9, +21.1]" in said(0.2, 0.0)
     assert said(0.0, -0.2).count("only the decay acts clearly") == 2
     assert "(0.1 in place of 0.01) by −20.0 points" in said(0.0, -0.2)
-    assert said(0.1, 0.1).count("both act") == 2
+    assert said(0.1, 0.1).count("both act clearly") == 2
     assert said(0.0, 0.0).count("neither acts clearly") == 2
-    assert "γ = 0.3, decay 0 has 9.5% and γ = 0.8, decay 1 79.5%." in said(0.0, 0.0)
+    assert said(0.0, 0.0).count("Beyond the paper's arms, γ = 0.3, decay 0 has 9.5% and γ = 0.8, decay 1 has 79.5%.") == 1
     assert "Not every run had learned its rows of training: γ = 0.3, decay 0; γ = 0.5, decay 0.01;" in said(0, 0, train=0.5)
-    assert said(0.2, 0.0, profile="smoke").count("one seed cannot say which of them acts") == 2
+    assert said(0.2, 0.0, profile="smoke").count("one seed cannot say which of the two acts") == 2
 
 
 def test_cases_are_counted_where_the_arms_are_far_apart() -> None:
@@ -256,6 +257,15 @@ def test_examples_in_words_are_right_and_wrong() -> None:
     assert "hedgehog: subject → object" in said
     assert "in place of `" in said
     assert "| right | right |" in said
+
+
+def test_wrong_ends_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = found(profile="smoke")[0]
+    assert "24 were kept, to short commands; 12 are wrong, 2 of them in the end alone" in prose.ends_text(runs)
+    monkeypatch.setattr(numbers, "scan_examples", lambda run: [("a", "A", "A", False), ("a", "A", "B", False)])
+    assert "4 were kept, to short commands; 4 are wrong, 2 of them in the end alone" in prose.ends_text(runs)
+    monkeypatch.setattr(numbers, "scan_examples", lambda run: [("a", "A", "A", True)])
+    assert "All 2 answers" in prose.ends_text(runs)
 
 
 def test_a_model_that_says_what_is_no_word_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -74,6 +74,7 @@ PAD_TOKEN, END_TOKEN = 0, 2
 N_KNOWN, N_SHOWN, N_EACH, N_OWN = 300, 12, 2, 200
 """Rows of training that are asked along training, of a corpus half as many; rows whose answers are kept, and of each case;
 questions to which models write a chain of their own."""
+S = TypeVar("S", bound="Reading | Mixing")
 _BUCKET, _ROW = 84, 85  # streams of random numbers
 _ASKED_AT_ONCE = 128
 _MULTIPLE = 8  # rows of a bucket are padded to a multiple of so many tokens, so that few shapes are compiled
@@ -156,15 +157,20 @@ class Reading:
         self.tokens = F.pad(tokens, (0, max(0, self.length - tokens.shape[1])))
         self.target = F.pad(target, (0, max(0, self.length - target.shape[1])), value=IGNORED)
 
+    @property
+    def longest_read(self) -> int:
+        """Positions that a model needs."""
+        return max(self.length, *(int(rows.length.max()) - 1 for rows in self.asked.values()))
+
     @torch.compiler.disable
     def batch(self, seed: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
         """Runs at the same step share a bucket; where they are not, rows are padded to the longest."""
-        seed, index = seed.cpu(), index.cpu()
+        device, seed, index = index.device, seed.cpu(), index.cpu()
         step = index[:, 0] // index.shape[1]
         which = torch.searchsorted(self.count.cumsum(0), randint(torch.tensor(0), _BUCKET, step, len(self.known)), right=True)
         row = self.first[which, None] + randint(seed, _ROW, index, self.count[which, None])
         longest = int(self.longest[which].max())
-        return self.tokens[row, :longest], self.target[row, :longest]
+        return self.tokens[row, :longest].to(device), self.target[row, :longest].to(device)
 
     def measure(self, ask: Ask) -> dict[str, Tensor]:
         """Shares of rows that are answered right in every token: of training (`train`, on a sample), and of each set asked."""
@@ -215,6 +221,12 @@ class Asking(Reading):
     def __init__(self, known: Questions, test: Questions, words: Vocabulary, **rest: Any) -> None:
         super().__init__(known.rows, {"test": test.rows}, **rest)
         self.test, self.words = test, words
+        self.some = test[torch.arange(min(len(test), N_OWN))]
+        self.limit = int((self.some.rows.length - self.some.rows.start).max())
+
+    @property
+    def longest_read(self) -> int:
+        return max(super().longest_read, int(self.some.rows.start.max()) + self.limit - 1)
 
     def measure(self, ask: Ask) -> dict[str, Tensor]:
         right = []
@@ -229,13 +241,12 @@ class Asking(Reading):
     def snapshot(self, model: nn.Module, step: int) -> dict[str, Tensor]:
         found = super().snapshot(model, step)
         if found:
-            some = self.test[torch.arange(min(len(self.test), N_OWN))]
-            limit = int((some.rows.length - some.rows.start).max())
-            written = greedy(model, some.rows, limit)
+            written = greedy(model, self.some.rows, self.limit)
             false, true = self.words.encode(LABELS)
-            last = (written != END_TOKEN) & (written != PAD_TOKEN)
-            label = written.gather(2, (last.sum(2) - 1).clamp(min=0)[..., None])[..., 0]
-            found["own"] = (label == torch.where(some.answer, true, false)).float()
+            ended = written == END_TOKEN
+            last = torch.where(ended.any(2), ended.int().argmax(2), self.limit) - 1
+            label = written.gather(2, last.clamp(min=0)[..., None])[..., 0]
+            found["own"] = (label == torch.where(self.some.answer, true, false)).float()
             found["written"] = written[:, :N_SHOWN].float()
         return found
 
@@ -248,6 +259,7 @@ class Mixing:
     def __init__(self, known: Sequences, test: Sequences, own: list[Tensor], keep: tuple[int, ...] = ()) -> None:
         self.known, self.own, self.keep = known, own, frozenset(keep)
         self.length = known.tokens.shape[1] - 1
+        self.longest_read = self.length
         self.tokens, self.target = _next(known)
         every = max(1, 2 * len(known) // N_KNOWN)
         self.asked = {"train": known[torch.arange(0, len(known), every)], "test": test}
@@ -293,14 +305,15 @@ def mean_cosine(vectors: Tensor) -> Tensor:
     return (unit.sum(1).square().sum(-1) - n) / (n * (n - 1))
 
 
-def _fits(spec: RunSpec, words: int, *rows: Rows) -> None:
-    """Raises LanguageError where the model has not the tokens or the positions."""
-    longest = max(r.tokens.shape[1] for r in rows) - 1
-    if words > spec.model.vocab or longest > spec.model.positions:
+def _checked(spec: RunSpec, words: int, study: S) -> S:
+    """The study. Raises LanguageError where the model has not the tokens, or the positions for the longest row that it reads,
+    padding included, or writes."""
+    if words > spec.model.vocab or study.longest_read > spec.model.positions:
         raise LanguageError(
-            f"the task has {words} tokens and rows of {longest}, the model {spec.model.vocab} tokens and "
+            f"the task has {words:,} tokens and rows of {study.longest_read}, the model {spec.model.vocab:,} tokens and "
             f"{spec.model.positions} positions: give the model more."
         )
+    return study
 
 
 @cache
@@ -314,8 +327,7 @@ def make_scan(spec: RunSpec) -> Reading:
     """Task: `split`, `size` of the training set, `test` rows that are asked."""
     task = dict(spec.task)
     known, test = _scan(task["split"], task["size"], task["test"])
-    _fits(spec, len(scan.VOCABULARY), known, test)
-    return Reading(known, {"test": test}, keep=task["keep"])
+    return _checked(spec, len(scan.VOCABULARY), Reading(known, {"test": test}, keep=task["keep"]))
 
 
 @cache
@@ -329,9 +341,8 @@ def make_cogs(spec: RunSpec) -> Reading:
     task = dict(spec.task)
     data, words = cogs_data(*(task[name] for name in ("train", "test", "case", "nouns", "verbs")))
     known, test, gen = (cogs.encode(rows, words) for rows in (cogs.fewer(data, task["size"]).train, data.test, data.gen))
-    _fits(spec, len(words), known, test, gen)
     case = torch.tensor([cogs.CASES.index(row.case) for row in data.gen])
-    return Reading(known, {"test": test, "gen": gen}, {"gen": case}, keep=task["keep"])
+    return _checked(spec, len(words), Reading(known, {"test": test, "gen": gen}, {"gen": case}, keep=task["keep"]))
 
 
 TRAIN_STREAM, TEST_STREAM = 0, 1  # streams of examples, of training and others
@@ -350,8 +361,7 @@ def make_asking(spec: RunSpec) -> Asking:
     """Task: `size` of the training set, `test` questions that are asked, and which questions are drawn."""
     task = dict(spec.task)
     drawn, known, test = asking_data(*(task[name] for name in ("size", "test", "concepts", "hops", "hard", "chain")))
-    _fits(spec, len(drawn.vocabulary), known.rows, test.rows)
-    return Asking(known, test, drawn.vocabulary, keep=task["keep"])
+    return _checked(spec, len(drawn.vocabulary), Asking(known, test, drawn.vocabulary, keep=task["keep"]))
 
 
 @cache
@@ -377,8 +387,6 @@ SEEN = 20
 def make_mix(spec: RunSpec) -> Mixing:
     task = dict(spec.task)
     words, known, test = mix_data(task["each"], task["tests"], task["length"])
-    if len(words) > spec.model.vocab:
-        raise LanguageError(f"the mix has {len(words)} words, the model {spec.model.vocab} tokens: give it more.")
     counts = known.counts(words)
     own = [((counts[i] >= SEEN) & (counts[1 - i] == 0)).nonzero()[:, 0] for i in (0, 1)]
-    return Mixing(known, test, own)
+    return _checked(spec, len(words), Mixing(known, test, own))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from scipy.stats import t as student
 
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
@@ -137,20 +136,13 @@ def _worth(runs: Runs, profile: str) -> str:
     """That a high share need not be reasoning, and what is left where counting does not tell."""
     size, counts, bar = middle(runs), numbers.without_reasoning(profile, False), best(profile, True)
     found = {arm: numbers.own(runs[HARD, size, *arm]) for arm in (SMALL, LARGE)}
-    above = [SIZE_OF[arm] for arm, values in found.items() if _interval(values)[0] > bar[1]]
+    above = [SIZE_OF[arm] for arm, values in found.items() if arms.difference(values, np.full(2, bar[1]))[1] > 0]
     who = "both" if len(above) == 2 else f"only the {above[0]} arm" if above else "neither"
     return (
         f"A high share need not mean reasoning: here the concept that is named more often gives the answer in "
         f"{counts[NAMED]:.0%} of the questions. Where the distractor hides that, the small arm gets {found[SMALL].mean():.1%} "
         f"and the large one {found[LARGE].mean():.1%}, {who} clearly more than the {bar[1]:.1%} of {bar[0]}."
     )
-
-
-def _interval(values: np.ndarray) -> tuple[float, float]:
-    """The 95 % interval of a mean over seeds (Student's t); a point for one seed."""
-    mean, n = float(values.mean()), len(values)
-    half = float(student.ppf(0.975, n - 1) * values.std(ddof=1) / n**0.5) if n > 1 else 0.0
-    return mean - half, mean + half
 
 
 BAG, NAMED = "a bag of words", "the concept named more often"
@@ -349,7 +341,7 @@ def hard_text(runs: Runs, profile: str) -> str:
     for arm, name in SIZE_OF.items():
         easy, hard = (numbers.own(runs[variant, size, *arm]) for variant in (CHAIN, HARD))
         _, low, high = arms.difference(easy, hard)
-        least, most = _interval(hard)
+        _, least, most = arms.difference(hard, np.full(2, bar))
         loss = (
             f"falls from {easy.mean():.1%} to {hard.mean():.1%}"
             if low > 0
@@ -357,7 +349,7 @@ def hard_text(runs: Runs, profile: str) -> str:
             if high < 0
             else f"has {hard.mean():.1%} in place of {easy.mean():.1%}, which is no clear difference"
         )
-        where = "above" if least > bar else "below" if most < bar else "not clearly above or below"
+        where = "above" if least > 0 else "below" if most < 0 else "not clearly above or below"
         said.append(f"the {name} arm {loss}, {where} the best reader without reasoning")
     return (
         f"In the hard variant {'; '.join(said)}. That reader is {reader}, with {bar:.1%}: our variant makes counting weak, and "

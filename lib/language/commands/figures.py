@@ -95,18 +95,22 @@ def along(panels: Mapping[str, Mapping[str, Mapping[str, Curve]]]) -> Figure:
 
 
 def arms(panels: Mapping[str, Mapping[str, tuple[Sequence[float], bool]]], ours: Sequence[str] = ()) -> Figure:
-    """Every arm in a row, from the largest start on, a panel a test. panels: {title: {arm: (a share a run, has it fitted?)}};
-    the arms in `ours` are not the paper's, and grey."""
-    looks = iter(_LOOKS)
-    looked = {name: (style.GREY, "s") if name in ours else next(looks) for name in next(iter(panels.values()))}
+    """Every arm in a row, from the largest start on, a panel a test. panels: {title: {arm: (a share a run, has it fitted?)}},
+    the first with every arm; the arms in `ours` are not the paper's, and grey."""
+    names, looks = list(next(iter(panels.values()))), iter(_LOOKS)
+    looked = {name: (style.GREY, "s") if name in ours else next(looks) for name in names}
     with style.look():
-        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 1.0 + 0.32 * len(looked)), sharey=True)
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 1.0 + 0.32 * len(names)), sharey=True)
         for ax, (title, found) in zip(axes, panels.items(), strict=True):
-            for row, (name, (values, fitted)) in enumerate(found.items()):
+            for row, name in enumerate(names):
                 ax.axhline(row, color=style.LIGHT, lw=0.6, zorder=0)
+                if name not in found:
+                    ax.text(0, row, "not trained", va="center", fontsize=7.5, color=style.GREY, backgroundcolor="white")
+                    continue
+                values, fitted = found[name]
                 ax.plot([np.mean(values)] * 2, [row - 0.3, row + 0.3], color=looked[name][0])
                 _points(ax, values, [row] * len(values), looked[name], fitted)
-            _rows(ax, list(found), "share of rows right")
+            _rows(ax, names, "share of rows right")
             ax.set_title(title, fontsize=9)
     return fig
 

@@ -36,7 +36,7 @@ def name_of(arm: Arm) -> str:
 
 def middle(runs: Runs, main: str) -> int:
     """The size at which every arm was trained."""
-    return numbers.sizes(runs, main, *LARGER)[0]
+    return numbers.sizes(runs, main, *CROSSED[0])[0]
 
 
 def largest(runs: Runs, main: str) -> int:
@@ -96,12 +96,18 @@ def of_histories(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, dict[s
 
 
 def of_arms(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[list[float], bool]]]:
-    """{test: {arm: (shares, has it been learned?)}} of all arms, at the one size that all have."""
+    """{test: {arm: (shares, has it been learned?)}} of all arms that there are, at the one size that all have."""
     found = {}
     for title, runs, main, name in _crossed(scan_runs, cogs_runs):
-        groups = {arm: runs[(main, middle(runs, main), *arm)] for arm in sorted(ARMS)}
+        groups = _of_middle(runs, main)
         found[title] = {name_of(a): (arms.shares(group, name).tolist(), arms.fitted(group)) for a, group in groups.items()}
     return found
+
+
+def _of_middle(runs: Runs, main: str) -> dict[Arm, Sequence[StoredRun]]:
+    """The arms that were trained at that size, from the largest start on."""
+    kinds = {arm: (main, middle(runs, main), *arm) for arm in sorted(ARMS)}
+    return {arm: runs[kind] for arm, kind in kinds.items() if kind in runs}
 
 
 def _crossed(scan_runs: Runs, cogs_runs: Runs) -> tuple[tuple[str, Runs, str, str], ...]:
@@ -228,7 +234,8 @@ def verdict(scan_runs: Runs, cogs_runs: Runs) -> str:
         f"{_ends(scan_runs, TURN, 'test', LARGE)} from the large start with little ({name_of(LARGE)}). "
         f"On the 21 cases that training does not show in COGS it is {where(cogs_leads, _seeds(cogs_runs))}: "
         f"{_ends(cogs_runs, 'COGS', 'gen', SMALL)}, against {_ends(cogs_runs, 'COGS', 'gen', LARGE)}. "
-        "The paper has it ahead at every size of both."
+        f"Where γ and decay are crossed, on SCAN {_acts(*_parts(scan_runs, TURN, 'test'), _seeds(scan_runs))}, on COGS "
+        f"{_acts(*_parts(cogs_runs, 'COGS', 'gen'), _seeds(cogs_runs))}."
     )
     missing = [words for words in unfinished(scan_runs) + unfinished(cogs_runs) if "jump" not in words]
     if missing:
@@ -322,36 +329,42 @@ def _points(gap: float, low: float, high: float, seeds: int) -> str:
     return f"{say(gap)} points" + (f" [{say(low)}, {say(high)}]" if seeds > 1 else "")
 
 
+Part = tuple[float, float, float]
+"""What one change does to a share, and its 95 % interval over seeds."""
+
+
+def _parts(runs: Runs, main: str, name: str) -> tuple[Part, Part]:
+    """What the smaller start does, and what the larger decay does, each averaged over the other."""
+    (g0, d0), (g1, d1) = LARGE, SMALL
+    share = {arm: arms.shares(group, name) for arm, group in _of_middle(runs, main).items()}
+    half = lambda a, b: (share[a] + share[b]) / 2
+    start = arms.difference(half((g1, d0), (g1, d1)), half((g0, d0), (g0, d1)))
+    return start, arms.difference(half((g0, d1), (g1, d1)), half((g0, d0), (g1, d0)))
+
+
+def _acts(start: Part, decay: Part, seeds: int) -> str:
+    """Which of the two changes the share, its interval being on one side of 0?"""
+    if seeds < 2:
+        return "one seed cannot say which of the two acts"
+    acting = [what for what, (_, low, high) in (("start", start), ("decay", decay)) if low > 0 or high < 0]
+    return ("neither acts clearly", f"only the {''.join(acting)} acts clearly", "both act clearly")[len(acting)]
+
+
 def parts_text(scan_runs: Runs, cogs_runs: Runs) -> str:
     """The two-by-two of γ and decay: what each does, averaged over the other; and the two starts beyond."""
     (g0, d0), (g1, d1) = LARGE, SMALL
     lines = []
     for title, runs, main, name in _crossed(scan_runs, cogs_runs):
-        size, seeds = middle(runs, main), _seeds(runs)
-        groups = {arm: runs[(main, size, *arm)] for arm in (*PAPERS, *CROSSED, LARGER, SMALLER)}
-        share = {arm: arms.shares(group, name) for arm, group in groups.items()}
-        half = lambda a, b, share=share: (share[a] + share[b]) / 2
-        start = arms.difference(half((g1, d0), (g1, d1)), half((g0, d0), (g0, d1)))
-        decay = arms.difference(half((g0, d1), (g1, d1)), half((g0, d0), (g1, d0)))
-        acting = [
-            what for what, (_, low, high) in (("the start", start), ("the decay", decay)) if seeds > 1 and (low > 0 or high < 0)
-        ]
-        end = (
-            "one seed cannot say which of them acts"
-            if seeds < 2
-            else "both act"
-            if len(acting) == 2
-            else f"only {acting[0]} acts clearly"
-            if acting
-            else "neither acts clearly"
-        )
+        seeds, groups, (start, decay) = _seeds(runs), _of_middle(runs, main), _parts(runs, main, name)
         line = (
             f"- **{title}.** The smaller start (γ = {g1:g} in place of {g0:g}) changes the share by "
-            f"{_points(*start, seeds)}, the larger decay ({d1:g} in place of {d0:g}) by {_points(*decay, seeds)}: {end}. "
-            f"Beyond the paper's arms, {name_of(LARGER)} has {share[LARGER].mean():.1%} and {name_of(SMALLER)} "
-            f"{share[SMALLER].mean():.1%}."
+            f"{_points(*start, seeds)}, the larger decay ({d1:g} in place of {d0:g}) by {_points(*decay, seeds)}: "
+            f"{_acts(start, decay, seeds)}."
         )
-        missing = [name_of(arm) for arm, group in sorted(groups.items()) if not arms.fitted(group)]
+        beyond = [f"{name_of(a)} has {arms.shares(groups[a], name).mean():.1%}" for a in (LARGER, SMALLER) if a in groups]
+        if beyond:
+            line += f" Beyond the paper's arms, {_and(beyond)}."
+        missing = [name_of(arm) for arm, group in groups.items() if not arms.fitted(group)]
         if missing:
             line += f" Not every run had learned its rows of training: {'; '.join(missing)}."
         lines.append(line)
@@ -538,6 +551,19 @@ def cogs_words(runs: Runs, seed: int, each: int = 2) -> str:
         pairs = [min(zip(both[0][case], both[1][case], strict=True), key=shortest) for case in cases]
         rows += [(CASES[cases[i]], pairs[i][0][0], *map(answered, pairs[i])) for i in _picked(pairs, count)]
     return table(("case", "sentence", *_ARMS_HEAD), rows)
+
+
+def ends_text(runs: Runs) -> str:
+    """How many wrong answers on "turn left" are wrong in the end alone, of those that were kept?"""
+    found = [example for run in some(runs, PAPERS, TURN, middle(runs, TURN)) for example in numbers.scan_examples(run)]
+    wrong = [example for example in found if not example[3]]
+    ends = sum(target == said for _, target, said, _ in wrong)
+    if not wrong:
+        return f'All {len(found)} answers on "turn left" that were kept of both arms are right.'
+    return (
+        "The published script of the follow-up does not score the end of an answer, and we do. Of both arms' answers on \"turn "
+        f'left" {len(found)} were kept, to short commands; {len(wrong)} are wrong, {ends} of them in the end alone.'
+    )
 
 
 def settings_table(profile: str) -> list[tuple[str, str]]:

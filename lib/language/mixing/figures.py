@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from lib.core.read import style
 from lib.language.mixing.numbers import CORPORA
@@ -28,11 +29,19 @@ def _colours(count: int) -> list[tuple[float, ...]]:
 def _corpora(ax: Axes, curves: Along) -> None:
     """A line a corpus, the mean of the runs, in a band that is their range."""
     steps, values = curves
-    ax.set_xlim(0, steps[-1])
     for corpus, name in enumerate(CORPORA):
         some = values[..., corpus]
         ax.plot(steps, some.mean(0), color=COLOUR[name], label=LABEL[name])
         ax.fill_between(steps, some.min(0), some.max(0), color=COLOUR[name], alpha=0.2, lw=0)
+
+
+def _step_axis(ax: Axes) -> None:
+    """Steps on a logarithmic axis: what is learned first takes the first few."""
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step:,.0f}"))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xlabel("step")
 
 
 def _legend(fig: Figure, ax: Axes) -> None:
@@ -48,7 +57,8 @@ def losses(panels: Mapping[str, Along], levels: Sequence[float]) -> Figure:
             for level, name in zip(levels, CORPORA, strict=True):
                 ax.axhline(level, color=COLOUR[name], ls="--", lw=1)
             _corpora(ax, curves)
-            ax.set(title=title, xlabel="step")
+            ax.set_title(title)
+            _step_axis(ax)
             ax.set_ylim(bottom=0)
         axes[0, 0].set_ylabel("loss (nats a token)")
         axes[0, 0].plot([], [], color=style.DARK, ls="--", lw=1, label="best bigram model")
@@ -63,7 +73,8 @@ def relative(panels: Mapping[str, Along]) -> Figure:
         for ax, (title, curves) in zip(axes[0], panels.items(), strict=True):
             ax.axhline(1, color=style.GREY, ls="--", lw=1)
             _corpora(ax, curves)
-            ax.set(title=title, xlabel="step")
+            ax.set_title(title)
+            _step_axis(ax)
             ax.set_ylim(bottom=0)
         axes[0, 0].set_ylabel("loss / loss of the\nbest bigram model")
         _legend(fig, axes[0, 0])
@@ -99,7 +110,8 @@ def gap(
             ax.axhline(even, color=style.GREY, ls="--", lw=1, zorder=0)
         left.plot([], [], color=style.GREY, ls="--", lw=1, label="two bigram models")
         left.plot([], [], "o", ms=5, mec=style.DARK, mfc="white", label="equal progress")
-        left.set(title="at the same step", xlabel="step", ylabel="ΔL", xlim=(0, steps[-1]))
+        left.set(title="at the same step", ylabel="ΔL")
+        _step_axis(left)
         right.set(title="at the same mean loss", xlabel="mean of the two losses (nats a token)")
         right.invert_xaxis()
         _legend(fig, left)
@@ -124,7 +136,8 @@ def cosines(panels: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
             for corpus, name in enumerate(CORPORA):
                 ax.plot(reached, points[:, corpus], "o", ms=5, mec=COLOUR[name], mfc="white")
             ax.axhline(0, color=style.LIGHT, lw=1, zorder=0)
-            ax.set(title=title, xlabel="step")
+            ax.set_title(title)
+            _step_axis(ax)
         axes[0, 0].set_ylabel("mean cosine of two words")
         axes[0, 0].plot([], [], "o", ms=5, mec=style.DARK, mfc="white", label="equal progress")
         _legend(fig, axes[0, 0])

@@ -18,7 +18,7 @@ from lib.language.stories import SUBSTITUTE
 from lib.language.study import SEEN, mix_data, mix_texts
 
 Runs = Mapping[tuple[bool, float], Sequence[StoredRun]]
-LARGE, SMALL = min(GAMMAS), max(GAMMAS)
+SMALL = max(GAMMAS)
 KINDS = {True: "tied", False: "untied"}
 SAMPLE = {"texts": "2,316", "words": "487,000", "mean": "210", "median": "182", "unigram": "5.46", "bigram": "3.44"}
 """TinyStories, measured once on a sample of the real corpus that is no part of this book; entropies in nats, that of a word
@@ -105,8 +105,8 @@ def corpora_table(profile: str) -> str:
         row("entropy of a word (nats)", lambda m: f"{m.unigram:.2f}", SAMPLE["unigram"]),
         row("entropy of a word after the one before it (nats)", lambda m: f"{m.bigram:.2f}", SAMPLE["bigram"]),
         each("the same of its rows of training, as they are cut", [f"{v:.2f}" for v in numbers.bigrams(profile)]),
-        each("words of this corpus alone (Figure 22.4)", [f"{len(v):,}" for v in own]),
-        each("how often such a word occurs, median", [f"{np.median(v):,.0f}" for v in own]),
+        each(f"words that only this corpus has, {SEEN} times or more in training", [f"{len(v):,}" for v in own]),
+        each("how often such a word occurs there, median", [f"{np.median(v):,.0f}" for v in own]),
     ]
     return table(("", CORPORA[0], f"stories, our {SUBSTITUTE}", "TinyStories, a sample of the real corpus"), rows)
 
@@ -160,15 +160,17 @@ def order_said(runs: Runs, profile: str) -> str:
             f"stories (our {SUBSTITUTE}) in {firsts[1]}."
         )
     won = firsts.index(len(group))
+    if all(_firsts(runs[True, gamma], profile)[won] == len(runs[True, gamma]) for gamma in GAMMAS):
+        start += ", as from the larger ones,"
     first, second = (("questions", "stories")[i] for i in (won, 1 - won))
     return (
-        f"{start} the {first} are learned before the {second} (the stories are our {SUBSTITUTE}): their loss is below that of "
-        f"their own bigram model {_from(steps[:, won])}, the {second}' {_from(steps[:, 1 - won])}."
+        f"{start} the {first} are learned before the {second} (the stories are our {SUBSTITUTE}): their loss reaches that of "
+        f"a bigram model of their own {_from(steps[:, won])}, the {second}' {_from(steps[:, 1 - won])}."
     )
 
 
 def _from(steps: np.ndarray) -> str:
-    return "never" if np.isnan(steps).all() else f"from step {_span(steps)} on"
+    return "never" if np.isnan(steps).all() else f"at step {_span(steps)}"
 
 
 def starts_text(runs: Runs, profile: str) -> str:
@@ -219,91 +221,9 @@ def points(runs: Sequence[StoredRun], profile: str) -> tuple[np.ndarray, np.ndar
     return numbers.losses(runs).mean(2)[there, at[there]], numbers.gap(runs, profile)[there]
 
 
-def progress_text(profile: str) -> str:
-    return (
-        "At one and the same step a small start has simply learned less than a large one. So we also compare runs at *equal "
-        "progress* (our choice): at the first evaluation at which the mean of the two training losses is "
-        f"{np.mean(numbers.bigrams(profile)):.2f} nats or less, which is the mean of the two bigram models' losses."
-    )
-
-
 def _comes(runs: Sequence[StoredRun], profile: str) -> bool:
     """Does every run come to the compared progress?"""
     return bool((numbers.at_progress(runs, profile) >= 0).all())
-
-
-RISES, FALLS, NO_ORDER, UNKNOWN = "rises", "falls", "no order", "unknown"
-
-
-def _trend(runs: Runs, profile: str, tied: bool = True) -> str:
-    """How the mean ΔL at equal progress goes with γ; a rise or a fall has an interval between its ends without 0."""
-    found = [numbers.gap(runs[tied, gamma], profile) for gamma in GAMMAS]
-    means = [float(values.mean()) for values in found]
-    if not np.isfinite(means).all():
-        return UNKNOWN
-    _, low, high = arms.difference(found[-1], found[0])
-    if means == sorted(means) and low > 0:
-        return RISES
-    return FALLS if means == sorted(means, reverse=True) and high < 0 else NO_ORDER
-
-
-def gap_said(runs: Runs, profile: str) -> str:
-    """Fig. 7A: is the lead of the questions larger the smaller the start?"""
-    trend = _trend(runs, profile)
-    if trend == UNKNOWN:
-        short = [gamma for gamma in GAMMAS if not _comes(runs[True, gamma], profile)]
-        rest = [gamma for gamma in GAMMAS if gamma not in short]
-        others = f"; else ΔL = {_of_starts(_gaps(runs, profile, rest))}" if rest else ""
-        return (
-            f"How far ahead cannot be told for every start: not every run of {' and '.join(map(name_of, short))} comes to the "
-            f"mean loss at which starts are compared{others}."
-        )
-    values = f"ΔL = {_of_starts(_gaps(runs, profile, GAMMAS))}"
-    return {
-        RISES: f"At equal progress (one mean loss) the questions are the further ahead the smaller the start: {values}.",
-        FALLS: f"At equal progress (one mean loss) the questions are the *less* far ahead the smaller the start: {values}.",
-        NO_ORDER: f"At equal progress (one mean loss) a smaller start puts the questions not clearly further ahead: {values}.",
-    }[trend]
-
-
-def _gaps(runs: Runs, profile: str, gammas: Sequence[float], tied: bool = True) -> dict[float, float]:
-    """{γ: mean ΔL at equal progress}."""
-    return {gamma: float(numbers.gap(runs[tied, gamma], profile).mean()) for gamma in gammas}
-
-
-def _of_starts(values: Mapping[float, float]) -> str:
-    """`1.32, 1.35 and 1.40 for γ = 0.3, 0.5 and 0.8`."""
-    *most, last = [f"{gamma:g}" for gamma in values]
-    return (
-        f"{_listed(list(values.values()))} for γ = {', '.join(most)} and {last}"
-        if most
-        else (f"{_listed(list(values.values()))} for γ = {last}")
-    )
-
-
-def bias_text(runs: Runs, profile: str) -> str:
-    """How much of ΔL is more than entropy, and whether tying matters for it."""
-    level = even(profile)
-    means = _gaps(runs, profile, [gamma for gamma in GAMMAS if _comes(runs[True, gamma], profile)])
-    above = [gamma for gamma, mean in means.items() if mean > level]
-    line = f"that of two bigram models ({_signed(f'{level:.2f}')})"
-    which = "from every start" if len(means) == len(GAMMAS) else f"for {' and '.join(map(name_of, means))}"
-    if not means:
-        first = f"No start comes to equal progress in every run, so ΔL cannot be held against {line}."
-    elif len(above) == len(means):
-        first = f"At equal progress ΔL is above {line} {which}: the questions are ahead by more than entropy explains."
-    elif not above:
-        first = f"At equal progress ΔL is not above {line} {which}: entropy alone would put the questions as far ahead."
-    else:
-        first = f"At equal progress ΔL is above {line} only for {' and '.join(map(name_of, above))}."
-    tied, untied = _trend(runs, profile), _trend(runs, profile, tied=False)
-    said = {
-        RISES: "ΔL rises with γ as well",
-        FALLS: "ΔL falls with γ",
-        NO_ORDER: "ΔL has no clear order in γ",
-        UNKNOWN: "not every run comes so far",
-    }[untied]
-    return f"{first} With untied embeddings {said if tied == RISES else said.replace(' as well', '')}."
 
 
 def _gap_at(runs: Sequence[StoredRun], level: float) -> np.ndarray:
@@ -315,14 +235,20 @@ def _gap_at(runs: Sequence[StoredRun], level: float) -> np.ndarray:
     return np.array(found)
 
 
-def common_text(runs: Runs) -> str:
-    """ΔL at the lowest mean loss that all runs with tied embeddings come to: equal progress that none falls short of."""
-    level = float(max(numbers.losses(runs[True, gamma]).mean(2).min(1).max() for gamma in GAMMAS))
-    found = {gamma: _gap_at(runs[True, gamma], level) for gamma in GAMMAS}
-    return (
-        f"The lowest mean loss that all runs come to is {level:.2f} nats. There ΔL {_course(found)}: "
-        f"{_of_starts({gamma: float(values.mean()) for gamma, values in found.items()})}."
-    )
+def _compared(runs: Runs, profile: str, tied: bool = True) -> tuple[float, dict[float, np.ndarray]]:
+    """The mean loss at which starts are compared, and {γ: ΔL there (R,)}: at equal progress, or where some run never comes so
+    far, at the lowest that all come to."""
+    groups = {gamma: runs[tied, gamma] for gamma in GAMMAS}
+    if all(_comes(group, profile) for group in groups.values()):
+        level = float(np.mean(numbers.bigrams(profile)))
+        return level, {gamma: numbers.gap(group, profile) for gamma, group in groups.items()}
+    level = float(max(numbers.losses(group).mean(2).min(1).max() for group in groups.values()))
+    return level, {gamma: _gap_at(group, level) for gamma, group in groups.items()}
+
+
+LITTLE = 0.05
+"""Differences of ΔL below this are not told (our choice)."""
+RISES, FALLS, HARDLY, NO_ORDER = "rises with γ", "falls with γ", "hardly depends on γ", "has no clear order in γ"
 
 
 def _course(found: Mapping[float, np.ndarray]) -> str:
@@ -330,35 +256,82 @@ def _course(found: Mapping[float, np.ndarray]) -> str:
     groups = list(found.values())
     means = [float(values.mean()) for values in groups]
     _, low, high = arms.difference(groups[-1], groups[0])
-    if abs(max(means) - min(means)) < LITTLE:
-        return "hardly depends on γ"
+    if max(means) - min(means) < LITTLE:
+        return HARDLY
     if means == sorted(means) and low > 0:
-        return "rises with γ"
-    if means == sorted(means, reverse=True) and high < 0:
-        return "falls with γ"
-    return "has no clear order in γ"
+        return RISES
+    return FALLS if means == sorted(means, reverse=True) and high < 0 else NO_ORDER
 
 
-LITTLE = 0.05
-"""Differences of ΔL below this are not told (our choice)."""
+def _of_starts(found: Mapping[float, np.ndarray]) -> str:
+    """`1.32, 1.35 and 1.40 for γ = 0.3, 0.5 and 0.8`."""
+    *most, last = [f"{gamma:g}" for gamma in found]
+    return f"{_listed([float(v.mean()) for v in found.values()])} for γ = {', '.join(most)} and {last}"
 
 
-def along_text(runs: Runs) -> str:
-    """At the same step: what becomes of ΔL by the end of training."""
-    ends = {gamma: numbers.gap_along(runs[True, gamma])[:, -1] for gamma in GAMMAS}
-    return (
-        f"At the end of training, where the starts differ in how far they have come, ΔL {_course(ends)}: "
-        f"{_of_starts({gamma: float(values.mean()) for gamma, values in ends.items()})}."
+def gap_said(runs: Runs, profile: str) -> str:
+    """Fig. 7A: is the lead of the questions larger the smaller the start?"""
+    level, found = _compared(runs, profile)
+    how = {
+        RISES: "the further ahead the smaller the start",
+        FALLS: "the *less* far ahead the smaller the start",
+        HARDLY: "as far ahead from every start",
+        NO_ORDER: "not clearly further ahead from a smaller start",
+    }[_course(found)]
+    return f"At one mean loss ({level:.2f} nats) the questions are {how}: ΔL = {_of_starts(found)}."
+
+
+def progress_text(runs: Runs, profile: str) -> str:
+    """What equal progress is, and who does not come to it."""
+    first = (
+        "A step is not the same progress from every start. So we compare runs at *equal progress* (our choice): at the first "
+        f"evaluation at which the mean of the two training losses is {np.mean(numbers.bigrams(profile)):.2f} nats or less, the "
+        "mean of the two bigram models' losses."
     )
+    short = [gamma for gamma in GAMMAS if not _comes(runs[True, gamma], profile)]
+    if not short:
+        return f"{first} Every run with tied embeddings comes so far."
+    return (
+        f"{first} Not every run of {' and '.join(map(name_of, short))} comes so far. To compare all starts we also take the "
+        f"lowest mean loss that every run comes to, {_compared(runs, profile)[0]:.2f} nats."
+    )
+
+
+def bias_text(runs: Runs, profile: str) -> str:
+    """How much of ΔL is more than entropy, and whether tying matters for it."""
+    (level, found), (other, untied) = (_compared(runs, profile, kind) for kind in KINDS)
+    above = [gamma for gamma, values in found.items() if values.mean() > even(profile)]
+    line = f"that of two bigram models ({_signed(f'{even(profile):.2f}')})"
+    if len(above) == len(found):
+        said = f"above {line} from every start: the questions are ahead by more than entropy explains."
+    elif not above:
+        said = f"from no start above {line}: entropy alone would put the questions as far ahead."
+    else:
+        said = f"above {line} only for {' and '.join(map(name_of, above))}."
+    return (
+        f"At a mean loss of {level:.2f} nats ΔL {_course(found)}, and is {said} With untied embeddings, at {other:.2f} nats, "
+        f"it {_course(untied)}: {_of_starts(untied)}."
+    )
+
+
+def along_text(runs: Runs, profile: str) -> str:
+    """At the same step: what becomes of ΔL by the end of training, and which corpus is ahead of entropy then."""
+    ends = {gamma: numbers.gap_along(runs[True, gamma])[:, -1] for gamma in GAMMAS}
+    below = [gamma for gamma, values in ends.items() if values.mean() < even(profile)]
+    then = (
+        f" For {' and '.join(map(name_of, below))} it is then below that of two bigram models: measured by these, the stories "
+        "are ahead."
+    )
+    return f"At the end of training ΔL {_course(ends)}: {_of_starts(ends)}.{then if below else ''}"
 
 
 # ---------------------------------------------------------------- embeddings
 
 
-LOWER, HIGHER, MIXED = "lower", "higher", "mixed"
+LOWER, HIGHER, MIXED, UNKNOWN = "lower", "higher", "mixed", "unknown"
 
 
-def _sides(values: np.ndarray) -> str:
+def _side(values: np.ndarray) -> str:
     """Is the questions' mean cosine, (R, 2), the lower one in every run, the higher one in every run, or neither?"""
     if not np.isfinite(values).all():
         return UNKNOWN
@@ -372,38 +345,79 @@ def _pair(values: np.ndarray) -> str:
     return " against ".join(_signed(f"{v:z.2f}") for v in values.mean(0)) if len(values) else "–"
 
 
+def _phases(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
+    """{side: the evaluated steps at which it is the same in every run}."""
+    values, steps = numbers.cosines(runs), numbers.steps(runs)
+    sides = np.array([_side(values[:, i]) for i in range(len(steps))])
+    return {side: steps[sides == side] for side in (LOWER, HIGHER)}
+
+
+def _steps(some: np.ndarray, every: np.ndarray) -> str:
+    """`step 50`, `steps 50 to 150`, or how many of them where they do not follow each other."""
+    if len(some) == 1:
+        return f"step {some[0]:,}"
+    follow = np.isin(every[(every >= some[0]) & (every <= some[-1])], some).all()
+    span = f"steps {some[0]:,} to {some[-1]:,}"
+    return span if follow else f"{len(some)} of the evaluations at {span}"
+
+
 def cosine_said(runs: Runs, profile: str) -> str:
-    """Fig. 7B: are the embeddings of the questions' words the more different ones, and without tying, too?"""
-    tied, untied = (numbers.cosines_at(runs[kind, SMALL], profile) for kind in KINDS)
-    side, other = _sides(tied), _sides(untied)
+    """Fig. 7B: are the embeddings of the questions' words the more different ones?"""
+    group = runs[True, SMALL]
+    values = numbers.cosines_at(group, profile)
+    side = _side(values)
+    early = _phases(group)[LOWER]
+    then = _steps(early, numbers.steps(group)) if len(early) else ""
     if side == UNKNOWN:
-        return "Their embeddings are not compared, as not every run from the small start comes so far."
-    what = f"mean cosine {_pair(tied)}"
-    first = {
-        LOWER: f"the embeddings of the questions' words then differ more than those of the stories' ({what})",
-        HIGHER: f"the embeddings of the questions' words then differ *less* than those of the stories' ({what})",
-        MIXED: f"neither corpus then has the more different embeddings in every run ({what})",
-    }[side]
-    first = f"From the small start {first}"
-    if other == UNKNOWN:
-        return f"{first}; with untied ones not every run comes so far."
-    same = "so they do with untied ones" if other == side != MIXED else "with untied ones it is otherwise"
-    if other == side == MIXED:
-        same = "nor has it with untied ones"
-    return f"{first}; {same} ({_pair(untied)})."
+        said = "Not every run from the small start comes to equal progress, where embeddings are compared"
+        return f"{said}; those of the questions' words differ more than the stories' at {then}." if then else f"{said}."
+    what = f"(mean cosine {_pair(values)})"
+    whose = "At equal progress the embeddings of the questions' words"
+    if side == LOWER:
+        return f"{whose} differ more than those of the stories' {what}."
+    but = f"; earlier, at {then}, they differ more" if then else ""
+    if side == HIGHER:
+        return f"{whose} differ *less* than those of the stories' {what}{but}."
+    return f"{whose} do not in every run differ more than those of the stories' {what}{but}."
 
 
-def early_text(runs: Runs, profile: str) -> str:
+def early_text(runs: Runs) -> str:
     """The step of Fig. 7B is not known: does the answer depend on it?"""
-    steps = numbers.steps(runs[True, SMALL])
-    at = {f"step {steps[i]:,}": numbers.cosines(runs[True, SMALL])[:, i] for i in (0, len(steps) - 1)}
-    sides = {_sides(values) for values in at.values()} | {_sides(numbers.cosines_at(runs[True, SMALL], profile))} - {UNKNOWN}
-    first, last = (f"{_pair(values)} at {name}" for name, values in at.items())
-    does = "does not depend" if len(sides) == 1 else "depends"
-    return (
-        f"The step of Fig. 7B is not known. Here the order of the two corpora {does} on it: with tied embeddings the mean "
-        f"cosines are {first} and {last} ({CORPORA[0]} against stories)."
+    group = runs[True, SMALL]
+    values, steps, phases = numbers.cosines(group).mean(0), numbers.steps(group), _phases(group)
+    lower, higher = phases[LOWER], phases[HIGHER]
+    first = "The step of Fig. 7B is not known"
+    if len(lower) == len(steps) or len(higher) == len(steps):
+        which = LOWER if len(lower) else HIGHER
+        said = (
+            f"{first}, but here it does not matter: with tied embeddings the questions' mean cosine is always the {which} one."
+        )
+    elif not len(lower) and not len(higher):
+        said = f"{first}. Here with tied embeddings neither corpus has the lower mean cosine in every run at any evaluation."
+    else:
+        parts = [f"the {side} one at {_steps(some, steps)}" for side, some in phases.items() if len(some)]
+        said = (
+            f"{first}, and it matters: with tied embeddings the questions' mean cosine is in every run {' and '.join(parts)}."
+        )
+    within = np.isin(steps, lower) if len(lower) else np.full(len(steps), True)
+    far = int(np.where(within, np.abs(values[:, 0] - values[:, 1]), -1).argmax())
+    return f"{said} At step {steps[far]:,} it is {_pair(values[None, far])}, {CORPORA[0]} against stories."
+
+
+def tying_text(runs: Runs, profile: str) -> str:
+    """What tying does to the embeddings from the small start."""
+    ends = {kind: numbers.cosines(runs[kind, SMALL]).max(1) for kind in KINDS}
+    tied, untied = (values.mean(0) for values in ends.values())
+    sides = {kind: _side(numbers.cosines_at(runs[kind, SMALL], profile)) for kind in KINDS}
+    first = (
+        f"From the small start the mean cosine reaches {_listed([tied[1]])} on stories with tied embeddings and "
+        f"{_listed([untied[1]])} with untied ones, on {CORPORA[0]} {_listed([tied[0], untied[0]])}."
     )
+    if UNKNOWN in sides.values():
+        return first
+    if sides[True] == sides[False]:
+        return f"{first} Which corpus has the lower one at equal progress is the same for both."
+    return f"{first} Which corpus has the lower one at equal progress is not the same for both: it hangs on tying."
 
 
 # ---------------------------------------------------------------- all of it
