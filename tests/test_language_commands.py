@@ -126,26 +126,29 @@ def test_cogs_is_judged_in_and_out_of_distribution() -> None:
 # ---------------------------------------------------------------- sentences
 
 
+AHEAD, UP, LEVEL, DOWN, BEHIND = (0.2, 0.1, 0.3), (0.2, -0.1, 0.5), (0.0, 0.0, 0.0), (-0.2, -0.5, 0.1), (-0.2, -0.3, -0.1)
+
+
 @pytest.mark.parametrize(
     ("leads", "seeds", "said"),
     [
-        ({1: (0.2, 0.1, 0.3), 2000: (0.2, 0.1, 0.3)}, 3, "clearly ahead at every size"),
-        ({1: (0.2, -0.1, 0.3), 2000: (0.2, 0.1, 0.3)}, 3, "ahead at every size, clearly at 2,000 rows"),
-        ({1: (0.2, -0.1, 0.3), 2000: (0.2, -0.1, 0.3)}, 3, "ahead in the mean at every size, but nowhere clearly"),
-        ({1: (-0.2, -0.3, -0.1), 2000: (-0.2, -0.3, -0.1)}, 3, "clearly behind at every size"),
-        (
-            {1: (-0.2, -0.3, -0.1), 2: (0.2, 0.1, 0.3), 3: (0.0, -0.1, 0.1)},
-            3,
-            "clearly ahead at 2 rows and clearly behind at 1 rows, neither at 3 rows",
-        ),
-        ({1: (-0.2, -0.3, 0.1), 2: (0.2, -0.1, 0.3)}, 3, "neither clearly ahead nor clearly behind at any size"),
-        ({1: (0.0, 0.0, 0.0)}, 3, "neither clearly ahead nor clearly behind"),
-        ({300: (0.2, 0.2, 0.2)}, 1, "ahead at the one size, in the one seed that there is"),
-        ({1: (0.2, 0.2, 0.2), 2: (-0.2, -0.2, -0.2)}, 1, "neither clearly ahead nor clearly behind at any size"),
+        ((AHEAD, AHEAD), 3, "clearly ahead at every size"),
+        ((UP, AHEAD), 3, "ahead at every size, clearly at 2,000 rows"),
+        ((UP, UP), 3, "ahead at every size in the mean, but nowhere clearly"),
+        ((BEHIND, BEHIND), 3, "clearly behind at every size"),
+        ((BEHIND, DOWN), 3, "behind at every size, clearly at 500 rows"),
+        ((BEHIND, AHEAD, LEVEL), 3, "clearly ahead at 2,000 rows and clearly behind at 500 rows, neither at 4,000 rows"),
+        ((BEHIND, UP), 3, "clearly behind at 500 rows, neither at 2,000 rows"),
+        ((DOWN, UP, UP), 3, "ahead at 2,000 and 4,000 rows and behind at 500 rows in the mean, but nowhere clearly"),
+        ((UP, LEVEL), 3, "ahead at 500 rows and level at 2,000 rows in the mean, but nowhere clearly"),
+        ((LEVEL, LEVEL), 3, "level at every size"),
+        ((LEVEL,), 1, "level at the one size, in the one seed that there is"),
+        ((AHEAD,), 1, "ahead at the one size, in the one seed that there is"),
+        ((AHEAD, BEHIND), 1, "ahead at 500 rows and behind at 2,000 rows, in the one seed that there is"),
     ],
 )
-def test_where_the_small_arm_is_ahead(leads: dict[int, tuple[float, float, float]], seeds: int, said: str) -> None:
-    assert prose.where(leads, seeds) == said
+def test_where_the_small_arm_is_ahead(leads: tuple[tuple[float, float, float], ...], seeds: int, said: str) -> None:
+    assert prose.where(dict(zip((500, 2_000, 4_000), leads, strict=False)), seeds) == said
 
 
 def test_the_verdict_follows_both_data_sets() -> None:
@@ -157,16 +160,32 @@ def test_the_verdict_follows_both_data_sets() -> None:
     assert "no evidence" not in said
     assert prose.verdict(*found(of(0.2, 0.6))).count("is clearly behind at every size") == 2
     assert "is clearly ahead at 500 rows, neither at 2,000 and 21,890 rows" in prose.verdict(*found(only_at({LOW: 0.9})))
+    assert "it is level at every size: 59.5%" in prose.verdict(*found(only_at({LOW: 0.9})))
     said = prose.verdict(*found(train=0.5))
     assert 'Not every run had learned 99% of its training rows (SCAN, "turn left", 500 rows, γ = 0.5, decay 0.01;' in said
     assert "jump" not in said
 
 
 def test_in_distribution_the_arms_are_alike_or_not() -> None:
-    assert "both arms are right on at least 99% (99.5% and 99.5%)" in prose.in_text(found()[1])
-    assert "the arms are alike, 97.0% and 96.5%" in prose.in_text(found(inside=of(0.97, 0.965))[1])
-    assert "the small arm is behind, 90.0% against 99.5%" in prose.in_text(found(inside=of(0.9, 0.995))[1])
-    assert "the small arm is ahead" in prose.in_text(found(inside=of(0.995, 0.9))[1])
+    said = lambda *inside: prose.in_text(found(inside=of(*inside))[1])
+    assert "is level at every size: 99.5% at 4,000 rows and 99.5% at 16,000 rows, against 99.5%" in said(0.995, 0.995)
+    assert "With 16,000 rows the two are alike, and both are right on 99% or more." in said(0.995, 0.995)
+    assert "the two are alike, and not both reach 99%" in said(0.97, 0.965)
+    assert "ahead at every size" in said(0.995, 0.9)
+    assert "the two are not alike, and not both reach 99%" in said(0.995, 0.9)
+    assert "behind at every size" in said(0.9, 0.995)
+
+
+def test_more_rows_are_fewer_looks_at_each() -> None:
+    at = lambda low, high: lambda kind: low if kind[1] == 4_000 else high
+    said = prose.rare_text(found(at(0.5, 0.6))[1])
+    assert "a row of training is seen 48 times with 4,000 rows and 12 times with 16,000 rows" in said
+    assert "of the 12 sentences that show such a word its sample has 1." in said
+    assert said.endswith("With more rows both arms have more of the 21 cases right, all the same.")
+    assert "With more rows both arms have fewer of the 21" in prose.rare_text(found(at(0.5, 0.4))[1])
+    one = lambda kind: 0.5 if kind[1] == 4_000 or kind[2:] == LARGE else 0.3
+    assert "With more rows the small arm has fewer of the 21" in prose.rare_text(found(one)[1])
+    assert prose.rare_text(found(profile="smoke")[1]).count("With more rows") == 0
 
 
 def test_jump_is_composed_by_neither_by_one_or_by_both() -> None:
@@ -200,10 +219,13 @@ def test_the_two_by_two_tells_the_start_from_the_decay() -> None:
 
 def test_cases_are_counted_where_the_arms_are_far_apart() -> None:
     said = prose.cases_text(found(of(0.9, 0.6))[1])
-    assert "With 16,000 rows the small arm is ahead by 10% or more in 18 of the 21 cases (most for *hedgehog" in said
-    assert "and behind in no case. Of the lexical cases it has 89.5% right, the large arm 59.5%." in said
+    assert "With 16,000 rows the small arm is ahead by 10 points or more in 18 of the 21 cases, first of all *hedgehog" in said
+    assert "it is behind by as much in no case. Of the lexical cases it has 89.5% right, the large arm 59.5%." in said
     assert "Neither has the structural ones: 1.8% and 1.2%." in said
-    assert "ahead by 10% or more in no case and behind in 18 of the 21 cases" in prose.cases_text(found(of(0.3, 0.6))[1])
+    assert (
+        "10 points or more in no case; it is behind by as much in 18 of the 21 cases, first of all *hedge"
+        in prose.cases_text(found(of(0.3, 0.6))[1])
+    )
     runs = found(of(0.9, 0.9))[1]
     for run in runs["COGS", 16_000, *SMALL]:
         run.metrics["gen cases"][-1] = 0.5
@@ -211,14 +233,13 @@ def test_cases_are_counted_where_the_arms_are_far_apart() -> None:
 
 
 def test_how_long_learning_takes_is_said_of_both_arms() -> None:
-    said = prose.along_text(*found())
-    assert said.startswith(
-        '99% of the rows of training are right: on SCAN, "turn left" with 2,000 rows, the large arm after 100 '
+    assert '- SCAN, "turn left", 2,000 rows: the large arm after 100 steps and the small arm after 100' in prose.along_text(
+        *found()
     )
-    assert "the large arm in none of its runs (3), the small arm in none" in prose.along_text(*found(train=0.5))
+    assert "no run of the large arm and no run of the small arm." in prose.along_text(*found(train=0.5))
     runs = found()
     runs[1]["COGS", 16_000, *SMALL][0].history["train"] = [0.5, 0.9]
-    assert "the small arm after 100 steps (in 1 of 3 runs never)" in prose.along_text(*runs)
+    assert "the small arm after 100 steps (of 3 runs 1 never)" in prose.along_text(*runs)
 
 
 def test_the_bound_of_the_recursive_cases_is_of_the_data() -> None:

@@ -8,13 +8,14 @@ import numpy as np
 
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
+from lib.core.record.spec import RunSpec
 from lib.core.record.store import StoredRun
 from lib.language import arms, cogs, scan
 from lib.language.arms import FITTED
 from lib.language.commands import numbers
 from lib.language.commands.numbers import Example, Runs
 from lib.language.experiments import ARMS, COGS, CROSSED, JUMP, LARGE, LARGER, SCAN, SMALL, SMALLER, TURN
-from lib.language.study import cogs_data
+from lib.language.study import N_KNOWN, cogs_data
 from lib.language.text import END
 
 Arm = tuple[float, float]
@@ -176,24 +177,28 @@ def _at(sizes: Sequence[int]) -> str:
 def where(found: Leads, seeds: int) -> str:
     """At which sizes is the small arm ahead or behind, and where clearly, the interval being on one side of 0?"""
     every = "every size" if len(found) > 1 else "the one size"
+    signs = {
+        "ahead": [size for size, (gap, _, _) in found.items() if gap > 0],
+        "behind": [size for size, (gap, _, _) in found.items() if gap < 0],
+        "level": [size for size, (gap, _, _) in found.items() if gap == 0],
+    }
     clear = {
         "ahead": [size for size, (_, low, _) in found.items() if seeds > 1 and low > 0],
         "behind": [size for size, (_, _, high) in found.items() if seeds > 1 and high < 0],
     }
-    for word, sign in (("ahead", 1), ("behind", -1)):
-        if all(sign * gap > 0 for gap, _, _ in found.values()):
-            if seeds < 2:
-                return f"{word} at {every}, in the one seed that there is"
-            if len(clear[word]) == len(found):
-                return f"clearly {word} at {every}"
-            if clear[word]:
-                return f"{word} at {every}, clearly at {_at(clear[word])}"
-            return f"{word} in the mean at {every}, but nowhere clearly"
-    if not any(clear.values()):
-        return "neither clearly ahead nor clearly behind" + (" at any size" if len(found) > 1 else "")
-    rest = [size for size in found if size not in clear["ahead"] + clear["behind"]]
-    said = _and([f"clearly {word} at {_at(sizes)}" for word, sizes in clear.items() if sizes])
-    return said + (f", neither at {_at(rest)}" if rest else "")
+    words = [f"{word} at {every if len(sizes) == len(found) else _at(sizes)}" for word, sizes in signs.items() if sizes]
+    if seeds < 2:
+        return f"{_and(words)}, in the one seed that there is"
+    clearly = [size for sizes in clear.values() for size in sizes]
+    if len(words) > 1 and clearly:
+        rest = [size for size in found if size not in clearly]
+        said = _and([f"clearly {word} at {_at(sizes)}" for word, sizes in clear.items() if sizes])
+        return said + (f", neither at {_at(rest)}" if rest else "")
+    if len(clearly) == len(found):
+        return f"clearly {words[0]}"
+    if clearly:
+        return f"{words[0]}, clearly at {_at(clearly)}"
+    return words[0] if signs["level"] == list(found) else f"{_and(words)} in the mean, but nowhere clearly"
 
 
 def _shares(runs: Runs, main: str, name: str, size: int) -> str:
@@ -252,17 +257,38 @@ def size_line(scan_runs: Runs, cogs_runs: Runs) -> str:
 
 
 def in_text(runs: Runs) -> str:
-    """Are the arms alike on sentences like those of training, at the largest size?"""
+    """Are the arms alike on sentences like those of training?"""
     size = largest(runs, "COGS")
     large, small = (float(arms.shares(runs[("COGS", size, *arm)]).mean()) for arm in PAPERS)
-    if min(large, small) >= FITTED:
-        said = f"both arms are right on at least {FITTED:.0%} ({small:.1%} and {large:.1%}), as in the paper with 20,000"
-    elif abs(small - large) <= LITTLE:
-        said = f"the arms are alike, {small:.1%} and {large:.1%}; the paper has both above 99% with 20,000"
-    else:
-        word = "ahead" if small > large else "behind"
-        said = f"the small arm is {word}, {small:.1%} against {large:.1%}; the paper has both above 99% with 20,000"
-    return f"On sentences of COGS like those of training {said}. Our largest set has {size:,} rows."
+    said = (
+        f"On sentences of COGS like those of training the small arm is {where(leads(runs, 'COGS', 'test'), _seeds(runs))}: "
+        f"{_ends(runs, 'COGS', 'test', SMALL)}, against {_ends(runs, 'COGS', 'test', LARGE)}."
+    )
+    alike = "the two are alike" if abs(small - large) <= LITTLE else "the two are not alike"
+    high = f"both are right on {FITTED:.0%} or more" if min(large, small) >= FITTED else f"not both reach {FITTED:.0%}"
+    return f"{said} With {size:,} rows {alike}, and {high}. In the paper both are above 99% with 20,000."
+
+
+def rare_text(runs: Runs) -> str:
+    """How often is the one row of a case seen, and does that tell on the 21 cases?"""
+    ends = sorted({numbers.sizes(runs, "COGS", *SMALL)[0], largest(runs, "COGS")})
+    spec = runs["COGS", ends[-1], *SMALL][0].spec
+    seen = _and([f"{spec.train.batch * spec.train.steps / size:,.0f} times with {size:,} rows" for size in ends])
+    train = cogs.fewer(_cogs(spec), ends[-1]).train
+    asked = sum(row.case == cogs.EXPOSURE for row in train[:: max(1, len(train) // N_KNOWN)])
+    mean = lambda size, arm: float(arms.shares(runs["COGS", size, *arm], "gen").mean())
+    falling = [name for name, arm in (("large", LARGE), ("small", SMALL)) if mean(ends[-1], arm) < mean(ends[0], arm)]
+    said = (
+        f"Every run has as many steps, so a row of training is seen {seen}. That matters to a lexical case: its word stands "
+        f"in one row alone. Our share of training rows does not tell whether that row was learned: of the {len(cogs.EXPOSURES)} "
+        f"sentences that show such a word its sample has {asked}."
+    )
+    if len(ends) < 2:
+        return said
+    if not falling:
+        return f"{said} With more rows both arms have more of the 21 cases right, all the same."
+    who = "both arms have" if len(falling) == 2 else f"the {falling[0]} arm has"
+    return f"{said} With more rows {who} fewer of the 21 cases right, for the rows or for the fewer passes: we cannot tell."
 
 
 def _elsewhere(split: str, action: str) -> float:
@@ -304,17 +330,18 @@ def along_text(scan_runs: Runs, cogs_runs: Runs) -> str:
         (_SCAN, scan_runs, (TURN, middle(scan_runs, TURN))),
         (_COGS, cogs_runs, ("COGS", largest(cogs_runs, "COGS"))),
     ):
-        words = {}
-        for arm in PAPERS:
+        words = []
+        for name, arm in (("large", LARGE), ("small", SMALL)):
             steps = arms.fit_steps(runs[(*kind, *arm)])
             late = int(np.isnan(steps).sum())
-            words[arm] = (
-                f"in none of its runs ({late})"
+            words.append(
+                f"no run of the {name} arm"
                 if late == len(steps)
-                else f"after {np.nanmean(steps):,.0f} steps" + (f" (in {late} of {len(steps)} runs never)" if late else "")
+                else f"the {name} arm after {np.nanmean(steps):,.0f} steps"
+                + (f" (of {len(steps)} runs {late} never)" if late else "")
             )
-        said.append(f"on {title} with {kind[1]:,} rows, the large arm {words[LARGE]}, the small arm {words[SMALL]}")
-    return f"{FITTED:.0%} of the rows of training are right: {'; '.join(said)}."
+        said.append(f"- {title}, {kind[1]:,} rows: {' and '.join(words)}.")
+    return "\n".join([f"At least {FITTED:.0%} of the rows of training are right, on the mean of the runs:", "", *said])
 
 
 def along_line(scan_runs: Runs, cogs_runs: Runs) -> str:
@@ -385,12 +412,14 @@ def cases_text(runs: Runs) -> str:
     gaps = dict(zip(cogs.CASES, numbers.of_cases(small).mean(0) - numbers.of_cases(large).mean(0), strict=True))
     ahead, behind = ([c for c, gap in gaps.items() if sign * gap >= MUCH] for sign in (1, -1))
     count = lambda cases: f"{len(cases)} of the {len(gaps)} cases" if cases else "no case"
-    named = lambda cases: f" (most for *{CASES[max(cases, key=lambda c: abs(gaps[c]))]}*)" if cases else ""
+    named = lambda cases: (
+        f", {'first of all' * (len(cases) > 1)} *{CASES[max(cases, key=lambda c: abs(gaps[c]))]}*" if cases else ""
+    )
     of = lambda measure: [float(measure(group).mean()) for group in (small, large)]
     lexical, structural = of(numbers.lexical), of(numbers.structural)
     first = (
-        f"With {size:,} rows the small arm is ahead by {MUCH:.0%} or more in {count(ahead)}{named(ahead)} and behind in "
-        f"{count(behind)}{named(behind)}."
+        f"With {size:,} rows the small arm is ahead by {100 * MUCH:.0f} points or more in {count(ahead)}{named(ahead)}; it is "
+        f"behind by as much in {count(behind)}{named(behind)}."
     )
     second = f"Of the lexical cases it has {lexical[0]:.1%} right, the large arm {lexical[1]:.1%}."
     third = (
@@ -411,7 +440,7 @@ def cases_line(runs: Runs) -> str:
 
 def unseen_text(run: StoredRun) -> str:
     """How many rows of the recursive cases ask for a word that no target of training has, so that nobody could learn it."""
-    data = _cogs(run)
+    data = _cogs(run.spec)
     known = {word for row in cogs.fewer(data, dict(run.spec.task)["size"]).train for word in cogs.tokens(row)[1]}
     deep = [row for row in data.gen if row.case in ("cp_recursion", "pp_recursion")]
     lost = [bool(set(cogs.tokens(row)[1]) - known) for row in deep]
@@ -421,8 +450,8 @@ def unseen_text(run: StoredRun) -> str:
     )
 
 
-def _cogs(run: StoredRun) -> cogs.Data:
-    task = dict(run.spec.task)
+def _cogs(spec: RunSpec) -> cogs.Data:
+    task = dict(spec.task)
     return cogs_data(*(task[name] for name in ("train", "test", "case", "nouns", "verbs")))[0]
 
 
@@ -431,7 +460,7 @@ def _cogs(run: StoredRun) -> cogs.Data:
 
 def tasks_table(run: StoredRun) -> str:
     """What training shows and what the tests ask, in rows of both; `run` is one of COGS."""
-    data = _cogs(run)
+    data = _cogs(run.spec)
     of = lambda command: (command, " ".join(scan.meaning(command)))
     row = lambda found: (found.sentence, found.form.replace("x _ ", "x_"))
     once = {use.sentence: use for use in data.train if use.case == cogs.EXPOSURE}
@@ -572,6 +601,7 @@ def settings_table(profile: str) -> list[tuple[str, str]]:
     m, task = s.gpt.spec(*s.shape), dict(c.task)
     both = lambda value: value(s) if value(s) == value(c) else f"SCAN {value(s)}, COGS {value(c)}"
     sizes = lambda setting: ", ".join(f"{size:,}" for size in setting.sizes)
+    seen = lambda x: ", ".join(f"{x.gpt.train.batch * x.gpt.train.steps / size:,.0f}" for size in x.sizes)
     shrunk = lambda decay: both(lambda x: f"{x.gpt.rate * decay * x.gpt.train.steps / 2:.2g}")
     return [
         ("SCAN: rows of training", f"{sizes(s)}; all arms at {s.middle:,}"),
@@ -584,6 +614,7 @@ def settings_table(profile: str) -> list[tuple[str, str]]:
         ("layers, d_model, d_ff, heads", f"{m.depth}, {m.d_model}, {m.d_ff}, {m.heads}"),
         ("batch", both(lambda x: f"{x.gpt.train.batch:,}")),
         ("steps", both(lambda x: f"{x.gpt.train.steps:,}")),
+        ("times that a row of training is seen", f"SCAN {seen(s)}; COGS {seen(c)}"),
         ("peak learning rate", both(lambda x: f"{x.gpt.rate:.6f}".rstrip("0"))),
         ("steps of warm-up, then a cosine", both(lambda x: f"{x.gpt.train.warmup:,}")),
         (f"learning rate × decay × steps, decay {SMALL[1]:g}", f"{shrunk(SMALL[1])}, by the mean rate"),
