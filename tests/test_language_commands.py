@@ -134,13 +134,13 @@ AHEAD, UP, LEVEL, DOWN, BEHIND = (0.2, 0.1, 0.3), (0.2, -0.1, 0.5), (0.0, 0.0, 0
     [
         ((AHEAD, AHEAD), 3, "clearly ahead at every size"),
         ((UP, AHEAD), 3, "ahead at every size, clearly at 2,000 rows"),
-        ((UP, UP), 3, "ahead at every size in the mean, but nowhere clearly"),
+        ((UP, UP), 3, "in the mean ahead at every size, but nowhere clearly"),
         ((BEHIND, BEHIND), 3, "clearly behind at every size"),
         ((BEHIND, DOWN), 3, "behind at every size, clearly at 500 rows"),
         ((BEHIND, AHEAD, LEVEL), 3, "clearly ahead at 2,000 rows and clearly behind at 500 rows, neither at 4,000 rows"),
         ((BEHIND, UP), 3, "clearly behind at 500 rows, neither at 2,000 rows"),
-        ((DOWN, UP, UP), 3, "ahead at 2,000 and 4,000 rows and behind at 500 rows in the mean, but nowhere clearly"),
-        ((UP, LEVEL), 3, "ahead at 500 rows and level at 2,000 rows in the mean, but nowhere clearly"),
+        ((DOWN, UP, UP), 3, "in the mean ahead at 2,000 and 4,000 rows and behind at 500 rows, but nowhere clearly"),
+        ((UP, LEVEL), 3, "in the mean ahead at 500 rows and level at 2,000 rows, but nowhere clearly"),
         ((LEVEL, LEVEL), 3, "level at every size"),
         ((LEVEL,), 1, "level at the one size, in the one seed that there is"),
         ((AHEAD,), 1, "ahead at the one size, in the one seed that there is"),
@@ -153,13 +153,15 @@ def test_where_the_small_arm_is_ahead(leads: tuple[tuple[float, float, float], .
 
 def test_the_verdict_follows_both_data_sets() -> None:
     said = prose.verdict(*found())
-    assert '"turn left" the small start with much decay (γ = 0.7, decay 0.1) is clearly ahead at every size' in said
-    assert "89.5% at 500 rows and 89.5% at 21,890 rows are right, against 59.5% at 500 rows and" in said
-    assert "in COGS it is clearly ahead at every size: 89.5% at 4,000 rows and 89.5% at 16,000 rows, against 59.5%" in said
+    assert (
+        'decay (γ = 0.5, decay 0.01), the small one with much (γ = 0.7, decay 0.1) is, on SCAN\'s "turn left", clearly' in said
+    )
+    assert "clearly ahead at every size: 89.5% against 59.5% at 500 rows and 89.5% against 59.5% at 21,890 rows." in said
+    assert "in COGS it is clearly ahead at every size: 89.5% against 59.5% at 4,000 rows and 89.5%" in said
     assert "Where γ and decay are crossed, on SCAN both act clearly, on COGS both act clearly." in said
     assert "no evidence" not in said
-    assert prose.verdict(*found(of(0.2, 0.6))).count("is clearly behind at every size") == 2
-    assert "is clearly ahead at 500 rows, neither at 2,000 and 21,890 rows" in prose.verdict(*found(only_at({LOW: 0.9})))
+    assert prose.verdict(*found(of(0.2, 0.6))).count("clearly behind at every size") == 2
+    assert "clearly ahead at 500 rows, neither at 2,000 and 21,890 rows" in prose.verdict(*found(only_at({LOW: 0.9})))
     assert "it is level at every size: 59.5%" in prose.verdict(*found(only_at({LOW: 0.9})))
     said = prose.verdict(*found(train=0.5))
     assert 'Not every run had learned 99% of its training rows (SCAN, "turn left", 500 rows, γ = 0.5, decay 0.01;' in said
@@ -168,7 +170,7 @@ def test_the_verdict_follows_both_data_sets() -> None:
 
 def test_in_distribution_the_arms_are_alike_or_not() -> None:
     said = lambda *inside: prose.in_text(found(inside=of(*inside))[1])
-    assert "is level at every size: 99.5% at 4,000 rows and 99.5% at 16,000 rows, against 99.5%" in said(0.995, 0.995)
+    assert "is level at every size: 99.5% against 99.5% at 4,000 rows and 99.5%" in said(0.995, 0.995)
     assert "With 16,000 rows the two are alike, and both are right on 99% or more." in said(0.995, 0.995)
     assert "the two are alike, and not both reach 99%" in said(0.97, 0.965)
     assert "ahead at every size" in said(0.995, 0.9)
@@ -218,28 +220,23 @@ def test_the_two_by_two_tells_the_start_from_the_decay() -> None:
 
 
 def test_cases_are_counted_where_the_arms_are_far_apart() -> None:
-    said = prose.cases_text(found(of(0.9, 0.6))[1])
-    assert "With 16,000 rows the small arm is ahead by 10 points or more in 18 of the 21 cases, first of all *hedgehog" in said
-    assert "it is behind by as much in no case. Of the lexical cases it has 89.5% right, the large arm 59.5%." in said
-    assert "Neither has the structural ones: 1.8% and 1.2%." in said
-    assert (
-        "10 points or more in no case; it is behind by as much in 18 of the 21 cases, first of all *hedge"
-        in prose.cases_text(found(of(0.3, 0.6))[1])
-    )
-    runs = found(of(0.9, 0.9))[1]
-    for run in runs["COGS", 16_000, *SMALL]:
-        run.metrics["gen cases"][-1] = 0.5
-    assert "Of the structural ones they have" in prose.cases_text(runs)
+    said = prose.cases_text(found(of(0.9, 0.6))[1]).splitlines()
+    assert [line[: len("- 16,000 rows")] for line in said] == ["- 4,000 rows:", "- 16,000 rows"]
+    for line in said:
+        assert "ahead by 10 points or more in 18 of the 21 cases and behind by as much in 0." in line
+        assert "It has 89.5% of the lexical cases right, the large arm 59.5%; of the structural ones 1.8% and 1.2%." in line
+        assert line.endswith("They differ most on *hedgehog: subject → object*.")
+    assert "in 0 of the 21 cases and behind by as much in 18." in prose.cases_text(found(of(0.3, 0.6))[1])
+    assert "differ most" not in prose.cases_text(found(of(0.6, 0.6))[1])
+    assert len(prose.cases_text(found(profile="smoke")[1]).splitlines()) == 1
 
 
 def test_how_long_learning_takes_is_said_of_both_arms() -> None:
-    assert '- SCAN, "turn left", 2,000 rows: the large arm after 100 steps and the small arm after 100' in prose.along_text(
-        *found()
-    )
-    assert "no run of the large arm and no run of the small arm." in prose.along_text(*found(train=0.5))
+    assert '- SCAN, "turn left", 2,000 rows: the large arm 100, the small arm 100.' in prose.along_text(*found())
+    assert "the large arm never, the small arm never." in prose.along_text(*found(train=0.5))
     runs = found()
     runs[1]["COGS", 16_000, *SMALL][0].history["train"] = [0.5, 0.9]
-    assert "the small arm after 100 steps (of 3 runs 1 never)" in prose.along_text(*runs)
+    assert "the small arm 100 (of 3 runs 1 never)" in prose.along_text(*runs)
 
 
 def test_the_bound_of_the_recursive_cases_is_of_the_data() -> None:
@@ -322,7 +319,7 @@ def test_figures_are_drawn(profile: str) -> None:
         figures.arms(prose.of_arms(*runs), [prose.name_of(arm) for arm in prose.OURS]),
         figures.cases(prose.of_cases(runs[1]), len(cogs.STRUCTURAL)),
     ]
-    assert [len(figure.axes) for figure in drawn] == [3, 2 - 1, 3, 2, 1]
+    assert [len(figure.axes) for figure in drawn] == [3, 1, 3, 2, len(prose.ends(runs[1], "COGS"))]
     lines = (prose.size_line(*runs), prose.along_line(*runs), prose.arms_line(*runs), prose.control_line(runs[0]))
     assert all("nan" not in line for line in (*lines, prose.cases_line(runs[1])))
     for figure in drawn:

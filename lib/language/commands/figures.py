@@ -115,21 +115,24 @@ def arms(panels: Mapping[str, Mapping[str, tuple[Sequence[float], bool]]], ours:
     return fig
 
 
-def cases(found: Mapping[str, Mapping[str, np.ndarray]], structural: int) -> Figure:
-    """The cases of COGS in rows, the last `structural` of them apart; both arms in each.
+def cases(panels: Mapping[str, Mapping[str, Mapping[str, np.ndarray]]], structural: int) -> Figure:
+    """The cases of COGS in rows, the last `structural` of them apart, both arms in each; a panel a size.
 
-    found: {arm: {case: (R,) shares}}, the large arm first; small marks are runs, large ones their means."""
-    names = list(next(iter(found.values())))
+    panels: {title: {arm: {case: (R,) shares}}}, the large arm first; small marks are runs, large ones their means."""
+    names = list(next(iter(next(iter(panels.values())).values())))
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH, 1.1 + 0.255 * len(names)))
-        for row in range(len(names)):
-            ax.axhline(row, color=style.LIGHT, lw=0.6, zorder=0)
-        ax.axhline(len(names) - structural - 0.5, color=style.GREY, lw=0.9, ls=":")
-        for shares, look, at in zip(found.values(), _LOOKS, (-0.15, 0.15), strict=True):
-            for row, values in enumerate(shares.values()):
-                ax.plot(values, [row + at] * len(values), look[1], ms=3, color=look[0], alpha=0.55, mew=0, clip_on=False)
-                ax.plot(values.mean(), row + at, look[1], ms=6.5, color=look[0], clip_on=False)
-        _rows(ax, names, "share of rows right")
+        size = style.WIDTH, 1.3 + 0.255 * len(names)
+        fig, axes = plt.subplots(1, len(panels), figsize=size, sharey=True, squeeze=False)
+        for ax, (title, found) in zip(axes[0], panels.items(), strict=True):
+            for row in range(len(names)):
+                ax.axhline(row, color=style.LIGHT, lw=0.6, zorder=0)
+            ax.axhline(len(names) - structural - 0.5, color=style.GREY, lw=0.9, ls=":")
+            for shares, look, at in zip(found.values(), _LOOKS, (-0.15, 0.15), strict=True):
+                for row, values in enumerate(shares.values()):
+                    ax.plot(values, [row + at] * len(values), look[1], ms=3, color=look[0], alpha=0.55, mew=0, clip_on=False)
+                    ax.plot(values.mean(), row + at, look[1], ms=6, color=look[0], clip_on=False)
+            _rows(ax, names, "share of rows right")
+            ax.set_title(title, fontsize=9)
         handles = [plt.Line2D([], [], ls="", color=c, marker=m, label=name) for (c, m), name in zip(_LOOKS, found, strict=True)]
         fig.legend(handles=handles, loc="outside lower center", ncols=2)
     return fig

@@ -144,12 +144,20 @@ CASES = {
 """The cases in words: what training shows, and what is tested."""
 
 
-def of_cases(runs: Runs) -> dict[str, dict[str, np.ndarray]]:
-    """{arm: {case in words: (R,) shares}} at the largest size."""
-    size = largest(runs, "COGS")
+def ends(runs: Runs, main: str) -> list[int]:
+    """The smallest size of the paper's arms and the largest."""
+    found = numbers.sizes(runs, main, *SMALL)
+    return sorted({found[0], found[-1]})
+
+
+def of_cases(runs: Runs) -> dict[str, dict[str, dict[str, np.ndarray]]]:
+    """{size: {arm: {case in words: (R,) shares}}} at the smallest size and at the largest."""
+    words = [CASES[case] for case in cogs.CASES]
     return {
-        name_of(arm): dict(zip(map(CASES.__getitem__, cogs.CASES), numbers.of_cases(runs["COGS", size, *arm]).T, strict=True))
-        for arm in PAPERS
+        f"{size:,} rows": {
+            name_of(arm): dict(zip(words, numbers.of_cases(runs["COGS", size, *arm]).T, strict=True)) for arm in PAPERS
+        }
+        for size in ends(runs, "COGS")
     }
 
 
@@ -198,7 +206,7 @@ def where(found: Leads, seeds: int) -> str:
         return f"clearly {words[0]}"
     if clearly:
         return f"{words[0]}, clearly at {_at(clearly)}"
-    return words[0] if signs["level"] == list(found) else f"{_and(words)} in the mean, but nowhere clearly"
+    return words[0] if signs["level"] == list(found) else f"in the mean {_and(words)}, but nowhere clearly"
 
 
 def _shares(runs: Runs, main: str, name: str, size: int) -> str:
@@ -210,12 +218,9 @@ def _seeds(runs: Runs) -> int:
     return min(map(len, runs.values()))
 
 
-def _ends(runs: Runs, main: str, name: str, arm: Arm) -> str:
-    """The mean share of an arm at the smallest size and at the largest."""
-    ends = numbers.sizes(runs, main, *arm)
-    return " and ".join(
-        f"{arms.shares(runs[(main, size, *arm)], name).mean():.1%} at {size:,} rows" for size in sorted({ends[0], ends[-1]})
-    )
+def _ends(runs: Runs, main: str, name: str) -> str:
+    """The mean shares of the small arm and of the large one at the smallest size and at the largest."""
+    return _and([_shares(runs, main, name, size) for size in ends(runs, main)])
 
 
 def unfinished(runs: Runs) -> list[str]:
@@ -234,11 +239,10 @@ def verdict(scan_runs: Runs, cogs_runs: Runs) -> str:
     """Is the small arm ahead where training does not go, on SCAN and on COGS?"""
     scan_leads, cogs_leads = leads(scan_runs, TURN, "test"), leads(cogs_runs, "COGS", "gen")
     text = (
-        f'On SCAN\'s "turn left" the small start with much decay ({name_of(SMALL)}) is '
-        f"{where(scan_leads, _seeds(scan_runs))}: {_ends(scan_runs, TURN, 'test', SMALL)} are right, against "
-        f"{_ends(scan_runs, TURN, 'test', LARGE)} from the large start with little ({name_of(LARGE)}). "
+        f"Beside the paper's large start with little decay ({name_of(LARGE)}), the small one with much ({name_of(SMALL)}) is, "
+        f'on SCAN\'s "turn left", {where(scan_leads, _seeds(scan_runs))}: {_ends(scan_runs, TURN, "test")}. '
         f"On the 21 cases that training does not show in COGS it is {where(cogs_leads, _seeds(cogs_runs))}: "
-        f"{_ends(cogs_runs, 'COGS', 'gen', SMALL)}, against {_ends(cogs_runs, 'COGS', 'gen', LARGE)}. "
+        f"{_ends(cogs_runs, 'COGS', 'gen')}. "
         f"Where γ and decay are crossed, on SCAN {_acts(*_parts(scan_runs, TURN, 'test'), _seeds(scan_runs))}, on COGS "
         f"{_acts(*_parts(cogs_runs, 'COGS', 'gen'), _seeds(cogs_runs))}."
     )
@@ -262,7 +266,7 @@ def in_text(runs: Runs) -> str:
     large, small = (float(arms.shares(runs[("COGS", size, *arm)]).mean()) for arm in PAPERS)
     said = (
         f"On sentences of COGS like those of training the small arm is {where(leads(runs, 'COGS', 'test'), _seeds(runs))}: "
-        f"{_ends(runs, 'COGS', 'test', SMALL)}, against {_ends(runs, 'COGS', 'test', LARGE)}."
+        f"{_ends(runs, 'COGS', 'test')}."
     )
     alike = "the two are alike" if abs(small - large) <= LITTLE else "the two are not alike"
     high = f"both are right on {FITTED:.0%} or more" if min(large, small) >= FITTED else f"not both reach {FITTED:.0%}"
@@ -271,24 +275,25 @@ def in_text(runs: Runs) -> str:
 
 def rare_text(runs: Runs) -> str:
     """How often is the one row of a case seen, and does that tell on the 21 cases?"""
-    ends = sorted({numbers.sizes(runs, "COGS", *SMALL)[0], largest(runs, "COGS")})
-    spec = runs["COGS", ends[-1], *SMALL][0].spec
-    seen = _and([f"{spec.train.batch * spec.train.steps / size:,.0f} times with {size:,} rows" for size in ends])
-    train = cogs.fewer(_cogs(spec), ends[-1]).train
+    sizes = ends(runs, "COGS")
+    spec = runs["COGS", sizes[-1], *SMALL][0].spec
+    seen = _and([f"{spec.train.batch * spec.train.steps / size:,.0f} times with {size:,} rows" for size in sizes])
+    train = cogs.fewer(_cogs(spec), sizes[-1]).train
     asked = sum(row.case == cogs.EXPOSURE for row in train[:: max(1, len(train) // N_KNOWN)])
     mean = lambda size, arm: float(arms.shares(runs["COGS", size, *arm], "gen").mean())
-    falling = [name for name, arm in (("large", LARGE), ("small", SMALL)) if mean(ends[-1], arm) < mean(ends[0], arm)]
+    falling = [name for name, arm in (("large", LARGE), ("small", SMALL)) if mean(sizes[-1], arm) < mean(sizes[0], arm)]
+    shown = len(cogs.EXPOSURES)
     said = (
         f"Every run has as many steps, so a row of training is seen {seen}. That matters to a lexical case: its word stands "
-        f"in one row alone. Our share of training rows does not tell whether that row was learned: of the {len(cogs.EXPOSURES)} "
-        f"sentences that show such a word its sample has {asked}."
+        f"in one row alone. Our share of training rows does not tell whether that row was learned: of the {shown} sentences "
+        f"that show such a word its sample has {asked}."
     )
-    if len(ends) < 2:
+    if len(sizes) < 2:
         return said
     if not falling:
         return f"{said} With more rows both arms have more of the 21 cases right, all the same."
     who = "both arms have" if len(falling) == 2 else f"the {falling[0]} arm has"
-    return f"{said} With more rows {who} fewer of the 21 cases right, for the rows or for the fewer passes: we cannot tell."
+    return f"{said} With more rows {who} fewer of the 21 cases right; whether that is the fewer passes, we cannot tell."
 
 
 def _elsewhere(split: str, action: str) -> float:
@@ -335,13 +340,12 @@ def along_text(scan_runs: Runs, cogs_runs: Runs) -> str:
             steps = arms.fit_steps(runs[(*kind, *arm)])
             late = int(np.isnan(steps).sum())
             words.append(
-                f"no run of the {name} arm"
+                f"the {name} arm never"
                 if late == len(steps)
-                else f"the {name} arm after {np.nanmean(steps):,.0f} steps"
-                + (f" (of {len(steps)} runs {late} never)" if late else "")
+                else f"the {name} arm {np.nanmean(steps):,.0f}" + (f" (of {len(steps)} runs {late} never)" if late else "")
             )
-        said.append(f"- {title}, {kind[1]:,} rows: {' and '.join(words)}.")
-    return "\n".join([f"At least {FITTED:.0%} of the rows of training are right, on the mean of the runs:", "", *said])
+        said.append(f"- {title}, {kind[1]:,} rows: {', '.join(words)}.")
+    return "\n".join([f"Steps until {FITTED:.0%} of the rows of training are right, on average over runs:", "", *said])
 
 
 def along_line(scan_runs: Runs, cogs_runs: Runs) -> str:
@@ -407,34 +411,29 @@ def arms_line(scan_runs: Runs, cogs_runs: Runs) -> str:
 
 def cases_text(runs: Runs) -> str:
     """Which cases does either arm have, and where do they differ?"""
-    size = largest(runs, "COGS")
-    large, small = (runs["COGS", size, *arm] for arm in PAPERS)
-    gaps = dict(zip(cogs.CASES, numbers.of_cases(small).mean(0) - numbers.of_cases(large).mean(0), strict=True))
-    ahead, behind = ([c for c, gap in gaps.items() if sign * gap >= MUCH] for sign in (1, -1))
-    count = lambda cases: f"{len(cases)} of the {len(gaps)} cases" if cases else "no case"
-    named = lambda cases: (
-        f", {'first of all' * (len(cases) > 1)} *{CASES[max(cases, key=lambda c: abs(gaps[c]))]}*" if cases else ""
-    )
-    of = lambda measure: [float(measure(group).mean()) for group in (small, large)]
-    lexical, structural = of(numbers.lexical), of(numbers.structural)
-    first = (
-        f"With {size:,} rows the small arm is ahead by {100 * MUCH:.0f} points or more in {count(ahead)}{named(ahead)}; it is "
-        f"behind by as much in {count(behind)}{named(behind)}."
-    )
-    second = f"Of the lexical cases it has {lexical[0]:.1%} right, the large arm {lexical[1]:.1%}."
-    third = (
-        f"Neither has the structural ones: {structural[0]:.1%} and {structural[1]:.1%}."
-        if max(structural) <= NEVER
-        else f"Of the structural ones they have {structural[0]:.1%} and {structural[1]:.1%}."
-    )
-    return f"{first} {second} {third}"
+    lines = []
+    for size in ends(runs, "COGS"):
+        large, small = (runs["COGS", size, *arm] for arm in PAPERS)
+        gaps = dict(zip(cogs.CASES, numbers.of_cases(small).mean(0) - numbers.of_cases(large).mean(0), strict=True))
+        ahead, behind = (sum(sign * gap >= MUCH for gap in gaps.values()) for sign in (1, -1))
+        lexical, structural = (
+            [float(measure(group).mean()) for group in (small, large)] for measure in (numbers.lexical, numbers.structural)
+        )
+        most = CASES[max(gaps, key=lambda case: abs(gaps[case]))]
+        line = (
+            f"- {size:,} rows: the small arm is ahead by {100 * MUCH:.0f} points or more in {ahead} of the {len(gaps)} cases "
+            f"and behind by as much in {behind}. It has {lexical[0]:.1%} of the lexical cases right, the large arm "
+            f"{lexical[1]:.1%}; of the structural ones {structural[0]:.1%} and {structural[1]:.1%}."
+        )
+        lines.append(line + (f" They differ most on *{most}*." if ahead or behind else ""))
+    return "\n".join(lines)
 
 
 def cases_line(runs: Runs) -> str:
-    size = largest(runs, "COGS")
     return "; ".join(
-        f"{name_of(arm)}: lexical {spread(numbers.lexical(group), 3)}, structural {spread(numbers.structural(group), 3)}"
-        for arm, group in ((arm, runs["COGS", size, *arm]) for arm in PAPERS)
+        f"{size:,} rows, {name_of(arm)}: lexical {spread(numbers.lexical(group), 3)}, structural "
+        f"{spread(numbers.structural(group), 3)}"
+        for size, arm, group in ((size, arm, runs["COGS", size, *arm]) for size in ends(runs, "COGS") for arm in PAPERS)
     )
 
 
