@@ -25,7 +25,7 @@ from lib.book.explorer import Explorer
 from lib.book.paths import BOOK, BUILD, ROOT
 from lib.book.registry import EXPERIMENTS
 from lib.book.status import ExperimentStatus, experiment_status
-from lib.composition.diagram import HEADLINE
+from lib.composition.diagram import two_layers
 from lib.composition.exploration import SETS, exploration
 from lib.composition.phase_diagram import figures, prose
 from lib.composition.variations import GPT2
@@ -76,9 +76,9 @@ def claims_line(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def headline_rows(store: Store) -> dict[str, list[StoredRun]]:
-    """The two rows of γ that the first page shows, both of two layers: the paper's form, and pre-norm in GPT-2's."""
+    """The two rows of γ that the first page shows, of two layers and every seed: the paper's form, and pre-norm in GPT-2's."""
     pre_norm = [run for run in load(GPT2.specs(PROFILE), store) if run.spec.model.norm == "pre"]
-    return {"two layers, post-norm": load(HEADLINE.specs(PROFILE), store), "two layers, pre-norm, GPT-2's form": pre_norm}
+    return {"two layers, post-norm": two_layers(store, PROFILE), "two layers, pre-norm, GPT-2's form": pre_norm}
 
 
 def bridge_text(found: Sequence[bridge.Task]) -> str:
