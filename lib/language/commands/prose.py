@@ -239,8 +239,8 @@ def verdict(scan_runs: Runs, cogs_runs: Runs) -> str:
     """Is the small arm ahead where training does not go, on SCAN and on COGS?"""
     scan_leads, cogs_leads = leads(scan_runs, TURN, "test"), leads(cogs_runs, "COGS", "gen")
     text = (
-        f"Beside the paper's large start with little decay ({name_of(LARGE)}), the small one with much ({name_of(SMALL)}) is, "
-        f'on SCAN\'s "turn left", {where(scan_leads, _seeds(scan_runs))}: {_ends(scan_runs, TURN, "test")}. '
+        f'On SCAN\'s "turn left" the small start with much decay ({name_of(SMALL)}) is, beside the large one with little '
+        f"({name_of(LARGE)}), {where(scan_leads, _seeds(scan_runs))}: {_ends(scan_runs, TURN, 'test')}. "
         f"On the 21 cases that training does not show in COGS it is {where(cogs_leads, _seeds(cogs_runs))}: "
         f"{_ends(cogs_runs, 'COGS', 'gen')}. "
         f"Where γ and decay are crossed, on SCAN {_acts(*_parts(scan_runs, TURN, 'test'), _seeds(scan_runs))}, on COGS "
