@@ -18,7 +18,7 @@ from lib.composition.separation import SEPARATION
 from lib.composition.study import Composition
 from lib.composition.task import GROUP_OFFSETS
 from lib.composition.trends import BY_DECAY, BY_GAMMA, curves, slope
-from lib.composition.variations import DATA, FLIP, GPT2, OPTIMIZATION, SEARCH, VARIATIONS, WIDTH
+from lib.composition.variations import DATA, FLIP, GPT2, OPTIMIZATION, VARIATIONS, WIDTH
 from lib.core.model.transformer import ModelSpec
 from lib.core.record.spec import SpecError
 from lib.core.record.store import StoredRun
@@ -62,9 +62,15 @@ def test_every_run_is_of_its_experiment_and_comes_once(experiment: Experiment) -
 
 
 def test_trials_share_no_seed_with_anything_that_is_shown() -> None:
-    searches = (SEARCH, SEPARATION)
-    shown = {s.seed for e in EXPERIMENTS.values() if e not in searches for s in e.specs("laptop")}
-    assert not shown & {s.seed for e in searches for s in e.specs("laptop")}
+    searches = {e for e in EXPERIMENTS.values() if e.name.endswith("-search")} | {SEPARATION}
+    assert len(searches) >= 4
+    for study in {e.name.split("-")[0] for e in searches}:
+        seeds = {True: set(), False: set()}
+        for e in EXPERIMENTS.values():
+            if e.name.split("-")[0] == study:
+                seeds[e in searches] |= {s.seed for s in e.specs("laptop")}
+        assert seeds[True]
+        assert not seeds[True] & seeds[False], study
 
 
 def test_grids_are_full() -> None:
