@@ -16,6 +16,7 @@ from torch import Tensor
 
 from lib.core.record.store import StoredRun
 from lib.language import cogs
+from lib.language.arms import name_of
 from lib.language.commands import figures, numbers, prose
 from lib.language.commands.claims import CLAIMS
 from lib.language.experiments import (
@@ -303,21 +304,21 @@ def test_tables_hold_every_group_and_every_setting() -> None:
         assert rows["SCAN: rows of training"].startswith(", ".join(f"{size:,}" for size in SCAN[profile].sizes))
         assert "e-" not in " ".join(rows.values())
     assert dict(prose.settings_table("laptop"))["steps"] == "SCAN 2,500, COGS 3,000"
-    assert list(prose.CASES) == list(cogs.CASES)
-    assert len(set(prose.CASES.values())) == len(cogs.CASES)
+    assert list(numbers.CASES) == list(cogs.CASES)
+    assert len(set(numbers.CASES.values())) == len(cogs.CASES)
 
 
 @pytest.mark.parametrize("profile", ["laptop", "smoke"])
 def test_figures_are_drawn(profile: str) -> None:
     runs = found(profile=profile)
     drawn = [
-        figures.by_size(prose.of_sizes(*runs)),
-        figures.beside(prose.of_controls(runs[0])),
-        figures.along(prose.of_histories(*runs)),
-        figures.arms(prose.of_arms(*runs), [prose.name_of(arm) for arm in prose.OURS]),
-        figures.cases(prose.of_cases(runs[1]), len(cogs.STRUCTURAL)),
+        figures.by_size(numbers.of_sizes(*runs)),
+        figures.beside(numbers.of_controls(runs[0])),
+        figures.along(numbers.of_histories(*runs)),
+        figures.arms(numbers.of_arms(*runs), [name_of(arm) for arm in numbers.OURS]),
+        figures.cases(numbers.cases_at_ends(runs[1]), len(cogs.STRUCTURAL)),
     ]
-    assert [len(figure.axes) for figure in drawn] == [3, 1, 3, 2, len(prose.ends(runs[1], "COGS"))]
+    assert [len(figure.axes) for figure in drawn] == [3, 1, 3, 2, len(numbers.ends(runs[1], "COGS"))]
     lines = (prose.size_line(*runs), prose.along_line(*runs), prose.arms_line(*runs), prose.control_line(runs[0]))
     assert all("nan" not in line for line in (*lines, prose.cases_line(runs[1])))
     for figure in drawn:
@@ -326,7 +327,7 @@ def test_figures_are_drawn(profile: str) -> None:
 
 def test_runs_are_picked_by_arm_kind_and_size() -> None:
     runs = found()[0]
-    assert len(prose.some(runs, prose.PAPERS, TURN)) == 2 * 3 * 3
-    assert len(prose.some(runs, prose.PAPERS, size=MIDDLE)) == 2 * 2 * 3
-    assert {run.spec.gamma for run in prose.some(runs, main=TURN, size=MIDDLE)} == {0.3, 0.5, 0.7, 0.8}
-    assert prose.some(runs, CROSSED, JUMP) == []
+    assert len(numbers.some(runs, numbers.PAPERS, TURN)) == 2 * 3 * 3
+    assert len(numbers.some(runs, numbers.PAPERS, size=MIDDLE)) == 2 * 2 * 3
+    assert {run.spec.gamma for run in numbers.some(runs, main=TURN, size=MIDDLE)} == {0.3, 0.5, 0.7, 0.8}
+    assert numbers.some(runs, CROSSED, JUMP) == []

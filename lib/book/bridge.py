@@ -110,7 +110,7 @@ def _copying(store: Store, profile: str) -> Task:
     return _task("copying from a prompt", "17-one-story", "signs right on unseen tasks", groups, "unseen", starts)
 
 
-_ARMS = tuple(f"γ = {gamma:g}, decay {decay:g}" for gamma, decay in (LARGE, SMALL))
+_ARMS = arms.name_of(LARGE), arms.name_of(SMALL)
 
 
 def _commands(

@@ -16,7 +16,7 @@ from lib.chain_of_thought.study import make_study
 from lib.chain_of_thought.task import D
 from lib.core.model.init import gamma_of
 from lib.core.record.spec import RunSpec, TrainSpec
-from lib.core.sweep.experiment import Experiment, always, check_profile, listed
+from lib.core.sweep.experiment import Experiment, always, check_profile, in_one_list
 
 VERSION, COT_VERSION = 1, 2
 """Of all experiments, and of the main runs, which since 2 tell the columns of other steps apart by their example."""
@@ -149,6 +149,6 @@ def _experiment(
 
 
 COT = _experiment(COT_NAME, "Chain of thought, one layer", cot_specs, COT_VERSION, keep=always)
-STEPS_TO = _experiment(STEPS_NAME, "Chain of thought: iterations against α, K and M", listed(steps_specs))
-SEARCH = _experiment(SEARCH_NAME, "Chain of thought: trials", listed(search_specs))
+STEPS_TO = _experiment(STEPS_NAME, "Chain of thought: iterations against α, K and M", in_one_list(steps_specs))
+SEARCH = _experiment(SEARCH_NAME, "Chain of thought: trials", in_one_list(search_specs))
 EXPERIMENTS = (COT, STEPS_TO, SEARCH)

@@ -12,22 +12,8 @@ from lib.composition.phases import LEVEL, Phase
 from lib.composition.runs import MAPPINGS, learned_among
 from lib.composition.trends import Trend, Value, slope
 from lib.core.read.tables import table
+from lib.core.read.words import number_of
 from lib.core.record.store import StoredRun
-
-
-def number_of(n: int, what: str = "run") -> str:
-    """`1 run`, `2 runs`."""
-    return f"{n} {what}{'s' * (n != 1)}"
-
-
-def sentence(words: str) -> str:
-    """With a capital letter, and nothing else changed."""
-    return words[:1].upper() + words[1:]
-
-
-def listed(words: Sequence[str]) -> str:
-    """`a, b and c`."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def answer(said: str) -> str:

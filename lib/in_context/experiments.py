@@ -15,7 +15,7 @@ from typing import Any
 
 from lib.core.model.init import gamma_of
 from lib.core.record.spec import RunSpec, TrainSpec, check_number
-from lib.core.sweep.experiment import Experiment, always, check_profile, listed
+from lib.core.sweep.experiment import Experiment, always, check_profile, in_one_list
 from lib.in_context.models import OneLayerSpec, VectorGPT2Spec
 from lib.in_context.study import make_study
 from lib.in_context.task import Task
@@ -269,16 +269,20 @@ TRAIN = Experiment(
     always,
     models=(OneLayerSpec,),
 )
-SPEED = Experiment("icl-speed", "Steps to learn in context", VERSION, make_study, listed(speed_specs), models=(OneLayerSpec,))
-COVER = Experiment("icl-cover", "Which tasks are trained", VERSION, make_study, listed(cover_specs), models=(OneLayerSpec,))
+SPEED = Experiment(
+    "icl-speed", "Steps to learn in context", VERSION, make_study, in_one_list(speed_specs), models=(OneLayerSpec,)
+)
+COVER = Experiment(
+    "icl-cover", "Which tasks are trained", VERSION, make_study, in_one_list(cover_specs), models=(OneLayerSpec,)
+)
 DEEPER = Experiment(
-    "icl-deep", "In-context learning, three layers", VERSION, make_study, listed(deep_specs), models=(OneLayerSpec,)
+    "icl-deep", "In-context learning, three layers", VERSION, make_study, in_one_list(deep_specs), models=(OneLayerSpec,)
 )
 GPT2 = Experiment(
-    "icl-gpt2", "In-context learning, a small GPT-2", VERSION, make_study, listed(gpt_specs), models=(VectorGPT2Spec,)
+    "icl-gpt2", "In-context learning, a small GPT-2", VERSION, make_study, in_one_list(gpt_specs), models=(VectorGPT2Spec,)
 )
 STORY = Experiment(
-    "icl-story", "In-context learning from other starts", VERSION, make_study, listed(all_stories), models=(OneLayerSpec,)
+    "icl-story", "In-context learning from other starts", VERSION, make_study, in_one_list(all_stories), models=(OneLayerSpec,)
 )
 SEARCH = Experiment("icl-search", "Trials of settings", VERSION, make_study, search_specs, models=(OneLayerSpec,))
 EXPERIMENTS = (TRAIN, SPEED, COVER, DEEPER, GPT2, STORY, SEARCH)

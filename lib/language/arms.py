@@ -13,6 +13,12 @@ FITTED = 0.99
 """A run has fitted when it answers this share of its rows of training right: before that it is no evidence (our choice)."""
 
 
+def name_of(arm: Sequence[float | str]) -> str:
+    """An arm in words; whatever stands before its γ and weight decay is left out."""
+    gamma, decay = arm[-2:]
+    return f"γ = {gamma:g}, decay {decay:g}"
+
+
 def shares(runs: Sequence[StoredRun], name: str = "test") -> np.ndarray:
     """(R,) shares of right sums at the end."""
     return np.array([run.metrics[name] for run in runs], dtype=float)

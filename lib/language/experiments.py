@@ -6,13 +6,14 @@ trials on seeds that are not reported; `smoke` is for tests and claims nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from lib.core.model.transformer import ModelSpec
 from lib.core.record.spec import RunSpec, TrainSpec
-from lib.core.sweep.experiment import Experiment, check_profile, listed
+from lib.core.sweep.experiment import Experiment, check_profile, in_one_list
+from lib.core.sweep.jobs import StudyFactory
 from lib.language.addition import MARKS
 from lib.language.models import CausalSpec
 from lib.language.study import make_adding, make_asking, make_cogs, make_mix, make_scan
@@ -132,7 +133,6 @@ class GPT:
 
 
 SMOKE = GPT(1, 16, 2, 3e-3, _train(4, 4, 2))
-GPT_2 = {"depth": 12, "d_model": 768, "heads": 12}
 
 
 @dataclass(frozen=True)
@@ -152,13 +152,18 @@ def _small(batch: int, steps: int, eval_every: int) -> GPT:
     return GPT(2, 128, 4, 1e-3, _train(batch, steps, eval_every))
 
 
+def _full(batch: int, steps: int, eval_every: int) -> GPT:
+    """GPT-2 small, at the learning rate of the follow-up's script."""
+    return GPT(12, 768, 12, 5e-5, _train(batch, steps, eval_every))
+
+
 SEEDS = (0, 1, 2)
 TURN, JUMP = "addprim_turn_left", "addprim_jump"
 SCAN = {
     "smoke": ReadingSetting(SMOKE, (300,), 300, (0,), (22, 64), (("test", 100),)),
     "laptop": ReadingSetting(_small(64, 2_500, 125), (500, 2_000, 21_890), 2_000, SEEDS, (22, 64), (("test", 1_208),)),
     "paper": ReadingSetting(
-        GPT(**GPT_2, rate=5e-5, train=_train(140, 50_000, 1_000)),
+        _full(140, 50_000, 1_000),
         (1_000, 5_000, 21_890),
         5_000,
         SEEDS,
@@ -184,7 +189,7 @@ COGS = {
         (("train", 16_000), ("test", 500), ("case", 50), ("nouns", 30), ("verbs", 10)),
     ),
     "paper": ReadingSetting(
-        GPT(**GPT_2, rate=5e-5, train=_train(140, 50_000, 1_000)),
+        _full(140, 50_000, 1_000),
         (5_000, 10_000, 24_155),
         10_000,
         SEEDS,
@@ -203,7 +208,7 @@ ASKING = {
         (("test", 300), ("concepts", 6), ("hops", (1, 2))),
     ),
     "paper": ReadingSetting(
-        GPT(**GPT_2, rate=5e-5, train=_train(64, 50_000, 500)),
+        _full(64, 50_000, 500),
         (1_000, 10_000, 100_000),
         10_000,
         SEEDS,
@@ -289,7 +294,7 @@ class MixSetting:
 MIX = {
     "smoke": MixSetting(SMOKE, 20, 10, 32, (0,), 1_453),
     "laptop": MixSetting(_small(32, 1_000, 50), 1_000, 100, 160, SEEDS, 1_423),
-    "paper": MixSetting(GPT(**GPT_2, rate=1e-4, train=_train(64, 30_000, 500)), 5_000, 500, 256, SEEDS, 1_453),
+    "paper": MixSetting(replace(_full(64, 30_000, 500), rate=1e-4), 5_000, 500, 256, SEEDS, 1_453),
 }
 
 
@@ -308,13 +313,15 @@ def mix_specs(profile: str) -> dict[tuple[bool, float], list[RunSpec]]:
     }
 
 
+def _language(name: str, title: str, make: StudyFactory, specs: Callable[[str], Mapping[Any, list[RunSpec]]]) -> Experiment:
+    return Experiment(name, title, VERSION, make, in_one_list(specs), models=(CausalSpec,))
+
+
 EXPERIMENTS: tuple[Experiment, ...] = (
     ADDITION,
     ADDITION_SEARCH,
-    Experiment(
-        "language-scan", "SCAN: a primitive that was seen alone", VERSION, make_scan, listed(scan_specs), models=(CausalSpec,)
-    ),
-    Experiment("language-cogs", "COGS: 21 cases", VERSION, make_cogs, listed(cogs_specs), models=(CausalSpec,)),
-    Experiment("language-prontoqa", "PrOntoQA over sizes", VERSION, make_asking, listed(asking_specs), models=(CausalSpec,)),
-    Experiment("language-mix", "PrOntoQA and stories", VERSION, make_mix, listed(mix_specs), models=(CausalSpec,)),
+    _language("language-scan", "SCAN: a primitive that was seen alone", make_scan, scan_specs),
+    _language("language-cogs", "COGS: 21 cases", make_cogs, cogs_specs),
+    _language("language-prontoqa", "PrOntoQA over sizes", make_asking, asking_specs),
+    _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs),
 )

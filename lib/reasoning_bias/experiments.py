@@ -12,7 +12,7 @@ from typing import Any
 from lib.core.model.transformer import AnyModel, ModelSpec
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec, check_count, check_number
-from lib.core.sweep.experiment import Experiment, check_profile, listed
+from lib.core.sweep.experiment import Experiment, check_profile, in_one_list
 from lib.reasoning_bias.models import EmbMLPSpec
 from lib.reasoning_bias.study import make_study
 from lib.reasoning_bias.task import LENGTH, POSITIONS, VOCAB
@@ -301,14 +301,14 @@ BIAS = Experiment(BIAS_NAME, "Memory and reasoning over γ, two layers", VERSION
 EMB = Experiment(EMB_NAME, "Memory and reasoning over γ, Emb-MLP", VERSION, make_study, emb_specs, models=(EmbMLPSpec,))
 TABLES = Experiment(TABLES_NAME, "Variants of the memory table", VERSION, make_study, table_specs)
 ABLATION = Experiment(
-    ABLATION_NAME, "Without norms, without a head, other rates", VERSION, make_study, listed(ablation_specs, long_specs)
+    ABLATION_NAME, "Without norms, without a head, other rates", VERSION, make_study, in_one_list(ablation_specs, long_specs)
 )
-FLOW = Experiment(FLOW_NAME, "Gradient flow of embeddings", VERSION, make_study, listed(flow_specs), models=(EmbMLPSpec,))
+FLOW = Experiment(FLOW_NAME, "Gradient flow of embeddings", VERSION, make_study, in_one_list(flow_specs), models=(EmbMLPSpec,))
 ROWS = Experiment(
     ROWS_NAME,
     "Sizes of the training set",
     VERSION,
     make_study,
-    lambda profile: listed(rows_specs)(profile) + many_rows_specs(profile),
+    lambda profile: in_one_list(rows_specs)(profile) + many_rows_specs(profile),
 )
 EXPERIMENTS = (BIAS, EMB, TABLES, ABLATION, FLOW, ROWS)

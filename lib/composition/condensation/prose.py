@@ -22,9 +22,10 @@ from lib.composition.condensation.numbers import (
     scores,
 )
 from lib.composition.runs import MAPPINGS, lean
-from lib.composition.words import listed, number_of, sentence, set_name
+from lib.composition.words import set_name
 from lib.core.read.statistics import spearman
 from lib.core.read.tables import table
+from lib.core.read.words import listed, number_of, sentence
 from lib.core.record.store import StoredRun
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from lib.composition.runs import MAPPINGS, SHADOW
 from lib.composition.trends import curves
-from lib.composition.words import listed, number_of, sentence
+from lib.core.read.words import listed, number_of, sentence
 from lib.core.record.store import StoredRun
 
 

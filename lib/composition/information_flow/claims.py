@@ -7,9 +7,9 @@ import numpy as np
 from lib.composition.information_flow.numbers import EDGES, EFFECT, agreement, composes_in_order, drops, forgets_order
 from lib.composition.phases import Phase, material, phases
 from lib.composition.runs import MAPPINGS
-from lib.composition.words import number_of
 from lib.core.read.claim import Claim, Finding, graded
 from lib.core.read.measures import spread
+from lib.core.read.words import number_of
 from lib.core.record.store import Store
 
 

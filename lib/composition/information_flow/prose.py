@@ -29,9 +29,10 @@ from lib.composition.phases import Phase
 from lib.composition.runs import offsets_by_key
 from lib.composition.study import LOW_KEYS
 from lib.composition.task import FIRST_KEY, INFERENTIAL_OFFSET
-from lib.composition.words import listed, number_of, run_words
+from lib.composition.words import run_words
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
+from lib.core.read.words import listed, number_of
 from lib.core.record.store import StoredRun
 
 

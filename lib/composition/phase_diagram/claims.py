@@ -14,9 +14,9 @@ from lib.composition.experiments import FAST, GRIDS
 from lib.composition.phase_diagram import numbers
 from lib.composition.phase_diagram.numbers import PhaseTable, fast_runs
 from lib.composition.runs import FITTED, MAPPINGS, REGION, SHADOW, learned, learned_at
-from lib.composition.words import number_of
 from lib.core.read.claim import NOT_REPRODUCED, Claim, Finding, graded
 from lib.core.read.statistics import interval, slope
+from lib.core.read.words import number_of
 from lib.core.record.store import Store, StoredRun, load
 
 # --- Two layers ---

@@ -17,9 +17,10 @@ from lib.composition.phase_diagram.numbers import AXES, PhaseTable, Setting, tre
 from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among, learned_at
 from lib.composition.study import OFFSETS
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
-from lib.composition.words import listed, number_of, sentence, setting_words, trend_words
+from lib.composition.words import setting_words, trend_words
 from lib.core.read.statistics import spearman
 from lib.core.read.tables import table
+from lib.core.read.words import listed, number_of, sentence
 from lib.core.record.store import StoredRun
 
 # --- Answers of two layers ---

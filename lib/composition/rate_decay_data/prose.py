@@ -10,7 +10,8 @@ from lib.composition.condensation.numbers import measures_of
 from lib.composition.rate_decay_data.numbers import doubled, grid, harder, trend_of
 from lib.composition.runs import learned_among
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Trend, Value, slope
-from lib.composition.words import direction, listed, number_of, sentence, steps_word, trend_words
+from lib.composition.words import direction, steps_word, trend_words
+from lib.core.read.words import listed, number_of, sentence
 from lib.core.record.store import StoredRun
 
 

@@ -19,10 +19,10 @@ from lib.composition.vectors.numbers import (
     of_depth,
     split,
 )
-from lib.composition.words import listed, number_of
 from lib.core.read.measures import spread
 from lib.core.read.statistics import spearman
 from lib.core.read.tables import table
+from lib.core.read.words import listed, number_of
 from lib.core.record.store import StoredRun
 
 NEAR, APART, LOW = 0.9, 0.1, 0.5

@@ -10,9 +10,10 @@ from lib.composition.phase_diagram.numbers import ends, kind
 from lib.composition.runs import MAPPINGS
 from lib.composition.trends import Trend, curves
 from lib.composition.width.numbers import DIFFER, Crossing, Shape, by_shape, placed, points, shape_name
-from lib.composition.words import listed, number_of, setting_words
+from lib.composition.words import setting_words
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
+from lib.core.read.words import listed, number_of
 from lib.core.record.store import StoredRun
 
 Points = tuple[np.ndarray, np.ndarray]

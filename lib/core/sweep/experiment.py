@@ -21,7 +21,7 @@ def always(result: RunResult) -> bool:
     return True
 
 
-def listed(*specs: Callable[[str], Any]) -> Callable[[str], list[RunSpec]]:
+def in_one_list(*specs: Callable[[str], Any]) -> Callable[[str], list[RunSpec]]:
     """The runs of a profile in one list, each once, from functions that return them in groups: mappings of lists, or deeper."""
 
     def flat(part: Any) -> list[RunSpec]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from lib.core.read.tables import table
+from lib.core.read.words import listed
 from lib.in_context.classical import LEARNERS, LINEAR, LOGISTIC
 from lib.in_context.contest.numbers import (
     ALPHAS,
@@ -45,7 +46,7 @@ def _by_alpha(curves: Contest, words: Callable[[By], str]) -> str:
     said: dict[str, list[str]] = {}
     for alpha, by in curves.items():
         said.setdefault(words(by), []).append(f"{alpha:g}")
-    return "; ".join(f"at α' = {_listed(alphas)}, {text}" for text, alphas in said.items())
+    return "; ".join(f"at α' = {listed(alphas)}, {text}" for text, alphas in said.items())
 
 
 def _better(curves: Contest) -> str:
@@ -53,7 +54,7 @@ def _better(curves: Contest) -> str:
     found = {alpha: better for alpha, by in curves.items() if (better := ahead(by))}
     if not found:
         return "No learner is better at any length by more than the 95 % interval."
-    where = "; ".join(f"at α' = {alpha:g}, {_listed(better)}" for alpha, better in found.items())
+    where = "; ".join(f"at α' = {alpha:g}, {listed(better)}" for alpha, better in found.items())
     return f"Better at some length, by more than the 95 % interval: {where}."
 
 
@@ -61,7 +62,7 @@ def _worse(by: By) -> str:
     worse = behind(by)
     rest = [who for who in LEARNERS if who not in worse]
     text = f"{MANY[len(worse)]} {'is' if len(worse) < 2 else 'are'} clearly worse"
-    return f"{text}, and {_listed(rest)} {_is(rest)} not" if worse and rest else text
+    return f"{text}, and {listed(rest)} {_is(rest)} not" if worse and rest else text
 
 
 def _paper(curves: Contest) -> str:
@@ -78,7 +79,7 @@ def _paper(curves: Contest) -> str:
     if by := curves.get(BEST_ALPHA):
         rest = [who for who in LEARNERS if who not in behind(by)]
         ours.append(not rest)
-        here = f"here {_listed(rest)} {_is(rest)} not" if rest else "so it is here"
+        here = f"here {listed(rest)} {_is(rest)} not" if rest else "so it is here"
         parts.append(f"at α' = {BEST_ALPHA:g} every learner is behind in the paper, {'but' if rest else 'and'} {here}")
     order = "ours" if all(ours) else "ours in part" if any(ours) else "not ours"
     return f"The paper's order is {order}: {'; '.join(parts)}." if parts else ""
@@ -138,29 +139,25 @@ def _order(by: By) -> str:
     better = [who for who in LEARNERS if lead(by[ICL], by[who])[2] < 0]
     level = [who for who in LEARNERS if who not in (*worse, *better)]
     said = (("clearly worse than the model", worse), ("level with it", level), ("a little better", better))
-    return ", ".join(f"{_listed(who)} {_is(who)} {what}" for what, who in said if who)
+    return ", ".join(f"{listed(who)} {_is(who)} {what}" for what, who in said if who)
 
 
 def causes_text(noisy: Contest, clean: Contest, noise: float) -> str:
     """Whom random labels alone throw off, who falls behind with noise only, and who hardly does: at every α' that is shown."""
     whom = lambda curves: [who for who in LEARNERS if all(who in behind(by) for by in curves.values())]
     labels = whom(clean)
-    text = f"Random labels alone throw off {_listed(labels) or 'no learner'}."
+    text = f"Random labels alone throw off {listed(labels) or 'no learner'}."
     late = [who for who in whom(noisy) if who not in labels]
     rest = [who for who in LEARNERS if who not in (*labels, *late)]
     if not noise or not late:
         return text
-    text += f" With noise on the features {_listed(late)} fall{'s' * (_is(late) == 'is')} behind, too"
+    text += f" With noise on the features {listed(late)} fall{'s' * (_is(late) == 'is')} behind, too"
     if not rest:
         return f"{text}."
     most = max(lead(by[ICL], by[who])[0] for by in noisy.values() for who in rest)
     least = f"by {1000 * most:.1f} errors in 1,000 prompts at most" if most > 0 else "nowhere"
-    return f"{text}; {_listed(rest)} {least}."
+    return f"{text}; {listed(rest)} {least}."
 
 
 def _is(who: Sequence[str]) -> str:
     return "are" if len(who) > 1 or (who and who[0].endswith("s")) else "is"
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

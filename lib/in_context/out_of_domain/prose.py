@@ -9,6 +9,7 @@ import numpy as np
 
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
+from lib.core.read.words import listed, sentence
 from lib.core.record.store import StoredRun
 from lib.in_context.experiments import ALPHA, COVERS, GPT, LENGTH, TURNED
 from lib.in_context.out_of_domain.numbers import (
@@ -82,14 +83,6 @@ def _by_angle(errors: np.ndarray, angles: np.ndarray) -> bool:
 def _all_along(errors: np.ndarray) -> int:
     """In how many seeds, (R, n), errors fall from every S₁ to the next."""
     return int((np.diff(errors) < 0).all(1).sum())
-
-
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(words[:-1]) + (" and " if len(words) > 1 else "") + words[-1]
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
 
 
 def never(count: float | None) -> str:
@@ -280,7 +273,7 @@ def in_domain_text(runs: Sequence[StoredRun]) -> str:
     said = f"“In domain” are *unseen* tasks of the trained patterns: {own:.3f} wrong. Of trained tasks it is {wrong(seen, 4)}. "
     if not easier:
         return said + "No new patterns are answered better than these."
-    said += f"New patterns of S₁ = {_listed(easier)} are answered better than unseen tasks. "
+    said += f"New patterns of S₁ = {listed(easier)} are answered better than unseen tasks. "
     if trained:
         return (
             said + f"By their nearest old patterns {trained} of the {total} new tasks look like trained ones, which may help."
@@ -342,7 +335,7 @@ def order_text(variants: Mapping[str, Sequence[StoredRun]]) -> str:
     for name, (errors, angles) in found.items():
         if np.ptp(angles) < 1:
             continue
-        line = f"*{_capital(name)}:* on average {_order(errors.mean(0))}; in {_all_along(errors)} of {len(errors)} seeds they "
+        line = f"*{sentence(name)}:* on average {_order(errors.mean(0))}; in {_all_along(errors)} of {len(errors)} seeds they "
         line += "fall from every S₁ to the next."
         if _by_angle(errors.mean(0), angles):
             line += f" The means follow the angle, fewest near {angles.min():.0f}°, {_seeds_by_angle(errors, angles)}."
@@ -634,7 +627,7 @@ def readers_text(runs: Sequence[StoredRun], variants: Mapping[str, Sequence[Stor
     if new:
         best = new[-1]
         lines[1] += (
-            f" On new patterns of S₁ = {_listed([f'{s:g}' for s in new])} it is clearly below with one example "
+            f" On new patterns of S₁ = {listed([f'{s:g}' for s in new])} it is clearly below with one example "
             f"({gpt_errors(variants[GPT], at_foreign(best))[1].mean:.3f} at {best:g}), so it uses both labels *there*."
         )
     left = [gpt_errors(variants[GPT], "in domain", a)[LENGTH].mean for a in ALPHAS]
@@ -649,4 +642,4 @@ def readers_text(runs: Sequence[StoredRun], variants: Mapping[str, Sequence[Stor
 def _lengths(lengths: Sequence[int]) -> str:
     if len(lengths) > 2 and lengths[-1] - lengths[0] == len(lengths) - 1:
         return f"l = {lengths[0]} … {lengths[-1]}"
-    return f"l = {_listed([str(n) for n in lengths])}"
+    return f"l = {listed([str(n) for n in lengths])}"

@@ -12,16 +12,11 @@ from lib.core.record.store import StoredRun
 from lib.language import arms
 from lib.language.adding import numbers
 from lib.language.adding.numbers import WELL, Arm
-from lib.language.arms import FITTED
+from lib.language.arms import FITTED, name_of
 from lib.language.experiments import ADDING, CROSSED, LARGE, LARGER, RANDOM, SMALL, SQUARE, adding_spec
 
 SHOWN = (LARGER, LARGE, SMALL)
 """The arms that figures show, from the largest start on."""
-
-
-def name_of(arm: Arm | tuple[float, float]) -> str:
-    gamma, decay = arm[-2:]
-    return f"γ = {gamma:g}, decay {decay:g}"
 
 
 def settings_table(profile: str) -> list[tuple[str, str]]:

@@ -26,14 +26,6 @@ def _both(runs: numbers.Runs, main: str, size: int) -> tuple[Sequence[StoredRun]
     return runs[main, size, *LARGE], runs[main, size, *SMALL]
 
 
-def _leads(runs: numbers.Runs, main: str, name: str) -> dict[int, tuple[float, float, float]]:
-    found = {}
-    for size in numbers.sizes(runs, main, *SMALL):
-        large, small = _both(runs, main, size)
-        found[size] = arms.lead(small, large, name)
-    return found
-
-
 def _said(leads: dict[int, tuple[float, float, float]]) -> str:
     return "; ".join(f"{size:,} rows {gap:+.3f} [{low:+.3f}, {high:+.3f}]" for size, (gap, low, high) in leads.items())
 
@@ -44,7 +36,7 @@ def _learned(runs: numbers.Runs, main: str) -> bool:
 
 def turn_left(store: Store, profile: str) -> Finding:
     runs = numbers.of_scan(store, profile)
-    leads = _leads(runs, TURN, "test")
+    leads = numbers.leads(runs, TURN, "test")
     return Finding(
         f"the small arm's lead: {_said(leads)}",
         graded(
@@ -86,7 +78,7 @@ def in_distribution(store: Store, profile: str) -> Finding:
 
 def out_of_distribution(store: Store, profile: str) -> Finding:
     runs = numbers.of_cogs(store, profile)
-    leads = _leads(runs, "COGS", "gen")
+    leads = numbers.leads(runs, "COGS", "gen")
     return Finding(
         f"the small arm's lead: {_said(leads)}",
         graded(

@@ -8,7 +8,8 @@ import numpy as np
 
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, cogs, scan
-from lib.language.experiments import Kind, cogs_specs, scan_specs
+from lib.language.arms import name_of
+from lib.language.experiments import ARMS, CROSSED, JUMP, LARGE, SMALL, TURN, Kind, cogs_specs, scan_specs
 from lib.language.study import asked_for, cogs_data, make_cogs, make_scan
 from lib.language.text import OUT, Rows, Vocabulary
 
@@ -51,6 +52,142 @@ def lexical(runs: Sequence[StoredRun]) -> np.ndarray:
 def structural(runs: Sequence[StoredRun]) -> np.ndarray:
     """(R,): the mean share of the three structural cases."""
     return of_cases(runs)[:, _STRUCTURAL].mean(1)
+
+
+Arm = tuple[float, float]
+PAPERS = (LARGE, SMALL)
+OURS = tuple(arm for arm in ARMS if arm not in PAPERS)
+IN, OUT_OF = "in distribution", "21 cases"
+SCAN_NAME, COGS_NAME = 'SCAN, "turn left"', "COGS"
+
+
+def middle(runs: Runs, main: str) -> int:
+    """The size at which every arm was trained."""
+    return sizes(runs, main, *CROSSED[0])[0]
+
+
+def largest(runs: Runs, main: str) -> int:
+    return sizes(runs, main, *SMALL)[-1]
+
+
+def some(runs: Runs, arms: Sequence[Arm] = tuple(ARMS), main: str = "", size: int = 0) -> list[StoredRun]:
+    """The runs of these arms; of one kind of task and of one size, where that is given."""
+    return [
+        run
+        for kind, group in runs.items()
+        if kind[2:] in arms and main in ("", kind[0]) and size in (0, kind[1])
+        for run in group
+    ]
+
+
+def of_sizes(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[list[int], np.ndarray, list[bool]]]]:
+    """{test: {arm: (sizes, shares (S, R), has each size been learned?)}} of the paper's arms."""
+    tests = ((f"a  {SCAN_NAME}", scan_runs, TURN, "test"), (f"b  COGS, {IN}", cogs_runs, "COGS", "test"))
+    tests += ((f"c  COGS, {OUT_OF}", cogs_runs, "COGS", "gen"),)
+    found = {}
+    for title, runs, main, name in tests:
+        found[title] = {}
+        for arm in PAPERS:
+            there = sizes(runs, main, *arm)
+            learned = [arms.fitted(runs[(main, size, *arm)]) for size in there]
+            found[title][name_of(arm)] = there, by_size(runs, main, *arm, name=name), learned
+    return found
+
+
+def of_controls(runs: Runs) -> dict[str, dict[str, tuple[list[float], bool]]]:
+    """{primitive: {arm: (shares, has it been learned?)}} at the size at which both splits were trained."""
+    size = middle(runs, TURN)
+    groups = {words: {arm: runs[(split, size, *arm)] for arm in PAPERS} for words, split in PRIMITIVES.items()}
+    return {
+        words: {name_of(arm): (arms.shares(group).tolist(), arms.fitted(group)) for arm, group in both.items()}
+        for words, both in groups.items()
+    }
+
+
+PRIMITIVES = {'"turn left"': TURN, '"jump"': JUMP}
+
+
+def of_histories(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]]:
+    """{test: {arm: {"train" or "test": curve}}}: SCAN at the size of all arms, COGS at the largest."""
+    small, large = middle(scan_runs, TURN), largest(cogs_runs, "COGS")
+    tests = (
+        (f"{SCAN_NAME}\n{small:,} rows", scan_runs, (TURN, small), "test"),
+        (f"COGS, {IN}\n{large:,} rows", cogs_runs, ("COGS", large), "test"),
+        (f"COGS, {OUT_OF}\n{large:,} rows", cogs_runs, ("COGS", large), "gen"),
+    )
+    curve = lambda group, name: {"train": arms.history(group, "train"), "test": arms.history(group, name)}
+    return {title: {name_of(arm): curve(runs[(*kind, *arm)], name) for arm in PAPERS} for title, runs, kind, name in tests}
+
+
+def of_arms(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[list[float], bool]]]:
+    """{test: {arm: (shares, has it been learned?)}} of all arms that there are, at the one size that all have."""
+    found = {}
+    for title, runs, main, name in crossed(scan_runs, cogs_runs):
+        groups = of_middle(runs, main)
+        found[title] = {name_of(a): (arms.shares(group, name).tolist(), arms.fitted(group)) for a, group in groups.items()}
+    return found
+
+
+def of_middle(runs: Runs, main: str) -> dict[Arm, Sequence[StoredRun]]:
+    """The arms that were trained at that size, from the largest start on."""
+    kinds = {arm: (main, middle(runs, main), *arm) for arm in sorted(ARMS)}
+    return {arm: runs[kind] for arm, kind in kinds.items() if kind in runs}
+
+
+def crossed(scan_runs: Runs, cogs_runs: Runs) -> tuple[tuple[str, Runs, str, str], ...]:
+    return (
+        (f"{SCAN_NAME}, {middle(scan_runs, TURN):,} rows", scan_runs, TURN, "test"),
+        (f"COGS, {OUT_OF}, {middle(cogs_runs, 'COGS'):,} rows", cogs_runs, "COGS", "gen"),
+    )
+
+
+CASES = {
+    "subj_to_obj_common": "hedgehog: subject → object",
+    "subj_to_obj_proper": "Lina: subject → object",
+    "obj_to_subj_common": "cockroach: object → subject",
+    "obj_to_subj_proper": "Charlie: object → subject",
+    "prim_to_subj_common": "shark: alone → subject",
+    "prim_to_subj_proper": "Paula: alone → subject",
+    "prim_to_obj_common": "shark: alone → object",
+    "prim_to_obj_proper": "Paula: alone → object",
+    "prim_to_inf_arg": "crawl: alone → infinitive",
+    "active_to_passive": "bless: active → passive",
+    "passive_to_active": "squeeze: passive → active",
+    "obj_omitted_transitive_to_transitive": "bake: no object → object",
+    "unacc_to_transitive": "shatter: no agent → agent",
+    "do_dative_to_pp_dative": 'teleport: two objects → "to"',
+    "pp_dative_to_do_dative": 'ship: "to" → two objects',
+    "only_seen_as_transitive_subj_as_unacc_subj": "cobra: agent → theme",
+    "only_seen_as_unacc_subj_as_unerg_subj": "hippo: theme → agent",
+    "only_seen_as_unacc_subj_as_obj_omitted_transitive_subj": "hippo: theme → agent, no object",
+    "obj_pp_to_subj_pp": "place: of objects → of subjects",
+    "cp_recursion": f'"that": two at most → {cogs.DEPTHS[0]} to {cogs.DEPTHS[-1]}',
+    "pp_recursion": f"places: two at most → {cogs.DEPTHS[0]} to {cogs.DEPTHS[-1]}",
+}
+"""The cases in words: what training shows, and what is tested."""
+
+
+def ends(runs: Runs, main: str) -> list[int]:
+    """The smallest size of the paper's arms and the largest."""
+    found = sizes(runs, main, *SMALL)
+    return sorted({found[0], found[-1]})
+
+
+def cases_at_ends(runs: Runs) -> dict[str, dict[str, dict[str, np.ndarray]]]:
+    """{size: {arm: {case in words: (R,) shares}}} at the smallest size and at the largest."""
+    words = [CASES[case] for case in cogs.CASES]
+    return {
+        f"{size:,} rows": {name_of(arm): dict(zip(words, of_cases(runs["COGS", size, *arm]).T, strict=True)) for arm in PAPERS}
+        for size in ends(runs, "COGS")
+    }
+
+
+Leads = Mapping[int, tuple[float, float, float]]
+"""By how much the small arm is ahead at each size, with the 95 % interval over seeds."""
+
+
+def leads(runs: Runs, main: str, name: str) -> dict[int, tuple[float, float, float]]:
+    return {size: arms.lead(runs[(main, size, *SMALL)], runs[(main, size, *LARGE)], name) for size in sizes(runs, main, *SMALL)}
 
 
 Example = tuple[str, str, str, bool]

@@ -2,184 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
+from lib.core.read.words import listed
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import StoredRun
 from lib.language import arms, cogs, scan
-from lib.language.arms import FITTED
+from lib.language.arms import FITTED, name_of
 from lib.language.commands import numbers
-from lib.language.commands.numbers import Example, Runs
-from lib.language.experiments import ARMS, COGS, CROSSED, JUMP, LARGE, LARGER, SCAN, SMALL, SMALLER, TURN
+from lib.language.commands.numbers import (
+    CASES,
+    IN,
+    OUT_OF,
+    PAPERS,
+    Example,
+    Leads,
+    Runs,
+    ends,
+    largest,
+    leads,
+    middle,
+    some,
+)
+from lib.language.experiments import COGS, JUMP, LARGE, LARGER, SCAN, SMALL, SMALLER, TURN
 from lib.language.study import N_KNOWN, cogs_data
 from lib.language.text import END
 
-Arm = tuple[float, float]
-PAPERS = (LARGE, SMALL)
-OURS = tuple(arm for arm in ARMS if arm not in PAPERS)
 LITTLE = 0.01
 """Shares closer than this are called alike (our choice)."""
 MUCH = 0.1
 """A case is named where the arms' means are so far apart, at least (our choice)."""
 NEVER = 0.05
 """A mean share up to here is called none (our choice)."""
-IN, OUT_OF = "in distribution", "21 cases"
-_SCAN, _COGS = 'SCAN, "turn left"', "COGS"
-
-
-def name_of(arm: Arm) -> str:
-    return f"γ = {arm[0]:g}, decay {arm[1]:g}"
-
-
-def middle(runs: Runs, main: str) -> int:
-    """The size at which every arm was trained."""
-    return numbers.sizes(runs, main, *CROSSED[0])[0]
-
-
-def largest(runs: Runs, main: str) -> int:
-    return numbers.sizes(runs, main, *SMALL)[-1]
-
-
-def some(runs: Runs, arms: Sequence[Arm] = tuple(ARMS), main: str = "", size: int = 0) -> list[StoredRun]:
-    """The runs of these arms; of one kind of task and of one size, where that is given."""
-    return [
-        run
-        for kind, group in runs.items()
-        if kind[2:] in arms and main in ("", kind[0]) and size in (0, kind[1])
-        for run in group
-    ]
-
-
-# -------------------------------------------------------------------------------------------------- what figures are given
-
-
-def of_sizes(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[list[int], np.ndarray, list[bool]]]]:
-    """{test: {arm: (sizes, shares (S, R), has each size been learned?)}} of the paper's arms."""
-    tests = ((f"a  {_SCAN}", scan_runs, TURN, "test"), (f"b  COGS, {IN}", cogs_runs, "COGS", "test"))
-    tests += ((f"c  COGS, {OUT_OF}", cogs_runs, "COGS", "gen"),)
-    found = {}
-    for title, runs, main, name in tests:
-        found[title] = {}
-        for arm in PAPERS:
-            sizes = numbers.sizes(runs, main, *arm)
-            learned = [arms.fitted(runs[(main, size, *arm)]) for size in sizes]
-            found[title][name_of(arm)] = sizes, numbers.by_size(runs, main, *arm, name=name), learned
-    return found
-
-
-def of_controls(runs: Runs) -> dict[str, dict[str, tuple[list[float], bool]]]:
-    """{primitive: {arm: (shares, has it been learned?)}} at the size at which both splits were trained."""
-    size = middle(runs, TURN)
-    groups = {words: {arm: runs[(split, size, *arm)] for arm in PAPERS} for words, split in _PRIMITIVES.items()}
-    return {
-        words: {name_of(arm): (arms.shares(group).tolist(), arms.fitted(group)) for arm, group in both.items()}
-        for words, both in groups.items()
-    }
-
-
-_PRIMITIVES = {'"turn left"': TURN, '"jump"': JUMP}
-
-
-def of_histories(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]]:
-    """{test: {arm: {"train" or "test": curve}}}: SCAN at the size of all arms, COGS at the largest."""
-    small, large = middle(scan_runs, TURN), largest(cogs_runs, "COGS")
-    tests = (
-        (f"{_SCAN}\n{small:,} rows", scan_runs, (TURN, small), "test"),
-        (f"COGS, {IN}\n{large:,} rows", cogs_runs, ("COGS", large), "test"),
-        (f"COGS, {OUT_OF}\n{large:,} rows", cogs_runs, ("COGS", large), "gen"),
-    )
-    curve = lambda group, name: {"train": arms.history(group, "train"), "test": arms.history(group, name)}
-    return {title: {name_of(arm): curve(runs[(*kind, *arm)], name) for arm in PAPERS} for title, runs, kind, name in tests}
-
-
-def of_arms(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[list[float], bool]]]:
-    """{test: {arm: (shares, has it been learned?)}} of all arms that there are, at the one size that all have."""
-    found = {}
-    for title, runs, main, name in _crossed(scan_runs, cogs_runs):
-        groups = _of_middle(runs, main)
-        found[title] = {name_of(a): (arms.shares(group, name).tolist(), arms.fitted(group)) for a, group in groups.items()}
-    return found
-
-
-def _of_middle(runs: Runs, main: str) -> dict[Arm, Sequence[StoredRun]]:
-    """The arms that were trained at that size, from the largest start on."""
-    kinds = {arm: (main, middle(runs, main), *arm) for arm in sorted(ARMS)}
-    return {arm: runs[kind] for arm, kind in kinds.items() if kind in runs}
-
-
-def _crossed(scan_runs: Runs, cogs_runs: Runs) -> tuple[tuple[str, Runs, str, str], ...]:
-    return (
-        (f"{_SCAN}, {middle(scan_runs, TURN):,} rows", scan_runs, TURN, "test"),
-        (f"COGS, {OUT_OF}, {middle(cogs_runs, 'COGS'):,} rows", cogs_runs, "COGS", "gen"),
-    )
-
-
-CASES = {
-    "subj_to_obj_common": "hedgehog: subject → object",
-    "subj_to_obj_proper": "Lina: subject → object",
-    "obj_to_subj_common": "cockroach: object → subject",
-    "obj_to_subj_proper": "Charlie: object → subject",
-    "prim_to_subj_common": "shark: alone → subject",
-    "prim_to_subj_proper": "Paula: alone → subject",
-    "prim_to_obj_common": "shark: alone → object",
-    "prim_to_obj_proper": "Paula: alone → object",
-    "prim_to_inf_arg": "crawl: alone → infinitive",
-    "active_to_passive": "bless: active → passive",
-    "passive_to_active": "squeeze: passive → active",
-    "obj_omitted_transitive_to_transitive": "bake: no object → object",
-    "unacc_to_transitive": "shatter: no agent → agent",
-    "do_dative_to_pp_dative": 'teleport: two objects → "to"',
-    "pp_dative_to_do_dative": 'ship: "to" → two objects',
-    "only_seen_as_transitive_subj_as_unacc_subj": "cobra: agent → theme",
-    "only_seen_as_unacc_subj_as_unerg_subj": "hippo: theme → agent",
-    "only_seen_as_unacc_subj_as_obj_omitted_transitive_subj": "hippo: theme → agent, no object",
-    "obj_pp_to_subj_pp": "place: of objects → of subjects",
-    "cp_recursion": f'"that": two at most → {cogs.DEPTHS[0]} to {cogs.DEPTHS[-1]}',
-    "pp_recursion": f"places: two at most → {cogs.DEPTHS[0]} to {cogs.DEPTHS[-1]}",
-}
-"""The cases in words: what training shows, and what is tested."""
-
-
-def ends(runs: Runs, main: str) -> list[int]:
-    """The smallest size of the paper's arms and the largest."""
-    found = numbers.sizes(runs, main, *SMALL)
-    return sorted({found[0], found[-1]})
-
-
-def of_cases(runs: Runs) -> dict[str, dict[str, dict[str, np.ndarray]]]:
-    """{size: {arm: {case in words: (R,) shares}}} at the smallest size and at the largest."""
-    words = [CASES[case] for case in cogs.CASES]
-    return {
-        f"{size:,} rows": {
-            name_of(arm): dict(zip(words, numbers.of_cases(runs["COGS", size, *arm]).T, strict=True)) for arm in PAPERS
-        }
-        for size in ends(runs, "COGS")
-    }
-
-
-# ------------------------------------------------------------------------------------------------------- sentences and lines
-
-Leads = Mapping[int, tuple[float, float, float]]
-"""By how much the small arm is ahead at each size, with the 95 % interval over seeds."""
-
-
-def leads(runs: Runs, main: str, name: str) -> dict[int, tuple[float, float, float]]:
-    return {
-        size: arms.lead(runs[(main, size, *SMALL)], runs[(main, size, *LARGE)], name)
-        for size in numbers.sizes(runs, main, *SMALL)
-    }
-
-
-def _and(items: Sequence[str]) -> str:
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def _at(sizes: Sequence[int]) -> str:
-    return f"{_and([f'{size:,}' for size in sizes])} rows"
+    return f"{listed([f'{size:,}' for size in sizes])} rows"
 
 
 def where(found: Leads, seeds: int) -> str:
@@ -196,17 +58,17 @@ def where(found: Leads, seeds: int) -> str:
     }
     words = [f"{word} at {every if len(sizes) == len(found) else _at(sizes)}" for word, sizes in signs.items() if sizes]
     if seeds < 2:
-        return f"{_and(words)}, in the one seed that there is"
+        return f"{listed(words)}, in the one seed that there is"
     clearly = [size for sizes in clear.values() for size in sizes]
     if len(words) > 1 and clearly:
         rest = [size for size in found if size not in clearly]
-        said = _and([f"clearly {word} at {_at(sizes)}" for word, sizes in clear.items() if sizes])
+        said = listed([f"clearly {word} at {_at(sizes)}" for word, sizes in clear.items() if sizes])
         return said + (f", neither at {_at(rest)}" if rest else "")
     if len(clearly) == len(found):
         return f"clearly {words[0]}"
     if clearly:
         return f"{words[0]}, clearly at {_at(clearly)}"
-    return words[0] if signs["level"] == list(found) else f"in the mean {_and(words)}, but nowhere clearly"
+    return words[0] if signs["level"] == list(found) else f"in the mean {listed(words)}, but nowhere clearly"
 
 
 def _shares(runs: Runs, main: str, name: str, size: int) -> str:
@@ -220,7 +82,7 @@ def _seeds(runs: Runs) -> int:
 
 def _ends(runs: Runs, main: str, name: str) -> str:
     """The mean shares of the small arm and of the large one at the smallest size and at the largest."""
-    return _and([_shares(runs, main, name, size) for size in ends(runs, main)])
+    return listed([_shares(runs, main, name, size) for size in ends(runs, main)])
 
 
 def unfinished(runs: Runs) -> list[str]:
@@ -232,7 +94,7 @@ def unfinished(runs: Runs) -> list[str]:
     ]
 
 
-_TITLES = {TURN: _SCAN, JUMP: 'SCAN, "jump"', "COGS": _COGS}
+_TITLES = {TURN: numbers.SCAN_NAME, JUMP: 'SCAN, "jump"', "COGS": numbers.COGS_NAME}
 
 
 def verdict(scan_runs: Runs, cogs_runs: Runs) -> str:
@@ -253,7 +115,11 @@ def verdict(scan_runs: Runs, cogs_runs: Runs) -> str:
 
 
 def size_line(scan_runs: Runs, cogs_runs: Runs) -> str:
-    parts = ((_SCAN, scan_runs, TURN, "test"), (f"COGS {IN}", cogs_runs, "COGS", "test"), (OUT_OF, cogs_runs, "COGS", "gen"))
+    parts = (
+        (numbers.SCAN_NAME, scan_runs, TURN, "test"),
+        (f"COGS {IN}", cogs_runs, "COGS", "test"),
+        (OUT_OF, cogs_runs, "COGS", "gen"),
+    )
     return "; ".join(
         f"{title}: " + ", ".join(_shares(runs, main, name, size) for size in numbers.sizes(runs, main, *SMALL))
         for title, runs, main, name in parts
@@ -277,7 +143,7 @@ def rare_text(runs: Runs) -> str:
     """How often is the one row of a case seen, and does that tell on the 21 cases?"""
     sizes = ends(runs, "COGS")
     spec = runs["COGS", sizes[-1], *SMALL][0].spec
-    seen = _and([f"{spec.train.batch * spec.train.steps / size:,.0f} times with {size:,} rows" for size in sizes])
+    seen = listed([f"{spec.train.batch * spec.train.steps / size:,.0f} times with {size:,} rows" for size in sizes])
     train = cogs.fewer(_cogs(spec), sizes[-1]).train
     asked = sum(row.case == cogs.EXPOSURE for row in train[:: max(1, len(train) // N_KNOWN)])
     mean = lambda size, arm: float(arms.shares(runs["COGS", size, *arm], "gen").mean())
@@ -324,7 +190,7 @@ def control_text(runs: Runs) -> str:
 def control_line(runs: Runs) -> str:
     return "; ".join(
         f"{test}: " + ", ".join(f"{arm} {spread(values, 3)}" for arm, (values, _) in both.items())
-        for test, both in of_controls(runs).items()
+        for test, both in numbers.of_controls(runs).items()
     )
 
 
@@ -332,8 +198,8 @@ def along_text(scan_runs: Runs, cogs_runs: Runs) -> str:
     """How long each arm takes to learn its rows of training."""
     said = []
     for title, runs, kind in (
-        (_SCAN, scan_runs, (TURN, middle(scan_runs, TURN))),
-        (_COGS, cogs_runs, ("COGS", largest(cogs_runs, "COGS"))),
+        (numbers.SCAN_NAME, scan_runs, (TURN, middle(scan_runs, TURN))),
+        (numbers.COGS_NAME, cogs_runs, ("COGS", largest(cogs_runs, "COGS"))),
     ):
         words = []
         for name, arm in (("large", LARGE), ("small", SMALL)):
@@ -350,7 +216,7 @@ def along_text(scan_runs: Runs, cogs_runs: Runs) -> str:
 
 def along_line(scan_runs: Runs, cogs_runs: Runs) -> str:
     ends = lambda found: ", ".join(f"{arm} {spread(curves['test'][1][:, -1], 3)}" for arm, curves in found.items())
-    panels = of_histories(scan_runs, cogs_runs)
+    panels = numbers.of_histories(scan_runs, cogs_runs)
     return "at the end " + "; ".join(f"{title}: {ends(found)}".replace("\n", ", ") for title, found in panels.items())
 
 
@@ -367,7 +233,7 @@ Part = tuple[float, float, float]
 def _parts(runs: Runs, main: str, name: str) -> tuple[Part, Part]:
     """What the smaller start does, and what the larger decay does, each averaged over the other."""
     (g0, d0), (g1, d1) = LARGE, SMALL
-    share = {arm: arms.shares(group, name) for arm, group in _of_middle(runs, main).items()}
+    share = {arm: arms.shares(group, name) for arm, group in numbers.of_middle(runs, main).items()}
     half = lambda a, b: (share[a] + share[b]) / 2
     start = arms.difference(half((g1, d0), (g1, d1)), half((g0, d0), (g0, d1)))
     return start, arms.difference(half((g0, d1), (g1, d1)), half((g0, d0), (g1, d0)))
@@ -385,8 +251,8 @@ def parts_text(scan_runs: Runs, cogs_runs: Runs) -> str:
     """The two-by-two of γ and decay: what each does, averaged over the other; and the two starts beyond."""
     (g0, d0), (g1, d1) = LARGE, SMALL
     lines = []
-    for title, runs, main, name in _crossed(scan_runs, cogs_runs):
-        seeds, groups, (start, decay) = _seeds(runs), _of_middle(runs, main), _parts(runs, main, name)
+    for title, runs, main, name in numbers.crossed(scan_runs, cogs_runs):
+        seeds, groups, (start, decay) = _seeds(runs), numbers.of_middle(runs, main), _parts(runs, main, name)
         line = (
             f"- **{title}.** The smaller start (γ = {g1:g} in place of {g0:g}) changes the share by "
             f"{_points(*start, seeds)}, the larger decay ({d1:g} in place of {d0:g}) by {_points(*decay, seeds)}: "
@@ -394,7 +260,7 @@ def parts_text(scan_runs: Runs, cogs_runs: Runs) -> str:
         )
         beyond = [f"{name_of(a)} has {arms.shares(groups[a], name).mean():.1%}" for a in (LARGER, SMALLER) if a in groups]
         if beyond:
-            line += f" Beyond the paper's arms, {_and(beyond)}."
+            line += f" Beyond the paper's arms, {listed(beyond)}."
         missing = [name_of(arm) for arm, group in groups.items() if not arms.fitted(group)]
         if missing:
             line += f" Not every run had learned its rows of training: {'; '.join(missing)}."
@@ -405,7 +271,7 @@ def parts_text(scan_runs: Runs, cogs_runs: Runs) -> str:
 def arms_line(scan_runs: Runs, cogs_runs: Runs) -> str:
     return "; ".join(
         f"{title}: " + ", ".join(f"{arm} {np.mean(values):.3f}" for arm, (values, _) in found.items())
-        for title, found in of_arms(scan_runs, cogs_runs).items()
+        for title, found in numbers.of_arms(scan_runs, cogs_runs).items()
     )
 
 
