@@ -8,6 +8,7 @@ from lib.composition import claims as composition_claims
 from lib.composition import experiments as composition
 from lib.composition.diagram import HEADLINE, PHASE
 from lib.composition.paper_size import SIZE
+from lib.composition.played import PLAYED
 from lib.composition.variations import VARIATIONS
 from lib.core.read.claim import OURS, Claim
 from lib.core.record.spec import SpecError
@@ -27,6 +28,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         SIZE,
         composition.FAST,
         *VARIATIONS,
+        PLAYED,
         *bias.EXPERIMENTS,
         *icl.EXPERIMENTS,
         *cot.EXPERIMENTS,

@@ -5,6 +5,7 @@ In each the `paper` profile has the sources' settings, as far as they have any, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -221,17 +222,19 @@ def gpt2_model(depth: int, width: int, heads: int, norm: str) -> ModelSpec:
     )
 
 
-def gpt2_specs(profile: str) -> list[RunSpec]:
-    """Both norms, every γ."""
+def gpt2_specs(
+    profile: str, name: str = GPT2_NAME, norms: Sequence[str] = ("post", "pre"), among: Sequence[float] | None = None
+) -> list[RunSpec]:
+    """Every γ in both norms; or, for an experiment of another name, `norms` and the γ `among` which it has runs."""
     shape, gammas, rate, decay, seeds, train = {
         "smoke": ((2, 16, 2), (0.5, 0.8), 1e-3, 0.01, 1, SMOKE),
         "laptop": ((2, 64, 4), GPT2_GAMMAS, 1e-3, 0.1, 4, replace(LAPTOP, batch=128, steps=4000)),
         "paper": ((12, 768, 12), PAPER_GAMMAS, 2.5e-4, 0.01, 4, PAPER),
     }[profile]
     return [
-        _run(GPT2_NAME, profile, gpt2_model(*shape, norm), train, gamma, seed, rate, decay)
-        for norm in ("post", "pre")
-        for gamma in sorted(gammas, reverse=True)
+        _run(name, profile, gpt2_model(*shape, norm), train, gamma, seed, rate, decay)
+        for norm in norms
+        for gamma in sorted(among or gammas, reverse=True)
         for seed in range(seeds)
     ]
 
