@@ -9,9 +9,17 @@
   // Paper is white, whatever the theme.
   const root = document.documentElement;
   let theme = null;
-  window.addEventListener("beforeprint", () => { theme = root.dataset.theme; root.dataset.theme = "light"; });
+  window.addEventListener("beforeprint", () => { theme = root.dataset.theme; root.dataset.theme = "light"; for (const node of document.querySelectorAll(".rm-claim")) node.open = true; });
   window.addEventListener("afterprint", () => { if (theme) root.dataset.theme = theme; });
+  // What an address names may be folded away.
+  const unfold = () => {
+    const to = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let node = to; node; node = node.parentElement) if (node.tagName === "DETAILS") node.open = true;
+    if (to && to.tagName === "DETAILS") to.scrollIntoView();
+  };
+  window.addEventListener("hashchange", unfold);
   window.addEventListener("load", () => {
+    unfold();
     const drawn = window.MathJax && window.MathJax.startup ? window.MathJax.startup.promise : Promise.resolve();
     drawn.then(reachable);
     window.addEventListener("resize", reachable);

@@ -1,4 +1,4 @@
-"""Claims as a table: what a chapter shows of its own, and the ledger of all."""
+"""Claims as a list that opens, and as coloured squares: what a chapter shows of its own, and the ledger of all."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from html import escape
 from typing import Any
 
 from lib.book.registry import PAPERS
+from lib.core.read import typeset
 from lib.core.read.claim import REPRODUCED, STATUSES, Claim
 from lib.core.record.store import Store
 
 MARK = {"reproduced": "✔", "partly": "◐", "not reproduced": "✘", "not run": "…"}
 TASK_TEST, BY_CONSTRUCTION = "test of the task", "true by construction"
-_COLUMNS = ("source", "statement", "criterion", "measured here", "status")
 
 
 def evaluate(claims: Sequence[Claim], store: Store, profile: str) -> list[dict[str, Any]]:
@@ -56,26 +56,56 @@ def failed(row: Mapping[str, Any]) -> str:
     return f"failed: {'; '.join(row['failed'])}" if row.get("failed") else ""
 
 
-def _row(r: Mapping[str, Any], chapter: str | None) -> str:
-    source = f"{escape(PAPERS[r['paper']])}, {escape(r['item'])}"
-    style = "by-construction" if verdict(r) == BY_CONSTRUCTION else r["status"].replace(" ", "-")
-    status = f'<span class="rm-{escape(style)}">{MARK[r["status"]]} {escape(verdict(r))}</span>'
-    if words := failed(r):
-        status += f'<br><span class="rm-failed">{escape(words)}</span>'
-    statement = f'{escape(r["statement"])}<br><span class="rm-reported">Reported: {escape(r["reported"])}</span>'
-    if chapter is not None:
-        source += f'<br><a href="{escape(chapter)}.html">chapter {int(chapter[:2])}</a>'
-    criterion = escape(r["criterion"])
+def words(text: str) -> str:
+    """Words of a claim as HTML, typeset."""
+    return typeset.indices(escape(typeset.characters(text), quote=False))
+
+
+def _class(row: Mapping[str, Any]) -> str:
+    return "rm-by-construction" if verdict(row) == BY_CONSTRUCTION else f"rm-{escape(row['status'].replace(' ', '-'))}"
+
+
+def anchor(row: Mapping[str, Any]) -> str:
+    return f"claim-{escape(row['id'])}"
+
+
+def square(row: Mapping[str, Any], page: str = "") -> str:
+    """A coloured mark that leads to the claim on a page, `""` for this one; it says which claim it is."""
+    said = escape(f"{typeset.characters(row['statement'])} – {verdict(row)}")
+    return (
+        f'<a class="rm-square {_class(row)}" href="{escape(page)}#{anchor(row)}" title="{said}" aria-label="{said}">'
+        f"{MARK[row['status']]}</a>"
+    )
+
+
+def squares(rows: Sequence[Mapping[str, Any]], page: str = "") -> str:
+    """The marks of several claims in a row, the best first."""
+    return "".join(square(row, page) for row in sorted(rows, key=lambda row: STATUSES.index(row["status"])))
+
+
+def _claim(r: Mapping[str, Any], chapter: str | None) -> str:
+    source = words(f"{PAPERS[r['paper']]}, {r['item']}")
+    parts = [("Source", source), ("Reported", words(r["reported"])), ("Criterion", words(r["criterion"]))]
     if r.get("revised"):
-        criterion += f'<br><span class="rm-reported">Revised: {escape(r["revised"])}</span>'
-    cells = zip(_COLUMNS, (source, statement, criterion, escape(r["measured"]), status), strict=True)
+        parts.append(("Revised", words(r["revised"])))
+    parts.append(("Measured", words(r["measured"])))
+    if lost := failed(r):
+        parts.append(("Failed", words(lost.removeprefix("failed: "))))
+    if chapter is not None:
+        parts.append(("Where", f'<a href="{escape(chapter)}.html#{anchor(r)}">chapter {int(chapter[:2])}</a>'))
     data = f' data-paper="{escape(r["paper"])}" data-status="{escape(kind(r))}"' if chapter is not None else ""
-    inside = "".join(f'<td data-label="{name}">{content}</td>' for name, content in cells)
-    return f'<tr id="claim-{escape(r["id"])}"{data}>{inside}</tr>'
+    inside = "".join(f"<dt>{name}</dt><dd>{content}</dd>" for name, content in parts)
+    return (
+        f'<details class="rm-claim" id="{anchor(r)}"{data}><summary><span class="rm-verdict {_class(r)}">'
+        f'{MARK[r["status"]]} {escape(verdict(r))}</span><span class="rm-statement">{words(r["statement"])}</span>'
+        f'<span class="rm-source">{source}</span></summary><dl>{inside}</dl></details>'
+    )
 
 
-def table(rows: Sequence[Mapping[str, Any]], chapters: Mapping[str, str] | None = None) -> str:
-    """An HTML table. `chapters`, {claim id: name of its page}, adds a link to each row."""
-    head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
-    body = "".join(_row(r, None if chapters is None else chapters[r["id"]]) for r in rows)
-    return f'<table class="rm-claims"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+def listing(rows: Sequence[Mapping[str, Any]], chapters: Mapping[str, str] | None = None) -> str:
+    """The claims as HTML, each a line with its verdict that opens to all that is known of it.
+
+    `chapters`, {claim id: name of its page}, adds a link to each.
+    """
+    each = (_claim(row, None if chapters is None else chapters[row["id"]]) for row in rows)
+    return f'<div class="rm-claims">{"".join(each)}</div>'

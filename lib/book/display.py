@@ -12,17 +12,16 @@ from html import escape
 from pathlib import Path
 from typing import Any, TypeVar
 
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from IPython.display import HTML, Markdown, display
 from matplotlib.figure import Figure
 
-from lib.book.claims import by_construction, evaluate, table, totals
+from lib.book.claims import by_construction, evaluate, listing, totals
 from lib.book.dials import Dials
 from lib.book.explorer import Explorer, Train
 from lib.book.paths import ROOT
-from lib.core.read import tables
+from lib.core.read import style, tables, typeset
 from lib.core.read.claim import Claim
 from lib.core.record.store import Store, StoredRun
 
@@ -64,11 +63,11 @@ def show(
     `source` says what was drawn where it is neither runs nor the task.
     """
     figure = draw(*map(rounded, args))
-    display(figure, metadata={"image/png": {"alt": f"Figure {number}"}})
-    plt.close(figure)
+    display({"image/png": style.png(figure), "text/plain": repr(figure)}, raw=True)
+    title = f"<strong>Figure {escape(number)}.</strong> {typeset.markdown(caption)}"
     display(
         HTML(
-            f'<p class="rm-caption" id="figure-{anchor(number)}"><strong>Figure {escape(number)}.</strong> {caption}</p>'
+            f'<p class="rm-caption" id="figure-{anchor(number)}">{title}</p>'
             f'<p class="rm-provenance">{escape(source or provenance_line(runs, profile))} · drawn by {source_of(draw)}</p>'
         )
     )
@@ -127,7 +126,7 @@ def dials(widget: Dials, runs: Sequence[StoredRun], profile: str) -> None:
 
 def say(text: str) -> None:
     """Prose with numbers that were computed just now."""
-    display(Markdown(text))
+    display(Markdown(typeset.markdown(text)))
 
 
 def settings(columns: dict[str, Sequence[tuple[str, str]]]) -> None:
@@ -137,9 +136,9 @@ def settings(columns: dict[str, Sequence[tuple[str, str]]]) -> None:
 
 
 def claims_table(claims: Sequence[Claim], store: Store, profile: str) -> None:
-    """The claims as a table, evaluated on what is stored, and one line with their statuses, tests of the task apart."""
+    """The claims as a list, evaluated on what is stored, and one line with their statuses, tests of the task apart."""
     rows = evaluate(claims, store, profile)
-    display(HTML(table(rows)))
+    display(HTML(listing(rows)))
     results, tests = ([r for r in rows if by_construction(r) is is_test] for is_test in (False, True))
     apart = f"; {totals(tests)}: {', '.join(r['id'] for r in tests)}" if tests else ""
     print("claims: " + ", ".join(f"{r['id']} {r['status']}" for r in results) + apart)

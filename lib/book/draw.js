@@ -4,6 +4,8 @@
 const W = 320, number = new Intl.NumberFormat("en-US");
 const esc = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 const fix = (value, digits = 2) => (value === null || value === undefined ? "–" : value.toFixed(digits));
+const percent = (share) => `${Math.round(100 * share)} %`;
+const plural = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const power = (e) => (e ? `10${String(e).replace(/./g, (c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]))}` : "1");
 const el = (tag, attributes = {}, html = "") => {
@@ -15,8 +17,8 @@ const el = (tag, attributes = {}, html = "") => {
 
 // --- Pieces of pictures ---
 
-const svg = (height, label, body) =>
-  `<svg viewBox="0 0 ${W} ${height}" role="img" aria-label="${esc(label)}" xmlns="http://www.w3.org/2000/svg">${body}</svg>`;
+const svg = (height, label, body, role = "img") =>
+  `<svg viewBox="0 0 ${W} ${height}" role="${role}" aria-label="${esc(label)}" xmlns="http://www.w3.org/2000/svg">${body}</svg>`;
 const text = (x, y, words, more = "") => `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" ${more}>${esc(words)}</text>`;
 const line = (points, more) => `<polyline points="${points.map((p) => p.map((v) => v.toFixed(1)).join(",")).join(" ")}" ${more}/>`;
 const scale = (low, high, from, to) => (v) => from + ((v - low) / (high - low || 1)) * (to - from);

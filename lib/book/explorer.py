@@ -5,7 +5,10 @@
              a run has its history, attention, map and spectrum (lib/composition/exploration.py makes them)
   answers, seen   the metrics: {id, label, short}
   question   the tokens that the attention is of; width, firstNumber, range: axes; mapped: what the map is of ("numbers")
-A run may have `maps`, a list of {step, map, explained}, in place of one map of the trained run.
+  exclusive  false where the answers are shares of different questions and do not add up
+  asked      what is said under the answers; presets, points to begin with: {label, to: {series, gamma, depth, seed}}
+A run may have `moments`, a list of {step, and any of attention, path, answer, map, explained, spectrum}: what was kept of steps
+along training. A panel that has none of the chosen step shows the trained run, in grey.
 One script draws both views (explorer.js, with the pieces of draw.js). The static view holds the scripts, their style and the
 data, and asks for nothing: `host` makes such a view of any script.
 """
@@ -31,7 +34,7 @@ from lib.core.read import style
 from lib.core.record.spec import SpecError, check_count, check_number
 from lib.core.record.store import StoredRun
 
-PANELS = ("diagram", "curve", "flow", "map", "spectrum")
+PANELS = ("answers", "diagram", "curve", "flow", "map", "spectrum")
 LIMIT = 2_000_000
 """Bytes that the static view of one page may have."""
 _HERE = Path(__file__).parent

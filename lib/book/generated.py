@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import io
 import platform
 import subprocess
 from collections import Counter
@@ -15,10 +14,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from lib.book import bridge, chapters, ledger
+from lib.book import bridge, chapters, contents, ledger
 from lib.book.claims import by_construction, totals
 from lib.book.display import plain, provenance_line, source_of
 from lib.book.explorer import Explorer
@@ -26,10 +24,13 @@ from lib.book.paths import BOOK, BUILD, ROOT
 from lib.book.registry import EXPERIMENTS
 from lib.book.status import ExperimentStatus, experiment_status
 from lib.composition.diagram import two_layers
-from lib.composition.exploration import SETS, exploration
-from lib.composition.phase_diagram import figures, prose
-from lib.composition.variations import GPT2
+from lib.composition.exploration import hero
+from lib.composition.phase_diagram import figures, numbers, prose
+from lib.composition.played import GAMMAS, PLAYED
+from lib.composition.runs import MAPPINGS
+from lib.core.read import style
 from lib.core.read.tables import table
+from lib.core.read.words import listed, sentence
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, StoreError, load
 from lib.core.train.machine import one_thread
@@ -47,18 +48,21 @@ def write_all(store: Store, folder: Path = FOLDER) -> None:
 def _write_all(store: Store, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     claims = ledger.evaluate_all(store, PROFILE, BUILD / "claims.json")
-    sets = [(name, load(e.specs(PROFILE), store)) for name, e in SETS.items()]
-    every = [run for _, group in sets for run in group]
+    played = load(PLAYED.specs(PROFILE), store)
     rows, everywhere = headline_rows(store), bridge.tasks(store, PROFILE)
     _draw("headline", figures.flip(rows))
     _draw("bridge", bridge.draw(everywhere))
     parts = {
         "headline.md": f"{prose.headline(rows)}\n\n" + _line([*chain(*rows.values())], figures.flip),
         "bridge.md": bridge_text(everywhere),
+        "finding.md": f"**What we found.** {finding(rows, everywhere)}\n",
         "totals.md": claims_line(claims),
-        "explorer.html": Explorer(exploration(sets, PROFILE), "rm-landing", gamma=0.7, depth=2).static(),
-        "explorer.md": _line(every, Explorer),
-        "claims.html": ledger.page(claims),
+        "contents.html": contents.all_chapters(claims),
+        "explorer.html": Explorer(
+            hero(played, PROFILE), "rm-landing", gamma=min(GAMMAS), depth=2, panels=("answers", "map", "flow")
+        ).static(),
+        "explorer.md": _line(played, Explorer),
+        "claims.html": ledger.page(claims, {c.name: c.title() for c in chapters.chapters()}),
         "environment.md": environment(),
         "sweeps.md": sweeps(store),
         "chapters.md": chapter_states(store),
@@ -76,9 +80,27 @@ def claims_line(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def headline_rows(store: Store) -> dict[str, list[StoredRun]]:
-    """The two rows of γ that the first page shows, of two layers and every seed: the paper's form, and pre-norm in GPT-2's."""
-    pre_norm = [run for run in load(GPT2.specs(PROFILE), store) if run.spec.model.norm == "pre"]
-    return {"two layers, post-norm": two_layers(store, PROFILE), "two layers, pre-norm, GPT-2's form": pre_norm}
+    """The two rows of γ that the first page shows, of two layers and every seed: pre-norm in GPT-2's form, and the paper's."""
+    return {
+        "two pre-norm layers": load(PLAYED.specs(PROFILE), store),
+        "the paper's two post-norm layers": two_layers(store, PROFILE),
+    }
+
+
+def finding(rows: Mapping[str, Sequence[StoredRun]], tasks: Sequence[bridge.Task]) -> str:
+    """What the book found in one sentence, which every page repeats."""
+    turned = []
+    for name, runs in rows.items():
+        ends = numbers.ends(runs)
+        if ends.flips:
+            first, last = (f"{ends.mean[m][m]:.0%} {m} at γ = {ends.gamma[m]:g}" for m in MAPPINGS)
+            turned.append(f"in {name} γ alone turns the answer, from {first} to {last}")
+        else:
+            turned.append(f"in {name} it does not turn it cleanly")
+    leads = [task.lead for task in tasks]
+    ahead, behind = sum(low > 0 for _, low, _ in leads), sum(high < 0 for *_, high in leads)
+    words = f"{listed(turned)}; over {len(leads)} tasks the smaller start is clearly ahead on {ahead} and behind on {behind}"
+    return sentence(words) + "."
 
 
 def bridge_text(found: Sequence[bridge.Task]) -> str:
@@ -93,12 +115,9 @@ def bridge_text(found: Sequence[bridge.Task]) -> str:
 
 def _draw(name: str, figure: Figure) -> None:
     """Write a figure of the first page, one of which the README shows as well, if it is not the one that is there."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, metadata={"Software": None})
-    plt.close(figure)
-    path = BOOK / "assets" / f"{name}.png"
-    if not path.exists() or path.read_bytes() != buffer.getvalue():
-        path.write_bytes(buffer.getvalue())
+    drawn, path = style.png(figure), BOOK / "assets" / f"{name}.png"
+    if not path.exists() or path.read_bytes() != drawn:
+        path.write_bytes(drawn)
 
 
 def _line(runs: Sequence[StoredRun], draw: Callable[..., Any]) -> str:

@@ -9,10 +9,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from lib.book.claims import TASK_TEST, evaluate, kind, table
+from lib.book.claims import MARK, TASK_TEST, by_construction, evaluate, kind, listing, squares, words
 from lib.book.provenance import TRAINS, digest
 from lib.book.registry import CLAIMS, CLAIMS_OF, PAPERS
-from lib.core.read.claim import STATUSES
+from lib.core.read.claim import OURS, STATUSES
 from lib.core.record.store import Store
 
 
@@ -43,29 +43,92 @@ def _state(store: Store, profile: str) -> str:
 
 _FILTER = """
 (function () {
-  const root = document.getElementById("rm-ledger"), rows = [...root.querySelectorAll("tbody tr")];
+  const root = document.getElementById("rm-ledger"), rows = [...root.querySelectorAll(".rm-claim")];
   const paper = root.querySelector("[name=paper]"), status = root.querySelector("[name=status]");
   const said = root.querySelector("output");
   const claims = rows.filter((row) => row.dataset.status !== "TASK_TEST").length;
   function filter() {
     let shown = 0, tests = 0;
     for (const row of rows) {
-      row.hidden = (paper.value && row.dataset.paper !== paper.value) || (status.value && row.dataset.status !== status.value);
+      row.hidden = [[paper, row.dataset.paper], [status, row.dataset.status]].some(([s, own]) => s.value && s.value !== own);
       if (row.hidden) continue;
       if (row.dataset.status === "TASK_TEST") tests += 1; else shown += 1;
     }
+    for (const part of root.querySelectorAll(".rm-part")) part.hidden = !part.querySelector(".rm-claim:not([hidden])");
     said.textContent = `${shown} of ${claims} claims` + (tests ? `; tests of the task: ${tests}` : "");
   }
-  paper.addEventListener("change", filter);
-  status.addEventListener("change", filter);
+  function choose() { // what is chosen stands in the address, so that it can be sent
+    filter();
+    const asked = new URLSearchParams();
+    for (const select of [paper, status]) if (select.value) asked.set(select.name, select.value);
+    const words = asked.toString();
+    history.replaceState(null, "", location.pathname + (words ? `?${words}` : "") + location.hash);
+  }
+  for (const [name, value] of new URLSearchParams(location.search)) {
+    const select = { paper, status }[name];
+    if (select && [...select.options].some((o) => o.value === value)) select.value = value;
+  }
+  paper.addEventListener("change", choose);
+  status.addEventListener("change", choose);
+  root.addEventListener("click", (event) => { // a square leads to a claim that the filter may hide
+    const square = event.target.closest(".rm-square");
+    const to = square && document.getElementById(square.hash.slice(1));
+    if (to && to.hidden) { paper.value = status.value = ""; choose(); }
+  });
   root.querySelector(".rm-filter").hidden = false;
   filter();
 }());
 """.replace("TASK_TEST", TASK_TEST)
 
+KINDS = ("the papers’ claims", "ours", "tests of the task")
+Rows = Sequence[Mapping[str, Any]]
 
-def page(rows: Sequence[Mapping[str, Any]]) -> str:
-    """All claims with two filters, which appear only where scripts run; without them the whole table is there."""
+
+def _kinds(rows: Rows) -> tuple[list, list, list]:
+    """The papers' claims, ours, and tests of the task."""
+    tests = [row for row in rows if by_construction(row)]
+    ours = [row for row in rows if row["paper"] in OURS and row not in tests]
+    return [row for row in rows if row not in tests and row not in ours], ours, tests
+
+
+def tally(rows: Rows) -> str:
+    """How many claims there are of each kind, and what came out, as a small table."""
+    head = "".join(f'<th scope="col">{MARK[status]} {status}</th>' for status in STATUSES)
+    body = ""
+    for name, part in zip(KINDS, _kinds(rows), strict=True):
+        counts = Counter(row["status"] for row in part)
+        cells = "".join(f"<td>{counts[status] or '–'}</td>" for status in STATUSES)
+        body += f'<tr><th scope="row">{name} ({len(part)})</th>{cells}</tr>'
+    return f'<table class="rm-tally"><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def scoreboard(rows: Rows, titles: Mapping[str, str]) -> str:
+    """A row a chapter, and a row a figure of the papers, with one square a claim. `titles`: {name of a page: title}."""
+    chapters = {claim.id: name for name, claims in CLAIMS_OF.items() for claim in claims}
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("chapter", *KINDS))
+    body = ""
+    for name, title in titles.items():
+        own = [row for row in rows if chapters[row["id"]] == name]
+        if own:
+            cells = "".join(f"<td>{squares(part)}</td>" for part in _kinds(own))
+            body += f'<tr><th scope="row"><a href="{escape(name)}.html">{escape(title)}</a></th>{cells}</tr>'
+    figures = ""
+    for paper, source in PAPERS.items():
+        items: dict[str, list] = {}
+        for row in rows:
+            if row["paper"] == paper and paper not in OURS:
+                items.setdefault(row["item"], []).append(row)
+        lines = "".join(f"<li><span>{words(item)}</span> <span>{squares(part)}</span></li>" for item, part in items.items())
+        figures += f"<h3>{escape(source)}</h3><ul>{lines}</ul>" if lines else ""
+    return (
+        f'<table class="rm-scoreboard"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        f'<details class="rm-figures"><summary>The same by figure of the papers</summary><div>{figures}</div></details>'
+    )
+
+
+def page(rows: Rows, titles: Mapping[str, str]) -> str:
+    """The scoreboard, and all claims by chapter with two filters, which appear only where scripts run; without them every claim
+    is there. `titles`: {name of a page: title}."""
     chapters = {claim.id: name for name, claims in CLAIMS_OF.items() for claim in claims}
 
     def choice(name: str, values: Mapping[str, str], of: Callable[[Mapping[str, Any]], str]) -> str:
@@ -75,9 +138,14 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
         )
         return f'<label>{name} <select name="{name}"><option value="">all</option>{options}</select></label>'
 
+    parts = ""
+    for name, title in titles.items():
+        if own := [row for row in rows if chapters[row["id"]] == name]:
+            parts += f'<div class="rm-part"><h3>{escape(title)}</h3>{listing(own, chapters)}</div>'
     return (
-        '<div id="rm-ledger"><div class="rm-filter" hidden>'
+        f'<div id="rm-ledger">{tally(rows)}{scoreboard(rows, titles)}'
+        '<h2 id="each">Each claim</h2><div class="rm-filter" hidden>'
         f"{choice('paper', PAPERS, lambda row: row['paper'])}"
         f"{choice('status', {s: s for s in (*STATUSES, TASK_TEST)}, kind)}"
-        f'<output aria-live="polite"></output></div>{table(rows, chapters)}<script>{_FILTER}</script></div>\n'
+        f'<output aria-live="polite"></output></div>{parts}<script>{_FILTER}</script></div>\n'
     )

@@ -19,6 +19,7 @@ from lib.book import chapters
 from lib.book.build import failures
 from lib.book.display import anchor
 from lib.book.paths import BOOK, ROOT
+from lib.core.read import typeset
 
 _log = logging.getLogger(__name__)
 _FIGURE = re.compile(r"\bFigures? ((?:\d{1,2}|E)\.\d+)")
@@ -107,6 +108,56 @@ def hide_summaries(app: Sphinx, doctree: nodes.document, name: str) -> None:
                 block.parent.remove(block)
 
 
+def set_type(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """Numbers and marks of what was written by hand, as in what is computed."""
+    if not name.startswith("book/"):
+        return
+    verbatim = nodes.literal | nodes.literal_block | nodes.math | nodes.math_block | nodes.raw | nodes.comment
+    for node in list(doctree.findall(nodes.Text)):
+        if isinstance(node.parent, verbatim) or isinstance(node.parent.parent, verbatim):
+            continue
+        if (words := typeset.characters(str(node))) != str(node):
+            node.parent.replace(node, nodes.Text(words))
+
+
+def terms() -> dict[str, str]:
+    """The glossary: {term: what it means}, without mathematics."""
+    text = (BOOK / "glossary.md").read_text(encoding="utf-8")
+    return {term: re.sub(r"[$\\{}]|mathrm", "", words) for term, words in re.findall(r"^(\w.*)\n  (.+)$", text, re.MULTILINE)}
+
+
+EVERYDAY = ("run", "seed", "depth", "place", "key", "cell", "γ")
+"""Terms of the glossary that are also plain words, and are not marked where they occur."""
+
+
+def mark_terms(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """The first time a page uses a word of the glossary, it leads there, and says what it means when pointed at."""
+    if not name.startswith("book/") or Path(name).name == "glossary":
+        return
+    for term, words in terms().items():
+        if term in EVERYDAY:
+            continue
+        pattern = re.compile(rf"\b{re.escape(term)}s?\b", re.IGNORECASE)
+        for node in list(doctree.findall(nodes.Text)):
+            if not isinstance(node.parent, nodes.paragraph) or not (match := pattern.search(node)):
+                continue
+            address = f"glossary.html#term-{term.replace(' ', '-')}"
+            link = nodes.reference("", match[0], internal=True, refuri=address, classes=["rm-term"], reftitle=words)
+            node.parent.replace(node, [nodes.Text(node[: match.start()]), link, nodes.Text(node[match.end() :])])
+            break
+
+
+def repeat_finding(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """Every page but the first ends with what the book found, in one sentence."""
+    path = BOOK / "generated" / "finding.md"
+    if not name.startswith("book/") or name == "book/intro" or not path.exists():
+        return
+    words = typeset.characters(path.read_text(encoding="utf-8").strip().removeprefix("**What we found.** "))
+    sections = [node for node in doctree.children if isinstance(node, nodes.section)]
+    line = nodes.paragraph("", "", nodes.strong("", "The book in a sentence. "), nodes.Text(words), classes=["rm-finding"])
+    (sections[0] if sections else doctree).append(line)
+
+
 def source_body(path: Path) -> str:
     """A source file as HTML, with an anchor at each top-level definition."""
     text = path.read_text(encoding="utf-8")
@@ -147,8 +198,11 @@ def plain_bibliography(app: Sphinx, name: str, template: str, context: dict[str,
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-resolved", mark_stale)
+    app.connect("doctree-resolved", set_type)
     app.connect("doctree-resolved", link_figures)
     app.connect("doctree-resolved", link_sources)
+    app.connect("doctree-resolved", mark_terms)
+    app.connect("doctree-resolved", repeat_finding)
     app.connect("doctree-resolved", describe_figures)
     app.connect("doctree-resolved", hide_summaries)
     app.connect("html-collect-pages", source_pages)

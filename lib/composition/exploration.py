@@ -16,7 +16,9 @@ from lib.composition import spectra
 from lib.composition.diagram import HEADLINE
 from lib.composition.experiments import FAST, GRIDS, point_specs
 from lib.composition.information_flow.numbers import essential, flow
-from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, SYMMETRIC_OFFSET, Task
+from lib.composition.played import ASKED, KEY, PLACE, PLAYED
+from lib.composition.runs import SHADOW
+from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, N_PLACES, SYMMETRIC_OFFSET, Task
 from lib.composition.variations import FLIP
 from lib.core.read import screen
 from lib.core.read.measures import principal_map, remembered
@@ -26,15 +28,20 @@ from lib.core.sweep.jobs import train_one
 from lib.core.train.loop import Progress
 from lib.core.train.plan import Options
 
-KEY, PLACE = 99, 2
-SETS = {"fast diagram": FAST, "full-length runs": HEADLINE, "low-rate runs": FLIP}
+SETS = {"fast diagram": FAST, "full-length runs": HEADLINE, "low-rate runs": FLIP, "pre-norm runs, along training": PLAYED}
 """By name; points that a reader trains join the first."""
+SAYS = ("answers by the symmetry of the pairs it saw", "composes the two functions it saw")
+"""What a model does that gives the symmetric and the inferential answer, as the explorer's sentence has it."""
 ANSWERS = (
-    {"id": "symmetric", "label": f"symmetric (key − {-SYMMETRIC_OFFSET})", "short": "symmetric"},
-    {"id": "inferential", "label": f"inferential (key − {-INFERENTIAL_OFFSET})", "short": "inferential"},
+    {"id": "symmetric", "label": f"symmetric (key − {-SYMMETRIC_OFFSET})", "short": "symmetric", "says": SAYS[0]},
+    {"id": "inferential", "label": f"inferential (key − {-INFERENTIAL_OFFSET})", "short": "inferential", "says": SAYS[1]},
 )
 SEEN = {"id": "test", "label": "seen pairs right", "short": "seen pairs"}
 METRICS = tuple(metric["id"] for metric in (*ANSWERS, SEEN))
+HERO = (
+    {"id": "symmetric", "label": str(KEY + SYMMETRIC_OFFSET), "short": str(KEY + SYMMETRIC_OFFSET), "says": SAYS[0]},
+    {"id": "inferential", "label": str(KEY + INFERENTIAL_OFFSET), "short": str(KEY + INFERENTIAL_OFFSET), "says": SAYS[1]},
+)
 
 
 def record(run: StoredRun, key: int = KEY, place: int = PLACE) -> dict[str, Any]:
@@ -45,17 +52,56 @@ def record(run: StoredRun, key: int = KEY, place: int = PLACE) -> dict[str, Any]
     if watched:
         rows = zip(*(run.history[n] for n in watched), strict=True)
         found["history"]["eigenvalues"] = [[None if v is None else float(f"{v:.3g}") for v in row] for row in rows]
+    if run.spec.experiment == PLAYED.name:
+        kept = moments(run, attention=(key, place) == (KEY, PLACE))
+        return found | {"moments": kept} | kept[-1]
     return found | (_of_weights(run) | _attention(run, key, place) if _of_weights(run) else {})
 
 
 def _attention(run: StoredRun, key: int, place: int) -> dict[str, Any]:
     found = flow(run, key, place)
-    percent = np.rint(100 * found.attention).astype(int)
+    return _drawn(found.attention, place) | {"answer": found.answer}
+
+
+def _drawn(attention: np.ndarray, place: int) -> dict[str, Any]:
+    """Attention (L, N, N) in whole percents, and its essential path."""
+    percent = np.rint(100 * attention).astype(int)
     return {
         "attention": [[row[: i + 1].tolist() for i, row in enumerate(layer)] for layer in percent],
-        "path": np.argwhere(essential(found.attention, range(place, place + 3))).tolist(),
-        "answer": found.answer,
+        "path": np.argwhere(essential(attention, range(place, place + 3))).tolist(),
     }
+
+
+def moments(run: StoredRun, attention: bool = True) -> list[dict[str, Any]]:
+    """What a played run kept of every evaluated step, as the explorer draws it."""
+    found = []
+    for step, kept in run.snapshots().items():
+        part = {
+            "step": step,
+            "map": screen.on_grid(kept["map"].numpy()),
+            "explained": [round(v) for v in kept["explained"].tolist()],
+            "spectrum": [float(f"{v:.3g}") for v in kept["spectrum"].tolist()],
+        }
+        if attention:
+            part |= _drawn(kept["attention"].numpy(), PLACE) | {"answer": int(kept["answer"])}
+        found.append(part)
+    return found
+
+
+def clearest(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Three points to begin with, from the recorded runs that have learned the seen pairs: the most symmetric, the most
+    inferential, and the one with the least to choose between the two, of those that give either in most questions."""
+    learned = [run for run in runs if run["final"]["test"] >= SHADOW] or list(runs)
+    share = lambda run, i: run["final"][ANSWERS[i]["id"]]
+    mixed = [run for run in learned if share(run, 0) + share(run, 1) > 0.5]
+    chosen = {
+        "Clearest memorizer": max(learned, key=lambda run: share(run, 0)),
+        "Clearest reasoner": max(learned, key=lambda run: share(run, 1)),
+    } | ({"Least decided": min(mixed, key=lambda run: abs(share(run, 0) - share(run, 1)))} if mixed else {})
+    return [
+        {"label": label, "to": {"series": 0, **{name: run[name] for name in ("gamma", "depth", "seed")}}}
+        for label, run in chosen.items()
+    ]
 
 
 @remembered
@@ -92,16 +138,18 @@ def exploration(
     every = [run for _, runs in sets for run in runs]
     task = Task()
     question = task.questions(torch.tensor([key]), torch.tensor([place]), torch.tensor([task.number(HELD_OUT)]), seed=0)
+    series = [
+        {
+            "name": name,
+            "profile": profile,
+            "cells": screen.cells(runs, METRICS),
+            "runs": [record(run, key, place) for run in shown(runs)],
+        }
+        for name, runs in sets
+    ]
     return {
-        "series": [
-            {
-                "name": name,
-                "profile": profile,
-                "cells": screen.cells(runs, METRICS),
-                "runs": [record(run, key, place) for run in shown(runs)],
-            }
-            for name, runs in sets
-        ],
+        "series": series,
+        "presets": clearest(series[0]["runs"]),
         "answers": list(ANSWERS),
         "seen": SEEN,
         "question": {"tokens": question.tokens[0].tolist(), "place": place},
@@ -112,6 +160,27 @@ def exploration(
             "depth": [1, max(6, max(run.spec.model.depth for run in every))],
         },
     }
+
+
+def hero(runs: Sequence[StoredRun], profile: str) -> dict[str, Any]:
+    """What the explorer of the first page needs, of the played runs: their answers to one question, key 99 with (4, 3)."""
+    data = exploration([("two layers", runs)], profile)
+    (series,) = data["series"]
+    by_key = {run.key: run for run in runs}
+    for run in series["runs"]:
+        shares = [kept["answered"].tolist() for kept in by_key[run["key"]].snapshots().values()]
+        for i, answer in enumerate(HERO):
+            run["history"][answer["id"]] = [screen.rounded(share[i]) for share in shares]
+            run["final"][answer["id"]] = screen.rounded(shares[-1][i])
+        for part in (run, *run["moments"]):
+            del part["spectrum"]  # which the first page does not draw
+    for cell in series["cells"]:
+        here = [run for run in series["runs"] if run["gamma"] == cell["gamma"]]
+        for answer in HERO:
+            values = np.array([run["final"][answer["id"]] for run in here])
+            cell[answer["id"]] = [screen.rounded(values.mean()), screen.rounded(values.std(ddof=1)) if len(here) > 1 else None]
+    asked = f"Key {KEY}, pair ({HELD_OUT[0]}, {HELD_OUT[1]}), in {ASKED * N_PLACES} sequences of other numbers."
+    return data | {"answers": list(HERO), "presets": clearest(series["runs"]), "asked": asked}
 
 
 def obtain(profile: str, store: Store, options: Options) -> list[tuple[str, list[StoredRun]]]:
