@@ -18,8 +18,63 @@
     if (to && to.tagName === "DETAILS") to.scrollIntoView();
   };
   window.addEventListener("hashchange", unfold);
+
+  // One switch for all code of a page.
+  function codeSwitch() {
+    const cells = [...document.querySelectorAll(".cell details.hide")], title = document.querySelector("article h1");
+    if (cells.length < 2 || !title) return;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "rm-code-switch";
+    const say = () => {
+      const open = cells.every((cell) => cell.open);
+      button.textContent = open ? "Hide all code" : "Show all code";
+      button.setAttribute("aria-pressed", open);
+    };
+    button.addEventListener("click", () => {
+      const open = !cells.every((cell) => cell.open);
+      for (const cell of cells) cell.open = open;
+      say();
+    });
+    say();
+    title.after(button);
+  }
+
+  // A figure that is clicked fills the window; Escape or another click closes it.
+  function zoom() {
+    const dialog = document.createElement("dialog");
+    dialog.className = "rm-zoom";
+    dialog.setAttribute("aria-label", "Figure, enlarged");
+    dialog.addEventListener("click", () => dialog.close());
+    document.body.append(dialog);
+    for (const image of document.querySelectorAll(".rm-figure img, .bd-article figure > img")) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "rm-enlarge";
+      button.title = "Enlarge the figure";
+      button.setAttribute("aria-label", "Enlarge the figure");
+      button.textContent = "⤢";
+      const open = () => { dialog.replaceChildren(Object.assign(image.cloneNode(), { tabIndex: -1 })); dialog.showModal(); };
+      button.addEventListener("click", open);
+      image.addEventListener("click", open);
+      image.before(button);
+    }
+  }
+
+  // From a file the browser does not let a script read other pages, so that there can be no snippets.
+  if (location.protocol === "file:" && document.getElementById("search-results") === null && /search\.html$/.test(location.pathname)) {
+    if (typeof DOCUMENTATION_OPTIONS !== "undefined") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+    window.addEventListener("DOMContentLoaded", () => {
+      const note = document.createElement("p");
+      note.className = "rm-search-note";
+      note.textContent = "Opened from disk, search finds pages and headings. For excerpts, serve the pages: python -m http.server -d _build/html";
+      (document.getElementById("search-results") || document.querySelector("article"))?.before(note);
+    });
+  }
   window.addEventListener("load", () => {
     unfold();
+    codeSwitch();
+    zoom();
     const drawn = window.MathJax && window.MathJax.startup ? window.MathJax.startup.promise : Promise.resolve();
     drawn.then(reachable);
     window.addEventListener("resize", reachable);

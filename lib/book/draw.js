@@ -4,7 +4,7 @@
 const W = 320, number = new Intl.NumberFormat("en-US");
 const esc = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 const fix = (value, digits = 2) => (value === null || value === undefined ? "–" : value.toFixed(digits));
-const percent = (share) => `${Math.round(100 * share)} %`;
+const percent = (share) => `${Math.round(100 * share)}%`;
 const plural = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const power = (e) => (e ? `10${String(e).replace(/./g, (c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]))}` : "1");

@@ -134,7 +134,8 @@ def retrain_lines(records: list[Record]) -> str:
     """Before against after on the same part of the phase diagram."""
     old, new, ratio = _before_and_after(records)
     return (
-        f"As a whole: {new['runs']} runs of the laptop phase diagram (depth {new['depth']}, every γ and rate, one seed) took "
+        f"As a whole: {new['runs']} runs of the laptop phase diagram (depth {new['depth']}, every γ and learning "
+        "rate, one seed) took "
         f"{old['seconds'] / 60:.1f} minutes from nothing with the engine this book had before (commit `{old['commit']}`) and "
         f"{new['seconds'] / 60:.1f} minutes with this one, compilation included: {ratio:.1f} times faster a step."
     )

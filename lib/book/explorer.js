@@ -87,7 +87,7 @@ function mountExplorer(root, data, live) {
   function answers(now) {
     const { run, index } = now, y = 18;
     let body = bar(run, index, y, 30), x = 4;
-    [...data.answers.map((a) => a.label), "anything else"].forEach((label, i) => {
+    [...data.answers.map((a) => a.short), "anything else"].forEach((label, i) => {
       body += `<rect class="${i < data.answers.length ? `rm-share rm-${i}` : "rm-rest"}" x="${x}" y="3" width="9" height="9"/>` + text(x + 13, 11, label);
       x += 24 + 5.9 * label.length;
     });
@@ -153,7 +153,7 @@ function mountExplorer(root, data, live) {
     let body = line(points, 'class="rm-thread"');
     points.forEach(([a, b], i) => { body += `<circle class="rm-number" cx="${a.toFixed(1)}" cy="${b.toFixed(1)}" r="3" style="--hue: ${hue(i / (points.length - 1))}"/>`; });
     points.forEach(([a, b], i) => { if (i % every === 0) body += text(a + 5, b + 3.5, data.firstNumber + i, 'class="rm-halo"'); });
-    body += text(W / 2, height - 8, `principal components: ${explained.map((v) => `${v} %`).join(", ")} of the variance`, 'text-anchor="middle"');
+    body += text(W / 2, height - 8, `principal components: ${explained.map((v) => `${v}%`).join(", ")} of the variance`, 'text-anchor="middle"');
     return svg(height, `Map of the embeddings of the ${mapped}, neighbours joined.`, body);
   }
 
@@ -180,7 +180,7 @@ function mountExplorer(root, data, live) {
     answers: [answers, (now) => `What it answers ${whole(now) ? "when trained" : `at step ${stepOf(now)}`}`, () => data.asked || "Shares of its answers to the pair that it never saw.", null],
     diagram: [diagram, () => "Where the point lies", () => "Mean over the stored runs of a cell when trained, nothing selected. Frame: the point shown. Choose another with the mouse or with arrow keys.", null],
     curve: [curve, () => (state.training ? "Training now" : "Along training"), () => (state.training ? "Shares of answers of the run in training, as it is evaluated." : "Shares of answers of the run shown; the upright line is the chosen step."), null],
-    flow: [flow, () => "What it reads", () => "Attention on one question. Strong colours: the essential path, green from the key, pink and orange from the anchors, black from other tokens. Grey: all else above 2 %.", "attention"],
+    flow: [flow, () => "What it reads", () => "Attention on one question. Strong colours: the essential path, green from the key, pink and orange from the anchors, black from other tokens. Grey: all else above 2%.", "attention"],
     map: [map, () => `How it arranges ${mapped}`, () => `Embeddings of the ${mapped}, violet to yellow with the number, neighbours joined.`, "map"],
     spectrum: [spectrum, (now) => (recorded(now) ? "Spectrum, as far as recorded" : "Spectrum of the embedding"), () => "Eigenvalues over the largest, log scale; those below 10⁻⁴ are left out. A steep line: few directions are used.", "spectrum"],
   };

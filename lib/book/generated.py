@@ -28,9 +28,9 @@ from lib.composition.exploration import hero
 from lib.composition.phase_diagram import figures, numbers, prose
 from lib.composition.played import GAMMAS, PLAYED
 from lib.composition.runs import MAPPINGS
-from lib.core.read import style
+from lib.core.read import style, typeset
 from lib.core.read.tables import table
-from lib.core.read.words import listed, sentence
+from lib.core.read.words import sentence
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, StoreError, load
 from lib.core.train.machine import one_thread
@@ -70,6 +70,7 @@ def _write_all(store: Store, folder: Path) -> None:
     }
     for name, text in parts.items():
         path = folder / name
+        text = typeset.markdown(text) if path.suffix == ".md" else text
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 
@@ -99,8 +100,8 @@ def finding(rows: Mapping[str, Sequence[StoredRun]], tasks: Sequence[bridge.Task
             turned.append(f"in {name} it does not turn it cleanly")
     leads = [task.lead for task in tasks]
     ahead, behind = sum(low > 0 for _, low, _ in leads), sum(high < 0 for *_, high in leads)
-    words = f"{listed(turned)}; over {len(leads)} tasks the smaller start is clearly ahead on {ahead} and behind on {behind}"
-    return sentence(words) + "."
+    clearly = f"clearly ahead on {ahead} and clearly behind on {behind or 'none'}"
+    return sentence("; ".join([*turned, f"over {len(leads)} tasks the smaller start is {clearly}"])) + "."
 
 
 def bridge_text(found: Sequence[bridge.Task]) -> str:

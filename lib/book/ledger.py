@@ -111,7 +111,8 @@ def scoreboard(rows: Rows, titles: Mapping[str, str]) -> str:
         own = [row for row in rows if chapters[row["id"]] == name]
         if own:
             cells = "".join(f"<td>{squares(part)}</td>" for part in _kinds(own))
-            body += f'<tr><th scope="row"><a href="{escape(name)}.html">{escape(title)}</a></th>{cells}</tr>'
+            link = f'<a href="{escape(name)}.html">{int(name[:2])} · {escape(title)}</a>'
+            body += f'<tr><th scope="row">{link}</th>{cells}</tr>'
     figures = ""
     for paper, source in PAPERS.items():
         items: dict[str, list] = {}
@@ -141,7 +142,7 @@ def page(rows: Rows, titles: Mapping[str, str]) -> str:
     parts = ""
     for name, title in titles.items():
         if own := [row for row in rows if chapters[row["id"]] == name]:
-            parts += f'<div class="rm-part"><h3>{escape(title)}</h3>{listing(own, chapters)}</div>'
+            parts += f'<div class="rm-part"><h3>{int(name[:2])} · {escape(title)}</h3>{listing(own, chapters)}</div>'
     return (
         f'<div id="rm-ledger">{tally(rows)}{scoreboard(rows, titles)}'
         '<h2 id="each">Each claim</h2><div class="rm-filter" hidden>'

@@ -96,7 +96,9 @@ class Live:
         # a slider adds up its steps, and 0.57 becomes 0.5700000000000001
         traitlets.link((self.gamma, "value"), (self.view, "gamma"), transform=(lambda v: round(v, 6), lambda v: v))
         first = data["series"][0]
-        self._what = f"a run of {first['runs'][0]['experiment']}, profile {first['profile']}, rate {first['runs'][0]['rate']:g}"
+        self._what = (
+            f"a run of {first['runs'][0]['experiment']}, profile {first['profile']}, learning rate {first['runs'][0]['rate']:g}"
+        )
         self.button = ipywidgets.Button(
             description="Train this point",
             button_style="primary",

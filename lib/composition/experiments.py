@@ -160,7 +160,7 @@ def settings_table(profile: str) -> Sequence[tuple[str, str]]:
         ("γ", ", ".join(f"{g:g}" for g in grid.gammas)),
         ("depth", ", ".join(map(str, grid.depths))),
         ("seeds", str(len(grid.seeds))),
-        ("peak rates", f"{len(grid.rates)} from {min(grid.rates):g} to {max(grid.rates):g}"),
+        ("peak learning rates", f"{len(grid.rates)} from {min(grid.rates):g} to {max(grid.rates):g}"),
         ("weight decay", f"{grid.decay:g}"),
         ("d_model, d_ff, d_k = d_v", f"{m.d_model}, {m.d_ff}, {m.d_k}"),
         ("batch", str(t.batch)),

@@ -49,7 +49,7 @@ def setting_words(run: StoredRun) -> str:
 
 def run_words(run: StoredRun) -> str:
     s = run.spec
-    return f"γ = {s.gamma:g}, depth {s.model.depth}, width {s.model.d_model}, seed {s.seed}, rate {s.rate:g}"
+    return f"γ = {s.gamma:g}, depth {s.model.depth}, width {s.model.d_model}, seed {s.seed}, learning rate {s.rate:g}"
 
 
 def trend_words(trend: Trend) -> str:

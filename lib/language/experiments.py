@@ -293,7 +293,8 @@ class MixSetting:
 
 MIX = {
     "smoke": MixSetting(SMOKE, 20, 10, 32, (0,), 1_453),
-    "laptop": MixSetting(_small(32, 1_000, 50), 1_000, 100, 160, SEEDS, 1_423),
+    # 2,000 steps: the largest start needs them to come to a loss that the smallest has early. Seeds 0 to 2 were seen in trials.
+    "laptop": MixSetting(_small(32, 2_000, 20), 1_000, 100, 160, (3, 4, 5), 1_423),
     "paper": MixSetting(replace(_full(64, 30_000, 500), rate=1e-4), 5_000, 500, 256, SEEDS, 1_453),
 }
 

@@ -35,7 +35,7 @@ def record(run: StoredRun) -> dict[str, Any]:
         if np.isfinite(vectors).all():  # a run that diverged has nothing to show
             points, explained = principal_map(vectors)
             maps.append({"step": step, "map": screen.on_grid(points), "explained": [round(v) for v in explained]})
-    return screen.record(run, METRICS) | ({"map": maps[-1]["map"], "moments": maps} if maps else {})
+    return screen.record(run, METRICS) | ({"moments": maps} | maps[-1] if maps else {})
 
 
 def exploration(runs: Sequence[StoredRun], profile: str) -> dict[str, Any]:

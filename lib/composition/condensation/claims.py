@@ -59,7 +59,7 @@ def _growth(store: Store, profile: str) -> Finding:
     return Finding(
         f"the second eigenvalue has grown {GROWN:g} times {np.median(lags):.1f} times as late as the largest (median), at "
         f"least 1.5 times as late in {sum(lag >= 1.5 for lag in lags)} of {len(small)} runs; the largest changes by "
-        f"{np.median(change):.1%} (median) over two evaluations before the rate falls",
+        f"{np.median(change):.1%} (median) over two evaluations before the learning rate falls",
         graded(
             {
                 "second grows half as late again, mostly": bool(

@@ -242,7 +242,7 @@ def _rates(store: Store, profile: str) -> Finding:
     words = "; ".join(f"depth {d}: " + ", ".join(f"{m:.2f}" for m in row) for d, row in zip(table.depths, means, strict=True))
     rises = {f"depth {d}": row[-1] > row[0] for d, row in zip(table.depths, means, strict=True)}
     _rates = ", ".join(f"{r:g}" for r in table.rates)
-    return Finding(f"mean inferential accuracy at rates {_rates}: {words}", graded(rises), len(table.seeds))
+    return Finding(f"mean inferential accuracy at learning rates {_rates}: {words}", graded(rises), len(table.seeds))
 
 
 def _third_answer(store: Store, profile: str) -> Finding:

@@ -420,7 +420,7 @@ def two_layer_settings(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
         ("γ", ", ".join(f"{g:g}" for g in levels(lambda r: r.spec.gamma))),
         ("depth", ", ".join(str(d) for d in levels(lambda r: r.spec.model.depth))),
         ("seeds", str(len(levels(lambda r: r.spec.seed)))),
-        ("peak rates", f"{len(rates)}: {', '.join(f'{r:g}' for r in rates)}"),
+        ("peak learning rates", f"{len(rates)}: {', '.join(f'{r:g}' for r in rates)}"),
         ("weight decay", f"{runs[0].spec.decay:g}"),
         ("d_model, d_ff, d_k = d_v", f"{m.d_model}, {m.d_ff}, {m.d_k}"),
         ("batch", str(t.batch)),

@@ -114,7 +114,7 @@ CHAPTER_06 = (
         "A larger learning rate raises the inferential accuracy where (3, 4) and (4, 3) are both unseen.",
         _FIG14,
         "rank correlation over runs that learned the seen pairs, interval above 0",
-        _rises(OPTIMIZATION, BY_RATE, "rate"),
+        _rises(OPTIMIZATION, BY_RATE, "learning rate"),
     ),
     Claim(
         "decay-raises",

@@ -31,7 +31,10 @@ def settings_table(profile: str) -> list[tuple[str, str]]:
         ("batch", f"{t.batch:,}"),
         ("steps", f"{t.steps:,}"),
         ("peak learning rate", f"{s.rate:g}, warm-up {t.warmup:,} steps, then cosine"),
-        ("learning rate × decay × steps, of the arm with decay 0.1", f"{s.rate * 0.1 * t.steps / 2:.2g}, by the mean rate"),
+        (
+            "learning rate × decay × steps, of the arm with decay 0.1",
+            f"{s.rate * 0.1 * t.steps / 2:.2g}, its mean",
+        ),
         ("seeds", str(len(s.seeds))),
     ]
 

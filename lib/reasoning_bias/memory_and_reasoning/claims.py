@@ -180,7 +180,7 @@ CLAIMS = (
         "bias-large-together",
         "yao2025",
         "Fig 3A, γ = .3",
-        "At large initialization memory and trained reasoning are learned at nearly the same rate, held-out pairs not at all.",
+        "At large initialization memory and trained reasoning are learned nearly equally fast, held-out pairs not at all.",
         "two losses fall together, the third does not",
         f"{TOGETHER}; {HELD_OUT_NEVER}",
         together,
