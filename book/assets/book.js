@@ -40,6 +40,18 @@
     title.after(button);
   }
 
+  // On a phone the figures of the first page have their panels one above the other.
+  const phone = window.matchMedia("(max-width: 46rem)");
+  function narrow() {
+    for (const image of document.querySelectorAll('img[src$="/headline.png"], img[src$="/bridge.png"], img.rm-narrow')) {
+      image.dataset.wide ||= image.getAttribute("src");
+      const own = image.dataset.wide.split("/").pop().replace(".png", "-narrow.png");
+      image.setAttribute("src", phone.matches ? `../_static/${own}` : image.dataset.wide);
+      image.classList.toggle("rm-narrow", phone.matches);
+    }
+  }
+  phone.addEventListener("change", narrow);
+
   // A figure that is clicked fills the window; Escape or another click closes it.
   function zoom() {
     const dialog = document.createElement("dialog");
@@ -73,6 +85,7 @@
   }
   window.addEventListener("load", () => {
     unfold();
+    narrow();
     codeSwitch();
     zoom();
     const drawn = window.MathJax && window.MathJax.startup ? window.MathJax.startup.promise : Promise.resolve();

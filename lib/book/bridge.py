@@ -152,13 +152,15 @@ def tasks(store: Store, profile: str) -> list[Task]:
     return [make(store, profile) for make in TASKS]
 
 
-def draw(found: Sequence[Task]) -> Figure:
+def draw(found: Sequence[Task], narrow: bool = False) -> Figure:
     """A row a task: runs (small dots) and means (large ones) from the large start (grey) and the small one (orange); on the
-    right the difference with its interval."""
+    right, or below where it is `narrow`, the difference with its interval."""
     with style.look():
-        fig, (left, right) = plt.subplots(
-            1, 2, figsize=(style.WIDTH, 0.5 + 0.42 * len(found)), sharey=True, width_ratios=(3, 2)
-        )
+        height = 0.5 + 0.42 * len(found)
+        if narrow:
+            fig, (left, right) = plt.subplots(2, 1, figsize=(style.NARROW, 1.8 * height), sharey=True)
+        else:
+            fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, height), sharey=True, width_ratios=(3, 2))
         for row, task in enumerate(found):
             means = task.large.mean(), task.small.mean()
             left.annotate("", (means[1], row), (means[0], row), arrowprops={"arrowstyle": "-", "color": style.LIGHT, "lw": 3})

@@ -39,9 +39,9 @@ def found(notebook: NotebookNode) -> str:
     said = next((_ANSWER.split(text)[1] for text in shown(notebook) if _ANSWER.search(text)), "")
     words = re.sub(r"^[-*] ", "", said.strip()).replace("**", "")
     first = re.split(r"(?<=[.!])\s+(?=[A-ZΑ-Ω(])|\n", words)[0]
-    first = re.sub(r" \([^()]*\d[^()]*\)(?=[,.:;]| |$)", "", first)  # numbers stand in the chapter
-    while len(first) > LONG and ":" in first:
-        first = first.rpartition(":")[0]
+    first = re.sub(r" \((?!\d, \d\))[^()]*\d[^()]*\)(?=[,.:;]| |$)", "", first)  # numbers stand in the chapter
+    while len(first) > LONG and len(start := first.rpartition(":")[0]) > LONG / 3:
+        first = start
     return first.rstrip(":. ") + "." * bool(first)
 
 

@@ -50,8 +50,9 @@ def _write_all(store: Store, folder: Path) -> None:
     claims = ledger.evaluate_all(store, PROFILE, BUILD / "claims.json")
     played = load(PLAYED.specs(PROFILE), store)
     rows, everywhere = headline_rows(store), bridge.tasks(store, PROFILE)
-    _draw("headline", figures.flip(rows))
-    _draw("bridge", bridge.draw(everywhere))
+    for narrow, name in ((False, ""), (True, "-narrow")):
+        _draw(f"headline{name}", figures.flip(rows, narrow))
+        _draw(f"bridge{name}", bridge.draw(everywhere, narrow))
     parts = {
         "headline.md": f"{prose.headline(rows)}\n\n" + _line([*chain(*rows.values())], figures.flip),
         "bridge.md": bridge_text(everywhere),

@@ -89,14 +89,17 @@ def _gammas(runs: Sequence[StoredRun]) -> list[float]:
     return sorted({run.spec.gamma for run in runs})
 
 
-def flip(panels: Mapping[str, Sequence[StoredRun]]) -> Figure:
+def flip(panels: Mapping[str, Sequence[StoredRun]], narrow: bool = False) -> Figure:
     """Fig. 2a, b along γ: the shares of both answers, one dot a run, hollow where it has not learned its training rows.
 
-    Lines join the means. panels: {title: runs}, side by side.
+    Lines join the means. panels: {title: runs}, side by side; `narrow`, for a phone, one above the other.
     """
     with style.look():
-        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.0), sharey=True, squeeze=False)
-        for ax, (title, runs) in zip(axes[0], panels.items(), strict=True):
+        shape, size = (
+            ((len(panels), 1), (style.NARROW, 2.6 * len(panels))) if narrow else ((1, len(panels)), (style.WIDTH, 3.0))
+        )
+        fig, axes = plt.subplots(*shape, figsize=size, sharey=True, squeeze=False)
+        for ax, (title, runs) in zip(axes.flat, panels.items(), strict=True):
             gammas = _gammas(runs)
             for mapping, marker in zip(MAPPINGS, "os", strict=True):
                 colour = palette.COLOUR[mapping]
@@ -111,7 +114,8 @@ def flip(panels: Mapping[str, Sequence[StoredRun]]) -> Figure:
         axes[0, 0].set_ylabel("share of answers to (4, 3)")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         hollow = Line2D([], [], ls="", marker="o", mec=palette.SEEN, mfc="white")
-        fig.legend([*handles, hollow], [*labels, "training rows not learned"], loc="outside lower center", ncols=3)
+        columns = 1 if narrow else 3
+        fig.legend([*handles, hollow], [*labels, "training rows not learned"], loc="outside lower center", ncols=columns)
     return fig
 
 

@@ -30,6 +30,8 @@ GAMMA = LinearSegmentedColormap.from_list("gamma", ["#440154", "#31688E", "#35B7
 
 WIDTH = 7.2
 """Width of a full figure in inches: the text column at 100 %."""
+NARROW = 3.8
+"""Width of a figure of the first page on a phone."""
 DPI = 192
 """Twice what the text column of a page has."""
 PAD = 0.05
