@@ -26,17 +26,14 @@
     const button = document.createElement("button");
     button.type = "button";
     button.className = "rm-code-switch";
-    const say = () => {
-      const open = cells.every((cell) => cell.open);
-      button.textContent = open ? "Hide all code" : "Show all code";
-      button.setAttribute("aria-pressed", open);
+    const show = (shown) => {
+      root.classList.toggle("rm-no-code", !shown);
+      for (const cell of cells) cell.open = shown;
+      button.textContent = shown ? "Hide the code" : "Show the code";
+      button.setAttribute("aria-pressed", shown);
     };
-    button.addEventListener("click", () => {
-      const open = !cells.every((cell) => cell.open);
-      for (const cell of cells) cell.open = open;
-      say();
-    });
-    say();
+    button.addEventListener("click", () => show(root.classList.contains("rm-no-code")));
+    show(false);
     title.after(button);
   }
 

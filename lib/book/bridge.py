@@ -7,6 +7,7 @@ what came out: the paper's pair, by equal gain where the width is another, and f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -137,8 +138,8 @@ def _addition(store: Store, profile: str) -> Task:
 TASKS: tuple[Callable[[Store, str], Task], ...] = (
     _composed("composition, paper's pair", two_layers, _by_gain),
     _composed("composition, ends of γ", two_layers, _ends),
-    _composed("pre-norm, paper's pair", _pre_norm_runs, _by_gain),
-    _composed("pre-norm, ends of γ", _pre_norm_runs, _ends),
+    _composed("composition (pre-norm), paper's pair", _pre_norm_runs, _by_gain),
+    _composed("composition (pre-norm), ends of γ", _pre_norm_runs, _ends),
     _anchors,
     _copying,
     *[_commands("SCAN, turn left", "commands right", of_scan, TURN, "test", which) for which in (-2, -1)],
@@ -182,6 +183,11 @@ def draw(found: Sequence[Task], narrow: bool = False) -> Figure:
     return fig
 
 
+def kinds(found: Sequence[Task]) -> int:
+    """How many different tasks there are; some are compared in several settings."""
+    return len({re.split(r",| \(", task.name)[0] for task in found})
+
+
 def sentence(found: Sequence[Task]) -> str:
     """On how many tasks the small start is ahead, behind, or neither."""
     leads = {task.name: task.lead for task in found}
@@ -190,8 +196,9 @@ def sentence(found: Sequence[Task]) -> str:
     open_ = [name for name in leads if name not in ahead and name not in behind]
     listed = lambda names: f" ({'; '.join(names)})" if names else ""
     return (
-        f"The smaller start answers more new questions by the rule on {len(ahead)} of {len(leads)} tasks{listed(ahead)}, fewer "
-        f"on {len(behind)}{listed(behind)}; on {len(open_)} its 95 % interval over seeds holds zero{listed(open_)}."
+        f"On {kinds(found)} tasks in {len(leads)} settings the smaller start answers more new questions by the rule in "
+        f"{len(ahead)}{listed(ahead)}, fewer in {len(behind) or 'none'}{listed(behind)}; in the other {len(open_)} its 95% "
+        "interval over seeds holds zero."
     )
 
 

@@ -37,9 +37,9 @@ def minutes(notebook: NotebookNode) -> int:
 def found(notebook: NotebookNode) -> str:
     """The first sentence of the chapter's answer; empty where it gives none."""
     said = next((_ANSWER.split(text)[1] for text in shown(notebook) if _ANSWER.search(text)), "")
-    words = re.sub(r"^[-*] ", "", said.strip()).replace("**", "")
+    words = re.sub(r"^[-*] ", "", said.strip()).replace("*", "")
     first = re.split(r"(?<=[.!])\s+(?=[A-ZΑ-Ω(])|\n", words)[0]
-    first = re.sub(r" \((?!\d, \d\))[^()]*\d[^()]*\)(?=[,.:;]| |$)", "", first)  # numbers stand in the chapter
+    first = re.sub(r" \((?!\d,\s\d\))[^()]*\d[^()]*\)(?=[,.:;]| |$)", "", first)  # numbers stand in the chapter
     while len(first) > LONG and len(start := first.rpartition(":")[0]) > LONG / 3:
         first = start
     return first.rstrip(":. ") + "." * bool(first)
@@ -54,6 +54,7 @@ def table_of(chapters: Sequence[Chapter], claims: Sequence[Mapping[str, Any]]) -
             continue
         notebook = read_notebook(chapter.path)
         title, _, asks = chapter.title().partition(": ")
+        title, asks = (asks[:1].upper() + asks[1:], title) if title == "Why" else (title, asks)
         marks = squares([row for row in claims if row["id"] in own], "claims.html")
         rows += (
             f'<tr><th scope="row"><a href="{chapter.name}.html">{int(chapter.name[:2])} · {title}</a>'

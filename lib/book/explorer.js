@@ -40,7 +40,7 @@ function mountExplorer(root, data, live) {
 
   function diagram({ run, series: s }) {
     const left = 34, right = W - 6, depths = unique(s.cells.map((c) => c.depth)), gap = 26;
-    const [g0, g1] = data.range.gamma, [d0, d1] = data.range.depth, high = clamp(22 * (d1 - d0 + 1), 44, 132);
+    const [g0, g1] = data.range.gamma, [d0, d1] = live ? data.range.depth : [depths[0], depths[depths.length - 1]], high = clamp(22 * (d1 - d0 + 1), 44, 132);
     const x = scale(g0, g1, left, right);
     let body = "";
     data.answers.forEach((answer, i) => {
@@ -96,7 +96,7 @@ function mountExplorer(root, data, live) {
   }
   function seedsRow(now) { // every seed of the point as a small bar, to be chosen
     return `<div class="rm-seeds" role="group" aria-label="Seeds of this point">` + now.seeds.map((run) => {
-      const index = now.asked.step < 0 ? run.history.step.length - 1 : Math.min(now.asked.step, run.history.step.length - 1);
+      const index = asStep(run);
       const said = data.answers.map((a) => `${a.short} ${percent(shareAt(run, a.id, index) || 0)}`).join(", ");
       const words = esc(`seed ${run.seed}: ${said}`);
       return `<button type="button" data-seed="${run.seed}" aria-pressed="${run.seed === now.run.seed}" aria-label="${words}" title="${words}"><span>seed ${run.seed}</span>` +
@@ -332,14 +332,18 @@ function mountExplorer(root, data, live) {
     return `Mean ± standard deviation over its ${cell.runs} runs${grid}`;
   }
 
-  function tale({ run, index, last }) { // what is seen, in a sentence
+  const asStep = (run) => (state.step < 0 ? run.history.step.length - 1 : Math.min(state.step, run.history.step.length - 1));
+  function tale(now) { // what is seen, in a sentence
+    const { run, index, last } = now;
     const when = index < last ? `At step ${number.format(run.history.step[index])} the model` : "The trained model";
     const shares = data.answers.map((a) => shareAt(run, a.id, index) || 0), top = shares.indexOf(Math.max(...shares));
     const seen = shareAt(run, data.seen.id, index), answer = data.answers[top], says = answer.says || `answers ${answer.label}`;
     if (data.exclusive !== false && seen !== null && seen !== undefined && seen < 0.9) return `${when} has not yet learned what it was taught: ${percent(seen)} of ${data.seen.label.replace(/ right$/, "")} are right.`;
     if (data.exclusive === false) return `${when}: ${data.answers.map((a, i) => `${a.label} ${percent(shares[i])}`).join(", ")}.`;
-    if (shares[top] >= 0.9) return `${when} ${says}: ${percent(shares[top])} of its answers.`;
-    if (shares[top] >= 0.5) return `${when} mostly ${says}: ${percent(shares[top])} of its answers.`;
+    const agree = now.seeds.filter((r) => shareAt(r, answer.id, asStep(r)) >= 0.5).length;
+    const others = now.seeds.length > 1 ? ` At this γ ${agree} of ${now.seeds.length} seeds do so in most answers.` : "";
+    if (shares[top] >= 0.9) return `${when} ${says}: ${percent(shares[top])} of its answers.${others}`;
+    if (shares[top] >= 0.5) return `${when} mostly ${says}: ${percent(shares[top])} of its answers.${others}`;
     return `${when} has no one rule: ${data.answers.map((a, i) => `${a.label} ${percent(shares[i])}`).join(", ")}, something else the rest.`;
   }
 

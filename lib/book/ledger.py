@@ -99,6 +99,9 @@ def tally(rows: Rows) -> str:
         counts = Counter(row["status"] for row in part)
         cells = "".join(f"<td>{counts[status] or '–'}</td>" for status in STATUSES)
         body += f'<tr><th scope="row">{name} ({len(part)})</th>{cells}</tr>'
+    counts = Counter(row["status"] for row in rows)
+    cells = "".join(f"<td>{counts[status] or '–'}</td>" for status in STATUSES)
+    body += f'<tr><th scope="row">all ({len(rows)})</th>{cells}</tr>'
     return f'<table class="rm-tally"><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 

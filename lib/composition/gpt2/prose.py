@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lib.composition.runs import MAPPINGS, SHADOW
+import numpy as np
+
+from lib.composition.runs import MAPPINGS, SHADOW, lean
 from lib.composition.trends import curves
 from lib.core.read.words import listed, number_of, sentence
 from lib.core.record.store import StoredRun
@@ -51,4 +53,23 @@ def architectures(by_norm: Mapping[str, Sequence[StoredRun]]) -> str:
     return (
         f"**{sentence(said)}.** Means over seeds: {'; '.join(words)}. The paper's figure is post-norm. Ours has "
         f"{number_of(model.depth, 'layer')} of width {model.d_model}."
+    )
+
+
+def again_text(first: Sequence[StoredRun], again: Sequence[StoredRun]) -> str:
+    """What training the same settings and seeds a second time changes: the program differs, and with it the rounding."""
+    by_place = {(run.spec.gamma, run.spec.seed): run for run in again}
+    pairs = [(run, by_place[place]) for run in first if (place := (run.spec.gamma, run.spec.seed)) in by_place]
+    if not pairs:
+        return "No run was trained twice."
+    same = sum(lean(a) * lean(b) > 0 for a, b in pairs)
+    far = max(abs(a.metrics["inferential"] - b.metrics["inferential"]) for a, b in pairs)
+    means = [np.mean([pair[i].metrics["inferential"] for pair in pairs]) for i in (0, 1)]
+    gammas = sorted({run.spec.gamma for run in again})
+    return (
+        f"These pre-norm runs were trained once more for the first page, at {len(gammas)} values of γ from {gammas[0]:g} to "
+        f"{gammas[-1]:g}, with all that the explorer shows kept along training. Settings and seeds are the same; the program "
+        f"and so the rounding differ. Of {number_of(len(pairs), 'run')} that both have, {same} lean to the same answer. The "
+        f"mean inferential share is {means[0]:.2f} and {means[1]:.2f}; a single run's differs by up to {far:.2f}. So a mean "
+        "over seeds is a result, and a single run is not."
     )

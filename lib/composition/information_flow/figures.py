@@ -76,14 +76,15 @@ def state_map(points: np.ndarray, pairs: Sequence[tuple[int, int]], title: str) 
     unordered = sorted({tuple(sorted(pair)) for pair in pairs})
     palette = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.8, 3.9))
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 3.9))
         for i, base in enumerate(unordered):
             for pair, marker, mix in ((base, "o", 0.0), (base[::-1], "^", 0.5)):
                 which = np.array([tuple(p) == pair for p in pairs])
                 colour = tuple(1 - (1 - c) * (1 - mix) for c in to_rgb(palette[i % len(palette)]))
                 ax.scatter(*points[which].T, s=11, marker=marker, color=colour, lw=0, label=f"{pair}")
         ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), ncols=2, title="anchors", columnspacing=0.6, handletextpad=0.1)
-        ax.set(xticks=[], yticks=[], title=title, xlabel="first t-SNE coordinate", ylabel="second t-SNE coordinate")
+        ax.set_title(title, fontsize=8.5)
+        ax.set(xticks=[], yticks=[], xlabel="first t-SNE coordinate", ylabel="second t-SNE coordinate")
     return fig
 
 
@@ -140,7 +141,7 @@ def patch_figure(patches: Mapping[str, Mapping[str, np.ndarray]], colours: Mappi
             for ax, (what, values) in zip(row, patch.items(), strict=True):
                 names = ["embedding", *(f"after layer {i}" for i in range(1, len(values)))]
                 _heat(ax, values, None, colours[title], columns, names if ax is row[0] else [""] * len(values))
-                ax.set_title(f"{title}: other {what}" if ax is row[0] else f"other {what}", fontsize=8.5)
+                ax.set_title(f"{title}\nother {what}" if ax is row[0] else f"other {what}", fontsize=8.5)
         for ax in axes[-1]:
             ax.set_xlabel("patched position")
     return fig

@@ -71,7 +71,7 @@ def own_point(runs: Sequence[StoredRun]) -> Figure:
             ax.barh(range(len(runs)), width, left=left, color=palette.COLOUR[name], label=palette.LABEL[name])
             left += width
         ax.plot([r.metrics["test"] for r in runs], range(len(runs)), "k|", ms=11, mew=2, label=palette.LABEL["test"])
-        ax.set_yticks(range(len(runs)), [f"seed {r.spec.seed}, rate {r.spec.rate:g}" for r in runs])
+        ax.set_yticks(range(len(runs)), [f"seed {r.spec.seed}, learning rate {r.spec.rate:g}" for r in runs])
         ax.set(xlim=(0, 1.005), xlabel="share of answers to (4, 3)")
         ax.invert_yaxis()
         ax.tick_params(axis="y", length=0)

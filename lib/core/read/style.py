@@ -81,6 +81,9 @@ def png(figure: Figure) -> bytes:
         figure.savefig(raw, format="png", dpi=DPI, bbox_inches=box, metadata={"Software": None})
     plt.close(figure)
     colours = Image.open(raw).convert("RGB").quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    palette = np.array(colours.getpalette()).reshape(-1, 3)
+    palette[(palette > 250).all(1)] = 255  # white paper stays white
+    colours.putpalette(palette.ravel().tolist())
     colours.save(small, format="png", optimize=True)
     return small.getvalue()
 

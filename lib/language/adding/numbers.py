@@ -8,7 +8,7 @@ import numpy as np
 
 from lib.core.record.store import Store, StoredRun, load
 from lib.language.addition import Addition
-from lib.language.experiments import adding_specs
+from lib.language.experiments import ADDITION_SEARCH, LARGE, SMALL, SQUARE, adding_specs, low_rate_specs
 
 Arm = tuple[str, float, float]
 """Split, γ and weight decay."""
@@ -19,6 +19,34 @@ WELL = 0.95
 def of_arms(store: Store, profile: str) -> dict[Arm, list[StoredRun]]:
     """Raises LookupError where some are missing."""
     return {arm: load(specs, store) for arm, specs in adding_specs(profile).items()}
+
+
+def at_low_rate(store: Store, profile: str) -> dict[Arm, list[StoredRun]]:
+    """The same arms at the low learning rate; none but for the laptop. Raises LookupError where some are missing."""
+    return {arm: load(specs, store) for arm, specs in low_rate_specs(profile).items()}
+
+
+Setting = tuple[str, float]
+"""Form of the model and learning rate."""
+
+
+def form_of(run: StoredRun) -> str:
+    return "post-norm" if run.spec.model.norm == "post" else "GPT-2"
+
+
+def by_setting(groups: Sequence[Sequence[StoredRun]]) -> dict[Setting, tuple[list[StoredRun], list[StoredRun]]]:
+    """The runs of the paper's large and of its small arm on the square, by form and learning rate."""
+    found: dict[Setting, tuple[list[StoredRun], list[StoredRun]]] = {}
+    for run in (run for group in groups for run in group):
+        arm = run.spec.gamma, run.spec.decay
+        if arm in (LARGE, SMALL) and dict(run.spec.task)["split"] == SQUARE:
+            found.setdefault((form_of(run), run.spec.rate), ([], []))[arm == SMALL].append(run)
+    return dict(sorted(found.items()))
+
+
+def trials(store: Store, profile: str) -> list[StoredRun]:
+    """The stored trials. Raises LookupError where some are missing."""
+    return load(ADDITION_SEARCH.specs(profile), store)
 
 
 def task_of(run: StoredRun) -> Addition:

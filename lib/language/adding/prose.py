@@ -8,6 +8,7 @@ import numpy as np
 
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
+from lib.core.read.words import listed
 from lib.core.record.store import StoredRun
 from lib.language import arms
 from lib.language.adding import numbers
@@ -100,6 +101,25 @@ def arms_table(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
         for (split, gamma, decay), group in runs.items()
     ]
     return table(("held out", "γ", "weight decay", "training pairs right", "held-out pairs right"), rows)
+
+
+def settings_text(trials: Sequence[StoredRun], shown: Sequence[Sequence[StoredRun]]) -> str:
+    """In which form of the model, and at which learning rate, the small arm is ahead: the trials, and what is shown."""
+    rows, ahead = [], []
+    tried, runs = numbers.by_setting([trials]), numbers.by_setting(shown)
+    for what, found in (("trial", tried), ("shown", runs)):
+        for (form, rate), (large, small) in found.items():
+            if not large or not small:
+                continue
+            seeds = ", ".join(str(seed) for seed in sorted({run.spec.seed for run in large}))
+            shares = [spread(arms.shares(group, name), 3) for group in (large, small) for name in ("train", "test")]
+            rows.append((form, f"{rate:g}", f"{what}, {'seed' if len(large) == 1 else 'seeds'} {seeds}", *shares))
+            if what == "trial" and arms.shares(small).mean() - arms.shares(large).mean() > LITTLE:
+                ahead.append(f"{form} at learning rate {rate:g}")
+    head = ("form", "learning rate", "runs", "large, training", "large, square", "small, training", "small, square")
+    where = f": {listed(ahead)}" if ahead else ""
+    first = f"In the trials the small arm is ahead in {len(ahead)} of {len(tried)} settings{where}."
+    return f"{first}\n\n{table(head, rows)}"
 
 
 def ring_line(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
