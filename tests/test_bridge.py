@@ -51,7 +51,8 @@ def test_the_ends_are_the_largest_and_the_smallest_start() -> None:
 
 def test_the_sentence_counts_rows_by_their_intervals() -> None:
     said = bridge.sentence([AHEAD, BEHIND, OPEN])
-    assert "on 1 of 3 tasks (sums), fewer on 1 (words); on 1 its 95 % interval over seeds holds zero (stories)" in said
+    assert "On 3 tasks in 3 settings" in said
+    assert "by the rule in 1 (sums), fewer in 1 (words); in the other 1 its 95% interval over seeds holds zero." in said
     assert "on 0 of 1 tasks, fewer on 0; on 1" in bridge.sentence([OPEN])
 
 

@@ -172,7 +172,7 @@ def test_the_opening_view_in_words() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"panels": ["flow", "oven"]}, "unknown panel 'oven': use some of diagram, curve, flow, map, spectrum"),
+        ({"panels": ["flow", "oven"]}, "unknown panel 'oven': use some of answers, diagram, curve, flow, map, spectrum"),
         ({"gamma": float("nan")}, "gamma must be a finite number, got nan"),
         ({"gamma": "small"}, "gamma must be a finite number"),
         ({"depth": 0}, "depth must be an integer of at least 1, got 0"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,15 +16,16 @@ from hypothesis import strategies as st
 from test_store import PROVENANCE, make_result
 
 from lib.book import ledger
-from lib.book.claims import evaluate, table, totals
+from lib.book.chapters import chapters
+from lib.book.claims import MARK, evaluate, listing, square, squares, totals
 from lib.book.display import claims_table
 from lib.book.generated import claims_line
 from lib.book.registry import PAPERS
-from lib.core.read.claim import STATUSES, Claim, Finding, graded
+from lib.core.read import typeset
+from lib.core.read.claim import OURS, STATUSES, Claim, Finding, graded
 from lib.core.record.store import Store
 
 HOSTILE = "</td><script>alert('1')</script>\"&amp;"
-COLUMNS = ["source", "statement", "criterion", "measured here", "status"]
 
 
 def a_claim(id: str = "one", status: str = "reproduced", paper: str = "ours", words: str = "Words.", **parts: Any) -> Claim:
@@ -35,83 +37,143 @@ def rows_of(*claims: Claim, profile: str = "smoke") -> list[dict[str, Any]]:
     return evaluate(claims, Store("nowhere"), profile)
 
 
-class Table(HTMLParser):
-    """The rows of a table's body: attributes, and the text of each cell by its label. And every element of the page."""
+VOID = ("meta", "img", "br", "hr", "input")
+
+
+class Made(HTMLParser):
+    """What a browser makes of HTML: every element with what stands above it and with its words; and the claims among them.
+
+    A claim is (attributes of its <details>, {what: words}): verdict, statement and source from its line, the rest by term.
+    """
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.rows: list[tuple[dict[str, str | None], dict[str, str]]] = []
-        self._label = ""
+        self.words: list[list[str]] = []
+        self.above: list[tuple[int, ...]] = []
+        self._open: list[int] = []
         self.feed(html)
         self.close()
+        assert self._open == []  # all that was opened was closed
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.above.append(tuple(self._open))
         self.elements.append((tag, dict(attrs)))
-        if tag == "tr":
-            self.rows.append((dict(attrs), {}))
-        if tag == "td":
-            self._label = dict(attrs)["data-label"] or ""
-            self.rows[-1][1][self._label] = ""
-        if tag == "br":
-            self.handle_data(" | ")
+        self.words.append([])
+        if tag not in VOID:
+            self._open.append(len(self.elements) - 1)
 
     def handle_endtag(self, tag: str) -> None:
-        self._label = "" if tag == "td" else self._label
+        assert self.elements[self._open.pop()][0] == tag
 
     def handle_data(self, data: str) -> None:
-        if self._label:
-            self.rows[-1][1][self._label] += data
+        for i in self._open:
+            self.words[i].append(data)
+
+    def inside(self, tag: str, within: int = -1, kind: str = "") -> list[int]:
+        """The elements with this tag and class, in one of the others."""
+        return [
+            i
+            for i, (name, attributes) in enumerate(self.elements)
+            if name == tag and (within < 0 or within in self.above[i]) and (not kind or kind in (attributes.get("class") or ""))
+        ]
+
+    def text(self, i: int) -> str:
+        return "".join(self.words[i])
+
+    def all(self, tag: str, kind: str = "") -> list[dict[str, str | None]]:
+        return [self.elements[i][1] for i in self.inside(tag, kind=kind)]
 
     @property
-    def body(self) -> list[tuple[dict[str, str | None], dict[str, str]]]:
-        return [row for row in self.rows if row[1]]
+    def claims(self) -> list[tuple[dict[str, str | None], dict[str, str]]]:
+        found = []
+        for i in self.inside("details", kind="rm-claim"):
+            (line,), spans = self.inside("summary", i), {}
+            for name in ("verdict", "statement", "source"):
+                (span,) = self.inside("span", line, f"rm-{name}")
+                spans[name] = self.text(span)
+            terms, values = self.inside("dt", i), self.inside("dd", i)
+            found.append(
+                (self.elements[i][1], spans | {self.text(t): self.text(v) for t, v in zip(terms, values, strict=True)})
+            )
+        return found
 
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.elements if name == tag]
+    @property
+    def verdicts(self) -> list[str]:
+        return [words["verdict"] for _, words in self.claims]
+
+    def rows(self, kind: str) -> list[list[list[dict[str, str | None]]]]:
+        """Of the table of this class, in the rows of its body, in each cell: the links."""
+        (table,) = self.inside("table", kind=kind)
+        (body,) = self.inside("tbody", table)
+        links = lambda cell: [self.elements[i][1] for i in self.inside("a", cell)]
+        return [[links(cell) for cell in self.inside("td", row)] for row in self.inside("tr", body)]
 
 
-# ---------------------------------------------------------------- tables
+# ---------------------------------------------------------------- lists
 
 
-def test_the_table_of_a_chapter() -> None:
-    made = Table(table(rows_of(a_claim("a-1", "partly", "zhang2024"), a_claim("b-2", "not run"))))
-    assert [attributes for attributes, _ in made.body] == [{"id": "claim-a-1"}, {"id": "claim-b-2"}]
-    assert [cells["status"] for _, cells in made.body] == ["◐ partly", "… not run"]
-    assert [cells["source"] for _, cells in made.body] == ["Zhang et al. 2024, Fig 1", "this book, Fig 1"]
-    assert list(made.body[0][1]) == COLUMNS
-    assert [cells["statement"] for _, cells in made.body] == ["Words. | Reported: Words. reported"] * 2
-    assert [a["class"] for a in made.all("span")] == ["rm-reported", "rm-partly", "rm-reported", "rm-not-run"]
-    assert [a["scope"] for a in made.all("th")] == ["col"] * 5
+def test_the_list_of_a_chapter() -> None:
+    made = Made(listing(rows_of(a_claim("a-1", "partly", "zhang2024"), a_claim("b-2", "not run"))))
+    assert [attributes for attributes, _ in made.claims] == [
+        {"class": "rm-claim", "id": "claim-a-1"},
+        {"class": "rm-claim", "id": "claim-b-2"},
+    ]
+    assert made.verdicts == ["◐ partly", "… not run"]
+    assert [words["source"] for _, words in made.claims] == ["Zhang et al. 2024, Fig. 1", "this book, Fig. 1"]
+    assert made.claims[0][1] == {
+        "verdict": "◐ partly",
+        "statement": "Words.",
+        "source": "Zhang et al. 2024, Fig. 1",
+        "Source": "Zhang et al. 2024, Fig. 1",
+        "Reported": "Words. reported",
+        "Criterion": "Words. criterion",
+        "Measured": "Words. measured",
+    }
+    assert [a["class"] for a in made.all("span", "rm-verdict")] == ["rm-verdict rm-partly", "rm-verdict rm-not-run"]
+    assert not any("open" in attributes or "hidden" in attributes for attributes in made.all("details"))
 
 
 def test_a_revised_criterion_says_why() -> None:
-    made = Table(table(rows_of(a_claim("a", revised="the first failed the source"), a_claim("b"))))
-    assert [cells["criterion"] for _, cells in made.body] == [
-        "Words. criterion | Revised: the first failed the source",
-        "Words. criterion",
-    ]
+    made = Made(listing(rows_of(a_claim("a", revised="the first failed the source"), a_claim("b"))))
+    assert [words.get("Revised") for _, words in made.claims] == ["the first failed the source", None]
 
 
-def test_the_table_of_the_ledger_adds_chapter_and_report() -> None:
-    made = Table(table(rows_of(a_claim("x", "not reproduced", "li2024talk")), {"x": "07-width"}))
-    ((attributes, cells),) = made.body
-    assert attributes == {"id": "claim-x", "data-paper": "li2024talk", "data-status": "not reproduced"}
-    assert cells["source"] == "Li 2024, Fig 1 | chapter 7"
-    assert cells["statement"] == "Words. | Reported: Words. reported"
-    assert made.all("a") == [{"href": "07-width.html"}]
+def test_the_list_of_the_ledger_adds_the_chapter_and_what_is_filtered_by() -> None:
+    made = Made(listing(rows_of(a_claim("x", "not reproduced", "li2024talk")), {"x": "07-width"}))
+    ((attributes, words),) = made.claims
+    assert attributes == {"class": "rm-claim", "id": "claim-x", "data-paper": "li2024talk", "data-status": "not reproduced"}
+    assert words["Source"] == words["source"] == "Li 2024, Fig. 1"
+    assert words["Where"] == "chapter 7"
+    assert made.all("a") == [{"href": "07-width.html#claim-x"}]
 
 
-@given(st.text(st.characters(exclude_characters="\r\x00") | st.sampled_from("<>&\"'"), min_size=1, max_size=15))
+WORDS = st.text(st.characters(exclude_characters="\r\x00") | st.sampled_from("<>&\"'"), min_size=1, max_size=15)
+
+
+@given(WORDS)
 def test_words_of_a_claim_stay_words(words: str) -> None:
-    plain, safe = (Table(table(rows_of(a_claim(w, words=w, item=w)), {w: "02-a"})) for w in ("plain", words))
-    assert [tag for tag, _ in plain.elements] == [tag for tag, _ in safe.elements]
-    ((attributes, cells),) = safe.body
+    """As the book sets them: indices and exponents alone may add elements, and take no letter away."""
+    plain, safe = (Made(listing(rows_of(a_claim(w, words=w, item=w)), {w: "02-a"})) for w in ("plain", words))
+    no_type = [tag for tag, _ in safe.elements if tag not in ("i", "sub", "sup")]
+    assert no_type == [tag for tag, _ in plain.elements]
+    ((attributes, said),) = safe.claims
     assert attributes["id"] == f"claim-{words}"
-    assert cells["statement"] == f"{words} | Reported: {words} reported"
-    assert cells["criterion"] == f"{words} criterion"
-    assert cells["measured here"] == f"{words} measured"
-    assert cells["source"] == f"this book, {words} | chapter 2"
+    bare = lambda text: re.sub(r"[_^()−-]", "", typeset.characters(text))
+    assert bare(said["statement"]) == bare(words)
+    assert bare(said["Reported"]) == bare(f"{words} reported")
+    assert bare(said["Criterion"]) == bare(f"{words} criterion")
+    assert bare(said["Measured"]) == bare(f"{words} measured")
+    assert bare(said["source"]) == bare(said["Source"]) == bare(f"this book, {words}")
+    assert safe.all("a") == [{"href": f"02-a.html#claim-{words}"}]
+
+
+def test_the_words_of_a_claim_are_set_as_the_book_sets_them() -> None:
+    words = 'It falls from -0.5 to 1e-4 in W_Q(1), 93 % of α^2, the model\'s "own"'
+    html = listing(rows_of(a_claim("a", words=words, item="Fig 2c")))
+    said = "It falls from −0.5 to 10⁻⁴ in <i>W</i><sub>Q</sub><sup>(1)</sup>, 93% of α<sup>2</sup>, the model’s “own”"
+    assert html.count(said) == 4  # statement, report, criterion, and what was measured
+    assert html.count("Fig. 2c") == 2
 
 
 def test_totals_count_every_status_that_occurs() -> None:
@@ -127,42 +189,39 @@ def test_what_is_true_by_construction_is_counted_apart() -> None:
     wrong = rows_of(a_claim("e", "not reproduced", by_construction=True))
     assert totals(rows + wrong) == "1 reproduced, 1 partly; 3 tests of the task, true by construction (but 1 of them not)"
     assert claims_line(rows) == "**2 claims so far:** 1 reproduced, 1 partly; 2 tests of the task, true by construction.\n"
-    made = Table(table(rows + wrong, dict.fromkeys("abcde", "01-x")))
-    assert [cells["status"] for _, cells in made.body] == [
+    made = Made(listing(rows + wrong, dict.fromkeys("abcde", "01-x")))
+    assert made.verdicts == [
         "✔ reproduced",
         "✔ true by construction",
         "◐ partly",
         "✔ true by construction",
         "✘ not true by construction",
     ]
-    assert [attributes["data-status"] for attributes, _ in made.body] == [
+    assert [attributes["data-status"] for attributes, _ in made.claims] == [
         "reproduced",
         "test of the task",
         "partly",
         "test of the task",
         "test of the task",
     ]
-    assert [a["class"] for a in made.all("span") if a["class"] != "rm-reported"] == [
-        "rm-reproduced",
-        "rm-by-construction",
-        "rm-partly",
-        "rm-by-construction",
-        "rm-not-reproduced",
-    ]
+    looks = ["rm-reproduced", "rm-by-construction", "rm-partly", "rm-by-construction", "rm-not-reproduced"]
+    assert [a["class"] for a in made.all("span", "rm-verdict")] == [f"rm-verdict {look}" for look in looks]
+    assert [a["class"] for a in Made("".join(map(square, rows + wrong))).all("a")] == [f"rm-square {look}" for look in looks]
 
 
-def test_failed_parts_stand_under_the_status() -> None:
+def test_failed_parts_stand_in_the_claim() -> None:
     check = lambda store, profile: Finding("", graded({"depth 2": False, "depth 3": True, HOSTILE: False}))
-    rows = rows_of(a_claim("a", check=check), a_claim("b"))
-    made = Table(table(rows))
-    assert [cells["status"] for _, cells in made.body] == [f"◐ partly | failed: depth 2; {HOSTILE}", "✔ reproduced"]
+    made = Made(listing(rows_of(a_claim("a", check=check), a_claim("b"))))
+    assert made.verdicts == ["◐ partly", "✔ reproduced"]
+    assert [words.get("Failed") for _, words in made.claims] == [f"depth 2; {typeset.characters(HOSTILE)}", None]
     assert made.all("script") == []
 
 
 def test_records_from_before_the_parts_had_names_are_shown_as_ever() -> None:
     (row,) = rows_of(a_claim("x", "partly"))
     old = {key: value for key, value in row.items() if key not in ("failed", "by_construction")}
-    assert table([old], {"x": "07-width"}) == table([row], {"x": "07-width"})
+    assert listing([old], {"x": "07-width"}) == listing([row], {"x": "07-width"})
+    assert square(old) == square(row)
     assert totals([old]) == "1 partly"
 
 
@@ -175,32 +234,144 @@ def test_the_line_of_a_chapter_tells_tests_of_the_task_apart(capsys: pytest.Capt
     assert capsys.readouterr().out.splitlines()[-1] == "claims: b partly"
 
 
+# ---------------------------------------------------------------- squares, tally, scoreboard
+
+
+@given(WORDS)
+def test_a_square_leads_to_its_claim_and_says_which_it_is(words: str) -> None:
+    (row,) = rows_of(a_claim(words, "partly", words=words))
+    made = Made(square(row, "claims.html"))
+    said = f"{typeset.characters(words)} – partly"
+    (link,) = made.all("a")
+    assert made.elements == [("a", link)]
+    assert (link["href"], link["title"], link["aria-label"]) == (f"claims.html#claim-{words}", said, said)
+    assert made.text(0) == "◐"
+    assert Made(square(row)).all("a")[0]["href"] == f"#claim-{words}"
+
+
+def test_squares_stand_the_best_first_and_otherwise_as_they_come() -> None:
+    rows = rows_of(*(a_claim(f"{i}", s) for i, s in enumerate(("not run", "partly", "reproduced", "partly", "not reproduced"))))
+    html = squares(rows)
+    assert [a["href"] for a in Made(html).all("a")] == [f"#claim-{i}" for i in (2, 1, 3, 4, 0)]
+    assert html == "".join(square(rows[i]) for i in (2, 1, 3, 4, 0))
+    assert squares([]) == ""
+
+
+PLANTED = {
+    "02-two": (a_claim("a", "partly", "zhang2024"), a_claim("b", "reproduced", "zhang2024"), a_claim("c", "not run")),
+    "03-three": (
+        a_claim("d", "not reproduced", "zhang2024", item="Fig 2"),
+        a_claim("e", by_construction=True),
+        a_claim("f", "partly"),
+    ),
+    "09-nine": (),
+}
+TITLES = {"02-two": "Two & <b>", "03-three": "Three", "09-nine": "Nine", "engine": "The engine"}
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    monkeypatch.setattr(ledger, "CLAIMS_OF", PLANTED)
+    return rows_of(*(claim for claims in PLANTED.values() for claim in claims))
+
+
+def test_the_tally_counts_by_kind_and_outcome(planted: list[dict[str, Any]]) -> None:
+    made = Made(ledger.tally(planted))
+    assert [made.text(i) for i in made.inside("th")] == [
+        *(f"{MARK[status]} {status}" for status in STATUSES),
+        "the papers’ claims (3)",
+        "ours (2)",
+        "tests of the task (1)",
+        "all (6)",
+    ]
+    assert [made.text(i) for i in made.inside("td")][1:] == [
+        "1",
+        "1",
+        "1",
+        "–",
+        "–",
+        "1",
+        "–",
+        "1",
+        "1",
+        "–",
+        "–",
+        "–",
+        "2",
+        "2",
+        "1",
+        "1",
+    ]
+    assert [a["scope"] for a in made.all("th")] == ["col"] * 4 + ["row"] * 4
+
+
+def test_the_scoreboard_has_a_square_a_claim_by_chapter_and_kind_and_by_figure(planted: list[dict[str, Any]]) -> None:
+    made = Made(ledger.scoreboard(planted, TITLES))
+    places = [[[link["href"] for link in cell] for cell in row] for row in made.rows("rm-scoreboard")]
+    assert places == [[["#claim-b", "#claim-a"], ["#claim-c"], []], [["#claim-d"], ["#claim-f"], ["#claim-e"]]]
+    (table,) = made.inside("table")
+    heads = [made.text(i) for i in made.inside("th", table)]
+    assert heads == ["chapter", *ledger.KINDS, "2 · Two & <b>", "3 · Three"]
+    leads = [a["href"] for a in made.all("a") if "class" not in a]
+    assert leads == ["02-two.html", "03-three.html"]
+    (figures,) = made.inside("details")
+    assert [made.text(i) for i in made.inside("h3", figures)] == ["Zhang et al. 2024"]  # our own claims are of no figure
+    assert [made.text(i) for i in made.inside("li", figures)] == ["Fig. 1 ✔◐", "Fig. 2 ✘"]
+
+
 # ---------------------------------------------------------------- the page
 
 
+def all_rows() -> list[dict[str, Any]]:
+    """Those of the book without checking them, which would take a minute: the statuses take turns."""
+    return [
+        row
+        for number, claim in enumerate(ledger.CLAIMS)
+        for row in rows_of(a_claim(claim.id, STATUSES[number % 4], claim.paper, claim.statement, item=claim.item))
+    ]
+
+
 def test_the_page_of_all_claims_of_the_book() -> None:
-    """Its rows without checking them, which would take a minute: the statuses take turns."""
-    rows = []
-    for number, claim in enumerate(ledger.CLAIMS):
-        planted = a_claim(claim.id, STATUSES[number % 4], claim.paper, claim.statement)
-        rows += rows_of(planted)
-    made = Table(ledger.page(rows))
-    assert [attributes["id"] for attributes, _ in made.body] == [f"claim-{claim.id}" for claim in ledger.CLAIMS]
-    assert {a["href"] for a in made.all("a")} == {f"{name}.html" for name, claims in ledger.CLAIMS_OF.items() if claims}
+    rows, titles = all_rows(), {name: f"Title of {name}" for name in ledger.CLAIMS_OF}
+    made = Made(ledger.page(rows, titles))
+    ids = [f"claim-{claim.id}" for claims in ledger.CLAIMS_OF.values() for claim in claims]
+    assert [attributes["id"] for attributes, _ in made.claims] == ids
+    assert len(set(ids)) == len(ids) == len(rows)
+    with_claims = [name for name, claims in ledger.CLAIMS_OF.items() if claims]
+    leads = [(a["href"] or "") for a in made.all("a") if "rm-square" not in (a.get("class") or "")]
+    assert [lead for lead in leads if "#" not in lead] == [f"{name}.html" for name in with_claims]
+    where = {claim.id: name for name, claims in ledger.CLAIMS_OF.items() for claim in claims}
+    assert [lead for lead in leads if "#" in lead] == [f"{where[i[6:]]}.html#{i}" for i in ids]
+    board = sorted(link["href"] or "" for row in made.rows("rm-scoreboard") for cell in row for link in cell)
+    assert board == sorted(f"#{i}" for i in ids)  # one square a claim
+    (figures,) = made.inside("details", kind="rm-figures")
+    of_papers = sorted(f"#claim-{claim.id}" for claim in ledger.CLAIMS if claim.paper not in OURS)
+    assert sorted(made.elements[i][1]["href"] or "" for i in made.inside("a", figures)) == of_papers
+    assert [made.text(i) for i in made.inside("h3") if figures not in made.above[i]] == [
+        f"{int(name[:2])} · Title of {name}" for name in with_claims
+    ]
     assert [a["name"] for a in made.all("select")] == ["paper", "status"]
     values = [a["value"] for a in made.all("option")]
     papers = {row["paper"] for row in rows}
     assert values == ["", *(p for p in PAPERS if p in papers), "", *STATUSES]
-    for attributes, _ in made.body:
+    for attributes, _ in made.claims:
         assert {attributes["data-paper"], attributes["data-status"]} <= set(values)
     assert "hidden" in next(a for a in made.all("div") if a.get("class") == "rm-filter")
-    assert not any("hidden" in attributes for attributes, _ in made.body)  # without scripts the whole table is there
+    # without scripts everything is there
+    assert not any(
+        "hidden" in attributes for tag, attributes in made.elements if tag != "div" or attributes.get("class") == "rm-part"
+    )
+
+
+def test_every_chapter_with_claims_has_a_title_so_that_none_is_lost() -> None:
+    """The page goes through the titles: a chapter that had none would lose its claims silently."""
+    assert {name for name, claims in ledger.CLAIMS_OF.items() if claims} <= {c.name for c in chapters()}
 
 
 def test_the_filters_offer_what_there_is_and_count_it(monkeypatch: pytest.MonkeyPatch) -> None:
     claims = (a_claim("a", "partly"), a_claim("b", "not run"), a_claim("c", "partly", "li2024talk", words=HOSTILE))
     monkeypatch.setattr(ledger, "CLAIMS_OF", {"01-x": claims})
-    html = ledger.page(rows_of(*claims))
+    html = ledger.page(rows_of(*claims), {"01-x": HOSTILE})
     assert '<option value="ours">this book (2)</option>' in html
     assert '<option value="li2024talk">Li 2024 (1)</option>' in html
     assert '<option value="partly">partly (2)</option><option value="not run">not run (1)</option></select>' in html
@@ -208,7 +379,7 @@ def test_the_filters_offer_what_there_is_and_count_it(monkeypatch: pytest.Monkey
     assert HOSTILE not in html
     claims += (a_claim("d", by_construction=True),)
     monkeypatch.setattr(ledger, "CLAIMS_OF", {"01-x": claims})
-    html = ledger.page(rows_of(*claims))
+    html = ledger.page(rows_of(*claims), {"01-x": "X"})
     assert '<option value="test of the task">test of the task (1)</option></select>' in html
     assert "reproduced (" not in html
     assert html.count("<option") == 7

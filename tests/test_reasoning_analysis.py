@@ -620,9 +620,10 @@ def explored() -> list[StoredRun]:
 
 def test_the_explorer_has_a_map_for_every_snapshot() -> None:
     found = record(explored()[0])
-    assert [(m["step"], len(m["map"]), len(m["explained"])) for m in found["maps"]] == [(10, 10, 2), (20, 10, 2)]
-    assert found["map"] == found["maps"][-1]["map"] != found["maps"][0]["map"]
-    for m in found["maps"]:
+    assert [(m["step"], len(m["map"]), len(m["explained"])) for m in found["moments"]] == [(10, 10, 2), (20, 10, 2)]
+    first, last = found["moments"]
+    assert (found["map"], found["explained"]) == (last["map"], last["explained"]) != (first["map"], first["explained"])
+    for m in found["moments"]:
         first = [x for x, _ in m["map"]]
         assert (min(first), max(first)) == (0, 255)
         assert first == sorted(first)  # along the arc, rising with the number
@@ -670,7 +671,7 @@ def test_a_point_is_trained_once(tmp_path: Path) -> None:
     run = ask(0.65, 2, 5, on_step=lambda now: steps.append(now.step), stop=lambda: False)
     assert run.spec == point_specs("smoke", 0.65, 5)[0]
     assert steps == [10, 20]
-    assert [m["step"] for m in record(run)["maps"]] == [10, 20]
+    assert [m["step"] for m in record(run)["moments"]] == [10, 20]
     again = ask(0.65, 2, 5, on_step=lambda now: pytest.fail("trained again"), stop=lambda: True)
     assert again == run
 
@@ -710,13 +711,13 @@ def test_a_run_that_diverged_is_stored(diverged: tuple[RunResult, StoredRun]) ->
 def test_a_run_that_diverged_is_shown_without_a_map(diverged: tuple[RunResult, StoredRun]) -> None:
     _, run = diverged
     found = record(run)
-    assert not {"map", "maps"} & set(found)
+    assert not {"map", "moments"} & set(found)
     assert found["final"] == dict.fromkeys(METRICS, 0.0)
     assert found["history"] == {"step": [10]} | {name: [0.0] for name in METRICS}
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     data = exploration([*explored(), run], "smoke")  # beside others
     assert json.loads(json.dumps(data, allow_nan=False)) == data
-    assert [r["gamma"] for r in data["series"][0]["runs"] if "maps" not in r] == [-9.0]
+    assert [r["gamma"] for r in data["series"][0]["runs"] if "moments" not in r] == [-9.0]
     assert halving(run, "memory") is slowdown(run) is None
 
 
@@ -725,11 +726,11 @@ def test_only_finite_snapshots_are_mapped() -> None:
     bad = {"anchors": good["anchors"].clone()}
     bad["anchors"][-1, 0] = float("inf")
     found = record(replace(explored()[0], kept={10: good, 20: bad}))
-    assert [m["step"] for m in found["maps"]] == [10]
-    assert found["map"] == found["maps"][0]["map"]
+    assert [m["step"] for m in found["moments"]] == [10]
+    assert found["map"] == found["moments"][0]["map"]
     memory = {"anchors": good["anchors"].clone()}
     memory["anchors"][0, 0] = float("nan")  # which is not drawn
-    assert [m["step"] for m in record(replace(explored()[0], kept={10: good, 20: memory}))["maps"]] == [10, 20]
+    assert [m["step"] for m in record(replace(explored()[0], kept={10: good, 20: memory}))["moments"]] == [10, 20]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,17 @@ from docutils.core import publish_doctree
 
 from lib.book import chapters, sphinx_extension
 from lib.book.paths import BOOK, ROOT
-from lib.book.sphinx_extension import describe_figures, link_figures, link_sources, mark_stale, source_body
+from lib.book.sphinx_extension import (
+    describe_figures,
+    link_figures,
+    link_sources,
+    mark_stale,
+    mark_terms,
+    repeat_finding,
+    set_type,
+    source_body,
+    terms,
+)
 
 NO_APP: Any = None
 
@@ -135,3 +145,144 @@ def test_a_source_page_is_the_source_with_an_anchor_at_each_definition() -> None
         if path.suffix == ".py":
             kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
             assert [name for name, _ in anchors] == [node.name for node in ast.parse(text).body if isinstance(node, kinds)]
+
+
+# ---------------------------------------------------------------- type
+
+
+def test_what_is_written_by_hand_is_set_like_what_is_computed() -> None:
+    blocks = "::\n\n  x = -1\n\n.. math:: x = -1\n\n.. raw:: html\n\n  -1"
+    doctree = page(f"From -0.5 to 1e-4, the model's own *Fig 2*; ``-1 Fig 2``.\n\n{blocks}")
+    set_type(NO_APP, doctree, "book/01-a")
+    first, block, formula, raw = next(iter(doctree.findall(nodes.section)), doctree).children[1:]
+    assert first.astext() == "From −0.5 to 10⁻⁴, the model’s own Fig. 2; -1 Fig 2."
+    assert (block.astext(), formula.astext(), raw.astext()) == ("x = -1", "x = -1", "-1")
+    other = page("From -0.5")
+    set_type(NO_APP, other, "docs/design")
+    assert other.astext().endswith("From -0.5")
+
+
+# ---------------------------------------------------------------- the glossary
+
+GLOSSARY = """# Glossary
+
+{.glossary}
+essential path
+  The edges $\\mathrm{that}$ bring the key.
+
+composition
+  Doing one after the other.
+
+run
+  A trained model, which is a plain word too.
+
+initialization rate
+  How small weights start.
+"""
+
+
+@pytest.fixture
+def glossary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "glossary.md").write_text(GLOSSARY, encoding="utf-8")
+    monkeypatch.setattr(sphinx_extension, "BOOK", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("glossary")
+def test_the_glossary_is_read_without_its_mathematics() -> None:
+    assert terms() == {
+        "essential path": "The edges that bring the key.",
+        "composition": "Doing one after the other.",
+        "run": "A trained model, which is a plain word too.",
+        "initialization rate": "How small weights start.",
+    }
+
+
+@pytest.mark.usefixtures("glossary")
+def test_a_term_is_marked_where_it_first_stands_in_prose() -> None:
+    text = """`Composition <a.html>`_ is *composition*, ``composition``.
+
+Compositions, and composition again: a run has decompositions.
+
+The Essential paths are here; the essential path is there.
+
+A composition of its own, on an essential path."""
+    doctree = publish_doctree(
+        f"A composition\n=============\n\nPart on the essential path\n--------------------------\n\n{text}\n"
+    )
+    before = doctree.astext()
+    mark_terms(NO_APP, doctree, "book/01-a")
+    assert doctree.astext() == before
+    made = [node for node in doctree.findall(nodes.reference) if "rm-term" in node["classes"]]
+    assert {node.astext(): (node["refuri"], node["reftitle"]) for node in made} == {
+        "Compositions": ("glossary.html#term-composition", "Doing one after the other."),
+        "Essential paths": ("glossary.html#term-essential-path", "The edges that bring the key."),
+    }
+    assert len(made) == 2
+    for title in doctree.findall(nodes.title):
+        assert not list(title.findall(nodes.reference))
+    for node in made:
+        assert isinstance(node.parent, nodes.paragraph)
+        assert not list(node.findall(nodes.reference, include_self=False))
+
+
+@pytest.mark.usefixtures("glossary")
+@pytest.mark.parametrize("name", ["book/glossary", "docs/design"])
+def test_terms_are_marked_in_the_book_but_not_in_the_glossary(name: str) -> None:
+    doctree = page("A composition.")
+    mark_terms(NO_APP, doctree, name)
+    assert links(doctree) == {}
+
+
+def test_every_term_of_the_book_has_its_place_in_the_glossary(html: Path) -> None:
+    """Links lead to ids that Sphinx makes of the terms."""
+    made = (html / "book" / "glossary.html").read_text(encoding="utf-8")
+    known = terms()
+    assert len(known) > 10
+    for term in set(known) - set(sphinx_extension.EVERYDAY):
+        assert f'id="term-{term.replace(" ", "-")}"' in made, term
+    assert set(sphinx_extension.EVERYDAY) <= set(known)
+    used = 0
+    for path in (html / "book").glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        marked = re.findall(r'<a class="rm-term[^"]*" href="glossary\.html#(term-[^"]+)"', text)
+        assert len(marked) == len(set(marked)), path.name  # each once
+        assert all(f'id="{unescape(mark)}"' in made for mark in marked), path.name
+        used += len(marked)
+    assert used > 20
+
+
+# ---------------------------------------------------------------- the finding
+
+
+def repeated(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> list[nodes.paragraph]:
+    monkeypatch.setattr(sphinx_extension, "BOOK", folder)
+    doctree = page("Text.")
+    repeat_finding(NO_APP, doctree, name)
+    return [node for node in doctree.findall(nodes.paragraph) if "rm-finding" in node["classes"]]
+
+
+def test_every_page_but_the_first_ends_with_the_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert repeated(tmp_path, monkeypatch, "book/01-a") == []  # none was written
+    (tmp_path / "generated").mkdir()
+    words = "**What we found.** At γ = -0.5 the model's <b>answer</b> turns.\n"
+    (tmp_path / "generated" / "finding.md").write_text(words, encoding="utf-8")
+    for name in ("book/01-a", "book/claims"):
+        (line,) = repeated(tmp_path, monkeypatch, name)
+        assert line.astext() == "The book in a sentence. At γ = −0.5 the model’s <b>answer</b> turns."
+        assert line.parent.children[-1] is line
+        assert not list(line.findall(nodes.raw))
+    assert repeated(tmp_path, monkeypatch, "book/intro") == []
+    assert repeated(tmp_path, monkeypatch, "docs/design") == []
+
+
+def test_the_finding_stands_within_the_first_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "generated").mkdir()
+    (tmp_path / "generated" / "finding.md").write_text("**What we found.** It turns.", encoding="utf-8")
+    monkeypatch.setattr(sphinx_extension, "BOOK", tmp_path)
+    doctree = nodes.document(None, None)  # type: ignore[arg-type]
+    first, second = nodes.section("", nodes.title("", "A")), nodes.section("", nodes.title("", "B"))
+    doctree += [first, second]
+    repeat_finding(NO_APP, doctree, "book/01-a")
+    assert "rm-finding" in first.children[-1]["classes"]
+    assert len(second.children) == 1

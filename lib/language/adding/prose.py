@@ -52,9 +52,14 @@ def verdict(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
     if low > 0 or high < 0:
         who = f"the paper's small arm adds {'better' if low > 0 else 'worse'} than its large one"
     else:
-        who = (
-            "both of the paper's arms add" if min(mean[SMALL], mean[LARGE]) >= WELL else "neither of the paper's arms is better"
-        )
+        add = {arm: int((arms.shares(groups[arm]) >= WELL).sum()) for arm in (SMALL, LARGE)}
+        if add[SMALL] == len(groups[SMALL]) and add[LARGE] == len(groups[LARGE]):
+            who = "both of the paper's arms add"
+        else:
+            who = (
+                f"the paper's small arm adds in {add[SMALL]} of {len(groups[SMALL])} runs and its large one in {add[LARGE]} of "
+                f"{len(groups[LARGE])}, and the 95% interval of their difference holds zero"
+            )
     first = f"In a square of sums that were held out {who}: {shares}."
     learned = float(arms.shares(groups[LARGER], "train").mean())
     _, low, _ = arms.lead(groups[SMALL], groups[LARGER])
