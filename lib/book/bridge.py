@@ -20,6 +20,7 @@ from lib.composition.experiments import GRIDS
 from lib.composition.variations import GPT2
 from lib.core.read import style
 from lib.core.read.tables import table
+from lib.core.read.words import number_of
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import train_specs, wide_specs
 from lib.language import arms
@@ -196,7 +197,7 @@ def sentence(found: Sequence[Task]) -> str:
     open_ = [name for name in leads if name not in ahead and name not in behind]
     listed = lambda names: f" ({'; '.join(names)})" if names else ""
     return (
-        f"On {kinds(found)} tasks in {len(leads)} settings the smaller start answers more new questions by the rule in "
+        f"On {number_of(kinds(found), 'task')} in {number_of(len(leads), 'setting')} the smaller start answers more new questions by the rule in "
         f"{len(ahead)}{listed(ahead)}, fewer in {len(behind) or 'none'}{listed(behind)}; in the other {len(open_)} its 95% "
         "interval over seeds holds zero."
     )
