@@ -103,7 +103,7 @@ def test_characters(written: str, set_: str) -> None:
         ("x_12", "x_12"),
         ("&x_y;", "&x_y;"),
         ("α^2", "α<sup>2</sup>"),
-        ("d^-γ", "d^-γ"),
+        ("d^-γ", "d<sup>−γ</sup>"),
         ("n^-0.5", "n<sup>−0.5</sup>"),
         ("n^−1/2", "n<sup>−1/2</sup>"),
         ("(a + b)^2", "(a + b)<sup>2</sup>"),

@@ -13,7 +13,9 @@
   window.addEventListener("afterprint", () => { if (theme) root.dataset.theme = theme; });
   // What an address names may be folded away.
   const unfold = () => {
-    const to = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    let name = location.hash.slice(1);
+    try { name = decodeURIComponent(name); } catch { /* a lone percent sign is taken as it stands */ }
+    const to = name && document.getElementById(name);
     for (let node = to; node; node = node.parentElement) if (node.tagName === "DETAILS") node.open = true;
     if (to && to.tagName === "DETAILS") to.scrollIntoView();
   };

@@ -197,7 +197,8 @@ def sentence(found: Sequence[Task]) -> str:
     open_ = [name for name in leads if name not in ahead and name not in behind]
     listed = lambda names: f" ({'; '.join(names)})" if names else ""
     return (
-        f"On {number_of(kinds(found), 'task')} in {number_of(len(leads), 'setting')} the smaller start answers more new questions by the rule in "
+        f"On {number_of(kinds(found), 'task')} in {number_of(len(leads), 'setting')} the smaller start answers more new "
+        "questions by the rule in "
         f"{len(ahead)}{listed(ahead)}, fewer in {len(behind) or 'none'}{listed(behind)}; in the other {len(open_)} its 95% "
         "interval over seeds holds zero."
     )

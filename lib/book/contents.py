@@ -42,7 +42,8 @@ def found(notebook: NotebookNode) -> str:
     first = re.sub(r" \((?!\d,\s\d\))[^()]*\d[^()]*\)(?=[,.:;]| |$)", "", first)  # numbers stand in the chapter
     while len(first) > LONG and len(start := first.rpartition(":")[0]) > LONG / 3:
         first = start
-    return first.rstrip(":. ") + "." * bool(first)
+    first = first.rstrip(":. ")
+    return first + "." * (bool(first) and first[-1] not in "!?")
 
 
 def table_of(chapters: Sequence[Chapter], claims: Sequence[Mapping[str, Any]]) -> str:

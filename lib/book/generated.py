@@ -111,7 +111,7 @@ def bridge_text(found: Sequence[bridge.Task]) -> str:
     return (
         f"{bridge.sentence(found)}\n\n"
         + _line(runs, bridge.draw)
-        + f"\n```{{dropdown}} In numbers\n{bridge.rows(found)}\n```\n"
+        + f"\n```{{dropdown}} In numbers\n{typeset.markdown(bridge.rows(found))}\n```\n"
     )
 
 

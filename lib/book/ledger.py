@@ -65,7 +65,7 @@ _FILTER = """
     history.replaceState(null, "", location.pathname + (words ? `?${words}` : "") + location.hash);
   }
   for (const [name, value] of new URLSearchParams(location.search)) {
-    const select = { paper, status }[name];
+    const select = [paper, status].find((s) => s.name === name);
     if (select && [...select.options].some((o) => o.value === value)) select.value = value;
   }
   paper.addEventListener("change", choose);

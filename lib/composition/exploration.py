@@ -54,7 +54,7 @@ def record(run: StoredRun, key: int = KEY, place: int = PLACE) -> dict[str, Any]
         found["history"]["eigenvalues"] = [[None if v is None else float(f"{v:.3g}") for v in row] for row in rows]
     if run.spec.experiment == PLAYED.name:
         kept = moments(run, attention=(key, place) == (KEY, PLACE))
-        return found | {"moments": kept} | kept[-1]
+        return found | ({"moments": kept} | kept[-1] if kept else {})
     return found | (_of_weights(run) | _attention(run, key, place) if _of_weights(run) else {})
 
 
@@ -76,6 +76,8 @@ def moments(run: StoredRun, attention: bool = True) -> list[dict[str, Any]]:
     """What a played run kept of every evaluated step, as the explorer draws it."""
     found = []
     for step, kept in run.snapshots().items():
+        if not all(bool(array.isfinite().all()) for array in kept.values()):
+            continue  # a run that diverged has nothing to show
         part = {
             "step": step,
             "map": screen.on_grid(kept["map"].numpy()),
@@ -172,8 +174,8 @@ def hero(runs: Sequence[StoredRun], profile: str) -> dict[str, Any]:
         for i, answer in enumerate(HERO):
             run["history"][answer["id"]] = [screen.rounded(share[i]) for share in shares]
             run["final"][answer["id"]] = screen.rounded(shares[-1][i])
-        for part in (run, *run["moments"]):
-            del part["spectrum"]  # which the first page does not draw
+        for part in (run, *run.get("moments", ())):
+            part.pop("spectrum", None)  # which the first page does not draw
     for cell in series["cells"]:
         here = [run for run in series["runs"] if run["gamma"] == cell["gamma"]]
         for answer in HERO:

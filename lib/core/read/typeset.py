@@ -18,7 +18,7 @@ def _power(match: re.Match[str]) -> str:
 
 
 _RULES: tuple[tuple[re.Pattern[str], object], ...] = (
-    (re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+−-]?\d+)\b"), _power),
+    (re.compile(r"(?<![\w.])(\.?\d+(?:\.\d+)?)e([+−-]?\d+)\b"), _power),
     (re.compile(r"(?<![\w.)\]/–-])-(?=\.?\d)"), "−"),
     (re.compile(r"(?<![\w.])\.(?=\d)"), "0."),
     (re.compile(r"(?<![\w.)])−(?=0(?:\.0+)?(?![\d.]*\d))"), ""),
@@ -29,7 +29,7 @@ _RULES: tuple[tuple[re.Pattern[str], object], ...] = (
     (re.compile(r'"([^"\n]*)"'), r"“\1”"),
 )
 _INDEX = re.compile(r"(?<![\w\\&])([A-Za-zΑ-Ωα-ω])_([A-Za-z]+|\d)(?![\w;])(?:\((\d)\))?")
-_EXPONENT = re.compile(r"(?<=[\wα-ω)′])\^([−-]?[\d½/.]+|[A-Za-zα-ω]\b)")
+_EXPONENT = re.compile(r"(?<=[\wα-ω)′>])\^([−-]?(?:[\d½/.]+|[A-Za-zα-ω]\b|gamma\b))")
 _KEPT = re.compile(
     r"(```.*?```|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$|\]\([^)\n]*\)|\{[a-z:]+\}`[^`]*`|<[^<>]+>|https?://\S+)", re.DOTALL
 )
