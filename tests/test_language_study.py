@@ -375,7 +375,36 @@ def test_the_label_is_judged_between_the_two_labels_alone(chain: bool) -> None:
     assert 50 < test.answer.sum() < 90
     found = Asking(test[torch.arange(5)], test, WORDS).measure(Judge(test, [set(), {0, 3, 139}]))
     assert found["label"].tolist() == pytest.approx([1, 137 / 140])
+    assert found["train label"].tolist() == pytest.approx([1, 3 / 5])
     assert found["test"].tolist() == found["train"].tolist() == [0, 0]  # "or" is no answer
+
+
+def test_rows_of_questions_are_right_as_those_of_any_reading() -> None:
+    test = asked(True, 140)
+    number = numbers_of(test)
+
+    class Knows:
+        """The next token of every row; of the first run those of some rows are wrong at the label, of the second at a word of
+        the chain."""
+
+        def logits(self, tokens: Tensor) -> Tensor:
+            which = [number[tuple(line[: line.index(OUT_TOKEN)])] for line in tokens.tolist()]
+            said = test.rows.tokens[which, 1 : tokens.shape[1] + 1].repeat(2, 1, 1)
+            for row, n in enumerate(which):
+                if n < 30:
+                    at = test.label[n] - 1
+                    said[0, row, at] = FALSE if test.answer[n] else TRUE
+                    said[1, row, at - 3] = END_TOKEN
+            return torch.nn.functional.one_hot(said, len(WORDS)).float()
+
+        def __call__(self, tokens: Tensor) -> Tensor:
+            return self.logits(tokens).argmax(-1)
+
+    found = Asking(test[torch.arange(60)], test, WORDS).measure(Knows())
+    assert found["train"].tolist() == [0.5, 0.5]
+    assert found["test"].tolist() == pytest.approx([110 / 140] * 2)
+    assert found["train label"].tolist() == [0.5, 1.0]
+    assert found["test"].tolist() == exact(answers(Knows(), test.rows), test.rows).float().mean(1).tolist()
 
 
 class Writer(nn.Module):
@@ -807,7 +836,7 @@ def trained(name: str, at_most: int) -> list[Any]:
             {"train", "test", "gen", "gen cases"},
             {"test right", "test answers", "gen right", "gen answers"},
         ),
-        ("language-prontoqa", 2, {"train", "test", "label"}, {"test right", "test answers", "own", "written"}),
+        ("language-prontoqa", 2, {"train", "train label", "test", "label"}, {"test right", "test answers", "own", "written"}),
         ("language-mix", 2, {"train", "train 0", "train 1", "test 0", "test 1"}, set()),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -133,7 +134,9 @@ def test_a_point_is_trained_to_the_end_and_stored(page: Page, lab: tuple[str, Pa
     expect(page.locator(".rm-live")).to_contain_text("stored as run", timeout=SECONDS)
     expect(caption).to_contain_text("γ = 0.53 at depth 3 was computed")
     expect(caption).to_contain_text("Its one run")
-    key = page.locator(".rm-live .rm-said code").first.inner_text()
+    code = page.locator(".rm-live .rm-said code").first
+    expect(code).to_have_text(re.compile(r"^[0-9a-f]{20}$"))  # a run has its key once its data have come
+    key = code.text_content()
     run = Store(lab[1] / "store").read(lab[1] / "store" / FAST.folder / f"{key}.json")
     assert (run.spec.gamma, run.spec.model.depth, run.spec.seed) == (0.53, 3, 0)
     assert run.has_weights

@@ -215,12 +215,14 @@ def _of(model: nn.Module) -> Callable[[Tensor], Tensor]:
 
 
 class Asking(Reading):
-    """PrOntoQA. `label`: are the two labels told apart behind the gold chain (or behind OUT, without chains)? At the steps to
-    keep the models write a chain of their own: `own` (R, N), is its label right? `written` (R, n, limit): the first."""
+    """PrOntoQA. `label`: are the two labels told apart behind the gold chain (or behind OUT, without chains)? `train label`:
+    the same of questions of training. At the steps to keep the models write a chain of their own: `own` (R, N), is its label
+    right? `written` (R, n, limit): the first."""
 
     def __init__(self, known: Questions, test: Questions, words: Vocabulary, **rest: Any) -> None:
         super().__init__(known.rows, {"test": test.rows}, **rest)
         self.test, self.words = test, words
+        self.trained = known[torch.arange(len(known))[:: max(1, len(known) // N_KNOWN)]]
         self.some = test[torch.arange(min(len(test), N_OWN))]
         self.limit = int((self.some.rows.length - self.some.rows.start).max())
 
@@ -229,14 +231,24 @@ class Asking(Reading):
         return max(super().longest_read, int(self.some.rows.start.max()) + self.limit - 1)
 
     def measure(self, ask: Ask) -> dict[str, Tensor]:
-        right = []
-        for part in torch.arange(len(self.test)).split(_ASKED_AT_ONCE):
-            some = self.test[part]
+        found = {}
+        for name, label, questions in (("train", "train label", self.trained), ("test", "label", self.test)):
+            found[name], found[label] = self._judged(ask, questions)
+        return found
+
+    def _judged(self, ask: Ask, questions: Questions) -> tuple[Tensor, Tensor]:
+        """(R,) and (R,): the shares of rows that are right in every token, and of labels that are the likelier of the two."""
+        every, labels = [], []
+        for part in questions.rows.length.argsort(stable=True).split(_ASKED_AT_ONCE):
+            some = questions[part]
+            tokens, target = asked_for(some.rows)
             longest = int(some.rows.length.max()) - 1
-            logits = ask.logits(some.rows.tokens[:, :longest])
+            logits = ask.logits(tokens[:, :longest])
+            target = target[:, :longest].to(logits.device)
+            every.append(((logits.argmax(-1) == target) | (target == IGNORED)).all(-1))
             said = torch.stack([judged(run, some.label.to(run.device), self.words) for run in logits])
-            right.append(said == some.answer.to(said.device))
-        return super().measure(ask) | {"label": torch.cat(right, 1).float().mean(1)}
+            labels.append(said == some.answer.to(said.device))
+        return torch.cat(every, 1).float().mean(1), torch.cat(labels, 1).float().mean(1)
 
     def snapshot(self, model: nn.Module, step: int) -> dict[str, Tensor]:
         found = super().snapshot(model, step)

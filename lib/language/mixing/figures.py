@@ -1,0 +1,162 @@
+"""The figures of the mix: two losses of one model, how far one is ahead of the other, and its embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from lib.core.read import style
+from lib.language.mixing.numbers import CORPORA
+from lib.language.stories import SUBSTITUTE
+
+COLOUR = dict(zip(CORPORA, (style.VERMILLION, style.BLUE), strict=True))
+"""As reasoning and memory in the other chapters on the same paper."""
+LABEL = dict(zip(CORPORA, (CORPORA[0], f"{CORPORA[1]} ({SUBSTITUTE})"), strict=True))
+Along = tuple[np.ndarray, np.ndarray]
+"""Steps (n,), and a value of each corpus along training (R, n, 2)."""
+
+
+def _colours(count: int) -> list[tuple[float, ...]]:
+    """One for each start, dark for the largest."""
+    return [style.GAMMA(x) for x in np.linspace(0.1, 0.9, count)]
+
+
+def _corpora(ax: Axes, curves: Along) -> None:
+    """A line a corpus, the mean of the runs, in a band that is their range."""
+    steps, values = curves
+    for corpus, name in enumerate(CORPORA):
+        some = values[..., corpus]
+        ax.plot(steps, some.mean(0), color=COLOUR[name], label=LABEL[name])
+        ax.fill_between(steps, some.min(0), some.max(0), color=COLOUR[name], alpha=0.2, lw=0)
+
+
+def _step_axis(ax: Axes) -> None:
+    """Steps on a logarithmic axis: what is learned first takes the first few."""
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step:,.0f}"))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xlabel("step")
+
+
+def _legend(fig: Figure, ax: Axes) -> None:
+    handles, labels = ax.get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+
+
+def losses(panels: Mapping[str, Along], levels: Sequence[float]) -> Figure:
+    """The loss of each corpus along training, a panel a start; dashed: the level of each corpus, its best bigram model."""
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.8), sharey=True, squeeze=False)
+        for ax, (title, curves) in zip(axes[0], panels.items(), strict=True):
+            for level, name in zip(levels, CORPORA, strict=True):
+                ax.axhline(level, color=COLOUR[name], ls="--", lw=1)
+            _corpora(ax, curves)
+            ax.set_title(title)
+            _step_axis(ax)
+            ax.set_ylim(bottom=0)
+        axes[0, 0].set_ylabel("loss (nats a token)")
+        axes[0, 0].plot([], [], color=style.DARK, ls="--", lw=1, label="best bigram model")
+        _legend(fig, axes[0, 0])
+    return fig
+
+
+def relative(panels: Mapping[str, Along]) -> Figure:
+    """The same as multiples of the loss of the corpus's best bigram model: below 1, more than pairs of words is known."""
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.8), sharey=True, squeeze=False)
+        for ax, (title, curves) in zip(axes[0], panels.items(), strict=True):
+            ax.axhline(1, color=style.GREY, ls="--", lw=1)
+            _corpora(ax, curves)
+            ax.set_title(title)
+            _step_axis(ax)
+            ax.set_ylim(bottom=0)
+        axes[0, 0].set_ylabel("loss / loss of the\nbest bigram model")
+        _legend(fig, axes[0, 0])
+    return fig
+
+
+def _dots(ax: Axes, at: float, values: np.ndarray, colour: object, face: object) -> None:
+    """A point a run, and a short line at their mean; runs that have none are left out."""
+    values = values[np.isfinite(values)]
+    if len(values):
+        ax.plot([at] * len(values), values, "o", ms=5, mec=colour, mfc=face, alpha=0.85)
+        ax.plot([at - 0.13, at + 0.13], [values.mean()] * 2, color=colour, lw=2)
+
+
+def gap(
+    along: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]],
+    reached: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    even: float,
+) -> Figure:
+    """ΔL at the same step, and at the same mean of the two losses; a point where a run is compared, if it comes so far.
+
+    along: {start: (steps (n,), ΔL (R, n), mean losses (R, n))}; reached: {start: (mean losses (R,), ΔL (R,))}; `even`: the ΔL
+    of two bigram models.
+    """
+    with style.look():
+        fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.1), sharey=True)
+        for (name, (steps, values, progress)), colour in zip(along.items(), _colours(len(along)), strict=True):
+            left.plot(steps, values.mean(0), color=colour, label=name)
+            left.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.2, lw=0)
+            right.plot(progress.T, values.T, color=colour, lw=1)
+            right.plot(*reached[name], "o", ms=5, mec=colour, mfc="white")
+        for ax in (left, right):
+            ax.axhline(even, color=style.GREY, ls="--", lw=1, zorder=0)
+        left.plot([], [], color=style.GREY, ls="--", lw=1, label="two bigram models")
+        left.plot([], [], "o", ms=5, mec=style.DARK, mfc="white", label="equal progress")
+        left.set(title="at the same step", ylabel="ΔL")
+        _step_axis(left)
+        right.set(title="at the same mean loss", xlabel="mean of the two losses (nats a token)")
+        right.invert_xaxis()
+        _legend(fig, left)
+    return fig
+
+
+def _dots(ax: Axes, at: float, values: np.ndarray, colour: str) -> None:
+    """A point a run, and a short line at their mean; runs that have none are left out."""
+    values = values[np.isfinite(values)]
+    if len(values):
+        ax.plot([at] * len(values), values, "o", ms=5, color=colour, alpha=0.85)
+        ax.plot([at - 0.13, at + 0.13], [values.mean()] * 2, color=colour, lw=2)
+
+
+def cosines(panels: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]) -> Figure:
+    """The mean cosine of embeddings of each corpus along training, a panel a kind of embeddings, a point where a run is at the
+    compared progress. panels: {kind: (steps (n,), cosines (R, n, 2), steps of the points (R,), their cosines (R, 2))}."""
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.8), sharey=True, squeeze=False)
+        for ax, (title, (steps, values, reached, points)) in zip(axes[0], panels.items(), strict=True):
+            _corpora(ax, (steps, values))
+            for corpus, name in enumerate(CORPORA):
+                ax.plot(reached, points[:, corpus], "o", ms=5, mec=COLOUR[name], mfc="white")
+            ax.axhline(0, color=style.LIGHT, lw=1, zorder=0)
+            ax.set_title(title)
+            _step_axis(ax)
+        axes[0, 0].set_ylabel("mean cosine of two words")
+        axes[0, 0].plot([], [], "o", ms=5, mec=style.DARK, mfc="white", label="equal progress")
+        _legend(fig, axes[0, 0])
+    return fig
+
+
+def cosines_at(panels: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
+    """The same at equal progress, start by start, a point a run. panels: {kind: {start: (R, 2)}}."""
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.6), sharey=True, squeeze=False)
+        for ax, (title, starts) in zip(axes[0], panels.items(), strict=True):
+            for at, values in enumerate(starts.values()):
+                for corpus, (name, shift) in enumerate(zip(CORPORA, (-0.18, 0.18), strict=True)):
+                    _dots(ax, at + shift, values[:, corpus], COLOUR[name])
+            ax.axhline(0, color=style.LIGHT, lw=1, zorder=0)
+            ax.set_xticks(range(len(starts)), list(starts))
+            ax.set(title=title, xlim=(-0.6, len(starts) - 0.4))
+        for name in CORPORA:
+            axes[0, 0].plot([], [], "o", ms=5, color=COLOUR[name], label=LABEL[name])
+        axes[0, 0].set_ylabel("mean cosine of two words")
+        _legend(fig, axes[0, 0])
+    return fig
