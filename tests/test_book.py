@@ -40,8 +40,9 @@ def test_pages_fetch_nothing_from_elsewhere(html: Path) -> None:
 
 def test_equations_are_drawn_by_a_script_of_our_own(html: Path) -> None:
     page = (html / "book" / "01-the-task.html").read_text(encoding="utf-8")
-    assert "mathjax/tex-svg.js" in page
-    assert (html / "_static" / "mathjax" / "tex-svg.js").stat().st_size > 1_000_000
+    assert "katex/katex.min.js" in page
+    assert (html / "_static" / "katex" / "katex.min.js").stat().st_size > 100_000
+    assert "katex" not in (html / "book" / "references.html").read_text(encoding="utf-8")
 
 
 def test_no_page_shows_a_traceback(html: Path) -> None:

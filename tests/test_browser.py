@@ -45,8 +45,8 @@ def kinds(html: Path) -> list[Path]:
 
 
 def settle(page: Page) -> None:
-    """Until equations are drawn, on pages that load the script for them."""
-    page.evaluate("() => window.MathJax?.startup?.promise")
+    """Until what equations are set in has come."""
+    page.evaluate("() => document.fonts.ready.then(() => true)")
 
 
 def test_every_page_loads_offline_without_a_complaint(html: Path, browser: Browser) -> None:
@@ -58,9 +58,9 @@ def test_every_page_loads_offline_without_a_complaint(html: Path, browser: Brows
             settle(page)
             assert watched.complaints == [], path.name
             assert page.locator("h1").count() >= 1, path.name
-            drawn = page.locator("article .math mjx-container, main .math mjx-container").count()
+            drawn = page.locator("article .math .katex, main .math .katex").count()
             assert drawn == page.locator("article .math, main .math").count(), path.name
-            assert page.locator("mjx-merror, [data-mjx-error]").count() == 0, path.name
+            assert page.locator(".katex-error").count() == 0, path.name
             equations += drawn
             assert page.evaluate(broken) == [], path.name
     assert equations > 20

@@ -128,6 +128,30 @@ def test_a_page_holds_all_it_needs_and_the_data_unchanged() -> None:
     assert not re.search(r"https?://(?!www\.w3\.org/)", made.static())
 
 
+def test_a_page_is_spared_what_none_of_its_panels_shows() -> None:
+    kept = {
+        "attention": [[[100]]],
+        "path": [],
+        "answer": 93,
+        "map": [[0, 255], [17, 3]],
+        "explained": [60, 20],
+        "spectrum": [1.0],
+    }
+    run = a_run(**kept, moments=[{"step": 0, "attention": [[[100]]]}, {"step": 10, "map": [[1, 2]], "spectrum": [2.0]}])
+    run["history"]["eigenvalues"] = [[1.0], [2.0]]
+    data = some_data(run)
+    (shown,) = Page(Explorer(data, "rm-1", 0.5, 2, panels=("map", "curve")).static()).data()["series"][0]["runs"]
+    assert {"attention", "path", "answer", "spectrum"}.isdisjoint(shown)
+    assert "eigenvalues" not in shown["history"]
+    assert list(base64.b64decode(shown["map"])) == [0, 255, 17, 3]
+    assert shown["moments"] == [{"step": 10, "map": base64.b64encode(bytes([1, 2])).decode()}]
+    whole = Explorer(data, "rm-1", 0.5, 2)
+    (same,) = Page(whole.static()).data()["series"][0]["runs"]
+    assert same["moments"][0] == run["moments"][0]
+    assert (same["spectrum"], same["history"]["eigenvalues"]) == ([1.0], [[1.0], [2.0]])
+    assert whole.data["series"][0]["runs"] == [run]  # what the live view has is as it was
+
+
 def test_without_scripts_there_is_a_picture() -> None:
     page = Page(opened(a_run(0.5), a_run(0.8, 3)).static())
     kind, picture = (page.only("img")["src"] or "").split(",")

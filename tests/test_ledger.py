@@ -17,7 +17,7 @@ from test_store import PROVENANCE, make_result
 
 from lib.book import ledger
 from lib.book.chapters import chapters
-from lib.book.claims import MARK, evaluate, listing, square, squares, totals
+from lib.book.claims import MARK, evaluate, listing, square, squares, totals, verdict
 from lib.book.display import claims_table
 from lib.book.generated import claims_line
 from lib.book.registry import PAPERS
@@ -191,7 +191,7 @@ def test_what_is_true_by_construction_is_counted_apart() -> None:
     assert claims_line(rows) == "**2 claims so far:** 1 reproduced, 1 partly; 2 tests of the task, true by construction.\n"
     made = Made(listing(rows + wrong, dict.fromkeys("abcde", "01-x")))
     assert made.verdicts == [
-        "✔ reproduced",
+        "✔ holds",
         "✔ true by construction",
         "◐ partly",
         "✔ true by construction",
@@ -209,10 +209,23 @@ def test_what_is_true_by_construction_is_counted_apart() -> None:
     assert [a["class"] for a in Made("".join(map(square, rows + wrong))).all("a")] == [f"rm-square {look}" for look in looks]
 
 
+def test_only_a_papers_claim_is_reproduced() -> None:
+    theirs = [a_claim(status, status, paper="zhang2024") for status in ("reproduced", "not reproduced")]
+    ours = [a_claim(f"our {status}", status) for status in ("reproduced", "partly", "not reproduced", "not run")]
+    assert [verdict(row) for row in rows_of(*theirs, *ours)] == [
+        "reproduced",
+        "not reproduced",
+        "holds",
+        "partly",
+        "does not hold",
+        "not run",
+    ]
+
+
 def test_failed_parts_stand_in_the_claim() -> None:
     check = lambda store, profile: Finding("", graded({"depth 2": False, "depth 3": True, HOSTILE: False}))
     made = Made(listing(rows_of(a_claim("a", check=check), a_claim("b"))))
-    assert made.verdicts == ["◐ partly", "✔ reproduced"]
+    assert made.verdicts == ["◐ partly", "✔ holds"]
     assert [words.get("Failed") for _, words in made.claims] == [f"depth 2; {typeset.characters(HOSTILE)}", None]
     assert made.all("script") == []
 

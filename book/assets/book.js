@@ -1,7 +1,7 @@
 // What scrolls by itself must be reachable from the keyboard; what is printed must be dark on white.
 (function () {
   function reachable() {
-    const places = "mjx-container[display=true], .pst-scrollable-table-container, .rm-figure, article figure, .cell_output .output.text_html, .cell_output .output.text_markdown, div.highlight pre";
+    const places = ".katex-display, .pst-scrollable-table-container, .rm-figure, article figure, .cell_output .output.text_html, .cell_output .output.text_markdown, div.highlight pre";
     for (const node of document.querySelectorAll(places)) {
       if (node.scrollWidth > node.clientWidth + 1) node.tabIndex = 0;
     }
@@ -20,6 +20,22 @@
     if (to && to.tagName === "DETAILS") to.scrollIntoView();
   };
   window.addEventListener("hashchange", unfold);
+
+  // Equations. Only pages that have some load KaTeX; a number that stands before its equation stays.
+  function equations() {
+    const script = document.querySelector('script[src*="katex.min.js"]');
+    if (!script || !window.katex) return;
+    const look = { rel: "stylesheet", href: new URL("katex.min.css", script.src).href };
+    document.head.append(Object.assign(document.createElement("link"), look));
+    for (const node of document.querySelectorAll(".math")) {
+      for (const source of [...node.childNodes].filter((part) => part.nodeType === Node.TEXT_NODE && part.data.trim())) {
+        const tex = source.data.trim(), drawn = document.createElement("span");
+        window.katex.render(tex.slice(2, -2), drawn, { displayMode: tex.startsWith("\\["), throwOnError: false });
+        source.replaceWith(drawn);
+      }
+    }
+  }
+  window.addEventListener("DOMContentLoaded", equations);
 
   // One switch for all code of a page.
   function codeSwitch() {
@@ -87,8 +103,7 @@
     narrow();
     codeSwitch();
     zoom();
-    const drawn = window.MathJax && window.MathJax.startup ? window.MathJax.startup.promise : Promise.resolve();
-    drawn.then(reachable);
+    document.fonts.ready.then(reachable);
     window.addEventListener("resize", reachable);
   });
 }());

@@ -9,10 +9,12 @@ from typing import Any
 
 from lib.book.registry import PAPERS
 from lib.core.read import typeset
-from lib.core.read.claim import REPRODUCED, STATUSES, Claim
+from lib.core.read.claim import NOT_REPRODUCED, OURS, REPRODUCED, STATUSES, Claim
 from lib.core.record.store import Store
 
 MARK = {"reproduced": "✔", "partly": "◐", "not reproduced": "✘", "not run": "…"}
+OWN = {REPRODUCED: "holds", NOT_REPRODUCED: "does not hold"}
+"""What a status is called where a claim is ours: there was nothing to reproduce."""
 TASK_TEST, BY_CONSTRUCTION = "test of the task", "true by construction"
 
 
@@ -40,9 +42,9 @@ def by_construction(row: Mapping[str, Any]) -> bool:
 
 
 def verdict(row: Mapping[str, Any]) -> str:
-    """The status in words: a test of the task is not reproduced, as there was nothing to reproduce."""
+    """The status in words: neither a claim of ours nor a test of the task is reproduced."""
     if not by_construction(row):
-        return row["status"]
+        return OWN.get(row["status"], row["status"]) if row["paper"] in OURS else row["status"]
     return BY_CONSTRUCTION if row["status"] == REPRODUCED else f"not {BY_CONSTRUCTION}"
 
 

@@ -38,7 +38,7 @@ def found(notebook: NotebookNode) -> str:
     """The first sentence of the chapter's answer; empty where it gives none."""
     said = next((_ANSWER.split(text)[1] for text in shown(notebook) if _ANSWER.search(text)), "")
     words = re.sub(r"^[-*] ", "", said.strip()).replace("*", "")
-    first = re.split(r"(?<=[.!])\s+(?=[A-ZΑ-Ω(])|\n", words)[0]
+    first = re.split(r"(?<=[.!])\s+(?=[A-ZΑ-Ωα-ω(])|\n", words)[0]
     first = re.sub(r" \((?!\d,\s\d\))[^()]*\d[^()]*\)(?=[,.:;]| |$)", "", first)  # numbers stand in the chapter
     while len(first) > LONG and len(start := first.rpartition(":")[0]) > LONG / 3:
         first = start

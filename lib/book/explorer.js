@@ -146,9 +146,14 @@ function mountExplorer(root, data, live) {
   }
 
   const hue = (share) => (265 - 210 * share).toFixed(0);
+  const pairs = (packed) => { // a byte a coordinate
+    const bytes = atob(packed);
+    return Array.from({ length: bytes.length / 2 }, (_, i) => [bytes.charCodeAt(2 * i), bytes.charCodeAt(2 * i + 1)]);
+  };
   function map(now) {
     const { map, explained } = kept(now, "map");
-    const height = 230, x = scale(0, 255, 12, W - 20), y = scale(0, 255, height - 30, 12), points = map.map(([a, b]) => [x(a), y(b)]);
+    const height = 230, x = scale(0, 255, 12, W - 20), y = scale(0, 255, height - 30, 12);
+    const points = (typeof map === "string" ? pairs(map) : map).map(([a, b]) => [x(a), y(b)]);
     const every = points.length > 20 ? 10 : 1;
     let body = line(points, 'class="rm-thread"');
     points.forEach(([a, b], i) => { body += `<circle class="rm-number" cx="${a.toFixed(1)}" cy="${b.toFixed(1)}" r="3" style="--hue: ${hue(i / (points.length - 1))}"/>`; });
@@ -181,7 +186,7 @@ function mountExplorer(root, data, live) {
     diagram: [diagram, () => "Where the point lies", () => "Mean over the stored runs of a cell when trained, nothing selected. Frame: the point shown. Choose another with the mouse or with arrow keys.", null],
     curve: [curve, () => (state.training ? "Training now" : "Along training"), () => (state.training ? "Shares of answers of the run in training, as it is evaluated." : "Shares of answers of the run shown; the upright line is the chosen step."), null],
     flow: [flow, () => "What it reads", () => "Attention on one question. Strong colours: the essential path, green from the key, pink and orange from the anchors, black from other tokens. Grey: all else above 2%.", "attention"],
-    map: [map, () => `How it arranges ${mapped}`, () => `Embeddings of the ${mapped}, violet to yellow with the number, neighbours joined.`, "map"],
+    map: [map, () => `How it arranges ${mapped}`, () => `Embeddings of the ${mapped}, violet to yellow with the number, neighbours joined: a line where they lie in order, a tangle where each is kept for itself.`, "map"],
     spectrum: [spectrum, (now) => (recorded(now) ? "Spectrum, as far as recorded" : "Spectrum of the embedding"), () => "Eigenvalues over the largest, log scale; those below 10⁻⁴ are left out. A steep line: few directions are used.", "spectrum"],
   };
 

@@ -92,6 +92,31 @@ def encoded(figure: Figure) -> str:
     return base64.b64encode(buffer.getvalue()).decode()
 
 
+_PARTS = {"flow": ("attention", "path", "answer"), "map": ("map", "explained"), "spectrum": ("spectrum",)}
+"""What a run and its moments keep for a panel alone."""
+
+
+def lighter(data: dict[str, Any]) -> dict[str, Any]:
+    """The same for a page that is loaded as a whole: without what none of its panels shows, and with maps as base64, a byte a
+    coordinate."""
+    unseen = {part for panel, parts in _PARTS.items() if panel not in data["panels"] for part in parts}
+    if "spectrum" not in data["panels"]:
+        unseen.add("eigenvalues")
+
+    def less(part: dict[str, Any]) -> dict[str, Any]:
+        found = {name: value for name, value in part.items() if name not in unseen}
+        if "map" in found:
+            found["map"] = base64.b64encode(bytes(c for point in found["map"] for c in point)).decode()
+        if "history" in found:
+            found["history"] = less(found["history"])
+        if "moments" in found:
+            kept = [less(moment) for moment in found["moments"]]
+            found["moments"] = [moment for moment in kept if len(moment) > 1]  # a step alone shows nothing
+        return found
+
+    return data | {"series": [s | {"runs": [less(run) for run in s["runs"]]} for s in data["series"]]}
+
+
 class Explorer:
     """One explorer of a page. `id` names it on its page; `panels` are shown in their order; the start is what it opens at."""
 
@@ -115,7 +140,9 @@ class Explorer:
         """
         figure = picture(self.data)
         mount = 'mountExplorer(part("view"), JSON.parse(part("data").textContent), null);'
-        return host(self.data, "explorer", ("draw.js", "explorer.js"), mount, self.words(), figure, "give it fewer runs")
+        return host(
+            lighter(self.data), "explorer", ("draw.js", "explorer.js"), mount, self.words(), figure, "give it fewer runs"
+        )
 
     def words(self) -> str:
         """The opening view in one line: for those who do not see it, and for regression tests."""

@@ -147,7 +147,10 @@ def _revision() -> str:
         done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return "unknown"
-    return f"`{done.stdout.strip()}`" if done.returncode == 0 else "unknown"
+    if done.returncode:
+        return "unknown"
+    name = done.stdout.strip()
+    return f"`{name.removesuffix('-dirty')}`" + (", and changes that are not committed" if name.endswith("-dirty") else "")
 
 
 def _words(values: Sequence[object]) -> str:
