@@ -730,14 +730,15 @@ def check(
     main: str,
     others: tuple[str, ...] = (),
     arms: set[tuple[float, float]] = ALL,
+    at: int = 0,
 ) -> None:
-    """Both arms at every size, more at one, and of other kinds of task both at that one; every seed of each."""
+    """Both arms at every size, more at one, and of other kinds of task both at that one or at `at`; every seed of each."""
     assert {kind[2:] for kind in found if kind[:2] == (main, setting.middle)} == arms
     for size in set(setting.sizes) - {setting.middle}:
         assert {kind[2:] for kind in found if kind[:2] == (main, size)} == PAPER
     for other in others:
         assert {kind[2:] for kind in found if kind[0] == other} == PAPER
-        assert {kind[1] for kind in found if kind[0] == other} == {setting.middle}
+        assert {kind[1] for kind in found if kind[0] == other} == {at or setting.middle}
     assert {kind[1] for kind in found} == set(setting.sizes)
     assert {kind[0] for kind in found} == {main, *others}
     for (_, size, gamma, decay), specs in found.items():
@@ -754,7 +755,8 @@ def check(
 def test_every_size_has_both_arms_and_one_size_has_them_crossed(profile: str) -> None:
     check(scan_specs(profile), SCAN[profile], "language-scan", TURN, (JUMP,))
     check(cogs_specs(profile), COGS[profile], "language-cogs", "COGS", arms=CROSS)
-    check(asking_specs(profile), ASKING[profile], "language-prontoqa", CHAIN, (HARD, NONE))
+    most = max(ASKING[profile].sizes)
+    check(asking_specs(profile), ASKING[profile], "language-prontoqa", CHAIN, (HARD, NONE), CROSS, most)
     for (split, *_), specs in scan_specs(profile).items():
         assert {dict(spec.task)["split"] for spec in specs} == {split}
     for (variant, *_), specs in asking_specs(profile).items():

@@ -242,12 +242,17 @@ Kind = tuple[str, int, float, float]
 
 
 def _kinds(
-    setting: ReadingSetting, main: str, others: Sequence[str] = (), more: Sequence[tuple[float, float]] = ARMS
+    setting: ReadingSetting,
+    main: str,
+    others: Sequence[str] = (),
+    more: Sequence[tuple[float, float]] = ARMS,
+    at: int | None = None,
 ) -> list[Kind]:
-    """The paper's two arms at every size, `more` arms at one, and of the other kinds of task the two arms at one size."""
+    """The paper's two arms at every size, `more` arms at the middle one, and of the other kinds of task the two arms at the
+    size `at`, the middle one if none is given."""
     kinds = [(main, size, *arm) for size in setting.sizes for arm in (LARGE, SMALL)]
     kinds += [(main, setting.middle, *arm) for arm in more if arm not in (LARGE, SMALL)]
-    return kinds + [(other, setting.middle, *arm) for other in others for arm in (LARGE, SMALL)]
+    return kinds + [(other, at or setting.middle, *arm) for other in others for arm in (LARGE, SMALL)]
 
 
 def scan_specs(profile: str) -> dict[Kind, list[RunSpec]]:
@@ -273,14 +278,15 @@ CHAIN, HARD, NONE = "chain", "hard", "no chain"
 
 def asking_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     """{(variant, size, γ, decay): runs}: with the chain of thought, with a distractor that cannot be told by its looks, and
-    with the label alone."""
+    with the label alone, these two with the most questions. Beside the paper's arms there are but the crossed ones, as in
+    COGS."""
     s = ASKING[check_profile(profile)]
     return {
         kind: [
             reading_spec("language-prontoqa", s, *kind[2:], seed, kind[1], chain=kind[0] != NONE, hard=kind[0] == HARD)
             for seed in s.seeds
         ]
-        for kind in _kinds(s, CHAIN, (HARD, NONE))
+        for kind in _kinds(s, CHAIN, (HARD, NONE), CROSSED, max(s.sizes))
     }
 
 
