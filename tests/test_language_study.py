@@ -29,7 +29,6 @@ from lib.language.experiments import (
     HARD,
     JUMP,
     MIX,
-    NONE,
     SCAN,
     TURN,
     Kind,
@@ -616,7 +615,10 @@ def test_cogs_has_its_size_its_sets_and_its_cases() -> None:
 
 
 def test_questions_of_the_test_are_others_and_the_variant_decides_their_form() -> None:
-    told = {kind: make_asking(first(asking_specs("smoke"), kind)) for kind in (CHAIN, HARD, NONE)}
+    specs = {kind: first(asking_specs("smoke"), kind) for kind in (CHAIN, HARD)}
+    bare = "no chain"  # a form that no experiment has
+    specs[bare] = replace(specs[CHAIN], task=tuple((dict(specs[CHAIN].task) | {"chain": False}).items()))
+    told = {kind: make_asking(spec) for kind, spec in specs.items()}
     for asking in told.values():
         assert (len(asking.known), len(asking.test)) == (40, 20)
         assert torch.equal(asking.asked["test"].tokens, asking.test.rows.tokens)
@@ -624,7 +626,7 @@ def test_questions_of_the_test_are_others_and_the_variant_decides_their_form() -
     tasks = {kind: Task(concepts=6, hops=(1, 2), hard=kind == HARD) for kind in told}
     for kind, asking in told.items():
         due = [
-            " ".join((*e.prompt, OUT, *(() if kind == NONE else e.chain), e.label, END)) for e in tasks[kind].examples(1, 0, 20)
+            " ".join((*e.prompt, OUT, *(() if kind == bare else e.chain), e.label, END)) for e in tasks[kind].examples(1, 0, 20)
         ]
         assert lines(asking.asked["test"], asking.words) == due
 
@@ -756,12 +758,14 @@ def test_every_size_has_both_arms_and_one_size_has_them_crossed(profile: str) ->
     check(scan_specs(profile), SCAN[profile], "language-scan", TURN, (JUMP,))
     check(cogs_specs(profile), COGS[profile], "language-cogs", "COGS", arms=CROSS)
     most = max(ASKING[profile].sizes)
-    check(asking_specs(profile), ASKING[profile], "language-prontoqa", CHAIN, (HARD, NONE), CROSS, most)
+    check(asking_specs(profile), ASKING[profile], "language-prontoqa", CHAIN, (HARD,), CROSS, most)
     for (split, *_), specs in scan_specs(profile).items():
         assert {dict(spec.task)["split"] for spec in specs} == {split}
     for (variant, *_), specs in asking_specs(profile).items():
-        flags = {CHAIN: (True, False), HARD: (True, True), NONE: (False, False)}[variant]
+        flags = {CHAIN: (True, False), HARD: (True, True)}[variant]
         assert {(dict(spec.task)["chain"], dict(spec.task)["hard"]) for spec in specs} == {flags}
+    steps = {kind[1]: {spec.train.steps for spec in specs} for kind, specs in asking_specs("laptop").items()}
+    assert steps == {250: {2_500}, 1_000: {2_500}, 4_000: {2_500}, 16_000: {5_000}}
 
 
 @pytest.mark.parametrize("profile", PROFILES)
