@@ -52,9 +52,12 @@ def test_the_ends_are_the_largest_and_the_smallest_start() -> None:
 def test_the_sentence_counts_rows_by_their_intervals() -> None:
     said = bridge.sentence([AHEAD, BEHIND, OPEN])
     assert "On 3 tasks in 3 settings" in said
-    assert "by the rule in 1 (sums), fewer in 1 (words); in the other 1 its 95% interval over seeds holds zero." in said
+    assert (
+        "the smaller start is ahead in 1 (sums), behind in 1 (words); in the other 1 its 95% interval over seeds holds zero."
+        in said
+    )
     assert "On 1 tasks in 1 settings" not in bridge.sentence([OPEN])
-    assert "in 0, fewer in none; in the other 1" in bridge.sentence([OPEN])
+    assert "in 0, behind in none; in the other 1" in bridge.sentence([OPEN])
 
 
 def test_the_table_has_the_lead_with_its_interval() -> None:

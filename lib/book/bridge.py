@@ -1,8 +1,9 @@
 """The bridge: what a smaller initialization changes on every task of the book, side by side.
 
 A row is a task: the share of questions that training did not show and that runs answer by the rule, from a large start and from
-a small one, with the difference and its 95 % interval over seeds. The two starts of a row are fixed by rule and not chosen by
-what came out: the paper's pair, by equal gain where the width is another, and for composition the ends of the row as well.
+a small one, with the difference and its 95 % interval over seeds. (The mix of two corpora asks nothing; there it is the share
+by which the loss of one lies below that of the other.) The two starts of a row are fixed by rule and not chosen by what came
+out: the paper's pair, by equal gain where the width is another, and for composition the ends of the row as well.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from lib.in_context.experiments import train_specs, wide_specs
 from lib.language import arms
 from lib.language.adding.numbers import of_arms
 from lib.language.commands.numbers import of_cogs, of_scan
-from lib.language.experiments import LARGE, SMALL, SQUARE, TURN, Kind
+from lib.language.experiments import GAMMAS, LARGE, SMALL, SQUARE, TURN, Kind
+from lib.language.mixing.numbers import gap, of_mix
 from lib.reasoning_bias.experiments import PAPER_GAMMAS, bias_specs
 
 PAPER_PAIR = 0.5, 0.8
@@ -136,6 +138,17 @@ def _addition(store: Store, profile: str) -> Task:
     return _task("addition", "19-addition", "sums right in the square", groups, "test", _ARMS)
 
 
+def _mix(store: Store, profile: str) -> Task:
+    """1 − L_PrOntoQA / L_stories at equal progress: ΔL of Yao et al. 2025, Fig. 7A, as a share."""
+    runs = of_mix(store, profile)
+    groups = [runs[True, gamma] for gamma in (min(GAMMAS), max(GAMMAS))]
+    below = [1 - 1 / (1 + gap(group, profile)) for group in groups]
+    names = tuple(f"γ = {gamma:g}" for gamma in (min(GAMMAS), max(GAMMAS)))
+    what = "by how much the loss of questions is below that of stories"
+    large, small = (values[np.isfinite(values)] for values in below)
+    return Task("a mix, questions and stories", "21-questions-and-stories", what, names, large, small, (*groups[0], *groups[1]))  # type: ignore[arg-type]
+
+
 TASKS: tuple[Callable[[Store, str], Task], ...] = (
     _composed("composition, paper's pair", two_layers, _by_gain),
     _composed("composition, ends of γ", two_layers, _ends),
@@ -146,6 +159,7 @@ TASKS: tuple[Callable[[Store, str], Task], ...] = (
     *[_commands("SCAN, turn left", "commands right", of_scan, TURN, "test", which) for which in (-2, -1)],
     *[_commands("COGS, 21 cases", "sentences right", of_cogs, "COGS", "gen", which) for which in (-2, -1)],
     _addition,
+    _mix,
 )
 
 
@@ -190,16 +204,15 @@ def kinds(found: Sequence[Task]) -> int:
 
 
 def sentence(found: Sequence[Task]) -> str:
-    """On how many tasks the small start is ahead, behind, or neither."""
+    """In how many rows the small start is ahead, behind, or neither."""
     leads = {task.name: task.lead for task in found}
     ahead = [name for name, (_, low, _) in leads.items() if low > 0]
     behind = [name for name, (*_, high) in leads.items() if high < 0]
     open_ = [name for name in leads if name not in ahead and name not in behind]
     listed = lambda names: f" ({'; '.join(names)})" if names else ""
     return (
-        f"On {number_of(kinds(found), 'task')} in {number_of(len(leads), 'setting')} the smaller start answers more new "
-        "questions by the rule in "
-        f"{len(ahead)}{listed(ahead)}, fewer in {len(behind) or 'none'}{listed(behind)}; in the other {len(open_)} its 95% "
+        f"On {number_of(kinds(found), 'task')} in {number_of(len(leads), 'setting')} the smaller start is ahead in "
+        f"{len(ahead)}{listed(ahead)}, behind in {len(behind) or 'none'}{listed(behind)}; in the other {len(open_)} its 95% "
         "interval over seeds holds zero."
     )
 

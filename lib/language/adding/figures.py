@@ -20,14 +20,16 @@ def _colours(count: int) -> list[tuple[float, ...]]:
 def held_out(tasks: Mapping[str, Addition]) -> Figure:
     """The pairs (a, b): of training, grey, and held out, blue. A panel a split."""
     with style.look():
-        fig, axes = plt.subplots(1, len(tasks), figsize=(style.WIDTH * 0.75, 3.0), sharey=True)
+        fig, axes = plt.subplots(1, len(tasks), figsize=(style.WIDTH, 3.3), sharey=True)
         for ax, (title, task) in zip(axes, tasks.items(), strict=True):
             shown = np.zeros((task.numbers, task.numbers))
             a, b = task.test.numpy().T
             shown[a, b] = 1
             ax.imshow(shown, origin="lower", cmap=plt.matplotlib.colors.ListedColormap([style.LIGHT, style.BLUE]))
-            ax.set(title=title, xlabel="b")
-        axes[0].set_ylabel("a")
+            ax.set(title=title, xlabel="second number, b")
+        axes[0].set_ylabel("first number, a")
+        handles = [plt.matplotlib.patches.Patch(color=c) for c in (style.LIGHT, style.BLUE)]
+        fig.legend(handles, ("training", "held out"), loc="outside lower center", ncols=2)
     return fig
 
 
@@ -47,6 +49,8 @@ def along(panels: Mapping[str, Mapping[str, Mapping[str, tuple[np.ndarray, np.nd
                     if metric == "test":
                         ax.fill_between(steps, values.min(0), values.max(0), color=colours[name], alpha=0.15, lw=0)
             ax.set(title=title, xlabel="step", ylim=(-0.03, 1.03))
+            ax.xaxis.set_major_locator(plt.MaxNLocator(4))
+            ax.xaxis.set_major_formatter("{x:,.0f}")
         axes[0].set_ylabel("share of right sums")
         fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(names))
     return fig
@@ -54,29 +58,33 @@ def along(panels: Mapping[str, Mapping[str, Mapping[str, tuple[np.ndarray, np.nd
 
 def by_distance(arms: Mapping[str, np.ndarray]) -> Figure:
     """Share of right sums by the distance of a pair from the edge of the square. arms: {name: (R, distances)}, from the largest
-    start on; thin lines: runs."""
+    start on; thin lines: runs, thick: their means, the last dashed so that what lies under it is seen."""
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.75, 2.9))
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 3.1))
         for (name, values), colour in zip(arms.items(), _colours(len(arms)), strict=True):
             x = np.arange(values.shape[1])
-            ax.plot(x, values.T, color=colour, lw=0.6, alpha=0.5)
-            ax.plot(x, values.mean(0), "o-", ms=3.5, color=colour, label=name)
+            ax.plot(x, values.T, color=colour, lw=0.9, alpha=0.7)
+            ax.plot(x, values.mean(0), "--" if name == list(arms)[-1] else "-", color=colour, lw=2.8, label=name)
         ax.set(xlabel="distance from the edge of the square", ylabel="share of right sums", ylim=(-0.03, 1.03))
-        ax.legend()
+        ax.xaxis.set_major_locator(plt.MaxNLocator(integer=True))
+        fig.legend(loc="outside lower center", ncols=len(arms))
     return fig
 
 
-def maps(arms: Mapping[str, np.ndarray], low: int) -> Figure:
-    """The share of runs that answer a pair of the square right. arms: {name: (side, side)}, a up and b across."""
+def maps(runs: Mapping[str, np.ndarray], low: int) -> Figure:
+    """Which pairs of the square are added right, a panel a run. runs: {name: (side, side)}, 1 where right; a up, b across."""
+    wrong, right = style.LIGHT, style.GREEN
     with style.look():
-        fig, axes = plt.subplots(1, len(arms), figsize=(style.WIDTH, 2.6), sharey=True)
-        for ax, (title, values) in zip(axes, arms.items(), strict=True):
+        fig, axes = plt.subplots(1, len(runs), figsize=(style.WIDTH, 2.9), sharey=True, squeeze=False)
+        for ax, (title, values) in zip(axes[0], runs.items(), strict=True):
             edge = low - 0.5, low + len(values) - 0.5
-            image = ax.imshow(values, origin="lower", vmin=0, vmax=1, cmap=style.FILL[style.GREEN], extent=(*edge, *edge))
-            ax.set_title(title, fontsize=8.5)
-            ax.set_xlabel("b")
-        axes[0].set_ylabel("a")
-        fig.colorbar(image, ax=axes, label="share of runs that are right", shrink=0.8)
+            colours = plt.matplotlib.colors.ListedColormap([wrong, right])
+            ax.imshow(values, origin="lower", vmin=0, vmax=1, cmap=colours, extent=(*edge, *edge))
+            ax.set_title(title, fontsize=9)
+            ax.set_xlabel("second number, b")
+        axes[0, 0].set_ylabel("first number, a")
+        handles = [plt.matplotlib.patches.Patch(color=colour) for colour in (right, wrong)]
+        fig.legend(handles, ("right", "wrong"), loc="outside lower center", ncols=2)
     return fig
 
 
@@ -84,8 +92,9 @@ def arms(found: Mapping[str, Sequence[float]], not_fitted: Sequence[str] = ()) -
     """Share of right sums in the square at the end, arm by arm, a point a run; open where the pairs of training are not all
     learned."""
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.75, 0.9 + 0.34 * len(found)))
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 0.9 + 0.32 * len(found)))
         for row, (name, values) in enumerate(found.items()):
+            ax.axhline(row, color=style.LIGHT, lw=0.6, zorder=0)
             face = "white" if name in not_fitted else style.GREEN
             ax.plot(values, [row] * len(values), "o", ms=6, mec=style.GREEN, mfc=face, alpha=0.8)
         ax.set_yticks(range(len(found)), list(found))

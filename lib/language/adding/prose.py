@@ -40,40 +40,53 @@ def settings_table(profile: str) -> list[tuple[str, str]]:
     ]
 
 
-def verdict(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
-    """Which arm adds where it never saw a sum, what a still larger start does, and which part of an arm does it."""
+def _adding(group: Sequence[StoredRun]) -> str:
+    """In how many of its runs an arm adds."""
+    count = int((arms.shares(group) >= WELL).sum())
+    return f"in all {len(group)} runs" if count == len(group) else f"in {count} of {len(group)} runs"
+
+
+def answer(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
+    """Which arm adds where it never saw a sum, and what a still larger start does, in two sentences."""
     groups = {arm: runs[SQUARE, *arm] for arm in SHOWN}
-    mean = {arm: arms.shares(group).mean() for arm, group in groups.items()}
     _, low, high = arms.lead(groups[SMALL], groups[LARGE])
-    shares = (
-        f"from the small start with much decay {mean[SMALL]:.1%} of the sums there are right, from the large one with little "
-        f"{mean[LARGE]:.1%}"
-    )
+    both = all(_adding(groups[arm]).startswith("in all") for arm in (SMALL, LARGE))
     if low > 0 or high < 0:
-        who = f"the paper's small arm adds {'better' if low > 0 else 'worse'} than its large one"
+        who = f"the paper's small arm adds clearly {'better' if low > 0 else 'worse'} than its large one"
+    elif both:
+        who = "both of the paper's arms add in every run"
     else:
-        add = {arm: int((arms.shares(groups[arm]) >= WELL).sum()) for arm in (SMALL, LARGE)}
-        if add[SMALL] == len(groups[SMALL]) and add[LARGE] == len(groups[LARGE]):
-            who = "both of the paper's arms add"
-        else:
-            who = (
-                f"the paper's small arm adds in {add[SMALL]} of {len(groups[SMALL])} runs and its large one in {add[LARGE]} of "
-                f"{len(groups[LARGE])}, and the 95% interval of their difference holds zero"
-            )
-    first = f"In a square of sums that were held out {who}: {shares}."
-    learned = float(arms.shares(groups[LARGER], "train").mean())
-    _, low, _ = arms.lead(groups[SMALL], groups[LARGER])
-    if not arms.fitted(groups[LARGER]):
-        second = (
-            f"A still larger start without decay ({name_of(LARGER)}) gets {learned:.1%} of its own pairs of training right and "
-            f"{mean[LARGER]:.1%} of those in the square: it is not finished, so it does not show what memory does."
+        who = (
+            f"the paper's small arm adds {_adding(groups[SMALL])} and its large one {_adding(groups[LARGE])}, too few runs to "
+            "tell them apart"
         )
-    else:
-        less = "less well" if low > 0 else "no worse than the small one"
-        second = f"A still larger start without decay ({name_of(LARGER)}) adds {less}: {mean[LARGER]:.1%}."
-    missing = [name_of(arm) for arm in (LARGE, SMALL) if not arms.fitted(groups[arm])]
+    _, low, _ = arms.lead(groups[SMALL], groups[LARGER])
+    second = (
+        "A still larger start without decay has not learned its own pairs of training."
+        if not arms.fitted(groups[LARGER])
+        else "A still larger start without decay adds less well than the small one."
+        if low > 0
+        else "A still larger start without decay adds no worse"
+        + (", so a small start is not what adding needs." if _adding(groups[LARGER]).startswith("in all") else ".")
+    )
+    return f"In a square of sums that were held out {who}. {second}"
+
+
+def verdict(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
+    """The numbers behind the answer: what each arm has right in the square, and whether the paper's two differ clearly."""
+    groups = {arm: runs[SQUARE, *arm] for arm in SHOWN}
+    words = {LARGER: "the larger start without decay", LARGE: "the paper's large arm", SMALL: "the paper's small arm"}
+    rows = [
+        (f"{words[arm]} ({name_of(arm)})", f"{arms.shares(group).mean():.1%}", _adding(group)) for arm, group in groups.items()
+    ]
+    _, low, high = arms.lead(groups[SMALL], groups[LARGE])
+    holds = "leaves out" if low > 0 or high < 0 else "holds"
+    missing = [name_of(arm) for arm in SHOWN if not arms.fitted(groups[arm])]
     third = f" At {' and at '.join(missing)} not every run has learned {FITTED:.0%} of its pairs." if missing else ""
-    return f"{first} {second}{third}"
+    return (
+        table(("arm", "sums of the square right", f"adds ({WELL:.0%} or more right)"), rows)
+        + f"\n\nThe 95% interval of the difference of the paper's two arms {holds} zero.{third}"
+    )
 
 
 def parts_text(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
@@ -99,13 +112,18 @@ LITTLE = 0.02
 """Differences of shares below this are not told (our choice)."""
 
 
+def _percent(values: np.ndarray) -> str:
+    """Mean ± standard deviation in percent, where the latter does not round to nothing."""
+    return spread(100 * values, 1).removesuffix(" ± 0.0")
+
+
 def arms_table(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
-    """Every arm: pairs of training and held-out pairs right at the end."""
+    """Every arm: percent of pairs of training and of held-out pairs right at the end."""
     rows = [
-        (split, f"{gamma:g}", f"{decay:g}", spread(arms.shares(group, "train"), 3), spread(arms.shares(group), 3))
+        (split, f"{gamma:g}", f"{decay:g}", _percent(arms.shares(group, "train")), _percent(arms.shares(group)))
         for (split, gamma, decay), group in runs.items()
     ]
-    return table(("held out", "γ", "weight decay", "training pairs right", "held-out pairs right"), rows)
+    return table(("held out", "γ", "weight decay", "% of training right", "% of held-out pairs right"), rows)
 
 
 def settings_text(trials: Sequence[StoredRun], shown: Sequence[Sequence[StoredRun]]) -> str:
@@ -117,11 +135,16 @@ def settings_text(trials: Sequence[StoredRun], shown: Sequence[Sequence[StoredRu
             if not large or not small:
                 continue
             seeds = ", ".join(str(seed) for seed in sorted({run.spec.seed for run in large}))
-            shares = [spread(arms.shares(group, name), 3) for group in (large, small) for name in ("train", "test")]
+            shares = [_percent(arms.shares(group, name)) for group in (large, small) for name in ("train", "test")]
             rows.append((form, f"{rate:g}", f"{what}, {'seed' if len(large) == 1 else 'seeds'} {seeds}", *shares))
             if what == "trial" and arms.shares(small).mean() - arms.shares(large).mean() > LITTLE:
                 ahead.append(f"{form} at learning rate {rate:g}")
-    head = ("form", "learning rate", "runs", "large, training", "large, square", "small, training", "small, square")
+    head = (
+        "form",
+        "learning rate",
+        "runs",
+        *(f"{arm}, % of {of}" for arm in ("large", "small") for of in ("training", "square")),
+    )
     where = f": {listed(ahead)}" if ahead else ""
     first = f"In the trials the small arm is ahead in {len(ahead)} of {len(tried)} settings{where}."
     return f"{first}\n\n{table(head, rows)}"

@@ -47,21 +47,6 @@ def by_size(panels: Mapping[str, Mapping[str, tuple[Sequence[int], np.ndarray, S
     return fig
 
 
-def beside(tests: Mapping[str, Mapping[str, tuple[Sequence[float], bool]]]) -> Figure:
-    """Tests in rows, both arms in each. tests: {test: {arm: (a share a run, has it fitted?)}}, the large arm first; a line is a
-    mean."""
-    with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.75, 0.9 + 0.5 * len(tests)))
-        for row, arms in enumerate(tests.values()):
-            for (values, fitted), look, at in zip(arms.values(), _LOOKS, (-0.13, 0.13), strict=True):
-                _points(ax, values, [row + at] * len(values), look, fitted)
-                ax.plot([np.mean(values)] * 2, [row + at - 0.11, row + at + 0.11], color=look[0])
-        _rows(ax, list(tests), "share of commands right")
-        handles = [plt.Line2D([], [], ls="", color=c, marker=m, label=name) for (c, m), name in zip(_LOOKS, arms, strict=True)]
-        fig.legend(handles=handles, loc="outside lower center", ncols=2)
-    return fig
-
-
 def _rows(ax: Axes, names: Sequence[str], xlabel: str) -> None:
     ax.set_yticks(range(len(names)), names)
     ax.set(xlabel=xlabel, xlim=_LIMITS, ylim=(len(names) - 0.5, -0.5))

@@ -9,7 +9,7 @@ import numpy as np
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, cogs, scan
 from lib.language.arms import name_of
-from lib.language.experiments import ARMS, CROSSED, JUMP, LARGE, SMALL, TURN, Kind, cogs_specs, scan_specs
+from lib.language.experiments import ARMS, CROSSED, LARGE, SMALL, TURN, Kind, cogs_specs, scan_specs
 from lib.language.study import asked_for, cogs_data, make_cogs, make_scan
 from lib.language.text import OUT, Rows, Vocabulary
 
@@ -92,19 +92,6 @@ def of_sizes(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[list
             learned = [arms.fitted(runs[(main, size, *arm)]) for size in there]
             found[title][name_of(arm)] = there, by_size(runs, main, *arm, name=name), learned
     return found
-
-
-def of_controls(runs: Runs) -> dict[str, dict[str, tuple[list[float], bool]]]:
-    """{primitive: {arm: (shares, has it been learned?)}} at the size at which both splits were trained."""
-    size = middle(runs, TURN)
-    groups = {words: {arm: runs[(split, size, *arm)] for arm in PAPERS} for words, split in PRIMITIVES.items()}
-    return {
-        words: {name_of(arm): (arms.shares(group).tolist(), arms.fitted(group)) for arm, group in both.items()}
-        for words, both in groups.items()
-    }
-
-
-PRIMITIVES = {'"turn left"': TURN, '"jump"': JUMP}
 
 
 def of_histories(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]]:

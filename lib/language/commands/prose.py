@@ -97,21 +97,54 @@ def unfinished(runs: Runs) -> list[str]:
 _TITLES = {TURN: numbers.SCAN_NAME, JUMP: 'SCAN, "jump"', "COGS": numbers.COGS_NAME}
 
 
-def verdict(scan_runs: Runs, cogs_runs: Runs) -> str:
-    """Is the small arm ahead where training does not go, on SCAN and on COGS?"""
+def _briefly(found: Leads, seeds: int) -> str:
+    """Where the small arm is ahead or behind, in words alone."""
+    ahead, behind = (sum(sign * gap > 0 for gap, _, _ in found.values()) for sign in (1, -1))
+    clear = sum(low > 0 or high < 0 for _, low, high in found.values()) if seeds > 1 else 0
+    every = "at every size" if len(found) > 1 else "at the one size"
+    if not ahead and not behind:
+        return f"level {every}"
+    if len(found) in (ahead, behind):
+        said = f"{'ahead' if ahead else 'behind'} {every}"
+    else:
+        said = (
+            "ahead at some sizes and behind at others"
+            if ahead and behind
+            else f"{'ahead' if ahead else 'behind'} at some sizes"
+        )
+    if seeds < 2:
+        return f"{said}, in the one seed that there is"
+    return f"clearly {said}" if clear == len(found) else f"{said} (clearly at {'some' if clear else 'none'})"
+
+
+def answer(scan_runs: Runs, cogs_runs: Runs) -> str:
+    """Is the small arm ahead where training does not go, on SCAN and on COGS, and which part of it acts?"""
     scan_leads, cogs_leads = leads(scan_runs, TURN, "test"), leads(cogs_runs, "COGS", "gen")
     text = (
-        f'On SCAN\'s "turn left" the small start with much decay ({name_of(SMALL)}) is, beside the large one with little '
-        f"({name_of(LARGE)}), {where(scan_leads, _seeds(scan_runs))}: {_ends(scan_runs, TURN, 'test')}. "
-        f"On the 21 cases that training does not show in COGS it is {where(cogs_leads, _seeds(cogs_runs))}: "
-        f"{_ends(cogs_runs, 'COGS', 'gen')}. "
+        f"Against a large start with little decay, a small start with much is {_briefly(scan_leads, _seeds(scan_runs))} on "
+        f'SCAN\'s "turn left"; on the 21 cases that training does not show in COGS it is '
+        f"{_briefly(cogs_leads, _seeds(cogs_runs))}. "
         f"Where γ and decay are crossed, on SCAN {_acts(*_parts(scan_runs, TURN, 'test'), _seeds(scan_runs))}, on COGS "
         f"{_acts(*_parts(cogs_runs, 'COGS', 'gen'), _seeds(cogs_runs))}."
     )
+    if any("jump" not in words for words in unfinished(scan_runs) + unfinished(cogs_runs)):
+        text += f" Not every run had learned {FITTED:.0%} of its training rows."
+    return text
+
+
+def verdict(scan_runs: Runs, cogs_runs: Runs) -> str:
+    """The numbers behind the answer, at the smallest size and at the largest."""
+    scan_leads, cogs_leads = leads(scan_runs, TURN, "test"), leads(cogs_runs, "COGS", "gen")
+    lines = [
+        f"The small arm ({name_of(SMALL)}) against the large one ({name_of(LARGE)}):",
+        "",
+        f"- **{numbers.SCAN_NAME}:** {where(scan_leads, _seeds(scan_runs))}; {_ends(scan_runs, TURN, 'test')}.",
+        f"- **COGS, {OUT_OF}:** {where(cogs_leads, _seeds(cogs_runs))}; {_ends(cogs_runs, 'COGS', 'gen')}.",
+    ]
     missing = [words for words in unfinished(scan_runs) + unfinished(cogs_runs) if "jump" not in words]
     if missing:
-        text += f" Not every run had learned {FITTED:.0%} of its training rows ({'; '.join(missing)}): these are no evidence."
-    return text
+        lines.append(f"- Not every run had learned {FITTED:.0%} of its training rows ({'; '.join(missing)}): no evidence.")
+    return "\n".join(lines)
 
 
 def size_line(scan_runs: Runs, cogs_runs: Runs) -> str:
@@ -184,13 +217,6 @@ def control_text(runs: Runs) -> str:
     return (
         f"{said}: with {size:,} rows {small:.1%} (small arm) and {large:.1%} (large arm) are right. Training tells less of it: "
         f'the action of "turn left" is in {turning:.0%} of the other rows of its split, that of "jump" in {jumping:.0%}.'
-    )
-
-
-def control_line(runs: Runs) -> str:
-    return "; ".join(
-        f"{test}: " + ", ".join(f"{arm} {spread(values, 3)}" for arm, (values, _) in both.items())
-        for test, both in numbers.of_controls(runs).items()
     )
 
 
@@ -346,16 +372,21 @@ def tasks_table(run: StoredRun) -> str:
     return table(("where", "the model reads", "and writes"), [(kind, source, f"`{target}`") for kind, source, target in rows])
 
 
+def _percent(values: np.ndarray) -> str:
+    """Mean ± standard deviation in percent, where the latter does not round to nothing."""
+    return spread(100 * values, 1).removesuffix(" ± 0.0")
+
+
 def scan_table(runs: Runs) -> str:
-    """Every group of runs on SCAN: rows of training and of the test right at the end."""
+    """Every group of runs on SCAN: percent of the rows of training and of the test right at the end."""
     rows = [
         (
             _TITLES[main].split('"')[1],
             f"{size:,}",
             f"{gamma:g}",
             f"{decay:g}",
-            spread(arms.shares(group, "train"), 3),
-            spread(arms.shares(group), 3),
+            _percent(arms.shares(group, "train")),
+            _percent(arms.shares(group)),
         )
         for (main, size, gamma, decay), group in sorted(runs.items(), key=lambda kind: (kind[0][0] != TURN, kind[0]))
     ]
@@ -363,15 +394,15 @@ def scan_table(runs: Runs) -> str:
 
 
 def cogs_table(runs: Runs) -> str:
-    """Every group of runs on COGS: rows right at the end, of training and of each test."""
+    """Every group of runs on COGS: percent of rows right at the end, of training and of each test."""
     rows = [
         (
             f"{size:,}",
             f"{gamma:g}",
             f"{decay:g}",
-            *(spread(arms.shares(group, name), 3) for name in ("train", "test", "gen")),
-            spread(numbers.lexical(group), 3),
-            spread(numbers.structural(group), 3),
+            *(_percent(arms.shares(group, name)) for name in ("train", "test", "gen")),
+            _percent(numbers.lexical(group)),
+            _percent(numbers.structural(group)),
         )
         for (_, size, gamma, decay), group in sorted(runs.items())
     ]
@@ -422,7 +453,7 @@ _ARMS_HEAD = tuple(f"{size} arm ({name_of(arm)})" for size, arm in (("large", LA
 def scan_words(runs: Runs, seed: int) -> str:
     """Some commands of both tests, and what a run of each arm makes of them."""
     size, rows = middle(runs, TURN), []
-    for split, each in ((TURN, 2), (JUMP, 1)):
+    for split, each in ((TURN, 1), (JUMP, 1)):
         both = [numbers.scan_examples(_of_seed(runs[(split, size, *arm)], seed)) for arm in PAPERS]
         pairs = list(zip(*both, strict=True))
         for i in _picked(pairs, each):
@@ -431,7 +462,7 @@ def scan_words(runs: Runs, seed: int) -> str:
     return table(("command", "means", *_ARMS_HEAD), rows)
 
 
-def cogs_words(runs: Runs, seed: int, each: int = 2) -> str:
+def cogs_words(runs: Runs, seed: int, each: int = 1) -> str:
     """Some sentences of the 21 cases, and what a run of each arm makes of them: of each kind of outcome, lexical cases and
     structural ones apart."""
     size, rows = largest(runs, "COGS"), []

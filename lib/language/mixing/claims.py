@@ -19,6 +19,14 @@ LOWER = "in every run PrOntoQA's mean cosine is the lower one"
 SMALL = max(GAMMAS)
 
 
+def _said(values: np.ndarray) -> str:
+    """Mean and spread of the runs that come to the compared progress, and how many do not."""
+    known = values[np.isfinite(values)]
+    short = f"{len(values) - len(known)} of {len(values)} runs do not come so far"
+    parts = [*([spread(known, 3)] if len(known) else []), *([short] if len(known) < len(values) else [])]
+    return ", ".join(parts)
+
+
 def gaps(store: Store, profile: str) -> Finding:
     runs = numbers.of_mix(store, profile)
     found = {gamma: numbers.gap(runs[True, gamma], profile) for gamma in GAMMAS}
@@ -26,7 +34,7 @@ def gaps(store: Store, profile: str) -> Finding:
     known = bool(np.isfinite(means).all())
     low = arms.difference(found[max(GAMMAS)], found[min(GAMMAS)])[1] if known else np.nan
     return Finding(
-        "ΔL: " + "; ".join(f"γ = {gamma:g} {spread(values, 3)}" for gamma, values in found.items()),
+        "ΔL: " + "; ".join(f"γ = {gamma:g} {_said(values)}" for gamma, values in found.items()),
         graded({REACHED: known, RISES: known and means == sorted(means), ENDS: bool(low > 0)}),
         len(runs[True, SMALL]),
     )
@@ -47,7 +55,7 @@ def embeddings(store: Store, profile: str) -> Finding:
     found = numbers.cosines_at(numbers.of_mix(store, profile)[True, SMALL], profile)
     known = bool(np.isfinite(found).all())
     return Finding(
-        f"γ = {SMALL:g}, tied: mean cosine {spread(found[:, 0], 3)} (PrOntoQA), {spread(found[:, 1], 3)} (stories)",
+        f"γ = {SMALL:g}, tied: mean cosine {_said(found[:, 0])} (PrOntoQA), {_said(found[:, 1])} (stories)",
         graded({REACHED: known, LOWER: known and bool((found[:, 0] < found[:, 1]).all())}),
         len(found),
     )

@@ -81,14 +81,6 @@ def relative(panels: Mapping[str, Along]) -> Figure:
     return fig
 
 
-def _dots(ax: Axes, at: float, values: np.ndarray, colour: object, face: object) -> None:
-    """A point a run, and a short line at their mean; runs that have none are left out."""
-    values = values[np.isfinite(values)]
-    if len(values):
-        ax.plot([at] * len(values), values, "o", ms=5, mec=colour, mfc=face, alpha=0.85)
-        ax.plot([at - 0.13, at + 0.13], [values.mean()] * 2, color=colour, lw=2)
-
-
 def gap(
     along: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]],
     reached: Mapping[str, tuple[np.ndarray, np.ndarray]],

@@ -427,6 +427,32 @@ def verdict(runs: Runs, profile: str) -> str:
     return f"{order_said(runs, profile)} {gap_said(runs, profile)} {cosine_said(runs, profile)}"
 
 
+def takeaway(runs: Runs, profile: str) -> str:
+    """What of the paper's three findings is left, each in a sentence that the answer does not say."""
+    same = all(_firsts(runs[True, gamma], profile)[0] == len(runs[True, gamma]) for gamma in GAMMAS)
+    order = (
+        "That questions come first is true from every start, so it is no mark of a small one."
+        if same
+        else "That questions come first is not true from every start."
+    )
+    course = _course(_compared(runs, profile)[1])
+    gap = {
+        RISES: "By how much they lead rises with γ, as the paper has it",
+        FALLS: "By how much they lead falls with γ, against the paper",
+        HARDLY: "By how much they lead hardly depends on γ here, against the paper",
+        NO_ORDER: "By how much they lead has no clear order in γ here, where the paper has a rise",
+    }[course]
+    sides = [_side(numbers.cosines_at(runs[kind, SMALL], profile)) for kind in KINDS]
+    tying = (
+        "Which corpus has the more alike embeddings hangs on whether they are tied."
+        if UNKNOWN not in sides and sides[0] != sides[1]
+        else "Which corpus has the more alike embeddings is the same, tied or not."
+        if UNKNOWN not in sides
+        else "On embeddings these runs do not go far enough to tell."
+    )
+    return f"{order} {gap}. {tying}"
+
+
 def losses_table(runs: Runs) -> str:
     """Losses at the end of training, on rows of training and on held-out ones."""
     rows = []
