@@ -211,6 +211,21 @@ def test_starts_are_compared_as_far_as_every_run_comes() -> None:
 
 
 @pytest.mark.usefixtures("level")
+def test_steps_at_which_the_lead_rises_with_gamma_are_told() -> None:
+    none = prose.along_text(found(down=TRAILING), "laptop")
+    assert "not known. Here ΔL's mean rises with γ at none of the 20 evaluations. At the end" in none
+    runs = found(down=EVEN)
+    for gamma, more in zip(GAMMAS, (0.0, 0.1, 0.2), strict=True):
+        for run in runs[True, gamma]:
+            run.history["train 1"][:] = [2 + more] * 20
+            run.history["train 0"][:] = [1.0] * 20
+    assert "at every evaluation" in prose.along_text(runs, "laptop")
+    for run in runs[True, 0.8]:
+        run.history["train 1"][2:] = [2.0] * 18
+    assert "at steps 50 to 100." in prose.along_text(runs, "laptop")
+
+
+@pytest.mark.usefixtures("level")
 def test_the_last_word_follows_the_numbers() -> None:
     text = prose.takeaway(found(), "laptop")
     assert "is not true from every start" in text  # from the largest start both come at once

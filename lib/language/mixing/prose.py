@@ -315,14 +315,24 @@ def bias_text(runs: Runs, profile: str) -> str:
 
 
 def along_text(runs: Runs, profile: str) -> str:
-    """At the same step: what becomes of ΔL by the end of training, and which corpus is ahead of entropy then."""
+    """At the same step: does ΔL rise with γ at one, what becomes of it, and which corpus is ahead of entropy then."""
+    along = np.array([numbers.gap_along(runs[True, gamma]).mean(0) for gamma in sorted(GAMMAS)])
+    steps = numbers.steps(runs[True, SMALL])
+    rises = steps[(np.diff(along, axis=0) > 0).all(0)]
+    first = "The step of Fig. 7A is not known. " + (
+        f"Here ΔL's mean rises with γ at none of the {len(steps)} evaluations."
+        if not len(rises)
+        else f"Here ΔL's mean rises with γ at {_steps(rises, steps)}."
+        if len(rises) < len(steps)
+        else "Here ΔL's mean rises with γ at every evaluation."
+    )
     ends = {gamma: numbers.gap_along(runs[True, gamma])[:, -1] for gamma in GAMMAS}
     below = [gamma for gamma, values in ends.items() if values.mean() < even(profile)]
     then = (
         f" For {' and '.join(map(name_of, below))} it is then below that of two bigram models: measured by these, the stories "
         "are ahead."
     )
-    return f"At the end of training ΔL {_course(ends)}: {_of_starts(ends)}.{then if below else ''}"
+    return f"{first} At the end of training ΔL {_course(ends)}: {_of_starts(ends)}.{then if below else ''}"
 
 
 # ---------------------------------------------------------------- embeddings
