@@ -10,24 +10,33 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 from test_analysis import make_run
 
 from lib.book import engine
-from lib.composition import words
+from lib.composition import palette, words
+from lib.composition.condensation import figures as condensation_figures
 from lib.composition.condensation import numbers as condensation
 from lib.composition.condensation import prose as condensation_prose
 from lib.composition.experiments import FAST
 from lib.composition.gpt2 import prose as gpt2_prose
+from lib.composition.information_flow import figures as flow_figures
 from lib.composition.information_flow import numbers as flow
 from lib.composition.information_flow import prose as flow_prose
-from lib.composition.information_flow.numbers import EDGES, Flow
+from lib.composition.information_flow.numbers import EDGES, Cuts, Flow
 from lib.composition.phase_diagram import prose as phase_prose
 from lib.composition.phases import Phase
+from lib.composition.rate_decay_data import figures as rate_decay_figures
+from lib.composition.rate_decay_data import numbers as rate_decay
 from lib.composition.rate_decay_data import prose as rate_decay_prose
 from lib.composition.task import LENGTH
-from lib.composition.trends import BY_GAMMA
+from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE
+from lib.composition.vectors import figures as vectors_figures
 from lib.composition.vectors import prose as vectors_prose
 from lib.composition.vectors.numbers import Similarity
+from lib.composition.width import figures as width_figures
 from lib.composition.width import numbers as width
 from lib.composition.width import prose as width_prose
 from lib.core.record.store import Store, StoredRun
@@ -75,7 +84,7 @@ def test_the_papers_routes_are_known_and_so_is_what_they_lack(monkeypatch: pytes
     assert "Missing: key → second anchor in layer 1 and second anchor → last in layer 2." in other
     assert "Added: key → last in layer 2." in other
     assert "does not bring the second anchor to the last token" in other
-    assert other.endswith("anchors → last in layer 1 (0.50).")
+    assert other.endswith("they spare that route: anchors → last in layer 1.")
     lone = flow_prose.route_text([phase("inferential")], [flow_along((2, KEY, LAST))])
     assert "does not bring the first anchor and second anchor to the last token" in lone
 
@@ -107,17 +116,45 @@ def test_the_verdict_on_routes_follows_the_cuts(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(flow_prose, "drops", drops)
     monkeypatch.setattr(flow, "drops", drops)
     text = flow_prose.routes([phase(m, d) for m, d in planted])
-    assert "two layers read as the paper draws them" in text
-    assert "use more than the paper's route**: they also need anchors → last in layer 1 (0.60; 1 of 1)" in text
-    assert "In 1 of 1 inferential run of three layers and more" in text
+    assert text.startswith("**By what cuts cost, symmetric models of two layers read as the paper draws them; ")
+    assert "inferential ones (1 run) use more than the paper's route.** In 1 of 1 inferential run of three layers" in text
+    away = flow_prose.taken_away([phase(m, d) for m, d in planted])
+    assert "- **Symmetric, two layers**: 1 of 1 run needs every step of the paper's route.\n" in away
+    assert away.endswith("route; on average it also costs much to cut anchors → last in layer 1.")
     planted["inferential", 2][0, 0] = 0
-    assert (
-        "do not need all of the paper's route**: cheap cuts are key → anchors in layer 1 (0.00; 0 of 1)"
-        in flow_prose.routes([phase("inferential")])
-    )
+    assert "inferential ones (1 run) do not need all of the paper's route.**" in flow_prose.routes([phase("inferential")])
+    assert "**: 0 of 1 run need every step" in flow_prose.taken_away([phase("inferential")])
     planted["symmetric", 2] *= 0.1
     assert "do not read as the paper draws them" in flow_prose.routes([phase("symmetric")])
     assert "No run is decided enough" in flow_prose.routes([phase("symmetric", genuine=False)])
+    assert "no run of two layers is decided enough" in flow_prose.taken_away([])
+
+
+def test_cuts_are_told_by_how_many_runs_need_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = np.concatenate([costs(2, {(1, "anchors → last"): 0.9, (2, "key → last"): 0.9 * (s < 1)}) for s in range(2)])
+    monkeypatch.setattr(flow_prose, "drops", lambda p: planted)
+    monkeypatch.setattr(flow_prose, "agreement", lambda p: (2, 1, 1))
+    text = flow_prose.cuts_text([phase("symmetric", n=2)])
+    assert "(2 runs): all runs depend on anchors → last in layer 1; some on key → last in layer 2." in text
+    assert text.endswith("3 classes are drawn, of which 2 are causal; of 3 causal ones, 1 is not drawn.")
+    planted[:, 0] = 0
+    planted[:, 1] *= np.array([1, 0])[:, None]
+    assert "(2 runs): some depend on key → last in layer 2." in flow_prose.cuts_text([phase("symmetric", n=2)])
+    planted[:] = 0
+    assert "no class of edges matters to many runs" in flow_prose.cuts_text([phase("symmetric", n=2)])
+
+
+def test_patches_say_where_a_difference_sits() -> None:
+    groups = [phase("symmetric"), phase("inferential")]
+    last = lambda own, moved: {
+        what: np.array([[own if r == what else moved if r == "last" else 0.0 for r in flow.ROLES]]) for what in flow.ROLES[:3]
+    }
+    text = flow_prose.patch_text(groups, {groups[0].title: last(0.1, 0.8), groups[1].title: last(0.4, 0.2)})
+    assert "symmetric models the difference between two anchors has moved to the last token.\n" in text
+    assert text.endswith("from its own place than from the last token.")
+    text = flow_prose.patch_text(groups, {groups[0].title: last(0.8, 0.1), groups[1].title: last(0.6, 0.8)})
+    assert text.count(" in none.") == 2
+    assert "still acts mostly from its own place: symmetric, 2 layers and inferential, 2 layers. For an inferential" in text
 
 
 # --- Chapter 4 ---
@@ -131,10 +168,21 @@ def similarity(inside: float, outside: float) -> Similarity:
 def test_a_picture_needs_near_parallel_vectors_that_stand_out() -> None:
     shown = [phase("symmetric", n=3), phase("inferential")]
     say = lambda s, i, low=True: vectors_prose.picture_text("9.9", shown, [similarity(*s), similarity(*i)], low)
-    assert "Figure 9.9 is the paper's picture" in say((0.2, 0.1), (0.95, 0.3))
-    for symmetric, inferential in (((0.2, 0.1), (0.8, 0.3)), ((0.2, 0.1), (0.95, 0.9)), ((0.9, 0.8), (0.95, 0.3))):
-        assert "is not the paper's picture" in say(symmetric, inferential)
-    assert "is the paper's picture" in say((0.9, 0.8), (0.95, 0.3), low=False)
+    assert "of Figure 9.9 are the paper's picture**, in which equal numbers are near-parallel and others are not. There" in say(
+        (0.2, 0.1), (0.95, 0.3)
+    )
+    for symmetric, inferential, differs in (
+        ((0.2, 0.1), (0.8, 0.3), "in the inferential model equal numbers are not near-parallel (mean cosine 0.80). There"),
+        (
+            (0.2, 0.1),
+            (0.95, 0.9),
+            "others are not: in the inferential model other numbers are nearly as alike as equal ones. There",
+        ),
+        ((0.9, 0.8), (0.95, 0.3), "others are not: the symmetric model's cosines, which the paper finds low, are not. There"),
+    ):
+        assert "are not the paper's picture" in say(symmetric, inferential)
+        assert differs in say(symmetric, inferential)
+    assert "are the paper's picture" in say((0.9, 0.8), (0.95, 0.3), low=False)
     assert "There is 1 inferential run of this depth" in say((0.2, 0.1), (0.95, 0.3))
 
 
@@ -145,8 +193,17 @@ def test_likeness_is_asked_within_a_depth(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(vectors_prose, "at_anchor_plain", lambda r: value(r)[0])
     runs = {m: [make_run(depth=3, seed=s, **{m: 0.9}) for s in range(3)] for m in ("symmetric", "inferential")}
     assert "in inferential models**: the contrast is larger by two standard errors in 4 of 4" in vectors_prose.likeness(runs)
+    assert "at the last token, at depth 3; at the last token, centred, at depth 3" in vectors_prose.taken_away(runs)
+    assert "At two layers" in vectors_prose.taken_away(runs)
     runs["inferential"].append(make_run(inferential=0.9))
-    assert "depth 2 has 1 inferential run and 0 symmetric" in vectors_prose.likeness(runs)
+    assert "depth 2 has 1 inferential run and 0 symmetric" in vectors_prose.taken_away(runs)
+    assert (
+        vectors_prose.counts_text(runs)
+        == "Runs: 0 symmetric and 1 inferential at depth 2; 3 symmetric and 3 inferential at depth 3."
+    )
+    assert "No measure stands out" in vectors_prose.taken_away(
+        {"inferential": runs["symmetric"], "symmetric": runs["symmetric"]}
+    )
     assert "do not look clearly more alike" in vectors_prose.likeness(
         {"inferential": runs["symmetric"], "symmetric": runs["symmetric"]}
     )
@@ -187,9 +244,10 @@ def test_the_verdict_on_simple_weights(monkeypatch: pytest.MonkeyPatch, gamma: t
     by = {"γ": np.arange(5.0), "mean stable rank": -np.arange(5.0), "condensation of W_Q(1)": np.arange(5.0)}
     monkeypatch.setattr(condensation_prose, "scores", lambda runs: by)
     text = condensation_prose.simplicity([make_run()] * 5, {"γ": gamma, "rank": rank})
-    assert text.startswith("**The smaller the initialization, the simpler the weights**")
+    assert text.startswith("**The smaller the initialization, the simpler the weights.**")
     assert words in text
-    assert "within one group" not in text
+    monkeypatch.setattr(condensation_prose, "scores", lambda runs: {name: -v for name, v in by.items()} | {"γ": by["γ"]})
+    assert "do not get simpler here.** **" in condensation_prose.simplicity([make_run()] * 5, {"γ": gamma, "rank": rank})
 
 
 def test_a_group_may_tell_what_all_together_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,13 +257,35 @@ def test_a_group_may_tell_what_all_together_do_not(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(
         condensation, "measures_of", lambda r: {"mean stable rank": value(r), "condensation of W_Q(1)": -value(r)}
     )
-    text = condensation_prose._apart(runs)
-    assert "depth 2, where by mean stable rank and condensation of W_Q(1) inferential runs have the less simple weights" in text
-    assert "depth 3, where by mean stable rank and condensation of W_Q(1) inferential runs have the simpler weights" in text
-    assert "Groups do not agree on the direction" in condensation_prose.depth_text(runs)
+    text = condensation_prose.depth_text(runs)
+    assert (
+        "(3 symmetric and 3 inferential runs): by mean stable rank and condensation of W_Q(1) inferential runs have the" in text
+    )
+    assert "have the less simple weights.\n" in text
+    assert "have the simpler weights.\n" in text
+    assert "**Groups do not agree on the direction**" in text
+    away = condensation_prose.taken_away(runs)
+    assert away.startswith("Within 2 of 2 groups of runs")
+    assert "does not explain" in away
+    one = [r for r in runs if r.spec.model.depth == 2]
+    assert "does not explain" not in condensation_prose.taken_away(one)
+    higher[3] = 1.0
+    assert "**Groups agree on the direction**: inferential runs tend to the higher" in condensation_prose.depth_text(runs)
     few = [r for r in runs if r.spec.seed < 5]
-    assert "too few of one kind" in condensation_prose.depth_text(few)
-    assert condensation_prose._apart(few) == ""
+    assert "Too few of one kind: " in condensation_prose.depth_text(few)
+    assert "No group of runs" in condensation_prose.taken_away(few)
+
+
+def test_measures_that_go_with_gamma_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    up = np.arange(5.0)
+    by = {"γ": up, "mean stable rank": -up, "condensation of W_Q(1)": up, "order of the embedding": up}
+    monkeypatch.setattr(condensation_prose, "scores", lambda runs: by)
+    text = condensation_prose.with_gamma_text([make_run()] * 5)
+    assert text.startswith("By every measure weights get clearly simpler as γ grows: rank correlations with γ are 1.00 to 1.00")
+    by["mean stable rank"] = up
+    assert condensation_prose.with_gamma_text([make_run()] * 5).startswith(
+        "By condensation of W_Q(1) and order of the embedding"
+    )
 
 
 # --- Chapter 6 ---
@@ -234,17 +314,20 @@ def test_the_verdict_of_chapter_6_names_directions() -> None:
     runs = rates_and_decays(lambda rate, decay: 0.0)
     rising = [replace(r, metrics=r.metrics | {"inferential": 100 * r.spec.rate}) for r in runs]
     steps = {0.5: np.array([[1.0, 2.0], [3.0, 4.0]])}
-    text = rate_decay_prose.what_else_decides(rising, runs, steps)
+    text = rate_decay_prose.what_else_decides(rising, runs)
     assert "rises with the learning rate" in text
     assert "shows no trend with weight decay" in text
-    assert "the paper reports a rise with both.**" in text
-    assert "the follow-up reports a rise with both.**" in text
-    assert "take longer to learn**: rank correlation" in text
-    assert "The median more than doubles from 1 group on at γ = 0.5" in text
-    assert "do not take longer" in rate_decay_prose.what_else_decides(rising, runs, {0.5: steps[0.5][::-1]})
-    assert "at γ = 0.5 only" in rate_decay_prose.what_else_decides(rising, runs, steps | {0.8: steps[0.5][::-1]})
+    assert "the paper reports a rise with both. Where (3, 4)" in text
+    assert text.endswith("the follow-up reports a rise with both.**")
     falling = [replace(r, metrics=r.metrics | {"inferential": 1 - 100 * r.spec.rate}) for r in runs]
-    assert "so for the learning rate this is the reverse" in rate_decay_prose.what_else_decides(falling, runs, steps)
+    assert "so for the learning rate this is the reverse" in rate_decay_prose.what_else_decides(falling, runs)
+    away = rate_decay_prose.taken_away(rising, runs, steps)
+    assert away.startswith("- Weight decay works the same way in both tasks (2 layers at γ")
+    assert "take longer to learn. The median time more than doubles from 1 group on at γ = 0.5" in away
+    assert "do not take longer" in rate_decay_prose.taken_away(rising, runs, {0.5: steps[0.5][::-1]})
+    assert "at γ = 0.5 only" in rate_decay_prose.taken_away(rising, runs, steps | {0.8: steps[0.5][::-1]})
+    decaying = [replace(r, metrics=r.metrics | {"inferential": r.spec.decay}) for r in runs]
+    assert "is no rule: it depends on the task" in rate_decay_prose.taken_away(decaying, runs, steps)
 
 
 # --- Chapter 7 ---
@@ -278,13 +361,16 @@ def test_the_verdict_on_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(width_prose, "kind", leader)
     text = width_prose.boundary(flips, flips, {"σ": (1.0, 0.9, 1.1)})
     assert "γ alone turns the kind of answer" in text
-    assert "At γ = 0.5, 60% of the answers are symmetric" in text
     assert "stays open**: over 1 shape " in text
-    assert "chapter 2" not in text
+    away = width_prose.taken_away(flips)
+    assert (
+        "The symmetric answer is most frequent at γ = 0.5 (60% of all answers), where 2 of 2 runs lean to it, and the" in away
+    )
+    assert "chapter 2" not in away
     one = [replace(r, metrics=r.metrics | {m: 1.0}) for r, m in zip(flips[::2], ("symmetric", "inferential"), strict=True)]
-    assert "alone turns the answer here and in" in width_prose.boundary(flips, flips, {"σ": (1.0, 0.9, 1.1)}, one)
-    assert "here, but not in that" in width_prose.boundary(flips, flips, {"σ": (1.0, 0.9, 1.1)}, one[:1])
-    assert "neither here nor in" in width_prose.boundary(one[:1] * 2, flips, {"σ": (1.0, 0.9, 1.1)}, one[:1])
+    assert "alone turns the answer here and in" in width_prose.taken_away(flips, one)
+    assert "here, but not in that" in width_prose.taken_away(flips, one[:1])
+    assert "neither here nor in" in width_prose.taken_away(one[:1] * 2, one[:1])
     assert "goes with σ rather than γ" in width_prose.boundary(flips, flips, {"σ": (1.3, 1.1, 1.5)})
     back = [replace(r, spec=dataclasses.replace(r.spec, gamma=1.4 - r.spec.gamma)) for r in flips]
     assert "does not turn the kind" in width_prose.boundary(back, back, {"σ": (1.0, 0.9, 1.1)})
@@ -296,9 +382,13 @@ def test_the_verdict_on_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_norms_are_told_apart() -> None:
     turns = [make_run(gamma=g, symmetric=1 - i, inferential=i) for g, i in ((0.3, 0.1), (0.8, 0.9))]
     stays = [make_run(gamma=g, symmetric=0.9) for g in (0.3, 0.8)]
-    assert gpt2_prose.architectures({"post-norm": stays, "pre-norm": turns}).startswith("**Pre-norm turns from symmetric to")
+    assert gpt2_prose.architectures({"post-norm": stays, "pre-norm": turns}).startswith(
+        "**Pre-norm models turn from symmetric to"
+    )
     assert gpt2_prose.architectures({"post-norm": stays, "pre-norm": stays}).startswith("**No norm turns")
     assert gpt2_prose.architectures({"post-norm": turns, "pre-norm": turns}).startswith("**Every norm turns")
+    away = gpt2_prose.taken_away({"pre-norm": turns})
+    assert away == "- **Pre-norm**, means over seeds at most: 90% symmetric (γ = 0.3), 90% inferential (γ = 0.8)."
 
 
 def test_labels_that_name_no_answer_are_counted() -> None:
@@ -319,11 +409,9 @@ def test_labels_that_name_no_answer_are_counted() -> None:
 # --- Words of several chapters: nothing false where nothing happens ---
 
 
-def test_a_verdict_is_said_first_and_again_in_brief() -> None:
+def test_a_verdict_is_said_first_without_its_emphasis() -> None:
     said = "**It rises with γ (+0.50 [+0.10, +0.90])**: much. And more. **It stays open.**"
     assert words.answer(said) == "**Answer.** It rises with γ (+0.50 [+0.10, +0.90]): much. And more. It stays open."
-    assert words.in_brief(said) == "**It rises with γ. It stays open.**"
-    assert words.in_brief("Nothing is bold.") == "Nothing is bold."
 
 
 def test_zero_has_no_sign() -> None:
@@ -339,6 +427,8 @@ def test_a_transition_is_placed_where_its_whole_interval_was_trained() -> None:
     assert width.placed(found, data) == {(32, 2): True, (64, 2): False}
     assert "The interval of width 64, depth 2 reaches beyond" in width_prose.crossings_text({"γ": found}, {"γ": data})
     text = width_prose.verdict({"γ": found}, {"γ": data}, {"σ": (1.0, 0.9, 1.1)})
+    assert "do not tell γ from the other variables**: every interval holds 1. On γ" in text
+    assert "σ describes all shapes better than γ.**" in width_prose.verdict({"γ": found}, {"γ": data}, {"σ": (1.3, 1.1, 1.5)})
     assert "2 of the 3 shapes compared have a transition inside the range that was trained, 1 with the whole interval" in text
 
 
@@ -366,3 +456,67 @@ def test_words_of_runs_that_answer_nothing() -> None:
         "falls",
         "shows no trend",
     ]
+
+
+# --- Figures draw what they are given ---
+
+
+def drawn(figure: Figure) -> list[str]:
+    """All texts of a figure that draws without complaint; it is closed."""
+    figure.canvas.draw()
+    texts = [text.get_text() for text in figure.findobj(Text) if text.get_visible()]
+    plt.close(figure)
+    return texts
+
+
+def test_a_cut_is_told_by_how_many_runs_it_costs_much() -> None:
+    whole = {"test": np.ones(3), "symmetric": np.ones(3)}
+    after = {name: np.ones((3, 2, len(EDGES))) for name in whole}
+    after["symmetric"][:2, 0, NAMES.index("anchors → last")] = 0.6
+    after["symmetric"][2, 1, NAMES.index("key → last")] = 0.8  # costs less than EFFECT
+    texts = drawn(flow_figures.cut_figure({"symmetric, 2 layers": Cuts(whole, after)}, {"symmetric, 2 layers": "symmetric"}))
+    assert [text for text in texts if " of " in text] == ["2 of 3"]
+    assert flow.route_classes("symmetric") == [(1, "anchors → last"), (2, "key → last")]
+
+
+def test_measures_and_answers_are_drawn_with_and_without_a_contest() -> None:
+    scores = {"γ": np.arange(4.0), "stable rank of W_Q(1)": np.arange(4.0)}
+    lean = np.array([-1.0, -0.5, 0.5, 1.0])
+    assert "all together" not in drawn(condensation_figures.order_parameter(scores, lean, {}))
+    found = {"all together": dict.fromkeys(scores, (0.6, 0.4, 0.8))}
+    texts = drawn(condensation_figures.order_parameter(scores, lean, found))
+    assert {"all together", "more inferential answers", "more symmetric answers"} <= set(texts)
+
+
+def test_ranks_are_means_over_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = {(2, 0.5): {"embedding": 0.9, "W_Q(1)": 0.2, "W_Q(2)": 0.4}}
+    monkeypatch.setattr(condensation, "rank_cells", lambda runs: cells)
+    kinds = condensation.rank_kinds([])
+    assert kinds == {(2, 0.5): {"embedding": 0.9, "W_Q": pytest.approx(0.3)}}
+    assert "query $W^Q$" in drawn(condensation_figures.rank_grid(kinds))
+
+
+def test_a_cell_has_a_stripe_a_run() -> None:
+    runs = rates_and_decays(lambda rate, decay: 0.0, inferential=0.5)
+    runs[0] = replace(runs[0], metrics=runs[0].metrics | {"test": 0.1, "train": 0.1})
+    cells = rate_decay.cells(runs, BY_DECAY, BY_RATE, "inferential")
+    assert len(cells) == 9
+    assert sorted(cells[0.01, 1e-3]) == [(0.5, False), (0.5, True)]
+    levels = [sorted({place[i] for place in cells}) for i in (0, 1)]
+    assert "inferential (key − 10)" in drawn(rate_decay_figures.shares_grid({"inferential": cells}, *levels, "decay", "rate"))
+
+
+def test_contrasts_are_drawn_depth_by_depth() -> None:
+    groups = {"symmetric": {2: [np.ones(3)], 3: [np.zeros(2)]}, "inferential": {3: [np.ones(1)]}}
+    texts = drawn(vectors_figures.contrast_figure(groups, palette.COLOUR, ["last token"]))
+    assert {"last token", "depth (layers)", "2", "3"} <= set(texts)
+
+
+def test_transitions_are_drawn_where_they_are_found() -> None:
+    points = {
+        (64, 2): (np.array([0.5, 0.5, 0.9]), np.array([1.0, 0.9, 0.0])),
+        (64, 3): (np.array([0.5, 0.9]), np.array([1.0, 1.0])),
+    }
+    found = {(64, 2): width.Crossing(0.7, 0.1, 0.6, 0.8, True), (64, 3): width.Crossing(2.0, 0.1, 0.6, 3.0, False)}
+    texts = drawn(width_figures.collapse_figure(points, found, {"σ": (1.0, 0.9, 1.1)}))
+    assert {"width 64, depth 2", "width 64, depth 3", "σ"} <= set(texts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,13 +18,6 @@ from lib.core.record.store import StoredRun
 def answer(said: str) -> str:
     """A verdict as the opening words of its chapter, without its own emphasis."""
     return "**Answer.** " + said.replace("**", "")
-
-
-def in_brief(said: str) -> str:
-    """A verdict again at the end of its chapter: what it has in bold, without correlations in brackets; all of it where nothing
-    is bold."""
-    bold = [re.sub(r" \([+-][^()]*\)", "", words).rstrip(".:") + "." for words in re.findall(r"\*\*(.+?)\*\*", said)]
-    return f"**{' '.join(bold)}**" if bold else said
 
 
 NAMES = {

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from lib.composition import palette
 from lib.composition.condensation.numbers import condensation, greedy_groups
@@ -27,7 +28,7 @@ def _grid(cells: Cells, height: float) -> tuple[Figure, dict[tuple, Axes]]:
     """One small square panel a cell; rows from bottom to top, labels at the edges. Call inside style.look()."""
     rows, columns = sorted({r for r, _ in cells}, reverse=True), sorted({c for _, c in cells})
     size = min(style.WIDTH / len(columns), 1.6)
-    figsize = min(style.WIDTH, size * len(columns) + 1.5), size * height * len(rows) + 0.5
+    figsize = style.WIDTH, size * height * len(rows) + 0.5
     fig, axes = plt.subplots(len(rows), len(columns), figsize=figsize, squeeze=False)
     places = {}
     for i, r in enumerate(rows):
@@ -92,7 +93,7 @@ def phase_pair(models: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
     """
     numbers = np.arange(FIRST_KEY, LAST_KEY + 1)
     with style.look():
-        fig, axes = plt.subplots(2, len(models), figsize=(style.WIDTH * 0.8, style.WIDTH * 0.8), squeeze=False)
+        fig, axes = plt.subplots(2, len(models), figsize=(style.WIDTH, style.WIDTH * 0.88), squeeze=False)
         for (above, below), (title, (cosine, points)) in zip(axes.T, models.items(), strict=True):
             order = [i for group in greedy_groups(cosine) for i in group]
             image = above.imshow(cosine[np.ix_(order, order)], vmin=-1, vmax=1, cmap=style.COSINE)
@@ -150,80 +151,112 @@ def eigenvalues_along_training(runs: Sequence[StoredRun], titles: Sequence[str])
     return fig
 
 
+_KIND = {
+    "W_Q": "query $W^Q$",
+    "W_K": "key $W^K$",
+    "W_V": "value $W^V$",
+    "W_O": "output $W^O$",
+    "W_1": "feed-forward $W^1$",
+    "W_2": "feed-forward $W^2$",
+}
+
+
+def _kind(matrix: str) -> tuple[str, str]:
+    """`W_Q(1)` → (`W_Q`, `1`); without a layer, the layer is empty."""
+    name, _, layer = matrix.partition("(")
+    return name, layer.rstrip(")")
+
+
 def singular_values(spectra: Mapping[str, Mapping[str, np.ndarray]], colours: Mapping[str, str]) -> Figure:
-    """Fig. 13: singular values of every matrix, on a log scale. spectra: {title: {matrix: (runs, n)}}; lines are means."""
+    """Fig. 13: singular values of every matrix over the largest, on a log scale; a panel for each kind of matrix, a line a
+    layer. spectra: {title: {matrix: (runs, n)}}; lines are means over runs."""
     matrices = list(next(iter(spectra.values())))
+    kinds = list(dict.fromkeys(_kind(name)[0] for name in matrices))
+    layers = sorted({layer for _, layer in map(_kind, matrices) if layer})
+    dashes = dict(zip(("", *layers), ("-", *("-", "--", "-.", ":", (0, (1, 3)), (0, (6, 3)))), strict=False))
     columns = 4
-    rows = -(-len(matrices) // columns)
+    rows = -(-len(kinds) // columns)
     with style.look():
-        fig, axes = plt.subplots(rows, columns, figsize=(style.WIDTH, 1.45 * rows + 0.5), squeeze=False)
-        for ax in axes.ravel()[len(matrices) :]:
+        fig, axes = plt.subplots(
+            rows, columns, figsize=(style.WIDTH, 1.6 * rows + 0.9), squeeze=False, sharex=True, sharey=True
+        )
+        for ax in axes.ravel()[len(kinds) :]:
             ax.set_visible(False)
-        for ax, name in zip(axes.ravel(), matrices, strict=False):
+        for ax, kind in zip(axes.ravel(), kinds, strict=False):
             for title, values in spectra.items():
-                s = values[name]
-                x = np.arange(1, s.shape[1] + 1)
-                ax.plot(x, s.mean(0), color=colours[title], lw=1.3, label=title)
-                ax.fill_between(x, s.min(0), s.max(0), color=colours[title], alpha=0.15, lw=0)
+                for name in (n for n in matrices if _kind(n)[0] == kind):
+                    s = (values[name] / values[name][:, :1]).mean(0)
+                    ax.plot(np.arange(1, len(s) + 1), s, dashes[_kind(name)[1]], color=colours[title], lw=1.4)
             ax.set(yscale="log")
-            ax.set_title(name, fontsize=8.5, pad=2)
-            ax.tick_params(labelsize=7)
-        for ax in axes.ravel()[max(0, len(matrices) - columns) : len(matrices)]:
-            ax.set_xlabel("number of the value", fontsize=8)
+            ax.set_title(_KIND.get(kind, kind), fontsize=8.5, fontweight="normal")
+        for ax in axes[-1]:
+            ax.set_xlabel("number of the value")
         for ax in axes[:, 0]:
-            ax.set_ylabel("singular value", fontsize=8)
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(spectra))
+            ax.set_ylabel("value / largest")
+        handles = [Line2D([], [], color=colours[title], label=title) for title in spectra]
+        handles += [Line2D([], [], color="#444444", ls=dashes[layer], label=f"layer {layer}") for layer in layers]
+        fig.legend(handles=handles, loc="outside lower center", ncols=2 if len(layers) < 3 else 3)
     return fig
 
 
 def rank_grid(cells: Mapping[tuple[int, float], Mapping[str, float]]) -> Figure:
-    """Stable rank of every matrix as a share of the largest possible. cells: {(depth, γ): {matrix: share}}."""
+    """Stable rank of every kind of matrix as a share of the largest possible. cells: {(depth, γ): {kind: share}}."""
     depths, gammas = sorted({d for d, _ in cells}), sorted({g for _, g in cells})
-    heights = [len(cells[d, gammas[0]]) for d in depths]
+    kinds = list(next(iter(cells.values())))
     with style.look():
-        fig, axes = plt.subplots(1, len(depths), figsize=(style.WIDTH, 0.8 + 0.155 * max(heights)), squeeze=False)
+        size = (style.WIDTH, 1.0 + 0.24 * len(kinds))
+        fig, axes = plt.subplots(1, len(depths), figsize=size, squeeze=False, sharey=True)
         top = max(value for cell in cells.values() for value in cell.values())
         for ax, depth in zip(axes[0], depths, strict=True):
-            names = list(cells[depth, gammas[0]])
-            values = np.array([[cells[depth, g][name] for g in gammas] for name in names])
+            values = np.array([[cells[depth, g][kind] for g in gammas] for kind in kinds])
             image = ax.imshow(values, cmap="Greys", aspect="auto", vmin=0, vmax=top)
-            for first in [i for i, name in enumerate(names) if i and (name == "head" or name.startswith("W_Q"))]:
-                ax.axhline(first - 0.5, color="white", lw=2)  # layers apart
-            ax.set_xticks(range(len(gammas)), [f"{g:g}" for g in gammas], fontsize=7, rotation=90)
-            ax.set_yticks(range(len(names)), names, fontsize=6.5)
+            every = range(0, len(gammas), 1 + len(gammas) // 5)
+            ax.set_xticks(every, [f"{gammas[i]:g}" for i in every])
+            ax.set_yticks(range(len(kinds)), [_KIND.get(kind, kind) for kind in kinds])
             ax.tick_params(length=0)
             ax.set(xlabel="initialization rate γ", title=f"depth {depth}")
-        fig.colorbar(image, ax=axes, shrink=0.7, label="stable rank / largest possible")
+        fig.colorbar(image, ax=axes, label="stable rank / largest")
     return fig
 
 
 def order_parameter(
-    scores: Mapping[str, np.ndarray], lean: np.ndarray, aucs: Mapping[str, tuple[float, float, float]]
+    scores: Mapping[str, np.ndarray], lean: np.ndarray, aucs: Mapping[str, Mapping[str, tuple[float, float, float]]]
 ) -> Figure:
     """Every fitted run as a point: a measure against (inferential − symmetric); below, how well each measure tells the two.
 
-    scores: {measure: (runs,)}; lean: (runs,) in [−1, 1]; aucs: {measure: (value, low, high)}.
+    scores: {measure: (runs,)}; lean: (runs,) in [−1, 1]; aucs: {group of runs: {measure: (value, low, high)}}, a panel each,
+    or none.
     """
     columns = 3
     rows = -(-len(scores) // columns)
+    written = lambda name: name.replace("W_Q(1)", "$W^{Q(1)}$").replace("'", "’")
     with style.look():
-        fig = plt.figure(figsize=(style.WIDTH, 2.0 * rows + 0.26 * len(aucs) + 0.9))
-        upper, lower = fig.subfigures(2, 1, height_ratios=(2.0 * rows, 0.26 * len(aucs) + 0.9))
+        heights = [1.9 * rows + 0.4, 0.26 * len(scores) + 0.9][: 2 if aucs else 1]
+        fig = plt.figure(figsize=(style.WIDTH, sum(heights)))
+        upper, *rest = fig.subfigures(len(heights), 1, height_ratios=heights, squeeze=False).ravel()
         axes = upper.subplots(rows, columns, sharey=True, squeeze=False)
         for ax in axes.ravel()[len(scores) :]:
             ax.set_visible(False)
-        colour = np.where(lean > 0, palette.INFERENTIAL, palette.SYMMETRIC)
+        leans = {"inferential": lean > 0, "symmetric": lean <= 0}
         for ax, (name, values) in zip(axes.ravel(), scores.items(), strict=False):
-            ax.scatter(values, lean, s=9, c=colour, alpha=0.6, lw=0)
+            for answer, which in leans.items():
+                ax.scatter(values[which], lean[which], s=11, c=palette.COLOUR[answer], alpha=0.6, lw=0, label=answer)
             ax.axhline(0, color="#BBBBBB", lw=0.6)
-            ax.set_xlabel(name, fontsize=8)
-        upper.supylabel("inferential − symmetric", fontsize=9)
-        ax = lower.subplots()
-        for i, (_, (value, low, high)) in enumerate(aucs.items()):
-            ax.plot([low, high], [i, i], color="#666666", lw=2)
-            ax.plot(value, i, "o", color="black", ms=5)
-        ax.axvline(0.5, color="#BBBBBB", lw=0.8)
-        ax.set_yticks(range(len(aucs)), list(aucs))
-        ax.invert_yaxis()
-        ax.set(xlim=(0, 1), xlabel="chance that an inferential run is above a symmetric one")
+            ax.set_xlabel(written(name))
+        upper.supylabel("inferential − symmetric share", fontsize=9)
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        upper.legend(handles, [f"more {label} answers" for label in labels], loc="outside upper center", ncols=2)
+        if not aucs:
+            return fig
+        (lower,) = rest
+        for ax, (group, found) in zip(lower.subplots(1, len(aucs), sharey=True, squeeze=False)[0], aucs.items(), strict=True):
+            for i, (value, low, high) in enumerate(found.values()):
+                ax.plot([low, high], [i, i], color="#666666", lw=2)
+                ax.plot(value, i, "o", color="black", ms=5)
+            ax.axvline(0.5, color="#BBBBBB", lw=0.8)
+            ax.set_yticks(range(len(found)), [written(name) for name in found])
+            ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+            ax.set(xlim=(-0.03, 1.03), ylim=(len(found) - 0.5, -0.5))
+            ax.set_title(group, fontsize=8.5)
+        lower.supxlabel("chance that an inferential run is above a symmetric one", fontsize=9)
     return fig

@@ -17,6 +17,7 @@ from lib.composition.experiments import FAST
 from lib.composition.phase_diagram.numbers import neighbour_steps
 from lib.composition.runs import MAPPINGS, lean, learned_among
 from lib.composition.spectra import N_EIGENVALUES, keys_eigenvalues, keys_embedding, relative_rank
+from lib.composition.words import set_name
 from lib.core.read.derived import derived
 from lib.core.read.measures import cosines, remembered
 from lib.core.read.statistics import interval, numerical_order, resamples
@@ -173,6 +174,15 @@ def rank_cells(runs: Sequence[StoredRun]) -> dict[tuple[int, float], dict[str, f
     return {place: {name: float(np.mean(v)) for name, v in cell.items()} for place, cell in found.items()}
 
 
+def rank_kinds(runs: Sequence[StoredRun]) -> dict[tuple[int, float], dict[str, float]]:
+    """{(depth, γ): {kind of matrix: its stable rank}}, the rank_cells as means over layers."""
+    found: dict[tuple[int, float], dict[str, list[float]]] = {}
+    for place, cell in rank_cells(runs).items():
+        for name, share in cell.items():
+            found.setdefault(place, {}).setdefault(name.partition("(")[0], []).append(share)
+    return {place: {kind: float(np.mean(v)) for kind, v in cell.items()} for place, cell in found.items()}
+
+
 def nearest(runs: Sequence[StoredRun], gamma: float) -> list[StoredRun]:
     """The runs whose γ is nearest to the one that is asked for."""
     best = min((r.spec.gamma for r in runs), key=lambda g: (abs(g - gamma), g))
@@ -324,6 +334,15 @@ def by_stratum(runs: Sequence[StoredRun]) -> dict[tuple[str, int, int], tuple[in
         counts = leans.count(False), leans.count(True)
         found[stratum] = (*counts, aucs(here) if min(counts) >= FEW else {})
     return found
+
+
+def auc_panels(runs: Sequence[StoredRun]) -> dict[str, dict[str, Auc]]:
+    """{group: aucs}: all runs together, and each stratum that has enough of both kinds. Empty where nothing can be told."""
+    panels = {"all together": aucs(runs)} | {
+        f"{set_name(experiment, version)},\ndepth {depth}": found
+        for (experiment, version, depth), (*_, found) in by_stratum(runs).items()
+    }
+    return {group: found for group, found in panels.items() if found}
 
 
 def fold(auc: Auc) -> Auc:

@@ -110,10 +110,17 @@ def growth_line(runs: Sequence[StoredRun]) -> str:
 
 
 def with_gamma_text(runs: Sequence[StoredRun]) -> str:
-    """How each measure goes with γ: rank correlations over runs."""
-    gammas = np.array([r.spec.gamma for r in runs])
-    words = [f"{name} {spearman(gammas, v):+z.2f}" for name, v in scores(runs).items() if name != "γ"]
-    return f"Rank correlation with γ over {number_of(len(runs))}: " + ", ".join(words) + "."
+    """How each measure goes with γ: by which of them smaller initialization means simpler weights."""
+    by = scores(runs)
+    towards = {n: spearman(by["γ"], v) * (1 if n in SIMPLER_ABOVE else -1) for n, v in by.items() if n != "γ"}
+    clear = [n for n, value in towards.items() if value > 0.5]
+    sizes = sorted(towards[n] for n in clear)
+    return (
+        f"By {'every measure' if len(clear) == len(towards) else listed(clear) or 'no measure'} weights get clearly simpler as "
+        "γ grows"
+        + (f": rank correlations with γ are {sizes[0]:.2f} to {sizes[-1]:.2f} in size" if len(clear) > 1 else "")
+        + f" ({number_of(len(runs))})."
+    )
 
 
 def order_text(runs: Sequence[StoredRun]) -> str:
@@ -126,7 +133,6 @@ def order_text(runs: Sequence[StoredRun]) -> str:
     )
     if not found:
         return counts + " No experiment and depth has both: nothing can be told apart."
-    words = lambda name: f"{found[name][0]:.2f} [{found[name][1]:.2f}, {found[name][2]:.2f}]"
     best, informs, better, clear = contest(found)
     if not informs:
         verdict = "**Over all groups together no measure of complexity foretells the answer**: every interval holds 0.5, chance"
@@ -137,8 +143,9 @@ def order_text(runs: Sequence[StoredRun]) -> str:
     else:
         verdict = "**The best measure of complexity does somewhat better than γ**, but the intervals overlap"
     return (
-        f"{counts} {verdict}. The best is {best}, {words(best)}; γ has {words('γ')}. (Below 0.5, inferential runs have the "
-        "*lower* values, which foretells as well.) The best was chosen among five measures, which flatters it."
+        f"{counts} {verdict}. The best is {best}, with {found[best][0]:.2f}; γ has {found['γ'][0]:.2f}. (Below 0.5, "
+        "inferential runs have the *lower* values, which foretells as well.) The best was chosen among five measures, which "
+        "flatters it."
     )
 
 
@@ -149,11 +156,16 @@ def _group(stratum: tuple[str, int, int]) -> str:
 
 def depth_text(runs: Sequence[StoredRun]) -> str:
     """The same for each experiment and depth, where there are enough runs of both kinds."""
-    lines = []
+    lines, few = [], []
     for stratum, (symmetric, inferential, found) in by_stratum(runs).items():
-        head = f"- {sentence(_group(stratum))} ({symmetric} symmetric and {number_of(inferential, 'inferential run')})"
-        words = ", ".join(f"{name} {v:.2f} [{low:.2f}, {high:.2f}]" for name, (v, low, high) in found.items())
-        lines.append(f"{head}: {words or 'too few of one kind'}.")
+        if not found:
+            few.append(_group(stratum))
+            continue
+        said = f"by {which}" if (which := _which(found)) else "no measure tells the two apart"
+        counts = f"{symmetric} symmetric and {number_of(inferential, 'inferential run')}"
+        lines.append(f"- *{sentence(_group(stratum))}* ({counts}): {said}.")
+    if few:
+        lines.append(f"- Too few of one kind: {'; '.join(few)}.")
     return "\n".join(lines) + _directions(runs)
 
 
@@ -162,11 +174,13 @@ def _directions(runs: Sequence[StoredRun]) -> str:
     values = {s: found["mean stable rank"][0] for s, (*_, found) in by_stratum(runs).items() if "mean stable rank" in found}
     if len(values) < 2:
         return ""
-    each = listed([f"{value:.2f} ({_group(stratum)})" for stratum, value in values.items()])
-    agree = min(values.values()) >= 0.5 or max(values.values()) <= 0.5
+    lower, higher = ([_group(s) for s, v in values.items() if (v < 0.5) is below] for below in (True, False))
+    if not lower or not higher:
+        which = "lower" if lower else "higher"
+        return f"\n\n**Groups agree on the direction**: inferential runs tend to the {which} mean stable rank."
     return (
-        f"\n\n**Groups {'agree' if agree else 'do not agree'} on the direction**: the chance that an inferential run has the "
-        f"higher mean stable rank is {each}."
+        "\n\n**Groups do not agree on the direction**: inferential runs tend to the lower mean stable rank in "
+        f"{'; '.join(lower)}, and to the higher one in {'; '.join(higher)}."
     )
 
 
@@ -174,40 +188,50 @@ SIMPLER_ABOVE = ("condensation of W_Q(1)", "order of the embedding")
 """Measures of which a larger value means simpler weights; of the others a smaller one does."""
 
 
-def _apart(runs: Sequence[StoredRun]) -> str:
-    """In which groups a measure of complexity foretells the answer, whatever it does over all of them; nothing if in none."""
-    said = []
-    for stratum, (*_, found) in by_stratum(runs).items():
-        off = {n: v > 0.5 for n, (v, low, high) in found.items() if n != "γ" and (low > 0.5 or high < 0.5)}
-        if off:
-            simpler = {above == (name in SIMPLER_ABOVE) for name, above in off.items()}
-            which = "now simpler, now less simple" if len(simpler) > 1 else "simpler" if True in simpler else "less simple"
-            said.append(f"{_group(stratum)}, where by {listed(list(off))} inferential runs have the {which} weights")
-    return f" It is otherwise within one group of runs: {'; '.join(said)}." if said else ""
+def _which(found: Mapping[str, Auc]) -> str:
+    """By which measures inferential runs have the simpler or less simple weights; nothing if none foretells the answer."""
+    off = {n: v > 0.5 for n, (v, low, high) in found.items() if n != "γ" and (low > 0.5 or high < 0.5)}
+    if not off:
+        return ""
+    simpler = {above == (name in SIMPLER_ABOVE) for name, above in off.items()}
+    kind = "now simpler, now less simple" if len(simpler) > 1 else "simpler" if True in simpler else "less simple"
+    return f"{listed(list(off))} inferential runs have the {kind} weights"
 
 
 def simplicity(runs: Sequence[StoredRun], found: Mapping[str, Auc]) -> str:
     """Does small initialization make weights simple, and do simple weights foretell the answer? found: aucs(runs)."""
     by = scores(runs)
-    names = ("mean stable rank", "condensation of W_Q(1)")
-    with_gamma = [spearman(by["γ"], by[name]) for name in names]
+    with_gamma = [spearman(by["γ"], by[name]) for name in ("mean stable rank", "condensation of W_Q(1)")]
     simple = with_gamma[0] < -0.5 and with_gamma[1] > 0.5
-    said = (
-        f"**The smaller the initialization, the simpler the weights{'' if simple else ': not so here'}**: rank correlations of "
-        "γ with "
-        + listed([f"{name} {value:+z.2f}" for name, value in zip(names, with_gamma, strict=True)])
-        + f" over {number_of(len(runs))}. "
-    )
+    said = "The smaller the initialization, the simpler the weights" if simple else "Smaller weights do not get simpler here"
+    said = f"**{said}.** "
     if not found:
         return said + "Whether simple weights mean a composed answer cannot be asked of these runs."
     _, informs, better, clear = contest(dict(found))
     if not informs:
-        said += (
-            "**But simple weights do not foretell a composed answer**: over all runs together no measure tells the two answers "
-            "apart."
+        return said + (
+            f"**{'But simple' if simple else 'Simple'} weights do not foretell a composed answer**: over all runs together no "
+            "measure of them tells the two answers apart."
         )
-    elif not better:
-        said += "**Simple weights foretell the answer no better than γ itself.**"
-    else:
-        said += f"**Simple weights foretell the answer {'better' if clear else 'somewhat better'} than γ itself.**"
-    return said + _apart(runs)
+    if not better:
+        return said + "**Simple weights foretell the answer no better than γ itself.**"
+    return said + f"**Simple weights foretell the answer {'better' if clear else 'somewhat better'} than γ itself.**"
+
+
+def taken_away(runs: Sequence[StoredRun]) -> str:
+    """What the answer does not say: in which groups of runs a measure foretells the answer, and which way."""
+    groups = {_group(stratum): found for stratum, (*_, found) in by_stratum(runs).items() if found}
+    if not groups:
+        return "No group of runs has enough of both answers to be asked."
+    off = [f"in {group}, by {which}" for group, found in groups.items() if (which := _which(found))]
+    found = aucs(runs)
+    said = (
+        f"Within {len(off)} of {number_of(len(groups), 'group')} of runs that share settings and depth some measure tells the "
+        "two answers apart" + (f": {'; '.join(off)}." if off else ".")
+    )
+    if found and not contest(found)[1]:
+        said += (
+            " What small initialization does to weights and what it does to answers are two findings; here the first does not "
+            "explain the second."
+        )
+    return said

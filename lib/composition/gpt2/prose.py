@@ -35,25 +35,41 @@ def regions_text(title: str, runs: Sequence[StoredRun]) -> str:
     )
 
 
+def _peaks(runs: Sequence[StoredRun]) -> dict[str, tuple[float, float]]:
+    """{mapping: (γ at which its mean share is largest, that share)}."""
+    found = {}
+    for m in MAPPINGS:
+        gammas, values = curves(runs)[m]
+        i = int(values.mean(1).argmax())
+        found[m] = float(gammas[i]), float(values.mean(1)[i])
+    return found
+
+
 def architectures(by_norm: Mapping[str, Sequence[StoredRun]]) -> str:
     """For each norm: do means over seeds turn from symmetric to inferential as γ grows?"""
-    turned, words = {}, []
+    turned = {}
     for title, group in by_norm.items():
-        shares = curves(group)
-        at = {m: int(shares[m][1].mean(1).argmax()) for m in MAPPINGS}
-        value = {m: float(shares[m][1].mean(1)[at[m]]) for m in MAPPINGS}
-        turned[title] = at["symmetric"] < at["inferential"] and min(value.values()) > 0.5
-        where = ", ".join(f"{m} at most {value[m]:.2f} (γ = {shares[m][0][at[m]]:g})" for m in MAPPINGS)
-        words.append(f"{title}: {where}")
+        peaks = _peaks(group)
+        turned[title] = peaks["symmetric"][0] < peaks["inferential"][0] and min(share for _, share in peaks.values()) > 0.5
     do, do_not = (listed([title for title, t in turned.items() if t is answer] or ["none"]) for answer in (True, False))
-    said = f"{do} turns from symmetric to inferential as γ grows, {do_not} does not"
+    said = f"{do} models turn from symmetric to inferential as γ grows, {do_not} ones do not"
     if len(set(turned.values())) == 1:
-        said = f"{'every' if all(turned.values()) else 'no'} norm turns from symmetric to inferential as γ grows"
+        said = f"{'every' if all(turned.values()) else 'no'} norm turns models from symmetric to inferential as γ grows"
     model = next(iter(by_norm.values()))[0].spec.model
     return (
-        f"**{sentence(said)}.** Means over seeds: {'; '.join(words)}. The paper's figure is post-norm. Ours has "
+        f"**{sentence(said)}.** The paper's figure is post-norm; our models are far smaller than GPT-2, with "
         f"{number_of(model.depth, 'layer')} of width {model.d_model}."
     )
+
+
+def taken_away(by_norm: Mapping[str, Sequence[StoredRun]]) -> str:
+    """What the answer does not say: how far each norm goes either way."""
+    lines = []
+    for title, group in by_norm.items():
+        peaks = _peaks(group)
+        where = ", ".join(f"{share:.0%} {m} (γ = {gamma:g})" for m, (gamma, share) in peaks.items())
+        lines.append(f"- **{sentence(title)}**, means over seeds at most: {where}.")
+    return "\n".join(lines)
 
 
 def again_text(first: Sequence[StoredRun], again: Sequence[StoredRun]) -> str:

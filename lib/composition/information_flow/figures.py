@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch
+from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 
 from lib.composition import palette
-from lib.composition.information_flow.numbers import EDGES, ROLES, Cuts, Flow, essential
+from lib.composition.information_flow.numbers import EDGES, EFFECT, ROLES, Cuts, Flow, essential, route_classes
 from lib.core.read import style
 
 _TOKEN_COLOURS = (palette.KEY, palette.FIRST_ANCHOR, palette.SECOND_ANCHOR)
@@ -88,14 +88,21 @@ def state_map(points: np.ndarray, pairs: Sequence[tuple[int, int]], title: str) 
     return fig
 
 
-def _heat(
-    ax: Axes, values: np.ndarray, spread: np.ndarray | None, colour: str, columns: Sequence[str], rows: Sequence[str]
-) -> None:
+def _heat(ax: Axes, values: np.ndarray, colour: str, columns: Sequence[str], rows: Sequence[str]) -> None:
     ax.imshow(values, vmin=0, vmax=1, cmap=palette.FILL[colour], aspect="auto")
-    style.write_values(ax, values, size=7, spread=spread)
-    ax.set_xticks(range(len(columns)), columns, fontsize=7)
+    ax.set_xticks(range(len(columns)), columns, fontsize=7.5)
     ax.set_yticks(range(len(rows)), rows)
+    for edge in np.arange(0.5, len(columns) - 1):
+        ax.axvline(edge, color="#E4E4E4", lw=0.7)
     style.bare(ax)
+
+
+def _write(ax: Axes, values: np.ndarray, words: Mapping[tuple[int, int], str]) -> None:
+    """Words in cells, light on dark ones. values: what the panel's image shows."""
+    (image,) = ax.images
+    for (row, column), text in words.items():
+        colour = "white" if np.dot(image.cmap(values[row, column])[:3], (0.3, 0.59, 0.11)) < 0.5 else "#222222"
+        ax.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
 
 
 def _by_layer(layers: Sequence[int], columns: int, height: float) -> tuple[Figure, np.ndarray]:
@@ -104,26 +111,27 @@ def _by_layer(layers: Sequence[int], columns: int, height: float) -> tuple[Figur
 
 
 def cut_figure(cuts: Mapping[str, Cuts], mappings: Mapping[str, str]) -> Figure:
-    """What is left when one class of edges is cut in one layer: mean and standard deviation over the runs of each group. The
-    first column has what is there without a cut.
+    """How many runs of each group lose EFFECT of an accuracy or more when one class of edges is cut in one layer; nothing is
+    written where none does. Frames: the edges that the paper draws in its two layers.
 
     cuts: {title: Cuts}; mappings: {title: the mapping whose accuracy the right column shows}.
     """
     layers = [next(iter(c.after.values())).shape[1] for c in cuts.values()]
-    columns = ["no\ncut", *(name.replace(" → ", "\n→ ") for name in EDGES)]
+    columns = [name.replace(" → ", "\n→ ") for name in EDGES]
     with style.look():
-        fig, axes = _by_layer(layers, 2, 0.9 + 0.62 * sum(layers) + 0.35 * len(cuts))
-        for row, (title, c) in zip(axes, cuts.items(), strict=True):
+        fig, axes = _by_layer(layers, 2, 0.9 + 0.36 * sum(layers) + 0.38 * len(cuts))
+        for row, (title, c), depth in zip(axes, cuts.items(), layers, strict=True):
             mapping = mappings[title]
             for ax, name, colour in ((row[0], "test", "neither"), (row[1], mapping, mapping)):
-                after = c.after[name]
-                uncut = np.broadcast_to(c.whole[name][:, None, None], (*after.shape[:2], 1))
-                values = np.concatenate([uncut, after], 2)
-                spread = values.std(0, ddof=1) if len(values) > 1 else None
-                rows = [f"layer {i + 1}" for i in range(values.shape[1])]
-                _heat(ax, values.mean(0), spread, colour, columns, rows)
-                ax.axvline(0.5, color="white", lw=4)
-                label = "seen pairs right" if name == "test" else palette.LABEL[name]
+                lose = c.whole[name][:, None, None] - c.after[name] >= EFFECT
+                n, share = len(lose), lose.mean(0)
+                _heat(ax, share, colour, columns, [f"layer {i + 1}" for i in range(depth)])
+                _write(ax, share, {(i, j): f"{lose[:, i, j].sum()} of {n}" for i, j in np.argwhere(share > 0).tolist()})
+                if depth == 2:
+                    for layer, edges in route_classes(mapping):
+                        place = list(EDGES).index(edges) - 0.5, layer - 1.5
+                        ax.add_patch(Rectangle(place, 1, 1, fill=False, edgecolor="black", lw=1.5, clip_on=False, zorder=3))
+                label = "seen pairs" if name == "test" else palette.LABEL[name]
                 ax.set_title(f"{title}: {label}", fontsize=8.5)
             row[1].set_yticks([])
         for ax in axes[-1]:
@@ -132,7 +140,10 @@ def cut_figure(cuts: Mapping[str, Cuts], mappings: Mapping[str, str]) -> Figure:
 
 
 def patch_figure(patches: Mapping[str, Mapping[str, np.ndarray]], colours: Mapping[str, str]) -> Figure:
-    """How often a patch of one position turns the answer into the other question's. patches: {title: {what differs: array}}."""
+    """How often a patch of one position turns the answer into the other question's; nothing is written below 0.05.
+
+    patches: {title: {what differs: array}}.
+    """
     columns = [role.replace(" anchor", "\nanchor") for role in ROLES]
     layers = [next(iter(p.values())).shape[0] for p in patches.values()]
     with style.look():
@@ -140,7 +151,8 @@ def patch_figure(patches: Mapping[str, Mapping[str, np.ndarray]], colours: Mappi
         for row, (title, patch) in zip(axes, patches.items(), strict=True):
             for ax, (what, values) in zip(row, patch.items(), strict=True):
                 names = ["embedding", *(f"after layer {i}" for i in range(1, len(values)))]
-                _heat(ax, values, None, colours[title], columns, names if ax is row[0] else [""] * len(values))
+                _heat(ax, values, colours[title], columns, names if ax is row[0] else [""] * len(values))
+                _write(ax, values, {(i, j): f"{values[i, j]:.1f}" for i, j in np.argwhere(values >= 0.05).tolist()})
                 ax.set_title(f"{title}\nother {what}" if ax is row[0] else f"other {what}", fontsize=8.5)
         for ax in axes[-1]:
             ax.set_xlabel("patched position")

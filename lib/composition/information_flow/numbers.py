@@ -275,9 +275,14 @@ def _class_of(step: Step) -> tuple[int, str] | None:
     return next(((layer, name) for name, (sources, queries) in EDGES.items() if source in sources and query in queries), None)
 
 
+def route_classes(mapping: str) -> list[tuple[int, str]]:
+    """(layer, class) of the cuts that touch the route which the paper draws through two layers."""
+    return sorted({found for step in ROUTES[mapping] if (found := _class_of(step)) is not None})
+
+
 def off_route(phase: Phase) -> dict[tuple[int, str], float]:
     """{(layer, class): mean cost} of the cuts that cost EFFECT though the paper's route has no edge of that class."""
-    mean, route = drops(phase).mean(0), {_class_of(step) for step in ROUTES[phase.mapping]}
+    mean, route = drops(phase).mean(0), route_classes(phase.mapping)
     costly = [(int(layer) + 1, list(EDGES)[edge]) for layer, edge in np.argwhere(mean >= EFFECT)]
     return {
         (layer, name): float(mean[layer - 1, list(EDGES).index(name)]) for layer, name in costly if (layer, name) not in route
@@ -286,13 +291,8 @@ def off_route(phase: Phase) -> dict[tuple[int, str], float]:
 
 def on_route(phase: Phase) -> dict[tuple[int, str], float]:
     """{(layer, class): mean cost} of the cuts of the paper's route, whatever they cost."""
-    mean, route = drops(phase).mean(0), {_class_of(step) for step in ROUTES[phase.mapping]}
-    return {(layer, name): float(mean[layer - 1, list(EDGES).index(name)]) for layer, name in sorted(filter(None, route))}
-
-
-def needing(phase: Phase, layer: int, name: str) -> int:
-    """How many runs lose EFFECT by a cut of this class in this layer."""
-    return int((drops(phase)[:, layer - 1, list(EDGES).index(name)] >= EFFECT).sum())
+    mean, route = drops(phase).mean(0), route_classes(phase.mapping)
+    return {(layer, name): float(mean[layer - 1, list(EDGES).index(name)]) for layer, name in route}
 
 
 def composes_in_order(cost: np.ndarray) -> bool:

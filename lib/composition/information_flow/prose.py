@@ -21,18 +21,16 @@ from lib.composition.information_flow.numbers import (
     cuts_of,
     drawn_steps,
     drops,
-    needing,
     off_route,
     on_route,
+    route_classes,
 )
 from lib.composition.phases import Phase
 from lib.composition.runs import offsets_by_key
 from lib.composition.study import LOW_KEYS
 from lib.composition.task import FIRST_KEY, INFERENTIAL_OFFSET
 from lib.composition.words import run_words
-from lib.core.read.measures import spread
-from lib.core.read.tables import table
-from lib.core.read.words import listed, number_of
+from lib.core.read.words import listed, number_of, sentence
 from lib.core.record.store import StoredRun
 
 
@@ -82,7 +80,7 @@ def route_text(phases: Sequence[Phase], flows: Sequence[Flow]) -> str:
                 f"rest runs along edges below the threshold of {ESSENTIAL:.0%}."
             )
         alone = Phase(phase.mapping, phase.depth, (phase.example,), phase.genuine)
-        words = lambda costs: listed([_cost(step, cost) for step, cost in costs.items()]) if costs else "none"
+        words = lambda costs: listed([_cut(step) for step in costs]) if costs else "none"
         on = {step: cost for step, cost in on_route(alone).items() if cost >= EFFECT}
         said += f" Cuts of the paper's route that cost this model much: {words(on)}."
         said += f" Cuts that cost it much though they spare that route: {words(off_route(alone))}."
@@ -90,8 +88,8 @@ def route_text(phases: Sequence[Phase], flows: Sequence[Flow]) -> str:
     return "\n".join(lines)
 
 
-def _cost(step: tuple[int, str], cost: float) -> str:
-    return f"{step[1]} in layer {step[0]} ({cost:.2f})"
+def _cut(step: tuple[int, str]) -> str:
+    return f"{step[1]} in layer {step[0]}"
 
 
 def cuts_line(phases: Sequence[Phase]) -> str:
@@ -105,23 +103,35 @@ def _largest(phase: Phase) -> str:
 
 
 def cuts_text(phases: Sequence[Phase]) -> str:
-    """Phase by phase: which cuts cost EFFECT on average, and how far picture and cause agree."""
+    """Phase by phase: which classes of edges its runs depend on, and how far picture and cause agree."""
     lines = []
     for phase in phases:
-        cost = drops(phase)
-        mean = cost.mean(0)
-        n = len(phase.runs)
-        costly = [
-            f"{list(EDGES)[e]} in layer {layer + 1} ({spread(cost[:, layer, e])}; {(cost[:, layer, e] >= EFFECT).sum()} of {n})"
-            for layer, e in np.argwhere(mean >= EFFECT)
+        lose = (drops(phase) >= EFFECT).mean(0)
+        where = lambda which: listed([_cut((int(layer) + 1, list(EDGES)[edge])) for layer, edge in np.argwhere(which)])
+        parts = [
+            f"{who} on {where(which)}"
+            for who, which in (
+                ("all runs depend", lose == 1),
+                ("most", (lose > 0.5) & (lose < 1)),
+                ("some", (lose >= SOME) & (lose <= 0.5)),
+            )
+            if which.any()
         ]
-        both, picture, causal = agreement(phase)
-        lines.append(
-            f"- **{phase.title}** ({number_of(n)}): its answer depends on "
-            + ("; ".join(costly) or "no single class of edges")
-            + f". Of the classes drawn or causal in a run, {both} are both, {picture} only drawn, {causal} only causal."
-        )
+        said = "; ".join(parts) or "no class of edges matters to many runs"
+        if parts and "depend" not in said:
+            said = said.replace(" on ", " depend on ", 1)
+        lines.append(f"- **{sentence(phase.title)}** ({number_of(len(phase.runs))}): {said}.")
+    both, picture, causal = (sum(counts) for counts in zip(*map(agreement, phases), strict=True))
+    lines.append(
+        f"\n{'**A picture is not a cause.** ' if picture + causal else ''}Over all of these runs and their layers, "
+        f"{both + picture} classes are drawn, of which {both} are causal; of {both + causal} causal ones, {causal} "
+        f"{'is' if causal == 1 else 'are'} not drawn."
+    )
     return "\n".join(lines)
+
+
+SOME = 0.25
+"""Some runs depend on a class of edges from this share of them on (our choice)."""
 
 
 def mixture_text(phases: Sequence[Phase]) -> str:
@@ -136,31 +146,34 @@ def mixture_text(phases: Sequence[Phase]) -> str:
     return (
         "**Are two-layer inferential models pure?** The symmetric route has two steps, anchors → last in the first layer and "
         f"key → last in the second. Of {n} inferential run{'s' * (n != 1)}, {needs.sum()} "
-        f"depend{'s' * int(needs.sum() == 1)} on the first of them for the answer to (4, 3) (cost {spread(cost)}), and "
-        f"{loses.sum()} on the second for the seen pairs (cost {spread(seen)}); {(needs & loses).sum()} on both."
+        f"depend{'s' * int(needs.sum() == 1)} on the first of them for the answer to (4, 3), and "
+        f"{loses.sum()} on the second for the seen pairs; {(needs & loses).sum()} on both."
     )
 
 
 def patch_text(phases: Sequence[Phase], patches: dict[str, dict[str, np.ndarray]]) -> str:
-    """Where the difference of the key, and of each anchor, sits before the last layer: at home, elsewhere, or in the last
-    token?"""
-    shown = {"key": ROLES, "first anchor": ("first anchor", "last"), "second anchor": ("second anchor", "last")}
-    rows = []
-    for phase in phases:
-        last = {what: values[-1] for what, values in patches[phase.title].items()}
-        cells = [f"{last[what][ROLES.index(role)]:.2f}" for what, roles in shown.items() for role in roles]
-        rows.append((phase.title, *cells))
-    names = [
-        f"{what}: {'own place' if role == what else f'{role} token' if role == 'last' else role}"
-        for what, roles in shown.items()
-        for role in roles
-    ]
-    own = [(p, float(patches[p.title]["key"][-1, ROLES.index("key")])) for p in phases]
-    stay = [f"{p.title} ({value:.2f})" for p, value in own if value >= 0.5]
-    said = f"Before the last layer the key still acts mostly from its own place: {listed(stay)}." if stay else ""
-    if any(p.mapping == "inferential" for p, value in own if value >= 0.5):
-        said += " For an inferential model that is not the paper's route, at least for seen pairs."
-    return table(("before the last layer", *names), rows) + (f"\n\n{said}" if said else "")
+    """Where the difference of the key, and of each anchor, sits before the last layer."""
+    last = lambda p, what, role: float(patches[p.title][what][-1, ROLES.index(role)])
+    names = lambda found: listed([p.title for p in found])
+    moved = [p for p in phases if p.mapping == "symmetric" and all(last(p, a, "last") >= 0.5 for a in ROLES[1:3])]
+    stayed = [p for p in phases if p.mapping == "inferential" and all(last(p, a, a) > last(p, a, "last") for a in ROLES[1:3])]
+    lines = []
+    for mapping, found, what in (
+        ("symmetric", moved, "the difference between two anchors has moved to the last token"),
+        ("inferential", stayed, "each anchor's difference acts more from its own place than from the last token"),
+    ):
+        asked = [p for p in phases if p.mapping == mapping]
+        if asked:
+            lines.append(
+                f"- Before the last layer of {mapping} models {what}"
+                + ("." if len(found) == len(asked) else f" in {names(found)} only." if found else " in none.")
+            )
+    own = [p for p in phases if last(p, "key", "key") >= 0.5]
+    if own:
+        lines.append(f"- The key still acts mostly from its own place: {names(own)}.")
+    if any(p.mapping == "inferential" for p in own):
+        lines[-1] += " For an inferential model that is not the paper's route, at least for seen pairs."
+    return "\n".join(lines)
 
 
 def patch_line(patches: dict[str, dict[str, np.ndarray]]) -> str:
@@ -173,38 +186,40 @@ def patch_line(patches: dict[str, dict[str, np.ndarray]]) -> str:
 def routes(phases: Sequence[Phase]) -> str:
     """Do models read as the paper draws them, by what cuts cost?"""
     found = {(p.mapping, p.depth): p for p in phases if p.genuine}
-    bracketed = lambda phase, costs: listed(
-        [
-            f"{name} in layer {layer} ({cost:.2f}; {needing(phase, layer, name)} of {len(phase.runs)})"
-            for (layer, name), cost in costs.items()
-        ]
-    )
     parts = []
     symmetric, inferential = found.get(("symmetric", 2)), found.get(("inferential", 2))
     if symmetric is not None:
-        route = on_route(symmetric)
-        reads = min(route.values()) >= EFFECT
-        parts.append(
-            f"**Symmetric models of two layers {'read' if reads else 'do not read'} as the paper draws them**: cuts of "
-            f"that route cost {bracketed(symmetric, route)}."
-        )
+        reads = min(on_route(symmetric).values()) >= EFFECT
+        parts.append(f"symmetric models of two layers {'read' if reads else 'do not read'} as the paper draws them")
     if inferential is not None:
-        on, off = on_route(inferential), off_route(inferential)
-        spared = {step: cost for step, cost in on.items() if cost < EFFECT}
-        if spared:
-            said = f"**Inferential ones do not need all of the paper's route**: cheap cuts are {bracketed(inferential, spared)}"
-            also = f"; they need {bracketed(inferential, off)} beside it" if off else ""
-        else:
-            said = f"**Inferential ones use {'more' if off else 'no more'} than the paper's route**"
-            also = f": they also need {bracketed(inferential, off)}" if off else ""
-        parts.append(f"{said}{also}.")
-    if parts:
-        parts.append(f"In brackets stand the mean cost, as a share of all answers, and how many runs lose {EFFECT:g} or more.")
+        spared = any(cost < EFFECT for cost in on_route(inferential).values())
+        more = "do not need all of" if spared else "use more than" if off_route(inferential) else "use no more than"
+        parts.append(f"inferential ones ({number_of(len(inferential.runs))}) {more} the paper's route")
+    said = f"**By what cuts cost, {'; '.join(parts)}.**" if parts else ""
     deep = [run for (mapping, depth), p in found.items() if mapping == "inferential" and depth > 2 for run in drops(p)]
     if deep:
         right = sum(map(composes_in_order, deep))
-        parts.append(
-            f"In {right} of {number_of(len(deep), 'inferential run')} of three layers and more, the key reaches the anchors "
+        said += (
+            f" In {right} of {number_of(len(deep), 'inferential run')} of three layers and more, the key reaches the anchors "
             "first and the anchors the last token in a later layer."
         )
-    return " ".join(parts) or "No run is decided enough for a verdict."
+    return said.strip() or "No run is decided enough for a verdict."
+
+
+def taken_away(phases: Sequence[Phase]) -> str:
+    """What the answer does not say: where each route holds, and what else it takes."""
+    found = {(p.mapping, p.depth): p for p in phases if p.genuine}
+    lines = []
+    for mapping in ROUTES:
+        if (phase := found.get((mapping, 2))) is None:
+            lines.append(f"- **{sentence(mapping)}**: no run of two layers is decided enough.")
+            continue
+        n = len(phase.runs)
+        needs = [run >= EFFECT for run in drops(phase)]
+        whole = sum(all(run[layer - 1, list(EDGES).index(name)] for layer, name in route_classes(mapping)) for run in needs)
+        beside = listed([_cut(step) for step in off_route(phase)])
+        lines.append(
+            f"- **{sentence(mapping)}, two layers**: {whole} of {number_of(n)} need{'s' * (whole == 1)} every step of the "
+            "paper's route" + (f"; on average it also costs much to cut {beside}." if beside else ".")
+        )
+    return "\n".join(lines)

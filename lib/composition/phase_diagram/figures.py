@@ -4,7 +4,6 @@ not share.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -15,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from lib.composition import palette
-from lib.composition.phase_diagram.numbers import AXES, PhaseTable, Setting
+from lib.composition.phase_diagram.numbers import PhaseTable, Setting
 from lib.composition.runs import MAPPINGS, SHADOW, learned, learned_at
 from lib.composition.study import OFFSETS
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
@@ -25,12 +24,13 @@ from lib.core.record.store import StoredRun
 # --- The grid over γ and depth ---
 
 
-def _diagram(ax: Axes, table: PhaseTable, values: np.ndarray, name: str, shadow: np.ndarray | None, title: str) -> None:
+def _diagram(ax: Axes, table: PhaseTable, values: np.ndarray, name: str, shadow: np.ndarray, title: str) -> None:
     image = ax.imshow(values, origin="lower", aspect="auto", vmin=0, vmax=1, cmap=palette.FILL[name])
     style.tick_grid(ax, list(table.gammas), list(table.depths), "initialization rate γ", "depth (layers)")
     style.write_values(ax, values)
-    if shadow is not None:
-        style.hatch_cells(ax, shadow)
+    for row, column in np.argwhere(shadow).tolist():
+        place = column - 0.44, row - 0.4
+        ax.add_patch(plt.Rectangle(place, 0.88, 0.8, fill=False, ls=(0, (3, 2)), lw=1.3, edgecolor="#222222"))
     ax.set_title(title)
     ax.figure.colorbar(image, ax=ax, shrink=0.9, label="share of answers")
     for spine in ax.spines.values():
@@ -38,7 +38,7 @@ def _diagram(ax: Axes, table: PhaseTable, values: np.ndarray, name: str, shadow:
 
 
 def phase_diagram(table: PhaseTable) -> Figure:
-    """Selected accuracy on (4, 3) under each mapping over γ and depth (Fig. 2a, b); hatched where seen pairs are below 90 %."""
+    """Selected accuracy on (4, 3) under each mapping over γ and depth (Fig. 2a, b); framed where seen pairs are below 90 %."""
     with style.look():
         fig, axes = plt.subplots(2, 1, figsize=(style.WIDTH, 1.1 + 0.95 * len(table.depths)), sharex=True)
         for ax, mapping, letter in zip(axes, MAPPINGS, "ab", strict=True):
@@ -137,7 +137,7 @@ def histogram(gammas: Sequence[float], values: np.ndarray) -> Figure:
         _mark_gammas(ax, gammas)
         ax.set(xlabel=f"{GAMMA}; a column a run", ylabel="answer − key")
         bar = fig.colorbar(image, ax=ax, location="top", shrink=0.4, aspect=30, label="share of a run's answers")
-        bar.set_ticks([share**0.5 for share in (0, 0.04, 0.25, 0.5, 1)], labels=["0", ".04", ".25", ".5", "1"])
+        bar.set_ticks([share**0.5 for share in (0, 0.04, 0.25, 0.5, 1)], labels=["0", "0.04", "0.25", "0.5", "1"])
     return fig
 
 
@@ -152,13 +152,13 @@ def place_by_place(gammas: Sequence[float], offsets: np.ndarray) -> Figure:
     """
     name = {SYMMETRIC_OFFSET: "symmetric", INFERENTIAL_OFFSET: "inferential"}
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH, 2.7))
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 2.9))
         for (place, column), offset in np.ndenumerate(offsets):
             colour = palette.COLOUR[name[offset]] if offset in name else "#DDDDDD"
             ax.add_patch(plt.Rectangle((column, place - 0.5), 1, 1, facecolor=colour, edgecolor="white", lw=0.8))
             if offset not in name:
                 text = f"−{-offset}" if offset < 0 else str(offset)
-                ax.text(column + 0.5, place, text, ha="center", va="center", fontsize=6.5, color="#333333")
+                ax.text(column + 0.5, place, text, ha="center", va="center", fontsize=7, color="#333333")
         ax.set(
             xlim=(0, len(gammas)),
             ylim=(-0.5, len(offsets) - 0.5),
@@ -237,59 +237,33 @@ def fit_against_answer(panels: Mapping[str, Sequence[StoredRun]], limit: Mapping
 
 
 def separations(found: Sequence[Setting]) -> Figure:
-    """How far the two ends of γ lie apart, setting by setting, against width, noise and rows seen.
+    """How far the two ends of γ lie apart, a row a setting, the widest apart on top.
 
-    A line joins the mean lean (inferential minus symmetric share) at large weights, dark, to that at small weights, light; a
-    small dot is a run. Settings of one value stand side by side. A clean flip runs from −1 to +1.
+    A line joins the mean lean (inferential minus symmetric share) at large weights, dark, to that at small weights, light; it
+    is dotted where the order is reversed. A small dot is a run. A clean flip runs from −1 to +1.
     """
-    ends = {"large": style.GAMMA(0.05), "small": style.GAMMA(0.95)}
+    ends = {"large": (style.GAMMA(0.05), "o"), "small": (style.GAMMA(0.7), "s")}
+    rows = sorted(found, key=lambda s: s.separation)
     with style.look():
-        fig, axes = plt.subplots(1, len(AXES), figsize=(style.WIDTH, 3.3), sharey=True, squeeze=False)
-        for ax, (name, value) in zip(axes[0], AXES.items(), strict=True):
-            levels = sorted({value(s.spec) for s in found})
-            order = sorted(range(len(found)), key=lambda i: (value(found[i].spec), found[i].separation))
-            values = [value(found[i].spec) for i in order]
-            most = max(Counter(values).values())
-            for i, shift in zip(order, _fanned(values), strict=True):
-                x = levels.index(value(found[i].spec)) + 0.8 * shift / most
-                leans = {end: getattr(found[i], end) for end in ends}
-                means = [lean.mean() for lean in leans.values()]
-                ax.plot([x, x], means, color="#888888", lw=1.1, ls="-" if means[0] < means[1] else ":", zorder=1)
-                for end, lean in leans.items():
-                    ax.plot([x] * len(lean), lean, ".", ms=4, color=ends[end], alpha=0.35, mew=0, zorder=2)
-                    ax.plot(x, lean.mean(), "o", ms=5, color=ends[end], zorder=3)
-            ax.axhline(0, color="#BBBBBB", lw=0.8)
-            for middle in range(1, len(levels)):
-                ax.axvline(middle - 0.5, color="#DDDDDD", lw=0.8, zorder=0)
-            ax.set_xticks(range(len(levels)), [_short(name, level) for level in levels], rotation=0 if len(levels) < 4 else 60)
-            ax.set(xlabel=_LABEL.get(name, name), ylim=(-1.08, 1.08), xlim=(-0.5, len(levels) - 0.5))
-            ax.tick_params(axis="x", length=0)
-        axes[0, 0].set_ylabel("inferential − symmetric share")
-        handles = [Line2D([], [], ls="", marker="o", color=c, label=f"{end} weights") for end, c in ends.items()]
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 1.3 + 0.29 * len(rows)))
+        for y, setting in enumerate(rows):
+            leans = {end: getattr(setting, end) for end in ends}
+            means = [lean.mean() for lean in leans.values()]
+            ax.plot(means, [y, y], color="#888888", lw=1.6, ls="-" if means[0] < means[1] else ":", zorder=1)
+            for (end, lean), aside in zip(leans.items(), (-0.2, 0.2), strict=True):
+                colour, marker = ends[end]
+                ax.plot(lean, [y + aside] * len(lean), marker, ms=2.8, color=colour, alpha=0.45, mew=0, zorder=2)
+                ax.plot(lean.mean(), y, marker, ms=7, color=colour, zorder=3)
+        ax.axvline(0, color="#BBBBBB", lw=0.8, zorder=0)
+        specs = [setting.spec for setting in rows]
+        names = [f"{s.model.d_model}, {s.train.batch}, {s.rate:g}, {s.decay:g}, {s.train.steps:,}" for s in specs]
+        ax.set_yticks(range(len(rows)), names, fontsize=8.5)
+        ax.tick_params(axis="y", length=0)
+        ax.set(xlim=(-1.05, 1.05), ylim=(-0.6, len(rows) - 0.4), xlabel="inferential − symmetric share")
+        ax.set_ylabel("width, batch, learning rate, decay, steps")
+        handles = [Line2D([], [], ls="", marker=m, ms=7, color=c, label=f"{end} weights") for end, (c, m) in ends.items()]
         fig.legend(handles=handles, loc="outside lower center", ncols=2)
     return fig
-
-
-_LABEL = {
-    "learning rate / √batch": "learning rate / √batch, × 10⁻⁶",
-    "training rows seen": "training rows seen, millions",
-}
-
-
-def _short(name: str, level: float) -> str:
-    """A tick: widths as they are, noise in millionths, rows in millions."""
-    return f"{level:g}" if name == "width" else f"{level * 1e6:.1f}" if level < 1 else f"{level / 1e6:.1f}"
-
-
-def _fanned(values: Sequence[float]) -> list[float]:
-    """For sorted values how far each stands from the middle of its equals, in places: 7, 7, 7, 9 → −1, 0, 1, 0."""
-    counts = Counter(values)
-    seen: Counter = Counter()
-    shifts = []
-    for value in values:
-        shifts.append(seen[value] - (counts[value] - 1) / 2)
-        seen[value] += 1
-    return shifts
 
 
 def neighbour_steps(by_gamma: Mapping[float, np.ndarray]) -> Figure:
@@ -301,11 +275,15 @@ def neighbour_steps(by_gamma: Mapping[float, np.ndarray]) -> Figure:
     largest = values.shape[1] - 1
     labels = [str(i + 1) for i in range(largest)] + [f"> {largest}"]
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.8, 0.9 + 0.28 * len(gammas)))
-        ax.imshow(values, aspect="auto", vmin=0, vmax=1, cmap=palette.FILL["inferential"])
-        style.tick_grid(ax, labels, [f"{g:g}" for g in gammas], "distance of the nearest neighbour, as a number", "γ")
-        style.write_values(ax, values)
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 0.9 + 0.25 * len(gammas)))
+        image = ax.imshow(values, aspect="auto", vmin=0, vmax=1, cmap=palette.FILL["neither"])
+        xlabel = "distance of the nearest neighbour, as a number"
+        style.tick_grid(ax, labels, [f"{g:g}" for g in gammas], xlabel, "initialization rate γ")
+        for (row, column), share in np.ndenumerate(values):
+            if share >= 0.05:
+                ax.text(column, row, f"{share:.0%}", ha="center", va="center", fontsize=8, color="#222222")
         style.bare(ax)
+        fig.colorbar(image, ax=ax, label="share of the numbers")
     return fig
 
 
@@ -315,7 +293,7 @@ def teaching_pairs(levels: np.ndarray, shares: np.ndarray) -> Figure:
     levels: (n,) numbers of pairs; shares: (runs, n).
     """
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.7, 2.6))
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 2.8))
         for share in shares:
             ax.plot(levels, share, color=palette.INFERENTIAL, lw=0.7, alpha=0.35)
         ax.plot(levels, shares.mean(0), "o-", color=palette.INFERENTIAL, ms=4)
@@ -325,15 +303,18 @@ def teaching_pairs(levels: np.ndarray, shares: np.ndarray) -> Figure:
     return fig
 
 
-def seen_by_place(right: np.ndarray, held_out: np.ndarray, first_key: int) -> Figure:
-    """Which seen questions are answered right, by key and place: (7, keys) shares; held-out places are framed."""
+def seen_by_place(right: np.ndarray, held_out: np.ndarray) -> Figure:
+    """Which share of the seen questions of one run is answered right, place by place: (7, keys) shares, those of keys that
+    trained at the place apart from those that were held out there."""
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH, 1.9))
-        ends = (first_key - 0.5, first_key + right.shape[1] - 0.5, -0.5, len(right) - 0.5)
-        image = ax.imshow(right, aspect="auto", origin="lower", vmin=0, vmax=1, cmap="Greys", extent=ends)
-        for place, column in zip(*np.nonzero(held_out), strict=True):
-            corner = (first_key + column - 0.5, place - 0.5)
-            ax.add_patch(plt.Rectangle(corner, 1, 1, fill=False, lw=0.7, edgecolor=palette.INFERENTIAL))
-        ax.set(xlabel="key", ylabel="place of the key")
-        fig.colorbar(image, ax=ax, label="share right")
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 2.4))
+        places = np.arange(len(right))
+        for which, marker, label in ((~held_out, "o", "keys that trained at this place"), (held_out, "D", "held-out keys")):
+            shares = [row[mask].mean() if mask.any() else np.nan for row, mask in zip(right, which, strict=True)]
+            colour = style.GREY if marker == "o" else style.DARK
+            ax.plot(places, shares, marker, ms=7, color=colour, label=label, clip_on=False, zorder=3)
+        ax.set_xticks(places)
+        ax.set(ylim=(0, 1.03), xlabel="place of the key", ylabel="seen pairs right")
+        ax.grid(axis="y", color="#E4E4E4", lw=0.7)
+        fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig

@@ -16,8 +16,8 @@ from lib.composition.phase_diagram import numbers
 from lib.composition.phase_diagram.numbers import AXES, PhaseTable, Setting, trend
 from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among, learned_at
 from lib.composition.study import OFFSETS
-from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
-from lib.composition.words import setting_words, trend_words
+from lib.composition.task import INFERENTIAL_OFFSET, N_KEYS, SYMMETRIC_OFFSET
+from lib.composition.words import setting_words
 from lib.core.read.statistics import spearman
 from lib.core.read.tables import table
 from lib.core.read.words import listed, number_of, sentence
@@ -56,6 +56,41 @@ def flip_text(name: str, runs: Sequence[StoredRun]) -> str:
     return f"**{name}**: {verdict}. " + "; ".join(words)[0].upper() + "; ".join(words)[1:] + "."
 
 
+def answer_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
+    """Where γ alone turns the answer, in one sentence or two. sets: {what runs are called: runs}."""
+    found = {name: numbers.ends(runs) for name, runs in sets.items()}
+    ordered = lambda e: e.gamma["symmetric"] < e.gamma["inferential"]
+    turned = [name for name, e in found.items() if e.flips]
+    weak = [name for name, e in found.items() if not e.flips and ordered(e)]
+    other = [name for name, e in found.items() if not e.flips and not ordered(e)]
+    said = [
+        "With two layers, smaller initial weights alone turn the symmetric answer into the inferential one"
+        + (f" in {listed(turned)}." if turned else " in none of our settings.")
+    ]
+    if weak:
+        said.append(f"In {listed(weak)} the two answers come in this order, but are not both ahead by half of all answers.")
+    if other:
+        said.append(f"In {listed(other)} the inferential answer is not the one of the smaller weights.")
+    return " ".join(said)
+
+
+def odd_text(rows: Mapping[str, Sequence[StoredRun]]) -> str:
+    """Why lines of means bend: the γ at which runs lean to different answers. rows: {title: runs}."""
+    words = []
+    for name, runs in rows.items():
+        odd = []
+        for gamma in sorted({run.spec.gamma for run in runs}):
+            here = _of(runs, gamma)
+            symmetric = sum(r.metrics["symmetric"] > r.metrics["inferential"] for r in here)
+            if 0 < symmetric < len(here):
+                odd.append(f"{gamma:g} ({symmetric} of {len(here)})")
+        words.append(f"*{name}*: {f'at γ = {listed(odd)}' if odd else 'nowhere'}")
+    return (
+        "Where a line of means bends, runs that differ in nothing but the seed lean to different answers (in brackets, how "
+        f"many of them lean to key − 6). {'; '.join(words)}."
+    )
+
+
 def _unlearned(runs: Sequence[StoredRun]) -> str:
     """A remark on runs some of which have not learned what they were taught; nothing if all have."""
     done = len(learned_among(runs))
@@ -89,7 +124,7 @@ def kind_text(runs: Sequence[StoredRun]) -> str:
         medians = ", ".join(f"{numbers.median_offset(r):g}".replace("-", "−") for r in sorted(here, key=lambda r: r.spec.seed))
         rows.append((f"{gamma:g}", *(f"{v:.2f}" for v in (*exact, *near)), medians))
     head = ("γ", "exactly −6", "exactly −10", "nearer −6", "nearer −10", "median offset of each seed")
-    return table(head, rows) + "\n\n" + _coarse(runs)
+    return _coarse(runs) + "\n\n" + table(head, rows)
 
 
 def _coarse(runs: Sequence[StoredRun]) -> str:
@@ -165,16 +200,14 @@ def curves_text(runs: Sequence[StoredRun]) -> str:
         mapping = max(MAPPINGS, key=lambda m: run.metrics[m])
         values = [v for v in run.history[mapping] if v is not None]
         swings = sum(abs(b - a) > 0.2 for a, b in pairwise(values))
-        moved = "never jumps" if not swings else "jumps once" if swings == 1 else f"jumps {swings} times"
+        moved = "without jumps" if not swings else f"in {number_of(swings, 'jump')}"
         what = "train" if "train" in run.history else "test"
         lines.append(
-            f"- At {run_title(run)} (seed {run.spec.seed}), more than half of the "
-            f"{'training rows' if what == 'train' else 'seen pairs'} are right {_settled(run, what)}, and more than half of "
-            "the "
-            f"answers to (4, 3) are {mapping} {_settled(run, mapping)}. The share of {mapping} answers {moved} by more than a "
-            "fifth from one evaluation to the next."
+            f"- *{run_title(run)}, seed {run.spec.seed}*: most {'training rows' if what == 'train' else 'seen pairs'} are "
+            f"right {_settled(run, what)}, and most answers to (4, 3) are {mapping} {_settled(run, mapping)}. This answer "
+            f"comes {moved}."
         )
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n\nA jump is a change by more than a fifth between two evaluations."
 
 
 def full_width_text(runs: Sequence[StoredRun]) -> str:
@@ -189,18 +222,12 @@ def full_width_text(runs: Sequence[StoredRun]) -> str:
             )
             for m in MAPPINGS
         }
-        words = ", ".join(
-            f"{m} {run.metrics[m]:.0%} at the end and {best[m][0]:.0%} at most"
-            + (f", at step {best[m][1]:,}" if best[m][0] > 0 else "")
-            for m in MAPPINGS
-        )
-        share = numbers.shares(run)[:-1]
-        common = ", ".join(f"{OFFSETS[i]} ({share[i]:.0%})" for i in np.argsort(-share, kind="stable")[:5] if share[i] > 0)
-        near = {m: numbers.nearer(run)[m] for m in MAPPINGS}
+        first = max(MAPPINGS, key=lambda m: run.metrics[m])
+        near = numbers.nearer(run)[first]
         lines.append(
-            f"- *γ = {run.spec.gamma:g}, seed {run.spec.seed}* {known}. Its answers are {words}; {near['inferential']:.0%} lie "
-            f"nearer to the inferential one, {near['symmetric']:.0%} nearer to the symmetric. The most frequent offsets are "
-            f"{common}; from place to place they are {', '.join(str(int(v)) for v in numbers.by_place(run))}."
+            f"- *γ = {run.spec.gamma:g}, seed {run.spec.seed}* {known}. At the end {run.metrics[first]:.0%} of its answers are "
+            f"{first}, and {best[first][0]:.0%} were at most, at step {best[first][1]:,}; {near:.0%} lie nearer to this answer "
+            "than to the other."
         )
     gammas = {run.spec.gamma for run in runs}
     missing = [g for g in paper_size.GAMMAS if g not in gammas]
@@ -269,11 +296,23 @@ def generalization_text(runs: Sequence[StoredRun], right: np.ndarray, held_out: 
     """Of one run what is right at trained and at held-out places, (7, keys); of all, how many learn and do not generalize."""
     learned = learned_among(runs)
     short = sum(run.metrics["test"] < SHADOW for run in learned)
+    known, new = right[~held_out].mean(), right[held_out].mean()
+    places = [str(p) for p, (row, mask) in enumerate(zip(right, held_out, strict=True)) if row[mask].mean() < SHADOW]
+    said = (
+        "This run answers its seen pairs as well where the key never trained as where it did."
+        if new > known - 0.02
+        else "This run knows its pairs wherever the key has trained, and errs where it has not"
+        if known >= SHADOW
+        else "This run errs more where the key has not trained than where it has"
+    )
+    if not said.endswith("."):
+        said += f", most of all at place{'s' * (len(places) != 1)} {listed(places)}." if places else "."
+    if not learned:
+        return f"{said} None of {number_of(len(runs))} has learned its training rows."
+    rare = " Such runs are rare:" if short <= len(learned) / 4 else ""
     return (
-        f"This run answers {right[~held_out].mean():.1%} of the seen pairs right where the key has trained, and "
-        f"{right[held_out].mean():.1%} where it has not. {len(learned)} of {len(runs)} runs learn their training rows; "
-        f"{short} of these {'is' if short == 1 else 'are'} below {SHADOW:.0%} at held-out places, where the paper's figure "
-        "is hatched."
+        f"{said}{rare} {'of' if rare else 'Of'} {number_of(len(learned))} that learned their training rows, {short} "
+        f"{'is' if short == 1 else 'are'} below {SHADOW:.0%} at held-out places."
     )
 
 
@@ -292,8 +331,8 @@ def speed_text(runs: Sequence[StoredRun]) -> str:
     else:
         verdict = "When a run learns says little about what it answers"
     return (
-        f"{verdict} (rank correlation {s:+.2f}). Of the fastest third of the runs {np.mean(fast < 0):.0%} lean to the "
-        f"symmetric answer, of the others {np.mean(slow < 0):.0%}."
+        f"{verdict} (rank correlation {s:+.2f}): of the fastest third {np.mean(fast < 0):.0%} lean to the symmetric answer, of "
+        f"the others {np.mean(slow < 0):.0%}."
     )
 
 
@@ -347,31 +386,17 @@ def phase_text(table: PhaseTable) -> str:
         lines.append(f"- **γ alone turns one into the other** {words}. Nothing else differs between the two cells.")
     else:
         lines.append("- **At no depth does γ alone turn one region into the other** on this grid.")
-    shadow = table.plain("test") < SHADOW
-    lines.append(
-        f"- In {int(shadow.sum())} of {shadow.size} cells fewer than {SHADOW:.0%} of the seen pairs are right, on average over "
-        f"all of the cell's runs; by the runs that the selection takes, {_selected_shadow(table)}."
-    )
     return "\n".join(lines)
-
-
-def _selected_shadow(table: PhaseTable) -> str:
-    found = {m: int((table.selected(m)[1] < SHADOW).sum()) for m in MAPPINGS}
-    return listed([f"in {n} for the {m} answer" for m, n in found.items()])
 
 
 def plain_text(table: PhaseTable) -> str:
     """What the diagram without it adds: what the selection hid, and how common the third answer is."""
-    lifts = {m: table.selected(m)[0] - table.plain(m) for m in MAPPINGS}
+    lift = float(np.mean([table.selected(m)[0] - table.plain(m) for m in MAPPINGS]))
     both = sum(np.minimum(*(table.selected(m)[0] for m in MAPPINGS)).ravel() > 0.5)
-    lift = ", ".join(f"{v.mean():.2f} (at most {v.max():.2f}) for the {m} answer" for m, v in lifts.items())
     third = table.plain("neither")
-    d, g = np.unravel_index(third.argmax(), third.shape)
     return (
-        f"Without the selection, the accuracies are lower by {lift}, on average over the cells. "
-        f"In {both} of {third.size} cells the selection credits *both* answers with more than half of the seeds' answers.\n\n"
-        f"{third.mean():.0%} of all answers follow neither mapping; at γ = {table.gammas[g]:g}, depth {table.depths[d]}, it is "
-        f"{third[d, g]:.0%}."
+        f"The selection adds {lift:.0%} of all answers on average, and in {both} of {third.size} cells it credits *both* "
+        f"answers with more than half. Without it {third.mean():.0%} of all answers follow neither mapping."
     )
 
 
@@ -380,7 +405,7 @@ MATTERS = 0.1
 
 
 def spread_text(table: PhaseTable) -> str:
-    """How far seeds and rates agree on the answer, run by run."""
+    """How far seeds and rates agree on the answer, run by run, and whether the rate matters."""
     decided = np.maximum(table.symmetric, table.inferential) >= REGION
     lean = table.inferential > table.symmetric
     split = [
@@ -391,14 +416,10 @@ def spread_text(table: PhaseTable) -> str:
     ]
     means = {m: getattr(table, m).mean((0, 1, 2)) for m in MAPPINGS}
     matters = max(np.ptp(values) for values in means.values()) >= MATTERS
-    rates = "; ".join(
-        f"{rate:g}: " + ", ".join(f"{m} {means[m][r]:.2f}" for m in MAPPINGS) for r, rate in enumerate(table.rates)
-    )
     return (
-        f"{decided.mean():.0%} of the runs give one answer at least {REGION:.0%} of the time. "
-        f"In {len(split)} of {table.plain('test').size} cells, runs with nothing but seed or learning rate between them "
-        f"settle on opposite answers.\n\nThe learning rate matters {'too' if matters else 'little'}. Mean shares by peak "
-        f"learning rate: {rates}."
+        f"{decided.mean():.0%} of the runs are pure: they give one answer at least {REGION:.0%} of the time. In "
+        f"{len(split)} of {table.plain('test').size} cells, runs with nothing but seed or learning rate between them settle on "
+        f"opposite answers. The learning rate matters {'too' if matters else 'little'}."
     )
 
 
@@ -442,7 +463,7 @@ def differences_text(runs: Sequence[StoredRun]) -> str:
         samples = train.batch * train.steps / 1e6
         noise = 1e6 * rate / math.sqrt(train.batch)
         rows.append((name, width, f"{samples:.1f}", f"{noise:.1f}", f"{rate * decay * 1e6:.1f}"))
-    head = ("", "width", "samples, millions", "learning rate / √batch, × 10⁻⁶", "learning rate × decay, × 10⁻⁶")
+    head = ("", "width", "million samples", "rate / √batch, × 10⁻⁶", "rate × decay, × 10⁻⁶")
     return table(head, rows)
 
 
@@ -470,13 +491,11 @@ def trials_table(runs: Sequence[StoredRun]) -> str:
             means = [float(np.mean([r.metrics[m] for r in _of(here, gamma)])) for m in MAPPINGS]
             cells.append(f"{gamma:g}: {means[0]:.2f} / {means[1]:.2f}")
         norm, width, keys, batch, rate, decay, steps = setting
-        noise = f"{1e6 * rate / batch**0.5:.1f}"
-        which = (f"{norm}-norm", width, keys, batch, f"{rate:.5f}".rstrip("0"))
-        seeds = len({run.spec.seed for run in here})
-        rows.append((*which, f"{decay:g}", f"{steps:,}", noise, f"{len(gammas)} × {seeds}", *cells))
-    head = ("norm", "width", "numbers", "batch", "learning rate", "decay", "steps", "learning rate / √batch, × 10⁻⁶")
-    ends = ("largest weights, γ: symmetric / inferential", "smallest weights")
-    return table((*head, "γ × seeds", *ends), rows)
+        size = f"{width}, {norm}-norm" + (f", {keys} numbers" if keys != N_KEYS else "")
+        rows.append((size, batch, f"{rate:.5f}".rstrip("0"), f"{decay:g}", f"{steps:,}", *cells))
+    ends = ("largest weights", "smallest weights")
+    head = ("width", "batch", "learning rate", "decay", "steps", *ends)
+    return "The last columns have γ, and there the shares symmetric / inferential.\n\n" + table(head, rows)
 
 
 APART = 0.05
@@ -488,20 +507,17 @@ def separation_text(found: Sequence[Setting]) -> str:
     best = max(found, key=lambda s: s.separation)
     s = best.spec
     words = (
-        f"Of {len(found)} settings of two layers, {sum(x.separation > APART for x in found)} lean more to the inferential "
-        f"answer at small weights than at large ones, by a separation of more than {APART:g}. The separation is half of the "
-        f"distance between the two ends, so that a clean flip has 1. It is largest at width {s.model.d_model}, batch "
-        f"{s.train.batch}, "
-        f"learning rate {s.rate:g}, {s.train.steps:,} steps: {best.separation:z.2f}."
+        f"{sum(x.separation > APART for x in found)} of {len(found)} settings lean more to the inferential answer at small "
+        f"weights than at large ones, by a separation of more than {APART:g}; a clean flip has 1. It is largest, "
+        f"{best.separation:z.2f}, at width {s.model.d_model}, batch {s.train.batch}, learning rate {s.rate:g}."
     )
     if len(found) < 3:
         return words
-    rows = []
+    ways: dict[str, list[str]] = {}
     for axis in AXES:
-        value, low, high = trend(found, axis)
-        says = "grows" if low > 0 else "falls" if high < 0 else "shows no clear trend"
-        rows.append(f"- With *{axis}* the separation {says}: rank correlation {trend_words((value, low, high))}.")
-    return words + "\n\n" + "\n".join(rows)
+        _, low, high = trend(found, axis)
+        ways.setdefault("grows" if low > 0 else "falls" if high < 0 else "shows no clear trend", []).append(f"*{axis}*")
+    return words + "".join(f" With {listed(axes)} the separation {says}." for says, axes in ways.items())
 
 
 def separation_line(found: Sequence[Setting]) -> str:
@@ -531,4 +547,4 @@ def verdict(two_layers: Sequence[StoredRun], pre_norm: Sequence[StoredRun], low_
 
 def headline(rows: Mapping[str, Sequence[StoredRun]]) -> str:
     """What the first page says of its picture, row by row."""
-    return "\n\n".join(flip_text(name[0].upper() + name[1:], runs) for name, runs in rows.items())
+    return "\n\n".join([*(flip_text(sentence(name), runs) for name, runs in rows.items()), odd_text(rows)])

@@ -7,33 +7,51 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 
 from lib.composition import palette
 from lib.core.read import style
 
-
-def _cells(ax: Axes, mean: np.ndarray, spread: np.ndarray, name: str, rows: Sequence, columns: Sequence) -> None:
-    """A heatmap of shares with mean and standard deviation written into each cell."""
-    ax.imshow(mean, origin="lower", aspect="auto", vmin=0, vmax=1, cmap=palette.FILL[name])
-    style.write_values(ax, mean, size=6.8, spread=spread)
-    ax.set_xticks(range(len(columns)), [f"{c:g}" for c in columns])
-    ax.set_yticks(range(len(rows)), [f"{r:g}" for r in rows])
-    style.bare(ax)
+Cell = Sequence[tuple[float, bool]]
+"""The runs of a cell: the share of an answer, and whether the run has learned the seen pairs."""
 
 
 def shares_grid(
-    panels: Mapping[str, tuple[np.ndarray, np.ndarray]], rows: Sequence, columns: Sequence, ylabel: str, xlabel: str
+    panels: Mapping[str, Mapping[tuple[float, float], Cell]], rows: Sequence, columns: Sequence, ylabel: str, xlabel: str
 ) -> Figure:
-    """Panels of (mean, standard deviation) over a grid of two settings, side by side. panels: {"symmetric", …: arrays}."""
+    """Shares of an answer over a grid of two settings, a stripe a run, those of a cell in rising order; crossed where the run
+    has not learned the seen pairs. panels: {"symmetric", …: {(row, column): its runs}}, side by side."""
     with style.look():
-        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 1.1 + 0.42 * len(rows)), sharey=True, squeeze=False)
-        for ax, (name, (mean, spread)) in zip(axes[0], panels.items(), strict=True):
-            _cells(ax, mean, spread, "neither" if name == "test" else name, rows, columns)
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 1.35 + 0.42 * len(rows)), sharey=True, squeeze=False)
+        for ax, (name, cells) in zip(axes[0], panels.items(), strict=True):
+            for (row, column), runs in cells.items():
+                _stripes(ax, rows.index(row), columns.index(column), sorted(runs), palette.FILL[name])
+            ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(-0.5, len(rows) - 0.5), xlabel=xlabel)
+            ax.set_xticks(range(len(columns)), [f"{c:g}" for c in columns])
+            ax.set_yticks(range(len(rows)), [f"{r:g}" for r in rows])
             ax.set_title(palette.LABEL[name], fontsize=8.5)
-            ax.set_xlabel(xlabel)
+            style.bare(ax)
+            scale = ScalarMappable(Normalize(0, 1), palette.FILL[name])
+            fig.colorbar(scale, ax=ax, label="share of answers to (4, 3)" if ax is axes[0, -1] else "", aspect=15)
         axes[0, 0].set_ylabel(ylabel)
+        crossed = Line2D([], [], ls="", marker="x", ms=5, color="#444444", label="seen pairs not learned")
+        fig.legend(handles=[crossed], loc="outside lower center")
     return fig
+
+
+def _stripes(ax: Axes, row: int, column: int, runs: Cell, fill: Colormap) -> None:
+    """A frame with a stripe for each run."""
+    wide = 0.9 / max(1, len(runs))
+    for i, (share, learned) in enumerate(runs):
+        x = column - 0.45 + i * wide
+        ax.add_patch(Rectangle((x, row - 0.4), wide, 0.8, facecolor=fill(share), edgecolor="white", lw=0.8))
+        if not learned:
+            ax.plot(x + wide / 2, row, "x", ms=5, mew=1.2, color="#222222")
+    ax.add_patch(Rectangle((column - 0.45, row - 0.4), 0.9, 0.8, fill=False, edgecolor="#BBBBBB", lw=0.8))
 
 
 def learning_time(steps: Mapping[float, np.ndarray], groups: Sequence[int], limit: int) -> Figure:
@@ -42,7 +60,7 @@ def learning_time(steps: Mapping[float, np.ndarray], groups: Sequence[int], limi
     steps: {γ: (groups, seeds)}, infinity where a run never learned them, drawn as a cross above the limit. Lines: medians.
     """
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.75, 3.0))
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 3.3))
         never = 1.12 * limit
         for i, (gamma, values) in enumerate(sorted(steps.items())):
             colour = style.GAMMA(0.15 + 0.6 * i)
@@ -57,5 +75,7 @@ def learning_time(steps: Mapping[float, np.ndarray], groups: Sequence[int], limi
         ticks = [t for t in ax.get_yticks() if 0 <= t <= limit]
         ax.set_yticks([*ticks, never], [*(f"{t:,.0f}" for t in ticks), "never"])
         ax.set(xlabel="groups of pairs that break with composition", ylabel="steps until 99 % right", ylim=(0, 1.18 * limit))
-        ax.legend()
+        never_learned = Line2D([], [], ls="", marker="x", ms=5, color="#444444", label="never learned")
+        handles, _ = ax.get_legend_handles_labels()
+        fig.legend(handles=[*handles, never_learned], loc="outside lower center", ncols=len(handles) + 1)
     return fig

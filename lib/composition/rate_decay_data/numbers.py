@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lib.composition.runs import learned_at
+from lib.composition.runs import learned_among, learned_at
 from lib.composition.trends import BY_GAMMA, Trend, Value, levels, slope
 from lib.core.read.statistics import spearman
 from lib.core.record.store import StoredRun
@@ -23,6 +23,14 @@ def grid(runs: Sequence[StoredRun], row: Value, column: Value, metric: str) -> t
             mean[i, j] = np.mean(values) if values else np.nan
             spread[i, j] = np.std(values, ddof=1) if len(values) > 1 else 0.0
     return mean, spread
+
+
+def cells(runs: Sequence[StoredRun], row: Value, column: Value, metric: str) -> dict[tuple[float, float], list]:
+    """{(row, column): (metric, has the run learned the seen pairs) of each of its runs}."""
+    found: dict[tuple[float, float], list[tuple[float, bool]]] = {}
+    for run in runs:
+        found.setdefault((row(run), column(run)), []).append((run.metrics[metric], run in learned_among([run])))
+    return found
 
 
 def learning_steps(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:

@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
@@ -158,23 +159,31 @@ def mechanisms(key: int = 99) -> Figure:
     return fig
 
 
-def generalizations() -> Figure:
-    """Which (pair, key-and-place) combinations training sees, and the two ways to go beyond them (Fig. 8)."""
+def generalizations(task: Task, place: int = 3) -> Figure:
+    """Which questions with the key at one place train, and the two ways to go beyond them (Fig. 8): a row a pair."""
+    held_out = ~task.trains[place].numpy()
+    row = PAIRS.index(HELD_OUT)
+    image = np.tile(held_out.astype(float), (len(PAIRS), 1))
+    image[row] = np.nan
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH, 2.3))
-        for x, y, width, height, colour, text in (
-            (0, 1, 9, 1.5, "#E8E8E8", "training"),
-            (9, 1, 2.6, 1.5, "#FFFFFF", "data generalization\nseen pairs at new\n(key, place)"),
-            (0, 0, 11.6, 1, "#FFFFFF", "task generalization: pair (4, 3), never trained at any key or place"),
-        ):
-            ax.add_patch(Rectangle((x, y), width, height, facecolor=colour, edgecolor="#444444", linewidth=1))
-            ax.text(x + width / 2, y + height / 2, text, ha="center", va="center", fontsize=8.5)
-        ax.set(xlim=(-0.1, 11.7), ylim=(-0.05, 2.55))
-        ax.set_yticks([0.5, 1.75], ["(4, 3)", "15 seen pairs"])
-        ax.set_xticks([4.5, 10.3], ["(key, place) that train", "held out"])
-        ax.tick_params(length=0)
-        for spine in ax.spines.values():
-            spine.set_visible(False)
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 2.6))
+        fill = ListedColormap([palette.NOISE, style.DARK])
+        keys = range(FIRST_KEY, LAST_KEY + 1)
+        ax.imshow(image, aspect="auto", cmap=fill, vmin=0, vmax=1, interpolation="nearest")
+        for edge in np.arange(0.5, len(PAIRS) - 1):
+            ax.axhline(edge, color="white", lw=1)
+        ax.add_patch(Rectangle((-0.5, row - 0.5), len(keys), 1, facecolor="white", edgecolor="#555555", hatch="////", lw=0.8))
+        named = (PAIRS[0], EXCEPTION, HELD_OUT)
+        ax.set_yticks([PAIRS.index(pair) for pair in named], [f"({a}, {b})" for a, b in named])
+        ax.set_xticks([key - FIRST_KEY for key in keys[::10]], list(keys[::10]))
+        ax.set(xlabel=f"key, at place {place}", ylabel="pair of anchors")
+        style.bare(ax)
+        boxes = [
+            Rectangle((0, 0), 1, 1, facecolor=palette.NOISE, label="trained"),
+            Rectangle((0, 0), 1, 1, facecolor=style.DARK, label="tests data generalization"),
+            Rectangle((0, 0), 1, 1, facecolor="white", edgecolor="#555555", hatch="////", label="tests task generalization"),
+        ]
+        fig.legend(handles=boxes, loc="outside lower center", ncols=3)
     return fig
 
 

@@ -9,9 +9,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from lib.composition.vectors.numbers import LOWER, UPPER, Similarity
+from lib.composition.vectors.numbers import LOWER, UPPER, Similarity, counted
 from lib.core.read import style
 
 
@@ -26,23 +27,41 @@ def _similarity(ax: Axes, s: Similarity, title: str) -> object:
 
 
 def _rows(rows: Mapping[str, Sequence[Similarity]], titles: Sequence[str], labels: tuple[str, str], paint: Callable) -> Figure:
-    """Heatmaps in rows; the left column names the row, the top one the model. labels: of the vertical and of the
-    horizontal axis."""
+    """Above heatmaps of the centred cosines, a model each; below them all plain cosines of the same questions, as points.
+
+    rows: {"plain" and "centred": one a model}; labels: of the vertical and of the horizontal axis.
+    """
     with style.look():
         size = style.WIDTH / (len(titles) + 0.6)
-        fig, axes = plt.subplots(len(rows), len(titles), figsize=(style.WIDTH, size * len(rows) + 0.5), squeeze=False)
-        for i, (name, similarities) in enumerate(rows.items()):
-            for j, (s, title) in enumerate(zip(similarities, titles, strict=True)):
-                ax = axes[i, j]
-                boxes = s if paint is _paint_keys else replace(s, agree=np.zeros_like(s.agree))
-                image = _similarity(ax, boxes, title if i == 0 else "")
-                paint(ax, s)
-                if j == 0:
-                    ax.set_ylabel(f"{name}\n{labels[0]}", fontsize=8)
-                if i == len(rows) - 1:
-                    ax.set_xlabel(labels[1], fontsize=8)
-        fig.colorbar(image, ax=axes, shrink=0.6, label="cosine")
+        fig, axes = plt.subplots(
+            2, len(titles), figsize=(style.WIDTH, size + 2.0), squeeze=False, height_ratios=(size, 0.85), sharex="row"
+        )
+        for above, below, s, plain, title in zip(*axes, rows["centred"], rows["plain"], titles, strict=True):
+            boxes = s if paint is _paint_keys else replace(s, agree=np.zeros_like(s.agree))
+            image = _similarity(above, boxes, title)
+            paint(above, s)
+            above.set_xlabel(labels[1], fontsize=8)
+            _strip(below, plain)
+        axes[0, 0].set_ylabel(labels[0], fontsize=8)
+        for ax in axes[1, 1:]:
+            ax.set_yticklabels([])
+        fig.colorbar(image, ax=axes[0], shrink=0.9, label="cosine, centred")
+        low = min(float(s.values[counted(s)].min()) for s in rows["plain"])
+        axes[1, 0].set_xlim(min(low - 0.05, 0.45), 1.03)
     return fig
+
+
+def _strip(ax: Axes, s: Similarity) -> None:
+    """All cosines that count, those of equal numbers apart from the others, and a bar at each mean."""
+    for y, (which, colour) in enumerate(((~s.agree, style.GREY), (s.agree, style.ORANGE))):
+        values = s.values[which & counted(s)]
+        jitter = 0.28 * np.sin(7.3 * np.arange(len(values)))  # spread evenly, and the same each time
+        ax.plot(values, y + jitter, ".", ms=5, mew=0, alpha=0.65, color=colour)
+        ax.plot([values.mean()] * 2, [y - 0.38, y + 0.38], color="black", lw=1.6)
+    ax.set_yticks([0, 1], ["others", "equal numbers"])
+    ax.tick_params(axis="y", length=0)
+    ax.set(ylim=(-0.6, 1.6))
+    ax.set_xlabel("plain cosine", fontsize=8)
 
 
 def _paint_keys(ax: Axes, s: Similarity) -> None:
@@ -59,7 +78,7 @@ def _paint_blocks(ax: Axes, s: Similarity) -> None:
         set_ticks(np.arange(1.5, len(s.rows), 8), middles, fontsize=7)
 
 
-_KEYS = (f"key of {LOWER[0]}, or {UPPER[0]}", f"key of {LOWER[1]}, or {UPPER[1]}")
+_KEYS = (f"key of {LOWER[0]} or {UPPER[0]}", f"key of {LOWER[1]} or {UPPER[1]}")
 """Below the diagonal the first pair, above it the second."""
 
 
@@ -85,36 +104,28 @@ def middle_of(name: str) -> int:
     return int(key) + int(sign + offset)
 
 
-def contrast_figure(groups: Mapping[str, Sequence[np.ndarray]], colours: Mapping[str, str], ylabels: Sequence[str]) -> Figure:
-    """One number a run and layer, counted from the last layer; every run a point, lines join the means.
+def contrast_figure(
+    groups: Mapping[str, Mapping[int, Sequence[np.ndarray]]], colours: Mapping[str, str], titles: Sequence[str]
+) -> Figure:
+    """One number a run, depth by depth; every run a point, a bar at each mean.
 
-    groups: {title: one list of (layers,) arrays for each panel}.
+    groups: {mapping: {depth: one (runs,) array for each panel}}.
     """
-    panels = len(ylabels)
+    depths = sorted({depth for by_depth in groups.values() for depth in by_depth})
     with style.look():
-        fig, axes = plt.subplots(1, panels, figsize=(style.WIDTH, 2.9), squeeze=False)
-        for p, ax in enumerate(axes[0]):
-            for i, (title, lists) in enumerate(groups.items()):
-                by_distance: dict[int, list[float]] = {}
-                for values in lists[p]:
-                    for layer, value in enumerate(values):
-                        by_distance.setdefault(layer - len(values) + 1, []).append(float(value))
-                marker = "os^D"[i % 4]
-                for where, numbers in by_distance.items():
-                    ax.plot(
-                        [where + 0.06 * (i - 0.5)] * len(numbers),
-                        numbers,
-                        marker,
-                        ms=3.8,
-                        mew=0,
-                        alpha=0.45,
-                        color=colours[title],
-                    )
-                x = sorted(by_distance)
-                ax.plot(x, [np.mean(by_distance[w]) for w in x], color=colours[title], label=f"{title} (n = {len(lists[p])})")
+        fig, axes = plt.subplots(1, len(titles), figsize=(style.WIDTH, 2.9), sharey=True, squeeze=False)
+        for p, (ax, title) in enumerate(zip(axes[0], titles, strict=True)):
+            for i, (name, by_depth) in enumerate(groups.items()):
+                for depth, lists in by_depth.items():
+                    x = depths.index(depth) + 0.34 * (i - (len(groups) - 1) / 2)
+                    fan = 0.09 * np.sin(7.3 * np.arange(len(lists[p])))
+                    ax.plot(x + fan, lists[p], "os"[i % 2], ms=4, mew=0, alpha=0.55, color=colours[name])
+                    ax.plot([x - 0.15, x + 0.15], [lists[p].mean()] * 2, color=colours[name], lw=2)
             ax.axhline(0, color="#999999", lw=0.6)
-            ticks = sorted({int(t) for line in ax.lines for t in np.round(line.get_xdata()) if t <= 0})
-            ax.set_xticks([t for t in ticks if t == int(t)], [("last" if t == 0 else f"−{-t}") for t in ticks])
-            ax.set(xlabel="layer, from the last", ylabel=ylabels[p])
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+            ax.set_xticks(range(len(depths)), depths)
+            ax.set(xlabel="depth (layers)", xlim=(-0.5, len(depths) - 0.5))
+            ax.set_title(title, fontsize=8.5)
+        axes[0, 0].set_ylabel("contrast")
+        handles = [Line2D([], [], ls="", marker="os"[i % 2], color=colours[name], label=name) for i, name in enumerate(groups)]
+        fig.legend(handles=handles, loc="outside lower center", ncols=2)
     return fig

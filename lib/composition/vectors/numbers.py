@@ -199,11 +199,15 @@ def at_anchor_plain(run: StoredRun) -> float:
     return block_contrast(blocks(run))
 
 
-def split(s: Similarity) -> tuple[float, float]:
-    """Mean cosine inside and outside of the boxes, over the entries that count; where rows and columns are the same questions,
-    none against itself."""
+def counted(s: Similarity) -> np.ndarray:
+    """The entries that means are taken over; where rows and columns are the same questions, none against itself."""
     other = ~np.eye(len(s.agree), dtype=bool) if s.agree.diagonal().all() else np.ones_like(s.agree)
-    other = other if s.counted is None else other & s.counted
+    return other if s.counted is None else other & s.counted
+
+
+def split(s: Similarity) -> tuple[float, float]:
+    """Mean cosine inside and outside of the boxes, over the entries that count."""
+    other = counted(s)
     return float(s.values[s.agree & other].mean()), float(s.values[~s.agree & other].mean())
 
 
@@ -222,15 +226,27 @@ def pooled(groups: Sequence[Phase]) -> dict[str, list[StoredRun]]:
     return found
 
 
-def contrast_lists(runs: dict[str, list[StoredRun]]) -> dict[str, list[list[np.ndarray]]]:
-    """{mapping: one list a panel}, each one (layers,) array a run."""
-    return {m: [[measure(r) for r in group] for measure in PANELS.values()] for m, group in runs.items()}
-
-
 def last_values(group: list[StoredRun]) -> dict[str, np.ndarray]:
     """Last token: the last layer. First anchor: the layer before, from which the last reads it."""
     where = {name: -2 if "anchor" in name else -1 for name in PANELS}
     return {name: np.array([measure(r)[where[name]] for r in group]) for name, measure in PANELS.items()}
+
+
+def final_values(group: Sequence[StoredRun]) -> dict[str, np.ndarray]:
+    """The last_values, and the plain contrast of the values V that the last layer sends on from the first anchor."""
+    return last_values(list(group)) | {"first anchor, values V": np.array([at_anchor_plain(r) for r in group])}
+
+
+def by_depth(runs: dict[str, list[StoredRun]]) -> dict[str, dict[int, list[np.ndarray]]]:
+    """{mapping: {depth: one (runs,) array for each of final_values}}."""
+    return {
+        mapping: {depth: list(final_values(of_depth(group, depth)).values()) for depth in sorted({_depth(r) for r in group})}
+        for mapping, group in runs.items()
+    }
+
+
+def _depth(run: StoredRun) -> int:
+    return run.spec.model.depth
 
 
 def of_depth(runs: Sequence[StoredRun], depth: int) -> list[StoredRun]:

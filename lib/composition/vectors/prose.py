@@ -8,7 +8,6 @@ import numpy as np
 
 from lib.composition.phases import Phase
 from lib.composition.vectors.numbers import (
-    PANELS,
     Similarity,
     at_anchor,
     at_anchor_plain,
@@ -19,9 +18,7 @@ from lib.composition.vectors.numbers import (
     of_depth,
     split,
 )
-from lib.core.read.measures import spread
 from lib.core.read.statistics import spearman
-from lib.core.read.tables import table
 from lib.core.read.words import listed, number_of
 from lib.core.record.store import StoredRun
 
@@ -34,21 +31,20 @@ def picture_text(number: str, shown: Sequence[Phase], plain: Sequence[Similarity
     first = shown[0].depth
     of = {p.mapping: (p, *split(s)) for p, s in zip(shown, plain, strict=True) if p.depth == first}
     phase, inside, outside = of["inferential"]
-    as_reported = [inside >= NEAR, inside - outside >= APART]
-    half = any(s.counted is not None for s in plain)
-    said = (
-        f"the inferential model has a mean cosine of {inside:z.2f} where numbers are equal and of {outside:z.2f} elsewhere"
-        + (", among questions with different first anchors" if half else "")
-    )
-    if low:
-        _, *cosines = of["symmetric"]
-        as_reported.append(max(cosines) < LOW)
-        said += f"; the symmetric one, whose cosines the paper finds low, has {cosines[0]:z.2f} and {cosines[1]:z.2f}"
+    differs = []
+    if inside < NEAR:
+        differs.append(f"in the inferential model equal numbers are not near-parallel (mean cosine {inside:z.2f})")
+    if inside - outside < APART:
+        among = ", among questions with different first anchors" if any(s.counted is not None for s in plain) else ""
+        differs.append(f"in the inferential model other numbers are nearly as alike as equal ones{among}")
+    if low and max(of["symmetric"][1:]) >= LOW:
+        differs.append("the symmetric model's cosines, which the paper finds low, are not")
     n = len(phase.runs) if phase.genuine else 0
     return (
-        f"**At depth {first} Figure {number} is {'' if all(as_reported) else 'not '}the paper's picture**, in which equal "
-        f"numbers are near-parallel and others are not: {said}. There {'is' if n == 1 else 'are'} "
-        f"{number_of(n, 'inferential run')} of this depth to choose from."
+        f"**At depth {first} the plain cosines of Figure {number} are {'not ' * bool(differs)}the paper's picture**, in which "
+        "equal numbers are near-parallel and others are not"
+        + (f": {'; '.join(differs)}" if differs else "")
+        + f". There {'is' if n == 1 else 'are'} {number_of(n, 'inferential run')} of this depth to choose from."
     )
 
 
@@ -67,18 +63,14 @@ def contrast_line(runs: dict[str, list[StoredRun]]) -> str:
     )
 
 
-def contrast_text(runs: dict[str, list[StoredRun]]) -> str:
-    """The numbers of the last layer (for the first anchor: of the layer before), depth by depth, as a table."""
-    names = [*PANELS, "first anchor, values V"]
-    values = lambda group: [*last_values(group).values(), np.array([at_anchor_plain(r) for r in group])]
-    cell = lambda v: f"{spread(v)} ({v.min():z.2f} to {v.max():z.2f})" if len(v) > 1 else f"{v[0]:z.2f}"
-    rows = [
-        (depth, mapping, len(group), *map(cell, values(group)))
-        for depth in sorted({r.spec.model.depth for group in runs.values() for r in group})
-        for mapping in runs
-        if (group := of_depth(runs[mapping], depth))
+def counts_text(runs: Mapping[str, Sequence[StoredRun]]) -> str:
+    """How many runs of each phase there are, depth by depth."""
+    depths = sorted({r.spec.model.depth for group in runs.values() for r in group})
+    words = [
+        f"{listed([f'{len(of_depth(group, depth))} {mapping}' for mapping, group in runs.items()])} at depth {depth}"
+        for depth in depths
     ]
-    return table(("depth", "phase", "runs", *names), rows)
+    return f"Runs: {'; '.join(words)}."
 
 
 def by_gamma_text(runs: dict[str, list[StoredRun]]) -> str:
@@ -97,15 +89,16 @@ def by_gamma_text(runs: dict[str, list[StoredRun]]) -> str:
     )
 
 
-def likeness(runs: Mapping[str, Sequence[StoredRun]]) -> str:
-    """Do equal numbers look alike inside inferential models more than inside symmetric ones? runs: {mapping: runs}."""
+def _compared(runs: Mapping[str, Sequence[StoredRun]]) -> tuple[dict[str, list[int]], int, list[str]]:
+    """{measure: depths at which it is clearly larger in inferential runs}, how many comparisons there are, and in words the
+    depths with too few runs to compare."""
     where = {
         "at the last token": lambda r: float(last_token(r)[-1]),
         "at the last token, centred": lambda r: float(last_token_centred(r)[-1]),
         "at the first anchor, centred": lambda r: float(at_anchor(r)[-2]),
         "at the first anchor, values V": at_anchor_plain,
     }
-    clear: dict[str, list[str]] = {}
+    clear: dict[str, list[int]] = {}
     asked, few = 0, []
     for depth in sorted({r.spec.model.depth for group in runs.values() for r in group}):
         inferential, symmetric = (of_depth(runs.get(m, []), depth) for m in ("inferential", "symmetric"))
@@ -115,9 +108,14 @@ def likeness(runs: Mapping[str, Sequence[StoredRun]]) -> str:
         asked += len(where)
         for name, measure in where.items():
             if larger(np.array([measure(r) for r in inferential]), np.array([measure(r) for r in symmetric])):
-                clear.setdefault(name, []).append(str(depth))
+                clear.setdefault(name, []).append(depth)
+    return clear, asked, few
+
+
+def likeness(runs: Mapping[str, Sequence[StoredRun]]) -> str:
+    """Do equal numbers look alike inside inferential models more than inside symmetric ones? runs: {mapping: runs}."""
+    clear, asked, _ = _compared(runs)
     n = sum(map(len, clear.values()))
-    found = [f"{name}, at depth {listed(depths)}" for name, depths in clear.items()]
     verdict = (
         "Equal numbers look more alike in inferential models"
         if asked and n == asked
@@ -126,7 +124,21 @@ def likeness(runs: Mapping[str, Sequence[StoredRun]]) -> str:
         else "Equal numbers do not look clearly more alike in inferential models"
     )
     return (
-        f"**{verdict}**: the contrast is larger by two standard errors in {n} of {asked} comparisons within a depth"
-        + (f": {'; '.join(found)}." if found else ".")
-        + (f" Too few to compare: {'; '.join(few)}." if few else "")
+        f"**{verdict}**: the contrast is larger by two standard errors in {n} of {asked} comparisons between runs of one depth."
     )
+
+
+def taken_away(runs: Mapping[str, Sequence[StoredRun]]) -> str:
+    """What the answer does not say: by which measures and at which depths, and where there are too few runs."""
+    clear, _, few = _compared(runs)
+    found = [f"{name}, at depth {listed(list(map(str, depths)))}" for name, depths in clear.items()]
+    lines = [
+        f"Equal numbers stand out more in inferential runs {'; '.join(found)}."
+        if found
+        else "No measure stands out more in inferential runs at any depth.",
+    ]
+    if found and not any(min(depths) == 2 for depths in clear.values()):
+        lines.append("At two layers, which the paper's statement is about, no measure tells the phases apart.")
+    if few:
+        lines.append(f"Too few to compare: {'; '.join(few)}.")
+    return " ".join(lines)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from lib.composition.figures import gamma_curves
-from lib.composition.width.numbers import VARIABLES, Crossing
+from lib.composition.width.numbers import Crossing
 from lib.core.read import style
 
 
@@ -19,39 +19,43 @@ def shape_curves(shapes: Mapping[tuple[int, int], Mapping[str, tuple[np.ndarray,
 
 
 def collapse_figure(
-    points: Mapping[str, Mapping[tuple[int, int], tuple[np.ndarray, np.ndarray]]],
-    crossings: Mapping[str, Mapping[tuple[int, int], Crossing]],
-    ratios: Mapping[str, float],
+    points: Mapping[tuple[int, int], tuple[np.ndarray, np.ndarray]],
+    crossings: Mapping[tuple[int, int], Crossing],
+    better: Mapping[str, tuple[float, float, float]],
 ) -> Figure:
-    """The share of symmetric answers of every shape against each candidate variable; bars are 95 % intervals of the centres.
+    """Left: the share of symmetric answers of every shape against γ, and below it the transitions that are found, with 95 %
+    intervals. Right: how many times better than γ each other variable describes all shapes with one curve.
 
-    points: {variable: {(width, depth): (x, share)}}; ratios: how badly one curve describes all shapes.
+    points: {(width, depth): (γ, share)}; crossings: {(width, depth): its transition}; better: {variable: (value, low, high)}.
     """
-    shapes = list(next(iter(points.values())))
+    markers = "osD^v"
     with style.look():
-        fig, axes = plt.subplots(2, 3, figsize=(style.WIDTH, 5.4), sharey=True)
-        axes[1, 2].set_axis_off()
-        for ax, name in zip(axes.ravel(), VARIABLES, strict=False):
-            for i, shape in enumerate(shapes):
-                x, share = points[name][shape]
-                colour = style.GAMMA(i / max(1, len(shapes) - 1))
-                levels = np.unique(x)
-                step = 0.012 * np.ptp(np.concatenate([p[0] for p in points[name].values()]))  # shapes side by side
-                ax.plot(x + step * (i - (len(shapes) - 1) / 2), share, "o", ms=3.2, mew=0, alpha=0.5, color=colour)
-                means = [share[x == v].mean() for v in levels]
-                ax.plot(levels, means, color=colour, lw=1.5, label=f"width {shape[0]}, depth {shape[1]}")
-                t = crossings[name][shape]
-                if t.found:
-                    height = -0.1 - 0.07 * i
-                    ax.plot([t.low, t.high], [height, height], color=colour, lw=2)
-                    ax.plot(t.centre, height, "d", ms=5, color=colour)
-            low, high = (f(min(x) if f is min else max(x) for x, _ in points[name].values()) for f in (min, max))
-            margin = 0.06 * (high - low)
-            ax.set(xlabel=name, xlim=(low - margin, high + margin), ylim=(-0.15 - 0.07 * len(shapes), 1.05))
-            ax.set_yticks([0, 0.25, 0.5, 0.75, 1])
-            ax.axhline(-0.04, color="#BBBBBB", lw=0.8)
-            ax.set_title(f"deviation × {ratios[name]:.2f}", fontsize=8.5)
-        for ax in axes[:, 0]:
-            ax.set_ylabel("share of symmetric answers", fontsize=8.5)
-        axes[1, 2].legend(*axes[0, 0].get_legend_handles_labels(), loc="center")
+        fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.7), width_ratios=(1.25, 1))
+        every = np.concatenate([x for x, _ in points.values()])
+        gap = min(np.diff(np.unique(every)), default=0.1)
+        for i, (shape, (x, share)) in enumerate(points.items()):
+            look = {"color": style.GAMMA(i / max(1, len(points) - 1)), "marker": markers[i % len(markers)]}
+            levels = np.unique(x)
+            aside = 0.12 * gap * (i - (len(points) - 1) / 2)  # shapes side by side
+            left.plot(x + aside, share, ls="", ms=3.5, mew=0, alpha=0.5, **look)
+            means = [share[x == v].mean() for v in levels]
+            left.plot(levels + aside, means, lw=1.5, ms=5, label=f"width {shape[0]}, depth {shape[1]}", **look)
+            if (t := crossings[shape]).found:
+                height = -0.12 - 0.075 * i
+                left.plot([t.low, t.high], [height, height], color=look["color"], lw=2)
+                left.plot(t.centre, height, ms=6, **look)
+        left.axhline(-0.05, color="#BBBBBB", lw=0.8)
+        left.set_yticks([0, 0.25, 0.5, 0.75, 1])
+        left.set(xlim=(every.min() - 0.6 * gap, every.max() + 0.6 * gap), ylim=(-0.16 - 0.075 * len(points), 1.05))
+        left.set(xlabel="initialization rate γ", ylabel="share of symmetric answers")
+        left.set_title("a  Shares, and transitions below", fontsize=9)
+        for i, (value, low, high) in enumerate(better.values()):
+            right.plot([low, high], [i, i], color="#666666", lw=2)
+            right.plot(value, i, "o", color="black", ms=5)
+        right.axvline(1, color="#BBBBBB", lw=0.8)
+        right.set_yticks(range(len(better)), list(better))
+        right.tick_params(axis="y", length=0)
+        right.set(ylim=(len(better) - 0.5, -0.5), xlabel="times better than γ")
+        right.set_title("b  One curve for all shapes", fontsize=9)
+        fig.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=min(4, len(points)), columnspacing=1.2)
     return fig

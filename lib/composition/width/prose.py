@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from lib.composition.runs import MAPPINGS
 from lib.composition.trends import Trend, curves
 from lib.composition.width.numbers import DIFFER, Crossing, Shape, by_shape, placed, points, shape_name
 from lib.composition.words import setting_words
-from lib.core.read.measures import spread
 from lib.core.read.tables import table
 from lib.core.read.words import listed, number_of
 from lib.core.record.store import StoredRun
@@ -33,8 +33,8 @@ def flip_text(runs: Sequence[StoredRun]) -> str:
     for i, g in enumerate(gammas):
         test, symmetric, inferential = (shares[m][1][i] for m in ("test", *MAPPINGS))
         more = f"{(symmetric > inferential).sum()} of {len(test)}"
-        rows.append((f"{g:g}", spread(test), spread(symmetric), spread(inferential), more))
-    return table(("γ", "seen pairs right", "symmetric", "inferential", "seeds with more symmetric answers"), rows)
+        rows.append((f"{g:g}", more, *(f"{values.mean():.0%}" for values in (symmetric, inferential, test))))
+    return table(("γ", "runs with more symmetric answers", "symmetric, mean", "inferential, mean", "seen pairs right"), rows)
 
 
 def search_text(runs: Sequence[StoredRun]) -> str:
@@ -44,13 +44,13 @@ def search_text(runs: Sequence[StoredRun]) -> str:
     cells: dict[tuple, list[StoredRun]] = {}
     for r in runs:
         cells.setdefault((r.spec.train.batch, r.spec.rate, r.spec.decay, r.spec.gamma), []).append(r)
-    shares = lambda group, m: ", ".join(f"{r.metrics[m]:.2f}" for r in group)
+    shares = lambda group, m: ", ".join(f"{r.metrics[m]:.1f}" for r in group)
     steps = lambda group: ", ".join("–" if r.fit_step is None else f"{r.fit_step:,}" for r in group)
     rows = [
-        (batch, f"{rate:g}", f"{decay:g}", f"{gamma:g}", steps(group), *(shares(group, m) for m in ("test", *MAPPINGS)))
+        (batch, f"{rate:g}", f"{decay:g}", f"{gamma:g}", steps(group), *(shares(group, m) for m in MAPPINGS))
         for (batch, rate, decay, gamma), group in sorted(cells.items())
     ]
-    head = ("batch", "learning rate", "decay", "γ", "steps to 99 %", "seen pairs right", *MAPPINGS)
+    head = ("batch", "learning rate", "decay", "γ", "steps to 99 %", *MAPPINGS)
     return table(head, rows)
 
 
@@ -85,16 +85,21 @@ def repeats_text(pairs: Sequence[tuple[StoredRun, StoredRun]] | None) -> str:
 
 def crossings_text(found: dict[str, dict[Shape, Crossing]], data: dict[str, dict[Shape, Points]]) -> str:
     """The transition of each shape on each axis, with its interval, and which of them is not placed. data: points(runs)."""
-    shapes = list(next(iter(found.values())))
+    shown = [name for name in found if name in SHOWN]
+    shapes = list(found[shown[0]])
     cell = lambda t: f"{t.centre:.2f} [{t.low:.2f}, {t.high:.2f}]" if t.found else "none in the range"
-    rows = [(shape_name(s), *(cell(found[name][s]) for name in found)) for s in shapes]
+    rows = [(shape_name(s), *(cell(found[name][s]) for name in shown)) for s in shapes]
     wide = [shape_name(s) for s, inside in placed(found["γ"], data["γ"]).items() if not inside]
     said = (
         f"\n\nThe interval of {'; '.join(wide)} reaches beyond the γ that were trained, so no transition is placed there."
         if wide
         else ""
     )
-    return table(("shape", *found), rows) + said
+    return table(("shape", *(f"transition at {name}" for name in shown)), rows) + said
+
+
+SHOWN = ("γ", "log₁₀ σ√d")
+"""The variables whose transitions are written into a table; those of the others follow from them."""
 
 
 def verdict(
@@ -103,54 +108,72 @@ def verdict(
     better: dict[str, tuple[float, float, float]],
 ) -> str:
     """The plain conclusion: whether γ can be told from another variable, and how many crossings are placed at all."""
-    intervals = ", ".join(f"{n} {v:.2f} [{low:.2f}, {high:.2f}]" for n, (v, low, high) in better.items())
     above, below = [n for n, v in better.items() if v[1] > 1], [n for n, v in better.items() if v[2] < 1]
-    said = [f"**{n}** describes all shapes better than γ." for n in above] + [f"{n} does worse than γ." for n in below]
-    plain = " ".join(said) if said else "**These data do not tell γ from the other variables.**"
+    said = [f"**{n} describes all shapes better than γ.**" for n in above] + [f"{n} does worse than γ." for n in below]
+    plain = " ".join(said) if said else "**These data do not tell γ from the other variables**: every interval holds 1."
     shapes = list(next(iter(found.values())))
     depths = sorted({depth for _, depth in shapes})
     whole = placed(found["γ"], data["γ"])
     return (
-        f"{plain} The squared deviation of one curve on γ over that of one curve on the other variable, with 95 % intervals by "
-        f"resampling runs: {intervals}. Above 1 the other variable does better. On γ, {len(whole)} of the "
+        f"{plain} On γ, {len(whole)} of the "
         f"{number_of(len(shapes), 'shape')} compared {'has' if len(whole) == 1 else 'have'} a transition inside the range that "
         f"was trained, {sum(whole.values())} with the whole interval."
         + ("" if len(depths) > 1 else " All have one depth, so nothing is said of the depth.")
     )
 
 
-def boundary(
-    flips: Sequence[StoredRun],
-    widths: Sequence[StoredRun],
-    better: Mapping[str, Trend],
-    full_length: Sequence[StoredRun] = (),
-) -> str:
-    """Does γ alone change the answer, and what does the boundary depend on?
+@dataclass(frozen=True)
+class _Turn:
+    """Where each answer is most frequent over γ, how frequent, and of the runs there how many lean to it."""
 
-    better: advantage of each variable over γ. full_length: chapter 2's runs, whose verdict may differ; none where they are not
-    stored.
-    """
-    shares = curves(flips)
+    gamma: dict[str, float]
+    largest: dict[str, float]
+    kinds: dict[str, list[str]]
+
+    @property
+    def turned(self) -> bool:
+        most = all(group.count(m) > len(group) / 2 for m, group in self.kinds.items())
+        return self.gamma["symmetric"] < self.gamma["inferential"] and most
+
+
+def _turn(runs: Sequence[StoredRun]) -> _Turn:
+    shares = curves(runs)
     gammas = shares["test"][0]
     at = {m: int(shares[m][1].mean(1).argmax()) for m in MAPPINGS}
-    largest = {m: float(shares[m][1].mean(1)[at[m]]) for m in MAPPINGS}
-    kinds = {m: [kind(r) for r in flips if r.spec.gamma == gammas[at[m]]] for m in MAPPINGS}
-    ordered = gammas[at["symmetric"]] < gammas[at["inferential"]]
-    turned = ordered and all(group.count(m) > len(group) / 2 for m, group in kinds.items())
-    said = (
-        f"**In the low-rate runs of two layers γ alone {'turns' if turned else 'does not turn'} the kind of answer from "
-        "symmetric "
-        f"to inferential** ({setting_words(flips[0])}). "
-        + "; ".join(
-            f"{'At' if m == MAPPINGS[0] else 'at'} γ = {gammas[at[m]]:g}, {largest[m]:.0%} of the answers are {m}, the most "
-            "for "
-            "any "
-            f"γ, and most answers of {kinds[m].count(m)} of {number_of(len(kinds[m]))} lie nearer to that answer than to the "
-            "other"
-            for m in MAPPINGS
-        )
-        + ". "
+    return _Turn(
+        {m: float(gammas[i]) for m, i in at.items()},
+        {m: float(shares[m][1].mean(1)[i]) for m, i in at.items()},
+        {m: [kind(r) for r in runs if r.spec.gamma == gammas[i]] for m, i in at.items()},
     )
+
+
+def boundary(flips: Sequence[StoredRun], widths: Sequence[StoredRun], better: Mapping[str, Trend]) -> str:
+    """Does γ alone change the answer, and what does the boundary depend on? better: advantage of each variable over γ."""
+    turns = "turns" if _turn(flips).turned else "does not turn"
+    best = [name for name, (_, low, _) in better.items() if low > 1]
+    return f"**In the low-rate runs of two layers γ alone {turns} the kind of answer from symmetric to inferential.** " + (
+        f"**The boundary goes with {listed(best)} rather than γ.**"
+        if best
+        else f"**What the boundary depends on stays open**: over {number_of(len(points(widths)['γ']), 'shape')} of model no "
+        "variable does better than γ."
+    )
+
+
+def taken_away(flips: Sequence[StoredRun], full_length: Sequence[StoredRun] = ()) -> str:
+    """What the answer does not say: at which settings the answer turns, how far, and whether chapter 2's runs agree.
+
+    full_length: chapter 2's runs, whose verdict may differ; none where they are not stored.
+    """
+    found = _turn(flips)
+    lines = [
+        f"- **The low-rate runs** have {setting_words(flips[0])}. "
+        + ", and ".join(
+            f"{'t' if i else 'T'}he {m} answer is most frequent at γ = {found.gamma[m]:g} ({found.largest[m]:.0%} of all "
+            f"answers), where {found.kinds[m].count(m)} of {number_of(len(found.kinds[m]))} lean to it"
+            for i, m in enumerate(MAPPINGS)
+        )
+        + "."
+    ]
     if full_length:
         here, there = ends(flips).flips, ends(full_length).flips
         where = f"that chapter's full-length runs ({setting_words(full_length[0])})"
@@ -160,15 +183,8 @@ def boundary(
             (False, True): f"γ alone does not turn the answer here, but it does in {where}: their settings differ",
             (False, False): f"γ alone turns the answer neither here nor in {where}",
         }
-        said += (
-            "By the stricter measure of [chapter 2](02-phase-diagram), that each answer lead by half of all answers where it "
-            "is "
-            f"most frequent, {outcome[here, there]}. "
+        lines.append(
+            "- **By the stricter measure** of [chapter 2](02-phase-diagram), that each answer lead by half of all answers "
+            f"where it is most frequent, {outcome[here, there]}."
         )
-    best = [name for name, (_, low, _) in better.items() if low > 1]
-    return said + (
-        f"**The boundary goes with {listed(best)} rather than γ.**"
-        if best
-        else f"**What the boundary depends on stays open**: over {number_of(len(points(widths)['γ']), 'shape')} of model no "
-        "variable does better than γ."
-    )
+    return "\n".join(lines)
