@@ -131,6 +131,19 @@ def test_the_sentence_follows_the_numbers(runs: list[StoredRun], says: str) -> N
     assert says in prose.flip_text("Here", runs)
 
 
+def test_the_answer_names_the_sets_that_turn() -> None:
+    turns, weak = [row(1.0, 0.0, 0.3), row(0.0, 0.9, 0.8)], [row(0.6, 0.2, 0.3), row(0.3, 0.5, 0.8)]
+    back = [row(0.0, 1.0, 0.3), row(1.0, 0.0, 0.8)]
+    assert prose.answer_text({"one set": turns}) == (
+        "With two layers, smaller initial weights alone turn the symmetric answer into the inferential one in one set."
+    )
+    said = prose.answer_text({"one set": turns, "two": turns, "three": weak})
+    assert "in one set and two. In three the two answers come in this order, but are not both ahead by half" in said
+    said = prose.answer_text({"three": weak, "four": back})
+    assert "in none of our settings. In three" in said
+    assert said.endswith("In four the inferential answer is not the one of the smaller weights.")
+
+
 def test_the_verdict_follows_the_numbers() -> None:
     clean, weak = [row(1.0, 0.0, 0.3), row(0.0, 0.96, 0.8)], [row(0.9, 0.0, 0.3), row(0.0, 0.7, 0.8)]
     none = [row(0.5, 0.5, 0.3), row(0.5, 0.5, 0.8)]
@@ -144,11 +157,19 @@ def test_the_verdict_follows_the_numbers() -> None:
 def test_every_sentence_and_figure_of_planted_runs() -> None:
     runs = [row(1.0, 0.0, 0.3, 0), row(0.9, 0.1, 0.3, 1), row(0.1, 0.8, 0.8, 0), row(0.0, 0.2, 0.8, 1)]
     table = prose.kind_text(runs)
-    assert table.splitlines()[2] == "| 0.3 | 0.95 | 0.05 | 0.95 | 0.05 | −6, −6 |"
+    assert table.splitlines()[0].startswith("The second reading is coarse: of the answers nearer to −6, ")
+    assert table.splitlines()[4] == "| 0.3 | 0.95 | 0.05 | 0.95 | 0.05 | −6, −6 |"
     assert "4 runs, of which 0 never learned" in prose.speed_line(runs)
     assert "rank correlation" in prose.speed_text(runs)
     assert prose.histogram_line(runs).startswith("median offsets: γ = 0.3: -6 -6")
-    assert len(prose.trials_table(runs).splitlines()) == 3
+    head, _, *rows = prose.trials_table(runs).splitlines()
+    assert head == "The last columns have γ, and there the shares symmetric / inferential."
+    assert len(rows) == 3
+    assert rows[-1].endswith("0.3: 0.95 / 0.05 | 0.8: 0.05 / 0.50 |")
+    assert prose.odd_text({"one": runs}).endswith("lean to key − 6). *one*: nowhere.")
+    swap = [*runs, row(0.1, 0.9, 0.3, 2)]
+    assert prose.odd_text({"one": swap}).endswith("*one*: at γ = 0.3 (2 of 3).")
+    assert "*one*: at γ = 0.3 (2 of 3)" in prose.headline({"one": swap})
     for figure in (
         figures.flip({"one": runs, "two": runs}),
         figures.histogram(*numbers.answer_columns(runs)),
@@ -245,12 +266,24 @@ def test_what_needs_weights(tmp_path: Path) -> None:
         figures.neighbour_steps(numbers.steps_by_gamma([run])),
         figures.teaching_pairs(*numbers.teaching([run])),
         figures.along_training([run], ["one"]),
-        figures.seen_by_place(right, ~Composition().task.trains.numpy(), 20),
+        figures.seen_by_place(right, ~Composition().task.trains.numpy()),
     ):
         figure.canvas.draw()
         plt.close(figure)
     held_out = ~Composition().task.trains.numpy()
-    assert "0 of 1 runs learn" in prose.generalization_text([run], right, held_out)
+    assert prose.generalization_text([run], right, held_out).endswith("None of 1 run has learned its training rows.")
+    known = dataclasses.replace(run, metrics=run.metrics | {"train": 1.0, "test": 0.5})
+    said = prose.generalization_text([known], right * 0 + ~held_out, held_out)
+    assert said.startswith(
+        "This run knows its pairs wherever the key has trained, and errs where it has not, most of all at places 0"
+    )
+    assert said.endswith("Of 1 run that learned their training rows, 1 is below 90% at held-out places.")
+    rare = prose.generalization_text(
+        [known] + [dataclasses.replace(known, metrics=known.metrics | {"test": 1.0})] * 3, right * 0 + 1, held_out
+    )
+    assert rare.startswith(
+        "This run answers its seen pairs as well where the key never trained as where it did. Such runs are rare:"
+    )
     line = prose.generalization_line(right * 0 + ~held_out, held_out)
     assert line == "share right: 1.000 at trained places, 0.000 at held-out ones"
     for text in (prose.place_text([run]), prose.step_text([run]), prose.teacher_text([run])):

@@ -750,7 +750,7 @@ def test_words_on_learning() -> None:
     assert "It is at most 0.1 after 110 to 180 steps." in said
     first = f"{np.mean([0.9 + 0.01 * i for i in range(8)]):.2f} ± 0.02"
     assert f"At the first evaluation, at step 10, the loss on tasks that are not trained is **{first}**." in said
-    assert "At the end it is **0.0100 ± 0.0000**" in said
+    assert "At the end it is **0.0100**" in said
     end = "of the signs are wrong there (1,000 prompts, the same for all; mean ± standard deviation over 8 seeds)."
     assert f"**8 of 8,000** signs {end.removeprefix('of the signs ')}" in said
     none = of(lambda s: {"unseen": 1.0, "unseen loss": 0.0, "history": {"unseen loss": [0.0] * 100, "seen loss": [0.0] * 100}})
@@ -767,7 +767,8 @@ def test_last_values_in_a_line() -> None:
 def test_words_on_neurons() -> None:
     runs = of(lambda s: {"kept": rows((0.5, 0.12), 0.16, 0.84)})
     said = prose.neurons_text(runs)
-    for part in ("Over 8 seeds, **0.26 ± 0.00**", "**0.12 ± 0.00 π**", "**0.16 ± 0.00 π**", "**0.84 ± 0.00 π**"):
+    assert said.startswith("**26%** of the neurons are large. Mean angles at the end, in units of π, over 8 seeds:\n\n")
+    for part in ("mean pattern | 0.12 |", "label halves to q, a > 0 | 0.16 |", "label halves to q, a < 0 | 0.84 |"):
         assert part in said
     assert prose.angles_line(runs[0], "feature", (10, 1000)) == (
         "step 10: large neurons 0.50 π; step 1000: large neurons 0.12 π"
@@ -781,10 +782,10 @@ def test_words_on_luck(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = with_luck(monkeypatch, (25, 20, 15))
     said = prose.luck_text(runs)
     assert said.startswith(
-        "**0.25 ± 0.00** of the neurons are lucky. That about half are is true by symmetry: a row of $W_O$ and its negative "
+        "**25%** of the neurons are lucky. That about half are is true by symmetry: a row of $W_O$ and its negative "
     )
-    assert "After training **0.80 ± 0.00** of the lucky ones are large" in said
-    assert said.endswith("and **0.20 ± 0.00** of the others: luck makes it more likely to grow.")
+    assert "After training **80%** of the lucky ones are large" in said
+    assert said.endswith("and **20%** of the others: luck makes it more likely to grow.")
     assert prose.luck_line(runs) == "mean norm of a trained row: lucky 0.820 ± 0.000, others 0.280 ± 0.000"
     assert prose.luck_text(with_luck(monkeypatch, (25, 5, 60))).endswith("luck makes it no more likely to grow.")
 
@@ -799,9 +800,9 @@ def test_words_on_what_comes_first() -> None:
     assert said.startswith(
         "At step 60, the last snapshot at which attention on the query's pattern is below 0.5 in every seed,"
     )
-    assert "it is **0.410 ± 0.000**, after 0.410 at step 10." in said
+    assert "it is **0.41**, after 0.41 at step 10." in said
     assert "large have begun to turn by then" in said
-    assert said.endswith("**0.40 ± 0.00 π** from q for a > 0, **0.70 ± 0.00 π** for a < 0. So neurons come first.")
+    assert said.endswith("**0.40 π** from q for a > 0, **0.70 π** for a < 0. So neurons come first.")
     both = of(lambda s: {"kept": kept, "history": {"attention.1": [0.41] * 3 + [0.47] * 3 + [0.9] * 94}})
     assert prose.order_text(both).endswith("for a < 0.")  # attention has begun to move as well
     assert prose.order_text(runs(5)).startswith("At step 50, ")
@@ -815,7 +816,7 @@ def test_words_on_the_first_push(monkeypatch: pytest.MonkeyPatch) -> None:
     means = [0.25 - 0.05 * i for i in range(8)]
     assert f"a cosine of **{np.mean(means):.2f} ± {np.std(means, ddof=1):.2f}**" in said
     assert "5 of 8 seeds positive" in said
-    assert said.endswith("half way to its end it is **0.60 ± 0.00**.")
+    assert said.endswith("half way to its end it is **0.60**.")
 
 
 def test_attention_of_short_runs_is_judged_at_its_last_step() -> None:
@@ -853,7 +854,7 @@ def test_words_on_learning_where_some_seeds_learn_late_or_never() -> None:
         return of(lambda s: {"unseen": 0.5, "unseen loss": 0.6, "history": {"unseen loss": loss(s), "seen loss": loss(s)}})
 
     said = prose.learning_text(runs({2: 49, 5: 79}))
-    assert "at step 10, the loss on tasks that are not trained is **0.60 ± 0.00**. In 2 of 8 seeds it is at most 0.1" in said
+    assert "at step 10, the loss on tasks that are not trained is **0.60**. In 2 of 8 seeds it is at most 0.1" in said
     assert "after 500 to 800 steps" in said
     assert "In 1 of 8 seeds it is at most 0.1 after 500 steps" in prose.learning_text(runs({2: 49}))
     assert "It never falls to 0.1." in prose.learning_text(runs({}))
@@ -862,7 +863,7 @@ def test_words_on_learning_where_some_seeds_learn_late_or_never() -> None:
 
 def test_words_on_luck_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = with_luck(monkeypatch, (0, 0, 15), (25, 20, 15))
-    assert "**0.20** of the others (in the 1 of 8 seeds that have lucky neurons and others): luck" in prose.luck_text(runs)
+    assert "**20%** of the others (in the 1 of 8 seeds that have lucky neurons and others): luck" in prose.luck_text(runs)
     assert prose.luck_text(runs[:-1]).endswith("neurons are lucky. In no seed are there lucky neurons and others to compare.")
 
 
@@ -878,7 +879,7 @@ def test_words_on_what_comes_first_where_it_is_attention() -> None:
 
 def test_words_on_neurons_that_all_turn_away() -> None:
     said = prose.neurons_text(of(lambda s: {"kept": rows((0.5, 0.8))}))
-    assert "Their feature halves end **0.80 ± 0.00 π** from the mean pattern" in said
+    assert "| feature halves to the mean pattern | 0.80 |" in said
     assert "nan" not in said
 
 
@@ -892,8 +893,7 @@ def test_the_verdict_is_that_of_the_runs() -> None:
         "One layer learns to read a task from its prompt: of 1,000 answers on tasks that were never trained 1 "
     )
     assert good.endswith(
-        "Attention finds the examples that show the query's pattern (a share of 0.980 at the end), and the neurons that grow "
-        "copy their labels."
+        "Attention finds the examples that show the query's pattern, and the neurons that grow copy their labels."
     )
     failed = said(0.5, 0.4, 0.5, 0.5)
     assert failed.startswith("Trained like this, one layer does not learn to read a task from its prompt: on tasks that were")
@@ -901,6 +901,18 @@ def test_the_verdict_is_that_of_the_runs() -> None:
     assert failed.endswith("and the neurons that grow do not clearly read their labels.")
     for up, down in ((0.16, 0.5), (0.5, 0.84)):  # half of them are not all
         assert said(0.999, 0.98, up, down).endswith("and the neurons that grow do not clearly read their labels.")
+
+
+def test_the_conclusion_is_that_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = lambda *luck: prose.conclusion(with_luck(monkeypatch, luck))
+    known = "This is known of one layer without a residual stream, of orthogonal patterns, and of prompts in which 80%"
+    monkeypatch.setattr(prose, "order_text", lambda runs: "So neurons come first.")
+    assert said(25, 20, 15).startswith("Neurons begin to read labels before attention moves; ")
+    assert known in said(25, 20, 15)
+    assert "which of them grow the start decides." in said(25, 20, 15)  # a fifth of the others grow
+    assert "which of them grow the start does not tell." in said(25, 5, 60)
+    monkeypatch.setattr(prose, "order_text", lambda runs: "")
+    assert said(25, 20, 15).startswith("Which moves first, attention or neurons, is not clear; ")
 
 
 # ---------------------------------------------------------------- figures

@@ -159,20 +159,32 @@ def test_the_lead_is_welchs_interval() -> None:
 
 
 def test_words_follow_the_numbers() -> None:
-    said = prose.verdict(found(share=GOOD))
-    assert "the paper's small arm adds better than its large one: from the small start with much decay 98.5%" in said
-    assert "(γ = 0.3, decay 0) adds less well: 29.5%." in said
-    assert "adds worse than its large one" in prose.verdict(found(share={(SQUARE, *SMALL): 0.2, (SQUARE, *LARGE): 0.9}))
-    alike = {(SQUARE, *arm): 0.99 for arm in (SMALL, LARGE, LARGER, *CROSSED)}
-    said = prose.verdict(found(share=alike))
-    assert "both of the paper's arms add" in said
-    assert "adds no worse than the small one: 98.5%" in said
-    assert "small arm adds in 0 of 3 runs and its large one in 0 of 3, and the 95% interval" in prose.verdict(
-        found(share=alike | {(SQUARE, *SMALL): 0.7, (SQUARE, *LARGE): 0.7})
+    begun = "In a square of sums that were held out "
+    assert prose.answer(found(share=GOOD)) == (
+        f"{begun}the paper's small arm adds clearly better than its large one. A still larger start without decay adds less "
+        "well than the small one."
     )
+    assert "adds clearly worse than its large one" in prose.answer(found(share={(SQUARE, *SMALL): 0.2, (SQUARE, *LARGE): 0.9}))
+    alike = {(SQUARE, *arm): 0.99 for arm in (SMALL, LARGE, LARGER, *CROSSED)}
+    assert prose.answer(found(share=alike)) == (
+        f"{begun}both of the paper's arms add in every run. A still larger start without decay adds no worse, so a small start "
+        "is not what adding needs."
+    )
+    few = prose.answer(found(share=alike | {(SQUARE, *SMALL): 0.7, (SQUARE, *LARGE): 0.7}))
+    assert "small arm adds in 0 of 3 runs and its large one in 0 of 3 runs, too few runs to tell them apart." in few
+    low = {(SQUARE, *arm): 0.5 for arm in prose.SHOWN}
+    assert prose.answer(found(share=GOOD | low)).endswith(" A still larger start without decay adds no worse.")
+    assert prose.answer(found(share=GOOD, train=0.5)).endswith("decay has not learned its own pairs of training.")
+    lines = prose.verdict(found(share=GOOD)).splitlines()
+    assert lines[2:5] == [
+        "| the larger start without decay (γ = 0.3, decay 0) | 29.5% | in 0 of 3 runs |",
+        "| the paper's large arm (γ = 0.5, decay 0.01) | 39.5% | in 0 of 3 runs |",
+        "| the paper's small arm (γ = 0.7, decay 0.1) | 98.5% | in all 3 runs |",
+    ]
+    assert lines[-1] == "The 95% interval of the difference of the paper's two arms leaves out zero."
+    assert "two arms holds zero." in prose.verdict(found(share=alike))
     said = prose.verdict(found(share=GOOD, train=0.5))
-    assert "gets 50.0% of its own pairs of training right and 29.5% of those in the square: it is not finished" in said
-    assert "At γ = 0.5, decay 0.01 and at γ = 0.7, decay 0.1 not every run has learned 99%" in said
+    assert "At γ = 0.3, decay 0 and at γ = 0.5, decay 0.01 and at γ = 0.7, decay 0.1 not every run has learned 99%" in said
     assert "Here neither part matters" in prose.parts_text(found(share=alike))
     crossed = GOOD | {(SQUARE, *CROSSED[0]): 0.9, (SQUARE, *CROSSED[1]): 0.45}
     assert "+5% and +9%" in prose.parts_text(found(share=crossed))
@@ -196,7 +208,7 @@ def test_figures_are_drawn() -> None:
     pair = {prose.name_of(arm): runs[SQUARE, *arm] for arm in prose.SHOWN}
     figures.held_out({"a": TASK, "b": Addition(16, 6, 9, "random")})
     figures.by_distance({name: numbers.rings(group) for name, group in pair.items()})
-    figures.maps({name: numbers.right(group) for name, group in pair.items()}, 80)
+    assert len(figures.maps({"seed 0": numbers.right(runs[SQUARE, *LARGE][:1])}, 80).axes) == 1
     curves = {name: {m: arms.history(group, m) for m in ("train", "test")} for name, group in pair.items()}
     figures.along({"a square": curves, "at random": {prose.name_of(LARGER): curves[prose.name_of(LARGER)]}})
     figures.arms({"γ = 0.5": [0.1, 0.2], "γ = 0.7": [0.9]}, ["γ = 0.5"])

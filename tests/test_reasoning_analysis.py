@@ -949,8 +949,6 @@ def test_figures_of_training_have_a_line_for_each_set() -> None:
     memory = axes[0].lines[0]
     assert memory.get_ydata().tolist() == [4, 2, 2, 2]
     assert memory.get_xdata().tolist() == pytest.approx([s / stored.epoch(SMOKE) for s in runs[0].history["step"]])
-    panels = memory_and_reasoning.curves({"no noise": runs[:2], "with noise": runs[2:]})
-    assert [ax.get_title(loc="left") for ax in drawn(memory_figures.emb_training(panels), 2)] == list(panels)
 
 
 @pytest.mark.usefixtures("at_four")
@@ -1013,8 +1011,11 @@ def test_figures_of_cosines_and_distributions() -> None:
     matrix = np.full((10, 10), 0.5)
     columns = {title: {"memory": -matrix, "reasoning": matrix} for title in ("early", "late")}
     axes = drawn(embedding_figures.anchor_matrices(columns), 4, bars=1)
-    assert [ax.images[0].get_array().mean() for ax in axes] == [-0.5, -0.5, 0.5, 0.5]
-    assert [t.get_text() for t in axes[2].get_xticklabels()] == ["11", "14", "17", "20"]
+    assert [ax.images[0].get_array().mean() for ax in axes] == [-0.5, 0.5, -0.5, 0.5]  # two columns stand in one row
+    assert [t.get_text() for t in axes[1].get_xticklabels()] == ["11", "14", "17", "20"]
+    axes = drawn(embedding_figures.anchor_matrices({str(i): columns["early"] for i in range(6)}), 12, bars=1)
+    assert [ax.images[0].get_array().mean() for ax in axes] == 6 * [-0.5] + 6 * [0.5]
+    assert [t.get_text() for t in axes[6].get_xticklabels()] == ["11", "20"]
     exact = embeddings.exact_distributions("reasoning")
     figure = embedding_figures.label_distributions(exact, exact)
     axes = drawn(embedding_figures.label_distributions(exact, np.eye(10, VOCAB)), 3, bars=2)
@@ -1024,16 +1025,16 @@ def test_figures_of_cosines_and_distributions() -> None:
     for ax in axes[1:]:
         assert ax.images[0].get_clim() == pytest.approx((0, 1))  # one scale, from the least of both
     left, *_ = drawn(figure, 3, bars=2)
-    assert len(left.lines) == 20
+    assert len(left.lines) == 10 + 1 + 1  # exact, one counted, and one for the legend
+    assert legends(figure) == ["counted, anchor 15", "exact"]
     bar = figure.axes[3]  # which says what the colours are
     assert bar.get_ylabel() == "anchor s"
     assert [t.get_text() for t in bar.get_yticklabels()] == ["11", "14", "17", "20"]
     least = cosines(exact, exact).min()
     assert figure.axes[1].images[0].get_clim() == pytest.approx((least, 1))
-    for i, (line, dots) in enumerate(zip(left.lines[::2], left.lines[1::2], strict=True)):
-        np.testing.assert_array_equal(line.get_ydata(), exact[i])
-        np.testing.assert_array_equal(dots.get_xdata(), np.arange(0, VOCAB, 3))
-        np.testing.assert_array_equal(dots.get_ydata(), exact[i, ::3])
+    for line, values in zip(left.lines, exact, strict=False):
+        np.testing.assert_array_equal(line.get_ydata(), values)
+    np.testing.assert_array_equal(left.lines[10].get_ydata(), exact[REASONING.index(15)])
 
 
 def test_figures_of_theory_beside_measurement() -> None:
@@ -1064,12 +1065,12 @@ def test_figures_of_theory_beside_measurement() -> None:
 
 def test_maps_have_a_panel_each_and_empty_places_stay_empty() -> None:
     panels = {"anchors": (on_an_arc(), REASONING), "keys": (RNG.random((100, 5)), range(21, 121)), "few": (alike(0.1), MEMORY)}
-    axes = drawn(embedding_figures.maps(panels), 4)
+    axes = drawn(embedding_figures.maps(panels), 4, bars=1)
     assert [ax.get_title(loc="left") or ax.get_title() for ax in axes[:3]] == list(panels)
     assert not axes[3].axison
-    assert texts(axes[0]) == [str(s) for s in REASONING]
-    assert texts(axes[1]) == ["21", "45", "69", "93", "117"]
-    assert texts(axes[2]) == [str(s) for s in MEMORY]
+    assert texts(axes[0]) == ["11", "20"]  # the ends; a bar says what colours are
+    assert texts(axes[1]) == []
+    assert texts(axes[2]) == ["1", "10"]
 
 
 def test_the_figure_of_formation_has_three_lines_a_model() -> None:
@@ -1097,7 +1098,7 @@ def test_the_figure_of_the_flow_has_a_line_a_seed() -> None:
     figure = embedding_figures.flow({"a": {"printed": errors}, "b": {"printed": errors[:1], "ours": errors[1:]}}, losses, 0.02)
     axes = drawn(figure, 6)
     assert [len(ax.lines) for ax in axes] == [5, 5, 4, 4, 3, 3]  # error with a line at 1, cosine, loss with one at 98 %
-    assert legends(figure) == ["memory", "reasoning", *(f"{kind}, {by}" for by in ("printed", "ours") for kind in COLOUR)]
+    assert legends(figure) == [f"{kind}, {by}" for by in ("printed", "ours") for kind in COLOUR]
     assert [line.get_linestyle() for line in axes[1].lines[:4]] == ["-", "-", "--", "--"]
     assert axes[4].lines[-1].get_ydata()[0] == pytest.approx(0.98)
 
@@ -1125,17 +1126,16 @@ def test_the_figure_of_reading_has_a_column_a_seed() -> None:
     np.testing.assert_allclose(average[0], [1 / 3, 1 / 4, 1 / 5, 1 / 6, 1 / 7, 1 / 8, 1 / 9])
     np.testing.assert_allclose(average[1], 1 / 9)
     reads = attention_figures.reading(panels, average)
-    axes = np.reshape(drawn(reads, 6), (2, 3))
-    assert [ax.get_title(loc="left") or ax.get_title() for ax in axes[0]] == list(panels)
-    for column, found in zip(axes.T, panels.values(), strict=True):
+    axes = np.reshape(drawn(reads, 8), (2, 4))
+    assert [ax.get_title(loc="left") or ax.get_title() for ax in axes[0]] == [*panels, "causal average"]
+    plain = np.stack([average, average, average, 1 - 3 * average], -1)
+    for column, found in zip(axes.T, (*panels.values(), plain), strict=True):
         for layer, ax in enumerate(column):
-            *roles, dotted = ax.lines
-            for role, line in enumerate(roles):
-                np.testing.assert_array_equal(line.get_ydata(), found[layer, :, role])
-            np.testing.assert_array_equal(dotted.get_ydata(), average[layer])
-            assert dotted.get_linestyle() == ":"
-            assert len({line.get_color() for line in ax.lines}) == 5
-    assert legends(reads) == [*attention.ROLES, "one token, by the average"]
+            for role, bars in enumerate(ax.containers):
+                np.testing.assert_allclose([bar.get_height() for bar in bars], found[layer, :, role])
+                np.testing.assert_allclose([bar.get_y() for bar in bars], found[layer, :, :role].sum(-1))
+            assert len({bars.patches[0].get_facecolor() for bars in ax.containers}) == 4
+    assert legends(reads) == list(attention.ROLES)
 
 
 def test_the_figure_of_values_is_relative_to_the_largest() -> None:

@@ -21,7 +21,7 @@ def points_by_name(
     names = list(ratios)
     gammas = sorted(next(iter(ratios.values())))
     with style.look():
-        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 0.9 + 0.42 * len(names)), sharey=True)
+        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 1.1 + 0.42 * len(names)), sharey=True)
         for shift, gamma in enumerate(gammas):
             colour = style.GAMMA((0.1, 0.75)[shift])
             for row, name in enumerate(names):
@@ -37,5 +37,5 @@ def points_by_name(
         axes[0].set_yticks(range(len(names)), names)
         axes[0].invert_yaxis()
         axes[1].set(xlabel="held-out pairs right, best along training", xlim=(-0.03, 1.03))
-        axes[1].legend(loc="best")
+        fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=len(gammas))
     return fig

@@ -19,18 +19,18 @@ from lib.reasoning_bias.task import LENGTH
 def causal(matrices: Mapping[str, np.ndarray]) -> Figure:
     """Fig. 6: first attention matrices, (9, 9) each, times i: 1 everywhere is the causal average."""
     with style.look():
-        fig, axes = plt.subplots(1, len(matrices), figsize=(style.WIDTH, 1.95), sharey=True)
+        fig, axes = plt.subplots(1, len(matrices), figsize=(style.WIDTH, 2.3), sharey=True)
         for ax, (title, matrix) in zip(axes, matrices.items(), strict=True):
             relative = matrix * np.arange(1, LENGTH + 1)[:, None]
             ax.set_facecolor("#E6E6E6")  # where a position cannot look
             image = ax.imshow(np.where(np.tri(LENGTH), relative, np.nan), cmap=style.COSINE, vmin=0, vmax=2)
             ax.set_xticks(range(0, LENGTH, 2), range(1, LENGTH + 1, 2))
             ax.set_yticks(range(0, LENGTH, 2), range(1, LENGTH + 1, 2))
-            ax.set_title(title, fontsize=8)
+            ax.set_title(title, fontsize=9)
             style.bare(ax)
+            ax.set_xlabel("attends to position")
         axes[0].set_ylabel("position i")
-        fig.supxlabel("attends to position", fontsize=9)
-        fig.colorbar(image, ax=axes, label="attention × i", shrink=0.75, extend="max")
+        fig.colorbar(image, ax=axes, label="attention × i", shrink=0.8, extend="max", ticks=[0, 1, 2])
     return fig
 
 
@@ -40,14 +40,14 @@ def lemma(before: Mapping[float, Sequence[float]], during: Mapping[str, Mapping[
     series = {"before training": before, **during}
     colours = style.GAMMA(np.linspace(0, 0.95, len(series)))
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.8, 3.3))
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 3.7))
         for (name, points), colour, marker in zip(series.items(), colours, itertools.cycle("osD^vP"), strict=False):
             gammas = sorted(points)
             for gamma in gammas:
                 ax.plot([gamma] * len(points[gamma]), points[gamma], marker, color=colour, ms=3, alpha=0.4, mew=0)
             ax.plot(gammas, [np.exp(np.mean(np.log(points[g]))) for g in gammas], color=colour, marker=marker, ms=4, label=name)
         ax.set(yscale="log", xlabel="initialization rate γ", ylabel="ε, largest |A − 1 / i|")
-        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        fig.legend(loc="outside lower center", ncols=len(series))
     return fig
 
 
@@ -72,9 +72,9 @@ def values(
         shades = ("#222222", "#666666", "#999999", "#C4C4C4")
         for i, colour in enumerate(shades[: leading[1].shape[2]]):
             _seeds(axes[0, 1], leading[0], leading[1][..., i], colour, f"number {i + 1}")
-        axes[0, 1].set(xscale="log", xlabel="epoch", ylabel="singular value")
+        axes[0, 1].set(xscale="log", xlabel="epoch", ylabel="singular value", ylim=(0, 1.3 * leading[1].max()))
         axes[0, 1].set_title("the leading ones along training", fontsize=9)
-        axes[0, 1].legend(fontsize=8)
+        axes[0, 1].legend(fontsize=8, loc="upper left", ncols=2)
         for ax, (title, (epochs, kinds)) in zip(axes[1], alignment.items(), strict=True):
             for kind, found in kinds.items():
                 _seeds(ax, epochs, found, COLOUR[kind], f"{kind} anchors")
@@ -93,22 +93,26 @@ def _seeds(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, colour
 
 
 def reading(panels: Mapping[str, np.ndarray], average: np.ndarray) -> Figure:
-    """The appendix's second attention: shares of attention that a query gives to each role, against the key's place: of the
-    second anchor in layer 1 (top), of the last token in layer 2 (below). panels: {title: (2, 7, 4)}, a column each; average:
-    (2, 7), what the causal average gives to one token, dotted."""
-    colours = (style.GREEN, style.PURPLE, style.ORANGE, style.GREY)
+    """The appendix's second attention: how a query shares its attention out among the roles, in stacked bars that end at 1, a
+    bar for each place of the key: the second anchor's in layer 1 (top), the last token's in layer 2 (below).
+
+    panels: {title: (2, 7, 4)}, a column each; average: (2, 7), what the causal average gives to one token, in the last column.
+    """
+    rest = 1 - (len(ROLES) - 1) * average
+    columns = {**panels, "causal average": np.stack([*[average] * (len(ROLES) - 1), rest], -1)}
+    colours = (style.GREEN, style.PURPLE, style.ORANGE, style.LIGHT)
     with style.look():
-        fig, axes = plt.subplots(2, len(panels), figsize=(style.WIDTH, 3.8), sharex=True, sharey=True, squeeze=False)
-        for column, (title, found) in zip(axes.T, panels.items(), strict=True):
-            for ax, shares, mean in zip(column, found, average, strict=True):
+        fig, axes = plt.subplots(2, len(columns), figsize=(style.WIDTH, 3.6), sharex=True, sharey=True, squeeze=False)
+        for column, (title, found) in zip(axes.T, columns.items(), strict=True):
+            for ax, shares in zip(column, found, strict=True):
                 places = np.arange(1, len(shares) + 1)
-                for name, colour, values in zip(ROLES, colours, shares.T, strict=True):
-                    ax.plot(places, values, color=colour, lw=1.4, label=name)
-                ax.plot(places, mean, color=style.DARK, lw=1, ls=":", label="one token, by the average")
-                ax.set(ylim=(-0.03, 1.03), xticks=places)
+                for role, (name, colour) in enumerate(zip(ROLES, colours, strict=True)):
+                    below = shares[:, :role].sum(1)
+                    ax.bar(places, shares[:, role], 0.85, bottom=below, color=colour, lw=0, label=name)
+                ax.set(ylim=(0, 1), xticks=places[::2])
             column[0].set_title(title, fontsize=9)
-        for ax, layer in zip(axes[:, 0], ("layer 1,\nsecond anchor", "layer 2,\nlast token"), strict=True):
+        for ax, layer in zip(axes[:, 0], ("share, layer 1", "share, layer 2"), strict=True):
             ax.set_ylabel(layer)
-        fig.supxlabel("position p of the key", fontsize=9)
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=5)
+        axes[1, len(columns) // 2].set_xlabel("position p of the key")
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(ROLES))
     return fig

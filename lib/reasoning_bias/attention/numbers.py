@@ -228,22 +228,20 @@ def averaged(run: StoredRun) -> dict[str, float]:
 
 
 def matrices(runs: Sequence[StoredRun], seed: int) -> tuple[dict[str, np.ndarray], list[StoredRun]]:
-    """The first attention of one seed, mean over memory sequences: early at large initialization; before training, early and at
-    the end at small; where weights are kept, that to one new row of reasoning, too. And the runs that it is of."""
+    """The first attention of one seed, mean over memory sequences: early at large initialization; early and at the end at
+    small; where weights are kept, that to one new row of reasoning, too. And the runs that it is of."""
     pick = lambda gamma: next((r for r in at(runs, gamma) if r.spec.seed == seed), at(runs, gamma)[0])
     small, large, early = pick(SMALL), pick(LARGE), beginning(runs)
     of = lambda run, step: run.snapshots()[step]["attention"].numpy()
-    before = make_study(small.spec).attention(at_start(small.spec))["attention"][0].numpy()
     found = {
         f"γ = {LARGE:g}, early": of(large, early),
-        f"γ = {SMALL:g}, before": before,
-        "early": of(small, early),
-        "at the end": of(small, max(small.snapshots())),
+        f"γ = {SMALL:g}, early": of(small, early),
+        f"γ = {SMALL:g}, at the end": of(small, max(small.snapshots())),
     }
     if small.has_weights:
         taps = Taps()
         from_weights(small.spec.model, small.weights())(placed(make_study(small.spec).task, ONE_PLACE, 1)[None], taps)
-        found["one sequence"] = taps["attention.1"][0, 0].mean(0).numpy()
+        found["… for one sequence"] = taps["attention.1"][0, 0].mean(0).numpy()
     return found, [large, small]
 
 

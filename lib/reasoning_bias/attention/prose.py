@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -115,15 +116,10 @@ def _use_text(answers: Sequence[Mapping[str, float]]) -> str:
 
 
 def lemma_text(runs: Sequence[StoredRun]) -> str:
-    """How long the average holds at small initialization: the range of ε over seeds at each snapshot to a twentieth of
-    training, and at the last."""
-    steps = list(runs[0].snapshots())
-    parts = []
-    for step in dict.fromkeys((*(step for step in steps if step <= numbers.beginning(runs)), steps[-1])):
-        found = [numbers.largest(r, step) for r in runs]
-        parts.append(f"{rounded(min(found))} to {rounded(max(found))} at epoch {step / epoch(runs[0].spec):g}")
+    """Does the average hold at small initialization: before training, and the range of ε over seeds at its end."""
+    last = max(runs[0].snapshots())
     before = max(numbers.deviation_at_start(r.spec) for r in runs)
-    end = [numbers.largest(r, steps[-1]) for r in runs]
+    end = [numbers.largest(r, last) for r in runs]
     grown = (
         "The lemma holds before training, and not in it"
         if before <= EPSILON and min(end) > EPSILON
@@ -134,9 +130,8 @@ def lemma_text(runs: Sequence[StoredRun]) -> str:
         else "The lemma does not hold even before training"
     )
     return (
-        f"{grown}: at γ = {runs[0].spec.gamma:g}, ε is at most {rounded(before)} before it, then "
-        + ", ".join(parts)
-        + (" (range over seeds).")
+        f"{grown}: at γ = {runs[0].spec.gamma:g}, ε is at most {rounded(before)} before it, and {rounded(min(end))} to "
+        f"{rounded(max(end))} at its end (range over seeds)."
     )
 
 
@@ -155,23 +150,32 @@ def singles_text(runs: Sequence[StoredRun]) -> str:
         for run, f in zip(runs, found, strict=True)
     ]
     near = {(kind, i): sum(f[kind][i] <= numbers.OFF for f in found) for kind in numbers.SEQUENCES for i in (0, 1)}
-    in_seeds = lambda case: f"in {numbers.share_of(near[case], len(found))} seeds"
+    cancels = any(near[kind, 0] > near[kind, 1] for kind in numbers.SEQUENCES)
+    mean, single = (numbers.share_of(near["reasoning", i], len(found)) for i in (0, 1))
     first = (
-        f"Averaged over memory sequences, the trained models' first attention is within {numbers.OFF:g} of 1 / i "
-        f"{in_seeds(('memory', 0))}, to the middle one of them {in_seeds(('memory', 1))}. Averaged over reasoning sequences it "
-        f"is so {in_seeds(('reasoning', 0))}, to the middle one of them {in_seeds(('reasoning', 1))}."
+        "Part of what single sequences select cancels in the mean"
+        if cancels
+        else "Single sequences are as near the average as their mean"
     )
-    if any(near[kind, 0] > near[kind, 1] for kind in numbers.SEQUENCES):
-        first += " So part of what single sequences select cancels in the mean."
+    first += (
+        f": averaged over reasoning sequences the first attention is within {numbers.OFF:g} of 1 / i in {mean} seeds, that of "
+        f"a single one in {single}."
+    )
     answers = [numbers.averaged(run) for run in runs]
     return f"{first} {_need_text(answers)}\n\n" + table(head, rows)
+
+
+def _needed(answers: Sequence[Mapping[str, float]]) -> bool:
+    """Are most right answers lost where the first attention is the average?"""
+    whole, without = (float(np.mean([found[name] for found in answers])) for name in ("", "attention.1"))
+    return without < whole * HALF
 
 
 def _need_text(answers: Sequence[Mapping[str, float]]) -> str:
     """Whether answers need what the first attention selects."""
     whole, without = (float(np.mean([found[name] for found in answers])) for name in ("", "attention.1"))
     average = "with the causal average in its place"
-    if without < whole * HALF:
+    if _needed(answers):
         return (
             f"The answers need what it selects: {average} right answers to new reasoning rows fall from {whole:.2f} to "
             f"{without:.2f}."
@@ -180,7 +184,8 @@ def _need_text(answers: Sequence[Mapping[str, float]]) -> str:
 
 
 def direction_text(runs: Sequence[StoredRun]) -> str:
-    """Does one direction stand out, and along which anchors does it lie? In words and seed by seed, at two early snapshots."""
+    """Does one direction stand out and lie along the reasoning anchors alone? In words and seed by seed, at two early
+    snapshots."""
     kept = [step for step in runs[0].snapshots() if step <= numbers.beginning(runs)]
     rows, said, at_once = [], [], 0
     for step in dict.fromkeys((kept[min(1, len(kept) - 1)], kept[-1])):
@@ -191,20 +196,16 @@ def direction_text(runs: Sequence[StoredRun]) -> str:
         name = f"{step / epoch(runs[0].spec):g}"
         rows.append((name, say(gap), say(kinds["reasoning"]), say(kinds["memory"])))
         out, along = [v >= TWICE for v in gap], [v >= HALF for v in kinds["reasoning"]]
-        count = lambda found: numbers.share_of(sum(found), len(found))
         share = np.mean(kinds["reasoning"]) / np.mean(kinds["memory"])
         side = "along both kinds of anchors alike" if 1 / ALIKE <= share <= ALIKE else f"more along {_more(share)} anchors"
-        said.append(
-            f"At epoch {name} one direction stands out in {count(out)} seeds. The first one lies along the reasoning anchors "
-            f"(|cosine| at least {HALF:g}) in {count(along)}; on average it lies {side}."
-        )
+        where = "the first one" if said else "the first direction"
+        count = numbers.share_of(sum(out), len(out))
+        said.append(f"at epoch {name} one stands out in {count} seeds, and on average {where} lies {side}")
         at_once += sum(o and a and m <= ACROSS for o, a, m in zip(out, along, kinds["memory"], strict=True))
     head = ("epoch", "first over second singular value", "with reasoning anchors", "with memory anchors")
-    said.append(
-        f"That one direction stands out and lies along the reasoning anchors alone is seen "
-        f"{f'{at_once} times' if at_once > 1 else 'once' if at_once else 'at neither time in any seed'}."
-    )
-    return " ".join(said) + (
+    seen = f"{at_once} times" if at_once > 1 else "once" if at_once else "at neither time in any seed"
+    first = f"A direction that stands out and lies along the reasoning anchors alone is seen {seen}:"
+    return f"{first} {'; '.join(said)}." + (
         f"\n\nSeed by seed at γ = {runs[0].spec.gamma:g}, |cosines| of the first direction:\n\n" + table(head, rows)
     )
 
@@ -232,32 +233,80 @@ def solutions_text(runs: Sequence[StoredRun]) -> str:
     return table(("seed", *reads, "new reasoning rows right", "held-out pairs right"), rows)
 
 
-def verdict(runs: Sequence[StoredRun], everyone: Sequence[StoredRun]) -> str:
-    """What attention does early, and what the trained one reads."""
-    step, n = numbers.beginning(runs), len(runs)
+def answer(runs: Sequence[StoredRun], everyone: Sequence[StoredRun]) -> str:
+    """What attention does early, and what the trained one reads, in two sentences."""
+    found, n = _steps(runs), len(runs)
+    if not found.start <= EPSILON:
+        first = "At small initialization the first attention is no plain average even before training"
+    elif found.single > n * HALF:
+        first = "At small initialization the first attention starts as a plain average and mostly stays one"
+    elif found.mean > n * HALF:
+        first = (
+            "At small initialization the first attention starts as a plain average; in training it stays one only in the mean "
+            "over many sequences"
+        )
+    else:
+        first = "At small initialization the first attention starts as a plain average and does not stay one"
+    if found.answers:
+        first += f", and the trained models need {'what' if found.needed else 'little of what'} it selects"
+    one = "one leading direction" if found.gap >= TWICE else "no single leading direction"
+    second = f"Its value matrix has {one} early in training"
+    if kept := [run for run in everyone if run.has_weights]:
+        reads = numbers.share_of(sum(map(_reads_key, kept)), len(kept))
+        second += f", and in {reads} trained models the second attention finds the key, as the paper describes"
+    return f"{first}. {second}."
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """What the steps of the argument come to: ε before training; the seeds in which the first attention is mostly the average
+    in training, in the mean over sequences and in every one; the answers of the trained models, and whether they need it; the
+    first singular value over the second, and the seeds in which its direction lies along the reasoning anchors."""
+
+    start: float
+    mean: int
+    single: int
+    answers: list[dict[str, float]]
+    needed: bool
+    gap: float
+    along: int
+
+
+def _steps(runs: Sequence[StoredRun]) -> _Steps:
+    step = numbers.beginning(runs)
     mean, single = (sum(numbers.near_average(run, one) > HALF for run in runs) for one in (False, True))
-    start = max(numbers.deviation_at_start(run.spec) for run in runs)
-    first = (
-        f"At small initialization the first attention is {'' if start <= EPSILON else 'not '}an average before training. In "
-        f"training, averaged over sequences, it is one most of the time in {numbers.share_of(mean, n)} seeds; in every single "
-        f"sequence it is so in {numbers.share_of(single, n)}."
-    )
-    kept = [run for run in everyone if run.has_weights]
-    if mine := [numbers.averaged(run) for run in runs if run.has_weights]:
-        first += f" {_need_text(mine)}"
-    gap = float(np.mean([numbers.gap(run, step) for run in runs]))
+    answers = [numbers.averaged(run) for run in runs if run.has_weights]
     at = list(runs[0].snapshots()).index(step)
-    along = [float(numbers.alignments(run)[1]["reasoning"][at].mean()) for run in runs]
-    one = "has one leading direction" if gap >= TWICE else "has no single leading direction"
-    second = (
-        f"The first layer's value matrix {one} early in training (the largest singular value is {gap:.1f} times the second); "
-        f"its first direction lies along the reasoning anchors in {numbers.share_of(sum(v >= HALF for v in along), n)} seeds."
+    return _Steps(
+        max(numbers.deviation_at_start(run.spec) for run in runs),
+        mean,
+        single,
+        answers,
+        bool(answers) and _needed(answers),
+        float(np.mean([numbers.gap(run, step) for run in runs])),
+        sum(float(numbers.alignments(run)[1]["reasoning"][at].mean()) >= HALF for run in runs),
     )
-    if not kept:
-        return f"{first} {second}"
-    reads = sum(_reads_key(run) for run in kept)
-    third = f"In {numbers.share_of(reads, len(kept))} trained models the second attention finds the key wherever it stands."
-    return f"{first} {second} {third}"
+
+
+def verdict(runs: Sequence[StoredRun], everyone: Sequence[StoredRun]) -> str:
+    """The steps of the paper's argument, and what each comes to here, in a table."""
+    found, n = _steps(runs), len(runs)
+    seeds = lambda count: f"in {numbers.share_of(count, n)} seeds"
+    rows = [
+        ("before training the first attention is an average", "yes" if found.start <= EPSILON else "no"),
+        ("in most of training it still is, in the mean over sequences", seeds(found.mean)),
+        ("… and in every single sequence", seeds(found.single)),
+    ]
+    if found.answers:
+        rows.append(("the trained models could do with the average", "no" if found.needed else "yes"))
+    rows += [
+        ("early, one singular value stands far above the others", "yes" if found.gap >= TWICE else "no"),
+        ("early, its direction lies along the reasoning anchors", seeds(found.along)),
+    ]
+    if kept := [run for run in everyone if run.has_weights]:
+        reads = numbers.share_of(sum(map(_reads_key, kept)), len(kept))
+        rows.append(("the second attention finds the key wherever it stands", f"in {reads} models"))
+    return f"The paper's argument, step by step, at γ = {runs[0].spec.gamma:g}:\n\n" + table(("step", "here"), rows)
 
 
 TWICE, MOSTLY = 2, 0.8

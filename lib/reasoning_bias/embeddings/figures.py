@@ -23,41 +23,52 @@ from lib.reasoning_bias.task import MEMORY, REASONING
 TOKENS = {"memory": MEMORY, "reasoning": REASONING}
 
 
-def _heat(ax: Axes, matrix: np.ndarray, tokens: Sequence[int]) -> AxesImage:
+def _heat(ax: Axes, matrix: np.ndarray, tokens: Sequence[int], every: int = 3) -> AxesImage:
     image = ax.imshow(matrix, cmap=style.COSINE, vmin=-1, vmax=1)
-    ax.set_xticks(range(0, len(tokens), 3), tokens[::3])
-    ax.set_yticks(range(0, len(tokens), 3), tokens[::3])
+    ax.set_xticks(range(0, len(tokens), every), tokens[::every])
+    ax.set_yticks(range(0, len(tokens), every), tokens[::every])
     style.bare(ax)
     return image
 
 
 def anchor_matrices(columns: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
-    """Figs 4A, 5A: cosines of the embeddings of memory (top) and reasoning anchors. columns: {title: {kind: (10, 10)}}."""
+    """Figs 4A, 5A: cosines of the embeddings of memory (top) and reasoning anchors. columns: {title: {kind: (10, 10)}}; of at
+    most two columns all matrices stand in one row."""
+    few = len(columns) <= 2
     with style.look():
-        height = min(3.6, 3.6 * (0.35 + 2.6 / len(columns)))  # so that narrow matrices leave no gap between the rows
-        fig, axes = plt.subplots(2, len(columns), figsize=(style.WIDTH, height), squeeze=False)
-        for column, (title, kinds) in zip(axes.T, columns.items(), strict=True):
+        if few:
+            fig, axes = plt.subplots(1, 2 * len(columns), figsize=(style.WIDTH, 2.2), squeeze=False)
+            grid = axes.reshape(len(columns), 2).T
+        else:
+            height = 3.6 * (0.25 + 2.6 / len(columns))  # so that narrow matrices leave no gap between the rows
+            fig, axes = plt.subplots(2, len(columns), figsize=(style.WIDTH, min(3.6, height)))
+            grid = axes
+        for column, (title, kinds) in zip(grid.T, columns.items(), strict=True):
             for ax, (kind, matrix) in zip(column, kinds.items(), strict=True):
-                image = _heat(ax, matrix, TOKENS[kind])
-                if ax in axes[:, 0]:
-                    ax.set_ylabel(f"{kind} anchor")
+                image = _heat(ax, matrix, TOKENS[kind], 3 if len(columns) <= 4 else len(matrix) - 1)
+                if few or ax in grid[:, 0]:
+                    ax.set_ylabel(f"{kind} anchor" if few else kind)
+                if few or ax in grid[1]:
+                    ax.set_xlabel("anchor")
             column[0].set_title(title, fontsize=9)
-            column[1].set_xlabel("anchor")
-        fig.colorbar(image, ax=axes, label="cosine", shrink=0.8)
+        fig.colorbar(image, ax=axes, label="cosine", shrink=0.8, ticks=[-1, -0.5, 0, 0.5, 1])
     return fig
 
 
 def label_distributions(exact: np.ndarray, sampled: np.ndarray) -> Figure:
-    """Fig. 4B, C: P^s − 1 / d_vob of the reasoning anchors, exact (lines) and counted in the training set (dots), and the
-    cosines of both. exact, sampled: (10, d_vob)."""
+    """Fig. 4B, C: P^s − 1 / d_vob of the reasoning anchors, exact (lines), and of one as counted in the training set (grey dots
+    behind the lines); the cosines of both. exact, sampled: (10, d_vob)."""
     with style.look():
-        fig, axes = plt.subplots(1, 3, figsize=(style.WIDTH, 2.6), width_ratios=(1.6, 1, 1))
+        fig, axes = plt.subplots(1, 3, figsize=(style.WIDTH, 2.8), width_ratios=(1.7, 1, 1))
         colours = style.GAMMA(np.linspace(0, 1, len(exact)))
         labels = np.arange(exact.shape[1])
-        for line, dots, colour in zip(exact, sampled, colours, strict=True):
+        for line, colour in zip(exact, colours, strict=True):
             axes[0].plot(labels, line, color=colour, lw=1.2)
-            axes[0].plot(labels[::3], dots[::3], ".", color=colour, ms=2, alpha=0.5)
-        axes[0].set(xlabel="label i", ylabel=r"$P^s_i - 1\,/\,d_\mathrm{vob}$", title="labels that go with an anchor")
+        dots = f"counted, anchor {REASONING[COUNTED]}"
+        axes[0].plot(labels, sampled[COUNTED], "o", color="#AAAAAA", ms=2, mew=0, zorder=0, label=dots)
+        axes[0].plot([], [], color=style.DARK, lw=1.2, label="exact")
+        axes[0].set(xlabel="label i", ylabel=r"$P^s_i - 1\,/\,d_\mathrm{vob}$", title="labels of an anchor")
+        fig.legend(loc="outside lower left", ncols=2, markerscale=2)
         shades = ScalarMappable(plt.Normalize(REASONING[0] - 0.5, REASONING[-1] + 0.5), ListedColormap(colours))
         fig.colorbar(shades, ax=axes[0], label="anchor s", ticks=REASONING[::3], shrink=0.7)
         low = min(cosines(v, v).min() for v in (exact, sampled))
@@ -68,6 +79,9 @@ def label_distributions(exact: np.ndarray, sampled: np.ndarray) -> Figure:
         fig.colorbar(image, ax=axes[1:], label="cosine", shrink=0.7)
     return fig
 
+
+COUNTED = 4
+"""Which anchor's labels are drawn as they are counted, from 0: 15, which the paper shows."""
 
 MEASURED = (
     ("#4B2E83", "o"),
@@ -85,7 +99,7 @@ def lag_curves(measured: Mapping[str, np.ndarray], theory: Mapping[str, np.ndarr
     """Cosine against the distance of two reasoning anchors: measured {name: (seeds, 9)}, theory {name: (9,)}, in one axis."""
     lags = np.arange(1, 10)
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.85, 3.4))
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 4.2))
         looks = MEASURED[: len(measured)]
         for (name, values), (colour, marker) in zip(measured.items(), looks, strict=True):
             spread = values.std(0, ddof=1) if len(values) > 1 else np.zeros(len(lags))
@@ -94,31 +108,42 @@ def lag_curves(measured: Mapping[str, np.ndarray], theory: Mapping[str, np.ndarr
             ax.plot(lags, values, color=style.GREY, ls=dash, label=name)
         ax.axhline(0, color="#BBBBBB", lw=0.7, zorder=0)
         ax.set(xlabel="distance |s − s'| of two reasoning anchors", ylabel="mean cosine", xticks=lags)
-        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        fig.legend(loc="outside lower center", ncols=3)
     return fig
 
 
 def maps(panels: Mapping[str, tuple[np.ndarray, Sequence[int]]], columns: int = 2) -> Figure:
     """Figs 5B, D: first two principal components. panels: {title: ((n, D) vectors, their n tokens)}; colour and line follow
-    the token's number."""
+    the token's number; of FEW tokens the first and the last are written beside their points."""
     rows = -(-len(panels) // columns)
     with style.look():
         fig, axes = plt.subplots(rows, columns, figsize=(style.WIDTH, 2.6 * rows), squeeze=False)
         for ax in axes.flat[len(panels) :]:
             ax.axis("off")
+        order = ScalarMappable(plt.Normalize(0, 1), style.GAMMA)
+        bar = fig.colorbar(order, ax=axes, location="bottom", shrink=0.4, aspect=40, ticks=[0, 1])
+        bar.ax.set_xticklabels(["smallest number", "largest"])
         for ax, (title, (vectors, tokens)) in zip(axes.flat[: len(panels)], panels.items(), strict=True):
             points, explained = principal_map(vectors)
             ax.plot(*points.T, color="#CCCCCC", lw=0.8, zorder=0)
             ax.scatter(*points.T, c=np.arange(len(points)), cmap=style.GAMMA, s=14)
-            for i in range(0, len(tokens), 1 if len(tokens) <= 10 else 24):
-                label = ax.annotate(str(tokens[i]), points[i], fontsize=7, xytext=(4, 4), textcoords="offset points")
+            for end, beside in ((0, 1), (-1, -2)) if len(tokens) <= FEW else ():
+                away = points[end] - points[beside]
+                place = tuple(12 * away / max(np.linalg.norm(away), 1e-12))
+                how = {"xytext": place, "textcoords": "offset points", "ha": "center", "va": "center"}
+                label = ax.annotate(str(tokens[end]), points[end], fontsize=8.5, **how)
                 label.set_path_effects([withStroke(linewidth=2, foreground="white")])
+            ax.margins(0.2)
             ax.set_title(title, fontsize=9)
             ax.set(xlabel=f"first component ({explained[0]:.0f} %)", ylabel=f"second ({explained[1]:.0f} %)")
             ax.set_xticks([])
             ax.set_yticks([])
             ax.set_aspect("equal", adjustable="datalim")
     return fig
+
+
+FEW = 10
+"""So many tokens have room for labels in a map."""
 
 
 def formation(models: Mapping[str, tuple[np.ndarray, Mapping[str, np.ndarray]]]) -> Figure:
@@ -174,8 +199,8 @@ def flow(
             for (formula, runs), dash in zip(formulas.items(), ("-", "--", ":")[: len(formulas)], strict=True):
                 for run in runs:
                     for kind in TOKENS:
-                        name = f"{kind}, {formula}" if len(formulas) > 1 else kind
-                        look = {"color": COLOUR[kind], "lw": 1.1, "ls": dash, "label": name if run is runs[0] else None}
+                        name = f"{kind}, {formula}" if run is runs[0] else None
+                        look = {"color": COLOUR[kind], "lw": 1.1, "ls": dash, "label": name}
                         column[0].plot(run.steps, run.error[kind].mean(1), **look)
                         column[1].plot(run.steps, run.cosine[kind].mean(1), **look)
             for values in losses[title][1]:
@@ -183,13 +208,13 @@ def flow(
             column[0].set(title=title, yscale="log", ylim=(0.02, 20))
             column[0].title.set_fontsize(9)
             column[0].axhline(1, color="#BBBBBB", lw=0.7, zorder=0)
-            column[0].legend(fontsize=7.5, ncols=len(formulas), columnspacing=1, handlelength=1.6)
-            column[1].set_ylim(0, 1.03)
             column[2].axhline(1 - few, color=style.GREY, lw=0.9, ls=":")
             column[2].set_xlabel("step")
         axes[0, 0].set_ylabel("relative error")
         axes[1, 0].set_ylabel("cosine")
         axes[2, 0].set_ylabel("loss left")
+        named = max((ax.get_legend_handles_labels() for ax in axes[0]), key=lambda found: len(found[1]))
+        fig.legend(*named, loc="outside lower center", ncols=len(named[1]), handlelength=1.6, columnspacing=1.4)
     return fig
 
 
@@ -215,7 +240,7 @@ def whole_planes(planes: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
                 if kind == "reasoning":
                     ax.plot(*points.T, color=colour, lw=0.7, alpha=0.5, zorder=0)
                     for i in (0, len(points) - 1):
-                        ax.annotate(str(REASONING[i]), points[i], fontsize=7, xytext=(3, 3), textcoords="offset points")
+                        ax.annotate(str(REASONING[i]), points[i], fontsize=8, xytext=(3, 3), textcoords="offset points")
             ax.set_title(title, fontsize=9)
             ax.set_xticks([])
             ax.set_yticks([])

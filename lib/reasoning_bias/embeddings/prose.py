@@ -248,43 +248,95 @@ def spread_text(runs: Sequence[StoredRun], step: int) -> str:
     )
 
 
-def verdict(times: Mapping[str, tuple[Sequence[StoredRun], int]], cases: Cases) -> str:
-    """What embeddings come to at small initialization, and what of it the theory says: in Emb-MLP, and in a transformer."""
+Times = Mapping[str, tuple[Sequence[StoredRun], int]]
+
+
+def answer(times: Times, cases: Cases) -> str:
+    """In two sentences: do embeddings lie as the theory has it, and does it say what moves them?"""
+    runs, step = times["transformer late"]
+    ordered = _ordered(runs, step)
+    along = numbers.memory_alike(runs)
+    memory = (
+        "are alike in the trained transformer"
+        if along[step] >= numbers.ALIKE
+        else "do not stay alike in the trained transformer"
+        if max(along.values()) >= numbers.ALIKE
+        else "never become alike in the trained transformer"
+    )
+    said = "come" if ordered else "do not come"
+    joint = "and" if ordered == (along[step] >= numbers.ALIKE) else "but"
+    first = (
+        f"At small initialization the embeddings of reasoning anchors {said} to lie in the order of their numbers, {joint} "
+        f"those of memory anchors {memory}."
+    )
+    moves = _first_off(times) <= NEAR
+    agree = _agree(cases)
+    printed, ours = (len(agree[name]) == len(KINDS) for name in LAYER)
+    drives = f"The distribution of labels {'drives' if moves else 'does not drive'} the first movement in Emb-MLP"
+    layer = (
+        "holds"
+        if printed
+        else "fails as printed and holds with our correction"
+        if ours
+        else f"fails as printed and, with our correction, holds for {agree[LAYER[1]][0]} anchors alone"
+        if agree[LAYER[1]]
+        else "fails, with our correction too"
+    )
+    return f"{first} {drives}, {'and' if moves == printed else 'but'} the formula for a transformer of one layer {layer}."
+
+
+def _ordered(runs: Sequence[StoredRun], step: int) -> bool:
+    """Does the mean cosine of reasoning anchors fall at every step of their distance?"""
+    return bool((np.diff(numbers.lag_cosines(runs, step).mean(0)) < 0).all())
+
+
+def verdict(times: Times, cases: Cases) -> str:
+    """The numbers behind the answer: how embeddings lie, what moves them first, and which shape fits."""
     runs, step = times["transformer late"]
     lag = numbers.lag_cosines(runs, step).mean(0)
-    ordered = bool((np.diff(lag) < 0).all())
+    falls = "falls" if _ordered(runs, step) else "does not fall at every step"
     first = (
-        f"Embeddings of reasoning anchors come to lie in the order of their numbers: in the transformer the cosine falls from "
-        f"{written(lag[0])} for neighbours to {written(lag[-1])} for the farthest."
-        if ordered
-        else "Embeddings of reasoning anchors do not come to lie in the order of their numbers."
+        f"In the transformer the cosine of reasoning anchors {falls} with their distance, from {written(lag[0])} for "
+        f"neighbours to {written(lag[-1])} for the farthest."
     )
     along = numbers.memory_alike(runs)
     memory, most = along[step], max(along.values())
     if memory >= numbers.ALIKE:
-        second = f"Memory anchors are alike in the transformer (mean cosine {written(memory)} late)."
+        second = f"In the transformer they have a mean cosine of {written(memory)} late."
     elif most >= numbers.ALIKE:
-        second = f"Memory anchors do not stay alike in the transformer (mean cosine {written(most)}, late {written(memory)})."
+        second = f"In the transformer they reach a mean cosine of {written(most)}, and have {written(memory)} late."
     else:
-        second = f"Memory anchors never become alike in the transformer (mean cosine at most {written(most)})."
+        second = f"In the transformer they have a mean cosine of at most {written(most)}."
     second += plain_text(times)
-    return " ".join((first, second, first_movement(times, cases), shape_text(runs, step)))
+    parts = {"Order": first, "Memory anchors": second, "First movement": first_movement(times, cases)}
+    parts["Shape"] = shape_text(runs, step)
+    return "\n".join(f"- **{name}.** {said}" for name, said in parts.items())
 
 
-def first_movement(times: Mapping[str, tuple[Sequence[StoredRun], int]], cases: Cases) -> str:
-    """Whether embeddings set out as the distribution of labels drives them: in Emb-MLP, and in one layer."""
+def _first_off(times: Times) -> float:
+    """The mean distance of cosines of what Emb-MLP has moved first from those of the distributions of labels."""
     emb = times["Emb-MLP early"][0]
     exact = numbers.theories()["P^s"]
-    off = np.mean([numbers.distance(numbers.moved_cosines(run, min(emb[0].snapshots())), exact) for run in emb])
+    return float(np.mean([numbers.distance(numbers.moved_cosines(run, min(emb[0].snapshots())), exact) for run in emb]))
+
+
+def _compared(cases: Cases) -> dict[str, list[numbers.Compared]]:
+    return {name: [numbers.compared(run, cases[name][1]) for run in cases[name][0]] for name in LAYER}
+
+
+def _agree(cases: Cases) -> dict[str, list[str]]:
+    """{formula of one layer: the kinds of anchors for which the flow arrives where training does in every seed}."""
+    return {name: [kind for kind in KINDS if all(c.agrees(kind) for c in found)] for name, found in _compared(cases).items()}
+
+
+def first_movement(times: Times, cases: Cases) -> str:
+    """Whether embeddings set out as the distribution of labels drives them: in Emb-MLP, and in one layer."""
+    off = _first_off(times)
     not_ = "" if off <= NEAR else "not "
-    first = (
-        f"In Emb-MLP the first movement is {not_}the one that the distribution of labels drives (mean distance of cosines "
-        f"{off:.2f})."
-    )
-    found = {name: [numbers.compared(run, cases[name][1]) for run in cases[name][0]] for name in LAYER}
+    first = f"In Emb-MLP it is {not_}the one that the distribution of labels drives (mean distance of cosines {off:.2f})."
+    found, agree = _compared(cases), _agree(cases)
     error = lambda name, kind: f"{np.mean([c.error[kind] for c in found[name]]):.2f}"
     said = {name: " and ".join(f"{error(name, kind)} for {kind} anchors" for kind in KINDS) for name in LAYER}
-    agree = {name: [kind for kind in KINDS if all(c.agrees(kind) for c in found[name])] for name in LAYER}
     printed, ours = LAYER
     if len(agree[printed]) == len(KINDS):
         return f"{first} For a transformer of one layer the formula holds, too (relative errors {said[printed]})."

@@ -71,38 +71,24 @@ def training(panels: Mapping[str, Mapping[str, Curve]]) -> Figure:
     return fig
 
 
-def emb_training(panels: Mapping[str, Mapping[str, Curve]]) -> Figure:
-    """Fig. 3B: accuracies of Emb-MLP along training, one panel for each group of runs. panels: {title: {metric: curve}}."""
-    with style.look():
-        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.7), sharey=True, squeeze=False)
-        for ax, (title, curves) in zip(axes[0], panels.items(), strict=True):
-            for name in SETS:
-                _band(ax, *curves[name], NAMES[name], **LOOK[name])
-            ax.set(title=title, xlabel="epoch", xscale="log", ylim=(-0.03, 1.03))
-            ax.title.set_fontsize(9)
-        axes[0, 0].set_ylabel("share of right answers")
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    return fig
-
-
 def bias(models: Mapping[str, Mapping[str, Mapping[float, Sequence[Ratio]]]]) -> Figure:
-    """The bias as one number against γ: steps to half of the loss, of memory (left) and of the held-out pairs (right),
+    """The bias as one number against γ: steps to half of the loss, of memory (top) and of the held-out pairs (below),
     over those of the trained reasoning pairs. models: {model: {slower set: {γ: ratios}}}. A point a run, a line through the
     means of logarithms; a triangle where the slower loss never halved, so that the ratio is larger; the line is dashed where
     most of its points have such bounds."""
     with style.look():
-        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.1), sharey=True)
+        fig, axes = plt.subplots(2, 1, figsize=(style.WIDTH, 5.2), sharex=True)
         for ax, slower in zip(axes, ("memory", "held out"), strict=True):
             for shift, (name, ratios) in enumerate(models.items()):
                 _ratios(ax, ratios[slower], name, 0.004 * (2 * shift - 1))
             ax.axhline(1, color="#888888", lw=0.8, zorder=0)
-            ax.set(xlabel="initialization rate γ", yscale="log")
-            ax.set_yticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
+            ax.set(yscale="log", ylabel="ratio of steps")
+            ax.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
             ax.minorticks_off()
         axes[0].set_title("memory over reasoning")
         axes[1].set_title("held-out pairs over trained pairs")
-        axes[0].set_ylabel("ratio of steps to half of the loss")
-        axes[0].legend(loc="upper left")
+        axes[1].set_xlabel("initialization rate γ")
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(models))
     return fig
 
 
@@ -129,9 +115,9 @@ def memory_variants(variants: Mapping[str, Mapping[str, Curve]]) -> Figure:
         for (name, curves), colour in zip(variants.items(), colours, strict=True):
             _band(axes[0], *curves["memory loss"], name, color=colour)
             _band(axes[1], *curves["memory"], name, color=colour)
-        axes[0].set(xlabel="epoch", ylabel="loss of memory (nats)")
+        axes[0].set(xlabel="epoch", ylabel="loss of memory (nats)", ylim=(0, None))
         axes[1].set(xlabel="epoch", ylabel="share of right answers", ylim=(-0.03, 1.03))
-        axes[0].legend()
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(variants))
     return fig
 
 

@@ -9,6 +9,7 @@ import torch
 
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
+from lib.core.read.words import listed
 from lib.core.record.store import StoredRun
 from lib.reasoning_bias.attention import numbers as attention
 from lib.reasoning_bias.experiments import LARGE, SETTINGS, SMALL, emb_mlp, transformer
@@ -89,17 +90,16 @@ def bias_text(models: Mapping[str, Sequence[StoredRun]]) -> str:
             lines.append(f"- **{name}**: the reasoning loss does not halve, so there is no ratio.")
             continue
         first, last, found = min(ends), max(ends), ratios(runs)
-        means = [words(ratios(ends[g])) for g in (first, last)]
+        means = [f"{'' if closed(some) else '≥ '}{middle(some):.1f}" for some in (ratios(ends[g]) for g in (first, last))]
         line = f"- **{name}**: memory over reasoning is {means[0]} at γ = {first:g} and {means[1]} at γ = {last:g}. "
         bounds = sum(r.open for r in found)
         if bounds > len(found) / 10:
-            line += f"{bounds} of {len(found)} ratios are lower bounds, so that their order says nothing. "
+            line += f"{bounds} of {len(found)} ratios are lower bounds, so that their order says nothing."
         else:
             value, low, high = numbers.trend(runs)
-            line += f"Rank correlation of γ with the ratio over {len(found)} runs: {value:+.2f} [{low:+.2f}, {high:+.2f}]. "
-        held = [words(ratios(ends[g], "held out")) for g in (first, last)]
-        lines.append(line + f"Held-out over trained pairs, at the same two γ: {held[0]} and {held[1]}.")
-    return "\n".join(lines) + "\n\nIn round brackets: the range of the runs. In square ones: a 95 % interval."
+            line += f"Rank correlation of γ with the ratio over {len(found)} runs: {value:+.2f} [{low:+.2f}, {high:+.2f}]."
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def coverage_text(rows: int) -> str:
@@ -133,23 +133,36 @@ def accuracy_text(runs: Sequence[StoredRun]) -> str:
     halved = [run for run in runs if halving(run, "held out") is not None]
     if not halved:
         return "The held-out loss does not halve."
+    mean = lambda values: f"{np.mean(values):.0%}"
     line = (
-        f"At γ = {runs[0].spec.gamma:g}, when the held-out loss has halved, {spread([at(r, 'held out') for r in halved])} of "
-        f"the held-out rows and {spread([at(r, 'reasoning') for r in halved])} of the trained rows of reasoning are right."
+        f"At γ = {runs[0].spec.gamma:g}, when the held-out loss has halved, {mean([at(r, 'held out') for r in halved])} of "
+        f"the held-out rows are right, and {mean([at(r, 'reasoning') for r in halved])} of the trained rows of reasoning."
     )
     if kept := [run for run in runs if run.has_weights]:
-        new = [attention.averaged(run)[""] for run in kept]
-        end = [spread([run.metrics[name] for run in kept]) for name in ("reasoning", "held out")]
-        line += f" At the end the trained rows are {end[0]} right, **new rows of the same pairs {spread(new)}**, "
+        new = np.mean([attention.averaged(run)[""] for run in kept])
         trained, held = (np.mean([run.metrics[name] for run in kept]) for name in ("reasoning", "held out"))
-        stored = (trained - np.mean(new)) / (trained - held) if trained > held else 0
-        share = "much" if stored >= 0.5 else "less than half"
-        line += f"held-out pairs {end[1]}" + (
-            f": {share} of the distance between the curves of trained and held-out pairs is rows that were stored."
-            if trained > held
-            else ": no fewer than of the trained rows."
+        if trained <= held:
+            return line + " At the end no fewer of the held-out pairs are right than of the trained rows."
+        share = "Much" if (trained - new) / (trained - held) >= 0.5 else "Less than half"
+        line += (
+            f" {share} of the distance between the curves of trained and held-out pairs is rows that were stored: at the end "
+            f"{mean(trained)} of the trained rows are right, {mean(new)} of **new rows of the same pairs**, and {mean(held)} "
+            "of the held-out pairs."
         )
     return line
+
+
+def noise_text(noisy: Sequence[StoredRun], bare: Sequence[StoredRun]) -> str:
+    """Does Emb-MLP find the rule with noise around the three tokens, too? The best shares of held-out pairs at any time."""
+    share = lambda runs: float(best([run for run in runs if run.spec.gamma == SMALL]).mean())
+    most, without = float(best(noisy).max()), share(bare)
+    if most < without / 2:
+        return (
+            f"Once there is noise, attention is needed. Emb-MLP on all nine tokens knows {most:.0%} of the held-out pairs at "
+            f"most, at any time of any run, against {without:.0%} on average without noise (γ = {SMALL:g}): summed over nine "
+            "tokens, the key cannot be told from the rest."
+        )
+    return f"On all nine tokens, too, Emb-MLP finds held-out pairs: {share(noisy):.0%} on average at γ = {SMALL:g}."
 
 
 def final_line(panels: Mapping[str, Sequence[StoredRun]]) -> str:
@@ -172,8 +185,20 @@ def sizes_text() -> str:
     )
 
 
-def verdict(runs: Sequence[StoredRun], plain: Sequence[StoredRun], many: Sequence[StoredRun]) -> str:
-    """What initialization decides in this task: in the main runs, in those without norms and on many times the rows."""
+Kinds = dict[str, tuple[float, float]]
+
+
+def _held_out(runs: Sequence[StoredRun], plain: Sequence[StoredRun], many: Sequence[StoredRun]) -> Kinds:
+    """{runs: the mean best share of held-out pairs at small and at large initialization}: the main runs, those without norms,
+    and those on many times the rows."""
+    count, usual = (int(dict(group[0].spec.task)["rows"]) for group in (many, runs))
+    kinds = {f"{usual:,} rows": runs, f"{usual:,} rows, a model without norms": plain, f"{count:,} rows": many}
+    share = lambda group, g: float(best([r for r in group if r.spec.gamma == g]).mean())
+    return {name: (share(group, SMALL), share(group, LARGE)) for name, group in kinds.items()}
+
+
+def answer(runs: Sequence[StoredRun], plain: Sequence[StoredRun], many: Sequence[StoredRun]) -> str:
+    """What initialization decides in this task, in two sentences: what is learned first, and who generalizes."""
     large, small = ([r for r in runs if r.spec.gamma == g] for g in (LARGE, SMALL))
     one, other = ([s for r in group if (s := slowdown(r)) is not None] for group in (large, small))
     if not one or not other:
@@ -184,28 +209,31 @@ def verdict(runs: Sequence[StoredRun], plain: Sequence[StoredRun], many: Sequenc
         f"Memory takes {words_of(other)} as long as reasoning at small initialization (γ = {SMALL:g}), and {words_of(one)} at "
         f"large (γ = {LARGE:g})" + (": the smaller start prefers the rule." if later else ", which does not tell them apart.")
     )
-    share = lambda group, g: float(best([r for r in group if r.spec.gamma == g]).mean())
-    count, usual = (int(dict(runs[0].spec.task)["rows"]) for runs in (many, large))
-    kinds = {
-        f"{usual:,} rows": [*small, *large],
-        f"{usual:,} rows, a model without norms": plain,
-        f"{count:,} rows": many,
-    }
-    shares = {name: (share(group, SMALL), share(group, LARGE)) for name, group in kinds.items()}
-    decides = [a > 2 * b for a, b in shares.values()]
+    decides = [a > 2 * b for a, b in _held_out([*small, *large], plain, many).values()]
     second = (
-        "Only the small start finds what holds for pairs that were never shown"
+        "Only the small start finds what holds for pairs that were never shown."
         if all(decides)
-        else "The start does not decide what generalizes"
+        else "The start does not decide what generalizes."
         if not any(decides)
-        else "Whether only the small start generalizes depends on the rows and on the model"
+        else "Whether only the small start generalizes to pairs that were never shown depends on the rows and on the model."
     )
+    return f"{first} {second}"
+
+
+def verdict(runs: Sequence[StoredRun], plain: Sequence[StoredRun], many: Sequence[StoredRun]) -> str:
+    """Where the start decides what generalizes, in a table: main runs, those without norms, those on many times the rows."""
+    shares = _held_out(runs, plain, many)
+    decides = sum(a > 2 * b for a, b in shares.values())
+    where = f"in {decides} of these {len(shares)}" if 0 < decides < len(shares) else "in all of these" if decides else "nowhere"
     cells = [(name, *(f"{v:.0%}" for v in both)) for name, both in shares.items()]
+    seen = [
+        f"{group[0].steps / epoch(group[0].spec):.0f} times with {int(dict(group[0].spec.task)['rows']):,} rows"
+        for group in (many, runs)
+    ]
     return (
-        f"{first} {second}:\n\n"
+        f"The small start has more than twice as many of the held-out pairs right {where}:\n\n"
         + table(("held-out pairs right, best of training", f"γ = {SMALL:g}", f"γ = {LARGE:g}"), cells)
-        + f"\n\nWith {count:,} rows each is seen {many[0].steps / epoch(many[0].spec):.0f} times, with {usual:,} "
-        f"{large[0].steps / epoch(large[0].spec):.0f} times."
+        + f"\n\nA row is seen {listed(seen)}."
     )
 
 
