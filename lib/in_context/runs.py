@@ -129,12 +129,14 @@ def counted(shares: Sequence[float] | np.ndarray, each: int) -> str:
 
 
 def small(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
-    """Mean ± standard deviation; where both would be zeros, what they do not reach, or 0."""
+    """Mean ± standard deviation; the mean alone where the deviation would be zeros; where both would be, what they do not
+    reach, or 0."""
     if not np.any(values):
         return "0"
-    if max(abs(np.mean(values)), np.std(values, ddof=min(1, len(values) - 1))) < 0.5 * 10.0**-digits:
+    deviation, seen = np.std(values, ddof=min(1, len(values) - 1)), 0.5 * 10.0**-digits
+    if max(abs(np.mean(values)), deviation) < seen:
         return f"< {10.0**-digits:.{digits}f}"
-    return spread(values, digits).replace("-", "−")
+    return spread(values if deviation >= seen else [float(np.mean(values))], digits).replace("-", "−")
 
 
 def steps_to(run: StoredRun, level: float = LEVEL, name: str = "unseen loss") -> int | None:

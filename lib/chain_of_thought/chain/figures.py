@@ -43,6 +43,8 @@ METHOD_LOOK = {
 }
 FLOOR = 2e-4
 """Where axes of errors end: below it intervals are wider than the axis."""
+NAMES = {"α": "matching examples, α", "K": "steps, K", "M": "patterns, M"}
+"""What the symbols of Theorem 4 stand for."""
 STAGE_LOOK = {"step": (style.BLUE, "s"), "pattern": (style.VERMILLION, "o"), "loss": (style.GREEN, "^")}
 
 
@@ -80,9 +82,9 @@ def matrices(example: Transitions, kinds: Mapping[str, Transitions]) -> Figure:
     rows = [top | {"$B$": (example.product, example.paths[:, -1])}, {}]
     for title, task in kinds.items():
         second = task.matrices[1]
-        rows[1] |= {f"$A_2$, {title}": (second, second.argmax(-1)), f"$B$, {title}": (task.product, task.paths[:, -1])}
+        rows[1] |= {f"{title}\n$A_2$": (second, second.argmax(-1)), f"{title}\n$B$": (task.product, task.paths[:, -1])}
     with style.look():
-        fig = plt.figure(figsize=(style.WIDTH, 4.2))
+        fig = plt.figure(figsize=(style.WIDTH, 4.4))
         for part, found in zip(fig.subfigures(2, 1, height_ratios=(1, 1.15)), rows, strict=True):
             for ax, (title, (matrix, right)) in zip(part.subplots(1, len(found)), found.items(), strict=True):
                 ax.imshow(matrix.numpy(), cmap=style.FILL[style.BLUE], vmin=0, vmax=1)
@@ -94,7 +96,7 @@ def matrices(example: Transitions, kinds: Mapping[str, Transitions]) -> Figure:
                 ax.set_yticks(ticks, [str(t + 1) for t in ticks])
                 if len(matrix) < 4:
                     style.write_values(ax, matrix.numpy(), size=8.5)
-                ax.set_title(title, fontsize=8)
+                ax.set_title(title, fontsize=8.5)
                 ax.set_xlabel("to")
                 style.bare(ax)
             part.axes[0].set_ylabel("from")
@@ -106,13 +108,13 @@ def training(runs: Sequence[StoredRun]) -> Figure:
     loss (right); bands: all seeds."""
     steps = np.array(runs[0].history["step"])
     with style.look():
-        fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9), width_ratios=(1.7, 1))
+        fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.2), width_ratios=(1.7, 1))
         for name, look in GROUP_LOOK.items():
             _band(left, steps, [history(run, name) for run in runs], (GROUPS | OTHER_STEPS)[name], look)
         _band(right, steps, [history(run, "held out") for run in runs], None, {"color": style.DARK})
-        left.set(xlabel="iteration", ylabel="mean attention", ylim=(-0.02, 1.02))
-        left.legend(loc="center right")
-        right.set(xlabel="iteration", ylabel="held-out loss, ½ ‖z − f‖²", yscale="log")
+        left.set(xlabel="iteration", ylabel="mean attention", ylim=(-0.02, 1.02), xscale="log")
+        fig.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        right.set(xlabel="iteration", ylabel="held-out loss, ½ ‖z − f‖²", xscale="log", yscale="log")
     return fig
 
 
@@ -128,7 +130,7 @@ def attended(weights: np.ndarray, same: np.ndarray, by_alpha: Mapping[float, np.
     steps = len(weights)
     examples = (weights.shape[1] + 1) // steps - 1
     with style.look():
-        fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 2.5), width_ratios=(1.6, 1))
+        fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 2.8), width_ratios=(1.6, 1))
         image = left.imshow(weights, cmap="Greys", vmin=0, vmax=weights.max(), aspect="auto")
         rows, columns = np.nonzero(same)
         left.plot(columns, rows, "o", ms=4, mfc="none", mec=style.VERMILLION, mew=1.2)
@@ -145,9 +147,11 @@ def attended(weights: np.ndarray, same: np.ndarray, by_alpha: Mapping[float, np.
             colour = style.GAMMA(shift / max(1, len(by_alpha) - 1))
             right.vlines(where, found.min(0), found.max(0), color=colour, lw=1)
             right.plot(where, found.mean(0), "o", ms=4, color=colour, label=f"α' = {alpha:g}")
-        right.set(xlabel="step of inference", ylabel=f"same step and pattern,\n{MIDDLE} examples", ylim=(0, 1.03))
+        least = min(float(found.min()) for found in by_alpha.values())
+        right.set(xlabel="step of inference", ylabel="attention there", ylim=(min(0.8, 0.9 * least), 1.005))
+        right.set_title(f"{MIDDLE} examples", fontsize=9)
         right.set_xticks(range(1, steps + 1))
-        right.legend(loc="lower left", ncols=2)
+        fig.legend(*right.get_legend_handles_labels(), loc="outside lower right", ncols=4, handletextpad=0.1, columnspacing=1)
     return fig
 
 
@@ -161,19 +165,23 @@ def _error(ax: Axes, found: Curve, label: str | None, **look: object) -> None:
         ax.fill_between(found.lengths[seen], np.maximum(low, FLOOR / 2)[seen], high[seen], color=look["color"], alpha=0.2, lw=0)
 
 
+def _legend_below(ax: Axes, columns: int) -> None:
+    """A panel's own legend, under its axis."""
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=columns, handlelength=1.6, columnspacing=1)
+
+
 def errors(panels: Mapping[str, tuple[str, Mapping[float, Curve], Mapping[float, Curve]]]) -> Figure:
     """Figs. 17 and 18: the share of wrong steps against examples, {title: (symbol, curves of trained models, of the vote)}."""
     with style.look():
-        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.2), sharey=True, squeeze=False)
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.5), sharey=True, squeeze=False)
         for ax, (title, (symbol, curves, votes)) in zip(axes[0], panels.items(), strict=True):
             for i, (value, found) in enumerate(sorted(curves.items())):
                 colour = style.GAMMA(i / max(1, len(curves) - 1))
                 _error(ax, found, f"{symbol} = {value:g}", color=colour, marker="osD^v"[i % 5])
                 _error(ax, votes[value], None, color=colour, ls=":", lw=1)
-            ax.plot([], [], color="#555555", ls=":", lw=1, label="vote of matching examples")
-            ax.set(title=title, xlabel="examples in the prompt", yscale="log", ylim=(FLOOR, 5))  # room for the legend
+            ax.set(title=title, xlabel="examples in the prompt", yscale="log", ylim=(FLOOR, 1))
             ax.set_yticks([10.0**-i for i in range(4)])
-            ax.legend(loc="upper right", fontsize=7.5)
+            _legend_below(ax, 2)
         axes[0, 0].set_ylabel("share of wrong steps")
     return fig
 
@@ -187,7 +195,7 @@ def comparison(panels: Mapping[str, Mapping[str, Curve]]) -> Figure:
                 _error(ax, found, COMPARED[name], **METHOD_LOOK[name])
             ax.set(title=title, xlabel="examples in the prompt", yscale="log", ylim=(5e-3, 1.1))
         axes[0, 0].set_ylabel("share of wrong answers")
-        axes[0, 0].legend(loc="lower left")
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return fig
 
 
@@ -196,7 +204,7 @@ def needed(points: Sequence[tuple[float, float, float]], slope: Slope, spread: M
     theorem's law would lie for some constant. Right: errors for different numbers of competitors at the same τ, and the vote's
     (dotted)."""
     with style.look():
-        fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.1))
+        fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.5))
         x, y = np.array([(a * t * numbers.gap(t)) ** -BOUND for a, t, _ in points]), np.array([n for *_, n in points])
         for i, tau in enumerate(taus := sorted({t for _, t, _ in points})):
             own = [t == tau for _, t, _ in points]
@@ -213,14 +221,14 @@ def needed(points: Sequence[tuple[float, float, float]], slope: Slope, spread: M
             axis.set_ticks(ticks, [str(t) for t in ticks])
             axis.set_minor_locator(NullLocator())
         left.set(xlabel="1 / (α'τρ)²", ylabel=f"examples for an error of {LEVEL:g}")
-        left.legend(loc="upper left", fontsize=7.5)
+        _legend_below(left, 3)
         for (competitors, (found, vote)), colour in zip(
             spread.items(), (style.VERMILLION, style.GREEN, style.DARK), strict=False
         ):
             _error(right, found, f"wrong steps to {competitors} pattern{'s' * (competitors > 1)}", color=colour, marker="o")
             _error(right, vote, None, color=colour, ls=":", lw=1)
         right.set(xlabel="examples in the prompt", ylabel="share of wrong steps", yscale="log", ylim=(FLOOR, 1))
-        right.legend(loc="upper right")
+        _legend_below(right, 1)
     return fig
 
 
@@ -229,20 +237,22 @@ def steps_to(variants: Mapping[str, Mapping[str, Mapping[float, Sequence[StoredR
     (rows). A point a run, lines through means over seeds."""
     settings = next(iter(variants.values()))
     with style.look():
-        fig, axes = plt.subplots(len(variants), len(settings), figsize=(style.WIDTH, 4.6), sharex="col", sharey=True)
+        size = (style.WIDTH, 0.6 + 2.2 * len(variants))
+        fig, axes = plt.subplots(len(variants), len(settings), figsize=size, sharex="col", sharey=True, squeeze=False)
         for row, (variant, found) in zip(axes, variants.items(), strict=True):
             for ax, groups in zip(row, found.values(), strict=True):
                 for stage, (colour, marker) in STAGE_LOOK.items():
                     points = np.array(iterations(groups, stage)).reshape(-1, 2)
-                    ax.plot(*points.T, marker, ms=3.5, color=colour, alpha=0.6, mew=0)
+                    ax.plot(*points.T, marker, ms=4, color=colour, alpha=0.6, mew=0)
                     got = {value: mean for value, mean in numbers.means(groups, stage).items() if mean is not None}
                     ax.plot(list(got), list(got.values()), color=colour, lw=1.2)
-                    ax.plot([], [], color=colour, lw=1.2, marker=marker, ms=3.5, label=STAGES[stage])
+                    ax.plot([], [], color=colour, lw=1.2, marker=marker, ms=4, label=STAGES[stage])
                 ax.set(xscale="log", yscale="log")
                 ax.set_xticks(list(groups), [f"{v:g}" for v in groups])
                 ax.xaxis.set_minor_locator(NullLocator())
-            row[0].set_ylabel(f"{variant.replace('W_V', '$W_V$')}\niterations")
+            row[0].set_ylabel("iterations")
+            row[0].set_title(variant.replace("W_V", "$W_V$"), fontsize=9)
         for ax, name in zip(axes[-1], settings, strict=True):
-            ax.set_xlabel(SYMBOLS[name])
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=len(STAGES))
+            ax.set_xlabel(NAMES.get(SYMBOLS[name], SYMBOLS[name]))
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(STAGES))
     return fig

@@ -31,8 +31,6 @@ from lib.chain_of_thought.chain.numbers import (
     THEORY,
     Curve,
     even,
-    percent,
-    shares,
 )
 from lib.chain_of_thought.experiments import DELTA, RATE, SETTINGS, SWEEP_RATE, cot_specs
 from lib.chain_of_thought.prompts import Trial
@@ -67,22 +65,16 @@ def answer(runs: Sequence[StoredRun], trial: Trial, compared: Compared) -> str:
     share, step = math.floor(100 * by_step.min()), int(by_step.argmin()) + 1
     where = "examples that were at the same step in the same place"
     text = (
-        f"The trained model copies: with {MIDDLE} examples (α' = {trial.alpha:g}, τ = {trial.tau:g}) at least {share} % of its "
-        f"attention is, at every step, on {where}."
+        f"The trained model copies: at every step at least {share} % of its attention is on {where}."
         if by_step.min() > MOST
-        else f"The trained model does not simply copy: with {MIDDLE} examples only {share} % of its attention is, at step "
-        f"{step}, on {where}."
+        else f"The trained model does not simply copy: only {share} % of its attention is, at step {step}, on {where}."
     )
     thought, leap = compared[WITHOUT]["ends"], compared[WITHOUT]["leap"]
-    last, (one, other) = int(thought.lengths[-1]), (float(c.mean[-1]) for c in (thought, leap))
-    text += (
-        " Each *step* must be right most often, and the *end* need not"
-        if gain(thought) <= HELPED and gain(leap) >= FLAT and one < other
-        else " That right steps are enough, whatever the ends, it does not show"
-    )
+    one, other = (float(c.mean[-1]) for c in (thought, leap))
     return text + (
-        f": where the most frequent end is wrong from {FAILING} of {Trial().count} starts, {one:.1%} of the ends are wrong "
-        f"step by step, and {other:.1%} at once ({last} examples)."
+        " So it is enough that each *step* is right most often, where answering at once fails if the *end* is not."
+        if gain(thought) <= HELPED and gain(leap) >= FLAT and one < other
+        else " That right steps are enough, whatever the ends, it does not show."
     )
 
 
@@ -91,9 +83,9 @@ def verdict(runs: Sequence[StoredRun], trial: Trial, compared: Compared) -> str:
     return f"**Answer.** {answer(runs, trial, compared)}"
 
 
-def conclusion(runs: Sequence[StoredRun], trial: Trial, compared: Compared, variants: Variants) -> str:
-    """The chapter's last words: the answer, and what becomes of the mechanism and of the two laws."""
-    return "\n\n".join((answer(runs, trial, compared), vote_verdict(runs), law_verdict(runs), loss_verdict(variants)))
+def conclusion(runs: Sequence[StoredRun], variants: Variants) -> str:
+    """What to take away beyond the answer: what becomes of the mechanism and of the two laws."""
+    return "\n\n".join((vote_verdict(runs), law_verdict(runs), _bound_words(variants)))
 
 
 def vote_verdict(runs: Sequence[StoredRun]) -> str:
@@ -105,7 +97,7 @@ def vote_verdict(runs: Sequence[StoredRun]) -> str:
         "The model errs about as often as a vote among the matching examples"
         if ratio.max() <= CLOSE
         else "The model errs more often than a vote among the matching examples"
-    ) + f": {ratio.mean():.2f} times as often on average, {ratio.max():.2f} times at most."
+    ) + f", {ratio.max():.2f} times as often at most."
 
 
 def gain(found: Curve, start: int = SHORT) -> float:
@@ -149,24 +141,17 @@ def coverage_text(task: Task, prompts: int = 5000) -> str:
     match = (drawn.examples[..., 0] == drawn.query[..., None, 0]).float().mean().item()
     states = drawn.query[:, :-1].flatten().bincount(minlength=task.patterns) / drawn.query[:, :-1].numel()
     return (
-        f"In {prompts:,} training prompts {match:.1%} of the examples start at the query's pattern, and each pattern makes up "
-        f"{states.min().item():.1%} to {states.max().item():.1%} of what queries show (even shares would be "
-        f"{1 / task.patterns:.1%})."
+        f"In {prompts:,} training prompts {match:.0%} of the examples start at the query's pattern, and each pattern makes up "
+        f"{states.min().item():.1%} to {states.max().item():.1%} of what queries show."
     )
 
 
 def example_text() -> str:
     """The worked example in words."""
     found = worked_example()
-    b, paths = found.product, found.paths
-    rows = "; ".join(f"from {i + 1} they are {b[i, 0]:.2f} and {b[i, 1]:.2f}" for i in range(found.count))
     holds = " and ".join(str(i + 1) for i in range(found.count) if found.holds[i]) or "none"
     fails = " and ".join(str(i + 1) for i in range(found.count) if not found.holds[i]) or "none"
-    return (
-        f"The correct paths are {path_words(paths[0])} and {path_words(paths[1])}. The probabilities of the two ends: {rows}. "
-        f"τ = {found.tau:.2f} and $\\tau_o$ = {found.tau_o:.2f}. Condition 1 holds from pattern {holds} and fails from "
-        f"pattern {fails}."
-    )
+    return f"Condition 1 holds from pattern {holds} and fails from pattern {fails}: there the most frequent end is a wrong one."
 
 
 def ends_words(found: Transitions) -> str:
@@ -185,9 +170,8 @@ def widest_text(steps: int) -> str:
     count = Trial().count
     return (
         f"With {steps} steps this breaks Condition 1 for every τ below {widest_tau(steps):.2f}. We let errors meet like this "
-        f"from {FAILING} of the {count} starts, and not from the others. Whoever always answers with the most frequent end is "
-        f"then wrong {FAILING / count:.0%} of the time. The talk's in-context learning errs .55 to .7 of the time, so there "
-        "the condition can hardly fail from every start."
+        f"from {FAILING} of the {count} starts, so that whoever always answers with the most frequent end is wrong "
+        f"{FAILING / count:.0%} of the time. The talk's in-context learning errs about as often."
     )
 
 
@@ -195,29 +179,27 @@ def harder_text(tau: float) -> str:
     """What the first step of the figure of errors is, in one sentence."""
     first, other = (tau**share for share in step_shares(Trial().steps, FIRST)[:2])
     return (
-        f"In this figure alone the first step is harder than the others: it takes {FIRST:.1%} of log τ, and so is right with "
-        f"probability {first:.2f} at τ = {tau:g}, the others with {other:.2f}. That share was chosen without any model, so "
-        "that errors at 100 examples come nearest to the talk's (see *Settings*)."
+        f"In this figure alone the first step is harder than the others: at τ = {tau:g} it is right with probability "
+        f"{first:.2f}, the others with {other:.2f}. This was chosen without any model, so that errors come nearest to the "
+        "talk's (see *Settings*)."
     )
 
 
 def hardness_text(found: Mapping[float, Mapping[tuple[float, float], float]]) -> str:
-    """Errors of the vote by the share of the first step (numbers.hardness) beside the talk's, and which share is nearest."""
-    cells = lambda errors: [f"{errors[place]:.4f}" for place in TALK_ERRORS]
-    name = lambda first: f"{first:g}" if first else f"{1 / Trial().steps:.3f}, as the others"
-    mark = lambda first: f"**{name(first)}**" if first == FIRST else name(first)
-    head = ("share of log τ in the first step", *(f"α' = {a:g}, τ = {t:g}" for a, t in TALK_ERRORS))
-    rows = [(mark(first), *cells(errors)) for first, errors in found.items()]
-    rows.append(("*the talk's curves*", *cells(TALK_ERRORS)))
+    """Which share of the first step brings errors of the vote (numbers.hardness) nearest to the talk's, and how near."""
+    name = lambda first: f"{first:g}" if first else f"{1 / Trial().steps:.3f}, as in the others"
     best = numbers.hardest_fit(found)
-    text = f"By the sum of the logarithms of the ratios {name(best)} is nearest to the talk"
-    text += ", and it is what the figure uses." if best == FIRST else f"; the figure uses {name(FIRST)}."
+    text = (
+        f"Of {len(found)} shares of log τ that the first step could take, {name(best)} brings the vote nearest to the "
+        "talk's errors "
+        "at 100 examples, by our reading of its curves"
+    )
+    text += ", and Figure 15.5 has it." if best == FIRST else f"; Figure 15.5 has {name(FIRST)}."
     if FIRST in found:
         shown = {place: max(round(found[FIRST][place], 4), 1e-4) for place in TALK_ERRORS}
         off = max(max(shown[p] / e, e / shown[p]) for p, e in TALK_ERRORS.items())
-        text += f" A good fit it is not: one of the two errors is off by a factor of {off:.1f}." if off > 2 else ""
-    text += " Which τ and which α' the talk's curves have is our reading."
-    return f"{table(head, rows)}\n\n{text}"
+        text += f" A good fit it is not: one of two errors is off by a factor of {off:.1f}." if off > 2 else ""
+    return text
 
 
 # --- Training ---
@@ -241,18 +223,14 @@ def groups_text(runs: Sequence[StoredRun]) -> str:
     ours = {name: ends_of(runs, name)[0] for name in TALK_SHARES}
     by_pattern = [ends_of(runs, name)[0] for name in ("pattern only", "neither")]
     off = max(abs(ours[name] - talk) for name, talk in TALK_SHARES.items())
-    rows = [((GROUPS | OTHER_STEPS)[name], f"{ours[name]:.2f}", f"{talk:.2f}") for name, talk in TALK_SHARES.items()]
-    text = (
-        table(("columns", f"attention after {runs[0].history['step'][0]:g} iterations", "start of the talk's curve"), rows)
-        + "\n\nWith columns of other steps grouped by their pattern, the last two would be "
-        f"{' and '.join(f'{v:.2f}' for v in by_pattern)}."
-    )
     theirs = (TALK_SHARES["same example"], TALK_SHARES["other example"])
     worse = max(abs(ours - talk) for ours, talk in zip(by_pattern, theirs, strict=True))
-    return text + (
-        " That the talk groups them by their example is our inference from these numbers; so is the order of the middle two."
+    return (
+        f"Columns of other steps are grouped by their example: so our curves start within {off:.2f} of the talk's, where "
+        "groups "
+        f"by pattern would start up to {worse:.2f} off. The talk does not say how it groups them."
         if off < worse
-        else " So the talk's grouping cannot be told from these numbers."
+        else "Columns of other steps are grouped by their example. Whether the talk's are cannot be told from where they start."
     )
 
 
@@ -266,14 +244,11 @@ def training_text(runs: Sequence[StoredRun]) -> str:
     order = (
         "First the model finds the columns of its step, whatever their pattern. Then, among these, it finds its pattern."
         if (ratio > 1).all()
-        else "So the step is not found before the pattern in every run."
+        else "The step is not found before the pattern in every run."
     )
     return (
-        f"All attention to columns of the query's step reaches {ENOUGH:g} after {even(first, 0)} iterations; all attention to "
-        f"columns of its pattern after {even(second, 0)}, which is {even(ratio, 1)} times as long. At the end "
-        f"{even([run.metrics['both'] for run in runs], 3)} of the attention is on columns that share both, and "
-        f"{even([100 * run.metrics['right'] for run in runs], 1)} % of the held-out prompts of the training kind are "
-        f"answered right.\n\n{order}"
+        f"{order} Attention to the query's step reaches {ENOUGH:g} after {even(first, 0)} iterations, attention to its pattern "
+        f"after {np.mean(second):.0f}, which is {np.mean(ratio):.0f} times as long."
     )
 
 
@@ -295,9 +270,9 @@ def attended_text(runs: Sequence[StoredRun], trial: Trial) -> str:
         text = f"At step {step} it looks there with {by_step[step - 1]:.2f} of its attention only."
     if (np.diff(by_step) < 0).all() and trial.tau < 1:
         text += (
-            f" From {by_step[0]:.3f} at the first step it goes down to {by_step[-1]:.3f} at the last. Some examples have "
-            "strayed from the path by then, so there are fewer columns to find, and the rest of the attention is spread over "
-            "the same number of others."
+            " At later steps less of its attention is there: some examples have strayed from the path, so there are "
+            "fewer columns "
+            "to find, and the rest of the attention is spread over the same number of others."
         )
     return text
 
@@ -320,18 +295,18 @@ def errors_text(runs: Sequence[StoredRun], panels: Panels) -> str:
         text = f"At {MIDDLE} examples the error does not fall with every step of {' and of '.join(disordered)}."
     else:
         text = "More matching examples and more reliable ones both help, in the order that the talk shows."
-    against = {"": own, " over all pairs of α' and τ with equal steps": ratio}
-    words = [f"{r.min():.2f} to {r.max():.2f} times as often{where}" for where, r in against.items() if r.size]
-    if words:
-        text += f"\n\nWherever the vote errs at least {SOME:.0%} of the time, the model errs {', and '.join(words)}."
-        if max(r.max() for r in against.values() if r.size) <= CLOSE:
+    both = [r for r in (own, ratio) if r.size]
+    if both:
+        most = max(float(r.max()) for r in both)
+        text += f"\n\nWherever the vote errs at least {SOME:.0%} of the time, the model errs at most {most:.2f} times as often."
+        if most <= CLOSE:
             text += " So it is nearly as good as the vote, and what limits it is not the model: it is what the prompt holds."
         else:
             text += " In places the vote does clearly better, so the prompt is not all that limits the model."
     worst = max(floors, key=lambda a: floors[a])
     return text + (
-        f"\n\nA prompt may also hold no example that starts where the query does. With {SHORT} examples that alone costs "
-        f"{floors[worst]:.2%} at α' = {worst:g}, and less at a larger α'."
+        f" With {SHORT} examples {floors[worst]:.1%} of the prompts at α' = {worst:g} cost an error because no example starts "
+        "where the query does."
     )
 
 
@@ -345,10 +320,6 @@ def comparison_text(panels: Compared, everywhere: Curve) -> str:
     """Both ways of answering, with Condition 1 and without (as numbers.compared has them), and in-context learning where the
     condition fails from every start."""
     last = int(everywhere.lengths[-1])
-    rows = [(title, COMPARED[name], curve) for title, curves in panels.items() for name, curve in curves.items()]
-    rows.append(("failing from every start", COMPARED["leap"], everywhere))
-    cells = [(title, name, shares(c, SHORT), shares(c, last)) for title, name, c in rows]
-    whole = table(("tasks", "wrong answers", f"{SHORT} examples", f"{last} examples"), cells)
     leap, wrong = panels[WITHOUT]["leap"], FAILING / Trial().count
     if leap.at(last)[1] > leap.at(SHORT)[2]:
         text = "Without Condition 1, more examples make in-context learning *more* wrong."
@@ -361,10 +332,10 @@ def comparison_text(panels: Compared, everywhere: Curve) -> str:
     if everywhere.at(last)[1] > everywhere.at(SHORT)[2]:
         text += " Where the condition fails from every start, more examples make it *worse*: it grows sure of the wrong end."
     text += (
-        "\n\nChain of thought gets right all the same. It never looks at ends, only at steps, and each of these is most often "
+        " Chain of thought gets right all the same. It never looks at ends, only at steps, and each of these is most often "
         "right."
         if gain(panels[WITHOUT]["ends"]) <= HELPED
-        else "\n\nChain of thought does not even halve its errors."
+        else " Chain of thought does not even halve its errors."
     )
     if max(gain(panels[WITH][name]) for name in ("leap", "ends")) < 1:
         text += "\n\nWith Condition 1 both improve."
@@ -375,7 +346,7 @@ def comparison_text(panels: Compared, everywhere: Curve) -> str:
             )
     else:
         text += "\n\nWith Condition 1 not both of them improve."
-    return f"{whole}\n\n{text}"
+    return text
 
 
 # --- Examples needed ---
@@ -398,16 +369,13 @@ def needed_text(runs: Sequence[StoredRun]) -> str:
     alone = numbers.alone(points)
     text = (
         f"Over all pairs of α' and τ the number of examples goes as 1 / (α'τρ) to the power {slope.value:.2f} (95 % interval "
-        f"{slope.low:.2f} to {slope.high:.2f}), the theorem's as the power {BOUND:g}."
+        f"{slope.low:.2f} to {slope.high:.2f}), where the theorem allows {BOUND:g}."
     )
-    if any(alone.values()):
-        text += f" One at a time, the exponents are {numbers.alone_words(points)}."
     for name, found in alone.items():
         if found and min(found) > BOUND:
             text += f" The law is not generous enough in {name.split()[-1].strip('()')}."
-    if bare := numbers.exponents(points, lambda _, tau: tau, fixed=0):
-        text += f" Without ρ they would be {min(bare):.2f} to {max(bare):.2f} in 1 / τ"
-        text += ", more than the law allows." if min(bare) > BOUND else "."
+    if (bare := numbers.exponents(points, lambda _, tau: tau, fixed=0)) and min(bare) > BOUND:
+        text += " Without ρ the exponent would be more than the law allows."
     text += (
         " **With ρ the law holds, and is generous.**"
         if all(numbers.bounded(runs))
@@ -439,48 +407,40 @@ def lead_text(found: Mapping[float, float | None]) -> str:
     bare = {tau: (first / tau) ** BOUND for tau in known}
     full = {tau: (first * lead[first] / (tau * lead[tau])) ** BOUND for tau in known}
     grown = {tau: n / known[first] for tau, n in known.items()}
-    laws = (f"$(\\alpha'\\tau)^{{-{BOUND}}}$ grows", f"$(\\alpha'\\tau\\rho)^{{-{BOUND}}}$ grows")
-    rows = [
-        (f"{t:g}", f"{lead[t]:.2f}", known[t], f"{grown[t]:.1f}", f"{bare[t]:.1f}", f"{full[t]:.1f}")
-        for t in sorted(known, reverse=True)
-    ]
-    steps = Trial().steps
-    slide = f"$(\\alpha'\\tau)^{{-{BOUND}}}$ is {2.0 ** (BOUND * steps):.0f}"
-    text = f"With a single rival and α' = 1, the need grows {grown[last]:.1f} times from τ = {first:g} to τ = {last:g}. "
+    gone = f"at τ = {2.0 ** -Trial().steps:g} the lead is gone and no number of examples is enough."
+    text = (
+        f"From τ = {first:g} to τ = {last:g}, with a single rival, the number of examples that a vote needs grows "
+        f"{grown[last]:.0f} times, "
+    )
     text += (
-        f"The law without ρ grows {bare[last]:.1f} times only, and no constant can repair it: at τ = {2.0**-steps:g} the "
-        f"lead is gone and no number of examples is enough, yet {slide} there."
+        f"and the law without ρ {bare[last]:.0f} times only. No constant can repair that: {gone}"
         if grown[last] > bare[last]
-        else f"The law without ρ grows {bare[last]:.1f} times. Still no constant suffices down to τ = {2.0**-steps:g}, where "
-        f"the lead is gone and {slide}."
+        else f"and the law without ρ {bare[last]:.0f} times. Still no constant suffices: {gone}"
     )
-    text += (
-        f" **The law with ρ grows {full[last]:.1f} times, more than is needed.**"
+    return text + (
+        f" **The law with ρ grows {full[last]:.0f} times, more than is needed.**"
         if full[last] >= grown[last]
-        else f" The law with ρ grows {full[last]:.1f} times, which is not enough either."
+        else f" The law with ρ grows {full[last]:.0f} times, which is not enough either."
     )
-    return table(("τ", "lead ρ", "examples the vote needs", "times as many", *laws), rows) + f"\n\n{text}"
 
 
 def spread_text(found: Mapping[int, tuple[Curve, Curve]], trial: Trial) -> str:
     """What τ does not say."""
-    say = [f"{percent(c.at(SHORT))} where wrong steps go to {m} pattern{'s' * (m > 1)}" for m, (c, _) in found.items()]
-    return f"At α' = {trial.alpha:g}, τ = {trial.tau:g} and {SHORT} examples the error is {', and '.join(say)}."
+    say = [f"{c.at(SHORT)[0]:.1%} where they go to {m} pattern{'s' * (m > 1)}" for m, (c, _) in found.items()]
+    return f"At one and the same τ, with {SHORT} examples, the share of wrong steps is {' and '.join(say)}."
 
 
 def sums_text(curves: Mapping[float, Curve]) -> str:
     """Does it matter how far test patterns are from those of training?"""
     found = {s: c.at(SHORT) for s, c in curves.items()}
     same = max(low for _, low, _ in found.values()) <= min(high for *_, high in found.values())
-    text = (
-        f"Test patterns may lie nearer to those of training or farther off. At S₁ = {', '.join(f'{s:g}' for s in found)} the "
-        f"error with {SHORT} examples is {', '.join(f'{value:.3f}' for value, *_ in found.values())}. "
-    )
+    ends = f"from S₁ = {min(found):g} to {max(found):g}"
     if not same:
-        return text + "So it matters how strange they are."
-    return text + (
-        "How strange they are does not matter here. Attention compares vectors, and unit mixtures of orthogonal pairs are "
-        "orthogonal unit vectors again."
+        return f"The error is not the same {ends}. So it matters how strange they are."
+    return (
+        f"The error is the same {ends}. How strange they are does not matter here: attention compares vectors, and unit "
+        "mixtures "
+        "of orthogonal pairs are orthogonal unit vectors again."
     )
 
 
@@ -496,13 +456,10 @@ def steps_line(variants: Variants) -> str:
 def exponents_table(variants: Variants) -> str:
     """The exponents of the iterations by what is waited for, beside those that the theory allows."""
     theory = [f"{low:g} to {high:g}".replace("-", "−") for low, high in THEORY.values()]
-    rows = [
-        (STAGES[stage], maths(variant), *(numbers.power_words(groups, stage) for groups in found.values()))
-        for stage in ("loss", "step", "pattern")
-        for variant, found in variants.items()
-    ]
-    head = ("until", "variant", *(f"in {SYMBOLS[name]}" for name in THEORY))
-    return table(head, [*rows, ("*formula of Theorem 4, for the loss*", "", *theory)])
+    both = lambda name, stage: " / ".join(dict.fromkeys(numbers.power_words(of[name], stage) for of in variants.values()))
+    rows = [(STAGES[stage], *(both(name, stage) for name in THEORY)) for stage in ("loss", "step", "pattern")]
+    head = ("iterations until", *(f"in {SYMBOLS[name]}" for name in THEORY))
+    return f"Exponents, {' / '.join(map(maths, variants))}:\n\n{table(head, [*rows, ('*Theorem 4, for the loss*', *theory)])}"
 
 
 def maths(words: str) -> str:
@@ -538,6 +495,14 @@ def _outside(variants: Variants) -> tuple[list[str], list[str], list[str]]:
     return nearer, beyond, edge
 
 
+def _bound_words(variants: Variants) -> str:
+    """Theorem 4 in a sentence."""
+    _, beyond, _ = _outside(variants)
+    if beyond or _against(variants, "loss"):
+        return "Theorem 4's count of iterations does not hold here, not as an upper bound either."
+    return "Theorem 4's count of iterations may stand as an upper bound, and does not tell how iterations grow."
+
+
 def loss_verdict(variants: Variants) -> str:
     """Theorem 4 in a few sentences."""
     against = _against(variants, "loss")
@@ -562,22 +527,17 @@ def steps_text(variants: Variants) -> str:
     """The exponents; where the loss falls most steeply in α, and why; and the two stages of attention."""
     parts = [f"**{loss_verdict(variants)}**", exponents_table(variants)]
     steep = [
-        f"with {maths(variant)} from α = {a:g} to {b:g} ({mean[a]:.0f} to {mean[b]:.0f} iterations)"
+        f"from α = {a:g} to {b:g} with {maths(variant)}"
         for variant, found in variants.items()
         if numbers.bent(found["alpha"], "loss")
-        for mean in [numbers.means(found["alpha"], "loss")]
         for a, b in [min(numbers.local(found["alpha"], "loss").items(), key=lambda item: item[1])[0]]
     ]
     last = max(max(found["alpha"]) for found in variants.values())
     if steep:
-        text = f"The loss falls most steeply {' and '.join(steep)}."
+        text = f"In α the iterations fall most steeply {' and '.join(steep)}."
         both = [[numbers.means(found["alpha"], stage)[last] for found in variants.values()] for stage in ("step", "loss")]
         if None not in (*both[0], *both[1]) and max(both[1]) <= 1.5 * min(both[0]):
-            step, loss = (_range(found) for found in both)
-            text += (
-                f" At α = {last:g} finding the step is all but enough: it takes {step} iterations, and the loss is there after "
-                f"{loss}."
-            )
+            text += f" At α = {last:g} finding the step is all but enough."
         parts.append(text)
     off = [where for where in _against(variants, "step") if not where.startswith(SYMBOLS["patterns"])]
     stages = (
@@ -587,21 +547,14 @@ def steps_text(variants: Variants) -> str:
     later = [f"{rises} with {maths(variant)}" for variant, found in variants.items() if (rises := _rises(found["alpha"]))]
     if later:
         stages += (
-            " In the second, finding the pattern, there is a surprise: attention gets sharp *later* where more examples match, "
-            f"{' and '.join(later)}. Our reading: with many matching examples the answer is nearly right before attention is "
-            "sharp. Then the loss is small, and so is what drives the attention on."
+            " The second, finding the pattern, holds a surprise: attention gets sharp *later* where more examples match, "
+            f"{' and '.join(later)}. Our reading: the answer is nearly right before attention is sharp, so the loss is "
+            "small, and "
+            "so is what drives the attention on."
         )
         if last >= ENOUGH:
-            stages += (
-                f" At α = {last:g} this cannot be seen: {last:.0%} of the columns of a step match, so that the level of "
-                f"{ENOUGH:g} is nearly given as soon as the step is found."
-            )
+            stages += f" At α = {last:g} the level of {ENOUGH:g} is nearly given as soon as the step is found."
     return "\n\n".join([*parts, stages])
-
-
-def _range(values: Sequence[float]) -> str:
-    low, high = f"{min(values):.0f}", f"{max(values):.0f}"
-    return low if low == high else f"{low} to {high}"
 
 
 def _rises(groups: Mapping[float, Sequence[StoredRun]]) -> str:
@@ -618,12 +571,13 @@ def _rises(groups: Mapping[float, Sequence[StoredRun]]) -> str:
 
 def search_text(tried: Mapping[str, Sequence[StoredRun]]) -> str:
     """The trials, one line each."""
-    head = ("trial", "attention to both at the end", "held-out loss", f"iterations to {ENOUGH:g} of both")
+    head = ("trial", "attention to both at the end", f"iterations to {ENOUGH:g} of both")
     rows = []
     for name, runs in tried.items():
         steps = [numbers.reached(run, ("both",)) for run in runs]
         when = even(steps, 0) if None not in steps else "not in every run" if any(steps) else "never"
         loss = [run.metrics["held out"] for run in runs]
-        shown = "diverged" if None in loss or max(loss) > 1 else f"{np.mean(loss):.4f}"
-        rows.append((maths(name).replace("rate", "learning rate"), even([run.metrics["both"] for run in runs], 3), shown, when))
+        lost = ", diverged" * (None in loss or max(loss) > 1)
+        both = f"{np.mean([run.metrics['both'] for run in runs]):.2f}"
+        rows.append((maths(name).replace("rate", "learning rate"), both, when + lost))
     return table(head, rows)

@@ -48,5 +48,5 @@ def contest(curves: Mapping[float, Mapping[str, Sequence[Point]]]) -> Figure:
         axes[0, 0].set_ylabel("share of wrong answers")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         own = plt.Line2D([], [], color=style.VERMILLION, lw=2.2, marker="o", ms=4)
-        fig.legend([own, *handles], ["one layer, in context", *labels], loc="outside upper center", ncols=3)
+        fig.legend([own, *handles], ["one layer, in context", *labels], loc="outside lower center", ncols=3)
     return fig

@@ -9,15 +9,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from lib.core.read import style
 from lib.core.record.store import StoredRun
-from lib.in_context.deeper.numbers import GROWN, SELECTS, TURNED, Layers, whole
+from lib.in_context.deeper.numbers import GROWN, SELECTS, TURNED, Turned, whole
 from lib.in_context.drawing import band
-from lib.in_context.models import signs
 from lib.in_context.runs import history
 
-POSITIVE, NEGATIVE, NO_SIGN = style.VERMILLION, style.BLUE, style.GREY
+POSITIVE, NEGATIVE, NO_SIGN, PALE = style.VERMILLION, style.BLUE, "#6E6E6E", "#C8C8C8"
+SHOWN = 120
+"""Training steps that Figure 16.1 shows: later all curves lie at zero."""
 LAYERS = ((style.PURPLE, "-", 4.0), (style.GREEN, "-", 2.2), (style.DARK, "-", 1.1), (style.BLUE, ":", 1.0))
 """Colour, dash and width of each layer, the first to the last: where one lies on another, both are seen."""
 
@@ -26,11 +28,11 @@ def _empty(ax: Axes) -> None:
     ax.text(0.5, 0.5, "every run diverged", ha="center", va="center", transform=ax.transAxes, fontsize=8.5)
 
 
-def _legend_above(fig: Figure, axes: Sequence[Axes]) -> None:
+def _legend_below(fig: Figure, axes: Sequence[Axes]) -> None:
     """One legend for all panels, with the names that the first of them that has any gives."""
     named = next((found for ax in axes if (found := ax.get_legend_handles_labels())[0]), None)
     if named:
-        fig.legend(*named, loc="outside upper center", ncols=len(named[0]))
+        fig.legend(*named, loc="outside lower center", ncols=len(named[0]))
 
 
 def attention(groups: Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]]) -> Figure:
@@ -47,7 +49,7 @@ def attention(groups: Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]]) -> 
             ax.set(xlabel="training step", ylim=(0, 1.02))
             ax.set_title(name, fontsize=9)
         axes[0, 0].set_ylabel("attention on the same pattern")
-        _legend_above(fig, axes[0])
+        _legend_below(fig, axes[0])
     return fig
 
 
@@ -61,45 +63,48 @@ def learning(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
                 steps, loss = history(good, "unseen loss")
                 band(axes[0], steps, loss, color=colour, ls=dash, label=name)
                 band(axes[1], steps, 1 - history(good, "unseen")[1], color=colour, ls=dash)
-        axes[0].set(xlabel="training step", ylabel="hinge loss, unseen tasks", ylim=(0, None))
-        axes[1].set(xlabel="training step", ylabel="wrong signs, unseen tasks", ylim=(0, None))
-        axes[0].legend()
+        axes[0].set(xlabel="training step", ylabel="hinge loss", ylim=(0, None), xlim=(0, SHOWN))
+        axes[1].set(xlabel="training step", ylabel="share of wrong signs", ylim=(0, None), xlim=(0, SHOWN))
+        _legend_below(fig, axes)
     return fig
 
 
-def neurons(rows: Mapping[str, Sequence[Layers]], together: bool = False) -> Figure:
-    """Figs 24 to 26: label halves of the rows of W_O W_V, angle to q against norm; a row of panels a time or variant, a column
-    a layer, a point a neuron of any run. Colour: the sign of a, which only the last layer has. Shaded: near q or −q.
-
-    rows: {name: for each run, for each layer, its neurons}. `together`: all panels have one scale of norms, else each row its
-    own.
-    """
-    depth = max((len(runs[0]) for runs in rows.values() if runs), default=1)
+def angles(groups: Mapping[str, Sequence[Turned]]) -> Figure:
+    """Figs 24 to 26: where label halves of the rows of W_O W_V point, as shares of the neurons of all runs by their angle to
+    q; a row of panels a layer, a column a variant. Filled: large rows, by the sign of a where they have one; pale: the others;
+    line: before training. Shaded: near q or −q, and the share of the large rows there."""
+    depth = max((len(layers) for layers in groups.values()), default=1)
+    edges = np.linspace(0, 1, 21)
     with style.look():
-        size = (style.WIDTH, 0.7 + 1.75 * len(rows))
-        fig, axes = plt.subplots(len(rows), depth, figsize=size, sharey=True, sharex=together or "row", squeeze=False)
-        norms = {name: [float(layer["label norm"].max()) for one in runs for layer in one] for name, runs in rows.items()}
-        most = max((v for found in norms.values() for v in found), default=1.0)
-        for line, (name, runs) in zip(axes, rows.items(), strict=True):
-            longest = most if together else max(norms[name], default=1.0)
-            for k, ax in enumerate(line, start=1):
-                for one in runs:
-                    norm, angle = one[k - 1]["label norm"], one[k - 1]["label angle"]
-                    positive = signs(len(norm)).numpy() > 0
-                    colour = np.where(positive, POSITIVE, NEGATIVE) if k == depth else NO_SIGN
-                    ax.scatter(norm, angle, s=5, c=colour, alpha=0.45, lw=0)
-                if not runs:
-                    _empty(ax)
+        size = (style.WIDTH, 0.9 + 1.35 * depth)
+        fig, axes = plt.subplots(depth, len(groups), figsize=size, sharex=True, sharey=True, squeeze=False)
+        for column, (name, layers) in zip(axes.T, groups.items(), strict=True):
+            column[0].set_title(name, fontsize=9)
+            column[-1].set_xlabel("angle to q (π)")
+            for k, ax in enumerate(column, start=1):
                 for low, high in ((0, TURNED), (1 - TURNED, 1)):
-                    ax.axhspan(low, high, color=style.LIGHT, alpha=0.35, lw=0, zorder=0)
-                ax.set(xlim=(0, 1.05 * longest), ylim=(0, 1), yticks=(0, 0.25, 0.5, 0.75, 1))
-            line[0].set_ylabel(f"{name}\nangle to q (π)")
-        for k in range(depth):
-            axes[0, k].set_title(f"layer {k + 1}", fontsize=9)
-            axes[-1, k].set_xlabel("norm of the label half")
-        dot = lambda colour, label: Line2D([], [], marker="o", ls="", ms=4, color=colour, label=label)
-        dots = [dot(NO_SIGN, "no sign"), dot(POSITIVE, "a > 0"), dot(NEGATIVE, "a < 0")]
-        fig.legend(handles=dots, loc="outside upper center", ncols=3, handletextpad=0)
+                    ax.axvspan(low, high, color=style.LIGHT, alpha=0.5, lw=0, zorder=0)
+                if not layers:
+                    _empty(ax)
+                    continue
+                found, last = layers[k - 1], k == depth
+                signed = [found.long & found.positive, found.long & ~found.positive] if last else [found.long]
+                parts = [found.after[which] for which in (*signed, ~found.long)]
+                colours = [*((POSITIVE, NEGATIVE) if last else (NO_SIGN,)), PALE]
+                each = 1 / len(found.after)
+                ax.hist(parts, edges, stacked=True, color=colours, weights=[np.full(len(p), each) for p in parts])
+                shares = np.histogram(found.before, edges)[0] * each
+                ax.stairs(shares, edges, color=style.DARK, lw=1.0)
+                ax.text(0.5, 0.96, f"{found.near:.0%} near ±q", ha="center", va="top", transform=ax.transAxes, fontsize=8.5)
+        for k, ax in enumerate(axes[:, 0], start=1):
+            ax.set_ylabel(f"layer {k}: share")
+        top = axes[0, 0].get_ylim()[1]
+        axes[0, 0].set(xlim=(0, 1), xticks=(0, 0.25, 0.5, 0.75, 1), ylim=(0, 1.25 * top))
+        axes[0, 0].set_xticklabels(["0", "¼", "½", "¾", "1"])
+        patch = lambda colour, label: Patch(color=colour, label=label)
+        named = [patch(POSITIVE, "large, a > 0"), patch(NEGATIVE, "large, a < 0"), patch(NO_SIGN, "large, no sign of a")]
+        named += [patch(PALE, "not large"), Line2D([], [], color=style.DARK, lw=1.0, label="before training")]
+        fig.legend(handles=named, loc="outside lower center", ncols=5, handlelength=1.2, columnspacing=1.2)
     return fig
 
 
@@ -121,5 +126,5 @@ def growing(groups: Mapping[str, Sequence[np.ndarray]]) -> Figure:
             ax.minorticks_off()
             ax.set_title(name, fontsize=9)
         axes[0, 0].set_ylabel("share of neurons below")
-        _legend_above(fig, axes[0])
+        _legend_below(fig, axes[0])
     return fig

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,8 +13,6 @@ from lib.in_context import study
 from lib.in_context.experiments import deep_specs, deep_trial_specs
 from lib.in_context.runs import history, large, neurons_at, positive, row_size, snapshots, start_attention, untrained
 
-Layers = Sequence[Mapping[str, np.ndarray]]
-"""The neurons of each layer of one run."""
 THEORY, NO_SKIP = "stacked", "no skip, larger start"
 SELECTS = 0.75
 """Attention on the query's own pattern from which on we say that a layer selects; the talk's layers end near .85, .78 and .89,
@@ -92,18 +91,32 @@ def ends_of(runs: Sequence[StoredRun]) -> list[np.ndarray]:
     return [attention_of(runs, k)[1][:, [0, -1]] for k in layers_of(runs[0])]
 
 
-def at_ends(runs: Sequence[StoredRun]) -> dict[str, list[Layers]]:
-    """Neurons of every layer at the first snapshot and at the last, of the runs that did not diverge."""
-    steps = sorted(snapshots(runs[0]))
-    return {
-        f"step {step}": [[neurons_at(run, step, k) for k in layers_of(run)] for run in whole(runs)]
-        for step in dict.fromkeys((steps[0], steps[-1]))
-    }
+@dataclass(frozen=True)
+class Turned:
+    """Angles of a layer's label halves to q, in units of π, of all neurons of all runs."""
+
+    before: np.ndarray  # before training
+    after: np.ndarray
+    long: np.ndarray  # which rows are large at the end
+    positive: np.ndarray  # which have a > 0; in the last layer alone that means anything
+    near: float  # of the large ones the share near q or −q, as the mean over runs
 
 
-def finals(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, list[Layers]]:
-    """{variant: neurons of every layer at the last snapshot}."""
-    return {name: [[last_neurons(run, k) for k in layers_of(run)] for run in whole(runs)] for name, runs in groups.items()}
+def turned(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, list[Turned]]:
+    """{variant: angles of each layer before training and at the end}; no layers where every run diverged."""
+    found = {name: whole(runs) for name, runs in groups.items()}
+    return {name: [_turned(good, k) for k in layers_of(good[0])] if good else [] for name, good in found.items()}
+
+
+def _turned(runs: Sequence[StoredRun], layer: int) -> Turned:
+    ends = [last_neurons(run, layer) for run in runs]
+    return Turned(
+        np.concatenate([start_neurons(run)[layer - 1]["label angle"] for run in runs]),
+        np.concatenate([rows["label angle"] for rows in ends]),
+        np.concatenate([large(row_size(rows)) for rows in ends]),
+        np.concatenate([positive(run) for run in runs]),
+        float(np.mean([separated(run, layer) for run in runs])),
+    )
 
 
 def turning(run: StoredRun, layer: int) -> tuple[float, float]:

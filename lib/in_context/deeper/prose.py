@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lib.core.model.init import gamma_std
-from lib.core.read.measures import spread
 from lib.core.read.tables import table
+from lib.core.read.words import listed, number_of
 from lib.core.record.store import StoredRun
 from lib.in_context.deeper.numbers import (
     GROWN,
@@ -66,17 +66,18 @@ def attention_line(groups: Mapping[str, Sequence[StoredRun]]) -> str:
 
 
 def attention_table(groups: Mapping[str, Sequence[StoredRun]]) -> str:
-    """Attention before and after training, by variant and layer."""
-    rows = []
+    """Which layers select, and attention before and after training, by variant and layer."""
+    rows, found = [], {}
     for name, runs in groups.items():
         if good := whole(runs):
+            found[name] = selecting(good)
             for k, ends in zip(layers_of(good[0]), ends_of(good), strict=True):
-                low = f"{ends[:, 1].min():.3f}"
-                rows.append((name, k, spread(ends[:, 0], 3), spread(ends[:, 1], 3), low))
+                rows.append((name, k, f"{ends[:, 0].mean():.2f}", f"{ends[:, 1].mean():.2f}", f"{ends[:, 1].min():.2f}"))
         if len(good) < len(runs):
             rows.append((name, "–", f"{len(runs) - len(good)} of {len(runs)} runs diverged", "–", "–"))
     head = ("variant", "layer", "before training", "after", "lowest seed")
-    return "Attention of the query to examples with its own pattern:\n\n" + table(head, rows)
+    which = _which(("select", ""), found, groups)
+    return f"{which} Attention of the query to examples with its own pattern, means of seeds:\n\n{table(head, rows)}".strip()
 
 
 def learning_line(groups: Mapping[str, Sequence[StoredRun]]) -> str:
@@ -103,15 +104,19 @@ def separation_line(groups: Mapping[str, Sequence[StoredRun]]) -> str:
     return f"large neurons with a label half within {TURNED:g} π of q or −q, " + ("; ".join(parts) or "no runs")
 
 
-def signs_text(runs: Sequence[StoredRun]) -> str:
-    """In the last layer: does a neuron turn to the side that its sign of a asks for?"""
-    good = whole(runs)
-    if not good:
-        return "No run can be looked at: all diverged."
-    up, down = zip(*map(angles_by_sign, good), strict=True)
+def separation_text(groups: Mapping[str, Sequence[StoredRun]]) -> str:
+    """Which layers separate, whether by the sign of a, and what becomes of the layers below."""
+    good = {name: some for name, runs in groups.items() if (some := whole(runs))}
+    text = _which(("separate", ""), {name: separating(runs) for name, runs in good.items()}, groups)
+    runs = good.get(THEORY, [])
+    if not runs:
+        return f"{text} Of *{THEORY}* nothing can be said: all runs diverged.".strip()
+    up, down = (float(np.mean(angles)) for angles in zip(*map(angles_by_sign, runs), strict=True))
+    way = "turn to q where a > 0 and to −q where a < 0" if up < 0.5 < down else "do not turn by the sign of a"
     return (
-        f"Last layer, means over all neurons and {len(good)} seeds: {spread(up)} π for a > 0 and {spread(down)} π for a < 0 "
-        "(in one layer the talk's plot has .16 and .84 for its mean over neurons)."
+        f"{text} In the last layer of *{THEORY}* rows {way} (all rows: {up:.2f} π and {down:.2f} π on average; the "
+        "talk's plot of "
+        f"one layer has .16 π and .84 π). {lower_text(runs)}"
     )
 
 
@@ -126,16 +131,18 @@ def growth_line(groups: Mapping[str, Sequence[StoredRun]]) -> str:
 
 def growth_text(groups: Mapping[str, Sequence[StoredRun]]) -> str:
     """Which layers train at all: the share of neurons that grow by a tenth, by variant and layer."""
-    rows = []
+    rows, found = [], {}
     for name, runs in groups.items():
         if good := whole(runs):
-            cells = [spread([grown(run, k) for run in good]) for k in layers_of(good[0])]
-            rows.append((name, *cells))
+            found[name] = growing(good)
+            rows.append((name, *(f"{np.mean([grown(run, k) for run in good]):.0%}" for k in layers_of(good[0]))))
     depth = max(runs[0].spec.model.depth for runs in groups.values())
     rows = [row + ("",) * (depth + 1 - len(row)) for row in rows]
-    return f"Share of neurons whose row of $W_O W_V$ is at least {GROWN:g} times as long as before training:\n\n" + table(
-        ("variant", *(f"layer {k}" for k in range(1, depth + 1))), rows
-    )
+    head = ("variant", *(f"layer {k}" for k in range(1, depth + 1)))
+    return (
+        f"{_which(('grow', ''), found, groups)} Share of neurons whose row of $W_O W_V$ is at least {GROWN:g} times as long as "
+        f"before training, means of seeds:\n\n{table(head, rows)}"
+    ).strip()
 
 
 KNOWN = 0.99
@@ -145,11 +152,8 @@ DIVERGED = 100
 
 
 def verdict(groups: Mapping[str, Sequence[StoredRun]]) -> str:
-    """Which layers select, in each version, and which separate and grow: sentences, and a table."""
+    """Whether a version does in every layer what one layer does, and which layers select: sentences, and a table."""
     good = {name: whole(runs) for name, runs in groups.items()}
-    known = all(
-        len(good[name]) == len(runs) and all(run.metrics["unseen"] >= KNOWN for run in runs) for name, runs in groups.items()
-    )
     rows, found = [], {}
     for name, runs in good.items():
         if not runs:
@@ -157,14 +161,53 @@ def verdict(groups: Mapping[str, Sequence[StoredRun]]) -> str:
             continue
         found[name] = [measure(runs) for measure in MEASURES.values()]
         rows.append((name, *(_layers(layers, runs[0].spec.model.depth) for layers in found[name])))
-    sentences = [
-        _which(verb, {name: layers[kind] for name, layers in found.items()}, good)
-        for kind, verb in enumerate((("select", ""), ("separate", " by label"), ("grow", "")))
-    ]
-    learn = "learn the rule in every version" if known else "do not always learn the rule"
+    full = _alike(good)
+    learn = "learn the rule in every version" if _known(groups) else "do not always learn the rule"
+    alike = f"every layer does what one does in {listed(full)}" if full else "in no version does every layer do what one does"
+    which = _which(("select", ""), {name: layers[0] for name, layers in found.items()}, good)
     return (
-        f"Three layers {learn}. {' '.join(sentences)} (In the talk every layer selects, the first one separates, and neurons "
-        "grow.)\n\n" + table(("version", *MEASURES), rows)
+        f"Three layers {learn}, and {alike}: select the examples with the query's pattern, separate by label, and grow. {which}"
+    ).strip() + f"\n\n{table(('version', *MEASURES), [*rows, ('*in the talk*', 'all 3', 'layer 1', 'neurons grow')])}"
+
+
+def _known(groups: Mapping[str, Sequence[StoredRun]]) -> bool:
+    """Whether every run of every version learned the rule."""
+    return all(run.status != "diverged" and run.metrics["unseen"] >= KNOWN for runs in groups.values() for run in runs)
+
+
+def _alike(good: Mapping[str, Sequence[StoredRun]]) -> list[str]:
+    """The versions all of whose layers select, separate and grow."""
+    every = lambda runs: all(len(measure(runs)) == len(layers_of(runs[0])) for measure in MEASURES.values())
+    return [f"*{name}*" for name, runs in good.items() if runs and every(runs)]
+
+
+def conclusion(groups: Mapping[str, Sequence[StoredRun]]) -> str:
+    """What carries over from one layer, and from which settings that is known."""
+    runs = whole(groups[THEORY])
+    if not runs:
+        return f"All runs of *{THEORY}* diverged: whether the last layer does what one layer does is not known."
+    last = layers_of(runs[0])[-1]
+    found = [measure(runs) for measure in MEASURES.values()]
+    if all(layers == [last] for layers in found):
+        does = "What one layer does, the last of three does, and those below it stay out of it"
+    elif all(last in layers for layers in found):
+        does = "What one layer does, the last of three does, and lower ones do some of it"
+    else:
+        does = "What one layer does, the last of three does not do in full"
+    one, good = runs[0].spec, {name: some for name, every in groups.items() if (some := whole(every))}
+    others = [[measure(some) for measure in MEASURES.values()] for name, some in good.items() if name != THEORY]
+    else_ = (
+        "Other ways of joining and training the blocks divide the work otherwise"
+        if others and all(layers != found for layers in others)
+        else "Not every other way of joining and training the blocks divides the work otherwise"
+    )
+    if _known(groups):
+        else_ += ", and the rule is found by them as well"
+    return (
+        f"{does}, where blocks are added to a residual stream and trained by plain SGD from small weights (*{THEORY}*). "
+        f"{else_}. So what is said of *every* layer depends on choices that the theory of one layer does not make. This "
+        "is known of "
+        f"{one.model.neurons} neurons a layer, {one.train.steps} steps and {number_of(len(runs), 'seed')}."
     )
 
 
@@ -182,12 +225,12 @@ def _which(verb: tuple[str, str], found: Mapping[str, Sequence[int]], good: Mapp
         else:
             who = f"layer{'s' * (len(layers) > 1)} {' and '.join(map(str, layers))} alone"
         groups.setdefault(who, []).append(f"*{name}*")
-    parts = [f"{who} in {' and '.join(names)}" for who, names in groups.items()]
+    parts = [f"{who} in {listed(names)}" for who, names in groups.items()]
     if not parts:
         return ""
     first, names = next(iter(groups.items()))
     one = first == "no layer" or first.startswith("layer ")
-    parts[0] = f"{first} {verb[0]}{'s' * one}{verb[1]} in {' and '.join(names)}"
+    parts[0] = f"{first} {verb[0]}{'s' * one}{verb[1]} in {listed(names)}"
     text = ", ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
 
@@ -209,22 +252,21 @@ def lower_text(runs: Sequence[StoredRun]) -> str:
     grows = "have grown" if min(size) >= GROWN else "have grown in part" if max(size) >= GROWN else "have hardly grown"
     wider = spreads[:, 1] > spreads[:, 0]
     turn = (
-        "spread towards q and −q" if wider.all() else "do not spread towards q and −q" if not wider.any() else "spread in part"
+        "lean towards q and −q a little more than before training"
+        if wider.all()
+        else "lean towards q and −q no more than before training"
+        if not wider.any()
+        else "lean towards q and −q more than before training in some layers only"
     )
-    how = ", ".join(f"layer {k} from {a:.3f} to {b:.3f} π" for k, (a, b) in zip(below, spreads, strict=True))
-    long = ", ".join(f"{v:.2f} times in layer {k}" for k, v in zip(below, size, strict=True))
-    return (
-        f"Below the last layer rows {grows}: the median neuron's to {long}. Their angles {turn}: the typical distance from "
-        f"½ π goes, in {how}."
-    )
+    return f"Below it rows {grows}; they {turn}."
 
 
 def judged_text(groups: Mapping[str, Sequence[StoredRun]]) -> str:
     """Which version each claim is judged on, and what it would be on the others."""
     good = {name: some for name, runs in groups.items() if (some := whole(runs))}
-    able = [name for name, runs in good.items() if all(len(m(runs)) == len(layers_of(runs[0])) for m in MEASURES.values())]
+    able = _alike(good)
     text = (
-        f"{' and '.join(f'*{name}*' for name in able)} would show selecting, separating and growing in every layer."
+        f"{listed(able)} would show selecting, separating and growing in every layer."
         if able
         else "No version shows selecting, separating and growing in every layer."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -18,6 +19,10 @@ from lib.in_context.task import Task
 
 POSITIVE, NEGATIVE = style.VERMILLION, style.BLUE
 SAME, OTHER = style.GREEN, style.GREY
+SHOWN = 150
+"""Training steps that the curves show: later little changes."""
+SOME = 6
+"""Of the irrelevant patterns, which are all alike, so many are shown in a matrix."""
 SHADE = 0.18
 """How dense a band is."""
 
@@ -53,51 +58,57 @@ def prompt(shown: ShownPrompt) -> Figure:
 
 
 def matrices(shown: Matrices) -> Figure:
-    """Figs 5 and 6: the trained matrices. Left, W_Kᵀ W_Q, which compares a column with the query; middle, the rows of W_O
-    W_V, those with positive a above; right, the same rows when the smallest of W_O are pruned."""
-    compare, read = shown.compare, shown.read
-    rows = len(compare)
+    """Figs 5 and 6: the trained matrices, on one scale of colours, with SOME of the irrelevant patterns. Left, W_Kᵀ W_Q, which
+    compares a column with the query; right, the rows of W_O W_V, those with positive a above, and beside them the rows that go
+    where the smallest of W_O are pruned."""
+    m1, some = shown.task.m1, min(SOME, shown.task.m2)
+    entries = [*range(m1 + some), len(shown.compare) - 1]
+    compare, read = shown.compare[entries][:, entries], shown.read[:, entries]
+    rows, count = len(entries), len(read)
+    groups = [0, m1, rows - 1, rows]
+    middles = [(low + high - 1) / 2 for low, high in itertools.pairwise(groups)]
+    top = float(max(np.abs(compare).max(), np.quantile(np.abs(read), 0.995)))
     with style.look():
-        fig, axes = plt.subplots(1, 3, figsize=(style.WIDTH, 3.4), width_ratios=(1.15, 1, 1))
-        top = np.abs(compare).max()
-        fig.colorbar(axes[0].imshow(compare, cmap=style.COSINE, vmin=-top, vmax=top), ax=axes[0], shrink=0.6, label="entry")
-        axes[0].set(title="$W_K^\\top W_Q$", xlabel="entry of the query", ylabel="entry of a column")
-        top = np.quantile(np.abs(read), 0.995)
-        for ax, name, matrix in (
-            (axes[1], "$W_O W_V$", read),
-            (axes[2], f"{shown.rate:.0%} of neurons pruned", np.where(shown.kept[:, None], read, np.nan)),
-        ):
-            ax.set_facecolor("#DDDDDD")
+        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.7))
+        for ax, matrix in zip(axes, (compare, read), strict=True):
             picture = ax.imshow(matrix, aspect="auto", cmap=style.COSINE, vmin=-top, vmax=top, interpolation="nearest")
-            ax.axhline(len(read) / 2 - 0.5, color="#444444", lw=0.8)
-            ax.set(title=name, xlabel="entry of a column")
-        axes[1].set_ylabel("neuron: a > 0 above, a < 0 below")
-        axes[2].set_yticks([])
-        fig.colorbar(picture, ax=axes[2], shrink=0.6, label="entry")
-        for ax in axes:
-            ax.set_xticks([0, shown.task.m1, rows - 1], ["μ", "ν", "q"])
-        axes[0].set_yticks([0, shown.task.m1, rows - 1], ["μ", "ν", "q"])
+            for end in groups[1:-1]:
+                ax.axvline(end - 0.5, color="#888888", lw=0.6)
+            ax.set_xticks(middles, ["relevant μ", f"{some} irrelevant ν", "q"])
+            ax.tick_params(length=0)
+        for end in groups[1:-1]:
+            axes[0].axhline(end - 0.5, color="#888888", lw=0.6)
+        axes[0].set_yticks(middles, ["μ", "ν", "q"])
+        axes[0].set(title="$W_K^\\top W_Q$", xlabel="entry of the query", ylabel="entry of a column")
+        axes[1].axhline(count / 2 - 0.5, color="#444444", lw=0.8)
+        axes[1].set(title="$W_O W_V$", xlabel="entry of a column", ylabel="neuron: a > 0 above, a < 0 below")
+        gone = np.flatnonzero(~shown.kept)
+        for part in np.split(gone, np.flatnonzero(np.diff(gone) > 1) + 1):
+            if len(part):
+                ends = (part[0] - 0.5, part[-1] + 0.5)
+                axes[1].plot([rows - 0.2] * 2, ends, color=style.GREY, lw=5, clip_on=False, solid_capstyle="butt")
+        fig.colorbar(picture, ax=axes, location="bottom", label="entry", aspect=50, shrink=0.7)
     return fig
 
 
-def learning(runs: Sequence[StoredRun], limit: int = 400) -> Figure:
+def learning(runs: Sequence[StoredRun], limit: int = SHOWN) -> Figure:
     """Hinge loss and share of wrong signs along training, on trained and on unseen tasks."""
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.7), sharex=True)
-        for name, label, colour, dash in (
-            ("seen", "trained tasks", style.DARK, "--"),
-            ("unseen", "unseen tasks", POSITIVE, "-"),
+        for name, label, colour, dash, wide in (  # where one lies on the other, both are seen
+            ("unseen", "unseen tasks", POSITIVE, "-", 4.0),
+            ("seen", "trained tasks", style.DARK, (0, (3, 1.5)), 1.4),
         ):
             steps, loss = history(runs, f"{name} loss")
-            band(axes[0], steps, loss, SHADE, color=colour, label=label, ls=dash)
-            band(axes[1], steps, 1 - history(runs, name)[1], SHADE, color=colour, label=label, ls=dash)
-        axes[0].set(xlabel="training step", ylabel="hinge loss of the query", xlim=(0, limit))
-        axes[1].set(xlabel="training step", ylabel="share of wrong signs")
-        axes[0].legend()
+            band(axes[0], steps, loss, SHADE, color=colour, label=label, ls=dash, lw=wide)
+            band(axes[1], steps, 1 - history(runs, name)[1], SHADE, color=colour, label=label, ls=dash, lw=wide)
+        axes[0].set(xlabel="training step", ylabel="hinge loss of the query", xlim=(0, limit), ylim=(0, None))
+        axes[1].set(xlabel="training step", ylabel="share of wrong signs", ylim=(0, None))
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 
 
-def projections(runs: Sequence[StoredRun], limit: int = 400) -> Figure:
+def projections(runs: Sequence[StoredRun], limit: int = SHOWN) -> Figure:
     """Fig. 8: norms of W_Q p_query and of W_K p_i, and their projections on the unit pattern of their column, along
     training; in domain (left) and out of domain (right)."""
     with style.look():
@@ -110,11 +121,13 @@ def projections(runs: Sequence[StoredRun], limit: int = 400) -> Figure:
                     band(ax, steps, values, SHADE, color=colour, label=f"{name}, {kind}", ls=dash, lw=wide)
             ax.set(xlabel="training step", title=title, xlim=(0, limit))
         axes[0].set(ylabel="length", ylim=(0, None))
-        axes[1].legend(loc="lower right")
+        fig.legend(
+            *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, handlelength=1.6, columnspacing=1.2
+        )
     return fig
 
 
-def attention(runs: Sequence[StoredRun], limit: int = 400) -> Figure:
+def attention(runs: Sequence[StoredRun], limit: int = SHOWN) -> Figure:
     """Fig. 9: the query's attention summed over columns of its own pattern, and over all others, along training."""
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.7), sharey=True)
@@ -125,7 +138,7 @@ def attention(runs: Sequence[StoredRun], limit: int = 400) -> Figure:
             ax.axhline(PAPER_ATTENTION, color="#444444", lw=0.8, ls=":")
             ax.set(xlabel="training step", title=title, ylim=(0, 1), xlim=(0, limit))
         axes[0].set_ylabel("attention, summed")
-        axes[0].legend(loc="center right")
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 
 
@@ -137,18 +150,18 @@ def neurons(along: Mapping[int, Mapping[str, np.ndarray]], half: str, positive: 
         for ax, (step, found) in zip(np.atleast_1d(axes), along.items(), strict=True):
             size, angle = found[f"{half} norm"], found[f"{half} angle"]
             if half == "feature":
-                ax.plot(size, angle, "o", ms=2.6, alpha=0.5, mew=0, color=style.DARK)
+                ax.plot(size, angle, "o", ms=3.5, alpha=0.5, mew=0, color=style.DARK)
             else:
-                ax.plot(size[positive], angle[positive], "^", ms=3.2, alpha=0.5, mew=0, color=POSITIVE, label="a > 0")
-                ax.plot(size[~positive], angle[~positive], "v", ms=3.2, alpha=0.5, mew=0, color=NEGATIVE, label="a < 0")
+                ax.plot(size[positive], angle[positive], "^", ms=4, alpha=0.5, mew=0, color=POSITIVE, label="a > 0")
+                ax.plot(size[~positive], angle[~positive], "v", ms=4, alpha=0.5, mew=0, color=NEGATIVE, label="a < 0")
             ax.axhline(0.5, color="#888888", lw=0.7, zorder=0)
-            ax.set(title=f"step {step}", ylim=(0, 1), xlabel=f"norm of the {half} half")
+            ax.set(title=f"step {step}", ylim=(-0.03, 1.03), xlabel=f"norm of the {half} half")
             ax.title.set_fontsize(9)
         first = np.atleast_1d(axes)[0]
         first.set_ylabel("angle to the mean pattern (π)" if half == "feature" else "angle to q (π)")
         first.set_yticks([0, 0.25, 0.5, 0.75, 1])
         if half == "label":
-            first.legend(loc="lower right", handletextpad=0.1)
+            fig.legend(*first.get_legend_handles_labels(), loc="outside lower center", ncols=2, handletextpad=0.1)
     return fig
 
 
@@ -164,6 +177,5 @@ def luck(groups: Mapping[str, Growth]) -> Figure:
             axes[1].hist(group.trained, bins=np.linspace(0, widest, 26), color=colour, alpha=0.6, label=name)
         axes[0].set(xlabel="training step", ylabel="mean norm of a row of $W_O W_V$", xscale="log")
         axes[1].set(xlabel="norm of a row of $W_O W_V$, trained", ylabel="neurons, all seeds")
-        axes[0].legend()
-        axes[1].legend(loc="upper center")
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig

@@ -129,18 +129,22 @@ def neurons_text(runs: Sequence[StoredRun]) -> str:
     above, below = np.array([label_angles(run) for run in runs]).T
     everyone = [rows["feature angle"].mean() for rows in last]
     all_above, all_below = ([rows["label angle"][mask].mean() for rows in last] for mask in (up, ~up))
+    rows = [
+        ("feature halves to the mean pattern", small(of_large), small(everyone), ".12"),
+        ("label halves to q, a > 0", small(above), small(all_above), ".16"),
+        ("label halves to q, a < 0", small(below), small(all_below), ".84"),
+    ]
     return (
-        f"Over {len(runs)} seed{'s' * (len(runs) > 1)}, **{spread([mask.mean() for mask in big])}** of the neurons are large. "
-        f"Their feature halves end **{spread(of_large)} π** from the mean pattern, their label halves **{spread(above)} π** "
-        f"from q for a > 0 and **{spread(below)} π** for a < 0. The talk's plots have about .12 π, .16 π and .84 π. Over *all* "
-        f"neurons ours are {spread(everyone)} π, {spread(all_above)} π and {spread(all_below)} π: small neurons turn away "
-        "from the mean."
+        f"**{np.mean([mask.mean() for mask in big]):.0%}** of the neurons are large. Mean angles at the end, in units of "
+        "π, over "
+        f"{len(runs)} seed{'s' * (len(runs) > 1)}:\n\n"
+        + table(("angle of", "large neurons", "all neurons", "talk's plots, about"), rows)
     )
 
 
 def luck_text(runs: Sequence[StoredRun]) -> str:
     """How many neurons are lucky, and what becomes of them."""
-    text = f"**{spread([lucky(run).mean() for run in runs])}** of the neurons are lucky."
+    text = f"**{np.mean([lucky(run).mean() for run in runs]):.0%}** of the neurons are lucky."
     both = [run for run in runs if 0 < lucky(run).sum() < len(lucky(run))]
     if not both:
         return f"{text} In no seed are there lucky neurons and others to compare."
@@ -149,8 +153,8 @@ def luck_text(runs: Sequence[StoredRun]) -> str:
     more = "more" if of_lucky.mean() > of_others.mean() else "no more"
     return (
         f"{text} That about half are is true by symmetry: a row of $W_O$ and its negative are equally likely at the start, and "
-        f"where one is active the other is not. After training **{spread(of_lucky)}** of the lucky ones are large, and "
-        f"**{spread(of_others)}** of the others{where}: luck makes it {more} likely to grow."
+        f"where one is active the other is not. After training **{of_lucky.mean():.0%}** of the lucky ones are large, and "
+        f"**{of_others.mean():.0%}** of the others{where}: luck makes it {more} likely to grow."
     )
 
 
@@ -164,7 +168,7 @@ def norms_table(runs: Sequence[StoredRun], chosen: Sequence[StoredRun] = ()) -> 
     rows = []
     for quantity in starts.TALK:
         low, high = (f"{v:g}" for v in (quantity.low, quantity.high))
-        cells = [spread([starts.measured(run)[quantity.name] for run in group], 3) for group in (runs, chosen) if group]
+        cells = [small([starts.measured(run)[quantity.name] for run in group], 3) for group in (runs, chosen) if group]
         rows.append((_maths(quantity.name), f"{low} to {high}", *cells))
     return table(("norms", "talk", "here", *(["the trial"] if chosen else [])), rows)
 
@@ -191,8 +195,8 @@ def trials_table(found: Mapping[tuple[int, float], Sequence[StoredRun]]) -> str:
     best = starts.nearest(found)
     rows = []
     for place, runs in found.items():
-        distance = spread([starts.distance(run) for run in runs])
-        attention = spread([run.history["attention.1"][-1] for run in runs], 3)
+        distance = small([starts.distance(run) for run in runs])
+        attention = small([run.history["attention.1"][-1] for run in runs], 3)
         mark = "**" if place == best else ""
         rows.append((f"{mark}{place[0]}{mark}", f"{mark}{place[1]:g} / {place[0]}{mark}", distance, attention))
     return (
@@ -211,16 +215,42 @@ def verdict(runs: Sequence[StoredRun]) -> str:
     learned = float(wrong.mean()) <= 0.01 + 2 * no_match_floor(task.alpha, task.length)  # a copier can do no better
     first = (
         f"One layer learns to read a task from its prompt: of {N_TEST:,} answers on tasks that were never trained "
-        f"{f'{wrong.max() * N_TEST:.0f} are' if wrong.max() > 0 else 'none is'} wrong in the worst of {len(runs)} seeds."
+        f"{f'{wrong.max() * N_TEST:.0f} are' if wrong.max() > 0 else 'none is'} wrong{' in the worst seed' * (len(runs) > 1)}."
         if learned
         else f"Trained like this, one layer does not learn to read a task from its prompt: on tasks that were never trained "
         f"{wrong.mean():.0%} of the signs are wrong."
     )
     looks = "finds" if attention.mean() >= 0.9 else "goes only in part to"
-    second = f"Attention {looks} the examples that show the query's pattern (a share of {attention.mean():.3f} at the end)"
+    second = f"Attention {looks} the examples that show the query's pattern"
     copies = up.mean() <= 0.25 and down.mean() >= 0.75
     third = "the neurons that grow copy their labels" if copies else "the neurons that grow do not clearly read their labels"
     return f"{first} {second}, and {third}."
+
+
+def conclusion(runs: Sequence[StoredRun]) -> str:
+    """What to take away beyond the answer: what comes first, what luck is good for, and of what this is known."""
+    first = "come first" in order_text(runs)
+    both = [luck_shares(run) for run in runs if 0 < lucky(run).sum() < len(lucky(run))]
+    said = (
+        "Neurons begin to read labels before attention moves"
+        if first
+        else "Which moves first, attention or neurons, is not clear"
+    )
+    if both:
+        of_lucky, of_others = np.mean(both, 0)
+        if of_lucky > of_others:
+            said += (
+                "; which of them grow is partly a matter of the start"
+                if of_others > 0.5
+                else "; which of them grow the start decides"
+            )
+        else:
+            said += "; which of them grow the start does not tell"
+    task = make_study(runs[0].spec).task
+    return (
+        f"{said}. This is known of one layer without a residual stream, of orthogonal patterns, and of prompts in which "
+        f"{task.alpha:.0%} of the examples show the task."
+    )
 
 
 def luck_line(runs: Sequence[StoredRun]) -> str:
@@ -249,8 +279,8 @@ def order_text(runs: Sequence[StoredRun], until: float = 0.5) -> str:
     first = " So neurons come first." if turning and rise < STILL else ""
     return (
         f"At step {kept[-1]}, the last snapshot at which attention on the query's pattern is below {until:g} in every seed, it "
-        f"is **{spread(at, 3)}**, after {attention[:, 0].mean():.3f} at step {steps[0]}. The label halves of the neurons that "
-        f"end up large {begun} by then: **{spread(up)} π** from q for a > 0, **{spread(down)} π** for a < 0.{first}"
+        f"is **{at.mean():.2f}**, after {attention[:, 0].mean():.2f} at step {steps[0]}. The label halves of the neurons that "
+        f"end up large {begun} by then: **{np.mean(up):.2f} π** from q for a > 0, **{np.mean(down):.2f} π** for a < 0.{first}"
     )
 
 

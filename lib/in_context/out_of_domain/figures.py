@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from lib.core.read import style
 from lib.core.record.store import StoredRun
 from lib.in_context.drawing import band, log_errors
-from lib.in_context.out_of_domain.numbers import ENOUGH, THEORY, Along, Steps, both_labels_floor, reached
+from lib.in_context.out_of_domain.numbers import ENOUGH, THEORY, Along, Curve, Need, Steps, both_labels_floor, crossing
 from lib.in_context.runs import LEVEL, Share, history
 from lib.in_context.study import SUMS
 from lib.in_context.task import Task, no_match_floor
@@ -20,6 +20,8 @@ from lib.in_context.task import Task, no_match_floor
 SEEN, UNSEEN = style.BLUE, style.VERMILLION
 IN_DOMAIN = style.DARK
 OUTSIDE = style.ORANGE
+SHOWN = 200
+"""Training steps that Figure 13.1 shows: later nothing changes."""
 
 
 def shade(index: int, count: int) -> tuple[float, ...]:
@@ -41,10 +43,10 @@ def covers(tasks: Mapping[str, Task], runs: Mapping[str, Sequence[StoredRun]]) -
             ):
                 steps, right = history(runs[name], what)
                 band(ax, steps, 1 - right, 0.18, color=colour, label=label, ls=dash)
-            ax.set(ylim=(-0.02, 0.62), xlabel="training step")
+            ax.set(ylim=(-0.02, 0.62), xlim=(0, SHOWN), xlabel="training step")
         axes[0, 0].set_ylabel("pattern of label +1")
         axes[1, 0].set_ylabel("share of wrong answers")
-        axes[1, 0].legend()
+        fig.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 
 
@@ -89,7 +91,7 @@ def speed(found: Mapping[str, Steps]) -> Figure:
         axes[0, 0].set_yticks(ticks, [str(t) for t in ticks])
         looks = ((UNSEEN, "-"), (UNSEEN, (0, (1, 1))), (SEEN, (0, (4, 2))))
         lines = [plt.Line2D([], [], color=colour, ls=dash, lw=1.5) for colour, dash in looks]
-        fig.legend(lines, ["fitted", "without the lower bounds", "Theorem 1"], loc="outside upper center", ncols=3)
+        fig.legend(lines, ["fitted", "without the lower bounds", "Theorem 1"], loc="outside lower center", ncols=3)
     return fig
 
 
@@ -138,7 +140,7 @@ VARIANT_LOOK = (
 )
 
 
-ENDS = {0: {0: (-8, 6), -1: (-14, -13)}, 3: {0: (5, -2), -1: (-30, 7)}}
+ENDS = {0: {0: (-8, 7), -1: (-16, -15)}}
 """Where the ends of a line of S₁ are named, in points beside them: {number of the line: {end: place}}."""
 
 
@@ -166,7 +168,7 @@ def gpt_variants(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
                 ax.plot(x, errors.mean(0).clip(low), label=name, ms=4.5, lw=1.3, **look)
             for end, place in ENDS.get(i, {}).items():
                 at = (angles[end], max(low, errors.mean(0)[end]))
-                words = {"fontsize": 7.5, "color": look["color"]}
+                words = {"fontsize": 8.5, "color": look["color"]}
                 axes[1].annotate(f"$S_1$ = {SUMS[end]:g}", at, place, textcoords="offset points", **words)
         axes[0].axvline(1, color="#888888", lw=0.8, ls="--", zorder=0)
         axes[0].set(xlabel="coefficient sum $S_1$", ylabel="share of wrong answers", yscale="log")
@@ -174,7 +176,7 @@ def gpt_variants(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
         axes[0].minorticks_off()
         axes[1].set(xlabel="angle to the nearest trained pattern (degrees)")
         axes[1].margins(x=0.1)
-        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 
 
@@ -207,70 +209,52 @@ def layer_sums(sums: Sequence[float], found: Sequence[Along], outside: Along, on
     return fig
 
 
-def layer_lengths(inside: Along, sums: Mapping[float, Along], outside: Along) -> Figure:
-    """The one-layer model against the length of the prompt: hinge loss (left) and share of wrong signs (right). Of the signs at
-    several S₁ the least and the largest share are drawn, as an area: they hardly differ."""
-    with style.look():
-        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.3))
-        lines = [(f"$S_1$ = {s:g}", a, {"color": shade(i, len(sums))}) for i, (s, a) in enumerate(sums.items())]
-        lines.append(("in domain", inside, {"color": IN_DOMAIN, "ls": (0, (4, 2))}))
-        lines.append(("outside the span", outside, {"color": OUTSIDE, "ls": (0, (1, 1))}))
-        for label, a, look in lines:
-            axes[0].plot(a.lengths, a.loss.mean(0).clip(1e-4), label=label, lw=1.5, **look)
-        for _, a, look in lines[-2:]:
-            log_errors(axes[1], a.lengths, a.shares, 1e-4, None, **look)
-        if sums:
-            signs = np.array([a.error.mean(0) for a in sums.values()]).clip(1e-4)
-            ends = [f"{end(sums):g}" for end in (min, max)]
-            axes[1].fill_between(
-                inside.lengths,
-                signs.min(0),
-                signs.max(0),
-                color=style.GREEN,
-                alpha=0.9,
-                lw=2,
-                zorder=1,
-                label=f"signs: least to most of $S_1$ = {ends[0]} … {ends[1]}",
-            )
-        axes[0].set(yscale="log", ylim=(1e-4, 3), ylabel="mean hinge loss")
-        axes[1].set_ylabel("share of wrong signs")
-        for ax in axes:
-            ax.set_xlabel("examples in the prompt")
-            ax.set_xticks(range(0, 21, 4))
-        named = [handle for ax in axes for handle in ax.get_legend_handles_labels()[0]]
-        fig.legend(handles=named, loc="outside upper center", ncols=4)
-    return fig
+READERS = (
+    {"color": style.VERMILLION, "marker": "o", "ls": "-"},
+    {"color": style.BLUE, "marker": "s", "ls": "-"},
+    {"color": style.GREEN, "marker": "D", "ls": "-"},
+)
+IDEAL = {"copies a match, else guesses": (0, (1, 1.5)), "uses both labels, else guesses": (0, (5, 1.5, 1, 1.5))}
+"""Dashes of the readers that are worked out."""
 
 
-def shares_of_matches(panels: Mapping[str, Mapping[float, tuple[Sequence[int], Sequence[Share]]]]) -> Figure:
-    """Fig. 13: share of wrong answers against the length of the prompt for several α', a panel a model and domain. Dotted: the
-    error of who copies matching labels and else guesses, ½ (1 − α'/2)^l. Dash-dotted: of who uses both patterns' labels,
-    ½ (1 − α')^l, which at α' = 1 is 0. Diamonds: where errors get rare enough, interpolated; the grey line is that level."""
+def examples(readers: Mapping[str, Curve], needs: Mapping[str, Mapping[float, Need]], alpha: float) -> Figure:
+    """Left: share of wrong answers in domain against the number of examples at one α', {model: (lengths, means)}. Right, after
+    Fig. 13: the examples from which on errors are rare enough, against α', {model and patterns: {α': its seeds and their mean
+    curve}}; filled in domain, open elsewhere; a small point a seed. Grey: readers that are worked out."""
+    least = 1e-3
     with style.look():
-        fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 5.4), sharex=True, sharey=True)
-        for ax, (title, curves) in zip(axes.flat, panels.items(), strict=True):
-            ax.set_title(title, fontsize=9)
-            ax.axhline(ENOUGH, color="#999999", lw=0.8, zorder=0)
-            for i, (alpha, (x, shares)) in enumerate(curves.items()):
-                colour = shade(i, len(curves))
-                log_errors(ax, x, shares, 1e-4, f"α' = {alpha:g}", color=colour)
-                ax.plot(range(21), [no_match_floor(alpha, n) for n in range(21)], ls=(0, (1, 1.5)), color=colour, lw=1.1)
-                if alpha < 1:
-                    ax.plot(
-                        range(21), [both_labels_floor(alpha, n) for n in range(21)], ls=(0, (5, 1, 1, 1)), color=colour, lw=0.8
-                    )
-                if (n := reached(x, shares)) is not None:
-                    ax.plot(n, ENOUGH, "D", color=colour, ms=5.5, mec="white", mew=0.6, zorder=6)
-            if not curves:
-                ax.text(0.5, 0.5, "not tested at this $S_1$", ha="center", va="center", transform=ax.transAxes)
-        axes[0, 0].set_xticks(range(0, 21, 4))
-        for ax in axes[:, 0]:
-            ax.set_ylabel("share of wrong answers")
-        for ax in axes[1]:
-            ax.set_xlabel("examples in the prompt")
-        handles, labels = axes[1, 0].get_legend_handles_labels()
-        handles += [
-            plt.Line2D([], [], color="#555555", lw=w, ls=d) for w, d in ((1.1, (0, (1, 1.5))), (0.8, (0, (5, 1, 1, 1))))
-        ]
-        fig.legend(handles, [*labels, "copies a match", "uses both labels"], loc="outside upper center", ncols=5)
+        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.6), width_ratios=(1.25, 1))
+        for (label, dash), floor in zip(IDEAL.items(), (no_match_floor, both_labels_floor), strict=True):
+            ideal = {"color": style.GREY, "ls": dash, "lw": 1.5, "zorder": 0}
+            axes[0].plot(range(21), [floor(alpha, n) for n in range(21)], label=label, **ideal)
+            shares = sorted({a for found in needs.values() for a in found})
+            axes[1].plot(shares, [crossing(range(21), [floor(a, n) for n in range(21)]) for a in shares], **ideal)
+        for (name, (x, errors)), look in zip(readers.items(), READERS, strict=False):
+            kept = np.array(errors) >= least
+            axes[0].plot(np.array(x)[kept], np.array(errors)[kept], ms=3.5, lw=1.4, label=name, **look)
+        axes[0].axhline(ENOUGH, color="#BBBBBB", lw=0.8, zorder=0)
+        axes[0].set(yscale="log", ylim=(least, 0.7), xlabel="examples in the prompt", ylabel="share of wrong answers")
+        axes[0].set_title(f"in domain, α' = {alpha:g}", fontsize=9)
+        axes[0].set_xticks(range(0, 21, 4))
+        for i, (name, found) in enumerate(needs.items()):
+            look = READERS[0 if name.startswith("one layer") else 1]
+            inside, aside = name.endswith("in domain"), 0.005 * (i - (len(needs) - 1) / 2)
+            for a, need in found.items():
+                seeds = [n for n in need.seeds if n is not None]
+                axes[1].plot([a + aside] * len(seeds), seeds, look["marker"], color=look["color"], ms=2.5, alpha=0.4, mew=0)
+            means = [(a + aside, need.mean) for a, need in found.items() if need.mean is not None]
+            if means:
+                style_of = look | {"mfc": look["color"] if inside else "white", "ls": "-" if inside else "--"}
+                axes[1].plot(*zip(*means, strict=True), ms=5, lw=1.2, **style_of)
+        axes[1].set(xlabel="share α' of task examples", ylabel="examples needed", ylim=(0, None))
+        axes[1].set_title(f"for at most {ENOUGH:.0%} wrong", fontsize=9)
+        if shares:
+            axes[1].set_xticks(shares, [f"{a:g}" for a in shares])
+        handles, labels = axes[0].get_legend_handles_labels()
+        outside = next((name.split(", ")[1] for name in needs if not name.endswith("in domain")), "")
+        if outside:
+            handles.append(plt.Line2D([], [], marker="o", ls="--", color=style.DARK, mfc="white", ms=5, lw=1.2))
+            labels.append(f"open, right: {outside}")
+        fig.legend(handles, labels, loc="outside lower center", ncols=2)
     return fig

@@ -16,7 +16,7 @@ from lib.core.read.measures import spread
 from lib.core.read.statistics import Trend, log_slope
 from lib.core.record.spec import SpecError, check_number
 from lib.core.record.store import Store, StoredRun, load
-from lib.in_context.experiments import ALPHA, COVERS, GPT, GPTS, LENGTH, cover_specs, gpt_specs, speed_specs
+from lib.in_context.experiments import ALPHA, COVERS, GPT, GPTS, LENGTH, TURNED, cover_specs, gpt_specs, speed_specs
 from lib.in_context.runs import N_FRESH, Share, ask, fresh, snapshots, steps_to, task_of, trained
 from lib.in_context.study import ALPHAS, N_TEST, SUMS, error_rows, foreign
 from lib.in_context.task import Prompts, Task, no_match_floor
@@ -321,26 +321,51 @@ def panels(
     return found
 
 
+Curve = tuple[Sequence[int], Sequence[float]]
+"""Lengths of prompts, and the mean share of wrong answers at each."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """The examples from which on errors are rare enough, by the mean curve and by those of the seeds; None for never."""
+
+    mean: float | None
+    seeds: list[float | None]
+
+
+def needs(found: Mapping[str, Mapping[float, tuple[Sequence[int], Sequence[Share]]]]) -> dict[str, dict[float, Need]]:
+    """{title: {α': examples needed}} of what `panels` gives; what was not tested is left out."""
+    of = lambda x, shares: Need(reached(x, shares), [crossing(x, each) for each in np.array([s.each for s in shares]).T])
+    return {title: {alpha: of(*curve) for alpha, curve in curves.items()} for title, curves in found.items() if curves}
+
+
+def readers(runs: Sequence[StoredRun], variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, Curve]:
+    """{model: its mean errors on unseen tasks of old patterns against the length of the prompt}, at α' = ALPHA."""
+    one = along(runs, CURVE_LENGTHS, CURVE_COUNT, alpha=ALPHA).shares
+    found: dict[str, Curve] = {"one layer": (CURVE_LENGTHS, [share.mean for share in one])}
+    for name, words in ((GPT, "each task with its reverse"), (TURNED, "reverses left out")):
+        shares = gpt_errors(variants[name], "in domain")
+        found[f"GPT-2, {words}"] = (range(len(shares)), [share.mean for share in shares])
+    return found
+
+
 # --- Dials ---
 
 
-def dial_data(runs: Sequence[StoredRun], gpts: Sequence[StoredRun], count: int = DIAL_COUNT) -> dict[str, Any]:
-    """What lib.book.dials needs: curves over the length of the prompt, of one-layer runs and of GPT-2 runs where these were
-    tested, and the query's attention in the former."""
+def dial_data(runs: Sequence[StoredRun], count: int = DIAL_COUNT) -> dict[str, Any]:
+    """What lib.book.dials needs: the mean margin of one-layer runs over the length of the prompt, beside that in domain, and
+    the query's attention."""
     found: list[list[Along]] = [[along(runs, DIAL_LENGTHS, count, alpha=a, sum=s) for s in SUMS] for a in DIAL_SHARES]
-    other = [[gpt_errors(gpts, at_foreign(s), a) if a in ALPHAS else None for s in SUMS] for a in DIAL_SHARES]
+    inside = [along(runs, DIAL_LENGTHS, count, alpha=a) for a in DIAL_SHARES]
     attention = [[[rounded(v) for v in a.attention.mean(0)] for a in row] for row in found]
     rest = [[[rounded(1 - v) for v in a.attention.mean(0)] for a in row] for row in found]
-    none: list[None] = [None] * len(DIAL_LENGTHS)
-    flat = lambda alpha, length: [rounded(no_match_floor(alpha, length))] * 3  # a line that has no interval
     lines = {
-        "layer": ("one layer", [[[leaf(s) for s in a.shares] for a in row] for row in found]),
-        "gpt": (
-            "GPT-2",
-            [[[leaf(shares[n]) for n in DIAL_LENGTHS] if shares else none for shares in row] for row in other],
-        ),
-        "floor": ("copy a match, else guess", [[[flat(a, n) for n in DIAL_LENGTHS] for _ in SUMS] for a in DIAL_SHARES]),
+        "new": ("new patterns", [[_margins(a) for a in row] for row in found]),
+        "old": ("patterns of training", [[_margins(a)] * len(SUMS) for a in inside]),
+        "asked": ("from here on: no hinge loss", [[[[1.0] * 3] * len(DIAL_LENGTHS)] * len(SUMS)] * len(DIAL_SHARES)),
     }
+    least = min(a.margin.mean(0).min() for a in (*itertools.chain(*found), *inside))
+    most = max(a.margin.max() for a in (*itertools.chain(*found), *inside))
     return {
         "dials": [
             {"id": "alpha", "label": "share of task examples α′", "values": list(DIAL_SHARES)},
@@ -348,24 +373,29 @@ def dial_data(runs: Sequence[StoredRun], gpts: Sequence[StoredRun], count: int =
             {"id": "length", "label": "examples in the prompt", "values": list(DIAL_LENGTHS)},
         ],
         "x": "length",
-        "fan": "alpha",
-        "y": {"label": "share of wrong answers", "log": True, "low": 1e-4, "high": 1.0},
+        "fan": "sum",
+        "y": {
+            "label": "mean margin zF, one layer",
+            "log": False,
+            "low": min(0.0, math.floor(10 * least) / 10),
+            "high": max(1.2, math.ceil(10 * most) / 10),
+        },
         "series": [{"id": id, "label": label, "values": values} for id, (label, values) in lines.items()],
         "bars": {
-            "label": "attention of the query, one layer",
+            "label": "attention of the query",
             "items": [
                 {"label": "examples of its own pattern", "values": attention},
                 {"label": "all other examples", "values": rest},
             ],
         },
         "start": DIAL_START,
-        "about": f"Out-of-domain patterns. Means over {len(runs)} seeds (one layer) and {len(gpts)} (GPT-2, tested at α′ = "
-        f"{ALPHAS[0]:g} and {ALPHAS[-1]:g} of these alone); bands: 95 % intervals over prompts.",
+        "about": f"The one-layer model. Means over {len(runs)} seeds; bands: the range of all seeds. Thin: the other S₁.",
     }
 
 
-def leaf(share: Share) -> list[float]:
-    return [rounded(v) for v in (share.mean, *share.interval)]
+def _margins(found: Along) -> list[list[float]]:
+    """Mean, least and largest margin of the seeds at every length."""
+    return [[rounded(v) for v in (of.mean(), of.min(), of.max())] for of in found.margin.T]
 
 
 def rounded(value: float) -> float:

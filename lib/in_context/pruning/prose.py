@@ -10,7 +10,6 @@ import numpy as np
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
-from lib.in_context.experiments import LENGTH
 from lib.in_context.pruning.numbers import (
     LUCK,
     ORDERS,
@@ -21,7 +20,6 @@ from lib.in_context.pruning.numbers import (
     TOGETHER,
     WIDEST,
     at_rate,
-    by_alpha,
     free_until,
     large_by_luck,
     large_shares,
@@ -52,31 +50,33 @@ def percent(share: float) -> str:
 
 
 def verdict(runs: Sequence[StoredRun]) -> str:
-    """What pruning shows, in a few sentences."""
+    """What pruning shows, in two sentences: small neurons, and whether it matters which go."""
     share = float(np.mean(large_shares(runs)))
     full, rest = over_runs(runs, "magnitude").at(0).loss, over_runs(runs, "rest").at(0).loss
-    ordered, random = at_rate(runs, AT)
     if share == 1:
         first = "No neuron is small after training: there is nothing that pruning could take for free."
     else:
         cost = float((rest - full).mean())
         free = "costs next to nothing" if cost <= FREE else f"costs a hinge loss of {cost:.2f}"
-        first = f"Training leaves {1 - share:.0%} of the neurons small, and removing all of these {free}."
-    apart = float((random.loss - ordered.loss).mean())
+        first = f"Training leaves some neurons small ({1 - share:.0%}), and removing all of these {free}."
+    ordered, random = at_rate(runs, AT)
+    apart, wrong = float((random.loss - ordered.loss).mean()), float((random.error - ordered.error).mean())
     if apart > ALIKE:
-        wins = int((random.loss > ordered.loss).sum())
-        second = (
-            f"With {AT:.0%} removed, a random choice costs more hinge loss than the smallest, in {wins} of {len(runs)} seeds."
-        )
+        second = f"With {AT:.0%} removed a random choice costs more hinge loss than the smallest"
     elif apart < -ALIKE:
-        second = f"With {AT:.0%} removed, a random choice costs less hinge loss than the smallest."
+        second = f"With {AT:.0%} removed a random choice costs less hinge loss than the smallest"
     else:
-        second = f"With {AT:.0%} removed it does not matter for the hinge loss whether the smallest go or any."
-    wrong = float((random.error - ordered.error).mean())
+        second = f"With {AT:.0%} removed it does not matter for the hinge loss whether the smallest go or any"
     if abs(wrong) <= ALIKE:
-        third = "In wrong signs, which the paper plots, the order makes no difference there."
+        third = "in wrong signs, which the paper plots, the order makes no difference"
     else:
-        third = f"In wrong signs, which the paper plots, a random choice costs {'more' if wrong > 0 else 'less'} there."
+        third = f"in wrong signs, which the paper plots, a random choice costs {'more' if wrong > 0 else 'less'}"
+    return f"{first} {second}; {third}."
+
+
+def conclusion(runs: Sequence[StoredRun]) -> str:
+    """The three parts of the theorem, one after another."""
+    share = float(np.mean(large_shares(runs)))
     half, whole = (over_runs(runs, "large").at(SHARES.index(share)) for share in (0.5, 0.0))
     more = float(half.error.mean() - whole.error.mean())
     if more <= 0:
@@ -84,12 +84,21 @@ def verdict(runs: Sequence[StoredRun]) -> str:
     elif more <= ALIKE:
         signs = "hardly a sign more is wrong than before"
     else:
-        signs = f"{percent(half.error.mean())} of the signs are wrong, where it was"
-    fourth = (
-        f"Without half of the large neurons the margin falls from {whole.margin.mean():.2f} to {half.margin.mean():.2f}, and "
-        f"{signs}{' ' if more > ALIKE else ' ('}{counted(whole.error, N_FRESH)}{')' * (more <= ALIKE)}."
-    )
-    return f"{first} {second} {third} {fourth}"
+        signs = f"{percent(half.error.mean())} of the signs are wrong, where it was {counted(whole.error, N_FRESH)}"
+    rest = over_runs(runs, "rest").at(0).loss - over_runs(runs, "magnitude").at(0).loss
+    parts = {
+        "1": "There are two groups of neurons"
+        if share < 1
+        else "There is one group of neurons, so that part 2 has nothing to remove",
+        "2": "Without the small ones nothing changes that could be measured"
+        if float(rest.mean()) <= FREE
+        else "Without the small ones the loss rises",
+        "3": f"Without half of the large ones the margin falls from {whole.margin.mean():.2f} to {half.margin.mean():.2f}, and "
+        f"{signs}",
+    }
+    if share == 1:
+        del parts["2"]
+    return "\n".join(f"{number}. {said}." for number, said in parts.items())
 
 
 def norms_line(runs: Sequence[StoredRun]) -> str:
@@ -192,15 +201,6 @@ def free_text(runs: Sequence[StoredRun], length: int) -> str:
     )
 
 
-def alpha_line(runs: Sequence[StoredRun]) -> str:
-    column = RATES.index(WIDEST)
-    parts = [
-        f"α' = {alpha:g}: {small(c.loss[:, 0], 4)} unpruned, {small(c.loss[:, column], 4)} with {WIDEST:.0%} removed"
-        for alpha, c in by_alpha(runs).items()
-    ]
-    return f"hinge loss at l = {LENGTH}, " + "; ".join(parts)
-
-
 def alpha_text(runs: Sequence[StoredRun]) -> str:
     """How far the losses at several α' are apart, beside how far pruning moves them all."""
     first, last = losses_by_alpha(runs)
@@ -260,7 +260,7 @@ def luck_text(runs: Sequence[StoredRun]) -> str:
     """The shares of large neurons by activity before training, and who stays small."""
     groups = large_by_luck(runs)
     rows = [
-        (f"{name} %", spread(among), spread(big) if len(big) else "–")
+        (f"{name} %", f"{among.mean():.0%}", f"{big.mean():.0%}" if len(big) else "–")
         for name, (among, big) in zip(luck_names(), groups, strict=True)
     ]
     half = LUCK.index(0.5) + 1

@@ -28,10 +28,11 @@ from lib.in_context.story.numbers import (
 
 MARKERS = "oDs^vP"
 MAPS = (
-    ("steps", f"steps to a held-out loss of {LEVEL:g}", 0),
-    ("excess", f"excess loss at a trained loss of {LEVEL:g}", 3),
+    ("steps", "how long learning takes", f"steps to a loss of {LEVEL:g} on unseen tasks", 0),
+    ("excess", "how far unseen tasks are behind", f"their excess loss where the trained is {LEVEL:g}", 3),
 )
-"""Name, title and digits of each map."""
+"""Name, title, label of the colour bar and digits of each map."""
+TICKS = {"steps": (10, 30, 100, 300, 1000), "excess": (0, 0.01, 0.05, 0.1, 0.2, 0.5, 1)}
 
 
 def _colours(values: Sequence[float]) -> dict[float, object]:
@@ -63,26 +64,34 @@ def against_delta(found: Grid, before: Mapping[tuple[float, float], float], theo
             ax.set(xscale="log", xlabel="start of attention, δ")
             ax.set_xticks(deltas_of(found), [f"{d:g}" for d in deltas_of(found)])
             ax.minorticks_off()
-        axes[1].legend()
+        fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=len(gammas))
     return fig
 
 
 def maps(values: Mapping[str, np.ndarray], deltas: Sequence[float], gammas: Sequence[float]) -> Figure:
-    """Means over seeds on the grid, a panel for each of MAPS: {name: (δ, γ)}. NaN: no run has the value."""
+    """Means over seeds on the grid, a panel with its colour bar for each of MAPS: {name: (δ, γ)}; darker is slower, or farther
+    behind. NaN: no run has the value."""
     with style.look():
-        fig, axes = plt.subplots(1, len(MAPS), figsize=(style.WIDTH, 2.8))
-        for ax, (name, title, digits) in zip(axes.flat, MAPS, strict=True):
+        fig, axes = plt.subplots(1, len(MAPS), figsize=(style.WIDTH, 3.3), sharey=True)
+        for ax, (name, title, label, digits) in zip(axes.flat, MAPS, strict=True):
             grid = values[name]
             top = float(np.nanmax(grid)) if np.isfinite(grid).any() else 1.0
-            scale = LogNorm(float(np.nanmin(grid)), top * 1.01) if name == "steps" else PowerNorm(0.4, 0, max(top, 1e-3))
-            ax.imshow(grid, origin="lower", aspect="auto", cmap="cividis", norm=scale)
+            scale = LogNorm(float(np.nanmin(grid)) / 1.5, top * 1.01) if name == "steps" else PowerNorm(0.5, 0, max(top, 1e-3))
+            image = ax.imshow(grid, origin="lower", aspect="auto", cmap=style.FILL[style.BLUE], norm=scale)
             for (row, column), value in np.ndenumerate(grid):
                 text = "–" if np.isnan(value) else f"{value:.{digits}f}"
-                dark = np.isnan(value) or float(scale(value)) > 0.6
-                ax.text(column, row, text, ha="center", va="center", fontsize=8, color="#222222" if dark else "white")
-            style.tick_grid(ax, list(gammas), [f"{d:g}" for d in deltas], "start of $W_O$, γ", "start of attention, δ")
+                dark = not np.isnan(value) and float(scale(value)) > 0.6
+                ax.text(column, row, text, ha="center", va="center", fontsize=8.5, color="white" if dark else "#222222")
+            style.tick_grid(ax, list(gammas), [f"{d:g}" for d in deltas], "start of $W_O$, γ (smaller: larger weights)", "")
             ax.set_title(title, fontsize=9)
             style.bare(ax)
+            bar = fig.colorbar(image, ax=ax, location="bottom", aspect=30, pad=0.03, label=label)
+            low, high = bar.mappable.norm.vmin, bar.mappable.norm.vmax
+            ticks = [t for t in TICKS[name] if low <= t <= high]
+            bar.set_ticks(ticks, labels=[f"{t:g}" for t in ticks])
+            bar.minorticks_off()
+            bar.outline.set_visible(False)
+        axes[0].set_ylabel("start of attention, δ")
     return fig
 
 
@@ -99,8 +108,8 @@ def along(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
             column[0].set_ylim(0, 0.6)
             column[1].set(xlabel="training step", xscale="log", ylim=(0, 1.02))
         axes[0, 0].set_ylabel("share of wrong signs")
-        axes[1, 0].set_ylabel("attention on the same pattern")
-        axes[0, -1].legend()
+        axes[1, 0].set_ylabel("attention")
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 
 
@@ -111,7 +120,7 @@ def copying(found: Grid, floor: float, seed: int = 0) -> Figure:
     gammas, deltas = gammas_of(found), deltas_of(found)
     colours, marks = _colours(gammas), dict(zip(deltas, MARKERS, strict=False))
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.85, 3.4))
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 3.4))
         for (_, gamma), runs in found.items():
             if one := [run for run in runs if run.spec.seed == seed and run.status != "diverged"]:
                 way = history(one, "attention.1")[1][0], 1 - history(one, "unseen")[1][0]
@@ -123,7 +132,7 @@ def copying(found: Grid, floor: float, seed: int = 0) -> Figure:
         ax.set_yscale("symlog", linthresh=1e-3, linscale=0.5)
         ax.set(xlabel="attention on the same pattern", ylabel="wrong on unseen tasks", ylim=(-2e-4, 1))
         if zero := sum(learned(run) and unseen_error(run) == 0 for run in everyone(found)):
-            ax.text(0.02, 0, f"{zero} runs without an error →", transform=ax.get_yaxis_transform(), va="center", fontsize=8)
+            ax.text(0.02, 0, f"{zero} runs without an error →", transform=ax.get_yaxis_transform(), va="center", fontsize=8.5)
         handles = [Line2D([], [], marker="o", ls="", color=colours[g], label=f"γ = {g:g}") for g in gammas]
         outline = {"ls": "", "mfc": "none", "mec": style.DARK}
         handles += [Line2D([], [], marker=marks[d], label=f"δ = {d:g}", **outline) for d in deltas]

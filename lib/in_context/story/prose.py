@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,12 +12,14 @@ from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 from lib.in_context import starts
 from lib.in_context.experiments import story_specs
-from lib.in_context.runs import LEVEL, start_attention, steps_to
+from lib.in_context.runs import LEVEL, small, start_attention, steps_to
 from lib.in_context.story.numbers import (
     CYCLE,
     FEWEST,
     LEARNED,
+    SOME_DELTA,
     Grid,
+    at_delta,
     at_most,
     correlation,
     delta_of,
@@ -58,17 +61,20 @@ def settings_table(profile: str, wide: bool = False) -> list[tuple[str, str]]:
 
 
 def verdict(found: Grid, wide: Grid) -> str:
-    """What starts change about copying, in two sentences."""
+    """Whether any start makes the model remember, in two sentences."""
     good = [run for run in everyone(found) if learned(run)]
     if not good:
         return "No run learned its six tasks, so nothing can be said of copying."
     worst = max(unseen_error(run) for run in good)
-    copies = f"copies in all {len(good)} runs that learned their tasks" if worst <= COPIES else "does not always copy"
-    first = (
-        f"Started small or large, the model {copies}. Wrong on other tasks: {at_most([worst])}, where remembering pairs would "
-        f"give {remembering_error()[1]:.0%}."
+    copies = (
+        f"copies from the prompt in all {len(good)} runs that learned their tasks, and remembers in none"
+        if worst <= COPIES
+        else "does not always copy from the prompt"
     )
-    return f"{first} {_large_words([run for run in everyone(wide) if learned(run)], max(worst, COPIES))}"
+    return (
+        f"Started small or large, the model {copies}. "
+        f"{_large_words([run for run in everyone(wide) if learned(run)], max(worst, COPIES))}"
+    )
 
 
 def _large_words(there: list[StoredRun], usual: float) -> str:
@@ -78,10 +84,34 @@ def _large_words(there: list[StoredRun], usual: float) -> str:
     worse = [run for run in there if unseen_error(run) > usual]
     if not worse:
         return "With a large readout it is no different."
-    trace = f"With a large readout {max(unseen_error(run) for run in worse):.1%} are wrong in the worst run"
+    trace = f"With a large readout up to {max(unseen_error(run) for run in worse):.1%} of the answers on other tasks are wrong"
     if all(rising(run) >= STILL for run in worse):
-        return f"{trace}. There attention was still rising when training ended, so this shows no remembering."
+        return f"{trace}, where attention was still rising when training ended."
     return f"{trace}: a trace of something else."
+
+
+def conclusion(found: Grid, wide: Grid) -> str:
+    """What starts do change, and of what this is known."""
+    good = [run for run in everyone(found) if learned(run)]
+    if not good:
+        return "Whether a start decides between copying and remembering was not seen."
+    gaps = _behind([excesses(found, d) for d in deltas_of(found)]), _behind([excesses(wide, SOME_DELTA)])
+    later = any("are farther behind than" in said for said in gaps)
+    delta = {d: np.mean([steps(run) for runs in at_delta(found, d).values() for run in runs]) for d in deltas_of(found)}
+    slower = all(delta[a] >= delta[b] for a, b in itertools.pairwise(sorted(delta)))
+    how = (
+        "A start changes how long learning takes"
+        if slower
+        else "A start does not change in one direction how long learning takes"
+    )
+    if later:
+        how += " and how far unseen tasks are behind on the way, together with the learning rate"
+    table_ = "not which solution is found" if max(map(unseen_error, good)) <= COPIES else "and in some runs what is found"
+    return (
+        f"{how}; {table_}. That is known of six training tasks of {len(CYCLE.pairs) + len(CYCLE.unseen)}, one layer, and "
+        "a start "
+        "of attention that is a matcher already, only a weak one."
+    )
 
 
 def starts_table(found: Mapping[str, Mapping[str, np.ndarray]]) -> str:
@@ -98,7 +128,7 @@ def starts_table(found: Mapping[str, Mapping[str, np.ndarray]]) -> str:
 def _cell(values: np.ndarray) -> str:
     if not np.isfinite(values).all() or not values.any():
         return "none"
-    return spread(values, 3) if values.max() >= 0.0005 else "< 0.001"
+    return small(values, 3)
 
 
 def remembering_text(found: Grid) -> str:
