@@ -151,12 +151,12 @@ def test_claims_follow_the_numbers() -> None:
     assert [judged(claim.id) for claim in CLAIMS] == [("reproduced", 0)] * 3
     other = CASES["the other way round"]
     assert judged("mix-faster", down={**LEADING, 0.8: (0.7, 0.3)}) == ("not reproduced", 1)
-    assert judged("mix-gap", **other) == ("partly", 2)
+    assert judged("mix-gap", **other) == ("not reproduced", 2)
     assert judged("mix-gap", down={**LEADING, 0.5: (0.5, 0.3)}) == ("partly", 1)  # the middle is not between the ends
-    assert judged("mix-gap", **CASES["no difference"])[0] == "partly"
-    assert judged("mix-gap", **CASES["never there"]) == ("not reproduced", 3)
-    assert judged("mix-embeddings", **other) == ("partly", 1)
-    assert judged("mix-embeddings", **CASES["never there"]) == ("not reproduced", 2)
+    assert judged("mix-gap", **CASES["no difference"])[0] == "not reproduced"
+    assert judged("mix-gap", **CASES["never there"]) == ("not reproduced", 2)
+    assert judged("mix-embeddings", **other) == ("not reproduced", 1)
+    assert judged("mix-embeddings", **CASES["never there"]) == ("not reproduced", 1)
     for claim in CLAIMS:
         record = claim.evaluate(Shelf(planted(**CASES["never there"])), "laptop")
         assert "nan" not in record["measured"]
@@ -171,24 +171,21 @@ def test_claims_follow_the_numbers() -> None:
 def test_the_verdict_follows_the_numbers() -> None:
     text = prose.verdict(found(), "laptop")
     assert "From a small start (γ = 0.8) the questions are learned before the stories (the stories are our substitute" in text
-    assert "a bigram model of their own at step 300, the stories' at step 600." in text
-    assert "At one mean loss (2.25 nats) the questions are the further ahead the smaller the start: ΔL = " in text
-    assert "questions' words differ more than those of the stories' (mean cosine 0.11 against 0.51)." in text
+    assert "At one mean loss the questions are the further ahead the smaller the start." in text
+    assert "questions' words differ more than those of the stories'." in text
     text = prose.verdict(found(**CASES["the other way round"]), "laptop")
     assert "the *less* far ahead the smaller the start" in text
-    assert "differ *less* than those of the stories' (mean cosine 0.51 against 0.11); earlier, at step 50, they differ" in text
+    assert "differ *less* than those of the stories'; earlier, at step 50, they differ" in text
     text = prose.verdict(found(down={**LEADING, 0.8: (0.7, 0.3)}), "laptop")
     assert "(γ = 0.8) the stories are learned before the questions (the stories are our substitute corpus)" in text
     assert "not clearly further ahead from a smaller start" in text
     text = prose.verdict(found(**CASES["no difference"]), "laptop")
     assert "From a small start (γ = 0.8), as from the larger ones, the questions are learned" in text
     assert "as far ahead from every start" in text
-    assert "do not in every run differ more than those of the stories' (mean cosine 0.21 against 0.21)." in text
+    assert "do not in every run differ more than those of the stories'." in text
     text = prose.verdict(found(**CASES["never there"]), "laptop")
     assert "no run comes as far as a bigram model, on questions or on stories (our substitute corpus)" in text
     assert "Not every run from the small start comes to equal progress, where embeddings are compared; those of" in text
-    half = found(end=(1.0, 3.5))
-    assert "at step 300, the stories' never." in prose.order_said(half, "laptop")
     both = prose.order_said(found(down=dict.fromkeys(GAMMAS, (0.5, 0.573)), noise=0.04), "laptop")
     assert re.search(
         r"neither corpus is learned first in every run: the questions are in \d of 3, the stories .* in \d\.", both
@@ -204,9 +201,7 @@ def test_starts_are_compared_as_far_as_every_run_comes() -> None:
         "Not every run of γ = 0.3 comes so far. To compare all starts we also take the lowest mean loss that "
         "every run comes to, 4.88 nats."
     )
-    gap = prose.gap_said(runs, "laptop")
-    assert "At one mean loss (4.88 nats) the questions are " in gap
-    assert re.search(r"ΔL = 0\.44, .+ and 0\.5\d for γ", gap)
+    assert prose.bias_text(runs, "laptop").startswith("At a mean loss of 4.88 nats ΔL ")
     assert "| tied | 0.3 | never | never | never | – |" in prose.when_table(runs, "laptop")
 
 
@@ -247,7 +242,7 @@ def test_what_is_said_of_starts_of_entropy_and_of_steps_follows_the_numbers() ->
     above = "At a mean loss of 2.25 nats ΔL rises with γ, and is above that of two bigram models (1.00) from every start"
     assert prose.bias_text(found(), "laptop").startswith(above)
     one = found(down={**LEADING, 0.3: (0.5, 0.4)})
-    assert "only for γ = 0.5 and γ = 0.8. With untied embeddings" in prose.bias_text(one, "laptop")
+    assert "only for γ = 0.5 and 0.8. With untied embeddings" in prose.bias_text(one, "laptop")
     assert "from no start above" in prose.bias_text(found(down=dict.fromkeys(GAMMAS, (0.7, 0.3))), "laptop")
     assert "With untied embeddings, at 2.25 nats, it falls with γ: " in prose.bias_text(found(untied_down=TRAILING), "laptop")
     assert "it hardly depends on γ: " in prose.bias_text(found(untied_down=EVEN), "laptop")
@@ -258,8 +253,7 @@ def test_what_is_said_of_starts_of_entropy_and_of_steps_follows_the_numbers() ->
     assert "ΔL falls with γ" in ends(down=dict(zip(GAMMAS, [*unfinished.values()][::-1], strict=True)))
     assert "ΔL has no clear order in γ" in ends(down={**unfinished, 0.5: (1.0, 1.3)})
     assert ends(end=(1.0, 1.5)).endswith(
-        "For γ = 0.3 and γ = 0.5 and γ = 0.8 it is then below that of two bigram models: "
-        "measured by these, the stories are ahead."
+        "For γ = 0.3, 0.5 and 0.8 it is then below that of two bigram models: measured by these, the stories are ahead."
     )
     assert "+0.20 nats on PrOntoQA" in prose.losses_text(found())
     assert "ΔL would be 1.00 without any bias" in prose.corpora_text("laptop")

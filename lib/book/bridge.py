@@ -188,7 +188,7 @@ def draw(found: Sequence[Task], narrow: bool = False) -> Figure:
             right.plot(gap, row, "D", ms=5, color=style.DARK)
         left.set_yticks(range(len(found)), [task.name for task in found])
         left.invert_yaxis()
-        left.set(xlim=(-0.02, 1.02), xlabel="share of new questions answered by the rule")
+        left.set(xlim=(-0.02, 1.02), xlabel="share answered by the rule")
         right.axvline(0, color=style.GREY, lw=0.8)
         right.set(xlabel="difference, small start less large")
         right.tick_params(left=False)

@@ -126,7 +126,7 @@ def terms() -> dict[str, str]:
     return {term: re.sub(r"[$\\{}]|mathrm", "", words) for term, words in re.findall(r"^(\w.*)\n  (.+)$", text, re.MULTILINE)}
 
 
-EVERYDAY = ("run", "seed", "depth", "place", "key", "cell", "γ")
+EVERYDAY = ("run", "seed", "depth", "place", "key", "cell", "contrast", "γ")
 """Terms of the glossary that are also plain words, and are not marked where they occur."""
 
 

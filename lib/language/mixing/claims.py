@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from lib.core.read.claim import Claim, Finding, graded
@@ -11,12 +13,15 @@ from lib.language import arms
 from lib.language.experiments import GAMMAS
 from lib.language.mixing import numbers
 
-REACHED = "every run comes to the compared progress"
-RISES = "ΔL's mean rises with γ"
+RISES = "every run comes to the compared progress, and ΔL's mean there rises with γ"
 ENDS = "its difference between the ends has a 95 % interval over seeds above 0"
 FIRST = "in every run PrOntoQA's loss passes its own bigram model's before the stories' does theirs"
-LOWER = "in every run PrOntoQA's mean cosine is the lower one"
+LOWER = "every run comes to the compared progress, and PrOntoQA's mean cosine is the lower one there"
 SMALL = max(GAMMAS)
+STRICTER = (
+    "to come to the compared progress, which is no result, was a part of its own and made a failure partly; made stricter with "
+    "the results at hand"
+)
 
 
 def _said(values: np.ndarray) -> str:
@@ -35,7 +40,7 @@ def gaps(store: Store, profile: str) -> Finding:
     low = arms.difference(found[max(GAMMAS)], found[min(GAMMAS)])[1] if known else np.nan
     return Finding(
         "ΔL: " + "; ".join(f"γ = {gamma:g} {_said(values)}" for gamma, values in found.items()),
-        graded({REACHED: known, RISES: known and means == sorted(means), ENDS: bool(low > 0)}),
+        graded({RISES: known and all(a < b for a, b in pairwise(means)), ENDS: bool(low > 0)}),
         len(runs[True, SMALL]),
     )
 
@@ -56,7 +61,7 @@ def embeddings(store: Store, profile: str) -> Finding:
     known = bool(np.isfinite(found).all())
     return Finding(
         f"γ = {SMALL:g}, tied: mean cosine {_said(found[:, 0])} (PrOntoQA), {_said(found[:, 1])} (stories)",
-        graded({REACHED: known, LOWER: known and bool((found[:, 0] < found[:, 1]).all())}),
+        graded({LOWER: known and bool((found[:, 0] < found[:, 1]).all())}),
         len(found),
     )
 
@@ -77,8 +82,9 @@ CLAIMS = (
         "Fig 7A",
         "The smaller the start, the further the questions are ahead of the stories.",
         "ΔL rises with γ (0.3, 0.5, 0.8)",
-        f"{REACHED}; {RISES}; {ENDS}",
+        f"{RISES}; {ENDS}",
         gaps,
+        revised=STRICTER,
     ),
     Claim(
         "mix-embeddings",
@@ -86,7 +92,8 @@ CLAIMS = (
         "Fig 7B",
         "Early from a small start the embeddings of the questions' words differ more than those of the stories'.",
         "mean cosine .123 against .531",
-        f"γ = {SMALL:g}, tied embeddings: {REACHED}; {LOWER}",
+        f"γ = {SMALL:g}, tied embeddings: {LOWER}",
         embeddings,
+        revised=STRICTER,
     ),
 )

@@ -29,6 +29,12 @@ def name_of(gamma: float) -> str:
     return f"γ = {gamma:g}"
 
 
+def _starts(gammas: Sequence[float]) -> str:
+    """`γ = 0.3, 0.5 and 0.8`."""
+    *most, last = [f"{gamma:g}" for gamma in gammas]
+    return f"γ = {', '.join(most)} and {last}" if most else f"γ = {last}"
+
+
 def _signed(text: str) -> str:
     return text.replace("-", "−")
 
@@ -163,14 +169,7 @@ def order_said(runs: Runs, profile: str) -> str:
     if all(_firsts(runs[True, gamma], profile)[won] == len(runs[True, gamma]) for gamma in GAMMAS):
         start += ", as from the larger ones,"
     first, second = (("questions", "stories")[i] for i in (won, 1 - won))
-    return (
-        f"{start} the {first} are learned before the {second} (the stories are our {SUBSTITUTE}): their loss reaches that of "
-        f"a bigram model of their own {_from(steps[:, won])}, the {second}' {_from(steps[:, 1 - won])}."
-    )
-
-
-def _from(steps: np.ndarray) -> str:
-    return "never" if np.isnan(steps).all() else f"at step {_span(steps)}"
+    return f"{start} the {first} are learned before the {second} (the stories are our {SUBSTITUTE})."
 
 
 def starts_text(runs: Runs, profile: str) -> str:
@@ -271,14 +270,13 @@ def _of_starts(found: Mapping[float, np.ndarray]) -> str:
 
 def gap_said(runs: Runs, profile: str) -> str:
     """Fig. 7A: is the lead of the questions larger the smaller the start?"""
-    level, found = _compared(runs, profile)
     how = {
         RISES: "the further ahead the smaller the start",
         FALLS: "the *less* far ahead the smaller the start",
         HARDLY: "as far ahead from every start",
         NO_ORDER: "not clearly further ahead from a smaller start",
-    }[_course(found)]
-    return f"At one mean loss ({level:.2f} nats) the questions are {how}: ΔL = {_of_starts(found)}."
+    }[_course(_compared(runs, profile)[1])]
+    return f"At one mean loss the questions are {how}."
 
 
 def progress_text(runs: Runs, profile: str) -> str:
@@ -292,7 +290,7 @@ def progress_text(runs: Runs, profile: str) -> str:
     if not short:
         return f"{first} Every run with tied embeddings comes so far."
     return (
-        f"{first} Not every run of {' and '.join(map(name_of, short))} comes so far. To compare all starts we also take the "
+        f"{first} Not every run of {_starts(short)} comes so far. To compare all starts we also take the "
         f"lowest mean loss that every run comes to, {_compared(runs, profile)[0]:.2f} nats."
     )
 
@@ -307,7 +305,7 @@ def bias_text(runs: Runs, profile: str) -> str:
     elif not above:
         said = f"from no start above {line}: entropy alone would put the questions as far ahead."
     else:
-        said = f"above {line} only for {' and '.join(map(name_of, above))}."
+        said = f"above {line} only for {_starts(above)}."
     return (
         f"At a mean loss of {level:.2f} nats ΔL {_course(found)}, and is {said} With untied embeddings, at {other:.2f} nats, "
         f"it {_course(untied)}: {_of_starts(untied)}."
@@ -328,11 +326,10 @@ def along_text(runs: Runs, profile: str) -> str:
     )
     ends = {gamma: numbers.gap_along(runs[True, gamma])[:, -1] for gamma in GAMMAS}
     below = [gamma for gamma, values in ends.items() if values.mean() < even(profile)]
-    then = (
-        f" For {' and '.join(map(name_of, below))} it is then below that of two bigram models: measured by these, the stories "
-        "are ahead."
-    )
-    return f"{first} At the end of training ΔL {_course(ends)}: {_of_starts(ends)}.{then if below else ''}"
+    first += f" At the end of training ΔL {_course(ends)}: {_of_starts(ends)}."
+    if not below:
+        return first
+    return f"{first} For {_starts(below)} it is then below that of two bigram models: measured by these, the stories are ahead."
 
 
 # ---------------------------------------------------------------- embeddings
@@ -381,14 +378,13 @@ def cosine_said(runs: Runs, profile: str) -> str:
     if side == UNKNOWN:
         said = "Not every run from the small start comes to equal progress, where embeddings are compared"
         return f"{said}; those of the questions' words differ more than the stories' at {then}." if then else f"{said}."
-    what = f"(mean cosine {_pair(values)})"
     whose = "At equal progress the embeddings of the questions' words"
     if side == LOWER:
-        return f"{whose} differ more than those of the stories' {what}."
+        return f"{whose} differ more than those of the stories'."
     but = f"; earlier, at {then}, they differ more" if then else ""
     if side == HIGHER:
-        return f"{whose} differ *less* than those of the stories' {what}{but}."
-    return f"{whose} do not in every run differ more than those of the stories' {what}{but}."
+        return f"{whose} differ *less* than those of the stories'{but}."
+    return f"{whose} do not in every run differ more than those of the stories'{but}."
 
 
 def early_text(runs: Runs) -> str:
