@@ -178,7 +178,7 @@ def test_growth_in_turn_is_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> Non
     assert status("eigenvalue-growth") == REPRODUCED
     plant(monkeypatch, condensation_claims, [low, grown(after(3), after(3))])
     assert status("eigenvalue-growth") == PARTLY  # growth stops, but the two grow together
-    assert failed("eigenvalue-growth") == ["second grows half as late again, mostly"]
+    assert failed("eigenvalue-growth") == ["second grows half again as late, mostly"]
     plant(monkeypatch, condensation_claims, [low, grown(after(6), after(6))])
     assert status("eigenvalue-growth") == NOT_REPRODUCED  # and growth goes on to the end
     plant(monkeypatch, condensation_claims, [low, grown(after(7), after(7))])

@@ -449,8 +449,8 @@ def words(alpha: float, tau: float) -> str:
 
 
 PRAISE = (
-    "The trained model copies",
-    "it is enough that each *step* is right most often",
+    "the trained model copies",
+    "it gets ends right that most examples get wrong, if most get each *step* right",
     "errs about as often as a vote",
     "It looks there",
     "both help, in the order that the talk shows",

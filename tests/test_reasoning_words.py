@@ -745,7 +745,7 @@ def test_the_verdict_on_attention_tells_means_from_single_sequences(monkeypatch:
     monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: False))
     begun = "At small initialization the first attention starts as a plain average"
     assert attention_prose.answer(runs, runs) == (
-        f"{begun} and mostly stays one. Its value matrix has one leading direction early in training."
+        f"{begun} and mostly stays one. Early in training its value matrix has one leading direction in all 3 seeds."
     )
     assert attention_prose.verdict(runs, runs).split("\n")[4:] == [
         "| before training the first attention is an average | yes |",
@@ -767,8 +767,8 @@ def test_the_verdict_on_attention_tells_means_from_single_sequences(monkeypatch:
     monkeypatch.setattr(attention, "reading", lambda run: np.full((2, 7, 4), 0.9))
     assert attention_prose.answer(runs, runs) == (
         "At small initialization the first attention is no plain average even before training, and the trained models need "
-        "what it selects. Its value matrix has no single leading direction early in training, and in all 3 trained models the "
-        "second attention finds the key, as the paper describes."
+        "what it selects. Early in training its value matrix has one leading direction in none of 3 seeds, and in all 3 "
+        "trained models the second attention finds the key, as the paper describes."
     )
     rows = attention_prose.verdict(runs, runs).split("\n")[4:]
     assert rows[0].endswith("| no |")

@@ -101,7 +101,9 @@ def finding(rows: Mapping[str, Sequence[StoredRun]], tasks: Sequence[bridge.Task
             turned.append(f"in {name} it does not turn it cleanly")
     leads = [task.lead for task in tasks]
     ahead, behind = sum(low > 0 for _, low, _ in leads), sum(high < 0 for *_, high in leads)
-    where = f"on {bridge.kinds(tasks)} tasks in {len(leads)} settings the smaller start is clearly ahead in {ahead}"
+    where = (
+        f"side by side, on {bridge.kinds(tasks)} tasks in {len(leads)} settings, the smaller start is clearly ahead in {ahead}"
+    )
     return sentence("; ".join([*turned, f"{where} and clearly behind in {behind or 'none'}"])) + "."
 
 

@@ -65,14 +65,16 @@ def answer(runs: Sequence[StoredRun], trial: Trial, compared: Compared) -> str:
     share, step = math.floor(100 * by_step.min()), int(by_step.argmin()) + 1
     where = "examples that were at the same step in the same place"
     text = (
-        f"The trained model copies: at every step at least {share} % of its attention is on {where}."
+        f"Where {trial.alpha:.0%} of a prompt's examples start at the query's pattern, the trained model copies: at every step "
+        f"at least {share} % of its attention is on {where}."
         if by_step.min() > MOST
         else f"The trained model does not simply copy: only {share} % of its attention is, at step {step}, on {where}."
     )
     thought, leap = compared[WITHOUT]["ends"], compared[WITHOUT]["leap"]
     one, other = (float(c.mean[-1]) for c in (thought, leap))
     return text + (
-        " So it is enough that each *step* is right most often, where answering at once fails if the *end* is not."
+        " So it gets ends right that most examples get wrong, if most get each *step* right; a model that answers at once does "
+        "not."
         if gain(thought) <= HELPED and gain(leap) >= FLAT and one < other
         else " That right steps are enough, whatever the ends, it does not show."
     )

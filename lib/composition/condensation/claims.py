@@ -62,7 +62,7 @@ def _growth(store: Store, profile: str) -> Finding:
         f"{np.median(change):.1%} (median) over two evaluations before the learning rate falls",
         graded(
             {
-                "second grows half as late again, mostly": bool(
+                "second grows half again as late, mostly": bool(
                     np.mean([f and lag >= 1.5 for f, lag in zip(first, lags, strict=True)]) > 0.5
                 ),
                 "largest settles within 5 %": bool(np.median(change) < 0.05),
@@ -127,7 +127,7 @@ CHAPTER_05 = (
         "Fig 12b",
         "At small initialization the largest eigenvalue grows first, then the others, then growth stops.",
         "one run",
-        "above the median γ, mostly: the second grows threefold half as late again as the largest; largest settles within 5 %",
+        "above the median γ, mostly: the second grows threefold half again as late as the largest; largest settles within 5 %",
         _growth,
     ),
     Claim(

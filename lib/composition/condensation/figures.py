@@ -12,6 +12,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from lib.composition import palette
 from lib.composition.condensation.numbers import condensation, greedy_groups
@@ -142,6 +143,8 @@ def eigenvalues_along_training(runs: Sequence[StoredRun], titles: Sequence[str])
             below.plot(run.history["step"], run.history["test"], color=palette.SEEN, lw=1.2)
             above.set(ylim=(0, None))
             below.set(xlabel="step", ylim=(0, 1.03))
+            below.xaxis.set_major_locator(MaxNLocator(4))
+            below.xaxis.set_major_formatter("{x:,.0f}")
             above.set_title(title, fontsize=9)
         axes[0, 0].set_ylabel("eigenvalue")
         axes[1, 0].set_ylabel("seen pairs\nright")

@@ -52,7 +52,7 @@ def architectures(by_norm: Mapping[str, Sequence[StoredRun]]) -> str:
         peaks = _peaks(group)
         turned[title] = peaks["symmetric"][0] < peaks["inferential"][0] and min(share for _, share in peaks.values()) > 0.5
     do, do_not = (listed([title for title, t in turned.items() if t is answer] or ["none"]) for answer in (True, False))
-    said = f"{do} models turn from symmetric to inferential as γ grows, {do_not} ones do not"
+    said = f"{do} models turn from symmetric to inferential as γ grows, {do_not} ones at the same settings do not"
     if len(set(turned.values())) == 1:
         said = f"{'every' if all(turned.values()) else 'no'} norm turns models from symmetric to inferential as γ grows"
     model = next(iter(by_norm.values()))[0].spec.model

@@ -502,6 +502,14 @@ APART = 0.05
 """Two ends of γ lie apart from this separation on (our choice)."""
 
 
+SEVERAL = 3
+"""Runs from which on a separation is more than a trial's."""
+
+
+def _runs_an_end(setting: Setting) -> str:
+    return number_of(min(len(setting.large), len(setting.small)), "run")
+
+
 def separation_text(found: Sequence[Setting]) -> str:
     """Does the flip sharpen with width, with quieter training and with more rows? The best setting, and a sentence an axis."""
     best = max(found, key=lambda s: s.separation)
@@ -509,8 +517,15 @@ def separation_text(found: Sequence[Setting]) -> str:
     words = (
         f"{sum(x.separation > APART for x in found)} of {len(found)} settings lean more to the inferential answer at small "
         f"weights than at large ones, by a separation of more than {APART:g}; a clean flip has 1. It is largest, "
-        f"{best.separation:z.2f}, at width {s.model.d_model}, batch {s.train.batch}, learning rate {s.rate:g}."
+        f"{best.separation:z.2f}, at width {s.model.d_model}, batch {s.train.batch}, learning rate {s.rate:g}, with "
+        f"{_runs_an_end(best)} an end."
     )
+    if most := [x for x in found if min(len(x.large), len(x.small)) >= SEVERAL and x is not best]:
+        first = max(most, key=lambda s: s.separation)
+        words += (
+            f" Of settings with {SEVERAL} runs or more an end the best has {first.separation:z.2f} (width "
+            f"{first.spec.model.d_model}, learning rate {first.spec.rate:g}, {first.spec.train.steps:,} steps)."
+        )
     if len(found) < 3:
         return words
     ways: dict[str, list[str]] = {}

@@ -66,7 +66,7 @@ def _harder(store: Store, profile: str) -> Finding:
     steps = learning_steps(load(DATA.specs(profile), store))
     words = [
         f"γ = {gamma:g}: {harder(values):+.2f} "
-        f"(median {steps_word(np.median(values[0]))} → {steps_word(np.median(values[-1]))} steps)"
+        f"(median step {steps_word(np.median(values[0]))} → {steps_word(np.median(values[-1]))})"
         for gamma, values in steps.items()
     ]
     parts = {f"γ = {gamma:g}": harder(values) > 0.5 for gamma, values in steps.items()}

@@ -87,10 +87,14 @@ class Claim:
         }
 
 
-def graded(parts: Mapping[str, bool]) -> Grade:
-    """Reproduced if every part holds, partly if some do, not reproduced if none does. The names say, in the words of the
-    criterion, what has to hold: the grade tells which parts failed."""
+def graded(parts: Mapping[str, bool], given: Mapping[str, bool] | None = None) -> Grade:
+    """Reproduced if every part holds, partly if some do, not reproduced if none does. What has to be `given` before a part can
+    say anything, such as that runs have learned, earns nothing by holding, and stands among what failed where it does not. The
+    names say, in the words of the criterion, what has to hold: the grade tells which failed."""
     if not parts:
         return Grade(NOT_RUN)
     failed = [name for name, held in parts.items() if not held]
-    return Grade(REPRODUCED if not failed else PARTLY if len(failed) < len(parts) else NOT_REPRODUCED, failed)
+    missing = [name for name, held in (given or {}).items() if not held]
+    if len(failed) == len(parts):
+        return Grade(NOT_REPRODUCED, missing + failed)
+    return Grade(PARTLY if failed or missing else REPRODUCED, missing + failed)

@@ -57,6 +57,8 @@ def conclusion(curves: Contest, clean: Contest, noise: float) -> str:
         )
     elif noise:
         text += " Without noise it is no other."
+    if noise and (better := sorted({who for by in clean.values() for who in ahead(by)}, key=list(LEARNERS).index)):
+        text += f" There {listed(better)} {_is(better)} better than the model at some length."
     return text
 
 

@@ -293,7 +293,8 @@ CLAIMS = (
         "icl-floor-gpt2",
         "ours",
         "our addition",
-        "GPT-2 does more than copy: it also takes the opposite of the other pattern's label.",
+        "GPT-2 trained on 18 tasks, each with its reverse, does more than copy: it also takes the opposite of the other "
+        "pattern's label.",
         "not discussed",
         f"at α' = {ALPHA:g} the error's 95 % interval and ½ (1 − α' / 2)^l: " + "; ".join(BELOW.values()),
         floor_gpt2,

@@ -41,10 +41,10 @@ def turn_left(store: Store, profile: str) -> Finding:
         f"the small arm's lead: {_said(leads)}",
         graded(
             {
-                LEARNED: _learned(runs, TURN),
                 EVERY: all(gap > 0 for gap, *_ in leads.values()),
                 ONCE: any(low > 0 for _, low, _ in leads.values()),
-            }
+            },
+            {LEARNED: _learned(runs, TURN)},
         ),
         len(runs[TURN, SCAN[profile].middle, *SMALL]),
     )
@@ -56,10 +56,8 @@ def jump(store: Store, profile: str) -> Finding:
     return Finding(
         f"shares right: {spread(arms.shares(large), 3)} (large arm), {spread(arms.shares(small), 3)} (small arm)",
         graded(
-            {
-                LEARNED: arms.fitted(large) and arms.fitted(small),
-                NEITHER: max(arms.shares(large).mean(), arms.shares(small).mean()) <= LOW,
-            }
+            {NEITHER: max(arms.shares(large).mean(), arms.shares(small).mean()) <= LOW},
+            {LEARNED: arms.fitted(large) and arms.fitted(small)},
         ),
         len(small),
     )
@@ -82,11 +80,8 @@ def out_of_distribution(store: Store, profile: str) -> Finding:
     return Finding(
         f"the small arm's lead: {_said(leads)}",
         graded(
-            {
-                LEARNED: _learned(runs, "COGS"),
-                EVERY: all(gap > 0 for gap, *_ in leads.values()),
-                LARGEST: leads[max(leads)][1] > 0,
-            }
+            {EVERY: all(gap > 0 for gap, *_ in leads.values()), LARGEST: leads[max(leads)][1] > 0},
+            {LEARNED: _learned(runs, "COGS")},
         ),
         len(runs["COGS", COGS[profile].middle, *SMALL]),
     )

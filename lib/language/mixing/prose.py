@@ -326,7 +326,10 @@ def along_text(runs: Runs, profile: str) -> str:
     )
     ends = {gamma: numbers.gap_along(runs[True, gamma])[:, -1] for gamma in GAMMAS}
     below = [gamma for gamma, values in ends.items() if values.mean() < even(profile)]
-    first += f" At the end of training ΔL {_course(ends)}: {_of_starts(ends)}."
+    peaks = {gamma: numbers.gap_along(runs[True, gamma]).max(1) for gamma in GAMMAS}
+    first += (
+        f" At its peak ΔL {_course(peaks)}: {_of_starts(peaks)}. At the end of training it {_course(ends)}: {_of_starts(ends)}."
+    )
     if not below:
         return first
     return f"{first} For {_starts(below)} it is then below that of two bigram models: measured by these, the stories are ahead."
@@ -421,9 +424,20 @@ def tying_text(runs: Runs, profile: str) -> str:
     )
     if UNKNOWN in sides.values():
         return first
+    return f"{first} {_by_tying(sides)}"
+
+
+def _by_tying(sides: Mapping[bool, str]) -> str:
+    """Whether the order of the two corpora at equal progress, {tied: side}, hangs on tying."""
     if sides[True] == sides[False]:
-        return f"{first} Which corpus has the lower one at equal progress is the same for both."
-    return f"{first} Which corpus has the lower one at equal progress is not the same for both: it hangs on tying."
+        return "At equal progress the order of the two corpora is the same, tied or not."
+    if MIXED in sides.values():
+        clear, kind = next((side, KINDS[tied]) for tied, side in sides.items() if side != MIXED)
+        return (
+            f"At equal progress the questions' mean cosine is in every run the {clear} one where embeddings are {kind}, and "
+            "neither corpus is clearly lower where they are not."
+        )
+    return "At equal progress the order of the two corpora is not the same, tied and untied: it hangs on tying."
 
 
 # ---------------------------------------------------------------- all of it
@@ -448,14 +462,8 @@ def takeaway(runs: Runs, profile: str) -> str:
         HARDLY: "By how much they lead hardly depends on γ here, against the paper",
         NO_ORDER: "By how much they lead has no clear order in γ here, where the paper has a rise",
     }[course]
-    sides = [_side(numbers.cosines_at(runs[kind, SMALL], profile)) for kind in KINDS]
-    tying = (
-        "Which corpus has the more alike embeddings hangs on whether they are tied."
-        if UNKNOWN not in sides and sides[0] != sides[1]
-        else "Which corpus has the more alike embeddings is the same, tied or not."
-        if UNKNOWN not in sides
-        else "On embeddings these runs do not go far enough to tell."
-    )
+    sides = {kind: _side(numbers.cosines_at(runs[kind, SMALL], profile)) for kind in KINDS}
+    tying = "On embeddings these runs do not go far enough to tell." if UNKNOWN in sides.values() else _by_tying(sides)
     return f"{order} {gap}. {tying}"
 
 

@@ -249,8 +249,7 @@ def answer(runs: Sequence[StoredRun], everyone: Sequence[StoredRun]) -> str:
         first = "At small initialization the first attention starts as a plain average and does not stay one"
     if found.answers:
         first += f", and the trained models need {'what' if found.needed else 'little of what'} it selects"
-    one = "one leading direction" if found.gap >= TWICE else "no single leading direction"
-    second = f"Its value matrix has {one} early in training"
+    second = f"Early in training its value matrix has one leading direction in {numbers.share_of(found.leading, n)} seeds"
     if kept := [run for run in everyone if run.has_weights]:
         reads = numbers.share_of(sum(map(_reads_key, kept)), len(kept))
         second += f", and in {reads} trained models the second attention finds the key, as the paper describes"
@@ -261,7 +260,8 @@ def answer(runs: Sequence[StoredRun], everyone: Sequence[StoredRun]) -> str:
 class _Steps:
     """What the steps of the argument come to: ε before training; the seeds in which the first attention is mostly the average
     in training, in the mean over sequences and in every one; the answers of the trained models, and whether they need it; the
-    first singular value over the second, and the seeds in which its direction lies along the reasoning anchors."""
+    first singular value over the second, the seeds in which it is twice as large, and those in which its direction lies along
+    the reasoning anchors."""
 
     start: float
     mean: int
@@ -269,6 +269,7 @@ class _Steps:
     answers: list[dict[str, float]]
     needed: bool
     gap: float
+    leading: int
     along: int
 
 
@@ -283,7 +284,8 @@ def _steps(runs: Sequence[StoredRun]) -> _Steps:
         single,
         answers,
         bool(answers) and _needed(answers),
-        float(np.mean([numbers.gap(run, step) for run in runs])),
+        float(np.mean(gaps := [float(numbers.gap(run, step)) for run in runs])),
+        sum(gap >= TWICE for gap in gaps),
         sum(float(numbers.alignments(run)[1]["reasoning"][at].mean()) >= HALF for run in runs),
     )
 
