@@ -24,7 +24,11 @@
   // Equations. Only pages that have some load KaTeX; a number that stands before its equation stays.
   function equations() {
     const script = document.querySelector('script[src*="katex.min.js"]');
-    if (!script || !window.katex) return;
+    if (!script) return;
+    if (!window.katex) { // it is loaded beside the page, and may come later
+      script.addEventListener("load", equations, { once: true });
+      return;
+    }
     const look = { rel: "stylesheet", href: new URL("katex.min.css", script.src).href };
     document.head.append(Object.assign(document.createElement("link"), look));
     for (const node of document.querySelectorAll(".math")) {
