@@ -144,6 +144,52 @@ def test_the_answer_names_the_sets_that_turn() -> None:
     assert said.endswith("In four the inferential answer is not the one of the smaller weights.")
 
 
+def unlearned(run: StoredRun) -> StoredRun:
+    return dataclasses.replace(run, metrics=run.metrics | {"train": 0.5})
+
+
+def test_the_answer_says_what_rests_on_runs_that_have_not_learned() -> None:
+    large, small = [row(1.0, 0.0, 0.3, s) for s in range(2)], [row(0.0, 0.9, 0.8, s) for s in range(2)]
+    assert "learned" not in prose.answer_text({"one set": [*large, *small]})
+    half = [*large, small[0], unlearned(small[1])]
+    where = "Of one set, 1 of 2 have learned their training rows at γ = 0.8, where the inferential answer is most frequent; "
+    assert prose.answer_text({"one set": half}).endswith(
+        where + "over all γ, those that have learned lean more to the inferential answer as γ grows."
+    )
+    none = [*large, *map(unlearned, small)]
+    assert prose.answer_text({"one set": none}).endswith("those that have learned are too few to tell.")
+    flat = [*large, row(0.9, 0.0, 0.7), row(0.0, 0.9, 0.4), row(0.0, 0.9, 0.8), unlearned(row(0.0, 1.0, 0.8))]
+    flat = [*flat, row(0.0, 0.9, 0.2), row(0.0, 0.5, 0.1)]
+    assert prose.answer_text({"one set": flat}).endswith("those that have learned show no clear trend with γ.")
+    assert "90% inferential at γ = 0.8, where 1 of 2 have learned the training rows" in prose.verdict(half, large)
+
+
+def test_what_is_stored_at_the_papers_size_is_told_in_one_sentence() -> None:
+    """Also in full, run by run, with one run and with both."""
+    history = {"step": [10, 20], "train": [0.5, 1.0], "symmetric": [0.0, 1.0], "inferential": [0.6, 0.2]}
+    small = dataclasses.replace(planted({-10: 20, -12: 65, -6: 15}, gamma=0.8), history=history)
+    large = dataclasses.replace(planted({-6: 100}, gamma=0.5), history=history)
+    assert prose.size_text([]) == ""
+    neither = "γ = 0.8 gives neither reliably (15% symmetric, 20% inferential; 85% lie nearer to the inferential answer)."
+    assert prose.size_text([small]).endswith(neither)
+    both = prose.size_text([small, large])
+    assert (
+        "with one run a γ and a fifth of its steps, γ = 0.5 gives the symmetric answer (100%), and γ = 0.8 gives neither"
+        in both
+    )
+    assert "at most 2 runs a γ" in prose.size_text([small, large, dataclasses.replace(large)])
+    assert "(100%) (it has not learned the training rows)." in prose.size_text([unlearned(large)])
+    assert prose.size_text([planted({-6: 50, 30: 50})]).endswith("neither reliably (50% symmetric, 0% inferential).")
+    assert "Runs at γ = 0.5 are not stored yet." in prose.full_width_text([small])
+    first, second = prose.full_width_text([small, large]).splitlines()
+    assert "inferential, and 60% were at most, at step 10; 85% lie nearer to this answer than to the other." in first
+    assert second.endswith("At the end 100% of its answers are symmetric.")
+    assert prose.odd_text({"the paper's size": [small, large]}) == ""
+    figure = figures.flip({"the paper's size": [small, large], "other": [row(1.0, 0.0, 0.3), row(0.0, 0.9, 0.8)]})
+    figure.canvas.draw()
+    plt.close(figure)
+
+
 def test_the_verdict_follows_the_numbers() -> None:
     clean, weak = [row(1.0, 0.0, 0.3), row(0.0, 0.96, 0.8)], [row(0.9, 0.0, 0.3), row(0.0, 0.7, 0.8)]
     none = [row(0.5, 0.5, 0.3), row(0.5, 0.5, 0.8)]
@@ -210,6 +256,8 @@ def test_kinds_are_judged_run_by_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "some γ at which every run is inferential" in found.failed
     monkeypatch.setattr(claims, "_two_layers", lambda store, profile: runs[:3])
     assert claims._kind(Store("nowhere"), "laptop").status == REPRODUCED
+    monkeypatch.setattr(claims, "_two_layers", lambda store, profile: [*runs[:2], unlearned(runs[2])])
+    assert claims._kind(Store("nowhere"), "laptop").failed == ("most runs at these γ have learned",)
 
 
 def test_the_trend_is_a_slope_with_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,6 +265,11 @@ def test_the_trend_is_a_slope_with_an_interval(monkeypatch: pytest.MonkeyPatch) 
     for runs, status in ((rising, REPRODUCED), ([row(0.5, 0.5, g) for g in (0.1, 0.5, 0.9)], NOT_REPRODUCED)):
         monkeypatch.setattr(claims, "_two_layers", lambda store, profile, runs=runs: runs)
         assert claims._trend_of_two_layers(Store("nowhere"), "laptop").status == status
+    late = [unlearned(run) if run.spec.gamma > 0.2 else run for run in rising]
+    monkeypatch.setattr(claims, "_two_layers", lambda store, profile: late)
+    found = claims._trend_of_two_layers(Store("nowhere"), "laptop")
+    assert found.failed == ("interval above 0 over the runs that have learned",)
+    assert found.measured.endswith("none over the 2 that have learned their training rows")
 
 
 def test_gains_translate() -> None:

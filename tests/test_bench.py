@@ -111,6 +111,17 @@ def test_the_engine_page_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, t
         engine.load("speed")
 
 
+def test_a_row_of_a_program_that_is_not_chosen_any_more_says_so() -> None:
+    row = {"size": "paper", "d_model": 400, "depth": 3, "batch": 2048, "backend": "compiled"}
+    program = {"d_model": 400, "depth": 3, "batch": 2048, "ratio": 1.2}
+    assert (
+        "*paper* is of the compiled program; by the timings the engine chooses the native one, 1.2 times"
+        in engine.speed_text([row], [program])
+    )
+    assert engine.speed_text([row | {"backend": "native"}], [program]) == ""
+    assert engine.speed_text([row], [program | {"ratio": 0.9}]) == engine.speed_text([row | {"depth": 2}], [program]) == ""
+
+
 def test_figures_of_the_engine_page_draw_every_row(timing: speed.Timing) -> None:
     row = dataclasses.asdict(timing)
     rows = [row | {"against": against, "value": value} for against in ("runs", "depth", "width") for value in (1, 2, 4)]

@@ -32,6 +32,9 @@ def test_the_starts_of_a_row_are_the_stored_ones_nearest_to_what_is_asked() -> N
     large, small = bridge._pair(runs([(0.25, 0.0), (0.45, 0.1), (0.45, 0.2), (0.85, 0.3), (1.05, 0.4)]), (0.5, 0.8))
     assert [run.metrics["inferential"] for run in large] == [0.1, 0.2]
     assert [run.metrics["inferential"] for run in small] == [0.3]
+    both, _ = bridge._pair(runs([(0.25, 0.0), (0.45, 0.1), (0.55, 0.2), (0.85, 0.3)]), (0.5, 0.8))
+    assert [run.metrics["inferential"] for run in both] == [0.1, 0.2]  # equally near
+    assert bridge._task("sums", "02", "right", [both, both], "inferential").starts[0] == "γ = 0.45 and 0.55"
 
 
 def test_the_papers_pair_is_found_by_gain_at_another_width_and_as_it_is_at_its_own() -> None:

@@ -156,6 +156,7 @@ def test_tests_of_the_task_are_told_from_results() -> None:
         "task-two-answers",
         "task-split",
         "slides-ladder",
+        "slides-errata",
     }
 
 

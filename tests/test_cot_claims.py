@@ -373,7 +373,6 @@ def test_figures_and_words_of_the_chapter(smoke: Store) -> None:
     plt.close("all")
     words = [
         prose.prompts_line({"a": train}),
-        prose.coverage_text(task, 200),
         prose.example_text(),
         prose.ends_line(kinds),
         prose.widest_text(3),
@@ -454,7 +453,7 @@ PRAISE = (
     "errs about as often as a vote",
     "It looks there",
     "both help, in the order that the talk shows",
-    "nearly as good as the vote",
+    "what limits it is not the model",
     "more examples hardly help in-context learning",
     "It stays near 60%",
     "more examples make it *worse*: it grows sure of the wrong end",
@@ -552,8 +551,7 @@ def test_what_is_said_of_theorem_4_follows_the_exponents_of_the_loss() -> None:
 
 
 def test_a_knee_is_no_power_law() -> None:
-    """Hardly falling, then by tenfold: no exponent is given, and the text says where the fall is; where the step is all but
-    enough, too."""
+    """Hardly falling, then by tenfold: no exponent is given."""
     straight = power(alpha=-1, steps=0.3, patterns=1)
     knee = lambda name, value: (
         {0.2: 600, 0.3: 570, 0.4: 540, 0.6: 500, 0.8: 50}[value] if name == "alpha" else straight(name, value)
@@ -567,10 +565,7 @@ def test_a_knee_is_no_power_law() -> None:
     assert "In α they follow no power law. As an upper bound it may stand" in prose.loss_verdict(found)
     text = prose.steps_text(found)
     assert text.count("| no power law |") == 3  # loss, step and pattern, the same in both variants
-    assert "most steeply from α = 0.6 to 0.8 with $W_V$ trained and from α = 0.6 to 0.8 with $W_V$ fixed." in text
-    assert "all but enough" not in text  # the step took a fifth of the time
     assert "| *Theorem 4, for the loss* | −2 to 0 | 1 to 3 | 0 to 1 |" in text
-    assert "most steeply" not in prose.steps_text(variants(straight))
 
 
 def test_what_is_compared_with_wrong_ends_are_wrong_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -596,13 +591,12 @@ def test_a_surprise_in_alpha_is_one_where_it_is() -> None:
     text = prose.steps_text(variants(later))
     for variant in VARIANTS:
         assert f"from α = 0.4 to 0.6 with {prose.maths(variant)}" in text
-    assert "At α = 0.8 the level of 0.8 is nearly given as soon as the step is found." in text
 
 
 def test_how_other_steps_are_grouped_is_told_from_where_the_talk_starts() -> None:
     start = lambda run, **values: replace(run, history=run.history | {k: [v, *run.history[k][1:]] for k, v in values.items()})
     near = prose.TALK_SHARES | {"pattern only": 0.03, "neither": 0.55}
-    assert "groups by pattern would start up to 0.23 off" in prose.groups_text([start(run, **near) for run in models()])
+    assert "by their pattern up to 0.23 off" in prose.groups_text([start(run, **near) for run in models()])
     swapped = prose.TALK_SHARES | {"same example": 0.03, "other example": 0.55, "pattern only": 0.22, "neither": 0.36}
     assert "cannot be told" in prose.groups_text([start(run, **swapped) for run in models()])
 

@@ -406,8 +406,6 @@ def test_ties_and_empty_prompts_are_decided_by_chance() -> None:
 
 def test_without_a_matching_example_the_first_step_is_a_guess() -> None:
     trial = Trial(alpha=0.0)
-    assert oracle.no_match_floor(0.0, 5, 10) == pytest.approx(0.9)
-    assert oracle.no_match_floor(0.6, 3, 10) == pytest.approx(0.4**3 * 0.9)
     drawn = trial.draw(0, 4000, 5)
     for counts, _ in growing(trial.columns, drawn, (5,)):
         first = oracle.chain(counts, trial.columns, drawn.query[:, 0], 0)[:, 0]

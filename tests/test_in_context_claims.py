@@ -749,7 +749,7 @@ def test_words_on_learning() -> None:
     said = prose.learning_text(runs)
     assert "It is at most 0.1 after 110 to 180 steps." in said
     first = f"{np.mean([0.9 + 0.01 * i for i in range(8)]):.2f} ± 0.02"
-    assert f"At the first evaluation, at step 10, the loss on tasks that are not trained is **{first}**." in said
+    assert f"At step 10 the loss on tasks that are not trained is **{first}**." in said
     assert "At the end it is **0.0100**" in said
     end = "of the signs are wrong there (1,000 prompts, the same for all; mean ± standard deviation over 8 seeds)."
     assert f"**8 of 8,000** signs {end.removeprefix('of the signs ')}" in said
@@ -767,7 +767,7 @@ def test_last_values_in_a_line() -> None:
 def test_words_on_neurons() -> None:
     runs = of(lambda s: {"kept": rows((0.5, 0.12), 0.16, 0.84)})
     said = prose.neurons_text(runs)
-    assert said.startswith("**26%** of the neurons are large. Mean angles at the end, in units of π, over 8 seeds:\n\n")
+    assert said.startswith("**26%** of the neurons are large: their row has at least half the norm of the largest tenth. Mean ")
     for part in ("mean pattern | 0.12 |", "label halves to q, a > 0 | 0.16 |", "label halves to q, a < 0 | 0.84 |"):
         assert part in said
     assert prose.angles_line(runs[0], "feature", (10, 1000)) == (
@@ -791,22 +791,21 @@ def test_words_on_luck(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_words_on_what_comes_first() -> None:
-    """The last snapshot at which attention is below one half in every seed; here step 60, or 50, or none."""
+    """The last step with neurons at which attention is below one half in every seed; here step 60, or 50, or none."""
     kept = rows((0.5, 0.1))
     kept[60]["label angle.1"] = torch.where(torch.arange(M) % 2 == 0, 0.4, 0.7)
     rise = lambda spec, late: [0.41] * (late if spec.seed else 6) + [0.9] * (100 - (late if spec.seed else 6))
     runs = lambda late: of(lambda s: {"kept": kept, "history": {"attention.1": rise(s, late)}})
     said = prose.order_text(runs(8))
     assert said.startswith(
-        "At step 60, the last snapshot at which attention on the query's pattern is below 0.5 in every seed,"
+        "At step 60 attention on the query's pattern is still **0.41**, below 0.5 in every seed; at step 10 it was 0.41. "
     )
-    assert "it is **0.41**, after 0.41 at step 10." in said
     assert "large have begun to turn by then" in said
     assert said.endswith("**0.40 π** from q for a > 0, **0.70 π** for a < 0. So neurons come first.")
     both = of(lambda s: {"kept": kept, "history": {"attention.1": [0.41] * 3 + [0.47] * 3 + [0.9] * 94}})
     assert prose.order_text(both).endswith("for a < 0.")  # attention has begun to move as well
-    assert prose.order_text(runs(5)).startswith("At step 50, ")
-    assert prose.order_text(runs(0)) == "In some seed attention on the query's pattern is 0.5 or more at every snapshot."
+    assert prose.order_text(runs(5)).startswith("At step 50 ")
+    assert prose.order_text(runs(0)).endswith("is 0.5 or more wherever neurons were looked at.")
 
 
 def test_words_on_the_first_push(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -816,7 +815,7 @@ def test_words_on_the_first_push(monkeypatch: pytest.MonkeyPatch) -> None:
     means = [0.25 - 0.05 * i for i in range(8)]
     assert f"a cosine of **{np.mean(means):.2f} ± {np.std(means, ddof=1):.2f}**" in said
     assert "5 of 8 seeds positive" in said
-    assert said.endswith("half way to its end it is **0.60**.")
+    assert said.endswith("half way to its end, it is **0.60** on average.")
 
 
 def test_attention_of_short_runs_is_judged_at_its_last_step() -> None:
@@ -854,11 +853,11 @@ def test_words_on_learning_where_some_seeds_learn_late_or_never() -> None:
         return of(lambda s: {"unseen": 0.5, "unseen loss": 0.6, "history": {"unseen loss": loss(s), "seen loss": loss(s)}})
 
     said = prose.learning_text(runs({2: 49, 5: 79}))
-    assert "at step 10, the loss on tasks that are not trained is **0.60**. In 2 of 8 seeds it is at most 0.1" in said
+    assert "At step 10 the loss on tasks that are not trained is **0.60**. In 2 of 8 seeds it is at most 0.1" in said
     assert "after 500 to 800 steps" in said
     assert "In 1 of 8 seeds it is at most 0.1 after 500 steps" in prose.learning_text(runs({2: 49}))
     assert "It never falls to 0.1." in prose.learning_text(runs({}))
-    assert "over 1 seed)." in prose.learning_text(runs({})[:1])
+    assert "the same for all; 1 seed)." in prose.learning_text(runs({})[:1])
 
 
 def test_words_on_luck_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -458,6 +458,10 @@ def test_words_on_the_order_of_the_sums() -> None:
         "Errors fall as S₁ grows. Seed by seed they fall from every S₁ to the next in 7 of 8. Outside the span GPT-2 answers "
         "hardly better than a coin."
     )
+    least = {"S1 = 0.5": 8, "S1 = 0.7": 11}
+    rising = gpts(lambda name, alpha, n: 0.1 + 0.02 * abs(n - least.get(name, 20)), variant=GPT)
+    again = "at S₁ = 0.5 and 0.7 errors are fewest with 8 to 11 examples and clearly rise again until 20. Outside"
+    assert again in prose.gpt_order_text(rising)
     other = prose.gpt_order_text(by_sum(0.02, 0.1, 0.2, 0.01, 0.3))
     assert other.startswith(
         "From the fewest errors to the most, S₁ = 1.1, 0.5, 0.7, 0.9, 1.3. Seed by seed they fall from every S₁ to the "
@@ -531,22 +535,21 @@ def test_readers_of_short_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
     guesses = lambda name, alpha, n: no_match_floor(alpha, n) + (0.05 if n == 20 else 0)
     both = lambda name, alpha, n: numbers.both_labels_floor(alpha, n)
     one, main, other, long = prose.readers_text(copies, {GPT: gpts(guesses), TURNED: gpts(both, variant=TURNED)}).splitlines()
-    assert "With 1 to 4 examples it is worse than a guess where none matches. Its attention" in one
-    assert "nowhere clearly below who copies a match, so that no use of the other pattern's label can be seen there." in main
+    assert "With 1 to 4 examples it errs more than a reader who guesses where no example matches. Its attention" in one
+    assert "nowhere errs clearly less than who copies a match, so that no use of the other pattern's label can be seen." in main
     assert "new patterns" not in main
-    assert "clearly below who copies a match at l = 1 … 8. So it knows that the other" in other
+    assert "errs clearly less than who copies a match, at l = 1 … 8. So it knows that the other" in other
     assert "With 20 examples GPT-2 still errs at every α' of the figure" in long
     lost = plant(monkeypatch, lambda seed, n, alpha: 0.5)
     assert "errs on many prompts that show a match, too" in prose.readers_text(lost, {GPT: gpts(guesses), TURNED: gpts(both)})
     guess = plant(monkeypatch, lambda seed, n, alpha: no_match_floor(alpha, n))
     worse = lambda name, alpha, n: 0.3 if "S1" in name and n == 1 else 0.2 if name == "S1 = 1.3" else 0.5
     better = lambda name, alpha, n: 0.2 if name == "S1 = 1.3" else 0.5
-    assert "it is not worse than a guess where none matches, or not at every length." in prose.readers_text(
-        guess, {GPT: gpts(worse), TURNED: gpts(worse, variant=TURNED)}
-    )
+    said = prose.readers_text(guess, {GPT: gpts(worse), TURNED: gpts(worse, variant=TURNED)})
+    assert "it does not err more than a reader who guesses where no example matches, or not at every length." in said
     said = prose.readers_text(guess, {GPT: gpts(better), TURNED: gpts(better, variant=TURNED)})
-    assert "On new patterns of S₁ = 1.3 it is clearly below with one example, so it uses both labels *there*" in said
-    assert "At l = 1 … 8 it is clearly above." in said
+    assert "On new patterns of S₁ = 1.3 it errs clearly less with one example, so it uses both labels *there*" in said
+    assert "At l = 1 … 8 it errs clearly more." in said
     assert prose._lengths([2, 5]) == "l = 2 and 5"
 
 
@@ -579,22 +582,22 @@ def test_the_verdict_is_that_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> Non
 
     said = lambda *how: told(*how)[0]
     assert said(0.002, 0.31, 0.01, 0.9, (0.5, 0.4, 0.3, 0.2, 0.1)) == (
-        "Six of 30 tasks in training are enough for the others if every pattern takes part; from mixtures of trained patterns "
-        "the one-layer model reads the task, but outside their span it does not read it. For a small GPT-2 errors fall as S₁ "
-        "grows after one choice of training tasks, and after another errors are not in the order of S₁, and more examples that "
-        "show the task do not always mean that fewer are needed."
+        "Six of 30 tasks in training are enough for the others if every pattern takes part. From mixtures of trained patterns "
+        "the one-layer model reads the task, but outside their span it does not read it. For a small GPT-2 errors fall as the "
+        "sum of a mixture's coefficients grows, after one choice of training tasks; after another errors are not in the order "
+        "of this sum. More examples that show the task do not always mean that fewer are needed."
     )
     alike = said(0.0, 0.004, 0.0, 0.9, (0.5, 0.4, 0.3, 0.2, 0.1), (0.4, 0.3, 0.2, 0.1, 0.0))
-    assert "if every pattern takes part, and even if patterns are left out; from" in alike
-    assert "For a small GPT-2 errors fall as S₁ grows, after either choice of training tasks, and" in alike
+    assert "are enough for the others, even if patterns are left out. From" in alike
+    assert "choices of tasks: after either, errors fall as the sum of a mixture's coefficients grows. More" in alike
     failed = said(0.25, 0.31, 0.02, 0.9, (0.1, 0.2, 0.3, 0.4, 0.5))
-    assert failed.startswith("Six of 30 tasks in training are not enough for the others; from mixtures")
+    assert failed.startswith("Six of 30 tasks in training are not enough for the others. From mixtures")
     assert "the one-layer model reads it in part, but outside their span it does not read it." in failed
-    assert "errors rise as S₁ grows after one choice" in failed
-    assert "errors are the same at every S₁ after one choice" in said(0.0, 0.3, 0.0, 0.4, [0.0] * 5)
+    assert "errors rise as the sum of a mixture's coefficients grows, after one choice" in failed
+    assert "the same whatever the sum of a mixture's coefficients is, after one" in said(0.0, 0.3, 0.0, 0.4, [0.0] * 5)
     assert "outside their span it reads it in part." in said(0.0, 0.3, 0.0, 0.4, [0.0] * 5)
     both = said(0.0, 0.3, 0.0, 0.4, (0.1, 0.3, 0.2, 0.1, 0.0), (0.0, 0.3, 0.2, 0.1, 0.0))
-    assert "For a small GPT-2 errors are not in the order of S₁, after either" in both
+    assert "after either, errors are not in the order of the sum of a mixture's coefficients." in both
 
     tasks, patterns, examples = told(0.002, 0.31, 0.02, 0.9, (0.5, 0.4, 0.3, 0.2, 0.1))[1]
     assert tasks.startswith("- *Which tasks?* The share of tasks that the theorem asks for is not needed")

@@ -30,7 +30,6 @@ from lib.in_context.deeper.claims import CLAIMS as CHAPTER_16
 from lib.in_context.deeper.numbers import NO_SKIP, THEORY
 from lib.in_context.experiments import (
     STORY_GAMMAS,
-    deep_specs,
     deep_trial_specs,
     story_specs,
     train_specs,
@@ -262,8 +261,7 @@ def test_a_seed_outside_the_bounds_is_enough() -> None:
 def test_words_and_figures_of_pruning() -> None:
     angles = {"label angle.1": torch.full((M,), 0.1), "label norm.1": torch.ones(M)}
     runs = [planted(weights=copier(HALF), kept={10: angles, 20: angles})]
-    assert "0.50 of the neurons" in pruning_prose.free_text(runs, 6)
-    assert "signs are wrong, as before" in pruning_prose.free_text(runs, 6)
+    assert "signs are wrong, as with them" in pruning_prose.free_text(runs, 6)
     moved = pruning_prose.free_text([planted(weights=copier([0.4, 0.4, *[0.1] * (M - 2)]))], 6)
     assert "and the hinge loss changes by 0." in moved
     assert "can go before" not in pruning_prose.share_text(runs, 6)  # few examples, more errors: a margin below 1
@@ -278,7 +276,7 @@ def test_words_and_figures_of_pruning() -> None:
     assert len(names) == len(LUCK) + 1
     assert {round(float(v), 6) for group in angle for v in group} == {0.1, 0.9}  # the sign of a turns the angle round
     assert pruning_prose.luck_line(runs).count(" neurons, norm ") == sum(len(group) > 0 for group in norms)
-    rows = [row.split("|") for row in pruning_prose.luck_text(runs).splitlines()[2:-2]]
+    rows = [row.split("|") for row in pruning_prose.luck_text(runs).splitlines()[2:]]
     assert [row[1].strip() for row in rows] == [f"{name} %" for name in names]
     assert sum(int(row[2].strip(" %")) for row in rows) == pytest.approx(100, abs=3)
     for row, group in zip(rows, norms, strict=True):
@@ -302,7 +300,7 @@ def test_words_of_pruning_at_other_lengths(length: int) -> None:
         assert ("can go before" in said) == (whole > 1)
         assert f"prompts of {length} examples" in pruning_prose.pruning_table(runs, length)
         assert f"l = {length}: " in pruning_prose.pruning_line(runs, length)
-        assert "Without all others " in pruning_prose.free_text(runs, length)
+        assert "Without the small neurons " in pruning_prose.free_text(runs, length)
         assert (" is 1" in pruning_prose.order_text(runs, length)) == (1 < whole < 2)
         assert "R" in pruning_prose.share_line(runs, length)
 
@@ -314,7 +312,8 @@ def test_the_verdict_on_pruning() -> None:
     half = [0.25, 0.25, *[0.001] * 2] * (M // 4)
     assert said(half) == (
         "Training leaves some neurons small (50%), and removing all of these costs next to nothing. With 20% removed a random "
-        "choice costs more hinge loss than the smallest; in wrong signs, which the paper plots, the order makes no difference."
+        "choice costs more hinge loss than the smallest; in wrong signs, which the paper plots, the order makes no difference "
+        "there."
     )
     first, second, third = parts(half)
     assert (first, second) == (
@@ -330,6 +329,8 @@ def test_the_verdict_on_pruning() -> None:
     assert len(parts([2.0] * M)) == 2
     pair = [2.0, 2.0, *[0.0] * (M - 2)]  # two neurons do it all, one for each sign
     assert said(pair).endswith("in wrong signs, which the paper plots, a random choice costs more.")
+    one_sided = said([0.2, 0.1] * (M // 2))  # neurons with a > 0 are the last to go
+    assert " there. With 80% removed smallest first is the worse choice: " in one_sided
     assert "% of the signs are wrong, where it was " in parts(pair)[2]
     some = [0.4, 0.4, *[0.1] * (M - 2)]
     assert "removing all of these costs a hinge loss of 0." in said(some)
@@ -362,15 +363,16 @@ def test_where_the_curves_of_pruning_bend() -> None:
 
 def test_losses_by_alpha_part_or_do_not() -> None:
     said = lambda size: pruning_prose.alpha_text([planted(weights=copier([size] * M, sharp=0.9))])
-    assert "so that they part." in said(0.15)
-    assert "not more than the 0.01 that counts as alike when whole, so that this is no parting." in said(0.5)
-    assert "are not in the paper's order" in said(-0.15)
+    assert "lose more, as in the paper. Pruning raises all by about 0." in said(0.15)
+    assert "lose more, but hardly more." in said(0.5)
+    assert "a smaller α' does not always mean a larger loss" in said(-0.15)
     assert said(0.15).count("1 of 1") == 2
 
 
 # ---------------------------------------------------------------- three layers
 
-DEEP = deep_specs("smoke")
+DEEP = deeper_numbers.specs_of("smoke")
+ADAMW = deeper_numbers.NAMES["stacked, AdamW"]
 LAYERS = (1, 2, 3)
 
 
@@ -463,7 +465,8 @@ def test_of_runs_that_diverged_nothing_is_claimed_and_the_rest_is_drawn() -> Non
     assert verdict.startswith(
         "Three layers do not always learn the rule, and in no version does every layer do what one does: select the "
         "examples with "
-        "the query's pattern, separate by label, and grow. No layer selects in *stacked* and *stacked, AdamW*.\n\n|"
+        "the query's pattern, separate by label, and grow. No layer selects with *residual stream, SGD* and "
+        "*residual stream, AdamW*.\n\n|"
     )
     assert f"| {NO_SKIP} | every run diverged | every run diverged | every run diverged |" in verdict
     assert NO_SKIP not in verdict.split("|")[0]
@@ -480,7 +483,7 @@ def test_the_verdict_names_the_layers_that_select_and_separate() -> None:
     runs = [
         layers([[0.5, value] for value in (0.75, 0.74, 0.9)], 0.1, 1.0, DEEP[NO_SKIP][0]),
         layers([[0.5, 0.8]] * 3, 0.5, 1.0, DEEP[THEORY][0]),
-        layers([[0.5, value] for value in (0.1, 0.2, 0.8)], 0.5, 1.0, DEEP["stacked, AdamW"][0]),
+        layers([[0.5, value] for value in (0.1, 0.2, 0.8)], 0.5, 1.0, DEEP[ADAMW][0]),
     ]
     angles = runs[2].kept[20]
     angles["label angle.2"] = torch.full_like(angles["label angle.2"], 0.76)
@@ -489,14 +492,14 @@ def test_the_verdict_names_the_layers_that_select_and_separate() -> None:
     assert said.startswith(
         "Three layers learn the rule in every version, and in no version does every layer do what one does: select the "
         "examples "
-        f"with the query's pattern, separate by label, and grow. Layers 1 and 3 alone select in *{NO_SKIP}*, all layers in "
-        f"*{THEORY}*, layer 3 alone in *stacked, AdamW*.\n\n|"
+        f"with the query's pattern, separate by label, and grow. Layers 1 and 3 alone select with *{NO_SKIP}*; all layers "
+        f"with *{THEORY}*; layer 3 alone with *{ADAMW}*.\n\n|"
     )
     groups = deeper_numbers.deep_runs(Shelf(runs), "smoke")
     assert deeper_prose.separation_text(groups).startswith(
-        f"All layers separate in *{NO_SKIP}*, no layer in *{THEORY}*, layer 2 alone in *stacked, AdamW*. "
+        f"All layers separate with *{NO_SKIP}*; no layer with *{THEORY}*; layer 2 alone with *{ADAMW}*. "
     )
-    assert deeper_prose.growth_text(groups).startswith(f"No layer grows in *{NO_SKIP}*, *{THEORY}* and *stacked, AdamW*. Share")
+    assert deeper_prose.growth_text(groups).startswith(f"No layer grows with *{NO_SKIP}*, *{THEORY}* and *{ADAMW}*. Share")
     assert deeper_prose.conclusion(groups).startswith(
         "What one layer does, the last of three does not do in full, where blocks"
     )
@@ -505,19 +508,19 @@ def test_the_verdict_names_the_layers_that_select_and_separate() -> None:
     assert rows == {
         NO_SKIP: ["layers 1, 3", "all 3", "none"],
         THEORY: ["all 3", "none", "none"],
-        "stacked, AdamW": ["layer 3", "layer 2", "none"],
+        ADAMW: ["layer 3", "layer 2", "none"],
         "*in the talk*": ["all 3", "layer 1", "neurons grow"],
     }
     runs[1] = layers([[0.5, 0.8]] * 3, 0.9, 1.2, DEEP[THEORY][0])
     runs[2] = replace(runs[2], metrics=runs[2].metrics | {"unseen": 0.98})
     assert verdict().startswith(
-        f"Three layers do not always learn the rule, and every layer does what one does in *{THEORY}*: select"
+        f"Three layers do not always learn the rule, and every layer does what one does with *{THEORY}*: select"
     )
     assert deeper_prose.conclusion(deeper_numbers.deep_runs(Shelf(runs), "smoke")).startswith(
         "What one layer does, the last of three does, and lower ones do some of it, where blocks"
     )
     judged_on = deeper_prose.judged_text(deeper_numbers.deep_runs(Shelf(runs), "smoke"))
-    assert judged_on.startswith(f"*{THEORY}* would show selecting, separating and growing in every layer.")
+    assert judged_on.startswith(f"With *{THEORY}* the model would show selecting, separating and growing in every layer.")
 
 
 def test_which_version_a_claim_is_judged_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -525,8 +528,8 @@ def test_which_version_a_claim_is_judged_on(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(deeper_numbers, "start_attention", lambda run: (0.8, 0.4, 0.4))
     runs = [layers([[0.5, 0.8]] * 3, 0.5, 1.2 if "AdamW" in name else 1.0, specs[0]) for name, specs in DEEP.items()]
     said = deeper_prose.judged_text(deeper_numbers.deep_runs(Shelf(runs), "smoke"))
-    assert "Growing would hold in every layer of *stacked, AdamW*, on which it is not judged." in said
-    assert said.endswith(f"In *{NO_SKIP}* layer 1 (0.80) selects before training already, by our line of 0.75.")
+    assert f"Growing would hold in every layer with *{ADAMW}*, which it is not judged on." in said
+    assert said.endswith(f"With *{NO_SKIP}* layer 1 (0.80) selects before training already, by our line of 0.75.")
 
 
 def test_what_becomes_of_lower_layers() -> None:
@@ -693,9 +696,9 @@ def test_the_verdict_of_the_story() -> None:
         "Started small or large, the model copies from the prompt in all 1 runs that learned their tasks, and remembers in "
         "none."
     )
-    assert said([good, lost], [good]) == f"{copies} With a large readout it is no different."
-    assert said([good], [lost]).endswith("With a large readout no run learned its tasks.")
-    trace = "With a large readout up to 5.0% of the answers on other tasks are wrong"
+    assert said([good, lost], [good]) == f"{copies} {story_prose.WIDE} it is no different."
+    assert said([good], [lost]).endswith(f"{story_prose.WIDE} no run learned its tasks.")
+    trace = f"{story_prose.WIDE} up to 5.0% of the answers on other tasks are wrong"
     assert said([good], [good, worse, lost]).endswith(f"{trace}: a trace of something else.")
     learning = told(spec, unseen=0.05, moved=0.1)
     assert story_numbers.rising(learning) == pytest.approx(0.1)
@@ -782,13 +785,12 @@ def test_words_and_figures_of_the_story() -> None:
 
 def test_words_where_no_run_learned() -> None:
     found = story_numbers.story_runs(Shelf(everywhere(seen=0.4, unseen=0.4, loss_at=None)), "laptop")
-    assert story_prose.remembering_text(found).endswith("No run has learned its own tasks.")
     assert story_prose.copying_text(found) == "Only 0 runs learned their tasks, too few for a correlation."
     assert story_prose.matched_text({"small": found}, 0.2).count("not seen") == 4
     assert story_prose.matched_text({"small": found}, 0.3).startswith("No run starts from δ = 0.3")
     assert story_prose.maps_text(found) == "No run learned its six tasks."
     learned = story_numbers.story_runs(Shelf(everywhere(seen=0.01, unseen=0.03)), "laptop")
-    assert story_prose.remembering_text(learned).endswith("Wrong on them where its own were learned: at most 3.0%.")
+    assert "Their errors on unseen ones: at most 3.0%;" in story_prose.maps_text(learned)
     assert story_prose.maps_text(learned).startswith("Not every model copies.")
 
 

@@ -159,22 +159,23 @@ def test_the_lead_is_welchs_interval() -> None:
 
 
 def test_words_follow_the_numbers() -> None:
+    answer = lambda **how: prose.answer(found(**how), {})
     begun = "In a square of sums that were held out "
-    assert prose.answer(found(share=GOOD)) == (
+    assert answer(share=GOOD) == (
         f"{begun}the paper's small arm adds clearly better than its large one. A still larger start without decay adds less "
         "well than the small one."
     )
-    assert "adds clearly worse than its large one" in prose.answer(found(share={(SQUARE, *SMALL): 0.2, (SQUARE, *LARGE): 0.9}))
+    assert "adds clearly worse than its large one" in answer(share={(SQUARE, *SMALL): 0.2, (SQUARE, *LARGE): 0.9})
     alike = {(SQUARE, *arm): 0.99 for arm in (SMALL, LARGE, LARGER, *CROSSED)}
-    assert prose.answer(found(share=alike)) == (
+    assert answer(share=alike) == (
         f"{begun}both of the paper's arms add in every run. A still larger start without decay adds no worse, so a small start "
         "is not what adding needs."
     )
-    few = prose.answer(found(share=alike | {(SQUARE, *SMALL): 0.7, (SQUARE, *LARGE): 0.7}))
+    few = answer(share=alike | {(SQUARE, *SMALL): 0.7, (SQUARE, *LARGE): 0.7})
     assert "small arm adds in 0 of 3 runs and its large one in 0 of 3 runs, too few runs to tell them apart." in few
     low = {(SQUARE, *arm): 0.5 for arm in prose.SHOWN}
-    assert prose.answer(found(share=GOOD | low)).endswith(" A still larger start without decay adds no worse.")
-    assert prose.answer(found(share=GOOD, train=0.5)).endswith("decay has not learned its own pairs of training.")
+    assert answer(share=GOOD | low).endswith(" A still larger start without decay adds no worse.")
+    assert answer(share=GOOD, train=0.5).endswith("decay has not learned its own pairs of training.")
     lines = prose.verdict(found(share=GOOD)).splitlines()
     assert lines[2:5] == [
         "| the larger start without decay (γ = 0.3, decay 0) | 29.5% | in 0 of 3 runs |",
@@ -187,11 +188,28 @@ def test_words_follow_the_numbers() -> None:
     assert "At γ = 0.3, decay 0 and at γ = 0.5, decay 0.01 and at γ = 0.7, decay 0.1 not every run has learned 99%" in said
     assert "Here neither part matters" in prose.parts_text(found(share=alike))
     crossed = GOOD | {(SQUARE, *CROSSED[0]): 0.9, (SQUARE, *CROSSED[1]): 0.45}
-    assert "+5% and +9%" in prose.parts_text(found(share=crossed))
+    assert "+5 and +9 points" in prose.parts_text(found(share=crossed))
     assert "decay does more" in prose.parts_text(found(share=crossed))
     assert "no control" in prose.control_text(found(share=GOOD, train=0.5))
-    assert prose.control_text(found(share=GOOD)).startswith("It is the square that is hard for it: of as many pairs")
+    assert prose.control_text(found(share=GOOD)).startswith("For the largest start the square is harder than as many pairs")
     assert "no harder" in prose.control_text(found(share=GOOD | {(SQUARE, *LARGER): 1.0}))
+
+
+def test_the_answer_says_what_hangs_on_the_learning_rate() -> None:
+    main = found(share=GOOD)
+    low = lambda **share: prose.answer(main, found(share=GOOD | {(SQUARE, *LARGE): share.get("large", 0.4)}))
+    assert low(large=0.99).endswith("differ most; at a lower one both of the paper's arms add in every run.")
+    assert low().endswith("a lower one the paper's small arm adds in all 3 runs and its large one in 0 of 3 runs.")
+    assert "at a lower one" not in prose.answer(main, {})
+
+
+def test_where_in_the_square_an_arm_falls_off() -> None:
+    assert prose.ring_text(found(share=GOOD | {(SQUARE, *SMALL): 1.0}, spread=0.0)) == (
+        "The larger start without decay and the paper's large arm are right less often in the middle of the square than at its "
+        "edge; the paper's small arm does not fall off."
+    )
+    every = {(SQUARE, *arm): 1.0 for arm in prose.SHOWN}
+    assert prose.ring_text(found(share=every, spread=0.0)).startswith("No arm is right less often")
 
 
 def test_examples_are_right_and_wrong_sums_of_the_square() -> None:

@@ -199,10 +199,10 @@ def test_briefly_where_the_small_arm_is_ahead(leads: list[tuple[float, float, fl
 def test_in_distribution_the_arms_are_alike_or_not() -> None:
     said = lambda *inside: prose.in_text(found(inside=of(*inside))[1])
     assert "is level at every size: 99.5% against 99.5% at 4,000 rows and 99.5%" in said(0.995, 0.995)
-    assert "With 16,000 rows the two are alike, and both are right on 99% or more." in said(0.995, 0.995)
-    assert "the two are alike, and not both reach 99%" in said(0.97, 0.965)
+    assert "With 16,000 rows the arms are a point or less apart, and both reach 99%, which" in said(0.995, 0.995)
+    assert "a point or less apart, and neither reaches 99%" in said(0.97, 0.965)
     assert "ahead at every size" in said(0.995, 0.9)
-    assert "the two are not alike, and not both reach 99%" in said(0.995, 0.9)
+    assert "more than a point apart, and only the small one reaches 99%" in said(0.995, 0.9)
     assert "behind at every size" in said(0.9, 0.995)
 
 
@@ -210,11 +210,11 @@ def test_more_rows_are_fewer_looks_at_each() -> None:
     at = lambda low, high: lambda kind: low if kind[1] == 4_000 else high
     said = prose.rare_text(found(at(0.5, 0.6))[1])
     assert "a row of training is seen 48 times with 4,000 rows and 12 times with 16,000 rows" in said
-    assert "of the 12 sentences that show such a word its sample has 1." in said
-    assert said.endswith("With more rows both arms have more of the 21 cases right, all the same.")
-    assert "With more rows both arms have fewer of the 21" in prose.rare_text(found(at(0.5, 0.4))[1])
+    assert "Whether these 12 rows were learned we do not know: the sample on which training is measured has 1 of them." in said
+    assert said.endswith("With more rows both arms have a larger share of the 21 cases right, all the same.")
+    assert "With more rows both arms have a smaller share of the 21" in prose.rare_text(found(at(0.5, 0.4))[1])
     one = lambda kind: 0.5 if kind[1] == 4_000 or kind[2:] == LARGE else 0.3
-    assert "With more rows the small arm has fewer of the 21" in prose.rare_text(found(one)[1])
+    assert "With more rows the small arm has a smaller share of the 21" in prose.rare_text(found(one)[1])
     assert prose.rare_text(found(profile="smoke")[1]).count("With more rows") == 0
 
 
@@ -248,20 +248,30 @@ def test_the_two_by_two_tells_the_start_from_the_decay() -> None:
 
 
 def test_cases_are_counted_where_the_arms_are_far_apart() -> None:
-    said = prose.cases_text(found(of(0.9, 0.6))[1]).splitlines()
-    assert [line[: len("- 16,000 rows")] for line in said] == ["- 4,000 rows:", "- 16,000 rows"]
-    for line in said:
-        assert "ahead by 10 points or more in 18 of the 21 cases and behind by as much in 0." in line
-        assert "It has 89.5% of the lexical cases right, the large arm 59.5%; of the structural ones 1.8% and 1.2%." in line
-        assert line.endswith("They differ most on *hedgehog: subject → object*.")
-    assert "in 0 of the 21 cases and behind by as much in 18." in prose.cases_text(found(of(0.3, 0.6))[1])
-    assert "differ most" not in prose.cases_text(found(of(0.6, 0.6))[1])
-    assert len(prose.cases_text(found(profile="smoke")[1]).splitlines()) == 1
+    said = prose.cases_text(found(of(0.9, 0.6))[1])
+    assert said.startswith(
+        "Neither arm has the structural cases. On the lexical ones the small arm is in the mean ahead with 4,000 and 16,000 "
+        "rows. "
+    )
+    rows = [f"| {size} | 18 | 0 | hedgehog: subject → object |" for size in ("4,000", "16,000")]
+    assert said.splitlines()[-2:] == rows
+    other = prose.cases_text(found(of(0.3, 0.6))[1])
+    assert "is in the mean behind with 4,000 and 16,000 rows." in other
+    assert "| 4,000 | 0 | 18 | hedgehog" in other
+    assert "| 4,000 | 0 | 0 | – |" in prose.cases_text(found(of(0.6, 0.6))[1])
+    assert len(prose.cases_text(found(profile="smoke")[1]).splitlines()) == 5
 
 
 def test_how_long_learning_takes_is_said_of_both_arms() -> None:
     assert '- SCAN, "turn left", 2,000 rows: the large arm 100, the small arm 100.' in prose.along_text(*found())
     assert "the large arm never, the small arm never." in prose.along_text(*found(train=0.5))
+    assert prose.along_text(*found()).startswith("Steps until")
+    late = found()
+    for runs in late:
+        for kind, group in runs.items():
+            for run in group if kind[2:] == LARGE else ():
+                run.history["train"] = [1.0, 1.0]
+    assert prose.along_text(*late).startswith("The small arm learns its rows of training later. Steps until")
     runs = found()
     runs[1]["COGS", 16_000, *SMALL][0].history["train"] = [0.5, 0.9]
     assert "the small arm 100 (of 3 runs 1 never)" in prose.along_text(*runs)

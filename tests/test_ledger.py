@@ -188,7 +188,7 @@ def test_what_is_true_by_construction_is_counted_apart() -> None:
     assert totals(rows[1:2]) == "1 test of the task, true by construction"
     wrong = rows_of(a_claim("e", "not reproduced", by_construction=True))
     assert totals(rows + wrong) == "1 reproduced, 1 partly; 3 tests of the task, true by construction (but 1 of them not)"
-    assert claims_line(rows) == "**2 claims so far:** 1 reproduced, 1 partly; 2 tests of the task, true by construction.\n"
+    assert claims_line(rows) == "**2 claims:** 1 reproduced, 1 partly; 2 tests of the task, true by construction.\n"
     made = Made(listing(rows + wrong, dict.fromkeys("abcde", "01-x")))
     assert made.verdicts == [
         "✔ holds",
@@ -295,7 +295,7 @@ def test_the_tally_counts_by_kind_and_outcome(planted: list[dict[str, Any]]) -> 
         "the papers’ claims (3)",
         "ours (2)",
         "tests of the task (1)",
-        "all (6)",
+        "all claims (5)",
     ]
     assert [made.text(i) for i in made.inside("td")][1:] == [
         "1",
@@ -310,12 +310,17 @@ def test_the_tally_counts_by_kind_and_outcome(planted: list[dict[str, Any]]) -> 
         "–",
         "–",
         "–",
-        "2",
+        "1",
         "2",
         "1",
         "1",
     ]
     assert [a["scope"] for a in made.all("th")] == ["col"] * 4 + ["row"] * 4
+
+
+def test_figures_are_sorted_by_number_then_letter_and_the_rest_is_behind_them() -> None:
+    items = ["Fig 2, text", "Fig 2b", "Fig 3a", "Figs 5a, b, 10", "after Fig 14", "Figs 21–23", "Theorem 1", "Theorem 10"]
+    assert sorted(sorted(items), key=ledger._by_figure) == items
 
 
 def test_the_scoreboard_has_a_square_a_claim_by_chapter_and_kind_and_by_figure(planted: list[dict[str, Any]]) -> None:

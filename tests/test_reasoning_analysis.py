@@ -946,6 +946,12 @@ def test_figures_of_training_have_a_line_for_each_set() -> None:
     assert [ax.get_title(loc="left") for ax in axes[:2]] == ["γ = 0.3", "γ = 0.8"]
     assert [len(ax.lines) for ax in axes] == [3] * 4
     assert legends(figure) == ["memory", "reasoning, trained pairs", "reasoning, held-out pairs"]
+    panels = {"γ = 0.3": runs[:2]}
+    marked = memory_figures.training(memory_and_reasoning.curves(panels), memory_and_reasoning.ends(panels))
+    points = [line for line in drawn(marked, 2)[1].lines if line.get_marker() == "o"]
+    assert [float(p.get_ydata()[0]) for p in points] == [np.mean([r.metrics[name] for r in runs[:2]]) for name in SETS]
+    assert {float(p.get_xdata()[0]) for p in points} == {axes[2].lines[0].get_xdata()[-1]}
+    assert [p.get_markerfacecolor() == "white" for p in points] == [False, False, True]
     memory = axes[0].lines[0]
     assert memory.get_ydata().tolist() == [4, 2, 2, 2]
     assert memory.get_xdata().tolist() == pytest.approx([s / stored.epoch(SMOKE) for s in runs[0].history["step"]])
@@ -963,7 +969,7 @@ def test_the_figure_of_the_bias_marks_what_is_a_lower_bound() -> None:
     (mean,) = [line for line in left.lines if line.get_label() == "transformer"]
     np.testing.assert_allclose(mean.get_ydata(), [3, (3 * 3 * 9) ** (1 / 3)])
     assert all(line.get_marker() != "^" for line in right.lines)
-    assert legends(figure) == ["transformer", "Emb-MLP"]
+    assert legends(figure) == ["transformer", "Emb-MLP", "lower bound: the slower loss never halved"]
 
 
 @pytest.mark.usefixtures("at_four")
@@ -1038,19 +1044,22 @@ def test_figures_of_cosines_and_distributions() -> None:
 
 
 def test_figures_of_theory_beside_measurement() -> None:
-    measured = {"early": RNG.random((3, 9)), "late": RNG.random((1, 9))}
+    measured = {"one": {"moved": RNG.random((3, 9)), "early": RNG.random((3, 9)), "late": RNG.random((1, 9))}}
+    measured["other"] = {name: measured["one"][name] for name in ("early", "late")}
     figure = embedding_figures.lag_curves(measured, {"P^s": np.ones(9), "Eq. 14": np.zeros(9)})
-    (ax,) = drawn(figure, 1)
-    assert set(legends(figure)) == {"early", "late", "P^s", "Eq. 14"}
-    assert len(ax.containers) == 2
-    many = {f"measured {i}": np.full((2, 9), i / 10) for i in range(7)}  # as many as chapter 10 has: none is left out
-    figure = embedding_figures.lag_curves(many, {"P^s": np.ones(9)})
-    (ax,) = drawn(figure, 1)
-    np.testing.assert_allclose([c.lines[0].get_ydata()[0] for c in ax.containers], np.arange(7) / 10)
-    assert len({c.lines[0].get_color() for c in ax.containers} - {ax.lines[-2].get_color()}) == 7  # of which none is theory's
-    assert set(legends(figure)) == {*many, "P^s"}
+    axes = drawn(figure, 2)
+    (shared,) = figure.legends
+    assert [text.get_text() for text in shared.get_texts()] == ["P^s", "Eq. 14"]
+    for ax, (title, series) in zip(axes, measured.items(), strict=True):
+        assert ax.get_title(loc="left") == title
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == list(series)
+        for container, values in zip(ax.containers, series.values(), strict=True):
+            np.testing.assert_allclose(container.lines[0].get_ydata(), values.mean(0))
+    looks = [[c.lines[0].get_color() for c in ax.containers] for ax in axes]
+    assert looks[0][1:] == looks[1]  # early and late look the same in every panel
+    assert len({*looks[0], axes[0].lines[-2].get_color()}) == 4  # of which none is theory's
     with pytest.raises(ValueError, match="zip"):
-        embedding_figures.lag_curves(many | {"one more": np.ones((2, 9))}, {})
+        embedding_figures.lag_curves({"one": {str(i): np.ones((2, 9)) for i in range(4)}}, {"P^s": np.ones(9)})
     plt.close()
     whole = {"trained": RNG.random((2, 10, 10))}
     figure = embedding_figures.every_anchor(whole, {"P^s": np.eye(10), "Eq. 14": np.zeros((10, 10))})

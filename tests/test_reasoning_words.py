@@ -120,7 +120,7 @@ def test_the_length_of_training_is_told_where_it_matters() -> None:
 
     same, later = at(150, 500), at(300, 502)
     text = memory_prose.length_text({"short": same, "long": later})
-    assert text.startswith("At each length the small start has the larger ratio. At γ = 0.3 the ratio moves")
+    assert text.startswith("At each length the small start has the larger ratio. At γ = 0.3 the ranges of two lengths")
     assert "within the range" in memory_prose.length_text({"short": same, "long": at(151, 501)})
     assert "not the same" in memory_prose.length_text({"short": same, "long": at(500, 150)})
     assert memory_prose.length_text({"short": same[:1]}) == "Not every length has a ratio at both ends."
@@ -134,21 +134,21 @@ def test_what_the_small_start_alone_finds_is_counted_over_kinds_of_runs() -> Non
         return [planted(s, halves(s), **{"held out": shares[s.gamma]}) for s in specs]
 
     apart, alike = runs(0.1, 0.9), runs(0.9, 0.9)
-    assert memory_prose.answer(apart, apart, alike) == (
+    many = [planted(replace(r.spec, task=tuple((dict(r.spec.task) | {"rows": 200_000}).items())), **r.metrics) for r in alike]
+    assert memory_prose.answer(apart, apart, many) == (
         "Memory takes 4.0 times as long as reasoning at small initialization (γ = 0.8), and 1.0 times at large (γ = 0.3): the "
-        "smaller start prefers the rule. Whether only the small start generalizes to pairs that were never shown depends on "
-        "the rows and on the model."
+        "smaller start prefers the rule. The small start also has more of the never-shown pairs right with 20,000 rows and "
+        "20,000 rows without norms, but not with 200,000 rows."
     )
     assert memory_prose.answer(apart, apart, apart).endswith(
         "Only the small start finds what holds for pairs that were never shown."
     )
     assert memory_prose.answer(alike, alike, alike).endswith("The start does not decide what generalizes.")
-    many = [planted(replace(r.spec, task=tuple((dict(r.spec.task) | {"rows": 200_000}).items())), **r.metrics) for r in alike]
     lines = memory_prose.verdict(apart, apart, many).split("\n")
     assert lines[0] == "The small start has more than twice as many of the held-out pairs right in 2 of these 3:"
     assert lines[4:7] == [
         "| 20,000 rows | 90% | 10% |",
-        "| 20,000 rows, a model without norms | 90% | 10% |",
+        "| 20,000 rows without norms | 90% | 10% |",
         "| 200,000 rows | 90% | 90% |",
     ]
     said = [memory_prose.verdict(*runs).split("\n")[0] for runs in ((alike, alike, many), (apart, apart, apart))]
@@ -358,16 +358,14 @@ def test_embeddings_in_words() -> None:
         0,
     ]  # a seed that is not there: the first
     measured, theory = embeddings.lag_series(times, 40, SMALL)
-    assert list(measured) == [
-        "Emb-MLP, moved (epoch 1)",
-        "Emb-MLP early (epoch 2)",
-        "transformer early (epoch 1)",
-        "transformer late (epoch 2)",
-    ]
+    assert {model: list(series) for model, series in measured.items()} == {
+        "Emb-MLP": ["moved, epoch 1", "early, epoch 2"],
+        "transformer": ["early, epoch 1", "late, epoch 2"],
+    }
     falling = lambda step: np.tile(np.cos(step * np.arange(1, 10)), (2, 1))
-    np.testing.assert_allclose(measured["Emb-MLP, moved (epoch 1)"], falling(0.1))  # at the first snapshot
-    np.testing.assert_allclose(measured["transformer late (epoch 2)"], falling(0.2))
-    assert np.abs(measured["Emb-MLP early (epoch 2)"] - falling(0.2)).max() > 0.01  # the start included
+    np.testing.assert_allclose(measured["Emb-MLP"]["moved, epoch 1"], falling(0.1))  # at the first snapshot
+    np.testing.assert_allclose(measured["transformer"]["late, epoch 2"], falling(0.2))
+    assert np.abs(measured["Emb-MLP"]["early, epoch 2"] - falling(0.2)).max() > 0.01  # the start included
     assert list(theory) == [r"$P^s - 1/d_\mathrm{vob}$ (Prop. 1)", "Eq. 14 with its noise, γ = 0.8"]
     exact, drawn = theory.values()
     np.testing.assert_allclose(exact, embedding_claims.CHECKED, atol=1e-3)
@@ -425,7 +423,7 @@ def test_the_flow_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     text = embedding_prose.flow_text({"a": (runs, False), "b": (runs, True)})
     assert (
         "- **a**: the flow arrives where training arrives for reasoning anchors, and elsewhere for the others: memory anchors "
-        "go 1.5 times as far, with a cosine of 0.90 (error 0.60).\n"
+        "go 1.5 times as far as in training, with a cosine of 0.90 (error 0.60).\n"
     ) in text
     assert text.endswith(
         " The runs of “a” end at step 100, before that: the loss has fallen by 0.3 %, and embeddings have moved by 0.01 of "
@@ -481,9 +479,9 @@ def test_the_verdict_on_embeddings_says_of_which_model(monkeypatch: pytest.Monke
     assert "In Emb-MLP it is the one that the distribution of labels drives" in text
     assert embedding_prose.answer(times, cases) == (
         "At small initialization the embeddings of reasoning anchors come to lie in the order of their numbers, and those of "
-        "memory anchors are alike in the trained transformer. The distribution of labels drives the first movement in Emb-MLP, "
-        "but the formula for a transformer of one layer fails as printed and, with our correction, holds for reasoning anchors "
-        "alone."
+        "memory anchors are alike in the trained transformer. The distribution of labels drives the first movement in Emb-MLP. "
+        "For a transformer of one layer the theory's formula fails as printed; with our correction it holds for reasoning "
+        "anchors alone."
     )
     assert (
         "the formula does not hold (relative errors 0.60 for memory anchors and 0.00 for reasoning anchors), with our " in text
@@ -495,12 +493,12 @@ def test_the_verdict_on_embeddings_says_of_which_model(monkeypatch: pytest.Monke
     told[True] = compared_at(0.1, 0.99)
     assert "with our correction it does (" in embedding_prose.verdict(times, cases)
     assert embedding_prose.answer(times, cases).endswith(
-        "labels does not drive the first movement in Emb-MLP, and the formula for a transformer of one layer fails as printed "
-        "and holds with our correction."
+        "labels does not drive the first movement in Emb-MLP. For a transformer of one layer the theory's formula fails as "
+        "printed; with our correction it holds."
     )
     told[False] = compared_at(0.1, 0.99)
     assert "the formula holds, too" in embedding_prose.verdict(times, cases)
-    assert embedding_prose.answer(times, cases).endswith("but the formula for a transformer of one layer holds.")
+    assert embedding_prose.answer(times, cases).endswith("For a transformer of one layer the theory's formula holds.")
     runs = times["transformer late"][0]
     never = [replace(run, kept={step: lying(alike(0.3), on_an_arc(0.2)) for step in run.kept}) for run in runs]
     text = embedding_prose.verdict(times | {"transformer late": (never, 400), "no norms late": (runs, 400)}, cases)
@@ -568,7 +566,8 @@ def test_order_in_all_dimensions_and_in_the_plane(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(embeddings, "plane_orders", lambda run: {k: v + 0.01 * run.spec.seed for k, v in entire.items()})
     lines = embedding_prose.order_text((runs, 200)).split("\n")
     said = lambda v: f"{numerical_order(v):.2f} | {embeddings.order(v):.2f}"
-    assert lines[-3:] == [
+    assert lines[-1].startswith("To keep it takes a correlation of at least 0.75 in every column; below 0.25 ")
+    assert lines[-5:-2] == [
         f"| memory anchors | {said(SHUFFLED)} | −0.19, −0.18 |".replace("-", "−"),
         f"| reasoning anchors | {said(hidden)} | 0.31, 0.32 |",
         "| keys | 1.00 | 1.00 | 0.91, 0.92 |",
@@ -699,7 +698,8 @@ def test_directions_in_words() -> None:
     assert lines[0] == (
         "A direction that stands out and lies along the reasoning anchors alone is seen 2 times: at epoch 3 one stands out in "
         "all 3 seeds, and on average the first direction lies more along the reasoning anchors; at epoch 10 one stands out in "
-        "all 3 seeds, and on average the first one lies more along the reasoning anchors."
+        "all 3 seeds, and on average the first one lies more along the reasoning anchors. To stand out, its singular value "
+        "must be at least 2 times the second."
     )
     assert lines[2] == "Seed by seed at γ = 0.8, |cosines| of the first direction:"
     even = {"anchors": torch.eye(20)[[0] * 20], "direction": torch.eye(20)[0], "spectrum": torch.tensor([1.5, 1.0, 0.1])}
@@ -773,13 +773,13 @@ def test_the_verdict_on_attention_tells_means_from_single_sequences(monkeypatch:
     rows = attention_prose.verdict(runs, runs).split("\n")[4:]
     assert rows[0].endswith("| no |")
     assert rows[3:5] == [
-        "| the trained models could do with the average | no |",
+        "| the trained models answer as well with the average in its place | no |",
         "| early, one singular value stands far above the others | no |",
     ]
     assert rows[-1] == "| the second attention finds the key wherever it stands | in all 3 models |"
     monkeypatch.setattr(attention, "averaged", lambda run: {"": 0.8, "attention.1": 0.5})
     assert "need little of what it selects" in attention_prose.answer(runs, runs)
-    assert "| the trained models could do with the average | yes |" in attention_prose.verdict(runs, runs)
+    assert "| the trained models answer as well with the average in its place | yes |" in attention_prose.verdict(runs, runs)
 
 
 def test_kinds_of_solutions_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,6 +137,8 @@ def test_cuts_are_told_by_how_many_runs_need_them(monkeypatch: pytest.MonkeyPatc
     text = flow_prose.cuts_text([phase("symmetric", n=2)])
     assert "(2 runs): all runs depend on anchors → last in layer 1; some on key → last in layer 2." in text
     assert text.endswith("3 classes are drawn, of which 2 are causal; of 3 causal ones, 1 is not drawn.")
+    every = flow_prose.cuts_text([phase("symmetric")], [phase("symmetric"), phase("symmetric", depth=4)])
+    assert every.endswith("6 classes are drawn, of which 4 are causal; of 6 causal ones, 2 are not drawn.")
     planted[:, 0] = 0
     planted[:, 1] *= np.array([1, 0])[:, None]
     assert "(2 runs): some depend on key → last in layer 2." in flow_prose.cuts_text([phase("symmetric", n=2)])
@@ -193,6 +195,9 @@ def test_likeness_is_asked_within_a_depth(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(vectors_prose, "at_anchor_plain", lambda r: value(r)[0])
     runs = {m: [make_run(depth=3, seed=s, **{m: 0.9}) for s in range(3)] for m in ("symmetric", "inferential")}
     assert "in inferential models**: the contrast is larger by two standard errors in 4 of 4" in vectors_prose.likeness(runs)
+    assert vectors_prose.likeness(runs).endswith("between runs of one depth, all at depth 3.")
+    deeper = {m: [*group, *(make_run(depth=4, seed=s, **{m: 0.9}) for s in range(3))] for m, group in runs.items()}
+    assert vectors_prose.likeness(deeper).endswith("in 8 of 8 comparisons between runs of one depth, at depths 3 and 4.")
     assert "at the last token, at depth 3; at the last token, centred, at depth 3" in vectors_prose.taken_away(runs)
     assert "At two layers" in vectors_prose.taken_away(runs)
     runs["inferential"].append(make_run(inferential=0.9))
@@ -201,6 +206,8 @@ def test_likeness_is_asked_within_a_depth(monkeypatch: pytest.MonkeyPatch) -> No
         vectors_prose.counts_text(runs)
         == "Runs: 0 symmetric and 1 inferential at depth 2; 3 symmetric and 3 inferential at depth 3."
     )
+    swapped = {"inferential": runs["symmetric"], "symmetric": runs["inferential"]}
+    assert vectors_prose.likeness(swapped).endswith("between runs of one depth.")
     assert "No measure stands out" in vectors_prose.taken_away(
         {"inferential": runs["symmetric"], "symmetric": runs["symmetric"]}
     )
@@ -371,6 +378,11 @@ def test_the_verdict_on_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "alone turns the answer here and in" in width_prose.taken_away(flips, one)
     assert "here, but not in that" in width_prose.taken_away(flips, one[:1])
     assert "neither here nor in" in width_prose.taken_away(one[:1] * 2, one[:1])
+    assert "steadily" not in text
+    first = [make_run(gamma=0.3, seed=s, symmetric=0.4, inferential=0.3) for s in range(2)]
+    assert ".** Not steadily: up to γ = 0.5 the symmetric answer first gets more frequent. **What" in width_prose.boundary(
+        [*first, *flips], flips, {"σ": (1.0, 0.9, 1.1)}
+    )
     assert "goes with σ rather than γ" in width_prose.boundary(flips, flips, {"σ": (1.3, 1.1, 1.5)})
     back = [replace(r, spec=dataclasses.replace(r.spec, gamma=1.4 - r.spec.gamma)) for r in flips]
     assert "does not turn the kind" in width_prose.boundary(back, back, {"σ": (1.0, 0.9, 1.1)})
@@ -416,7 +428,7 @@ def test_a_verdict_is_said_first_without_its_emphasis() -> None:
 
 def test_zero_has_no_sign() -> None:
     assert words.trend_words((-0.001, -0.2, 0.2)) == "+0.00 [-0.20, +0.20]"
-    assert words.set_name("composition-flip", 1) == "low-rate runs"
+    assert words.set_name("composition-flip", 1) == "large-batch runs"
     assert words.set_name("other", 3) == "`other`, version 3"
 
 
@@ -425,11 +437,13 @@ def test_a_transition_is_placed_where_its_whole_interval_was_trained() -> None:
     at = lambda low, high, found=True: width.Crossing(0.7, 0.1, low, high, found)
     found = dict(zip(data, (at(0.65, 0.75), at(-0.1, 1.3), at(0.65, 0.75, False)), strict=True))
     assert width.placed(found, data) == {(32, 2): True, (64, 2): False}
-    assert "The interval of width 64, depth 2 reaches beyond" in width_prose.crossings_text({"γ": found}, {"γ": data})
+    said = width_prose.crossings_text({"γ": found}, {"γ": data})
+    assert "The interval of width 64, depth 2 reaches beyond the γ that were trained" in said
+    assert said.endswith(", so its transition is hardly known.")
     text = width_prose.verdict({"γ": found}, {"γ": data}, {"σ": (1.0, 0.9, 1.1)})
     assert "do not tell γ from the other variables**: every interval holds 1. On γ" in text
     assert "σ describes all shapes better than γ.**" in width_prose.verdict({"γ": found}, {"γ": data}, {"σ": (1.3, 1.1, 1.5)})
-    assert "2 of the 3 shapes compared have a transition inside the range that was trained, 1 with the whole interval" in text
+    assert "2 of the 3 shapes compared have a transition inside the range that was trained; of 1 the whole interval" in text
 
 
 def test_chapter_2_says_which_runs_have_learned() -> None:
@@ -438,9 +452,9 @@ def test_chapter_2_says_which_runs_have_learned() -> None:
     ]
     text = phase_prose.flip_text("Here", runs)
     assert text.endswith("90% of the answers are key − 10 (it has not learned the training rows).")
-    assert "symmetric at γ = 0.3, 90% inferential at γ = 0.8" in phase_prose.low_rate_text(runs)
-    assert "turns the answer of the low-rate runs" in phase_prose.verdict(runs, runs, runs)
-    assert "does not turn the answer of the low-rate runs" in phase_prose.low_rate_text(runs[:1])
+    assert "symmetric at γ = 0.3, 90% inferential at γ = 0.8" in phase_prose.large_batch_text(runs)
+    assert "turns the answer of the large-batch runs" in phase_prose.verdict(runs, runs, runs)
+    assert "does not turn the answer of the large-batch runs" in phase_prose.large_batch_text(runs[:1])
 
 
 def test_words_of_runs_that_answer_nothing() -> None:
@@ -494,6 +508,18 @@ def test_ranks_are_means_over_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = condensation.rank_kinds([])
     assert kinds == {(2, 0.5): {"embedding": 0.9, "W_Q": pytest.approx(0.3)}}
     assert "query $W^Q$" in drawn(condensation_figures.rank_grid(kinds))
+
+
+def test_kinds_of_matrices_that_keep_their_rank_are_named() -> None:
+    cells = lambda head, key: {(2, 0.5): {"W_K": 0.4, "head": head[0]}, (2, 1.0): {"W_K": key, "head": head[1]}}
+    said = condensation_prose.kinds_text(cells((0.1, 0.1), 0.1))
+    assert said.startswith(
+        "From γ = 0.5 to γ = 1 the stable rank falls to less than half in every kind of matrix but the head, "
+    )
+    assert said.endswith(" which has few directions at the large initialization already.")
+    assert condensation_prose.kinds_text(cells((0.3, 0.3), 0.1)).endswith("every kind of matrix but the head.")
+    assert condensation_prose.kinds_text(cells((0.3, 0.1), 0.1)).endswith("in every kind of matrix.")
+    assert condensation_prose.kinds_text(cells((0.3, 0.3), 0.3)).endswith("in no kind of matrix.")
 
 
 def test_a_cell_has_a_stripe_a_run() -> None:

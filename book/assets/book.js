@@ -41,6 +41,14 @@
   }
   window.addEventListener("DOMContentLoaded", equations);
 
+  // What is wider than the page scrolls by itself, and says so.
+  function wider() {
+    for (const box of document.querySelectorAll(".rm-figure, .bd-article figure, .pst-scrollable-table-container, .cell_output .output.text_html")) {
+      const wide = [...box.children].some((part) => part.scrollWidth > box.clientWidth + 4) && box.scrollWidth > box.clientWidth + 4;
+      box.classList.toggle("rm-wide", wide);
+    }
+  }
+
   // One switch for all code of a page.
   function codeSwitch() {
     const cells = [...document.querySelectorAll(".cell details.hide")], title = document.querySelector("article h1");
@@ -108,6 +116,8 @@
     codeSwitch();
     zoom();
     document.fonts.ready.then(reachable);
+    document.fonts.ready.then(wider);
     window.addEventListener("resize", reachable);
+    window.addEventListener("resize", wider);
   });
 }());

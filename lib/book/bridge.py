@@ -18,16 +18,17 @@ from matplotlib.figure import Figure
 
 from lib.composition.diagram import gain, gamma_of_gain, two_layers
 from lib.composition.experiments import GRIDS
-from lib.composition.variations import GPT2
+from lib.composition.played import PLAYED
 from lib.core.read import style
 from lib.core.read.tables import table
-from lib.core.read.words import number_of
+from lib.core.read.words import listed, number_of
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import train_specs, wide_specs
 from lib.language import arms
 from lib.language.adding.numbers import of_arms
+from lib.language.asking.numbers import of_asking
 from lib.language.commands.numbers import of_cogs, of_scan
-from lib.language.experiments import GAMMAS, LARGE, SMALL, SQUARE, TURN, Kind
+from lib.language.experiments import ASKING, CHAIN, GAMMAS, LARGE, SMALL, SQUARE, TURN, Kind
 from lib.language.mixing.numbers import gap, of_mix
 from lib.reasoning_bias.experiments import PAPER_GAMMAS, bias_specs
 
@@ -63,16 +64,18 @@ def _task(
 ) -> Task:
     value = metric if callable(metric) else lambda run: run.metrics[metric]
     large, small = groups
-    names = starts or tuple(f"γ = {group[0].spec.gamma:g}" for group in groups)
+    names = starts or tuple(f"γ = {listed([f'{g:g}' for g in sorted({run.spec.gamma for run in group})])}" for group in groups)
     shares = [np.array([value(run) for run in group], dtype=float) for group in groups]
     return Task(name, chapter, what, names, *shares, (*large, *small))  # type: ignore[arg-type]
 
 
 def _pair(runs: Sequence[StoredRun], gammas: Sequence[float]) -> list[list[StoredRun]]:
-    """The runs at the stored γ nearest to each of these."""
-    stored = sorted({run.spec.gamma for run in runs})
-    nearest = [min(stored, key=lambda g: abs(g - wanted)) for wanted in gammas]
-    return [[run for run in runs if run.spec.gamma == g] for g in nearest]
+    """The runs at the stored γ nearest to each of these; at both where two are equally near."""
+    nearest = [min(abs(run.spec.gamma - wanted) for run in runs) for wanted in gammas]
+    return [
+        [run for run in runs if abs(run.spec.gamma - wanted) < least + 1e-6]
+        for wanted, least in zip(gammas, nearest, strict=True)
+    ]
 
 
 def _by_gain(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
@@ -88,7 +91,8 @@ def _ends(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
 
 
 def _pre_norm_runs(store: Store, profile: str) -> list[StoredRun]:
-    return [run for run in load(GPT2.specs(profile), store) if run.spec.model.norm == "pre"]
+    """Those of the first page's figure."""
+    return load(PLAYED.specs(profile), store)
 
 
 def _composed(
@@ -138,6 +142,18 @@ def _addition(store: Store, profile: str) -> Task:
     return _task("addition", "19-addition", "sums right in the square", groups, "test", _ARMS)
 
 
+def _asking(which: Callable[[str], int]) -> Callable[[Store, str], Task]:
+    """At the size of the training set that `which` finds for a profile."""
+
+    def make(store: Store, profile: str) -> Task:
+        runs, size = of_asking(store, profile), which(profile)
+        groups = [runs[(CHAIN, size, *arm)] for arm in (LARGE, SMALL)]
+        what = "labels right behind the gold chain"
+        return _task(f"PrOntoQA, {size:,} questions", "21-prontoqa", what, groups, "label", _ARMS)
+
+    return make
+
+
 def _mix(store: Store, profile: str) -> Task:
     """1 − L_PrOntoQA / L_stories at equal progress: ΔL of Yao et al. 2025, Fig. 7A, as a share."""
     runs = of_mix(store, profile)
@@ -146,7 +162,7 @@ def _mix(store: Store, profile: str) -> Task:
     names = tuple(f"γ = {gamma:g}" for gamma in (min(GAMMAS), max(GAMMAS)))
     what = "by how much the loss of questions is below that of stories"
     large, small = (values[np.isfinite(values)] for values in below)
-    return Task("a mix, questions and stories", "21-questions-and-stories", what, names, large, small, (*groups[0], *groups[1]))  # type: ignore[arg-type]
+    return Task("a mix, questions and stories", "22-questions-and-stories", what, names, large, small, (*groups[0], *groups[1]))  # type: ignore[arg-type]
 
 
 TASKS: tuple[Callable[[Store, str], Task], ...] = (
@@ -158,6 +174,8 @@ TASKS: tuple[Callable[[Store, str], Task], ...] = (
     _copying,
     *[_commands("SCAN, turn left", "commands right", of_scan, TURN, "test", which) for which in (-2, -1)],
     *[_commands("COGS, 21 cases", "sentences right", of_cogs, "COGS", "gen", which) for which in (-2, -1)],
+    _asking(lambda profile: ASKING[profile].middle),
+    _asking(lambda profile: max(ASKING[profile].sizes)),
     _addition,
     _mix,
 )
@@ -179,7 +197,9 @@ def draw(found: Sequence[Task], narrow: bool = False) -> Figure:
             fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, height), sharey=True, width_ratios=(3, 2))
         for row, task in enumerate(found):
             means = task.large.mean(), task.small.mean()
-            left.annotate("", (means[1], row), (means[0], row), arrowprops={"arrowstyle": "-", "color": style.LIGHT, "lw": 3})
+            left.annotate(
+                "", (means[1], row), (means[0], row), arrowprops={"arrowstyle": "-", "color": style.LIGHT, "lw": 3}, zorder=1
+            )
             for values, colour, shift in ((task.large, style.GREY, -0.17), (task.small, style.VERMILLION, 0.17)):
                 left.plot(values, np.full(len(values), row + shift), "o", ms=3, color=colour, alpha=0.6, clip_on=False)
                 left.plot(values.mean(), row, "o", ms=8, color=colour, mec="white", clip_on=False)
@@ -209,17 +229,17 @@ def sentence(found: Sequence[Task]) -> str:
     ahead = [name for name, (_, low, _) in leads.items() if low > 0]
     behind = [name for name, (*_, high) in leads.items() if high < 0]
     open_ = [name for name in leads if name not in ahead and name not in behind]
-    listed = lambda names: f" ({'; '.join(names)})" if names else ""
+    named = lambda names: f" ({'; '.join(names)})" if names else ""
     return (
         f"On {number_of(kinds(found), 'task')} in {number_of(len(leads), 'setting')} the smaller start is ahead in "
-        f"{len(ahead)}{listed(ahead)}, behind in {len(behind) or 'none'}{listed(behind)}; in the other {len(open_)} its 95% "
+        f"{len(ahead)}{named(ahead)}, behind in {len(behind) or 'none'}{named(behind)}; in the other {len(open_)} its 95% "
         "interval over seeds holds zero."
     )
 
 
 def rows(found: Sequence[Task]) -> str:
     """The numbers of the figure as a table."""
-    head = ("task", "counted", "large start", "small start", "seeds", "share, large", "share, small", "difference [95 %]")
+    head = ("task", "counted", "large start", "small start", "runs", "share, large", "share, small", "difference [95 %]")
     return table(
         head,
         [

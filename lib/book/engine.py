@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from lib.book.paths import ROOT, note_read
 from lib.core.read.style import BLUE, GREY, VERMILLION, WIDTH, look
 from lib.core.read.tables import table
+from lib.core.read.words import number_of
 
 Record = dict[str, Any]
 FOLDER = ROOT / "benchmarks"
@@ -32,7 +33,21 @@ def load_speed() -> tuple[list[Record], list[Record]]:
 
 
 def how(timings: list[Record]) -> str:
-    return "; ".join(f"{t['size']}: {t['backend']}, {t['workers']} × {t['slots']} runs at once" for t in timings)
+    return "; ".join(
+        f"{t['size']}: {t['workers']} process{'es' * (t['workers'] > 1)} of {number_of(t['slots'])}" for t in timings
+    )
+
+
+def speed_text(timings: list[Record], programs: list[Record]) -> str:
+    """Which rows are of a program that the engine would not choose any more, by the timings of the two."""
+    shape = lambda r: (r["d_model"], r["depth"], r["batch"])
+    gains = {shape(r): r["ratio"] for r in programs if r["ratio"] > 1}
+    return "".join(
+        f" The row *{t['size']}* is of the compiled program; by the timings the engine chooses the native one, "
+        f"{gains[shape(t)]:.1f} times as fast there (second table)."
+        for t in timings
+        if t["backend"] == "compiled" and shape(t) in gains
+    )
 
 
 def _digits(value: float, unit: str) -> str:
@@ -42,11 +57,22 @@ def _digits(value: float, unit: str) -> str:
 
 def speed_table(timings: list[Record]) -> str:
     """Plain loop against engine, one row a size, in Markdown."""
-    head = ("size", "width, depth, batch", "plain loop", "engine", "ratio", "same allocator", "of the peak", "memory a run")
+    head = (
+        "size",
+        "width, depth, batch",
+        "program",
+        "plain loop",
+        "engine",
+        "ratio",
+        "same allocator",
+        "of the peak",
+        "memory a run",
+    )
     rows = [
         (
             t["size"],
             f"{t['d_model']}, {t['depth']}, {t['batch']}",
+            t["backend"],
             _digits(t["reference_ms"], "ms"),
             _digits(t["engine_ms"], "ms"),
             f"{t['ratio']:.1f}",
@@ -64,17 +90,17 @@ def machine_of(timings: list[Record]) -> str:
     return f"{first['device']}, products in {first['precision']}, measured peak {first['peak_tflops']:.2f} TFLOP/s"
 
 
-_AXES = {"runs": "runs trained at once", "depth": "depth (layers)", "width": "width d_model"}
+_AXES = {"runs": "runs trained at once", "depth": "depth (layers)", "width": "width"}
 
 
 def draw_scaling(timings: list[Record]) -> Figure:
     """Milliseconds of one step of one run against the number of runs, depth and width."""
     with look():
-        figure, axes = plt.subplots(1, 3, figsize=(WIDTH, 2.5), sharey=False)
+        figure, axes = plt.subplots(1, 3, figsize=(WIDTH, 2.8))
         for ax, (against, label) in zip(axes, _AXES.items(), strict=True):
             rows = [t for t in timings if t.get("against") == against]
             values = [t["value"] for t in rows]
-            ax.plot(values, [t["engine_ms"] for t in rows], "o-", color=BLUE, label="engine")
+            ax.plot(values, [t["engine_ms"] for t in rows], "o-", color=BLUE, label="engine (native)")
             if rows and rows[0]["reference_ms"]:
                 ax.plot(values, [t["reference_ms"] for t in rows], "s--", color=GREY, label="plain loop")
             ax.set_xlabel(label)
@@ -86,7 +112,7 @@ def draw_scaling(timings: list[Record]) -> Figure:
             ax.minorticks_off()
             ax.set_ylim(bottom=0)
         axes[0].set_ylabel("ms a step of one run")
-        axes[1].legend()
+        figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
 
@@ -136,8 +162,8 @@ def retrain_lines(records: list[Record]) -> str:
     return (
         f"As a whole: {new['runs']} runs of the laptop phase diagram (depth {new['depth']}, every γ and learning "
         "rate, one seed) took "
-        f"{old['seconds'] / 60:.1f} minutes from nothing with the engine this book had before (commit `{old['commit']}`) and "
-        f"{new['seconds'] / 60:.1f} minutes with this one, compilation included: {ratio:.1f} times faster a step."
+        f"{old['seconds'] / 60:.1f} minutes from nothing without the native program (commit `{old['commit']}`) and "
+        f"{new['seconds'] / 60:.1f} minutes with it, compilation included: {ratio:.1f} times faster a step."
     )
 
 
@@ -205,7 +231,7 @@ def precision_table(record: Record) -> str:
         )
         for r in record["rows"]
     ]
-    return table(("γ", "metric", "single precision", "spread over seeds", "program", "mean difference"), rows)
+    return table(("γ", "metric", "single precision", "spread over seeds", "program", "mean difference ± standard error"), rows)
 
 
 def programs_table(records: list[Record]) -> str:
@@ -244,7 +270,10 @@ def programs_text(records: list[Record]) -> str:
         else "The native program is slower at " + ", ".join(f"width {r['d_model']}, depth {r['depth']}" for r in slower)
     )
     best, least = max(records, key=lambda r: r["ratio"]), min(records, key=lambda r: r["ratio"])
+    peaks = [r["peak_tflops"] for r in records]
     return (
+        f"*Of the peak* is by the peak of the same minutes, {min(peaks):.2f} to {max(peaks):.2f} TFLOP/s, as other work shared "
+        "the machine. So compare within a row, not down a column.\n\n"
         f"{verdict}: {best['ratio']:.1f} times as fast as the compiled one for {best['form']} at width {best['d_model']}, "
         f"{least['ratio']:.1f} times at width {least['d_model']}. The narrower the model, the more of a compiled step is "
         f"calls and memory; at the paper's width both are near what the machine can multiply."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import platform
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,7 @@ from lib.book.explorer import Explorer
 from lib.book.paths import BOOK, BUILD, ROOT
 from lib.book.registry import EXPERIMENTS
 from lib.book.status import ExperimentStatus, experiment_status
+from lib.composition import paper_size
 from lib.composition.diagram import two_layers
 from lib.composition.exploration import hero
 from lib.composition.phase_diagram import figures, numbers, prose
@@ -49,12 +51,12 @@ def _write_all(store: Store, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     claims = ledger.evaluate_all(store, PROFILE, BUILD / "claims.json")
     played = load(PLAYED.specs(PROFILE), store)
-    rows, everywhere = headline_rows(store), bridge.tasks(store, PROFILE)
+    rows, everywhere, own_size = headline_rows(store), bridge.tasks(store, PROFILE), paper_size.stored(store)
     for narrow, name in ((False, ""), (True, "-narrow")):
         _draw(f"headline{name}", figures.flip(rows, narrow))
         _draw(f"bridge{name}", bridge.draw(everywhere, narrow))
     parts = {
-        "headline.md": f"{prose.headline(rows)}\n\n" + _line([*chain(*rows.values())], figures.flip),
+        "headline.md": f"{prose.headline(rows, own_size)}\n\n" + _line([*chain(*rows.values(), own_size)], figures.flip),
         "bridge.md": bridge_text(everywhere),
         "finding.md": f"**What we found.** {finding(rows, everywhere)}\n",
         "totals.md": claims_line(claims),
@@ -78,7 +80,7 @@ def _write_all(store: Store, folder: Path) -> None:
 
 def claims_line(rows: Sequence[Mapping[str, Any]]) -> str:
     """How many claims there are and what came out; tests of the task are not among them."""
-    return f"**{sum(not by_construction(row) for row in rows)} claims so far:** {totals(rows)}.\n"
+    return f"**{sum(not by_construction(row) for row in rows)} claims:** {totals(rows)}.\n"
 
 
 def headline_rows(store: Store) -> dict[str, list[StoredRun]]:
@@ -221,10 +223,11 @@ def chapter_states(store: Store) -> str:
 
 
 def source_list() -> str:
-    """Every module, linked to its page, with the first line of its docstring."""
+    """Every module, linked to its page, with the first sentence of its docstring."""
     rows = []
     for path in sorted((ROOT / "lib").rglob("*.py")):
-        if summary := (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[0]:
-            name = path.relative_to(ROOT).as_posix()
-            rows.append((f'<a href="../source/{name}.html"><code>{plain(name)}</code></a>', summary.replace("|", "\\|")))
+        if words := " ".join((ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0].split()):
+            name, summary = path.relative_to(ROOT).as_posix(), re.split(r"(?<=\.) ", words)[0]
+            shown = plain(name).replace("/", "/<wbr>")  # so that a phone can break it
+            rows.append((f'<a href="../source/{name}.html"><code>{shown}</code></a>', summary.replace("|", "\\|")))
     return table(("module", "what it is for"), rows) + "\n"

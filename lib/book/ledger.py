@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
@@ -99,10 +100,18 @@ def tally(rows: Rows) -> str:
         counts = Counter(row["status"] for row in part)
         cells = "".join(f"<td>{counts[status] or '–'}</td>" for status in STATUSES)
         body += f'<tr><th scope="row">{name} ({len(part)})</th>{cells}</tr>'
-    counts = Counter(row["status"] for row in rows)
+    claims = [row for row in rows if not by_construction(row)]
+    counts = Counter(row["status"] for row in claims)
     cells = "".join(f"<td>{counts[status] or '–'}</td>" for status in STATUSES)
-    body += f'<tr><th scope="row">all ({len(rows)})</th>{cells}</tr>'
+    body += f'<tr><th scope="row">all claims ({len(claims)})</th>{cells}</tr>'
     return f'<table class="rm-tally"><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _by_figure(item: str) -> tuple[object, ...]:
+    """Sorts what claims are about: figures by number and letter, then the rest, numbers in their words by size."""
+    figure = re.search(r"Figs? (\d+)(\w?)", item)
+    words = [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", item)]
+    return (0, int(figure[1]), figure[2], words) if figure else (1, 0, "", words)
 
 
 def scoreboard(rows: Rows, titles: Mapping[str, str]) -> str:
@@ -122,7 +131,8 @@ def scoreboard(rows: Rows, titles: Mapping[str, str]) -> str:
         for row in rows:
             if row["paper"] == paper and paper not in OURS:
                 items.setdefault(row["item"], []).append(row)
-        lines = "".join(f"<li><span>{words(item)}</span> <span>{squares(part)}</span></li>" for item, part in items.items())
+        each = sorted(items.items(), key=lambda item: _by_figure(item[0]))
+        lines = "".join(f"<li><span>{words(item)}</span> <span>{squares(part)}</span></li>" for item, part in each)
         figures += f"<h3>{escape(source)}</h3><ul>{lines}</ul>" if lines else ""
     return (
         f'<table class="rm-scoreboard"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'

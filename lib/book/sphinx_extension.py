@@ -132,12 +132,12 @@ EVERYDAY = ("run", "seed", "depth", "place", "key", "cell", "contrast", "γ")
 
 def mark_terms(app: Sphinx, doctree: nodes.document, name: str) -> None:
     """The first time a page uses a word of the glossary, it leads there, and says what it means when pointed at."""
-    if not name.startswith("book/") or Path(name).name == "glossary":
+    if not name.startswith("book/") or Path(name).name in ("glossary", "source", "provenance"):
         return
     for term, words in terms().items():
         if term in EVERYDAY:
             continue
-        pattern = re.compile(rf"\b{re.escape(term)}s?\b", re.IGNORECASE)
+        pattern = re.compile(rf"(?<![\w/-]){re.escape(term)}s?(?![\w/-])", re.IGNORECASE)
         for node in list(doctree.findall(nodes.Text)):
             if not isinstance(node.parent, nodes.paragraph) or not (match := pattern.search(node)):
                 continue

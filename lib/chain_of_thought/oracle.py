@@ -35,9 +35,3 @@ def chain(counts: Tensor, columns: Columns, start: Tensor, seed: int) -> Tensor:
         state = plurality(votes(counts, columns, state, step), torch.tensor(seed), index * columns.steps + step)
         answers.append(state)
     return torch.stack(answers, 1)
-
-
-def no_match_floor(alpha: float, length: int, patterns: int) -> float:
-    """(1 − α')^l (1 − 1 / M'): how often a first step is wrong because no example starts at the query's pattern and the answer
-    is a guess. An upper bound on what examples can repair is not in it: errors of examples come on top."""
-    return (1 - alpha) ** length * (1 - 1 / patterns)

@@ -28,7 +28,7 @@ from lib.core.sweep.jobs import train_one
 from lib.core.train.loop import Progress
 from lib.core.train.plan import Options
 
-SETS = {"fast diagram": FAST, "full-length runs": HEADLINE, "low-rate runs": FLIP, "pre-norm runs, along training": PLAYED}
+SETS = {"fast diagram": FAST, "full-length runs": HEADLINE, "large-batch runs": FLIP, "pre-norm runs, along training": PLAYED}
 """By name; points that a reader trains join the first."""
 SAYS = ("answers by the symmetry of the pairs it saw", "composes the two functions it saw")
 """What a model does that gives the symmetric and the inferential answer, as the explorer's sentence has it."""

@@ -23,7 +23,7 @@ def answer(said: str) -> str:
 NAMES = {
     ("composition-phase", 1): "fast diagram",
     ("composition-phase", 2): "full-length runs",
-    ("composition-flip", 1): "low-rate runs",
+    ("composition-flip", 1): "large-batch runs",
     ("composition-size", 1): "runs of the paper's size",
 }
 """What chapters call a set of runs, by experiment and version."""

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
-import torch
 
-from lib.chain_of_thought import oracle
 from lib.chain_of_thought.chain import numbers
 from lib.chain_of_thought.chain.numbers import (
     BOUND,
@@ -34,7 +32,7 @@ from lib.chain_of_thought.chain.numbers import (
 )
 from lib.chain_of_thought.experiments import DELTA, RATE, SETTINGS, SWEEP_RATE, cot_specs
 from lib.chain_of_thought.prompts import Trial
-from lib.chain_of_thought.task import GROUPS, OTHER_STEPS, Prompts, Task
+from lib.chain_of_thought.task import GROUPS, OTHER_STEPS, Prompts
 from lib.chain_of_thought.transitions import Transitions, step_shares, widest_tau, worked_example
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
@@ -137,17 +135,6 @@ def prompts_line(panels: Mapping[str, Prompts]) -> str:
     return "; ".join(f"{title}: {say(p)}" for title, p in panels.items())
 
 
-def coverage_text(task: Task, prompts: int = 5000) -> str:
-    """How often examples match, and how evenly patterns come, in some training prompts."""
-    drawn = task.draw(torch.tensor(0), torch.arange(prompts))
-    match = (drawn.examples[..., 0] == drawn.query[..., None, 0]).float().mean().item()
-    states = drawn.query[:, :-1].flatten().bincount(minlength=task.patterns) / drawn.query[:, :-1].numel()
-    return (
-        f"In {prompts:,} training prompts {match:.0%} of the examples start at the query's pattern, and each pattern makes up "
-        f"{states.min().item():.1%} to {states.max().item():.1%} of what queries show."
-    )
-
-
 def example_text() -> str:
     """The worked example in words."""
     found = worked_example()
@@ -182,8 +169,8 @@ def harder_text(tau: float) -> str:
     first, other = (tau**share for share in step_shares(Trial().steps, FIRST)[:2])
     return (
         f"In this figure alone the first step is harder than the others: at τ = {tau:g} it is right with probability "
-        f"{first:.2f}, the others with {other:.2f}. This was chosen without any model, so that errors come nearest to the "
-        "talk's (see *Settings*)."
+        f"{first:.2f}, the others with {other:.2f}. With equal steps errors are smaller than the talk's; by how much "
+        "harder the first should be was chosen without any model (see *Settings*)."
     )
 
 
@@ -200,7 +187,12 @@ def hardness_text(found: Mapping[float, Mapping[tuple[float, float], float]]) ->
     if FIRST in found:
         shown = {place: max(round(found[FIRST][place], 4), 1e-4) for place in TALK_ERRORS}
         off = max(max(shown[p] / e, e / shown[p]) for p, e in TALK_ERRORS.items())
-        text += f" A good fit it is not: one of two errors is off by a factor of {off:.1f}." if off > 2 else ""
+        text += (
+            f" A good fit it is not: on prompts that no figure shows one of the vote's two errors is off by a factor of "
+            f"{off:.1f}."
+            if off > 2
+            else ""
+        )
     return text
 
 
@@ -228,11 +220,10 @@ def groups_text(runs: Sequence[StoredRun]) -> str:
     theirs = (TALK_SHARES["same example"], TALK_SHARES["other example"])
     worse = max(abs(ours - talk) for ours, talk in zip(by_pattern, theirs, strict=True))
     return (
-        f"Columns of other steps are grouped by their example: so our curves start within {off:.2f} of the talk's, where "
-        "groups "
-        f"by pattern would start up to {worse:.2f} off. The talk does not say how it groups them."
+        f"The talk does not say how it groups columns of other steps. By their example our curves start within {off:.2f} of "
+        f"its, by their pattern up to {worse:.2f} off."
         if off < worse
-        else "Columns of other steps are grouped by their example. Whether the talk's are cannot be told from where they start."
+        else "Whether the talk groups columns of other steps by their example, too, cannot be told from where its curves start."
     )
 
 
@@ -272,9 +263,8 @@ def attended_text(runs: Sequence[StoredRun], trial: Trial) -> str:
         text = f"At step {step} it looks there with {by_step[step - 1]:.2f} of its attention only."
     if (np.diff(by_step) < 0).all() and trial.tau < 1:
         text += (
-            " At later steps less of its attention is there: some examples have strayed from the path, so there are "
-            "fewer columns "
-            "to find, and the rest of the attention is spread over the same number of others."
+            " At later steps less of its attention is there, as some examples have strayed from the path and there are fewer "
+            "columns to find."
         )
     return text
 
@@ -285,11 +275,10 @@ def errors_line(panels: Panels) -> str:
 
 
 def errors_text(runs: Sequence[StoredRun], panels: Panels) -> str:
-    """The trained model against the vote, what no counting can repair, and whether more and better examples help."""
-    ratio, curves = numbers.against_oracle(runs), numbers.grid(runs)
+    """The trained model against the vote, and whether more and better examples help."""
+    ratio = numbers.against_oracle(runs)
     found = [(curve, votes[v]) for _, shown, votes in panels.values() for v, curve in shown.items()]
     own = np.concatenate([(c.mean / np.maximum(v.mean, 1e-12))[v.mean >= SOME] for c, v in found])
-    floors = {a: oracle.no_match_floor(a, SHORT, Trial().count) for a, _ in curves if a < 1}
     disordered = [
         symbol for symbol, shown, _ in panels.values() if (np.diff([shown[v].at(MIDDLE)[0] for v in sorted(shown)]) >= 0).any()
     ]
@@ -302,14 +291,10 @@ def errors_text(runs: Sequence[StoredRun], panels: Panels) -> str:
         most = max(float(r.max()) for r in both)
         text += f"\n\nWherever the vote errs at least {SOME:.0%} of the time, the model errs at most {most:.2f} times as often."
         if most <= CLOSE:
-            text += " So it is nearly as good as the vote, and what limits it is not the model: it is what the prompt holds."
+            text += " So what limits it is not the model: it is what the prompt holds."
         else:
             text += " In places the vote does clearly better, so the prompt is not all that limits the model."
-    worst = max(floors, key=lambda a: floors[a])
-    return text + (
-        f" With {SHORT} examples {floors[worst]:.1%} of the prompts at α' = {worst:g} cost an error because no example starts "
-        "where the query does."
-    )
+    return text
 
 
 def comparison_line(panels: Compared) -> str:
@@ -436,7 +421,7 @@ def sums_text(curves: Mapping[float, Curve]) -> str:
     """Does it matter how far test patterns are from those of training?"""
     found = {s: c.at(SHORT) for s, c in curves.items()}
     same = max(low for _, low, _ in found.values()) <= min(high for *_, high in found.values())
-    ends = f"from S₁ = {min(found):g} to {max(found):g}"
+    ends = f"from $S_1$ = {min(found):g} to {max(found):g}"
     if not same:
         return f"The error is not the same {ends}. So it matters how strange they are."
     return (
@@ -526,21 +511,7 @@ def loss_verdict(variants: Variants) -> str:
 
 
 def steps_text(variants: Variants) -> str:
-    """The exponents; where the loss falls most steeply in α, and why; and the two stages of attention."""
-    parts = [f"**{loss_verdict(variants)}**", exponents_table(variants)]
-    steep = [
-        f"from α = {a:g} to {b:g} with {maths(variant)}"
-        for variant, found in variants.items()
-        if numbers.bent(found["alpha"], "loss")
-        for a, b in [min(numbers.local(found["alpha"], "loss").items(), key=lambda item: item[1])[0]]
-    ]
-    last = max(max(found["alpha"]) for found in variants.values())
-    if steep:
-        text = f"In α the iterations fall most steeply {' and '.join(steep)}."
-        both = [[numbers.means(found["alpha"], stage)[last] for found in variants.values()] for stage in ("step", "loss")]
-        if None not in (*both[0], *both[1]) and max(both[1]) <= 1.5 * min(both[0]):
-            text += f" At α = {last:g} finding the step is all but enough."
-        parts.append(text)
+    """The exponents, and the two stages of attention."""
     off = [where for where in _against(variants, "step") if not where.startswith(SYMBOLS["patterns"])]
     stages = (
         f"The first stage of attention, finding the step, ends {'not always later' if off else 'later'} for fewer matching "
@@ -554,9 +525,7 @@ def steps_text(variants: Variants) -> str:
             "small, and "
             "so is what drives the attention on."
         )
-        if last >= ENOUGH:
-            stages += f" At α = {last:g} the level of {ENOUGH:g} is nearly given as soon as the step is found."
-    return "\n\n".join([*parts, stages])
+    return "\n\n".join((f"**{loss_verdict(variants)}**", exponents_table(variants), stages))
 
 
 def _rises(groups: Mapping[float, Sequence[StoredRun]]) -> str:

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from lib.composition import palette
-from lib.composition.condensation.numbers import condensation, greedy_groups
+from lib.composition.condensation.numbers import KIND, condensation, greedy_groups
 from lib.composition.spectra import N_EIGENVALUES
 from lib.composition.task import FIRST_KEY, LAST_KEY
 from lib.core.read import style
@@ -154,16 +154,6 @@ def eigenvalues_along_training(runs: Sequence[StoredRun], titles: Sequence[str])
     return fig
 
 
-_KIND = {
-    "W_Q": "query $W^Q$",
-    "W_K": "key $W^K$",
-    "W_V": "value $W^V$",
-    "W_O": "output $W^O$",
-    "W_1": "feed-forward $W^1$",
-    "W_2": "feed-forward $W^2$",
-}
-
-
 def _kind(matrix: str) -> tuple[str, str]:
     """`W_Q(1)` → (`W_Q`, `1`); without a layer, the layer is empty."""
     name, _, layer = matrix.partition("(")
@@ -191,7 +181,7 @@ def singular_values(spectra: Mapping[str, Mapping[str, np.ndarray]], colours: Ma
                     s = (values[name] / values[name][:, :1]).mean(0)
                     ax.plot(np.arange(1, len(s) + 1), s, dashes[_kind(name)[1]], color=colours[title], lw=1.4)
             ax.set(yscale="log")
-            ax.set_title(_KIND.get(kind, kind), fontsize=8.5, fontweight="normal")
+            ax.set_title(KIND.get(kind, kind), fontsize=8.5, fontweight="normal")
         for ax in axes[-1]:
             ax.set_xlabel("number of the value")
         for ax in axes[:, 0]:
@@ -215,7 +205,7 @@ def rank_grid(cells: Mapping[tuple[int, float], Mapping[str, float]]) -> Figure:
             image = ax.imshow(values, cmap="Greys", aspect="auto", vmin=0, vmax=top)
             every = range(0, len(gammas), 1 + len(gammas) // 5)
             ax.set_xticks(every, [f"{gammas[i]:g}" for i in every])
-            ax.set_yticks(range(len(kinds)), [_KIND.get(kind, kind) for kind in kinds])
+            ax.set_yticks(range(len(kinds)), [KIND.get(kind, kind) for kind in kinds])
             ax.tick_params(length=0)
             ax.set(xlabel="initialization rate γ", title=f"depth {depth}")
         fig.colorbar(image, ax=axes, label="stable rank / largest")

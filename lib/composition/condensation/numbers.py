@@ -164,6 +164,17 @@ def matrix_spectra(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
     return {name: np.stack(values) for name, values in found.items()}
 
 
+KIND = {
+    "W_Q": "query $W^Q$",
+    "W_K": "key $W^K$",
+    "W_V": "value $W^V$",
+    "W_O": "output $W^O$",
+    "W_1": "feed-forward $W^1$",
+    "W_2": "feed-forward $W^2$",
+}
+"""What a kind of matrix is called."""
+
+
 def rank_cells(runs: Sequence[StoredRun]) -> dict[tuple[int, float], dict[str, float]]:
     """{(depth, γ): {matrix: stable rank as a share of the largest possible}}, means over seeds."""
     found: dict[tuple[int, float], dict[str, list[float]]] = {}

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lib.composition.condensation.numbers import (
+    KIND,
     STRANDS,
     Auc,
     answer_of,
@@ -107,6 +108,23 @@ def growth_line(runs: Sequence[StoredRun]) -> str:
     return "steps at which each eigenvalue has grown threefold: " + "; ".join(
         f"γ = {r.spec.gamma:g}, seed {r.spec.seed}: {steps(r)}" for r in runs
     )
+
+
+def kinds_text(cells: Mapping[tuple[int, float], Mapping[str, float]]) -> str:
+    """Which kinds of matrices lose rank from the largest to the smallest initialization. cells: {(depth, γ): {kind: rank}}."""
+    ends = min(g for _, g in cells), max(g for _, g in cells)
+    means = {
+        kind: [float(np.mean([cell[kind] for (_, g), cell in cells.items() if g == end])) for end in ends]
+        for kind in next(iter(cells.values()))
+    }
+    stay = {kind: large for kind, (large, small) in means.items() if small > large / 2}
+    said = f"From γ = {ends[0]:g} to γ = {ends[1]:g} the stable rank falls to less than half in "
+    if len(stay) == len(means):
+        return said + "no kind of matrix."
+    said += "every kind of matrix" + (f" but {listed([f'the {KIND.get(kind, kind)}' for kind in stay])}" if stay else "")
+    if stay and max(stay.values()) < max(large for large, _ in means.values()) / 2:
+        said += f", which {'has' if len(stay) == 1 else 'have'} few directions at the large initialization already"
+    return said + "."
 
 
 def with_gamma_text(runs: Sequence[StoredRun]) -> str:

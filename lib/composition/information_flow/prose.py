@@ -69,7 +69,8 @@ def route_text(phases: Sequence[Phase], flows: Sequence[Flow]) -> str:
         missing, added = route - found, found - route
         said = f"- **{phase.title.capitalize()}: {'not ' * bool(missing or added)}the paper's route.**"
         if missing or added:
-            said += f" Of the {len(route)} edges that the paper draws, {len(route & found)} are on the essential path."
+            said += f" Of the {len(route)} edges that the paper draws, {len(route & found)} "
+            said += f"{'is' if len(route & found) == 1 else 'are'} on the essential path."
         if missing:
             said += f" Missing: {_step_words(missing)}."
         if added:
@@ -102,8 +103,9 @@ def _largest(phase: Phase) -> str:
     return f"{mean.max():.2f} ({list(EDGES)[edge]} in layer {layer + 1})"
 
 
-def cuts_text(phases: Sequence[Phase]) -> str:
-    """Phase by phase: which classes of edges its runs depend on, and how far picture and cause agree."""
+def cuts_text(phases: Sequence[Phase], every: Sequence[Phase] = ()) -> str:
+    """Phase by phase: which classes of edges its runs depend on, and how far picture and cause agree in `every` phase, these
+    and deeper ones; without it in these."""
     lines = []
     for phase in phases:
         lose = (drops(phase) >= EFFECT).mean(0)
@@ -121,11 +123,11 @@ def cuts_text(phases: Sequence[Phase]) -> str:
         if parts and "depend" not in said:
             said = said.replace(" on ", " depend on ", 1)
         lines.append(f"- **{sentence(phase.title)}** ({number_of(len(phase.runs))}): {said}.")
-    both, picture, causal = (sum(counts) for counts in zip(*map(agreement, phases), strict=True))
+    both, picture, causal = (sum(counts) for counts in zip(*map(agreement, every or phases), strict=True))
     lines.append(
-        f"\n{'**A picture is not a cause.** ' if picture + causal else ''}Over all of these runs and their layers, "
-        f"{both + picture} classes are drawn, of which {both} are causal; of {both + causal} causal ones, {causal} "
-        f"{'is' if causal == 1 else 'are'} not drawn."
+        f"\n{'**A picture is not a cause.** ' if picture + causal else ''}Over all runs of the table, of every depth, and "
+        f"their layers, {both + picture} classes are drawn, of which {both} are causal; of {both + causal} causal ones, "
+        f"{causal} {'is' if causal == 1 else 'are'} not drawn."
     )
     return "\n".join(lines)
 

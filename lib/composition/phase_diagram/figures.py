@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -110,7 +111,7 @@ def flip(panels: Mapping[str, Sequence[StoredRun]], narrow: bool = False) -> Fig
                 means = [np.mean([r.metrics[mapping] for r in runs if r.spec.gamma == g]) for g in gammas]
                 ax.plot(gammas, means, color=colour, lw=1.4, label=palette.LABEL[mapping])
             ax.set(ylim=(-0.02, 1.04), xlabel=GAMMA if len(panels) == 1 else "initialization rate γ")
-            ax.set_title(title, fontsize=9.5)
+            ax.set_title(fill(title, 24) if len(panels) > 2 and not narrow else title, fontsize=9.5)
         axes[0, 0].set_ylabel("share of answers to (4, 3)")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         hollow = Line2D([], [], ls="", marker="o", mec=palette.SEEN, mfc="white")
@@ -158,7 +159,7 @@ def place_by_place(gammas: Sequence[float], offsets: np.ndarray) -> Figure:
             ax.add_patch(plt.Rectangle((column, place - 0.5), 1, 1, facecolor=colour, edgecolor="white", lw=0.8))
             if offset not in name:
                 text = f"−{-offset}" if offset < 0 else str(offset)
-                ax.text(column + 0.5, place, text, ha="center", va="center", fontsize=7, color="#333333")
+                ax.text(column + 0.5, place, text, ha="center", va="center", fontsize=6, color="#333333")
         ax.set(
             xlim=(0, len(gammas)),
             ylim=(-0.5, len(offsets) - 0.5),
@@ -166,8 +167,9 @@ def place_by_place(gammas: Sequence[float], offsets: np.ndarray) -> Figure:
             xlabel=f"{GAMMA}; a column a run",
         )
         _mark_gammas(ax, gammas)
-        boxes = [plt.Rectangle((0, 0), 1, 1, color=palette.COLOUR[n]) for n in name.values()]
-        fig.legend(boxes, [palette.LABEL[n] for n in name.values()], loc="outside lower center", ncols=2)
+        faces = {palette.LABEL[n]: palette.COLOUR[n] for n in name.values()} | {"another offset, as written": "#DDDDDD"}
+        boxes = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in faces.values()]
+        fig.legend(boxes, list(faces), loc="outside lower center", ncols=3)
     return fig
 
 

@@ -32,7 +32,7 @@ from lib.composition.task import (
     taught,
 )
 from lib.core.read.measures import remembered
-from lib.core.read.statistics import Trend, rank_trend
+from lib.core.read.statistics import Trend, rank_trend, slope
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load
 
@@ -296,6 +296,12 @@ def ends(runs: Sequence[StoredRun]) -> Ends:
     means = {g: {m: float(np.mean([r.metrics[m] for r in runs if r.spec.gamma == g])) for m in MAPPINGS} for g in gammas}
     gamma = {m: max(gammas, key=lambda g, m=m: means[g][m]) for m in MAPPINGS}
     return Ends(gamma, {m: means[gamma[m]] for m in MAPPINGS})
+
+
+def lean_slope(runs: Sequence[StoredRun]) -> Trend | None:
+    """The slope of inferential − symmetric against γ over runs, and its 95 % interval; None where all have one γ."""
+    x = np.array([run.spec.gamma for run in runs])
+    return slope(x, np.array([lean(run) for run in runs])) if len(set(x)) > 1 else None
 
 
 # --- Settings side by side ---

@@ -71,13 +71,56 @@ def answer_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
         said.append(f"In {listed(weak)} the two answers come in this order, but are not both ahead by half of all answers.")
     if other:
         said.append(f"In {listed(other)} the inferential answer is not the one of the smaller weights.")
-    return " ".join(said)
+    return " ".join([*said, *(remark for name in (*turned, *weak) if (remark := _rests_on(name, sets[name], found[name])))])
+
+
+def _rests_on(name: str, runs: Sequence[StoredRun], found: numbers.Ends) -> str:
+    """Where runs that have not learned stand at an end of γ: how many, and what the others say alone; nothing if all have."""
+    short = []
+    for mapping in MAPPINGS:
+        here = _of(runs, found.gamma[mapping])
+        if (done := len(learned_among(here))) < len(here):
+            where = f"at γ = {found.gamma[mapping]:g}, where the {mapping} answer is most frequent"
+            short.append(f"{done} of {len(here)} have learned their training rows {where}")
+    if not short:
+        return ""
+    trend = numbers.lean_slope(learned_among(runs))
+    alone = (
+        "are too few to tell"
+        if trend is None
+        else "lean more to the inferential answer as γ grows"
+        if trend[1] > 0
+        else "show no clear trend with γ"
+    )
+    return f"Of {name}, {', and '.join(short)}; over all γ, those that have learned {alone}."
+
+
+def size_text(runs: Sequence[StoredRun]) -> str:
+    """What the runs at the paper's size answer, γ by γ, in one sentence; nothing without runs."""
+    if not runs:
+        return ""
+    words = []
+    for gamma in sorted({run.spec.gamma for run in runs}):
+        here = _of(runs, gamma)
+        mean = {m: float(np.mean([run.metrics[m] for run in here])) for m in MAPPINGS}
+        if clear := [m for m in MAPPINGS if mean[m] >= REGION]:
+            said = f"gives the {clear[0]} answer ({mean[clear[0]]:.0%})"
+        else:
+            said = f"gives neither reliably ({', '.join(f'{mean[m]:.0%} {m}' for m in MAPPINGS)}"
+            near = {m: float(np.mean([numbers.nearer(run)[m] for run in here])) for m in MAPPINGS}
+            lean = [m for m in MAPPINGS if near[m] > 0.5]
+            said += f"; {near[lean[0]]:.0%} lie nearer to the {lean[0]} answer)" if lean else ")"
+        words.append(f"γ = {gamma:g} {said}{_unlearned(here)}")
+    most = max(len(_of(runs, gamma)) for gamma in {run.spec.gamma for run in runs})
+    how_many = "one run" if most == 1 else f"at most {most} runs"
+    return f"**At the paper's own size**, with {how_many} a γ and a fifth of its steps, {', and '.join(words)}."
 
 
 def odd_text(rows: Mapping[str, Sequence[StoredRun]]) -> str:
     """Why lines of means bend: the γ at which runs lean to different answers. rows: {title: runs}."""
     words = []
-    for name, runs in rows.items():
+    several = {name: runs for name, runs in rows.items() if len(runs) > len({run.spec.gamma for run in runs})}
+    for name, runs in several.items():
         odd = []
         for gamma in sorted({run.spec.gamma for run in runs}):
             here = _of(runs, gamma)
@@ -85,6 +128,8 @@ def odd_text(rows: Mapping[str, Sequence[StoredRun]]) -> str:
             if 0 < symmetric < len(here):
                 odd.append(f"{gamma:g} ({symmetric} of {len(here)})")
         words.append(f"*{name}*: {f'at γ = {listed(odd)}' if odd else 'nowhere'}")
+    if not several:
+        return ""
     return (
         "Where a line of means bends, runs that differ in nothing but the seed lean to different answers (in brackets, how "
         f"many of them lean to key − 6). {'; '.join(words)}."
@@ -98,12 +143,12 @@ def _unlearned(runs: Sequence[StoredRun]) -> str:
     return "" if done == len(runs) else f" ({f'{done} of {len(runs)} have' if done else none} learned the training rows)"
 
 
-def low_rate_text(runs: Sequence[StoredRun]) -> str:
-    """Whether γ alone turns the answer of the low-rate runs, by the same measure, and where more is said of them."""
+def large_batch_text(runs: Sequence[StoredRun]) -> str:
+    """Whether γ alone turns the answer of the large-batch runs, by the same measure, and where more is said of them."""
     found = numbers.ends(runs)
     words = ", ".join(f"{found.mean[m][m]:.0%} {m} at γ = {found.gamma[m]:g}" for m in MAPPINGS)
     return (
-        f"By the same measure γ alone {'turns' if found.flips else 'does not turn'} the answer of the low-rate runs of "
+        f"By the same measure γ alone {'turns' if found.flips else 'does not turn'} the answer of the large-batch runs of "
         f"[chapter 7](07-width) ({setting_words(runs[0])}, ended soon after the seen pairs are learned): {words}."
     )
 
@@ -224,11 +269,13 @@ def full_width_text(runs: Sequence[StoredRun]) -> str:
         }
         first = max(MAPPINGS, key=lambda m: run.metrics[m])
         near = numbers.nearer(run)[first]
-        lines.append(
-            f"- *γ = {run.spec.gamma:g}, seed {run.spec.seed}* {known}. At the end {run.metrics[first]:.0%} of its answers are "
-            f"{first}, and {best[first][0]:.0%} were at most, at step {best[first][1]:,}; {near:.0%} lie nearer to this answer "
-            "than to the other."
-        )
+        said = f"- *γ = {run.spec.gamma:g}, seed {run.spec.seed}* {known}. "
+        said += f"At the end {run.metrics[first]:.0%} of its answers are {first}"
+        if best[first][0] > run.metrics[first] + 0.05:
+            said += f", and {best[first][0]:.0%} were at most, at step {best[first][1]:,}"
+        if run.metrics[first] < REGION:
+            said += f"; {near:.0%} lie nearer to this answer than to the other"
+        lines.append(said + ".")
     gammas = {run.spec.gamma for run in runs}
     missing = [g for g in paper_size.GAMMAS if g not in gammas]
     rest = f" Runs at γ = {listed([f'{g:g}' for g in missing])} are not stored yet." if missing else ""
@@ -275,7 +322,8 @@ def teacher_text(runs: Sequence[StoredRun]) -> str:
     return (
         f"{verdict}: {mean[0]:.0%} of the answers that {number_of(int(levels[0]), 'pair')} "
         f"{'teaches' if levels[0] == 1 else 'teach'} are key − 10, and {mean[-1]:.0%} of those that "
-        f"{levels[-1]} pairs teach ({number_of(len(runs))})."
+        f"{levels[-1]} pairs teach ({number_of(len(runs))}, of which {len(learned_among(runs))} have learned their training "
+        "rows)."
     )
 
 
@@ -463,7 +511,7 @@ def differences_text(runs: Sequence[StoredRun]) -> str:
         samples = train.batch * train.steps / 1e6
         noise = 1e6 * rate / math.sqrt(train.batch)
         rows.append((name, width, f"{samples:.1f}", f"{noise:.1f}", f"{rate * decay * 1e6:.1f}"))
-    head = ("", "width", "million samples", "rate / √batch, × 10⁻⁶", "rate × decay, × 10⁻⁶")
+    head = ("", "width", "million samples", "learning rate / √batch, × 10⁻⁶", "learning rate × decay, × 10⁻⁶")
     return table(head, rows)
 
 
@@ -542,11 +590,14 @@ def separation_line(found: Sequence[Setting]) -> str:
 # --- Verdicts ---
 
 
-def verdict(two_layers: Sequence[StoredRun], pre_norm: Sequence[StoredRun], low_rate: Sequence[StoredRun] = ()) -> str:
+def verdict(two_layers: Sequence[StoredRun], pre_norm: Sequence[StoredRun], large_batch: Sequence[StoredRun] = ()) -> str:
     """The chapter's verdict, a sentence for each set of runs."""
     found = numbers.ends(two_layers)
     share = {m: f"{found.mean[m][m]:.0%}" for m in MAPPINGS}
-    where = ", ".join(f"{share[m]} {m} at γ = {found.gamma[m]:g}" for m in MAPPINGS)
+    done = {m: learned_among(_of(two_layers, found.gamma[m])) for m in MAPPINGS}
+    of = {m: len(_of(two_layers, found.gamma[m])) for m in MAPPINGS}
+    few = lambda m: f", where {len(done[m])} of {of[m]} have learned the training rows" if len(done[m]) < of[m] else ""
+    where = ", ".join(f"{share[m]} {m} at γ = {found.gamma[m]:g}{few(m)}" for m in MAPPINGS)
     if found.flips and min(found.mean[m][m] for m in MAPPINGS) >= REGION:
         first = f"The headline reproduces: with two layers γ alone turns the answer ({where})."
     elif found.flips:
@@ -556,10 +607,11 @@ def verdict(two_layers: Sequence[StoredRun], pre_norm: Sequence[StoredRun], low_
     other = numbers.ends(pre_norm)
     words = ", ".join(f"{other.mean[m][m]:.0%} {m} at γ = {other.gamma[m]:g}" for m in MAPPINGS)
     second = f"With pre-norm in GPT-2's form it {'does' if other.flips else 'does not'} ({words})."
-    third = f" {low_rate_text(low_rate)}" if low_rate else ""
+    third = f" {large_batch_text(large_batch)}" if large_batch else ""
     return f"**{first}** {second}{third}"
 
 
-def headline(rows: Mapping[str, Sequence[StoredRun]]) -> str:
-    """What the first page says of its picture, row by row."""
-    return "\n\n".join([*(flip_text(sentence(name), runs) for name, runs in rows.items()), odd_text(rows)])
+def headline(rows: Mapping[str, Sequence[StoredRun]], own_size: Sequence[StoredRun] = ()) -> str:
+    """What the first page says of its picture, row by row, and of the runs at the paper's own size."""
+    said = [*(flip_text(sentence(name), runs) for name, runs in rows.items()), size_text(own_size), odd_text(rows)]
+    return "\n\n".join(filter(None, said))

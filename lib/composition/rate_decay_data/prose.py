@@ -63,7 +63,7 @@ def steps_text(steps: dict[float, np.ndarray]) -> str:
     for gamma, values in sorted(steps.items()):
         never = int(np.isinf(values).sum())
         lines.append(
-            f"- γ = {gamma:g}: with no group {_median(values[0])}, with all {_median(values[-1])}"
+            f"- γ = {gamma:g}: with no group {_median(values[0])}, with all groups {_median(values[-1])}"
             + (f". {never} of {number_of(values.size)} never learned the seen pairs." if never else ".")
         )
     return "\n".join(lines)
@@ -137,7 +137,7 @@ def _complexity(steps: Mapping[float, np.ndarray], groups: Sequence[float]) -> s
     if len(clear) == len(correlations):
         said = "Data that break with composition take longer to learn"
     elif clear:
-        said = f"Data that break with composition clearly take longer to learn at γ = {listed(clear)} only"
+        said = f"By rank correlation data that break with composition clearly take longer to learn at γ = {listed(clear)} only"
     elif all(value > 0 for value in correlations.values()):
         said = "Data that break with composition take longer to learn, but not clearly"
     else:

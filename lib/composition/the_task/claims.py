@@ -163,5 +163,6 @@ CHAPTER_01 = (
         "all entries",
         "no entry disagrees with the four functions",
         _slides,
+        by_construction=True,
     ),
 )

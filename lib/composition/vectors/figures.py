@@ -57,7 +57,7 @@ def _strip(ax: Axes, s: Similarity) -> None:
         values = s.values[which & counted(s)]
         jitter = 0.28 * np.sin(7.3 * np.arange(len(values)))  # spread evenly, and the same each time
         ax.plot(values, y + jitter, ".", ms=5, mew=0, alpha=0.65, color=colour)
-        ax.plot([values.mean()] * 2, [y - 0.38, y + 0.38], color="black", lw=1.6)
+        ax.plot([values.mean()] * 2, [y - 0.38, y + 0.38], color="black", lw=1.2, zorder=1)
     ax.set_yticks([0, 1], ["others", "equal numbers"])
     ax.tick_params(axis="y", length=0)
     ax.set(ylim=(-0.6, 1.6))

@@ -116,6 +116,8 @@ def likeness(runs: Mapping[str, Sequence[StoredRun]]) -> str:
     """Do equal numbers look alike inside inferential models more than inside symmetric ones? runs: {mapping: runs}."""
     clear, asked, _ = _compared(runs)
     n = sum(map(len, clear.values()))
+    depths = sorted({depth for where in clear.values() for depth in where})
+    at = listed(list(map(str, depths)))
     verdict = (
         "Equal numbers look more alike in inferential models"
         if asked and n == asked
@@ -124,7 +126,8 @@ def likeness(runs: Mapping[str, Sequence[StoredRun]]) -> str:
         else "Equal numbers do not look clearly more alike in inferential models"
     )
     return (
-        f"**{verdict}**: the contrast is larger by two standard errors in {n} of {asked} comparisons between runs of one depth."
+        f"**{verdict}**: the contrast is larger by two standard errors in {n} of {asked} comparisons between runs of one depth"
+        + (f", all at depth {at}." if len(depths) == 1 else f", at depths {at}." if depths else ".")
     )
 
 

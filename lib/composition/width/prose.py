@@ -91,7 +91,7 @@ def crossings_text(found: dict[str, dict[Shape, Crossing]], data: dict[str, dict
     rows = [(shape_name(s), *(cell(found[name][s]) for name in shown)) for s in shapes]
     wide = [shape_name(s) for s, inside in placed(found["γ"], data["γ"]).items() if not inside]
     said = (
-        f"\n\nThe interval of {'; '.join(wide)} reaches beyond the γ that were trained, so no transition is placed there."
+        f"\n\nThe interval of {'; '.join(wide)} reaches beyond the γ that were trained, so its transition is hardly known."
         if wide
         else ""
     )
@@ -117,7 +117,7 @@ def verdict(
     return (
         f"{plain} On γ, {len(whole)} of the "
         f"{number_of(len(shapes), 'shape')} compared {'has' if len(whole) == 1 else 'have'} a transition inside the range that "
-        f"was trained, {sum(whole.values())} with the whole interval."
+        f"was trained; of {sum(whole.values())} the whole interval lies inside, too."
         + ("" if len(depths) > 1 else " All have one depth, so nothing is said of the depth.")
     )
 
@@ -147,15 +147,31 @@ def _turn(runs: Sequence[StoredRun]) -> _Turn:
     )
 
 
+def _first(runs: Sequence[StoredRun]) -> str:
+    """A remark where the symmetric answer first gets more frequent as γ grows; nothing where it is most frequent at once."""
+    gammas, shares = curves(runs)["symmetric"]
+    means = shares.mean(1)
+    top = int(means.argmax())
+    if means[top] - means[0] < RISES:
+        return ""
+    return f" Not steadily: up to γ = {gammas[top]:g} the symmetric answer first gets more frequent."
+
+
+RISES = 0.05
+"""A mean share is larger from this difference on (our choice)."""
+
+
 def boundary(flips: Sequence[StoredRun], widths: Sequence[StoredRun], better: Mapping[str, Trend]) -> str:
     """Does γ alone change the answer, and what does the boundary depend on? better: advantage of each variable over γ."""
     turns = "turns" if _turn(flips).turned else "does not turn"
     best = [name for name, (_, low, _) in better.items() if low > 1]
-    return f"**In the low-rate runs of two layers γ alone {turns} the kind of answer from symmetric to inferential.** " + (
-        f"**The boundary goes with {listed(best)} rather than γ.**"
-        if best
-        else f"**What the boundary depends on stays open**: over {number_of(len(points(widths)['γ']), 'shape')} of model no "
-        "variable does better than γ."
+    first = f"**In the large-batch runs of two layers γ alone {turns} the kind of answer from symmetric to inferential.**"
+    if best:
+        return f"{first}{_first(flips)} **The boundary goes with {listed(best)} rather than γ.**"
+    shapes = number_of(len(points(widths)["γ"]), "shape")
+    return (
+        f"{first}{_first(flips)} **What the boundary depends on stays open**: over {shapes} of model no variable does better "
+        "than γ."
     )
 
 
@@ -166,7 +182,7 @@ def taken_away(flips: Sequence[StoredRun], full_length: Sequence[StoredRun] = ()
     """
     found = _turn(flips)
     lines = [
-        f"- **The low-rate runs** have {setting_words(flips[0])}. "
+        f"- **The large-batch runs** have {setting_words(flips[0])}. "
         + ", and ".join(
             f"{'t' if i else 'T'}he {m} answer is most frequent at γ = {found.gamma[m]:g} ({found.largest[m]:.0%} of all "
             f"answers), where {found.kinds[m].count(m)} of {number_of(len(found.kinds[m]))} lean to it"

@@ -23,6 +23,7 @@ _RULES: tuple[tuple[re.Pattern[str], object], ...] = (
     (re.compile(r"(?<![\w.])\.(?=\d)"), "0."),
     (re.compile(r"(?<![\w.)])−(?=0(?:\.0+)?(?![\d.]*\d))"), ""),
     (re.compile(r"(?<=\d)[ \u00a0]%"), "%"),
+    (re.compile(r"(?<=\d) ± (?=\d)"), "\u00a0±\u00a0"),
     (re.compile(r"\b(Figs?) (?=\d)"), r"\1. "),
     (re.compile(r"(?<=[αβγδτσθ])'"), "′"),
     (re.compile(r"(?<=\w)'(?=\w)|(?<=s)'(?=\s)"), "’"),

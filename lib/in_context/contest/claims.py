@@ -27,8 +27,9 @@ BEST_OF_ALL = f"at no l from {LENGTHS[0]} to {LENGTHS[-1]} above that of any of 
 CLEARLY = "over all l clearly below that of each of them, by the 95 % interval"
 """The parts of the criteria."""
 NOISY = (
-    f"features of test prompts have noise (sd {NOISE:g}), at which the linear SVM errs as in the talk; without it hardly any "
-    f"learner errs at {LENGTHS[-1]} examples. Then {COUNT:,} prompts a point in place of 400, so that intervals are narrower"
+    f"features of test prompts have noise (sd {NOISE:g}), at which the linear SVM's errors are nearest to the talk's; without "
+    f"it hardly any learner errs at {LENGTHS[-1]} examples. Then {COUNT:,} prompts a point in place of 400, so that intervals "
+    "are narrower"
 )
 
 

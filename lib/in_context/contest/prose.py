@@ -31,8 +31,8 @@ MANY = ("none", "one", "two", "three", "four", "all five")
 
 
 def verdict(curves: Contest, noise: float) -> str:
-    """Whether anyone beats the one-layer model on prompts with this noise, and whether the paper's order is ours: two "
-    "sentences."""
+    """Whether anyone beats the one-layer model on prompts with this noise, and whether the paper's order is ours: two
+    sentences."""
     whose = "With noise on every feature" if noise else "Without noise"
     better = sorted({who for by in curves.values() for who in ahead(by)}, key=list(LEARNERS).index)
     held = (
@@ -58,7 +58,7 @@ def conclusion(curves: Contest, clean: Contest, noise: float) -> str:
     elif noise:
         text += " Without noise it is no other."
     if noise and (better := sorted({who for by in clean.values() for who in ahead(by)}, key=list(LEARNERS).index)):
-        text += f" There {listed(better)} {_is(better)} better than the model at some length."
+        text += f" Without noise {listed(better)} {_is(better)} better than the model at some length."
     return text
 
 

@@ -92,7 +92,7 @@ CLAIMS = (
         "Figs 24–26",
         "The label halves of neurons separate towards q and −q.",
         "layer 1 separates, with signs of a in every layer",
-        f"stacked: {SEPARATES}; {LOWEST}",
+        f"with a residual stream, by SGD: {SEPARATES}; {LOWEST}",
         separates,
         revised="any layer was enough, but the paper reports the first; made stricter with the results at hand",
     ),
@@ -102,7 +102,7 @@ CLAIMS = (
         "Figs 24–26",
         "Neurons grow in training.",
         "norms grow",
-        f"stacked: {GROWS} (a part for each layer)",
+        f"with a residual stream, by SGD: {GROWS} (a part for each layer)",
         grows,
     ),
 )

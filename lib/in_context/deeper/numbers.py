@@ -8,12 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from lib.core.read.measures import remembered, spread
+from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context import study
 from lib.in_context.experiments import deep_specs, deep_trial_specs
 from lib.in_context.runs import history, large, neurons_at, positive, row_size, snapshots, start_attention, untrained
 
-THEORY, NO_SKIP = "stacked", "no skip, larger start"
+THEORY, NO_SKIP = "residual stream, SGD", "no residual stream"
+NAMES = {"no skip, larger start": NO_SKIP, "stacked": THEORY, "stacked, AdamW": "residual stream, AdamW"}
+"""The versions by what they are, {name among the experiments: name on the page}."""
 SELECTS = 0.75
 """Attention on the query's own pattern from which on we say that a layer selects; the talk's layers end near .85, .78 and .89,
 so that .9, which was asked here before, would have failed two of them."""
@@ -25,9 +28,14 @@ GROWN, HALF = 1.1, 0.5
 """A neuron has grown where its row is so many times as long as before; a layer, where more than this share of them has."""
 
 
+def specs_of(profile: str) -> dict[str, list[RunSpec]]:
+    """{version: specs}."""
+    return {NAMES[name]: specs for name, specs in deep_specs(profile).items()}
+
+
 def deep_runs(store: Store, profile: str) -> dict[str, list[StoredRun]]:
-    """{variant: runs}. Raises LookupError where some are missing."""
-    return {name: load(specs, store) for name, specs in deep_specs(profile).items()}
+    """{version: runs}. Raises LookupError where some are missing."""
+    return {name: load(specs, store) for name, specs in specs_of(profile).items()}
 
 
 def trial_runs(store: Store, profile: str) -> dict[float, StoredRun]:

@@ -27,17 +27,17 @@ from lib.in_context.deeper.numbers import (
     selecting,
     separated,
     separating,
+    specs_of,
     turning,
     whole,
 )
-from lib.in_context.experiments import deep_specs
 from lib.in_context.runs import LEVEL, counted, small, start_attention, steps_to
 from lib.in_context.study import N_TEST
 
 
 def settings_table(profile: str) -> list[tuple[str, str]]:
     """How each variant is trained, as rows (name, value)."""
-    variants = deep_specs(profile)
+    variants = specs_of(profile)
     one = next(iter(variants.values()))
     words = {"sgd": "SGD", "adamw": "AdamW"}
     return [
@@ -75,7 +75,7 @@ def attention_table(groups: Mapping[str, Sequence[StoredRun]]) -> str:
                 rows.append((name, k, f"{ends[:, 0].mean():.2f}", f"{ends[:, 1].mean():.2f}", f"{ends[:, 1].min():.2f}"))
         if len(good) < len(runs):
             rows.append((name, "–", f"{len(runs) - len(good)} of {len(runs)} runs diverged", "–", "–"))
-    head = ("variant", "layer", "before training", "after", "lowest seed")
+    head = ("version", "layer", "before training", "after", "lowest seed")
     which = _which(("select", ""), found, groups)
     return f"{which} Attention of the query to examples with its own pattern, means of seeds:\n\n{table(head, rows)}".strip()
 
@@ -114,7 +114,7 @@ def separation_text(groups: Mapping[str, Sequence[StoredRun]]) -> str:
     up, down = (float(np.mean(angles)) for angles in zip(*map(angles_by_sign, runs), strict=True))
     way = "turn to q where a > 0 and to −q where a < 0" if up < 0.5 < down else "do not turn by the sign of a"
     return (
-        f"{text} In the last layer of *{THEORY}* rows {way} (all rows: {up:.2f} π and {down:.2f} π on average; the "
+        f"{text} In the last layer, with *{THEORY}*, rows {way} (all rows: {up:.2f} π and {down:.2f} π on average; the "
         "talk's plot of "
         f"one layer has .16 π and .84 π). {lower_text(runs)}"
     )
@@ -138,7 +138,7 @@ def growth_text(groups: Mapping[str, Sequence[StoredRun]]) -> str:
             rows.append((name, *(f"{np.mean([grown(run, k) for run in good]):.0%}" for k in layers_of(good[0]))))
     depth = max(runs[0].spec.model.depth for runs in groups.values())
     rows = [row + ("",) * (depth + 1 - len(row)) for row in rows]
-    head = ("variant", *(f"layer {k}" for k in range(1, depth + 1)))
+    head = ("version", *(f"layer {k}" for k in range(1, depth + 1)))
     return (
         f"{_which(('grow', ''), found, groups)} Share of neurons whose row of $W_O W_V$ is at least {GROWN:g} times as long as "
         f"before training, means of seeds:\n\n{table(head, rows)}"
@@ -163,7 +163,7 @@ def verdict(groups: Mapping[str, Sequence[StoredRun]]) -> str:
         rows.append((name, *(_layers(layers, runs[0].spec.model.depth) for layers in found[name])))
     full = _alike(good)
     learn = "learn the rule in every version" if _known(groups) else "do not always learn the rule"
-    alike = f"every layer does what one does in {listed(full)}" if full else "in no version does every layer do what one does"
+    alike = f"every layer does what one does with {listed(full)}" if full else "in no version does every layer do what one does"
     which = _which(("select", ""), {name: layers[0] for name, layers in found.items()}, good)
     return (
         f"Three layers {learn}, and {alike}: select the examples with the query's pattern, separate by label, and grow. {which}"
@@ -225,13 +225,13 @@ def _which(verb: tuple[str, str], found: Mapping[str, Sequence[int]], good: Mapp
         else:
             who = f"layer{'s' * (len(layers) > 1)} {' and '.join(map(str, layers))} alone"
         groups.setdefault(who, []).append(f"*{name}*")
-    parts = [f"{who} in {listed(names)}" for who, names in groups.items()]
+    parts = [f"{who} with {listed(names)}" for who, names in groups.items()]
     if not parts:
         return ""
     first, names = next(iter(groups.items()))
     one = first == "no layer" or first.startswith("layer ")
-    parts[0] = f"{first} {verb[0]}{'s' * one}{verb[1]} in {listed(names)}"
-    text = ", ".join(parts)
+    parts[0] = f"{first} {verb[0]}{'s' * one}{verb[1]} with {listed(names)}"
+    text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
 
 
@@ -266,19 +266,18 @@ def judged_text(groups: Mapping[str, Sequence[StoredRun]]) -> str:
     good = {name: some for name, runs in groups.items() if (some := whole(runs))}
     able = _alike(good)
     text = (
-        f"{listed(able)} would show selecting, separating and growing in every layer."
+        f"With {listed(able)} the model would show selecting, separating and growing in every layer."
         if able
         else "No version shows selecting, separating and growing in every layer."
     )
     text += (
-        f" The claims on separating and growing are judged on *{THEORY}*: plain SGD, as in the theory. The claim on selecting "
-        f"is judged on *{NO_SKIP}*, which was chosen when results were known, and that favours it."
+        f" The claims on separating and growing are judged with *{THEORY}*, the theory's optimizer. The claim "
+        f"on selecting is judged with *{NO_SKIP}*, which was chosen when results were known, and that favours it."
     )
     others = [name for name, runs in good.items() if len(growing(runs)) == len(layers_of(runs[0]))]
     if others and THEORY not in others:
-        text += (
-            f" Growing would hold in every layer of {' and '.join(f'*{name}*' for name in others)}, on which it is not judged."
-        )
+        which = listed([f"*{name}*" for name in others])
+        text += f" Growing would hold in every layer with {which}, which it is not judged on."
     early = (
         [
             f"layer {k} ({v[:, 0].mean():.2f})"
@@ -289,7 +288,7 @@ def judged_text(groups: Mapping[str, Sequence[StoredRun]]) -> str:
         else []
     )
     if early:
-        text += f" In *{NO_SKIP}* {' and '.join(early)} selects before training already, by our line of {SELECTS:g}."
+        text += f" With *{NO_SKIP}* {' and '.join(early)} selects before training already, by our line of {SELECTS:g}."
     return text
 
 

@@ -110,20 +110,21 @@ def learning(runs: Sequence[StoredRun], limit: int = SHOWN) -> Figure:
 
 def projections(runs: Sequence[StoredRun], limit: int = SHOWN) -> Figure:
     """Fig. 8: norms of W_Q p_query and of W_K p_i, and their projections on the unit pattern of their column, along
-    training; in domain (left) and out of domain (right)."""
+    training; in domain and out of domain, a panel each."""
     with style.look():
-        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9), sharey=True)
-        for ax, where, title in zip(axes, ("", "foreign "), ("in domain", "out of domain, S₁ = 1.1"), strict=True):
-            looks = (("query", "$W_Q\\,p_{query}$", POSITIVE, 3.6), ("key", "$W_K\\,p_i$", NEGATIVE, 1.2))
-            for part, name, colour, wide in looks:  # where one lies on the other, both are seen
-                for kind, dash in (("norm", "-"), ("projection", ":")):
-                    steps, values = history(runs, f"{where}{part} {kind}")
-                    band(ax, steps, values, SHADE, color=colour, label=f"{name}, {kind}", ls=dash, lw=wide)
-            ax.set(xlabel="training step", title=title, xlim=(0, limit))
+        fig, axes = plt.subplots(1, 4, figsize=(style.WIDTH, 2.5), sharey=True)
+        panels = itertools.product(("", "foreign "), (("query", "$W_Q\\,p_{query}$"), ("key", "$W_K\\,p_i$")))
+        for ax, (where, (part, name)) in zip(axes, panels, strict=True):
+            for kind, label, colour, dash in (
+                ("norm", "whole length", style.DARK, "-"),
+                ("projection", "part along the column's own pattern", POSITIVE, "--"),
+            ):
+                steps, values = history(runs, f"{where}{part} {kind}")
+                band(ax, steps, values, SHADE, color=colour, label=label, ls=dash)
+            ax.set_title(f"{name}\n{'out of' if where else 'in'} domain", fontsize=9)
+            ax.set(xlabel="training step", xlim=(0, limit))
         axes[0].set(ylabel="length", ylim=(0, None))
-        fig.legend(
-            *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, handlelength=1.6, columnspacing=1.2
-        )
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 
 

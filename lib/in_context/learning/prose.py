@@ -9,6 +9,7 @@ import numpy as np
 from lib.core.model.init import gamma_std
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
+from lib.core.read.words import number_of
 from lib.core.record.store import StoredRun
 from lib.in_context import starts
 from lib.in_context.experiments import ALPHA, GPT, gpt_specs, point_specs
@@ -92,12 +93,12 @@ def learning_text(runs: Sequence[StoredRun]) -> str:
         who = "" if len(steps) == len(runs) else f"In {len(steps)} of {len(runs)} seeds "
         when = f"{who}it is at most {LEVEL:g} after {_range(steps)} steps"
         when = when[0].upper() + when[1:]
-    return (
-        f"At the first evaluation, at step {runs[0].history['step'][0]}, the loss on tasks that are not trained is "
+    said = (
+        f"At step {runs[0].history['step'][0]} the loss on tasks that are not trained is "
         f"**{small(before)}**. {when}. At the end it is **{small(after, 4)}**, and **{counted(wrong, N_TEST)}** signs are "
-        f"wrong there ({N_TEST:,} prompts, the same for all; mean ± standard deviation over {len(runs)} "
-        f"seed{'s' * (len(runs) > 1)})."
+        f"wrong there ({N_TEST:,} prompts, the same for all; "
     )
+    return f"{said}{'mean ± standard deviation over ' * ('±' in said)}{number_of(len(runs), 'seed')})."
 
 
 def _range(values: Sequence[int]) -> str:
@@ -135,8 +136,8 @@ def neurons_text(runs: Sequence[StoredRun]) -> str:
         ("label halves to q, a < 0", small(below), small(all_below), ".84"),
     ]
     return (
-        f"**{np.mean([mask.mean() for mask in big]):.0%}** of the neurons are large. Mean angles at the end, in units of "
-        "π, over "
+        f"**{np.mean([mask.mean() for mask in big]):.0%}** of the neurons are large: their row has at least half the norm "
+        "of the largest tenth. Mean angles at the end, in units of π, over "
         f"{len(runs)} seed{'s' * (len(runs) > 1)}:\n\n"
         + table(("angle of", "large neurons", "all neurons", "talk's plots, about"), rows)
     )
@@ -264,12 +265,12 @@ STILL = 0.05
 
 
 def order_text(runs: Sequence[StoredRun], until: float = 0.5) -> str:
-    """What neurons read by the time attention begins to move: at the last snapshot at which it is below `until` in every
-    seed."""
+    """What neurons read by the time attention begins to move: at the last step with neurons at which it is below `until` in
+    every seed."""
     steps, attention = history(runs, "attention.1")
     kept = [s for s in sorted(snapshots(runs[0])) if (attention[:, np.searchsorted(steps, s)] < until).all()]
     if not kept:
-        return f"In some seed attention on the query's pattern is {until:g} or more at every snapshot."
+        return f"In some seed attention on the query's pattern is {until:g} or more wherever neurons were looked at."
     at = attention[:, np.searchsorted(steps, kept[-1])]
     turned = lambda mask: [neurons_at(run, kept[-1])["label angle"][large_neurons(run) & mask].mean() for run in runs]
     up, down = turned(positive(runs[0])), turned(~positive(runs[0]))
@@ -278,9 +279,9 @@ def order_text(runs: Sequence[StoredRun], until: float = 0.5) -> str:
     rise = float((at - attention[:, 0]).mean())
     first = " So neurons come first." if turning and rise < STILL else ""
     return (
-        f"At step {kept[-1]}, the last snapshot at which attention on the query's pattern is below {until:g} in every seed, it "
-        f"is **{at.mean():.2f}**, after {attention[:, 0].mean():.2f} at step {steps[0]}. The label halves of the neurons that "
-        f"end up large {begun} by then: **{np.mean(up):.2f} π** from q for a > 0, **{np.mean(down):.2f} π** for a < 0.{first}"
+        f"At step {kept[-1]} attention on the query's pattern is still **{at.mean():.2f}**, below {until:g} in every seed; at "
+        f"step {steps[0]} it was {attention[:, 0].mean():.2f}. The label halves of the neurons that end up large {begun} by "
+        f"then: **{np.mean(up):.2f} π** from q for a > 0, **{np.mean(down):.2f} π** for a < 0.{first}"
     )
 
 
@@ -289,6 +290,6 @@ def push_text(runs: Sequence[StoredRun]) -> str:
     first, along = [first_push(run) for run in runs], [push_until_half_way(run) for run in runs]
     return (
         f"Before the first step, the push that $W_Q\\, p_\\mathrm{{query}}$ gets has a cosine of **{small(first)}** with the "
-        f"query's own pattern (mean over prompts; {sum(c > 0 for c in first)} of {len(first)} seeds positive). Over the "
-        f"evaluations until attention is half way to its end it is **{small(along)}**."
+        f"query's own pattern (mean over prompts; {sum(c > 0 for c in first)} of {len(first)} seeds positive). On "
+        f"the way, until attention is half way to its end, it is **{small(along)}** on average."
     )

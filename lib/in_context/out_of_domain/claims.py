@@ -283,7 +283,7 @@ CLAIMS = (
     Claim(
         "icl-floor",
         "ours",
-        "section 2",
+        "Fig 13.6, one layer",
         "The one-layer model copies labels: where no example shows the query's pattern it does no better than a guess.",
         "our inference from the mechanism",
         f"at α' = {ALPHA:g} and l = {FLOOR_LENGTHS[0]} … {FLOOR_LENGTHS[-1]} {NOT_BELOW}",
@@ -292,7 +292,7 @@ CLAIMS = (
     Claim(
         "icl-floor-gpt2",
         "ours",
-        "our addition",
+        "Fig 13.6, GPT-2",
         "GPT-2 trained on 18 tasks, each with its reverse, does more than copy: it also takes the opposite of the other "
         "pattern's label.",
         "not discussed",

@@ -362,7 +362,7 @@ def dial_data(runs: Sequence[StoredRun], count: int = DIAL_COUNT) -> dict[str, A
     lines = {
         "new": ("new patterns", [[_margins(a) for a in row] for row in found]),
         "old": ("patterns of training", [[_margins(a)] * len(SUMS) for a in inside]),
-        "asked": ("from here on: no hinge loss", [[[[1.0] * 3] * len(DIAL_LENGTHS)] * len(SUMS)] * len(DIAL_SHARES)),
+        "asked": ("above it no hinge loss", [[[[1.0] * 3] * len(DIAL_LENGTHS)] * len(SUMS)] * len(DIAL_SHARES)),
     }
     least = min(a.margin.mean(0).min() for a in (*itertools.chain(*found), *inside))
     most = max(a.margin.max() for a in (*itertools.chain(*found), *inside))

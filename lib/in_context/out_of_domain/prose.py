@@ -69,7 +69,7 @@ def _reads(loss: float) -> str:
 def _order(errors: np.ndarray) -> str:
     """How mean errors change over SUMS, in words."""
     if (np.diff(errors) == 0).all():
-        return "errors are the same at every S₁"
+        return "errors are the same whatever S₁ is"
     falls, rises = bool((np.diff(errors) <= 0).all()), bool((np.diff(errors) >= 0).all())
     return f"errors {'fall' if falls else 'rise'} as S₁ grows" if falls or rises else "errors are not in the order of S₁"
 
@@ -252,12 +252,27 @@ def gpt_order_text(runs: Sequence[StoredRun]) -> str:
         if falls
         else "From the fewest errors to the most, S₁ = " + ", ".join(f"{SUMS[i]:g}" for i in np.argsort(mean))
     )
+    rising = [s for s in SUMS if _rises(gpt_errors(runs, at_foreign(s)))]
+    again = ""
+    if rising:
+        least = [int(np.argmin([share.mean for share in gpt_errors(runs, at_foreign(s))])) for s in rising]
+        at = f"{min(least)}" if min(least) == max(least) else f"{min(least)} to {max(least)}"
+        again = (
+            f" More examples do not always help: at S₁ = {listed([f'{s:g}' for s in rising])} errors are fewest with {at} "
+            f"examples and clearly rise again until {LENGTH}."
+        )
     outside = gpt_errors(runs, SPAN)[LENGTH].each.mean()
     coin = "hardly better than a coin" if outside > 0.4 else "no better than in part" if outside > LEARNED else "well"
     return (
-        f"{order}. Seed by seed they fall from every S₁ to the next in {all_along} of {len(runs)}. Outside the span GPT-2 "
-        f"answers {coin}."
+        f"{order}. Seed by seed they fall from every S₁ to the next in {all_along} of {len(runs)}.{again} Outside the span "
+        f"GPT-2 answers {coin}."
     )
+
+
+def _rises(shares: Sequence[Share]) -> bool:
+    """Are errors at the longest prompt clearly above the fewest at any length: does one 95 % interval end below the other?"""
+    fewest = min(shares, key=lambda share: share.mean)
+    return fewest.interval[1] < shares[-1].interval[0]
 
 
 def in_domain_text(runs: Sequence[StoredRun]) -> str:
@@ -361,18 +376,17 @@ def verdict(
     """What carries over, in two sentences: tasks and patterns; the coefficient sum and the number of examples."""
     cycle, control = (errors_of(covers[name], "unseen") for name in (CYCLE, CONTROL))
     total = fraction(Task(**COVERS[CYCLE]))[1]
-    tasks = f"Six of {total} tasks in training are enough for the others" if cycle.mean() <= SMALL_ERROR else ""
-    if tasks:
-        tasks += " if every pattern takes part" + (
-            "" if control.mean() > SMALL_ERROR else ", and even if patterns are left out"
-        )
-    else:
+    if cycle.mean() > SMALL_ERROR:
         tasks = f"Six of {total} tasks in training are not enough for the others"
+    elif control.mean() > SMALL_ERROR:
+        tasks = f"Six of {total} tasks in training are enough for the others if every pattern takes part"
+    else:
+        tasks = f"Six of {total} tasks in training are enough for the others, even if patterns are left out"
     loss = {s: float(along(runs, [LENGTH], alpha=ALPHA, **span_of(s)).loss[:, 0].mean()) for s in (*SUMS, None)}
     inside, outside = _reads(max(loss[s] for s in SUMS)), _reads(loss[None])
     joined = "and" if inside == outside else "but"
-    patterns = f"from mixtures of trained patterns the one-layer model {inside}, {joined} outside their span it {outside}"
-    return f"{tasks}; {patterns}. {_gpt_verdict(variants)}, and {_needed_verdict(runs, variants[GPT])}."
+    patterns = f"From mixtures of trained patterns the one-layer model {inside}, {joined} outside their span it {outside}"
+    return f"{tasks}. {patterns}. {_gpt_verdict(variants)}. {sentence(_needed_verdict(runs, variants[GPT]))}."
 
 
 def conclusion(
@@ -421,10 +435,12 @@ def _first_small(sums: Sequence[float], found: Sequence[Along]) -> float | None:
 
 def _gpt_verdict(variants: Mapping[str, Sequence[StoredRun]]) -> str:
     """For a small GPT-2: the order of errors after two choices of training tasks."""
-    order, unlike = (_order(by_sum(variants[name])[0].mean(0)) for name in (GPT, TURNED))
+    added = lambda said: said.replace("S₁", "the sum of a mixture's coefficients")
+    order, unlike = (added(_order(by_sum(variants[name])[0].mean(0))) for name in (GPT, TURNED))
     if order == unlike:
-        return f"For a small GPT-2 {order}, after either choice of training tasks"
-    return f"For a small GPT-2 {order} after one choice of training tasks, and after another {unlike}"
+        return f"A small GPT-2 was trained on two choices of tasks: after either, {order}"
+    unlike = unlike.replace("the sum of a mixture's coefficients", "this sum")
+    return f"For a small GPT-2 {order}, after one choice of training tasks; after another {unlike}"
 
 
 def _needed_verdict(runs: Sequence[StoredRun], gpts: Sequence[StoredRun]) -> str:
@@ -526,33 +542,33 @@ def readers_text(runs: Sequence[StoredRun], variants: Mapping[str, Sequence[Stor
         said += "it errs on many prompts that show a match, too."
     elif min(rate) > BLIND:
         said += (
-            "it is worse than a guess where none matches. Its attention goes to whatever is there, most often examples of the "
-            "task's *other* pattern, and it copies their labels, which are wrong. It cannot do otherwise: the query only "
-            "weighs "
-            "the examples, so that with a single one every query gets the same answer."
+            "it errs more than a reader who guesses where no example matches. Its attention goes to whatever is there, most "
+            "often examples of the task's *other* pattern, and it copies their labels, which are wrong. It cannot do "
+            "otherwise: the query only weighs the examples, so that with a single one every query gets the same answer."
         )
     else:
-        said += "it is not worse than a guess where none matches, or not at every length."
+        said += "it does not err more than a reader who guesses where no example matches, or not at every length."
     lines = [said]
     for name in (GPT, TURNED):
         shares = gpt_errors(variants[name], "in domain")
         below, above = against_guess(shares[: FEW_EXAMPLES + 1], ALPHA)
-        line = f"*GPT-2, {name}.* With up to {FEW_EXAMPLES} examples it is "
+        line = f"*GPT-2, {name}.* With up to {FEW_EXAMPLES} examples it "
         if below:
             line += (
-                f"clearly below who copies a match at {_lengths(below)}. So it knows that the other pattern's label is "
-                "the opposite "
-                "of its own."
+                f"errs clearly less than who copies a match, at {_lengths(below)}. So it knows that the other pattern's label "
+                "is the opposite of its own."
             )
         else:
-            line += "nowhere clearly below who copies a match, so that no use of the other pattern's label can be seen there."
+            line += (
+                "nowhere errs clearly less than who copies a match, so that no use of the other pattern's label can be seen."
+            )
         if above:
-            line += f" At {_lengths(above)} it is clearly above."
+            line += f" At {_lengths(above)} it errs clearly more."
         lines.append(line)
     new = [s for s in SUMS if against_guess(gpt_errors(variants[GPT], at_foreign(s))[:2], ALPHA)[0]]
     if new:
         at = listed([f"{s:g}" for s in new])
-        lines[1] += f" On new patterns of S₁ = {at} it is clearly below with one example, so it uses both labels *there*."
+        lines[1] += f" On new patterns of S₁ = {at} it errs clearly less with one example, so it uses both labels *there*."
     left = [gpt_errors(variants[GPT], "in domain", a)[LENGTH].mean for a in ALPHAS]
     if min(left) > 10 * no_match_floor(ALPHAS[0], LENGTH):
         lines.append(

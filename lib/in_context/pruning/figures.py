@@ -98,14 +98,15 @@ def by_luck(norms: Sequence[np.ndarray], angles: Sequence[np.ndarray], names: Se
     runs. Bars: medians."""
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.0), sharex=True)
-        labels = ("norm of the row of $W_O$", "angle of the label half (π)")
+        labels = ("norm of the row of $W_O$", "angle to the neuron's own label (π)")
         for ax, groups, label in zip(axes, (norms, angles), labels, strict=True):
             for i, group in enumerate(groups):
                 side = i + 0.6 * ((np.arange(len(group)) * 0.618) % 1 - 0.5)  # spread evenly, and the same in every drawing
                 ax.plot(side, group, "o", color=style.DARK, ms=2.5, alpha=0.3, mew=0)
                 if len(group):
                     ax.hlines(np.median(group), i - 0.4, i + 0.4, color=style.VERMILLION, lw=2)
-            ax.set_xticks(range(len(names)), names, fontsize=8.5)
-            ax.set(xlabel="active before training (%)", ylabel=label, ylim=(0, None))
-        axes[1].set_ylim(-0.03, 1)
+            ax.set_xticks(range(len(names)), names, fontsize=8)
+            ax.set(xlabel="own prompts that it is active on at first (%)", ylabel=label, ylim=(0, None))
+        axes[1].set_ylim(-0.03, 1.03)
+        axes[1].set_yticks([0, 0.5, 1], ["0, reads\nits label", "0.5", "1, reads\nthe other"])
     return fig

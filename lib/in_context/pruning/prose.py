@@ -11,7 +11,6 @@ from lib.core.read.measures import spread
 from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 from lib.in_context.pruning.numbers import (
-    LUCK,
     ORDERS,
     PRUNED_ALPHAS,
     RATES,
@@ -50,7 +49,7 @@ def percent(share: float) -> str:
 
 
 def verdict(runs: Sequence[StoredRun]) -> str:
-    """What pruning shows, in two sentences: small neurons, and whether it matters which go."""
+    """What pruning shows: small neurons, whether it matters which go, and where the order turns round."""
     share = float(np.mean(large_shares(runs)))
     full, rest = over_runs(runs, "magnitude").at(0).loss, over_runs(runs, "rest").at(0).loss
     if share == 1:
@@ -68,10 +67,17 @@ def verdict(runs: Sequence[StoredRun]) -> str:
     else:
         second = f"With {AT:.0%} removed it does not matter for the hinge loss whether the smallest go or any"
     if abs(wrong) <= ALIKE:
-        third = "in wrong signs, which the paper plots, the order makes no difference"
+        third = "in wrong signs, which the paper plots, the order makes no difference there"
     else:
         third = f"in wrong signs, which the paper plots, a random choice costs {'more' if wrong > 0 else 'less'}"
-    return f"{first} {second}; {third}."
+    ordered, random = (float(cost.error.mean()) for cost in at_rate(runs, LATE))
+    far = (
+        f" With {LATE:.0%} removed smallest first is the worse choice: {percent(ordered)} of the signs are wrong, and "
+        f"{percent(random)} at random."
+        if ordered > random + ALIKE
+        else ""
+    )
+    return f"{first} {second}; {third}.{far}"
 
 
 def conclusion(runs: Sequence[StoredRun]) -> str:
@@ -186,18 +192,16 @@ def free_text(runs: Sequence[StoredRun], length: int) -> str:
     task = Task()
     full, without = over_runs(runs, "magnitude", length=length).at(0), over_runs(runs, "rest", length=length).at(0)
     wrong, after = (counted(c.error, N_FRESH) for c in (full, without))
-    signs = f"{wrong} signs are wrong, as before" if wrong == after else f"the wrong signs go from {wrong} to {after}"
+    signs = f"{wrong} signs are wrong, as with them" if wrong == after else f"the wrong signs go from {wrong} to {after}"
     bound, other = task.m2**-0.5, task.m1**-0.5
     rise = float((without.error - full.error).mean())
-    beside = "far below either" if rise <= bound / 10 else "below either" if rise <= bound else "not below both"
-    tell = ", so that models of our size cannot tell which it should be" if rise <= bound else ""
+    held = "Either is kept" if rise <= bound else "Not both are kept"
+    tell = ", with so much to spare that models of our size cannot tell which it should be" if rise <= bound / 10 else ""
     change = small(np.round(without.loss - full.loss, 6) + 0.0, 4)
     loss = "does not change" if change == "0" else f"changes by {change}"
     return (
-        f"{spread(large_shares(runs))} of the neurons are large. Without all others {signs}, and the hinge loss {loss}. "
-        f"The theorem allows an error of the order $M_2^{{-1/2}}$ = {bound:.2f} here on the slide, and $M_1^{{-1/2}}$ = "
-        f"{other:.2f} in another version, up to constants that are not given. What we see is "
-        f"{beside}{tell}."
+        f"Without the small neurons {signs}, and the hinge loss {loss}. The theorem allows an error of the order of "
+        f"$M_2^{{-1/2}}$ = {bound:.2f} in one version and of $M_1^{{-1/2}}$ = {other:.2f} in another. {held}{tell}."
     )
 
 
@@ -211,17 +215,19 @@ def alpha_text(runs: Sequence[StoredRun]) -> str:
         for pair, before, after in zip(names, unpruned, pruned, strict=True)
     ]
     widest, rise = float(np.ptp(last.mean(1))), float((last - first).mean())
-    ordered = "are in the paper's order" if (np.diff(last.mean(1)) < 0).all() else "are not in the paper's order"
-    parting = (
-        f"not more than the {TOGETHER:g} that counts as alike when whole, so that this is no parting"
-        if widest <= TOGETHER
-        else "so that they part"
-    )
+    fewest, most = PRUNED_ALPHAS[0], PRUNED_ALPHAS[-1]
     head = ("α' of the two losses", "difference unpruned", f"with {WIDEST:.0%} removed", "seeds in which it grows")
-    return (
-        f"With {WIDEST:.0%} removed the losses {ordered}. Pruning moves all of them by about {rise:.3f}, and {widest:.4f} lies "
-        f"between the largest and the smallest, {parting}.\n\n"
-    ).replace("-", "−") + table(head, rows)
+    if (np.diff(last.mean(1)) >= 0).any():
+        said = f"With {WIDEST:.0%} of the neurons removed, a smaller α' does not always mean a larger loss."
+    elif widest > TOGETHER:
+        said = f"With {WIDEST:.0%} of the neurons removed, prompts with fewer examples of the task lose more, as in the paper."
+    else:
+        said = (
+            f"The order is the paper's, the parting is not. With {WIDEST:.0%} of the neurons removed, prompts with fewer "
+            "examples of the task lose more, but hardly more."
+        )
+    said += f" Pruning raises all by about {rise:.2f}; those at α' = {fewest:g} and {most:g} then differ by {widest:.3f}."
+    return f"{said}\n\n".replace("-", "−") + table(head, rows)
 
 
 def share_line(runs: Sequence[StoredRun], length: int) -> str:
@@ -257,36 +263,13 @@ def luck_line(runs: Sequence[StoredRun]) -> str:
 
 
 def luck_text(runs: Sequence[StoredRun]) -> str:
-    """The shares of large neurons by activity before training, and who stays small."""
+    """The shares of large neurons by activity before training."""
     groups = large_by_luck(runs)
     rows = [
         (f"{name} %", f"{among.mean():.0%}", f"{big.mean():.0%}" if len(big) else "–")
         for name, (among, big) in zip(luck_names(), groups, strict=True)
     ]
-    half = LUCK.index(0.5) + 1
-    halves = {
-        f"less than {LUCK[0]:.0%}": groups[:1],
-        f"{LUCK[0]:.0%} to 50%": groups[1:half],
-        "at least 50%": groups[half:],
-    }
-    small_ones = [
-        f"of those active on {name} of these prompts {1 - share:.0%}"
-        for name, some in halves.items()
-        if (share := _large_share(some)) is not None
-    ]
-    return (
-        table(("active before training", "share of all neurons", "of these large"), rows)
-        + "\n\nThese stay small: "
-        + ", ".join(small_ones)
-        + "."
-    )
-
-
-def _large_share(groups: Sequence[tuple[np.ndarray, np.ndarray]]) -> float | None:
-    """The share of large neurons over several groups; None where they are empty."""
-    sizes = np.array([among.mean() for among, _ in groups])
-    shares = [(among[among > 0] * big).sum() / among.sum() if len(big) else 0.0 for among, big in groups]
-    return float(sizes @ np.array(shares) / sizes.sum()) if sizes.sum() else None
+    return table(("active before training, of own prompts", "share of all neurons", "of these large"), rows)
 
 
 def shown_text(one: Sequence[StoredRun], runs: Sequence[StoredRun]) -> str:

@@ -125,8 +125,8 @@ def _claim(id: str, statement: str, criterion: str, check: Callable[[Store, str]
     return Claim(id, "ours", "chapter 17", statement, "not in the sources", criterion, check, revised=revised)
 
 
-THEN = "when the small readout became the main one"
-LARGE_ONLY = f"{THEN}, this was asked of the large one alone, whose runs were known to show it"
+THEN = "after the runs with the large readout"
+LARGE_ONLY = f"{THEN}, this was asked of them alone, and they were known to show it"
 """Why criteria were replaced."""
 
 
@@ -142,14 +142,14 @@ CLAIMS = (
         "The smaller δ, the longer it takes to learn.",
         f"at γ = {MAIN_GAMMA:g}: {SLOW}",
         slow,
-        f"{THEN}, γ went from {HALF:g}, which these runs do not have, to that of the main runs",
+        f"{THEN}, γ went from {HALF:g}, which those with the small one do not have, to the γ of chapter 12",
     ),
     _claim(
         "story-copies",
-        "With the small readout of the main runs the model copies from every start of attention and of W_O.",
+        "With the small readout the model copies from every start of attention and of W_O.",
         f"{EVERYWHERE}; {MOST_LEARN}",
         copies,
-        f"added {THEN}; that copying won with the large one was known",
+        f"added {THEN}, in which copying won",
     ),
     _claim(
         "story-gap",

@@ -28,11 +28,10 @@ from lib.in_context.story.numbers import (
 
 MARKERS = "oDs^vP"
 MAPS = (
-    ("steps", "how long learning takes", f"steps to a loss of {LEVEL:g} on unseen tasks", 0),
-    ("excess", "how far unseen tasks are behind", f"their excess loss where the trained is {LEVEL:g}", 3),
+    ("steps", f"steps to a loss of {LEVEL:g} on unseen tasks", 0),
+    ("excess", "excess loss on unseen tasks", 3),
 )
-"""Name, title, label of the colour bar and digits of each map."""
-TICKS = {"steps": (10, 30, 100, 300, 1000), "excess": (0, 0.01, 0.05, 0.1, 0.2, 0.5, 1)}
+"""Name, title and digits of each map."""
 
 
 def _colours(values: Sequence[float]) -> dict[float, object]:
@@ -69,15 +68,15 @@ def against_delta(found: Grid, before: Mapping[tuple[float, float], float], theo
 
 
 def maps(values: Mapping[str, np.ndarray], deltas: Sequence[float], gammas: Sequence[float]) -> Figure:
-    """Means over seeds on the grid, a panel with its colour bar for each of MAPS: {name: (δ, γ)}; darker is slower, or farther
-    behind. NaN: no run has the value."""
+    """Means over seeds on the grid, a panel for each of MAPS: {name: (δ, γ)}; darker is slower, or farther behind. NaN: no
+    run has the value."""
     with style.look():
-        fig, axes = plt.subplots(1, len(MAPS), figsize=(style.WIDTH, 3.3), sharey=True)
-        for ax, (name, title, label, digits) in zip(axes.flat, MAPS, strict=True):
+        fig, axes = plt.subplots(1, len(MAPS), figsize=(style.WIDTH, 2.6), sharey=True)
+        for ax, (name, title, digits) in zip(axes.flat, MAPS, strict=True):
             grid = values[name]
             top = float(np.nanmax(grid)) if np.isfinite(grid).any() else 1.0
             scale = LogNorm(float(np.nanmin(grid)) / 1.5, top * 1.01) if name == "steps" else PowerNorm(0.5, 0, max(top, 1e-3))
-            image = ax.imshow(grid, origin="lower", aspect="auto", cmap=style.FILL[style.BLUE], norm=scale)
+            ax.imshow(grid, origin="lower", aspect="auto", cmap=style.FILL[style.BLUE], norm=scale)
             for (row, column), value in np.ndenumerate(grid):
                 text = "–" if np.isnan(value) else f"{value:.{digits}f}"
                 dark = not np.isnan(value) and float(scale(value)) > 0.6
@@ -85,12 +84,6 @@ def maps(values: Mapping[str, np.ndarray], deltas: Sequence[float], gammas: Sequ
             style.tick_grid(ax, list(gammas), [f"{d:g}" for d in deltas], "start of $W_O$, γ (smaller: larger weights)", "")
             ax.set_title(title, fontsize=9)
             style.bare(ax)
-            bar = fig.colorbar(image, ax=ax, location="bottom", aspect=30, pad=0.03, label=label)
-            low, high = bar.mappable.norm.vmin, bar.mappable.norm.vmax
-            ticks = [t for t in TICKS[name] if low <= t <= high]
-            bar.set_ticks(ticks, labels=[f"{t:g}" for t in ticks])
-            bar.minorticks_off()
-            bar.outline.set_visible(False)
         axes[0].set_ylabel("start of attention, δ")
     return fig
 

@@ -43,6 +43,8 @@ COPIES = 0.01
 """The share of errors up to which we say that a model copies."""
 STILL = 0.02
 """Attention that rises by this in the last quarter of training was still being learned."""
+WIDE = "With larger weights in the *readout*, which sums the neurons up,"
+"""Of the runs with the large readout, where that has not been said yet."""
 
 
 def settings_table(profile: str, wide: bool = False) -> list[tuple[str, str]]:
@@ -80,11 +82,11 @@ def verdict(found: Grid, wide: Grid) -> str:
 def _large_words(there: list[StoredRun], usual: float) -> str:
     """What is different with the large readout, and whether those who err more were done with learning."""
     if not there:
-        return "With a large readout no run learned its tasks."
+        return f"{WIDE} no run learned its tasks."
     worse = [run for run in there if unseen_error(run) > usual]
     if not worse:
-        return "With a large readout it is no different."
-    trace = f"With a large readout up to {max(unseen_error(run) for run in worse):.1%} of the answers on other tasks are wrong"
+        return f"{WIDE} it is no different."
+    trace = f"{WIDE} up to {max(unseen_error(run) for run in worse):.1%} of the answers on other tasks are wrong"
     if all(rising(run) >= STILL for run in worse):
         return f"{trace}, where attention was still rising when training ended."
     return f"{trace}: a trace of something else."
@@ -131,16 +133,14 @@ def _cell(values: np.ndarray) -> str:
     return small(values, 3)
 
 
-def remembering_text(found: Grid) -> str:
-    """What remembering pairs would cost, what copying does, and what the runs do."""
+def remembering_text() -> str:
+    """What remembering pairs would cost, and what copying does."""
     share, error = remembering_error()
     floor = 2 * no_match_floor(CYCLE.alpha, CYCLE.length)
-    wrong = [unseen_error(run) for run in everyone(found) if learned(run)]
-    worst = f"Wrong on them where its own were learned: {at_most(wrong)}." if wrong else "No run has learned its own tasks."
     return (
         f"Of the {len(CYCLE.unseen)} tasks that are not trained, {share:.0%} are trained ones reversed. Whoever remembers "
         f"pairs, and guesses where there is nothing to remember, errs on **{error:.1%}** of their prompts. Whoever copies errs "
-        f"where no example matches, in 1 of {round(1 / floor, -3):,.0f} prompts at most. {worst}"
+        f"where no example matches, in 1 of {round(1 / floor, -3):,.0f} prompts at most."
     )
 
 
@@ -167,7 +167,7 @@ def maps_text(found: Grid) -> str:
     ends = [end_attention(run) for run in good]
     text = "**No model remembers.**" if max(errors) <= COPIES else "Not every model copies."
     text += (
-        f" Wrong on unseen tasks in the {len(good)} of {len(everyone(found))} runs that learned their own: {at_most(errors)}; "
+        f" {len(good)} of {len(everyone(found))} runs learned their own tasks. Their errors on unseen ones: {at_most(errors)}; "
         f"their attention ends at {min(ends):.2f} to {max(ends):.2f}."
     )
     means = {(d, g): v.mean() for d in deltas_of(found) for g, v in excesses(found, d).items() if len(v)}
@@ -175,7 +175,7 @@ def maps_text(found: Grid) -> str:
         return text
     most = max(means.values())
     text += (
-        f" On the way they are behind: where the loss on trained tasks passes {LEVEL:g}, that on unseen ones is up to "
+        f" On the way unseen tasks are behind: where the loss on trained ones passes {LEVEL:g}, that on unseen ones is up to "
         f"{LEVEL + most:.2f}."
     )
     return f"{text} {_behind([excesses(found, d) for d in deltas_of(found)])}".rstrip()
@@ -202,7 +202,8 @@ def along_line(groups: dict[str, list[StoredRun]]) -> str:
 
 
 def matched_text(grids: Mapping[str, Grid], delta: float) -> str:
-    """The comparison at equal progress, {readout: runs}: held-out losses where the trained loss passes LEVEL."""
+    """The comparison at equal progress, {readout: runs}: held-out losses where the trained loss passes LEVEL; in words for the
+    last of them, as figures have the others."""
     found = {name: excesses(grid, delta) for name, grid in grids.items()}
     if not any(found.values()):
         return f"No run starts from δ = {delta:g}, so that there is nothing to compare at equal progress."
@@ -212,13 +213,12 @@ def matched_text(grids: Mapping[str, Grid], delta: float) -> str:
         for name, groups in found.items()
         for gamma, values in groups.items()
     ]
-    said = {name: _behind([groups]) for name, groups in found.items()}
-    words = " ".join(f"With the {name} readout: {text[0].lower()}{text[1:]}" for name, text in said.items() if text)
+    name, text = list(found)[-1], _behind([list(found.values())[-1]])
     return (
         f"So compare at equal progress: where the loss on trained tasks passes {LEVEL:g}, how much larger is the loss on "
         f"unseen tasks? At δ = {delta:g}:\n\n"
         + table(("readout", "γ", "learning rate", "loss on unseen tasks less that on trained ones"), rows)
-        + (f"\n\n{words}" if words else "")
+        + (f"\n\nWith the {name} readout: {text[0].lower()}{text[1:]}" if text else "")
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
-from lib.core.read.words import listed
+from lib.core.read.words import listed, sentence
 from lib.core.record.store import StoredRun
 from lib.language import arms
 from lib.language.adding import numbers
@@ -18,6 +18,12 @@ from lib.language.experiments import ADDING, CROSSED, LARGE, LARGER, RANDOM, SMA
 
 SHOWN = (LARGER, LARGE, SMALL)
 """The arms that figures show, from the largest start on."""
+ARMS = {LARGER: "the larger start without decay", LARGE: "the paper's large arm", SMALL: "the paper's small arm"}
+"""What they are called."""
+
+
+FORMS = {"study 1": "as in chapter 2 (post-norm, ReLU)", "GPT-2": "GPT-2's (pre-norm, GELU)"}
+"""The two forms of the model in words."""
 
 
 def settings_table(profile: str) -> list[tuple[str, str]]:
@@ -27,7 +33,7 @@ def settings_table(profile: str) -> list[tuple[str, str]]:
     return [
         ("numbers", f"0 to {s.numbers - 1}"),
         ("held-out square", f"{s.low} to {s.high}: {(s.high - s.low + 1) ** 2:,} pairs of {s.numbers**2:,}"),
-        ("form of the model", f"{s.form}'s"),
+        ("form of the model", FORMS[s.form]),
         ("layers, d_model, d_ff, d_k = d_v, heads", f"{m.depth}, {m.d_model}, {m.d_ff}, {m.d_k}, {m.heads}"),
         ("batch", f"{t.batch:,}"),
         ("steps", f"{t.steps:,}"),
@@ -46,20 +52,33 @@ def _adding(group: Sequence[StoredRun]) -> str:
     return f"in all {len(group)} runs" if count == len(group) else f"in {count} of {len(group)} runs"
 
 
-def answer(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
-    """Which arm adds where it never saw a sum, and what a still larger start does, in two sentences."""
+def _both_add(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> bool:
+    return all(_adding(groups[arm]).startswith("in all") for arm in (SMALL, LARGE))
+
+
+def _counts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> str:
+    return f"the paper's small arm adds {_adding(groups[SMALL])} and its large one {_adding(groups[LARGE])}"
+
+
+def _at_low_rate(low_rate: Mapping[Arm, Sequence[StoredRun]]) -> str:
+    """What the paper's arms do at the low learning rate; nothing where it was not trained."""
+    groups = {arm: low_rate.get((SQUARE, *arm), ()) for arm in (SMALL, LARGE)}
+    if not all(groups.values()):
+        return ""
+    who = "both of the paper's arms add in every run" if _both_add(groups) else _counts(groups)
+    return f" All this at the learning rate at which our trials on another seed differ most; at a lower one {who}."
+
+
+def answer(runs: Mapping[Arm, Sequence[StoredRun]], low_rate: Mapping[Arm, Sequence[StoredRun]]) -> str:
+    """Which arm adds where it never saw a sum, what a still larger start does, and what hangs on the learning rate."""
     groups = {arm: runs[SQUARE, *arm] for arm in SHOWN}
     _, low, high = arms.lead(groups[SMALL], groups[LARGE])
-    both = all(_adding(groups[arm]).startswith("in all") for arm in (SMALL, LARGE))
     if low > 0 or high < 0:
         who = f"the paper's small arm adds clearly {'better' if low > 0 else 'worse'} than its large one"
-    elif both:
+    elif _both_add(groups):
         who = "both of the paper's arms add in every run"
     else:
-        who = (
-            f"the paper's small arm adds {_adding(groups[SMALL])} and its large one {_adding(groups[LARGE])}, too few runs to "
-            "tell them apart"
-        )
+        who = f"{_counts(groups)}, too few runs to tell them apart"
     _, low, _ = arms.lead(groups[SMALL], groups[LARGER])
     second = (
         "A still larger start without decay has not learned its own pairs of training."
@@ -69,15 +88,14 @@ def answer(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
         else "A still larger start without decay adds no worse"
         + (", so a small start is not what adding needs." if _adding(groups[LARGER]).startswith("in all") else ".")
     )
-    return f"In a square of sums that were held out {who}. {second}"
+    return f"In a square of sums that were held out {who}. {second}{_at_low_rate(low_rate)}"
 
 
 def verdict(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
     """The numbers behind the answer: what each arm has right in the square, and whether the paper's two differ clearly."""
     groups = {arm: runs[SQUARE, *arm] for arm in SHOWN}
-    words = {LARGER: "the larger start without decay", LARGE: "the paper's large arm", SMALL: "the paper's small arm"}
     rows = [
-        (f"{words[arm]} ({name_of(arm)})", f"{arms.shares(group).mean():.1%}", _adding(group)) for arm, group in groups.items()
+        (f"{ARMS[arm]} ({name_of(arm)})", f"{arms.shares(group).mean():.1%}", _adding(group)) for arm, group in groups.items()
     ]
     _, low, high = arms.lead(groups[SMALL], groups[LARGE])
     holds = "leaves out" if low > 0 or high < 0 else "holds"
@@ -98,9 +116,9 @@ def parts_text(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
     if max(map(abs, (*of_gamma, *of_decay))) < LITTLE:
         return (
             f"The paper's two arms differ in γ and in decay. Here neither part matters: every mean share lies within "
-            f"{LITTLE:.0%} of the others, so the arms cannot tell the two apart."
+            f"{100 * LITTLE:.0f} points of the others, so the arms cannot tell the two apart."
         )
-    say = lambda values: " and ".join(f"{v:+.0%}".replace("-", "−") for v in values)
+    say = lambda values: " and ".join(f"{100 * v:+.0f}".replace("-", "−") for v in values) + " points"
     steps = [((g1, d), (g0, d)) for d in (d0, d1)] + [((g, d1), (g, d0)) for g in (g0, g1)]
     apart = any(low > 0 or high < 0 for _, low, high in (arms.lead(runs[SQUARE, *a], runs[SQUARE, *b]) for a, b in steps))
     more = "the decay does more" if abs(np.mean(of_decay)) > abs(np.mean(of_gamma)) else "the start does more"
@@ -161,6 +179,18 @@ def ring_line(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
     )
 
 
+def ring_text(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
+    """Which arms are right less often in the middle of the square than at its edge?"""
+    means = {arm: numbers.rings(runs[SQUARE, *arm]).mean(0) for arm in SHOWN}
+    fall = [ARMS[arm] for arm, v in means.items() if v[0] - v[-1] >= LITTLE]
+    rest = [ARMS[arm] for arm in SHOWN if ARMS[arm] not in fall]
+    if not fall:
+        return "No arm is right less often in the middle of the square than at its edge."
+    verb = "is" if len(fall) == 1 else "are"
+    text = sentence(f"{listed(fall)} {verb} right less often in the middle of the square than at its edge")
+    return f"{text}; {listed(rest)} {'does' if len(rest) == 1 else 'do'} not fall off." if rest else f"{text}."
+
+
 def examples_text(runs: Mapping[Arm, Sequence[StoredRun]], seed: int) -> str:
     """Some sums of one seed of each arm that is shown, right and wrong; of the first where there is no such seed."""
     rows = []
@@ -188,7 +218,8 @@ def control_text(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
         return (
             f"On a random split the largest start has not learned its pairs of training to {FITTED:.0%}, so it is no control."
         )
-    why = "It is the square that is hard for it" if random - square >= LITTLE else "The square is no harder for it"
+    harder = "harder" if random - square >= LITTLE else "no harder"
     return (
-        f"{why}: of as many pairs held out at random the largest start answers {random:.1%} right, in the square {square:.1%}."
+        f"For the largest start the square is {harder} than as many pairs held out at random: it has {square:.1%} of the one "
+        f"right and {random:.1%} of the other."
     )

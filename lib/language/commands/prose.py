@@ -167,9 +167,11 @@ def in_text(runs: Runs) -> str:
         f"On sentences of COGS like those of training the small arm is {where(leads(runs, 'COGS', 'test'), _seeds(runs))}: "
         f"{_ends(runs, 'COGS', 'test')}."
     )
-    alike = "the two are alike" if abs(small - large) <= LITTLE else "the two are not alike"
-    high = f"both are right on {FITTED:.0%} or more" if min(large, small) >= FITTED else f"not both reach {FITTED:.0%}"
-    return f"{said} With {size:,} rows {alike}, and {high}. In the paper both are above 99% with 20,000."
+    apart = "a point or less" if abs(small - large) <= LITTLE else "more than a point"
+    high = [name for name, share in (("small", small), ("large", large)) if share >= FITTED]
+    who = ("neither reaches", f"only the {''.join(high)} one reaches", "both reach")[len(high)]
+    said += f" With {size:,} rows the arms are {apart} apart, and {who} {FITTED:.0%}"
+    return f"{said}, which both pass with 20,000 in the paper."
 
 
 def rare_text(runs: Runs) -> str:
@@ -183,16 +185,18 @@ def rare_text(runs: Runs) -> str:
     falling = [name for name, arm in (("large", LARGE), ("small", SMALL)) if mean(sizes[-1], arm) < mean(sizes[0], arm)]
     shown = len(cogs.EXPOSURES)
     said = (
-        f"Every run has as many steps, so a row of training is seen {seen}. That matters to a lexical case: its word stands "
-        f"in one row alone. Our share of training rows does not tell whether that row was learned: of the {shown} sentences "
-        f"that show such a word its sample has {asked}."
+        f"Every run has as many steps, so a row of training is seen {seen}. The word of a lexical case stands in one such row "
+        f"alone. Whether these {shown} rows were learned we do not know: the sample on which training is measured has "
+        f"{asked} of them."
     )
     if len(sizes) < 2:
         return said
     if not falling:
-        return f"{said} With more rows both arms have more of the 21 cases right, all the same."
+        return f"{said} With more rows both arms have a larger share of the 21 cases right, all the same."
     who = "both arms have" if len(falling) == 2 else f"the {falling[0]} arm has"
-    return f"{said} With more rows {who} fewer of the 21 cases right; whether that is the fewer passes, we cannot tell."
+    return (
+        f"{said} With more rows {who} a smaller share of the 21 cases right. Whether that is the fewer passes, we cannot tell."
+    )
 
 
 def _elsewhere(split: str, action: str) -> float:
@@ -221,8 +225,8 @@ def control_text(runs: Runs) -> str:
 
 
 def along_text(scan_runs: Runs, cogs_runs: Runs) -> str:
-    """How long each arm takes to learn its rows of training."""
-    said = []
+    """How long each arm takes to learn its rows of training, and which takes longer, if one does on both sets."""
+    said, means = [], []
     for title, runs, kind in (
         (numbers.SCAN_NAME, scan_runs, (TURN, middle(scan_runs, TURN))),
         (numbers.COGS_NAME, cogs_runs, ("COGS", largest(cogs_runs, "COGS"))),
@@ -231,13 +235,17 @@ def along_text(scan_runs: Runs, cogs_runs: Runs) -> str:
         for name, arm in (("large", LARGE), ("small", SMALL)):
             steps = arms.fit_steps(runs[(*kind, *arm)])
             late = int(np.isnan(steps).sum())
+            means.append(float(np.mean(steps)))
             words.append(
                 f"the {name} arm never"
                 if late == len(steps)
                 else f"the {name} arm {np.nanmean(steps):,.0f}" + (f" (of {len(steps)} runs {late} never)" if late else "")
             )
         said.append(f"- {title}, {kind[1]:,} rows: {', '.join(words)}.")
-    return "\n".join([f"Steps until {FITTED:.0%} of the rows of training are right, on average over runs:", "", *said])
+    large, small = means[::2], means[1::2]
+    later = "small" if all(map(float.__lt__, large, small)) else "large" if all(map(float.__lt__, small, large)) else ""
+    first = f"The {later} arm learns its rows of training later. " * bool(later)
+    return "\n".join([f"{first}Steps until {FITTED:.0%} of the rows of training are right, on average over runs:", "", *said])
 
 
 def along_line(scan_runs: Runs, cogs_runs: Runs) -> str:
@@ -302,23 +310,28 @@ def arms_line(scan_runs: Runs, cogs_runs: Runs) -> str:
 
 
 def cases_text(runs: Runs) -> str:
-    """Which cases does either arm have, and where do they differ?"""
-    lines = []
+    """Which cases does either arm have, and in how many do they differ?"""
+    rows, leads_by, structural = [], {}, 0.0
     for size in ends(runs, "COGS"):
         large, small = (runs["COGS", size, *arm] for arm in PAPERS)
         gaps = dict(zip(cogs.CASES, numbers.of_cases(small).mean(0) - numbers.of_cases(large).mean(0), strict=True))
         ahead, behind = (sum(sign * gap >= MUCH for gap in gaps.values()) for sign in (1, -1))
-        lexical, structural = (
-            [float(measure(group).mean()) for group in (small, large)] for measure in (numbers.lexical, numbers.structural)
-        )
-        most = CASES[max(gaps, key=lambda case: abs(gaps[case]))]
-        line = (
-            f"- {size:,} rows: the small arm is ahead by {100 * MUCH:.0f} points or more in {ahead} of the {len(gaps)} cases "
-            f"and behind by as much in {behind}. It has {lexical[0]:.1%} of the lexical cases right, the large arm "
-            f"{lexical[1]:.1%}; of the structural ones {structural[0]:.1%} and {structural[1]:.1%}."
-        )
-        lines.append(line + (f" They differ most on *{most}*." if ahead or behind else ""))
-    return "\n".join(lines)
+        most = CASES[max(gaps, key=lambda case: abs(gaps[case]))] if ahead or behind else "–"
+        rows.append((f"{size:,}", ahead, behind, most))
+        leads_by[size] = float(numbers.lexical(small).mean() - numbers.lexical(large).mean())
+        structural = max(structural, *(float(numbers.structural(group).mean()) for group in (small, large)))
+    sides = {
+        "ahead": [size for size, gap in leads_by.items() if gap > LITTLE],
+        "behind": [size for size, gap in leads_by.items() if gap < -LITTLE],
+        "level": [size for size, gap in leads_by.items() if abs(gap) <= LITTLE],
+    }
+    where_ = listed([f"{word} with {_at(sizes)}" for word, sizes in sides.items() if sizes])
+    first = "Neither arm has the structural cases" if structural <= NEVER else "Structural cases are right in part"
+    head = ("rows of training", "the small arm is ahead in", "behind in", "they differ most on")
+    return (
+        f"{first}. On the lexical ones the small arm is in the mean {where_}. Cases, of {len(cogs.CASES)}, on which the arms "
+        f"are {100 * MUCH:.0f} points apart or more:\n\n{table(head, rows)}"
+    )
 
 
 def cases_line(runs: Runs) -> str:

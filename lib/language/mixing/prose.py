@@ -246,7 +246,7 @@ def _compared(runs: Runs, profile: str, tied: bool = True) -> tuple[float, dict[
 
 
 LITTLE = 0.05
-"""Differences of ΔL below this are not told (our choice)."""
+"""Differences of ΔL and of losses below this are not told (our choice)."""
 RISES, FALLS, HARDLY, NO_ORDER = "rises with γ", "falls with γ", "hardly depends on γ", "has no clear order in γ"
 
 
@@ -478,13 +478,14 @@ def losses_table(runs: Runs) -> str:
 
 
 def losses_text(runs: Runs) -> str:
-    """How far held-out losses are above those of training."""
-    parts = []
+    """Is it learned or remembered: how far are held-out losses above those of training?"""
+    most = []
     for i, name in enumerate((CORPORA[0], "stories")):
         apart = {kind: arms.shares(group, f"test {i}") - arms.shares(group, f"train {i}") for kind, group in runs.items()}
-        (tied, gamma), most = max(((kind, float(gap.mean())) for kind, gap in apart.items()), key=lambda item: item[1])
-        parts.append(f"{_signed(f'{most:+.2f}')} nats on {name} ({name_of(gamma)}, {KINDS[tied]})")
-    return f"Held-out losses lie above those of training by at most {' and '.join(parts)}."
+        (tied, gamma), gap = max(((kind, float(gap.mean())) for kind, gap in apart.items()), key=lambda item: item[1])
+        most.append((gap, f"{_signed(f'{gap:.2f}')} nats on {name} ({name_of(gamma)}, {KINDS[tied]})"))
+    first = "Part of it is remembered" if max(gap for gap, _ in most) >= LITTLE else "It is learned"
+    return f"{first}: held-out losses lie above those of training by at most {' and '.join(words for _, words in most)}."
 
 
 def losses_line(runs: Runs) -> str:

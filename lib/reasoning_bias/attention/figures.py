@@ -22,7 +22,7 @@ def causal(matrices: Mapping[str, np.ndarray]) -> Figure:
         fig, axes = plt.subplots(1, len(matrices), figsize=(style.WIDTH, 2.3), sharey=True)
         for ax, (title, matrix) in zip(axes, matrices.items(), strict=True):
             relative = matrix * np.arange(1, LENGTH + 1)[:, None]
-            ax.set_facecolor("#E6E6E6")  # where a position cannot look
+            ax.set_facecolor("#ABABAB")  # where a position cannot look; darker than any pale cell
             image = ax.imshow(np.where(np.tri(LENGTH), relative, np.nan), cmap=style.COSINE, vmin=0, vmax=2)
             ax.set_xticks(range(0, LENGTH, 2), range(1, LENGTH + 1, 2))
             ax.set_yticks(range(0, LENGTH, 2), range(1, LENGTH + 1, 2))

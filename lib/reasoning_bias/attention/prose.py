@@ -74,7 +74,7 @@ def causes_text(runs: Sequence[StoredRun]) -> str:
     shares = [
         (run.spec.seed, *(f"{found[name]:.2f}" for name in numbers.AVERAGED)) for run, found in zip(runs, answers, strict=True)
     ]
-    places = ("own keys", "keys of another sequence, same place", "keys of one with its key elsewhere", "what goes there then")
+    places = ("own keys", "another's, key at the same place", "another's, key elsewhere", "attention to that place")
     weights = [
         (run.spec.seed, *(f"{pairs[name][0]:.2f}" for name in pairs), f"{pairs['other place'][1]:.2f}")
         for run, pairs in zip(runs, kept, strict=True)
@@ -205,7 +205,8 @@ def direction_text(runs: Sequence[StoredRun]) -> str:
     head = ("epoch", "first over second singular value", "with reasoning anchors", "with memory anchors")
     seen = f"{at_once} times" if at_once > 1 else "once" if at_once else "at neither time in any seed"
     first = f"A direction that stands out and lies along the reasoning anchors alone is seen {seen}:"
-    return f"{first} {'; '.join(said)}." + (
+    rule = f"To stand out, its singular value must be at least {TWICE} times the second."
+    return f"{first} {'; '.join(said)}. {rule}" + (
         f"\n\nSeed by seed at γ = {runs[0].spec.gamma:g}, |cosines| of the first direction:\n\n" + table(head, rows)
     )
 
@@ -300,7 +301,7 @@ def verdict(runs: Sequence[StoredRun], everyone: Sequence[StoredRun]) -> str:
         ("… and in every single sequence", seeds(found.single)),
     ]
     if found.answers:
-        rows.append(("the trained models could do with the average", "no" if found.needed else "yes"))
+        rows.append(("the trained models answer as well with the average in its place", "no" if found.needed else "yes"))
     rows += [
         ("early, one singular value stands far above the others", "yes" if found.gap >= TWICE else "no"),
         ("early, its direction lies along the reasoning anchors", seeds(found.along)),

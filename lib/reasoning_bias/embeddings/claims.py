@@ -183,7 +183,8 @@ CLAIMS = (
         "Fig 5B",
         "They do so in the plane of the entire embedding, too, which is the one that the paper shows.",
         "order is seen",
-        f"{WHOLE_ORDERED}; {MEMORY_UNORDERED} (asked after the results)",
+        f"{WHOLE_ORDERED}, less than in a plane of their own, as all tokens share this one; {MEMORY_UNORDERED} (asked "
+        "after the results)",
         whole_plane,
     ),
     Claim(
@@ -239,7 +240,7 @@ CLAIMS = (
     Claim(
         "embedding-flow-positions",
         "ours",
-        "Props 2, 3",
+        "Fig 10.9, by positions",
         "They follow it if the residual stream counts only where the anchor stands last.",
         "not discussed",
         "the same, with that share in place of 1 / L",

@@ -83,32 +83,30 @@ def label_distributions(exact: np.ndarray, sampled: np.ndarray) -> Figure:
 COUNTED = 4
 """Which anchor's labels are drawn as they are counted, from 0: 15, which the paper shows."""
 
-MEASURED = (
-    ("#4B2E83", "o"),
-    ("#8E6BBF", "s"),
-    ("#C3B1E1", "v"),
-    (style.BLUE, "D"),
-    ("#7DB8DA", "^"),
-    (style.GREEN, "P"),
-    ("#86CDB6", "X"),
-)
-"""Looks of measured series: Emb-MLP in violet, the transformer in blue, without norms in green; grey is for theory."""
+MEASURED = ((style.DARK, "o"), (style.VERMILLION, "s"), (style.BLUE, "^"))
+"""Looks of measured series; grey without points is for theory."""
 
 
-def lag_curves(measured: Mapping[str, np.ndarray], theory: Mapping[str, np.ndarray]) -> Figure:
-    """Cosine against the distance of two reasoning anchors: measured {name: (seeds, 9)}, theory {name: (9,)}, in one axis."""
+def lag_curves(measured: Mapping[str, Mapping[str, np.ndarray]], theory: Mapping[str, np.ndarray]) -> Figure:
+    """Cosine against the distance of two reasoning anchors: measured {model: {time: (seeds, 9)}}, a panel a model, and
+    theory {name: (9,)} in every panel."""
     lags = np.arange(1, 10)
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH, 4.2))
-        looks = MEASURED[: len(measured)]
-        for (name, values), (colour, marker) in zip(measured.items(), looks, strict=True):
-            spread = values.std(0, ddof=1) if len(values) > 1 else np.zeros(len(lags))
-            ax.errorbar(lags, values.mean(0), spread, color=colour, marker=marker, ms=4, capsize=2, label=name)
-        for (name, values), dash in zip(theory.items(), ("--", ":", "-.")[: len(theory)], strict=True):
-            ax.plot(lags, values, color=style.GREY, ls=dash, label=name)
-        ax.axhline(0, color="#BBBBBB", lw=0.7, zorder=0)
-        ax.set(xlabel="distance |s − s'| of two reasoning anchors", ylabel="mean cosine", xticks=lags)
-        fig.legend(loc="outside lower center", ncols=3)
+        fig, axes = plt.subplots(1, len(measured), figsize=(style.WIDTH, 3.4), sharey=True, squeeze=False)
+        for ax, (model, series) in zip(axes[0], measured.items(), strict=True):
+            looks = MEASURED[-len(series) :]  # so that early and late look the same where nothing else is shown
+            for (name, values), (colour, marker) in zip(series.items(), looks, strict=True):
+                spread = values.std(0, ddof=1) if len(values) > 1 else np.zeros(len(lags))
+                ax.errorbar(lags, values.mean(0), spread, color=colour, marker=marker, ms=3.5, lw=1.4, capsize=2, label=name)
+            lines = [
+                ax.plot(lags, values, color=style.GREY, ls=dash)[0]
+                for values, dash in zip(theory.values(), ("--", ":", "-.")[: len(theory)], strict=True)
+            ]
+            ax.axhline(0, color="#BBBBBB", lw=0.7, zorder=0)
+            ax.set(title=model, xticks=lags[::2], xlabel="distance |s − s'|")
+            ax.legend(loc="lower left", fontsize=8)
+        axes[0, 0].set_ylabel("mean cosine of two reasoning anchors")
+        fig.legend(lines, theory, loc="outside lower center", ncols=len(theory))
     return fig
 
 

@@ -211,13 +211,16 @@ def matrices(
 
 def lag_series(
     times: Mapping[str, tuple[Sequence[StoredRun], int]], width: int, gamma: float
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Measured and theoretical curves of cosine against distance. Eq. 14 with its noise is the mean of 200 draws."""
-    measured = {f"{name} ({epoch_words(runs[0], step)})": lag_cosines(runs, step) for name, (runs, step) in times.items()}
+) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, np.ndarray]]:
+    """Measured curves of cosine against distance, {model: {time: (seeds, 9)}}, and those of the theory. Eq. 14 with its noise
+    is the mean of 200 draws."""
     emb = times["Emb-MLP early"][0]
     first = min(emb[0].snapshots())
     moved = [by_lag(moved_cosines(run, first)) for run in emb]
-    measured = {f"Emb-MLP, moved ({epoch_words(emb[0], first)})": np.array(moved)} | measured
+    measured = {"Emb-MLP": {f"moved, {epoch_words(emb[0], first)}": np.array(moved)}}
+    for name, (runs, step) in times.items():
+        model, when = name.rsplit(" ", 1)
+        measured.setdefault(model, {})[f"{when}, {epoch_words(runs[0], step)}"] = lag_cosines(runs, step)
     exact = exact_distributions("reasoning")
     drawn = [fitted(width, gamma, i) for i in range(200)]
     theory = {

@@ -121,7 +121,8 @@ def order_text(late: tuple[Sequence[StoredRun], int]) -> str:
         "own plane",
         "plane of all tokens, by seed",
     )
-    return f"In the transformer, late, {said}:\n\n" + table(head, cells)
+    rule = f"To keep it takes a correlation of at least {ORDERED:g} in every column; below {LOOSE:g} there is no order."
+    return f"In the transformer, late, {said}:\n\n{table(head, cells)}\n\n{rule}"
 
 
 ORDERED, LOOSE = 0.75, 0.25
@@ -188,7 +189,7 @@ def flow_text(models: Cases) -> str:
 
 def _off(kind: str, found: Sequence[numbers.Compared]) -> str:
     mean = lambda what: float(np.mean([getattr(c, what)[kind] for c in found]))
-    error = f"{kind} anchors go {mean('length'):.1f} times as far, with a cosine of {written(mean('cosine'))}"
+    error = f"{kind} anchors go {mean('length'):.1f} times as far as in training, with a cosine of {written(mean('cosine'))}"
     return f"{error} (error {mean('error'):.2f})"
 
 
@@ -222,11 +223,11 @@ def batch_text(large: tuple[Sequence[StoredRun], bool], small: tuple[Sequence[St
     left = ", ".join(f"{share:.0%} of that of {kind} anchors" for kind, share in shares.items())
     first = f"At the same step ({step:,}), ten times the batch "
     if len(halved) == len(shares):
-        return f"{first}halves both errors (it leaves {left}): with the smaller batch they were mostly noise."
+        return f"{first}at least halves both errors (it leaves {left}): with the smaller batch they were mostly noise."
     if halved:
         other = next(kind for kind in shares if kind not in halved)
         return (
-            f"{first}halves the error of {halved[0]} anchors, which was mostly noise, and not that of {other} anchors "
+            f"{first}at least halves the error of {halved[0]} anchors, which was mostly noise, and not that of {other} anchors "
             f"(it leaves {left})."
         )
     if min(shares.values()) < 1:
@@ -276,13 +277,13 @@ def answer(times: Times, cases: Cases) -> str:
     layer = (
         "holds"
         if printed
-        else "fails as printed and holds with our correction"
+        else "fails as printed; with our correction it holds"
         if ours
-        else f"fails as printed and, with our correction, holds for {agree[LAYER[1]][0]} anchors alone"
+        else f"fails as printed; with our correction it holds for {agree[LAYER[1]][0]} anchors alone"
         if agree[LAYER[1]]
         else "fails, with our correction too"
     )
-    return f"{first} {drives}, {'and' if moves == printed else 'but'} the formula for a transformer of one layer {layer}."
+    return f"{first} {drives}. For a transformer of one layer the theory's formula {layer}."
 
 
 def _ordered(runs: Sequence[StoredRun], step: int) -> bool:

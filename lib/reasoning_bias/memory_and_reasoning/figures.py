@@ -53,15 +53,22 @@ def _band(ax: Axes, x: np.ndarray, values: np.ndarray, label: str | None, **look
     ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=0.15, lw=0)
 
 
-def training(panels: Mapping[str, Mapping[str, Curve]]) -> Figure:
+def training(
+    panels: Mapping[str, Mapping[str, Curve]], ends: Mapping[str, Mapping[str, Sequence[float]]] | None = None
+) -> Figure:
     """Fig. 3A: losses (top) and accuracies (bottom) of the three sets along training, a column for each group of runs.
-    panels: {title: {metric: curve}}."""
+    panels: {title: {metric: curve}}. ends: {title: {set: shares of right answers at the end, in single precision}}, whose mean
+    is a point at the last epoch, open for held-out pairs."""
     with style.look():
         fig, axes = plt.subplots(2, len(panels), figsize=(style.WIDTH, 4.2), sharex=True, sharey="row", squeeze=False)
         for column, (title, curves) in zip(axes.T, panels.items(), strict=True):
             for name in SETS:
                 for ax, metric in zip(column, (f"{name} loss", name), strict=True):
                     _band(ax, *curves[metric], NAMES[name], **LOOK[name])
+                if ends:
+                    fill = {"mfc": "white"} if name == "held out" else {}
+                    at = (curves[name][0][-1], np.mean(ends[title][name]))
+                    column[1].plot(*at, "o", color=LOOK[name]["color"], ms=5, clip_on=False, zorder=5, **fill)
             column[0].set_title(title)
             column[0].set_ylim(0, 8)
             column[1].set(xlabel="epoch", xscale="log", ylim=(-0.03, 1.03))
@@ -88,7 +95,9 @@ def bias(models: Mapping[str, Mapping[str, Mapping[float, Sequence[Ratio]]]]) ->
         axes[0].set_title("memory over reasoning")
         axes[1].set_title("held-out pairs over trained pairs")
         axes[1].set_xlabel("initialization rate γ")
-        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(models))
+        marks = [(*MODELS[name], name) for name in models] + [("^", style.GREY, "lower bound: the slower loss never halved")]
+        handles = [plt.Line2D([], [], ls="", marker=marker, color=colour, ms=5) for marker, colour, _ in marks]
+        fig.legend(handles, [name for *_, name in marks], loc="outside lower center", ncols=len(marks), handletextpad=0.2)
     return fig
 
 

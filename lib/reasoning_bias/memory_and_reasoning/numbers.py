@@ -75,6 +75,11 @@ def curves(panels: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, tup
     return {title: {metric: histories(runs, metric) for metric in metrics} for title, runs in panels.items()}
 
 
+def ends(panels: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, list[float]]]:
+    """{title: {set: the share of right answers of each run at the end of training, asked in single precision}}."""
+    return {title: {name: [run.metrics[name] for run in runs] for name in SETS} for title, runs in panels.items()}
+
+
 def bias(models: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, dict[float, list[Ratio]]]]:
     """{model: {slower set: {γ: ratios}}} of memory and of the held-out pairs."""
     return {name: {slower: ratios_by_gamma(runs, slower) for slower in ("memory", "held out")} for name, runs in models.items()}

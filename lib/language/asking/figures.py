@@ -1,0 +1,147 @@
+"""The figures of PrOntoQA: steps and accuracy by size, curves, three readings of an answer, the hard variant, and the arms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lib.core.read import style
+from lib.language.arms import FITTED
+
+ARMS = ((style.GAMMA(0.5), "o"), (style.GAMMA(0.9), "^"))
+"""Colour and mark of the paper's two arms, the large start first; the colours are those of the chapter on addition."""
+READINGS = ((style.DARK, "o", "-"), (style.VERMILLION, "s", "-"), (style.BLUE, "v", "--"))
+"""Colour, mark and dash of the readings of an answer."""
+LINES = ("--", ":", "-.")
+CHANCE = 0.5
+
+
+def _by_size(ax: Axes, sizes: Sequence[int]) -> None:
+    """Sizes along a logarithmic axis, each with its number."""
+    ax.set_xscale("log")
+    ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    ax.minorticks_off()
+    ax.set(xlim=(sizes[0] / 1.7, sizes[-1] * 1.7), xlabel="questions of training")
+
+
+def _share(ax: Axes, half: bool = True) -> None:
+    """Shares up, with a line at chance where that is one half."""
+    if half:
+        ax.axhline(CHANCE, color=style.GREY, lw=0.9, ls=":", zorder=0)
+    ax.set_ylim(-0.03, 1.04)
+
+
+def _apart(count: int, step: float) -> np.ndarray:
+    """Factors that set things at one place of a logarithmic axis apart."""
+    return np.exp(step * (np.arange(count) - (count - 1) / 2))
+
+
+def over_sizes(sizes: Sequence[int], steps: Mapping[str, np.ndarray], right: Mapping[str, np.ndarray], limit: int) -> Figure:
+    """Left: steps until labels are learned, (S, R), NaN for never, above the `limit`. Right: shares of right labels, (S, R). A
+    mark a run, open where it never learns them, a line through the means where every run has a number; {arm: values}, the
+    large start first."""
+    with style.look():
+        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.2))
+        for ax, values in zip(axes, (steps, right), strict=True):
+            for (name, found), (colour, mark), aside in zip(values.items(), ARMS, _apart(len(values), 0.14), strict=False):
+                x = np.array(sizes) * aside
+                ax.plot(x, found.mean(1), "-", color=colour, lw=1.5, label=name)
+                for run, fit, shift in zip(found.T, steps[name].T, _apart(found.shape[1], 0.07), strict=True):
+                    never = np.isnan(fit)
+                    shown = np.where(np.isnan(run), 1.07 * limit, run)
+                    ax.plot(x[~never] * shift, shown[~never], mark, ms=4.5, mec=colour, mfc=colour, alpha=0.75)
+                    ax.plot(x[never] * shift, shown[never], mark, ms=4.5, mec=colour, mfc="white")
+            _by_size(ax, sizes)
+        axes[0].axhline(1.03 * limit, color=style.GREY, lw=0.9, ls="--", zorder=0)
+        axes[0].set_ylim(0, 1.14 * limit)
+        ticks = [tick for tick in plt.MaxNLocator(5).tick_values(0, limit) if tick < 0.95 * limit]
+        axes[0].set_yticks([*ticks, 1.07 * limit], [*(f"{tick:,.0f}" for tick in ticks), "not learned"])
+        axes[0].set(ylabel="steps", title=f"Until {FITTED:.0%} of own labels are right")
+        _share(axes[1])
+        axes[1].set(ylabel="share of right labels", title="New questions, gold chain given")
+        fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return fig
+
+
+def along(panels: Mapping[str, Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]]], halves: Sequence[str]) -> Figure:
+    """Shares along training, a column a size, a row a metric, a thin line a run, thick their mean; chance is one half for the
+    metrics in `halves`. panels: {size: {arm: {metric: (steps (n,), shares (R, n))}}}, the large start first, the same metrics
+    everywhere."""
+    metrics = list(next(iter(next(iter(panels.values())).values())))
+    with style.look():
+        fig, axes = plt.subplots(
+            len(metrics), len(panels), figsize=(style.WIDTH, 0.9 + 1.45 * len(metrics)), sharex=True, sharey=True, squeeze=False
+        )
+        for column, (title, arms) in zip(axes.T, panels.items(), strict=True):
+            for ax, metric in zip(column, metrics, strict=True):
+                for (name, curves), (colour, _) in zip(arms.items(), ARMS, strict=False):
+                    steps, values = curves[metric]
+                    ax.plot(steps, values.T, color=colour, lw=0.6, alpha=0.5)
+                    ax.plot(steps, values.mean(0), color=colour, lw=1.6, label=name)
+                _share(ax, metric in halves)
+            column[0].set_title(title, fontsize=9)
+            column[-1].set_xlabel("step")
+            column[-1].xaxis.set_major_formatter("{x:,.0f}")
+        for ax, metric in zip(axes[:, 0], metrics, strict=True):
+            ax.set_ylabel(metric)
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return fig
+
+
+def readings(sizes: Sequence[int], panels: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
+    """Shares by size, a panel an arm, a line a reading, (S, R)."""
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.3), sharey=True)
+        for ax, (title, lines) in zip(axes, panels.items(), strict=True):
+            for (name, found), (colour, mark, dash), aside in zip(
+                lines.items(), READINGS, _apart(len(lines), 0.12), strict=False
+            ):
+                x = np.array(sizes) * aside
+                ax.plot(x, found.mean(1), dash, color=colour, lw=1.4)
+                ax.plot(x, found, mark, ms=4, color=colour, alpha=0.6, mew=0)
+                ax.plot([], [], dash, marker=mark, ms=4, color=colour, lw=1.4, label=name)
+            _by_size(ax, sizes)
+            _share(ax)
+            ax.set_title(title, fontsize=9)
+        axes[0].set_ylabel("share of test questions")
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return fig
+
+
+def variants(panels: Mapping[str, Mapping[str, Sequence[float]]], readers: Mapping[str, Mapping[str, float]]) -> Figure:
+    """Shares of right labels, a panel a variant, a mark a run, arm by arm, the large start first; lines: readers that do not
+    reason, {variant: {reader: share}}."""
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.3), sharey=True)
+        for ax, (title, arms) in zip(axes, panels.items(), strict=True):
+            for (name, level), dash in zip(readers[title].items(), LINES, strict=False):
+                ax.axhline(level, color=style.VERMILLION, lw=1.3, ls=dash, label=name, zorder=1)
+            for place, ((_, values), (colour, mark)) in enumerate(zip(arms.items(), ARMS, strict=False)):
+                x = place + 0.09 * (np.arange(len(values)) - (len(values) - 1) / 2)
+                ax.plot(x, values, mark, ms=6, color=colour, alpha=0.85, mew=0)
+                ax.plot([place - 0.2, place + 0.2], [np.mean(values)] * 2, color=colour, lw=1.5)
+            ax.set_xticks(range(len(arms)), list(arms))
+            ax.set_xlim(-0.6, len(arms) - 0.4)
+            _share(ax)
+            ax.set_title(title, fontsize=9)
+        axes[0].set_ylabel("share of right labels")
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(LINES))
+    return fig
+
+
+def arms(found: Mapping[str, Sequence[float]], not_fitted: Sequence[str] = ()) -> Figure:
+    """Share of right labels, arm by arm, a mark a run; open where not every run has learned its rows of training."""
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.75, 0.9 + 0.34 * len(found)))
+        ax.axvline(CHANCE, color=style.GREY, lw=0.9, ls=":", zorder=0)
+        for row, (name, values) in enumerate(found.items()):
+            face = "white" if name in not_fitted else style.GREEN
+            ax.plot(values, [row] * len(values), "o", ms=6, mec=style.GREEN, mfc=face, alpha=0.8)
+        ax.set_yticks(range(len(found)), list(found))
+        ax.invert_yaxis()
+        ax.set(xlabel="share of right labels", xlim=(-0.03, 1.03))
+    return fig
