@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 
+from lib.composition import diagram
 from lib.composition.diagram import GAMMAS, HEADLINE, PHASE, gain, gamma_of_gain
 from lib.composition.phase_diagram import claims, figures, numbers, prose
 from lib.composition.runs import learned, learned_at, offsets_by_key
@@ -270,6 +271,43 @@ def test_the_trend_is_a_slope_with_an_interval(monkeypatch: pytest.MonkeyPatch) 
     found = claims._trend_of_two_layers(Store("nowhere"), "laptop")
     assert found.failed == ("interval above 0 over the runs that have learned",)
     assert found.measured.endswith("none over the 2 that have learned their training rows")
+
+
+def test_further_layers_are_told_beside_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    layers = lambda run, depth: dataclasses.replace(
+        run, spec=dataclasses.replace(run.spec, model=dataclasses.replace(run.spec.model, depth=depth))
+    )
+    two = [row(0.9, 0.0, g, s) for g in (0.3, 0.5, 0.8) for s in range(3)]
+    three = [layers(row(1.0 - g, g, g, s), 3) for g in (0.3, 0.8) for s in range(2)]
+    added = numbers.more_layers(two, three)
+    assert sorted(added) == pytest.approx([0.5, 0.5, 1.5, 1.5])  # −.4 and .6 against −.9
+    assert numbers.more_layers(two, [layers(row(0.0, 0.0, 0.3, 9), 3)]).size == 0
+    names = prose.depth_rows(two, {3: three})
+    assert {name: len(runs) for name, runs in names.items()} == {"two layers": 6, "three layers": 4}
+    said = prose.depth_text(two, {3: three})
+    assert said.startswith("**Three layers**: over γ the two answers come in the paper's order, ")
+    assert "they lean more to the inferential answer than two layers: by +1.00 (95 % interval +0.50 to +1.50, 4 pairs" in said
+    assert "they lean less to" in prose.depth_text(two, {3: [layers(row(1.0, 0.0, g), 3) for g in (0.3, 0.8)]})
+    mixed = [layers(row(1.0 - x, x, g), 3) for g, x in ((0.3, 0.5), (0.8, 0.0))]
+    assert "neither clearly more nor clearly less to" in prose.depth_text([row(0.7, 0.3, g) for g in (0.3, 0.8)], {3: mixed})
+    assert "At the same" not in prose.depth_text([row(1.0, 0.0, 0.1)], {3: three})
+    monkeypatch.setattr(claims, "deeper", lambda store, profile: {})
+    with pytest.raises(LookupError, match="a whole row of three layers is not stored"):
+        claims._trend_of_three_layers(Store("nowhere"), "laptop")
+    monkeypatch.setattr(claims, "deeper", lambda store, profile: {3: [r for s in range(4) for r in three]})
+    assert claims._trend_of_three_layers(Store("nowhere"), "laptop").status == REPRODUCED
+
+
+def test_rows_of_further_layers_are_whole_or_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = [s for s in PHASE.specs("laptop") if s.model.depth == 3 and s.rate == diagram.RATE]
+    assert [len(specs), len({s.seed for s in specs})] == [20, 4]
+    there = {s.key for s in specs if s.seed in (0, 2)} | {next(s.key for s in specs if s.seed == 1)}
+    monkeypatch.setattr(Store, "get", lambda self, spec: spec if spec.key in there else None)
+    found = diagram.deeper(Store("nowhere"), "laptop")
+    assert list(found) == [3]
+    assert {s.seed for s in found[3]} == {0, 2}
+    assert len(found[3]) == 10
+    assert diagram.deeper(Store("nowhere"), "smoke") == {}
 
 
 def test_gains_translate() -> None:

@@ -88,14 +88,23 @@ def two_layers(store: Store, profile: str) -> list[StoredRun]:
     Raises LookupError if the headline's own runs are not stored.
     """
     headline = load(headline_specs(profile), store)
+    known = {run.path for run in headline}
+    return headline + [run for run in _whole_rows(store, profile, 2) if run.path not in known]
+
+
+def deeper(store: Store, profile: str) -> dict[int, list[StoredRun]]:
+    """Depth by depth beyond two layers, what is stored at the headline's learning rate, of every seed whose row over γ is
+    whole; depths without such a row are left out."""
+    found = {depth: _whole_rows(store, profile, depth) for depth in DEEPER}
+    return {depth: runs for depth, runs in found.items() if runs}
+
+
+def _whole_rows(store: Store, profile: str, depth: int) -> list[StoredRun]:
     rows: dict[int, list[StoredRun | None]] = {}
     for spec in diagram_specs(profile):
-        if spec.model.depth == 2 and spec.rate == RATE:
+        if spec.model.depth == depth and spec.rate == RATE:
             rows.setdefault(spec.seed, []).append(store.get(spec))
-    known = {run.path for run in headline}
-    return headline + [
-        run for row in rows.values() if None not in row for run in row if run is not None and run.path not in known
-    ]
+    return [run for row in rows.values() if None not in row for run in row if run is not None]
 
 
 def keep_weights(result: RunResult) -> bool:

@@ -12,6 +12,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from lib.composition import palette
@@ -104,7 +105,8 @@ def phase_pair(models: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
             dots = below.scatter(*points.T, c=numbers, cmap=style.GAMMA, s=14, lw=0, zorder=2)
             for number, (x, y) in zip(numbers, points, strict=True):
                 if number % 10 == 0:
-                    below.annotate(str(number), (x, y), xytext=(3, 3), textcoords="offset points", fontsize=7.5)
+                    label = below.annotate(str(number), (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8.5)
+                    label.set_path_effects([withStroke(linewidth=2, foreground="white")])
             below.set(xticks=[], yticks=[], xlabel="map of the embedding")
         axes[0, 0].set_ylabel("neuron of the first query matrix")
         fig.colorbar(image, ax=axes[0], shrink=0.8, label="cosine of input weights")

@@ -159,7 +159,7 @@ def place_by_place(gammas: Sequence[float], offsets: np.ndarray) -> Figure:
             ax.add_patch(plt.Rectangle((column, place - 0.5), 1, 1, facecolor=colour, edgecolor="white", lw=0.8))
             if offset not in name:
                 text = f"−{-offset}" if offset < 0 else str(offset)
-                ax.text(column + 0.5, place, text, ha="center", va="center", fontsize=6, color="#333333")
+                ax.text(column + 0.5, place, text, ha="center", va="center", fontsize=7, color="black")
         ax.set(
             xlim=(0, len(gammas)),
             ylim=(-0.5, len(offsets) - 0.5),
@@ -241,8 +241,8 @@ def fit_against_answer(panels: Mapping[str, Sequence[StoredRun]], limit: Mapping
 def separations(found: Sequence[Setting]) -> Figure:
     """How far the two ends of γ lie apart, a row a setting, the widest apart on top.
 
-    A line joins the mean lean (inferential minus symmetric share) at large weights, dark, to that at small weights, light; it
-    is dotted where the order is reversed. A small dot is a run. A clean flip runs from −1 to +1.
+    A line joins the mean lean (inferential minus symmetric share) at large weights, dark, to that at small weights,
+    light. A small mark is a run. A clean flip runs from −1 to +1.
     """
     ends = {"large": (style.GAMMA(0.05), "o"), "small": (style.GAMMA(0.7), "s")}
     rows = sorted(found, key=lambda s: s.separation)
@@ -251,10 +251,10 @@ def separations(found: Sequence[Setting]) -> Figure:
         for y, setting in enumerate(rows):
             leans = {end: getattr(setting, end) for end in ends}
             means = [lean.mean() for lean in leans.values()]
-            ax.plot(means, [y, y], color="#888888", lw=1.6, ls="-" if means[0] < means[1] else ":", zorder=1)
+            ax.plot(means, [y, y], color="#888888", lw=1.6, zorder=1)
             for (end, lean), aside in zip(leans.items(), (-0.2, 0.2), strict=True):
                 colour, marker = ends[end]
-                ax.plot(lean, [y + aside] * len(lean), marker, ms=2.8, color=colour, alpha=0.45, mew=0, zorder=2)
+                ax.plot(lean, [y + aside] * len(lean), marker, ms=3.6, color=colour, alpha=0.6, mew=0, zorder=2)
                 ax.plot(lean.mean(), y, marker, ms=7, color=colour, zorder=3)
         ax.axvline(0, color="#BBBBBB", lw=0.8, zorder=0)
         specs = [setting.spec for setting in rows]

@@ -304,6 +304,13 @@ def lean_slope(runs: Sequence[StoredRun]) -> Trend | None:
     return slope(x, np.array([lean(run) for run in runs])) if len(set(x)) > 1 else None
 
 
+def more_layers(few: Sequence[StoredRun], many: Sequence[StoredRun]) -> np.ndarray:
+    """What the further layers of `many` add to the lean: the difference at every (γ, seed) that both have."""
+    known = {(run.spec.gamma, run.spec.seed): lean(run) for run in few}
+    pairs = {(run.spec.gamma, run.spec.seed): lean(run) for run in many}
+    return np.array([value - known[point] for point, value in pairs.items() if point in known])
+
+
 # --- Settings side by side ---
 
 LARGE, SMALL = (0.6, 1.3), (0.0, 0.2)

@@ -18,7 +18,7 @@ from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among, learne
 from lib.composition.study import OFFSETS
 from lib.composition.task import INFERENTIAL_OFFSET, N_KEYS, SYMMETRIC_OFFSET
 from lib.composition.words import setting_words
-from lib.core.read.statistics import spearman
+from lib.core.read.statistics import interval, resamples, spearman
 from lib.core.read.tables import table
 from lib.core.read.words import listed, number_of, sentence
 from lib.core.record.store import StoredRun
@@ -280,6 +280,33 @@ def full_width_text(runs: Sequence[StoredRun]) -> str:
     missing = [g for g in paper_size.GAMMAS if g not in gammas]
     rest = f" Runs at γ = {listed([f'{g:g}' for g in missing])} are not stored yet." if missing else ""
     return "\n".join(lines) + ("\n\n" + rest.strip() if rest else "")
+
+
+_LAYERS = {2: "two layers", 3: "three layers", 4: "four layers"}
+
+
+def depth_rows(shallow: Sequence[StoredRun], deeper: Mapping[int, Sequence[StoredRun]]) -> dict[str, list[StoredRun]]:
+    """Depth by depth the runs at the γ that all depths have, under their names."""
+    every = {2: shallow} | dict(deeper)
+    shared = set.intersection(*({run.spec.gamma for run in runs} for runs in every.values()))
+    return {_LAYERS[depth]: [run for run in runs if run.spec.gamma in shared] for depth, runs in every.items()}
+
+
+def depth_text(shallow: Sequence[StoredRun], deeper: Mapping[int, Sequence[StoredRun]]) -> str:
+    """Depth by depth whether γ alone turns the answer, and how far its lean is from that of two layers at the same points."""
+    said = []
+    for depth, runs in deeper.items():
+        words = flip_text(sentence(_LAYERS[depth]), runs)
+        added = numbers.more_layers(shallow, runs)
+        if len(added) > 1:
+            low, high = interval(added[resamples(len(added), 2000)].mean(1))
+            verdict = "neither clearly more nor clearly less" if low <= 0 <= high else "more" if low > 0 else "less"
+            words += (
+                f" At the same γ and seed they lean {verdict} to the inferential answer than two layers: by "
+                f"{added.mean():+.2f} (95 % interval {low:+.2f} to {high:+.2f}, {len(added)} pairs of runs)."
+            )
+        said.append(words)
+    return "\n\n".join(said)
 
 
 def step_text(runs: Sequence[StoredRun]) -> str:

@@ -111,7 +111,7 @@ def dial_data(runs: Runs) -> dict[str, Any]:
         found = [run.history[name][run.history["step"].index(step)] for run in group]
         return [float(np.mean(found)), min(found), max(found)]
 
-    lines = {"own": ("questions of training", "train label"), "new": ("new questions", "label")}
+    lines = {"new": ("new questions", "label"), "own": ("questions of training", "train label")}
     return {
         "dials": [
             {"id": "size", "label": "questions of training", "values": all_sizes},
