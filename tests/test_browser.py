@@ -22,7 +22,7 @@ EXPLORERS = {
     "05-condensation": "rm-05",
     "09-memory-and-reasoning": "rm-09",
 }
-DIALS = {"13-out-of-domain": "rm-13", "15-chain-of-thought": "rm-15"}
+DIALS = {"13-out-of-domain": "rm-13", "15-chain-of-thought": "rm-15", "20-scan-and-cogs": "rm-20-cogs"}
 
 
 @pytest.fixture(scope="module")

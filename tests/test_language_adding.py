@@ -14,6 +14,7 @@ from conftest import Shelf
 from scipy.stats import ttest_ind
 from torch import Tensor
 
+from lib.book.dials import Dials
 from lib.core.record.store import StoredRun
 from lib.language import arms
 from lib.language.adding import figures, numbers, prose
@@ -114,7 +115,7 @@ def planted(share: Mapping[tuple[str, float, float], float], train: float = 1.0,
             value = share.get(arm, 0.5) - spread * spec.seed
             rings = np.linspace(1, max(0, 2 * value - 1), 21).tolist()
             metrics: dict[str, Any] = {"test": value, "train": train, "rings": rings}
-            history = {"step": [500, 1000], "test": [0.1, value], "train": [0.5, train]}
+            history = {"step": [500, 1000], "test": [0.1, value], "train": [0.5, train], "rings": [[0.0] * 21, rings]}
             runs.append(
                 Planted(spec, metrics, history, 1000, "fitted", None, 1.0, {"device": "cpu", "precision": "x"}, Path("x"))
             )
@@ -242,3 +243,18 @@ def test_the_interval_is_scipys_and_a_point_where_nothing_varies() -> None:
         warnings.simplefilter("error")
         gap, low, high = arms.difference(np.ones(3), a)
     assert low < gap < high
+
+
+def test_dials_walk_into_the_square() -> None:
+    data = numbers.dial_data(found(share=GOOD))
+    decay, gamma, distance, step = (dial["values"] for dial in data["dials"])
+    assert (decay, gamma) == ([0.01, 0.1], [0.5, 0.7])  # the larger start and the random control stay out
+    assert (distance, step, data["x"]) == (list(range(21)), [500, 1000], "distance")
+    (right,) = (series["values"] for series in data["series"])
+    assert right[1][1][0] == [[0, 0, 0], [1, 1, 1]]
+    mean, low, high = right[0][0][20][1]
+    assert (low, high) == (0, 0)  # 2 × .4 − 1 is below 0
+    mean, low, high = right[1][1][20][1]
+    assert (low, high) == pytest.approx((2 * (0.99 - 0.005 * 2) - 1, 2 * 0.99 - 1))
+    assert mean == pytest.approx((low + high) / 2)
+    assert "Dials over" in Dials(data, "rm-19").words()

@@ -14,6 +14,7 @@ import torch
 from conftest import Shelf
 from torch import Tensor
 
+from lib.book.dials import Dials
 from lib.core.record.store import StoredRun
 from lib.language import cogs
 from lib.language.arms import name_of
@@ -369,3 +370,18 @@ def test_runs_are_picked_by_arm_kind_and_size() -> None:
     assert len(numbers.some(runs, numbers.PAPERS, size=MIDDLE)) == 2 * 2 * 3
     assert {run.spec.gamma for run in numbers.some(runs, main=TURN, size=MIDDLE)} == {0.3, 0.5, 0.7, 0.8}
     assert numbers.some(runs, CROSSED, JUMP) == []
+
+
+def test_dials_have_every_size_arm_and_step() -> None:
+    scan, cogs = found(of(0.9, 0.6))
+    data = numbers.scan_dials(scan)
+    assert [dial["values"] for dial in data["dials"]] == [list(SIZES), [LARGE[0], SMALL[0]], [50, 100]]
+    test, train = (series["values"] for series in data["series"])
+    assert test[0][1][1] == pytest.approx([0.9 - 0.005 * 2 / 2, 0.9 - 0.005 * 2, 0.9])
+    assert test[2][0][0] == pytest.approx([0.1, 0.1, 0.1])
+    assert train[0][0] == [[0.5, 0.5, 0.5], [1, 1, 1]]
+    assert "Dials over" in Dials(data, "rm-a").words()
+    data = numbers.cogs_dials(cogs)
+    assert [series["label"] for series in data["series"]] == ["21 cases", "in distribution", "sentences of training"]
+    assert data["start"] == {"size": data["dials"][0]["values"][-1], "gamma": SMALL[0], "step": 100}
+    assert "Dials over" in Dials(data, "rm-b").words()

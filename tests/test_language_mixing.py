@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from conftest import Shelf
 
+from lib.book.dials import Dials
 from lib.book.paths import BOOK
 from lib.core.record.store import StoredRun
 from lib.language.experiments import GAMMAS, MIX, mix_specs
@@ -340,3 +341,16 @@ def test_the_page_calls_the_stories_what_they_are() -> None:
     for source in drawn:
         caption = re.search(r"caption=(.+?)\n    summary=", source, re.DOTALL)
         assert SUBSTITUTE in re.sub(r'"\n\s+f?"', "", caption[1])
+
+
+def test_dials_follow_each_loss_over_its_own_bigram_model() -> None:
+    runs = found()
+    data = numbers.dial_data(runs, "laptop")
+    gamma, step = (dial["values"] for dial in data["dials"])
+    assert gamma == sorted(GAMMAS)
+    assert step[0] == STEPS[0]
+    assert step[-1] == STEPS[-1]
+    for corpus, series in enumerate(data["series"]):
+        ends = numbers.losses(runs[True, gamma[1]])[:, -1, corpus] / numbers.bigrams("laptop")[corpus]
+        assert series["values"][1][-1] == pytest.approx([ends.mean(), ends.min(), ends.max()])
+    assert "Dials over" in Dials(data, "rm-22").words()

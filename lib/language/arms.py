@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.stats import t as student
@@ -59,3 +60,71 @@ def difference(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
 def lead(small: Sequence[StoredRun], large: Sequence[StoredRun], name: str = "test") -> tuple[float, float, float]:
     """By how much the share of one arm exceeds the other's, with its interval over seeds."""
     return difference(shares(small, name), shares(large, name))
+
+
+# --- Dials ---
+
+STOPS = 12
+"""So many steps of training the dials have at most."""
+Point = tuple[float, ...]
+Curve = Callable[[StoredRun, Point], Sequence[float]]
+"""What a line shows of a run at a point of the other dials: a value for each evaluated step."""
+
+
+def dial_data(
+    groups: Mapping[Point, Sequence[StoredRun]],
+    dials: Mapping[str, str],
+    lines: Mapping[str, tuple[str, Curve]],
+    y: Mapping[str, Any],
+    about: str,
+    x: str = "step",
+    start: Mapping[str, float] | None = None,
+) -> dict[str, Any]:
+    """What lib.book.dials needs: means over the runs of a group and their range, with the step of training as the last dial.
+
+    groups: {values of all other dials: runs}; dials: {id: label} of these, in the order of those values, "gamma" among them;
+    lines: {id: (label, curve)}; x: the id of the horizontal axis; start: where dials open, else at their largest value, and at
+    the last stop at which all runs were evaluated.
+    """
+    values = {id: sorted({point[i] for point in groups}) for i, id in enumerate(dials)}
+    steps = max((runs[0].history["step"] for runs in groups.values()), key=max)
+    stops = [steps[i] for i in sorted(set(np.geomspace(1, len(steps), STOPS).round().astype(int) - 1))]
+    common = [step for step in stops if all(step in run.history["step"] for runs in groups.values() for run in runs)]
+
+    def leaf(point: Point, curve: Curve, step: int) -> list[float] | None:
+        runs = groups.get(point, ())
+        if not runs or any(step not in run.history["step"] for run in runs):
+            return None
+        found = [float(curve(run, point)[run.history["step"].index(step)]) for run in runs]
+        return [float(np.mean(found)), min(found), max(found)]
+
+    def nested(curve: Curve, point: Point = ()) -> list[Any]:
+        if len(point) == len(dials):
+            return [leaf(point, curve, step) for step in stops]
+        return [nested(curve, (*point, value)) for value in values[list(dials)[len(point)]]]
+
+    return {
+        "dials": [{"id": id, "label": dials[id], "values": values[id]} for id in dials]
+        + [{"id": "step", "label": "step of training", "values": stops}],
+        "x": x,
+        "fan": "gamma",
+        "y": dict(y),
+        "series": [{"id": id, "label": label, "values": nested(curve)} for id, (label, curve) in lines.items()],
+        "start": {id: values[id][-1] for id in dials} | {"step": common[-1]} | dict(start or {}),
+        "about": about,
+    }
+
+
+def along(name: str) -> Curve:
+    """A measure of the history as a line of dials."""
+    return lambda run, point: run.history[name]
+
+
+SHARE = {"log": False, "low": 0.0, "high": 1.0}
+"""The vertical axis of shares, without its label."""
+
+
+def seeds_text(groups: Mapping[Point, Sequence[StoredRun]]) -> str:
+    """What the means and the bands of the dials are of."""
+    counts = sorted({len(runs) for runs in groups.values()})
+    return f"Means over {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} seeds; bands: the range of all seeds."

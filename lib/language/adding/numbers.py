@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from lib.core.record.store import Store, StoredRun, load
+from lib.language import arms
 from lib.language.addition import Addition
 from lib.language.experiments import ADDITION_SEARCH, LARGE, SMALL, SQUARE, adding_specs, low_rate_specs
 
@@ -78,3 +80,19 @@ def examples(run: StoredRun, count: int = 3) -> dict[str, list[tuple[int, int, i
         kind: [group[i] for i in np.unique(np.linspace(0, len(group) - 1, count).astype(int))] if group else []
         for kind, group in kinds.items()
     }
+
+
+def dial_data(runs: Mapping[Arm, Sequence[StoredRun]]) -> dict[str, Any]:
+    """What lib.book.dials needs: shares of right sums by the distance from the edge, along training, by γ and weight decay."""
+    crossed = {arm[1:]: group for arm, group in runs.items() if arm[0] == SQUARE and arm[1] in (LARGE[0], SMALL[0])}
+    depth = rings(next(iter(crossed.values()))).shape[1]
+    groups = {(decay, gamma, d): group for (gamma, decay), group in crossed.items() for d in range(depth)}
+    return arms.dial_data(
+        groups,
+        {"decay": "weight decay", "gamma": "γ", "distance": "distance from the edge of the square"},
+        {"right": ("held-out sums", lambda run, point: [ring[int(point[2])] for ring in run.history["rings"]])},
+        {"label": "share of right sums"} | arms.SHARE,
+        f"Distance 0 is the outermost line of the square. {arms.seeds_text(groups)} Thin: the other γ.",
+        x="distance",
+        start={"decay": LARGE[1], "gamma": LARGE[0], "distance": depth // 2},
+    )

@@ -94,48 +94,17 @@ def examples(run: StoredRun) -> list[Example]:
 
 # ---------------------------------------------------------------- dials
 
-STOPS = 12
-"""So many steps of training the dials have at most."""
-
 
 def dial_data(runs: Runs) -> dict[str, Any]:
     """What lib.book.dials needs: shares of right labels along training, of own and of new questions, by size and arm."""
-    all_sizes, pair = sizes(runs, CHAIN, *SMALL), sorted((LARGE, SMALL))
-    longest = runs[CHAIN, all_sizes[-1], *SMALL][0].history["step"]
-    steps = [longest[i] for i in sorted(set(np.geomspace(1, len(longest), STOPS).round().astype(int) - 1))]
-
-    def leaf(group: Sequence[StoredRun], name: str, step: int) -> list[float] | None:
-        """Mean and range over seeds; nothing where the runs were not evaluated at this step."""
-        if any(step not in run.history["step"] for run in group):
-            return None
-        found = [run.history[name][run.history["step"].index(step)] for run in group]
-        return [float(np.mean(found)), min(found), max(found)]
-
-    lines = {"new": ("new questions", "label"), "own": ("questions of training", "train label")}
-    return {
-        "dials": [
-            {"id": "size", "label": "questions of training", "values": all_sizes},
-            {"id": "gamma", "label": "γ of the arm", "values": [gamma for gamma, _ in pair]},
-            {"id": "step", "label": "step of training", "values": steps},
-        ],
-        "x": "step",
-        "fan": "gamma",
-        "y": {"label": "share of right labels", "log": False, "low": 0.0, "high": 1.0},
-        "series": [
-            {
-                "id": id,
-                "label": label,
-                "values": [[[leaf(runs[CHAIN, n, *arm], name, step) for step in steps] for arm in pair] for n in all_sizes],
-            }
-            for id, (label, name) in lines.items()
-        ],
-        "start": {"size": all_sizes[len(all_sizes) // 3], "gamma": pair[-1][0], "step": _near(runs, all_sizes, steps)},
-        "about": f"Behind the gold chain. Means over {len(runs[CHAIN, all_sizes[0], *SMALL])} seeds; bands: the range of all "
-        "seeds. Thin: the other γ. The larger γ has the larger weight decay, as in the paper.",
-    }
-
-
-def _near(runs: Runs, all_sizes: Sequence[int], steps: Sequence[int]) -> int:
-    """The last stop at which runs of every size were evaluated."""
-    known = [set(runs[CHAIN, n, *SMALL][0].history["step"]) for n in all_sizes]
-    return max(step for step in steps if all(step in some for some in known))
+    all_sizes = sizes(runs, CHAIN, *SMALL)
+    groups = {(n, arm[0]): runs[CHAIN, n, *arm] for n in all_sizes for arm in (LARGE, SMALL)}
+    return arms.dial_data(
+        groups,
+        {"size": "questions of training", "gamma": "γ of the arm"},
+        {"new": ("new questions", arms.along("label")), "own": ("questions of training", arms.along("train label"))},
+        {"label": "share of right labels"} | arms.SHARE,
+        f"Behind the gold chain. {arms.seeds_text(groups)} Thin: the other γ. The larger γ has the larger weight decay, as in "
+        "the paper.",
+        start={"size": all_sizes[len(all_sizes) // 3]},
+    )

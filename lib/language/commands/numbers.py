@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -211,3 +212,30 @@ def cogs_examples(run: StoredRun) -> dict[str, list[Example]]:
     for i, example in zip(which, _examples(run, "gen", study.asked["gen"], which, words), strict=True):
         found.setdefault(cogs.CASES[int(study.groups["gen"][i])], []).append(example)
     return found
+
+
+# --- Dials ---
+
+
+def _dial_data(runs: Runs, main: str, of: str, lines: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """`lines`: {id: (label, the measure's name in the history)}."""
+    groups = {(size, arm[0]): runs[(main, size, *arm)] for arm in PAPERS for size in sizes(runs, main, *arm)}
+    return arms.dial_data(
+        groups,
+        {"size": f"{of} of training", "gamma": "γ of the arm"},
+        {id: (label, arms.along(name)) for id, (label, name) in lines.items()},
+        {"label": "share of rows right"} | arms.SHARE,
+        f"{arms.seeds_text(groups)} Thin: the other γ. The larger γ has the larger weight decay, as in the paper.",
+    )
+
+
+def scan_dials(runs: Runs) -> dict[str, Any]:
+    """What lib.book.dials needs: shares of commands that are right along training, by size and arm."""
+    lines = {"test": ('commands with "turn left"', "test"), "train": ("commands of training", "train")}
+    return _dial_data(runs, TURN, "commands", lines)
+
+
+def cogs_dials(runs: Runs) -> dict[str, Any]:
+    """The same of sentences: those of training, others like them, and the 21 cases."""
+    lines = {"gen": (OUT_OF, "gen"), "test": (IN, "test"), "train": ("sentences of training", "train")}
+    return _dial_data(runs, "COGS", "sentences", lines)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from lib.core.record.store import Store, StoredRun, load
+from lib.language import arms
 from lib.language.experiments import MIX, mix_specs
 from lib.language.stories import Measures, Sequences, measures
 from lib.language.study import mix_data, mix_texts
@@ -94,3 +96,20 @@ def corpora(profile: str) -> dict[str, Measures]:
     """How the two corpora compare: lengths, words and entropies, of whole texts."""
     s = MIX[profile]
     return dict(zip(CORPORA, map(measures, mix_texts(s.each, s.tests)), strict=True))
+
+
+def dial_data(runs: Mapping[tuple[bool, float], Sequence[StoredRun]], profile: str) -> dict[str, Any]:
+    """What lib.book.dials needs: the loss of each corpus over that of its best bigram model along training, by γ, embeddings
+    tied."""
+    groups = {(gamma,): group for (tied, gamma), group in runs.items() if tied}
+    level = bigrams(profile)
+    relative = lambda i: lambda run, point: [loss / level[i] for loss in run.history[f"train {i}"]]
+    every = np.concatenate([(losses(group) / level).ravel() for group in groups.values()])
+    low, high = 0.9 * float(every.min()), 1.1 * float(every.max())
+    return arms.dial_data(
+        groups,
+        {"gamma": "γ"},
+        {name: (name, relative(i)) for i, name in enumerate(CORPORA)},
+        {"label": "loss, over that of a bigram model", "log": True, "low": low, "high": high},
+        f"{arms.seeds_text(groups)} Thin: the other γ. At 1 a model knows as much as the best bigram model of the corpus.",
+    )
