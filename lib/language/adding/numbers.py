@@ -89,7 +89,7 @@ def dial_data(runs: Mapping[Arm, Sequence[StoredRun]]) -> dict[str, Any]:
     groups = {(decay, gamma, d): group for (gamma, decay), group in crossed.items() for d in range(depth)}
     return arms.dial_data(
         groups,
-        {"decay": "weight decay", "gamma": "γ", "distance": "distance from the edge of the square"},
+        {"decay": "weight decay", "gamma": "γ", "distance": "distance from the edge"},
         {"right": ("held-out sums", lambda run, point: [ring[int(point[2])] for ring in run.history["rings"]])},
         {"label": "share of right sums"} | arms.SHARE,
         f"Distance 0 is the outermost line of the square. {arms.seeds_text(groups)} Thin: the other γ.",

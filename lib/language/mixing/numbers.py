@@ -109,7 +109,7 @@ def dial_data(runs: Mapping[tuple[bool, float], Sequence[StoredRun]], profile: s
     return arms.dial_data(
         groups,
         {"gamma": "γ"},
-        {name: (name, relative(i)) for i, name in enumerate(CORPORA)},
+        {name: (label, relative(i)) for i, (name, label) in enumerate(zip(CORPORA, ("PrOntoQA", "our stories"), strict=True))},
         {"label": "loss, over that of a bigram model", "log": True, "low": low, "high": high},
         f"{arms.seeds_text(groups)} Thin: the other γ. At 1 a model knows as much as the best bigram model of the corpus.",
     )
