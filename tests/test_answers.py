@@ -213,6 +213,13 @@ def test_every_sentence_and_figure_of_planted_runs() -> None:
     assert head == "The last columns have γ, and there the shares symmetric / inferential."
     assert len(rows) == 3
     assert rows[-1].endswith("0.3: 0.95 / 0.05 | 0.8: 0.05 / 0.50 |")
+    other = [
+        dataclasses.replace(run, spec=dataclasses.replace(run.spec, task=task))
+        for run, task in zip(runs, ((("modulus", 9),), (("rows", 700_000),), (("keys", 30),)), strict=False)
+    ]
+    sizes = [line.split(" | ")[0].removeprefix("| ") for line in prose.trials_table([*runs, *other]).splitlines()[4:]]
+    wide = f"{runs[0].spec.model.d_model}, post-norm"
+    assert sizes == [f"{wide}, 30 numbers", wide, f"{wide}, 700,000 rows, again and again", f"{wide}, remainders modulo 9"]
     assert prose.odd_text({"one": runs}).endswith("lean to key − 6). *one*: nowhere.")
     swap = [*runs, row(0.1, 0.9, 0.3, 2)]
     assert prose.odd_text({"one": swap}).endswith("*one*: at γ = 0.3 (2 of 3).")

@@ -122,9 +122,15 @@ def test_times_of_training_by_hand(measured: Measured) -> None:
     assert times("a", [trained(100), trained(60, depth=4), trained(200)]).splitlines() == [
         "- With stored results it takes 12 seconds on 2 cores.",
         f"- Training its 3 runs from nothing took about 3 minutes on two cores ({plain(CPU)}); "
-        "a run took 150 s at depth 2, 60 s at depth 4 on average.",
+        "a run took about 150 s at depth 2, about 60 s at depth 4.",
         "- On a GPU: not measured; no stored run is from one.",
     ]
+
+
+def test_times_far_apart_are_a_range(measured: Measured) -> None:
+    measured({"a": 12.0})
+    said = times("a", [trained(30), trained(100), trained(121), trained(60, depth=4)])
+    assert said.splitlines()[1].endswith("a run took 30 to 121 s at depth 2, about 60 s at depth 4.")
 
 
 def test_times_on_a_gpu_are_told_apart(measured: Measured) -> None:

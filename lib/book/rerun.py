@@ -34,6 +34,12 @@ def _minutes(seconds: float) -> str:
     )
 
 
+def _seconds(each: Sequence[float]) -> str:
+    """What a run took: the mean of similar times, or the range of those that lie far apart."""
+    far = max(each) > 4 * min(each)
+    return f"{min(each):.0f} to {max(each):.0f} s" if far else f"about {sum(each) / len(each):.0f} s"
+
+
 def times(name: str, runs: Sequence[StoredRun]) -> str:
     """With stored results as benchmarks/chapters.json has it; from nothing by the time that the stored runs took."""
     try:
@@ -50,11 +56,11 @@ def times(name: str, runs: Sequence[StoredRun]) -> str:
         by_depth: dict[int, list[float]] = {}
         for run in on_cpu:
             by_depth.setdefault(run.spec.model.depth, []).append(run.seconds)
-        each = ", ".join(f"{sum(v) / len(v):.0f} s at depth {d}" for d, v in sorted(by_depth.items()))
+        each = ", ".join(f"{_seconds(v)} at depth {d}" for d, v in sorted(by_depth.items()))
         part = "" if len(on_cpu) == len(runs) else f"{len(on_cpu)} of "
         lines.append(
             f"- Training {part}its {len(runs)} runs from nothing took about {_minutes(total / 2)} on two cores "
-            f"({plain(on_cpu[0].provenance['device'])}); a run took {each} on average."
+            f"({plain(on_cpu[0].provenance['device'])}); a run took {each}."
         )
     total = sum(run.seconds for run in on_gpu)
     lines.append(

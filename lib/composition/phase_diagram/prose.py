@@ -506,15 +506,19 @@ def point_line(runs: Sequence[StoredRun]) -> str:
 # --- Settings ---
 
 
-def two_layer_settings(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
-    """The settings of the two-layer runs, in the rows of `settings_table`."""
+def full_length_settings(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
+    """The settings of the full-length runs, in the rows of `settings_table`."""
     m, t = runs[0].spec.model, runs[0].spec.train
     data = dict(runs[0].spec.task)["rows"]
     levels = lambda value: sorted({value(run) for run in runs})
-    rates = levels(lambda r: r.spec.rate)
+    rates, gammas = levels(lambda r: r.spec.rate), levels(lambda r: r.spec.gamma)
+    depths = []
+    for depth in levels(lambda r: r.spec.model.depth):
+        here = {r.spec.gamma for r in runs if r.spec.model.depth == depth}
+        depths.append(f"{depth}" if len(here) == len(gammas) else f"{depth} ({len(here)} of these γ)")
     return [
-        ("γ", ", ".join(f"{g:g}" for g in levels(lambda r: r.spec.gamma))),
-        ("depth", ", ".join(str(d) for d in levels(lambda r: r.spec.model.depth))),
+        ("γ", ", ".join(f"{g:g}" for g in gammas)),
+        ("depth", ", ".join(depths)),
         ("seeds", str(len(levels(lambda r: r.spec.seed)))),
         ("peak learning rates", f"{len(rates)}: {', '.join(f'{r:g}' for r in rates)}"),
         ("weight decay", f"{runs[0].spec.decay:g}"),
@@ -551,8 +555,8 @@ def translation_table(diagram: PhaseTable, profile: str) -> str:
 
 def _setting(run: StoredRun) -> tuple:
     spec = run.spec
-    keys = dict(spec.task).get("keys", 80)
-    return spec.model.norm, spec.model.d_model, keys, spec.train.batch, spec.rate, spec.decay, spec.train.steps
+    task = tuple(dict(spec.task).get(name, usual) for name, usual in (("keys", N_KEYS), ("modulus", 7), ("rows", 0)))
+    return spec.model.norm, spec.model.d_model, task, spec.train.batch, spec.rate, spec.decay, spec.train.steps
 
 
 def trials_table(runs: Sequence[StoredRun]) -> str:
@@ -565,8 +569,13 @@ def trials_table(runs: Sequence[StoredRun]) -> str:
         for gamma in (gammas[0], gammas[-1]):
             means = [float(np.mean([r.metrics[m] for r in _of(here, gamma)])) for m in MAPPINGS]
             cells.append(f"{gamma:g}: {means[0]:.2f} / {means[1]:.2f}")
-        norm, width, keys, batch, rate, decay, steps = setting
-        size = f"{width}, {norm}-norm" + (f", {keys} numbers" if keys != N_KEYS else "")
+        norm, width, (keys, modulus, fixed), batch, rate, decay, steps = setting
+        other = (
+            f"{keys} numbers" if keys != N_KEYS else "",
+            f"remainders modulo {modulus}" if modulus != 7 else "",
+            f"{fixed:,} rows, again and again" if fixed else "",
+        )
+        size = ", ".join(filter(None, (str(width), f"{norm}-norm", *other)))
         rows.append((size, batch, f"{rate:.5f}".rstrip("0"), f"{decay:g}", f"{steps:,}", *cells))
     ends = ("largest weights", "smallest weights")
     head = ("width", "batch", "learning rate", "decay", "steps", *ends)
