@@ -260,6 +260,7 @@ def test_cases_are_counted_where_the_arms_are_far_apart() -> None:
     assert "is in the mean behind with 4,000 and 16,000 rows." in other
     assert "| 4,000 | 0 | 18 | hedgehog" in other
     assert "| 4,000 | 0 | 0 | – |" in prose.cases_text(found(of(0.6, 0.6))[1])
+    assert "| 4,000 | 18 | 0 |" in prose.cases_text(found(of(0.6, 0.5))[1])  # 0.6 − 0.5 is less than 0.1 in binary
     assert len(prose.cases_text(found(profile="smoke")[1]).splitlines()) == 5
 
 
@@ -272,7 +273,13 @@ def test_how_long_learning_takes_is_said_of_both_arms() -> None:
         for kind, group in runs.items():
             for run in group if kind[2:] == LARGE else ():
                 run.history["train"] = [1.0, 1.0]
-    assert prose.along_text(*late).startswith("The small arm learns its rows of training later. Steps until")
+    both = "On average the small arm learns its rows of training later, on SCAN and COGS every run of it. Steps until"
+    assert prose.along_text(*late).startswith(both)
+    for runs in late:
+        for kind, group in runs.items():
+            if kind[2:] == LARGE:
+                group[0].history["train"] = [0.5, 1.0]
+    assert "later, but the runs of both overlap. Steps until" in prose.along_text(*late)
     runs = found()
     runs[1]["COGS", 16_000, *SMALL][0].history["train"] = [0.5, 0.9]
     assert "the small arm 100 (of 3 runs 1 never)" in prose.along_text(*runs)
@@ -318,9 +325,13 @@ def test_examples_in_words_are_right_and_wrong() -> None:
 
 def test_wrong_ends_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = found(profile="smoke")[0]
-    assert "24 were kept, to short commands; 12 are wrong, 2 of them in the end alone" in prose.ends_text(runs)
-    monkeypatch.setattr(numbers, "scan_examples", lambda run: [("a", "A", "A", False), ("a", "A", "B", False)])
-    assert "4 were kept, to short commands; 4 are wrong, 2 of them in the end alone" in prose.ends_text(runs)
+    six = "of the large arm's 6 wrong ones 1 and of the small arm's 6 wrong ones 1 are wrong in the end alone"
+    assert f"24 were kept, to short commands; {six}" in prose.ends_text(runs)
+    ended, wrong = ("a", "A", "A", False), ("a", "A", "B", False)
+    monkeypatch.setattr(numbers, "scan_examples", lambda run: [wrong, wrong if run.spec.gamma == SMALL[0] else ended])
+    said = prose.ends_text(runs)
+    assert "of the large arm's 2 wrong ones 1 and of the small arm's 2 wrong ones 0 are wrong in the end alone" in said
+    assert "50% of the large arm's and 0% of the small arm's kept answers would be right" in said
     monkeypatch.setattr(numbers, "scan_examples", lambda run: [("a", "A", "A", True)])
     assert "All 2 answers" in prose.ends_text(runs)
 

@@ -26,7 +26,6 @@ from lib.language.commands.numbers import (
     largest,
     leads,
     middle,
-    some,
 )
 from lib.language.experiments import COGS, JUMP, LARGE, LARGER, SCAN, SMALL, SMALLER, TURN
 from lib.language.study import N_KNOWN, cogs_data
@@ -226,14 +225,15 @@ def control_text(runs: Runs) -> str:
 
 def along_text(scan_runs: Runs, cogs_runs: Runs) -> str:
     """How long each arm takes to learn its rows of training, and which takes longer, if one does on both sets."""
-    said, means = [], []
+    said, means, every = [], [], []
     for title, runs, kind in (
         (numbers.SCAN_NAME, scan_runs, (TURN, middle(scan_runs, TURN))),
         (numbers.COGS_NAME, cogs_runs, ("COGS", largest(cogs_runs, "COGS"))),
     ):
-        words = []
+        words, found = [], []
         for name, arm in (("large", LARGE), ("small", SMALL)):
             steps = arms.fit_steps(runs[(*kind, *arm)])
+            found.append(np.nan_to_num(steps, nan=np.inf))
             late = int(np.isnan(steps).sum())
             means.append(float(np.mean(steps)))
             words.append(
@@ -242,9 +242,12 @@ def along_text(scan_runs: Runs, cogs_runs: Runs) -> str:
                 else f"the {name} arm {np.nanmean(steps):,.0f}" + (f" (of {len(steps)} runs {late} never)" if late else "")
             )
         said.append(f"- {title}, {kind[1]:,} rows: {', '.join(words)}.")
+        if found[0].max() < found[1].min() or found[1].max() < found[0].min():
+            every.append(title.split(",")[0])
     large, small = means[::2], means[1::2]
     later = "small" if all(map(float.__lt__, large, small)) else "large" if all(map(float.__lt__, small, large)) else ""
-    first = f"The {later} arm learns its rows of training later. " * bool(later)
+    where = f"on {listed(every)} every run of it" if every else "but the runs of both overlap"
+    first = f"On average the {later} arm learns its rows of training later, {where}. " * bool(later)
     return "\n".join([f"{first}Steps until {FITTED:.0%} of the rows of training are right, on average over runs:", "", *said])
 
 
@@ -315,7 +318,7 @@ def cases_text(runs: Runs) -> str:
     for size in ends(runs, "COGS"):
         large, small = (runs["COGS", size, *arm] for arm in PAPERS)
         gaps = dict(zip(cogs.CASES, numbers.of_cases(small).mean(0) - numbers.of_cases(large).mean(0), strict=True))
-        ahead, behind = (sum(sign * gap >= MUCH for gap in gaps.values()) for sign in (1, -1))
+        ahead, behind = (sum(round(sign * gap, 9) >= MUCH for gap in gaps.values()) for sign in (1, -1))
         most = CASES[max(gaps, key=lambda case: abs(gaps[case]))] if ahead or behind else "–"
         rows.append((f"{size:,}", ahead, behind, most))
         leads_by[size] = float(numbers.lexical(small).mean() - numbers.lexical(large).mean())
@@ -349,8 +352,9 @@ def unseen_text(run: StoredRun) -> str:
     deep = [row for row in data.gen if row.case in ("cp_recursion", "pp_recursion")]
     lost = [bool(set(cogs.tokens(row)[1]) - known) for row in deep]
     return (
-        f"The recursive cases have a bound that no start can pass: {np.mean(lost):.0%} of their rows ask for a variable with a "
-        "number higher than any in training, and such a token was never trained."
+        "The two recursive cases, a clause in a clause and a place behind a place, deeper than in training, have a bound that "
+        f"no start can pass: {np.mean(lost):.0%} of their rows ask for a variable with a number higher than any in training, and "
+        "such a token was never trained."
     )
 
 
@@ -493,14 +497,21 @@ def cogs_words(runs: Runs, seed: int, each: int = 1) -> str:
 
 def ends_text(runs: Runs) -> str:
     """How many wrong answers on "turn left" are wrong in the end alone, of those that were kept?"""
-    found = [example for run in some(runs, PAPERS, TURN, middle(runs, TURN)) for example in numbers.scan_examples(run)]
-    wrong = [example for example in found if not example[3]]
-    ends = sum(target == said for _, target, said, _ in wrong)
-    if not wrong:
-        return f'All {len(found)} answers on "turn left" that were kept of both arms are right.'
+    size = middle(runs, TURN)
+    groups = {name: runs[TURN, size, *arm] for name, arm in (("large", LARGE), ("small", SMALL))}
+    found = {name: [e for run in group for e in numbers.scan_examples(run)] for name, group in groups.items()}
+    kept = sum(map(len, found.values()))
+    wrong = {name: [e for e in examples if not e[3]] for name, examples in found.items()}
+    if not any(wrong.values()):
+        return f'All {kept} answers on "turn left" that were kept of both arms are right.'
+    ends = {name: sum(target == said for _, target, said, _ in examples) for name, examples in wrong.items()}
+    each = listed([f"of the {name} arm's {len(wrong[name])} wrong ones {ends[name]}" for name in found])
+    without = {name: 1 - (len(wrong[name]) - ends[name]) / len(found[name]) for name in found}
+    shares = listed([f"{without[name]:.0%} of the {name} arm's" for name in found])
     return (
         "The published script of the follow-up does not score the end of an answer, and we do. Of both arms' answers on \"turn "
-        f'left" {len(found)} were kept, to short commands; {len(wrong)} are wrong, {ends} of them in the end alone.'
+        f'left" {kept} were kept, to short commands; {each} are wrong in the end alone. Were the end not scored, {shares} kept '
+        "answers would be right. What this does to the whole test, we do not know."
     )
 
 
