@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,22 +179,24 @@ def test_the_answer_says_who_learns_sooner_and_compares_only_what_is_learned() -
     first = {(CHAIN, SIZES[0], *LARGE): 700}
     assert "in fewer steps with 250, but not with 1,000, 4,000 and 16,000." in said(steps=first)
     rest = first | {(CHAIN, size, *LARGE): None for size in SIZES[1:]}
-    assert "in fewer steps with 250; with 1,000, 4,000 and 16,000 not every run of both learns them." in said(steps=rest)
+    assert "in fewer steps with 250; with 1,000, 4,000 and 16,000 not every run of the large arm" in said(steps=rest)
+    lost = rest | {(CHAIN, SIZES[-1], *SMALL): None}
+    assert "in fewer steps with 250; with 1,000, 4,000 and 16,000 not every run of both learns them." in said(steps=lost)
     assert "At no size do all runs of both learn the labels of their own questions: it is" in said(steps=NEVER)
 
 
 def test_the_answer_says_what_chains_of_their_own_are_worth() -> None:
     told = lambda **own: prose.verdict(found(gold=GOOD, **own), "laptop")
     assert "neither is clearly right more often than a coin (50% and 50% with 16,000 questions)" in told()
-    assert "only the small arm is right more often than a coin on these questions, small against large 89% against 50%" in told(
-        own=OWN
-    )
-    assert "both arms are right more often than a coin" in told(own=both(0.9, 0.8))
+    said = told(own=OWN)
+    assert "only the small arm is clearly right more often than a coin on these questions, small against large 89%" in said
+    assert "both arms are clearly right more often than a coin" in told(own=both(0.9, 0.8))
 
 
 def test_the_last_word_says_what_counting_gets() -> None:
     told = lambda large, small: prose.takeaway(found(gold=GOOD, own=both(large, small, HARD)), "laptop")
     assert "(100% of the published questions)" in told(0.9, 0.9)
+    assert told(0.9, 0.9).startswith("The paper's small start judges clearly more new questions right at 4 of 4 sizes")
     assert "only the small arm is clearly above it" in told(0.5, 0.8)
     assert "both arms are clearly above it" in told(0.8, 0.8)
     assert "only the large arm is clearly above it" in told(0.8, 0.5)
@@ -210,6 +213,21 @@ def test_trials_are_told_run_by_run() -> None:
     assert rows[2].startswith(f"| 250 | large | {LIMIT:,} | 500 | {LIMIT:,} |")
 
 
+def test_a_trial_that_is_one_more_seed_is_compared_with_the_others() -> None:
+    runs = found(gold=GOOD, own=both(0.5, 0.6))
+    group = runs[CHAIN, LARGEST, *SMALL]
+    spec = replace(group[0].spec, experiment="language-prontoqa-search", seed=100)
+    trial = lambda of, **how: [replace(of, spec=replace(spec, **how))]
+    assert prose.trials_text(trial(group[0]), runs) == ""
+    far = found(gold=GOOD, own=both(0.5, 0.9))[CHAIN, LARGEST, *SMALL][0]
+    said = prose.trials_text(trial(far), runs)
+    assert said.startswith(
+        "The small trial at 16,000 has the settings of the runs above, and its own chains are right in 90%, above"
+    )
+    assert prose.trials_text(trial(far, rate=0.5), runs) == ""
+    assert ", below all of theirs" in prose.trials_text(trial(group[0]), found(gold=GOOD, own=both(0.5, 0.9)))
+
+
 # ---------------------------------------------------------------- other sentences
 
 
@@ -219,7 +237,7 @@ def test_trials_are_told_run_by_run() -> None:
         ([1, 2, 3, 4], "more questions take longer to learn"),
         ([4, 3, 2, 1], "more questions take less long to learn"),
         ([1, 3, 2, 1], "more questions first take longer to learn, then less long, as the paper reports of its large one"),
-        ([1, 2, np.nan, np.nan], "more questions take longer to learn"),
+        ([1, 2, np.nan, np.nan], "more questions take longer to learn, up to 1,000"),
         ([1, 2, 2.05, 2], "more questions take longer to learn, up to 1,000; from there on no change is clear"),
         ([2, 1, 3, 2], "the steps go up and down with the size"),
         ([2, 2, 2, 2], "the steps do not clearly change with the size"),
@@ -242,6 +260,9 @@ def test_a_run_that_does_not_learn_needs_more_than_the_limit() -> None:
     group = runs[CHAIN, SIZES[2], *LARGE]
     group[0].history["train label"][1:] = [1.0, 1.0]
     assert prose.step_words(group) == f"> {LIMIT:,} in 2 of 3 runs"
+    group[0].history["step"][1] = 300
+    later = prose.steps_text(runs)
+    assert "At 4,000 its 1 of 3 runs that do learn are sooner than all of the small arm: 300 steps against 500" in later
     assert prose.step_words(runs[CHAIN, SIZES[0], *LARGE]) == "700 ± 0"
 
 
@@ -283,7 +304,7 @@ def test_the_hard_variants_shorter_chains_are_said() -> None:
 
 def test_what_is_learned_first_is_counted_over_runs() -> None:
     runs = {kind: group for kind, group in found(gold=GOOD).items() if kind[1] == MIDDLE}
-    count = 3 * sum(kind[0] == CHAIN for kind in runs)
+    count = 3 * 2  # the paper's arms; the crossed ones are not counted
     text = (
         f"learned before the words of the chains in {count} of the {count} runs that learn it. {count} of them never learn all"
     )
@@ -372,7 +393,7 @@ def draw(runs: dict[Kind, list[StoredRun]], profile: str) -> None:
     sizes, size = numbers.sizes(runs, CHAIN, *SMALL), prose.largest(runs)
     pair = {prose.name_of(arm): arm for arm in (LARGE, SMALL)}
     per = lambda name: {words: numbers.by_size(runs, CHAIN, *arm, name=name) for words, arm in pair.items()}
-    figures.over_sizes(sizes, per("steps"), per("label"), prose.limit(runs))
+    figures.over_sizes(sizes, per("steps"), per("label"), prose.limits(runs))
     curves = lambda group: {"a": arms.history(group, "train"), "b": arms.history(group, "label")}
     figures.along({f"{n:,}": {words: curves(runs[CHAIN, n, *arm]) for words, arm in pair.items()} for n in sizes}, ["b"])
     figures.readings(sizes, {words: prose.reading_values(runs, arm) for words, arm in pair.items()})
@@ -384,9 +405,13 @@ def draw(runs: dict[Kind, list[StoredRun]], profile: str) -> None:
 def test_figures_are_drawn_and_a_run_that_never_fits_lies_above_the_limit() -> None:
     runs = found(gold=GOOD, own=OWN, steps=TURNS | {(CHAIN, SIZES[2], *LARGE): None})
     draw(runs, "laptop")
-    fig = figures.over_sizes(SIZES, {"a": np.array([[500.0], [np.nan]] * 2)}, {"a": np.full((4, 1), 0.9)}, MOST)
-    for ax, lowest in zip(fig.axes, (MOST, 0.89), strict=True):
+    fig = figures.over_sizes(
+        SIZES, {"a": np.array([[500.0], [np.nan]] * 2)}, {"a": np.full((4, 1), 0.9)}, [LIMIT, LIMIT, LIMIT, MOST]
+    )
+    for ax, lowest in zip(fig.axes, (LIMIT, 0.89), strict=True):
         marks = [line for line in ax.lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())]
         assert sum(len(line.get_xdata()) for line in marks) == 2
         assert all((line.get_ydata() > lowest).all() for line in marks)
-    assert "not learned" in [label.get_text() for label in fig.axes[0].get_yticklabels()]
+    opened = [line.get_ydata() for line in fig.axes[0].lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())]
+    assert [above > MOST for above in np.concatenate(opened)] == [False, True]  # each above the steps of its own size
+    assert "not learned when its steps end" in [text.get_text() for text in fig.legends[0].get_texts()]

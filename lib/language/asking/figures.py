@@ -40,10 +40,13 @@ def _apart(count: int, step: float) -> np.ndarray:
     return np.exp(step * (np.arange(count) - (count - 1) / 2))
 
 
-def over_sizes(sizes: Sequence[int], steps: Mapping[str, np.ndarray], right: Mapping[str, np.ndarray], limit: int) -> Figure:
-    """Left: steps until labels are learned, (S, R), NaN for never, above the `limit`. Right: shares of right labels, (S, R). A
-    mark a run, open where it never learns them, a line through the means where every run has a number; {arm: values}, the
-    large start first."""
+def over_sizes(
+    sizes: Sequence[int], steps: Mapping[str, np.ndarray], right: Mapping[str, np.ndarray], limits: Sequence[int]
+) -> Figure:
+    """Left: steps until labels are learned, (S, R), NaN for never, above the `limits` of the sizes (S,). Right: shares of right
+    labels, (S, R). A mark a run, open where it never learns them, a line through the means where every run has a number;
+    {arm: values}, the large start first."""
+    ends, top = np.array(limits, float), max(limits)
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.2))
         for ax, values in zip(axes, (steps, right), strict=True):
@@ -52,18 +55,19 @@ def over_sizes(sizes: Sequence[int], steps: Mapping[str, np.ndarray], right: Map
                 ax.plot(x, found.mean(1), "-", color=colour, lw=1.5, label=name)
                 for run, fit, shift in zip(found.T, steps[name].T, _apart(found.shape[1], 0.07), strict=True):
                     never = np.isnan(fit)
-                    shown = np.where(np.isnan(run), 1.07 * limit, run)
+                    shown = np.where(np.isnan(run), ends + 0.07 * top, run)
                     ax.plot(x[~never] * shift, shown[~never], mark, ms=4.5, mec=colour, mfc=colour, alpha=0.75)
                     ax.plot(x[never] * shift, shown[never], mark, ms=4.5, mec=colour, mfc="white")
             _by_size(ax, sizes)
-        axes[0].axhline(1.03 * limit, color=style.GREY, lw=0.9, ls="--", zorder=0)
-        axes[0].set_ylim(0, 1.14 * limit)
-        ticks = [tick for tick in plt.MaxNLocator(5).tick_values(0, limit) if tick < 0.95 * limit]
-        axes[0].set_yticks([*ticks, 1.07 * limit], [*(f"{tick:,.0f}" for tick in ticks), "not learned"])
+        at = np.array(sizes)
+        axes[0].hlines(ends + 0.02 * top, at / 1.6, at * 1.6, color=style.GREY, lw=0.9, ls="--", zorder=0)
+        axes[0].set_ylim(0, 1.14 * top)
+        axes[0].yaxis.set_major_formatter(lambda tick, _: f"{tick:,.0f}")
+        axes[0].plot([], [], "o", ms=4.5, mec=style.DARK, mfc="white", label="not learned when its steps end")
         axes[0].set(ylabel="steps", title=f"Until {FITTED:.0%} of own labels are right")
         _share(axes[1])
         axes[1].set(ylabel="share of right labels", title="New questions, gold chain given")
-        fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return fig
 
 

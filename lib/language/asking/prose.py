@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -53,9 +54,9 @@ def largest(runs: Runs) -> int:
     return numbers.sizes(runs, CHAIN, *SMALL)[-1]
 
 
-def limit(runs: Runs) -> int:
-    """The steps that a run has at most."""
-    return max(group[0].spec.train.steps for group in runs.values())
+def limits(runs: Runs) -> list[int]:
+    """The steps that a run has, size by size."""
+    return [runs[CHAIN, size, *SMALL][0].spec.train.steps for size in numbers.sizes(runs, CHAIN, *SMALL)]
 
 
 def settings_table(profile: str) -> list[tuple[str, str]]:
@@ -142,7 +143,11 @@ def _sooner(runs: Runs) -> str:
     else:
         said = f"{'learns' if fewer else 'does not learn'} the labels of its own questions in fewer steps {where}"
     rest = [size for size in sizes if size not in both]
-    open_ = f"; with {_list(rest)} not every run of both learns them" if rest else ""
+    lost = [
+        SIZE_OF[arm] for arm in (LARGE, SMALL) if not all(np.isfinite(steps[arm][sizes.index(size)]).all() for size in rest)
+    ]
+    whose = f"the {lost[0]} arm" if len(lost) == 1 else "both"
+    open_ = f"; with {_list(rest)} not every run of {whose} learns them" if rest else ""
     return f"The small arm {said}{open_}."
 
 
@@ -159,8 +164,8 @@ def own_said(runs: Runs) -> str:
         )
     who = "both arms are" if len(above) == 2 else f"only the {above[0]} arm is"
     return (
-        f"Behind chains that they write themselves {who} right more often than a coin on these questions, small against large "
-        f"{shares.replace(' and ', ' against ')} with {size:,} questions."
+        f"Behind chains that they write themselves {who} clearly right more often than a coin on these questions, small "
+        f"against large {shares.replace(' and ', ' against ')} with {size:,} questions."
     )
 
 
@@ -170,8 +175,11 @@ def takeaway(runs: Runs, profile: str) -> str:
     found = {arm: numbers.own(runs[HARD, size, *arm]) for arm in (SMALL, LARGE)}
     above = [SIZE_OF[arm] for arm, values in found.items() if arms.difference(values, np.full(2, bar[1]))[1] > 0]
     who = "both arms are" if len(above) == 2 else f"only the {above[0]} arm is" if above else "neither arm is"
+    sizes = numbers.sizes(runs, CHAIN, *SMALL)
+    ahead = sum(numbers.lead(runs[CHAIN, n, *SMALL], runs[CHAIN, n, *LARGE])[1] > 0 for n in sizes)
     return (
-        "A label behind a given chain asks for one comparison, of the chain's last sentence with the question. "
+        f"The paper's small start judges clearly more new questions right at {ahead} of {len(sizes)} sizes, where it reports "
+        "all. A label behind a given chain asks for one comparison, of the chain's last sentence with the question. "
         f"A label alone can be had by counting which concept is named more often "
         f"({counts[NAMED]:.0%} of the published questions). Where our hard variant makes counting weak, {who} clearly "
         "above it with chains of their own, after training on such questions."
@@ -277,7 +285,27 @@ def steps_text(runs: Runs) -> str:
                 f"At {_list(never)} not every run of the {SIZE_OF[arm]} arm learns its labels in the steps that it has: "
                 "it needs more, how many more is not known."
             )
+            said += _those_that_learn(sizes, steps, arm)
     return " ".join(said)
+
+
+def _those_that_learn(sizes: Sequence[int], steps: Mapping[Arm, np.ndarray], arm: Arm) -> list[str]:
+    """Where some runs of this arm do not learn and all of the other do: are those that do sooner than all of these, later?"""
+    other = SMALL if arm == LARGE else LARGE
+    said = []
+    for size, mine, theirs in zip(sizes, steps[arm], steps[other], strict=True):
+        known = mine[np.isfinite(mine)]
+        if 0 < len(known) < len(mine) and np.isfinite(theirs).all():
+            when = "sooner" if known.max() < theirs.min() else "later" if known.min() > theirs.max() else ""
+            if when:
+                range_ = lambda values: (
+                    f"{values.min():,.0f} to {values.max():,.0f}" if len(values) > 1 else f"{values[0]:,.0f}"
+                )
+                said.append(
+                    f"At {size:,} its {len(known)} of {len(mine)} runs that do learn are {when} than all of the "
+                    f"{SIZE_OF[other]} arm: {range_(known)} steps against {range_(theirs)}."
+                )
+    return said
 
 
 def _shape(sizes: Sequence[int], steps: np.ndarray) -> str:
@@ -294,7 +322,8 @@ def _shape(sizes: Sequence[int], steps: np.ndarray) -> str:
     if not clear:
         return "the steps do not clearly change with the size"
     last = max(size for size, move in moves if move)
-    till = "" if last == known[-1][0] else f", up to {last:,}; from there on no change is clear"
+    ends = "" if len(known) == len(sizes) else f", up to {last:,}"
+    till = ends if last == known[-1][0] else f", up to {last:,}; from there on no change is clear"
     if len(set(clear)) == 1:
         return f"more questions take {'longer' if clear[0] > 0 else 'less long'} to learn{till}"
     if clear == sorted(clear, reverse=True):
@@ -322,6 +351,25 @@ def trials_table(runs: Sequence[StoredRun]) -> str:
         "every word",
     )
     return table(head, rows)
+
+
+def trials_text(trials: Sequence[StoredRun], runs: Runs) -> str:
+    """The trials that are one more seed of the runs above, where their own chains lie outside of what these have."""
+    said = []
+    for run in trials:
+        size, arm = dict(run.spec.task)["size"], (run.spec.gamma, run.spec.decay)
+        group = runs.get((CHAIN, size, *arm), ())
+        if not group or replace(group[0].spec, experiment=run.spec.experiment, seed=run.spec.seed) != run.spec:
+            continue
+        share, others = float(numbers.own([run])[0]), numbers.own(group)
+        if not others.min() <= share <= others.max():
+            side = "above" if share > others.max() else "below"
+            said.append(
+                f"The {SIZE_OF[arm]} trial at {size:,} has the settings of the runs above, and its own chains are right in "
+                f"{share:.0%}, {side} all of theirs ({others.min():.0%} to {others.max():.0%}): seeds differ more than three "
+                "show."
+            )
+    return " ".join(said)
 
 
 # ---------------------------------------------------------------- readings
@@ -455,7 +503,13 @@ def examples_text(runs: Runs, seed: int) -> str:
                 "label wrong" if not right else "right, word by word" if said == gold else "label right, not by the gold chain"
             )
             rows.append((f"{name_of(arm)}, seed {used}: {how}", said or "nothing"))
-    return table(("", f"{size:,} questions of training"), rows)
+    weak = [
+        f"The {SIZE_OF[arm]} arm's run that is shown has not learned to compare: behind the gold chain {share:.0%} are right."
+        for arm, (used, _) in told.items()
+        for run, share in zip(runs[CHAIN, size, *arm], numbers.gold(runs[CHAIN, size, *arm]), strict=True)
+        if run.spec.seed == used and share < WELL
+    ]
+    return "\n\n".join([*weak, table(("", f"{size:,} questions of training"), rows)])
 
 
 # ---------------------------------------------------------------- along training and arm by arm
@@ -472,8 +526,8 @@ def along_line(runs: Runs) -> str:
 
 
 def along_text(runs: Runs) -> str:
-    """Which comes first, the label or the words before it; of all runs at all sizes."""
-    group = [run for (variant, *_), found in runs.items() if variant == CHAIN for run in found]
+    """Which comes first, the label or the words before it; of the paper's arms at all sizes."""
+    group = [run for (variant, _, *arm), found in runs.items() if variant == CHAIN and tuple(arm) in SIZE_OF for run in found]
     labels, words = numbers.label_steps(group), np.nan_to_num(arms.fit_steps(group), nan=np.inf)
     told = np.isfinite(labels)
     if not told.any():

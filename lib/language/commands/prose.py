@@ -353,8 +353,8 @@ def unseen_text(run: StoredRun) -> str:
     lost = [bool(set(cogs.tokens(row)[1]) - known) for row in deep]
     return (
         "The two recursive cases, a clause in a clause and a place behind a place, deeper than in training, have a bound that "
-        f"no start can pass: {np.mean(lost):.0%} of their rows ask for a variable with a number higher than any in training, and "
-        "such a token was never trained."
+        f"no start can pass: {np.mean(lost):.0%} of their rows ask for a variable with a number higher than any in training, "
+        "and such a token was never trained."
     )
 
 
