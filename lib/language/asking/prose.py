@@ -355,11 +355,12 @@ def trials_table(runs: Sequence[StoredRun]) -> str:
 
 def trials_text(trials: Sequence[StoredRun], runs: Runs) -> str:
     """The trials that are one more seed of the runs above, where their own chains lie outside of what these have."""
+    same = lambda spec: replace(spec, experiment="", seed=0, train=replace(spec.train, eval_every=1))
     said = []
     for run in trials:
         size, arm = dict(run.spec.task)["size"], (run.spec.gamma, run.spec.decay)
         group = runs.get((CHAIN, size, *arm), ())
-        if not group or replace(group[0].spec, experiment=run.spec.experiment, seed=run.spec.seed) != run.spec:
+        if not group or same(run.spec) != same(group[0].spec):
             continue
         share, others = float(numbers.own([run])[0]), numbers.own(group)
         if not others.min() <= share <= others.max():

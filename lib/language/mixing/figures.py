@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -93,15 +94,15 @@ def gap(
     """
     with style.look():
         fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.1), sharey=True)
-        for (name, (steps, values, progress)), colour in zip(along.items(), _colours(len(along)), strict=True):
+        looks = zip(_colours(len(along)), itertools.cycle("s^oDv"), strict=False)
+        for (name, (steps, values, progress)), (colour, mark) in zip(along.items(), looks, strict=False):
             left.plot(steps, values.mean(0), color=colour, label=name)
             left.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.2, lw=0)
             right.plot(progress.T, values.T, color=colour, lw=1)
-            right.plot(*reached[name], "o", ms=5, mec=colour, mfc="white")
+            right.plot(*reached[name], mark, ms=6, mew=1.3, mec=colour, mfc="none")
         for ax in (left, right):
             ax.axhline(even, color=style.GREY, ls="--", lw=1, zorder=0)
         left.plot([], [], color=style.GREY, ls="--", lw=1, label="two bigram models")
-        left.plot([], [], "o", ms=5, mec=style.DARK, mfc="white", label="equal progress")
         left.set(title="at the same step", ylabel="ΔL")
         _step_axis(left)
         right.set(title="at the same mean loss", xlabel="mean of the two losses (nats a token)")

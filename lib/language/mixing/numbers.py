@@ -109,7 +109,8 @@ def dial_data(runs: Mapping[tuple[bool, float], Sequence[StoredRun]], profile: s
     return arms.dial_data(
         groups,
         {"gamma": "γ"},
-        {name: (label, relative(i)) for i, (name, label) in enumerate(zip(CORPORA, ("PrOntoQA", "our stories"), strict=True))},
+        # the stories first: lines have the colours of the figures by their place
+        {name: (label, relative(i)) for i, name, label in ((1, CORPORA[1], "our stories"), (0, CORPORA[0], "PrOntoQA"))},
         {"label": "loss, over that of a bigram model", "log": True, "low": low, "high": high},
         f"{arms.seeds_text(groups)} Thin: the other γ. At 1 a model knows as much as the best bigram model of the corpus.",
     )

@@ -169,7 +169,7 @@ def order_said(runs: Runs, profile: str) -> str:
     if all(_firsts(runs[True, gamma], profile)[won] == len(runs[True, gamma]) for gamma in GAMMAS):
         start += ", as from the larger ones,"
     first, second = (("questions", "stories")[i] for i in (won, 1 - won))
-    return f"{start} the {first} are learned before the {second} (the stories are our {SUBSTITUTE})."
+    return f"{start} the {first} pass the level of a bigram model before the {second} do (the stories are our {SUBSTITUTE})."
 
 
 def starts_text(runs: Runs, profile: str) -> str:
@@ -275,8 +275,10 @@ def gap_said(runs: Runs, profile: str) -> str:
         FALLS: "the *less* far ahead the smaller the start",
         HARDLY: "as far ahead from every start",
         NO_ORDER: "not clearly further ahead from a smaller start",
-    }[_course(_compared(runs, profile)[1])]
-    return f"At one mean loss the questions are {how}."
+    }
+    tied, untied = (how[_course(_compared(runs, profile, kind)[1])] for kind in KINDS)
+    also = "" if untied == tied else f"; with untied embeddings they are {untied}"
+    return f"At one mean loss the questions are {tied}{also}."
 
 
 def progress_text(runs: Runs, profile: str) -> str:
@@ -325,14 +327,22 @@ def along_text(runs: Runs, profile: str) -> str:
         else "Here ΔL's mean rises with γ at every evaluation."
     )
     ends = {gamma: numbers.gap_along(runs[True, gamma])[:, -1] for gamma in GAMMAS}
-    below = [gamma for gamma, values in ends.items() if values.mean() < even(profile)]
+    below = {gamma: int((values < even(profile)).sum()) for gamma, values in ends.items()}
     peaks = {gamma: numbers.gap_along(runs[True, gamma]).max(1) for gamma in GAMMAS}
     first += (
         f" At its peak ΔL {_course(peaks)}: {_of_starts(peaks)}. At the end of training it {_course(ends)}: {_of_starts(ends)}."
     )
-    if not below:
+    always = [gamma for gamma, count in below.items() if count == len(ends[gamma])]
+    rest = {gamma: count for gamma, count in below.items() if count and gamma not in always}
+    some = [f"{count} of {len(ends[gamma])} for {name_of(gamma)}" for gamma, count in rest.items()]
+    where = [f"in every run for {_starts(always)}"] if always else []
+    where += [f"in {' and '.join(some)}"] if some else []
+    if not where:
         return first
-    return f"{first} For {_starts(below)} it is then below that of two bigram models: measured by these, the stories are ahead."
+    return (
+        f"{first} It is then below that of two bigram models {', '.join(where)}: measured by these, and on texts of training, "
+        "the stories are ahead."
+    )
 
 
 # ---------------------------------------------------------------- embeddings
@@ -368,7 +378,7 @@ def _steps(some: np.ndarray, every: np.ndarray) -> str:
         return f"step {some[0]:,}"
     follow = np.isin(every[(every >= some[0]) & (every <= some[-1])], some).all()
     span = f"steps {some[0]:,} to {some[-1]:,}"
-    return span if follow else f"{len(some)} of the evaluations at {span}"
+    return span if follow else f"{len(some)} of the {len(every)} evaluations"
 
 
 def cosine_said(runs: Runs, profile: str) -> str:
@@ -424,20 +434,20 @@ def tying_text(runs: Runs, profile: str) -> str:
     )
     if UNKNOWN in sides.values():
         return first
-    return f"{first} {_by_tying(sides)}"
+    return f"{first} {_by_tying(sides, 'There, at equal progress,')}"
 
 
-def _by_tying(sides: Mapping[bool, str]) -> str:
-    """Whether the order of the two corpora at equal progress, {tied: side}, hangs on tying."""
+def _by_tying(sides: Mapping[bool, str], start: str) -> str:
+    """Whether the order of the two corpora at equal progress, {tied: side}, hangs on tying; `start` says where."""
     if sides[True] == sides[False]:
-        return "At equal progress the order of the two corpora is the same, tied or not."
+        return f"{start} the order of the two corpora is the same, tied or not."
     if MIXED in sides.values():
         clear, kind = next((side, KINDS[tied]) for tied, side in sides.items() if side != MIXED)
         return (
-            f"At equal progress the questions' mean cosine is in every run the {clear} one where embeddings are {kind}, and "
-            "neither corpus is clearly lower where they are not."
+            f"{start} the questions' mean cosine is in every run the {clear} one where embeddings are {kind}, and neither "
+            "corpus is clearly lower where they are not."
         )
-    return "At equal progress the order of the two corpora is not the same, tied and untied: it hangs on tying."
+    return f"{start} the order of the two corpora is not the same, tied and untied: it hangs on tying."
 
 
 # ---------------------------------------------------------------- all of it
@@ -455,16 +465,18 @@ def takeaway(runs: Runs, profile: str) -> str:
         if same
         else "That questions come first is not true from every start."
     )
-    course = _course(_compared(runs, profile)[1])
-    gap = {
-        RISES: "By how much they lead rises with γ, as the paper has it",
-        FALLS: "By how much they lead falls with γ, against the paper",
-        HARDLY: "By how much they lead hardly depends on γ here, against the paper",
-        NO_ORDER: "By how much they lead has no clear order in γ here, where the paper has a rise",
-    }[course]
+    tied_, untied = (_course(_compared(runs, profile, kind)[1]) for kind in KINDS)
+    kinds = f"{tied_}, tied or not" if tied_ == untied else f"{tied_} with tied embeddings and {untied} with untied ones"
+    gap = f"By how much they lead {kinds}; the paper has a rise."
+    group = runs[True, SMALL]
     sides = {kind: _side(numbers.cosines_at(runs[kind, SMALL], profile)) for kind in KINDS}
-    tying = "On embeddings these runs do not go far enough to tell." if UNKNOWN in sides.values() else _by_tying(sides)
-    return f"{order} {gap}. {tying}"
+    if UNKNOWN in sides.values():
+        return f"{order} {gap} On embeddings these runs do not go far enough to tell."
+    early = _phases(group)[LOWER]
+    then = ""
+    if len(early) and sides[True] != LOWER:
+        then = f" Before, at {_steps(early, numbers.steps(group))}, it is the lower one where they are tied, as in the paper."
+    return f"{order} {gap} {_by_tying(sides, 'From the small start, at equal progress,')}{then}"
 
 
 def losses_table(runs: Runs) -> str:
@@ -477,15 +489,25 @@ def losses_table(runs: Runs) -> str:
     return table(("embeddings", "γ", *names), rows)
 
 
-def losses_text(runs: Runs) -> str:
-    """Is it learned or remembered: how far are held-out losses above those of training?"""
+def losses_text(runs: Runs, profile: str) -> str:
+    """Is it learned or remembered: how far are held-out losses above those of training, and which corpus is ahead there?"""
     most = []
     for i, name in enumerate((CORPORA[0], "stories")):
         apart = {kind: arms.shares(group, f"test {i}") - arms.shares(group, f"train {i}") for kind, group in runs.items()}
         (tied, gamma), gap = max(((kind, float(gap.mean())) for kind, gap in apart.items()), key=lambda item: item[1])
         most.append((gap, f"{_signed(f'{gap:.2f}')} nats on {name} ({name_of(gamma)}, {KINDS[tied]})"))
     first = "Part of it is remembered" if max(gap for gap, _ in most) >= LITTLE else "It is learned"
-    return f"{first}: held-out losses lie above those of training by at most {' and '.join(words for _, words in most)}."
+    words = f"{first}: held-out losses lie above those of training by at most {' and '.join(words for _, words in most)}."
+    of = lambda part, i, gamma: arms.shares(runs[True, gamma], f"{part} {i}")
+    lead = lambda part: {gamma: of(part, 1, gamma) / of(part, 0, gamma) - 1 for gamma in GAMMAS}
+    seen, held, level = lead("train"), lead("test"), even(profile)
+    words += f" On held-out texts ΔL at the end is, with tied embeddings, {_of_starts(held)}."
+    if all((values > level).all() for values in held.values()) and any((values < level).all() for values in seen.values()):
+        words += (
+            f" That is in every run above the {level:.2f} of bigram models of the texts of training. So where stories are "
+            "ahead at the end, it is with texts that were seen."
+        )
+    return words
 
 
 def losses_line(runs: Runs) -> str:
