@@ -233,6 +233,29 @@ def test_every_sentence_and_figure_of_planted_runs() -> None:
         plt.close(figure)
 
 
+def test_what_was_not_trained_is_said_at_the_top() -> None:
+    runs = [row(1.0, 0.0, 0.3), row(0.0, 0.9, 0.8)]
+    tried = [
+        numbers.Setting(runs[0].spec, np.array([-1.0, -0.5]), np.array([0.5, 1.0])),
+        numbers.Setting(runs[0].spec, np.zeros(2), np.zeros(2)),
+    ]
+    said = prose.missing_text(tried, runs, [row(1.0, 0.0, 0.5)])
+    assert said.startswith("**Of 2 settings** of two layers the ends of γ lie furthest apart at width ")
+    assert "by 0.75 with 2 runs an end, where a clean flip has 1 (Figure 2.12). **Missing** are " in said
+    assert (
+        "best of 9 learning rates (full-length runs have 1); further seeds at the paper's own size (it has 1 run a γ);" in said
+    )
+    assert said.endswith("; full-length runs of more than two layers.")
+    whole = [dataclasses.replace(r, spec=dataclasses.replace(r.spec, rate=1e-4 * i)) for r in runs for i in range(1, 10)]
+    deep = [
+        dataclasses.replace(
+            whole[0], spec=dataclasses.replace(whole[0].spec, model=dataclasses.replace(whole[0].spec.model, depth=3))
+        )
+    ]
+    own = [row(1.0, 0.0, 0.5, seed) for seed in range(3)]
+    assert prose.missing_text([], [*whole, *deep], own) == "**Missing** is full-length runs of more than three layers."
+
+
 @pytest.mark.parametrize(
     ("rows", "status", "failed"),
     [

@@ -594,6 +594,30 @@ def _runs_an_end(setting: Setting) -> str:
     return number_of(min(len(setting.large), len(setting.small)), "run")
 
 
+def missing_text(found: Sequence[Setting], full_length: Sequence[StoredRun], own_size: Sequence[StoredRun] = ()) -> str:
+    """The best setting of two layers that was found, and what was not trained, of what the paper has."""
+    of = lambda value: len({value(run.spec) for run in full_length})
+    depth, paper = max(run.spec.model.depth for run in full_length), GRIDS["paper"]
+    seeds = min((sum(r.spec.gamma == g for r in own_size) for g in {r.spec.gamma for r in own_size}), default=0)
+    missing = []
+    if (rates := of(lambda spec: spec.rate)) < len(paper.rates):
+        missing.append(f"the paper's choice of the best of {len(paper.rates)} learning rates (full-length runs have {rates})")
+    if seeds < len(paper.seeds):
+        missing.append(f"further seeds at the paper's own size (it has {number_of(seeds, 'run')} a γ)")
+    if depth < max(paper.depths):
+        missing.append(f"full-length runs of more than {_LAYERS[depth]}")
+    said = f"**Missing** {'is' if len(missing) == 1 else 'are'} {'; '.join(missing)}." if missing else ""
+    if not found:
+        return said
+    best = max(found, key=lambda s: s.separation)
+    s = best.spec
+    return (
+        f"**Of {len(found)} settings** of two layers the ends of γ lie furthest apart at width {s.model.d_model}, batch "
+        f"{s.train.batch}, learning rate {s.rate:g}: by {best.separation:z.2f} with {_runs_an_end(best)} an end, where a clean "
+        f"flip has 1 (Figure 2.12). {said}"
+    ).strip()
+
+
 def separation_text(found: Sequence[Setting]) -> str:
     """Does the flip sharpen with width, with quieter training and with more rows? The best setting, and a sentence an axis."""
     best = max(found, key=lambda s: s.separation)
