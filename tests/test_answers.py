@@ -328,6 +328,47 @@ def test_further_layers_are_told_beside_two(monkeypatch: pytest.MonkeyPatch) -> 
     assert claims._trend_of_three_layers(Store("nowhere"), "laptop").status == REPRODUCED
 
 
+def test_the_best_of_several_rates_is_told_and_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At γ = .3 the better rate of each seed has .9 and 1 symmetric, at .8 both seeds .97 inferential at the second rate."""
+    at = lambda run, rate: dataclasses.replace(run, spec=dataclasses.replace(run.spec, rate=rate))
+    one = [row(0.9, 0.0, 0.3, 0), row(0.6, 0.2, 0.3, 1), row(0.5, 0.5, 0.5), row(0.4, 0.5, 0.8, 0), row(0.0, 0.6, 0.8, 1)]
+    two = [row(0.8, 0.0, 0.3, 0), row(1.0, 0.0, 0.3, 1), row(0.0, 0.97, 0.8, 0), row(0.0, 0.97, 0.8, 1)]
+    by_rate = {1e-4: [at(run, 1e-4) for run in one], 2e-4: [at(run, 2e-4) for run in two]}
+    assert {run.spec.gamma for run in numbers.of_all_rates(by_rate)} == {0.3, 0.8}
+    assert numbers.of_all_rates({}) == []
+    found = numbers.selected_ends(numbers.of_all_rates(by_rate))
+    assert found.gamma == {"symmetric": 0.3, "inferential": 0.8}
+    assert found.share == pytest.approx({"symmetric": 0.95, "inferential": 0.97})
+    assert found.lead == pytest.approx({"symmetric": (3.3 - 0.2) / 4, "inferential": (3.04 - 0.4) / 4})
+    said = prose.rate_text(by_rate)
+    assert said.startswith("**Learning rate 0.0001**: ")
+    assert said.endswith(
+        "at most 95% symmetric at γ = 0.3 (ahead there by 78% without selection) and 97% inferential at γ = 0.8 (ahead there by "
+        "66% without selection)."
+    )
+    monkeypatch.setattr(claims, "_two_layers", lambda store, profile: by_rate[1e-4])
+    monkeypatch.setattr(claims, "other_rates", lambda store, profile: {2e-4: by_rate[2e-4]})
+    nowhere = Store("nowhere")
+    assert claims._flip_of_best_rates(nowhere, "laptop").status == REPRODUCED
+    by_rate[2e-4][3].metrics["inferential"] = 0.9
+    assert claims._flip_of_best_rates(nowhere, "laptop").failed == ("inferential share at least 0.95 at some γ",)
+    for lacking in ({}, {2e-4: by_rate[2e-4][:2]}):
+        monkeypatch.setattr(claims, "other_rates", lambda store, profile, lacking=lacking: lacking)
+        with pytest.raises(LookupError, match="two values of gamma with every seed"):
+            claims._flip_of_best_rates(nowhere, "laptop")
+
+
+def test_a_rate_counts_where_all_seeds_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = [s for s in PHASE.specs("laptop") if s.model.depth == 2 and s.rate == 2e-4]
+    there = {s.key for s in specs if s.gamma == 1.05 or (s.gamma == 0.55 and s.seed < 3)}
+    monkeypatch.setattr(Store, "get", lambda self, spec: spec if spec.key in there else None)
+    found = diagram.other_rates(Store("nowhere"), "laptop")
+    assert {rate: sorted((s.gamma, s.seed) for s in some) for rate, some in found.items()} == {
+        2e-4: [(1.05, seed) for seed in diagram.SEEDS]
+    }
+    assert diagram.other_rates(Store("nowhere"), "smoke") == {}
+
+
 def test_rows_of_further_layers_are_whole_or_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     specs = [s for s in PHASE.specs("laptop") if s.model.depth == 3 and s.rate == diagram.RATE]
     assert [len(specs), len({s.seed for s in specs})] == [20, 4]

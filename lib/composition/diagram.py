@@ -99,6 +99,20 @@ def deeper(store: Store, profile: str) -> dict[int, list[StoredRun]]:
     return {depth: runs for depth, runs in found.items() if runs}
 
 
+def other_rates(store: Store, profile: str) -> dict[float, list[StoredRun]]:
+    """Learning rate by learning rate beside the headline's, the stored runs of two layers at every γ that has all seeds; rates
+    without such a γ are left out."""
+    columns: dict[tuple[float, float], list[StoredRun | None]] = {}
+    for spec in diagram_specs(profile):
+        if spec.model.depth == 2 and spec.rate != RATE:
+            columns.setdefault((spec.rate, spec.gamma), []).append(store.get(spec))
+    found: dict[float, list[StoredRun]] = {}
+    for (rate, _), runs in columns.items():
+        if None not in runs:
+            found.setdefault(rate, []).extend(run for run in runs if run is not None)
+    return found
+
+
 def _whole_rows(store: Store, profile: str, depth: int) -> list[StoredRun]:
     rows: dict[int, list[StoredRun | None]] = {}
     for spec in diagram_specs(profile):

@@ -304,6 +304,32 @@ def lean_slope(runs: Sequence[StoredRun]) -> Trend | None:
     return slope(x, np.array([lean(run) for run in runs])) if len(set(x)) > 1 else None
 
 
+def of_all_rates(by_rate: Mapping[float, Sequence[StoredRun]]) -> list[StoredRun]:
+    """The runs at every (γ, seed) that all learning rates have."""
+    points = [{(run.spec.gamma, run.spec.seed) for run in runs} for runs in by_rate.values()]
+    shared = set.intersection(*points) if points else set()
+    return [run for runs in by_rate.values() for run in runs if (run.spec.gamma, run.spec.seed) in shared]
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The two ends of a row of γ by the paper's selection: where each mapping's share is largest, that share, and the mean over
+    seeds and rates of its lead over the other one there, with nothing selected."""
+
+    gamma: dict[str, float]
+    share: dict[str, float]
+    lead: dict[str, float]
+
+
+def selected_ends(runs: Sequence[StoredRun]) -> Selected:
+    """Of runs of one depth on a full grid of γ, seeds and learning rates. Raises ValueError where the grid is not full."""
+    table = phase_table(runs)
+    best = {m: table.selected(m)[0][0] for m in MAPPINGS}
+    at = {m: int(best[m].argmax()) for m in MAPPINGS}
+    lead = {m: float((table.plain(m) - table.plain(other))[0, at[m]]) for m, other in (MAPPINGS, MAPPINGS[::-1])}
+    return Selected({m: float(table.gammas[at[m]]) for m in MAPPINGS}, {m: float(best[m][at[m]]) for m in MAPPINGS}, lead)
+
+
 def more_layers(few: Sequence[StoredRun], many: Sequence[StoredRun]) -> np.ndarray:
     """What the further layers of `many` add to the lean: the difference at every (γ, seed) that both have."""
     known = {(run.spec.gamma, run.spec.seed): lean(run) for run in few}

@@ -309,6 +309,25 @@ def depth_text(shallow: Sequence[StoredRun], deeper: Mapping[int, Sequence[Store
     return "\n\n".join(said)
 
 
+def rate_rows(by_rate: Mapping[float, Sequence[StoredRun]]) -> dict[str, list[StoredRun]]:
+    """Learning rate by learning rate the runs at the (γ, seed) that all rates have, under their names."""
+    shared = numbers.of_all_rates(by_rate)
+    return {f"learning rate {rate:g}": [run for run in shared if run.spec.rate == rate] for rate in sorted(by_rate)}
+
+
+def rate_text(by_rate: Mapping[float, Sequence[StoredRun]]) -> str:
+    """Rate by rate whether γ alone turns the answer, and what the paper's selection of the best rate makes of it."""
+    said = [flip_text(sentence(name), runs) for name, runs in rate_rows(by_rate).items()]
+    found = numbers.selected_ends(numbers.of_all_rates(by_rate))
+    ends = listed(
+        [
+            f"{found.share[m]:.0%} {m} at γ = {found.gamma[m]:g} (ahead there by {found.lead[m]:z.0%} without selection)"
+            for m in MAPPINGS
+        ]
+    )
+    return "\n\n".join([*said, f"**The best rate for each answer and seed**, the paper's selection: at most {ends}."])
+
+
 def step_text(runs: Sequence[StoredRun]) -> str:
     """The distance of nearest neighbours in the embedding that most numbers have, at both ends of γ, and where the paper's
     steps of 3 and 4 are most frequent."""
