@@ -343,8 +343,8 @@ def test_the_best_of_several_rates_is_told_and_claimed(monkeypatch: pytest.Monke
     said = prose.rate_text(by_rate)
     assert said.startswith("**Learning rate 0.0001**: ")
     assert said.endswith(
-        "at most 95% symmetric at γ = 0.3 (ahead there by 78% without selection) and 97% inferential at γ = 0.8 (ahead there by "
-        "66% without selection)."
+        "at most 95% symmetric at γ = 0.3 (ahead there by 78% without selection) and 97% inferential at γ = 0.8 (ahead there "
+        "by 66% without selection)."
     )
     monkeypatch.setattr(claims, "_two_layers", lambda store, profile: by_rate[1e-4])
     monkeypatch.setattr(claims, "other_rates", lambda store, profile: {2e-4: by_rate[2e-4]})
