@@ -153,10 +153,16 @@ def test_the_answer_says_what_rests_on_runs_that_have_not_learned() -> None:
     large, small = [row(1.0, 0.0, 0.3, s) for s in range(2)], [row(0.0, 0.9, 0.8, s) for s in range(2)]
     assert "learned" not in prose.answer_text({"one set": [*large, *small]})
     half = [*large, small[0], unlearned(small[1])]
-    where = "Of one set, 1 of 2 have learned their training rows at γ = 0.8, where the inferential answer is most frequent; "
+    where = "- *One set*: at γ = 0.8, where the inferential answer is most frequent, 1 of 2 have learned their training rows. "
     assert prose.answer_text({"one set": half}).endswith(
-        where + "over all γ, those that have learned lean more to the inferential answer as γ grows."
+        where + "Over all γ, those that have learned lean more to the inferential answer as γ grows."
     )
+    stops = lambda run, fit: dataclasses.replace(
+        run, fit_step=fit, spec=dataclasses.replace(run.spec, train=dataclasses.replace(run.spec.train, anneal=10))
+    )
+    ended = [stops(run, 90 if run.spec.gamma < 0.5 else None) for run in (*large, *small)]
+    said = prose.answer_text({"one set": ended})
+    assert "at γ = 0.8, where the inferential answer is most frequent, 0 of 2 reached 99 % of the seen pairs. Over" in said
     none = [*large, *map(unlearned, small)]
     assert prose.answer_text({"one set": none}).endswith("those that have learned are too few to tell.")
     flat = [*large, row(0.9, 0.0, 0.7), row(0.0, 0.9, 0.4), row(0.0, 0.9, 0.8), unlearned(row(0.0, 1.0, 0.8))]
@@ -208,6 +214,12 @@ def test_every_sentence_and_figure_of_planted_runs() -> None:
     assert table.splitlines()[4] == "| 0.3 | 0.95 | 0.05 | 0.95 | 0.05 | −6, −6 |"
     assert "4 runs, of which 0 never learned" in prose.speed_line(runs)
     assert "rank correlation" in prose.speed_text(runs)
+    learns = lambda run, *train: dataclasses.replace(run, history={"step": [1, 2, 3], "train": train}, metrics=run.metrics)
+    late, never = learns(runs[3], 0.0, 0.0, 1.0), learns(runs[2], 0.0, 0.5, 0.9)
+    mixed = [learns(runs[0], 1.0, 1.0, 1.0), learns(runs[1], 0.0, 1.0, 1.0), late, never]
+    assert "Among the 3 of 4 that learn at all it is " in prose.speed_text(mixed)
+    assert prose.speed_text(mixed).endswith("of those that never learn 0% lean to the symmetric answer.")
+    assert "Among" not in prose.speed_text(mixed[:3])
     assert prose.histogram_line(runs).startswith("median offsets: γ = 0.3: -6 -6")
     head, _, *rows = prose.trials_table(runs).splitlines()
     assert head == "The last columns have γ, and there the shares symmetric / inferential."
@@ -220,7 +232,9 @@ def test_every_sentence_and_figure_of_planted_runs() -> None:
     sizes = [line.split(" | ")[0].removeprefix("| ") for line in prose.trials_table([*runs, *other]).splitlines()[4:]]
     wide = f"{runs[0].spec.model.d_model}, post-norm"
     assert sizes == [f"{wide}, 30 numbers", wide, f"{wide}, 700,000 rows, again and again", f"{wide}, remainders modulo 9"]
-    assert prose.odd_text({"one": runs}).endswith("lean to key − 6). *one*: nowhere.")
+    assert prose.odd_text({"one": runs}).endswith("of either). *one*: nowhere.")
+    faint = [*runs, row(0.05, 0.0, 0.8, 2)]
+    assert prose.odd_text({"one": faint}).endswith("*one*: nowhere.")
     swap = [*runs, row(0.1, 0.9, 0.3, 2)]
     assert prose.odd_text({"one": swap}).endswith("*one*: at γ = 0.3 (2 of 3).")
     assert "*one*: at γ = 0.3 (2 of 3)" in prose.headline({"one": swap})

@@ -152,9 +152,17 @@ def _fast(store: Store, profile: str) -> Finding:
     order = np.argsort(steps, kind="stable")
     third = max(1, len(runs) // 3)
     fast, slow = float(symmetric[order[:third]].mean()), float(symmetric[order[third:]].mean())
+    late = symmetric[order[third:]][np.isfinite(steps[order[third:]])]
+    learned_late = float(late.mean()) if len(late) else 0.0
     return Finding(
-        f"of the fastest third of {len(runs)} two-layer runs {fast:.0%} lean to the symmetric answer, of the others {slow:.0%}",
-        graded({"more by at least a fifth": fast - slow >= 0.2}),
+        f"of the fastest third of {len(runs)} two-layer runs {fast:.0%} lean to the symmetric answer, of the others "
+        f"{slow:.0%}, of the {len(late)} of these that do learn {learned_late:.0%}",
+        graded(
+            {
+                "more than of the others by at least a fifth": fast - slow >= 0.2,
+                "more than of the others that learn by at least a fifth": fast - learned_late >= 0.2,
+            }
+        ),
         _seeds(runs),
     )
 
@@ -379,7 +387,8 @@ CHAPTER_02 = (
         "Settings at which two layers learn fast are settings at which they answer symmetrically.",
         "not asked",
         "of the fastest third of the two-layer runs at fast settings, the share that leans to the symmetric answer is larger "
-        "than that of the others by a fifth at least",
+        "by a fifth at least than that of the others, and than that of the others that learn at all (the latter added after "
+        "seeing results)",
         _fast,
     ),
     Claim(

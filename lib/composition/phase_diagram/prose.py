@@ -71,7 +71,8 @@ def answer_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
         said.append(f"In {listed(weak)} the two answers come in this order, but are not both ahead by half of all answers.")
     if other:
         said.append(f"In {listed(other)} the inferential answer is not the one of the smaller weights.")
-    return " ".join([*said, *(remark for name in (*turned, *weak) if (remark := _rests_on(name, sets[name], found[name])))])
+    remarks = [remark for name in (*turned, *weak) if (remark := _rests_on(name, sets[name], found[name]))]
+    return "\n\n".join([" ".join(said), *(["What this rests on:", "\n".join(remarks)] if remarks else [])])
 
 
 def _rests_on(name: str, runs: Sequence[StoredRun], found: numbers.Ends) -> str:
@@ -80,8 +81,14 @@ def _rests_on(name: str, runs: Sequence[StoredRun], found: numbers.Ends) -> str:
     for mapping in MAPPINGS:
         here = _of(runs, found.gamma[mapping])
         if (done := len(learned_among(here))) < len(here):
-            where = f"at γ = {found.gamma[mapping]:g}, where the {mapping} answer is most frequent"
-            short.append(f"{done} of {len(here)} have learned their training rows {where}")
+            what = "have learned their training rows"
+        elif (done := sum(run.fit_step is not None for run in here)) < len(here) and runs[0].spec.train.anneal:
+            what = "reached 99 % of the seen pairs"
+        else:
+            continue
+        short.append(
+            f"at γ = {found.gamma[mapping]:g}, where the {mapping} answer is most frequent, {done} of {len(here)} {what}"
+        )
     if not short:
         return ""
     trend = numbers.lean_slope(learned_among(runs))
@@ -92,7 +99,7 @@ def _rests_on(name: str, runs: Sequence[StoredRun], found: numbers.Ends) -> str:
         if trend[1] > 0
         else "show no clear trend with γ"
     )
-    return f"Of {name}, {', and '.join(short)}; over all γ, those that have learned {alone}."
+    return f"- *{sentence(name)}*: {'; '.join(short)}. Over all γ, those that have learned {alone}."
 
 
 def size_text(runs: Sequence[StoredRun]) -> str:
@@ -116,6 +123,10 @@ def size_text(runs: Sequence[StoredRun]) -> str:
     return f"**At the paper's own size**, with {how_many} a γ and a fifth of its steps, {', and '.join(words)}."
 
 
+FEW = 0.1
+"""A run leans to an exact answer from this share on (our choice)."""
+
+
 def odd_text(rows: Mapping[str, Sequence[StoredRun]]) -> str:
     """Why lines of means bend: the γ at which runs lean to different answers. rows: {title: runs}."""
     words = []
@@ -124,15 +135,15 @@ def odd_text(rows: Mapping[str, Sequence[StoredRun]]) -> str:
         odd = []
         for gamma in sorted({run.spec.gamma for run in runs}):
             here = _of(runs, gamma)
-            symmetric = sum(r.metrics["symmetric"] > r.metrics["inferential"] for r in here)
-            if 0 < symmetric < len(here):
-                odd.append(f"{gamma:g} ({symmetric} of {len(here)})")
+            leans = [m for r in here for m, other in (MAPPINGS, MAPPINGS[::-1]) if r.metrics[m] > max(r.metrics[other], FEW)]
+            if len(set(leans)) > 1:
+                odd.append(f"{gamma:g} ({leans.count('symmetric')} of {len(leans)})")
         words.append(f"*{name}*: {f'at γ = {listed(odd)}' if odd else 'nowhere'}")
     if not several:
         return ""
     return (
-        "Where a line of means bends, runs that differ in nothing but the seed lean to different answers (in brackets, how "
-        f"many of them lean to key − 6). {'; '.join(words)}."
+        "At some γ, runs that differ in nothing but the seed lean to different exact answers (in brackets, how many lean to "
+        f"key − 6, of those with more than {FEW:.0%} of either). {'; '.join(words)}."
     )
 
 
@@ -244,7 +255,8 @@ def curves_text(runs: Sequence[StoredRun]) -> str:
     for run in runs:
         mapping = max(MAPPINGS, key=lambda m: run.metrics[m])
         values = [v for v in run.history[mapping] if v is not None]
-        swings = sum(abs(b - a) > 0.2 for a, b in pairwise(values))
+        far = [abs(b - a) > 0.2 for a, b in pairwise(values)]
+        swings = sum(now and not before for before, now in pairwise([False, *far]))
         moved = "without jumps" if not swings else f"in {number_of(swings, 'jump')}"
         what = "train" if "train" in run.history else "test"
         lines.append(
@@ -252,7 +264,10 @@ def curves_text(runs: Sequence[StoredRun]) -> str:
             f"right {_settled(run, what)}, and most answers to (4, 3) are {mapping} {_settled(run, mapping)}. This answer "
             f"comes {moved}."
         )
-    return "\n".join(lines) + "\n\nA jump is a change by more than a fifth between two evaluations."
+    return (
+        "\n".join(lines)
+        + "\n\nA jump is a change by more than a fifth between two evaluations, or several one after the other."
+    )
 
 
 def full_width_text(runs: Sequence[StoredRun]) -> str:
@@ -417,16 +432,24 @@ def speed_text(runs: Sequence[StoredRun]) -> str:
     order = np.argsort(steps, kind="stable")
     third = max(1, len(runs) // 3)
     fast, slow = lean[order[:third]], lean[order[third:]]
-    s = spearman(np.argsort(np.argsort(steps, kind="stable")).astype(float), lean)
+    never = 1 + max(run.spec.train.steps for run in runs)  # later than all that learn, and at one rank
+    s = spearman(np.where(np.isfinite(steps), steps, never), lean)
     if s > 0.3:
         verdict = "The later a run learns, the more it composes"
     elif s < -0.3:
         verdict = "The later a run learns, the less it composes"
     else:
         verdict = "When a run learns says little about what it answers"
-    return (
+    words = (
         f"{verdict} (rank correlation {s:+.2f}): of the fastest third {np.mean(fast < 0):.0%} lean to the symmetric answer, of "
         f"the others {np.mean(slow < 0):.0%}."
+    )
+    done = np.isfinite(steps)
+    if done.all() or done.sum() < 3:
+        return words
+    return (
+        f"{words} Among the {done.sum()} of {len(runs)} that learn at all it is {spearman(steps[done], lean[done]):+.2f}; of "
+        f"those that never learn {np.mean(lean[~done] < 0):.0%} lean to the symmetric answer."
     )
 
 
