@@ -280,6 +280,12 @@ def route_classes(mapping: str) -> list[tuple[int, str]]:
     return sorted({found for step in ROUTES[mapping] if (found := _class_of(step)) is not None})
 
 
+def takes(phase: Phase, mapping: str) -> np.ndarray:
+    """(R,) which runs need every step of the route that the paper draws through two layers for a mapping."""
+    needs = drops(phase) >= EFFECT
+    return np.all([needs[:, layer - 1, list(EDGES).index(name)] for layer, name in route_classes(mapping)], axis=0)
+
+
 def off_route(phase: Phase) -> dict[tuple[int, str], float]:
     """{(layer, class): mean cost} of the cuts that cost EFFECT though the paper's route has no edge of that class."""
     mean, route = drops(phase).mean(0), route_classes(phase.mapping)

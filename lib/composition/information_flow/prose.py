@@ -23,7 +23,7 @@ from lib.composition.information_flow.numbers import (
     drops,
     off_route,
     on_route,
-    route_classes,
+    takes,
 )
 from lib.composition.phases import Phase
 from lib.composition.runs import offsets_by_key
@@ -146,11 +146,19 @@ def mixture_text(phases: Sequence[Phase]) -> str:
     n = len(phase.runs)
     needs, loses = cost >= EFFECT, seen >= EFFECT
     return (
-        "**Are two-layer inferential models pure?** The symmetric route has two steps, anchors → last in the first layer and "
+        f"**Are two-layer inferential models pure?** {'No.' if (needs | loses).any() else 'Yes.'} The symmetric route has two "
+        "steps, anchors → last in the first layer and "
         f"key → last in the second. Of {n} inferential run{'s' * (n != 1)}, {needs.sum()} "
         f"depend{'s' * int(needs.sum() == 1)} on the first of them for the answer to (4, 3), and "
         f"{loses.sum()} on the second for the seen pairs; {(needs & loses).sum()} on both."
     )
+
+
+def _stays(run: StoredRun) -> bool:
+    """Does each anchor's difference act more from its own place than from the last token, before the last layer?"""
+    found = numbers.patch_effects(run)
+    at = lambda anchor, role: float(found[anchor][-1, ROLES.index(role)])
+    return all(at(anchor, anchor) > at(anchor, "last") for anchor in ROLES[1:3])
 
 
 def patch_text(phases: Sequence[Phase], patches: dict[str, dict[str, np.ndarray]]) -> str:
@@ -158,18 +166,18 @@ def patch_text(phases: Sequence[Phase], patches: dict[str, dict[str, np.ndarray]
     last = lambda p, what, role: float(patches[p.title][what][-1, ROLES.index(role)])
     names = lambda found: listed([p.title for p in found])
     moved = [p for p in phases if p.mapping == "symmetric" and all(last(p, a, "last") >= 0.5 for a in ROLES[1:3])]
-    stayed = [p for p in phases if p.mapping == "inferential" and all(last(p, a, a) > last(p, a, "last") for a in ROLES[1:3])]
     lines = []
-    for mapping, found, what in (
-        ("symmetric", moved, "the difference between two anchors has moved to the last token"),
-        ("inferential", stayed, "each anchor's difference acts more from its own place than from the last token"),
-    ):
-        asked = [p for p in phases if p.mapping == mapping]
-        if asked:
-            lines.append(
-                f"- Before the last layer of {mapping} models {what}"
-                + ("." if len(found) == len(asked) else f" in {names(found)} only." if found else " in none.")
-            )
+    if asked := [p for p in phases if p.mapping == "symmetric"]:
+        lines.append(
+            "- Before the last layer of symmetric models the difference between two anchors has moved to the last token"
+            + ("." if len(moved) == len(asked) else f" in {names(moved)} only." if moved else " in none.")
+        )
+    if asked := [p for p in phases if p.mapping == "inferential"]:
+        each = [f"{sum(map(_stays, p.runs))} of {number_of(len(p.runs))} ({p.title})" for p in asked]
+        lines.append(
+            "- Before the last layer of inferential models each anchor's difference acts more from its own place than from the "
+            f"last token in {listed(each)}."
+        )
     own = [p for p in phases if last(p, "key", "key") >= 0.5]
     if own:
         lines.append(f"- The key still acts mostly from its own place: {names(own)}.")
@@ -191,12 +199,16 @@ def routes(phases: Sequence[Phase]) -> str:
     parts = []
     symmetric, inferential = found.get(("symmetric", 2)), found.get(("inferential", 2))
     if symmetric is not None:
-        reads = min(on_route(symmetric).values()) >= EFFECT
-        parts.append(f"symmetric models of two layers {'read' if reads else 'do not read'} as the paper draws them")
+        own, other = (takes(symmetric, mapping) for mapping in ROUTES)
+        crossed = [run.spec.gamma for run, mine, theirs in zip(symmetric.runs, own, other, strict=True) if theirs and not mine]
+        parts.append(
+            f"{own.sum()} of {number_of(len(own), 'symmetric run')} of two layers need every step of the route that the paper "
+            "draws" + (f"; {len(crossed)}, at γ ≤ {max(crossed):g}, take the inferential one instead" if crossed else "")
+        )
     if inferential is not None:
         spared = any(cost < EFFECT for cost in on_route(inferential).values())
         more = "do not need all of" if spared else "use more than" if off_route(inferential) else "use no more than"
-        parts.append(f"inferential ones ({number_of(len(inferential.runs))}) {more} the paper's route")
+        parts.append(f"inferential ones ({number_of(len(inferential.runs))}) on average {more} the paper's route")
     said = f"**By what cuts cost, {'; '.join(parts)}.**" if parts else ""
     deep = [run for (mapping, depth), p in found.items() if mapping == "inferential" and depth > 2 for run in drops(p)]
     if deep:
@@ -217,8 +229,7 @@ def taken_away(phases: Sequence[Phase]) -> str:
             lines.append(f"- **{sentence(mapping)}**: no run of two layers is decided enough.")
             continue
         n = len(phase.runs)
-        needs = [run >= EFFECT for run in drops(phase)]
-        whole = sum(all(run[layer - 1, list(EDGES).index(name)] for layer, name in route_classes(mapping)) for run in needs)
+        whole = int(takes(phase, mapping).sum())
         beside = listed([_cut(step) for step in off_route(phase)])
         lines.append(
             f"- **{sentence(mapping)}, two layers**: {whole} of {number_of(n)} need{'s' * (whole == 1)} every step of the "
