@@ -36,7 +36,8 @@ def early_text(runs: Sequence[StoredRun]) -> str:
         return f"At {epochs} the first attention is nearer to 1 / i in every seed at small initialization {said}."
     if np.mean(small) < np.mean(large) / 2:
         return f"At {epochs} the first attention is mostly nearer to 1 / i at small initialization {said}."
-    return f"Once training has begun, at {epochs}, small initialization is hardly nearer to 1 / i than large {said}."
+    nearer = numbers.share_of(sum(a < b for a, b in zip(small, large, strict=True)), len(small))
+    return f"Once training has begun, at {epochs}, small initialization is nearer to 1 / i than large in {nearer} seeds {said}."
 
 
 def start_line(profile: str) -> str:
@@ -91,7 +92,8 @@ def causes_text(runs: Sequence[StoredRun]) -> str:
         )
         last += (
             "It could hardly do otherwise: the key's own position cannot see the anchors behind it, so that nothing written "
-            "there says that it is the key."
+            "there says that it is the key. Positions from the anchors on can carry that they have seen them, so the key "
+            "is the last that cannot: this is our reading of how it is found."
             if follow
             else "So it does not go by place."
         )
@@ -120,19 +122,34 @@ def lemma_text(runs: Sequence[StoredRun]) -> str:
     last = max(runs[0].snapshots())
     before = max(numbers.deviation_at_start(r.spec) for r in runs)
     end = [numbers.largest(r, last) for r in runs]
-    grown = (
-        "The lemma holds before training, and not in it"
-        if before <= EPSILON and min(end) > EPSILON
-        else "The lemma holds before training and in it"
-        if before <= EPSILON and max(end) <= EPSILON
-        else "The lemma holds in part"
-        if before <= EPSILON
-        else "The lemma does not hold even before training"
-    )
+    until, then = _held(runs)
+    name = lambda step: f"epoch {step / epoch(runs[0].spec):g}"
+    far = lambda step: [numbers.largest(r, step) for r in runs]
+    if before > EPSILON:
+        grown = "The lemma does not hold even before training"
+    elif until == last:
+        grown = "The lemma holds before training and in it"
+    elif until:
+        grown = (
+            f"The lemma holds before training and until {name(until)} (ε at most {rounded(max(far(until)))}), in every seed, "
+            f"but no longer at {name(then)} ({rounded(min(far(then)))} to {rounded(max(far(then)))})"
+        )
+    else:
+        grown = "The lemma holds before training, and not in it" if min(end) > EPSILON else "The lemma holds in part"
     return (
         f"{grown}: at γ = {runs[0].spec.gamma:g}, ε is at most {rounded(before)} before it, and {rounded(min(end))} to "
         f"{rounded(max(end))} at its end (range over seeds)."
     )
+
+
+def _held(runs: Sequence[StoredRun]) -> tuple[int, int]:
+    """The last snapshot in training up to which ε stays small in every seed, 0 for none, and the one after it."""
+    until = 0
+    for step in sorted(step for step in runs[0].snapshots() if step):
+        if max(numbers.largest(run, step) for run in runs) > EPSILON:
+            return until, step
+        until = step
+    return until, until
 
 
 def singles_text(runs: Sequence[StoredRun]) -> str:
@@ -186,9 +203,8 @@ def _need_text(answers: Sequence[Mapping[str, float]]) -> str:
 def direction_text(runs: Sequence[StoredRun]) -> str:
     """Does one direction stand out and lie along the reasoning anchors alone? In words and seed by seed, at two early
     snapshots."""
-    kept = [step for step in runs[0].snapshots() if step <= numbers.beginning(runs)]
     rows, said, at_once = [], [], 0
-    for step in dict.fromkeys((kept[min(1, len(kept) - 1)], kept[-1])):
+    for step in _early(runs):
         gap = [numbers.gap(r, step) for r in runs]
         index = list(runs[0].snapshots()).index(step)
         kinds = {k: [float(numbers.alignments(r)[1][k][index].mean()) for r in runs] for k in KINDS}
@@ -209,6 +225,12 @@ def direction_text(runs: Sequence[StoredRun]) -> str:
     return f"{first} {'; '.join(said)}. {rule}" + (
         f"\n\nSeed by seed at γ = {runs[0].spec.gamma:g}, |cosines| of the first direction:\n\n" + table(head, rows)
     )
+
+
+def _early(runs: Sequence[StoredRun]) -> list[int]:
+    """Two early snapshots: the first one in training, and that at a twentieth of it."""
+    kept = [step for step in runs[0].snapshots() if step <= numbers.beginning(runs)]
+    return list(dict.fromkeys((kept[min(1, len(kept) - 1)], kept[-1])))
 
 
 def _more(share: float) -> str:
@@ -243,14 +265,15 @@ def answer(runs: Sequence[StoredRun], everyone: Sequence[StoredRun]) -> str:
         first = "At small initialization the first attention starts as a plain average and mostly stays one"
     elif found.mean > n * HALF:
         first = (
-            "At small initialization the first attention starts as a plain average; in training it stays one only in the mean "
-            "over many sequences"
+            "At small initialization the first attention starts as a plain average; in training it stays within "
+            f"{numbers.OFF:g} of one in {numbers.share_of(found.mean, n)} seeds, and only in the mean over many sequences"
         )
     else:
         first = "At small initialization the first attention starts as a plain average and does not stay one"
     if found.answers:
         first += f", and the trained models need {'what' if found.needed else 'little of what'} it selects"
-    second = f"Early in training its value matrix has one leading direction in {numbers.share_of(found.leading, n)} seeds"
+    early = [f"in {numbers.share_of(count, n)} seeds at epoch {at:g}" for at, count in found.leading.items()]
+    second = f"Its value matrix has one leading direction {', '.join(early)}"
     if kept := [run for run in everyone if run.has_weights]:
         reads = numbers.share_of(sum(map(_reads_key, kept)), len(kept))
         second += f", and in {reads} trained models the second attention finds the key, as the paper describes"
@@ -261,16 +284,15 @@ def answer(runs: Sequence[StoredRun], everyone: Sequence[StoredRun]) -> str:
 class _Steps:
     """What the steps of the argument come to: ε before training; the seeds in which the first attention is mostly the average
     in training, in the mean over sequences and in every one; the answers of the trained models, and whether they need it; the
-    first singular value over the second, the seeds in which it is twice as large, and those in which its direction lies along
-    the reasoning anchors."""
+    seeds in which the first singular value is twice the second, by epoch, and those in which its direction lies along the
+    reasoning anchors."""
 
     start: float
     mean: int
     single: int
     answers: list[dict[str, float]]
     needed: bool
-    gap: float
-    leading: int
+    leading: dict[float, int]
     along: int
 
 
@@ -285,8 +307,7 @@ def _steps(runs: Sequence[StoredRun]) -> _Steps:
         single,
         answers,
         bool(answers) and _needed(answers),
-        float(np.mean(gaps := [float(numbers.gap(run, step)) for run in runs])),
-        sum(gap >= TWICE for gap in gaps),
+        {at / epoch(runs[0].spec): sum(float(numbers.gap(run, at)) >= TWICE for run in runs) for at in _early(runs)},
         sum(float(numbers.alignments(run)[1]["reasoning"][at].mean()) >= HALF for run in runs),
     )
 
@@ -297,13 +318,13 @@ def verdict(runs: Sequence[StoredRun], everyone: Sequence[StoredRun]) -> str:
     seeds = lambda count: f"in {numbers.share_of(count, n)} seeds"
     rows = [
         ("before training the first attention is an average", "yes" if found.start <= EPSILON else "no"),
-        ("in most of training it still is, in the mean over sequences", seeds(found.mean)),
+        (f"in most of training it still is, in the mean over sequences, within {numbers.OFF:g}", seeds(found.mean)),
         ("… and in every single sequence", seeds(found.single)),
     ]
     if found.answers:
         rows.append(("the trained models answer as well with the average in its place", "no" if found.needed else "yes"))
     rows += [
-        ("early, one singular value stands far above the others", "yes" if found.gap >= TWICE else "no"),
+        *((f"at epoch {at:g} one singular value stands far above the others", seeds(k)) for at, k in found.leading.items()),
         ("early, its direction lies along the reasoning anchors", seeds(found.along)),
     ]
     if kept := [run for run in everyone if run.has_weights]:
