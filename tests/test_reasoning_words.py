@@ -688,6 +688,11 @@ def test_the_lemma_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention, "deviation_at_start", lambda spec: 1e-3)
     calm = [planted(run.spec, kept=still) for run in aligned_runs()]
     assert attention_prose.lemma_text(calm).startswith("The lemma holds before training and in it: ")
+    early = {200: {"deviation": torch.full((9, 9), 0.005)}, 600: {"deviation": torch.full((9, 9), 0.3)}}
+    begun = [planted(run.spec, kept=still | early) for run in aligned_runs()]
+    assert attention_prose.lemma_text([replace(run, kept=dict(sorted(run.kept.items()))) for run in begun]).startswith(
+        "The lemma holds before training and until epoch 1 (ε at most 0.005), in every seed, but no longer at epoch 3 (0.3"
+    )
     mixed = [planted(run.spec, kept={200: {"deviation": torch.ones(9, 9)}}) for run in aligned_runs()[:1]]
     mixed = [replace(run, kept={200: {}} | run.kept) for run in (*calm[:1], *mixed)]
     mixed = [replace(run, kept={200: run.kept[200]}) for run in mixed]

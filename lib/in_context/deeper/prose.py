@@ -314,4 +314,5 @@ def trials_text(found: Mapping[float, StoredRun]) -> str:
         f"The talk's layers begin with attentions of {talk}. Ours begin near that at δ = {delta:g}"
         f"{', but from there they did not learn' if none else ''} (one seed each):\n\n"
         + table(("γ of $W_O$ and $W_P$", "attention at the start, by layer", "held-out loss at the end"), rows)
+        + ("\n\nSo it is trained from the larger δ of the settings, and its attention begins above the talk's." if none else "")
     )

@@ -82,6 +82,11 @@ def examples(run: StoredRun, count: int = 3) -> dict[str, list[tuple[int, int, i
     }
 
 
+def _along(run: StoredRun, point: Sequence[float]) -> list[float]:
+    """The share at the distance of a point of the dials along training; at its end the one that is reported."""
+    return [ring[int(point[2])] for ring in (*run.history["rings"][:-1], run.metrics["rings"])]
+
+
 def dial_data(runs: Mapping[Arm, Sequence[StoredRun]]) -> dict[str, Any]:
     """What lib.book.dials needs: shares of right sums by the distance from the edge, along training, by γ and weight decay."""
     crossed = {arm[1:]: group for arm, group in runs.items() if arm[0] == SQUARE and arm[1] in (LARGE[0], SMALL[0])}
@@ -90,7 +95,7 @@ def dial_data(runs: Mapping[Arm, Sequence[StoredRun]]) -> dict[str, Any]:
     return arms.dial_data(
         groups,
         {"decay": "weight decay", "gamma": "γ", "distance": "distance from the edge"},
-        {"right": ("held-out sums", lambda run, point: [ring[int(point[2])] for ring in run.history["rings"]])},
+        {"right": ("held-out sums", _along)},
         {"label": "share of right sums"} | arms.SHARE,
         f"Distance 0 is the outermost line of the square. {arms.seeds_text(groups)} Thin: the other γ.",
         x="distance",

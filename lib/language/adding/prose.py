@@ -40,7 +40,7 @@ def settings_table(profile: str) -> list[tuple[str, str]]:
         ("peak learning rate", f"{s.rate:g}, warm-up {t.warmup:,} steps, then cosine"),
         (
             "learning rate × decay × steps, of the arm with decay 0.1",
-            f"{s.rate * 0.1 * t.steps / 2:.2g}, its mean",
+            f"{s.rate * 0.1 * t.steps / 2:.2g}, by the mean learning rate",
         ),
         ("seeds", str(len(s.seeds))),
     ]
@@ -66,7 +66,13 @@ def _at_low_rate(low_rate: Mapping[Arm, Sequence[StoredRun]]) -> str:
     if not all(groups.values()):
         return ""
     who = "both of the paper's arms add in every run" if _both_add(groups) else _counts(groups)
-    return f" All this at the learning rate at which our trials on another seed differ most; at a lower one {who}."
+    larger = arms.shares(low_rate.get((SQUARE, *LARGER), ()), "train")
+    late = int((larger < FITTED).sum())
+    but = f", and the larger start does not learn its pairs of training in {late} of {len(larger)} runs" if late else ""
+    return (
+        " All this in the paper's form and at the learning rate at which our trials of this form, on another seed, differ "
+        f"most; at a lower one {who}{but}."
+    )
 
 
 def answer(runs: Mapping[Arm, Sequence[StoredRun]], low_rate: Mapping[Arm, Sequence[StoredRun]]) -> str:
@@ -151,7 +157,7 @@ def settings_text(trials: Sequence[StoredRun], shown: Sequence[Sequence[StoredRu
     """In which form of the model, and at which learning rate, the small arm is ahead: the trials, and what is shown."""
     rows, ahead = [], []
     tried, runs = numbers.by_setting([trials]), numbers.by_setting(shown)
-    for what, found in (("trial", tried), ("shown", runs)):
+    for what, found in (("trial", tried), ("reported", runs)):
         for (form, rate), (large, small) in found.items():
             if not large or not small:
                 continue

@@ -537,7 +537,7 @@ def settings_table(profile: str) -> list[tuple[str, str]]:
         ("times that a row of training is seen", f"SCAN {seen(s)}; COGS {seen(c)}"),
         ("peak learning rate", both(lambda x: f"{x.gpt.rate:.6f}".rstrip("0"))),
         ("steps of warm-up, then a cosine", both(lambda x: f"{x.gpt.train.warmup:,}")),
-        (f"learning rate × decay × steps, decay {SMALL[1]:g}", f"{shrunk(SMALL[1])}, its mean"),
-        (f"learning rate × decay × steps, decay {SMALLER[1]:g}", f"{shrunk(SMALLER[1])}, its mean"),
+        (f"learning rate × decay × steps, decay {SMALL[1]:g}", f"{shrunk(SMALL[1])}, by the mean learning rate"),
+        (f"learning rate × decay × steps, decay {SMALLER[1]:g}", f"{shrunk(SMALLER[1])}, by the mean learning rate"),
         ("seeds", both(lambda x: str(len(x.seeds)))),
     ]
