@@ -94,12 +94,12 @@ def gap(
     """
     with style.look():
         fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.1), sharey=True)
-        looks = zip(_colours(len(along)), itertools.cycle("s^oDv"), strict=False)
-        for (name, (steps, values, progress)), (colour, mark) in zip(along.items(), looks, strict=False):
+        looks = zip(_colours(len(along)), itertools.cycle(((9, "s"), (7.5, "o"), (5, "D"))), strict=False)
+        for (name, (steps, values, progress)), (colour, (size, mark)) in zip(along.items(), looks, strict=False):
             left.plot(steps, values.mean(0), color=colour, label=name)
             left.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.2, lw=0)
             right.plot(progress.T, values.T, color=colour, lw=1)
-            right.plot(*reached[name], mark, ms=6, mew=1.3, mec=colour, mfc="none")
+            right.plot(*reached[name], mark, ms=size, mew=0.8, mec="white", mfc=colour, zorder=4)
         for ax in (left, right):
             ax.axhline(even, color=style.GREY, ls="--", lw=1, zorder=0)
         left.plot([], [], color=style.GREY, ls="--", lw=1, label="two bigram models")
