@@ -116,16 +116,30 @@ def test_the_verdict_on_routes_follows_the_cuts(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(flow_prose, "drops", drops)
     monkeypatch.setattr(flow, "drops", drops)
     text = flow_prose.routes([phase(m, d) for m, d in planted])
-    assert text.startswith("**By what cuts cost, symmetric models of two layers read as the paper draws them; ")
-    assert "inferential ones (1 run) use more than the paper's route.** In 1 of 1 inferential run of three layers" in text
+    assert text.startswith(
+        "**By what cuts cost, 1 of 1 symmetric run of two layers need every step of the route that the paper "
+    )
+    assert (
+        "inferential ones (1 run) on average use more than the paper's route.** In 1 of 1 inferential run of three layers"
+        in text
+    )
     away = flow_prose.taken_away([phase(m, d) for m, d in planted])
     assert "- **Symmetric, two layers**: 1 of 1 run needs every step of the paper's route.\n" in away
     assert away.endswith("route; on average it also costs much to cut anchors → last in layer 1.")
     planted["inferential", 2][0, 0] = 0
-    assert "inferential ones (1 run) do not need all of the paper's route.**" in flow_prose.routes([phase("inferential")])
+    assert "inferential ones (1 run) on average do not need all of the paper's route.**" in flow_prose.routes(
+        [phase("inferential")]
+    )
     assert "**: 0 of 1 run need every step" in flow_prose.taken_away([phase("inferential")])
-    planted["symmetric", 2] *= 0.1
-    assert "do not read as the paper draws them" in flow_prose.routes([phase("symmetric")])
+    other = costs(2, {(1, "key → anchors"): 0.9, (2, "anchors → last"): 0.9})
+    one = planted["symmetric", 2]
+    planted["symmetric", 2] = np.concatenate([one, other, other])
+    crossed = flow_prose.routes([phase("symmetric", n=3)])
+    assert "1 of 3 symmetric runs of two layers need every step of the route that the paper draws; 2, at γ ≤ " in crossed
+    planted["symmetric", 2] = one * 0.1
+    assert "0 of 1 symmetric run of two layers need every step of the route that the paper draws.**" in flow_prose.routes(
+        [phase("symmetric")]
+    )
     assert "No run is decided enough" in flow_prose.routes([phase("symmetric", genuine=False)])
     assert "no run of two layers is decided enough" in flow_prose.taken_away([])
 
@@ -146,16 +160,18 @@ def test_cuts_are_told_by_how_many_runs_need_them(monkeypatch: pytest.MonkeyPatc
     assert "no class of edges matters to many runs" in flow_prose.cuts_text([phase("symmetric", n=2)])
 
 
-def test_patches_say_where_a_difference_sits() -> None:
-    groups = [phase("symmetric"), phase("inferential")]
+def test_patches_say_where_a_difference_sits(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = [phase("symmetric"), phase("inferential", n=2)]
     last = lambda own, moved: {
         what: np.array([[own if r == what else moved if r == "last" else 0.0 for r in flow.ROLES]]) for what in flow.ROLES[:3]
     }
+    one = groups[1].runs[0]
+    monkeypatch.setattr(flow, "patch_effects", lambda run: last(0.8, 0.1) if run is one else last(0.0, 0.9))
     text = flow_prose.patch_text(groups, {groups[0].title: last(0.1, 0.8), groups[1].title: last(0.4, 0.2)})
     assert "symmetric models the difference between two anchors has moved to the last token.\n" in text
-    assert text.endswith("from its own place than from the last token.")
+    assert text.endswith("from its own place than from the last token in 1 of 2 runs (inferential, 2 layers).")
     text = flow_prose.patch_text(groups, {groups[0].title: last(0.8, 0.1), groups[1].title: last(0.6, 0.8)})
-    assert text.count(" in none.") == 2
+    assert text.count(" in none.") == 1
     assert "still acts mostly from its own place: symmetric, 2 layers and inferential, 2 layers. For an inferential" in text
 
 
