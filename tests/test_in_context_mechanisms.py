@@ -559,11 +559,16 @@ def test_words_on_trials_without_a_residual_stream() -> None:
     found = deeper_numbers.trial_runs(shelf, "laptop")
     said = deeper_prose.trials_text(found)
     assert "attentions of 0.53, 0.43, 0.43. Ours begin near that at δ = 0.35, but from there they did not learn (one" in said
-    rows = said.splitlines()[-6:-2]
+    rows = said.splitlines()[-4:]
     assert [row.split("|")[-2].strip() for row in rows] == ["1.00", "0.99", "diverged", "diverged"]
     first = ", ".join(f"{v:.2f}" for v in stored.start_attention(found[0.2]))
     assert rows[0].startswith(f"| 0.2 | {first} | ")
     assert "did not learn" not in deeper_prose.trials_text(of(1.0, 0.05, None, 1.0))
+    trained = [found[0.2]]
+    assert deeper_prose.trials_text(found, trained).splitlines()[-1] == (
+        "So the version above starts from δ = 0.35, with attentions of " + first + "."
+    )
+    assert "So the version" not in deeper_prose.trials_text(of(1.0, 0.05, None, 1.0), trained)
 
 
 # ---------------------------------------------------------------- one story

@@ -165,13 +165,19 @@ def test_patches_say_where_a_difference_sits(monkeypatch: pytest.MonkeyPatch) ->
     last = lambda own, moved: {
         what: np.array([[own if r == what else moved if r == "last" else 0.0 for r in flow.ROLES]]) for what in flow.ROLES[:3]
     }
-    one = groups[1].runs[0]
-    monkeypatch.setattr(flow, "patch_effects", lambda run: last(0.8, 0.1) if run is one else last(0.0, 0.9))
+    plant = lambda *each: monkeypatch.setattr(flow, "patch_effects", lambda run: each[runs.index(run)])
+    runs = [run for group in groups for run in group.runs]
+    plant(last(0.1, 0.8), last(0.4, 0.2), last(0.3, 0.2))
+    text = flow_prose.patch_text(groups, {groups[0].title: last(0.1, 0.8), groups[1].title: last(0.4, 0.2)})
+    assert "symmetric models the difference between two anchors has moved to the last token.\n" in text
+    assert text.endswith("from its own place than from the last token.")
+    plant(last(0.1, 0.8), last(0.8, 0.1), last(0.0, 0.9))
     text = flow_prose.patch_text(groups, {groups[0].title: last(0.1, 0.8), groups[1].title: last(0.4, 0.2)})
     assert "symmetric models the difference between two anchors has moved to the last token.\n" in text
     assert text.endswith("from its own place than from the last token in 1 of 2 runs (inferential, 2 layers).")
+    plant(last(0.8, 0.1), last(0.6, 0.8), last(0.6, 0.8))
     text = flow_prose.patch_text(groups, {groups[0].title: last(0.8, 0.1), groups[1].title: last(0.6, 0.8)})
-    assert text.count(" in none.") == 1
+    assert text.count(" in none.") == 2
     assert "still acts mostly from its own place: symmetric, 2 layers and inferential, 2 layers. For an inferential" in text
 
 

@@ -8,13 +8,13 @@ part, and show of the rest what is stored.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lib.composition.experiments import GRIDS, full_length, model_spec
 from lib.composition.variations import make_watched
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec
-from lib.core.record.store import Store, StoredRun, load
+from lib.core.record.store import Store, StoredRun, load, load_stored
 from lib.core.sweep.experiment import Experiment, always, check_profile
 
 PHASE_NAME, PHASE_VERSION = "composition-phase", 2
@@ -102,23 +102,25 @@ def deeper(store: Store, profile: str) -> dict[int, list[StoredRun]]:
 def other_rates(store: Store, profile: str) -> dict[float, list[StoredRun]]:
     """Learning rate by learning rate beside the headline's, the stored runs of two layers at every γ that has all seeds; rates
     without such a γ are left out."""
-    columns: dict[tuple[float, float], list[StoredRun | None]] = {}
-    for spec in diagram_specs(profile):
-        if spec.model.depth == 2 and spec.rate != RATE:
-            columns.setdefault((spec.rate, spec.gamma), []).append(store.get(spec))
-    found: dict[float, list[StoredRun]] = {}
-    for (rate, _), runs in columns.items():
-        if None not in runs:
-            found.setdefault(rate, []).extend(run for run in runs if run is not None)
-    return found
+    found = {rate: _whole(store, _at(profile, 2, rate), lambda spec: spec.gamma) for rate in RATES if rate != RATE}
+    return {rate: runs for rate, runs in found.items() if runs}
+
+
+def _at(profile: str, depth: int, rate: float) -> list[RunSpec]:
+    return [spec for spec in diagram_specs(profile) if spec.model.depth == depth and spec.rate == rate]
 
 
 def _whole_rows(store: Store, profile: str, depth: int) -> list[StoredRun]:
-    rows: dict[int, list[StoredRun | None]] = {}
-    for spec in diagram_specs(profile):
-        if spec.model.depth == depth and spec.rate == RATE:
-            rows.setdefault(spec.seed, []).append(store.get(spec))
-    return [run for row in rows.values() if None not in row for run in row if run is not None]
+    return _whole(store, _at(profile, depth, RATE), lambda spec: spec.seed)
+
+
+def _whole(store: Store, specs: Sequence[RunSpec], group: Callable[[RunSpec], float]) -> list[StoredRun]:
+    """The runs of every group of specs all of which are stored."""
+    groups: dict[float, list[RunSpec]] = {}
+    for spec in specs:
+        groups.setdefault(group(spec), []).append(spec)
+    found = [(wanted, load_stored(wanted, store)) for wanted in groups.values()]
+    return [run for wanted, runs in found if len(runs) == len(wanted) for run in runs]
 
 
 def keep_weights(result: RunResult) -> bool:

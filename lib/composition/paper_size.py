@@ -9,7 +9,7 @@ from __future__ import annotations
 from lib.composition.experiments import GRIDS, full_length, model_spec
 from lib.composition.variations import make_watched
 from lib.core.record.spec import RunSpec, TrainSpec
-from lib.core.record.store import Store, StoredRun
+from lib.core.record.store import Store, StoredRun, load_stored
 from lib.core.sweep.experiment import Experiment, always
 
 SIZE_NAME = "composition-size"
@@ -48,4 +48,4 @@ SIZE = Experiment(
 
 def stored(store: Store) -> list[StoredRun]:
     """The runs at the paper's size that are stored, trained or not at this moment; perhaps none."""
-    return [run for spec in size_specs(FULL_WIDTH) if (run := store.get(spec)) is not None]
+    return load_stored(size_specs(FULL_WIDTH), store)

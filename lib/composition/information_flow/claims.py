@@ -38,13 +38,13 @@ def _steps(mapping: str, needed: list[Step], spared: list[Step], depth: int = 2)
         of = lambda step: by_layer(step).max(1) if step[0] is None else by_layer(step)[:, step[0] - 1]
         say = lambda step: f"{step[1]} in {'any layer' if step[0] is None else f'layer {step[0]}'}"
         words = "; ".join(f"{say(step)} costs {spread(of(step))}" for step in (*needed, *spared))
-        whole = int(np.all([of(step) >= EFFECT for step in needed], axis=0).sum())
+        needs = np.array([of(step) >= EFFECT for step in needed])
         return Finding(
-            f"{words}; {whole} of {number_of(len(phase.runs))} need every step",
+            f"{words}; {needs.all(0).sum()} of {number_of(len(phase.runs))} need every step",
             graded(
                 {f"{say(s)} costs {EFFECT}": bool(of(s).mean() >= EFFECT) for s in needed}
                 | {f"{say(s)} costs less than {EFFECT}": bool(of(s).mean() < EFFECT) for s in spared}
-                | {"nine runs of ten need each step": all(bool((of(s) >= EFFECT).mean() >= 0.9) for s in needed)}
+                | {"nine runs of ten need each step": bool((needs.mean(1) >= 0.9).all())}
             ),
             _seeds(phase),
         )

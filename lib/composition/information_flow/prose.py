@@ -154,33 +154,38 @@ def mixture_text(phases: Sequence[Phase]) -> str:
     )
 
 
+def _moved(run: StoredRun) -> bool:
+    """Does each anchor's difference act from the last token, before the last layer?"""
+    return all(_acts(run, anchor, "last") >= 0.5 for anchor in ROLES[1:3])
+
+
 def _stays(run: StoredRun) -> bool:
     """Does each anchor's difference act more from its own place than from the last token, before the last layer?"""
-    found = numbers.patch_effects(run)
-    at = lambda anchor, role: float(found[anchor][-1, ROLES.index(role)])
-    return all(at(anchor, anchor) > at(anchor, "last") for anchor in ROLES[1:3])
+    return all(_acts(run, anchor, anchor) > _acts(run, anchor, "last") for anchor in ROLES[1:3])
+
+
+def _acts(run: StoredRun, what: str, role: str) -> float:
+    """How often a patch at a role before the last layer gives the answer of the question that differs in `what`."""
+    return float(numbers.patch_effects(run)[what][-1, ROLES.index(role)])
 
 
 def patch_text(phases: Sequence[Phase], patches: dict[str, dict[str, np.ndarray]]) -> str:
-    """Where the difference of the key, and of each anchor, sits before the last layer."""
-    last = lambda p, what, role: float(patches[p.title][what][-1, ROLES.index(role)])
-    names = lambda found: listed([p.title for p in found])
-    moved = [p for p in phases if p.mapping == "symmetric" and all(last(p, a, "last") >= 0.5 for a in ROLES[1:3])]
+    """Where the difference of each anchor sits before the last layer, counted over runs, and that of the key, in their mean."""
     lines = []
-    if asked := [p for p in phases if p.mapping == "symmetric"]:
-        lines.append(
-            "- Before the last layer of symmetric models the difference between two anchors has moved to the last token"
-            + ("." if len(moved) == len(asked) else f" in {names(moved)} only." if moved else " in none.")
-        )
-    if asked := [p for p in phases if p.mapping == "inferential"]:
-        each = [f"{sum(map(_stays, p.runs))} of {number_of(len(p.runs))} ({p.title})" for p in asked]
-        lines.append(
-            "- Before the last layer of inferential models each anchor's difference acts more from its own place than from the "
-            f"last token in {listed(each)}."
-        )
-    own = [p for p in phases if last(p, "key", "key") >= 0.5]
+    for mapping, does, what in (
+        ("symmetric", _moved, "the difference between two anchors has moved to the last token"),
+        ("inferential", _stays, "each anchor's difference acts more from its own place than from the last token"),
+    ):
+        asked = [p for p in phases if p.mapping == mapping]
+        if asked:
+            counts = [sum(map(does, p.runs)) for p in asked]
+            each = [f"{k} of {number_of(len(p.runs))} ({p.title})" for k, p in zip(counts, asked, strict=True)]
+            every = sum(counts) == sum(len(p.runs) for p in asked)
+            where = "." if every else f" in {listed(each)}." if any(counts) else " in none."
+            lines.append(f"- Before the last layer of {mapping} models {what}{where}")
+    own = [p for p in phases if patches[p.title]["key"][-1, ROLES.index("key")] >= 0.5]
     if own:
-        lines.append(f"- The key still acts mostly from its own place: {names(own)}.")
+        lines.append(f"- The key still acts mostly from its own place: {listed([p.title for p in own])}.")
     if any(p.mapping == "inferential" for p in own):
         lines[-1] += " For an inferential model that is not the paper's route, at least for seen pairs."
     return "\n".join(lines)

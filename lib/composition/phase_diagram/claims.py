@@ -14,7 +14,7 @@ from lib.composition.diagram import HEADLINE, RATE, WIDTH, deeper, gain, gamma_o
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.phase_diagram import numbers
 from lib.composition.phase_diagram.numbers import PhaseTable, fast_runs
-from lib.composition.runs import FITTED, MAPPINGS, REGION, SHADOW, learned, learned_among, learned_at
+from lib.composition.runs import FITTED, MAPPINGS, REGION, SHADOW, lean, learned, learned_among, learned_at
 from lib.core.read.claim import NOT_REPRODUCED, Claim, Finding, graded
 from lib.core.read.statistics import interval
 from lib.core.read.words import number_of
@@ -147,13 +147,10 @@ def _steps(store: Store, profile: str) -> Finding:
 
 def _fast(store: Store, profile: str) -> Finding:
     runs = [run for run in load(FAST.specs(profile), store) if run.spec.model.depth == 2]
-    steps = np.array([learned_at(run) for run in runs])
-    symmetric = np.array([run.metrics["symmetric"] > run.metrics["inferential"] for run in runs])
-    order = np.argsort(steps, kind="stable")
-    third = max(1, len(runs) // 3)
-    fast, slow = float(symmetric[order[:third]].mean()), float(symmetric[order[third:]].mean())
-    late = symmetric[order[third:]][np.isfinite(steps[order[third:]])]
-    learned_late = float(late.mean()) if len(late) else 0.0
+    share = lambda some: float(np.mean([lean(run) < 0 for run in some])) if some else 0.0
+    first, others = numbers.by_speed(runs)
+    late = [run for run in others if np.isfinite(learned_at(run))]
+    fast, slow, learned_late = map(share, (first, others, late))
     return Finding(
         f"of the fastest third of {len(runs)} two-layer runs {fast:.0%} lean to the symmetric answer, of the others "
         f"{slow:.0%}, of the {len(late)} of these that do learn {learned_late:.0%}",

@@ -17,7 +17,7 @@ import torch
 
 from lib.composition.diagram import gain
 from lib.composition.experiments import FAST
-from lib.composition.runs import MAPPINGS, REGION, SHADOW, lean, model_of, offsets_by_key
+from lib.composition.runs import MAPPINGS, REGION, SHADOW, lean, learned_at, model_of, offsets_by_key
 from lib.composition.spectra import keys_embedding
 from lib.composition.study import LOW_KEYS, OFFSETS, histogram
 from lib.composition.task import (
@@ -302,6 +302,13 @@ def lean_slope(runs: Sequence[StoredRun]) -> Trend | None:
     """The slope of inferential − symmetric against γ over runs, and its 95 % interval; None where all have one γ."""
     x = np.array([run.spec.gamma for run in runs])
     return slope(x, np.array([lean(run) for run in runs])) if len(set(x)) > 1 else None
+
+
+def by_speed(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], list[StoredRun]]:
+    """The third of the runs that learn first, and the others, those that never learn last; ties in the order given."""
+    ordered = sorted(runs, key=learned_at)
+    third = max(1, len(runs) // 3)
+    return ordered[:third], ordered[third:]
 
 
 def of_all_rates(by_rate: Mapping[float, Sequence[StoredRun]]) -> list[StoredRun]:

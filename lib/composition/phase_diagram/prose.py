@@ -14,7 +14,7 @@ from lib.composition import paper_size
 from lib.composition.experiments import GRIDS
 from lib.composition.phase_diagram import numbers
 from lib.composition.phase_diagram.numbers import AXES, PhaseTable, Setting, trend
-from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among, learned_at
+from lib.composition.runs import MAPPINGS, REGION, SHADOW, lean, learned_among, learned_at
 from lib.composition.study import OFFSETS
 from lib.composition.task import INFERENTIAL_OFFSET, N_KEYS, SYMMETRIC_OFFSET
 from lib.composition.words import setting_words
@@ -128,7 +128,7 @@ FEW = 0.1
 
 
 def odd_text(rows: Mapping[str, Sequence[StoredRun]]) -> str:
-    """Why lines of means bend: the γ at which runs lean to different answers. rows: {title: runs}."""
+    """The γ at which runs lean to different exact answers. rows: {title: runs}."""
     words = []
     several = {name: runs for name, runs in rows.items() if len(runs) > len({run.spec.gamma for run in runs})}
     for name, runs in several.items():
@@ -428,12 +428,10 @@ def generalization_text(runs: Sequence[StoredRun], right: np.ndarray, held_out: 
 def speed_text(runs: Sequence[StoredRun]) -> str:
     """Do runs that learn fast answer symmetrically? Over all runs: rank correlation, and the fastest third against the rest."""
     steps = np.array([learned_at(run) for run in runs])
-    lean = np.array([run.metrics["inferential"] - run.metrics["symmetric"] for run in runs])
-    order = np.argsort(steps, kind="stable")
-    third = max(1, len(runs) // 3)
-    fast, slow = lean[order[:third]], lean[order[third:]]
+    leans = lambda some: np.array([lean(run) for run in some])
+    every, (fast, slow) = leans(runs), map(leans, numbers.by_speed(runs))
     never = 1 + max(run.spec.train.steps for run in runs)  # later than all that learn, and at one rank
-    s = spearman(np.where(np.isfinite(steps), steps, never), lean)
+    s = spearman(np.where(np.isfinite(steps), steps, never), every)
     if s > 0.3:
         verdict = "The later a run learns, the more it composes"
     elif s < -0.3:
@@ -448,8 +446,8 @@ def speed_text(runs: Sequence[StoredRun]) -> str:
     if done.all() or done.sum() < 3:
         return words
     return (
-        f"{words} Among the {done.sum()} of {len(runs)} that learn at all it is {spearman(steps[done], lean[done]):+.2f}; of "
-        f"those that never learn {np.mean(lean[~done] < 0):.0%} lean to the symmetric answer."
+        f"{words} Among the {done.sum()} of {len(runs)} that learn at all it is {spearman(steps[done], every[done]):+.2f}; of "
+        f"those that never learn {np.mean(every[~done] < 0):.0%} lean to the symmetric answer."
     )
 
 
@@ -638,11 +636,11 @@ def _runs_an_end(setting: Setting) -> str:
 
 def missing_text(found: Sequence[Setting], full_length: Sequence[StoredRun], own_size: Sequence[StoredRun] = ()) -> str:
     """The best setting of two layers that was found, and what was not trained, of what the paper has."""
-    of = lambda value: len({value(run.spec) for run in full_length})
-    depth, paper = max(run.spec.model.depth for run in full_length), GRIDS["paper"]
+    paper = GRIDS["paper"]
+    depth, rates = max(run.spec.model.depth for run in full_length), len({run.spec.rate for run in full_length})
     seeds = min((sum(r.spec.gamma == g for r in own_size) for g in {r.spec.gamma for r in own_size}), default=0)
     missing = []
-    if (rates := of(lambda spec: spec.rate)) < len(paper.rates):
+    if rates < len(paper.rates):
         missing.append(f"the paper's choice of the best of {len(paper.rates)} learning rates (full-length runs have {rates})")
     if seeds < len(paper.seeds):
         missing.append(f"further seeds at the paper's own size (it has {number_of(seeds, 'run')} a γ)")

@@ -232,6 +232,11 @@ def load(specs: Sequence[RunSpec], store: Store) -> list[StoredRun]:
     return [run for run in found if run is not None]
 
 
+def load_stored(specs: Sequence[RunSpec], store: Store) -> list[StoredRun]:
+    """What is stored of the specs, in their order."""
+    return [run for spec in specs if (run := store.get(spec)) is not None]
+
+
 def _rounded(value: Any) -> Any:
     """Floats to six significant digits: more would be noise, and the store is committed."""
     if isinstance(value, dict):

@@ -298,8 +298,9 @@ def _loss(run: StoredRun) -> float:
     return float("inf") if value is None else value
 
 
-def trials_text(found: Mapping[float, StoredRun]) -> str:
-    """What three layers without a residual stream make of a start at which attention is the talk's."""
+def trials_text(found: Mapping[float, StoredRun], trained: Sequence[StoredRun] = ()) -> str:
+    """What three layers without a residual stream make of a start at which attention is the talk's, and where they start that
+    were trained for the chapter."""
     rows = [
         (
             f"{gamma:g}",
@@ -310,9 +311,16 @@ def trials_text(found: Mapping[float, StoredRun]) -> str:
     ]
     talk, delta = ", ".join(f"{v:g}" for v in TALK_START), next(iter(found.values())).spec.model.delta
     none = not any(_loss(run) <= LEVEL for run in found.values())
+    start = np.mean([start_attention(run) for run in trained], 0) if trained else ()
+    so = (
+        f"\n\nSo the version above starts from δ = {trained[0].spec.model.delta:g}, with attentions of "
+        f"{', '.join(f'{v:.2f}' for v in start)}."
+        if none and trained
+        else ""
+    )
     return (
         f"The talk's layers begin with attentions of {talk}. Ours begin near that at δ = {delta:g}"
         f"{', but from there they did not learn' if none else ''} (one seed each):\n\n"
         + table(("γ of $W_O$ and $W_P$", "attention at the start, by layer", "held-out loss at the end"), rows)
-        + ("\n\nSo it is trained from the larger δ of the settings, and its attention begins above the talk's." if none else "")
+        + so
     )

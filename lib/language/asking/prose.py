@@ -292,19 +292,17 @@ def steps_text(runs: Runs) -> str:
 def _those_that_learn(sizes: Sequence[int], steps: Mapping[Arm, np.ndarray], arm: Arm) -> list[str]:
     """Where some runs of this arm do not learn and all of the other do: are those that do sooner than all of these, later?"""
     other = SMALL if arm == LARGE else LARGE
+    reach = lambda values: " to ".join(f"{v:,.0f}" for v in dict.fromkeys((values.min(), values.max())))
     said = []
     for size, mine, theirs in zip(sizes, steps[arm], steps[other], strict=True):
         known = mine[np.isfinite(mine)]
-        if 0 < len(known) < len(mine) and np.isfinite(theirs).all():
-            when = "sooner" if known.max() < theirs.min() else "later" if known.min() > theirs.max() else ""
-            if when:
-                range_ = lambda values: (
-                    f"{values.min():,.0f} to {values.max():,.0f}" if len(values) > 1 else f"{values[0]:,.0f}"
-                )
-                said.append(
-                    f"At {size:,} its {len(known)} of {len(mine)} runs that do learn are {when} than all of the "
-                    f"{SIZE_OF[other]} arm: {range_(known)} steps against {range_(theirs)}."
-                )
+        if len(known) in (0, len(mine)) or not np.isfinite(theirs).all():
+            continue
+        if when := "sooner" if known.max() < theirs.min() else "later" if known.min() > theirs.max() else "":
+            said.append(
+                f"At {size:,} its {len(known)} of {len(mine)} runs that do learn are {when} than all of the "
+                f"{SIZE_OF[other]} arm: {reach(known)} steps against {reach(theirs)}."
+            )
     return said
 
 

@@ -225,29 +225,28 @@ def control_text(runs: Runs) -> str:
 
 def along_text(scan_runs: Runs, cogs_runs: Runs) -> str:
     """How long each arm takes to learn its rows of training, and which takes longer, if one does on both sets."""
-    said, means, every = [], [], []
+    said, later, every = [], [], []
     for title, runs, kind in (
         (numbers.SCAN_NAME, scan_runs, (TURN, middle(scan_runs, TURN))),
         (numbers.COGS_NAME, cogs_runs, ("COGS", largest(cogs_runs, "COGS"))),
     ):
-        words, found = [], []
-        for name, arm in (("large", LARGE), ("small", SMALL)):
-            steps = arms.fit_steps(runs[(*kind, *arm)])
-            found.append(np.nan_to_num(steps, nan=np.inf))
-            late = int(np.isnan(steps).sum())
-            means.append(float(np.mean(steps)))
+        words, steps = [], {name: arms.fit_steps(runs[(*kind, *arm)]) for name, arm in (("large", LARGE), ("small", SMALL))}
+        for name, found in steps.items():
+            late = int(np.isnan(found).sum())
             words.append(
                 f"the {name} arm never"
-                if late == len(steps)
-                else f"the {name} arm {np.nanmean(steps):,.0f}" + (f" (of {len(steps)} runs {late} never)" if late else "")
+                if late == len(found)
+                else f"the {name} arm {np.nanmean(found):,.0f}" + (f" (of {len(found)} runs {late} never)" if late else "")
             )
         said.append(f"- {title}, {kind[1]:,} rows: {', '.join(words)}.")
-        if found[0].max() < found[1].min() or found[1].max() < found[0].min():
+        large, small = steps.values()
+        later.append("small" if large.mean() < small.mean() else "large" if small.mean() < large.mean() else "")
+        fast, slow = (large, small) if later[-1] == "small" else (small, large)
+        if fast.max() < np.nan_to_num(slow, nan=np.inf).min():
             every.append(title.split(",")[0])
-    large, small = means[::2], means[1::2]
-    later = "small" if all(map(float.__lt__, large, small)) else "large" if all(map(float.__lt__, small, large)) else ""
+    name = later[0] if len(set(later)) == 1 else ""
     where = f"on {listed(every)} every run of it" if every else "but the runs of both overlap"
-    first = f"On average the {later} arm learns its rows of training later, {where}. " * bool(later)
+    first = f"On average the {name} arm learns its rows of training later, {where}. " if name else ""
     return "\n".join([f"{first}Steps until {FITTED:.0%} of the rows of training are right, on average over runs:", "", *said])
 
 

@@ -18,6 +18,8 @@ from lib.language.stories import SUBSTITUTE
 COLOUR = dict(zip(CORPORA, (style.VERMILLION, style.BLUE), strict=True))
 """As reasoning and memory in the other chapters on the same paper."""
 LABEL = dict(zip(CORPORA, (CORPORA[0], f"{CORPORA[1]} ({SUBSTITUTE})"), strict=True))
+MARKS = ((9, "s"), (7.5, "o"), (5, "D"))
+"""Size and mark of a start's runs, each smaller than the one that it may lie upon."""
 Along = tuple[np.ndarray, np.ndarray]
 """Steps (n,), and a value of each corpus along training (R, n, 2)."""
 
@@ -94,8 +96,8 @@ def gap(
     """
     with style.look():
         fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.1), sharey=True)
-        looks = zip(_colours(len(along)), itertools.cycle(((9, "s"), (7.5, "o"), (5, "D"))), strict=False)
-        for (name, (steps, values, progress)), (colour, (size, mark)) in zip(along.items(), looks, strict=False):
+        looks = zip(_colours(len(along)), itertools.cycle(MARKS), strict=False)
+        for (name, (steps, values, progress)), (colour, (size, mark)) in zip(along.items(), looks, strict=True):
             left.plot(steps, values.mean(0), color=colour, label=name)
             left.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.2, lw=0)
             right.plot(progress.T, values.T, color=colour, lw=1)

@@ -268,6 +268,11 @@ def _of_starts(found: Mapping[float, np.ndarray]) -> str:
     return f"{_listed([float(v.mean()) for v in found.values()])} for γ = {', '.join(most)} and {last}"
 
 
+def _courses(runs: Runs, profile: str) -> list[str]:
+    """How ΔL at one mean loss goes with γ, with tied embeddings and with untied ones."""
+    return [_course(_compared(runs, profile, kind)[1]) for kind in KINDS]
+
+
 def gap_said(runs: Runs, profile: str) -> str:
     """Fig. 7A: is the lead of the questions larger the smaller the start?"""
     how = {
@@ -276,7 +281,7 @@ def gap_said(runs: Runs, profile: str) -> str:
         HARDLY: "as far ahead from every start",
         NO_ORDER: "not clearly further ahead from a smaller start",
     }
-    tied, untied = (how[_course(_compared(runs, profile, kind)[1])] for kind in KINDS)
+    tied, untied = (how[course] for course in _courses(runs, profile))
     also = "" if untied == tied else f"; with untied embeddings they are {untied}"
     return f"At one mean loss the questions are {tied}{also}."
 
@@ -465,8 +470,8 @@ def takeaway(runs: Runs, profile: str) -> str:
         if same
         else "That questions come first is not true from every start."
     )
-    tied_, untied = (_course(_compared(runs, profile, kind)[1]) for kind in KINDS)
-    kinds = f"{tied_}, tied or not" if tied_ == untied else f"{tied_} with tied embeddings and {untied} with untied ones"
+    tied, untied = _courses(runs, profile)
+    kinds = f"{tied}, tied or not" if tied == untied else f"{tied} with tied embeddings and {untied} with untied ones"
     gap = f"By how much they lead {kinds}; the paper has a rise."
     group = runs[True, SMALL]
     sides = {kind: _side(numbers.cosines_at(runs[kind, SMALL], profile)) for kind in KINDS}

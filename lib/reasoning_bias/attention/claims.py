@@ -107,10 +107,11 @@ def picks_the_key(store: Store, profile: str) -> Finding:
 
 def follows_the_place(store: Store, profile: str) -> Finding:
     runs = numbers.trained_small(store, profile)
-    found = [numbers.moved(r)["other place"] for r in runs]
+    moved = [numbers.moved(r) for r in runs]
+    found = [kept["other place"] for kept in moved]
     held = np.array([other >= numbers.MOST and own <= STAYS for own, other in found])
     own, other = np.array(found).T
-    reads = np.array([numbers.moved(r)["itself"][0] >= numbers.MOST for r in runs])
+    reads = np.array([kept["itself"][0] >= numbers.MOST for kept in moved])
     resting = numbers.share_of(int(held[reads].sum()), int(reads.sum()))
     return Finding(
         f"with the attention keys of a sequence whose key stands elsewhere, so in {_in_two(other, held)}, by the weight that "

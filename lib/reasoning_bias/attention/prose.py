@@ -121,10 +121,9 @@ def lemma_text(runs: Sequence[StoredRun]) -> str:
     """Does the average hold at small initialization: before training, and the range of ε over seeds at its end."""
     last = max(runs[0].snapshots())
     before = max(numbers.deviation_at_start(r.spec) for r in runs)
-    end = [numbers.largest(r, last) for r in runs]
-    until, then = _held(runs)
-    name = lambda step: f"epoch {step / epoch(runs[0].spec):g}"
     far = lambda step: [numbers.largest(r, step) for r in runs]
+    end, (until, then) = far(last), _held(runs)
+    name = lambda step: f"epoch {step / epoch(runs[0].spec):g}"
     if before > EPSILON:
         grown = "The lemma does not hold even before training"
     elif until == last:
