@@ -68,6 +68,12 @@ def separation_specs(profile: str) -> list[RunSpec]:
         # The paper's batch and learning rate for fewer steps, at smaller widths.
         *_trials((0.9, 0.5), batch=2048, steps=6000),
         *_trials((0.85, 0.5), width=256, batch=1024, steps=6000),
+        # How few numbers make the answer turn, before the grid over γ and their number; then one thing changed at a time.
+        *_trials((0.95, 0.35, 0.2), width=64, rate=5e-4, steps=10_000, keys=30),
+        *_trials((0.8, 0.5, 0.35), width=64, rate=5e-4, steps=10_000, keys=40),
+        *_trials((0.95, 0.8, 0.5, 0.35), width=64, rate=5e-4, steps=10_000, keys=55),
+        *_trials((0.95, 0.35), width=64, rate=2.5e-4, steps=10_000, keys=30),
+        *_trials((0.95, 0.35), width=64, rate=5e-4, steps=10_000, decay=0.1, keys=30),
     ]
 
 
