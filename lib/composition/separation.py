@@ -74,6 +74,8 @@ def separation_specs(profile: str) -> list[RunSpec]:
         *_trials((0.95, 0.8, 0.5, 0.35), width=64, rate=5e-4, steps=10_000, keys=55),
         *_trials((0.95, 0.35), width=64, rate=2.5e-4, steps=10_000, keys=30),
         *_trials((0.95, 0.35), width=64, rate=5e-4, steps=10_000, decay=0.1, keys=30),
+        # Fewer numbers and more width.
+        *_trials((1.0, 0.8, 0.45, 0.3), rate=3e-4, steps=10_000, keys=30),
     ]
 
 
