@@ -1,4 +1,4 @@
-"""What the study trains beside the phase diagram: widths, rate and decay, decay and γ, complexity of data, GPT-2.
+"""What the study trains beside the phase diagram: widths, rate and decay, decay and γ, numbers, data, GPT-2.
 
 In each the `paper` profile has the sources' settings, as far as they have any, `laptop` ours, and `smoke` is for tests.
 """
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from lib.composition import spectra
-from lib.composition.experiments import GRIDS, model_spec
+from lib.composition.experiments import GRIDS, full_length, model_spec
 from lib.composition.separation import SEPARATION
 from lib.composition.study import Composition, make_study
 from lib.composition.task import POSITIONS, VOCAB
@@ -178,6 +178,29 @@ def decay_specs(profile: str) -> list[RunSpec]:
 
 DECAY = Experiment(DECAY_NAME, "Initialization rate and weight decay", 1, make_study, decay_specs)
 
+# --- How many numbers are there? (ours) ---
+
+KEYS_NAME = "composition-keys"
+
+
+def keys_specs(profile: str) -> list[RunSpec]:
+    """Two layers: every γ with every number of keys, seed by seed, so that whole grids finish first. The settings are those of
+    the stored search's trials with fewer numbers, chosen by what these answer and whether they learn."""
+    width, gammas, keys, rate, seeds, train = {
+        "smoke": (16, (0.5, 0.8), (30, 80), 1e-3, 1, SMOKE),
+        "laptop": (64, (0.35, 0.5, 0.65, 0.8, 0.95), (30, 40, 55, 80), 5e-4, 4, full_length(batch=512, steps=10_000)),
+        "paper": (400, PAPER_GAMMAS, (30, 40, 55, 80), 2.5e-4, 4, PAPER),
+    }[profile]
+    return [
+        _run(KEYS_NAME, profile, model_spec(width, 2), train, gamma, seed, rate, 0.01, keys=k)
+        for seed in range(seeds)
+        for gamma in sorted(gammas, reverse=True)
+        for k in keys
+    ]
+
+
+KEYS = Experiment(KEYS_NAME, "Initialization rate and the number of keys", 1, make_study, keys_specs)
+
 # --- How complex are the data? (the follow-up's noise groups) ---
 
 DATA_NAME = "composition-data"
@@ -240,4 +263,4 @@ def gpt2_specs(
 
 
 GPT2 = Experiment(GPT2_NAME, "GPT-2's architecture, post-norm and pre-norm", 1, make_study, gpt2_specs)
-VARIATIONS = (FLIP, SEARCH, SEPARATION, WIDTH, OPTIMIZATION, DECAY, DATA, GPT2)
+VARIATIONS = (FLIP, SEARCH, SEPARATION, WIDTH, OPTIMIZATION, DECAY, KEYS, DATA, GPT2)

@@ -13,7 +13,7 @@ import numpy as np
 from lib.composition.diagram import HEADLINE, RATE, WIDTH, deeper, gain, gamma_of_gain, other_rates, two_layers
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.phase_diagram import numbers
-from lib.composition.phase_diagram.numbers import PhaseTable, fast_runs
+from lib.composition.phase_diagram.numbers import HALF, PhaseTable, fast_runs
 from lib.composition.runs import FITTED, MAPPINGS, REGION, SHADOW, lean, learned, learned_among, learned_at
 from lib.core.read.claim import NOT_REPRODUCED, Claim, Finding, graded
 from lib.core.read.statistics import interval
@@ -21,9 +21,6 @@ from lib.core.read.words import number_of
 from lib.core.record.store import Store, StoredRun, load
 
 # --- Two layers ---
-
-HALF = 0.5
-"""A mapping is ahead where its share is larger than the other's by this much: half of all answers (our choice)."""
 
 
 def _two_layers(store: Store, profile: str) -> list[StoredRun]:
@@ -45,10 +42,8 @@ def _flip_of_two_layers(store: Store, profile: str) -> Finding:
     )
     parts: dict[str, bool] = {f"{m} share at least {REGION:g} at some γ": found.mean[m][m] >= REGION for m in MAPPINGS}
     parts |= {
-        "the symmetric one at the larger weights": found.gamma["symmetric"] < found.gamma["inferential"],
-        "each ahead by half of all answers there": all(
-            found.mean[m][m] - found.mean[m][other] >= HALF for m, other in (MAPPINGS, MAPPINGS[::-1])
-        ),
+        "the symmetric one at the larger weights": found.in_order,
+        "each ahead by half of all answers there": all(lead >= HALF for lead in found.lead.values()),
     }
     there = [run for run in runs if run.spec.gamma in found.gamma.values()]
     words += f"; {len(learned_among(there))} of {number_of(len(there))} there have learned their training rows"

@@ -273,6 +273,9 @@ def teaching(runs: Sequence[StoredRun]) -> tuple[np.ndarray, np.ndarray]:
 
 # --- A row of γ ---
 
+HALF = 0.5
+"""A mapping is ahead where its share is larger than the other's by this much: half of all answers (our choice)."""
+
 
 @dataclass(frozen=True)
 class Ends:
@@ -282,10 +285,19 @@ class Ends:
     mean: dict[str, dict[str, float]]
 
     @property
+    def lead(self) -> dict[str, float]:
+        """How far each mapping is ahead of the other one where it is strongest."""
+        return {m: self.mean[m][m] - self.mean[m][other] for m, other in (MAPPINGS, MAPPINGS[::-1])}
+
+    @property
+    def in_order(self) -> bool:
+        """Is the symmetric answer strongest at larger weights than the inferential one?"""
+        return self.gamma["symmetric"] < self.gamma["inferential"]
+
+    @property
     def flips(self) -> bool:
         """Is each mapping ahead by half of all answers where it is strongest, the symmetric one at larger weights?"""
-        ahead = [self.mean[m][m] - self.mean[m][other] >= 0.5 for m, other in (MAPPINGS, MAPPINGS[::-1])]
-        return self.gamma["symmetric"] < self.gamma["inferential"] and all(ahead)
+        return self.in_order and all(lead >= HALF for lead in self.lead.values())
 
 
 def ends(runs: Sequence[StoredRun]) -> Ends:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from lib.composition.condensation.numbers import measures_of
-from lib.composition.rate_decay_data.numbers import grid, harder, learning_steps
-from lib.composition.runs import SHADOW, learned_among
+from lib.composition.phase_diagram.numbers import HALF, ends
+from lib.composition.rate_decay_data.numbers import BY_KEYS, grid, harder, learning_steps
+from lib.composition.runs import MAPPINGS, SHADOW, lean, learned_among
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Value, levels, slope
-from lib.composition.variations import DATA, DECAY, OPTIMIZATION
+from lib.composition.variations import DATA, DECAY, KEYS, OPTIMIZATION
 from lib.composition.words import steps_word
 from lib.core.read.claim import Claim, Finding, graded
-from lib.core.read.statistics import spearman
+from lib.core.read.measures import spread
+from lib.core.read.statistics import rank_trend, spearman
 from lib.core.record.store import Store, load
 from lib.core.sweep.experiment import Experiment
 
@@ -59,6 +61,46 @@ def _small_and_decayed(store: Store, profile: str) -> Finding:
             }
         ),
         len({r.spec.seed for r in runs}),
+    )
+
+
+def _turns_with_few(store: Store, profile: str) -> Finding:
+    """Ours: with the fewest numbers, is each answer ahead by half of all answers where it is most frequent?"""
+    runs = load(KEYS.specs(profile), store)
+    fewest = int(min(levels(runs, BY_KEYS)))
+    row = [r for r in runs if BY_KEYS(r) == fewest]
+    found = ends(row)
+    return Finding(
+        f"{fewest} numbers: "
+        + "; ".join(
+            f"{m} {spread([r.metrics[m] for r in row if r.spec.gamma == found.gamma[m]])} at γ = {found.gamma[m]:g}, "
+            f"ahead by {found.lead[m]:+.2f}"
+            for m in MAPPINGS
+        )
+        + f"; {len(learned_among(row))} of {len(row)} runs have learned",
+        graded(
+            {
+                "the symmetric answer ahead by half of all answers": found.lead["symmetric"] >= HALF,
+                "at a larger γ the inferential answer ahead by half of all answers": found.in_order
+                and found.lead["inferential"] >= HALF,
+            }
+        ),
+        len({r.spec.seed for r in row}),
+    )
+
+
+def _boundary_moves(store: Store, profile: str) -> Finding:
+    """Ours: do runs lean the more to the inferential answer, the fewer numbers there are?"""
+    runs = learned_among(load(KEYS.specs(profile), store))
+    if len(runs) < 3:
+        raise LookupError("fewer than three runs learned what they were taught")
+    r, low, high = rank_trend([BY_KEYS(run) for run in runs], [lean(run) for run in runs])
+    means = {k: float(np.mean([lean(run) for run in runs if BY_KEYS(run) == k])) for k in levels(runs, BY_KEYS)}
+    return Finding(
+        f"rank correlation {r:+.2f} [{low:+.2f}, {high:+.2f}] over {len(runs)} runs; mean lean by numbers: "
+        + ", ".join(f"{k:g}: {m:+.2f}" for k, m in means.items()),
+        graded({"interval below 0": high < 0}),
+        len({run.spec.seed for run in runs}),
     )
 
 
@@ -151,6 +193,25 @@ CHAPTER_06 = (
         "phases over γ and decay",
         "seen pairs learned; share at that corner ≥ .5, above the opposite one by its own deviation, and the opposite one < .5",
         _small_and_decayed,
+    ),
+    Claim(
+        "few-numbers-flip",
+        "ours",
+        "numbers",
+        "With 30 numbers in place of 80, γ alone turns the symmetric answer into the inferential one.",
+        "not reported",
+        "two layers, means over seeds at 30 numbers: each answer ahead by at least half of all answers where it is most "
+        "frequent, the symmetric one at larger weights",
+        _turns_with_few,
+    ),
+    Claim(
+        "few-numbers-boundary",
+        "ours",
+        "numbers",
+        "The fewer numbers there are, the more models lean to the inferential answer.",
+        "not reported",
+        "rank correlation of the number of keys with inferential − symmetric over runs that have learned: interval below 0",
+        _boundary_moves,
     ),
     Claim(
         "data-complexity",

@@ -12,6 +12,9 @@ from lib.composition.trends import BY_GAMMA, Trend, Value, levels, slope
 from lib.core.read.statistics import spearman
 from lib.core.record.store import StoredRun
 
+BY_KEYS: Value = lambda run: float(dict(run.spec.task)["keys"])
+"""How many numbers there are."""
+
 
 def grid(runs: Sequence[StoredRun], row: Value, column: Value, metric: str) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation (n − 1; 0 for one run) of a metric over the runs of each cell."""
