@@ -261,6 +261,27 @@ def test_the_corner_of_small_and_decayed(monkeypatch: pytest.MonkeyPatch) -> Non
     assert status("decay-phases") == NOT_REPRODUCED
 
 
+def test_few_numbers_turn_the_answer_or_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    def runs(few: tuple[float, float], many: tuple[float, float]) -> list[StoredRun]:
+        """few, many: lean at γ .5 and .8, with 30 and with 80 numbers."""
+        made = []
+        for (k, leans), i, seed in product(((30, few), (80, many)), range(2), range(3)):
+            lean = leans[i]
+            run = make_run(gamma=(0.5, 0.8)[i], seed=seed, symmetric=max(-lean, 0.0), inferential=max(lean, 0.0))
+            made.append(replace(run, spec=replace(run.spec, task=(("keys", k),))))
+        return made
+
+    both = lambda: (status("few-numbers-flip"), status("few-numbers-boundary"))
+    plant(monkeypatch, rate_decay_claims, runs((-0.6, 0.9), (-0.9, -0.9)))
+    assert both() == (REPRODUCED, REPRODUCED)
+    plant(monkeypatch, rate_decay_claims, runs((-0.4, 0.9), (-0.9, -0.9)))
+    assert failed("few-numbers-flip") == ["the symmetric answer ahead by half of all answers"]
+    plant(monkeypatch, rate_decay_claims, runs((0.9, -0.6), (0.9, 0.9)))  # in the other order, and the other way
+    assert both() == (PARTLY, NOT_REPRODUCED)
+    plant(monkeypatch, rate_decay_claims, runs((-0.4, 0.4), (-0.4, 0.4)))
+    assert both() == (NOT_REPRODUCED, NOT_REPRODUCED)
+
+
 def test_harder_data_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     def runs(time: Callable[[int, float], int]) -> list[StoredRun]:
         found = []

@@ -359,6 +359,35 @@ def test_the_verdict_of_chapter_6_names_directions() -> None:
     assert "is no rule: it depends on the task" in rate_decay_prose.taken_away(decaying, runs, steps)
 
 
+def over_numbers(shares: Callable[[int, float], tuple[float, float]]) -> list[StoredRun]:
+    """30 and 80 numbers, γ .5 and .8, six seeds. shares: (numbers, γ) → symmetric and inferential share."""
+    runs = []
+    for k, gamma, seed in product((30, 80), (0.5, 0.8), range(6)):
+        run = make_run(gamma=gamma, seed=seed, symmetric=shares(k, gamma)[0], inferential=shares(k, gamma)[1])
+        runs.append(replace(run, spec=replace(run.spec, task=(("keys", k),))))
+    return runs
+
+
+def test_what_the_number_of_numbers_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = rate_decay_prose.few_numbers
+    turning = over_numbers(lambda k, gamma: (0.0, 0.9) if (k, gamma) == (30, 0.8) else (0.9, 0.0))
+    assert few(turning) == (
+        "**The fewer numbers there are, the more two layers lean to the inferential answer, and γ alone turns the symmetric "
+        "answer into the inferential one with 30 numbers in place of 80.**"
+    )
+    one = few(over_numbers(lambda k, gamma: (0.3, 0.9) if k == 30 else (0.9, 0.0)))
+    assert one.endswith("in place of 80: only the inferential answer leads by half of all answers at any γ.")
+    flat = few(over_numbers(lambda k, gamma: (0.3, 0.2)))
+    assert flat.startswith("**How many numbers there are has no clear effect on the lean of two layers.** It is not so that γ")
+    assert flat.endswith(": neither answer leads by half of all answers at any γ.")
+    other = few(over_numbers(lambda k, gamma: (0.0, 0.9) if (gamma < 0.6) == (k == 30) else (0.9, 0.0)))
+    assert other.endswith(": the answers come in the other order.")
+    monkeypatch.setattr(rate_decay_prose, "exact_above", lambda run: 1.0)
+    text = rate_decay_prose.few_text(turning)
+    assert "| 30 | 12 of 12 | 0.90 ± 0.00 at γ = 0.5 | 0.90 ± 0.00 at γ = 0.8 | 1.00 ± 0.00 |" in text
+    assert "Over the 24 of 24 runs that have learned, the rank correlation of the number of keys with the lean" in text
+
+
 # --- Chapter 7 ---
 
 
@@ -551,7 +580,23 @@ def test_a_cell_has_a_stripe_a_run() -> None:
     assert len(cells) == 9
     assert sorted(cells[0.01, 1e-3]) == [(0.5, False), (0.5, True)]
     levels = [sorted({place[i] for place in cells}) for i in (0, 1)]
-    assert "inferential (key − 10)" in drawn(rate_decay_figures.shares_grid({"inferential": cells}, *levels, "decay", "rate"))
+    plain = drawn(rate_decay_figures.shares_grid({"inferential": cells}, *levels, "decay", "rate"))
+    assert "inferential (key − 10)" in plain
+    assert "the mean leans to the other answer" not in plain
+
+
+def test_a_boundary_runs_between_cells_that_lean_to_different_answers() -> None:
+    runs = over_numbers(lambda k, gamma: (0.0, 0.9) if (k, gamma) == (30, 0.8) else (0.9, 0.0))
+    runs = [replace(r, metrics=r.metrics | {"train": float(r.spec.gamma < 0.6 or r.spec.seed > 0)}) for r in runs]
+    runs = [replace(r, metrics=r.metrics | {"inferential": 1.0}) if not r.metrics["train"] else r for r in runs]
+    leans = rate_decay.leans(runs, rate_decay.BY_KEYS, BY_GAMMA)
+    assert leans == pytest.approx({(30, 0.5): -0.9, (30, 0.8): 0.9, (80, 0.5): -0.9, (80, 0.8): -0.9})
+    sides = {cell: mean > 0 for cell, mean in leans.items()}
+    cells = rate_decay.cells(runs, rate_decay.BY_KEYS, BY_GAMMA, "symmetric")
+    fig = rate_decay_figures.shares_grid({"symmetric": cells}, [30, 80], [0.5, 0.8], "numbers", "γ", sides)
+    drawn_lines = [np.array(line.get_xydata()).tolist() for line in fig.axes[0].lines if line.get_lw() == 2]
+    assert drawn_lines == [[[0.5, -0.5], [0.5, 0.5]], [[0.5, 0.5], [1.5, 0.5]]]
+    assert "the mean leans to the other answer" in drawn(fig)
 
 
 def test_contrasts_are_drawn_depth_by_depth() -> None:

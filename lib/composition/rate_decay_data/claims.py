@@ -6,14 +6,14 @@ import numpy as np
 
 from lib.composition.condensation.numbers import measures_of
 from lib.composition.phase_diagram.numbers import HALF, ends
-from lib.composition.rate_decay_data.numbers import BY_KEYS, grid, harder, learning_steps
+from lib.composition.rate_decay_data.numbers import BY_KEYS, grid, harder, learning_steps, trend_of
 from lib.composition.runs import MAPPINGS, SHADOW, lean, learned_among
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Value, levels, slope
 from lib.composition.variations import DATA, DECAY, KEYS, OPTIMIZATION
-from lib.composition.words import steps_word
+from lib.composition.words import steps_word, trend_words
 from lib.core.read.claim import Claim, Finding, graded
 from lib.core.read.measures import spread
-from lib.core.read.statistics import rank_trend, spearman
+from lib.core.read.statistics import spearman
 from lib.core.record.store import Store, load
 from lib.core.sweep.experiment import Experiment
 
@@ -94,12 +94,12 @@ def _boundary_moves(store: Store, profile: str) -> Finding:
     runs = learned_among(load(KEYS.specs(profile), store))
     if len(runs) < 3:
         raise LookupError("fewer than three runs learned what they were taught")
-    r, low, high = rank_trend([BY_KEYS(run) for run in runs], [lean(run) for run in runs])
+    trend = trend_of(runs, BY_KEYS, lean)
     means = {k: float(np.mean([lean(run) for run in runs if BY_KEYS(run) == k])) for k in levels(runs, BY_KEYS)}
     return Finding(
-        f"rank correlation {r:+.2f} [{low:+.2f}, {high:+.2f}] over {len(runs)} runs; mean lean by numbers: "
+        f"rank correlation {trend_words(trend)} over {len(runs)} runs; mean lean by numbers: "
         + ", ".join(f"{k:g}: {m:+.2f}" for k, m in means.items()),
-        graded({"interval below 0": high < 0}),
+        graded({"interval below 0": trend[2] < 0}),
         len({run.spec.seed for run in runs}),
     )
 

@@ -21,15 +21,22 @@ Cell = Sequence[tuple[float, bool]]
 
 
 def shares_grid(
-    panels: Mapping[str, Mapping[tuple[float, float], Cell]], rows: Sequence, columns: Sequence, ylabel: str, xlabel: str
+    panels: Mapping[str, Mapping[tuple[float, float], Cell]],
+    rows: Sequence,
+    columns: Sequence,
+    ylabel: str,
+    xlabel: str,
+    sides: Mapping[tuple[float, float], bool] | None = None,
 ) -> Figure:
     """Shares of an answer over a grid of two settings, a stripe a run, those of a cell in rising order; crossed where the run
-    has not learned the seen pairs. panels: {"symmetric", …: {(row, column): its runs}}, side by side."""
+    has not learned the seen pairs. panels: {"symmetric", …: {(row, column): its runs}}, side by side. sides: {(row, column):
+    on which side of a boundary it lies}, drawn as a line between neighbours of different sides."""
     with style.look():
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 1.35 + 0.42 * len(rows)), sharey=True, squeeze=False)
         for ax, (name, cells) in zip(axes[0], panels.items(), strict=True):
             for (row, column), runs in cells.items():
                 _stripes(ax, rows.index(row), columns.index(column), sorted(runs), palette.FILL[name])
+            _boundary(ax, [[(sides or {}).get((row, column)) for column in columns] for row in rows])
             ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(-0.5, len(rows) - 0.5), xlabel=xlabel)
             ax.set_xticks(range(len(columns)), [f"{c:g}" for c in columns])
             ax.set_yticks(range(len(rows)), [f"{r:g}" for r in rows])
@@ -39,8 +46,23 @@ def shares_grid(
             fig.colorbar(scale, ax=ax, label="share of answers to (4, 3)" if ax is axes[0, -1] else "", aspect=15)
         axes[0, 0].set_ylabel(ylabel)
         crossed = Line2D([], [], ls="", marker="x", ms=5, color="#444444", label="seen pairs not learned")
-        fig.legend(handles=[crossed], loc="outside lower center")
+        line = Line2D([], [], color=BOUNDARY, lw=2, label="the mean leans to the other answer")
+        fig.legend(handles=[crossed, line] if sides else [crossed], loc="outside lower center", ncols=2)
     return fig
+
+
+BOUNDARY = "black"
+
+
+def _boundary(ax: Axes, sides: Sequence[Sequence[bool | None]]) -> None:
+    """Lines between neighbouring cells on different sides; None is on neither."""
+    known = lambda a, b: a is not None and b is not None and a != b
+    for i, line in enumerate(sides):
+        for j, side in enumerate(line):
+            if j + 1 < len(line) and known(side, line[j + 1]):
+                ax.plot([j + 0.5, j + 0.5], [i - 0.5, i + 0.5], color=BOUNDARY, lw=2, zorder=5)
+            if i + 1 < len(sides) and known(side, sides[i + 1][j]):
+                ax.plot([j - 0.5, j + 0.5], [i + 0.5, i + 0.5], color=BOUNDARY, lw=2, zorder=5)
 
 
 def _stripes(ax: Axes, row: int, column: int, runs: Cell, fill: Colormap) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lib.composition.runs import learned_among, learned_at
+from lib.composition.runs import lean, learned_among, learned_at
 from lib.composition.trends import BY_GAMMA, Trend, Value, levels, slope
 from lib.core.read.statistics import spearman
 from lib.core.record.store import StoredRun
@@ -34,6 +34,14 @@ def cells(runs: Sequence[StoredRun], row: Value, column: Value, metric: str) -> 
     for run in runs:
         found.setdefault((row(run), column(run)), []).append((run.metrics[metric], run in learned_among([run])))
     return found
+
+
+def leans(runs: Sequence[StoredRun], row: Value, column: Value) -> dict[tuple[float, float], float]:
+    """{(row, column): mean lean, inferential − symmetric, of its runs that have learned}; cells without one are left out."""
+    found: dict[tuple[float, float], list[float]] = {}
+    for run in learned_among(runs):
+        found.setdefault((row(run), column(run)), []).append(lean(run))
+    return {cell: float(np.mean(values)) for cell, values in found.items()}
 
 
 def learning_steps(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:

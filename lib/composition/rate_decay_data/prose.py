@@ -7,10 +7,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lib.composition.condensation.numbers import measures_of
-from lib.composition.rate_decay_data.numbers import doubled, grid, harder, trend_of
-from lib.composition.runs import learned_among
-from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Trend, Value, slope
-from lib.composition.words import direction, steps_word
+from lib.composition.phase_diagram.numbers import HALF, ends, exact_above
+from lib.composition.rate_decay_data.numbers import BY_KEYS, doubled, grid, harder, trend_of
+from lib.composition.runs import MAPPINGS, lean, learned_among
+from lib.composition.study import LOW_KEYS
+from lib.composition.task import N_KEYS
+from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Trend, Value, levels, slope
+from lib.composition.words import direction, setting_words, steps_word, trend_words
+from lib.core.read.measures import spread
+from lib.core.read.tables import table
 from lib.core.read.words import listed, number_of, sentence
 from lib.core.record.store import StoredRun
 
@@ -119,6 +124,49 @@ def taken_away(
             "decides is not known here, since they were not varied one by one."
         )
     return f"- {said}\n- {_complexity(steps, groups)}"
+
+
+def few_numbers(runs: Sequence[StoredRun]) -> str:
+    """What the number of keys does to the answer, and whether γ alone turns it where they are fewest."""
+    few = int(min(levels(runs, BY_KEYS)))
+    row = ends([run for run in runs if BY_KEYS(run) == few])
+    way = direction(_with_numbers(runs))
+    trend = {
+        "falls": "The fewer numbers there are, the more two layers lean to the inferential answer",
+        "rises": "The fewer numbers there are, the less two layers lean to the inferential answer",
+    }.get(way, "How many numbers there are has no clear effect on the lean of two layers")
+    turn = f"γ alone turns the symmetric answer into the inferential one with {few} numbers in place of {N_KEYS}"
+    if row.flips:
+        return f"**{trend}, and {turn}.**"
+    strong = [m for m, lead in row.lead.items() if lead >= HALF]
+    leads = {0: "neither answer leads", 1: f"only the {listed(strong)} answer leads"}
+    why = f"{leads[len(strong)]} by half of all answers at any γ" if len(strong) < 2 else "the answers come in the other order"
+    return f"**{trend}.** It is not so that {turn}: {why}."
+
+
+def _with_numbers(runs: Sequence[StoredRun]) -> Trend:
+    """Rank correlation of the number of keys with the lean, over the runs that have learned."""
+    return trend_of(learned_among(runs) or list(runs), BY_KEYS, lean)
+
+
+def few_text(runs: Sequence[StoredRun]) -> str:
+    """Number by number: how many runs have learned, where each answer is most frequent over γ, and of how many keys."""
+    lines = []
+    for k in levels(runs, BY_KEYS):
+        row = [run for run in runs if BY_KEYS(run) == k]
+        found, shares = ends(row), {}
+        for m in MAPPINGS:
+            here = [run for run in row if run.spec.gamma == found.gamma[m]]
+            shares[m] = f"{spread([run.metrics[m] for run in here])} at γ = {found.gamma[m]:g}"
+        there = [run for run in row if run.spec.gamma == found.gamma["inferential"]]
+        above = spread([exact_above(run) for run in there])
+        lines.append((f"{k:g}", f"{len(learned_among(row))} of {len(row)}", shares["symmetric"], shares["inferential"], above))
+    head = ("numbers", "runs that have learned", "symmetric, most", "inferential, most", f"the latter, of keys from {LOW_KEYS}")
+    return (
+        f"The models have {setting_words(runs[0])} and {runs[0].spec.train.steps:,} steps. "
+        f"Over the {len(learned_among(runs))} of {number_of(len(runs))} that have learned, the rank correlation of the number "
+        f"of keys with the lean, inferential − symmetric, is {trend_words(_with_numbers(runs))}.\n\n" + table(head, lines)
+    )
 
 
 def _against(source: str, trends: Mapping[str, Trend]) -> str:
