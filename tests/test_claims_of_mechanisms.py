@@ -272,6 +272,10 @@ def test_few_numbers_turn_the_answer_or_do_not(monkeypatch: pytest.MonkeyPatch) 
         return made
 
     both = lambda: (status("few-numbers-flip"), status("few-numbers-boundary"))
+    plant(monkeypatch, rate_decay_claims, runs((-0.6, 0.9), (-0.6, 0.9))[:6])
+    assert status("few-numbers-wide") == REPRODUCED
+    plant(monkeypatch, rate_decay_claims, runs((-0.6, 0.4), (-0.6, 0.4))[:6])
+    assert failed("few-numbers-wide") == ["at a larger γ the inferential answer ahead by half of all answers"]
     plant(monkeypatch, rate_decay_claims, runs((-0.6, 0.9), (-0.9, -0.9)))
     assert both() == (REPRODUCED, REPRODUCED)
     plant(monkeypatch, rate_decay_claims, runs((-0.4, 0.9), (-0.9, -0.9)))

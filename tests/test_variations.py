@@ -18,7 +18,7 @@ from lib.composition.separation import SEPARATION
 from lib.composition.study import Composition
 from lib.composition.task import GROUP_OFFSETS
 from lib.composition.trends import BY_DECAY, BY_GAMMA, curves, slope
-from lib.composition.variations import DATA, FLIP, GPT2, KEYS, OPTIMIZATION, VARIATIONS, WIDTH
+from lib.composition.variations import DATA, FEW, FLIP, GPT2, KEYS, OPTIMIZATION, VARIATIONS, WIDTH
 from lib.core.model.transformer import ModelSpec
 from lib.core.record.spec import SpecError
 from lib.core.record.store import StoredRun
@@ -33,6 +33,7 @@ GOLDEN = {
     "composition-optimization": (5.50413, 14.13752),
     "composition-decay": (5.27296, 6.13160),
     "composition-keys": (5.13964, 6.12431),
+    "composition-few": (5.13964, 6.12431),
     "composition-data": (5.48441, 14.08651),
     "composition-gpt2": (5.19886, 6.21796),
     "composition-headline": (5.29381, 3.07352),
@@ -80,6 +81,7 @@ def test_grids_are_full() -> None:
         (WIDTH, lambda s: (s.model.d_model, s.model.depth, s.gamma)),
         (OPTIMIZATION, lambda s: (s.rate, s.decay)),
         (KEYS, lambda s: (s.gamma, dict(s.task)["keys"])),
+        (FEW, lambda s: s.gamma),
         (DATA, lambda s: (s.gamma, dict(s.task)["groups"])),
         (GPT2, lambda s: (s.model.norm, s.gamma)),
     ):
@@ -98,6 +100,7 @@ def test_variants_reach_the_task() -> None:
     taught = lambda e: Composition(**dict(e.specs("smoke")[-1].task)).task.taught
     assert not {(3, 4), (4, 3)} & set(taught(OPTIMIZATION))
     assert [Composition(**dict(s.task)).task.keys for s in KEYS.specs("smoke")] == [30, 80, 30, 80]
+    assert {Composition(**dict(s.task)).task.keys for s in FEW.specs("smoke")} == {30}
     assert len(taught(DATA)) == 16
     assert all(taught(DATA)[pair] == taught(DATA)[pair[::-1]] == offset for pair, offset in GROUP_OFFSETS.items())
 

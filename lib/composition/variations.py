@@ -200,6 +200,25 @@ def keys_specs(profile: str) -> list[RunSpec]:
 
 
 KEYS = Experiment(KEYS_NAME, "Initialization rate and the number of keys", 1, make_study, keys_specs)
+FEW_NAME = "composition-few"
+
+
+def few_specs(profile: str) -> list[RunSpec]:
+    """Two layers, twice as wide, with the fewest numbers of that grid: every γ, seed by seed. The settings are those of the
+    stored search's trials of fewer numbers and more width."""
+    width, gammas, rate, seeds, train = {
+        "smoke": (16, (0.5, 0.8), 1e-3, 1, SMOKE),
+        "laptop": (128, (0.3, 0.55, 0.8, 1.0), 3e-4, 4, full_length(batch=512, steps=10_000)),
+        "paper": (800, PAPER_GAMMAS, 2.5e-4, 4, PAPER),
+    }[profile]
+    return [
+        _run(FEW_NAME, profile, model_spec(width, 2), train, gamma, seed, rate, 0.01, keys=30)
+        for seed in range(seeds)
+        for gamma in sorted(gammas, reverse=True)
+    ]
+
+
+FEW = Experiment(FEW_NAME, "Few numbers and more width", 1, make_study, few_specs)
 
 # --- How complex are the data? (the follow-up's noise groups) ---
 
@@ -263,4 +282,4 @@ def gpt2_specs(
 
 
 GPT2 = Experiment(GPT2_NAME, "GPT-2's architecture, post-norm and pre-norm", 1, make_study, gpt2_specs)
-VARIATIONS = (FLIP, SEARCH, SEPARATION, WIDTH, OPTIMIZATION, DECAY, KEYS, DATA, GPT2)
+VARIATIONS = (FLIP, SEARCH, SEPARATION, WIDTH, OPTIMIZATION, DECAY, KEYS, FEW, DATA, GPT2)

@@ -16,6 +16,12 @@ BY_KEYS: Value = lambda run: float(dict(run.spec.task)["keys"])
 """How many numbers there are."""
 
 
+def with_fewest(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """Those with the fewest numbers."""
+    fewest = min(map(BY_KEYS, runs))
+    return [run for run in runs if BY_KEYS(run) == fewest]
+
+
 def grid(runs: Sequence[StoredRun], row: Value, column: Value, metric: str) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation (n − 1; 0 for one run) of a metric over the runs of each cell."""
     rows, columns = levels(runs, row), levels(runs, column)
