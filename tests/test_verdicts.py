@@ -368,24 +368,35 @@ def over_numbers(shares: Callable[[int, float], tuple[float, float]]) -> list[St
     return runs
 
 
+def wider(runs: list[StoredRun]) -> list[StoredRun]:
+    """The runs with 30 numbers, at twice the width."""
+    model = lambda run: replace(run.spec.model, d_model=2 * run.spec.model.d_model)
+    return [replace(r, spec=replace(r.spec, model=model(r))) for r in rate_decay.with_fewest(runs)]
+
+
 def test_what_the_number_of_numbers_does(monkeypatch: pytest.MonkeyPatch) -> None:
     few = rate_decay_prose.few_numbers
     turning = over_numbers(lambda k, gamma: (0.0, 0.9) if (k, gamma) == (30, 0.8) else (0.9, 0.0))
-    assert few(turning) == (
-        "**The fewer numbers there are, the more two layers lean to the inferential answer, and γ alone turns the symmetric "
-        "answer into the inferential one with 30 numbers in place of 80.**"
+    assert few(turning, wider(turning)) == (
+        "**The fewer numbers there are, the more two layers lean to the inferential answer. With 30 numbers in place of 80, γ "
+        "alone turns the symmetric answer into the inferential one at width 16 and 32**."
     )
-    one = few(over_numbers(lambda k, gamma: (0.3, 0.9) if k == 30 else (0.9, 0.0)))
-    assert one.endswith("in place of 80: only the inferential answer leads by half of all answers at any γ.")
-    flat = few(over_numbers(lambda k, gamma: (0.3, 0.2)))
-    assert flat.startswith("**How many numbers there are has no clear effect on the lean of two layers.** It is not so that γ")
-    assert flat.endswith(": neither answer leads by half of all answers at any γ.")
-    other = few(over_numbers(lambda k, gamma: (0.0, 0.9) if (gamma < 0.6) == (k == 30) else (0.9, 0.0)))
-    assert other.endswith(": the answers come in the other order.")
+    one = over_numbers(lambda k, gamma: (0.3, 0.9) if k == 30 else (0.9, 0.0))
+    assert few(one, wider(turning)).endswith(
+        " one at width 32**, but not at the other: at width 16 only the inferential answer leads by half of all answers at any "
+        "γ."
+    )
+    flat = over_numbers(lambda k, gamma: (0.3, 0.2))
+    other = over_numbers(lambda k, gamma: (0.0, 0.9) if (gamma < 0.6) == (k == 30) else (0.9, 0.0))
+    said = few(flat, wider(other))
+    assert said.startswith("**How many numbers there are has no clear effect on the lean of two layers.** With 30 numbers")
+    assert "γ alone does not turn the symmetric answer into the inferential one: at width 16 neither answer leads by" in said
+    assert said.endswith("at any γ; at width 32 the answers come in the other order.")
     monkeypatch.setattr(rate_decay_prose, "exact_above", lambda run: 1.0)
-    text = rate_decay_prose.few_text(turning)
-    assert "| 30 | 12 of 12 | 0.90 ± 0.00 at γ = 0.5 | 0.90 ± 0.00 at γ = 0.8 | 1.00 ± 0.00 |" in text
-    assert "Over the 24 of 24 runs that have learned, the rank correlation of the number of keys with the lean" in text
+    text = rate_decay_prose.few_text(turning, wider(one))
+    assert "| 30 | 16 | 12 of 12 | 0.90 ± 0.00 at γ = 0.5 | 0.90 ± 0.00 at γ = 0.8 | 1.00 ± 0.00 |" in text
+    assert "| 30 | 32 | 12 of 12 | 0.30 ± 0.00 at γ = 0.5 | 0.90 ± 0.00 at γ = 0.5 | 1.00 ± 0.00 |" in text
+    assert "Over the 24 of 24 runs of the grid that have learned, the rank correlation of the number of keys" in text
 
 
 # --- Chapter 7 ---

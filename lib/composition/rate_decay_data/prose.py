@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lib.composition.condensation.numbers import measures_of
-from lib.composition.phase_diagram.numbers import HALF, ends, exact_above
-from lib.composition.rate_decay_data.numbers import BY_KEYS, doubled, grid, harder, trend_of
+from lib.composition.phase_diagram.numbers import HALF, Ends, ends, exact_above
+from lib.composition.rate_decay_data.numbers import BY_KEYS, doubled, grid, harder, trend_of, with_fewest
 from lib.composition.runs import MAPPINGS, lean, learned_among
 from lib.composition.study import LOW_KEYS
 from lib.composition.task import N_KEYS
@@ -126,22 +126,32 @@ def taken_away(
     return f"- {said}\n- {_complexity(steps, groups)}"
 
 
-def few_numbers(runs: Sequence[StoredRun]) -> str:
-    """What the number of keys does to the answer, and whether γ alone turns it where they are fewest."""
-    few = int(min(levels(runs, BY_KEYS)))
-    row = ends([run for run in runs if BY_KEYS(run) == few])
-    way = direction(_with_numbers(runs))
+def few_numbers(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> str:
+    """What the number of keys does to the answer, and at which width γ alone turns it where they are fewest. wide: runs of one
+    row of γ with that number."""
     trend = {
         "falls": "The fewer numbers there are, the more two layers lean to the inferential answer",
         "rises": "The fewer numbers there are, the less two layers lean to the inferential answer",
-    }.get(way, "How many numbers there are has no clear effect on the lean of two layers")
-    turn = f"γ alone turns the symmetric answer into the inferential one with {few} numbers in place of {N_KEYS}"
-    if row.flips:
-        return f"**{trend}, and {turn}.**"
+    }.get(direction(_with_numbers(runs)), "How many numbers there are has no clear effect on the lean of two layers")
+    fewest = with_fewest(runs)
+    rows = {run[0].spec.model.d_model: ends(run) for run in (fewest, wide)}
+    turns = [f"{width}" for width, row in rows.items() if row.flips]
+    turn = f"With {BY_KEYS(fewest[0]):g} numbers in place of {N_KEYS}, γ alone"
+    what = "the symmetric answer into the inferential one"
+    whys = [f"at width {width} {_short_of(row)}" for width, row in rows.items() if not row.flips]
+    if not turns:
+        return f"**{trend}.** {turn} does not turn {what}: {'; '.join(whys)}."
+    but = f", but not at the other: {'; '.join(whys)}" if whys else ""
+    return f"**{trend}. {turn} turns {what} at width {listed(turns)}**{but}."
+
+
+def _short_of(row: Ends) -> str:
+    """Why a row of γ does not flip."""
     strong = [m for m, lead in row.lead.items() if lead >= HALF]
-    leads = {0: "neither answer leads", 1: f"only the {listed(strong)} answer leads"}
-    why = f"{leads[len(strong)]} by half of all answers at any γ" if len(strong) < 2 else "the answers come in the other order"
-    return f"**{trend}.** It is not so that {turn}: {why}."
+    if len(strong) == len(MAPPINGS):
+        return "the answers come in the other order"
+    who = f"only the {listed(strong)} answer" if strong else "neither answer"
+    return f"{who} leads by half of all answers at any γ"
 
 
 def _with_numbers(runs: Sequence[StoredRun]) -> Trend:
@@ -149,23 +159,25 @@ def _with_numbers(runs: Sequence[StoredRun]) -> Trend:
     return trend_of(learned_among(runs) or list(runs), BY_KEYS, lean)
 
 
-def few_text(runs: Sequence[StoredRun]) -> str:
-    """Number by number: how many runs have learned, where each answer is most frequent over γ, and of how many keys."""
+def few_text(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> str:
+    """The settings of the grid and of the wide row; line by line how many runs have learned, where each answer is most frequent
+    over γ, and the latter over keys whose answers occur in the input."""
     lines = []
-    for k in levels(runs, BY_KEYS):
-        row = [run for run in runs if BY_KEYS(run) == k]
-        found, shares = ends(row), {}
-        for m in MAPPINGS:
-            here = [run for run in row if run.spec.gamma == found.gamma[m]]
-            shares[m] = f"{spread([run.metrics[m] for run in here])} at γ = {found.gamma[m]:g}"
-        there = [run for run in row if run.spec.gamma == found.gamma["inferential"]]
-        above = spread([exact_above(run) for run in there])
-        lines.append((f"{k:g}", f"{len(learned_among(row))} of {len(row)}", shares["symmetric"], shares["inferential"], above))
-    head = ("numbers", "runs that have learned", "symmetric, most", "inferential, most", f"the latter, of keys from {LOW_KEYS}")
+    rows = [[run for run in runs if BY_KEYS(run) == k] for k in levels(runs, BY_KEYS)]
+    for row in (*rows, wide):
+        found = ends(row)
+        at = {m: [run for run in row if run.spec.gamma == found.gamma[m]] for m in MAPPINGS}
+        shares = [f"{spread([run.metrics[m] for run in at[m]])} at γ = {found.gamma[m]:g}" for m in MAPPINGS]
+        above = spread([exact_above(run) for run in at["inferential"]])
+        learned = f"{len(learned_among(row))} of {len(row)}"
+        lines.append((f"{BY_KEYS(row[0]):g}", row[0].spec.model.d_model, learned, *shares, above))
+    head = ("numbers", "width", "have learned", "symmetric, most", "inferential, most", f"the latter, keys from {LOW_KEYS}")
+    settings = [f"{setting_words(row[0])}, {row[0].spec.train.steps:,} steps" for row in (runs, wide)]
     return (
-        f"The models have {setting_words(runs[0])} and {runs[0].spec.train.steps:,} steps. "
-        f"Over the {len(learned_among(runs))} of {number_of(len(runs))} that have learned, the rank correlation of the number "
-        f"of keys with the lean, inferential − symmetric, is {trend_words(_with_numbers(runs))}.\n\n" + table(head, lines)
+        f"The grid has {settings[0]}; the row of wider models {settings[1]}. "
+        f"Over the {len(learned_among(runs))} of {number_of(len(runs))} of the grid that have learned, the rank correlation of "
+        f"the number of keys with the lean, inferential − symmetric, is {trend_words(_with_numbers(runs))}.\n\n"
+        + table(head, lines)
     )
 
 
