@@ -378,20 +378,26 @@ def test_what_the_number_of_numbers_does(monkeypatch: pytest.MonkeyPatch) -> Non
     few = rate_decay_prose.few_numbers
     turning = over_numbers(lambda k, gamma: (0.0, 0.9) if (k, gamma) == (30, 0.8) else (0.9, 0.0))
     assert few(turning, wider(turning)) == (
-        "**The fewer numbers there are, the more two layers lean to the inferential answer. With 30 numbers in place of 80, γ "
-        "alone turns the symmetric answer into the inferential one at width 16 and 32**."
+        "**The fewer numbers there are, the more two layers lean to the inferential answer**: from γ = 0.8 on with 30 numbers, "
+        "at no γ of the grid with 80. **By the book's stricter measure, each answer ahead by half of all answers where it is "
+        "most frequent, γ alone turns it with 30 numbers at width 16 and 32**."
     )
+    assert rate_decay_prose.variant_text(turning, []) == ""
+    assert "([chapter 6](06-rate-decay-data)). The fewer numbers" in rate_decay_prose.variant_text(turning, wider(turning))
     one = over_numbers(lambda k, gamma: (0.3, 0.9) if k == 30 else (0.9, 0.0))
-    assert few(one, wider(turning)).endswith(
-        " one at width 32**, but not at the other: at width 16 only the inferential answer leads by half of all answers at any "
-        "γ."
-    )
+    said = few(one, wider(turning))
+    assert "from γ = 0.5 on with 30 numbers" in said
+    assert said.endswith(" with 30 numbers at width 32**; at width 16 only the inferential answer leads by so much at any γ.")
     flat = over_numbers(lambda k, gamma: (0.3, 0.2))
     other = over_numbers(lambda k, gamma: (0.0, 0.9) if (gamma < 0.6) == (k == 30) else (0.9, 0.0))
     said = few(flat, wider(other))
-    assert said.startswith("**How many numbers there are has no clear effect on the lean of two layers.** With 30 numbers")
-    assert "γ alone does not turn the symmetric answer into the inferential one: at width 16 neither answer leads by" in said
-    assert said.endswith("at any γ; at width 32 the answers come in the other order.")
+    assert said.startswith(
+        "**How many numbers there are has no clear effect on the lean of two layers**. By the book's stricter"
+    )
+    assert said.endswith(
+        "γ alone does not turn it with 30 numbers: at width 16 neither answer leads by so much at any γ; at width 32 the "
+        "answers come in the other order."
+    )
     monkeypatch.setattr(rate_decay_prose, "exact_above", lambda run: 1.0)
     text = rate_decay_prose.few_text(turning, wider(one))
     assert "| 30 | 16 | 12 of 12 | 0.90 ± 0.00 at γ = 0.5 | 0.90 ± 0.00 at γ = 0.8 | 1.00 ± 0.00 |" in text
@@ -593,7 +599,7 @@ def test_a_cell_has_a_stripe_a_run() -> None:
     levels = [sorted({place[i] for place in cells}) for i in (0, 1)]
     plain = drawn(rate_decay_figures.shares_grid({"inferential": cells}, *levels, "decay", "rate"))
     assert "inferential (key − 10)" in plain
-    assert "the mean leans to the other answer" not in plain
+    assert "boundary: the mean leans to the other answer beyond it" not in plain
 
 
 def test_a_boundary_runs_between_cells_that_lean_to_different_answers() -> None:
@@ -607,7 +613,7 @@ def test_a_boundary_runs_between_cells_that_lean_to_different_answers() -> None:
     fig = rate_decay_figures.shares_grid({"symmetric": cells}, [30, 80], [0.5, 0.8], "numbers", "γ", sides)
     drawn_lines = [np.array(line.get_xydata()).tolist() for line in fig.axes[0].lines if line.get_lw() == 2]
     assert drawn_lines == [[[0.5, -0.5], [0.5, 0.5]], [[0.5, 0.5], [1.5, 0.5]]]
-    assert "the mean leans to the other answer" in drawn(fig)
+    assert "boundary: the mean leans to the other answer beyond it" in drawn(fig)
 
 
 def test_contrasts_are_drawn_depth_by_depth() -> None:

@@ -45,8 +45,8 @@ def shares_grid(
             scale = ScalarMappable(Normalize(0, 1), palette.FILL[name])
             fig.colorbar(scale, ax=ax, label="share of answers to (4, 3)" if ax is axes[0, -1] else "", aspect=15)
         axes[0, 0].set_ylabel(ylabel)
-        crossed = Line2D([], [], ls="", marker="x", ms=5, color="#444444", label="seen pairs not learned")
-        line = Line2D([], [], color=BOUNDARY, lw=2, label="the mean leans to the other answer")
+        crossed = Line2D([], [], ls="", marker="x", ms=5, color="#444444", label="not learned")
+        line = Line2D([], [], color=BOUNDARY, lw=2, label="boundary: the mean leans to the other answer beyond it")
         fig.legend(handles=[crossed, line] if sides else [crossed], loc="outside lower center", ncols=2)
     return fig
 

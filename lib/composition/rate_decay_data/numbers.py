@@ -50,6 +50,18 @@ def leans(runs: Sequence[StoredRun], row: Value, column: Value) -> dict[tuple[fl
     return {cell: float(np.mean(values)) for cell, values in found.items()}
 
 
+def turns_from(runs: Sequence[StoredRun], row: Value) -> dict[float, float | None]:
+    """{row: the γ from which on runs that have learned lean to the inferential answer, by the mean at each γ}; None where they
+    do not at the largest γ that has such runs."""
+    means = leans(runs, row, BY_GAMMA)
+    found: dict[float, float | None] = {}
+    for value in levels(runs, row):
+        line = sorted((gamma, mean) for (r, gamma), mean in means.items() if r == value)
+        last = max((i for i, (_, mean) in enumerate(line) if mean <= 0), default=-1)
+        found[value] = line[last + 1][0] if last < len(line) - 1 else None
+    return found
+
+
 def learning_steps(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:
     """{γ: (groups, seeds)} steps until the seen pairs are learned; infinity for a run that never learned them.
 

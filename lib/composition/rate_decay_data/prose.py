@@ -8,7 +8,7 @@ import numpy as np
 
 from lib.composition.condensation.numbers import measures_of
 from lib.composition.phase_diagram.numbers import HALF, Ends, ends, exact_above
-from lib.composition.rate_decay_data.numbers import BY_KEYS, doubled, grid, harder, trend_of, with_fewest
+from lib.composition.rate_decay_data.numbers import BY_KEYS, doubled, grid, harder, trend_of, turns_from, with_fewest
 from lib.composition.runs import MAPPINGS, lean, learned_among
 from lib.composition.study import LOW_KEYS
 from lib.composition.task import N_KEYS
@@ -136,13 +136,35 @@ def few_numbers(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> str:
     fewest = with_fewest(runs)
     rows = {run[0].spec.model.d_model: ends(run) for run in (fewest, wide)}
     turns = [f"{width}" for width, row in rows.items() if row.flips]
-    turn = f"With {BY_KEYS(fewest[0]):g} numbers in place of {N_KEYS}, γ alone"
-    what = "the symmetric answer into the inferential one"
+    number = f"{BY_KEYS(fewest[0]):g} numbers"
+    measure = "the book's stricter measure, each answer ahead by half of all answers where it is most frequent"
     whys = [f"at width {width} {_short_of(row)}" for width, row in rows.items() if not row.flips]
     if not turns:
-        return f"**{trend}.** {turn} does not turn {what}: {'; '.join(whys)}."
-    but = f", but not at the other: {'; '.join(whys)}" if whys else ""
-    return f"**{trend}. {turn} turns {what} at width {listed(turns)}**{but}."
+        return f"**{trend}**{_from(runs)}. By {measure}, γ alone does not turn it with {number}: {'; '.join(whys)}."
+    but = f"; {'; '.join(whys)}" if whys else ""
+    return f"**{trend}**{_from(runs)}. **By {measure}, γ alone turns it with {number} at width {listed(turns)}**{but}."
+
+
+def variant_text(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> str:
+    """The same for a chapter on the paper's own task, which needs none of these runs; nothing where they are not stored."""
+    if not runs or not wide:
+        return ""
+    asked = (
+        f"**A variant of ours** asks the same with fewer numbers than the paper's {N_KEYS} ([chapter 6](06-rate-decay-data))."
+    )
+    return f"{asked} {few_numbers(runs, wide).replace('**', '')}"
+
+
+def _from(runs: Sequence[StoredRun]) -> str:
+    """From which γ on the mean leans to the inferential answer, by how many numbers there are."""
+    groups: dict[float | None, list[str]] = {}
+    for k, gamma in turns_from(runs, BY_KEYS).items():
+        groups.setdefault(gamma, []).append(f"{k:g}")
+    nowhere = groups.pop(None, [])
+    words = [f"from γ = {gamma:g} on with {listed(ks)}" for gamma, ks in sorted(groups.items())]
+    if not words:
+        return ""
+    return f": {listed(words)} numbers" + (f", at no γ of the grid with {listed(nowhere)}" if nowhere else "")
 
 
 def _short_of(row: Ends) -> str:
@@ -151,7 +173,7 @@ def _short_of(row: Ends) -> str:
     if len(strong) == len(MAPPINGS):
         return "the answers come in the other order"
     who = f"only the {listed(strong)} answer" if strong else "neither answer"
-    return f"{who} leads by half of all answers at any γ"
+    return f"{who} leads by so much at any γ"
 
 
 def _with_numbers(runs: Sequence[StoredRun]) -> Trend:
