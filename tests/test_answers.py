@@ -124,7 +124,10 @@ def test_a_flip_needs_both_ends_and_their_order() -> None:
     ("runs", "says"),
     [
         ([row(1.0, 0.0, 0.3), row(0.0, 1.0, 0.8)], "γ alone turns the symmetric answer"),
-        ([row(0.6, 0.2, 0.3), row(0.3, 0.5, 0.8)], "not both ahead by half"),
+        (
+            [row(0.6, 0.2, 0.3), row(0.3, 0.5, 0.8)],
+            "by half of all answers; the symmetric answer leads at 1 of 2 γ",
+        ),
         ([row(0.0, 1.0, 0.3), row(1.0, 0.0, 0.8)], "is not strongest at the smaller weights"),
     ],
 )
@@ -139,7 +142,10 @@ def test_the_answer_names_the_sets_that_turn() -> None:
         "With two layers, smaller initial weights alone turn the symmetric answer into the inferential one in one set."
     )
     said = prose.answer_text({"one set": turns, "two": turns, "three": weak})
-    assert "in one set and two. In three the two answers come in this order, but are not both ahead by half" in said
+    assert said.endswith(
+        "in one set and two. In three they do not, by half of all answers: the symmetric answer leads at 1 of 2 γ, the "
+        "inferential at γ = 0.8."
+    )
     said = prose.answer_text({"three": weak, "four": back})
     assert "in none of our settings. In three" in said
     assert said.endswith("In four the inferential answer is not the one of the smaller weights.")
@@ -155,7 +161,9 @@ def test_the_answer_says_what_rests_on_runs_that_have_not_learned() -> None:
     half = [*large, small[0], unlearned(small[1])]
     where = "- *One set*: at γ = 0.8, where the inferential answer is most frequent, 1 of 2 have learned their training rows. "
     assert prose.answer_text({"one set": half}).endswith(
-        where + "Over all γ, those that have learned lean more to the inferential answer as γ grows."
+        where
+        + "Over all γ, those that have learned lean more to the inferential answer as γ grows. Of the 2 runs at γ ≥ 0.8, 1 "
+        "have learned their training rows and 90% of the seen pairs at held-out places: 0 symmetric, 1 inferential."
     )
     stops = lambda run, fit: dataclasses.replace(
         run, fit_step=fit, spec=dataclasses.replace(run.spec, train=dataclasses.replace(run.spec.train, anneal=10))
@@ -164,11 +172,28 @@ def test_the_answer_says_what_rests_on_runs_that_have_not_learned() -> None:
     said = prose.answer_text({"one set": ended})
     assert "at γ = 0.8, where the inferential answer is most frequent, 0 of 2 reached 99 % of the seen pairs. Over" in said
     none = [*large, *map(unlearned, small)]
-    assert prose.answer_text({"one set": none}).endswith("those that have learned are too few to tell.")
+    assert "those that have learned are too few to tell. Of the 2 runs at γ ≥ 0.8, 0 have" in prose.answer_text(
+        {"one set": none}
+    )
     flat = [*large, row(0.9, 0.0, 0.7), row(0.0, 0.9, 0.4), row(0.0, 0.9, 0.8), unlearned(row(0.0, 1.0, 0.8))]
     flat = [*flat, row(0.0, 0.9, 0.2), row(0.0, 0.5, 0.1)]
-    assert prose.answer_text({"one set": flat}).endswith("those that have learned show no clear trend with γ.")
+    assert "those that have learned show no clear trend with γ." in prose.answer_text({"one set": flat})
     assert "90% inferential at γ = 0.8, where 1 of 2 have learned the training rows" in prose.verdict(half, large)
+
+
+def test_another_form_with_pre_norm_is_told_where_it_does_not_turn() -> None:
+    pre = lambda run: dataclasses.replace(
+        run, spec=dataclasses.replace(run.spec, model=dataclasses.replace(run.spec.model, norm="pre"))
+    )
+    turns = [row(1.0, 0.0, 0.3), row(0.0, 0.9, 0.8)]
+    assert prose.other_pre_norm_text(turns) == ""
+    said = prose.other_pre_norm_text([*turns, *map(pre, turns)])
+    assert said.startswith(
+        "Trials of the paper's own block with pre-norm (ReLU, one head, width 16, 1 run an end) answer 100% sym"
+    )
+    back = prose.other_pre_norm_text([pre(row(0.3, 0.1, 0.3)), pre(row(0.9, 0.1, 0.8))])
+    assert back.startswith("**It is GPT-2's form that turns with pre-norm.** Trials")
+    assert back.endswith("answer 30% symmetric, 10% inferential at γ = 0.3; 90% symmetric, 10% inferential at γ = 0.8.")
 
 
 def test_what_is_stored_at_the_papers_size_is_told_in_one_sentence() -> None:
@@ -177,7 +202,10 @@ def test_what_is_stored_at_the_papers_size_is_told_in_one_sentence() -> None:
     small = dataclasses.replace(planted({-10: 20, -12: 65, -6: 15}, gamma=0.8), history=history)
     large = dataclasses.replace(planted({-6: 100}, gamma=0.5), history=history)
     assert prose.size_text([]) == ""
-    neither = "γ = 0.8 gives neither reliably (15% symmetric, 20% inferential; 85% lie nearer to the inferential answer)."
+    neither = (
+        "γ = 0.8 gives neither reliably (15% symmetric, 20% inferential; 85% lie nearer to the inferential answer; "
+        "most often key − 12, 65%)."
+    )
     assert prose.size_text([small]).endswith(neither)
     both = prose.size_text([small, large])
     assert (
@@ -186,7 +214,9 @@ def test_what_is_stored_at_the_papers_size_is_told_in_one_sentence() -> None:
     )
     assert "at most 2 runs a γ" in prose.size_text([small, large, dataclasses.replace(large)])
     assert "(100%) (it has not learned the training rows)." in prose.size_text([unlearned(large)])
-    assert prose.size_text([planted({-6: 50, 30: 50})]).endswith("neither reliably (50% symmetric, 0% inferential).")
+    assert prose.size_text([planted({-6: 50, 30: 50})]).endswith(
+        "neither reliably (50% symmetric, 0% inferential; most often key − 6, 50%)."
+    )
     assert "Runs at γ = 0.5 are not stored yet." in prose.full_width_text([small])
     first, second = prose.full_width_text([small, large]).splitlines()
     assert "inferential, and 60% were at most, at step 10; 85% lie nearer to this answer than to the other." in first
@@ -260,6 +290,12 @@ def test_what_was_not_trained_is_said_at_the_top() -> None:
         "best of 9 learning rates (full-length runs have 1); further seeds at the paper's own size (it has 1 run a γ);" in said
     )
     assert said.endswith("; full-length runs of more than two layers.")
+    again = dataclasses.replace(runs[0].spec, train=dataclasses.replace(runs[0].spec.train, steps=990))
+    more = numbers.Setting(again, np.array([-0.5, -0.5, -0.5]), np.array([0.1, 0.1, 0.1]))
+    said = prose.missing_text([*tried, more], runs)
+    assert "990 steps: by 0.30 with 3 runs an end" in said
+    assert "4 trials at width " in said
+    assert " had 0.75; more runs with new seeds had 0.30 there." in said
     whole = [dataclasses.replace(r, spec=dataclasses.replace(r.spec, rate=1e-4 * i)) for r in runs for i in range(1, 10)]
     deep = [
         dataclasses.replace(
@@ -329,7 +365,7 @@ def test_further_layers_are_told_beside_two(monkeypatch: pytest.MonkeyPatch) -> 
     names = prose.depth_rows(two, {3: three})
     assert {name: len(runs) for name, runs in names.items()} == {"two layers": 6, "three layers": 4}
     said = prose.depth_text(two, {3: three})
-    assert said.startswith("**Three layers**: over γ the two answers come in the paper's order, ")
+    assert said.startswith("**Three layers**: γ alone does not turn the answer by half of all answers; the ")
     assert "they lean more to the inferential answer than two layers: by +1.00 (95 % interval +0.50 to +1.50, 4 pairs" in said
     assert "they lean less to" in prose.depth_text(two, {3: [layers(row(1.0, 0.0, g), 3) for g in (0.3, 0.8)]})
     mixed = [layers(row(1.0 - x, x, g), 3) for g, x in ((0.3, 0.5), (0.8, 0.0))]
@@ -457,9 +493,7 @@ def test_what_needs_weights(tmp_path: Path) -> None:
     rare = prose.generalization_text(
         [known] + [dataclasses.replace(known, metrics=known.metrics | {"test": 1.0})] * 3, right * 0 + 1, held_out
     )
-    assert rare.startswith(
-        "This run answers its seen pairs as well where the key never trained as where it did. Such runs are rare:"
-    )
+    assert rare.startswith("This run answers its seen pairs as well where the key never trained as where it did.")
     line = prose.generalization_line(right * 0 + ~held_out, held_out)
     assert line == "share right: 1.000 at trained places, 0.000 at held-out ones"
     for text in (prose.place_text([run]), prose.step_text([run]), prose.teacher_text([run])):

@@ -187,7 +187,7 @@ def test_what_is_true_by_construction_is_counted_apart() -> None:
     assert totals(rows) == "1 reproduced, 1 partly; 2 tests of the task, true by construction"
     assert totals(rows[1:2]) == "1 test of the task, true by construction"
     wrong = rows_of(a_claim("e", "not reproduced", by_construction=True))
-    assert totals(rows + wrong) == "1 reproduced, 1 partly; 3 tests of the task, true by construction (but 1 of them not)"
+    assert totals(rows + wrong) == "1 reproduced, 1 partly; 3 tests of the task, of which 1 fails"
     assert claims_line(rows) == "**2 claims:** 1 reproduced, 1 partly; 2 tests of the task, true by construction.\n"
     made = Made(listing(rows + wrong, dict.fromkeys("abcde", "01-x")))
     assert made.verdicts == [

@@ -379,8 +379,8 @@ def test_what_the_number_of_numbers_does(monkeypatch: pytest.MonkeyPatch) -> Non
     turning = over_numbers(lambda k, gamma: (0.0, 0.9) if (k, gamma) == (30, 0.8) else (0.9, 0.0))
     assert few(turning, wider(turning)) == (
         "**The fewer numbers there are, the more two layers lean to the inferential answer**: from γ = 0.8 on with 30 numbers, "
-        "at no γ of the grid with 80. **By the book's stricter measure, each answer ahead by half of all answers where it is "
-        "most frequent, γ alone turns it with 30 numbers at width 16 and 32**."
+        "at no γ of the grid with 80. **By the measure of [chapter 2](02-phase-diagram), each answer ahead by half of all "
+        "answers where it is most frequent, γ alone turns it with 30 numbers at width 16 and 32**."
     )
     assert rate_decay_prose.variant_text(turning, []) == ""
     assert "([chapter 6](06-rate-decay-data)). The fewer numbers" in rate_decay_prose.variant_text(turning, wider(turning))
@@ -391,9 +391,7 @@ def test_what_the_number_of_numbers_does(monkeypatch: pytest.MonkeyPatch) -> Non
     flat = over_numbers(lambda k, gamma: (0.3, 0.2))
     other = over_numbers(lambda k, gamma: (0.0, 0.9) if (gamma < 0.6) == (k == 30) else (0.9, 0.0))
     said = few(flat, wider(other))
-    assert said.startswith(
-        "**How many numbers there are has no clear effect on the lean of two layers**. By the book's stricter"
-    )
+    assert said.startswith("**How many numbers there are has no clear effect on the lean of two layers**. By the measure")
     assert said.endswith(
         "γ alone does not turn it with 30 numbers: at width 16 neither answer leads by so much at any γ; at width 32 the "
         "answers come in the other order."
@@ -419,7 +417,7 @@ def test_repeats_share_all_settings_and_the_seed(monkeypatch: pytest.MonkeyPatch
     text = width_prose.repeats_text(width.stored_repeats(ours, Store(Path("nowhere")), "laptop"))
     assert text.startswith("2 runs of width")
     assert "more than 0.1 in 1 of them, that of symmetric ones in 0" in text
-    assert "the same in 2 of 2. **The kind of answer is stable" in text
+    assert "the same in 2 of 2. **In these runs the kind of answer is stable" in text
 
 
 def test_without_the_diagram_nothing_is_said_of_repeats() -> None:

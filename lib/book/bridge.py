@@ -166,9 +166,9 @@ def _mix(store: Store, profile: str) -> Task:
 
 
 TASKS: tuple[Callable[[Store, str], Task], ...] = (
-    _composed("composition, paper's pair", two_layers, _by_gain),
+    _composed("composition, paper's pair by gain", two_layers, _by_gain),
     _composed("composition, ends of γ", two_layers, _ends),
-    _composed("composition (pre-norm), paper's pair", _pre_norm_runs, _by_gain),
+    _composed("composition (pre-norm), paper's pair by gain", _pre_norm_runs, _by_gain),
     _composed("composition (pre-norm), ends of γ", _pre_norm_runs, _ends),
     _anchors,
     _copying,

@@ -31,8 +31,8 @@ def totals(rows: Sequence[Mapping[str, Any]]) -> str:
     words = [", ".join(f"{counts[status]} {status}" for status in STATUSES if counts[status])]
     if tests := [row for row in rows if by_construction(row)]:
         failing = sum(row["status"] != REPRODUCED for row in tests)
-        but = f" (but {failing} of them not)" if failing else ""
-        words.append(f"{len(tests)} test{'s' * (len(tests) > 1)} of the task, {BY_CONSTRUCTION}{but}")
+        how = f"of which {failing} fail{'s' * (failing == 1)}" if failing else BY_CONSTRUCTION
+        words.append(f"{len(tests)} test{'s' * (len(tests) > 1)} of the task, {how}")
     return "; ".join(filter(None, words))
 
 

@@ -86,7 +86,7 @@ def claims_line(rows: Sequence[Mapping[str, Any]]) -> str:
 def headline_rows(store: Store) -> dict[str, list[StoredRun]]:
     """The two rows of γ that the first page shows, of two layers and every seed: pre-norm in GPT-2's form, and the paper's."""
     return {
-        "two pre-norm layers": load(PLAYED.specs(PROFILE), store),
+        "two pre-norm layers of GPT-2's form": load(PLAYED.specs(PROFILE), store),
         "the paper's two post-norm layers": two_layers(store, PROFILE),
     }
 

@@ -310,6 +310,13 @@ def ends(runs: Sequence[StoredRun]) -> Ends:
     return Ends(gamma, {m: means[gamma[m]] for m in MAPPINGS})
 
 
+def leading(runs: Sequence[StoredRun]) -> dict[str, list[float]]:
+    """{mapping: the γ at which its mean share is larger than the other's}, in rising order."""
+    gammas = sorted({run.spec.gamma for run in runs})
+    mean = {g: float(np.mean([lean(r) for r in runs if r.spec.gamma == g])) for g in gammas}
+    return {"symmetric": [g for g in gammas if mean[g] < 0], "inferential": [g for g in gammas if mean[g] > 0]}
+
+
 def lean_slope(runs: Sequence[StoredRun]) -> Trend | None:
     """The slope of inferential − symmetric against γ over runs, and its 95 % interval; None where all have one γ."""
     x = np.array([run.spec.gamma for run in runs])

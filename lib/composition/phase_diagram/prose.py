@@ -37,11 +37,8 @@ def flip_text(name: str, runs: Sequence[StoredRun]) -> str:
     found = numbers.ends(runs)
     if found.flips:
         verdict = "γ alone turns the symmetric answer into the inferential one"
-    elif found.gamma["symmetric"] < found.gamma["inferential"]:
-        verdict = (
-            "over γ the two answers come in the paper's order, "
-            "but where each is most frequent they are not both ahead by half of all answers"
-        )
+    elif found.in_order:
+        verdict = f"γ alone does not turn the answer by half of all answers; {_leading(runs)}"
     else:
         verdict = "the inferential answer is not strongest at the smaller weights"
     words = []
@@ -56,19 +53,26 @@ def flip_text(name: str, runs: Sequence[StoredRun]) -> str:
     return f"**{name}**: {verdict}. " + "; ".join(words)[0].upper() + "; ".join(words)[1:] + "."
 
 
+def _leading(runs: Sequence[StoredRun]) -> str:
+    """At how many γ each answer leads by the mean over seeds, and where the rarer one does."""
+    found = numbers.leading(runs)
+    most, least = sorted(found, key=lambda m: len(found[m]), reverse=True)
+    total = len({run.spec.gamma for run in runs})
+    where = f"at γ = {listed([f'{g:g}' for g in found[least]])}" if found[least] else "nowhere"
+    return f"the {most} answer leads at {len(found[most])} of {total} γ, the {least} {where}"
+
+
 def answer_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
     """Where γ alone turns the answer, in one sentence or two. sets: {what runs are called: runs}."""
     found = {name: numbers.ends(runs) for name, runs in sets.items()}
-    ordered = lambda e: e.gamma["symmetric"] < e.gamma["inferential"]
     turned = [name for name, e in found.items() if e.flips]
-    weak = [name for name, e in found.items() if not e.flips and ordered(e)]
-    other = [name for name, e in found.items() if not e.flips and not ordered(e)]
+    weak = [name for name, e in found.items() if not e.flips and e.in_order]
+    other = [name for name, e in found.items() if not e.flips and not e.in_order]
     said = [
         "With two layers, smaller initial weights alone turn the symmetric answer into the inferential one"
         + (f" in {listed(turned)}." if turned else " in none of our settings.")
     ]
-    if weak:
-        said.append(f"In {listed(weak)} the two answers come in this order, but are not both ahead by half of all answers.")
+    said += [f"In {name} they do not, by half of all answers: {_leading(sets[name])}." for name in weak]
     if other:
         said.append(f"In {listed(other)} the inferential answer is not the one of the smaller weights.")
     remarks = [remark for name in (*turned, *weak) if (remark := _rests_on(name, sets[name], found[name]))]
@@ -99,7 +103,23 @@ def _rests_on(name: str, runs: Sequence[StoredRun], found: numbers.Ends) -> str:
         if trend[1] > 0
         else "show no clear trend with γ"
     )
-    return f"- *{sentence(name)}*: {'; '.join(short)}. Over all γ, those that have learned {alone}."
+    return f"- *{sentence(name)}*: {'; '.join(short)}. Over all γ, those that have learned {alone}.{_small_weights(runs)}"
+
+
+def _small_weights(runs: Sequence[StoredRun]) -> str:
+    """Of the third of γ with the smallest weights: which answer runs give that know what they were taught, at held-out places
+    too. Nothing for runs that were not asked for their training rows."""
+    if any("train" not in run.metrics for run in runs):
+        return ""
+    gammas = sorted({run.spec.gamma for run in runs})
+    small = gammas[-max(1, len(gammas) // 3) :]
+    here = [run for run in runs if run.spec.gamma in small]
+    whole = [run for run in learned_among(here) if run.metrics["test"] >= SHADOW]
+    leans = [sum(max(MAPPINGS, key=lambda m: r.metrics[m]) == mapping for r in whole) for mapping in MAPPINGS]
+    return (
+        f" Of the {number_of(len(here))} at γ ≥ {small[0]:g}, {len(whole)} have learned their training rows and {SHADOW:.0%} "
+        f"of the seen pairs at held-out places: {leans[0]} symmetric, {leans[1]} inferential."
+    )
 
 
 def size_text(runs: Sequence[StoredRun]) -> str:
@@ -116,7 +136,10 @@ def size_text(runs: Sequence[StoredRun]) -> str:
             said = f"gives neither reliably ({', '.join(f'{mean[m]:.0%} {m}' for m in MAPPINGS)}"
             near = {m: float(np.mean([numbers.nearer(run)[m] for run in here])) for m in MAPPINGS}
             lean = [m for m in MAPPINGS if near[m] > 0.5]
-            said += f"; {near[lean[0]]:.0%} lie nearer to the {lean[0]} answer)" if lean else ")"
+            said += f"; {near[lean[0]]:.0%} lie nearer to the {lean[0]} answer" if lean else ""
+            counts = np.mean([numbers.shares(run)[:-1] for run in here], 0)
+            often = f"{OFFSETS[int(counts.argmax())]:+d}".replace("-", "− ").replace("+", "+ ")
+            said += f"; most often key {often}, {counts.max():.0%})"
         words.append(f"γ = {gamma:g} {said}{_unlearned(here)}")
     most = max(len(_of(runs, gamma)) for gamma in {run.spec.gamma for run in runs})
     how_many = "one run" if most == 1 else f"at most {most} runs"
@@ -154,13 +177,32 @@ def _unlearned(runs: Sequence[StoredRun]) -> str:
     return "" if done == len(runs) else f" ({f'{done} of {len(runs)} have' if done else none} learned the training rows)"
 
 
+def other_pre_norm_text(tried: Sequence[StoredRun]) -> str:
+    """What the stored trials of the paper's block with pre-norm answer at their ends of γ; nothing where there are none."""
+    runs = [run for run in tried if run.spec.model.norm == "pre" and run.spec.model.activation == "relu"]
+    if not runs:
+        return ""
+    gammas = sorted({run.spec.gamma for run in runs})
+    words = []
+    for gamma in (gammas[0], gammas[-1]):
+        mean = {m: float(np.mean([run.metrics[m] for run in _of(runs, gamma)])) for m in MAPPINGS}
+        words.append(f"{', '.join(f'{mean[m]:.0%} {m}' for m in MAPPINGS)} at γ = {gamma:g}")
+    last = _of(runs, gammas[-1])
+    first = "**It is GPT-2's form that turns with pre-norm.** " if np.mean([lean(run) for run in last]) < 0 else ""
+    return (
+        f"{first}Trials of the paper's own block with pre-norm (ReLU, one head, width {runs[0].spec.model.d_model}, "
+        f"{number_of(len(last))} an end) answer {'; '.join(words)}."
+    )
+
+
 def large_batch_text(runs: Sequence[StoredRun]) -> str:
     """Whether γ alone turns the answer of the large-batch runs, by the same measure, and where more is said of them."""
     found = numbers.ends(runs)
     words = ", ".join(f"{found.mean[m][m]:.0%} {m} at γ = {found.gamma[m]:g}" for m in MAPPINGS)
     return (
         f"By the same measure γ alone {'turns' if found.flips else 'does not turn'} the answer of the large-batch runs of "
-        f"[chapter 7](07-width) ({setting_words(runs[0])}, ended soon after the seen pairs are learned): {words}."
+        f"[chapter 7](07-width) ({setting_words(runs[0])}, ended soon after the seen pairs are learned, or at "
+        f"{runs[0].spec.train.steps:,} steps): {words}."
     )
 
 
@@ -418,9 +460,8 @@ def generalization_text(runs: Sequence[StoredRun], right: np.ndarray, held_out: 
         said += f", most of all at place{'s' * (len(places) != 1)} {listed(places)}." if places else "."
     if not learned:
         return f"{said} None of {number_of(len(runs))} has learned its training rows."
-    rare = " Such runs are rare:" if short <= len(learned) / 4 else ""
     return (
-        f"{said}{rare} {'of' if rare else 'Of'} {number_of(len(learned))} that learned their training rows, {short} "
+        f"{said} Of {number_of(len(learned))} that learned their training rows, {short} "
         f"{'is' if short == 1 else 'are'} below {SHADOW:.0%} at held-out places."
     )
 
@@ -433,14 +474,14 @@ def speed_text(runs: Sequence[StoredRun]) -> str:
     never = 1 + max(run.spec.train.steps for run in runs)  # later than all that learn, and at one rank
     s = spearman(np.where(np.isfinite(steps), steps, never), every)
     if s > 0.3:
-        verdict = "The later a run learns, the more it composes"
+        verdict = "Runs that learn late or never compose more"
     elif s < -0.3:
-        verdict = "The later a run learns, the less it composes"
+        verdict = "Runs that learn late or never compose less"
     else:
         verdict = "When a run learns says little about what it answers"
     words = (
-        f"{verdict} (rank correlation {s:+.2f}): of the fastest third {np.mean(fast < 0):.0%} lean to the symmetric answer, of "
-        f"the others {np.mean(slow < 0):.0%}."
+        f"{verdict} (rank correlation {s:+.2f}, never last): of the fastest third {np.mean(fast < 0):.0%} lean to the "
+        f"symmetric answer, of the others {np.mean(slow < 0):.0%}."
     )
     done = np.isfinite(steps)
     if done.all() or done.sum() < 3:
@@ -515,12 +556,8 @@ def plain_text(table: PhaseTable) -> str:
     )
 
 
-MATTERS = 0.1
-"""The learning rate matters if the mean share of an answer differs by this much between two rates (our choice)."""
-
-
 def spread_text(table: PhaseTable) -> str:
-    """How far seeds and rates agree on the answer, run by run, and whether the rate matters."""
+    """How far seeds and rates agree on the answer, run by run, and what the rate changes on average."""
     decided = np.maximum(table.symmetric, table.inferential) >= REGION
     lean = table.inferential > table.symmetric
     split = [
@@ -530,11 +567,11 @@ def spread_text(table: PhaseTable) -> str:
         if (lean & decided)[i, j].any() and (~lean & decided)[i, j].any()
     ]
     means = {m: getattr(table, m).mean((0, 1, 2)) for m in MAPPINGS}
-    matters = max(np.ptp(values) for values in means.values()) >= MATTERS
+    apart = max(np.ptp(values) for values in means.values())
     return (
         f"{decided.mean():.0%} of the runs are pure: they give one answer at least {REGION:.0%} of the time. In "
         f"{len(split)} of {table.plain('test').size} cells, runs with nothing but seed or learning rate between them settle on "
-        f"opposite answers. The learning rate matters {'too' if matters else 'little'}."
+        f"opposite answers. Between learning rates the mean share of an answer differs by at most {apart:.0%}."
     )
 
 
@@ -649,13 +686,23 @@ def missing_text(found: Sequence[Setting], full_length: Sequence[StoredRun], own
     said = f"**Missing** {'is' if len(missing) == 1 else 'are'} {'; '.join(missing)}." if missing else ""
     if not found:
         return said
-    best = max(found, key=lambda s: s.separation)
-    s = best.spec
-    return (
-        f"**Of {len(found)} settings** of two layers the ends of γ lie furthest apart at width {s.model.d_model}, batch "
-        f"{s.train.batch}, learning rate {s.rate:g}: by {best.separation:z.2f} with {_runs_an_end(best)} an end, where a clean "
-        f"flip has 1 (Figure 2.12). {said}"
-    ).strip()
+    several = [x for x in found if min(len(x.large), len(x.small)) >= SEVERAL] or list(found)
+    best, top = (max(some, key=lambda s: s.separation) for some in (several, found))
+    words = (
+        f"**Of {len(found)} settings** of two layers the ends of γ lie furthest apart at {_name(best)}: by "
+        f"{best.separation:z.2f} with {_runs_an_end(best)} an end, where a clean flip has 1 (Figure 2.12)."
+    )
+    if top is not best:
+        again = [x for x in several if _name(x, steps=False) == _name(top, steps=False) and x.spec.decay == top.spec.decay]
+        words += f" {sentence(number_of(len(top.large) + len(top.small), 'trial'))} at {_name(top)} had {top.separation:z.2f}"
+        words += f"; more runs with new seeds had {again[0].separation:z.2f} there." if again else "."
+    return f"{words} {said}".strip()
+
+
+def _name(setting: Setting, steps: bool = True) -> str:
+    s = setting.spec
+    words = f"width {s.model.d_model}, batch {s.train.batch}, learning rate {s.rate:g}"
+    return f"{words}, {s.train.steps:,} steps" if steps else words
 
 
 def separation_text(found: Sequence[Setting]) -> str:
@@ -690,7 +737,12 @@ def separation_line(found: Sequence[Setting]) -> str:
 # --- Verdicts ---
 
 
-def verdict(two_layers: Sequence[StoredRun], pre_norm: Sequence[StoredRun], large_batch: Sequence[StoredRun] = ()) -> str:
+def verdict(
+    two_layers: Sequence[StoredRun],
+    pre_norm: Sequence[StoredRun],
+    large_batch: Sequence[StoredRun] = (),
+    own_size: Sequence[StoredRun] = (),
+) -> str:
     """The chapter's verdict, a sentence for each set of runs."""
     found = numbers.ends(two_layers)
     share = {m: f"{found.mean[m][m]:.0%}" for m in MAPPINGS}
@@ -708,7 +760,7 @@ def verdict(two_layers: Sequence[StoredRun], pre_norm: Sequence[StoredRun], larg
     words = ", ".join(f"{other.mean[m][m]:.0%} {m} at γ = {other.gamma[m]:g}" for m in MAPPINGS)
     second = f"With pre-norm in GPT-2's form it {'does' if other.flips else 'does not'} ({words})."
     third = f" {large_batch_text(large_batch)}" if large_batch else ""
-    return f"**{first}** {second}{third}"
+    return "\n\n".join(filter(None, (f"**{first}** {second}{third}", size_text(own_size))))
 
 
 def headline(rows: Mapping[str, Sequence[StoredRun]], own_size: Sequence[StoredRun] = ()) -> str:

@@ -137,7 +137,7 @@ def few_numbers(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> str:
     rows = {run[0].spec.model.d_model: ends(run) for run in (fewest, wide)}
     turns = [f"{width}" for width, row in rows.items() if row.flips]
     number = f"{BY_KEYS(fewest[0]):g} numbers"
-    measure = "the book's stricter measure, each answer ahead by half of all answers where it is most frequent"
+    measure = "the measure of [chapter 2](02-phase-diagram), each answer ahead by half of all answers where it is most frequent"
     whys = [f"at width {width} {_short_of(row)}" for width, row in rows.items() if not row.flips]
     if not turns:
         return f"**{trend}**{_from(runs)}. By {measure}, γ alone does not turn it with {number}: {'; '.join(whys)}."

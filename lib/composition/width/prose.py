@@ -79,7 +79,7 @@ def repeats_text(pairs: Sequence[tuple[StoredRun, StoredRun]] | None) -> str:
         f"settings and seed{', by another program of the [engine](engine)' * another}. The share of inferential answers "
         f"differs by more than {DIFFER:g} in {apart['inferential']} of them, that of symmetric ones in {apart['symmetric']}. "
         f"Which of the two answers leads is the same in {same} of {n}."
-        + (" **The kind of answer is stable; how exactly it is given is noise.**" if stable else "")
+        + (" **In these runs the kind of answer is stable; how exactly it is given is noise.**" if stable else "")
     )
 
 
@@ -200,7 +200,7 @@ def taken_away(flips: Sequence[StoredRun], full_length: Sequence[StoredRun] = ()
             (False, False): f"γ alone turns the answer neither here nor in {where}",
         }
         lines.append(
-            "- **By the stricter measure** of [chapter 2](02-phase-diagram), that each answer lead by half of all answers "
+            "- **By the measure** of [chapter 2](02-phase-diagram), that each answer lead by half of all answers "
             f"where it is most frequent, {outcome[here, there]}."
         )
     return "\n".join(lines)
