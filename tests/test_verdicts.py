@@ -380,14 +380,17 @@ def test_what_the_number_of_numbers_does(monkeypatch: pytest.MonkeyPatch) -> Non
     assert few(turning, wider(turning)) == (
         "**The fewer numbers there are, the more two layers lean to the inferential answer**: from γ = 0.8 on with 30 numbers, "
         "at no γ of the grid with 80. **By the measure of [chapter 2](02-phase-diagram), each answer ahead by half of all "
-        "answers where it is most frequent, γ alone turns it with 30 numbers at width 16 and 32**."
+        "answers where it is most frequent, γ alone turns it with 30 numbers at width 16 (90% "
+        "symmetric at γ = 0.5, 90% inferential at γ = 0.8) and 32 (90% symmetric at γ = 0.5, 90% inferential at γ = 0.8)**."
     )
     assert rate_decay_prose.variant_text(turning, []) == ""
-    assert "([chapter 6](06-rate-decay-data)). The fewer numbers" in rate_decay_prose.variant_text(turning, wider(turning))
+    variant = rate_decay_prose.variant_text(turning, wider(turning))
+    assert "([chapter 6](06-rate-decay-data)). The fewer numbers" in variant
+    assert "80. By the same measure, each" in variant
     one = over_numbers(lambda k, gamma: (0.3, 0.9) if k == 30 else (0.9, 0.0))
     said = few(one, wider(turning))
     assert "from γ = 0.5 on with 30 numbers" in said
-    assert said.endswith(" with 30 numbers at width 32**; at width 16 only the inferential answer leads by so much at any γ.")
+    assert said.endswith(" 90% inferential at γ = 0.8)**; at width 16 only the inferential answer leads by so much at any γ.")
     flat = over_numbers(lambda k, gamma: (0.3, 0.2))
     other = over_numbers(lambda k, gamma: (0.0, 0.9) if (gamma < 0.6) == (k == 30) else (0.9, 0.0))
     said = few(flat, wider(other))

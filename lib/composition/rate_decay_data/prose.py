@@ -135,7 +135,8 @@ def few_numbers(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> str:
     }.get(direction(_with_numbers(runs)), "How many numbers there are has no clear effect on the lean of two layers")
     fewest = with_fewest(runs)
     rows = {run[0].spec.model.d_model: ends(run) for run in (fewest, wide)}
-    turns = [f"{width}" for width, row in rows.items() if row.flips]
+    shares = lambda row: ", ".join(f"{row.mean[m][m]:.0%} {m} at γ = {row.gamma[m]:g}" for m in MAPPINGS)
+    turns = [f"{width} ({shares(row)})" for width, row in rows.items() if row.flips]
     number = f"{BY_KEYS(fewest[0]):g} numbers"
     measure = "the measure of [chapter 2](02-phase-diagram), each answer ahead by half of all answers where it is most frequent"
     whys = [f"at width {width} {_short_of(row)}" for width, row in rows.items() if not row.flips]
@@ -149,10 +150,11 @@ def variant_text(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> str:
     """The same for a chapter on the paper's own task, which needs none of these runs; nothing where they are not stored."""
     if not runs or not wide:
         return ""
-    asked = (
-        f"**A variant of ours** asks the same with fewer numbers than the paper's {N_KEYS} ([chapter 6](06-rate-decay-data))."
+    asked = f"asks the same with fewer numbers than the paper's {N_KEYS} ([chapter 6](06-rate-decay-data))"
+    found = (
+        few_numbers(runs, wide).replace("**", "").replace("the measure of [chapter 2](02-phase-diagram)", "the same measure")
     )
-    return f"{asked} {few_numbers(runs, wide).replace('**', '')}"
+    return f"**A variant of ours** {asked}. {found}"
 
 
 def _from(runs: Sequence[StoredRun]) -> str:
