@@ -188,11 +188,9 @@ def test_another_form_with_pre_norm_is_told_where_it_does_not_turn() -> None:
     turns = [row(1.0, 0.0, 0.3), row(0.0, 0.9, 0.8)]
     assert prose.other_pre_norm_text(turns) == ""
     said = prose.other_pre_norm_text([*turns, *map(pre, turns)])
-    assert said.startswith(
-        "Trials of the paper's own block with pre-norm (ReLU, one head, width 16, 1 run an end) answer 100% sym"
-    )
+    assert said.startswith("Trials of the paper's own block with pre-norm, at other settings (ReLU, one head, width 16, 1 run ")
     back = prose.other_pre_norm_text([pre(row(0.3, 0.1, 0.3)), pre(row(0.9, 0.1, 0.8))])
-    assert back.startswith("**It is GPT-2's form that turns with pre-norm.** Trials")
+    assert back.startswith("**Pre-norm alone does not do it.** Trials")
     assert back.endswith("answer 30% symmetric, 10% inferential at γ = 0.3; 90% symmetric, 10% inferential at γ = 0.8.")
 
 
@@ -284,7 +282,9 @@ def test_what_was_not_trained_is_said_at_the_top() -> None:
         numbers.Setting(runs[0].spec, np.zeros(2), np.zeros(2)),
     ]
     said = prose.missing_text(tried, runs, [row(1.0, 0.0, 0.5)])
-    assert said.startswith("**Of 2 settings** of two layers the ends of γ lie furthest apart at width ")
+    assert said.startswith(
+        "**Of 2 settings** of two layers with 2 runs or more an end the ends of γ lie furthest apart at width "
+    )
     assert "by 0.75 with 2 runs an end, where a clean flip has 1 (Figure 2.12). **Missing** are " in said
     assert (
         "best of 9 learning rates (full-length runs have 1); further seeds at the paper's own size (it has 1 run a γ);" in said

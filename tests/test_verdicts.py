@@ -390,13 +390,13 @@ def test_what_the_number_of_numbers_does(monkeypatch: pytest.MonkeyPatch) -> Non
     one = over_numbers(lambda k, gamma: (0.3, 0.9) if k == 30 else (0.9, 0.0))
     said = few(one, wider(turning))
     assert "from γ = 0.5 on with 30 numbers" in said
-    assert said.endswith(" 90% inferential at γ = 0.8)**; at width 16 only the inferential answer leads by so much at any γ.")
+    assert said.endswith(" 90% inferential at γ = 0.8)**; at width 16 only the inferential answer leads by so much there.")
     flat = over_numbers(lambda k, gamma: (0.3, 0.2))
     other = over_numbers(lambda k, gamma: (0.0, 0.9) if (gamma < 0.6) == (k == 30) else (0.9, 0.0))
     said = few(flat, wider(other))
     assert said.startswith("**How many numbers there are has no clear effect on the lean of two layers**. By the measure")
     assert said.endswith(
-        "γ alone does not turn it with 30 numbers: at width 16 neither answer leads by so much at any γ; at width 32 the "
+        "γ alone does not turn it with 30 numbers: at width 16 neither answer leads by so much there; at width 32 the "
         "answers come in the other order."
     )
     monkeypatch.setattr(rate_decay_prose, "exact_above", lambda run: 1.0)

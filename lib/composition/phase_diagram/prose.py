@@ -178,20 +178,20 @@ def _unlearned(runs: Sequence[StoredRun]) -> str:
 
 
 def other_pre_norm_text(tried: Sequence[StoredRun]) -> str:
-    """What the stored trials of the paper's block with pre-norm answer at their ends of γ; nothing where there are none."""
+    """What the stored trials of the paper's block with pre-norm answer, γ by γ; nothing where there are none."""
     runs = [run for run in tried if run.spec.model.norm == "pre" and run.spec.model.activation == "relu"]
     if not runs:
         return ""
     gammas = sorted({run.spec.gamma for run in runs})
     words = []
-    for gamma in (gammas[0], gammas[-1]):
+    for gamma in gammas:
         mean = {m: float(np.mean([run.metrics[m] for run in _of(runs, gamma)])) for m in MAPPINGS}
         words.append(f"{', '.join(f'{mean[m]:.0%} {m}' for m in MAPPINGS)} at γ = {gamma:g}")
     last = _of(runs, gammas[-1])
-    first = "**It is GPT-2's form that turns with pre-norm.** " if np.mean([lean(run) for run in last]) < 0 else ""
+    first = "**Pre-norm alone does not do it.** " if np.mean([lean(run) for run in last]) < 0 else ""
     return (
-        f"{first}Trials of the paper's own block with pre-norm (ReLU, one head, width {runs[0].spec.model.d_model}, "
-        f"{number_of(len(last))} an end) answer {'; '.join(words)}."
+        f"{first}Trials of the paper's own block with pre-norm, at other settings (ReLU, one head, width "
+        f"{runs[0].spec.model.d_model}, {number_of(len(last))} at the last γ), answer {'; '.join(words)}."
     )
 
 
@@ -688,8 +688,10 @@ def missing_text(found: Sequence[Setting], full_length: Sequence[StoredRun], own
         return said
     several = [x for x in found if min(len(x.large), len(x.small)) >= SEVERAL] or list(found)
     best, top = (max(some, key=lambda s: s.separation) for some in (several, found))
+    least = number_of(min(min(len(x.large), len(x.small)) for x in several))
     words = (
-        f"**Of {len(found)} settings** of two layers the ends of γ lie furthest apart at {_name(best)}: by "
+        f"**Of {number_of(len(several), 'setting')}** of two layers with {least} or more an end the ends of γ lie furthest "
+        f"apart at {_name(best)}: by "
         f"{best.separation:z.2f} with {_runs_an_end(best)} an end, where a clean flip has 1 (Figure 2.12)."
     )
     if top is not best:

@@ -175,7 +175,7 @@ def _short_of(row: Ends) -> str:
     if len(strong) == len(MAPPINGS):
         return "the answers come in the other order"
     who = f"only the {listed(strong)} answer" if strong else "neither answer"
-    return f"{who} leads by so much at any γ"
+    return f"{who} leads by so much there"
 
 
 def _with_numbers(runs: Sequence[StoredRun]) -> Trend:
