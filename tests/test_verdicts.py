@@ -609,9 +609,8 @@ def test_a_boundary_runs_between_cells_that_lean_to_different_answers() -> None:
     runs = [replace(r, metrics=r.metrics | {"inferential": 1.0}) if not r.metrics["train"] else r for r in runs]
     leans = rate_decay.leans(runs, rate_decay.BY_KEYS, BY_GAMMA)
     assert leans == pytest.approx({(30, 0.5): -0.9, (30, 0.8): 0.9, (80, 0.5): -0.9, (80, 0.8): -0.9})
-    sides = {cell: mean > 0 for cell, mean in leans.items()}
     cells = rate_decay.cells(runs, rate_decay.BY_KEYS, BY_GAMMA, "symmetric")
-    fig = rate_decay_figures.shares_grid({"symmetric": cells}, [30, 80], [0.5, 0.8], "numbers", "γ", sides)
+    fig = rate_decay_figures.shares_grid({"symmetric": cells}, [30, 80], [0.5, 0.8], "numbers", "γ", leans)
     drawn_lines = [np.array(line.get_xydata()).tolist() for line in fig.axes[0].lines if line.get_lw() == 2]
     assert drawn_lines == [[[0.5, -0.5], [0.5, 0.5]], [[0.5, 0.5], [1.5, 0.5]]]
     assert "boundary: the mean leans to the other answer beyond it" in drawn(fig)

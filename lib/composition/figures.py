@@ -24,7 +24,8 @@ def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]
     rows = -(-len(panels) // columns)
     with style.look():
         size = (style.WIDTH, (2.3 if rows > 1 else 2.9) * rows + 0.7)
-        fig, axes = plt.subplots(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False)
+        alike = len({tuple(gammas) for curves in panels.values() for gammas, _ in curves.values()}) == 1
+        fig, axes = plt.subplots(rows, columns, figsize=size, sharex=alike, sharey=True, squeeze=False)
         for ax in axes.ravel()[len(panels) :]:
             ax.set_visible(False)
         for i, (ax, (title, curves)) in enumerate(zip(axes.ravel(), panels.items(), strict=False)):

@@ -12,6 +12,7 @@ from lib.composition.runs import MAPPINGS, learned_among
 from lib.composition.trends import Trend, Value, slope
 from lib.core.read.tables import table
 from lib.core.read.words import number_of
+from lib.core.record.spec import RunSpec
 from lib.core.record.store import StoredRun
 
 
@@ -33,10 +34,9 @@ def set_name(experiment: str, version: int) -> str:
     return NAMES.get((experiment, version), f"`{experiment}`, version {version}")
 
 
-def setting_words(run: StoredRun) -> str:
+def setting_words(spec: RunSpec) -> str:
     """`width 64, batch 1024, learning rate 0.0005`."""
-    s = run.spec
-    return f"width {s.model.d_model}, batch {s.train.batch}, learning rate {s.rate:g}"
+    return f"width {spec.model.d_model}, batch {spec.train.batch}, learning rate {spec.rate:g}"
 
 
 def run_words(run: StoredRun) -> str:

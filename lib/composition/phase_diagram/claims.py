@@ -63,7 +63,7 @@ def _flip_of_best_rates(store: Store, profile: str) -> Finding:
     gammas = sorted({run.spec.gamma for run in runs})
     words += f"; {len(by_rate)} rates, γ = {', '.join(f'{g:g}' for g in gammas)}"
     parts = {f"{m} share at least {REGION:g} at some γ": found.share[m] >= REGION for m in MAPPINGS} | {
-        "the symmetric one at the larger weights": found.gamma["symmetric"] < found.gamma["inferential"],
+        "the symmetric one at the larger weights": found.in_order,
         "each ahead by half of all answers there without selection": all(lead >= HALF for lead in found.lead.values()),
     }
     return Finding(words, graded(parts), _seeds(runs))

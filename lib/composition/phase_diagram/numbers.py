@@ -278,21 +278,27 @@ HALF = 0.5
 
 
 @dataclass(frozen=True)
-class Ends:
-    """The two ends of a row of γ: where each mapping's mean share is largest, and both means there."""
+class Strongest:
+    """The γ at which each mapping is strongest."""
 
     gamma: dict[str, float]
+
+    @property
+    def in_order(self) -> bool:
+        """Is the symmetric answer strongest at larger weights than the inferential one?"""
+        return self.gamma["symmetric"] < self.gamma["inferential"]
+
+
+@dataclass(frozen=True)
+class Ends(Strongest):
+    """The two ends of a row of γ: where each mapping's mean share is largest, and both means there."""
+
     mean: dict[str, dict[str, float]]
 
     @property
     def lead(self) -> dict[str, float]:
         """How far each mapping is ahead of the other one where it is strongest."""
         return {m: self.mean[m][m] - self.mean[m][other] for m, other in (MAPPINGS, MAPPINGS[::-1])}
-
-    @property
-    def in_order(self) -> bool:
-        """Is the symmetric answer strongest at larger weights than the inferential one?"""
-        return self.gamma["symmetric"] < self.gamma["inferential"]
 
     @property
     def flips(self) -> bool:
@@ -338,11 +344,10 @@ def of_all_rates(by_rate: Mapping[float, Sequence[StoredRun]]) -> list[StoredRun
 
 
 @dataclass(frozen=True)
-class Selected:
+class Selected(Strongest):
     """The two ends of a row of γ by the paper's selection: where each mapping's share is largest, that share, and the mean over
     seeds and rates of its lead over the other one there, with nothing selected."""
 
-    gamma: dict[str, float]
     share: dict[str, float]
     lead: dict[str, float]
 
@@ -382,9 +387,13 @@ class Setting:
         return float(self.small.mean() - self.large.mean()) / 2
 
     @property
+    def runs_an_end(self) -> int:
+        return min(len(self.large), len(self.small))
+
+    @property
     def error(self) -> float:
         """Standard error of the separation over runs; NaN where an end has a single run."""
-        if min(len(self.large), len(self.small)) < 2:
+        if self.runs_an_end < 2:
             return float("nan")
         return 0.5 * float(np.hypot(*(end.std(ddof=1) / len(end) ** 0.5 for end in (self.large, self.small))))
 

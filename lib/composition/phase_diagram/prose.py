@@ -25,7 +25,13 @@ from lib.core.record.store import StoredRun
 
 # --- Answers of two layers ---
 
-_OFFSET = {"symmetric": f"key − {-SYMMETRIC_OFFSET}", "inferential": f"key − {-INFERENTIAL_OFFSET}"}
+
+def _key(offset: int) -> str:
+    """`key − 6`."""
+    return f"key {'−' if offset < 0 else '+'} {abs(offset)}"
+
+
+_OFFSET = {"symmetric": _key(SYMMETRIC_OFFSET), "inferential": _key(INFERENTIAL_OFFSET)}
 
 
 def _of(runs: Sequence[StoredRun], gamma: float) -> list[StoredRun]:
@@ -137,9 +143,8 @@ def size_text(runs: Sequence[StoredRun]) -> str:
             near = {m: float(np.mean([numbers.nearer(run)[m] for run in here])) for m in MAPPINGS}
             lean = [m for m in MAPPINGS if near[m] > 0.5]
             said += f"; {near[lean[0]]:.0%} lie nearer to the {lean[0]} answer" if lean else ""
-            counts = np.mean([numbers.shares(run)[:-1] for run in here], 0)
-            often = f"{OFFSETS[int(counts.argmax())]:+d}".replace("-", "− ").replace("+", "+ ")
-            said += f"; most often key {often}, {counts.max():.0%})"
+            shares = np.mean([numbers.shares(run)[:-1] for run in here], 0)
+            said += f"; most often {_key(OFFSETS[int(shares.argmax())])}, {shares.max():.0%})"
         words.append(f"γ = {gamma:g} {said}{_unlearned(here)}")
     most = max(len(_of(runs, gamma)) for gamma in {run.spec.gamma for run in runs})
     how_many = "one run" if most == 1 else f"at most {most} runs"
@@ -201,7 +206,7 @@ def large_batch_text(runs: Sequence[StoredRun]) -> str:
     words = ", ".join(f"{found.mean[m][m]:.0%} {m} at γ = {found.gamma[m]:g}" for m in MAPPINGS)
     return (
         f"By the same measure γ alone {'turns' if found.flips else 'does not turn'} the answer of the large-batch runs of "
-        f"[chapter 7](07-width) ({setting_words(runs[0])}, ended soon after the seen pairs are learned, or at "
+        f"[chapter 7](07-width) ({setting_words(runs[0].spec)}, ended soon after the seen pairs are learned, or at "
         f"{runs[0].spec.train.steps:,} steps): {words}."
     )
 
@@ -667,8 +672,8 @@ SEVERAL = 3
 """Runs from which on a separation is more than a trial's."""
 
 
-def _runs_an_end(setting: Setting) -> str:
-    return number_of(min(len(setting.large), len(setting.small)), "run")
+def _several(found: Sequence[Setting]) -> list[Setting]:
+    return [setting for setting in found if setting.runs_an_end >= SEVERAL]
 
 
 def missing_text(found: Sequence[Setting], full_length: Sequence[StoredRun], own_size: Sequence[StoredRun] = ()) -> str:
@@ -686,38 +691,36 @@ def missing_text(found: Sequence[Setting], full_length: Sequence[StoredRun], own
     said = f"**Missing** {'is' if len(missing) == 1 else 'are'} {'; '.join(missing)}." if missing else ""
     if not found:
         return said
-    several = [x for x in found if min(len(x.large), len(x.small)) >= SEVERAL] or list(found)
+    several = _several(found) or list(found)
     best, top = (max(some, key=lambda s: s.separation) for some in (several, found))
-    least = number_of(min(min(len(x.large), len(x.small)) for x in several))
+    least = number_of(min(setting.runs_an_end for setting in several))
     words = (
         f"**Of {number_of(len(several), 'setting')}** of two layers with {least} or more an end the ends of γ lie furthest "
-        f"apart at {_name(best)}: by "
-        f"{best.separation:z.2f} with {_runs_an_end(best)} an end, where a clean flip has 1 (Figure 2.12)."
+        f"apart at {_with_steps(best)}: by {best.separation:z.2f} with {number_of(best.runs_an_end)} an end, where a clean flip "
+        "has 1 (Figure 2.12)."
     )
     if top is not best:
-        again = [x for x in several if _name(x, steps=False) == _name(top, steps=False) and x.spec.decay == top.spec.decay]
-        words += f" {sentence(number_of(len(top.large) + len(top.small), 'trial'))} at {_name(top)} had {top.separation:z.2f}"
+        same = lambda a, b: setting_words(a) == setting_words(b) and a.decay == b.decay
+        again = [setting for setting in several if same(setting.spec, top.spec)]
+        trials = sentence(number_of(len(top.large) + len(top.small), "trial"))
+        words += f" {trials} at {_with_steps(top)} had {top.separation:z.2f}"
         words += f"; more runs with new seeds had {again[0].separation:z.2f} there." if again else "."
     return f"{words} {said}".strip()
 
 
-def _name(setting: Setting, steps: bool = True) -> str:
-    s = setting.spec
-    words = f"width {s.model.d_model}, batch {s.train.batch}, learning rate {s.rate:g}"
-    return f"{words}, {s.train.steps:,} steps" if steps else words
+def _with_steps(setting: Setting) -> str:
+    return f"{setting_words(setting.spec)}, {setting.spec.train.steps:,} steps"
 
 
 def separation_text(found: Sequence[Setting]) -> str:
     """Does the flip sharpen with width, with quieter training and with more rows? The best setting, and a sentence an axis."""
     best = max(found, key=lambda s: s.separation)
-    s = best.spec
     words = (
         f"{sum(x.separation > APART for x in found)} of {len(found)} settings lean more to the inferential answer at small "
         f"weights than at large ones, by a separation of more than {APART:g}; a clean flip has 1. It is largest, "
-        f"{best.separation:z.2f}, at width {s.model.d_model}, batch {s.train.batch}, learning rate {s.rate:g}, with "
-        f"{_runs_an_end(best)} an end."
+        f"{best.separation:z.2f}, at {setting_words(best.spec)}, with {number_of(best.runs_an_end)} an end."
     )
-    if most := [x for x in found if min(len(x.large), len(x.small)) >= SEVERAL and x is not best]:
+    if most := [x for x in _several(found) if x is not best]:
         first = max(most, key=lambda s: s.separation)
         words += (
             f" Of settings with {SEVERAL} runs or more an end the best has {first.separation:z.2f} (width "
@@ -757,7 +760,7 @@ def verdict(
     elif found.flips:
         first = f"The answer turns with γ as the paper says, but it is less pure here ({where}; the paper has near 100 %)."
     else:
-        first = f"At {setting_words(two_layers[0])}, γ alone does not turn the answer by half of all answers ({where})."
+        first = f"At {setting_words(two_layers[0].spec)}, γ alone does not turn the answer by half of all answers ({where})."
     other = numbers.ends(pre_norm)
     words = ", ".join(f"{other.mean[m][m]:.0%} {m} at γ = {other.gamma[m]:g}" for m in MAPPINGS)
     second = f"With pre-norm in GPT-2's form it {'does' if other.flips else 'does not'} ({words})."

@@ -11,7 +11,7 @@ import numpy as np
 
 from lib.composition.condensation.numbers import measures_of
 from lib.composition.phase_diagram.numbers import HALF, ends
-from lib.composition.rate_decay_data.numbers import BY_KEYS, grid, harder, learning_steps, trend_of, with_fewest
+from lib.composition.rate_decay_data.numbers import BY_KEYS, grid, harder, lean_by_numbers, learning_steps, with_fewest
 from lib.composition.runs import MAPPINGS, SHADOW, lean, learned_among
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Value, levels, slope
 from lib.composition.variations import DATA, DECAY, FEW, KEYS, OPTIMIZATION
@@ -102,7 +102,7 @@ def _boundary_moves(store: Store, profile: str) -> Finding:
     runs = learned_among(load(KEYS.specs(profile), store))
     if len(runs) < 3:
         raise LookupError("fewer than three runs learned what they were taught")
-    trend = trend_of(runs, BY_KEYS, lean)
+    trend = lean_by_numbers(runs)
     means = {k: float(np.mean([lean(run) for run in runs if BY_KEYS(run) == k])) for k in levels(runs, BY_KEYS)}
     return Finding(
         f"rank correlation {trend_words(trend)} over {len(runs)} runs; mean lean by numbers: "

@@ -26,17 +26,17 @@ def shares_grid(
     columns: Sequence,
     ylabel: str,
     xlabel: str,
-    sides: Mapping[tuple[float, float], bool] | None = None,
+    leans: Mapping[tuple[float, float], float] | None = None,
 ) -> Figure:
     """Shares of an answer over a grid of two settings, a stripe a run, those of a cell in rising order; crossed where the run
-    has not learned the seen pairs. panels: {"symmetric", …: {(row, column): its runs}}, side by side. sides: {(row, column):
-    on which side of a boundary it lies}, drawn as a line between neighbours of different sides."""
+    has not learned the seen pairs. panels: {"symmetric", …: {(row, column): its runs}}, side by side. leans: {(row, column):
+    its mean lean}; a line is drawn between neighbours that lean to different answers."""
     with style.look():
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 1.35 + 0.42 * len(rows)), sharey=True, squeeze=False)
         for ax, (name, cells) in zip(axes[0], panels.items(), strict=True):
             for (row, column), runs in cells.items():
                 _stripes(ax, rows.index(row), columns.index(column), sorted(runs), palette.FILL[name])
-            _boundary(ax, [[(sides or {}).get((row, column)) for column in columns] for row in rows])
+            _boundary(ax, [[(leans or {}).get((row, column)) for column in columns] for row in rows])
             ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(-0.5, len(rows) - 0.5), xlabel=xlabel)
             ax.set_xticks(range(len(columns)), [f"{c:g}" for c in columns])
             ax.set_yticks(range(len(rows)), [f"{r:g}" for r in rows])
@@ -47,21 +47,21 @@ def shares_grid(
         axes[0, 0].set_ylabel(ylabel)
         crossed = Line2D([], [], ls="", marker="x", ms=5, color="#444444", label="not learned")
         line = Line2D([], [], color=BOUNDARY, lw=2, label="boundary: the mean leans to the other answer beyond it")
-        fig.legend(handles=[crossed, line] if sides else [crossed], loc="outside lower center", ncols=2)
+        fig.legend(handles=[crossed, line] if leans else [crossed], loc="outside lower center", ncols=2)
     return fig
 
 
 BOUNDARY = "black"
 
 
-def _boundary(ax: Axes, sides: Sequence[Sequence[bool | None]]) -> None:
-    """Lines between neighbouring cells on different sides; None is on neither."""
-    known = lambda a, b: a is not None and b is not None and a != b
-    for i, line in enumerate(sides):
-        for j, side in enumerate(line):
-            if j + 1 < len(line) and known(side, line[j + 1]):
+def _boundary(ax: Axes, leans: Sequence[Sequence[float | None]]) -> None:
+    """Lines between neighbouring cells that lean to different answers; None leans to neither."""
+    differ = lambda a, b: a is not None and b is not None and (a > 0) != (b > 0)
+    for i, line in enumerate(leans):
+        for j, one in enumerate(line):
+            if j + 1 < len(line) and differ(one, line[j + 1]):
                 ax.plot([j + 0.5, j + 0.5], [i - 0.5, i + 0.5], color=BOUNDARY, lw=2, zorder=5)
-            if i + 1 < len(sides) and known(side, sides[i + 1][j]):
+            if i + 1 < len(leans) and differ(one, leans[i + 1][j]):
                 ax.plot([j - 0.5, j + 0.5], [i + 0.5, i + 0.5], color=BOUNDARY, lw=2, zorder=5)
 
 

@@ -62,6 +62,11 @@ def turns_from(runs: Sequence[StoredRun], row: Value) -> dict[float, float | Non
     return found
 
 
+def lean_by_numbers(runs: Sequence[StoredRun]) -> Trend:
+    """Rank correlation of the number of keys with the lean, and its 95 % interval by resampling runs."""
+    return trend_of(runs, BY_KEYS, lean)
+
+
 def learning_steps(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:
     """{γ: (groups, seeds)} steps until the seen pairs are learned; infinity for a run that never learned them.
 

@@ -8,8 +8,17 @@ import numpy as np
 
 from lib.composition.condensation.numbers import measures_of
 from lib.composition.phase_diagram.numbers import HALF, Ends, ends, exact_above
-from lib.composition.rate_decay_data.numbers import BY_KEYS, doubled, grid, harder, trend_of, turns_from, with_fewest
-from lib.composition.runs import MAPPINGS, lean, learned_among
+from lib.composition.rate_decay_data.numbers import (
+    BY_KEYS,
+    doubled,
+    grid,
+    harder,
+    lean_by_numbers,
+    trend_of,
+    turns_from,
+    with_fewest,
+)
+from lib.composition.runs import MAPPINGS, learned_among
 from lib.composition.study import LOW_KEYS
 from lib.composition.task import N_KEYS
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Trend, Value, levels, slope
@@ -126,19 +135,22 @@ def taken_away(
     return f"- {said}\n- {_complexity(steps, groups)}"
 
 
-def few_numbers(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> str:
+THE_MEASURE = "the measure of [chapter 2](02-phase-diagram)"
+
+
+def few_numbers(runs: Sequence[StoredRun], wide: Sequence[StoredRun], measure: str = THE_MEASURE) -> str:
     """What the number of keys does to the answer, and at which width γ alone turns it where they are fewest. wide: runs of one
-    row of γ with that number."""
+    row of γ with that number. measure: what chapter 2's measure is called."""
     trend = {
         "falls": "The fewer numbers there are, the more two layers lean to the inferential answer",
         "rises": "The fewer numbers there are, the less two layers lean to the inferential answer",
-    }.get(direction(_with_numbers(runs)), "How many numbers there are has no clear effect on the lean of two layers")
+    }.get(direction(_trend(runs)), "How many numbers there are has no clear effect on the lean of two layers")
     fewest = with_fewest(runs)
     rows = {run[0].spec.model.d_model: ends(run) for run in (fewest, wide)}
     shares = lambda row: ", ".join(f"{row.mean[m][m]:.0%} {m} at γ = {row.gamma[m]:g}" for m in MAPPINGS)
     turns = [f"{width} ({shares(row)})" for width, row in rows.items() if row.flips]
     number = f"{BY_KEYS(fewest[0]):g} numbers"
-    measure = "the measure of [chapter 2](02-phase-diagram), each answer ahead by half of all answers where it is most frequent"
+    measure += ", each answer ahead by half of all answers where it is most frequent"
     whys = [f"at width {width} {_short_of(row)}" for width, row in rows.items() if not row.flips]
     if not turns:
         return f"**{trend}**{_from(runs)}. By {measure}, γ alone does not turn it with {number}: {'; '.join(whys)}."
@@ -151,9 +163,7 @@ def variant_text(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> str:
     if not runs or not wide:
         return ""
     asked = f"asks the same with fewer numbers than the paper's {N_KEYS} ([chapter 6](06-rate-decay-data))"
-    found = (
-        few_numbers(runs, wide).replace("**", "").replace("the measure of [chapter 2](02-phase-diagram)", "the same measure")
-    )
+    found = few_numbers(runs, wide, "the same measure").replace("**", "")
     return f"**A variant of ours** {asked}. {found}"
 
 
@@ -178,9 +188,9 @@ def _short_of(row: Ends) -> str:
     return f"{who} leads by so much there"
 
 
-def _with_numbers(runs: Sequence[StoredRun]) -> Trend:
-    """Rank correlation of the number of keys with the lean, over the runs that have learned."""
-    return trend_of(learned_among(runs) or list(runs), BY_KEYS, lean)
+def _trend(runs: Sequence[StoredRun]) -> Trend:
+    """How the lean goes with the number of keys, over the runs that have learned."""
+    return lean_by_numbers(learned_among(runs) or list(runs))
 
 
 def few_text(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> str:
@@ -196,12 +206,11 @@ def few_text(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> str:
         learned = f"{len(learned_among(row))} of {len(row)}"
         lines.append((f"{BY_KEYS(row[0]):g}", row[0].spec.model.d_model, learned, *shares, above))
     head = ("numbers", "width", "have learned", "symmetric, most", "inferential, most", f"the latter, keys from {LOW_KEYS}")
-    settings = [f"{setting_words(row[0])}, {row[0].spec.train.steps:,} steps" for row in (runs, wide)]
+    settings = [f"{setting_words(row[0].spec)}, {row[0].spec.train.steps:,} steps" for row in (runs, wide)]
     return (
         f"The grid has {settings[0]}; the row of wider models {settings[1]}. "
         f"Over the {len(learned_among(runs))} of {number_of(len(runs))} of the grid that have learned, the rank correlation of "
-        f"the number of keys with the lean, inferential − symmetric, is {trend_words(_with_numbers(runs))}.\n\n"
-        + table(head, lines)
+        f"the number of keys with the lean, inferential − symmetric, is {trend_words(_trend(runs))}.\n\n" + table(head, lines)
     )
 
 

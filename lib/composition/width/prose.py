@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib.composition.phase_diagram.numbers import ends, kind
+from lib.composition.phase_diagram.numbers import Strongest, ends, kind
 from lib.composition.runs import MAPPINGS
 from lib.composition.trends import Trend, curves
 from lib.composition.width.numbers import DIFFER, Crossing, Shape, by_shape, placed, points, shape_name
@@ -123,17 +123,16 @@ def verdict(
 
 
 @dataclass(frozen=True)
-class _Turn:
+class _Turn(Strongest):
     """Where each answer is most frequent over γ, how frequent, and of the runs there how many lean to it."""
 
-    gamma: dict[str, float]
     largest: dict[str, float]
     kinds: dict[str, list[str]]
 
     @property
     def turned(self) -> bool:
         most = all(group.count(m) > len(group) / 2 for m, group in self.kinds.items())
-        return self.gamma["symmetric"] < self.gamma["inferential"] and most
+        return self.in_order and most
 
 
 def _turn(runs: Sequence[StoredRun]) -> _Turn:
@@ -182,7 +181,7 @@ def taken_away(flips: Sequence[StoredRun], full_length: Sequence[StoredRun] = ()
     """
     found = _turn(flips)
     lines = [
-        f"- **The large-batch runs** have {setting_words(flips[0])}. "
+        f"- **The large-batch runs** have {setting_words(flips[0].spec)}. "
         + ", and ".join(
             f"{'t' if i else 'T'}he {m} answer is most frequent at γ = {found.gamma[m]:g} ({found.largest[m]:.0%} of all "
             f"answers), where {found.kinds[m].count(m)} of {number_of(len(found.kinds[m]))} lean to it"
@@ -192,7 +191,7 @@ def taken_away(flips: Sequence[StoredRun], full_length: Sequence[StoredRun] = ()
     ]
     if full_length:
         here, there = ends(flips).flips, ends(full_length).flips
-        where = f"that chapter's full-length runs ({setting_words(full_length[0])})"
+        where = f"that chapter's full-length runs ({setting_words(full_length[0].spec)})"
         outcome = {
             (True, True): f"γ alone turns the answer here and in {where}",
             (True, False): f"γ alone turns the answer here, but not in {where}: their settings differ",
