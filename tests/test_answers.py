@@ -138,16 +138,22 @@ def test_the_sentence_follows_the_numbers(runs: list[StoredRun], says: str) -> N
 def test_the_answer_names_the_sets_that_turn() -> None:
     turns, weak = [row(1.0, 0.0, 0.3), row(0.0, 0.9, 0.8)], [row(0.6, 0.2, 0.3), row(0.3, 0.5, 0.8)]
     back = [row(0.0, 1.0, 0.3), row(1.0, 0.0, 0.8)]
+    measure = (
+        "(The answer has turned where each of the two, at the γ where it is most frequent, is ahead by half of all answers.)"
+    )
     assert prose.answer_text({"one set": turns}) == (
-        "With two layers, smaller initial weights alone turn the symmetric answer into the inferential one in one set."
+        "Yes. With two layers, smaller initial weights alone turn the symmetric answer into the inferential one in one set. "
+        + measure
     )
     said = prose.answer_text({"one set": turns, "two": turns, "three": weak})
     assert said.endswith(
-        "in one set and two. In three they do not, by half of all answers: the symmetric answer leads at 1 of 2 γ, the "
-        "inferential at γ = 0.8."
+        f"in one set and two. {measure} In three they do not: the symmetric answer leads at 1 of 2 γ, the inferential at "
+        "γ = 0.8."
     )
+    assert said.startswith("Partly. ")
     said = prose.answer_text({"three": weak, "four": back})
-    assert "in none of our settings. In three" in said
+    assert said.startswith("No. ")
+    assert f"in none of our settings. {measure} In three" in said
     assert said.endswith("In four the inferential answer is not the one of the smaller weights.")
 
 

@@ -68,17 +68,22 @@ def _leading(runs: Sequence[StoredRun]) -> str:
     return f"the {most} answer leads at {len(found[most])} of {total} γ, the {least} {where}"
 
 
+_TURNED = "The answer has turned where each of the two, at the γ where it is most frequent, is ahead by half of all answers."
+
+
 def answer_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
     """Where γ alone turns the answer, in one sentence or two. sets: {what runs are called: runs}."""
     found = {name: numbers.ends(runs) for name, runs in sets.items()}
     turned = [name for name, e in found.items() if e.flips]
     weak = [name for name, e in found.items() if not e.flips and e.in_order]
     other = [name for name, e in found.items() if not e.flips and not e.in_order]
+    short = "Yes" if len(turned) == len(found) else "Partly" if turned else "No"
     said = [
-        "With two layers, smaller initial weights alone turn the symmetric answer into the inferential one"
+        f"{short}. With two layers, smaller initial weights alone turn the symmetric answer into the inferential one"
         + (f" in {listed(turned)}." if turned else " in none of our settings.")
+        + f" ({_TURNED})"
     ]
-    said += [f"In {name} they do not, by half of all answers: {_leading(sets[name])}." for name in weak]
+    said += [f"In {name} they do not: {_leading(sets[name])}." for name in weak]
     if other:
         said.append(f"In {listed(other)} the inferential answer is not the one of the smaller weights.")
     remarks = [remark for name in (*turned, *weak) if (remark := _rests_on(name, sets[name], found[name]))]
@@ -696,8 +701,8 @@ def missing_text(found: Sequence[Setting], full_length: Sequence[StoredRun], own
     least = number_of(min(setting.runs_an_end for setting in several))
     words = (
         f"**Of {number_of(len(several), 'setting')}** of two layers with {least} or more an end the ends of γ lie furthest "
-        f"apart at {_with_steps(best)}: by {best.separation:z.2f} with {number_of(best.runs_an_end)} an end, where a clean flip "
-        "has 1 (Figure 2.12)."
+        f"apart at {_with_steps(best)}: by {best.separation:z.2f} with {number_of(best.runs_an_end)} an end, where a clean "
+        "flip has 1 (Figure 2.12)."
     )
     if top is not best:
         same = lambda a, b: setting_words(a) == setting_words(b) and a.decay == b.decay
