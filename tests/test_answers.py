@@ -17,7 +17,7 @@ from matplotlib import pyplot as plt
 from lib.composition import diagram
 from lib.composition.diagram import GAMMAS, HEADLINE, PHASE, gain, gamma_of_gain
 from lib.composition.phase_diagram import claims, figures, numbers, prose
-from lib.composition.runs import learned, learned_at, offsets_by_key
+from lib.composition.runs import clearest, learned, learned_at, offsets_by_key
 from lib.composition.study import OFFSETS, Composition
 from lib.composition.task import PAIRS, SEEN_PAIRS, composed
 from lib.core.read.claim import NOT_REPRODUCED, PARTLY, REPRODUCED
@@ -135,69 +135,104 @@ def test_the_sentence_follows_the_numbers(runs: list[StoredRun], says: str) -> N
     assert says in prose.flip_text("Here", runs)
 
 
-def test_the_answer_names_the_sets_that_turn() -> None:
-    turns, weak = [row(1.0, 0.0, 0.3), row(0.0, 0.9, 0.8)], [row(0.6, 0.2, 0.3), row(0.3, 0.5, 0.8)]
-    back = [row(0.0, 1.0, 0.3), row(1.0, 0.0, 0.8)]
-    measure = (
-        "(The answer has turned where each of the two, at the γ where it is most frequent, is ahead by half of all answers.)"
+def rows_of(*shares: tuple[float, float, float]) -> list[StoredRun]:
+    """Three runs for each (symmetric, inferential, γ)."""
+    return [row(*these, seed) for these in shares for seed in range(3)]
+
+
+TURNS, BACK = rows_of((1.0, 0.0, 0.3), (0.0, 0.9, 0.8)), rows_of((0.0, 1.0, 0.3), (1.0, 0.0, 0.8))
+WEAK = rows_of((0.6, 0.2, 0.3), (0.3, 0.5, 0.8))
+BY_ENDS = rows_of((0.0, 0.9, 0.2), (1.0, 0.0, 0.3), (0.6, 0.4, 0.5), (1.0, 0.0, 0.7), (0.0, 1.0, 0.8), (0.9, 0.0, 1.0))
+"""Each answer leads where it is strongest, in this order, but the lean does not rise with γ."""
+
+
+def test_the_answer_names_the_sets_that_clearly_turn() -> None:
+    said = "with two layers, smaller initial weights alone turn the symmetric answer into the inferential one in "
+    assert prose.answer_text({"one set": TURNS}) == f"Yes: {said}one set."
+    assert prose.answer_text({"one set": TURNS, "two": TURNS, "three": WEAK}) == (
+        f"Partly: {said}one set and two, but not clearly in three."
     )
-    assert prose.answer_text({"one set": turns}) == (
-        "Yes. With two layers, smaller initial weights alone turn the symmetric answer into the inferential one in one set. "
-        + measure
+    assert numbers.ends(BY_ENDS).flips
+    assert prose.answer_text({"three": WEAK, "four": BACK, "five": BY_ENDS}) == f"No: {said}none of our settings."
+    assert prose.answer_text({"few": [TURNS[0], TURNS[-1]]}).startswith("No: ")  # two runs show no trend
+
+
+def test_the_table_under_the_answer_has_ends_trend_and_the_papers_pair() -> None:
+    said = prose.sets_text({"one set": TURNS, "three": WEAK, "five": BY_ENDS, "few": TURNS[::5]})
+    lines = said.splitlines()
+    assert lines[2].startswith(
+        "| one set | 100% at γ = 0.3 | 90% at γ = 0.8 | +3.8 [+3.8, +3.8] | 100% / 0% | 0% / 90% | yes |"
     )
-    said = prose.answer_text({"one set": turns, "two": turns, "three": weak})
-    assert said.endswith(
-        f"in one set and two. {measure} In three they do not: the symmetric answer leads at 1 of 2 γ, the inferential at "
-        "γ = 0.8."
-    )
-    assert said.startswith("Partly. ")
-    said = prose.answer_text({"three": weak, "four": back})
-    assert said.startswith("No. ")
-    assert f"in none of our settings. {measure} In three" in said
-    assert said.endswith("In four the inferential answer is not the one of the smaller weights.")
+    assert lines[3].endswith("| 60% / 20% | 30% / 50% | no |")
+    assert lines[4].endswith("| 60% / 40% | 0% / 100% | by its ends only |")
+    assert lines[5].startswith("| few | 100% at γ = 0.3 | 90% at γ = 0.8 | too few | ")
+    assert "**Between the paper's own γ = 0.5 and 0.8 one set and few turn.**" in said
+    assert "none of them turns.**" in prose.sets_text({"three": WEAK})
+    assert "the paper's 0.8 is 1.15 at width 16." in said  # 1/2 + 0.3 log 400 / log 16
+
+
+def test_a_gamma_between_two_stored_ones_has_both() -> None:
+    runs = [row(1.0, 0.0, 0.45), row(0.5, 0.0, 0.55), row(0.0, 0.8, 0.85)]
+    pair = numbers.at_paper_pair(runs)
+    assert pair.mean["symmetric"]["symmetric"] == 0.75
+    assert pair.mean["inferential"]["inferential"] == 0.8
+    assert pair.flips
 
 
 def unlearned(run: StoredRun) -> StoredRun:
     return dataclasses.replace(run, metrics=run.metrics | {"train": 0.5})
 
 
-def test_the_answer_says_what_rests_on_runs_that_have_not_learned() -> None:
+def test_it_is_said_where_runs_have_not_learned() -> None:
     large, small = [row(1.0, 0.0, 0.3, s) for s in range(2)], [row(0.0, 0.9, 0.8, s) for s in range(2)]
-    assert "learned" not in prose.answer_text({"one set": [*large, *small]})
+    assert prose.learned_text({"one set": [*large, *small]}) == ""
     half = [*large, small[0], unlearned(small[1])]
-    where = "- *One set*: at γ = 0.8, where the inferential answer is most frequent, 1 of 2 have learned their training rows. "
-    assert prose.answer_text({"one set": half}).endswith(
-        where
-        + "Over all γ, those that have learned lean more to the inferential answer as γ grows. Of the 2 runs at γ ≥ 0.8, 1 "
-        "have learned their training rows and 90% of the seen pairs at held-out places: 0 symmetric, 1 inferential."
+    assert prose.learned_text({"all": large, "one set": half}) == (
+        "- *One set*: at γ = 0.8, where the inferential answer is most frequent, 1 of 2 have learned their training rows. Of "
+        "the 2 runs at γ ≥ 0.8, 1 have learned their training rows and 90% of the seen pairs at held-out places: 0 symmetric, "
+        "1 inferential."
     )
-    stops = lambda run, fit: dataclasses.replace(
-        run, fit_step=fit, spec=dataclasses.replace(run.spec, train=dataclasses.replace(run.spec.train, anneal=10))
-    )
-    ended = [stops(run, 90 if run.spec.gamma < 0.5 else None) for run in (*large, *small)]
-    said = prose.answer_text({"one set": ended})
-    assert "at γ = 0.8, where the inferential answer is most frequent, 0 of 2 reached 99 % of the seen pairs. Over" in said
-    none = [*large, *map(unlearned, small)]
-    assert "those that have learned are too few to tell. Of the 2 runs at γ ≥ 0.8, 0 have" in prose.answer_text(
-        {"one set": none}
-    )
-    flat = [*large, row(0.9, 0.0, 0.7), row(0.0, 0.9, 0.4), row(0.0, 0.9, 0.8), unlearned(row(0.0, 1.0, 0.8))]
-    flat = [*flat, row(0.0, 0.9, 0.2), row(0.0, 0.5, 0.1)]
-    assert "those that have learned show no clear trend with γ." in prose.answer_text({"one set": flat})
-    assert "90% inferential at γ = 0.8, where 1 of 2 have learned the training rows" in prose.verdict(half, large)
+    assert "Of the 2 runs at γ ≥ 0.8, 0 have" in prose.learned_text({"one set": [*large, *map(unlearned, small)]})
+    held = dataclasses.replace(small[1], metrics=small[1].metrics | {"test": 0.8})  # learned, and does not generalize
+    assert prose.learned_text({"one set": [*large, small[0], held]}).startswith("- *One set*: Of the 2 runs at γ ≥ 0.8, 1 have")
 
 
-def test_another_form_with_pre_norm_is_told_where_it_does_not_turn() -> None:
+def test_the_clearest_run_generalizes_where_one_does() -> None:
+    held = dataclasses.replace(row(0.0, 0.9, 0.8), metrics=row(0.0, 0.9, 0.8).metrics | {"test": 0.81, "train": 1.0})
+    good = row(0.2, 0.6, 0.5)
+    assert clearest([held, good], "inferential") is good
+    assert clearest([held, unlearned(good)], "inferential") is held
+    assert prose.left_out_text([held, good]) == (
+        "The most inferential run of all that have learned (γ = 0.8, seed 0, 90% inferential) is not shown: at held-out places "
+        "it answers 81% of the seen pairs right."
+    )
+    assert prose.left_out_text([good]) == ""
+
+
+def test_runs_at_higher_rates_may_lean_either_way() -> None:
+    at = lambda run, rate: dataclasses.replace(run, spec=dataclasses.replace(run.spec, rate=rate))
+    leaning = lambda low, high: prose.rate_lean_text([at(r, rate) for rate, rs in ((1e-3, low), (2e-3, high)) for r in rs])
+    inferential, symmetric = TURNS[3:] * 4, TURNS[:3] * 4
+    assert leaning(inferential, symmetric).startswith(
+        "**Runs at higher learning rates lean clearly more to the symmetric answer**"
+    )
+    assert "clearly more to the inferential answer**: on average -1.00 at 0.001, +0.90 at 0.002" in leaning(
+        symmetric, inferential
+    )
+    assert "lean clearly to neither answer" in leaning(WEAK, WEAK)
+
+
+def test_another_form_with_pre_norm_is_told() -> None:
     pre = lambda run: dataclasses.replace(
         run, spec=dataclasses.replace(run.spec, model=dataclasses.replace(run.spec.model, norm="pre"))
     )
     turns = [row(1.0, 0.0, 0.3), row(0.0, 0.9, 0.8)]
     assert prose.other_pre_norm_text(turns) == ""
     said = prose.other_pre_norm_text([*turns, *map(pre, turns)])
-    assert said.startswith("Trials of the paper's own block with pre-norm, at other settings (ReLU, one head, width 16, 1 run ")
-    back = prose.other_pre_norm_text([pre(row(0.3, 0.1, 0.3)), pre(row(0.9, 0.1, 0.8))])
-    assert back.startswith("**Pre-norm alone does not do it.** Trials")
-    assert back.endswith("answer 30% symmetric, 10% inferential at γ = 0.3; 90% symmetric, 10% inferential at γ = 0.8.")
+    assert said.startswith(
+        "**Another recipe with pre-norm.** 2 trials with pre-norm of the paper's own block otherwise (ReLU, 1 "
+    )
+    assert "answer 100% symmetric, 0% inferential at γ = 0.3; 0% symmetric, 90% inferential at γ = 0.8. Block, batch," in said
 
 
 def test_what_is_stored_at_the_papers_size_is_told_in_one_sentence() -> None:
@@ -232,13 +267,10 @@ def test_what_is_stored_at_the_papers_size_is_told_in_one_sentence() -> None:
 
 
 def test_the_verdict_follows_the_numbers() -> None:
-    clean, weak = [row(1.0, 0.0, 0.3), row(0.0, 0.96, 0.8)], [row(0.9, 0.0, 0.3), row(0.0, 0.7, 0.8)]
-    none = [row(0.5, 0.5, 0.3), row(0.5, 0.5, 0.8)]
-    assert "The headline reproduces" in prose.verdict(clean, weak)
-    assert "less pure here" in prose.verdict(weak, none)
-    assert "does not turn" in prose.verdict(none, none)
-    assert "form it does not" in prose.verdict(clean, none)
-    assert "form it does (" in prose.verdict(clean, clean)
+    assert prose.verdict({"one set": TURNS}) == f"**{prose.answer_text({'one set': TURNS})}**"
+    said = prose.verdict({"one set": TURNS, "three": WEAK})
+    assert said.startswith("**Partly: ")
+    assert said.endswith("** In three the answers are at most 60% symmetric at γ = 0.3, 50% inferential at γ = 0.8.")
 
 
 def test_every_sentence_and_figure_of_planted_runs() -> None:
@@ -256,9 +288,9 @@ def test_every_sentence_and_figure_of_planted_runs() -> None:
     assert "Among" not in prose.speed_text(mixed[:3])
     assert prose.histogram_line(runs).startswith("median offsets: γ = 0.3: -6 -6")
     head, _, *rows = prose.trials_table(runs).splitlines()
-    assert head == "The last columns have γ, and there the shares symmetric / inferential."
+    assert head == "The last column has γ by γ the mean shares symmetric / inferential."
     assert len(rows) == 3
-    assert rows[-1].endswith("0.3: 0.95 / 0.05 | 0.8: 0.05 / 0.50 |")
+    assert rows[-1].endswith("0.3: 0.95 / 0.05; 0.8: 0.05 / 0.50 |")
     other = [
         dataclasses.replace(run, spec=dataclasses.replace(run.spec, task=task))
         for run, task in zip(runs, ((("modulus", 9),), (("rows", 700_000),), (("keys", 30),)), strict=False)
@@ -295,7 +327,10 @@ def test_what_was_not_trained_is_said_at_the_top() -> None:
     assert (
         "best of 9 learning rates (full-length runs have 1); further seeds at the paper's own size (it has 1 run a γ);" in said
     )
-    assert said.endswith("; full-length runs of more than two layers.")
+    assert said.endswith(
+        "; full-length runs of more than two layers; its 159 million training rows (full-length runs see 0.0 million); its "
+        "fixed set of rows, but in trials and at its own size."
+    )
     again = dataclasses.replace(runs[0].spec, train=dataclasses.replace(runs[0].spec.train, steps=990))
     more = numbers.Setting(again, np.array([-0.5, -0.5, -0.5]), np.array([0.1, 0.1, 0.1]))
     said = prose.missing_text([*tried, more], runs)
@@ -309,7 +344,9 @@ def test_what_was_not_trained_is_said_at_the_top() -> None:
         )
     ]
     own = [row(1.0, 0.0, 0.5, seed) for seed in range(3)]
-    assert prose.missing_text([], [*whole, *deep], own) == "**Missing** is full-length runs of more than three layers."
+    assert prose.missing_text([], [*whole, *deep], own).startswith(
+        "**Missing** are full-length runs of more than three layers; "
+    )
 
 
 @pytest.mark.parametrize(

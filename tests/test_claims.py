@@ -55,7 +55,9 @@ def diagram(symmetric: dict[float, float], inferential: dict[float, float], test
 
 
 def test_the_papers_diagram_reproduces_the_papers_claims(judge: Judge) -> None:
-    found = judge(diagram({0.3: 0.0, 0.5: 1.0, 0.8: 0.0}, {0.3: 0.0, 0.5: 0.0, 0.8: 1.0}))
+    found = judge(
+        diagram({0.3: 0.0, 0.4: 1.0, 0.5: 1.0, 0.8: 0.0, 0.9: 0.0}, {0.3: 0.0, 0.4: 0.0, 0.5: 0.0, 0.8: 1.0, 0.9: 1.0})
+    )
     for name in ("symmetric", "inferential", "order", "flip", "trend", "depth2-gamma05", "depth2-gamma08"):
         assert found[f"phase-{name}"] == REPRODUCED, name
     assert found["phase-shadow"] == NOT_REPRODUCED  # the seen pairs are learned everywhere
@@ -63,7 +65,7 @@ def test_the_papers_diagram_reproduces_the_papers_claims(judge: Judge) -> None:
 
 
 def test_the_mirrored_diagram_refutes_them(judge: Judge) -> None:
-    found = judge(diagram({0.5: 0.0, 0.8: 1.0}, {0.5: 1.0, 0.8: 0.0}))
+    found = judge(diagram({0.4: 0.0, 0.5: 0.0, 0.8: 1.0, 0.9: 1.0}, {0.4: 1.0, 0.5: 1.0, 0.8: 0.0, 0.9: 0.0}))
     assert found["phase-symmetric"] == found["phase-inferential"] == REPRODUCED  # both regions exist, in the wrong places
     for name in ("order", "flip", "trend", "depth2-gamma05", "depth2-gamma08"):
         assert found[f"phase-{name}"] == NOT_REPRODUCED, name
@@ -76,10 +78,13 @@ def test_unlearned_cells_belong_to_no_region(judge: Judge) -> None:
 
 
 def test_half_of_a_claim_is_partly(judge: Judge) -> None:
-    """Above the other mapping, but short of the level."""
+    """Ahead of the other mapping by half, but short of the level; or a region of one cell."""
     found = judge(diagram({0.5: 0.8, 0.8: 0.1}, {0.5: 0.1, 0.8: 0.7}))
     assert found["phase-depth2-gamma05"] == found["phase-depth2-gamma08"] == PARTLY
     assert found["phase-symmetric"] == NOT_REPRODUCED
+    found = judge(diagram({0.5: 0.8, 0.8: 1.0}, {0.5: 0.4, 0.8: 0.0}))
+    assert found["phase-depth2-gamma05"] == NOT_REPRODUCED  # above the other, and no more
+    assert found["phase-symmetric"] == PARTLY
 
 
 def test_parts_that_fail_are_named(failed: Callable[[list[StoredRun]], dict[str, list[str]]]) -> None:

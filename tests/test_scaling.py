@@ -33,6 +33,14 @@ def test_separation_by_hand() -> None:
     assert math.isnan(numbers.settings(runs[:1] + runs[2:3])[0].error)
 
 
+def test_what_was_trained_twice_counts_once() -> None:
+    """The same settings, γ and seed in two experiments: their mean."""
+    again = replace(a_run(0.5, -0.5), spec=replace(a_run(0.5, -0.5).spec, experiment="other"), path=Path("other.json"))
+    (found,) = numbers.settings([a_run(0.5, -1.0), again, a_run(0.9, 0.6)])
+    assert found.large.tolist() == [-0.75]
+    assert found.runs_an_end == 1
+
+
 def test_the_ends_are_of_gain_not_of_gamma() -> None:
     """At width 1024 γ .75 multiplies a vector by .18, at width 16 by .5."""
     for width, ends in ((1024, 1), (16, 0)):

@@ -380,8 +380,9 @@ def test_what_the_number_of_numbers_does(monkeypatch: pytest.MonkeyPatch) -> Non
     assert few(turning, wider(turning)) == (
         "**The fewer numbers there are, the more two layers lean to the inferential answer**: from γ = 0.8 on with 30 numbers, "
         "at no γ of the grid with 80. **By the measure of [chapter 2](02-phase-diagram), each answer ahead by half of all "
-        "answers where it is most frequent, γ alone turns it with 30 numbers at width 16 (90% "
-        "symmetric at γ = 0.5, 90% inferential at γ = 0.8) and 32 (90% symmetric at γ = 0.5, 90% inferential at γ = 0.8)**."
+        "answers where it is most frequent and a lean that clearly rises with γ, γ alone turns it with 30 numbers at width 16 "
+        "(90% symmetric at γ = 0.5, 90% inferential at γ = 0.8) and 32 (90% symmetric at γ = 0.5, 90% inferential at γ = "
+        "0.8)**."
     )
     assert rate_decay_prose.variant_text(turning, []) == ""
     variant = rate_decay_prose.variant_text(turning, wider(turning))
@@ -420,7 +421,7 @@ def test_repeats_share_all_settings_and_the_seed(monkeypatch: pytest.MonkeyPatch
     text = width_prose.repeats_text(width.stored_repeats(ours, Store(Path("nowhere")), "laptop"))
     assert text.startswith("2 runs of width")
     assert "more than 0.1 in 1 of them, that of symmetric ones in 0" in text
-    assert "the same in 2 of 2. **In these runs the kind of answer is stable" in text
+    assert "the same in 2 of 2. **At these settings the leading answer repeats, and its exact share does not**" in text
 
 
 def test_without_the_diagram_nothing_is_said_of_repeats() -> None:
@@ -430,38 +431,44 @@ def test_without_the_diagram_nothing_is_said_of_repeats() -> None:
 def test_the_verdict_on_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
     flips = [
         make_run(gamma=g, seed=s, symmetric=a, inferential=b)
-        for g, a, b in ((0.5, 0.6, 0.1), (0.9, 0.0, 0.6))
-        for s in range(2)
+        for g, a, b in ((0.5, 0.7, 0.1), (0.9, 0.0, 0.6))
+        for s in range(3)
     ]
     leader = lambda r: max(("symmetric", "inferential"), key=lambda m: r.metrics[m])
     monkeypatch.setattr(width_prose, "kind", leader)
     text = width_prose.boundary(flips, flips, {"σ": (1.0, 0.9, 1.1)})
-    assert "γ alone turns the kind of answer" in text
+    assert "γ alone turns the symmetric answer into the inferential one" in text
+    uneven = [make_run(gamma=g, symmetric=1 - i, inferential=i) for g, i in ((0.3, 0.1), (0.5, 0.9), (0.7, 0.1), (0.8, 0.2))]
+    uneven += [make_run(gamma=0.9, symmetric=0.9, inferential=0.1), make_run(gamma=0.95, symmetric=0.1, inferential=0.9)]
+    assert "γ alone turns, but not clearly, the symmetric" in width_prose.boundary(uneven, flips, {"σ": (1.0, 0.9, 1.1)})
+    assert "- **In between** the lean to the inferential answer shows no clear trend with γ (slope" in width_prose.taken_away(
+        uneven
+    )
     assert "stays open**: over 1 shape " in text
     away = width_prose.taken_away(flips)
     assert (
-        "The symmetric answer is most frequent at γ = 0.5 (60% of all answers), where 2 of 2 runs lean to it, and the" in away
+        "The symmetric answer is most frequent at γ = 0.5 (70% of all answers), where 3 of 3 runs lean to it, and the" in away
     )
     assert "chapter 2" not in away
-    one = [replace(r, metrics=r.metrics | {m: 1.0}) for r, m in zip(flips[::2], ("symmetric", "inferential"), strict=True)]
-    assert "alone turns the answer here and in" in width_prose.taken_away(flips, one)
+    one = [replace(r, metrics=r.metrics | {"symmetric" if r.spec.gamma < 0.9 else "inferential": 1.0}) for r in flips]
+    assert "alone clearly turns the answer here and in" in width_prose.taken_away(flips, one)
     assert "here, but not in that" in width_prose.taken_away(flips, one[:1])
     assert "neither here nor in" in width_prose.taken_away(one[:1] * 2, one[:1])
     assert "steadily" not in text
-    first = [make_run(gamma=0.3, seed=s, symmetric=0.4, inferential=0.3) for s in range(2)]
+    first = [make_run(gamma=0.3, seed=s, symmetric=0.4, inferential=0.3) for s in range(3)]
     assert ".** Not steadily: up to γ = 0.5 the symmetric answer first gets more frequent. **What" in width_prose.boundary(
         [*first, *flips], flips, {"σ": (1.0, 0.9, 1.1)}
     )
     assert "goes with σ rather than γ" in width_prose.boundary(flips, flips, {"σ": (1.3, 1.1, 1.5)})
     back = [replace(r, spec=dataclasses.replace(r.spec, gamma=1.4 - r.spec.gamma)) for r in flips]
-    assert "does not turn the kind" in width_prose.boundary(back, back, {"σ": (1.0, 0.9, 1.1)})
+    assert "does not turn the symmetric" in width_prose.boundary(back, back, {"σ": (1.0, 0.9, 1.1)})
 
 
 # --- Chapter 8 and the engine ---
 
 
 def test_norms_are_told_apart() -> None:
-    turns = [make_run(gamma=g, symmetric=1 - i, inferential=i) for g, i in ((0.3, 0.1), (0.8, 0.9))]
+    turns = [make_run(gamma=g, seed=s, symmetric=1 - i, inferential=i) for g, i in ((0.3, 0.1), (0.8, 0.9)) for s in range(3)]
     stays = [make_run(gamma=g, symmetric=0.9) for g in (0.3, 0.8)]
     assert gpt2_prose.architectures({"post-norm": stays, "pre-norm": turns}).startswith(
         "**Pre-norm models turn from symmetric to"
@@ -469,7 +476,10 @@ def test_norms_are_told_apart() -> None:
     assert gpt2_prose.architectures({"post-norm": stays, "pre-norm": stays}).startswith("**No norm turns")
     assert gpt2_prose.architectures({"post-norm": turns, "pre-norm": turns}).startswith("**Every norm turns")
     away = gpt2_prose.taken_away({"pre-norm": turns})
-    assert away == "- **Pre-norm**, means over seeds at most: 90% symmetric (γ = 0.3), 90% inferential (γ = 0.8)."
+    assert away == (
+        "- **Pre-norm**, means over seeds at most: 90% symmetric (γ = 0.3), 90% inferential (γ = 0.8). At the paper's two γ: "
+        "90% symmetric and 10% inferential at γ = 0.5; 10% symmetric and 90% inferential at γ = 0.8."
+    )
 
 
 def test_labels_that_name_no_answer_are_counted() -> None:
@@ -521,9 +531,6 @@ def test_chapter_2_says_which_runs_have_learned() -> None:
     ]
     text = phase_prose.flip_text("Here", runs)
     assert text.endswith("90% of the answers are key − 10 (it has not learned the training rows).")
-    assert "symmetric at γ = 0.3, 90% inferential at γ = 0.8" in phase_prose.large_batch_text(runs)
-    assert "turns the answer of the large-batch runs" in phase_prose.verdict(runs, runs, runs)
-    assert "does not turn the answer of the large-batch runs" in phase_prose.large_batch_text(runs[:1])
 
 
 def test_words_of_runs_that_answer_nothing() -> None:

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from lib.composition.diagram import gain, gamma_of_gain, two_layers
 from lib.composition.experiments import GRIDS
+from lib.composition.phase_diagram.numbers import PAPER_PAIR, near
 from lib.composition.played import PLAYED
 from lib.core.read import style
 from lib.core.read.tables import table
@@ -32,9 +33,6 @@ from lib.language.experiments import ASKING, CHAIN, GAMMAS, LARGE, SMALL, SQUARE
 from lib.language.mixing.numbers import gap, of_mix
 from lib.reasoning_bias.experiments import PAPER_GAMMAS, bias_specs
 
-PAPER_PAIR = 0.5, 0.8
-"""The γ at which Zhang et al. 2024 show a symmetric and an inferential model."""
-
 
 @dataclass(frozen=True)
 class Task:
@@ -47,6 +45,11 @@ class Task:
     large: np.ndarray
     small: np.ndarray
     runs: tuple[StoredRun, ...]
+
+    @property
+    def decays_too(self) -> bool:
+        """Does the weight decay change with the start?"""
+        return len({run.spec.decay for run in self.runs}) > 1
 
     @property
     def lead(self) -> tuple[float, float, float]:
@@ -70,12 +73,8 @@ def _task(
 
 
 def _pair(runs: Sequence[StoredRun], gammas: Sequence[float]) -> list[list[StoredRun]]:
-    """The runs at the stored γ nearest to each of these; at both where two are equally near."""
-    nearest = [min(abs(run.spec.gamma - wanted) for run in runs) for wanted in gammas]
-    return [
-        [run for run in runs if abs(run.spec.gamma - wanted) < least + 1e-6]
-        for wanted, least in zip(gammas, nearest, strict=True)
-    ]
+    """The runs at the stored γ nearest to each of these."""
+    return [near(runs, gamma) for gamma in gammas]
 
 
 def _by_gain(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
@@ -230,10 +229,12 @@ def sentence(found: Sequence[Task]) -> str:
     behind = [name for name, (*_, high) in leads.items() if high < 0]
     open_ = [name for name in leads if name not in ahead and name not in behind]
     named = lambda names: f" ({'; '.join(names)})" if names else ""
+    decayed = [task for task in found if task.decays_too]
     return (
         f"On {number_of(kinds(found), 'task')} in {number_of(len(leads), 'setting')} the smaller start is ahead in "
         f"{len(ahead)}{named(ahead)}, behind in {len(behind) or 'none'}{named(behind)}; in the other {len(open_)} its 95% "
         "interval over seeds holds zero."
+        + (f" In {len(decayed)} of the settings weight decay changes with the start, as in the paper." if decayed else "")
     )
 
 

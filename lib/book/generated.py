@@ -32,7 +32,7 @@ from lib.composition.played import GAMMAS, PLAYED
 from lib.composition.runs import MAPPINGS
 from lib.core.read import style, typeset
 from lib.core.read.tables import table
-from lib.core.read.words import sentence
+from lib.core.read.words import number_of, sentence
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, StoreError, load
 from lib.core.train.machine import one_thread
@@ -96,17 +96,26 @@ def finding(rows: Mapping[str, Sequence[StoredRun]], tasks: Sequence[bridge.Task
     turned = []
     for name, runs in rows.items():
         ends = numbers.ends(runs)
-        if ends.flips:
-            first, last = (f"{ends.mean[m][m]:.0%} {m} at γ = {ends.gamma[m]:g}" for m in MAPPINGS)
+        first, last = (f"{ends.mean[m][m]:.0%} {m} at γ = {ends.gamma[m]:g}" for m in MAPPINGS)
+        if numbers.turns(runs):
             turned.append(f"in {name} γ alone turns the answer, from {first} to {last}")
         else:
-            turned.append(f"in {name} it does not turn it cleanly")
-    leads = [task.lead for task in tasks]
-    ahead, behind = sum(low > 0 for _, low, _ in leads), sum(high < 0 for *_, high in leads)
+            turned.append(f"in {name} it does not (at most {first}, {last})")
+    ahead, behind = ([task for task in tasks if wins(task.lead)] for wins in (lambda v: v[1] > 0, lambda v: v[2] < 0))
     where = (
-        f"side by side, on {bridge.kinds(tasks)} tasks in {len(leads)} settings, the smaller start is clearly ahead in {ahead}"
+        f"side by side, on {bridge.kinds(tasks)} tasks in {len(tasks)} settings, the smaller start is clearly ahead in "
+        f"{_on(ahead)} and clearly behind in {_on(behind)}"
     )
-    return sentence("; ".join([*turned, f"{where} and clearly behind in {behind or 'none'}"])) + "."
+    return sentence("; ".join([*turned, where])) + "."
+
+
+def _on(tasks: Sequence[bridge.Task]) -> str:
+    """How many settings, of how many tasks, and in how many of them weight decay differs as well."""
+    if not tasks:
+        return "none"
+    decayed = sum(task.decays_too for task in tasks)
+    also = f", with another weight decay as well in {decayed}" if decayed else ""
+    return f"{len(tasks)} (of {number_of(bridge.kinds(tasks), 'task')}{also})"
 
 
 def bridge_text(found: Sequence[bridge.Task]) -> str:

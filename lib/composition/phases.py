@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from lib.composition import paper_size
 from lib.composition.diagram import HEADLINE, two_layers
 from lib.composition.experiments import FAST, GRIDS
-from lib.composition.runs import MAPPINGS, clearest, learned
+from lib.composition.runs import MAPPINGS, clearest, generalizes
 from lib.composition.variations import FLIP
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load
 from lib.core.train.plan import Options
 
 LEVEL = 0.8
-"""A run belongs to a phase from this share of answers to (4, 3) on, if it has learned (our choice). Not
+"""A run belongs to a phase from this share of answers to (4, 3) on, if it has learned and generalizes (our choice). Not
 higher: answers are often exact at most places of the key and off by a few at others, in runs that compose, too (chapter 2)."""
 
 
@@ -70,7 +70,7 @@ def material(store: Store, profile: str) -> list[StoredRun]:
 
 
 def in_phase(run: StoredRun, mapping: str) -> bool:
-    return learned(run) and run.metrics[mapping] >= LEVEL
+    return generalizes(run) and run.metrics[mapping] >= LEVEL
 
 
 def phases(runs: Sequence[StoredRun]) -> list[Phase]:

@@ -33,6 +33,11 @@ def learned_among(runs: Sequence[StoredRun]) -> list[StoredRun]:
     return [run for run in runs if learned(run)]
 
 
+def generalizes(run: StoredRun) -> bool:
+    """Has the run learned, and does it answer the seen pairs at held-out places, too? There from the paper's shadow on."""
+    return learned(run) and run.metrics["test"] >= SHADOW
+
+
 def learned_at(run: StoredRun) -> float:
     """The first evaluated step at which 99 % of the training rows are right; infinity for never.
 
@@ -43,11 +48,13 @@ def learned_at(run: StoredRun) -> float:
 
 
 def clearest(runs: Sequence[StoredRun], mapping: str) -> StoredRun:
-    """The run with the highest accuracy under a mapping among those that have learned; among all where none has.
+    """The run with the highest accuracy under a mapping among those that generalize; where none does, among those that have
+    learned; among all where none has.
 
     Ties go to the lowest γ, then seed, then rate.
     """
-    return min(learned_among(runs) or list(runs), key=lambda r: (-r.metrics[mapping], r.spec.gamma, r.spec.seed, r.spec.rate))
+    good = [run for run in runs if generalizes(run)] or learned_among(runs) or list(runs)
+    return min(good, key=lambda r: (-r.metrics[mapping], r.spec.gamma, r.spec.seed, r.spec.rate))
 
 
 def lean(run: StoredRun) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from lib.composition.phase_diagram.numbers import at_paper_pair, ends, turns
 from lib.composition.runs import MAPPINGS, SHADOW, lean
 from lib.composition.trends import curves
 from lib.core.read.words import listed, number_of, sentence
@@ -35,22 +36,9 @@ def regions_text(title: str, runs: Sequence[StoredRun]) -> str:
     )
 
 
-def _peaks(runs: Sequence[StoredRun]) -> dict[str, tuple[float, float]]:
-    """{mapping: (γ at which its mean share is largest, that share)}."""
-    found = {}
-    for m in MAPPINGS:
-        gammas, values = curves(runs)[m]
-        i = int(values.mean(1).argmax())
-        found[m] = float(gammas[i]), float(values.mean(1)[i])
-    return found
-
-
 def architectures(by_norm: Mapping[str, Sequence[StoredRun]]) -> str:
-    """For each norm: do means over seeds turn from symmetric to inferential as γ grows?"""
-    turned = {}
-    for title, group in by_norm.items():
-        peaks = _peaks(group)
-        turned[title] = peaks["symmetric"][0] < peaks["inferential"][0] and min(share for _, share in peaks.values()) > 0.5
+    """For each norm: does γ turn the answer, by the measure of chapter 2?"""
+    turned = {title: turns(group) for title, group in by_norm.items()}
     do, do_not = (listed([title for title, t in turned.items() if t is answer] or ["none"]) for answer in (True, False))
     said = f"{do} models turn from symmetric to inferential as γ grows, {do_not} ones at the same settings do not"
     if len(set(turned.values())) == 1:
@@ -63,12 +51,17 @@ def architectures(by_norm: Mapping[str, Sequence[StoredRun]]) -> str:
 
 
 def taken_away(by_norm: Mapping[str, Sequence[StoredRun]]) -> str:
-    """What the answer does not say: how far each norm goes either way."""
+    """What the answer does not say: how far each norm goes either way, and between the paper's own two γ."""
     lines = []
     for title, group in by_norm.items():
-        peaks = _peaks(group)
-        where = ", ".join(f"{share:.0%} {m} (γ = {gamma:g})" for m, (gamma, share) in peaks.items())
-        lines.append(f"- **{sentence(title)}**, means over seeds at most: {where}.")
+        found, pair = ends(group), at_paper_pair(group)
+        where = ", ".join(f"{found.mean[m][m]:.0%} {m} (γ = {found.gamma[m]:g})" for m in MAPPINGS)
+        there = "; ".join(
+            f"{pair.mean[end]['symmetric']:.0%} symmetric and {pair.mean[end]['inferential']:.0%} inferential at "
+            f"γ = {pair.gamma[end]:g}"
+            for end in MAPPINGS
+        )
+        lines.append(f"- **{sentence(title)}**, means over seeds at most: {where}. At the paper's two γ: {there}.")
     return "\n".join(lines)
 
 
@@ -86,6 +79,6 @@ def again_text(first: Sequence[StoredRun], again: Sequence[StoredRun]) -> str:
         f"These pre-norm runs were trained once more for the first page, at {len(gammas)} values of γ from {gammas[0]:g} to "
         f"{gammas[-1]:g}, with all that the explorer shows kept along training. Settings and seeds are the same; the program "
         f"and so the rounding differ. Of {number_of(len(pairs), 'run')} that both have, {same} lean to the same answer. The "
-        f"mean inferential share is {means[0]:.2f} and {means[1]:.2f}; a single run's differs by up to {far:.2f}. So a mean "
-        "over seeds is a result, and a single run is not."
+        f"mean inferential share is {means[0]:.2f} and {means[1]:.2f}; a single run's differs by up to {far:.2f}. So what "
+        "a single run answers need not repeat; the mean over seeds hardly moves."
     )

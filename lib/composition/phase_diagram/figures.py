@@ -91,17 +91,21 @@ def _gammas(runs: Sequence[StoredRun]) -> list[float]:
 
 
 def flip(panels: Mapping[str, Sequence[StoredRun]], narrow: bool = False) -> Figure:
-    """Fig. 2a, b along γ: the shares of both answers, one dot a run, hollow where it has not learned its training rows.
+    """Fig. 2a, b along γ: the shares of both answers, one dot a run, hollow where it has not learned.
 
-    Lines join the means. panels: {title: runs}, side by side; `narrow`, for a phone, one above the other.
+    Lines join means over two runs at least. panels: {title: runs}, on one axis of γ, up to three in a row; `narrow`, for a
+    phone, one above the other.
     """
+    columns = 1 if narrow else len(panels) if len(panels) <= 3 else 2
+    lines = -(-len(panels) // columns)
     with style.look():
-        shape, size = (
-            ((len(panels), 1), (style.NARROW, 2.6 * len(panels))) if narrow else ((1, len(panels)), (style.WIDTH, 3.0))
-        )
-        fig, axes = plt.subplots(*shape, figsize=size, sharey=True, squeeze=False)
-        for ax, (title, runs) in zip(axes.flat, panels.items(), strict=True):
+        size = (style.NARROW, 2.6 * lines) if narrow else (style.WIDTH, 3.0 if lines == 1 else 0.6 + 2.4 * lines)
+        fig, axes = plt.subplots(lines, columns, figsize=size, sharex=True, sharey=True, squeeze=False)
+        for ax in axes.flat[len(panels) :]:
+            ax.set_visible(False)
+        for ax, (title, runs) in zip(axes.flat, panels.items(), strict=False):
             gammas = _gammas(runs)
+            several = len(runs) > len(gammas)
             for mapping, marker in zip(MAPPINGS, "os", strict=True):
                 colour = palette.COLOUR[mapping]
                 for run in runs:
@@ -109,14 +113,22 @@ def flip(panels: Mapping[str, Sequence[StoredRun]], narrow: bool = False) -> Fig
                     x, y = run.spec.gamma + _SHIFT[mapping], run.metrics[mapping]
                     ax.plot(x, y, marker, ms=5.5, mec=colour, mfc=face, alpha=0.85, clip_on=False)
                 means = [np.mean([r.metrics[mapping] for r in runs if r.spec.gamma == g]) for g in gammas]
-                ax.plot(gammas, means, color=colour, lw=1.4, label=palette.LABEL[mapping])
-            ax.set(ylim=(-0.02, 1.04), xlabel=GAMMA if len(panels) == 1 else "initialization rate γ")
-            ax.set_title(fill(title, 24) if len(panels) > 2 and not narrow else title, fontsize=9.5)
-        axes[0, 0].set_ylabel("share of answers to (4, 3)")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
+                ax.plot(gammas, means, ls="-" if several else "", color=colour, lw=1.4)
+            each = sorted({sum(run.spec.gamma == g for run in runs) for g in gammas})
+            counts = f"{' to '.join(map(str, dict.fromkeys((each[0], each[-1]))))} run{'s' * (each != [1])} a γ"
+            ax.set(ylim=(-0.02, 1.04))
+            ax.set_title(f"{fill(title, 30) if columns > 2 else title}\n{counts}", fontsize=9)
+        for ax in axes[-1]:
+            ax.set_xlabel(GAMMA if len(panels) == 1 else "initialization rate γ")
+        for ax in axes[:, 0]:
+            ax.set_ylabel("share of answers to (4, 3)")
+        labels = [palette.LABEL[mapping] for mapping in MAPPINGS]
+        handles = [
+            Line2D([], [], color=palette.COLOUR[m], marker=marker, ms=5.5) for m, marker in zip(MAPPINGS, "os", strict=True)
+        ]
         hollow = Line2D([], [], ls="", marker="o", mec=palette.SEEN, mfc="white")
-        columns = 1 if narrow else 3
-        fig.legend([*handles, hollow], [*labels, "training rows not learned"], loc="outside lower center", ncols=columns)
+        ncols = 1 if narrow else 3
+        fig.legend([*handles, hollow], [*labels, "has not learned"], loc="outside lower center", ncols=ncols)
     return fig
 
 
@@ -158,7 +170,7 @@ def place_by_place(gammas: Sequence[float], offsets: np.ndarray) -> Figure:
             colour = palette.COLOUR[name[offset]] if offset in name else "#DDDDDD"
             ax.add_patch(plt.Rectangle((column, place - 0.5), 1, 1, facecolor=colour, edgecolor="white", lw=0.8))
             if offset not in name:
-                text = f"−{-offset}" if offset < 0 else str(offset)
+                text = str(-offset) if offset <= 0 else f"+{offset}"
                 ax.text(column + 0.5, place, text, ha="center", va="center", fontsize=7, color="black")
         ax.set(
             xlim=(0, len(gammas)),
@@ -167,7 +179,7 @@ def place_by_place(gammas: Sequence[float], offsets: np.ndarray) -> Figure:
             xlabel=f"{GAMMA}; a column a run",
         )
         _mark_gammas(ax, gammas)
-        faces = {palette.LABEL[n]: palette.COLOUR[n] for n in name.values()} | {"another offset, as written": "#DDDDDD"}
+        faces = {palette.LABEL[n]: palette.COLOUR[n] for n in name.values()} | {"another offset: 7 is key − 7": "#DDDDDD"}
         boxes = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in faces.values()]
         fig.legend(boxes, list(faces), loc="outside lower center", ncols=3)
     return fig
@@ -258,11 +270,14 @@ def separations(found: Sequence[Setting]) -> Figure:
                 ax.plot(lean.mean(), y, marker, ms=7, color=colour, zorder=3)
         ax.axvline(0, color="#BBBBBB", lw=0.8, zorder=0)
         specs = [setting.spec for setting in rows]
-        names = [f"{s.model.d_model}, {s.train.batch}, {s.rate:g}, {s.decay:g}, {s.train.steps:,}" for s in specs]
-        ax.set_yticks(range(len(rows)), names, fontsize=8.5)
+        fixed = ["; fixed rows" * bool(dict(spec.task).get("rows")) for spec in specs]
+        sizes = [f"{s.model.d_model}, {s.train.batch}, {s.rate:g}, {s.decay:g}, {s.train.steps:,}" for s in specs]
+        runs = [f"  ({len(setting.large)}, {len(setting.small)})" for setting in rows]
+        names = list(map("".join, zip(sizes, fixed, runs, strict=True)))
+        ax.set_yticks(range(len(rows)), names, fontsize=8)
         ax.tick_params(axis="y", length=0)
         ax.set(xlim=(-1.05, 1.05), ylim=(-0.6, len(rows) - 0.4), xlabel="inferential − symmetric share")
-        ax.set_ylabel("width, batch, learning rate, decay, steps")
+        ax.set_ylabel("width, batch, learning rate, decay, steps (runs at large, at small weights)")
         handles = [Line2D([], [], ls="", marker=m, ms=7, color=c, label=f"{end} weights") for end, (c, m) in ends.items()]
         fig.legend(handles=handles, loc="outside lower center", ncols=2)
     return fig

@@ -17,7 +17,7 @@ import torch
 
 from lib.composition.diagram import gain
 from lib.composition.experiments import FAST
-from lib.composition.runs import MAPPINGS, REGION, SHADOW, lean, learned_at, model_of, offsets_by_key
+from lib.composition.runs import MAPPINGS, REGION, SHADOW, lean, learned_among, learned_at, model_of, offsets_by_key
 from lib.composition.spectra import keys_embedding
 from lib.composition.study import LOW_KEYS, OFFSETS, histogram
 from lib.composition.task import (
@@ -316,6 +316,40 @@ def ends(runs: Sequence[StoredRun]) -> Ends:
     return Ends(gamma, {m: means[gamma[m]] for m in MAPPINGS})
 
 
+def near(runs: Sequence[StoredRun], gamma: float) -> list[StoredRun]:
+    """The runs at the stored γ nearest to one; at both where two are equally near. Raises ValueError for no runs."""
+    least = min(abs(run.spec.gamma - gamma) for run in runs)
+    return [run for run in runs if abs(run.spec.gamma - gamma) < least + 1e-6]
+
+
+PAPER_PAIR = 0.5, 0.8
+"""The γ at which Zhang et al. 2024 show a symmetric and an inferential model."""
+
+
+def at_paper_pair(runs: Sequence[StoredRun]) -> Ends:
+    """Both mean shares at the stored γ nearest to the paper's own two, the first as the symmetric end. Raises ValueError for no
+    runs."""
+    pair = [near(runs, gamma) for gamma in PAPER_PAIR]
+    mean = lambda some, m: float(np.mean([run.metrics[m] for run in some]))
+    return Ends(
+        dict(zip(MAPPINGS, PAPER_PAIR, strict=True)),
+        {end: {m: mean(some, m) for m in MAPPINGS} for end, some in zip(MAPPINGS, pair, strict=True)},
+    )
+
+
+def clear_trend(runs: Sequence[StoredRun]) -> Trend | None:
+    """The lean_slope over the runs that have learned; None where fewer than five have, which tells nothing (our choice)."""
+    done = learned_among(runs)
+    return lean_slope(done) if len(done) >= 5 else None
+
+
+def turns(runs: Sequence[StoredRun]) -> bool:
+    """Does γ clearly turn the answer: is each mapping ahead by half where it is strongest, and does the lean rise with γ over
+    the runs that have learned, its 95 % interval above 0?"""
+    trend = clear_trend(runs)
+    return ends(runs).flips and trend is not None and trend[1] > 0
+
+
 def leading(runs: Sequence[StoredRun]) -> dict[str, list[float]]:
     """{mapping: the γ at which its mean share is larger than the other's}, in rising order."""
     gammas = sorted({run.spec.gamma for run in runs})
@@ -376,7 +410,8 @@ LARGE, SMALL = (0.6, 1.3), (0.0, 0.2)
 
 @dataclass(frozen=True)
 class Setting:
-    """Two-layer runs that differ in γ and seed only, those of the two ends; `lean`s in [−1, 1], one a run."""
+    """Two-layer runs that differ in γ and seed only, those of the two ends; `lean`s in [−1, 1], one for each γ and seed: where
+    one was trained more than once, the mean."""
 
     spec: RunSpec
     large: np.ndarray
@@ -423,13 +458,19 @@ def settings(runs: Sequence[StoredRun]) -> list[Setting]:
         groups.setdefault(key, []).append(run)
     found = []
     for key in sorted(groups, key=lambda k: (k[:2], k[3:], str(k[2]))):
-        at = {
-            end: np.array([lean(r) for r in groups[key] if end[0] <= gain(r.spec.gamma, r.spec.model.d_model) <= end[1]])
-            for end in (LARGE, SMALL)
-        }
+        at = {end: _leans(groups[key], end) for end in (LARGE, SMALL)}
         if all(len(values) for values in at.values()):
             found.append(Setting(groups[key][0].spec, at[LARGE], at[SMALL]))
     return found
+
+
+def _leans(runs: Sequence[StoredRun], end: tuple[float, float]) -> np.ndarray:
+    """The lean at every (γ, seed) whose gain lies inside an end."""
+    points: dict[tuple[float, int], list[float]] = {}
+    for run in runs:
+        if end[0] <= gain(run.spec.gamma, run.spec.model.d_model) <= end[1]:
+            points.setdefault((run.spec.gamma, run.spec.seed), []).append(lean(run))
+    return np.array([np.mean(again) for again in points.values()])
 
 
 def trend(found: Sequence[Setting], axis: str) -> Trend:

@@ -11,14 +11,15 @@ from operator import itemgetter
 import numpy as np
 
 from lib.composition import paper_size
+from lib.composition.diagram import gain, gamma_of_gain
 from lib.composition.experiments import GRIDS
 from lib.composition.phase_diagram import numbers
 from lib.composition.phase_diagram.numbers import AXES, PhaseTable, Setting, trend
-from lib.composition.runs import MAPPINGS, REGION, SHADOW, lean, learned_among, learned_at
+from lib.composition.runs import MAPPINGS, REGION, SHADOW, clearest, generalizes, lean, learned_among, learned_at
 from lib.composition.study import OFFSETS
 from lib.composition.task import INFERENTIAL_OFFSET, N_KEYS, SYMMETRIC_OFFSET
 from lib.composition.words import setting_words
-from lib.core.read.statistics import interval, resamples, spearman
+from lib.core.read.statistics import interval, rank_trend, resamples, spearman
 from lib.core.read.tables import table
 from lib.core.read.words import listed, number_of, sentence
 from lib.core.record.store import StoredRun
@@ -68,53 +69,67 @@ def _leading(runs: Sequence[StoredRun]) -> str:
     return f"the {most} answer leads at {len(found[most])} of {total} γ, the {least} {where}"
 
 
-_TURNED = "The answer has turned where each of the two, at the γ where it is most frequent, is ahead by half of all answers."
-
-
 def answer_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
-    """Where γ alone turns the answer, in one sentence or two. sets: {what runs are called: runs}."""
-    found = {name: numbers.ends(runs) for name, runs in sets.items()}
-    turned = [name for name, e in found.items() if e.flips]
-    weak = [name for name, e in found.items() if not e.flips and e.in_order]
-    other = [name for name, e in found.items() if not e.flips and not e.in_order]
-    short = "Yes" if len(turned) == len(found) else "Partly" if turned else "No"
-    said = [
-        f"{short}. With two layers, smaller initial weights alone turn the symmetric answer into the inferential one"
-        + (f" in {listed(turned)}." if turned else " in none of our settings.")
-        + f" ({_TURNED})"
-    ]
-    said += [f"In {name} they do not: {_leading(sets[name])}." for name in weak]
-    if other:
-        said.append(f"In {listed(other)} the inferential answer is not the one of the smaller weights.")
-    remarks = [remark for name in (*turned, *weak) if (remark := _rests_on(name, sets[name], found[name]))]
-    return "\n\n".join([" ".join(said), *(["What this rests on:", "\n".join(remarks)] if remarks else [])])
+    """Where γ alone clearly turns the answer, in one sentence. sets: {what runs are called: runs}."""
+    clear = [name for name, runs in sets.items() if numbers.turns(runs)]
+    rest = [name for name in sets if name not in clear]
+    short = "Partly" if clear and rest else "Yes" if clear else "No"
+    where = f"in {listed(clear)}" if clear else "in none of our settings"
+    return (
+        f"{short}: with two layers, smaller initial weights alone turn the symmetric answer into the inferential one {where}"
+        + (f", but not clearly in {listed(rest)}" if clear and rest else "")
+        + "."
+    )
 
 
-def _rests_on(name: str, runs: Sequence[StoredRun], found: numbers.Ends) -> str:
-    """Where runs that have not learned stand at an end of γ: how many, and what the others say alone; nothing if all have."""
-    short = []
+def sets_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
+    """What the answer rests on: both ends of γ, the trend, and the paper's own two γ, set by set; and what a turn is."""
+    rows, at_pair = [], []
+    for name, runs in sets.items():
+        found, pair, trend = numbers.ends(runs), numbers.at_paper_pair(runs), numbers.clear_trend(runs)
+        at_pair += [name] if pair.flips else []
+        rows.append(
+            (
+                name,
+                *(f"{found.mean[m][m]:.0%} at γ = {found.gamma[m]:g}" for m in MAPPINGS),
+                f"{trend[0]:+.1f} [{trend[1]:+.1f}, {trend[2]:+.1f}]" if trend else "too few",
+                *(f"{shares['symmetric']:.0%} / {shares['inferential']:.0%}" for shares in pair.mean.values()),
+                "yes" if numbers.turns(runs) else "by its ends only" if found.flips else "no",
+            )
+        )
+    low, high = numbers.PAPER_PAIR
+    head = ("models", "symmetric, most", "inferential, most", "trend with γ", f"γ = {low:g}", f"γ = {high:g}", "turns?")
+    of_gain = lambda width: gamma_of_gain(gain(high, GRIDS["paper"].d_model), width)
+    widths = sorted({run.spec.model.d_model for runs in sets.values() for run in runs} - {GRIDS["paper"].d_model})
+    equal = listed([f"{of_gain(width):.2f} at width {width}" for width in widths])
+    turned = f"{listed(at_pair)} turn" if at_pair else "none of them turns"
+    return (
+        table(head, rows)
+        + "\n\nA set **turns** if each answer, at the γ where its mean share is largest, is ahead by half of all answers, the "
+        "symmetric one at the larger weights, and if the lean (inferential less symmetric share) rises with γ among the runs "
+        "that have learned (the trend is its slope, with a 95 % interval, which must lie above 0). The columns of single γ "
+        "have the shares symmetric / inferential at the stored γ nearest to the paper's two. "
+        f"**Between the paper's own γ = {low:g} and {high:g} {turned}.**"
+        + (f" By equal gain, which γ = {low:g} keeps at every width, the paper's {high:g} is {equal}." if widths else "")
+    )
+
+
+def learned_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
+    """Where runs that have not learned stand at an end of γ, set by set; nothing if all have learned everywhere."""
+    return "\n".join(filter(None, (_short_of_learning(name, runs) for name, runs in sets.items())))
+
+
+def _short_of_learning(name: str, runs: Sequence[StoredRun]) -> str:
+    found, short = numbers.ends(runs), []
     for mapping in MAPPINGS:
         here = _of(runs, found.gamma[mapping])
         if (done := len(learned_among(here))) < len(here):
-            what = "have learned their training rows"
-        elif (done := sum(run.fit_step is not None for run in here)) < len(here) and runs[0].spec.train.anneal:
-            what = "reached 99 % of the seen pairs"
-        else:
-            continue
-        short.append(
-            f"at γ = {found.gamma[mapping]:g}, where the {mapping} answer is most frequent, {done} of {len(here)} {what}"
-        )
-    if not short:
+            short.append(f"at γ = {found.gamma[mapping]:g}, where the {mapping} answer is most frequent, {done} of {len(here)}")
+    remark = _small_weights(runs)
+    if not short and not remark:
         return ""
-    trend = numbers.lean_slope(learned_among(runs))
-    alone = (
-        "are too few to tell"
-        if trend is None
-        else "lean more to the inferential answer as γ grows"
-        if trend[1] > 0
-        else "show no clear trend with γ"
-    )
-    return f"- *{sentence(name)}*: {'; '.join(short)}. Over all γ, those that have learned {alone}.{_small_weights(runs)}"
+    known = f" {'; '.join(short)} have learned their training rows." if short else ""
+    return f"- *{sentence(name)}*:{known}{remark}"
 
 
 def _small_weights(runs: Sequence[StoredRun]) -> str:
@@ -125,7 +140,9 @@ def _small_weights(runs: Sequence[StoredRun]) -> str:
     gammas = sorted({run.spec.gamma for run in runs})
     small = gammas[-max(1, len(gammas) // 3) :]
     here = [run for run in runs if run.spec.gamma in small]
-    whole = [run for run in learned_among(here) if run.metrics["test"] >= SHADOW]
+    whole = [run for run in here if generalizes(run)]
+    if len(whole) == len(here):
+        return ""
     leans = [sum(max(MAPPINGS, key=lambda m: r.metrics[m]) == mapping for r in whole) for mapping in MAPPINGS]
     return (
         f" Of the {number_of(len(here))} at γ ≥ {small[0]:g}, {len(whole)} have learned their training rows and {SHADOW:.0%} "
@@ -197,22 +214,11 @@ def other_pre_norm_text(tried: Sequence[StoredRun]) -> str:
     for gamma in gammas:
         mean = {m: float(np.mean([run.metrics[m] for run in _of(runs, gamma)])) for m in MAPPINGS}
         words.append(f"{', '.join(f'{mean[m]:.0%} {m}' for m in MAPPINGS)} at γ = {gamma:g}")
-    last = _of(runs, gammas[-1])
-    first = "**Pre-norm alone does not do it.** " if np.mean([lean(run) for run in last]) < 0 else ""
+    first = runs[0].spec
     return (
-        f"{first}Trials of the paper's own block with pre-norm, at other settings (ReLU, one head, width "
-        f"{runs[0].spec.model.d_model}, {number_of(len(last))} at the last γ), answer {'; '.join(words)}."
-    )
-
-
-def large_batch_text(runs: Sequence[StoredRun]) -> str:
-    """Whether γ alone turns the answer of the large-batch runs, by the same measure, and where more is said of them."""
-    found = numbers.ends(runs)
-    words = ", ".join(f"{found.mean[m][m]:.0%} {m} at γ = {found.gamma[m]:g}" for m in MAPPINGS)
-    return (
-        f"By the same measure γ alone {'turns' if found.flips else 'does not turn'} the answer of the large-batch runs of "
-        f"[chapter 7](07-width) ({setting_words(runs[0].spec)}, ended soon after the seen pairs are learned, or at "
-        f"{runs[0].spec.train.steps:,} steps): {words}."
+        f"**Another recipe with pre-norm.** {number_of(len(runs), 'trial')} with pre-norm of the paper's own block otherwise "
+        f"(ReLU, {number_of(first.model.heads, 'head')}, {setting_words(first)}) answer {'; '.join(words)}. Block, batch, "
+        "learning rate and schedule differ from those of GPT-2's form above, so this does not tell which of them matters."
     )
 
 
@@ -320,6 +326,21 @@ def curves_text(runs: Sequence[StoredRun]) -> str:
         "\n".join(lines)
         + "\n\nA jump is a change by more than a fifth between two evaluations, or several one after the other."
     )
+
+
+def left_out_text(runs: Sequence[StoredRun]) -> str:
+    """Of runs that have learned, those with the highest share of an answer that are no example, since they do not generalize;
+    nothing where there are none."""
+    words = []
+    for mapping in MAPPINGS:
+        best = min(learned_among(runs) or runs, key=lambda r: (-r.metrics[mapping], r.spec.gamma, r.spec.seed))
+        if best.metrics[mapping] > clearest(runs, mapping).metrics[mapping]:
+            words.append(
+                f"The most {mapping} run of all that have learned (γ = {best.spec.gamma:g}, seed {best.spec.seed}, "
+                f"{best.metrics[mapping]:.0%} {mapping}) is not shown: at held-out places it answers "
+                f"{best.metrics['test']:.0%} of the seen pairs right."
+            )
+    return " ".join(words)
 
 
 def full_width_text(runs: Sequence[StoredRun]) -> str:
@@ -502,6 +523,19 @@ def speed_text(runs: Sequence[StoredRun]) -> str:
     )
 
 
+def rate_lean_text(runs: Sequence[StoredRun]) -> str:
+    """Do runs at higher learning rates, which learn sooner, lean more to the symmetric answer?"""
+    rates = sorted({run.spec.rate for run in runs})
+    of = lambda rate: [run for run in runs if run.spec.rate == rate]
+    leans = ", ".join(f"{np.mean([lean(run) for run in of(rate)]):+.2f} at {rate:g}" for rate in rates)
+    _, low, high = found = rank_trend([run.spec.rate for run in runs], [lean(run) for run in runs])
+    which = "clearly to neither" if low <= 0 <= high else f"clearly more to the {MAPPINGS[low > 0]}"
+    return (
+        f"**Runs at higher learning rates lean {which} answer**: on average {leans} (rank correlation {found[0]:+.2f}, 95 % "
+        f"interval {low:+.2f} to {high:+.2f}, {number_of(len(runs))})."
+    )
+
+
 def speed_line(runs: Sequence[StoredRun]) -> str:
     late = sum(not np.isfinite(learned_at(run)) for run in runs)
     return f"{len(runs)} runs, of which {late} never learned"
@@ -634,10 +668,27 @@ def differences_text(runs: Sequence[StoredRun]) -> str:
 
 
 def translation_table(diagram: PhaseTable, profile: str) -> str:
-    """γ of this profile against σ of a d_model-input matrix, and the γ at which the paper's width has the same σ."""
+    """γ of this profile against σ of a d_model-input matrix, and the γ at which the paper's width has the same σ or gain."""
     width, paper = GRIDS[profile].d_model, GRIDS["paper"].d_model
-    rows = [(f"{g:g}", f"{width**-g:.4f}", f"{g * math.log(width) / math.log(paper):.2f}") for g in diagram.gammas]
-    return table((f"γ at width {width}", "σ", f"γ with the same σ at width {paper}"), rows)
+    same_gain = lambda g: gamma_of_gain(gain(g, width), paper)
+    rows = [
+        (
+            f"{g:g}",
+            f"{width**-g:.4f}",
+            f"{g * math.log(width) / math.log(paper):.2f}",
+            f"{gain(g, width):.2f}",
+            f"{same_gain(g):.2f}",
+        )
+        for g in diagram.gammas
+    ]
+    head = (
+        f"γ at width {width}",
+        "σ",
+        f"γ with the same σ at width {paper}",
+        "gain σ√d",
+        f"γ with the same gain at width {paper}",
+    )
+    return table(head, rows)
 
 
 def _setting(run: StoredRun) -> tuple:
@@ -647,13 +698,13 @@ def _setting(run: StoredRun) -> tuple:
 
 
 def trials_table(runs: Sequence[StoredRun]) -> str:
-    """Every setting that was tried, with what its two ends of γ answered: mean shares over the seeds that were tried."""
+    """Every setting that was tried, with what it answered at every γ: mean shares over the seeds that were tried."""
     rows = []
     for setting in sorted({_setting(run) for run in runs}):
         here = [run for run in runs if _setting(run) == setting]
         gammas = sorted({run.spec.gamma for run in here})
         cells = []
-        for gamma in (gammas[0], gammas[-1]):
+        for gamma in gammas:
             means = [float(np.mean([r.metrics[m] for r in _of(here, gamma)])) for m in MAPPINGS]
             cells.append(f"{gamma:g}: {means[0]:.2f} / {means[1]:.2f}")
         norm, width, (keys, modulus, fixed), batch, rate, decay, steps = setting
@@ -663,10 +714,9 @@ def trials_table(runs: Sequence[StoredRun]) -> str:
             f"{fixed:,} rows, again and again" if fixed else "",
         )
         size = ", ".join(filter(None, (str(width), f"{norm}-norm", *other)))
-        rows.append((size, batch, f"{rate:.5f}".rstrip("0"), f"{decay:g}", f"{steps:,}", *cells))
-    ends = ("largest weights", "smallest weights")
-    head = ("width", "batch", "learning rate", "decay", "steps", *ends)
-    return "The last columns have γ, and there the shares symmetric / inferential.\n\n" + table(head, rows)
+        rows.append((size, batch, f"{rate:.5f}".rstrip("0"), f"{decay:g}", f"{steps:,}", "; ".join(cells)))
+    head = ("width", "batch", "learning rate", "decay", "steps", "γ: symmetric / inferential")
+    return "The last column has γ by γ the mean shares symmetric / inferential.\n\n" + table(head, rows)
 
 
 APART = 0.05
@@ -693,6 +743,11 @@ def missing_text(found: Sequence[Setting], full_length: Sequence[StoredRun], own
         missing.append(f"further seeds at the paper's own size (it has {number_of(seeds, 'run')} a γ)")
     if depth < max(paper.depths):
         missing.append(f"full-length runs of more than {_LAYERS[depth]}")
+    spec = full_length[0].spec
+    if (seen := spec.train.batch * spec.train.steps) < (all_ := paper.train.batch * paper.train.steps):
+        missing.append(f"its {all_ / 1e6:.0f} million training rows (full-length runs see {seen / 1e6:.1f} million)")
+    if not dict(spec.task).get("rows"):
+        missing.append("its fixed set of rows, but in trials and at its own size")
     said = f"**Missing** {'is' if len(missing) == 1 else 'are'} {'; '.join(missing)}." if missing else ""
     if not found:
         return said
@@ -710,6 +765,8 @@ def missing_text(found: Sequence[Setting], full_length: Sequence[StoredRun], own
         trials = sentence(number_of(len(top.large) + len(top.small), "trial"))
         words += f" {trials} at {_with_steps(top)} had {top.separation:z.2f}"
         words += f"; more runs with new seeds had {again[0].separation:z.2f} there." if again else "."
+    if own := [setting for setting in found if setting.spec.model.d_model == paper.d_model]:
+        words += f" The paper's own size has {own[0].separation:z.2f} with {number_of(own[0].runs_an_end)} an end."
     return f"{words} {said}".strip()
 
 
@@ -747,30 +804,15 @@ def separation_line(found: Sequence[Setting]) -> str:
 # --- Verdicts ---
 
 
-def verdict(
-    two_layers: Sequence[StoredRun],
-    pre_norm: Sequence[StoredRun],
-    large_batch: Sequence[StoredRun] = (),
-    own_size: Sequence[StoredRun] = (),
-) -> str:
-    """The chapter's verdict, a sentence for each set of runs."""
-    found = numbers.ends(two_layers)
-    share = {m: f"{found.mean[m][m]:.0%}" for m in MAPPINGS}
-    done = {m: learned_among(_of(two_layers, found.gamma[m])) for m in MAPPINGS}
-    of = {m: len(_of(two_layers, found.gamma[m])) for m in MAPPINGS}
-    few = lambda m: f", where {len(done[m])} of {of[m]} have learned the training rows" if len(done[m]) < of[m] else ""
-    where = ", ".join(f"{share[m]} {m} at γ = {found.gamma[m]:g}{few(m)}" for m in MAPPINGS)
-    if found.flips and min(found.mean[m][m] for m in MAPPINGS) >= REGION:
-        first = f"The headline reproduces: with two layers γ alone turns the answer ({where})."
-    elif found.flips:
-        first = f"The answer turns with γ as the paper says, but it is less pure here ({where}; the paper has near 100 %)."
-    else:
-        first = f"At {setting_words(two_layers[0].spec)}, γ alone does not turn the answer by half of all answers ({where})."
-    other = numbers.ends(pre_norm)
-    words = ", ".join(f"{other.mean[m][m]:.0%} {m} at γ = {other.gamma[m]:g}" for m in MAPPINGS)
-    second = f"With pre-norm in GPT-2's form it {'does' if other.flips else 'does not'} ({words})."
-    third = f" {large_batch_text(large_batch)}" if large_batch else ""
-    return "\n\n".join(filter(None, (f"**{first}** {second}{third}", size_text(own_size))))
+def verdict(sets: Mapping[str, Sequence[StoredRun]], own_size: Sequence[StoredRun] = ()) -> str:
+    """The chapter's verdict: the answer, the ends of the sets that do not turn, and the runs of the paper's size."""
+    said = [f"**{answer_text(sets)}**"]
+    for name, runs in sets.items():
+        if not numbers.turns(runs):
+            found = numbers.ends(runs)
+            ends = ", ".join(f"{found.mean[m][m]:.0%} {m} at γ = {found.gamma[m]:g}" for m in MAPPINGS)
+            said.append(f"In {name} the answers are at most {ends}.{_small_weights(runs)}")
+    return "\n\n".join(filter(None, (" ".join(said), size_text(own_size))))
 
 
 def headline(rows: Mapping[str, Sequence[StoredRun]], own_size: Sequence[StoredRun] = ()) -> str:

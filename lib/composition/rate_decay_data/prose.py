@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lib.composition.condensation.numbers import measures_of
-from lib.composition.phase_diagram.numbers import HALF, Ends, ends, exact_above
+from lib.composition.phase_diagram.numbers import HALF, Ends, ends, exact_above, turns
 from lib.composition.rate_decay_data.numbers import (
     BY_KEYS,
     doubled,
@@ -146,16 +146,16 @@ def few_numbers(runs: Sequence[StoredRun], wide: Sequence[StoredRun], measure: s
         "rises": "The fewer numbers there are, the less two layers lean to the inferential answer",
     }.get(direction(_trend(runs)), "How many numbers there are has no clear effect on the lean of two layers")
     fewest = with_fewest(runs)
-    rows = {run[0].spec.model.d_model: ends(run) for run in (fewest, wide)}
-    shares = lambda row: ", ".join(f"{row.mean[m][m]:.0%} {m} at γ = {row.gamma[m]:g}" for m in MAPPINGS)
-    turns = [f"{width} ({shares(row)})" for width, row in rows.items() if row.flips]
+    rows = {row[0].spec.model.d_model: row for row in (fewest, wide)}
+    shares = lambda found: ", ".join(f"{found.mean[m][m]:.0%} {m} at γ = {found.gamma[m]:g}" for m in MAPPINGS)
+    turned = [f"{width} ({shares(ends(row))})" for width, row in rows.items() if turns(row)]
     number = f"{BY_KEYS(fewest[0]):g} numbers"
-    measure += ", each answer ahead by half of all answers where it is most frequent"
-    whys = [f"at width {width} {_short_of(row)}" for width, row in rows.items() if not row.flips]
-    if not turns:
+    measure += ", each answer ahead by half of all answers where it is most frequent and a lean that clearly rises with γ"
+    whys = [f"at width {width} {_short_of(ends(row))}" for width, row in rows.items() if not turns(row)]
+    if not turned:
         return f"**{trend}**{_from(runs)}. By {measure}, γ alone does not turn it with {number}: {'; '.join(whys)}."
     but = f"; {'; '.join(whys)}" if whys else ""
-    return f"**{trend}**{_from(runs)}. **By {measure}, γ alone turns it with {number} at width {listed(turns)}**{but}."
+    return f"**{trend}**{_from(runs)}. **By {measure}, γ alone turns it with {number} at width {listed(turned)}**{but}."
 
 
 def variant_text(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> str:
@@ -180,7 +180,9 @@ def _from(runs: Sequence[StoredRun]) -> str:
 
 
 def _short_of(row: Ends) -> str:
-    """Why a row of γ does not flip."""
+    """Why a row of γ does not clearly turn."""
+    if row.flips:
+        return "the lean does not clearly rise"
     strong = [m for m, lead in row.lead.items() if lead >= HALF]
     if len(strong) == len(MAPPINGS):
         return "the answers come in the other order"

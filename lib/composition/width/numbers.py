@@ -123,9 +123,9 @@ def share(run: StoredRun, mapping: str = "symmetric") -> float:
 def points(runs: Sequence[StoredRun], mapping: str = "symmetric") -> dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]]:
     """{variable: {(width, depth): (x, share)}}, one entry a run, on the side of the transition where it falls.
 
-    Initializations larger than the one with the highest mean share are left out: there another transition begins, the one into
-    memorizing no rule at all, and a logistic curve has one side only. So are shapes whose mean share never exceeds one half, as
-    they have no transition to place, unless there is no other.
+    Initializations larger than the one with the highest mean share are left out: there the share falls again, in some shapes
+    for the inferential answer (prose.inferential_first_text), and a logistic curve has one side only. So are shapes whose mean
+    share never exceeds one half, as they have no transition to place, unless there is no other.
     """
     kept: dict[Shape, list[StoredRun]] = {}
     rising: set[Shape] = set()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from lib.composition.phase_diagram.numbers import Strongest, ends, kind
+from lib.composition.phase_diagram.numbers import HALF, clear_trend, ends, kind, turns
 from lib.composition.runs import MAPPINGS
 from lib.composition.trends import Trend, curves
 from lib.composition.width.numbers import DIFFER, Crossing, Shape, by_shape, placed, points, shape_name
-from lib.composition.words import setting_words
+from lib.composition.words import setting_words, trend_words
 from lib.core.read.tables import table
 from lib.core.read.words import listed, number_of
 from lib.core.record.store import StoredRun
@@ -79,7 +78,12 @@ def repeats_text(pairs: Sequence[tuple[StoredRun, StoredRun]] | None) -> str:
         f"settings and seed{', by another program of the [engine](engine)' * another}. The share of inferential answers "
         f"differs by more than {DIFFER:g} in {apart['inferential']} of them, that of symmetric ones in {apart['symmetric']}. "
         f"Which of the two answers leads is the same in {same} of {n}."
-        + (" **In these runs the kind of answer is stable; how exactly it is given is noise.**" if stable else "")
+        + (
+            " **At these settings the leading answer repeats, and its exact share does not**; a second training of other "
+            "models is in [chapter 8](08-gpt2)."
+            if stable
+            else ""
+        )
     )
 
 
@@ -122,30 +126,6 @@ def verdict(
     )
 
 
-@dataclass(frozen=True)
-class _Turn(Strongest):
-    """Where each answer is most frequent over γ, how frequent, and of the runs there how many lean to it."""
-
-    largest: dict[str, float]
-    kinds: dict[str, list[str]]
-
-    @property
-    def turned(self) -> bool:
-        most = all(group.count(m) > len(group) / 2 for m, group in self.kinds.items())
-        return self.in_order and most
-
-
-def _turn(runs: Sequence[StoredRun]) -> _Turn:
-    shares = curves(runs)
-    gammas = shares["test"][0]
-    at = {m: int(shares[m][1].mean(1).argmax()) for m in MAPPINGS}
-    return _Turn(
-        {m: float(gammas[i]) for m, i in at.items()},
-        {m: float(shares[m][1].mean(1)[i]) for m, i in at.items()},
-        {m: [kind(r) for r in runs if r.spec.gamma == gammas[i]] for m, i in at.items()},
-    )
-
-
 def _first(runs: Sequence[StoredRun]) -> str:
     """A remark where the symmetric answer first gets more frequent as γ grows; nothing where it is most frequent at once."""
     gammas, shares = curves(runs)["symmetric"]
@@ -162,9 +142,9 @@ RISES = 0.05
 
 def boundary(flips: Sequence[StoredRun], widths: Sequence[StoredRun], better: Mapping[str, Trend]) -> str:
     """Does γ alone change the answer, and what does the boundary depend on? better: advantage of each variable over γ."""
-    turns = "turns" if _turn(flips).turned else "does not turn"
+    how = "turns" if turns(flips) else "turns, but not clearly," if ends(flips).flips else "does not turn"
     best = [name for name, (_, low, _) in better.items() if low > 1]
-    first = f"**In the large-batch runs of two layers γ alone {turns} the kind of answer from symmetric to inferential.**"
+    first = f"**In the large-batch runs of two layers γ alone {how} the symmetric answer into the inferential one.**"
     if best:
         return f"{first}{_first(flips)} **The boundary goes with {listed(best)} rather than γ.**"
     shapes = number_of(len(points(widths)["γ"]), "shape")
@@ -179,27 +159,44 @@ def taken_away(flips: Sequence[StoredRun], full_length: Sequence[StoredRun] = ()
 
     full_length: chapter 2's runs, whose verdict may differ; none where they are not stored.
     """
-    found = _turn(flips)
+    found = ends(flips)
+    kinds = {m: [kind(r) for r in flips if r.spec.gamma == found.gamma[m]] for m in MAPPINGS}
     lines = [
         f"- **The large-batch runs** have {setting_words(flips[0].spec)}. "
         + ", and ".join(
-            f"{'t' if i else 'T'}he {m} answer is most frequent at γ = {found.gamma[m]:g} ({found.largest[m]:.0%} of all "
-            f"answers), where {found.kinds[m].count(m)} of {number_of(len(found.kinds[m]))} lean to it"
+            f"{'t' if i else 'T'}he {m} answer is most frequent at γ = {found.gamma[m]:g} ({found.mean[m][m]:.0%} of all "
+            f"answers), where {kinds[m].count(m)} of {number_of(len(kinds[m]))} lean to it"
             for i, m in enumerate(MAPPINGS)
         )
         + "."
     ]
+    if trend := clear_trend(flips):
+        low, high = trend[1:]
+        words = "clearly rises with γ" if low > 0 else "clearly falls with γ" if high < 0 else "shows no clear trend with γ"
+        lines.append(f"- **In between** the lean to the inferential answer {words} (slope {trend_words(trend)}, learned runs).")
     if full_length:
-        here, there = ends(flips).flips, ends(full_length).flips
+        here, there = turns(flips), turns(full_length)
         where = f"that chapter's full-length runs ({setting_words(full_length[0].spec)})"
         outcome = {
-            (True, True): f"γ alone turns the answer here and in {where}",
-            (True, False): f"γ alone turns the answer here, but not in {where}: their settings differ",
-            (False, True): f"γ alone does not turn the answer here, but it does in {where}: their settings differ",
-            (False, False): f"γ alone turns the answer neither here nor in {where}",
+            (True, True): f"γ alone clearly turns the answer here and in {where}",
+            (True, False): f"γ alone clearly turns the answer here, but not in {where}: their settings differ",
+            (False, True): f"γ alone does not clearly turn the answer here, but it does in {where}: their settings differ",
+            (False, False): f"γ alone clearly turns the answer neither here nor in {where}",
         }
         lines.append(
-            "- **By the measure** of [chapter 2](02-phase-diagram), that each answer lead by half of all answers "
-            f"where it is most frequent, {outcome[here, there]}."
+            "- **By the measure** of [chapter 2](02-phase-diagram), that each answer lead by half of all answers where it is "
+            f"most frequent and that the lean clearly rise in between, {outcome[here, there]}."
         )
     return "\n".join(lines)
+
+
+def inferential_first_text(widths: Sequence[StoredRun]) -> str:
+    """The shapes that give mostly the inferential answer at their largest weights; nothing where none does."""
+    words = []
+    for shape, group in by_shape(widths).items():
+        first = min(run.spec.gamma for run in group)
+        share = float(np.mean([run.metrics["inferential"] for run in group if run.spec.gamma == first]))
+        words += [f"{shape_name(shape)} ({share:.0%} at γ = {first:g})"] if share > HALF else []
+    if not words:
+        return ""
+    return f"**Against the paper's order, most answers are inferential at the largest weights** of {listed(words)}."
