@@ -34,6 +34,7 @@ from lib.composition.rate_decay_data import prose as rate_decay_prose
 from lib.composition.task import LENGTH
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE
 from lib.composition.vectors import figures as vectors_figures
+from lib.composition.vectors import numbers as vectors
 from lib.composition.vectors import prose as vectors_prose
 from lib.composition.vectors.numbers import Similarity
 from lib.composition.width import figures as width_figures
@@ -119,17 +120,12 @@ def test_the_verdict_on_routes_follows_the_cuts(monkeypatch: pytest.MonkeyPatch)
     assert text.startswith(
         "**By what cuts cost, 1 of 1 symmetric run of two layers need every step of the route that the paper "
     )
-    assert (
-        "inferential ones (1 run) on average use more than the paper's route.** In 1 of 1 inferential run of three layers"
-        in text
-    )
+    assert "the only inferential one uses more than the paper's route.** In 1 of 1 inferential run of three layers" in text
     away = flow_prose.taken_away([phase(m, d) for m, d in planted])
     assert "- **Symmetric, two layers**: 1 of 1 run needs every step of the paper's route.\n" in away
     assert away.endswith("route; on average it also costs much to cut anchors → last in layer 1.")
     planted["inferential", 2][0, 0] = 0
-    assert "inferential ones (1 run) on average do not need all of the paper's route.**" in flow_prose.routes(
-        [phase("inferential")]
-    )
+    assert "the only inferential one does not need all of the paper's route.**" in flow_prose.routes([phase("inferential")])
     assert "**: 0 of 1 run need every step" in flow_prose.taken_away([phase("inferential")])
     other = costs(2, {(1, "key → anchors"): 0.9, (2, "anchors → last"): 0.9})
     one = planted["symmetric", 2]
@@ -210,32 +206,115 @@ def test_a_picture_needs_near_parallel_vectors_that_stand_out() -> None:
     assert "There is 1 inferential run of this depth" in say((0.2, 0.1), (0.95, 0.3))
 
 
+def plant_contrasts(monkeypatch: pytest.MonkeyPatch, centred: bool = True, plain: bool = True) -> None:
+    """Contrasts that go with the inferential share, or not; cosines of equal answers that go with the symmetric share."""
+    value = lambda on: lambda r: np.full(2, on * r.metrics["inferential"] + 0.01 * r.spec.seed)
+    monkeypatch.setattr(vectors, "last_token", value(plain))
+    monkeypatch.setattr(vectors, "last_token_centred", value(centred))
+    monkeypatch.setattr(vectors, "at_anchor", value(False))
+    monkeypatch.setattr(vectors, "at_anchor_plain", lambda r: 0.01 * r.spec.seed)
+    monkeypatch.setattr(vectors_prose, "answers", lambda r: (0.9 - r.metrics["symmetric"] / 2, 0.3))
+
+
+def in_both(n: int, depth: int = 3, other: int | None = None) -> dict[str, list[StoredRun]]:
+    many = {"symmetric": n, "inferential": n if other is None else other}
+    return {m: [make_run(depth=depth, seed=s, **{m: 0.9}) for s in range(k)] for m, k in many.items()}
+
+
 def test_likeness_is_asked_within_a_depth(monkeypatch: pytest.MonkeyPatch) -> None:
-    value = lambda r: np.full(2, r.metrics["inferential"] + 0.01 * r.spec.seed)
-    for name in ("last_token", "last_token_centred", "at_anchor"):
-        monkeypatch.setattr(vectors_prose, name, value)
-    monkeypatch.setattr(vectors_prose, "at_anchor_plain", lambda r: value(r)[0])
-    runs = {m: [make_run(depth=3, seed=s, **{m: 0.9}) for s in range(3)] for m in ("symmetric", "inferential")}
-    assert "in inferential models**: the contrast is larger by two standard errors in 4 of 4" in vectors_prose.likeness(runs)
-    assert vectors_prose.likeness(runs).endswith("between runs of one depth, all at depth 3.")
-    deeper = {m: [*group, *(make_run(depth=4, seed=s, **{m: 0.9}) for s in range(3))] for m, group in runs.items()}
-    assert vectors_prose.likeness(deeper).endswith("in 8 of 8 comparisons between runs of one depth, at depths 3 and 4.")
-    assert "at the last token, at depth 3; at the last token, centred, at depth 3" in vectors_prose.taken_away(runs)
-    assert "At two layers" in vectors_prose.taken_away(runs)
-    runs["inferential"].append(make_run(inferential=0.9))
-    assert "depth 2 has 1 inferential run and 0 symmetric" in vectors_prose.taken_away(runs)
+    runs = in_both(6)
+    plant_contrasts(monkeypatch)
+    said = vectors_prose.likeness(runs)
+    assert said.startswith(
+        "**Equal answers have similar vectors in the inferential phase only**: the median plain cosine is 0.45 in"
+    )
+    assert "plain cosine they stand out more in inferential models than in symmetric ones (in 100% of pairs" in said
+    assert "without the part that all vectors share they do, too (100%, p = 0.0011)." in said
+    assert said.endswith("there are 0 inferential runs and 0 symmetric, too few to say.")
+    plant_contrasts(monkeypatch, plain=False)
+    said = vectors_prose.likeness(runs)
+    assert "they do not clearly stand out more" in said
+    assert "all vectors share they do (100%" in said
+    plant_contrasts(monkeypatch, centred=False)
+    assert "all vectors share they do not (50%" in vectors_prose.likeness(runs)
+    plant_contrasts(monkeypatch, plain=False, centred=False)
+    assert "all vectors share they do not, either (50%" in vectors_prose.likeness(runs)
+    monkeypatch.setattr(vectors_prose, "answers", lambda r: (0.8, 0.7))
+    assert "in both phases**: the median plain cosine is 0.80 in symmetric runs and 0.80" in vectors_prose.likeness(runs)
+    monkeypatch.setattr(vectors_prose, "answers", lambda r: (0.4, 0.3))
+    assert "in neither phase**" in vectors_prose.likeness(runs)
+    assert vectors_prose.likeness({"symmetric": runs["symmetric"]}).endswith("No depth has runs of both phases to compare.")
+
+
+def test_two_layers_are_asked_by_themselves_where_there_are_enough_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant_contrasts(monkeypatch)
+    assert vectors_prose.likeness(in_both(5, depth=2)).endswith("about, the plain contrast is clearly higher.")
+    plant_contrasts(monkeypatch, plain=False)
+    assert vectors_prose.likeness(in_both(5, depth=2)).endswith("about, the plain contrast is not clearly higher.")
+    few = vectors_prose.likeness(in_both(5, depth=2, other=1))
+    assert few.endswith("about, there is 1 inferential run and 5 symmetric, too few to say.")
+
+
+def test_the_verdict_on_vectors_names_the_contrasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant_contrasts(monkeypatch, plain=False)
+    said = vectors_prose.taken_away(in_both(6))
+    assert "look alike in the inferential phase only (median over runs of every depth: symmetric 0.45, others 0.30;" in said
+    assert "inferential runs by “last token, centred” (100%), but not clearly by “last token” (50%), “first anchor" in said
+    plant_contrasts(monkeypatch, plain=False, centred=False)
+    assert "inferential runs by no contrast, not clearly by “last token” (50%), “last" in vectors_prose.taken_away(in_both(6))
+
+
+def test_contrasts_are_compared_in_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant_contrasts(monkeypatch, plain=False)
+    said = vectors_prose.compared_text(in_both(6))
+    assert "| last token | 50% | 0.5" in said
+    assert "| last token, centred | 100% | 0.0011 |" in said
+    assert "Runs: 6 symmetric and 6 inferential at depth 3." in said
+    assert said.endswith("Compared by itself is depth 3: clearly higher is last token, centred at depth 3.")
+    plant_contrasts(monkeypatch, plain=False, centred=False)
+    assert vectors_prose.compared_text(in_both(6)).endswith("depth 3: no contrast is clearly higher.")
+    said = vectors_prose.compared_text(in_both(6, other=4))
+    assert said.endswith("By itself no depth can be compared: none has 5 runs of each phase.")
+    assert vectors_prose.compared_text(in_both(6, other=0)).endswith("so there is nothing to compare.")
+
+
+def test_gamma_is_asked_within_a_phase_and_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant = lambda name, sign: monkeypatch.setattr(vectors, name, lambda r: np.full(2, sign * r.spec.gamma))
+    runs = {"inferential": [make_run(gamma=g) for g in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)]}
+    plant("last_token", -1)
+    plant("last_token_centred", 1)
+    said = vectors_prose.by_gamma_text(runs)
+    assert "| inferential, depth 2 | 6 | -1.00 [" in said
+    assert "The plain contrast falls with γ in 1 of 1 group, the centred one in 0. So by plain" in said
+    plant("last_token", 1)
+    assert vectors_prose.by_gamma_text(runs).endswith("falls with γ in 0 of 1 group, the centred one in 0.")
+    for few in ({"inferential": runs["inferential"][:4]}, {"inferential": [make_run(gamma=0.5, seed=s) for s in range(6)]}):
+        assert vectors_prose.by_gamma_text(few) == "No phase has 5 runs of one depth and of three γ, so we cannot say."
+
+
+def test_maps_are_read_by_how_far_equal_numbers_stand_out() -> None:
+    shown = [phase("symmetric", n=3), phase("inferential")]
+    said = vectors_prose.map_text("9.9", shown, [similarity(-0.2, -0.3), similarity(0.6, 0.0)], "answers")
     assert (
-        vectors_prose.counts_text(runs)
-        == "Runs: 0 symmetric and 1 inferential at depth 2; 3 symmetric and 3 inferential at depth 3."
+        "Figure 9.9 equal answers stand out most in the inferential model of 2 layers: their mean cosine is 0.60 against"
+        in said
     )
-    swapped = {"inferential": runs["symmetric"], "symmetric": runs["inferential"]}
-    assert vectors_prose.likeness(swapped).endswith("between runs of one depth.")
-    assert "No measure stands out" in vectors_prose.taken_away(
-        {"inferential": runs["symmetric"], "symmetric": runs["symmetric"]}
-    )
-    assert "do not look clearly more alike" in vectors_prose.likeness(
-        {"inferential": runs["symmetric"], "symmetric": runs["symmetric"]}
-    )
+    assert said.endswith("In the symmetric one of 2 layers it is -0.20 against -0.30.")
+    said = vectors_prose.map_text("9.9", shown, [similarity(0.9, -0.3), similarity(0.6, 0.0)], "answers")
+    assert "stand out most in the symmetric model of 2 layers" in said
+
+
+def test_the_model_of_a_figure_is_placed_among_its_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = tuple(make_run(gamma=g, symmetric=1.0) for g in (0.3, 0.4, 0.5, 0.6, 0.7))
+    group = Phase("symmetric", 2, runs, True)  # the clearest is that with the lowest γ
+    monkeypatch.setattr(vectors_prose, "alike", lambda r, context: r.spec.gamma)
+    said = vectors_prose.among_text(group)
+    assert "is no typical one" in said
+    assert "0.30, is lower than that of 4 of the other 4 symmetric runs of 2 layers" in said
+    assert said.endswith("is 0.50.")
+    monkeypatch.setattr(vectors_prose, "alike", lambda r, context: abs(r.spec.gamma - 0.45))
+    assert "is a typical one" in vectors_prose.among_text(group)
+    assert vectors_prose.among_text(replace(group, runs=runs[:1])).startswith("There is no other symmetric run")
 
 
 # --- Chapter 5 ---

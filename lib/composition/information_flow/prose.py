@@ -145,12 +145,16 @@ def mixture_text(phases: Sequence[Phase]) -> str:
     seen = cuts_of(phase).whole["test"] - cuts_of(phase).after["test"][:, 1, list(EDGES).index("key → last")]
     n = len(phase.runs)
     needs, loses = cost >= EFFECT, seen >= EFFECT
+    first, second = "the first of them for the answer to (4, 3)", "the second for the seen pairs"
+    if n > 1:
+        count = f"{needs.sum()} depend{'s' * int(needs.sum() == 1)} on {first}, {loses.sum()} on {second}"
+        whole = f"Of {n} inferential runs, {count} and {(needs & loses).sum()} on both."
+    else:
+        does = lambda yes: "depends" if yes else "does not depend"
+        whole = f"The only inferential run {does(needs[0])} on {first}, and {does(loses[0])} on {second}."
     return (
         f"**Are two-layer inferential models pure?** {'No.' if (needs | loses).any() else 'Yes.'} The symmetric route has two "
-        "steps, anchors → last in the first layer and "
-        f"key → last in the second. Of {n} inferential run{'s' * (n != 1)}, {needs.sum()} "
-        f"depend{'s' * int(needs.sum() == 1)} on the first of them for the answer to (4, 3), and "
-        f"{loses.sum()} on the second for the seen pairs; {(needs & loses).sum()} on both."
+        f"steps, anchors → last in the first layer and key → last in the second. {whole}"
     )
 
 
@@ -212,8 +216,11 @@ def routes(phases: Sequence[Phase]) -> str:
         )
     if inferential is not None:
         spared = any(cost < EFFECT for cost in on_route(inferential).values())
-        more = "do not need all of" if spared else "use more than" if off_route(inferential) else "use no more than"
-        parts.append(f"inferential ones ({number_of(len(inferential.runs))}) on average {more} the paper's route")
+        several = len(inferential.runs) > 1
+        does_not, use = ("do not", "use") if several else ("does not", "uses")
+        most = f"{does_not} need all of" if spared else f"{use} more than" if off_route(inferential) else f"{use} no more than"
+        who = f"{len(inferential.runs)} inferential runs on average" if several else "the only inferential one"
+        parts.append(f"{who} {most} the paper's route")
     said = f"**By what cuts cost, {'; '.join(parts)}.**" if parts else ""
     deep = [run for (mapping, depth), p in found.items() if mapping == "inferential" and depth > 2 for run in drops(p)]
     if deep:
