@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -12,8 +13,9 @@ from conftest import make_tiny_spec
 from lib.composition.phase_diagram.numbers import PhaseTable, flip_depths, phase_table
 from lib.composition.runs import clearest
 from lib.composition.task import ANCHORS, PAIRS
+from lib.composition.the_task import claims as the_task
 from lib.composition.the_task.numbers import ladder
-from lib.core.record.store import StoredRun
+from lib.core.record.store import Store, StoredRun
 
 
 def make_run(
@@ -208,3 +210,66 @@ def test_each_rung_of_the_ladder_gives_the_taught_table() -> None:
     assert primitives == ANCHORS == {1: 5, 2: 1, 3: -2, 4: -8}
     differing = {pair for pair, offset in taught.items() if primitives[pair[0]] + primitives[pair[1]] != offset}
     assert differing == {(3, 4)}
+
+
+# --- Claims and words of chapter 1 ---
+
+
+def judged(name: str) -> tuple[str, str, list[str]]:
+    row = next(c for c in the_task.CHAPTER_01 if c.id == name).evaluate(Store(Path("nowhere")), "laptop")
+    return row["status"], row["measured"], row["failed"]
+
+
+def test_data_generalization_is_asked_of_runs_that_learned_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def plant(*train_and_test: tuple[float, float]) -> None:
+        runs = [make_run(test=test, seed=i) for i, (_, test) in enumerate(train_and_test)]
+        runs = [replace(r, metrics=r.metrics | {"train": train}) for r, (train, _) in zip(runs, train_and_test, strict=True)]
+        monkeypatch.setattr(the_task, "two_layers", lambda store, profile: runs)
+
+    plant((1.0, 1.0), (1.0, 0.92), (1.0, 0.5), (0.6, 0.4))
+    status, measured, failed = judged("task-data-generalization")
+    assert (status, failed) == ("partly", ["more than half of all runs"])
+    assert measured.startswith("3 of 4 full-length runs learned 99% of their training rows; of these 2 answer at least 90 %")
+    assert measured.endswith("held-out (key, place), 1 at least 99 %; of all 4, 2 answer at least 90 %")
+    plant((1.0, 1.0), (1.0, 0.92), (0.6, 0.4))
+    assert judged("task-data-generalization")[0] == "reproduced"
+    plant((1.0, 0.8), (0.6, 0.4))
+    assert judged("task-data-generalization")[0] == "not reproduced"
+    plant((0.6, 0.4))
+    assert judged("task-data-generalization")[:2] == ("not run", "no full-length run has learned its training rows")
+
+
+def test_answers_that_follow_no_mapping_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    def plant(*runs: StoredRun) -> None:
+        monkeypatch.setattr(the_task, "fast_runs", lambda store, profile: runs)
+
+    said = lambda: the_task.answer_text(Store(Path("nowhere")), "laptop")
+    pure, mixed = make_run(symmetric=0.97), make_run(symmetric=0.7, inferential=0.2)
+    plant(pure, mixed, make_run(symmetric=0.3, inferential=0.5), make_run(symmetric=1.0, test=0.9))
+    status, measured, failed = judged("task-generalization-differs")
+    assert (status, failed) == ("partly", ["inferential reaches 95 % somewhere"])
+    assert "of 3 runs with test accuracy of at least 99 %, 1 answer (4, 3) symmetrically and 0 inferentially" in measured
+    assert measured.endswith("2 do neither so purely, of which 1 have no more than half of either answer")
+    assert "In most trained models it does not tell clearly: of 3 models that know the seen pairs" in said()
+    assert said().endswith("2 give neither answer to 95% of the questions, and 1 of these give neither to more than half.")
+    plant(pure, pure, mixed)
+    assert "It does not always tell clearly: of 3" in said()
+    plant(pure)
+    assert "In every trained model it does: of 1 model" in said()
+    plant()
+    assert said().endswith("one that composes the two functions another.")
+
+
+def test_statements_that_the_task_decides_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = lambda: the_task.tests_text(Store(Path("nowhere")), "laptop")
+    assert said().startswith("Of 5 statements that the task itself decides, 2 are false by its own definition")
+    status, measured, failed = judged("slides-ladder")
+    assert (status, failed) == ("partly", ["each symmetric map composes two primitives"])
+    assert measured.endswith("9 of 10 symmetric maps compose two primitives; (3, 4) composes to -10 and is taught -6")
+    monkeypatch.setattr(the_task, "slide_errata", list)
+    assert said().endswith(
+        "1 is false by its own definition, whatever a model learns: “The 16 pair maps reduce to ten "
+        "symmetric maps made from four primitives”."
+    )
+    monkeypatch.setattr(the_task, "CHAPTER_01", the_task.CHAPTER_01[:1])
+    assert said() == "All 1 statements that the task itself decides are true by its definition."

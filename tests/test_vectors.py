@@ -11,6 +11,8 @@ import torch
 from conftest import make_tiny_spec
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import mannwhitneyu
+from test_analysis import make_run
 
 from lib.composition.runs import model_of
 from lib.composition.task import ANCHORS, Task, composed
@@ -240,3 +242,41 @@ def test_contrasts_are_means_over_contexts(run: StoredRun, monkeypatch: pytest.M
 
         monkeypatch.setattr(vectors, "collect", fake)
         assert getattr(vectors, name)(run, contexts=3) == pytest.approx([0.0, 1 / 3])
+
+
+# ---------------------------------------------------------------- groups of runs
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 8), m=st.integers(1, 8))
+def test_a_single_stratum_is_the_exact_test_of_mann_and_whitney(seed: int, n: int, m: int) -> None:
+    score = np.random.default_rng(seed).permutation(n + m).astype(float)
+    share, p = vectors.higher(score, [True] * n + [False] * m, [2] * (n + m))
+    expected = mannwhitneyu(score[:n], score[n:], alternative="greater", method="exact")
+    assert share == pytest.approx(expected.statistic / (n * m))
+    assert p == pytest.approx(expected.pvalue)
+
+
+def test_strata_are_drawn_by_themselves() -> None:
+    """Two strata, with the positive on top of two others in each: 1 of 3 · 3 draws. A stratum of one kind says nothing."""
+    score, positive, stratum = [3, 1, 2, 13, 11, 12], [True, False, False] * 2, [2, 2, 2, 3, 3, 3]
+    assert vectors.higher(score, positive, stratum) == pytest.approx((1.0, 1 / 9))
+    assert vectors.higher([*score, 99, 98], [*positive, False, False], [*stratum, 4, 4]) == pytest.approx((1.0, 1 / 9))
+    assert vectors.higher([3, 1, 2, 11, 13, 12], positive, stratum) == pytest.approx((0.5, 6 / 9))
+    assert vectors.higher([1, 1, 1], [True, False, False], [2] * 3) == pytest.approx((0.5, 1.0))  # ties
+    with pytest.raises(ValueError, match="needs positives and negatives"):
+        vectors.higher([1, 2], [True, False], [2, 3])
+
+
+def test_depths_are_compared_by_themselves_where_there_are_enough_runs() -> None:
+    runs = {m: [make_run(depth=d, seed=s, **{m: 0.9}) for d, k in counts for s in range(k)] for m, counts in PHASES.items()}
+    assert vectors.counts(runs) == {2: (6, 1), 3: (5, 5), 4: (1, 0)}
+    value = lambda r: r.metrics["inferential"] + 0.01 * r.spec.seed
+    found = vectors.compared(runs, value)
+    assert (found.share, found.own) == (1.0, {3: pytest.approx(1 / 252)})
+    assert found.p == pytest.approx(1 / 252 / 7)
+    assert found.clear
+    assert found.clear_at(3)
+    assert vectors.compared({m: vectors.of_depth(group, 4) for m, group in runs.items()}, value) is None
+
+
+PHASES = {"symmetric": ((2, 6), (3, 5), (4, 1)), "inferential": ((2, 1), (3, 5))}

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from test_analysis import make_run
@@ -240,7 +241,10 @@ def test_likeness_is_asked_within_a_depth(monkeypatch: pytest.MonkeyPatch) -> No
     plant_contrasts(monkeypatch, plain=False, centred=False)
     assert "all vectors share they do not, either (50%" in vectors_prose.likeness(runs)
     monkeypatch.setattr(vectors_prose, "answers", lambda r: (0.8, 0.7))
-    assert "in both phases**: the median plain cosine is 0.80 in symmetric runs and 0.80" in vectors_prose.likeness(runs)
+    assert (
+        "in both phases**: the median plain cosine is 0.80 in symmetric runs (of others 0.70) and 0.80"
+        in vectors_prose.likeness(runs)
+    )
     monkeypatch.setattr(vectors_prose, "answers", lambda r: (0.4, 0.3))
     assert "in neither phase**" in vectors_prose.likeness(runs)
     assert vectors_prose.likeness({"symmetric": runs["symmetric"]}).endswith("No depth has runs of both phases to compare.")
@@ -333,19 +337,70 @@ def test_steps_of_strands_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = {0.5: np.arange(80) % 10 + 1, 1.0: np.full(80, 3)}
     monkeypatch.setattr(condensation, "neighbour_steps", lambda run: steps[run.spec.gamma])
     assert condensation.common_step(make_run(gamma=1.0)) == (3, 1.0)
-    text = condensation_prose.neighbours_text({(2, g): make_run(gamma=g) for g in steps})
-    assert "In 1 of 2 panels neighbours differ by a fixed step" in text
-    assert "lies 3 away at (γ = 1, depth 2)" in text
-    assert "| 2 | 1 (10%) | 3 (100%) |" in text
-    assert "In 0 of 1 panels" in condensation_prose.neighbours_text({(2, 0.5): make_run(gamma=0.5)})
+    text = condensation_prose.neighbours_text([make_run(gamma=g, seed=s) for g in steps for s in range(2)])
+    assert (
+        "**In 2 of 4 models neighbours differ by a fixed step**, and in 2 of the 4 at γ = 0.5 and 1 (a step of 3 in 2)" in text
+    )
+    assert "| 2 | –, – | 3, 3 |" in text
+    assert "and in 0 of the 1 at γ = 0.5. The" in condensation_prose.neighbours_text([make_run(gamma=0.5)])
+
+
+def with_measures(monkeypatch: pytest.MonkeyPatch, value: Callable[[StoredRun], float]) -> None:
+    """Weights that are the simpler, by both measures that are asked, the larger the value of a run."""
+    measured = lambda run: {name: value(run) for name in ("condensation of W_Q(1)", "order of the embedding")}
+    for module in (condensation, condensation_prose):
+        monkeypatch.setattr(module, "measures_of", measured)
+
+
+def test_a_twin_has_the_other_answer_and_the_nearest_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_measures(monkeypatch, lambda run: run.spec.gamma)
+    example = make_run(gamma=1.0, inferential=0.9)
+    near, far = make_run(gamma=0.95, symmetric=0.8), make_run(gamma=0.4, symmetric=1.0)
+    others = [make_run(gamma=1.0, seed=1, symmetric=1.0, test=0.5), make_run(gamma=1.0, depth=3, symmetric=1.0)]
+    assert condensation.twin([example, far, near, *others], example) is near  # fitted, and of the same depth
+    text = condensation_prose.twin_text([example, far, near, *others], example)
+    assert text.startswith("**Weights as simple are found with the other answer, too**: the symmetric run whose five measures")
+    assert "has condensation 0.95 and order 0.95 (γ = 0.95, width" in text
+    assert "symmetric share 0.80), against condensation 1.00 and order 1.00. So it is small weights" in text
+    less = condensation_prose.twin_text([example, far], example)
+    assert less.startswith("**The nearest weights of the other answer are less simple**")
+    assert "So it is" not in less
+    assert "cannot be asked" in condensation_prose.twin_text([example, *others], example)
+
+
+def test_panels_of_one_setting_are_told_from_others() -> None:
+    one = make_run()
+    wide = replace(one, spec=replace(one.spec, model=replace(one.spec.model, d_model=400)))
+    assert condensation_prose.settings_text([one, one]).startswith("Both have width ")
+    assert condensation_prose.settings_text([wide, one]).startswith("The two differ in more than γ: width 400, batch ")
+
+
+def test_condensation_is_asked_within_a_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_measures(monkeypatch, lambda run: run.spec.gamma - run.spec.model.depth)
+    answers = {2: (0.0, 0.6, 0.9), 3: (0.9, 0.6, 0.0)}
+    runs = [
+        make_run(depth=d, gamma=g, inferential=a) for d in answers for g, a in zip((0.3, 0.6, 0.9), answers[d], strict=True)
+    ]
+    text = condensation_prose.panels_text(runs)
+    assert text.startswith(
+        "Of the 2 models of all depths and seeds with γ above 0.6, 1 answer (4, 3) mostly by composition and 0 "
+    )
+    assert "| 2 | 3 | +1.00 | +1.00 |" in text
+    assert "| 3 | 3 | +1.00 | -1.00 |" in text
 
 
 @pytest.mark.parametrize(
     ("gamma", "rank", "words"),
     [
-        ((0.5, 0.4, 0.6), (0.55, 0.4, 0.7), "do not foretell a composed answer"),
-        ((0.9, 0.8, 1.0), (0.7, 0.6, 0.8), "no better than γ itself"),
-        ((0.6, 0.5, 0.7), (0.95, 0.9, 1.0), "foretell the answer better than γ itself"),
+        ((0.5, 0.4, 0.6), (0.55, 0.4, 0.7), "But neither γ nor any measure of simplicity tells which"),
+        (
+            (0.2, 0.1, 0.3),
+            (0.55, 0.4, 0.7),
+            "But the initialization rate γ tells which of the two answers a fitted run gives, and no",
+        ),
+        ((0.9, 0.8, 1.0), (0.7, 0.6, 0.8), "How simple the weights are foretells the answer no better than γ itself"),
+        ((0.6, 0.4, 0.8), (0.7, 0.6, 0.8), "How simple the weights are foretells the answer somewhat better than γ itself"),
+        ((0.6, 0.5, 0.7), (0.95, 0.9, 1.0), "How simple the weights are foretells the answer better than γ itself"),
     ],
 )
 def test_the_verdict_on_simple_weights(monkeypatch: pytest.MonkeyPatch, gamma: tuple, rank: tuple, words: str) -> None:
@@ -353,35 +408,107 @@ def test_the_verdict_on_simple_weights(monkeypatch: pytest.MonkeyPatch, gamma: t
     monkeypatch.setattr(condensation_prose, "scores", lambda runs: by)
     text = condensation_prose.simplicity([make_run()] * 5, {"γ": gamma, "rank": rank})
     assert text.startswith("**The smaller the initialization, the simpler the weights.**")
-    assert words in text
+    assert f"**{words}" in text
+    assert "(γ: {:.2f} [{:.2f}, {:.2f}]; the best measure, rank: {:.2f} [".format(*gamma, rank[0]) in text
     monkeypatch.setattr(condensation_prose, "scores", lambda runs: {name: -v for name, v in by.items()} | {"γ": by["γ"]})
     assert "do not get simpler here.** **" in condensation_prose.simplicity([make_run()] * 5, {"γ": gamma, "rank": rank})
 
 
-def test_a_group_may_tell_what_all_together_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = [make_run(depth=d, seed=s, symmetric=float(s < 3), inferential=float(s >= 3)) for d in (2, 3) for s in range(6)]
+def by_depth(inferential: int = 5) -> list[StoredRun]:
+    """Fitted runs of depths 2 and 3, each with 5 symmetric ones and some inferential ones after them; γ is one for all."""
+    leans = [(s, float(s < 5)) for s in range(5 + inferential)]
+    return [make_run(depth=d, seed=s, symmetric=y, inferential=1 - y) for d in (2, 3) for s, y in leans]
+
+
+def plant_ranks(monkeypatch: pytest.MonkeyPatch, value: Callable[[StoredRun], float]) -> None:
+    measured = lambda run: {"mean stable rank": value(run), "condensation of W_Q(1)": -value(run)}
+    monkeypatch.setattr(condensation, "measures_of", measured)
+
+
+def test_groups_tell_by_their_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     higher = {2: 1.0, 3: -1.0}
-    value = lambda r: higher[r.spec.model.depth] * r.spec.seed
-    monkeypatch.setattr(
-        condensation, "measures_of", lambda r: {"mean stable rank": value(r), "condensation of W_Q(1)": -value(r)}
-    )
+    plant_ranks(monkeypatch, lambda r: higher[r.spec.model.depth] * r.spec.seed)
+    runs = by_depth()
     text = condensation_prose.depth_text(runs)
     assert (
-        "(3 symmetric and 3 inferential runs): by mean stable rank and condensation of W_Q(1) inferential runs have the" in text
+        "(5 symmetric and 5 inferential runs): by mean stable rank and condensation of W_Q(1) inferential runs have the less "
+        "simple weights.\n" in text
     )
-    assert "have the less simple weights.\n" in text
     assert "have the simpler weights.\n" in text
     assert "**Groups do not agree on the direction**" in text
-    away = condensation_prose.taken_away(runs)
-    assert away.startswith("Within 2 of 2 groups of runs")
-    assert "does not explain" in away
-    one = [r for r in runs if r.spec.model.depth == 2]
-    assert "does not explain" not in condensation_prose.taken_away(one)
     higher[3] = 1.0
-    assert "**Groups agree on the direction**: inferential runs tend to the higher" in condensation_prose.depth_text(runs)
-    few = [r for r in runs if r.spec.seed < 5]
-    assert "Too few of one kind: " in condensation_prose.depth_text(few)
-    assert "No group of runs" in condensation_prose.taken_away(few)
+    assert "direction, inferential runs have the higher mean stable rank**" in condensation_prose.depth_text(runs)
+    higher[3] = 0.0
+    one = condensation_prose.depth_text(runs)
+    assert "neither γ nor any measure tells the two apart." in one
+    assert "direction, inferential runs have the higher mean stable rank**" in one
+    higher[2] = 0.0
+    assert "**No group that can be asked shows a direction**" in condensation_prose.depth_text(runs)
+    few = condensation_prose.depth_text(by_depth(inferential=4))
+    assert few.startswith("- Too few symmetric or inferential runs: ")
+    assert ", depth 2 (5 and 4); " in few
+    assert "direction" not in few
+
+
+def test_gamma_is_named_where_it_tells() -> None:
+    told = condensation_prose._told
+    sure, rank = (0.9, 0.8, 1.0), "mean stable rank"
+    assert told({"γ": sure, rank: (0.5, 0.4, 0.6)}) == "inferential runs have the larger γ"
+    assert told({"γ": (0.1, 0.0, 0.2), rank: sure}) == (
+        "inferential runs have the smaller γ and by mean stable rank the less simple weights"
+    )
+    assert told({"γ": (0.5, 0.4, 0.6), "order of the embedding": sure}) == (
+        "by order of the embedding inferential runs have the simpler weights"
+    )
+    assert told({"γ": (0.5, 0.4, 0.6), "order of the embedding": sure, rank: sure}).endswith(
+        "the now simpler, now less simple weights"
+    )
+    assert told({"γ": (0.5, 0.4, 0.6), rank: (0.5, 0.4, 0.6)}) == ""
+
+
+def test_what_is_found_may_hang_on_who_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fitted runs cannot tell; those that are not fitted, or only just, turn the sign."""
+    plant_ranks(monkeypatch, lambda r: r.spec.rate)
+    pair = lambda n, symmetric, inferential, **given: [
+        make_run(seed=s + n, rate=rate, symmetric=m, inferential=1 - m, **given)
+        for s in range(8)
+        for rate, m in ((symmetric, 1.0), (inferential, 0.0))
+    ]
+    strict, just, out = pair(0, 0.1, 0.2), pair(10, 0.2, 0.1, test=0.95), pair(20, 0.2, 0.05, test=0.5)
+    runs = [*strict, *just, *out, *pair(30, 0.3, 0.01, test=0.5)]
+    assert [len(some) for some in condensation.rules(runs).values()] == [64, 32, 16]
+    text = condensation_prose.rules_text(runs)
+    assert text.startswith("**Who is counted decides which way the measures point.**")
+    assert "| all runs | fitted runs | runs right in 99% of the seen pairs |" in text
+    assert "| inferential and symmetric runs | 32 and 32 | 16 and 16 | 8 and 8 |" in text
+    assert "| pairs of one experiment and depth | 1024 | 256 | 64 |" in text
+    assert "| **1.00 [1.00, 1.00]** |" in text
+    assert ", depth 2: 32 inferential and 32 symmetric among all runs, 16 and 16 among the fitted." in text
+    said = condensation_prose.taken_away(runs)
+    assert said.startswith(
+        "**Neither γ nor any measure of simplicity tells which of the two answers a fitted run gives**, between"
+    )
+    assert (
+        "It hangs on who is counted: among all runs, by mean stable rank and condensation of W_Q(1) inferential runs have "
+        in said
+    )
+    assert said.endswith("inferential runs have the less simple weights.")
+    assert condensation_prose.rules_text(strict).startswith(
+        "**The rule does not matter**: the direction is the same under each."
+    )
+    assert "hangs on" not in condensation_prose.taken_away(strict)
+    assert condensation_prose.rules_text([*just, *strict]).startswith("**Who is counted decides whether a measure")
+    untrained = [replace(run, metrics=run.metrics | {"train": 0.9}) for run in pair(40, 0.1, 0.2)[:3]]
+    assert "By its training rows alone the rule leaves out 3 runs, 3 of them decided." in condensation_prose.rules_text(
+        [*strict, *untrained]
+    )
+    symmetric = [make_run(seed=s, symmetric=1.0) for s in range(6)]
+    assert "Under no rule" in condensation_prose.rules_text(symmetric)
+    assert "cannot be asked" in condensation_prose.taken_away(symmetric)
+    assert "nothing can be told apart" in condensation_prose.order_text(symmetric)
+    assert "They make 64 pairs within one experiment and depth. **How simple the weights are foretells the answer better" in (
+        condensation_prose.order_text(strict)
+    )
 
 
 def test_measures_that_go_with_gamma_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -651,10 +778,34 @@ def test_a_cut_is_told_by_how_many_runs_it_costs_much() -> None:
 def test_measures_and_answers_are_drawn_with_and_without_a_contest() -> None:
     scores = {"γ": np.arange(4.0), "stable rank of W_Q(1)": np.arange(4.0)}
     lean = np.array([-1.0, -0.5, 0.5, 1.0])
-    assert "all together" not in drawn(condensation_figures.order_parameter(scores, lean, {}))
-    found = {"all together": dict.fromkeys(scores, (0.6, 0.4, 0.8))}
+    assert "all" not in drawn(condensation_figures.order_parameter(scores, lean, {}))
+    found = {"all": dict.fromkeys(scores, (0.6, 0.4, 0.8))}
     texts = drawn(condensation_figures.order_parameter(scores, lean, found))
-    assert {"all together", "more inferential answers", "more symmetric answers"} <= set(texts)
+    assert {"all", "more inferential answers", "more symmetric answers"} <= set(texts)
+
+
+def test_grids_frame_their_panels_by_answers_where_these_are_given() -> None:
+    cells = {(2, g): np.eye(4) for g in (0.5, 1.0)}
+    maps = {place: np.c_[np.random.default_rng(0).normal(size=(80, 2)), np.full(80, 0.5)] for place in cells}
+    answers = {(2, 0.5): "neither", (2, 1.0): "symmetric"}
+    for grid, given in ((condensation_figures.neuron_grid, cells), (condensation_figures.embedding_grid, maps)):
+        assert not {"symmetric", "neither"} & set(drawn(grid(given)))
+        figure = grid(given, "depth", "γ", answers)
+        frames = [to_hex(ax.spines["top"].get_edgecolor()).upper() for ax in figure.axes[:2]]
+        assert frames == [palette.COLOUR["neither"], palette.COLOUR["symmetric"]]
+        texts = drawn(figure)
+        assert {"symmetric", "neither"} <= set(texts)
+        assert "inferential" not in texts
+
+
+def test_labels_of_a_map_keep_off_its_points() -> None:
+    rng = np.random.default_rng(0)
+    points, named = rng.normal(size=(80, 2)) * (1.0, 50.0), np.arange(80) % 10 == 0
+    places = condensation_figures._free(points, named)
+    assert places.shape == (8, 2)
+    span = np.ptp(points, axis=0)
+    assert np.linalg.norm((places[:, None] - points) / span, axis=-1).min() > 0.02
+    assert np.linalg.norm((places - points[named]) / span, axis=-1).max() < 0.07
 
 
 def test_ranks_are_means_over_layers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -662,7 +813,7 @@ def test_ranks_are_means_over_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(condensation, "rank_cells", lambda runs: cells)
     kinds = condensation.rank_kinds([])
     assert kinds == {(2, 0.5): {"embedding": 0.9, "W_Q": pytest.approx(0.3)}}
-    assert "query $W^Q$" in drawn(condensation_figures.rank_grid(kinds))
+    assert {"query $W^Q$", "30", "90"} <= set(drawn(condensation_figures.rank_grid(kinds)))
 
 
 def test_kinds_of_matrices_that_keep_their_rank_are_named() -> None:

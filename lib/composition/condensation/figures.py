@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from lib.composition import palette
 from lib.composition.condensation.numbers import KIND, condensation, greedy_groups
+from lib.composition.runs import MAPPINGS
 from lib.composition.spectra import N_EIGENVALUES
 from lib.composition.task import FIRST_KEY, LAST_KEY
 from lib.core.read import style
@@ -26,19 +27,29 @@ Cells = Mapping[tuple[Any, Any], np.ndarray]
 """{(row, column): array}: what each cell of a grid of panels shows."""
 
 
-def _grid(cells: Cells, height: float) -> tuple[Figure, dict[tuple, Axes]]:
-    """One small square panel a cell; rows from bottom to top, labels at the edges. Call inside style.look()."""
+Answers = Mapping[tuple[Any, Any], str]
+"""{(row, column): "symmetric", "inferential" or "neither"}: what the model of each panel mostly answers."""
+
+
+def _grid(cells: Cells, height: float, answers: Answers | None) -> tuple[Figure, dict[tuple, Axes]]:
+    """One small square panel a cell; rows from bottom to top, labels at the edges; framed in the colour of its answer, where
+    these are given. Call inside style.look()."""
     rows, columns = sorted({r for r, _ in cells}, reverse=True), sorted({c for _, c in cells})
     size = min(style.WIDTH / len(columns), 1.6)
-    figsize = style.WIDTH, size * height * len(rows) + 0.5
+    figsize = style.WIDTH, size * height * len(rows) + (0.8 if answers else 0.5)
     fig, axes = plt.subplots(len(rows), len(columns), figsize=figsize, squeeze=False)
     places = {}
     for i, r in enumerate(rows):
         for j, c in enumerate(columns):
             places[r, c] = ax = axes[i, j]
             ax.set(xticks=[], yticks=[])
+            answer = (answers or {}).get((r, c))
             for spine in ax.spines.values():
-                spine.set(visible=True, linewidth=0.5, color="#AAAAAA")
+                spine.set(visible=True, linewidth=2 if answer else 0.5, color=palette.COLOUR[answer] if answer else "#AAAAAA")
+    if answers:
+        shown = [answer for answer in (*MAPPINGS, "neither") if answer in answers.values()]
+        handles = [Line2D([], [], color=palette.COLOUR[answer], lw=2, label=answer) for answer in shown]
+        fig.legend(handles=handles, loc="outside upper center", ncols=len(shown), title="answer to (4, 3)")
     return fig, places
 
 
@@ -53,29 +64,43 @@ def _label(fig: Figure, places: dict[tuple, Axes], row_name: str, column_name: s
     fig.supylabel(row_name, fontsize=9)
 
 
-def neuron_grid(cells: Cells, row_name: str = "depth (layers)", column_name: str = "initialization rate γ") -> Figure:
+def neuron_grid(
+    cells: Cells,
+    row_name: str = "depth (layers)",
+    column_name: str = "initialization rate γ",
+    answers: Answers | None = None,
+) -> Figure:
     """Figs 5a, b, 10 and 15: cosines of the neurons of W_Q(1), sorted by the greedy grouping; the number is condensation.
 
-    cells: {(row, column): (n, n) cosines}.
+    cells: {(row, column): (n, n) cosines}; panels are framed by their answers, if given.
     """
     with style.look():
-        fig, places = _grid(cells, 0.98)
+        fig, places = _grid(cells, 0.98, answers)
         image = None
         for place, cosine in cells.items():
             order = [i for group in greedy_groups(cosine) for i in group]
             image = places[place].imshow(cosine[np.ix_(order, order)], vmin=-1, vmax=1, cmap=style.COSINE)
+            if answers:  # a white edge, so that the frame's colour is not taken for a cosine
+                low, high = -0.5 - 0.05 * len(order), 1.05 * len(order) - 0.5
+                places[place].set(xlim=(low, high), ylim=(high, low))
             places[place].set_title(f"{condensation(cosine):.2f}", fontsize=7.5, pad=2, fontweight="normal")
         _label(fig, places, row_name, column_name)
         fig.colorbar(image, ax=list(places.values()), shrink=0.6, label="cosine of input weights")
     return fig
 
 
-def embedding_grid(cells: Cells, row_name: str = "depth (layers)", column_name: str = "initialization rate γ") -> Figure:
+def embedding_grid(
+    cells: Cells,
+    row_name: str = "depth (layers)",
+    column_name: str = "initialization rate γ",
+    answers: Answers | None = None,
+) -> Figure:
     """Figs 5c, d, 11 and 16: a map of the embeddings of the numbers 20 … 99, coloured by number; what is written is the order
-    of the embedding itself. cells: {(row, column): (80, 3)}, two coordinates and, the same in every row, the order."""
+    of the embedding itself. cells: {(row, column): (80, 3)}, two coordinates and, the same in every row, the order. Panels
+    are framed by their answers, if given."""
     numbers = np.arange(FIRST_KEY, LAST_KEY + 1)
     with style.look():
-        fig, places = _grid(cells, 0.98)
+        fig, places = _grid(cells, 0.98, answers)
         for place, points in cells.items():
             ax = places[place]
             ax.plot(*points[:, :2].T, color="#CCCCCC", lw=0.4, zorder=1)
@@ -86,6 +111,20 @@ def embedding_grid(cells: Cells, row_name: str = "depth (layers)", column_name: 
         scale = ScalarMappable(Normalize(FIRST_KEY, LAST_KEY), style.GAMMA)
         fig.colorbar(scale, ax=list(places.values()), shrink=0.6, label="number")
     return fig
+
+
+def _free(points: np.ndarray, named: np.ndarray) -> np.ndarray:
+    """Where the labels of the named points of a map go: of places around each, at two distances, the one furthest from all
+    points and earlier labels. points: (n, 2); named: (n,) bool; returns (labels, 2)."""
+    span = np.ptp(points, axis=0)
+    angle = np.arange(0, 2 * np.pi, np.pi / 12)
+    circle = np.concatenate([radius * np.c_[np.cos(angle), np.sin(angle)] for radius in (0.045, 0.065)])
+    taken, found = points / span, []
+    for at in points[named] / span:
+        free = np.linalg.norm((at + circle)[:, None] - taken, axis=-1).min(1)
+        found.append(at + circle[free.argmax()])
+        taken = np.vstack([taken, found[-1]])
+    return np.array(found) * span
 
 
 def phase_pair(models: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
@@ -103,10 +142,12 @@ def phase_pair(models: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
             above.set_title(title, fontsize=9)
             below.plot(*points.T, color="#CCCCCC", lw=0.6, zorder=1)
             dots = below.scatter(*points.T, c=numbers, cmap=style.GAMMA, s=14, lw=0, zorder=2)
-            for number, (x, y) in zip(numbers, points, strict=True):
-                if number % 10 == 0:
-                    label = below.annotate(str(number), (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8.5)
-                    label.set_path_effects([withStroke(linewidth=2, foreground="white")])
+            tens = numbers % 10 == 0
+            for number, at, place in zip(numbers[tens], points[tens], _free(points, tens), strict=True):
+                arrow = {"arrowstyle": "-", "lw": 0.6, "color": "#555555", "shrinkA": 0, "shrinkB": 2}
+                label = below.annotate(str(number), at, place, fontsize=8.5, ha="center", va="center", arrowprops=arrow)
+                label.set_path_effects([withStroke(linewidth=2, foreground="white")])
+            below.margins(0.1)
             below.set(xticks=[], yticks=[], xlabel="map of the embedding")
         axes[0, 0].set_ylabel("neuron of the first query matrix")
         fig.colorbar(image, ax=axes[0], shrink=0.8, label="cosine of input weights")
@@ -195,22 +236,27 @@ def singular_values(spectra: Mapping[str, Mapping[str, np.ndarray]], colours: Ma
 
 
 def rank_grid(cells: Mapping[tuple[int, float], Mapping[str, float]]) -> Figure:
-    """Stable rank of every kind of matrix as a share of the largest possible. cells: {(depth, γ): {kind: share}}."""
+    """Stable rank of every kind of matrix as a share of the largest possible, written in hundredths into each cell.
+
+    cells: {(depth, γ): {kind: share}}.
+    """
     depths, gammas = sorted({d for d, _ in cells}), sorted({g for _, g in cells})
     kinds = list(next(iter(cells.values())))
     with style.look():
         size = (style.WIDTH, 1.0 + 0.24 * len(kinds))
         fig, axes = plt.subplots(1, len(depths), figsize=size, squeeze=False, sharey=True)
-        top = max(value for cell in cells.values() for value in cell.values())
+        top = max(0.1, np.ceil(10 * max(value for cell in cells.values() for value in cell.values())) / 10)
         for ax, depth in zip(axes[0], depths, strict=True):
             values = np.array([[cells[depth, g][kind] for g in gammas] for kind in kinds])
             image = ax.imshow(values, cmap="Greys", aspect="auto", vmin=0, vmax=top)
-            every = range(0, len(gammas), 1 + len(gammas) // 5)
-            ax.set_xticks(every, [f"{gammas[i]:g}" for i in every])
+            for (row, column), value in np.ndenumerate(values):
+                colour = "white" if value > 0.55 * top else "#222222"
+                ax.text(column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=7, color=colour)
+            ax.set_xticks(range(len(gammas)), [f"{g:g}" for g in gammas], fontsize=8)
             ax.set_yticks(range(len(kinds)), [KIND.get(kind, kind) for kind in kinds])
             ax.tick_params(length=0)
             ax.set(xlabel="initialization rate γ", title=f"depth {depth}")
-        fig.colorbar(image, ax=axes, label="stable rank / largest")
+        fig.colorbar(image, ax=axes, label="stable rank / largest", ticks=np.arange(0, top + 0.05, 0.1))
     return fig
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lib.composition.experiments import FAST
 from lib.composition.phase_diagram.numbers import neighbour_steps
-from lib.composition.runs import MAPPINGS, lean, learned_among
+from lib.composition.runs import FITTED, MAPPINGS, generalizes, lean
 from lib.composition.spectra import N_EIGENVALUES, keys_eigenvalues, keys_embedding, relative_rank
 from lib.composition.words import set_name
 from lib.core.read.derived import derived
@@ -134,6 +134,18 @@ def embedding_map(run: StoredRun) -> np.ndarray:
     return TSNE(perplexity=10, init="pca", random_state=0, n_jobs=1).fit_transform(points)
 
 
+def twin(runs: Sequence[StoredRun], example: StoredRun) -> StoredRun | None:
+    """The decided run of the other answer and the same depth whose five measures lie nearest to those of an example, each in
+    standard deviations over the fitted runs of that depth; None where there is none."""
+    here = [run for run in fitted(runs) if run.spec.model.depth == example.spec.model.depth]
+    others = [run for run, d in zip(here, decided(here), strict=True) if d and (lean(run) > 0) != (lean(example) > 0)]
+    if not others:
+        return None
+    vector = lambda run: np.array(list(measures_of(run).values()))
+    unit = np.maximum(np.std([vector(run) for run in here], axis=0), 1e-12)
+    return min(others, key=lambda run: float(np.linalg.norm((vector(run) - vector(example)) / unit)))
+
+
 def phase_panels(runs: Sequence[StoredRun]) -> list[tuple[np.ndarray, np.ndarray]]:
     """For each run what Fig. 5 shows: cosines of the neurons of W_Q(1), and the map of its embedding."""
     return [(neuron_cells({0: run})[0], embedding_map(run)) for run in runs]
@@ -236,10 +248,12 @@ def growth(run: StoredRun) -> list[float]:
 
 
 def late_change(run: StoredRun) -> float:
-    """Relative change of the largest eigenvalue over the last two evaluations before the rate begins to fall."""
+    """How much the largest eigenvalue moves in the last quarter of the steps before the rate begins to fall: its largest value
+    there over its smallest, less 1. Infinity where fewer than two evaluations lie there."""
     end = run.fit_step if run.fit_step is not None else run.spec.train.steps - run.spec.train.anneal
-    values = [v for s, v in zip(run.history["step"], run.history["eigenvalue 1"], strict=True) if s <= end][-3:]
-    return abs(values[-1] / values[0] - 1) if len(values) == 3 else math.inf
+    history = zip(run.history["step"], run.history["eigenvalue 1"], strict=True)
+    late = [value for step, value in history if 0.75 * end <= step <= end]
+    return max(late) / min(late) - 1 if len(late) > 1 else math.inf
 
 
 # --- Does a number foretell the answer? ---
@@ -289,7 +303,19 @@ def auc_interval(
 
 
 def fitted(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    return learned_among(runs) or list(runs)
+    """The runs that generalize; all where none does. The chapter's one rule of who counts."""
+    return [run for run in runs if generalizes(run)] or list(runs)
+
+
+def rules(runs: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
+    """{who counts: runs}, from no rule at all to a stricter one than the chapter's; rules that none of the runs meets are left
+    out."""
+    found = {
+        "all runs": list(runs),
+        "fitted runs": fitted(runs),
+        f"runs right in {FITTED:.0%} of the seen pairs": [run for run in runs if run.metrics["test"] >= FITTED],
+    }
+    return {rule: some for rule, some in found.items() if some}
 
 
 def scores(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
@@ -331,25 +357,41 @@ def _aucs(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
     return found
 
 
-FEW = 3
-"""Fewer decided runs of one kind than this tell nothing (our choice)."""
+FEW = 5
+"""Fewer decided runs of one kind than this tell nothing (our choice; 3 before results were seen)."""
+Stratum = tuple[str, int, int]
+"""An experiment, its version and a depth."""
 
 
-def by_stratum(runs: Sequence[StoredRun]) -> dict[tuple[str, int, int], tuple[int, int, dict[str, Auc]]]:
+def strata(runs: Sequence[StoredRun]) -> dict[Stratum, list[StoredRun]]:
+    """The runs of each experiment, version and depth."""
+    found: dict[Stratum, list[StoredRun]] = {}
+    for run in runs:
+        found.setdefault((*source(run), run.spec.model.depth), []).append(run)
+    return dict(sorted(found.items()))
+
+
+def counts(runs: Sequence[StoredRun]) -> tuple[int, int]:
+    """How many runs are decidedly symmetric, and how many decidedly inferential."""
+    leans = [lean(run) > 0 for run, d in zip(runs, decided(runs), strict=True) if d]
+    return leans.count(False), leans.count(True)
+
+
+def pairs(runs: Sequence[StoredRun]) -> int:
+    """How many pairs of a decidedly symmetric and a decidedly inferential run of one stratum there are: what an AUC counts."""
+    return sum(math.prod(counts(here)) for here in strata(runs).values())
+
+
+def by_stratum(runs: Sequence[StoredRun]) -> dict[Stratum, tuple[int, int, dict[str, Auc]]]:
     """{(experiment, version, depth): (decidedly symmetric runs, decidedly inferential ones, aucs of these runs alone)}; the
     last empty where there are fewer than FEW of one kind."""
-    found = {}
-    for stratum in sorted({(*source(r), r.spec.model.depth) for r in runs}):
-        here = [r for r in runs if (*source(r), r.spec.model.depth) == stratum]
-        leans = [lean(r) > 0 for r, d in zip(here, decided(here), strict=True) if d]
-        counts = leans.count(False), leans.count(True)
-        found[stratum] = (*counts, aucs(here) if min(counts) >= FEW else {})
-    return found
+    return {stratum: (*counts(here), aucs(here) if min(counts(here)) >= FEW else {}) for stratum, here in strata(runs).items()}
 
 
 def auc_panels(runs: Sequence[StoredRun]) -> dict[str, dict[str, Auc]]:
-    """{group: aucs}: all runs together, and each stratum that has enough of both kinds. Empty where nothing can be told."""
-    panels = {"all together": aucs(runs)} | {
+    """{group: aucs}: within every experiment and depth, and in each of them that has enough of both kinds. Empty where nothing
+    can be told."""
+    panels = {"runs of one\nexperiment and depth": aucs(runs)} | {
         f"{set_name(experiment, version)},\ndepth {depth}": found
         for (experiment, version, depth), (*_, found) in by_stratum(runs).items()
     }
@@ -361,13 +403,17 @@ def fold(auc: Auc) -> Auc:
     return auc if auc[0] >= 0.5 else (1 - auc[0], 1 - auc[2], 1 - auc[1])
 
 
-def contest(found: dict[str, Auc]) -> tuple[str, bool, bool, bool]:
-    """The measure of complexity that tells the phases apart best; whether any does better than chance; whether the best does
-    better than γ; and whether its interval lies above γ's."""
-    measures = [n for n in found if n != "γ"]
-    best = max(measures, key=lambda n: fold(found[n])[0])
-    informs = any(fold(found[n])[1] > 0.5 for n in measures)
-    return best, informs, fold(found[best])[0] > fold(found["γ"])[0], fold(found[best])[1] > fold(found["γ"])[2]
+def tells(auc: Auc) -> bool:
+    """Does the interval exclude 0.5, chance?"""
+    return fold(auc)[1] > 0.5
+
+
+def contest(found: Mapping[str, Auc]) -> tuple[str, bool, bool, bool]:
+    """The measure of complexity that tells the phases apart best; whether it does better than chance; whether better than γ;
+    and whether its interval lies above γ's."""
+    best = max((n for n in found if n != "γ"), key=lambda n: fold(found[n])[0])
+    ours, gammas = fold(found[best]), fold(found["γ"])
+    return best, tells(found[best]), ours[0] > gammas[0], ours[1] > gammas[2]
 
 
 def answer_of(run: StoredRun) -> str:

@@ -12,18 +12,25 @@ from lib.composition.condensation.numbers import (
     KIND,
     STRANDS,
     Auc,
+    Stratum,
     answer_of,
     aucs,
     by_stratum,
     common_step,
     contest,
-    decided,
+    counts,
+    fitted,
     growth,
     measures_of,
+    pairs,
+    rules,
     scores,
+    strata,
+    tells,
+    twin,
 )
-from lib.composition.runs import MAPPINGS, lean
-from lib.composition.words import set_name
+from lib.composition.runs import MAPPINGS, SHADOW, lean, learned
+from lib.composition.words import set_name, setting_words
 from lib.core.read.statistics import spearman
 from lib.core.read.tables import table
 from lib.core.read.words import listed, number_of, sentence
@@ -53,41 +60,73 @@ def pair_text(large: Sequence[StoredRun], small: Sequence[StoredRun]) -> str:
     )
 
 
-def panels_text(cells: Mapping[tuple[int, float], StoredRun]) -> str:
-    """Which answers the models of a grid of panels give at small initialization, and what condensation goes with."""
-    runs = list(cells.values())
-    gammas = np.array([r.spec.gamma for r in runs])
-    middle = float(np.median(gammas))
-    count = Counter(answer_of(r) for r in runs if r.spec.gamma > middle)
-    values = np.array([measures_of(r)["condensation of W_Q(1)"] for r in runs])
-    with_answer = spearman(np.array([lean(r) for r in runs]), values)
+NEAR = 0.1
+"""A run is as simple as another if its condensation and its order are at most this much lower (our choice)."""
+
+
+def settings_text(runs: Sequence[StoredRun]) -> str:
+    """What else differs between the runs of two panels: `width 400, batch 2048, … on the left, … on the right`."""
+    left, right = (setting_words(run.spec) for run in runs)
+    if left == right:
+        return f"Both have {left}"
+    return f"The two differ in more than γ: {left} on the left, {right} on the right"
+
+
+def twin_text(runs: Sequence[StoredRun], example: StoredRun) -> str:
+    """Has a run of the other answer weights as simple as those of an example?"""
+    if (other := twin(runs, example)) is None:
+        return "No fitted run of this depth is decided for the other answer: whether it has such weights, too, cannot be asked."
+    simple = lambda run: [measures_of(run)[name] for name in SIMPLER_ABOVE]
+    written = lambda run: "condensation {:.2f} and order {:.2f}".format(*simple(run))
+    as_simple = all(theirs >= ours - NEAR for theirs, ours in zip(simple(other), simple(example), strict=True))
+    mapping = answer_of(other)
     return (
-        f"Of the {number_of(count.total(), 'model')} with γ above {middle:g}, {count['inferential']} answer (4, 3) mostly by "
-        f"composition and {count['symmetric']} mostly by symmetry. Over all panels the rank correlation of condensation is "
-        f"{spearman(gammas, values):+z.2f} with γ and {with_answer:+z.2f} with the answer (inferential minus symmetric share)."
+        (
+            "**Weights as simple are found with the other answer, too**"
+            if as_simple
+            else "**The nearest weights of the other answer are less simple**"
+        )
+        + f": the {mapping} run whose five measures lie nearest to those on the right has {written(other)} "
+        f"(γ = {other.spec.gamma:g}, {setting_words(other.spec)}; {mapping} share {other.metrics[mapping]:.2f}), against "
+        f"{written(example)}."
+        + (" So it is small weights that make the picture on the right, not the answer." if as_simple else "")
     )
 
 
-def neighbours_text(cells: dict[tuple[int, float], StoredRun]) -> str:
-    """How far the nearest neighbour of a number is, for every panel of a grid {(depth, γ): run}."""
-    steps = {place: common_step(run) for place, run in sorted(cells.items())}
-    fixed: dict[int, list[str]] = {}
-    for (depth, gamma), (step, share) in steps.items():
-        if share >= STRANDS:
-            fixed.setdefault(step, []).append(f"(γ = {gamma:g}, depth {depth})")
-    depths, gammas = (sorted({place[i] for place in steps}) for i in (0, 1))
-    cell = lambda place: f"{steps[place][0]} ({steps[place][1]:.0%})" if place in steps else ""
-    rows = [(d, *(cell((d, g)) for g in gammas)) for d in depths]
-    said = [f"{step} away at {listed(where)}" for step, where in sorted(fixed.items())]
+def panels_text(runs: Sequence[StoredRun]) -> str:
+    """Which answers the models of a diagram give at small initialization, and what condensation goes with, depth by depth."""
+    middle = float(np.median([r.spec.gamma for r in runs]))
+    count = Counter(answer_of(r) for r in runs if r.spec.gamma > middle)
+    rows = []
+    for depth in sorted({r.spec.model.depth for r in runs}):
+        here = [r for r in runs if r.spec.model.depth == depth]
+        values = np.array([measures_of(r)["condensation of W_Q(1)"] for r in here])
+        goes_with = (spearman(np.array([value(r) for r in here]), values) for value in (lambda r: r.spec.gamma, lean))
+        rows.append((depth, len(here), *(f"{value:+.2f}" for value in goes_with)))
     return (
-        f"**In {sum(map(len, fixed.values()))} of {len(steps)} panels neighbours differ by a fixed step.** "
-        + (
-            f"There the nearest neighbour of at least {STRANDS:.0%} of the numbers lies " + "; ".join(said) + ". "
-            if said
-            else ""
-        )
-        + "A step of 1 means one row of numbers, a larger one means strands. The table has the most frequent step, and the "
-        "share of the numbers that have it.\n\n" + table(("depth", *(f"γ = {g:g}" for g in gammas)), rows)
+        f"Of the {number_of(count.total(), 'model')} of all depths and seeds with γ above {middle:g}, {count['inferential']} "
+        f"answer (4, 3) mostly by composition and {count['symmetric']} mostly by symmetry. How condensation goes with γ and "
+        "with the answer (inferential minus symmetric share), as rank correlations within a depth:\n\n"
+        + table(("depth", "models", "condensation and γ", "condensation and the answer"), rows)
+    )
+
+
+def neighbours_text(runs: Sequence[StoredRun]) -> str:
+    """How far the nearest neighbour of a number is, for every model of a diagram."""
+    steps = {(r.spec.model.depth, r.spec.gamma, r.spec.seed, r.spec.key): common_step(r) for r in runs}
+    fixed = {place: step for place, (step, share) in steps.items() if share >= STRANDS}
+    depths, gammas = (sorted({place[i] for place in steps}) for i in (0, 1))
+    small = gammas[-2:]
+    among = [place for place in steps if place[1] in small]
+    few = Counter(fixed[place] for place in among if place in fixed)
+    cell = lambda *at: ", ".join(str(fixed.get(place, "–")) for place in sorted(steps) if place[:2] == at)
+    found = f" (a step of {listed([f'{step} in {n}' for step, n in sorted(few.items())])})" if few else ""
+    return (
+        f"**In {len(fixed)} of {number_of(len(steps), 'model')} neighbours differ by a fixed step**, and in {few.total()} of "
+        f"the {len(among)} at γ = {listed([f'{g:g}' for g in small])}{found}. The step is fixed where the nearest neighbour of "
+        f"at least {STRANDS:.0%} of the numbers lies at one distance. A step of 1 means one row of numbers, a larger one means "
+        "strands. The table has the fixed step of each seed, and a dash where there is none.\n\n"
+        + table(("depth", *(f"γ = {g:g}" for g in gammas)), [(d, *(cell(d, g) for g in gammas)) for d in depths])
     )
 
 
@@ -137,37 +176,93 @@ def with_gamma_text(runs: Sequence[StoredRun]) -> str:
         f"By {'every measure' if len(clear) == len(towards) else listed(clear) or 'no measure'} weights get clearly simpler as "
         "γ grows"
         + (f": rank correlations with γ are {sizes[0]:.2f} to {sizes[-1]:.2f} in size" if len(clear) > 1 else "")
-        + f" ({number_of(len(runs))})."
+        + f" ({number_of(len(runs))} of all sets, widths and depths together)."
     )
+
+
+def _words(auc: Auc) -> str:
+    return "{:.2f} [{:.2f}, {:.2f}]".format(*auc)
 
 
 def order_text(runs: Sequence[StoredRun]) -> str:
-    which = [r for r, d in zip(runs, decided(runs), strict=True) if d]
-    n_inferential = sum(lean(r) > 0 for r in which)
+    """Do measures of fitted runs, or does γ, tell the two answers apart? runs: the fitted ones."""
+    symmetric, inferential = counts(runs)
+    said = (
+        f"Of {number_of(len(runs), 'fitted run')} {inferential} are decidedly inferential and {symmetric} decidedly symmetric."
+    )
     found = aucs(runs)
-    counts = (
-        f"Of {number_of(len(runs))} that fit the seen pairs {n_inferential} are decidedly inferential and "
-        f"{len(which) - n_inferential} decidedly symmetric."
-    )
     if not found:
-        return counts + " No experiment and depth has both: nothing can be told apart."
-    best, informs, better, clear = contest(found)
-    if not informs:
-        verdict = "**Over all groups together no measure of complexity foretells the answer**: every interval holds 0.5, chance"
-    elif not better:
-        verdict = "**γ foretells the answer at least as well as any measure of complexity**"
-    elif clear:
-        verdict = "**Complexity foretells the answer better than γ**: the intervals do not overlap"
-    else:
-        verdict = "**The best measure of complexity does somewhat better than γ**, but the intervals overlap"
+        return said + " No experiment and depth has both: nothing can be told apart."
+    best = contest(found)[0]
+    within = f"They make {number_of(pairs(runs), 'pair')} within one experiment and depth."
     return (
-        f"{counts} {verdict}. The best is {best}, with {found[best][0]:.2f}; γ has {found['γ'][0]:.2f}. (Below 0.5, "
-        "inferential runs have the *lower* values, which foretells as well.) The best was chosen among five measures, which "
-        "flatters it."
+        f"{said} {within} **{sentence(_outcome(found))}.** The best measure is {best}, with {_words(found[best])}; γ has "
+        f"{_words(found['γ'])}. (Below 0.5, inferential runs have the *lower* values, which foretells as well.) The best was "
+        f"chosen among {len(found) - 1} measures, which flatters it."
     )
 
 
-def _group(stratum: tuple[str, int, int]) -> str:
+def _outcome(found: Mapping[str, Auc]) -> str:
+    """Does γ, and does the simplicity of weights, tell which answer a fitted run gives? Of fitted runs' aucs."""
+    _, informs, better, clear = contest(found)
+    if not informs:
+        if tells(found["γ"]):
+            return (
+                "the initialization rate γ tells which of the two answers a fitted run gives, and no measure of simplicity does"
+            )
+        return "neither γ nor any measure of simplicity tells which of the two answers a fitted run gives"
+    if not better:
+        return "how simple the weights are foretells the answer no better than γ itself"
+    return f"how simple the weights are foretells the answer {'better' if clear else 'somewhat better'} than γ itself"
+
+
+def rules_text(runs: Sequence[StoredRun]) -> str:
+    """Does the outcome hang on who is counted? runs: all, fitted or not."""
+    by_rule = {rule: (some, aucs(some)) for rule, some in rules(runs).items()}
+    by_rule = {rule: (some, found) for rule, (some, found) in by_rule.items() if found}
+    if not by_rule:
+        return "Under no rule does an experiment and depth have both answers."
+    ways = [_ways(found) for _, found in by_rule.values()]
+    if len(set().union(*ways)) > 1:
+        said = "**Who is counted decides which way the measures point.**"
+    elif any(ways) and not all(ways):
+        said = "**Who is counted decides whether a measure tells the answers apart.**"
+    else:
+        said = f"**The rule does not matter**: {'the direction is the same' if any(ways) else 'no measure tells'} under each."
+    names = list(next(iter(by_rule.values()))[1])
+    written = lambda auc: f"**{_words(auc)}**" if tells(auc) else _words(auc)
+    rows = [
+        ("inferential and symmetric runs", *("{1} and {0}".format(*counts(some)) for some, _ in by_rule.values())),
+        ("pairs of one experiment and depth", *(pairs(some) for some, _ in by_rule.values())),
+        *((name, *(written(found[name]) for _, found in by_rule.values())) for name in names),
+    ]
+    return (
+        f"{said} The chance that an inferential run has the higher value, between runs of one experiment and depth, with 95 % "
+        f"intervals; bold where the interval excludes 0.5:\n\n{table(('', *by_rule), rows)}\n\n{_left_out(runs)}"
+    )
+
+
+def _left_out(runs: Sequence[StoredRun]) -> str:
+    """Whose pairs the chapter's rule takes away most, and how many runs it leaves out by their training rows alone."""
+    kept = fitted(runs)
+    lost = {s: pairs(some) - pairs(strata(kept).get(s, [])) for s, some in strata(runs).items()}
+    said = []
+    if (most := max(lost, key=lambda s: lost[s])) and lost[most]:
+        before, after = counts(strata(runs)[most]), counts(strata(kept).get(most, []))
+        said.append(
+            f"Most pairs that the rule of this chapter takes away are of {_group(most)}: {before[1]} inferential and "
+            f"{before[0]} symmetric among all runs, {after[1]} and {after[0]} among the fitted."
+        )
+    by_rows = [r for r in runs if r.metrics["test"] >= SHADOW and not learned(r)]
+    if by_rows:
+        said.append(
+            f"By its training rows alone the rule leaves out {number_of(len(by_rows))}, {sum(counts(by_rows)) or 'none'} of "
+            "them decided."
+        )
+    return " ".join(said)
+
+
+def _group(stratum: Stratum) -> str:
     experiment, version, depth = stratum
     return f"{set_name(experiment, version)}, depth {depth}"
 
@@ -177,43 +272,52 @@ def depth_text(runs: Sequence[StoredRun]) -> str:
     lines, few = [], []
     for stratum, (symmetric, inferential, found) in by_stratum(runs).items():
         if not found:
-            few.append(_group(stratum))
+            few.append(f"{_group(stratum)} ({symmetric} and {inferential})")
             continue
-        said = f"by {which}" if (which := _which(found)) else "no measure tells the two apart"
-        counts = f"{symmetric} symmetric and {number_of(inferential, 'inferential run')}"
-        lines.append(f"- *{sentence(_group(stratum))}* ({counts}): {said}.")
+        numbers = f"{symmetric} symmetric and {number_of(inferential, 'inferential run')}"
+        told = _told(found) or "neither γ nor any measure tells the two apart"
+        lines.append(f"- *{sentence(_group(stratum))}* ({numbers}): {told}.")
     if few:
-        lines.append(f"- Too few of one kind: {'; '.join(few)}.")
+        lines.append(f"- Too few symmetric or inferential runs: {'; '.join(few)}.")
     return "\n".join(lines) + _directions(runs)
 
 
 def _directions(runs: Sequence[StoredRun]) -> str:
-    """Do groups agree on which answer has the lower rank? Nothing where fewer than two can tell."""
-    values = {s: found["mean stable rank"][0] for s, (*_, found) in by_stratum(runs).items() if "mean stable rank" in found}
-    if len(values) < 2:
+    """Do groups that can tell agree on which answer has the lower rank? Nothing where no group can be asked."""
+    asked = {_group(s): found["mean stable rank"] for s, (*_, found) in by_stratum(runs).items() if "mean stable rank" in found}
+    if not asked:
         return ""
-    lower, higher = ([_group(s) for s, v in values.items() if (v < 0.5) is below] for below in (True, False))
-    if not lower or not higher:
-        which = "lower" if lower else "higher"
-        return f"\n\n**Groups agree on the direction**: inferential runs tend to the {which} mean stable rank."
-    return (
-        "\n\n**Groups do not agree on the direction**: inferential runs tend to the lower mean stable rank in "
-        f"{'; '.join(lower)}, and to the higher one in {'; '.join(higher)}."
-    )
+    lower, higher = ([g for g, v in asked.items() if tells(v) and (v[0] < 0.5) is below] for below in (True, False))
+    if not lower and not higher:
+        return "\n\n**No group that can be asked shows a direction**: every interval of the mean stable rank holds 0.5."
+    if lower and higher:
+        return (
+            "\n\n**Groups do not agree on the direction**: inferential runs have the lower mean stable rank in "
+            f"{'; '.join(lower)}, and the higher one in {'; '.join(higher)}."
+        )
+    which, where = ("lower", lower) if lower else ("higher", higher)
+    return f"\n\n**Where a group shows a direction, inferential runs have the {which} mean stable rank**: {'; '.join(where)}."
 
 
 SIMPLER_ABOVE = ("condensation of W_Q(1)", "order of the embedding")
 """Measures of which a larger value means simpler weights; of the others a smaller one does."""
 
 
-def _which(found: Mapping[str, Auc]) -> str:
-    """By which measures inferential runs have the simpler or less simple weights; nothing if none foretells the answer."""
-    off = {n: v > 0.5 for n, (v, low, high) in found.items() if n != "γ" and (low > 0.5 or high < 0.5)}
-    if not off:
-        return ""
-    simpler = {above == (name in SIMPLER_ABOVE) for name, above in off.items()}
-    kind = "now simpler, now less simple" if len(simpler) > 1 else "simpler" if True in simpler else "less simple"
-    return f"{listed(list(off))} inferential runs have the {kind} weights"
+def _ways(found: Mapping[str, Auc]) -> set[bool]:
+    """By the measures that tell the answers apart: do inferential runs have the simpler weights?"""
+    return {(v[0] > 0.5) == (n in SIMPLER_ABOVE) for n, v in found.items() if n != "γ" and tells(v)}
+
+
+def _told(found: Mapping[str, Auc]) -> str:
+    """By what the answers are told apart, and which way; nothing if neither γ nor a measure does."""
+    said = []
+    if "γ" in found and tells(found["γ"]):
+        said.append(f"inferential runs have the {'larger' if found['γ'][0] > 0.5 else 'smaller'} γ")
+    if ways := _ways(found):
+        kind = "now simpler, now less simple" if len(ways) > 1 else "simpler" if True in ways else "less simple"
+        names = listed([n for n, v in found.items() if n != "γ" and tells(v)])
+        said.append(f"by {names} {'' if said else 'inferential runs have '}the {kind} weights")
+    return " and ".join(said)
 
 
 def simplicity(runs: Sequence[StoredRun], found: Mapping[str, Auc]) -> str:
@@ -225,31 +329,24 @@ def simplicity(runs: Sequence[StoredRun], found: Mapping[str, Auc]) -> str:
     said = f"**{said}.** "
     if not found:
         return said + "Whether simple weights mean a composed answer cannot be asked of these runs."
-    _, informs, better, clear = contest(dict(found))
-    if not informs:
-        return said + (
-            f"**{'But simple' if simple else 'Simple'} weights do not foretell a composed answer**: over all runs together no "
-            "measure of them tells the two answers apart."
-        )
-    if not better:
-        return said + "**Simple weights foretell the answer no better than γ itself.**"
-    return said + f"**Simple weights foretell the answer {'better' if clear else 'somewhat better'} than γ itself.**"
+    best, informs, *_ = contest(found)
+    outcome = f"but {_outcome(found)}" if simple and not informs else _outcome(found)
+    return (
+        f"{said}**{sentence(outcome)}** (γ: {_words(found['γ'])}; the best measure, {best}: {_words(found[best])}; 0.5 is a "
+        "coin toss)."
+    )
 
 
 def taken_away(runs: Sequence[StoredRun]) -> str:
-    """What the answer does not say: in which groups of runs a measure foretells the answer, and which way."""
-    groups = {_group(stratum): found for stratum, (*_, found) in by_stratum(runs).items() if found}
-    if not groups:
-        return "No group of runs has enough of both answers to be asked."
-    off = [f"in {group}, by {which}" for group, found in groups.items() if (which := _which(found))]
-    found = aucs(runs)
-    said = (
-        f"Within {len(off)} of {number_of(len(groups), 'group')} of runs that share settings and depth some measure tells the "
-        "two answers apart" + (f": {'; '.join(off)}." if off else ".")
+    """The chapter's question answered in two sentences. runs: all, fitted or not."""
+    by_rule = {rule: aucs(some) for rule, some in rules(runs).items()}
+    if not (found := by_rule["fitted runs"]):
+        return "No experiment and depth has fitted runs of both answers, so the question cannot be asked."
+    best = contest(found)[0]
+    told = {rule: _told(auc) for rule, auc in by_rule.items() if rule != "fitted runs" and auc}
+    hangs = "; ".join(f"among {rule}, {words or 'nothing tells them apart'}" for rule, words in told.items())
+    return (
+        f"**{sentence(_outcome(found))}**, between runs of one experiment and depth: the chance that the inferential run has "
+        f"the higher value is {_words(found['γ'])} for γ and {_words(found[best])} for the best measure, {best}."
+        + (f" It hangs on who is counted: {hangs}." if len({bool(_told(found)), *map(bool, told.values())}) > 1 else "")
     )
-    if found and not contest(found)[1]:
-        said += (
-            " What small initialization does to weights and what it does to answers are two findings; here the first does not "
-            "explain the second."
-        )
-    return said

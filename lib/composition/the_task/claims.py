@@ -1,12 +1,12 @@
-"""Claims on the task (chapter 1): most are tests of the task object; two ask the runs at fast settings."""
+"""Claims on the task (chapter 1): most are tests of the task object; two ask trained runs."""
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 
+from lib.composition.diagram import two_layers
 from lib.composition.phase_diagram.numbers import fast_runs
-from lib.composition.runs import FITTED, MAPPINGS, REGION, SHADOW
+from lib.composition.runs import FITTED, LEARNED, MAPPINGS, REGION, SHADOW, learned_among
 from lib.composition.task import (
     EXCEPTION,
     HELD_OUT,
@@ -20,8 +20,9 @@ from lib.composition.task import (
 )
 from lib.composition.the_task import numbers
 from lib.composition.the_task.numbers import slide_errata
-from lib.core.read.claim import Claim, Finding, graded
-from lib.core.record.store import Store
+from lib.core.read.claim import REPRODUCED, Claim, Finding, graded
+from lib.core.read.words import listed, number_of
+from lib.core.record.store import Store, StoredRun
 
 
 def _two_answers(store: Store, profile: str) -> Finding:
@@ -46,10 +47,14 @@ def _sixteen(store: Store, profile: str) -> Finding:
 
 def _ladder(store: Store, profile: str) -> Finding:
     rungs = numbers.ladder()
-    counts = (len(PAIRS), len(rungs["symmetric maps"]), len(rungs["primitives"]))
+    maps = rungs["symmetric maps"]
+    counts = (len(PAIRS), len(maps), len(rungs["primitives"]))
+    made = [pair for pair, offset in maps if offset == composed(pair)]
+    others = [f"{pair} composes to {composed(pair):+d} and is taught {offset:+d}" for pair, offset in maps if pair not in made]
     return Finding(
-        f"{counts[0]} pair maps, {counts[1]} symmetric maps, {counts[2]} primitives",
-        graded({"16, 10 and 4": counts == (16, 10, 4)}),
+        f"{counts[0]} pair maps, {counts[1]} symmetric maps, {counts[2]} primitives; {len(made)} of {len(maps)} symmetric maps "
+        "compose two primitives" + "".join(f"; {other}" for other in others),
+        graded({"16, 10 and 4": counts == (16, 10, 4), "each symmetric map composes two primitives": not others}),
     )
 
 
@@ -76,23 +81,77 @@ def _split(store: Store, profile: str) -> Finding:
 
 
 def _data_generalization(store: Store, profile: str) -> Finding:
-    runs = fast_runs(store, profile)
-    good = [run.metrics["test"] >= SHADOW for run in runs]
+    runs = two_layers(store, profile)
+    if not (learned := learned_among(runs)):
+        raise LookupError("no full-length run has learned its training rows")
+    reach = lambda among, level: sum(run.metrics["test"] >= level for run in among)
+    good, all_good = reach(learned, SHADOW), reach(runs, SHADOW)
     return Finding(
-        f"{sum(good)} of {len(runs)} runs answer at least 90 % of the seen pairs right at held-out (key, place)",
-        graded({"more than half of all runs": bool(np.mean(good) > 0.5)}),
+        f"{len(learned)} of {number_of(len(runs), 'full-length run')} learned {LEARNED:.0%} of their training rows; of these "
+        f"{good} answer at least 90 % of the seen pairs right at held-out (key, place), {reach(learned, FITTED)} at least "
+        f"99 %; of all {len(runs)}, {all_good} answer at least 90 %",
+        graded(
+            {
+                "more than half of the runs that learned their training rows": 2 * good > len(learned),
+                "more than half of all runs": 2 * all_good > len(runs),
+            }
+        ),
         len({run.spec.seed for run in runs}),
     )
 
 
-def _task_generalization(store: Store, profile: str) -> Finding:
+def _kinds(store: Store, profile: str) -> tuple[list[StoredRun], dict[str, int], int]:
+    """The runs of the fast diagram with 99 % on the seen pairs; {mapping: how many follow it in 95 % of their answers}; and in
+    how many neither has more than half."""
     fitted = [run for run in fast_runs(store, profile) if run.metrics["test"] >= FITTED]
     counts = {m: sum(run.metrics[m] >= REGION for run in fitted) for m in MAPPINGS}
+    return fitted, counts, sum(max(run.metrics[m] for m in MAPPINGS) <= 0.5 for run in fitted)
+
+
+def _task_generalization(store: Store, profile: str) -> Finding:
+    fitted, counts, neither = _kinds(store, profile)
     return Finding(
-        f"of {len(fitted)} runs with test accuracy of at least 99 %, {counts['symmetric']} answer (4, 3) symmetrically, "
-        f"{counts['inferential']} inferentially and {len(fitted) - sum(counts.values())} in no single way",
+        f"of {number_of(len(fitted))} with test accuracy of at least 99 %, {counts['symmetric']} answer (4, 3) symmetrically "
+        f"and {counts['inferential']} inferentially for at least 95 % of the keys and places; "
+        f"{len(fitted) - sum(counts.values())} do neither so purely, of which {neither} have no more than half of either "
+        "answer",
         graded({f"{m} reaches 95 % somewhere": count > 0 for m, count in counts.items()}),
         len({run.spec.seed for run in fitted}),
+    )
+
+
+def answer_text(store: Store, profile: str) -> str:
+    """The chapter's answer, and how often a trained model's answer says so; without stored runs, only the first."""
+    said = (
+        "The answer to a pair of functions that is never taught can tell how a model came there: one that recalls a "
+        "look-alike answers one number, one that composes the two functions another."
+    )
+    try:
+        fitted, counts, neither = _kinds(store, profile)
+    except LookupError:
+        return said
+    if not fitted:
+        return said
+    mixed = len(fitted) - sum(counts.values())
+    how = "In most trained models it does not tell clearly" if 2 * mixed > len(fitted) else "It does not always tell clearly"
+    return (
+        f"{said} {how if mixed else 'In every trained model it does'}: of {number_of(len(fitted), 'model')} that know the seen "
+        f"pairs ({FITTED:.0%} at held-out places), {mixed} give neither answer to {REGION:.0%} of the questions, and {neither} "
+        "of these give neither to more than half."
+    )
+
+
+def tests_text(store: Store, profile: str) -> str:
+    """Which statements are false by the task's own definition."""
+    tests = [claim for claim in CHAPTER_01 if claim.by_construction]
+    false = [claim.statement for claim in tests if claim.check(store, profile).status != REPRODUCED]
+    if not false:
+        return f"All {len(tests)} statements that the task itself decides are true by its definition."
+    return (
+        f"Of {len(tests)} statements that the task itself decides, {len(false)} "
+        f"{'is' if len(false) == 1 else 'are'} false by its own definition, whatever a model learns: "
+        + listed([f"“{statement.rstrip('.')}”" for statement in false])
+        + "."
     )
 
 
@@ -123,8 +182,11 @@ CHAPTER_01 = (
         "Fig 8",
         "Models generalize to new data of seen pairs.",
         "test accuracy above 90 % outside the shadow",
-        "more than half of all runs reach 90 % on held-out (key, place)",
+        "full-length runs: more than half of those that learned 99 % of their training rows, and more than half of all, reach "
+        "90 % on held-out (key, place)",
         _data_generalization,
+        revised="it asked runs that stop once they answer the held-out rows, so most had to reach 90 %; full-length runs train "
+        "to their last step. Replaced after seeing results",
     ),
     Claim(
         "task-generalization-differs",

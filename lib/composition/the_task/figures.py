@@ -89,7 +89,7 @@ def _offsets(ax: Axes, table: np.ndarray, fills: dict[tuple[int, int], str], not
 
 def data_examples(task: Task, seed: int, n_rows: int = 5) -> Figure:
     """Rows of the training set as the model sees them, and the table of offsets that it is taught (Fig. 1a)."""
-    batch = task.rows(torch.tensor(seed), torch.arange(n_rows) * 4)
+    batch = task.rows(torch.tensor(seed), 1 + 6 * torch.arange(n_rows))  # pairs of every first anchor, and mirror images
     with style.look():
         fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9), width_ratios=[2.1, 1])
         for r in range(n_rows):
@@ -222,7 +222,7 @@ def ladder() -> Figure:
         for ax in axes[1:3]:
             ax.set_ylabel("")
         axes[3].axis("off")
-        axes[3].set(xlim=(0, 1), ylim=(4.2, -0.7))
+        axes[3].set(xlim=(0, 1), ylim=(4.2, -0.7), box_aspect=1)
         for row, (anchor, offset) in enumerate(rungs["primitives"]):
             axes[3].text(0.5, row, f"{anchor}:  key → key {signed(offset)}", ha="center", va="center", fontsize=9.5)
         axes[3].text(0.5, 4.0, "compose two of them", ha="center", va="center", fontsize=8.5, style="italic")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from scipy.stats import rankdata
 
+from lib.composition.condensation.numbers import stratified_auc
 from lib.composition.phases import Phase
 from lib.composition.runs import MAPPINGS, model_of
 from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, LENGTH, PAIRS, Task, composed
 from lib.core.model.transformer import Taps
 from lib.core.read.derived import derived
-from lib.core.read.measures import cosines
+from lib.core.read.measures import cosines, remembered
 from lib.core.record.store import StoredRun
 
 KEYS = range(30, 41)
@@ -22,6 +24,12 @@ LOWER, UPPER = ((3, 3), (2, 2)), ((1, 2), (1, 3))
 """The pairs that its lower and its upper triangle compare, as (rows, columns)."""
 MIDDLES = range(51, 61)
 """Intermediate values of the follow-up's blocks: every (key, first anchor) with g(key; anchor) among them."""
+NEAR, APART, LOW = 0.9, 0.1, 0.5
+"""Mean cosines: near-parallel from NEAR on, apart from the others by APART at least, low below LOW (our choice)."""
+ENOUGH = 5
+"""With fewer runs than this of a phase, a depth by itself tells nothing (our choice)."""
+RARE = 0.05
+"""One group's numbers are clearly higher where chance alone would have them as high at most this often."""
 
 
 @dataclass(frozen=True)
@@ -186,13 +194,6 @@ def at_anchor(run: StoredRun) -> np.ndarray:
     return anchor_contrast(run, centred=True)
 
 
-PANELS = {
-    "last token": last_token,
-    "last token, centred": last_token_centred,
-    "first anchor, centred": at_anchor,
-}
-
-
 @derived(version=1)
 def at_anchor_plain(run: StoredRun) -> float:
     """Contrast of the last layer's values V at the first anchor, nothing subtracted, as Fig. 4c shows them."""
@@ -211,9 +212,32 @@ def split(s: Similarity) -> tuple[float, float]:
     return float(s.values[s.agree & other].mean()), float(s.values[~s.agree & other].mean())
 
 
-def alike(run: StoredRun) -> float:
+def alike(run: StoredRun, context: int = 0) -> float:
     """Mean plain cosine of equal answers in Fig. 4a, b."""
-    return split(fused(run))[0]
+    return split(fused(run, context))[0]
+
+
+@remembered
+def answers(run: StoredRun) -> tuple[float, float]:
+    """Mean plain cosines of Fig. 4a, b: of equal answers, and of others."""
+    return split(fused(run))
+
+
+@remembered
+def middles(run: StoredRun) -> tuple[float, float]:
+    """Mean plain cosines of the values V at the first anchor, for the questions of blocks: of equal intermediate values, and of
+    others."""
+    return split(blocks(run))
+
+
+MEASURES: dict[str, Callable[[StoredRun], float]] = {
+    "last token": lambda run: float(last_token(run)[-1]),
+    "last token, centred": lambda run: float(last_token_centred(run)[-1]),
+    "first anchor, centred": lambda run: float(at_anchor(run)[-2]),
+    "first anchor, values V": lambda run: at_anchor_plain(run),
+}
+"""A contrast in one number a run. Last token: the last layer. First anchor: the layer before, from which the last reads it; and
+the values V that the last layer sends on from there, with nothing subtracted."""
 
 
 def pooled(groups: Sequence[Phase]) -> dict[str, list[StoredRun]]:
@@ -226,34 +250,78 @@ def pooled(groups: Sequence[Phase]) -> dict[str, list[StoredRun]]:
     return found
 
 
-def last_values(group: list[StoredRun]) -> dict[str, np.ndarray]:
-    """Last token: the last layer. First anchor: the layer before, from which the last reads it."""
-    where = {name: -2 if "anchor" in name else -1 for name in PANELS}
-    return {name: np.array([measure(r)[where[name]] for r in group]) for name, measure in PANELS.items()}
-
-
-def final_values(group: Sequence[StoredRun]) -> dict[str, np.ndarray]:
-    """The last_values, and the plain contrast of the values V that the last layer sends on from the first anchor."""
-    return last_values(list(group)) | {"first anchor, values V": np.array([at_anchor_plain(r) for r in group])}
-
-
-def by_depth(runs: dict[str, list[StoredRun]]) -> dict[str, dict[int, list[np.ndarray]]]:
-    """{mapping: {depth: one (runs,) array for each of final_values}}."""
+def by_depth(runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[int, list[np.ndarray]]]:
+    """{mapping: {depth: one (runs,) array for each of MEASURES}}."""
     return {
-        mapping: {depth: list(final_values(of_depth(group, depth)).values()) for depth in sorted({_depth(r) for r in group})}
+        mapping: {
+            depth: [np.array([measure(r) for r in of_depth(group, depth)]) for measure in MEASURES.values()]
+            for depth in depths({mapping: group})
+        }
         for mapping, group in runs.items()
     }
 
 
-def _depth(run: StoredRun) -> int:
-    return run.spec.model.depth
+def depths(runs: Mapping[str, Sequence[StoredRun]]) -> list[int]:
+    return sorted({r.spec.model.depth for group in runs.values() for r in group})
 
 
 def of_depth(runs: Sequence[StoredRun], depth: int) -> list[StoredRun]:
     return [r for r in runs if r.spec.model.depth == depth]
 
 
-def larger(ours: np.ndarray, others: np.ndarray) -> bool:
-    """Is the mean of some numbers larger than that of others by two standard errors? At least two of either."""
-    error = float(np.hypot(ours.std(ddof=1) / len(ours) ** 0.5, others.std(ddof=1) / len(others) ** 0.5))
-    return bool(ours.mean() - others.mean() > 2 * error)
+def counts(runs: Mapping[str, Sequence[StoredRun]]) -> dict[int, tuple[int, int]]:
+    """{depth: (symmetric runs, inferential ones)}."""
+    return {d: tuple(len(of_depth(runs.get(m, []), d)) for m in MAPPINGS) for d in depths(runs)}
+
+
+def higher(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> tuple[float, float]:
+    """(share, p): the share of pairs from one stratum in which the positive scores higher, ties as one half; and how often it
+    would be that large if within each stratum chance alone had drawn the positives.
+
+    Exact, by counting all draws; in a single stratum the one-sided test of Mann and Whitney. Raises ValueError unless some
+    stratum has both.
+    """
+    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    observed, null = 0, np.ones(1)
+    for name in set(stratum):
+        here = np.array([s == name for s in stratum])
+        n, ranks = int(positive[here].sum()), (2 * rankdata(score[here])).astype(int)  # doubled, so that ties are whole
+        ways = np.zeros((n + 1, ranks.sum() + 1))  # of so many of the ranks to have this sum
+        ways[0, 0] = 1
+        for rank in ranks:
+            ways[1:, rank:] += ways[:-1, :-rank].copy()
+        observed += int(ranks[positive[here]].sum())
+        null = np.convolve(null, ways[n] / ways[n].sum())
+    return stratified_auc(score, positive, stratum), float(min(1.0, null[observed:].sum()))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Inferential runs against symmetric ones. share, p: as of `higher`, over pairs of runs of one depth; own: {depth: p} of
+    that depth by itself, where both phases have ENOUGH runs."""
+
+    share: float
+    p: float
+    own: dict[int, float]
+
+    @property
+    def clear(self) -> bool:
+        return self.p <= RARE
+
+    def clear_at(self, depth: int) -> bool:
+        return self.own[depth] <= RARE
+
+
+def compared(runs: Mapping[str, Sequence[StoredRun]], measure: Callable[[StoredRun], float]) -> Comparison | None:
+    """Depth is kept apart, since deep runs are mostly inferential and contrasts grow with depth in both phases. None where no
+    depth has runs of both."""
+    both = [d for d, n in counts(runs).items() if min(n)]
+    if not both:
+        return None
+    group = [(m == "inferential", r) for m in MAPPINGS for r in runs.get(m, [])]
+
+    def ask(among: Sequence[int]) -> tuple[float, float]:
+        here = [(measure(r), positive, r.spec.model.depth) for positive, r in group if r.spec.model.depth in among]
+        return higher(*zip(*here, strict=True))
+
+    return Comparison(*ask(both), {d: ask([d])[1] for d in both if min(counts(runs)[d]) >= ENOUGH})

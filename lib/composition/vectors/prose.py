@@ -6,24 +6,41 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lib.composition.phases import Phase
+from lib.composition.phases import LEVEL, Phase
+from lib.composition.runs import LEARNED, SHADOW
 from lib.composition.vectors.numbers import (
+    APART,
+    ENOUGH,
+    LOW,
+    MEASURES,
+    NEAR,
+    RARE,
+    Comparison,
     Similarity,
-    at_anchor,
-    at_anchor_plain,
-    larger,
-    last_token,
-    last_token_centred,
-    last_values,
+    alike,
+    answers,
+    compared,
+    counts,
+    depths,
     of_depth,
     split,
 )
-from lib.core.read.statistics import spearman
-from lib.core.read.words import listed, number_of
+from lib.composition.words import direction, trend_words
+from lib.core.read.statistics import rank_trend
+from lib.core.read.tables import table
+from lib.core.read.words import listed, number_of, sentence
 from lib.core.record.store import StoredRun
 
-NEAR, APART, LOW = 0.9, 0.1, 0.5
-"""Mean cosines: near-parallel from NEAR on, apart from the others by APART at least, low below LOW (our choice)."""
+PLAIN, CENTRED = "last token", "last token, centred"
+"""The paper's measure, and the same without the part that all vectors share."""
+
+
+def rule_text() -> str:
+    return (
+        "The runs are those of [chapter 3](03-information-flow), and so is the rule that puts them into phases: a run belongs "
+        f"to one from {LEVEL:.0%} of its answers to (4, 3) on, if it has learned {LEARNED:.0%} of its training rows and "
+        f"answers {SHADOW:.0%} of the seen pairs at held-out places. How many there are is listed under Figure 4.4."
+    )
 
 
 def picture_text(number: str, shown: Sequence[Phase], plain: Sequence[Similarity], low: bool = False) -> str:
@@ -56,92 +73,147 @@ def similarity_line(names: Sequence[str], rows: Mapping[str, Sequence[Similarity
     )
 
 
-def contrast_line(runs: dict[str, list[StoredRun]]) -> str:
+def map_text(number: str, shown: Sequence[Phase], centred: Sequence[Similarity], what: str) -> str:
+    """How a figure's maps read: in which model equal numbers stand out most, and how far in the others."""
+    means = {f"the {p.mapping} one of {p.depth} layers": split(s) for p, s in zip(shown, centred, strict=True)}
+    most, *rest = sorted(means, key=lambda name: means[name][1] - means[name][0])
+    words = lambda name: f"{means[name][0]:z.2f} against {means[name][1]:z.2f}"
+    return (
+        f"In the maps of Figure {number} equal {what} stand out most in {most.replace('one', 'model', 1)}: their mean cosine "
+        f"is {words(most)} among the others."
+        + (f" {sentence(listed([f'in {name} it is {words(name)}' for name in rest]))}." if rest else "")
+    )
+
+
+def among_text(phase: Phase, context: int = 0) -> str:
+    """Where the model that stands for a phase lies among the phase's runs of that depth, by the cosine of equal answers."""
+    values = np.array([alike(run, context) for run in phase.runs])
+    own, others = alike(phase.example, context), len(values) - 1
+    if not others:
+        return f"There is no other {phase.mapping} run of {phase.depth} layers to compare it with."
+    low, middle, high = np.percentile(values, (25, 50, 75))
+    return (
+        f"The {phase.mapping} model is {'a' if low <= own <= high else 'no'} typical one: its mean plain cosine of equal "
+        f"answers, {own:z.2f}, is lower than that of {int((values > own).sum())} of the other {others} {phase.mapping} runs of "
+        f"{phase.depth} layers. Their median, its own among them, is {middle:z.2f}."
+    )
+
+
+def contrast_line(runs: Mapping[str, Sequence[StoredRun]]) -> str:
     return "; ".join(
-        f"{mapping} ({number_of(len(group))}): " + ", ".join(f"{name} {v.mean():.2f}" for name, v in last_values(group).items())
+        f"{mapping} ({number_of(len(group))}): "
+        + ", ".join(f"{name} {np.mean([measure(r) for r in group]):z.2f}" for name, measure in MEASURES.items())
         for mapping, group in runs.items()
     )
 
 
-def counts_text(runs: Mapping[str, Sequence[StoredRun]]) -> str:
-    """How many runs of each phase there are, depth by depth."""
-    depths = sorted({r.spec.model.depth for group in runs.values() for r in group})
-    words = [
-        f"{listed([f'{len(of_depth(group, depth))} {mapping}' for mapping, group in runs.items()])} at depth {depth}"
-        for depth in depths
-    ]
-    return f"Runs: {'; '.join(words)}."
+def _chance(p: float) -> str:
+    return f"= {p:.2g}" if p >= 0.001 else "< 0.001"
 
 
-def by_gamma_text(runs: dict[str, list[StoredRun]]) -> str:
-    """Does the contrast depend on γ more than on the phase? Spearman's correlation within each phase."""
-    words = []
-    for mapping, group in runs.items():
-        gammas = np.array([r.spec.gamma for r in group])
-        if len(set(gammas)) > 2:
-            words.append(
-                f"{mapping} {spearman(gammas, np.array([last_token(r)[-1] for r in group])):+z.2f} over {len(group)} runs"
-            )
+def compared_text(runs: Mapping[str, Sequence[StoredRun]]) -> str:
+    """Every measure over pairs of runs of one depth, and how many runs of each phase there are, depth by depth."""
+    here = "; ".join(f"{s} symmetric and {i} inferential at depth {d}" for d, (s, i) in counts(runs).items())
+    found = {name: compared(runs, measure) for name, measure in MEASURES.items()}
+    rows = [(name, f"{c.share:.0%}", _chance(c.p).removeprefix("= ")) for name, c in found.items() if c]
+    if not rows:
+        return f"Runs: {here}. No depth has both phases, so there is nothing to compare."
     return (
-        "Rank correlation of γ and the contrast at the last token, within a phase: "
-        + ("; ".join(words) or "too few runs")
-        + "."
+        "Of two runs of one depth, the inferential one has the higher contrast:\n\n"
+        + table(("contrast", "in % of pairs", "exact p"), rows)
+        + f"\n\nRuns: {here}. p is how often chance would give so many pairs if it drew the phases anew within each depth. Up "
+        f"to {RARE:g} the contrast counts as clearly higher (our choice). {_own_words(found)}"
     )
 
 
-def _compared(runs: Mapping[str, Sequence[StoredRun]]) -> tuple[dict[str, list[int]], int, list[str]]:
-    """{measure: depths at which it is clearly larger in inferential runs}, how many comparisons there are, and in words the
-    depths with too few runs to compare."""
-    where = {
-        "at the last token": lambda r: float(last_token(r)[-1]),
-        "at the last token, centred": lambda r: float(last_token_centred(r)[-1]),
-        "at the first anchor, centred": lambda r: float(at_anchor(r)[-2]),
-        "at the first anchor, values V": at_anchor_plain,
-    }
-    clear: dict[str, list[int]] = {}
-    asked, few = 0, []
-    for depth in sorted({r.spec.model.depth for group in runs.values() for r in group}):
-        inferential, symmetric = (of_depth(runs.get(m, []), depth) for m in ("inferential", "symmetric"))
-        if min(len(inferential), len(symmetric)) < 2:
-            few.append(f"depth {depth} has {number_of(len(inferential), 'inferential run')} and {len(symmetric)} symmetric")
-            continue
-        asked += len(where)
-        for name, measure in where.items():
-            if larger(np.array([measure(r) for r in inferential]), np.array([measure(r) for r in symmetric])):
-                clear.setdefault(name, []).append(depth)
-    return clear, asked, few
+def _own_words(found: Mapping[str, Comparison | None]) -> str:
+    """What depths with enough runs say by themselves."""
+    asked = sorted({depth for c in found.values() if c for depth in c.own})
+    if not asked:
+        return f"By itself no depth can be compared: none has {number_of(ENOUGH)} of each phase."
+    words = [f"{name} at depth {d}" for name, c in found.items() if c for d in c.own if c.clear_at(d)]
+    return f"Compared by itself is depth {listed([*map(str, asked)])}: " + (
+        f"clearly higher is {listed(words)}." if words else "no contrast is clearly higher."
+    )
+
+
+def by_gamma_text(runs: Mapping[str, Sequence[StoredRun]]) -> str:
+    """Does the contrast depend on γ within one phase and depth? Where there are enough runs, of three γ at least."""
+    rows, falls = [], {PLAIN: 0, CENTRED: 0}
+    for mapping, group in runs.items():
+        for depth in depths({mapping: group}):
+            here = of_depth(group, depth)
+            gammas = [r.spec.gamma for r in here]
+            if len(here) >= ENOUGH and len(set(gammas)) > 2:
+                trends = {name: rank_trend(gammas, [MEASURES[name](r) for r in here]) for name in falls}
+                rows.append((f"{mapping}, depth {depth}", len(here), *map(trend_words, trends.values())))
+                for name, trend in trends.items():
+                    falls[name] += direction(trend) == "falls"
+    if not rows:
+        return f"No phase has {number_of(ENOUGH)} of one depth and of three γ, so we cannot say."
+    return (
+        "Rank correlation of γ with the contrast at the last token, and its 95 % interval, where a phase has "
+        f"{number_of(ENOUGH)} of one depth:\n\n"
+        + table(("phase", "runs", "plain", "centred"), rows)
+        + f"\n\nThe plain contrast falls with γ in {falls[PLAIN]} of {number_of(len(rows), 'group')}, the centred one in "
+        f"{falls[CENTRED]}."
+        + (" So by plain cosines models of different γ are not compared on equal terms." if falls[PLAIN] else "")
+    )
+
+
+def _two_layers(runs: Mapping[str, Sequence[StoredRun]]) -> str:
+    symmetric, inferential = counts(runs).get(2, (0, 0))
+    if min(symmetric, inferential) >= ENOUGH:
+        p = compared({m: of_depth(group, 2) for m, group in runs.items()}, MEASURES[PLAIN]).p
+        return f"At two layers, which the paper is about, the plain contrast is {'' if p <= RARE else 'not '}clearly higher."
+    return (
+        f"At two layers, which the paper is about, there {'is' if inferential == 1 else 'are'} "
+        f"{number_of(inferential, 'inferential run')} and {symmetric} symmetric, too few to say."
+    )
+
+
+def _medians(runs: Mapping[str, Sequence[StoredRun]]) -> tuple[str, dict[str, tuple[float, float]]]:
+    """Which phases have equal answers look alike, in words; {mapping: median plain cosines of equal answers and of others}."""
+    medians = {m: tuple(np.median([answers(r) for r in group], axis=0)) for m, group in runs.items() if group}
+    where = [m for m, (equal, _) in medians.items() if equal >= LOW]
+    return "both phases" if len(where) > 1 else f"the {where[0]} phase only" if where else "neither phase", medians
 
 
 def likeness(runs: Mapping[str, Sequence[StoredRun]]) -> str:
-    """Do equal numbers look alike inside inferential models more than inside symmetric ones? runs: {mapping: runs}."""
-    clear, asked, _ = _compared(runs)
-    n = sum(map(len, clear.values()))
-    depths = sorted({depth for where in clear.values() for depth in where})
-    at = listed(list(map(str, depths)))
-    verdict = (
-        "Equal numbers look more alike in inferential models"
-        if asked and n == asked
-        else "Equal numbers look more alike in inferential models by some measures only"
-        if clear
-        else "Equal numbers do not look clearly more alike in inferential models"
+    """Do equal numbers look alike inside, and inside inferential models more than inside symmetric ones? {mapping: runs}."""
+    where, medians = _medians(runs)
+    words = listed([f"{equal:z.2f} in {m} runs (of others {other:z.2f})" for m, (equal, other) in medians.items()])
+    lines = [f"**Equal answers have similar vectors in {where}**: the median plain cosine is {words}."]
+    plain, centred = (compared(runs, MEASURES[name]) for name in (PLAIN, CENTRED))
+    if plain is None or centred is None:
+        return f"{lines[0]} No depth has runs of both phases to compare."
+    by = lambda c: (
+        f"in {c.share:.0%} of pairs of runs of one depth the inferential one has the higher contrast, p {_chance(c.p)}"
     )
-    return (
-        f"**{verdict}**: the contrast is larger by two standard errors in {n} of {asked} comparisons between runs of one depth"
-        + (f", all at depth {at}." if len(depths) == 1 else f", at depths {at}." if depths else ".")
+    lines.append(
+        f"By the paper's plain cosine they {'' if plain.clear else 'do not clearly '}stand out more in inferential models than "
+        f"in symmetric ones ({by(plain)}); without the part that all vectors share they {'do' if centred.clear else 'do not'}"
+        f"{', too' if plain.clear and centred.clear else ', either' if not plain.clear and not centred.clear else ''} "
+        f"({centred.share:.0%}, p {_chance(centred.p)})."
     )
+    return " ".join([*lines, _two_layers(runs)])
 
 
 def taken_away(runs: Mapping[str, Sequence[StoredRun]]) -> str:
-    """What the answer does not say: by which measures and at which depths, and where there are too few runs."""
-    clear, _, few = _compared(runs)
-    found = [f"{name}, at depth {listed(list(map(str, depths)))}" for name, depths in clear.items()]
+    """Do equal numbers look alike inside? By the plain cosine in each phase, and by which measures more in inferential runs."""
+    where, medians = _medians(runs)
+    words = "; ".join(f"{m} {equal:z.2f}, others {other:z.2f}" for m, (equal, other) in medians.items())
+    found = {name: c for name, measure in MEASURES.items() if (c := compared(runs, measure))}
+    clear, rest = ([f"“{name}” ({c.share:.0%})" for name, c in found.items() if c.clear is held] for held in (True, False))
     lines = [
-        f"Equal numbers stand out more in inferential runs {'; '.join(found)}."
-        if found
-        else "No measure stands out more in inferential runs at any depth.",
+        f"By the plain cosine equal answers look alike in {where} (median over runs of every depth: {words}). They stand out "
+        + (
+            f"clearly more in inferential runs by {listed(clear)}"
+            if clear
+            else "clearly more in inferential runs by no contrast"
+        )
+        + (f", {'but ' if clear else ''}not clearly by {listed(rest)}" if rest else "")
+        + "; in brackets is the share of pairs of one depth in which the inferential run has the higher contrast.",
+        _two_layers(runs),
     ]
-    if found and not any(min(depths) == 2 for depths in clear.values()):
-        lines.append("At two layers, which the paper's statement is about, no measure tells the phases apart.")
-    if few:
-        lines.append(f"Too few to compare: {'; '.join(few)}.")
     return " ".join(lines)
