@@ -633,14 +633,16 @@ def full_length_settings(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
     data = dict(runs[0].spec.task)["rows"]
     levels = lambda value: sorted({value(run) for run in runs})
     rates, gammas = levels(lambda r: r.spec.rate), levels(lambda r: r.spec.gamma)
-    depths = []
+    depths, seeds = [], levels(lambda r: r.spec.seed)
     for depth in levels(lambda r: r.spec.model.depth):
-        here = {r.spec.gamma for r in runs if r.spec.model.depth == depth}
-        depths.append(f"{depth}" if len(here) == len(gammas) else f"{depth} ({len(here)} of these γ)")
+        here = [r.spec for r in runs if r.spec.model.depth == depth]
+        at, of = ({s.gamma for s in here}, {s.seed for s in here})
+        less = [f"{len(at)} of these γ"] * (len(at) < len(gammas)) + [number_of(len(of), "seed")] * (len(of) < len(seeds))
+        depths.append(f"{depth} ({', '.join(less)})" if less else f"{depth}")
     return [
         ("γ", ", ".join(f"{g:g}" for g in gammas)),
         ("depth", ", ".join(depths)),
-        ("seeds", str(len(levels(lambda r: r.spec.seed)))),
+        ("seeds", str(len(seeds))),
         ("peak learning rates", f"{len(rates)}: {', '.join(f'{r:g}' for r in rates)}"),
         ("weight decay", f"{runs[0].spec.decay:g}"),
         ("d_model, d_ff, d_k = d_v", f"{m.d_model}, {m.d_ff}, {m.d_k}"),
@@ -741,6 +743,9 @@ def missing_text(found: Sequence[Setting], full_length: Sequence[StoredRun], own
         missing.append(f"the paper's choice of the best of {len(paper.rates)} learning rates (full-length runs have {rates})")
     if seeds < len(paper.seeds):
         missing.append(f"further seeds at the paper's own size (it has {number_of(seeds, 'run')} a γ)")
+    trained = {d: len({r.spec.seed for r in full_length if r.spec.model.depth == d}) for d in _LAYERS}
+    if few := [_LAYERS[d] for d, n in trained.items() if 0 < n < max(trained.values())]:
+        missing.append(f"further seeds of {listed(few)} at full length")
     if depth < max(paper.depths):
         missing.append(f"full-length runs of more than {_LAYERS[depth]}")
     spec = full_length[0].spec
