@@ -344,6 +344,11 @@ def test_what_was_not_trained_is_said_at_the_top() -> None:
         )
     ]
     own = [row(1.0, 0.0, 0.5, seed) for seed in range(3)]
+    two = [*whole, dataclasses.replace(whole[0], spec=dataclasses.replace(whole[0].spec, seed=1))]
+    assert "**Missing** are further seeds of three layers at full length; " in prose.missing_text([], [*two, *deep], own)
+    settings = dict(prose.full_length_settings([*two, *deep]))
+    assert settings["depth"] == "2, 3 (1 of these γ, 1 seed)"
+    assert settings["seeds"] == "2"
     assert prose.missing_text([], [*whole, *deep], own).startswith(
         "**Missing** are full-length runs of more than three layers; "
     )

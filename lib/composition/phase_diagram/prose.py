@@ -630,7 +630,7 @@ def point_line(runs: Sequence[StoredRun]) -> str:
 def full_length_settings(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
     """The settings of the full-length runs, in the rows of `settings_table`."""
     m, t = runs[0].spec.model, runs[0].spec.train
-    data = dict(runs[0].spec.task)["rows"]
+    data = dict(runs[0].spec.task).get("rows", 0)
     levels = lambda value: sorted({value(run) for run in runs})
     rates, gammas = levels(lambda r: r.spec.rate), levels(lambda r: r.spec.gamma)
     depths, seeds = [], levels(lambda r: r.spec.seed)
