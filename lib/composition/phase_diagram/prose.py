@@ -53,6 +53,8 @@ def flip_text(name: str, runs: Sequence[StoredRun]) -> str:
         here = _of(runs, found.gamma[mapping])
         kinds = Counter(numbers.kind(run) for run in here if numbers.has_counts(run))
         nearer = f"; most answers of {kinds[mapping]} of {number_of(sum(kinds.values()))} lie nearer to it" if kinds else ""
+        if kinds.total() == 1:
+            nearer = f"; most {'' if kinds[mapping] else 'do not '}lie nearer to it"
         words.append(
             f"at γ = {found.gamma[mapping]:g}, {found.mean[mapping][mapping]:.0%} of the answers are {_OFFSET[mapping]}{nearer}"
             + _unlearned(here)
