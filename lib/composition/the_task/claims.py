@@ -54,7 +54,7 @@ def _ladder(store: Store, profile: str) -> Finding:
     return Finding(
         f"{counts[0]} pair maps, {counts[1]} symmetric maps, {counts[2]} primitives; {len(made)} of {len(maps)} symmetric maps "
         "compose two primitives" + "".join(f"; {other}" for other in others),
-        graded({"16, 10 and 4": counts == (16, 10, 4), "each symmetric map composes two primitives": not others}),
+        graded({"16, 10 and 4, each symmetric map composed of two primitives": counts == (16, 10, 4) and not others}),
     )
 
 
