@@ -161,14 +161,14 @@ def test_the_table_under_the_answer_has_ends_trend_and_the_papers_pair() -> None
     said = prose.sets_text({"one set": TURNS, "three": WEAK, "five": BY_ENDS, "few": TURNS[::5]})
     lines = said.splitlines()
     assert lines[2].startswith(
-        "| one set | 100% at γ = 0.3 | 90% at γ = 0.8 | +3.8 [+3.8, +3.8] | 100% / 0% | 0% / 90% | yes |"
+        "| one set | 100% at γ = 0.3 | 90% at γ = 0.8 | +3.8 [+3.8, +3.8] | 100% / 0% (0.3) | 0% / 90% | yes |"
     )
-    assert lines[3].endswith("| 60% / 20% | 30% / 50% | no |")
+    assert lines[3].endswith("| 60% / 20% (0.3) | 30% / 50% | no |")
     assert lines[4].endswith("| 60% / 40% | 0% / 100% | by its ends only |")
     assert lines[5].startswith("| few | 100% at γ = 0.3 | 90% at γ = 0.8 | too few | ")
     assert "**Between the paper's own γ = 0.5 and 0.8 one set and few turn.**" in said
     assert "none of them turns.**" in prose.sets_text({"three": WEAK})
-    assert "the paper's 0.8 is 1.15 at width 16." in said  # 1/2 + 0.3 log 400 / log 16
+    assert "the gain that 0.8 has at the paper's is had at γ = 1.15 at width 16." in said  # 1/2 + 0.3 log 400 / log 16
 
 
 def test_a_gamma_between_two_stored_ones_has_both() -> None:
@@ -232,7 +232,9 @@ def test_another_form_with_pre_norm_is_told() -> None:
     assert said.startswith(
         "**Another recipe with pre-norm.** 2 trials with pre-norm of the paper's own block otherwise (ReLU, 1 "
     )
-    assert "answer 100% symmetric, 0% inferential at γ = 0.3; 0% symmetric, 90% inferential at γ = 0.8. Block, batch," in said
+    assert (
+        "answer 100% symmetric, 0% inferential at γ = 0.3; 0% symmetric, 90% inferential at γ = 0.8. From GPT-2's form " in said
+    )
 
 
 def test_what_is_stored_at_the_papers_size_is_told_in_one_sentence() -> None:
@@ -316,27 +318,31 @@ def test_every_sentence_and_figure_of_planted_runs() -> None:
 def test_what_was_not_trained_is_said_at_the_top() -> None:
     runs = [row(1.0, 0.0, 0.3), row(0.0, 0.9, 0.8)]
     tried = [
-        numbers.Setting(runs[0].spec, np.array([-1.0, -0.5]), np.array([0.5, 1.0])),
-        numbers.Setting(runs[0].spec, np.zeros(2), np.zeros(2)),
+        numbers.Setting(runs[0].spec, {(0.3, 0): -1.0, (0.3, 1): -0.5}, {(0.8, 0): 0.5, (0.8, 1): 1.0}),
+        numbers.Setting(runs[0].spec, {(0.3, 0): 0.0, (0.3, 1): 0.0}, {(0.8, 0): 0.0, (0.8, 1): 0.0}),
     ]
     said = prose.missing_text(tried, runs, [row(1.0, 0.0, 0.5)])
-    assert said.startswith(
-        "**Of 2 settings** of two layers with 2 runs or more an end the ends of γ lie furthest apart at width "
-    )
-    assert "by 0.75 with 2 runs an end, where a clean flip has 1 (Figure 2.12). **Missing** are " in said
+    assert "Of 2 settings of the paper's block with two layers the largest has 0.75 ± 0.18, 2 runs an end: width " in said
+    assert "Within one standard error" not in said
+    assert "\n\n**Missing** are the paper's choice of the " in said
     assert (
         "best of 9 learning rates (full-length runs have 1); further seeds at the paper's own size (it has 1 run a γ);" in said
     )
     assert said.endswith(
-        "; full-length runs of more than two layers; its 159 million training rows (full-length runs see 0.0 million); its "
+        "; full-length runs of more than two layers; its 159 million samples (full-length runs draw 0.0 million); its "
         "fixed set of rows, but in trials and at its own size."
     )
     again = dataclasses.replace(runs[0].spec, train=dataclasses.replace(runs[0].spec.train, steps=990))
-    more = numbers.Setting(again, np.array([-0.5, -0.5, -0.5]), np.array([0.1, 0.1, 0.1]))
+    leans = lambda *values: {(gamma, seed): value for seed, (gamma, value) in enumerate(values)}
+    large = leans((0.3, -0.5), (0.3, -0.6), (0.3, -0.4), (0.2, 1.0))
+    more = numbers.Setting(again, large, leans((0.8, 0.1), (0.8, 0.1), (0.8, 0.1), (0.9, 1.0)))
     said = prose.missing_text([*tried, more], runs)
-    assert "990 steps: by 0.30 with 3 runs an end" in said
-    assert "4 trials at width " in said
-    assert " had 0.75; more runs with new seeds had 0.30 there." in said
+    assert "with 3 runs or more an end the largest has 0.23 ± 0.2" in said
+    assert "990 steps. 4 trials at width " in said
+    assert " had 0.75; at the same γ (0.3 and 0.8) 6 more runs with new seeds and a limit of 990 steps had 0.30." in said
+    wide = dataclasses.replace(again, model=dataclasses.replace(again.model, d_model=999))
+    level = numbers.Setting(wide, large, leans((0.8, 0.0), (0.8, 0.0), (0.8, 0.1)))
+    assert "Within one standard error of it: width 999, " in prose.missing_text([more, level], runs)
     whole = [dataclasses.replace(r, spec=dataclasses.replace(r.spec, rate=1e-4 * i)) for r in runs for i in range(1, 10)]
     deep = [
         dataclasses.replace(
@@ -414,10 +420,14 @@ def test_further_layers_are_told_beside_two(monkeypatch: pytest.MonkeyPatch) -> 
     assert {name: len(runs) for name, runs in names.items()} == {"two layers": 6, "three layers": 4}
     said = prose.depth_text(two, {3: three})
     assert said.startswith("**Three layers**: γ alone does not turn the answer by half of all answers; the ")
-    assert "they lean more to the inferential answer than two layers: by +1.00 (95 % interval +0.50 to +1.50, 4 pairs" in said
-    assert "they lean less to" in prose.depth_text(two, {3: [layers(row(1.0, 0.0, g), 3) for g in (0.3, 0.8)]})
-    mixed = [layers(row(1.0 - x, x, g), 3) for g, x in ((0.3, 0.5), (0.8, 0.0))]
-    assert "neither clearly more nor clearly less to" in prose.depth_text([row(0.7, 0.3, g) for g in (0.3, 0.8)], {3: mixed})
+    assert "against two layers, more, by +1.00 (4 pairs of runs, 95 % interval +0.50 to +1.50): the symmetric " in said
+    assert "from 90% to 45%, the inferential one from 0% to 55%, and the rest" in said
+    same = lambda shares: [layers(row(1.0 - x, x, g, s), 3) for s in range(2) for g, x in zip((0.3, 0.8), shares, strict=True)]
+    assert "two layers, less, by" in prose.depth_text(two, {3: same((0.0, 0.0))})
+    between = [row(0.7, 0.3, g, s) for s in range(2) for g in (0.3, 0.8)]
+    assert "neither clearly more nor clearly less, by" in prose.depth_text(between, {3: same((0.5, 0.0))})
+    one = prose.depth_text(two, {3: [layers(row(1.0, 0.0, g), 3) for g in (0.3, 0.8)]})
+    assert "two layers, by -0.10 (2 pairs of runs of one seed): " in one
     assert "At the same" not in prose.depth_text([row(1.0, 0.0, 0.1)], {3: three})
     monkeypatch.setattr(claims, "deeper", lambda store, profile: {})
     with pytest.raises(LookupError, match="a whole row of three layers is not stored"):

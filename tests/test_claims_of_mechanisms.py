@@ -314,11 +314,13 @@ def test_few_numbers_turn_the_answer_or_do_not(monkeypatch: pytest.MonkeyPatch) 
     plant(monkeypatch, rate_decay_claims, runs((-0.6, 0.9), (-0.6, 0.9))[:6])
     assert status("few-numbers-wide") == REPRODUCED
     plant(monkeypatch, rate_decay_claims, runs((-0.6, 0.4), (-0.6, 0.4))[:6])
-    assert failed("few-numbers-wide") == ["at a larger γ the inferential answer ahead by half of all answers"]
+    assert failed("few-numbers-wide") == [
+        "at a larger γ the inferential answer ahead by half of all answers where it is most frequent"
+    ]
     plant(monkeypatch, rate_decay_claims, runs((-0.6, 0.9), (-0.9, -0.9)))
     assert both() == (REPRODUCED, REPRODUCED)
     plant(monkeypatch, rate_decay_claims, runs((-0.4, 0.9), (-0.9, -0.9)))
-    assert failed("few-numbers-flip") == ["the symmetric answer ahead by half of all answers"]
+    assert failed("few-numbers-flip") == ["the symmetric answer ahead by half of all answers where it is most frequent"]
     plant(monkeypatch, rate_decay_claims, runs((0.9, -0.6), (0.9, 0.9)))  # in the other order, and the other way
     assert both() == (PARTLY, NOT_REPRODUCED)
     plant(monkeypatch, rate_decay_claims, runs((-0.4, 0.4), (-0.4, 0.4)))

@@ -584,27 +584,31 @@ def test_what_the_number_of_numbers_does(monkeypatch: pytest.MonkeyPatch) -> Non
     few = rate_decay_prose.few_numbers
     turning = over_numbers(lambda k, gamma: (0.0, 0.9) if (k, gamma) == (30, 0.8) else (0.9, 0.0))
     assert few(turning, wider(turning)) == (
-        "**The fewer numbers there are, the more two layers lean to the inferential answer**: from γ = 0.8 on with 30 numbers, "
-        "at no γ of the grid with 80. **By the measure of [chapter 2](02-phase-diagram), each answer ahead by half of all "
-        "answers where it is most frequent and a lean that clearly rises with γ, γ alone turns it with 30 numbers at width 16 "
+        "**The fewer numbers there are, the more two layers lean to the inferential answer**: among runs that have "
+        "learned, the mean leans so from γ = 0.8 on with 30 numbers, at no γ of the grid with 80 (a mean rests on 6 runs). "
+        "**By the measure of [chapter 2](02-phase-diagram), each answer ahead by half of all "
+        "answers where it is most frequent and a lean that clearly rises with γ, γ alone turns the answer with 30 numbers at "
+        "width 16 "
         "(90% symmetric at γ = 0.5, 90% inferential at γ = 0.8) and 32 (90% symmetric at γ = 0.5, 90% inferential at γ = "
         "0.8)**."
     )
     assert rate_decay_prose.variant_text(turning, []) == ""
     variant = rate_decay_prose.variant_text(turning, wider(turning))
     assert "([chapter 6](06-rate-decay-data)). The fewer numbers" in variant
-    assert "80. By the same measure, each" in variant
+    assert "80 (a mean rests on 6 runs). By the same measure, each" in variant
     one = over_numbers(lambda k, gamma: (0.3, 0.9) if k == 30 else (0.9, 0.0))
     said = few(one, wider(turning))
     assert "from γ = 0.5 on with 30 numbers" in said
-    assert said.endswith(" 90% inferential at γ = 0.8)**; at width 16 only the inferential answer leads by so much there.")
+    assert said.endswith(
+        "γ = 0.8)**; at width 16 where each is most frequent, only the inferential answer is ahead by so much."
+    )
     flat = over_numbers(lambda k, gamma: (0.3, 0.2))
     other = over_numbers(lambda k, gamma: (0.0, 0.9) if (gamma < 0.6) == (k == 30) else (0.9, 0.0))
     said = few(flat, wider(other))
     assert said.startswith("**How many numbers there are has no clear effect on the lean of two layers**. By the measure")
     assert said.endswith(
-        "γ alone does not turn it with 30 numbers: at width 16 neither answer leads by so much there; at width 32 the "
-        "answers come in the other order."
+        "γ alone does not turn the answer with 30 numbers: at width 16 where each is most frequent, neither answer is ahead by "
+        "so much; at width 32 the answers come in the other order."
     )
     monkeypatch.setattr(rate_decay_prose, "exact_above", lambda run: 1.0)
     text = rate_decay_prose.few_text(turning, wider(one))
@@ -646,7 +650,9 @@ def test_the_verdict_on_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "γ alone turns the symmetric answer into the inferential one" in text
     uneven = [make_run(gamma=g, symmetric=1 - i, inferential=i) for g, i in ((0.3, 0.1), (0.5, 0.9), (0.7, 0.1), (0.8, 0.2))]
     uneven += [make_run(gamma=0.9, symmetric=0.9, inferential=0.1), make_run(gamma=0.95, symmetric=0.1, inferential=0.9)]
-    assert "γ alone turns, but not clearly, the symmetric" in width_prose.boundary(uneven, flips, {"σ": (1.0, 0.9, 1.1)})
+    assert "γ alone does not clearly turn the symmetric answer into the inferential one: the two ends" in width_prose.boundary(
+        uneven, flips, {"σ": (1.0, 0.9, 1.1)}
+    )
     assert "- **In between** the lean to the inferential answer shows no clear trend with γ (slope" in width_prose.taken_away(
         uneven
     )

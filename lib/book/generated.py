@@ -25,7 +25,8 @@ from lib.book.paths import BOOK, BUILD, ROOT
 from lib.book.registry import EXPERIMENTS
 from lib.book.status import ExperimentStatus, experiment_status
 from lib.composition import paper_size
-from lib.composition.diagram import two_layers
+from lib.composition.diagram import WIDTH, two_layers
+from lib.composition.experiments import GRIDS
 from lib.composition.exploration import hero
 from lib.composition.phase_diagram import figures, numbers, prose
 from lib.composition.played import GAMMAS, PLAYED
@@ -87,7 +88,7 @@ def headline_rows(store: Store) -> dict[str, list[StoredRun]]:
     """The two rows of γ that the first page shows, of two layers and every seed: pre-norm in GPT-2's form, and the paper's."""
     return {
         "two pre-norm layers of GPT-2's form": load(PLAYED.specs(PROFILE), store),
-        "the paper's two post-norm layers": two_layers(store, PROFILE),
+        f"two post-norm layers of width {WIDTH} (the paper's: {GRIDS['paper'].d_model})": two_layers(store, PROFILE),
     }
 
 

@@ -73,12 +73,16 @@ def again_text(first: Sequence[StoredRun], again: Sequence[StoredRun]) -> str:
         return "No run was trained twice."
     same = sum(lean(a) * lean(b) > 0 for a, b in pairs)
     far = max(abs(a.metrics["inferential"] - b.metrics["inferential"]) for a, b in pairs)
-    means = [np.mean([pair[i].metrics["inferential"] for pair in pairs]) for i in (0, 1)]
+    mean = lambda i, some: float(np.mean([pair[i].metrics["inferential"] for pair in some]))
+    by_gamma = {g: [pair for pair in pairs if pair[0].spec.gamma == g] for g in {pair[0].spec.gamma for pair in pairs}}
+    at = max(by_gamma, key=lambda g: abs(mean(0, by_gamma[g]) - mean(1, by_gamma[g])))
     gammas = sorted({run.spec.gamma for run in again})
     return (
         f"These pre-norm runs were trained once more for the first page, at {len(gammas)} values of γ from {gammas[0]:g} to "
         f"{gammas[-1]:g}, with all that the explorer shows kept along training. Settings and seeds are the same; the program "
         f"and so the rounding differ. Of {number_of(len(pairs), 'run')} that both have, {same} lean to the same answer. The "
-        f"mean inferential share is {means[0]:.2f} and {means[1]:.2f}; a single run's differs by up to {far:.2f}. So what "
-        "a single run answers need not repeat; the mean over seeds hardly moves."
+        f"mean inferential share over all of them is {mean(0, pairs):.2f} and {mean(1, pairs):.2f}; a single run's differs by "
+        f"up to {far:.2f}, "
+        f"and the mean over the seeds of one γ by up to {abs(mean(0, by_gamma[at]) - mean(1, by_gamma[at])):.2f} (γ = {at:g}). "
+        "What a single run answers need not repeat."
     )

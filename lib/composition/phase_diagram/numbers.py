@@ -397,9 +397,14 @@ def selected_ends(runs: Sequence[StoredRun]) -> Selected:
 
 def more_layers(few: Sequence[StoredRun], many: Sequence[StoredRun]) -> np.ndarray:
     """What the further layers of `many` add to the lean: the difference at every (γ, seed) that both have."""
-    known = {(run.spec.gamma, run.spec.seed): lean(run) for run in few}
-    pairs = {(run.spec.gamma, run.spec.seed): lean(run) for run in many}
-    return np.array([value - known[point] for point, value in pairs.items() if point in known])
+    return np.array([lean(b) - lean(a) for a, b in zip(*at_same_points(few, many), strict=True)])
+
+
+def at_same_points(few: Sequence[StoredRun], many: Sequence[StoredRun]) -> tuple[list[StoredRun], list[StoredRun]]:
+    """The runs of both at every (γ, seed) that both have, in one order."""
+    a, b = ({(run.spec.gamma, run.spec.seed): run for run in runs} for runs in (few, many))
+    both = [point for point in b if point in a]
+    return [a[point] for point in both], [b[point] for point in both]
 
 
 # --- Settings side by side ---
@@ -410,12 +415,30 @@ LARGE, SMALL = (0.6, 1.3), (0.0, 0.2)
 
 @dataclass(frozen=True)
 class Setting:
-    """Two-layer runs that differ in γ and seed only, those of the two ends; `lean`s in [−1, 1], one for each γ and seed: where
-    one was trained more than once, the mean."""
+    """Two-layer runs that differ in γ and seed only, those of the two ends: {(γ, seed): lean in [−1, 1]}; where one was trained
+    more than once, the mean."""
 
     spec: RunSpec
-    large: np.ndarray
-    small: np.ndarray
+    by_large: Mapping[tuple[float, int], float]
+    by_small: Mapping[tuple[float, int], float]
+
+    @property
+    def large(self) -> np.ndarray:
+        return np.array(list(self.by_large.values()))
+
+    @property
+    def small(self) -> np.ndarray:
+        return np.array(list(self.by_small.values()))
+
+    @property
+    def gammas(self) -> list[float]:
+        """The γ of both ends, in rising order."""
+        return sorted({gamma for gamma, _ in (*self.by_large, *self.by_small)})
+
+    def at(self, gammas: Sequence[float]) -> Setting:
+        """The same at these γ only."""
+        few = [{point: lean for point, lean in end.items() if point[0] in gammas} for end in (self.by_large, self.by_small)]
+        return Setting(self.spec, *few)
 
     @property
     def separation(self) -> float:
@@ -464,13 +487,13 @@ def settings(runs: Sequence[StoredRun]) -> list[Setting]:
     return found
 
 
-def _leans(runs: Sequence[StoredRun], end: tuple[float, float]) -> np.ndarray:
+def _leans(runs: Sequence[StoredRun], end: tuple[float, float]) -> dict[tuple[float, int], float]:
     """The lean at every (γ, seed) whose gain lies inside an end."""
     points: dict[tuple[float, int], list[float]] = {}
     for run in runs:
         if end[0] <= gain(run.spec.gamma, run.spec.model.d_model) <= end[1]:
             points.setdefault((run.spec.gamma, run.spec.seed), []).append(lean(run))
-    return np.array([np.mean(again) for again in points.values()])
+    return {point: float(np.mean(again)) for point, again in points.items()}
 
 
 def trend(found: Sequence[Setting], axis: str) -> Trend:

@@ -87,6 +87,7 @@ def answer_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
 def sets_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
     """What the answer rests on: both ends of γ, the trend, and the paper's own two γ, set by set; and what a turn is."""
     rows, at_pair = [], []
+    low, high = numbers.PAPER_PAIR
     for name, runs in sets.items():
         found, pair, trend = numbers.ends(runs), numbers.at_paper_pair(runs), numbers.clear_trend(runs)
         at_pair += [name] if pair.flips else []
@@ -95,11 +96,13 @@ def sets_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
                 name,
                 *(f"{found.mean[m][m]:.0%} at γ = {found.gamma[m]:g}" for m in MAPPINGS),
                 f"{trend[0]:+.1f} [{trend[1]:+.1f}, {trend[2]:+.1f}]" if trend else "too few",
-                *(f"{shares['symmetric']:.0%} / {shares['inferential']:.0%}" for shares in pair.mean.values()),
+                *(
+                    f"{mean['symmetric']:.0%} / {mean['inferential']:.0%}{_in_place_of(runs, gamma)}"
+                    for gamma, mean in zip(numbers.PAPER_PAIR, pair.mean.values(), strict=True)
+                ),
                 "yes" if numbers.turns(runs) else "by its ends only" if found.flips else "no",
             )
         )
-    low, high = numbers.PAPER_PAIR
     head = ("models", "symmetric, most", "inferential, most", "trend with γ", f"γ = {low:g}", f"γ = {high:g}", "turns?")
     of_gain = lambda width: gamma_of_gain(gain(high, GRIDS["paper"].d_model), width)
     widths = sorted({run.spec.model.d_model for runs in sets.values() for run in runs} - {GRIDS["paper"].d_model})
@@ -110,10 +113,21 @@ def sets_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
         + "\n\nA set **turns** if each answer, at the γ where its mean share is largest, is ahead by half of all answers, the "
         "symmetric one at the larger weights, and if the lean (inferential less symmetric share) rises with γ among the runs "
         "that have learned (the trend is its slope, with a 95 % interval, which must lie above 0). The columns of single γ "
-        "have the shares symmetric / inferential at the stored γ nearest to the paper's two. "
+        "have the mean shares symmetric / inferential at the paper's two, or at the stored γ next to it in brackets. "
         f"**Between the paper's own γ = {low:g} and {high:g} {turned}.**"
-        + (f" By equal gain, which γ = {low:g} keeps at every width, the paper's {high:g} is {equal}." if widths else "")
+        + (
+            " A matrix of $d$ inputs stretches a vector about $\\sigma\\sqrt{d} = d^{\\,1/2 - \\gamma}$ times, its *gain*. "
+            f"γ = {low:g} has gain 1 at every width; the gain that {high:g} has at the paper's is had at γ = {equal}."
+            if widths
+            else ""
+        )
     )
+
+
+def _in_place_of(runs: Sequence[StoredRun], gamma: float) -> str:
+    """` (0.45, 0.55)`: the γ of the runs that stand for those at gamma; nothing if they are at gamma itself."""
+    stored = sorted({run.spec.gamma for run in numbers.near(runs, gamma)})
+    return "" if stored == [gamma] else f" ({', '.join(f'{g:g}' for g in stored)})"
 
 
 def learned_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
@@ -219,8 +233,9 @@ def other_pre_norm_text(tried: Sequence[StoredRun]) -> str:
     first = runs[0].spec
     return (
         f"**Another recipe with pre-norm.** {number_of(len(runs), 'trial')} with pre-norm of the paper's own block otherwise "
-        f"(ReLU, {number_of(first.model.heads, 'head')}, {setting_words(first)}) answer {'; '.join(words)}. Block, batch, "
-        "learning rate and schedule differ from those of GPT-2's form above, so this does not tell which of them matters."
+        f"(ReLU, {number_of(first.model.heads, 'head')}, {setting_words(first)}) answer {'; '.join(words)}. From GPT-2's form "
+        "above they differ in activation, heads and biases, and in batch, learning rate, decay and length, too; which of these "
+        "matters is open."
     )
 
 
@@ -387,13 +402,20 @@ def depth_text(shallow: Sequence[StoredRun], deeper: Mapping[int, Sequence[Store
     said = []
     for depth, runs in deeper.items():
         words = flip_text(sentence(_LAYERS[depth]), runs)
-        added = numbers.more_layers(shallow, runs)
+        added, both = numbers.more_layers(shallow, runs), numbers.at_same_points(shallow, runs)
         if len(added) > 1:
-            low, high = interval(added[resamples(len(added), 2000)].mean(1))
-            verdict = "neither clearly more nor clearly less" if low <= 0 <= high else "more" if low > 0 else "less"
+            lean_by = f"by {added.mean():+.2f} ({number_of(len(added), 'pair')} of runs"
+            if len({run.spec.seed for run in both[1]}) > 1:
+                low, high = interval(added[resamples(len(added), 2000)].mean(1))
+                verdict = "neither clearly more nor clearly less" if low <= 0 <= high else "more" if low > 0 else "less"
+                lean_by = f"{verdict}, {lean_by}, 95 % interval {low:+.2f} to {high:+.2f})"
+            else:
+                lean_by += " of one seed)"
+            mean = {m: [float(np.mean([run.metrics[m] for run in some])) for some in both] for m in MAPPINGS}
             words += (
-                f" At the same γ and seed they lean {verdict} to the inferential answer than two layers: by "
-                f"{added.mean():+.2f} (95 % interval {low:+.2f} to {high:+.2f}, {len(added)} pairs of runs)."
+                f" At the same γ and seed they lean to the inferential answer, against two layers, {lean_by}: the symmetric "
+                f"share goes from {mean['symmetric'][0]:.0%} to {mean['symmetric'][1]:.0%}, the inferential one from "
+                f"{mean['inferential'][0]:.0%} to {mean['inferential'][1]:.0%}, and the rest of the answers are neither."
             )
         said.append(words)
     return "\n\n".join(said)
@@ -752,7 +774,7 @@ def missing_text(found: Sequence[Setting], full_length: Sequence[StoredRun], own
         missing.append(f"full-length runs of more than {_LAYERS[depth]}")
     spec = full_length[0].spec
     if (seen := spec.train.batch * spec.train.steps) < (all_ := paper.train.batch * paper.train.steps):
-        missing.append(f"its {all_ / 1e6:.0f} million training rows (full-length runs see {seen / 1e6:.1f} million)")
+        missing.append(f"its {all_ / 1e6:.0f} million samples (full-length runs draw {seen / 1e6:.1f} million)")
     if not dict(spec.task).get("rows"):
         missing.append("its fixed set of rows, but in trials and at its own size")
     said = f"**Missing** {'is' if len(missing) == 1 else 'are'} {'; '.join(missing)}." if missing else ""
@@ -760,25 +782,41 @@ def missing_text(found: Sequence[Setting], full_length: Sequence[StoredRun], own
         return said
     several = _several(found) or list(found)
     best, top = (max(some, key=lambda s: s.separation) for some in (several, found))
-    least = number_of(min(setting.runs_an_end for setting in several))
+    level = f" with {SEVERAL} runs or more an end" if _several(found) else ""
     words = (
-        f"**Of {number_of(len(several), 'setting')}** of two layers with {least} or more an end the ends of γ lie furthest "
-        f"apart at {_with_steps(best)}: by {best.separation:z.2f} with {number_of(best.runs_an_end)} an end, where a clean "
-        "flip has 1 (Figure 2.12)."
+        "**The separation of a setting** is half of what its mean lean gains from large to small weights; a clean flip has 1 "
+        f"(Figure 2.12; ± is a standard error). Of {number_of(len(several), 'setting')} of the paper's block with two layers"
+        f"{level} the largest has {_separation(best)}: {_in_full(best)}."
     )
+    if level and (level_with := [s for s in several if s is not best and best.separation - s.separation <= best.error]):
+        words += f" Within one standard error of it: {'; '.join(f'{_in_full(s)} ({_separation(s)})' for s in level_with)}."
     if top is not best:
-        same = lambda a, b: setting_words(a) == setting_words(b) and a.decay == b.decay
-        again = [setting for setting in several if same(setting.spec, top.spec)]
         trials = sentence(number_of(len(top.large) + len(top.small), "trial"))
-        words += f" {trials} at {_with_steps(top)} had {top.separation:z.2f}"
-        words += f"; more runs with new seeds had {again[0].separation:z.2f} there." if again else "."
+        words += f" {trials} at {_in_full(top)} had {top.separation:z.2f}"
+        words_and_decay = lambda s: (setting_words(s.spec), s.spec.decay)
+        alike = [s for s in several if words_and_decay(s) == words_and_decay(top)]
+        again = next((s for s in alike if set(top.gammas) <= set(s.gammas)), None)
+        if again:
+            there, same = again.at(top.gammas), listed([f"{gamma:g}" for gamma in top.gammas])
+            words += (
+                f"; at the same γ ({same}) {len(there.large) + len(there.small)} more runs with new "
+                f"seeds and a limit of {again.spec.train.steps:,} steps had {there.separation:z.2f}"
+            )
+        words += "."
     if own := [setting for setting in found if setting.spec.model.d_model == paper.d_model]:
         words += f" The paper's own size has {own[0].separation:z.2f} with {number_of(own[0].runs_an_end)} an end."
-    return f"{words} {said}".strip()
+    return f"{words}\n\n{said}".strip()
 
 
-def _with_steps(setting: Setting) -> str:
-    return f"{setting_words(setting.spec)}, {setting.spec.train.steps:,} steps"
+def _separation(setting: Setting) -> str:
+    """`0.36 ± 0.15, 8 runs an end`; without an error where an end has one run."""
+    error = "" if math.isnan(setting.error) else f" ± {setting.error:.2f}"
+    return f"{setting.separation:z.2f}{error}, {number_of(setting.runs_an_end)} an end"
+
+
+def _in_full(setting: Setting) -> str:
+    """`width 64, batch 1024, learning rate 0.0005, decay 0.1, 12,000 steps`."""
+    return f"{setting_words(setting.spec)}, decay {setting.spec.decay:g}, {setting.spec.train.steps:,} steps"
 
 
 def separation_text(found: Sequence[Setting]) -> str:

@@ -78,8 +78,8 @@ def _turns(row: Sequence[StoredRun]) -> Finding:
         for m in MAPPINGS
     )
     parts = {
-        "the symmetric answer ahead by half of all answers": found.lead["symmetric"] >= HALF,
-        "at a larger γ the inferential answer ahead by half of all answers": found.in_order
+        "the symmetric answer ahead by half of all answers where it is most frequent": found.lead["symmetric"] >= HALF,
+        "at a larger γ the inferential answer ahead by half of all answers where it is most frequent": found.in_order
         and found.lead["inferential"] >= HALF,
     }
     return Finding(

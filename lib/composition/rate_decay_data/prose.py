@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from lib.composition.condensation.numbers import measures_of
-from lib.composition.phase_diagram.numbers import HALF, Ends, ends, exact_above, turns
+from lib.composition.phase_diagram.numbers import HALF, ends, exact_above, turns
 from lib.composition.rate_decay_data.numbers import (
     BY_KEYS,
     doubled,
@@ -151,11 +152,11 @@ def few_numbers(runs: Sequence[StoredRun], wide: Sequence[StoredRun], measure: s
     turned = [f"{width} ({shares(ends(row))})" for width, row in rows.items() if turns(row)]
     number = f"{BY_KEYS(fewest[0]):g} numbers"
     measure += ", each answer ahead by half of all answers where it is most frequent and a lean that clearly rises with γ"
-    whys = [f"at width {width} {_short_of(ends(row))}" for width, row in rows.items() if not turns(row)]
+    whys = [f"at width {width} {_short_of(row)}" for width, row in rows.items() if not turns(row)]
     if not turned:
-        return f"**{trend}**{_from(runs)}. By {measure}, γ alone does not turn it with {number}: {'; '.join(whys)}."
+        return f"**{trend}**{_from(runs)}. By {measure}, γ alone does not turn the answer with {number}: {'; '.join(whys)}."
     but = f"; {'; '.join(whys)}" if whys else ""
-    return f"**{trend}**{_from(runs)}. **By {measure}, γ alone turns it with {number} at width {listed(turned)}**{but}."
+    return f"**{trend}**{_from(runs)}. **By {measure}, γ alone turns the answer with {number} at width {listed(turned)}**{but}."
 
 
 def variant_text(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> str:
@@ -168,7 +169,8 @@ def variant_text(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> str:
 
 
 def _from(runs: Sequence[StoredRun]) -> str:
-    """From which γ on the mean leans to the inferential answer, by how many numbers there are."""
+    """From which γ on the mean of runs that have learned leans to the inferential answer, by how many numbers there are, and
+    on how few runs a mean rests."""
     groups: dict[float | None, list[str]] = {}
     for k, gamma in turns_from(runs, BY_KEYS).items():
         groups.setdefault(gamma, []).append(f"{k:g}")
@@ -176,18 +178,32 @@ def _from(runs: Sequence[StoredRun]) -> str:
     words = [f"from γ = {gamma:g} on with {listed(ks)}" for gamma, ks in sorted(groups.items())]
     if not words:
         return ""
-    return f": {listed(words)} numbers" + (f", at no γ of the grid with {listed(nowhere)}" if nowhere else "")
+    some = Counter((BY_KEYS(run), BY_GAMMA(run)) for run in learned_among(runs)).values()
+    few, most = min(some), max(some)
+    return (
+        f": among runs that have learned, the mean leans so {listed(words)} numbers"
+        + (f", at no γ of the grid with {listed(nowhere)}" if nowhere else "")
+        + f" (a mean rests on {f'{few} to ' if few < most else ''}{number_of(most, 'run')})"
+    )
 
 
-def _short_of(row: Ends) -> str:
+def _short_of(runs: Sequence[StoredRun]) -> str:
     """Why a row of γ does not clearly turn."""
-    if row.flips:
+    found = ends(runs)
+    if found.flips:
         return "the lean does not clearly rise"
-    strong = [m for m, lead in row.lead.items() if lead >= HALF]
+    strong = [m for m, lead in found.lead.items() if lead >= HALF]
     if len(strong) == len(MAPPINGS):
         return "the answers come in the other order"
-    who = f"only the {listed(strong)} answer" if strong else "neither answer"
-    return f"{who} leads by so much there"
+    said = f"where each is most frequent, {f'only the {strong[0]} answer' if strong else 'neither answer'} is ahead by so much"
+    for mapping, other in (MAPPINGS, MAPPINGS[::-1]):
+        means = {
+            g: {m: np.mean([r.metrics[m] for r in runs if BY_GAMMA(r) == g]) for m in MAPPINGS} for g in levels(runs, BY_GAMMA)
+        }
+        elsewhere = [f"{g:g}" for g, mean in means.items() if mean[mapping] - mean[other] >= HALF]
+        if mapping not in strong and elsewhere:
+            said += f" (elsewhere, at γ = {listed(elsewhere)}, the {mapping} one is)"
+    return said
 
 
 def _trend(runs: Sequence[StoredRun]) -> Trend:

@@ -142,16 +142,18 @@ RISES = 0.05
 
 def boundary(flips: Sequence[StoredRun], widths: Sequence[StoredRun], better: Mapping[str, Trend]) -> str:
     """Does γ alone change the answer, and what does the boundary depend on? better: advantage of each variable over γ."""
-    how = "turns" if turns(flips) else "turns, but not clearly," if ends(flips).flips else "does not turn"
+    clear, by_ends = turns(flips), ends(flips).flips
+    how = "turns" if clear else "does not clearly turn" if by_ends else "does not turn"
     best = [name for name, (_, low, _) in better.items() if low > 1]
-    first = f"**In the large-batch runs of two layers γ alone {how} the symmetric answer into the inferential one.**"
+    only = ": the two ends of γ differ as they should, the runs between them do not follow" if by_ends and not clear else ""
+    first = f"**In the large-batch runs of two layers γ alone {how} the symmetric answer into the inferential one{only}.**"
     if best:
         return f"{first}{_first(flips)} **The boundary goes with {listed(best)} rather than γ.**"
-    shapes = number_of(len(points(widths)["γ"]), "shape")
-    return (
-        f"{first}{_first(flips)} **What the boundary depends on stays open**: over {shapes} of model no variable does better "
-        "than γ."
+    compared, every = len(points(widths)["γ"]), len(by_shape(widths))
+    shapes = (
+        number_of(compared, "shape") if compared == every else f"the {compared} of {every} shapes with a transition to place"
     )
+    return f"{first}{_first(flips)} **What the boundary depends on stays open**: over {shapes} no variable does better than γ."
 
 
 def taken_away(flips: Sequence[StoredRun], full_length: Sequence[StoredRun] = ()) -> str:
