@@ -73,7 +73,7 @@ def test_trends_and_what_is_said_of_them() -> None:
     assert "With *width* the separation grows." in text
     assert "*training rows seen* the separation shows no clear trend." in text
     assert text.startswith("5 of 5 settings lean more")
-    mirrored = [replace(s, large=s.small, small=s.large) for s in found]
+    mirrored = [replace(s, by_large=s.by_small, by_small=s.by_large) for s in found]
     assert "With *width* the separation falls." in prose.separation_text(mirrored)
     assert prose.separation_text(mirrored).startswith("0 of 5 settings lean more")
     with pytest.raises(ValueError, match="three settings"):
