@@ -13,11 +13,14 @@ from test_analysis import make_run
 
 from lib.composition.claims import CLAIMS_OF
 from lib.composition.condensation import claims as condensation_claims
+from lib.composition.condensation.numbers import Auc
 from lib.composition.gpt2 import claims as gpt2_claims
 from lib.composition.information_flow import claims as flow_claims
+from lib.composition.information_flow import numbers as flow_numbers
 from lib.composition.information_flow.numbers import EDGES, EFFECT
 from lib.composition.phases import Phase, phases
 from lib.composition.rate_decay_data import claims as rate_decay_claims
+from lib.composition.runs import MAPPINGS
 from lib.composition.vectors import claims as vectors_claims
 from lib.composition.vectors import numbers as vectors_numbers
 from lib.composition.width import claims as width_claims
@@ -79,17 +82,22 @@ def test_phases_are_found_by_level_and_by_seen_pairs(monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def plant_cuts(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Costs of cuts, {(layer, class): cost}, for one run of a phase."""
+    """Costs of cuts, {(layer, class): cost}, for one run of a phase; at more depths than two of `mapping` alone. A single edge
+    costs what its class does."""
 
-    def plant(costs: dict[tuple[int, str], float], depth: int = 2) -> None:
+    def plant(
+        costs: dict[tuple[int, str], float], depth: int = 2, mapping: str = "inferential", both: tuple[str, ...] = MAPPINGS
+    ) -> None:
         cost = np.zeros((1, depth, len(EDGES)))
         for (layer, name), value in costs.items():
             cost[0, layer - 1, NAMES.index(name)] = value
         phase = lambda store, profile, mapping, d=2: Phase(mapping, d, (make_run(depth=d),), True)
         monkeypatch.setattr(flow_claims, "_phase", phase)
-        monkeypatch.setattr(flow_claims, "drops", lambda phase: cost)
+        of = [NAMES.index(next(c for c, (s, q) in EDGES.items() if e[0] in s and e[1] in q)) for e in flow_numbers.EDGE_ROLES]
+        monkeypatch.setattr(flow_claims, "drops", lambda phase: cost if phase.mapping == mapping or depth == 2 else 0 * cost)
+        monkeypatch.setattr(flow_numbers, "edge_drops", lambda phase: cost[:, :, of])
         monkeypatch.setattr(flow_claims, "material", lambda store, profile: [])
-        monkeypatch.setattr(flow_claims, "phases", lambda runs: [Phase("inferential", depth, (make_run(depth=depth),), True)])
+        monkeypatch.setattr(flow_claims, "phases", lambda runs: [Phase(m, depth, (make_run(depth=depth),), True) for m in both])
 
     return plant
 
@@ -110,17 +118,57 @@ def test_the_drawn_routes_reproduce(plant_cuts: Callable[..., None]) -> None:
     spared = ("key → last in any layer", "anchors → last in layer 1")
     assert failed("flow-inferential") == [f"{step} costs less than {EFFECT}" for step in spared]
     plant_cuts({(1, "anchors → last"): 0.9})
-    assert failed("flow-symmetric") == [f"key → last in layer 2 costs {EFFECT}", "nine runs of ten need each step"]
+    assert failed("flow-symmetric") == [
+        f"key → last in layer 2 costs {EFFECT}",
+        "nine runs of ten need each step",
+        "nine runs of ten need every edge",
+    ]
 
 
-def test_the_deeper_route_has_an_order(plant_cuts: Callable[..., None]) -> None:
+def test_every_edge_of_a_route_counts_by_itself(plant_cuts: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class may be needed though one of its edges is not."""
+    plant_cuts(SYMMETRIC)
+    every = flow_numbers.edge_drops
+    spared = np.array([edge != ("first anchor", "last") for edge in flow_numbers.EDGE_ROLES])
+    monkeypatch.setattr(flow_numbers, "edge_drops", lambda phase: every(phase) * spared)
+    assert failed("flow-symmetric") == ["nine runs of ten need every edge"]
+
+
+def test_the_deeper_route_has_an_order(plant_cuts: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     plant_cuts({(2, "key → anchors"): 0.9, (3, "anchors → last"): 0.9}, depth=3)
     assert status("flow-inferential-deep") == REPRODUCED
+    control = "at most half of symmetric runs do the same"
+    plant_cuts({(2, "key → anchors"): 0.9, (3, "anchors → last"): 0.9}, depth=3, both=("inferential",))
+    assert failed("flow-inferential-deep") == [control]  # nothing to compare with
+    plant_cuts({(2, "key → anchors"): 0.9, (3, "anchors → last"): 0.9}, depth=3)
+    order = flow_claims.drops(Phase("inferential", 3, (make_run(depth=3),), True))
+    monkeypatch.setattr(flow_claims, "drops", lambda phase: order)  # symmetric runs do it, too
+    assert failed("flow-inferential-deep") == [control]
     plant_cuts({(3, "key → anchors"): 0.9, (2, "anchors → last"): 0.9}, depth=3)
     assert status("flow-inferential-deep") == PARTLY  # key → last is spared, the order is wrong
     assert failed("flow-inferential-deep") == ["most need key → anchors and, later, anchors → last"]
-    plant_cuts({(3, "key → last"): 0.9}, depth=3)
+    plant_cuts({(3, "key → last"): 0.9}, depth=3, both=("inferential",))
     assert status("flow-inferential-deep") == NOT_REPRODUCED
+
+
+def test_states_forget_the_order_at_every_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deep inferential runs do not make up for two-layer ones."""
+    ratio = {("symmetric", 2): 0.1, ("inferential", 2): 0.8, ("symmetric", 3): 0.2, ("inferential", 3): 0.9}
+    runs = {place: make_run(depth=place[1], gamma=0.5 + i / 10) for i, place in enumerate(ratio)}
+    monkeypatch.setattr(flow_claims, "material", lambda store, profile: [])
+    monkeypatch.setattr(flow_claims, "phases", lambda _: [Phase(m, d, (run,), True) for (m, d), run in runs.items()])
+    monkeypatch.setattr(flow_claims, "forgets_order", lambda run: ratio[next(p for p, r in runs.items() if r is run)])
+    assert status("flow-mirrored") == REPRODUCED
+    ratio["inferential", 2] = 0.15
+    assert failed("flow-mirrored") == ["2 layers: less than half of the inferential ratio"]
+    ratio["symmetric", 3] = 0.6
+    assert failed("flow-mirrored")[1:] == [
+        "2 layers: less than half of the inferential ratio",
+        "3 layers: less than half of the inferential ratio",
+    ]
+    del runs["symmetric", 2], runs["symmetric", 3]
+    with pytest.raises(LookupError, match="no depth"):
+        BY_ID["flow-mirrored"].check(STORE, "laptop")
 
 
 # --- Vectors ---
@@ -219,23 +267,30 @@ def test_settling_is_asked_of_the_last_quarter_before_the_rate_falls() -> None:
     assert condensation_claims.late_change(replace(run, fit_step=100)) == float("inf")  # a single evaluation
 
 
+def an_auc(value: float, low: float, high: float) -> Auc:
+    """One whose test agrees with its interval."""
+    return Auc(value, low, high, 0.5 if low <= 0.5 <= high else 0.01)
+
+
 def test_the_order_parameter_must_beat_gamma_and_chance(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(condensation_claims, "material", lambda store, profile: [make_run()])
     give = lambda gamma, other: monkeypatch.setattr(condensation_claims, "aucs", lambda runs: {"γ": gamma, "rank": other})
-    give((0.5, 0.4, 0.6), (0.1, 0.0, 0.2))
+    give(an_auc(0.5, 0.4, 0.6), an_auc(0.1, 0.0, 0.2))
     assert status("order-parameter") == REPRODUCED  # low values foretell as well as high ones
-    give((0.6, 0.4, 0.8), (0.75, 0.6, 0.9))
+    give(an_auc(0.6, 0.4, 0.8), an_auc(0.75, 0.6, 0.9))
     assert status("order-parameter") == PARTLY
     assert failed("order-parameter") == ["the best's interval does not overlap γ's"]
-    give((0.5, 0.4, 0.6), (0.55, 0.4, 0.7))
+    give(an_auc(0.5, 0.4, 0.6), an_auc(0.55, 0.4, 0.7))
     assert status("order-parameter") == NOT_REPRODUCED
-    give((0.82, 0.7, 0.91), (0.17, 0.08, 0.29))
+    give(an_auc(0.82, 0.7, 0.91), an_auc(0.17, 0.08, 0.29))
     assert status("order-parameter") == PARTLY  # γ in the mirror is no better than γ
-    give((0.95, 0.9, 1.0), (0.8, 0.7, 0.9))
+    give(an_auc(0.95, 0.9, 1.0), an_auc(0.8, 0.7, 0.9))
     assert status("order-parameter") == NOT_REPRODUCED
-    found = {"γ": (0.5, 0.4, 0.6), "rank": (0.7, 0.45, 0.95), "order": (0.65, 0.6, 0.7)}
+    found = {"γ": an_auc(0.5, 0.4, 0.6), "rank": an_auc(0.7, 0.45, 0.95), "order": an_auc(0.65, 0.6, 0.7)}
     monkeypatch.setattr(condensation_claims, "aucs", lambda runs: found)
     assert status("order-parameter") == NOT_REPRODUCED  # another than the best tells them apart
+    give(an_auc(0.5, 0.4, 0.6), Auc(0.9, 0.8, 1.0, 0.06))
+    assert status("order-parameter") == NOT_REPRODUCED  # the interval excludes 0.5, chance does not
     monkeypatch.setattr(condensation_claims, "material", lambda store, profile: [make_run(test=0.8)])
     assert status("order-parameter") == NOT_RUN  # none is fitted
 

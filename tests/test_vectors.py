@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 from test_analysis import make_run
 
+from lib.composition.condensation.numbers import two_sided
 from lib.composition.runs import model_of
 from lib.composition.task import ANCHORS, Task, composed
 from lib.composition.vectors import numbers as vectors
@@ -254,6 +255,8 @@ def test_a_single_stratum_is_the_exact_test_of_mann_and_whitney(seed: int, n: in
     expected = mannwhitneyu(score[:n], score[n:], alternative="greater", method="exact")
     assert share == pytest.approx(expected.statistic / (n * m))
     assert p == pytest.approx(expected.pvalue)
+    both = mannwhitneyu(score[:n], score[n:], alternative="two-sided", method="exact").pvalue
+    assert two_sided(score, [True] * n + [False] * m, [2] * (n + m)) == pytest.approx(both)
 
 
 def test_strata_are_drawn_by_themselves() -> None:

@@ -15,12 +15,14 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from test_analysis import make_run
+from test_claims_of_mechanisms import an_auc
 
 from lib.book import engine
 from lib.composition import palette, words
 from lib.composition.condensation import figures as condensation_figures
 from lib.composition.condensation import numbers as condensation
 from lib.composition.condensation import prose as condensation_prose
+from lib.composition.condensation.numbers import Auc
 from lib.composition.experiments import FAST
 from lib.composition.gpt2 import prose as gpt2_prose
 from lib.composition.information_flow import figures as flow_figures
@@ -70,23 +72,31 @@ def flow_along(*edges: tuple[int, int, int]) -> Flow:
     return Flow(np.zeros(LENGTH, dtype=int), KEY, attention, 0)
 
 
+def plant_drops(monkeypatch: pytest.MonkeyPatch, drops: Callable[[Phase], np.ndarray]) -> None:
+    """Costs of classes of edges; a single edge costs what its class does."""
+    of = [NAMES.index(next(c for c, (s, q) in EDGES.items() if e[0] in s and e[1] in q)) for e in flow.EDGE_ROLES]
+    monkeypatch.setattr(flow_prose, "drops", drops)
+    monkeypatch.setattr(flow, "drops", drops)
+    monkeypatch.setattr(flow, "edge_drops", lambda p: drops(p)[:, :, of])
+
+
 def test_the_papers_routes_are_known_and_so_is_what_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flow, "drops", lambda p: costs(2, {(1, "anchors → last"): 0.5, (2, "key → last"): 0.2}))
+    plant_drops(monkeypatch, lambda p: costs(2, {(1, "anchors → last"): 0.5, (2, "key → last"): 0.2}))
     symmetric = flow_along((1, FIRST, LAST), (1, SECOND, LAST), (2, KEY, LAST))
     assert flow.drawn_steps(symmetric) == flow.ROUTES["symmetric"]
     half = flow_along((1, KEY, FIRST), (2, FIRST, LAST), (2, KEY, LAST))
     text = flow_prose.route_text([phase("symmetric"), phase("inferential")], [symmetric, half])
     papers, other = text.splitlines()
     assert papers.startswith(
-        "- **Symmetric, 2 layers: the paper's route.** Cuts of the paper's route that cost this model much: anch"
+        "- **Symmetric, 2 layers: the paper's route.** Edges of the paper's route that this model needs: first anchor → last in"
     )
-    assert papers.endswith("none.")
+    assert papers.endswith("second anchor → last in layer 1. Edges that it needs beside them: none.")
     assert "not the paper's route" in other
     assert "2 are on the essential path" in other
     assert "Missing: key → second anchor in layer 1 and second anchor → last in layer 2." in other
     assert "Added: key → last in layer 2." in other
     assert "does not bring the second anchor to the last token" in other
-    assert other.endswith("they spare that route: anchors → last in layer 1.")
+    assert other.endswith("beside them: first anchor → last in layer 1 and second anchor → last in layer 1.")
     lone = flow_prose.route_text([phase("inferential")], [flow_along((2, KEY, LAST))])
     assert "does not bring the first anchor and second anchor to the last token" in lone
 
@@ -115,26 +125,42 @@ def test_the_verdict_on_routes_follows_the_cuts(monkeypatch: pytest.MonkeyPatch)
         ("inferential", 3): costs(3, {(1, "key → anchors"): 0.9, (2, "anchors → last"): 0.9}),
     }
     drops = lambda p: planted[p.mapping, p.depth]
-    monkeypatch.setattr(flow_prose, "drops", drops)
-    monkeypatch.setattr(flow, "drops", drops)
+    plant_drops(monkeypatch, drops)
     text = flow_prose.routes([phase(m, d) for m, d in planted])
     assert text.startswith(
-        "**By what cuts cost, 1 of 1 symmetric run of two layers need every step of the route that the paper "
+        "**By what cuts cost, 1 of 1 symmetric run of two layers needs every edge of the route that the paper "
     )
-    assert "the only inferential one uses more than the paper's route.** In 1 of 1 inferential run of three layers" in text
+    assert "the only inferential one needs 4 of the 4 edges of its route.** In 1 of 1 inferential run of three layers" in text
     away = flow_prose.taken_away([phase(m, d) for m, d in planted])
-    assert "- **Symmetric, two layers**: 1 of 1 run needs every step of the paper's route.\n" in away
-    assert away.endswith("route; on average it also costs much to cut anchors → last in layer 1.")
+    assert "- **Symmetric, two layers**: 1 of 1 run needs every edge of the paper's route.\n" in away
+    assert away.endswith("route. On average it also costs much to cut anchors → last in layer 1.")
     planted["inferential", 2][0, 0] = 0
-    assert "the only inferential one does not need all of the paper's route.**" in flow_prose.routes([phase("inferential")])
-    assert "**: 0 of 1 run need every step" in flow_prose.taken_away([phase("inferential")])
+    assert "the only inferential one needs 2 of the 4 edges of its route.**" in flow_prose.routes([phase("inferential")])
+    assert (
+        "**: 0 of 1 run need every edge of the paper's route; the others need only first anchor → last in layer 2 and "
+        in flow_prose.taken_away([phase("inferential")])
+    )
     other = costs(2, {(1, "key → anchors"): 0.9, (2, "anchors → last"): 0.9})
     one = planted["symmetric", 2]
     planted["symmetric", 2] = np.concatenate([one, other, other])
     crossed = flow_prose.routes([phase("symmetric", n=3)])
-    assert "1 of 3 symmetric runs of two layers need every step of the route that the paper draws; 2, at γ ≤ " in crossed
+    assert "1 of 3 symmetric runs of two layers needs every edge of the route that the paper draws; 2, at γ ≤ " in crossed
+    assert "need the inferential route instead" in crossed
+    met = costs(2, {(1, "key → anchors"): 0.9, (1, "anchor → anchor"): 0.9, (2, "anchors → last"): 0.9})
+    planted["symmetric", 2] = met
+    assert "1, at γ ≤ 0.5, needs the inferential route" in flow_prose.routes([phase("symmetric")])
+    with monkeypatch.context() as patch:
+        inside = flow.edge_drops
+        keep = np.array(
+            [query != "first anchor" and edge != ("first anchor", "last") for edge in flow.EDGE_ROLES for query in edge[1:]]
+        )
+        patch.setattr(flow, "edge_drops", lambda p: inside(p) * keep)
+        assert "1, at γ ≤ 0.5, gathers key and first anchor at the second anchor.**" in flow_prose.routes([phase("symmetric")])
+        gathered = flow_prose.taken_away([phase("symmetric")])
+        assert "the others need key and first anchor gathered at the second anchor (1 run)" in gathered
+    assert "the others need the inferential route (1 run)." in flow_prose.taken_away([phase("symmetric")])
     planted["symmetric", 2] = one * 0.1
-    assert "0 of 1 symmetric run of two layers need every step of the route that the paper draws.**" in flow_prose.routes(
+    assert "0 of 1 symmetric run of two layers need every edge of the route that the paper draws.**" in flow_prose.routes(
         [phase("symmetric")]
     )
     assert "No run is decided enough" in flow_prose.routes([phase("symmetric", genuine=False)])
@@ -147,9 +173,14 @@ def test_cuts_are_told_by_how_many_runs_need_them(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(flow_prose, "agreement", lambda p: (2, 1, 1))
     text = flow_prose.cuts_text([phase("symmetric", n=2)])
     assert "(2 runs): all runs depend on anchors → last in layer 1; some on key → last in layer 2." in text
-    assert text.endswith("3 classes are drawn, of which 2 are causal; of 3 causal ones, 1 is not drawn.")
-    every = flow_prose.cuts_text([phase("symmetric")], [phase("symmetric"), phase("symmetric", depth=4)])
-    assert every.endswith("6 classes are drawn, of which 4 are causal; of 6 causal ones, 2 are not drawn.")
+    assert text.endswith(
+        "3 classes are drawn, of which 2 are causal (2 of 3 in symmetric runs); of 3 causal ones, 1 is not drawn."
+    )
+    every = flow_prose.cuts_text([phase("symmetric")], [phase("symmetric"), phase("inferential", depth=4)])
+    assert every.endswith(
+        "drawn, of which 4 are causal (2 of 3 in symmetric runs and 2 of 3 in inferential runs); of 6 causal ones, 2 are not "
+        "drawn."
+    )
     planted[:, 0] = 0
     planted[:, 1] *= np.array([1, 0])[:, None]
     assert "(2 runs): some depend on key → last in layer 2." in flow_prose.cuts_text([phase("symmetric", n=2)])
@@ -245,6 +276,10 @@ def test_likeness_is_asked_within_a_depth(monkeypatch: pytest.MonkeyPatch) -> No
         "in both phases**: the median plain cosine is 0.80 in symmetric runs (of others 0.70) and 0.80"
         in vectors_prose.likeness(runs)
     )
+    deep = {m: [*group, *(make_run(depth=4, seed=s) for s in range(3))] for m, group in runs.items()}
+    monkeypatch.setattr(vectors_prose, "answers", lambda r: (0.5 + r.spec.model.depth / 10, 0.3))
+    said = vectors_prose.likeness(deep | {"symmetric": runs["symmetric"]})
+    assert "at 3 and 4 layers, is 0.80 and – in symmetric runs (of others 0.30 and –) and 0.80 and 0.90 in inf" in said
     monkeypatch.setattr(vectors_prose, "answers", lambda r: (0.4, 0.3))
     assert "in neither phase**" in vectors_prose.likeness(runs)
     assert vectors_prose.likeness({"symmetric": runs["symmetric"]}).endswith("No depth has runs of both phases to compare.")
@@ -392,24 +427,32 @@ def test_condensation_is_asked_within_a_depth(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("gamma", "rank", "words"),
     [
-        ((0.5, 0.4, 0.6), (0.55, 0.4, 0.7), "But neither γ nor any measure of simplicity tells which"),
+        (an_auc(0.5, 0.4, 0.6), an_auc(0.55, 0.4, 0.7), "But neither γ nor any measure of simplicity tells which"),
         (
-            (0.2, 0.1, 0.3),
-            (0.55, 0.4, 0.7),
+            an_auc(0.2, 0.1, 0.3),
+            an_auc(0.55, 0.4, 0.7),
             "But the initialization rate γ tells which of the two answers a fitted run gives, and no",
         ),
-        ((0.9, 0.8, 1.0), (0.7, 0.6, 0.8), "How simple the weights are foretells the answer no better than γ itself"),
-        ((0.6, 0.4, 0.8), (0.7, 0.6, 0.8), "How simple the weights are foretells the answer somewhat better than γ itself"),
-        ((0.6, 0.5, 0.7), (0.95, 0.9, 1.0), "How simple the weights are foretells the answer better than γ itself"),
+        (
+            an_auc(0.9, 0.8, 1.0),
+            an_auc(0.7, 0.6, 0.8),
+            "How simple the weights are foretells the answer no better than γ itself",
+        ),
+        (
+            an_auc(0.6, 0.4, 0.8),
+            an_auc(0.7, 0.6, 0.8),
+            "How simple the weights are foretells the answer somewhat better than γ itself",
+        ),
+        (an_auc(0.6, 0.5, 0.7), an_auc(0.95, 0.9, 1.0), "How simple the weights are foretells the answer better than γ itself"),
     ],
 )
-def test_the_verdict_on_simple_weights(monkeypatch: pytest.MonkeyPatch, gamma: tuple, rank: tuple, words: str) -> None:
+def test_the_verdict_on_simple_weights(monkeypatch: pytest.MonkeyPatch, gamma: Auc, rank: Auc, words: str) -> None:
     by = {"γ": np.arange(5.0), "mean stable rank": -np.arange(5.0), "condensation of W_Q(1)": np.arange(5.0)}
     monkeypatch.setattr(condensation_prose, "scores", lambda runs: by)
     text = condensation_prose.simplicity([make_run()] * 5, {"γ": gamma, "rank": rank})
     assert text.startswith("**The smaller the initialization, the simpler the weights.**")
     assert f"**{words}" in text
-    assert "(γ: {:.2f} [{:.2f}, {:.2f}]; the best measure, rank: {:.2f} [".format(*gamma, rank[0]) in text
+    assert "(γ: {:.2f} [{:.2f}, {:.2f}]; the best measure, rank: {:.2f} [".format(*gamma[:3], rank[0]) in text
     monkeypatch.setattr(condensation_prose, "scores", lambda runs: {name: -v for name, v in by.items()} | {"γ": by["γ"]})
     assert "do not get simpler here.** **" in condensation_prose.simplicity([make_run()] * 5, {"γ": gamma, "rank": rank})
 
@@ -452,18 +495,18 @@ def test_groups_tell_by_their_intervals(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_gamma_is_named_where_it_tells() -> None:
     told = condensation_prose._told
-    sure, rank = (0.9, 0.8, 1.0), "mean stable rank"
-    assert told({"γ": sure, rank: (0.5, 0.4, 0.6)}) == "inferential runs have the larger γ"
-    assert told({"γ": (0.1, 0.0, 0.2), rank: sure}) == (
+    sure, rank = an_auc(0.9, 0.8, 1.0), "mean stable rank"
+    assert told({"γ": sure, rank: an_auc(0.5, 0.4, 0.6)}) == "inferential runs have the larger γ"
+    assert told({"γ": an_auc(0.1, 0.0, 0.2), rank: sure}) == (
         "inferential runs have the smaller γ and by mean stable rank the less simple weights"
     )
-    assert told({"γ": (0.5, 0.4, 0.6), "order of the embedding": sure}) == (
+    assert told({"γ": an_auc(0.5, 0.4, 0.6), "order of the embedding": sure}) == (
         "by order of the embedding inferential runs have the simpler weights"
     )
-    assert told({"γ": (0.5, 0.4, 0.6), "order of the embedding": sure, rank: sure}).endswith(
+    assert told({"γ": an_auc(0.5, 0.4, 0.6), "order of the embedding": sure, rank: sure}).endswith(
         "the now simpler, now less simple weights"
     )
-    assert told({"γ": (0.5, 0.4, 0.6), rank: (0.5, 0.4, 0.6)}) == ""
+    assert told({"γ": an_auc(0.5, 0.4, 0.6), rank: an_auc(0.5, 0.4, 0.6)}) == ""
 
 
 def test_what_is_found_may_hang_on_who_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -506,6 +549,8 @@ def test_what_is_found_may_hang_on_who_is_counted(monkeypatch: pytest.MonkeyPatc
     assert "Under no rule" in condensation_prose.rules_text(symmetric)
     assert "cannot be asked" in condensation_prose.taken_away(symmetric)
     assert "nothing can be told apart" in condensation_prose.order_text(symmetric)
+    few = condensation_prose.order_text([*strict, *(replace(r, spec=replace(r.spec, version=9)) for r in strict[6:10])])
+    assert "They make 68 pairs within one experiment and depth, 4 of them in groups with fewer than 5 runs" in few
     assert "They make 64 pairs within one experiment and depth. **How simple the weights are foretells the answer better" in (
         condensation_prose.order_text(strict)
     )
@@ -656,7 +701,7 @@ def test_the_verdict_on_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "- **In between** the lean to the inferential answer shows no clear trend with γ (slope" in width_prose.taken_away(
         uneven
     )
-    assert "stays open**: over 1 shape " in text
+    assert "places the boundary better than γ**, over 1 shape." in text
     away = width_prose.taken_away(flips)
     assert (
         "The symmetric answer is most frequent at γ = 0.5 (70% of all answers), where 3 of 3 runs lean to it, and the" in away
@@ -668,7 +713,7 @@ def test_the_verdict_on_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "neither here nor in" in width_prose.taken_away(one[:1] * 2, one[:1])
     assert "steadily" not in text
     first = [make_run(gamma=0.3, seed=s, symmetric=0.4, inferential=0.3) for s in range(3)]
-    assert ".** Not steadily: up to γ = 0.5 the symmetric answer first gets more frequent. **What" in width_prose.boundary(
+    assert ".** The symmetric answer first gets more frequent, up to γ = 0.5. **No variable" in width_prose.boundary(
         [*first, *flips], flips, {"σ": (1.0, 0.9, 1.1)}
     )
     assert "goes with σ rather than γ" in width_prose.boundary(flips, flips, {"σ": (1.3, 1.1, 1.5)})
@@ -785,7 +830,7 @@ def test_measures_and_answers_are_drawn_with_and_without_a_contest() -> None:
     scores = {"γ": np.arange(4.0), "stable rank of W_Q(1)": np.arange(4.0)}
     lean = np.array([-1.0, -0.5, 0.5, 1.0])
     assert "all" not in drawn(condensation_figures.order_parameter(scores, lean, {}))
-    found = {"all": dict.fromkeys(scores, (0.6, 0.4, 0.8))}
+    found = {"all": dict.fromkeys(scores, an_auc(0.6, 0.4, 0.8))}
     texts = drawn(condensation_figures.order_parameter(scores, lean, found))
     assert {"all", "more inferential answers", "more symmetric answers"} <= set(texts)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from lib.composition import paper_size
-from lib.composition.diagram import HEADLINE, two_layers
+from lib.composition.diagram import HEADLINE, deeper, two_layers
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.runs import MAPPINGS, clearest, generalizes
 from lib.composition.variations import FLIP
@@ -49,8 +50,11 @@ def weighty_specs(profile: str) -> dict[str, list[RunSpec]]:
 
 
 def _besides(profile: str, store: Store) -> list[StoredRun]:
-    """What is stored of the paper's size and of further seeds of two layers, none of which a chapter trains."""
-    return [*two_layers(store, profile), *paper_size.stored(store)] if profile == "laptop" else []
+    """What is stored of the paper's size, of further seeds of two layers and of deeper models at full length, none of which a
+    chapter trains."""
+    if profile != "laptop":
+        return []
+    return [*two_layers(store, profile), *chain.from_iterable(deeper(store, profile).values()), *paper_size.stored(store)]
 
 
 def obtain_material(profile: str, store: Store, options: Options = Options()) -> list[StoredRun]:

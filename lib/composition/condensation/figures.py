@@ -16,7 +16,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from lib.composition import palette
-from lib.composition.condensation.numbers import KIND, condensation, greedy_groups
+from lib.composition.condensation.numbers import KIND, Auc, condensation, greedy_groups, tells
 from lib.composition.runs import MAPPINGS
 from lib.composition.spectra import N_EIGENVALUES
 from lib.composition.task import FIRST_KEY, LAST_KEY
@@ -260,13 +260,11 @@ def rank_grid(cells: Mapping[tuple[int, float], Mapping[str, float]]) -> Figure:
     return fig
 
 
-def order_parameter(
-    scores: Mapping[str, np.ndarray], lean: np.ndarray, aucs: Mapping[str, Mapping[str, tuple[float, float, float]]]
-) -> Figure:
+def order_parameter(scores: Mapping[str, np.ndarray], lean: np.ndarray, aucs: Mapping[str, Mapping[str, Auc]]) -> Figure:
     """Every fitted run as a point: a measure against (inferential − symmetric); below, how well each measure tells the two.
 
-    scores: {measure: (runs,)}; lean: (runs,) in [−1, 1]; aucs: {group of runs: {measure: (value, low, high)}}, a panel each,
-    or none.
+    scores: {measure: (runs,)}; lean: (runs,) in [−1, 1]; aucs: {group of runs: {measure: Auc}}, a panel each, or none. A filled
+    point tells the two apart.
     """
     columns = 3
     rows = -(-len(scores) // columns)
@@ -291,9 +289,9 @@ def order_parameter(
             return fig
         (lower,) = rest
         for ax, (group, found) in zip(lower.subplots(1, len(aucs), sharey=True, squeeze=False)[0], aucs.items(), strict=True):
-            for i, (value, low, high) in enumerate(found.values()):
-                ax.plot([low, high], [i, i], color="#666666", lw=2)
-                ax.plot(value, i, "o", color="black", ms=5)
+            for i, score in enumerate(found.values()):
+                ax.plot([score.low, score.high], [i, i], color="#666666", lw=2, zorder=1)
+                ax.plot(score.value, i, "o", color="black", mfc="black" if tells(score) else "white", ms=5)
             ax.axvline(0.5, color="#BBBBBB", lw=0.8)
             ax.set_yticks(range(len(found)), [written(name) for name in found])
             ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])

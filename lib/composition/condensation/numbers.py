@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -302,6 +303,37 @@ def auc_interval(
     )
 
 
+def higher(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> tuple[float, float]:
+    """(share, p): the share of pairs from one stratum in which the positive scores higher, ties as one half; and how often it
+    would be that large if within each stratum chance alone had drawn the positives.
+
+    Exact, by counting all draws; in a single stratum the one-sided test of Mann and Whitney. Raises ValueError unless some
+    stratum has both.
+    """
+    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    observed, null = 0, np.ones(1)
+    for name in set(stratum):
+        here = np.array([s == name for s in stratum])
+        n, ranks = int(positive[here].sum()), (2 * rankdata(score[here])).astype(int)  # doubled, so that ties are whole
+        ways = np.zeros((n + 1, ranks.sum() + 1))  # of so many of the ranks to have this sum
+        ways[0, 0] = 1
+        for rank in ranks:
+            ways[1:, rank:] += ways[:-1, :-rank].copy()
+        observed += int(ranks[positive[here]].sum())
+        null = np.convolve(null, ways[n] / ways[n].sum())
+    return stratified_auc(score, positive, stratum), float(min(1.0, null[observed:].sum()))
+
+
+RARE = 0.05
+"""One group's numbers are clearly higher where chance alone would have them as high at most this often."""
+
+
+def two_sided(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> float:
+    """How often chance alone would have the AUC of `higher` as far from 0.5, on either side: twice the smaller tail."""
+    score = np.asarray(score, dtype=float)
+    return min(1.0, 2 * min(higher(score, positive, stratum)[1], higher(-score, positive, stratum)[1]))
+
+
 def fitted(runs: Sequence[StoredRun]) -> list[StoredRun]:
     """The runs that generalize; all where none does. The chapter's one rule of who counts."""
     return [run for run in runs if generalizes(run)] or list(runs)
@@ -329,16 +361,21 @@ def decided(runs: Sequence[StoredRun]) -> np.ndarray:
     return np.array([abs(lean(r)) > 0.5 for r in runs])
 
 
-Auc = tuple[float, float, float]
-"""A value with the ends of its 95 % interval."""
+class Auc(NamedTuple):
+    """A value with the ends of its 95 % interval, and how often chance alone would be as far from 0.5."""
+
+    value: float
+    low: float
+    high: float
+    p: float
 
 
 def aucs(runs: Sequence[StoredRun]) -> dict[str, Auc]:
     """`_aucs` as numbers."""
-    return {name: tuple(found.tolist()) for name, found in _aucs(list(runs)).items()}
+    return {name: Auc(*found.tolist()) for name, found in _aucs(list(runs)).items()}
 
 
-@derived(version=1)
+@derived(version=2)
 def _aucs(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
     """{measure: stratified AUC of inferential against symmetric runs}; runs between the two do not count.
 
@@ -353,7 +390,7 @@ def _aucs(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
     found = {}
     for name, values in scores(which).items():
         value = stratified_auc(values, positive, stratum)
-        found[name] = np.array([value, *auc_interval(values, positive, stratum)])
+        found[name] = np.array([value, *auc_interval(values, positive, stratum), two_sided(values, positive, stratum)])
     return found
 
 
@@ -400,20 +437,20 @@ def auc_panels(runs: Sequence[StoredRun]) -> dict[str, dict[str, Auc]]:
 
 def fold(auc: Auc) -> Auc:
     """The same with high and low exchanged if need be, so that more is better and 0.5 is chance: a direction is no merit."""
-    return auc if auc[0] >= 0.5 else (1 - auc[0], 1 - auc[2], 1 - auc[1])
+    return auc if auc.value >= 0.5 else Auc(1 - auc.value, 1 - auc.high, 1 - auc.low, auc.p)
 
 
 def tells(auc: Auc) -> bool:
-    """Does the interval exclude 0.5, chance?"""
-    return fold(auc)[1] > 0.5
+    """Is it further from 0.5 than chance alone would have it? By the exact test: with few runs an interval is too short."""
+    return auc.p <= RARE
 
 
 def contest(found: Mapping[str, Auc]) -> tuple[str, bool, bool, bool]:
     """The measure of complexity that tells the phases apart best; whether it does better than chance; whether better than γ;
     and whether its interval lies above γ's."""
-    best = max((n for n in found if n != "γ"), key=lambda n: fold(found[n])[0])
+    best = max((n for n in found if n != "γ"), key=lambda n: fold(found[n]).value)
     ours, gammas = fold(found[best]), fold(found["γ"])
-    return best, tells(found[best]), ours[0] > gammas[0], ours[1] > gammas[2]
+    return best, tells(found[best]), ours.value > gammas.value, ours.low > gammas.high
 
 
 def answer_of(run: StoredRun) -> str:

@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lib.composition.condensation.numbers import (
+    FEW,
     KIND,
+    RARE,
     STRANDS,
     Auc,
     Stratum,
@@ -181,7 +183,11 @@ def with_gamma_text(runs: Sequence[StoredRun]) -> str:
 
 
 def _words(auc: Auc) -> str:
-    return "{:.2f} [{:.2f}, {:.2f}]".format(*auc)
+    return "{:.2f} [{:.2f}, {:.2f}]".format(*auc[:3])
+
+
+def _rarely(auc: Auc) -> str:
+    return f"{auc.p:.1%}" if auc.p >= 0.001 else "less than 0.1%"
 
 
 def order_text(runs: Sequence[StoredRun]) -> str:
@@ -194,11 +200,15 @@ def order_text(runs: Sequence[StoredRun]) -> str:
     if not found:
         return said + " No experiment and depth has both: nothing can be told apart."
     best = contest(found)[0]
-    within = f"They make {number_of(pairs(runs), 'pair')} within one experiment and depth."
+    small = sum(pairs(here) for here in strata(runs).values() if min(counts(here)) < FEW)
+    within = f"They make {number_of(pairs(runs), 'pair')} within one experiment and depth" + (
+        f", {small} of them in groups with fewer than {FEW} runs of one kind." if small else "."
+    )
     return (
         f"{said} {within} **{sentence(_outcome(found))}.** The best measure is {best}, with {_words(found[best])}; γ has "
-        f"{_words(found['γ'])}. (Below 0.5, inferential runs have the *lower* values, which foretells as well.) The best was "
-        f"chosen among {len(found) - 1} measures, which flatters it."
+        f"{_words(found['γ'])}; chance alone is as far from 0.5 {_rarely(found[best])} and {_rarely(found['γ'])} of the time "
+        f"(exact test; at most {RARE:.0%} counts). Below 0.5, inferential runs have the *lower* values, which foretells as "
+        f"well. The best was chosen among {len(found) - 1} measures, which flatters it."
     )
 
 
@@ -238,7 +248,8 @@ def rules_text(runs: Sequence[StoredRun]) -> str:
     ]
     return (
         f"{said} The chance that an inferential run has the higher value, between runs of one experiment and depth, with 95 % "
-        f"intervals; bold where the interval excludes 0.5:\n\n{table(('', *by_rule), rows)}\n\n{_left_out(runs)}"
+        f"intervals; bold where chance alone is as far from 0.5 at most {RARE:.0%} of the time (exact test):"
+        f"\n\n{table(('', *by_rule), rows)}\n\n{_left_out(runs)}"
     )
 
 
@@ -287,9 +298,9 @@ def _directions(runs: Sequence[StoredRun]) -> str:
     asked = {_group(s): found["mean stable rank"] for s, (*_, found) in by_stratum(runs).items() if "mean stable rank" in found}
     if not asked:
         return ""
-    lower, higher = ([g for g, v in asked.items() if tells(v) and (v[0] < 0.5) is below] for below in (True, False))
+    lower, higher = ([g for g, v in asked.items() if tells(v) and (v.value < 0.5) is below] for below in (True, False))
     if not lower and not higher:
-        return "\n\n**No group that can be asked shows a direction**: every interval of the mean stable rank holds 0.5."
+        return "\n\n**No group that can be asked shows a direction**: chance alone explains the mean stable ranks of each."
     if lower and higher:
         return (
             "\n\n**Groups do not agree on the direction**: inferential runs have the lower mean stable rank in "
@@ -305,14 +316,14 @@ SIMPLER_ABOVE = ("condensation of W_Q(1)", "order of the embedding")
 
 def _ways(found: Mapping[str, Auc]) -> set[bool]:
     """By the measures that tell the answers apart: do inferential runs have the simpler weights?"""
-    return {(v[0] > 0.5) == (n in SIMPLER_ABOVE) for n, v in found.items() if n != "γ" and tells(v)}
+    return {(v.value > 0.5) == (n in SIMPLER_ABOVE) for n, v in found.items() if n != "γ" and tells(v)}
 
 
 def _told(found: Mapping[str, Auc]) -> str:
     """By what the answers are told apart, and which way; nothing if neither γ nor a measure does."""
     said = []
     if "γ" in found and tells(found["γ"]):
-        said.append(f"inferential runs have the {'larger' if found['γ'][0] > 0.5 else 'smaller'} γ")
+        said.append(f"inferential runs have the {'larger' if found['γ'].value > 0.5 else 'smaller'} γ")
     if ways := _ways(found):
         kind = "now simpler, now less simple" if len(ways) > 1 else "simpler" if True in ways else "less simple"
         names = listed([n for n, v in found.items() if n != "γ" and tells(v)])
@@ -347,6 +358,7 @@ def taken_away(runs: Sequence[StoredRun]) -> str:
     hangs = "; ".join(f"among {rule}, {words or 'nothing tells them apart'}" for rule, words in told.items())
     return (
         f"**{sentence(_outcome(found))}**, between runs of one experiment and depth: the chance that the inferential run has "
-        f"the higher value is {_words(found['γ'])} for γ and {_words(found[best])} for the best measure, {best}."
+        f"the higher value is {_words(found['γ'])} for γ and {_words(found[best])} for {best}, the best of {len(found) - 1} "
+        "measures."
         + (f" It hangs on who is counted: {hangs}." if len({bool(_told(found)), *map(bool, told.values())}) > 1 else "")
     )

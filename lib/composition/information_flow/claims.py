@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from lib.composition.information_flow.numbers import EDGES, EFFECT, agreement, composes_in_order, drops, forgets_order
+from lib.composition.information_flow.numbers import (
+    EDGES,
+    EFFECT,
+    ROUTES,
+    agreement,
+    composes_in_order,
+    drops,
+    forgets_order,
+    takes,
+)
 from lib.composition.phases import Phase, material, phases
 from lib.composition.runs import MAPPINGS
 from lib.core.read.claim import Claim, Finding, graded
@@ -39,12 +48,17 @@ def _steps(mapping: str, needed: list[Step], spared: list[Step], depth: int = 2)
         say = lambda step: f"{step[1]} in {'any layer' if step[0] is None else f'layer {step[0]}'}"
         words = "; ".join(f"{say(step)} costs {spread(of(step))}" for step in (*needed, *spared))
         needs = np.array([of(step) >= EFFECT for step in needed])
+        whole = takes(phase, ROUTES[mapping])
         return Finding(
-            f"{words}; {needs.all(0).sum()} of {number_of(len(phase.runs))} need every step",
+            f"{words}; of {number_of(len(phase.runs))}, {needs.all(0).sum()} need every step and {whole.sum()} every edge of "
+            "the drawn route, cut one by one",
             graded(
                 {f"{say(s)} costs {EFFECT}": bool(of(s).mean() >= EFFECT) for s in needed}
                 | {f"{say(s)} costs less than {EFFECT}": bool(of(s).mean() < EFFECT) for s in spared}
-                | {"nine runs of ten need each step": bool((needs.mean(1) >= 0.9).all())}
+                | {
+                    "nine runs of ten need each step": bool((needs.mean(1) >= 0.9).all()),
+                    "nine runs of ten need every edge": bool(whole.mean() >= 0.9),
+                }
             ),
             _seeds(phase),
         )
@@ -57,6 +71,9 @@ def _deep_inferential(store: Store, profile: str) -> Finding:
     found = [p for p in phases(material(store, profile)) if p.mapping == "inferential" and p.depth > 2 and p.genuine]
     if not found:
         raise LookupError("no stored run deeper than two layers with weights is inferential enough")
+    depths = {phase.depth for phase in found}
+    symmetric = [p for p in phases(material(store, profile)) if p.mapping == "symmetric" and p.depth in depths and p.genuine]
+    control = [composes_in_order(run) for phase in symmetric for run in drops(phase)]
     names, ok, key_last = list(EDGES), [], []
     for phase in found:
         for run in drops(phase):
@@ -64,11 +81,13 @@ def _deep_inferential(store: Store, profile: str) -> Finding:
             key_last.append(bool(run[:, names.index("key → last")].max() >= EFFECT))
     return Finding(
         f"{sum(ok)} of {len(ok)} runs need key → anchors in a layer and anchors → last in a later one; "
-        f"{sum(key_last)} need key → last",
+        f"{sum(key_last)} need key → last; of {number_of(len(control), 'symmetric run')} of these depths, {sum(control)} "
+        f"need{'s' * (sum(control) == 1)} the two steps in this order",
         graded(
             {
                 "most need key → anchors and, later, anchors → last": bool(np.mean(ok) > 0.5),
                 "most do not need key → last": bool(np.mean(key_last) < 0.5),
+                "at most half of symmetric runs do the same": bool(control) and bool(np.mean(control) <= 0.5),
             }
         ),
         len({r.spec.seed for p in found for r in p.runs}),
@@ -100,19 +119,17 @@ def _picture(store: Store, profile: str) -> Finding:
 
 def _mirrored(store: Store, profile: str) -> Finding:
     found = [p for p in phases(material(store, profile)) if p.genuine]
-    ratios = {m: np.array([forgets_order(r) for p in found if p.mapping == m for r in p.runs]) for m in MAPPINGS}
-    if not all(len(v) for v in ratios.values()):
-        raise LookupError("one of the phases has no stored run with weights")
-    of = lambda p: spread([forgets_order(r) for r in p.runs])
-    by_depth = "; ".join(f"{p.title} {of(p)} ({number_of(len(p.runs))})" for p in found)
+    each = {(p.depth, p.mapping): np.array([forgets_order(r) for r in p.runs]) for p in found}
+    by_depth = "; ".join(f"{p.title} {spread(each[p.depth, p.mapping])} ({number_of(len(p.runs))})" for p in found)
+    depths = sorted({p.depth for p in found})
+    both = {d: [each[d, m].mean() for m in MAPPINGS] for d in depths if all((d, m) in each for m in MAPPINGS)}
+    parts = {f"{depth} layers: below half of other pairs": bool(s < 0.5) for depth, (s, _) in both.items()}
+    parts |= {f"{depth} layers: less than half of the inferential ratio": bool(2 * s < i) for depth, (s, i) in both.items()}
+    if not both:
+        raise LookupError("at no depth do both phases have a stored run with weights")
     return Finding(
         f"distance of mirror images over that of other pairs: {by_depth}",
-        graded(
-            {
-                "below half of other pairs": bool(ratios["symmetric"].mean() < 0.5),
-                "less than half of the inferential ratio": bool(ratios["inferential"].mean() > 2 * ratios["symmetric"].mean()),
-            }
-        ),
+        graded(parts),
         len({r.spec.seed for p in found for r in p.runs}),
     )
 
@@ -125,7 +142,7 @@ CHAPTER_03 = (
         "Symmetric flow: the first layer merges both anchors into the last token, the second brings the key.",
         "drawn for one input",
         f"two layers: cutting anchors → last in layer 1 and key → last in layer 2 cost {EFFECT}, key → anchors less; "
-        "nine runs of ten need each step (added after seeing results)",
+        "nine runs of ten need each step and every edge of the drawn route (added after seeing results)",
         _steps("symmetric", [(1, "anchors → last"), (2, "key → last")], [(None, "key → anchors")]),
     ),
     Claim(
@@ -135,7 +152,8 @@ CHAPTER_03 = (
         "Inferential flow: the first layer copies the key onto each anchor, the second sends both to the last token.",
         "drawn for one input",
         f"two layers: cutting key → anchors in layer 1 and anchors → last in layer 2 cost {EFFECT}; key → last, and anchors → "
-        "last in layer 1, cost less; nine runs of ten need each step (added after seeing results)",
+        "last in layer 1, cost less; nine runs of ten need each step and every edge of the drawn route (added after seeing "
+        "results)",
         _steps(
             "inferential",
             [(1, "key → anchors"), (2, "anchors → last")],
@@ -148,7 +166,8 @@ CHAPTER_03 = (
         "deeper models",
         "Deeper inferential models do the same in some layer and a later one.",
         "not reported",
-        f"in most runs of depth 3 and more, key → anchors and, later, anchors → last cost {EFFECT}; key → last does not",
+        f"in most runs of depth 3 and more, key → anchors and, later, anchors → last cost {EFFECT}; key → last does not; "
+        "of symmetric runs of these depths at most half do the same (added after seeing results)",
         _deep_inferential,
     ),
     Claim(
@@ -167,8 +186,9 @@ CHAPTER_03 = (
         "Fig 3b",
         "In the symmetric phase the last token's state after the first attention forgets the order of the anchors.",
         "mirror images overlap in a t-SNE map",
-        "all depths together: below half of the distance of other pairs, and less than half of the ratio of inferential runs "
-        "(revised after seeing results: before, two layers alone, below half and below the ratio of inferential runs)",
+        "at every depth that has both phases: below half of the distance of other pairs, and less than half of the ratio of "
+        "inferential runs (revised after seeing results: before, two layers alone, below half and below the ratio of "
+        "inferential runs)",
         _mirrored,
     ),
 )

@@ -46,6 +46,12 @@ ROUTES: dict[str, frozenset[Step]] = {
     ),
 }
 """The routes through two layers that the paper draws (Zhang et al. 2024, Fig. 3a, c)."""
+GATHERED: frozenset[Step] = frozenset(
+    {(1, "key", "second anchor"), (1, "first anchor", "second anchor"), (2, "second anchor", "last")}
+)
+"""A third route, not drawn in the paper: key and first anchor meet at the second anchor, which goes to the last token."""
+EDGE_ROLES = tuple((source, query) for i, source in enumerate(ROLES) for query in ROLES[i + 1 :])
+"""Every edge between tokens with a role: (source, query)."""
 
 
 def role_positions(place: Tensor) -> dict[str, Tensor]:
@@ -152,7 +158,11 @@ def cut(place: Tensor, edges: str) -> Edit:
 
     place: (B,). Raises KeyError for an unknown class.
     """
-    sources, queries = EDGES[edges]
+    return _without(place, *EDGES[edges])
+
+
+def _without(place: Tensor, sources: Sequence[str], queries: Sequence[str]) -> Edit:
+    """The edit that forbids the edges from positions of some roles to positions of others."""
     roles = role_positions(place)
     source = torch.stack([roles[r] for r in sources]).any(0)
     query = torch.stack([roles[r] for r in queries]).any(0)
@@ -269,6 +279,23 @@ def agreement(phase: Phase) -> tuple[int, int, int]:
     return int((picture & causal).sum()), int((picture & ~causal).sum()), int((causal & ~picture).sum())
 
 
+@derived(version=1)
+def _edge_tables(run: StoredRun) -> dict[str, np.ndarray]:
+    """{metric: (layers, EDGE_ROLES)}: what is left of the run's accuracies when one edge of one layer is cut."""
+    model = model_of(run)
+    layers = range(1, run.spec.model.depth + 1)
+    table = [
+        [shares(model, lambda p, e=e, s=s: {f"scores.{s}": _without(p, e[:1], e[1:])}) for e in EDGE_ROLES] for s in layers
+    ]
+    return {name: np.array([[cell[name] for cell in row] for row in table]) for name in table[0][0]}
+
+
+def edge_drops(phase: Phase) -> np.ndarray:
+    """(runs, layers, EDGE_ROLES): how much of the phase's own accuracy it costs to cut one edge."""
+    whole = cuts_of(phase).whole[phase.mapping]
+    return whole[:, None, None] - np.stack([_edge_tables(run)[phase.mapping] for run in phase.runs])
+
+
 def _class_of(step: Step) -> tuple[int, str] | None:
     """The layer and the class in EDGES of a step; None for one that belongs to no class."""
     layer, source, query = step
@@ -280,10 +307,16 @@ def route_classes(mapping: str) -> list[tuple[int, str]]:
     return sorted({found for step in ROUTES[mapping] if (found := _class_of(step)) is not None})
 
 
-def takes(phase: Phase, mapping: str) -> np.ndarray:
-    """(R,) which runs need every step of the route that the paper draws through two layers for a mapping."""
-    needs = drops(phase) >= EFFECT
-    return np.all([needs[:, layer - 1, list(EDGES).index(name)] for layer, name in route_classes(mapping)], axis=0)
+def needed(phase: Phase) -> list[set[Step]]:
+    """The edges that each run of a phase needs: cutting one of them alone costs EFFECT."""
+    return [
+        {(layer + 1, *EDGE_ROLES[edge]) for layer, edge in np.argwhere(run >= EFFECT).tolist()} for run in edge_drops(phase)
+    ]
+
+
+def takes(phase: Phase, route: frozenset[Step]) -> np.ndarray:
+    """(R,) which runs need every edge of a route."""
+    return np.array([route <= edges for edges in needed(phase)])
 
 
 def off_route(phase: Phase) -> dict[tuple[int, str], float]:
@@ -293,12 +326,6 @@ def off_route(phase: Phase) -> dict[tuple[int, str], float]:
     return {
         (layer, name): float(mean[layer - 1, list(EDGES).index(name)]) for layer, name in costly if (layer, name) not in route
     }
-
-
-def on_route(phase: Phase) -> dict[tuple[int, str], float]:
-    """{(layer, class): mean cost} of the cuts of the paper's route, whatever they cost."""
-    mean, route = drops(phase).mean(0), route_classes(phase.mapping)
-    return {(layer, name): float(mean[layer - 1, list(EDGES).index(name)]) for layer, name in route}
 
 
 def composes_in_order(cost: np.ndarray) -> bool:

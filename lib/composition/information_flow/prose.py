@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ from lib.composition.information_flow.numbers import (
     EDGES,
     EFFECT,
     ESSENTIAL,
+    GATHERED,
     ROLES,
     ROUTES,
     Flow,
@@ -21,8 +23,8 @@ from lib.composition.information_flow.numbers import (
     cuts_of,
     drawn_steps,
     drops,
+    needed,
     off_route,
-    on_route,
     takes,
 )
 from lib.composition.phases import Phase
@@ -81,10 +83,10 @@ def route_text(phases: Sequence[Phase], flows: Sequence[Flow]) -> str:
                 f"rest runs along edges below the threshold of {ESSENTIAL:.0%}."
             )
         alone = Phase(phase.mapping, phase.depth, (phase.example,), phase.genuine)
-        words = lambda costs: listed([_cut(step) for step in costs]) if costs else "none"
-        on = {step: cost for step, cost in on_route(alone).items() if cost >= EFFECT}
-        said += f" Cuts of the paper's route that cost this model much: {words(on)}."
-        said += f" Cuts that cost it much though they spare that route: {words(off_route(alone))}."
+        edges = needed(alone)[0]
+        words = lambda steps: _step_words(steps) if steps else "none"
+        said += f" Edges of the paper's route that this model needs: {words(edges & route)}."
+        said += f" Edges that it needs beside them: {words(edges - route)}."
         lines.append(said)
     return "\n".join(lines)
 
@@ -123,10 +125,13 @@ def cuts_text(phases: Sequence[Phase], every: Sequence[Phase] = ()) -> str:
         if parts and "depend" not in said:
             said = said.replace(" on ", " depend on ", 1)
         lines.append(f"- **{sentence(phase.title)}** ({number_of(len(phase.runs))}): {said}.")
-    both, picture, causal = (sum(counts) for counts in zip(*map(agreement, every or phases), strict=True))
+    counts = {m: np.sum([agreement(p) for p in every or phases if p.mapping == m] or [(0, 0, 0)], axis=0) for m in ROUTES}
+    both, picture, causal = sum(counts.values())
+    each = [f"{b} of {b + p} in {m} runs" for m, (b, p, _) in counts.items() if b + p]
     lines.append(
         f"\n{'**A picture is not a cause.** ' if picture + causal else ''}Over all runs of the table, of every depth, and "
-        f"their layers, {both + picture} classes are drawn, of which {both} are causal; of {both + causal} causal ones, "
+        f"their layers, {both + picture} classes are drawn, of which {both} are causal ({' and '.join(each)}); of "
+        f"{both + causal} causal ones, "
         f"{causal} {'is' if causal == 1 else 'are'} not drawn."
     )
     return "\n".join(lines)
@@ -208,19 +213,26 @@ def routes(phases: Sequence[Phase]) -> str:
     parts = []
     symmetric, inferential = found.get(("symmetric", 2)), found.get(("inferential", 2))
     if symmetric is not None:
-        own, other = (takes(symmetric, mapping) for mapping in ROUTES)
-        crossed = [run.spec.gamma for run, mine, theirs in zip(symmetric.runs, own, other, strict=True) if theirs and not mine]
-        parts.append(
-            f"{own.sum()} of {number_of(len(own), 'symmetric run')} of two layers need every step of the route that the paper "
-            "draws" + (f"; {len(crossed)}, at γ ≤ {max(crossed):g}, take the inferential one instead" if crossed else "")
+        own, other, gathered = (takes(symmetric, r) for r in (ROUTES["symmetric"], ROUTES["inferential"], GATHERED))
+        does = lambda which, verb: f"{which.sum()}{_up_to(symmetric, which)} {verb}{'s' * int(which.sum() == 1)}"
+        said = (
+            f"{own.sum()} of {number_of(len(own), 'symmetric run')} of two layers need{'s' * int(own.sum() == 1)} every edge "
         )
+        said += "of the route that the paper draws"
+        crossed, met = other & ~own, gathered & ~own & ~other
+        if crossed.any():
+            said += f"; {does(crossed, 'need')} the inferential route instead"
+        if met.any():
+            said += f"; {does(met, 'gather')} key and first anchor at the second anchor"
+        parts.append(said)
     if inferential is not None:
-        spared = any(cost < EFFECT for cost in on_route(inferential).values())
-        several = len(inferential.runs) > 1
-        does_not, use = ("do not", "use") if several else ("does not", "uses")
-        most = f"{does_not} need all of" if spared else f"{use} more than" if off_route(inferential) else f"{use} no more than"
-        who = f"{len(inferential.runs)} inferential runs on average" if several else "the only inferential one"
-        parts.append(f"{who} {most} the paper's route")
+        route, n = ROUTES["inferential"], len(inferential.runs)
+        if n > 1:
+            whole = int(takes(inferential, route).sum())
+            parts.append(f"{whole} of {n} inferential runs need{'s' * (whole == 1)} every edge of theirs")
+        else:
+            kept = len(route & needed(inferential)[0])
+            parts.append(f"the only inferential one needs {kept} of the {len(route)} edges of its route")
     said = f"**By what cuts cost, {'; '.join(parts)}.**" if parts else ""
     deep = [run for (mapping, depth), p in found.items() if mapping == "inferential" and depth > 2 for run in drops(p)]
     if deep:
@@ -232,6 +244,20 @@ def routes(phases: Sequence[Phase]) -> str:
     return said.strip() or "No run is decided enough for a verdict."
 
 
+def _route_words(mapping: str, edges: set[Step]) -> str:
+    """What a run needs that does not need all of its mapping's route."""
+    other = next(m for m in ROUTES if m != mapping)
+    if ROUTES[other] <= edges:
+        return f"the {other} route"
+    if edges >= GATHERED:
+        return "key and first anchor gathered at the second anchor"
+    return f"{'only ' * (edges < ROUTES[mapping])}{_step_words(edges)}" if edges else "no single edge"
+
+
+def _up_to(phase: Phase, which: np.ndarray) -> str:
+    return f", at γ ≤ {max(run.spec.gamma for run, yes in zip(phase.runs, which, strict=True) if yes):g},"
+
+
 def taken_away(phases: Sequence[Phase]) -> str:
     """What the answer does not say: where each route holds, and what else it takes."""
     found = {(p.mapping, p.depth): p for p in phases if p.genuine}
@@ -240,11 +266,14 @@ def taken_away(phases: Sequence[Phase]) -> str:
         if (phase := found.get((mapping, 2))) is None:
             lines.append(f"- **{sentence(mapping)}**: no run of two layers is decided enough.")
             continue
-        n = len(phase.runs)
-        whole = int(takes(phase, mapping).sum())
-        beside = listed([_cut(step) for step in off_route(phase)])
-        lines.append(
-            f"- **{sentence(mapping)}, two layers**: {whole} of {number_of(n)} need{'s' * (whole == 1)} every step of the "
-            "paper's route" + (f"; on average it also costs much to cut {beside}." if beside else ".")
-        )
+        n, whole = len(phase.runs), int(takes(phase, ROUTES[mapping]).sum())
+        line = f"- **{sentence(mapping)}, two layers**: {whole} of {number_of(n)} need{'s' * (whole == 1)} every edge of the "
+        line += "paper's route"
+        if rest := [edges for edges in needed(phase) if not ROUTES[mapping] <= edges]:
+            count = Counter(_route_words(mapping, edges) for edges in rest)
+            line += "; the others need " + "; ".join(f"{words} ({number_of(k)})" for words, k in count.most_common())
+        line += "."
+        if beside := off_route(phase):
+            line += f" On average it also costs much to cut {listed([_cut(step) for step in beside])}."
+        lines.append(line)
     return "\n".join(lines)

@@ -6,6 +6,7 @@ import torch
 
 from lib.composition.diagram import two_layers
 from lib.composition.phase_diagram.numbers import fast_runs
+from lib.composition.phases import LEVEL
 from lib.composition.runs import FITTED, LEARNED, MAPPINGS, REGION, SHADOW, learned_among
 from lib.composition.task import (
     EXCEPTION,
@@ -133,11 +134,12 @@ def answer_text(store: Store, profile: str) -> str:
     if not fitted:
         return said
     mixed = len(fitted) - sum(counts.values())
-    how = "In most trained models it does not tell clearly" if 2 * mixed > len(fitted) else "It does not always tell clearly"
+    clear = sum(max(run.metrics[m] for m in MAPPINGS) >= LEVEL for run in fitted)
+    how = "In most trained models it does not tell clearly" if 2 * clear < len(fitted) else "It does not always tell clearly"
     return (
-        f"{said} {how if mixed else 'In every trained model it does'}: of {number_of(len(fitted), 'model')} that know the seen "
-        f"pairs ({FITTED:.0%} at held-out places), {mixed} give neither answer to {REGION:.0%} of the questions, and {neither} "
-        "of these give neither to more than half."
+        f"{said} {how if mixed else 'In every trained model it does'}: of {number_of(len(fitted), 'model')} of chapter 2's "
+        f"fast diagram that know the seen pairs ({FITTED:.0%} at held-out places), {len(fitted) - mixed} give one answer to "
+        f"{REGION:.0%} of the questions and {clear} to {LEVEL:.0%}; {neither} give neither to more than half."
     )
 
 
@@ -146,6 +148,8 @@ def tests_text(store: Store, profile: str) -> str:
     tests = [claim for claim in CHAPTER_01 if claim.by_construction]
     false = [claim.statement for claim in tests if claim.check(store, profile).status != REPRODUCED]
     if not false:
+        if len(tests) == 1:
+            return "The one statement that the task itself decides is true by its definition."
         return f"All {len(tests)} statements that the task itself decides are true by its definition."
     return (
         f"Of {len(tests)} statements that the task itself decides, {len(false)} "

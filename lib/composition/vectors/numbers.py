@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from scipy.stats import rankdata
 
-from lib.composition.condensation.numbers import stratified_auc
+from lib.composition.condensation.numbers import RARE, higher
 from lib.composition.phases import Phase
 from lib.composition.runs import MAPPINGS, model_of
 from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, LENGTH, PAIRS, Task, composed
@@ -28,8 +27,6 @@ NEAR, APART, LOW = 0.9, 0.1, 0.5
 """Mean cosines: near-parallel from NEAR on, apart from the others by APART at least, low below LOW (our choice)."""
 ENOUGH = 5
 """With fewer runs than this of a phase, a depth by itself tells nothing (our choice)."""
-RARE = 0.05
-"""One group's numbers are clearly higher where chance alone would have them as high at most this often."""
 
 
 @dataclass(frozen=True)
@@ -272,27 +269,6 @@ def of_depth(runs: Sequence[StoredRun], depth: int) -> list[StoredRun]:
 def counts(runs: Mapping[str, Sequence[StoredRun]]) -> dict[int, tuple[int, int]]:
     """{depth: (symmetric runs, inferential ones)}."""
     return {d: tuple(len(of_depth(runs.get(m, []), d)) for m in MAPPINGS) for d in depths(runs)}
-
-
-def higher(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> tuple[float, float]:
-    """(share, p): the share of pairs from one stratum in which the positive scores higher, ties as one half; and how often it
-    would be that large if within each stratum chance alone had drawn the positives.
-
-    Exact, by counting all draws; in a single stratum the one-sided test of Mann and Whitney. Raises ValueError unless some
-    stratum has both.
-    """
-    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
-    observed, null = 0, np.ones(1)
-    for name in set(stratum):
-        here = np.array([s == name for s in stratum])
-        n, ranks = int(positive[here].sum()), (2 * rankdata(score[here])).astype(int)  # doubled, so that ties are whole
-        ways = np.zeros((n + 1, ranks.sum() + 1))  # of so many of the ranks to have this sum
-        ways[0, 0] = 1
-        for rank in ranks:
-            ways[1:, rank:] += ways[:-1, :-rank].copy()
-        observed += int(ranks[positive[here]].sum())
-        null = np.convolve(null, ways[n] / ways[n].sum())
-    return stratified_auc(score, positive, stratum), float(min(1.0, null[observed:].sum()))
 
 
 @dataclass(frozen=True)

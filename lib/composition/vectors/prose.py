@@ -182,8 +182,12 @@ def _medians(runs: Mapping[str, Sequence[StoredRun]]) -> tuple[str, dict[str, tu
 def likeness(runs: Mapping[str, Sequence[StoredRun]]) -> str:
     """Do equal numbers look alike inside, and inside inferential models more than inside symmetric ones? {mapping: runs}."""
     where, medians = _medians(runs)
-    words = listed([f"{equal:z.2f} in {m} runs (of others {other:z.2f})" for m, (equal, other) in medians.items()])
-    lines = [f"**Equal answers have similar vectors in {where}**: the median plain cosine is {words}."]
+    each = depths(runs)
+    at = f", at {listed([str(d) for d in each])} layers," if len(each) > 1 else ""
+    by_depth = {m: [_medians({m: of_depth(runs[m], d)})[1].get(m) for d in each] for m in medians}
+    written = lambda m, which: listed([f"{pair[which]:z.2f}" if pair else "–" for pair in by_depth[m]])
+    words = listed([f"{written(m, 0)} in {m} runs (of others {written(m, 1)})" for m in medians])
+    lines = [f"**Equal answers have similar vectors in {where}**: the median plain cosine{at} is {words}."]
     plain, centred = (compared(runs, MEASURES[name]) for name in (PLAIN, CENTRED))
     if plain is None or centred is None:
         return f"{lines[0]} No depth has runs of both phases to compare."

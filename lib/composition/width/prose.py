@@ -133,7 +133,7 @@ def _first(runs: Sequence[StoredRun]) -> str:
     top = int(means.argmax())
     if means[top] - means[0] < RISES:
         return ""
-    return f" Not steadily: up to γ = {gammas[top]:g} the symmetric answer first gets more frequent."
+    return f" The symmetric answer first gets more frequent, up to γ = {gammas[top]:g}."
 
 
 RISES = 0.05
@@ -153,7 +153,7 @@ def boundary(flips: Sequence[StoredRun], widths: Sequence[StoredRun], better: Ma
     shapes = (
         number_of(compared, "shape") if compared == every else f"the {compared} of {every} shapes with a transition to place"
     )
-    return f"{first}{_first(flips)} **What the boundary depends on stays open**: over {shapes} no variable does better than γ."
+    return f"{first}{_first(flips)} **No variable that we asked places the boundary better than γ**, over {shapes}."
 
 
 def taken_away(flips: Sequence[StoredRun], full_length: Sequence[StoredRun] = ()) -> str:
