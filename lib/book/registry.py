@@ -7,6 +7,7 @@ from lib.chain_of_thought import experiments as cot
 from lib.composition import claims as composition_claims
 from lib.composition import experiments as composition
 from lib.composition.diagram import HEADLINE, PHASE
+from lib.composition.flip import RANGE
 from lib.composition.paper_size import SIZE
 from lib.composition.played import PLAYED
 from lib.composition.variations import VARIATIONS
@@ -26,6 +27,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         PHASE,
         HEADLINE,
         SIZE,
+        RANGE,
         composition.FAST,
         *VARIATIONS,
         PLAYED,

@@ -15,6 +15,7 @@ from lib.core.model.transformer import AnyModel, ModelSpec
 
 MODEL_KINDS: dict[str, type[AnyModel]] = {ModelSpec.kind: ModelSpec}
 """Kinds of models by name, as results name them; `know` adds to them."""
+PRECISIONS = ("any", "float32")
 
 
 class SpecError(ValueError):
@@ -65,9 +66,10 @@ class TrainSpec:
     schedule "fit": warm-up, then the rate is held until the metric `fit_metric` reaches `fit_level` and for `hold` steps more;
     from there cosine to `final`·rate over `anneal` steps, and the run is finished. At step steps − anneal every run anneals.
     optimizer "adamw", or "sgd" without momentum, whose decay is coupled. Both clip the gradient at `clip`.
+    precision of matrix products: "float32", or "any": bfloat16 where the machine has it.
     """
 
-    later: ClassVar[dict[str, Any]] = {"optimizer": "adamw"}
+    later: ClassVar[dict[str, Any]] = {"optimizer": "adamw", "precision": "any"}
     """Fields that came after results had been stored: at these defaults they are left out, so that keys stay what they were. A
     kind of model may have such fields, too."""
 
@@ -84,6 +86,7 @@ class TrainSpec:
     clip: float = 1.0
     eval_every: int = 100
     optimizer: str = "adamw"
+    precision: str = "any"
 
     def __post_init__(self) -> None:
         for name in ("batch", "steps", "eval_every"):
@@ -100,13 +103,20 @@ class TrainSpec:
             raise SpecError(f"schedule must be 'cosine' or 'fit', got {self.schedule!r}.")
         if self.optimizer not in ("adamw", "sgd"):
             raise SpecError(f"optimizer must be 'adamw' or 'sgd', got {self.optimizer!r}.")
+        if self.precision not in PRECISIONS:
+            raise SpecError(f"precision must be 'any' or 'float32', got {self.precision!r}.")
         if self.schedule == "fit" and not 0 < self.anneal < self.steps:
             raise SpecError(f"anneal must lie between 0 and steps={self.steps}, got {self.anneal}.")
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run of one experiment. `task` holds the arguments of the experiment's task object."""
+    """One run of one experiment. `task` holds the arguments of the experiment's task object.
+
+    Runs that differ in `nudge` alone are the same run under other roundings: the last bit of their initial weights differs.
+    """
+
+    later: ClassVar[dict[str, Any]] = {"nudge": 0}
 
     experiment: str
     version: int
@@ -117,10 +127,12 @@ class RunSpec:
     model: AnyModel
     train: TrainSpec
     task: tuple[tuple[str, Any], ...] = field(default=())
+    nudge: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gamma", check_gamma(self.gamma))
         check_count("seed", self.seed, low=0)
+        check_count("nudge", self.nudge, low=0)
         if getattr(self.model, "kind", None) not in MODEL_KINDS:
             raise SpecError(f"{type(self.model).__name__} is no kind of model that results may name: call know on it.")
         object.__setattr__(self, "rate", check_number("rate", self.rate, low=0, strict=True))
@@ -134,10 +146,9 @@ class RunSpec:
         return self.experiment, self.version, self.model, self.train, self.task
 
     def as_dict(self) -> dict[str, Any]:
-        found = dataclasses.asdict(self) | {"task": dict(self.task)}
+        found = _without_defaults(self, dataclasses.asdict(self)) | {"task": dict(self.task)}
         for part, spec in (("model", self.model), ("train", self.train)):
-            later = getattr(spec, "later", {})
-            found[part] = {name: value for name, value in found[part].items() if name not in later or value != later[name]}
+            found[part] = _without_defaults(spec, found[part])
         if self.model.kind != ModelSpec.kind:
             found["model"]["kind"] = self.model.kind
         return found
@@ -146,6 +157,12 @@ class RunSpec:
     def key(self) -> str:
         """The name of the run's result: 20 hexadecimal digits of the sha256 of the canonical JSON of the spec."""
         return hashlib.sha256(canonical(self.as_dict()).encode()).hexdigest()[:20]
+
+
+def _without_defaults(spec: Any, record: dict[str, Any]) -> dict[str, Any]:
+    """The record without those of the spec's `later` fields that are at their defaults."""
+    later = getattr(spec, "later", {})
+    return {name: value for name, value in record.items() if name not in later or value != later[name]}
 
 
 def from_dict(record: dict[str, Any]) -> RunSpec:

@@ -73,6 +73,8 @@ class Ensemble:
     def load(self, slot: int, run: RunSpec) -> None:
         """Start `run` in `slot` from its γ initialization."""
         apply_gamma_stacked(self.model, [run.gamma], [derived_seed(run.seed, "weights")], [slot])
+        if run.nudge:
+            self._nudge(slot, run.nudge)
         for moment in (*self.means, *self.squares):
             moment[slot] = 0
         self.runs[slot] = run
@@ -80,6 +82,14 @@ class Ensemble:
         self.data_seed[slot] = derived_seed(run.seed, "data")
         self.rate[slot], self.decay[slot] = run.rate, run.decay
         self.anneal_from[slot] = self.train.steps - self.train.anneal
+
+    @torch.no_grad()
+    def _nudge(self, slot: int, number: int) -> None:
+        """Move every weight by one unit in its last place, up or down by lot."""
+        lots = torch.Generator().manual_seed(derived_seed(number, "nudge"))
+        for p in self.model.parameters():
+            up = torch.randint(2, p.shape[1:], generator=lots, dtype=torch.bool).to(p.device)
+            p[slot] = torch.nextafter(p[slot], torch.where(up, torch.inf, -torch.inf).to(p))
 
     def free(self, slot: int) -> None:
         self.runs[slot], self.rate[slot], self.decay[slot] = None, 0, 0

@@ -61,9 +61,10 @@ def _finite(value: Any) -> Any:
 
 
 def _resolved(spec: RunSpec, options: Options) -> tuple[torch.device, torch.dtype]:
-    """The device and the precision of matrix products; single where the kind of model asks for it."""
+    """The device and the precision of matrix products; single where the run or its kind of model asks for it."""
     device, dtype = options.resolve()
-    return device, torch.float32 if getattr(spec.model, "single_precision", False) else dtype
+    single = spec.train.precision == "float32" or getattr(spec.model, "single_precision", False)
+    return device, torch.float32 if single else dtype
 
 
 class Group:

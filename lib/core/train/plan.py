@@ -83,7 +83,7 @@ def backend_for(specs: Sequence[RunSpec], options: Options) -> str:
     """
     device, dtype = options.resolve()
     spec = specs[0]
-    here = device.type == "cpu" and dtype == torch.bfloat16
+    here = device.type == "cpu" and dtype == torch.bfloat16 and spec.train.precision == "any"
     native_trains = (
         here and spec.train.optimizer == "adamw" and native.trains(spec.model, spec.train.batch, spec.model.positions)
     )

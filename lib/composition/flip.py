@@ -1,0 +1,64 @@
+"""Two layers from large to very small initialization, every run until it has learned: the search, on seeds that no figure of
+results shows.
+
+A run keeps its peak rate until 99 % of its training rows are right, and 6,000 steps on; then it anneals. So no schedule stops a
+run that still learns, short of 60,000 steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lib.composition.diagram import DECAY, WIDTH
+from lib.composition.experiments import GRIDS, full_length, model_spec
+from lib.composition.variations import make_watched
+from lib.core.record.spec import RunSpec, TrainSpec
+from lib.core.sweep.experiment import Experiment, always, check_profile
+
+RANGE_NAME = "composition-range"
+_SMOKE = full_length(batch=32, steps=100)
+
+
+def until_learned(batch: int, warmup: int = 1500, precision: str = "any") -> TrainSpec:
+    """Peak rate until the training rows are known and 6,000 steps on, cosine over another 6,000, at most 60,000 steps."""
+    return TrainSpec(
+        batch=batch,
+        steps=60_000,
+        warmup=warmup,
+        schedule="fit",
+        hold=6000,
+        anneal=6000,
+        fit_metric="train",
+        eval_every=300,
+        precision=precision,
+    )
+
+
+def _runs(
+    name: str, gammas: Sequence[float], seeds: Sequence[int], rate: float, train: TrainSpec, width: int = WIDTH
+) -> list[RunSpec]:
+    """Seed by seed, so that whole rows of γ finish first; in each the slowest runs come first."""
+    task = GRIDS["laptop"].task
+    return [
+        RunSpec(name, 1, gamma, seed, rate, DECAY, model_spec(width, 2), train, task)
+        for seed in seeds
+        for gamma in sorted(gammas, reverse=True)
+    ]
+
+
+def range_specs(profile: str) -> list[RunSpec]:
+    """Trials on the seeds from 100 on: γ beyond what the diagram has, at learning rates around the diagram's highest."""
+    if check_profile(profile) == "smoke":
+        return _runs(RANGE_NAME, (0.5, 1.2), (100,), 1e-3, _SMOKE, 16)
+    if profile != "laptop":
+        return []
+    train = until_learned(256)
+    return [
+        *_runs(RANGE_NAME, (1.4, 1.2, 0.95, 0.75), (100,), 2e-4, train),
+        *_runs(RANGE_NAME, (1.4, 1.2), (100,), 4e-4, train),
+        *_runs(RANGE_NAME, (1.4, 1.2, 0.95, 0.75), (101,), 2e-4, train),
+        *_runs(RANGE_NAME, (1.6, 1.05), (100, 101), 2e-4, train),
+    ]
+
+
+RANGE = Experiment(RANGE_NAME, "Search: how far out does the answer turn?", 1, make_watched, range_specs, always)
