@@ -167,7 +167,7 @@ class Ensemble:
 
     def _native_step(self, tokens: Tensor, target: Tensor) -> Tensor:
         if self._program is None:
-            self._program = Program(self.model.spec, *tokens.shape[1:], min(self._threads, len(self.runs)))
+            self._program = Program(self.model.spec, *tokens.shape[1:], min(self._threads, len(self.runs)), self.dtype)
         clocks = (self.current_rate(), self.decay, self.step + 1)
         moments = (self.means, self.squares)
         return self._program.step(self.model, moments, tokens, target, self.active, *clocks, self.train.clip)

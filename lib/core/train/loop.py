@@ -19,7 +19,7 @@ from lib.core.train import checkpoint
 from lib.core.train.checkpoint import Checkpoint, CheckpointError, Record
 from lib.core.train.ensemble import Ask, Ensemble, check_same_shape
 from lib.core.train.machine import DeviceError, compiling, keep_freed_memory, one_thread, say_once, threads
-from lib.core.train.plan import Options, backend_for, slots_for, slots_that_fit, worth_compiling, worth_shrinking
+from lib.core.train.plan import Options, backend_for, precision_of, slots_for, slots_that_fit, worth_compiling, worth_shrinking
 
 
 class Study(Protocol):
@@ -60,20 +60,13 @@ def _finite(value: Any) -> Any:
     return value if math.isfinite(value) else None
 
 
-def _resolved(spec: RunSpec, options: Options) -> tuple[torch.device, torch.dtype]:
-    """The device and the precision of matrix products; single where the run or its kind of model asks for it."""
-    device, dtype = options.resolve()
-    single = spec.train.precision == "float32" or getattr(spec.model, "single_precision", False)
-    return device, torch.float32 if single else dtype
-
-
 class Group:
     """Runs of one shape on their way: the ensemble, the queue, and a record of each run."""
 
     def __init__(self, specs: Sequence[RunSpec], study: Study, options: Options) -> None:
         check_same_shape(specs)
         self.study, self.train, self.total = study, specs[0].train, len(specs)
-        self.device, self.dtype = _resolved(specs[0], options)
+        self.device, self.dtype = precision_of(specs[0], options)
         self.backend = backend_for(specs, options)
         self.queue = list(specs)[::-1]
         slots = slots_for(len(specs), slots_that_fit(specs[0], study.length, options))
@@ -96,7 +89,7 @@ class Group:
         runs = saved.unfinished
         check_same_shape(runs)
         self.study, self.train, self.total = study, runs[0].train, len(saved.records) + len(saved.queue)
-        self.device, self.dtype = _resolved(runs[0], options)
+        self.device, self.dtype = precision_of(runs[0], options)
         if saved.precision == "float32":
             self.dtype = torch.float32
         try:

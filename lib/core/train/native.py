@@ -1,4 +1,4 @@
-"""A training step in C++ for CPUs that multiply bfloat16 in vectors of 512 bits: `step.cpp`, compiled once, called by ctypes.
+"""A training step in C++ for CPUs with vectors of 512 bits: `step.cpp`, compiled once a precision, called by ctypes.
 
 Why not leave it to a compiler of Python programs: it compiles anew for every shape, half a minute each, and its products and
 the loops between them pass every activation through memory. Here a run stays in one core's cache from token to weight.
@@ -28,7 +28,12 @@ _FLAGS = (
     *("-std=c++17", "-shared", "-fPIC", "-pthread", "-O3", "-march=native", "-mprefer-vector-width=512"),
     *("-funroll-loops", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math"),
 )
-_NEEDED = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_bf16"}
+_VECTORS = {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+# What a precision of products needs of the processor, and of the compiler.
+_PRECISIONS: dict[torch.dtype, tuple[set[str], tuple[str, ...]]] = {
+    torch.bfloat16: (_VECTORS | {"avx512_bf16"}, ()),
+    torch.float32: (_VECTORS, ("-DSINGLE",)),
+}
 # Bytes of activations that a chunk of sequences may take: what stays in one core's second-level cache.
 _CHUNK_BYTES = 2**21
 # Or as many times the bytes of the weights: with less, reading weights would cost more than reading activations.
@@ -56,10 +61,10 @@ def _sound(path: Path) -> bool:
         return False
 
 
-def _compile(compiler: str) -> bytes:
+def _compile(compiler: str, flags: tuple[str, ...]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "step.so"
-        command = [compiler, *_FLAGS, "-o", str(made), str(SOURCE)]
+        command = [compiler, *flags, "-o", str(made), str(SOURCE)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, errors="replace")
         except OSError as error:
@@ -70,31 +75,34 @@ def _compile(compiler: str) -> bytes:
         return made.read_bytes()
 
 
-def _kept(folder: Path, name: str, compiler: str) -> Path:
+def _kept(folder: Path, name: str, compiler: str, flags: tuple[str, ...]) -> Path:
     """The program in this folder, compiled there unless a sound one is there. Raises _NotCompiled, and OSError."""
     path = folder / name
     if not _sound(path):
         with compiling():
             if not _sound(path):  # unless another process has compiled it meanwhile
-                data = _compile(compiler)
+                data = _compile(compiler, flags)
                 write_atomically(path, data)
                 write_atomically(path.with_suffix(".sha256"), hashlib.sha256(data).hexdigest().encode())
     return path
 
 
 @functools.cache
-def library() -> ctypes.CDLL | None:
-    """The compiled program, or None where the processor or the compiler for it is missing, or, said on stderr, fails."""
+def library(dtype: torch.dtype = torch.bfloat16) -> ctypes.CDLL | None:
+    """The program with products in this precision, or None where the processor or the compiler for it is missing, or, said on
+    stderr, fails."""
     compiler = shutil.which("c++") or shutil.which("g++")
-    if platform.machine() != "x86_64" or not _cpu_flags() >= _NEEDED or compiler is None:
+    needed, defined = _PRECISIONS[dtype]
+    if platform.machine() != "x86_64" or not _cpu_flags() >= needed or compiler is None:
         return None
-    recipe = SOURCE.read_bytes() + " ".join(_FLAGS).encode() + " ".join(sorted(_cpu_flags())).encode()
+    flags = _FLAGS + defined
+    recipe = SOURCE.read_bytes() + " ".join(flags).encode() + " ".join(sorted(_cpu_flags())).encode()
     name = f"step-{hashlib.sha256(recipe).hexdigest()[:16]}.so"
     try:
         try:
-            path = _kept(trusted_cache(), name, compiler)
+            path = _kept(trusted_cache(), name, compiler, flags)
         except OSError as error:
-            path = _kept(temporary_cache(f"{error.filename or name} cannot be written: {reason(error)}"), name, compiler)
+            path = _kept(temporary_cache(f"{error.filename or name} cannot be written: {reason(error)}"), name, compiler, flags)
         lib = ctypes.CDLL(str(path))
         lib.rm_trains.restype = ctypes.c_int64
         lib.rm_new.restype = ctypes.c_void_p
@@ -118,21 +126,23 @@ def _shape(spec: ModelSpec, batch: int, length: int, chunk: int) -> ctypes.Array
     return (ctypes.c_int64 * 16)(*numbers, batch, length, int(spec.head and spec.head_bias), chunk, *kinds)
 
 
-def chunk_of(spec: ModelSpec, batch: int, length: int) -> int:
+def chunk_of(spec: ModelSpec, batch: int, length: int, dtype: torch.dtype = torch.bfloat16) -> int:
     """Sequences that are taken through the model at once: an even number, at most the batch.
 
     Their activations should stay in cache, and the weights, which every chunk reads again with their gradients, should be
     read few times.
     """
     d, k, v = spec.widths
-    row = 26 * d + 8 * spec.d_ff + 8 * k + 6 * v
+    row = 26 * d + 8 * spec.d_ff + 8 * k + 6 * v  # bytes of a token: with bfloat16
+    if dtype == torch.float32:
+        row += 4 * d + 4 * spec.d_ff + 2 * v
     room = max(_CHUNK_BYTES, _CHUNK_OF_WEIGHTS * 4 * spec.n_parameters)
     return max(2, min(batch + batch % 2, int(room // (row * length * max(1, spec.depth - 1))) // 2 * 2))
 
 
-def trains(spec: AnyModel, batch: int, length: int) -> bool:
-    """Is there a program for this shape on this machine?"""
-    if spec.kind != ModelSpec.kind or spec.activation not in _ACTIVATIONS or (lib := library()) is None:
+def trains(spec: AnyModel, batch: int, length: int, dtype: torch.dtype = torch.bfloat16) -> bool:
+    """Is there a program for this shape and precision of products on this machine?"""
+    if spec.kind != ModelSpec.kind or spec.activation not in _ACTIVATIONS or (lib := library(dtype)) is None:
         return False
     return bool(lib.rm_trains(_shape(spec, batch, length, 2)))
 
@@ -153,14 +163,14 @@ def parameters(model: Transformer) -> list[Tensor]:
 class Program:
     """One step of an ensemble. `threads` runs are trained at a time, each by one thread from beginning to end."""
 
-    def __init__(self, spec: ModelSpec, batch: int, length: int, threads: int) -> None:
-        lib = library()
-        if lib is None or not trains(spec, batch, length):
+    def __init__(self, spec: ModelSpec, batch: int, length: int, threads: int, dtype: torch.dtype = torch.bfloat16) -> None:
+        lib = library(dtype)
+        if lib is None or not trains(spec, batch, length, dtype):
             raise ValueError("there is no program for this shape on this machine: ask trains() first.")
         if length > spec.positions:
             raise ValueError(f"sequences of {length} tokens need as many positions, this model has {spec.positions}.")
         self.lib, self.spec, self.batch, self.length = lib, spec, batch, length
-        self.chunk = chunk_of(spec, batch, length)
+        self.chunk = chunk_of(spec, batch, length, dtype)
         self.engine = ctypes.c_void_p(lib.rm_new(_shape(spec, batch, length, self.chunk), threads))
 
     def __del__(self) -> None:

@@ -61,6 +61,13 @@ class Options:
         return device, torch.bfloat16 if self.bf16 and has_bf16(device) else torch.float32
 
 
+def precision_of(spec: RunSpec, options: Options) -> tuple[torch.device, torch.dtype]:
+    """The device and the precision of matrix products; single where the run or its kind of model asks for it."""
+    device, dtype = options.resolve()
+    single = spec.train.precision == "float32" or getattr(spec.model, "single_precision", False)
+    return device, torch.float32 if single else dtype
+
+
 def training_work(spec: RunSpec, length: int, every_position: bool = False) -> float:
     """Multiply-adds of one run at its step limit: forward, and twice as many backward."""
     return 3.0 * spec.train.steps * spec.train.batch * spec.model.multiply_adds(length, every_position)
@@ -81,16 +88,17 @@ def backend_for(specs: Sequence[RunSpec], options: Options) -> str:
 
     Raises DeviceError where the native one is asked for and cannot be had.
     """
-    device, dtype = options.resolve()
     spec = specs[0]
-    here = device.type == "cpu" and dtype == torch.bfloat16 and spec.train.precision == "any"
+    device, dtype = precision_of(spec, options)
     native_trains = (
-        here and spec.train.optimizer == "adamw" and native.trains(spec.model, spec.train.batch, spec.model.positions)
+        device.type == "cpu"
+        and spec.train.optimizer == "adamw"
+        and native.trains(spec.model, spec.train.batch, spec.model.positions, dtype)
     )
     if options.backend == "native" and not native_trains:
         raise DeviceError(
-            "the native program needs a CPU with AVX-512 bfloat16 products, a C++ compiler, a transformer with ReLU or GELU, "
-            "heads of at most 512 units, and AdamW: use backend auto."
+            "the native program needs a CPU with AVX-512 (and its bfloat16 products, unless in single precision), a C++ "
+            "compiler, a transformer with ReLU or GELU, heads of at most 512 units, and AdamW: use backend auto."
         )
     if options.backend != "auto":
         return options.backend

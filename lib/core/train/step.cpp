@@ -1,9 +1,9 @@
-// One training step of many small transformers on a CPU with AVX-512 bfloat16 products: forward, backward, clip, AdamW.
+// One training step of many small transformers on a CPU with AVX-512: forward, backward, clip, AdamW.
 //
 // The model is that of lib/core/model/transformer.py with ReLU or GELU; its every other choice is kept. A run is the work of one thread from
 // its first token to its last weight, so its result depends on nothing that is trained beside it, bit for bit. Sequences are
-// taken in chunks, so that activations stay in the core's caches and weights are read few times. Products take bfloat16 and add
-// in single precision; all else is single precision. Widths are padded with zeros to multiples of 16, which is exact.
+// taken in chunks, so that activations stay in the core's caches and weights are read few times. Products take bfloat16, or with
+// SINGLE defined single precision, and add in single precision; all else is single precision. Widths are padded with zeros to multiples of 16, which is exact.
 // Compiled by lib/core/train/native.py, which documents the call.
 #include <immintrin.h>
 #include <sys/mman.h>
@@ -20,8 +20,18 @@
 #include <vector>
 
 using u32 = uint32_t;
-using bf = uint16_t;
-typedef u32 pair __attribute__((may_alias));  // two bfloat16 that were written one by one
+// What a product takes: numbers, `together` of them a unit, which one instruction multiplies and adds.
+#ifdef SINGLE
+using number = float;
+using unit = float;
+using kept = unit;
+constexpr int64_t together = 1;
+#else
+using number = uint16_t;                      // bfloat16
+typedef u32 unit __attribute__((may_alias));  // two that were written one by one
+using kept = u32;
+constexpr int64_t together = 2;
+#endif
 
 namespace {
 
@@ -56,37 +66,51 @@ struct LargePages {
 template <class T>
 using Array = std::vector<T, LargePages<T>>;
 
-inline bf to_bf(float x) {  // to nearest, ties to even; NaN stays NaN
+#ifdef SINGLE
+inline number rounded(float x) { return x; }
+inline void store(number* y, __m512 x) { _mm512_storeu_ps(y, x); }
+inline __m512 load(const number* x) { return _mm512_loadu_ps(x); }
+inline __m512 multiply_add(__m512 sum, unit x, const unit* y) { return _mm512_fmadd_ps(_mm512_set1_ps(x), _mm512_loadu_ps(y), sum); }
+#else
+inline number rounded(float x) {  // to nearest, ties to even; NaN stays NaN
     u32 u;
     std::memcpy(&u, &x, 4);
     if ((u & 0x7fffffff) > 0x7f800000) return (u >> 16) | 0x40;
     return (u + 0x7fff + ((u >> 16) & 1)) >> 16;
 }
+inline void store(number* y, __m512 x) { _mm256_storeu_si256((__m256i*)y, (__m256i)_mm512_cvtneps_pbh(x)); }
+inline __m512 load(const number* x) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)x)), 16));
+}
+inline __m512 multiply_add(__m512 sum, unit x, const unit* y) {
+    return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32((int)x), (__m512bh)_mm512_loadu_si512(y));
+}
+#endif
 
-void to_bf(const float* x, bf* y, int64_t n) {
+void to_numbers(const float* x, number* y, int64_t n) {
     int64_t i = 0;
-    for (; i + 16 <= n; i += 16) _mm256_storeu_si256((__m256i*)(y + i), (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(x + i)));
-    for (; i < n; i++) y[i] = to_bf(x[i]);
+    for (; i + 16 <= n; i += 16) store(y + i, _mm512_loadu_ps(x + i));
+    for (; i < n; i++) y[i] = rounded(x[i]);
 }
 
-// Where column n of a matrix of pairs is that has N columns and K2 rows: it lies in panels of 64 columns, the last one narrower,
+// Where column n of a matrix of units is that has N columns and K2 rows: it lies in panels of 64 columns, the last one narrower,
 // each row after row, so that a product reads it from end to end.
 struct Place {
     int64_t first, step;  // of row 0; from row to row
 };
 inline Place place(int64_t n, int64_t N, int64_t K2) { return {n / 64 * 64 * K2 + n % 64, std::min<int64_t>(64, N - n / 64 * 64)}; }
 
-// Two rows (of n columns, ld apart) as one row of pairs: what a product needs whose sum runs over rows. An odd last row is paired
-// with zeros. Row after row, `to` apart; or, if `to` is 0, in panels.
-void interleave(const bf* x, int64_t ld, int64_t rows, int64_t n, u32* out, int64_t to) {
-    int64_t K2 = (rows + 1) / 2, width = to ? n : 64;
+// Rows (of n columns, ld apart) as rows of units, `together` in one: what a product needs whose sum runs over rows. An odd last
+// row is paired with zeros. Row after row, `to` apart; or, if `to` is 0, in panels.
+void interleave(const number* x, int64_t ld, int64_t rows, int64_t n, unit* out, int64_t to) {
+    int64_t K2 = (rows + together - 1) / together, width = to ? n : 64;
     for (int64_t t = 0; t < K2; t++) {
-        const bf *a = x + 2 * t * ld, *b = a + ld;
+        const number *a = x + together * t * ld, *b = a + ld;
         for (int64_t c = 0; c < n; c += width) {
             int64_t w = std::min(width, n - c);
-            u32* o = to ? out + t * to : out + c * K2 + t * w;
-            if (2 * t + 1 < rows)
-                for (int64_t i = 0; i < w; i++) o[i] = a[c + i] | (u32)b[c + i] << 16;
+            unit* o = to ? out + t * to : out + c * K2 + t * w;
+            if (together == 2 && 2 * t + 1 < rows)
+                for (int64_t i = 0; i < w; i++) o[i] = (u32)a[c + i] | (u32)b[c + i] << 16;
             else
                 for (int64_t i = 0; i < w; i++) o[i] = a[c + i];
         }
@@ -96,23 +120,20 @@ void interleave(const bf* x, int64_t ld, int64_t rows, int64_t n, u32* out, int6
 // The distance of rows that are read in columns: an odd number of cache lines, so that they do not fall on one another.
 inline int64_t apart(int64_t n) { return whole(n) + (whole(n) / 16 % 2 ? 0 : 16); }
 
-// c[m][16 NV] (+)= sum over K2 pairs of a[m * row + p * step] times b[p][16 NV]; MR rows and NV vectors live in registers.
+// c[m][16 NV] (+)= sum over K2 units of a[m * row + p * step] times b[p][16 NV]; MR rows and NV vectors live in registers.
 template <int MR, int NV>
-void micro(const pair* a, int64_t row, int64_t step, const u32* b, int64_t ldb, int64_t K2, float* c, int64_t ldc, bool add) {
+void micro(const unit* a, int64_t row, int64_t step, const unit* b, int64_t ldb, int64_t K2, float* c, int64_t ldc, bool add) {
     __m512 s[MR][NV];
 #pragma GCC unroll 8
     for (int m = 0; m < MR; m++)
 #pragma GCC unroll 4
         for (int j = 0; j < NV; j++) s[m][j] = add ? _mm512_loadu_ps(c + m * ldc + 16 * j) : _mm512_setzero_ps();
     for (int64_t p = 0; p < K2; p++) {
-        __m512bh w[NV];
-#pragma GCC unroll 4
-        for (int j = 0; j < NV; j++) w[j] = (__m512bh)_mm512_loadu_si512(b + p * ldb + 16 * j);
 #pragma GCC unroll 8
         for (int m = 0; m < MR; m++) {
-            __m512bh x = (__m512bh)_mm512_set1_epi32((int)a[m * row + p * step]);
+            unit x = a[m * row + p * step];
 #pragma GCC unroll 4
-            for (int j = 0; j < NV; j++) s[m][j] = _mm512_dpbf16_ps(s[m][j], x, w[j]);
+            for (int j = 0; j < NV; j++) s[m][j] = multiply_add(s[m][j], x, b + p * ldb + 16 * j);
         }
     }
 #pragma GCC unroll 8
@@ -122,7 +143,7 @@ void micro(const pair* a, int64_t row, int64_t step, const u32* b, int64_t ldb, 
 }
 
 template <int NV>
-void panel(int64_t M, const pair* a, int64_t row, int64_t step, const u32* b, int64_t ldb, int64_t K2, float* c, int64_t ldc, bool add) {
+void panel(int64_t M, const unit* a, int64_t row, int64_t step, const unit* b, int64_t ldb, int64_t K2, float* c, int64_t ldc, bool add) {
     int64_t m = 0;
     for (; m + 6 <= M; m += 6) {
         if (add)  // what the next rows will be added to is far away, and there is time to fetch it
@@ -130,7 +151,7 @@ void panel(int64_t M, const pair* a, int64_t row, int64_t step, const u32* b, in
                 for (int j = 0; j < NV; j++) _mm_prefetch((const char*)(c + next * ldc + 16 * j), _MM_HINT_T0);
         micro<6, NV>(a + m * row, row, step, b, ldb, K2, c + m * ldc, ldc, add);
     }
-    const pair* r = a + m * row;
+    const unit* r = a + m * row;
     float* o = c + m * ldc;
     switch (M - m) {
         case 5: micro<5, NV>(r, row, step, b, ldb, K2, o, ldc, add); break;
@@ -141,10 +162,10 @@ void panel(int64_t M, const pair* a, int64_t row, int64_t step, const u32* b, in
     }
 }
 
-// c (M, N) = or += a b. a[m][p] is the pair at a[m * row + p * step]; b is (K2, N) pairs in panels. N is a multiple of 16.
-void product(int64_t M, int64_t N, int64_t K2, const pair* a, int64_t row, int64_t step, const u32* b, float* c, int64_t ldc, bool add) {
+// c (M, N) = or += a b. a[m][p] is the unit at a[m * row + p * step]; b is (K2, N) units in panels. N is a multiple of 16.
+void product(int64_t M, int64_t N, int64_t K2, const unit* a, int64_t row, int64_t step, const unit* b, float* c, int64_t ldc, bool add) {
     for (int64_t n = 0; n < N; n += 64) {
-        const u32* p = b + n * K2;
+        const unit* p = b + n * K2;
         switch (std::min<int64_t>(4, (N - n) / 16)) {
             case 4: panel<4>(M, a, row, step, p, 64, K2, c + n, ldc, add); break;
             case 3: panel<3>(M, a, row, step, p, 48, K2, c + n, ldc, add); break;
@@ -154,14 +175,14 @@ void product(int64_t M, int64_t N, int64_t K2, const pair* a, int64_t row, int64
     }
 }
 
-// y (T, N) = or += x (T, K) w, with w packed in pairs of its rows.
-void times(int64_t T, int64_t N, int64_t K, const bf* x, int64_t ldx, const u32* w, float* y, int64_t ldy, bool add = false) {
-    product(T, N, K / 2, (const pair*)x, ldx / 2, 1, w, y, ldy, add);
+// y (T, N) = or += x (T, K) w, with w packed in units of its rows.
+void times(int64_t T, int64_t N, int64_t K, const number* x, int64_t ldx, const unit* w, float* y, int64_t ldy, bool add = false) {
+    product(T, N, K / together, (const unit*)x, ldx / together, 1, w, y, ldy, add);
 }
 
 // dw (K, N) += x^T dy over T rows, both interleaved: x row after row, dy in panels.
-void outer(int64_t T, int64_t K, int64_t N, const u32* x, int64_t ldx, const u32* dy, float* dw, int64_t ldw) {
-    product(K, N, (T + 1) / 2, x, 1, ldx, dy, dw, ldw, true);
+void outer(int64_t T, int64_t K, int64_t N, const unit* x, int64_t ldx, const unit* dy, float* dw, int64_t ldw) {
+    product(K, N, (T + together - 1) / together, x, 1, ldx, dy, dw, ldw, true);
 }
 
 inline float sum(__m512 x) { return _mm512_reduce_add_ps(x); }
@@ -205,18 +226,16 @@ float softmax(float* row, int64_t n, int64_t padded, float scale) {
 // Which of the 16 columns from i on are below n.
 inline __mmask16 below(int64_t n, int64_t i) { return n - i >= 16 ? 0xffff : (1u << std::max<int64_t>(n - i, 0)) - 1; }
 
-inline void store_bf(bf* y, __m512 x) { _mm256_storeu_si256((__m256i*)y, (__m256i)_mm512_cvtneps_pbh(x)); }
-
 // y = LN(x + r), or LN(x) without r; keeps the normalized values and 1 / std. Rows of d numbers, padded with zeros to ld, which
 // they keep. Without a gain g there is no norm: y = x + r. The sum is written, where wanted, as single precision, bfloat16 or both.
 void norm(const float* x, int64_t ldx, const float* r, int64_t rows, int64_t d, int64_t ld, const float* g, const float* b, float* hat, float* rstd,
-          float* y, bf* yb) {
+          float* y, number* yb) {
     for (int64_t t = 0; t < rows; t++) {
         const float *p = x + t * ldx, *q = r ? r + t * ld : nullptr;
         auto at = [&](int64_t i) { return q ? _mm512_add_ps(_mm512_loadu_ps(p + i), _mm512_loadu_ps(q + i)) : _mm512_loadu_ps(p + i); };
         auto write = [&](int64_t i, __m512 z) {
             if (y) _mm512_storeu_ps(y + t * ld + i, z);
-            if (yb) store_bf(yb + t * ld + i, z);
+            if (yb) store(yb + t * ld + i, z);
         };
         if (!g) {
             for (int64_t i = 0; i < ld; i += 16) write(i, at(i));
@@ -246,8 +265,8 @@ void norm(const float* x, int64_t ldx, const float* r, int64_t rows, int64_t d, 
 }
 
 // In place: dy to the gradient of LN's argument, in bfloat16 too where wanted; adds to the gradients of gain and shift.
-void norm_back(float* dy, const float* hat, const float* rstd, int64_t rows, int64_t d, int64_t ld, const float* g, float* dg, float* db, bf* dzb) {
-    if (!g) return dzb ? to_bf(dy, dzb, rows * ld) : void();
+void norm_back(float* dy, const float* hat, const float* rstd, int64_t rows, int64_t d, int64_t ld, const float* g, float* dg, float* db, number* dzb) {
+    if (!g) return dzb ? to_numbers(dy, dzb, rows * ld) : void();
     for (int64_t t = 0; t < rows; t++) {
         float* p = dy + t * ld;
         const float* h = hat + t * ld;
@@ -266,7 +285,7 @@ void norm_back(float* dy, const float* hat, const float* rstd, int64_t rows, int
             y = _mm512_sub_ps(_mm512_sub_ps(y, a), _mm512_mul_ps(_mm512_loadu_ps(h + i), c));
             y = _mm512_maskz_mul_ps(below(d, i), scale, y);
             _mm512_storeu_ps(p + i, y);
-            if (dzb) store_bf(dzb + t * ld + i, y);
+            if (dzb) store(dzb + t * ld + i, y);
         }
     }
 }
@@ -284,33 +303,32 @@ inline void normal(__m512 x, __m512& cdf, __m512& density) {
 }
 
 // n numbers to their activations, in bfloat16; `slope` keeps GELU's derivative. ReLU's is known from its output.
-void activate(Activation kind, const float* x, int64_t n, bf* y, bf* slope) {
+void activate(Activation kind, const float* x, int64_t n, number* y, number* slope) {
     for (int64_t i = 0; i < n; i += 16) {
         __m512 z = _mm512_loadu_ps(x + i);
         if (kind == RELU) {
-            store_bf(y + i, _mm512_max_ps(_mm512_setzero_ps(), z));  // a NaN goes on
+            store(y + i, _mm512_max_ps(_mm512_setzero_ps(), z));  // a NaN goes on
             continue;
         }
         __m512 cdf, density;
         normal(z, cdf, density);
-        store_bf(y + i, _mm512_mul_ps(z, cdf));
-        store_bf(slope + i, _mm512_fmadd_ps(z, density, cdf));
+        store(y + i, _mm512_mul_ps(z, cdf));
+        store(slope + i, _mm512_fmadd_ps(z, density, cdf));
     }
 }
 
 // In place: the gradient of the activations to that of their arguments, in bfloat16 too.
-void activate_back(Activation kind, float* dy, int64_t n, const bf* y, const bf* slope, bf* dyb) {
+void activate_back(Activation kind, float* dy, int64_t n, const number* y, const number* slope, number* dyb) {
     for (int64_t i = 0; i < n; i += 16) {
         __m512 z = _mm512_loadu_ps(dy + i);
         if (kind == RELU) {
-            __mmask16 on = _mm256_test_epi16_mask(_mm256_loadu_si256((const __m256i*)(y + i)), _mm256_set1_epi16(-1));
-            z = _mm512_maskz_mov_ps(on, z);
+            __m512i out = _mm512_castps_si512(load(y + i));
+            z = _mm512_maskz_mov_ps(_mm512_test_epi32_mask(out, out), z);
         } else {
-            __m512i s = _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)(slope + i))), 16);
-            z = _mm512_mul_ps(z, _mm512_castsi512_ps(s));
+            z = _mm512_mul_ps(z, load(slope + i));
         }
         _mm512_storeu_ps(dy + i, z);
-        store_bf(dyb + i, z);
+        store(dyb + i, z);
     }
 }
 
@@ -374,24 +392,26 @@ void combine(const float* a, const float* x, int64_t ldx, int64_t n, int64_t wid
     for (; e < width; e += 16) combine<1>(a, x + e, ldx, n, back, y + e, ldy);
 }
 
-// Weights (K, N) of single precision, packed as part of two matrices: pairs of rows, from column `at` of N_all columns on (for
-// x w), and pairs of columns, from row at / 2 of N_all / 2 rows on (for dy w^T, which has K_all columns). What is beyond stays zero.
-void pack(const float* w, int64_t K, int64_t N, int64_t at, int64_t K_all, int64_t N_all, u32* rows, u32* columns) {
-    alignas(64) bf a[64], b[64], zero[64] = {};
+// Weights (K, N) of single precision, packed as part of two matrices: units of rows, from column `at` of N_all columns on (for
+// x w), and units of columns, from row at / together of N_all / together rows on (for dy w^T, which has K_all columns). What is
+// beyond stays zero.
+void pack(const float* w, int64_t K, int64_t N, int64_t at, int64_t K_all, int64_t N_all, unit* rows, unit* columns) {
+    alignas(64) number part[2][64] = {};
     for (int64_t n = 0; n < N;) {
-        Place to = place(at + n, N_all, K_all / 2);
+        Place to = place(at + n, N_all, K_all / together);
         int64_t wide = std::min(64 - (at + n) % 64, N - n);
-        for (int64_t k = 0; k < K; k += 2) {
-            to_bf(w + k * N + n, a, wide);
-            if (k + 1 < K) to_bf(w + (k + 1) * N + n, b, wide);
-            const bf* second = k + 1 < K ? b : zero;
-            if (wide % 2) a[wide] = b[wide] = 0;
-            u32* o = rows + to.first + k / 2 * to.step;
-            for (int64_t i = 0; i < wide; i++) o[i] = a[i] | (u32)second[i] << 16;
-            Place back = place(k, K_all, N_all / 2);  // k is even, and panels are even
-            u32* c = columns + back.first + (at + n) / 2 * back.step;
-            const pair *one = (const pair*)a, *two = (const pair*)second;
-            for (int64_t i = 0; i < (wide + 1) / 2; i++) c[i * back.step] = one[i], c[i * back.step + 1] = two[i];
+        if (wide % 2) part[0][wide] = part[1][wide] = 0;
+        for (int64_t k = 0; k < K; k += together) {
+            for (int64_t r = 0; r < together; r++)
+                if (k + r < K)
+                    to_numbers(w + (k + r) * N + n, part[r], wide);
+                else
+                    std::fill(part[r], part[r] + 64, number(0));
+            interleave(part[0], 64, together, wide, rows + to.first + k / together * to.step, wide);
+            Place back = place(k, K_all, N_all / together);  // k is even where numbers are paired, and panels are even
+            unit* c = columns + back.first + (at + n) / together * back.step;
+            for (int64_t r = 0; r < together; r++)
+                for (int64_t i = 0; i < (wide + together - 1) / together; i++) c[i * back.step + r] = ((const unit*)part[r])[i];
         }
         n += wide;
     }
@@ -444,30 +464,31 @@ struct Plan {
 // What one thread needs to train one run at a time: packed weights, gradients, and the activations of a chunk.
 struct Worker {
     struct Layer {
-        Array<u32> q, q_t, kv, kv_t, o, o_t, w1, w1_t, w2, w2_t;
-        Array<bf> xb, ob, aob, hb, slope;
+        Array<kept> q, q_t, kv, kv_t, o, o_t, w1, w1_t, w2, w2_t;
+        Array<number> xb, ob, aob, hb, slope;
         Array<float> x, qkv_out, p, hat1, rstd1, ao, hat2, rstd2, dkv;
     };
     const Plan& plan;
     const Shape& s;
     std::vector<Layer> layers;
-    Array<u32> head, head_t, left, right;
+    Array<kept> head, head_t, left, right;
     Array<float> grad, vectors, y, wide, dx, dqkv, logits, out, hat, rstd;
-    Array<bf> outb, lastb, small, wideb, dqkvb, dlb;
+    Array<number> outb, lastb, small, wideb, dqkvb, dlb;
 
     explicit Worker(const Plan& plan) : plan(plan), s(plan.s) {
         int64_t T = s.chunk * s.length, d = plan.d, f = plan.f, k = plan.k, v = plan.v, nq = plan.nq;
         layers.resize(s.depth);
         for (auto& l : layers) {
-            l.q.resize(d / 2 * k), l.q_t.resize(k / 2 * d), l.kv.resize(d / 2 * (k + v)), l.kv_t.resize((k + v) / 2 * d);
-            l.o.resize(v / 2 * d), l.o_t.resize(d / 2 * v), l.w1.resize(d / 2 * f), l.w1_t.resize(f / 2 * d), l.w2.resize(f / 2 * d), l.w2_t.resize(d / 2 * f);
+            l.q.resize(d / together * k), l.q_t.resize(k / together * d), l.kv.resize(d / together * (k + v));
+            l.kv_t.resize((k + v) / together * d), l.o.resize(v / together * d), l.o_t.resize(d / together * v);
+            l.w1.resize(d / together * f), l.w1_t.resize(f / together * d), l.w2.resize(f / together * d), l.w2_t.resize(d / together * f);
             l.xb.resize(T * d), l.ob.resize(T * v), l.aob.resize(T * d), l.hb.resize(T * f), l.slope.resize(s.activation == GELU ? T * f : 0);
             l.x.resize(T * d), l.qkv_out.resize(T * nq), l.p.resize(T * s.heads * plan.padded), l.dkv.resize(d * (k + v));
             l.hat1.resize(T * d), l.hat2.resize(T * d), l.ao.resize(T * d), l.rstd1.resize(T), l.rstd2.resize(T);
         }
-        head.resize(d / 2 * plan.vp), head_t.resize(plan.vp / 2 * d);
+        head.resize(d / together * plan.vp), head_t.resize(plan.vp / together * d);
         int64_t widest = apart(std::max({d, f, nq, plan.vp}));
-        left.resize((T + 1) / 2 * widest), right.resize((T + 1) / 2 * widest);
+        left.resize((T + together - 1) / together * widest), right.resize((T + together - 1) / together * widest);
         grad.resize(plan.room), vectors.resize(plan.room - plan.parameters[0].rows * d);
         y.resize(T * std::max(d, v)), wide.resize(T * f), dx.resize(T * std::max(d, v)), dqkv.resize(T * nq), logits.resize(s.chunk * plan.vp);
         out.resize(T * d), outb.resize(T * d), lastb.resize(s.chunk * d), hat.resize(s.chunk * d), rstd.resize(s.chunk);
@@ -523,7 +544,7 @@ struct Worker {
                 __m512 inverse = _mm512_div_ps(_mm512_set1_ps(1.f), total);
                 for (int64_t j = 0; j < N; j++) _mm512_storeu_ps(p + j * 16, _mm512_mul_ps(e[j], inverse));
                 combine(p, at + 2 * plan.k + h * dv, nq, N, dv, false, o, dv);
-                for (int64_t i = 0; i < N; i++) to_bf(o + i * dv, &l.ob[(b * N + i) * plan.v + h * dv], dv);
+                for (int64_t i = 0; i < N; i++) to_numbers(o + i * dv, &l.ob[(b * N + i) * plan.v + h * dv], dv);
             }
     }
 
@@ -573,7 +594,7 @@ struct Worker {
 #pragma omp simd
                         for (int64_t e = 0; e < dv; e++) o[e] += a * v[e];
                     }
-                    to_bf(o, &l.ob[(only ? b : b * N + i) * plan.v + h * dv], dv);
+                    to_numbers(o, &l.ob[(only ? b : b * N + i) * plan.v + h * dv], dv);
                 }
     }
 
@@ -624,7 +645,7 @@ struct Worker {
     }
 
     // The gradient of a matrix, += x^T dy over R rows; x has n columns, of which the parameter has rows.
-    void outer_product(const bf* x, int64_t ldx, int64_t n, const bf* dy, int64_t ldy, int64_t R, int64_t columns, float* dw, int64_t rows) {
+    void outer_product(const number* x, int64_t ldx, int64_t n, const number* dy, int64_t ldy, int64_t R, int64_t columns, float* dw, int64_t rows) {
         interleave(x, ldx, R, n, left.data(), apart(n));
         interleave(dy, ldy, R, columns, right.data(), 0);
         outer(R, rows, columns, left.data(), apart(n), right.data(), dw, columns);
@@ -641,7 +662,7 @@ struct Worker {
 #pragma omp simd
             for (int64_t i = 0; i < s.d; i++) x[i] = a[i] + b[i];
         }
-        if (!pre) to_bf(layers[0].x.data(), layers[0].xb.data(), T * d);
+        if (!pre) to_numbers(layers[0].x.data(), layers[0].xb.data(), T * d);
         for (int64_t i = 0; i < D; i++) {
             auto& l = layers[i];
             auto& b = plan.blocks[i];
@@ -669,7 +690,7 @@ struct Worker {
             times(R, d, f, l.hb.data(), f, l.w2.data(), y.data(), d);
             biased(y.data(), d, R, b.c2);
             float* next = only ? out.data() : layers[i + 1].x.data();
-            bf* nextb = pre ? nullptr : only ? outb.data() : layers[i + 1].xb.data();
+            number* nextb = pre ? nullptr : only ? outb.data() : layers[i + 1].xb.data();
             norm(l.ao.data(), d, y.data(), R, s.d, d, pre ? nullptr : vector(b.g2), vector(b.b2), l.hat2.data(), l.rstd2.data(), next, nextb);
         }
         if (pre) norm(out.data(), d, nullptr, n, s.d, d, vector(plan.gain), vector(plan.shift), hat.data(), rstd.data(), out.data(), outb.data());
@@ -691,7 +712,7 @@ struct Worker {
         }
         biased_back(logits.data(), vp, n, plan.head_bias);
         if (s.head) {
-            to_bf(logits.data(), dlb.data(), n * vp);
+            to_numbers(logits.data(), dlb.data(), n * vp);
             outer_product(outb.data(), d, d, dlb.data(), vp, n, vp, gradient(plan.head), s.d);
             times(n, d, vp, dlb.data(), vp, head_t.data(), dx.data(), d);
         } else {
@@ -715,7 +736,7 @@ struct Worker {
                 times(R, d, f, wideb.data(), f, l.w1_t.data(), y.data(), d);
                 norm_back(y.data(), l.hat2.data(), l.rstd2.data(), R, s.d, d, vector(b.g2), gradient(b.g2), gradient(b.b2), nullptr);
                 add_to_rows(dx.data(), R * d, 1, R * d, y.data());
-                to_bf(dx.data(), small.data(), R * d);
+                to_numbers(dx.data(), small.data(), R * d);
             } else {
                 times(R, d, f, wideb.data(), f, l.w1_t.data(), dx.data(), d, true);
                 norm_back(dx.data(), l.hat1.data(), l.rstd1.data(), R, s.d, d, vector(b.g1), gradient(b.g1), gradient(b.b1), small.data());
@@ -725,7 +746,7 @@ struct Worker {
             times(R, nv, d, small.data(), d, l.o_t.data(), y.data(), nv);
             attend_back(l, y.data(), n, only);
             biased_back(dqkv.data(), nq, T, b.bq), biased_back(dqkv.data() + nk, nq, T, b.bk), biased_back(dqkv.data() + 2 * nk, nq, T, b.bv);
-            to_bf(dqkv.data(), dqkvb.data(), T * nq);
+            to_numbers(dqkv.data(), dqkvb.data(), T * nq);
             outer_product(l.xb.data(), d, d, dqkvb.data() + nk, nq, T, nk + nv, l.dkv.data(), s.d);
             int64_t first = only ? N - 1 : 0, step = only ? N : 1;  // the rows of q are zero but for the last of each sequence
             outer_product(&l.xb[first * d], step * d, d, &dqkvb[first * nq], step * nq, R, nk, gradient(b.q), s.d);
