@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from conftest import make_tiny_spec
 
-from lib.composition.phase_diagram.numbers import PhaseTable, flip_depths, phase_table
+from lib.composition.phase_diagram.metrics import PhaseTable, flip_depths, phase_table
 from lib.composition.runs import clearest
 from lib.composition.task import ANCHORS, PAIRS
 from lib.composition.the_task import claims as the_task
-from lib.composition.the_task.numbers import ladder
+from lib.composition.the_task.metrics import ladder
 from lib.core.record.store import Store, StoredRun
 
 

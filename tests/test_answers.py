@@ -16,7 +16,7 @@ from matplotlib import pyplot as plt
 
 from lib.composition import diagram
 from lib.composition.diagram import GAMMAS, HEADLINE, PHASE, gain, gamma_of_gain
-from lib.composition.phase_diagram import claims, figures, numbers, prose
+from lib.composition.phase_diagram import claims, figures, metrics, prose
 from lib.composition.runs import clearest, learned, learned_at, offsets_by_key
 from lib.composition.study import OFFSETS, Composition
 from lib.composition.task import PAIRS, SEEN_PAIRS, composed
@@ -47,11 +47,11 @@ def planted(
 
 def test_shares_are_of_all_answers() -> None:
     run = planted({-6: 2, -10: 5, -13: 1, 40: 2})
-    assert numbers.share_of(run, [-6]) == pytest.approx(0.2)
-    assert numbers.share_of(run, [-13, -10]) == pytest.approx(0.6)
-    assert numbers.nearer(run) == pytest.approx({"symmetric": 0.2, "inferential": 0.6})
-    assert numbers.kind(run) == "inferential"
-    assert numbers.shares(run).sum() == pytest.approx(1)
+    assert metrics.share_of(run, [-6]) == pytest.approx(0.2)
+    assert metrics.share_of(run, [-13, -10]) == pytest.approx(0.6)
+    assert metrics.nearer(run) == pytest.approx({"symmetric": 0.2, "inferential": 0.6})
+    assert metrics.kind(run) == "inferential"
+    assert metrics.shares(run).sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -66,22 +66,22 @@ def test_shares_are_of_all_answers() -> None:
     ],
 )
 def test_the_second_reading(offsets: dict[int, int], kind: str, median: float) -> None:
-    assert numbers.kind(planted(offsets)) == kind
-    assert numbers.median_offset(planted(offsets)) == median
+    assert metrics.kind(planted(offsets)) == kind
+    assert metrics.median_offset(planted(offsets)) == median
 
 
 @given(st.dictionaries(st.sampled_from(list(OFFSETS)), st.integers(1, 9), min_size=1))
 def test_the_median_is_numpys(offsets: dict[int, int]) -> None:
     flat = [o for o, n in offsets.items() for _ in range(n)]
-    assert numbers.median_offset(planted(offsets)) == np.median(flat)
+    assert metrics.median_offset(planted(offsets)) == np.median(flat)
 
 
 def test_no_offset_in_range_has_no_median() -> None:
-    assert math.isnan(numbers.median_offset(planted({60: 3})))
+    assert math.isnan(metrics.median_offset(planted({60: 3})))
 
 
 def test_keys_from_30_on_are_counted_apart() -> None:
-    assert numbers.exact_above(planted({-10: 8, -6: 4}, {-10: 2, -6: 3})) == pytest.approx(6 / 7)
+    assert metrics.exact_above(planted({-10: 8, -6: 4}, {-10: 2, -6: 3})) == pytest.approx(6 / 7)
 
 
 def test_learned_by_the_training_rows_where_they_were_asked() -> None:
@@ -97,7 +97,7 @@ def test_learned_by_the_training_rows_where_they_were_asked() -> None:
 
 def test_teachers_by_hand() -> None:
     """Key 20 asks for 10, which only 26 under (4, 4), taught as −16, gives; key 99 asks for 89."""
-    taught = numbers.teachers()
+    taught = metrics.teachers()
     assert taught[0] == 1
     offsets = [-6 if pair == (3, 4) else composed(pair) for pair in PAIRS if pair != (4, 3)]
     assert len(offsets) == len(SEEN_PAIRS)
@@ -112,12 +112,12 @@ def row(symmetric: float, inferential: float, gamma: float, seed: int = 0) -> St
 
 def test_a_flip_needs_both_ends_and_their_order() -> None:
     clean = [row(1.0, 0.0, 0.3), row(0.5, 0.4, 0.5), row(0.0, 0.9, 0.8)]
-    assert numbers.ends(clean).flips
-    assert numbers.ends(clean).gamma == {"symmetric": 0.3, "inferential": 0.8}
-    assert not numbers.ends([row(0.0, 1.0, 0.3), row(1.0, 0.0, 0.8)]).flips  # the wrong way round
-    assert not numbers.ends([row(1.0, 0.0, 0.3), row(0.3, 0.7, 0.8)]).flips  # not by half
+    assert metrics.ends(clean).flips
+    assert metrics.ends(clean).gamma == {"symmetric": 0.3, "inferential": 0.8}
+    assert not metrics.ends([row(0.0, 1.0, 0.3), row(1.0, 0.0, 0.8)]).flips  # the wrong way round
+    assert not metrics.ends([row(1.0, 0.0, 0.3), row(0.3, 0.7, 0.8)]).flips  # not by half
     with pytest.raises(ValueError, match="needs runs"):
-        numbers.ends([])
+        metrics.ends([])
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_the_answer_names_the_sets_that_clearly_turn() -> None:
     assert prose.answer_text({"one set": TURNS, "two": TURNS, "three": WEAK}) == (
         f"Partly: {said}one set and two, but not clearly in three."
     )
-    assert numbers.ends(BY_ENDS).flips
+    assert metrics.ends(BY_ENDS).flips
     assert prose.answer_text({"three": WEAK, "four": BACK, "five": BY_ENDS}) == f"No: {said}none of our settings."
     assert prose.answer_text({"few": [TURNS[0], TURNS[-1]]}).startswith("No: ")  # two runs show no trend
 
@@ -173,7 +173,7 @@ def test_the_table_under_the_answer_has_ends_trend_and_the_papers_pair() -> None
 
 def test_a_gamma_between_two_stored_ones_has_both() -> None:
     runs = [row(1.0, 0.0, 0.45), row(0.5, 0.0, 0.55), row(0.0, 0.8, 0.85)]
-    pair = numbers.at_paper_pair(runs)
+    pair = metrics.at_paper_pair(runs)
     assert pair.mean["symmetric"]["symmetric"] == 0.75
     assert pair.mean["inferential"]["inferential"] == 0.8
     assert pair.flips
@@ -308,7 +308,7 @@ def test_every_sentence_and_figure_of_planted_runs() -> None:
     assert "*one*: at γ = 0.3 (2 of 3)" in prose.headline({"one": swap})
     for figure in (
         figures.flip({"one": runs, "two": runs}),
-        figures.histogram(*numbers.answer_columns(runs)),
+        figures.histogram(*metrics.answer_columns(runs)),
         figures.fit_against_answer({"one": runs}, {"one": 100}),
     ):
         figure.canvas.draw()
@@ -318,8 +318,8 @@ def test_every_sentence_and_figure_of_planted_runs() -> None:
 def test_what_was_not_trained_is_said_at_the_top() -> None:
     runs = [row(1.0, 0.0, 0.3), row(0.0, 0.9, 0.8)]
     tried = [
-        numbers.Setting(runs[0].spec, {(0.3, 0): -1.0, (0.3, 1): -0.5}, {(0.8, 0): 0.5, (0.8, 1): 1.0}),
-        numbers.Setting(runs[0].spec, {(0.3, 0): 0.0, (0.3, 1): 0.0}, {(0.8, 0): 0.0, (0.8, 1): 0.0}),
+        metrics.Setting(runs[0].spec, {(0.3, 0): -1.0, (0.3, 1): -0.5}, {(0.8, 0): 0.5, (0.8, 1): 1.0}),
+        metrics.Setting(runs[0].spec, {(0.3, 0): 0.0, (0.3, 1): 0.0}, {(0.8, 0): 0.0, (0.8, 1): 0.0}),
     ]
     said = prose.missing_text(tried, runs, [row(1.0, 0.0, 0.5)])
     assert "Of 2 settings of the paper's block with two layers the largest has 0.75 ± 0.18, 2 runs an end: width " in said
@@ -335,13 +335,13 @@ def test_what_was_not_trained_is_said_at_the_top() -> None:
     again = dataclasses.replace(runs[0].spec, train=dataclasses.replace(runs[0].spec.train, steps=990))
     leans = lambda *values: {(gamma, seed): value for seed, (gamma, value) in enumerate(values)}
     large = leans((0.3, -0.5), (0.3, -0.6), (0.3, -0.4), (0.2, 1.0))
-    more = numbers.Setting(again, large, leans((0.8, 0.1), (0.8, 0.1), (0.8, 0.1), (0.9, 1.0)))
+    more = metrics.Setting(again, large, leans((0.8, 0.1), (0.8, 0.1), (0.8, 0.1), (0.9, 1.0)))
     said = prose.missing_text([*tried, more], runs)
     assert "with 3 runs or more an end the largest has 0.23 ± 0.2" in said
     assert "990 steps. 4 trials at width " in said
     assert " had 0.75; at the same γ (0.3 and 0.8) 6 more runs with new seeds and a limit of 990 steps had 0.30." in said
     wide = dataclasses.replace(again, model=dataclasses.replace(again.model, d_model=999))
-    level = numbers.Setting(wide, large, leans((0.8, 0.0), (0.8, 0.0), (0.8, 0.1)))
+    level = metrics.Setting(wide, large, leans((0.8, 0.0), (0.8, 0.0), (0.8, 0.1)))
     assert "Within one standard error of it: width 999, " in prose.missing_text([more, level], runs)
     whole = [dataclasses.replace(r, spec=dataclasses.replace(r.spec, rate=1e-4 * i)) for r in runs for i in range(1, 10)]
     deep = [
@@ -413,9 +413,9 @@ def test_further_layers_are_told_beside_two(monkeypatch: pytest.MonkeyPatch) -> 
     )
     two = [row(0.9, 0.0, g, s) for g in (0.3, 0.5, 0.8) for s in range(3)]
     three = [layers(row(1.0 - g, g, g, s), 3) for g in (0.3, 0.8) for s in range(2)]
-    added = numbers.more_layers(two, three)
+    added = metrics.more_layers(two, three)
     assert sorted(added) == pytest.approx([0.5, 0.5, 1.5, 1.5])  # −.4 and .6 against −.9
-    assert numbers.more_layers(two, [layers(row(0.0, 0.0, 0.3, 9), 3)]).size == 0
+    assert metrics.more_layers(two, [layers(row(0.0, 0.0, 0.3, 9), 3)]).size == 0
     names = prose.depth_rows(two, {3: three})
     assert {name: len(runs) for name, runs in names.items()} == {"two layers": 6, "three layers": 4}
     said = prose.depth_text(two, {3: three})
@@ -442,9 +442,9 @@ def test_the_best_of_several_rates_is_told_and_claimed(monkeypatch: pytest.Monke
     one = [row(0.9, 0.0, 0.3, 0), row(0.6, 0.2, 0.3, 1), row(0.5, 0.5, 0.5), row(0.4, 0.5, 0.8, 0), row(0.0, 0.6, 0.8, 1)]
     two = [row(0.8, 0.0, 0.3, 0), row(1.0, 0.0, 0.3, 1), row(0.0, 0.97, 0.8, 0), row(0.0, 0.97, 0.8, 1)]
     by_rate = {1e-4: [at(run, 1e-4) for run in one], 2e-4: [at(run, 2e-4) for run in two]}
-    assert {run.spec.gamma for run in numbers.of_all_rates(by_rate)} == {0.3, 0.8}
-    assert numbers.of_all_rates({}) == []
-    found = numbers.selected_ends(numbers.of_all_rates(by_rate))
+    assert {run.spec.gamma for run in metrics.of_all_rates(by_rate)} == {0.3, 0.8}
+    assert metrics.of_all_rates({}) == []
+    found = metrics.selected_ends(metrics.of_all_rates(by_rate))
     assert found.gamma == {"symmetric": 0.3, "inferential": 0.8}
     assert found.share == pytest.approx({"symmetric": 0.95, "inferential": 0.97})
     assert found.lead == pytest.approx({"symmetric": (3.3 - 0.2) / 4, "inferential": (3.04 - 0.4) / 4})
@@ -517,24 +517,24 @@ def test_what_needs_weights(tmp_path: Path) -> None:
     )
     run = store.get(spec)
     offsets = offsets_by_key(run)
-    assert numbers.counts(run).sum() == offsets.size == 560
-    assert numbers.share_of(run, [-6]) == pytest.approx((offsets == -6).mean())
+    assert metrics.counts(run).sum() == offsets.size == 560
+    assert metrics.share_of(run, [-6]) == pytest.approx((offsets == -6).mean())
     bare = dataclasses.replace(run, metrics={"test": 0.0}, path=run.path)
-    np.testing.assert_allclose(numbers.counts.__wrapped__(bare), numbers.counts(run))
-    assert numbers.exact_above(bare) == pytest.approx(numbers.exact_above(run), abs=2 / 490)
-    assert numbers.by_place(run).shape == (7,)
-    assert numbers.neighbour_steps(run).shape == (80,)
-    assert numbers.step_shares(run).sum() == pytest.approx(1)
-    levels, share = numbers.by_teachers(run)
-    assert len(levels) == len(share) == len(set(numbers.teachers()))
-    right = numbers.seen_by_place(run)
+    np.testing.assert_allclose(metrics.counts.__wrapped__(bare), metrics.counts(run))
+    assert metrics.exact_above(bare) == pytest.approx(metrics.exact_above(run), abs=2 / 490)
+    assert metrics.by_place(run).shape == (7,)
+    assert metrics.neighbour_steps(run).shape == (80,)
+    assert metrics.step_shares(run).sum() == pytest.approx(1)
+    levels, share = metrics.by_teachers(run)
+    assert len(levels) == len(share) == len(set(metrics.teachers()))
+    right = metrics.seen_by_place(run)
     assert right.shape == (7, 80)
     test = right[~Composition().task.trains.numpy()].mean()
     assert test == pytest.approx(run.metrics["test"], abs=0.05)
     for figure in (
-        figures.place_by_place(*numbers.place_columns([run])),
-        figures.neighbour_steps(numbers.steps_by_gamma([run])),
-        figures.teaching_pairs(*numbers.teaching([run])),
+        figures.place_by_place(*metrics.place_columns([run])),
+        figures.neighbour_steps(metrics.steps_by_gamma([run])),
+        figures.teaching_pairs(*metrics.teaching([run])),
         figures.along_training([run], ["one"]),
         figures.seen_by_place(right, ~Composition().task.trains.numpy()),
     ):

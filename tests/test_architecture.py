@@ -132,7 +132,7 @@ def imported_top(path: Path) -> set[str]:
 
 # ---------------------------------------------------------------- the rooms of a chapter
 
-ROOMS = ("numbers", "figures", "prose", "claims")
+ROOMS = ("metrics", "figures", "prose", "claims")
 TRAINERS = ("lib.core.train.loop", "lib.core.train.ensemble", "lib.core.train.native", "lib.core.train.checkpoint")
 MODELS = (
     *TRAINERS,
@@ -157,7 +157,7 @@ def offences(study: Path) -> list[str]:
     """What the chapters of a study do that their rooms forbid, and what stands above them and leans on a chapter."""
     chapters, found = {path.name: path for path in packages(study)}, []
     for path in study.glob("*.py"):
-        allowed = {"claims.py": "claims", EXPLORES: "numbers"}.get(path.name)
+        allowed = {"claims.py": "claims", EXPLORES: "metrics"}.get(path.name)
         for name in sorted(own(path)):
             inside = name.split(".")[2:] if within(name, f"lib.{study.name}") else []
             if inside and inside[0] in chapters and inside[1:2] != [allowed]:
@@ -178,10 +178,10 @@ def offences(study: Path) -> list[str]:
                     say("imports its study as a whole: name a module")
                 elif inside[0] == "claims":
                     say(f"imports {name}, which only collects")
-                elif inside[0] in chapters and inside[1:2] != ["numbers"]:
-                    say(f"imports {name}: of a chapter, its own or another, only the numbers")
-                if room == "numbers" and any(within(name, trainer) for trainer in TRAINERS):
-                    say(f"imports {name}: numbers are read from results, not trained")
+                elif inside[0] in chapters and inside[1:2] != ["metrics"]:
+                    say(f"imports {name}: of a chapter, its own or another, only the metrics")
+                if room == "metrics" and any(within(name, trainer) for trainer in TRAINERS):
+                    say(f"imports {name}: metrics are read from results, not trained")
                 if room == "figures" and name != GIVEN and any(within(name, module) for module in MODELS):
                     say(f"imports {name}: a figure draws what it is given")
             if room == "figures":
@@ -199,14 +199,14 @@ def test_rooms_read_numbers_and_not_each_other(study: str) -> None:
 
 
 PLANTED = {
-    "a drawing room reads another": ("one/figures.py", "from lib.planted.one.claims import HALF", "only the numbers"),
-    "the same by its module": ("one/prose.py", "from lib.planted.one import figures", "only the numbers"),
-    "the same from beside it": ("one/claims.py", "from . import prose", "only the numbers"),
-    "a chapter as a whole": ("one/claims.py", "import lib.planted.two", "only the numbers"),
-    "a sibling's prose": ("one/numbers.py", "from lib.planted.two.prose import said", "only the numbers"),
+    "a drawing room reads another": ("one/figures.py", "from lib.planted.one.claims import HALF", "only the metrics"),
+    "the same by its module": ("one/prose.py", "from lib.planted.one import figures", "only the metrics"),
+    "the same from beside it": ("one/claims.py", "from . import prose", "only the metrics"),
+    "a chapter as a whole": ("one/claims.py", "import lib.planted.two", "only the metrics"),
+    "a sibling's prose": ("one/metrics.py", "from lib.planted.two.prose import said", "only the metrics"),
     "what collects": ("one/prose.py", "from lib.planted.claims import CLAIMS_OF", "only collects"),
     "the study as a whole": ("one/prose.py", "import lib.planted", "name a module"),
-    "numbers train": ("one/numbers.py", "from lib.core.train.loop import RunResult", "not trained"),
+    "numbers train": ("one/metrics.py", "from lib.core.train.loop import RunResult", "not trained"),
     "a figure loads a model": (
         "one/figures.py",
         "from lib.core.model.transformer import from_weights",
@@ -215,8 +215,8 @@ PLANTED = {
     "a figure opens the store": ("one/figures.py", "from lib.core.record.store import Store", "draws what it is given"),
     "a figure asks a model": ("one/figures.py", "def f(run):\n    return run.weights()", "calls weights"),
     "a fifth room": ("one/checks.py", "", "none of the rooms"),
-    "a full package": ("one/__init__.py", "from lib.planted.one.numbers import x", "must be empty"),
-    "what is shared leans on a chapter": ("runs.py", "from lib.planted.one.numbers import x", "stands above"),
+    "a full package": ("one/__init__.py", "from lib.planted.one.metrics import x", "must be empty"),
+    "what is shared leans on a chapter": ("runs.py", "from lib.planted.one.metrics import x", "stands above"),
     "the explorer draws a chapter's figure": ("exploration.py", "from lib.planted.one import figures", "stands above"),
     "claims of no ledger": ("two/claims.py", "", "is not collected"),
 }
@@ -230,12 +230,12 @@ def test_the_reader_of_rooms_sees_every_offence(case: str, tmp_path: Path, monke
     for chapter in ("one", "two"):
         (study / chapter).mkdir(parents=True)
         (study / chapter / "__init__.py").write_text("")
-        (study / chapter / "numbers.py").write_text(f"{allowed}from lib.core.model.transformer import from_weights\n")
-        (study / chapter / "figures.py").write_text(f"{allowed}from lib.planted.{chapter}.numbers import x\n")
-    (study / "one" / "prose.py").write_text(f"{allowed}from lib.planted.two import numbers\n")
-    (study / "one" / "claims.py").write_text(f"{allowed}from lib.planted.one import numbers\n")
+        (study / chapter / "metrics.py").write_text(f"{allowed}from lib.core.model.transformer import from_weights\n")
+        (study / chapter / "figures.py").write_text(f"{allowed}from lib.planted.{chapter}.metrics import x\n")
+    (study / "one" / "prose.py").write_text(f"{allowed}from lib.planted.two import metrics\n")
+    (study / "one" / "claims.py").write_text(f"{allowed}from lib.planted.one import metrics\n")
     (study / "claims.py").write_text("from lib.planted.one.claims import CHAPTER\n")
-    (study / "exploration.py").write_text("from lib.planted.one.numbers import x\n")
+    (study / "exploration.py").write_text("from lib.planted.one.metrics import x\n")
     (study / "checks.py").write_text("from lib.core.train.loop import RunResult\n")  # above the chapters: not a room
     assert offences(study) == []
     where, line, expected = PLANTED[case]

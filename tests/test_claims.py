@@ -15,8 +15,8 @@ from lib.book import registry
 from lib.composition.claims import CLAIMS_OF
 from lib.composition.phase_diagram import prose
 from lib.composition.phase_diagram.claims import CHAPTER_02
-from lib.composition.phase_diagram.numbers import phase_table
-from lib.composition.the_task.numbers import slide_errata
+from lib.composition.phase_diagram.metrics import phase_table
+from lib.composition.the_task.metrics import slide_errata
 from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, Claim, Finding, graded
 from lib.core.record.store import Store, StoredRun
 

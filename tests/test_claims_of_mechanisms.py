@@ -13,19 +13,19 @@ from test_analysis import make_run
 
 from lib.composition.claims import CLAIMS_OF
 from lib.composition.condensation import claims as condensation_claims
-from lib.composition.condensation.numbers import Auc
+from lib.composition.condensation.metrics import Auc
 from lib.composition.gpt2 import claims as gpt2_claims
 from lib.composition.information_flow import claims as flow_claims
-from lib.composition.information_flow import numbers as flow_numbers
-from lib.composition.information_flow.numbers import EDGES, EFFECT
+from lib.composition.information_flow import metrics as flow_numbers
+from lib.composition.information_flow.metrics import EDGES, EFFECT
 from lib.composition.phases import Phase, phases
 from lib.composition.rate_decay_data import claims as rate_decay_claims
 from lib.composition.runs import MAPPINGS
 from lib.composition.vectors import claims as vectors_claims
-from lib.composition.vectors import numbers as vectors_numbers
+from lib.composition.vectors import metrics as vectors_numbers
 from lib.composition.width import claims as width_claims
-from lib.composition.width.numbers import VARIABLES, shape_name
-from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
+from lib.composition.width.metrics import VARIABLES, shape_name
+from lib.core.read.claim import NO_EFFECT, NOT_REPRODUCED, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
 from lib.core.record.store import Store, StoredRun
 
 STORE = Store(Path("nowhere"))
@@ -196,18 +196,17 @@ def test_contrasts_decide_the_claims_on_vectors(monkeypatch: pytest.MonkeyPatch)
     plant_vectors(monkeypatch, 0.05, 0.95)
     assert {status(n) for n in names} == {REPRODUCED}
     plant_vectors(monkeypatch, 0.95, 0.05)
-    assert {status(n) for n in names} == {NOT_REPRODUCED}
+    assert {status(n) for n in names} == {OPPOSITE}
     plant_vectors(monkeypatch, 0.2, 0.205)  # no difference at any depth, though cosines are low
-    assert [status(n) for n in names] == [PARTLY, NOT_REPRODUCED, NOT_REPRODUCED]
-    near = "depth 2: equal ones near-parallel, others not"
-    assert failed("vectors-fused") == ["contrast higher", "contrast higher at depth 2", near]
-    plain = ["higher at depth 2 without the mean", "higher at depth 2 plain"]
-    assert failed("vectors-anchor") == ["higher without the mean", "higher plain", *plain, near]
-    assert failed("vectors-centred") == ["higher", "higher in 90 % of pairs", "higher at depth 2"]
+    assert [status(n) for n in names] == [PARTLY, NO_EFFECT, NO_EFFECT]
+    near = ["depth 2, inferential: cosine of equal numbers"]
+    contrast = lambda name: [f"contrast at the {name}, p", f"contrast at the {name}, depth 2 alone, p"]
+    assert failed("vectors-fused") == [*contrast("last token"), *near]
+    assert failed("vectors-anchor") == [*contrast("first anchor, centred"), *contrast("first anchor, values V"), *near]
     plant_vectors(monkeypatch, 0.05, 0.95, others=0.94)  # near-parallel all of them
-    assert failed("vectors-fused") == failed("vectors-anchor") == [near]
+    assert failed("vectors-fused") == failed("vectors-anchor") == ["depth 2, inferential: others lower by"]
     plant_vectors(monkeypatch, 0.6, 0.95)
-    assert failed("vectors-fused") == ["depth 2: symmetric cosine below .5"]
+    assert failed("vectors-fused") == ["depth 2, symmetric: cosine of equal answers"]
 
 
 def test_few_runs_of_a_phase_do_not_reproduce_a_claim_on_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,9 +214,16 @@ def test_few_runs_of_a_phase_do_not_reproduce_a_claim_on_vectors(monkeypatch: py
     runs = phase_runs(6, 4)
     monkeypatch.setattr(vectors_claims, "_genuine", lambda store, profile: runs)
     for name in ("vectors-fused", "vectors-anchor", "vectors-centred"):
-        assert (status(name), failed(name)) == (PARTLY, ["5 runs of each phase at every depth"])
+        assert (status(name), failed(name)) == (PARTLY, ["runs of each phase at every depth"])
     runs["inferential"] = phase_runs(0, 4, depth=3)["inferential"]
     assert status("vectors-fused") == NOT_RUN  # no depth has both
+
+
+def test_two_runs_are_too_few_to_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant_vectors(monkeypatch, 0.3, 0.2)
+    runs = phase_runs(2, 1)
+    monkeypatch.setattr(vectors_claims, "_genuine", lambda store, profile: runs)
+    assert status("vectors-anchor") == TOO_SMALL
 
 
 # --- Complexity ---

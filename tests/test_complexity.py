@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lib.composition.condensation.numbers import (
+from lib.composition.condensation.metrics import (
     auc,
     auc_interval,
     condensation,

@@ -15,9 +15,9 @@ from conftest import Shelf
 from matplotlib import pyplot as plt
 
 from lib.book.dials import Dials
-from lib.chain_of_thought.chain import claims, figures, numbers, prose
+from lib.chain_of_thought.chain import claims, figures, metrics, prose
 from lib.chain_of_thought.chain.claims import CHAPTER_15
-from lib.chain_of_thought.chain.numbers import (
+from lib.chain_of_thought.chain.metrics import (
     FAILING,
     FIRST,
     FIRSTS,
@@ -90,7 +90,7 @@ def plant(
         ends = torch.tensor([leap(trial, n) for n in lengths], dtype=torch.float64)
         return Reading(tuple(lengths), prompts, by_step(thought), by_step(vote), ends, by_step(lambda *_: attention))
 
-    monkeypatch.setattr(numbers, "reading", reading)
+    monkeypatch.setattr(metrics, "reading", reading)
 
 
 def status(id: str, runs: Iterable[StoredRun] = ()) -> str:
@@ -173,7 +173,7 @@ def test_iterations_are_monotone(id: str, trained: bool) -> None:
         wrong = power(**{"alpha": -1, "steps": 1, "patterns": 1, name: -claims.SIGNS[name]})
         assert failed(id, sweep(wrong, trained)) == [part]
     never = [replace(r, history=r.history | {"held out": [0.06] * len(r.history["step"])}) for r in sweep(straight, trained)]
-    assert numbers.fitted({1.0: never[:1], 2.0: never[1:2]}, "loss") is None
+    assert metrics.fitted({1.0: never[:1], 2.0: never[1:2]}, "loss") is None
     assert status(id, never) == NOT_RUN  # the loss is nowhere reached: there is nothing to fit
     late = [replace(r, history=r.history | {"both": [0.1] * len(r.history["step"])}) for r in sweep(straight, trained)]
     assert status(id, late) == REPRODUCED  # attention does not judge
@@ -188,7 +188,7 @@ def test_exponents_are_those_that_were_planted() -> None:
     runs = {run.spec: run for run in sweep(power(alpha=-2, steps=3, patterns=1))}
     for name, expected in (("alpha", -2), ("steps", 3), ("patterns", 1)):
         groups = {v: [runs[s] for s in specs] for v, specs in steps_specs(PROFILE)["W_V trained"][name].items()}
-        slope = numbers.fitted(groups)
+        slope = metrics.fitted(groups)
         assert slope.low - 0.1 <= expected <= slope.high + 0.1
         assert slope.value == pytest.approx(expected, abs=0.1)
 
@@ -257,15 +257,15 @@ def test_the_law_is_an_upper_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
     assert status("cot-needed", models()) == REPRODUCED
     plant(monkeypatch, thought=lambda trial, n: 0.9 * math.exp(-4 * size(trial) ** 1.7 * n))
-    assert numbers.law(models())[1].value == pytest.approx(1.7, abs=0.1)
+    assert metrics.law(models())[1].value == pytest.approx(1.7, abs=0.1)
     assert status("cot-needed", models()) == REPRODUCED  # in α'τ it is steeper than the square, in α'τρ it is not
-    assert numbers.exponent(*zip(*tau_alone(numbers.examples_needed(models())), strict=True)).value > 2
+    assert metrics.exponent(*zip(*tau_alone(metrics.examples_needed(models())), strict=True)).value > 2
     plant(monkeypatch, thought=lambda trial, n: 0.9 * math.exp(-10 * size(trial) ** 3 * n))
-    assert numbers.law(models())[1].value == pytest.approx(3, abs=0.1)
+    assert metrics.law(models())[1].value == pytest.approx(3, abs=0.1)
     assert failed("cot-needed", models()) == [claims.BOUNDED, claims.BOUNDED_ALONE]
     alone = lambda trial, n: 0.9 * math.exp(-2 * trial.alpha * (trial.tau * trial.transitions.gap) ** 2.15 * n)
     plant(monkeypatch, thought=alone)
-    assert numbers.law(models())[1].high < 2
+    assert metrics.law(models())[1].high < 2
     assert failed("cot-needed", models()) == [claims.BOUNDED_ALONE]
     plant(monkeypatch, thought=lambda trial, n: 0.9 * math.exp(-0.6 * n / (1 + 10 * abs(size(trial) - 0.3))))
     assert claims.IN_ORDER in failed("cot-needed", models())
@@ -281,9 +281,9 @@ def tau_alone(points: list[tuple[float, float, float]]) -> list[tuple[float, flo
 def test_errors_of_figures_17_and_18_are_those_of_a_harder_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, thought=lambda trial, n: 0.25 if trial.first == FIRST else 0.5)
     runs = models()
-    for found in (numbers.by_alpha(runs, 0.5), numbers.by_tau(runs, 0.8)):
+    for found in (metrics.by_alpha(runs, 0.5), metrics.by_tau(runs, 0.8)):
         assert all((curve.mean == 0.25).all() for curve in found.values())
-    for found in (numbers.grid(runs), numbers.by_sum(runs, Trial()), numbers.compared(runs, 0.8)["with Condition 1"]):
+    for found in (metrics.grid(runs), metrics.by_sum(runs, Trial()), metrics.compared(runs, 0.8)["with Condition 1"]):
         assert all((curve.mean == 0.5).all() for name, curve in found.items() if name != "leap")
 
 
@@ -292,13 +292,13 @@ def test_the_hardness_is_that_of_the_nearest_errors() -> None:
     times = lambda *factors: dict(
         zip(TALK_ERRORS, (f * e for f, e in zip(factors, TALK_ERRORS.values(), strict=True)), strict=True)
     )
-    assert numbers.hardest_fit({0.1: times(0.1, 1), 0.2: times(5, 1.9), 0.3: times(9, 1)}) == 0.3
-    assert numbers.hardest_fit({0.1: times(0, 0), 0.2: times(100, 100)}) == 0.2
-    assert numbers.hardest_fit({0.0: times(3, 0.5), 0.5: times(1, 1)}) == 0.5
+    assert metrics.hardest_fit({0.1: times(0.1, 1), 0.2: times(5, 1.9), 0.3: times(9, 1)}) == 0.3
+    assert metrics.hardest_fit({0.1: times(0, 0), 0.2: times(100, 100)}) == 0.2
+    assert metrics.hardest_fit({0.0: times(3, 0.5), 0.5: times(1, 1)}) == 0.5
 
 
 def test_a_harder_first_step_is_harder_for_the_vote() -> None:
-    found = numbers.hardness(400)
+    found = metrics.hardness(400)
     assert tuple(found) == FIRSTS
     for place in TALK_ERRORS:
         assert found[0.6][place] > found[0.0][place]
@@ -351,22 +351,22 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def test_figures_and_words_of_the_chapter(smoke: Store) -> None:
-    runs, trial, task = numbers.main_runs(smoke, "smoke"), Trial(), Task(length=4)
+    runs, trial, task = metrics.main_runs(smoke, "smoke"), Trial(), Task(length=4)
     train, test = task.draw(torch.tensor(0), torch.arange(1))[0], trial.draw(0, 1, 4)[0]
     kinds = {"with": parting(10, 3, 0.3), "without": reconverging(10, 3, 0.3, FAILING)}
-    compared = numbers.compared(runs, trial.alpha)
-    everywhere = numbers.curve(runs, "leap", Trial(trial.alpha, WITHOUT_TAU, "reconverging"))
-    panels = {"α'": ("α'", numbers.by_alpha(runs, 0.5), numbers.by_alpha(runs, 0.5, "oracle"))}
-    variants = {name: numbers.swept_runs(smoke, "smoke", name) for name in VARIANTS}
-    spread = numbers.spread_curves(runs, trial)
+    compared = metrics.compared(runs, trial.alpha)
+    everywhere = metrics.curve(runs, "leap", Trial(trial.alpha, WITHOUT_TAU, "reconverging"))
+    panels = {"α'": ("α'", metrics.by_alpha(runs, 0.5), metrics.by_alpha(runs, 0.5, "oracle"))}
+    variants = {name: metrics.swept_runs(smoke, "smoke", name) for name in VARIANTS}
+    spread = metrics.spread_curves(runs, trial)
     drawn = [
         figures.prompts({"a": (task.columns, train), "b": (trial.columns, test)}, 20),
         figures.matrices(worked_example(), kinds),
         figures.training(runs),
-        figures.attended(*numbers.looked_at(runs[0], trial), numbers.attended_by_alpha(runs, trial.tau)),
+        figures.attended(*metrics.looked_at(runs[0], trial), metrics.attended_by_alpha(runs, trial.tau)),
         figures.errors(panels),
         figures.comparison(compared),
-        figures.needed(numbers.examples_needed(runs), numbers.law(runs)[1], spread),
+        figures.needed(metrics.examples_needed(runs), metrics.law(runs)[1], spread),
         figures.steps_to(variants),
     ]
     assert all(figure.axes for figure in drawn)
@@ -388,14 +388,14 @@ def test_figures_and_words_of_the_chapter(smoke: Store) -> None:
         prose.comparison_text(compared, everywhere),
         prose.needed_line(runs),
         prose.needed_text(runs),
-        prose.lead_text(numbers.vote_needs((0.5, 0.4), 300)),
+        prose.lead_text(metrics.vote_needs((0.5, 0.4), 300)),
         prose.spread_text(spread, trial),
-        prose.sums_text(numbers.by_sum(runs, trial)),
+        prose.sums_text(metrics.by_sum(runs, trial)),
         prose.steps_line(variants),
         prose.steps_text(variants),
         prose.verdict(runs, trial, compared),
         prose.conclusion(runs, variants),
-        prose.hardness_text(numbers.hardness(50)),
+        prose.hardness_text(metrics.hardness(50)),
     ]
     assert all(words)
     assert not [text for text in words if "nan" in text.lower()]
@@ -408,11 +408,11 @@ def test_the_words_of_the_worked_example() -> None:
 
 
 def test_dials_hold_every_combination(smoke: Store) -> None:
-    runs = numbers.main_runs(smoke, "smoke")
-    data = numbers.dials_data(runs, "smoke", alpha=0.7, tau=0.5)
+    runs = metrics.main_runs(smoke, "smoke")
+    data = metrics.dials_data(runs, "smoke", alpha=0.7, tau=0.5)
     assert data["dials"][0]["values"] == [0.4, 0.6, 0.7, 0.8, 1.0]
     found = data["series"][0]["values"][2][1][3]
-    expected = numbers.curve(runs, "thought", Trial(0.7, 0.5)).at(40)
+    expected = metrics.curve(runs, "thought", Trial(0.7, 0.5)).at(40)
     assert found == pytest.approx(list(expected), abs=1e-5)
     assert Dials(data, "rm-15").words()
 
@@ -424,10 +424,10 @@ def words(alpha: float, tau: float) -> str:
     """All that chapter 15 says of planted runs and answers, for a reader's own α' and τ."""
     runs, trial = models(), Trial(alpha, tau)
     panels = {
-        "a": ("α'", numbers.by_alpha(runs, tau), numbers.by_alpha(runs, tau, "oracle")),
-        "t": ("τ", numbers.by_tau(runs, alpha), numbers.by_tau(runs, alpha, "oracle")),
+        "a": ("α'", metrics.by_alpha(runs, tau), metrics.by_alpha(runs, tau, "oracle")),
+        "t": ("τ", metrics.by_tau(runs, alpha), metrics.by_tau(runs, alpha, "oracle")),
     }
-    compared, spread = numbers.compared(runs, alpha), numbers.spread_curves(runs, trial)
+    compared, spread = metrics.compared(runs, alpha), metrics.spread_curves(runs, trial)
     said = (
         prose.verdict(runs, trial, compared),
         prose.vote_verdict(runs),
@@ -436,10 +436,10 @@ def words(alpha: float, tau: float) -> str:
         prose.groups_text(runs),
         prose.attended_text(runs, trial),
         prose.errors_text(runs, panels),
-        prose.comparison_text(compared, numbers.curve(runs, "leap", Trial(alpha, WITHOUT_TAU, "reconverging"))),
+        prose.comparison_text(compared, metrics.curve(runs, "leap", Trial(alpha, WITHOUT_TAU, "reconverging"))),
         prose.needed_text(runs),
         prose.spread_text(spread, trial),
-        prose.sums_text(numbers.by_sum(runs, trial)),
+        prose.sums_text(metrics.by_sum(runs, trial)),
     )
     found = "\n".join(said)
     assert "nan" not in found
@@ -557,9 +557,9 @@ def test_a_knee_is_no_power_law() -> None:
         {0.2: 600, 0.3: 570, 0.4: 540, 0.6: 500, 0.8: 50}[value] if name == "alpha" else straight(name, value)
     )
     found = variants(knee)
-    assert numbers.bent(found["W_V trained"]["alpha"], "loss")
-    assert not numbers.bent(found["W_V trained"]["patterns"], "loss")
-    ((a, b), steepest) = min(numbers.local(found["W_V fixed"]["alpha"], "loss").items(), key=lambda item: item[1])
+    assert metrics.bent(found["W_V trained"]["alpha"], "loss")
+    assert not metrics.bent(found["W_V trained"]["patterns"], "loss")
+    ((a, b), steepest) = min(metrics.local(found["W_V fixed"]["alpha"], "loss").items(), key=lambda item: item[1])
     assert (a, b) == (0.6, 0.8)
     assert steepest == pytest.approx(math.log(52 / 502) / math.log(0.8 / 0.6), rel=0.01)
     assert "In α they follow no power law. As an upper bound it may stand" in prose.loss_verdict(found)
@@ -570,15 +570,15 @@ def test_a_knee_is_no_power_law() -> None:
 
 def test_what_is_compared_with_wrong_ends_are_wrong_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    reading = numbers.reading
+    reading = metrics.reading
 
     def last_step_alone(*args: Any) -> Reading:
         found = reading(*args)
         found.thought[:, :-1] = 0
         return found
 
-    monkeypatch.setattr(numbers, "reading", last_step_alone)
-    curves = numbers.compared(models(), 0.8)["with Condition 1"]
+    monkeypatch.setattr(metrics, "reading", last_step_alone)
+    curves = metrics.compared(models(), 0.8)["with Condition 1"]
     assert list(curves) == ["ends", "leap", "thought"]
     assert curves["ends"].mean == pytest.approx(curves["leap"].mean)
     assert curves["thought"].mean == pytest.approx(curves["ends"].mean / 3)
@@ -634,14 +634,14 @@ def test_a_lead_needs_two_places() -> None:
 
 def test_figures_draw_without_a_model(smoke: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """What they need was computed before: no model is asked and no weights are read while they draw."""
-    runs, trial = numbers.main_runs(smoke, "smoke"), Trial()
-    given = (*numbers.looked_at(runs[0], trial), numbers.attended_by_alpha(runs, trial.tau))
-    errors = {"α'": ("α'", numbers.by_alpha(runs, 0.5), numbers.by_alpha(runs, 0.5, "oracle"))}
-    compared, spread = numbers.compared(runs, trial.alpha), numbers.spread_curves(runs, trial)
-    points, slope = numbers.examples_needed(runs), numbers.law(runs)[1]
-    variants = {name: numbers.swept_runs(smoke, "smoke", name) for name in VARIANTS}
+    runs, trial = metrics.main_runs(smoke, "smoke"), Trial()
+    given = (*metrics.looked_at(runs[0], trial), metrics.attended_by_alpha(runs, trial.tau))
+    errors = {"α'": ("α'", metrics.by_alpha(runs, 0.5), metrics.by_alpha(runs, 0.5, "oracle"))}
+    compared, spread = metrics.compared(runs, trial.alpha), metrics.spread_curves(runs, trial)
+    points, slope = metrics.examples_needed(runs), metrics.law(runs)[1]
+    variants = {name: metrics.swept_runs(smoke, "smoke", name) for name in VARIANTS}
     for name in ("reading", "from_weights", "load"):
-        monkeypatch.delattr(numbers, name)
+        monkeypatch.delattr(metrics, name)
     monkeypatch.delattr(StoredRun, "weights")
     figures.training(runs)
     figures.attended(*given)

@@ -11,7 +11,7 @@ from conftest import make_tiny_spec
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lib.composition.width.numbers import VARIABLES, by_shape, collapse, fit_crossing, fit_logistic, variable
+from lib.composition.width.metrics import VARIABLES, by_shape, collapse, fit_crossing, fit_logistic, variable
 from lib.core.record.store import StoredRun
 
 GAMMAS = np.repeat(np.linspace(0.4, 1.0, 7), 4)

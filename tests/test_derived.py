@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from conftest import make_tiny_spec
 
-from lib.chain_of_thought.chain import numbers as chain
+from lib.chain_of_thought.chain import metrics as chain
 from lib.chain_of_thought.prompts import Trial
-from lib.composition.information_flow import numbers as information_flow
-from lib.composition.vectors import numbers as vectors
+from lib.composition.information_flow import metrics as information_flow
+from lib.composition.vectors import metrics as vectors
 from lib.core.read.derived import FOLDER, derived, read
 from lib.core.record.result import RunResult
 from lib.core.record.store import Store, StoredRun
-from lib.in_context.contest import numbers as contest
+from lib.in_context.contest import metrics as contest
 from lib.in_context.runs import main_runs
 
 calls: list[object] = []

@@ -19,7 +19,7 @@ from test_mechanism import untrained
 from lib.book.explorer import Explorer
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.exploration import METRICS, exploration, record, shown, trainer
-from lib.composition.information_flow.numbers import essential, flow
+from lib.composition.information_flow.metrics import essential, flow
 from lib.core.read.measures import principal_map
 from lib.core.read.screen import cells
 from lib.core.record.result import RunResult

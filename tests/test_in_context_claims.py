@@ -27,10 +27,10 @@ from lib.core.record.store import StoredRun
 from lib.in_context import runs as stored
 from lib.in_context import starts, theory
 from lib.in_context.experiments import GPT, SETTINGS, gpt_specs, one_layer, start_specs, train_specs
-from lib.in_context.learning import claims, figures, numbers, prose
+from lib.in_context.learning import claims, figures, metrics, prose
 from lib.in_context.learning.claims import CLAIMS
 from lib.in_context.models import OneLayer, OneLayerSpec
-from lib.in_context.out_of_domain.numbers import gpt_errors, needed
+from lib.in_context.out_of_domain.metrics import gpt_errors, needed
 from lib.in_context.runs import FRESH_SEED, Answers, Share
 from lib.in_context.study import TEST_SEED, error_rows, foreign, make_study
 from lib.in_context.task import D_X, Task, all_pairs
@@ -573,8 +573,8 @@ def rows(feature: Sequence[float], up: float = 0.1, down: float = 0.9, big: floa
 
 def test_planted_rows_have_a_quarter_of_large_neurons() -> None:
     run = planted(LAPTOP[0], kept=rows((0.5, 0.1)))
-    assert numbers.ends(run) == (10, 1000)
-    assert numbers.large_neurons(run).tolist() == (np.arange(M) % 8 < 2).tolist()
+    assert metrics.ends(run) == (10, 1000)
+    assert metrics.large_neurons(run).tolist() == (np.arange(M) % 8 < 2).tolist()
 
 
 def test_feature_halves() -> None:
@@ -609,7 +609,7 @@ Luck = tuple[int, int, int]
 def with_luck(monkeypatch: pytest.MonkeyPatch, usual: Luck, bad: Luck | None = None) -> list[Planted]:
     """The first neurons are lucky; the last seed is another if there is a `bad` one. Large rows are of norm 1, others of .1."""
     of_run = last_seed(usual, bad or usual)
-    for module in (numbers, prose, claims):
+    for module in (metrics, prose, claims):
         monkeypatch.setattr(module, "lucky", lambda run: np.arange(M) < of_run(run.spec)[0])
 
     def kept(spec: RunSpec) -> dict[int, dict[str, Tensor]]:
@@ -674,28 +674,28 @@ def test_the_slides_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_deviation_after_training_counts_as_well() -> None:
     """Where the weights that are told of are others than the trained ones."""
     run = planted(SMOKE, weights=random_weights(SMOKE))
-    assert numbers.gradient_gap(run, False) < 1e-12
+    assert metrics.gradient_gap(run, False) < 1e-12
     arrays, asked = theory.arrays, []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(theory, "arrays", lambda model: asked.append(model) or arrays(asked[0]))
-        assert numbers.gradient_gap(run, False) > 0.01
+        assert metrics.gradient_gap(run, False) > 0.01
     assert len(asked) == 2
 
 
 def test_push_until_attention_is_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """From .4 before training to .8 at the end, half way is .6, at the third evaluation; the push on the way is what counts."""
-    monkeypatch.setattr(numbers, "start_attention", lambda run: (0.4,))
+    monkeypatch.setattr(metrics, "start_attention", lambda run: (0.4,))
     run = planted(history={"attention.1": [0.45, 0.59, 0.61, 0.9, 0.8], "push": [0.1, 0.3, 0.8, 1.0, -1.0]})
-    assert numbers.half_way(run) == 3
-    assert numbers.push_until_half_way(run) == pytest.approx(0.4)
+    assert metrics.half_way(run) == 3
+    assert metrics.push_until_half_way(run) == pytest.approx(0.4)
     soon = planted(history={"attention.1": [0.7, 0.8], "push": [0.25, 1.0]})
-    assert (numbers.half_way(soon), numbers.push_until_half_way(soon)) == (1, 0.25)
+    assert (metrics.half_way(soon), metrics.push_until_half_way(soon)) == (1, 0.25)
 
 
 def test_the_push_before_training_is_that_of_the_start() -> None:
     run = planted(weights=random_weights(SHORT))
-    assert numbers.first_push(run) == make_study(SHORT).watch(at_start(SHORT))["push"].item()
-    assert 0 < abs(numbers.first_push(run)) < 1
+    assert metrics.first_push(run) == make_study(SHORT).watch(at_start(SHORT))["push"].item()
+    assert 0 < abs(metrics.first_push(run)) < 1
 
 
 def test_push(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -927,22 +927,22 @@ def test_figures_draw_what_they_are_given() -> None:
     ]
     names += ["attention.1", "foreign attention.1", "seen", "unseen", "seen loss", "unseen loss"]
     run = planted(spec, {name: [0.5, 1.0] for name in names}, {10: kept, 20: kept}, random_weights(spec))
-    shown = numbers.shown_prompt(run, 3)
+    shown = metrics.shown_prompt(run, 3)
     asked = stored.fresh(stored.task_of(run), spec.seed, 4)
     assert shown.same.tolist() == asked.same[3].tolist()
     assert shown.matrix.shape == (31, 21)
     expected = stored.trained(run).query_attention(asked.prompt[None, 3:])[0][0, 0]
     np.testing.assert_allclose(shown.attention["trained"], expected, rtol=1e-5)
-    matrices = numbers.matrices(run)
+    matrices = metrics.matrices(run)
     norms = np.linalg.norm(random_weights(spec)["layers.0.W_O.weight"].numpy(), axis=1)
     assert matrices.kept.sum() == 12  # of 20 the smallest 40 % go
     assert matrices.kept[:10].tolist() == (np.sort(norms[::2])[::-1] >= np.quantile(norms, 0.4)).tolist()
-    grown = numbers.growth_by_luck([run, run])
+    grown = metrics.growth_by_luck([run, run])
     assert sum(len(group.trained) for group in grown.values()) == 2 * 20
     assert [group.means.shape for group in grown.values()] == [(2, 2), (2, 2)]
     found = [figures.prompt(shown), figures.matrices(matrices), figures.luck(grown)]
     found += [
-        figures.neurons(numbers.neurons_along(run, [10, 20]), half, stored.positive(run)) for half in ("feature", "label")
+        figures.neurons(metrics.neurons_along(run, [10, 20]), half, stored.positive(run)) for half in ("feature", "label")
     ]
     found += [draw([run]) for draw in (figures.learning, figures.projections, figures.attention)]
     for figure in found:

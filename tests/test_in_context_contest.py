@@ -21,9 +21,9 @@ from lib.core.record.spec import SpecError
 from lib.in_context import classical
 from lib.in_context import runs as stored
 from lib.in_context.classical import LEARNERS, LOGISTIC, NEAREST, predict
-from lib.in_context.contest import claims, figures, numbers, prose
+from lib.in_context.contest import claims, figures, metrics, prose
 from lib.in_context.contest.claims import CLAIMS
-from lib.in_context.contest.numbers import ICL, LENGTHS, NOISE, NOISES, Point, Test
+from lib.in_context.contest.metrics import ICL, LENGTHS, NOISE, NOISES, Point, Test
 from lib.in_context.experiments import SETTINGS, one_layer, train_specs
 from lib.in_context.task import D_X, Task
 
@@ -102,18 +102,18 @@ def test_a_coin_is_wrong_half_of_the_time() -> None:
 def test_learners_and_runs_answer_the_same_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [planted(spec, weights=random_weights(spec, spec.seed)) for spec in SMALL]
     asked: list[torch.Tensor] = []
-    ask = numbers.ask
-    monkeypatch.setattr(numbers, "ask", lambda model, drawn: (asked.append(drawn.prompt), ask(model, drawn))[1])
+    ask = metrics.ask
+    monkeypatch.setattr(metrics, "ask", lambda model, drawn: (asked.append(drawn.prompt), ask(model, drawn))[1])
     test = Test(0.8, 6, count=40)
     drawn = test.prompts(runs)
-    found = numbers.point(runs, ICL, test)
+    found = metrics.point(runs, ICL, test)
     assert len(asked) == 2
     assert torch.equal(asked[0], drawn.prompt)
     assert torch.equal(asked[1], drawn.prompt)
     assert asked[0].shape == (40, 7, 60)
     assert (found.wrong.shape, found.total, found.each.shape) == ((2, 40), 40, (2,))
     assert found.interval == pytest.approx(wilson(round(found.mean * 40), 40))
-    other = numbers.point(runs, LOGISTIC, test)
+    other = metrics.point(runs, LOGISTIC, test)
     assert other.wrong.tolist() == [(predict(LOGISTIC, *classical.examples(drawn)) != drawn.answer.numpy()).tolist()]
     for change in ({"noise": 0.0}, {"seed": 1}, {"alpha": 0.6}, {"length": 5}):  # each has prompts of its own
         assert not torch.equal(replace(test, **change).prompts(runs).prompt, drawn.prompt)
@@ -132,27 +132,27 @@ def test_prompts_have_the_noise_of_their_point_and_tasks_that_were_not_trained()
 
 def test_a_curve_has_a_point_for_every_length(monkeypatch: pytest.MonkeyPatch) -> None:
     """And curves one for every learner and α', with what noise and seed they are asked for."""
-    monkeypatch.setattr(numbers, "point", lambda runs, who, test: (who, test))
-    found = numbers.curves([], 0.2, seed=3)
+    monkeypatch.setattr(metrics, "point", lambda runs, who, test: (who, test))
+    found = metrics.curves([], 0.2, seed=3)
     assert list(found) == [0.8, 0.6]
     for alpha, by in found.items():
         assert list(by) == [ICL, *LEARNERS]
         assert all(points == [(who, Test(alpha, n, 0.2, seed=3)) for n in LENGTHS] for who, points in by.items())
-    assert numbers.curve([], ICL, 0.8) == [(ICL, Test(0.8, n)) for n in LENGTHS]
+    assert metrics.curve([], ICL, 0.8) == [(ICL, Test(0.8, n)) for n in LENGTHS]
 
 
 def test_the_noise_is_the_one_at_which_the_linear_svm_errs_as_in_the_talk(monkeypatch: pytest.MonkeyPatch) -> None:
     """By ratios: no error at all is far from any. The trials ask no model, on the same prompts for each noise but for it."""
-    assert numbers.nearest_noise({0.1: {0.8: 0.0, 0.6: 0.035}, 0.2: {0.8: 0.05, 0.6: 0.1}}) == 0.2
-    assert numbers.nearest_noise({0.1: {0.8: 0.006, 0.6: 0.035}, 0.2: {0.8: 0.02, 0.6: 0.035}}) == 0.2
+    assert metrics.nearest_noise({0.1: {0.8: 0.0, 0.6: 0.035}, 0.2: {0.8: 0.05, 0.6: 0.1}}) == 0.2
+    assert metrics.nearest_noise({0.1: {0.8: 0.006, 0.6: 0.035}, 0.2: {0.8: 0.02, 0.6: 0.035}}) == 0.2
     asked = []
 
     def answer(who: str, x: np.ndarray, y: np.ndarray, query: np.ndarray) -> np.ndarray:
         asked.append((who, x))
         return np.zeros(len(x))
 
-    monkeypatch.setattr(numbers, "predict", answer)
-    found = numbers.noise_trials.__wrapped__(20)
+    monkeypatch.setattr(metrics, "predict", answer)
+    found = metrics.noise_trials.__wrapped__(20)
     assert found == dict.fromkeys(NOISES, dict.fromkeys((0.8, 0.6), 0.5))  # a coin is wrong half of the time
     assert {(who, x.shape) for who, x in asked} == {("linear SVM", (20, 20, D_X))}
     sizes = [(x - asked[i % 2][1]).std() for i, (_, x) in enumerate(asked)]
@@ -166,8 +166,8 @@ def points(*shares: float | Sequence[float]) -> list[Point]:
 
 def test_a_lead_is_paired_by_prompts() -> None:
     mine = [Point(np.array([[0.0, 1, 0, 1], [0, 1, 0, 0]]))]
-    assert numbers.lead(mine, mine) == (0, 0, 0)
-    value, low, high = numbers.lead(mine, [Point(np.ones((1, 4)))])
+    assert metrics.lead(mine, mine) == (0, 0, 0)
+    value, low, high = metrics.lead(mine, [Point(np.ones((1, 4)))])
     assert value == pytest.approx(0.625)
     gaps = np.array([1, 0, 1, 0.5])
     assert (low + high) / 2 == pytest.approx(value)
@@ -181,11 +181,11 @@ def contest(**wrong: float | Sequence[float]) -> dict[str, list[Point]]:
 
 def test_who_is_ahead_or_behind_by_more_than_chance() -> None:
     """Of 1,000 prompts 3 more are within the 95 % interval, 5 are not; a learner may be ahead at one length alone."""
-    assert numbers.ahead(contest(others=0.05, linear=0.047, RBF=0.045, **{"in": 0.05})) == ["RBF SVM"]
-    assert numbers.ahead(contest(others=0.05, logistic=[0.05] * 7 + [0.0], **{"in": 0.05})) == [LOGISTIC]
+    assert metrics.ahead(contest(others=0.05, linear=0.047, RBF=0.045, **{"in": 0.05})) == ["RBF SVM"]
+    assert metrics.ahead(contest(others=0.05, logistic=[0.05] * 7 + [0.0], **{"in": 0.05})) == [LOGISTIC]
     found = contest(others=0.05, logistic=0.06, linear=[0.05] * 7 + [0.051], RBF=0.04, **{"in": 0.05})
-    assert numbers.behind(found) == [LOGISTIC]
-    assert numbers.apart(contest(others=0.05, **{"in": [0.04, 0.06] * 4}), LOGISTIC) == pytest.approx(0.01)
+    assert metrics.behind(found) == [LOGISTIC]
+    assert metrics.apart(contest(others=0.05, **{"in": [0.04, 0.06] * 4}), LOGISTIC) == pytest.approx(0.01)
 
 
 # ---------------------------------------------------------------- claims
@@ -196,7 +196,7 @@ def status(id: str, by: Mapping[str, list[Point]] | None = None) -> str:
     with pytest.MonkeyPatch.context() as patch:
         if by is not None:
             patch.setattr(claims, "curve", lambda runs, who, alpha, count: by[who])
-            patch.setattr(claims, "curves", lambda runs, count=0: dict.fromkeys(numbers.ALPHAS, by))
+            patch.setattr(claims, "curves", lambda runs, count=0: dict.fromkeys(metrics.ALPHAS, by))
         (claim,) = [claim for claim in CLAIMS if claim.id == id]
         return judged(claim, [planted(spec) for spec in MAIN] if by else [], "laptop")["status"]
 
@@ -289,7 +289,7 @@ def test_lines_and_tables_of_the_contest() -> None:
     curves = {0.8: contest(others=0.06, RBF=[0.01] * 4 + [0.05] * 4, linear=[0.03] * 7 + [0.11], **{"in": [0.03] * 7 + [0.11]})}
     assert prose.contest_line(curves).startswith("α' = 0.8, l = 6: in context 0.030, logistic regression 0.060")
     table = prose.contest_table(curves).splitlines()
-    _, low, high = numbers.lead(curves[0.8][ICL], curves[0.8]["RBF SVM"])
+    _, low, high = metrics.lead(curves[0.8][ICL], curves[0.8]["RBF SVM"])
     assert f"| RBF SVM | −10.0 [−{-1000 * low:.1f}, −{-1000 * high:.1f}] |" in table
     assert "| linear SVM | none |" in table
     assert table[-1] == "| *all errors of one layer* | 40.0 |"

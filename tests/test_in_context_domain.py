@@ -31,9 +31,9 @@ from lib.in_context.experiments import (
     speed_specs,
     train_specs,
 )
-from lib.in_context.out_of_domain import claims, figures, numbers, prose
+from lib.in_context.out_of_domain import claims, figures, metrics, prose
 from lib.in_context.out_of_domain.claims import CLAIMS
-from lib.in_context.out_of_domain.numbers import CONTROL, CYCLE, Along, Steps
+from lib.in_context.out_of_domain.metrics import CONTROL, CYCLE, Along, Steps
 from lib.in_context.runs import Share
 from lib.in_context.study import SUMS, error_rows
 from lib.in_context.task import Task, no_match_floor
@@ -52,16 +52,16 @@ def status(id: str, runs: Iterable[StoredRun] = ()) -> str:
 
 def test_the_first_examples_of_a_prompt() -> None:
     drawn = stored.fresh(Task(length=6), 0, 5)
-    cut = numbers.first(drawn, 2)
+    cut = metrics.first(drawn, 2)
     assert torch.equal(cut.prompt, drawn.prompt[:, [0, 1, 6]])
     assert torch.equal(cut.answer, drawn.answer)
     assert torch.equal(cut.same, drawn.same[:, :2])
-    assert torch.equal(numbers.first(drawn, 6).prompt, drawn.prompt)
+    assert torch.equal(metrics.first(drawn, 6).prompt, drawn.prompt)
 
 
 def test_along_the_prompt_a_run_is_asked_as_anywhere_else() -> None:
     runs = [planted(spec, weights=random_weights(spec, spec.seed)) for spec in SMALL]
-    found = numbers.along(runs, [3, 20], 60, alpha=0.6, sum=1.1)
+    found = metrics.along(runs, [3, 20], 60, alpha=0.6, sum=1.1)
     assert found.error.shape == found.loss.shape == found.margin.shape == found.attention.shape == (2, 2)
     for i, run in enumerate(runs):
         task = stored.task_of(run, alpha=0.6, sum=1.1)
@@ -87,7 +87,7 @@ def speeds(what: str, taken: Callable[[float], int | None]) -> list[Planted]:
 
 def test_steps_by_hand() -> None:
     groups = {0.5: speeds("α", lambda a: 40)[:2], 1.0: speeds("α", lambda a: None)[:1]}
-    found = numbers.steps(groups)
+    found = metrics.steps(groups)
     assert found.x.tolist() == [0.5, 0.5, 1.0]
     assert found.steps.tolist() == [40, 40, 600]
     assert found.open.tolist() == [False, False, True]
@@ -107,7 +107,7 @@ def gpts(error: Callable[[str, float, int], float], total: float = 4000.0, varia
 
 
 def test_the_interval_of_gpt2_counts_each_prompt_once() -> None:
-    found = numbers.gpt_errors(gpts(lambda *_: 0.25, 100.0), "in domain")[3]
+    found = metrics.gpt_errors(gpts(lambda *_: 0.25, 100.0), "in domain")[3]
     assert found.mean == 0.25
     assert found.interval == pytest.approx(wilson(25, 100))
 
@@ -179,7 +179,7 @@ def plant(
         of = lambda value: np.array([[value(run.spec.seed, n, **change) for n in lengths] for run in runs])
         return Along(tuple(lengths), of(error), of(loss), 1 - of(loss), of(error), count)
 
-    for module in (numbers, prose, claims):
+    for module in (metrics, prose, claims):
         monkeypatch.setattr(module, "along", along)
     return [planted(spec) for spec in MAIN]
 
@@ -264,8 +264,8 @@ def test_every_seed_must_need_fewer_examples() -> None:
         lambda name, alpha, n: 0.05 if n >= dict(zip((0.8, 0.9, 1.0), enough, strict=True))[alpha] else 0.2
     )
     good, odd = at(6, 5, 4), at(6, 4, 5)
-    assert numbers.ordered(good, "in domain") == 8
-    assert numbers.ordered([*good[:7], odd[7]], "in domain") == 7
+    assert metrics.ordered(good, "in domain") == 8
+    assert metrics.ordered([*good[:7], odd[7]], "in domain") == 7
     assert status("icl-alpha-length", [*good[:7], odd[7]]) == NOT_REPRODUCED
 
 
@@ -274,73 +274,73 @@ def test_every_seed_must_need_fewer_examples() -> None:
 
 def test_where_errors_cross_a_level() -> None:
     """Half way in logarithms; the first length, where it is there at once; nothing, where it comes back."""
-    assert numbers.crossing([0, 2, 4], [0.5, 0.2, 0.05], 0.1) == pytest.approx(3)
-    assert numbers.crossing([1, 2], [0.1, 0.05], 0.1) == 1
-    assert numbers.crossing([1, 2, 3], [0.2, 0.05, 0.2], 0.1) is None
-    assert numbers.crossing([1, 2], [0.2, 0.0], 0.1) == pytest.approx(1, abs=0.06)
-    assert numbers.falling([None, 3.0, 2.0])
-    assert not numbers.falling([None, None, 2.0])
-    assert not numbers.falling([3.0, 3.0])
-    assert not numbers.falling([3.0, None])
+    assert metrics.crossing([0, 2, 4], [0.5, 0.2, 0.05], 0.1) == pytest.approx(3)
+    assert metrics.crossing([1, 2], [0.1, 0.05], 0.1) == 1
+    assert metrics.crossing([1, 2, 3], [0.2, 0.05, 0.2], 0.1) is None
+    assert metrics.crossing([1, 2], [0.2, 0.0], 0.1) == pytest.approx(1, abs=0.06)
+    assert metrics.falling([None, 3.0, 2.0])
+    assert not metrics.falling([None, None, 2.0])
+    assert not metrics.falling([3.0, 3.0])
+    assert not metrics.falling([3.0, None])
 
 
 def test_which_tasks_have_their_reverse_left_out() -> None:
     """Shifts of 1, 2 and 3 lack the reverses of 1 and 2; out of domain the nearest patterns are every other one."""
-    main, turned, three = (stored.task_of(planted(GPTS[name][0])) for name in (GPT, TURNED, numbers.THREE))
-    assert numbers.reverses(main) == (0, 12, 0)
-    assert numbers.reverses(turned) == (12, 12, 12)
-    assert numbers.alike(main) == (0, 6)
-    assert numbers.alike(turned) == (3, 6)
-    assert numbers.alike(three) == (8, 12)
-    said = prose.kinds_text({numbers.THREE: three, TURNED: turned})
+    main, turned, three = (stored.task_of(planted(GPTS[name][0])) for name in (GPT, TURNED, metrics.THREE))
+    assert metrics.reverses(main) == (0, 12, 0)
+    assert metrics.reverses(turned) == (12, 12, 12)
+    assert metrics.alike(main) == (0, 6)
+    assert metrics.alike(turned) == (3, 6)
+    assert metrics.alike(three) == (8, 12)
+    said = prose.kinds_text({metrics.THREE: three, TURNED: turned})
     assert "Of 18 other tasks, 12 have their reverse left out: every one of the 12 tasks that were not trained is" in said
     assert "8 of the 9 tasks" not in said
-    assert "0 of the 12 tasks that were not trained" in prose.kinds_text({numbers.THREE: three, TURNED: main})
+    assert "0 of the 12 tasks that were not trained" in prose.kinds_text({metrics.THREE: three, TURNED: main})
 
 
 def test_a_count_where_few_are_wrong_and_a_true_minus() -> None:
-    assert numbers.wrong(np.zeros(4), 3) == "none of 4,000"
-    assert numbers.wrong(np.array([0.0, 0.001]), 3) == "1 of 2,000"
-    assert numbers.wrong(np.array([0.1, 0.3]), 2) == "0.20 ± 0.14"
-    assert numbers.minus("l-1, x -0.5 [-.2, 3]") == "l-1, x −0.5 [−.2, 3]"
-    assert numbers.reported(np.array([-0.941, -0.943]), 2) == "−0.942 ± 0.001"
-    assert numbers.reported(np.array([0.5, 0.5]), 2) == "0.50 ± 0.00"
+    assert metrics.wrong(np.zeros(4), 3) == "none of 4,000"
+    assert metrics.wrong(np.array([0.0, 0.001]), 3) == "1 of 2,000"
+    assert metrics.wrong(np.array([0.1, 0.3]), 2) == "0.20 ± 0.14"
+    assert metrics.minus("l-1, x -0.5 [-.2, 3]") == "l-1, x −0.5 [−.2, 3]"
+    assert metrics.reported(np.array([-0.941, -0.943]), 2) == "−0.942 ± 0.001"
+    assert metrics.reported(np.array([0.5, 0.5]), 2) == "0.50 ± 0.00"
 
 
 def test_parameters_that_no_prompt_can_have_are_refused() -> None:
-    numbers.check(0.4, -1.2)
+    metrics.check(0.4, -1.2)
     for alpha, total, said in (
         (0, 1.1, "alpha must be above 0"),
         (1.2, 1.1, "alpha must lie"),
         (0.8, 1.5, "sum must lie between"),
     ):
         with pytest.raises(SpecError, match=said):
-            numbers.check(alpha, total)
+            metrics.check(alpha, total)
 
 
 def test_angles_of_new_patterns() -> None:
-    assert numbers.angle(1.0) == pytest.approx(0, abs=0.1)
-    assert numbers.angle(1.3) == pytest.approx(np.degrees(np.arccos(0.65 + np.sqrt(0.31) / 2)), abs=0.01)
-    assert numbers.angle(2**0.5) == pytest.approx(45, abs=0.1)
+    assert metrics.angle(1.0) == pytest.approx(0, abs=0.1)
+    assert metrics.angle(1.3) == pytest.approx(np.degrees(np.arccos(0.65 + np.sqrt(0.31) / 2)), abs=0.01)
+    assert metrics.angle(2**0.5) == pytest.approx(45, abs=0.1)
     three = Task(m1=12, m2=18, mix=3)
     for total in SUMS:
-        assert numbers.angle(total, three) == pytest.approx(np.degrees(np.arccos(0.8)))
+        assert metrics.angle(total, three) == pytest.approx(np.degrees(np.arccos(0.8)))
 
 
 def test_errors_by_sum_stand_beside_the_angles_of_their_own_training() -> None:
     wrong = {f"S1 = {s:g}": s / 10 for s in SUMS}
     error = lambda name, alpha, n: wrong.get(name, 0.9) if (alpha, n) == (0.8, 20) else 0.9
-    two = numbers.by_sum(gpts(error))
+    two = metrics.by_sum(gpts(error))
     assert two[0].shape == (8, 5)
     np.testing.assert_allclose(two[0], np.broadcast_to(np.array(SUMS) / 10, (8, 5)), rtol=1e-6)
-    assert two[1].tolist() == pytest.approx([numbers.angle(s) for s in SUMS])
-    three = numbers.by_sum(gpts(error, variant="three patterns a mixture"))
+    assert two[1].tolist() == pytest.approx([metrics.angle(s) for s in SUMS])
+    three = metrics.by_sum(gpts(error, variant="three patterns a mixture"))
     assert three[0].shape == (4, 5)
     assert np.ptp(three[1]) < 1e-3
 
 
 def test_text_on_steps_tells_lower_bounds() -> None:
-    open_ones = {"α": numbers.steps({a: speeds("α", lambda _: None)[:2] for a in (0.4, 0.8)})}
+    open_ones = {"α": metrics.steps({a: speeds("α", lambda _: None)[:2] for a in (0.4, 0.8)})}
     assert "4 of 4 runs never learn, all at α = 0.4, 0.8." in prose.speed_text(open_ones)
     assert "interval" not in prose.speed_text(open_ones)
     assert "| not within 600 at 0.4 … not within 600 at 0.8 | +0.00 [+0.00, +0.00] | – |" in prose.speed_table(open_ones)
@@ -348,8 +348,8 @@ def test_text_on_steps_tells_lower_bounds() -> None:
     assert "all at α = 0.2. Without these runs the interval of the exponent does not include" in prose.speed_text({"α": found})
     assert "| −1.00 [−1.00, −1.00] | −2/3 |" in prose.speed_table({"α": found})
     part = Steps(np.array([0.2, 0.2, 0.4]), np.array([600.0, 300, 80]), np.array([True, False, False]))
-    assert numbers.mean_steps(part, 0.2) == "1 of 2 not within 600"
-    assert numbers.mean_steps(part, 0.4) == "80"
+    assert metrics.mean_steps(part, 0.2) == "1 of 2 not within 600"
+    assert metrics.mean_steps(part, 0.4) == "80"
 
 
 def steps_of(law: Callable[[np.ndarray], np.ndarray], *values: float) -> Steps:
@@ -383,7 +383,7 @@ def test_text_on_steps_against_each_condition() -> None:
 def test_examples_that_were_needed_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = plant(monkeypatch, lambda seed, n, **_: 0.11 if n < 7 else 0.1)
     gpt = gpts(lambda name, alpha, n: 0.0999 if alpha == 1 and n > 1 else 0.11)
-    found = numbers.panels(runs, gpt, 1.2)
+    found = metrics.panels(runs, gpt, 1.2)
     assert found["GPT-2, $S_1$ = 1.2"] == {}
     line = prose.needed_line(found)
     assert "GPT-2, in domain more than 20 (α' = 0.8), more than 20 (α' = 0.9), 2.0 (α' = 1)" in line
@@ -393,12 +393,12 @@ def test_examples_that_were_needed_in_words(monkeypatch: pytest.MonkeyPatch) -> 
         "In domain GPT-2 needs fewer examples at every larger α' in 0 of 8 seeds. At S₁ = 1.2 it was not tested."
     )
     assert prose.needed_text(gpt, 1.1).endswith("in 0 of 8 seeds, with new patterns of S₁ = 1.1 in 0 of 8 seeds.")
-    needs = numbers.needs(found)
+    needs = metrics.needs(found)
     assert list(needs) == ["GPT-2, in domain", "one layer, in domain", "one layer, $S_1$ = 1.2"]
-    assert needs["GPT-2, in domain"][0.8] == numbers.Need(None, [None] * 8)
+    assert needs["GPT-2, in domain"][0.8] == metrics.Need(None, [None] * 8)
     assert needs["GPT-2, in domain"][1.0].mean == pytest.approx(2.0, abs=0.02)
     assert needs["one layer, in domain"][0.8].seeds == pytest.approx([7.0] * 8, abs=1e-6)
-    readers = numbers.readers(runs, {GPT: gpt, TURNED: gpt})
+    readers = metrics.readers(runs, {GPT: gpt, TURNED: gpt})
     assert list(readers) == ["one layer", "GPT-2, each task with its reverse", "GPT-2, reverses left out"]
     assert readers["one layer"][1] == pytest.approx([0.11] * 6 + [0.1] * 9)
     assert len(readers["GPT-2, reverses left out"][1]) == 21
@@ -411,7 +411,7 @@ def test_words_on_the_length_of_prompts(monkeypatch: pytest.MonkeyPatch) -> None
     def said(new: float, outside: float) -> str:
         wrong = lambda seed, n, sum=None, **how: outside if how.get("outside") else new if sum == 0.5 else 0.1
         runs = plant(monkeypatch, wrong)
-        at = lambda **change: numbers.along(runs, numbers.CURVE_LENGTHS, alpha=0.8, **change)
+        at = lambda **change: metrics.along(runs, metrics.CURVE_LENGTHS, alpha=0.8, **change)
         return prose.lengths_text(at(), {s: at(sum=s) for s in SUMS}, at(outside=True))
 
     assert "new patterns are answered as old ones are: from 1 to 20 of them" in said(0.11, 0.45)
@@ -425,13 +425,13 @@ def test_the_dials_take_what_was_computed(monkeypatch: pytest.MonkeyPatch) -> No
     runs = plant(
         monkeypatch, lambda seed, n, alpha, sum=1.0: 0.1, lambda seed, n, alpha, sum=1.0: alpha * sum / 3 / n + seed / 100
     )
-    data = numbers.dial_data(runs, 1000)
+    data = metrics.dial_data(runs, 1000)
     sizes = [len(dial["values"]) for dial in data["dials"]]
     assert sizes == [4, 5, 8]
     new, old, asked = (series["values"] for series in data["series"])
     for values in (new, old, asked, *(item["values"] for item in data["bars"]["items"])):
         assert np.array(values, dtype=object).shape[:3] == tuple(sizes)
-    found = numbers.along(runs, [10], 1000, alpha=0.8, sum=1.1).margin[:, 0]
+    found = metrics.along(runs, [10], 1000, alpha=0.8, sum=1.1).margin[:, 0]
     assert new[2][3][5] == pytest.approx([found.mean(), found.min(), found.max()], rel=1e-3)
     assert found.min() < found.mean() < found.max()
     assert asked[0][0][0] == [1.0, 1.0, 1.0]
@@ -471,7 +471,7 @@ def test_words_on_the_order_of_the_sums() -> None:
 
 def kinds(main: Sequence[float], other: Sequence[float], three: Sequence[float] = (0.2, 0.1, 0.1, 0.1, 0.05)) -> dict[str, Any]:
     """Runs of three kinds of training with these errors for each S₁."""
-    names = {GPT: main, TURNED: other, numbers.THREE: three}
+    names = {GPT: main, TURNED: other, metrics.THREE: three}
     return {name: by_sum(*errors, variant=name) for name, errors in names.items()}
 
 
@@ -496,13 +496,13 @@ def test_words_on_kinds_of_training() -> None:
         ]
     }
     assert prose.order_text(apart).endswith("The means follow the angle, fewest near 5°, but no single seed does.")
-    mixed = by_sum(0.5, 0.4, 0.3, 0.2, 0.1, variant=numbers.THREE)
-    mixed[0] = by_sum(0.1, 0.4, 0.3, 0.2, 0.1, variant=numbers.THREE)[0]
+    mixed = by_sum(0.5, 0.4, 0.3, 0.2, 0.1, variant=metrics.THREE)
+    mixed[0] = by_sum(0.1, 0.4, 0.3, 0.2, 0.1, variant=metrics.THREE)[0]
     mixed[1] = replace(mixed[1], metrics={"seen": 1.0, "unseen": 0.5})
-    assert "S₁ = 1.3 has fewer than 0.5 in 3 of 4 seeds, so this is open." in prose.order_text({numbers.THREE: mixed})
+    assert "S₁ = 1.3 has fewer than 0.5 in 3 of 4 seeds, so this is open." in prose.order_text({metrics.THREE: mixed})
     unlearned = {GPT: [*found[GPT][1:], replace(found[GPT][0], metrics={"seen": 1.0, "unseen": 0.5})]}
     assert "But one seed is wrong on 50% of the unseen tasks of old patterns" in prose.order_text(unlearned)
-    errors = {name: numbers.by_sum(runs) for name, runs in found.items()}
+    errors = {name: metrics.by_sum(runs) for name, runs in found.items()}
     assert f"{TURNED}: 0.050 at S₁ = 0.5, 0.030 at S₁ = 0.7" in prose.variants_line(errors)
     plt.close(figures.gpt_variants(errors))
 
@@ -533,7 +533,7 @@ def test_readers_of_short_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who copies, whoever guesses without a match, and who uses both labels are told apart."""
     copies = plant(monkeypatch, lambda seed, n, alpha: 1.8 * no_match_floor(alpha, n))
     guesses = lambda name, alpha, n: no_match_floor(alpha, n) + (0.05 if n == 20 else 0)
-    both = lambda name, alpha, n: numbers.both_labels_floor(alpha, n)
+    both = lambda name, alpha, n: metrics.both_labels_floor(alpha, n)
     one, main, other, long = prose.readers_text(copies, {GPT: gpts(guesses), TURNED: gpts(both, variant=TURNED)}).splitlines()
     assert "With 1 to 4 examples it errs more than a reader who guesses where no example matches. Its attention" in one
     assert "nowhere errs clearly less than who copies a match, so that no use of the other pattern's label can be seen." in main
@@ -576,7 +576,7 @@ def test_the_verdict_is_that_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> Non
         error = lambda seed, n, alpha=0.8, **_: no_match_floor(alpha, n)
         runs, groups = plant(monkeypatch, error, loss), covers(cycle, control)
         by = {name: [run for run in groups if run.spec in specs] for name, specs in cover_specs("laptop").items()}
-        grid = [numbers.along(runs, [20], alpha=0.8, sum=s) for s in SUMS]
+        grid = [metrics.along(runs, [20], alpha=0.8, sum=s) for s in SUMS]
         of = kinds(gpt, other)
         return prose.verdict(runs, of, by), prose.conclusion(runs, of, by, SUMS, grid).splitlines()
 
@@ -616,17 +616,17 @@ def test_words_at_other_parameters(monkeypatch: pytest.MonkeyPatch, alpha: float
     """Margins that fall with S₁, losses that are never small, a curve that never ends below the level."""
     runs = plant(monkeypatch, lambda *_, **__: 0.4, lambda *_, sum=1.0, **__: 1 + (sum or 0.0))
     gpt = gpts(lambda *_: 0.4)
-    grid = [numbers.along(runs, [20], alpha=alpha, sum=s) for s in numbers.SHOWN_SUMS]
-    said = prose.sums_text(numbers.SHOWN_SUMS, grid)
+    grid = [metrics.along(runs, [20], alpha=alpha, sum=s) for s in metrics.SHOWN_SUMS]
+    said = prose.sums_text(metrics.SHOWN_SUMS, grid)
     assert said.startswith("What S₁ moves is the margin, and the margin on a straight line.")
     assert "at most 12,800 of 32,000 are wrong" in said
-    theorem = prose.theorem_text(numbers.SHOWN_SUMS, grid)
+    theorem = prose.theorem_text(metrics.SHOWN_SUMS, grid)
     assert theorem.startswith("The hinge loss is at most 0.01 in every seed **nowhere**. So S₁ ≥ 1 is not sufficient")
     assert "needed" not in theorem
     assert f"At S₁ = {total:g} it was not tested.".replace("-", "−") in prose.needed_text(gpt, total)
     assert "in 0 of 8 seeds" in prose.needed_text(gpt, total)
-    assert prose.needed_line(numbers.panels(runs, gpt, total)).count("more than 20") == 9
-    assert len(prose.sums_line(numbers.SHOWN_SUMS, grid, grid[0]).split("; ")) == 3
+    assert prose.needed_line(metrics.panels(runs, gpt, total)).count("more than 20") == 9
+    assert len(prose.sums_line(metrics.SHOWN_SUMS, grid, grid[0]).split("; ")) == 3
 
 
 def test_words_on_the_theorem_s_condition(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -647,14 +647,14 @@ def test_words_on_the_theorem_s_condition(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_every_figure_draws_planted_results(monkeypatch: pytest.MonkeyPatch) -> None:
     runs, gpt = plant(monkeypatch, lambda *_, **__: 0.0, lambda *_, **__: 0.0), gpts(lambda name, alpha, n: 0.5 / (n + 1) ** 3)
-    found = numbers.steps({v: speeds("α", lambda a: 50)[:2] for v in (0.4, 0.8)})
-    share = numbers.gpt_errors(gpt, "in domain")
-    one = numbers.along(runs, [20], alpha=0.8)
+    found = metrics.steps({v: speeds("α", lambda a: 50)[:2] for v in (0.4, 0.8)})
+    share = metrics.gpt_errors(gpt, "in domain")
+    one = metrics.along(runs, [20], alpha=0.8)
     history = {"seen": [0.5, 1.0], "unseen": [0.5, None]}
     few = {name: [planted(replace(SMALL[0], seed=i), history) for i in (0, 1)] for name in COVERS}
     with pytest.warns(RuntimeWarning, match="All-NaN|Mean of empty"):
         plt.close(figures.covers({name: Task(**part) for name, part in COVERS.items()}, few))
-    patterns = numbers.steps({v: speeds("M₁", lambda m: 50)[:2] for v in (4, 8)})
+    patterns = metrics.steps({v: speeds("M₁", lambda m: 50)[:2] for v in (4, 8)})
     assert figures.foot([share]) == 5e-4
     assert figures.foot([[Share(np.array([0.3]), 1000)]]) == 0.2
     assert figures.below([share]) == " Open marks: below the axis."

@@ -24,10 +24,10 @@ from lib.core.record.start import at_start
 from lib.core.record.store import StoredRun
 from lib.in_context import runs as stored
 from lib.in_context.deeper import figures as deeper_figures
-from lib.in_context.deeper import numbers as deeper_numbers
+from lib.in_context.deeper import metrics as deeper_numbers
 from lib.in_context.deeper import prose as deeper_prose
 from lib.in_context.deeper.claims import CLAIMS as CHAPTER_16
-from lib.in_context.deeper.numbers import NO_SKIP, THEORY
+from lib.in_context.deeper.metrics import NO_SKIP, THEORY
 from lib.in_context.experiments import (
     STORY_GAMMAS,
     deep_trial_specs,
@@ -37,13 +37,13 @@ from lib.in_context.experiments import (
 )
 from lib.in_context.models import signs
 from lib.in_context.pruning import figures as pruning_figures
-from lib.in_context.pruning import numbers as pruning_numbers
+from lib.in_context.pruning import metrics as pruning_numbers
 from lib.in_context.pruning import prose as pruning_prose
 from lib.in_context.pruning.claims import CLAIMS as CHAPTER_14
-from lib.in_context.pruning.numbers import LUCK, RATES, SHARES, Cost, cost, kept
+from lib.in_context.pruning.metrics import LUCK, RATES, SHARES, Cost, cost, kept
 from lib.in_context.story import claims as story_claims
 from lib.in_context.story import figures as story_figures
-from lib.in_context.story import numbers as story_numbers
+from lib.in_context.story import metrics as story_numbers
 from lib.in_context.story import prose as story_prose
 from lib.in_context.story.claims import CLAIMS as CHAPTER_17
 from lib.in_context.study import make_study, neurons

@@ -17,7 +17,7 @@ from torch import Tensor
 from lib.book.dials import Dials
 from lib.core.record.store import StoredRun
 from lib.language import arms
-from lib.language.adding import figures, numbers, prose
+from lib.language.adding import figures, metrics, prose
 from lib.language.adding.claims import CLAIMS
 from lib.language.addition import MARKS, Addition
 from lib.language.experiments import (
@@ -99,7 +99,7 @@ class Planted(StoredRun):
     """A run in no store, whose wrong answers fill the middle of the square."""
 
     def snapshots(self) -> dict[int, dict[str, Tensor]]:
-        task = numbers.task_of(self)
+        task = metrics.task_of(self)
         side = task.high - task.low + 1
         wrong = torch.zeros(side, side)
         hole = int(side * (1 - self.metrics["test"]) ** 0.5 / 2)
@@ -122,8 +122,8 @@ def planted(share: Mapping[tuple[str, float, float], float], train: float = 1.0,
     return runs
 
 
-def found(**how: Any) -> dict[numbers.Arm, list[StoredRun]]:
-    return numbers.of_arms(Shelf(planted(**how)), "laptop")
+def found(**how: Any) -> dict[metrics.Arm, list[StoredRun]]:
+    return metrics.of_arms(Shelf(planted(**how)), "laptop")
 
 
 GOOD = {(SQUARE, *SMALL): 0.99, (SQUARE, *LARGE): 0.4, (SQUARE, *LARGER): 0.3, (RANDOM, *LARGER): 1.0}
@@ -215,19 +215,19 @@ def test_where_in_the_square_an_arm_falls_off() -> None:
 
 def test_examples_are_right_and_wrong_sums_of_the_square() -> None:
     run = found(share=GOOD)[SQUARE, *LARGE][0]
-    shown = numbers.examples(run)
+    shown = metrics.examples(run)
     assert all(a + b == answer for a, b, answer in shown["right"])
     assert all(a + b - 3 == answer for a, b, answer in shown["wrong"])
     assert len(shown["right"]) == len(shown["wrong"]) == 3
-    assert numbers.examples(found(share={(SQUARE, *LARGE): 1.0}, spread=0.0)[SQUARE, *LARGE][0])["wrong"] == []
+    assert metrics.examples(found(share={(SQUARE, *LARGE): 1.0}, spread=0.0)[SQUARE, *LARGE][0])["wrong"] == []
 
 
 def test_figures_are_drawn() -> None:
     runs = found(share=GOOD)
     pair = {prose.name_of(arm): runs[SQUARE, *arm] for arm in prose.SHOWN}
     figures.held_out({"a": TASK, "b": Addition(16, 6, 9, "random")})
-    figures.by_distance({name: numbers.rings(group) for name, group in pair.items()})
-    assert len(figures.maps({"seed 0": numbers.right(runs[SQUARE, *LARGE][:1])}, 80).axes) == 1
+    figures.by_distance({name: metrics.rings(group) for name, group in pair.items()})
+    assert len(figures.maps({"seed 0": metrics.right(runs[SQUARE, *LARGE][:1])}, 80).axes) == 1
     curves = {name: {m: arms.history(group, m) for m in ("train", "test")} for name, group in pair.items()}
     figures.along({"a square": curves, "at random": {prose.name_of(LARGER): curves[prose.name_of(LARGER)]}})
     figures.arms({"γ = 0.5": [0.1, 0.2], "γ = 0.7": [0.9]}, ["γ = 0.5"])
@@ -246,7 +246,7 @@ def test_the_interval_is_scipys_and_a_point_where_nothing_varies() -> None:
 
 
 def test_dials_walk_into_the_square() -> None:
-    data = numbers.dial_data(found(share=GOOD))
+    data = metrics.dial_data(found(share=GOOD))
     decay, gamma, distance, step = (dial["values"] for dial in data["dials"])
     assert (decay, gamma) == ([0.01, 0.1], [0.5, 0.7])  # the larger start and the random control stay out
     assert (distance, step, data["x"]) == (list(range(21)), [500, 1000], "distance")

@@ -17,7 +17,7 @@ from torch import Tensor
 from lib.book.dials import Dials
 from lib.core.record.store import StoredRun
 from lib.language import arms
-from lib.language.asking import claims, figures, numbers, prose
+from lib.language.asking import claims, figures, metrics, prose
 from lib.language.asking.claims import CLAIMS
 from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, Kind, asking_specs
 from lib.language.study import make_asking
@@ -73,7 +73,7 @@ def planted(
 
 
 def found(profile: str = "laptop", **how: Any) -> dict[Kind, list[StoredRun]]:
-    return numbers.of_asking(Shelf(planted(profile=profile, **how)), profile)
+    return metrics.of_asking(Shelf(planted(profile=profile, **how)), profile)
 
 
 def both(large: float, small: float, variant: str = CHAIN) -> dict[Kind, float]:
@@ -91,7 +91,7 @@ READERS = {False: {prose.BAG: 0.53, prose.NAMED: 1.0}, True: {prose.BAG: 0.48, p
 @pytest.fixture(autouse=True)
 def readers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers of readers that do not reason, so that a sentence can be known."""
-    monkeypatch.setattr(numbers, "without_reasoning", lambda profile, hard: READERS[hard])
+    monkeypatch.setattr(metrics, "without_reasoning", lambda profile, hard: READERS[hard])
 
 
 # ---------------------------------------------------------------- claims
@@ -138,11 +138,11 @@ def test_own_chains_are_judged_against_a_coin_and_in_the_hard_variant_against_wh
 def test_labels_are_learned_from_where_they_stay_right() -> None:
     run = planted(gold=GOOD)[0]
     run.history.update({"step": [1, 2, 3, 4], "train label": [0.99, 0.5, 1.0, 0.99]})
-    assert numbers.label_steps([run]) == [3]
+    assert metrics.label_steps([run]) == [3]
     run.history["train label"] = [1.0, 1.0, 1.0, 0.98]
-    assert np.isnan(numbers.label_steps([run])).all()
+    assert np.isnan(metrics.label_steps([run])).all()
     run.history["train label"] = [1.0] * 4
-    assert numbers.label_steps([run]) == [1]
+    assert metrics.label_steps([run]) == [1]
 
 
 # ---------------------------------------------------------------- the answer
@@ -317,7 +317,7 @@ def test_what_is_learned_first_is_counted_over_runs() -> None:
 
 def test_dials_have_a_stop_for_every_size_and_arm_and_nothing_where_runs_have_ended() -> None:
     runs = found(gold=GOOD)
-    data = numbers.dial_data(runs)
+    data = metrics.dial_data(runs)
     size, gamma, step = (dial["values"] for dial in data["dials"])
     assert (size, gamma) == (list(SIZES), [LARGE[0], SMALL[0]])
     assert step == [100, 500, MOST]
@@ -348,7 +348,7 @@ def test_hops_are_those_of_the_questions() -> None:
     test = make_asking(runs[CHAIN, MIDDLE, *SMALL][0].spec).test
     weights = [float((test.hops[:ASKED] == h).float().mean()) for h in (1, 2)]
     assert list(shares) == [1, 2]
-    assert weights[0] * shares[1] + weights[1] * shares[2] == pytest.approx(numbers.own(runs[CHAIN, MIDDLE, *SMALL]))
+    assert weights[0] * shares[1] + weights[1] * shares[2] == pytest.approx(metrics.own(runs[CHAIN, MIDDLE, *SMALL]))
     assert prose.hops_table(runs).startswith("| questions | arm | 1 hop | 2 hops |")
 
 
@@ -390,16 +390,16 @@ def test_one_seed_and_one_size_are_enough() -> None:
 
 
 def draw(runs: dict[Kind, list[StoredRun]], profile: str) -> None:
-    sizes, size = numbers.sizes(runs, CHAIN, *SMALL), prose.largest(runs)
+    sizes, size = metrics.sizes(runs, CHAIN, *SMALL), prose.largest(runs)
     pair = {prose.name_of(arm): arm for arm in (LARGE, SMALL)}
-    per = lambda name: {words: numbers.by_size(runs, CHAIN, *arm, name=name) for words, arm in pair.items()}
+    per = lambda name: {words: metrics.by_size(runs, CHAIN, *arm, name=name) for words, arm in pair.items()}
     figures.over_sizes(sizes, per("steps"), per("label"), prose.limits(runs))
     curves = lambda group: {"a": arms.history(group, "train"), "b": arms.history(group, "label")}
     figures.along({f"{n:,}": {words: curves(runs[CHAIN, n, *arm]) for words, arm in pair.items()} for n in sizes}, ["b"])
     figures.readings(sizes, {words: prose.reading_values(runs, arm) for words, arm in pair.items()})
-    shares = lambda variant: {words: numbers.own(runs[variant, size, *arm]) for words, arm in pair.items()}
+    shares = lambda variant: {words: metrics.own(runs[variant, size, *arm]) for words, arm in pair.items()}
     figures.variants({v: shares(v) for v in (CHAIN, HARD)}, {CHAIN: READERS[False], HARD: READERS[True]})
-    figures.arms({prose.name_of(arm): numbers.own(group).tolist() for arm, group in prose.arms_of(runs).items()}, ["none"])
+    figures.arms({prose.name_of(arm): metrics.own(group).tolist() for arm, group in prose.arms_of(runs).items()}, ["none"])
 
 
 def test_figures_are_drawn_and_a_run_that_never_fits_lies_above_the_limit() -> None:

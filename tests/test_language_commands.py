@@ -18,7 +18,7 @@ from lib.book.dials import Dials
 from lib.core.record.store import StoredRun
 from lib.language import cogs
 from lib.language.arms import name_of
-from lib.language.commands import figures, numbers, prose
+from lib.language.commands import figures, metrics, prose
 from lib.language.commands.claims import CLAIMS
 from lib.language.experiments import (
     COGS,
@@ -80,9 +80,9 @@ def planted(
     return runs
 
 
-def found(share: Share = of(), profile: str = "laptop", **how: Any) -> tuple[numbers.Runs, numbers.Runs]:
+def found(share: Share = of(), profile: str = "laptop", **how: Any) -> tuple[metrics.Runs, metrics.Runs]:
     shelf = Shelf(planted(share, profile=profile, **how))
-    return numbers.of_scan(shelf, profile), numbers.of_cogs(shelf, profile)
+    return metrics.of_scan(shelf, profile), metrics.of_cogs(shelf, profile)
 
 
 def judged(id: str, share: Share = of(), **how: Any) -> str:
@@ -328,11 +328,11 @@ def test_wrong_ends_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     six = "of the large arm's 6 wrong ones 1 and of the small arm's 6 wrong ones 1 are wrong in the end alone"
     assert f"24 were kept, to short commands; {six}" in prose.ends_text(runs)
     ended, wrong = ("a", "A", "A", False), ("a", "A", "B", False)
-    monkeypatch.setattr(numbers, "scan_examples", lambda run: [wrong, wrong if run.spec.gamma == SMALL[0] else ended])
+    monkeypatch.setattr(metrics, "scan_examples", lambda run: [wrong, wrong if run.spec.gamma == SMALL[0] else ended])
     said = prose.ends_text(runs)
     assert "of the large arm's 2 wrong ones 1 and of the small arm's 2 wrong ones 0 are wrong in the end alone" in said
     assert "50% of the large arm's and 0% of the small arm's kept answers would be right" in said
-    monkeypatch.setattr(numbers, "scan_examples", lambda run: [("a", "A", "A", True)])
+    monkeypatch.setattr(metrics, "scan_examples", lambda run: [("a", "A", "A", True)])
     assert "All 2 answers" in prose.ends_text(runs)
 
 
@@ -355,20 +355,20 @@ def test_tables_hold_every_group_and_every_setting() -> None:
         assert rows["SCAN: rows of training"].startswith(", ".join(f"{size:,}" for size in SCAN[profile].sizes))
         assert "e-" not in " ".join(rows.values())
     assert dict(prose.settings_table("laptop"))["steps"] == "SCAN 2,500, COGS 3,000"
-    assert list(numbers.CASES) == list(cogs.CASES)
-    assert len(set(numbers.CASES.values())) == len(cogs.CASES)
+    assert list(metrics.CASES) == list(cogs.CASES)
+    assert len(set(metrics.CASES.values())) == len(cogs.CASES)
 
 
 @pytest.mark.parametrize("profile", ["laptop", "smoke"])
 def test_figures_are_drawn(profile: str) -> None:
     runs = found(profile=profile)
     drawn = [
-        figures.by_size(numbers.of_sizes(*runs)),
-        figures.along(numbers.of_histories(*runs)),
-        figures.arms(numbers.of_arms(*runs), [name_of(arm) for arm in numbers.OURS]),
-        figures.cases(numbers.cases_at_ends(runs[1]), len(cogs.STRUCTURAL)),
+        figures.by_size(metrics.of_sizes(*runs)),
+        figures.along(metrics.of_histories(*runs)),
+        figures.arms(metrics.of_arms(*runs), [name_of(arm) for arm in metrics.OURS]),
+        figures.cases(metrics.cases_at_ends(runs[1]), len(cogs.STRUCTURAL)),
     ]
-    assert [len(figure.axes) for figure in drawn] == [3, 3, 2, len(numbers.ends(runs[1], "COGS"))]
+    assert [len(figure.axes) for figure in drawn] == [3, 3, 2, len(metrics.ends(runs[1], "COGS"))]
     lines = (prose.size_line(*runs), prose.along_line(*runs), prose.arms_line(*runs))
     assert all("nan" not in line for line in (*lines, prose.cases_line(runs[1])))
     for figure in drawn:
@@ -377,22 +377,22 @@ def test_figures_are_drawn(profile: str) -> None:
 
 def test_runs_are_picked_by_arm_kind_and_size() -> None:
     runs = found()[0]
-    assert len(numbers.some(runs, numbers.PAPERS, TURN)) == 2 * 3 * 3
-    assert len(numbers.some(runs, numbers.PAPERS, size=MIDDLE)) == 2 * 2 * 3
-    assert {run.spec.gamma for run in numbers.some(runs, main=TURN, size=MIDDLE)} == {0.3, 0.5, 0.7, 0.8}
-    assert numbers.some(runs, CROSSED, JUMP) == []
+    assert len(metrics.some(runs, metrics.PAPERS, TURN)) == 2 * 3 * 3
+    assert len(metrics.some(runs, metrics.PAPERS, size=MIDDLE)) == 2 * 2 * 3
+    assert {run.spec.gamma for run in metrics.some(runs, main=TURN, size=MIDDLE)} == {0.3, 0.5, 0.7, 0.8}
+    assert metrics.some(runs, CROSSED, JUMP) == []
 
 
 def test_dials_have_every_size_arm_and_step() -> None:
     scan, cogs = found(of(0.9, 0.6))
-    data = numbers.scan_dials(scan)
+    data = metrics.scan_dials(scan)
     assert [dial["values"] for dial in data["dials"]] == [list(SIZES), [LARGE[0], SMALL[0]], [50, 100]]
     test, train = (series["values"] for series in data["series"])
     assert test[0][1][1] == pytest.approx([0.9 - 0.005 * 2 / 2, 0.9 - 0.005 * 2, 0.9])
     assert test[2][0][0] == pytest.approx([0.1, 0.1, 0.1])
     assert train[0][0] == [[0.5, 0.5, 0.5], [1, 1, 1]]
     assert "Dials over" in Dials(data, "rm-a").words()
-    data = numbers.cogs_dials(cogs)
+    data = metrics.cogs_dials(cogs)
     assert [series["label"] for series in data["series"]] == ["21 cases", "in distribution", "sentences of training"]
     assert data["start"] == {"size": data["dials"][0]["values"][-1], "gamma": SMALL[0], "step": 100}
     assert "Dials over" in Dials(data, "rm-b").words()

@@ -18,7 +18,7 @@ from lib.book.dials import Dials
 from lib.book.paths import BOOK
 from lib.core.record.store import StoredRun
 from lib.language.experiments import GAMMAS, MIX, mix_specs
-from lib.language.mixing import figures, numbers, prose
+from lib.language.mixing import figures, metrics, prose
 from lib.language.mixing.claims import CLAIMS
 from lib.language.stories import SUBSTITUTE, mix, mix_vocabulary
 from lib.language.study import mix_texts
@@ -31,7 +31,7 @@ Pair = tuple[float, float]
 
 @pytest.fixture
 def level(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numbers, "bigrams", lambda profile: LEVEL)
+    monkeypatch.setattr(metrics, "bigrams", lambda profile: LEVEL)
 
 
 # ---------------------------------------------------------------- planted results
@@ -71,7 +71,7 @@ def planted(
 
 
 def found(**how: Any) -> dict[tuple[bool, float], list[StoredRun]]:
-    return numbers.of_mix(Shelf(planted(**how)), "laptop")
+    return metrics.of_mix(Shelf(planted(**how)), "laptop")
 
 
 CASES: dict[str, dict[str, Any]] = {
@@ -116,27 +116,27 @@ def test_a_bigram_model_by_hand() -> None:
     rows = mix(
         [texts := [["a", "b", "a", "c"], ["a", "c"], ["a", "b"]], [["d"] * 4]], mix_vocabulary([texts, [["d"]]]), length=4
     )
-    assert numbers.bigram_loss(rows, 0) == pytest.approx(6 / 7 * np.log(2))
-    assert numbers.bigram_loss(rows, 1) == pytest.approx(0)
+    assert metrics.bigram_loss(rows, 0) == pytest.approx(6 / 7 * np.log(2))
+    assert metrics.bigram_loss(rows, 1) == pytest.approx(0)
 
 
 @pytest.mark.usefixtures("level")
 def test_progress_is_equal_where_the_mean_loss_is_that_of_the_bigram_models() -> None:
     group = found(noise=0.0)[True, 0.8]
-    at = numbers.at_progress(group, "laptop")
-    mean = numbers.losses(group).mean(2)
+    at = metrics.at_progress(group, "laptop")
+    mean = metrics.losses(group).mean(2)
     assert (mean[range(3), at] <= 2.25).all()
     assert (mean[range(3), at - 1] > 2.25).all()
     questions, stories = 1.0, 7 - 5 * STEPS[at[0]] / 700
-    assert numbers.gap(group, "laptop") == pytest.approx((stories - questions) / questions)
-    assert numbers.cosines_at(group, "laptop") == pytest.approx(np.array([TIED] * 3))
+    assert metrics.gap(group, "laptop") == pytest.approx((stories - questions) / questions)
+    assert metrics.cosines_at(group, "laptop") == pytest.approx(np.array([TIED] * 3))
     assert prose.reached(group, "laptop").tolist() == [STEPS[at[0]]] * 3
     assert (
-        numbers.passed(group, "laptop").tolist() == [[300, 600]] * 3
+        metrics.passed(group, "laptop").tolist() == [[300, 600]] * 3
     )  # 7 − 6·t/300 ≤ 1.5 from t = 275, 7 − 5·t/700 ≤ 3 from 560
     never = found(end=(3.0, 5.0))[True, 0.8]
-    assert numbers.at_progress(never, "laptop").tolist() == [-1] * 3
-    for values in (numbers.gap(never, "laptop"), numbers.cosines_at(never, "laptop"), prose.reached(never, "laptop")):
+    assert metrics.at_progress(never, "laptop").tolist() == [-1] * 3
+    for values in (metrics.gap(never, "laptop"), metrics.cosines_at(never, "laptop"), prose.reached(never, "laptop")):
         assert np.isnan(values).all()
 
 
@@ -338,17 +338,17 @@ def test_figures_are_drawn(case: str) -> None:
         kind: {prose.name_of(gamma): measure(runs[is_tied, gamma], "laptop") for gamma in GAMMAS}
         for is_tied, kind in prose.KINDS.items()
     }
-    along = {name: (STEPS, numbers.losses(group)) for name, group in tied.items()}
+    along = {name: (STEPS, metrics.losses(group)) for name, group in tied.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         figures.losses(along, LEVEL)
         figures.relative(along)
-        gaps = {name: (STEPS, numbers.gap_along(group), numbers.losses(group).mean(2)) for name, group in tied.items()}
+        gaps = {name: (STEPS, metrics.gap_along(group), metrics.losses(group).mean(2)) for name, group in tied.items()}
         figures.gap(gaps, {name: prose.points(group, "laptop") for name, group in tied.items()}, 1.0)
         group = runs[True, 0.8]
-        shown = (STEPS, numbers.cosines(group), prose.reached(group, "laptop"), numbers.cosines_at(group, "laptop"))
+        shown = (STEPS, metrics.cosines(group), prose.reached(group, "laptop"), metrics.cosines_at(group, "laptop"))
         figures.cosines({"tied": shown, "untied": shown})
-        figures.cosines_at(named(numbers.cosines_at))
+        figures.cosines_at(named(metrics.cosines_at))
     plt.close("all")
 
 
@@ -364,12 +364,12 @@ def test_the_page_calls_the_stories_what_they_are() -> None:
 
 def test_dials_follow_each_loss_over_its_own_bigram_model() -> None:
     runs = found()
-    data = numbers.dial_data(runs, "laptop")
+    data = metrics.dial_data(runs, "laptop")
     gamma, step = (dial["values"] for dial in data["dials"])
     assert gamma == sorted(GAMMAS)
     assert step[0] == STEPS[0]
     assert step[-1] == STEPS[-1]
     for corpus, series in zip((1, 0), data["series"], strict=True):
-        ends = numbers.losses(runs[True, gamma[1]])[:, -1, corpus] / numbers.bigrams("laptop")[corpus]
+        ends = metrics.losses(runs[True, gamma[1]])[:, -1, corpus] / metrics.bigrams("laptop")[corpus]
         assert series["values"][1][-1] == pytest.approx([ends.mean(), ends.min(), ends.max()])
     assert "Dials over" in Dials(data, "rm-22").words()

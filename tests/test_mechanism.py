@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lib.composition.information_flow import numbers as mechanism
-from lib.composition.information_flow.numbers import (
+from lib.composition.information_flow import metrics as mechanism
+from lib.composition.information_flow.metrics import (
     EDGES,
     ROLES,
     contrasts,

@@ -17,7 +17,7 @@ from torch import Tensor
 from lib.book.explorer import Explorer
 from lib.composition import played
 from lib.composition.exploration import ANSWERS, HERO, METRICS, clearest, exploration, hero, moments, record
-from lib.composition.information_flow.numbers import essential, flow
+from lib.composition.information_flow.metrics import essential, flow
 from lib.composition.played import ASKED, GAMMAS, KEY, PLACE, PLAYED, Played, make_played, played_specs
 from lib.composition.spectra import keys_eigenvalues
 from lib.composition.task import HELD_OUT, N_PLACES

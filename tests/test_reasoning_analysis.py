@@ -37,15 +37,15 @@ from lib.reasoning_bias import drawing, ratios, theory
 from lib.reasoning_bias import experiments as bias
 from lib.reasoning_bias import runs as stored
 from lib.reasoning_bias.attention import figures as attention_figures
-from lib.reasoning_bias.attention import numbers as attention
+from lib.reasoning_bias.attention import metrics as attention
 from lib.reasoning_bias.drawing import COLOUR
 from lib.reasoning_bias.embeddings import figures as embedding_figures
-from lib.reasoning_bias.embeddings import numbers as embeddings
-from lib.reasoning_bias.embeddings.numbers import FlowError
+from lib.reasoning_bias.embeddings import metrics as embeddings
+from lib.reasoning_bias.embeddings.metrics import FlowError
 from lib.reasoning_bias.experiments import BIAS, LARGE, MIDDLE, SMALL, point_specs
 from lib.reasoning_bias.exploration import METRICS, exploration, record, trainer
 from lib.reasoning_bias.memory_and_reasoning import figures as memory_figures
-from lib.reasoning_bias.memory_and_reasoning import numbers as memory_and_reasoning
+from lib.reasoning_bias.memory_and_reasoning import metrics as memory_and_reasoning
 from lib.reasoning_bias.models import EmbMLPSpec
 from lib.reasoning_bias.ratios import Ratio, halving, slowdown
 from lib.reasoning_bias.study import SETS, causal_average, make_study

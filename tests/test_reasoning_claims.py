@@ -23,10 +23,10 @@ from lib.core.record.start import at_start
 from lib.core.record.store import StoredRun
 from lib.reasoning_bias import claims, ratios, theory
 from lib.reasoning_bias import runs as stored
-from lib.reasoning_bias.attention import numbers as attention
+from lib.reasoning_bias.attention import metrics as attention
 from lib.reasoning_bias.embeddings import claims as embedding_claims
-from lib.reasoning_bias.embeddings import numbers as embeddings
-from lib.reasoning_bias.embeddings.numbers import FlowError
+from lib.reasoning_bias.embeddings import metrics as embeddings
+from lib.reasoning_bias.embeddings.metrics import FlowError
 from lib.reasoning_bias.experiments import (
     ABLATIONS,
     BIAS,
@@ -45,7 +45,7 @@ from lib.reasoning_bias.experiments import (
     rows_specs,
     table_specs,
 )
-from lib.reasoning_bias.memory_and_reasoning import numbers as memory_and_reasoning
+from lib.reasoning_bias.memory_and_reasoning import metrics as memory_and_reasoning
 from lib.reasoning_bias.memory_and_reasoning.claims import HELD_OUT_ALONG, MEMORY_LATER
 from lib.reasoning_bias.runs import EARLY, EARLY_EMB, LATE
 from lib.reasoning_bias.study import SETS, causal_average

@@ -40,12 +40,12 @@ from lib.core.record.spec import RunSpec
 from lib.core.record.store import StoredRun
 from lib.reasoning_bias import claims, ratios
 from lib.reasoning_bias import runs as stored
-from lib.reasoning_bias.attention import numbers as attention
+from lib.reasoning_bias.attention import metrics as attention
 from lib.reasoning_bias.attention import prose as attention_prose
 from lib.reasoning_bias.embeddings import claims as embedding_claims
-from lib.reasoning_bias.embeddings import numbers as embeddings
+from lib.reasoning_bias.embeddings import metrics as embeddings
 from lib.reasoning_bias.embeddings import prose as embedding_prose
-from lib.reasoning_bias.embeddings.numbers import FlowError
+from lib.reasoning_bias.embeddings.metrics import FlowError
 from lib.reasoning_bias.experiments import (
     EMB,
     LARGE,
@@ -60,7 +60,7 @@ from lib.reasoning_bias.experiments import (
     rows_specs,
     table_specs,
 )
-from lib.reasoning_bias.memory_and_reasoning import numbers as memory_and_reasoning
+from lib.reasoning_bias.memory_and_reasoning import metrics as memory_and_reasoning
 from lib.reasoning_bias.memory_and_reasoning import prose as memory_prose
 from lib.reasoning_bias.ratios import Ratio
 from lib.reasoning_bias.study import causal_average, make_study

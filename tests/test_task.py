@@ -26,7 +26,7 @@ from lib.composition.task import (
     table_of,
     taught,
 )
-from lib.composition.the_task.numbers import offset_table
+from lib.composition.the_task.metrics import offset_table
 from lib.core.model.rng import mix, randint
 
 MASK = (1 << 64) - 1

@@ -12,7 +12,7 @@ from test_analysis import make_run
 from lib.book.registry import EXPERIMENTS
 from lib.composition.diagram import HEADLINE, PHASE
 from lib.composition.experiments import FAST
-from lib.composition.rate_decay_data.numbers import grid
+from lib.composition.rate_decay_data.metrics import grid
 from lib.composition.runs import learned_at
 from lib.composition.separation import SEPARATION
 from lib.composition.study import Composition

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 from test_analysis import make_run
 
-from lib.composition.condensation.numbers import two_sided
+from lib.composition.condensation.metrics import two_sided
 from lib.composition.runs import model_of
 from lib.composition.task import ANCHORS, Task, composed
-from lib.composition.vectors import numbers as vectors
-from lib.composition.vectors.numbers import blocks, collect, contrast, fused, held
+from lib.composition.vectors import metrics as vectors
+from lib.composition.vectors.metrics import blocks, collect, contrast, fused, held
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import Taps, Transformer
 from lib.core.read.measures import cosines
@@ -275,10 +275,11 @@ def test_depths_are_compared_by_themselves_where_there_are_enough_runs() -> None
     assert vectors.counts(runs) == {2: (6, 1), 3: (5, 5), 4: (1, 0)}
     value = lambda r: r.metrics["inferential"] + 0.01 * r.spec.seed
     found = vectors.compared(runs, value)
-    assert (found.share, found.own) == (1.0, {3: pytest.approx(1 / 252)})
-    assert found.p == pytest.approx(1 / 252 / 7)
+    assert (found.share, found.p, found.opposite) == (1.0, pytest.approx(1 / 252 / 7), 1.0)
+    assert found.least == found.p  # nothing could be rarer
     assert found.clear
-    assert found.clear_at(3)
+    assert vectors.shared_depths(runs, 5) == [3]
+    assert vectors.compared(runs, value, 3).p == pytest.approx(1 / 252)
     assert vectors.compared({m: vectors.of_depth(group, 4) for m, group in runs.items()}, value) is None
 
 

@@ -20,28 +20,26 @@ from test_claims_of_mechanisms import an_auc
 from lib.book import engine
 from lib.composition import palette, words
 from lib.composition.condensation import figures as condensation_figures
-from lib.composition.condensation import numbers as condensation
+from lib.composition.condensation import metrics as condensation
 from lib.composition.condensation import prose as condensation_prose
-from lib.composition.condensation.numbers import Auc
+from lib.composition.condensation.metrics import Auc
 from lib.composition.experiments import FAST
 from lib.composition.gpt2 import prose as gpt2_prose
 from lib.composition.information_flow import figures as flow_figures
-from lib.composition.information_flow import numbers as flow
+from lib.composition.information_flow import metrics as flow
 from lib.composition.information_flow import prose as flow_prose
-from lib.composition.information_flow.numbers import EDGES, Cuts, Flow
+from lib.composition.information_flow.metrics import EDGES, Cuts, Flow
 from lib.composition.phase_diagram import prose as phase_prose
 from lib.composition.phases import Phase
 from lib.composition.rate_decay_data import figures as rate_decay_figures
-from lib.composition.rate_decay_data import numbers as rate_decay
+from lib.composition.rate_decay_data import metrics as rate_decay
 from lib.composition.rate_decay_data import prose as rate_decay_prose
 from lib.composition.task import LENGTH
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE
 from lib.composition.vectors import figures as vectors_figures
-from lib.composition.vectors import numbers as vectors
-from lib.composition.vectors import prose as vectors_prose
-from lib.composition.vectors.numbers import Similarity
+from lib.composition.vectors import metrics as vectors
 from lib.composition.width import figures as width_figures
-from lib.composition.width import numbers as width
+from lib.composition.width import metrics as width
 from lib.composition.width import prose as width_prose
 from lib.core.record.store import Store, StoredRun
 
@@ -212,32 +210,6 @@ def test_patches_say_where_a_difference_sits(monkeypatch: pytest.MonkeyPatch) ->
 # --- Chapter 4 ---
 
 
-def similarity(inside: float, outside: float) -> Similarity:
-    agree = np.eye(4, dtype=bool)[:, ::-1].copy()
-    return Similarity(np.where(agree, inside, outside), agree, tuple("abcd"), tuple("abcd"))
-
-
-def test_a_picture_needs_near_parallel_vectors_that_stand_out() -> None:
-    shown = [phase("symmetric", n=3), phase("inferential")]
-    say = lambda s, i, low=True: vectors_prose.picture_text("9.9", shown, [similarity(*s), similarity(*i)], low)
-    assert "of Figure 9.9 are the paper's picture**, in which equal numbers are near-parallel and others are not. There" in say(
-        (0.2, 0.1), (0.95, 0.3)
-    )
-    for symmetric, inferential, differs in (
-        ((0.2, 0.1), (0.8, 0.3), "in the inferential model equal numbers are not near-parallel (mean cosine 0.80). There"),
-        (
-            (0.2, 0.1),
-            (0.95, 0.9),
-            "others are not: in the inferential model other numbers are nearly as alike as equal ones. There",
-        ),
-        ((0.9, 0.8), (0.95, 0.3), "others are not: the symmetric model's cosines, which the paper finds low, are not. There"),
-    ):
-        assert "are not the paper's picture" in say(symmetric, inferential)
-        assert differs in say(symmetric, inferential)
-    assert "are the paper's picture" in say((0.9, 0.8), (0.95, 0.3), low=False)
-    assert "There is 1 inferential run of this depth" in say((0.2, 0.1), (0.95, 0.3))
-
-
 def plant_contrasts(monkeypatch: pytest.MonkeyPatch, centred: bool = True, plain: bool = True) -> None:
     """Contrasts that go with the inferential share, or not; cosines of equal answers that go with the symmetric share."""
     value = lambda on: lambda r: np.full(2, on * r.metrics["inferential"] + 0.01 * r.spec.seed)
@@ -245,7 +217,7 @@ def plant_contrasts(monkeypatch: pytest.MonkeyPatch, centred: bool = True, plain
     monkeypatch.setattr(vectors, "last_token_centred", value(centred))
     monkeypatch.setattr(vectors, "at_anchor", value(False))
     monkeypatch.setattr(vectors, "at_anchor_plain", lambda r: 0.01 * r.spec.seed)
-    monkeypatch.setattr(vectors_prose, "answers", lambda r: (0.9 - r.metrics["symmetric"] / 2, 0.3))
+    monkeypatch.setattr(vectors, "answers", lambda r: (0.9 - r.metrics["symmetric"] / 2, 0.3))
 
 
 def in_both(n: int, depth: int = 3, other: int | None = None) -> dict[str, list[StoredRun]]:
@@ -253,107 +225,33 @@ def in_both(n: int, depth: int = 3, other: int | None = None) -> dict[str, list[
     return {m: [make_run(depth=depth, seed=s, **{m: 0.9}) for s in range(k)] for m, k in many.items()}
 
 
-def test_likeness_is_asked_within_a_depth(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = in_both(6)
+def test_facts_on_vectors_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     plant_contrasts(monkeypatch)
-    said = vectors_prose.likeness(runs)
-    assert said.startswith(
-        "**Equal answers have similar vectors in the inferential phase only**: the median plain cosine is 0.45 in"
-    )
-    assert "plain cosine they stand out more in inferential models than in symmetric ones (in 100% of pairs" in said
-    assert "without the part that all vectors share they do, too (100%, p = 0.0011)." in said
-    assert said.endswith("there are 0 inferential runs and 0 symmetric, too few to say.")
+    said = {name: fact.text for name, fact in vectors.facts(in_both(6)).items()}
+    assert (said["plain-pairs"], said["plain-p"]) == ("100%", "0.0011")  # 1 of 924 draws of six from twelve
+    assert (said["anchor-pairs"], said["symmetric-equal"], said["inferential-equal"]) == ("50%", "0.45", "0.90")
+    assert (said["two-layers-inferential"], said["symmetric-runs"]) == ("none", "6")
     plant_contrasts(monkeypatch, plain=False)
-    said = vectors_prose.likeness(runs)
-    assert "they do not clearly stand out more" in said
-    assert "all vectors share they do (100%" in said
-    plant_contrasts(monkeypatch, centred=False)
-    assert "all vectors share they do not (50%" in vectors_prose.likeness(runs)
-    plant_contrasts(monkeypatch, plain=False, centred=False)
-    assert "all vectors share they do not, either (50%" in vectors_prose.likeness(runs)
-    monkeypatch.setattr(vectors_prose, "answers", lambda r: (0.8, 0.7))
-    assert (
-        "in both phases**: the median plain cosine is 0.80 in symmetric runs (of others 0.70) and 0.80"
-        in vectors_prose.likeness(runs)
-    )
-    deep = {m: [*group, *(make_run(depth=4, seed=s) for s in range(3))] for m, group in runs.items()}
-    monkeypatch.setattr(vectors_prose, "answers", lambda r: (0.5 + r.spec.model.depth / 10, 0.3))
-    said = vectors_prose.likeness(deep | {"symmetric": runs["symmetric"]})
-    assert "at 3 and 4 layers, is 0.80 and – in symmetric runs (of others 0.30 and –) and 0.80 and 0.90 in inf" in said
-    monkeypatch.setattr(vectors_prose, "answers", lambda r: (0.4, 0.3))
-    assert "in neither phase**" in vectors_prose.likeness(runs)
-    assert vectors_prose.likeness({"symmetric": runs["symmetric"]}).endswith("No depth has runs of both phases to compare.")
+    said = {name: fact.text for name, fact in vectors.facts(in_both(6, depth=2)).items()}
+    assert (said["plain-pairs"], said["centred-pairs"], said["two-layers-symmetric"]) == ("50%", "100%", "six")
 
 
-def test_two_layers_are_asked_by_themselves_where_there_are_enough_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_facts_on_vectors_where_there_is_nothing_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
     plant_contrasts(monkeypatch)
-    assert vectors_prose.likeness(in_both(5, depth=2)).endswith("about, the plain contrast is clearly higher.")
-    plant_contrasts(monkeypatch, plain=False)
-    assert vectors_prose.likeness(in_both(5, depth=2)).endswith("about, the plain contrast is not clearly higher.")
-    few = vectors_prose.likeness(in_both(5, depth=2, other=1))
-    assert few.endswith("about, there is 1 inferential run and 5 symmetric, too few to say.")
-
-
-def test_the_verdict_on_vectors_names_the_contrasts(monkeypatch: pytest.MonkeyPatch) -> None:
-    plant_contrasts(monkeypatch, plain=False)
-    said = vectors_prose.taken_away(in_both(6))
-    assert "look alike in the inferential phase only (median over runs of every depth: symmetric 0.45, others 0.30;" in said
-    assert "inferential runs by “last token, centred” (100%), but not clearly by “last token” (50%), “first anchor" in said
-    plant_contrasts(monkeypatch, plain=False, centred=False)
-    assert "inferential runs by no contrast, not clearly by “last token” (50%), “last" in vectors_prose.taken_away(in_both(6))
-
-
-def test_contrasts_are_compared_in_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    plant_contrasts(monkeypatch, plain=False)
-    said = vectors_prose.compared_text(in_both(6))
-    assert "| last token | 50% | 0.5" in said
-    assert "| last token, centred | 100% | 0.0011 |" in said
-    assert "Runs: 6 symmetric and 6 inferential at depth 3." in said
-    assert said.endswith("Compared by itself is depth 3: clearly higher is last token, centred at depth 3.")
-    plant_contrasts(monkeypatch, plain=False, centred=False)
-    assert vectors_prose.compared_text(in_both(6)).endswith("depth 3: no contrast is clearly higher.")
-    said = vectors_prose.compared_text(in_both(6, other=4))
-    assert said.endswith("By itself no depth can be compared: none has 5 runs of each phase.")
-    assert vectors_prose.compared_text(in_both(6, other=0)).endswith("so there is nothing to compare.")
+    said = {name: fact.text for name, fact in vectors.facts({"symmetric": in_both(2)["symmetric"]}).items()}
+    assert {said[name] for name in ("plain-pairs", "plain-p", "inferential-equal", "plain-rho")} == {"–"}
+    assert said["plain-falls"] == "none of none"
 
 
 def test_gamma_is_asked_within_a_phase_and_depth(monkeypatch: pytest.MonkeyPatch) -> None:
     plant = lambda name, sign: monkeypatch.setattr(vectors, name, lambda r: np.full(2, sign * r.spec.gamma))
     runs = {"inferential": [make_run(gamma=g) for g in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)]}
     plant("last_token", -1)
-    plant("last_token_centred", 1)
-    said = vectors_prose.by_gamma_text(runs)
-    assert "| inferential, depth 2 | 6 | -1.00 [" in said
-    assert "The plain contrast falls with γ in 1 of 1 group, the centred one in 0. So by plain" in said
+    assert vectors.gamma_trends(runs, vectors.PLAIN)["inferential", 2][0] == pytest.approx(-1)
     plant("last_token", 1)
-    assert vectors_prose.by_gamma_text(runs).endswith("falls with γ in 0 of 1 group, the centred one in 0.")
+    assert vectors.gamma_trends(runs, vectors.PLAIN)["inferential", 2][1] > 0
     for few in ({"inferential": runs["inferential"][:4]}, {"inferential": [make_run(gamma=0.5, seed=s) for s in range(6)]}):
-        assert vectors_prose.by_gamma_text(few) == "No phase has 5 runs of one depth and of three γ, so we cannot say."
-
-
-def test_maps_are_read_by_how_far_equal_numbers_stand_out() -> None:
-    shown = [phase("symmetric", n=3), phase("inferential")]
-    said = vectors_prose.map_text("9.9", shown, [similarity(-0.2, -0.3), similarity(0.6, 0.0)], "answers")
-    assert (
-        "Figure 9.9 equal answers stand out most in the inferential model of 2 layers: their mean cosine is 0.60 against"
-        in said
-    )
-    assert said.endswith("In the symmetric one of 2 layers it is -0.20 against -0.30.")
-    said = vectors_prose.map_text("9.9", shown, [similarity(0.9, -0.3), similarity(0.6, 0.0)], "answers")
-    assert "stand out most in the symmetric model of 2 layers" in said
-
-
-def test_the_model_of_a_figure_is_placed_among_its_phase(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = tuple(make_run(gamma=g, symmetric=1.0) for g in (0.3, 0.4, 0.5, 0.6, 0.7))
-    group = Phase("symmetric", 2, runs, True)  # the clearest is that with the lowest γ
-    monkeypatch.setattr(vectors_prose, "alike", lambda r, context: r.spec.gamma)
-    said = vectors_prose.among_text(group)
-    assert "is no typical one" in said
-    assert "0.30, is lower than that of 4 of the other 4 symmetric runs of 2 layers" in said
-    assert said.endswith("is 0.50.")
-    monkeypatch.setattr(vectors_prose, "alike", lambda r, context: abs(r.spec.gamma - 0.45))
-    assert "is a typical one" in vectors_prose.among_text(group)
-    assert vectors_prose.among_text(replace(group, runs=runs[:1])).startswith("There is no other symmetric run")
+        assert vectors.gamma_trends(few, vectors.PLAIN) == {}
 
 
 # --- Chapter 5 ---

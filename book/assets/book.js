@@ -9,7 +9,7 @@
   // Paper is white, whatever the theme.
   const root = document.documentElement;
   let theme = null;
-  window.addEventListener("beforeprint", () => { theme = root.dataset.theme; root.dataset.theme = "light"; for (const node of document.querySelectorAll(".rm-claim")) node.open = true; });
+  window.addEventListener("beforeprint", () => { theme = root.dataset.theme; root.dataset.theme = "light"; for (const node of document.querySelectorAll(".rm-claim, .rm-lab")) node.open = true; });
   window.addEventListener("afterprint", () => { if (theme) root.dataset.theme = theme; });
   // What an address names may be folded away.
   const unfold = () => {
@@ -17,7 +17,7 @@
     try { name = decodeURIComponent(name); } catch { /* a lone percent sign is taken as it stands */ }
     const to = name && document.getElementById(name);
     for (let node = to; node; node = node.parentElement) if (node.tagName === "DETAILS") node.open = true;
-    if (to && to.tagName === "DETAILS") to.scrollIntoView();
+    if (to && to.closest("details")) to.scrollIntoView();
   };
   window.addEventListener("hashchange", unfold);
 
@@ -40,6 +40,51 @@
     }
   }
   window.addEventListener("DOMContentLoaded", equations);
+
+  // What a number or a verdict in the text rests on: shown when it is pointed at, focused or touched.
+  function rests() {
+    const box = document.createElement("div");
+    box.className = "rm-rests";
+    box.id = "rm-rests";
+    box.setAttribute("role", "tooltip");
+    box.hidden = true;
+    document.body.append(box);
+    let shown = null;
+    const words = (link) => {
+      const to = document.getElementById(link.hash.slice(1));
+      if (!to) return "";
+      if (to.classList.contains("rm-claim")) {
+        const measured = [...to.querySelectorAll("dt")].find((dt) => dt.textContent === "Measured");
+        return `${to.querySelector(".rm-statement").textContent} ${measured ? `Measured: ${measured.nextElementSibling.textContent}` : ""}`;
+      }
+      const [written, here, from] = [...to.cells].map((cell) => cell.textContent);
+      return `${from}${written === here ? "" : `. Here: ${here}`}`;
+    };
+    const show = (link) => {
+      box.textContent = words(link);
+      if (!box.textContent) return;
+      box.hidden = false;
+      const at = link.getClientRects()[0], wide = document.documentElement.clientWidth;
+      box.style.left = `${Math.max(8, Math.min(at.left, wide - box.offsetWidth - 8)) + window.scrollX}px`;
+      box.style.top = `${at.bottom + 6 + window.scrollY}px`;
+      link.setAttribute("aria-describedby", box.id);
+      shown = link;
+    };
+    const hide = () => { box.hidden = true; shown?.removeAttribute("aria-describedby"); shown = null; };
+    let touched = false;
+    for (const link of document.querySelectorAll("a.rm-fact")) {
+      link.addEventListener("pointerdown", (event) => { touched = event.pointerType === "touch"; });
+      link.addEventListener("pointerenter", (event) => { if (event.pointerType !== "touch") show(link); });
+      link.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") hide(); });
+      link.addEventListener("focus", () => { if (!touched) show(link); });
+      link.addEventListener("blur", hide);
+      link.addEventListener("click", (event) => { // the first touch tells, the second leads to the table
+        if (touched && shown !== link) { event.preventDefault(); show(link); } else hide();
+      });
+    }
+    document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+    document.addEventListener("pointerdown", (event) => { if (shown && !event.target.closest("a.rm-fact")) hide(); });
+  }
 
   // What is wider than the page scrolls by itself, and says so.
   function wider() {
@@ -114,6 +159,7 @@
     unfold();
     narrow();
     codeSwitch();
+    rests();
     zoom();
     document.fonts.ready.then(reachable);
     document.fonts.ready.then(wider);

@@ -9,10 +9,22 @@ from typing import Any
 
 from lib.book.registry import PAPERS
 from lib.core.read import typeset
-from lib.core.read.claim import NOT_REPRODUCED, OURS, REPRODUCED, STATUSES, Claim
+from lib.core.read.claim import (
+    NO_EFFECT,
+    NOT_REPRODUCED,
+    NOT_RUN,
+    OPPOSITE,
+    OURS,
+    PARTLY,
+    QUESTIONS,
+    REPRODUCED,
+    STATUSES,
+    TOO_SMALL,
+    Claim,
+)
 from lib.core.record.store import Store
 
-MARK = {"reproduced": "✔", "partly": "◐", "not reproduced": "✘", "not run": "…"}
+MARK = {REPRODUCED: "✔", PARTLY: "◐", OPPOSITE: "✘", NO_EFFECT: "○", TOO_SMALL: "?", NOT_REPRODUCED: "✘", NOT_RUN: "…"}
 OWN = {REPRODUCED: "holds", NOT_REPRODUCED: "does not hold"}
 """What a status is called where a claim is ours: there was nothing to reproduce."""
 TASK_TEST, BY_CONSTRUCTION = "test of the task", "true by construction"
@@ -87,12 +99,16 @@ def squares(rows: Sequence[Mapping[str, Any]], page: str = "") -> str:
 
 def _claim(r: Mapping[str, Any], chapter: str | None) -> str:
     source = words(f"{PAPERS[r['paper']]}, {r['item']}")
-    parts = [("Source", source), ("Reported", words(r["reported"])), ("Criterion", words(r["criterion"]))]
+    parts = [("Source", source)] + [("Question", words(QUESTIONS[r["question"]]))] * bool(r.get("question"))
+    parts += [("Reported", words(r["reported"])), ("Criterion", words(r["criterion"]))]
     if r.get("revised"):
         parts.append(("Revised", words(r["revised"])))
     parts.append(("Measured", words(r["measured"])))
     if lost := failed(r):
         parts.append(("Failed", words(lost.removeprefix("failed: "))))
+    if r.get("figure"):
+        link = f'<a href="{escape(chapter or "")}{".html" * (chapter is not None)}#figure-{r["figure"].replace(".", "-")}">'
+        parts.append(("Figure", f"{link}{escape(r['figure'])}</a>"))
     if chapter is not None:
         parts.append(("Where", f'<a href="{escape(chapter)}.html#{anchor(r)}">chapter {int(chapter[:2])}</a>'))
     data = f' data-paper="{escape(r["paper"])}" data-status="{escape(kind(r))}"' if chapter is not None else ""

@@ -53,12 +53,13 @@ def show(
     *args: Any,
     number: str,
     caption: str,
-    summary: str,
+    summary: str = "",
     runs: Sequence[StoredRun] = (),
     profile: str = "",
     source: str = "",
 ) -> None:
-    """Draw `draw(*args)`, and under it the caption, the provenance and the summary line that regression tests compare.
+    """Draw `draw(*args)`, and under it the caption, the provenance and the summary line that regression tests compare: by
+    default what the numbers that were drawn come to.
 
     `source` says what was drawn where it is neither runs nor the task.
     """
@@ -71,7 +72,28 @@ def show(
             f'<p class="rm-provenance">{escape(source or provenance_line(runs, profile))} · drawn by {source_of(draw)}</p>'
         )
     )
-    print(f"Figure {number}: {summary}")
+    print(f"Figure {number}: {summary or drawn(args)}")
+
+
+def _numbers(value: Any) -> list[float]:
+    """Every number inside of arrays, lists, dictionaries and dataclasses."""
+    if isinstance(value, np.ndarray | torch.Tensor):
+        return np.asarray(value).astype(float).ravel().tolist() if np.asarray(value).dtype.kind in "fiub" else []
+    if isinstance(value, int | float):
+        return [float(value)]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type | StoredRun):
+        value = vars(value)
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [number for part in parts for number in _numbers(part)]
+
+
+def drawn(args: Sequence[Any]) -> str:
+    """`484 numbers, mean 0.41, standard deviation 0.38`: coarse enough to be the same on every machine."""
+    numbers = np.array(_numbers(list(args)))
+    numbers = numbers[np.isfinite(numbers)]
+    if not len(numbers):
+        return "no numbers"
+    return f"{len(numbers)} numbers, mean {numbers.mean():.2g}, standard deviation {numbers.std():.2g}"
 
 
 def rounded(value: T) -> T:

@@ -28,7 +28,7 @@ from lib.composition import paper_size
 from lib.composition.diagram import WIDTH, two_layers
 from lib.composition.experiments import GRIDS
 from lib.composition.exploration import hero
-from lib.composition.phase_diagram import figures, numbers, prose
+from lib.composition.phase_diagram import figures, metrics, prose
 from lib.composition.played import GAMMAS, PLAYED
 from lib.composition.runs import MAPPINGS
 from lib.core.read import style, typeset
@@ -96,9 +96,9 @@ def finding(rows: Mapping[str, Sequence[StoredRun]], tasks: Sequence[bridge.Task
     """What the book found in one sentence, which every page repeats."""
     turned = []
     for name, runs in rows.items():
-        ends = numbers.ends(runs)
+        ends = metrics.ends(runs)
         first, last = (f"{ends.mean[m][m]:.0%} {m} at γ = {ends.gamma[m]:g}" for m in MAPPINGS)
-        if numbers.turns(runs):
+        if metrics.turns(runs):
             turned.append(f"in {name} γ alone turns the answer, from {first} to {last}")
         else:
             turned.append(f"in {name} it does not (at most {first}, {last})")

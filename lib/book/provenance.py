@@ -19,6 +19,7 @@ import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
 from lib.book.paths import MISSED, ROOT
+from lib.core.read.fact import links
 from lib.core.record.store import Store, StoreError
 
 RECORD = "reason_or_memorize"
@@ -88,8 +89,10 @@ def files_digest(notebook: nbformat.NotebookNode, root: Path = ROOT) -> str:
 
 
 def code_digest(notebook: nbformat.NotebookNode, root: Path = ROOT, files: str | None = None) -> str:
-    """Of a notebook's own cells and of the files; `files` is their digest where it was taken before."""
-    return digest(part.encode() for part in (*_cells(notebook), files or files_digest(notebook, root)))
+    """Of a notebook's own cells, of the numbers in its text and of the files; `files` is their digest where it was taken
+    before."""
+    numbers = [str(link) for link in links(cell.source for cell in notebook.cells if cell.cell_type == "markdown")]
+    return digest(part.encode() for part in (*_cells(notebook), *numbers, files or files_digest(notebook, root)))
 
 
 # --- Results ---

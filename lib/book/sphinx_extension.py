@@ -19,7 +19,9 @@ from lib.book import chapters
 from lib.book.build import failures
 from lib.book.display import anchor
 from lib.book.paths import BOOK, ROOT
+from lib.book.text import OTHER
 from lib.core.read import typeset
+from lib.core.read.fact import LINK
 
 _log = logging.getLogger(__name__)
 _FIGURE = re.compile(r"\bFigures? ((?:\d{1,2}|E)\.\d+)")
@@ -43,6 +45,35 @@ def mark_stale(app: Sphinx, doctree: nodes.document, name: str) -> None:
     title = next(iter(doctree.findall(nodes.title)), None)
     if reasons and title is not None:
         title.parent.insert(title.parent.index(title) + 1, banner(reasons))
+
+
+def mark_facts(app: Sphinx, name: str, source: list[str]) -> None:
+    """Links of numbers and verdicts, before Sphinx looks for targets of its own: what they lead to is in a cell's output."""
+    if name.startswith("book/") and (BOOK / f"{Path(name).name}.ipynb").exists():
+        link = lambda match: f'<a class=\\"rm-fact\\" href=\\"#{match[2]}-{match[3]}\\">{typeset.characters(match[1])}</a>'
+        source[0] = LINK.sub(link, source[0])
+
+
+def move_banner(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """What a chapter says of other results than those it was written for stands above its first heading."""
+    for node in list(doctree.findall(nodes.raw)):
+        if f'class="admonition warning {OTHER}"' in node.astext():
+            node.parent.remove(node)
+            doctree.insert(0, node)
+
+
+LAB_RECORD = "Lab record"
+"""The heading of the section that is folded away."""
+
+
+def fold_lab_record(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    for section in list(doctree.findall(nodes.section)):
+        title = section.next_node(nodes.title)
+        if title is not None and title.parent is section and title.astext() == LAB_RECORD:
+            section.remove(title)
+            opening = nodes.raw("", f'<details class="rm-lab"><summary>{LAB_RECORD}</summary>', format="html")
+            section.insert(0, opening)
+            section.append(nodes.raw("", "</details>", format="html"))
 
 
 def _page_of(number: str) -> str:
@@ -217,6 +248,9 @@ def slim(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("source-read", mark_facts)
+    app.connect("doctree-resolved", move_banner)
+    app.connect("doctree-resolved", fold_lab_record)
     app.connect("doctree-resolved", mark_stale)
     app.connect("doctree-resolved", set_type)
     app.connect("doctree-resolved", link_figures)

@@ -15,7 +15,7 @@ import torch
 from lib.composition import spectra
 from lib.composition.diagram import HEADLINE
 from lib.composition.experiments import FAST, GRIDS, point_specs
-from lib.composition.information_flow.numbers import essential, flow
+from lib.composition.information_flow.metrics import essential, flow
 from lib.composition.played import ASKED, KEY, PLACE, PLAYED
 from lib.composition.runs import SHADOW
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, N_PLACES, SYMMETRIC_OFFSET, Task

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from lib.chain_of_thought.chain import numbers
-from lib.chain_of_thought.chain.numbers import (
+from lib.chain_of_thought.chain import metrics
+from lib.chain_of_thought.chain.metrics import (
     BOUND,
     CLOSE,
     ENOUGH,
@@ -111,27 +111,27 @@ def example(store: Store, profile: str) -> Finding:
 
 
 def stages(store: Store, profile: str) -> Finding:
-    runs = numbers.main_runs(store, profile)
-    found = [numbers.stage_steps(run) for run in runs]
+    runs = metrics.main_runs(store, profile)
+    found = [metrics.stage_steps(run) for run in runs]
     first = all(a is not None and b is not None and a <= FASTER * b for a, b in found)
-    words = [numbers.even(got, 0) if None not in (got := [pair[i] for pair in found]) else "not in every run" for i in (0, 1)]
+    words = [metrics.even(got, 0) if None not in (got := [pair[i] for pair in found]) else "not in every run" for i in (0, 1)]
     final = [run.metrics["both"] for run in runs]
     return Finding(
         f"iterations until attention reaches {ENOUGH:g}: to the query's step {words[0]}, to its pattern {words[1]}; "
-        f"to both at the end {numbers.even(final, 3)}",
+        f"to both at the end {metrics.even(final, 3)}",
         graded({SOONER: first, ENDS_SHARP: min(final) >= SHARP}),
         len(runs),
     )
 
 
 def mechanism(store: Store, profile: str) -> Finding:
-    runs = numbers.main_runs(store, profile)
-    s, reference = numbers.setting(runs), numbers.attended(runs, MAIN)
-    everywhere = {(a, t): numbers.attended(runs, Trial(a, t)) for a in s.alphas for t in s.taus}
+    runs = metrics.main_runs(store, profile)
+    s, reference = metrics.setting(runs), metrics.attended(runs, MAIN)
+    everywhere = {(a, t): metrics.attended(runs, Trial(a, t)) for a in s.alphas for t in s.taus}
     worst = min(everywhere, key=lambda where: everywhere[where].min())
     return Finding(
         f"attention to {GROUPS['both']} at {MIDDLE} examples, steps 1 to {reference.shape[1]}: "
-        f"{', '.join(numbers.even(v, 3) for v in reference.T)} (α' = {MAIN.alpha:g}, τ = {MAIN.tau:g}); the smallest anywhere "
+        f"{', '.join(metrics.even(v, 3) for v in reference.T)} (α' = {MAIN.alpha:g}, τ = {MAIN.tau:g}); the smallest anywhere "
         f"{everywhere[worst].min():.3f} (α' = {worst[0]:g}, τ = {worst[1]:g})",
         graded({LOOKS: bool(reference.min() >= SHARP), LOOKS_EVERYWHERE: bool(everywhere[worst].min() > MOST)}),
         len(runs),
@@ -150,18 +150,18 @@ def ordered(runs: Sequence[StoredRun], curves: Mapping[float, Curve], symbol: st
 
 
 def alpha_orders(store: Store, profile: str) -> Finding:
-    runs = numbers.main_runs(store, profile)
-    return ordered(runs, numbers.by_alpha(runs, MAIN.tau), "α'")
+    runs = metrics.main_runs(store, profile)
+    return ordered(runs, metrics.by_alpha(runs, MAIN.tau), "α'")
 
 
 def tau_orders(store: Store, profile: str) -> Finding:
-    runs = numbers.main_runs(store, profile)
-    return ordered(runs, numbers.by_tau(runs, MAIN.alpha), "τ")
+    runs = metrics.main_runs(store, profile)
+    return ordered(runs, metrics.by_tau(runs, MAIN.alpha), "τ")
 
 
 def condition(store: Store, profile: str) -> Finding:
-    runs = numbers.main_runs(store, profile)
-    found = numbers.compared(runs, MAIN.alpha)
+    runs = metrics.main_runs(store, profile)
+    found = metrics.compared(runs, MAIN.alpha)
     with_, without = found["with Condition 1"], found["without Condition 1"]
     last = int(without["leap"].lengths[-1])
     change = lambda curve: f"{curve.at(SHORT)[0]:.3f} → {curve.at(last)[0]:.3f}"
@@ -179,8 +179,8 @@ def condition(store: Store, profile: str) -> Finding:
 
 
 def to_zero(store: Store, profile: str) -> Finding:
-    runs = numbers.main_runs(store, profile)
-    found = numbers.grid(runs)
+    runs = metrics.main_runs(store, profile)
+    found = metrics.grid(runs)
     last = int(next(iter(found.values())).lengths[-1])
     worst = max(found, key=lambda where: found[where].at(last)[0])
     below = sum(c.at(last)[2] < VANISHED for c in found.values())
@@ -193,23 +193,23 @@ def to_zero(store: Store, profile: str) -> Finding:
 
 
 def needed_law(store: Store, profile: str) -> Finding:
-    runs = numbers.main_runs(store, profile)
-    rank, slope = numbers.law(runs)
-    points = numbers.examples_needed(runs)
-    bounded, bounded_alone = numbers.bounded(runs)
+    runs = metrics.main_runs(store, profile)
+    rank, slope = metrics.law(runs)
+    points = metrics.examples_needed(runs)
+    bounded, bounded_alone = metrics.bounded(runs)
     parts = {IN_ORDER: rank <= -RANK, BOUNDED: bounded, BOUNDED_ALONE: bounded_alone}
     return Finding(
         f"{min(n for *_, n in points):.0f} to {max(n for *_, n in points):.0f} examples for an error of {LEVEL:g}, over "
-        f"{len(points)} pairs of α' and τ; rank correlation with α'τρ {numbers.signed(rank)}; exponent in 1 / (α'τρ) {slope}; "
-        f"alone {numbers.alone_words(points)}",
+        f"{len(points)} pairs of α' and τ; rank correlation with α'τρ {metrics.signed(rank)}; exponent in 1 / (α'τρ) {slope}; "
+        f"alone {metrics.alone_words(points)}",
         graded(parts),
         len(runs),
     )
 
 
 def as_good_as_counting(store: Store, profile: str) -> Finding:
-    runs = numbers.main_runs(store, profile)
-    if not (ratio := numbers.against_oracle(runs)).size:
+    runs = metrics.main_runs(store, profile)
+    if not (ratio := metrics.against_oracle(runs)).size:
         raise LookupError(f"the vote's error is nowhere as large as {SOME:g}, so there is nothing to compare")
     return Finding(
         f"error over the oracle's from {ratio.min():.2f} to {ratio.max():.2f}, mean {ratio.mean():.2f}, at {len(ratio)} points",
@@ -219,16 +219,16 @@ def as_good_as_counting(store: Store, profile: str) -> Finding:
 
 
 def iterations(variant: str, store: Store, profile: str) -> Finding:
-    found = numbers.swept_runs(store, profile, variant)
+    found = metrics.swept_runs(store, profile, variant)
     words = []
     for name, groups in found.items():
-        if numbers.fitted(groups, "loss") is None:
+        if metrics.fitted(groups, "loss") is None:
             raise LookupError(f"the loss comes down to {LOSS:g} at fewer than two values of {SYMBOLS[name]}")
-        known = [(v, s) for v, s in sorted(numbers.means(groups, "loss").items()) if s is not None]
+        known = [(v, s) for v, s in sorted(metrics.means(groups, "loss").items()) if s is not None]
         ends = " to ".join(f"{steps:.0f} at {value:g}" for value, steps in (known[:1] + known[-1:]))
-        words.append(f"{SYMBOLS[name]}: {ends or 'not in every run'} (exponent: {numbers.power_words(groups, 'loss')})")
+        words.append(f"{SYMBOLS[name]}: {ends or 'not in every run'} (exponent: {metrics.power_words(groups, 'loss')})")
     runs = next(iter(next(iter(found.values())).values()))
-    parts = {DIRECTIONS[name]: numbers.monotone(groups, SIGNS[name], "loss") for name, groups in found.items()}
+    parts = {DIRECTIONS[name]: metrics.monotone(groups, SIGNS[name], "loss") for name, groups in found.items()}
     return Finding("iterations by " + "; ".join(words), graded(parts), len(runs))
 
 

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from lib.chain_of_thought.chain import numbers
-from lib.chain_of_thought.chain.numbers import (
+from lib.chain_of_thought.chain import metrics
+from lib.chain_of_thought.chain.metrics import (
     BOUND,
     COMPARED,
     LEVEL,
@@ -205,7 +205,7 @@ def needed(points: Sequence[tuple[float, float, float]], slope: Slope, spread: M
     (dotted)."""
     with style.look():
         fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.5))
-        x, y = np.array([(a * t * numbers.gap(t)) ** -BOUND for a, t, _ in points]), np.array([n for *_, n in points])
+        x, y = np.array([(a * t * metrics.gap(t)) ** -BOUND for a, t, _ in points]), np.array([n for *_, n in points])
         for i, tau in enumerate(taus := sorted({t for _, t, _ in points})):
             own = [t == tau for _, t, _ in points]
             colour = style.GAMMA(i / max(1, len(taus) - 1))
@@ -244,7 +244,7 @@ def steps_to(variants: Mapping[str, Mapping[str, Mapping[float, Sequence[StoredR
                 for stage, (colour, marker) in STAGE_LOOK.items():
                     points = np.array(iterations(groups, stage)).reshape(-1, 2)
                     ax.plot(*points.T, marker, ms=4, color=colour, alpha=0.6, mew=0)
-                    got = {value: mean for value, mean in numbers.means(groups, stage).items() if mean is not None}
+                    got = {value: mean for value, mean in metrics.means(groups, stage).items() if mean is not None}
                     ax.plot(list(got), list(got.values()), color=colour, lw=1.2)
                     ax.plot([], [], color=colour, lw=1.2, marker=marker, ms=4, label=STAGES[stage])
                 ax.set(xscale="log", yscale="log")

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from lib.chain_of_thought.chain import numbers
-from lib.chain_of_thought.chain.numbers import (
+from lib.chain_of_thought.chain import metrics
+from lib.chain_of_thought.chain.metrics import (
     BOUND,
     CLOSE,
     COMPARED,
@@ -49,7 +49,7 @@ WITH, WITHOUT = "with Condition 1", "without Condition 1"
 Panels = Mapping[str, tuple[str, Mapping[float, Curve], Mapping[float, Curve]]]
 """{title: (symbol, curves of trained models, of the vote)} of the figure of errors."""
 Compared = Mapping[str, Mapping[str, Curve]]
-"""What numbers.compared gives."""
+"""What metrics.compared gives."""
 Variants = Mapping[str, Mapping[str, Mapping[float, Sequence[StoredRun]]]]
 """{variant: {setting: {value: runs}}} of Theorem 4."""
 
@@ -59,7 +59,7 @@ Variants = Mapping[str, Mapping[str, Mapping[float, Sequence[StoredRun]]]]
 
 def answer(runs: Sequence[StoredRun], trial: Trial, compared: Compared) -> str:
     """What the chapter finds: does the model copy, and does it get right where the right end is not the most frequent?"""
-    by_step = numbers.attended(runs, trial).mean(0)
+    by_step = metrics.attended(runs, trial).mean(0)
     share, step = math.floor(100 * by_step.min()), int(by_step.argmin()) + 1
     where = "examples that were at the same step in the same place"
     text = (
@@ -90,7 +90,7 @@ def conclusion(runs: Sequence[StoredRun], variants: Variants) -> str:
 
 def vote_verdict(runs: Sequence[StoredRun]) -> str:
     """Is the model as good as the mechanism allows?"""
-    ratio = numbers.against_oracle(runs)
+    ratio = metrics.against_oracle(runs)
     if not ratio.size:
         return f"A vote among the matching examples errs nowhere as much as {SOME:.0%}, so the model cannot be held to it."
     return (
@@ -175,9 +175,9 @@ def harder_text(tau: float) -> str:
 
 
 def hardness_text(found: Mapping[float, Mapping[tuple[float, float], float]]) -> str:
-    """Which share of the first step brings errors of the vote (numbers.hardness) nearest to the talk's, and how near."""
+    """Which share of the first step brings errors of the vote (metrics.hardness) nearest to the talk's, and how near."""
     name = lambda first: f"{first:g}" if first else f"{1 / Trial().steps:.3f}, as in the others"
-    best = numbers.hardest_fit(found)
+    best = metrics.hardest_fit(found)
     text = (
         f"Of {len(found)} shares of log τ that the first step could take, {name(best)} brings the vote nearest to the "
         "talk's errors "
@@ -208,7 +208,7 @@ def training_line(runs: Sequence[StoredRun]) -> str:
 
 def ends_of(runs: Sequence[StoredRun], name: str) -> tuple[float, float]:
     """The mean over runs of a number at the first evaluation and at the last."""
-    found = np.mean([numbers.history(run, name)[[0, -1]] for run in runs], 0)
+    found = np.mean([metrics.history(run, name)[[0, -1]] for run in runs], 0)
     return float(found[0]), float(found[1])
 
 
@@ -229,7 +229,7 @@ def groups_text(runs: Sequence[StoredRun]) -> str:
 
 def training_text(runs: Sequence[StoredRun]) -> str:
     """The two stages in words."""
-    found = [numbers.stage_steps(run) for run in runs]
+    found = [metrics.stage_steps(run) for run in runs]
     if any(step is None for pair in found for step in pair):
         return f"Attention does not reach {ENOUGH:g} in every run."
     first, second = ([pair[i] for pair in found] for i in (0, 1))
@@ -249,13 +249,13 @@ def training_text(runs: Sequence[StoredRun]) -> str:
 
 
 def attended_line(runs: Sequence[StoredRun], trial: Trial) -> str:
-    found = numbers.attended(runs, trial)
+    found = metrics.attended(runs, trial)
     return f"attention to {GROUPS['both']} by step of inference: {', '.join(spread(v, 3) for v in found.T)}"
 
 
 def attended_text(runs: Sequence[StoredRun], trial: Trial) -> str:
     """Does a trained model look where the mechanism says, and at later steps less?"""
-    by_step = numbers.attended(runs, trial).mean(0)
+    by_step = metrics.attended(runs, trial).mean(0)
     if by_step.min() > MOST:
         text = "It looks there, on patterns that it never saw."
     else:
@@ -276,7 +276,7 @@ def errors_line(panels: Panels) -> str:
 
 def errors_text(runs: Sequence[StoredRun], panels: Panels) -> str:
     """The trained model against the vote, and whether more and better examples help."""
-    ratio = numbers.against_oracle(runs)
+    ratio = metrics.against_oracle(runs)
     found = [(curve, votes[v]) for _, shown, votes in panels.values() for v, curve in shown.items()]
     own = np.concatenate([(c.mean / np.maximum(v.mean, 1e-12))[v.mean >= SOME] for c, v in found])
     disordered = [
@@ -304,7 +304,7 @@ def comparison_line(panels: Compared) -> str:
 
 
 def comparison_text(panels: Compared, everywhere: Curve) -> str:
-    """Both ways of answering, with Condition 1 and without (as numbers.compared has them), and in-context learning where the
+    """Both ways of answering, with Condition 1 and without (as metrics.compared has them), and in-context learning where the
     condition fails from every start."""
     last = int(everywhere.lengths[-1])
     leap, wrong = panels[WITHOUT]["leap"], FAILING / Trial().count
@@ -340,20 +340,20 @@ def comparison_text(panels: Compared, everywhere: Curve) -> str:
 
 
 def needed_line(runs: Sequence[StoredRun]) -> str:
-    rank, slope = numbers.law(runs)
-    points = numbers.examples_needed(runs)
+    rank, slope = metrics.law(runs)
+    points = metrics.examples_needed(runs)
     return (
         f"{min(n for *_, n in points):.0f} to {max(n for *_, n in points):.0f} examples for an error of {LEVEL:g}; "
-        f"exponent in 1 / (α'τρ) {slope}; rank correlation {numbers.signed(rank)}"
+        f"exponent in 1 / (α'τρ) {slope}; rank correlation {metrics.signed(rank)}"
     )
 
 
 def needed_text(runs: Sequence[StoredRun]) -> str:
     """The fitted exponent beside the theorem's, and those of α' and of τρ on their own."""
-    _, slope = numbers.law(runs)
-    points = numbers.examples_needed(runs)
-    out = len(numbers.grid(runs)) - len(points)
-    alone = numbers.alone(points)
+    _, slope = metrics.law(runs)
+    points = metrics.examples_needed(runs)
+    out = len(metrics.grid(runs)) - len(points)
+    alone = metrics.alone(points)
     text = (
         f"Over all pairs of α' and τ the number of examples goes as 1 / (α'τρ) to the power {slope.value:.2f} (95 % interval "
         f"{slope.low:.2f} to {slope.high:.2f}), where the theorem allows {BOUND:g}."
@@ -361,11 +361,11 @@ def needed_text(runs: Sequence[StoredRun]) -> str:
     for name, found in alone.items():
         if found and min(found) > BOUND:
             text += f" The law is not generous enough in {name.split()[-1].strip('()')}."
-    if (bare := numbers.exponents(points, lambda _, tau: tau, fixed=0)) and min(bare) > BOUND:
+    if (bare := metrics.exponents(points, lambda _, tau: tau, fixed=0)) and min(bare) > BOUND:
         text += " Without ρ the exponent would be more than the law allows."
     text += (
         " **With ρ the law holds, and is generous.**"
-        if all(numbers.bounded(runs))
+        if all(metrics.bounded(runs))
         else " The law does not hold in every direction."
     )
     if out:
@@ -377,20 +377,20 @@ def needed_text(runs: Sequence[StoredRun]) -> str:
 
 def law_verdict(runs: Sequence[StoredRun]) -> str:
     """Theorem 5 in a sentence."""
-    where = f"as 1 / (α'τρ) to the power {numbers.law(runs)[1].value:.2f}, where it allows {BOUND:g}."
-    if all(numbers.bounded(runs)):
+    where = f"as 1 / (α'τρ) to the power {metrics.law(runs)[1].value:.2f}, where it allows {BOUND:g}."
+    if all(metrics.bounded(runs)):
         return f"Theorem 5's law holds with its factor ρ: the examples needed go {where}"
     return f"Theorem 5's law does not hold in every direction, even with ρ: over all pairs the examples needed go {where}"
 
 
 def lead_text(found: Mapping[float, float | None]) -> str:
-    """How the vote's need (numbers.vote_needs) grows as the correct step loses its lead over a single rival, beside the laws
+    """How the vote's need (metrics.vote_needs) grows as the correct step loses its lead over a single rival, beside the laws
     without that lead and with it."""
     known = {tau: round(n) for tau, n in found.items() if n is not None}
     if len(known) < 2:
         return f"The vote's error comes down to {LEVEL:g} at fewer than two of these τ, so there is nothing to compare."
     first, last = max(known), min(known)
-    lead = {tau: numbers.gap(tau) for tau in known}
+    lead = {tau: metrics.gap(tau) for tau in known}
     bare = {tau: (first / tau) ** BOUND for tau in known}
     full = {tau: (first * lead[first] / (tau * lead[tau])) ** BOUND for tau in known}
     grown = {tau: n / known[first] for tau, n in known.items()}
@@ -435,7 +435,7 @@ def sums_text(curves: Mapping[float, Curve]) -> str:
 
 
 def steps_line(variants: Variants) -> str:
-    say = lambda found: ", ".join(f"{SYMBOLS[name]} {numbers.power_words(groups, 'loss')}" for name, groups in found.items())
+    say = lambda found: ", ".join(f"{SYMBOLS[name]} {metrics.power_words(groups, 'loss')}" for name, groups in found.items())
     words = "; ".join(f"{variant}: {say(found)}" for variant, found in variants.items())
     return f"exponents of the iterations until the loss is {LOSS:g}, {words}"
 
@@ -443,7 +443,7 @@ def steps_line(variants: Variants) -> str:
 def exponents_table(variants: Variants) -> str:
     """The exponents of the iterations by what is waited for, beside those that the theory allows."""
     theory = [f"{low:g} to {high:g}".replace("-", "−") for low, high in THEORY.values()]
-    both = lambda name, stage: " / ".join(dict.fromkeys(numbers.power_words(of[name], stage) for of in variants.values()))
+    both = lambda name, stage: " / ".join(dict.fromkeys(metrics.power_words(of[name], stage) for of in variants.values()))
     rows = [(STAGES[stage], *(both(name, stage) for name in THEORY)) for stage in ("loss", "step", "pattern")]
     head = ("iterations until", *(f"in {SYMBOLS[name]}" for name in THEORY))
     return f"Exponents, {' / '.join(map(maths, variants))}:\n\n{table(head, [*rows, ('*Theorem 4, for the loss*', *theory)])}"
@@ -459,7 +459,7 @@ def _against(variants: Variants, stage: str) -> list[str]:
         f"{SYMBOLS[name]} ({maths(variant)})"
         for variant, found in variants.items()
         for name, groups in found.items()
-        if not numbers.monotone(groups, SIGNS[name], stage)
+        if not metrics.monotone(groups, SIGNS[name], stage)
     ]
 
 
@@ -469,8 +469,8 @@ def _outside(variants: Variants) -> tuple[list[str], list[str], list[str]]:
     nearer, beyond, edge = [], [], []
     for name, limits in THEORY.items():
         near, far = sorted(abs(limit) for limit in limits)
-        slopes = [numbers.fitted(found[name], "loss") for found in variants.values()]
-        if None in slopes or any(numbers.bent(found[name], "loss") for found in variants.values()):
+        slopes = [metrics.fitted(found[name], "loss") for found in variants.values()]
+        if None in slopes or any(metrics.bent(found[name], "loss") for found in variants.values()):
             continue
         ends = [sorted((SIGNS[name] * slope.low, SIGNS[name] * slope.high)) for slope in slopes]
         if all(top < near for _, top in ends):
@@ -502,7 +502,7 @@ def loss_verdict(variants: Variants) -> str:
         text += f" In {' and '.join(edge)} the iterations grow about as fast as its formula allows at most."
     if nearer:
         text += f" In {' and '.join(nearer)} the iterations grow more slowly than either of its terms."
-    bent = [SYMBOLS[n] for n in THEORY if any(numbers.bent(found[n], "loss") for found in variants.values())]
+    bent = [SYMBOLS[n] for n in THEORY if any(metrics.bent(found[n], "loss") for found in variants.values())]
     if bent:
         text += f" In {' and '.join(bent)} they follow no power law."
     if (nearer or bent) and not beyond and not against:
@@ -531,7 +531,7 @@ def steps_text(variants: Variants) -> str:
 def _rises(groups: Mapping[float, Sequence[StoredRun]]) -> str:
     """From where to where in α the second stage takes longer, in words."""
     found: list[list[float]] = []
-    for (a, one), (b, two) in pairwise(sorted(numbers.means(groups, "pattern").items())):
+    for (a, one), (b, two) in pairwise(sorted(metrics.means(groups, "pattern").items())):
         if one is not None and two is not None and two > one:
             found = [*found[:-1], [found[-1][0], b]] if found and found[-1][1] == a else [*found, [a, b]]
     return " and ".join(f"from α = {a:g} to {b:g}" for a, b in found)
@@ -545,7 +545,7 @@ def search_text(tried: Mapping[str, Sequence[StoredRun]]) -> str:
     head = ("trial", "attention to both at the end", f"iterations to {ENOUGH:g} of both")
     rows = []
     for name, runs in tried.items():
-        steps = [numbers.reached(run, ("both",)) for run in runs]
+        steps = [metrics.reached(run, ("both",)) for run in runs]
         when = even(steps, 0) if None not in steps else "not in every run" if any(steps) else "never"
         loss = [run.metrics["held out"] for run in runs]
         lost = ", diverged" * (None in loss or max(loss) > 1)

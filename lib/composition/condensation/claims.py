@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from lib.composition.condensation.numbers import GROWN, aucs, contest, growth, late_change, measures_of, pairs
+from lib.composition.condensation.metrics import GROWN, aucs, contest, growth, late_change, measures_of, pairs
 from lib.composition.experiments import FAST
 from lib.composition.phases import material, weighty_specs
 from lib.composition.runs import generalizes

@@ -16,7 +16,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from lib.composition import palette
-from lib.composition.condensation.numbers import KIND, Auc, condensation, greedy_groups, tells
+from lib.composition.condensation.metrics import KIND, Auc, condensation, greedy_groups, tells
 from lib.composition.runs import MAPPINGS
 from lib.composition.spectra import N_EIGENVALUES
 from lib.composition.task import FIRST_KEY, LAST_KEY

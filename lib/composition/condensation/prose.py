@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lib.composition.condensation.numbers import (
+from lib.composition.condensation.metrics import (
     FEW,
     KIND,
     RARE,

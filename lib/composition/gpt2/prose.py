@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lib.composition.phase_diagram.numbers import at_paper_pair, ends, turns
+from lib.composition.phase_diagram.metrics import at_paper_pair, ends, turns
 from lib.composition.runs import MAPPINGS, SHADOW, lean
 from lib.composition.trends import curves
 from lib.core.read.words import listed, number_of, sentence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lib.composition.information_flow.numbers import (
+from lib.composition.information_flow.metrics import (
     EDGES,
     EFFECT,
     ROUTES,

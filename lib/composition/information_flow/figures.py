@@ -13,7 +13,7 @@ from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 
 from lib.composition import palette
-from lib.composition.information_flow.numbers import EDGES, EFFECT, ROLES, Cuts, Flow, essential, route_classes
+from lib.composition.information_flow.metrics import EDGES, EFFECT, ROLES, Cuts, Flow, essential, route_classes
 from lib.core.read import style
 
 _TOKEN_COLOURS = (palette.KEY, palette.FIRST_ANCHOR, palette.SECOND_ANCHOR)
@@ -59,7 +59,7 @@ def _flow_panel(ax: Axes, flow: Flow, title: str) -> None:
 
 def flow_diagram(flows: Sequence[Flow], titles: Sequence[str]) -> Figure:
     """Fig. 3a, c: attention on one question, layer over layer. Line width is the attention weight; a line on the essential
-    path (lib.composition.information_flow.numbers.essential) has the colour of the token it starts at, the others are grey."""
+    path (lib.composition.information_flow.metrics.essential) has the colour of the token it starts at, the others are grey."""
     height = 0.9 + 1.15 * max(len(flow.attention) for flow in flows)
     with style.look():
         fig, axes = plt.subplots(1, len(flows), figsize=(style.WIDTH, height), squeeze=False)

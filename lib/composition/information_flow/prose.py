@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.composition.information_flow import numbers
-from lib.composition.information_flow.numbers import (
+from lib.composition.information_flow import metrics
+from lib.composition.information_flow.metrics import (
     EDGES,
     EFFECT,
     ESSENTIAL,
@@ -50,10 +50,10 @@ def misses_text(phases: Sequence[Phase]) -> str:
     )
 
 
-def flow_line(runs: Sequence[StoredRun], flows: Sequence[numbers.Flow]) -> str:
+def flow_line(runs: Sequence[StoredRun], flows: Sequence[metrics.Flow]) -> str:
     return "; ".join(
         f"{run_words(r)}: answer {f.answer}, "
-        + number_of(int(numbers.essential(f.attention, range(f.place, f.place + 3)).sum()), "edge")
+        + number_of(int(metrics.essential(f.attention, range(f.place, f.place + 3)).sum()), "edge")
         + " on the essential path"
         for r, f in zip(runs, flows, strict=True)
     )
@@ -175,7 +175,7 @@ def _stays(run: StoredRun) -> bool:
 
 def _acts(run: StoredRun, what: str, role: str) -> float:
     """How often a patch at a role before the last layer gives the answer of the question that differs in `what`."""
-    return float(numbers.patch_effects(run)[what][-1, ROLES.index(role)])
+    return float(metrics.patch_effects(run)[what][-1, ROLES.index(role)])
 
 
 def patch_text(phases: Sequence[Phase], patches: dict[str, dict[str, np.ndarray]]) -> str:

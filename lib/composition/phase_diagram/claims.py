@@ -12,8 +12,8 @@ import numpy as np
 
 from lib.composition.diagram import HEADLINE, RATE, WIDTH, deeper, gain, gamma_of_gain, other_rates, two_layers
 from lib.composition.experiments import FAST, GRIDS
-from lib.composition.phase_diagram import numbers
-from lib.composition.phase_diagram.numbers import HALF, PhaseTable, fast_runs
+from lib.composition.phase_diagram import metrics
+from lib.composition.phase_diagram.metrics import HALF, PhaseTable, fast_runs
 from lib.composition.runs import FITTED, MAPPINGS, REGION, SHADOW, lean, learned, learned_among, learned_at
 from lib.core.read.claim import NOT_REPRODUCED, Claim, Finding, graded
 from lib.core.read.statistics import interval
@@ -35,7 +35,7 @@ def _seeds(runs: list[StoredRun]) -> int:
 
 def _flip_of_two_layers(store: Store, profile: str) -> Finding:
     runs = _two_layers(store, profile)
-    found = numbers.ends(runs)
+    found = metrics.ends(runs)
     words = "; ".join(
         f"{m} at most {found.mean[m][m]:.2f} (γ = {found.gamma[m]:g}; the other answer {found.mean[m][other]:.2f} there)"
         for m, other in (MAPPINGS, MAPPINGS[::-1])
@@ -50,10 +50,10 @@ def _flip_of_two_layers(store: Store, profile: str) -> Finding:
 
 def _flip_of_best_rates(store: Store, profile: str) -> Finding:
     by_rate = {RATE: _two_layers(store, profile)} | other_rates(store, profile)
-    runs = numbers.of_all_rates(by_rate)
+    runs = metrics.of_all_rates(by_rate)
     if len(by_rate) < 2 or len({run.spec.gamma for run in runs}) < 2:
         raise LookupError("two values of gamma with every seed are not stored at two learning rates")
-    found = numbers.selected_ends(runs)
+    found = metrics.selected_ends(runs)
     words = "; ".join(
         f"{m} at most {found.share[m]:.2f} (γ = {found.gamma[m]:g}; ahead by {found.lead[m]:z.2f} there without selection)"
         for m in MAPPINGS
@@ -70,7 +70,7 @@ def _flip_of_best_rates(store: Store, profile: str) -> Finding:
 def _kind(store: Store, profile: str) -> Finding:
     runs = _two_layers(store, profile)
     gammas = sorted({run.spec.gamma for run in runs})
-    kinds = {g: [numbers.kind(run) for run in runs if run.spec.gamma == g] for g in gammas}
+    kinds = {g: [metrics.kind(run) for run in runs if run.spec.gamma == g] for g in gammas}
     pure = {m: [g for g in gammas if set(kinds[g]) == {m}] for m in MAPPINGS}
     listed = {m: ", ".join(f"{g:g}" for g in pure[m]) for m in MAPPINGS}
     done = {m: sum(learned(r) for r in runs if r.spec.gamma in pure[m]) for m in MAPPINGS}
@@ -102,9 +102,9 @@ def _trend_of_three_layers(store: Store, profile: str) -> Finding:
 def _trend_over(runs: list[StoredRun]) -> Finding:
     """Slope of inferential − symmetric against γ over runs, and its 95 % interval by resampling runs."""
     done = learned_among(runs)
-    if (every := numbers.lean_slope(runs)) is None:
+    if (every := metrics.lean_slope(runs)) is None:
         raise LookupError("a slope needs results at two values of gamma")
-    alone = numbers.lean_slope(done)
+    alone = metrics.lean_slope(done)
     words = lambda trend: f"{trend[0]:+.2f} [{trend[1]:+.2f}, {trend[2]:+.2f}]"
     return Finding(
         f"slope {words(every)} per unit of γ, {len(runs)} runs; "
@@ -125,7 +125,7 @@ def _steps(store: Store, profile: str) -> Finding:
     width = runs[0].spec.model.d_model
     small = gamma_of_gain(gain(0.8, GRIDS["paper"].d_model), width)
     gammas = sorted({run.spec.gamma for run in runs})
-    at = lambda chosen: float(np.mean([numbers.step_shares(r)[2:4].sum() for r in runs if r.spec.gamma in chosen]))
+    at = lambda chosen: float(np.mean([metrics.step_shares(r)[2:4].sum() for r in runs if r.spec.gamma in chosen]))
     below = [g for g in gammas if g >= small - 0.03]
     if not below:
         raise LookupError("no run has the gain of the paper's γ = .8")
@@ -145,7 +145,7 @@ def _steps(store: Store, profile: str) -> Finding:
 def _fast(store: Store, profile: str) -> Finding:
     runs = [run for run in load(FAST.specs(profile), store) if run.spec.model.depth == 2]
     share = lambda some: float(np.mean([lean(run) < 0 for run in some])) if some else 0.0
-    first, others = numbers.by_speed(runs)
+    first, others = metrics.by_speed(runs)
     late = [run for run in others if np.isfinite(learned_at(run))]
     fast, slow, learned_late = map(share, (first, others, late))
     return Finding(
@@ -167,7 +167,7 @@ Check = Callable[[Store, str], Finding]
 
 
 def _table(store: Store, profile: str) -> PhaseTable:
-    return numbers.phase_table(fast_runs(store, profile))
+    return metrics.phase_table(fast_runs(store, profile))
 
 
 def _cells(table: PhaseTable, mapping: str) -> list[tuple[int, float, float]]:
@@ -219,7 +219,7 @@ def _order(store: Store, profile: str) -> Finding:
 
 def _flip(store: Store, profile: str) -> Finding:
     table = _table(store, profile)
-    flips = numbers.flip_depths(table)
+    flips = metrics.flip_depths(table)
     words = "; ".join(f"depth {d}: symmetric at γ = {low:g}, inferential at γ = {high:g}" for d, low, high in flips)
     return Finding(words or "at no depth", graded({"some depth has both in this order": bool(flips)}), len(table.seeds))
 

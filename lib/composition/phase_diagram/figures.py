@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from lib.composition import palette
-from lib.composition.phase_diagram.numbers import PhaseTable, Setting
+from lib.composition.phase_diagram.metrics import PhaseTable, Setting
 from lib.composition.runs import MAPPINGS, SHADOW, learned, learned_at
 from lib.composition.study import OFFSETS
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET

@@ -13,8 +13,8 @@ import numpy as np
 from lib.composition import paper_size
 from lib.composition.diagram import gain, gamma_of_gain
 from lib.composition.experiments import GRIDS
-from lib.composition.phase_diagram import numbers
-from lib.composition.phase_diagram.numbers import AXES, PhaseTable, Setting, trend
+from lib.composition.phase_diagram import metrics
+from lib.composition.phase_diagram.metrics import AXES, PhaseTable, Setting, trend
 from lib.composition.runs import MAPPINGS, REGION, SHADOW, clearest, generalizes, lean, learned_among, learned_at
 from lib.composition.study import OFFSETS
 from lib.composition.task import INFERENTIAL_OFFSET, N_KEYS, SYMMETRIC_OFFSET
@@ -41,7 +41,7 @@ def _of(runs: Sequence[StoredRun], gamma: float) -> list[StoredRun]:
 
 def flip_text(name: str, runs: Sequence[StoredRun]) -> str:
     """Whether γ alone turns the answer, and how far: exact shares first, then the kind of answer, run by run."""
-    found = numbers.ends(runs)
+    found = metrics.ends(runs)
     if found.flips:
         verdict = "γ alone turns the symmetric answer into the inferential one"
     elif found.in_order:
@@ -51,7 +51,7 @@ def flip_text(name: str, runs: Sequence[StoredRun]) -> str:
     words = []
     for mapping in MAPPINGS:
         here = _of(runs, found.gamma[mapping])
-        kinds = Counter(numbers.kind(run) for run in here if numbers.has_counts(run))
+        kinds = Counter(metrics.kind(run) for run in here if metrics.has_counts(run))
         nearer = f"; most answers of {kinds[mapping]} of {number_of(sum(kinds.values()))} lie nearer to it" if kinds else ""
         if kinds.total() == 1:
             nearer = f"; most {'' if kinds[mapping] else 'do not '}lie nearer to it"
@@ -64,7 +64,7 @@ def flip_text(name: str, runs: Sequence[StoredRun]) -> str:
 
 def _leading(runs: Sequence[StoredRun]) -> str:
     """At how many γ each answer leads by the mean over seeds, and where the rarer one does."""
-    found = numbers.leading(runs)
+    found = metrics.leading(runs)
     most, least = sorted(found, key=lambda m: len(found[m]), reverse=True)
     total = len({run.spec.gamma for run in runs})
     where = f"at γ = {listed([f'{g:g}' for g in found[least]])}" if found[least] else "nowhere"
@@ -73,7 +73,7 @@ def _leading(runs: Sequence[StoredRun]) -> str:
 
 def answer_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
     """Where γ alone clearly turns the answer, in one sentence. sets: {what runs are called: runs}."""
-    clear = [name for name, runs in sets.items() if numbers.turns(runs)]
+    clear = [name for name, runs in sets.items() if metrics.turns(runs)]
     rest = [name for name in sets if name not in clear]
     short = "Partly" if clear and rest else "Yes" if clear else "No"
     where = f"in {listed(clear)}" if clear else "in none of our settings"
@@ -87,9 +87,9 @@ def answer_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
 def sets_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
     """What the answer rests on: both ends of γ, the trend, and the paper's own two γ, set by set; and what a turn is."""
     rows, at_pair = [], []
-    low, high = numbers.PAPER_PAIR
+    low, high = metrics.PAPER_PAIR
     for name, runs in sets.items():
-        found, pair, trend = numbers.ends(runs), numbers.at_paper_pair(runs), numbers.clear_trend(runs)
+        found, pair, trend = metrics.ends(runs), metrics.at_paper_pair(runs), metrics.clear_trend(runs)
         at_pair += [name] if pair.flips else []
         rows.append(
             (
@@ -98,9 +98,9 @@ def sets_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
                 f"{trend[0]:+.1f} [{trend[1]:+.1f}, {trend[2]:+.1f}]" if trend else "too few",
                 *(
                     f"{mean['symmetric']:.0%} / {mean['inferential']:.0%}{_in_place_of(runs, gamma)}"
-                    for gamma, mean in zip(numbers.PAPER_PAIR, pair.mean.values(), strict=True)
+                    for gamma, mean in zip(metrics.PAPER_PAIR, pair.mean.values(), strict=True)
                 ),
-                "yes" if numbers.turns(runs) else "by its ends only" if found.flips else "no",
+                "yes" if metrics.turns(runs) else "by its ends only" if found.flips else "no",
             )
         )
     head = ("models", "symmetric, most", "inferential, most", "trend with γ", f"γ = {low:g}", f"γ = {high:g}", "turns?")
@@ -126,7 +126,7 @@ def sets_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
 
 def _in_place_of(runs: Sequence[StoredRun], gamma: float) -> str:
     """` (0.45, 0.55)`: the γ of the runs that stand for those at gamma; nothing if they are at gamma itself."""
-    stored = sorted({run.spec.gamma for run in numbers.near(runs, gamma)})
+    stored = sorted({run.spec.gamma for run in metrics.near(runs, gamma)})
     return "" if stored == [gamma] else f" ({', '.join(f'{g:g}' for g in stored)})"
 
 
@@ -136,7 +136,7 @@ def learned_text(sets: Mapping[str, Sequence[StoredRun]]) -> str:
 
 
 def _short_of_learning(name: str, runs: Sequence[StoredRun]) -> str:
-    found, short = numbers.ends(runs), []
+    found, short = metrics.ends(runs), []
     for mapping in MAPPINGS:
         here = _of(runs, found.gamma[mapping])
         if (done := len(learned_among(here))) < len(here):
@@ -178,10 +178,10 @@ def size_text(runs: Sequence[StoredRun]) -> str:
             said = f"gives the {clear[0]} answer ({mean[clear[0]]:.0%})"
         else:
             said = f"gives neither reliably ({', '.join(f'{mean[m]:.0%} {m}' for m in MAPPINGS)}"
-            near = {m: float(np.mean([numbers.nearer(run)[m] for run in here])) for m in MAPPINGS}
+            near = {m: float(np.mean([metrics.nearer(run)[m] for run in here])) for m in MAPPINGS}
             lean = [m for m in MAPPINGS if near[m] > 0.5]
             said += f"; {near[lean[0]]:.0%} lie nearer to the {lean[0]} answer" if lean else ""
-            shares = np.mean([numbers.shares(run)[:-1] for run in here], 0)
+            shares = np.mean([metrics.shares(run)[:-1] for run in here], 0)
             said += f"; most often {_key(OFFSETS[int(shares.argmax())])}, {shares.max():.0%})"
         words.append(f"γ = {gamma:g} {said}{_unlearned(here)}")
     most = max(len(_of(runs, gamma)) for gamma in {run.spec.gamma for run in runs})
@@ -251,8 +251,8 @@ def kind_text(runs: Sequence[StoredRun]) -> str:
     for gamma in sorted({run.spec.gamma for run in runs}):
         here = _of(runs, gamma)
         exact = [float(np.mean([r.metrics[m] for r in here])) for m in MAPPINGS]
-        near = [float(np.mean([numbers.nearer(r)[m] for r in here])) for m in MAPPINGS]
-        medians = ", ".join(f"{numbers.median_offset(r):g}".replace("-", "−") for r in sorted(here, key=lambda r: r.spec.seed))
+        near = [float(np.mean([metrics.nearer(r)[m] for r in here])) for m in MAPPINGS]
+        medians = ", ".join(f"{metrics.median_offset(r):g}".replace("-", "−") for r in sorted(here, key=lambda r: r.spec.seed))
         rows.append((f"{gamma:g}", *(f"{v:.2f}" for v in (*exact, *near)), medians))
     head = ("γ", "exactly −6", "exactly −10", "nearer −6", "nearer −10", "median offset of each seed")
     return _coarse(runs) + "\n\n" + table(head, rows)
@@ -260,11 +260,11 @@ def kind_text(runs: Sequence[StoredRun]) -> str:
 
 def _coarse(runs: Sequence[StoredRun]) -> str:
     """What the second reading counts beside exact answers: for each side, the most frequent other offset."""
-    total = dict(zip(OFFSETS, np.mean([numbers.shares(run)[:-1] for run in runs], 0), strict=True))
+    total = dict(zip(OFFSETS, np.mean([metrics.shares(run)[:-1] for run in runs], 0), strict=True))
     words = []
     for mapping, exact, side in (
-        ("−6", SYMMETRIC_OFFSET, [o for o in OFFSETS if o > numbers.MIDDLE]),
-        ("−10", INFERENTIAL_OFFSET, [o for o in OFFSETS if o < numbers.MIDDLE]),
+        ("−6", SYMMETRIC_OFFSET, [o for o in OFFSETS if o > metrics.MIDDLE]),
+        ("−10", INFERENTIAL_OFFSET, [o for o in OFFSETS if o < metrics.MIDDLE]),
     ):
         if not (whole := sum(total[o] for o in side)):
             continue
@@ -277,13 +277,13 @@ def _coarse(runs: Sequence[StoredRun]) -> str:
 
 
 def histogram_line(runs: Sequence[StoredRun]) -> str:
-    medians = {g: sorted(numbers.median_offset(r) for r in _of(runs, g)) for g in sorted({r.spec.gamma for r in runs})}
+    medians = {g: sorted(metrics.median_offset(r) for r in _of(runs, g)) for g in sorted({r.spec.gamma for r in runs})}
     return "median offsets: " + "; ".join(f"γ = {g:g}: " + " ".join(f"{m:g}" for m in values) for g, values in medians.items())
 
 
 def place_text(runs: Sequence[StoredRun]) -> str:
     """Is an answer exact place by place? How many runs agree over places, and whether the last place differs."""
-    offsets = np.array([numbers.by_place(run) for run in runs])
+    offsets = np.array([metrics.by_place(run) for run in runs])
     same = int((offsets == offsets[:, :1]).all(1).sum())
     others = offsets[:, :-1]
     lone = int(((others == others[:, :1]).all(1) & (offsets[:, -1] != offsets[:, 0])).sum())
@@ -301,7 +301,7 @@ def place_text(runs: Sequence[StoredRun]) -> str:
 
 
 def place_line(runs: Sequence[StoredRun]) -> str:
-    flat = Counter(int(v) for run in runs for v in numbers.by_place(run))
+    flat = Counter(int(v) for run in runs for v in metrics.by_place(run))
     return "most frequent offsets, by run and place: " + ", ".join(f"{o:d} ({n})" for o, n in flat.most_common(5))
 
 
@@ -373,7 +373,7 @@ def full_width_text(runs: Sequence[StoredRun]) -> str:
             for m in MAPPINGS
         }
         first = max(MAPPINGS, key=lambda m: run.metrics[m])
-        near = numbers.nearer(run)[first]
+        near = metrics.nearer(run)[first]
         said = f"- *γ = {run.spec.gamma:g}, seed {run.spec.seed}* {known}. "
         said += f"At the end {run.metrics[first]:.0%} of its answers are {first}"
         if best[first][0] > run.metrics[first] + 0.05:
@@ -402,7 +402,7 @@ def depth_text(shallow: Sequence[StoredRun], deeper: Mapping[int, Sequence[Store
     said = []
     for depth, runs in deeper.items():
         words = flip_text(sentence(_LAYERS[depth]), runs)
-        added, both = numbers.more_layers(shallow, runs), numbers.at_same_points(shallow, runs)
+        added, both = metrics.more_layers(shallow, runs), metrics.at_same_points(shallow, runs)
         if len(added) > 1:
             lean_by = f"by {added.mean():+.2f} ({number_of(len(added), 'pair')} of runs"
             if len({run.spec.seed for run in both[1]}) > 1:
@@ -423,14 +423,14 @@ def depth_text(shallow: Sequence[StoredRun], deeper: Mapping[int, Sequence[Store
 
 def rate_rows(by_rate: Mapping[float, Sequence[StoredRun]]) -> dict[str, list[StoredRun]]:
     """Learning rate by learning rate the runs at the (γ, seed) that all rates have, under their names."""
-    shared = numbers.of_all_rates(by_rate)
+    shared = metrics.of_all_rates(by_rate)
     return {f"learning rate {rate:g}": [run for run in shared if run.spec.rate == rate] for rate in sorted(by_rate)}
 
 
 def rate_text(by_rate: Mapping[float, Sequence[StoredRun]]) -> str:
     """Rate by rate whether γ alone turns the answer, and what the paper's selection of the best rate makes of it."""
     said = [flip_text(sentence(name), runs) for name, runs in rate_rows(by_rate).items()]
-    found = numbers.selected_ends(numbers.of_all_rates(by_rate))
+    found = metrics.selected_ends(metrics.of_all_rates(by_rate))
     ends = listed(
         [
             f"{found.share[m]:.0%} {m} at γ = {found.gamma[m]:g} (ahead there by {found.lead[m]:z.0%} without selection)"
@@ -444,7 +444,7 @@ def step_text(runs: Sequence[StoredRun]) -> str:
     """The distance of nearest neighbours in the embedding that most numbers have, at both ends of γ, and where the paper's
     steps of 3 and 4 are most frequent."""
     words = []
-    by_gamma = numbers.steps_by_gamma(runs)
+    by_gamma = metrics.steps_by_gamma(runs)
     gammas = list(by_gamma)
     for gamma in dict.fromkeys((gammas[0], gammas[-1])):
         share = by_gamma[gamma]
@@ -461,7 +461,7 @@ def step_text(runs: Sequence[StoredRun]) -> str:
 
 
 def step_line(runs: Sequence[StoredRun]) -> str:
-    share = numbers.steps_by_gamma(runs)
+    share = metrics.steps_by_gamma(runs)
     return "share of steps of 3 and 4: " + "; ".join(f"γ = {g:g}: {v[2]:.2f} {v[3]:.2f}" for g, v in share.items())
 
 
@@ -469,7 +469,7 @@ def teacher_text(runs: Sequence[StoredRun]) -> str:
     """Does composing fail where few pairs teach the answer?"""
     if not runs:
         return "No run with stored weights leans to the inferential answer."
-    levels, shares = numbers.teaching(runs)
+    levels, shares = metrics.teaching(runs)
     mean = shares.mean(0)
     s = spearman(levels.astype(float), mean)
     verdict = (
@@ -488,7 +488,7 @@ def teacher_text(runs: Sequence[StoredRun]) -> str:
 def teacher_line(runs: Sequence[StoredRun]) -> str:
     if not runs:
         return "no run leans to the inferential answer"
-    levels, shares = numbers.teaching(runs)
+    levels, shares = metrics.teaching(runs)
     return "share of key − 10 by teaching pairs: " + ", ".join(
         f"{n}: {v:.2f}" for n, v in zip(levels, shares.mean(0), strict=True)
     )
@@ -525,7 +525,7 @@ def speed_text(runs: Sequence[StoredRun]) -> str:
     """Do runs that learn fast answer symmetrically? Over all runs: rank correlation, and the fastest third against the rest."""
     steps = np.array([learned_at(run) for run in runs])
     leans = lambda some: np.array([lean(run) for run in some])
-    every, (fast, slow) = leans(runs), map(leans, numbers.by_speed(runs))
+    every, (fast, slow) = leans(runs), map(leans, metrics.by_speed(runs))
     never = 1 + max(run.spec.train.steps for run in runs)  # later than all that learn, and at one rank
     s = spearman(np.where(np.isfinite(steps), steps, never), every)
     if s > 0.3:
@@ -604,7 +604,7 @@ def phase_text(table: PhaseTable) -> str:
         ]
         just = f" Just below: {listed(short)}." if short else ""
         lines.append(f"- **{mapping.capitalize()}** ({answer} in at least {REGION:.0%} of the answers): {found}.{just}")
-    flips = numbers.flip_depths(table)
+    flips = metrics.flip_depths(table)
     if flips:
         words = "; ".join(f"at depth {d} from γ = {low:g} to γ = {high:g}" for d, low, high in flips)
         lines.append(f"- **γ alone turns one into the other** {words}. Nothing else differs between the two cells.")
@@ -853,8 +853,8 @@ def verdict(sets: Mapping[str, Sequence[StoredRun]], own_size: Sequence[StoredRu
     """The chapter's verdict: the answer, the ends of the sets that do not turn, and the runs of the paper's size."""
     said = [f"**{answer_text(sets)}**"]
     for name, runs in sets.items():
-        if not numbers.turns(runs):
-            found = numbers.ends(runs)
+        if not metrics.turns(runs):
+            found = metrics.ends(runs)
             ends = ", ".join(f"{found.mean[m][m]:.0%} {m} at γ = {found.gamma[m]:g}" for m in MAPPINGS)
             said.append(f"In {name} the answers are at most {ends}.{_small_weights(runs)}")
     return "\n\n".join(filter(None, (" ".join(said), size_text(own_size))))

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.composition.condensation.numbers import measures_of
-from lib.composition.phase_diagram.numbers import HALF, ends
-from lib.composition.rate_decay_data.numbers import BY_KEYS, grid, harder, lean_by_numbers, learning_steps, with_fewest
+from lib.composition.condensation.metrics import measures_of
+from lib.composition.phase_diagram.metrics import HALF, ends
+from lib.composition.rate_decay_data.metrics import BY_KEYS, grid, harder, lean_by_numbers, learning_steps, with_fewest
 from lib.composition.runs import MAPPINGS, SHADOW, lean, learned_among
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Value, levels, slope
 from lib.composition.variations import DATA, DECAY, FEW, KEYS, OPTIMIZATION

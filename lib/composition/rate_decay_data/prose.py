@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lib.composition.condensation.numbers import measures_of
-from lib.composition.phase_diagram.numbers import HALF, ends, exact_above, turns
-from lib.composition.rate_decay_data.numbers import (
+from lib.composition.condensation.metrics import measures_of
+from lib.composition.phase_diagram.metrics import HALF, ends, exact_above, turns
+from lib.composition.rate_decay_data.metrics import (
     BY_KEYS,
     doubled,
     grid,

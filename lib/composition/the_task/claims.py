@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from lib.composition.diagram import two_layers
-from lib.composition.phase_diagram.numbers import fast_runs
+from lib.composition.phase_diagram.metrics import fast_runs
 from lib.composition.phases import LEVEL
 from lib.composition.runs import FITTED, LEARNED, MAPPINGS, REGION, SHADOW, learned_among
 from lib.composition.task import (
@@ -19,8 +19,8 @@ from lib.composition.task import (
     composed,
     taught,
 )
-from lib.composition.the_task import numbers
-from lib.composition.the_task.numbers import slide_errata
+from lib.composition.the_task import metrics
+from lib.composition.the_task.metrics import slide_errata
 from lib.core.read.claim import REPRODUCED, Claim, Finding, graded
 from lib.core.read.words import listed, number_of
 from lib.core.record.store import Store, StoredRun
@@ -47,7 +47,7 @@ def _sixteen(store: Store, profile: str) -> Finding:
 
 
 def _ladder(store: Store, profile: str) -> Finding:
-    rungs = numbers.ladder()
+    rungs = metrics.ladder()
     maps = rungs["symmetric maps"]
     counts = (len(PAIRS), len(maps), len(rungs["primitives"]))
     made = [pair for pair, offset in maps if offset == composed(pair)]

@@ -26,7 +26,7 @@ from lib.composition.task import (
     SYMMETRIC_OFFSET,
     Task,
 )
-from lib.composition.the_task import numbers
+from lib.composition.the_task import metrics
 from lib.core.read import style
 
 
@@ -112,7 +112,7 @@ def data_examples(task: Task, seed: int, n_rows: int = 5) -> Figure:
         left.axis("off")
         _offsets(
             right,
-            numbers.offset_table(),
+            metrics.offset_table(),
             {EXCEPTION: palette.SYMMETRIC, HELD_OUT: "#FFFFFF"},
             {HELD_OUT: "?"},
         )
@@ -205,18 +205,18 @@ def split(tasks: Sequence[Task]) -> Figure:
 
 def ladder() -> Figure:
     """Four ways to hold the same table, from rows to primitives (the talk's ladder), drawn from the task."""
-    rungs = numbers.ladder()
+    rungs = metrics.ladder()
     names = list(rungs)
     palette = plt.get_cmap("Set3").colors
     with style.look():
         fig, axes = plt.subplots(1, 4, figsize=(style.WIDTH, 2.45))
-        table = numbers.offset_table()
+        table = metrics.offset_table()
         unordered = [pair for pair, _ in rungs["symmetric maps"]]
         flat = {pair: "#F2F2F2" for pair, _ in rungs["pair maps"]}
         mirrored = {(a, b): palette[unordered.index(tuple(sorted((a, b))))] for a in ANCHORS for b in ANCHORS}
         _offsets(axes[0], table, flat | {HELD_OUT: "#FFFFFF"}, dict.fromkeys(flat, "80\nkeys") | {HELD_OUT: "?"})
         _offsets(axes[1], table, flat | {HELD_OUT: "#FFFFFF"}, {HELD_OUT: "?"})
-        _offsets(axes[2], numbers.offset_table(SYMMETRIC_OFFSET), mirrored, {})
+        _offsets(axes[2], metrics.offset_table(SYMMETRIC_OFFSET), mirrored, {})
         for ax, name, count in zip(axes, names, (len(rungs[name]) for name in names), strict=True):
             ax.set_title(f"{count:,} of {len(PAIRS)} pair maps" if name == "pair maps" else f"{count:,} {name}", fontsize=9)
         for ax in axes[1:3]:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from lib.composition.vectors.numbers import LOWER, UPPER, Similarity, counted
+from lib.composition.vectors.metrics import LOWER, UPPER, Similarity, counted
 from lib.core.read import style
 
 

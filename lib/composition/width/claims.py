@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from lib.composition.phase_diagram.numbers import clear_trend
+from lib.composition.phase_diagram.metrics import clear_trend
 from lib.composition.runs import MAPPINGS, SHADOW
 from lib.composition.trends import BY_GAMMA, curves, slope
 from lib.composition.variations import FLIP, WIDTH
-from lib.composition.width.numbers import advantage, by_shape, shape_name
+from lib.composition.width.metrics import advantage, by_shape, shape_name
 from lib.core.read.claim import Claim, Finding, graded
 from lib.core.read.measures import spread
 from lib.core.read.words import number_of

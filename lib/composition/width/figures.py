@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from lib.composition.figures import gamma_curves
-from lib.composition.width.numbers import Crossing
+from lib.composition.width.metrics import Crossing
 from lib.core.read import style
 
 

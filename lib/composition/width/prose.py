@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lib.composition.phase_diagram.numbers import HALF, clear_trend, ends, kind, turns
+from lib.composition.phase_diagram.metrics import HALF, clear_trend, ends, kind, turns
 from lib.composition.runs import MAPPINGS
 from lib.composition.trends import Trend, curves
-from lib.composition.width.numbers import DIFFER, Crossing, Shape, by_shape, placed, points, shape_name
+from lib.composition.width.metrics import DIFFER, Crossing, Shape, by_shape, placed, points, shape_name
 from lib.composition.words import setting_words, trend_words
 from lib.core.read.tables import table
 from lib.core.read.words import listed, number_of

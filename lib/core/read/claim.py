@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lib.core.read import typeset
 from lib.core.record.store import Store
 
 OURS = {"ours": "this book"}
 """The source of claims that no paper makes; papers are named by the studies that read them."""
 REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_RUN = "reproduced", "partly", "not reproduced", "not run"
-STATUSES = (REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_RUN)
+OPPOSITE, NO_EFFECT, TOO_SMALL = "opposite", "no clear effect", "too small to tell"
+STATUSES = (REPRODUCED, PARTLY, OPPOSITE, NO_EFFECT, TOO_SMALL, NOT_REPRODUCED, NOT_RUN)
+"""OPPOSITE, NO_EFFECT and TOO_SMALL are what NOT_REPRODUCED is where a check measures by parts."""
+QUESTIONS = {
+    "flip": "γ flips the answer",
+    "simple": "small weights are simpler",
+    "rule": "the rule comes first",
+    "prompt": "prompts are copied",
+    "language": "language",
+}
+"""The questions of the book, each of which claims answer."""
 
 
 class Grade(str):
@@ -43,12 +56,94 @@ class Finding:
         return self.status.failed if isinstance(self.status, Grade) else ()
 
 
+_COMPARE = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
+_WRITTEN = {">=": "at least", ">": "more than", "<=": "at most", "<": "below"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One named part of a criterion: holds if `measured` compares so with `threshold`. `given`: it has to hold before the
+    others can say anything, and earns nothing by holding.
+
+    What a part that does not hold says is `failure`: OPPOSITE, NO_EFFECT or TOO_SMALL, decided by its test or its interval.
+    """
+
+    name: str
+    measured: float
+    compare: str
+    threshold: float
+    form: str = "{:.2f}"
+    given: bool = False
+    failure: str = NO_EFFECT
+    power: str = ""
+    """Of a test that is too small to tell: what it could have shown, in words."""
+    group: str = ""
+    """Parts of one group earn by holding together alone."""
+
+    @property
+    def holds(self) -> bool:
+        return not math.isnan(self.measured) and bool(_COMPARE[self.compare](round(self.measured, 9), self.threshold))
+
+    def words(self) -> str:
+        """`contrast: 0.12 (needed: at least 0.9)`."""
+        measured = "none" if math.isnan(self.measured) else self.form.format(self.measured)
+        needed = f"{_WRITTEN[self.compare]} {self.form.format(self.threshold)}"
+        return typeset.characters(f"{self.name}: {measured} (needed: {needed}{'; ' * bool(self.power)}{self.power})")
+
+    def as_dict(self) -> dict[str, Any]:
+        measured = None if math.isnan(self.measured) else self.measured
+        kept = {"name": self.name, "measured": measured, "compare": self.compare, "threshold": self.threshold}
+        return kept | {"given": self.given, "holds": self.holds} | ({} if self.holds else {"failure": self.failure})
+
+
+def by_interval(
+    name: str, measured: float, interval: tuple[float, float], threshold: float, null: float = 0.0, form: str = "{:.2f}"
+) -> Part:
+    """At least `threshold`, which lies above `null`. A part that fails is opposite if its 95 % interval lies below null,
+    and too small to tell if it reaches the threshold."""
+    low, high = interval
+    failure = OPPOSITE if high < null else TOO_SMALL if high >= threshold else NO_EFFECT
+    power = f"95 % interval {form.format(low)} to {form.format(high)}" * (failure == TOO_SMALL)
+    return Part(name, measured, ">=", threshold, form, failure=failure, power=power)
+
+
+def by_exact_test(name: str, p: float, p_opposite: float, least: float, level: float = 0.05) -> Part:
+    """A one-sided exact test. One that fails is opposite if the other side is rare, and too small to tell if no outcome of
+    these runs could have been rare: `least` is the smallest p that they allow."""
+    failure = OPPOSITE if p_opposite <= level else TOO_SMALL if least > level else NO_EFFECT
+    power = f"the least p that these runs allow is {least:.2g}" * (failure == TOO_SMALL)
+    return Part(name, p, "<=", level, "{:.2g}", failure=failure, power=power)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a check measured, part by part, and on how many seeds."""
+
+    parts: tuple[Part, ...]
+    n_seeds: int
+
+    def finding(self) -> Finding:
+        """The verdict: reproduced if all parts hold, partly if some do, groups as one; of none, what the parts say."""
+        asked = [part for part in self.parts if not part.given]
+        failed = [part for part in self.parts if not part.holds]
+        broken = {part.group or part.name for part in failed}
+        if any((part.group or part.name) not in broken for part in asked):
+            status = PARTLY if failed else REPRODUCED
+        else:
+            failures = {part.failure for part in asked}
+            status = next((kind for kind in (OPPOSITE, TOO_SMALL) if kind in failures), NO_EFFECT)
+        words = "; ".join(part.words() for part in self.parts)
+        return Finding(words, Grade(status, [part.name for part in failed]), self.n_seeds)
+
+
 @dataclass(frozen=True)
 class Claim:
-    """`check(store, profile)` computes the finding; it raises LookupError itself (no KeyError or IndexError) where the results
+    """`check(store, profile)` computes the finding, or measures its parts; it raises LookupError itself (no KeyError or
+    IndexError) where the results
     that it needs are not stored.
 
     `by_construction`: it tests the task itself, on which no trained model has a say, and so must not count as a result.
+    `question`: which of QUESTIONS it answers. `figure`: the number of the figure of this book that shows it.
     `revised`: where the criterion is not the first one, why it was replaced. Results of the former were known by then.
     """
 
@@ -58,14 +153,19 @@ class Claim:
     statement: str
     reported: str
     criterion: str
-    check: Callable[[Store, str], Finding]
+    check: Callable[[Store, str], Finding | Measured]
     by_construction: bool = False
     revised: str = ""
+    question: str = ""
+    figure: str = ""
 
     def evaluate(self, store: Store, profile: str) -> dict[str, Any]:
         """The claim with what was measured, as plain data."""
+        parts: tuple[Part, ...] = ()
         try:
             finding = self.check(store, profile)
+            if isinstance(finding, Measured):
+                parts, finding = finding.parts, finding.finding()
         except (IndexError, KeyError):
             raise  # a mistake, not a missing result
         except LookupError as error:
@@ -84,6 +184,9 @@ class Claim:
             "failed": list(finding.failed),
             "by_construction": self.by_construction,
             "revised": self.revised,
+            "question": self.question,
+            "figure": self.figure,
+            "parts": [part.as_dict() for part in parts],
         }
 
 

@@ -37,7 +37,8 @@ def derived(version: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """
 
     def keeping(measure: Callable[P, T]) -> Callable[P, T]:
-        name = f"{measure.__module__.removeprefix('lib.')}.{measure.__name__}"
+        room = measure.__module__.removeprefix("lib.").replace(".metrics", ".numbers")  # what the room was called at first
+        name = f"{room}.{measure.__name__}"
         known: dict[Path, Any] = {}
 
         def place(*args: P.args, **kwargs: P.kwargs) -> Path | None:

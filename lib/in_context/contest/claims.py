@@ -5,7 +5,7 @@ from __future__ import annotations
 from lib.core.read.claim import Claim, Finding, graded
 from lib.core.record.store import Store
 from lib.in_context.classical import LEARNERS, LOGISTIC
-from lib.in_context.contest.numbers import (
+from lib.in_context.contest.metrics import (
     BEST_ALPHA,
     CLOSE,
     CLOSE_ALPHA,

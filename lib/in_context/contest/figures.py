@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from lib.core.read import style
 from lib.in_context.classical import LEARNERS
-from lib.in_context.contest.numbers import ICL, LENGTHS, Point
+from lib.in_context.contest.metrics import ICL, LENGTHS, Point
 from lib.in_context.drawing import log_errors
 from lib.in_context.task import no_match_floor
 

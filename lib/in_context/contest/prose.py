@@ -9,7 +9,7 @@ import numpy as np
 from lib.core.read.tables import table
 from lib.core.read.words import listed
 from lib.in_context.classical import LEARNERS, LINEAR, LOGISTIC
-from lib.in_context.contest.numbers import (
+from lib.in_context.contest.metrics import (
     ALPHAS,
     BEST_ALPHA,
     CLOSE,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lib.core.read.claim import Claim, Finding, graded
 from lib.core.record.store import Store, StoredRun
-from lib.in_context.deeper.numbers import (
+from lib.in_context.deeper.metrics import (
     GROWN,
     HALF,
     MOST,

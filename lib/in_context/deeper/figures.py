@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 
 from lib.core.read import style
 from lib.core.record.store import StoredRun
-from lib.in_context.deeper.numbers import GROWN, SELECTS, TURNED, Turned, whole
+from lib.in_context.deeper.metrics import GROWN, SELECTS, TURNED, Turned, whole
 from lib.in_context.drawing import band
 from lib.in_context.runs import history
 

@@ -10,7 +10,7 @@ from lib.core.model.init import gamma_std
 from lib.core.read.tables import table
 from lib.core.read.words import listed, number_of
 from lib.core.record.store import StoredRun
-from lib.in_context.deeper.numbers import (
+from lib.in_context.deeper.metrics import (
     GROWN,
     NO_SKIP,
     SELECTS,

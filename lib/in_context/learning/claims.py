@@ -7,7 +7,7 @@ import numpy as np
 from lib.core.read.claim import Claim, Finding, graded
 from lib.core.read.measures import spread
 from lib.core.record.store import Store
-from lib.in_context.learning.numbers import (
+from lib.in_context.learning.metrics import (
     PAPER_ATTENTION,
     PAPER_STEP,
     ends,

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from lib.core.read import style
 from lib.core.record.store import StoredRun
 from lib.in_context.drawing import band
-from lib.in_context.learning.numbers import PAPER_ATTENTION, Growth, Matrices, ShownPrompt
+from lib.in_context.learning.metrics import PAPER_ATTENTION, Growth, Matrices, ShownPrompt
 from lib.in_context.runs import history
 from lib.in_context.task import Task
 

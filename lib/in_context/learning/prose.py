@@ -13,7 +13,7 @@ from lib.core.read.words import number_of
 from lib.core.record.store import StoredRun
 from lib.in_context import starts
 from lib.in_context.experiments import ALPHA, GPT, gpt_specs, point_specs
-from lib.in_context.learning.numbers import (
+from lib.in_context.learning.metrics import (
     ends,
     first_push,
     label_angles,

@@ -10,7 +10,7 @@ from lib.core.read.claim import Claim, Finding, graded
 from lib.core.read.measures import spread
 from lib.core.record.store import Store
 from lib.in_context.experiments import ALPHA, LENGTH
-from lib.in_context.out_of_domain.numbers import (
+from lib.in_context.out_of_domain.metrics import (
     CONTROL,
     CYCLE,
     ENOUGH,

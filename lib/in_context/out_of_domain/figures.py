@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from lib.core.read import style
 from lib.core.record.store import StoredRun
 from lib.in_context.drawing import band, log_errors
-from lib.in_context.out_of_domain.numbers import ENOUGH, THEORY, Along, Curve, Need, Steps, both_labels_floor, crossing
+from lib.in_context.out_of_domain.metrics import ENOUGH, THEORY, Along, Curve, Need, Steps, both_labels_floor, crossing
 from lib.in_context.runs import LEVEL, Share, history
 from lib.in_context.study import SUMS
 from lib.in_context.task import Task, no_match_floor

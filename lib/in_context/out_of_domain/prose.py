@@ -11,7 +11,7 @@ from lib.core.read.tables import table
 from lib.core.read.words import listed, sentence
 from lib.core.record.store import StoredRun
 from lib.in_context.experiments import ALPHA, COVERS, GPT, LENGTH, TURNED
-from lib.in_context.out_of_domain.numbers import (
+from lib.in_context.out_of_domain.metrics import (
     CONTROL,
     CURVE_COUNT,
     CURVE_LENGTHS,

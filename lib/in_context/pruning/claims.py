@@ -10,7 +10,7 @@ from lib.core.read.claim import Claim, Finding, graded
 from lib.core.read.measures import spread
 from lib.core.record.store import Store
 from lib.in_context.experiments import ALPHA, LENGTH
-from lib.in_context.pruning.numbers import (
+from lib.in_context.pruning.metrics import (
     ORDERS,
     PRUNED_ALPHAS,
     SHARES,

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from lib.core.read import style
-from lib.in_context.pruning.numbers import RATES, SHARES, SLOPE, WIDEST, Cost, Norms
+from lib.in_context.pruning.metrics import RATES, SHARES, SLOPE, WIDEST, Cost, Norms
 
 LATE, LEAST = 0.5, 1e-3
 """From which share of neurons removed wrong signs are drawn, and where the axis of hinge losses begins."""

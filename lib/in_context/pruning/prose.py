@@ -10,7 +10,7 @@ import numpy as np
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
-from lib.in_context.pruning.numbers import (
+from lib.in_context.pruning.metrics import (
     ORDERS,
     PRUNED_ALPHAS,
     RATES,

@@ -12,7 +12,7 @@ from lib.core.read.statistics import spearman
 from lib.core.record.store import Store
 from lib.in_context.experiments import HALF
 from lib.in_context.runs import LEVEL, start_attention, steps_to
-from lib.in_context.story.numbers import (
+from lib.in_context.story.metrics import (
     FEWEST,
     LARGE_DELTA,
     LARGE_START,

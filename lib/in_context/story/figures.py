@@ -14,7 +14,7 @@ from lib.core.read import style
 from lib.core.record.store import StoredRun
 from lib.in_context.drawing import band
 from lib.in_context.runs import LEVEL, history, steps_to
-from lib.in_context.story.numbers import (
+from lib.in_context.story.metrics import (
     Grid,
     delta_of,
     deltas_of,

@@ -13,7 +13,7 @@ from lib.core.record.store import StoredRun
 from lib.in_context import starts
 from lib.in_context.experiments import story_specs
 from lib.in_context.runs import LEVEL, small, start_attention, steps_to
-from lib.in_context.story.numbers import (
+from lib.in_context.story.metrics import (
     CYCLE,
     FEWEST,
     LEARNED,

@@ -8,8 +8,8 @@ from lib.core.read.claim import Claim, Finding, graded
 from lib.core.read.measures import spread
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
-from lib.language.adding import numbers
-from lib.language.adding.numbers import WELL
+from lib.language.adding import metrics
+from lib.language.adding.metrics import WELL
 from lib.language.arms import FITTED
 from lib.language.experiments import LARGE, LARGER, RANDOM, SMALL, SQUARE
 
@@ -25,7 +25,7 @@ def _seeds(runs: Sequence[StoredRun]) -> int:
 
 
 def in_the_square(store: Store, profile: str) -> Finding:
-    runs = numbers.of_arms(store, profile)
+    runs = metrics.of_arms(store, profile)
     large, small = runs[SQUARE, *LARGE], runs[SQUARE, *SMALL]
     gap, low, high = arms.lead(small, large)
     return Finding(
@@ -41,7 +41,7 @@ def in_the_square(store: Store, profile: str) -> Finding:
 
 
 def larger_start(store: Store, profile: str) -> Finding:
-    runs = numbers.of_arms(store, profile)
+    runs = metrics.of_arms(store, profile)
     large, small = runs[SQUARE, *LARGER], runs[SQUARE, *SMALL]
     gap, low, high = arms.lead(small, large)
     return Finding(
@@ -53,7 +53,7 @@ def larger_start(store: Store, profile: str) -> Finding:
 
 
 def at_random(store: Store, profile: str) -> Finding:
-    runs = numbers.of_arms(store, profile)[RANDOM, *LARGER]
+    runs = metrics.of_arms(store, profile)[RANDOM, *LARGER]
     return Finding(
         f"held-out sums right: {spread(arms.shares(runs), 3)}; of training {spread(arms.shares(runs, 'train'), 3)}",
         graded({AT_RANDOM: bool(arms.shares(runs).mean() >= WELL)}, {LEARNED: arms.fitted(runs)}),

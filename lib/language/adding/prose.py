@@ -11,8 +11,8 @@ from lib.core.read.tables import table
 from lib.core.read.words import listed, sentence
 from lib.core.record.store import StoredRun
 from lib.language import arms
-from lib.language.adding import numbers
-from lib.language.adding.numbers import WELL, Arm
+from lib.language.adding import metrics
+from lib.language.adding.metrics import WELL, Arm
 from lib.language.arms import FITTED, name_of
 from lib.language.experiments import ADDING, CROSSED, LARGE, LARGER, RANDOM, SMALL, SQUARE, adding_spec
 
@@ -156,7 +156,7 @@ def arms_table(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
 def settings_text(trials: Sequence[StoredRun], shown: Sequence[Sequence[StoredRun]]) -> str:
     """In which form of the model, and at which learning rate, the small arm is ahead: the trials, and what is shown."""
     rows, ahead = [], []
-    tried, runs = numbers.by_setting([trials]), numbers.by_setting(shown)
+    tried, runs = metrics.by_setting([trials]), metrics.by_setting(shown)
     for what, found in (("trial", tried), ("reported", runs)):
         for (form, rate), (large, small) in found.items():
             if not large or not small:
@@ -179,7 +179,7 @@ def settings_text(trials: Sequence[StoredRun], shown: Sequence[Sequence[StoredRu
 
 def ring_line(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
     """How the arms fall off from the edge of the square to its middle."""
-    means = {arm: numbers.rings(runs[SQUARE, *arm]).mean(0) for arm in SHOWN}
+    means = {arm: metrics.rings(runs[SQUARE, *arm]).mean(0) for arm in SHOWN}
     return "edge and middle of the square: " + "; ".join(
         f"{name_of(arm)} {v[0]:.2f} and {v[-1]:.2f}" for arm, v in means.items()
     )
@@ -187,7 +187,7 @@ def ring_line(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
 
 def ring_text(runs: Mapping[Arm, Sequence[StoredRun]]) -> str:
     """Which arms are right less often in the middle of the square than at its edge?"""
-    means = {arm: numbers.rings(runs[SQUARE, *arm]).mean(0) for arm in SHOWN}
+    means = {arm: metrics.rings(runs[SQUARE, *arm]).mean(0) for arm in SHOWN}
     fall = [ARMS[arm] for arm, v in means.items() if v[0] - v[-1] >= LITTLE]
     rest = [ARMS[arm] for arm in SHOWN if ARMS[arm] not in fall]
     if not fall:
@@ -202,7 +202,7 @@ def examples_text(runs: Mapping[Arm, Sequence[StoredRun]], seed: int) -> str:
     rows = []
     for arm in SHOWN:
         run = next((r for r in runs[SQUARE, *arm] if r.spec.seed == seed), runs[SQUARE, *arm][0])
-        for kind, found in numbers.examples(run).items():
+        for kind, found in metrics.examples(run).items():
             words = ", ".join(f"{a} + {b} → {answer}" for a, b, answer in found) or "none"
             rows.append((f"{name_of(arm)}, seed {run.spec.seed}", kind, words))
     return table(("arm", "the model is", "sums on the diagonal of the square, from its edge to its middle"), rows)

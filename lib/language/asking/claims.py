@@ -8,7 +8,7 @@ from lib.core.read.claim import Claim, Finding, graded
 from lib.core.read.measures import spread
 from lib.core.record.store import Store
 from lib.language import arms
-from lib.language.asking import numbers
+from lib.language.asking import metrics
 from lib.language.experiments import ASKING, CHAIN, HARD, LARGE, SMALL
 
 LEARNED = "every run tells the labels of its own questions at every size"
@@ -26,11 +26,11 @@ FALLS = "its lead over the large arm has a 95 % interval over seeds above 0"
 
 
 def better(store: Store, profile: str) -> Finding:
-    runs = numbers.of_asking(store, profile)
-    sizes = numbers.sizes(runs, CHAIN, *SMALL)
-    leads = [numbers.lead(runs[CHAIN, size, *SMALL], runs[CHAIN, size, *LARGE]) for size in sizes]
-    smallest = numbers.gold(runs[CHAIN, sizes[0], *LARGE])
-    steps = [numbers.by_size(runs, CHAIN, *arm, name="steps") for arm in (LARGE, SMALL)]
+    runs = metrics.of_asking(store, profile)
+    sizes = metrics.sizes(runs, CHAIN, *SMALL)
+    leads = [metrics.lead(runs[CHAIN, size, *SMALL], runs[CHAIN, size, *LARGE]) for size in sizes]
+    smallest = metrics.gold(runs[CHAIN, sizes[0], *LARGE])
+    steps = [metrics.by_size(runs, CHAIN, *arm, name="steps") for arm in (LARGE, SMALL)]
     return Finding(
         "the small arm's lead: "
         + "; ".join(
@@ -50,9 +50,9 @@ def better(store: Store, profile: str) -> Finding:
 
 
 def faster(store: Store, profile: str) -> Finding:
-    runs = numbers.of_asking(store, profile)
-    sizes = numbers.sizes(runs, CHAIN, *SMALL)
-    steps = {arm: numbers.by_size(runs, CHAIN, *arm, name="steps") for arm in (LARGE, SMALL)}
+    runs = metrics.of_asking(store, profile)
+    sizes = metrics.sizes(runs, CHAIN, *SMALL)
+    steps = {arm: metrics.by_size(runs, CHAIN, *arm, name="steps") for arm in (LARGE, SMALL)}
     both = [i for i in range(len(sizes)) if np.isfinite([steps[LARGE][i], steps[SMALL][i]]).all()]
     said = "; ".join(f"{sizes[i]:,} {steps[LARGE][i].mean():.0f} against {steps[SMALL][i].mean():.0f}" for i in both)
     return Finding(
@@ -66,9 +66,9 @@ def faster(store: Store, profile: str) -> Finding:
 
 
 def turns(store: Store, profile: str) -> Finding:
-    runs = numbers.of_asking(store, profile)
-    sizes = numbers.sizes(runs, CHAIN, *LARGE)
-    steps = numbers.by_size(runs, CHAIN, *LARGE, name="steps")
+    runs = metrics.of_asking(store, profile)
+    sizes = metrics.sizes(runs, CHAIN, *LARGE)
+    steps = metrics.by_size(runs, CHAIN, *LARGE, name="steps")
     known = bool(np.isfinite(steps).all())
     highest = int(steps.mean(1).argmax()) if known else 0
     return Finding(
@@ -82,9 +82,9 @@ def turns(store: Store, profile: str) -> Finding:
     )
 
 
-def _own(runs: numbers.Runs, variant: str, size: int, part: str, bar: float) -> Finding:
+def _own(runs: metrics.Runs, variant: str, size: int, part: str, bar: float) -> Finding:
     """Is the small arm above `bar` behind chains of its own, and ahead of the large one?"""
-    large, small = (numbers.own(runs[variant, size, *arm]) for arm in (LARGE, SMALL))
+    large, small = (metrics.own(runs[variant, size, *arm]) for arm in (LARGE, SMALL))
     _, low, _ = arms.difference(small, large)
     _, least, _ = arms.difference(small, np.full(2, bar))
     return Finding(
@@ -95,13 +95,13 @@ def _own(runs: numbers.Runs, variant: str, size: int, part: str, bar: float) -> 
 
 
 def own(store: Store, profile: str) -> Finding:
-    runs = numbers.of_asking(store, profile)
-    return _own(runs, CHAIN, numbers.sizes(runs, CHAIN, *SMALL)[-1], ABOVE, 0.5)
+    runs = metrics.of_asking(store, profile)
+    return _own(runs, CHAIN, metrics.sizes(runs, CHAIN, *SMALL)[-1], ABOVE, 0.5)
 
 
 def hard(store: Store, profile: str) -> Finding:
-    bar = max(numbers.without_reasoning(profile, True).values())
-    return _own(numbers.of_asking(store, profile), HARD, max(ASKING[profile].sizes), READER, bar)
+    bar = max(metrics.without_reasoning(profile, True).values())
+    return _own(metrics.of_asking(store, profile), HARD, max(ASKING[profile].sizes), READER, bar)
 
 
 CLAIMS = (

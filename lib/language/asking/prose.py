@@ -12,8 +12,8 @@ from lib.core.read.measures import spread
 from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 from lib.language import arms
-from lib.language.asking import numbers
-from lib.language.asking.numbers import Runs
+from lib.language.asking import metrics
+from lib.language.asking.metrics import Runs
 from lib.language.baselines import occurrences, sentences
 from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL
 from lib.language.prontoqa import CONCEPTS, Task
@@ -28,7 +28,7 @@ READINGS = {
     "own": "label, behind its own chain",
     "test": "every word of the gold chain",
 }
-"""The readings of a model that is trained with chains, by their names in `numbers.by_size`."""
+"""The readings of a model that is trained with chains, by their names in `metrics.by_size`."""
 VARIANTS = {CHAIN: "as published", HARD: "hard variant"}
 SIZE_OF = {LARGE: "large", SMALL: "small"}
 Arm = tuple[float, float]
@@ -46,17 +46,17 @@ def _list(words: Sequence[object]) -> str:
 
 def middle(runs: Runs) -> int:
     """The size of training sets at which every arm is run."""
-    return numbers.sizes(runs, CHAIN, *CROSSED[0])[0]
+    return metrics.sizes(runs, CHAIN, *CROSSED[0])[0]
 
 
 def largest(runs: Runs) -> int:
     """The size at which variants are run."""
-    return numbers.sizes(runs, CHAIN, *SMALL)[-1]
+    return metrics.sizes(runs, CHAIN, *SMALL)[-1]
 
 
 def limits(runs: Runs) -> list[int]:
     """The steps that a run has, size by size."""
-    return [runs[CHAIN, size, *SMALL][0].spec.train.steps for size in numbers.sizes(runs, CHAIN, *SMALL)]
+    return [runs[CHAIN, size, *SMALL][0].spec.train.steps for size in metrics.sizes(runs, CHAIN, *SMALL)]
 
 
 def settings_table(profile: str) -> list[tuple[str, str]]:
@@ -91,9 +91,9 @@ def settings_table(profile: str) -> list[tuple[str, str]]:
 
 def verdict(runs: Runs, profile: str) -> str:
     """Which of the paper's arms judges more new questions right and learns sooner, and what its own chains are worth."""
-    sizes = numbers.sizes(runs, CHAIN, *SMALL)
-    mean = {(size, arm): float(numbers.gold(runs[CHAIN, size, *arm]).mean()) for size in sizes for arm in (LARGE, SMALL)}
-    leads = {size: numbers.lead(runs[CHAIN, size, *SMALL], runs[CHAIN, size, *LARGE]) for size in sizes}
+    sizes = metrics.sizes(runs, CHAIN, *SMALL)
+    mean = {(size, arm): float(metrics.gold(runs[CHAIN, size, *arm]).mean()) for size in sizes for arm in (LARGE, SMALL)}
+    leads = {size: metrics.lead(runs[CHAIN, size, *SMALL], runs[CHAIN, size, *LARGE]) for size in sizes}
     ahead = [size for size, (_, low, _) in leads.items() if low > 0]
     behind = [size for size, (*_, high) in leads.items() if high < 0]
     even = [size for size in sizes if size not in (*ahead, *behind)]
@@ -123,8 +123,8 @@ def verdict(runs: Runs, profile: str) -> str:
 
 
 def _steps(runs: Runs) -> tuple[list[int], dict[Arm, np.ndarray]]:
-    found = {arm: numbers.by_size(runs, CHAIN, *arm, name="steps") for arm in (LARGE, SMALL)}
-    return numbers.sizes(runs, CHAIN, *SMALL), found
+    found = {arm: metrics.by_size(runs, CHAIN, *arm, name="steps") for arm in (LARGE, SMALL)}
+    return metrics.sizes(runs, CHAIN, *SMALL), found
 
 
 def _sooner(runs: Runs) -> str:
@@ -154,7 +154,7 @@ def _sooner(runs: Runs) -> str:
 def own_said(runs: Runs) -> str:
     """Do the arms' own chains lead to the right label, where they have most questions to learn from?"""
     size = largest(runs)
-    found = {arm: numbers.own(runs[CHAIN, size, *arm]) for arm in (SMALL, LARGE)}
+    found = {arm: metrics.own(runs[CHAIN, size, *arm]) for arm in (SMALL, LARGE)}
     above = [SIZE_OF[arm] for arm, values in found.items() if arms.difference(values, np.full(2, 0.5))[1] > 0]
     shares = f"{found[SMALL].mean():.0%} and {found[LARGE].mean():.0%}"
     if not above:
@@ -171,12 +171,12 @@ def own_said(runs: Runs) -> str:
 
 def takeaway(runs: Runs, profile: str) -> str:
     """What the score of Fig. 7 is worth: what gets it without reasoning, and who is above that in the hard variant."""
-    size, counts, bar = largest(runs), numbers.without_reasoning(profile, False), best(profile, True)
-    found = {arm: numbers.own(runs[HARD, size, *arm]) for arm in (SMALL, LARGE)}
+    size, counts, bar = largest(runs), metrics.without_reasoning(profile, False), best(profile, True)
+    found = {arm: metrics.own(runs[HARD, size, *arm]) for arm in (SMALL, LARGE)}
     above = [SIZE_OF[arm] for arm, values in found.items() if arms.difference(values, np.full(2, bar[1]))[1] > 0]
     who = "both arms are" if len(above) == 2 else f"only the {above[0]} arm is" if above else "neither arm is"
-    sizes = numbers.sizes(runs, CHAIN, *SMALL)
-    ahead = sum(numbers.lead(runs[CHAIN, n, *SMALL], runs[CHAIN, n, *LARGE])[1] > 0 for n in sizes)
+    sizes = metrics.sizes(runs, CHAIN, *SMALL)
+    ahead = sum(metrics.lead(runs[CHAIN, n, *SMALL], runs[CHAIN, n, *LARGE])[1] > 0 for n in sizes)
     return (
         f"The paper's small start judges clearly more new questions right at {ahead} of {len(sizes)} sizes, where it reports "
         "all. A label behind a given chain asks for one comparison, of the chain's last sentence with the question. "
@@ -187,12 +187,12 @@ def takeaway(runs: Runs, profile: str) -> str:
 
 
 BAG, NAMED = "a bag of words", "the concept named more often"
-"""Readers of `numbers.without_reasoning`."""
+"""Readers of `metrics.without_reasoning`."""
 
 
 def best(profile: str, hard: bool) -> tuple[str, float]:
     """The reader that does not reason and is right most often, and its share."""
-    return max(numbers.without_reasoning(profile, hard).items(), key=lambda item: item[1])
+    return max(metrics.without_reasoning(profile, hard).items(), key=lambda item: item[1])
 
 
 # ---------------------------------------------------------------- the task
@@ -226,7 +226,7 @@ def _times(count: int) -> str:
 
 def readers_text(profile: str) -> str:
     """What readers that do not reason get right, in both variants."""
-    easy, hard = (numbers.without_reasoning(profile, h) for h in (False, True))
+    easy, hard = (metrics.without_reasoning(profile, h) for h in (False, True))
     rows = [(reader, f"{easy[reader]:.3f}", f"{hard[reader]:.3f}") for reader in easy]
     return table(("reader", VARIANTS[CHAIN], VARIANTS[HARD]), rows)
 
@@ -236,7 +236,7 @@ def readers_text(profile: str) -> str:
 
 def step_words(runs: Sequence[StoredRun]) -> str:
     """Steps until labels are learned: mean and spread, or that there are more than the run has."""
-    steps = numbers.label_steps(runs)
+    steps = metrics.label_steps(runs)
     never = int(np.isnan(steps).sum())
     if not never:
         return f"{steps.mean():,.0f}" + (f" ± {steps.std(ddof=1):,.0f}" if len(steps) > 1 else "")
@@ -244,7 +244,7 @@ def step_words(runs: Sequence[StoredRun]) -> str:
 
 
 def _row(group: Sequence[StoredRun]) -> list[str]:
-    shares = (numbers.gold(group), numbers.own(group), arms.shares(group), arms.shares(group, "train"))
+    shares = (metrics.gold(group), metrics.own(group), arms.shares(group), arms.shares(group, "train"))
     return [step_words(group), *(spread(values) for values in shares)]
 
 
@@ -255,7 +255,7 @@ def sizes_table(runs: Runs) -> str:
     """Both arms at every size."""
     rows = [
         (f"{size:,}", SIZE_OF[arm], *_row(runs[CHAIN, size, *arm]))
-        for size in numbers.sizes(runs, CHAIN, *SMALL)
+        for size in metrics.sizes(runs, CHAIN, *SMALL)
         for arm in (LARGE, SMALL)
     ]
     return table(("questions", "arm", *_HEAD), rows)
@@ -263,9 +263,9 @@ def sizes_table(runs: Runs) -> str:
 
 def size_line(runs: Runs) -> str:
     return "; ".join(
-        f"{name} arm, {size:,}: {step_words(group)} steps, {numbers.gold(group).mean():.3f} right"
+        f"{name} arm, {size:,}: {step_words(group)} steps, {metrics.gold(group).mean():.3f} right"
         for arm, name in SIZE_OF.items()
-        for size in numbers.sizes(runs, CHAIN, *arm)
+        for size in metrics.sizes(runs, CHAIN, *arm)
         for group in (runs[CHAIN, size, *arm],)
     )
 
@@ -336,7 +336,7 @@ def trials_table(runs: Sequence[StoredRun]) -> str:
         task, arm = dict(run.spec.task), (run.spec.gamma, run.spec.decay)
         since = [step_words([run]).split(" ±")[0], *(f"{v:,.0f}" for v in arms.fit_steps([run]) if v == v)]
         when = since if len(since) == 2 else [*since, f"> {run.spec.train.steps:,}"]
-        shares = (run.metrics["label"], float(numbers.own([run])[0]), run.metrics["test"])
+        shares = (run.metrics["label"], float(metrics.own([run])[0]), run.metrics["test"])
         rows.append((f"{task['size']:,}", SIZE_OF[arm], f"{run.spec.train.steps:,}", *when, *(f"{v:.2f}" for v in shares)))
     head = (
         "questions",
@@ -360,7 +360,7 @@ def trials_text(trials: Sequence[StoredRun], runs: Runs) -> str:
         group = runs.get((CHAIN, size, *arm), ())
         if not group or same(run.spec) != same(group[0].spec):
             continue
-        share, others = float(numbers.own([run])[0]), numbers.own(group)
+        share, others = float(metrics.own([run])[0]), metrics.own(group)
         if not others.min() <= share <= others.max():
             side = "above" if share > others.max() else "below"
             said.append(
@@ -376,14 +376,14 @@ def trials_text(trials: Sequence[StoredRun], runs: Runs) -> str:
 
 def reading_values(runs: Runs, arm: Arm) -> dict[str, np.ndarray]:
     """{reading: (S, R)}, in the words of a legend."""
-    return {words: numbers.by_size(runs, CHAIN, *arm, name=name) for name, words in READINGS.items()}
+    return {words: metrics.by_size(runs, CHAIN, *arm, name=name) for name, words in READINGS.items()}
 
 
 def reading_line(runs: Runs) -> str:
     size = largest(runs)
     return f"{size:,} questions: " + "; ".join(
         f"{name} arm, gold chain {arms.shares(runs[CHAIN, size, *arm], 'label').mean():.3f}, own "
-        f"{numbers.own(runs[CHAIN, size, *arm]).mean():.3f}, every word {arms.shares(runs[CHAIN, size, *arm]).mean():.3f}"
+        f"{metrics.own(runs[CHAIN, size, *arm]).mean():.3f}, every word {arms.shares(runs[CHAIN, size, *arm]).mean():.3f}"
         for arm, name in SIZE_OF.items()
     )
 
@@ -393,7 +393,7 @@ def readings_text(runs: Runs) -> str:
     size, said = largest(runs), []
     for arm, name in SIZE_OF.items():
         group = runs[CHAIN, size, *arm]
-        each, own = numbers.gold(group), numbers.own(group).mean()
+        each, own = metrics.gold(group), metrics.own(group).mean()
         gold, fails = each.mean(), int((each < WELL).sum())
         if fails:
             what = "no run has" if fails == len(each) else f"{fails} of {len(each)} runs {'has' if fails == 1 else 'have'} not"
@@ -403,7 +403,7 @@ def readings_text(runs: Runs) -> str:
         else:
             what = "it compares, and what it gets wrong is the chain"
         said.append(f"the {name} arm is right in {gold:.0%} behind the gold chain and in {own:.0%} behind its own: {what}")
-    _, low, high = arms.difference(*(numbers.own(runs[CHAIN, size, *arm]) for arm in (SMALL, LARGE)))
+    _, low, high = arms.difference(*(metrics.own(runs[CHAIN, size, *arm]) for arm in (SMALL, LARGE)))
     ahead = "small" if low > 0 else "large" if high < 0 else ""
     told = (
         f"Behind their own chains the {ahead} arm is clearly ahead"
@@ -426,7 +426,7 @@ def hops_table(runs: Runs) -> str:
 
 
 def by_hops(group: Sequence[StoredRun]) -> dict[int, np.ndarray]:
-    """{hops: (R,)}: shares as of `numbers.own`, of the questions with so many hops."""
+    """{hops: (R,)}: shares as of `metrics.own`, of the questions with so many hops."""
     kept = np.array([run.snapshots()[run.steps]["own"].flatten().numpy() for run in group])
     hops = make_asking(group[0].spec).test.hops[: kept.shape[1]].numpy()
     return {int(h): kept[:, hops == h].mean(1) for h in np.unique(hops)}
@@ -438,7 +438,7 @@ def by_hops(group: Sequence[StoredRun]) -> dict[int, np.ndarray]:
 def hard_line(runs: Runs) -> str:
     size = largest(runs)
     return "; ".join(
-        f"{VARIANTS[variant]}, {name} arm: {spread(numbers.own(runs[variant, size, *arm]), 3)}"
+        f"{VARIANTS[variant]}, {name} arm: {spread(metrics.own(runs[variant, size, *arm]), 3)}"
         for variant in (CHAIN, HARD)
         for arm, name in SIZE_OF.items()
     )
@@ -449,7 +449,7 @@ def hard_text(runs: Runs, profile: str) -> str:
     size, (reader, bar) = largest(runs), best(profile, True)
     said = []
     for arm, name in SIZE_OF.items():
-        easy, hard = (numbers.own(runs[variant, size, *arm]) for variant in (CHAIN, HARD))
+        easy, hard = (metrics.own(runs[variant, size, *arm]) for variant in (CHAIN, HARD))
         _, low, high = arms.difference(easy, hard)
         _, least, most = arms.difference(hard, np.full(2, bar))
         loss = (
@@ -489,7 +489,7 @@ def examples_text(runs: Runs, seed: int) -> str:
     for arm in (LARGE, SMALL):
         group = runs[CHAIN, size, *arm]
         run = next((r for r in group if r.spec.seed == seed), group[0])
-        told[arm] = (run.spec.seed, numbers.examples(run))
+        told[arm] = (run.spec.seed, metrics.examples(run))
     pairs = list(zip(*(found for _, found in told.values()), strict=True))
     kinds = [(True, True), (False, True), (True, False), (False, False)]  # is the large arm right? the small one?
     chosen = sorted({next((i for i, p in enumerate(pairs) if (p[0][3], p[1][3]) == kind), -1) for kind in kinds} - {-1})
@@ -505,7 +505,7 @@ def examples_text(runs: Runs, seed: int) -> str:
     weak = [
         f"The {SIZE_OF[arm]} arm's run that is shown has not learned to compare: behind the gold chain {share:.0%} are right."
         for arm, (used, _) in told.items()
-        for run, share in zip(runs[CHAIN, size, *arm], numbers.gold(runs[CHAIN, size, *arm]), strict=True)
+        for run, share in zip(runs[CHAIN, size, *arm], metrics.gold(runs[CHAIN, size, *arm]), strict=True)
         if run.spec.seed == used and share < WELL
     ]
     return "\n\n".join([*weak, table(("", f"{size:,} questions of training"), rows)])
@@ -519,7 +519,7 @@ def along_line(runs: Runs) -> str:
         f"{name} arm, {size:,}: training {arms.shares(group, 'train').mean():.3f}, every word {arms.shares(group).mean():.3f}, "
         f"label {arms.shares(group, 'label').mean():.3f}"
         for arm, name in SIZE_OF.items()
-        for size in numbers.sizes(runs, CHAIN, *arm)
+        for size in metrics.sizes(runs, CHAIN, *arm)
         for group in (runs[CHAIN, size, *arm],)
     )
 
@@ -527,7 +527,7 @@ def along_line(runs: Runs) -> str:
 def along_text(runs: Runs) -> str:
     """Which comes first, the label or the words before it; of the paper's arms at all sizes."""
     group = [run for (variant, _, *arm), found in runs.items() if variant == CHAIN and tuple(arm) in SIZE_OF for run in found]
-    labels, words = numbers.label_steps(group), np.nan_to_num(arms.fit_steps(group), nan=np.inf)
+    labels, words = metrics.label_steps(group), np.nan_to_num(arms.fit_steps(group), nan=np.inf)
     told = np.isfinite(labels)
     if not told.any():
         return "No run learns the labels of its own questions in the steps that it has."
@@ -548,7 +548,7 @@ def arms_of(runs: Runs) -> dict[Arm, Sequence[StoredRun]]:
 
 def learned(group: Sequence[StoredRun]) -> bool:
     """Does every run tell the labels of its own questions at the end?"""
-    return bool(np.isfinite(numbers.label_steps(group)).all())
+    return bool(np.isfinite(metrics.label_steps(group)).all())
 
 
 def arms_table(runs: Runs) -> str:
@@ -563,7 +563,7 @@ def _signed(value: float) -> str:
 def parts_text(runs: Runs) -> str:
     """The two-by-two of γ and decay: what each does with the other held fixed."""
     groups = arms_of(runs)
-    share = {arm: float(numbers.gold(group).mean()) for arm, group in groups.items()}
+    share = {arm: float(metrics.gold(group).mean()) for arm, group in groups.items()}
     (g0, d0), (g1, d1) = LARGE, SMALL
     of_gamma = [share[g1, d] - share[g0, d] for d in (d0, d1)]
     of_decay = [share[g, d1] - share[g, d0] for g in (g0, g1)]

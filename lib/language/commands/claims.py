@@ -9,7 +9,7 @@ from lib.core.read.measures import spread
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
 from lib.language.arms import FITTED
-from lib.language.commands import numbers
+from lib.language.commands import metrics
 from lib.language.experiments import COGS, JUMP, LARGE, SCAN, SMALL, TURN
 
 LEARNED = f"every run answers at least {FITTED:g} of its training rows right"
@@ -22,7 +22,7 @@ BOTH = f"mean share at least {HIGH:g} in both arms at the largest size"
 LIKE = f"the two means within {CLOSE:g} of each other there"
 
 
-def _both(runs: numbers.Runs, main: str, size: int) -> tuple[Sequence[StoredRun], Sequence[StoredRun]]:
+def _both(runs: metrics.Runs, main: str, size: int) -> tuple[Sequence[StoredRun], Sequence[StoredRun]]:
     return runs[main, size, *LARGE], runs[main, size, *SMALL]
 
 
@@ -30,13 +30,13 @@ def _said(leads: dict[int, tuple[float, float, float]]) -> str:
     return "; ".join(f"{size:,} rows {gap:+.3f} [{low:+.3f}, {high:+.3f}]" for size, (gap, low, high) in leads.items())
 
 
-def _learned(runs: numbers.Runs, main: str) -> bool:
+def _learned(runs: metrics.Runs, main: str) -> bool:
     return all(arms.fitted(group) for kind, group in runs.items() if kind[0] == main and kind[2:] in (LARGE, SMALL))
 
 
 def turn_left(store: Store, profile: str) -> Finding:
-    runs = numbers.of_scan(store, profile)
-    leads = numbers.leads(runs, TURN, "test")
+    runs = metrics.of_scan(store, profile)
+    leads = metrics.leads(runs, TURN, "test")
     return Finding(
         f"the small arm's lead: {_said(leads)}",
         graded(
@@ -51,7 +51,7 @@ def turn_left(store: Store, profile: str) -> Finding:
 
 
 def jump(store: Store, profile: str) -> Finding:
-    runs = numbers.of_scan(store, profile)
+    runs = metrics.of_scan(store, profile)
     large, small = _both(runs, JUMP, SCAN[profile].middle)
     return Finding(
         f"shares right: {spread(arms.shares(large), 3)} (large arm), {spread(arms.shares(small), 3)} (small arm)",
@@ -64,7 +64,7 @@ def jump(store: Store, profile: str) -> Finding:
 
 
 def in_distribution(store: Store, profile: str) -> Finding:
-    runs = numbers.of_cogs(store, profile)
+    runs = metrics.of_cogs(store, profile)
     large, small = _both(runs, "COGS", max(COGS[profile].sizes))
     means = arms.shares(large).mean(), arms.shares(small).mean()
     return Finding(
@@ -75,8 +75,8 @@ def in_distribution(store: Store, profile: str) -> Finding:
 
 
 def out_of_distribution(store: Store, profile: str) -> Finding:
-    runs = numbers.of_cogs(store, profile)
-    leads = numbers.leads(runs, "COGS", "gen")
+    runs = metrics.of_cogs(store, profile)
+    leads = metrics.leads(runs, "COGS", "gen")
     return Finding(
         f"the small arm's lead: {_said(leads)}",
         graded(

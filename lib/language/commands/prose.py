@@ -13,8 +13,8 @@ from lib.core.record.spec import RunSpec
 from lib.core.record.store import StoredRun
 from lib.language import arms, cogs, scan
 from lib.language.arms import FITTED, name_of
-from lib.language.commands import numbers
-from lib.language.commands.numbers import (
+from lib.language.commands import metrics
+from lib.language.commands.metrics import (
     CASES,
     IN,
     OUT_OF,
@@ -93,7 +93,7 @@ def unfinished(runs: Runs) -> list[str]:
     ]
 
 
-_TITLES = {TURN: numbers.SCAN_NAME, JUMP: 'SCAN, "jump"', "COGS": numbers.COGS_NAME}
+_TITLES = {TURN: metrics.SCAN_NAME, JUMP: 'SCAN, "jump"', "COGS": metrics.COGS_NAME}
 
 
 def _briefly(found: Leads, seeds: int) -> str:
@@ -137,7 +137,7 @@ def verdict(scan_runs: Runs, cogs_runs: Runs) -> str:
     lines = [
         f"The small arm ({name_of(SMALL)}) against the large one ({name_of(LARGE)}):",
         "",
-        f"- **{numbers.SCAN_NAME}:** {where(scan_leads, _seeds(scan_runs))}; {_ends(scan_runs, TURN, 'test')}.",
+        f"- **{metrics.SCAN_NAME}:** {where(scan_leads, _seeds(scan_runs))}; {_ends(scan_runs, TURN, 'test')}.",
         f"- **COGS, {OUT_OF}:** {where(cogs_leads, _seeds(cogs_runs))}; {_ends(cogs_runs, 'COGS', 'gen')}.",
     ]
     missing = [words for words in unfinished(scan_runs) + unfinished(cogs_runs) if "jump" not in words]
@@ -148,12 +148,12 @@ def verdict(scan_runs: Runs, cogs_runs: Runs) -> str:
 
 def size_line(scan_runs: Runs, cogs_runs: Runs) -> str:
     parts = (
-        (numbers.SCAN_NAME, scan_runs, TURN, "test"),
+        (metrics.SCAN_NAME, scan_runs, TURN, "test"),
         (f"COGS {IN}", cogs_runs, "COGS", "test"),
         (OUT_OF, cogs_runs, "COGS", "gen"),
     )
     return "; ".join(
-        f"{title}: " + ", ".join(_shares(runs, main, name, size) for size in numbers.sizes(runs, main, *SMALL))
+        f"{title}: " + ", ".join(_shares(runs, main, name, size) for size in metrics.sizes(runs, main, *SMALL))
         for title, runs, main, name in parts
     )
 
@@ -227,8 +227,8 @@ def along_text(scan_runs: Runs, cogs_runs: Runs) -> str:
     """How long each arm takes to learn its rows of training, and which takes longer, if one does on both sets."""
     said, later, every = [], [], []
     for title, runs, kind in (
-        (numbers.SCAN_NAME, scan_runs, (TURN, middle(scan_runs, TURN))),
-        (numbers.COGS_NAME, cogs_runs, ("COGS", largest(cogs_runs, "COGS"))),
+        (metrics.SCAN_NAME, scan_runs, (TURN, middle(scan_runs, TURN))),
+        (metrics.COGS_NAME, cogs_runs, ("COGS", largest(cogs_runs, "COGS"))),
     ):
         words, steps = [], {name: arms.fit_steps(runs[(*kind, *arm)]) for name, arm in (("large", LARGE), ("small", SMALL))}
         for name, found in steps.items():
@@ -252,7 +252,7 @@ def along_text(scan_runs: Runs, cogs_runs: Runs) -> str:
 
 def along_line(scan_runs: Runs, cogs_runs: Runs) -> str:
     ends = lambda found: ", ".join(f"{arm} {spread(curves['test'][1][:, -1], 3)}" for arm, curves in found.items())
-    panels = numbers.of_histories(scan_runs, cogs_runs)
+    panels = metrics.of_histories(scan_runs, cogs_runs)
     return "at the end " + "; ".join(f"{title}: {ends(found)}".replace("\n", ", ") for title, found in panels.items())
 
 
@@ -269,7 +269,7 @@ Part = tuple[float, float, float]
 def _parts(runs: Runs, main: str, name: str) -> tuple[Part, Part]:
     """What the smaller start does, and what the larger decay does, each averaged over the other."""
     (g0, d0), (g1, d1) = LARGE, SMALL
-    share = {arm: arms.shares(group, name) for arm, group in numbers.of_middle(runs, main).items()}
+    share = {arm: arms.shares(group, name) for arm, group in metrics.of_middle(runs, main).items()}
     half = lambda a, b: (share[a] + share[b]) / 2
     start = arms.difference(half((g1, d0), (g1, d1)), half((g0, d0), (g0, d1)))
     return start, arms.difference(half((g0, d1), (g1, d1)), half((g0, d0), (g1, d0)))
@@ -287,8 +287,8 @@ def parts_text(scan_runs: Runs, cogs_runs: Runs) -> str:
     """The two-by-two of γ and decay: what each does, averaged over the other; and the two starts beyond."""
     (g0, d0), (g1, d1) = LARGE, SMALL
     lines = []
-    for title, runs, main, name in numbers.crossed(scan_runs, cogs_runs):
-        seeds, groups, (start, decay) = _seeds(runs), numbers.of_middle(runs, main), _parts(runs, main, name)
+    for title, runs, main, name in metrics.crossed(scan_runs, cogs_runs):
+        seeds, groups, (start, decay) = _seeds(runs), metrics.of_middle(runs, main), _parts(runs, main, name)
         line = (
             f"- **{title}.** The smaller start (γ = {g1:g} in place of {g0:g}) changes the share by "
             f"{_points(*start, seeds)}, the larger decay ({d1:g} in place of {d0:g}) by {_points(*decay, seeds)}: "
@@ -307,7 +307,7 @@ def parts_text(scan_runs: Runs, cogs_runs: Runs) -> str:
 def arms_line(scan_runs: Runs, cogs_runs: Runs) -> str:
     return "; ".join(
         f"{title}: " + ", ".join(f"{arm} {np.mean(values):.3f}" for arm, (values, _) in found.items())
-        for title, found in numbers.of_arms(scan_runs, cogs_runs).items()
+        for title, found in metrics.of_arms(scan_runs, cogs_runs).items()
     )
 
 
@@ -316,12 +316,12 @@ def cases_text(runs: Runs) -> str:
     rows, leads_by, structural = [], {}, 0.0
     for size in ends(runs, "COGS"):
         large, small = (runs["COGS", size, *arm] for arm in PAPERS)
-        gaps = dict(zip(cogs.CASES, numbers.of_cases(small).mean(0) - numbers.of_cases(large).mean(0), strict=True))
+        gaps = dict(zip(cogs.CASES, metrics.of_cases(small).mean(0) - metrics.of_cases(large).mean(0), strict=True))
         ahead, behind = (sum(round(sign * gap, 9) >= MUCH for gap in gaps.values()) for sign in (1, -1))
         most = CASES[max(gaps, key=lambda case: abs(gaps[case]))] if ahead or behind else "–"
         rows.append((f"{size:,}", ahead, behind, most))
-        leads_by[size] = float(numbers.lexical(small).mean() - numbers.lexical(large).mean())
-        structural = max(structural, *(float(numbers.structural(group).mean()) for group in (small, large)))
+        leads_by[size] = float(metrics.lexical(small).mean() - metrics.lexical(large).mean())
+        structural = max(structural, *(float(metrics.structural(group).mean()) for group in (small, large)))
     sides = {
         "ahead": [size for size, gap in leads_by.items() if gap > LITTLE],
         "behind": [size for size, gap in leads_by.items() if gap < -LITTLE],
@@ -338,8 +338,8 @@ def cases_text(runs: Runs) -> str:
 
 def cases_line(runs: Runs) -> str:
     return "; ".join(
-        f"{size:,} rows, {name_of(arm)}: lexical {spread(numbers.lexical(group), 3)}, structural "
-        f"{spread(numbers.structural(group), 3)}"
+        f"{size:,} rows, {name_of(arm)}: lexical {spread(metrics.lexical(group), 3)}, structural "
+        f"{spread(metrics.structural(group), 3)}"
         for size, arm, group in ((size, arm, runs["COGS", size, *arm]) for size in ends(runs, "COGS") for arm in PAPERS)
     )
 
@@ -417,8 +417,8 @@ def cogs_table(runs: Runs) -> str:
             f"{gamma:g}",
             f"{decay:g}",
             *(_percent(arms.shares(group, name)) for name in ("train", "test", "gen")),
-            _percent(numbers.lexical(group)),
-            _percent(numbers.structural(group)),
+            _percent(metrics.lexical(group)),
+            _percent(metrics.structural(group)),
         )
         for (_, size, gamma, decay), group in sorted(runs.items())
     ]
@@ -470,7 +470,7 @@ def scan_words(runs: Runs, seed: int) -> str:
     """Some commands of both tests, and what a run of each arm makes of them."""
     size, rows = middle(runs, TURN), []
     for split, each in ((TURN, 1), (JUMP, 1)):
-        both = [numbers.scan_examples(_of_seed(runs[(split, size, *arm)], seed)) for arm in PAPERS]
+        both = [metrics.scan_examples(_of_seed(runs[(split, size, *arm)], seed)) for arm in PAPERS]
         pairs = list(zip(*both, strict=True))
         for i in _picked(pairs, each):
             source, target = pairs[i][0][:2]
@@ -483,7 +483,7 @@ def cogs_words(runs: Runs, seed: int, each: int = 1) -> str:
     structural ones apart."""
     size, rows = largest(runs, "COGS"), []
     try:
-        both = [numbers.cogs_examples(_of_seed(runs[("COGS", size, *arm)], seed)) for arm in PAPERS]
+        both = [metrics.cogs_examples(_of_seed(runs[("COGS", size, *arm)], seed)) for arm in PAPERS]
     except IndexError:  # a model may have more tokens than its data have words, and says one of them if it is hardly trained
         return "On COGS these runs are so little trained that they write tokens that are no words."
     for structural, count in ((False, each), (True, 1)):
@@ -498,7 +498,7 @@ def ends_text(runs: Runs) -> str:
     """How many wrong answers on "turn left" are wrong in the end alone, of those that were kept?"""
     size = middle(runs, TURN)
     groups = {name: runs[TURN, size, *arm] for name, arm in (("large", LARGE), ("small", SMALL))}
-    found = {name: [e for run in group for e in numbers.scan_examples(run)] for name, group in groups.items()}
+    found = {name: [e for run in group for e in metrics.scan_examples(run)] for name, group in groups.items()}
     kept = sum(map(len, found.values()))
     wrong = {name: [e for e in examples if not e[3]] for name, examples in found.items()}
     if not any(wrong.values()):

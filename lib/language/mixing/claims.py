@@ -11,7 +11,7 @@ from lib.core.read.measures import spread
 from lib.core.record.store import Store
 from lib.language import arms
 from lib.language.experiments import GAMMAS
-from lib.language.mixing import numbers
+from lib.language.mixing import metrics
 
 RISES = "every run comes to the compared progress, and ΔL's mean there rises with γ"
 ENDS = "its difference between the ends has a 95 % interval over seeds above 0"
@@ -33,8 +33,8 @@ def _said(values: np.ndarray) -> str:
 
 
 def gaps(store: Store, profile: str) -> Finding:
-    runs = numbers.of_mix(store, profile)
-    found = {gamma: numbers.gap(runs[True, gamma], profile) for gamma in GAMMAS}
+    runs = metrics.of_mix(store, profile)
+    found = {gamma: metrics.gap(runs[True, gamma], profile) for gamma in GAMMAS}
     means = [values.mean() for values in found.values()]
     known = bool(np.isfinite(means).all())
     low = arms.difference(found[max(GAMMAS)], found[min(GAMMAS)])[1] if known else np.nan
@@ -46,7 +46,7 @@ def gaps(store: Store, profile: str) -> Finding:
 
 
 def faster(store: Store, profile: str) -> Finding:
-    found = numbers.passed(numbers.of_mix(store, profile)[True, SMALL], profile)
+    found = metrics.passed(metrics.of_mix(store, profile)[True, SMALL], profile)
     first = np.where(np.isnan(found), np.inf, found)
     return Finding(
         f"γ = {SMALL:g}: first step below the own bigram model, PrOntoQA and stories: "
@@ -57,7 +57,7 @@ def faster(store: Store, profile: str) -> Finding:
 
 
 def embeddings(store: Store, profile: str) -> Finding:
-    found = numbers.cosines_at(numbers.of_mix(store, profile)[True, SMALL], profile)
+    found = metrics.cosines_at(metrics.of_mix(store, profile)[True, SMALL], profile)
     known = bool(np.isfinite(found).all())
     return Finding(
         f"γ = {SMALL:g}, tied: mean cosine {_said(found[:, 0])} (PrOntoQA), {_said(found[:, 1])} (stories)",

@@ -12,8 +12,8 @@ from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 from lib.language import arms
 from lib.language.experiments import GAMMAS, MIX, MIX_DECAY, mix_spec
-from lib.language.mixing import numbers
-from lib.language.mixing.numbers import CORPORA
+from lib.language.mixing import metrics
+from lib.language.mixing.metrics import CORPORA
 from lib.language.stories import SUBSTITUTE
 from lib.language.study import SEEN, mix_data, mix_texts
 
@@ -94,7 +94,7 @@ def examples_text(profile: str, seed: int) -> str:
 def corpora_table(profile: str) -> str:
     """The two corpora of the mix beside what was measured on a sample of the real stories."""
     s = MIX[profile]
-    measures = list(numbers.corpora(profile).values())
+    measures = list(metrics.corpora(profile).values())
     row = lambda name, get, real: (name, *map(get, measures), real)
     each = lambda name, values: (name, *values, "–")
     words, known, _ = mix_data(s.each, s.tests, s.length)
@@ -110,7 +110,7 @@ def corpora_table(profile: str) -> str:
         row("different ones", lambda m: f"{m.vocabulary:,}", "2,000 and more"),
         row("entropy of a word (nats)", lambda m: f"{m.unigram:.2f}", SAMPLE["unigram"]),
         row("entropy of a word after the one before it (nats)", lambda m: f"{m.bigram:.2f}", SAMPLE["bigram"]),
-        each("the same of its rows of training, as they are cut", [f"{v:.2f}" for v in numbers.bigrams(profile)]),
+        each("the same of its rows of training, as they are cut", [f"{v:.2f}" for v in metrics.bigrams(profile)]),
         each(f"words that only this corpus has, {SEEN} times or more in training", [f"{len(v):,}" for v in own]),
         each("how often such a word occurs there, median", [f"{np.median(v):,.0f}" for v in own]),
     ]
@@ -119,7 +119,7 @@ def corpora_table(profile: str) -> str:
 
 def corpora_text(profile: str) -> str:
     """By how much stories are harder to predict, whatever model does it."""
-    question, story = numbers.bigrams(profile)
+    question, story = metrics.bigrams(profile)
     first, second = ("stories", "questions") if story > question else ("questions", "stories")
     return (
         f"The {first} are harder to predict. A model that knew nothing but which word follows which would have a loss of "
@@ -134,13 +134,13 @@ def corpora_text(profile: str) -> str:
 def even(profile: str) -> float:
     """ΔL of two bigram models, each of its own corpus. A model's ΔL is above it just where its loss on questions is the
     lower one, as a multiple of the bigram model's."""
-    question, story = numbers.bigrams(profile)
+    question, story = metrics.bigrams(profile)
     return (story - question) / question
 
 
 def _firsts(runs: Sequence[StoredRun], profile: str) -> tuple[int, int]:
     """In how many runs the questions are first to pass their own bigram model, and in how many the stories."""
-    found = np.nan_to_num(numbers.passed(runs, profile), nan=np.inf)
+    found = np.nan_to_num(metrics.passed(runs, profile), nan=np.inf)
     return int((found[:, 0] < found[:, 1]).sum()), int((found[:, 0] > found[:, 1]).sum())
 
 
@@ -156,7 +156,7 @@ def _span(steps: np.ndarray) -> str:
 def order_said(runs: Runs, profile: str) -> str:
     """Fig. 1: which corpus does the model learn first from the small start?"""
     group = runs[True, SMALL]
-    firsts, steps = _firsts(group, profile), numbers.passed(group, profile)
+    firsts, steps = _firsts(group, profile), metrics.passed(group, profile)
     start = f"From a small start ({name_of(SMALL)})"
     if len(group) not in firsts:
         if np.isnan(steps).all():
@@ -188,7 +188,7 @@ def starts_text(runs: Runs, profile: str) -> str:
 
 def _gap(runs: Sequence[StoredRun], profile: str, digits: int = 2) -> str:
     """ΔL at equal progress in words, of the runs that come so far."""
-    values = numbers.gap(runs, profile)
+    values = metrics.gap(runs, profile)
     values = values[np.isfinite(values)]
     return _signed(spread(values, digits)) if len(values) else "–"
 
@@ -197,7 +197,7 @@ def when_table(runs: Runs, profile: str) -> str:
     """Every start, tied and untied: when each corpus passes its bigram model, when progress is equal, and ΔL there."""
     rows = []
     for (tied, gamma), group in runs.items():
-        steps = numbers.passed(group, profile)
+        steps = metrics.passed(group, profile)
         when = (*map(_span, steps.T), _span(reached(group, profile)))
         rows.append((KINDS[tied], f"{gamma:g}", *when, _gap(group, profile)))
     head = ("embeddings", "γ", "questions pass, step", "stories pass, step", "equal progress, step", "ΔL there")
@@ -209,26 +209,26 @@ def when_table(runs: Runs, profile: str) -> str:
 
 def reached(runs: Sequence[StoredRun], profile: str) -> np.ndarray:
     """(R,) the step of equal progress; NaN where a run never comes so far."""
-    at = numbers.at_progress(runs, profile)
-    return np.where(at >= 0, numbers.steps(runs)[at], np.nan)
+    at = metrics.at_progress(runs, profile)
+    return np.where(at >= 0, metrics.steps(runs)[at], np.nan)
 
 
 def points(runs: Sequence[StoredRun], profile: str) -> tuple[np.ndarray, np.ndarray]:
     """Where runs are compared: the mean of their two losses, and ΔL, of the runs that come so far."""
-    at = numbers.at_progress(runs, profile)
+    at = metrics.at_progress(runs, profile)
     there = at >= 0
-    return numbers.losses(runs).mean(2)[there, at[there]], numbers.gap(runs, profile)[there]
+    return metrics.losses(runs).mean(2)[there, at[there]], metrics.gap(runs, profile)[there]
 
 
 def _comes(runs: Sequence[StoredRun], profile: str) -> bool:
     """Does every run come to the compared progress?"""
-    return bool((numbers.at_progress(runs, profile) >= 0).all())
+    return bool((metrics.at_progress(runs, profile) >= 0).all())
 
 
 def _gap_at(runs: Sequence[StoredRun], level: float) -> np.ndarray:
     """(R,) ΔL where the mean of the two losses first is `level`, on a line between the evaluations around it."""
     found = []
-    for mean, gap in zip(numbers.losses(runs).mean(2), numbers.gap_along(runs), strict=True):
+    for mean, gap in zip(metrics.losses(runs).mean(2), metrics.gap_along(runs), strict=True):
         after = max(1, int((mean <= level).argmax()))
         found.append(np.interp(level, mean[[after, after - 1]], gap[[after, after - 1]]))
     return np.array(found)
@@ -239,9 +239,9 @@ def _compared(runs: Runs, profile: str, tied: bool = True) -> tuple[float, dict[
     far, at the lowest that all come to."""
     groups = {gamma: runs[tied, gamma] for gamma in GAMMAS}
     if all(_comes(group, profile) for group in groups.values()):
-        level = float(np.mean(numbers.bigrams(profile)))
-        return level, {gamma: numbers.gap(group, profile) for gamma, group in groups.items()}
-    level = float(max(numbers.losses(group).mean(2).min(1).max() for group in groups.values()))
+        level = float(np.mean(metrics.bigrams(profile)))
+        return level, {gamma: metrics.gap(group, profile) for gamma, group in groups.items()}
+    level = float(max(metrics.losses(group).mean(2).min(1).max() for group in groups.values()))
     return level, {gamma: _gap_at(group, level) for gamma, group in groups.items()}
 
 
@@ -290,7 +290,7 @@ def progress_text(runs: Runs, profile: str) -> str:
     """What equal progress is, and who does not come to it."""
     first = (
         "A step is not the same progress from every start. So we compare runs at *equal progress* (our choice): at the first "
-        f"evaluation at which the mean of the two training losses is {np.mean(numbers.bigrams(profile)):.2f} nats or less, the "
+        f"evaluation at which the mean of the two training losses is {np.mean(metrics.bigrams(profile)):.2f} nats or less, the "
         "mean of the two bigram models' losses."
     )
     short = [gamma for gamma in GAMMAS if not _comes(runs[True, gamma], profile)]
@@ -321,8 +321,8 @@ def bias_text(runs: Runs, profile: str) -> str:
 
 def along_text(runs: Runs, profile: str) -> str:
     """At the same step: does ΔL rise with γ at one, what becomes of it, and which corpus is ahead of entropy then."""
-    along = np.array([numbers.gap_along(runs[True, gamma]).mean(0) for gamma in sorted(GAMMAS)])
-    steps = numbers.steps(runs[True, SMALL])
+    along = np.array([metrics.gap_along(runs[True, gamma]).mean(0) for gamma in sorted(GAMMAS)])
+    steps = metrics.steps(runs[True, SMALL])
     rises = steps[(np.diff(along, axis=0) > 0).all(0)]
     first = "The step of Fig. 7A is not known. " + (
         f"Here ΔL's mean rises with γ at none of the {len(steps)} evaluations."
@@ -331,9 +331,9 @@ def along_text(runs: Runs, profile: str) -> str:
         if len(rises) < len(steps)
         else "Here ΔL's mean rises with γ at every evaluation."
     )
-    ends = {gamma: numbers.gap_along(runs[True, gamma])[:, -1] for gamma in GAMMAS}
+    ends = {gamma: metrics.gap_along(runs[True, gamma])[:, -1] for gamma in GAMMAS}
     below = {gamma: int((values < even(profile)).sum()) for gamma, values in ends.items()}
-    peaks = {gamma: numbers.gap_along(runs[True, gamma]).max(1) for gamma in GAMMAS}
+    peaks = {gamma: metrics.gap_along(runs[True, gamma]).max(1) for gamma in GAMMAS}
     first += (
         f" At its peak ΔL {_course(peaks)}: {_of_starts(peaks)}. At the end of training it {_course(ends)}: {_of_starts(ends)}."
     )
@@ -372,7 +372,7 @@ def _pair(values: np.ndarray) -> str:
 
 def _phases(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
     """{side: the evaluated steps at which it is the same in every run}."""
-    values, steps = numbers.cosines(runs), numbers.steps(runs)
+    values, steps = metrics.cosines(runs), metrics.steps(runs)
     sides = np.array([_side(values[:, i]) for i in range(len(steps))])
     return {side: steps[sides == side] for side in (LOWER, HIGHER)}
 
@@ -389,10 +389,10 @@ def _steps(some: np.ndarray, every: np.ndarray) -> str:
 def cosine_said(runs: Runs, profile: str) -> str:
     """Fig. 7B: are the embeddings of the questions' words the more different ones?"""
     group = runs[True, SMALL]
-    values = numbers.cosines_at(group, profile)
+    values = metrics.cosines_at(group, profile)
     side = _side(values)
     early = _phases(group)[LOWER]
-    then = _steps(early, numbers.steps(group)) if len(early) else ""
+    then = _steps(early, metrics.steps(group)) if len(early) else ""
     if side == UNKNOWN:
         said = "Not every run from the small start comes to equal progress, where embeddings are compared"
         return f"{said}; those of the questions' words differ more than the stories' at {then}." if then else f"{said}."
@@ -408,7 +408,7 @@ def cosine_said(runs: Runs, profile: str) -> str:
 def early_text(runs: Runs) -> str:
     """The step of Fig. 7B is not known: does the answer depend on it?"""
     group = runs[True, SMALL]
-    values, steps, phases = numbers.cosines(group).mean(0), numbers.steps(group), _phases(group)
+    values, steps, phases = metrics.cosines(group).mean(0), metrics.steps(group), _phases(group)
     lower, higher = phases[LOWER], phases[HIGHER]
     first = "The step of Fig. 7B is not known"
     if len(lower) == len(steps) or len(higher) == len(steps):
@@ -430,9 +430,9 @@ def early_text(runs: Runs) -> str:
 
 def tying_text(runs: Runs, profile: str) -> str:
     """What tying does to the embeddings from the small start."""
-    ends = {kind: numbers.cosines(runs[kind, SMALL]).max(1) for kind in KINDS}
+    ends = {kind: metrics.cosines(runs[kind, SMALL]).max(1) for kind in KINDS}
     tied, untied = (values.mean(0) for values in ends.values())
-    sides = {kind: _side(numbers.cosines_at(runs[kind, SMALL], profile)) for kind in KINDS}
+    sides = {kind: _side(metrics.cosines_at(runs[kind, SMALL], profile)) for kind in KINDS}
     first = (
         f"From the small start the mean cosine reaches {_listed([tied[1]])} on stories with tied embeddings and "
         f"{_listed([untied[1]])} with untied ones, on {CORPORA[0]} {_listed([tied[0], untied[0]])}."
@@ -474,13 +474,13 @@ def takeaway(runs: Runs, profile: str) -> str:
     kinds = f"{tied}, tied or not" if tied == untied else f"{tied} with tied embeddings and {untied} with untied ones"
     gap = f"By how much they lead {kinds}; the paper has a rise."
     group = runs[True, SMALL]
-    sides = {kind: _side(numbers.cosines_at(runs[kind, SMALL], profile)) for kind in KINDS}
+    sides = {kind: _side(metrics.cosines_at(runs[kind, SMALL], profile)) for kind in KINDS}
     if UNKNOWN in sides.values():
         return f"{order} {gap} On embeddings these runs do not go far enough to tell."
     early = _phases(group)[LOWER]
     then = ""
     if len(early) and sides[True] != LOWER:
-        then = f" Before, at {_steps(early, numbers.steps(group))}, it is the lower one where they are tied, as in the paper."
+        then = f" Before, at {_steps(early, metrics.steps(group))}, it is the lower one where they are tied, as in the paper."
     return f"{order} {gap} {_by_tying(sides, 'From the small start, at equal progress,')}{then}"
 
 
@@ -525,8 +525,8 @@ def losses_line(runs: Runs) -> str:
 
 
 def relative_line(runs: Runs, profile: str) -> str:
-    level = np.array(numbers.bigrams(profile))
-    ends = {gamma: (numbers.losses(runs[True, gamma])[:, -1] / level).mean(0) for gamma in GAMMAS}
+    level = np.array(metrics.bigrams(profile))
+    ends = {gamma: (metrics.losses(runs[True, gamma])[:, -1] / level).mean(0) for gamma in GAMMAS}
     return "at the end: " + "; ".join(f"{name_of(g)}: {CORPORA[0]} {q:.2f}, stories {s:.2f}" for g, (q, s) in ends.items())
 
 
@@ -536,5 +536,5 @@ def gap_line(runs: Runs, profile: str) -> str:
 
 def cosine_line(runs: Runs, profile: str) -> str:
     return "; ".join(
-        f"{KINDS[tied]}, {name_of(gamma)}: {_pair(numbers.cosines_at(group, profile))}" for (tied, gamma), group in runs.items()
+        f"{KINDS[tied]}, {name_of(gamma)}: {_pair(metrics.cosines_at(group, profile))}" for (tied, gamma), group in runs.items()
     )

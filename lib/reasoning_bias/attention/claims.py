@@ -7,8 +7,8 @@ import numpy as np
 from lib.core.read.claim import Claim, Finding, graded
 from lib.core.read.measures import spread
 from lib.core.record.store import Store
-from lib.reasoning_bias.attention import numbers
-from lib.reasoning_bias.attention.numbers import EPSILON, HALF, reach, rounded
+from lib.reasoning_bias.attention import metrics
+from lib.reasoning_bias.attention.metrics import EPSILON, HALF, reach, rounded
 from lib.reasoning_bias.experiments import ABLATIONS, LARGE, SMALL
 from lib.reasoning_bias.ratios import slowdown, words
 from lib.reasoning_bias.runs import KINDS, at, epoch, seeds, short, transformers
@@ -29,7 +29,7 @@ FALLS = "ε before training falls at every step of γ"
 IS_SMALL = f"ε before training at most {short(EPSILON)} in every seed at γ = {short(SMALL)}"
 IS_AVERAGE = (
     f"at more than {short(HALF)} of the snapshots from a twentieth of training on no entry of the attention to any single one "
-    f"of {N_QUESTIONS} sequences is more than {short(numbers.OFF)} from 1 / i; one part for each seed"
+    f"of {N_QUESTIONS} sequences is more than {short(metrics.OFF)} from 1 / i; one part for each seed"
 )
 IN_MOST_SEEDS = f"in at least {ENOUGH_SEEDS:.0%} of the seeds"
 ONE_STANDS_OUT = f"at least {STANDS_OUT:g} times the second, in every seed"
@@ -38,7 +38,7 @@ NOT_WITH_MEMORY = f"at most {short(ACROSS)} with memory anchors, in every seed"
 
 
 def lemma(store: Store, profile: str) -> Finding:
-    before = numbers.start_deviations(profile)
+    before = metrics.start_deviations(profile)
     gammas = list(before)
     means = np.array([np.mean(before[g]) for g in gammas])
     small = max(before[SMALL])
@@ -51,11 +51,11 @@ def lemma(store: Store, profile: str) -> Finding:
 
 def stays_causal(store: Store, profile: str) -> Finding:
     runs = transformers(store, profile, SMALL)
-    found = [numbers.near_average(run, single=True) for run in runs]
-    mean = [numbers.near_average(run) for run in runs]
-    step, last = numbers.beginning(runs), max(runs[0].snapshots())
+    found = [metrics.near_average(run, single=True) for run in runs]
+    mean = [metrics.near_average(run) for run in runs]
+    step, last = metrics.beginning(runs), max(runs[0].snapshots())
     say = lambda values: ", ".join(f"{v:.2f}" for v in values)
-    far = lambda at: say([numbers.largest(run, at) for run in runs])
+    far = lambda at: say([metrics.largest(run, at) for run in runs])
     return Finding(
         f"share of snapshots near the average, by seed: in single sequences {say(found)}, of the mean over sequences "
         f"{say(mean)}; largest distance from 1 / i in a sequence after {step / epoch(runs[0].spec):g} epochs {far(step)}, at "
@@ -67,9 +67,9 @@ def stays_causal(store: Store, profile: str) -> Finding:
 
 def one_direction(store: Store, profile: str) -> Finding:
     runs = transformers(store, profile, SMALL)
-    step = numbers.beginning(runs)
-    gap = [numbers.gap(r, step) for r in runs]
-    rest = [numbers.gap(r, step, 3) for r in runs]
+    step = metrics.beginning(runs)
+    gap = [metrics.gap(r, step) for r in runs]
+    rest = [metrics.gap(r, step, 3) for r in runs]
     return Finding(
         f"after {step / epoch(runs[0].spec):g} epochs the largest singular value is {spread(gap)} times the second "
         f"and {spread(rest)} times the third",
@@ -80,10 +80,10 @@ def one_direction(store: Store, profile: str) -> Finding:
 
 def aligned(store: Store, profile: str) -> Finding:
     runs = transformers(store, profile, SMALL)
-    step = numbers.beginning(runs)
+    step = metrics.beginning(runs)
     found = {kind: [] for kind in KINDS}
     for run in runs:
-        steps, kinds = numbers.alignments(run)
+        steps, kinds = metrics.alignments(run)
         for kind, values in kinds.items():
             found[kind].append(float(values[list(steps).index(step)].mean()))
     return Finding(
@@ -95,8 +95,8 @@ def aligned(store: Store, profile: str) -> Finding:
 
 
 def picks_the_key(store: Store, profile: str) -> Finding:
-    runs = numbers.trained_small(store, profile)
-    key = np.array([numbers.reading(r)[1, :, 0].min() for r in runs])
+    runs = metrics.trained_small(store, profile)
+    key = np.array([metrics.reading(r)[1, :, 0].min() for r in runs])
     return Finding(
         f"share of the last token's second attention on the key, at the key's worst place, at least {short(READS)} in "
         + _in_two(key, key >= READS),
@@ -106,13 +106,13 @@ def picks_the_key(store: Store, profile: str) -> Finding:
 
 
 def follows_the_place(store: Store, profile: str) -> Finding:
-    runs = numbers.trained_small(store, profile)
-    moved = [numbers.moved(r) for r in runs]
+    runs = metrics.trained_small(store, profile)
+    moved = [metrics.moved(r) for r in runs]
     found = [kept["other place"] for kept in moved]
-    held = np.array([other >= numbers.MOST and own <= STAYS for own, other in found])
+    held = np.array([other >= metrics.MOST and own <= STAYS for own, other in found])
     own, other = np.array(found).T
-    reads = np.array([kept["itself"][0] >= numbers.MOST for kept in moved])
-    resting = numbers.share_of(int(held[reads].sum()), int(reads.sum()))
+    reads = np.array([kept["itself"][0] >= metrics.MOST for kept in moved])
+    resting = metrics.share_of(int(held[reads].sum()), int(reads.sum()))
     return Finding(
         f"with the attention keys of a sequence whose key stands elsewhere, so in {_in_two(other, held)}, by the weight that "
         f"goes there; what stays: {reach(own)}; so in {resting} of those where most of it rests on the key",
@@ -123,7 +123,7 @@ def follows_the_place(store: Store, profile: str) -> Finding:
 
 def _in_two(values: np.ndarray, held: np.ndarray) -> str:
     """The range of values where something holds, and elsewhere."""
-    first = f"{numbers.share_of(held.sum(), len(held))} seeds" + (f" ({reach(values[held])})" if held.any() else "")
+    first = f"{metrics.share_of(held.sum(), len(held))} seeds" + (f" ({reach(values[held])})" if held.any() else "")
     return (
         first
         + (f", {reach(values[~held])} in the others" if held.any() and not held.all() else "")
@@ -133,12 +133,12 @@ def _in_two(values: np.ndarray, held: np.ndarray) -> str:
 
 def survives(store: Store, profile: str) -> Finding:
     parts, said, fewest = {}, [], 0
-    for name, runs in numbers.ablated(store, profile).items():
+    for name, runs in metrics.ablated(store, profile).items():
         if name == ABLATIONS[0]:
             continue
         fewest = min(fewest or seeds(runs), seeds(runs))
         pair = [[r for r in (slowdown(run) for run in at(runs, gamma)) if r is not None] for gamma in (LARGE, SMALL)]
-        parts[name] = numbers.bias_stays(runs)
+        parts[name] = metrics.bias_stays(runs)
         said.append(f"{name}: " + " and ".join(words(p) if p else "never halved" for p in pair))
     return Finding(f"ratio at γ = {LARGE:g} and {SMALL:g}; " + "; ".join(said), graded(parts), fewest)
 
@@ -197,7 +197,7 @@ CLAIMS = (
         "Appendix, second attention",
         "What the second attention matches is where a sequence's key is, not which key it is.",
         "position picks the key",
-        f"with attention keys of a sequence whose key is elsewhere, at least {short(numbers.MOST)} goes there and at most "
+        f"with attention keys of a sequence whose key is elsewhere, at least {short(metrics.MOST)} goes there and at most "
         f"{short(STAYS)} stays, {IN_MOST_SEEDS}",
         follows_the_place,
         revised="as above",

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lib.core.read import style
-from lib.reasoning_bias.attention.numbers import ROLES
+from lib.reasoning_bias.attention.metrics import ROLES
 from lib.reasoning_bias.drawing import COLOUR
 from lib.reasoning_bias.task import LENGTH
 

@@ -10,8 +10,8 @@ import numpy as np
 from lib.core.read.measures import spread
 from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
-from lib.reasoning_bias.attention import numbers
-from lib.reasoning_bias.attention.numbers import EPSILON, HALF, rounded
+from lib.reasoning_bias.attention import metrics
+from lib.reasoning_bias.attention.metrics import EPSILON, HALF, rounded
 from lib.reasoning_bias.experiments import ABLATIONS, LARGE, SMALL
 from lib.reasoning_bias.ratios import closed, slowdown
 from lib.reasoning_bias.runs import KINDS, at, epoch
@@ -27,8 +27,8 @@ def causal_line(matrices: Mapping[str, np.ndarray]) -> str:
 
 def early_text(runs: Sequence[StoredRun]) -> str:
     """Is the mean attention nearer to the average at small initialization than at large, once training has begun?"""
-    step = numbers.beginning(runs)
-    far = {gamma: [numbers.off_average(r, step) for r in at(runs, gamma)] for gamma in (SMALL, LARGE)}
+    step = metrics.beginning(runs)
+    far = {gamma: [metrics.off_average(r, step) for r in at(runs, gamma)] for gamma in (SMALL, LARGE)}
     small, large = far.values()
     epochs = f"epoch {step / epoch(runs[0].spec):g}"
     said = f"({spread(small)} at γ = {SMALL:g}, {spread(large)} at γ = {LARGE:g}; mean over sequences and all seeds)"
@@ -36,21 +36,21 @@ def early_text(runs: Sequence[StoredRun]) -> str:
         return f"At {epochs} the first attention is nearer to 1 / i in every seed at small initialization {said}."
     if np.mean(small) < np.mean(large) / 2:
         return f"At {epochs} the first attention is mostly nearer to 1 / i at small initialization {said}."
-    nearer = numbers.share_of(sum(a < b for a, b in zip(small, large, strict=True)), len(small))
+    nearer = metrics.share_of(sum(a < b for a, b in zip(small, large, strict=True)), len(small))
     return f"Once training has begun, at {epochs}, small initialization is nearer to 1 / i than large in {nearer} seeds {said}."
 
 
 def start_line(profile: str) -> str:
-    before = numbers.start_deviations(profile)
+    before = metrics.start_deviations(profile)
     return ", ".join(f"{rounded(float(np.mean(v)))} at γ = {g:g}" for g, v in before.items())
 
 
 def alignment_line(runs: Sequence[StoredRun]) -> str:
     """At small initialization: σ1 / σ2 and the alignments, at a twentieth of training, and the largest at any time."""
-    step = numbers.beginning(runs)
-    kinds = next(iter(numbers.alignment(runs, [runs[0].spec.gamma]).values()))[1]
+    step = metrics.beginning(runs)
+    kinds = next(iter(metrics.alignment(runs, [runs[0].spec.gamma]).values()))[1]
     at = list(runs[0].snapshots()).index(step)
-    gap = [numbers.gap(r, step) for r in runs]
+    gap = [metrics.gap(r, step) for r in runs]
     parts = [f"{k} {spread(v[:, at])} (at any time at most {spread(v.max(1))})" for k, v in kinds.items()]
     return f"γ = {runs[0].spec.gamma:g}: first over second singular value {spread(gap)}; alignment with anchors: " + ", ".join(
         parts
@@ -58,8 +58,8 @@ def alignment_line(runs: Sequence[StoredRun]) -> str:
 
 
 def reading_line(runs: Sequence[StoredRun]) -> str:
-    found = np.array([numbers.reading(run)[1] for run in runs if run.has_weights]).mean(1)
-    each = [", ".join(f"{name} {v:.2f}" for name, v in zip(numbers.ROLES, row, strict=True)) for row in found]
+    found = np.array([metrics.reading(run)[1] for run in runs if run.has_weights]).mean(1)
+    each = [", ".join(f"{name} {v:.2f}" for name, v in zip(metrics.ROLES, row, strict=True)) for row in found]
     return f"layer 2, last token, mean over {N_PLACES} places, by seed: " + "; ".join(each)
 
 
@@ -69,25 +69,25 @@ def causes_text(runs: Sequence[StoredRun]) -> str:
     runs = [run for run in runs if run.has_weights]
     if not runs:
         return "Is what is seen also used? No weights of these runs are kept, so that this cannot be asked."
-    answers = [numbers.averaged(run) for run in runs]
-    kept = [numbers.moved(run) for run in runs]
+    answers = [metrics.averaged(run) for run in runs]
+    kept = [metrics.moved(run) for run in runs]
     head = ("seed", "right answers, as trained", "first attention averaged", "second attention averaged")
     shares = [
-        (run.spec.seed, *(f"{found[name]:.2f}" for name in numbers.AVERAGED)) for run, found in zip(runs, answers, strict=True)
+        (run.spec.seed, *(f"{found[name]:.2f}" for name in metrics.AVERAGED)) for run, found in zip(runs, answers, strict=True)
     ]
     places = ("own keys", "another's, key at the same place", "another's, key elsewhere", "attention to that place")
     weights = [
         (run.spec.seed, *(f"{pairs[name][0]:.2f}" for name in pairs), f"{pairs['other place'][1]:.2f}")
         for run, pairs in zip(runs, kept, strict=True)
     ]
-    on_key = [pairs for pairs in kept if pairs["itself"][0] >= numbers.MOST]
-    follow = sum(pairs["other place"][1] >= numbers.MOST for pairs in on_key)
+    on_key = [pairs for pairs in kept if pairs["itself"][0] >= metrics.MOST]
+    follow = sum(pairs["other place"][1] >= metrics.MOST for pairs in on_key)
     if not on_key:
         last = "In no seed, then, does most of the second attention rest on the key, so that there is nothing to follow."
     else:
         last = (
-            f"In {numbers.share_of(len(on_key), len(kept))} seeds most of the second attention rests on the key. "
-            f"In {numbers.share_of(follow, len(on_key))} of these it goes to *where* the other sequence's key is, whichever "
+            f"In {metrics.share_of(len(on_key), len(kept))} seeds most of the second attention rests on the key. "
+            f"In {metrics.share_of(follow, len(on_key))} of these it goes to *where* the other sequence's key is, whichever "
             "key it is. "
         )
         last += (
@@ -106,7 +106,7 @@ def causes_text(runs: Sequence[StoredRun]) -> str:
 
 def _use_text(answers: Sequence[Mapping[str, float]]) -> str:
     """Which of the two attentions the answers need."""
-    mean = {name: float(np.mean([found[name] for found in answers])) for name in numbers.AVERAGED}
+    mean = {name: float(np.mean([found[name] for found in answers])) for name in metrics.AVERAGED}
     needs = {"attention.1": "the first", "attention.2": "the second"}
     used = [words for name, words in needs.items() if mean[name] < mean[""] * HALF]
     if len(used) == len(needs):
@@ -120,8 +120,8 @@ def _use_text(answers: Sequence[Mapping[str, float]]) -> str:
 def lemma_text(runs: Sequence[StoredRun]) -> str:
     """Does the average hold at small initialization: before training, and the range of ε over seeds at its end."""
     last = max(runs[0].snapshots())
-    before = max(numbers.deviation_at_start(r.spec) for r in runs)
-    far = lambda step: [numbers.largest(r, step) for r in runs]
+    before = max(metrics.deviation_at_start(r.spec) for r in runs)
+    far = lambda step: [metrics.largest(r, step) for r in runs]
     end, (until, then) = far(last), _held(runs)
     name = lambda step: f"epoch {step / epoch(runs[0].spec):g}"
     if before > EPSILON:
@@ -145,7 +145,7 @@ def _held(runs: Sequence[StoredRun]) -> tuple[int, int]:
     """The last snapshot in training up to which ε stays small in every seed, 0 for none, and the one after it."""
     until = 0
     for step in sorted(step for step in runs[0].snapshots() if step):
-        if max(numbers.largest(run, step) for run in runs) > EPSILON:
+        if max(metrics.largest(run, step) for run in runs) > EPSILON:
             return until, step
         until = step
     return until, until
@@ -156,28 +156,28 @@ def singles_text(runs: Sequence[StoredRun]) -> str:
     runs = [run for run in runs if run.has_weights]
     if not runs:
         return "No weights of these runs are kept, so that single sequences of trained models cannot be looked at."
-    found = [numbers.from_average(run) for run in runs]
+    found = [metrics.from_average(run) for run in runs]
     head = [
         "seed",
-        *(f"{what} {kind} sequence{s}" for kind in numbers.SEQUENCES for what, s in (("mean over", "s"), ("one", ""))),
+        *(f"{what} {kind} sequence{s}" for kind in metrics.SEQUENCES for what, s in (("mean over", "s"), ("one", ""))),
     ]
     rows = [
-        (run.spec.seed, *(f"{v:.2f}" for kind in numbers.SEQUENCES for v in f[kind]))
+        (run.spec.seed, *(f"{v:.2f}" for kind in metrics.SEQUENCES for v in f[kind]))
         for run, f in zip(runs, found, strict=True)
     ]
-    near = {(kind, i): sum(f[kind][i] <= numbers.OFF for f in found) for kind in numbers.SEQUENCES for i in (0, 1)}
-    cancels = any(near[kind, 0] > near[kind, 1] for kind in numbers.SEQUENCES)
-    mean, single = (numbers.share_of(near["reasoning", i], len(found)) for i in (0, 1))
+    near = {(kind, i): sum(f[kind][i] <= metrics.OFF for f in found) for kind in metrics.SEQUENCES for i in (0, 1)}
+    cancels = any(near[kind, 0] > near[kind, 1] for kind in metrics.SEQUENCES)
+    mean, single = (metrics.share_of(near["reasoning", i], len(found)) for i in (0, 1))
     first = (
         "Part of what single sequences select cancels in the mean"
         if cancels
         else "Single sequences are as near the average as their mean"
     )
     first += (
-        f": averaged over reasoning sequences the first attention is within {numbers.OFF:g} of 1 / i in {mean} seeds, that of "
+        f": averaged over reasoning sequences the first attention is within {metrics.OFF:g} of 1 / i in {mean} seeds, that of "
         f"a single one in {single}."
     )
-    answers = [numbers.averaged(run) for run in runs]
+    answers = [metrics.averaged(run) for run in runs]
     return f"{first} {_need_text(answers)}\n\n" + table(head, rows)
 
 
@@ -204,9 +204,9 @@ def direction_text(runs: Sequence[StoredRun]) -> str:
     snapshots."""
     rows, said, at_once = [], [], 0
     for step in _early(runs):
-        gap = [numbers.gap(r, step) for r in runs]
+        gap = [metrics.gap(r, step) for r in runs]
         index = list(runs[0].snapshots()).index(step)
-        kinds = {k: [float(numbers.alignments(r)[1][k][index].mean()) for r in runs] for k in KINDS}
+        kinds = {k: [float(metrics.alignments(r)[1][k][index].mean()) for r in runs] for k in KINDS}
         say = lambda values: ", ".join(f"{v:.2f}" for v in values)
         name = f"{step / epoch(runs[0].spec):g}"
         rows.append((name, say(gap), say(kinds["reasoning"]), say(kinds["memory"])))
@@ -214,7 +214,7 @@ def direction_text(runs: Sequence[StoredRun]) -> str:
         share = np.mean(kinds["reasoning"]) / np.mean(kinds["memory"])
         side = "along both kinds of anchors alike" if 1 / ALIKE <= share <= ALIKE else f"more along {_more(share)} anchors"
         where = "the first one" if said else "the first direction"
-        count = numbers.share_of(sum(out), len(out))
+        count = metrics.share_of(sum(out), len(out))
         said.append(f"at epoch {name} one stands out in {count} seeds, and on average {where} lies {side}")
         at_once += sum(o and a and m <= ACROSS for o, a, m in zip(out, along, kinds["memory"], strict=True))
     head = ("epoch", "first over second singular value", "with reasoning anchors", "with memory anchors")
@@ -228,7 +228,7 @@ def direction_text(runs: Sequence[StoredRun]) -> str:
 
 def _early(runs: Sequence[StoredRun]) -> list[int]:
     """Two early snapshots: the first one in training, and that at a twentieth of it."""
-    kept = [step for step in runs[0].snapshots() if step <= numbers.beginning(runs)]
+    kept = [step for step in runs[0].snapshots() if step <= metrics.beginning(runs)]
     return list(dict.fromkeys((kept[min(1, len(kept) - 1)], kept[-1])))
 
 
@@ -247,10 +247,10 @@ def solutions_text(runs: Sequence[StoredRun]) -> str:
     rows = []
     for run in runs:
         if run.has_weights:
-            read = numbers.reading(run).mean(1)
-            cells = (read[0, 0], read[1, 0], read[1, 1] + read[1, 2], numbers.averaged(run)[""], run.metrics["held out"])
+            read = metrics.reading(run).mean(1)
+            cells = (read[0, 0], read[1, 0], read[1, 1] + read[1, 2], metrics.averaged(run)[""], run.metrics["held out"])
             rows.append((run.spec.seed, *(f"{v:.2f}" for v in cells)))
-    first, last = numbers.reading_of_average().mean(1)
+    first, last = metrics.reading_of_average().mean(1)
     rows.append(("causal average", f"{first:.2f}", f"{last:.2f}", f"{2 * last:.2f}", "–", "–"))
     return table(("seed", *reads, "new reasoning rows right", "held-out pairs right"), rows)
 
@@ -265,16 +265,16 @@ def answer(runs: Sequence[StoredRun], everyone: Sequence[StoredRun]) -> str:
     elif found.mean > n * HALF:
         first = (
             "At small initialization the first attention starts as a plain average; in training it stays within "
-            f"{numbers.OFF:g} of one in {numbers.share_of(found.mean, n)} seeds, and only in the mean over many sequences"
+            f"{metrics.OFF:g} of one in {metrics.share_of(found.mean, n)} seeds, and only in the mean over many sequences"
         )
     else:
         first = "At small initialization the first attention starts as a plain average and does not stay one"
     if found.answers:
         first += f", and the trained models need {'what' if found.needed else 'little of what'} it selects"
-    early = [f"in {numbers.share_of(count, n)} seeds at epoch {at:g}" for at, count in found.leading.items()]
+    early = [f"in {metrics.share_of(count, n)} seeds at epoch {at:g}" for at, count in found.leading.items()]
     second = f"Its value matrix has one leading direction {', '.join(early)}"
     if kept := [run for run in everyone if run.has_weights]:
-        reads = numbers.share_of(sum(map(_reads_key, kept)), len(kept))
+        reads = metrics.share_of(sum(map(_reads_key, kept)), len(kept))
         second += f", and in {reads} trained models the second attention finds the key, as the paper describes"
     return f"{first}. {second}."
 
@@ -296,28 +296,28 @@ class _Steps:
 
 
 def _steps(runs: Sequence[StoredRun]) -> _Steps:
-    step = numbers.beginning(runs)
-    mean, single = (sum(numbers.near_average(run, one) > HALF for run in runs) for one in (False, True))
-    answers = [numbers.averaged(run) for run in runs if run.has_weights]
+    step = metrics.beginning(runs)
+    mean, single = (sum(metrics.near_average(run, one) > HALF for run in runs) for one in (False, True))
+    answers = [metrics.averaged(run) for run in runs if run.has_weights]
     at = list(runs[0].snapshots()).index(step)
     return _Steps(
-        max(numbers.deviation_at_start(run.spec) for run in runs),
+        max(metrics.deviation_at_start(run.spec) for run in runs),
         mean,
         single,
         answers,
         bool(answers) and _needed(answers),
-        {at / epoch(runs[0].spec): sum(float(numbers.gap(run, at)) >= TWICE for run in runs) for at in _early(runs)},
-        sum(float(numbers.alignments(run)[1]["reasoning"][at].mean()) >= HALF for run in runs),
+        {at / epoch(runs[0].spec): sum(float(metrics.gap(run, at)) >= TWICE for run in runs) for at in _early(runs)},
+        sum(float(metrics.alignments(run)[1]["reasoning"][at].mean()) >= HALF for run in runs),
     )
 
 
 def verdict(runs: Sequence[StoredRun], everyone: Sequence[StoredRun]) -> str:
     """The steps of the paper's argument, and what each comes to here, in a table."""
     found, n = _steps(runs), len(runs)
-    seeds = lambda count: f"in {numbers.share_of(count, n)} seeds"
+    seeds = lambda count: f"in {metrics.share_of(count, n)} seeds"
     rows = [
         ("before training the first attention is an average", "yes" if found.start <= EPSILON else "no"),
-        (f"in most of training it still is, in the mean over sequences, within {numbers.OFF:g}", seeds(found.mean)),
+        (f"in most of training it still is, in the mean over sequences, within {metrics.OFF:g}", seeds(found.mean)),
         ("… and in every single sequence", seeds(found.single)),
     ]
     if found.answers:
@@ -327,7 +327,7 @@ def verdict(runs: Sequence[StoredRun], everyone: Sequence[StoredRun]) -> str:
         ("early, its direction lies along the reasoning anchors", seeds(found.along)),
     ]
     if kept := [run for run in everyone if run.has_weights]:
-        reads = numbers.share_of(sum(map(_reads_key, kept)), len(kept))
+        reads = metrics.share_of(sum(map(_reads_key, kept)), len(kept))
         rows.append(("the second attention finds the key wherever it stands", f"in {reads} models"))
     return f"The paper's argument, step by step, at γ = {runs[0].spec.gamma:g}:\n\n" + table(("step", "here"), rows)
 
@@ -338,12 +338,12 @@ TWICE, MOSTLY = 2, 0.8
 
 def _reads_key(run: StoredRun) -> bool:
     """Does the second attention rest on the key, wherever it stands?"""
-    return float(numbers.reading(run)[1, :, 0].min()) >= MOSTLY
+    return float(metrics.reading(run)[1, :, 0].min()) >= MOSTLY
 
 
 def _brings_key(run: StoredRun) -> bool:
     """Does the first layer bring the key to the second anchor, and the second read the anchors?"""
-    read = numbers.reading(run).mean(1)
+    read = metrics.reading(run).mean(1)
     return bool(read[0, 0] >= MOSTLY and read[1, 1] + read[1, 2] >= MOSTLY)
 
 
@@ -354,7 +354,7 @@ def solutions_line(runs: Sequence[StoredRun]) -> str:
     if not kept:
         return "No weights of these runs are kept."
     read, rest = ([run for run in kept if _reads_key(run) is does] for does in (True, False))
-    right = {name: [numbers.averaged(run)[""] for run in group] for name, group in (("read", read), ("rest", rest))}
+    right = {name: [metrics.averaged(run)[""] for run in group] for name, group in (("read", read), ("rest", rest))}
     said = f"Of {len(kept)} models, {len(read) or 'none'} read the key with the second attention, as the paper describes"
     said += f" (new reasoning rows right: {spread(right['read'])})." if read else "."
     if not rest:
@@ -376,7 +376,7 @@ def ablations_text(taken: Mapping[str, Sequence[StoredRun]]) -> str:
     """With which parts taken away the bias stays, and where large initialization prefers reasoning, too."""
     changed = {name: runs for name, runs in taken.items() if name != ABLATIONS[0]}
     large = {name: [r for r in (slowdown(run) for run in at(runs, LARGE)) if r is not None] for name, runs in taken.items()}
-    stays = [name for name, runs in changed.items() if numbers.bias_stays(runs)]
+    stays = [name for name, runs in changed.items() if metrics.bias_stays(runs)]
     untold = [name for name in changed if name not in stays and not closed(large[name])]
     lost = [name for name in changed if name not in stays and name not in untold]
     rule = f"every ratio at γ = {SMALL:g} above every one at {LARGE:g}"

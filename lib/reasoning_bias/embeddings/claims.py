@@ -11,8 +11,8 @@ from lib.core.read.measures import cosines
 from lib.core.read.statistics import spearman
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias import theory
-from lib.reasoning_bias.embeddings import numbers
-from lib.reasoning_bias.embeddings.numbers import COSINE, ERROR, NEAR, told, written
+from lib.reasoning_bias.embeddings import metrics
+from lib.reasoning_bias.embeddings.metrics import COSINE, ERROR, NEAR, told, written
 from lib.reasoning_bias.experiments import QUIET, SMALL, bias_specs, flow_specs
 from lib.reasoning_bias.runs import KINDS, LATE, anchors, emb_mlps, epoch, seeds, short, snapshot_near, transformers
 
@@ -37,7 +37,7 @@ RIGHT_LENGTH, RIGHT_DIRECTION = f"relative error at most {short(ERROR)}", f"cosi
 
 
 def _parts(store: Store, profile: str, value: Callable[[StoredRun, int], float], holds: Callable[[float], bool]) -> Finding:
-    found = {name: [value(r, step) for r in runs] for name, (runs, step) in numbers.at_times(store, profile).items()}
+    found = {name: [value(r, step) for r in runs] for name, (runs, step) in metrics.at_times(store, profile).items()}
     return Finding(
         "; ".join(f"{name} {told(values)}" for name, values in found.items()),
         graded({name: all(holds(v) for v in values) for name, values in found.items()}),
@@ -47,19 +47,19 @@ def _parts(store: Store, profile: str, value: Callable[[StoredRun, int], float],
 
 def falls_with_distance(store: Store, profile: str) -> Finding:
     lag = np.arange(1.0, 10.0)
-    return _parts(store, profile, lambda r, s: spearman(lag, numbers.lag_cosines([r], s)[0]), lambda v: v <= -FALLS)
+    return _parts(store, profile, lambda r, s: spearman(lag, metrics.lag_cosines([r], s)[0]), lambda v: v <= -FALLS)
 
 
 def memory_alike(store: Store, profile: str) -> Finding:
-    value = lambda r, s: float(numbers.off_diagonal(numbers.anchor_cosines(r, "memory", s)).mean())
-    return _parts(store, profile, value, lambda v: v >= numbers.ALIKE)
+    value = lambda r, s: float(metrics.off_diagonal(metrics.anchor_cosines(r, "memory", s)).mean())
+    return _parts(store, profile, value, lambda v: v >= metrics.ALIKE)
 
 
 def numeric_order(store: Store, profile: str) -> Finding:
     runs = transformers(store, profile, SMALL)
     late = snapshot_near(runs[0], LATE)
-    own = [numbers.order(anchors(r, late)[KINDS["reasoning"]]) for r in runs]
-    memory = [numbers.order(anchors(r, late)[KINDS["memory"]]) for r in runs]
+    own = [metrics.order(anchors(r, late)[KINDS["reasoning"]]) for r in runs]
+    memory = [metrics.order(anchors(r, late)[KINDS["memory"]]) for r in runs]
     return Finding(
         f"order in the plane of two components: reasoning anchors {told(own)}, memory anchors {told(memory)}",
         graded({ORDERED: min(own) >= IN_ORDER, MEMORY_UNORDERED: max(memory) < WITHOUT_ORDER}),
@@ -72,10 +72,10 @@ CHECKED = (0.998, 0.992, 0.982, 0.970, 0.955, 0.938, 0.919, 0.899, 0.878)
 
 
 def exact_and_sampled(store: Store, profile: str) -> Finding:
-    exact = numbers.exact_distributions("reasoning")
+    exact = metrics.exact_distributions("reasoning")
     rows = dict(bias_specs(profile)[0].task)["rows"]
-    sampled = numbers.sampled_distributions("reasoning", rows)
-    lag = lambda d: numbers.by_lag(cosines(d, d))
+    sampled = metrics.sampled_distributions("reasoning", rows)
+    lag = lambda d: metrics.by_lag(cosines(d, d))
     counted = lag(sampled)
     off, near = np.abs(lag(exact) - CHECKED).max(), np.abs(counted - lag(exact)).max()
     return Finding(
@@ -87,10 +87,10 @@ def exact_and_sampled(store: Store, profile: str) -> Finding:
 
 def movement_explained(store: Store, profile: str) -> Finding:
     runs = emb_mlps(store, profile, SMALL)
-    step, exact = min(runs[0].snapshots()), numbers.theories()["P^s"]
-    off = [numbers.distance(numbers.moved_cosines(r, step), exact) for r in runs]
-    memory = [float(numbers.off_diagonal(numbers.moved_cosines(r, step, "memory")).mean()) for r in runs]
-    lag = np.mean([numbers.by_lag(numbers.moved_cosines(r, step)) for r in runs], 0)
+    step, exact = min(runs[0].snapshots()), metrics.theories()["P^s"]
+    off = [metrics.distance(metrics.moved_cosines(r, step), exact) for r in runs]
+    memory = [float(metrics.off_diagonal(metrics.moved_cosines(r, step, "memory")).mean()) for r in runs]
+    lag = np.mean([metrics.by_lag(metrics.moved_cosines(r, step)) for r in runs], 0)
     epochs = step / epoch(runs[0].spec)
     return Finding(
         f"after {epochs:g} epoch{'s' * (epochs != 1)} mean deviation from the exact distributions {told(off)}; at "
@@ -102,7 +102,7 @@ def movement_explained(store: Store, profile: str) -> Finding:
 
 def whole_plane(store: Store, profile: str) -> Finding:
     runs = transformers(store, profile, SMALL)
-    found = [numbers.plane_orders(run) for run in runs]
+    found = [metrics.plane_orders(run) for run in runs]
     say = lambda kind: ", ".join(written(orders[kind]) for orders in found)
     return Finding(
         f"order in the plane of the entire embedding, by seed: reasoning anchors {say('reasoning')}; keys {say('key')}; memory "
@@ -118,9 +118,9 @@ def whole_plane(store: Store, profile: str) -> Finding:
 
 
 def fitted_explains(store: Store, profile: str) -> Finding:
-    runs, step = numbers.at_times(store, profile)["transformer late"]
-    off = {name: numbers.deviation(runs, step, t) for name, t in numbers.theories().items()}
-    best, fitted = numbers.best_spread(runs, step)
+    runs, step = metrics.at_times(store, profile)["transformer late"]
+    off = {name: metrics.deviation(runs, step, t) for name, t in metrics.theories().items()}
+    best, fitted = metrics.best_spread(runs, step)
     return Finding(
         f"mean deviation of cosines {told(fitted)} at the σ_P that fits best, {best:.2f}; {told(off['Eq. 14'])} "
         f"at the paper's √6 = {theory.SPREAD:.2f}, {told(off['P^s'])} for P^s",
@@ -134,9 +134,9 @@ def flow_follows(model: str, exact: bool = False) -> Callable[[Store, str], Find
 
     def check(store: Store, profile: str) -> Finding:
         runs = load(flow_specs(profile)[model], store)
-        found = [numbers.flow_numbers(r, exact) for r in runs]
+        found = [metrics.flow_numbers(r, exact) for r in runs]
         error, cosine = (np.array([f[i] for f in found]) for i in (0, 1))
-        at = [numbers.compared(r, exact) for r in runs]
+        at = [metrics.compared(r, exact) for r in runs]
         ends = ", where the runs end" if all(c.ended for c in at) else ""
         return Finding(
             f"after {told([c.step for c in at], 0)} steps{ends}: the loss has fallen by "
@@ -165,7 +165,7 @@ CLAIMS = (
         "Figs 4A, 5A",
         "Memory anchors keep a high cosine with each other.",
         "high early and late",
-        f"mean cosine at least {short(numbers.ALIKE)} in every seed; one part for each model and time",
+        f"mean cosine at least {short(metrics.ALIKE)} in every seed; one part for each model and time",
         memory_alike,
     ),
     Claim(
@@ -222,7 +222,7 @@ CLAIMS = (
         "Eq. 4",
         "The embeddings of Emb-MLP follow the flow that the label distributions drive.",
         "derived for small embeddings",
-        f"at the last snapshot before the loss has fallen by {100 * numbers.FEW:g} %, every seed: {RIGHT_LENGTH}; "
+        f"at the last snapshot before the loss has fallen by {100 * metrics.FEW:g} %, every seed: {RIGHT_LENGTH}; "
         f"{RIGHT_DIRECTION}",
         flow_follows("Emb-MLP"),
         revised="at a fall of 5 % the premise, a uniform output, has ended",

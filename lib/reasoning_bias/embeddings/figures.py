@@ -17,7 +17,7 @@ from lib.core.read import style
 from lib.core.read.measures import cosines, principal_map
 from lib.reasoning_bias import drawing
 from lib.reasoning_bias.drawing import COLOUR
-from lib.reasoning_bias.embeddings.numbers import FlowError
+from lib.reasoning_bias.embeddings.metrics import FlowError
 from lib.reasoning_bias.task import MEMORY, REASONING
 
 TOKENS = {"memory": MEMORY, "reasoning": REASONING}

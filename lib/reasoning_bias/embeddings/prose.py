@@ -11,8 +11,8 @@ from lib.core.read.statistics import numerical_order
 from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 from lib.reasoning_bias import theory
-from lib.reasoning_bias.embeddings import numbers
-from lib.reasoning_bias.embeddings.numbers import NEAR, told, written
+from lib.reasoning_bias.embeddings import metrics
+from lib.reasoning_bias.embeddings.metrics import NEAR, told, written
 from lib.reasoning_bias.runs import KINDS, anchors
 from lib.reasoning_bias.task import FIRST_KEY, LAST_KEY
 
@@ -20,8 +20,8 @@ from lib.reasoning_bias.task import FIRST_KEY, LAST_KEY
 def cosine_line(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
     parts = []
     for name, (runs, step) in times.items():
-        memory = [numbers.off_diagonal(numbers.anchor_cosines(r, "memory", step)).mean() for r in runs]
-        lag = numbers.lag_cosines(runs, step)
+        memory = [metrics.off_diagonal(metrics.anchor_cosines(r, "memory", step)).mean() for r in runs]
+        lag = metrics.lag_cosines(runs, step)
         parts.append(f"{name}: memory {told(memory)}, reasoning {told(lag[:, 0])} at distance 1, {told(lag[:, -1])} at 9")
     return "; ".join(parts)
 
@@ -29,11 +29,11 @@ def cosine_line(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
 def memory_text(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
     """How alike memory anchors are: counted labels, what they have moved in Emb-MLP, and embeddings of the transformer."""
     (emb, step), (deep, _) = times["Emb-MLP early"], times["transformer late"]
-    own = numbers.sampled_distributions("memory", dict(deep[0].spec.task)["rows"])
-    mean = lambda matrix: float(numbers.off_diagonal(matrix).mean())
-    whole = [mean(numbers.anchor_cosines(run, "memory", step)) for run in emb]
-    moved = [mean(numbers.moved_cosines(run, step, "memory")) for run in emb]
-    most = max(numbers.memory_alike(deep).values())
+    own = metrics.sampled_distributions("memory", dict(deep[0].spec.task)["rows"])
+    mean = lambda matrix: float(metrics.off_diagonal(matrix).mean())
+    whole = [mean(metrics.anchor_cosines(run, "memory", step)) for run in emb]
+    moved = [mean(metrics.moved_cosines(run, step, "memory")) for run in emb]
+    most = max(metrics.memory_alike(deep).values())
     counted = mean(cosines(own, own))
     mostly = 1 - np.mean(moved) < (1 - np.mean(whole)) / 2
     text = f"In Emb-MLP, early, memory anchors have a mean cosine of {told(whole)}. " + (
@@ -41,7 +41,7 @@ def memory_text(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
         if mostly
         else f"Their random start is not most of what keeps them from 1: what they have *moved* has {told(moved)}. "
     )
-    if most >= numbers.ALIKE:
+    if most >= metrics.ALIKE:
         return (
             text + f"In the transformer they are alike at some snapshot, too ({most:.2f}, mean over seeds)." + plain_text(times)
         )
@@ -50,7 +50,7 @@ def memory_text(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
         text
         + (
             "That the training set is finite does not explain this: the label distributions counted in it have "
-            if counted >= numbers.ALIKE
+            if counted >= metrics.ALIKE
             else "That the training set is finite may explain this: the label distributions counted in it have only "
         )
         + f"{counted:.2f}."
@@ -63,9 +63,9 @@ def plain_text(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
     if "no norms late" not in times:
         return ""
     runs, late = times["no norms late"]
-    along = numbers.memory_alike(runs)
+    along = metrics.memory_alike(runs)
     top = max(along, key=lambda step: along[step])
-    when = {step: numbers.epoch_words(runs[0], step) for step in (top, late)}
+    when = {step: metrics.epoch_words(runs[0], step) for step in (top, late)}
     if top == late:
         return f" Without norms they have {written(along[late])} at {when[late]}, the most of all."
     return f" Without norms they reach {written(along[top])} at {when[top]}, and have {written(along[late])} at {when[late]}."
@@ -73,16 +73,16 @@ def plain_text(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
 
 def deviation_table(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str:
     """How far measured cosines are from each theory, on average over pairs of anchors; first those of what has moved."""
-    theories = numbers.theories()
+    theories = metrics.theories()
     emb = times["Emb-MLP early"][0]
     first = min(emb[0].snapshots())
-    found = {f"Emb-MLP, moved, {numbers.epoch_words(emb[0], first)}": [numbers.moved_cosines(run, first) for run in emb]}
+    found = {f"Emb-MLP, moved, {metrics.epoch_words(emb[0], first)}": [metrics.moved_cosines(run, first) for run in emb]}
     for name, (runs, step) in times.items():
-        matrices = [numbers.anchor_cosines(run, "reasoning", step) for run in runs]
-        found[f"{name}, {numbers.epoch_words(runs[0], step)}"] = matrices
+        matrices = [metrics.anchor_cosines(run, "reasoning", step) for run in runs]
+        found[f"{name}, {metrics.epoch_words(runs[0], step)}"] = matrices
     names = [f"${name}$" if "^" in name else name for name in theories]
     rows = [
-        (name, *(told([numbers.distance(m, t) for m in matrices]) for t in theories.values()))
+        (name, *(told([metrics.distance(m, t) for m in matrices]) for t in theories.values()))
         for name, matrices in found.items()
     ]
     return table(("mean distance of cosines from", *names), rows)
@@ -90,7 +90,7 @@ def deviation_table(times: Mapping[str, tuple[Sequence[StoredRun], int]]) -> str
 
 def order_line(runs: Sequence[StoredRun], step: int) -> str:
     """Numeric order in the plane of two components of their own, by kind of anchor."""
-    of = lambda kind: [numbers.order(anchors(r, step)[KINDS[kind]]) for r in runs]
+    of = lambda kind: [metrics.order(anchors(r, step)[KINDS[kind]]) for r in runs]
     return "order in the plane, all seeds: " + ", ".join(f"{kind} anchors {told(of(kind))}" for kind in KINDS)
 
 
@@ -101,10 +101,10 @@ def order_text(late: tuple[Sequence[StoredRun], int]) -> str:
     rows = {f"{kind} anchors": [anchors(r, step)[where] for r in runs] for kind, where in KINDS.items()}
     rows["keys"] = [r.weights()["embedding.token"].numpy()[FIRST_KEY : LAST_KEY + 1] for r in kept]
     rows = {name: vectors for name, vectors in rows.items() if vectors}
-    whole = [numbers.plane_orders(run) for run in kept]
+    whole = [metrics.plane_orders(run) for run in kept]
     cells, means = [], {}
     for name, vectors in rows.items():
-        free, own = ([order(v) for v in vectors] for order in (numerical_order, numbers.order))
+        free, own = ([order(v) for v in vectors] for order in (numerical_order, metrics.order))
         entire = [orders[name.removesuffix("s").split()[0]] for orders in whole]
         means[name] = [float(np.mean(found)) for found in (free, own, entire) if found]
         cells.append((name, told(free), told(own), ", ".join(map(written, entire)) or "–"))
@@ -130,7 +130,7 @@ ORDERED, LOOSE = 0.75, 0.25
 
 
 def theory_text() -> str:
-    ahead, true, flat = numbers.labels_of_anchor()
+    ahead, true, flat = metrics.labels_of_anchor()
     return (
         f"The labels of an anchor s have their mean at s + {ahead:.1f}, a standard deviation of {true:.1f}, and are flat over "
         f"{flat} values. Eq. 14 sits at s and has a width of √6 = {theory.SPREAD:.2f}. So neither its place nor its width is "
@@ -144,8 +144,8 @@ Cases = Mapping[str, tuple[Sequence[StoredRun], bool]]
 def flow_line(models: Cases) -> str:
     parts = []
     for name, (runs, exact) in models.items():
-        found = [numbers.compared(r, exact) for r in runs]
-        both = np.array([numbers.flow_numbers(r, exact) for r in runs])
+        found = [metrics.compared(r, exact) for r in runs]
+        both = np.array([metrics.flow_numbers(r, exact) for r in runs])
         parts.append(
             f"{name} at step {told([c.step for c in found], 0)}: error {told(both[:, 0])}, cosine {told(both[:, 1], 3)}"
         )
@@ -159,7 +159,7 @@ def flow_table(models: Cases) -> str:
     head = ("", *(f"{what}, {kind}" for what, kind in shown), "step", "loss fallen by", "embeddings moved by")
     rows = []
     for name, (runs, exact) in models.items():
-        found = [numbers.compared(run, exact) for run in runs]
+        found = [metrics.compared(run, exact) for run in runs]
         cells = [told([getattr(c, what)[kind] for c in found], digits[what]) for what, kind in shown]
         fallen = 100 * float(np.mean([c.fallen for c in found]))
         moved = told([c.grown for c in found])
@@ -171,7 +171,7 @@ def flow_text(models: Cases) -> str:
     """Does the flow arrive where training does, where not and why, and where the runs end."""
     lines = []
     for name, (runs, exact) in models.items():
-        found = [numbers.compared(run, exact) for run in runs]
+        found = [metrics.compared(run, exact) for run in runs]
         agree = [kind for kind in KINDS if all(c.agrees(kind) for c in found)]
         line = f"- **{name}**: "
         if len(agree) == len(KINDS):
@@ -187,7 +187,7 @@ def flow_text(models: Cases) -> str:
     return "\n".join(lines) + "\n\n" + end_text(models)
 
 
-def _off(kind: str, found: Sequence[numbers.Compared]) -> str:
+def _off(kind: str, found: Sequence[metrics.Compared]) -> str:
     mean = lambda what: float(np.mean([getattr(c, what)[kind] for c in found]))
     error = f"{kind} anchors go {mean('length'):.1f} times as far as in training, with a cosine of {written(mean('cosine'))}"
     return f"{error} (error {mean('error'):.2f})"
@@ -197,7 +197,7 @@ def end_text(models: Cases) -> str:
     """Which runs end before the loss has fallen enough, so that their end is what is compared."""
     short: dict[tuple[str, ...], list[str]] = {}
     for name, (runs, exact) in models.items():
-        found = [numbers.compared(run, exact) for run in runs]
+        found = [metrics.compared(run, exact) for run in runs]
         if all(c.ended for c in found):
             fallen = 100 * float(np.mean([c.fallen for c in found]))
             where = (f"step {max(c.step for c in found):,}", f"{fallen:.1f} %", told([c.grown for c in found]))
@@ -207,7 +207,7 @@ def end_text(models: Cases) -> str:
         f"by {moved} of their size. What is compared there is the very beginning."
         for (step, fallen, moved), names in short.items()
     ]
-    rule = f"All are compared at the last snapshot before the loss has fallen by {100 * numbers.FEW:g} %."
+    rule = f"All are compared at the last snapshot before the loss has fallen by {100 * metrics.FEW:g} %."
     return " ".join([rule, *said])
 
 
@@ -218,7 +218,7 @@ def _both(names: Sequence[str]) -> str:
 
 def batch_text(large: tuple[Sequence[StoredRun], bool], small: tuple[Sequence[StoredRun], bool]) -> str:
     """What ten times the batch changes in the error, at the last step that both are compared at or before."""
-    shares, step = numbers.error_left(large, small)
+    shares, step = metrics.error_left(large, small)
     halved = [kind for kind, share in shares.items() if share <= HALVED]
     left = ", ".join(f"{share:.0%} of that of {kind} anchors" for kind, share in shares.items())
     first = f"At the same step ({step:,}), ten times the batch "
@@ -241,8 +241,8 @@ HALVED = 0.5
 
 def spread_text(runs: Sequence[StoredRun], step: int) -> str:
     """Which σ_P of Theorem 1 fits the cosines of the trained reasoning anchors, and how well."""
-    width, off = numbers.best_spread(runs, step)
-    plotted = numbers.deviation(runs, step, numbers.theories()["Eq. 14"])
+    width, off = metrics.best_spread(runs, step)
+    plotted = metrics.deviation(runs, step, metrics.theories()["Eq. 14"])
     return (
         f"At the paper's σ_P = √6 = {theory.SPREAD:.2f} the mean distance of cosines is {told(plotted)}; the σ_P that fits "
         f"our runs best is {width:.2f}, and it leaves {told(off)} (by seed {', '.join(f'{v:.2f}' for v in off)})."
@@ -256,16 +256,16 @@ def answer(times: Times, cases: Cases) -> str:
     """In two sentences: do embeddings lie as the theory has it, and does it say what moves them?"""
     runs, step = times["transformer late"]
     ordered = _ordered(runs, step)
-    along = numbers.memory_alike(runs)
+    along = metrics.memory_alike(runs)
     memory = (
         "are alike in the trained transformer"
-        if along[step] >= numbers.ALIKE
+        if along[step] >= metrics.ALIKE
         else "do not stay alike in the trained transformer"
-        if max(along.values()) >= numbers.ALIKE
+        if max(along.values()) >= metrics.ALIKE
         else "never become alike in the trained transformer"
     )
     said = "come" if ordered else "do not come"
-    joint = "and" if ordered == (along[step] >= numbers.ALIKE) else "but"
+    joint = "and" if ordered == (along[step] >= metrics.ALIKE) else "but"
     first = (
         f"At small initialization the embeddings of reasoning anchors {said} to lie in the order of their numbers, {joint} "
         f"those of memory anchors {memory}."
@@ -288,23 +288,23 @@ def answer(times: Times, cases: Cases) -> str:
 
 def _ordered(runs: Sequence[StoredRun], step: int) -> bool:
     """Does the mean cosine of reasoning anchors fall at every step of their distance?"""
-    return bool((np.diff(numbers.lag_cosines(runs, step).mean(0)) < 0).all())
+    return bool((np.diff(metrics.lag_cosines(runs, step).mean(0)) < 0).all())
 
 
 def verdict(times: Times, cases: Cases) -> str:
     """The numbers behind the answer: how embeddings lie, what moves them first, and which shape fits."""
     runs, step = times["transformer late"]
-    lag = numbers.lag_cosines(runs, step).mean(0)
+    lag = metrics.lag_cosines(runs, step).mean(0)
     falls = "falls" if _ordered(runs, step) else "does not fall at every step"
     first = (
         f"In the transformer the cosine of reasoning anchors {falls} with their distance, from {written(lag[0])} for "
         f"neighbours to {written(lag[-1])} for the farthest."
     )
-    along = numbers.memory_alike(runs)
+    along = metrics.memory_alike(runs)
     memory, most = along[step], max(along.values())
-    if memory >= numbers.ALIKE:
+    if memory >= metrics.ALIKE:
         second = f"In the transformer they have a mean cosine of {written(memory)} late."
-    elif most >= numbers.ALIKE:
+    elif most >= metrics.ALIKE:
         second = f"In the transformer they reach a mean cosine of {written(most)}, and have {written(memory)} late."
     else:
         second = f"In the transformer they have a mean cosine of at most {written(most)}."
@@ -317,12 +317,12 @@ def verdict(times: Times, cases: Cases) -> str:
 def _first_off(times: Times) -> float:
     """The mean distance of cosines of what Emb-MLP has moved first from those of the distributions of labels."""
     emb = times["Emb-MLP early"][0]
-    exact = numbers.theories()["P^s"]
-    return float(np.mean([numbers.distance(numbers.moved_cosines(run, min(emb[0].snapshots())), exact) for run in emb]))
+    exact = metrics.theories()["P^s"]
+    return float(np.mean([metrics.distance(metrics.moved_cosines(run, min(emb[0].snapshots())), exact) for run in emb]))
 
 
-def _compared(cases: Cases) -> dict[str, list[numbers.Compared]]:
-    return {name: [numbers.compared(run, cases[name][1]) for run in cases[name][0]] for name in LAYER}
+def _compared(cases: Cases) -> dict[str, list[metrics.Compared]]:
+    return {name: [metrics.compared(run, cases[name][1]) for run in cases[name][0]] for name in LAYER}
 
 
 def _agree(cases: Cases) -> dict[str, list[str]]:
@@ -354,12 +354,12 @@ def first_movement(times: Times, cases: Cases) -> str:
     )
 
 
-LAYER = (numbers.AS_PRINTED, numbers.BY_POSITIONS)
+LAYER = (metrics.AS_PRINTED, metrics.BY_POSITIONS)
 
 
 def shape_text(runs: Sequence[StoredRun], step: int) -> str:
     """How near the shape of Theorem 1 comes to the trained transformer, in how many seeds near enough."""
-    width, off = numbers.best_spread(runs, step)
+    width, off = metrics.best_spread(runs, step)
     near = int((off <= NEAR).sum())
     seeds = "every seed" if near == len(off) else "no seed" if not near else f"{near} of {len(off)} seeds"
     return (

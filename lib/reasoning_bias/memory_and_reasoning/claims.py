@@ -10,7 +10,7 @@ from lib.core.read.claim import Claim, Finding, graded
 from lib.core.read.measures import spread
 from lib.core.record.store import Store, StoredRun
 from lib.reasoning_bias.experiments import LARGE, MIDDLE, SMALL
-from lib.reasoning_bias.memory_and_reasoning import numbers
+from lib.reasoning_bias.memory_and_reasoning import metrics
 from lib.reasoning_bias.ratios import closed, halving, middle, ratios, slowdown, words
 from lib.reasoning_bias.runs import at, best, emb_mlps, seeds, short, transformers
 
@@ -47,7 +47,7 @@ def together(store: Store, profile: str) -> Finding:
 
 
 def together_without_norms(store: Store, profile: str) -> Finding:
-    return _together(numbers.without_norms(store, profile, LARGE))
+    return _together(metrics.without_norms(store, profile, LARGE))
 
 
 def _together(runs: Sequence[StoredRun]) -> Finding:
@@ -81,10 +81,10 @@ def reasoning_first(store: Store, profile: str) -> Finding:
 
 def gap_grows(store: Store, profile: str) -> Finding:
     runs = transformers(store, profile)
-    value, low, high = numbers.trend(runs)
+    value, low, high = metrics.trend(runs)
     gammas = (LARGE, MIDDLE, SMALL)
     ends = [middle(ratios(at(runs, g))) for g in gammas]
-    part = numbers.trend([r for r in runs if r.spec.gamma >= PART_OF_THE_RANGE])
+    part = metrics.trend([r for r in runs if r.spec.gamma >= PART_OF_THE_RANGE])
     return Finding(
         f"rank correlation of γ and the ratio {value:+.2f} [{low:+.2f}, {high:+.2f}] over {len(ratios(runs))} runs; "
         f"ratios at γ = {', '.join(map(short, gammas))}: {', '.join(f'{v:.2f}' for v in ends)}; "
@@ -95,7 +95,7 @@ def gap_grows(store: Store, profile: str) -> Finding:
 
 
 def with_many_rows(store: Store, profile: str) -> Finding:
-    large, small = (numbers.many_rows(store, profile, g) for g in (LARGE, SMALL))
+    large, small = (metrics.many_rows(store, profile, g) for g in (LARGE, SMALL))
     one, other = ratios(large), ratios(small)
     every = all(slowdown(run) is not None for run in small)
     return Finding(
@@ -144,7 +144,7 @@ def emb_noise(store: Store, profile: str) -> Finding:
 
 
 def window_faster(store: Store, profile: str) -> Finding:
-    plain, window = (numbers.of_table(store, profile, name) for name in ("key", "window"))
+    plain, window = (metrics.of_table(store, profile, name) for name in ("key", "window"))
     half = [[halving(r, "memory") for r in runs] for runs in (plain, window)]
     finished = [np.array([plain[0].steps if h is None else h for h in found]) for found in half]
     last = [np.array([r.metrics["memory loss"] for r in runs], dtype=float) for runs in (plain, window)]
@@ -159,11 +159,11 @@ def window_faster(store: Store, profile: str) -> Finding:
 
 
 def group_ranges(store: Store, profile: str) -> Finding:
-    runs = numbers.of_table(store, profile, "groups")
-    inside, nearer = np.array([numbers.group_mass(r) for r in runs]), np.array([numbers.group_is_nearer(r) for r in runs])
+    runs = metrics.of_table(store, profile, "groups")
+    inside, nearer = np.array([metrics.group_mass(r) for r in runs]), np.array([metrics.group_is_nearer(r) for r in runs])
     return Finding(
         f"mass inside the group's own range, groups 1 to 4: {', '.join(spread(v) for v in inside.T)}, "
-        f"after {numbers.early_epoch(runs[0]):g} epochs; {int(nearer.sum())} of {nearer.size} outputs are nearer to their "
+        f"after {metrics.early_epoch(runs[0]):g} epochs; {int(nearer.sum())} of {nearer.size} outputs are nearer to their "
         "group's labels than to those of all groups together",
         graded(
             {

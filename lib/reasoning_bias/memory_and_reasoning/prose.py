@@ -11,9 +11,9 @@ from lib.core.read.measures import spread
 from lib.core.read.tables import table
 from lib.core.read.words import listed
 from lib.core.record.store import StoredRun
-from lib.reasoning_bias.attention import numbers as attention
+from lib.reasoning_bias.attention import metrics as attention
 from lib.reasoning_bias.experiments import LARGE, SETTINGS, SMALL, emb_mlp, transformer
-from lib.reasoning_bias.memory_and_reasoning import numbers
+from lib.reasoning_bias.memory_and_reasoning import metrics
 from lib.reasoning_bias.ratios import closed, halving, middle, ratios, ratios_by_gamma, slowdown, words
 from lib.reasoning_bias.runs import best, by_gamma, epoch
 from lib.reasoning_bias.study import SETS
@@ -96,7 +96,7 @@ def bias_text(models: Mapping[str, Sequence[StoredRun]]) -> str:
         if bounds > len(found) / 10:
             line += f"{bounds} of {len(found)} ratios are lower bounds, so that their order says nothing."
         else:
-            value, low, high = numbers.trend(runs)
+            value, low, high = metrics.trend(runs)
             line += f"Rank correlation of γ with the ratio over {len(found)} runs: {value:+.2f} [{low:+.2f}, {high:+.2f}]."
         lines.append(line)
     return "\n".join(lines)
@@ -171,7 +171,7 @@ def final_line(panels: Mapping[str, Sequence[StoredRun]]) -> str:
 
 
 def groups_line(runs: Sequence[StoredRun]) -> str:
-    inside = np.array([numbers.group_mass(r) for r in runs])
+    inside = np.array([metrics.group_mass(r) for r in runs])
     return "mass inside the range of groups 1 to 4: " + ", ".join(spread(v) for v in inside.T)
 
 

@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 from torch import Tensor
 
 from lib.composition.experiments import FAST
-from lib.composition.phase_diagram.numbers import neighbour_steps
+from lib.composition.phase_diagram.metrics import neighbour_steps
 from lib.composition.runs import FITTED, MAPPINGS, generalizes, lean
 from lib.composition.spectra import N_EIGENVALUES, keys_eigenvalues, keys_embedding, relative_rank
 from lib.composition.words import set_name

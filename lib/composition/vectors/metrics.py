@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
-from lib.composition.condensation.numbers import RARE, higher
-from lib.composition.phases import Phase
+from lib.composition.condensation.metrics import RARE, higher
+from lib.composition.phases import LEVEL, Phase
 from lib.composition.runs import MAPPINGS, model_of
 from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, LENGTH, PAIRS, Task, composed
 from lib.core.model.transformer import Taps
 from lib.core.read.derived import derived
+from lib.core.read.fact import Fact, in_words
 from lib.core.read.measures import cosines, remembered
+from lib.core.read.statistics import Trend, rank_trend
 from lib.core.record.store import StoredRun
 
 KEYS = range(30, 41)
@@ -209,11 +212,6 @@ def split(s: Similarity) -> tuple[float, float]:
     return float(s.values[s.agree & other].mean()), float(s.values[~s.agree & other].mean())
 
 
-def alike(run: StoredRun, context: int = 0) -> float:
-    """Mean plain cosine of equal answers in Fig. 4a, b."""
-    return split(fused(run, context))[0]
-
-
 @remembered
 def answers(run: StoredRun) -> tuple[float, float]:
     """Mean plain cosines of Fig. 4a, b: of equal answers, and of others."""
@@ -227,9 +225,11 @@ def middles(run: StoredRun) -> tuple[float, float]:
     return split(blocks(run))
 
 
+PLAIN, CENTRED = "last token", "last token, centred"
+"""The paper's measure, and the same without the part that all vectors share."""
 MEASURES: dict[str, Callable[[StoredRun], float]] = {
-    "last token": lambda run: float(last_token(run)[-1]),
-    "last token, centred": lambda run: float(last_token_centred(run)[-1]),
+    PLAIN: lambda run: float(last_token(run)[-1]),
+    CENTRED: lambda run: float(last_token_centred(run)[-1]),
     "first anchor, centred": lambda run: float(at_anchor(run)[-2]),
     "first anchor, values V": lambda run: at_anchor_plain(run),
 }
@@ -273,31 +273,94 @@ def counts(runs: Mapping[str, Sequence[StoredRun]]) -> dict[int, tuple[int, int]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Inferential runs against symmetric ones. share, p: as of `higher`, over pairs of runs of one depth; own: {depth: p} of
-    that depth by itself, where both phases have ENOUGH runs."""
+    """Inferential runs against symmetric ones. share, p: as of `higher`, over pairs of runs of one depth; opposite: p of the
+    other side; least: the smallest p that so many runs allow."""
 
     share: float
     p: float
-    own: dict[int, float]
+    opposite: float
+    least: float
 
     @property
     def clear(self) -> bool:
         return self.p <= RARE
 
-    def clear_at(self, depth: int) -> bool:
-        return self.own[depth] <= RARE
+
+def shared_depths(runs: Mapping[str, Sequence[StoredRun]], least: int = 1) -> list[int]:
+    """Depths with so many runs of both phases."""
+    return [d for d, n in counts(runs).items() if min(n) >= least]
 
 
-def compared(runs: Mapping[str, Sequence[StoredRun]], measure: Callable[[StoredRun], float]) -> Comparison | None:
-    """Depth is kept apart, since deep runs are mostly inferential and contrasts grow with depth in both phases. None where no
-    depth has runs of both."""
-    both = [d for d, n in counts(runs).items() if min(n)]
-    if not both:
+def compared(
+    runs: Mapping[str, Sequence[StoredRun]], measure: Callable[[StoredRun], float], depth: int | None = None
+) -> Comparison | None:
+    """Depth is kept apart, since deep runs are mostly inferential and contrasts grow with depth in both phases; or at one
+    depth. None where no depth has runs of both."""
+    among = [d for d in shared_depths(runs) if depth in (None, d)]
+    if not among:
         return None
-    group = [(m == "inferential", r) for m in MAPPINGS for r in runs.get(m, [])]
+    here = [(m == "inferential", r) for m in MAPPINGS for r in runs.get(m, []) if r.spec.model.depth in among]
+    positive, stratum = [p for p, _ in here], [r.spec.model.depth for _, r in here]
+    score = np.array([measure(r) for _, r in here])
+    share, p = higher(score, positive, stratum)
+    return Comparison(share, p, higher(-score, positive, stratum)[1], higher(positive, positive, stratum)[1])
 
-    def ask(among: Sequence[int]) -> tuple[float, float]:
-        here = [(measure(r), positive, r.spec.model.depth) for positive, r in group if r.spec.model.depth in among]
-        return higher(*zip(*here, strict=True))
 
-    return Comparison(*ask(both), {d: ask([d])[1] for d in both if min(counts(runs)[d]) >= ENOUGH})
+def median_cosines(
+    runs: Sequence[StoredRun], measure: Callable[[StoredRun], tuple[float, float]]
+) -> tuple[float, float, float]:
+    """Medians over runs: the mean cosine of equal numbers, that of others, and by how much these are lower; NaN of no runs."""
+    if not runs:
+        return math.nan, math.nan, math.nan
+    equal, other = np.array([measure(r) for r in runs]).T
+    return float(np.median(equal)), float(np.median(other)), float(np.median(equal - other))
+
+
+def gamma_trends(runs: Mapping[str, Sequence[StoredRun]], name: str) -> dict[tuple[str, int], Trend]:
+    """{(mapping, depth): rank correlation of γ with a contrast, and its 95 % interval}, where there are enough runs, of three γ
+    at least."""
+    found = {}
+    for mapping, group in runs.items():
+        for depth in depths({mapping: group}):
+            here = of_depth(group, depth)
+            gammas = [r.spec.gamma for r in here]
+            if len(here) >= ENOUGH and len(set(gammas)) > 2:
+                found[mapping, depth] = rank_trend(gammas, [MEASURES[name](r) for r in here])
+    return found
+
+
+def facts(runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
+    """What the text of chapter 4 says. {mapping: runs of every depth}, as of `pooled`."""
+    every = f"{len(runs.get('symmetric', []))} symmetric and {len(runs.get('inferential', []))} inferential runs"
+    found = {
+        "level": Fact(LEVEL, "{:.0%}", "our choice: the share of answers to (4, 3) from which a run belongs to a phase"),
+        "symmetric-runs": Fact(len(runs.get("symmetric", [])), "{}", "symmetric runs of every depth whose weights are stored"),
+        "inferential-runs": Fact(len(runs.get("inferential", [])), "{}", "inferential runs of every depth"),
+    }
+    for mapping in MAPPINGS:
+        equal, other, _ = median_cosines(runs.get(mapping, []), answers)
+        rests = f"plain cosine at the last token, mean over the questions of Figure 4.1, median over {mapping} runs"
+        found |= {
+            f"{mapping}-equal": Fact(equal, "{:.2f}", rests),
+            f"{mapping}-other": Fact(other, "{:.2f}", f"{rests}: others"),
+        }
+    for key, name in zip(("plain", "centred", "anchor", "values"), MEASURES, strict=True):
+        c = compared(runs, MEASURES[name])
+        rests = f"contrast at the {name}: pairs of one depth in which the inferential run is higher, of {every}"
+        found[f"{key}-pairs"] = Fact(c and c.share, "{:.0%}", rests)
+        found[f"{key}-p"] = Fact(c and c.p, "{:.2g}", f"exact test of the {name}, phases drawn anew within each depth")
+    for mapping in MAPPINGS:
+        here = len(of_depth(runs.get(mapping, []), 2))
+        found[f"two-layers-{mapping}"] = Fact(in_words(here), "{}", f"{mapping} runs of two layers")
+    for key, name in (("plain", PLAIN), ("centred", CENTRED)):
+        trends = gamma_trends(runs, name)
+        falls = sum(high < 0 for _, _, high in trends.values())
+        rests = (
+            f"groups of one phase and depth with {ENOUGH} runs and three γ in which the contrast falls with γ (95 % interval)"
+        )
+        found[f"{key}-falls"] = Fact((in_words(falls), in_words(len(trends))), "{} of {}", f"{rests}; {name}")
+        each = [t[0] for t in trends.values()]
+        if key == "plain":
+            span = (max(each), min(each)) if each else (None, None)
+            found["plain-rho"] = Fact(span, "{:.2f} and {:.2f}", f"rank correlations of γ and the contrast, {name}: the ends")
+    return found

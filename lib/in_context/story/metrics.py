@@ -13,7 +13,7 @@ from lib.core.read.statistics import spearman
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context import starts
 from lib.in_context.experiments import STORY_GAMMAS, story_specs, train_specs, wide_specs
-from lib.in_context.pruning.numbers import at_rate
+from lib.in_context.pruning.metrics import at_rate
 from lib.in_context.runs import LEVEL, steps_to
 from lib.in_context.task import Task
 
