@@ -99,7 +99,8 @@ def squares(rows: Sequence[Mapping[str, Any]], page: str = "") -> str:
 
 def _claim(r: Mapping[str, Any], chapter: str | None) -> str:
     source = words(f"{PAPERS[r['paper']]}, {r['item']}")
-    parts = [("Source", source)] + [("Question", words(QUESTIONS[r["question"]]))] * bool(r.get("question"))
+    asked = [("Question", words(QUESTIONS[r["question"]]))] if r.get("question") else []
+    parts = [("Source", source), *asked]
     parts += [("Reported", words(r["reported"])), ("Criterion", words(r["criterion"]))]
     if r.get("revised"):
         parts.append(("Revised", words(r["revised"])))

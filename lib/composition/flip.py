@@ -8,6 +8,7 @@ run that still learns, short of 60,000 steps. Products are in single precision.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lib.composition.diagram import DECAY, WIDTH
 from lib.composition.experiments import GRIDS, full_length, model_spec
@@ -34,6 +35,10 @@ def until_learned(batch: int, warmup: int = 1500, precision: str = "float32") ->
     )
 
 
+COSINE = replace(full_length(batch=256, steps=20_000), precision="float32")
+"""The paper's schedule, for as long as the trials at twice the diagram's highest learning rate need."""
+
+
 def _runs(
     name: str, gammas: Sequence[float], seeds: Sequence[int], rate: float, train: TrainSpec, width: int = WIDTH
 ) -> list[RunSpec]:
@@ -58,6 +63,7 @@ def range_specs(profile: str) -> list[RunSpec]:
         *_runs(RANGE_NAME, (1.4, 1.2), (100,), 4e-4, train),
         *_runs(RANGE_NAME, (1.4, 1.2, 0.95, 0.75), (101,), 2e-4, train),
         *_runs(RANGE_NAME, (1.6, 1.05), (100, 101), 2e-4, train),
+        *_runs(RANGE_NAME, (1.4, 1.2, 1.05, 0.75, 0.55), (100, 101), 4e-4, COSINE),
     ]
 
 
