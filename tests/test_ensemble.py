@@ -12,7 +12,8 @@ from conftest import SpecFactory
 from torch import Tensor, nn
 
 from lib.composition.study import Composition
-from lib.core.model.transformer import from_weights
+from lib.core.model.init import apply_gamma_stacked
+from lib.core.model.transformer import Transformer, from_weights
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, SpecError, derived_seed
 from lib.core.train import loop as train_module
@@ -56,7 +57,7 @@ def mixed_runs(tiny_spec: SpecFactory) -> list[RunSpec]:
         tiny_spec(gamma=0.9, seed=1, rate=1e-2, decay=0.0),
         tiny_spec(gamma=0.2, seed=2, rate=1e-4, decay=1.0),
         tiny_spec(gamma=0.7, seed=3),
-        tiny_spec(gamma=0.5, seed=4, rate=2e-3),
+        tiny_spec(gamma=0.5, seed=4, rate=2e-3, nudge=3),
     ]
 
 
@@ -167,6 +168,22 @@ def test_data_and_weights_have_their_own_seeds(tiny_spec: SpecFactory) -> None:
     purposes = {derived_seed(seed, purpose) for seed in range(50) for purpose in ("data", "weights")}
     assert len(purposes) == 100
     assert all(0 <= seed < 2**62 for seed in purposes)
+
+
+def test_a_nudge_moves_every_weight_by_one_unit_in_its_last_place(tiny_spec: SpecFactory) -> None:
+    """Up and down, the same way wherever it is drawn; none leaves the bits of the γ initialization."""
+    ensemble = filled([tiny_spec(nudge=nudge) for nudge in (0, 1, 2, 1)], 4)
+    model = Transformer(tiny_spec().model, 1)
+    apply_gamma_stacked(model, [0.5], [derived_seed(0, "weights")])
+    plain, one, two, again = (ensemble.weights(slot) for slot in range(4))
+    for name, p in model.named_parameters():
+        assert torch.equal(plain[name], p[0])
+        up, down = (torch.nextafter(p[0], torch.tensor(sign * math.inf)) for sign in (1, -1))
+        for nudged in (one[name], two[name]):
+            assert ((nudged == up) | (nudged == down)).all()
+            assert 0.25 < (nudged == up).float().mean() < 0.75 or nudged.numel() < 20
+        assert not torch.equal(one[name], two[name])
+        assert torch.equal(one[name], again[name])
 
 
 def test_rows_are_consumed_in_order(mixed_runs: list[RunSpec]) -> None:
@@ -425,6 +442,7 @@ def test_a_run_does_not_train_past_its_steps(tiny_spec: SpecFactory) -> None:
         {"d_ff": 16},
         {"batch": 16},
         {"steps": 30},
+        {"precision": "float32"},
         {"task": (("modulus", 9),)},
         {"version": 2},
         {"experiment": "other"},

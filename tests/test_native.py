@@ -26,13 +26,21 @@ from lib.core.model.transformer import ModelSpec, Transformer
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec
 from lib.core.train import machine, native, plan
-from lib.core.train.ensemble import Ensemble, losses
+from lib.core.train.ensemble import Ensemble, losses, precision
 from lib.core.train.loop import train
 from lib.core.train.machine import DeviceError
 from lib.core.train.optim import adamw_step
 from lib.core.train.plan import Options, backend_for
 
-needs_it = pytest.mark.skipif(native.library() is None, reason="this CPU has no AVX-512 bfloat16 products, or no C++ compiler")
+
+def needs(dtype: torch.dtype) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(native.library(dtype) is None, reason=f"no AVX-512, or none for {dtype}, or no C++ compiler")
+
+
+needs_it = needs(torch.bfloat16)
+in_each_precision = pytest.mark.parametrize(
+    "dtype", [pytest.param(dtype, marks=needs(dtype), id=str(dtype)) for dtype in (torch.bfloat16, torch.float32)]
+)
 STUDY = Composition()
 
 with_head = st.builds(
@@ -74,37 +82,42 @@ def relative(one: Tensor, other: Tensor) -> float:
     return ((one - other).norm() / (other.norm() + 1e-12)).item()
 
 
-@needs_it
+# How far from the true ones a loss may be; all gradients, beyond twice what PyTorch is; and those of one parameter.
+NEAR = {torch.bfloat16: (0.02, 0.01, 0.3), torch.float32: (1e-5, 1e-5, 2e-5)}
+
+
+@in_each_precision
 @given(spec=shapes, batch=st.integers(1, 11), length=st.integers(1, 9), cache=st.sampled_from([1, 2**16, 2**21]))
-def test_gradients_are_as_near_to_the_true_ones_as_pytorchs_in_bfloat16(
-    spec: ModelSpec, batch: int, length: int, cache: int
+def test_gradients_are_as_near_to_the_true_ones_as_pytorchs(
+    dtype: torch.dtype, spec: ModelSpec, batch: int, length: int, cache: int
 ) -> None:
     """Odd batches, chunks of two sequences and of all, one position and several, heads, depths, with and without a bias."""
+    near, near_all, near_each = NEAR[dtype]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "_CHUNK_BYTES", cache)
-        program = native.Program(spec, batch, length, threads=2)
+        program = native.Program(spec, batch, length, 2, dtype)
     model = model_of(spec, 2)
     tokens, target = rows_of(spec, 2, batch, length)
     params = native.parameters(model)
     exact_loss = losses(model, tokens, target)
     exact = torch.autograd.grad(exact_loss.sum(), params, allow_unused=True)
-    with torch.autocast("cpu", torch.bfloat16):
+    with precision(torch.device("cpu"), dtype):  # in single precision the same numbers again
         rough_loss = losses(model, tokens, target)
     rough = torch.autograd.grad(rough_loss.sum(), params, allow_unused=True)
     loss, gradients = program.gradients(model, tokens, target)
-    torch.testing.assert_close(loss, exact_loss.detach(), rtol=0.02, atol=0.02)
+    torch.testing.assert_close(loss, exact_loss.detach(), rtol=near, atol=near)
     flat = lambda parts: torch.cat([torch.zeros(1) if p is None else p.flatten() for p in parts])
     ours = [torch.zeros(1) if e is None else g for g, e in zip(gradients, exact, strict=True)]
-    assert relative(flat(ours), flat(exact)) < 2 * relative(flat(rough), flat(exact)) + 0.01
+    assert relative(flat(ours), flat(exact)) < 2 * relative(flat(rough), flat(exact)) + near_all
     for mine, true in zip(gradients, exact, strict=True):
         if true is not None and true.norm() > 1e-3 * flat(exact).norm():
-            assert relative(mine, true) < 0.3  # a wrong term would be off by its own size
+            assert relative(mine, true) < near_each  # a wrong term would be off by its own size
         if true is None:
             assert not mine.any()
 
 
-@needs_it
-def test_gradients_in_a_model_without_rounding() -> None:
+@in_each_precision
+def test_gradients_in_a_model_without_rounding(dtype: torch.dtype) -> None:
     """Weights, activations and gradients that bfloat16 holds exactly leave no room for rounding: a linear readout, by hand."""
     spec = ModelSpec(vocab=4, positions=1, depth=1, d_model=16, d_ff=16, d_k=16, d_v=16)
     model = Transformer(spec, 1)
@@ -113,7 +126,7 @@ def test_gradients_in_a_model_without_rounding() -> None:
             p.fill_(1.0 if "norm" in name and name.endswith("weight") else 0.0)
         model.embedding.token[0, 0] = torch.tensor([1.0, -1.0] * 8)
     tokens, target = torch.zeros(1, 2, 1, dtype=torch.int64), torch.tensor([[1, 3]])
-    loss, gradients = native.Program(spec, 2, 1, 1).gradients(model, tokens, target)
+    loss, gradients = native.Program(spec, 2, 1, 1, dtype).gradients(model, tokens, target)
     assert loss.item() == pytest.approx(torch.tensor(4.0).log().item(), rel=1e-6)
     by_class = torch.tensor([0.25, 0.25 - 0.5, 0.25, 0.25 - 0.5])  # softmax minus target, mean of two rows
     torch.testing.assert_close(gradients[-1][0], by_class)
@@ -122,11 +135,13 @@ def test_gradients_in_a_model_without_rounding() -> None:
     assert not gradients[0].any()  # the head's weight is zero, so nothing flows further down
 
 
-@needs_it
+@in_each_precision
 @given(spec=shapes, decay=st.floats(0, 1), count=st.integers(1, 1000), clip=st.sampled_from([1e-3, 1.0, 1e3]))
-def test_the_update_is_that_of_the_optimizer(spec: ModelSpec, decay: float, count: int, clip: float) -> None:
+def test_the_update_is_that_of_the_optimizer(
+    dtype: torch.dtype, spec: ModelSpec, decay: float, count: int, clip: float
+) -> None:
     runs, batch, length = 2, 4, 5
-    program = native.Program(spec, batch, length, threads=1)
+    program = native.Program(spec, batch, length, 1, dtype)
     ours, theirs = model_of(spec, runs), model_of(spec, runs)
     tokens, target = rows_of(spec, runs, batch, length)
     moments = [[torch.rand(p.shape) * 1e-3 for p in ours.parameters()] for _ in range(2)]
@@ -151,36 +166,41 @@ def options(**changes: Any) -> Options:
 @pytest.fixture(scope="module")
 def runs(tiny_spec: SpecFactory) -> list[RunSpec]:
     wide = {"d_model": 32, "d_k": 16, "d_v": 16, "rate": 1e-2}
-    return [tiny_spec(seed=seed, gamma=0.3 + 0.2 * seed, **wide) for seed in range(4)]
+    return [tiny_spec(seed=seed, gamma=0.3 + 0.2 * seed, nudge=seed // 2, **wide) for seed in range(4)]
 
 
 def trained(specs: list[RunSpec], opts: Options) -> dict[RunSpec, RunResult]:
     return {result.spec: result for result in train(specs, STUDY, opts)}
 
 
-@needs_it
-def test_no_bit_of_a_run_depends_on_its_company_its_slot_or_the_threads(runs: list[RunSpec]) -> None:
-    together, threads = trained(runs, options(slots=4)), torch.get_num_threads()
+@in_each_precision
+def test_no_bit_of_a_run_depends_on_its_company_its_slot_or_the_threads(runs: list[RunSpec], dtype: torch.dtype) -> None:
+    bf16 = dtype == torch.bfloat16
+    together, threads = trained(runs, options(slots=4, bf16=bf16)), torch.get_num_threads()
     try:
         torch.set_num_threads(3)
-        others = trained(runs[::-1], options(slots=3))
+        others = trained(runs[::-1], options(slots=3, bf16=bf16))
     finally:
         torch.set_num_threads(threads)
     for spec in runs:
-        alone = trained([spec], options(slots=1))[spec]
+        alone = trained([spec], options(slots=1, bf16=bf16))[spec]
+        assert (alone.precision, alone.program) == (str(dtype).removeprefix("torch."), "native")
         for other in (together[spec], others[spec]):
             assert other.history["loss"] == alone.history["loss"]
             assert all(torch.equal(w, other.weights[name]) for name, w in alone.weights.items())
 
 
-@needs_it
-def test_it_learns_what_pytorch_learns(runs: list[RunSpec]) -> None:
-    """The losses along the way agree as closely as those of PyTorch in bfloat16 and in single precision do."""
+@in_each_precision
+def test_it_learns_what_pytorch_learns(runs: list[RunSpec], dtype: torch.dtype) -> None:
+    """The losses along the way are PyTorch's in single precision, as nearly as the precision allows."""
     longer = [dataclasses.replace(r, train=dataclasses.replace(r.train, steps=60)) for r in runs]
-    ours, exact = trained(longer, options()), trained(longer, options(backend="eager", bf16=False))
+    ours = trained(longer, options(bf16=dtype == torch.bfloat16))
+    exact = trained(longer, options(backend="eager", bf16=False))
     for spec in longer:
         assert exact[spec].history["loss"][0] > exact[spec].history["loss"][-1] + 0.2
-        assert ours[spec].history["loss"] == pytest.approx(exact[spec].history["loss"], abs=0.03)
+        assert ours[spec].history["loss"] == pytest.approx(
+            exact[spec].history["loss"], abs=0.03 if dtype == torch.bfloat16 else 1e-5
+        )
 
 
 @needs_it
@@ -216,9 +236,9 @@ def test_what_it_does_not_train_is_left_to_pytorch(runs: list[RunSpec], change: 
 
 
 def test_without_it_runs_train_all_the_same(runs: list[RunSpec], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "library", lambda: None)
+    monkeypatch.setattr(native, "library", lambda dtype: None)
     assert backend_for(runs, options(backend="auto")) == "eager"
-    with pytest.raises(DeviceError, match=r"needs a CPU with AVX-512 bfloat16 products, a C\+\+ compiler"):
+    with pytest.raises(DeviceError, match=r"needs a CPU with AVX-512 .*unless in single precision.*, a C\+\+ compiler"):
         backend_for(runs, options())
     assert len(trained(runs[:1], options(backend="auto"))) == 1
 
@@ -248,7 +268,7 @@ def toy(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
     (folder / "toy.cpp").write_text(TOY)
     monkeypatch.setattr(native, "SOURCE", folder / "toy.cpp")
     monkeypatch.setattr(native, "_FLAGS", ("-shared", "-fPIC"))
-    monkeypatch.setattr(native, "_cpu_flags", lambda: set(native._NEEDED))
+    monkeypatch.setattr(native, "_cpu_flags", lambda: native._PRECISIONS[torch.bfloat16][0])
     monkeypatch.setattr(native.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(machine, "said", set())
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")
@@ -315,6 +335,17 @@ def test_a_kept_program_that_is_not_ours_is_compiled_again(
 def test_a_sound_program_is_not_compiled_again(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "_compile", None)
     assert fresh() is not None
+
+
+@needs_compiler
+def test_each_precision_has_a_program_and_needs_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    cache = toy(monkeypatch, tmp_path)
+    assert fresh(torch.bfloat16) is not None
+    assert fresh(torch.float32) is not None
+    assert len(list(cache.glob("step-*.so"))) == 2
+    monkeypatch.setattr(native, "_cpu_flags", lambda: native._VECTORS)
+    assert fresh(torch.bfloat16) is None
+    assert fresh(torch.float32) is not None
 
 
 @needs_compiler

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,11 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
+from lib.composition.study import Composition
 from lib.core.model.transformer import ModelSpec, Taps, Transformer
 from lib.core.record.spec import SpecError
+from lib.core.record.store import Store
+from lib.core.sweep.jobs import sweep
 from lib.core.train import machine, plan
 from lib.core.train.machine import DeviceError
-from lib.core.train.plan import Options, backend_for, bytes_per_run, slots_that_fit, workers_for, worth_compiling
+from lib.core.train.plan import Options, backend_for, bytes_per_run, precision_of, slots_that_fit, workers_for, worth_compiling
 
 with_head = st.builds(
     ModelSpec,
@@ -66,7 +70,7 @@ def test_memory_too_small_for_one_run_is_refused(tiny_spec: SpecFactory) -> None
 
 
 def test_memory_is_shared_and_bounds_the_slots(tiny_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan.native, "library", lambda: None)
+    monkeypatch.setattr(plan.native, "library", lambda dtype: None)
     spec = tiny_spec()
     one = bytes_per_run(spec.model, spec.train.batch, 9)
     fit = lambda **changes: slots_that_fit(spec, 9, Options(device="cpu", **changes))
@@ -79,7 +83,7 @@ def test_memory_is_shared_and_bounds_the_slots(tiny_spec: SpecFactory, monkeypat
 
 
 def test_wide_models_get_fewer_slots_on_a_cpu(tiny_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan.native, "library", lambda: None)
+    monkeypatch.setattr(plan.native, "library", lambda dtype: None)
     slots = [slots_that_fit(tiny_spec(d_model=d, batch=256), 9, Options(device="cpu")) for d in (16, 64, 128, 400, 2000)]
     assert slots == sorted(slots, reverse=True)
     assert slots[0] == 8
@@ -99,9 +103,37 @@ def test_without_bfloat16_products_are_in_single_precision(monkeypatch: pytest.M
     assert Options(device="cpu", bf16=False).resolve()[1] == torch.float32
 
 
+PRECISIONS = [("any", torch.bfloat16), ("float32", torch.float32)]
+
+
+@pytest.mark.parametrize(("precision", "dtype"), PRECISIONS)
+def test_a_run_may_insist_on_single_precision(
+    tiny_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, precision: str, dtype: torch.dtype
+) -> None:
+    """Where the options would have bfloat16; and its result says so."""
+    monkeypatch.setattr(plan, "has_bf16", lambda device: True)
+    spec, store, opts = tiny_spec(precision=precision), Store(tmp_path), Options(device="cpu", slots=1)
+    assert precision_of(spec, opts) == (torch.device("cpu"), dtype)
+    assert precision_of(spec, dataclasses.replace(opts, bf16=False))[1] == torch.float32
+    sweep([spec], store, lambda spec: Composition(), opts, progress=False)
+    assert store.get(spec).provenance["precision"] == str(dtype).removeprefix("torch.")
+
+
+@pytest.mark.parametrize("there", [torch.bfloat16, torch.float32], ids=str)
+def test_the_native_program_must_be_there_in_the_precision_of_the_run(
+    tiny_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch, there: torch.dtype
+) -> None:
+    monkeypatch.setattr(plan, "has_bf16", lambda device: True)
+    program = SimpleNamespace(rm_trains=lambda shape: 1)
+    monkeypatch.setattr(plan.native, "library", lambda dtype: program if dtype == there else None)
+    for precision, dtype in PRECISIONS:
+        found = backend_for([tiny_spec(precision=precision)], Options(device="cpu"))
+        assert found == ("native" if dtype == there else "eager")
+
+
 def test_one_process_for_little_and_one_a_core_for_much(tiny_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "cores", lambda: 3)
-    monkeypatch.setattr(plan.native, "library", lambda: None)
+    monkeypatch.setattr(plan.native, "library", lambda dtype: None)
     little = [tiny_spec(seed=seed) for seed in range(9)]
     much = [tiny_spec(seed=seed, steps=2_000_000, batch=256) for seed in range(9)]
     assert not worth_compiling(little)
@@ -160,7 +192,7 @@ def test_an_unwritable_cache_is_done_without(
 def test_much_is_compiled_where_there_is_a_compiler(
     tiny_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    monkeypatch.setattr(plan.native, "library", lambda: None)
+    monkeypatch.setattr(plan.native, "library", lambda dtype: None)
     monkeypatch.setattr(machine, "said", set())
     little, much = [tiny_spec()], [tiny_spec(steps=20_000_000, batch=256)]
     for there in (True, False, False):

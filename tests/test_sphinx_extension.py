@@ -20,7 +20,6 @@ from lib.book.sphinx_extension import (
     link_sources,
     mark_stale,
     mark_terms,
-    repeat_finding,
     set_type,
     source_body,
     terms,
@@ -250,39 +249,3 @@ def test_every_term_of_the_book_has_its_place_in_the_glossary(html: Path) -> Non
         assert all(f'id="{unescape(mark)}"' in made for mark in marked), path.name
         used += len(marked)
     assert used > 20
-
-
-# ---------------------------------------------------------------- the finding
-
-
-def repeated(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> list[nodes.paragraph]:
-    monkeypatch.setattr(sphinx_extension, "BOOK", folder)
-    doctree = page("Text.")
-    repeat_finding(NO_APP, doctree, name)
-    return [node for node in doctree.findall(nodes.paragraph) if "rm-finding" in node["classes"]]
-
-
-def test_every_page_but_the_first_ends_with_the_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert repeated(tmp_path, monkeypatch, "book/01-a") == []  # none was written
-    (tmp_path / "generated").mkdir()
-    words = "**What we found.** At γ = -0.5 the model's <b>answer</b> turns.\n"
-    (tmp_path / "generated" / "finding.md").write_text(words, encoding="utf-8")
-    for name in ("book/01-a", "book/claims"):
-        (line,) = repeated(tmp_path, monkeypatch, name)
-        assert line.astext() == "The book in a sentence. At γ = −0.5 the model’s <b>answer</b> turns."
-        assert line.parent.children[-1] is line
-        assert not list(line.findall(nodes.raw))
-    assert repeated(tmp_path, monkeypatch, "book/intro") == []
-    assert repeated(tmp_path, monkeypatch, "docs/design") == []
-
-
-def test_the_finding_stands_within_the_first_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "generated").mkdir()
-    (tmp_path / "generated" / "finding.md").write_text("**What we found.** It turns.", encoding="utf-8")
-    monkeypatch.setattr(sphinx_extension, "BOOK", tmp_path)
-    doctree = nodes.document(None, None)  # type: ignore[arg-type]
-    first, second = nodes.section("", nodes.title("", "A")), nodes.section("", nodes.title("", "B"))
-    doctree += [first, second]
-    repeat_finding(NO_APP, doctree, "book/01-a")
-    assert "rm-finding" in first.children[-1]["classes"]
-    assert len(second.children) == 1

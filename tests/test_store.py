@@ -506,6 +506,9 @@ def test_golden_key() -> None:
     train = TrainSpec(batch=512, steps=3000, warmup=150)
     spec = RunSpec("composition-phases", 1, 0.7, 3, 2.5e-4, 0.01, model, train, (("modulus", 7), ("rows", 0)))
     assert spec.key == "92d575c0174d62f84132"
+    train = TrainSpec(batch=256, steps=30000, warmup=1500, fit_metric="train", eval_every=300)
+    stored = RunSpec("composition-phase", 2, 0.95, 3, 1e-4, 0.01, model, train, (("modulus", 7), ("rows", 0)))
+    assert stored.key == "0176b91c20855ff943c9"
 
 
 def test_committed_results_are_where_their_specs_say() -> None:
@@ -521,24 +524,29 @@ def test_committed_results_are_where_their_specs_say() -> None:
         assert json.loads(canonical(spec.as_dict())) == recorded
 
 
-@pytest.mark.parametrize("change", [{"head": False, "vocab": 16}, {"optimizer": "sgd"}], ids=lambda c: next(iter(c)))
+@pytest.mark.parametrize(
+    "change",
+    [{"head": False, "vocab": 16}, {"optimizer": "sgd"}, {"precision": "float32"}, {"nudge": 3}],
+    ids=lambda c: next(iter(c)),
+)
 def test_later_fields_are_written_where_they_say_something_and_only_there(change: dict[str, Any]) -> None:
     name = next(iter(change))
     plain, changed = (make_tiny_spec(**change | {name: value}) for value in (DEFAULTS[name], change[name]))
-    flat = lambda spec: spec.as_dict()["model"] | spec.as_dict()["train"]
+    flat = lambda spec: spec.as_dict() | spec.as_dict()["model"] | spec.as_dict()["train"]
     assert name not in flat(plain)
     assert flat(changed)[name] == change[name]
     assert plain.key != changed.key
     assert from_dict(json.loads(canonical(changed.as_dict()))) == changed
 
 
-DEFAULTS = {f.name: f.default for kind in (ModelSpec, TrainSpec) for f in dataclasses.fields(kind)}
+DEFAULTS = {f.name: f.default for kind in (RunSpec, ModelSpec, TrainSpec) for f in dataclasses.fields(kind)}
 
 FIELDS = {
     "experiment": st.text("abc-", min_size=1, max_size=5),
     "version": st.integers(1, 9),
     "gamma": st.floats(-3, 3),
     "seed": st.integers(0, 2**40),
+    "nudge": st.integers(0, 2**40),
     "rate": st.floats(1e-9, 1e3),
     "decay": st.floats(0, 10),
     "task": st.dictionaries(
@@ -550,6 +558,7 @@ FIELDS = {
     "head_bias": st.booleans(),
     "head": st.booleans(),
     "optimizer": st.sampled_from(["adamw", "sgd"]),
+    "precision": st.sampled_from(["any", "float32"]),
     "schedule": st.sampled_from(["cosine", "fit"]),
     "fit_metric": st.sampled_from(["test", "symmetric", "inferential"]),
     "fit_level": st.floats(0, 1),
@@ -617,12 +626,16 @@ def test_fields_that_are_not_finite_are_refused() -> None:
         ({"clip": 0.0}, "clip must be above 0"),
         ({"seed": -1}, "seed must be an integer of at least 0"),
         ({"seed": 1.0}, "seed must be an integer of at least 0"),
+        ({"nudge": -1}, r"nudge must be an integer of at least 0, got -1\.$"),
+        ({"nudge": 1.0}, r"nudge must be an integer of at least 0, got 1\.0\.$"),
+        ({"nudge": True}, r"nudge must be an integer of at least 0, got True\.$"),
         ({"batch": 0}, "batch must be an integer of at least 1"),
         ({"steps": True}, "steps must be an integer of at least 1"),
         ({"eval_every": 0}, "eval_every must be an integer of at least 1"),
         ({"warmup": -1}, "warmup must be an integer of at least 0"),
         ({"schedule": "linear"}, "schedule must be 'cosine' or 'fit'"),
         ({"optimizer": "adam"}, "optimizer must be 'adamw' or 'sgd', got 'adam'"),
+        ({"precision": "bfloat16"}, r"precision must be 'any' or 'float32', got 'bfloat16'\.$"),
         ({"schedule": "fit", "anneal": 0}, "anneal must lie between 0 and steps=20, got 0"),
         ({"schedule": "fit", "anneal": 20}, "anneal must lie between 0 and steps=20, got 20"),
     ],

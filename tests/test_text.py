@@ -37,7 +37,7 @@ EXCEPTED: dict[str, dict[str, str]] = {
     },
 }
 """Numbers that are no result: {chapter: {words: why}}."""
-WRITTEN = sorted(path.stem for path in BOOK.glob("*.ipynb") if "Text(" in path.read_text(encoding="utf-8"))
+WRITTEN = sorted(path.stem for path in BOOK.glob("*.ipynb") if "chapter_text(" in path.read_text(encoding="utf-8"))
 """Chapters whose words are their own."""
 
 
@@ -90,7 +90,7 @@ def written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str, facts: 
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(words)])
     nbformat.write(notebook, tmp_path / "99-planted.ipynb")
     monkeypatch.setattr(text.chapters, "find", lambda name: chapters.Chapter(tmp_path / "99-planted.ipynb"))
-    return Text("99", facts, [a_claim()], Store(tmp_path), "smoke")
+    return text.chapter_text("99", facts, [a_claim()], Store(tmp_path), "smoke")
 
 
 def without_claim(words: str) -> str:
@@ -114,7 +114,7 @@ def test_a_wrong_word_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, 
 
 @pytest.mark.parametrize("target", ["#n-shares", "#claim-that"])
 def test_an_unknown_fact_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, target: str) -> None:
-    with pytest.raises(TextError, match="which it does not compute"):
+    with pytest.raises(TextError, match="which is not computed"):
         written(monkeypatch, tmp_path, f"[9](${target})".replace("$", ""))
 
 

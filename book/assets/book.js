@@ -86,6 +86,22 @@
     document.addEventListener("pointerdown", (event) => { if (shown && !event.target.closest("a.rm-fact")) hide(); });
   }
 
+  // The first page asks before it shows.
+  function question() {
+    const root = document.getElementById("rm-question");
+    if (!root) return;
+    const reveal = root.querySelector(".rm-reveal"), said = root.querySelector("output");
+    const buttons = [...root.querySelectorAll("button")], squares = [...reveal.querySelectorAll("td .rm-kind")];
+    reveal.hidden = true;
+    root.querySelector(".rm-guess").hidden = false;
+    for (const button of buttons) button.addEventListener("click", () => {
+      for (const other of buttons) other.setAttribute("aria-pressed", other === button);
+      reveal.hidden = false;
+      const same = squares.filter((square) => square.classList.contains(`rm-${button.dataset.kind}`)).length;
+      said.textContent = `You say ${button.textContent}. So do ${same} of ${squares.length} trained models, and it depends on how they began:`;
+    });
+  }
+
   // What is wider than the page scrolls by itself, and says so.
   function wider() {
     for (const box of document.querySelectorAll(".rm-figure, .bd-article figure, .pst-scrollable-table-container, .cell_output .output.text_html")) {
@@ -159,6 +175,7 @@
     unfold();
     narrow();
     codeSwitch();
+    question();
     rests();
     zoom();
     document.fonts.ready.then(reachable);

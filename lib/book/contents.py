@@ -12,12 +12,13 @@ from lib.book.chapters import Chapter, chapters, read_notebook
 from lib.book.claims import squares
 from lib.book.registry import CLAIMS_OF
 from lib.core.read import typeset
+from lib.core.read.fact import LINK
 
 WORDS_A_MINUTE = 220
 """A usual speed for prose with figures."""
 LONG = 150
 """Letters from which a sentence gives up what stands behind its last colon."""
-_ANSWER = re.compile(r"^\*\*Answer\.\*\*\s*", re.MULTILINE)
+_ANSWER = re.compile(r"^\*\*(?:Answer|In short)\.\*\*\s*", re.MULTILINE)
 
 
 def shown(notebook: NotebookNode) -> list[str]:
@@ -37,7 +38,7 @@ def minutes(notebook: NotebookNode) -> int:
 def found(notebook: NotebookNode) -> str:
     """The first sentence of the chapter's answer; empty where it gives none."""
     said = next((_ANSWER.split(text)[1] for text in shown(notebook) if _ANSWER.search(text)), "")
-    words = re.sub(r"^[-*] ", "", said.strip()).replace("*", "")
+    words = LINK.sub(r"\1", re.sub(r"^[-*] ", "", said.strip()).replace("*", ""))
     first = re.split(r"(?<=[.!])\s+(?=[A-ZΑ-Ωα-ω(])|\n", words)[0]
     first = re.sub(r" \((?!\d,\s\d\))[^()]*\d[^()]*\)(?=[,.:;]| |$)", "", first)  # numbers stand in the chapter
     while len(first) > LONG and len(start := first.rpartition(":")[0]) > LONG / 3:

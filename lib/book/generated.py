@@ -11,29 +11,23 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib import metadata
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from lib.book import bridge, chapters, contents, ledger
+from lib.book import bridge, chapters, contents, front, ledger
 from lib.book.claims import by_construction, totals
 from lib.book.display import plain, provenance_line, source_of
 from lib.book.explorer import Explorer
 from lib.book.paths import BOOK, BUILD, ROOT
-from lib.book.registry import EXPERIMENTS
+from lib.book.registry import CLAIMS_OF, EXPERIMENTS
 from lib.book.status import ExperimentStatus, experiment_status
-from lib.composition import paper_size
-from lib.composition.diagram import WIDTH, two_layers
-from lib.composition.experiments import GRIDS
 from lib.composition.exploration import hero
-from lib.composition.phase_diagram import figures, metrics, prose
+from lib.composition.phase_diagram import figures, metrics
 from lib.composition.played import GAMMAS, PLAYED
-from lib.composition.runs import MAPPINGS
 from lib.core.read import style, typeset
 from lib.core.read.tables import table
-from lib.core.read.words import number_of, sentence
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, StoreError, load
 from lib.core.train.machine import one_thread
@@ -52,14 +46,16 @@ def _write_all(store: Store, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     claims = ledger.evaluate_all(store, PROFILE, BUILD / "claims.json")
     played = load(PLAYED.specs(PROFILE), store)
-    rows, everywhere, own_size = headline_rows(store), bridge.tasks(store, PROFILE), paper_size.stored(store)
+    rows, everywhere = front.forms(store), bridge.tasks(store, PROFILE)
+    _draw("headline", figures.kinds(rows, metrics.EDGE))
     for narrow, name in ((False, ""), (True, "-narrow")):
-        _draw(f"headline{name}", figures.flip(rows, narrow))
         _draw(f"bridge{name}", bridge.draw(everywhere, narrow))
+    ids = {chapter: [claim.id for claim in claims_of] for chapter, claims_of in CLAIMS_OF.items()}
+    words = front.text((BOOK / "intro.md").read_text(encoding="utf-8"), front.facts(store, claims, ids))
     parts = {
-        "headline.md": f"{prose.headline(rows, own_size)}\n\n" + _line([*chain(*rows.values(), own_size)], figures.flip),
+        "question.html": front.question(rows),
+        "numbers.html": words.html(),
         "bridge.md": bridge_text(everywhere),
-        "finding.md": f"**What we found.** {finding(rows, everywhere)}\n",
         "totals.md": claims_line(claims),
         "contents.html": contents.all_chapters(claims),
         "explorer.html": Explorer(
@@ -82,41 +78,6 @@ def _write_all(store: Store, folder: Path) -> None:
 def claims_line(rows: Sequence[Mapping[str, Any]]) -> str:
     """How many claims there are and what came out; tests of the task are not among them."""
     return f"**{sum(not by_construction(row) for row in rows)} claims:** {totals(rows)}.\n"
-
-
-def headline_rows(store: Store) -> dict[str, list[StoredRun]]:
-    """The two rows of γ that the first page shows, of two layers and every seed: pre-norm in GPT-2's form, and the paper's."""
-    return {
-        "two pre-norm layers of GPT-2's form": load(PLAYED.specs(PROFILE), store),
-        f"two post-norm layers of width {WIDTH} (the paper's: {GRIDS['paper'].d_model})": two_layers(store, PROFILE),
-    }
-
-
-def finding(rows: Mapping[str, Sequence[StoredRun]], tasks: Sequence[bridge.Task]) -> str:
-    """What the book found in one sentence, which every page repeats."""
-    turned = []
-    for name, runs in rows.items():
-        ends = metrics.ends(runs)
-        first, last = (f"{ends.mean[m][m]:.0%} {m} at γ = {ends.gamma[m]:g}" for m in MAPPINGS)
-        if metrics.turns(runs):
-            turned.append(f"in {name} γ alone turns the answer, from {first} to {last}")
-        else:
-            turned.append(f"in {name} it does not (at most {first}, {last})")
-    ahead, behind = ([task for task in tasks if wins(task.lead)] for wins in (lambda v: v[1] > 0, lambda v: v[2] < 0))
-    where = (
-        f"side by side, on {bridge.kinds(tasks)} tasks in {len(tasks)} settings, the smaller start is clearly ahead in "
-        f"{_on(ahead)} and clearly behind in {_on(behind)}"
-    )
-    return sentence("; ".join([*turned, where])) + "."
-
-
-def _on(tasks: Sequence[bridge.Task]) -> str:
-    """How many settings, of how many tasks, and in how many of them weight decay differs as well."""
-    if not tasks:
-        return "none"
-    decayed = sum(task.decays_too for task in tasks)
-    also = f", with another weight decay as well in {decayed}" if decayed else ""
-    return f"{len(tasks)} (of {number_of(bridge.kinds(tasks), 'task')}{also})"
 
 
 def bridge_text(found: Sequence[bridge.Task]) -> str:

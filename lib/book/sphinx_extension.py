@@ -49,9 +49,10 @@ def mark_stale(app: Sphinx, doctree: nodes.document, name: str) -> None:
 
 def mark_facts(app: Sphinx, name: str, source: list[str]) -> None:
     """Links of numbers and verdicts, before Sphinx looks for targets of its own: what they lead to is in a cell's output."""
-    if name.startswith("book/") and (BOOK / f"{Path(name).name}.ipynb").exists():
-        link = lambda match: f'<a class=\\"rm-fact\\" href=\\"#{match[2]}-{match[3]}\\">{typeset.characters(match[1])}</a>'
-        source[0] = LINK.sub(link, source[0])
+    if name.startswith("book/"):
+        quote = '\\"' if (BOOK / f"{Path(name).name}.ipynb").exists() else '"'  # a notebook is JSON
+        to = lambda match: f"class={quote}rm-fact{quote} href={quote}#{match[2]}-{match[3]}{quote}"
+        source[0] = LINK.sub(lambda match: f"<a {to(match)}>{typeset.characters(match[1])}</a>", source[0])
 
 
 def move_banner(app: Sphinx, doctree: nodes.document, name: str) -> None:
@@ -178,17 +179,6 @@ def mark_terms(app: Sphinx, doctree: nodes.document, name: str) -> None:
             break
 
 
-def repeat_finding(app: Sphinx, doctree: nodes.document, name: str) -> None:
-    """Every page but the first ends with what the book found, in one sentence."""
-    path = BOOK / "generated" / "finding.md"
-    if not name.startswith("book/") or name == "book/intro" or not path.exists():
-        return
-    words = typeset.characters(path.read_text(encoding="utf-8").strip().removeprefix("**What we found.** "))
-    sections = [node for node in doctree.children if isinstance(node, nodes.section)]
-    line = nodes.paragraph("", "", nodes.strong("", "The book in a sentence. "), nodes.Text(words), classes=["rm-finding"])
-    (sections[0] if sections else doctree).append(line)
-
-
 def source_body(path: Path) -> str:
     """A source file as HTML, with an anchor at each top-level definition."""
     text = path.read_text(encoding="utf-8")
@@ -256,7 +246,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-resolved", link_figures)
     app.connect("doctree-resolved", link_sources)
     app.connect("doctree-resolved", mark_terms)
-    app.connect("doctree-resolved", repeat_finding)
     app.connect("doctree-resolved", describe_figures)
     app.connect("doctree-resolved", hide_summaries)
     app.connect("build-finished", slim)

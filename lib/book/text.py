@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from IPython.display import HTML, display
 
@@ -33,17 +34,17 @@ def prose(path: Path) -> list[str]:
 
 
 class Text:
-    """A chapter's text beside what its results say: `name` finds the chapter, `facts` are what its text may use.
+    """A text, in Markdown cells, beside what results say: `facts` are what it may use, `rows` the evaluated claims.
 
     Raises TextError for a link to no fact or claim.
     """
 
-    def __init__(self, name: str, facts: Mapping[str, Fact], asked: Sequence[Claim], store: Store, profile: str) -> None:
-        self.facts, self.rows = facts, {row["id"]: row for row in claims.evaluate(asked, store, profile)}
-        self.links = links(prose(chapters.find(name).path))
+    def __init__(self, cells: Sequence[str], facts: Mapping[str, Fact], rows: Sequence[Mapping[str, Any]] = ()) -> None:
+        self.facts, self.rows = facts, {row["id"]: row for row in rows}
+        self.links = links(cells)
         for link in self.links:
             if link.name not in (self.facts if link.kind == "n" else self.rows):
-                raise TextError(f"chapter {name} writes {link.written!r} for {link.name!r}, which it does not compute.")
+                raise TextError(f"a text writes {link.written!r} for {link.name!r}, which is not computed.")
 
     def holds(self, link: Link) -> bool:
         if link.kind == "n":
@@ -80,7 +81,7 @@ class Text:
         display(HTML(claims.listing(rows)))
         print("claims: " + ", ".join(f"{row['id']} {row['status']}" for row in rows))
 
-    def table(self) -> None:
+    def html(self) -> str:
         """Numbers in the text, in their order: as written, as computed here, and what they rest on."""
         body = ""
         for link in dict.fromkeys(self.links):
@@ -91,14 +92,20 @@ class Text:
                 here, rests = claims.verdict(self.rows[name]), self.rows[name]["statement"]
             mark = "" if holds else ' class="rm-differs"'
             anchor = f' id="n-{name}"' if link.kind == "n" else f' data-claim="{name}"'
-            cells = "".join(
-                f"<td>{escape(cell)}</td>" for cell in (typeset.characters(link.written), here, typeset.characters(rests))
-            )
-            body += f"<tr{anchor}{mark}>{cells}</tr>"
+            words = (typeset.characters(link.written), here, typeset.characters(rests))
+            body += f"<tr{anchor}{mark}>{''.join(f'<td>{escape(cell)}</td>' for cell in words)}</tr>"
         head = "".join(f'<th scope="col">{name}</th>' for name in ("as written", "as computed here", "what it rests on"))
-        display(HTML(f'<table class="rm-numbers"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'))
+        return f'<table class="rm-numbers"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+    def table(self) -> None:
+        display(HTML(self.html()))
         said = {"differs": [link.name for link in self.differing], "unused": self.unused}
         print("; ".join(f"{name}: {', '.join(names) or 'nothing'}" for name, names in said.items()))
+
+
+def chapter_text(name: str, facts: Mapping[str, Fact], asked: Sequence[Claim], store: Store, profile: str) -> Text:
+    """The text of the chapter of this name or number, its claims evaluated on what is stored."""
+    return Text(prose(chapters.find(name).path), facts, claims.evaluate(asked, store, profile))
 
 
 # --- What a text must be, for the tests ---

@@ -1,8 +1,8 @@
-"""Two layers from large to very small initialization, every run until it has learned: the search, on seeds that no figure of
-results shows.
+"""Two layers from large to very small initialization, in single precision: a search on seeds of its own, and the runs that
+confirm what it and earlier runs suggest.
 
-A run keeps its peak rate until 99 % of its training rows are right, and 6,000 steps on; then it anneals. So no schedule stops a
-run that still learns, short of 60,000 steps. Products are in single precision.
+The trials at the lower learning rate keep their peak until 99 % of the training rows are right, and 6,000 steps on; then they
+anneal. So no schedule stops a run that still learns, short of 60,000 steps. The others have the paper's schedule.
 """
 
 from __future__ import annotations
@@ -68,3 +68,18 @@ def range_specs(profile: str) -> list[RunSpec]:
 
 
 RANGE = Experiment(RANGE_NAME, "Search: how far out does the answer turn?", 1, make_watched, range_specs, always)
+
+CONFIRM_NAME = "composition-confirm"
+CONFIRM_RATE = 4e-4
+CONFIRM_GAMMAS = (0.4, 0.55, 0.7, 0.85, 1.0, 1.15, 1.3)
+CONFIRM_SEEDS = tuple(range(200, 208))
+
+
+def confirm_specs(profile: str) -> list[RunSpec]:
+    """Eight new seeds at seven γ, one learning rate, nothing selected."""
+    if check_profile(profile) == "smoke":
+        return _runs(CONFIRM_NAME, (0.5, 1.2), (200,), 1e-3, _SMOKE, 16)
+    return _runs(CONFIRM_NAME, CONFIRM_GAMMAS, CONFIRM_SEEDS, CONFIRM_RATE, COSINE) if profile == "laptop" else []
+
+
+CONFIRM = Experiment(CONFIRM_NAME, "New seeds, from large to very small initialization", 1, make_watched, confirm_specs, always)

@@ -31,7 +31,7 @@ PACE = 0.06
 """Rate times size of a: a step moves a row of W_O by this multiple of a mean over prompts, whatever the size of a."""
 WIDE: dict[str, Any] = {"neurons": 400, "a": None, "gamma": HALF, "rate": 0.3}
 """The start with W_O and a of order 1 / √m, as the paper's text is recalled: the comparison of chapter 17."""
-TRIED = tuple((m, total) for m in (60, 100, 200) for total in (1.0, 2.0, 3.0))
+TRIED = tuple((m, total) for m in (60, 64, 100, 200) for total in (1.0, 2.0, 3.0))
 """Trials of the start: neurons m, and m times the size of a."""
 LENGTH, ALPHA = 20, 0.8
 ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -96,7 +96,7 @@ class Setting:
 
 _FULL = Setting(
     seeds=(0, 1, 2, 3, 4, 5, 6, 7),
-    neurons=100,
+    neurons=64,
     batch=200,
     steps=1000,
     keep=(10, 30, 50, 60, 70, 80, 100, 150, 250, 400, 1000),

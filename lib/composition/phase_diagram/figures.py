@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from lib.composition import palette
-from lib.composition.phase_diagram.metrics import PhaseTable, Setting
-from lib.composition.runs import MAPPINGS, SHADOW, learned, learned_at
+from lib.composition.phase_diagram.metrics import PhaseTable, exact_kind
+from lib.composition.runs import MAPPINGS, SHADOW, learned
 from lib.composition.study import OFFSETS
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
 from lib.core.read import style
@@ -46,18 +46,6 @@ def phase_diagram(table: PhaseTable) -> Figure:
             accuracy, test = table.selected(mapping)
             _diagram(ax, table, accuracy, mapping, test < SHADOW, f"{letter}  {palette.LABEL[mapping]}, selected")
         axes[0].set_xlabel("")
-    return fig
-
-
-def plain_diagram(table: PhaseTable) -> Figure:
-    """The same grid without selection: mean over every rate and seed of both answers and of neither."""
-    shadow = table.plain("test") < SHADOW
-    with style.look():
-        fig, axes = plt.subplots(3, 1, figsize=(style.WIDTH, 1.3 + 1.25 * len(table.depths)), sharex=True)
-        for ax, name, letter in zip(axes, (*MAPPINGS, "neither"), "abc", strict=True):
-            _diagram(ax, table, table.plain(name), name, shadow, f"{letter}  {palette.LABEL[name]}, mean of all runs")
-        for ax in axes[:-1]:
-            ax.set_xlabel("")
     return fig
 
 
@@ -158,33 +146,6 @@ def _ends() -> tuple[float, float]:
     return OFFSETS[0] - 0.5, OFFSETS[-1] + 0.5
 
 
-def place_by_place(gammas: Sequence[float], offsets: np.ndarray) -> Figure:
-    """The most frequent offset at each place of the key (rows) of every run (columns); coloured if it is a mapping's.
-
-    gammas: of the runs, ascending; offsets: (7, runs).
-    """
-    name = {SYMMETRIC_OFFSET: "symmetric", INFERENTIAL_OFFSET: "inferential"}
-    with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH, 2.9))
-        for (place, column), offset in np.ndenumerate(offsets):
-            colour = palette.COLOUR[name[offset]] if offset in name else "#DDDDDD"
-            ax.add_patch(plt.Rectangle((column, place - 0.5), 1, 1, facecolor=colour, edgecolor="white", lw=0.8))
-            if offset not in name:
-                text = str(-offset) if offset <= 0 else f"+{offset}"
-                ax.text(column + 0.5, place, text, ha="center", va="center", fontsize=7, color="black")
-        ax.set(
-            xlim=(0, len(gammas)),
-            ylim=(-0.5, len(offsets) - 0.5),
-            ylabel="place of the key",
-            xlabel=f"{GAMMA}; a column a run",
-        )
-        _mark_gammas(ax, gammas)
-        faces = {palette.LABEL[n]: palette.COLOUR[n] for n in name.values()} | {"another offset: 7 is key − 7": "#DDDDDD"}
-        boxes = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in faces.values()]
-        fig.legend(boxes, list(faces), loc="outside lower center", ncols=3)
-    return fig
-
-
 def _mark_gammas(ax: Axes, gammas: Sequence[float]) -> None:
     """Columns of one γ stand together under its value."""
     edges = [i for i in range(1, len(gammas)) if gammas[i] != gammas[i - 1]]
@@ -193,94 +154,6 @@ def _mark_gammas(ax: Axes, gammas: Sequence[float]) -> None:
     middles = [(a + b) / 2 for a, b in pairwise([0, *edges, len(gammas)])]
     ax.set_xticks(middles, [f"{gammas[int(m)]:g}" for m in middles])
     ax.tick_params(length=0)
-
-
-def along_training(runs: Sequence[StoredRun], titles: Sequence[str]) -> Figure:
-    """Shares of both answers, and of training rows that are right, along the training of some runs."""
-    columns = min(3, len(runs))
-    rows = -(-len(runs) // columns)
-    with style.look():
-        fig, axes = plt.subplots(rows, columns, figsize=(style.WIDTH, 0.6 + 1.75 * rows), sharey=True, squeeze=False)
-        for ax in axes.ravel()[len(runs) :]:
-            ax.set_visible(False)
-        for ax, run, title in zip(axes.ravel(), runs, titles, strict=False):
-            for name, line in (("train", "--"), ("symmetric", "-"), ("inferential", "-")):
-                label = "training rows right" if name == "train" else palette.LABEL[name]
-                colour = palette.SEEN if name == "train" else palette.COLOUR[name]
-                ax.plot(np.array(run.history["step"]) / 1000, run.history[name], line, color=colour, lw=1.4, label=label)
-            ax.set_ylim(-0.04, 1.04)
-            ax.set_title(title, fontsize=8.5)
-        for ax in axes[-1]:
-            ax.set_xlabel("steps (thousands)")
-        for ax in axes[:, 0]:
-            ax.set_ylabel("share")
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    return fig
-
-
-def fit_against_answer(panels: Mapping[str, Sequence[StoredRun]], limit: Mapping[str, int]) -> Figure:
-    """When a run has learned against what it answers: inferential minus symmetric share, a dot a run, coloured by γ.
-
-    limit: {title: steps}; a run that never learned is a cross beyond it, spread over a narrow band.
-    """
-    every = [run for runs in panels.values() for run in runs]
-    low, high = min(r.spec.gamma for r in every), max(r.spec.gamma for r in every)
-    with style.look():
-        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.9), sharey=True, squeeze=False)
-        for ax, (title, runs) in zip(axes[0], panels.items(), strict=True):
-            never = limit[title] * 1.6
-            late = sorted((r for r in runs if not np.isfinite(learned_at(r))), key=lambda r: r.spec.gamma)
-            beyond = dict(zip((r.path for r in late), never * np.geomspace(0.85, 1.15, max(1, len(late))), strict=False))
-            for run in runs:
-                lean = run.metrics["inferential"] - run.metrics["symmetric"]
-                colour = style.GAMMA((run.spec.gamma - low) / max(high - low, 1e-9))
-                late_x = beyond.get(run.path)
-                ax.plot(late_x or learned_at(run), lean, "x" if late_x else "o", ms=5, color=colour, alpha=0.85)
-            ax.axhline(0, color="#BBBBBB", lw=0.8)
-            ax.axvline(limit[title] * 1.15, color="#BBBBBB", lw=0.8, ls=":")
-            ax.set(xscale="log", xlabel="step at which the task is learned", ylim=(-1.05, 1.05))
-            first = min([learned_at(r) for r in runs if r not in late], default=limit[title])
-            ticks = [n * 10**k for k in range(7) for n in (1, 2, 5) if 0.9 * first <= n * 10**k <= limit[title] / 1.3]
-            ax.set_xticks([*ticks, never], [*(f"{tick:,}" for tick in ticks), "never"])
-            ax.set_xticks([], minor=True)
-            ax.set_title(title, fontsize=9.5)
-        axes[0, 0].set_ylabel("inferential − symmetric share")
-        scale = plt.cm.ScalarMappable(plt.Normalize(low, high), style.GAMMA)
-        fig.colorbar(scale, ax=axes, label="initialization rate γ", shrink=0.9)
-    return fig
-
-
-def separations(found: Sequence[Setting]) -> Figure:
-    """How far the two ends of γ lie apart, a row a setting, the widest apart on top.
-
-    A line joins the mean lean (inferential minus symmetric share) at large weights, dark, to that at small weights,
-    light. A small mark is a run. A clean flip runs from −1 to +1.
-    """
-    ends = {"large": (style.GAMMA(0.05), "o"), "small": (style.GAMMA(0.7), "s")}
-    rows = sorted(found, key=lambda s: s.separation)
-    with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH, 1.3 + 0.29 * len(rows)))
-        for y, setting in enumerate(rows):
-            leans = {end: getattr(setting, end) for end in ends}
-            means = [lean.mean() for lean in leans.values()]
-            ax.plot(means, [y, y], color="#888888", lw=1.6, zorder=1)
-            for (end, lean), aside in zip(leans.items(), (-0.2, 0.2), strict=True):
-                colour, marker = ends[end]
-                ax.plot(lean, [y + aside] * len(lean), marker, ms=3.6, color=colour, alpha=0.6, mew=0, zorder=2)
-                ax.plot(lean.mean(), y, marker, ms=7, color=colour, zorder=3)
-        ax.axvline(0, color="#BBBBBB", lw=0.8, zorder=0)
-        specs = [setting.spec for setting in rows]
-        fixed = ["; fixed rows" * bool(dict(spec.task).get("rows")) for spec in specs]
-        sizes = [f"{s.model.d_model}, {s.train.batch}, {s.rate:g}, {s.decay:g}, {s.train.steps:,}" for s in specs]
-        runs = [f"  ({len(setting.large)}, {len(setting.small)})" for setting in rows]
-        names = list(map("".join, zip(sizes, fixed, runs, strict=True)))
-        ax.set_yticks(range(len(rows)), names, fontsize=8)
-        ax.tick_params(axis="y", length=0)
-        ax.set(xlim=(-1.05, 1.05), ylim=(-0.6, len(rows) - 0.4), xlabel="inferential − symmetric share")
-        ax.set_ylabel("width, batch, learning rate, decay, steps (runs at large, at small weights)")
-        handles = [Line2D([], [], ls="", marker=m, ms=7, color=c, label=f"{end} weights") for end, (c, m) in ends.items()]
-        fig.legend(handles=handles, loc="outside lower center", ncols=2)
-    return fig
 
 
 def neighbour_steps(by_gamma: Mapping[float, np.ndarray]) -> Figure:
@@ -304,34 +177,50 @@ def neighbour_steps(by_gamma: Mapping[float, np.ndarray]) -> Figure:
     return fig
 
 
-def teaching_pairs(levels: np.ndarray, shares: np.ndarray) -> Figure:
-    """The share of exactly inferential answers against the number of seen pairs that teach the answer; a thin line a run.
+# --- By kind ---
 
-    levels: (n,) numbers of pairs; shares: (runs, n).
-    """
+KINDS = ("symmetric", "neither", "inferential")
+
+
+def kinds(panels: Mapping[str, Sequence[StoredRun]], edge: float) -> Figure:
+    """A square a run, stacked over its γ (in steps of .05) and coloured by its kind; hollow where it has not learned. `edge`:
+    the γ between the bands of Figure 2.1. panels: {title: runs}, one above the other, so that a phone can show them."""
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH, 2.8))
-        for share in shares:
-            ax.plot(levels, share, color=palette.INFERENTIAL, lw=0.7, alpha=0.35)
-        ax.plot(levels, shares.mean(0), "o-", color=palette.INFERENTIAL, ms=4)
-        ax.set(
-            xlabel="seen pairs that teach the answer key − 10", ylabel="share of key − 10", ylim=(-0.03, 1.03), xticks=levels
-        )
+        fig, axes = plt.subplots(len(panels), 1, figsize=(style.WIDTH, 0.5 + 2.5 * len(panels)), sharex=True, squeeze=False)
+        for ax, (title, runs) in zip(axes[:, 0], panels.items(), strict=True):
+            columns: dict[float, list[StoredRun]] = {}
+            for run in runs:
+                columns.setdefault(round(20 * run.spec.gamma) / 20, []).append(run)
+            for gamma, group in columns.items():
+                ordered = sorted(group, key=lambda r: (KINDS.index(exact_kind(r)), not learned(r), r.spec.gamma, r.spec.seed))
+                for height, run in enumerate(ordered):
+                    colour = palette.COLOUR[exact_kind(run)]
+                    face = colour if learned(run) else "none"
+                    ax.plot(gamma, height + 0.5, "s", ms=6.5, mec=colour, mfc=face, mew=1.2)
+            ax.axvline(edge, color=style.GREY, lw=1, ls=":")
+            ax.set(ylim=(0, 1 + max(map(len, columns.values()), default=1)), ylabel="runs")
+            ax.set_title(title, fontsize=9.5)
+        axes[-1, 0].set_xlabel(GAMMA)
+        names = {"symmetric": palette.LABEL["symmetric"], "inferential": palette.LABEL["inferential"], "neither": "neither"}
+        handles = [Line2D([], [], ls="", marker="s", ms=6.5, color=palette.COLOUR[k], label=v) for k, v in names.items()]
+        hollow = Line2D([], [], ls="", marker="s", ms=6.5, mec=style.DARK, mfc="none", label="has not learned")
+        fig.legend(handles=[*handles, hollow], loc="outside lower center", ncols=2)
     return fig
 
 
-def seen_by_place(right: np.ndarray, held_out: np.ndarray) -> Figure:
-    """Which share of the seen questions of one run is answered right, place by place: (7, keys) shares, those of keys that
-    trained at the place apart from those that were held out there."""
+def early(points: Sequence[tuple[StoredRun, float]]) -> Figure:
+    """The early answer of runs (− 10 less − 7, when 60 % of training rows are right) against what they answer at the end
+    (inferential less symmetric), coloured by kind; squares: single precision."""
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH, 2.4))
-        places = np.arange(len(right))
-        for which, marker, label in ((~held_out, "o", "keys that trained at this place"), (held_out, "D", "held-out keys")):
-            shares = [row[mask].mean() if mask.any() else np.nan for row, mask in zip(right, which, strict=True)]
-            colour = style.GREY if marker == "o" else style.DARK
-            ax.plot(places, shares, marker, ms=7, color=colour, label=label, clip_on=False, zorder=3)
-        ax.set_xticks(places)
-        ax.set(ylim=(0, 1.03), xlabel="place of the key", ylabel="seen pairs right")
-        ax.grid(axis="y", color="#E4E4E4", lw=0.7)
-        fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        fig, ax = plt.subplots(figsize=(style.NARROW + 1.2, 3.4))
+        for x in (ax.axvline, ax.axhline):
+            x(0, color="#BBBBBB", lw=0.8)
+        for run, value in points:
+            marker = "s" if run.provenance["precision"] == "float32" else "o"
+            final = run.metrics["inferential"] - run.metrics["symmetric"]
+            ax.plot(value, final, marker, ms=6, mew=0, alpha=0.8, color=palette.COLOUR[exact_kind(run)])
+        ax.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05))
+        ax.set(xlabel="early: share of −10 less −7", ylabel="at the end: share of −10 less −6")
+        handles = [Line2D([], [], ls="", marker="o", ms=6, color=palette.COLOUR[k], label=k) for k in KINDS]
+        fig.legend(handles=handles, loc="outside lower center", ncols=3)
     return fig

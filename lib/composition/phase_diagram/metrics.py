@@ -1,4 +1,4 @@
-"""What runs answer to (4, 3): the grid over γ and depth, all answers counted, and two-layer settings side by side.
+"""What runs answer to (4, 3): by kind, run by run; all answers counted; the grid over γ and depth.
 
 The paper counts two answers exactly, key − 6 and key − 10. A model that confuses neighbouring numbers composes and still misses
 by one or three. So there is a second reading beside the exact one, added after seeing data: does an answer lie nearer −10 or
@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.stats import fisher_exact
 
-from lib.composition.diagram import gain
+from lib.composition import paper_size
+from lib.composition.diagram import DECAY, PHASE
 from lib.composition.experiments import FAST
-from lib.composition.runs import MAPPINGS, REGION, SHADOW, lean, learned_among, learned_at, model_of, offsets_by_key
+from lib.composition.flip import RANGE
+from lib.composition.runs import MAPPINGS, REGION, SHADOW, lean, learned_among, learned_at, offsets_by_key
+from lib.composition.separation import SEPARATION
 from lib.composition.spectra import keys_embedding
 from lib.composition.study import LOW_KEYS, OFFSETS, histogram
 from lib.composition.task import (
@@ -25,16 +29,14 @@ from lib.composition.task import (
     INFERENTIAL_OFFSET,
     LAST_KEY,
     N_KEYS,
-    N_PLACES,
-    SEEN_PAIRS,
     SYMMETRIC_OFFSET,
-    Task,
-    taught,
 )
+from lib.composition.variations import FLIP, SEARCH
+from lib.core.read.fact import Fact, in_words
 from lib.core.read.measures import remembered
-from lib.core.read.statistics import Trend, rank_trend, slope
+from lib.core.read.statistics import Trend, slope, spearman
 from lib.core.record.spec import RunSpec
-from lib.core.record.store import Store, StoredRun, load
+from lib.core.record.store import Store, StoredRun, load, load_stored
 
 # --- The grid over γ and depth ---
 
@@ -172,15 +174,6 @@ def kind(run: StoredRun) -> str:
     return next((name for name, share in nearer(run).items() if share > 0.5), "neither")
 
 
-def median_offset(run: StoredRun) -> float:
-    """The median of the offsets that lie among OFFSETS; NaN where none does."""
-    found = counts(run)[:-1]
-    if not found.sum():
-        return math.nan
-    place = np.searchsorted(np.cumsum(found), [(found.sum() - 1) / 2 + 0.5, found.sum() / 2 + 0.5])
-    return float(np.mean([OFFSETS[i] for i in place]))
-
-
 def exact_above(run: StoredRun, low: int = LOW_KEYS) -> float:
     """Share of exactly inferential answers to keys from 30 on, whose answers occur in the input."""
     if "offsets" in run.metrics:
@@ -203,40 +196,6 @@ def step_shares(run: StoredRun, largest: int = 8) -> np.ndarray:
     return np.array([steps[i + 1] for i in range(largest + 1)]) / (LAST_KEY - FIRST_KEY + 1)
 
 
-def teachers() -> np.ndarray:
-    """(80,) for each key, how many seen pairs teach the number that composing (4, 3) gives for it as an answer."""
-    answers = np.arange(FIRST_KEY, LAST_KEY + 1) + INFERENTIAL_OFFSET
-    offsets = [taught(pair) for pair in SEEN_PAIRS]
-    return np.array([sum(FIRST_KEY <= answer - offset <= LAST_KEY for offset in offsets) for answer in answers])
-
-
-def by_teachers(run: StoredRun) -> tuple[np.ndarray, np.ndarray]:
-    """(numbers of teaching pairs, share of exactly inferential answers to the keys that have so many)."""
-    right = (offsets_by_key(run) == INFERENTIAL_OFFSET).mean(1)
-    taught_by = teachers()
-    levels = np.unique(taught_by)
-    return levels, np.array([right[taught_by == level].mean() for level in levels])
-
-
-@remembered
-def by_place(run: StoredRun) -> np.ndarray:
-    """(7,) the most frequent offset at each place of the key, keys from 30 on; from the weights."""
-    offsets = offsets_by_key(run)[LOW_KEYS - FIRST_KEY :]
-    return np.array([Counter(column.tolist()).most_common(1)[0][0] for column in offsets.T])
-
-
-def seen_by_place(run: StoredRun, seed: int = 1) -> np.ndarray:
-    """(7, keys) share of the seen pairs that are answered right, by place and key, trained or not; from the weights."""
-    task = Task(**{name: value for name, value in dict(run.spec.task).items() if name != "rows"})
-    n, pairs = task.keys * N_PLACES, len(task.taught)
-    place, key = torch.meshgrid(torch.arange(N_PLACES), torch.arange(task.keys) + FIRST_KEY, indexing="ij")
-    rows = task.questions(
-        key.flatten().repeat(pairs), place.flatten().repeat(pairs), torch.arange(pairs).repeat_interleave(n), seed
-    )
-    answer = model_of(run)(rows.tokens[None])[0].argmax(-1)
-    return (answer == rows.target).float().view(pairs, N_PLACES, task.keys).mean(0).numpy()
-
-
 # --- What figures show ---
 
 
@@ -251,24 +210,10 @@ def answer_columns(runs: Sequence[StoredRun]) -> tuple[list[float], np.ndarray]:
     return [run.spec.gamma for run in ordered], np.array([shares(run)[:-1] for run in ordered]).T
 
 
-def place_columns(runs: Sequence[StoredRun]) -> tuple[list[float], np.ndarray]:
-    """(γ of each run, (7, runs) its most frequent offset at each place), in the same order."""
-    ordered = _columns(runs)
-    return [run.spec.gamma for run in ordered], np.array([by_place(run) for run in ordered]).T
-
-
 def steps_by_gamma(runs: Sequence[StoredRun], largest: int = 8) -> dict[float, np.ndarray]:
     """{γ: (largest + 1,) step_shares, mean over its runs}, in ascending order."""
     gammas = sorted({run.spec.gamma for run in runs})
     return {g: np.mean([step_shares(r, largest) for r in runs if r.spec.gamma == g], 0) for g in gammas}
-
-
-def teaching(runs: Sequence[StoredRun]) -> tuple[np.ndarray, np.ndarray]:
-    """(numbers of teaching pairs, (runs, numbers) shares of exactly inferential answers). Raises ValueError for no runs."""
-    if not runs:
-        raise ValueError("shares by teaching pairs need runs.")
-    curves = [by_teachers(run) for run in runs]
-    return curves[0][0], np.array([share for _, share in curves])
 
 
 # --- A row of γ ---
@@ -350,13 +295,6 @@ def turns(runs: Sequence[StoredRun]) -> bool:
     return ends(runs).flips and trend is not None and trend[1] > 0
 
 
-def leading(runs: Sequence[StoredRun]) -> dict[str, list[float]]:
-    """{mapping: the γ at which its mean share is larger than the other's}, in rising order."""
-    gammas = sorted({run.spec.gamma for run in runs})
-    mean = {g: float(np.mean([lean(r) for r in runs if r.spec.gamma == g])) for g in gammas}
-    return {"symmetric": [g for g in gammas if mean[g] < 0], "inferential": [g for g in gammas if mean[g] > 0]}
-
-
 def lean_slope(runs: Sequence[StoredRun]) -> Trend | None:
     """The slope of inferential − symmetric against γ over runs, and its 95 % interval; None where all have one γ."""
     x = np.array([run.spec.gamma for run in runs])
@@ -395,112 +333,147 @@ def selected_ends(runs: Sequence[StoredRun]) -> Selected:
     return Selected({m: float(table.gammas[at[m]]) for m in MAPPINGS}, {m: float(best[m][at[m]]) for m in MAPPINGS}, lead)
 
 
-def more_layers(few: Sequence[StoredRun], many: Sequence[StoredRun]) -> np.ndarray:
-    """What the further layers of `many` add to the lean: the difference at every (γ, seed) that both have."""
-    return np.array([lean(b) - lean(a) for a, b in zip(*at_same_points(few, many), strict=True)])
+# --- By kind ---
+
+QUIET = 2.3e-5
+"""Learning rate over the root of the batch, up to which steps are small beside their noise (our choice, after seeing runs)."""
+MAJORITY = 0.5
+"""A run is of the kind that more than this share of its answers has, counted exactly (our choice)."""
+BANDS = ((0.0, 0.42), (0.42, 0.52), (0.52, 0.92), (0.92, 2.0))
+"""Ranges of γ in which stored runs were counted (Figure 2.1): exploratory, chosen after seeing these runs."""
+EARLY, EARLY_FROM = 0.6, 0.65
+"""An early answer is that at the first evaluation with this share of training rows right; asked from this γ on."""
+OTHER_PAIR = -7
+"""What training teaches for (2, 4)."""
 
 
-def at_same_points(few: Sequence[StoredRun], many: Sequence[StoredRun]) -> tuple[list[StoredRun], list[StoredRun]]:
-    """The runs of both at every (γ, seed) that both have, in one order."""
-    a, b = ({(run.spec.gamma, run.spec.seed): run for run in runs} for runs in (few, many))
-    both = [point for point in b if point in a]
-    return [a[point] for point in both], [b[point] for point in both]
+def exact_kind(run: StoredRun) -> str:
+    """The mapping that more than half of the answers have exactly, or "neither"."""
+    return next((m for m in MAPPINGS if run.metrics[m] > MAJORITY), "neither")
 
 
-# --- Settings side by side ---
-
-LARGE, SMALL = (0.6, 1.3), (0.0, 0.2)
-"""The two ends as ranges of gain (our choice); at width 400, γ from .46 to .59 and from .77 on."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """Two-layer runs that differ in γ and seed only, those of the two ends: {(γ, seed): lean in [−1, 1]}; where one was trained
-    more than once, the mean."""
-
-    spec: RunSpec
-    by_large: Mapping[tuple[float, int], float]
-    by_small: Mapping[tuple[float, int], float]
-
-    @property
-    def large(self) -> np.ndarray:
-        return np.array(list(self.by_large.values()))
-
-    @property
-    def small(self) -> np.ndarray:
-        return np.array(list(self.by_small.values()))
-
-    @property
-    def gammas(self) -> list[float]:
-        """The γ of both ends, in rising order."""
-        return sorted({gamma for gamma, _ in (*self.by_large, *self.by_small)})
-
-    def at(self, gammas: Sequence[float]) -> Setting:
-        """The same at these γ only."""
-        few = [{point: lean for point, lean in end.items() if point[0] in gammas} for end in (self.by_large, self.by_small)]
-        return Setting(self.spec, *few)
-
-    @property
-    def separation(self) -> float:
-        return float(self.small.mean() - self.large.mean()) / 2
-
-    @property
-    def runs_an_end(self) -> int:
-        return min(len(self.large), len(self.small))
-
-    @property
-    def error(self) -> float:
-        """Standard error of the separation over runs; NaN where an end has a single run."""
-        if self.runs_an_end < 2:
-            return float("nan")
-        return 0.5 * float(np.hypot(*(end.std(ddof=1) / len(end) ** 0.5 for end in (self.large, self.small))))
+def is_plain(spec: RunSpec) -> bool:
+    """Two layers of the paper's block on the paper's task with all its numbers and its weight decay; no variant of either."""
+    task, model = dict(spec.task), spec.model
+    variant = (task.get("unseen", "one"), task.get("groups"), task.get("keys", N_KEYS), task.get("modulus", 7))
+    form = (model.kind, model.depth, model.norm, model.activation) if model.kind == "transformer" else ()
+    return variant == ("one", None, N_KEYS, 7) and form == ("transformer", 2, "post", "relu") and spec.decay == DECAY
 
 
-AXES: Mapping[str, Callable[[RunSpec], float]] = {
-    "width": lambda s: s.model.d_model,
-    "learning rate / √batch": lambda s: s.rate / s.train.batch**0.5,
-    "training rows seen": lambda s: s.train.batch * s.train.steps,
-}
-"""What settings are compared by. Rows seen are those of the step limit."""
+def quiet_runs(store: Store) -> list[StoredRun]:
+    """Every stored run like these at a low learning rate with products in bfloat16, from whatever experiment, trials among
+    them: what is pooled in Figure 2.1."""
+    specs = [spec for e in (PHASE, FLIP, SEARCH, SEPARATION) for spec in e.specs("laptop")]
+    quiet = [s for s in specs if is_plain(s) and s.rate / s.train.batch**0.5 <= QUIET]
+    return [*load_stored(list(dict.fromkeys(quiet)), store), *paper_size.stored(store)]
 
 
-def compared(run: StoredRun) -> bool:
-    """Two layers of the paper's block on the paper's task with all its numbers; no other experiment's variant."""
-    task, model = dict(run.spec.task), run.spec.model
-    plain = task.get("unseen", "one") == "one" and task.get("groups") is None and task.get("keys", N_KEYS) == N_KEYS
-    return plain and task.get("modulus", 7) == 7 and model.depth == 2 and model.norm == "post" and model.activation == "relu"
+def single_runs(store: Store) -> list[StoredRun]:
+    """Every stored run of the search in single precision."""
+    return load_stored(RANGE.specs("laptop"), store)
 
 
-def settings(runs: Sequence[StoredRun]) -> list[Setting]:
-    """Every setting that has runs at both ends, by width and then by how quiet it is. The same settings of several experiments
-    are one; always new rows and a fixed set of them are two."""
-    groups: dict[tuple, list[StoredRun]] = {}
-    for run in filter(compared, {run.path: run for run in runs}.values()):
-        s = run.spec
-        key = (s.model.d_model, AXES["learning rate / √batch"](s), s.train, s.rate, s.decay, dict(s.task).get("rows", 0))
-        groups.setdefault(key, []).append(run)
-    found = []
-    for key in sorted(groups, key=lambda k: (k[:2], k[3:], str(k[2]))):
-        at = {end: _leans(groups[key], end) for end in (LARGE, SMALL)}
-        if all(len(values) for values in at.values()):
-            found.append(Setting(groups[key][0].spec, at[LARGE], at[SMALL]))
+def counts_by_band(runs: Sequence[StoredRun]) -> dict[tuple[float, float], Counter[str]]:
+    """{band of γ: how many runs of each exact kind}, of the runs that have learned."""
+    done = learned_among(runs)
+    return {band: Counter(exact_kind(r) for r in done if band[0] <= r.spec.gamma < band[1]) for band in BANDS}
+
+
+def kinds_apart(below: Counter[str], above: Counter[str]) -> float:
+    """How often chance would part two groups of decided runs so far by kind: Fisher's exact test, two-sided."""
+    return float(fisher_exact([[group[m] for m in MAPPINGS] for group in (below, above)]).pvalue)
+
+
+def early_answer(run: StoredRun) -> float | None:
+    """Share of key − 10 less that of key − 7 among the answers to (4, 3) at the first evaluation with EARLY of the training
+    rows right; None where answers were not counted along training, or so many are never right."""
+    if "offsets" not in run.history or "train" not in run.history:
+        return None
+    at = next((i for i, share in enumerate(run.history["train"]) if share is not None and share >= EARLY), None)
+    if at is None:
+        return None
+    found = np.array(run.history["offsets"][at], dtype=float)
+    ten, seven = (found[OFFSETS.index(o)] for o in (INFERENTIAL_OFFSET, OTHER_PAIR))
+    return float((ten - seven) / found.sum())
+
+
+def early_runs(runs: Sequence[StoredRun]) -> list[tuple[StoredRun, float]]:
+    """Runs that have learned, from EARLY_FROM on, each with its early answer."""
+    found = [(r, early_answer(r)) for r in learned_among(runs) if r.spec.gamma >= EARLY_FROM]
+    return [(run, value) for run, value in found if value is not None]
+
+
+EDGE = BANDS[-1][0]
+"""The γ from which stored runs lean to the inferential answer: exploratory."""
+FAR = 1.1
+"""Beyond all γ that had been searched in bfloat16 but for four trials."""
+
+
+def facts(
+    quiet: Sequence[StoredRun],
+    single: Sequence[StoredRun],
+    two: Sequence[StoredRun],
+    size: Sequence[StoredRun],
+) -> dict[str, Fact]:
+    """What the text of chapter 2 says: of the pooled runs in bfloat16, the search in single precision, the full-length runs and
+    those of the paper's size."""
+    bands = counts_by_band(quiet)
+    below, above, dip, first = bands[BANDS[2]], bands[BANDS[3]], bands[BANDS[1]], bands[BANDS[0]]
+    pool = f"learned two-layer runs in bfloat16, learning rate / √batch at most {QUIET:g}, trials among them"
+    between = f"{pool}, γ from {BANDS[2][0]:g} to {EDGE:g}"
+    beyond = f"{pool}, γ from {EDGE:g} on"
+    found = {
+        "edge": Fact(EDGE, "{:g}", "chosen after seeing these runs"),
+        "pooled": Fact(len(learned_among(quiet)), "{}", pool),
+        "unlearned": Fact(len(quiet) - len(learned_among(quiet)), "{}", "further such runs, which have not learned"),
+        "below-symmetric": Fact(below["symmetric"], "{}", f"runs with more than half of their answers symmetric, {between}"),
+        "below-inferential": Fact(in_words(below["inferential"]), "{}", f"inferential ones, {between}"),
+        "above-symmetric": Fact(in_words(above["symmetric"]), "{}", f"symmetric ones, {beyond}"),
+        "above-inferential": Fact(in_words(above["inferential"]), "{}", f"inferential ones, {beyond}"),
+        "apart": Fact(
+            kinds_apart(below, above), "{:.0e}", "Fisher's exact test of these four numbers, not of a fixed question"
+        ),
+        "first-symmetric": Fact(in_words(first["symmetric"]), "{}", f"{pool}, γ below {BANDS[1][0]:g}"),
+        "dip-inferential": Fact(in_words(dip["inferential"]), "{}", f"inferential ones, {pool}, γ around .45"),
+        "dip-runs": Fact(in_words(dip.total()), "{}", f"{pool}, γ around .45"),
+    }
+    points = early_runs([*quiet, *single])
+    rho = spearman(np.array([v for _, v in points]), np.array([lean(r) for r, _ in points])) if len(points) > 2 else math.nan
+    ahead = {sign: Counter(exact_kind(r) for r, v in points if (v > 0) == sign) for sign in (False, True)}
+    asked = f"learned runs from γ = {EARLY_FROM:g} on whose answers were counted along training, either precision"
+    found |= {
+        "early-runs": Fact(len(points), "{}", asked),
+        "early-rho": Fact(rho, "{:.2f}", f"rank correlation of early and final answer, {asked}"),
+        "seven-runs": Fact(ahead[False].total(), "{}", f"those that first answer −7, {asked}"),
+        "seven-inferential": Fact(in_words(ahead[False]["inferential"]), "{}", "of these, inferential at the end"),
+        "seven-symmetric": Fact(in_words(ahead[False]["symmetric"]), "{}", "of these, symmetric at the end"),
+        "ten-runs": Fact(ahead[True].total(), "{}", f"those that first answer −10, {asked}"),
+        "ten-inferential": Fact(in_words(ahead[True]["inferential"]), "{}", "of these, inferential at the end"),
+        "ten-symmetric": Fact(in_words(ahead[True]["symmetric"]), "{}", "of these, symmetric at the end"),
+    }
+    exact = [r.metrics["inferential"] for r in learned_among(quiet) if r.spec.gamma >= EDGE]
+    edge_runs = [r for r in two if r.spec.gamma >= EDGE]
+    found |= {
+        "exact-above": Fact(float(np.mean(exact)) if exact else None, "{:.0%}", f"mean share of key − 10, {beyond}"),
+        "unfinished": Fact(
+            (len(edge_runs) - len(learned_among(edge_runs)), len(edge_runs)),
+            "{} of {}",
+            f"full-length runs in bfloat16 from γ = {EDGE:g} on, first learning rate, without 99 % of their training rows",
+        ),
+    }
+    for gamma, mapping in zip(PAPER_PAIR, MAPPINGS, strict=True):
+        here = [r.metrics[mapping] for r in size if r.spec.gamma == gamma]
+        rests = f"share of answers of the one run of the paper's size at γ = {gamma:g}, bfloat16"
+        found[f"size-{mapping}"] = Fact(here[0] if here else None, "{:.0%}", rests)
+    for name, some in (
+        ("near", [r for r in single if r.spec.gamma < EDGE]),
+        ("far", [r for r in single if r.spec.gamma > FAR]),
+    ):
+        kinds = Counter(exact_kind(r) for r in some)
+        where = f"trials in single precision, γ {'below' if name == 'near' else 'above'} {EDGE if name == 'near' else FAR:g}"
+        found |= {
+            f"single-{name}": Fact(in_words(len(some)), "{}", where),
+            f"single-{name}-symmetric": Fact(in_words(kinds["symmetric"]), "{}", f"symmetric ones, {where}"),
+            f"single-{name}-inferential": Fact(in_words(kinds["inferential"]), "{}", f"inferential ones, {where}"),
+        }
     return found
-
-
-def _leans(runs: Sequence[StoredRun], end: tuple[float, float]) -> dict[tuple[float, int], float]:
-    """The lean at every (γ, seed) whose gain lies inside an end."""
-    points: dict[tuple[float, int], list[float]] = {}
-    for run in runs:
-        if end[0] <= gain(run.spec.gamma, run.spec.model.d_model) <= end[1]:
-            points.setdefault((run.spec.gamma, run.spec.seed), []).append(lean(run))
-    return {point: float(np.mean(again)) for point, again in points.items()}
-
-
-def trend(found: Sequence[Setting], axis: str) -> Trend:
-    """Rank correlation over settings of an axis with the separation, and its 95 % interval by resampling settings.
-
-    Raises ValueError for fewer than three settings.
-    """
-    if len(found) < 3:
-        raise ValueError("a trend needs three settings.")
-    return rank_trend([AXES[axis](s.spec) for s in found], [s.separation for s in found], draws=2000)

@@ -1,0 +1,134 @@
+"""The first page: its question and the squares that answer it, and the facts of its text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from lib.book import bridge
+from lib.book.text import Text
+from lib.composition import paper_size
+from lib.composition.diagram import two_layers
+from lib.composition.phase_diagram import metrics
+from lib.composition.phase_diagram.metrics import exact_kind
+from lib.composition.played import KEY, PLAYED
+from lib.composition.runs import MAPPINGS, learned
+from lib.composition.task import HELD_OUT, INFERENTIAL_OFFSET, SEEN_PAIRS, SYMMETRIC_OFFSET, taught
+from lib.core.read.claim import NOT_RUN, REPRODUCED
+from lib.core.read.fact import Fact, in_words
+from lib.core.record.store import Store, StoredRun, load
+
+PROFILE = "laptop"
+COPIES = ("12-in-context", "15-chain-of-thought")
+"""The chapters whose papers say how prompts are copied."""
+
+
+def forms(store: Store) -> dict[str, list[StoredRun]]:
+    """Two layers from large to small initial weights, every seed, in two forms. Raises LookupError where some are missing."""
+    return {
+        "pre-norm, GPT-2’s form": load(PLAYED.specs(PROFILE), store),
+        "post-norm, the paper’s form": two_layers(store, PROFILE),
+    }
+
+
+# --- The question ---
+
+
+def _offset(pair: tuple[int, int]) -> str:
+    return f"({pair[0]}, {pair[1]}) {'+' if taught(pair) > 0 else '−'}{abs(taught(pair))}"
+
+
+def _square(run: StoredRun, link: str) -> str:
+    kind, share = exact_kind(run), {m: run.metrics[m] for m in MAPPINGS}
+    said = (
+        f"γ = {run.spec.gamma:g}, seed {run.spec.seed}: key − 6 {share['symmetric']:.0%}, key − 10 {share['inferential']:.0%}"
+    )
+    said += "" if learned(run) else "; has not learned"
+    css = f"rm-kind rm-{kind}" + ("" if learned(run) else " rm-hollow")
+    return f'<td><a class="{css}" href="{escape(link)}" title="{escape(said)}" aria-label="{escape(said)}"></a></td>'
+
+
+def _panel(title: str, runs: Sequence[StoredRun], link: str) -> str:
+    """A row a seed, a column a γ. link: a template with gamma and seed."""
+    gammas, seeds = (sorted({getattr(run.spec, name) for run in runs}) for name in ("gamma", "seed"))
+    at = {(run.spec.gamma, run.spec.seed): run for run in runs}
+    head = "".join(f'<th scope="col">{f"{g:g}".removeprefix("0")}</th>' for g in gammas)
+    body = ""
+    for seed in seeds:
+        cells = [at.get((g, seed)) for g in gammas]
+        body += "<tr>" + "".join(
+            "<td></td>" if run is None else _square(run, link.format(gamma=run.spec.gamma, seed=seed)) for run in cells
+        )
+        body += "</tr>"
+    return (
+        f'<table class="rm-kinds"><caption>{escape(title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    )
+
+
+def question(found: Mapping[str, Sequence[StoredRun]]) -> str:
+    """The fifteen pairs, the one that is missing, two buttons, and the squares behind them, which are there without scripts,
+    too."""
+    pairs = " · ".join(_offset(pair) for pair in SEEN_PAIRS)
+    asked = f"({HELD_OUT[0]}, {HELD_OUT[1]})"
+    answers = {m: KEY + offset for m, offset in zip(MAPPINGS, (SYMMETRIC_OFFSET, INFERENTIAL_OFFSET), strict=True)}
+    buttons = "".join(f'<button type="button" data-kind="{m}" aria-pressed="false">{v}</button>' for m, v in answers.items())
+    links = ("#rm-landing?gamma={gamma:g}&depth=2&seed={seed}", "02-phase-diagram.html#figure-2-1")
+    panels = "".join(_panel(title, runs, link) for (title, runs), link in zip(found.items(), links, strict=True))
+    key = (
+        f"most answers are key − 6, here {answers['symmetric']}: it <strong>memorized</strong> a symmetry, (4, 3) as (3, 4).",
+        f"most are key − 10, here {answers['inferential']}: it <strong>reasons</strong>, composing what 4 and 3 do elsewhere.",
+        "neither. Hollow: it has not learned its training rows.",
+    )
+    legend = " ".join(
+        f'<span class="rm-kind rm-{m}"></span> {words}' for m, words in zip((*MAPPINGS, "neither"), key, strict=True)
+    )
+    return (
+        f'<div id="rm-question"><p class="rm-pairs">{pairs}</p><p class="rm-guess" hidden>Key {KEY} with {asked}: '
+        f'<span class="rm-buttons">{buttons}</span></p><output aria-live="polite"></output><div class="rm-reveal">'
+        f"<p>A square is a trained model, a column an initialization rate γ: large initial weights on the left, small ones on "
+        f"the right. {legend}</p>{panels}</div></div>\n"
+    )
+
+
+# --- The text ---
+
+
+def facts(store: Store, claims: Sequence[Mapping[str, Any]], of_chapter: Mapping[str, Sequence[str]]) -> dict[str, Fact]:
+    """What the first page says. claims: evaluated; of_chapter: {chapter: ids of its claims}."""
+    pre, post = forms(store).values()
+    ends, tasks = metrics.ends(pre), bridge.tasks(store, PROFILE)
+    bands = metrics.counts_by_band(metrics.quiet_runs(store))
+    status = {row["id"]: row["status"] for row in claims}
+    copies = [status[name] for chapter in COPIES for name in of_chapter[chapter] if status[name] != NOT_RUN]
+    best = metrics.ends(post)
+    ahead, behind = (sum(wins(task.lead) for task in tasks) for wins in (lambda v: v[1] > 0, lambda v: v[2] < 0))
+    at = {m: f"two pre-norm layers of GPT-2's form, four seeds: mean share at γ = {ends.gamma[m]:g}" for m in MAPPINGS}
+    counted = [tuple(bands[band][m] for m in MAPPINGS) for band in metrics.BANDS[2:]]
+    rests = "settings of real and synthetic tasks: 95 % interval over seeds of small less large start"
+    two = "learned two-layer post-norm runs, exploratory"
+    return {
+        "pre-symmetric": Fact(ends.mean["symmetric"]["symmetric"], "{:.0%}", f"{at['symmetric']}, key − 6"),
+        "pre-inferential": Fact(ends.mean["inferential"]["inferential"], "{:.0%}", f"{at['inferential']}, key − 10"),
+        "edge": Fact(metrics.EDGE, "{:g}", "chosen after seeing the runs of chapter 2"),
+        "below": Fact(counted[0], "{} to {}", f"symmetric and inferential {two}, γ from .52 to .92"),
+        "above": Fact(counted[1][::-1], "{} to {}", f"inferential and symmetric {two}, γ from .92 on"),
+        "post-best": Fact(
+            best.mean["inferential"]["inferential"], "{:.0%}", "largest mean share of key − 10 over γ, post-norm"
+        ),
+        "size-inferential": Fact(
+            next((r.metrics["inferential"] for r in paper_size.stored(store) if r.spec.gamma == metrics.PAPER_PAIR[1]), None),
+            "{:.0%}",
+            "share of key − 10 of the one model of the paper's size at γ = .8",
+        ),
+        "copies": Fact(
+            (sum(s == REPRODUCED for s in copies), len(copies)), "{} of {}", "claims of chapters 12 and 15 that are reproduced"
+        ),
+        "settings": Fact(len(tasks), "{}", "settings of tasks that are compared from a large and a small start"),
+        "ahead": Fact(in_words(ahead), "{}", f"{rests} above 0"),
+        "behind": Fact(in_words(behind), "{}", f"{rests} below 0"),
+    }
+
+
+def text(intro: str, found: Mapping[str, Fact]) -> Text:
+    return Text([intro], found)
