@@ -63,23 +63,37 @@ def range_specs(profile: str) -> list[RunSpec]:
         *_runs(RANGE_NAME, (1.4, 1.2), (100,), 4e-4, train),
         *_runs(RANGE_NAME, (1.4, 1.2, 0.95, 0.75), (101,), 2e-4, train),
         *_runs(RANGE_NAME, (1.6, 1.05), (100, 101), 2e-4, train),
-        *_runs(RANGE_NAME, (1.4, 1.2, 1.05, 0.75, 0.55), (100, 101), 4e-4, COSINE),
+        *_runs(RANGE_NAME, (1.4, 1.2, 1.05, 0.75, 0.55), (100,), 4e-4, COSINE),
     ]
 
 
 RANGE = Experiment(RANGE_NAME, "Search: how far out does the answer turn?", 1, make_watched, range_specs, always)
 
 CONFIRM_NAME = "composition-confirm"
-CONFIRM_RATE = 4e-4
-CONFIRM_GAMMAS = (0.4, 0.55, 0.7, 0.85, 1.0, 1.15, 1.3)
+CONFIRM_RATE = 2e-4
+CONFIRM_GAMMAS = (0.35, 0.55, 0.75, 0.95, 1.1, 1.25, 1.4)
 CONFIRM_SEEDS = tuple(range(200, 208))
+CONFIRM_TRAIN = TrainSpec(
+    batch=256,
+    steps=70_000,
+    warmup=1500,
+    schedule="fit",
+    hold=6000,
+    anneal=10_000,
+    fit_metric="train",
+    fit_level=0.95,
+    eval_every=400,
+    precision="float32",
+)
+"""The peak is kept until 95 % of the training rows are right, and 6,000 steps on. Not 99 %: around γ = 1 a run of the search
+stayed at 97 % for twenty thousand steps, by the noise of its learning rate."""
 
 
 def confirm_specs(profile: str) -> list[RunSpec]:
     """Eight new seeds at seven γ, one learning rate, nothing selected."""
     if check_profile(profile) == "smoke":
         return _runs(CONFIRM_NAME, (0.5, 1.2), (200,), 1e-3, _SMOKE, 16)
-    return _runs(CONFIRM_NAME, CONFIRM_GAMMAS, CONFIRM_SEEDS, CONFIRM_RATE, COSINE) if profile == "laptop" else []
+    return _runs(CONFIRM_NAME, CONFIRM_GAMMAS, CONFIRM_SEEDS, CONFIRM_RATE, CONFIRM_TRAIN) if profile == "laptop" else []
 
 
 CONFIRM = Experiment(CONFIRM_NAME, "New seeds, from large to very small initialization", 1, make_watched, confirm_specs, always)
