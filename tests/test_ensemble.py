@@ -451,7 +451,7 @@ def test_a_run_does_not_train_past_its_steps(tiny_spec: SpecFactory) -> None:
 )
 def test_runs_of_differing_shapes_are_refused(tiny_spec: SpecFactory, change: dict[str, Any]) -> None:
     specs = [tiny_spec(), tiny_spec(**change)]
-    with pytest.raises(ValueError, match="must agree in everything but gamma, seed, rate and decay"):
+    with pytest.raises(ValueError, match="must agree in everything but gamma, seed, nudge, rate and decay"):
         next(train(specs, STUDY, options()))
 
 

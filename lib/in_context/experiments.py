@@ -2,8 +2,9 @@
 
 The paper's settings section was not available to us. M₁ = 6, M₂ = 24, α = .8, l = 20 and δ are as the talk has them, as far as
 they can be read. So is the start of W_O: the talk's neurons begin with halves of W_O W_V of .02 to .03, which at δ = .2 is a
-standard deviation of .02. The number of neurons and the size of a are chosen by the norms that the talk prints for the end,
-among stored trials on seeds that no figure shows (SEARCH, lib.in_context.starts). The norm β = 2 of patterns, batch, rate and
+standard deviation of .02. The number of neurons can be counted in the talk's Fig. 14: its points stand at multiples of 1 / 64.
+The size of a is chosen by the norms that the talk prints for the end, among stored trials on seeds that no figure shows
+(SEARCH, lib.in_context.starts). The norm β = 2 of patterns, batch, rate and
 steps are ours. `laptop` and `paper` are one here, as everything fits two cores.
 """
 

@@ -85,11 +85,12 @@ class Ensemble:
 
     @torch.no_grad()
     def _nudge(self, slot: int, number: int) -> None:
-        """Move every weight by one unit in its last place, up or down by lot."""
+        """Move every weight that is not zero by one unit in its last place, up or down by lot."""
         lots = torch.Generator().manual_seed(derived_seed(number, "nudge"))
         for p in self.model.parameters():
             up = torch.randint(2, p.shape[1:], generator=lots, dtype=torch.bool).to(p.device)
-            p[slot] = torch.nextafter(p[slot], torch.where(up, torch.inf, -torch.inf).to(p))
+            moved = torch.nextafter(p[slot], torch.where(up, torch.inf, -torch.inf).to(p))
+            p[slot] = torch.where(p[slot] == 0, p[slot], moved)
 
     def free(self, slot: int) -> None:
         self.runs[slot], self.rate[slot], self.decay[slot] = None, 0, 0
@@ -210,4 +211,4 @@ class Ask:
 
 def check_same_shape(specs: Sequence[RunSpec]) -> None:
     if len({spec.shape for spec in specs}) > 1:
-        raise ValueError("the runs of one ensemble must agree in everything but gamma, seed, rate and decay.")
+        raise ValueError("the runs of one ensemble must agree in everything but gamma, seed, nudge, rate and decay.")

@@ -8,23 +8,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lib.core.read.fact import Fact, in_words
 from lib.core.record.store import StoredRun
-from lib.in_context import theory
+from lib.in_context import starts, theory
 from lib.in_context.runs import (
+    LEVEL,
     fresh,
+    history,
     large,
     lucky,
     neurons_at,
     positive,
     row_norms,
     row_size,
+    small,
     snapshots,
     start_attention,
     start_values,
+    steps_to,
     task_of,
     trained,
     untrained,
 )
+from lib.in_context.study import N_TEST
 from lib.in_context.task import D_X, Task
 
 PAPER_ATTENTION, PAPER_STEP = 0.98, 120
@@ -179,3 +185,74 @@ def half_way(run: StoredRun) -> int:
 def push_until_half_way(run: StoredRun) -> float:
     """The mean over these evaluations of the cosine of the push on W_Q p_query with the query's pattern."""
     return float(np.mean(np.array(run.history["push"], dtype=float)[: half_way(run)]))
+
+
+# --- The text ---
+
+MOVED = 0.5
+"""Attention is at its half where it passes this; what neurons read by then is asked at the last snapshot before it."""
+
+
+def before_attention(runs: Sequence[StoredRun]) -> int | None:
+    """The last snapshot at which attention on the query's pattern is below MOVED in every seed; None where there is none."""
+    steps, attention = history(runs, "attention.1")
+    kept = [s for s in sorted(snapshots(runs[0])) if (attention[:, np.searchsorted(steps, s)] < MOVED).all()]
+    return kept[-1] if kept else None
+
+
+def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
+    """What the text of chapter 12 says of its main runs."""
+    seeds = f"{len(runs)} seeds"
+    steps, attention = history(runs, "attention.1")
+    learned = [s for run in runs if (s := steps_to(run)) is not None]
+    span = (min(learned), max(learned)) if learned else None
+    wrong = [round((1 - run.metrics["unseen"]) * N_TEST) for run in runs]
+    along, first = [push_until_half_way(run) for run in runs], [first_push(run) for run in runs]
+    lucky_large, others_large = np.nanmean([luck_shares(run) for run in runs], 0)
+    up, down = np.mean([label_angles(run) for run in runs], 0)
+    end = [neurons_at(run, ends(run)[1]) for run in runs]
+    big = [large_neurons(run) for run in runs]
+    feature = float(np.mean([rows["feature angle"][mask].mean() for rows, mask in zip(end, big, strict=True)]))
+    step = before_attention(runs)
+    at = float(attention[:, np.searchsorted(steps, step)].mean()) if step is not None else None
+    turned = [neurons_at(run, step)["label angle"] if step is not None else None for run in runs]
+    side = lambda sign: (
+        None
+        if step is None
+        else float(np.mean([a[b & (positive(r) == sign)].mean() for a, b, r in zip(turned, big, runs, strict=True)]))
+    )
+    spread_of = lambda values: (float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0)
+    return {
+        "asked": Fact(N_TEST, "{:,}", "prompts of tasks that are not trained, the same for all seeds"),
+        "wrong": Fact(in_words(max(wrong)), "{}", f"wrong signs among these in the worst of {seeds}"),
+        "steps": Fact(span, "{} and {}", f"steps to a hinge loss of {LEVEL:g}, {seeds}"),
+        "attention": Fact(float(attention[:, -1].mean()), "{:.2f}", f"attention to the query's pattern at the end, {seeds}"),
+        "first-push": Fact(spread_of(first), "{:.2f} ± {:.2f}", f"cosine of the push before the first step, {seeds}"),
+        "push": Fact(spread_of(along), "{:.2f} ± {:.2f}", f"cosine of the push until attention is half way, {seeds}"),
+        "large": Fact(float(np.mean([mask.mean() for mask in big])), "{:.0%}", f"neurons with a large row of W_O W_V, {seeds}"),
+        "feature": Fact(feature, "{:.2f} π", "angle of feature halves of large neurons to the mean pattern, at the end"),
+        "label-up": Fact(float(up), "{:.2f} π", "angle of label halves of large neurons to q, a > 0, at the end"),
+        "label-down": Fact(float(down), "{:.2f} π", "the same, a < 0"),
+        "order-step": Fact(step, "{}", f"the last snapshot with attention below {MOVED:g} in every seed"),
+        "order-attention": Fact(at, "{:.2f}", f"attention on the query's pattern there, {seeds}"),
+        "start-attention": Fact(float(attention[:, 0].mean()), "{:.2f}", f"the same at step {steps[0]}"),
+        "order-up": Fact(side(True), "{:.2f} π", "angle of label halves to q there, neurons that end large, a > 0"),
+        "order-down": Fact(side(False), "{:.2f} π", "the same, a < 0"),
+        "lucky-large": Fact(float(lucky_large), "{:.0%}", f"lucky neurons that end large, {seeds}"),
+        "others-large": Fact(float(others_large), "{:.0%}", f"other neurons that end large, {seeds}"),
+        "neurons": Fact(runs[0].spec.model.neurons, "{}", "neurons of the layer"),
+    }
+
+
+def norm_rows(runs: Sequence[StoredRun]) -> list[tuple[str, str, str]]:
+    """(what, the talk's range, mean ± standard deviation here) of the norms that the talk prints."""
+    maths = lambda name: name.replace("W_O W_V", "$W_O W_V$") if "W_V" in name else name.replace("W_O", "$W_O$")
+    return [
+        (maths(q.name), f"{q.low:g} to {q.high:g}", small([starts.measured(run)[q.name] for run in runs], 3))
+        for q in starts.TALK
+    ]
+
+
+def trial_rows(found: Mapping[tuple[int, float], Sequence[StoredRun]]) -> list[tuple[str, str, str]]:
+    """(neurons m, size of a, distance to the talk's norms) of each trial of the start."""
+    return [(str(m), f"{total:g} / {m}", small([starts.distance(run) for run in runs])) for (m, total), runs in found.items()]

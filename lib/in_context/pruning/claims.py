@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from lib.core.read.claim import Claim, Finding, graded
-from lib.core.read.measures import spread
+from lib.core.read.claim import Claim, Measured, Part
 from lib.core.record.store import Store
 from lib.in_context.experiments import ALPHA, LENGTH
 from lib.in_context.pruning.metrics import (
-    ORDERS,
+    FIG14,
     PRUNED_ALPHAS,
     SHARES,
     SLOPE,
@@ -22,7 +19,7 @@ from lib.in_context.pruning.metrics import (
     losses_by_alpha,
     over_runs,
 )
-from lib.in_context.runs import N_FRESH, counted, main_runs, small
+from lib.in_context.runs import main_runs
 
 FEWEST, MOST = 0.2, 0.95
 """Between these shares of large neurons we call the fraction constant; the paper's own is .83."""
@@ -36,115 +33,71 @@ CORRELATION = 0.9
 PART = 0.001
 """At WIDEST, hinge losses of neighbouring α' are so far apart at least."""
 
-SHARE = f"share of neurons with at least half of the norm of the largest tenth: between {FEWEST:g} and {MOST:g} in every seed"
-ERROR_STAYS = f"the error rises by at most {ERROR_RISE:g}"
-LOSS_STAYS = f"the hinge loss rises by at most {LOSS_RISE:g}"
-SOME_SMALL = "in every seed there is something to remove"
-RANDOM_ERROR = f"the mean error after random pruning is larger by more than {WORSE:g}"
-RANDOM_ABOVE = "random above magnitude in every seed"
-MAGNITUDE_FLAT = f"magnitude within {FLAT:g} of unpruned in every seed"
-ENOUGH = f"mean hinge loss at least {SLOPE:g} R for R = {SHARES[1]:g}, …, {SHARES[-1]:g}"
-STRAIGHT = f"its correlation with R at least {CORRELATION:g}"
-START_TOGETHER = f"unpruned, mean hinge losses within {TOGETHER:g} of each other"
-IN_ORDER = (
-    f"with {WIDEST:.0%} removed, "
-    + " above ".join(f"α' = {alpha:g}" for alpha in PRUNED_ALPHAS)
-    + f", each by at least {PART:g}"
-)
-GROWING_APART = "in every seed each of these differences is positive, and larger than unpruned"
-PARTED = f"the first then above the last by more than {TOGETHER:g}"
-"""The parts of the criteria."""
+
+def large_share(store: Store, profile: str) -> Measured:
+    found = large_shares(main_runs(store, profile))
+    parts = (
+        Part("share of large neurons, lowest seed", min(found), ">=", FEWEST),
+        Part("the same, highest seed", max(found), "<=", MOST),
+    )
+    return Measured(parts, len(found))
 
 
-def _share_words(found: Sequence[float]) -> str:
-    return f"share of large neurons {spread(found)}, from {min(found):.2f} to {max(found):.2f}"
-
-
-def large_share(store: Store, profile: str) -> Finding:
-    runs = main_runs(store, profile)
-    found = large_shares(runs)
-    return Finding(_share_words(found), graded({SHARE: min(found) >= FEWEST and max(found) <= MOST}), len(runs))
-
-
-def small_are_free(store: Store, profile: str) -> Finding:
+def small_are_free(store: Store, profile: str) -> Measured:
     runs = main_runs(store, profile)
     full, without = over_runs(runs, "magnitude").at(0), over_runs(runs, "rest").at(0)
     # rounded here, so that rounding errors of either sign, which depend on the number of threads, are one zero
-    error, loss = (np.round(a - b, 5) + 0.0 for a, b in ((without.error, full.error), (without.loss, full.loss)))
-    empty = int(np.sum(np.array(large_shares(runs)) == 1))
-    empty_words = f", so that in {empty} of {len(runs)} seeds there is nothing to remove" if empty else ""
-    return Finding(
-        f"{spread(large_shares(runs))} of the neurons are large{empty_words}; without the others the error changes by "
-        f"{small(error, 5)} and the hinge loss by {small(loss, 4)} (α' = {ALPHA:g}, l = {LENGTH})",
-        graded(
-            {
-                ERROR_STAYS: bool(error.mean() <= ERROR_RISE),
-                LOSS_STAYS: bool(loss.mean() <= LOSS_RISE),
-                SOME_SMALL: empty == 0,
-            }
-        ),
-        len(runs),
+    error, loss = (float(np.round(a - b, 5).mean()) + 0.0 for a, b in ((without.error, full.error), (without.loss, full.loss)))
+    parts = (
+        Part("share of small neurons, lowest seed", 1 - max(large_shares(runs)), ">", 0.0, given=True),
+        Part("rise of the share of wrong signs", error, "<=", ERROR_RISE, "{:.4f}"),
+        Part("rise of the hinge loss", loss, "<=", LOSS_RISE, "{:.4f}"),
     )
+    return Measured(parts, len(runs))
 
 
-def random_error(store: Store, profile: str) -> Finding:
+def random_error(store: Store, profile: str) -> Measured:
+    ordered, random = at_rate(main_runs(store, profile), RATE, alpha=FIG14)
+    more = float(random.error.mean() - ordered.error.mean())
+    return Measured((Part("share of wrong signs, random less magnitude", more, ">", WORSE, "{:.4f}"),), len(random.error))
+
+
+def random_loss(store: Store, profile: str) -> Measured:
     runs = main_runs(store, profile)
-    ordered, random = at_rate(runs, RATE)
-    return Finding(
-        f"wrong signs with {100 * RATE:g} % removed: {counted(ordered.error, N_FRESH)} by magnitude, "
-        f"{counted(random.error, N_FRESH * ORDERS)} at random, in {ORDERS} orders",
-        graded({RANDOM_ERROR: bool(random.error.mean() - ordered.error.mean() > WORSE)}),
-        len(runs),
+    ordered, random = at_rate(runs, RATE, alpha=FIG14)
+    rise = np.abs(ordered.loss - over_runs(runs, "magnitude", alpha=FIG14).at(0).loss)
+    parts = (
+        Part("hinge loss, random less magnitude, lowest seed", float((random.loss - ordered.loss).min()), ">", 0.0, "{:.4f}"),
+        Part("by magnitude, farthest from unpruned", float(rise.max()), "<=", FLAT, "{:.4f}"),
     )
+    return Measured(parts, len(runs))
 
 
-def random_loss(store: Store, profile: str) -> Finding:
+def linear(store: Store, profile: str) -> Measured:
     runs = main_runs(store, profile)
-    ordered, random = at_rate(runs, RATE)
-    rise = ordered.loss - over_runs(runs, "magnitude").at(0).loss
-    return Finding(
-        f"hinge loss with {100 * RATE:g} % removed: {small(ordered.loss, 4)} by magnitude (a change of {small(rise, 4)}), "
-        f"{small(random.loss, 4)} at random, which is higher in {(random.loss > ordered.loss).sum()} of {len(runs)} seeds",
-        graded({RANDOM_ABOVE: bool((random.loss > ordered.loss).all()), MAGNITUDE_FLAT: bool((np.abs(rise) <= FLAT).all())}),
-        len(runs),
+    shares, loss = np.array(SHARES[1:]), over_runs(runs, "large").loss.mean(0)
+    rise = loss[1:] - loss[0]
+    correlation = float(np.corrcoef(shares, rise)[0, 1]) if np.ptp(rise) > 0 else 0.0
+    parts = (
+        Part("rise of the mean hinge loss over R, the least", float((rise / shares).min()), ">=", SLOPE),
+        Part("its correlation with R", correlation, ">=", CORRELATION),
     )
+    return Measured(parts, len(runs))
 
 
-def linear(store: Store, profile: str) -> Finding:
-    runs = main_runs(store, profile)
-    shares, loss = np.array(SHARES[1:]), over_runs(runs, "large").loss.mean(0)[1:]
-    correlation = float(np.corrcoef(shares, loss)[0, 1]) if np.ptp(loss) > 0 else 0.0
-    enough = loss >= SLOPE * shares
-    return Finding(
-        f"mean hinge loss {loss[0]:.4f} at R = {shares[0]:g}, {loss[4]:.3f} at {shares[4]:g}, {loss[-1]:.3f} at "
-        f"{shares[-1]:g}; at least {str(SLOPE).lstrip('0')} R for {enough.sum()} of {len(enough)} R; correlation with R "
-        f"{correlation:.2f}".replace("-", "−"),
-        graded({ENOUGH: bool(enough.all()), STRAIGHT: correlation >= CORRELATION}),
-        len(runs),
-    )
-
-
-def alpha_order(store: Store, profile: str) -> Finding:
+def alpha_order(store: Store, profile: str) -> Measured:
     runs = main_runs(store, profile)
     first, last = losses_by_alpha(runs)  # by α', which rises, and by run
-    say = lambda losses: ", ".join(
-        f"{small([v], 4)} at α' = {alpha:g}" for alpha, v in zip(PRUNED_ALPHAS, losses.mean(1), strict=True)
-    )
     unpruned, pruned = (-np.diff(losses, axis=0) for losses in (first, last))
-    larger = (pruned > np.maximum(unpruned, 0)).all(0)
-    return Finding(
-        f"mean hinge loss unpruned {say(first)}; with {WIDEST:.0%} removed {say(last)}; differences are larger then in "
-        f"{larger.sum()} of {len(runs)} seeds",
-        graded(
-            {
-                START_TOGETHER: bool(np.ptp(first.mean(1)) <= TOGETHER),
-                IN_ORDER: bool((-np.diff(last.mean(1)) >= PART).all()),
-                GROWING_APART: bool(larger.all()),
-                PARTED: bool(last[0].mean() - last[-1].mean() > TOGETHER),
-            }
+    parts = (
+        Part("unpruned, range of mean hinge losses over α'", float(np.ptp(first.mean(1))), "<=", TOGETHER, "{:.4f}"),
+        Part(
+            "pruned, mean step from one α' to the next, the least", float((-np.diff(last.mean(1))).min()), ">=", PART, "{:.4f}"
         ),
-        len(runs),
+        Part("pruned less unpruned step, lowest seed", float((pruned - np.maximum(unpruned, 0)).min()), ">", 0.0, "{:.4f}"),
+        Part("pruned, the first above the last by", float(last[0].mean() - last[-1].mean()), ">", TOGETHER, "{:.4f}"),
     )
+    return Measured(parts, len(runs))
 
 
 CLAIMS = (
@@ -154,9 +107,11 @@ CLAIMS = (
         "Theorem 3",
         "A constant fraction of the neurons of W_O is large after training, and the rest is small.",
         "a constant fraction",
-        SHARE,
+        f"share of neurons with at least half of the norm of the largest tenth: between {FEWEST:g} and {MOST:g} in every seed",
         large_share,
         revised="the paper's own share, .83, was outside the first criterion, at most .8",
+        question="prompt",
+        figure="14.1",
     ),
     Claim(
         "icl-prune-small",
@@ -164,9 +119,12 @@ CLAIMS = (
         "Theorem 3",
         "Pruning all neurons that are not large leaves the out-of-domain error almost as it was.",
         "almost the same as without pruning",
-        f"α' = {ALPHA:g}, l = {LENGTH}, mean over seeds: {ERROR_STAYS}; {LOSS_STAYS}; and {SOME_SMALL} (this part was added "
-        "after the results)",
+        f"α' = {ALPHA:g}, l = {LENGTH}, mean over seeds: the share of wrong signs rises by at most {ERROR_RISE:g}, the hinge "
+        "loss "
+        f"by at most {LOSS_RISE:g}; in every seed there is something to remove (this was added after the results)",
         small_are_free,
+        question="prompt",
+        figure="14.1",
     ),
     Claim(
         "icl-prune-random-error",
@@ -174,8 +132,11 @@ CLAIMS = (
         "Fig 14",
         "The same number of neurons, chosen at random, costs more errors than the smallest.",
         "random pruning rises at once, pruning by magnitude stays flat until the small ones are gone",
-        f"{100 * RATE:g} % removed, α' = {ALPHA:g}, l = {LENGTH}: {RANDOM_ERROR}",
+        f"{RATE:.0%} removed, α' = {FIG14:g}, l = {LENGTH}: the mean share after random pruning is larger by more than "
+        f"{WORSE:g}",
         random_error,
+        question="prompt",
+        figure="14.2",
     ),
     Claim(
         "icl-prune-random-loss",
@@ -183,8 +144,10 @@ CLAIMS = (
         "Fig 14.2, hinge loss",
         "The same number of neurons, chosen at random, costs more hinge loss than the smallest.",
         "not reported",
-        f"{100 * RATE:g} % removed: {RANDOM_ABOVE}; {MAGNITUDE_FLAT}",
+        f"the same: random above magnitude in every seed; by magnitude within {FLAT:g} of unpruned in every seed",
         random_loss,
+        question="prompt",
+        figure="14.2",
     ),
     Claim(
         "icl-prune-linear",
@@ -192,8 +155,12 @@ CLAIMS = (
         "Theorem 3",
         "Pruning a share R of the large neurons costs an error of the order of R at least.",
         "greater than Ω(R)",
-        f"{ENOUGH}; {STRAIGHT}",
+        f"the mean hinge loss rises by at least {SLOPE:g} R for R = {SHARES[1]:g}, …, {SHARES[-1]:g}; its correlation with R "
+        "is at "
+        f"least {CORRELATION:g}",
         linear,
+        question="prompt",
+        figure="14.3",
     ),
     Claim(
         "icl-prune-alpha",
@@ -201,9 +168,15 @@ CLAIMS = (
         "Fig 15",
         "Models prune worse on prompts with fewer examples of the task: alike when whole, ordered by α' when pruned.",
         "all start at .007 and part with pruning, ordered by α'",
-        f"by magnitude, l = {LENGTH}: {START_TOGETHER}; {IN_ORDER}; {GROWING_APART}; {PARTED}",
+        f"by magnitude, l = {LENGTH}, mean hinge losses at α' = {PRUNED_ALPHAS}: unpruned within {TOGETHER:g}; with "
+        f"{WIDEST:.0%} "
+        f"removed in order, each step at least {PART:g}, in every seed larger than unpruned; the first then above the last by "
+        "more "
+        f"than {TOGETHER:g}",
         alpha_order,
         revised="errors at 8 examples were ordered by α' before any pruning, as prompts without a match are; then losses "
         "counted as alike when whole and as parted when pruned at the same distance, so that the last two parts were added",
+        question="prompt",
+        figure="14.2",
     ),
 )

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lib.core.read.fact import Fact
 from lib.core.record.store import StoredRun
 from lib.in_context.experiments import LENGTH
 from lib.in_context.runs import (
+    N_FRESH,
     contributions,
     fresh,
     large,
@@ -44,6 +46,10 @@ PRUNED_ALPHAS = (0.6, 0.8, 1.0)
 """The α' of Figure 15."""
 TOGETHER = 0.01
 """Hinge losses at several α' are alike where they lie within this of each other, unpruned as pruned."""
+SOME = 0.2
+"""The share of neurons at which two orders are compared."""
+FIG14 = 0.6
+"""The α' of the talk's Fig. 14: its curve of magnitudes is that of Fig. 15 at .6, point for point."""
 LUCK = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Bounds of groups of neurons by how often they are active before training on the prompts that fit their sign."""
 
@@ -140,19 +146,6 @@ def losses_by_alpha(runs: Sequence[StoredRun], length: int = LENGTH) -> tuple[np
     return losses[..., 0], losses[..., RATES.index(WIDEST)]
 
 
-def free_until(costs: Cost, slack: float) -> float:
-    """The largest of RATES up to which the mean hinge loss is never more than `slack` above the unpruned one."""
-    over = np.flatnonzero(costs.loss.mean(0) - costs.loss.mean(0)[0] > slack)
-    return RATES[over[0] - 1] if len(over) else RATES[-1]
-
-
-def left_of_one_sign(run: StoredRun, rate: float) -> float:
-    """Of the neurons that are left when the smallest rows go, the share that has the more frequent sign of a."""
-    norms = row_norms(trained(run))
-    up = positive(run)[np.argsort(norms)[round(rate * len(norms)) :]].mean()
-    return float(max(up, 1 - up))
-
-
 def large_by_luck(runs: Sequence[StoredRun]) -> list[tuple[np.ndarray, np.ndarray]]:
     """For each group of luck: its share of a run's neurons, (R,), and which share of it is large, of the runs that have any."""
     groups, big = [luck(run) for run in runs], [large(row_norms(trained(run))) for run in runs]
@@ -174,10 +167,10 @@ def large_shares(runs: Sequence[StoredRun]) -> list[float]:
     return [float(large(row_norms(trained(run))).mean()) for run in runs]
 
 
-def at_rate(runs: Sequence[StoredRun], rate: float) -> tuple[Cost, Cost]:
+def at_rate(runs: Sequence[StoredRun], rate: float, **change: object) -> tuple[Cost, Cost]:
     """Smallest rows first and at random, (R,) each, at one rate."""
     column = RATES.index(rate)
-    return over_runs(runs, "magnitude").at(column), over_runs(runs, "random").at(column)
+    return over_runs(runs, "magnitude", **change).at(column), over_runs(runs, "random", **change).at(column)
 
 
 @dataclass(frozen=True)
@@ -195,8 +188,8 @@ def norms_of(runs: Sequence[StoredRun]) -> Norms:
 
 
 def prunings(runs: Sequence[StoredRun], length: int) -> dict[str, Cost]:
-    """Costs at RATES, smallest rows first and at random."""
-    return {how: over_runs(runs, how, length=length) for how in ("magnitude", "random")}
+    """Costs at RATES, smallest rows first and at random, as in Fig. 14."""
+    return {how: over_runs(runs, how, length=length, alpha=FIG14) for how in ("magnitude", "random")}
 
 
 def luck_groups(runs: Sequence[StoredRun]) -> tuple[list[np.ndarray], list[np.ndarray], list[str]]:
@@ -212,3 +205,45 @@ def luck_groups(runs: Sequence[StoredRun]) -> tuple[list[np.ndarray], list[np.nd
     names = luck_names()
     select = lambda values: [values[group == i] for i in range(len(names))]
     return select(norm), select(angle), names
+
+
+def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
+    """What the text of chapter 14 says of the main runs."""
+    seeds, m = f"{len(runs)} seeds", runs[0].spec.model.neurons
+    large_share = np.array(large_shares(runs))
+    rest, full = over_runs(runs, "rest").at(0), over_runs(runs, "magnitude").at(0)
+    asked = f"out of domain, α' = {FIG14:g}, {LENGTH} examples, mean over {seeds}"
+    two = {rate: at_rate(runs, rate, alpha=FIG14) for rate in (SOME, WIDEST)}
+    wrong = [round(float(cost.error.mean()) * N_FRESH * len(runs)) for cost in two[WIDEST]]
+    whole = round(float(over_runs(runs, "magnitude", alpha=FIG14).at(0).error.mean()) * N_FRESH * len(runs))
+    left, scaled = over_runs(runs, "large").mean(), over_runs(runs, "scaled").mean()
+    half = SHARES.index(0.5)
+    first, last = (losses.mean(1) for losses in losses_by_alpha(runs))
+    groups = large_by_luck(runs)
+    found = {
+        "neurons": Fact(m, "{}", "neurons of the layer, counted in the talk's Fig. 14"),
+        "small": Fact(1 - float(large_share.mean()), "{:.0%}", f"neurons that are not large, mean over {seeds}"),
+        "free": Fact(
+            float(np.round(rest.loss - full.loss, 4).mean()), "{:.4f}", f"rise of the hinge loss without them, {seeds}"
+        ),
+        "margin": Fact(float(full.margin.mean()), "{:.2f}", f"mean margin zF of the whole model, {seeds}"),
+        "prompts": Fact(N_FRESH * len(runs), "{:,}", f"test prompts of all {seeds}"),
+        "whole-wrong": Fact(whole, "{}", f"wrong signs of these unpruned, α' = {FIG14:g}"),
+        "ordered-wrong": Fact(wrong[0], "{}", f"with {WIDEST:.0%} removed, smallest first"),
+        "random-wrong": Fact(wrong[1], "{}", f"with {WIDEST:.0%} removed at random, mean of {ORDERS} orders"),
+        "half-margin": Fact(float(left.margin[half]), "{:.2f}", f"mean margin without half of the large neurons, {seeds}"),
+        "half-loss": Fact(float(left.loss[half]), "{:.2f}", f"mean hinge loss without half of the large neurons, {seeds}"),
+        "tenth-loss": Fact(float(left.loss[1]), "{:.4f}", f"mean hinge loss without a tenth of the large neurons, {seeds}"),
+        "scaled": Fact(
+            float(np.abs(left.loss - scaled.loss).max()), "{:.3f}", "largest deviation from every margin times 1 − R"
+        ),
+        "alpha-apart": Fact(float(last[0] - last[-1]), "{:.3f}", f"hinge loss at α' = .6 less 1, {WIDEST:.0%} removed"),
+        "alpha-whole": Fact(float(first[0] - first[-1]), "{:.3f}", "the same, unpruned"),
+        "unlucky-large": Fact(float(groups[0][1].mean()), "{:.0%}", f"large among neurons active on {luck_names()[0]} %"),
+        "luckiest-large": Fact(float(groups[-1][1].mean()), "{:.0%}", f"large among neurons active on {luck_names()[-1]} %"),
+    }
+    for name, cost in zip(("ordered", "random"), zip(*two.values(), strict=True), strict=True):
+        for rate, at in zip((SOME, WIDEST), cost, strict=True):
+            rests = f"hinge loss with {rate:.0%} removed, {'smallest first' if name == 'ordered' else 'at random'}, {asked}"
+            found[f"{name}-{round(100 * rate)}"] = Fact(float(at.loss.mean()), "{:.3f}", rests)
+    return found
