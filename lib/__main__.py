@@ -139,7 +139,7 @@ def _sweep(args: argparse.Namespace) -> None:
             print(f"{e.name}: {report.found} runs were stored already, {report.trained} were trained.")
     if failed:
         what = "\n".join(f"  {name}: {error}" for name, error in failed.items())
-        raise SweepError(f"{len(failed)} of {len(chosen)} experiments could not be completed, the others are:\n{what}")
+        raise SweepError(f"{len(failed)} of {len(chosen)} experiments could not be completed:\n{what}")
 
 
 def _bench(args: argparse.Namespace) -> None:

@@ -580,6 +580,67 @@ def test_without_scripts_there_is_a_picture(html: Path, browser: Browser) -> Non
             assert box is not None
             assert box["width"] > 200
             assert box["height"] > 80
+            squares = page.locator("#rm-question td .rm-kind")
+            assert (squares.count() > 40) == (name == "intro")
+            assert all(square.is_visible() for square in squares.all())
+
+
+# ---------------------------------------------------------------- the question, and what numbers rest on
+
+
+def test_the_first_page_asks_before_it_shows(html: Path, browser: Browser) -> None:
+    with offline(browser) as watched:
+        page = watched.open(html / "book" / "intro.html")
+        squares, said = page.locator("#rm-question td .rm-kind"), page.locator("#rm-question output")
+        total = squares.count()
+        assert total > 40
+        expect(squares.first).to_be_hidden()
+        expect(said).to_be_empty()
+        for answer, kind, other in (("93", "symmetric", "inferential"), ("89", "inferential", "symmetric")):
+            press(page, f"#rm-question button[data-kind={kind}]", "Enter")
+            same = page.locator(f"#rm-question td .rm-{kind}").count()
+            assert 0 < same < total
+            expect(said).to_contain_text(f"You say {answer}. So do {same} of {total} trained models")
+            expect(page.locator(f"#rm-question button[data-kind={kind}]")).to_have_attribute("aria-pressed", "true")
+            expect(page.locator(f"#rm-question button[data-kind={other}]")).to_have_attribute("aria-pressed", "false")
+            assert all(square.is_visible() for square in squares.all())
+        assert page.locator(".rm-numbers tr").count() > 5
+        assert page.locator(".rm-numbers .rm-differs").all_inner_texts() == []  # the first page says what was computed
+        assert watched.complaints == []
+
+
+def test_a_number_says_what_it_rests_on_and_leads_into_the_lab_record(html: Path, browser: Browser) -> None:
+    with offline(browser) as watched:
+        page = watched.open(html / "book" / "04-vectors.html")
+        link, told = page.locator("a.rm-fact[href^='#n-']").first, page.locator("#rm-rests")
+        lab = page.locator("details.rm-lab")
+        row = page.locator(f"[id='{(link.get_attribute('href') or '')[1:]}']")
+        rests = row.locator("td").nth(2).text_content() or ""
+        assert len(rests) > 10
+        expect(told).to_be_hidden()
+        link.hover()
+        expect(told).to_have_text(rests)
+        expect(told).to_be_visible()
+        expect(link).to_have_attribute("aria-describedby", "rm-rests")
+        page.mouse.move(0, 0)
+        expect(told).to_be_hidden()
+        link.focus()
+        expect(told).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(told).to_be_hidden()
+        assert lab.get_attribute("open") is None
+        expect(row).to_be_hidden()
+        page.keyboard.press("Enter")
+        expect(lab).to_have_attribute("open", "")
+        expect(row).to_be_in_viewport()
+        address = f"#{page.locator('.rm-numbers tr[id]').last.get_attribute('id')}"
+        page.goto("about:blank")
+        page = watched.open(html / "book" / "04-vectors.html", address)  # as from another page
+        expect(lab).to_have_attribute("open", "")
+        expect(page.locator(f"[id='{address[1:]}']")).to_be_in_viewport()
+        lost = "(all) => all.filter((a) => !document.getElementById(a.hash.slice(1))).length"
+        assert page.locator("a.rm-fact").evaluate_all(lost) == 0
+        assert watched.complaints == []
 
 
 # ---------------------------------------------------------------- the claims
@@ -689,8 +750,8 @@ def test_a_figure_leads_to_its_source_and_its_mention_to_the_figure(html: Path, 
     with offline(browser) as watched:
         page = watched.open(html / "book" / "02-phase-diagram.html")
         page.locator(".rm-provenance a").first.click()
-        assert page.url.endswith("source/lib/composition/phase_diagram/figures.py.html#flip")
-        expect(page.locator("#flip")).to_contain_text("def flip")
+        assert page.url.endswith("source/lib/composition/phase_diagram/figures.py.html#kinds")
+        expect(page.locator("#kinds")).to_contain_text("def kinds")
         page = watched.open(html / "book" / "04-vectors.html")
         mention = page.locator("a", has_text="Figure 4.2").first
         assert page.locator(str(mention.get_attribute("href"))).count() == 1

@@ -7,43 +7,31 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_analysis import make_run
 
 from lib.book import registry
 from lib.composition.claims import CLAIMS_OF
-from lib.composition.phase_diagram import prose
 from lib.composition.phase_diagram.claims import CHAPTER_02
-from lib.composition.phase_diagram.metrics import phase_table
 from lib.composition.the_task.metrics import slide_errata
-from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED, Claim, Finding, graded
+from lib.core.read.claim import NO_EFFECT, NOT_REPRODUCED, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, Claim, Finding, graded
 from lib.core.record.store import Store, StoredRun
 
 CLAIMS = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)
-Judge = Callable[[list[StoredRun]], dict[str, str]]
+Judge = Callable[[list[StoredRun]], dict[str, dict[str, Any]]]
 
 
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Judge:
-    """The statuses of the phase diagram's claims on given runs."""
+    """The phase diagram's claims, by their names, on given runs."""
 
-    def statuses(runs: list[StoredRun]) -> dict[str, str]:
+    def evaluated(runs: list[StoredRun]) -> dict[str, dict[str, Any]]:
         monkeypatch.setattr("lib.composition.phase_diagram.claims.fast_runs", lambda store, profile: runs)
-        return {claim.id: claim.evaluate(Store(tmp_path), "laptop")["status"] for claim in CHAPTER_02}
+        return {claim.id.removeprefix("phase-"): claim.evaluate(Store(tmp_path), "laptop") for claim in CHAPTER_02}
 
-    return statuses
-
-
-@pytest.fixture
-def failed(judge: Judge, tmp_path: Path) -> Callable[[list[StoredRun]], dict[str, list[str]]]:
-    """The parts of the criteria that do not hold on given runs."""
-
-    def parts(runs: list[StoredRun]) -> dict[str, list[str]]:
-        judge(runs)
-        return {claim.id: claim.evaluate(Store(tmp_path), "laptop")["failed"] for claim in CHAPTER_02}
-
-    return parts
+    return evaluated
 
 
 def diagram(symmetric: dict[float, float], inferential: dict[float, float], test: float = 1.0) -> list[StoredRun]:
@@ -54,57 +42,64 @@ def diagram(symmetric: dict[float, float], inferential: dict[float, float], test
     ]
 
 
-def test_the_papers_diagram_reproduces_the_papers_claims(judge: Judge) -> None:
-    found = judge(
-        diagram({0.3: 0.0, 0.4: 1.0, 0.5: 1.0, 0.8: 0.0, 0.9: 0.0}, {0.3: 0.0, 0.4: 0.0, 0.5: 0.0, 0.8: 1.0, 0.9: 1.0})
-    )
-    for name in ("symmetric", "inferential", "order", "flip", "trend", "depth2-gamma05", "depth2-gamma08"):
-        assert found[f"phase-{name}"] == REPRODUCED, name
-    assert found["phase-shadow"] == NOT_REPRODUCED  # the seen pairs are learned everywhere
-    assert found["phase-selection"] == NOT_REPRODUCED  # all rates agree, so selecting gains nothing
+REGIONS = ["cells in the symmetric region", "cells in the inferential region"]
+TURN = "depths at which γ alone turns the selected answer"
+ORDER, SLOPE = "depth {}: mean γ of inferential less symmetric cells", "slope over γ, depth {}: lower end of the 95 % interval"
+RATES = "depth {}: inferential share, largest less smallest learning rate"
+PLACES = [
+    f"{m}, depth 2, γ = {g}: {what}"
+    for m, g in (("symmetric", 0.5), ("inferential", 0.8))
+    for what in ("selected share", "lead")
+]
 
 
-def test_the_mirrored_diagram_refutes_them(judge: Judge) -> None:
-    found = judge(diagram({0.4: 0.0, 0.5: 0.0, 0.8: 1.0, 0.9: 1.0}, {0.4: 1.0, 0.5: 1.0, 0.8: 0.0, 0.9: 0.0}))
-    assert found["phase-symmetric"] == found["phase-inferential"] == REPRODUCED  # both regions exist, in the wrong places
-    for name in ("order", "flip", "trend", "depth2-gamma05", "depth2-gamma08"):
-        assert found[f"phase-{name}"] == NOT_REPRODUCED, name
+def test_the_papers_diagram_reproduces_the_papers_claim(judge: Judge) -> None:
+    """Four cells of one answer, at a fifth the larger learning rate has more of the inferential one."""
+    four = diagram({0.4: 1.0, 0.5: 1.0, 0.8: 0.0, 0.9: 0.0}, {0.4: 0.0, 0.5: 0.0, 0.8: 1.0, 0.9: 1.0})
+    rates = [make_run(gamma=0.7, seed=s, rate=r, inferential=100 * r) for s, r in product((0, 1), (1e-3, 2e-3))]
+    found = judge([*four, *rates])
+    assert (found["diagram"]["status"], found["diagram"]["n_seeds"]) == (REPRODUCED, 2)
+    assert found["shadow"]["status"] == NO_EFFECT  # the seen pairs are learned everywhere
+    assert found["selection"]["status"] == NO_EFFECT  # rates hardly differ, so selecting gains nothing
+
+
+def test_the_mirrored_diagram_refutes_it(judge: Judge) -> None:
+    """Both regions exist, in the wrong places."""
+    found = judge(diagram({0.4: 0.0, 0.5: 0.0, 0.8: 1.0, 0.9: 1.0}, {0.4: 1.0, 0.5: 1.0, 0.8: 0.0, 0.9: 0.0}))["diagram"]
+    assert found["failed"] == [TURN, ORDER.format(2), SLOPE.format(2), *PLACES, RATES.format(2)]
+    assert next(part for part in found["parts"] if part["name"] == SLOPE.format(2))["failure"] == OPPOSITE
 
 
 def test_unlearned_cells_belong_to_no_region(judge: Judge) -> None:
     found = judge(diagram({0.5: 1.0, 0.8: 0.0}, {0.5: 0.0, 0.8: 1.0}, test=0.5))
-    assert found["phase-symmetric"] == found["phase-flip"] == NOT_REPRODUCED
-    assert found["phase-shadow"] == REPRODUCED
+    assert found["diagram"]["failed"] == [*REGIONS, TURN, RATES.format(2)]
+    assert found["diagram"]["parts"][0]["measured"] == 0
+    assert found["shadow"]["status"] == REPRODUCED
 
 
-def test_half_of_a_claim_is_partly(judge: Judge) -> None:
-    """Ahead of the other mapping by half, but short of the level; or a region of one cell."""
-    found = judge(diagram({0.5: 0.8, 0.8: 0.1}, {0.5: 0.1, 0.8: 0.7}))
-    assert found["phase-depth2-gamma05"] == found["phase-depth2-gamma08"] == PARTLY
-    assert found["phase-symmetric"] == NOT_REPRODUCED
-    found = judge(diagram({0.5: 0.8, 0.8: 1.0}, {0.5: 0.4, 0.8: 0.0}))
-    assert found["phase-depth2-gamma05"] == NOT_REPRODUCED  # above the other, and no more
-    assert found["phase-symmetric"] == PARTLY
+def test_half_of_an_answer_fails_its_part(judge: Judge) -> None:
+    """Ahead of the other mapping by half, but short of the level; or above the other, and no more; or a region of one cell."""
+    failed = judge(diagram({0.5: 0.8, 0.8: 0.1}, {0.5: 0.1, 0.8: 0.7}))["diagram"]["failed"]
+    assert failed == [*REGIONS, TURN, PLACES[0], PLACES[2], RATES.format(2)]
+    found = judge(diagram({0.5: 0.8, 0.8: 1.0}, {0.5: 0.4, 0.8: 0.0}))["diagram"]
+    assert {REGIONS[0], *PLACES} <= set(found["failed"])
+    assert found["parts"][0]["measured"] == 1
 
 
-def test_parts_that_fail_are_named(failed: Callable[[list[StoredRun]], dict[str, list[str]]]) -> None:
-    found = failed(diagram({0.5: 0.8, 0.8: 0.1}, {0.5: 0.1, 0.8: 0.7}))
-    assert found["phase-depth2-gamma05"] == ["symmetric at least 0.95"]
-    assert found["phase-depth2-gamma08"] == ["inferential at least 0.95"]
-    assert found["phase-order"] == ["some depth has both regions"]
-    assert found["phase-trend"] == []
+def test_each_depth_is_asked_and_named(judge: Judge) -> None:
     papers = diagram({0.5: 1.0, 0.8: 0.0}, {0.5: 0.0, 0.8: 1.0})
     deeper = [replace(run, spec=replace(run.spec, model=replace(run.spec.model, depth=3))) for run in papers]
     swapped = lambda metrics: metrics | {"symmetric": metrics["inferential"], "inferential": metrics["symmetric"]}
     mirrored = [replace(run, metrics=swapped(run.metrics)) for run in deeper]
-    found = failed([*papers, *mirrored])
-    assert found["phase-trend"] == found["phase-order"] == ["depth 3"]
-    assert found["phase-selection"] == ["symmetric by more than .02", "inferential by more than .02"]
+    found = judge([*papers, *mirrored])
+    assert found["diagram"]["failed"] == [ORDER.format(3), SLOPE.format(3), RATES.format(2), RATES.format(3)]
+    assert found["selection"]["failed"] == [f"{m}: selected less plain mean" for m in ("symmetric", "inferential")]
 
 
 def test_answers_of_a_third_kind_are_counted(judge: Judge) -> None:
-    assert judge(diagram({0.5: 0.2}, {0.5: 0.1}))["phase-third"] == REPRODUCED
-    assert judge(diagram({0.5: 1.0}, {0.5: 0.0}))["phase-third"] == NOT_REPRODUCED
+    assert judge(diagram({0.5: 0.2}, {0.5: 0.1}))["third"]["status"] == REPRODUCED
+    assert judge(diagram({0.5: 1.0}, {0.5: 0.0}))["third"]["status"] == NO_EFFECT
+    assert judge(diagram({0.5: 0.2}, {0.5: 0.1}, test=0.5))["third"]["status"] == NO_EFFECT  # what has not learned is not asked
 
 
 def test_without_results_nothing_is_claimed(tmp_path: Path) -> None:
@@ -120,15 +115,6 @@ def test_items_of_the_paper_name_a_figure() -> None:
     for claim in CLAIMS:
         assert claim.item.startswith(("Fig ", "Figs ", "after Fig ")) or claim.paper in ("zhang2024slides", "zhang2025", "ours")
         assert claim.statement.endswith(".")
-
-
-def test_grading() -> None:
-    assert [graded(parts) for parts in ({"a": True, "b": True}, {"a": True, "b": False}, {"a": False}, {})] == [
-        REPRODUCED,
-        PARTLY,
-        NOT_REPRODUCED,
-        NOT_RUN,
-    ]
 
 
 def test_grades_of_named_parts_tell_which_fail() -> None:
@@ -182,22 +168,6 @@ def test_slide_errata_are_the_four_known_ones() -> None:
         ("(4, 2, x) = x − 9", "(4, 2, x) = x − 7"),
         ("(4, 4, 88) = 54", "(4, 4, 88) = 72"),
     ]
-
-
-def test_the_prose_follows_the_results() -> None:
-    """The same sentences on two diagrams must name different cells."""
-    flips = phase_table(diagram({0.5: 1.0, 0.8: 0.0}, {0.5: 0.0, 0.8: 1.0}))
-    text = prose.phase_text(flips)
-    assert "γ = 0.5 at depth 2" in text
-    assert "γ = 0.8 at depth 2" in text
-    assert "from γ = 0.5 to γ = 0.8" in text
-    none = phase_table(diagram({0.5: 0.1, 0.8: 0.0}, {0.5: 0.0, 0.8: 0.2}))
-    assert prose.phase_text(none).count("nowhere") == 2
-    assert "85% of all answers follow neither mapping" in prose.plain_text(none)
-    assert "0% of the runs" in prose.spread_text(none)
-    assert "the mean share of an answer differs by at most 0%." in prose.spread_text(none)
-    rates = phase_table([make_run(rate=r, symmetric=s) for r, s in ((1e-3, 0.2), (2e-3, 0.4))])
-    assert "differs by at most 20%." in prose.spread_text(rates)
 
 
 def test_every_claim_names_a_source_of_the_book() -> None:

@@ -216,7 +216,7 @@ def test_sweep_all_goes_on_and_tells_at_the_end(run: Run, store: Store, monkeypa
     assert (code, len(asked)) == (1, len(expected))
     assert len(out.splitlines()) == len(expected) - 2
     told = err[err.index("error: ") :].splitlines()
-    assert told[0] == f"error: 2 of {len(EXPERIMENTS)} experiments could not be completed, the others are:"
+    assert told[0] == f"error: 2 of {len(EXPERIMENTS)} experiments could not be completed:"
     assert told[1].startswith(f"  composition-width: {bad} is truncated or not JSON")
     assert told[2:] == ["  bias-flow: another process is training them"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from test_analysis import make_run
 from test_ledger import Made, a_claim, rows_of
 
-from lib.book import contents
+from lib.book import contents, front
 from lib.book.chapters import Chapter, chapters, read_notebook
 from lib.book.contents import LONG, WORDS_A_MINUTE, found, minutes, shown, table_of
 
@@ -91,6 +93,8 @@ def test_a_long_sentence_gives_up_what_stands_behind_its_last_colons() -> None:
 
 def test_an_answer_may_be_written_or_computed_and_stand_anywhere_in_its_text() -> None:
     assert found(notebook("# T", "Words.\n\n**Answer.** Written.")) == "Written."
+    said = "**In short.** By kind [31](#n-one) runs [hold](#claim-it), and [more](02-a). Then."
+    assert found(notebook("# T", said)) == "By kind 31 runs hold, and [more](02-a)."
     assert found(notebook("# T", computed("Words.\n\n**Answer.** Computed."), "**Answer.** Later.")) == "Computed."
     assert found(notebook("# T", "The **Answer.** is not one")) == ""
     assert found(notebook("# T", new_code_cell("**Answer.** Code."))) == ""
@@ -156,3 +160,42 @@ def test_the_table_of_the_book_is_one_block_of_html(planted: list[Chapter]) -> N
         assert html.endswith("</table>\n")
         assert not re.search(r"\n\s*\S", html.removesuffix("\n"))
         Made(html)
+
+
+# ---------------------------------------------------------------- the question
+
+
+def test_the_question_has_a_square_a_run() -> None:
+    runs = [
+        make_run(gamma=0.5, seed=0, symmetric=0.9),
+        make_run(gamma=0.5, seed=1, symmetric=0.2, inferential=0.3, test=0.5),
+        make_run(gamma=0.95, seed=1, inferential=0.7),
+    ]
+    made = Made(front.question({"<b>": runs, "post": [dataclasses.replace(runs[2], metrics=runs[0].metrics)]}))
+    first, second = made.inside("table", kind="rm-kinds")
+    assert [made.text(made.inside("caption", table)[0]) for table in (first, second)] == ["<b>", "post"]
+    assert [made.text(i) for i in made.inside("th", first)] == [".5", ".95"]
+    lines = [[len(made.inside("a", cell)) for cell in made.inside("td", line)] for line in made.inside("tr", first)]
+    assert lines == [[], [1, 0], [1, 1]]  # a row a seed; one was not trained
+    squares = [made.elements[i][1] for i in made.inside("a", first)]
+    assert [a["class"] for a in squares] == ["rm-kind rm-symmetric", "rm-kind rm-neither rm-hollow", "rm-kind rm-inferential"]
+    assert squares[1]["aria-label"] == "γ = 0.5, seed 1: key − 6 20%, key − 10 30%; has not learned"
+    assert [a["aria-label"] == a["title"] for a in squares] == [True] * 3
+    assert [a["href"] for a in squares][1:] == [f"#rm-landing?gamma={g}&depth=2&seed=1" for g in (0.5, 0.95)]
+    (other,) = [made.elements[i][1] for i in made.inside("a", second)]
+    assert (other["class"], other["href"]) == ("rm-kind rm-symmetric", "02-phase-diagram.html#figure-2-1")
+
+
+def test_the_question_asks_and_hides_nothing_without_scripts() -> None:
+    made = Made(front.question({"pre": [make_run()], "post": [make_run()]}))
+    assert [(a["data-kind"], a["aria-pressed"]) for a in made.all("button")] == [
+        ("symmetric", "false"),
+        ("inferential", "false"),
+    ]
+    assert [made.text(i) for i in made.inside("button")] == ["93", "89"]
+    (pairs,) = made.inside("p", kind="rm-pairs")
+    taught = made.text(pairs).split(" · ")
+    assert (len(taught), taught[0]) == (15, "(1, 1) +10")
+    assert "(3, 4) −6" in taught
+    assert "(4, 3)" not in made.text(pairs)
+    assert [a.get("class") for _, a in made.elements if "hidden" in a] == ["rm-guess"]  # which only scripts can use

@@ -1057,7 +1057,7 @@ def test_the_start_of_the_main_runs_is_the_talks(profile: str) -> None:
         assert (spec.model.a, gamma_std(spec.model.neurons, spec.gamma)) == (None, pytest.approx(spec.model.readout))
     assert TRAIN.specs(profile) == [*train_specs(profile), *wide_specs(profile)]
     assert (SETTINGS["laptop"].neurons, 2.0) in start_specs("laptop")  # the main runs' start is one that was tried
-    assert {spec.model.a for spec in start_specs("laptop")[100, 2.0]} == {train_specs("laptop")[0].model.a}
+    assert {spec.model.a for spec in start_specs("laptop")[64, 2.0]} == {train_specs("laptop")[0].model.a}
 
 
 def test_trials_are_what_their_names_say() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from html import unescape
 from pathlib import Path
@@ -16,10 +17,13 @@ from lib.book import chapters, sphinx_extension
 from lib.book.paths import BOOK, ROOT
 from lib.book.sphinx_extension import (
     describe_figures,
+    fold_lab_record,
     link_figures,
     link_sources,
+    mark_facts,
     mark_stale,
     mark_terms,
+    move_banner,
     set_type,
     source_body,
     terms,
@@ -144,6 +148,47 @@ def test_a_source_page_is_the_source_with_an_anchor_at_each_definition() -> None
         if path.suffix == ".py":
             kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
             assert [name for name, _ in anchors] == [node.name for node in ast.parse(text).body if isinstance(node, kinds)]
+
+
+# ---------------------------------------------------------------- facts, and what rests on them
+
+
+def test_links_of_facts_are_marked_in_a_notebook_and_in_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "01-a.ipynb").touch()
+    monkeypatch.setattr(sphinx_extension, "BOOK", tmp_path)
+    words = 'They "do" in [-93 %](#n-share), [partly](#claim-it); [elsewhere](02-b#n-share).'
+    to = '<a class="rm-fact" href="#{}">{}</a>'.format
+    marked = f'They "do" in {to("n-share", "−93%")}, {to("claim-it", "partly")}; [elsewhere](02-b#n-share).'
+    notebook, markdown, other = [json.dumps([words], ensure_ascii=False)], [words], [words]
+    mark_facts(NO_APP, "book/01-a", notebook)
+    mark_facts(NO_APP, "book/intro", markdown)
+    mark_facts(NO_APP, "docs/design", other)
+    assert json.loads(notebook[0]) == [marked]
+    assert markdown == [marked]
+    assert other == [words]
+
+
+def test_the_banner_of_other_results_stands_first() -> None:
+    doctree = page("Text.")
+    told = nodes.raw("", f'<div class="admonition warning {sphinx_extension.OTHER}">4 differ</div>', format="html")
+    inside = nodes.container("", nodes.raw("", "<p>figure</p>", format="html"), told)
+    doctree += [inside]
+    move_banner(NO_APP, doctree, "book/01-a")
+    assert doctree.children[0] is told
+    assert [raw.astext() for raw in inside.findall(nodes.raw)] == ["<p>figure</p>"]
+    assert len(list(doctree.findall(nodes.raw))) == 2
+
+
+def test_the_lab_record_alone_is_folded_away() -> None:
+    parts = "".join(f"{name}\n{'-' * len(name)}\n\nText of {name}.\n\n" for name in ("Lab record", "Lab records", "More"))
+    doctree = page(parts)
+    fold_lab_record(NO_APP, doctree, "book/01-a")
+    first, *others = doctree.findall(nodes.section)
+    assert first["ids"] == ["lab-record"]  # where links to it lead
+    opening = '<details class="rm-lab"><summary>Lab record</summary>'
+    assert [node.astext() for node in first.children] == [opening, "Text of Lab record.", "</details>"]
+    assert [next(iter(node.findall(nodes.title))).astext() for node in others] == ["Lab records", "More"]
+    assert "details" not in "".join(node.astext() for node in others)
 
 
 # ---------------------------------------------------------------- type

@@ -342,7 +342,7 @@ def test_without_a_cpp_compiler_much_is_trained_all_the_same_and_a_person_is_tol
 
     monkeypatch.setattr(machine, "said", set())
     monkeypatch.setattr("lib.core.sweep.jobs.said", machine.said)
-    monkeypatch.setattr(native, "library", lambda dtype: None)
+    monkeypatch.setattr(native, "library", lambda *_: None)
     monkeypatch.setattr(plan, "_WORTH_COMPILING", 1.0)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)

@@ -35,6 +35,28 @@ EXCEPTED: dict[str, dict[str, str]] = {
         "keys 30 to 40": "the keys that are asked, as in the source",
         "(4, 3)": "the pair that is never trained",
     },
+    "12-in-context": {
+        "have the label +1": "the labels of a task, by definition",
+        "the label −1, all others": "the same",
+        "is +1 in one task and −1 in another": "the same",
+        "*feature* half": "a half of a column, by definition",
+        "*label* half": "the same",
+        "label half should": "a half of a row, by definition",
+        "feature half to the *mean*": "the same",
+        "for a > 0": "the sign of a",
+        "for a < 0": "the same",
+        "at least half of the prompts of their sign": "our definition of luck",
+        "half of all neurons are lucky by symmetry": "follows from the definition",
+    },
+    "14-pruning": {
+        "Figures 14 and 15": "of the source",
+        "at least half of the mean norm": "our definition of large",
+        "Part three": "a part of the theorem",
+        "theorem's three parts": "the same",
+        "without half": "a share R that is removed",
+        "orders are ten a run": "a setting",
+        "and 14.3.": "a figure of the chapter",
+    },
 }
 """Numbers that are no result: {chapter: {words: why}}."""
 WRITTEN = sorted(path.stem for path in BOOK.glob("*.ipynb") if "chapter_text(" in path.read_text(encoding="utf-8"))

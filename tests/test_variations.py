@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import make_tiny_spec
 from test_analysis import make_run
 
 from lib.book.registry import EXPERIMENTS
 from lib.composition.diagram import HEADLINE, PHASE
 from lib.composition.experiments import FAST
+from lib.composition.flip import RANGE
 from lib.composition.rate_decay_data.metrics import grid
 from lib.composition.runs import learned_at
 from lib.composition.separation import SEPARATION
@@ -20,7 +22,8 @@ from lib.composition.task import GROUP_OFFSETS
 from lib.composition.trends import BY_DECAY, BY_GAMMA, curves, slope
 from lib.composition.variations import DATA, FEW, FLIP, GPT2, KEYS, OPTIMIZATION, VARIATIONS, WIDTH
 from lib.core.model.transformer import ModelSpec
-from lib.core.record.spec import SpecError
+from lib.core.read.settings import schedule, settings_rows
+from lib.core.record.spec import SpecError, TrainSpec
 from lib.core.record.store import StoredRun
 from lib.core.sweep.experiment import PROFILES, Experiment
 from lib.core.train.loop import train
@@ -64,7 +67,7 @@ def test_every_run_is_of_its_experiment_and_comes_once(experiment: Experiment) -
 
 
 def test_trials_share_no_seed_with_anything_that_is_shown() -> None:
-    searches = {e for e in EXPERIMENTS.values() if e.name.endswith("-search")} | {SEPARATION}
+    searches = {e for e in EXPERIMENTS.values() if e.name.endswith("-search")} | {SEPARATION, RANGE}
     assert len(searches) >= 4
     for study in {e.name.split("-")[0] for e in searches}:
         seeds = {True: set(), False: set()}
@@ -110,6 +113,30 @@ def test_gpt2_has_gpt2s_blocks() -> None:
     assert (model.depth, model.d_model, model.heads, model.d_k, model.d_ff) == (12, 768, 12, 64, 3072)
     assert (model.activation, model.bias) == ("gelu", True)
     assert {s.model.norm for s in GPT2.specs("laptop")} == {"post", "pre"}
+
+
+def test_settings_are_read_from_the_specs() -> None:
+    setting = {"rate": 4e-4, "d_model": 128, "batch": 1024, "steps": 20_000, "warmup": 1000, "precision": "float32"}
+    specs = [make_tiny_spec(gamma=g, seed=s, **setting) for g in (1.15, 0.4, 1.0) for s in range(8)]
+    names = ("γ", "depth", "seeds", "peak learning rate", "weight decay", "width", "norm, activation", "batch", "schedule")
+    plan = "warm-up 1,000 steps, cosine to 20,000"
+    values = ("0.4, 1, 1.15", "2", "8", "0.0004", "0.01", "128", "post, relu", "1,024", plan)
+    assert settings_rows(specs) == [*zip(names, values, strict=True), ("products", "single precision")]
+    both = dict(settings_rows([specs[0], make_tiny_spec(seed=9, norm="pre")]))
+    assert [both[name] for name in ("γ", "seeds", "width", "batch")] == ["0.5, 1.15", "2", "16, 128", "32, 1,024"]
+    assert both["norm, activation"] == "post, relu, pre, relu"
+    assert both["schedule"] == f"{plan}; warm-up 4 steps, cosine to 20"
+    foreign = next(s for e in EXPERIMENTS.values() for s in e.specs("smoke") if not hasattr(s.model, "norm"))
+    assert "norm, activation" not in dict(settings_rows([foreign]))
+    assert settings_rows([]) == []
+
+
+def test_a_schedule_in_words() -> None:
+    fit = TrainSpec(batch=1, steps=60_000, warmup=1500, schedule="fit", anneal=6000, fit_metric="train", eval_every=100)
+    said = "warm-up 1,500 steps, held until 99% are right (train){}, cosine over 6,000; at most 60,000"
+    assert schedule(fit) == said.format("")
+    assert schedule(replace(fit, hold=5000)) == said.format(" and 5,000 steps on")
+    assert schedule(replace(fit, schedule="cosine")) == "warm-up 1,500 steps, cosine to 60,000"
 
 
 # --- Numbers over runs ---

@@ -29,7 +29,6 @@ from lib.composition.information_flow import figures as flow_figures
 from lib.composition.information_flow import metrics as flow
 from lib.composition.information_flow import prose as flow_prose
 from lib.composition.information_flow.metrics import EDGES, Cuts, Flow
-from lib.composition.phase_diagram import prose as phase_prose
 from lib.composition.phases import Phase
 from lib.composition.rate_decay_data import figures as rate_decay_figures
 from lib.composition.rate_decay_data import metrics as rate_decay
@@ -678,14 +677,6 @@ def test_a_transition_is_placed_where_its_whole_interval_was_trained() -> None:
     assert "do not tell γ from the other variables**: every interval holds 1. On γ" in text
     assert "σ describes all shapes better than γ.**" in width_prose.verdict({"γ": found}, {"γ": data}, {"σ": (1.3, 1.1, 1.5)})
     assert "2 of the 3 shapes compared have a transition inside the range that was trained; of 1 the whole interval" in text
-
-
-def test_chapter_2_says_which_runs_have_learned() -> None:
-    runs = [
-        make_run(gamma=g, symmetric=s, inferential=i, test=t) for g, s, i, t in ((0.3, 0.9, 0.0, 1.0), (0.8, 0.0, 0.9, 0.5))
-    ]
-    text = phase_prose.flip_text("Here", runs)
-    assert text.endswith("90% of the answers are key − 10 (it has not learned the training rows).")
 
 
 def test_words_of_runs_that_answer_nothing() -> None:

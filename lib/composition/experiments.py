@@ -13,7 +13,7 @@ from lib.composition.study import make_study
 from lib.composition.task import POSITIONS, VOCAB
 from lib.core.model.transformer import ModelSpec
 from lib.core.record.result import RunResult
-from lib.core.record.spec import RunSpec, TrainSpec, check_count, check_number
+from lib.core.record.spec import RunSpec, TrainSpec, check_count, check_gamma
 from lib.core.sweep.experiment import Experiment, check_profile
 
 FAST_NAME, FAST_VERSION = "composition-phase", 1  # what the first diagram was stored as
@@ -102,7 +102,7 @@ def point_specs(profile: str, gamma: float, depth: int, first_seed: int = 0) -> 
     Raises SpecError for a γ that is not finite, a depth below 1 and an unknown profile.
     """
     grid = GRIDS[check_profile(profile)]
-    check_number("gamma", gamma)
+    check_gamma(gamma)
     check_count("depth", depth)
     check_count("seed", first_seed, low=0)
     seeds = range(first_seed, first_seed + len(grid.seeds))

@@ -62,8 +62,9 @@ class Task:
 
     Tasks are the pairs (i, i + s mod `among`) for s in `shifts`, i < `among` (0: all m1), shown to a model in training;
     `unseen` takes those that are not. `sum`: S₁ of out-of-domain patterns, each of `mix` trained ones; None in domain.
-    `outside`: relevant patterns are irrelevant ones of training, so that they lie outside the span. `noise`: standard deviation
-    of Gaussian noise on every feature. Raises SpecError for what cannot be drawn.
+    `outside`: relevant patterns are irrelevant ones of training, so that they lie outside the span. `loud`: times
+    the irrelevant pattern is larger than in training, so that κ ~ U(−loud/2, loud/2). Raises SpecError for what cannot be
+    drawn.
     """
 
     m1: int = 6
@@ -76,14 +77,14 @@ class Task:
     sum: float | None = None
     outside: bool = False
     mix: int = 2
-    noise: float = 0.0
+    loud: float = 1.0
 
     def __post_init__(self) -> None:
         for name, low in (("m1", 2), ("m2", 1), ("length", 1), ("among", 0)):
             check_count(name, getattr(self, name), low)
         check_count("mix", self.mix, 2, 3)
-        if check_number("noise", self.noise, low=0) > LOUDEST:
-            raise SpecError(f"noise must be at most {LOUDEST:g}, got {self.noise!r}.")
+        if check_number("loud", self.loud, low=0) > LOUDEST:
+            raise SpecError(f"loud must be at most {LOUDEST:g}, got {self.loud!r}.")
         if isinstance(self.shifts, str) or not isinstance(self.shifts, Iterable):
             raise SpecError(f"shifts must be numbers from 1 to {(self.among or self.m1) - 1}, got {self.shifts!r}.")
         object.__setattr__(self, "shifts", tuple(self.shifts))
@@ -174,11 +175,9 @@ class Task:
         pair = pairs[randint(seed, _TASK, index, len(pairs))]
         place = index[..., None] * (self.length + 1) + torch.arange(self.length + 1, device=index.device)
         pattern = self._pattern(seed[..., None], place, pair)
-        kappa = randint(seed[..., None], _KAPPA, place, _FINE).float() / _FINE - 0.5
+        kappa = self.loud * (randint(seed[..., None], _KAPPA, place, _FINE).float() / _FINE - 0.5)
         noise = self.irrelevant.to(index.device)[randint(seed[..., None], _NOISE, place, len(self.irrelevant))]
         x = self.norm * self.patterns.to(index.device)[pattern] + kappa[..., None] * noise
-        if self.noise:
-            x = x + self.noise * gaussian(seed[..., None, None], place[..., None] * D_X + torch.arange(D_X, device=x.device))
         target = (pattern == pair[..., :1]).float() - (pattern == pair[..., 1:]).float()
         coin = 2.0 * randint(seed[..., None], _COIN, place, 2) - 1
         y = torch.zeros(*x.shape[:-1], D_Y, device=index.device)

@@ -11,7 +11,7 @@ from typing import Any
 
 from lib.core.model.transformer import AnyModel, ModelSpec
 from lib.core.record.result import RunResult
-from lib.core.record.spec import RunSpec, TrainSpec, check_count, check_number
+from lib.core.record.spec import RunSpec, TrainSpec, check_count, check_gamma
 from lib.core.sweep.experiment import Experiment, check_profile, in_one_list
 from lib.reasoning_bias.models import EmbMLPSpec
 from lib.reasoning_bias.study import make_study
@@ -180,7 +180,7 @@ def all_bias_specs(profile: str) -> list[RunSpec]:
 def point_specs(profile: str, gamma: float, first_seed: int = 0) -> list[RunSpec]:
     """A reader's own γ, with as many seeds from `first_seed` on as the profile has. Raises SpecError for a bad γ or seed."""
     s = SETTINGS[check_profile(profile)]
-    check_number("gamma", gamma)
+    check_gamma(gamma)
     check_count("seed", first_seed, low=0)
     return [_run(BIAS_NAME, s, float(gamma), first_seed + i, transformer(s.d_model), {}) for i in range(len(s.seeds))]
 

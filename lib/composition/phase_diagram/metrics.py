@@ -364,13 +364,18 @@ def quiet_runs(store: Store) -> list[StoredRun]:
     """Every stored run like these at a low learning rate with products in bfloat16, from whatever experiment, trials among
     them: what is pooled in Figure 2.1."""
     specs = [spec for e in (PHASE, FLIP, SEARCH, SEPARATION) for spec in e.specs("laptop")]
-    quiet = [s for s in specs if is_plain(s) and s.rate / s.train.batch**0.5 <= QUIET]
+    quiet = [s for s in specs if is_plain(s) and is_quiet(s)]
     return [*load_stored(list(dict.fromkeys(quiet)), store), *paper_size.stored(store)]
 
 
-def single_runs(store: Store) -> list[StoredRun]:
-    """Every stored run of the search in single precision."""
-    return load_stored(RANGE.specs("laptop"), store)
+def is_quiet(spec: RunSpec) -> bool:
+    return spec.rate / spec.train.batch**0.5 <= QUIET
+
+
+def single_runs(store: Store) -> tuple[list[StoredRun], list[StoredRun]]:
+    """Every stored run of the search in single precision: at low learning rates, and at twice the highest of these."""
+    runs = load_stored(RANGE.specs("laptop"), store)
+    return [r for r in runs if is_quiet(r.spec)], [r for r in runs if not is_quiet(r.spec)]
 
 
 def counts_by_band(runs: Sequence[StoredRun]) -> dict[tuple[float, float], Counter[str]]:
@@ -412,11 +417,12 @@ FAR = 1.1
 def facts(
     quiet: Sequence[StoredRun],
     single: Sequence[StoredRun],
+    loud: Sequence[StoredRun],
     two: Sequence[StoredRun],
     size: Sequence[StoredRun],
 ) -> dict[str, Fact]:
-    """What the text of chapter 2 says: of the pooled runs in bfloat16, the search in single precision, the full-length runs and
-    those of the paper's size."""
+    """What the text of chapter 2 says: of the pooled runs in bfloat16, the search in single precision at low learning rates and
+    at twice those, the full-length runs and those of the paper's size."""
     bands = counts_by_band(quiet)
     below, above, dip, first = bands[BANDS[2]], bands[BANDS[3]], bands[BANDS[1]], bands[BANDS[0]]
     pool = f"learned two-layer runs in bfloat16, learning rate / √batch at most {QUIET:g}, trials among them"
@@ -465,15 +471,14 @@ def facts(
         here = [r.metrics[mapping] for r in size if r.spec.gamma == gamma]
         rests = f"share of answers of the one run of the paper's size at γ = {gamma:g}, bfloat16"
         found[f"size-{mapping}"] = Fact(here[0] if here else None, "{:.0%}", rests)
-    for name, some in (
-        ("near", [r for r in single if r.spec.gamma < EDGE]),
-        ("far", [r for r in single if r.spec.gamma > FAR]),
-    ):
-        kinds = Counter(exact_kind(r) for r in some)
-        where = f"trials in single precision, γ {'below' if name == 'near' else 'above'} {EDGE if name == 'near' else FAR:g}"
-        found |= {
-            f"single-{name}": Fact(in_words(len(some)), "{}", where),
-            f"single-{name}-symmetric": Fact(in_words(kinds["symmetric"]), "{}", f"symmetric ones, {where}"),
-            f"single-{name}-inferential": Fact(in_words(kinds["inferential"]), "{}", f"inferential ones, {where}"),
-        }
+    far = [r for r in single if r.spec.gamma > FAR]
+    where = f"trials in single precision, learning rate 2e-4, γ above {FAR:g}"
+    found |= {
+        "far": Fact(in_words(len(far)), "{}", where),
+        "far-inferential": Fact(in_words(sum(exact_kind(r) == "inferential" for r in far)), "{}", f"inferential ones, {where}"),
+    }
+    for name, gamma, mapping in (("low", 0.75, "inferential"), ("high", 1.2, "symmetric")):
+        here = [r.metrics[mapping] for r in loud if r.spec.gamma == gamma]
+        rests = f"share of the {mapping} answer at γ = {gamma:g}, learning rate 4e-4, one seed, single precision"
+        found[f"loud-{name}"] = Fact(here[0] if here else None, "{:.0%}", rests)
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -160,6 +161,8 @@ def apply_gamma(module: nn.Module, gamma: float, generator: torch.Generator | No
         except UnknownParameter as error:
             raise UnknownParameter(f"{full_name}: {error}") from None
         if d_in is not None:
+            if isinstance(d_in, bool) or not isinstance(d_in, int):
+                raise ValueError(f"{full_name}: a rule must give a whole number or None, got {d_in!r}.")
             _check_drawable(full_name, param, gamma_std(d_in, gamma))
         first, _, other = plan.setdefault(id(param), (full_name, param, d_in))
         if other != d_in:
@@ -190,6 +193,12 @@ def _check_drawable(name: str, param: Tensor, std: float) -> None:
         raise ValueError(f"{name} is a {type(param).__name__}: redraw the module before it is sharded or quantized.")
     if not param.is_floating_point():
         raise ValueError(f"{name} holds {str(param.dtype).removeprefix('torch.')}: redraw the module before it is quantized.")
+    if param.is_inference() or any(n > 1 and step == 0 for n, step in zip(param.shape, param.stride(), strict=True)):
+        raise ValueError(f"{name} cannot be written in place: give it memory of its own, made outside inference mode.")
+    if re.search(r"(^|\.)lora_[AB](\.|$)", name):
+        raise ValueError(
+            f"{name} is a low-rank adapter, which starts at zero on purpose: redraw the module before it is adapted."
+        )
     limits = [torch.finfo(dtype) for dtype in (param.dtype, torch.float32)]
     # The smallest numbers are steps of tiny · eps: at four of them rounding changes σ by a quarter of a percent.
     if not max(4 * f.tiny * f.eps for f in limits) <= std <= min(f.max / 8 for f in limits):

@@ -10,9 +10,10 @@ from functools import cache
 import numpy as np
 
 from lib.core.read.derived import derived
+from lib.core.read.fact import Fact, in_words
 from lib.core.read.statistics import log_distance, wilson
 from lib.core.record.store import StoredRun
-from lib.in_context.classical import LEARNERS, LINEAR, examples, predict, wrong
+from lib.in_context.classical import LEARNERS, LINEAR, LOGISTIC, examples, predict, wrong
 from lib.in_context.runs import ask, fresh, task_of, trained
 from lib.in_context.task import Prompts, Task
 
@@ -21,13 +22,13 @@ LENGTHS = (6, 8, 10, 12, 14, 16, 18, 20)
 ALPHAS = (0.8, 0.6)
 """The paper's prompt lengths and shares of task examples (Figs 27 and 28)."""
 COUNT = 2000
-"""Prompts a point, and prompts of a trial of the noise: with fewer, the smallest errors are those of single prompts."""
+"""Prompts a point, and prompts of a trial of κ: with fewer, the smallest errors are those of single prompts."""
 TALK_LINEAR = {0.8: 0.012, 0.6: 0.035}
 """{α': error of the linear SVM at 20 examples}, read off the talk's Figs 27 and 28."""
-NOISES = (0.0, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
-NOISE = 0.35
-"""Standard deviations of Gaussian noise on every feature of a test prompt that were tried, and the one at which the linear SVM
-errs as in the talk. Without noise it hardly errs at 20 examples, so the talk's prompts must have had some."""
+LOUDS = (1.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0)
+LOUD = 10.0
+"""How many times larger the irrelevant pattern of a test prompt is than in training: what was tried, and where the linear SVM
+errs as in the talk at the longest prompt. As in training, hardly any learner errs there."""
 CLOSE_ALPHA, BEST_ALPHA = ALPHAS
 """Where the paper has learning in context level with logistic regression, and where it has it clearly best."""
 CLOSE = 0.02
@@ -63,11 +64,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Test:
-    """A point's prompts: α', l and the standard deviation of the noise on every feature; `count` of them, drawn by `seed`."""
+    """A point's prompts: α', l and how loud the irrelevant pattern is; `count` of them, drawn by `seed`."""
 
     alpha: float
     length: int
-    noise: float = NOISE
+    loud: float = LOUD
     count: int = COUNT
     seed: int = 0
 
@@ -76,7 +77,7 @@ class Test:
         return fresh(self.task(runs), _STREAM + self.seed, self.count)
 
     def task(self, runs: Sequence[StoredRun]) -> Task:
-        return task_of(runs[0], alpha=self.alpha, length=self.length, noise=self.noise)
+        return task_of(runs[0], alpha=self.alpha, length=self.length, loud=self.loud)
 
 
 def point(runs: Sequence[StoredRun], who: str, test: Test) -> Point:
@@ -84,7 +85,7 @@ def point(runs: Sequence[StoredRun], who: str, test: Test) -> Point:
     return Point(_wrong(list(runs) if who == ICL else [runs[0]], who, test).astype(float))
 
 
-@derived(version=1)
+@derived(version=2)
 def _wrong(runs: Sequence[StoredRun], who: str, test: Test) -> np.ndarray:
     """(R, prompts) 0 or 1, or ½ where a learner tosses a coin; of a learner one row, and of the runs only their task counts."""
     drawn = test.prompts(runs)
@@ -96,40 +97,40 @@ def _wrong(runs: Sequence[StoredRun], who: str, test: Test) -> np.ndarray:
 
 
 def prompts_of(profile: str) -> int:
-    """Prompts of a point, and of a trial of the noise: few in the profile that only shows that all works."""
+    """Prompts of a point, and of a trial of κ: few in the profile that only shows that all works."""
     return 40 if profile == "smoke" else COUNT
 
 
 def curve(
-    runs: Sequence[StoredRun], who: str, alpha: float, noise: float = NOISE, seed: int = 0, count: int = COUNT
+    runs: Sequence[StoredRun], who: str, alpha: float, loud: float = LOUD, seed: int = 0, count: int = COUNT
 ) -> list[Point]:
     """`point` at every one of LENGTHS."""
-    return [point(runs, who, Test(alpha, length, noise, count, seed)) for length in LENGTHS]
+    return [point(runs, who, Test(alpha, length, loud, count, seed)) for length in LENGTHS]
 
 
 def curves(
-    runs: Sequence[StoredRun], noise: float = NOISE, seed: int = 0, count: int = COUNT
+    runs: Sequence[StoredRun], loud: float = LOUD, seed: int = 0, count: int = COUNT
 ) -> dict[float, dict[str, list[Point]]]:
     """{α': {who: points}} of the runs and of every learner."""
-    return {alpha: {who: curve(runs, who, alpha, noise, seed, count) for who in (ICL, *LEARNERS)} for alpha in ALPHAS}
+    return {alpha: {who: curve(runs, who, alpha, loud, seed, count) for who in (ICL, *LEARNERS)} for alpha in ALPHAS}
 
 
 @cache
-def noise_trials(count: int) -> dict[float, dict[float, float]]:
-    """{noise: {α': error of the linear SVM at the longest prompt}}, on prompts that no figure shows; no model is asked."""
+def loud_trials(count: int) -> dict[float, dict[float, float]]:
+    """{loud: {α': error of the linear SVM at the longest prompt}}, on prompts that no figure shows; no model is asked."""
     found: dict[float, dict[float, float]] = {}
-    for noise in NOISES:
-        found[noise] = {}
+    for loud in LOUDS:
+        found[loud] = {}
         for alpha in ALPHAS:
-            drawn = fresh(Task(alpha=alpha, length=LENGTHS[-1], noise=noise), _TRIAL_STREAM, count)
-            found[noise][alpha] = float(wrong(predict(LINEAR, *examples(drawn)), drawn.answer.numpy()).mean())
+            drawn = fresh(Task(alpha=alpha, length=LENGTHS[-1], loud=loud), _TRIAL_STREAM, count)
+            found[loud][alpha] = float(wrong(predict(LINEAR, *examples(drawn)), drawn.answer.numpy()).mean())
     return found
 
 
-def nearest_noise(found: Mapping[float, Mapping[float, float]]) -> float:
-    """The noise at which the linear SVM errs as it does in the talk, by the sum of |log| of the ratios."""
+def nearest_loud(found: Mapping[float, Mapping[float, float]]) -> float:
+    """Where the linear SVM errs as it does in the talk, by the sum of |log| of the ratios."""
     talk = {alpha: (error, error) for alpha, error in TALK_LINEAR.items()}
-    return min(found, key=lambda noise: log_distance(found[noise], talk))
+    return min(found, key=lambda loud: log_distance(found[loud], talk))
 
 
 def ahead(by: Mapping[str, Sequence[Point]]) -> list[str]:
@@ -153,3 +154,48 @@ def lead(mine: Sequence[Point], other: Sequence[Point]) -> tuple[float, float, f
     gap = np.concatenate([b.wrong.mean(0) - a.wrong.mean(0) for a, b in zip(mine, other, strict=True)])
     half = 1.96 * gap.std(ddof=1) / np.sqrt(len(gap))
     return float(gap.mean()), float(gap.mean() - half), float(gap.mean() + half)
+
+
+def lead_rows(found: Mapping[float, Mapping[str, Sequence[Point]]]) -> list[tuple[str, ...]]:
+    """(learner, by how many errors in 1,000 prompts it exceeds the model over all lengths with the paired 95 % interval), a
+    column an α'."""
+    words = lambda gap: "{:+.1f} [{:+.1f}, {:+.1f}]".format(*(1000 * v for v in gap))
+    return [(who, *(words(lead(by[ICL], by[who])) for by in found.values())) for who in LEARNERS]
+
+
+def loud_rows(found: Mapping[float, Mapping[float, float]]) -> list[tuple[str, ...]]:
+    """(κ's half-width, errors of the linear SVM at each α'), the talk's last."""
+    rows = [(f"{loud / 2:g}", *(f"{errors[alpha]:.3f}" for alpha in ALPHAS)) for loud, errors in found.items()]
+    return [*rows, ("talk", *(f"{TALK_LINEAR[alpha]:.3f}" for alpha in ALPHAS))]
+
+
+def facts(
+    found: Mapping[float, Mapping[str, Sequence[Point]]], clean: Mapping[float, Mapping[str, Sequence[Point]]]
+) -> dict[str, Fact]:
+    """What the text of chapter 18 says: of prompts with a loud irrelevant pattern, and of prompts as in training."""
+    lengths = f"l = {LENGTHS[0]} to {LENGTHS[-1]}"
+    asked = f"paired prompts, {COUNT:,} a point, {lengths}"
+    close, best = found[CLOSE_ALPHA], found[BEST_ALPHA]
+    facts = {
+        "gap": Fact(
+            apart(close, LOGISTIC), "{:.3f}", f"mean |difference| of errors of the model and logistic regression, {asked}"
+        ),
+        "behind": Fact(
+            in_words(len(behind(best))), "{}", f"learners clearly worse than the model at α' = {BEST_ALPHA:g}, {asked}"
+        ),
+        "clean-behind": Fact(
+            in_words(len(set.intersection(*(set(behind(by)) for by in clean.values())))),
+            "{}",
+            f"learners clearly worse at either α', prompts as in training, {asked}",
+        ),
+        "half-width": Fact(LOUD / 2, "{:g}", "half-width of κ, chosen by the linear SVM's errors at the longest prompt"),
+    }
+    for name, who in (("icl", ICL), ("logistic", LOGISTIC), ("svm", LINEAR)):
+        first, last = (best[who][i].mean for i in (0, -1))
+        facts |= {
+            f"{name}-short": Fact(
+                first, "{:.3f}", f"share of wrong answers, {who}, α' = {BEST_ALPHA:g}, {LENGTHS[0]} examples"
+            ),
+            f"{name}-long": Fact(last, "{:.3f}", f"share of wrong answers, {who}, α' = {BEST_ALPHA:g}, {LENGTHS[-1]} examples"),
+        }
+    return facts

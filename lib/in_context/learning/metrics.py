@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -208,7 +209,8 @@ def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
     span = (min(learned), max(learned)) if learned else None
     wrong = [round((1 - run.metrics["unseen"]) * N_TEST) for run in runs]
     along, first = [push_until_half_way(run) for run in runs], [first_push(run) for run in runs]
-    lucky_large, others_large = np.nanmean([luck_shares(run) for run in runs], 0)
+    mixed = [luck_shares(run) for run in runs if 0 < lucky(run).sum() < len(lucky(run))]
+    lucky_large, others_large = np.mean(mixed, 0) if mixed else (math.nan, math.nan)
     up, down = np.mean([label_angles(run) for run in runs], 0)
     end = [neurons_at(run, ends(run)[1]) for run in runs]
     big = [large_neurons(run) for run in runs]

@@ -37,8 +37,8 @@ PART = 0.001
 def large_share(store: Store, profile: str) -> Measured:
     found = large_shares(main_runs(store, profile))
     parts = (
-        Part("share of large neurons, lowest seed", min(found), ">=", FEWEST),
-        Part("the same, highest seed", max(found), "<=", MOST),
+        Part("share of large neurons, lowest seed", min(found), ">=", FEWEST, group="share"),
+        Part("the same, highest seed", max(found), "<=", MOST, group="share"),
     )
     return Measured(parts, len(found))
 
