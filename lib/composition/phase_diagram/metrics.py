@@ -384,9 +384,10 @@ def counts_by_band(runs: Sequence[StoredRun]) -> dict[tuple[float, float], Count
     return {band: Counter(exact_kind(r) for r in done if band[0] <= r.spec.gamma < band[1]) for band in BANDS}
 
 
-def kinds_apart(below: Counter[str], above: Counter[str]) -> float:
-    """How often chance would part two groups of decided runs so far by kind: Fisher's exact test, two-sided."""
-    return float(fisher_exact([[group[m] for m in MAPPINGS] for group in (below, above)]).pvalue)
+def kinds_apart(below: Counter[str], above: Counter[str], alternative: str = "two-sided") -> float:
+    """How often chance would part two groups of decided runs so far by kind: Fisher's exact test; "greater": so far, and the
+    symmetric ones below."""
+    return float(fisher_exact([[group[m] for m in MAPPINGS] for group in (below, above)], alternative).pvalue)
 
 
 def early_answer(run: StoredRun) -> float | None:
@@ -445,7 +446,7 @@ def facts(
     }
     points = early_runs([*quiet, *single])
     rho = spearman(np.array([v for _, v in points]), np.array([lean(r) for r, _ in points])) if len(points) > 2 else math.nan
-    ahead = {sign: Counter(exact_kind(r) for r, v in points if (v > 0) == sign) for sign in (False, True)}
+    ahead = {sign: Counter(exact_kind(r) for r, v in points if v and (v > 0) == sign) for sign in (False, True)}
     asked = f"learned runs from γ = {EARLY_FROM:g} on whose answers were counted along training, either precision"
     found |= {
         "early-runs": Fact(len(points), "{}", asked),

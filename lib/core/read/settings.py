@@ -43,5 +43,12 @@ def settings_rows(specs: Sequence[RunSpec]) -> list[tuple[str, str]]:
         values = sorted({v for spec in specs if (v := value(spec)) is not None}, key=lambda v: (isinstance(v, str), v))
         words = [f"{v:g}" if isinstance(v, float) else f"{v:,}" if isinstance(v, int) else v for v in values]
         if words:
-            rows.append((name, str(len(words)) if name == "seeds" else ("; " if name == "schedule" else ", ").join(words)))
+            rows.append(
+                (
+                    name,
+                    str(len(words))
+                    if name == "seeds"
+                    else ("; " if name in ("schedule", "norm, activation") else ", ").join(words),
+                )
+            )
     return rows
