@@ -186,7 +186,7 @@ def test_kinds_are_counted_by_bands_of_gamma() -> None:
     ("below", "above", "p"),
     [
         (Counter(symmetric=3, neither=5), Counter(inferential=3), 2 / 20),  # 20 ways to draw 3 of 6
-        (Counter(symmetric=8), Counter(inferential=8), 1 / 12_870),
+        (Counter(symmetric=8), Counter(inferential=8), 2 / 12_870),
         (Counter(symmetric=3, inferential=1), Counter(symmetric=1, inferential=3), 34 / 70),  # 1 + 16 + 16 + 1 of 70
         (Counter(), Counter(), 1),
     ],
