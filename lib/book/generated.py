@@ -24,7 +24,7 @@ from lib.book.paths import BOOK, BUILD, ROOT
 from lib.book.registry import CLAIMS_OF, EXPERIMENTS
 from lib.book.status import ExperimentStatus, experiment_status
 from lib.composition.exploration import hero
-from lib.composition.phase_diagram import figures, metrics
+from lib.composition.phase_diagram import figures
 from lib.composition.played import GAMMAS, PLAYED
 from lib.core.read import style, typeset
 from lib.core.read.tables import table
@@ -47,7 +47,7 @@ def _write_all(store: Store, folder: Path) -> None:
     claims = ledger.evaluate_all(store, PROFILE, BUILD / "claims.json")
     played = load(PLAYED.specs(PROFILE), store)
     rows, everywhere = front.forms(store), bridge.tasks(store, PROFILE)
-    _draw("headline", figures.kinds(rows, metrics.EDGE))
+    _draw("headline", figures.kinds(rows))
     for narrow, name in ((False, ""), (True, "-narrow")):
         _draw(f"bridge{name}", bridge.draw(everywhere, narrow))
     ids = {chapter: [claim.id for claim in claims_of] for chapter, claims_of in CLAIMS_OF.items()}

@@ -182,24 +182,32 @@ def neighbour_steps(by_gamma: Mapping[float, np.ndarray]) -> Figure:
 KINDS = ("symmetric", "neither", "inferential")
 
 
-def kinds(panels: Mapping[str, Sequence[StoredRun]], edge: float) -> Figure:
+def kinds(panels: Mapping[str, Sequence[StoredRun]], edge: float | None = None) -> Figure:
     """A square a run, stacked over its γ (in steps of .05) and coloured by its kind; hollow where it has not learned. `edge`:
     the γ between the bands of Figure 2.1. panels: {title: runs}, one above the other, so that a phone can show them."""
+    columns: dict[str, dict[float, list[StoredRun]]] = {title: {} for title in panels}
+    for title, runs in panels.items():
+        for run in runs:
+            columns[title].setdefault(round(20 * run.spec.gamma) / 20, []).append(run)
+    tops = [1 + max(map(len, found.values()), default=1) for found in columns.values()]
     with style.look():
-        fig, axes = plt.subplots(len(panels), 1, figsize=(style.WIDTH, 0.5 + 2.5 * len(panels)), sharex=True, squeeze=False)
-        for ax, (title, runs) in zip(axes[:, 0], panels.items(), strict=True):
-            columns: dict[float, list[StoredRun]] = {}
-            for run in runs:
-                columns.setdefault(round(20 * run.spec.gamma) / 20, []).append(run)
-            for gamma, group in columns.items():
+        size = (style.WIDTH, 1.0 + sum(0.6 + 0.145 * top for top in tops))
+        fig, axes = plt.subplots(
+            len(panels), 1, figsize=size, sharex=True, squeeze=False, height_ratios=[2 + top for top in tops]
+        )
+        for ax, (title, found), top in zip(axes[:, 0], columns.items(), tops, strict=True):
+            for gamma, group in found.items():
                 ordered = sorted(group, key=lambda r: (KINDS.index(exact_kind(r)), not learned(r), r.spec.gamma, r.spec.seed))
                 for height, run in enumerate(ordered):
                     colour = palette.COLOUR[exact_kind(run)]
                     face = colour if learned(run) else "none"
                     ax.plot(gamma, height + 0.5, "s", ms=6.5, mec=colour, mfc=face, mew=1.2)
-            ax.axvline(edge, color=style.GREY, lw=1, ls=":")
-            ax.set(ylim=(0, 1 + max(map(len, columns.values()), default=1)), ylabel="runs")
+            if edge is not None:
+                ax.axvline(edge, color=style.GREY, lw=1, ls=":")
+            ax.set(ylim=(0, top))
+            ax.set_yticks(range(0, top, 4) if top > 4 else [])
             ax.set_title(title, fontsize=9.5)
+        axes[0, 0].set_ylabel("runs")
         axes[-1, 0].set_xlabel(GAMMA)
         names = {"symmetric": palette.LABEL["symmetric"], "inferential": palette.LABEL["inferential"], "neither": "neither"}
         handles = [Line2D([], [], ls="", marker="s", ms=6.5, color=palette.COLOUR[k], label=v) for k, v in names.items()]

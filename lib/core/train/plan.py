@@ -26,7 +26,7 @@ _WORTH_SHRINKING = 2e13
 
 @dataclass(frozen=True)
 class Options:
-    """How to compute, which may change speed and rounding but not what is learned. None: decided here.
+    """How to compute: speed and rounding. `bf16` counts where a spec leaves its precision open. None: decided here.
 
     backend: "native" (lib/core/train/native.py), "compiled" (torch.compile) or "eager"; slots: runs trained as one program;
     workers: processes, of cores / workers threads each; memory: bytes that the jobs of one machine (or card) may take, of
