@@ -15,15 +15,15 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from test_in_context_claims import judged, planted, random_weights
 
-from lib.core.read.claim import NOT_REPRODUCED, NOT_RUN, PARTLY, REPRODUCED
+from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED
 from lib.core.read.statistics import wilson
 from lib.core.record.spec import SpecError
 from lib.in_context import classical
 from lib.in_context import runs as stored
 from lib.in_context.classical import LEARNERS, LOGISTIC, NEAREST, predict
-from lib.in_context.contest import claims, figures, metrics, prose
+from lib.in_context.contest import claims, figures, metrics
 from lib.in_context.contest.claims import CLAIMS
-from lib.in_context.contest.metrics import ICL, LENGTHS, NOISE, NOISES, Point, Test
+from lib.in_context.contest.metrics import ICL, LENGTHS, LOUD, LOUDS, Point, Test
 from lib.in_context.experiments import SETTINGS, one_layer, train_specs
 from lib.in_context.task import D_X, Task
 
@@ -115,23 +115,23 @@ def test_learners_and_runs_answer_the_same_prompts(monkeypatch: pytest.MonkeyPat
     assert found.interval == pytest.approx(wilson(round(found.mean * 40), 40))
     other = metrics.point(runs, LOGISTIC, test)
     assert other.wrong.tolist() == [(predict(LOGISTIC, *classical.examples(drawn)) != drawn.answer.numpy()).tolist()]
-    for change in ({"noise": 0.0}, {"seed": 1}, {"alpha": 0.6}, {"length": 5}):  # each has prompts of its own
+    for change in ({"loud": 1.0}, {"seed": 1}, {"alpha": 0.6}, {"length": 5}):  # each has prompts of its own
         assert not torch.equal(replace(test, **change).prompts(runs).prompt, drawn.prompt)
 
 
-def test_prompts_have_the_noise_of_their_point_and_tasks_that_were_not_trained() -> None:
+def test_prompts_are_as_loud_as_their_point_and_of_tasks_that_were_not_trained() -> None:
+    """Twice as loud is twice the irrelevant part, and nothing else."""
     runs = [planted(SMALL[0])]
-    pure, noisy = (Test(0.6, 6, noise, count=40).prompts(runs) for noise in (0.0, 0.35))
-    assert (noisy.prompt - pure.prompt)[..., :D_X].std().item() == pytest.approx(0.35, rel=0.03)
-    assert torch.equal(pure.prompt[..., D_X:], noisy.prompt[..., D_X:])
+    none, one, two = (Test(0.6, 6, loud, count=40).prompts(runs) for loud in (0.0, 1.0, 2.0))
+    torch.testing.assert_close(two.prompt - none.prompt, 2 * (one.prompt - none.prompt))
+    assert (one.prompt - none.prompt).abs().max().item() == pytest.approx(0.5, abs=0.02)
     task = stored.task_of(runs[0])
-    assert set(map(tuple, noisy.pair.tolist())) <= set(map(tuple, task.unseen.tolist()))
-    assert Test(0.6, 6).task(runs).noise == NOISE
-    assert Test(0.6, 6).task(runs) == replace(task, alpha=0.6, length=6, noise=NOISE)
+    assert set(map(tuple, two.pair.tolist())) <= set(map(tuple, task.unseen.tolist()))
+    assert Test(0.6, 6).task(runs) == replace(task, alpha=0.6, length=6, loud=LOUD)
 
 
 def test_a_curve_has_a_point_for_every_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And curves one for every learner and α', with what noise and seed they are asked for."""
+    """And curves one for every learner and α', with how loud prompts and what seed they are asked for."""
     monkeypatch.setattr(metrics, "point", lambda runs, who, test: (who, test))
     found = metrics.curves([], 0.2, seed=3)
     assert list(found) == [0.8, 0.6]
@@ -141,10 +141,10 @@ def test_a_curve_has_a_point_for_every_length(monkeypatch: pytest.MonkeyPatch) -
     assert metrics.curve([], ICL, 0.8) == [(ICL, Test(0.8, n)) for n in LENGTHS]
 
 
-def test_the_noise_is_the_one_at_which_the_linear_svm_errs_as_in_the_talk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By ratios: no error at all is far from any. The trials ask no model, on the same prompts for each noise but for it."""
-    assert metrics.nearest_noise({0.1: {0.8: 0.0, 0.6: 0.035}, 0.2: {0.8: 0.05, 0.6: 0.1}}) == 0.2
-    assert metrics.nearest_noise({0.1: {0.8: 0.006, 0.6: 0.035}, 0.2: {0.8: 0.02, 0.6: 0.035}}) == 0.2
+def test_loud_is_where_the_linear_svm_errs_as_in_the_talk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By ratios: no error at all is far from any. The trials ask no model, on the same prompts but for how loud they are."""
+    assert metrics.nearest_loud({1.0: {0.8: 0.0, 0.6: 0.035}, 2.0: {0.8: 0.05, 0.6: 0.1}}) == 2.0
+    assert metrics.nearest_loud({1.0: {0.8: 0.006, 0.6: 0.035}, 2.0: {0.8: 0.02, 0.6: 0.035}}) == 2.0
     asked = []
 
     def answer(who: str, x: np.ndarray, y: np.ndarray, query: np.ndarray) -> np.ndarray:
@@ -152,11 +152,9 @@ def test_the_noise_is_the_one_at_which_the_linear_svm_errs_as_in_the_talk(monkey
         return np.zeros(len(x))
 
     monkeypatch.setattr(metrics, "predict", answer)
-    found = metrics.noise_trials.__wrapped__(20)
-    assert found == dict.fromkeys(NOISES, dict.fromkeys((0.8, 0.6), 0.5))  # a coin is wrong half of the time
+    found = metrics.loud_trials.__wrapped__(20)
+    assert found == dict.fromkeys(LOUDS, dict.fromkeys((0.8, 0.6), 0.5))  # a coin is wrong half of the time
     assert {(who, x.shape) for who, x in asked} == {("linear SVM", (20, 20, D_X))}
-    sizes = [(x - asked[i % 2][1]).std() for i, (_, x) in enumerate(asked)]
-    assert sizes == pytest.approx([noise for noise in NOISES for _ in (0.8, 0.6)], rel=0.05)
 
 
 def points(*shares: float | Sequence[float]) -> list[Point]:
@@ -210,8 +208,8 @@ def test_claims_have_a_name_a_source_and_a_reason() -> None:
 def test_close_to_logistic_regression() -> None:
     at = lambda mine: status("icl-classical-8", contest(others=0.3, logistic=0.05, **{"in": mine}))
     assert at(0.069) == at(0.031) == REPRODUCED
-    assert at(0.08) == NOT_REPRODUCED
-    assert at([0.1, 0.0] * 4) == NOT_REPRODUCED  # signs do not cancel
+    assert at(0.08) == NO_EFFECT
+    assert at([0.1, 0.0] * 4) == NO_EFFECT  # signs do not cancel
 
 
 def test_no_worse_than_any_classical_learner() -> None:
@@ -221,82 +219,22 @@ def test_no_worse_than_any_classical_learner() -> None:
     assert at(others=0.05) == at(others=0.06, RBF=0.049) == PARTLY  # within chance, but not clearly better
     assert at(others=0.06, RBF=[0.051] + [0.05] * 7) == PARTLY  # better by one prompt of 8,000
     assert at(others=0.06, linear=[0.07] * 7 + [0.04]) == PARTLY  # clearly better, but for one length
-    assert at(others=0.06, RBF=0.04) == NOT_REPRODUCED
+    assert at(others=0.06, RBF=0.04) == PARTLY
+    assert at(others=0.04) == OPPOSITE
 
 
-# ---------------------------------------------------------------- prose, figures
+# ---------------------------------------------------------------- facts, tables, figures
 
 
-def test_the_verdict_names_who_is_ahead_and_who_is_not() -> None:
-    best, equal = contest(others=0.09, **{"in": 0.03}), contest(others=0.09, RBF=0.03, logistic=0.03, **{"in": 0.03})
-    said = prose.verdict({0.8: equal, 0.6: best}, NOISE)
-    assert said == (
-        "With noise on every feature the one-layer model holds its own against five classical learners that get the same "
-        "prompts, and no learner is better at any length by more than the 95 % interval. The paper's order is ours: at α' = "
-        "0.8 logistic regression, level with the model in the paper, is level here, too; at α' = 0.6 every learner is behind "
-        "in the paper, and so it is here."
-    )
-    said = prose.verdict({0.8: best, 0.6: equal}, NOISE)
-    assert (
-        "The paper's order is not ours: at α' = 0.8 logistic regression, level with the model in the paper, errs more" in said
-    )
-    assert said.endswith("but here logistic regression and RBF SVM are not.")
-    assert "order is ours in part" in prose.verdict({0.8: equal, 0.6: equal}, NOISE)
-    lost = contest(others=0.06, linear=[0.06] * 7 + [0.0], **{"in": 0.03})
-    assert prose.verdict({0.8: lost}, 0.0).startswith(
-        "Without noise the one-layer model does not always hold its own against five classical learners that get the same "
-        "prompts, but linear SVM is better at some length."
-    )
-
-
-def test_the_conclusion_says_what_decides_the_contest() -> None:
-    best, equal = contest(others=0.09, **{"in": 0.03}), contest(others=0.09, RBF=0.03, logistic=0.03, **{"in": 0.03})
-    said = prose.conclusion({0.8: equal, 0.6: best}, {0.8: equal, 0.6: equal}, NOISE)
-    assert said == (
-        "Over all lengths at α' = 0.8, three are clearly worse, and logistic regression and RBF SVM are not; at α' = 0.6, all "
-        "five are clearly worse. Without noise fewer are. So the noise decides the contest: it is ours, and it was chosen by "
-        "one learner's errors in the talk."
-    )
-    assert prose.conclusion({0.8: equal, 0.6: equal}, {0.8: equal}, NOISE).startswith(
-        "Over all lengths at α' = 0.8 and 0.6, three are clearly worse"
-    )
-    assert prose.conclusion({0.8: equal}, {0.8: equal}, NOISE).endswith("Without noise it is no other.")
-    assert prose.conclusion({0.8: best}, {0.8: best}, 0.0) == "Over all lengths at α' = 0.8, all five are clearly worse."
-
-
-def test_what_random_labels_and_noise_throw_off() -> None:
-    """The learners that fall behind at every α', without noise and only with it."""
-    noisy = dict.fromkeys((0.8, 0.6), contest(others=0.06, **{"1": 0.03, "in": 0.03}))
+def test_facts_and_rows_of_the_contest() -> None:
+    best = {0.8: contest(others=0.06, **{"in": 0.03}), 0.6: contest(others=0.09, RBF=0.03, **{"in": [0.03] * 7 + [0.001]})}
     clean = dict.fromkeys((0.8, 0.6), contest(others=0.03, **{"3": 0.06, "in": 0.03}))
-    labels, noise = "Random labels alone throw off 3 nearest neighbours.", " With noise on the features logistic regression, "
-    assert prose.causes_text(noisy, clean, NOISE) == (
-        labels + noise + "linear SVM and RBF SVM fall behind, too; 1 nearest neighbour nowhere."
-    )
-    slightly = noisy | {0.6: contest(others=0.06, **{"1": 0.032, "in": 0.03})}
-    assert prose.causes_text(slightly, clean, NOISE).endswith("1 nearest neighbour by 2.0 errors in 1,000 prompts at most.")
-    assert prose.causes_text(clean, clean, NOISE) == prose.causes_text(noisy, clean, 0.0) == labels
-    level = dict.fromkeys((0.8, 0.6), contest(others=0.03, **{"in": 0.03}))
-    assert prose.causes_text(noisy, level, NOISE).startswith("Random labels alone throw off no learner. With noise on")
-    said = prose.clean_text({0.8: contest(others=0.03, linear=0.01, **{"3": 0.06, "in": 0.03})})
-    assert said == (
-        "Over all lengths, at α' = 0.8, 3 nearest neighbours are clearly worse than the model, logistic regression, RBF SVM "
-        "and 1 nearest neighbour are level with it, linear SVM is a little better. At 20 examples the largest share of errors "
-        "is 6.00% (3 nearest neighbours), and the linear SVM errs in at most 1.00% of the prompts."
-    )
-
-
-def test_lines_and_tables_of_the_contest() -> None:
-    curves = {0.8: contest(others=0.06, RBF=[0.01] * 4 + [0.05] * 4, linear=[0.03] * 7 + [0.11], **{"in": [0.03] * 7 + [0.11]})}
-    assert prose.contest_line(curves).startswith("α' = 0.8, l = 6: in context 0.030, logistic regression 0.060")
-    table = prose.contest_table(curves).splitlines()
-    _, low, high = metrics.lead(curves[0.8][ICL], curves[0.8]["RBF SVM"])
-    assert f"| RBF SVM | −10.0 [−{-1000 * low:.1f}, −{-1000 * high:.1f}] |" in table
-    assert "| linear SVM | none |" in table
-    assert table[-1] == "| *all errors of one layer* | 40.0 |"
-    found = {0.0: {0.8: 0.0, 0.6: 0.0}, 0.3: {0.8: 0.011, 0.6: 0.036}}
-    rows = prose.noise_table(found, 20).splitlines()
-    assert rows[-3:] == ["| 0 | 0.000 | 0.000 |", "| **0.3** | 0.011 | 0.036 |", "| talk | 0.012 | 0.035 |"]
-    figure = figures.contest(curves)
+    said = {name: fact.text for name, fact in metrics.facts(best, clean).items()}
+    assert (said["gap"], said["behind"], said["clean-behind"], said["icl-long"]) == ("0.030", "five", "one", "0.001")
+    (row,) = [row for row in metrics.lead_rows(best) if row[0] == LOGISTIC]
+    assert row[1].startswith("+30.0 [")
+    assert metrics.loud_rows({1.0: {0.8: 0.0, 0.6: 0.1}}) == [("0.5", "0.000", "0.100"), ("talk", "0.012", "0.035")]
+    figure = figures.contest(best)
     assert figure.get_size_inches()[0] == pytest.approx(7.2)
     figure.canvas.draw()
     plt.close(figure)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from torch import Tensor
 
 from lib.core.record.spec import SpecError
 from lib.in_context.study import foreign
-from lib.in_context.task import D_X, D_Y, LEADING, D, Prompts, Task, all_pairs, gaussian, no_match_floor
+from lib.in_context.task import D_X, D_Y, LEADING, D, Prompts, Task, all_pairs, no_match_floor
 
 SEEDS = st.integers(0, 2**40)
 MANY = 100_000
@@ -248,41 +247,13 @@ def test_the_others_exclude_both_patterns_of_every_pair() -> None:
         assert set(own.unique().tolist()) == set(range(6)) - set(pair)
 
 
-@pytest.mark.parametrize("change", [{}, {"sum": 1.1}], ids=["in domain", "out of it"])
-def test_noise_is_gaussian_and_of_every_feature_alone(change: dict[str, Any]) -> None:
-    """Nothing else of a prompt changes; no feature, column or prompt has the noise of another."""
-    pure = foreign(Task(length=2), **change) if change else Task(length=2)
-    one, other, twice = (prompts(replace(pure, noise=size), 3, 2000) for size in (0.0, 0.25, 0.5))
-    for name in ("target", "pattern", "pair"):
-        assert torch.equal(getattr(one, name), getattr(other, name))
-    assert torch.equal(one.prompt[..., D_X:], other.prompt[..., D_X:])
-    noise = (other.prompt - one.prompt)[..., :D_X]
-    torch.testing.assert_close((twice.prompt - one.prompt)[..., :D_X], 2 * noise, atol=1e-5, rtol=0)
-    flat = noise.flatten(1) / 0.25  # (prompts, 3 columns of 30 features)
-    together = flat.T @ flat / len(flat)
-    torch.testing.assert_close(together, torch.eye(90), atol=0.15, rtol=0)  # 4.5 standard errors
-    assert ((flat[1:] * flat[:-1]).mean(0).abs() < 0.11).all()
-
-
-def test_normal_numbers_are_normal() -> None:
-    """Their distribution function at several points, and that of the next number given this one."""
-    found = gaussian(torch.tensor(5), torch.arange(MANY))
-    assert found.isfinite().all()
-    normal = NormalDist()
-    for bound in (-3.0, -2.0, -1.0, -0.3, 0.0, 0.5, 1.0, 2.0, 3.0):
-        near(int((found < bound).sum()), normal.cdf(bound), MANY)
-    near(int(((found[1:] < 0.5) & (found[:-1] < -0.3)).sum()), normal.cdf(0.5) * normal.cdf(-0.3), MANY - 1)
-    assert torch.equal(gaussian(torch.tensor(5), torch.tensor([7, 3])), found[[7, 3]])
-    assert not torch.equal(gaussian(torch.tensor(6), torch.arange(9)), found[:9])
-
-
 # ---------------------------------------------------------------- prompts are functions of their seed and number
 
 
 @given(TASKS, SEEDS, st.integers(0, 10**9), st.integers(0, 4), st.booleans())
 def test_a_prompt_depends_on_its_seed_and_number_alone(task: Task, seed: int, start: int, row: int, held: bool) -> None:
-    """With half of the tasks held out, and noise; without, and none."""
-    task, pairs = (replace(task, noise=0.3), task.unseen) if held else (task, None)
+    """With half of the tasks held out, and loud; without, and not."""
+    task, pairs = (replace(task, loud=3.0), task.unseen) if held else (task, None)
     seeds = torch.tensor([[seed], [seed + 1]])
     both = task.draw(seeds, torch.arange(start, start + 5).expand(2, -1), pairs)
     assert both.prompt.shape == (2, 5, task.length + 1, D)
@@ -356,8 +327,8 @@ REFUSED = [
     ({"sum": -0.049, "mix": 3, "alpha": 1}, "sum must lie between -0.0485 and 1.65"),
     ({"mix": 1}, "mix must be an integer of at least 2, got 1"),
     ({"mix": 4}, "mix must be an integer of at most 3, got 4"),
-    ({"noise": -0.1}, "noise must be at least 0, got -0.1"),
-    ({"noise": math.inf}, "noise must be a finite number, got inf"),
+    ({"loud": -0.1}, "loud must be at least 0, got -0.1"),
+    ({"loud": math.inf}, "loud must be a finite number, got inf"),
     ({"sum": math.nan}, "sum must be a finite number, got nan"),
     ({"shifts": ()}, r"shifts must be numbers from 1 to 5, got \(\)"),
     ({"shifts": (0,)}, r"shifts must be numbers from 1 to 5, got \(0,\)"),

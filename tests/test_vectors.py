@@ -275,7 +275,7 @@ def test_depths_are_compared_by_themselves_where_there_are_enough_runs() -> None
     assert vectors.counts(runs) == {2: (6, 1), 3: (5, 5), 4: (1, 0)}
     value = lambda r: r.metrics["inferential"] + 0.01 * r.spec.seed
     found = vectors.compared(runs, value)
-    assert (found.share, found.p, found.opposite) == (1.0, pytest.approx(1 / 252 / 7), 1.0)
+    assert (found.share, found.p, found.opposite) == pytest.approx((1.0, 1 / 252 / 7, 1.0))
     assert found.least == found.p  # nothing could be rarer
     assert found.clear
     assert vectors.shared_depths(runs, 5) == [3]

@@ -197,13 +197,6 @@ class Task:
         return torch.where(shown, torch.where(draw % 2 == 0, pair[..., :1], pair[..., 1:]), other)
 
 
-def gaussian(seed: Tensor, index: Tensor) -> Tensor:
-    """Standard normal numbers, a function of seed and index alone (Box and Muller 1958)."""
-    radius = (randint(seed, _RADIUS, index, _FINE).float() + 0.5) / _FINE
-    turn = randint(seed, _TURN, index, _FINE).float() / _FINE
-    return (-2 * radius.log()).sqrt() * (2 * math.pi * turn).cos()
-
-
 def all_pairs(count: int) -> Tensor:
     """(count · (count − 1), 2) every ordered pair of different patterns."""
     return torch.tensor([(a, b) for a in range(count) for b in range(count) if a != b])

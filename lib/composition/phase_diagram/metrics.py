@@ -409,6 +409,18 @@ def early_runs(runs: Sequence[StoredRun]) -> list[tuple[StoredRun, float]]:
     return [(run, value) for run, value in found if value is not None]
 
 
+NEIGHBOURS = tuple(INFERENTIAL_OFFSET + step for size in (1, 3, 4) for step in (-size, size))
+"""Offsets by which a run misses that composes and takes a number for a neighbour in its embedding."""
+
+
+def near_misses(runs: Sequence[StoredRun]) -> float | None:
+    """Of the answers that are not exactly inferential the share that lies at NEIGHBOURS: the mean over the runs that have
+    learned, from EDGE on."""
+    some = [r for r in learned_among(runs) if r.spec.gamma >= EDGE and has_counts(r)]
+    found = [share_of(r, NEIGHBOURS) / (1 - share_of(r, [INFERENTIAL_OFFSET])) for r in some if r.metrics["inferential"] < 1]
+    return float(np.mean(found)) if found else None
+
+
 EDGE = BANDS[-1][0]
 """The γ from which stored runs lean to the inferential answer: exploratory."""
 FAR = 1.1
@@ -435,6 +447,8 @@ def facts(
         "unlearned": Fact(len(quiet) - len(learned_among(quiet)), "{}", "further such runs, which have not learned"),
         "below-symmetric": Fact(below["symmetric"], "{}", f"runs with more than half of their answers symmetric, {between}"),
         "below-inferential": Fact(in_words(below["inferential"]), "{}", f"inferential ones, {between}"),
+        "below-neither": Fact(below["neither"], "{}", f"runs of neither kind, {between}"),
+        "above-neither": Fact(in_words(above["neither"]), "{}", f"runs of neither kind, {beyond}"),
         "above-symmetric": Fact(in_words(above["symmetric"]), "{}", f"symmetric ones, {beyond}"),
         "above-inferential": Fact(in_words(above["inferential"]), "{}", f"inferential ones, {beyond}"),
         "apart": Fact(
@@ -462,6 +476,7 @@ def facts(
     edge_runs = [r for r in two if r.spec.gamma >= EDGE]
     found |= {
         "exact-above": Fact(float(np.mean(exact)) if exact else None, "{:.0%}", f"mean share of key − 10, {beyond}"),
+        "near-miss": Fact(near_misses(quiet), "{:.0%}", f"of their other answers: 1, 3 or 4 off −10, mean over runs, {beyond}"),
         "unfinished": Fact(
             (len(edge_runs) - len(learned_among(edge_runs)), len(edge_runs)),
             "{} of {}",

@@ -33,7 +33,9 @@ LOUDLY = (
 def classical_close(store: Store, profile: str) -> Measured:
     runs = main_runs(store, profile)
     by = {who: curve(runs, who, CLOSE_ALPHA, count=prompts_of(profile)) for who in (ICL, LOGISTIC)}
-    part = Part("mean absolute difference of errors from logistic regression", apart(by, LOGISTIC), "<=", CLOSE, "{:.4f}")
+    gap, (_, low, high) = apart(by, LOGISTIC), lead(by[ICL], by[LOGISTIC])
+    failure = OPPOSITE if low > 0 or high < 0 else NO_EFFECT  # clearly not level
+    part = Part("mean absolute difference of errors from logistic regression", gap, "<=", CLOSE, "{:.4f}", failure=failure)
     return Measured((part,), len(runs))
 
 
