@@ -47,7 +47,7 @@ EXCEPTED: dict[str, dict[str, str]] = {
         "first answer −7": "the task",
         "first answer −10": "the task",
         "−10 comes from a circuit that adds what the two functions do, −7 from": "the task",
-        "by one, three or four": "the steps whose share is counted",
+        "are −9, −11, −13 or −14: off by one, three or four": "the answers whose share is counted",
         "up to γ = 1.05": "where these runs end",
     },
     "18-classical-learners": {

@@ -229,7 +229,7 @@ def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
         "wrong": Fact(in_words(max(wrong)), "{}", f"wrong signs among these in the worst of {seeds}"),
         "steps": Fact(span, "{} and {}", f"steps to a hinge loss of {LEVEL:g}, {seeds}"),
         "attention": Fact(float(attention[:, -1].mean()), "{:.2f}", f"attention to the query's pattern at the end, {seeds}"),
-        "lowest-attention": Fact(float(attention[:, -1].min()), "{:.4f}", f"the same in the lowest of {seeds}"),
+        "lowest-attention": Fact(float(attention[:, -1].min()), "{:.5f}", f"the same in the lowest of {seeds}"),
         "first-push": Fact(spread_of(first), "{:.2f} ± {:.2f}", f"cosine of the push before the first step, {seeds}"),
         "push": Fact(spread_of(along), "{:.2f} ± {:.2f}", f"cosine of the push until attention is half way, {seeds}"),
         "large": Fact(float(np.mean([mask.mean() for mask in big])), "{:.0%}", f"neurons with a large row of W_O W_V, {seeds}"),
