@@ -225,7 +225,7 @@ def test_facts_of_the_chapter_by_hand() -> None:
     full = [quiet[3], unlearned(row(0.0, 0.8, 1.0, 1))]
     said = {f"{name} {fact.text}" for name, fact in metrics.facts(quiet, single, loud, full, size).items()}
     expected = (
-        "pooled 6|unlearned 1|below-symmetric 4|below-inferential none|above-inferential one|dip-inferential one|early-runs 3"
+        "pooled 6|unlearned 1|below-symmetric 4|below-inferential none|above-inferential one|early-runs 3"
         "|early-rho 1.00|seven-runs 1|seven-symmetric one|ten-inferential two|exact-above 80%|unfinished 1 of 2"
         "|size-symmetric 95%|size-inferential 19%|far one|far-inferential one|loud-low 60%|loud-high 97%"
     )
@@ -236,7 +236,9 @@ def test_facts_of_nothing_are_none() -> None:
     said = {name: fact.text for name, fact in metrics.facts([], [], [], [], []).items()}
     assert {said[name] for name in ("early-rho", "exact-above", "size-symmetric", "loud-low")} == {ABSENT}
     assert (said["pooled"], said["below-symmetric"], said["unfinished"]) == ("0", "0", "0 of 0")
-    assert {text for name, text in said.items() if name.startswith(("above-", "dip-", "far"))} == {"none"}
+    assert {
+        text for name, text in said.items() if name.startswith(("above-", "half-")) or name in ("far", "far-inferential")
+    } == {"none"}
 
 
 def draw(figure: Any) -> None:
@@ -290,7 +292,7 @@ LATE, FISHER = "runs that have learned", "Fisher's exact p"
         (group(0.4, 8), group(1.3, 0, 5), PARTLY, [MANY]),
         (group(0.4, 8), group(1.3, 3, 5), PARTLY, [MANY, FISHER]),
         (group(0.4, 0, 8), group(1.3, 8), OPPOSITE, None),
-        (group(0.4, 8), [unlearned(run) for run in group(1.3, 0, 8)], PARTLY, [LATE]),
+        (group(0.4, 8), [unlearned(run) for run in group(1.3, 0, 8)], TOO_SMALL, [LATE]),
         (group(0.4), group(1.3), NO_EFFECT, None),
         (group(0.4, 4, 4), group(1.3, 4, 4), NO_EFFECT, None),
     ],

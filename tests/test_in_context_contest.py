@@ -208,7 +208,7 @@ def test_claims_have_a_name_a_source_and_a_reason() -> None:
 def test_close_to_logistic_regression() -> None:
     at = lambda mine: status("icl-classical-8", contest(others=0.3, logistic=0.05, **{"in": mine}))
     assert at(0.069) == at(0.031) == REPRODUCED
-    assert at(0.08) == NO_EFFECT
+    assert at(0.08) == OPPOSITE
     assert at([0.1, 0.0] * 4) == NO_EFFECT  # signs do not cancel
 
 

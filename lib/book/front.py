@@ -20,8 +20,8 @@ from lib.core.read.fact import Fact, in_words
 from lib.core.record.store import Store, StoredRun, load
 
 PROFILE = "laptop"
-COPIES = ("12-in-context", "15-chain-of-thought")
-"""The chapters whose papers say how prompts are copied."""
+COPIES = range(12, 19)
+"""The chapters that ask how prompts are copied."""
 
 
 def forms(store: Store) -> dict[str, list[StoredRun]]:
@@ -97,10 +97,11 @@ def question(found: Mapping[str, Sequence[StoredRun]]) -> str:
 def facts(store: Store, claims: Sequence[Mapping[str, Any]], of_chapter: Mapping[str, Sequence[str]]) -> dict[str, Fact]:
     """What the first page says. claims: evaluated; of_chapter: {chapter: ids of its claims}."""
     pre, post = forms(store).values()
-    ends, tasks = metrics.ends(pre), bridge.tasks(store, PROFILE)
+    ends, tasks = metrics.ends(pre), [task for task in bridge.tasks(store, PROFILE) if not task.name.startswith("composition")]
     bands = metrics.counts_by_band(metrics.quiet_runs(store))
     status = {row["id"]: row["status"] for row in claims}
-    copies = [status[name] for chapter in COPIES for name in of_chapter[chapter] if status[name] != NOT_RUN]
+    ids = [name for chapter, names in of_chapter.items() if int(chapter[:2]) in COPIES for name in names]
+    copies = [status[name] for name in ids if status[name] != NOT_RUN]
     best = metrics.ends(post)
     ahead, behind = (sum(wins(task.lead) for task in tasks) for wins in (lambda v: v[1] > 0, lambda v: v[2] < 0))
     at = {m: f"two pre-norm layers of GPT-2's form, four seeds: mean share at γ = {ends.gamma[m]:g}" for m in MAPPINGS}
@@ -122,9 +123,11 @@ def facts(store: Store, claims: Sequence[Mapping[str, Any]], of_chapter: Mapping
             "share of key − 10 of the one model of the paper's size at γ = .8",
         ),
         "copies": Fact(
-            (sum(s == REPRODUCED for s in copies), len(copies)), "{} of {}", "claims of chapters 12 and 15 that are reproduced"
+            (sum(s == REPRODUCED for s in copies), len(copies)),
+            "{} of {}",
+            "claims of chapters 12 to 18 that hold",
         ),
-        "settings": Fact(len(tasks), "{}", "settings of tasks that are compared from a large and a small start"),
+        "settings": Fact(len(tasks), "{}", "settings of other tasks that are compared from two starts"),
         "ahead": Fact(in_words(ahead), "{}", f"{rests} above 0"),
         "behind": Fact(in_words(behind), "{}", f"{rests} below 0"),
     }

@@ -17,8 +17,8 @@ import torch
 from scipy.stats import fisher_exact
 
 from lib.composition import paper_size
-from lib.composition.diagram import DECAY, PHASE
-from lib.composition.experiments import FAST
+from lib.composition.diagram import DECAY, PHASE, WIDTH, gain, gamma_of_gain
+from lib.composition.experiments import FAST, GRIDS
 from lib.composition.flip import RANGE
 from lib.composition.runs import MAPPINGS, REGION, SHADOW, lean, learned_among, learned_at, offsets_by_key
 from lib.composition.separation import SEPARATION
@@ -31,7 +31,7 @@ from lib.composition.task import (
     N_KEYS,
     SYMMETRIC_OFFSET,
 )
-from lib.composition.variations import FLIP, SEARCH
+from lib.composition.variations import FLIP, KEYS, SEARCH
 from lib.core.read.fact import Fact, in_words
 from lib.core.read.measures import remembered
 from lib.core.read.statistics import Trend, slope, spearman
@@ -363,7 +363,7 @@ def is_plain(spec: RunSpec) -> bool:
 def quiet_runs(store: Store) -> list[StoredRun]:
     """Every stored run like these at a low learning rate with products in bfloat16, from whatever experiment, trials among
     them: what is pooled in Figure 2.1."""
-    specs = [spec for e in (PHASE, FLIP, SEARCH, SEPARATION) for spec in e.specs("laptop")]
+    specs = [spec for e in (PHASE, FLIP, SEARCH, SEPARATION, KEYS) for spec in e.specs("laptop")]
     quiet = [s for s in specs if is_plain(s) and is_quiet(s)]
     return [*load_stored(list(dict.fromkeys(quiet)), store), *paper_size.stored(store)]
 
@@ -438,7 +438,9 @@ def facts(
     """What the text of chapter 2 says: of the pooled runs in bfloat16, the search in single precision at low learning rates and
     at twice those, the full-length runs and those of the paper's size."""
     bands = counts_by_band(quiet)
-    below, above, dip, first = bands[BANDS[2]], bands[BANDS[3]], bands[BANDS[1]], bands[BANDS[0]]
+    below, above, first = bands[BANDS[2]], bands[BANDS[3]], bands[BANDS[0]]
+    half = Counter(exact_kind(r) for r in learned_among(quiet) if r.spec.gamma == PAPER_PAIR[0])
+    best = ends(two) if two else None
     pool = f"learned two-layer runs in bfloat16, learning rate / √batch at most {QUIET:g}, trials among them"
     between = f"{pool}, γ from {BANDS[2][0]:g} to {EDGE:g}"
     beyond = f"{pool}, γ from {EDGE:g} on"
@@ -456,9 +458,18 @@ def facts(
             kinds_apart(below, above), "{:.0e}", "Fisher's exact test of these four numbers, not of a fixed question"
         ),
         "first-symmetric": Fact(in_words(first["symmetric"]), "{}", f"{pool}, γ below {BANDS[1][0]:g}"),
-        "dip-inferential": Fact(in_words(dip["inferential"]), "{}", f"inferential ones, {pool}, γ around .45"),
-        "dip-runs": Fact(in_words(dip.total()), "{}", f"{pool}, γ around .45"),
+        "half-runs": Fact(in_words(half.total()), "{}", f"{pool}, γ = .5"),
+        "half-symmetric": Fact(in_words(half["symmetric"]), "{}", f"symmetric ones, {pool}, γ = .5"),
+        "half-inferential": Fact(in_words(half["inferential"]), "{}", f"inferential ones, {pool}, γ = .5"),
+        "edge-gain": Fact(
+            gamma_of_gain(gain(EDGE, WIDTH), GRIDS["paper"].d_model),
+            "{:.2f}",
+            f"the γ at which matrices of the paper's width have the gain σ√d that {EDGE:g} has at width {WIDTH}",
+        ),
     }
+    for m in MAPPINGS:
+        share = best.mean[m][m] if best else None
+        found[f"full-{m}"] = Fact(share, "{:.0%}", f"full-length runs, first learning rate: largest mean {m} share over γ")
     points = early_runs([*quiet, *single])
     rho = spearman(np.array([v for _, v in points]), np.array([lean(r) for r, _ in points])) if len(points) > 2 else math.nan
     ahead = {sign: Counter(exact_kind(r) for r, v in points if v and (v > 0) == sign) for sign in (False, True)}

@@ -335,6 +335,11 @@ def facts(runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     found = {
         "level": Fact(LEVEL, "{:.0%}", "our choice: the share of answers to (4, 3) from which a run belongs to a phase"),
         "symmetric-runs": Fact(len(runs.get("symmetric", [])), "{}", "symmetric runs of every depth whose weights are stored"),
+        "symmetric-low": Fact(
+            in_words(sum(answers(r)[0] < LOW for r in runs.get("symmetric", []))),
+            "{}",
+            f"symmetric runs with a mean cosine of equal answers below {LOW:g}",
+        ),
         "inferential-runs": Fact(len(runs.get("inferential", [])), "{}", "inferential runs of every depth"),
     }
     for mapping in MAPPINGS:

@@ -65,7 +65,7 @@ class Part:
     """One named part of a criterion: holds if `measured` compares so with `threshold`. `given`: it has to hold before the
     others can say anything, and earns nothing by holding.
 
-    What a part that does not hold says is `failure`: OPPOSITE, NO_EFFECT or TOO_SMALL, decided by its test or its interval.
+    What a part that does not hold says is `failure`: OPPOSITE, NO_EFFECT or TOO_SMALL, decided by its test.
     """
 
     name: str
@@ -96,17 +96,6 @@ class Part:
         return kept | {"given": self.given, "holds": self.holds} | ({} if self.holds else {"failure": self.failure})
 
 
-def by_interval(
-    name: str, measured: float, interval: tuple[float, float], threshold: float, null: float = 0.0, form: str = "{:.2f}"
-) -> Part:
-    """At least `threshold`, which lies above `null`. A part that fails is opposite if its 95 % interval lies below null,
-    and too small to tell if it reaches the threshold."""
-    low, high = interval
-    failure = OPPOSITE if high < null else TOO_SMALL if high >= threshold else NO_EFFECT
-    power = f"95 % interval {form.format(low)} to {form.format(high)}" * (failure == TOO_SMALL)
-    return Part(name, measured, ">=", threshold, form, failure=failure, power=power)
-
-
 def by_exact_test(name: str, p: float, p_opposite: float, least: float, level: float = 0.05) -> Part:
     """A one-sided exact test. One that fails is opposite if the other side is rare, and too small to tell if no outcome of
     these runs could have been rare: `least` is the smallest p that they allow."""
@@ -123,11 +112,14 @@ class Measured:
     n_seeds: int
 
     def finding(self) -> Finding:
-        """The verdict: reproduced if all parts hold, partly if some do, groups as one; of none, what the parts say."""
+        """The verdict: too small to tell where what has to be given is not; else reproduced if all parts hold, partly if some
+        do, groups as one; of none, what the parts say."""
         asked = [part for part in self.parts if not part.given]
         failed = [part for part in self.parts if not part.holds]
         broken = {part.group or part.name for part in failed}
-        if any((part.group or part.name) not in broken for part in asked):
+        if any(part.given for part in failed):
+            status = TOO_SMALL
+        elif any((part.group or part.name) not in broken for part in asked):
             status = PARTLY if failed else REPRODUCED
         else:
             failures = {part.failure for part in asked}

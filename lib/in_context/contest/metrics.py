@@ -188,6 +188,11 @@ def facts(
             "{}",
             f"learners clearly worse at either α', prompts as in training, {asked}",
         ),
+        "clean-ahead": Fact(
+            in_words(sum(all(lead(by[ICL], by[who])[2] < 0 for by in clean.values()) for who in LEARNERS)),
+            "{}",
+            f"learners clearly better over all lengths at both α', prompts as in training, {asked}",
+        ),
         "half-width": Fact(LOUD / 2, "{:g}", "half-width of κ, chosen by the linear SVM's errors at the longest prompt"),
     }
     for name, who in (("icl", ICL), ("logistic", LOGISTIC), ("svm", LINEAR)):
