@@ -36,7 +36,7 @@ def forms(store: Store) -> dict[str, list[StoredRun]]:
 
 
 def _offset(pair: tuple[int, int]) -> str:
-    return f"({pair[0]}, {pair[1]}) {'+' if taught(pair) > 0 else '−'}{abs(taught(pair))}"
+    return f"({pair[0]},\u00a0{pair[1]})\u00a0{'+' if taught(pair) > 0 else '−'}{abs(taught(pair))}"
 
 
 def _square(run: StoredRun, link: str) -> str:
