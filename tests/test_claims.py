@@ -59,7 +59,7 @@ def test_the_papers_diagram_reproduces_the_papers_claim(judge: Judge) -> None:
     rates = [make_run(gamma=0.7, seed=s, rate=r, inferential=100 * r) for s, r in product((0, 1), (1e-3, 2e-3))]
     found = judge([*four, *rates])
     assert (found["diagram"]["status"], found["diagram"]["n_seeds"]) == (REPRODUCED, 2)
-    assert found["shadow"]["status"] == NO_EFFECT  # the seen pairs are learned everywhere
+    assert found["shadow"]["status"] == OPPOSITE  # the seen pairs are learned everywhere
     assert found["selection"]["status"] == NO_EFFECT  # rates hardly differ, so selecting gains nothing
 
 

@@ -293,14 +293,14 @@ def test_claims_json_has_the_agreed_fields(run: Run) -> None:
     records = json.loads(out)
     assert code == 0
     fields = ["id", "paper", "item", "statement", "reported", "criterion", "measured", "status", "profile", "n_seeds"]
-    fields += ["failed", "by_construction", "revised"]
+    fields += ["failed", "by_construction", "revised", "question", "figure", "parts"]
     assert len({r["id"] for r in records}) == len(records) > 10
     for record in records:
         assert list(record) == fields
         assert record["paper"] in PAPERS
         assert record["status"] in STATUSES
     by_id = {r["id"]: r for r in records}
-    assert by_id["phase-flip"]["status"] == "not run"  # nothing is stored, so nothing may be claimed
+    assert by_id["flip-by-kind"]["status"] == "not run"  # nothing is stored, so nothing may be claimed
     assert by_id["slides-ladder"]["status"] == "not reproduced"  # the exception is no composition
     assert by_id["slides-ladder"]["failed"] == ["16, 10 and 4, each symmetric map composed of two primitives"]
     assert by_id["slides-errata"]["status"] == "not reproduced"

@@ -717,6 +717,7 @@ def test_facts_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "first_push", lambda run: 0.1 * run.spec.seed)
     monkeypatch.setattr(metrics, "push_until_half_way", lambda run: 0.6)
     expected = {"asked": "1,000", "wrong": "one", "steps": "110 and 180", "attention": "0.90", "neurons": "64", "large": "25%"}
+    expected["lowest-attention"] = "0.90000"
     expected |= {"first-push": "0.35 ± 0.24", "push": "0.60 ± 0.00", "lucky-large": "30%", "others-large": "23%"}
     expected |= {"feature": "0.12 π", "label-up": "0.16 π", "label-down": "0.84 π", "start-attention": "0.41"}
     order = {"order-step": "60", "order-attention": "0.41", "order-up": "0.40 π", "order-down": "0.70 π"}

@@ -730,7 +730,7 @@ def test_words_and_figures_of_the_story() -> None:
     small, wide = (dict(story_prose.settings_table("laptop", large)) for large in (False, True))
     assert small.keys() == wide.keys() == dict(story_prose.settings_table("smoke")).keys()
     assert (small["neurons, size of a"], wide["neurons, size of a"]) == ("64, 0.0312", "200, 0.0707")
-    assert small["γ (learning rate)"].endswith("0.85 (1.9)")
+    assert small["γ (learning rate)"].endswith("0.94 (1.9)")
     assert wide["γ (learning rate)"].endswith("0.5 (0.3), 0.7 (0.3)")
 
 

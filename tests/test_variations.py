@@ -124,7 +124,7 @@ def test_settings_are_read_from_the_specs() -> None:
     assert settings_rows(specs) == [*zip(names, values, strict=True), ("products", "single precision")]
     both = dict(settings_rows([specs[0], make_tiny_spec(seed=9, norm="pre")]))
     assert [both[name] for name in ("γ", "seeds", "width", "batch")] == ["0.5, 1.15", "2", "16, 128", "32, 1,024"]
-    assert both["norm, activation"] == "post, relu, pre, relu"
+    assert both["norm, activation"] == "post, relu; pre, relu"
     assert both["schedule"] == f"{plan}; warm-up 4 steps, cosine to 20"
     foreign = next(s for e in EXPERIMENTS.values() for s in e.specs("smoke") if not hasattr(s.model, "norm"))
     assert "norm, activation" not in dict(settings_rows([foreign]))

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from IPython.display import HTML, display
 
 from lib.book import chapters, claims
-from lib.core.read import typeset
 from lib.core.read.claim import Claim
 from lib.core.read.fact import Fact, Link, links, same
 from lib.core.record.store import Store
@@ -92,8 +90,8 @@ class Text:
                 here, rests = claims.verdict(self.rows[name]), self.rows[name]["statement"]
             mark = "" if holds else ' class="rm-differs"'
             anchor = f' id="n-{name}"' if link.kind == "n" else f' data-claim="{name}"'
-            words = (typeset.characters(link.written), here, typeset.characters(rests))
-            body += f"<tr{anchor}{mark}>{''.join(f'<td>{escape(cell)}</td>' for cell in words)}</tr>"
+            cells = "".join(f"<td>{claims.words(words)}</td>" for words in (link.written, here, rests))
+            body += f"<tr{anchor}{mark}>{cells}</tr>"
         head = "".join(f'<th scope="col">{name}</th>' for name in ("as written", "as computed here", "what it rests on"))
         return f'<table class="rm-numbers"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
