@@ -196,6 +196,6 @@ def test_the_question_asks_and_hides_nothing_without_scripts() -> None:
     (pairs,) = made.inside("p", kind="rm-pairs")
     taught = made.text(pairs).split(" · ")
     assert (len(taught), taught[0]) == (15, "(1,\u00a01)\u00a0+10")
-    assert "(3, 4) −6" in taught
+    assert "(3,\u00a04)\u00a0−6" in taught
     assert "(4, 3)" not in made.text(pairs)
     assert [a.get("class") for _, a in made.elements if "hidden" in a] == ["rm-guess"]  # which only scripts can use

@@ -53,7 +53,7 @@ def _panel(title: str, runs: Sequence[StoredRun], link: str) -> str:
     """A row a seed, a column a γ. link: a template with gamma and seed."""
     gammas, seeds = (sorted({getattr(run.spec, name) for run in runs}) for name in ("gamma", "seed"))
     at = {(run.spec.gamma, run.spec.seed): run for run in runs}
-    head = "".join(f'<th scope="col">{f"{g:g}".removeprefix("0")}</th>' for g in gammas)
+    head = "".join(f'<th scope="col">{g:g}</th>' for g in gammas)
     body = ""
     for seed in seeds:
         cells = [at.get((g, seed)) for g in gammas]
