@@ -753,7 +753,7 @@ def test_a_figure_leads_to_its_source_and_its_mention_to_the_figure(html: Path, 
         assert page.url.endswith("source/lib/composition/phase_diagram/figures.py.html#kinds")
         expect(page.locator("#kinds")).to_contain_text("def kinds")
         page = watched.open(html / "book" / "04-vectors.html")
-        mention = page.locator("a", has_text="Figure 4.2").first
+        mention = page.locator("a", has_text="Figure 4.3").first
         assert page.locator(str(mention.get_attribute("href"))).count() == 1
         assert watched.complaints == []
 
