@@ -100,6 +100,13 @@ def test_the_committed_text_says_what_was_computed(name: str) -> None:
     assert "differs: nothing; unused: nothing" in printed(BOOK / f"{name}.ipynb")
 
 
+def test_the_first_page_says_what_was_computed(html: Path) -> None:
+    page = (html / "book" / "intro.html").read_text(encoding="utf-8")
+    assert 'class="rm-fact" href="#n-below"' in page
+    assert 'id="n-below"' in page
+    assert 'class="rm-differs"' not in page
+
+
 @pytest.mark.parametrize("name", WRITTEN)
 def test_every_number_of_a_committed_text_is_a_link(name: str) -> None:
     cells = prose(BOOK / f"{name}.ipynb")

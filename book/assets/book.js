@@ -131,7 +131,7 @@
   // On a phone the figures of the first page have their panels one above the other.
   const phone = window.matchMedia("(max-width: 46rem)");
   function narrow() {
-    for (const image of document.querySelectorAll('img[src$="/headline.png"], img[src$="/bridge.png"], img.rm-narrow')) {
+    for (const image of document.querySelectorAll('img[src$="/bridge.png"], img.rm-narrow')) {
       image.dataset.wide ||= image.getAttribute("src");
       const own = image.dataset.wide.split("/").pop().replace(".png", "-narrow.png");
       image.setAttribute("src", phone.matches ? `../_static/${own}` : image.dataset.wide);

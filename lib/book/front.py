@@ -7,7 +7,6 @@ from html import escape
 from typing import Any
 
 from lib.book import bridge
-from lib.book.text import Text
 from lib.composition import paper_size
 from lib.composition.diagram import two_layers
 from lib.composition.phase_diagram import metrics
@@ -94,10 +93,17 @@ def question(found: Mapping[str, Sequence[StoredRun]]) -> str:
 # --- The text ---
 
 
-def facts(store: Store, claims: Sequence[Mapping[str, Any]], of_chapter: Mapping[str, Sequence[str]]) -> dict[str, Fact]:
-    """What the first page says. claims: evaluated; of_chapter: {chapter: ids of its claims}."""
-    pre, post = forms(store).values()
-    ends, tasks = metrics.ends(pre), [task for task in bridge.tasks(store, PROFILE) if not task.name.startswith("composition")]
+def facts(
+    store: Store,
+    found: Mapping[str, Sequence[StoredRun]],
+    everywhere: Sequence[bridge.Task],
+    claims: Sequence[Mapping[str, Any]],
+    of_chapter: Mapping[str, Sequence[str]],
+) -> dict[str, Fact]:
+    """What the first page says. found: of `forms`; everywhere: all tasks; claims: evaluated; of_chapter: {chapter: ids of its
+    claims}."""
+    pre, post = found.values()
+    ends, tasks = metrics.ends(pre), [task for task in everywhere if not task.name.startswith("composition")]
     bands = metrics.counts_by_band(metrics.quiet_runs(store))
     status = {row["id"]: row["status"] for row in claims}
     ids = [name for chapter, names in of_chapter.items() if int(chapter[:2]) in COPIES for name in names]
@@ -131,7 +137,3 @@ def facts(store: Store, claims: Sequence[Mapping[str, Any]], of_chapter: Mapping
         "ahead": Fact(in_words(ahead), "{}", f"{rests} above 0"),
         "behind": Fact(in_words(behind), "{}", f"{rests} below 0"),
     }
-
-
-def text(intro: str, found: Mapping[str, Fact]) -> Text:
-    return Text([intro], found)

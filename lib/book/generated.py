@@ -23,13 +23,14 @@ from lib.book.explorer import Explorer
 from lib.book.paths import BOOK, BUILD, ROOT
 from lib.book.registry import CLAIMS_OF, EXPERIMENTS
 from lib.book.status import ExperimentStatus, experiment_status
+from lib.book.text import Text
 from lib.composition.exploration import hero
 from lib.composition.phase_diagram import figures
-from lib.composition.played import GAMMAS, PLAYED
+from lib.composition.played import GAMMAS
 from lib.core.read import style, typeset
 from lib.core.read.tables import table
 from lib.core.record.spec import RunSpec
-from lib.core.record.store import Store, StoredRun, StoreError, load
+from lib.core.record.store import Store, StoredRun, StoreError
 from lib.core.train.machine import one_thread
 
 PROFILE = "laptop"
@@ -45,13 +46,13 @@ def write_all(store: Store, folder: Path = FOLDER) -> None:
 def _write_all(store: Store, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     claims = ledger.evaluate_all(store, PROFILE, BUILD / "claims.json")
-    played = load(PLAYED.specs(PROFILE), store)
     rows, everywhere = front.forms(store), bridge.tasks(store, PROFILE)
+    played = next(iter(rows.values()))
     _draw("headline", figures.kinds(rows))
     for narrow, name in ((False, ""), (True, "-narrow")):
         _draw(f"bridge{name}", bridge.draw(everywhere, narrow))
     ids = {chapter: [claim.id for claim in claims_of] for chapter, claims_of in CLAIMS_OF.items()}
-    words = front.text((BOOK / "intro.md").read_text(encoding="utf-8"), front.facts(store, claims, ids))
+    words = Text([(BOOK / "intro.md").read_text(encoding="utf-8")], front.facts(store, rows, everywhere, claims, ids))
     parts = {
         "question.html": front.question(rows),
         "numbers.html": words.html(),
