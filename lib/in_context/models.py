@@ -22,11 +22,12 @@ from lib.in_context.task import D_X, D
 @dataclass(frozen=True)
 class OneLayerSpec:
     """F = aᵀ ReLU(W_O Σ_i W_V p_i attn_i) with `neurons` = m rows of W_O (Li et al. 2024a, Eq. 7); with `depth` > 1 blocks are
-    stacked: each column then gets its neurons' output back through a matrix W_P, and the last block's neurons are read.
+    stacked: each column then gets its neurons' output back through a matrix W_P, and the last block's neurons are read or, with
+    `every`, those of every block, F being the sum.
 
-    `delta`: W_Q, W_K and W_V start as δ I. W_O starts Gaussian with std m^−γ, which is 1/√m at γ = ½; W_P likewise. a is
-    fixed, half of its entries positive, all of size `a` (None: 1/√m). Raises SpecError for sizes below 1 and a δ or an `a`
-    that is not positive.
+    `delta`: W_Q, W_K and W_V start as δ I. W_O starts Gaussian with std m^−γ, which is 1/√m at γ = ½; W_P likewise, or with
+    std `back`. a is fixed, half of its entries positive, all of size `a` (None: 1/√m). Raises SpecError for sizes below 1 and
+    a δ, an `a` or a `back` that is not positive.
     """
 
     neurons: int
@@ -35,8 +36,10 @@ class OneLayerSpec:
     depth: int = 1
     skip: bool = True
     a: float | None = None
+    every: bool = False
+    back: float | None = None
     kind: ClassVar[str] = "icl-one-layer"
-    later: ClassVar[dict[str, Any]] = {"a": None}
+    later: ClassVar[dict[str, Any]] = {"a": None, "every": False, "back": None}
     vocab: ClassVar[int] = 1
     d_model: ClassVar[int] = D
     single_precision: ClassVar[bool] = True
@@ -45,8 +48,9 @@ class OneLayerSpec:
         for name in ("neurons", "positions", "depth"):
             check_count(name, getattr(self, name))
         object.__setattr__(self, "delta", check_number("delta", self.delta, low=0, strict=True))
-        if self.a is not None:
-            object.__setattr__(self, "a", check_number("a", self.a, low=0, strict=True))
+        for name in ("a", "back"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check_number(name, getattr(self, name), low=0, strict=True))
         if self.neurons % 2:
             raise SpecError(f"neurons must be even, since half of a is positive, got {self.neurons}.")
 
@@ -74,12 +78,18 @@ class OneLayerSpec:
 
 
 class Gaussian(nn.Module):
-    """p → W p for a matrix (R, D_out, D_in) that starts from N(0, fan^−2γ); `fan` is the number of neurons, as in the paper."""
+    """p → W p for a matrix (R, D_out, D_in) that starts from N(0, fan^−2γ); `fan` is the number of neurons, as in the paper. With
+    a `std` it starts with that, whatever γ."""
 
-    def __init__(self, n_runs: int, d_out: int, d_in: int, fan: int) -> None:
+    def __init__(self, n_runs: int, d_out: int, d_in: int, fan: int, std: float | None = None) -> None:
         super().__init__()
+        self.std = std
         self.weight = nn.Parameter(torch.zeros(n_runs, d_out, d_in))
-        self.gamma_fan_in = {"weight": fan}
+        self.gamma_fan_in = {"weight": fan if std is None else None}
+
+    def reset_run(self, run: int, name: str, generator: torch.Generator) -> None:
+        """Called where γ does not set the start: draws N(0, std²)."""
+        self.weight[run].copy_(torch.empty_like(self.weight[run], device="cpu").normal_(0.0, self.std or 0.0, generator=generator))
 
     def forward(self, p: Tensor) -> Tensor:
         return (p.flatten(1, -2) @ self.weight.mT).view(*p.shape[:-1], -1)
@@ -110,7 +120,7 @@ class OneLayer(nn.Module):
         super().__init__()
         self.spec, self.n_runs = spec, n_runs
         self.layers = nn.ModuleList(Layer(n_runs, spec) for _ in range(spec.depth))
-        self.back = nn.ModuleList(Gaussian(n_runs, D, spec.neurons, spec.neurons) for _ in range(spec.depth - 1))
+        self.back = nn.ModuleList(Gaussian(n_runs, D, spec.neurons, spec.neurons, spec.back) for _ in range(spec.depth - 1))
         self.register_buffer("a", signs(spec.neurons) * spec.readout, persistent=False)
 
     def columns(self, prompt: Tensor) -> list[Tensor]:
@@ -123,8 +133,8 @@ class OneLayer(nn.Module):
         return found
 
     def forward(self, prompt: Tensor) -> Tensor:
-        x = self.columns(prompt)[-1]
-        return self.layers[-1](x[:, :, :-1], x[:, :, -1:])[:, :, 0] @ self.a
+        read = [*zip(self.layers, self.columns(prompt), strict=True)][0 if self.spec.every else -1 :]
+        return torch.stack([layer(x[:, :, :-1], x[:, :, -1:])[:, :, 0] for layer, x in read]).sum(0) @ self.a
 
     def query_attention(self, prompt: Tensor) -> list[Tensor]:
         """The attention of the query in each layer, (R, B, l)."""
