@@ -16,7 +16,7 @@ import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import launch
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 from lib.book.explorer import Explorer
 from lib.book.paths import STORE_VARIABLE
@@ -96,11 +96,19 @@ def page(lab: tuple[str, Path]) -> Iterator[Page]:
         browser = launch(playwright)
         page = browser.new_page(viewport={"width": 1400, "height": 1600})
         page.set_default_timeout(SECONDS)
+        # On a busy machine JupyterLab may ask about a kernel or a connection; it is answered as a person would, and told.
+        page.add_locator_handler(page.locator(".jp-Dialog"), answer)
         page.goto(f"{lab[0]}/lab/tree/live.ipynb?reset")
         run_cell(page, 0)
         page.locator(".rm-live .rm-explorer svg").first.wait_for(timeout=SECONDS)
         yield page
         browser.close()
+
+
+def answer(dialog: Locator) -> None:
+    """Accept what a dialog of JupyterLab proposes, and say on the test's output what it was."""
+    print("JupyterLab asked:", dialog.inner_text())
+    dialog.locator(".jp-mod-accept").first.click()
 
 
 def run_cell(page: Page, number: int) -> None:

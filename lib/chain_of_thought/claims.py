@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lib.chain_of_thought.chain.claims import CHAPTER_15
+from lib.chain_of_thought.chain.claims import CLAIMS
 from lib.core.read.claim import Claim
 
-CLAIMS_OF: dict[str, tuple[Claim, ...]] = {"15-chain-of-thought": CHAPTER_15}
+CLAIMS_OF: dict[str, tuple[Claim, ...]] = {"15-chain-of-thought": CLAIMS}
 PAPERS: dict[str, str] = {
     "li2025cot": "Li et al. 2025",
 }

@@ -36,7 +36,8 @@ TRIED = tuple((m, total) for m in (60, 64, 100, 200) for total in (1.0, 2.0, 3.0
 """Trials of the start: neurons m, and m times the size of a."""
 LENGTH, ALPHA = 20, 0.8
 ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
-COUNTS = (4, 6, 8, 10, 12)
+COUNTS, FEW_OTHERS = (4, 6, 8, 12, 16, 24), 6
+"""M₁, and M₂ beside it: 24 and 6 patterns fill the 30 dimensions."""
 LENGTHS = (5, 10, 20, 40)
 COVERS: dict[str, dict[str, Any]] = {
     "18 of 30, each pattern alike": {"shifts": (1, 2, 3)},
@@ -161,12 +162,13 @@ def point_specs(profile: str, alpha: float) -> list[RunSpec]:
 
 
 def speed_specs(profile: str) -> dict[str, dict[float, list[RunSpec]]]:
-    """{what is varied: {value: runs}}: α, M₁ (with M₂ = 18, so that the patterns fit) and l at α = .8 (Theorem 1)."""
+    """{what is varied: {value: runs}}: α, M₁ (evaluated at every step) and l at α = .8 (Theorem 1)."""
     s = SETTINGS[check_profile(profile)]
     runs = lambda **task: [one_layer("icl-speed", s, seed, task, s.short) for seed in s.seeds[:6]]
+    every = lambda **task: [one_layer("icl-speed", s, seed, task, s.short // 2, watched=1) for seed in s.seeds[:6]]
     return {
         "α": {alpha: runs(alpha=alpha) for alpha in ALPHAS},
-        "M₁": {count: runs(m1=count, m2=18) for count in COUNTS},
+        "M₁": {count: every(m1=count, m2=FEW_OTHERS) for count in COUNTS},
         "α l": {ALPHA * length: runs(length=length) for length in LENGTHS},
     }
 

@@ -78,8 +78,8 @@ class OneLayerSpec:
 
 
 class Gaussian(nn.Module):
-    """p → W p for a matrix (R, D_out, D_in) that starts from N(0, fan^−2γ); `fan` is the number of neurons, as in the paper. With
-    a `std` it starts with that, whatever γ."""
+    """p → W p for a matrix (R, D_out, D_in) that starts from N(0, fan^−2γ); `fan` is the number of neurons, as in the paper.
+    With a `std` it starts with that, whatever γ."""
 
     def __init__(self, n_runs: int, d_out: int, d_in: int, fan: int, std: float | None = None) -> None:
         super().__init__()
@@ -89,7 +89,9 @@ class Gaussian(nn.Module):
 
     def reset_run(self, run: int, name: str, generator: torch.Generator) -> None:
         """Called where γ does not set the start: draws N(0, std²)."""
-        self.weight[run].copy_(torch.empty_like(self.weight[run], device="cpu").normal_(0.0, self.std or 0.0, generator=generator))
+        self.weight[run].copy_(
+            torch.empty_like(self.weight[run], device="cpu").normal_(0.0, self.std or 0.0, generator=generator)
+        )
 
     def forward(self, p: Tensor) -> Tensor:
         return (p.flatten(1, -2) @ self.weight.mT).view(*p.shape[:-1], -1)

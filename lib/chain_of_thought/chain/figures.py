@@ -237,7 +237,7 @@ def steps_to(variants: Mapping[str, Mapping[str, Mapping[float, Sequence[StoredR
     (rows). A point a run, lines through means over seeds."""
     settings = next(iter(variants.values()))
     with style.look():
-        size = (style.WIDTH, 0.6 + 2.2 * len(variants))
+        size = (style.WIDTH, 0.9 + 2.2 * len(variants))
         fig, axes = plt.subplots(len(variants), len(settings), figsize=size, sharex="col", sharey=True, squeeze=False)
         for row, (variant, found) in zip(axes, variants.items(), strict=True):
             for ax, groups in zip(row, found.values(), strict=True):

@@ -13,12 +13,13 @@ import numpy as np
 import torch
 
 from lib.chain_of_thought import oracle
-from lib.chain_of_thought.experiments import COT, REACHED, SETTINGS, STEPS_TO, Setting, steps_specs
+from lib.chain_of_thought.experiments import COT, REACHED, SETTINGS, STEPS_TO, SWEEP_RATE, Setting, steps_specs
 from lib.chain_of_thought.inference import Reading, Tables, growing, read
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import Prompts
 from lib.core.model.transformer import from_weights
 from lib.core.read.derived import derived
+from lib.core.read.fact import Fact
 from lib.core.read.measures import spread
 from lib.core.read.screen import rounded
 from lib.core.read.statistics import log_distance, log_slope, spearman, wilson
@@ -65,8 +66,6 @@ WHOLE = 1.0
 """Where the exponents between neighbouring values differ by more than this, there is no power law."""
 SIGNS = {"alpha": -1, "steps": 1, "patterns": 1}
 SYMBOLS = {"alpha": "α", "steps": "K", "patterns": "M"}
-SUMS = (1.0, 1.2, 1.4)
-"""S₁ of test patterns: 1 is a pattern of training itself, the largest lies between two of them."""
 MANY = 9
 """Competitors where wrong steps are spread over all other patterns."""
 METHODS = {"thought": "chain of thought", "leap": "in-context learning", "oracle": "vote of matching examples"}
@@ -211,26 +210,10 @@ def spread_curves(runs: Sequence[StoredRun], trial: Trial) -> dict[int, tuple[Cu
     return {many: (curve(runs, "thought", t), curve(runs, "oracle", t)) for many, t in kinds.items()}
 
 
-def by_sum(runs: Sequence[StoredRun], trial: Trial) -> dict[float, Curve]:
-    """{S₁: errors of chain of thought} at one α' and τ: does it matter how far test patterns are from those of training?"""
-    return {s: curve(runs, "thought", Trial(trial.alpha, trial.tau, sum=s)) for s in SUMS}
-
-
 def against_oracle(runs: Sequence[StoredRun]) -> np.ndarray:
     """The error of chain of thought over that of the oracle, wherever the latter is at least SOME."""
     ours, theirs = grid(runs), grid(runs, "oracle")
     return np.concatenate([(ours[w].mean / np.maximum(theirs[w].mean, 1e-12))[theirs[w].mean >= SOME] for w in ours])
-
-
-def shares(found: Curve, *lengths: int) -> str:
-    return ", ".join(percent(found.at(length)) for length in lengths)
-
-
-def percent(point: tuple[float, float, float]) -> str:
-    """A share with its interval, in words."""
-    if point[0] == 0:
-        return f"none [to {point[2]:.4f}]"
-    return "{:.4f} [{:.4f}, {:.4f}]".format(*point) if point[0] < 0.01 else "{:.3f} [{:.3f}, {:.3f}]".format(*point)
 
 
 # --- Where a trained model looks ---
@@ -302,9 +285,6 @@ class Slope:
     low: float
     high: float
 
-    def __str__(self) -> str:
-        return f"{signed(self.value)} [{signed(self.low)}, {signed(self.high)}]"
-
 
 def even(values: Sequence[float] | np.ndarray, digits: int) -> str:
     """Mean ± standard deviation, without the latter where its digits are all 0."""
@@ -350,16 +330,6 @@ def alone(points: Points) -> dict[str, list[float]]:
         "1 / α'": exponents(points, lambda alpha, _: alpha, fixed=1),
         "1 / (τρ)": exponents(points, lambda _, tau: tau * gap(tau), fixed=0),
     }
-
-
-def bounded(runs: Sequence[StoredRun]) -> tuple[bool, bool]:
-    """Is the exponent in 1 / (α'τρ) the theorem's at most, with its interval; and are those in 1 / α' and 1 / (τρ) alone?"""
-    found = alone(examples_needed(runs))
-    return law(runs)[1].high <= BOUND, all(max(values, default=0) <= BOUND for values in found.values())
-
-
-def alone_words(points: Points) -> str:
-    return ", ".join(f"{min(v):.2f} to {max(v):.2f} in {name}" for name, v in alone(points).items() if v)
 
 
 # --- Training ---
@@ -436,10 +406,101 @@ def means(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -
     return {value: float(np.mean(s)) if len(s) == len(groups[value]) else None for value, s in found.items()}
 
 
-def monotone(groups: Mapping[float, Sequence[StoredRun]], sign: int, stage: str = "pattern") -> bool:
-    """Do all runs get there, and do the means over seeds rise (sign 1) or fall (sign −1) with every step of the setting?"""
-    found = [mean for _, mean in sorted(means(groups, stage).items())]
-    return None not in found and all(sign * (b - a) > 0 for a, b in pairwise(found))
+def own_settings(profile: str) -> list[tuple[str, str]]:
+    """(setting, value) of what is not in every spec."""
+    s, task = SETTINGS[profile], dict(COT.specs(profile)[0].task)
+    return [
+        ("patterns M, steps K, α of training", f"{task['patterns']}, {task['steps']}, {task['alpha']:g}"),
+        ("examples in a training prompt", str(task["length"])),
+        ("iterations", f"{s.train.steps:,}, constant rate"),
+        (
+            "sweep of Theorem 4: seeds, learning rate, at most",
+            f"{len(s.sweep_seeds)}, {SWEEP_RATE:g}, {s.sweep.steps:,} iterations",
+        ),
+        ("test patterns M', test prompts for a point", f"{Trial().count}, {s.prompts * len(s.seeds):,}"),
+    ]
+
+
+def trial_rows(tried: Mapping[str, Sequence[StoredRun]]) -> list[tuple[str, ...]]:
+    """(trial, attention to step and pattern at the end, iterations to ENOUGH of it)."""
+    rows = []
+    for name, runs in tried.items():
+        steps = [reached(run, ("both",)) for run in runs]
+        when = even(steps, 0) if None not in steps else "not in every run" if any(steps) else "never"
+        loss = [run.metrics["held out"] for run in runs]
+        when += ", diverged" * (None in loss or max(loss) > 1)
+        title = name.replace("W_V", "$W_V$").replace("rate", "learning rate")
+        rows.append((title, f"{np.mean([run.metrics['both'] for run in runs]):.2f}", when))
+    return rows
+
+
+def exponent_rows(variants: Mapping[str, Mapping[str, Mapping[float, Sequence[StoredRun]]]]) -> list[tuple[str, ...]]:
+    """(what is waited for, its exponents in α, K and M, with W_V trained and fixed); the theorem's last."""
+    rows = [
+        (name, *(" / ".join(power_words(found[key], stage) for found in variants.values()) for key in SYMBOLS))
+        for stage, name in STAGES.items()
+    ]
+    return [*rows, ("*Theorem 4, for the loss*", *(f"{low:g} to {high:g}".replace("-", "−") for low, high in THEORY.values()))]
+
+
+def facts(
+    runs: Sequence[StoredRun],
+    compared_: Mapping[str, Mapping[str, Curve]],
+    variants: Mapping[str, Mapping[str, Mapping[float, Sequence[StoredRun]]]],
+    trial: Trial,
+) -> dict[str, Fact]:
+    """What the text of chapter 15 says; `compared_` as `compared` gives it, `variants` by whether W_V is trained."""
+    who = f"{len(runs)} seeds"
+    first, second = zip(*map(stage_steps, runs), strict=True)
+    mean = lambda values: None if None in (got := list(values)) else float(np.mean(got))
+    looks = attended(runs, trial)
+    errors = {**by_alpha(runs, trial.tau)}
+    last = int(next(iter(errors.values())).lengths[-1])
+    without, with_ = compared_["without Condition 1"], compared_["with Condition 1"]
+    rank, slope = law(runs)
+    spread_ = spread_curves(runs, trial)
+    vote = {tau: n for tau, n in vote_needs().items() if n is not None}
+    most, least = (max(vote), min(vote)) if vote else (None, None)
+    slopes = {name: fitted(groups, "loss") for name, groups in variants[next(iter(variants))].items()}
+    found = {
+        "step": Fact(mean(first), "{:.0f}", f"iterations until attention to the query's step is {ENOUGH:g}, mean of {who}"),
+        "pattern": Fact(mean(second), "{:.0f}", f"iterations until attention to its pattern is {ENOUGH:g}, mean of {who}"),
+        "both": Fact(mean(run.metrics["both"] for run in runs), "{:.2f}", f"attention to both at the end, mean of {who}"),
+        "looks-first": Fact(float(looks[:, 0].mean()), "{:.2f}", f"attention to the same step and pattern, step 1, {who}"),
+        "looks-last": Fact(float(looks[:, -1].mean()), "{:.2f}", f"the same, step {looks.shape[1]}"),
+        "smallest": Fact(
+            errors[min(errors)].mean[-1], "{:.3f}", f"wrong steps at {last} examples, smallest α', first step harder"
+        ),
+        "vote": Fact(
+            float(against_oracle(runs).max()), "{:.2f}", f"error over the vote's, highest where that is at least {SOME:g}"
+        ),
+        "icl-without": Fact(
+            without["leap"].mean[-1], "{:.0%}", f"wrong ends at {last} examples, in context, without Condition 1"
+        ),
+        "cot-without": Fact(without["ends"].mean[-1], "{:.0%}", f"wrong ends at {last} examples, chain of thought, without it"),
+        "icl-with": Fact(with_["leap"].mean[-1], "{:.0%}", f"wrong ends at {last} examples, in context, with Condition 1"),
+        "cot-with": Fact(with_["ends"].mean[-1], "{:.0%}", f"wrong ends at {last} examples, chain of thought, with it"),
+        "frequent": Fact(FAILING / trial.count, "{:.0%}", "starts from which the most frequent end is wrong"),
+        "exponent": Fact(
+            (slope.value, slope.low, slope.high), "{:.2f} ({:.2f} to {:.2f})", f"examples needed against 1 / (α'τρ), {who}"
+        ),
+        "rank": Fact(rank, "{:.2f}", "rank correlation of α'τρ with the examples needed"),
+        "one-rival": Fact(spread_[1][0].at(SHORT)[0], "{:.1%}", f"wrong steps, {SHORT} examples, one wrong pattern"),
+        "many-rivals": Fact(spread_[MANY][0].at(SHORT)[0], "{:.1%}", f"wrong steps, {SHORT} examples, {MANY} wrong patterns"),
+        "vote-grows": Fact(
+            vote[least] / vote[most] if vote else None, "{:.0f}", f"examples of a vote, τ = {least} over τ = {most}, one rival"
+        ),
+        "law-grows": Fact((most / least) ** BOUND if vote else None, "{:.0f}", "the same by the law without ρ"),
+        "gap-grows": Fact(
+            (most * gap(most) / (least * gap(least))) ** BOUND if vote else None, "{:.0f}", "the same by the law with ρ"
+        ),
+    }
+    for name, key in (("steps", "k"), ("patterns", "m")):
+        value = None if slopes[name] is None else slopes[name].value
+        found[f"slope-{key}"] = Fact(
+            value, "{:.2f}", f"exponent of the iterations to a loss of {LOSS:g} in {SYMBOLS[name]}, W_V trained"
+        )
+    return found
 
 
 # --- Dials ---

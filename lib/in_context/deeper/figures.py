@@ -13,13 +13,13 @@ from matplotlib.patches import Patch
 
 from lib.core.read import style
 from lib.core.record.store import StoredRun
-from lib.in_context.deeper.metrics import GROWN, SELECTS, TURNED, Turned, whole
+from lib.in_context.deeper.metrics import SELECTS, TURNED, Turned, whole
 from lib.in_context.drawing import band
 from lib.in_context.runs import history
 
-POSITIVE, NEGATIVE, NO_SIGN, PALE = style.VERMILLION, style.BLUE, "#6E6E6E", "#C8C8C8"
-SHOWN = 120
-"""Training steps that Figure 16.1 shows: later all curves lie at zero."""
+POSITIVE, NEGATIVE, PALE = style.VERMILLION, style.BLUE, "#C8C8C8"
+SHOWN = 400
+"""Training steps that the figure of the losses shows: later all curves lie flat."""
 LAYERS = ((style.PURPLE, "-", 4.0), (style.GREEN, "-", 2.2), (style.DARK, "-", 1.1), (style.BLUE, ":", 1.0))
 """Colour, dash and width of each layer, the first to the last: where one lies on another, both are seen."""
 
@@ -39,23 +39,26 @@ def attention(groups: Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]]) -> 
     """Figs 21 to 23: attention of the query to examples with its own pattern along training, a line a layer, a panel a variant;
     step 0 is before training. groups: {variant: for each layer steps (n,) and attention (R, n)}."""
     with style.look():
-        fig, axes = plt.subplots(1, len(groups), figsize=(style.WIDTH, 2.8), sharey=True, squeeze=False)
-        for ax, (name, layers) in zip(axes[0], groups.items(), strict=True):
+        fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 5), sharex=True, sharey=True)
+        for ax, (name, layers) in zip(axes.flat, groups.items(), strict=True):
             for k, (curve, (colour, dash, wide)) in enumerate(zip(layers, LAYERS, strict=False), start=1):
                 band(ax, *curve, color=colour, ls=dash, lw=wide, label=f"layer {k}")
             if not layers:
                 _empty(ax)
             ax.axhline(SELECTS, color="#888888", lw=0.8, zorder=0)
-            ax.set(xlabel="training step", ylim=(0, 1.02))
-            ax.set_title(name, fontsize=9)
-        axes[0, 0].set_ylabel("attention on the same pattern")
-        _legend_below(fig, axes[0])
+            ax.set(ylim=(0, 1.02))
+            ax.set_title(name, fontsize=10)
+        for ax in axes[1]:
+            ax.set_xlabel("training step")
+        for ax in axes[:, 0]:
+            ax.set_ylabel("attention")
+        _legend_below(fig, axes.flat)
     return fig
 
 
 def learning(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
     """Hinge loss (left) and share of wrong signs on unseen tasks along training, a line a variant."""
-    looks = ((style.DARK, "-"), (style.BLUE, "--"), (style.VERMILLION, ":"))
+    looks = ((style.DARK, "-"), (style.BLUE, "--"), (style.VERMILLION, ":"), (style.GREEN, "-."))
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.7))
         for (name, runs), (colour, dash) in zip(groups.items(), looks, strict=False):
@@ -69,62 +72,48 @@ def learning(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
     return fig
 
 
-def angles(groups: Mapping[str, Sequence[Turned]]) -> Figure:
+def angles(layers: Sequence[Turned]) -> Figure:
     """Figs 24 to 26: where label halves of the rows of W_O W_V point, as shares of the neurons of all runs by their angle to
-    q; a row of panels a layer, a column a variant. Filled: large rows, by the sign of a where they have one; pale: the others;
-    line: before training. Shaded: near q or −q, and the share of the large rows there."""
-    depth = max((len(layers) for layers in groups.values()), default=1)
+    q, a panel a layer. Filled: large rows by the sign of a; pale: the others; line: before training. Shaded: near q or −q, and
+    the share of the large rows there."""
     edges = np.linspace(0, 1, 21)
     with style.look():
-        size = (style.WIDTH, 0.9 + 1.35 * depth)
-        fig, axes = plt.subplots(depth, len(groups), figsize=size, sharex=True, sharey=True, squeeze=False)
-        for column, (name, layers) in zip(axes.T, groups.items(), strict=True):
-            column[0].set_title(name, fontsize=9)
-            column[-1].set_xlabel("angle to q (π)")
-            for k, ax in enumerate(column, start=1):
-                for low, high in ((0, TURNED), (1 - TURNED, 1)):
-                    ax.axvspan(low, high, color=style.LIGHT, alpha=0.5, lw=0, zorder=0)
-                if not layers:
-                    _empty(ax)
-                    continue
-                found, last = layers[k - 1], k == depth
-                signed = [found.long & found.positive, found.long & ~found.positive] if last else [found.long]
-                parts = [found.after[which] for which in (*signed, ~found.long)]
-                colours = [*((POSITIVE, NEGATIVE) if last else (NO_SIGN,)), PALE]
-                each = 1 / len(found.after)
-                ax.hist(parts, edges, stacked=True, color=colours, weights=[np.full(len(p), each) for p in parts])
-                shares = np.histogram(found.before, edges)[0] * each
-                ax.stairs(shares, edges, color=style.DARK, lw=1.0)
-                ax.text(0.5, 0.96, f"{found.near:.0%} near ±q", ha="center", va="top", transform=ax.transAxes, fontsize=8.5)
-        for k, ax in enumerate(axes[:, 0], start=1):
-            ax.set_ylabel(f"layer {k}: share")
-        top = axes[0, 0].get_ylim()[1]
-        axes[0, 0].set(xlim=(0, 1), xticks=(0, 0.25, 0.5, 0.75, 1), ylim=(0, 1.25 * top))
-        axes[0, 0].set_xticklabels(["0", "¼", "½", "¾", "1"])
-        patch = lambda colour, label: Patch(color=colour, label=label)
-        named = [patch(POSITIVE, "large, a > 0"), patch(NEGATIVE, "large, a < 0"), patch(NO_SIGN, "large, no sign of a")]
-        named += [patch(PALE, "not large"), Line2D([], [], color=style.DARK, lw=1.0, label="before training")]
-        fig.legend(handles=named, loc="outside lower center", ncols=5, handlelength=1.2, columnspacing=1.2)
+        fig, axes = plt.subplots(1, max(len(layers), 1), figsize=(style.WIDTH, 2.7), sharey=True, squeeze=False)
+        for k, (ax, found) in enumerate(zip(axes[0], layers, strict=False), start=1):
+            for low, high in ((0, TURNED), (1 - TURNED, 1)):
+                ax.axvspan(low, high, color=style.LIGHT, alpha=0.5, lw=0, zorder=0)
+            parts = [found.after[which] for which in (found.long & found.positive, found.long & ~found.positive, ~found.long)]
+            each = 1 / len(found.after)
+            colours = (POSITIVE, NEGATIVE, PALE)
+            ax.hist(parts, edges, stacked=True, color=colours, weights=[np.full(len(p), each) for p in parts])
+            ax.stairs(np.histogram(found.before, edges)[0] * each, edges, color=style.DARK, lw=1.0)
+            ax.text(0.5, 0.97, f"{found.near:.0%} near ±q", ha="center", va="top", transform=ax.transAxes)
+            ax.set_title(f"layer {k}", fontsize=10)
+            ax.set(xlim=(0, 1), xlabel="angle to q (π)")
+            ax.set_xticks((0, 0.25, 0.5, 0.75, 1), ("0", "¼", "½", "¾", "1"))
+        if not layers:
+            _empty(axes[0, 0])
+        axes[0, 0].set(ylabel="share of neurons", ylim=(0, 1.2 * axes[0, 0].get_ylim()[1]))
+        named = [
+            Patch(color=c, label=w) for c, w in ((POSITIVE, "large, a > 0"), (NEGATIVE, "large, a < 0"), (PALE, "not large"))
+        ]
+        named.append(Line2D([], [], color=style.DARK, lw=1.0, label="before training"))
+        fig.legend(handles=named, loc="outside lower center", ncols=4, handlelength=1.2, columnspacing=1.2)
     return fig
 
 
-def growing(groups: Mapping[str, Sequence[np.ndarray]]) -> Figure:
-    """Norms of rows of W_O W_V after training over those before: the share of neurons (of all runs) below a value, a line a
-    layer, a panel a variant. Vertical line: the tenth that the claim asks for. groups: {variant: for each layer the growth of
-    all neurons, ascending}."""
+def shares(found: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
+    """What layers do in each version: a panel a measure, a row a version, a dot a layer and run. found: {measure: {version:
+    shares (layers, R)}}."""
     with style.look():
-        fig, axes = plt.subplots(1, len(groups), figsize=(style.WIDTH, 2.6), sharey=True, squeeze=False)
-        for ax, (name, layers) in zip(axes[0], groups.items(), strict=True):
-            for k, (ratios, (colour, dash, wide)) in enumerate(zip(layers, LAYERS, strict=False), start=1):
-                share = np.arange(1, len(ratios) + 1) / len(ratios)
-                ax.plot(ratios, share, color=colour, ls=dash, lw=wide, label=f"layer {k}")
-            if not layers:
-                _empty(ax)
-            ax.axvline(GROWN, color="#888888", lw=0.8, zorder=0)
-            ax.set(xlabel="norm after / before", xscale="log", ylim=(0, 1), xlim=(0.8, 8))
-            ax.set_xticks([1, 2, 4, 8], ["1", "2", "4", "8"])
-            ax.minorticks_off()
-            ax.set_title(name, fontsize=9)
-        axes[0, 0].set_ylabel("share of neurons below")
-        _legend_below(fig, axes[0])
+        fig, axes = plt.subplots(1, len(found), figsize=(style.WIDTH, 3.0), sharey=True)
+        for ax, (what, versions) in zip(axes, found.items(), strict=True):
+            for row, values in enumerate(versions.values()):
+                for k, (shares_of, (colour, *_), mark) in enumerate(zip(values, LAYERS, "osD^", strict=False), start=1):
+                    y = np.full(len(shares_of), row + 0.22 * (k - 2))
+                    ax.plot(shares_of, y, mark, color=colour, ms=5, alpha=0.7, mew=0, label=f"layer {k}" if row == 0 else None)
+            ax.set_yticks(range(len(versions)), [name.replace(", ", ",\n") for name in versions])
+            ax.set(xlim=(-0.04, 1.04), xlabel=f"share of {what}", ylim=(len(versions) - 0.5, -0.5))
+            ax.set_xticks((0, 0.5, 1), ("0", "½", "1"))
+        _legend_below(fig, axes)
     return fig

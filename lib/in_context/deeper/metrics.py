@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib.core.read.fact import Fact, in_words
+from lib.core.model.init import gamma_std
+from lib.core.read.fact import Fact
 from lib.core.read.measures import remembered
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context import study
@@ -134,28 +135,26 @@ def attentions(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, list[tupl
 def facts(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     """What the text of chapter 16 says."""
     talk, alone, full, last = (groups[name] for name in (TALK, ALONE, ALL, LAST))
-    seeds = f"{len(talk)} seeds"
+    seeds, others = f"{len(talk)} seeds", (talk, full, last)
+    lowest = lambda runs: min((separated(run, k) for run in whole(runs) for k in layers_of(run)), default=None)
     found = {
-        "seeds": Fact(in_words(len(talk)), "{}", "seeds of each version"),
         "grown": Fact(_mean(majority(run) for run in whole(talk)), "{:.0%}", f"neurons of all layers, {TALK}, mean of {seeds}"),
         "alone-wrong": Fact(
-            _mean(1 - run.metrics["unseen"] for run in whole(alone)), "{:.0%}", f"wrong on unseen tasks at the end, {ALONE}, {seeds}"
+            _mean(1 - run.metrics["unseen"] for run in whole(alone)), "{:.0%}", f"wrong on unseen tasks, {ALONE}, {seeds}"
         ),
-        "full-near": Fact(
-            min((separated(run, k) for run in whole(full) for k in layers_of(run)), default=None),
-            "{:.0%}",
-            f"large neurons near ±q, {ALL}, lowest of all layers and {seeds}",
-        ),
-        "last-near": Fact(_mean(separated(run, 3) for run in whole(last)), "{:.0%}", f"the same of layer 3, {LAST}, mean of {seeds}"),
+        "full-near": Fact(lowest(full), "{:.0%}", f"large neurons near ±q, {ALL}, lowest of all layers and {seeds}"),
+        "last-near": Fact(lowest(last), "{:.0%}", f"the same, {LAST}"),
         "learned": Fact(
-            in_words(sum(all(run.metrics["unseen"] >= KNOWN for run in runs) for runs in groups.values())),
-            "{}",
-            f"versions of which every run is right on {KNOWN:.0%} of unseen tasks",
+            (sum(run.metrics["unseen"] >= KNOWN for runs in others for run in runs), sum(map(len, others))),
+            "{} of {}",
+            f"runs of the other versions that are right on {KNOWN:.0%} of unseen tasks at the end",
         ),
     }
     for k in layers_of(talk[0]):
         ends = np.array([attention_of([run], k)[1][0, [0, -1]] for run in whole(talk)] or [[np.nan, np.nan]])
-        found[f"before-{k}"] = Fact(float(ends[:, 0].mean()), "{:.2f}", f"attention on the same pattern, layer {k}, {TALK}, {seeds}")
+        found[f"before-{k}"] = Fact(
+            float(ends[:, 0].mean()), "{:.2f}", f"attention on the same pattern, layer {k}, {TALK}, {seeds}"
+        )
         found[f"after-{k}"] = Fact(float(ends[:, 1].mean()), "{:.2f}", f"the same at the end, mean of {seeds}")
         found[f"near-{k}"] = Fact(
             _mean(separated(run, k) for run in whole(talk)), "{:.0%}", f"large neurons near ±q, layer {k}, {TALK}, {seeds}"
@@ -170,3 +169,14 @@ def facts(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
 def _mean(values: Iterable[float]) -> float | None:
     listed = list(values)
     return float(np.mean(listed)) if listed else None
+
+
+def own_settings(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
+    """(setting, value) of what only these models have."""
+    model, train = runs[0].spec.model, runs[0].spec.train
+    return [
+        ("steps", f"{train.steps:,}, constant rate, {train.optimizer.upper()}"),
+        ("neurons in each layer, size of a", f"{model.neurons}, {model.readout:.3g}"),
+        ("start of W_Q, W_K, W_V", f"{model.delta:g} I"),
+        ("std of the start of W_O, of W_P", f"{gamma_std(model.neurons, runs[0].spec.gamma):.2g}, {model.back:g}"),
+    ]

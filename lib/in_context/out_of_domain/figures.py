@@ -20,6 +20,8 @@ from lib.in_context.task import Task, no_match_floor
 SEEN, UNSEEN = style.BLUE, style.VERMILLION
 IN_DOMAIN = style.DARK
 OUTSIDE = style.ORANGE
+TALK = {0.5: 0.045, 0.7: 0.025, 0.9: 0.0135, 1.1: 0.001, 1.3: 0.001}
+"""Errors at 20 examples by S₁, read off the talk's Fig. 12; the last two lie near .001."""
 SHOWN = 200
 """Training steps that Figure 13.1 shows: later nothing changes."""
 
@@ -117,8 +119,8 @@ def below(curves: Sequence[Sequence[Share]]) -> str:
 
 def gpt_sums(inside: Sequence[Share], sums: Mapping[float, Sequence[Share]], outside: Sequence[Share]) -> Figure:
     """Fig. 12: GPT-2's share of wrong answers against the length of the prompt, for patterns of several S₁; beside them
-    in-domain patterns and patterns outside the span."""
-    low = foot([inside, *sums.values(), outside])
+    in-domain patterns and patterns outside the span. Stars: TALK at the longest prompt."""
+    low = min(foot([inside, *sums.values(), outside]), 7e-4)
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH, 3.6))
         x = range(len(inside))
@@ -126,6 +128,9 @@ def gpt_sums(inside: Sequence[Share], sums: Mapping[float, Sequence[Share]], out
             log_errors(ax, x, shares, low, f"$S_1$ = {total:g}", color=shade(i, len(sums)))
         log_errors(ax, x, inside, low, "in domain,\nunseen tasks", color=IN_DOMAIN, ls=(0, (4, 2)))
         log_errors(ax, x, outside, low, "outside the span", color=OUTSIDE, ls=(0, (1, 1)))
+        for i, total in enumerate(sums):
+            look = {"color": shade(i, len(sums)), "mec": style.DARK, "mew": 0.5, "ms": 9, "clip_on": False, "zorder": 6}
+            ax.plot(len(inside) - 0.2 + 0.5 * (i % 2), TALK[total], "*", **look)
         ax.set(xlabel="examples in the prompt", ylabel="share of wrong answers")
         ax.set_xticks(range(0, len(inside), 2))
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

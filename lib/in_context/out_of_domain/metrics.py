@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lib.core.read.measures import spread
+from lib.core.read.fact import Fact, in_words
 from lib.core.read.statistics import Trend, log_slope
 from lib.core.record.spec import SpecError, check_number
 from lib.core.record.store import Store, StoredRun, load
@@ -33,8 +32,6 @@ RARE = 0.01
 THEORY = {"α": -2 / 3, "M₁": 1.0, "α l": 0.0}
 """The exponents of the steps in Theorem 1 as slides on the paper have it, T = Θ(M₁ α^−2/3 β^−2/3 √log M₁ / η): l is not in it.
 The talk's own slide leaves M₁, β and η out. The factor √log M₁ is not in these exponents: see `theorem_m1`."""
-FEW = 5
-"""Wrong answers of all seeds that are counted, and not told as a share with a spread."""
 LEARNED = 0.1
 """The share of errors on unseen tasks above which a GPT-2 has not learned what its order of S₁ could speak of."""
 CURVE_LENGTHS = (*range(1, 11), 12, 14, 16, 18, 20)
@@ -67,23 +64,6 @@ def speed_runs(store: Store, profile: str, what: str) -> dict[float, list[Stored
     return {value: load(specs, store) for value, specs in speed_specs(profile)[what].items()}
 
 
-def minus(text: str) -> str:
-    """Numbers with a true minus sign."""
-    return re.sub(r"(?<![\w.])-(?=\.?\d)", "−", text)
-
-
-def wrong(errors: np.ndarray, digits: int, count: int = N_TEST) -> str:
-    """Shares of wrong answers of several seeds, of `count` answers each, in words: as a count where they are FEW at most."""
-    total = round(float(errors.sum()) * count)
-    return spread(errors, digits) if total > FEW else f"{total or 'none'} of {count * len(errors):,}"
-
-
-def reported(values: np.ndarray, digits: int) -> str:
-    """Mean ± standard deviation, with as many more digits, three at most, as show a deviation that there is."""
-    more = [d for d in range(digits, digits + 3) if len(values) < 2 or round(float(np.std(values, ddof=1)), d)]
-    return minus(spread(values, more[0] if more else digits))
-
-
 def seeds(runs: Sequence[StoredRun]) -> int:
     return len({run.spec.seed for run in runs})
 
@@ -108,20 +88,6 @@ def fraction(task: Task) -> tuple[int, int, float]:
     return len(task.pairs), task.m1 * (task.m1 - 1), (task.m1 - 1) ** -0.5
 
 
-def reverses(task: Task) -> tuple[int, int, int]:
-    """Training tasks whose reverse is left out of training, all tasks that are left out, and those of them whose reverse is
-    trained."""
-    shown, left = set(map(tuple, task.pairs.tolist())), list(map(tuple, task.unseen.tolist()))
-    return sum(pair[::-1] not in shown for pair in shown), len(left), sum(pair[::-1] in shown for pair in left)
-
-
-def alike(task: Task) -> tuple[int, int]:
-    """In how many out-of-domain tasks the patterns that are nearest to the new ones were a training task, and of how many."""
-    new, shown = foreign(task, sum=SUMS[-1]), set(map(tuple, task.pairs.tolist()))
-    nearest = new.patterns.argmax(1)
-    return sum(tuple(pair) in shown for pair in nearest[new.pairs].tolist()), len(new.pairs)
-
-
 @dataclass(frozen=True)
 class Steps:
     """Steps to the level, a run each: x (n,) is what is varied, and where `open` (n,) the run never got there, so that its step
@@ -142,16 +108,6 @@ class Steps:
         kept = ~np.isin(self.x, self.x[self.open])
         return Steps(self.x[kept], self.steps[kept], self.open[kept]) if len(set(self.x[kept])) > 1 else self
 
-    @property
-    def words(self) -> str:
-        value, low, high = self.slope
-        never = ""
-        if self.open.any():
-            never = f"; {int(self.open.sum())} of {len(self.open)} never get there, and count at the limit"
-        if self.open.any() and not self.closed.open.any():
-            never += "; without them {:+.2f} [{:+.2f}, {:+.2f}]".format(*self.closed.slope)
-        return minus(f"exponent {value:+z.2f} [{low:+z.2f}, {high:+z.2f}] over {len(self.x)} runs{never}")
-
 
 def steps(groups: Mapping[float, Sequence[StoredRun]]) -> Steps:
     """Steps until the held-out hinge loss is at most runs.LEVEL."""
@@ -159,14 +115,6 @@ def steps(groups: Mapping[float, Sequence[StoredRun]]) -> Steps:
     x, reached, limit = zip(*found, strict=True)
     taken = [last if step is None else step for step, last in zip(reached, limit, strict=True)]
     return Steps(np.array(x, float), np.array(taken, float), np.array([step is None for step in reached]))
-
-
-def mean_steps(s: Steps, x: float) -> str:
-    """The mean steps at a value of what is varied; "not within …" where a run there never got to the level."""
-    at = np.isclose(s.x, x)
-    late, runs = int(s.open[at].sum()), int(at.sum())
-    who = "" if late == runs else f"{late} of {runs} "
-    return f"{who}not within {s.steps[at & s.open].min():.0f}" if late else f"{s.steps[at].mean():.0f}"
 
 
 def theorem_m1(s: Steps) -> Trend:
@@ -276,11 +224,6 @@ def reached(lengths: Sequence[int], shares: Sequence[Share]) -> float | None:
     return crossing(lengths, [s.mean for s in shares])
 
 
-def gpt_needed(runs: Sequence[StoredRun], condition: str) -> dict[float, float | None]:
-    """{α': the examples at which the mean error of the seeds falls to ENOUGH for good}."""
-    return {alpha: reached(range(LENGTH + 1), gpt_errors(runs, condition, alpha)) for alpha in ALPHAS}
-
-
 def ordered(runs: Sequence[StoredRun], condition: str) -> int:
     """In how many seeds every α' of ALPHAS needs more examples than the next larger one."""
     curves = [np.array([share.each for share in gpt_errors(runs, condition, alpha)]).T for alpha in ALPHAS]
@@ -297,18 +240,11 @@ def both_labels_floor(alpha: float, length: int) -> float:
     return 0.5 * (1 - alpha) ** length
 
 
-def against_guess(shares: Sequence[Share], alpha: float) -> tuple[list[int], list[int]]:
-    """The lengths, from one example on, at which an error's 95 % interval is wholly below, and wholly above, the error of who
-    copies matches and else guesses."""
-    ends = [(n, share.interval, no_match_floor(alpha, n)) for n, share in enumerate(shares) if n]
-    return [n for n, (_, high), line in ends if high < line], [n for n, (low, _), line in ends if low > line]
-
-
 def panels(
     runs: Sequence[StoredRun], gpts: Sequence[StoredRun], total: float
 ) -> dict[str, dict[float, tuple[Sequence[int], list[Share]]]]:
     """{title: {α': (lengths, errors)}} of Fig. 13: both models, in domain and out of it; none where GPT-2 was not tested."""
-    other = minus(f"$S_1$ = {total:g}")
+    other = f"$S_1$ = {total:g}"
     tested = {"in domain": "in domain", other: at_foreign(total) if total in SUMS else None}
     found: dict[str, dict[float, tuple[Sequence[int], list[Share]]]] = {}
     for name, condition in tested.items():
@@ -346,6 +282,105 @@ def readers(runs: Sequence[StoredRun], variants: Mapping[str, Sequence[StoredRun
     for name, words in ((GPT, "each task with its reverse"), (TURNED, "reverses left out")):
         shares = gpt_errors(variants[name], "in domain")
         found[f"GPT-2, {words}"] = (range(len(shares)), [share.mean for share in shares])
+    return found
+
+
+def agreeing(errors: np.ndarray) -> int:
+    """In how many seeds errors (R, n) fall from every S₁ to the next."""
+    return int((np.diff(errors, axis=1) < 0).all(1).sum())
+
+
+def first_small(sums: Sequence[float], found: Sequence[Along]) -> float | None:
+    """The S₁ from which on the hinge loss is at most SMALL_LOSS in every seed; None for none."""
+    return needed(sums, [float(a.loss.max()) for a in found], SMALL_LOSS)
+
+
+def passes(sums: Sequence[float], margins: Sequence[float], level: float = 1.0) -> float | None:
+    """The S₁ at which mean margins pass a level, on straight lines between them; None where they do not."""
+    for (x0, y0), (x1, y1) in itertools.pairwise(zip(sums, margins, strict=True)):
+        if y0 < level <= y1:
+            return x0 + (x1 - x0) * (level - y0) / (y1 - y0)
+    return None
+
+
+def steps_rows(found: Mapping[str, Steps]) -> list[tuple[str, ...]]:
+    """(what is varied, its exponent over all runs, without values at which a run never learns, the theorem's)."""
+    written = lambda trend: "{:+.2f} [{:+.2f}, {:+.2f}]".format(*trend)
+    theory = {"α": "−2/3", "M₁": "1, times √log M₁", "α l": "0: it is not in the theorem's steps"}
+    return [
+        (name, written(s.slope), written(s.closed.slope) if s.open.any() else "–", theory[name]) for name, s in found.items()
+    ]
+
+
+def order_rows(variants: Mapping[str, Sequence[StoredRun]]) -> list[tuple[str, ...]]:
+    """(training of GPT-2, its mean errors at each S₁, seeds in which they fall all along, errors on unseen tasks)."""
+    rows = []
+    for name, runs in variants.items():
+        errors, _ = by_sum(runs)
+        inside = gpt_errors(runs, "in domain")[LENGTH].mean
+        rows.append((name, *(f"{v:.3f}" for v in errors.mean(0)), f"{agreeing(errors)} of {len(errors)}", f"{inside:.3f}"))
+    return rows
+
+
+def facts(
+    runs: Sequence[StoredRun],
+    variants: Mapping[str, Sequence[StoredRun]],
+    covers: Mapping[str, Sequence[StoredRun]],
+    speed: Mapping[str, Steps],
+    grid: Sequence[Along],
+) -> dict[str, Fact]:
+    """What the text of chapter 13 says; `grid` is of the one-layer runs at SHOWN_SUMS and the longest prompt."""
+    few = f"{len(covers[CYCLE])} seeds"
+    gpts, who = variants[GPT], f"GPT-2, {len(variants[GPT])} seeds, {LENGTH} examples, α' = {ALPHA:g}"
+    cycle, control = (errors_of(covers[name], "unseen") for name in (CYCLE, CONTROL))
+    margin = [float(a.margin.mean()) for a in grid]
+    at = dict(zip(SHOWN_SUMS, grid, strict=True))
+    one = f"one layer, {len(runs)} seeds, {LENGTH} examples"
+    errors, _ = by_sum(gpts)
+    turned, _ = by_sum(variants[TURNED])
+    inside = gpt_errors(gpts, "in domain")
+    need = {a: reached(range(LENGTH + 1), gpt_errors(gpts, "in domain", a)) for a in ALPHAS}
+    alphas, m1 = speed["α"], speed["M₁"]
+    trend = lambda s: tuple(float(v) for v in s)
+    mean_at = lambda s, x: float(s.steps[s.x == x].mean()) if (s.x == x).any() else None
+    found = {
+        "cycle": Fact(
+            in_words(round(float(cycle.sum()) * N_TEST)), "{}", f"wrong of {N_TEST * len(cycle):,} on unseen tasks, {few}"
+        ),
+        "control": Fact(float(control.mean()), "{:.0%}", f"wrong on unseen tasks, mean of {few}"),
+        "least": Fact(fraction(Task(**COVERS[CYCLE]))[2], "{:.0%}", "(M₁ − 1)^−½, the theorem's share of tasks"),
+        "alpha": Fact(
+            trend(alphas.closed.slope), "{:.2f} ({:.2f} to {:.2f})", "exponent of steps against α where all runs learn"
+        ),
+        "m1": Fact(trend(m1.slope), "{:.2f} ({:.2f} to {:.2f})", "exponent of steps against M₁"),
+        "m1-double": Fact(
+            float(np.polyfit(np.log2(m1.x), m1.steps, 1)[0]) if len(set(m1.x)) > 1 else None,
+            "{:.0f}",
+            "steps that a doubling of M₁ costs, least squares",
+        ),
+        "m1-first": Fact(mean_at(m1, min(m1.x)), "{:.0f}", f"mean steps at M₁ = {min(m1.x):g}"),
+        "m1-last": Fact(mean_at(m1, max(m1.x)), "{:.0f}", f"mean steps at M₁ = {max(m1.x):g}"),
+        "from": Fact(
+            first_small(SHOWN_SUMS, grid), "{:g}", f"S₁ from which on the hinge loss is at most {SMALL_LOSS:g}, {one}"
+        ),
+        "passes": Fact(passes(SHOWN_SUMS, margin), "{:.2f}", f"S₁ at which the mean margin passes 1, {one}"),
+        "half": Fact(
+            float(at[0.0].margin.mean() / at[1.0].margin.mean()), "{:.0%}", f"mean margin at S₁ = 0 over that at 1, {one}"
+        ),
+        "signs": Fact(
+            max(round(float(a.error.sum()) * a.total) for a in grid),
+            "{}",
+            f"most wrong signs at any S₁ of {N_FRESH * len(runs):,}",
+        ),
+        "gpt-below": Fact(float(errors[:, SUMS.index(0.7)].mean()), "{:.3f}", f"errors at S₁ = .7, {who}"),
+        "gpt-above": Fact(float(errors[:, SUMS.index(1.1)].mean()), "{:.3f}", f"errors at S₁ = 1.1, {who}"),
+        "gpt-order": Fact((agreeing(errors), len(errors)), "{} of {}", "seeds in which errors fall from every S₁ to the next"),
+        "turned-order": Fact((agreeing(turned), len(turned)), "{} of {}", f"the same, GPT-2 trained on {TURNED}"),
+        "gpt-inside": Fact(inside[LENGTH].mean, "{:.3f}", f"errors on unseen tasks, {who}"),
+        "floor-long": Fact(no_match_floor(ALPHA, LENGTH), "{:.1g}", f"½ (1 − α'/2)^{LENGTH}"),
+    }
+    for alpha, name in zip(ALPHAS, ("08", "09", "1"), strict=True):
+        found[f"need-{name}"] = Fact(need[alpha], "{:.1f}", f"examples for {ENOUGH:.0%} wrong, GPT-2 in domain, α' = {alpha:g}")
     return found
 
 

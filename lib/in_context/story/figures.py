@@ -6,13 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.colors import LogNorm, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from lib.core.read import style
-from lib.core.record.store import StoredRun
-from lib.in_context.drawing import band
 from lib.in_context.runs import LEVEL, history, steps_to
 from lib.in_context.story.metrics import (
     Grid,
@@ -27,11 +24,6 @@ from lib.in_context.story.metrics import (
 )
 
 MARKERS = "oDs^vP"
-MAPS = (
-    ("steps", f"steps to a loss of {LEVEL:g} on unseen tasks", 0),
-    ("excess", "excess loss on unseen tasks", 3),
-)
-"""Name, title and digits of each map."""
 
 
 def _colours(values: Sequence[float]) -> dict[float, object]:
@@ -67,42 +59,22 @@ def against_delta(found: Grid, before: Mapping[tuple[float, float], float], theo
     return fig
 
 
-def maps(values: Mapping[str, np.ndarray], deltas: Sequence[float], gammas: Sequence[float]) -> Figure:
-    """Means over seeds on the grid, a panel for each of MAPS: {name: (δ, γ)}; darker is slower, or farther behind. NaN: no
-    run has the value."""
+def behind(found: Mapping[str, Mapping[float, np.ndarray]]) -> Figure:
+    """By how much the loss on unseen tasks is larger where that on trained ones passes LEVEL: a panel a readout, a dot a run, a
+    bar the mean. found: {readout: {γ: (R,)}}."""
     with style.look():
-        fig, axes = plt.subplots(1, len(MAPS), figsize=(style.WIDTH, 2.6), sharey=True)
-        for ax, (name, title, digits) in zip(axes.flat, MAPS, strict=True):
-            grid = values[name]
-            top = float(np.nanmax(grid)) if np.isfinite(grid).any() else 1.0
-            scale = LogNorm(float(np.nanmin(grid)) / 1.5, top * 1.01) if name == "steps" else PowerNorm(0.5, 0, max(top, 1e-3))
-            ax.imshow(grid, origin="lower", aspect="auto", cmap=style.FILL[style.BLUE], norm=scale)
-            for (row, column), value in np.ndenumerate(grid):
-                text = "–" if np.isnan(value) else f"{value:.{digits}f}"
-                dark = not np.isnan(value) and float(scale(value)) > 0.6
-                ax.text(column, row, text, ha="center", va="center", fontsize=8.5, color="white" if dark else "#222222")
-            style.tick_grid(ax, list(gammas), [f"{d:g}" for d in deltas], "start of $W_O$, γ (smaller: larger weights)", "")
-            ax.set_title(title, fontsize=9)
-            style.bare(ax)
-        axes[0].set_ylabel("start of attention, δ")
-    return fig
-
-
-def along(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
-    """Along training, a column a group: share of wrong signs on trained and unseen tasks (top), attention (below)."""
-    with style.look():
-        fig, axes = plt.subplots(2, len(groups), figsize=(style.WIDTH, 4.0), sharex=True, sharey="row", squeeze=False)
-        for column, (title, runs) in zip(axes.T, groups.items(), strict=True):
-            steps_there, seen = history(runs, "seen")
-            band(column[0], steps_there, 1 - seen, color=style.DARK, ls="--", label="trained tasks")
-            band(column[0], steps_there, 1 - history(runs, "unseen")[1], color=style.VERMILLION, label="unseen tasks")
-            band(column[1], *history(runs, "attention.1"), color=style.GREEN)
-            column[0].set_title(title, fontsize=9)
-            column[0].set_ylim(0, 0.6)
-            column[1].set(xlabel="training step", xscale="log", ylim=(0, 1.02))
-        axes[0, 0].set_ylabel("share of wrong signs")
-        axes[1, 0].set_ylabel("attention")
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        fig, axes = plt.subplots(1, len(found), figsize=(style.WIDTH, 2.9), sharey=True, squeeze=False)
+        for ax, (name, groups) in zip(axes[0], found.items(), strict=True):
+            for i, values in enumerate(groups.values()):
+                ax.plot(i + np.linspace(-0.12, 0.12, len(values)), values, "o", color=style.BLUE, ms=5, alpha=0.7, mew=0)
+                if len(values):
+                    ax.plot([i - 0.25, i + 0.25], [values.mean()] * 2, color=style.DARK, lw=1.5)
+            ax.set_xticks(range(len(groups)), [f"{gamma:g}" for gamma in groups])
+            ax.set_xlabel("start of $W_O$, γ")
+            ax.set_title(f"{name} readout", fontsize=10)
+        every = [values.max() for groups in found.values() for values in groups.values() if len(values)]
+        axes[0, 0].set_ylim(0, 1.08 * max(every, default=1.0))
+        axes[0, 0].set_ylabel("excess loss on unseen tasks")
     return fig
 
 

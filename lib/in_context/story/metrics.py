@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from lib.core.read.fact import Fact
+from lib.core.read.measures import spread
 from lib.core.read.statistics import spearman
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context import starts
 from lib.in_context.experiments import STORY_GAMMAS, story_specs, train_specs, wide_specs
 from lib.in_context.pruning.metrics import at_rate
-from lib.in_context.runs import LEVEL, steps_to
+from lib.in_context.runs import LEVEL, small, start_attention, steps_to
 from lib.in_context.task import Task
 
 Grid = Mapping[tuple[float, float], list[StoredRun]]
@@ -115,12 +117,6 @@ def steps(run: StoredRun) -> int:
     return run.spec.train.steps if found is None else found
 
 
-def rising(run: StoredRun) -> float:
-    """By how much attention on the same pattern rises in the last quarter of training."""
-    values = np.array(run.history["attention.1"], dtype=float)
-    return float(values[-1] - values[3 * (len(values) - 1) // 4])
-
-
 def excesses(found: Grid, delta: float) -> dict[float, np.ndarray]:
     """{γ: `excess` of the runs at a δ that have one}."""
     values = {gamma: np.array([excess(run) for run in runs]) for (d, gamma), runs in found.items() if d == delta}
@@ -156,16 +152,6 @@ def theory(deltas: Sequence[float], task: Task = CYCLE) -> tuple[np.ndarray, np.
     return grid, same / (same + 1 - task.alpha / 2)
 
 
-def maps_of(found: Grid, deltas: Sequence[float], gammas: Sequence[float]) -> dict[str, np.ndarray]:
-    """{name: (δ, γ)} means over seeds for the panels of the figure; NaN where no run has a value."""
-    of = {"steps": steps, "excess": excess}
-    mean = lambda values: float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
-    return {
-        name: np.array([[mean(np.array([measure(r) for r in found[d, g]], dtype=float)) for g in gammas] for d in deltas])
-        for name, measure in of.items()
-    }
-
-
 def error_at(run: StoredRun, attention: float) -> float:
     """Share of wrong signs on unseen tasks at the first evaluation with at least this attention on the same pattern; NaN where
     there is none, or it is the first of all."""
@@ -178,11 +164,91 @@ def correlation(runs: Sequence[StoredRun]) -> float:
     return spearman(np.array([end_attention(r) for r in runs]), np.array([unseen_error(r) for r in runs])) if runs else 0.0
 
 
-def at_most(errors: Sequence[float] | np.ndarray) -> str:
-    """The largest of some shares of errors, in words."""
-    worst = float(np.max(errors))
-    return f"at most {worst:.1%}" if worst >= 0.0005 else "fewer than 1 in 2,000" if worst else "none"
+def both_excesses(grids: Mapping[str, Grid]) -> dict[str, dict[float, np.ndarray]]:
+    """{readout: {γ: excesses at δ = SOME_DELTA}}."""
+    return {name: excesses(grid, SOME_DELTA) for name, grid in grids.items()}
 
 
-def signed(value: float) -> str:
-    return f"{value:+z.2f}".replace("-", "−")
+def starts_rows(found: Mapping[str, Mapping[str, np.ndarray]]) -> list[tuple[str, ...]]:
+    """(quantity, what the talk prints, mean and spread from each start)."""
+    talk = {quantity.name: f"{quantity.low:g} to {quantity.high:g}" for quantity in starts.TALK}
+    cell = lambda values: small(values, 3) if np.isfinite(values).all() and values.any() else "none"
+    first = next(iter(found.values()))
+    math = lambda name: name.replace("W_O W_V", "$W_O W_V$").replace("of W_O,", "of $W_O$,")
+    return [(math(name), talk.get(name, ""), *(cell(rows[name]) for rows in found.values())) for name in first]
+
+
+def equal_rows(found: Grid, attention: float = 0.75) -> list[tuple[str, ...]]:
+    """(γ, runs, % wrong on unseen tasks at the first evaluation with so much attention)."""
+    rows = []
+    for gamma in gammas_of(found):
+        passed = np.array([error_at(run, attention) for run in everyone(found) if run.spec.gamma == gamma])
+        passed = passed[np.isfinite(passed)]
+        rows.append((f"{gamma:g}", str(len(passed)), spread(100 * passed, 2) if len(passed) else "–"))
+    return rows
+
+
+def own_settings(found: Grid) -> list[tuple[str, str]]:
+    """(setting, value) of what only these runs have."""
+    runs = everyone(found)
+    rates = {run.spec.gamma: run.spec.rate for run in runs}
+    one = runs[0].spec
+    return [
+        ("δ", ", ".join(f"{delta:g}" for delta in deltas_of(found))),
+        ("γ (learning rate)", ", ".join(f"{gamma:g} ({rate:.2g})" for gamma, rate in sorted(rates.items()))),
+        ("neurons, size of a", f"{one.model.neurons}, {one.model.readout:.3g}"),
+        ("steps, batch", f"{one.train.steps:,}, {one.train.batch}"),
+        ("seeds", str(len({run.spec.seed for run in runs}))),
+    ]
+
+
+def facts(grid: Grid, wide: Grid, main: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, Fact]:
+    """What the text of chapter 17 says: of the runs with the small readout, with the large one, and of chapter 12's runs from
+    both starts."""
+    copied, wider = ([run for run in everyone(found) if learned(run)] for found in (grid, wide))
+    share, error = remembering_error()
+    at = lambda delta: [run for (d, g), runs in grid.items() if (d, g) == (delta, MAIN_GAMMA) for run in runs]
+    mean = lambda values: float(np.mean(values)) if len(values) else None
+    found = {
+        "runs": Fact(len(everyone(grid)), "{}", "runs with the small readout"),
+        "learned": Fact(len(copied), "{}", f"of these that err on at most {LEARNED:.0%} of their own tasks"),
+        "clean": Fact(sum(unseen_error(run) == 0 for run in copied), "{}", "of these without an error on unseen tasks"),
+        "wide-learned": Fact(len(wider), "{}", "runs with the large readout that learned their tasks"),
+        "wide-runs": Fact(len(everyone(wide)), "{}", "runs with the large readout"),
+        "wide-wrong": Fact(
+            max(map(unseen_error, wider), default=None), "{:.1%}", "largest share of wrong signs on unseen tasks, large readout"
+        ),
+        "wide-clean": Fact(sum(unseen_error(run) == 0 for run in wider), "{}", "of these without an error on unseen tasks"),
+        "correlation": Fact(
+            correlation(wider) if len(wider) >= FEWEST else None, "{:.2f}", "rank correlation, large readout, runs that learned"
+        ),
+        "reversed": Fact(share, "{:.0%}", "untrained tasks that are a trained one reversed"),
+        "remember": Fact(error, "{:.1%}", "expected share of wrong signs of who remembers pairs"),
+        "before": Fact(
+            mean([start_attention(run)[0] for run in at(LARGE_DELTA)]),
+            "{:.2f}",
+            f"attention before training, δ = {LARGE_DELTA:g}",
+        ),
+        "small-before": Fact(
+            mean([start_attention(run)[0] for run in at(SOME_DELTA)]),
+            "{:.2f}",
+            f"attention before training, δ = {SOME_DELTA:g}",
+        ),
+        "fast": Fact(
+            mean([steps(r) for r in at(LARGE_DELTA)]), "{:.0f}", f"mean steps to a loss of {LEVEL:g}, δ = {LARGE_DELTA:g}"
+        ),
+        "slow": Fact(
+            mean([steps(r) for r in at(0.1)]), "{:.0f}", f"mean steps to a loss of {LEVEL:g}, δ = 0.1, γ = {MAIN_GAMMA:g}"
+        ),
+    }
+    groups = list(excesses(grid, SOME_DELTA).values())
+    for name, values in (("behind-large", groups[0]), ("behind-small", groups[-1])):
+        found[name] = Fact(mean(values), "{:.3f}", f"excess loss on unseen tasks, δ = {SOME_DELTA:g}, mean of seeds")
+    for start, rows in main.items():
+        short = "small" if start == "small" else "wide"
+        for key, quantity in (("label", starts.LABEL), ("rows", starts.SHARE)):
+            values = rows[f"{quantity}, {starts.END}"]
+            found[f"{short}-{key}"] = Fact(
+                mean(values), "{:.2f}" if key == "label" else "{:.0%}", f"{quantity}, chapter 12's runs"
+            )
+    return found
