@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 from test_analysis import make_run
 
-from lib.composition.condensation.metrics import two_sided
+from lib.core.read.statistics import two_sided
 from lib.composition.runs import model_of
 from lib.composition.task import ANCHORS, Task, composed
 from lib.composition.vectors import metrics as vectors

@@ -117,7 +117,8 @@ _CITED = re.compile(r"\{cite:[a-z]*\}`[^`]*`")
 _CITES = re.compile(rf"{re.escape(_MARK)}|\bthe (?:paper|papers|talk|slides|follow-up)(?:['’]s)?\b", re.IGNORECASE)
 _NO_PROSE = re.compile(
     r"```.*?```|:::.*?:::|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$|\{[a-z:]+\}`[^`]*`|\bFigures? (?:\d+|E)\.\d+"
-    r"|\[[^\]]*\]\([^)]*\)|\bchapters? \d+(?:(?:, | and | to )\d+)*",
+    r"|\[[^\]]*\]\([^)]*\)|\bchapters? \d+(?:(?:, | and | to )\d+)*"
+    r"|\b(?:GPT-|Theorem |Lemma |Condition |Eq\. )\d+",
     re.DOTALL | re.IGNORECASE,
 )
 

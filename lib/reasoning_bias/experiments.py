@@ -12,7 +12,7 @@ from typing import Any
 from lib.core.model.transformer import AnyModel, ModelSpec
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec, check_count, check_gamma
-from lib.core.sweep.experiment import Experiment, check_profile, in_one_list
+from lib.core.sweep.experiment import Experiment, always, check_profile, in_one_list
 from lib.reasoning_bias.models import EmbMLPSpec
 from lib.reasoning_bias.study import make_study
 from lib.reasoning_bias.task import LENGTH, POSITIONS, VOCAB
@@ -185,6 +185,19 @@ def point_specs(profile: str, gamma: float, first_seed: int = 0) -> list[RunSpec
     return [_run(BIAS_NAME, s, float(gamma), first_seed + i, transformer(s.d_model), {}) for i in range(len(s.seeds))]
 
 
+CIRCUIT_NAME = "bias-circuits"
+CIRCUIT_GAMMAS, CIRCUIT_SEEDS = (0.6, 0.7, 0.8, 0.9, 1.0), tuple(range(12, 20))
+
+
+def circuit_specs(profile: str) -> list[RunSpec]:
+    """The two-layer transformer once more at small initialization: new seeds, single precision, weights kept of all. Seed by
+    seed, so that whole rows of γ finish first."""
+    s = SETTINGS[check_profile(profile)]
+    gammas, seeds = (CIRCUIT_GAMMAS, CIRCUIT_SEEDS) if profile != "smoke" else ((0.6, SMALL), (12,))
+    model, train = transformer(s.d_model), replace(s.train, precision="float32")
+    return [_run(CIRCUIT_NAME, s, g, seed, model, {}, train=train) for seed in seeds for g in gammas]
+
+
 def keep_for_maps(result: RunResult) -> bool:
     """Weights are kept of all seeds at the paper's small initialization, and of the first at its other two."""
     spec = result.spec
@@ -298,6 +311,7 @@ def flow_specs(profile: str) -> dict[str, list[RunSpec]]:
 
 
 BIAS = Experiment(BIAS_NAME, "Memory and reasoning over γ, two layers", VERSION, make_study, all_bias_specs, keep_for_maps)
+CIRCUITS = Experiment(CIRCUIT_NAME, "Which circuit, by γ", VERSION, make_study, circuit_specs, always)
 EMB = Experiment(EMB_NAME, "Memory and reasoning over γ, Emb-MLP", VERSION, make_study, emb_specs, models=(EmbMLPSpec,))
 TABLES = Experiment(TABLES_NAME, "Variants of the memory table", VERSION, make_study, table_specs)
 ABLATION = Experiment(
@@ -311,4 +325,4 @@ ROWS = Experiment(
     make_study,
     lambda profile: in_one_list(rows_specs)(profile) + many_rows_specs(profile),
 )
-EXPERIMENTS = (BIAS, EMB, TABLES, ABLATION, FLOW, ROWS)
+EXPERIMENTS = (BIAS, CIRCUITS, EMB, TABLES, ABLATION, FLOW, ROWS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from lib.composition.condensation.metrics import RARE
 from lib.composition.phases import material, phases
 from lib.composition.vectors.metrics import (
     APART,
@@ -25,6 +24,7 @@ from lib.composition.vectors.metrics import (
     shared_depths,
 )
 from lib.core.read.claim import Claim, Measured, Part, by_exact_test
+from lib.core.read.statistics import RARE
 from lib.core.record.store import Store, StoredRun
 
 Runs = Mapping[str, Sequence[StoredRun]]

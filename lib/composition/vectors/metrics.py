@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from lib.composition.condensation.metrics import RARE, higher
 from lib.composition.phases import LEVEL, Phase
 from lib.composition.runs import MAPPINGS, model_of
 from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, LENGTH, PAIRS, Task, composed
@@ -17,7 +16,7 @@ from lib.core.model.transformer import Taps
 from lib.core.read.derived import derived
 from lib.core.read.fact import Fact, in_words
 from lib.core.read.measures import cosines, remembered
-from lib.core.read.statistics import Trend, rank_trend
+from lib.core.read.statistics import RARE, Trend, higher, rank_trend
 from lib.core.record.store import StoredRun
 
 KEYS = range(30, 41)

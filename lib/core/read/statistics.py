@@ -111,3 +111,77 @@ def log_slope(x: Sequence[float], y: Sequence[float], draws: int = 2000) -> Tren
     if not (points > 0).all() or len(set(points[0])) < 2:
         raise ValueError("a power law needs positive numbers at two places at least.")
     return slope(*np.log(points), draws=draws)
+
+
+def auc(score: Sequence[float], positive: Sequence[bool]) -> float:
+    """Chance that a random positive scores above a random negative, ties as one half (Mann and Whitney's U, scaled).
+
+    Raises ValueError unless there are both.
+    """
+    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    n, m = positive.sum(), (~positive).sum()
+    if not n or not m:
+        raise ValueError("an AUC needs positives and negatives.")
+    return float((rankdata(score)[positive].sum() - n * (n + 1) / 2) / (n * m))
+
+
+def stratified_auc(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> float:
+    """The same over pairs from one stratum only, all such pairs together, so that what differs between strata does not count.
+
+    Raises ValueError unless some stratum has both.
+    """
+    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    wins = pairs = 0.0
+    for name in set(stratum):
+        here = np.array([s == name for s in stratum])
+        n = int(positive[here].sum()) * int((~positive[here]).sum())
+        if n:
+            wins += n * auc(score[here], positive[here])
+            pairs += n
+    if not pairs:
+        raise ValueError("an AUC needs positives and negatives in one stratum.")
+    return wins / pairs
+
+
+def auc_interval(
+    score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object] | None = None, draws: int = 1000, seed: int = 0
+) -> tuple[float, float]:
+    """95 % interval of the (stratified) AUC, by resampling positives and negatives within each stratum."""
+    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    stratum = [0] * len(score) if stratum is None else list(stratum)
+    kinds = list(zip(stratum, positive.tolist(), strict=True))
+    members = [np.flatnonzero([k == kind for k in kinds]) for kind in dict.fromkeys(kinds)]
+    return interval(
+        [stratified_auc(score[pick], positive[pick], [stratum[i] for i in pick]) for pick in resamples(members, draws, seed)]
+    )
+
+
+def higher(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> tuple[float, float]:
+    """(share, p): the share of pairs from one stratum in which the positive scores higher, ties as one half; and how often it
+    would be that large if within each stratum chance alone had drawn the positives.
+
+    Exact, by counting all draws; in a single stratum the one-sided test of Mann and Whitney. Raises ValueError unless some
+    stratum has both.
+    """
+    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    observed, null = 0, np.ones(1)
+    for name in set(stratum):
+        here = np.array([s == name for s in stratum])
+        n, ranks = int(positive[here].sum()), (2 * rankdata(score[here])).astype(int)  # doubled, so that ties are whole
+        ways = np.zeros((n + 1, ranks.sum() + 1))  # of so many of the ranks to have this sum
+        ways[0, 0] = 1
+        for rank in ranks:
+            ways[1:, rank:] += ways[:-1, :-rank].copy()
+        observed += int(ranks[positive[here]].sum())
+        null = np.convolve(null, ways[n] / ways[n].sum())
+    return stratified_auc(score, positive, stratum), float(min(1.0, null[observed:].sum()))
+
+
+RARE = 0.05
+"""One group's numbers are clearly higher where chance alone would have them as high at most this often."""
+
+
+def two_sided(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> float:
+    """How often chance alone would have the AUC of `higher` as far from 0.5, on either side: twice the smaller tail."""
+    score = np.asarray(score, dtype=float)
+    return min(1.0, 2 * min(higher(score, positive, stratum)[1], higher(-score, positive, stratum)[1]))

@@ -1,206 +1,253 @@
-"""Claims on attention (chapter 11): the criteria, and whether stored results meet them."""
+"""Claims on attention and on the two circuits (chapter 11): the criteria, and whether stored results meet them."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import fisher_exact
 
-from lib.core.read.claim import Claim, Finding, graded
-from lib.core.read.measures import spread
-from lib.core.record.store import Store
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, by_exact_test
+from lib.core.read.statistics import RARE, higher
+from lib.core.record.store import Store, StoredRun
 from lib.reasoning_bias.attention import metrics
-from lib.reasoning_bias.attention.metrics import EPSILON, HALF, reach, rounded
+from lib.reasoning_bias.attention.metrics import DECIDED, EPSILON, HALF, TOLD, selects_late
 from lib.reasoning_bias.experiments import ABLATIONS, LARGE, SMALL
-from lib.reasoning_bias.ratios import slowdown, words
-from lib.reasoning_bias.runs import KINDS, at, epoch, seeds, short, transformers
+from lib.reasoning_bias.runs import seeds, short
 from lib.reasoning_bias.study import N_QUESTIONS
 
 STANDS_OUT = 2
 """The largest singular value over the second."""
 ALONG, ACROSS = 0.5, 0.2
 """Mean |cosine| with the anchors that a direction is aligned with, and with those that it is nearly orthogonal to."""
-READS = 0.8
-"""Of the last token's attention, where it reads the key."""
-ENOUGH_SEEDS = 0.75
-"""Of seeds that should have the solution which the paper describes: it reports one model."""
+ENOUGH_RUNS = 0.75
+"""Of runs that should follow the place."""
 STAYS = 0.2
 """Of an attention that has moved elsewhere, at its former place."""
-
-FALLS = "ε before training falls at every step of γ"
-IS_SMALL = f"ε before training at most {short(EPSILON)} in every seed at γ = {short(SMALL)}"
-IS_AVERAGE = (
-    f"at more than {short(HALF)} of the snapshots from a twentieth of training on no entry of the attention to any single one "
-    f"of {N_QUESTIONS} sequences is more than {short(metrics.OFF)} from 1 / i; one part for each seed"
-)
-IN_MOST_SEEDS = f"in at least {ENOUGH_SEEDS:.0%} of the seeds"
-ONE_STANDS_OUT = f"at least {STANDS_OUT:g} times the second, in every seed"
-WITH_REASONING = f"mean |cosine| at least {short(ALONG)} with reasoning anchors, in every seed"
-NOT_WITH_MEMORY = f"at most {short(ACROSS)} with memory anchors, in every seed"
+LOWER, UPPER = 0.7, 0.9
+"""γ up to the one are compared with those from the other on."""
+RIGHT_SIDE = 0.9
+"""Of the runs whose circuit is told early."""
 
 
-def lemma(store: Store, profile: str) -> Finding:
+def _paper(store: Store, profile: str) -> list[StoredRun]:
+    """The runs with the paper's circuit. Raises LookupError where there is none."""
+    if not (found := [run for run in metrics.circuits(store, profile) if selects_late(run)]):
+        raise LookupError("no run has the paper's circuit")
+    return found
+
+
+def selected(store: Store, profile: str) -> Measured:
+    runs = metrics.circuits(store, profile)
+    groups = [
+        [selects_late(r) for r in runs if r.spec.gamma >= UPPER],
+        [selects_late(r) for r in runs if r.spec.gamma <= LOWER],
+    ]
+    if not all(groups):
+        raise LookupError(f"this profile has no runs at γ ≤ {LOWER:g} or at γ ≥ {UPPER:g}")
+    counts = [[sum(group), len(group) - sum(group)] for group in groups]
+    best = [[len(groups[0]), 0], [0, len(groups[1])]]
+    p = lambda table, side: float(fisher_exact(table, side).pvalue)
+    words = f"Fisher's exact p, the paper's circuit at γ ≥ {UPPER:g} against γ ≤ {LOWER:g}"
+    return Measured((by_exact_test(words, p(counts, "greater"), p(counts, "less"), p(best, "greater"), RARE),), seeds(runs))
+
+
+def generalizes_worse(store: Store, profile: str) -> Measured:
+    runs = metrics.circuits(store, profile)
+    score = np.array([run.metrics["held out"] for run in runs], dtype=float)
+    other, stratum = [not selects_late(run) for run in runs], [run.spec.gamma for run in runs]
+    try:
+        _, p = higher(score, other, stratum)
+        _, opposite = higher(-score, other, stratum)
+        _, least = higher(np.array(other, dtype=float), other, stratum)
+    except ValueError:
+        raise LookupError("at no γ are there runs with either circuit") from None
+    words = "exact p that the other circuit has more held-out pairs right, within γ"
+    return Measured((by_exact_test(words, p, opposite, least, RARE),), seeds(runs))
+
+
+def told_early(store: Store, profile: str) -> Measured:
+    runs = metrics.circuits(store, profile)
+    right = [(metrics.along_reasoning(run) >= TOLD) == selects_late(run) for run in runs]
+    kinds = {selects_late(run) for run in runs}
+    parts = (
+        Part("circuits among the runs", len(kinds), ">=", 2, "{:.0f}", given=True),
+        Part("share of runs on the right side", float(np.mean(right)), ">=", RIGHT_SIDE),
+    )
+    return Measured(parts, seeds(runs))
+
+
+def lemma(store: Store, profile: str) -> Measured:
     before = metrics.start_deviations(profile)
-    gammas = list(before)
-    means = np.array([np.mean(before[g]) for g in gammas])
-    small = max(before[SMALL])
-    return Finding(
-        f"ε before training, by γ: {', '.join(f'{g:g}: {rounded(min(v))} to {rounded(max(v))}' for g, v in before.items())}",
-        graded({FALLS: bool((np.diff(means) < 0).all()), IS_SMALL: small <= EPSILON}),
-        len(before[SMALL]),
+    means = np.array([np.mean(values) for values in before.values()])
+    parts = (
+        Part("ε before training: largest rise from one γ to the next", float(np.diff(means).max()), "<", 0.0, "{:.1e}"),
+        Part(f"ε before training at γ = {short(SMALL)}, highest seed", max(before[SMALL]), "<=", EPSILON, "{:.4f}"),
     )
+    return Measured(parts, len(before[SMALL]))
 
 
-def stays_causal(store: Store, profile: str) -> Finding:
-    runs = transformers(store, profile, SMALL)
-    found = [metrics.near_average(run, single=True) for run in runs]
-    mean = [metrics.near_average(run) for run in runs]
-    step, last = metrics.beginning(runs), max(runs[0].snapshots())
-    say = lambda values: ", ".join(f"{v:.2f}" for v in values)
-    far = lambda at: say([metrics.largest(run, at) for run in runs])
-    return Finding(
-        f"share of snapshots near the average, by seed: in single sequences {say(found)}, of the mean over sequences "
-        f"{say(mean)}; largest distance from 1 / i in a sequence after {step / epoch(runs[0].spec):g} epochs {far(step)}, at "
-        f"the end {far(last)}",
-        graded({f"seed {run.spec.seed}": value > HALF for run, value in zip(runs, found, strict=True)}),
-        seeds(runs),
-    )
+def stays_causal(store: Store, profile: str) -> Measured:
+    paper, runs = _paper(store, profile), metrics.circuits(store, profile)
+    single = min(metrics.near_average(run, single=True) for run in paper)
+    far = [-metrics.off_average(run, max(run.snapshots())) for run in runs]
+    late = [selects_late(run) for run in runs]
+    parts = [Part("share of snapshots at which single sequences are near the average, lowest run", single, ">", HALF)]
+    if not all(late):
+        stratum = [0] * len(runs)
+        near, away = higher(far, late, stratum)[1], higher([-f for f in far], late, stratum)[1]
+        least = higher([float(v) for v in late], late, stratum)[1]
+        parts.append(
+            by_exact_test("exact p that the mean over sequences is nearer to it than in other runs", near, away, least, RARE)
+        )
+    return Measured(tuple(parts), seeds(paper))
 
 
-def one_direction(store: Store, profile: str) -> Finding:
-    runs = transformers(store, profile, SMALL)
-    step = metrics.beginning(runs)
-    gap = [metrics.gap(r, step) for r in runs]
-    rest = [metrics.gap(r, step, 3) for r in runs]
-    return Finding(
-        f"after {step / epoch(runs[0].spec):g} epochs the largest singular value is {spread(gap)} times the second "
-        f"and {spread(rest)} times the third",
-        graded({ONE_STANDS_OUT: min(gap) >= STANDS_OUT}),
-        seeds(runs),
-    )
+def one_direction(store: Store, profile: str) -> Measured:
+    runs = _paper(store, profile)
+    gap = min(metrics.gap(run, metrics.beginning([run])) for run in runs)
+    return Measured((Part("largest singular value over the second, lowest run", gap, ">=", STANDS_OUT),), seeds(runs))
 
 
-def aligned(store: Store, profile: str) -> Finding:
-    runs = transformers(store, profile, SMALL)
-    step = metrics.beginning(runs)
-    found = {kind: [] for kind in KINDS}
+def aligned(store: Store, profile: str) -> Measured:
+    runs = _paper(store, profile)
+    found: dict[str, list[float]] = {"memory": [], "reasoning": []}
     for run in runs:
         steps, kinds = metrics.alignments(run)
         for kind, values in kinds.items():
-            found[kind].append(float(values[list(steps).index(step)].mean()))
-    return Finding(
-        f"|cosine| of the first direction of W^V with reasoning anchors {spread(found['reasoning'])}, "
-        f"with memory anchors {spread(found['memory'])}, after {step / epoch(runs[0].spec):g} epochs",
-        graded({WITH_REASONING: min(found["reasoning"]) >= ALONG, NOT_WITH_MEMORY: max(found["memory"]) <= ACROSS}),
-        seeds(runs),
+            found[kind].append(float(values[list(steps).index(metrics.beginning([run]))].mean()))
+    parts = (
+        Part("|cosine| with reasoning anchors, lowest run", min(found["reasoning"]), ">=", ALONG),
+        Part("|cosine| with memory anchors, highest run", max(found["memory"]), "<=", ACROSS),
     )
+    return Measured(parts, seeds(runs))
 
 
-def picks_the_key(store: Store, profile: str) -> Finding:
-    runs = metrics.trained_small(store, profile)
-    key = np.array([metrics.reading(r)[1, :, 0].min() for r in runs])
-    return Finding(
-        f"share of the last token's second attention on the key, at the key's worst place, at least {short(READS)} in "
-        + _in_two(key, key >= READS),
-        graded({IN_MOST_SEEDS: bool((key >= READS).mean() >= ENOUGH_SEEDS)}),
-        seeds(runs),
-    )
+def follows_the_place(store: Store, profile: str) -> Measured:
+    runs = _paper(store, profile)
+    found = [metrics.moved(run)["other place"] for run in runs]
+    held = float(np.mean([other >= metrics.MOST and own <= STAYS for own, other in found]))
+    return Measured((Part("share of runs in which attention goes to the other place", held, ">=", ENOUGH_RUNS),), seeds(runs))
 
 
-def follows_the_place(store: Store, profile: str) -> Finding:
-    runs = metrics.trained_small(store, profile)
-    moved = [metrics.moved(r) for r in runs]
-    found = [kept["other place"] for kept in moved]
-    held = np.array([other >= metrics.MOST and own <= STAYS for own, other in found])
-    own, other = np.array(found).T
-    reads = np.array([kept["itself"][0] >= metrics.MOST for kept in moved])
-    resting = metrics.share_of(int(held[reads].sum()), int(reads.sum()))
-    return Finding(
-        f"with the attention keys of a sequence whose key stands elsewhere, so in {_in_two(other, held)}, by the weight that "
-        f"goes there; what stays: {reach(own)}; so in {resting} of those where most of it rests on the key",
-        graded({IN_MOST_SEEDS: bool(np.mean(held) >= ENOUGH_SEEDS)}),
-        seeds(runs),
-    )
-
-
-def _in_two(values: np.ndarray, held: np.ndarray) -> str:
-    """The range of values where something holds, and elsewhere."""
-    first = f"{metrics.share_of(held.sum(), len(held))} seeds" + (f" ({reach(values[held])})" if held.any() else "")
-    return (
-        first
-        + (f", {reach(values[~held])} in the others" if held.any() and not held.all() else "")
-        + ("" if held.any() else f" ({reach(values)})")
-    )
-
-
-def survives(store: Store, profile: str) -> Finding:
-    parts, said, fewest = {}, [], 0
+def survives(store: Store, profile: str) -> Measured:
+    parts, fewest = [], 0
     for name, runs in metrics.ablated(store, profile).items():
         if name == ABLATIONS[0]:
             continue
         fewest = min(fewest or seeds(runs), seeds(runs))
-        pair = [[r for r in (slowdown(run) for run in at(runs, gamma)) if r is not None] for gamma in (LARGE, SMALL)]
-        parts[name] = metrics.bias_stays(runs)
-        said.append(f"{name}: " + " and ".join(words(p) if p else "never halved" for p in pair))
-    return Finding(f"ratio at γ = {LARGE:g} and {SMALL:g}; " + "; ".join(said), graded(parts), fewest)
+        least, bounded = metrics.least_gap(runs)
+        failure = TOO_SMALL if bounded else OPPOSITE if least < 0 else NO_EFFECT
+        power = "ratios of the large start are lower bounds" * bounded
+        value = float("nan") if bounded else least
+        words = f"{name}: smallest ratio at γ = {short(SMALL)} over the largest at {short(LARGE)}, logarithm"
+        parts.append(Part(words, value, ">", 0.0, failure=failure, power=power))
+    return Measured(tuple(parts), fewest)
 
+
+SUBSET = (
+    "asked of all runs at γ = .8, in which two circuits were mixed; now of new runs in single precision that have the paper's, "
+    "by the same criterion, fixed before they were trained"
+)
 
 CLAIMS = (
+    Claim(
+        "circuit-selected",
+        "ours",
+        "chapter 11",
+        "The smaller the initialization, the more often the trained model has the paper's circuit.",
+        "the paper shows one model",
+        f"runs whose second attention gives the key at least {short(metrics.MOST)} of its weight: more at γ ≥ {short(UPPER)} "
+        f"than at γ ≤ {short(LOWER)}, Fisher's one-sided exact p at most {short(RARE)}; fixed before these runs, after others had "
+        "shown it",
+        selected,
+        question="simple",
+        figure="11.2",
+    ),
+    Claim(
+        "circuit-generalizes-worse",
+        "ours",
+        "chapter 11",
+        "Models with the paper's circuit have fewer of the held-out pairs right than those with the other.",
+        "not in the sources",
+        f"exact test over pairs of runs of one γ, one-sided p at most {short(RARE)}; fixed as above",
+        generalizes_worse,
+        question="rule",
+        figure="11.2",
+    ),
+    Claim(
+        "circuit-early",
+        "ours",
+        "chapter 11",
+        "Which circuit a run will have is told early, by whether W^V's first direction lies along the reasoning anchors.",
+        "not in the sources",
+        f"at epoch {DECIDED} mean |cosine| with reasoning anchors is at least {short(TOLD)} in runs that will have the paper's "
+        f"circuit and below in the others, in at least {RIGHT_SIDE:.0%} of the runs; fixed as above",
+        told_early,
+        question="simple",
+        figure="11.3",
+    ),
     Claim(
         "attention-lemma",
         "yao2025",
         "Lemma 1",
         "The smaller the initialization, the nearer the first attention is to the causal average.",
         "|A − 1 / i| ≤ ε",
-        f"{FALLS}; {IS_SMALL}",
+        f"ε before training falls at every step of γ; at most {short(EPSILON)} in every seed at γ = {short(SMALL)}",
         lemma,
+        question="simple",
+        figure="11.4",
     ),
     Claim(
         "attention-causal",
         "yao2025",
         "Fig 6",
-        "At small initialization the first attention is still the causal average from a twentieth of training on.",
+        "With the paper's circuit the first attention is still the causal average from a twentieth of training on.",
         "1 / i",
-        IS_AVERAGE,
+        f"at more than {short(HALF)} of the snapshots from a twentieth of training on no entry of the attention to any single "
+        f"one of {N_QUESTIONS} sequences is more than {short(metrics.OFF)} from 1 / i, in every run; the mean over sequences is "
+        f"nearer to it at the end than in runs with the other circuit, exact p at most {short(RARE)}",
         stays_causal,
-        revised="the mean over sequences was judged, in which what single sequences select cancels; before that, one epoch",
+        revised=f"{SUBSET}; the comparison between circuits was added",
+        question="simple",
+        figure="11.4",
     ),
     Claim(
         "attention-one-direction",
         "yao2025",
         "Fig 6",
-        "The largest singular value of the first W^V stands far above the others.",
+        "With the paper's circuit the largest singular value of the first W^V stands far above the others.",
         "far above",
-        f"at a twentieth of training {ONE_STANDS_OUT}",
+        f"at a twentieth of training at least {STANDS_OUT:g} times the second, in every run",
         one_direction,
+        revised=SUBSET,
+        question="simple",
+        figure="11.3",
     ),
     Claim(
         "attention-alignment",
         "yao2025",
         "Fig 6",
-        "The first direction of W^V is that of the reasoning anchors, and near-orthogonal to memory anchors.",
+        "With the paper's circuit the first direction of W^V is that of the reasoning anchors, and near-orthogonal to memory "
+        "anchors.",
         "aligned; near-orthogonal",
-        f"at a twentieth of training {WITH_REASONING}; {NOT_WITH_MEMORY}",
+        f"at a twentieth of training mean |cosine| at least {short(ALONG)} with reasoning anchors and at most {short(ACROSS)} "
+        "with memory anchors, in every run",
         aligned,
-    ),
-    Claim(
-        "attention-second-key",
-        "yao2025",
-        "Appendix, second attention",
-        "The second attention finds the key wherever it stands and carries it to the last token.",
-        "position picks the key",
-        f"at least {short(READS)} of the last token's attention on the key at each place, {IN_MOST_SEEDS}",
-        picks_the_key,
-        revised="of four seeds one has another solution, which four seeds cannot weigh; eight were added",
+        revised=SUBSET,
+        question="simple",
+        figure="11.3",
     ),
     Claim(
         "attention-second-place",
         "yao2025",
         "Appendix, second attention",
-        "What the second attention matches is where a sequence's key is, not which key it is.",
+        "With the paper's circuit the second attention matches where a sequence's key is, not which key it is.",
         "position picks the key",
         f"with attention keys of a sequence whose key is elsewhere, at least {short(metrics.MOST)} goes there and at most "
-        f"{short(STAYS)} stays, {IN_MOST_SEEDS}",
+        f"{short(STAYS)} stays, in at least {ENOUGH_RUNS:.0%} of the runs",
         follows_the_place,
-        revised="as above",
+        revised=f"{SUBSET}; that the second attention finds the key, asked apart before, is what defines the circuit",
+        question="simple",
+        figure="11.1",
     ),
     Claim(
         "attention-ablations",
@@ -212,5 +259,7 @@ CLAIMS = (
         f"every ratio at γ = {short(SMALL)} above every one at {short(LARGE)}, where these are no lower bounds; one part for "
         "each ablation",
         survives,
+        question="rule",
+        figure="11.5",
     ),
 )

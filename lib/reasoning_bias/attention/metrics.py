@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ from lib.core.read.measures import cosines, remembered
 from lib.core.record.spec import RunSpec
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
-from lib.reasoning_bias.experiments import LARGE, SMALL, ablation_specs, bias_specs, long_specs, more_specs
+from lib.reasoning_bias.experiments import LARGE, SMALL, ablation_specs, bias_specs, circuit_specs, long_specs, more_specs
 from lib.reasoning_bias.ratios import closed, slowdown
 from lib.reasoning_bias.runs import KINDS, at, by_gamma, epoch, snapshot_near, transformers
 from lib.reasoning_bias.study import causal_average, make_study
@@ -29,6 +30,12 @@ HALF = 0.5
 """Of a run's snapshots, or of a cosine."""
 BEGINNING = 0.05
 """Where in training we look at the first attention; the paper's figure does not say."""
+
+
+CIRCUITS_OF = ("average, then select", "select, then read")
+"""The two circuits by what their first and second attention do; the first is the paper's."""
+DECIDED, TOLD = 15, 0.4
+"""The epoch, and the alignment of W^V's first direction with the reasoning anchors there, that tell which a run will have."""
 
 
 def rounded(value: float) -> str:
@@ -66,13 +73,14 @@ def in_the_book(ablation: str) -> str:
     return ablation.replace("head", "output matrix").replace("rate", "learning rate")
 
 
-def bias_stays(runs: Sequence[StoredRun]) -> bool:
-    """Is every ratio at small initialization above every one at large, where these are no lower bounds? Two of those cannot be
-    compared."""
+def least_gap(runs: Sequence[StoredRun]) -> tuple[float, bool]:
+    """The logarithm of the smallest ratio at small initialization over the largest at large; NaN where there is none. And
+    whether those at large are lower bounds, which cannot be compared."""
     small, large = ([r for r in (slowdown(run) for run in at(runs, gamma)) if r is not None] for gamma in (SMALL, LARGE))
-    if not small or not large or not closed(large):
-        return False
-    return min(r.value for r in small) > max(r.value for r in large)
+    if not small or not large:
+        return float("nan"), False
+    gap = math.log(min(r.value for r in small) / max(r.value for r in large))
+    return gap, not closed(large)
 
 
 def trained_small(store: Store, profile: str) -> list[StoredRun]:
@@ -156,6 +164,35 @@ def singular_values(run: StoredRun, step: int | None = None) -> np.ndarray:
     """Of the first layer's W^V at a snapshot, by default the last."""
     kept = run.snapshots()
     return kept[max(kept) if step is None else step]["spectrum"].numpy()
+
+
+def circuits(store: Store, profile: str) -> list[StoredRun]:
+    """The runs over γ, in single precision, whose circuits are compared. Raises LookupError where some are missing."""
+    return load(circuit_specs(profile), store)
+
+
+def on_the_key(run: StoredRun) -> float:
+    """The share of the last token's second attention that goes to the key, mean over its places."""
+    return float(reading(run)[1, :, 0].mean())
+
+
+def selects_late(run: StoredRun) -> bool:
+    """Has the run the paper's circuit: does the *second* attention find the key? In the other the first brings it along."""
+    return on_the_key(run) >= MOST
+
+
+def along_reasoning(run: StoredRun, epochs: float = DECIDED) -> float:
+    """Mean |cosine| of the first direction of W^V with the reasoning anchors, at the snapshot nearest to an epoch."""
+    steps, kinds = alignments(run)
+    at_epoch = int(np.argmin(np.abs(np.log(steps / (epochs * epoch(run.spec))))))
+    return float(kinds["reasoning"][at_epoch].mean())
+
+
+def by_circuit(runs: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
+    """{circuit: runs}, the paper's first."""
+    return {
+        name: [run for run in runs if selects_late(run) == late] for name, late in zip(CIRCUITS_OF, (True, False), strict=True)
+    }
 
 
 ROLES = ("key", "first anchor", "second anchor", "noise")
