@@ -48,6 +48,8 @@ COVERS: dict[str, dict[str, Any]] = {
 DEEP_START: dict[str, Any] = {"depth": 3, "delta": 0.4, "rate": 0.5, "back": 0.3}
 """Three layers as the talk's figures begin: attention of the first layer at .53, rows of W_O W_V of norm .013. Rate, batch and
 W_P's start are our choice, by trials on other seeds."""
+DEEP_BACKS = (0.1, 0.3)
+"""Trials of W_P's start."""
 DEEP_STD = 0.005
 """Standard deviation of W_O's start in three layers."""
 DEEP: dict[str, dict[str, Any]] = {
@@ -191,6 +193,16 @@ def deep_specs(profile: str) -> dict[str, list[RunSpec]]:
     }
 
 
+def deep_trial_specs(profile: str) -> dict[float, RunSpec]:
+    """{W_P's start: run} of three layers, every one read, no stream: what the runs above were chosen by."""
+    s = SETTINGS[check_profile(profile)]
+    steps, batch = s.deep
+    how = DEEP_START | {"gamma": gamma_of(DEEP_STD, s.neurons), "batch": batch, "watched": min(50, steps)}
+    change = {"skip": False, "every": True}
+    tried = DEEP_BACKS if profile != "smoke" else DEEP_BACKS[:1]
+    return {b: one_layer("icl-search", s, STREAMS[0], {}, steps, **how | change | {"back": b}) for b in tried}
+
+
 def gpt_specs(profile: str) -> dict[str, list[RunSpec]]:
     """{variant: runs} of the small GPT-2, by AdamW with warm-up and cosine; γ = ½ is near its usual start (our choice)."""
     s = SETTINGS[check_profile(profile)]
@@ -245,9 +257,9 @@ def start_specs(profile: str) -> dict[tuple[int, float], list[RunSpec]]:
 
 
 def search_specs(profile: str) -> list[RunSpec]:
-    """All trials: of the start, and earlier ones of β and the rate from the start of order 1 / √m."""
+    """All trials: of the start, of three layers, and earlier ones of β and the rate from the start of order 1 / √m."""
     s = SETTINGS[check_profile(profile)]
-    starts = [spec for runs in start_specs(profile).values() for spec in runs]
+    starts = [spec for runs in start_specs(profile).values() for spec in runs] + [*deep_trial_specs(profile).values()]
     tried = [(norm, rate) for norm in (1.0, 2.0, 3.0) for rate in (0.3, 1.0)] if profile != "smoke" else []
     return starts + [
         one_layer("icl-search", s, seed, {"norm": norm}, min(s.steps, 400), **WIDE | {"rate": rate})

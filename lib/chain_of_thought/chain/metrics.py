@@ -471,6 +471,9 @@ def facts(
         "smallest": Fact(
             errors[min(errors)].mean[-1], "{:.3f}", f"wrong steps at {last} examples, smallest α', first step harder"
         ),
+        "smallest-tau": Fact(
+            (rare := by_tau(runs, trial.alpha))[min(rare)].mean[-1], "{:.3f}", f"wrong steps at {last} examples, smallest τ"
+        ),
         "vote": Fact(
             float(against_oracle(runs).max()), "{:.2f}", f"error over the vote's, highest where that is at least {SOME:g}"
         ),

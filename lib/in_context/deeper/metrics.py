@@ -12,7 +12,7 @@ from lib.core.read.fact import Fact
 from lib.core.read.measures import remembered
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context import study
-from lib.in_context.experiments import DEEP, deep_specs
+from lib.in_context.experiments import DEEP, DEEP_BACKS, deep_specs, deep_trial_specs
 from lib.in_context.runs import history, large, neurons_at, positive, row_size, snapshots, start_attention, untrained
 
 TALK, ALONE, ALL, LAST = DEEP
@@ -132,8 +132,13 @@ def attentions(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, list[tupl
     return {name: [attention_of(good, k) for k in layers_of(good[0])] if good else [] for name, good in found.items()}
 
 
-def facts(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
-    """What the text of chapter 16 says."""
+def trial(store: Store, profile: str) -> StoredRun:
+    """The trial with the smaller start of W_P. Raises LookupError where it is missing."""
+    return load([deep_trial_specs(profile)[DEEP_BACKS[0]]], store)[0]
+
+
+def facts(groups: Mapping[str, Sequence[StoredRun]], tried: StoredRun) -> dict[str, Fact]:
+    """What the text of chapter 16 says; `tried` as `trial` gives it."""
     talk, alone, full, last = (groups[name] for name in (TALK, ALONE, ALL, LAST))
     seeds, others = f"{len(talk)} seeds", (talk, full, last)
     lowest = lambda runs: min((separated(run, k) for run in whole(runs) for k in layers_of(run)), default=None)
@@ -141,6 +146,11 @@ def facts(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
         "grown": Fact(_mean(majority(run) for run in whole(talk)), "{:.0%}", f"neurons of all layers, {TALK}, mean of {seeds}"),
         "alone-wrong": Fact(
             _mean(1 - run.metrics["unseen"] for run in whole(alone)), "{:.0%}", f"wrong on unseen tasks, {ALONE}, {seeds}"
+        ),
+        "trial": Fact(
+            float(attention_of([tried], tried.spec.model.depth)[1][0, -1]),
+            "{:.2f}",
+            f"W_P started at {tried.spec.model.back:g}, one run",
         ),
         "full-near": Fact(lowest(full), "{:.0%}", f"large neurons near ±q, {ALL}, lowest of all layers and {seeds}"),
         "last-near": Fact(lowest(last), "{:.0%}", f"the same, {LAST}"),

@@ -259,7 +259,7 @@ CLAIMS = (
     Claim(
         "icl-floor",
         "ours",
-        "Fig 13.6, one layer",
+        "Fig 13.5, one layer",
         "The one-layer model copies labels: where no example shows the query's pattern it does no better than a guess.",
         "our inference from the mechanism",
         f"at α' = {ALPHA:g} and l = {FLOOR_LENGTHS[0]} … {FLOOR_LENGTHS[-1]} the "
@@ -271,7 +271,7 @@ CLAIMS = (
     Claim(
         "icl-floor-gpt2",
         "ours",
-        "Fig 13.6, GPT-2",
+        "Fig 13.5, GPT-2",
         "GPT-2 trained on 18 tasks, each with its reverse, does more than copy: it also takes the opposite of the other "
         "pattern's label.",
         "not discussed",

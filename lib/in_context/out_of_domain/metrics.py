@@ -368,12 +368,14 @@ def facts(
             float(at[0.0].margin.mean() / at[1.0].margin.mean()), "{:.0%}", f"mean margin at S₁ = 0 over that at 1, {one}"
         ),
         "signs": Fact(
-            max(round(float(a.error.sum()) * a.total) for a in grid),
-            "{}",
-            f"most wrong signs at any S₁ of {N_FRESH * len(runs):,}",
+            (max(round(float(a.error.sum()) * a.total) for a in grid), N_FRESH * len(runs)),
+            "{} of {:,}",
+            "most wrong signs at any S₁, all seeds",
         ),
         "gpt-below": Fact(float(errors[:, SUMS.index(0.7)].mean()), "{:.3f}", f"errors at S₁ = .7, {who}"),
         "gpt-above": Fact(float(errors[:, SUMS.index(1.1)].mean()), "{:.3f}", f"errors at S₁ = 1.1, {who}"),
+        "gpt-eight": Fact(gpt_errors(gpts, at_foreign(0.5))[8].mean, "{:.3f}", "errors with 8 examples, S₁ = .5, GPT-2"),
+        "gpt-twenty": Fact(gpt_errors(gpts, at_foreign(0.5))[LENGTH].mean, "{:.3f}", f"the same with {LENGTH}"),
         "gpt-order": Fact((agreeing(errors), len(errors)), "{} of {}", "seeds in which errors fall from every S₁ to the next"),
         "turned-order": Fact((agreeing(turned), len(turned)), "{} of {}", f"the same, GPT-2 trained on {TURNED}"),
         "gpt-inside": Fact(inside[LENGTH].mean, "{:.3f}", f"errors on unseen tasks, {who}"),

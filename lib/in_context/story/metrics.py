@@ -211,7 +211,8 @@ def facts(grid: Grid, wide: Grid, main: Mapping[str, Mapping[str, np.ndarray]]) 
     mean = lambda values: float(np.mean(values)) if len(values) else None
     found = {
         "runs": Fact(len(everyone(grid)), "{}", "runs with the small readout"),
-        "learned": Fact(len(copied), "{}", f"of these that err on at most {LEARNED:.0%} of their own tasks"),
+        "all-runs": Fact(len(everyone(grid)) + len(everyone(wide)), "{}", "runs with either readout"),
+        "all-learned": Fact(len(copied) + len(wider), "{}", f"of these that err on at most {LEARNED:.0%} of their own tasks"),
         "clean": Fact(sum(unseen_error(run) == 0 for run in copied), "{}", "of these without an error on unseen tasks"),
         "wide-learned": Fact(len(wider), "{}", "runs with the large readout that learned their tasks"),
         "wide-runs": Fact(len(everyone(wide)), "{}", "runs with the large readout"),

@@ -156,8 +156,8 @@ CLAIMS = (
         "The smaller the initialization, the more often the trained model has the paper's circuit.",
         "the paper shows one model",
         f"runs whose second attention gives the key at least {short(metrics.MOST)} of its weight: more at γ ≥ {short(UPPER)} "
-        f"than at γ ≤ {short(LOWER)}, Fisher's one-sided exact p at most {short(RARE)}; fixed before these runs, after others had "
-        "shown it",
+        f"than at γ ≤ {short(LOWER)}, Fisher's one-sided exact p at most {short(RARE)}; fixed before these runs, after others "
+        "had shown it",
         selected,
         question="simple",
         figure="11.2",
@@ -203,8 +203,8 @@ CLAIMS = (
         "With the paper's circuit the first attention is still the causal average from a twentieth of training on.",
         "1 / i",
         f"at more than {short(HALF)} of the snapshots from a twentieth of training on no entry of the attention to any single "
-        f"one of {N_QUESTIONS} sequences is more than {short(metrics.OFF)} from 1 / i, in every run; the mean over sequences is "
-        f"nearer to it at the end than in runs with the other circuit, exact p at most {short(RARE)}",
+        f"one of {N_QUESTIONS} sequences is more than {short(metrics.OFF)} from 1 / i, in every run; the mean over sequences "
+        f"is nearer to it at the end than in runs with the other circuit, exact p at most {short(RARE)}",
         stays_causal,
         revised=f"{SUBSET}; the comparison between circuits was added",
         question="simple",

@@ -11,8 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lib.core.read import style
-from lib.reasoning_bias.attention.metrics import ROLES
+from lib.core.record.store import StoredRun
+from lib.reasoning_bias.attention.metrics import CIRCUITS_OF, ROLES, alignments, selects_late
 from lib.reasoning_bias.drawing import COLOUR
+from lib.reasoning_bias.runs import by_gamma, epoch
 from lib.reasoning_bias.task import LENGTH
 
 
@@ -31,6 +33,56 @@ def causal(matrices: Mapping[str, np.ndarray]) -> Figure:
             ax.set_xlabel("attends to position")
         axes[0].set_ylabel("position i")
         fig.colorbar(image, ax=axes, label="attention × i", shrink=0.8, extend="max", ticks=[0, 1, 2])
+    return fig
+
+
+LOOK = {True: (style.VERMILLION, "o"), False: (style.BLUE, "s")}
+"""Colour and mark of a run with the paper's circuit, and with the other."""
+
+
+def circuits(runs: Sequence[StoredRun], earlier: Sequence[StoredRun] = ()) -> Figure:
+    """Held-out pairs right at the end against γ, a mark a run by its circuit; above, how many runs of each γ have the paper's.
+    Hollow: `earlier` runs."""
+    names = dict(zip((True, False), CIRCUITS_OF, strict=True))
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 3.4))
+        for late, (colour, mark) in LOOK.items():
+            for group, filled in ((earlier, False), (runs, True)):
+                own = [run for run in group if selects_late(run) == late]
+                shift = (0.012 if late else -0.012) + (0.0 if filled else 0.03 * (1 if late else -1))
+                look = {"mfc": colour if filled else "none", "mec": colour, "alpha": 0.8 if filled else 0.5}
+                label = names[late] if filled else None
+                x, y = [run.spec.gamma + shift for run in own], [run.metrics["held out"] for run in own]
+                ax.plot(x, y, mark, ms=6, label=label, **look)
+        for gamma, group in by_gamma(runs).items():
+            ax.text(gamma, 1.06, f"{sum(map(selects_late, group))} of {len(group)}", ha="center", color=LOOK[True][0])
+        ax.set(xlabel="initialization rate γ", ylabel="held-out pairs right", ylim=(-0.02, 1.0))
+        ax.set_xticks(sorted(by_gamma(runs)))
+        fig.legend(loc="outside lower center", ncols=2)
+    return fig
+
+
+def decided(runs: Sequence[StoredRun], epochs: float, told: float, chance: float) -> Figure:
+    """Alignment of the first singular direction of W^V with the anchors along training, a line a run by its circuit: with the
+    reasoning anchors (left), with the memory anchors (right). Dashed: the epoch and the line that tell them apart."""
+    names = dict(zip((True, False), CIRCUITS_OF, strict=True))
+    with style.look():
+        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.0), sharey=True)
+        for run in runs:
+            steps, kinds = alignments(run)
+            colour = LOOK[selects_late(run)][0]
+            for ax, kind in zip(axes, ("reasoning", "memory"), strict=True):
+                ax.plot(steps / epoch(run.spec), kinds[kind].mean(1), color=colour, lw=0.9, alpha=0.7)
+        for ax, kind in zip(axes, ("reasoning", "memory"), strict=True):
+            ax.axhline(chance, color=style.GREY, lw=0.8, ls=":")
+            ax.set(xscale="log", xlabel="epoch", ylim=(0, 1))
+            ax.set_title(f"with {kind} anchors", fontsize=10)
+        axes[0].axvline(epochs, color="#888888", lw=0.8, ls="--")
+        axes[0].axhline(told, color="#888888", lw=0.8, ls="--")
+        axes[0].set_ylabel("|cosine| of W$^V$'s first direction")
+        lines = [plt.Line2D([], [], color=LOOK[late][0], label=names[late]) for late in LOOK]
+        lines.append(plt.Line2D([], [], color=style.GREY, ls=":", label="two random directions"))
+        fig.legend(handles=lines, loc="outside lower center", ncols=3)
     return fig
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
 
 from lib.core.model.transformer import Taps, from_weights
 from lib.core.read.derived import derived
-from lib.core.read.measures import cosines, remembered
+from lib.core.read.fact import Fact, in_words
+from lib.core.read.measures import cosines, remembered, spread
+from lib.core.read.statistics import higher
 from lib.core.record.spec import RunSpec
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
@@ -334,3 +336,102 @@ def reading_of_average() -> np.ndarray:
 def chance(run: StoredRun) -> float:
     """The mean |cosine| of two random directions at the run's width d: √(2 / π d) for large d."""
     return float(np.sqrt(2 / (np.pi * run.spec.model.d_model)))
+
+
+def one_of_each(runs: Sequence[StoredRun]) -> dict[str, StoredRun]:
+    """{title: the first run with each circuit, from the smallest γ at which there are both}."""
+    groups = by_gamma(runs)
+    both = [g for g, group in groups.items() if len({selects_late(run) for run in group}) == 2]
+    kinds = by_circuit(groups[both[-1]] if both else runs)
+    return {f"{name}\nγ = {found[0].spec.gamma:g}": found[0] for name, found in kinds.items() if found}
+
+
+def circuit_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
+    """(γ, runs with the paper's circuit, mean held-out pairs right and new rows right with it, and with the other)."""
+    said = lambda group, measure: spread([measure(run) for run in group]) if group else "–"
+    held, fresh = (lambda run: run.metrics["held out"]), (lambda run: averaged(run)[""])
+    rows = []
+    for gamma, group in by_gamma(runs).items():
+        late, other = by_circuit(group).values()
+        cells = (said(kind, measure) for measure in (held, fresh) for kind in (late, other))
+        rows.append((f"{gamma:g}", f"{len(late)} of {len(group)}", *cells))
+    return rows
+
+
+def chain_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
+    """(what the paper says, how it is in runs with its circuit, in the others): ranges over runs."""
+    early = beginning(runs)
+    measures = {
+        "first attention, mean over sequences: largest distance from 1 / i at the end": lambda r: off_average(
+            r, max(r.snapshots())
+        ),
+        f"the same, any single sequence, epoch {early / epoch(runs[0].spec):g}": lambda r: largest(r, early),
+        f"largest singular value of W^V over the second, epoch {early / epoch(runs[0].spec):g}": lambda r: gap(r, early),
+        f"first direction and reasoning anchors, epoch {DECIDED}": along_reasoning,
+        "second attention on the key": on_the_key,
+    }
+    kinds = by_circuit(runs).values()
+    cell = lambda group, measure: reach([measure(run) for run in group]) if group else "–"
+    return [(name.replace("W^V", "$W^V$"), *(cell(group, measure) for group in kinds)) for name, measure in measures.items()]
+
+
+def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
+    """What the text of chapter 11 says of the runs over γ, of `earlier` ones, and of the ablations."""
+    late, other = by_circuit(runs).values()
+    small = [run for run in runs if run.spec.gamma >= 0.9]
+    large = [run for run in runs if run.spec.gamma <= 0.7]
+    count = lambda group: (sum(map(selects_late, group)), len(group))
+    mean = lambda values: float(np.mean(listed)) if (listed := list(values)) else None
+    held = lambda group: mean(run.metrics["held out"] for run in group)
+    score, kind = [run.metrics["held out"] for run in runs], [not selects_late(run) for run in runs]
+    gammas = [run.spec.gamma for run in runs]
+    split = any(len({selects_late(r) for r in group}) == 2 for group in by_gamma(runs).values())
+    told = [(along_reasoning(run) >= TOLD) == selects_late(run) for run in runs]
+    end = lambda run: off_average(run, max(run.snapshots()))
+    who = f"{len(runs)} runs, single precision"
+    use = [averaged(run) for run in late]
+    first, second = (name for name in AVERAGED if name)
+    start = start_deviations_of(runs)
+    stays = [
+        name for name, group in taken.items() if least_gap(group)[0] > 0 and not least_gap(group)[1] and name != "as it is"
+    ]
+    return {
+        "small": Fact(count(small), "{} of {}", "runs at γ ≥ .9 with the paper's circuit"),
+        "large": Fact(count(large), "{} of {}", "runs at γ ≤ .7 with it"),
+        "earlier": Fact(count(earlier), "{} of {}", f"earlier runs at γ = {SMALL:g} with it, bfloat16"),
+        "late": Fact(len(late), "{}", f"runs with the paper's circuit, of {who}"),
+        "held-late": Fact(held(late), "{:.0%}", "held-out pairs right at the end, mean of runs with the paper's circuit"),
+        "held-other": Fact(held(other), "{:.0%}", "the same, with the other circuit"),
+        "pairs": Fact(
+            higher(score, kind, gammas)[0] if split else None, "{:.0%}", "pairs of runs of one γ in which the other has more"
+        ),
+        "told": Fact(
+            (sum(told), len(told)), "{} of {}", f"runs whose circuit is told by alignment above {TOLD:g} at epoch {DECIDED}"
+        ),
+        "off-late": Fact(
+            mean(map(end, late)),
+            "{:.2f}",
+            "largest distance of the mean first attention from 1 / i at the end, paper's circuit",
+        ),
+        "off-other": Fact(mean(map(end, other)), "{:.2f}", "the same, the other circuit"),
+        "whole": Fact(mean(found[""] for found in use), "{:.0%}", "new reasoning rows right, paper's circuit"),
+        "first-averaged": Fact(
+            mean(found[first] for found in use), "{:.0%}", "the same, first attention replaced by the average"
+        ),
+        "second-averaged": Fact(mean(found[second] for found in use), "{:.0%}", "the same, second attention replaced"),
+        "moved": Fact(
+            mean(moved(run)["other place"][1] for run in late),
+            "{:.0%}",
+            "attention at the other sequence's key place, with its keys",
+        ),
+        "epsilon": Fact(start, "{:.4f}", f"largest ε before training at γ = {SMALL:g}"),
+        "stays": Fact(
+            in_words(len(stays)), "{}", "ablations at which every ratio of the small start is above every one of the large"
+        ),
+    }
+
+
+def start_deviations_of(runs: Sequence[StoredRun]) -> float | None:
+    """ε of Lemma 1 before training at γ = SMALL, the largest over seeds; None for no such run."""
+    found = [deviation_at_start(run.spec) for run in runs if run.spec.gamma == SMALL]
+    return max(found, default=None)

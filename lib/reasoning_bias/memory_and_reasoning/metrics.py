@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
+from lib.core.read.fact import Fact
 from lib.core.read.statistics import Trend, rank_trend
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias.experiments import (
@@ -18,10 +19,11 @@ from lib.reasoning_bias.experiments import (
     bias_specs,
     long_specs,
     many_rows_specs,
+    more_specs,
     rows_specs,
 )
-from lib.reasoning_bias.ratios import Ratio, ratios_by_gamma, slowdown
-from lib.reasoning_bias.runs import EARLY_EMB, at, epoch, histories, snapshot_near
+from lib.reasoning_bias.ratios import Ratio, middle, ratios, ratios_by_gamma, slowdown
+from lib.reasoning_bias.runs import EARLY_EMB, at, best, epoch, histories, snapshot_near
 from lib.reasoning_bias.study import SETS
 from lib.reasoning_bias.task import GROUP_LABELS, MEMORY, memory_group
 
@@ -40,6 +42,11 @@ def without_norms(store: Store, profile: str, gamma: float | None = None) -> lis
     """The main runs without norms, at the paper's γ. Raises LookupError where there is none at a γ."""
     runs = load(long_specs(profile)["no norms"], store)
     return runs if gamma is None else at(runs, gamma)
+
+
+def small_runs(store: Store, profile: str) -> list[StoredRun]:
+    """All main runs at the paper's small initialization, the further seeds too."""
+    return [*at(load(bias_specs(profile), store), SMALL), *load(more_specs(profile), store)]
 
 
 def by_length(store: Store, profile: str) -> dict[str, list[StoredRun]]:
@@ -114,3 +121,65 @@ def early_step(run: StoredRun) -> int:
 
 def early_epoch(run: StoredRun) -> float:
     return early_step(run) / epoch(run.spec)
+
+
+def own_settings(profile: str) -> list[tuple[str, str]]:
+    """(setting, value) of what is not in every spec."""
+    s = SETTINGS[profile]
+    return [
+        ("training rows, epochs", f"{s.rows:,}, {s.train.steps / s.steps_of_an_epoch:,.0f}"),
+        ("Emb-MLP: hidden units, peak learning rate, steps", f"{3 * s.d_model}, {s.emb_rate:g}, {s.emb_train.steps:,}"),
+    ]
+
+
+def facts(
+    runs: Sequence[StoredRun],
+    small: Sequence[StoredRun],
+    finer: Sequence[StoredRun],
+    plain: Sequence[StoredRun],
+    many: Sequence[StoredRun],
+    emb: Sequence[StoredRun],
+    noisy: Sequence[StoredRun],
+) -> dict[str, Fact]:
+    """What the text of chapter 9 says: of the main runs, all of them at SMALL, a finer grid, runs without norms, on many rows, of
+    Emb-MLP and of Emb-MLP with noise."""
+    large = at(runs, LARGE)
+    ratio = lambda group: middle(ratios(group)) if any(slowdown(run) for run in group) else None
+    held = lambda group: float(best(group).mean())
+    fine = ratios_by_gamma([*runs, *finer])
+    kept = {gamma: middle(found) for gamma, found in fine.items() if found}
+    first, last = min(kept), max(kept)
+    near = max(g for g in kept if g <= 0.4)
+    share = np.log(kept[near] / kept[first]) / np.log(kept[last] / kept[first]) if kept[last] > kept[first] else None
+    value, low, high = trend(runs)
+    who, few = f"{len(small)} seeds", f"{len(large)} seeds"
+    end = lambda group, name: float(np.mean([run.metrics[name] for run in group]))
+    return {
+        "small": Fact(
+            ratio(small), "{:.1f}", f"steps to half of the loss, memory over reasoning, γ = {SMALL:g}, geometric mean, {who}"
+        ),
+        "large": Fact(ratio(large), "{:.1f}", f"the same, γ = {LARGE:g}, {few}"),
+        "held-small": Fact(held(small), "{:.0%}", f"held-out pairs right at best, γ = {SMALL:g}, mean of {who}"),
+        "held-large": Fact(held(large), "{:.0%}", f"the same, γ = {LARGE:g}, {few}"),
+        "rows-small": Fact(
+            end(small, "reasoning"), "{:.0%}", f"trained rows of reasoning right at the end, γ = {SMALL:g}, {who}"
+        ),
+        "end-small": Fact(end(small, "held out"), "{:.0%}", f"held-out pairs right at the end, γ = {SMALL:g}, {who}"),
+        "trend": Fact(
+            (value, low, high), "{:.2f} ({:.2f} to {:.2f})", f"rank correlation of γ with the ratio, {len(runs)} runs"
+        ),
+        "jump": Fact(
+            None if share is None else float(share),
+            "{:.0%}",
+            f"of the rise from γ = {first:g} to {last:g}, in logarithms, below {near:g}",
+        ),
+        "plain-small": Fact(held(at(plain, SMALL)), "{:.0%}", f"held-out pairs right at best without norms, γ = {SMALL:g}"),
+        "plain-large": Fact(held(at(plain, LARGE)), "{:.0%}", f"the same, γ = {LARGE:g}"),
+        "many-small": Fact(held(at(many, SMALL)), "{:.0%}", f"held-out pairs right at best, ten times the rows, γ = {SMALL:g}"),
+        "many-large": Fact(held(at(many, LARGE)), "{:.0%}", f"the same, γ = {LARGE:g}"),
+        "emb-small": Fact(held(at(emb, SMALL)), "{:.0%}", f"held-out pairs right at best, Emb-MLP, γ = {SMALL:g}"),
+        "emb-large": Fact(held(at(emb, LARGE)), "{:.0%}", f"the same, γ = {LARGE:g}"),
+        "emb-noise": Fact(
+            float(best(noisy).max()), "{:.0%}", "held-out pairs right at best, Emb-MLP on all nine tokens, highest run"
+        ),
+    }
