@@ -405,7 +405,7 @@ def judged(claim: Claim, runs: Iterable[StoredRun], profile: str) -> dict[str, A
 
 def bars_are_said(found: Mapping[str, Any]) -> None:
     """The criterion, as readers see it, holds every bar of its parts."""
-    bars = {part["threshold"] for part in found["parts"]} - {0}
+    bars = {abs(part["threshold"]) for part in found["parts"]} - {0}
     assert [bar for bar in bars if f"{bar:g}" not in found["criterion"] and f"{bar:.0%}" not in found["criterion"]] == []
 
 

@@ -37,13 +37,13 @@ from lib.core.train.plan import Options, backend_for
 from lib.in_context import theory
 from lib.in_context.deeper.metrics import ALL, ALONE, LAST, TALK
 from lib.in_context.experiments import (
+    DEEP_STD,
     DELTA,
     EXPERIMENTS,
     GPT,
     GPTS,
     PACE,
     SETTINGS,
-    DEEP_STD,
     STD,
     TRAIN,
     constant,

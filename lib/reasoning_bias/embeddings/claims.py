@@ -6,15 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lib.core.read.claim import Claim, Finding, graded
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, by_exact_test
 from lib.core.read.measures import cosines
-from lib.core.read.statistics import spearman
+from lib.core.read.statistics import RARE, higher, spearman
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias import theory
+from lib.reasoning_bias.attention.metrics import circuits, selects_late
 from lib.reasoning_bias.embeddings import metrics
-from lib.reasoning_bias.embeddings.metrics import COSINE, ERROR, NEAR, told, written
-from lib.reasoning_bias.experiments import QUIET, SMALL, bias_specs, flow_specs
-from lib.reasoning_bias.runs import KINDS, LATE, anchors, emb_mlps, epoch, seeds, short, snapshot_near, transformers
+from lib.reasoning_bias.embeddings.metrics import COSINE, ERROR, NEAR
+from lib.reasoning_bias.experiments import QUIET, SMALL, flow_specs
+from lib.reasoning_bias.runs import KINDS, LATE, anchors, emb_mlps, seeds, short, snapshot_near, transformers
 
 FALLS = 0.9
 """By at most minus this rank correlation with distance, cosines fall."""
@@ -26,125 +27,98 @@ EXACT = 0.001
 UNIFORM = 0.9
 """Cosine of memory anchors that have moved in one direction."""
 
-ORDERED = f"rank correlation of distance in number and in the plane at least {short(IN_ORDER)} in every seed"
-MEMORY_UNORDERED = f"below {short(WITHOUT_ORDER)} for memory anchors"
-AS_CALCULATED = f"cosines within {short(EXACT)} of an independent calculation"
-WHOLE_ORDERED = f"rank correlation of distance in number and in this plane at least {short(IN_PLANE)} in every seed"
-MOVED = f"at the first snapshot, every seed: mean deviation at most {short(NEAR)}"
-MEMORY_MOVED = f"memory anchors at least {short(UNIFORM)}"
-AS_FITTED = f"mean deviation over all pairs of anchors at most {short(NEAR)} in every seed"
-RIGHT_LENGTH, RIGHT_DIRECTION = f"relative error at most {short(ERROR)}", f"cosine at least {short(COSINE)}"
 
-
-def _parts(store: Store, profile: str, value: Callable[[StoredRun, int], float], holds: Callable[[float], bool]) -> Finding:
-    found = {name: [value(r, step) for r in runs] for name, (runs, step) in metrics.at_times(store, profile).items()}
-    return Finding(
-        "; ".join(f"{name} {told(values)}" for name, values in found.items()),
-        graded({name: all(holds(v) for v in values) for name, values in found.items()}),
-        len(next(iter(found.values()))),
-    )
-
-
-def falls_with_distance(store: Store, profile: str) -> Finding:
+def falls_with_distance(store: Store, profile: str) -> Measured:
     lag = np.arange(1.0, 10.0)
-    return _parts(store, profile, lambda r, s: spearman(lag, metrics.lag_cosines([r], s)[0]), lambda v: v <= -FALLS)
+    times = metrics.at_times(store, profile)
+    parts = tuple(
+        Part(f"{name}: highest seed", max(spearman(lag, metrics.lag_cosines([r], step)[0]) for r in runs), "<=", -FALLS)
+        for name, (runs, step) in times.items()
+    )
+    return Measured(parts, len(next(iter(times.values()))[0]))
 
 
-def memory_alike(store: Store, profile: str) -> Finding:
-    value = lambda r, s: float(metrics.off_diagonal(metrics.anchor_cosines(r, "memory", s)).mean())
-    return _parts(store, profile, value, lambda v: v >= metrics.ALIKE)
+def memory_alike(store: Store, profile: str) -> Measured:
+    times, parts = metrics.at_times(store, profile), []
+    for name, (runs, step) in times.items():
+        found = [float(metrics.off_diagonal(metrics.anchor_cosines(r, "memory", step)).mean()) for r in runs]
+        failure = OPPOSITE if max(found) < metrics.ALIKE else NO_EFFECT
+        parts.append(Part(f"{name}: mean cosine, lowest seed", min(found), ">=", metrics.ALIKE, failure=failure))
+    return Measured(tuple(parts), len(next(iter(times.values()))[0]))
 
 
-def numeric_order(store: Store, profile: str) -> Finding:
+def numeric_order(store: Store, profile: str) -> Measured:
     runs = transformers(store, profile, SMALL)
     late = snapshot_near(runs[0], LATE)
-    own = [metrics.order(anchors(r, late)[KINDS["reasoning"]]) for r in runs]
-    memory = [metrics.order(anchors(r, late)[KINDS["memory"]]) for r in runs]
-    return Finding(
-        f"order in the plane of two components: reasoning anchors {told(own)}, memory anchors {told(memory)}",
-        graded({ORDERED: min(own) >= IN_ORDER, MEMORY_UNORDERED: max(memory) < WITHOUT_ORDER}),
-        seeds(runs),
+    own = {kind: [metrics.order(anchors(r, late)[where]) for r in runs] for kind, where in KINDS.items()}
+    whole = [metrics.plane_orders(run) for run in runs]
+    parts = (
+        Part("own plane: reasoning anchors, lowest seed", min(own["reasoning"]), ">=", IN_ORDER),
+        Part("own plane: memory anchors, highest seed", max(own["memory"]), "<", WITHOUT_ORDER, failure=OPPOSITE),
+        Part("plane of all tokens: reasoning anchors, lowest seed", min(o["reasoning"] for o in whole), ">=", IN_PLANE),
+        Part(
+            "plane of all tokens: memory anchors, highest seed",
+            max(o["memory"] for o in whole),
+            "<",
+            WITHOUT_ORDER,
+            failure=OPPOSITE,
+        ),
     )
+    return Measured(parts, seeds(runs))
 
 
 CHECKED = (0.998, 0.992, 0.982, 0.970, 0.955, 0.938, 0.919, 0.899, 0.878)
 """Cosines of P^s − 1 / 200 by distance 1 … 9, calculated independently of this code."""
 
 
-def exact_and_sampled(store: Store, profile: str) -> Finding:
+def exact_distributions(store: Store, profile: str) -> Measured:
     exact = metrics.exact_distributions("reasoning")
-    rows = dict(bias_specs(profile)[0].task)["rows"]
-    sampled = metrics.sampled_distributions("reasoning", rows)
-    lag = lambda d: metrics.by_lag(cosines(d, d))
-    counted = lag(sampled)
-    off, near = np.abs(lag(exact) - CHECKED).max(), np.abs(counted - lag(exact)).max()
-    return Finding(
-        f"exact cosines within {off:.4f} of an independent calculation; those of {rows:,} rows within {near:.4f} of the exact, "
-        f"{counted[0]:.3f} at distance 1 and {counted[-1]:.3f} at 9",
-        graded({AS_CALCULATED: bool(off < EXACT)}),
-    )
+    off = float(np.abs(metrics.by_lag(cosines(exact, exact)) - CHECKED).max())
+    return Measured((Part("largest deviation of cosines from an independent calculation", off, "<", EXACT, "{:.4f}"),), 0)
 
 
-def movement_explained(store: Store, profile: str) -> Finding:
+def movement_explained(store: Store, profile: str) -> Measured:
     runs = emb_mlps(store, profile, SMALL)
     step, exact = min(runs[0].snapshots()), metrics.theories()["P^s"]
     off = [metrics.distance(metrics.moved_cosines(r, step), exact) for r in runs]
     memory = [float(metrics.off_diagonal(metrics.moved_cosines(r, step, "memory")).mean()) for r in runs]
-    lag = np.mean([metrics.by_lag(metrics.moved_cosines(r, step)) for r in runs], 0)
-    epochs = step / epoch(runs[0].spec)
-    return Finding(
-        f"after {epochs:g} epoch{'s' * (epochs != 1)} mean deviation from the exact distributions {told(off)}; at "
-        f"distance 1 and 9 {written(lag[0])} and {written(lag[-1])}; memory anchors {told(memory)}, where they have 1",
-        graded({MOVED: max(off) <= NEAR, MEMORY_MOVED: min(memory) >= UNIFORM}),
-        seeds(runs),
+    parts = (
+        Part("mean deviation of cosines, highest seed", max(off), "<=", NEAR),
+        Part("memory anchors, mean cosine of what they moved, lowest seed", min(memory), ">=", UNIFORM),
     )
+    return Measured(parts, seeds(runs))
 
 
-def whole_plane(store: Store, profile: str) -> Finding:
-    runs = transformers(store, profile, SMALL)
-    found = [metrics.plane_orders(run) for run in runs]
-    say = lambda kind: ", ".join(written(orders[kind]) for orders in found)
-    return Finding(
-        f"order in the plane of the entire embedding, by seed: reasoning anchors {say('reasoning')}; keys {say('key')}; memory "
-        f"anchors {say('memory')}",
-        graded(
-            {
-                WHOLE_ORDERED: min(orders["reasoning"] for orders in found) >= IN_PLANE,
-                MEMORY_UNORDERED: max(orders["memory"] for orders in found) < WITHOUT_ORDER,
-            }
-        ),
-        seeds(runs),
-    )
+def fitted_explains(store: Store, profile: str) -> Measured:
+    runs = [run for run in circuits(store, profile) if run.spec.gamma == SMALL]
+    late = [selects_late(run) for run in runs]
+    if not any(late):
+        raise LookupError(f"no run at γ = {SMALL:g} has the paper's circuit")
+    found = [metrics.own_spread(run) for run in runs]
+    off = max(deviation for (_, deviation), paper in zip(found, late, strict=True) if paper)
+    parts = [Part("mean deviation of cosines with a run's own σ_P, highest run with the paper's circuit", off, "<=", NEAR)]
+    if not all(late):
+        far = [abs(np.log(sigma / theory.SPREAD)) for sigma, _ in found]
+        other, stratum = [not paper for paper in late], [0] * len(runs)
+        (_, p), (_, opposite) = higher(far, other, stratum), higher([-f for f in far], other, stratum)
+        least = higher([float(o) for o in other], other, stratum)[1]
+        parts.append(
+            by_exact_test("exact p that its σ_P is nearer to √6 than that of the other circuit", p, opposite, least, RARE)
+        )
+    return Measured(tuple(parts), len(runs))
 
 
-def fitted_explains(store: Store, profile: str) -> Finding:
-    runs, step = metrics.at_times(store, profile)["transformer late"]
-    off = {name: metrics.deviation(runs, step, t) for name, t in metrics.theories().items()}
-    best, fitted = metrics.best_spread(runs, step)
-    return Finding(
-        f"mean deviation of cosines {told(fitted)} at the σ_P that fits best, {best:.2f}; {told(off['Eq. 14'])} "
-        f"at the paper's √6 = {theory.SPREAD:.2f}, {told(off['P^s'])} for P^s",
-        graded({AS_FITTED: bool(fitted.max() <= NEAR)}),
-        seeds(runs),
-    )
-
-
-def flow_follows(model: str, exact: bool = False) -> Callable[[Store, str], Finding]:
+def flow_follows(model: str, exact: bool = False) -> Callable[[Store, str], Measured]:
     """A check that integrated flow and training agree while the loss has hardly fallen."""
 
-    def check(store: Store, profile: str) -> Finding:
-        runs = load(flow_specs(profile)[model], store)
-        found = [metrics.flow_numbers(r, exact) for r in runs]
-        error, cosine = (np.array([f[i] for f in found]) for i in (0, 1))
-        at = [metrics.compared(r, exact) for r in runs]
-        ends = ", where the runs end" if all(c.ended for c in at) else ""
-        return Finding(
-            f"after {told([c.step for c in at], 0)} steps{ends}: the loss has fallen by "
-            f"{100 * np.mean([c.fallen for c in at]):.1f} %, embeddings have moved by {told([c.grown for c in at])} of their "
-            f"size; relative error {told(error)}, cosine {told(cosine, 3)}",
-            graded({RIGHT_LENGTH: bool(error.max() <= ERROR), RIGHT_DIRECTION: bool(cosine.min() >= COSINE)}),
-            seeds(runs),
+    def check(store: Store, profile: str) -> Measured:
+        runs: list[StoredRun] = load(flow_specs(profile)[model], store)
+        error, cosine = zip(*(metrics.flow_numbers(r, exact) for r in runs), strict=True)
+        parts = (
+            Part("relative error of the displacement, highest seed", max(error), "<=", ERROR),
+            Part("its cosine, lowest seed", min(cosine), ">=", COSINE, "{:.3f}"),
         )
+        return Measured(parts, seeds(runs))
 
     return check
 
@@ -158,6 +132,8 @@ CLAIMS = (
         "seen early and late, in both models",
         f"rank correlation of distance and mean cosine at most −{short(FALLS)} in every seed; one part for each model and time",
         falls_with_distance,
+        question="simple",
+        figure="10.2",
     ),
     Claim(
         "embedding-memory-alike",
@@ -167,25 +143,24 @@ CLAIMS = (
         "high early and late",
         f"mean cosine at least {short(metrics.ALIKE)} in every seed; one part for each model and time",
         memory_alike,
+        question="simple",
+        figure="10.2",
     ),
     Claim(
         "embedding-plane",
         "yao2025",
         "Fig 5B",
-        "In the plane of two principal components reasoning anchors stand in numeric order; memory anchors do not.",
+        "In the plane of two principal components, their own or that of the entire embedding, reasoning anchors stand in "
+        "numeric "
+        "order; memory anchors do not.",
         "order is seen",
-        f"in a plane of their own: {ORDERED}; {MEMORY_UNORDERED}",
+        f"rank correlation of distance in number and in the plane, every seed: at least {short(IN_ORDER)} in a plane of their "
+        f"own and "
+        f"{short(IN_PLANE)} in that of all tokens; below {short(WITHOUT_ORDER)} for memory anchors",
         numeric_order,
-    ),
-    Claim(
-        "embedding-plane-whole",
-        "yao2025",
-        "Fig 5B",
-        "They do so in the plane of the entire embedding, too, which is the one that the paper shows.",
-        "order is seen",
-        f"{WHOLE_ORDERED}, less than in a plane of their own, as all tokens share this one; {MEMORY_UNORDERED} (asked "
-        "after the results)",
-        whole_plane,
+        revised="two claims until they were merged; that on the entire embedding was asked after the results",
+        question="simple",
+        figure="10.3",
     ),
     Claim(
         "embedding-distributions",
@@ -193,9 +168,11 @@ CLAIMS = (
         "Fig 4B, C",
         "Label distributions of near reasoning anchors are nearly parallel, those of far ones less.",
         "cosines fall with distance",
-        AS_CALCULATED,
-        exact_and_sampled,
+        f"cosines within {short(EXACT)} of an independent calculation",
+        exact_distributions,
         by_construction=True,
+        question="simple",
+        figure="10.1",
     ),
     Claim(
         "embedding-moves-as-distributions",
@@ -203,18 +180,30 @@ CLAIMS = (
         "Prop. 1",
         "What the embeddings of Emb-MLP have moved at first has the cosines of the label distributions.",
         "derived for velocities",
-        f"{MOVED}; {MEMORY_MOVED} (asked after the results)",
+        f"at the first snapshot, every seed: mean deviation at most {short(NEAR)}; memory anchors at least {short(UNIFORM)} "
+        f"(asked "
+        "after the results)",
         movement_explained,
+        question="simple",
+        figure="10.5",
     ),
     Claim(
         "embedding-theorem-1",
         "yao2025",
         "Theorem 1, Fig 5C",
-        "The trained transformer's reasoning anchors have the cosines of the vectors of Theorem 1 (Eq. 12).",
+        "In transformers with the paper's circuit the reasoning anchors have the cosines of the vectors of Theorem 1 (Eq. 12).",
         "curves lie on each other for s = 15",
-        f"with the one σ_P that fits best: {AS_FITTED}",
+        f"new runs at γ = {short(SMALL)}, each with the σ_P that fits it best: mean deviation over all pairs of anchors at "
+        f"most "
+        f"{short(NEAR)} in each with the paper's circuit; its σ_P is nearer to the paper's √6 than in runs with the other, "
+        f"exact p "
+        f"at most {short(RARE)}",
         fitted_explains,
-        revised="σ_P is free in the theorem, and the claim had taken the value that the paper plots",
+        revised="one σ_P was asked to fit runs with two circuits; before that, the value that the paper plots. Fixed before "
+        "these "
+        "runs, after others had shown it",
+        question="simple",
+        figure="10.4",
     ),
     Claim(
         "embedding-flow-emb-mlp",
@@ -222,10 +211,12 @@ CLAIMS = (
         "Eq. 4",
         "The embeddings of Emb-MLP follow the flow that the label distributions drive.",
         "derived for small embeddings",
-        f"at the last snapshot before the loss has fallen by {100 * metrics.FEW:g} %, every seed: {RIGHT_LENGTH}; "
-        f"{RIGHT_DIRECTION}",
+        f"at the last snapshot before the loss has fallen by {100 * metrics.FEW:g} %, every seed: "
+        f"relative error at most {short(ERROR)}; cosine at least {short(COSINE)}",
         flow_follows("Emb-MLP"),
         revised="at a fall of 5 % the premise, a uniform output, has ended",
+        question="simple",
+        figure="10.5",
     ),
     Claim(
         "embedding-flow-one-layer",
@@ -236,6 +227,8 @@ CLAIMS = (
         "the same, with ten times the batch and the formula as it is printed",
         flow_follows(QUIET),
         revised="with the smaller batch noise was part of what was compared",
+        question="simple",
+        figure="10.5",
     ),
     Claim(
         "embedding-flow-positions",
@@ -246,5 +239,7 @@ CLAIMS = (
         "the same, with that share in place of 1 / L",
         flow_follows(QUIET, exact=True),
         revised="as above",
+        question="simple",
+        figure="10.5",
     ),
 )

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from lib.core.read.fact import Fact
 from lib.core.read.measures import cosines, principal_map, spread
 from lib.core.read.statistics import numerical_order
 from lib.core.record.start import at_start
@@ -150,6 +151,12 @@ def best_spread(runs: Sequence[StoredRun], step: int, width: int = PAPER_WIDTH) 
         off[sigma] = deviation(runs, step, cosines(shape, shape))
     best = min(off, key=lambda sigma: off[sigma].mean())
     return best, off[best]
+
+
+def own_spread(run: StoredRun) -> tuple[float, float]:
+    """The σ_P at which Eq. 12 fits the cosines of a run's reasoning anchors best, late in training, and the mean deviation."""
+    sigma, off = best_spread([run], snapshot_near(run, LATE))
+    return sigma, float(off[0])
 
 
 def whole_embedding(run: StoredRun) -> np.ndarray:
@@ -382,3 +389,92 @@ def loss_left(runs: Sequence[StoredRun]) -> tuple[np.ndarray, np.ndarray]:
     """Steps (n,) and training losses (runs, n), means since the evaluation before, over those before training."""
     values = np.array([run.history["loss"] for run in runs], dtype=float)
     return np.array(runs[0].history["step"]), values / np.array([[first_loss(run)] for run in runs])
+
+
+def facts(
+    times: Mapping[str, tuple[Sequence[StoredRun], int]],
+    cases: Mapping[str, tuple[Sequence[StoredRun], bool]],
+    circuits: Mapping[str, Sequence[StoredRun]],
+) -> dict[str, Fact]:
+    """What the text of chapter 10 says. `circuits`: {circuit: runs at SMALL}, the paper's first."""
+    late, step = times["transformer late"]
+    who = f"{len(late)} seeds"
+    lag = lag_cosines(late, step).mean(0)
+    mean = lambda values: float(np.mean(listed)) if (listed := list(values)) else None
+    alike = lambda name: mean(off_diagonal(anchor_cosines(r, "memory", times[name][1])).mean() for r in times[name][0])
+    emb = times["Emb-MLP early"][0]
+    first = min(emb[0].snapshots())
+    exact = theories()["P^s"]
+    plain = memory_alike(times["no norms late"][0])
+    flow = {name: [flow_error_at(run, exact_) for run in runs] for name, (runs, exact_) in cases.items()}
+    spreads = [[own_spread(run) for run in runs] for runs in circuits.values()]
+    whole = [plane_orders(run)["reasoning"] for run in late if run.has_weights]
+    _, width, _ = labels_of_anchor()
+    found = {
+        "near": Fact(float(lag[0]), "{:.2f}", f"mean cosine of neighbouring reasoning anchors, transformer, late, {who}"),
+        "far": Fact(float(lag[-1]), "{:.2f}", f"the same at distance 9, {who}"),
+        "emb-alike": Fact(alike("Emb-MLP early"), "{:.2f}", "mean cosine of memory anchors, Emb-MLP, early"),
+        "alike": Fact(
+            max(memory_alike(late).values()), "{:.2f}", f"mean cosine of memory anchors, transformer, highest snapshot, {{who}}"
+        ),
+        "plain-alike": Fact(max(plain.values()), "{:.2f}", "the same without norms"),
+        "whole": Fact(
+            (min(whole), max(whole)) if whole else None,
+            "{:.2f} to {:.2f}",
+            f"order of reasoning anchors in the plane of all tokens, {who}",
+        ),
+        "moved": Fact(
+            mean(distance(moved_cosines(r, first), exact) for r in emb),
+            "{:.2f}",
+            "mean distance of cosines from P^s, what Emb-MLP moved in an epoch",
+        ),
+        "width": Fact(width, "{:.0f}", "standard deviation of an anchor's label distribution"),
+        "spread": Fact(
+            mean(s for s, _ in spreads[0]),
+            "{:.1f}",
+            f"σ_P that fits best, mean of {len(spreads[0])} runs with the paper's circuit",
+        ),
+        "spread-other": Fact(mean(s for s, _ in spreads[1]), "{:.1f}", f"the same, {len(spreads[1])} runs with the other"),
+        "off": Fact(
+            max((o for _, o in spreads[0]), default=None),
+            "{:.2f}",
+            "mean distance of cosines there, highest run, paper's circuit",
+        ),
+    }
+    for key, name in (("emb", "Emb-MLP"), ("printed", AS_PRINTED), ("positions", BY_POSITIONS)):
+        for kind in KINDS:
+            value = mean(error[kind] for error in flow[name])
+            found[f"flow-{key}-{kind}"] = Fact(
+                value, "{:.2f}", f"relative error of the flow's displacement, {name}, {kind} anchors"
+            )
+    return found
+
+
+def flow_error_at(run: StoredRun, exact: bool) -> dict[str, float]:
+    """{kind: relative error} where flow and training are compared."""
+    return compared(run, exact).error
+
+
+def flow_rows(cases: Mapping[str, tuple[Sequence[StoredRun], bool]]) -> list[tuple[str, ...]]:
+    """(case, errors and cosines of both kinds, step, how far the loss has fallen and embeddings have moved there)."""
+    rows = []
+    for name, (runs, exact) in cases.items():
+        at_ = [compared(run, exact) for run in runs]
+        numbers = [
+            told([getattr(c, what)[kind] for c in at_], 2 + (what == "cosine"))
+            for what in ("error", "cosine")
+            for kind in KINDS
+        ]
+        rest = (told([c.step for c in at_], 0), f"{100 * np.mean([c.fallen for c in at_]):.1f}%", told([c.grown for c in at_]))
+        rows.append((name, *numbers, *rest))
+    return rows
+
+
+def order_rows(runs: Sequence[StoredRun], step: int) -> list[tuple[str, ...]]:
+    """(kind, rank correlation of distance in number and in place: in a plane of its own, in that of all tokens by seed)."""
+    rows = []
+    for kind, where in KINDS.items():
+        own = told([order(anchors(run, step)[where]) for run in runs])
+        whole = ", ".join(written(plane_orders(run)[kind]) for run in runs if run.has_weights)
+        rows.append((f"{kind} anchors", own, whole))
+    return rows

@@ -141,7 +141,7 @@ def facts(
     emb: Sequence[StoredRun],
     noisy: Sequence[StoredRun],
 ) -> dict[str, Fact]:
-    """What the text of chapter 9 says: of the main runs, all of them at SMALL, a finer grid, runs without norms, on many rows, of
+    """What the text of chapter 9 says: of the main runs, all at SMALL, a finer grid, runs without norms, on many rows, of
     Emb-MLP and of Emb-MLP with noise."""
     large = at(runs, LARGE)
     ratio = lambda group: middle(ratios(group)) if any(slowdown(run) for run in group) else None
