@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lib.composition.condensation.claims import CHAPTER_05
-from lib.composition.gpt2.claims import CHAPTER_08
+from lib.composition.gpt2.claims import CLAIMS as CHAPTER_08
 from lib.composition.information_flow.claims import CHAPTER_03
 from lib.composition.phase_diagram.claims import CHAPTER_02
 from lib.composition.rate_decay_data.claims import CHAPTER_06

@@ -20,7 +20,7 @@ from lib.composition.task import POSITIONS, VOCAB
 from lib.core.model.transformer import ModelSpec, Transformer
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec
-from lib.core.sweep.experiment import Experiment, always
+from lib.core.sweep.experiment import Experiment, always, in_one_list
 
 SMOKE, LAPTOP, PAPER = (GRIDS[profile].train for profile in ("smoke", "laptop", "paper"))
 PAPER_GAMMAS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -282,4 +282,42 @@ def gpt2_specs(
 
 
 GPT2 = Experiment(GPT2_NAME, "GPT-2's architecture, post-norm and pre-norm", 1, make_study, gpt2_specs)
-VARIATIONS = (FLIP, SEARCH, SEPARATION, WIDTH, OPTIMIZATION, DECAY, KEYS, FEW, DATA, GPT2)
+# --- From GPT-2's form with pre-norm to the paper's block, one factor at a time (ours) ---
+
+FACTORS_NAME = "composition-gpt2-factors"
+FACTORS_GAMMAS, FACTORS_SEEDS = (0.3, 0.7, 0.9), range(4, 8)
+NORM, NOTHING = "norm after each half block", "nothing"
+FACTORS: dict[str, dict[str, Any]] = {
+    NOTHING: {},
+    "one head": {"model": {"heads": 1}},
+    "ReLU": {"model": {"activation": "relu"}},
+    "no biases": {"model": {"bias": False}},
+    "weight decay .01": {"decay": 0.01},
+    "half the rate, four times the batch": {"rate": 5e-4, "batch": 512},
+    NORM: {"model": {"norm": "post"}},
+}
+"""{what is changed: how}, in the pre-norm model of GPT-2's form."""
+
+
+def factor_specs(profile: str) -> dict[str, list[RunSpec]]:
+    """{factor: runs} on new seeds, in single precision. Only the profiles smoke and laptop have them."""
+    if profile not in ("smoke", "laptop"):
+        return {name: [] for name in FACTORS}
+    found: dict[str, list[RunSpec]] = {}
+    for name, change in FACTORS.items():
+        base = gpt2_specs(profile, FACTORS_NAME, ("pre",), FACTORS_GAMMAS if profile == "laptop" else (0.3, 0.9))
+        places = {(spec.gamma, seed) for spec in base for seed in (FACTORS_SEEDS if profile == "laptop" else (0,))}
+        one = base[0]
+        heads = change.get("model", {}).get("heads")
+        shape = {key: value for key, value in change.get("model", {}).items() if key != "heads"}
+        model = replace(one.model, **shape)
+        if heads:
+            model = replace(gpt2_model(model.depth, model.d_model, heads, "pre"), **shape)
+        train = replace(one.train, precision="float32", batch=change.get("batch", one.train.batch))
+        rest = {"model": model, "train": train, "rate": change.get("rate", one.rate), "decay": change.get("decay", one.decay)}
+        found[name] = [replace(one, gamma=gamma, seed=seed, **rest) for gamma, seed in sorted(places)]
+    return found
+
+
+FACTORS_OF_GPT2 = Experiment(FACTORS_NAME, "GPT-2's form, one factor at a time", 1, make_study, in_one_list(factor_specs))
+VARIATIONS = (FLIP, SEARCH, SEPARATION, WIDTH, OPTIMIZATION, DECAY, KEYS, FEW, DATA, GPT2, FACTORS_OF_GPT2)

@@ -415,7 +415,7 @@ def facts(
         "far": Fact(float(lag[-1]), "{:.2f}", f"the same at distance 9, {who}"),
         "emb-alike": Fact(alike("Emb-MLP early"), "{:.2f}", "mean cosine of memory anchors, Emb-MLP, early"),
         "alike": Fact(
-            max(memory_alike(late).values()), "{:.2f}", f"mean cosine of memory anchors, transformer, highest snapshot, {{who}}"
+            max(memory_alike(late).values()), "{:.2f}", "mean cosine of memory anchors, transformer, highest snapshot, {who}"
         ),
         "plain-alike": Fact(max(plain.values()), "{:.2f}", "the same without norms"),
         "whole": Fact(

@@ -1,0 +1,88 @@
+"""Numbers of chapter 8: what models of GPT-2's form answer over γ, and which of its parts makes γ decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lib.composition.runs import MAPPINGS, learned
+from lib.composition.trends import BY_GAMMA, curves, slope
+from lib.composition.variations import NORM, NOTHING, factor_specs
+from lib.core.read.fact import Fact, in_words
+from lib.core.read.statistics import higher
+from lib.core.record.store import Store, StoredRun, load
+
+LARGE = 0.3
+"""The γ below which the paper's inferential answers are not; the two larger ones are beyond."""
+
+
+def factor_runs(store: Store, profile: str) -> dict[str, list[StoredRun]]:
+    """{what is changed: runs}. Raises LookupError where some are missing."""
+    if not any(specs := factor_specs(profile)) or not all(specs.values()):
+        raise LookupError(f"the profile {profile} has no runs with one factor changed")
+    return {name: load(group, store) for name, group in specs.items()}
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Inferential shares at small against large initialization: the share of pairs of runs in which the smaller start has more,
+    the exact one-sided p, that of the other direction, and the least p that so many runs allow."""
+
+    share: float
+    p: float
+    opposite: float
+    least: float
+
+
+def turn(runs: Sequence[StoredRun]) -> Turn:
+    """Of runs at several γ, those above LARGE against those at it. Raises LookupError where there are none of either."""
+    score = [run.metrics["inferential"] for run in runs]
+    small = [run.spec.gamma > LARGE for run in runs]
+    if not any(small) or all(small):
+        raise LookupError(f"no runs at γ = {LARGE:g} and above it are stored")
+    one = [0] * len(runs)
+    share, p = higher(score, small, one)
+    return Turn(share, p, higher([-s for s in score], small, one)[1], higher([float(s) for s in small], small, one)[1])
+
+
+def factor_rows(found: Mapping[str, Sequence[StoredRun]]) -> list[tuple[str, ...]]:
+    """(what is changed, runs that learned, mean inferential share at each γ, exact p)."""
+    rows = []
+    for name, runs in found.items():
+        shares = curves(runs)["inferential"]
+        cells = (f"{v.mean():.2f}" for v in shares[1])
+        rows.append((name, f"{sum(map(learned, runs))} of {len(runs)}", *cells, f"{turn(runs).p:.3f}"))
+    return rows
+
+
+def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
+    """What the text of chapter 8 says of the runs of either norm, and of those with one factor changed."""
+    facts: dict[str, Fact] = {}
+    for title, runs in by_norm.items():
+        shares = curves(runs)
+        value, low, high = slope([run for run in runs if learned(run)] or runs, BY_GAMMA, "inferential")
+        who = f"{title}, {len({run.spec.seed for run in runs})} seeds"
+        short = title.split("-")[0]
+        facts[f"{short}-slope"] = Fact(
+            (value, low, high), "{:.2f} ({:.2f} to {:.2f})", f"rank correlation of γ and the inferential share, {who}"
+        )
+        for mapping in MAPPINGS:
+            gammas, values = shares[mapping]
+            best = int(values.mean(1).argmax())
+            facts[f"{short}-{mapping}"] = Fact(
+                float(values.mean(1)[best]), "{:.0%}", f"highest mean {mapping} share, {who}, γ = {gammas[best]:g}"
+            )
+    turned = {name: turn(runs) for name, runs in found.items() if runs}
+    others = [name for name in turned if name not in (NOTHING, NORM)]
+    kept = [name for name in others if turned[name].p <= 0.05]
+    facts["kept"] = Fact(in_words(len(kept)), "{}", "of the other factors, those that leave an exact p of at most .05")
+    facts["factors"] = Fact(in_words(len(others)), "{}", "factors beside the norm")
+    for key, name in (("nothing", NOTHING), ("norm", NORM)):
+        if name in turned:
+            facts[f"p-{key}"] = Fact(
+                turned[name].p, "{:.3f}", f"exact p of more inferential answers at γ > {LARGE:g}, changed: {name}"
+            )
+            facts[f"share-{key}"] = Fact(
+                turned[name].share, "{:.0%}", f"pairs of runs in which the smaller start has more, changed: {name}"
+            )
+    return facts
