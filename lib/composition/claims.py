@@ -9,7 +9,7 @@ from lib.composition.phase_diagram.claims import CHAPTER_02
 from lib.composition.rate_decay_data.claims import CHAPTER_06
 from lib.composition.the_task.claims import CHAPTER_01
 from lib.composition.vectors.claims import CHAPTER_04
-from lib.composition.width.claims import CHAPTER_07
+from lib.composition.width.claims import CLAIMS as CHAPTER_07
 from lib.core.read.claim import Claim
 
 CLAIMS_OF: dict[str, tuple[Claim, ...]] = {

@@ -9,13 +9,16 @@ from lib.composition.runs import MAPPINGS, SHADOW
 from lib.composition.trends import BY_GAMMA, curves, slope
 from lib.composition.variations import FLIP, WIDTH
 from lib.composition.width.metrics import advantage, by_shape, shape_name
-from lib.core.read.claim import Claim, Finding, graded
-from lib.core.read.measures import spread
-from lib.core.read.words import number_of
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part
 from lib.core.record.store import Store, load
 
+CLEAR, LEADS = 0.9, 0.5
+"""Mean shares from which on an answer is clear, and from which on it leads."""
+WIDE = 1.5
+"""An interval of a ratio that is wider than this factor could not show that another variable does a little better."""
 
-def _flip(store: Store, profile: str) -> Finding:
+
+def _flip(store: Store, profile: str) -> Measured:
     runs = load(FLIP.specs(profile), store)
     shares = curves(runs)
     gammas = shares["test"][0]
@@ -24,63 +27,54 @@ def _flip(store: Store, profile: str) -> Finding:
         raise LookupError("no γ at which the seen pairs are learned on average")
     sym, inf = (np.where(good, shares[m][1].mean(1), np.nan) for m in MAPPINGS)
     s, i = int(np.nanargmax(sym)), int(np.nanargmax(inf))
-    words = lambda m, at: f"{spread(shares[m][1][at])} at γ = {gammas[at]:g}"
-    flips = gammas[i] > gammas[s]
-    least = min(sym[s], inf[i]) if flips else 0.0
-    return Finding(
-        f"symmetric {words('symmetric', s)}; inferential {words('inferential', i)} (means over seeds, nothing selected)",
-        graded(
-            {
-                "both at least .5, in this order": bool(least >= 0.5),
-                "both at least .9, in this order": bool(least >= 0.9),
-                "the lean rising with γ in between": bool(least >= 0.5 and (trend := clear_trend(runs)) and trend[1] > 0),
-            }
-        ),
-        shares["test"][1].shape[1],
+    least = min(float(sym[s]), float(inf[i])) if gammas[i] > gammas[s] else 0.0
+    low, high = trend[1:] if (trend := clear_trend(runs)) else (float("nan"), float("nan"))
+    words = "the lesser of both answers, each where it is most frequent, in this order"
+    parts = (
+        Part(words, least, ">=", LEADS),
+        Part("the same, clearly", least, ">=", CLEAR),
+        Part("slope of the lean over γ, learned runs, lower end", low, ">", 0.0, failure=OPPOSITE if high < 0 else NO_EFFECT),
     )
+    return Measured(parts, shares["test"][1].shape[1])
 
 
-def _declines(store: Store, profile: str) -> Finding:
-    words, parts = [], {}
-    runs = load(WIDTH.specs(profile), store)
+def _declines(store: Store, profile: str) -> Measured:
+    runs, parts = load(WIDTH.specs(profile), store), []
     for shape, group in by_shape(runs).items():
-        s, low, high = slope(group, BY_GAMMA, "symmetric")
-        i, i_low, i_high = slope(group, BY_GAMMA, "inferential")
-        parts[shape_name(shape)] = high < 0 and i_low > 0
-        words.append(
-            f"{shape_name(shape)}: symmetric {s:+.2f} [{low:+.2f}, {high:+.2f}], "
-            f"inferential {i:+.2f} [{i_low:+.2f}, {i_high:+.2f}]"
-        )
-    return Finding(
-        f"both in {sum(parts.values())} of {number_of(len(parts), 'shape')}; rank correlation with γ, " + "; ".join(words),
-        graded(parts),
-        len({r.spec.seed for r in runs}),
-    )
+        for mapping, sign in zip(MAPPINGS, (-1, 1), strict=True):
+            _, low, high = slope(group, BY_GAMMA, mapping)
+            end, other = (low, high) if sign > 0 else (-high, -low)
+            words = f"{shape_name(shape)}: {'rise' if sign > 0 else 'fall'} of the {mapping} answer, lower end"
+            failure = OPPOSITE if other < 0 else NO_EFFECT
+            parts.append(Part(words, end, ">", 0.0, failure=failure, group=shape_name(shape)))
+    return Measured(tuple(parts), len({r.spec.seed for r in runs}))
 
 
-def _collapses(store: Store, profile: str) -> Finding:
+def _collapses(store: Store, profile: str) -> Measured:
     runs = load(WIDTH.specs(profile), store)
     better = advantage(runs)
-    best = max(better, key=lambda n: better[n][0])
-    value, low, high = better[best]
-    return Finding(
-        f"deviation on γ over that on the other variable: {best} {value:.2f} [{low:.2f}, {high:.2f}]; "
-        + ", ".join(f"{n} {v[0]:.2f}" for n, v in better.items() if n != best),
-        graded({"interval above 1": low > 1}),
-        len({r.spec.seed for r in runs}),
-    )
+    best = max(better, key=lambda name: better[name][0])
+    _, low, high = better[best]
+    wide = high / low > WIDE
+    failure = OPPOSITE if high < 1 else TOO_SMALL if wide else NO_EFFECT
+    power = f"its interval is a factor of {high / low:.1f} wide" * wide
+    words = f"times better than γ, {best}, lower end"
+    return Measured((Part(words, low, ">", 1.0, failure=failure, power=power),), len({r.spec.seed for r in runs}))
 
 
-CHAPTER_07 = (
+CLAIMS = (
     Claim(
         "flip-at-one-rate",
         "zhang2024",
         "Fig 2, text",
         "At depth 2, γ alone turns the symmetric answer into the inferential one.",
         "γ = .5 symmetric, γ = .8 inferential",
-        "means over seeds, seen pairs learned: symmetric ≥ .9 and, at a larger γ, inferential ≥ .9 (partly: both ≥ .5); the "
-        "lean rises with γ among the runs that have learned",
+        f"large-batch runs, means over seeds, seen pairs learned: symmetric at least {LEADS:g} and, at a larger γ, "
+        f"inferential at "
+        f"least {LEADS:g}; both at least {CLEAR:g}; the lean rises with γ among the runs that have learned",
         _flip,
+        question="flip",
+        figure="7.1",
     ),
     Claim(
         "width-trend",
@@ -91,6 +85,8 @@ CHAPTER_07 = (
         "rank correlations over runs of a shape: intervals below and above 0, both in one shape (the last added after seeing "
         "results)",
         _declines,
+        question="flip",
+        figure="7.2",
     ),
     Claim(
         "width-collapse",
@@ -100,5 +96,7 @@ CHAPTER_07 = (
         "not reported",
         "one curve on the best other variable deviates less than one on γ, the 95 % interval of the ratio above 1",
         _collapses,
+        question="flip",
+        figure="7.3",
     ),
 )

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from lib.composition.diagram import two_layers
-from lib.composition.experiments import FAST
+from lib.composition.runs import MAPPINGS
+from lib.composition.trends import curves
 from lib.composition.variations import SEARCH
 from lib.core.model.init import gamma_std
 from lib.core.read.derived import derived
+from lib.core.read.fact import Fact, in_words
 from lib.core.read.statistics import interval, resamples
 from lib.core.record.store import Store, StoredRun, load
 
@@ -124,7 +125,7 @@ def points(runs: Sequence[StoredRun], mapping: str = "symmetric") -> dict[str, d
     """{variable: {(width, depth): (x, share)}}, one entry a run, on the side of the transition where it falls.
 
     Initializations larger than the one with the highest mean share are left out: there the share falls again, in some shapes
-    for the inferential answer (prose.inferential_first_text), and a logistic curve has one side only. So are shapes whose mean
+    for the inferential answer, and a logistic curve has one side only. So are shapes whose mean
     share never exceeds one half, as they have no transition to place, unless there is no other.
     """
     kept: dict[Shape, list[StoredRun]] = {}
@@ -192,33 +193,66 @@ def shape_name(shape: Shape) -> str:
     return f"width {shape[0]}, depth {shape[1]}"
 
 
-# --- Runs that repeat others ---
-
-DIFFER = 0.1
-"""Two runs with the same settings disagree if their shares of one answer differ by more than this (our choice)."""
-
-
-def repeats(runs: Sequence[StoredRun], others: Sequence[StoredRun]) -> list[tuple[StoredRun, StoredRun]]:
-    """Pairs of runs of two experiments that have all settings and the seed in common."""
-    settings = lambda r: replace(r.spec, experiment=FAST.folder, version=FAST.version)
-    known = {settings(r): r for r in others}
-    return [(r, known[settings(r)]) for r in runs if settings(r) in known]
+def highest_at_first(runs: Sequence[StoredRun]) -> list[Shape]:
+    """The shapes of which most answers are inferential at the *largest* weights."""
+    found = []
+    for shape, group in by_shape(runs).items():
+        first = [share(run, "inferential") for run in group if run.spec.gamma == group[0].spec.gamma]
+        if np.mean(first) > 0.5:
+            found.append(shape)
+    return found
 
 
-def stored_repeats(runs: Sequence[StoredRun], store: Store, profile: str) -> list[tuple[StoredRun, StoredRun]] | None:
-    """The pairs of runs with those of the fast diagram; None where these are not stored."""
-    try:
-        return repeats(runs, load(FAST.specs(profile), store))
-    except LookupError:
-        return None
+def flip_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
+    """(γ, runs with more symmetric answers, mean symmetric and inferential shares, seen pairs right)."""
+    rows = []
+    for gamma in sorted({run.spec.gamma for run in runs}):
+        group = [run for run in runs if run.spec.gamma == gamma]
+        leading = sum(share(run) > share(run, "inferential") for run in group)
+        means = (np.mean([share(run, name) for run in group]) for name in ("symmetric", "inferential", "test"))
+        rows.append((f"{gamma:g}", f"{leading} of {len(group)}", *(f"{v:.0%}" for v in means)))
+    return rows
 
 
-def full_length(store: Store, profile: str) -> list[StoredRun]:
-    """Chapter 2's full-length runs of two layers; none where they are not stored."""
-    try:
-        return two_layers(store, profile)
-    except LookupError:
-        return []
+def trial_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
+    """(batch, learning rate, decay, γ, steps to fit, both shares) of trials, a row a setting, seeds in one cell."""
+    groups: dict[tuple[float, ...], list[StoredRun]] = {}
+    for run in sorted(runs, key=lambda r: r.spec.seed):
+        spec = run.spec
+        groups.setdefault((spec.train.batch, spec.rate, spec.decay, spec.gamma), []).append(run)
+    cell = lambda group, name: ", ".join(f"{share(run, name):.1f}" for run in group)
+    steps = lambda group: ", ".join(f"{run.fit_step:,}" if run.fit_step else "–" for run in group)
+    return [
+        (*(f"{v:g}" for v in place), steps(group), cell(group, "symmetric"), cell(group, "inferential"))
+        for place, group in sorted(groups.items())
+    ]
+
+
+def crossing_rows(found: Mapping[str, Mapping[Shape, Crossing]]) -> list[tuple[str, ...]]:
+    """(shape, its transition on γ and on the gain with 95 % intervals)."""
+    cell = lambda t: f"{t.centre:.2f} [{t.low:.2f}, {t.high:.2f}]" if t.found else "none in the range"
+    return [(shape_name(shape), cell(t), cell(found["log₁₀ σ√d"][shape])) for shape, t in found["γ"].items()]
+
+
+def facts(flips: Sequence[StoredRun], widths: Sequence[StoredRun], seed: int = 0) -> dict[str, Fact]:
+    """What the text of chapter 7 says of the large-batch runs, and of those of several shapes."""
+    shares = curves(flips)
+    who = f"{shares['test'][1].shape[1]} seeds"
+    found: dict[str, Fact] = {}
+    for name in MAPPINGS:
+        gammas, values = shares[name]
+        best = int(values.mean(1).argmax())
+        found[name] = Fact(float(values.mean(1)[best]), "{:.0%}", f"{name} answers, mean of {who} at γ = {gammas[best]:g}")
+        found[f"{name}-at"] = Fact(float(gammas[best]), "{:g}", f"γ at which {name} answers are most frequent")
+    better = advantage(widths, seed)
+    best_of = max(better, key=lambda n: better[n][0])
+    found["best"] = Fact(better[best_of], "{:.2f} ({:.2f} to {:.2f})", f"times better than γ, {best_of}")
+    shapes, data = by_shape(widths), points(widths)
+    found["shapes"] = Fact((len(data["γ"]), len(shapes)), "{} of {}", "shapes whose mean symmetric share exceeds one half")
+    placed_ = placed(crossings(data, seed)["γ"], data["γ"])
+    found["placed"] = Fact(in_words(sum(placed_.values())), "{}", "shapes whose whole interval lies in the range")
+    found["first"] = Fact(in_words(len(highest_at_first(widths))), "{}", "shapes mostly inferential at the largest weights")
+    return found
 
 
 def trials(store: Store) -> list[StoredRun]:
