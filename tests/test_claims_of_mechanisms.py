@@ -15,17 +15,20 @@ from lib.composition.claims import CLAIMS_OF
 from lib.composition.condensation import claims as condensation_claims
 from lib.composition.condensation.metrics import Auc
 from lib.composition.gpt2 import claims as gpt2_claims
+from lib.composition.gpt2 import metrics as gpt2_numbers
 from lib.composition.information_flow import claims as flow_claims
 from lib.composition.information_flow import metrics as flow_numbers
 from lib.composition.information_flow.metrics import EDGES, EFFECT
 from lib.composition.phases import Phase, phases
 from lib.composition.rate_decay_data import claims as rate_decay_claims
 from lib.composition.runs import MAPPINGS
+from lib.composition.variations import FACTORS, NORM
 from lib.composition.vectors import claims as vectors_claims
 from lib.composition.vectors import metrics as vectors_numbers
 from lib.composition.width import claims as width_claims
-from lib.composition.width.metrics import VARIABLES, shape_name
+from lib.composition.width.metrics import VARIABLES
 from lib.core.read.claim import NO_EFFECT, NOT_REPRODUCED, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
+from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun
 
 STORE = Store(Path("nowhere"))
@@ -40,6 +43,11 @@ def status(name: str) -> str:
 
 def failed(name: str) -> list[str]:
     return BY_ID[name].evaluate(STORE, "laptop")["failed"]
+
+
+def held(name: str) -> list[bool]:
+    """Which parts of its criterion hold, in their order."""
+    return [part["holds"] for part in BY_ID[name].evaluate(STORE, "laptop")["parts"]]
 
 
 def test_without_results_nothing_is_claimed() -> None:
@@ -413,30 +421,46 @@ def gammas(symmetric: list[float], inferential: list[float], norm: str = "post",
     return [replace(r, spec=replace(r.spec, model=replace(r.spec.model, norm=norm))) for r in runs]
 
 
-def test_gpt2_is_judged_norm_by_norm(monkeypatch: pytest.MonkeyPatch) -> None:
-    papers, mirrored = ([1.0, 0.5, 0.0], [0.0, 0.5, 1.0]), ([0.0, 0.5, 1.0], [1.0, 0.5, 0.0])
-    plant(monkeypatch, gpt2_claims, gammas(*papers) + gammas(*mirrored, norm="pre"))
-    assert (status("gpt2-post"), status("gpt2-pre")) == (REPRODUCED, NOT_REPRODUCED)
-    plant(monkeypatch, gpt2_claims, gammas([1.0, 0.5, 0.0], [0.0, 0.2, 0.6]))
-    assert failed("gpt2-post") == ["inferential at least 0.95, at the larger γ"]
+PAPERS, MIRRORED, EVEN = ([1.0, 0.5, 0.0], [0.0, 0.5, 1.0]), ([0.0, 0.5, 1.0], [1.0, 0.5, 0.0]), ([0.5] * 3, [0.5] * 3)
 
 
 def test_the_flip_has_two_levels(monkeypatch: pytest.MonkeyPatch) -> None:
-    for inferential, expected, short in ((0.95, REPRODUCED, []), (0.6, PARTLY, ["both at least .9, in this order"])):
-        plant(monkeypatch, width_claims, gammas([1.0, 0.5, 0.0], [0.0, 0.2, inferential]))
-        assert (status("flip-at-one-rate"), failed("flip-at-one-rate")) == (expected, short)
-    plant(monkeypatch, width_claims, gammas([0.3, 0.2, 0.1], [0.3, 0.2, 0.1]))
-    assert status("flip-at-one-rate") == NOT_REPRODUCED
+    for shares, expected, parts in (
+        (([1.0, 0.5, 0.0], [0.0, 0.2, 0.95]), REPRODUCED, [True, True, True]),
+        (([1.0, 0.5, 0.0], [0.0, 0.2, 0.6]), PARTLY, [True, False, True]),
+        (([0.4, 0.3, 0.0], [0.0, 0.2, 1.0]), PARTLY, [False, False, True]),
+        (EVEN, NO_EFFECT, [False] * 3),
+        (MIRRORED, OPPOSITE, [False] * 3),  # each answer is frequent, in the other order
+    ):
+        plant(monkeypatch, width_claims, gammas(*shares))
+        assert (status("flip-at-one-rate"), held("flip-at-one-rate")) == (expected, parts)
+    without = lambda *gone: [
+        replace(r, metrics=r.metrics | {"test": 0.5}) if r.spec.gamma in gone else r for r in gammas(*PAPERS)
+    ]
+    plant(monkeypatch, width_claims, without(0.9))  # the inferential answer where the seen pairs are not learned
+    assert held("flip-at-one-rate") == [True, False, True]
+    plant(monkeypatch, width_claims, without(0.6, 0.9))  # four runs that have learned, at one γ
+    assert (status("flip-at-one-rate"), held("flip-at-one-rate")) == (NO_EFFECT, [False] * 3)
+    plant(monkeypatch, width_claims, without(0.3, 0.6, 0.9))
+    assert status("flip-at-one-rate") == NOT_RUN
 
 
 def test_trends_are_asked_of_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    papers = ([1.0, 0.5, 0.0], [0.0, 0.5, 1.0])
-    plant(monkeypatch, width_claims, gammas(*papers) + gammas(*papers, depth=3))
-    assert status("width-trend") == REPRODUCED
-    plant(monkeypatch, width_claims, gammas(*papers) + gammas([0.5] * 3, [0.5] * 3, depth=3))
-    assert status("width-trend") == PARTLY
-    shape = shape_name((gammas(*papers)[0].spec.model.d_model, 3))
-    assert failed("width-trend") == [shape]
+    for other, expected, parts in (
+        (PAPERS, REPRODUCED, [True] * 4),
+        (EVEN, PARTLY, [True, True, False, False]),
+        ((PAPERS[0], EVEN[1]), PARTLY, [True, True, True, False]),
+    ):
+        plant(monkeypatch, width_claims, gammas(*PAPERS) + gammas(*other, depth=3))
+        assert (status("width-trend"), held("width-trend")) == (expected, parts)
+    for shares, expected in (
+        (EVEN, NO_EFFECT),
+        (MIRRORED, OPPOSITE),
+        ((PAPERS[0], EVEN[1]), NO_EFFECT),
+        ((EVEN[0], MIRRORED[1]), OPPOSITE),
+    ):
+        plant(monkeypatch, width_claims, gammas(*shares))  # a shape counts by both answers together
+        assert status("width-trend") == expected
 
 
 def test_the_variable_that_was_planted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -454,4 +478,79 @@ def test_the_variable_that_was_planted_is_found(monkeypatch: pytest.MonkeyPatch)
     plant(monkeypatch, width_claims, runs("log₁₀ σ", -1.4, -0.05))
     assert status("width-collapse") == REPRODUCED
     plant(monkeypatch, width_claims, runs("γ", 0.75, 0.03))
-    assert status("width-collapse") == NOT_REPRODUCED
+    assert status("width-collapse") == OPPOSITE
+
+
+@pytest.mark.parametrize(
+    ("best", "expected"),
+    [
+        ((1.3, 1.1, 1.5), REPRODUCED),
+        ((1.0, 0.95, 1.05), NO_EFFECT),
+        ((1.2, 0.8, 1.4), TOO_SMALL),  # so wide that a little better could not show
+        ((0.8, 0.7, 0.9), OPPOSITE),
+    ],
+)
+def test_the_best_variable_is_judged_by_its_interval(
+    monkeypatch: pytest.MonkeyPatch, best: tuple[float, float, float], expected: str
+) -> None:
+    plant(monkeypatch, width_claims, [make_run()])
+    monkeypatch.setattr(width_claims, "advantage", lambda runs: {"worse": (0.5, 0.4, 3.0), "best": best})
+    assert status("width-collapse") == expected
+
+
+def test_gpt2_is_judged_norm_by_norm(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, gpt2_claims, gammas(*PAPERS) + gammas(*MIRRORED, norm="pre"))
+    assert (status("gpt2-post"), status("gpt2-pre")) == (REPRODUCED, OPPOSITE)
+    plant(monkeypatch, gpt2_claims, gammas(*EVEN) + gammas([1.0, 0.5, 0.0], [0.0, 0.2, 0.6], norm="pre"))
+    assert status("gpt2-post") == NO_EFFECT
+    assert (status("gpt2-pre"), held("gpt2-pre")) == (PARTLY, [True, False, True, True])
+    off = lambda r: replace(r, metrics=r.metrics | {"test": 0.5, "inferential": 1.0}) if r.spec.gamma == 0.3 else r
+    plant(monkeypatch, gpt2_claims, [off(r) for r in gammas(*PAPERS)])  # the trend is one of runs that have learned
+    assert (status("gpt2-post"), held("gpt2-post")) == (PARTLY, [True, True, False, True])
+
+
+def one_factor(inferential: Callable[[RunSpec], float]) -> Callable[[list[RunSpec], Store], list[StoredRun]]:
+    """A `load` that finds every run, with this share of inferential answers."""
+    return lambda specs, store: [replace(make_run(inferential=inferential(spec)), spec=spec) for spec in specs]
+
+
+def turning(spec: RunSpec) -> float:
+    return spec.gamma + 0.0001 * spec.seed
+
+
+def flat(spec: RunSpec) -> float:
+    return 0.1 * spec.seed
+
+
+@pytest.mark.parametrize(
+    ("turns", "expected", "short"),
+    [
+        (lambda spec: spec.model.norm == "pre", REPRODUCED, []),
+        (lambda spec: True, PARTLY, [NORM]),
+        (lambda spec: spec.model.norm == "pre" and spec.model.activation != "relu", PARTLY, ["ReLU"]),
+        (
+            lambda spec: spec.model.norm == "pre" and spec.model.heads > 1 and spec.decay > 0.01,
+            PARTLY,
+            ["one head", "weight decay .01"],
+        ),
+        (lambda spec: spec.model.activation != "relu", OPPOSITE, ["ReLU", NORM]),
+    ],
+)
+def test_the_norm_alone_must_stop_the_turn(
+    monkeypatch: pytest.MonkeyPatch, turns: Callable[[RunSpec], bool], expected: str, short: list[str]
+) -> None:
+    monkeypatch.setattr(gpt2_numbers, "load", one_factor(lambda spec: turning(spec) if turns(spec) else flat(spec)))
+    assert (status("gpt2-factors"), held("gpt2-factors")) == (expected, [name not in short for name in FACTORS])
+
+
+def test_what_a_factor_that_stops_the_turn_says_hangs_on_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may turn the other way, or have too few to tell."""
+    failures = lambda: {part.get("failure") for part in BY_ID["gpt2-factors"].evaluate(STORE, "laptop")["parts"][:-1]}
+    for load, expected in (
+        (one_factor(flat), NO_EFFECT),
+        (one_factor(lambda spec: -turning(spec)), OPPOSITE),
+        (lambda specs, store: one_factor(turning)([specs[0], specs[-1]], store), TOO_SMALL),
+    ):
+        monkeypatch.setattr(gpt2_numbers, "load", load)
+        assert failures() == {expected}
+    assert BY_ID["gpt2-factors"].evaluate(STORE, "paper")["status"] == NOT_RUN

@@ -16,22 +16,19 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from lib.composition.condensation.metrics import (
-    auc,
-    auc_interval,
     condensation,
     greedy_groups,
     matrices,
     measures,
     neuron_cosines,
     short_name,
-    stratified_auc,
 )
 from lib.composition.spectra import covariance_eigenvalues, keys_embedding, stable_rank, watch
 from lib.composition.study import Composition, make_study
 from lib.composition.variations import WIDTH, Watched, make_watched
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import Transformer
-from lib.core.read.statistics import numerical_order, spearman
+from lib.core.read.statistics import auc, auc_interval, numerical_order, spearman, stratified_auc
 from lib.core.record.store import Store, load
 from lib.core.sweep.jobs import sweep
 from lib.core.train.ensemble import Ask, Ensemble

@@ -404,7 +404,8 @@ def facts(
 def test_facts_by_hand() -> None:
     """It takes 100 / α steps, and 20 more for twice as many patterns; margins are .2 + S₁."""
     taken = lambda v: round(10 / v) * 10 if v <= 1 else round(30 + 20 * np.log2(v / 4))
-    wrong = gpts(lambda name, alpha, n: dict(zip((0.8, 0.9, 1.0), (0.2, 0.05, 0.05), strict=True))[alpha] if n else 0.2)
+    need = dict(zip((0.8, 0.9, 1.0), (0.2, 0.05, 0.05), strict=True))
+    wrong = gpts(lambda name, alpha, n: 0.1 + n / 100 if name == "S1 = 0.5" else need[alpha] if n else 0.2)
     grid = at_sums([[0.8 - s] * 8 for s in SHOWN_SUMS])
     found = facts((0.001, 0.25), taken, wrong, grid)
     said = {name: fact.text.replace("\xa0", " ") for name, fact in found.items()}
@@ -412,8 +413,9 @@ def test_facts_by_hand() -> None:
     assert found["alpha"].value == pytest.approx((-1, -1, -1), abs=0.02)
     assert (said["m1-first"], said["m1-last"], said["m1-double"]) == ("30", "82", "20")
     assert found["m1"].value[1] < found["m1"].value[0] == pytest.approx(0.57, abs=0.03)
-    assert (said["from"], said["passes"], said["half"], said["signs"]) == ("0.8", "0.80", "17%", "0")
+    assert (said["from"], said["passes"], said["half"], said["signs"]) == ("0.8", "0.80", "17%", "0 of 32,000")
     assert (said["gpt-order"], said["turned-order"], said["gpt-inside"]) == ("0 of 8", "0 of 4", "0.200")
+    assert (said["gpt-eight"], said["gpt-twenty"]) == ("0.180", "0.300")
     assert (said["need-08"], said["need-09"], said["need-1"]) == (ABSENT, "0.5", "0.5")
     ordered = facts((0.001, 0.25), taken, by_sum(*FALLING), at_sums([[0.01 * (s < 0.5), 0.02 * (s < 0.4)] for s in SHOWN_SUMS]))
     assert [ordered[name].text for name in ("gpt-order", "gpt-below", "gpt-above")] == ["8 of 8", "0.200", "0.009"]

@@ -30,7 +30,7 @@ from lib.in_context.deeper import figures as deeper_figures
 from lib.in_context.deeper import metrics as deeper_numbers
 from lib.in_context.deeper.claims import CLAIMS as CHAPTER_16
 from lib.in_context.deeper.metrics import ALL, ALONE, LAST, TALK
-from lib.in_context.experiments import STORY_GAMMAS, deep_specs, story_specs, train_specs, wide_specs
+from lib.in_context.experiments import STORY_GAMMAS, deep_specs, deep_trial_specs, story_specs, train_specs, wide_specs
 from lib.in_context.models import signs
 from lib.in_context.pruning import figures as pruning_figures
 from lib.in_context.pruning import metrics as pruning_numbers
@@ -342,6 +342,12 @@ def lost(spec: RunSpec) -> Planted:
     return planted(spec, history=nothing, status="diverged", unseen=0.0)
 
 
+def tried(*last: float | None) -> Planted:
+    """The trial of the smoke profile, and where attention of its layers ends."""
+    (spec,) = deep_trial_specs("smoke").values()
+    return planted(spec, history={f"attention.{k}": [v] for k, v in zip(LAYERS, last, strict=True)})
+
+
 def at_rows(spec: RunSpec, layer: int) -> dict[str, Tensor]:
     """The rows of W_O W_V before training."""
     return {name: v[0] for name, v in neurons(at_start(spec), 6, layer).items()}
@@ -435,9 +441,9 @@ def test_of_runs_that_diverged_nothing_is_claimed_and_the_rest_is_drawn() -> Non
     drawn_figure(deeper_figures.learning(groups))
     drawn_figure(deeper_figures.attention(deeper_numbers.attentions(groups)))
     drawn_figure(deeper_figures.shares(deeper_numbers.shares(groups)))
-    absent = {name for name, fact in deeper_numbers.facts(groups).items() if fact.text == ABSENT}
+    absent = {name for name, fact in deeper_numbers.facts(groups, tried(0.1, 0.2, 0.3)).items() if fact.text == ABSENT}
     assert absent == {"grown", *(f"{name}-{k}" for name in ("before", "after", "near") for k in LAYERS)}
-    gone = deeper_numbers.facts({name: [lost(specs[0])] for name, specs in DEEP.items()})
+    gone = deeper_numbers.facts({name: [lost(specs[0])] for name, specs in DEEP.items()}, tried(None, None, None))
     assert {name for name, fact in gone.items() if fact.text != ABSENT} == {"learned"}
 
 
@@ -449,9 +455,17 @@ def test_facts_of_three_layers_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         ALL: {"attention": (0.6, 0.7, 0.8), "angle": (0.1, 0.9, 0.1), "unseen": 0.99},
         LAST: {"unseen": 0.98},
     }
-    found = deeper_numbers.facts({name: [layers(DEEP[name][0], **how[name])] * 2 for name in DEEP})
+    trial = deeper_numbers.trial(Shelf([tried(0.1, 0.2, 0.35)]), "smoke")
+    found = deeper_numbers.facts({name: [layers(DEEP[name][0], **how[name])] * 2 for name in DEEP}, trial)
     assert all(isinstance(fact, Fact) for fact in found.values())
-    expected = {"grown": "33%", "alone-wrong": "25%", "full-near": "100%", "last-near": "0%", "learned": "4 of 6"}
+    expected = {
+        "grown": "33%",
+        "alone-wrong": "25%",
+        "full-near": "100%",
+        "last-near": "0%",
+        "learned": "4 of 6",
+        "trial": "0.35",
+    }
     expected |= {"before-1": "0.53", "before-3": "0.44", "after-1": "0.90", "after-3": "0.70", "near-1": "100%", "near-2": "0%"}
     expected |= {"full-after-1": "0.60", "full-after-3": "0.80", "last-after-2": "0.50"}
     assert {name: found[name].text for name in expected} == expected
@@ -561,8 +575,9 @@ def test_story_claims_on_the_gap() -> None:
     assert status("story-gap", runs, "laptop") == REPRODUCED
     one = runs[:]
     place = next(i for i, r in enumerate(one) if (r.spec.model.delta, r.spec.gamma) == (0.2, 0.1))
-    one[place] = told(one[place].spec)
-    assert status("story-gap", one, "laptop") == NO_EFFECT  # in one seed there is no gap
+    for seen in (0.0, 0.01):
+        one[place] = told(one[place].spec, seen=seen)
+        assert status("story-gap", one, "laptop") == NO_EFFECT  # in one seed there is no gap, or the opposite
     assert status("story-gap", at(everywhere(wide=True), delta=0.2, gamma=0.5, unseen=0.05), "laptop") == OPPOSITE
     one[place] = told(one[place].spec, seen=0.1, unseen=0.1)
     found = record("story-gap", one, "laptop")
@@ -635,7 +650,15 @@ def test_facts_of_the_story_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     small = at(at(small, gamma=0.15, seen=0.3), gamma=0.35, unseen=0.01)
     wide = at(at(everywhere(wide=True), gamma=0.1, attention=0.5, unseen=0.05), gamma=0.3, seen=0.3, unseen=0.5)
     said = story_facts(small + wide)
-    expected = {"runs": "80", "learned": "60", "clean": "40", "wide-runs": "80", "wide-learned": "60", "wide-clean": "40"}
+    expected = {
+        "runs": "80",
+        "all-runs": "160",
+        "all-learned": "120",
+        "clean": "40",
+        "wide-runs": "80",
+        "wide-learned": "60",
+        "wide-clean": "40",
+    }
     expected |= {"wide-wrong": "5.0%", "correlation": "−1.00", "reversed": "25%", "remember": "62.5%"}
     expected |= {"before": "0.50", "small-before": "0.10", "fast": "250", "slow": "1000"}
     expected |= {"small-label": "1.20", "small-rows": "17%", "wide-label": "0.70", "wide-rows": ABSENT}

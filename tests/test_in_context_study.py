@@ -48,6 +48,7 @@ from lib.in_context.experiments import (
     TRAIN,
     constant,
     deep_specs,
+    deep_trial_specs,
     gpt_specs,
     one_layer,
     point_specs,
@@ -1091,6 +1092,11 @@ def test_three_layers_are_trained_in_four_ways() -> None:
     }
     assert len({(s.gamma, s.rate, s.model.delta, s.model.back, s.train) for runs in found.values() for s in runs}) == 1
     assert gamma_std(SETTINGS["laptop"].neurons, found[TALK][0].gamma) == pytest.approx(DEEP_STD)
+    talk, trials = found[TALK][0], deep_trial_specs("laptop")
+    for back, spec in trials.items():
+        same = replace(talk, experiment=spec.experiment, seed=spec.seed, task=spec.task, model=replace(talk.model, back=back))
+        assert spec == same
+    assert {*trials.values()} < set(search_specs("laptop"))
 
 
 def test_gpt2_is_trained_in_four_ways() -> None:

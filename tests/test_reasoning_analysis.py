@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,11 @@ def planted(
     how = {"device": "cpu (test)", "precision": "float32"}
     path = Path(f"{spec.key}.json")
     return Planted(spec, final | metrics, history, steps, "unfitted", None, 1.0, how, path, kept=kept or {})
+
+
+def of(specs: Iterable[RunSpec], halves: Callable[[RunSpec], Mapping[str, int | None]], held: float = 0.5) -> list[Planted]:
+    """Runs that end with this share of held-out pairs right."""
+    return [planted(spec, halves(spec), **{"held out": held}) for spec in specs]
 
 
 @pytest.fixture
@@ -227,6 +232,9 @@ def on_an_arc(step: float = 0.1) -> np.ndarray:
     return np.stack([np.cos(angle), np.sin(angle), *[0 * angle] * 9], 1)
 
 
+SHUFFLED = on_an_arc()[[4, 9, 0, 6, 2, 8, 1, 5, 7, 3]]
+
+
 def test_cosines_of_anchors_by_kind_and_step() -> None:
     run = planted(kept={10: lying(alike(0.25), on_an_arc()), 20: lying(3 * alike(0.75), 2 * on_an_arc(0.2))})
     expected = np.full((10, 10), 0.75) + 0.25 * np.eye(10)
@@ -241,6 +249,12 @@ def test_cosines_of_anchors_by_kind_and_step() -> None:
 
 def start_of(spec: RunSpec) -> np.ndarray:
     return at_start(spec).embedding.token[0, 1:21].numpy()
+
+
+def moved_snapshot(spec: RunSpec, memory: np.ndarray, reasoning: np.ndarray, size: float = 1.0) -> dict[str, Tensor]:
+    """A snapshot of embeddings that have moved by these, (10, ≤ D) each, from where the run starts."""
+    by = [np.pad(v, ((0, 0), (0, spec.model.d_model - v.shape[1]))) for v in (memory, reasoning)]
+    return {"anchors": torch.tensor(start_of(spec).astype(float) + size * np.concatenate(by))}
 
 
 @pytest.mark.parametrize("spec", [SMOKE, bias.EMB.specs("smoke")[1]], ids=["transformer", "Emb-MLP"])
@@ -426,6 +440,53 @@ def test_smaller_initialization_starts_nearer_to_the_causal_average() -> None:
         assert found == sorted(found, reverse=True)
         assert found[0] > 0.3
         assert 0 < found[-1] < 1e-3
+
+
+def seen(
+    reasoning: float = 0.6, memory: float = 0.1, mean: float = 0.0, single: float = 0.0, gap: float = 3.0
+) -> dict[str, Tensor]:
+    """A snapshot: |cosines| of the first direction with the anchors of a kind, of which every second points against it; how far
+    the first attention is from the average, in the mean over sequences and in one; the first singular value over the second."""
+    cosine = torch.tensor([memory] * 10 + [reasoning] * 10) * torch.tensor([1.0, -1.0]).repeat(10)
+    deviation = torch.zeros(LENGTH, LENGTH)
+    deviation[3, 1] = single
+    return {
+        "anchors": 3 * torch.stack([cosine, (1 - cosine**2).sqrt()], 1),
+        "direction": torch.tensor([1.0, 0.0]),
+        "spectrum": torch.tensor([gap, 1.0, 0.5]),
+        "attention": causal_average(LENGTH) - mean * torch.outer(torch.eye(LENGTH)[3], torch.eye(LENGTH)[1]),
+        "deviation": deviation,
+    }
+
+
+def attend(monkeypatch: pytest.MonkeyPatch, late: Callable[[RunSpec], bool]) -> None:
+    """The second attention finds the key in such runs, which have the paper's circuit."""
+    shares = lambda run: np.array([[0.1, 0.3, 0.3, 0.3], [0.9, 0.1, 0.0, 0.0] if late(run.spec) else [0.1, 0.5, 0.4, 0.0]])
+    monkeypatch.setattr(attention, "reading", lambda run: np.repeat(shares(run)[:, None], 7, 1))
+
+
+@pytest.mark.parametrize(("share", "late"), [(0.5, True), (0.501, True), (0.499, False)])
+def test_the_papers_circuit_gives_half_of_the_second_attention_to_the_key(
+    monkeypatch: pytest.MonkeyPatch, share: float, late: bool
+) -> None:
+    """Mean over its places; what else is read, and what the first attention reads, says nothing."""
+    found = np.full((2, 7, 4), 0.1 if late else 0.9)
+    found[1, :, 0] = share + (share != 0.5) * np.array([0.4, -0.4, 0.3, -0.3, 0.2, -0.2, 0])
+    monkeypatch.setattr(attention, "reading", lambda run: found)
+    run = planted()
+    assert attention.on_the_key(run) == pytest.approx(share)
+    assert attention.selects_late(run) is late
+    assert list(attention.by_circuit([run]).values()) == ([[run], []] if late else [[], [run]])
+
+
+def test_alignment_at_an_epoch_is_that_of_the_nearest_snapshot() -> None:
+    """By ratio, as all shares of training: from 15, 22 is nearer than 10."""
+    spec = bias.circuit_specs("laptop")[0]
+    along = lambda **by_epoch: planted(spec, kept={200 * int(e[1:]): seen(v) for e, v in by_epoch.items()})
+    run = along(e1=0.1, e10=0.5, e15=0.7, e22=0.3, e200=0.9)
+    assert attention.along_reasoning(run) == pytest.approx(0.7)
+    assert [attention.along_reasoning(run, e) for e in (1, 12, 100)] == pytest.approx([0.1, 0.5, 0.9])
+    assert attention.along_reasoning(along(e10=0.5, e22=0.3)) == pytest.approx(0.3)
 
 
 def test_attention_along_training() -> None:
@@ -753,6 +814,7 @@ def test_a_point_that_is_not_of_this_study_is_refused(tmp_path: Path, point: tup
 
 GOLDEN = {
     "bias-gamma": (5.36167, 5.36212, 0.06253),
+    "bias-circuits": (5.64737, 5.57022, 0.06622),
     "bias-emb-mlp": (5.29442, 5.29771, 0.1145),
     "bias-memory": (5.31353, 5.37475, 0.04169),
     "bias-ablation": (5.31353, 5.37475, 0.04169),
@@ -815,6 +877,22 @@ def test_the_finer_grid_and_the_further_seeds_are_runs_like_the_main_ones(profil
     assert [s.seed for s in more] == list(range(max(seeds) + 1, max(seeds) + 1 + len(more)))
     if profile != "smoke":
         assert (len({s.gamma for s in between}), len(more)) == (4, 8)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_runs_of_circuits_are_new_ones_like_the_main_runs(profile: str) -> None:
+    """New seeds, single precision, all weights kept; seed by seed, so that whole rows of γ finish first."""
+    specs, main = bias.circuit_specs(profile), bias.BIAS.specs(profile)
+    as_main = lambda s: replace(
+        s, experiment=BIAS.name, gamma=0.0, seed=0, train=replace(s.train, precision=main[0].train.precision)
+    )
+    assert {as_main(s) for s in specs} == {replace(main[0], gamma=0.0, seed=0)}
+    assert {s.train.precision for s in specs} == {"float32"} != {main[0].train.precision}
+    assert {s.seed for s in specs}.isdisjoint(s.seed for s in main)
+    assert [s.seed for s in specs] == sorted(s.seed for s in specs)
+    assert all(bias.CIRCUITS.keep(type("Result", (), {"spec": s})()) for s in specs)
+    if profile != "smoke":
+        assert Counter(s.gamma for s in specs) == dict.fromkeys(bias.CIRCUIT_GAMMAS, len(bias.CIRCUIT_SEEDS))
 
 
 @pytest.mark.parametrize("profile", PROFILES)

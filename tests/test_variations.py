@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -20,7 +21,21 @@ from lib.composition.separation import SEPARATION
 from lib.composition.study import Composition
 from lib.composition.task import GROUP_OFFSETS
 from lib.composition.trends import BY_DECAY, BY_GAMMA, curves, slope
-from lib.composition.variations import DATA, FEW, FLIP, GPT2, KEYS, OPTIMIZATION, VARIATIONS, WIDTH
+from lib.composition.variations import (
+    DATA,
+    FACTORS_GAMMAS,
+    FACTORS_SEEDS,
+    FEW,
+    FLIP,
+    GPT2,
+    KEYS,
+    NORM,
+    NOTHING,
+    OPTIMIZATION,
+    VARIATIONS,
+    WIDTH,
+    factor_specs,
+)
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.settings import schedule, settings_rows
 from lib.core.record.spec import SpecError, TrainSpec
@@ -113,6 +128,33 @@ def test_gpt2_has_gpt2s_blocks() -> None:
     assert (model.depth, model.d_model, model.heads, model.d_k, model.d_ff) == (12, 768, 12, 64, 3072)
     assert (model.activation, model.bias) == ("gelu", True)
     assert {s.model.norm for s in GPT2.specs("laptop")} == {"post", "pre"}
+
+
+def test_one_factor_of_gpt2s_form_changes_at_a_time() -> None:
+    """From the pre-norm runs of chapter 8 in single precision, on seeds of their own; each change as its name says."""
+    flat = lambda s: asdict(s) | asdict(s.model) | asdict(s.train) | {"model": None, "train": None}
+    differ = lambda a, b: {name: (v, b[name]) for name, v in a.items() if v != b[name]}
+    arms = {
+        name: {(s.gamma, s.seed): flat(s) for s in sorted(specs, key=lambda s: (s.gamma, s.seed))}
+        for name, specs in factor_specs("laptop").items()
+    }
+    base = arms[NOTHING]
+    found = {name: [differ(base[place], s) for place, s in arm.items()] for name, arm in arms.items()}
+    assert all(list(arm) == list(base) == list(product(FACTORS_GAMMAS, FACTORS_SEEDS)) for arm in arms.values())
+    assert {name: each[0] for name, each in found.items() if each == each[:1] * len(each)} == {
+        NOTHING: {},
+        "one head": {"d_k": (16, 64), "d_v": (16, 64), "heads": (4, 1)},
+        "ReLU": {"activation": ("gelu", "relu")},
+        "no biases": {"bias": (True, False)},
+        "weight decay .01": {"decay": (0.1, 0.01)},
+        "half the rate, four times the batch": {"rate": (1e-3, 5e-4), "batch": (128, 512)},
+        NORM: {"norm": ("pre", "post")},
+    }
+    former = [s for s in GPT2.specs("laptop") if s.model.norm == "pre"]
+    assert not {s.seed for s in former} & set(FACTORS_SEEDS)
+    changed = differ(flat(former[0]), base[max(FACTORS_GAMMAS), FACTORS_SEEDS[0]])
+    assert changed.pop("precision")[1] == "float32"
+    assert set(changed) == {"experiment", "seed"}
 
 
 def test_settings_are_read_from_the_specs() -> None:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 from test_analysis import make_run
 
-from lib.core.read.statistics import two_sided
 from lib.composition.runs import model_of
 from lib.composition.task import ANCHORS, Task, composed
 from lib.composition.vectors import metrics as vectors
@@ -22,6 +21,7 @@ from lib.composition.vectors.metrics import blocks, collect, contrast, fused, he
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import Taps, Transformer
 from lib.core.read.measures import cosines
+from lib.core.read.statistics import higher, two_sided
 from lib.core.record.result import RunResult
 from lib.core.record.store import Store, StoredRun
 
@@ -251,7 +251,7 @@ def test_contrasts_are_means_over_contexts(run: StoredRun, monkeypatch: pytest.M
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 8), m=st.integers(1, 8))
 def test_a_single_stratum_is_the_exact_test_of_mann_and_whitney(seed: int, n: int, m: int) -> None:
     score = np.random.default_rng(seed).permutation(n + m).astype(float)
-    share, p = vectors.higher(score, [True] * n + [False] * m, [2] * (n + m))
+    share, p = higher(score, [True] * n + [False] * m, [2] * (n + m))
     expected = mannwhitneyu(score[:n], score[n:], alternative="greater", method="exact")
     assert share == pytest.approx(expected.statistic / (n * m))
     assert p == pytest.approx(expected.pvalue)
@@ -262,12 +262,12 @@ def test_a_single_stratum_is_the_exact_test_of_mann_and_whitney(seed: int, n: in
 def test_strata_are_drawn_by_themselves() -> None:
     """Two strata, with the positive on top of two others in each: 1 of 3 · 3 draws. A stratum of one kind says nothing."""
     score, positive, stratum = [3, 1, 2, 13, 11, 12], [True, False, False] * 2, [2, 2, 2, 3, 3, 3]
-    assert vectors.higher(score, positive, stratum) == pytest.approx((1.0, 1 / 9))
-    assert vectors.higher([*score, 99, 98], [*positive, False, False], [*stratum, 4, 4]) == pytest.approx((1.0, 1 / 9))
-    assert vectors.higher([3, 1, 2, 11, 13, 12], positive, stratum) == pytest.approx((0.5, 6 / 9))
-    assert vectors.higher([1, 1, 1], [True, False, False], [2] * 3) == pytest.approx((0.5, 1.0))  # ties
+    assert higher(score, positive, stratum) == pytest.approx((1.0, 1 / 9))
+    assert higher([*score, 99, 98], [*positive, False, False], [*stratum, 4, 4]) == pytest.approx((1.0, 1 / 9))
+    assert higher([3, 1, 2, 11, 13, 12], positive, stratum) == pytest.approx((0.5, 6 / 9))
+    assert higher([1, 1, 1], [True, False, False], [2] * 3) == pytest.approx((0.5, 1.0))  # ties
     with pytest.raises(ValueError, match="needs positives and negatives"):
-        vectors.higher([1, 2], [True, False], [2, 3])
+        higher([1, 2], [True, False], [2, 3])
 
 
 def test_depths_are_compared_by_themselves_where_there_are_enough_runs() -> None:

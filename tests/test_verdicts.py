@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from test_analysis import make_run
-from test_claims_of_mechanisms import an_auc
+from test_claims_of_mechanisms import STORE, an_auc, flat, one_factor, turning
 
 from lib.book import engine
 from lib.composition import palette, words
@@ -23,8 +22,8 @@ from lib.composition.condensation import figures as condensation_figures
 from lib.composition.condensation import metrics as condensation
 from lib.composition.condensation import prose as condensation_prose
 from lib.composition.condensation.metrics import Auc
-from lib.composition.experiments import FAST
-from lib.composition.gpt2 import prose as gpt2_prose
+from lib.composition.gpt2 import figures as gpt2_figures
+from lib.composition.gpt2 import metrics as gpt2
 from lib.composition.information_flow import figures as flow_figures
 from lib.composition.information_flow import metrics as flow
 from lib.composition.information_flow import prose as flow_prose
@@ -35,12 +34,13 @@ from lib.composition.rate_decay_data import metrics as rate_decay
 from lib.composition.rate_decay_data import prose as rate_decay_prose
 from lib.composition.task import LENGTH
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE
+from lib.composition.variations import FACTORS, factor_specs
 from lib.composition.vectors import figures as vectors_figures
 from lib.composition.vectors import metrics as vectors
 from lib.composition.width import figures as width_figures
 from lib.composition.width import metrics as width
-from lib.composition.width import prose as width_prose
-from lib.core.record.store import Store, StoredRun
+from lib.core.read.fact import ABSENT
+from lib.core.record.store import StoredRun
 
 NAMES = list(EDGES)
 KEY, FIRST, SECOND, LAST = 2, 3, 4, LENGTH - 1
@@ -562,78 +562,102 @@ def test_what_the_number_of_numbers_does(monkeypatch: pytest.MonkeyPatch) -> Non
 # --- Chapter 7 ---
 
 
-def test_repeats_share_all_settings_and_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = [make_run(seed=s, symmetric=0.1, inferential=0.9) for s in range(3)]
-    known = [
-        replace(r, spec=replace(r.spec, experiment=FAST.folder, version=FAST.version), metrics=r.metrics | {"inferential": i})
-        for r, i in zip(ours[:2], (0.85, 0.3), strict=True)
+def over_gamma(*levels: tuple[float, float, float], depth: int = 2) -> list[StoredRun]:
+    """Two seeds at each (γ, symmetric share, inferential share)."""
+    return [make_run(depth=depth, gamma=g, seed=s, symmetric=a, inferential=b) for g, a, b in levels for s in range(2)]
+
+
+def test_shapes_that_are_inferential_at_the_largest_weights_are_found() -> None:
+    """By the mean over seeds, and by nothing that smaller weights do."""
+    mixed = [
+        make_run(depth=4, gamma=g, seed=s, inferential=i)
+        for g, pair in ((0.3, (0.9, 0.2)), (0.6, (0.0, 0.0)))
+        for s, i in enumerate(pair)
     ]
-    assert [a.spec.seed for a, _ in width.repeats(ours, known)] == [0, 1]
-    monkeypatch.setattr(width, "load", lambda specs, store: known)
-    text = width_prose.repeats_text(width.stored_repeats(ours, Store(Path("nowhere")), "laptop"))
-    assert text.startswith("2 runs of width")
-    assert "more than 0.1 in 1 of them, that of symmetric ones in 0" in text
-    assert "the same in 2 of 2. **At these settings the leading answer repeats, and its exact share does not**" in text
+    runs = over_gamma((0.3, 0.9, 0.1), (0.6, 0.0, 1.0)) + over_gamma((0.3, 0.0, 0.5), (0.6, 0.0, 1.0), depth=3) + mixed
+    assert width.highest_at_first(runs[::-1]) == [(16, 4)]
 
 
-def test_without_the_diagram_nothing_is_said_of_repeats() -> None:
-    assert "not in this store" in width_prose.repeats_text(width.stored_repeats([make_run()], Store(Path("nowhere")), "laptop"))
+def test_facts_on_width_by_hand() -> None:
+    flips = over_gamma((0.5, 0.6, 0.3), (0.7, 0.8, 0.1), (0.9, 0.0, 0.4))
+    deep = over_gamma((0.4, 0.1, 0.8), (0.6, 0.3, 0.2), depth=3)  # mostly inferential at the largest weights, never symmetric
+    facts = width.facts(flips, over_gamma((0.4, 1.0, 0.0), (0.6, 0.9, 0.0), (0.8, 0.1, 0.9)) + deep)
+    assert ABSENT not in {fact.text for fact in facts.values()}
+    assert {name: fact.value for name, fact in facts.items() if name != "best"} == {
+        "symmetric": 0.8,
+        "symmetric-at": 0.7,
+        "inferential": 0.4,
+        "inferential-at": 0.9,
+        "shapes": (1, 2),
+        "placed": "one",
+        "first": "one",
+    }
+    assert facts["best"].value == pytest.approx((1, 1, 1))  # one shape has a transition: every variable describes it as well
 
 
-def test_the_verdict_on_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
-    flips = [
-        make_run(gamma=g, seed=s, symmetric=a, inferential=b)
-        for g, a, b in ((0.5, 0.7, 0.1), (0.9, 0.0, 0.6))
-        for s in range(3)
+def test_rows_of_the_lab_record_by_hand() -> None:
+    fast, slow = (replace(run, fit_step=step) for run, step in zip(over_gamma((0.5, 0.6, 0.3)), (1200, None), strict=True))
+    other = make_run(gamma=0.3, symmetric=0.2, inferential=0.9, test=0.5)
+    assert width.flip_rows([fast, slow, other]) == [
+        ("0.3", "0 of 1", "20%", "90%", "50%"),
+        ("0.5", "2 of 2", "60%", "30%", "100%"),
     ]
-    leader = lambda r: max(("symmetric", "inferential"), key=lambda m: r.metrics[m])
-    monkeypatch.setattr(width_prose, "kind", leader)
-    text = width_prose.boundary(flips, flips, {"σ": (1.0, 0.9, 1.1)})
-    assert "γ alone turns the symmetric answer into the inferential one" in text
-    uneven = [make_run(gamma=g, symmetric=1 - i, inferential=i) for g, i in ((0.3, 0.1), (0.5, 0.9), (0.7, 0.1), (0.8, 0.2))]
-    uneven += [make_run(gamma=0.9, symmetric=0.9, inferential=0.1), make_run(gamma=0.95, symmetric=0.1, inferential=0.9)]
-    assert "γ alone does not clearly turn the symmetric answer into the inferential one: the two ends" in width_prose.boundary(
-        uneven, flips, {"σ": (1.0, 0.9, 1.1)}
-    )
-    assert "- **In between** the lean to the inferential answer shows no clear trend with γ (slope" in width_prose.taken_away(
-        uneven
-    )
-    assert "places the boundary better than γ**, over 1 shape." in text
-    away = width_prose.taken_away(flips)
-    assert (
-        "The symmetric answer is most frequent at γ = 0.5 (70% of all answers), where 3 of 3 runs lean to it, and the" in away
-    )
-    assert "chapter 2" not in away
-    one = [replace(r, metrics=r.metrics | {"symmetric" if r.spec.gamma < 0.9 else "inferential": 1.0}) for r in flips]
-    assert "alone clearly turns the answer here and in" in width_prose.taken_away(flips, one)
-    assert "here, but not in that" in width_prose.taken_away(flips, one[:1])
-    assert "neither here nor in" in width_prose.taken_away(one[:1] * 2, one[:1])
-    assert "steadily" not in text
-    first = [make_run(gamma=0.3, seed=s, symmetric=0.4, inferential=0.3) for s in range(3)]
-    assert ".** The symmetric answer first gets more frequent, up to γ = 0.5. **No variable" in width_prose.boundary(
-        [*first, *flips], flips, {"σ": (1.0, 0.9, 1.1)}
-    )
-    assert "goes with σ rather than γ" in width_prose.boundary(flips, flips, {"σ": (1.3, 1.1, 1.5)})
-    back = [replace(r, spec=dataclasses.replace(r.spec, gamma=1.4 - r.spec.gamma)) for r in flips]
-    assert "does not turn the symmetric" in width_prose.boundary(back, back, {"σ": (1.0, 0.9, 1.1)})
+    assert [row[3:] for row in width.trial_rows([slow, other, fast])] == [
+        ("0.3", "–", "0.2", "0.9"),
+        ("0.5", "1,200, –", "0.6, 0.6", "0.3, 0.3"),
+    ]
+    crossing = width.Crossing(0.7, 0.1, 0.6, 0.81, True)
+    on = {"γ": {(32, 2): crossing, (64, 3): replace(crossing, found=False)}}
+    rows = width.crossing_rows(on | {"log₁₀ σ√d": dict.fromkeys(on["γ"], crossing)})
+    assert [row[1] == "0.70 [0.60, 0.81]" for row in rows] == [True, False]
+
+
+def test_a_transition_is_placed_where_its_whole_interval_was_trained() -> None:
+    data = {shape: (np.array([0.6, 0.8, 1.0]), np.zeros(3)) for shape in ((32, 2), (64, 2), (64, 3))}
+    at = lambda low, high, found=True: width.Crossing(0.7, 0.1, low, high, found)
+    found = dict(zip(data, (at(0.65, 0.75), at(-0.1, 1.3), at(0.65, 0.75, False)), strict=True))
+    assert width.placed(found, data) == {(32, 2): True, (64, 2): False}
 
 
 # --- Chapter 8 and the engine ---
 
 
-def test_norms_are_told_apart() -> None:
-    turns = [make_run(gamma=g, seed=s, symmetric=1 - i, inferential=i) for g, i in ((0.3, 0.1), (0.8, 0.9)) for s in range(3)]
-    stays = [make_run(gamma=g, symmetric=0.9) for g in (0.3, 0.8)]
-    assert gpt2_prose.architectures({"post-norm": stays, "pre-norm": turns}).startswith(
-        "**Pre-norm models turn from symmetric to"
-    )
-    assert gpt2_prose.architectures({"post-norm": stays, "pre-norm": stays}).startswith("**No norm turns")
-    assert gpt2_prose.architectures({"post-norm": turns, "pre-norm": turns}).startswith("**Every norm turns")
-    away = gpt2_prose.taken_away({"pre-norm": turns})
-    assert away == (
-        "- **Pre-norm**, means over seeds at most: 90% symmetric (γ = 0.3), 90% inferential (γ = 0.8). At the paper's two γ: "
-        "90% symmetric and 10% inferential at γ = 0.5; 10% symmetric and 90% inferential at γ = 0.8."
-    )
+def test_a_turn_by_hand() -> None:
+    """Two runs at γ = .3 and two above it: six ways to draw two of four."""
+    runs = lambda *shares: [make_run(gamma=g, inferential=i) for g, i in zip((0.3, 0.3, 0.7, 0.9), shares, strict=True)]
+    turn = lambda *shares: dataclasses.astuple(gpt2.turn(runs(*shares)))
+    assert turn(0.1, 0.2, 0.5, 0.8) == pytest.approx((1, 1 / 6, 1, 1 / 6))
+    assert turn(0.1, 0.6, 0.5, 0.8) == pytest.approx((3 / 4, 2 / 6, 5 / 6, 1 / 6))
+    assert turn(0.5, 0.8, 0.1, 0.2) == pytest.approx((0, 1, 1 / 6, 1 / 6))
+    for part in (slice(2), slice(2, 4)):
+        with pytest.raises(LookupError, match="no runs"):
+            gpt2.turn(runs(0.1, 0.2, 0.5, 0.8)[part])
+
+
+def test_facts_on_gpt2_by_hand() -> None:
+    """Trends are over runs that have learned; without runs of single factors nothing is said of these."""
+
+    def value(*given: dict[str, list[StoredRun]]) -> dict[str, object]:
+        facts = gpt2.facts(*given)
+        assert ABSENT not in {fact.text for fact in facts.values()}
+        return {name: fact.value for name, fact in facts.items()}
+
+    runs = over_gamma((0.3, 0.9, 0.8), (0.6, 0.5, 0.4), (0.9, 0.0, 0.6))
+    unlearned = [replace(run, metrics=run.metrics | {"train": 0.5}) if run.spec.gamma == 0.3 else run for run in runs]
+    said = value({"post-norm": runs, "pre-norm": unlearned}, {})
+    assert set(said) == {f"{norm}-{name}" for norm in ("post", "pre") for name in ("slope", "symmetric", "inferential")}
+    assert (said["post-symmetric"], said["pre-inferential"]) == (0.9, 0.8)
+    assert (said["pre-slope"][0], said["post-slope"][0]) == pytest.approx((1, -0.5))
+    turns = lambda spec: spec.model.norm == "pre" and spec.model.bias
+    load = one_factor(lambda spec: turning(spec) if turns(spec) else flat(spec))
+    found = {name: load(specs, STORE) for name, specs in factor_specs("laptop").items()}
+    said = value({}, found)
+    assert (said["kept"], said["factors"], said["share-nothing"], said["share-norm"]) == ("four", "five", 1, 0.5)
+    assert said["p-nothing"] == pytest.approx(1 / 495)  # ways to draw four of twelve
+    assert said["p-norm"] > 0.5
+    rows = [row[1:] for row in gpt2.factor_rows(found)]
+    assert rows[0] == ("12 of 12", "0.30", "0.70", "0.90", "0.002")
+    assert rows[-1][:4] == ("12 of 12", "0.55", "0.55", "0.55")
 
 
 def test_labels_that_name_no_answer_are_counted() -> None:
@@ -665,25 +689,9 @@ def test_zero_has_no_sign() -> None:
     assert words.set_name("other", 3) == "`other`, version 3"
 
 
-def test_a_transition_is_placed_where_its_whole_interval_was_trained() -> None:
-    data = {shape: (np.array([0.6, 0.8, 1.0]), np.zeros(3)) for shape in ((32, 2), (64, 2), (64, 3))}
-    at = lambda low, high, found=True: width.Crossing(0.7, 0.1, low, high, found)
-    found = dict(zip(data, (at(0.65, 0.75), at(-0.1, 1.3), at(0.65, 0.75, False)), strict=True))
-    assert width.placed(found, data) == {(32, 2): True, (64, 2): False}
-    said = width_prose.crossings_text({"γ": found}, {"γ": data})
-    assert "The interval of width 64, depth 2 reaches beyond the γ that were trained" in said
-    assert said.endswith(", so its transition is hardly known.")
-    text = width_prose.verdict({"γ": found}, {"γ": data}, {"σ": (1.0, 0.9, 1.1)})
-    assert "do not tell γ from the other variables**: every interval holds 1. On γ" in text
-    assert "σ describes all shapes better than γ.**" in width_prose.verdict({"γ": found}, {"γ": data}, {"σ": (1.3, 1.1, 1.5)})
-    assert "2 of the 3 shapes compared have a transition inside the range that was trained; of 1 the whole interval" in text
-
-
 def test_words_of_runs_that_answer_nothing() -> None:
     """The same sentences on runs of which none follows a mapping, some below the shadow."""
     runs = [make_run(gamma=g, seed=s, test=t) for g, t in ((0.3, 0.5), (0.9, 1.0)) for s in range(2)]
-    text = gpt2_prose.regions_text("Post-norm", runs)
-    assert "symmetric nowhere; inferential nowhere. Fewer than 90 % of the seen pairs are right at γ = 0.3." in text
     assert "over the 2 of 4 runs" in words.slopes_text(runs, {"γ": BY_GAMMA})
     assert "none reaches the level" in words.material_text([phase("symmetric", genuine=False)])
     assert "none reaches the level" not in words.material_text([phase("symmetric")])
@@ -807,3 +815,12 @@ def test_transitions_are_drawn_where_they_are_found() -> None:
     found = {(64, 2): width.Crossing(0.7, 0.1, 0.6, 0.8, True), (64, 3): width.Crossing(2.0, 0.1, 0.6, 3.0, False)}
     texts = drawn(width_figures.collapse_figure(points, found, {"σ": (1.0, 0.9, 1.1)}))
     assert {"width 64, depth 2", "width 64, depth 3", "σ"} <= set(texts)
+
+
+def test_factors_are_drawn_hollow_where_runs_have_not_learned() -> None:
+    found = {name: one_factor(turning)(specs, STORE) for name, specs in factor_specs("laptop").items()}
+    found["ReLU"][0] = replace(found["ReLU"][0], metrics=found["ReLU"][0].metrics | {"train": 0.5})
+    figure = gpt2_figures.factors(found)
+    dots = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
+    assert (len(dots), sum(isinstance(line.get_markerfacecolor(), str) for line in dots)) == (12 * len(FACTORS), 1)
+    assert {"γ = 0.3", "γ = 0.9", *(name.replace(", ", ",\n") for name in FACTORS)} <= set(drawn(figure))

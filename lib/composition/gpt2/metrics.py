@@ -73,6 +73,8 @@ def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequen
                 float(values.mean(1)[best]), "{:.0%}", f"highest mean {mapping} share, {who}, γ = {gammas[best]:g}"
             )
     turned = {name: turn(runs) for name, runs in found.items() if runs}
+    if not turned:
+        return facts
     others = [name for name in turned if name not in (NOTHING, NORM)]
     kept = [name for name in others if turned[name].p <= 0.05]
     facts["kept"] = Fact(in_words(len(kept)), "{}", "of the other factors, those that leave an exact p of at most .05")

@@ -399,7 +399,7 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
         "small": Fact(count(small), "{} of {}", "runs at γ ≥ .9 with the paper's circuit"),
         "large": Fact(count(large), "{} of {}", "runs at γ ≤ .7 with it"),
         "earlier": Fact(count(earlier), "{} of {}", f"earlier runs at γ = {SMALL:g} with it, bfloat16"),
-        "late": Fact(len(late), "{}", f"runs with the paper's circuit, of {who}"),
+        "seeds": Fact(in_words(len({run.spec.seed for run in runs})), "{}", f"seeds of the {who}"),
         "held-late": Fact(held(late), "{:.0%}", "held-out pairs right at the end, mean of runs with the paper's circuit"),
         "held-other": Fact(held(other), "{:.0%}", "the same, with the other circuit"),
         "pairs": Fact(
