@@ -453,14 +453,16 @@ def test_trends_are_asked_of_every_shape(monkeypatch: pytest.MonkeyPatch) -> Non
     ):
         plant(monkeypatch, width_claims, gammas(*PAPERS) + gammas(*other, depth=3))
         assert (status("width-trend"), held("width-trend")) == (expected, parts)
-    for shares, expected in (
-        (EVEN, NO_EFFECT),
-        (MIRRORED, OPPOSITE),
-        ((PAPERS[0], EVEN[1]), NO_EFFECT),
-        ((EVEN[0], MIRRORED[1]), OPPOSITE),
+    bent = [0.5, 0.2, 0.5]  # an interval on both sides of 0
+    for shares, expected, parts in (
+        (EVEN, NO_EFFECT, [False, False]),
+        (MIRRORED, OPPOSITE, [False, False]),
+        ((PAPERS[0], bent), NO_EFFECT, [True, False]),  # a shape counts by both answers together
+        ((bent, PAPERS[1]), NO_EFFECT, [False, True]),
+        ((PAPERS[0], MIRRORED[1]), OPPOSITE, [True, False]),
     ):
-        plant(monkeypatch, width_claims, gammas(*shares))  # a shape counts by both answers together
-        assert status("width-trend") == expected
+        plant(monkeypatch, width_claims, gammas(*shares))
+        assert (status("width-trend"), held("width-trend")) == (expected, parts)
 
 
 def test_the_variable_that_was_planted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -533,7 +535,7 @@ def flat(spec: RunSpec) -> float:
             PARTLY,
             ["one head", "weight decay .01"],
         ),
-        (lambda spec: spec.model.activation != "relu", OPPOSITE, ["ReLU", NORM]),
+        (lambda spec: spec.model.activation != "relu", PARTLY, ["ReLU", NORM]),
     ],
 )
 def test_the_norm_alone_must_stop_the_turn(

@@ -105,9 +105,9 @@ def facts(
     pre, post = found.values()
     ends, tasks = metrics.ends(pre), [task for task in everywhere if not task.name.startswith("composition")]
     bands = metrics.counts_by_band(metrics.quiet_runs(store))
-    status = {row["id"]: row["status"] for row in claims}
+    status = {row["id"]: row["status"] for row in claims if not row["by_construction"]}
     ids = [name for chapter, names in of_chapter.items() if int(chapter[:2]) in COPIES for name in names]
-    copies = [status[name] for name in ids if status[name] != NOT_RUN]
+    copies = [status[name] for name in ids if status.get(name, NOT_RUN) != NOT_RUN]
     best = metrics.ends(post)
     ahead, behind = (sum(wins(task.lead) for task in tasks) for wins in (lambda v: v[1] > 0, lambda v: v[2] < 0))
     at = {m: f"two pre-norm layers of GPT-2's form, four seeds: mean share at γ = {ends.gamma[m]:g}" for m in MAPPINGS}

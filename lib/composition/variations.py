@@ -293,7 +293,7 @@ FACTORS: dict[str, dict[str, Any]] = {
     "ReLU": {"model": {"activation": "relu"}},
     "no biases": {"model": {"bias": False}},
     "weight decay .01": {"decay": 0.01},
-    "half the rate, four times the batch": {"rate": 5e-4, "batch": 512},
+    "half the rate, four times the batch": {"rate": 0.5, "batch": 4},
     NORM: {"model": {"norm": "post"}},
 }
 """{what is changed: how}, in the pre-norm model of GPT-2's form."""
@@ -313,8 +313,13 @@ def factor_specs(profile: str) -> dict[str, list[RunSpec]]:
         model = replace(one.model, **shape)
         if heads:
             model = replace(gpt2_model(model.depth, model.d_model, heads, "pre"), **shape)
-        train = replace(one.train, precision="float32", batch=change.get("batch", one.train.batch))
-        rest = {"model": model, "train": train, "rate": change.get("rate", one.rate), "decay": change.get("decay", one.decay)}
+        train = replace(one.train, precision="float32", batch=one.train.batch * change.get("batch", 1))
+        rest = {
+            "model": model,
+            "train": train,
+            "rate": one.rate * change.get("rate", 1),
+            "decay": change.get("decay", one.decay),
+        }
         found[name] = [replace(one, gamma=gamma, seed=seed, **rest) for gamma, seed in sorted(places)]
     return found
 

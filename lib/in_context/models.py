@@ -61,7 +61,7 @@ class OneLayerSpec:
     def multiply_adds(self, length: int, every_position: bool = False) -> int:
         """Multiply-adds of one forward pass over one prompt; only the query is asked in the last block."""
         one = 3 * D * D + 2 * length * D + self.neurons * D
-        return one + (self.depth - 1) * length * (one + self.neurons * D)
+        return one + (self.depth - 1) * (length * (one + self.neurons * D) + self.every * one)
 
     def activation_bytes(self, length: int) -> int:
         """Memory that training on one prompt takes, an upper estimate."""

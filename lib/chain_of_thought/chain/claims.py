@@ -29,7 +29,7 @@ from lib.chain_of_thought.chain.metrics import (
 from lib.chain_of_thought.experiments import VARIANTS
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.transitions import worked_example
-from lib.core.read.claim import OPPOSITE, Claim, Measured, Part
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part
 from lib.core.record.store import Store
 
 MAIN = Trial()
@@ -85,9 +85,10 @@ def stages(store: Store, profile: str) -> Measured:
     found = [metrics.stage_steps(run) for run in runs]
     ratios = [float("nan") if a is None or b is None else a / b for a, b in found]
     worst = float(np.max(ratios))  # NaN where a run never gets there
+    final = [float("nan") if (both := run.metrics["both"]) is None else both for run in runs]
     parts = (
         Part(f"iterations to {ENOUGH:g} on the step over those on the pattern, highest seed", worst, "<=", FASTER),
-        Part("attention to both at the end, lowest seed", min(run.metrics["both"] for run in runs), ">=", SHARP),
+        Part("attention to both at the end, lowest seed", float(np.min(final)), ">=", SHARP),
     )
     return Measured(parts, len(runs))
 
@@ -108,8 +109,14 @@ def errors(store: Store, profile: str) -> Measured:
     for symbol, curves in (("α'", metrics.by_alpha(runs, MAIN.tau)), ("τ", metrics.by_tau(runs, MAIN.alpha))):
         most = max(map(left, curves.values()))
         parts += [
-            Part(f"by {symbol}: error of the longest prompts over that of {SHORT} examples, highest", most, "<=", TENTH),
-            Part(f"by {symbol}: rises on the way", rises(curves.values()), "<=", 0, "{:.0f}", failure=OPPOSITE),
+            Part(
+                f"by {symbol}: error of the longest prompts over that of {SHORT} examples, highest",
+                most,
+                "<=",
+                TENTH,
+                group=symbol,
+            ),
+            Part(f"by {symbol}: rises on the way", rises(curves.values()), "<=", 0, "{:.0f}", failure=OPPOSITE, group=symbol),
             Part(f"by {symbol}: smallest gap between intervals at {MIDDLE} examples", gaps(curves), ">", 0.0, "{:.3f}"),
         ]
     return Measured(tuple(parts), len(runs))
@@ -126,8 +133,8 @@ def condition(store: Store, profile: str) -> Measured:
     parts = [
         Part("without it, in context: lowest error", float(leap.mean.min()), ">=", HALF, group="stays"),
         Part(f"without it, in context: {longest}", left(leap), ">=", FLAT, group="stays"),
-        *(Part(f"{name}: {longest}", left(curve), "<=", FIFTH) for name, curve in falling.items()),
-        Part("rises of these three", rises(falling.values()), "<=", 0, "{:.0f}", given=True),
+        *(Part(f"{name}: {longest}", left(curve), "<=", FIFTH, group="falls") for name, curve in falling.items()),
+        Part("rises of these three", rises(falling.values()), "<=", 0, "{:.0f}", failure=OPPOSITE, group="falls"),
     ]
     return Measured(tuple(parts), len(runs))
 
@@ -164,9 +171,10 @@ def iterations(store: Store, profile: str) -> Measured:
         for name, groups in metrics.swept_runs(store, profile, variant).items():
             means = [mean for _, mean in sorted(metrics.means(groups, "loss").items())]
             known = None not in means and len(means) > 1
-            least = min(SIGNS[name] * (b - a) for a, b in pairwise(means)) if known else float("nan")
+            changes = [SIGNS[name] * (b - a) for a, b in pairwise(means)] if known else [float("nan")]
+            failure = OPPOSITE if max(changes) < 0 else NO_EFFECT
             words = f"{variant}: {SYMBOLS[name]}: smallest {'rise' if SIGNS[name] > 0 else 'fall'} of the iterations"
-            parts.append(Part(words, least, ">", 0.0, "{:.0f}"))
+            parts.append(Part(words, min(changes), ">", 0.0, "{:.0f}", failure=failure))
             seeds = len(next(iter(groups.values())))
     return Measured(tuple(parts), seeds)
 

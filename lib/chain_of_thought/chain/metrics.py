@@ -457,7 +457,7 @@ def facts(
     errors = {**by_alpha(runs, trial.tau)}
     last = int(next(iter(errors.values())).lengths[-1])
     without, with_ = compared_["without Condition 1"], compared_["with Condition 1"]
-    rank, slope = law(runs)
+    rank, slope = law(runs) if len(examples_needed(runs)) > 2 else (None, None)
     spread_ = spread_curves(runs, trial)
     vote = {tau: n for tau, n in vote_needs().items() if n is not None}
     most, least = (max(vote), min(vote)) if vote else (None, None)
@@ -475,7 +475,9 @@ def facts(
             (rare := by_tau(runs, trial.alpha))[min(rare)].mean[-1], "{:.3f}", f"wrong steps at {last} examples, smallest τ"
         ),
         "vote": Fact(
-            float(against_oracle(runs).max()), "{:.2f}", f"error over the vote's, highest where that is at least {SOME:g}"
+            max(map(float, against_oracle(runs)), default=None),
+            "{:.2f}",
+            f"error over the vote's, highest where that is at least {SOME:g}",
         ),
         "icl-without": Fact(
             without["leap"].mean[-1], "{:.0%}", f"wrong ends at {last} examples, in context, without Condition 1"
@@ -485,7 +487,9 @@ def facts(
         "cot-with": Fact(with_["ends"].mean[-1], "{:.0%}", f"wrong ends at {last} examples, chain of thought, with it"),
         "frequent": Fact(FAILING / trial.count, "{:.0%}", "starts from which the most frequent end is wrong"),
         "exponent": Fact(
-            (slope.value, slope.low, slope.high), "{:.2f} ({:.2f} to {:.2f})", f"examples needed against 1 / (α'τρ), {who}"
+            None if slope is None else (slope.value, slope.low, slope.high),
+            "{:.2f} ({:.2f} to {:.2f})",
+            f"examples needed against 1 / (α'τρ), {who}",
         ),
         "rank": Fact(rank, "{:.2f}", "rank correlation of α'τρ with the examples needed"),
         "one-rival": Fact(spread_[1][0].at(SHORT)[0], "{:.1%}", f"wrong steps, {SHORT} examples, one wrong pattern"),

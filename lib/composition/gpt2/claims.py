@@ -8,7 +8,7 @@ from dataclasses import replace
 from lib.composition.gpt2 import metrics
 from lib.composition.runs import MAPPINGS, REGION, learned_among
 from lib.composition.trends import BY_GAMMA, curves, slope
-from lib.composition.variations import GPT2, NORM
+from lib.composition.variations import GPT2, NORM, NOTHING
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, by_exact_test
 from lib.core.read.statistics import RARE
 from lib.core.record.store import Store, load
@@ -54,8 +54,8 @@ def factors(store: Store, profile: str) -> Measured:
                 )
             )
     return Measured(
-        tuple(replace(part, group="turns" if NORM not in part.name else "") for part in parts),
-        len(next(iter(found.values()))) // 3,
+        tuple(replace(part, group="norm" if NORM in part.name or NOTHING in part.name else "") for part in parts),
+        len({run.spec.seed for runs in found.values() for run in runs}),
     )
 
 

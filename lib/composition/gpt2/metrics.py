@@ -9,11 +9,11 @@ from lib.composition.runs import MAPPINGS, learned
 from lib.composition.trends import BY_GAMMA, curves, slope
 from lib.composition.variations import NORM, NOTHING, factor_specs
 from lib.core.read.fact import Fact, in_words
-from lib.core.read.statistics import higher
+from lib.core.read.statistics import RARE, higher
 from lib.core.record.store import Store, StoredRun, load
 
 LARGE = 0.3
-"""The γ below which the paper's inferential answers are not; the two larger ones are beyond."""
+"""The γ of the large start, against which the smaller ones are held."""
 
 
 def factor_runs(store: Store, profile: str) -> dict[str, list[StoredRun]]:
@@ -76,8 +76,8 @@ def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequen
     if not turned:
         return facts
     others = [name for name in turned if name not in (NOTHING, NORM)]
-    kept = [name for name in others if turned[name].p <= 0.05]
-    facts["kept"] = Fact(in_words(len(kept)), "{}", "of the other factors, those that leave an exact p of at most .05")
+    kept = [name for name in others if turned[name].p <= RARE]
+    facts["kept"] = Fact(in_words(len(kept)), "{}", f"of the other factors, those that leave an exact p of at most {RARE:g}")
     facts["factors"] = Fact(in_words(len(others)), "{}", "factors beside the norm")
     for key, name in (("nothing", NOTHING), ("norm", NORM)):
         if name in turned:

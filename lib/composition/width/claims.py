@@ -55,9 +55,9 @@ def _collapses(store: Store, profile: str) -> Measured:
     better = advantage(runs)
     best = max(better, key=lambda name: better[name][0])
     _, low, high = better[best]
-    wide = high / low > WIDE
+    wide = high > WIDE * low
     failure = OPPOSITE if high < 1 else TOO_SMALL if wide else NO_EFFECT
-    power = f"its interval is a factor of {high / low:.1f} wide" * wide
+    power = f"its interval is a factor of {high / low:.1f} wide" * (failure == TOO_SMALL and low <= 1)
     words = f"times better than γ, {best}, lower end"
     return Measured((Part(words, low, ">", 1.0, failure=failure, power=power),), len({r.spec.seed for r in runs}))
 

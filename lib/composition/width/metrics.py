@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib.composition.runs import MAPPINGS
+from lib.composition.runs import MAPPINGS, SHADOW
 from lib.composition.trends import curves
 from lib.composition.variations import SEARCH
 from lib.core.model.init import gamma_std
@@ -241,7 +241,7 @@ def facts(flips: Sequence[StoredRun], widths: Sequence[StoredRun], seed: int = 0
     found: dict[str, Fact] = {}
     for name in MAPPINGS:
         gammas, values = shares[name]
-        best = int(values.mean(1).argmax())
+        best = int(np.where(shares["test"][1].mean(1) >= SHADOW, values.mean(1), -1).argmax())  # where seen pairs are learned
         found[name] = Fact(float(values.mean(1)[best]), "{:.0%}", f"{name} answers, mean of {who} at γ = {gammas[best]:g}")
         found[f"{name}-at"] = Fact(float(gammas[best]), "{:g}", f"γ at which {name} answers are most frequent")
     better = advantage(widths, seed)

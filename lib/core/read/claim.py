@@ -122,7 +122,7 @@ class Measured:
         elif any((part.group or part.name) not in broken for part in asked):
             status = PARTLY if failed else REPRODUCED
         else:
-            failures = {part.failure for part in asked}
+            failures = {part.failure for part in failed}
             status = next((kind for kind in (OPPOSITE, TOO_SMALL) if kind in failures), NO_EFFECT)
         words = "; ".join(part.words() for part in self.parts)
         return Finding(words, Grade(status, [part.name for part in failed]), self.n_seeds)

@@ -51,8 +51,8 @@ def separates(store: Store, profile: str) -> Measured:
     runs = alive(deep_runs(store, profile)[TALK])
     first, *others = ([separated(run, k) for run in runs] for k in layers_of(runs[0]))
     parts = (
-        Part("layer 1: share of large neurons near q or −q, lowest seed", min(first), ">=", MOST),
-        Part("other layers: highest of all seeds", max(map(max, others)), "<", MOST),
+        Part("layer 1: share of large neurons near q or −q, lowest seed", min(first), ">=", MOST, group="one"),
+        Part("other layers: highest of all seeds", max(map(max, others)), "<", MOST, group="one"),
     )
     return Measured(parts, len(runs))
 

@@ -52,7 +52,13 @@ def start_of_attention(store: Store, profile: str) -> Measured:
     parts = (
         Part(f"δ = {LARGE_DELTA:g}: attention before training, lowest run", float(before.min()), ">=", SELECTS, group="lazy"),
         Part(f"δ = {LARGE_DELTA:g}: attention moves by, at most", float(moved.max()), "<", MOVES, group="lazy"),
-        Part("rank correlation of δ with the steps to learn", value, "<=", SLOWER),
+        Part(
+            "rank correlation of δ with the steps to learn",
+            value,
+            "<=",
+            SLOWER,
+            failure=OPPOSITE if value >= -SLOWER else NO_EFFECT,
+        ),
     )
     return Measured(parts, len({run.spec.seed for run in lazy}))
 
