@@ -60,6 +60,8 @@ EXCEPTED: dict[str, dict[str, str]] = {
         "Anchors 1 to 10 stand": "the task",
         "(11, 13) and (13, 11)": "the pairs that are held out",
         "has fallen to half": "the definition of the ratio",
+        "at three times the width": "the source's, and ours",
+        "on twelve runs, after four": "how the claim was judged",
         "ten times the rows": "a setting",
         "embeddings of the three tokens": "the task",
         "on all nine tokens": "the task",
@@ -68,6 +70,10 @@ EXCEPTED: dict[str, dict[str, str]] = {
         "Four rows of each kind": "what is drawn",
         "four groups of anchors": "the task",
         "three lengths": "what is drawn",
+    },
+    "07-width": {
+        "γ = 1 reaches the 99 % of training rows": "a setting, and the definition of learned",
+        "two layers tend to lose symmetry, three do not": "settings",
     },
     "08-gpt2": {
         "norm before each half block": "the architecture",
@@ -92,6 +98,7 @@ EXCEPTED: dict[str, dict[str, str]] = {
         "at each of five γ": "a setting",
         "Five more seeds": "a plan",
         "At epoch 15 of two hundred": "a setting",
+        "at epoch 3, it": "a setting",
         "of the four variants": "a setting",
         "by more than half of one attention": "the definition of a circuit",
     },
@@ -129,6 +136,7 @@ EXCEPTED: dict[str, dict[str, str]] = {
         "the theorem allows 2": "the source's",
         "with ten examples": "a setting",
         "with nine": "a setting",
+        "at a hundred examples": "a setting",
         "2 → 2 → 2; by its own numbers it must be 2 → 2 → 1": "the source's, and its correction",
     },
     "17-one-story": {

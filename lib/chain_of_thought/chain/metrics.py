@@ -183,6 +183,12 @@ def hardness(prompts: int = 4000) -> dict[float, dict[tuple[float, float], float
     return {first: {place: float(found(*place, first).mean[0]) for place in TALK_ERRORS} for first in FIRSTS}
 
 
+def hardness_rows() -> list[tuple[str, ...]]:
+    """(share of log τ in the first step, the vote's errors at 100 examples); the talk's last."""
+    rows = [(f"{first:g}", *(f"{error:.4f}" for error in found.values())) for first, found in hardness().items()]
+    return [*rows, ("talk", *(f"{error:g}" for error in TALK_ERRORS.values()))]
+
+
 def hardest_fit(found: Mapping[float, Mapping[tuple[float, float], float]]) -> float:
     """The share at which the vote's errors are nearest to the talk's, by the sum of |log| of their ratios."""
     talk = {place: (error, error) for place, error in TALK_ERRORS.items()}

@@ -93,6 +93,5 @@ CLAIMS = (
         f"with each other factor changed, above {RARE:g} with the norm after each half block; fixed before these runs",
         factors,
         question="flip",
-        figure="8.2",
     ),
 )

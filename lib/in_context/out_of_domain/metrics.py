@@ -22,7 +22,7 @@ from lib.in_context.task import Prompts, Task, no_match_floor
 
 SPAN = "outside the span"
 CYCLE, CONTROL = list(COVERS)[1:]
-QUERY, THREE = list(GPTS)[1:3]
+THREE = list(GPTS)[2]
 ENOUGH = 0.1
 """The share of errors at which a prompt has examples enough. The talk's own curves for α' = .8 and .9 never reach .02."""
 SMALL_LOSS = 0.01

@@ -233,7 +233,7 @@ CLAIMS = (
     Claim(
         "embedding-flow-positions",
         "ours",
-        "Fig 10.9, by positions",
+        "Fig 10.5, by positions",
         "They follow it if the residual stream counts only where the anchor stands last.",
         "not discussed",
         "the same, with that share in place of 1 / L",

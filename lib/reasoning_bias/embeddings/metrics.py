@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from lib.core.read.fact import Fact
+from lib.core.read.fact import Fact, in_words
 from lib.core.read.measures import cosines, principal_map, spread
 from lib.core.read.statistics import numerical_order
 from lib.core.record.start import at_start
@@ -399,7 +399,8 @@ def facts(
     """What the text of chapter 10 says. `circuits`: {circuit: runs at SMALL}, the paper's first."""
     late, step = times["transformer late"]
     who = f"{len(late)} seeds"
-    lag = lag_cosines(late, step).mean(0)
+    lags = lag_cosines(late, step)
+    lag, far = lags.mean(0), lags[:, -1]
     mean = lambda values: float(np.mean(listed)) if (listed := list(values)) else None
     alike = lambda name: mean(off_diagonal(anchor_cosines(r, "memory", times[name][1])).mean() for r in times[name][0])
     emb = times["Emb-MLP early"][0]
@@ -412,10 +413,10 @@ def facts(
     _, width, _ = labels_of_anchor()
     found = {
         "near": Fact(float(lag[0]), "{:.2f}", f"mean cosine of neighbouring reasoning anchors, transformer, late, {who}"),
-        "far": Fact(float(lag[-1]), "{:.2f}", f"the same at distance 9, {who}"),
+        "far": Fact((float(far.min()), float(far.max())), "{:.2f} to {:.2f}", f"the same at distance 9, by seed, {who}"),
         "emb-alike": Fact(alike("Emb-MLP early"), "{:.2f}", "mean cosine of memory anchors, Emb-MLP, early"),
         "alike": Fact(
-            max(memory_alike(late).values()), "{:.2f}", "mean cosine of memory anchors, transformer, highest snapshot, {who}"
+            max(memory_alike(late).values()), "{:.2f}", f"mean cosine of memory anchors, transformer, highest snapshot, {who}"
         ),
         "plain-alike": Fact(max(plain.values()), "{:.2f}", "the same without norms"),
         "whole": Fact(
@@ -429,6 +430,7 @@ def facts(
             "mean distance of cosines from P^s, what Emb-MLP moved in an epoch",
         ),
         "width": Fact(width, "{:.0f}", "standard deviation of an anchor's label distribution"),
+        "paper-runs": Fact(in_words(len(spreads[0])), "{}", f"runs with the paper's circuit at γ = {SMALL:g}"),
         "spread": Fact(
             mean(s for s, _ in spreads[0]),
             "{:.1f}",
