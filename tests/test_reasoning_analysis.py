@@ -577,22 +577,6 @@ def test_answers_with_an_attention_averaged(tmp_path: Path) -> None:
     assert found == pytest.approx(expected)
 
 
-def test_single_sequences_select_where_their_mean_does_not(tmp_path: Path) -> None:
-    """Each query looks for the anchors alone, whose places differ: a sequence is far from the average, their mean much less."""
-    parts = {"embedding.token": torch.zeros(VOCAB, 16)}
-    parts["embedding.token"][1:21, 12] = 1
-    parts |= {f"blocks.0.attention.W_{name}.weight": torch.zeros(16, 16) for name in "QK"}
-    parts["blocks.0.attention.W_Q.weight"][:9, 0] = 4 * FAR
-    parts["blocks.0.attention.W_K.weight"][12, 0] = 1
-    found = attention.from_average(wired(tmp_path, {}, {}, parts))
-    assert list(found) == ["memory", "reasoning"]
-    for mean, one in found.values():
-        assert 0.5 < one <= 1  # the first anchor that is seen has all
-        assert mean < one - 0.1
-    for even in attention.from_average(wired(tmp_path / "even", {}, {})).values():
-        assert even == pytest.approx((0, 0), abs=1e-6)
-
-
 def test_attention_that_moves_with_the_keys_of_another_sequence(tmp_path: Path) -> None:
     """The query is always the same; a position's attention key grows with its number, and falls far where an anchor has been
     seen. So attention goes to the last position before the anchors, by its keys alone."""

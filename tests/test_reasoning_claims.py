@@ -156,7 +156,6 @@ def test_together_at_large_initialization() -> None:
     assert status(id, [*of(bias_specs("laptop"), lambda s: {}), *map(planted, ablation_specs("laptop")["no norms"])]) == NOT_RUN
 
 
-@pytest.mark.xfail(strict=True, reason="a mean of lower bounds near 1 holds, though the criterion asks for none")
 def test_lower_bounds_are_not_together() -> None:
     """Memory never halves within 4,000 steps, reasoning does at 3,900."""
     assert missed("bias-large-together", at_large({"reasoning": 3900, "memory": None})) == [0]
@@ -845,7 +844,6 @@ def test_the_bias_survives_ablations_one_by_one() -> None:
     assert status(id, ablated(lambda n, g, s: None)) == TOO_SMALL
 
 
-@pytest.mark.xfail(strict=True, reason="one ratio below the largest at γ = .3 counts as opposite")
 def test_ratios_that_overlap_are_no_opposite() -> None:
     overlapping = lambda n, g, s: 300 if g == LARGE else (900 if s else 299)
     assert status("attention-ablations", ablated(overlapping)) == NO_EFFECT

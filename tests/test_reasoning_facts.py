@@ -145,7 +145,6 @@ def test_the_facts_of_chapter_9() -> None:
     assert nine(lambda s: 100)["jump"].value is None
 
 
-@pytest.mark.xfail(strict=True, raises=(LookupError, ValueError), reason="as at the smoke profile: no trend, no smallest γ")
 def test_the_facts_of_chapter_9_where_reasoning_never_halves() -> None:
     assert values(nine(lambda s: None, None), "small", "large", "jump") == [None] * 3
 

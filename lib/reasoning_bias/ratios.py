@@ -85,12 +85,6 @@ def middle(found: Sequence[Ratio]) -> float:
     return float(np.exp(np.mean(np.log([r.value for r in found]))))
 
 
-def words(found: Sequence[Ratio]) -> str:
-    """Geometric mean and range of the runs, with a sign where some are lower bounds."""
-    low, high = (f(r.value for r in found) for f in (min, max))
-    return f"{'≥ ' if any(r.open for r in found) else ''}{middle(found):.2f} ({low:.2f} to {high:.2f})"
-
-
 def points_of(
     taken: Mapping[str, Sequence[StoredRun]],
 ) -> tuple[dict[str, dict[float, list[Ratio]]], dict[str, dict[float, list[float]]]]:
@@ -98,9 +92,3 @@ def points_of(
     ratios = {name: ratios_by_gamma(runs) for name, runs in taken.items()}
     shares = {name: {g: best(group).tolist() for g, group in by_gamma(runs).items()} for name, runs in taken.items()}
     return ratios, shares
-
-
-def points_line(taken: Mapping[str, Sequence[StoredRun]]) -> str:
-    ratios, _ = points_of(taken)
-    say = lambda found: words(found) if found else "never"
-    return "; ".join(f"{name}: " + ", ".join(f"γ = {g:g} {say(v)}" for g, v in by.items()) for name, by in ratios.items())

@@ -135,7 +135,7 @@ def survives(store: Store, profile: str) -> Measured:
             continue
         fewest = min(fewest or seeds(runs), seeds(runs))
         least, bounded = metrics.least_gap(runs)
-        failure = TOO_SMALL if bounded else OPPOSITE if least < 0 else NO_EFFECT
+        failure = TOO_SMALL if bounded else OPPOSITE if metrics.reversed_order(runs) else NO_EFFECT
         power = "ratios of the large start are lower bounds" * bounded
         value = float("nan") if bounded else least
         words = f"{name}: smallest ratio at γ = {short(SMALL)} over the largest at {short(LARGE)}, logarithm"

@@ -11,14 +11,14 @@ import torch
 from lib.core.model.transformer import Taps, from_weights
 from lib.core.read.derived import derived
 from lib.core.read.fact import Fact, in_words
-from lib.core.read.measures import cosines, remembered, spread
+from lib.core.read.measures import cosines, spread
 from lib.core.read.statistics import higher
 from lib.core.record.spec import RunSpec
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
-from lib.reasoning_bias.experiments import LARGE, SMALL, ablation_specs, bias_specs, circuit_specs, long_specs, more_specs
+from lib.reasoning_bias.experiments import LARGE, SMALL, ablation_specs, bias_specs, circuit_specs, long_specs
 from lib.reasoning_bias.ratios import closed, slowdown
-from lib.reasoning_bias.runs import KINDS, at, by_gamma, epoch, snapshot_near, transformers
+from lib.reasoning_bias.runs import KINDS, at, by_gamma, epoch, snapshot_near
 from lib.reasoning_bias.study import causal_average, make_study
 from lib.reasoning_bias.task import LENGTH, N_PLACES, POSITIONS, Task
 
@@ -38,19 +38,6 @@ CIRCUITS_OF = ("average, then select", "select, then read")
 """The two circuits by what their first and second attention do; the first is the paper's."""
 DECIDED, TOLD = 15, 0.4
 """The epoch, and the alignment of W^V's first direction with the reasoning anchors there, that tell which a run will have."""
-
-
-def rounded(value: float) -> str:
-    """To one digit that counts; what is small as a power of ten."""
-    if value == 0 or value >= 1e-4:
-        return f"{value:.1g}"
-    digit, exponent = f"{value:.0e}".split("e")
-    return f"{digit} × 10⁻{str(-int(exponent)).translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
-
-
-def share_of(count: int, total: int) -> str:
-    """`3 of 4`, in words where it is none or all of several."""
-    return f"none of {total}" if not count else f"all {total}" if count == total > 1 else f"{count} of {total}"
 
 
 def reach(values: Sequence[float]) -> str:
@@ -85,9 +72,10 @@ def least_gap(runs: Sequence[StoredRun]) -> tuple[float, bool]:
     return gap, not closed(large)
 
 
-def trained_small(store: Store, profile: str) -> list[StoredRun]:
-    """All runs at small initialization whose weights were kept, the further seeds too."""
-    return [*transformers(store, profile, SMALL), *load(more_specs(profile), store)]
+def reversed_order(runs: Sequence[StoredRun]) -> bool:
+    """Is every ratio at small initialization below every one at large?"""
+    small, large = ([r.value for r in (slowdown(run) for run in at(runs, g)) if r is not None] for g in (SMALL, LARGE))
+    return bool(small and large) and max(small) < min(large)
 
 
 def near_average(run: StoredRun, single: bool = False) -> float:
@@ -122,31 +110,8 @@ def off_average(run: StoredRun, step: int) -> float:
     return float((run.snapshots()[step]["attention"] - causal_average(LENGTH)).abs().max())
 
 
-SEQUENCES = ("memory", "reasoning")
-
-
-@remembered
-def from_average(run: StoredRun) -> dict[str, tuple[float, float]]:
-    """{kind of sequence: distances from 1 / i} of the trained model's first attention, each the largest over its entries: of
-    the mean over sequences, and the median of single sequences. Memory sequences as in snapshots; new reasoning rows."""
-    model, study = from_weights(run.spec.model, run.weights()), make_study(run.spec)
-    found = {}
-    for kind, tokens in zip(SEQUENCES, (study.questions, new_rows(run)[::NTH]), strict=True):
-        taps = Taps()
-        model(tokens[None], taps)
-        attention = taps["attention.1"][0].mean(1)  # (B, N, N), over heads
-        far = lambda a: (a - causal_average(LENGTH)).abs().amax((-2, -1))
-        found[kind] = float(far(attention.mean(0))), float(far(attention).median())
-    return found
-
-
-NEW, NTH = 13, 4
-"""Of all rows of reasoning every so manieth is answered, and of these every so manieth is asked for its attention."""
-
-
-def new_rows(run: StoredRun) -> torch.Tensor:
-    """(n, 9) new rows of reasoning."""
-    return Task(dict(run.spec.task).get("table_seed", 0)).every("reasoning", seed=1).tokens[::NEW]
+NEW = 13
+"""Of all rows of reasoning every so manieth is answered."""
 
 
 def gap(run: StoredRun, step: int, number: int = 2) -> float:
@@ -322,11 +287,6 @@ def leading(runs: Sequence[StoredRun], count: int = 4) -> tuple[np.ndarray, np.n
     return np.array(steps) / epoch(runs[0].spec), np.array(values)
 
 
-def readings(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
-    """{title: (2 layers, 7, 4)} of the runs whose weights were kept."""
-    return {f"seed {run.spec.seed}": reading(run) for run in runs if run.has_weights}
-
-
 def reading_of_average() -> np.ndarray:
     """(2, 7): what the causal average gives to one token, as `reading` asks: 1 / i of the second anchor's and of the last
     position."""
@@ -339,7 +299,7 @@ def chance(run: StoredRun) -> float:
 
 
 def one_of_each(runs: Sequence[StoredRun]) -> dict[str, StoredRun]:
-    """{title: the first run with each circuit, from the smallest γ at which there are both}."""
+    """{title: the first run with each circuit, from the largest γ at which there are both}."""
     groups = by_gamma(runs)
     both = [g for g, group in groups.items() if len({selects_late(run) for run in group}) == 2]
     kinds = by_circuit(groups[both[-1]] if both else runs)

@@ -246,14 +246,6 @@ def formation(runs: Sequence[StoredRun]) -> tuple[np.ndarray, dict[str, np.ndarr
     return np.array(steps) / epoch(runs[0].spec), dict(zip(names, (lag[..., 0], lag[..., -1], np.array(memory)), strict=True))
 
 
-def parted(runs: Sequence[StoredRun], by: float = 0.2) -> float:
-    """The epoch of the first snapshot at which near and far reasoning anchors differ in mean cosine by this much; ∞: none."""
-    epochs, curves = formation(runs)
-    near, far, _ = curves.values()
-    apart = np.flatnonzero((near - far).mean(0) >= by)
-    return float(epochs[apart[0]]) if len(apart) else float("inf")
-
-
 def labels_of_anchor() -> tuple[float, float, int]:
     """Mean distance of a label from its reasoning anchor, their standard deviation, and the values on the flat top."""
     p = exact_distributions("reasoning")[0] + 1 / VOCAB
@@ -368,21 +360,6 @@ def flow_numbers(run: StoredRun, exact: bool) -> tuple[float, float]:
     """Error and cosine there, means over anchors of both kinds."""
     found = compared(run, exact)
     return float(np.mean([*found.error.values()])), float(np.mean([*found.cosine.values()]))
-
-
-def error_left(
-    large: tuple[Sequence[StoredRun], bool], small: tuple[Sequence[StoredRun], bool]
-) -> tuple[dict[str, float], int]:
-    """{kind: share of the error of small batches that large ones leave}, and the step: the last snapshot of both until either
-    is compared. Raises LookupError where they share none."""
-    ends = [compared(run, exact).step for runs, exact in (large, small) for run in runs]
-    kept = [set(flow_error(run, exact).steps.tolist()) for runs, exact in (large, small) for run in runs]
-    if not (common := [step for step in set.intersection(*kept) if step <= min(ends)]):
-        raise LookupError("flows of large and of small batches have no snapshot at the same step")
-    step = max(common)
-    at = lambda found, kind: found.error[kind][found.steps.tolist().index(step)].mean()
-    mean = lambda case, kind: float(np.mean([at(flow_error(run, case[1]), kind) for run in case[0]]))
-    return {kind: mean(large, kind) / mean(small, kind) for kind in KINDS}, step
 
 
 def loss_left(runs: Sequence[StoredRun]) -> tuple[np.ndarray, np.ndarray]:

@@ -148,10 +148,11 @@ def facts(
     held = lambda group: float(best(group).mean())
     fine = ratios_by_gamma([*runs, *finer])
     kept = {gamma: middle(found) for gamma, found in fine.items() if found}
-    first, last = min(kept), max(kept)
-    near = max(g for g in kept if g <= 0.4)
-    share = np.log(kept[near] / kept[first]) / np.log(kept[last] / kept[first]) if kept[last] > kept[first] else None
-    value, low, high = trend(runs)
+    first, last = min(fine), max(fine)
+    near = max((g for g in fine if g <= 0.4), default=first)
+    known = all(g in kept for g in (first, near, last)) and kept[last] > kept[first]
+    share = np.log(kept[near] / kept[first]) / np.log(kept[last] / kept[first]) if known else None
+    value, low, high = trend(runs) if sum(slowdown(run) is not None for run in runs) > 1 else (None,) * 3
     who, few = f"{len(small)} seeds", f"{len(large)} seeds"
     end = lambda group, name: float(np.mean([run.metrics[name] for run in group]))
     return {
