@@ -13,6 +13,7 @@ from torch import nn
 from lib.core.read.fact import Fact, in_words
 from lib.core.read.measures import cosines, principal_map, spread
 from lib.core.read.statistics import numerical_order
+from lib.core.read.words import number_of
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias import ratios, theory
@@ -411,9 +412,11 @@ def facts(
         "spread": Fact(
             mean(s for s, _ in spreads[0]),
             "{:.1f}",
-            f"σ_P that fits best, mean of {len(spreads[0])} runs with the paper's circuit",
+            f"σ_P that fits best, mean of {number_of(len(spreads[0]), 'run')} with the paper's circuit",
         ),
-        "spread-other": Fact(mean(s for s, _ in spreads[1]), "{:.1f}", f"the same, {len(spreads[1])} runs with the other"),
+        "spread-other": Fact(
+            mean(s for s, _ in spreads[1]), "{:.1f}", f"the same, {number_of(len(spreads[1]), 'run')} with the other"
+        ),
         "off": Fact(
             max((o for _, o in spreads[0]), default=None),
             "{:.2f}",
