@@ -14,6 +14,7 @@ from lib.composition.diagram import DECAY, WIDTH
 from lib.composition.experiments import GRIDS, full_length, model_spec
 from lib.composition.variations import make_watched
 from lib.core.record.spec import RunSpec, TrainSpec
+from lib.core.record.store import Store, StoredRun, load_stored
 from lib.core.sweep.experiment import Experiment, always, check_profile
 
 RANGE_NAME = "composition-range"
@@ -71,7 +72,9 @@ RANGE = Experiment(RANGE_NAME, "Search: how far out does the answer turn?", 1, m
 
 CONFIRM_NAME = "composition-confirm"
 CONFIRM_RATE = 2e-4
-CONFIRM_GAMMAS = (0.35, 0.55, 0.75, 0.95, 1.1, 1.25, 1.4)
+CONFIRM_FIRST = (0.55, 1.25)
+"""Trained before all others, and chosen before any answer was looked at: a test of two γ that needs no choice among seven."""
+CONFIRM_GAMMAS = (*CONFIRM_FIRST, 0.75, 0.95, 0.35, 1.1, 1.4)
 CONFIRM_SEEDS = tuple(range(200, 208))
 CONFIRM_TRAIN = TrainSpec(
     batch=256,
@@ -93,7 +96,18 @@ def confirm_specs(profile: str) -> list[RunSpec]:
     """Eight new seeds at seven γ, one learning rate, nothing selected."""
     if check_profile(profile) == "smoke":
         return _runs(CONFIRM_NAME, (0.5, 1.2), (200,), 1e-3, _SMOKE, 16)
-    return _runs(CONFIRM_NAME, CONFIRM_GAMMAS, CONFIRM_SEEDS, CONFIRM_RATE, CONFIRM_TRAIN) if profile == "laptop" else []
+    if profile != "laptop":
+        return []
+    stages = (CONFIRM_FIRST, CONFIRM_GAMMAS[len(CONFIRM_FIRST) :])
+    return [s for g in stages for s in _runs(CONFIRM_NAME, g, CONFIRM_SEEDS, CONFIRM_RATE, CONFIRM_TRAIN)]
 
 
 CONFIRM = Experiment(CONFIRM_NAME, "New seeds, from large to very small initialization", 1, make_watched, confirm_specs, always)
+
+
+def confirmed_runs(store: Store, profile: str) -> list[StoredRun]:
+    """The runs of CONFIRM at every γ at which all its seeds are stored; none where fewer than two γ have them."""
+    runs = load_stored(CONFIRM.specs(profile), store)
+    seeds = {s.seed for s in CONFIRM.specs(profile)}
+    whole = [g for g in {r.spec.gamma for r in runs} if {r.spec.seed for r in runs if r.spec.gamma == g} == seeds]
+    return [r for r in runs if r.spec.gamma in whole] if len(whole) > 1 else []

@@ -15,7 +15,7 @@ import numpy as np
 
 from lib.composition.diagram import HEADLINE, RATE, WIDTH, deeper, gain, gamma_of_gain, other_rates, two_layers
 from lib.composition.experiments import FAST, GRIDS
-from lib.composition.flip import CONFIRM
+from lib.composition.flip import CONFIRM_FIRST, confirmed_runs
 from lib.composition.phase_diagram import metrics
 from lib.composition.phase_diagram.metrics import EARLY_FROM, HALF, PhaseTable, fast_runs
 from lib.composition.runs import FITTED, LEARNED, MAPPINGS, REGION, SHADOW, lean, learned_among, learned_at
@@ -44,9 +44,9 @@ def _seeds(runs: Sequence[StoredRun]) -> int:
 
 
 def _confirmed(store: Store, profile: str) -> list[StoredRun]:
-    if not (specs := CONFIRM.specs(profile)):
-        raise LookupError(f"the profile {profile!r} has no runs that confirm the turn by kind")
-    return load(specs, store)
+    if not (runs := confirmed_runs(store, profile)):
+        raise LookupError("fewer than two γ have all the new seeds that judge the turn by kind")
+    return runs
 
 
 def _parted(of: Mapping[float, Counter[str]], first: str, second: str) -> tuple[float, float]:
@@ -272,7 +272,8 @@ CHAPTER_02 = (
         "Fig 2a, b",
         "Counted run by run, two layers are symmetric at one γ and inferential at a larger one.",
         _PAPER,
-        f"eight new seeds in single precision, one learning rate, the best pair of γ: at some γ at least {SEEDS_SYMMETRIC} "
+        f"eight new seeds in single precision, one learning rate, the best pair of the γ that have all seeds, of which "
+        f"{CONFIRM_FIRST[0]:g} and {CONFIRM_FIRST[1]:g} were trained first: at some γ at least {SEEDS_SYMMETRIC} "
         "runs of which more than "
         f"half of the answers are symmetric, at a larger one at least {SEEDS_INFERENTIAL} of which more than half are "
         f"inferential; Fisher's one-sided exact p at most {RARE:g} between the two; at least {LEARNED_SEEDS} runs at both have "
