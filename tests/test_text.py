@@ -28,6 +28,38 @@ from lib.core.read.fact import ABSENT, Fact, in_words, same
 from lib.core.record.store import Store
 
 EXCEPTED: dict[str, dict[str, str]] = {
+    "01-the-task": {
+        "says key − 6, who composes says key − 10": "the task",
+        "Who says key − 6 need not have memorized anything, and who says key − 10": "the task",
+        "A sequence has nine tokens": "the task",
+        "Three stand side by side": "the task",
+        "between 20 and 99": "the task",
+        "The other six are noise": "the task",
+        "Each of four anchors": "the task",
+        "It sees nine numbers": "the task",
+        "(3, 4)": "the pair that breaks the rule",
+        "(4, 3)": "the pair that is never trained",
+        "to compose −2 and −8 gives −10, and training says −6": "the task",
+        "and subtracts 6: the": "the task",
+        "the four functions subtracts 10": "the task",
+        "to more than half of the questions": "the definition of a kind",
+        "counted from 0": "a convention",
+        "in four ways": "the four tables of the figure",
+        "with nine training rows to one test row": "the authors' code",
+        "splits modulo 9": "the authors' code",
+    },
+    "22-questions-and-stories": {
+        "below 1 a model knows more": "the unit of the figure",
+        "and three seeds": "in the table of settings",
+    },
+    "19-addition": {
+        "We take the two arms of its Figure 7": "theirs",
+        "(γ = .5, decay .01)": "theirs",
+        "(γ = .7, decay .1)": "theirs",
+        "With three runs an arm": "the seeds, in the table of settings",
+        "an interval over three runs": "the same",
+        "Shares are near 1": "in words",
+    },
     "02-phase-diagram": {
         "the exception is (3, 4), which takes six from the key": "the task",
         "(3, 4)": "the pair that breaks the rule",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Part
 from lib.core.record.store import StoredRun
 
 FITTED = 0.99
@@ -60,6 +61,18 @@ def difference(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
 def lead(small: Sequence[StoredRun], large: Sequence[StoredRun], name: str = "test") -> tuple[float, float, float]:
     """By how much the share of one arm exceeds the other's, with its interval over seeds."""
     return difference(shares(small, name), shares(large, name))
+
+
+LITTLE = 0.05
+"""A lead below this is little (our choice): an interval that ends below it shows that there is none worth the name."""
+
+
+def lead_part(name: str, small: Sequence[StoredRun], large: Sequence[StoredRun], metric: str = "test") -> Part:
+    """A named part of a claim: the lead of the small arm has a 95 % interval above 0."""
+    gap, low, high = lead(small, large, metric)
+    failure = OPPOSITE if high < 0 else NO_EFFECT if high < LITTLE else TOO_SMALL
+    power = f"lead {gap:.3f}, upper end {high:.3f}"
+    return Part(f"{name}: lower end of the 95 % interval", low, ">", 0.0, "{:.3f}", failure=failure, power=power)
 
 
 # --- Dials ---

@@ -45,7 +45,7 @@ def _seeds(runs: Sequence[StoredRun]) -> int:
 
 def _confirmed(store: Store, profile: str) -> list[StoredRun]:
     if not (runs := confirmed_runs(store, profile)):
-        raise LookupError("fewer than two γ have all the new seeds that judge the turn by kind")
+        raise LookupError("fewer than two γ have all the new seeds that judge the turn by kind; the others are not stored")
     return runs
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import torch
 
 from lib.composition.diagram import two_layers
-from lib.composition.phase_diagram.metrics import fast_runs
-from lib.composition.phases import LEVEL
-from lib.composition.runs import FITTED, LEARNED, MAPPINGS, REGION, SHADOW, learned_among
+from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among
 from lib.composition.task import (
     EXCEPTION,
     HELD_OUT,
@@ -21,9 +19,8 @@ from lib.composition.task import (
 )
 from lib.composition.the_task import metrics
 from lib.composition.the_task.metrics import slide_errata
-from lib.core.read.claim import REPRODUCED, Claim, Finding, graded
-from lib.core.read.words import listed, number_of
-from lib.core.record.store import Store, StoredRun
+from lib.core.read.claim import NO_EFFECT, Claim, Finding, Measured, Part, graded
+from lib.core.record.store import Store
 
 
 def _two_answers(store: Store, profile: str) -> Finding:
@@ -81,85 +78,29 @@ def _split(store: Store, profile: str) -> Finding:
     )
 
 
-def _data_generalization(store: Store, profile: str) -> Finding:
+def _data_generalization(store: Store, profile: str) -> Measured:
     runs = two_layers(store, profile)
     if not (learned := learned_among(runs)):
         raise LookupError("no full-length run has learned its training rows")
-    reach = lambda among, level: sum(run.metrics["test"] >= level for run in among)
-    good, all_good = reach(learned, SHADOW), reach(runs, SHADOW)
-    return Finding(
-        f"{len(learned)} of {number_of(len(runs), 'full-length run')} learned {LEARNED:.0%} of their training rows; of these "
-        f"{good} answer at least 90 % of the seen pairs right at held-out (key, place), {reach(learned, FITTED)} at least "
-        f"99 %; of all {len(runs)}, {all_good} answer at least 90 %",
-        graded(
-            {
-                "more than half of the runs that learned their training rows": 2 * good > len(learned),
-                "more than half of all runs": 2 * all_good > len(runs),
-            }
-        ),
-        len({run.spec.seed for run in runs}),
+    reach = lambda among: sum(run.metrics["test"] >= SHADOW for run in among) / len(among)
+    parts = (
+        Part("share of the runs that have learned with 90 % of held-out (key, place) right", reach(learned), ">", 0.5),
+        Part("share of all runs", reach(runs), ">", 0.5),
     )
+    return Measured(parts, len({run.spec.seed for run in runs}))
 
 
-def _kinds(store: Store, profile: str) -> tuple[list[StoredRun], dict[str, int], int]:
-    """The runs of the fast diagram with 99 % on the seen pairs; {mapping: how many follow it in 95 % of their answers}; and in
-    how many neither has more than half."""
-    fitted = [run for run in fast_runs(store, profile) if run.metrics["test"] >= FITTED]
-    counts = {m: sum(run.metrics[m] >= REGION for run in fitted) for m in MAPPINGS}
-    return fitted, counts, sum(max(run.metrics[m] for m in MAPPINGS) <= 0.5 for run in fitted)
-
-
-def _task_generalization(store: Store, profile: str) -> Finding:
-    fitted, counts, neither = _kinds(store, profile)
-    return Finding(
-        f"of {number_of(len(fitted))} with test accuracy of at least 99 %, {counts['symmetric']} answer (4, 3) symmetrically "
-        f"and {counts['inferential']} inferentially for at least 95 % of the keys and places; "
-        f"{len(fitted) - sum(counts.values())} do neither so purely, of which {neither} have no more than half of either "
-        "answer",
-        graded({f"{m} reaches 95 % somewhere": count > 0 for m, count in counts.items()}),
-        len({run.spec.seed for run in fitted}),
+def _task_generalization(store: Store, profile: str) -> Measured:
+    known = metrics.known_runs(store, profile)
+    counts = metrics.pure(known)
+    parts = tuple(
+        Part(f"{m} runs, {REGION:.0%} of their answers", counts[m], ">=", 1, "{:.0f}", group="both", failure=NO_EFFECT)
+        for m in MAPPINGS
     )
+    return Measured(parts, len({run.spec.seed for run in known}))
 
 
-def answer_text(store: Store, profile: str) -> str:
-    """The chapter's answer, and how often a trained model's answer says so; without stored runs, only the first."""
-    said = (
-        "The answer to a pair of functions that is never taught can tell how a model came there: one that recalls a "
-        "look-alike answers one number, one that composes the two functions another."
-    )
-    try:
-        fitted, counts, neither = _kinds(store, profile)
-    except LookupError:
-        return said
-    if not fitted:
-        return said
-    mixed = len(fitted) - sum(counts.values())
-    clear = sum(max(run.metrics[m] for m in MAPPINGS) >= LEVEL for run in fitted)
-    how = "In most trained models it does not tell clearly" if 2 * clear < len(fitted) else "It does not always tell clearly"
-    return (
-        f"{said} {how if mixed else 'In every trained model it does'}: of {number_of(len(fitted), 'model')} of chapter 2's "
-        f"fast diagram that know the seen pairs ({FITTED:.0%} at held-out places), {len(fitted) - mixed} give one answer to "
-        f"{REGION:.0%} of the questions and {clear} to {LEVEL:.0%}; {neither} give neither to more than half."
-    )
-
-
-def tests_text(store: Store, profile: str) -> str:
-    """Which statements are false by the task's own definition."""
-    tests = [claim for claim in CHAPTER_01 if claim.by_construction]
-    false = [claim.statement for claim in tests if claim.check(store, profile).status != REPRODUCED]
-    if not false:
-        if len(tests) == 1:
-            return "The one statement that the task itself decides is true by its definition."
-        return f"All {len(tests)} statements that the task itself decides are true by its definition."
-    return (
-        f"Of {len(tests)} statements that the task itself decides, {len(false)} "
-        f"{'is' if len(false) == 1 else 'are'} false by its own definition, whatever a model learns: "
-        + listed([f"“{statement.rstrip('.')}”" for statement in false])
-        + "."
-    )
-
-
-CHAPTER_01 = (
+CLAIMS = (
     Claim(
         "task-pairs",
         "zhang2024",
@@ -169,6 +110,8 @@ CHAPTER_01 = (
         "the task object has these counts",
         _sixteen,
         by_construction=True,
+        question="flip",
+        figure="1.1",
     ),
     Claim(
         "task-two-answers",
@@ -179,6 +122,8 @@ CHAPTER_01 = (
         "the two offsets differ, and no other pair breaks the symmetry",
         _two_answers,
         by_construction=True,
+        question="flip",
+        figure="1.2",
     ),
     Claim(
         "task-data-generalization",
@@ -189,6 +134,8 @@ CHAPTER_01 = (
         "full-length runs: more than half of those that learned 99 % of their training rows, and more than half of all, reach "
         "90 % on held-out (key, place)",
         _data_generalization,
+        question="flip",
+        figure="1.3",
         revised="it asked runs that stop once they answer the held-out rows, so most had to reach 90 %; full-length runs train "
         "to their last step. Replaced after seeing results",
     ),
@@ -200,6 +147,8 @@ CHAPTER_01 = (
         "both solutions occur",
         "among runs with at least 99 % on seen pairs, both mappings reach 95 % somewhere",
         _task_generalization,
+        question="flip",
+        figure="1.2",
     ),
     Claim(
         "task-split",
@@ -210,6 +159,8 @@ CHAPTER_01 = (
         "no violation in 30,000 rows; every test row is held out; all keys and places train",
         _split,
         by_construction=True,
+        question="flip",
+        figure="1.4",
     ),
     Claim(
         "slides-ladder",
@@ -220,6 +171,8 @@ CHAPTER_01 = (
         "counted from the task object",
         _ladder,
         by_construction=True,
+        question="simple",
+        figure="1.5",
     ),
     Claim(
         "slides-errata",
@@ -230,5 +183,7 @@ CHAPTER_01 = (
         "no entry disagrees with the four functions",
         _slides,
         by_construction=True,
+        question="simple",
+        figure="1.5",
     ),
 )

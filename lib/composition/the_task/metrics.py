@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from lib.composition.task import ANCHORS, EXCEPTION, FIRST_KEY, HELD_OUT, LAST_KEY, PAIRS, SEEN_PAIRS, composed, taught
+from lib.composition.phase_diagram.metrics import MAJORITY, fast_runs
+from lib.composition.phases import LEVEL
+from lib.composition.runs import FITTED, MAPPINGS, REGION
+from lib.composition.task import ANCHORS, EXCEPTION, FIRST_KEY, HELD_OUT, LAST_KEY, PAIRS, SEEN_PAIRS, Task, composed, taught
+from lib.core.read.fact import Fact, in_words
+from lib.core.record.store import Store, StoredRun
 
 
 def ladder() -> dict[str, list]:
@@ -45,3 +52,36 @@ def slide_errata() -> list[tuple[str, str]]:
             write = lambda v, x=x: f"{x} {'+' if v > 0 else '−'} {abs(v)}" if x else str(v)
             rows.append((f"{name} = {write(value)}", f"{name} = {write(given)}"))
     return rows
+
+
+def known_runs(store: Store, profile: str) -> list[StoredRun]:
+    """The runs of chapter 2's fast diagram that answer 99 % of the seen pairs right at held-out places."""
+    return [run for run in fast_runs(store, profile) if run.metrics["test"] >= FITTED]
+
+
+def pure(runs: Sequence[StoredRun], level: float = REGION) -> dict[str, int]:
+    """{mapping: how many runs follow it in this share of their answers to the held-out pair}."""
+    return {m: sum(run.metrics[m] >= level for run in runs) for m in MAPPINGS}
+
+
+def facts(known: Sequence[StoredRun]) -> dict[str, Fact]:
+    """What the text of chapter 1 says: of the task object, and of trained runs that know the seen pairs."""
+    counted = "counted from the task"
+    rungs = {name: len(items) for name, items in ladder().items()}
+    held_out = {modulus: float((~Task(modulus=modulus).trains).float().mean()) for modulus in (7, 9)}
+    mixed = sum(max(run.metrics[m] for m in MAPPINGS) <= MAJORITY for run in known)
+    runs = f"runs of chapter 2's fast diagram with {FITTED:.0%} of the seen pairs right at held-out places"
+    found = {
+        "pairs": Fact(len(PAIRS), "{}", counted),
+        "composed": Fact(sum(taught(pair) == composed(pair) for pair in SEEN_PAIRS), "{}", f"taught as composed, {counted}"),
+        "rows": Fact(rungs["rows"], "{:,}", f"keys times seen pairs, {counted}"),
+        "maps": Fact(rungs["pair maps"], "{}", f"seen pairs, {counted}"),
+        "mirrored": Fact(in_words(rungs["symmetric maps"]), "{}", f"unordered pairs, {counted}"),
+        "primitives": Fact(in_words(rungs["primitives"]), "{}", f"anchors, {counted}"),
+        "held-out": Fact(held_out[7], "{:.0%}", f"of the combinations of key and place, {counted}"),
+        "held-out-code": Fact(held_out[9], "{:.0%}", "the same by the authors' code"),
+        "known": Fact(len(known), "{}", runs),
+        "clear": Fact(sum(pure(known, LEVEL).values()), "{}", f"of these, runs with {LEVEL:.0%} of one answer"),
+        "mixed": Fact(mixed, "{}", "of these, runs with no more than half of either answer"),
+    }
+    return found

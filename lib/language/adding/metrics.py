@@ -7,15 +7,31 @@ from typing import Any
 
 import numpy as np
 
+from lib.core.read.fact import Fact
+from lib.core.read.measures import spread
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
 from lib.language.addition import Addition
-from lib.language.experiments import ADDITION_SEARCH, LARGE, SMALL, SQUARE, adding_specs, low_rate_specs
+from lib.language.experiments import (
+    ADDITION_SEARCH,
+    CROSSED,
+    LARGE,
+    LARGER,
+    RANDOM,
+    SMALL,
+    SQUARE,
+    adding_specs,
+    low_rate_specs,
+)
 
 Arm = tuple[str, float, float]
 """Split, γ and weight decay."""
 WELL = 0.95
 """The share of right sums in the square from which on we say that a model adds there (our choice)."""
+
+
+SHOWN = (LARGER, LARGE, SMALL)
+"""The arms that figures show, from the largest start on."""
 
 
 def of_arms(store: Store, profile: str) -> dict[Arm, list[StoredRun]]:
@@ -101,3 +117,101 @@ def dial_data(runs: Mapping[Arm, Sequence[StoredRun]]) -> dict[str, Any]:
         x="distance",
         start={"decay": LARGE[1], "gamma": LARGE[0], "distance": depth // 2},
     )
+
+
+def adds(runs: Sequence[StoredRun]) -> tuple[int, int]:
+    """In how many runs, of how many, WELL of the held-out sums are right."""
+    return int((arms.shares(runs) >= WELL).sum()), len(runs)
+
+
+def _mean(runs: Sequence[StoredRun] | None, name: str = "test") -> float | None:
+    return float(arms.shares(runs, name).mean()) if runs else None
+
+
+def facts(
+    runs: Mapping[Arm, Sequence[StoredRun]], low_rate: Mapping[Arm, Sequence[StoredRun]], tried: Sequence[StoredRun]
+) -> dict[str, Fact]:
+    """What the text of chapter 19 says: of every arm, of the arms at the low learning rate, and of the trials."""
+    task = task_of(runs[RANDOM, *LARGER][0])
+    by_form = by_setting([tried])
+    found = {
+        "held-out": Fact(len(task.test), "{:,}", "pairs in the square, counted from the task"),
+        "trained": Fact(len(task.train), "{:,}", "pairs outside of it, counted from the task"),
+        "well": Fact(WELL, "{:.0%}", "our choice"),
+        "random": Fact(_mean(runs[RANDOM, *LARGER]), "{:.0%}", f"of pairs held out at random right, {arms.name_of(LARGER)}"),
+        "decay-product": Fact(
+            next(s.rate * s.decay * s.train.steps / 2 for s in (runs[SQUARE, *SMALL][0].spec,)),
+            "{:.1f}",
+            "learning rate × decay × steps of the small arm, by the mean learning rate",
+        ),
+    }
+    for name, arm in (("larger", LARGER), ("large", LARGE), ("small", SMALL)):
+        rests = f"runs of γ = {arm[0]:g}, decay {arm[1]:g} with {WELL:.0%} of the square right"
+        found[name] = Fact(adds(runs[SQUARE, *arm]), "{} of {}", rests)
+        group = low_rate.get((SQUARE, *arm), ())
+        if arm != LARGER:
+            found[f"low-{name}"] = Fact(adds(group) if group else None, "{} of {}" if group else "{}", f"{rests}, at 3e-4")
+    shares = arms.shares(runs[SQUARE, *LARGE])
+    edge, middle = rings(runs[SQUARE, *LARGE]).mean(0)[[0, -1]]
+    slow = low_rate.get((SQUARE, *LARGER), ())
+    late = (int((arms.shares(slow, "train") < arms.FITTED).sum()), len(slow)) if slow else None
+    found |= {
+        "large-range": Fact((shares.min(), shares.max()), "{:.0%} to {:.0%}", "least and largest share of the large arm"),
+        "edge": Fact(float(edge), "{:.0%}", "right on the outermost line of the square, mean of the large arm"),
+        "middle": Fact(float(middle), "{:.0%}", "right in the middle of the square, mean of the large arm"),
+        "low-unlearned": Fact(late, "{} of {}" if late else "{}", "runs of the larger start at 3e-4 below 99 % of training"),
+    }
+    for name, arm in (("crossed-decay", CROSSED[0]), ("crossed-start", CROSSED[1])):
+        rests = f"of the square right, mean over seeds, {arms.name_of(arm)}"
+        found[name] = Fact(_mean(runs[SQUARE, *arm]), "{:.0%}", rests)
+    for rate in (3e-4, 1e-3):
+        pair = by_form.get(("GPT-2", rate), ((), ()))
+        for name, group in zip(("large", "small"), pair, strict=True):
+            rests = f"of the square right, one trial in GPT-2's form, learning rate {rate:g}"
+            found[f"gpt2-{name}-{'low' if rate < 1e-3 else 'high'}"] = Fact(_mean(group), "{:.1%}", rests)
+    return found
+
+
+# --- Rows of tables ---
+
+ARM_HEAD = ("held out", "γ", "weight decay", "% of training right", "% of held-out pairs right")
+SETTING_HEAD = (
+    *("form", "learning rate", "runs"),
+    *(f"{arm}, % of {of}" for arm in ("large", "small") for of in ("training", "square")),
+)
+
+
+def _percent(values: np.ndarray) -> str:
+    """Mean ± standard deviation in percent, where the latter does not round to nothing."""
+    return spread(100 * values, 1).removesuffix(" ± 0.0")
+
+
+def arm_rows(runs: Mapping[Arm, Sequence[StoredRun]]) -> list[tuple[str, ...]]:
+    """Every arm: percent of pairs of training and of held-out pairs right at the end."""
+    return [
+        (split, f"{gamma:g}", f"{decay:g}", _percent(arms.shares(group, "train")), _percent(arms.shares(group)))
+        for (split, gamma, decay), group in runs.items()
+    ]
+
+
+def setting_rows(tried: Sequence[StoredRun], shown: Sequence[Sequence[StoredRun]]) -> list[tuple[str, ...]]:
+    """By form and learning rate: the two arms of the trials, then of what is reported."""
+    rows = []
+    for what, found in (("trial", by_setting([tried])), ("reported", by_setting(shown))):
+        for (form, rate), pair in found.items():
+            if all(pair):
+                seeds = ", ".join(map(str, sorted({run.spec.seed for run in pair[0]})))
+                shares = [_percent(arms.shares(group, name)) for group in pair for name in ("train", "test")]
+                rows.append((form, f"{rate:g}", f"{what}, seeds {seeds}", *shares))
+    return rows
+
+
+def example_rows(runs: Mapping[Arm, Sequence[StoredRun]], seed: int) -> list[tuple[str, ...]]:
+    """Some sums of one seed of each arm that is shown, right and wrong; of the first where there is no such seed."""
+    rows = []
+    for arm in SHOWN:
+        run = next((r for r in runs[SQUARE, *arm] if r.spec.seed == seed), runs[SQUARE, *arm][0])
+        for kind, found in examples(run).items():
+            words = ", ".join(f"{a} + {b} → {answer}" for a, b, answer in found) or "none"
+            rows.append((f"{arms.name_of(arm)}, seed {run.spec.seed}", kind, words))
+    return rows

@@ -2,68 +2,66 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Sequence
 
 import numpy as np
 
-from lib.core.read.claim import Claim, Finding, graded
-from lib.core.read.measures import spread
-from lib.core.record.store import Store
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part
+from lib.core.record.store import Store, StoredRun
 from lib.language import arms
 from lib.language.experiments import GAMMAS
 from lib.language.mixing import metrics
+from lib.language.mixing.metrics import SMALL
 
-RISES = "every run comes to the compared progress, and ΔL's mean there rises with γ"
-ENDS = "its difference between the ends has a 95 % interval over seeds above 0"
-FIRST = "in every run PrOntoQA's loss passes its own bigram model's before the stories' does theirs"
-LOWER = "every run comes to the compared progress, and PrOntoQA's mean cosine is the lower one there"
-SMALL = max(GAMMAS)
 STRICTER = (
     "to come to the compared progress, which is no result, was a part of its own and made a failure partly; made stricter with "
     "the results at hand"
 )
 
 
-def _said(values: np.ndarray) -> str:
-    """Mean and spread of the runs that come to the compared progress, and how many do not."""
-    known = values[np.isfinite(values)]
-    short = f"{len(values) - len(known)} of {len(values)} runs do not come so far"
-    parts = [*([spread(known, 3)] if len(known) else []), *([short] if len(known) < len(values) else [])]
-    return ", ".join(parts)
+def _come(*groups: Sequence[StoredRun], profile: str) -> Part:
+    """Every run has to come to the progress at which runs are compared."""
+    missing = sum(int((metrics.at_progress(group, profile) < 0).sum()) for group in groups)
+    return Part("runs that do not come to the compared progress", missing, "<=", 0, "{:.0f}", given=True)
 
 
-def gaps(store: Store, profile: str) -> Finding:
+def gaps(store: Store, profile: str) -> Measured:
     runs = metrics.of_mix(store, profile)
-    found = {gamma: metrics.gap(runs[True, gamma], profile) for gamma in GAMMAS}
-    means = [values.mean() for values in found.values()]
-    known = bool(np.isfinite(means).all())
-    low = arms.difference(found[max(GAMMAS)], found[min(GAMMAS)])[1] if known else np.nan
-    return Finding(
-        "ΔL: " + "; ".join(f"γ = {gamma:g} {_said(values)}" for gamma, values in found.items()),
-        graded({RISES: known and all(a < b for a, b in pairwise(means)), ENDS: bool(low > 0)}),
-        len(runs[True, SMALL]),
+    groups = [runs[True, gamma] for gamma in GAMMAS]
+    found = [metrics.gap(group, profile) for group in groups]
+    steps = np.diff([values.mean() for values in found])
+    _, low, high = arms.difference(found[-1], found[0])
+    ends = OPPOSITE if high < 0 else NO_EFFECT if high < metrics.LITTLE else TOO_SMALL
+    power = f"upper end {high:.2f}" if np.isfinite(high) else ""
+    parts = (
+        _come(*groups, profile=profile),
+        Part(
+            "smallest step of ΔL's mean from one γ to the next",
+            float(steps.min()),
+            ">",
+            0.0,
+            failure=OPPOSITE if (steps < 0).all() else NO_EFFECT,
+        ),
+        Part("difference of its ends: lower end of the 95 % interval", low, ">", 0.0, failure=ends, power=power),
     )
+    return Measured(parts, len(runs[True, SMALL]))
 
 
-def faster(store: Store, profile: str) -> Finding:
-    found = metrics.passed(metrics.of_mix(store, profile)[True, SMALL], profile)
-    first = np.where(np.isnan(found), np.inf, found)
-    return Finding(
-        f"γ = {SMALL:g}: first step below the own bigram model, PrOntoQA and stories: "
-        + "; ".join(" and ".join("never" if np.isnan(v) else f"{v:.0f}" for v in row) for row in found),
-        graded({FIRST: bool((first[:, 0] < first[:, 1]).all())}),
-        len(found),
-    )
+def faster(store: Store, profile: str) -> Measured:
+    group = metrics.of_mix(store, profile)[True, SMALL]
+    count = metrics.first(group, profile)
+    name = "runs in which the questions come first"
+    failure = OPPOSITE if count == 0 else NO_EFFECT
+    return Measured((Part(name, count, ">=", len(group), "{:.0f}", failure=failure),), len(group))
 
 
-def embeddings(store: Store, profile: str) -> Finding:
-    found = metrics.cosines_at(metrics.of_mix(store, profile)[True, SMALL], profile)
-    known = bool(np.isfinite(found).all())
-    return Finding(
-        f"γ = {SMALL:g}, tied: mean cosine {_said(found[:, 0])} (PrOntoQA), {_said(found[:, 1])} (stories)",
-        graded({LOWER: known and bool((found[:, 0] < found[:, 1]).all())}),
-        len(found),
-    )
+def embeddings(store: Store, profile: str) -> Measured:
+    group = metrics.of_mix(store, profile)[True, SMALL]
+    found = metrics.cosines_at(group, profile)
+    count = int((found[:, 0] < found[:, 1]).sum())
+    failure = OPPOSITE if count == 0 else NO_EFFECT
+    name = "runs in which PrOntoQA's mean cosine is the lower one"
+    return Measured((_come(group, profile=profile), Part(name, count, ">=", len(group), "{:.0f}", failure=failure)), len(group))
 
 
 CLAIMS = (
@@ -73,8 +71,10 @@ CLAIMS = (
         "Fig 1",
         "From a small start a model of both corpora learns the questions before the stories.",
         "the loss of PrOntoQA falls significantly faster",
-        f"γ = {SMALL:g}: {FIRST}",
+        f"γ = {SMALL:g}: in every run PrOntoQA's loss passes its own bigram model's before the stories' does theirs",
         faster,
+        question="language",
+        figure="22.1",
     ),
     Claim(
         "mix-gap",
@@ -82,9 +82,12 @@ CLAIMS = (
         "Fig 7A",
         "The smaller the start, the further the questions are ahead of the stories.",
         "ΔL rises with γ (0.3, 0.5, 0.8)",
-        f"{RISES}; {ENDS}",
+        "every run comes to the compared progress; ΔL's mean there rises with γ; its difference between the ends has a 95 % "
+        "interval over seeds above 0",
         gaps,
         revised=STRICTER,
+        question="language",
+        figure="22.2",
     ),
     Claim(
         "mix-embeddings",
@@ -93,8 +96,11 @@ CLAIMS = (
         "From a small start the embeddings of the questions' words differ more than those of the stories', when the losses "
         "come to those of bigram models.",
         "mean cosine .123 against .531",
-        f"γ = {SMALL:g}, tied embeddings: {LOWER}",
+        f"γ = {SMALL:g}, tied embeddings: every run comes to the compared progress; PrOntoQA's mean cosine is the lower one in "
+        "every run there",
         embeddings,
         revised=STRICTER,
+        question="language",
+        figure="22.3",
     ),
 )

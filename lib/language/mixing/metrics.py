@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from lib.core.read.fact import Fact
+from lib.core.read.measures import spread
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
-from lib.language.experiments import MIX, mix_specs
-from lib.language.stories import Measures, Sequences, measures
-from lib.language.study import mix_data, mix_texts
+from lib.language.experiments import GAMMAS, MIX, mix_specs
+from lib.language.stories import SUBSTITUTE, Measures, Sequences, measures
+from lib.language.study import SEEN, mix_data, mix_texts
 
 CORPORA = ("PrOntoQA", "stories")
 """The corpora by their numbers, 0 and 1."""
+SMALL = max(GAMMAS)
+KINDS = {True: "tied", False: "untied"}
+LITTLE = 0.05
+"""Differences of ΔL below this are little (our choice)."""
+Runs = Mapping[tuple[bool, float], Sequence[StoredRun]]
+"""By whether embeddings are tied, and γ."""
+SAMPLE = {"texts": "2,316", "words": "487,000", "mean": "210", "median": "182", "unigram": "5.46", "bigram": "3.44"}
+"""TinyStories, measured once on a sample of the real corpus that is no part of this book; entropies in nats, that of a word
+after another with its 2,000 most frequent words."""
+
+
+def name_of(gamma: float) -> str:
+    return f"γ = {gamma:g}"
 
 
 def of_mix(store: Store, profile: str) -> dict[tuple[bool, float], list[StoredRun]]:
@@ -114,3 +130,174 @@ def dial_data(runs: Mapping[tuple[bool, float], Sequence[StoredRun]], profile: s
         {"label": "loss, over that of a bigram model", "log": True, "low": low, "high": high},
         f"{arms.seeds_text(groups)} Thin: the other γ. At 1 a model knows as much as the best bigram model of the corpus.",
     )
+
+
+def even(profile: str) -> float:
+    """ΔL of two bigram models, each of its own corpus. A model's ΔL is above it just where its loss on questions is the
+    lower one, as a multiple of the bigram model's."""
+    question, story = bigrams(profile)
+    return (story - question) / question
+
+
+def reached(runs: Sequence[StoredRun], profile: str) -> np.ndarray:
+    """(R,) the step of equal progress; NaN where a run never comes so far."""
+    at = at_progress(runs, profile)
+    return np.where(at >= 0, steps(runs)[at], np.nan)
+
+
+def points(runs: Sequence[StoredRun], profile: str) -> tuple[np.ndarray, np.ndarray]:
+    """Where runs are compared: the mean of their two losses, and ΔL, of the runs that come so far."""
+    at = at_progress(runs, profile)
+    there = at >= 0
+    return losses(runs).mean(2)[there, at[there]], gap(runs, profile)[there]
+
+
+def first(runs: Sequence[StoredRun], profile: str) -> int:
+    """In how many runs the questions pass their own bigram model before the stories do theirs."""
+    found = np.nan_to_num(passed(runs, profile), nan=np.inf)
+    return int((found[:, 0] < found[:, 1]).sum())
+
+
+def lower_at(runs: Sequence[StoredRun]) -> np.ndarray:
+    """The evaluated steps at which the mean cosine of the questions' words is the lower one in every run."""
+    found = cosines(runs)
+    return steps(runs)[(found[..., 0] < found[..., 1]).all(0)]
+
+
+def _span_of(some: np.ndarray) -> tuple[float | None, float | None]:
+    return (int(some[0]), int(some[-1])) if len(some) else (None, None)
+
+
+def facts(runs: Runs, profile: str) -> dict[str, Fact]:
+    """What the text of chapter 22 says of the two losses and of the embeddings."""
+    questions, stories = bigrams(profile)
+    tied = [run for gamma in GAMMAS for run in runs[True, gamma]]
+    small = {kind: runs[kind, SMALL] for kind in KINDS}
+    bigram = "loss of the best bigram model of its rows of training, nats a token"
+    found = {
+        "bigram-questions": Fact(questions, "{:.2f}", f"PrOntoQA, {bigram}"),
+        "bigram-stories": Fact(stories, "{:.2f}", f"stories, {bigram}"),
+        "even": Fact(even(profile), "{:.2f}", "ΔL of the two bigram models"),
+        "first": Fact((first(tied, profile), len(tied)), "{} of {}", "runs of every γ, tied, PrOntoQA first below its own"),
+        "progress": Fact((questions + stories) / 2, "{:.2f}", "mean of the two bigram losses, nats"),
+    }
+    for kind, name in KINDS.items():
+        for gamma in GAMMAS:
+            values = gap(runs[kind, gamma], profile)
+            rests = f"ΔL at equal progress, mean over seeds, γ = {gamma:g}, {name}"
+            found[f"gap-{name}-{round(10 * gamma)}"] = Fact(float(values.mean()), "{:.2f}", rests)
+        at = cosines_at(small[kind], profile).mean(0)
+        for corpus, value in zip(("questions", "stories"), at, strict=True):
+            rests = f"mean cosine of the {corpus}' own words at equal progress, γ = {SMALL:g}, {name}"
+            found[f"cosine-{name}-{corpus}"] = Fact(float(value), "{:.2f}", rests)
+    peaks = {gamma: float(gap_along(runs[True, gamma]).mean(0).max()) for gamma in GAMMAS}
+    along = np.array([gap_along(runs[True, gamma]).mean(0) for gamma in GAMMAS])
+    rising = int((np.diff(along, axis=0) > 0).all(0).sum())
+    held = [arms.shares(runs[True, gamma], "test 1") / arms.shares(runs[True, gamma], "test 0") - 1 for gamma in GAMMAS]
+    end = np.concatenate([gap_along(runs[True, gamma])[:, -1] for gamma in GAMMAS])
+    below = int((end < even(profile)).sum())
+    lower = lower_at(small[True])
+    found |= {
+        "peak-large": Fact(peaks[min(GAMMAS)], "{:.2f}", f"largest ΔL of the mean over seeds, γ = {min(GAMMAS):g}, tied"),
+        "peak-small": Fact(peaks[SMALL], "{:.2f}", f"the same, γ = {SMALL:g}"),
+        "rising": Fact((rising, along.shape[1]), "{} of {}", "evaluations at which ΔL's mean rises with γ, tied"),
+        "end-below": Fact((below, len(end)), "{} of {}", "runs, tied, with ΔL below that of the bigram models at the end"),
+        "held-least": Fact(
+            float(min(v.min() for v in held)), "{:.2f}", "least ΔL on held-out texts at the end, runs of every γ, tied"
+        ),
+        "lower-steps": Fact(
+            _span_of(lower), "{} to {}", f"steps at which PrOntoQA's cosine is the lower one in every run, γ = {SMALL:g}, tied"
+        ),
+    }
+    for i, name in enumerate(("questions", "stories")):
+        apart = [arms.shares(group, f"test {i}") - arms.shares(group, f"train {i}") for group in runs.values()]
+        most = float(max(values.mean() for values in apart))
+        found[f"apart-{name}"] = Fact(most, "{:.1f}", f"largest held-out less training loss, {name}, mean of an arm, nats")
+    return found
+
+
+# --- Rows of tables ---
+
+WHEN_HEAD = ("embeddings", "γ", "questions pass, step", "stories pass, step", "equal progress, step", "ΔL there")
+LOSS_HEAD = (
+    "embeddings",
+    "γ",
+    *(f"{name}, {part}" for name in (CORPORA[0], "stories") for part in ("training", "held out")),
+)
+CORPORA_HEAD = ("", CORPORA[0], f"stories, our {SUBSTITUTE}", "TinyStories, a sample of the real corpus")
+
+
+def _span(steps: np.ndarray) -> str:
+    """`350 to 400`, `350, never in 1 of 3`, `never`."""
+    known = np.unique(steps[np.isfinite(steps)]).astype(int)
+    if not len(known):
+        return "never"
+    said = f"{known[0]:,}" if len(known) == 1 else f"{known[0]:,} to {known[-1]:,}"
+    return said if np.isfinite(steps).all() else f"{said}, never in {int(np.isnan(steps).sum())} of {len(steps)}"
+
+
+def when_rows(runs: Runs, profile: str) -> list[tuple[str, ...]]:
+    """When each corpus passes its bigram model, when progress is equal, and ΔL there."""
+    rows = []
+    for (tied, gamma), group in runs.items():
+        values = gap(group, profile)
+        known = values[np.isfinite(values)]
+        when = (*map(_span, passed(group, profile).T), _span(reached(group, profile)))
+        rows.append((KINDS[tied], f"{gamma:g}", *when, spread(known, 2) if len(known) else "–"))
+    return rows
+
+
+def loss_rows(runs: Runs) -> list[tuple[str, ...]]:
+    """Losses at the end of training, on rows of training and on held-out ones."""
+    of = lambda group: [spread(arms.shares(group, f"{part} {i}")) for i in (0, 1) for part in ("train", "test")]
+    return [(KINDS[tied], f"{gamma:g}", *of(group)) for (tied, gamma), group in runs.items()]
+
+
+def corpora_rows(profile: str) -> list[tuple[str, ...]]:
+    """The two corpora of the mix beside what was measured on a sample of the real stories."""
+    s = MIX[profile]
+    found = list(corpora(profile).values())
+    row = lambda name, get, real: (name, *map(get, found), real)
+    each = lambda name, values: (name, *values, "–")
+    words, known, _ = mix_data(s.each, s.tests, s.length)
+    counts = known.counts(words)
+    own = [counts[i][(counts[i] >= SEEN) & (counts[1 - i] == 0)].numpy() for i in (0, 1)]
+    cut = [np.mean([len(text) >= s.length for text in texts]) for texts in mix_texts(s.each, s.tests)]
+    return [
+        row("texts", lambda m: f"{m.texts:,}", SAMPLE["texts"]),
+        row("words and marks in all", lambda m: f"{m.words:,}", SAMPLE["words"]),
+        row("of a text, mean", lambda m: f"{m.mean:.0f}", SAMPLE["mean"]),
+        row("of a text, median", lambda m: f"{m.median:.0f}", SAMPLE["median"]),
+        each("share of texts that are cut", [f"{v:.1%}" for v in cut]),
+        row("different ones", lambda m: f"{m.vocabulary:,}", "2,000 and more"),
+        row("entropy of a word (nats)", lambda m: f"{m.unigram:.2f}", SAMPLE["unigram"]),
+        row("entropy of a word after the one before it (nats)", lambda m: f"{m.bigram:.2f}", SAMPLE["bigram"]),
+        each("the same of its rows of training, as they are cut", [f"{v:.2f}" for v in bigrams(profile)]),
+        each(f"words that only this corpus has, {SEEN} times or more in training", [f"{len(v):,}" for v in own]),
+        each("how often such a word occurs there, median", [f"{np.median(v):,.0f}" for v in own]),
+    ]
+
+
+def _tidy(words: Sequence[str]) -> str:
+    return re.sub(r" ' (?=s\b)", "'", re.sub(r" ([.,:!?])", r"\1", " ".join(words)))
+
+
+def _sentences(words: Sequence[str]) -> list[str]:
+    """Pieces that end with a full stop, and what is behind the last."""
+    ends = [i + 1 for i, word in enumerate(words) if word == "."]
+    return [_tidy(words[a:b]) for a, b in zip([0, *ends], [*ends, len(words)], strict=True) if a < b]
+
+
+def examples(profile: str, seed: int) -> str:
+    """A text of each corpus, shortened, as a quotation."""
+    s = MIX[profile]
+    question, story = (texts[seed % s.each] for texts in mix_texts(s.each, s.tests))
+    asked = next(i for i in range(len(question)) if tuple(question[i : i + 3]) == ("True", "or", "false"))
+    answer = len(question) - question[::-1].index("A") - 1
+    told = _sentences(story)
+    parts = (
+        f"**{CORPORA[0]}.** {' '.join(_sentences(question[:asked])[:3])} … {_tidy(question[asked:answer])}",
+        _tidy(question[answer:]),
+        f"**A story of our {SUBSTITUTE}.** {' '.join(told[:3])} … {' '.join(told[-2:])}",
+    )
+    return "> {}<br>{}\n\n> {}".format(*parts)
