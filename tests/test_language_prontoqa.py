@@ -9,7 +9,7 @@ import torch
 
 from lib.core.model import rng
 from lib.core.record.spec import SpecError
-from lib.language.baselines import bag_of_words, by_occurrence, by_order, occurrences, sentences
+from lib.language.baselines import bag_of_words, by_child, by_occurrence, by_order, occurrences, sentences
 from lib.language.draws import Draws, mix, zipf
 from lib.language.prontoqa import CONCEPTS, FAMILIES, LABELS, NAMES, Example, Task, judged, questions
 from lib.language.text import END, OUT, LanguageError
@@ -127,6 +127,7 @@ def test_shortcuts_that_the_rules_leave_open_and_that_the_hard_variant_closes() 
     assert right(by_occurrence, Task(hops=(2, 3))) == 1  # from where the concept occurs
     hard = Task(hops=(2, 3), hard=True)
     assert right(by_occurrence, hard) == pytest.approx(0.5, abs=0.06)
+    assert right(by_child, Task(concepts=6, hops=(1, 2), hard=True)) == 1  # and never looks at the creature
     assert right(by_order, hard) == pytest.approx(0.5, abs=0.06)
     assert right(by_order, Task(hops=(5,))) < 0.35  # the distractor's rule comes first, and who believes it is wrong
 

@@ -52,6 +52,11 @@ EXCEPTED: dict[str, dict[str, str]] = {
         "below 1 a model knows more": "the unit of the figure",
         "and three seeds": "in the table of settings",
     },
+    "21-prontoqa": {
+        "Three an arm": "in the table of settings",
+        "has twice the steps": "in the table of settings",
+        "Six concepts": "in the lab record",
+    },
     "19-addition": {
         "We take the two arms of its Figure 7": "theirs",
         "(γ = .5, decay .01)": "theirs",

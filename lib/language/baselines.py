@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.language.prontoqa import Example
+from lib.language.prontoqa import CONCEPTS, Example
 from lib.language.text import LanguageError
 
 
@@ -50,6 +50,18 @@ def by_occurrence(example: Example) -> bool:
     By the published rules this is always right: the distractor's concept is named once, in its own rule.
     """
     return _answer(example, max(_rules(example), key=lambda rule: occurrences(example, _subject(rule))))  # max takes the first
+
+
+def by_child(example: Example) -> bool:
+    """The answer of who believes the rule whose concept has a child with an adjective, or no child, and never looks at the
+    creature. In the hard variant it is always right: the child that a distractor's concept gets there has no adjective.
+    """
+    pairs = [(_subject(words), words[-1].lower().removesuffix("es")) for words in sentences(example.context)]
+    child = {above: below for below, above in pairs if above in CONCEPTS and below in CONCEPTS}
+    described = {concept for concept, said in pairs if said not in CONCEPTS}
+    rules = _rules(example)
+    fits = lambda rule: child.get(_subject(rule)) in described | {None}
+    return _answer(example, next((rule for rule in rules if fits(rule)), rules[0]))
 
 
 def _rules(example: Example) -> list[list[str]]:

@@ -8,14 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from lib.core.read.fact import Fact, in_words
+from lib.core.read.measures import spread
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, prontoqa
-from lib.language.baselines import bag_of_words, by_occurrence
-from lib.language.experiments import ASKING, CHAIN, LARGE, SMALL, Kind, asking_specs
+from lib.language.baselines import bag_of_words, by_child, by_occurrence, occurrences, sentences
+from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, Kind, asking_specs
 from lib.language.study import END_TOKEN, PAD_TOKEN, TEST_STREAM, TRAIN_STREAM, make_asking
 from lib.language.text import OUT
 
 Runs = Mapping[Kind, Sequence[StoredRun]]
+READINGS = {
+    "label": "label, behind the gold chain (main reading)",
+    "own": "label, behind its own chain",
+    "test": "every word of the gold chain",
+}
+"""The readings of a model that is trained with chains, by their names in `by_size`."""
+VARIANTS = {CHAIN: "as published", HARD: "hard variant"}
+SIZE_OF = {LARGE: "large", SMALL: "small"}
 
 
 def of_asking(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
@@ -64,15 +74,18 @@ def by_size(runs: Runs, variant: str, *arm: float, name: str = "label") -> np.nd
 
 @cache
 def without_reasoning(profile: str, hard: bool) -> dict[str, float]:
-    """Accuracies on the test of readers that do not reason: a bag of words, trained on the largest training set, and who
-    believes the rule about the concept that is named more often."""
+    """Accuracies on the test of readers that do not reason: a bag of words, trained on the largest training set; who
+    believes the rule about the concept that is named more often; and about one whose child, if it has any, has an adjective."""
     s = ASKING[profile]
-    about = dict(s.task)
-    task = prontoqa.Task(concepts=about["concepts"], hops=about["hops"], hard=hard)
+    task = _task(profile, hard)
     known = task.examples(TRAIN_STREAM, 0, max(s.sizes))
-    test = task.examples(TEST_STREAM, 0, about["test"])
-    named = float(np.mean([by_occurrence(e) == e.answer for e in test]))
-    return {"a bag of words": bag_of_words(known, test), "the concept named more often": named}
+    test = task.examples(TEST_STREAM, 0, dict(s.task)["test"])
+    right = lambda reader: float(np.mean([reader(e) == e.answer for e in test]))
+    return {
+        "a bag of words": bag_of_words(known, test),
+        "the concept named more often": right(by_occurrence),
+        "the concept with a described child": right(by_child),
+    }
 
 
 Example = tuple[str, str, str, bool]
@@ -90,6 +103,182 @@ def examples(run: StoredRun) -> list[Example]:
         said = [int(t) for t in written if int(t) not in (END_TOKEN, PAD_TOKEN)]
         found.append((text(rows.tokens[i, :start]), text(rows.tokens[i, start : length - 1]), text(said), bool(kept["own"][i])))
     return found
+
+
+def middle(runs: Runs) -> int:
+    """The size of training sets at which every arm is run."""
+    return sizes(runs, CHAIN, *CROSSED[0])[0]
+
+
+def largest(runs: Runs) -> int:
+    """The size at which variants are run."""
+    return sizes(runs, CHAIN, *SMALL)[-1]
+
+
+def limits(runs: Runs) -> list[int]:
+    """The steps that a run has, size by size."""
+    return [runs[CHAIN, size, *SMALL][0].spec.train.steps for size in sizes(runs, CHAIN, *SMALL)]
+
+
+def reading_values(runs: Runs, arm: tuple[float, float]) -> dict[str, np.ndarray]:
+    """{reading: (S, R)}, in the words of a legend."""
+    return {words: by_size(runs, CHAIN, *arm, name=name) for name, words in READINGS.items()}
+
+
+def arms_of(runs: Runs) -> dict[tuple[float, float], Sequence[StoredRun]]:
+    """Every arm at the middle size."""
+    return {arm: runs[CHAIN, middle(runs), *arm] for arm in (LARGE, *CROSSED, SMALL)}
+
+
+def learned(runs: Sequence[StoredRun]) -> bool:
+    """Has every run learned the labels of its own questions?"""
+    return bool(np.isfinite(label_steps(runs)).all())
+
+
+def facts(runs: Runs, profile: str) -> dict[str, Fact]:
+    """What the text of chapter 21 says: of the two arms at every size, of every arm at one, of chains of their own."""
+    all_sizes, top = sizes(runs, CHAIN, *SMALL), largest(runs)
+    at, published = middle(runs), "new questions with the right label behind the gold chain, mean over seeds"
+    every = arms_of(runs)
+    ahead = [lead(runs[CHAIN, n, *SMALL], runs[CHAIN, n, *LARGE]) for n in all_sizes]
+    found = {
+        "sizes": Fact(in_words(len(all_sizes)), "{}", "sizes of training sets"),
+        "ahead": Fact(in_words(sum(low > 0 for _, low, _ in ahead)), "{}", "sizes with a lead whose 95 % interval is above 0"),
+        "behind": Fact(in_words(sum(high < 0 for *_, high in ahead)), "{}", "sizes with a lead whose 95 % interval is below 0"),
+        "middle": Fact(at, "{:,}", "questions in training where all arms were run"),
+        "first": Fact(all_sizes[0], "{:,}", "the smallest training set"),
+        "top": Fact(top, "{:,}", "the largest training set"),
+        "crossed-decay": Fact(float(gold(every[CROSSED[0]]).mean()), "{:.0%}", f"{published}, {arms.name_of(CROSSED[0])}"),
+        "crossed-start": Fact(float(gold(every[CROSSED[1]]).mean()), "{:.0%}", f"{published}, {arms.name_of(CROSSED[1])}"),
+    }
+    for arm, name in SIZE_OF.items():
+        groups = {"first": runs[CHAIN, all_sizes[0], *arm], "middle": runs[CHAIN, at, *arm], "top": runs[CHAIN, top, *arm]}
+        for size in ("first", "middle"):
+            rests = f"{published}, {arms.name_of(arm)}"
+            found[f"{name}-{size}"] = Fact(float(gold(groups[size]).mean()), "{:.0%}", rests)
+            steps = label_steps(groups[size])
+            found[f"steps-{name}-{size}"] = Fact(
+                float(steps.mean()), "{:,.0f}", f"steps until own labels are learned, mean over seeds, {arms.name_of(arm)}"
+            )
+        rests = f"of {top:,} questions, mean over seeds, {arms.name_of(arm)}"
+        found[f"{name}-own"] = Fact(float(own(groups["top"]).mean()), "{:.0%}", f"right behind own chains, {rests}")
+        hard = own(runs[HARD, top, *arm])
+        found[f"{name}-hard"] = Fact(float(hard.mean()), "{:.0%}", f"right behind own chains, hard variant, {rests}")
+        every_run = [run for n in all_sizes for run in runs[CHAIN, n, *arm]]
+        never = int(np.isnan(label_steps(every_run)).sum())
+        if arm == SMALL:
+            found["small-unlearned"] = Fact(in_words(never), "{}", "runs of the small arm that never learn their own labels")
+    easy, hard = (without_reasoning(profile, h) for h in (False, True))
+    for key, reader in (("bag", "a bag of words"), ("named", "the concept named more often")):
+        found[f"{key}-published"] = Fact(easy[reader], "{:.0%}", f"published questions that {reader} gets right")
+    found["named-hard"] = Fact(hard["the concept named more often"], "{:.0%}", "the same, hard variant")
+    found["child-hard"] = Fact(
+        hard["the concept with a described child"],
+        "{:.0%}",
+        "hard variant, who believes a concept whose child has an adjective",
+    )
+    return found
+
+
+# --- Rows of tables ---
+
+HEAD = ("steps", "label, gold chain", "label, own chain", "every word", "every word, training")
+TRIAL_HEAD = (
+    *("questions", "arm", "steps", "labels, step", "every word, step"),
+    *("label, gold chain", "label, own chain", "every word"),
+)
+
+
+def step_words(runs: Sequence[StoredRun]) -> str:
+    """Steps until labels are learned: mean and spread, or that there are more than the run has."""
+    steps = label_steps(runs)
+    never = int(np.isnan(steps).sum())
+    if not never:
+        return f"{steps.mean():,.0f}" + (f" ± {steps.std(ddof=1):,.0f}" if len(steps) > 1 else "")
+    return f"> {runs[0].spec.train.steps:,}" + (f" in {never} of {len(runs)} runs" if never < len(runs) else "")
+
+
+def _row(group: Sequence[StoredRun]) -> list[str]:
+    shares = (gold(group), own(group), arms.shares(group), arms.shares(group, "train"))
+    return [step_words(group), *(spread(values) for values in shares)]
+
+
+def size_rows(runs: Runs) -> list[tuple[str, ...]]:
+    """Both arms at every size."""
+    pairs = [(size, arm) for size in sizes(runs, CHAIN, *SMALL) for arm in SIZE_OF]
+    return [(f"{size:,}", SIZE_OF[arm], *_row(runs[CHAIN, size, *arm])) for size, arm in pairs]
+
+
+def arm_rows(runs: Runs) -> list[tuple[str, ...]]:
+    """Every arm at the middle size."""
+    return [(f"{gamma:g}", f"{decay:g}", *_row(group)) for (gamma, decay), group in arms_of(runs).items()]
+
+
+def reader_rows(profile: str) -> list[tuple[str, ...]]:
+    """What readers that do not reason get right, in both variants."""
+    easy, hard = (without_reasoning(profile, h) for h in (False, True))
+    return [(reader, f"{easy[reader]:.3f}", f"{hard[reader]:.3f}") for reader in easy]
+
+
+def trial_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
+    """The long trials: when labels and whole rows of training were learned, and what new questions get at their end."""
+    rows = []
+    for run in runs:
+        task, arm = dict(run.spec.task), (run.spec.gamma, run.spec.decay)
+        since = [step_words([run]).split(" ±")[0], *(f"{v:,.0f}" for v in arms.fit_steps([run]) if v == v)]
+        when = since if len(since) == 2 else [*since, f"> {run.spec.train.steps:,}"]
+        shares = (run.metrics["label"], float(own([run])[0]), run.metrics["test"])
+        rows.append((f"{task['size']:,}", SIZE_OF[arm], f"{run.spec.train.steps:,}", *when, *(f"{v:.2f}" for v in shares)))
+    return rows
+
+
+def _task(profile: str, hard: bool) -> prontoqa.Task:
+    about = dict(ASKING[profile].task)
+    return prontoqa.Task(concepts=about["concepts"], hops=about["hops"], hard=hard)
+
+
+def question_text(profile: str) -> str:
+    """The first new question with the most hops, as published and in the hard variant, and what tells its two rules apart."""
+    told = []
+    for variant, hard in ((CHAIN, False), (HARD, True)):
+        task = _task(profile, hard)
+        e = next(e for e in task.examples(TEST_STREAM, 0, 100) if e.hops == max(task.hops))
+        first, second = (" ".join(rule) for rule in sentences(e.context) if e.asked in rule)
+        named = {concept: occurrences(e, concept) for concept in (e.true, e.aside)}
+        asked, answer = e.text.split("\n")
+        told.append(
+            f"*{VARIANTS[variant].capitalize()}.* {asked}\n\n{answer}\n\nTwo rules name “{e.asked}”: “{first}” and “{second}”. "
+            f"The creature is a {e.true} and no {e.aside}. The context names “{e.true}” {_times(named[e.true])} and "
+            f"“{e.aside}” {_times(named[e.aside])}."
+        )
+    return "\n\n".join(told)
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def example_rows(runs: Runs, seed: int) -> list[tuple[str, ...]]:
+    """Questions of one seed of both arms, right and wrong where there are such: the first of each kind among those kept. Of the
+    first seed where there is no such one."""
+    size, told = largest(runs), {}
+    for arm in (LARGE, SMALL):
+        group = runs[CHAIN, size, *arm]
+        run = next((r for r in group if r.spec.seed == seed), group[0])
+        told[arm] = (run.spec.seed, examples(run))
+    pairs = list(zip(*(found for _, found in told.values()), strict=True))
+    kinds = [(True, True), (False, True), (True, False), (False, False)]  # is the large arm right? the small one?
+    chosen = sorted({next((i for i, p in enumerate(pairs) if (p[0][3], p[1][3]) == kind), -1) for kind in kinds} - {-1})
+    rows = []
+    for i in chosen:
+        question, gold, *_ = pairs[i][0]
+        rows += [("**question**", question), ("gold chain", gold)]
+        for (arm, (used, _)), (_, _, said, right) in zip(told.items(), pairs[i], strict=True):
+            how = (
+                "label wrong" if not right else "right, word by word" if said == gold else "label right, not by the gold chain"
+            )
+            rows.append((f"{arms.name_of(arm)}, seed {used}: {how}", said or "nothing"))
+    return rows
 
 
 # ---------------------------------------------------------------- dials

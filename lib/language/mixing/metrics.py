@@ -190,6 +190,10 @@ def facts(runs: Runs, profile: str) -> dict[str, Fact]:
         for corpus, value in zip(("questions", "stories"), at, strict=True):
             rests = f"mean cosine of the {corpus}' own words at equal progress, γ = {SMALL:g}, {name}"
             found[f"cosine-{name}-{corpus}"] = Fact(float(value), "{:.2f}", rests)
+    for gamma in GAMMAS:
+        rests = f"ΔL at the end of training, mean over seeds, γ = {gamma:g}, tied"
+        at_end = float(gap_along(runs[True, gamma])[:, -1].mean())
+        found[f"end-{round(10 * gamma)}"] = Fact(at_end, "{:.2f}", rests)
     peaks = {gamma: float(gap_along(runs[True, gamma]).mean(0).max()) for gamma in GAMMAS}
     along = np.array([gap_along(runs[True, gamma]).mean(0) for gamma in GAMMAS])
     rising = int((np.diff(along, axis=0) > 0).all(0).sum())
