@@ -57,6 +57,17 @@ EXCEPTED: dict[str, dict[str, str]] = {
         "has twice the steps": "in the table of settings",
         "Six concepts": "in the lab record",
     },
+    "20-scan-and-cogs": {
+        "with 2,000 rows": "a setting",
+        "“walk twice”": "a command",
+        "“turn left twice”": "a command",
+        "21 cases": "the task",
+        "With 500 rows of SCAN": "a setting",
+        "all 21,890": "the task",
+        "With 4,000 rows": "a setting",
+        "with 16,000 it has": "a setting",
+        "Three an arm": "in the table of settings",
+    },
     "19-addition": {
         "We take the two arms of its Figure 7": "theirs",
         "(γ = .5, decay .01)": "theirs",

@@ -19,7 +19,7 @@ from scipy.stats import fisher_exact
 from lib.composition import paper_size
 from lib.composition.diagram import DECAY, PHASE, WIDTH, gain, gamma_of_gain
 from lib.composition.experiments import FAST, GRIDS
-from lib.composition.flip import RANGE
+from lib.composition.flip import CONFIRM_FIRST, RANGE
 from lib.composition.runs import MAPPINGS, REGION, SHADOW, lean, learned_among, learned_at, offsets_by_key
 from lib.composition.separation import SEPARATION
 from lib.composition.spectra import keys_embedding
@@ -434,9 +434,10 @@ def facts(
     loud: Sequence[StoredRun],
     two: Sequence[StoredRun],
     size: Sequence[StoredRun],
+    new: Sequence[StoredRun] = (),
 ) -> dict[str, Fact]:
     """What the text of chapter 2 says: of the pooled runs in bfloat16, the search in single precision at low learning rates and
-    at twice those, the full-length runs and those of the paper's size."""
+    at twice those, the full-length runs, those of the paper's size, and the new seeds."""
     bands = counts_by_band(quiet)
     below, above, first = bands[BANDS[2]], bands[BANDS[3]], bands[BANDS[0]]
     half = Counter(exact_kind(r) for r in learned_among(quiet) if r.spec.gamma == PAPER_PAIR[0])
@@ -514,4 +515,25 @@ def facts(
         here = [r.metrics[mapping] for r in loud if r.spec.gamma == gamma]
         rests = f"share of the {mapping} answer at γ = {gamma:g}, learning rate 4e-4, one seed, single precision"
         found[f"loud-{name}"] = Fact(here[0] if here else None, "{:.0%}", rests)
+    return found | _new_facts(new)
+
+
+def _new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
+    """Of the new seeds at the two γ that were trained first."""
+    at = {name: [r for r in new if r.spec.gamma == g] for name, g in zip(("low", "high"), CONFIRM_FIRST, strict=True)}
+    of = {name: Counter(exact_kind(r) for r in group) for name, group in at.items()}
+    found = {}
+    for (name, group), gamma in zip(at.items(), CONFIRM_FIRST, strict=True):
+        rests = f"of the new seeds at γ = {gamma:g}, single precision"
+        found[f"new-learned-{name}"] = Fact(in_words(len(learned_among(group))), "{}", f"with 99 % of their rows, {rests}")
+        for kind in (*MAPPINGS, "neither"):
+            found[f"new-{kind}-{name}"] = Fact(in_words(of[name][kind]), "{}", f"{kind}, {rests}")
+        for m in MAPPINGS:
+            shares = [r.metrics[m] for r in group]
+            found[f"new-share-{m}-{name}"] = Fact(
+                float(np.mean(shares)) if shares else None, "{:.0%}", f"mean {m} share {rests}"
+            )
+    found["new-seeds"] = Fact(in_words(len({r.spec.seed for r in new})), "{}", "new seeds at each γ")
+    p = kinds_apart(of["low"], of["high"], "greater") if new else None
+    found["new-apart"] = Fact(p, "{:.2g}", "Fisher's one-sided exact test of the decided new runs at the two γ")
     return found

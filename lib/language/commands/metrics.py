@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from lib.core.read.fact import Fact
+from lib.core.read.measures import spread
+from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, cogs, scan
 from lib.language.arms import name_of
-from lib.language.experiments import ARMS, CROSSED, LARGE, SMALL, TURN, Kind, cogs_specs, scan_specs
+from lib.language.experiments import ARMS, CROSSED, JUMP, LARGE, LARGER, SMALL, SMALLER, TURN, Kind, cogs_specs, scan_specs
 from lib.language.study import asked_for, cogs_data, make_cogs, make_scan
-from lib.language.text import OUT, Rows, Vocabulary
+from lib.language.text import END, OUT, Rows, Vocabulary
 
 Runs = Mapping[Kind, Sequence[StoredRun]]
 
@@ -212,6 +215,227 @@ def cogs_examples(run: StoredRun) -> dict[str, list[Example]]:
     for i, example in zip(which, _examples(run, "gen", study.asked["gen"], which, words), strict=True):
         found.setdefault(cogs.CASES[int(study.groups["gen"][i])], []).append(example)
     return found
+
+
+# --- Facts ---
+
+
+def ends_alone(runs: Runs, arm: Arm) -> tuple[int, int, int]:
+    """Of the kept answers of an arm on "turn left": how many, how many wrong, and how many wrong in the end alone."""
+    found = [e for run in runs[TURN, middle(runs, TURN), *arm] for e in scan_examples(run)]
+    wrong = [e for e in found if not e[3]]
+    return len(found), len(wrong), sum(target == said for _, target, said, _ in wrong)
+
+
+def elsewhere(split: str, action: str) -> float:
+    """The share of rows of training whose actions hold this one, of those that are not the primitive alone."""
+    chosen = scan.split(split)
+    rows = scan.rows()[chosen.train[chosen.train != chosen.primitive]]
+    return float(((rows.tokens == scan.VOCABULARY.encode([action])[0]) & rows.targets()).any(1).float().mean())
+
+
+def _cogs(spec: RunSpec) -> cogs.Data:
+    task = dict(spec.task)
+    return cogs_data(*(task[name] for name in ("train", "test", "case", "nouns", "verbs")))[0]
+
+
+def parts(runs: Runs, main: str, name: str) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    """What the smaller start does, and what the larger decay does, each averaged over the other, with intervals over seeds."""
+    (g0, d0), (g1, d1) = LARGE, SMALL
+    share = {arm: arms.shares(group, name) for arm, group in of_middle(runs, main).items()}
+    half = lambda a, b: (share[a] + share[b]) / 2
+    start = arms.difference(half((g1, d0), (g1, d1)), half((g0, d0), (g0, d1)))
+    return start, arms.difference(half((g0, d1), (g1, d1)), half((g0, d0), (g1, d0)))
+
+
+def unreachable(run: StoredRun) -> float:
+    """The share of rows of the recursive cases that ask for a token which no target of training has, so that nobody could learn
+    it; `run` is one of COGS."""
+    data = _cogs(run.spec)
+    known = {word for row in cogs.fewer(data, dict(run.spec.task)["size"]).train for word in cogs.tokens(row)[1]}
+    deep = [row for row in data.gen if row.case in ("cp_recursion", "pp_recursion")]
+    return float(np.mean([bool(set(cogs.tokens(row)[1]) - known) for row in deep]))
+
+
+def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
+    """What the text of chapter 20 says of both data sets, arm by arm."""
+    low, high = ends(cogs_runs, "COGS")[0], largest(cogs_runs, "COGS")
+    found = {
+        "turn-elsewhere": Fact(elsewhere(TURN, "LTURN"), "{:.0%}", "other rows of training with the action of “turn left”"),
+        "jump-elsewhere": Fact(elsewhere(JUMP, "JUMP"), "{:.0%}", "other rows of training with the action of “jump”"),
+        "unreachable": Fact(
+            unreachable(cogs_runs["COGS", high, *SMALL][0]), "{:.0%}", "rows of the recursive cases with a token never trained"
+        ),
+    }
+    there = sizes(scan_runs, TURN, *SMALL)
+    named = {"low": there[0], "middle": middle(scan_runs, TURN), "high": there[-1]}
+    for at, size in named.items():
+        lead = arms.lead(scan_runs[TURN, size, *SMALL], scan_runs[TURN, size, *LARGE])
+        rests = f"lead of the small arm on “turn left”, {size:,} rows, points, 95 % interval over seeds"
+        values = tuple(100 * v for v in lead)
+        found[f"turn-lead-{at}"] = Fact(values, "{:+.0f} ({:+.0f} to {:+.0f})", rests)
+    for arm, name in ((LARGE, "large"), (SMALL, "small")):
+        for at, size in named.items():
+            rests = f"of “turn left” right, {size:,} rows, mean over seeds, {name_of(arm)}"
+            share = float(arms.shares(scan_runs[TURN, size, *arm]).mean())
+            found[f"turn-{name}-{at}"] = Fact(share, "{:.0%}", rests)
+        jump = float(arms.shares(scan_runs[JUMP, middle(scan_runs, TURN), *arm]).mean())
+        found[f"jump-{name}"] = Fact(jump, "{:.0%}", f"of “jump” right, mean over seeds, {name_of(arm)}")
+        kept, wrong, end = ends_alone(scan_runs, arm)
+        found[f"end-{name}"] = Fact(1 - (wrong - end) / kept, "{:.0%}", f"of {kept} kept answers right but for the end")
+        for size, where in ((low, "few"), (high, "many")):
+            group = cogs_runs["COGS", size, *arm]
+            rests = f"mean over seeds, {size:,} rows, {name_of(arm)}"
+            found[f"cogs-{name}-{where}"] = Fact(float(arms.shares(group, "gen").mean()), "{:.0%}", f"of the 21 cases, {rests}")
+            found[f"in-{name}-{where}"] = Fact(float(arms.shares(group).mean()), "{:.1%}", f"in distribution, {rests}")
+    for what, runs, main, measure in (("scan", scan_runs, TURN, "test"), ("cogs", cogs_runs, "COGS", "gen")):
+        for name, part in zip(("start", "decay"), parts(runs, main, measure), strict=True):
+            change = "smaller start" if name == "start" else "larger decay"
+            rests = f"points by the {change}, averaged over the other; {what.upper()}"
+            found[f"{what}-{name}"] = Fact(tuple(100 * v for v in part), "{:+.0f} ({:+.0f} to {:+.0f})", rests)
+    for arm, name in ((LARGER, "larger"), (SMALLER, "smaller")):
+        group = scan_runs.get((TURN, middle(scan_runs, TURN), *arm))
+        share = float(arms.shares(group).mean()) if group else None
+        found[f"turn-{name}"] = Fact(share, "{:.0%}", f"of “turn left” right, mean over seeds, {name_of(arm)}")
+    structural_best = max(float(structural(g).mean()) for k, g in cogs_runs.items() if k[2:] in PAPERS)
+    found["structural"] = Fact(structural_best, "{:.1%}", "of the structural cases, best mean of an arm and a size")
+    for size, where in ((low, "few"), (high, "many")):
+        spec = cogs_runs["COGS", size, *SMALL][0].spec
+        found[f"seen-{where}"] = Fact(spec.train.batch * spec.train.steps / size, "{:.0f}", f"passes over {size:,} rows")
+    return found
+
+
+# --- Rows of tables ---
+
+SPLITS = {TURN: "turn left", JUMP: "jump"}
+SCAN_HEAD = ("SCAN", "rows of training", "γ", "weight decay", "training right", "test right")
+COGS_HEAD = ("COGS: rows of training", "γ", "decay", "training right", IN, OUT_OF, "18 lexical", "3 structural")
+
+
+def task_rows(run: StoredRun) -> list[tuple[str, ...]]:
+    """What training shows and what the tests ask, in rows of both; `run` is one of COGS."""
+    data = _cogs(run.spec)
+    of = lambda command: (command, " ".join(scan.meaning(command)))
+    row = lambda found: (found.sentence, found.form.replace("x _ ", "x_"))
+    once = {use.sentence: use for use in data.train if use.case == cogs.EXPOSURE}
+    hedgehog = next(use for words, use in once.items() if "hedgehog" in words)
+    shortest = lambda case: min((r for r in data.gen if r.case == case), key=lambda r: len(r.form))
+    place = min(
+        (r for r in data.train if r.case == cogs.IN_DISTRIBUTION and ". nmod ." in r.form), key=lambda r: (len(r.form), r)
+    )
+    rows = [
+        ("SCAN, training", *of("turn left")),
+        ("SCAN, training", *of("jump opposite left twice")),
+        ("SCAN, test", *of("jump after turn left twice")),
+        ("COGS, training (once)", *row(hedgehog)),
+        ("COGS, test: hedgehog as object", *row(shortest("subj_to_obj_common"))),
+        ("COGS, training: a place behind an object", *row(place)),
+        ("COGS, test: a place behind a subject", *row(shortest("obj_pp_to_subj_pp"))),
+    ]
+    return [(kind, source, f"`{target}`") for kind, source, target in rows]
+
+
+def _percent(values: np.ndarray) -> str:
+    """Mean ± standard deviation in percent, where the latter does not round to nothing."""
+    return spread(100 * values, 1).removesuffix(" ± 0.0")
+
+
+def scan_rows(runs: Runs) -> list[tuple[str, ...]]:
+    """Every group of runs on SCAN: percent of the rows of training and of the test right at the end."""
+    return [
+        (
+            SPLITS[main],
+            f"{size:,}",
+            f"{gamma:g}",
+            f"{decay:g}",
+            _percent(arms.shares(group, "train")),
+            _percent(arms.shares(group)),
+        )
+        for (main, size, gamma, decay), group in sorted(runs.items(), key=lambda kind: (kind[0][0] != TURN, kind[0]))
+    ]
+
+
+def cogs_rows(runs: Runs) -> list[tuple[str, ...]]:
+    """Every group of runs on COGS: percent of rows right at the end, of training and of each test."""
+    return [
+        (
+            f"{size:,}",
+            f"{gamma:g}",
+            f"{decay:g}",
+            *(_percent(arms.shares(group, name)) for name in ("train", "test", "gen")),
+            _percent(lexical(group)),
+            _percent(structural(group)),
+        )
+        for (_, size, gamma, decay), group in sorted(runs.items())
+    ]
+
+
+_LONG = 8  # words of an answer that are shown
+
+
+def _of_seed(runs: Sequence[StoredRun], seed: int) -> StoredRun:
+    """The run of this seed, or the first where there is none."""
+    return next((run for run in runs if run.spec.seed == seed), runs[0])
+
+
+def _code(words: Sequence[str], cut_left: bool = False) -> str:
+    """Words as code; of many the first or the last."""
+    if len(words) <= _LONG:
+        return f"`{' '.join(words)}`" if words else ""
+    return f"… `{' '.join(words[-_LONG:])}`" if cut_left else f"`{' '.join(words[:_LONG])}` …"
+
+
+def answered(example: Example) -> str:
+    """What a model makes of a row: right, or its words up to the first wrong one, and what should stand there."""
+    _, target, said, right = example
+    if right:
+        return "right"
+    true, guess = target.split(), said.split()
+    first = next((i for i, (a, b) in enumerate(zip(true, guess, strict=True)) if a != b), None)
+    if first is None:
+        return "all words right, but goes on"
+    begun = f"{_code(true[:first], cut_left=True)} " if first else ""
+    wrong = "stops" if guess[first] == END else f"**`{guess[first]}`**"
+    return f"{begun}{wrong} in place of `{true[first]}`"
+
+
+def _picked(pairs: Sequence[tuple[Example, Example]], each: int) -> list[int]:
+    """Some rows of every kind that there is: which of two models has it right."""
+    kinds: dict[tuple[bool, bool], list[int]] = {}
+    for i, (a, b) in enumerate(pairs):
+        kinds.setdefault((a[3], b[3]), []).append(i)
+    return sorted(i for found in kinds.values() for i in found[:each])
+
+
+ARMS_HEAD = tuple(f"{size} arm ({name_of(arm)})" for size, arm in (("large", LARGE), ("small", SMALL)))
+
+
+def scan_word_rows(runs: Runs, seed: int) -> list[tuple[str, ...]]:
+    """Some commands of both tests, and what a run of each arm makes of them."""
+    size, rows = middle(runs, TURN), []
+    for split, each in ((TURN, 1), (JUMP, 1)):
+        both = [scan_examples(_of_seed(runs[(split, size, *arm)], seed)) for arm in PAPERS]
+        pairs = list(zip(*both, strict=True))
+        for i in _picked(pairs, each):
+            source, target = pairs[i][0][:2]
+            rows.append((source, _code(target.split()), *map(answered, pairs[i])))
+    return rows
+
+
+def cogs_word_rows(runs: Runs, seed: int, each: int = 1) -> list[tuple[str, ...]]:
+    """Some sentences of the 21 cases, and what a run of each arm makes of them: of each kind of outcome, lexical cases and
+    structural ones apart. No rows for runs so little trained that they write tokens that are no words."""
+    size, rows = largest(runs, "COGS"), []
+    try:
+        both = [cogs_examples(_of_seed(runs[("COGS", size, *arm)], seed)) for arm in PAPERS]
+    except IndexError:  # a model may have more tokens than its data have words, and says one of them if it is hardly trained
+        return []
+    for is_structural, count in ((False, each), (True, 1)):
+        cases = [case for case in cogs.CASES if (case in cogs.STRUCTURAL) == is_structural]
+        shortest = lambda pair: len(pair[0][1])
+        pairs = [min(zip(both[0][case], both[1][case], strict=True), key=shortest) for case in cases]
+        rows += [(CASES[cases[i]], pairs[i][0][0], *map(answered, pairs[i])) for i in _picked(pairs, count)]
+    return rows
 
 
 # --- Dials ---
