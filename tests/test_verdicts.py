@@ -31,7 +31,6 @@ from lib.composition.information_flow.metrics import EDGES, Cuts, Flow
 from lib.composition.phases import Phase
 from lib.composition.rate_decay_data import figures as rate_decay_figures
 from lib.composition.rate_decay_data import metrics as rate_decay
-from lib.composition.rate_decay_data import prose as rate_decay_prose
 from lib.composition.task import LENGTH
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE
 from lib.composition.variations import FACTORS, factor_specs
@@ -477,36 +476,6 @@ def rates_and_decays(rank: Callable[[float, float], float], inferential: float =
     return runs
 
 
-def test_what_condenses_is_told_from_what_does_not() -> None:
-    text = rate_decay_prose.condensing_text(rates_and_decays(lambda rate, decay: -decay), [])
-    assert text.startswith(
-        "**A larger weight decay lowers the rank of the first query matrix; a larger learning rate has no clear"
-    )
-    assert "over the 18 runs" in text
-    text = rate_decay_prose.condensing_text(rates_and_decays(lambda rate, decay: rate), [])
-    assert "a larger learning rate raises the rank" in text
-
-
-def test_the_verdict_of_chapter_6_names_directions() -> None:
-    runs = rates_and_decays(lambda rate, decay: 0.0)
-    rising = [replace(r, metrics=r.metrics | {"inferential": 100 * r.spec.rate}) for r in runs]
-    steps = {0.5: np.array([[1.0, 2.0], [3.0, 4.0]])}
-    text = rate_decay_prose.what_else_decides(rising, runs)
-    assert "rises with the learning rate" in text
-    assert "shows no trend with weight decay" in text
-    assert "the paper reports a rise with both. Where (3, 4)" in text
-    assert text.endswith("the follow-up reports a rise with both.**")
-    falling = [replace(r, metrics=r.metrics | {"inferential": 1 - 100 * r.spec.rate}) for r in runs]
-    assert "so for the learning rate this is the reverse" in rate_decay_prose.what_else_decides(falling, runs)
-    away = rate_decay_prose.taken_away(rising, runs, steps)
-    assert away.startswith("- Weight decay works the same way in both tasks (2 layers at γ")
-    assert "take longer to learn. The median time more than doubles from 1 group on at γ = 0.5" in away
-    assert "do not take longer" in rate_decay_prose.taken_away(rising, runs, {0.5: steps[0.5][::-1]})
-    assert "at γ = 0.5 only" in rate_decay_prose.taken_away(rising, runs, steps | {0.8: steps[0.5][::-1]})
-    decaying = [replace(r, metrics=r.metrics | {"inferential": r.spec.decay}) for r in runs]
-    assert "is no rule: it depends on the task" in rate_decay_prose.taken_away(decaying, runs, steps)
-
-
 def over_numbers(shares: Callable[[int, float], tuple[float, float]]) -> list[StoredRun]:
     """30 and 80 numbers, γ .5 and .8, six seeds. shares: (numbers, γ) → symmetric and inferential share."""
     runs = []
@@ -522,41 +491,36 @@ def wider(runs: list[StoredRun]) -> list[StoredRun]:
     return [replace(r, spec=replace(r.spec, model=model(r))) for r in rate_decay.with_fewest(runs)]
 
 
-def test_what_the_number_of_numbers_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = rate_decay_prose.few_numbers
+def test_facts_of_chapter_6_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rate_decay, "exact_above", lambda run: 1.0)
+    runs = rates_and_decays(lambda rate, decay: -decay)
+    rising = [replace(r, metrics=r.metrics | {"inferential": 100 * r.spec.rate}) for r in runs]
     turning = over_numbers(lambda k, gamma: (0.0, 0.9) if (k, gamma) == (30, 0.8) else (0.9, 0.0))
-    assert few(turning, wider(turning)) == (
-        "**The fewer numbers there are, the more two layers lean to the inferential answer**: among runs that have "
-        "learned, the mean leans so from γ = 0.8 on with 30 numbers, at no γ of the grid with 80 (a mean rests on 6 runs). "
-        "**By the measure of [chapter 2](02-phase-diagram), each answer ahead by half of all "
-        "answers where it is most frequent and a lean that clearly rises with γ, γ alone turns the answer with 30 numbers at "
-        "width 16 "
-        "(90% symmetric at γ = 0.5, 90% inferential at γ = 0.8) and 32 (90% symmetric at γ = 0.5, 90% inferential at γ = "
-        "0.8)**."
+    one = over_numbers(lambda k, gamma: (0.3, 0.8) if k == 30 else (0.9, 0.0))
+    steps = {0.5: np.array([[1.0, 3.0], [3.0, 5.0], [np.inf, 7.0]]), 0.8: np.array([[2.0, 2.0], [4.0, 4.0], [np.inf, np.inf]])}
+    said = {name: fact.text for name, fact in rate_decay.facts(rising, runs, turning, wider(one), steps).items()}
+    assert said["rate"].startswith("+1.00 (+1.00")
+    assert said["decay"].startswith("+0.00 (")
+    assert said["rank"].startswith("−1.00 (−1.00")
+    assert said["numbers"].startswith("−0.")
+    assert (said["learned"], said["kept"], said["fewest"]) == ("18 of 18", "0", "30")
+    assert (said["narrow-symmetric"], said["narrow-inferential"], said["wide-inferential"]) == ("90%", "90%", "80%")
+    assert (said["wide-above"], said["wide-learned"]) == ("100%", "12 of 12")
+    assert (said["steps-large-none"], said["steps-large-five"], said["steps-small-five"], said["never"]) == (
+        "2",
+        "4",
+        "4",
+        "3 of 4",
     )
-    assert rate_decay_prose.variant_text(turning, []) == ""
-    variant = rate_decay_prose.variant_text(turning, wider(turning))
-    assert "([chapter 6](06-rate-decay-data)). The fewer numbers" in variant
-    assert "80 (a mean rests on 6 runs). By the same measure, each" in variant
+
+
+def test_each_number_of_numbers_has_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rate_decay, "exact_above", lambda run: 1.0)
+    turning = over_numbers(lambda k, gamma: (0.0, 0.9) if (k, gamma) == (30, 0.8) else (0.9, 0.0))
     one = over_numbers(lambda k, gamma: (0.3, 0.9) if k == 30 else (0.9, 0.0))
-    said = few(one, wider(turning))
-    assert "from γ = 0.5 on with 30 numbers" in said
-    assert said.endswith(
-        "γ = 0.8)**; at width 16 where each is most frequent, only the inferential answer is ahead by so much."
-    )
-    flat = over_numbers(lambda k, gamma: (0.3, 0.2))
-    other = over_numbers(lambda k, gamma: (0.0, 0.9) if (gamma < 0.6) == (k == 30) else (0.9, 0.0))
-    said = few(flat, wider(other))
-    assert said.startswith("**How many numbers there are has no clear effect on the lean of two layers**. By the measure")
-    assert said.endswith(
-        "γ alone does not turn the answer with 30 numbers: at width 16 where each is most frequent, neither answer is ahead by "
-        "so much; at width 32 the answers come in the other order."
-    )
-    monkeypatch.setattr(rate_decay_prose, "exact_above", lambda run: 1.0)
-    text = rate_decay_prose.few_text(turning, wider(one))
-    assert "| 30 | 16 | 12 of 12 | 0.90 ± 0.00 at γ = 0.5 | 0.90 ± 0.00 at γ = 0.8 | 1.00 ± 0.00 |" in text
-    assert "| 30 | 32 | 12 of 12 | 0.30 ± 0.00 at γ = 0.5 | 0.90 ± 0.00 at γ = 0.5 | 1.00 ± 0.00 |" in text
-    assert "Over the 24 of 24 runs of the grid that have learned, the rank correlation of the number of keys" in text
+    rows = rate_decay.number_rows(turning, wider(one))
+    assert rows[0] == ("30", "16", "12 of 12", "0.90 ± 0.00 at γ = 0.5", "0.90 ± 0.00 at γ = 0.8", "1.00 ± 0.00")
+    assert rows[-1] == ("30", "32", "12 of 12", "0.30 ± 0.00 at γ = 0.5", "0.90 ± 0.00 at γ = 0.5", "1.00 ± 0.00")
 
 
 # --- Chapter 7 ---

@@ -6,7 +6,7 @@ from lib.composition.condensation.claims import CHAPTER_05
 from lib.composition.gpt2.claims import CLAIMS as CHAPTER_08
 from lib.composition.information_flow.claims import CHAPTER_03
 from lib.composition.phase_diagram.claims import CHAPTER_02
-from lib.composition.rate_decay_data.claims import CHAPTER_06
+from lib.composition.rate_decay_data.claims import CLAIMS as CHAPTER_06
 from lib.composition.the_task.claims import CLAIMS as CHAPTER_01
 from lib.composition.vectors.claims import CHAPTER_04
 from lib.composition.width.claims import CLAIMS as CHAPTER_07

@@ -15,7 +15,7 @@ import numpy as np
 
 from lib.composition.diagram import HEADLINE, RATE, WIDTH, deeper, gain, gamma_of_gain, other_rates, two_layers
 from lib.composition.experiments import FAST, GRIDS
-from lib.composition.flip import CONFIRM_FIRST, confirmed_runs
+from lib.composition.flip import CONFIRM, CONFIRM_FIRST, confirmed_runs
 from lib.composition.phase_diagram import metrics
 from lib.composition.phase_diagram.metrics import EARLY_FROM, HALF, PhaseTable, fast_runs
 from lib.composition.runs import FITTED, LEARNED, MAPPINGS, REGION, SHADOW, lean, learned_among, learned_at
@@ -44,6 +44,8 @@ def _seeds(runs: Sequence[StoredRun]) -> int:
 
 
 def _confirmed(store: Store, profile: str) -> list[StoredRun]:
+    if not CONFIRM.specs(profile):
+        raise LookupError(f"the profile {profile!r} has no runs that confirm the turn by kind")
     if not (runs := confirmed_runs(store, profile)):
         raise LookupError("fewer than two γ have all the new seeds that judge the turn by kind; the others are not stored")
     return runs

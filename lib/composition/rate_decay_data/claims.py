@@ -160,7 +160,7 @@ _FLIPS = (
     "one at larger weights"
 )
 _FIG14 = "mean of 9 runs"
-CHAPTER_06 = (
+CLAIMS = (
     Claim(
         "rate-raises",
         "zhang2024",
@@ -169,6 +169,8 @@ CHAPTER_06 = (
         _FIG14,
         "rank correlation over runs that learned the seen pairs, interval above 0",
         _rises(OPTIMIZATION, BY_RATE, "learning rate"),
+        question="simple",
+        figure="6.1",
     ),
     Claim(
         "decay-raises",
@@ -178,6 +180,8 @@ CHAPTER_06 = (
         _FIG14,
         "rank correlation over runs that learned the seen pairs, interval above 0",
         _rises(OPTIMIZATION, BY_DECAY, "decay"),
+        question="simple",
+        figure="6.1",
     ),
     Claim(
         "rate-decay-condense",
@@ -187,6 +191,8 @@ CHAPTER_06 = (
         _SEEN,
         _BOTH,
         _goes_with_both("condensation of W_Q(1)"),
+        question="simple",
+        figure="6.5",
     ),
     Claim(
         "rate-decay-order",
@@ -196,6 +202,8 @@ CHAPTER_06 = (
         _SEEN,
         _BOTH,
         _goes_with_both("order of the embedding"),
+        question="simple",
+        figure="6.6",
     ),
     Claim(
         "decay-phases",
@@ -205,6 +213,8 @@ CHAPTER_06 = (
         "phases over γ and decay",
         "seen pairs learned; share at that corner ≥ .5, above the opposite one by its own deviation, and the opposite one < .5",
         _small_and_decayed,
+        question="flip",
+        figure="6.2",
     ),
     Claim(
         "few-numbers-flip",
@@ -214,6 +224,8 @@ CHAPTER_06 = (
         "not reported",
         _FLIPS,
         _turns_with_few,
+        question="flip",
+        figure="6.3",
     ),
     Claim(
         "few-numbers-wide",
@@ -223,6 +235,8 @@ CHAPTER_06 = (
         "not reported",
         _FLIPS,
         _turns_if_wider,
+        question="flip",
+        figure="6.3",
     ),
     Claim(
         "few-numbers-boundary",
@@ -232,6 +246,8 @@ CHAPTER_06 = (
         "not reported",
         "rank correlation of the number of keys with inferential − symmetric over runs that have learned: interval below 0",
         _boundary_moves,
+        question="flip",
+        figure="6.3",
     ),
     Claim(
         "data-complexity",
@@ -241,5 +257,7 @@ CHAPTER_06 = (
         "steps against the number of groups",
         "rank correlation above 0.5 at both initializations",
         _harder,
+        question="simple",
+        figure="6.4",
     ),
 )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from lib.composition.runs import lean, learned_among, learned_at
-from lib.composition.trends import BY_GAMMA, Trend, Value, levels, slope
+from lib.composition.phase_diagram.metrics import ends, exact_above
+from lib.composition.runs import MAPPINGS, lean, learned_among, learned_at
+from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Trend, Value, levels, slope
+from lib.core.read.fact import Fact
+from lib.core.read.measures import spread
 from lib.core.read.statistics import spearman
 from lib.core.record.store import StoredRun
 
@@ -105,3 +108,78 @@ def doubled(values: np.ndarray, groups: Sequence[float]) -> float | None:
 def trend_of(runs: Sequence[StoredRun], value: Value, measure: Callable[[StoredRun], float], seed: int = 0) -> Trend:
     """Rank correlation of a setting with a measure of the run, and its 95 % interval by resampling runs."""
     return slope([replace(r, metrics={"measure": measure(r)}) for r in runs], value, "measure", seed)
+
+
+_TREND = "{:+.2f} ({:+.2f} to {:+.2f})"
+
+
+def facts(
+    optimization: Sequence[StoredRun],
+    decay: Sequence[StoredRun],
+    keys: Sequence[StoredRun],
+    few: Sequence[StoredRun],
+    steps: Mapping[float, np.ndarray],
+) -> dict[str, Fact]:
+    """What the text of chapter 6 says. few: the fewest numbers at the larger width; steps: of `learning_steps`."""
+    over = lambda runs: learned_among(runs) or list(runs)
+    trend = lambda runs, value: slope(over(runs), value, "inferential")
+    corr = "rank correlation with the inferential share, 95 % interval by resampling runs"
+    kept = [run for run in optimization if run.has_weights]
+    wide, narrow = ends(few), ends(with_fewest(keys))
+    rank = trend_of(over(optimization), BY_DECAY, lambda r: r.history["rank W_Q(1)"][-1])
+    found = {
+        "rate": Fact(trend(optimization, BY_RATE), _TREND, f"learning rate: {corr}, both pairs unseen"),
+        "decay": Fact(trend(optimization, BY_DECAY), _TREND, f"weight decay: {corr}, both pairs unseen"),
+        "learned": Fact((len(learned_among(optimization)), len(optimization)), "{} of {}", "runs that know the seen pairs"),
+        "rank": Fact(rank, _TREND, "rank correlation of decay with the stable rank of the first query matrix"),
+        "kept": Fact(len(kept), "{}", "runs with weights, one seed"),
+        "decay-two": Fact(trend(decay, BY_DECAY), _TREND, f"weight decay: {corr}, two layers, (3, 4) taught"),
+        "gamma-two": Fact(trend(decay, BY_GAMMA), _TREND, f"γ: {corr}, two layers, (3, 4) taught"),
+        "learned-two": Fact((len(learned_among(decay)), len(decay)), "{} of {}", "of these runs that know the seen pairs"),
+        "numbers": Fact(lean_by_numbers(over(keys)), _TREND, "rank correlation of the numbers with inferential − symmetric"),
+        "fewest": Fact(int(BY_KEYS(with_fewest(keys)[0])), "{}", "the fewest numbers"),
+        "wide-learned": Fact((len(learned_among(few)), len(few)), "{} of {}", "runs of width 128 that have learned their rows"),
+    }
+    for name, row, end in (("wide", few, wide), ("narrow", with_fewest(keys), narrow)):
+        for m in MAPPINGS:
+            rests = f"largest mean {m} share over γ, fewest numbers, width {row[0].spec.model.d_model}"
+            found[f"{name}-{m}"] = Fact(float(end.mean[m][m]), "{:.0%}", rests)
+            if name == "wide":
+                found[f"gamma-{m}"] = Fact(end.gamma[m], "{:g}", f"the γ of that share, width {row[0].spec.model.d_model}")
+    above = [exact_above(run) for run in few if run.spec.gamma == wide.gamma["inferential"]]
+    found["wide-above"] = Fact(float(np.mean(above)), "{:.0%}", "of the latter, keys whose answers occur in the input")
+    for name, gamma in zip(("large", "small"), sorted(steps), strict=False):
+        medians = np.median(steps[gamma], 1)
+        rests = f"median steps until 99 % of seen pairs are right, γ = {gamma:g}"
+        found[f"steps-{name}-none"] = Fact(float(medians[0]), "{:,.0f}", f"{rests}, no pair breaks the rule")
+        found[f"steps-{name}-five"] = Fact(
+            float(medians[max(len(medians) - 2, 0)]), "{:,.0f}", f"{rests}, all groups but one break it"
+        )
+    never = sum(int(np.isinf(values[-1]).sum()) for values in steps.values())
+    total = sum(len(values[-1]) for values in steps.values())
+    found["never"] = Fact((never, total), "{} of {}", "runs that never learn where every pair breaks the rule")
+    return found
+
+
+NUMBERS_HEAD = ("numbers", "width", "have learned", "symmetric, most", "inferential, most", "the latter, answers that occur")
+
+
+def number_rows(keys: Sequence[StoredRun], few: Sequence[StoredRun]) -> list[tuple[str, ...]]:
+    """Line by line how many runs have learned, where each answer is most frequent over γ, and the latter over keys whose
+    answers occur in the input."""
+    lines = []
+    for row in (*([run for run in keys if BY_KEYS(run) == k] for k in levels(keys, BY_KEYS)), few):
+        found = ends(row)
+        at = {m: [run for run in row if run.spec.gamma == found.gamma[m]] for m in MAPPINGS}
+        shares = [f"{spread([run.metrics[m] for run in at[m]])} at γ = {found.gamma[m]:g}" for m in MAPPINGS]
+        above = spread([exact_above(run) for run in at["inferential"]])
+        lines.append(
+            (
+                f"{BY_KEYS(row[0]):g}",
+                str(row[0].spec.model.d_model),
+                f"{len(learned_among(row))} of {len(row)}",
+                *shares,
+                above,
+            )
+        )
+    return lines
