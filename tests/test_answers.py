@@ -18,7 +18,7 @@ from matplotlib import pyplot as plt
 from lib.book.registry import EXPERIMENTS
 from lib.composition import diagram, paper_size
 from lib.composition.diagram import GAMMAS, HEADLINE, PHASE, gain, gamma_of_gain
-from lib.composition.flip import RANGE
+from lib.composition.flip import CONFIRM, CONFIRM_FIRST, RANGE, confirmed_runs
 from lib.composition.phase_diagram import claims, figures, metrics
 from lib.composition.runs import clearest, learned, learned_at, offsets_by_key
 from lib.composition.study import OFFSETS
@@ -239,6 +239,26 @@ def test_facts_of_nothing_are_none() -> None:
     assert {
         text for name, text in said.items() if name.startswith(("above-", "half-")) or name in ("far", "far-inferential")
     } == {"none"}
+
+
+def test_facts_of_the_new_seeds_are_of_the_two_first() -> None:
+    low, high = CONFIRM_FIRST
+    new = [*(row(1.0, 0.0, low, seed) for seed in range(3)), row(0.2, 0.7, low, 3), unlearned(row(0.0, 0.9, high, 0))]
+    new += [*(row(0.1, 0.8, high, seed) for seed in (1, 2)), row(0.4, 0.4, high, 3), row(1.0, 0.0, 0.95, 0)]
+    said = {name: fact.text for name, fact in metrics.facts([], [], [], [], [], new).items()}
+    assert (said["new-symmetric-low"], said["new-symmetric-high"]) == ("three", "none")
+    assert (said["new-inferential-high"], said["new-neither-high"], said["new-within"]) == ("three", "one", "three")
+    assert (said["new-learned-high"], said["new-share-symmetric-low"], said["new-seeds"]) == ("three", "80%", "four")
+    assert said["new-apart"] == "0.11"  # 4 of 35: of 3 symmetric of 7, all among the four
+
+
+def test_new_seeds_count_at_a_gamma_that_has_them_all() -> None:
+    specs = CONFIRM.specs("laptop")
+    assert {spec.gamma for spec in specs[:16]} == set(CONFIRM_FIRST)
+    planted = [dataclasses.replace(row(1.0, 0.0, spec.gamma), spec=spec) for spec in specs]
+    assert confirmed_runs(Shelf(planted), "laptop") == planted
+    assert confirmed_runs(Shelf(planted[:20]), "laptop") == planted[:16]
+    assert confirmed_runs(Shelf(planted[1:16]), "laptop") == []  # one γ alone is whole
 
 
 def draw(figure: Any) -> None:

@@ -518,6 +518,10 @@ def facts(
     return found | _new_facts(new)
 
 
+WITHIN_ONE = (INFERENTIAL_OFFSET - 1, INFERENTIAL_OFFSET, INFERENTIAL_OFFSET + 1)
+"""The inferential answer and one step to either side: exploratory."""
+
+
 def _new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     """Of the new seeds at the two γ that were trained first."""
     at = {name: [r for r in new if r.spec.gamma == g] for name, g in zip(("low", "high"), CONFIRM_FIRST, strict=True)}
@@ -526,13 +530,19 @@ def _new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     for (name, group), gamma in zip(at.items(), CONFIRM_FIRST, strict=True):
         rests = f"of the new seeds at γ = {gamma:g}, single precision"
         found[f"new-learned-{name}"] = Fact(in_words(len(learned_among(group))), "{}", f"with 99 % of their rows, {rests}")
-        for kind in (*MAPPINGS, "neither"):
-            found[f"new-{kind}-{name}"] = Fact(in_words(of[name][kind]), "{}", f"{kind}, {rests}")
-        for m in MAPPINGS:
-            shares = [r.metrics[m] for r in group]
-            found[f"new-share-{m}-{name}"] = Fact(
-                float(np.mean(shares)) if shares else None, "{:.0%}", f"mean {m} share {rests}"
-            )
+        found[f"new-symmetric-{name}"] = Fact(in_words(of[name]["symmetric"]), "{}", f"symmetric, {rests}")
+        shares = [r.metrics["symmetric"] for r in group]
+        mean = float(np.mean(shares)) if shares else None
+        found[f"new-share-symmetric-{name}"] = Fact(mean, "{:.0%}", f"mean symmetric share {rests}")
+    rests = f"of the new seeds at γ = {CONFIRM_FIRST[1]:g}, single precision"
+    for kind in ("inferential", "neither"):
+        found[f"new-{kind}-high"] = Fact(in_words(of["high"][kind]), "{}", f"{kind}, {rests}")
+    exact = [r.metrics["inferential"] for r in at["high"]]
+    found["new-share-inferential-high"] = Fact(float(np.mean(exact)) if exact else None, "{:.0%}", f"mean share of −10 {rests}")
+    near = [share_of(r, WITHIN_ONE) for r in at["high"] if has_counts(r)]
+    rests = f"of the new seeds at γ = {CONFIRM_FIRST[1]:g}: answers −9, −10 or −11; counted after seeing these runs"
+    found["new-within"] = Fact(in_words(sum(share > MAJORITY for share in near)), "{}", f"more than half of them, {rests}")
+    found["new-within-share"] = Fact(float(np.mean(near)) if near else None, "{:.0%}", f"mean share, {rests}")
     found["new-seeds"] = Fact(in_words(len({r.spec.seed for r in new})), "{}", "new seeds at each γ")
     p = kinds_apart(of["low"], of["high"], "greater") if new else None
     found["new-apart"] = Fact(p, "{:.2g}", "Fisher's one-sided exact test of the decided new runs at the two γ")
