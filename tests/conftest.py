@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,14 @@ def make_tiny_spec(**changes: Any) -> RunSpec:
 
     model, train = ModelSpec(**take(ModelSpec)), TrainSpec(**take(TrainSpec))
     return RunSpec(model=model, train=train, **values)
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open() -> Iterator[None]:
+    """Matplotlib warns of many, and of which tests they are depends on the order of the files."""
+    yield
+    if (plt := sys.modules.get("matplotlib.pyplot")) is not None:
+        plt.close("all")
 
 
 @pytest.fixture(scope="session")
