@@ -250,6 +250,10 @@ def test_both_answers_have_to_occur_among_runs_that_know_the_seen_pairs(monkeypa
     known = the_task.metrics.known_runs(Store(Path("nowhere")), "laptop")
     facts = the_task.metrics.facts(known)
     assert {name: facts[name].text for name in ("known", "clear", "mixed")} == {"known": "3", "clear": "2", "mixed": "1"}
+    assert facts["clearest"].text == "1"
+    full = [make_run(test=0.95), replace(make_run(test=0.5), metrics=make_run(test=0.5).metrics | {"train": 1.0})]
+    shown = the_task.metrics.facts([], full)
+    assert (shown["full-learned"].text, shown["full-all"].text) == ("1 of 2", "1 of 2")
     plant(pure, other)
     assert judged("task-generalization-differs")[0] == "reproduced"
 

@@ -21,7 +21,7 @@ from lib.composition.vectors.metrics import blocks, collect, contrast, fused, he
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import Taps, Transformer
 from lib.core.read.measures import cosines
-from lib.core.read.statistics import higher, two_sided
+from lib.core.read.statistics import compare, higher, two_sided
 from lib.core.record.result import RunResult
 from lib.core.record.store import Store, StoredRun
 
@@ -268,6 +268,14 @@ def test_strata_are_drawn_by_themselves() -> None:
     assert higher([1, 1, 1], [True, False, False], [2] * 3) == pytest.approx((0.5, 1.0))  # ties
     with pytest.raises(ValueError, match="needs positives and negatives"):
         higher([1, 2], [True, False], [2, 3])
+
+
+def test_both_directions_and_the_best_are_compared() -> None:
+    found = compare([1, 2, 3, 4], [False, False, True, True])
+    assert (found.share, found.p, found.opposite, found.least) == pytest.approx((1.0, 1 / 6, 1.0, 1 / 6))
+    other = compare([4, 1, 3, 2], [True, False, True, False], [0, 0, 1, 1])
+    assert (other.p, other.opposite, other.least) == pytest.approx((1 / 4, 1.0, 1 / 4))
+    assert not other.clear
 
 
 def test_depths_are_compared_by_themselves_where_there_are_enough_runs() -> None:

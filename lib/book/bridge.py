@@ -98,10 +98,9 @@ def _composed(
     name: str,
     runs_of: Callable[[Store, str], list[StoredRun]],
     choose: Callable[[Sequence[StoredRun]], list[list[StoredRun]]],
+    chapter: str = "02-phase-diagram",
 ) -> Callable[[Store, str], Task]:
-    return lambda store, profile: _task(
-        name, "02-phase-diagram", "composes (4, 3)", choose(runs_of(store, profile)), "inferential"
-    )
+    return lambda store, profile: _task(name, chapter, "composes (4, 3)", choose(runs_of(store, profile)), "inferential")
 
 
 def _anchors(store: Store, profile: str) -> Task:
@@ -167,8 +166,8 @@ def _mix(store: Store, profile: str) -> Task:
 TASKS: tuple[Callable[[Store, str], Task], ...] = (
     _composed("composition, paper's pair by gain", two_layers, _by_gain),
     _composed("composition, ends of γ", two_layers, _ends),
-    _composed("composition (pre-norm), paper's pair by gain", _pre_norm_runs, _by_gain),
-    _composed("composition (pre-norm), ends of γ", _pre_norm_runs, _ends),
+    _composed("composition (pre-norm), paper's pair by gain", _pre_norm_runs, _by_gain, "08-gpt2"),
+    _composed("composition (pre-norm), ends of γ", _pre_norm_runs, _ends, "08-gpt2"),
     _anchors,
     _copying,
     *[_commands("SCAN, turn left", "commands right", of_scan, TURN, "test", which) for which in (-2, -1)],

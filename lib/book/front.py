@@ -9,6 +9,7 @@ from typing import Any
 from lib.book import bridge
 from lib.composition import paper_size
 from lib.composition.diagram import two_layers
+from lib.composition.flip import confirmed_runs
 from lib.composition.phase_diagram import metrics
 from lib.composition.phase_diagram.metrics import exact_kind
 from lib.composition.played import KEY, PLAYED
@@ -104,22 +105,18 @@ def facts(
     claims}."""
     pre, post = found.values()
     ends, tasks = metrics.ends(pre), [task for task in everywhere if not task.name.startswith("composition")]
-    bands = metrics.counts_by_band(metrics.quiet_runs(store))
     status = {row["id"]: row["status"] for row in claims if not row["by_construction"]}
     ids = [name for chapter, names in of_chapter.items() if int(chapter[:2]) in COPIES for name in names]
     copies = [status[name] for name in ids if status.get(name, NOT_RUN) != NOT_RUN]
     best = metrics.ends(post)
     ahead, behind = (sum(wins(task.lead) for task in tasks) for wins in (lambda v: v[1] > 0, lambda v: v[2] < 0))
     at = {m: f"two pre-norm layers of GPT-2's form, four seeds: mean share at γ = {ends.gamma[m]:g}" for m in MAPPINGS}
-    counted = [tuple(bands[band][m] for m in MAPPINGS) for band in metrics.BANDS[2:]]
     rests = "settings of real and synthetic tasks: 95 % interval over seeds of small less large start"
-    two = "learned two-layer post-norm runs, exploratory"
-    return {
+    new = metrics.new_facts(confirmed_runs(store, PROFILE))
+    shown = ("seeds", "symmetric-low", "symmetric-high", "inferential-high", "share-inferential-high")
+    return {f"new-{name}": new[f"new-{name}"] for name in shown} | {
         "pre-symmetric": Fact(ends.mean["symmetric"]["symmetric"], "{:.0%}", f"{at['symmetric']}, key − 6"),
         "pre-inferential": Fact(ends.mean["inferential"]["inferential"], "{:.0%}", f"{at['inferential']}, key − 10"),
-        "edge": Fact(metrics.EDGE, "{:g}", "chosen after seeing the runs of chapter 2"),
-        "below": Fact(counted[0], "{} to {}", f"symmetric and inferential {two}, γ from .52 to .92"),
-        "above": Fact(counted[1][::-1], "{} to {}", f"inferential and symmetric {two}, γ from .92 on"),
         "post-best": Fact(
             best.mean["inferential"]["inferential"], "{:.0%}", "largest mean share of key − 10 over γ, post-norm"
         ),

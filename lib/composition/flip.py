@@ -7,6 +7,7 @@ anneal. So no schedule stops a run that still learns, short of 60,000 steps. The
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -74,7 +75,7 @@ CONFIRM_NAME = "composition-confirm"
 CONFIRM_RATE = 2e-4
 CONFIRM_FIRST = (0.55, 1.25)
 """Trained before all others, and chosen before any answer was looked at: a test of two γ that needs no choice among seven."""
-CONFIRM_GAMMAS = (*CONFIRM_FIRST, 0.75, 0.95, 0.35, 1.1, 1.4)
+CONFIRM_LATER = (0.35, 0.75, 0.95, 1.1, 1.4)
 CONFIRM_SEEDS = tuple(range(200, 208))
 CONFIRM_TRAIN = TrainSpec(
     batch=256,
@@ -98,8 +99,8 @@ def confirm_specs(profile: str) -> list[RunSpec]:
         return _runs(CONFIRM_NAME, (0.5, 1.2), (200,), 1e-3, _SMOKE, 16)
     if profile != "laptop":
         return []
-    stages = (CONFIRM_FIRST, CONFIRM_GAMMAS[len(CONFIRM_FIRST) :])
-    return [s for g in stages for s in _runs(CONFIRM_NAME, g, CONFIRM_SEEDS, CONFIRM_RATE, CONFIRM_TRAIN)]
+    of = lambda gammas: _runs(CONFIRM_NAME, gammas, CONFIRM_SEEDS, CONFIRM_RATE, CONFIRM_TRAIN)
+    return of(CONFIRM_FIRST) + of(CONFIRM_LATER)
 
 
 CONFIRM = Experiment(CONFIRM_NAME, "New seeds, from large to very small initialization", 1, make_watched, confirm_specs, always)
@@ -107,7 +108,8 @@ CONFIRM = Experiment(CONFIRM_NAME, "New seeds, from large to very small initiali
 
 def confirmed_runs(store: Store, profile: str) -> list[StoredRun]:
     """The runs of CONFIRM at every γ at which all its seeds are stored; none where fewer than two γ have them."""
-    runs = load_stored(CONFIRM.specs(profile), store)
-    seeds = {s.seed for s in CONFIRM.specs(profile)}
-    whole = [g for g in {r.spec.gamma for r in runs} if {r.spec.seed for r in runs if r.spec.gamma == g} == seeds]
-    return [r for r in runs if r.spec.gamma in whole] if len(whole) > 1 else []
+    specs = CONFIRM.specs(profile)
+    runs, seeds = load_stored(specs, store), len({s.seed for s in specs})
+    count = Counter(r.spec.gamma for r in runs)
+    whole = [r for r in runs if count[r.spec.gamma] == seeds]
+    return whole if len({r.spec.gamma for r in whole}) > 1 else []

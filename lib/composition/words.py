@@ -8,10 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from lib.composition.phases import LEVEL, Phase
-from lib.composition.runs import MAPPINGS, learned_among
-from lib.composition.trends import Trend, Value, slope
+from lib.composition.trends import Trend
 from lib.core.read.tables import table
-from lib.core.read.words import number_of
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import StoredRun
 
@@ -52,10 +50,6 @@ def steps_word(value: float) -> str:
     return "never" if math.isinf(value) else f"{value:.0f}"
 
 
-def direction(trend: Trend) -> str:
-    return "rises" if trend[1] > 0 else "falls" if trend[2] < 0 else "shows no trend"
-
-
 def material_text(phases: Sequence[Phase]) -> str:
     rows = [
         (
@@ -70,18 +64,3 @@ def material_text(phases: Sequence[Phase]) -> str:
     ]
     head = ("phase", "runs", "γ", "mean share of its answer")
     return f"Runs with stored weights in which one answer has at least {LEVEL:.0%}:\n\n" + table(head, rows)
-
-
-def slopes_text(runs: Sequence[StoredRun], values: dict[str, Value], metrics: Sequence[str] = MAPPINGS, seed: int = 0) -> str:
-    """Rank correlations of settings with the answers, over the runs that learned the seen pairs."""
-    good = learned_among(runs) or list(runs)
-    lines = []
-    for name, value in values.items():
-        words = []
-        for metric in metrics:
-            s, low, high = slope(good, value, metric, seed)
-            words.append(f"{metric} {trend_words((s, low, high))}")
-        lines.append(f"- **{name}**: " + ", ".join(words))
-    whole = len(good) == len(runs)
-    over = f"all {number_of(len(runs))}" if whole else f"the {len(good)} of {number_of(len(runs))} that learned the seen pairs"
-    return f"Rank correlation over {over}:\n\n" + "\n".join(lines)

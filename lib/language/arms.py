@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Part
+from lib.core.read.measures import spread
 from lib.core.record.store import StoredRun
 
 FITTED = 0.99
@@ -64,15 +65,32 @@ def lead(small: Sequence[StoredRun], large: Sequence[StoredRun], name: str = "te
 
 
 LITTLE = 0.05
-"""A lead below this is little (our choice): an interval that ends below it shows that there is none worth the name."""
+"""A lead of a share below this is little (our choice)."""
 
 
-def lead_part(name: str, small: Sequence[StoredRun], large: Sequence[StoredRun], metric: str = "test") -> Part:
-    """A named part of a claim: the lead of the small arm has a 95 % interval above 0."""
-    gap, low, high = lead(small, large, metric)
-    failure = OPPOSITE if high < 0 else NO_EFFECT if high < LITTLE else TOO_SMALL
-    power = f"lead {gap:.3f}, upper end {high:.3f}"
+def above_zero(name: str, found: tuple[float, float, float], little: float = 0.0) -> Part:
+    """A named part of a claim: a difference with its 95 % interval lies above 0. An interval that ends below `little` shows
+    that there is none worth the name."""
+    gap, low, high = found
+    failure = OPPOSITE if high < 0 else NO_EFFECT if high < little else TOO_SMALL
+    power = f"difference {gap:.3f}, upper end {high:.3f}" if np.isfinite(high) else ""
     return Part(f"{name}: lower end of the 95 % interval", low, ">", 0.0, "{:.3f}", failure=failure, power=power)
+
+
+def all_fitted(of: str, *groups: Sequence[StoredRun]) -> Part:
+    """What has to be given: every run of these groups has learned its rows of training, or whatever they are `of`."""
+    least = min(float(shares(group, "train").min()) for group in groups)
+    return Part(f"least share of {of} of training", least, ">=", FITTED, "{:.3f}", given=True)
+
+
+def of_seed(runs: Sequence[StoredRun], seed: int) -> StoredRun:
+    """The run of this seed, or the first where there is none."""
+    return next((run for run in runs if run.spec.seed == seed), runs[0])
+
+
+def percent(values: np.ndarray) -> str:
+    """Mean ± standard deviation in percent, where the latter does not round to nothing."""
+    return spread(100 * values, 1).removesuffix(" ± 0.0")
 
 
 # --- Dials ---

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lib.composition.runs import MAPPINGS, learned
 from lib.composition.trends import BY_GAMMA, curves, slope
 from lib.composition.variations import NORM, NOTHING, factor_specs
 from lib.core.read.fact import Fact, in_words
-from lib.core.read.statistics import RARE, higher
+from lib.core.read.statistics import RARE, Comparison, compare
 from lib.core.record.store import Store, StoredRun, load
 
 LARGE = 0.3
@@ -23,26 +22,13 @@ def factor_runs(store: Store, profile: str) -> dict[str, list[StoredRun]]:
     return {name: load(group, store) for name, group in specs.items()}
 
 
-@dataclass(frozen=True)
-class Turn:
-    """Inferential shares at small against large initialization: the share of pairs of runs in which the smaller start has more,
-    the exact one-sided p, that of the other direction, and the least p that so many runs allow."""
-
-    share: float
-    p: float
-    opposite: float
-    least: float
-
-
-def turn(runs: Sequence[StoredRun]) -> Turn:
-    """Of runs at several γ, those above LARGE against those at it. Raises LookupError where there are none of either."""
+def turn(runs: Sequence[StoredRun]) -> Comparison:
+    """Inferential shares, runs at γ above LARGE against those at it. Raises LookupError where there are none of either."""
     score = [run.metrics["inferential"] for run in runs]
     small = [run.spec.gamma > LARGE for run in runs]
     if not any(small) or all(small):
         raise LookupError(f"no runs at γ = {LARGE:g} and above it are stored")
-    one = [0] * len(runs)
-    share, p = higher(score, small, one)
-    return Turn(share, p, higher([-s for s in score], small, one)[1], higher([float(s) for s in small], small, one)[1])
+    return compare(score, small)
 
 
 def factor_rows(found: Mapping[str, Sequence[StoredRun]]) -> list[tuple[str, ...]]:

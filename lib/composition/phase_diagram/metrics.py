@@ -32,7 +32,7 @@ from lib.composition.task import (
     SYMMETRIC_OFFSET,
 )
 from lib.composition.variations import FLIP, KEYS, SEARCH
-from lib.core.read.fact import Fact, in_words
+from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import remembered
 from lib.core.read.statistics import Trend, slope, spearman
 from lib.core.record.spec import RunSpec
@@ -414,10 +414,15 @@ NEIGHBOURS = (-14, -13, -11, -9)
 and −6, which training teaches for other pairs."""
 
 
+def composers(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """The runs of the inferential kind that have learned, from EDGE on."""
+    return [r for r in learned_among(runs) if r.spec.gamma >= EDGE and exact_kind(r) == "inferential"]
+
+
 def near_misses(runs: Sequence[StoredRun]) -> float | None:
     """Of the answers that are not exactly inferential the share that lies at NEIGHBOURS: the mean over the runs that have
     learned, from EDGE on."""
-    some = [r for r in learned_among(runs) if r.spec.gamma >= EDGE and has_counts(r)]
+    some = [r for r in composers(runs) if has_counts(r)]
     found = [share_of(r, NEIGHBOURS) / (1 - share_of(r, [INFERENTIAL_OFFSET])) for r in some if r.metrics["inferential"] < 1]
     return float(np.mean(found)) if found else None
 
@@ -485,10 +490,13 @@ def facts(
         "ten-inferential": Fact(in_words(ahead[True]["inferential"]), "{}", "of these, inferential at the end"),
         "ten-symmetric": Fact(in_words(ahead[True]["symmetric"]), "{}", "of these, symmetric at the end"),
     }
-    exact = [r.metrics["inferential"] for r in learned_among(quiet) if r.spec.gamma >= EDGE]
     edge_runs = [r for r in two if r.spec.gamma >= EDGE]
     found |= {
-        "exact-above": Fact(float(np.mean(exact)) if exact else None, "{:.0%}", f"mean share of key − 10, {beyond}"),
+        "exact-above": Fact(
+            mean(r.metrics["inferential"] for r in composers(quiet)),
+            "{:.0%}",
+            f"mean share of key − 10, inferential ones, {beyond}",
+        ),
         "near-miss": Fact(
             near_misses(quiet), "{:.0%}", f"of their other answers: −9, −11, −13 or −14, mean over runs, {beyond}"
         ),
@@ -515,14 +523,14 @@ def facts(
         here = [r.metrics[mapping] for r in loud if r.spec.gamma == gamma]
         rests = f"share of the {mapping} answer at γ = {gamma:g}, learning rate 4e-4, one seed, single precision"
         found[f"loud-{name}"] = Fact(here[0] if here else None, "{:.0%}", rests)
-    return found | _new_facts(new)
+    return found | new_facts(new)
 
 
 WITHIN_ONE = (INFERENTIAL_OFFSET - 1, INFERENTIAL_OFFSET, INFERENTIAL_OFFSET + 1)
 """The inferential answer and one step to either side: exploratory."""
 
 
-def _new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
+def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     """Of the new seeds at the two γ that were trained first."""
     at = {name: [r for r in new if r.spec.gamma == g] for name, g in zip(("low", "high"), CONFIRM_FIRST, strict=True)}
     of = {name: Counter(exact_kind(r) for r in group) for name, group in at.items()}
@@ -531,18 +539,19 @@ def _new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
         rests = f"of the new seeds at γ = {gamma:g}, single precision"
         found[f"new-learned-{name}"] = Fact(in_words(len(learned_among(group))), "{}", f"with 99 % of their rows, {rests}")
         found[f"new-symmetric-{name}"] = Fact(in_words(of[name]["symmetric"]), "{}", f"symmetric, {rests}")
-        shares = [r.metrics["symmetric"] for r in group]
-        mean = float(np.mean(shares)) if shares else None
-        found[f"new-share-symmetric-{name}"] = Fact(mean, "{:.0%}", f"mean symmetric share {rests}")
+        share = mean(r.metrics["symmetric"] for r in group)
+        found[f"new-share-symmetric-{name}"] = Fact(share, "{:.0%}", f"mean symmetric share {rests}")
     rests = f"of the new seeds at γ = {CONFIRM_FIRST[1]:g}, single precision"
     for kind in ("inferential", "neither"):
         found[f"new-{kind}-high"] = Fact(in_words(of["high"][kind]), "{}", f"{kind}, {rests}")
-    exact = [r.metrics["inferential"] for r in at["high"]]
-    found["new-share-inferential-high"] = Fact(float(np.mean(exact)) if exact else None, "{:.0%}", f"mean share of −10 {rests}")
+    exact = mean(r.metrics["inferential"] for r in at["high"])
+    found["new-share-inferential-high"] = Fact(exact, "{:.0%}", f"mean share of −10 {rests}")
     near = [share_of(r, WITHIN_ONE) for r in at["high"] if has_counts(r)]
     rests = f"of the new seeds at γ = {CONFIRM_FIRST[1]:g}: answers −9, −10 or −11; counted after seeing these runs"
     found["new-within"] = Fact(in_words(sum(share > MAJORITY for share in near)), "{}", f"more than half of them, {rests}")
-    found["new-within-share"] = Fact(float(np.mean(near)) if near else None, "{:.0%}", f"mean share, {rests}")
+    found["new-within-share"] = Fact(mean(near), "{:.0%}", f"mean share, {rests}")
+    eleven = [share_of(r, [INFERENTIAL_OFFSET - 1]) > r.metrics["inferential"] for r in at["high"] if has_counts(r)]
+    found["new-eleven"] = Fact(in_words(sum(eleven)), "{}", f"more −11 than −10, of the new seeds at γ = {CONFIRM_FIRST[1]:g}")
     found["new-seeds"] = Fact(in_words(len({r.spec.seed for r in new})), "{}", "new seeds at each γ")
     p = kinds_apart(of["low"], of["high"], "greater") if new else None
     found["new-apart"] = Fact(p, "{:.2g}", "Fisher's one-sided exact test of the decided new runs at the two γ")

@@ -10,7 +10,7 @@ import numpy as np
 from lib.composition.phase_diagram.metrics import ends, exact_above
 from lib.composition.runs import MAPPINGS, lean, learned_among, learned_at
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Trend, Value, levels, slope
-from lib.core.read.fact import Fact
+from lib.core.read.fact import Fact, mean
 from lib.core.read.measures import spread
 from lib.core.read.statistics import spearman
 from lib.core.record.store import StoredRun
@@ -53,18 +53,6 @@ def leans(runs: Sequence[StoredRun], row: Value, column: Value) -> dict[tuple[fl
     return {cell: float(np.mean(values)) for cell, values in found.items()}
 
 
-def turns_from(runs: Sequence[StoredRun], row: Value) -> dict[float, float | None]:
-    """{row: the γ from which on runs that have learned lean to the inferential answer, by the mean at each γ}; None where they
-    do not at the largest γ that has such runs."""
-    means = leans(runs, row, BY_GAMMA)
-    found: dict[float, float | None] = {}
-    for value in levels(runs, row):
-        line = sorted((gamma, mean) for (r, gamma), mean in means.items() if r == value)
-        last = max((i for i, (_, mean) in enumerate(line) if mean <= 0), default=-1)
-        found[value] = line[last + 1][0] if last < len(line) - 1 else None
-    return found
-
-
 def lean_by_numbers(runs: Sequence[StoredRun]) -> Trend:
     """Rank correlation of the number of keys with the lean, and its 95 % interval by resampling runs."""
     return trend_of(runs, BY_KEYS, lean)
@@ -94,17 +82,6 @@ def harder(values: np.ndarray) -> float:
     return spearman(np.repeat(np.arange(len(values)), values.shape[1]).astype(float), values.ravel())
 
 
-def doubled(values: np.ndarray, groups: Sequence[float]) -> float | None:
-    """The number of groups from which on the median is more than twice that with the fewest; None for nowhere.
-
-    values: (groups, seeds) steps, in the order of `groups`.
-    """
-    medians = np.median(values, 1)
-    above = [bool(m > 2 * medians[0]) for m in medians]
-    first = next((i for i in range(len(above)) if all(above[i:])), None)
-    return None if first is None else float(groups[first])
-
-
 def trend_of(runs: Sequence[StoredRun], value: Value, measure: Callable[[StoredRun], float], seed: int = 0) -> Trend:
     """Rank correlation of a setting with a measure of the run, and its 95 % interval by resampling runs."""
     return slope([replace(r, metrics={"measure": measure(r)}) for r in runs], value, "measure", seed)
@@ -125,6 +102,8 @@ def facts(
     trend = lambda runs, value: slope(over(runs), value, "inferential")
     corr = "rank correlation with the inferential share, 95 % interval by resampling runs"
     kept = [run for run in optimization if run.has_weights]
+    top = max(map(BY_DECAY, decay))
+    most = [run for run in decay if BY_DECAY(run) == top]
     wide, narrow = ends(few), ends(with_fewest(keys))
     rank = trend_of(over(optimization), BY_DECAY, lambda r: r.history["rank W_Q(1)"][-1])
     found = {
@@ -136,6 +115,7 @@ def facts(
         "decay-two": Fact(trend(decay, BY_DECAY), _TREND, f"weight decay: {corr}, two layers, (3, 4) taught"),
         "gamma-two": Fact(trend(decay, BY_GAMMA), _TREND, f"γ: {corr}, two layers, (3, 4) taught"),
         "learned-two": Fact((len(learned_among(decay)), len(decay)), "{} of {}", "of these runs that know the seen pairs"),
+        "most-decay": Fact((len(learned_among(most)), len(most)), "{} of {}", "of these runs that have learned, largest decay"),
         "numbers": Fact(lean_by_numbers(over(keys)), _TREND, "rank correlation of the numbers with inferential − symmetric"),
         "fewest": Fact(int(BY_KEYS(with_fewest(keys)[0])), "{}", "the fewest numbers"),
         "wide-learned": Fact((len(learned_among(few)), len(few)), "{} of {}", "runs of width 128 that have learned their rows"),
@@ -147,7 +127,7 @@ def facts(
             if name == "wide":
                 found[f"gamma-{m}"] = Fact(end.gamma[m], "{:g}", f"the γ of that share, width {row[0].spec.model.d_model}")
     above = [exact_above(run) for run in few if run.spec.gamma == wide.gamma["inferential"]]
-    found["wide-above"] = Fact(float(np.mean(above)), "{:.0%}", "of the latter, keys whose answers occur in the input")
+    found["wide-above"] = Fact(mean(above), "{:.0%}", "of the latter, keys whose answers occur in the input")
     for name, gamma in zip(("large", "small"), sorted(steps), strict=False):
         medians = np.median(steps[gamma], 1)
         rests = f"median steps until 99 % of seen pairs are right, γ = {gamma:g}"

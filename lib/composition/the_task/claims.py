@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
+
 import torch
 
 from lib.composition.diagram import two_layers
-from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among
+from lib.composition.runs import MAPPINGS, REGION, learned_among
 from lib.composition.task import (
     EXCEPTION,
     HELD_OUT,
@@ -82,10 +84,10 @@ def _data_generalization(store: Store, profile: str) -> Measured:
     runs = two_layers(store, profile)
     if not (learned := learned_among(runs)):
         raise LookupError("no full-length run has learned its training rows")
-    reach = lambda among: sum(run.metrics["test"] >= SHADOW for run in among) / len(among)
+    share = lambda among: operator.truediv(*metrics.reach(among))
     parts = (
-        Part("share of the runs that have learned with 90 % of held-out (key, place) right", reach(learned), ">", 0.5),
-        Part("share of all runs", reach(runs), ">", 0.5),
+        Part("share of the runs that have learned with 90 % of held-out (key, place) right", share(learned), ">", 0.5),
+        Part("share of all runs", share(runs), ">", 0.5),
     )
     return Measured(parts, len({run.spec.seed for run in runs}))
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lib.composition.diagram import two_layers
 from lib.composition.phase_diagram.metrics import MAJORITY, fast_runs
 from lib.composition.phases import LEVEL
-from lib.composition.runs import FITTED, MAPPINGS, REGION
+from lib.composition.runs import FITTED, MAPPINGS, REGION, SHADOW, learned_among
 from lib.composition.task import ANCHORS, EXCEPTION, FIRST_KEY, HELD_OUT, LAST_KEY, PAIRS, SEEN_PAIRS, Task, composed, taught
 from lib.core.read.fact import Fact, in_words
 from lib.core.record.store import Store, StoredRun
@@ -59,13 +60,31 @@ def known_runs(store: Store, profile: str) -> list[StoredRun]:
     return [run for run in fast_runs(store, profile) if run.metrics["test"] >= FITTED]
 
 
+def counted(store: Store, profile: str) -> tuple[list[StoredRun], list[StoredRun]]:
+    """The runs of chapter 2 that chapter 1 counts, which it does not train: those of `known_runs`, and the full-length ones of
+    two layers. None where they are not stored."""
+    found: list[list[StoredRun]] = []
+    for runs_of in (known_runs, two_layers):
+        try:
+            found.append(runs_of(store, profile))
+        except LookupError:
+            found.append([])
+    known, full = found
+    return known, full
+
+
 def pure(runs: Sequence[StoredRun], level: float = REGION) -> dict[str, int]:
     """{mapping: how many runs follow it in this share of their answers to the held-out pair}."""
     return {m: sum(run.metrics[m] >= level for run in runs) for m in MAPPINGS}
 
 
-def facts(known: Sequence[StoredRun]) -> dict[str, Fact]:
-    """What the text of chapter 1 says: of the task object, and of trained runs that know the seen pairs."""
+def reach(runs: Sequence[StoredRun]) -> tuple[int, int]:
+    """In how many runs, of how many, 90 % of the seen pairs are right at held-out places."""
+    return sum(run.metrics["test"] >= SHADOW for run in runs), len(runs)
+
+
+def facts(known: Sequence[StoredRun], full: Sequence[StoredRun] = ()) -> dict[str, Fact]:
+    """What the text of chapter 1 says: of the task object, of runs that know the seen pairs, and of full-length ones."""
     counted = "counted from the task"
     rungs = {name: len(items) for name, items in ladder().items()}
     held_out = {modulus: float((~Task(modulus=modulus).trains).float().mean()) for modulus in (7, 9)}
@@ -82,6 +101,9 @@ def facts(known: Sequence[StoredRun]) -> dict[str, Fact]:
         "held-out-code": Fact(held_out[9], "{:.0%}", "the same by the authors' code"),
         "known": Fact(len(known), "{}", runs),
         "clear": Fact(sum(pure(known, LEVEL).values()), "{}", f"of these, runs with {LEVEL:.0%} of one answer"),
+        "clearest": Fact(sum(pure(known).values()), "{}", f"of these, runs with {REGION:.0%} of one answer"),
+        "full-learned": Fact(reach(learned_among(full)), "{} of {}", "full-length runs with 99 % of their training rows"),
+        "full-all": Fact(reach(full), "{} of {}", "all full-length runs"),
         "mixed": Fact(mixed, "{}", "of these, runs with no more than half of either answer"),
     }
     return found

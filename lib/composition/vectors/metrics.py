@@ -16,7 +16,7 @@ from lib.core.model.transformer import Taps
 from lib.core.read.derived import derived
 from lib.core.read.fact import Fact, in_words
 from lib.core.read.measures import cosines, remembered
-from lib.core.read.statistics import RARE, Trend, higher, rank_trend
+from lib.core.read.statistics import Comparison, Trend, compare, rank_trend
 from lib.core.record.store import StoredRun
 
 KEYS = range(30, 41)
@@ -270,21 +270,6 @@ def counts(runs: Mapping[str, Sequence[StoredRun]]) -> dict[int, tuple[int, int]
     return {d: tuple(len(of_depth(runs.get(m, []), d)) for m in MAPPINGS) for d in depths(runs)}
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Inferential runs against symmetric ones. share, p: as of `higher`, over pairs of runs of one depth; opposite: p of the
-    other side; least: the smallest p that so many runs allow."""
-
-    share: float
-    p: float
-    opposite: float
-    least: float
-
-    @property
-    def clear(self) -> bool:
-        return self.p <= RARE
-
-
 def shared_depths(runs: Mapping[str, Sequence[StoredRun]], least: int = 1) -> list[int]:
     """Depths with so many runs of both phases."""
     return [d for d, n in counts(runs).items() if min(n) >= least]
@@ -293,16 +278,14 @@ def shared_depths(runs: Mapping[str, Sequence[StoredRun]], least: int = 1) -> li
 def compared(
     runs: Mapping[str, Sequence[StoredRun]], measure: Callable[[StoredRun], float], depth: int | None = None
 ) -> Comparison | None:
-    """Depth is kept apart, since deep runs are mostly inferential and contrasts grow with depth in both phases; or at one
-    depth. None where no depth has runs of both."""
+    """Inferential runs against symmetric ones. Depth is kept apart, since deep runs are mostly inferential and contrasts grow
+    with depth in both phases; or at one depth. None where no depth has runs of both."""
     among = [d for d in shared_depths(runs) if depth in (None, d)]
     if not among:
         return None
     here = [(m == "inferential", r) for m in MAPPINGS for r in runs.get(m, []) if r.spec.model.depth in among]
     positive, stratum = [p for p, _ in here], [r.spec.model.depth for _, r in here]
-    score = np.array([measure(r) for _, r in here])
-    share, p = higher(score, positive, stratum)
-    return Comparison(share, p, higher(-score, positive, stratum)[1], higher(positive, positive, stratum)[1])
+    return compare([measure(r) for _, r in here], positive, stratum)
 
 
 def median_cosines(

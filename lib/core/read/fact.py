@@ -42,6 +42,12 @@ class Link:
     name: str
 
 
+def mean(values: Iterable[float | None]) -> float | None:
+    """None where there are no values, or one is missing."""
+    found = list(values)
+    return math.fsum(found) / len(found) if found and None not in found else None
+
+
 def links(cells: Iterable[str]) -> list[Link]:
     """Those of Markdown cells, in their order."""
     return [Link(*match.groups()) for cell in cells for match in LINK.finditer(cell)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -179,6 +180,28 @@ def higher(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[o
 
 RARE = 0.05
 """One group's numbers are clearly higher where chance alone would have them as high at most this often."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One group's numbers against another's. share, p: as of `higher`; opposite: p of the other side; least: the smallest p
+    that so many numbers allow."""
+
+    share: float
+    p: float
+    opposite: float
+    least: float
+
+    @property
+    def clear(self) -> bool:
+        return self.p <= RARE
+
+
+def compare(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object] | None = None) -> Comparison:
+    """`higher` in both directions, and at its best. Without strata all are in one. Raises ValueError as it does."""
+    score, stratum = np.asarray(score, dtype=float), [0] * len(score) if stratum is None else stratum
+    share, p = higher(score, positive, stratum)
+    return Comparison(share, p, higher(-score, positive, stratum)[1], higher(positive, positive, stratum)[1])
 
 
 def two_sided(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> float:

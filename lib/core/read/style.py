@@ -111,11 +111,3 @@ def bare(ax: Axes) -> None:
     ax.tick_params(length=0)
     for spine in ax.spines.values():
         spine.set_visible(False)
-
-
-def hatch_cells(ax: Axes, mask: np.ndarray) -> None:
-    """Hatch the cells where mask is true: the shadow of the phase diagrams."""
-    for row, column in zip(*np.nonzero(mask), strict=True):
-        ax.add_patch(
-            mpl.patches.Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="////", linewidth=0, edgecolor="#555555")
-        )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from lib.core.model.init import gamma_std
-from lib.core.read.fact import Fact
+from lib.core.read.fact import Fact, mean
 from lib.core.read.measures import remembered
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context import study
@@ -143,9 +143,9 @@ def facts(groups: Mapping[str, Sequence[StoredRun]], tried: StoredRun) -> dict[s
     seeds, others = f"{len(talk)} seeds", (talk, full, last)
     lowest = lambda runs: min((separated(run, k) for run in whole(runs) for k in layers_of(run)), default=None)
     found = {
-        "grown": Fact(_mean(majority(run) for run in whole(talk)), "{:.0%}", f"neurons of all layers, {TALK}, mean of {seeds}"),
+        "grown": Fact(mean(majority(run) for run in whole(talk)), "{:.0%}", f"neurons of all layers, {TALK}, mean of {seeds}"),
         "alone-wrong": Fact(
-            _mean(1 - run.metrics["unseen"] for run in whole(alone)), "{:.0%}", f"wrong on unseen tasks, {ALONE}, {seeds}"
+            mean(1 - run.metrics["unseen"] for run in whole(alone)), "{:.0%}", f"wrong on unseen tasks, {ALONE}, {seeds}"
         ),
         "trial": Fact(
             float(attention_of([tried], tried.spec.model.depth)[1][0, -1]),
@@ -167,18 +167,13 @@ def facts(groups: Mapping[str, Sequence[StoredRun]], tried: StoredRun) -> dict[s
         )
         found[f"after-{k}"] = Fact(float(ends[:, 1].mean()), "{:.2f}", f"the same at the end, mean of {seeds}")
         found[f"near-{k}"] = Fact(
-            _mean(separated(run, k) for run in whole(talk)), "{:.0%}", f"large neurons near ±q, layer {k}, {TALK}, {seeds}"
+            mean(separated(run, k) for run in whole(talk)), "{:.0%}", f"large neurons near ±q, layer {k}, {TALK}, {seeds}"
         )
         for name, runs in (("full", full), ("last", last)):
-            after = _mean(attention_of([run], k)[1][0, -1] for run in whole(runs))
+            after = mean(attention_of([run], k)[1][0, -1] for run in whole(runs))
             which = ALL if name == "full" else LAST
             found[f"{name}-after-{k}"] = Fact(after, "{:.2f}", f"attention at the end, layer {k}, {which}, {seeds}")
     return found
-
-
-def _mean(values: Iterable[float]) -> float | None:
-    listed = list(values)
-    return float(np.mean(listed)) if listed else None
 
 
 def own_settings(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:

@@ -15,14 +15,13 @@ from lib.core.read.fact import Fact, in_words
 from lib.core.read.statistics import Trend, log_slope
 from lib.core.record.spec import SpecError, check_number
 from lib.core.record.store import Store, StoredRun, load
-from lib.in_context.experiments import ALPHA, COVERS, GPT, GPTS, LENGTH, TURNED, cover_specs, gpt_specs, speed_specs
+from lib.in_context.experiments import ALPHA, COVERS, GPT, LENGTH, TURNED, cover_specs, gpt_specs, speed_specs
 from lib.in_context.runs import N_FRESH, Share, ask, fresh, snapshots, steps_to, task_of, trained
 from lib.in_context.study import ALPHAS, N_TEST, SUMS, error_rows, foreign
 from lib.in_context.task import Prompts, Task, no_match_floor
 
 SPAN = "outside the span"
 CYCLE, CONTROL = list(COVERS)[1:]
-THREE = list(GPTS)[2]
 ENOUGH = 0.1
 """The share of errors at which a prompt has examples enough. The talk's own curves for α' = .8 and .9 never reach .02."""
 SMALL_LOSS = 0.01

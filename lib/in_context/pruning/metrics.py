@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib.core.read.fact import Fact
+from lib.core.read.fact import Fact, mean
 from lib.core.record.store import StoredRun
 from lib.in_context.experiments import LENGTH
 from lib.in_context.runs import (
@@ -207,10 +207,6 @@ def luck_groups(runs: Sequence[StoredRun]) -> tuple[list[np.ndarray], list[np.nd
     return select(norm), select(angle), names
 
 
-def _mean(values: np.ndarray) -> float | None:
-    return float(values.mean()) if len(values) else None
-
-
 def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
     """What the text of chapter 14 says of the main runs."""
     seeds, m = f"{len(runs)} seeds", runs[0].spec.model.neurons
@@ -243,8 +239,8 @@ def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
         ),
         "alpha-apart": Fact(float(last[0] - last[-1]), "{:.3f}", f"hinge loss at α' = .6 less 1, {WIDEST:.0%} removed"),
         "alpha-whole": Fact(float(first[0] - first[-1]), "{:.3f}", "the same, unpruned"),
-        "unlucky-large": Fact(_mean(groups[0][1]), "{:.0%}", f"large among neurons active on {luck_names()[0]} %"),
-        "luckiest-large": Fact(_mean(groups[-1][1]), "{:.0%}", f"large among neurons active on {luck_names()[-1]} %"),
+        "unlucky-large": Fact(mean(groups[0][1]), "{:.0%}", f"large among neurons active on {luck_names()[0]} %"),
+        "luckiest-large": Fact(mean(groups[-1][1]), "{:.0%}", f"large among neurons active on {luck_names()[-1]} %"),
     }
     for name, cost in zip(("ordered", "random"), zip(*two.values(), strict=True), strict=True):
         for rate, at in zip((SOME, WIDEST), cost, strict=True):

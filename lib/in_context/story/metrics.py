@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lib.core.read.fact import Fact
+from lib.core.read.fact import Fact, mean
 from lib.core.read.measures import spread
 from lib.core.read.statistics import spearman
 from lib.core.record.store import Store, StoredRun, load
@@ -208,7 +208,6 @@ def facts(grid: Grid, wide: Grid, main: Mapping[str, Mapping[str, np.ndarray]]) 
     copied, wider = ([run for run in everyone(found) if learned(run)] for found in (grid, wide))
     share, error = remembering_error()
     at = lambda delta: [run for (d, g), runs in grid.items() if (d, g) == (delta, MAIN_GAMMA) for run in runs]
-    mean = lambda values: float(np.mean(values)) if len(values) else None
     found = {
         "runs": Fact(len(everyone(grid)), "{}", "runs with the small readout"),
         "all-runs": Fact(len(everyone(grid)) + len(everyone(wide)), "{}", "runs with either readout"),

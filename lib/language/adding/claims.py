@@ -15,32 +15,40 @@ from lib.language.experiments import LARGE, LARGER, RANDOM, SMALL, SQUARE
 _LEARNED = f"every run answers at least {FITTED:g} of its pairs of training right"
 
 
-def _learned(*groups: Sequence[StoredRun]) -> Part:
-    least = min(float(arms.shares(group, "train").min()) for group in groups)
-    return Part("least share of pairs of training", least, ">=", FITTED, "{:.3f}", given=True)
-
-
-def _seeds(runs: Sequence[StoredRun]) -> int:
-    return len({run.spec.seed for run in runs})
+def _ahead(small: Sequence[StoredRun], large: Sequence[StoredRun]) -> Part:
+    return arms.above_zero("lead of the small arm", arms.lead(small, large), arms.LITTLE)
 
 
 def in_the_square(store: Store, profile: str) -> Measured:
     runs = metrics.of_arms(store, profile)
     large, small = runs[SQUARE, *LARGE], runs[SQUARE, *SMALL]
     level = Part("mean share of the small arm in the square", float(arms.shares(small).mean()), ">=", WELL)
-    return Measured((_learned(large, small), arms.lead_part("lead of the small arm", small, large), level), _seeds(small))
+    return Measured(
+        (
+            arms.all_fitted("pairs", large, small),
+            arms.above_zero("lead of the small arm", arms.lead(small, large), arms.LITTLE),
+            level,
+        ),
+        len(small),
+    )
 
 
 def larger_start(store: Store, profile: str) -> Measured:
     runs = metrics.of_arms(store, profile)
     large, small = runs[SQUARE, *LARGER], runs[SQUARE, *SMALL]
-    return Measured((_learned(large, small), arms.lead_part("lead of the small arm", small, large)), _seeds(large))
+    return Measured(
+        (
+            arms.all_fitted("pairs", large, small),
+            arms.above_zero("lead of the small arm", arms.lead(small, large), arms.LITTLE),
+        ),
+        len(large),
+    )
 
 
 def at_random(store: Store, profile: str) -> Measured:
     runs = metrics.of_arms(store, profile)[RANDOM, *LARGER]
     level = Part("mean share of pairs held out at random", float(arms.shares(runs).mean()), ">=", WELL)
-    return Measured((_learned(runs), level), _seeds(runs))
+    return Measured((arms.all_fitted("pairs", runs), level), len(runs))
 
 
 CLAIMS = (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from lib.core.read.fact import Fact
-from lib.core.read.measures import spread
+from lib.core.read.fact import Fact, mean
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
 from lib.language.addition import Addition
@@ -124,8 +124,8 @@ def adds(runs: Sequence[StoredRun]) -> tuple[int, int]:
     return int((arms.shares(runs) >= WELL).sum()), len(runs)
 
 
-def _mean(runs: Sequence[StoredRun] | None, name: str = "test") -> float | None:
-    return float(arms.shares(runs, name).mean()) if runs else None
+def _mean(runs: Sequence[StoredRun]) -> float | None:
+    return mean(arms.shares(runs))
 
 
 def facts(
@@ -133,14 +133,14 @@ def facts(
 ) -> dict[str, Fact]:
     """What the text of chapter 19 says: of every arm, of the arms at the low learning rate, and of the trials."""
     task = task_of(runs[RANDOM, *LARGER][0])
-    by_form = by_setting([tried])
+    by_form, small = by_setting([tried]), runs[SQUARE, *SMALL][0].spec
     found = {
         "held-out": Fact(len(task.test), "{:,}", "pairs in the square, counted from the task"),
         "trained": Fact(len(task.train), "{:,}", "pairs outside of it, counted from the task"),
         "well": Fact(WELL, "{:.0%}", "our choice"),
         "random": Fact(_mean(runs[RANDOM, *LARGER]), "{:.0%}", f"of pairs held out at random right, {arms.name_of(LARGER)}"),
         "decay-product": Fact(
-            next(s.rate * s.decay * s.train.steps / 2 for s in (runs[SQUARE, *SMALL][0].spec,)),
+            small.rate * small.decay * small.train.steps / 2,
             "{:.1f}",
             "learning rate × decay × steps of the small arm, by the mean learning rate",
         ),
@@ -150,7 +150,13 @@ def facts(
         found[name] = Fact(adds(runs[SQUARE, *arm]), "{} of {}", rests)
         group = low_rate.get((SQUARE, *arm), ())
         if arm != LARGER:
-            found[f"low-{name}"] = Fact(adds(group) if group else None, "{} of {}" if group else "{}", f"{rests}, at 3e-4")
+            found[f"low-{name}"] = Fact(adds(group) if group else None, "{} of {}", f"{rests}, at 3e-4")
+    failing = [off(run) for run in runs[SQUARE, *LARGE] if adds([run])[0] == 0]
+    for i, name in enumerate(("one", "other")):
+        errors = Counter(failing[i][failing[i] != 0].tolist()) if i < len(failing) else Counter()
+        (step, count), total = errors.most_common(1)[0] if errors else (None, None), errors.total()
+        rests = "the most frequent error of a run of the large arm that does not add"
+        found[f"errors-{name}"] = Fact((step, count, total), "{:+.0f} in {} of {}", rests)
     shares = arms.shares(runs[SQUARE, *LARGE])
     edge, middle = rings(runs[SQUARE, *LARGE]).mean(0)[[0, -1]]
     slow = low_rate.get((SQUARE, *LARGER), ())
@@ -159,7 +165,7 @@ def facts(
         "large-range": Fact((shares.min(), shares.max()), "{:.0%} to {:.0%}", "least and largest share of the large arm"),
         "edge": Fact(float(edge), "{:.0%}", "right on the outermost line of the square, mean of the large arm"),
         "middle": Fact(float(middle), "{:.0%}", "right in the middle of the square, mean of the large arm"),
-        "low-unlearned": Fact(late, "{} of {}" if late else "{}", "runs of the larger start at 3e-4 below 99 % of training"),
+        "low-unlearned": Fact(late, "{} of {}", "runs of the larger start at 3e-4 below 99 % of training"),
     }
     for name, arm in (("crossed-decay", CROSSED[0]), ("crossed-start", CROSSED[1])):
         rests = f"of the square right, mean over seeds, {arms.name_of(arm)}"
@@ -169,6 +175,10 @@ def facts(
         for name, group in zip(("large", "small"), pair, strict=True):
             rests = f"of the square right, one trial in GPT-2's form, learning rate {rate:g}"
             found[f"gpt2-{name}-{'low' if rate < 1e-3 else 'high'}"] = Fact(_mean(group), "{:.1%}", rests)
+            if rate < 1e-3 and name == "small":
+                found["gpt2-train"] = Fact(
+                    mean(arms.shares(group, "train")), "{:.1%}", f"of pairs of training right, small arm, the trial at {rate:g}"
+                )
     return found
 
 
@@ -181,15 +191,10 @@ SETTING_HEAD = (
 )
 
 
-def _percent(values: np.ndarray) -> str:
-    """Mean ± standard deviation in percent, where the latter does not round to nothing."""
-    return spread(100 * values, 1).removesuffix(" ± 0.0")
-
-
 def arm_rows(runs: Mapping[Arm, Sequence[StoredRun]]) -> list[tuple[str, ...]]:
     """Every arm: percent of pairs of training and of held-out pairs right at the end."""
     return [
-        (split, f"{gamma:g}", f"{decay:g}", _percent(arms.shares(group, "train")), _percent(arms.shares(group)))
+        (split, f"{gamma:g}", f"{decay:g}", arms.percent(arms.shares(group, "train")), arms.percent(arms.shares(group)))
         for (split, gamma, decay), group in runs.items()
     ]
 
@@ -201,7 +206,7 @@ def setting_rows(tried: Sequence[StoredRun], shown: Sequence[Sequence[StoredRun]
         for (form, rate), pair in found.items():
             if all(pair):
                 seeds = ", ".join(map(str, sorted({run.spec.seed for run in pair[0]})))
-                shares = [_percent(arms.shares(group, name)) for group in pair for name in ("train", "test")]
+                shares = [arms.percent(arms.shares(group, name)) for group in pair for name in ("train", "test")]
                 rows.append((form, f"{rate:g}", f"{what}, seeds {seeds}", *shares))
     return rows
 
@@ -210,7 +215,7 @@ def example_rows(runs: Mapping[Arm, Sequence[StoredRun]], seed: int) -> list[tup
     """Some sums of one seed of each arm that is shown, right and wrong; of the first where there is no such seed."""
     rows = []
     for arm in SHOWN:
-        run = next((r for r in runs[SQUARE, *arm] if r.spec.seed == seed), runs[SQUARE, *arm][0])
+        run = arms.of_seed(runs[SQUARE, *arm], seed)
         for kind, found in examples(run).items():
             words = ", ".join(f"{a} + {b} → {answer}" for a, b, answer in found) or "none"
             rows.append((f"{arms.name_of(arm)}, seed {run.spec.seed}", kind, words))

@@ -61,17 +61,13 @@ def turns(store: Store, profile: str) -> Measured:
     return Measured((_unlearned(steps), Part(name, top, ">", 0.0, "{:.0f}", failure=NO_EFFECT)), steps.shape[1])
 
 
-def _above(name: str, values: np.ndarray, bar: float) -> Part:
-    """A 95 % interval over seeds above a bar; a bar of 1 cannot be passed, so it tells nothing."""
-    _, low, high = arms.difference(values, np.full(2, bar))
+def _above_and_ahead(small: np.ndarray, large: np.ndarray, bar: float) -> tuple[Part, Part]:
+    """Shares of the small arm, with a 95 % interval over seeds, above a bar and above the large arm's. A bar of 1 cannot be
+    passed, so it tells nothing."""
+    _, low, high = arms.difference(small, np.full(2, bar))
     failure = OPPOSITE if high < 0 and bar < 1 else TOO_SMALL
-    return Part(f"{name}, lower end of the 95 % interval", bar + low, ">", bar, "{:.3f}", failure=failure)
-
-
-def _ahead(small: np.ndarray, large: np.ndarray) -> Part:
-    _, low, high = arms.difference(small, large)
-    failure = OPPOSITE if high < 0 else TOO_SMALL
-    return Part("lead over the large arm, lower end", low, ">", 0.0, "{:.3f}", failure=failure, power=f"upper end {high:.3f}")
+    above = Part("share of the small arm: lower end of the 95 % interval", bar + low, ">", bar, "{:.3f}", failure=failure)
+    return above, arms.above_zero("lead over the large arm", arms.difference(small, large))
 
 
 def own(store: Store, profile: str) -> Measured:
@@ -79,14 +75,14 @@ def own(store: Store, profile: str) -> Measured:
     top = metrics.largest(runs)
     large, small = (metrics.own(runs[CHAIN, top, *arm]) for arm in (LARGE, SMALL))
     steps = metrics.label_steps(runs[CHAIN, top, *SMALL])
-    return Measured((_unlearned(steps), _above("share of the small arm", small, 0.5), _ahead(small, large)), len(small))
+    return Measured((_unlearned(steps), *_above_and_ahead(small, large, 0.5)), len(small))
 
 
 def hard(store: Store, profile: str) -> Measured:
     runs = metrics.of_asking(store, profile)
     large, small = (metrics.own(runs[HARD, max(ASKING[profile].sizes), *arm]) for arm in (LARGE, SMALL))
     bar = max(metrics.without_reasoning(profile, True).values())
-    return Measured((_above("share of the small arm", small, bar), _ahead(small, large)), len(small))
+    return Measured(_above_and_ahead(small, large, bar), len(small))
 
 
 CLAIMS = (

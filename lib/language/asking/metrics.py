@@ -162,6 +162,7 @@ def facts(runs: Runs, profile: str) -> dict[str, Fact]:
             )
         rests = f"of {top:,} questions, mean over seeds, {arms.name_of(arm)}"
         found[f"{name}-own"] = Fact(float(own(groups["top"]).mean()), "{:.0%}", f"right behind own chains, {rests}")
+        found[f"{name}-top"] = Fact(float(gold(groups["top"]).mean()), "{:.0%}", f"{published}, {arms.name_of(arm)}")
         hard = own(runs[HARD, top, *arm])
         found[f"{name}-hard"] = Fact(float(hard.mean()), "{:.0%}", f"right behind own chains, hard variant, {rests}")
         every_run = [run for n in all_sizes for run in runs[CHAIN, n, *arm]]
@@ -264,7 +265,7 @@ def example_rows(runs: Runs, seed: int) -> list[tuple[str, ...]]:
     size, told = largest(runs), {}
     for arm in (LARGE, SMALL):
         group = runs[CHAIN, size, *arm]
-        run = next((r for r in group if r.spec.seed == seed), group[0])
+        run = arms.of_seed(group, seed)
         told[arm] = (run.spec.seed, examples(run))
     pairs = list(zip(*(found for _, found in told.values()), strict=True))
     kinds = [(True, True), (False, True), (True, False), (False, False)]  # is the large arm right? the small one?

@@ -20,11 +20,6 @@ def _both(runs: metrics.Runs, main: str, size: int) -> tuple[Sequence[StoredRun]
     return runs[main, size, *LARGE], runs[main, size, *SMALL]
 
 
-def _learned(*groups: Sequence[StoredRun]) -> Part:
-    least = min(float(arms.shares(group, "train").min()) for group in groups)
-    return Part("least share of rows of training", least, ">=", FITTED, "{:.3f}", given=True)
-
-
 def _of_arms(runs: metrics.Runs, main: str) -> list[Sequence[StoredRun]]:
     return [group for kind, group in runs.items() if kind[0] == main and kind[2:] in (LARGE, SMALL)]
 
@@ -40,14 +35,18 @@ def turn_left(store: Store, profile: str) -> Measured:
     leads = metrics.leads(runs, TURN, "test")
     best = max(low for _, low, _ in leads.values())
     once = Part("largest lower end of its 95 % interval", best, ">", 0.0, "{:.3f}", failure=TOO_SMALL)
-    return Measured((_learned(*_of_arms(runs, TURN)), _least(leads), once), len(runs[TURN, SCAN[profile].middle, *SMALL]))
+    return Measured(
+        (arms.all_fitted("rows", *_of_arms(runs, TURN)), _least(leads), once), len(runs[TURN, SCAN[profile].middle, *SMALL])
+    )
 
 
 def jump(store: Store, profile: str) -> Measured:
     runs = metrics.of_scan(store, profile)
     large, small = _both(runs, JUMP, SCAN[profile].middle)
     most = max(arms.shares(large).mean(), arms.shares(small).mean())
-    return Measured((_learned(large, small), Part("larger mean share of the two arms", float(most), "<=", LOW)), len(small))
+    return Measured(
+        (arms.all_fitted("rows", large, small), Part("larger mean share of the two arms", float(most), "<=", LOW)), len(small)
+    )
 
 
 def in_distribution(store: Store, profile: str) -> Measured:
@@ -64,11 +63,10 @@ def in_distribution(store: Store, profile: str) -> Measured:
 def out_of_distribution(store: Store, profile: str) -> Measured:
     runs = metrics.of_cogs(store, profile)
     leads = metrics.leads(runs, "COGS", "gen")
-    _, low, high = leads[max(leads)]
-    failure = OPPOSITE if high < 0 else TOO_SMALL
-    name = "lead at the largest size, lower end of the 95 % interval"
-    last = Part(name, low, ">", 0.0, "{:.3f}", failure=failure, power=f"upper end {high:.3f}")
-    return Measured((_learned(*_of_arms(runs, "COGS")), _least(leads), last), len(runs["COGS", COGS[profile].middle, *SMALL]))
+    last = arms.above_zero("lead at the largest size", leads[max(leads)])
+    return Measured(
+        (arms.all_fitted("rows", *_of_arms(runs, "COGS")), _least(leads), last), len(runs["COGS", COGS[profile].middle, *SMALL])
+    )
 
 
 CLAIMS = (

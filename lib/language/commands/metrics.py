@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from lib.core.read.fact import Fact
-from lib.core.read.measures import spread
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, cogs, scan
@@ -173,11 +172,8 @@ def cases_at_ends(runs: Runs) -> dict[str, dict[str, dict[str, np.ndarray]]]:
     }
 
 
-Leads = Mapping[int, tuple[float, float, float]]
-"""By how much the small arm is ahead at each size, with the 95 % interval over seeds."""
-
-
 def leads(runs: Runs, main: str, name: str) -> dict[int, tuple[float, float, float]]:
+    """By how much the small arm is ahead at each size, with the 95 % interval over seeds."""
     return {size: arms.lead(runs[(main, size, *SMALL)], runs[(main, size, *LARGE)], name) for size in sizes(runs, main, *SMALL)}
 
 
@@ -269,10 +265,10 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
     }
     there = sizes(scan_runs, TURN, *SMALL)
     named = {"low": there[0], "middle": middle(scan_runs, TURN), "high": there[-1]}
+    ahead = leads(scan_runs, TURN, "test")
     for at, size in named.items():
-        lead = arms.lead(scan_runs[TURN, size, *SMALL], scan_runs[TURN, size, *LARGE])
         rests = f"lead of the small arm on “turn left”, {size:,} rows, points, 95 % interval over seeds"
-        values = tuple(100 * v for v in lead)
+        values = tuple(100 * v for v in ahead[size])
         found[f"turn-lead-{at}"] = Fact(values, "{:+.0f} ({:+.0f} to {:+.0f})", rests)
     for arm, name in ((LARGE, "large"), (SMALL, "small")):
         for at, size in named.items():
@@ -335,11 +331,6 @@ def task_rows(run: StoredRun) -> list[tuple[str, ...]]:
     return [(kind, source, f"`{target}`") for kind, source, target in rows]
 
 
-def _percent(values: np.ndarray) -> str:
-    """Mean ± standard deviation in percent, where the latter does not round to nothing."""
-    return spread(100 * values, 1).removesuffix(" ± 0.0")
-
-
 def scan_rows(runs: Runs) -> list[tuple[str, ...]]:
     """Every group of runs on SCAN: percent of the rows of training and of the test right at the end."""
     return [
@@ -348,8 +339,8 @@ def scan_rows(runs: Runs) -> list[tuple[str, ...]]:
             f"{size:,}",
             f"{gamma:g}",
             f"{decay:g}",
-            _percent(arms.shares(group, "train")),
-            _percent(arms.shares(group)),
+            arms.percent(arms.shares(group, "train")),
+            arms.percent(arms.shares(group)),
         )
         for (main, size, gamma, decay), group in sorted(runs.items(), key=lambda kind: (kind[0][0] != TURN, kind[0]))
     ]
@@ -362,20 +353,15 @@ def cogs_rows(runs: Runs) -> list[tuple[str, ...]]:
             f"{size:,}",
             f"{gamma:g}",
             f"{decay:g}",
-            *(_percent(arms.shares(group, name)) for name in ("train", "test", "gen")),
-            _percent(lexical(group)),
-            _percent(structural(group)),
+            *(arms.percent(arms.shares(group, name)) for name in ("train", "test", "gen")),
+            arms.percent(lexical(group)),
+            arms.percent(structural(group)),
         )
         for (_, size, gamma, decay), group in sorted(runs.items())
     ]
 
 
 _LONG = 8  # words of an answer that are shown
-
-
-def _of_seed(runs: Sequence[StoredRun], seed: int) -> StoredRun:
-    """The run of this seed, or the first where there is none."""
-    return next((run for run in runs if run.spec.seed == seed), runs[0])
 
 
 def _code(words: Sequence[str], cut_left: bool = False) -> str:
@@ -414,7 +400,7 @@ def scan_word_rows(runs: Runs, seed: int) -> list[tuple[str, ...]]:
     """Some commands of both tests, and what a run of each arm makes of them."""
     size, rows = middle(runs, TURN), []
     for split, each in ((TURN, 1), (JUMP, 1)):
-        both = [scan_examples(_of_seed(runs[(split, size, *arm)], seed)) for arm in PAPERS]
+        both = [scan_examples(arms.of_seed(runs[(split, size, *arm)], seed)) for arm in PAPERS]
         pairs = list(zip(*both, strict=True))
         for i in _picked(pairs, each):
             source, target = pairs[i][0][:2]
@@ -427,7 +413,7 @@ def cogs_word_rows(runs: Runs, seed: int, each: int = 1) -> list[tuple[str, ...]
     structural ones apart. No rows for runs so little trained that they write tokens that are no words."""
     size, rows = largest(runs, "COGS"), []
     try:
-        both = [cogs_examples(_of_seed(runs[("COGS", size, *arm)], seed)) for arm in PAPERS]
+        both = [cogs_examples(arms.of_seed(runs[("COGS", size, *arm)], seed)) for arm in PAPERS]
     except IndexError:  # a model may have more tokens than its data have words, and says one of them if it is hardly trained
         return []
     for is_structural, count in ((False, each), (True, 1)):

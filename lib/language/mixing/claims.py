@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
 from lib.language.experiments import GAMMAS
@@ -30,9 +30,6 @@ def gaps(store: Store, profile: str) -> Measured:
     groups = [runs[True, gamma] for gamma in GAMMAS]
     found = [metrics.gap(group, profile) for group in groups]
     steps = np.diff([values.mean() for values in found])
-    _, low, high = arms.difference(found[-1], found[0])
-    ends = OPPOSITE if high < 0 else NO_EFFECT if high < metrics.LITTLE else TOO_SMALL
-    power = f"upper end {high:.2f}" if np.isfinite(high) else ""
     parts = (
         _come(*groups, profile=profile),
         Part(
@@ -42,7 +39,7 @@ def gaps(store: Store, profile: str) -> Measured:
             0.0,
             failure=OPPOSITE if (steps < 0).all() else NO_EFFECT,
         ),
-        Part("difference of its ends: lower end of the 95 % interval", low, ">", 0.0, failure=ends, power=power),
+        arms.above_zero("difference of its ends", arms.difference(found[-1], found[0]), metrics.LITTLE),
     )
     return Measured(parts, len(runs[True, SMALL]))
 

@@ -190,15 +190,18 @@ def facts(runs: Runs, profile: str) -> dict[str, Fact]:
         for corpus, value in zip(("questions", "stories"), at, strict=True):
             rests = f"mean cosine of the {corpus}' own words at equal progress, γ = {SMALL:g}, {name}"
             found[f"cosine-{name}-{corpus}"] = Fact(float(value), "{:.2f}", rests)
-    for gamma in GAMMAS:
+    gaps = {gamma: gap_along(runs[True, gamma]) for gamma in GAMMAS}
+    for gamma, values in gaps.items():
         rests = f"ΔL at the end of training, mean over seeds, γ = {gamma:g}, tied"
-        at_end = float(gap_along(runs[True, gamma])[:, -1].mean())
-        found[f"end-{round(10 * gamma)}"] = Fact(at_end, "{:.2f}", rests)
-    peaks = {gamma: float(gap_along(runs[True, gamma]).mean(0).max()) for gamma in GAMMAS}
-    along = np.array([gap_along(runs[True, gamma]).mean(0) for gamma in GAMMAS])
+        found[f"end-{round(10 * gamma)}"] = Fact(float(values[:, -1].mean()), "{:.2f}", rests)
+    along = np.array([values.mean(0) for values in gaps.values()])
+    peaks = dict(zip(gaps, along.max(1).tolist(), strict=True))
     rising = int((np.diff(along, axis=0) > 0).all(0).sum())
     held = [arms.shares(runs[True, gamma], "test 1") / arms.shares(runs[True, gamma], "test 0") - 1 for gamma in GAMMAS]
-    end = np.concatenate([gap_along(runs[True, gamma])[:, -1] for gamma in GAMMAS])
+    for gamma, values in zip(GAMMAS, held, strict=True):
+        rests = f"ΔL on held-out texts at the end, mean over seeds, γ = {gamma:g}, tied"
+        found[f"held-{round(10 * gamma)}"] = Fact(float(values.mean()), "{:.2f}", rests)
+    end = np.concatenate([values[:, -1] for values in gaps.values()])
     below = int((end < even(profile)).sum())
     lower = lower_at(small[True])
     found |= {

@@ -6,10 +6,10 @@ import numpy as np
 from scipy.stats import fisher_exact
 
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, by_exact_test
-from lib.core.read.statistics import RARE, higher
+from lib.core.read.statistics import RARE, compare
 from lib.core.record.store import Store, StoredRun
 from lib.reasoning_bias.attention import metrics
-from lib.reasoning_bias.attention.metrics import DECIDED, EPSILON, HALF, TOLD, selects_late
+from lib.reasoning_bias.attention.metrics import DECIDED, EPSILON, HALF, LOWER, TOLD, UPPER, selects_late
 from lib.reasoning_bias.experiments import ABLATIONS, LARGE, SMALL
 from lib.reasoning_bias.runs import seeds, short
 from lib.reasoning_bias.study import N_QUESTIONS
@@ -22,8 +22,6 @@ ENOUGH_RUNS = 0.75
 """Of runs that should follow the place."""
 STAYS = 0.2
 """Of an attention that has moved elsewhere, at its former place."""
-LOWER, UPPER = 0.7, 0.9
-"""γ up to the one are compared with those from the other on."""
 RIGHT_SIDE = 0.9
 """Of the runs whose circuit is told early."""
 
@@ -52,16 +50,14 @@ def selected(store: Store, profile: str) -> Measured:
 
 def generalizes_worse(store: Store, profile: str) -> Measured:
     runs = metrics.circuits(store, profile)
-    score = np.array([run.metrics["held out"] for run in runs], dtype=float)
+    score = [run.metrics["held out"] for run in runs]
     other, stratum = [not selects_late(run) for run in runs], [run.spec.gamma for run in runs]
     try:
-        _, p = higher(score, other, stratum)
-        _, opposite = higher(-score, other, stratum)
-        _, least = higher(np.array(other, dtype=float), other, stratum)
+        found = compare(score, other, stratum)
     except ValueError:
         raise LookupError("at no γ are there runs with either circuit") from None
     words = "exact p that the other circuit has more held-out pairs right, within γ"
-    return Measured((by_exact_test(words, p, opposite, least, RARE),), seeds(runs))
+    return Measured((by_exact_test(words, found.p, found.opposite, found.least, RARE),), seeds(runs))
 
 
 def told_early(store: Store, profile: str) -> Measured:
@@ -92,12 +88,9 @@ def stays_causal(store: Store, profile: str) -> Measured:
     late = [selects_late(run) for run in runs]
     parts = [Part("share of snapshots at which single sequences are near the average, lowest run", single, ">", HALF)]
     if not all(late):
-        stratum = [0] * len(runs)
-        near, away = higher(far, late, stratum)[1], higher([-f for f in far], late, stratum)[1]
-        least = higher([float(v) for v in late], late, stratum)[1]
-        parts.append(
-            by_exact_test("exact p that the mean over sequences is nearer to it than in other runs", near, away, least, RARE)
-        )
+        near = compare(far, late)
+        words = "exact p that the mean over sequences is nearer to it than in other runs"
+        parts.append(by_exact_test(words, near.p, near.opposite, near.least, RARE))
     return Measured(tuple(parts), seeds(paper))
 
 

@@ -10,7 +10,7 @@ import torch
 
 from lib.core.model.transformer import Taps, from_weights
 from lib.core.read.derived import derived
-from lib.core.read.fact import Fact, in_words
+from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import cosines, spread
 from lib.core.read.statistics import higher
 from lib.core.record.spec import RunSpec
@@ -28,6 +28,8 @@ OFF = 0.1
 """How far the attention may be from the causal average."""
 EPSILON = 0.01
 """ε of Lemma 1 that is small."""
+LOWER, UPPER = 0.7, 0.9
+"""γ up to the one are compared with those from the other on."""
 HALF = 0.5
 """Of a run's snapshots, or of a cosine."""
 BEGINNING = 0.05
@@ -338,10 +340,9 @@ def chain_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
 def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     """What the text of chapter 11 says of the runs over γ, of `earlier` ones, and of the ablations."""
     late, other = by_circuit(runs).values()
-    small = [run for run in runs if run.spec.gamma >= 0.9]
-    large = [run for run in runs if run.spec.gamma <= 0.7]
+    small = [run for run in runs if run.spec.gamma >= UPPER]
+    large = [run for run in runs if run.spec.gamma <= LOWER]
     count = lambda group: (sum(map(selects_late, group)), len(group))
-    mean = lambda values: float(np.mean(listed)) if (listed := list(values)) else None
     held = lambda group: mean(run.metrics["held out"] for run in group)
     score, kind = [run.metrics["held out"] for run in runs], [not selects_late(run) for run in runs]
     gammas = [run.spec.gamma for run in runs]
@@ -351,7 +352,7 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
     who = f"{len(runs)} runs, single precision"
     use = [averaged(run) for run in late]
     first, second = (name for name in AVERAGED if name)
-    start = start_deviations_of(runs)
+    start = max((deviation_at_start(run.spec) for run in earlier if run.spec.gamma == SMALL), default=None)
     stays = [
         name for name, group in taken.items() if least_gap(group)[0] > 0 and not least_gap(group)[1] and name != "as it is"
     ]
@@ -389,9 +390,3 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
             in_words(len(stays)), "{}", "ablations at which every ratio of the small start is above every one of the large"
         ),
     }
-
-
-def start_deviations_of(runs: Sequence[StoredRun]) -> float | None:
-    """ε of Lemma 1 before training at γ = SMALL, the largest over seeds; None for no such run."""
-    found = [deviation_at_start(run.spec) for run in runs if run.spec.gamma == SMALL]
-    return max(found, default=None)

@@ -8,7 +8,7 @@ import numpy as np
 
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, by_exact_test
 from lib.core.read.measures import cosines
-from lib.core.read.statistics import RARE, higher, spearman
+from lib.core.read.statistics import RARE, compare, spearman
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias import theory
 from lib.reasoning_bias.attention.metrics import circuits, selects_late
@@ -99,12 +99,9 @@ def fitted_explains(store: Store, profile: str) -> Measured:
     parts = [Part("mean deviation of cosines with a run's own σ_P, highest run with the paper's circuit", off, "<=", NEAR)]
     if not all(late):
         far = [abs(np.log(sigma / theory.SPREAD)) for sigma, _ in found]
-        other, stratum = [not paper for paper in late], [0] * len(runs)
-        (_, p), (_, opposite) = higher(far, other, stratum), higher([-f for f in far], other, stratum)
-        least = higher([float(o) for o in other], other, stratum)[1]
-        parts.append(
-            by_exact_test("exact p that its σ_P is nearer to √6 than that of the other circuit", p, opposite, least, RARE)
-        )
+        nearer = compare(far, [not paper for paper in late])
+        words = "exact p that its σ_P is nearer to √6 than that of the other circuit"
+        parts.append(by_exact_test(words, nearer.p, nearer.opposite, nearer.least, RARE))
     return Measured(tuple(parts), len(runs))
 
 
