@@ -7,34 +7,37 @@ that the key, the two anchors and the last position are four different positions
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from lib.composition.phases import Phase
+from lib.composition.phase_diagram.metrics import MAJORITY, WITHIN_ONE, has_counts, share_of
 from lib.composition.runs import model_of
-from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, PAIRS, SYMMETRIC_OFFSET, Batch, Task
+from lib.composition.task import FIRST_KEY, HELD_OUT, LAST_KEY, LENGTH, PAIRS, Batch, Task
 from lib.core.model.transformer import Edit, Taps, Transformer
 from lib.core.read.derived import derived
+from lib.core.read.fact import Fact, in_words, mean
+from lib.core.read.statistics import Comparison, compare
 from lib.core.record.spec import SpecError
 from lib.core.record.store import StoredRun
 
 ROLES = ("key", "first anchor", "second anchor", "last")
-EDGES = {
-    "key → anchors": (("key",), ("first anchor", "second anchor")),
-    "anchor → anchor": (("first anchor",), ("second anchor",)),
+ANCHORS = ROLES[1:3]
+EDGES = tuple((source, query) for i, source in enumerate(ROLES) for query in ROLES[i + 1 :])
+"""Every edge between tokens with a role: (source, query)."""
+GROUPS = {
+    "key → anchors": (("key",), ANCHORS),
+    "anchors → last": (ANCHORS, ("last",)),
     "key → last": (("key",), ("last",)),
-    "anchors → last": (("first anchor", "second anchor"), ("last",)),
-    "noise → last": (("noise",), ("last",)),
 }
-"""Classes of attention edges: which positions are read (sources) by which (queries)."""
+"""Edges that are cut together, (sources, queries): of a model that needs one of two edges, cuts of single ones find neither."""
 ESSENTIAL = 0.15
 """An edge that carries less than this share of its query's attention is never part of the essential path (our choice)."""
 EFFECT = 0.3
-"""A class of edges matters causally where cutting it costs at least this much of an accuracy (our choice)."""
+"""A run needs an edge if cutting it changes at least this share of the answers (our choice)."""
 ORDERED = tuple(pair for pair in PAIRS if pair[0] != pair[1])
 """The 12 ordered pairs of different anchors, as in the follow-up's map of states."""
 Step = tuple[int, str, str]
@@ -46,12 +49,7 @@ ROUTES: dict[str, frozenset[Step]] = {
     ),
 }
 """The routes through two layers that the paper draws (Zhang et al. 2024, Fig. 3a, c)."""
-GATHERED: frozenset[Step] = frozenset(
-    {(1, "key", "second anchor"), (1, "first anchor", "second anchor"), (2, "second anchor", "last")}
-)
-"""A third route, not drawn in the paper: key and first anchor meet at the second anchor, which goes to the last token."""
-EDGE_ROLES = tuple((source, query) for i, source in enumerate(ROLES) for query in ROLES[i + 1 :])
-"""Every edge between tokens with a role: (source, query)."""
+PAIR_FIRST, KEY_FIRST, BOTH, NEITHER = WAYS = ("pair first", "key first", "both", "neither")
 
 
 def role_positions(place: Tensor) -> dict[str, Tensor]:
@@ -130,14 +128,6 @@ def essential(attention: np.ndarray, sources: Sequence[int], threshold: float = 
     return np.stack([strong[i] & reached[i] & wanted[i + 1][:, None] for i in range(layers)])
 
 
-def edge_class(query: int, source: int, place: int) -> str | None:
-    """The class in EDGES of an edge of a question at `place`; None for the others."""
-    roles = role_positions(torch.tensor([place]))
-    where = {name: bool(mask[0, source]) for name, mask in roles.items()}
-    to = {name: bool(mask[0, query]) for name, mask in roles.items()}
-    return next((c for c, (s, q) in EDGES.items() if any(where[r] for r in s) and any(to[r] for r in q)), None)
-
-
 def drawn_steps(flow: Flow) -> set[Step]:
     """The essential path of one question, its tokens named by their roles; a token without one is noise."""
     role = {flow.place + i: name for i, name in enumerate(ROLES[:3])} | {LENGTH - 1: "last"}
@@ -145,24 +135,15 @@ def drawn_steps(flow: Flow) -> set[Step]:
     return {(layer + 1, role.get(source, "noise"), role.get(query, "noise")) for layer, query, source in edges.tolist()}
 
 
-def brought(flow: Flow) -> list[str]:
-    """Which of the key and the anchors the essential path of one question brings to the last token."""
-    return [role for i, role in enumerate(ROLES[:3]) if essential(flow.attention, [flow.place + i]).any()]
-
-
 # --- Cuts ---
 
 
-def cut(place: Tensor, edges: str) -> Edit:
-    """An edit of attention scores (R, B, H, N, N) that forbids one class of edges; what is left is renormalized.
+def cut(place: Tensor, sources: Sequence[str], queries: Sequence[str]) -> Edit:
+    """An edit of attention scores (R, B, H, N, N) that forbids the edges from positions of some roles to positions of others;
+    the attention that is left is renormalized.
 
-    place: (B,). Raises KeyError for an unknown class.
+    place: (B,). Raises KeyError for an unknown role.
     """
-    return _without(place, *EDGES[edges])
-
-
-def _without(place: Tensor, sources: Sequence[str], queries: Sequence[str]) -> Edit:
-    """The edit that forbids the edges from positions of some roles to positions of others."""
     roles = role_positions(place)
     source = torch.stack([roles[r] for r in sources]).any(0)
     query = torch.stack([roles[r] for r in queries]).any(0)
@@ -177,161 +158,84 @@ def answers(model: Transformer, tokens: Tensor, edits: dict[str, Edit] | None = 
 
 
 @functools.cache
-def _asked() -> tuple[Batch, Batch]:
-    """Half of the questions of either kind, seen pairs and (4, 3): those whose key and place add up to an even number."""
-    seen, held = seen_questions(), inner_questions()
-    return _some(seen, (seen.key + seen.place) % 2 == 0), _some(held, (held.key + held.place) % 2 == 0)
+def asked() -> Batch:
+    """Half of the questions about (4, 3) whose roles are four different positions: those of an even sum of key and place."""
+    held = inner_questions()
+    return _some(held, (held.key + held.place) % 2 == 0)
 
 
-def shares(model: Transformer, edits_for: Callable[[Tensor], dict[str, Edit]] | None = None) -> dict[str, float]:
-    """Share of right answers to seen pairs and of both answers to (4, 3). edits_for: places (B,) → edits."""
-    seen, held = _asked()
-    tokens, place = torch.cat([seen.tokens, held.tokens]), torch.cat([seen.place, held.place])
-    given = answers(model, tokens, edits_for(place) if edits_for else None)
-    right, offset = given[: len(seen.key)] == seen.target, given[len(seen.key) :] - held.key
-    return {
-        "test": right.float().mean().item(),
-        "symmetric": (offset == SYMMETRIC_OFFSET).float().mean().item(),
-        "inferential": (offset == INFERENTIAL_OFFSET).float().mean().item(),
-    }
-
-
-@dataclass(frozen=True)
-class Cuts:
-    """What is left of the accuracies of runs of one depth when edges are cut.
-
-    whole: {metric: (runs,)}; after: {metric: (runs, layers, classes)}, classes in the order of EDGES.
-    """
-
-    whole: dict[str, np.ndarray]
-    after: dict[str, np.ndarray]
-
-
-def cut_effects(runs: Sequence[StoredRun]) -> Cuts:
-    """Cut each class of edges in each layer alone. Raises ValueError unless all runs have one depth."""
-    depths = {run.spec.model.depth for run in runs}
-    if len(depths) != 1:
-        raise ValueError(f"runs of one depth are needed, got depths {sorted(depths)}.")
-    names, layers = ("test", "symmetric", "inferential"), range(1, depths.pop() + 1)
-    whole, after = {n: [] for n in names}, {n: [] for n in names}
-    for run in runs:
-        model = model_of(run)
-        base = shares(model)
-        table = [[shares(model, lambda p, c=c, s=s: {f"scores.{s}": cut(p, c)}) for c in EDGES] for s in layers]
-        for name in names:
-            whole[name].append(base[name])
-            after[name].append([[cell[name] for cell in row] for row in table])
-    return Cuts({n: np.array(v) for n, v in whole.items()}, {n: np.array(v) for n, v in after.items()})
+def _cost(model: Transformer, cuts: Iterable[tuple[Sequence[str], Sequence[str]]]) -> np.ndarray:
+    """(layers, cuts): the share of the model's own answers to (4, 3) that change when a cut is made in one layer."""
+    held, cuts = asked(), list(cuts)
+    whole = answers(model, held.tokens)
+    changed = lambda layer, c: (answers(model, held.tokens, {f"scores.{layer}": cut(held.place, *c)}) != whole).float().mean()
+    return np.array([[changed(layer, c).item() for c in cuts] for layer in range(1, model.spec.depth + 1)])
 
 
 @derived(version=1)
-def _cut_tables(run: StoredRun) -> dict[str, np.ndarray]:
-    """The two parts of the run's Cuts, by names such as whole.test."""
-    cuts = cut_effects([run])
-    return {f"{part}.{name}": v for part in ("whole", "after") for name, v in getattr(cuts, part).items()}
-
-
-def _cuts(run: StoredRun) -> Cuts:
-    found = _cut_tables(run)
-    part = lambda prefix: {name.removeprefix(prefix): v for name, v in found.items() if name.startswith(prefix)}
-    return Cuts(part("whole."), part("after."))
-
-
-def cuts_of(phase: Phase) -> Cuts:
-    """The effect of every cut on the runs of a phase."""
-    parts = [_cuts(run) for run in phase.runs]
-    join = lambda dicts: {name: np.concatenate([d[name] for d in dicts]) for name in dicts[0]}
-    return Cuts(join([p.whole for p in parts]), join([p.after for p in parts]))
-
-
-def drops(phase: Phase) -> np.ndarray:
-    """(runs, layers, classes): how much of the phase's own accuracy a cut costs."""
-    cuts = cuts_of(phase)
-    return cuts.whole[phase.mapping][:, None, None] - cuts.after[phase.mapping]
+def edge_costs(run: StoredRun) -> np.ndarray:
+    """(layers, EDGES): the share of a run's own answers to (4, 3), whatever they are, that change without an edge."""
+    return _cost(model_of(run), [((source,), (query,)) for source, query in EDGES])
 
 
 @derived(version=1)
+def group_costs(run: StoredRun) -> np.ndarray:
+    """(layers, GROUPS): the same without a group of edges of one layer."""
+    return _cost(model_of(run), GROUPS.values())
+
+
+def needed(run: StoredRun) -> set[Step]:
+    """The edges that a run needs: cutting one of them alone changes EFFECT of its answers."""
+    return {(layer + 1, *EDGES[edge]) for layer, edge in np.argwhere(edge_costs(run) >= EFFECT).tolist()}
+
+
+def takes(run: StoredRun) -> dict[str, bool]:
+    """Does a run need every edge of the symmetric route, and of the inferential one?"""
+    edges = needed(run)
+    return {mapping: route <= edges for mapping, route in ROUTES.items()}
+
+
+def way(run: StoredRun) -> str:
+    """One of WAYS, by what the last token needs in the last layer: the key, when it has gathered the pair; or an anchor, when
+    that has applied its function to the key."""
+    edges, last = needed(run), run.spec.model.depth
+    key, anchor = (last, "key", "last") in edges, any((last, role, "last") in edges for role in ANCHORS)
+    return {(True, False): PAIR_FIRST, (False, True): KEY_FIRST, (True, True): BOTH, (False, False): NEITHER}[key, anchor]
+
+
+def composes_in_order(run: StoredRun) -> bool:
+    """Does a run need key → anchors in some layer, and anchors → last in a later one?"""
+    cost = group_costs(run)
+    layers = lambda name: np.flatnonzero(cost[:, list(GROUPS).index(name)] >= EFFECT)
+    first, second = layers("key → anchors"), layers("anchors → last")
+    return bool(len(first) and len(second) and first.min() < second.max())
+
+
+@derived(version=2)
 def drawn(run: StoredRun) -> np.ndarray:
-    """(layers, classes): on what share of 45 questions about (4, 3) a class has an edge on the essential path."""
+    """(layers, EDGES): on what share of 45 questions about (4, 3) an edge is on the essential path."""
     keys, places = range(25, 100, 5), (1, 3, 5)
     task, taps = Task(), Taps()
     key = torch.tensor([k for k in keys for _ in places])
     place = torch.tensor([p for _ in keys for p in places])
     batch = task.questions(key, place, torch.full_like(key, task.number(HELD_OUT)), 3)
     model_of(run)(batch.tokens[None], taps)
-    found = np.zeros((run.spec.model.depth, len(EDGES)))
-    for i in range(len(key)):
-        layers = [taps[f"attention.{layer}"][0, i].mean(0).numpy() for layer in range(1, run.spec.model.depth + 1)]
-        p = int(place[i])
-        edges = np.argwhere(essential(np.stack(layers), range(p, p + 3)))
-        seen = {(layer, edge_class(query, source, p)) for layer, query, source in edges.tolist()}
-        for layer, name in seen:
-            if name is not None:
-                found[layer, list(EDGES).index(name)] += 1
+    depth = run.spec.model.depth
+    attention = np.stack([taps[f"attention.{layer}"][0].mean(1).numpy() for layer in range(1, depth + 1)], 1)
+    found = np.zeros((depth, len(EDGES)))
+    for tokens, p, a in zip(batch.tokens.numpy(), place.tolist(), attention, strict=True):
+        for layer, *edge in drawn_steps(Flow(tokens, p, a, 0)):
+            if tuple(edge) in EDGES:
+                found[layer - 1, EDGES.index(tuple(edge))] += 1
     return found / len(key)
 
 
-def agreement(phase: Phase) -> tuple[int, int, int]:
-    """Over runs, layers and classes: (drawn and causal, drawn only, causal only). Drawn: on the essential path of more than
-    half of the questions. Causal: cutting it costs EFFECT."""
-    picture = np.stack([drawn(run) for run in phase.runs]) > 0.5
-    causal = drops(phase) >= EFFECT
-    return int((picture & causal).sum()), int((picture & ~causal).sum()), int((causal & ~picture).sum())
-
-
-@derived(version=1)
-def _edge_tables(run: StoredRun) -> dict[str, np.ndarray]:
-    """{metric: (layers, EDGE_ROLES)}: what is left of the run's accuracies when one edge of one layer is cut."""
-    model = model_of(run)
-    layers = range(1, run.spec.model.depth + 1)
-    table = [
-        [shares(model, lambda p, e=e, s=s: {f"scores.{s}": _without(p, e[:1], e[1:])}) for e in EDGE_ROLES] for s in layers
-    ]
-    return {name: np.array([[cell[name] for cell in row] for row in table]) for name in table[0][0]}
-
-
-def edge_drops(phase: Phase) -> np.ndarray:
-    """(runs, layers, EDGE_ROLES): how much of the phase's own accuracy it costs to cut one edge."""
-    whole = cuts_of(phase).whole[phase.mapping]
-    return whole[:, None, None] - np.stack([_edge_tables(run)[phase.mapping] for run in phase.runs])
-
-
-def _class_of(step: Step) -> tuple[int, str] | None:
-    """The layer and the class in EDGES of a step; None for one that belongs to no class."""
-    layer, source, query = step
-    return next(((layer, name) for name, (sources, queries) in EDGES.items() if source in sources and query in queries), None)
-
-
-def route_classes(mapping: str) -> list[tuple[int, str]]:
-    """(layer, class) of the cuts that touch the route which the paper draws through two layers."""
-    return sorted({found for step in ROUTES[mapping] if (found := _class_of(step)) is not None})
-
-
-def needed(phase: Phase) -> list[set[Step]]:
-    """The edges that each run of a phase needs: cutting one of them alone costs EFFECT."""
-    return [
-        {(layer + 1, *EDGE_ROLES[edge]) for layer, edge in np.argwhere(run >= EFFECT).tolist()} for run in edge_drops(phase)
-    ]
-
-
-def takes(phase: Phase, route: frozenset[Step]) -> np.ndarray:
-    """(R,) which runs need every edge of a route."""
-    return np.array([route <= edges for edges in needed(phase)])
-
-
-def off_route(phase: Phase) -> dict[tuple[int, str], float]:
-    """{(layer, class): mean cost} of the cuts that cost EFFECT though the paper's route has no edge of that class."""
-    mean, route = drops(phase).mean(0), route_classes(phase.mapping)
-    costly = [(int(layer) + 1, list(EDGES)[edge]) for layer, edge in np.argwhere(mean >= EFFECT)]
-    return {
-        (layer, name): float(mean[layer - 1, list(EDGES).index(name)]) for layer, name in costly if (layer, name) not in route
-    }
-
-
-def composes_in_order(cost: np.ndarray) -> bool:
-    """Do cuts, (layers, classes), say that key → anchors is needed in some layer and anchors → last in a later one?"""
-    first, second = (np.flatnonzero(cost[:, list(EDGES).index(name)] >= EFFECT) for name in ("key → anchors", "anchors → last"))
-    return bool(len(first) and len(second) and first.min() < second.max())
+def agreement(runs: Sequence[StoredRun]) -> tuple[int, int, int]:
+    """Over runs, layers and edges: (drawn and needed, drawn only, needed only). Drawn: on the essential path of more than half
+    of the questions."""
+    both = [(drawn(run) > 0.5, edge_costs(run) >= EFFECT) for run in runs]
+    count = lambda of: int(sum(of(picture, cause).sum() for picture, cause in both))
+    return count(lambda p, c: p & c), count(lambda p, c: p & ~c), count(lambda p, c: ~p & c)
 
 
 # --- Patches ---
@@ -392,9 +296,15 @@ def patch_effects(run: StoredRun) -> dict[str, np.ndarray]:
     return {what: np.reshape(patched(model, *contrasts(what), places), (-1, len(ROLES))) for what in ROLES[:3]}
 
 
-def mean_patch(phase: Phase) -> dict[str, np.ndarray]:
-    """{what differs: (layers, roles)}, the mean of patch_effects over the runs of a phase."""
-    effects = [patch_effects(run) for run in phase.runs]
+def moved(run: StoredRun) -> bool:
+    """Before the last layer, does each anchor's difference act from the last token, at least half of the time?"""
+    effects = patch_effects(run)
+    return all(effects[anchor][-1, ROLES.index("last")] >= 0.5 for anchor in ANCHORS)
+
+
+def mean_patch(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
+    """{what differs: (layers, roles)}, the mean of patch_effects over runs of one depth."""
+    effects = [patch_effects(run) for run in runs]
     return {what: np.nanmean([e[what] for e in effects], axis=0) for what in effects[0]}
 
 
@@ -441,3 +351,40 @@ def tsne(points: np.ndarray, perplexity: float = 12.0) -> np.ndarray:
     from sklearn.manifold import TSNE
 
     return TSNE(perplexity=min(perplexity, (len(points) - 1) / 3), init="pca", random_state=0, n_jobs=1).fit_transform(points)
+
+
+# --- The new seeds by their way ---
+
+
+def by_way(runs: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
+    """{way: runs of two layers that go it}, in the order of WAYS; ways that none goes are left out."""
+    found = {w: [run for run in runs if way(run) == w] for w in WAYS}
+    return {w: some for w, some in found.items() if some}
+
+
+def composing(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """The runs that compose to within one step: more than half of their answers to (4, 3) are −9, −10 or −11."""
+    return [run for run in runs if has_counts(run) and share_of(run, WITHIN_ONE) > MAJORITY]
+
+
+def exactness(runs: Sequence[StoredRun]) -> Comparison | None:
+    """Of the runs that compose to within one step: the share of exactly −10 where the last token needs the key in the last
+    layer, against the runs that go key first; each γ by itself. None where no γ has both."""
+    asked = [run for run in composing(runs) if way(run) != NEITHER]
+    late = [way(run) != KEY_FIRST for run in asked]
+    kinds = {(run.spec.gamma, is_late) for run, is_late in zip(asked, late, strict=True)}
+    if not any({(g, True), (g, False)} <= kinds for g, _ in kinds):
+        return None
+    return compare([run.metrics["inferential"] for run in asked], late, [run.spec.gamma for run in asked])
+
+
+def smaller(runs: Sequence[StoredRun]) -> Comparison | None:
+    """γ of the runs that go key first against γ of those that go pair first. None where one of the two has none."""
+    asked = [run for run in runs if way(run) in (KEY_FIRST, PAIR_FIRST)]
+    first = [way(run) == KEY_FIRST for run in asked]
+    return compare([run.spec.gamma for run in asked], first) if {True, False} <= set(first) else None
+
+
+def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
+    """What the text of chapter 3 says."""
+    return {"x": Fact(in_words(len(new)), "{}", ""), "y": Fact(mean([]), "{}", "")}
