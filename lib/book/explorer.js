@@ -254,6 +254,7 @@ function mountExplorer(root, data, live) {
     inputs[key] = { box, input: select };
   }
   const tools = el("div", { class: "rm-tools" });
+  const presets = [];
   const go = (changes) => { pause(); Object.assign(state, changes); redraw(); };
   if (!live) {
     if (data.series.length > 1) choice("series", "Results", data.series.map((s, i) => [i, s.name]));
@@ -263,6 +264,7 @@ function mountExplorer(root, data, live) {
     root.append(controls);
     for (const preset of data.presets || []) {
       const button = el("button", { type: "button", class: "rm-preset" }, esc(preset.label));
+      presets.push({ button, series: preset.to.series });
       button.addEventListener("click", () => go({ step: -1, ...preset.to }));
       tools.append(button);
     }
@@ -383,6 +385,7 @@ function mountExplorer(root, data, live) {
       out.textContent = now.index < now.last ? number.format(now.run.history.step[now.index]) : `trained (${number.format(now.run.steps)})`;
       input.setAttribute("aria-valuetext", `step ${out.textContent}`);
       if (inputs.series) inputs.series.input.value = state.series;
+      for (const { button, series } of presets) button.hidden = series !== state.series; // those of other results lead away
       link.setAttribute("href", address());
     }
     pin.textContent = beside ? "Stop comparing" : "Keep to compare";

@@ -29,7 +29,7 @@ from lib.core.train.loop import Progress
 from lib.core.train.plan import Options
 
 SETS = {"fast diagram": FAST, "full-length runs": HEADLINE, "large-batch runs": FLIP, "pre-norm runs, along training": PLAYED}
-"""By name; points that a reader trains join the first."""
+"""By name; points that a reader trains are of the first's settings."""
 SAYS = ("answers by the symmetry of the pairs it saw", "composes the two functions it saw")
 """What a model does that gives the symmetric and the inferential answer, as the explorer's sentence has it."""
 ANSWERS = (
@@ -90,8 +90,8 @@ def moments(run: StoredRun, attention: bool = True) -> list[dict[str, Any]]:
     return found
 
 
-def clearest(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Three points to begin with, from the recorded runs that have learned the seen pairs: the most symmetric, the most
+def clearest(runs: Sequence[dict[str, Any]], series: int = 0) -> list[dict[str, Any]]:
+    """Three points of a series to begin with, from the recorded runs that have learned the seen pairs: the most symmetric, the most
     inferential, and the one with the least to choose between the two, of those that give either in most questions."""
     learned = [run for run in runs if run["final"]["test"] >= SHADOW] or list(runs)
     share = lambda run, i: run["final"][ANSWERS[i]["id"]]
@@ -101,7 +101,7 @@ def clearest(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         "Clearest reasoner": max(learned, key=lambda run: share(run, 1)),
     } | ({"Least decided": min(mixed, key=lambda run: abs(share(run, 0) - share(run, 1)))} if mixed else {})
     return [
-        {"label": label, "to": {"series": 0, **{name: run[name] for name in ("gamma", "depth", "seed")}}}
+        {"label": label, "to": {"series": series, **{name: run[name] for name in ("gamma", "depth", "seed")}}}
         for label, run in chosen.items()
     ]
 
@@ -133,9 +133,12 @@ def shown(runs: Sequence[StoredRun]) -> list[StoredRun]:
 
 
 def exploration(
-    sets: Sequence[tuple[str, Sequence[StoredRun]]], profile: str, key: int = KEY, place: int = PLACE
+    sets: Sequence[tuple[str, Sequence[StoredRun]]], profile: str, key: int = KEY, place: int = PLACE, joins: int = 0
 ) -> dict[str, Any]:
-    """What lib.book.explorer needs, of one or several sets (name, runs) of results. A run that is given twice counts once."""
+    """What lib.book.explorer needs, of one or several sets (name, runs) of results. A run that is given twice counts once.
+
+    joins: the place of the set that a reader's own points join.
+    """
     sets = [(name, list({run.path: run for run in runs}.values())) for name, runs in sets]
     every = [run for _, runs in sets for run in runs]
     task = Task()
@@ -151,7 +154,8 @@ def exploration(
     ]
     return {
         "series": series,
-        "presets": clearest(series[0]["runs"]),
+        "presets": [preset for i, found in enumerate(series) for preset in clearest(found["runs"], i)],
+        "joins": joins,
         "answers": list(ANSWERS),
         "seen": SEEN,
         "question": {"tokens": question.tokens[0].tolist(), "place": place},

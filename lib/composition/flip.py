@@ -17,6 +17,7 @@ from lib.composition.variations import make_watched
 from lib.core.record.spec import RunSpec, TrainSpec
 from lib.core.record.store import Store, StoredRun, load_stored
 from lib.core.sweep.experiment import Experiment, always, check_profile
+from lib.core.train.plan import Options
 
 RANGE_NAME = "composition-range"
 _SMOKE = full_length(batch=32, steps=100)
@@ -113,3 +114,11 @@ def confirmed_runs(store: Store, profile: str) -> list[StoredRun]:
     count = Counter(r.spec.gamma for r in runs)
     whole = [r for r in runs if count[r.spec.gamma] == seeds]
     return whole if len({r.spec.gamma for r in whole}) > 1 else []
+
+
+def obtain_confirmed(profile: str, store: Store, options: Options = Options()) -> list[StoredRun]:
+    """The same; where fewer than two γ have all their runs, those of the two that come first are trained."""
+    if not confirmed_runs(store, profile):
+        specs = CONFIRM.specs(profile)
+        CONFIRM.obtain([s for s in specs if s.gamma in CONFIRM_FIRST] or specs, store, options)
+    return confirmed_runs(store, profile)

@@ -13,20 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lib.composition.experiments import FAST
-from lib.composition.phase_diagram.metrics import neighbour_steps
-from lib.composition.runs import FITTED, MAPPINGS, generalizes, lean
+from lib.composition.information_flow.metrics import KEY_FIRST, NEITHER, composing, way
+from lib.composition.phase_diagram.metrics import exact_kind, step_shares
+from lib.composition.runs import MAPPINGS
 from lib.composition.spectra import N_EIGENVALUES, keys_eigenvalues, keys_embedding, relative_rank
-from lib.composition.words import set_name
-from lib.core.read.derived import derived
 from lib.core.read.measures import cosines, remembered
-from lib.core.read.statistics import (
-    RARE,
-    auc_interval,
-    numerical_order,
-    stratified_auc,
-    two_sided,
-)
+from lib.core.read.statistics import Comparison, compare, numerical_order, two_sided
 from lib.core.record.store import StoredRun
 
 ALIKE = 0.7
@@ -107,16 +99,6 @@ def measures_of(run: StoredRun) -> dict[str, float]:
 # --- What figures show ---
 
 
-def diagram(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    """The runs of the fast diagram among them; where their weights are not kept (profile smoke), all."""
-    return [r for r in runs if source(r) == (FAST.folder, FAST.version)] or list(runs)
-
-
-def source(run: StoredRun) -> tuple[str, int]:
-    """The experiment and the version that a run is of."""
-    return run.spec.experiment, run.spec.version
-
-
 def cells(runs: Sequence[StoredRun], seed: int) -> dict[tuple[int, float], StoredRun]:
     """{(depth, γ): run} of one seed. Raises LookupError, listing the seeds there are, for one that is not stored."""
     found = {(r.spec.model.depth, r.spec.gamma): r for r in runs if r.spec.seed == seed}
@@ -138,18 +120,6 @@ def embedding_map(run: StoredRun) -> np.ndarray:
 
     points = keys_embedding(run.weights())
     return TSNE(perplexity=10, init="pca", random_state=0, n_jobs=1).fit_transform(points)
-
-
-def twin(runs: Sequence[StoredRun], example: StoredRun) -> StoredRun | None:
-    """The decided run of the other answer and the same depth whose five measures lie nearest to those of an example, each in
-    standard deviations over the fitted runs of that depth; None where there is none."""
-    here = [run for run in fitted(runs) if run.spec.model.depth == example.spec.model.depth]
-    others = [run for run, d in zip(here, decided(here), strict=True) if d and (lean(run) > 0) != (lean(example) > 0)]
-    if not others:
-        return None
-    vector = lambda run: np.array(list(measures_of(run).values()))
-    unit = np.maximum(np.std([vector(run) for run in here], axis=0), 1e-12)
-    return min(others, key=lambda run: float(np.linalg.norm((vector(run) - vector(example)) / unit)))
 
 
 def phase_panels(runs: Sequence[StoredRun]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -193,50 +163,6 @@ KIND = {
 """What a kind of matrix is called."""
 
 
-def rank_cells(runs: Sequence[StoredRun]) -> dict[tuple[int, float], dict[str, float]]:
-    """{(depth, γ): {matrix: stable rank as a share of the largest possible}}, means over seeds."""
-    found: dict[tuple[int, float], dict[str, list[float]]] = {}
-    for run in runs:
-        cell = found.setdefault((run.spec.model.depth, run.spec.gamma), {})
-        for name, w in matrices(run.weights()).items():
-            cell.setdefault(short_name(name), []).append(float(relative_rank(w)))
-    return {place: {name: float(np.mean(v)) for name, v in cell.items()} for place, cell in found.items()}
-
-
-def rank_kinds(runs: Sequence[StoredRun]) -> dict[tuple[int, float], dict[str, float]]:
-    """{(depth, γ): {kind of matrix: its stable rank}}, the rank_cells as means over layers."""
-    found: dict[tuple[int, float], dict[str, list[float]]] = {}
-    for place, cell in rank_cells(runs).items():
-        for name, share in cell.items():
-            found.setdefault(place, {}).setdefault(name.partition("(")[0], []).append(share)
-    return {place: {kind: float(np.mean(v)) for kind, v in cell.items()} for place, cell in found.items()}
-
-
-def nearest(runs: Sequence[StoredRun], gamma: float) -> list[StoredRun]:
-    """The runs whose γ is nearest to the one that is asked for."""
-    best = min((r.spec.gamma for r in runs), key=lambda g: (abs(g - gamma), g))
-    return [r for r in runs if r.spec.gamma == best]
-
-
-def large_and_small(runs: Sequence[StoredRun], gamma: float) -> tuple[list[StoredRun], list[StoredRun]]:
-    """The runs nearest to γ = 0.5 and nearest to a larger γ. Raises LookupError where the two are the same runs."""
-    large, small = nearest(runs, 0.5), nearest(runs, gamma)
-    if large[0].spec.gamma >= small[0].spec.gamma:
-        raise LookupError(f"gamma must be nearer to a stored γ above {large[0].spec.gamma:g} than to it, got {gamma:g}.")
-    return large, small
-
-
-STRANDS = 0.9
-"""Neighbours differ by a fixed step if this share of the numbers has its nearest neighbour at one distance (our choice)."""
-
-
-def common_step(run: StoredRun) -> tuple[int, float]:
-    """The most frequent distance, as numbers, of a number and its nearest neighbour in the embedding, and the share of the
-    numbers that have it."""
-    counts = np.bincount(neighbour_steps(run))
-    return int(counts.argmax()), float(counts.max() / counts.sum())
-
-
 # --- Growth along training ---
 
 GROWN = 3.0
@@ -262,128 +188,34 @@ def late_change(run: StoredRun) -> float:
     return max(late) / min(late) - 1 if len(late) > 1 else math.inf
 
 
-# --- Does a number foretell the answer? ---
+# --- Does a number foretell the answer, or the way? ---
 
 
-def fitted(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    """The runs that generalize; all where none does. The chapter's one rule of who counts."""
-    return [run for run in runs if generalizes(run)] or list(runs)
+def best_measure(runs: Sequence[StoredRun]) -> tuple[str, float] | None:
+    """Which of the measures tells decided inferential runs from symmetric ones of the same γ best, and how often chance alone
+    would tell them so well, in either direction. None where no γ has both."""
+    kinds = {run.path: exact_kind(run) for run in runs}
+    decided = [run for run in runs if kinds[run.path] in MAPPINGS]
+    both = {g for g in {r.spec.gamma for r in decided} if len({kinds[r.path] for r in decided if r.spec.gamma == g}) == 2}
+    asked = [run for run in decided if run.spec.gamma in both]
+    if not asked:
+        return None
+    positive, stratum = [kinds[r.path] == "inferential" for r in asked], [r.spec.gamma for r in asked]
+    p = {n: two_sided([measures_of(r)[n] for r in asked], positive, stratum) for n in measures_of(asked[0])}
+    return min(p.items(), key=lambda item: item[1])
 
 
-def rules(runs: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
-    """{who counts: runs}, from no rule at all to a stricter one than the chapter's; rules that none of the runs meets are left
-    out."""
-    found = {
-        "all runs": list(runs),
-        "fitted runs": fitted(runs),
-        f"runs right in {FITTED:.0%} of the seen pairs": [run for run in runs if run.metrics["test"] >= FITTED],
-    }
-    return {rule: some for rule, some in found.items() if some}
+def in_a_row(run: StoredRun) -> float:
+    """The share of the numbers whose nearest neighbour in the embedding is the next number, up or down."""
+    return float(step_shares(run)[0])
 
 
-def scores(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
-    """{measure: (runs,)}, γ among them for comparison."""
-    names = list(measures_of(runs[0]))
-    return {"γ": np.array([r.spec.gamma for r in runs])} | {n: np.array([measures_of(r)[n] for r in runs]) for n in names}
-
-
-def decided(runs: Sequence[StoredRun]) -> np.ndarray:
-    """(runs,) bool: one answer leads the other by more than half of all answers."""
-    return np.array([abs(lean(r)) > 0.5 for r in runs])
-
-
-class Auc(NamedTuple):
-    """A value with the ends of its 95 % interval, and how often chance alone would be as far from 0.5."""
-
-    value: float
-    low: float
-    high: float
-    p: float
-
-
-def aucs(runs: Sequence[StoredRun]) -> dict[str, Auc]:
-    """`_aucs` as numbers."""
-    return {name: Auc(*found.tolist()) for name, found in _aucs(list(runs)).items()}
-
-
-@derived(version=2)
-def _aucs(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
-    """{measure: stratified AUC of inferential against symmetric runs}; runs between the two do not count.
-
-    Compared are runs of one experiment and depth: across experiments decay, batch and rate differ as well, and each changes the
-    weights. Empty where no experiment and depth has both.
-    """
-    which = [r for r, d in zip(runs, decided(runs), strict=True) if d]
-    positive, stratum = [lean(r) > 0 for r in which], [(*source(r), r.spec.model.depth) for r in which]
-    with_answer = lambda answer: {s for s, p in zip(stratum, positive, strict=True) if p is answer}
-    if not with_answer(True) & with_answer(False):
-        return {}
-    found = {}
-    for name, values in scores(which).items():
-        value = stratified_auc(values, positive, stratum)
-        found[name] = np.array([value, *auc_interval(values, positive, stratum), two_sided(values, positive, stratum)])
-    return found
-
-
-FEW = 5
-"""Fewer decided runs of one kind than this tell nothing (our choice; 3 before results were seen)."""
-Stratum = tuple[str, int, int]
-"""An experiment, its version and a depth."""
-
-
-def strata(runs: Sequence[StoredRun]) -> dict[Stratum, list[StoredRun]]:
-    """The runs of each experiment, version and depth."""
-    found: dict[Stratum, list[StoredRun]] = {}
-    for run in runs:
-        found.setdefault((*source(run), run.spec.model.depth), []).append(run)
-    return dict(sorted(found.items()))
-
-
-def counts(runs: Sequence[StoredRun]) -> tuple[int, int]:
-    """How many runs are decidedly symmetric, and how many decidedly inferential."""
-    leans = [lean(run) > 0 for run, d in zip(runs, decided(runs), strict=True) if d]
-    return leans.count(False), leans.count(True)
-
-
-def pairs(runs: Sequence[StoredRun]) -> int:
-    """How many pairs of a decidedly symmetric and a decidedly inferential run of one stratum there are: what an AUC counts."""
-    return sum(math.prod(counts(here)) for here in strata(runs).values())
-
-
-def by_stratum(runs: Sequence[StoredRun]) -> dict[Stratum, tuple[int, int, dict[str, Auc]]]:
-    """{(experiment, version, depth): (decidedly symmetric runs, decidedly inferential ones, aucs of these runs alone)}; the
-    last empty where there are fewer than FEW of one kind."""
-    return {stratum: (*counts(here), aucs(here) if min(counts(here)) >= FEW else {}) for stratum, here in strata(runs).items()}
-
-
-def auc_panels(runs: Sequence[StoredRun]) -> dict[str, dict[str, Auc]]:
-    """{group: aucs}: within every experiment and depth, and in each of them that has enough of both kinds. Empty where nothing
-    can be told."""
-    panels = {"runs of one\nexperiment and depth": aucs(runs)} | {
-        f"{set_name(experiment, version)},\ndepth {depth}": found
-        for (experiment, version, depth), (*_, found) in by_stratum(runs).items()
-    }
-    return {group: found for group, found in panels.items() if found}
-
-
-def fold(auc: Auc) -> Auc:
-    """The same with high and low exchanged if need be, so that more is better and 0.5 is chance: a direction is no merit."""
-    return auc if auc.value >= 0.5 else Auc(1 - auc.value, 1 - auc.high, 1 - auc.low, auc.p)
-
-
-def tells(auc: Auc) -> bool:
-    """Is it further from 0.5 than chance alone would have it? By the exact test: with few runs an interval is too short."""
-    return auc.p <= RARE
-
-
-def contest(found: Mapping[str, Auc]) -> tuple[str, bool, bool, bool]:
-    """The measure of complexity that tells the phases apart best; whether it does better than chance; whether better than γ;
-    and whether its interval lies above γ's."""
-    best = max((n for n in found if n != "γ"), key=lambda n: fold(found[n]).value)
-    ours, gammas = fold(found[best]), fold(found["γ"])
-    return best, tells(found[best]), ours.value > gammas.value, ours.low > gammas.high
-
-
-def answer_of(run: StoredRun) -> str:
-    """The mapping that more than half of a run's answers follow exactly; "neither" where there is none."""
-    return next((m for m in MAPPINGS if run.metrics[m] > 0.5), "neither")
+def row_compared(runs: Sequence[StoredRun]) -> Comparison | None:
+    """Of the runs that compose to within one step: in_a_row where the key goes first, against where it is read last; each γ by
+    itself. None where no γ has both."""
+    asked = [run for run in composing(runs) if way(run) != NEITHER]
+    first = [way(run) == KEY_FIRST for run in asked]
+    kinds = {(run.spec.gamma, one) for run, one in zip(asked, first, strict=True)}
+    if not any({(g, True), (g, False)} <= kinds for g, _ in kinds):
+        return None
+    return compare([in_a_row(run) for run in asked], first, [run.spec.gamma for run in asked])

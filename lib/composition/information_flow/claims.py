@@ -100,13 +100,16 @@ def _deep_inferential(store: Store, profile: str) -> Measured:
 
 
 def _picture(store: Store, profile: str) -> Measured:
-    runs = _new(store, profile)
-    both, picture, cause = metrics.agreement(runs)
-    parts = (
-        Part("share of the drawn edges that are needed", both / max(both + picture, 1), ">=", 0.5),
-        Part("share of the needed edges that are drawn", both / max(both + cause, 1), ">=", 0.5),
-    )
-    return Measured(parts, _seeds(runs))
+    new = _new(store, profile)
+    deep = [p for p in phases(material(store, profile)) if p.genuine and p.depth > 2]
+    groups = {"two layers": new} | {f"deeper, {m}": [r for p in deep if p.mapping == m for r in p.runs] for m in MAPPINGS}
+    parts = []
+    for name, runs in groups.items():
+        both, picture, cause = metrics.agreement(runs)
+        if runs:
+            parts.append(Part(f"{name}: share of the drawn edges that are needed", both / max(both + picture, 1), ">=", 0.5))
+            parts.append(Part(f"{name}: share of the needed edges that are drawn", both / max(both + cause, 1), ">=", 0.5))
+    return Measured(tuple(parts), _seeds([run for runs in groups.values() for run in runs]))
 
 
 def _mirrored(store: Store, profile: str) -> Measured:
@@ -201,7 +204,8 @@ CHAPTER_03 = (
         "edge cuts",
         "The attention that is drawn is the attention that the answer depends on.",
         "cuts of single edges",
-        "new seeds: at least half of the drawn edges are needed, and half of the needed ones are drawn",
+        "at least half of the drawn edges are needed, and half of the needed ones are drawn: of the new seeds, and of older "
+        "symmetric and inferential runs of three layers and more",
         _picture,
         revised=_CHANGED,
         question="flip",

@@ -9,12 +9,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
 from lib.composition import palette
-from lib.composition.information_flow.metrics import EDGES, EFFECT, ROLES, Cuts, Flow, essential, route_classes
+from lib.composition.information_flow import metrics
+from lib.composition.information_flow.metrics import EDGES, EFFECT, GROUPS, KEY_FIRST, ROLES, ROUTES, WAYS, Flow, essential
+from lib.composition.phase_diagram.metrics import share_of
+from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
 from lib.core.read import style
+from lib.core.record.store import StoredRun
 
 _TOKEN_COLOURS = (palette.KEY, palette.FIRST_ANCHOR, palette.SECOND_ANCHOR)
 
@@ -68,24 +72,126 @@ def flow_diagram(flows: Sequence[Flow], titles: Sequence[str]) -> Figure:
     return fig
 
 
-def state_map(points: np.ndarray, pairs: Sequence[tuple[int, int]], title: str) -> Figure:
-    """Fig. 3b: a map of states, one point a sequence. Mirror images (a, b) and (b, a) share a colour, light and dark.
+# --- Which edges a run needs ---
 
-    points: (n, 2); pairs: n pairs.
+_ANSWERS = {
+    "−6": ((SYMMETRIC_OFFSET,), palette.SYMMETRIC),
+    "−10": ((INFERENTIAL_OFFSET,), palette.INFERENTIAL),
+    "−9 or −11": ((INFERENTIAL_OFFSET + 1, INFERENTIAL_OFFSET - 1), "#F2B78B"),
+}
+_ROWS = [
+    *(("symmetric", step) for step in sorted(ROUTES["symmetric"])),
+    *(("inferential", step) for step in sorted(ROUTES["inferential"])),
+    ("neither", (1, "first anchor", "second anchor")),
+    ("neither", (1, "key", "last")),
+]
+"""Every edge from which a way leads on to the last token, by the route of the paper that it belongs to."""
+_GAP = 0.5
+
+
+def _short(step: metrics.Step) -> str:
+    layer, source, query = step
+    return f"{source} → {query}, {layer}".replace("first anchor", "anchor 1").replace("second anchor", "anchor 2")
+
+
+def _columns(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], np.ndarray, list[tuple[float, str, float, float]]]:
+    """Runs by γ, way and share of −10; where each stands; and (γ, way, first, last place) of each group, with gaps between."""
+    way = lambda run: WAYS.index(metrics.way(run))
+    order = sorted(runs, key=lambda r: (r.spec.gamma, way(r), r.metrics["inferential"], r.spec.seed))
+    at: list[float] = []
+    groups: dict[tuple[float, str], list[float]] = {}
+    for run in order:
+        group = run.spec.gamma, WAYS[way(run)]
+        gap = 0.0 if group in groups else _GAP if group[0] in {g for g, _ in groups} else 2 * _GAP
+        at.append(at[-1] + 1 + gap if at else 0.0)
+        groups.setdefault(group, []).append(at[-1])
+    ends = [(*group, places[0], places[-1]) for group, places in groups.items()]
+    return order, np.array(at), ends
+
+
+def edge_figure(runs: Sequence[StoredRun]) -> Figure:
+    """All runs of two layers: above, what each answers to (4, 3); below, how many of its answers change when one edge is cut
+    in one layer. Blue edges belong to the symmetric route that the paper draws, orange ones to the inferential (its Fig. 3)."""
+    order, at, ends = _columns(runs)
+    with style.look():
+        fig, (bars, cells) = plt.subplots(2, 1, figsize=(style.WIDTH, 4.9), height_ratios=(1.1, 2.6), sharex=True)
+        low = np.zeros(len(order))
+        for name, (offsets, colour) in _ANSWERS.items():
+            share = np.array([share_of(run, offsets) for run in order])
+            bars.bar(at, share, 0.86, bottom=low, color=colour, label=name)
+            low += share
+        bars.bar(at, 1 - low, 0.86, bottom=low, color=style.LIGHT, label="other")
+        bars.set(ylim=(0, 1), yticks=(0, 0.5, 1), ylabel="answers")
+        bars.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1.12), title=None, columnspacing=1.2, handlelength=1.2)
+        costs = np.stack([metrics.edge_costs(run) for run in order])
+        for y, (mapping, (layer, *edge)) in enumerate(_ROWS):
+            fill = palette.FILL[mapping]
+            for x, value in zip(at, costs[:, layer - 1, EDGES.index(tuple(edge))], strict=True):
+                cells.barh(y, 0.86, 0.86, left=x - 0.43, color=fill(float(value)), edgecolor="#DDDDDD", lw=0.4)
+        cells.set_yticks(range(len(_ROWS)), [_short(step) for _, step in _ROWS])
+        for label, (mapping, _) in zip(cells.get_yticklabels(), _ROWS, strict=True):
+            label.set_color(palette.COLOUR[mapping] if mapping != "neither" else style.DARK)
+        cells.invert_yaxis()
+        cells.set_xticks([(a + b) / 2 for *_, a, b in ends], [name.replace(" ", "\n") for _, name, *_ in ends])
+        cells.set_ylabel("edge cut, in layer")
+        for gamma in dict.fromkeys(g for g, *_ in ends):
+            first, last = min(a for g, _, a, _ in ends if g == gamma), max(b for g, *_, b in ends if g == gamma)
+            bars.text((first + last) / 2, 1.04, f"γ = {gamma:g}", ha="center", va="bottom", fontsize=9, weight="bold")
+        bars.set_xlim(at[0] - 0.7, at[-1] + 0.7)
+        for ax in (bars, cells):
+            style.bare(ax)
+    return fig
+
+
+def exact_figure(runs: Sequence[StoredRun]) -> Figure:
+    """Share of exactly −10 among the answers of the runs that compose to within one step, by their way and γ."""
+    asked = metrics.composing(runs)
+    gammas = sorted({run.spec.gamma for run in asked})
+    names = [name for name in WAYS if any(metrics.way(run) == name for run in asked)]
+    with style.look():
+        fig, axes = plt.subplots(
+            max(len(gammas), 1), 1, figsize=(style.WIDTH, 0.9 + 1.0 * max(len(gammas), 1)), sharex=True, squeeze=False
+        )
+        for ax, gamma in zip(axes[:, 0], gammas, strict=False):
+            for y, name in enumerate(names):
+                here = [r.metrics["inferential"] for r in asked if r.spec.gamma == gamma and metrics.way(r) == name]
+                marker = "s" if name == KEY_FIRST else "o"
+                ax.plot(here, [y] * len(here), marker, ms=8, color=palette.INFERENTIAL, alpha=0.75, mew=0)
+            ax.set_yticks(range(len(names)), names)
+            ax.set(ylim=(-0.6, len(names) - 0.4), xlim=(0, 1.02))
+            ax.set_title(f"γ = {gamma:g}", fontsize=9)
+        axes[-1, 0].set_xlabel("share of answers that are exactly key − 10")
+    return fig
+
+
+# --- States ---
+
+_HUES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+
+
+def state_maps(maps: Mapping[str, np.ndarray], pairs: Sequence[tuple[int, int]]) -> Figure:
+    """Fig. 3b: maps of states, one point a sequence. Mirror images (a, b) and (b, a) share a colour, light and dark.
+
+    maps: {title: (n, 2)}; pairs: n pairs.
     """
     unordered = sorted({tuple(sorted(pair)) for pair in pairs})
-    palette = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH, 3.9))
-        for i, base in enumerate(unordered):
-            for pair, marker, mix in ((base, "o", 0.0), (base[::-1], "^", 0.5)):
-                which = np.array([tuple(p) == pair for p in pairs])
-                colour = tuple(1 - (1 - c) * (1 - mix) for c in to_rgb(palette[i % len(palette)]))
-                ax.scatter(*points[which].T, s=11, marker=marker, color=colour, lw=0, label=f"{pair}")
-        ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), ncols=2, title="anchors", columnspacing=0.6, handletextpad=0.1)
-        ax.set_title(title, fontsize=8.5)
-        ax.set(xticks=[], yticks=[], xlabel="first t-SNE coordinate", ylabel="second t-SNE coordinate")
+        fig, axes = plt.subplots(1, len(maps), figsize=(style.WIDTH, 4.1), squeeze=False)
+        for ax, (title, points) in zip(axes[0], maps.items(), strict=True):
+            for i, base in enumerate(unordered):
+                for pair, marker, mix in ((base, "o", 0.0), (base[::-1], "^", 0.5)):
+                    which = np.array([tuple(p) == pair for p in pairs])
+                    colour = tuple(1 - (1 - c) * (1 - mix) for c in to_rgb(_HUES[i % len(_HUES)]))
+                    ax.scatter(*points[which].T, s=11, marker=marker, color=colour, lw=0, label=f"{pair}")
+            ax.set_title(title, fontsize=8.5)
+            ax.set(xticks=[], yticks=[], xlabel="first t-SNE coordinate")
+        axes[0, 0].set_ylabel("second t-SNE coordinate")
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        fig.legend(handles, labels, loc="outside lower center", ncols=6, title="anchors", columnspacing=0.8, handletextpad=0.1)
     return fig
+
+
+# --- Deeper models and patches ---
 
 
 def _heat(ax: Axes, values: np.ndarray, colour: str, columns: Sequence[str], rows: Sequence[str]) -> None:
@@ -110,31 +216,20 @@ def _by_layer(layers: Sequence[int], columns: int, height: float) -> tuple[Figur
     return plt.subplots(len(layers), columns, figsize=(style.WIDTH, height), squeeze=False, height_ratios=layers, sharex=True)
 
 
-def cut_figure(cuts: Mapping[str, Cuts], mappings: Mapping[str, str]) -> Figure:
-    """How many runs of each group lose EFFECT of an accuracy or more when one class of edges is cut in one layer; nothing is
-    written where none does. Frames: the edges that the paper draws in its two layers.
+def group_figure(groups: Mapping[str, Sequence[StoredRun]], colours: Mapping[str, str]) -> Figure:
+    """How many runs change EFFECT of their answers to (4, 3) or more when a group of edges is cut in one layer.
 
-    cuts: {title: Cuts}; mappings: {title: the mapping whose accuracy the right column shows}.
+    groups: {title: runs of one depth}.
     """
-    layers = [next(iter(c.after.values())).shape[1] for c in cuts.values()]
-    columns = [name.replace(" → ", "\n→ ") for name in EDGES]
+    costs = {title: np.stack([metrics.group_costs(run) for run in runs]) >= EFFECT for title, runs in groups.items()}
     with style.look():
-        fig, axes = _by_layer(layers, 2, 0.9 + 0.36 * sum(layers) + 0.38 * len(cuts))
-        for row, (title, c), depth in zip(axes, cuts.items(), layers, strict=True):
-            mapping = mappings[title]
-            for ax, name, colour in ((row[0], "test", "neither"), (row[1], mapping, mapping)):
-                lose = c.whole[name][:, None, None] - c.after[name] >= EFFECT
-                n, share = len(lose), lose.mean(0)
-                _heat(ax, share, colour, columns, [f"layer {i + 1}" for i in range(depth)])
-                _write(ax, share, {(i, j): f"{lose[:, i, j].sum()} of {n}" for i, j in np.argwhere(share > 0).tolist()})
-                if depth == 2:
-                    for layer, edges in route_classes(mapping):
-                        place = list(EDGES).index(edges) - 0.5, layer - 1.5
-                        ax.add_patch(Rectangle(place, 1, 1, fill=False, edgecolor="black", lw=1.5, clip_on=False, zorder=3))
-                label = "seen pairs" if name == "test" else palette.LABEL[name]
-                ax.set_title(f"{title}: {label}", fontsize=8.5)
-            row[1].set_yticks([])
-        for ax in axes[-1]:
+        fig, axes = plt.subplots(1, len(costs), figsize=(style.WIDTH, 2.4), squeeze=False)
+        for ax, (title, lose) in zip(axes[0], costs.items(), strict=True):
+            n, share = len(lose), lose.mean(0)[::-1]
+            rows = [f"layer {i}" for i in range(len(share), 0, -1)]
+            _heat(ax, share, colours[title], [name.replace(" → ", "\n→ ") for name in GROUPS], rows)
+            _write(ax, share, {(i, j): f"{round(share[i, j] * n)} of {n}" for i, j in np.argwhere(share > 0).tolist()})
+            ax.set_title(title, fontsize=8.5)
             ax.set_xlabel("edges that were cut")
     return fig
 

@@ -7,13 +7,14 @@ that the key, the two anchors and the last position are four different positions
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from lib.composition.flip import CONFIRM_FIRST
 from lib.composition.phase_diagram.metrics import MAJORITY, WITHIN_ONE, has_counts, share_of
 from lib.composition.runs import model_of
 from lib.composition.task import FIRST_KEY, HELD_OUT, LAST_KEY, LENGTH, PAIRS, Batch, Task
@@ -385,6 +386,70 @@ def smaller(runs: Sequence[StoredRun]) -> Comparison | None:
     return compare([run.spec.gamma for run in asked], first) if {True, False} <= set(first) else None
 
 
-def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
-    """What the text of chapter 3 says."""
-    return {"x": Fact(in_words(len(new)), "{}", ""), "y": Fact(mean([]), "{}", "")}
+def _span(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """The least and the largest; None of no values."""
+    return (min(values), max(values)) if values else (None, None)
+
+
+def examples(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """The clearest symmetric run, the most exact one that goes key first, and the most exact of all; each once."""
+    exact = lambda run: run.metrics["inferential"]
+    first = [run for run in runs if way(run) == KEY_FIRST] or list(runs)
+    chosen = (max(runs, key=lambda run: run.metrics["symmetric"]), max(first, key=exact), max(runs, key=exact))
+    return list({run.path: run for run in chosen}.values())
+
+
+def facts(
+    new: Sequence[StoredRun], older: Mapping[str, Sequence[StoredRun]], deep: Mapping[str, Sequence[StoredRun]]
+) -> dict[str, Fact]:
+    """What the text of chapter 3 says. new: two layers, new seeds; older: {answer: two-layer runs of the older pool}; deep:
+    {answer: deeper runs}."""
+    found = {"effect": Fact(EFFECT, "{:.0%}", "our choice: the share of answers that have to change")}
+    found["all-runs"] = Fact(len(new), "{}", "new seeds, of all γ that have all of them")
+    for name, gamma in zip(("low", "high"), CONFIRM_FIRST, strict=True):
+        here = [run for run in new if run.spec.gamma == gamma]
+        rests = f"of the new seeds at γ = {gamma:g}"
+        found[f"{name}-runs"] = Fact(in_words(len(here)), "{}", f"all {rests}")
+        for key in WAYS[:1] if name == "low" else WAYS[:3]:
+            count = in_words(sum(way(run) == key for run in here))
+            found[f"{name}-{key.replace(' ', '-')}"] = Fact(count, "{}", f"{key}, {rests}")
+    low, high = ([run for run in new if run.spec.gamma == gamma] for gamma in CONFIRM_FIRST)
+    pure = [run for run in low if needed(run) == ROUTES["symmetric"]]
+    rests = f"of the new seeds at γ = {CONFIRM_FIRST[0]:g}"
+    found["low-pure"] = Fact(in_words(len(pure)), "{}", f"need the three edges of the symmetric route and no other, {rests}")
+    odd = mean(run.metrics["symmetric"] for run in low if way(run) == KEY_FIRST)
+    found["low-odd-share"] = Fact(odd, "{:.0%}", f"symmetric share of the run that goes key first, {rests}")
+    rests = f"of the new seeds at γ = {CONFIRM_FIRST[1]:g}: share of exactly −10"
+    found["exact-key-first"] = Fact(
+        _span([r.metrics["inferential"] for r in high if way(r) == KEY_FIRST]), "{:.0%} to {:.0%}", f"key first, {rests}"
+    )
+    late = [r.metrics["inferential"] for r in high if way(r) in (PAIR_FIRST, BOTH)]
+    found["exact-key-last"] = Fact(_span(late), "{:.0%} to {:.0%}", f"the others, {rests}")
+    first = exactness(high)
+    found["exact-p"] = Fact(
+        first and first.p, "{:.2g}", f"exact test, key last against key first, {rests}; found in these runs"
+    )
+    ratios = {w: [forgets_order(run) for run in some] for w, some in by_way(new).items()}
+    rests = "of the new seeds: distance of mirror images over that of other pairs"
+    found["mirror-pair-first"] = Fact(_span(ratios.get(PAIR_FIRST, [])), "{:.2f} to {:.2f}", f"pair first, {rests}")
+    others = [value for w in (KEY_FIRST, BOTH) for value in ratios.get(w, [])]
+    found["mirror-others"] = Fact(_span(others), "{:.2f} to {:.2f}", f"key first or both, {rests}")
+    agree = sum(moved(run) == (way(run) == PAIR_FIRST) for run in new)
+    found["patches-agree"] = Fact(
+        (in_words(agree), in_words(len(new))), "{} of {}", "new seeds whose patches and cuts name the same way"
+    )
+    both, picture, cause = agreement(new)
+    found["drawn-needed"] = Fact((both, both + picture), "{} of {}", "edges that are drawn, over all new seeds: needed")
+    found["needed-drawn"] = Fact((both, both + cause), "{} of {}", "edges that are needed, over all new seeds: drawn")
+    composing_deep, other_deep = (deep.get(m, []) for m in ("inferential", "symmetric"))
+    found["deep-runs"] = Fact(len(composing_deep), "{}", "inferential runs of three and four layers")
+    both, picture, _ = agreement(composing_deep)
+    found["deep-drawn-needed"] = Fact((both, both + picture), "{} of {}", "edges drawn in deeper inferential runs: needed")
+    for name, some in (("deep", composing_deep), ("deep-symmetric", other_deep)):
+        count = in_words(sum(map(composes_in_order, some))), in_words(len(some))
+        found[f"{name}-order"] = Fact(count, "{} of {}", f"{name} runs that need key → anchors, then anchors → last")
+    ways = [way(run) for run in older.get("symmetric", [])]
+    for key in (PAIR_FIRST, KEY_FIRST):
+        count = ways.count(key), len(ways)
+        found[f"older-{key.replace(' ', '-')}"] = Fact(count, "{} of {}", f"older symmetric runs of two layers: {key}")
+    return found
