@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from lib.composition.flip import CONFIRM_FIRST
 from lib.composition.information_flow.metrics import KEY_FIRST, NEITHER, composing, way
-from lib.composition.phase_diagram.metrics import exact_kind, step_shares
+from lib.composition.phase_diagram.metrics import exact_kind, has_counts, share_of, step_shares
 from lib.composition.runs import MAPPINGS
 from lib.composition.spectra import N_EIGENVALUES, keys_eigenvalues, keys_embedding, relative_rank
+from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import cosines, remembered
 from lib.core.read.statistics import Comparison, compare, numerical_order, two_sided
 from lib.core.record.store import StoredRun
@@ -165,17 +166,17 @@ KIND = {
 
 # --- Growth along training ---
 
-GROWN = 3.0
-"""An eigenvalue has begun to grow once it is this many times as large as at the first evaluation (our choice)."""
+TENTH = 0.1
+"""An eigenvalue has grown once it is this share of the largest that it becomes (our choice)."""
 
 
 def growth(run: StoredRun) -> list[float]:
-    """For each recorded eigenvalue the step at which it has grown by GROWN; infinity for never."""
+    """For each recorded eigenvalue the first evaluated step at which it is TENTH of the largest value that it takes."""
     found = []
     for i in range(N_EIGENVALUES):
-        if values := run.history.get(f"eigenvalue {i + 1}"):
-            grown = (s for s, v in zip(run.history["step"], values, strict=True) if v is not None and v >= GROWN * values[0])
-            found.append(float(next(grown, math.inf)))
+        values = [math.nan if v is None else v for v in run.history.get(f"eigenvalue {i + 1}", [])]
+        if values:
+            found.append(float(run.history["step"][int(np.argmax(np.array(values) >= TENTH * np.nanmax(values)))]))
     return found
 
 
@@ -219,3 +220,38 @@ def row_compared(runs: Sequence[StoredRun]) -> Comparison | None:
     if not any({(g, True), (g, False)} <= kinds for g, _ in kinds):
         return None
     return compare([in_a_row(run) for run in asked], first, [run.spec.gamma for run in asked])
+
+
+def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
+    """What the text of chapter 5 says, of the new seeds."""
+    found = {"alike": Fact(ALIKE, "{:g}", "the paper's threshold for the cosine of two neurons of one group")}
+    at = {name: [r for r in new if r.spec.gamma == g] for name, g in zip(("low", "high"), CONFIRM_FIRST, strict=True)}
+    short = {
+        "condensed": ("condensation of W_Q(1)", "{:.0%}"),
+        "order": ("order of the embedding", "{:.2f}"),
+        "dimension": ("embedding's effective dimension", "{:.0%}"),
+        "rank": ("mean stable rank", "{:.0%}"),
+    }
+    for (end, group), gamma in zip(at.items(), CONFIRM_FIRST, strict=True):
+        for key, (name, form) in short.items():
+            value = mean(measures_of(run)[name] for run in group)
+            found[f"{key}-{end}"] = Fact(value, form, f"{name}, mean of the new seeds at γ = {gamma:g}")
+    high = at["high"]
+    by = {"first": [r for r in high if way(r) == KEY_FIRST], "late": [r for r in high if way(r) not in (KEY_FIRST, NEITHER)]}
+    rests = f"of the new seeds at γ = {CONFIRM_FIRST[1]:g}"
+    for name, group in by.items():
+        found[f"{name}-runs"] = Fact(in_words(len(group)), "{}", f"key {name}, {rests}")
+        for step in (1, 3):
+            shares = [float(step_shares(run)[step - 1]) for run in group]
+            words = f"share of the numbers whose nearest neighbour is {step} away, key {name}, {rests}"
+            if (name, step) in (("first", 1), ("late", 3)):
+                found[f"{name}-step"] = Fact((min(shares), max(shares)) if shares else None, "{:.0%} to {:.0%}", words)
+    row = row_compared(high)
+    found["row-p"] = Fact(row and row.p, "{:.2g}", f"exact test, neighbours one apart, {rests}; found in these runs")
+    offsets = {"first": (-9, -11), "late": (-7, -13)}
+    for name, group in by.items():
+        missed = [(share_of(r, offsets[name]), 1 - r.metrics["inferential"]) for r in group if has_counts(r)]
+        words = f"of the answers that are not −10, those that are {' or '.join(map(str, offsets[name]))}, key {name}, {rests}"
+        share = sum(m for m, _ in missed) / sum(n for _, n in missed) if missed else None
+        found[f"{name}-misses"] = Fact(share, "{:.0%}", words)
+    return found
