@@ -91,8 +91,8 @@ def moments(run: StoredRun, attention: bool = True) -> list[dict[str, Any]]:
 
 
 def clearest(runs: Sequence[dict[str, Any]], series: int = 0) -> list[dict[str, Any]]:
-    """Three points of a series to begin with, from the recorded runs that have learned the seen pairs: the most symmetric, the most
-    inferential, and the one with the least to choose between the two, of those that give either in most questions."""
+    """Three points of a series to begin with, from the recorded runs that have learned the seen pairs: the most symmetric, the
+    most inferential, and the one with the least to choose between the two, of those that give either in most questions."""
     learned = [run for run in runs if run["final"]["test"] >= SHADOW] or list(runs)
     share = lambda run, i: run["final"][ANSWERS[i]["id"]]
     mixed = [run for run in learned if share(run, 0) + share(run, 1) > 0.5]

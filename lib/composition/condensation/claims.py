@@ -6,7 +6,6 @@ that of `order-parameter`, in its present form, before any γ had new seeds of b
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -19,7 +18,6 @@ from lib.composition.runs import generalizes
 from lib.core.read.claim import Claim, Measured, Part, by_exact_test
 from lib.core.read.statistics import RARE, compare
 from lib.core.record.store import Store, StoredRun, load
-
 
 SMALL = 0.9
 """γ of small initialization, for the growth of eigenvalues (our choice)."""
@@ -80,7 +78,7 @@ def _growth(store: Store, profile: str) -> Measured:
     steps = [growth(run) for run in small]
     parts = (
         Part(
-            "share of runs whose second eigenvalue grows half again as late",
+            "share of runs whose second grows half again as late",
             _share(g[1] >= 1.5 * g[0] for g in steps),
             ">",
             0.5,
@@ -154,12 +152,12 @@ CHAPTER_05 = (
         "Fig 12b",
         "At small initialization the largest eigenvalue grows first, then the others, then growth stops.",
         "one run",
-        f"new seeds at the γ above {SMALL:g} that did not suggest it: in most, the second reaches {TENTH:.0%} of its final size "
-        "half again as late as the largest, and the third later; in the last quarter of the steps before the rate falls the "
-        "largest settles within 5 % (median)",
+        f"new seeds at the γ above {SMALL:g} that did not suggest it: in most, the second reaches {TENTH:.0%} of its largest "
+        "value half again as late as the largest, and the third later; in the last quarter of the steps before the rate falls "
+        "the largest settles within 5 % (median)",
         _growth,
-        revised="growth was counted from three times the first value, which all eigenvalues pass at once in the jump at the start; "
-        "and settling by the last two evaluations, too few to tell; both of large-batch runs in bfloat16",
+        revised="growth was counted from three times the first value, which all eigenvalues pass at once in a first jump; and "
+        "settling by the last two evaluations, too few to tell; both of large-batch runs in bfloat16",
         question="simple",
         figure="5.4",
     ),

@@ -16,10 +16,13 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from lib.composition import palette
-from lib.composition.condensation.metrics import KIND, Auc, condensation, greedy_groups, tells
+from lib.composition.condensation.metrics import KIND, condensation, greedy_groups, measures_of
+from lib.composition.information_flow.figures import columns
+from lib.composition.information_flow.metrics import composing
+from lib.composition.phase_diagram.metrics import exact_kind, share_of, step_shares
 from lib.composition.runs import MAPPINGS
 from lib.composition.spectra import N_EIGENVALUES
-from lib.composition.task import FIRST_KEY, LAST_KEY
+from lib.composition.task import FIRST_KEY, INFERENTIAL_OFFSET, LAST_KEY
 from lib.core.read import style
 from lib.core.record.store import StoredRun
 
@@ -235,67 +238,60 @@ def singular_values(spectra: Mapping[str, Mapping[str, np.ndarray]], colours: Ma
     return fig
 
 
-def rank_grid(cells: Mapping[tuple[int, float], Mapping[str, float]]) -> Figure:
-    """Stable rank of every kind of matrix as a share of the largest possible, written in hundredths into each cell.
+MEASURES = {
+    "condensation of W_Q(1)": "condensation of $W^{Q(1)}$",
+    "order of the embedding": "order of the embedding",
+    "embedding's effective dimension": "effective dimension\nof the embedding",
+    "mean stable rank": "mean stable rank",
+}
 
-    cells: {(depth, γ): {kind: share}}.
-    """
-    depths, gammas = sorted({d for d, _ in cells}), sorted({g for _, g in cells})
-    kinds = list(next(iter(cells.values())))
+
+def measures_figure(runs: Sequence[StoredRun]) -> Figure:
+    """Four measures of simple weights over γ, a point a run, in the colour of its answer; lines join the medians."""
+    gammas = sorted({run.spec.gamma for run in runs})
     with style.look():
-        size = (style.WIDTH, 1.0 + 0.24 * len(kinds))
-        fig, axes = plt.subplots(1, len(depths), figsize=size, squeeze=False, sharey=True)
-        top = max(0.1, np.ceil(10 * max(value for cell in cells.values() for value in cell.values())) / 10)
-        for ax, depth in zip(axes[0], depths, strict=True):
-            values = np.array([[cells[depth, g][kind] for g in gammas] for kind in kinds])
-            image = ax.imshow(values, cmap="Greys", aspect="auto", vmin=0, vmax=top)
-            for (row, column), value in np.ndenumerate(values):
-                colour = "white" if value > 0.55 * top else "#222222"
-                ax.text(column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=7, color=colour)
-            ax.set_xticks(range(len(gammas)), [f"{g:g}" for g in gammas], fontsize=8)
-            ax.set_yticks(range(len(kinds)), [KIND.get(kind, kind) for kind in kinds])
-            ax.tick_params(length=0)
-            ax.set(xlabel="initialization rate γ", title=f"depth {depth}")
-        fig.colorbar(image, ax=axes, label="stable rank / largest", ticks=np.arange(0, top + 0.05, 0.1))
+        fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 4.2), sharex=True, sharey=True)
+        for ax, (name, title) in zip(axes.ravel(), MEASURES.items(), strict=True):
+            value = {run.path: measures_of(run)[name] for run in runs}
+            middle = [float(np.median([value[r.path] for r in runs if r.spec.gamma == g])) for g in gammas]
+            ax.plot(gammas, middle, color=style.LIGHT, lw=1.2, zorder=1)
+            for kind in (*MAPPINGS, "neither"):
+                here = [r for r in runs if exact_kind(r) == kind]
+                at = [r.spec.gamma for r in here], [value[r.path] for r in here]
+                ax.plot(*at, "o", ms=6, mew=0, alpha=0.7, color=palette.COLOUR[kind], label=kind)
+            ax.set(ylim=(-0.04, 1.04), xticks=gammas)
+            ax.set_title(title, fontsize=9)
+        for ax in axes[-1]:
+            ax.set_xlabel("initialization rate γ")
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, title="answer to (4, 3)")
     return fig
 
 
-def order_parameter(scores: Mapping[str, np.ndarray], lean: np.ndarray, aucs: Mapping[str, Mapping[str, Auc]]) -> Figure:
-    """Every fitted run as a point: a measure against (inferential − symmetric); below, how well each measure tells the two.
+_DISTANCES = {"1 apart": ((1,), style.PURPLE), "3": ((3,), style.GREEN), "4": ((4,), "#8FD3BD"), "other": ((), style.LIGHT)}
 
-    scores: {measure: (runs,)}; lean: (runs,) in [−1, 1]; aucs: {group of runs: {measure: Auc}}, a panel each, or none. A filled
-    point tells the two apart.
-    """
-    columns = 3
-    rows = -(-len(scores) // columns)
-    written = lambda name: name.replace("W_Q(1)", "$W^{Q(1)}$").replace("'", "’")
+
+def row_figure(runs: Sequence[StoredRun]) -> Figure:
+    """Runs that compose to within one step: above, how far the nearest neighbour of a number lies in the embedding; below, how
+    far off −10 the answers to (4, 3) are that are off."""
+    order, at, ends = columns(composing(runs))
     with style.look():
-        heights = [1.9 * rows + 0.4, 0.26 * len(scores) + 0.9][: 2 if aucs else 1]
-        fig = plt.figure(figsize=(style.WIDTH, sum(heights)))
-        upper, *rest = fig.subfigures(len(heights), 1, height_ratios=heights, squeeze=False).ravel()
-        axes = upper.subplots(rows, columns, sharey=True, squeeze=False)
-        for ax in axes.ravel()[len(scores) :]:
-            ax.set_visible(False)
-        leans = {"inferential": lean > 0, "symmetric": lean <= 0}
-        for ax, (name, values) in zip(axes.ravel(), scores.items(), strict=False):
-            for answer, which in leans.items():
-                ax.scatter(values[which], lean[which], s=11, c=palette.COLOUR[answer], alpha=0.6, lw=0, label=answer)
-            ax.axhline(0, color="#BBBBBB", lw=0.6)
-            ax.set_xlabel(written(name))
-        upper.supylabel("inferential − symmetric share", fontsize=9)
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        upper.legend(handles, [f"more {label} answers" for label in labels], loc="outside upper center", ncols=2)
-        if not aucs:
-            return fig
-        (lower,) = rest
-        for ax, (group, found) in zip(lower.subplots(1, len(aucs), sharey=True, squeeze=False)[0], aucs.items(), strict=True):
-            for i, score in enumerate(found.values()):
-                ax.plot([score.low, score.high], [i, i], color="#666666", lw=2, zorder=1)
-                ax.plot(score.value, i, "o", color="black", mfc="black" if tells(score) else "white", ms=5)
-            ax.axvline(0.5, color="#BBBBBB", lw=0.8)
-            ax.set_yticks(range(len(found)), [written(name) for name in found])
-            ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-            ax.set(xlim=(-0.03, 1.03), ylim=(len(found) - 0.5, -0.5))
-            ax.set_title(group, fontsize=8.5)
-        lower.supxlabel("chance that an inferential run is above a symmetric one", fontsize=9)
+        fig, (above, below) = plt.subplots(2, 1, figsize=(style.WIDTH, 4.2), sharex=True)
+        near, missed = np.zeros(len(order)), np.zeros(len(order))
+        for name, (steps, colour) in _DISTANCES.items():
+            share = np.array([sum(step_shares(run)[s - 1] for s in steps) for run in order]) if steps else 1 - near
+            off = [INFERENTIAL_OFFSET + sign * s for s in steps for sign in (1, -1)]
+            wrong = np.array([1 - run.metrics["inferential"] for run in order])
+            miss = np.array([share_of(run, off) for run in order]) if steps else wrong - missed
+            above.bar(at, share, 0.86, bottom=near, color=colour, label=name)
+            below.bar(at, miss, 0.86, bottom=missed, color=colour)
+            near, missed = near + share, missed + miss
+        above.set(ylim=(0, 1), ylabel="numbers, by distance\nof their neighbour")
+        below.set(ylabel="answers that miss −10,\nby how much")
+        above.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1.12), columnspacing=1.2, handlelength=1.2)
+        below.set_xticks([(a + b) / 2 for *_, a, b in ends], [name.replace(" ", "\n") for _, name, *_ in ends])
+        for gamma in dict.fromkeys(g for g, *_ in ends):
+            places = [place for g, _, *both in ends if g == gamma for place in both]
+            above.text((min(places) + max(places)) / 2, 1.03, f"γ = {gamma:g}", ha="center", va="bottom", weight="bold")
+        for ax in (above, below):
+            style.bare(ax)
     return fig

@@ -94,7 +94,7 @@ def _short(step: metrics.Step) -> str:
     return f"{source} → {query}, {layer}".replace("first anchor", "anchor 1").replace("second anchor", "anchor 2")
 
 
-def _columns(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], np.ndarray, list[tuple[float, str, float, float]]]:
+def columns(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], np.ndarray, list[tuple[float, str, float, float]]]:
     """Runs by γ, way and share of −10; where each stands; and (γ, way, first, last place) of each group, with gaps between."""
     way = lambda run: WAYS.index(metrics.way(run))
     order = sorted(runs, key=lambda r: (r.spec.gamma, way(r), r.metrics["inferential"], r.spec.seed))
@@ -112,7 +112,7 @@ def _columns(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], np.ndarray, li
 def edge_figure(runs: Sequence[StoredRun]) -> Figure:
     """All runs of two layers: above, what each answers to (4, 3); below, how many of its answers change when one edge is cut
     in one layer. Blue edges belong to the symmetric route that the paper draws, orange ones to the inferential (its Fig. 3)."""
-    order, at, ends = _columns(runs)
+    order, at, ends = columns(runs)
     with style.look():
         fig, (bars, cells) = plt.subplots(2, 1, figsize=(style.WIDTH, 4.9), height_ratios=(1.1, 2.6), sharex=True)
         low = np.zeros(len(order))
