@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from lib.composition.flip import CONFIRM_FIRST
-from lib.composition.information_flow.metrics import KEY_FIRST, NEITHER, composing, way
+from lib.composition.information_flow.metrics import KEY_FIRST, NEITHER, compare_ways, composing, way
 from lib.composition.phase_diagram.metrics import exact_kind, has_counts, share_of, step_shares
 from lib.composition.runs import MAPPINGS
 from lib.composition.spectra import N_EIGENVALUES, keys_eigenvalues, keys_embedding, relative_rank
 from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import cosines, remembered
-from lib.core.read.statistics import Comparison, compare, numerical_order, two_sided
+from lib.core.read.statistics import Comparison, numerical_order, two_sided
 from lib.core.record.store import StoredRun
 
 ALIKE = 0.7
@@ -212,14 +212,8 @@ def in_a_row(run: StoredRun) -> float:
 
 
 def row_compared(runs: Sequence[StoredRun]) -> Comparison | None:
-    """Of the runs that compose to within one step: in_a_row where the key goes first, against where it is read last; each γ by
-    itself. None where no γ has both."""
-    asked = [run for run in composing(runs) if way(run) != NEITHER]
-    first = [way(run) == KEY_FIRST for run in asked]
-    kinds = {(run.spec.gamma, one) for run, one in zip(asked, first, strict=True)}
-    if not any({(g, True), (g, False)} <= kinds for g, _ in kinds):
-        return None
-    return compare([in_a_row(run) for run in asked], first, [run.spec.gamma for run in asked])
+    """in_a_row of the runs that compose to within one step, key first against key last."""
+    return compare_ways(composing(runs), in_a_row)
 
 
 def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:

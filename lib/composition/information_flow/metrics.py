@@ -7,7 +7,7 @@ that the key, the two anchors and the last position are four different positions
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -368,15 +368,20 @@ def composing(runs: Sequence[StoredRun]) -> list[StoredRun]:
     return [run for run in runs if has_counts(run) and share_of(run, WITHIN_ONE) > MAJORITY]
 
 
-def exactness(runs: Sequence[StoredRun]) -> Comparison | None:
-    """Of the runs that compose to within one step: the share of exactly −10 where the last token needs the key in the last
-    layer, against the runs that go key first; each γ by itself. None where no γ has both."""
-    asked = [run for run in composing(runs) if way(run) != NEITHER]
-    late = [way(run) != KEY_FIRST for run in asked]
-    kinds = {(run.spec.gamma, is_late) for run, is_late in zip(asked, late, strict=True)}
+def compare_ways(runs: Sequence[StoredRun], measure: Callable[[StoredRun], float]) -> Comparison | None:
+    """A measure of the runs that go key first against that of the runs whose last token needs the key in the last layer; each γ
+    by itself. None where no γ has both."""
+    asked = [run for run in runs if way(run) != NEITHER]
+    first = [way(run) == KEY_FIRST for run in asked]
+    kinds = {(run.spec.gamma, one) for run, one in zip(asked, first, strict=True)}
     if not any({(g, True), (g, False)} <= kinds for g, _ in kinds):
         return None
-    return compare([run.metrics["inferential"] for run in asked], late, [run.spec.gamma for run in asked])
+    return compare([measure(run) for run in asked], first, [run.spec.gamma for run in asked])
+
+
+def exactness(runs: Sequence[StoredRun]) -> Comparison | None:
+    """Of the runs that compose to within one step: is the share that is not exactly −10 larger where the key goes first?"""
+    return compare_ways(composing(runs), lambda run: 1 - run.metrics["inferential"])
 
 
 def smaller(runs: Sequence[StoredRun]) -> Comparison | None:

@@ -9,11 +9,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from lib.composition.vectors.metrics import LOWER, UPPER, Similarity, counted
+from lib.composition.information_flow.metrics import KEY_FIRST
+from lib.composition.vectors.metrics import LOWER, MEASURES, UPPER, Similarity, counted
 from lib.core.read import style
+from lib.core.record.store import StoredRun
 
 
 def _similarity(ax: Axes, s: Similarity, title: str) -> object:
@@ -104,28 +105,27 @@ def middle_of(name: str) -> int:
     return int(key) + int(sign + offset)
 
 
-def contrast_figure(
-    groups: Mapping[str, Mapping[int, Sequence[np.ndarray]]], colours: Mapping[str, str], titles: Sequence[str]
-) -> Figure:
-    """One number a run, depth by depth; every run a point, a bar at each mean.
+def contrast_figure(groups: Mapping[tuple[float, str], Sequence[StoredRun]]) -> Figure:
+    """The contrasts of all runs by γ and way; every run a point, those that go key first filled squares.
 
-    groups: {mapping: {depth: one (runs,) array for each panel}}.
+    groups: {(γ, way): runs}.
     """
-    depths = sorted({depth for by_depth in groups.values() for depth in by_depth})
     with style.look():
-        fig, axes = plt.subplots(1, len(titles), figsize=(style.WIDTH, 2.9), sharey=True, squeeze=False)
-        for p, (ax, title) in enumerate(zip(axes[0], titles, strict=True)):
-            for i, (name, by_depth) in enumerate(groups.items()):
-                for depth, lists in by_depth.items():
-                    x = depths.index(depth) + 0.34 * (i - (len(groups) - 1) / 2)
-                    fan = 0.09 * np.sin(7.3 * np.arange(len(lists[p])))
-                    ax.plot(x + fan, lists[p], "os"[i % 2], ms=4, mew=0, alpha=0.55, color=colours[name])
-                    ax.plot([x - 0.15, x + 0.15], [lists[p].mean()] * 2, color=colours[name], lw=2)
+        fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 5.0), sharex=True)
+        for ax, (name, measure) in zip(axes.ravel(), MEASURES.items(), strict=True):
+            for x, ((_, way), runs) in enumerate(groups.items()):
+                values = np.array([measure(run) for run in runs])
+                fan = 0.12 * np.sin(7.3 * np.arange(len(values)))
+                first = way == KEY_FIRST
+                face = style.PURPLE if first else "white"
+                ax.plot(x + fan, values, "s" if first else "o", ms=6, mfc=face, mec=style.PURPLE if first else style.DARK)
             ax.axhline(0, color="#999999", lw=0.6)
-            ax.set_xticks(range(len(depths)), depths)
-            ax.set(xlabel="depth (layers)", xlim=(-0.5, len(depths) - 0.5))
-            ax.set_title(title, fontsize=8.5)
-        axes[0, 0].set_ylabel("contrast")
-        handles = [Line2D([], [], ls="", marker="os"[i % 2], color=colours[name], label=name) for i, name in enumerate(groups)]
-        fig.legend(handles=handles, loc="outside lower center", ncols=2)
+            names = [f"{way}\n{gamma:g}".replace(" ", "\n") for gamma, way in groups]
+            ax.set_xticks(range(len(groups)), names, fontsize=8)
+            ax.set(xlim=(-0.6, len(groups) - 0.4))
+            ax.set_title(name, fontsize=9)
+        for ax in axes[:, 0]:
+            ax.set_ylabel("contrast")
+        for ax in axes[-1]:
+            ax.set_xlabel("way, and γ")
     return fig

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
-from lib.composition.phases import LEVEL, Phase
-from lib.composition.runs import MAPPINGS, model_of
+from lib.composition.flip import CONFIRM_FIRST
+from lib.composition.information_flow.metrics import KEY_FIRST, by_way, compare_ways, way
+from lib.composition.runs import model_of
 from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, LENGTH, PAIRS, Task, composed
 from lib.core.model.transformer import Taps
 from lib.core.read.derived import derived
-from lib.core.read.fact import Fact, in_words
+from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import cosines, remembered
-from lib.core.read.statistics import Comparison, Trend, compare, rank_trend
 from lib.core.record.store import StoredRun
 
 KEYS = range(30, 41)
@@ -27,8 +26,6 @@ MIDDLES = range(51, 61)
 """Intermediate values of the follow-up's blocks: every (key, first anchor) with g(key; anchor) among them."""
 NEAR, APART, LOW = 0.9, 0.1, 0.5
 """Mean cosines: near-parallel from NEAR on, apart from the others by APART at least, low below LOW (our choice)."""
-ENOUGH = 5
-"""With fewer runs than this of a phase, a depth by itself tells nothing (our choice)."""
 
 
 @dataclass(frozen=True)
@@ -224,130 +221,57 @@ def middles(run: StoredRun) -> tuple[float, float]:
     return split(blocks(run))
 
 
-PLAIN, CENTRED = "last token", "last token, centred"
-"""The paper's measure, and the same without the part that all vectors share."""
+PLAIN, CENTRED, ANCHOR, VALUES = "last token", "last token, centred", "first anchor, centred", "first anchor, values V"
+"""The paper's measures, the first and the last, and the same without the part that all vectors share."""
 MEASURES: dict[str, Callable[[StoredRun], float]] = {
     PLAIN: lambda run: float(last_token(run)[-1]),
     CENTRED: lambda run: float(last_token_centred(run)[-1]),
-    "first anchor, centred": lambda run: float(at_anchor(run)[-2]),
-    "first anchor, values V": lambda run: at_anchor_plain(run),
+    ANCHOR: lambda run: float(at_anchor(run)[-2]),
+    VALUES: lambda run: at_anchor_plain(run),
 }
 """A contrast in one number a run. Last token: the last layer. First anchor: the layer before, from which the last reads it; and
 the values V that the last layer sends on from there, with nothing subtracted."""
 
 
-def pooled(groups: Sequence[Phase]) -> dict[str, list[StoredRun]]:
-    """{mapping: runs of every depth} of the genuine phases, or of the stand-ins where a mapping has no other."""
-    found: dict[str, list[StoredRun]] = {}
-    for mapping in MAPPINGS:
-        of = [p for p in groups if p.mapping == mapping]
-        if of:
-            found[mapping] = [r for p in [p for p in of if p.genuine] or of for r in p.runs]
-    return found
+def by_group(runs: Sequence[StoredRun]) -> dict[tuple[float, str], list[StoredRun]]:
+    """{(γ, way): runs}, in the order of γ and of WAYS."""
+    gammas = sorted({run.spec.gamma for run in runs})
+    return {(g, w): some for g in gammas for w, some in by_way([run for run in runs if run.spec.gamma == g]).items()}
 
 
-def by_depth(runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[int, list[np.ndarray]]]:
-    """{mapping: {depth: one (runs,) array for each of MEASURES}}."""
-    return {
-        mapping: {
-            depth: [np.array([measure(r) for r in of_depth(group, depth)]) for measure in MEASURES.values()]
-            for depth in depths({mapping: group})
-        }
-        for mapping, group in runs.items()
-    }
+def _span(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """The least and the largest; None of no values."""
+    return (min(values), max(values)) if values else (None, None)
 
 
-def depths(runs: Mapping[str, Sequence[StoredRun]]) -> list[int]:
-    return sorted({r.spec.model.depth for group in runs.values() for r in group})
-
-
-def of_depth(runs: Sequence[StoredRun], depth: int) -> list[StoredRun]:
-    return [r for r in runs if r.spec.model.depth == depth]
-
-
-def counts(runs: Mapping[str, Sequence[StoredRun]]) -> dict[int, tuple[int, int]]:
-    """{depth: (symmetric runs, inferential ones)}."""
-    return {d: tuple(len(of_depth(runs.get(m, []), d)) for m in MAPPINGS) for d in depths(runs)}
-
-
-def shared_depths(runs: Mapping[str, Sequence[StoredRun]], least: int = 1) -> list[int]:
-    """Depths with so many runs of both phases."""
-    return [d for d, n in counts(runs).items() if min(n) >= least]
-
-
-def compared(
-    runs: Mapping[str, Sequence[StoredRun]], measure: Callable[[StoredRun], float], depth: int | None = None
-) -> Comparison | None:
-    """Inferential runs against symmetric ones. Depth is kept apart, since deep runs are mostly inferential and contrasts grow
-    with depth in both phases; or at one depth. None where no depth has runs of both."""
-    among = [d for d in shared_depths(runs) if depth in (None, d)]
-    if not among:
-        return None
-    here = [(m == "inferential", r) for m in MAPPINGS for r in runs.get(m, []) if r.spec.model.depth in among]
-    positive, stratum = [p for p, _ in here], [r.spec.model.depth for _, r in here]
-    return compare([measure(r) for _, r in here], positive, stratum)
-
-
-def median_cosines(
-    runs: Sequence[StoredRun], measure: Callable[[StoredRun], tuple[float, float]]
-) -> tuple[float, float, float]:
-    """Medians over runs: the mean cosine of equal numbers, that of others, and by how much these are lower; NaN of no runs."""
-    if not runs:
-        return math.nan, math.nan, math.nan
-    equal, other = np.array([measure(r) for r in runs]).T
-    return float(np.median(equal)), float(np.median(other)), float(np.median(equal - other))
-
-
-def gamma_trends(runs: Mapping[str, Sequence[StoredRun]], name: str) -> dict[tuple[str, int], Trend]:
-    """{(mapping, depth): rank correlation of γ with a contrast, and its 95 % interval}, where there are enough runs, of three γ
-    at least."""
+def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
+    """What the text of chapter 4 says, of the new seeds."""
     found = {}
-    for mapping, group in runs.items():
-        for depth in depths({mapping: group}):
-            here = of_depth(group, depth)
-            gammas = [r.spec.gamma for r in here]
-            if len(here) >= ENOUGH and len(set(gammas)) > 2:
-                found[mapping, depth] = rank_trend(gammas, [MEASURES[name](r) for r in here])
-    return found
-
-
-def facts(runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
-    """What the text of chapter 4 says. {mapping: runs of every depth}, as of `pooled`."""
-    every = f"{len(runs.get('symmetric', []))} symmetric and {len(runs.get('inferential', []))} inferential runs"
-    found = {
-        "level": Fact(LEVEL, "{:.0%}", "our choice: the share of answers to (4, 3) from which a run belongs to a phase"),
-        "symmetric-runs": Fact(len(runs.get("symmetric", [])), "{}", "symmetric runs of every depth whose weights are stored"),
-        "symmetric-low": Fact(
-            in_words(sum(answers(r)[0] < LOW for r in runs.get("symmetric", []))),
-            "{}",
-            f"symmetric runs with a mean cosine of equal answers below {LOW:g}",
-        ),
-        "inferential-runs": Fact(len(runs.get("inferential", [])), "{}", "inferential runs of every depth"),
-    }
-    for mapping in MAPPINGS:
-        equal, other, _ = median_cosines(runs.get(mapping, []), answers)
-        rests = f"plain cosine at the last token, mean over the questions of Figure 4.1, median over {mapping} runs"
-        found |= {
-            f"{mapping}-equal": Fact(equal, "{:.2f}", rests),
-            f"{mapping}-other": Fact(other, "{:.2f}", f"{rests}: others"),
-        }
-    for key, name in zip(("plain", "centred", "anchor", "values"), MEASURES, strict=True):
-        c = compared(runs, MEASURES[name])
-        rests = f"contrast at the {name}: pairs of one depth in which the inferential run is higher, of {every}"
-        found[f"{key}-pairs"] = Fact(c and c.share, "{:.0%}", rests)
-        found[f"{key}-p"] = Fact(c and c.p, "{:.2g}", f"exact test of the {name}, phases drawn anew within each depth")
-    for mapping in MAPPINGS:
-        here = len(of_depth(runs.get(mapping, []), 2))
-        found[f"two-layers-{mapping}"] = Fact(in_words(here), "{}", f"{mapping} runs of two layers")
-    for key, name in (("plain", PLAIN), ("centred", CENTRED)):
-        trends = gamma_trends(runs, name)
-        falls = sum(high < 0 for _, _, high in trends.values())
-        rests = (
-            f"groups of one phase and depth with {ENOUGH} runs and three γ in which the contrast falls with γ (95 % interval)"
+    high = [run for run in new if run.spec.gamma == CONFIRM_FIRST[1]]
+    low = [run for run in new if run.spec.gamma == CONFIRM_FIRST[0]]
+    rests = f"of the new seeds at γ = {CONFIRM_FIRST[1]:g}"
+    first, late = ([r for r in high if (way(r) == KEY_FIRST) is is_first] for is_first in (True, False))
+    found["first-runs"] = Fact(in_words(len(first)), "{}", f"key first, {rests}")
+    for key, name in (("anchor", ANCHOR), ("centred", CENTRED)):
+        for group, some in (("first", first), ("late", late)):
+            span = _span([MEASURES[name](run) for run in some])
+            found[f"{key}-{group}"] = Fact(span, "{:.2f} to {:.2f}", f"contrast at the {name}, key {group}, {rests}")
+    for key, name in (("anchor", ANCHOR), ("values", VALUES), ("centred", CENTRED), ("plain", PLAIN)):
+        c = compare_ways(new, MEASURES[name])
+        words = "exact test, key first against key last, each γ by itself, all new seeds; found in these runs"
+        found[f"{key}-p"] = Fact(c and c.p, "{:.2g}", f"{words}: contrast at the {name}")
+    odd = [run for run in low if way(run) == KEY_FIRST]
+    others = [MEASURES[ANCHOR](run) for run in low if way(run) != KEY_FIRST]
+    rests = f"of the new seeds at γ = {CONFIRM_FIRST[0]:g}: contrast at the {ANCHOR}"
+    found["odd-anchor"] = Fact(mean(MEASURES[ANCHOR](run) for run in odd), "{:.2f}", f"the run that goes key first, {rests}")
+    found["low-anchor"] = Fact(max(others, default=None), "{:.2f}", f"the largest of the others, {rests}")
+    for group, some in (("low", low), ("high", high)):
+        equal, other = (mean(answers(run)[i] for run in some) for i in (0, 1))
+        gamma = CONFIRM_FIRST[group == "high"]
+        found[f"{group}-equal"] = Fact(
+            equal, "{:.2f}", f"plain cosine of equal answers, mean of the new seeds at γ = {gamma:g}"
         )
-        found[f"{key}-falls"] = Fact((in_words(falls), in_words(len(trends))), "{} of {}", f"{rests}; {name}")
-        each = [t[0] for t in trends.values()]
-        if key == "plain":
-            span = (max(each), min(each)) if each else (None, None)
-            found["plain-rho"] = Fact(span, "{:.2f} and {:.2f}", f"rank correlations of γ and the contrast, {name}: the ends")
+        found[f"{group}-other"] = Fact(
+            other, "{:.2f}", f"plain cosine of other answers, mean of the new seeds at γ = {gamma:g}"
+        )
     return found
