@@ -11,39 +11,45 @@ import numpy as np
 
 from lib.composition.condensation.metrics import measures_of
 from lib.composition.phase_diagram.metrics import HALF, ends
-from lib.composition.rate_decay_data.metrics import BY_KEYS, grid, harder, lean_by_numbers, learning_steps, with_fewest
-from lib.composition.runs import MAPPINGS, SHADOW, lean, learned_among
+from lib.composition.rate_decay_data.metrics import grid, harder, lean_by_numbers, learning_steps, with_fewest
+from lib.composition.runs import MAPPINGS, SHADOW, learned_among
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Value, levels, slope
 from lib.composition.variations import DATA, DECAY, FEW, KEYS, OPTIMIZATION
-from lib.composition.words import steps_word, trend_words
-from lib.core.read.claim import Claim, Finding, graded
-from lib.core.read.measures import spread
-from lib.core.read.statistics import spearman
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part
+from lib.core.read.statistics import Trend, spearman
 from lib.core.record.store import Store, StoredRun, load
 from lib.core.sweep.experiment import Experiment
 
+GOES_WITH = 0.3
+"""Rank correlation above which a measure of the weights counts as going with a setting (our choice)."""
 
-def _rises(experiment: Experiment, value: Value, name: str, metric: str = "inferential"):  # noqa: ANN202
-    """A check that a metric rises with a setting over runs that learned the seen pairs, the interval above 0."""
 
-    def check(store: Store, profile: str) -> Finding:
+def _above_zero(name: str, trend: Trend) -> Part:
+    """Does a rank correlation's 95 % interval lie above 0? One that does not, but allows GOES_WITH, is too wide to tell."""
+    value, low, high = trend
+    failure = OPPOSITE if high < 0 else TOO_SMALL if high >= GOES_WITH else NO_EFFECT
+    said = f"correlation {value:+.2f}, upper end {high:+.2f}"
+    return Part(f"{name}: lower end of the 95 % interval", low, ">", 0.0, "{:+.2f}", failure=failure, power=said)
+
+
+def _seeds(runs: Sequence[StoredRun]) -> int:
+    return len({r.spec.seed for r in runs})
+
+
+def _rises(experiment: Experiment, value: Value, name: str):  # noqa: ANN202
+    """A check that the inferential share rises with a setting over runs that learned the seen pairs."""
+
+    def check(store: Store, profile: str) -> Measured:
         runs = learned_among(load(experiment.specs(profile), store))
         if len(runs) < 3:
             raise LookupError("fewer than three runs learned the seen pairs")
-        s, low, high = slope(runs, value, metric)
-        xs = levels(runs, value)
-        means = [float(np.mean([r.metrics[metric] for r in runs if value(r) == x])) for x in xs]
-        return Finding(
-            f"rank correlation {s:+.2f} [{low:+.2f}, {high:+.2f}] over {len(runs)} runs; mean {metric} share by {name}: "
-            + ", ".join(f"{x:g}: {m:.2f}" for x, m in zip(xs, means, strict=True)),
-            graded({"interval above 0": low > 0}),
-            len({r.spec.seed for r in runs}),
-        )
+        part = _above_zero(f"{name} and inferential share, {len(runs)} runs", slope(runs, value, "inferential"))
+        return Measured((part,), _seeds(runs))
 
     return check
 
 
-def _small_and_decayed(store: Store, profile: str) -> Finding:
+def _small_and_decayed(store: Store, profile: str) -> Measured:
     """Follow-up: is the corner of small initialization and large decay inferential, and the opposite one not?"""
     runs = load(DECAY.specs(profile), store)
     mean, deviation = grid(runs, BY_GAMMA, BY_DECAY, "inferential")
@@ -54,101 +60,81 @@ def _small_and_decayed(store: Store, profile: str) -> Finding:
         raise LookupError("the smallest initialization does not learn the seen pairs at any decay")
     d = int(possible[-1])
     corner, opposite = float(mean[-1, d]), float(mean[0, 0])
-    return Finding(
-        f"small and decayed (γ = {gammas[-1]:g}, decay {decays[d]:g}, the largest at which the seen pairs are learned) "
-        f"{corner:.2f} ± {deviation[-1, d]:.2f}, large and not (γ = {gammas[0]:g}, decay {decays[0]:g}) {opposite:.2f} ± "
-        f"{deviation[0, 0]:.2f}",
-        graded(
-            {
-                "that corner at least .5": corner >= 0.5,
-                "above the opposite one by its deviation": bool(corner > opposite + deviation[-1, d]),
-                "that corner at least .5, the opposite one below": corner >= 0.5 > opposite,
-            }
-        ),
-        len({r.spec.seed for r in runs}),
+    small = f"γ = {gammas[-1]:g}, decay {decays[d]:g}, the largest at which the seen pairs are learned"
+    above = corner - opposite - float(deviation[-1, d])
+    parts = (
+        Part(f"inferential share at {small}", corner, ">=", 0.5),
+        Part(f"inferential share at γ = {gammas[0]:g}, decay {decays[0]:g}", opposite, "<", 0.5, given=True),
+        Part("the former above the latter by more than its own deviation, by", above, ">", 0.0),
     )
+    return Measured(parts, _seeds(runs))
 
 
-def _turns(row: Sequence[StoredRun]) -> Finding:
+def _turns(row: Sequence[StoredRun]) -> Measured:
     """Is each answer ahead by half of all answers where it is most frequent, the symmetric one at larger weights?"""
     found = ends(row)
-    words = "; ".join(
-        f"{m} {spread([r.metrics[m] for r in row if r.spec.gamma == found.gamma[m]])} at γ = {found.gamma[m]:g}, "
-        f"ahead by {found.lead[m]:+.2f}"
+    order = found.gamma["inferential"] - found.gamma["symmetric"]
+    parts = [
+        Part(f"lead of the {m} answer where it is most frequent, γ = {found.gamma[m]:g}", found.lead[m], ">=", HALF)
         for m in MAPPINGS
-    )
-    parts = {
-        "the symmetric answer ahead by half of all answers where it is most frequent": found.lead["symmetric"] >= HALF,
-        "at a larger γ the inferential answer ahead by half of all answers where it is most frequent": found.in_order
-        and found.lead["inferential"] >= HALF,
-    }
-    return Finding(
-        f"{words}; {len(learned_among(row))} of {len(row)} runs have learned", graded(parts), len({r.spec.seed for r in row})
-    )
+    ]
+    parts.append(Part("γ of the inferential less that of the symmetric end", order, ">", 0.0, given=True))
+    return Measured(tuple(parts), _seeds(row))
 
 
-def _turns_with_few(store: Store, profile: str) -> Finding:
+def _turns_with_few(store: Store, profile: str) -> Measured:
     """Ours: at the fewest numbers of the grid."""
     return _turns(with_fewest(load(KEYS.specs(profile), store)))
 
 
-def _turns_if_wider(store: Store, profile: str) -> Finding:
+def _turns_if_wider(store: Store, profile: str) -> Measured:
     """Ours: as many numbers, and models twice as wide."""
     return _turns(load(FEW.specs(profile), store))
 
 
-def _boundary_moves(store: Store, profile: str) -> Finding:
+def _boundary_moves(store: Store, profile: str) -> Measured:
     """Ours: do runs lean the more to the inferential answer, the fewer numbers there are?"""
     runs = learned_among(load(KEYS.specs(profile), store))
     if len(runs) < 3:
         raise LookupError("fewer than three runs learned what they were taught")
-    trend = lean_by_numbers(runs)
-    means = {k: float(np.mean([lean(run) for run in runs if BY_KEYS(run) == k])) for k in levels(runs, BY_KEYS)}
-    return Finding(
-        f"rank correlation {trend_words(trend)} over {len(runs)} runs; mean lean by numbers: "
-        + ", ".join(f"{k:g}: {m:+.2f}" for k, m in means.items()),
-        graded({"interval below 0": trend[2] < 0}),
-        len({run.spec.seed for run in runs}),
+    value, low, high = lean_by_numbers(runs)
+    fewer = -value, -high, -low
+    return Measured(
+        (_above_zero(f"fewer numbers and inferential less symmetric share, {len(runs)} runs", fewer),), _seeds(runs)
     )
 
 
-def _harder(store: Store, profile: str) -> Finding:
+def _harder(store: Store, profile: str) -> Measured:
     steps = learning_steps(load(DATA.specs(profile), store))
-    words = [
-        f"γ = {gamma:g}: {harder(values):+.2f} "
-        f"(median step {steps_word(np.median(values[0]))} → {steps_word(np.median(values[-1]))})"
+    parts = [
+        Part(f"rank correlation of groups and steps, γ = {gamma:g}", harder(values), ">", 0.5)
         for gamma, values in steps.items()
     ]
-    parts = {f"γ = {gamma:g}": harder(values) > 0.5 for gamma, values in steps.items()}
-    return Finding(
-        "rank correlation of groups and steps: " + "; ".join(words), graded(parts), next(iter(steps.values())).shape[1]
-    )
-
-
-GOES_WITH = 0.3
-"""Rank correlation above which a measure of the weights counts as going with a setting (our choice)."""
+    return Measured(tuple(parts), next(iter(steps.values())).shape[1])
 
 
 def _goes_with_both(name: str):  # noqa: ANN202
-    """A check that a measure of the weights (condensation.numbers.measures) goes with the rate and with the decay (Figs. 15 and
-    16), over all runs whose weights are stored, whether they learned the seen pairs or not: the grids show all."""
+    """A check that a measure of the weights goes with the rate and with the decay (Figs. 15 and 16), over all runs whose weights
+    are stored, whether they learned the seen pairs or not: the grids show all."""
 
-    def check(store: Store, profile: str) -> Finding:
+    def check(store: Store, profile: str) -> Measured:
         runs = [r for r in load(OPTIMIZATION.specs(profile), store) if r.has_weights]
         if len(runs) < 3:
             raise LookupError(f"fewer than three stored runs of {OPTIMIZATION.name!r} have weights")
         values = np.array([measures_of(r)[name] for r in runs])
-        with_ = {
-            "learning rate": spearman(np.array([r.spec.rate for r in runs]), values),
-            "decay": spearman(np.array([r.spec.decay for r in runs]), values),
-        }
-        return Finding(
-            f"rank correlation of {name} over {len(runs)} runs: "
-            + ", ".join(f"with {setting} {found:+.2f}" for setting, found in with_.items())
-            + f"; {values.min():.2f} to {values.max():.2f}",
-            graded({f"{setting} above {GOES_WITH:g}": found > GOES_WITH for setting, found in with_.items()}),
-            len({r.spec.seed for r in runs}),
-        )
+        settings = {"learning rate": BY_RATE, "decay": BY_DECAY}
+        found = {setting: spearman(np.array([value(r) for r in runs]), values) for setting, value in settings.items()}
+        parts = [
+            Part(
+                f"rank correlation with {setting}, {len(runs)} runs",
+                rho,
+                ">",
+                GOES_WITH,
+                failure=OPPOSITE if rho < -GOES_WITH else NO_EFFECT,
+            )
+            for setting, rho in found.items()
+        ]
+        return Measured(tuple(parts), _seeds(runs))
 
     return check
 

@@ -62,12 +62,10 @@ def _fused(store: Store, profile: str) -> Measured:
 
 
 _MOVED = (
-    "asked of the answers of an older pool of several widths, depths and batches, mostly in bfloat16; in its present form, of the "
-    "way, it was suggested by the new seeds at two γ, which do not judge it"
+    "asked of the answers of an older pool of several widths, depths and batches, mostly in bfloat16; in its present form, of "
+    "the way, it was suggested by the new seeds at two γ, which do not judge it"
 )
-_TEST = (
-    "new seeds at the γ that did not suggest it: higher where the key goes first than where it is read last, each γ by itself"
-)
+_TEST = "new seeds at γ that did not suggest it: higher where the key goes first than where it is read last, each γ by itself"
 CHAPTER_04 = (
     Claim(
         "vectors-fused",

@@ -267,11 +267,7 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     found["low-anchor"] = Fact(max(others, default=None), "{:.2f}", f"the largest of the others, {rests}")
     for group, some in (("low", low), ("high", high)):
         equal, other = (mean(answers(run)[i] for run in some) for i in (0, 1))
-        gamma = CONFIRM_FIRST[group == "high"]
-        found[f"{group}-equal"] = Fact(
-            equal, "{:.2f}", f"plain cosine of equal answers, mean of the new seeds at γ = {gamma:g}"
-        )
-        found[f"{group}-other"] = Fact(
-            other, "{:.2f}", f"plain cosine of other answers, mean of the new seeds at γ = {gamma:g}"
-        )
+        rests = f"mean of the new seeds at γ = {CONFIRM_FIRST[group == 'high']:g}"
+        found[f"{group}-equal"] = Fact(equal, "{:.2f}", f"plain cosine of equal answers, {rests}")
+        found[f"{group}-other"] = Fact(other, "{:.2f}", f"plain cosine of other answers, {rests}")
     return found
