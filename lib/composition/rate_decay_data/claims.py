@@ -62,10 +62,11 @@ def _small_and_decayed(store: Store, profile: str) -> Measured:
     corner, opposite = float(mean[-1, d]), float(mean[0, 0])
     small = f"γ = {gammas[-1]:g}, decay {decays[d]:g}, the largest at which the seen pairs are learned"
     above = corner - opposite - float(deviation[-1, d])
+    failure = OPPOSITE if opposite - corner > deviation[-1, d] else NO_EFFECT
     parts = (
         Part(f"inferential share at {small}", corner, ">=", 0.5),
         Part(f"inferential share at γ = {gammas[0]:g}, decay {decays[0]:g}", opposite, "<", 0.5, given=True),
-        Part("the former above the latter by more than its own deviation, by", above, ">", 0.0),
+        Part("the former above the latter by more than its own deviation, by", above, ">", 0.0, failure=failure),
     )
     return Measured(parts, _seeds(runs))
 
@@ -106,16 +107,13 @@ def _boundary_moves(store: Store, profile: str) -> Measured:
 
 def _harder(store: Store, profile: str) -> Measured:
     steps = learning_steps(load(DATA.specs(profile), store))
-    parts = [
-        Part(f"rank correlation of groups and steps, γ = {gamma:g}", harder(values), ">", 0.5)
-        for gamma, values in steps.items()
-    ]
-    return Measured(tuple(parts), next(iter(steps.values())).shape[1])
+    part = lambda gamma, values: Part(f"rank correlation of groups and steps, γ = {gamma:g}", harder(values), ">", 0.5)
+    return Measured(tuple(part(*found) for found in steps.items()), next(iter(steps.values())).shape[1])
 
 
 def _goes_with_both(name: str):  # noqa: ANN202
-    """A check that a measure of the weights goes with the rate and with the decay (Figs. 15 and 16), over all runs whose weights
-    are stored, whether they learned the seen pairs or not: the grids show all."""
+    """A check that a measure of the weights goes with the rate and with the decay (Figs. 15 and 16), over all runs whose
+    weights are stored, whether they learned the seen pairs or not: the grids show all."""
 
     def check(store: Store, profile: str) -> Measured:
         runs = [r for r in load(OPTIMIZATION.specs(profile), store) if r.has_weights]
@@ -124,16 +122,9 @@ def _goes_with_both(name: str):  # noqa: ANN202
         values = np.array([measures_of(r)[name] for r in runs])
         settings = {"learning rate": BY_RATE, "decay": BY_DECAY}
         found = {setting: spearman(np.array([value(r) for r in runs]), values) for setting, value in settings.items()}
-        parts = [
-            Part(
-                f"rank correlation with {setting}, {len(runs)} runs",
-                rho,
-                ">",
-                GOES_WITH,
-                failure=OPPOSITE if rho < -GOES_WITH else NO_EFFECT,
-            )
-            for setting, rho in found.items()
-        ]
+        failure = lambda rho: OPPOSITE if rho < -GOES_WITH else NO_EFFECT
+        named = lambda setting: f"rank correlation with {setting}, {len(runs)} runs"
+        parts = [Part(named(setting), rho, ">", GOES_WITH, failure=failure(rho)) for setting, rho in found.items()]
         return Measured(tuple(parts), _seeds(runs))
 
     return check
