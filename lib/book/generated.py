@@ -63,7 +63,7 @@ def _write_all(store: Store, folder: Path) -> None:
             hero(played, PROFILE), "rm-landing", gamma=min(GAMMAS), depth=2, panels=("answers", "map", "flow")
         ).static(),
         "explorer.md": _line(played, Explorer),
-        "claims.html": ledger.page(claims, {c.name: c.title() for c in chapters.chapters()}),
+        "claims.html": ledger.page(claims),
         "environment.md": environment(),
         "sweeps.md": sweeps(store),
         "chapters.md": chapter_states(store),

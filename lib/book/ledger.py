@@ -13,7 +13,7 @@ from typing import Any
 from lib.book.claims import MARK, TASK_TEST, by_construction, evaluate, kind, listing, squares, words
 from lib.book.provenance import TRAINS, digest
 from lib.book.registry import CLAIMS, CLAIMS_OF, PAPERS
-from lib.core.read.claim import OURS, STATUSES
+from lib.core.read.claim import OURS, QUESTIONS, STATUSES
 from lib.core.record.store import Store
 
 
@@ -114,17 +114,24 @@ def _by_figure(item: str) -> tuple[object, ...]:
     return (0, int(figure[1]), figure[2], words) if figure else (1, 0, "", words)
 
 
-def scoreboard(rows: Rows, titles: Mapping[str, str]) -> str:
-    """A row a chapter, and a row a figure of the papers, with one square a claim. `titles`: {name of a page: title}."""
-    chapters = {claim.id: name for name, claims in CLAIMS_OF.items() for claim in claims}
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("chapter", *KINDS))
+def _of_question(rows: Rows) -> dict[str, list[Mapping[str, Any]]]:
+    """{question: its claims}, in the order of QUESTIONS; those that name none come last, under an empty name."""
+    found = {name: [row for row in rows if row.get("question", "") == name] for name in (*QUESTIONS, "")}
+    return {name: own for name, own in found.items() if own}
+
+
+def _title(question: str) -> str:
+    title = QUESTIONS.get(question, "other claims")
+    return escape(title[:1].upper() + title[1:] if not title.startswith("γ") else title)
+
+
+def scoreboard(rows: Rows) -> str:
+    """A row a question, and a row a figure of the papers, with one square a claim."""
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("question", *KINDS))
     body = ""
-    for name, title in titles.items():
-        own = [row for row in rows if chapters[row["id"]] == name]
-        if own:
-            cells = "".join(f"<td>{squares(part)}</td>" for part in _kinds(own))
-            link = f'<a href="{escape(name)}.html">{int(name[:2])} · {escape(title)}</a>'
-            body += f'<tr><th scope="row">{link}</th>{cells}</tr>'
+    for name, own in _of_question(rows).items():
+        cells = "".join(f"<td>{squares(part)}</td>" for part in _kinds(own))
+        body += f'<tr><th scope="row"><a href="#question-{name or "none"}">{_title(name)}</a></th>{cells}</tr>'
     figures = ""
     for paper, source in PAPERS.items():
         items: dict[str, list] = {}
@@ -140,9 +147,9 @@ def scoreboard(rows: Rows, titles: Mapping[str, str]) -> str:
     )
 
 
-def page(rows: Rows, titles: Mapping[str, str]) -> str:
-    """The scoreboard, and all claims by chapter with two filters, which appear only where scripts run; without them every claim
-    is there. `titles`: {name of a page: title}."""
+def page(rows: Rows) -> str:
+    """The scoreboard, and all claims by question with two filters, which appear only where scripts run; without them every
+    claim is there."""
     chapters = {claim.id: name for name, claims in CLAIMS_OF.items() for claim in claims}
 
     def choice(name: str, values: Mapping[str, str], of: Callable[[Mapping[str, Any]], str]) -> str:
@@ -153,11 +160,11 @@ def page(rows: Rows, titles: Mapping[str, str]) -> str:
         return f'<label>{name} <select name="{name}"><option value="">all</option>{options}</select></label>'
 
     parts = ""
-    for name, title in titles.items():
-        if own := [row for row in rows if chapters[row["id"]] == name]:
-            parts += f'<div class="rm-part"><h3>{int(name[:2])} · {escape(title)}</h3>{listing(own, chapters)}</div>'
+    for name, own in _of_question(rows).items():
+        head = f'<h3 id="question-{name or "none"}">{_title(name)}</h3>'
+        parts += f'<div class="rm-part">{head}{listing(own, chapters)}</div>'
     return (
-        f'<div id="rm-ledger">{tally(rows)}{scoreboard(rows, titles)}'
+        f'<div id="rm-ledger">{tally(rows)}{scoreboard(rows)}'
         '<h2 id="each">Each claim</h2><div class="rm-filter" hidden>'
         f"{choice('paper', PAPERS, lambda row: row['paper'])}"
         f"{choice('status', {s: s for s in (*STATUSES, TASK_TEST)}, kind)}"
