@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from lib.composition.flip import CONFIRM_FIRST
-from lib.composition.information_flow.metrics import KEY_FIRST, by_way, compare_ways, way
+from lib.composition.information_flow.metrics import KEY_FIRST, compare_ways, way
+from lib.composition.phase_diagram.metrics import MAJORITY
 from lib.composition.runs import model_of
 from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, LENGTH, PAIRS, Task, composed
 from lib.core.model.transformer import Taps
@@ -22,8 +23,6 @@ KEYS = range(30, 41)
 """The keys of the paper's heatmaps."""
 LOWER, UPPER = ((3, 3), (2, 2)), ((1, 2), (1, 3))
 """The pairs that its lower and its upper triangle compare, as (rows, columns)."""
-MIDDLES = range(51, 61)
-"""Intermediate values of the follow-up's blocks: every (key, first anchor) with g(key; anchor) among them."""
 NEAR, APART, LOW = 0.9, 0.1, 0.5
 """Mean cosines: near-parallel from NEAR on, apart from the others by APART at least, low below LOW (our choice)."""
 
@@ -38,18 +37,6 @@ class Similarity:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     counted: np.ndarray | None = None
-
-
-def centre(vectors: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:
-    """Without the mean vector of all questions, which every cosine shares and which says nothing about an answer.
-
-    With `groups`, (n,), without the mean of the question's own group.
-    """
-    groups = np.zeros(len(vectors)) if groups is None else groups
-    centred = np.array(vectors)
-    for g in np.unique(groups):
-        centred[groups == g] -= vectors[groups == g].mean(0)
-    return centred
 
 
 def contrast(values: np.ndarray, agree: np.ndarray, counted: np.ndarray | None = None) -> float:
@@ -85,115 +72,47 @@ def collect(
     return taps[name][0, :, position].flatten(1).numpy()
 
 
-def fused(run: StoredRun, context: int = 0, centred: bool = False) -> Similarity:
+def fused(run: StoredRun, context: int = 0) -> Similarity:
     """Fig. 4a, b: X_ao of the last layer at the last position; keys 30 … 40. Below the diagonal (3, 3) against (2, 2), above
     (1, 2) against (1, 3); the diagonal, where nothing agrees, belongs to the lower half."""
-    return _halves(run, f"X_ao.{run.spec.model.depth}", None, composed, context, lambda pair: 0 if centred else None)
+    return _halves(run, f"X_ao.{run.spec.model.depth}", None, composed, context)
 
 
-def held(run: StoredRun, context: int = 0, centred: bool = False) -> Similarity:
+def held(run: StoredRun, context: int = 0) -> Similarity:
     """Fig. 4c: the values V of the last layer at the first anchor, for the questions of Fig. 4a, b. What agrees is the number
-    in between, g(key; a1). centred: without the mean of all questions with the same first anchor. The upper half compares
-    questions with one first anchor, which is the same token, so it does not count."""
-    between = lambda pair: ANCHORS[pair[0]]
-    found = _halves(run, f"V.{run.spec.model.depth}", 1, between, context, lambda pair: pair[0] if centred else None)
+    in between, g(key; a1). The upper half compares questions with one first anchor, which is the same token, so it does not
+    count."""
+    found = _halves(run, f"V.{run.spec.model.depth}", 1, lambda pair: ANCHORS[pair[0]], context)
     return replace(found, counted=np.tril(np.ones_like(found.agree)))
 
 
-def _halves(
-    run: StoredRun,
-    name: str,
-    ahead: int | None,
-    offset: Callable[[tuple[int, int]], int],
-    context: int,
-    group: Callable[[tuple[int, int]], int | None],
-) -> Similarity:
+def _halves(run: StoredRun, name: str, ahead: int | None, offset: Callable[[tuple[int, int]], int], context: int) -> Similarity:
     """One intermediate of keys 30 … 40 in the paper's layout, a comparison of two pairs in each half. Entries agree where key +
-    offset(pair) do. Within the questions of a half, the mean of each group(pair) is taken off; None: nothing is."""
+    offset(pair) do."""
     n = len(KEYS)
     below = np.tril(np.ones((n, n), dtype=bool))
     values, agree = np.zeros((n, n)), np.zeros((n, n), dtype=bool)
     for pairs, part in ((LOWER, below), (UPPER, ~below)):
-        both = np.concatenate([collect(run, [(k, pair) for k in KEYS], name, ahead, context) for pair in pairs])
-        if None not in map(group, pairs):
-            both = centre(both, np.repeat([group(pair) for pair in pairs], n))
+        rows, columns = (collect(run, [(k, pair) for k in KEYS], name, ahead, context) for pair in pairs)
         targets = [np.array(KEYS) + offset(pair) for pair in pairs]
-        values = np.where(part, cosines(both[:n], both[n:]), values)
+        values = np.where(part, cosines(rows, columns), values)
         agree |= part & (targets[0][:, None] == targets[1][None])
     names = tuple(str(key) for key in KEYS)
     return Similarity(values, agree, names, names)
 
 
-def blocks(run: StoredRun, name: str | None = None, context: int = 0, centred: bool = False) -> Similarity:
-    """The follow-up's blocks: an intermediate at the first anchor's position for all (key, a1) with equal g(key; a1); by
-    default the values V of the last layer. centred: without the mean of all questions with the same anchor, so that which
-    anchor it is does not count."""
-    name = name or f"V.{run.spec.model.depth}"
-    questions = [(middle - offset, (anchor, 2)) for middle in MIDDLES for anchor, offset in ANCHORS.items()]
-    vectors = collect(run, questions, name, 1, context)
-    anchor = np.array([pair[0] for _, pair in questions])
-    vectors = centre(vectors, anchor) if centred else vectors
-    middle = np.array([key + ANCHORS[pair[0]] for key, pair in questions])
-    names = tuple(f"{key}{ANCHORS[pair[0]]:+d}" for key, pair in questions)
-    different = anchor[:, None] != anchor[None]  # a first anchor against itself does not count: it is the same token
-    return Similarity(cosines(vectors, vectors), middle[:, None] == middle[None], names, names, different)
-
-
-def block_contrast(s: Similarity) -> float:
-    """The contrast of blocks, over the entries that count."""
-    return contrast(s.values, s.agree, s.counted)
-
-
-def contrast_by_layer(run: StoredRun, contexts: int = 3, centred: bool = False) -> np.ndarray:
-    """(layers,) "equal output is near-parallel" in one number a layer: X_ao at the last position over keys 30 … 40 and all
-    pairs that compose, mean cosine of equal answers minus that of others. A pair against itself or its mirror image does not
-    count: there the two mappings agree. The keys are near each other, so that closeness of numbers alone does not count as
-    much."""
+@derived(version=2)
+def plain_contrast(run: StoredRun) -> float:
+    """ "Equal output is near-parallel" in one number: X_ao of the last layer at the last position over keys 30 … 40 and all pairs
+    that compose, mean cosine of equal answers less that of others; mean over three draws of the noise. A pair against itself or
+    its mirror image does not count: there the two mappings agree."""
     pairs = [pair for pair in PAIRS if pair not in (EXCEPTION, HELD_OUT)]
     questions = [(key, pair) for pair in pairs for key in KEYS]
     target = np.array([key + composed(pair) for key, pair in questions])
     which = np.array([sum(10 ** (a - 1) for a in pair) for _, pair in questions])  # one number for a pair and its mirror image
     agree, counted = target[:, None] == target[None], which[:, None] != which[None]
-    found = []
-    for context in range(contexts):
-        vectors = [collect(run, questions, f"X_ao.{layer}", None, context) for layer in range(1, run.spec.model.depth + 1)]
-        vectors = [centre(v) if centred else v for v in vectors]
-        found.append([contrast(cosines(v, v), agree, counted) for v in vectors])
-    return np.mean(found, axis=0)
-
-
-def anchor_contrast(run: StoredRun, contexts: int = 3, centred: bool = False) -> np.ndarray:
-    """(layers,) the same at the first anchor: X_ao of each layer, grouped by g(key; a1). High where the key has been added."""
-    layers = range(1, run.spec.model.depth + 1)
-    found = [[block_contrast(blocks(run, f"X_ao.{layer}", c, centred)) for layer in layers] for c in range(contexts)]
-    return np.mean(found, axis=0)
-
-
-# --- Over runs ---
-
-
-@derived(version=1)
-def last_token(run: StoredRun) -> np.ndarray:
-    """(layers,) contrast_by_layer."""
-    return contrast_by_layer(run)
-
-
-@derived(version=1)
-def last_token_centred(run: StoredRun) -> np.ndarray:
-    """The same without the mean vector."""
-    return contrast_by_layer(run, centred=True)
-
-
-@derived(version=1)
-def at_anchor(run: StoredRun) -> np.ndarray:
-    """(layers,) anchor_contrast without the mean of the anchor."""
-    return anchor_contrast(run, centred=True)
-
-
-@derived(version=1)
-def at_anchor_plain(run: StoredRun) -> float:
-    """Contrast of the last layer's values V at the first anchor, nothing subtracted, as Fig. 4c shows them."""
-    return block_contrast(blocks(run))
+    vectors = [collect(run, questions, f"X_ao.{run.spec.model.depth}", None, context) for context in range(3)]
+    return float(np.mean([contrast(cosines(v, v), agree, counted) for v in vectors]))
 
 
 def counted(s: Similarity) -> np.ndarray:
@@ -214,29 +133,87 @@ def answers(run: StoredRun) -> tuple[float, float]:
     return split(fused(run))
 
 
-@remembered
-def middles(run: StoredRun) -> tuple[float, float]:
-    """Mean plain cosines of the values V at the first anchor, for the questions of blocks: of equal intermediate values, and of
-    others."""
-    return split(blocks(run))
+# --- Which vector is the nearest? ---
 
 
-PLAIN, CENTRED, ANCHOR, VALUES = "last token", "last token, centred", "first anchor, centred", "first anchor, values V"
-"""The paper's measures, the first and the last, and the same without the part that all vectors share."""
-MEASURES: dict[str, Callable[[StoredRun], float]] = {
-    PLAIN: lambda run: float(last_token(run)[-1]),
-    CENTRED: lambda run: float(last_token_centred(run)[-1]),
-    ANCHOR: lambda run: float(at_anchor(run)[-2]),
-    VALUES: lambda run: at_anchor_plain(run),
-}
-"""A contrast in one number a run. Last token: the last layer. First anchor: the layer before, from which the last reads it; and
-the values V that the last layer sends on from there, with nothing subtracted."""
+@dataclass(frozen=True)
+class Nearest:
+    """For questions, each with its nearest vector among the questions that count: (n,) their keys and numbers, and those of the
+    nearest. The number is the one in between, or the answer."""
+
+    key: np.ndarray
+    number: np.ndarray
+    nearest_key: np.ndarray
+    nearest_number: np.ndarray
+
+    def shares(self) -> np.ndarray:
+        """(2,) how often the nearest vector has the same number, and the same key, to within one."""
+        same = lambda a, b: float((np.abs(a - b) <= 1).mean())
+        return np.array([same(self.number, self.nearest_number), same(self.key, self.nearest_key)])
 
 
-def by_group(runs: Sequence[StoredRun]) -> dict[tuple[float, str], list[StoredRun]]:
-    """{(γ, way): runs}, in the order of γ and of WAYS."""
-    gammas = sorted({run.spec.gamma for run in runs})
-    return {(g, w): some for g in gammas for w, some in by_way([run for run in runs if run.spec.gamma == g]).items()}
+def _nearest(vectors: np.ndarray, key: np.ndarray, offset: np.ndarray, counts: np.ndarray) -> Nearest:
+    """counts: (n, n) bool, which questions may be the nearest of which."""
+    square = (vectors.astype(float) ** 2).sum(1)
+    distance = square[:, None] + square[None] - 2 * vectors.astype(float) @ vectors.T.astype(float)
+    near = np.where(counts, distance, np.inf).argmin(1)
+    return Nearest(key, key + offset, key[near], (key + offset)[near])
+
+
+def nearest_between(run: StoredRun, name: str, context: int = 0) -> Nearest:
+    """At the first anchor, among questions with another first anchor: whose intermediate `name` is the nearest? The number is
+    the one in between, key + the anchor's. Keys 35 … 90; the second anchor is 2."""
+    questions = [(key, (anchor, 2)) for anchor in ANCHORS for key in KEYS_BETWEEN]
+    key, anchor = np.array([key for key, _ in questions]), np.array([pair[0] for _, pair in questions])
+    offset = np.array([ANCHORS[a] for a in anchor])
+    return _nearest(collect(run, questions, name, 1, context), key, offset, anchor[:, None] != anchor[None])
+
+
+def nearest_answer(run: StoredRun, name: str, context: int = 0) -> Nearest:
+    """At the last token, among questions with another pair, whose offset differs by three at least, so that the same answer and
+    the same key are told apart: whose intermediate `name` is the nearest? The number is the answer. Every other key from 40 to
+    90, the pairs that compose."""
+    pairs = [pair for pair in PAIRS if pair not in (EXCEPTION, HELD_OUT)]
+    questions = [(key, pair) for pair in pairs for key in range(40, 91, 2)]
+    key, offset = np.array([key for key, _ in questions]), np.array([composed(pair) for _, pair in questions])
+    counts = np.abs(offset[:, None] - offset[None]) >= 3
+    return _nearest(collect(run, questions, name, None, context), key, offset, counts)
+
+
+KEYS_BETWEEN = range(35, 91)
+STAGES = ("after attention", "passed on")
+"""Of the first anchor: its state after the attention of the layer before the last, and the values V that the last layer reads
+from it."""
+LAST_STAGES = ("after attention", "after feed-forward")
+"""Of the last token in the last layer."""
+
+
+def stage_names(run: StoredRun) -> tuple[tuple[str, str], tuple[str, str]]:
+    """The intermediates of STAGES and of LAST_STAGES. The anchor's are of the layer before the last."""
+    depth = run.spec.model.depth
+    return (f"X_ao.{max(depth - 1, 1)}", f"V.{depth}"), (f"X_ao.{depth}", f"X_do.{depth}")
+
+
+@derived(version=1)
+def between(run: StoredRun) -> np.ndarray:
+    """(STAGES, 2): how often the nearest vector at the first anchor has the same number in between, and the same key."""
+    return np.stack([nearest_between(run, name).shares() for name in stage_names(run)[0]])
+
+
+@derived(version=1)
+def answered(run: StoredRun) -> np.ndarray:
+    """(LAST_STAGES, 2): how often the nearest vector at the last token has the same answer, and the same key."""
+    return np.stack([nearest_answer(run, name).shares() for name in stage_names(run)[1]])
+
+
+def passes_on(run: StoredRun) -> float:
+    """How often the nearest of the values V that the first anchor passes on has the same number in between."""
+    return float(between(run)[1, 0])
+
+
+def knows_early(run: StoredRun) -> float:
+    """How often the nearest state of the last token after the last attention has the same answer."""
+    return float(answered(run)[0, 0])
 
 
 def _span(values: Sequence[float]) -> tuple[float | None, float | None]:
@@ -246,28 +223,38 @@ def _span(values: Sequence[float]) -> tuple[float | None, float | None]:
 
 def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     """What the text of chapter 4 says, of the new seeds."""
-    found = {}
-    high = [run for run in new if run.spec.gamma == CONFIRM_FIRST[1]]
-    low = [run for run in new if run.spec.gamma == CONFIRM_FIRST[0]]
-    rests = f"of the new seeds at γ = {CONFIRM_FIRST[1]:g}"
-    first, late = ([r for r in high if (way(r) == KEY_FIRST) is is_first] for is_first in (True, False))
-    found["first-runs"] = Fact(in_words(len(first)), "{}", f"key first, {rests}")
-    for key, name in (("anchor", ANCHOR), ("centred", CENTRED)):
-        for group, some in (("first", first), ("late", late)):
-            span = _span([MEASURES[name](run) for run in some])
-            found[f"{key}-{group}"] = Fact(span, "{:.2f} to {:.2f}", f"contrast at the {name}, key {group}, {rests}")
-    for key, name in (("anchor", ANCHOR), ("values", VALUES), ("centred", CENTRED), ("plain", PLAIN)):
-        c = compare_ways(new, MEASURES[name])
-        words = "exact test, key first against key last, each γ by itself, all new seeds; found in these runs"
-        found[f"{key}-p"] = Fact(c and c.p, "{:.2g}", f"{words}: contrast at the {name}")
-    odd = [run for run in low if way(run) == KEY_FIRST]
-    others = [MEASURES[ANCHOR](run) for run in low if way(run) != KEY_FIRST]
-    rests = f"of the new seeds at γ = {CONFIRM_FIRST[0]:g}: contrast at the {ANCHOR}"
-    found["odd-anchor"] = Fact(mean(MEASURES[ANCHOR](run) for run in odd), "{:.2f}", f"the run that goes key first, {rests}")
-    found["low-anchor"] = Fact(max(others, default=None), "{:.2f}", f"the largest of the others, {rests}")
-    for group, some in (("low", low), ("high", high)):
+    low, high = ([run for run in new if run.spec.gamma == gamma] for gamma in CONFIRM_FIRST)
+    first_low, first = ([run for run in some if way(run) == KEY_FIRST] for some in (low, high))
+    pair, late = [run for run in low if way(run) != KEY_FIRST], [run for run in new if way(run) != KEY_FIRST]
+    at_low, at_high = (f"new seeds at γ = {gamma:g}" for gamma in CONFIRM_FIRST)
+    span = lambda measure, runs, rests: Fact(_span([measure(run) for run in runs]), "{:.0%} to {:.0%}", rests)
+    arrives, held_key = (lambda run: float(between(run)[0, 1])), (lambda run: float(between(run)[1, 1]))
+    early_key, after = (lambda run: float(answered(run)[0, 1])), (lambda run: float(answered(run)[1, 0]))
+    anchor = "how often the nearest vector that the first anchor passes on has the same"
+    last = "how often the nearest state of the last token has the same"
+    c = compare_ways(new, passes_on)
+    found = {
+        "first-runs": Fact(in_words(len(first)), "{}", f"key first, {at_high}"),
+        "high-runs": Fact(in_words(len(high)), "{}", f"all {at_high}"),
+        "pair-runs": Fact(in_words(len(pair)), "{}", f"pair first, {at_low}"),
+        "arrives": span(arrives, [*first_low, *first], "the first anchor after attention: nearest has the same key, key first"),
+        "sum-first": span(passes_on, first, f"{anchor} number, key first, {at_high}"),
+        "held-key": span(held_key, first, f"{anchor} key, key first, {at_high}"),
+        "sum-late": Fact(max(map(passes_on, late), default=None), "{:.0%}", f"{anchor} number, largest of the others"),
+        "sum-odd": Fact(mean(map(passes_on, first_low)), "{:.0%}", f"{anchor} number, key first, {at_low}"),
+        "chance": Fact(3 / len(KEYS_BETWEEN), "{:.0%}", "numbers within one of a given one, of those that were asked"),
+        "sum-p": Fact(c and c.p, "{:.2g}", "exact test, one-sided, key first against others of their γ; found in these runs"),
+        "early-key": Fact(min(map(early_key, pair), default=None), "{:.0%}", f"{last} key after attention, least, {at_low}"),
+        "early-low": Fact(max(map(knows_early, pair), default=None), "{:.0%}", f"{last} answer there, the largest, {at_low}"),
+        "late-low": span(after, pair, f"{last} answer after the feed-forward layer, pair first, {at_low}"),
+        "early-odd": Fact(mean(map(knows_early, first_low)), "{:.0%}", f"{last} answer after attention, key first, {at_low}"),
+        "early-first": span(knows_early, first, f"{last} answer after attention, key first, {at_high}"),
+        "early-high": Fact(
+            in_words(sum(knows_early(run) > MAJORITY for run in high)), "{}", f"same answer in most after attention, {at_high}"
+        ),
+    }
+    for end, some, rests in (("low", low, at_low), ("high", high, at_high)):
         equal, other = (mean(answers(run)[i] for run in some) for i in (0, 1))
-        rests = f"mean of the new seeds at γ = {CONFIRM_FIRST[group == 'high']:g}"
-        found[f"{group}-equal"] = Fact(equal, "{:.2f}", f"plain cosine of equal answers, {rests}")
-        found[f"{group}-other"] = Fact(other, "{:.2f}", f"plain cosine of other answers, {rests}")
+        found[f"{end}-equal"] = Fact(equal, "{:.2f}", f"plain cosine of equal answers, mean, {rests}")
+        found[f"{end}-other"] = Fact(other, "{:.2f}", f"plain cosine of other answers, mean, {rests}")
     return found
