@@ -181,9 +181,12 @@ def growth(run: StoredRun) -> list[float]:
 
 
 def late_change(run: StoredRun) -> float:
-    """How much the largest eigenvalue moves in the last quarter of the steps before the rate begins to fall: its largest value
+    """How much the largest eigenvalue moves in the last quarter of the steps before the learning rate falls: its largest value
     there over its smallest, less 1. Infinity where fewer than two evaluations lie there."""
-    end = run.fit_step if run.fit_step is not None else run.spec.train.steps - run.spec.train.anneal
+    train = run.spec.train
+    end = train.steps - train.anneal
+    if train.schedule == "fit" and run.fit_step is not None:
+        end = min(end, run.fit_step + train.hold)
     history = zip(run.history["step"], run.history["eigenvalue 1"], strict=True)
     late = [value for step, value in history if 0.75 * end <= step <= end]
     return max(late) / min(late) - 1 if len(late) > 1 else math.inf
@@ -216,6 +219,11 @@ def row_compared(runs: Sequence[StoredRun]) -> Comparison | None:
     return compare_ways(composing(runs), in_a_row)
 
 
+def _span(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """The least and the largest; None of no values."""
+    return (min(values), max(values)) if values else (None, None)
+
+
 def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     """What the text of chapter 5 says, of the new seeds."""
     found = {"alike": Fact(ALIKE, "{:g}", "the paper's threshold for the cosine of two neurons of one group")}
@@ -239,13 +247,17 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
             shares = [float(step_shares(run)[step - 1]) for run in group]
             words = f"share of the numbers whose nearest neighbour is {step} away, key {name}, {rests}"
             if (name, step) in (("first", 1), ("late", 3)):
-                found[f"{name}-step"] = Fact((min(shares), max(shares)) if shares else None, "{:.0%} to {:.0%}", words)
+                found[f"{name}-step"] = Fact(_span(shares), "{:.0%} to {:.0%}", words)
     row = row_compared(high)
     found["row-p"] = Fact(row and row.p, "{:.2g}", f"exact test, neighbours one apart, {rests}; found in these runs")
-    offsets = {"first": (-9, -11), "late": (-7, -13)}
-    for name, group in by.items():
-        missed = [(share_of(r, offsets[name]), 1 - r.metrics["inferential"]) for r in group if has_counts(r)]
-        words = f"of the answers that are not −10, those that are {' or '.join(map(str, offsets[name]))}, key {name}, {rests}"
+    lags = [growth(run) for run in high]
+    count = in_words(sum(b >= 1.5 * a for a, b, *_ in lags)), in_words(len(high))
+    found["grow-late"] = Fact(count, "{} of {}", f"second eigenvalue grows half again as late as the largest, {rests}")
+    change = [late_change(run) for run in high]
+    found["late-change"] = Fact(_span(change), "{:.0%} to {:.0%}", f"change of the largest before the rate falls, {rests}")
+    for key, name, offsets in (("first", "first", (-11,)), ("late-one", "late", (-9, -11)), ("late-three", "late", (-7, -13))):
+        missed = [(share_of(r, offsets), 1 - r.metrics["inferential"]) for r in by[name] if has_counts(r)]
+        words = f"of the answers that are not −10, those that are {' or '.join(map(str, offsets))}, key {name}, {rests}"
         share = sum(m for m, _ in missed) / sum(n for _, n in missed) if missed else None
-        found[f"{name}-misses"] = Fact(share, "{:.0%}", words)
+        found[f"{key}-misses"] = Fact(share, "{:.0%}", words)
     return found

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from lib.composition.flip import CONFIRM_FIRST
-from lib.composition.phase_diagram.metrics import MAJORITY, WITHIN_ONE, has_counts, share_of
+from lib.composition.phase_diagram.metrics import MAJORITY, WITHIN_ONE, exact_kind, has_counts, share_of
 from lib.composition.runs import model_of
-from lib.composition.task import FIRST_KEY, HELD_OUT, LAST_KEY, LENGTH, PAIRS, Batch, Task
+from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, PAIRS, Batch, Task
 from lib.core.model.transformer import Edit, Taps, Transformer
 from lib.core.read.derived import derived
 from lib.core.read.fact import Fact, in_words, mean
@@ -341,6 +341,16 @@ def forgets_order(run: StoredRun) -> float:
 
 
 @derived(version=1)
+def knows_pair(run: StoredRun) -> float:
+    """How much of the variance of a run's states lies between the centres of pairs: 0 if they say nothing of the pair; chance
+    alone gives about (pairs − 1) / sequences, .02."""
+    points, pairs = states(run)
+    centred = points - points.mean(0)
+    each = [centred[[q == pair for q in pairs]] for pair in set(pairs)]
+    return float(sum(len(some) * (some.mean(0) ** 2).sum() for some in each) / (centred**2).sum())
+
+
+@derived(version=1)
 def state_map(run: StoredRun) -> np.ndarray:
     """(n, 2) t-SNE map of the run's `states`."""
     return tsne(states(run)[0])
@@ -424,12 +434,28 @@ def facts(
     found["low-pure"] = Fact(in_words(len(pure)), "{}", f"need the three edges of the symmetric route and no other, {rests}")
     odd = mean(run.metrics["symmetric"] for run in low if way(run) == KEY_FIRST)
     found["low-odd-share"] = Fact(odd, "{:.0%}", f"symmetric share of the run that goes key first, {rests}")
-    rests = f"of the new seeds at γ = {CONFIRM_FIRST[1]:g}: share of exactly −10"
+    at_high = f"of the new seeds at γ = {CONFIRM_FIRST[1]:g}"
+    rests = f"{at_high}: share of exactly −10"
     found["exact-key-first"] = Fact(
         _span([r.metrics["inferential"] for r in high if way(r) == KEY_FIRST]), "{:.0%} to {:.0%}", f"key first, {rests}"
     )
     late = [r.metrics["inferential"] for r in high if way(r) in (PAIR_FIRST, BOTH)]
     found["exact-key-last"] = Fact(_span(late), "{:.0%} to {:.0%}", f"the others, {rests}")
+    within = lambda some: _span([share_of(r, WITHIN_ONE) for r in some if has_counts(r)])
+    found["within-key-first"] = Fact(
+        within([r for r in high if way(r) == KEY_FIRST]), "{:.0%} to {:.0%}", f"key first, {at_high}: answers −9 to −11"
+    )
+    found["within-key-last"] = Fact(
+        within([r for r in high if way(r) in (PAIR_FIRST, BOTH)]),
+        "{:.0%} to {:.0%}",
+        f"others, {at_high}: answers −9 to −11",
+    )
+    nine = [share_of(r, [INFERENTIAL_OFFSET + 1]) for r in high if way(r) == KEY_FIRST and has_counts(r)]
+    found["nine"] = Fact(max(nine, default=None), "{:.0%}", f"key first, {at_high}: the largest share of −9")
+    exact = [r for r in high if exact_kind(r) == "inferential"]
+    found["exact-runs"] = Fact(in_words(len(exact)), "{}", f"mostly exactly −10, {at_high}")
+    count = in_words(sum(way(r) == KEY_FIRST for r in exact))
+    found["exact-first"] = Fact(count, "{}", f"of these, key first, {at_high}")
     first = exactness(high)
     found["exact-p"] = Fact(
         first and first.p, "{:.2g}", f"exact test, key last against key first, {rests}; found in these runs"
@@ -437,11 +463,15 @@ def facts(
     ratios = {w: [forgets_order(run) for run in some] for w, some in by_way(new).items()}
     rests = "of the new seeds: distance of mirror images over that of other pairs"
     found["mirror-pair-first"] = Fact(_span(ratios.get(PAIR_FIRST, [])), "{:.2f} to {:.2f}", f"pair first, {rests}")
-    others = [value for w in (KEY_FIRST, BOTH) for value in ratios.get(w, [])]
-    found["mirror-others"] = Fact(_span(others), "{:.2f} to {:.2f}", f"key first or both, {rests}")
+    rests = "of the new seeds: variance of the state that lies between pairs"
+    for name, some in (
+        ("first", [r for r in new if way(r) == PAIR_FIRST]),
+        ("other", [r for r in new if way(r) != PAIR_FIRST]),
+    ):
+        found[f"pair-{name}"] = Fact(_span([knows_pair(r) for r in some]), "{:.0%} to {:.0%}", f"pair {name}, {rests}")
     agree = sum(moved(run) == (way(run) == PAIR_FIRST) for run in new)
     found["patches-agree"] = Fact(
-        (in_words(agree), in_words(len(new))), "{} of {}", "new seeds whose patches and cuts name the same way"
+        (in_words(agree), in_words(len(new))), "{} of {}", "new seeds whose patches and cuts agree on pair first or not"
     )
     both, picture, cause = agreement(new)
     found["drawn-needed"] = Fact((both, both + picture), "{} of {}", "edges that are drawn, over all new seeds: needed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,9 +11,9 @@ import torch
 
 from lib.composition.flip import CONFIRM_FIRST
 from lib.composition.information_flow.metrics import KEY_FIRST, compare_ways, way
-from lib.composition.phase_diagram.metrics import MAJORITY
+from lib.composition.phase_diagram.metrics import MAJORITY, share_of
 from lib.composition.runs import model_of
-from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, LENGTH, PAIRS, Task, composed
+from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, INFERENTIAL_OFFSET, LENGTH, PAIRS, Task, composed
 from lib.core.model.transformer import Taps
 from lib.core.read.derived import derived
 from lib.core.read.fact import Fact, in_words, mean
@@ -103,7 +104,7 @@ def _halves(run: StoredRun, name: str, ahead: int | None, offset: Callable[[tupl
 
 @derived(version=2)
 def plain_contrast(run: StoredRun) -> float:
-    """ "Equal output is near-parallel" in one number: X_ao of the last layer at the last position over keys 30 … 40 and all pairs
+    """Are equal answers near-parallel? X_ao of the last layer at the last position over keys 30 … 40 and all pairs
     that compose, mean cosine of equal answers less that of others; mean over three draws of the noise. A pair against itself or
     its mirror image does not count: there the two mappings agree."""
     pairs = [pair for pair in PAIRS if pair not in (EXCEPTION, HELD_OUT)]
@@ -181,6 +182,8 @@ def nearest_answer(run: StoredRun, name: str, context: int = 0) -> Nearest:
 
 
 KEYS_BETWEEN = range(35, 91)
+TAUGHT_SHIFT = ANCHORS[1] - ANCHORS[4]
+"""By how much the functions of the anchors 1 and 4 differ."""
 STAGES = ("after attention", "passed on")
 """Of the first anchor: its state after the attention of the layer before the last, and the values V that the last layer reads
 from it."""
@@ -216,6 +219,20 @@ def knows_early(run: StoredRun) -> float:
     return float(answered(run)[0, 0])
 
 
+@derived(version=1)
+def shift(run: StoredRun) -> float:
+    """By how much the first anchor moves the number for anchor 4 beside anchor 1, in what it passes on: the mean difference of
+    a key with 4 and the key with 1 whose values V are the nearest; 13 where both do what they are taught. Keys 40 … 90; NaN
+    where all nearest are at the ends."""
+    keys = np.arange(40, 91)
+    one, four = (
+        collect(run, [(int(key), (anchor, 2)) for key in keys], f"V.{run.spec.model.depth}", 1, 0) for anchor in (1, 4)
+    )
+    near = np.linalg.norm(four[:, None].astype(float) - one[None], axis=-1).argmin(1)
+    inside = (near > 0) & (near < len(keys) - 1)
+    return float((keys - keys[near])[inside].mean()) if inside.any() else math.nan
+
+
 def _span(values: Sequence[float]) -> tuple[float | None, float | None]:
     """The least and the largest; None of no values."""
     return (min(values), max(values)) if values else (None, None)
@@ -232,6 +249,9 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     early_key, after = (lambda run: float(answered(run)[0, 1])), (lambda run: float(answered(run)[1, 0]))
     anchor = "how often the nearest vector that the first anchor passes on has the same"
     last = "how often the nearest state of the last token has the same"
+    leads = lambda run: share_of(run, [INFERENTIAL_OFFSET - 1]) > run.metrics["inferential"]
+    span_of = lambda values, rests: Fact(_span(values), "{:.1f} to {:.1f}", rests)
+    taken = "what the first anchor takes away for 4 beside 1"
     c = compare_ways(new, passes_on)
     found = {
         "first-runs": Fact(in_words(len(first)), "{}", f"key first, {at_high}"),
@@ -244,6 +264,13 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
         "sum-odd": Fact(mean(map(passes_on, first_low)), "{:.0%}", f"{anchor} number, key first, {at_low}"),
         "chance": Fact(3 / len(KEYS_BETWEEN), "{:.0%}", "numbers within one of a given one, of those that were asked"),
         "sum-p": Fact(c and c.p, "{:.2g}", "exact test, one-sided, key first against others of their γ; found in these runs"),
+        "slip": Fact(
+            in_words(sum(shift(run) > TAUGHT_SHIFT + 0.5 and leads(run) for run in first)),
+            "{}",
+            f"key first: for anchor 4 the first anchor takes away one more than taught, and −11 leads −10, {at_high}",
+        ),
+        "slip-size": span_of([shift(run) for run in first if leads(run)], f"{taken}, −11 ahead, {at_high}"),
+        "no-slip": Fact(mean(shift(run) for run in first if not leads(run)), "{:.1f}", f"{taken}, −10 ahead, {at_high}"),
         "early-key": Fact(min(map(early_key, pair), default=None), "{:.0%}", f"{last} key after attention, least, {at_low}"),
         "early-low": Fact(max(map(knows_early, pair), default=None), "{:.0%}", f"{last} answer there, the largest, {at_low}"),
         "late-low": span(after, pair, f"{last} answer after the feed-forward layer, pair first, {at_low}"),
