@@ -18,14 +18,14 @@ from matplotlib import pyplot as plt
 from lib.book.registry import EXPERIMENTS
 from lib.composition import diagram, paper_size
 from lib.composition.diagram import GAMMAS, HEADLINE, PHASE, gain, gamma_of_gain
-from lib.composition.flip import CONFIRM, CONFIRM_FIRST, RANGE, confirmed_runs
+from lib.composition.flip import CONFIRM, CONFIRM_FIRST, RANGE, confirmed_runs, obtain_confirmed
 from lib.composition.phase_diagram import claims, figures, metrics
 from lib.composition.runs import clearest, learned, learned_at, offsets_by_key
 from lib.composition.study import OFFSETS
 from lib.composition.variations import FLIP
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
 from lib.core.read.fact import ABSENT
-from lib.core.record.spec import SpecError
+from lib.core.record.spec import RunSpec, SpecError
 from lib.core.record.store import Store, StoredRun
 from lib.core.train.loop import train
 from lib.core.train.plan import Options
@@ -259,6 +259,24 @@ def test_new_seeds_count_at_a_gamma_that_has_them_all() -> None:
     assert confirmed_runs(Shelf(planted), "laptop") == planted
     assert confirmed_runs(Shelf(planted[:20]), "laptop") == planted[:16]
     assert confirmed_runs(Shelf(planted[1:16]), "laptop") == []  # one γ alone is whole
+
+
+def test_new_seeds_are_trained_at_the_first_gammas_where_too_few_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = [dataclasses.replace(row(1.0, 0.0, spec.gamma), spec=spec) for spec in CONFIRM.specs("laptop")]
+    obtained = []
+
+    def obtain(experiment: Any, specs: list[RunSpec], store: Shelf, options: Options) -> None:
+        obtained.append(specs)
+        store.runs |= {run.spec: run for run in planted if run.spec in specs}
+
+    monkeypatch.setattr(type(CONFIRM), "obtain", obtain)
+    whole, lacking = [run for run in planted if run.spec.gamma in (0.35, 1.4)], planted[1:20]
+    assert obtain_confirmed("laptop", Shelf(whole)) == whole  # of two others
+    assert obtained == []
+    assert obtain_confirmed("laptop", Shelf(lacking)) == planted[:16]
+    assert obtained == [CONFIRM.specs("laptop")[:16]]
+    obtain_confirmed("smoke", Shelf([]))
+    assert obtained[1] == CONFIRM.specs("smoke")  # of which none is of the first two
 
 
 def draw(figure: Any) -> None:

@@ -2,59 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from conftest import NEEDS, Shelf, planted, table
 from test_analysis import make_run
 
 from lib.composition.claims import CLAIMS_OF
 from lib.composition.condensation import claims as condensation_claims
-from lib.composition.condensation.metrics import Auc
+from lib.composition.flip import CONFIRM_FIRST
 from lib.composition.gpt2 import claims as gpt2_claims
 from lib.composition.gpt2 import metrics as gpt2_numbers
 from lib.composition.information_flow import claims as flow_claims
-from lib.composition.information_flow import metrics as flow_numbers
-from lib.composition.information_flow.metrics import EDGES, EFFECT
+from lib.composition.information_flow.metrics import BOTH, EDGES, GROUPS, KEY_FIRST, PAIR_FIRST, Step
 from lib.composition.phases import Phase, phases
 from lib.composition.rate_decay_data import claims as rate_decay_claims
 from lib.composition.runs import MAPPINGS
 from lib.composition.variations import FACTORS, NORM
-from lib.composition.vectors import claims as vectors_claims
-from lib.composition.vectors import metrics as vectors_numbers
 from lib.composition.width import claims as width_claims
 from lib.composition.width.metrics import VARIABLES
-from lib.core.read.claim import NO_EFFECT, NOT_REPRODUCED, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
+from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun
 
-STORE = Store(Path("nowhere"))
 CLAIMS = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)
 BY_ID = {claim.id: claim for claim in CLAIMS}
-NAMES = list(EDGES)
 
 
-def status(name: str) -> str:
-    return BY_ID[name].evaluate(STORE, "laptop")["status"]
+def evaluated(name: str, runs: Sequence[StoredRun] = ()) -> dict[str, Any]:
+    return BY_ID[name].evaluate(Shelf(runs), "laptop")
 
 
-def failed(name: str) -> list[str]:
-    return BY_ID[name].evaluate(STORE, "laptop")["failed"]
+def status(name: str, runs: Sequence[StoredRun] = ()) -> str:
+    return evaluated(name, runs)["status"]
 
 
-def held(name: str) -> list[bool]:
+def failed(name: str, runs: Sequence[StoredRun] = ()) -> list[str]:
+    return evaluated(name, runs)["failed"]
+
+
+def held(name: str, runs: Sequence[StoredRun] = ()) -> list[bool]:
     """Which parts of its criterion hold, in their order."""
-    return [part["holds"] for part in BY_ID[name].evaluate(STORE, "laptop")["parts"]]
+    return [part["holds"] for part in evaluated(name, runs)["parts"]]
 
 
 def test_without_results_nothing_is_claimed() -> None:
     for claim in CLAIMS:
-        if claim.id.startswith(("task-", "slides-")):
-            continue
-        assert claim.evaluate(STORE, "laptop")["status"] == NOT_RUN, claim.id
+        if not claim.id.startswith(("task-", "slides-")):
+            assert status(claim.id) == NOT_RUN, claim.id
 
 
 def test_claims_have_names_of_their_own() -> None:
@@ -85,228 +84,266 @@ def test_phases_are_found_by_level_and_by_seen_pairs(monkeypatch: pytest.MonkeyP
         phases([])
 
 
+# --- What suggested a question does not judge it ---
+
+JUDGED = ("flow-way", "flow-exact", "vectors-anchor", "vectors-early", "embedding-row")
+
+
+def judging(signs: dict[float, int], first: int | None = None) -> list[StoredRun]:
+    """Eight new seeds at each γ. sign: 1 where runs are as claims on the two ways and on γ say, −1 for the opposite, 0 where
+    nothing goes with either; first: how many go key first, where it is not the sign that says so."""
+    runs = []
+    for (gamma, sign), seed in product(signs.items(), range(8)):
+        key_first = seed < (4 + (2 if gamma > 0.9 else -2) * sign if first is None else first)
+        up = sign if key_first else -sign
+        row, early = np.array([0.5 + 0.3 * up, 0.5 - 0.3 * up]), 0.5 + 0.2 * sign * gamma
+        told = {"between": np.array([[9, 9], row]), "answered": np.array([[early, 9], [9, 9]]), "step_shares": row}
+        offsets = {-10: 0.6 - 0.1 * up, -9: 0.4 + 0.1 * up}
+        way = KEY_FIRST if key_first else PAIR_FIRST
+        runs.append(planted(gamma, seed, way, offsets, **told))
+    return runs
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_the_two_ways_are_judged_by_what_was_not_looked_at(telling: None, name: str) -> None:
+    first, later = CONFIRM_FIRST, (0.35, 0.75, 1.1)
+    assert status(name, judging(dict.fromkeys(first, 1))) == NOT_RUN
+    for sign, expected in ((1, REPRODUCED), (-1, OPPOSITE), (0, NO_EFFECT)):
+        assert status(name, judging(dict.fromkeys(first, -sign or 1) | dict.fromkeys(later, sign))) == expected
+    others = judging(dict.fromkeys(first, 1))
+    assert status(name, others + judging({0.35: 1}, first=0)) == NOT_RUN  # of one way alone
+    alone = {"vectors-anchor": PARTLY, "vectors-early": NOT_RUN}.get(name, TOO_SMALL)  # 1 of 8 is the least p
+    assert status(name, others + judging({0.35: 1}, first=1)) == alone
+
+
+def test_what_the_anchor_passes_on_is_the_number_and_not_the_key(telling: None) -> None:
+    """More often than in others, and more often than the key, in most of the runs that go key first."""
+    key_too = lambda run: replace(run, metrics=run.metrics | {"between": run.metrics["between"][:, [0, 0]] + [0.0, 0.1]})
+    runs = judging(dict.fromkeys((0.35, 0.55, 0.75), 1))
+    assert held("vectors-anchor", list(map(key_too, runs))) == [True, False]
+    assert held("vectors-anchor", [key_too(run) if run.spec.seed == 200 else run for run in runs]) == [True, True]
+
+
+def test_only_runs_that_compose_are_asked_for_exactness_and_rows(telling: None) -> None:
+    """They alone; more others of the opposite kind change nothing."""
+    runs = judging(dict.fromkeys((0.35, 0.55, 0.75, 0.95), 1))
+    away = judging({0.95: -1})
+    stray = lambda run: replace(run, metrics=run.metrics | {"offsets": [1000] + [0] * 33})
+    runs = [run for run in runs if run.spec.gamma != 0.95] + [stray(run) for run in away]
+    assert status("flow-exact", runs) == status("embedding-row", runs) == REPRODUCED
+
+
 # --- Flow ---
 
 
-@pytest.fixture
-def plant_cuts(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Costs of cuts, {(layer, class): cost}, for one run of a phase; at more depths than two of `mapping` alone. A single edge
-    costs what its class does."""
-
-    def plant(
-        costs: dict[tuple[int, str], float], depth: int = 2, mapping: str = "inferential", both: tuple[str, ...] = MAPPINGS
-    ) -> None:
-        cost = np.zeros((1, depth, len(EDGES)))
-        for (layer, name), value in costs.items():
-            cost[0, layer - 1, NAMES.index(name)] = value
-        phase = lambda store, profile, mapping, d=2: Phase(mapping, d, (make_run(depth=d),), True)
-        monkeypatch.setattr(flow_claims, "_phase", phase)
-        of = [NAMES.index(next(c for c, (s, q) in EDGES.items() if e[0] in s and e[1] in q)) for e in flow_numbers.EDGE_ROLES]
-        monkeypatch.setattr(flow_claims, "drops", lambda phase: cost if phase.mapping == mapping or depth == 2 else 0 * cost)
-        monkeypatch.setattr(flow_numbers, "edge_drops", lambda phase: cost[:, :, of])
-        monkeypatch.setattr(flow_claims, "material", lambda store, profile: [])
-        monkeypatch.setattr(flow_claims, "phases", lambda runs: [Phase(m, depth, (make_run(depth=depth),), True) for m in both])
-
-    return plant
-
-
-SYMMETRIC = {(1, "anchors → last"): 0.9, (2, "key → last"): 0.9}
-INFERENTIAL = {(1, "key → anchors"): 0.9, (2, "anchors → last"): 0.9}
-
-
-def test_the_drawn_routes_reproduce(plant_cuts: Callable[..., None]) -> None:
-    plant_cuts(SYMMETRIC)
-    assert (status("flow-symmetric"), status("flow-inferential")) == (REPRODUCED, NOT_REPRODUCED)
-    plant_cuts(INFERENTIAL)
-    assert status("flow-inferential") == REPRODUCED
-    assert status("flow-symmetric") == NOT_REPRODUCED
-    plant_cuts(SYMMETRIC | INFERENTIAL)
-    assert status("flow-symmetric") == status("flow-inferential") == PARTLY  # both routes at once
-    assert failed("flow-symmetric") == [f"key → anchors in any layer costs less than {EFFECT}"]
-    spared = ("key → last in any layer", "anchors → last in layer 1")
-    assert failed("flow-inferential") == [f"{step} costs less than {EFFECT}" for step in spared]
-    plant_cuts({(1, "anchors → last"): 0.9})
-    assert failed("flow-symmetric") == [
-        f"key → last in layer 2 costs {EFFECT}",
-        "nine runs of ten need each step",
-        "nine runs of ten need every edge",
+def of_one_kind(offset: int, ways: Sequence[str | set[Step]]) -> list[StoredRun]:
+    """Eight seeds at the two first γ that all give one answer; the first of them go these ways, the rest the last one."""
+    return [
+        planted(gamma, seed, ways[min(8 * i + seed, len(ways) - 1)], {offset: 1.0})
+        for (i, gamma), seed in product(enumerate(CONFIRM_FIRST), range(8))
     ]
 
 
-def test_every_edge_of_a_route_counts_by_itself(plant_cuts: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A class may be needed though one of its edges is not."""
-    plant_cuts(SYMMETRIC)
-    every = flow_numbers.edge_drops
-    spared = np.array([edge != ("first anchor", "last") for edge in flow_numbers.EDGE_ROLES])
-    monkeypatch.setattr(flow_numbers, "edge_drops", lambda phase: every(phase) * spared)
-    assert failed("flow-symmetric") == ["nine runs of ten need every edge"]
+WHOLE = "share of runs that need every edge of the drawn route"
 
 
-def test_the_deeper_route_has_an_order(plant_cuts: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
-    plant_cuts({(2, "key → anchors"): 0.9, (3, "anchors → last"): 0.9}, depth=3)
-    assert status("flow-inferential-deep") == REPRODUCED
-    control = "at most half of symmetric runs do the same"
-    plant_cuts({(2, "key → anchors"): 0.9, (3, "anchors → last"): 0.9}, depth=3, both=("inferential",))
-    assert failed("flow-inferential-deep") == [control]  # nothing to compare with
-    plant_cuts({(2, "key → anchors"): 0.9, (3, "anchors → last"): 0.9}, depth=3)
-    order = flow_claims.drops(Phase("inferential", 3, (make_run(depth=3),), True))
-    monkeypatch.setattr(flow_claims, "drops", lambda phase: order)  # symmetric runs do it, too
-    assert failed("flow-inferential-deep") == [control]
-    plant_cuts({(3, "key → anchors"): 0.9, (2, "anchors → last"): 0.9}, depth=3)
-    assert status("flow-inferential-deep") == PARTLY  # key → last is spared, the order is wrong
-    assert failed("flow-inferential-deep") == ["most need key → anchors and, later, anchors → last"]
-    plant_cuts({(3, "key → last"): 0.9}, depth=3, both=("inferential",))
-    assert status("flow-inferential-deep") == NOT_REPRODUCED
+@pytest.mark.parametrize(
+    ("name", "offset", "own", "other"),
+    [("flow-symmetric", -6, PAIR_FIRST, KEY_FIRST), ("flow-inferential", -10, KEY_FIRST, PAIR_FIRST)],
+)
+def test_the_drawn_routes_are_asked_edge_by_edge(telling: None, name: str, offset: int, own: str, other: str) -> None:
+    assert status(name, of_one_kind(offset, [own])) == REPRODUCED
+    assert status(name, of_one_kind(offset, [other, own])) == REPRODUCED  # 15 of 16
+    assert failed(name, of_one_kind(offset, [other, other, own])) == [WHOLE]
+    assert status(name, of_one_kind(offset, [other])) == NO_EFFECT
+    both = of_one_kind(offset, [BOTH])
+    n = len(NEEDS[own])
+    assert (status(name, both), held(name, both)) == (PARTLY, [True] * n + [False] * (7 - n) + [True])
+    lacking = of_one_kind(offset, [set(sorted(NEEDS[own])[1:])])
+    assert held(name, lacking) == [False] + [True] * 6 + [False]
+    assert status(name, of_one_kind(-16 - offset, [own])) == NOT_RUN  # all give the other answer
 
 
-def test_states_forget_the_order_at_every_depth(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deep inferential runs do not make up for two-layer ones."""
-    ratio = {("symmetric", 2): 0.1, ("inferential", 2): 0.8, ("symmetric", 3): 0.2, ("inferential", 3): 0.9}
-    runs = {place: make_run(depth=place[1], gamma=0.5 + i / 10) for i, place in enumerate(ratio)}
+def deeper(monkeypatch: pytest.MonkeyPatch, *groups: Phase) -> None:
     monkeypatch.setattr(flow_claims, "material", lambda store, profile: [])
-    monkeypatch.setattr(flow_claims, "phases", lambda _: [Phase(m, d, (run,), True) for (m, d), run in runs.items()])
-    monkeypatch.setattr(flow_claims, "forgets_order", lambda run: ratio[next(p for p, r in runs.items() if r is run)])
-    assert status("flow-mirrored") == REPRODUCED
-    ratio["inferential", 2] = 0.15
-    assert failed("flow-mirrored") == ["2 layers: less than half of the inferential ratio"]
-    ratio["symmetric", 3] = 0.6
-    assert failed("flow-mirrored")[1:] == [
-        "2 layers: less than half of the inferential ratio",
-        "3 layers: less than half of the inferential ratio",
-    ]
-    del runs["symmetric", 2], runs["symmetric", 3]
-    with pytest.raises(LookupError, match="no depth"):
-        BY_ID["flow-mirrored"].check(STORE, "laptop")
+    monkeypatch.setattr(flow_claims, "phases", lambda runs: list(groups))
+
+
+def in_phase(mapping: str, n: int = 1, depth: int = 3, genuine: bool = True, **told: object) -> Phase:
+    return Phase(mapping, depth, tuple(planted(depth=depth, **told) for _ in range(n)), genuine)
+
+
+def test_the_deeper_route_has_an_order(telling: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_order = table(GROUPS, {(2, "key → anchors"): 0.9, (3, "anchors → last"): 0.9}, 3)
+    backwards, last = in_order[[0, 2, 1]], table(GROUPS, {(3, "key → last"): 0.9}, 3)
+    found = lambda *groups: (deeper(monkeypatch, *groups), status("flow-inferential-deep"), held("flow-inferential-deep"))[1:]
+    runs = in_phase("inferential", group_costs=in_order)
+    plain, same = (in_phase("symmetric", group_costs=costs) for costs in (last, in_order))
+    assert found(runs, plain) == (REPRODUCED, [True, True, True])
+    assert found(runs, same) == (PARTLY, [True, True, False])
+    assert found(runs) == (PARTLY, [True, True, False])  # nothing to compare with
+    assert found(runs, replace(plain, depth=4)) == (PARTLY, [True, True, False])  # nor at this depth
+    assert found(in_phase("inferential", group_costs=backwards), plain) == (PARTLY, [False, True, True])
+    assert found(in_phase("inferential", group_costs=last), same)[1] == [False, False, False]
+    half = replace(runs, runs=runs.runs + in_phase("inferential", group_costs=last).runs)
+    assert found(half, plain) == (PARTLY, [False, False, True])
+    shallow, stand_in = replace(runs, depth=2), replace(runs, genuine=False)
+    deeper(monkeypatch, shallow, stand_in)
+    assert status("flow-inferential-deep") == NOT_RUN
+
+
+def test_drawn_and_needed_edges_are_compared_group_by_group(telling: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the new seeds and of the deeper runs of each answer, with half of them as the level."""
+    picture = lambda way, depth=2: table(EDGES, {(e[0], e[1:]): 1.0 for e in NEEDS[way]}, depth)
+    drawn = lambda way, runs: [replace(run, metrics=run.metrics | {"drawn": picture(way)}) for run in runs]
+    new = of_one_kind(-6, [PAIR_FIRST])
+    deeper(monkeypatch)
+    assert status("flow-causal", drawn(PAIR_FIRST, new)) == REPRODUCED
+    assert held("flow-causal", drawn(BOTH, new)) == [False, True]  # 3 of 7 that are drawn are needed
+    assert held("flow-causal", drawn(PAIR_FIRST, of_one_kind(-6, [BOTH]))) == [True, False]
+    assert status("flow-causal", drawn(KEY_FIRST, new)) == NO_EFFECT
+    false = in_phase("inferential", needs=PAIR_FIRST, drawn=picture(KEY_FIRST, 3))
+    deeper(monkeypatch, false, replace(false, genuine=False, mapping="symmetric"))
+    assert held("flow-causal", drawn(PAIR_FIRST, new)) == [True, True, False, False]
+
+
+def test_states_forget_the_order_at_every_depth(telling: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deep inferential runs do not make up for two-layer ones."""
+
+    def judge(symmetric: float, inferential: float, deep: tuple[float, float] | None) -> tuple[str, list[bool]]:
+        runs = [
+            planted(gamma, seed, offsets={offset: 1.0}, forgets_order=ratio)
+            for gamma, offset, ratio in zip(CONFIRM_FIRST, (-6, -10), (symmetric, inferential), strict=True)
+            for seed in range(8)
+        ]
+        groups = [in_phase(m, forgets_order=ratio) for m, ratio in zip(MAPPINGS, deep or (), strict=False)]
+        deeper(monkeypatch, *groups, replace(in_phase("symmetric", forgets_order=9.0), genuine=False))
+        return status("flow-mirrored", runs), held("flow-mirrored", runs)
+
+    assert judge(0.1, 0.8, None) == (REPRODUCED, [True, True])
+    assert judge(0.1, 0.8, (0.2, 0.9)) == (REPRODUCED, [True] * 4)
+    assert judge(0.1, 0.15, (0.2, 0.9)) == (PARTLY, [True, False, True, True])
+    assert judge(0.1, 0.8, (0.6, 0.9)) == (PARTLY, [True, True, False, False])
+    assert judge(0.6, 0.8, None)[0] == NO_EFFECT
+    assert status("flow-mirrored", of_one_kind(-6, [PAIR_FIRST])) == NOT_RUN  # and a stand-in at three layers
 
 
 # --- Vectors ---
 
 
-def plant_vectors(monkeypatch: pytest.MonkeyPatch, symmetric: float, inferential: float, others: float = 0.0) -> None:
-    """Contrasts and cosines of equal numbers of each phase, told apart by learning rate; what the others' cosines are."""
-    value = lambda r: (symmetric if r.spec.rate == 1e-3 else inferential) + 0.01 * r.spec.seed
-    for name in ("last_token", "at_anchor", "last_token_centred"):
-        monkeypatch.setattr(vectors_numbers, name, lambda r: np.full(2, value(r)))
-    monkeypatch.setattr(vectors_numbers, "at_anchor_plain", value)
-    for name in ("answers", "middles"):
-        monkeypatch.setattr(vectors_claims, name, lambda r: (value(r), others))
+def fused(symmetric: float, inferential: float, others: float = 0.0, n: int = 8) -> list[StoredRun]:
+    """New seeds of both answers, n that compose; the contrast and the cosine of equal numbers of each, and that of others."""
+    runs = []
+    for (gamma, offset, value), seed in product(zip(CONFIRM_FIRST, (-6, -10), (symmetric, inferential), strict=True), range(8)):
+        at = value + 0.001 * seed
+        told = {"answers": (at, others), "plain_contrast": at}
+        runs.append(planted(gamma, seed, offsets={offset if offset == -6 or seed < n else 0: 1.0}, **told))
+    return runs
 
 
-def phase_runs(symmetric: int, inferential: int, depth: int = 2) -> dict[str, list[StoredRun]]:
-    groups = (("symmetric", 1e-3, symmetric), ("inferential", 2e-3, inferential))
-    return {m: [make_run(depth=depth, seed=s, rate=rate) for s in range(n)] for m, rate, n in groups}
-
-
-def test_contrasts_decide_the_claims_on_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = phase_runs(6, 6)
-    monkeypatch.setattr(vectors_claims, "_genuine", lambda store, profile: runs)
-    names = ("vectors-fused", "vectors-anchor", "vectors-centred")
-    plant_vectors(monkeypatch, 0.05, 0.95)
-    assert {status(n) for n in names} == {REPRODUCED}
-    plant_vectors(monkeypatch, 0.95, 0.05)
-    assert {status(n) for n in names} == {OPPOSITE}
-    plant_vectors(monkeypatch, 0.2, 0.205)  # no difference at any depth, though cosines are low
-    assert [status(n) for n in names] == [PARTLY, NO_EFFECT, NO_EFFECT]
-    near = ["depth 2, inferential: cosine of equal numbers"]
-    contrast = lambda name: [f"contrast at the {name}, p", f"contrast at the {name}, depth 2 alone, p"]
-    assert failed("vectors-fused") == [*contrast("last token"), *near]
-    assert failed("vectors-anchor") == [*contrast("first anchor, centred"), *contrast("first anchor, values V"), *near]
-    plant_vectors(monkeypatch, 0.05, 0.95, others=0.94)  # near-parallel all of them
-    assert failed("vectors-fused") == failed("vectors-anchor") == ["depth 2, inferential: others lower by"]
-    plant_vectors(monkeypatch, 0.6, 0.95)
-    assert failed("vectors-fused") == ["depth 2, symmetric: cosine of equal answers"]
-
-
-def test_few_runs_of_a_phase_do_not_reproduce_a_claim_on_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    plant_vectors(monkeypatch, 0.05, 0.95)
-    runs = phase_runs(6, 4)
-    monkeypatch.setattr(vectors_claims, "_genuine", lambda store, profile: runs)
-    for name in ("vectors-fused", "vectors-anchor", "vectors-centred"):
-        assert (status(name), failed(name)) == (TOO_SMALL, ["runs of each phase at every depth"])
-    runs["inferential"] = phase_runs(0, 4, depth=3)["inferential"]
-    assert status("vectors-fused") == NOT_RUN  # no depth has both
-
-
-def test_two_runs_are_too_few_to_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    plant_vectors(monkeypatch, 0.3, 0.2)
-    runs = phase_runs(2, 1)
-    monkeypatch.setattr(vectors_claims, "_genuine", lambda store, profile: runs)
-    assert status("vectors-anchor") == TOO_SMALL
+@pytest.mark.parametrize(
+    ("runs", "expected", "parts"),
+    [
+        (fused(0.05, 0.95), REPRODUCED, [True, True, True, True]),
+        (fused(0.05, 0.85), PARTLY, [True, False, True, True]),
+        (fused(0.05, 0.95, others=0.9), PARTLY, [True, True, False, True]),  # near-parallel all of them
+        (fused(0.6, 0.95), PARTLY, [True, True, True, False]),
+        (fused(0.6, 0.85), PARTLY, [True, False, True, False]),
+        (fused(0.95, 0.6), OPPOSITE, [False, False, True, False]),  # a half of the part on inferential runs
+        (fused(0.6, 0.6), NO_EFFECT, [False, False, True, False]),
+        (fused(0.6, 0.7, n=1), TOO_SMALL, [False, False, True, False]),  # 1 of 9 is the least p
+        (fused(0.05, 0.95, n=0), NOT_RUN, []),
+    ],
+)
+def test_fused_vectors_are_judged_by_their_parts(
+    telling: None, runs: list[StoredRun], expected: str, parts: list[bool]
+) -> None:
+    assert (status("vectors-fused", runs), held("vectors-fused", runs)) == (expected, parts)
 
 
 # --- Complexity ---
 
-
-def test_measures_decide_the_claims_on_condensation(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = [make_run(depth=d, gamma=g, seed=s) for d, g, s in product((2, 3), (0.3, 0.5, 0.8, 1.0), range(3))]
-    monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: True))
-    plant(monkeypatch, condensation_claims, runs)
-    names = ("condensation of W_Q(1)", "order of the embedding", "embedding's effective dimension", "mean stable rank")
-    rising = lambda r: dict.fromkeys(names, r.spec.gamma + 0.01 * r.spec.seed)
-    monkeypatch.setattr(condensation_claims, "measures_of", rising)
-    assert status("condensation") == status("embedding-order") == REPRODUCED
-    assert status("embedding-eigenvalues") == status("stable-rank") == NOT_REPRODUCED
-    one_depth = lambda r: {n: v if r.spec.model.depth == 2 else 0.5 + 0.01 * r.spec.seed for n, v in rising(r).items()}
-    monkeypatch.setattr(condensation_claims, "measures_of", one_depth)
-    assert status("condensation") == PARTLY
-    assert failed("condensation") == failed("embedding-order") == ["depth 3"]
+MEASURED = {
+    "condensation": ("condensation of W_Q(1)", 1),
+    "embedding-order": ("order of the embedding", 1),
+    "embedding-eigenvalues": ("embedding's effective dimension", -1),
+    "stable-rank": ("mean stable rank", -1),
+}
 
 
-def grown(*histories: list[float]) -> StoredRun:
-    history = {"step": list(range(10, 80, 10))} | {f"eigenvalue {i + 1}": h for i, h in enumerate(histories)}
-    return replace(make_run(gamma=1.0), history=history, fit_step=70)
+def measured(measure: str, value: Callable[[float], float], depth: int = 2, n: int = 8) -> list[StoredRun]:
+    """New seeds, or runs of another depth, whose measure goes with γ."""
+    names = [name for name, _ in MEASURED.values()]
+    told = lambda g, s: {"measures_of": dict.fromkeys(names, 0.0) | {measure: value(g) + 0.001 * s}}
+    return [planted(g, s, depth=depth, **told(g, s)) for g, s in product((0.35, 0.55, 1.25), range(n))]
 
 
-def test_growth_in_turn_is_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    low = make_run(gamma=0.3)
-    after = lambda n: [1.0] * n + [9.0] * (7 - n)
-    plant(monkeypatch, condensation_claims, [low, grown(after(1), after(3))])
-    assert status("eigenvalue-growth") == REPRODUCED
-    plant(monkeypatch, condensation_claims, [low, grown(after(3), after(3))])
-    assert status("eigenvalue-growth") == PARTLY  # growth stops, but the two grow together
-    assert failed("eigenvalue-growth") == ["second grows half again as late, mostly"]
-    plant(monkeypatch, condensation_claims, [low, grown(after(6), after(6))])
-    assert status("eigenvalue-growth") == NOT_REPRODUCED  # and growth goes on to the end
-    plant(monkeypatch, condensation_claims, [low, grown(after(7), after(7))])
-    assert status("eigenvalue-growth") == PARTLY  # nothing grows, so at least growth has stopped
-    plant(monkeypatch, condensation_claims, [low, grown([1.0, 9, 9, 9, 9, 10, 10.6], after(3))])
-    assert failed("eigenvalue-growth") == ["largest settles within 5 %"]
+@pytest.mark.parametrize("name", MEASURED)
+def test_weights_are_simpler_above_the_median_gamma_of_every_depth(
+    telling: None, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    measure, sign = MEASURED[name]
+    rising, falling, flat = lambda g: sign * g, lambda g: -sign * g, lambda g: 0.0
+    fast = lambda value, n=8: measured(measure, value, 3, n)
+    judge = lambda value, deep: (plant(monkeypatch, condensation_claims, deep), status(name, measured(measure, value)))[1]
+    unlearned = [replace(run, metrics=run.metrics | {"test": 0.5}) for run in fast(falling)]
+    assert judge(rising, fast(rising)) == REPRODUCED
+    assert judge(rising, measured(measure, falling) + unlearned) == REPRODUCED  # two layers of the fast diagram do not count
+    assert (judge(rising, fast(flat)), held(name, measured(measure, rising))) == (PARTLY, [True, False])
+    assert judge(flat, fast(falling)) == OPPOSITE
+    assert judge(flat, fast(flat)) == NO_EFFECT
+    assert judge(flat, fast(flat, n=1)) == TOO_SMALL
+    assert judge(rising, fast(rising)[:8]) == NOT_RUN  # one γ alone at three layers
 
 
-def test_settling_is_asked_of_the_last_quarter_before_the_rate_falls() -> None:
-    """Of the steps, whatever becomes of the eigenvalue before and after them."""
-    history = {"step": list(range(100, 1300, 100)), "eigenvalue 1": [1.0, 2, 3, 4, 5, 6, 7, 8, 8.8, 8, 90, 90]}
-    run = replace(make_run(), history=history, fit_step=1000)
-    assert condensation_claims.late_change(run) == pytest.approx(0.1)
-    assert condensation_claims.late_change(replace(run, fit_step=100)) == float("inf")  # a single evaluation
+def growing(gamma: float, *histories: list[float]) -> list[StoredRun]:
+    """The rate falls at 7,000."""
+    history = {"step": list(range(1000, 8000, 1000))} | {f"eigenvalue {i + 1}": h for i, h in enumerate(histories)}
+    return [replace(planted(gamma, seed), history=history, fit_step=1000) for seed in range(8)]
 
 
-def an_auc(value: float, low: float, high: float) -> Auc:
-    """One whose test agrees with its interval."""
-    return Auc(value, low, high, 0.5 if low <= 0.5 <= high else 0.01)
+def test_growth_in_turn_is_what_is_asked(telling: None) -> None:
+    """Of small weights at γ that did not suggest it: what larger ones and the first two γ do is not asked."""
+    after = lambda n: [0.1] * n + [9.0] * (7 - n)
+    in_turn, late = (after(1), after(2), after(3)), [9.0] * 6 + [9.8]
+    others = growing(0.35, late, after(0), after(0)) + growing(1.25, late, after(0), after(0))
+    judge = lambda *histories: (
+        status("eigenvalue-growth", others + growing(0.95, *histories)),
+        held("eigenvalue-growth", others + growing(0.95, *histories)),
+    )
+    assert judge(*in_turn) == (REPRODUCED, [True, True, True])
+    assert judge(after(2), after(3), after(4)) == (PARTLY, [False, True, True])  # 4,000 is not half again as late as 3,000
+    assert judge(after(1), after(2), after(2)) == (PARTLY, [True, False, True])
+    assert judge([0.1, *late[1:]], after(2), after(3)) == (PARTLY, [True, True, False])
+    assert judge(late, after(0), after(0)) == (NO_EFFECT, [False] * 3)
+    assert status("eigenvalue-growth", growing(0.35, *in_turn) + growing(1.25, *in_turn)) == NOT_RUN
+    half = others + growing(0.95, *in_turn)[:4] + growing(0.95, late, after(0), after(0))[4:]
+    assert held("eigenvalue-growth", half) == [False, False, True]  # half of them are not most
 
 
-def test_the_order_parameter_must_beat_gamma_and_chance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(condensation_claims, "material", lambda store, profile: [make_run()])
-    give = lambda gamma, other: monkeypatch.setattr(condensation_claims, "aucs", lambda runs: {"γ": gamma, "rank": other})
-    give(an_auc(0.5, 0.4, 0.6), an_auc(0.1, 0.0, 0.2))
-    assert status("order-parameter") == REPRODUCED  # low values foretell as well as high ones
-    give(an_auc(0.6, 0.4, 0.8), an_auc(0.75, 0.6, 0.9))
-    assert status("order-parameter") == PARTLY
-    assert failed("order-parameter") == ["the best's interval does not overlap γ's"]
-    give(an_auc(0.5, 0.4, 0.6), an_auc(0.55, 0.4, 0.7))
-    assert status("order-parameter") == NOT_REPRODUCED
-    give(an_auc(0.82, 0.7, 0.91), an_auc(0.17, 0.08, 0.29))
-    assert status("order-parameter") == PARTLY  # γ in the mirror is no better than γ
-    give(an_auc(0.95, 0.9, 1.0), an_auc(0.8, 0.7, 0.9))
-    assert status("order-parameter") == NOT_REPRODUCED
-    found = {"γ": an_auc(0.5, 0.4, 0.6), "rank": an_auc(0.7, 0.45, 0.95), "order": an_auc(0.65, 0.6, 0.7)}
-    monkeypatch.setattr(condensation_claims, "aucs", lambda runs: found)
-    assert status("order-parameter") == NOT_REPRODUCED  # another than the best tells them apart
-    give(an_auc(0.5, 0.4, 0.6), Auc(0.9, 0.8, 1.0, 0.06))
-    assert status("order-parameter") == NOT_REPRODUCED  # the interval excludes 0.5, chance does not
-    monkeypatch.setattr(condensation_claims, "material", lambda store, profile: [make_run(test=0.8)])
-    assert status("order-parameter") == NOT_RUN  # none is fitted
+def both_answers(gamma: float, rank: tuple[float, float], n: int = 4) -> list[StoredRun]:
+    """n runs of each answer, the rest undecided; rank: of symmetric and of inferential runs."""
+    names = ("rank", "b", "c", "d", "e")
+    made = []
+    for seed in range(8):
+        kind = seed // n if seed < 2 * n else 2
+        value = (*rank, 9.0)[kind] + 0.001 * seed
+        told = dict.fromkeys(names, 0.0) | {"rank": value}
+        made.append(planted(gamma, seed, offsets={(-6, -10, 0)[kind]: 1.0}, measures_of=told))
+    return made
+
+
+def test_the_order_parameter_must_tell_answers_at_one_gamma(telling: None) -> None:
+    """On either side, but on the same one at all γ; after counting all five measures."""
+    judge = lambda *groups: status("order-parameter", [run for group in groups for run in group])
+    up, down = (0.0, 1.0), (1.0, 0.0)
+    assert judge(both_answers(0.95, up), both_answers(1.25, up)) == REPRODUCED
+    assert judge(both_answers(0.95, down), both_answers(1.25, down)) == REPRODUCED
+    assert judge(both_answers(0.95, up), both_answers(1.25, down)) == NO_EFFECT
+    alone = both_answers(1.25, up, n=0)  # undecided
+    assert judge(both_answers(0.95, up), alone) == NO_EFFECT  # 2 of 70, five times
+    apart = [both_answers(gamma, rank, n=8) for gamma, rank in ((0.95, up), (1.25, down))]
+    assert judge(*apart) == judge(alone, *apart[:1]) == NOT_RUN
 
 
 # --- Rate, decay, data, width, GPT-2 ---
@@ -322,9 +359,32 @@ def with_rate_and_decay(inferential: Callable[[float, float], float]) -> list[St
 
 def test_rate_and_decay_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, rate_decay_claims, with_rate_and_decay(lambda rate, decay: 300 * rate))
-    assert (status("rate-raises"), status("decay-raises")) == (REPRODUCED, NOT_REPRODUCED)
-    plant(monkeypatch, rate_decay_claims, with_rate_and_decay(lambda rate, decay: 1 - decay))
-    assert (status("rate-raises"), status("decay-raises")) == (NOT_REPRODUCED, NOT_REPRODUCED)
+    assert (status("rate-raises"), held("decay-raises")) == (REPRODUCED, [False])
+    falling = with_rate_and_decay(lambda rate, decay: 1 - decay)
+    plant(monkeypatch, rate_decay_claims, falling)
+    assert (held("rate-raises"), status("decay-raises")) == ([False], OPPOSITE)
+    unlearned = [replace(run, metrics=run.metrics | {"test": 0.5}) for run in falling]
+    plant(monkeypatch, rate_decay_claims, falling[:2] + unlearned[2:])
+    assert status("rate-raises") == status("decay-raises") == NOT_RUN
+
+
+@pytest.mark.parametrize(
+    ("trend", "expected"),
+    [
+        ((0.5, 0.01, 0.8), REPRODUCED),
+        ((-0.5, -0.8, -0.01), OPPOSITE),
+        ((0.1, -0.2, 0.3), TOO_SMALL),  # so wide that it allows a correlation that counts
+        ((0.1, 0.0, 0.29), NO_EFFECT),
+    ],
+)
+def test_an_interval_that_does_not_lie_above_zero_says_why(
+    monkeypatch: pytest.MonkeyPatch, trend: tuple[float, float, float], expected: str
+) -> None:
+    plant(monkeypatch, rate_decay_claims, with_rate_and_decay(lambda rate, decay: 0.0))
+    monkeypatch.setattr(rate_decay_claims, "slope", lambda runs, value, metric: trend)
+    value, low, high = trend
+    monkeypatch.setattr(rate_decay_claims, "lean_by_numbers", lambda runs: (-value, -high, -low))  # more numbers, less
+    assert {status(name) for name in ("rate-raises", "decay-raises", "few-numbers-boundary")} == {expected}
 
 
 @pytest.mark.parametrize(
@@ -336,37 +396,35 @@ def test_weights_must_go_with_rate_and_with_decay(monkeypatch: pytest.MonkeyPatc
     plant(monkeypatch, rate_decay_claims, [replace(run, metrics=run.metrics | {"test": 0.1}) for run in runs])
     assert status(claim) == NOT_RUN  # no weights are stored
 
-    def give(value: Callable[[float, float], float]) -> None:
+    def judge(value: Callable[[float, float], float]) -> tuple[str, list[bool]]:
         of = lambda run: dict.fromkeys(names, 0.0) | {measure: value(1000 * run.spec.rate, run.spec.decay)}
         monkeypatch.setattr(rate_decay_claims, "measures_of", of)
+        return status(claim), held(claim)
 
     monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: True))
-    give(lambda rate, decay: rate + 2 * decay)
-    assert (status(claim), failed(claim)) == (REPRODUCED, [])
-    give(lambda rate, decay: rate)
-    assert (status(claim), failed(claim)) == (PARTLY, ["decay above 0.3"])
-    give(lambda rate, decay: decay - rate)
-    assert (status(claim), failed(claim)) == (PARTLY, ["learning rate above 0.3"])
-    give(lambda rate, decay: -rate - decay)
-    assert (status(claim), failed(claim)) == (NOT_REPRODUCED, ["learning rate above 0.3", "decay above 0.3"])
+    assert judge(lambda rate, decay: rate + 2 * decay) == (REPRODUCED, [True, True])
+    assert judge(lambda rate, decay: rate) == (PARTLY, [True, False])
+    assert judge(lambda rate, decay: decay - rate) == (PARTLY, [False, True])
+    assert judge(lambda rate, decay: -rate - decay) == (OPPOSITE, [False, False])
+    assert judge(lambda rate, decay: 0.0) == (NO_EFFECT, [False, False])
     monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: self.spec.seed == 0 and self.spec.decay == 1.0))
-    give(lambda rate, decay: rate + 2 * decay)
-    assert (status(claim), failed(claim)) == (PARTLY, ["decay above 0.3"])  # only runs with weights count: one decay
+    assert judge(lambda rate, decay: rate + 2 * decay) == (PARTLY, [True, False])  # of runs with weights: one decay
 
 
 def test_the_corner_of_small_and_decayed(monkeypatch: pytest.MonkeyPatch) -> None:
-    cells = lambda corner: [
-        replace(run, spec=replace(run.spec, decay=d))
-        for g, d, s in product((0.4, 0.8), (0.01, 1.0), range(2))
-        for run in [make_run(gamma=g, seed=s, inferential=corner if (g, d) == (0.8, 1.0) else 0.1)]
-    ]
-    plant(monkeypatch, rate_decay_claims, cells(0.9))
-    assert status("decay-phases") == REPRODUCED
-    plant(monkeypatch, rate_decay_claims, cells(0.3))
-    assert status("decay-phases") == PARTLY
-    assert failed("decay-phases") == ["that corner at least .5", "that corner at least .5, the opposite one below"]
-    plant(monkeypatch, rate_decay_claims, cells(0.0))
-    assert status("decay-phases") == NOT_REPRODUCED
+    def judge(corner: float) -> tuple[str, list[bool]]:
+        runs = [
+            replace(run, spec=replace(run.spec, decay=d))
+            for g, d, s in product((0.4, 0.8), (0.01, 1.0), range(2))
+            for run in [make_run(gamma=g, seed=s, inferential=corner if (g, d) == (0.8, 1.0) else 0.1)]
+        ]
+        plant(monkeypatch, rate_decay_claims, runs)
+        return status("decay-phases"), held("decay-phases")
+
+    assert judge(0.9) == (REPRODUCED, [True, True, True])
+    assert judge(0.3) == (PARTLY, [False, True, True])
+    assert judge(0.1) == (NO_EFFECT, [False, True, False])
+    assert judge(0.0) == (OPPOSITE, [False, True, False])
 
 
 def test_few_numbers_turn_the_answer_or_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -379,37 +437,29 @@ def test_few_numbers_turn_the_answer_or_do_not(monkeypatch: pytest.MonkeyPatch) 
             made.append(replace(run, spec=replace(run.spec, task=(("keys", k),))))
         return made
 
-    both = lambda: (status("few-numbers-flip"), status("few-numbers-boundary"))
-    plant(monkeypatch, rate_decay_claims, runs((-0.6, 0.9), (-0.6, 0.9))[:6])
-    assert status("few-numbers-wide") == REPRODUCED
-    plant(monkeypatch, rate_decay_claims, runs((-0.6, 0.4), (-0.6, 0.4))[:6])
-    assert failed("few-numbers-wide") == [
-        "at a larger γ the inferential answer ahead by half of all answers where it is most frequent"
-    ]
-    plant(monkeypatch, rate_decay_claims, runs((-0.6, 0.9), (-0.9, -0.9)))
-    assert both() == (REPRODUCED, REPRODUCED)
-    plant(monkeypatch, rate_decay_claims, runs((-0.4, 0.9), (-0.9, -0.9)))
-    assert failed("few-numbers-flip") == ["the symmetric answer ahead by half of all answers where it is most frequent"]
-    plant(monkeypatch, rate_decay_claims, runs((0.9, -0.6), (0.9, 0.9)))  # in the other order, and the other way
-    assert both() == (PARTLY, NOT_REPRODUCED)
-    plant(monkeypatch, rate_decay_claims, runs((-0.4, 0.4), (-0.4, 0.4)))
-    assert both() == (NOT_REPRODUCED, NOT_REPRODUCED)
+    judge = lambda name, made: (plant(monkeypatch, rate_decay_claims, made), status(name), held(name))[1:]
+    assert judge("few-numbers-wide", runs((-0.6, 0.9), (0.0, 0.0))[:6]) == (REPRODUCED, [True] * 3)
+    assert judge("few-numbers-wide", runs((-0.6, 0.4), (0.0, 0.0))[:6]) == (PARTLY, [True, False, True])
+    assert judge("few-numbers-flip", runs((-0.6, 0.9), (-0.9, -0.9))) == (REPRODUCED, [True] * 3)
+    assert judge("few-numbers-flip", runs((-0.4, 0.9), (-0.9, 0.9))) == (PARTLY, [False, True, True])
+    assert judge("few-numbers-flip", runs((-0.4, 0.4), (-0.9, 0.9))) == (NO_EFFECT, [False, False, True])
+    assert judge("few-numbers-boundary", runs((-0.6, 0.9), (-0.9, -0.9)))[0] == REPRODUCED
+    assert judge("few-numbers-boundary", runs((-0.9, -0.9), (-0.6, 0.9)))[0] == OPPOSITE
 
 
 def test_harder_data_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    def runs(time: Callable[[int, float], int]) -> list[StoredRun]:
+    def judge(time: Callable[[int, float], int]) -> tuple[str, list[bool]]:
         found = []
         for k, g, s in product(range(4), (0.5, 0.8), range(2)):
             run = make_run(gamma=g, seed=s)
             history = {"step": [1, time(k, g)], "test": [0.0, 1.0]}
             found.append(replace(run, spec=replace(run.spec, task=(("groups", k),)), history=history))
-        return found
+        plant(monkeypatch, rate_decay_claims, found)
+        return status("data-complexity"), held("data-complexity")
 
-    plant(monkeypatch, rate_decay_claims, runs(lambda k, g: 10 + k))
-    assert status("data-complexity") == REPRODUCED
-    plant(monkeypatch, rate_decay_claims, runs(lambda k, g: 10 + k if g == 0.5 else 10))
-    assert status("data-complexity") == PARTLY
-    assert failed("data-complexity") == ["γ = 0.8"]
+    assert judge(lambda k, g: 10 + k) == (REPRODUCED, [True, True])
+    assert judge(lambda k, g: 10 + k if g == 0.5 else 10) == (PARTLY, [True, False])
+    assert judge(lambda k, g: 10)[0] == NO_EFFECT
 
 
 def gammas(symmetric: list[float], inferential: list[float], norm: str = "post", depth: int = 2) -> list[StoredRun]:
@@ -547,7 +597,7 @@ def test_the_norm_alone_must_stop_the_turn(
 
 def test_what_a_factor_that_stops_the_turn_says_hangs_on_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may turn the other way, or have too few to tell."""
-    failures = lambda: {part.get("failure") for part in BY_ID["gpt2-factors"].evaluate(STORE, "laptop")["parts"][:-1]}
+    failures = lambda: {part.get("failure") for part in evaluated("gpt2-factors")["parts"][:-1]}
     for load, expected in (
         (one_factor(flat), NO_EFFECT),
         (one_factor(lambda spec: -turning(spec)), OPPOSITE),
@@ -555,4 +605,4 @@ def test_what_a_factor_that_stops_the_turn_says_hangs_on_its_runs(monkeypatch: p
     ):
         monkeypatch.setattr(gpt2_numbers, "load", load)
         assert failures() == {expected}
-    assert BY_ID["gpt2-factors"].evaluate(STORE, "paper")["status"] == NOT_RUN
+    assert BY_ID["gpt2-factors"].evaluate(Shelf([]), "paper")["status"] == NOT_RUN

@@ -10,26 +10,32 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import make_tiny_spec
+from conftest import make_tiny_spec, planted
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from lib.composition.condensation import metrics as complexity
 from lib.composition.condensation.metrics import (
+    best_measure,
     condensation,
     greedy_groups,
+    growth,
+    late_change,
     matrices,
     measures,
     neuron_cosines,
     short_name,
 )
+from lib.composition.flip import CONFIRM_FIRST
+from lib.composition.information_flow.metrics import BOTH, KEY_FIRST, NEITHER, PAIR_FIRST
 from lib.composition.spectra import covariance_eigenvalues, keys_embedding, stable_rank, watch
 from lib.composition.study import Composition, make_study
 from lib.composition.variations import WIDTH, Watched, make_watched
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import Transformer
 from lib.core.read.statistics import auc, auc_interval, numerical_order, spearman, stratified_auc
-from lib.core.record.store import Store, load
+from lib.core.record.store import Store, StoredRun, load
 from lib.core.sweep.jobs import sweep
 from lib.core.train.ensemble import Ask, Ensemble
 from lib.core.train.loop import train
@@ -360,3 +366,108 @@ def test_stratified_auc_compares_within_strata_only() -> None:
         stratified_auc([1, 2], [False, True], ["a", "b"])
     low, high = auc_interval(score, positive, stratum)
     assert low == high == 1.0
+
+
+# ---------------------------------------------------------------- over runs
+
+
+def test_growth_by_hand() -> None:
+    """The first step at a tenth of the largest value, which may come and go; what was not finite is no value."""
+    history = {"step": [100, 200, 300, 400]}
+    history |= {
+        "eigenvalue 1": [0.99, 1.0, 10.0, 2.0],
+        "eigenvalue 2": [None, 0.1, None, 1.01],
+        "eigenvalue 3": [0.0] * 3 + [5.0],
+    }
+    assert growth(replace(planted(), history=history)) == [200, 400, 400]
+
+
+def test_settling_is_asked_of_the_last_quarter_before_the_rate_falls() -> None:
+    """Of the steps, whatever becomes of the eigenvalue before and after them. The rate falls 6,000 steps after the rows are
+    known, and at the latest 10,000 before the end."""
+    run = planted()
+    values = [1.0, 2, 3, 4, 5, 6, 7, 8, 8.8, 8, 90, 90]
+    changes = lambda step, fit: late_change(
+        replace(run, history={"step": [step * i for i in range(1, 13)], "eigenvalue 1": values}, fit_step=fit)
+    )
+    assert changes(1000, 4000) == pytest.approx(0.1)
+    assert changes(6000, None) == changes(6000, 69_000) == pytest.approx(0.1)
+    assert changes(6000, 0) == float("inf")  # a single evaluation
+    cosine = replace(run.spec, train=replace(run.spec.train, schedule="cosine", anneal=0, steps=10_000))
+    run = replace(run, spec=cosine)
+    assert changes(1000, 0) == pytest.approx(0.1)
+
+
+def answering(gamma: float, **values: list[float]) -> list[StoredRun]:
+    """Runs of one γ: for each answer (`six`, `ten`, `none`) those with these values of a measure; another knows nothing."""
+    offsets = {"six": {-6: 1.0}, "ten": {-10: 1.0}, "none": {0: 1.0}}
+    return [
+        planted(gamma, offsets=offsets[answer], measures_of={"blind": 0.5, "rank": value})
+        for answer, some in values.items()
+        for value in some
+    ]
+
+
+def test_the_best_measure_is_asked_at_each_gamma_and_on_both_sides(telling: None) -> None:
+    """Perfect at both, though not over all: twice 1 of 3 · 4 draws. γ with one answer and undecided runs say nothing."""
+    above = answering(0.95, ten=[3.0], six=[1.0, 2.0], none=[9.0]) + answering(1.25, ten=[14.0], six=[11.0, 12.0, 13.0])
+    more = answering(0.55, six=[99.0, 98.0])
+    assert best_measure(above + more) == ("rank", pytest.approx(2 / 12))
+    below = answering(0.95, ten=[1.0], six=[2.0, 3.0]) + answering(1.25, ten=[11.0], six=[12.0, 13.0, 14.0])
+    assert best_measure(below) == ("rank", pytest.approx(2 / 12))
+    assert best_measure(answering(0.95, ten=[1.0], none=[2.0]) + more) is None
+
+
+def test_numbers_in_a_row_have_a_neighbour_one_away() -> None:
+    """60 on a line, and 20 in two strands of their own."""
+    token = torch.zeros(201, 3)
+    token[20:80, 0] = torch.arange(60.0)
+    token[80:100:2, 1], token[81:100:2, 2] = 1000 + torch.arange(10.0), 1000 + torch.arange(10.0)
+    assert complexity.in_a_row(Weighty({"embedding.token": token})) == 60 / 80
+
+
+class Weighty:
+    """A run that has these weights alone."""
+
+    def __init__(self, weights: dict[str, Tensor]) -> None:
+        self.weights = lambda: weights
+
+
+def row(gamma: float, way: str, one: float, three: float, offsets: dict[int, float], seed: int = 0) -> StoredRun:
+    """A new seed with these shares of neighbours one and three apart."""
+    shares = np.array([one, 0, three, 1 - one - three, 0, 0, 0, 0, 0])
+    value = {"condensation of W_Q(1)": one, "order of the embedding": three}
+    measured = dict.fromkeys(("embedding's effective dimension", "mean stable rank"), 0.5) | value
+    grown = {"step": [1000, 2000, 3000], "eigenvalue 1": [1.0, 1.0, 1 + three], "eigenvalue 2": [0.0, one > 0.5, 1.0]}
+    return replace(planted(gamma, seed, way, offsets, step_shares=shares, measures_of=measured), history=grown, fit_step=-3000)
+
+
+def test_rows_are_compared_among_runs_that_compose(telling: None) -> None:
+    near = {-10: 0.4, -9: 0.4}
+    runs = [row(1.25, KEY_FIRST, 0.9, 0, near), row(1.25, PAIR_FIRST, 0.1, 0, near), row(1.25, BOTH, 0.3, 0, near)]
+    strayed = row(1.25, PAIR_FIRST, 1.0, 0, {-6: 1.0})
+    found = complexity.row_compared([*runs, strayed])
+    assert (found.share, found.p) == pytest.approx((1, 1 / 3))
+    assert complexity.row_compared([runs[0], strayed]) is None
+
+
+def test_facts_on_condensation_by_hand(telling: None) -> None:
+    low, high = CONFIRM_FIRST
+    new = [
+        row(low, PAIR_FIRST, 0.2, 0.1, {-6: 1.0}),
+        row(low, KEY_FIRST, 0.4, 0.3, {-6: 1.0}),
+        row(high, KEY_FIRST, 0.8, 0.0, {-10: 0.6, -9: 0.2, -11: 0.1, -7: 0.1}),
+        row(high, KEY_FIRST, 0.9, 0.1, {-10: 0.5, -9: 0.1}),
+        row(high, BOTH, 0.1, 0.5, {-10: 0.8, -7: 0.1, -13: 0.05}),
+        row(high, PAIR_FIRST, 0.2, 0.7, {-10: 0.9, -9: 0.1}),
+        row(high, NEITHER, 0.6, 0.9, {-10: 0.1, -7: 0.9}),
+        row(0.95, KEY_FIRST, 0.0, 1.0, {-10: 0.6, 0: 0.4}),
+    ]
+    said = {f"{name} {fact.text}" for name, fact in complexity.facts(new).items()}
+    expected = (
+        "alike 0.7|condensed-low 30%|condensed-high 52%|order-low 0.20|order-high 0.44|dimension-low 50%|dimension-high 50%"
+        "|rank-low 50%|rank-high 50%|first-runs two|late-runs two|first-step 80% to 90%|late-step 50% to 70%|row-p 0.17"
+        "|grow-late five of five|first-misses 11%|late-one-misses 33%|late-three-misses 50%"  # .1 of .9, .1 and .15 of .3
+    )
+    assert set(expected.split("|")) - said == set()
+    assert complexity.facts([]).keys() == complexity.facts(new).keys()

@@ -121,7 +121,7 @@ STORE = Store(Path(__file__).parents[1] / "results")
 
 
 def transformers() -> Iterator[StoredRun]:
-    for name in ("composition-phase", "composition-size", "composition-flip"):
+    for name in ("composition-confirm", "composition-phase", "composition-size", "composition-flip"):
         yield from map(STORE.read, STORE.files(name))
 
 
@@ -130,12 +130,14 @@ def transformers() -> Iterator[StoredRun]:
     [
         information_flow.drawn,
         information_flow.forgets_order,
-        information_flow._cut_tables,
+        information_flow.knows_pair,
+        information_flow.edge_costs,
+        information_flow.group_costs,
         information_flow.patch_effects,
-        vectors.last_token,
-        vectors.last_token_centred,
-        vectors.at_anchor,
-        vectors.at_anchor_plain,
+        vectors.plain_contrast,
+        vectors.between,
+        vectors.answered,
+        vectors.shift,
     ],
     ids=lambda measure: measure.__name__,
 )

@@ -16,13 +16,12 @@ from hypothesis import strategies as st
 from test_store import PROVENANCE, make_result
 
 from lib.book import ledger
-from lib.book.chapters import chapters
 from lib.book.claims import MARK, evaluate, listing, square, squares, totals, verdict
 from lib.book.display import claims_table
 from lib.book.generated import claims_line
 from lib.book.registry import PAPERS
 from lib.core.read import typeset
-from lib.core.read.claim import OURS, STATUSES, Claim, Finding, graded
+from lib.core.read.claim import OURS, QUESTIONS, STATUSES, Claim, Finding, graded
 from lib.core.record.store import Store
 
 HOSTILE = "</td><script>alert('1')</script>\"&amp;"
@@ -273,9 +272,6 @@ PLANTED = {
     ),
     "09-nine": (),
 }
-TITLES = {"02-two": "Two & <b>", "03-three": "Three", "09-nine": "Nine", "engine": "The engine"}
-
-
 @pytest.fixture
 def planted(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     monkeypatch.setattr(ledger, "CLAIMS_OF", PLANTED)
@@ -306,15 +302,20 @@ def test_figures_are_sorted_by_number_then_letter_and_the_rest_is_behind_them() 
     assert sorted(sorted(items), key=ledger._by_figure) == items
 
 
-def test_the_scoreboard_has_a_square_a_claim_by_chapter_and_kind_and_by_figure(planted: list[dict[str, Any]]) -> None:
-    made = Made(ledger.scoreboard(planted, TITLES))
+def test_the_scoreboard_has_a_square_a_claim_by_question_and_kind_and_by_figure(planted: list[dict[str, Any]]) -> None:
+    asked = dict(zip("abcdef", ("rule", "flip", "flip", "flip", "", "flip"), strict=True))
+    made = Made(ledger.scoreboard([row | {"question": asked[row["id"]]} for row in planted]))
     places = [[[link["href"] for link in cell] for cell in row] for row in made.rows("rm-scoreboard")]
-    assert places == [[["#claim-b", "#claim-a"], ["#claim-c"], []], [["#claim-d"], ["#claim-f"], ["#claim-e"]]]
+    assert places == [
+        [["#claim-b", "#claim-d"], ["#claim-f", "#claim-c"], []],
+        [["#claim-a"], [], []],
+        [[], [], ["#claim-e"]],
+    ]
     (table,) = made.inside("table")
     heads = [made.text(i) for i in made.inside("th", table)]
-    assert heads == ["chapter", *ledger.KINDS, "2 · Two & <b>", "3 · Three"]
+    assert heads == ["question", *ledger.KINDS, "γ flips the answer", "The rule comes first", "Other claims"]
     leads = [a["href"] for a in made.all("a") if "class" not in a]
-    assert leads == ["02-two.html", "03-three.html"]
+    assert leads == ["#question-flip", "#question-rule", "#question-none"]
     (figures,) = made.inside("details")
     assert [made.text(i) for i in made.inside("h3", figures)] == ["Zhang et al. 2024"]  # our own claims are of no figure
     assert [made.text(i) for i in made.inside("li", figures)] == ["Fig. 1 ✔◐", "Fig. 2 ✘"]
@@ -326,31 +327,30 @@ def test_the_scoreboard_has_a_square_a_claim_by_chapter_and_kind_and_by_figure(p
 def all_rows() -> list[dict[str, Any]]:
     """Those of the book without checking them, which would take a minute: the statuses take turns."""
     return [
-        row
+        row | {"question": claim.question}
         for number, claim in enumerate(ledger.CLAIMS)
         for row in rows_of(a_claim(claim.id, STATUSES[number % len(STATUSES)], claim.paper, claim.statement, item=claim.item))
     ]
 
 
 def test_the_page_of_all_claims_of_the_book() -> None:
-    rows, titles = all_rows(), {name: f"Title of {name}" for name in ledger.CLAIMS_OF}
-    made = Made(ledger.page(rows, titles))
-    ids = [f"claim-{claim.id}" for claims in ledger.CLAIMS_OF.values() for claim in claims]
+    rows = all_rows()
+    made = Made(ledger.page(rows))
+    assert {row["question"] for row in rows} == set(QUESTIONS)  # every claim says which question it answers
+    ids = [f"claim-{row['id']}" for question in QUESTIONS for row in rows if row["question"] == question]
     assert [attributes["id"] for attributes, _ in made.claims] == ids
     assert len(set(ids)) == len(ids) == len(rows)
-    with_claims = [name for name, claims in ledger.CLAIMS_OF.items() if claims]
     leads = [(a["href"] or "") for a in made.all("a") if "rm-square" not in (a.get("class") or "")]
-    assert [lead for lead in leads if "#" not in lead] == [f"{name}.html" for name in with_claims]
+    assert [lead for lead in leads if lead.startswith("#")] == [f"#question-{name}" for name in QUESTIONS]
     where = {claim.id: name for name, claims in ledger.CLAIMS_OF.items() for claim in claims}
-    assert [lead for lead in leads if "#" in lead] == [f"{where[i[6:]]}.html#{i}" for i in ids]
+    assert [lead for lead in leads if not lead.startswith("#")] == [f"{where[i[6:]]}.html#{i}" for i in ids]
     board = sorted(link["href"] or "" for row in made.rows("rm-scoreboard") for cell in row for link in cell)
     assert board == sorted(f"#{i}" for i in ids)  # one square a claim
     (figures,) = made.inside("details", kind="rm-figures")
     of_papers = sorted(f"#claim-{claim.id}" for claim in ledger.CLAIMS if claim.paper not in OURS)
     assert sorted(made.elements[i][1]["href"] or "" for i in made.inside("a", figures)) == of_papers
-    assert [made.text(i) for i in made.inside("h3") if figures not in made.above[i]] == [
-        f"{int(name[:2])} · Title of {name}" for name in with_claims
-    ]
+    heads = [made.elements[i][1]["id"] for i in made.inside("h3") if figures not in made.above[i]]
+    assert heads == [f"question-{name}" for name in QUESTIONS]
     assert [a["name"] for a in made.all("select")] == ["paper", "status"]
     values = [a["value"] for a in made.all("option")]
     papers = {row["paper"] for row in rows}
@@ -364,15 +364,10 @@ def test_the_page_of_all_claims_of_the_book() -> None:
     )
 
 
-def test_every_chapter_with_claims_has_a_title_so_that_none_is_lost() -> None:
-    """The page goes through the titles: a chapter that had none would lose its claims silently."""
-    assert {name for name, claims in ledger.CLAIMS_OF.items() if claims} <= {c.name for c in chapters()}
-
-
 def test_the_filters_offer_what_there_is_and_count_it(monkeypatch: pytest.MonkeyPatch) -> None:
     claims = (a_claim("a", "partly"), a_claim("b", "not run"), a_claim("c", "partly", "li2024talk", words=HOSTILE))
     monkeypatch.setattr(ledger, "CLAIMS_OF", {"01-x": claims})
-    html = ledger.page(rows_of(*claims), {"01-x": HOSTILE})
+    html = ledger.page(rows_of(*claims))
     assert '<option value="ours">this book (2)</option>' in html
     assert '<option value="li2024talk">Li 2024 (1)</option>' in html
     assert '<option value="partly">partly (2)</option><option value="not run">not run (1)</option></select>' in html
@@ -380,7 +375,7 @@ def test_the_filters_offer_what_there_is_and_count_it(monkeypatch: pytest.Monkey
     assert HOSTILE not in html
     claims += (a_claim("d", by_construction=True),)
     monkeypatch.setattr(ledger, "CLAIMS_OF", {"01-x": claims})
-    html = ledger.page(rows_of(*claims), {"01-x": "X"})
+    html = ledger.page(rows_of(*claims))
     assert '<option value="test of the task">test of the task (1)</option></select>' in html
     assert "reproduced (" not in html
     assert html.count("<option") == 7

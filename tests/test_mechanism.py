@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
@@ -11,23 +11,31 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import make_tiny_spec
+from conftest import ALL_EDGES, make_tiny_spec, planted, table
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from lib.composition.flip import CONFIRM_FIRST
 from lib.composition.information_flow import metrics as mechanism
 from lib.composition.information_flow.metrics import (
+    BOTH,
     EDGES,
+    EFFECT,
+    GROUPS,
+    KEY_FIRST,
+    NEITHER,
+    PAIR_FIRST,
     ROLES,
+    ROUTES,
+    Flow,
+    Step,
     contrasts,
     cut,
-    edge_class,
     essential,
     flow,
     patched,
     role_positions,
-    shares,
 )
 from lib.composition.runs import model_of
 from lib.composition.task import SEEN_PAIRS, Batch, taught
@@ -88,36 +96,6 @@ def test_a_second_anchor_at_the_end_is_also_the_last() -> None:
     roles = role_positions(torch.tensor([6]))
     assert roles["second anchor"].tolist() == roles["last"].tolist() == [[False] * 8 + [True]]
     assert roles["noise"].sum() == 6
-
-
-@pytest.mark.parametrize(
-    ("source", "query", "expected"),
-    [
-        (KEY, FIRST, "key → anchors"),
-        (KEY, SECOND, "key → anchors"),
-        (FIRST, SECOND, "anchor → anchor"),
-        (KEY, LAST, "key → last"),
-        (FIRST, LAST, "anchors → last"),
-        (SECOND, LAST, "anchors → last"),
-        (7, LAST, "noise → last"),
-        (0, LAST, "noise → last"),
-        (LAST, LAST, None),
-        (KEY, 5, None),
-        (0, KEY, None),
-        (SECOND, SECOND, None),
-    ],
-)
-def test_classes_of_edges(source: int, query: int, expected: str | None) -> None:
-    assert edge_class(query, source, 2) == expected
-
-
-def test_classes_move_with_the_place() -> None:
-    assert [edge_class(8, 5, place) for place in (5, 4, 3, 2)] == [
-        "key → last",
-        "anchors → last",
-        "anchors → last",
-        "noise → last",
-    ]
 
 
 # ---------------------------------------------------------------- questions
@@ -264,42 +242,36 @@ def test_the_path_is_the_union_of_all_ways(seed: int, layers: int, share: float)
 
 # ---------------------------------------------------------------- cuts
 
-FORBIDDEN: dict[str, Callable[[int, int, int], bool]] = {  # (place, query, source)
-    "key → anchors": lambda p, q, s: s == p and q in (p + 1, p + 2),
-    "anchor → anchor": lambda p, q, s: s == p + 1 and q == p + 2,
-    "key → last": lambda p, q, s: s == p and q == 8,
-    "anchors → last": lambda p, q, s: s in (p + 1, p + 2) and q == 8,
-    "noise → last": lambda p, q, s: s not in (p, p + 1, p + 2, 8) and q == 8,
-}
+CUTS = [*(((source,), (query,)) for source, query in EDGES), *GROUPS.values(), (ROLES, ROLES)]
 
 
-@pytest.mark.parametrize("edges", EDGES)
-def test_a_cut_takes_one_class_and_renormalizes_the_rest(edges: str) -> None:
-    """In every sequence at its own place, in every head and run."""
+@pytest.mark.parametrize(("sources", "queries"), CUTS)
+def test_a_cut_takes_its_edges_and_renormalizes_the_rest(sources: tuple[str, ...], queries: tuple[str, ...]) -> None:
+    """In every sequence at its own place, in every head and run; no query loses itself."""
     place = torch.tensor([0, 3, 5, 3])
     scores = torch.randn(2, 4, 3, 9, 9, generator=torch.Generator().manual_seed(0))
     scores = scores.masked_fill(~torch.ones(9, 9, dtype=torch.bool).tril(), -torch.inf)
-    forbidden = torch.tensor([[[FORBIDDEN[edges](p, q, s) for s in range(9)] for q in range(9)] for p in place.tolist()])
-    assert forbidden.any()
-    before, after = scores.softmax(-1), cut(place, edges)(scores).softmax(-1)
+    forbidden = torch.zeros(4, 9, 9, dtype=torch.bool)
+    for i, p in enumerate(place.tolist()):
+        at = dict(zip(ROLES, (p, p + 1, p + 2, 8), strict=True))
+        for source, query in product(sources, queries):
+            forbidden[i, at[query], at[source]] = source != query
+    before, after = scores.softmax(-1), cut(place, sources, queries)(scores).softmax(-1)
     left = before * ~forbidden[None, :, None]
-    assert torch.all(after[forbidden[None, :, None].expand_as(after)] == 0)
-    torch.testing.assert_close(after.sum(-1), torch.ones(2, 4, 3, 9))
     torch.testing.assert_close(after, left / left.sum(-1, keepdim=True))
+    assert torch.all(after[forbidden[None, :, None].expand_as(after)] == 0)
 
 
-@pytest.mark.parametrize("edges", EDGES)
-def test_a_second_anchor_at_the_end_keeps_itself(edges: str) -> None:
+def test_a_second_anchor_at_the_end_keeps_itself() -> None:
     scores = torch.zeros(1, 1, 1, 9, 9).masked_fill(~torch.ones(9, 9, dtype=torch.bool).tril(), -torch.inf)
-    after = cut(torch.tensor([6]), edges)(scores).softmax(-1)
-    torch.testing.assert_close(after.sum(-1), torch.ones(1, 1, 1, 9))
-    assert after[0, 0, 0, 8, 8] > 0
+    after = cut(torch.tensor([6]), ("second anchor",), ("last",))(scores).softmax(-1)
+    assert torch.equal(after, scores.softmax(-1))
 
 
 def test_a_cut_reaches_the_model() -> None:
     """In its layer alone, where it changes the answers' logits."""
     model, batch = untrained(gamma=0.3), mechanism.inner_questions()
-    plain, edited = Taps(), Taps({"scores.2": cut(batch.place, "key → last")})
+    plain, edited = Taps(), Taps({"scores.2": cut(batch.place, ("key",), ("last",))})
     model(batch.tokens[None], plain)
     model(batch.tokens[None], edited)
     assert torch.equal(edited["attention.1"], plain["attention.1"])
@@ -310,90 +282,227 @@ def test_a_cut_reaches_the_model() -> None:
     assert torch.equal(edited["logits"][:, :, :-1], plain["logits"][:, :, :-1])
 
 
-def test_an_unknown_class_is_refused() -> None:
-    with pytest.raises(KeyError, match="key → noise"):
-        cut(torch.tensor([0]), "key → noise")
+def test_an_unknown_role_is_refused() -> None:
+    with pytest.raises(KeyError, match="verb"):
+        cut(torch.tensor([0]), ("verb",), ("last",))
 
 
-def oracle(tokens: Tensor, taps: Taps | None = None) -> Tensor:
-    """Right on seen pairs; on (4, 3) symmetric for a quarter of the keys, inferential for a half, else silent.
+@pytest.mark.parametrize(("name", "cuts"), [("edge_costs", CUTS[: len(EDGES)]), ("group_costs", list(GROUPS.values()))])
+def test_costs_are_answers_that_change_right_or_wrong(tmp_path: Path, name: str, cuts: list) -> None:
+    """Of an untrained model, which is right nowhere: layer by layer and cut by cut, on half of the questions."""
+    run, held = stored(tmp_path, depth=3), mechanism.inner_questions()
+    model, held = model_of(run), part(held, (held.key + held.place) % 2 == 0)
+    whole = mechanism.answers(model, held.tokens)
+    assert not torch.any(whole == held.target)
+    changed = [
+        [mechanism.answers(model, held.tokens, {f"scores.{layer}": cut(held.place, *c)}) != whole for c in cuts]
+        for layer in (1, 2, 3)
+    ]
+    found = getattr(mechanism, name)(run)
+    assert found == pytest.approx(np.array([[float(one.float().mean()) for one in row] for row in changed]))
+    assert len(np.unique(found)) > 5
 
-    With taps, that is with edits, it answers 0 to everything.
-    """
-    rows = tokens[0].tolist()
-    answer = torch.zeros(len(rows), dtype=torch.int64)
-    for i, row in enumerate(rows if taps is None else ()):
-        place = next(p for p, token in enumerate(row) if token < 20) - 1
-        key, pair = row[place], (row[place + 1], row[place + 2])
-        answer[i] = key + taught(pair) if pair != (4, 3) else (key - 6, key - 10, 0, key - 10)[key % 4]
-    return torch.nn.functional.one_hot(answer, 201).float()[None]
+
+# ---------------------------------------------------------------- what a run needs
+
+EACH_ROUTE = [(mapping, edge) for mapping, route in ROUTES.items() for edge in sorted(route)]
 
 
-def test_shares_of_answers() -> None:
-    assert shares(oracle) == pytest.approx({"test": 1.0, "symmetric": 0.25, "inferential": 0.5}, abs=0.02)
-    asked, places = [], []
+def test_an_edge_is_needed_from_its_cost_on(telling: None) -> None:
+    costs = table(EDGES, {(1, EDGES[0]): EFFECT, (2, EDGES[3]): EFFECT - 0.001})
+    assert mechanism.needed(planted(edge_costs=costs)) == {(1, *EDGES[0])}
 
-    def silent(tokens: Tensor, taps: Taps | None = None) -> Tensor:
+
+@pytest.mark.parametrize(("mapping", "edge"), EACH_ROUTE)
+def test_a_run_takes_a_route_whose_edges_it_needs_all(telling: None, mapping: str, edge: Step) -> None:
+    assert mechanism.takes(planted(needs=BOTH)) == dict.fromkeys(ROUTES, True)
+    assert mechanism.takes(planted(needs=ALL_EDGES - {edge})) == dict.fromkeys(ROUTES, True) | {mapping: False}
+
+
+@pytest.mark.parametrize(
+    ("needs", "depth", "expected"),
+    [
+        ({(2, "key", "last")}, 2, PAIR_FIRST),
+        ({(2, "first anchor", "last")}, 2, KEY_FIRST),
+        ({(2, "second anchor", "last")}, 2, KEY_FIRST),
+        ({(2, "key", "last"), (2, "second anchor", "last")}, 2, BOTH),
+        ({(1, "key", "last"), (1, "first anchor", "last"), (2, "key", "first anchor")}, 2, NEITHER),
+        ({(2, "key", "last"), (3, "first anchor", "last")}, 3, KEY_FIRST),  # the last layer counts
+        ({(2, "first anchor", "last"), (3, "key", "last")}, 3, PAIR_FIRST),
+    ],
+)
+def test_the_way_is_what_the_last_token_needs_last(telling: None, needs: set[Step], depth: int, expected: str) -> None:
+    assert mechanism.way(planted(needs=needs, depth=depth)) == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "expected"),
+    [(1, 2, True), (2, 3, True), (2, 2, False), (3, 2, False), (None, 2, False), (1, None, False)],
+)
+def test_the_order_of_the_two_steps_counts(telling: None, first: int | None, then: int | None, expected: bool) -> None:
+    given_ = {(first, "key → anchors"): EFFECT, (then, "anchors → last"): EFFECT, (1, "key → last"): 1.0}
+    costs = table(GROUPS, {place: cost for place, cost in given_.items() if place[0]}, depth=3)
+    assert mechanism.composes_in_order(planted(group_costs=costs)) is expected
+
+
+def test_drawn_edges_are_counted_over_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The symmetric route where the key stands at place 1, by one of two heads; at place 3 that head is too weak for both."""
+
+    def fake(tokens: Tensor, taps: Taps) -> None:
+        place = (tokens[0] < 20).float().argmax(-1) - 1
+        for layer in (1, 2):
+            heads = torch.eye(9).repeat(1, len(place), 2, 1, 1)
+            for _, source, query in (step for step in ROUTES["symmetric"] if step[0] == layer):
+                for p, weight in ((1, 0.3), (3, 0.2)):
+                    at = dict(zip(ROLES, (p, p + 1, p + 2, 8), strict=True))
+                    heads[0, place == p, 0, at[query], at[source]] = weight
+            taps[f"attention.{layer}"] = heads
+
+    monkeypatch.setattr(mechanism, "model_of", lambda run: fake)
+    assert mechanism.drawn(planted()) == pytest.approx(table(EDGES, {(s[0], s[1:]): 1 / 3 for s in ROUTES["symmetric"]}))
+
+
+def test_steps_on_the_path_are_named_by_roles() -> None:
+    found = lambda edges: mechanism.drawn_steps(Flow(np.zeros(9, dtype=int), KEY, attention_of(edges), 0))
+    assert found(SYMMETRIC) == ROUTES["symmetric"]
+    assert found(INFERENTIAL) == ROUTES["inferential"]
+    assert found({(0, 7, KEY): 0.9, (1, LAST, 7): 0.9}) == {(1, "key", "noise"), (2, "noise", "last")}
+
+
+def test_agreement_is_counted_over_edges_and_runs(telling: None) -> None:
+    """Drawn in more than half of the questions; in half, it is not."""
+    drawn = table(EDGES, {(1, EDGES[0]): 0.6, (1, EDGES[1]): 0.51, (2, EDGES[0]): 0.5, (2, EDGES[1]): 1.0, (2, EDGES[2]): 1.0})
+    run = planted(drawn=drawn, needs={(1, *EDGES[0]), (2, *EDGES[0]), (2, *EDGES[5])})
+    assert mechanism.agreement([run]) == (1, 3, 2)
+    assert mechanism.agreement([run, run]) == (2, 6, 4)
+    assert mechanism.agreement([]) == (0, 0, 0)
+
+
+# ---------------------------------------------------------------- the new seeds by their way
+
+
+def test_runs_are_sorted_by_their_way(telling: None) -> None:
+    runs = [planted(needs=way) for way in (NEITHER, KEY_FIRST, PAIR_FIRST, KEY_FIRST)]
+    found = mechanism.by_way(runs)
+    assert list(found.items()) == [(PAIR_FIRST, [runs[2]]), (KEY_FIRST, [runs[1], runs[3]]), (NEITHER, [runs[0]])]
+
+
+def test_composing_is_more_than_half_within_one_step() -> None:
+    ahead = [planted(offsets={-9: 0.2, -10: 0.01, -11: 0.3}), planted(offsets={-10: 0.51})]
+    others = [planted(offsets={-9: 0.2, -10: 0.1, -11: 0.2}), planted(offsets={-8: 0.5, -12: 0.5}), planted(offsets={-6: 1.0})]
+    uncounted = replace(ahead[0], metrics={"test": 1.0, "symmetric": 0.0, "inferential": 1.0})
+    assert mechanism.composing([*ahead, *others, uncounted]) == ahead
+
+
+def test_ways_are_compared_at_each_gamma(telling: None) -> None:
+    """The first on top at both: 1 of 2 · 3 draws, though not of all; a run that needs neither says nothing."""
+    value = lambda run: run.metrics["value"]
+    runs = [planted(0.55, 0, KEY_FIRST, value=2), planted(0.55, 1, PAIR_FIRST, value=1), planted(1.25, 0, KEY_FIRST, value=12)]
+    runs += [planted(1.25, 1, BOTH, value=11), planted(1.25, 2, PAIR_FIRST, value=10), planted(1.25, 3, NEITHER, value=99)]
+    found = mechanism.compare_ways(runs, value)
+    assert (found.share, found.p) == pytest.approx((1, 1 / 6))
+    for alone in ([runs[0], runs[3], runs[5]], [runs[0], runs[2]], []):  # no γ has both
+        assert mechanism.compare_ways(alone, value) is None
+
+
+def test_exactness_asks_whether_the_key_last_is_more_exact(telling: None) -> None:
+    first = [planted(seed=s, needs=KEY_FIRST, offsets={-10: 0.5 + s / 100, -9: 0.4}) for s in range(3)]
+    late = [planted(seed=s + 3, needs=PAIR_FIRST, offsets={-10: 0.9 + s / 100}) for s in range(2)]
+    inexact = planted(seed=7, needs=PAIR_FIRST, offsets={-10: 0.3})  # does not compose
+    found = mechanism.exactness([*first, *late, inexact])
+    assert (found.p, found.opposite) == pytest.approx((1 / 10, 1))
+
+
+def test_gammas_of_the_two_ways_are_compared(telling: None) -> None:
+    """Over all γ at once; a run that needs both says nothing."""
+    runs = [planted(g, needs=KEY_FIRST) for g in (1.1, 1.25)] + [planted(g, needs=PAIR_FIRST) for g in (0.35, 0.55, 0.75)]
+    found = mechanism.smaller([*runs, planted(0.35, needs=BOTH), planted(0.35, needs=NEITHER)])
+    assert (found.share, found.p) == pytest.approx((1, 1 / 10))
+    assert mechanism.smaller([*runs[:2], planted(needs=BOTH)]) is mechanism.smaller(runs[2:]) is None
+
+
+def test_examples_are_the_clearest_and_each_stands_once(telling: None) -> None:
+    run = lambda seed, way, **said: planted(seed=seed, needs=way, offsets={-6: said.get("six", 0.0), -10: said.get("ten", 0.0)})
+    symmetric, first, exact = run(0, PAIR_FIRST, six=0.9), run(1, KEY_FIRST, ten=0.7), run(2, BOTH, ten=0.8)
+    rest = [run(3, PAIR_FIRST, six=0.8), run(4, KEY_FIRST, ten=0.6)]
+    assert mechanism.examples([*rest, exact, first, symmetric]) == [symmetric, first, exact]
+    assert mechanism.examples([*rest, first, symmetric]) == [symmetric, first]
+    assert mechanism.examples([rest[0], symmetric, exact]) == [symmetric, exact]  # none goes key first
+
+
+def patches(first: float, second: float) -> dict[str, np.ndarray]:
+    """Patches of two layers: what each anchor's difference does from the last token before the last layer."""
+    last = {"key": 0.0, "first anchor": first, "second anchor": second}
+    return {what: np.array([[0.9] * 4, [0.9, 0.9, 0.9, value]]) for what, value in last.items()}
+
+
+def test_differences_have_moved_if_both_anchors_act_from_the_last_token(telling: None) -> None:
+    asked = [mechanism.moved(planted(patch_effects=patches(*p))) for p in ((0.5, 0.5), (0.9, 0.49), (0.49, 0.9))]
+    assert asked == [True, False, False]
+
+
+def test_states_are_of_the_last_token_with_the_anchors_in_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def fake(tokens: Tensor, taps: Taps) -> None:
         asked.extend(tokens[0].tolist())
-        return oracle(tokens, taps)
+        taps["X_ao.1"] = tokens.float()[..., None]
 
-    edits = lambda place: places.extend(place.tolist()) or {"scores.1": torch.zeros_like}
-    assert shares(silent, edits) == {"test": 0.0, "symmetric": 0.0, "inferential": 0.0}
-    assert places == [next(p for p, token in enumerate(row) if token < 20) - 1 for row in asked]
-    pairs = {tuple(row[p + 1 : p + 3]) for row, p in zip(asked, places, strict=True)}
-    assert pairs == {*SEEN_PAIRS, (4, 3)}
-
-
-def test_cut_effects_are_in_their_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every cell is asked of its run, with one class cut in one layer: told by what the edits do to scores of nothing."""
-    runs = [stored(tmp_path, seed=seed) for seed in range(3)]
-    models = []
-
-    def fake(model: Transformer, edits_for: Callable[[Tensor], dict] | None = None) -> dict[str, float]:
-        if edits_for is None:
-            models.append(model)
-            assert torch.equal(model.head.weight[0], runs[len(models) - 1].weights()["head.weight"])
-            return {"test": len(models) - 1.0, "symmetric": 0.5, "inferential": -1.0}
-        place = torch.tensor([1, 4])
-        ((name, edit),) = edits_for(place).items()
-        done = edit(torch.zeros(1, 2, 1, 9, 9))
-        (which,) = [i for i, edges in enumerate(EDGES) if torch.equal(cut(place, edges)(torch.zeros(1, 2, 1, 9, 9)), done)]
-        assert model is models[-1]
-        return {"test": len(models) - 1.0, "symmetric": float(name.removeprefix("scores.")), "inferential": float(which)}
-
-    monkeypatch.setattr(mechanism, "shares", fake)
-    found = mechanism.cut_effects(runs)
-    assert {name: v.tolist() for name, v in found.whole.items()} == {
-        "test": [0, 1, 2],
-        "symmetric": [0.5] * 3,
-        "inferential": [-1] * 3,
-    }
-    assert {v.shape for v in found.after.values()} == {(3, 2, 5)}
-    assert np.all(found.after["test"] == np.arange(3)[:, None, None])
-    assert np.all(found.after["symmetric"] == np.array([1, 2])[:, None])
-    assert np.all(found.after["inferential"] == np.arange(5))
+    monkeypatch.setattr(mechanism, "model_of", lambda run: fake)
+    points, pairs = mechanism.states(planted(), each=2)
+    assert points[:, 0].tolist() == [row[8] for row in asked]
+    assert pairs == [tuple(row[2:4]) for row in asked]
+    assert Counter(pairs) == dict.fromkeys([(a, b) for a in range(1, 5) for b in range(1, 5) if a != b], 2)
 
 
-def test_cut_effects_are_shares_of_the_model_with_cuts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a model that is right on all seen pairs, since its answers are the targets."""
-    run, batch = stored(tmp_path), mechanism.seen_questions()
-    model = model_of(run)
-    right = mechanism.answers(model, batch.tokens)
-    monkeypatch.setattr(mechanism, "_asked", lambda: (replace(batch, target=right), mechanism.inner_questions()))
-    found = mechanism.cut_effects([run])
-    assert found.whole["test"].tolist() == [1.0]
-    for i, layer in enumerate((1, 2)):
-        for j, edges in enumerate(EDGES):
-            left = mechanism.answers(model, batch.tokens, {f"scores.{layer}": cut(batch.place, edges)}) == right
-            assert found.after["test"][0, i, j] == pytest.approx(left.float().mean().item())
-    assert len(np.unique(found.after["test"])) > 5
+def test_mirror_ratio_by_hand() -> None:
+    """Centres of (1, 2), (2, 1), (1, 3), (3, 1) at the corners of a rectangle of 1 and 3."""
+    points = np.array([[0.0, 0], [2, 0], [1, 1], [4, 0], [4, 1]])
+    pairs = [(1, 2), (1, 2), (2, 1), (1, 3), (3, 1)]
+    assert mechanism.mirror_ratio(points, pairs) == pytest.approx(1 / ((3 + np.sqrt(10)) / 2))
 
 
-def test_cut_effects_need_one_depth(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"^runs of one depth are needed, got depths \[1, 2\]\.$"):
-        mechanism.cut_effects([stored(tmp_path, depth=2), stored(tmp_path, depth=1)])
-    with pytest.raises(ValueError, match="got depths"):
-        mechanism.cut_effects([])
+def test_variance_between_pairs_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2 · 1² + 2 · 1² between, as much within."""
+    points = np.array([[0.0, 0], [2, 0], [2, 0], [4, 0]])
+    monkeypatch.setattr(mechanism, "states", lambda run: (points, [(1, 2), (1, 2), (2, 1), (2, 1)]))
+    assert mechanism.knows_pair(planted()) == pytest.approx(1 / 2)
+
+
+def test_facts_on_flow_by_hand(telling: None) -> None:
+    low, high = CONFIRM_FIRST
+
+    def one(gamma: float, needs: Any, six: float, ten: float, mirror: float, moved: bool) -> StoredRun:
+        drawn = table(EDGES, {(s[0], s[1:]): 1.0 for s in ROUTES["inferential"]})
+        told = {"forgets_order": mirror, "knows_pair": mirror / 2, "patch_effects": patches(moved, moved), "drawn": drawn}
+        return planted(gamma, needs=needs, offsets={-6: six, -10: ten, -9: 1 - six - ten}, **told)
+
+    new = [
+        one(low, PAIR_FIRST, 0.9, 0.0, 0.1, True),
+        one(low, {*ROUTES["symmetric"], (1, "key", "last")}, 0.8, 0.0, 0.2, False),  # patches say otherwise
+        one(low, KEY_FIRST, 0.4, 0.1, 0.9, False),
+        one(high, KEY_FIRST, 0.0, 0.6, 0.8, False),
+        one(high, KEY_FIRST, 0.0, 0.7, 1.0, False),
+        one(high, BOTH, 0.0, 0.9, 0.5, False),
+        one(high, PAIR_FIRST, 0.0, 0.95, 0.3, True),
+        one(high, NEITHER, 0.0, 0.99, 2.0, True),  # patches say otherwise
+        one(0.95, KEY_FIRST, 0.0, 0.2, 0.4, False),
+    ]
+    ordered = table(GROUPS, {(1, "key → anchors"): 1.0, (2, "anchors → last"): 1.0}, 3)
+    deep = [planted(depth=3, group_costs=costs, drawn=np.zeros((3, 6))) for costs in (ordered, ordered[::-1], ordered)]
+    older = {"symmetric": [new[0], new[2], new[0]]}
+    facts = mechanism.facts(new, older, {"inferential": deep[:2], "symmetric": deep[2:]})
+    said = {f"{name} {fact.text}" for name, fact in facts.items()}
+    expected = (
+        "effect 30%|all-runs 9|low-runs three|low-pair-first two|low-pure one|low-odd-share 40%|high-runs five"
+        "|high-pair-first one|high-key-first two|high-both one|exact-key-first 60% to 70%|exact-key-last 90% to 95%|nine 40%"
+        "|exact-runs five|exact-first two|exact-p 0.17|mirror-pair-first 0.10 to 0.30|pair-first 5% to 15%"
+        "|pair-other 20% to 100%|patches-agree seven of nine|drawn-needed 20 of 36|needed-drawn 20 of 33|deep-runs 2"
+        "|deep-drawn-needed 0 of 0|deep-order one of two|deep-symmetric-order one of one|older-pair-first 2 of 3"
+        "|older-key-first 1 of 3"
+    )
+    assert set(expected.split("|")) - said == set()
+    assert mechanism.facts([], {}, {}).keys() == facts.keys()
 
 
 # ---------------------------------------------------------------- patches
@@ -474,9 +583,9 @@ def test_patch_effects_begin_at_the_embedding(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(mechanism, "contrasts", batches.__getitem__)
     found = mechanism.patch_effects(run)
     assert list(found) == list(ROLES[:3])
-    for what, table in found.items():
-        assert table.shape == (3, 4)
-        assert table[0].tolist() == [float(role == what) for role in ROLES]
+    for what, effects in found.items():
+        assert effects.shape == (3, 4)
+        assert effects[0].tolist() == [float(role == what) for role in ROLES]
         for layer in (1, 2):
-            assert table[layer].tolist() == patched(model, *batches[what], [(f"X_do.{layer}", role) for role in ROLES])
+            assert effects[layer].tolist() == patched(model, *batches[what], [(f"X_do.{layer}", role) for role in ROLES])
     assert found["second anchor"][1:, :2].tolist() == [[0.0, 0.0]] * 2

@@ -8,16 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import make_tiny_spec
+from conftest import make_tiny_spec, planted
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
-from test_analysis import make_run
 
+from lib.composition.flip import CONFIRM_FIRST
+from lib.composition.information_flow.metrics import BOTH, KEY_FIRST, PAIR_FIRST
 from lib.composition.runs import model_of
-from lib.composition.task import ANCHORS, Task, composed
+from lib.composition.task import ANCHORS, EXCEPTION, SEEN_PAIRS, Task, composed
 from lib.composition.vectors import metrics as vectors
-from lib.composition.vectors.metrics import blocks, collect, contrast, fused, held
+from lib.composition.vectors.metrics import collect, contrast, fused, held
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import Taps, Transformer
 from lib.core.read.measures import cosines
@@ -60,14 +61,6 @@ def test_cosines_do_not_see_lengths(seed: int, n: int, m: int, scale: float) -> 
     a, b = rng.normal(size=(n, 7)), rng.normal(size=(m, 7))
     expected = [[x @ y / (np.sqrt(x @ x) * np.sqrt(y @ y)) for y in b] for x in a]
     np.testing.assert_allclose(cosines(a * scale, b), expected, atol=1e-12)
-
-
-def test_centring_takes_the_mean_vector_away() -> None:
-    """Of all, or of each group; and leaves what it was given as it is."""
-    given_ = np.array([[1.0, 5.0], [3.0, 5.0], [8.0, 5.0]])
-    assert vectors.centre(given_).tolist() == [[-3.0, 0.0], [-1.0, 0.0], [4.0, 0.0]]
-    assert vectors.centre(given_, np.array([7, 2, 7])).tolist() == [[-3.5, 0.0], [0.0, 0.0], [3.5, 0.0]]
-    assert given_.tolist() == [[1.0, 5.0], [3.0, 5.0], [8.0, 5.0]]
 
 
 def test_contrast_by_hand() -> None:
@@ -136,9 +129,6 @@ def test_fused_compares_the_pairs_of_its_halves(run: StoredRun) -> None:
     for i in range(11):
         for j in range(11):
             assert values[i, j] == pytest.approx((below if i >= j else above)[i, j], abs=1e-6)
-    both = np.concatenate([ask((3, 3)), ask((2, 2))])
-    both -= both.mean(0)
-    assert fused(run, context=3, centred=True).values[7, 2] == pytest.approx(cosines(both[:11], both[11:])[7, 2], abs=1e-5)
 
 
 def test_held_agrees_where_the_numbers_in_between_are_equal(run: StoredRun) -> None:
@@ -150,12 +140,6 @@ def test_held_agrees_where_the_numbers_in_between_are_equal(run: StoredRun) -> N
     ask = lambda pair, context: collect(run, [(k, pair) for k in keys], "V.2", 1, context)
     below, above = cosines(ask((3, 3), 4), ask((2, 2), 4)), cosines(ask((1, 2), 4), ask((1, 3), 4))
     np.testing.assert_allclose(held(run, context=4).values, np.where(np.tri(11, dtype=bool), below, above), atol=1e-6)
-    threes, twos = (v - v.mean(0) for v in (ask((3, 3), 4), ask((2, 2), 4)))  # each anchor by itself
-    centred = held(run, context=4, centred=True).values
-    assert centred[7, 2] == pytest.approx(cosines(threes, twos)[7, 2], abs=1e-5)
-    ones = np.concatenate([ask((1, 2), 4), ask((1, 3), 4)])
-    ones -= ones.mean(0)
-    assert centred[2, 7] == pytest.approx(cosines(ones[:11], ones[11:])[2, 7], abs=1e-5)
 
 
 def test_vectors_held_in_between_fill_the_figure(run: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,21 +147,6 @@ def test_vectors_held_in_between_fill_the_figure(run: StoredRun, monkeypatch: py
     found = held(run)
     keys_equal = np.triu(np.eye(11, dtype=bool), 1)
     assert np.array_equal(found.values > 0.5, found.agree | keys_equal)
-
-
-def test_blocks_are_ten_of_four_on_the_diagonal(run: StoredRun) -> None:
-    found = blocks(run)
-    assert np.array_equal(found.agree, np.kron(np.eye(10), np.ones((4, 4))).astype(bool))
-    assert found.rows == found.columns
-    assert found.rows[:4] == ("46+5", "50+1", "53-2", "59-8")
-    sums = [int(name[:2]) + int(name[2:]) for name in found.rows]
-    assert sums == [middle for middle in range(51, 61) for _ in range(4)]
-    asked = [(middle - offset, (anchor, 2)) for middle in range(51, 61) for anchor, offset in ANCHORS.items()]
-    values = collect(run, asked, "V.2", 1, 0)
-    np.testing.assert_allclose(found.values, cosines(values, values), atol=1e-6)
-    centred = (values.reshape(10, 4, -1) - values.reshape(10, 4, -1).mean(0)).reshape(40, -1)  # by anchor
-    np.testing.assert_allclose(blocks(run, centred=True).values, cosines(centred, centred), atol=1e-6)
-    assert not np.allclose(blocks(run, "X_ao.1").values, found.values, atol=1e-3)
 
 
 def answer(question: Question) -> int:
@@ -197,52 +166,75 @@ def test_vectors_of_answers_fill_the_figure(run: StoredRun, monkeypatch: pytest.
     plant(monkeypatch, answer)
     found = fused(run)
     assert np.array_equal(found.values, found.agree)
-    plant(monkeypatch, middle)
-    found = blocks(run)
-    assert np.array_equal(found.values, found.agree)
 
 
 def test_contrast_is_1_for_answers_and_0_for_questions(run: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Vectors of (key, unordered pair) agree only where nothing is counted."""
+    """Vectors of (key, unordered pair) agree only where nothing is counted; what all vectors share hides a contrast."""
+    contrast_of = vectors.plain_contrast.__wrapped__
     plant(monkeypatch, answer)
-    assert vectors.contrast_by_layer(run) == pytest.approx([1.0, 1.0])
+    assert contrast_of(run) == pytest.approx(1.0)
+    plant(monkeypatch, answer, shared=5.0)
+    assert 0 < contrast_of(run) < 0.1
     numbers: dict[tuple, int] = {}
     plant(monkeypatch, lambda q: numbers.setdefault((q[0], *sorted(q[1])), len(numbers)) - 100)
-    assert vectors.contrast_by_layer(run) == pytest.approx([0.0, 0.0])
+    assert contrast_of(run) == pytest.approx(0.0)
 
 
-def test_contrast_at_the_anchor_is_1_where_the_key_is_added(run: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch, middle)
-    assert vectors.anchor_contrast(run) == pytest.approx([1.0, 1.0])
-    for alone in (lambda q: q[1][0], lambda q: q[0] * 5 + q[1][0] - 200):  # of the anchor, of the question: not counted
-        plant(monkeypatch, alone)
-        assert vectors.anchor_contrast(run) == pytest.approx([0.0, 0.0])
+def told_by(monkeypatch: pytest.MonkeyPatch, means: dict[tuple[str, int | None], Callable[[Question], float]]) -> None:
+    """Vectors of one coordinate: what an intermediate at one position says of each question."""
+    fake = lambda run, asked, tap, ahead, context: np.array([[means[tap, ahead](question)] for question in asked])
+    monkeypatch.setattr(vectors, "collect", fake)
 
 
-@pytest.mark.parametrize(("name", "means"), [("contrast_by_layer", answer), ("anchor_contrast", middle)])
-def test_what_all_vectors_share_hides_a_contrast_until_they_are_centred(
-    run: StoredRun, monkeypatch: pytest.MonkeyPatch, name: str, means: Meaning
-) -> None:
-    plant(monkeypatch, means)
-    measure = getattr(vectors, name)
-    alone = measure(run, centred=True)
-    plant(monkeypatch, means, shared=5.0)
-    assert np.all(measure(run) < 0.1)
-    assert measure(run, centred=True) == pytest.approx(alone)
-    assert np.all(alone > 0.9)
+def test_a_contrast_is_a_mean_over_contexts(run: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the last layer's state of the last token. Context 0 knows the answers, 1 and 2 know nothing."""
+    fake = lambda run, asked, tap, ahead, context: one_hot(
+        [answer(q) if (tap, ahead, context) == ("X_ao.2", None, 0) else 0 for q in asked]
+    )
+    monkeypatch.setattr(vectors, "collect", fake)
+    assert vectors.plain_contrast.__wrapped__(run) == pytest.approx(1 / 3)
 
 
-def test_contrasts_are_means_over_contexts(run: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Context 0 knows the answers, 1 and 2 know nothing; and only layer 2 does."""
-    for name, means in (("contrast_by_layer", answer), ("anchor_contrast", middle)):
+# ---------------------------------------------------------------- the nearest
 
-        def fake(
-            run: StoredRun, asked: list[Question], tap: str, ahead: int | None, context: int, m: Meaning = means
-        ) -> np.ndarray:
-            return one_hot([m(q) if context == 0 and tap == "X_ao.2" else 0 for q in asked])
 
-        monkeypatch.setattr(vectors, "collect", fake)
-        assert getattr(vectors, name)(run, contexts=3) == pytest.approx([0.0, 1 / 3])
+def test_shares_of_the_nearest_are_counted_to_within_one() -> None:
+    found = vectors.Nearest(np.array([1, 2, 3, 4]), np.array([5, 6, 7, 8]), np.array([2, 2, 5, 9]), np.array([4, 9, 7, 9]))
+    assert found.shares().tolist() == [0.75, 0.5]
+
+
+def test_the_nearest_at_the_anchor_is_of_another_anchor(run: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    told_by(monkeypatch, {("X_ao.1", 1): lambda q: q[0], ("V.2", 1): middle})
+    by_key, by_sum = (vectors.nearest_between(run, name) for name in ("X_ao.1", "V.2"))
+    assert by_key.shares().tolist() == [0, 1]
+    both = (by_sum.number >= 33) & (by_sum.number <= 91)  # numbers that two anchors give at least
+    assert np.array_equal(by_sum.number[both], by_sum.nearest_number[both])
+    assert both.mean() > 0.9 > 0.1 > by_sum.shares()[1]
+    assert sorted(zip(by_sum.key.tolist(), (by_sum.number - by_sum.key).tolist(), strict=True)) == sorted(
+        (key, offset) for key in range(35, 91) for offset in ANCHORS.values()
+    )
+    assert vectors.between.__wrapped__(run) == pytest.approx(np.array([[0, 1], by_sum.shares()]))
+    assert vectors.passes_on(run) == pytest.approx(by_sum.shares()[0])
+
+
+def test_the_nearest_answer_is_of_an_offset_three_away(run: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    told_by(monkeypatch, {("X_ao.2", None): answer, ("X_do.2", None): lambda q: q[0]})
+    found = vectors.nearest_answer(run, "X_ao.2")
+    assert np.all(np.abs((found.number - found.key) - (found.nearest_number - found.nearest_key)) >= 3)
+    assert {*found.number - found.key} == {composed(pair) for pair in SEEN_PAIRS if pair != EXCEPTION}
+    by_answer, by_key = vectors.answered.__wrapped__(run)
+    assert by_answer[0] > 0.9 > 0.1 > by_answer[1]
+    assert by_key.tolist() == [0, 1]
+    assert vectors.knows_early(run) == by_answer[0]
+
+
+@pytest.mark.parametrize("off", [8, 9, 11])
+def test_the_shift_is_by_how_much_two_anchors_differ(run: StoredRun, monkeypatch: pytest.MonkeyPatch, off: int) -> None:
+    """Where the nearest is at an end it may be any, and does not count."""
+    told_by(monkeypatch, {("V.2", 1): lambda q: q[0] + (5 if q[1][0] == 1 else -off)})
+    assert vectors.shift.__wrapped__(run) == 5 + off
+    told_by(monkeypatch, {("V.2", 1): lambda q: q[0] if q[1][0] == 1 else -1000.0})
+    assert np.isnan(vectors.shift.__wrapped__(run))
 
 
 # ---------------------------------------------------------------- groups of runs
@@ -278,17 +270,23 @@ def test_both_directions_and_the_best_are_compared() -> None:
     assert not other.clear
 
 
-def test_depths_are_compared_by_themselves_where_there_are_enough_runs() -> None:
-    runs = {m: [make_run(depth=d, seed=s, **{m: 0.9}) for d, k in counts for s in range(k)] for m, counts in PHASES.items()}
-    assert vectors.counts(runs) == {2: (6, 1), 3: (5, 5), 4: (1, 0)}
-    value = lambda r: r.metrics["inferential"] + 0.01 * r.spec.seed
-    found = vectors.compared(runs, value)
-    assert (found.share, found.p, found.opposite) == pytest.approx((1.0, 1 / 252 / 7, 1.0))
-    assert found.least == found.p  # nothing could be rarer
-    assert found.clear
-    assert vectors.shared_depths(runs, 5) == [3]
-    assert vectors.compared(runs, value, 3).p == pytest.approx(1 / 252)
-    assert vectors.compared({m: vectors.of_depth(group, 4) for m, group in runs.items()}, value) is None
+def test_facts_on_vectors_by_hand(telling: None) -> None:
+    low, high = CONFIRM_FIRST
 
+    def one(gamma: float, way: str, value: float, offsets: dict[int, float], shift: float = 13.0) -> StoredRun:
+        """A new seed, whose shares at the anchor and at the last token are the value or what is left of it."""
+        shares = np.array([[value / 2, 1 - value / 2], [value, 1 - value]])
+        told = {"between": shares, "answered": shares[::-1], "answers": (value, value / 2), "shift": shift}
+        return planted(gamma, needs=way, offsets=offsets, **told)
 
-PHASES = {"symmetric": ((2, 6), (3, 5), (4, 1)), "inferential": ((2, 1), (3, 5))}
+    new = [one(low, PAIR_FIRST, 0.1, {-6: 1.0}), one(low, BOTH, 0.2, {-6: 1.0}), one(low, KEY_FIRST, 0.9, {-6: 1.0})]
+    new += [one(high, KEY_FIRST, 0.6, {-10: 0.4, -11: 0.5}, 14.0), one(high, KEY_FIRST, 0.8, {-10: 0.6, -11: 0.1}, 13.2)]
+    new += [one(high, BOTH, 0.3, {-10: 1.0}), one(high, PAIR_FIRST, 0.4, {-10: 1.0}), one(0.95, KEY_FIRST, 5.0, {-6: 1.0})]
+    said = {f"{name} {fact.text}" for name, fact in vectors.facts(new).items()}
+    expected = (
+        "first-runs two|high-runs four|pair-runs two|sum-first 60% to 80%|held-key 20% to 40%|sum-late 40%|sum-odd 90%"
+        "|sum-p 0.056|slip one|slip-size 14.0 to 14.0|no-slip 13.2|early-key 80%|early-low 20%|early-odd 90%"  # 1 of 3 · 6
+        "|early-first 60% to 80%|early-high two|low-equal 0.40|high-other 0.26"
+    )
+    assert set(expected.split("|")) - said == set()
+    assert vectors.facts([]).keys() == vectors.facts(new).keys()
