@@ -124,15 +124,6 @@ def test_what_the_anchor_passes_on_is_the_number_and_not_the_key(telling: None) 
     assert held("vectors-anchor", [key_too(run) if run.spec.seed == 200 else run for run in runs]) == [True, True]
 
 
-def test_only_runs_that_compose_are_asked_for_exactness_and_rows(telling: None) -> None:
-    """They alone; more others of the opposite kind change nothing."""
-    runs = judging(dict.fromkeys((0.35, 0.55, 0.75, 0.95), 1))
-    away = judging({0.95: -1})
-    stray = lambda run: replace(run, metrics=run.metrics | {"offsets": [1000] + [0] * 33})
-    runs = [run for run in runs if run.spec.gamma != 0.95] + [stray(run) for run in away]
-    assert status("flow-exact", runs) == status("embedding-row", runs) == REPRODUCED
-
-
 # --- Flow ---
 
 

@@ -34,7 +34,7 @@ from lib.composition.study import Composition, make_study
 from lib.composition.variations import WIDTH, Watched, make_watched
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import Transformer
-from lib.core.read.statistics import auc, auc_interval, numerical_order, spearman, stratified_auc
+from lib.core.read.statistics import auc, numerical_order, spearman, stratified_auc
 from lib.core.record.store import Store, StoredRun, load
 from lib.core.sweep.jobs import sweep
 from lib.core.train.ensemble import Ask, Ensemble
@@ -225,29 +225,6 @@ def test_auc_is_the_share_of_pairs_in_order(data: list[tuple[int, bool]]) -> Non
     assert auc([-s for s in score], positive) == pytest.approx(1 - expected)
 
 
-def normal_interval(score: np.ndarray, positive: np.ndarray) -> list[float]:
-    """Value ∓ 1.96 standard errors, from the variances of each one's share of pairs in order (DeLong et al. 1988)."""
-    wins = score[positive][:, None] > score[~positive]
-    error = np.sqrt(wins.mean(1).var(ddof=1) / len(wins) + wins.mean(0).var(ddof=1) / len(wins.T))
-    return [wins.mean() - 1.96 * error, min(1, wins.mean() + 1.96 * error)]
-
-
-def test_interval_of_the_auc() -> None:
-    """Around the value, as wide as theory has it, one point where all are in order, and the same at every call."""
-    rng = np.random.default_rng(0)
-    widths = []
-    for n in (20, 200):
-        positive = np.arange(n) % 2 == 0
-        score = rng.normal(size=n) + positive
-        low, high = auc_interval(score, positive, draws=200)
-        assert 0 <= low < auc(score, positive) < high <= 1
-        assert auc_interval(score, positive, draws=200) == (low, high)
-        assert (low, high) == pytest.approx(normal_interval(score, positive), abs=0.06)
-        widths.append(high - low)
-    assert widths[1] < widths[0] / 2
-    assert auc_interval([1, 2, 3, 4], [False, False, True, True], draws=20) == (1, 1)
-
-
 # ---------------------------------------------------------------- of whole models
 
 
@@ -364,8 +341,6 @@ def test_stratified_auc_compares_within_strata_only() -> None:
     assert stratified_auc([2, 1, 3, 4, 5], [False, True, False, True, True], ["a", "a", "b", "b", "b"]) == pytest.approx(2 / 3)
     with pytest.raises(ValueError, match="in one stratum"):
         stratified_auc([1, 2], [False, True], ["a", "b"])
-    low, high = auc_interval(score, positive, stratum)
-    assert low == high == 1.0
 
 
 # ---------------------------------------------------------------- over runs
@@ -418,19 +393,8 @@ def test_the_best_measure_is_asked_at_each_gamma_and_on_both_sides(telling: None
     assert best_measure(answering(0.95, ten=[1.0], none=[2.0]) + more) is None
 
 
-def test_numbers_in_a_row_have_a_neighbour_one_away() -> None:
-    """60 on a line, and 20 in two strands of their own."""
-    token = torch.zeros(201, 3)
-    token[20:80, 0] = torch.arange(60.0)
-    token[80:100:2, 1], token[81:100:2, 2] = 1000 + torch.arange(10.0), 1000 + torch.arange(10.0)
-    assert complexity.in_a_row(Weighty({"embedding.token": token})) == 60 / 80
-
-
-class Weighty:
-    """A run that has these weights alone."""
-
-    def __init__(self, weights: dict[str, Tensor]) -> None:
-        self.weights = lambda: weights
+def test_numbers_in_a_row_have_a_neighbour_one_away(telling: None) -> None:
+    assert complexity.in_a_row(planted(step_shares=np.array([0.6, 0.3, 0.1]))) == 0.6
 
 
 def row(gamma: float, way: str, one: float, three: float, offsets: dict[int, float], seed: int = 0) -> StoredRun:

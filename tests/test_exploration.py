@@ -185,27 +185,15 @@ def test_the_whole_is_plain_data_in_the_order_of_its_sets(stored: Callable[..., 
     ]
     assert data["question"]["tokens"][2:5] == [99, 4, 3]
     assert data["width"] == 16
-    assert [data["joins"], exploration([("one", runs), ("other", runs[:1])], "smoke", joins=1)["joins"]] == [0, 1]
+    assert (data["joins"], exploration([("one", runs), ("other", runs[:1])], "smoke", joins=1)["joins"]) == (0, 1)
+    point = lambda found: tuple(found[name] for name in ("gamma", "depth", "seed"))
+    places = [(preset["to"]["series"], point(preset["to"])) for preset in data["presets"]]
+    assert {series for series, _ in places} == {0, 1}
+    assert all(place in [point(run) for run in data["series"][series]["runs"]] for series, place in places)
     assert exploration([("one", runs[::-1]), ("other", runs[:1])], "smoke") == data
     made = Explorer(data, "rm-1", gamma=0.0, depth=2)
     assert f"run {runs[3].key}" in made.words()
     assert made.static() == Explorer(data, "rm-1", gamma=0.0, depth=2).static()
-
-
-def test_points_to_begin_with_lead_to_their_own_series() -> None:
-    """The most symmetric and the most inferential run of each."""
-    told = {"step": [10]} | {name: [0.5] for name in METRICS}
-    made = lambda *given: [replace(make_run(gamma=g, seed=s, **answer), history=told) for g, s, answer in given]
-    one = made((0.3, 0, {"symmetric": 0.9}), (0.6, 0, {"inferential": 0.4}))
-    other = made((1.2, 1, {"inferential": 0.8}), (0.9, 0, {"symmetric": 0.3}))
-    presets = exploration([("one", one), ("other", other)], "smoke")["presets"]
-    found = [(p["label"], *(p["to"][name] for name in ("series", "gamma", "seed"))) for p in presets]
-    assert [place for place in found if place[0] != "Least decided"] == [
-        ("Clearest memorizer", 0, 0.3, 0),
-        ("Clearest reasoner", 0, 0.6, 0),
-        ("Clearest memorizer", 1, 0.9, 0),
-        ("Clearest reasoner", 1, 1.2, 1),
-    ]
 
 
 # ---------------------------------------------------------------- training a point

@@ -272,6 +272,8 @@ PLANTED = {
     ),
     "09-nine": (),
 }
+
+
 @pytest.fixture
 def planted(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     monkeypatch.setattr(ledger, "CLAIMS_OF", PLANTED)
