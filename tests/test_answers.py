@@ -125,14 +125,6 @@ def test_an_answer_turns_by_its_ends_and_by_its_trend() -> None:
         assert not metrics.turns(runs)
 
 
-def test_a_gamma_between_two_stored_ones_has_both() -> None:
-    runs = [row(1.0, 0.0, 0.45), row(0.5, 0.0, 0.55), row(0.0, 0.8, 0.85)]
-    pair = metrics.at_paper_pair(runs)
-    assert pair.mean["symmetric"]["symmetric"] == 0.75
-    assert pair.mean["inferential"]["inferential"] == 0.8
-    assert pair.flips
-
-
 def unlearned(run: StoredRun) -> StoredRun:
     return dataclasses.replace(run, metrics=run.metrics | {"train": 0.5})
 

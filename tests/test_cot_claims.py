@@ -356,16 +356,6 @@ def test_errors_of_figures_17_and_18_are_those_of_a_harder_first_step(monkeypatc
         assert all((curve.mean == 0.5).all() for name, curve in found.items() if name != "leap")
 
 
-def test_the_hardness_is_that_of_the_nearest_errors() -> None:
-    """In logarithms: a tenth is as far as ten times; no error at all is far, and no error of arithmetic."""
-    times = lambda *factors: dict(
-        zip(TALK_ERRORS, (f * e for f, e in zip(factors, TALK_ERRORS.values(), strict=True)), strict=True)
-    )
-    assert metrics.hardest_fit({0.1: times(0.1, 1), 0.2: times(5, 1.9), 0.3: times(9, 1)}) == 0.3
-    assert metrics.hardest_fit({0.1: times(0, 0), 0.2: times(100, 100)}) == 0.2
-    assert metrics.hardest_fit({0.0: times(3, 0.5), 0.5: times(1, 1)}) == 0.5
-
-
 def test_a_harder_first_step_is_harder_for_the_vote() -> None:
     found = metrics.hardness(400)
     assert tuple(found) == FIRSTS

@@ -17,7 +17,6 @@ from test_store import PROVENANCE, make_result
 
 from lib.book import ledger
 from lib.book.claims import MARK, evaluate, listing, square, squares, totals, verdict
-from lib.book.display import claims_table
 from lib.book.generated import claims_line
 from lib.book.registry import PAPERS
 from lib.core.read import typeset
@@ -229,15 +228,6 @@ def test_records_from_before_the_parts_had_names_are_shown_as_ever() -> None:
     assert listing([old], {"x": "07-width"}) == listing([row], {"x": "07-width"})
     assert square(old) == square(row)
     assert totals([old]) == "1 partly"
-
-
-def test_the_line_of_a_chapter_tells_tests_of_the_task_apart(capsys: pytest.CaptureFixture) -> None:
-    claims = (a_claim("a", by_construction=True), a_claim("b", "partly"), a_claim("c", by_construction=True))
-    claims_table(claims, Store("nowhere"), "smoke")
-    words = "claims: b partly; 2 tests of the task, true by construction: a, c"
-    assert capsys.readouterr().out.splitlines()[-1] == words
-    claims_table(claims[1:2], Store("nowhere"), "smoke")
-    assert capsys.readouterr().out.splitlines()[-1] == "claims: b partly"
 
 
 # ---------------------------------------------------------------- squares, tally, scoreboard

@@ -1123,15 +1123,6 @@ def test_figures_of_theory_beside_measurement() -> None:
     with pytest.raises(ValueError, match="zip"):
         embedding_figures.lag_curves({"one": {str(i): np.ones((2, 9)) for i in range(4)}}, {"P^s": np.ones(9)})
     plt.close()
-    whole = {"trained": RNG.random((2, 10, 10))}
-    figure = embedding_figures.every_anchor(whole, {"P^s": np.eye(10), "Eq. 14": np.zeros((10, 10))})
-    axes = drawn(figure, 10)
-    off = [np.abs(np.delete(whole["trained"][:, i], i, 1)).mean() for i in range(10)]  # the last theory is zero
-    assert [ax.get_title(loc="left") for ax in axes] == [f"s = {s} ({v:.2f})" for s, v in zip(REASONING, off, strict=True)]
-    assert legends(figure) == ["trained", "$P^s$", "Eq. 14"]  # a formula in its own letters
-    for i, ax in enumerate(axes):
-        np.testing.assert_allclose(ax.lines[0].get_ydata(), whole["trained"][:, i].mean(0))
-        assert ax.lines[1].get_ydata().argmax() == i
 
 
 def test_maps_have_a_panel_each_and_empty_places_stay_empty() -> None:

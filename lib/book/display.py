@@ -17,13 +17,11 @@ import torch
 from IPython.display import HTML, Markdown, display
 from matplotlib.figure import Figure
 
-from lib.book.claims import by_construction, evaluate, listing, totals
 from lib.book.dials import Dials
 from lib.book.explorer import Explorer, Train
 from lib.book.paths import ROOT
 from lib.core.read import style, tables, typeset
-from lib.core.read.claim import Claim
-from lib.core.record.store import Store, StoredRun
+from lib.core.record.store import StoredRun
 
 T = TypeVar("T")
 
@@ -155,12 +153,3 @@ def settings(columns: dict[str, Sequence[tuple[str, str]]]) -> None:
     """The settings of profiles side by side: {profile: rows of (name, value)}, all with the same names."""
     rows = [(row[0][0], *(value for _, value in row)) for row in zip(*columns.values(), strict=True)]
     say(tables.table(("setting", *(f"profile {name}" for name in columns)), rows))
-
-
-def claims_table(claims: Sequence[Claim], store: Store, profile: str) -> None:
-    """The claims as a list, evaluated on what is stored, and one line with their statuses, tests of the task apart."""
-    rows = evaluate(claims, store, profile)
-    display(HTML(listing(rows)))
-    results, tests = ([r for r in rows if by_construction(r) is is_test] for is_test in (False, True))
-    apart = f"; {totals(tests)}: {', '.join(r['id'] for r in tests)}" if tests else ""
-    print("claims: " + ", ".join(f"{r['id']} {r['status']}" for r in results) + apart)

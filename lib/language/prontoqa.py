@@ -157,11 +157,6 @@ class Task:
         return min(self.concepts - self._aside - 1, self.families)
 
     @property
-    def chained(self) -> int:
-        """How many concepts the chain of rules has, root and leaf among them."""
-        return self._below + 1
-
-    @property
     def longest(self) -> int:
         """The most words that an example can have, and the positions that its row can take: every rule with Each or Every and
         every adjective negated, but for the distractor, which says the opposite of a rule. Few examples come close."""

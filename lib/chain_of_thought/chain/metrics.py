@@ -22,7 +22,7 @@ from lib.core.read.derived import derived
 from lib.core.read.fact import Fact
 from lib.core.read.measures import spread
 from lib.core.read.screen import rounded
-from lib.core.read.statistics import log_distance, log_slope, spearman, wilson
+from lib.core.read.statistics import log_slope, spearman, wilson
 from lib.core.record.store import Store, StoredRun, load
 
 FIRST_TEST_SEED = 1000
@@ -187,12 +187,6 @@ def hardness_rows() -> list[tuple[str, ...]]:
     """(share of log τ in the first step, the vote's errors at 100 examples); the talk's last."""
     rows = [(f"{first:g}", *(f"{error:.4f}" for error in found.values())) for first, found in hardness().items()]
     return [*rows, ("talk", *(f"{error:g}" for error in TALK_ERRORS.values()))]
-
-
-def hardest_fit(found: Mapping[float, Mapping[tuple[float, float], float]]) -> float:
-    """The share at which the vote's errors are nearest to the talk's, by the sum of |log| of their ratios."""
-    talk = {place: (error, error) for place, error in TALK_ERRORS.items()}
-    return min(found, key=lambda first: log_distance(found[first], talk))
 
 
 def compared(runs: Sequence[StoredRun], alpha: float) -> dict[str, dict[str, Curve]]:

@@ -70,12 +70,6 @@ def inner_questions(pair: tuple[int, int] = HELD_OUT, seed: int = 1) -> Batch:
     return task.questions(key.flatten(), place.flatten(), torch.full((key.numel(),), task.number(pair)), seed)
 
 
-def seen_questions(seed: int = 1) -> Batch:
-    """Held-out (key, place) of the seen pairs, places 0 … 5."""
-    batch = Task().test_rows(seed)
-    return _some(batch, batch.place < LENGTH - 3)
-
-
 def _some(batch: Batch, which: Tensor) -> Batch:
     return Batch(*(getattr(batch, field.name)[which] for field in fields(batch)))
 

@@ -271,17 +271,6 @@ PAPER_PAIR = 0.5, 0.8
 """The γ at which Zhang et al. 2024 show a symmetric and an inferential model."""
 
 
-def at_paper_pair(runs: Sequence[StoredRun]) -> Ends:
-    """Both mean shares at the stored γ nearest to the paper's own two, the first as the symmetric end. Raises ValueError for no
-    runs."""
-    pair = [near(runs, gamma) for gamma in PAPER_PAIR]
-    mean = lambda some, m: float(np.mean([run.metrics[m] for run in some]))
-    return Ends(
-        dict(zip(MAPPINGS, PAPER_PAIR, strict=True)),
-        {end: {m: mean(some, m) for m in MAPPINGS} for end, some in zip(MAPPINGS, pair, strict=True)},
-    )
-
-
 def clear_trend(runs: Sequence[StoredRun]) -> Trend | None:
     """The lean_slope over the runs that have learned; None where fewer than five have, which tells nothing (our choice)."""
     done = learned_among(runs)

@@ -144,19 +144,6 @@ def stratified_auc(score: Sequence[float], positive: Sequence[bool], stratum: Se
     return wins / pairs
 
 
-def auc_interval(
-    score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object] | None = None, draws: int = 1000, seed: int = 0
-) -> tuple[float, float]:
-    """95 % interval of the (stratified) AUC, by resampling positives and negatives within each stratum."""
-    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
-    stratum = [0] * len(score) if stratum is None else list(stratum)
-    kinds = list(zip(stratum, positive.tolist(), strict=True))
-    members = [np.flatnonzero([k == kind for k in kinds]) for kind in dict.fromkeys(kinds)]
-    return interval(
-        [stratified_auc(score[pick], positive[pick], [stratum[i] for i in pick]) for pick in resamples(members, draws, seed)]
-    )
-
-
 def higher(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> tuple[float, float]:
     """(share, p): the share of pairs from one stratum in which the positive scores higher, ties as one half; and how often it
     would be that large if within each stratum chance alone had drawn the positives.

@@ -11,7 +11,7 @@ import numpy as np
 
 from lib.core.read.derived import derived
 from lib.core.read.fact import Fact, in_words
-from lib.core.read.statistics import log_distance, wilson
+from lib.core.read.statistics import wilson
 from lib.core.record.store import StoredRun
 from lib.in_context.classical import LEARNERS, LINEAR, LOGISTIC, examples, predict, wrong
 from lib.in_context.runs import ask, fresh, task_of, trained
@@ -125,12 +125,6 @@ def loud_trials(count: int) -> dict[float, dict[float, float]]:
             drawn = fresh(Task(alpha=alpha, length=LENGTHS[-1], loud=loud), _TRIAL_STREAM, count)
             found[loud][alpha] = float(wrong(predict(LINEAR, *examples(drawn)), drawn.answer.numpy()).mean())
     return found
-
-
-def nearest_loud(found: Mapping[float, Mapping[float, float]]) -> float:
-    """Where the linear SVM errs as it does in the talk, by the sum of |log| of the ratios."""
-    talk = {alpha: (error, error) for alpha, error in TALK_LINEAR.items()}
-    return min(found, key=lambda loud: log_distance(found[loud], talk))
 
 
 def ahead(by: Mapping[str, Sequence[Point]]) -> list[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from lib.core.read.claim import Claim, Measured, Part
-from lib.core.record.store import Store, StoredRun
+from lib.core.record.store import Store
 from lib.language import arms
 from lib.language.adding import metrics
 from lib.language.adding.metrics import WELL
@@ -13,10 +11,6 @@ from lib.language.arms import FITTED
 from lib.language.experiments import LARGE, LARGER, RANDOM, SMALL, SQUARE
 
 _LEARNED = f"every run answers at least {FITTED:g} of its pairs of training right"
-
-
-def _ahead(small: Sequence[StoredRun], large: Sequence[StoredRun]) -> Part:
-    return arms.above_zero("lead of the small arm", arms.lead(small, large), arms.LITTLE)
 
 
 def in_the_square(store: Store, profile: str) -> Measured:

@@ -162,29 +162,6 @@ def formation(models: Mapping[str, tuple[np.ndarray, Mapping[str, np.ndarray]]])
     return fig
 
 
-def every_anchor(measured: Mapping[str, np.ndarray], theory: Mapping[str, np.ndarray]) -> Figure:
-    """Fig. 5C and the appendix: for each reasoning anchor its cosines with all ten. measured {name: (seeds, 10, 10)} mean and
-    range, theory {name: (10, 10)}. In brackets: mean distance of the first
-    measured curve from the last theory, over seeds and the nine other anchors."""
-    with style.look():
-        fig, axes = plt.subplots(2, 5, figsize=(style.WIDTH, 3.6), sharex=True, sharey=True)
-        for i, ax in enumerate(axes.flat):
-            for (name, values), colour in zip(measured.items(), (style.BLUE, "#8E6BBF")[: len(measured)], strict=True):
-                ax.plot(REASONING, values[:, i].mean(0), color=colour, lw=1.5, label=name)
-                ax.fill_between(REASONING, values[:, i].min(0), values[:, i].max(0), color=colour, alpha=0.15, lw=0)
-            for (name, values), dash in zip(theory.items(), ("--", ":")[: len(theory)], strict=True):
-                ax.plot(REASONING, values[i], color=style.GREY, ls=dash, lw=1.3, label=f"${name}$" if "^" in name else name)
-            off = np.abs(next(iter(measured.values()))[:, i] - list(theory.values())[-1][i])[:, np.arange(10) != i].mean()
-            ax.set_title(f"s = {REASONING[i]} ({off:.2f})", fontsize=9)
-            ax.set_xticks([11, 15, 20])
-        for ax in axes[1]:
-            ax.set_xlabel("anchor")
-        for ax in axes[:, 0]:
-            ax.set_ylabel("cosine with s")
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
-    return fig
-
-
 def flow(
     models: Mapping[str, Mapping[str, Sequence[FlowError]]], losses: Mapping[str, tuple[np.ndarray, np.ndarray]], few: float
 ) -> Figure:
