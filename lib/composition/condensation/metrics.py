@@ -14,9 +14,10 @@ from torch import Tensor
 
 from lib.composition.flip import CONFIRM_FIRST
 from lib.composition.information_flow.metrics import KEY_FIRST, NEITHER, compare_ways, composing, way
-from lib.composition.phase_diagram.metrics import exact_kind, has_counts, share_of, step_shares
+from lib.composition.phase_diagram.metrics import MAJORITY, exact_kind, has_counts, share_of, step_shares
 from lib.composition.runs import MAPPINGS
 from lib.composition.spectra import N_EIGENVALUES, keys_eigenvalues, keys_embedding, relative_rank
+from lib.composition.task import INFERENTIAL_OFFSET
 from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import cosines, remembered
 from lib.core.read.statistics import Comparison, numerical_order, two_sided
@@ -250,6 +251,16 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
                 found[f"{name}-step"] = Fact(_span(shares), "{:.0%} to {:.0%}", words)
     row = row_compared(high)
     found["row-p"] = Fact(row and row.p, "{:.2g}", f"exact test, neighbours one apart, {rests}; found in these runs")
+    middle = composing([run for run in new if run.spec.gamma not in CONFIRM_FIRST])
+    words = f"compose to within one step, of the new seeds at γ = {', '.join(f'{g:g}' for g in sorted({r.spec.gamma for r in middle}))}"
+    found["middle-composing"] = Fact(in_words(len(middle)), "{}", words)
+    slips = [r for r in middle if has_counts(r) and share_of(r, [INFERENTIAL_OFFSET - 1]) > r.metrics["inferential"]]
+    found["middle-rows"] = Fact(
+        in_words(sum(in_a_row(r) > MAJORITY for r in middle)), "{}", f"of these, numbers in a row: {words}"
+    )
+    found["middle-slips"] = Fact(in_words(len(slips)), "{}", f"of these, more −11 than −10: {words}")
+    both = in_words(sum(in_a_row(r) > MAJORITY for r in slips))
+    found["middle-both"] = Fact(both, "{}", f"of the latter, numbers in a row: {words}")
     lags = [growth(run) for run in high]
     count = in_words(sum(b >= 1.5 * a for a, b, *_ in lags)), in_words(len(high))
     found["grow-late"] = Fact(count, "{} of {}", f"second eigenvalue grows half again as late as the largest, {rests}")

@@ -422,6 +422,15 @@ def facts(
         for key in WAYS[:1] if name == "low" else WAYS[:3]:
             count = in_words(sum(way(run) == key for run in here))
             found[f"{name}-{key.replace(' ', '-')}"] = Fact(count, "{}", f"{key}, {rests}")
+    middle = [run for run in new if run.spec.gamma not in CONFIRM_FIRST]
+    rests = f"of the new seeds at γ = {', '.join(f'{g:g}' for g in sorted({run.spec.gamma for run in middle}))}"
+    for key in WAYS[:3]:
+        count = in_words(sum(way(run) == key for run in middle))
+        found[f"middle-{key.replace(' ', '-')}"] = Fact(count, "{}", f"{key}, {rests}")
+    best = [run.metrics["inferential"] for run in middle if way(run) == KEY_FIRST]
+    found["middle-best"] = Fact(max(best, default=None), "{:.0%}", f"the largest share of exactly −10, key first, {rests}")
+    asked = composing(middle)
+    found["middle-composing"] = Fact(in_words(len(asked)), "{}", f"compose to within one step in most answers, {rests}")
     low, high = ([run for run in new if run.spec.gamma == gamma] for gamma in CONFIRM_FIRST)
     pure = [run for run in low if needed(run) == ROUTES["symmetric"]]
     rests = f"of the new seeds at γ = {CONFIRM_FIRST[0]:g}"

@@ -541,6 +541,17 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     found["new-within-share"] = Fact(mean(near), "{:.0%}", f"mean share, {rests}")
     eleven = [share_of(r, [INFERENTIAL_OFFSET - 1]) > r.metrics["inferential"] for r in at["high"] if has_counts(r)]
     found["new-eleven"] = Fact(in_words(sum(eleven)), "{}", f"more −11 than −10, of the new seeds at γ = {CONFIRM_FIRST[1]:g}")
+    middle = [r for r in new if r.spec.gamma not in CONFIRM_FIRST]
+    rests = f"of the new seeds at γ = {', '.join(f'{g:g}' for g in sorted({r.spec.gamma for r in middle}))}"
+    kinds = Counter(map(exact_kind, middle))
+    for kind in (*MAPPINGS, "neither"):
+        found[f"new-{kind}-middle"] = Fact(in_words(kinds[kind]), "{}", f"{kind}, {rests}")
+    found["new-learned-middle"] = Fact(in_words(len(learned_among(middle))), "{}", f"with 99 % of their rows, {rests}")
+    points = early_runs(new)
+    kept = sum((value > 0) == (lean(run) > 0) for run, value in points)
+    found["new-early"] = Fact(
+        (in_words(kept), in_words(len(points))), "{} of {}", "new seeds whose early answer is the final one"
+    )
     found["new-seeds"] = Fact(in_words(len({r.spec.seed for r in new})), "{}", "new seeds at each γ")
     p = kinds_apart(of["low"], of["high"], "greater") if new else None
     found["new-apart"] = Fact(p, "{:.2g}", "Fisher's one-sided exact test of the decided new runs at the two γ")

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from lib.composition.flip import CONFIRM_FIRST
-from lib.composition.information_flow.metrics import KEY_FIRST, compare_ways, way
+from lib.composition.information_flow.metrics import KEY_FIRST, compare_ways, composing, way
 from lib.composition.phase_diagram.metrics import MAJORITY, share_of
 from lib.composition.runs import model_of
 from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, INFERENTIAL_OFFSET, LENGTH, PAIRS, Task, composed
@@ -280,6 +280,16 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
             in_words(sum(knows_early(run) > MAJORITY for run in high)), "{}", f"same answer in most after attention, {at_high}"
         ),
     }
+    middle = [run for run in new if run.spec.gamma not in CONFIRM_FIRST and way(run) == KEY_FIRST]
+    rests = f"key first, new seeds at γ = {', '.join(f'{g:g}' for g in sorted({run.spec.gamma for run in middle}))}"
+    found["middle-first"] = Fact(in_words(len(middle)), "{}", rests)
+    adds = [run for run in middle if passes_on(run) > MAJORITY]
+    found["middle-adds"] = Fact(
+        in_words(len(adds)), "{}", f"the same number nearest in more than half of the questions, {rests}"
+    )
+    found["middle-adds-compose"] = Fact(
+        in_words(len(composing(adds))), "{}", f"of these, composing to within one step, {rests}"
+    )
     for end, some, rests in (("low", low, at_low), ("high", high, at_high)):
         equal, other = (mean(answers(run)[i] for run in some) for i in (0, 1))
         found[f"{end}-equal"] = Fact(equal, "{:.2f}", f"plain cosine of equal answers, mean, {rests}")
