@@ -252,7 +252,8 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     row = row_compared(high)
     found["row-p"] = Fact(row and row.p, "{:.2g}", f"exact test, neighbours one apart, {rests}; found in these runs")
     middle = composing([run for run in new if run.spec.gamma not in CONFIRM_FIRST])
-    words = f"compose to within one step, of the new seeds at γ = {', '.join(f'{g:g}' for g in sorted({r.spec.gamma for r in middle}))}"
+    gammas = ", ".join(f"{g:g}" for g in sorted({r.spec.gamma for r in middle}))
+    words = f"compose to within one step, new seeds at γ = {gammas}"
     found["middle-composing"] = Fact(in_words(len(middle)), "{}", words)
     slips = [r for r in middle if has_counts(r) and share_of(r, [INFERENTIAL_OFFSET - 1]) > r.metrics["inferential"]]
     found["middle-rows"] = Fact(
