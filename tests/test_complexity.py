@@ -387,9 +387,9 @@ def test_the_best_measure_is_asked_at_each_gamma_and_on_both_sides(telling: None
     """Perfect at both, though not over all: twice 1 of 3 · 4 draws. γ with one answer and undecided runs say nothing."""
     above = answering(0.95, ten=[3.0], six=[1.0, 2.0], none=[9.0]) + answering(1.25, ten=[14.0], six=[11.0, 12.0, 13.0])
     more = answering(0.55, six=[99.0, 98.0])
-    assert best_measure(above + more) == ("rank", pytest.approx(2 / 12))
+    assert best_measure(above + more) == ("rank", pytest.approx(2 / 12), pytest.approx(2 / 12))
     below = answering(0.95, ten=[1.0], six=[2.0, 3.0]) + answering(1.25, ten=[11.0], six=[12.0, 13.0, 14.0])
-    assert best_measure(below) == ("rank", pytest.approx(2 / 12))
+    assert best_measure(below) == ("rank", pytest.approx(2 / 12), pytest.approx(2 / 12))
     assert best_measure(answering(0.95, ten=[1.0], none=[2.0]) + more) is None
 
 

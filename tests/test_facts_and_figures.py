@@ -24,7 +24,7 @@ from lib.composition.condensation import figures as condensation_figures
 from lib.composition.gpt2 import figures as gpt2_figures
 from lib.composition.gpt2 import metrics as gpt2
 from lib.composition.information_flow import figures as flow_figures
-from lib.composition.information_flow.metrics import BOTH, EDGES, GROUPS, KEY_FIRST, ORDERED, PAIR_FIRST, ROLES
+from lib.composition.information_flow.metrics import BOTH, EDGES, GROUPS, KEY_FIRST, ORDERED, PAIR_FIRST, ROLES, columns
 from lib.composition.rate_decay_data import figures as rate_decay_figures
 from lib.composition.rate_decay_data import metrics as rate_decay
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE
@@ -250,7 +250,7 @@ NEW = [
 
 def test_runs_stand_by_gamma_way_and_exactness(telling: None) -> None:
     """With a gap between ways, and a wider one between γ."""
-    order, at, ends = flow_figures.columns([planted(*one) for one in NEW])
+    order, at, ends = columns([planted(*one) for one in NEW])
     assert [(run.spec.gamma, run.spec.seed - 200) for run in order] == [(0.55, 1), (1.25, 3), (1.25, 1), (1.25, 2), (1.25, 0)]
     assert at.tolist() == [0, 2, 3.5, 4.5, 6]
     ways = [(0.55, PAIR_FIRST, 0, 0), (1.25, PAIR_FIRST, 2, 2), (1.25, KEY_FIRST, 3.5, 4.5), (1.25, BOTH, 6, 6)]

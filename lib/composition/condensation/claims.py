@@ -15,7 +15,7 @@ from lib.composition.experiments import FAST
 from lib.composition.flip import CONFIRM_FIRST, confirmed_runs
 from lib.composition.phases import weighty_specs
 from lib.composition.runs import generalizes
-from lib.core.read.claim import Claim, Measured, Part, by_exact_test
+from lib.core.read.claim import NO_EFFECT, TOO_SMALL, Claim, Measured, Part, by_exact_test
 from lib.core.read.statistics import RARE, compare
 from lib.core.record.store import Store, StoredRun, load
 
@@ -94,8 +94,10 @@ def _order(store: Store, profile: str) -> Measured:
     found = best_measure(runs)
     if found is None:
         raise LookupError("no γ has new seeds of both answers, so that γ tells them by itself")
-    name, p = found
-    return Measured((Part(f"{name}, the best of five: p, five times", min(1.0, 5 * p), "<=", RARE, "{:.2g}"),), _seeds(runs))
+    name, p, least = found
+    failure = TOO_SMALL if 5 * least > RARE else NO_EFFECT
+    words = f"{name}, the best of five: p, five times"
+    return Measured((Part(words, min(1.0, 5 * p), "<=", RARE, "{:.2g}", failure=failure),), _seeds(runs))
 
 
 def _row(store: Store, profile: str) -> Measured:

@@ -17,8 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from lib.composition import palette
 from lib.composition.condensation.metrics import KIND, condensation, greedy_groups, measures_of
-from lib.composition.information_flow.figures import columns
-from lib.composition.information_flow.metrics import composing
+from lib.composition.information_flow.metrics import columns, composing
 from lib.composition.phase_diagram.metrics import exact_kind, share_of, step_shares
 from lib.composition.runs import MAPPINGS
 from lib.composition.spectra import N_EIGENVALUES

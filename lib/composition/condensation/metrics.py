@@ -189,16 +189,16 @@ def late_change(run: StoredRun) -> float:
     if train.schedule == "fit" and run.fit_step is not None:
         end = min(end, run.fit_step + train.hold)
     history = zip(run.history["step"], run.history["eigenvalue 1"], strict=True)
-    late = [value for step, value in history if 0.75 * end <= step <= end]
+    late = [value for step, value in history if value is not None and 0.75 * end <= step <= end]
     return max(late) / min(late) - 1 if len(late) > 1 else math.inf
 
 
 # --- Does a number foretell the answer, or the way? ---
 
 
-def best_measure(runs: Sequence[StoredRun]) -> tuple[str, float] | None:
+def best_measure(runs: Sequence[StoredRun]) -> tuple[str, float, float] | None:
     """Which of the measures tells decided inferential runs from symmetric ones of the same γ best, and how often chance alone
-    would tell them so well, in either direction. None where no γ has both."""
+    would tell them so well, in either direction; and the least that so many runs allow. None where no γ has both."""
     kinds = {run.path: exact_kind(run) for run in runs}
     decided = [run for run in runs if kinds[run.path] in MAPPINGS]
     both = {g for g in {r.spec.gamma for r in decided} if len({kinds[r.path] for r in decided if r.spec.gamma == g}) == 2}
@@ -207,7 +207,7 @@ def best_measure(runs: Sequence[StoredRun]) -> tuple[str, float] | None:
         return None
     positive, stratum = [kinds[r.path] == "inferential" for r in asked], [r.spec.gamma for r in asked]
     p = {n: two_sided([measures_of(r)[n] for r in asked], positive, stratum) for n in measures_of(asked[0])}
-    return min(p.items(), key=lambda item: item[1])
+    return *min(p.items(), key=lambda item: item[1]), two_sided(positive, positive, stratum)
 
 
 def in_a_row(run: StoredRun) -> float:

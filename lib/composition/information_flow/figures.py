@@ -86,7 +86,6 @@ _ROWS = [
     ("neither", (1, "key", "last")),
 ]
 """Every edge from which a way leads on to the last token, by the route of the paper that it belongs to."""
-_GAP = 0.5
 
 
 def _short(step: metrics.Step) -> str:
@@ -94,25 +93,10 @@ def _short(step: metrics.Step) -> str:
     return f"{source} → {query}, {layer}".replace("first anchor", "anchor 1").replace("second anchor", "anchor 2")
 
 
-def columns(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], np.ndarray, list[tuple[float, str, float, float]]]:
-    """Runs by γ, way and share of −10; where each stands; and (γ, way, first, last place) of each group, with gaps between."""
-    way = lambda run: WAYS.index(metrics.way(run))
-    order = sorted(runs, key=lambda r: (r.spec.gamma, way(r), r.metrics["inferential"], r.spec.seed))
-    at: list[float] = []
-    groups: dict[tuple[float, str], list[float]] = {}
-    for run in order:
-        group = run.spec.gamma, WAYS[way(run)]
-        gap = 0.0 if group in groups else _GAP if group[0] in {g for g, _ in groups} else 2 * _GAP
-        at.append(at[-1] + 1 + gap if at else 0.0)
-        groups.setdefault(group, []).append(at[-1])
-    ends = [(*group, places[0], places[-1]) for group, places in groups.items()]
-    return order, np.array(at), ends
-
-
 def edge_figure(runs: Sequence[StoredRun]) -> Figure:
     """All runs of two layers: above, what each answers to (4, 3); below, how many of its answers change when one edge is cut
     in one layer. Blue edges belong to the symmetric route that the paper draws, orange ones to the inferential (its Fig. 3)."""
-    order, at, ends = columns(runs)
+    order, at, ends = metrics.columns(runs)
     with style.look():
         fig, (bars, cells) = plt.subplots(2, 1, figsize=(style.WIDTH, 4.9), height_ratios=(1.1, 2.6), sharex=True)
         low = np.zeros(len(order))

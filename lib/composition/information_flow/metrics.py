@@ -367,6 +367,25 @@ def by_way(runs: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
     return {w: some for w, some in found.items() if some}
 
 
+GAP = 0.5
+"""Between groups of columns of a figure, in columns."""
+
+
+def columns(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], np.ndarray, list[tuple[float, str, float, float]]]:
+    """Runs by γ, way and share of −10; where each stands; and (γ, way, first, last place) of each group, with gaps between."""
+    place = lambda run: WAYS.index(way(run))
+    order = sorted(runs, key=lambda r: (r.spec.gamma, place(r), r.metrics["inferential"], r.spec.seed))
+    at: list[float] = []
+    groups: dict[tuple[float, str], list[float]] = {}
+    for run in order:
+        group = run.spec.gamma, way(run)
+        gap = 0.0 if group in groups else GAP if group[0] in {g for g, _ in groups} else 2 * GAP
+        at.append(at[-1] + 1 + gap if at else 0.0)
+        groups.setdefault(group, []).append(at[-1])
+    ends = [(*group, places[0], places[-1]) for group, places in groups.items()]
+    return order, np.array(at), ends
+
+
 def composing(runs: Sequence[StoredRun]) -> list[StoredRun]:
     """The runs that compose to within one step: more than half of their answers to (4, 3) are −9, −10 or −11."""
     return [run for run in runs if has_counts(run) and share_of(run, WITHIN_ONE) > MAJORITY]

@@ -12,7 +12,7 @@ import numpy as np
 from lib.composition.condensation.metrics import measures_of
 from lib.composition.phase_diagram.metrics import HALF, ends
 from lib.composition.rate_decay_data.metrics import grid, harder, lean_by_numbers, learning_steps, with_fewest
-from lib.composition.runs import MAPPINGS, SHADOW, learned_among
+from lib.composition.runs import SHADOW, learned_among
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Value, levels, slope
 from lib.composition.variations import DATA, DECAY, FEW, KEYS, OPTIMIZATION
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part
@@ -64,8 +64,8 @@ def _small_and_decayed(store: Store, profile: str) -> Measured:
     above = corner - opposite - float(deviation[-1, d])
     failure = OPPOSITE if opposite - corner > deviation[-1, d] else NO_EFFECT
     parts = (
-        Part(f"inferential share at {small}", corner, ">=", 0.5),
-        Part(f"inferential share at γ = {gammas[0]:g}, decay {decays[0]:g}", opposite, "<", 0.5, given=True),
+        Part(f"inferential share at {small}", corner, ">=", 0.5, group="corners"),
+        Part(f"inferential share at γ = {gammas[0]:g}, decay {decays[0]:g}", opposite, "<", 0.5, group="corners"),
         Part("the former above the latter by more than its own deviation, by", above, ">", 0.0, failure=failure),
     )
     return Measured(parts, _seeds(runs))
@@ -75,12 +75,12 @@ def _turns(row: Sequence[StoredRun]) -> Measured:
     """Is each answer ahead by half of all answers where it is most frequent, the symmetric one at larger weights?"""
     found = ends(row)
     order = found.gamma["inferential"] - found.gamma["symmetric"]
-    parts = [
-        Part(f"lead of the {m} answer where it is most frequent, γ = {found.gamma[m]:g}", found.lead[m], ">=", HALF)
-        for m in MAPPINGS
-    ]
-    parts.append(Part("γ of the inferential less that of the symmetric end", order, ">", 0.0, given=True))
-    return Measured(tuple(parts), _seeds(row))
+    lead = lambda m, group: Part(
+        f"lead of the {m} answer where it is most frequent, γ = {found.gamma[m]:g}", found.lead[m], ">=", HALF, group=group
+    )
+    beyond = Part("γ of the inferential less that of the symmetric end", order, ">", 0.0, group="beyond")
+    parts = lead("symmetric", ""), lead("inferential", "beyond"), beyond
+    return Measured(parts, _seeds(row))
 
 
 def _turns_with_few(store: Store, profile: str) -> Measured:

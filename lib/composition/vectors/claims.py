@@ -7,6 +7,7 @@ at γ other than .55 and 1.25 was looked at; those two γ suggested them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -42,10 +43,9 @@ def _anchor(store: Store, profile: str) -> Measured:
         raise LookupError("no further γ has runs of both ways")
     first = [between(run)[1] for run in runs if way(run) == KEY_FIRST]
     ahead = float(np.median([number - key for number, key in first]))
-    parts = (
-        by_exact_test("same number nearest, key first against others of their γ: p", c.p, c.opposite, c.least, RARE),
-        Part("key first: same number nearest less same key nearest, median", ahead, ">", 0.0),
-    )
+    test = by_exact_test("same number nearest, key first against others of their γ: p", c.p, c.opposite, c.least, RARE)
+    there = Part("key first: same number nearest less same key nearest, median", ahead, ">", 0.0, group="sum")
+    parts = replace(test, group="sum"), there
     return Measured(parts, _seeds(runs))
 
 
