@@ -67,7 +67,7 @@ def _others(store: Store, profile: str) -> list[StoredRun]:
 
 def _judged(name: str, found: Comparison | None, runs: Sequence[StoredRun]) -> Measured:
     if found is None:
-        raise LookupError("no further γ has runs of both ways")
+        raise LookupError("no further γ has runs of both ways, or there is only one where γ itself is asked")
     return Measured((by_exact_test(name, found.p, found.opposite, found.least, RARE),), _seeds(runs))
 
 

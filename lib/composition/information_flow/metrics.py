@@ -408,10 +408,12 @@ def exactness(runs: Sequence[StoredRun]) -> Comparison | None:
 
 
 def smaller(runs: Sequence[StoredRun]) -> Comparison | None:
-    """γ of the runs that go key first against γ of those that go pair first. None where one of the two has none."""
+    """γ of the runs that go key first against γ of those that go pair first. None where one of the two has none, or all have
+    one γ."""
     asked = [run for run in runs if way(run) in (KEY_FIRST, PAIR_FIRST)]
     first = [way(run) == KEY_FIRST for run in asked]
-    return compare([run.spec.gamma for run in asked], first) if {True, False} <= set(first) else None
+    gammas = [run.spec.gamma for run in asked]
+    return compare(gammas, first) if {True, False} <= set(first) and len(set(gammas)) > 1 else None
 
 
 def _span(values: Sequence[float]) -> tuple[float | None, float | None]:
@@ -449,6 +451,8 @@ def facts(
     best = [run.metrics["inferential"] for run in middle if way(run) == KEY_FIRST]
     found["middle-best"] = Fact(max(best, default=None), "{:.0%}", f"the largest share of exactly −10, key first, {rests}")
     asked = composing(middle)
+    count = in_words(sum(way(run) == KEY_FIRST for run in asked))
+    found["middle-first-compose"] = Fact(count, "{}", f"key first and composing to within one step, {rests}")
     found["middle-composing"] = Fact(in_words(len(asked)), "{}", f"compose to within one step in most answers, {rests}")
     low, high = ([run for run in new if run.spec.gamma == gamma] for gamma in CONFIRM_FIRST)
     pure = [run for run in low if needed(run) == ROUTES["symmetric"]]
@@ -482,13 +486,14 @@ def facts(
     found["exact-p"] = Fact(
         first and first.p, "{:.2g}", f"exact test, key last against key first, {rests}; found in these runs"
     )
-    ratios = {w: [forgets_order(run) for run in some] for w, some in by_way(new).items()}
+    ends = [*low, *high]
+    ratios = {w: [forgets_order(run) for run in some] for w, some in by_way(ends).items()}
     rests = "of the new seeds: distance of mirror images over that of other pairs"
     found["mirror-pair-first"] = Fact(_span(ratios.get(PAIR_FIRST, [])), "{:.2f} to {:.2f}", f"pair first, {rests}")
     rests = "of the new seeds: variance of the state that lies between pairs"
     for name, some in (
-        ("first", [r for r in new if way(r) == PAIR_FIRST]),
-        ("other", [r for r in new if way(r) != PAIR_FIRST]),
+        ("first", [r for r in ends if way(r) == PAIR_FIRST]),
+        ("other", [r for r in ends if way(r) != PAIR_FIRST]),
     ):
         found[f"pair-{name}"] = Fact(_span([knows_pair(r) for r in some]), "{:.0%} to {:.0%}", f"pair {name}, {rests}")
     agree = sum(moved(run) == (way(run) == PAIR_FIRST) for run in new)

@@ -252,7 +252,7 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     leads = lambda run: share_of(run, [INFERENTIAL_OFFSET - 1]) > run.metrics["inferential"]
     span_of = lambda values, rests: Fact(_span(values), "{:.1f} to {:.1f}", rests)
     taken = "what the first anchor takes away for 4 beside 1"
-    c = compare_ways(new, passes_on)
+    c = compare_ways([*low, *high], passes_on)
     found = {
         "first-runs": Fact(in_words(len(first)), "{}", f"key first, {at_high}"),
         "high-runs": Fact(in_words(len(high)), "{}", f"all {at_high}"),
@@ -290,6 +290,8 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     found["middle-adds-compose"] = Fact(
         in_words(len(composing(adds))), "{}", f"of these, composing to within one step, {rests}"
     )
+    c = compare_ways([run for run in new if run.spec.gamma not in CONFIRM_FIRST], passes_on)
+    found["middle-p"] = Fact(c and c.p, "{:.2g}", "exact test, one-sided, same number nearest, key first against others")
     for end, some, rests in (("low", low, at_low), ("high", high, at_high)):
         equal, other = (mean(answers(run)[i] for run in some) for i in (0, 1))
         found[f"{end}-equal"] = Fact(equal, "{:.2f}", f"plain cosine of equal answers, mean, {rests}")
