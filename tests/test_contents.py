@@ -183,7 +183,7 @@ def test_the_question_has_a_square_a_run() -> None:
     assert [a["aria-label"] == a["title"] for a in squares] == [True] * 3
     assert [a["href"] for a in squares][1:] == [f"#rm-landing?gamma={g}&depth=2&seed=1" for g in (0.5, 0.95)]
     (other,) = [made.elements[i][1] for i in made.inside("a", second)]
-    view = "#rm-03?series=0&gamma=0.95&depth=2&seed=1"
+    view = "#rm-03?series=4&gamma=0.95&depth=2&seed=1"
     assert (other["class"], other["href"]) == ("rm-kind rm-symmetric", f"03-information-flow.html{view}")
 
 

@@ -473,7 +473,7 @@ def test_facts_on_flow_by_hand(telling: None) -> None:
         "effect 30%|all-runs 9|low-runs three|low-pair-first two|low-pure one|low-odd-share 40%|high-runs five"
         "|high-pair-first one|high-key-first two|high-both one|exact-key-first 60% to 70%|exact-key-last 90% to 95%|nine 40%"
         "|exact-runs five|exact-first two|exact-p 0.17|mirror-pair-first 0.10 to 0.30|pair-first 5% to 15%"
-        "|pair-other 20% to 100%|patches-agree seven of nine|drawn-needed 20 of 36|needed-drawn 20 of 33|deep-runs 2"
+        "|pair-other 25% to 100%|patches-agree seven of nine|drawn-needed 20 of 36|needed-drawn 20 of 33|deep-runs 2"
         "|deep-drawn-needed 0 of 0|deep-order one of two|deep-symmetric-order one of one|older-pair-first 2 of 3"
         "|older-key-first 1 of 3"
     )

@@ -76,7 +76,7 @@ def question(found: Mapping[str, Sequence[StoredRun]]) -> str:
     answers = {m: KEY + offset for m, offset in zip(MAPPINGS, (SYMMETRIC_OFFSET, INFERENTIAL_OFFSET), strict=True)}
     buttons = "".join(f'<button type="button" data-kind="{m}" aria-pressed="false">{v}</button>' for m, v in answers.items())
     view = "gamma={gamma:g}&depth=2&seed={seed}"
-    links = (f"#rm-landing?{view}", f"03-information-flow.html#rm-03?series=0&{view}")
+    links = (f"#rm-landing?{view}", f"03-information-flow.html#rm-03?series=4&{view}")
     panels = "".join(_panel(title, runs, link) for (title, runs), link in zip(found.items(), links, strict=True))
     key = (
         f"most answers are key − 6, here {answers['symmetric']}: it <strong>memorized</strong> a symmetry, (4, 3) as (3, 4).",
