@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import ipywidgets
@@ -104,17 +103,6 @@ def test_a_point_is_trained_stored_and_shown(store: Store, data: dict[str, Any],
     assert press(live) == said
     assert len(seen) == 4  # the second press trains nothing
     assert live.view.data == shown
-
-
-def test_a_point_joins_the_results_that_it_is_of() -> None:
-    """Which are the ones that the reader sees then."""
-    data = planted(a_run(0.5, experiment="shown")) | {"joins": 1}
-    data["series"].append(planted(a_run(0.9, experiment="joined"))["series"][0])
-    live = Live(data, lambda **asked: SimpleNamespace(key="new", steps=20), lambda run: a_run(0.5, seed=7, key="new"))
-    assert "a run of joined" in live.button.tooltip
-    press(live)
-    assert [[run["key"] for run in found["runs"]] for found in live.view.data["series"]] == [["2-0.5-0"], ["2-0.9-0", "new"]]
-    assert live.view.series == live.series.value == 1
 
 
 def test_pictures_come_no_more_often_than_a_page_can_draw(

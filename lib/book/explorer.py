@@ -7,7 +7,6 @@
   question   the tokens that the attention is of; width, firstNumber, range: axes; mapped: what the map is of ("numbers")
   exclusive  false where the answers are shares of different questions and do not add up
   asked      what is said under the answers; presets, points to begin with: {label, to: {series, gamma, depth, seed}}
-  joins      the place among the series of the one that points join which a reader trains; the first where it is not said
 A run may have `moments`, a list of {step, and any of attention, path, answer, map, explained, spectrum}: what was kept of steps
 along training. A panel that has none of the chosen step shows the trained run, in grey.
 One script draws both views (explorer.js, with the pieces of draw.js). The static view holds the scripts, their style and the
@@ -176,9 +175,8 @@ def nearest(series: dict[str, Any], gamma: float, depth: int, seed: int) -> dict
 
 
 def with_run(data: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
-    """The data with one more run in the series that it joins; a point that had no cell gets one, of the runs shown there."""
-    at = data.get("joins", 0)
-    first = data["series"][at]
+    """The data with one more run in the first series; a point that had no cell gets one, of the runs that are shown there."""
+    first, *others = data["series"]
     runs = [r for r in first["runs"] if r["key"] != run["key"]] + [run]
     cells, place = first["cells"], (run["gamma"], run["depth"])
     if "fixed" not in first:
@@ -190,9 +188,7 @@ def with_run(data: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
             values = [final[name] for final in here]
             cell[name] = [mean(values), stdev(values) if len(values) > 1 else None]
         cells = [c for c in cells if (c["gamma"], c["depth"]) != place] + [cell]
-    series = list(data["series"])
-    series[at] = first | {"runs": runs, "cells": cells}
-    return data | {"series": series}
+    return data | {"series": [first | {"runs": runs, "cells": cells}, *others]}
 
 
 def picture(data: dict[str, Any]) -> str:

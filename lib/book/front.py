@@ -9,9 +9,10 @@ from typing import Any
 from lib.book import bridge
 from lib.composition import paper_size
 from lib.composition.diagram import two_layers
+from lib.composition.exploration import SETS
 from lib.composition.flip import confirmed_runs
 from lib.composition.phase_diagram import metrics
-from lib.composition.phase_diagram.metrics import MAJORITY, WITHIN_ONE, exact_kind, has_counts, share_of
+from lib.composition.phase_diagram.metrics import WITHIN_ONE, composes, exact_kind, share_of
 from lib.composition.played import KEY, PLAYED
 from lib.composition.runs import MAPPINGS, learned
 from lib.composition.task import HELD_OUT, INFERENTIAL_OFFSET, SEEN_PAIRS, SYMMETRIC_OFFSET, taught
@@ -40,7 +41,7 @@ def _offset(pair: tuple[int, int]) -> str:
 
 def _square(run: StoredRun, link: str) -> str:
     kind, share = exact_kind(run), {m: run.metrics[m] for m in MAPPINGS}
-    if kind not in MAPPINGS and has_counts(run) and share_of(run, WITHIN_ONE) > MAJORITY:
+    if kind not in MAPPINGS and composes(run):
         kind = "near"
     said = (
         f"γ = {run.spec.gamma:g}, seed {run.spec.seed}: key − 6 {share['symmetric']:.0%}, key − 10 {share['inferential']:.0%}"
@@ -76,7 +77,7 @@ def question(found: Mapping[str, Sequence[StoredRun]]) -> str:
     answers = {m: KEY + offset for m, offset in zip(MAPPINGS, (SYMMETRIC_OFFSET, INFERENTIAL_OFFSET), strict=True)}
     buttons = "".join(f'<button type="button" data-kind="{m}" aria-pressed="false">{v}</button>' for m, v in answers.items())
     view = "gamma={gamma:g}&depth=2&seed={seed}"
-    links = (f"#rm-landing?{view}", f"03-information-flow.html#rm-03?series=4&{view}")
+    links = (f"#rm-landing?{view}", f"03-information-flow.html#rm-03?series={len(SETS)}&{view}")
     panels = "".join(_panel(title, runs, link) for (title, runs), link in zip(found.items(), links, strict=True))
     key = (
         f"most answers are key − 6, here {answers['symmetric']}: it <strong>memorized</strong> a symmetry, (4, 3) as (3, 4).",

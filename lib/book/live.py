@@ -95,7 +95,7 @@ class Live:
             traitlets.link((getattr(self, name), "value"), (self.view, name))
         # a slider adds up its steps, and 0.57 becomes 0.5700000000000001
         traitlets.link((self.gamma, "value"), (self.view, "gamma"), transform=(lambda v: round(v, 6), lambda v: v))
-        first = data["series"][data.get("joins", 0)]
+        first = data["series"][0]
         self._what = (
             f"a run of {first['runs'][0]['experiment']}, profile {first['profile']}, learning rate {first['runs'][0]['rate']:g}"
         )
@@ -175,7 +175,7 @@ class Live:
             run = self._train(**asked, on_step=on_step, stop=self._cancel.is_set)
             self.view.training = None
             self.view.data = with_run(self.view.data, self._record(run))
-            self.view.series = self.view.data.get("joins", 0)
+            self.view.series = 0
             self._offer_steps()
             self.bar.value, self.bar.bar_style = 1.0, "success"
             self._say(f"stored as run {run.key} after {run.steps:,} steps")

@@ -133,12 +133,9 @@ def shown(runs: Sequence[StoredRun]) -> list[StoredRun]:
 
 
 def exploration(
-    sets: Sequence[tuple[str, Sequence[StoredRun]]], profile: str, key: int = KEY, place: int = PLACE, joins: int = 0
+    sets: Sequence[tuple[str, Sequence[StoredRun]]], profile: str, key: int = KEY, place: int = PLACE
 ) -> dict[str, Any]:
-    """What lib.book.explorer needs, of one or several sets (name, runs) of results. A run that is given twice counts once.
-
-    joins: the place of the set that a reader's own points join.
-    """
+    """What lib.book.explorer needs, of one or several sets (name, runs) of results. A run that is given twice counts once."""
     sets = [(name, list({run.path: run for run in runs}.values())) for name, runs in sets]
     every = [run for _, runs in sets for run in runs]
     task = Task()
@@ -155,7 +152,6 @@ def exploration(
     return {
         "series": series,
         "presets": [preset for i, found in enumerate(series) for preset in clearest(found["runs"], i)],
-        "joins": joins,
         "answers": list(ANSWERS),
         "seen": SEEN,
         "question": {"tokens": question.tokens[0].tolist(), "place": place},

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from lib.composition.diagram import DECAY, WIDTH
 from lib.composition.experiments import GRIDS, full_length, model_spec
@@ -114,6 +115,39 @@ def confirmed_runs(store: Store, profile: str) -> list[StoredRun]:
     count = Counter(r.spec.gamma for r in runs)
     whole = [r for r in runs if count[r.spec.gamma] == seeds]
     return whole if len({r.spec.gamma for r in whole}) > 1 else []
+
+
+def kept_runs(store: Store, profile: str) -> list[StoredRun]:
+    """The same, with their weights. Raises LookupError where there are none."""
+    if not (runs := [run for run in confirmed_runs(store, profile) if run.has_weights]):
+        raise LookupError("no γ has all the new seeds with their weights")
+    return runs
+
+
+def later_runs(store: Store, profile: str) -> list[StoredRun]:
+    """Those at the γ that were not looked at when criteria were made of what the first two γ suggested. Raises LookupError
+    where there are none."""
+    if not (runs := by_turn(kept_runs(store, profile)).later):
+        raise LookupError("no further γ has all its new seeds; the two that suggested the question do not judge it")
+    return runs
+
+
+class Turns(NamedTuple):
+    """The runs at the two γ that were trained first, `low` and `high`, and those at all others."""
+
+    low: list[StoredRun]
+    high: list[StoredRun]
+    later: list[StoredRun]
+
+
+def by_turn(runs: Sequence[StoredRun]) -> Turns:
+    low, high = ([run for run in runs if run.spec.gamma == gamma] for gamma in CONFIRM_FIRST)
+    return Turns(low, high, [run for run in runs if run.spec.gamma not in CONFIRM_FIRST])
+
+
+def of_new_seeds(runs: Sequence[StoredRun]) -> str:
+    """`of the new seeds at γ = 0.75, 0.95`: what a number of such runs rests on."""
+    return f"of the new seeds at γ = {', '.join(f'{gamma:g}' for gamma in sorted({run.spec.gamma for run in runs}))}"
 
 
 def obtain_confirmed(profile: str, store: Store, options: Options = Options()) -> list[StoredRun]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from lib.composition.runs import MAPPINGS
-from lib.core.read.statistics import Trend, rank_trend
+from lib.core.read.statistics import Comparison, Trend, compare, rank_trend
 from lib.core.record.store import StoredRun
 
 Value = Callable[[StoredRun], float]
@@ -18,6 +18,14 @@ BY_GAMMA: Value = lambda r: r.spec.gamma
 
 def levels(runs: Sequence[StoredRun], value: Value) -> list[float]:
     return sorted({value(r) for r in runs})
+
+
+def above_median(runs: Sequence[StoredRun], measure: Callable[[StoredRun], float]) -> tuple[Comparison, list[StoredRun]] | None:
+    """A measure of the runs above their median γ against that of those below it, and these runs; None where a side has none."""
+    middle = float(np.median([run.spec.gamma for run in runs]))
+    apart = [run for run in runs if run.spec.gamma != middle]
+    above = [run.spec.gamma > middle for run in apart]
+    return (compare([measure(run) for run in apart], above), apart) if {True, False} <= set(above) else None
 
 
 def curves(runs: Sequence[StoredRun], value: Value = BY_GAMMA) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Part
+from lib.core.read.claim import Part
 from lib.core.read.measures import spread
 from lib.core.record.store import StoredRun
 
@@ -66,15 +66,6 @@ def lead(small: Sequence[StoredRun], large: Sequence[StoredRun], name: str = "te
 
 LITTLE = 0.05
 """A lead of a share below this is little (our choice)."""
-
-
-def above_zero(name: str, found: tuple[float, float, float], little: float = 0.0) -> Part:
-    """A named part of a claim: a difference with its 95 % interval lies above 0. An interval that ends below `little` shows
-    that there is none worth the name."""
-    gap, low, high = found
-    failure = OPPOSITE if high < 0 else NO_EFFECT if high < little else TOO_SMALL
-    power = f"difference {gap:.3f}, upper end {high:.3f}" if np.isfinite(high) else ""
-    return Part(f"{name}: lower end of the 95 % interval", low, ">", 0.0, "{:.3f}", failure=failure, power=power)
 
 
 def all_fitted(of: str, *groups: Sequence[StoredRun]) -> Part:

@@ -40,10 +40,6 @@ def short(value: float) -> str:
     return f"{value:g}".lstrip("0")
 
 
-def seeds(runs: Sequence[StoredRun]) -> int:
-    return len({r.spec.seed for r in runs})
-
-
 def best(runs: Sequence[StoredRun], name: str = "held out") -> np.ndarray:
     """The highest share of right answers that each run has along training or at the end; NaN where it never was finite.
 

@@ -6,38 +6,23 @@ that of `order-parameter`, in its present form, before any γ had new seeds of b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from lib.composition.condensation.metrics import TENTH, best_measure, growth, late_change, measures_of, row_compared
 from lib.composition.experiments import FAST
-from lib.composition.flip import CONFIRM_FIRST, confirmed_runs
+from lib.composition.flip import kept_runs, later_runs
 from lib.composition.phases import weighty_specs
 from lib.composition.runs import generalizes
+from lib.composition.trends import above_median
 from lib.core.read.claim import NO_EFFECT, TOO_SMALL, Claim, Measured, Part, by_exact_test
-from lib.core.read.statistics import RARE, compare
+from lib.core.read.measures import seeds
+from lib.core.read.statistics import RARE
 from lib.core.record.store import Store, StoredRun, load
 
 SMALL = 0.9
 """γ of small initialization, for the growth of eigenvalues (our choice)."""
-
-
-def _new(store: Store, profile: str) -> list[StoredRun]:
-    if not (runs := [run for run in confirmed_runs(store, profile) if run.has_weights]):
-        raise LookupError("no γ has all the new seeds with their weights")
-    return runs
-
-
-def _seeds(runs: Sequence[StoredRun]) -> int:
-    return len({run.spec.seed for run in runs})
-
-
-def _others(store: Store, profile: str) -> list[StoredRun]:
-    """The new seeds at the γ that were not looked at when the criteria were made."""
-    if not (runs := [run for run in _new(store, profile) if run.spec.gamma not in CONFIRM_FIRST]):
-        raise LookupError("no further γ has all its new seeds; the two that suggested the question do not judge it")
-    return runs
 
 
 def _share(holds: Iterable[bool]) -> float:
@@ -48,7 +33,7 @@ def _by_depth(store: Store, profile: str) -> dict[int, list[StoredRun]]:
     """Two layers: the new seeds. More: the fast diagram's runs that have learned."""
     fast = [r for r in load(weighty_specs(profile)[FAST.name], store) if r.has_weights and generalizes(r)]
     deeper = sorted({r.spec.model.depth for r in fast} - {2})
-    return {2: _new(store, profile)} | {d: [r for r in fast if r.spec.model.depth == d] for d in deeper}
+    return {2: kept_runs(store, profile)} | {d: [r for r in fast if r.spec.model.depth == d] for d in deeper}
 
 
 def _ends(name: str, rises: bool) -> Callable[[Store, str], Measured]:
@@ -57,22 +42,19 @@ def _ends(name: str, rises: bool) -> Callable[[Store, str], Measured]:
     def check(store: Store, profile: str) -> Measured:
         parts, asked = [], []
         for depth, runs in _by_depth(store, profile).items():
-            middle = float(np.median([r.spec.gamma for r in runs]))
-            apart = [r for r in runs if r.spec.gamma != middle]
-            above = [r.spec.gamma > middle for r in apart]
-            if {True, False} > set(above):
+            if (compared := above_median(runs, lambda run: measures_of(run)[name] * (1 if rises else -1))) is None:
                 raise LookupError(f"no runs of depth {depth} on one side of the median γ")
-            found = compare([measures_of(r)[name] * (1 if rises else -1) for r in apart], above)
+            found, apart = compared
             name_of = f"depth {depth}, above against below the median γ: p"
             parts.append(by_exact_test(name_of, found.p, found.opposite, found.least))
             asked += apart
-        return Measured(tuple(parts), _seeds(asked))
+        return Measured(tuple(parts), seeds(asked))
 
     return check
 
 
 def _growth(store: Store, profile: str) -> Measured:
-    small = [run for run in _others(store, profile) if run.spec.gamma > SMALL]
+    small = [run for run in later_runs(store, profile) if run.spec.gamma > SMALL]
     if not small:
         raise LookupError(f"no further γ above {SMALL:g} has all its new seeds")
     steps = [growth(run) for run in small]
@@ -86,26 +68,26 @@ def _growth(store: Store, profile: str) -> Measured:
         Part("share whose third grows later than the second", _share(g[2] > g[1] for g in steps), ">", 0.5),
         Part("median change of the largest, late", float(np.median([late_change(r) for r in small])), "<", 0.05),
     )
-    return Measured(parts, _seeds(small))
+    return Measured(parts, seeds(small))
 
 
 def _order(store: Store, profile: str) -> Measured:
-    runs = _new(store, profile)
+    runs = kept_runs(store, profile)
     found = best_measure(runs)
     if found is None:
         raise LookupError("no γ has new seeds of both answers, so that γ tells them by itself")
     name, p, least = found
     failure = TOO_SMALL if 5 * least > RARE else NO_EFFECT
     words = f"{name}, the best of five: p, five times"
-    return Measured((Part(words, min(1.0, 5 * p), "<=", RARE, "{:.2g}", failure=failure),), _seeds(runs))
+    return Measured((Part(words, min(1.0, 5 * p), "<=", RARE, "{:.2g}", failure=failure),), seeds(runs))
 
 
 def _row(store: Store, profile: str) -> Measured:
-    runs = _others(store, profile)
+    runs = later_runs(store, profile)
     if (found := row_compared(runs)) is None:
         raise LookupError("no further γ has runs of both ways")
     name = "neighbours one apart, key first against key last: p"
-    return Measured((by_exact_test(name, found.p, found.opposite, found.least, RARE),), _seeds(runs))
+    return Measured((by_exact_test(name, found.p, found.opposite, found.least, RARE),), seeds(runs))
 
 
 _SEEN = "a grid of one model a cell"

@@ -12,13 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lib.composition.flip import CONFIRM_FIRST
-from lib.composition.information_flow.metrics import KEY_FIRST, NEITHER, compare_ways, composing, way
-from lib.composition.phase_diagram.metrics import MAJORITY, exact_kind, has_counts, share_of, step_shares
+from lib.composition.flip import by_turn, of_new_seeds
+from lib.composition.information_flow.metrics import KEY_FIRST, NEITHER, compare_ways, composing, tsne, way
+from lib.composition.phase_diagram.metrics import MAJORITY, exact_kind, has_counts, share_of, slips, step_shares
 from lib.composition.runs import MAPPINGS
 from lib.composition.spectra import N_EIGENVALUES, keys_eigenvalues, keys_embedding, relative_rank
-from lib.composition.task import INFERENTIAL_OFFSET
-from lib.core.read.fact import Fact, in_words, mean
+from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.measures import cosines, remembered
 from lib.core.read.statistics import Comparison, numerical_order, two_sided
 from lib.core.record.store import StoredRun
@@ -118,10 +117,7 @@ def neuron_cells(runs: dict[tuple, StoredRun]) -> dict[tuple, np.ndarray]:
 @remembered
 def embedding_map(run: StoredRun) -> np.ndarray:
     """(80, 2) map of the embeddings of 20 … 99: t-SNE from a PCA start."""
-    from sklearn.manifold import TSNE
-
-    points = keys_embedding(run.weights())
-    return TSNE(perplexity=10, init="pca", random_state=0, n_jobs=1).fit_transform(points)
+    return tsne(keys_embedding(run.weights()), 10)
 
 
 def phase_panels(runs: Sequence[StoredRun]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -220,56 +216,48 @@ def row_compared(runs: Sequence[StoredRun]) -> Comparison | None:
     return compare_ways(composing(runs), in_a_row)
 
 
-def _span(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """The least and the largest; None of no values."""
-    return (min(values), max(values)) if values else (None, None)
-
-
 def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     """What the text of chapter 5 says, of the new seeds."""
+    runs = by_turn(new)
+    at = {name: of_new_seeds(some) for name, some in runs._asdict().items()}
     found = {"alike": Fact(ALIKE, "{:g}", "the paper's threshold for the cosine of two neurons of one group")}
-    at = {name: [r for r in new if r.spec.gamma == g] for name, g in zip(("low", "high"), CONFIRM_FIRST, strict=True)}
     short = {
         "condensed": ("condensation of W_Q(1)", "{:.0%}"),
         "order": ("order of the embedding", "{:.2f}"),
         "dimension": ("embedding's effective dimension", "{:.0%}"),
         "rank": ("mean stable rank", "{:.0%}"),
     }
-    for (end, group), gamma in zip(at.items(), CONFIRM_FIRST, strict=True):
+    for end, group in (("low", runs.low), ("high", runs.high)):
         for key, (name, form) in short.items():
             value = mean(measures_of(run)[name] for run in group)
-            found[f"{key}-{end}"] = Fact(value, form, f"{name}, mean of the new seeds at γ = {gamma:g}")
-    high = at["high"]
-    by = {"first": [r for r in high if way(r) == KEY_FIRST], "late": [r for r in high if way(r) not in (KEY_FIRST, NEITHER)]}
-    rests = f"of the new seeds at γ = {CONFIRM_FIRST[1]:g}"
-    for name, group in by.items():
-        found[f"{name}-runs"] = Fact(in_words(len(group)), "{}", f"key {name}, {rests}")
-        for step in (1, 3):
-            shares = [float(step_shares(run)[step - 1]) for run in group]
-            words = f"share of the numbers whose nearest neighbour is {step} away, key {name}, {rests}"
-            if (name, step) in (("first", 1), ("late", 3)):
-                found[f"{name}-step"] = Fact(_span(shares), "{:.0%} to {:.0%}", words)
-    row = row_compared(high)
-    found["row-p"] = Fact(row and row.p, "{:.2g}", f"exact test, neighbours one apart, {rests}; found in these runs")
-    middle = composing([run for run in new if run.spec.gamma not in CONFIRM_FIRST])
-    gammas = ", ".join(f"{g:g}" for g in sorted({r.spec.gamma for r in middle}))
-    words = f"compose to within one step, new seeds at γ = {gammas}"
-    found["middle-composing"] = Fact(in_words(len(middle)), "{}", words)
-    slips = [r for r in middle if has_counts(r) and share_of(r, [INFERENTIAL_OFFSET - 1]) > r.metrics["inferential"]]
-    found["middle-rows"] = Fact(
-        in_words(sum(in_a_row(r) > MAJORITY for r in middle)), "{}", f"of these, numbers in a row: {words}"
-    )
-    found["middle-slips"] = Fact(in_words(len(slips)), "{}", f"of these, more −11 than −10: {words}")
-    both = in_words(sum(in_a_row(r) > MAJORITY for r in slips))
-    found["middle-both"] = Fact(both, "{}", f"of the latter, numbers in a row: {words}")
-    lags = [growth(run) for run in high]
-    count = in_words(sum(b >= 1.5 * a for a, b, *_ in lags)), in_words(len(high))
-    found["grow-late"] = Fact(count, "{} of {}", f"second eigenvalue grows half again as late as the largest, {rests}")
-    change = [late_change(run) for run in high]
-    found["late-change"] = Fact(_span(change), "{:.0%} to {:.0%}", f"change of the largest before the rate falls, {rests}")
-    for key, name, offsets in (("first", "first", (-11,)), ("late-one", "late", (-9, -11)), ("late-three", "late", (-7, -13))):
-        missed = [(share_of(r, offsets), 1 - r.metrics["inferential"]) for r in by[name] if has_counts(r)]
-        words = f"of the answers that are not −10, those that are {' or '.join(map(str, offsets))}, key {name}, {rests}"
+            found[f"{key}-{end}"] = Fact(value, form, f"{name}, mean {at[end]}")
+    first = [run for run in runs.high if way(run) == KEY_FIRST]
+    late = [run for run in runs.high if way(run) not in (KEY_FIRST, NEITHER)]
+    for name, group, step in (("first", first, 1), ("late", late, 3)):
+        found[f"{name}-runs"] = Fact(in_words(len(group)), "{}", f"key {name}, {at['high']}")
+        shares = span(float(step_shares(run)[step - 1]) for run in group)
+        rests = f"share of the numbers whose nearest neighbour is {step} away, key {name}, {at['high']}"
+        found[f"{name}-step"] = Fact(shares, "{:.0%} to {:.0%}", rests)
+    row = row_compared(runs.high)
+    found["row-p"] = Fact(row and row.p, "{:.2g}", f"exact test, neighbours one apart, {at['high']}; found in these runs")
+    for key, group, offsets in (("first", first, (-11,)), ("late-one", late, (-9, -11)), ("late-three", late, (-7, -13))):
+        missed = [(share_of(run, offsets), 1 - run.metrics["inferential"]) for run in group if has_counts(run)]
         share = sum(m for m, _ in missed) / sum(n for _, n in missed) if missed else None
-        found[f"{key}-misses"] = Fact(share, "{:.0%}", words)
+        rests = f"of the answers that are not −10, those that are {' or '.join(map(str, offsets))}, {key}, {at['high']}"
+        found[f"{key}-misses"] = Fact(share, "{:.0%}", rests)
+    lags = [growth(run) for run in runs.high]
+    count = in_words(sum(b >= 1.5 * a for a, b, *_ in lags)), in_words(len(lags))
+    found["grow-late"] = Fact(count, "{} of {}", f"second eigenvalue grows half again as late as the largest, {at['high']}")
+    change = span(map(late_change, runs.high))
+    found["late-change"] = Fact(change, "{:.0%} to {:.0%}", f"change of the largest before the rate falls, {at['high']}")
+    asked = composing(runs.later)
+    row_runs, slipping = [run for run in asked if in_a_row(run) > MAJORITY], list(filter(slips, asked))
+    both = [run for run in slipping if in_a_row(run) > MAJORITY]
+    for name, some, words in (
+        ("composing", asked, "compose to within one step"),
+        ("rows", row_runs, "of these, numbers in a row"),
+        ("slips", slipping, "of these, more −11 than −10"),
+        ("both", both, "of the latter, numbers in a row"),
+    ):
+        found[f"later-{name}"] = Fact(in_words(len(some)), "{}", f"{words}, {at['later']}")
     return found

@@ -10,6 +10,7 @@ from lib.composition.runs import MAPPINGS, REGION, learned_among
 from lib.composition.trends import BY_GAMMA, curves, slope
 from lib.composition.variations import GPT2, NORM, NOTHING
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, by_exact_test
+from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE
 from lib.core.record.store import Store, load
 
@@ -30,7 +31,7 @@ def _gpt2(norm: str) -> Callable[[Store, str], Measured]:
         parts.append(Part("γ of the inferential one less that of the symmetric", apart, ">", 0.0, group="regions"))
         failure = OPPOSITE if high < 0 else NO_EFFECT
         parts.append(Part("rank correlation of γ and the inferential share, lower end", low, ">", 0.0, failure=failure))
-        return Measured(tuple(parts), len({r.spec.seed for r in runs}))
+        return Measured(tuple(parts), seeds(runs))
 
     return check
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.composition.flip import CONFIRM_FIRST, confirmed_runs
+from lib.composition.flip import kept_runs, later_runs
 from lib.composition.information_flow import metrics
 from lib.composition.information_flow.metrics import EFFECT, GROUPS, ROUTES, Step
 from lib.composition.phase_diagram.metrics import exact_kind
@@ -18,21 +18,12 @@ from lib.composition.phases import material, phases
 from lib.composition.runs import MAPPINGS
 from lib.core.read.claim import Claim, Measured, Part, by_exact_test
 from lib.core.read.fact import mean
+from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE, Comparison
 from lib.core.record.store import Store, StoredRun
 
 MOST = 0.9
 """Of the runs of one answer, those that have to need every edge of its route."""
-
-
-def _new(store: Store, profile: str) -> list[StoredRun]:
-    if not (runs := [run for run in confirmed_runs(store, profile) if run.has_weights]):
-        raise LookupError("no γ has all the new seeds with their weights")
-    return runs
-
-
-def _seeds(runs: Sequence[StoredRun]) -> int:
-    return len({run.spec.seed for run in runs})
 
 
 def _written(step: Step) -> str:
@@ -44,7 +35,7 @@ def _route(mapping: str):  # noqa: ANN202
     """A check that runs of one answer need the edges of its route, and not those of the other."""
 
     def check(store: Store, profile: str) -> Measured:
-        runs = [run for run in _new(store, profile) if exact_kind(run) == mapping]
+        runs = [run for run in kept_runs(store, profile) if exact_kind(run) == mapping]
         if not runs:
             raise LookupError(f"no new seed gives mostly the {mapping} answer")
         (other,) = (ROUTES[m] for m in MAPPINGS if m != mapping)
@@ -53,31 +44,24 @@ def _route(mapping: str):  # noqa: ANN202
         parts = [Part(f"mean cost of {_written(step)}", cost(step), ">=", EFFECT) for step in sorted(ROUTES[mapping])]
         parts += [Part(f"mean cost of {_written(step)}", cost(step), "<", EFFECT) for step in sorted(other)]
         parts.append(Part("share of runs that need every edge of the drawn route", whole, ">=", MOST))
-        return Measured(tuple(parts), _seeds(runs))
+        return Measured(tuple(parts), seeds(runs))
 
     return check
-
-
-def _others(store: Store, profile: str) -> list[StoredRun]:
-    """The new seeds at the γ that were not looked at when the criteria were made."""
-    if not (runs := [run for run in _new(store, profile) if run.spec.gamma not in CONFIRM_FIRST]):
-        raise LookupError("no further γ has all its new seeds; the two that suggested the question do not judge it")
-    return runs
 
 
 def _judged(name: str, found: Comparison | None, runs: Sequence[StoredRun]) -> Measured:
     if found is None:
         raise LookupError("no further γ has runs of both ways, or there is only one where γ itself is asked")
-    return Measured((by_exact_test(name, found.p, found.opposite, found.least, RARE),), _seeds(runs))
+    return Measured((by_exact_test(name, found.p, found.opposite, found.least, RARE),), seeds(runs))
 
 
 def _exact(store: Store, profile: str) -> Measured:
-    runs = _others(store, profile)
+    runs = later_runs(store, profile)
     return _judged("exactness, key last against key first: p", metrics.exactness(runs), runs)
 
 
 def _smaller(store: Store, profile: str) -> Measured:
-    runs = _others(store, profile)
+    runs = later_runs(store, profile)
     return _judged("γ of key first against pair first: p", metrics.smaller(runs), runs)
 
 
@@ -96,11 +80,11 @@ def _deep_inferential(store: Store, profile: str) -> Measured:
         Part("share that needs key → last", share(key_last), "<", 0.5),
         Part("share of symmetric runs that do the same", share([metrics.composes_in_order(r) for r in control]), "<=", 0.5),
     )
-    return Measured(parts, _seeds(runs))
+    return Measured(parts, seeds(runs))
 
 
 def _picture(store: Store, profile: str) -> Measured:
-    new = _new(store, profile)
+    new = kept_runs(store, profile)
     deep = [p for p in phases(material(store, profile)) if p.genuine and p.depth > 2]
     groups = {"two layers": new} | {f"deeper, {m}": [r for p in deep if p.mapping == m for r in p.runs] for m in MAPPINGS}
     parts = []
@@ -109,11 +93,11 @@ def _picture(store: Store, profile: str) -> Measured:
         if runs:
             parts.append(Part(f"{name}: share of the drawn edges that are needed", both / max(both + picture, 1), ">=", 0.5))
             parts.append(Part(f"{name}: share of the needed edges that are drawn", both / max(both + cause, 1), ">=", 0.5))
-    return Measured(tuple(parts), _seeds([run for runs in groups.values() for run in runs]))
+    return Measured(tuple(parts), seeds([run for runs in groups.values() for run in runs]))
 
 
 def _mirrored(store: Store, profile: str) -> Measured:
-    new = _new(store, profile)
+    new = kept_runs(store, profile)
     groups = {(2, m): [run for run in new if exact_kind(run) == m] for m in MAPPINGS}
     groups |= {(p.depth, p.mapping): list(p.runs) for p in phases(material(store, profile)) if p.genuine and p.depth > 2}
     parts, asked = [], []
@@ -127,7 +111,7 @@ def _mirrored(store: Store, profile: str) -> Measured:
         asked += [run for some in runs for run in some]
     if not parts:
         raise LookupError("at no depth do both phases have a stored run with weights")
-    return Measured(tuple(parts), _seeds(asked))
+    return Measured(tuple(parts), seeds(asked))
 
 
 _CHANGED = (

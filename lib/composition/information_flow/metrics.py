@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lib.composition.flip import CONFIRM_FIRST
-from lib.composition.phase_diagram.metrics import MAJORITY, WITHIN_ONE, exact_kind, has_counts, share_of
+from lib.composition.flip import by_turn, of_new_seeds
+from lib.composition.phase_diagram.metrics import WITHIN_ONE, composes, exact_kind, has_counts, share_of
 from lib.composition.runs import model_of
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, PAIRS, Batch, Task
 from lib.core.model.transformer import Edit, Taps, Transformer
 from lib.core.read.derived import derived
-from lib.core.read.fact import Fact, in_words, mean
+from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.statistics import Comparison, compare
 from lib.core.record.spec import SpecError
 from lib.core.record.store import StoredRun
@@ -387,8 +387,8 @@ def columns(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], np.ndarray, lis
 
 
 def composing(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    """The runs that compose to within one step: more than half of their answers to (4, 3) are −9, −10 or −11."""
-    return [run for run in runs if has_counts(run) and share_of(run, WITHIN_ONE) > MAJORITY]
+    """The runs that compose to within one step."""
+    return [run for run in runs if composes(run)]
 
 
 def compare_ways(runs: Sequence[StoredRun], measure: Callable[[StoredRun], float]) -> Comparison | None:
@@ -416,11 +416,6 @@ def smaller(runs: Sequence[StoredRun]) -> Comparison | None:
     return compare(gammas, first) if {True, False} <= set(first) and len(set(gammas)) > 1 else None
 
 
-def _span(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """The least and the largest; None of no values."""
-    return (min(values), max(values)) if values else (None, None)
-
-
 def examples(runs: Sequence[StoredRun]) -> list[StoredRun]:
     """The clearest symmetric run, the most exact one that goes key first, and the most exact of all; each once."""
     exact = lambda run: run.metrics["inferential"]
@@ -434,84 +429,85 @@ def facts(
 ) -> dict[str, Fact]:
     """What the text of chapter 3 says. new: two layers, new seeds; older: {answer: two-layer runs of the older pool}; deep:
     {answer: deeper runs}."""
-    found = {"effect": Fact(EFFECT, "{:.0%}", "our choice: the share of answers that have to change")}
-    found["all-runs"] = Fact(len(new), "{}", "new seeds, of all γ that have all of them")
-    for name, gamma in zip(("low", "high"), CONFIRM_FIRST, strict=True):
-        here = [run for run in new if run.spec.gamma == gamma]
-        rests = f"of the new seeds at γ = {gamma:g}"
-        found[f"{name}-runs"] = Fact(in_words(len(here)), "{}", f"all {rests}")
+    runs = by_turn(new)
+    at = {name: of_new_seeds(some) for name, some in runs._asdict().items()}
+    going = lambda key, some: [run for run in some if way(run) == key]
+    percents = lambda measure, some, rests: Fact(span(map(measure, some)), "{:.0%} to {:.0%}", rests)
+    exact, within = (lambda run: run.metrics["inferential"]), (lambda run: share_of(run, WITHIN_ONE))
+    first, last = going(KEY_FIRST, runs.high), [*going(PAIR_FIRST, runs.high), *going(BOTH, runs.high)]
+    mostly = [run for run in runs.high if exact_kind(run) == "inferential"]
+    pure = [run for run in runs.low if needed(run) == ROUTES["symmetric"]]
+    asked = composing(runs.later)
+    test = exactness(runs.high)
+    found = {
+        "effect": Fact(EFFECT, "{:.0%}", "our choice: the share of answers that have to change"),
+        "all-runs": Fact(len(new), "{}", "new seeds, of all γ that have all of them"),
+        "low-runs": Fact(in_words(len(runs.low)), "{}", f"all {at['low']}"),
+        "high-runs": Fact(in_words(len(runs.high)), "{}", f"all {at['high']}"),
+    }
+    for name, some in runs._asdict().items():
         for key in WAYS[:1] if name == "low" else WAYS[:3]:
-            count = in_words(sum(way(run) == key for run in here))
-            found[f"{name}-{key.replace(' ', '-')}"] = Fact(count, "{}", f"{key}, {rests}")
-    middle = [run for run in new if run.spec.gamma not in CONFIRM_FIRST]
-    rests = f"of the new seeds at γ = {', '.join(f'{g:g}' for g in sorted({run.spec.gamma for run in middle}))}"
-    for key in WAYS[:3]:
-        count = in_words(sum(way(run) == key for run in middle))
-        found[f"middle-{key.replace(' ', '-')}"] = Fact(count, "{}", f"{key}, {rests}")
-    best = [run.metrics["inferential"] for run in middle if way(run) == KEY_FIRST]
-    found["middle-best"] = Fact(max(best, default=None), "{:.0%}", f"the largest share of exactly −10, key first, {rests}")
-    asked = composing(middle)
-    count = in_words(sum(way(run) == KEY_FIRST for run in asked))
-    found["middle-first-compose"] = Fact(count, "{}", f"key first and composing to within one step, {rests}")
-    found["middle-composing"] = Fact(in_words(len(asked)), "{}", f"compose to within one step in most answers, {rests}")
-    low, high = ([run for run in new if run.spec.gamma == gamma] for gamma in CONFIRM_FIRST)
-    pure = [run for run in low if needed(run) == ROUTES["symmetric"]]
-    rests = f"of the new seeds at γ = {CONFIRM_FIRST[0]:g}"
-    found["low-pure"] = Fact(in_words(len(pure)), "{}", f"need the three edges of the symmetric route and no other, {rests}")
-    odd = mean(run.metrics["symmetric"] for run in low if way(run) == KEY_FIRST)
-    found["low-odd-share"] = Fact(odd, "{:.0%}", f"symmetric share of the run that goes key first, {rests}")
-    at_high = f"of the new seeds at γ = {CONFIRM_FIRST[1]:g}"
-    rests = f"{at_high}: share of exactly −10"
-    found["exact-key-first"] = Fact(
-        _span([r.metrics["inferential"] for r in high if way(r) == KEY_FIRST]), "{:.0%} to {:.0%}", f"key first, {rests}"
+            count = in_words(len(going(key, some)))
+            found[f"{name}-{key.replace(' ', '-')}"] = Fact(count, "{}", f"{key}, {at[name]}")
+    rests = f"need the three edges of the symmetric route and no other, {at['low']}"
+    found["low-pure"] = Fact(in_words(len(pure)), "{}", rests)
+    odd = mean(run.metrics["symmetric"] for run in going(KEY_FIRST, runs.low))
+    found["low-odd-share"] = Fact(odd, "{:.0%}", f"symmetric share of the run that goes key first, {at['low']}")
+    for name, some in (("first", first), ("last", last)):
+        rests = f"key {name}, {at['high']}"
+        found[f"exact-key-{name}"] = percents(exact, some, f"share of exactly −10, {rests}")
+        counts = [run for run in some if has_counts(run)]
+        found[f"within-key-{name}"] = percents(within, counts, f"answers −9 to −11, {rests}")
+    nine = max((share_of(run, [INFERENTIAL_OFFSET + 1]) for run in first if has_counts(run)), default=None)
+    found["nine"] = Fact(nine, "{:.0%}", f"the largest share of −9, key first, {at['high']}")
+    found["exact-runs"] = Fact(in_words(len(mostly)), "{}", f"mostly exactly −10, {at['high']}")
+    found["exact-first"] = Fact(in_words(len(going(KEY_FIRST, mostly))), "{}", f"of these, key first, {at['high']}")
+    rests = f"exact test, one-sided, key last against key first, {at['high']}: share of exactly −10; found in these runs"
+    found["exact-p"] = Fact(test and test.p, "{:.2g}", rests)
+    best = max(map(exact, going(KEY_FIRST, runs.later)), default=None)
+    found["later-best"] = Fact(best, "{:.0%}", f"the largest share of exactly −10, key first, {at['later']}")
+    found["later-composing"] = Fact(in_words(len(asked)), "{}", f"compose to within one step, {at['later']}")
+    count = in_words(len(going(KEY_FIRST, asked)))
+    found["later-first-compose"] = Fact(count, "{}", f"of these, key first, {at['later']}")
+    return found | _facts_on_states([*runs.low, *runs.high]) | _facts_on_pictures(new, older, deep)
+
+
+def _facts_on_states(runs: Sequence[StoredRun]) -> dict[str, Fact]:
+    """What the last token's state knows of the pair, of runs that go pair first and of others."""
+    first = [run for run in runs if way(run) == PAIR_FIRST]
+    other = [run for run in runs if way(run) != PAIR_FIRST]
+    at = of_new_seeds(runs)
+    known = lambda some, who: Fact(
+        span(map(knows_pair, some)), "{:.0%} to {:.0%}", f"variance of the state that lies between pairs, {who}, {at}"
     )
-    late = [r.metrics["inferential"] for r in high if way(r) in (PAIR_FIRST, BOTH)]
-    found["exact-key-last"] = Fact(_span(late), "{:.0%} to {:.0%}", f"the others, {rests}")
-    within = lambda some: _span([share_of(r, WITHIN_ONE) for r in some if has_counts(r)])
-    found["within-key-first"] = Fact(
-        within([r for r in high if way(r) == KEY_FIRST]), "{:.0%} to {:.0%}", f"key first, {at_high}: answers −9 to −11"
-    )
-    found["within-key-last"] = Fact(
-        within([r for r in high if way(r) in (PAIR_FIRST, BOTH)]),
-        "{:.0%} to {:.0%}",
-        f"others, {at_high}: answers −9 to −11",
-    )
-    nine = [share_of(r, [INFERENTIAL_OFFSET + 1]) for r in high if way(r) == KEY_FIRST and has_counts(r)]
-    found["nine"] = Fact(max(nine, default=None), "{:.0%}", f"key first, {at_high}: the largest share of −9")
-    exact = [r for r in high if exact_kind(r) == "inferential"]
-    found["exact-runs"] = Fact(in_words(len(exact)), "{}", f"mostly exactly −10, {at_high}")
-    count = in_words(sum(way(r) == KEY_FIRST for r in exact))
-    found["exact-first"] = Fact(count, "{}", f"of these, key first, {at_high}")
-    first = exactness(high)
-    found["exact-p"] = Fact(
-        first and first.p, "{:.2g}", f"exact test, key last against key first, {rests}; found in these runs"
-    )
-    ends = [*low, *high]
-    ratios = {w: [forgets_order(run) for run in some] for w, some in by_way(ends).items()}
-    rests = "of the new seeds: distance of mirror images over that of other pairs"
-    found["mirror-pair-first"] = Fact(_span(ratios.get(PAIR_FIRST, [])), "{:.2f} to {:.2f}", f"pair first, {rests}")
-    rests = "of the new seeds: variance of the state that lies between pairs"
-    for name, some in (
-        ("first", [r for r in ends if way(r) == PAIR_FIRST]),
-        ("other", [r for r in ends if way(r) != PAIR_FIRST]),
-    ):
-        found[f"pair-{name}"] = Fact(_span([knows_pair(r) for r in some]), "{:.0%} to {:.0%}", f"pair {name}, {rests}")
-    agree = sum(moved(run) == (way(run) == PAIR_FIRST) for run in new)
-    found["patches-agree"] = Fact(
-        (in_words(agree), in_words(len(new))), "{} of {}", "new seeds whose patches and cuts agree on pair first or not"
-    )
+    rests = f"distance of mirror images over that of other pairs, pair first, {at}"
+    return {
+        "mirror-pair-first": Fact(span(map(forgets_order, first)), "{:.2f} to {:.2f}", rests),
+        "pair-first": known(first, "pair first"),
+        "pair-other": known(other, "all others"),
+    }
+
+
+def _facts_on_pictures(
+    new: Sequence[StoredRun], older: Mapping[str, Sequence[StoredRun]], deep: Mapping[str, Sequence[StoredRun]]
+) -> dict[str, Fact]:
+    """Do patches and drawings say what cuts say? And what older and deeper runs do."""
+    inferential, symmetric = (deep.get(m, []) for m in ("inferential", "symmetric"))
     both, picture, cause = agreement(new)
-    found["drawn-needed"] = Fact((both, both + picture), "{} of {}", "edges that are drawn, over all new seeds: needed")
-    found["needed-drawn"] = Fact((both, both + cause), "{} of {}", "edges that are needed, over all new seeds: drawn")
-    composing_deep, other_deep = (deep.get(m, []) for m in ("inferential", "symmetric"))
-    found["deep-runs"] = Fact(len(composing_deep), "{}", "inferential runs of three and four layers")
-    both, picture, _ = agreement(composing_deep)
-    found["deep-drawn-needed"] = Fact((both, both + picture), "{} of {}", "edges drawn in deeper inferential runs: needed")
-    for name, some in (("deep", composing_deep), ("deep-symmetric", other_deep)):
-        count = in_words(sum(map(composes_in_order, some))), in_words(len(some))
-        found[f"{name}-order"] = Fact(count, "{} of {}", f"{name} runs that need key → anchors, then anchors → last")
+    deep_both, deep_picture, _ = agreement(inferential)
+    ordered = lambda some: (in_words(sum(map(composes_in_order, some))), in_words(len(some)))
     ways = [way(run) for run in older.get("symmetric", [])]
-    for key in (PAIR_FIRST, KEY_FIRST):
-        count = ways.count(key), len(ways)
-        found[f"older-{key.replace(' ', '-')}"] = Fact(count, "{} of {}", f"older symmetric runs of two layers: {key}")
-    return found
+    agree = in_words(sum(moved(run) == (way(run) == PAIR_FIRST) for run in new)), in_words(len(new))
+    order = "that need key → anchors, then anchors → last"
+    counts: dict[str, tuple[tuple[float | str, float | str], str]] = {
+        "patches-agree": (agree, "new seeds whose patches and cuts agree on pair first or not"),
+        "drawn-needed": ((both, both + picture), "edges that are drawn, over all new seeds: needed"),
+        "needed-drawn": ((both, both + cause), "edges that are needed, over all new seeds: drawn"),
+        "deep-drawn-needed": ((deep_both, deep_both + deep_picture), "edges drawn in deeper inferential runs: needed"),
+        "deep-order": (ordered(inferential), f"deeper inferential runs {order}"),
+        "deep-symmetric-order": (ordered(symmetric), f"deeper symmetric runs {order}"),
+        "older-pair-first": ((ways.count(PAIR_FIRST), len(ways)), "older symmetric runs of two layers: pair first"),
+        "older-key-first": ((ways.count(KEY_FIRST), len(ways)), "older symmetric runs of two layers: key first"),
+    }
+    found = {name: Fact(count, "{} of {}", rests) for name, (count, rests) in counts.items()}
+    return found | {"deep-runs": Fact(len(inferential), "{}", "inferential runs of three and four layers")}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from lib.composition.flip import CONFIRM, CONFIRM_FIRST, confirmed_runs
 from lib.composition.phase_diagram import metrics
 from lib.composition.phase_diagram.metrics import EARLY_FROM, HALF, PhaseTable, fast_runs
 from lib.composition.runs import FITTED, LEARNED, MAPPINGS, REGION, SHADOW, lean, learned_among, learned_at
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero
+from lib.core.read.measures import seeds
 from lib.core.read.statistics import Trend, interval, spearman
 from lib.core.record.store import Store, StoredRun, load
 
@@ -37,10 +38,6 @@ def _two_layers(store: Store, profile: str) -> list[StoredRun]:
     if not HEADLINE.specs(profile):
         raise LookupError(f"the profile {profile!r} has no diagram of two layers")
     return two_layers(store, profile)
-
-
-def _seeds(runs: Sequence[StoredRun]) -> int:
-    return len({run.spec.seed for run in runs})
 
 
 def _confirmed(store: Store, profile: str) -> list[StoredRun]:
@@ -74,7 +71,7 @@ def _by_kind(store: Store, profile: str) -> Measured:
         Part(f"inferential runs at γ = {high:g}", of[high]["inferential"], ">=", SEEDS_INFERENTIAL, "{:.0f}", failure=failure),
         Part("Fisher's exact p", metrics.kinds_apart(of[low], of[high], "greater"), "<=", RARE, "{:.2g}", failure=failure),
     )
-    return Measured(parts, _seeds(runs))
+    return Measured(parts, seeds(runs))
 
 
 def _early(store: Store, profile: str) -> Measured:
@@ -91,23 +88,14 @@ def _early(store: Store, profile: str) -> Measured:
         ),
         Part("decided runs that end as the other kind", float(against), "<=", 2.0, "{:.0f}"),
     )
-    return Measured(parts, _seeds([run for run, _ in points]))
+    return Measured(parts, seeds([run for run, _ in points]))
 
 
 def _slope(name: str, trend: Trend | None) -> Part:
     """Does the preference for the inferential answer rise with γ? Its slope's 95 % interval has to lie above 0."""
     if trend is None:
         return Part(name, math.nan, ">", 0.0, failure=TOO_SMALL)
-    value, low, high = trend
-    failure = OPPOSITE if high < 0 else TOO_SMALL
-    return Part(
-        f"{name}: lower end of the 95 % interval",
-        low,
-        ">",
-        0.0,
-        failure=failure,
-        power=f"slope {value:.2f}, upper end {high:.2f}",
-    )
+    return above_zero(name, trend, what="slope", form="{:.2f}")
 
 
 def _flip(store: Store, profile: str) -> Measured:
@@ -137,7 +125,7 @@ def _flip(store: Store, profile: str) -> Measured:
     if three := deeper(store, profile).get(3, []):
         parts.append(_slope("slope over γ, three layers", metrics.lean_slope(three)))
         parts.append(_slope("slope over γ, three layers that have learned", metrics.lean_slope(learned_among(three))))
-    return Measured(tuple(parts), _seeds(runs))
+    return Measured(tuple(parts), seeds(runs))
 
 
 def _steps(store: Store, profile: str) -> Measured:
@@ -157,7 +145,7 @@ def _steps(store: Store, profile: str) -> Measured:
         Part(f"share of numbers with their neighbour 3 or 4 away, γ from {below[0]:g}", share, ">=", HALF),
         Part(f"more than at γ = {gammas[0]:g} by", share - other, ">", 0.0),
     )
-    return Measured(parts, _seeds(runs))
+    return Measured(parts, seeds(runs))
 
 
 FIFTH = 0.2
@@ -172,7 +160,7 @@ def _fast(store: Store, profile: str) -> Measured:
         Part("share nearer to symmetric, the fastest third less the others", share(first) - share(others), ">=", FIFTH),
         Part("the same, less the others that learn", share(first) - share(late), ">=", FIFTH),
     )
-    return Measured(parts, _seeds(runs))
+    return Measured(parts, seeds(runs))
 
 
 # --- The grid over γ and depth, fast settings ---
@@ -242,7 +230,7 @@ def _third_answer(store: Store, profile: str) -> Measured:
     runs = [run for run in fast_runs(store, profile) if run.metrics["test"] >= FITTED]
     share = float(np.mean([1 - run.metrics["symmetric"] - run.metrics["inferential"] > 0.5 for run in runs])) if runs else 0.0
     name = f"share of {len(runs)} fitted runs with more than half of their answers of neither kind"
-    return Measured((Part(name, share, ">", 0.05),), _seeds(runs))
+    return Measured((Part(name, share, ">", 0.05),), seeds(runs))
 
 
 def _selection(store: Store, profile: str) -> Measured:

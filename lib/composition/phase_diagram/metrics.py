@@ -19,7 +19,7 @@ from scipy.stats import fisher_exact
 from lib.composition import paper_size
 from lib.composition.diagram import DECAY, PHASE, WIDTH, gain, gamma_of_gain
 from lib.composition.experiments import FAST, GRIDS
-from lib.composition.flip import CONFIRM_FIRST, RANGE
+from lib.composition.flip import RANGE, by_turn, of_new_seeds
 from lib.composition.runs import MAPPINGS, REGION, SHADOW, lean, learned_among, learned_at, offsets_by_key
 from lib.composition.separation import SEPARATION
 from lib.composition.spectra import keys_embedding
@@ -33,7 +33,7 @@ from lib.composition.task import (
 )
 from lib.composition.variations import FLIP, KEYS, SEARCH
 from lib.core.read.fact import Fact, in_words, mean
-from lib.core.read.measures import remembered
+from lib.core.read.measures import remembered, seeds
 from lib.core.read.statistics import Trend, slope, spearman
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load, load_stored
@@ -155,6 +155,20 @@ def shares(run: StoredRun) -> np.ndarray:
 def share_of(run: StoredRun, offsets: Sequence[int]) -> float:
     """Share of the answers with one of these offsets."""
     return float(sum(shares(run)[OFFSETS.index(o)] for o in offsets))
+
+
+WITHIN_ONE = (INFERENTIAL_OFFSET - 1, INFERENTIAL_OFFSET, INFERENTIAL_OFFSET + 1)
+"""The inferential answer and one step to either side: exploratory."""
+
+
+def composes(run: StoredRun) -> bool:
+    """Does a run compose to within one step: are more than half of its answers to (4, 3) −9, −10 or −11?"""
+    return has_counts(run) and share_of(run, WITHIN_ONE) > MAJORITY
+
+
+def slips(run: StoredRun) -> bool:
+    """Does it answer one too low, −11, more often than −10?"""
+    return has_counts(run) and share_of(run, [INFERENTIAL_OFFSET - 1]) > run.metrics["inferential"]
 
 
 MIDDLE = (SYMMETRIC_OFFSET + INFERENTIAL_OFFSET) / 2
@@ -515,44 +529,29 @@ def facts(
     return found | new_facts(new)
 
 
-WITHIN_ONE = (INFERENTIAL_OFFSET - 1, INFERENTIAL_OFFSET, INFERENTIAL_OFFSET + 1)
-"""The inferential answer and one step to either side: exploratory."""
-
-
 def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
-    """Of the new seeds at the two γ that were trained first."""
-    at = {name: [r for r in new if r.spec.gamma == g] for name, g in zip(("low", "high"), CONFIRM_FIRST, strict=True)}
-    of = {name: Counter(exact_kind(r) for r in group) for name, group in at.items()}
-    found = {}
-    for (name, group), gamma in zip(at.items(), CONFIRM_FIRST, strict=True):
-        rests = f"of the new seeds at γ = {gamma:g}, single precision"
-        found[f"new-learned-{name}"] = Fact(in_words(len(learned_among(group))), "{}", f"with 99 % of their rows, {rests}")
-        found[f"new-symmetric-{name}"] = Fact(in_words(of[name]["symmetric"]), "{}", f"symmetric, {rests}")
-        share = mean(r.metrics["symmetric"] for r in group)
-        found[f"new-share-symmetric-{name}"] = Fact(share, "{:.0%}", f"mean symmetric share {rests}")
-    rests = f"of the new seeds at γ = {CONFIRM_FIRST[1]:g}, single precision"
-    for kind in ("inferential", "neither"):
-        found[f"new-{kind}-high"] = Fact(in_words(of["high"][kind]), "{}", f"{kind}, {rests}")
-    exact = mean(r.metrics["inferential"] for r in at["high"])
-    found["new-share-inferential-high"] = Fact(exact, "{:.0%}", f"mean share of −10 {rests}")
-    near = [share_of(r, WITHIN_ONE) for r in at["high"] if has_counts(r)]
-    rests = f"of the new seeds at γ = {CONFIRM_FIRST[1]:g}: answers −9, −10 or −11; counted after seeing these runs"
-    found["new-within"] = Fact(in_words(sum(share > MAJORITY for share in near)), "{}", f"more than half of them, {rests}")
+    """Of the new seeds: at the two γ that were trained first, and at the others."""
+    runs = by_turn(new)
+    of = {name: Counter(map(exact_kind, group)) for name, group in runs._asdict().items()}
+    at = {name: of_new_seeds(group) for name, group in runs._asdict().items()}
+    found = {"new-seeds": Fact(in_words(seeds(new)), "{}", "new seeds at each γ")}
+    for name, group in runs._asdict().items():
+        known = in_words(len(learned_among(group)))
+        found[f"new-learned-{name}"] = Fact(known, "{}", f"with 99 % of their rows, {at[name]}")
+        for kind in (*MAPPINGS, "neither")[: 1 if name == "low" else 3]:
+            found[f"new-{kind}-{name}"] = Fact(in_words(of[name][kind]), "{}", f"{kind}, {at[name]}, single precision")
+    for m, name in (("symmetric", "low"), ("symmetric", "high"), ("inferential", "high")):
+        share = mean(run.metrics[m] for run in runs._asdict()[name])
+        found[f"new-share-{m}-{name}"] = Fact(share, "{:.0%}", f"mean share of the {m} answer {at[name]}")
+    near = [share_of(run, WITHIN_ONE) for run in runs.high if has_counts(run)]
+    rests = f"{at['high']}: answers −9, −10 or −11; counted after seeing these runs"
+    found["new-within"] = Fact(in_words(sum(map(composes, runs.high))), "{}", f"more than half of them, {rests}")
     found["new-within-share"] = Fact(mean(near), "{:.0%}", f"mean share, {rests}")
-    eleven = [share_of(r, [INFERENTIAL_OFFSET - 1]) > r.metrics["inferential"] for r in at["high"] if has_counts(r)]
-    found["new-eleven"] = Fact(in_words(sum(eleven)), "{}", f"more −11 than −10, of the new seeds at γ = {CONFIRM_FIRST[1]:g}")
-    middle = [r for r in new if r.spec.gamma not in CONFIRM_FIRST]
-    rests = f"of the new seeds at γ = {', '.join(f'{g:g}' for g in sorted({r.spec.gamma for r in middle}))}"
-    kinds = Counter(map(exact_kind, middle))
-    for kind in (*MAPPINGS, "neither"):
-        found[f"new-{kind}-middle"] = Fact(in_words(kinds[kind]), "{}", f"{kind}, {rests}")
-    found["new-learned-middle"] = Fact(in_words(len(learned_among(middle))), "{}", f"with 99 % of their rows, {rests}")
+    found["new-eleven"] = Fact(in_words(sum(map(slips, runs.high))), "{}", f"more −11 than −10, {at['high']}")
     points = early_runs(new)
     kept = sum((value > 0) == (lean(run) > 0) for run, value in points)
-    found["new-early"] = Fact(
-        (in_words(kept), in_words(len(points))), "{} of {}", "new seeds whose early answer is the final one"
-    )
-    found["new-seeds"] = Fact(in_words(len({r.spec.seed for r in new})), "{}", "new seeds at each γ")
+    count = in_words(kept), in_words(len(points))
+    found["new-early"] = Fact(count, "{} of {}", "new seeds whose early answer is the final one")
     p = kinds_apart(of["low"], of["high"], "greater") if new else None
     found["new-apart"] = Fact(p, "{:.2g}", "Fisher's one-sided exact test of the decided new runs at the two γ")
     return found

@@ -6,6 +6,7 @@ The criteria on few numbers were fixed before any run of composition-keys and of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,25 +16,16 @@ from lib.composition.rate_decay_data.metrics import grid, harder, lean_by_number
 from lib.composition.runs import SHADOW, learned_among
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Value, levels, slope
 from lib.composition.variations import DATA, DECAY, FEW, KEYS, OPTIMIZATION
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part
-from lib.core.read.statistics import Trend, spearman
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, above_zero
+from lib.core.read.measures import seeds
+from lib.core.read.statistics import spearman
 from lib.core.record.store import Store, StoredRun, load
 from lib.core.sweep.experiment import Experiment
 
 GOES_WITH = 0.3
 """Rank correlation above which a measure of the weights counts as going with a setting (our choice)."""
-
-
-def _above_zero(name: str, trend: Trend) -> Part:
-    """Does a rank correlation's 95 % interval lie above 0? One that does not, but allows GOES_WITH, is too wide to tell."""
-    value, low, high = trend
-    failure = OPPOSITE if high < 0 else TOO_SMALL if high >= GOES_WITH else NO_EFFECT
-    said = f"correlation {value:+.2f}, upper end {high:+.2f}"
-    return Part(f"{name}: lower end of the 95 % interval", low, ">", 0.0, "{:+.2f}", failure=failure, power=said)
-
-
-def _seeds(runs: Sequence[StoredRun]) -> int:
-    return len({r.spec.seed for r in runs})
+_CORRELATION: dict[str, Any] = {"little": GOES_WITH, "what": "correlation", "form": "{:+.2f}"}
+"""How a rank correlation is judged whose interval has to lie above 0."""
 
 
 def _rises(experiment: Experiment, value: Value, name: str):  # noqa: ANN202
@@ -43,8 +35,9 @@ def _rises(experiment: Experiment, value: Value, name: str):  # noqa: ANN202
         runs = learned_among(load(experiment.specs(profile), store))
         if len(runs) < 3:
             raise LookupError("fewer than three runs learned the seen pairs")
-        part = _above_zero(f"{name} and inferential share, {len(runs)} runs", slope(runs, value, "inferential"))
-        return Measured((part,), _seeds(runs))
+        trend = slope(runs, value, "inferential")
+        part = above_zero(f"{name} and inferential share, {len(runs)} runs", trend, **_CORRELATION)
+        return Measured((part,), seeds(runs))
 
     return check
 
@@ -68,7 +61,7 @@ def _small_and_decayed(store: Store, profile: str) -> Measured:
         Part(f"inferential share at γ = {gammas[0]:g}, decay {decays[0]:g}", opposite, "<", 0.5, group="corners"),
         Part("the former above the latter by more than its own deviation, by", above, ">", 0.0, failure=failure),
     )
-    return Measured(parts, _seeds(runs))
+    return Measured(parts, seeds(runs))
 
 
 def _turns(row: Sequence[StoredRun]) -> Measured:
@@ -80,7 +73,7 @@ def _turns(row: Sequence[StoredRun]) -> Measured:
     )
     beyond = Part("γ of the inferential less that of the symmetric end", order, ">", 0.0, group="beyond")
     parts = lead("symmetric", ""), lead("inferential", "beyond"), beyond
-    return Measured(parts, _seeds(row))
+    return Measured(parts, seeds(row))
 
 
 def _turns_with_few(store: Store, profile: str) -> Measured:
@@ -100,9 +93,8 @@ def _boundary_moves(store: Store, profile: str) -> Measured:
         raise LookupError("fewer than three runs learned what they were taught")
     value, low, high = lean_by_numbers(runs)
     fewer = -value, -high, -low
-    return Measured(
-        (_above_zero(f"fewer numbers and inferential less symmetric share, {len(runs)} runs", fewer),), _seeds(runs)
-    )
+    words = f"fewer numbers and inferential less symmetric share, {len(runs)} runs"
+    return Measured((above_zero(words, fewer, **_CORRELATION),), seeds(runs))
 
 
 def _harder(store: Store, profile: str) -> Measured:
@@ -125,7 +117,7 @@ def _goes_with_both(name: str):  # noqa: ANN202
         failure = lambda rho: OPPOSITE if rho < -GOES_WITH else NO_EFFECT
         named = lambda setting: f"rank correlation with {setting}, {len(runs)} runs"
         parts = [Part(named(setting), rho, ">", GOES_WITH, failure=failure(rho)) for setting, rho in found.items()]
-        return Measured(tuple(parts), _seeds(runs))
+        return Measured(tuple(parts), seeds(runs))
 
     return check
 

@@ -22,6 +22,7 @@ from lib.composition.task import (
 from lib.composition.the_task import metrics
 from lib.composition.the_task.metrics import slide_errata
 from lib.core.read.claim import NO_EFFECT, Claim, Finding, Measured, Part, graded
+from lib.core.read.measures import seeds
 from lib.core.record.store import Store
 
 
@@ -89,7 +90,7 @@ def _data_generalization(store: Store, profile: str) -> Measured:
         Part("share of the runs that have learned with 90 % of held-out (key, place) right", share(learned), ">", 0.5),
         Part("share of all runs", share(runs), ">", 0.5),
     )
-    return Measured(parts, len({run.spec.seed for run in runs}))
+    return Measured(parts, seeds(runs))
 
 
 def _task_generalization(store: Store, profile: str) -> Measured:
@@ -99,7 +100,7 @@ def _task_generalization(store: Store, profile: str) -> Measured:
         Part(f"{m} runs, {REGION:.0%} of their answers", counts[m], ">=", 1, "{:.0f}", group="both", failure=NO_EFFECT)
         for m in MAPPINGS
     )
-    return Measured(parts, len({run.spec.seed for run in known}))
+    return Measured(parts, seeds(known))
 
 
 CLAIMS = (

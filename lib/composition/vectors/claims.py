@@ -6,39 +6,23 @@ at γ other than .55 and 1.25 was looked at; those two γ suggested them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from lib.composition.flip import CONFIRM_FIRST, confirmed_runs
+from lib.composition.flip import kept_runs, later_runs
 from lib.composition.information_flow.metrics import KEY_FIRST, compare_ways, way
 from lib.composition.phase_diagram.metrics import exact_kind
+from lib.composition.trends import above_median
 from lib.composition.vectors.metrics import APART, LOW, NEAR, answers, between, knows_early, passes_on, plain_contrast
 from lib.core.read.claim import Claim, Measured, Part, by_exact_test
+from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE, compare
-from lib.core.record.store import Store, StoredRun
-
-
-def _new(store: Store, profile: str) -> list[StoredRun]:
-    if not (runs := [run for run in confirmed_runs(store, profile) if run.has_weights]):
-        raise LookupError("no γ has all the new seeds with their weights")
-    return runs
-
-
-def _seeds(runs: Sequence[StoredRun]) -> int:
-    return len({run.spec.seed for run in runs})
-
-
-def _others(store: Store, profile: str) -> list[StoredRun]:
-    """The new seeds at the γ that were not looked at when the criteria were made."""
-    if not (runs := [run for run in _new(store, profile) if run.spec.gamma not in CONFIRM_FIRST]):
-        raise LookupError("no further γ has all its new seeds; the two that suggested the question do not judge it")
-    return runs
+from lib.core.record.store import Store
 
 
 def _anchor(store: Store, profile: str) -> Measured:
-    runs = _others(store, profile)
+    runs = later_runs(store, profile)
     if (c := compare_ways(runs, passes_on)) is None:
         raise LookupError("no further γ has runs of both ways")
     first = [between(run)[1] for run in runs if way(run) == KEY_FIRST]
@@ -46,23 +30,20 @@ def _anchor(store: Store, profile: str) -> Measured:
     test = by_exact_test("same number nearest, key first against others of their γ: p", c.p, c.opposite, c.least, RARE)
     there = Part("key first: same number nearest less same key nearest, median", ahead, ">", 0.0, group="sum")
     parts = replace(test, group="sum"), there
-    return Measured(parts, _seeds(runs))
+    return Measured(parts, seeds(runs))
 
 
 def _early(store: Store, profile: str) -> Measured:
-    runs = _others(store, profile)
-    middle = float(np.median([run.spec.gamma for run in runs]))
-    apart = [run for run in runs if run.spec.gamma != middle]
-    above = [run.spec.gamma > middle for run in apart]
-    if {True, False} > set(above):
+    runs = later_runs(store, profile)
+    if (compared := above_median(runs, knows_early)) is None:
         raise LookupError("fewer than two further γ have all their new seeds")
-    c = compare([knows_early(run) for run in apart], above)
+    c, apart = compared
     part = by_exact_test("same answer nearest after attention, above against below the median γ: p", c.p, c.opposite, c.least)
-    return Measured((part,), _seeds(apart))
+    return Measured((part,), seeds(apart))
 
 
 def _fused(store: Store, profile: str) -> Measured:
-    runs = {m: [run for run in _new(store, profile) if exact_kind(run) == m] for m in ("symmetric", "inferential")}
+    runs = {m: [run for run in kept_runs(store, profile) if exact_kind(run) == m] for m in ("symmetric", "inferential")}
     if not all(runs.values()):
         raise LookupError("the new seeds do not have runs of both answers")
     equal, other = np.median([answers(run) for run in runs["inferential"]], axis=0).tolist()
@@ -75,7 +56,7 @@ def _fused(store: Store, profile: str) -> Measured:
         Part("inferential: others lower by", equal - other, ">=", APART, group="inferential"),
         Part("symmetric: cosine of equal answers", low, "<", LOW),
     )
-    return Measured(parts, _seeds(every))
+    return Measured(parts, seeds(every))
 
 
 CHAPTER_04 = (

@@ -16,9 +16,9 @@ from lib.core.read import style
 from lib.core.record.store import StoredRun
 
 
-def _rows(rows: Sequence[Similarity], titles: Sequence[str]) -> Figure:
-    """Heatmaps of cosines in the paper's layout, a model each, boxes where the numbers agree; below them the same cosines as
-    points."""
+def cosine_figure(rows: Sequence[Similarity], titles: Sequence[str]) -> Figure:
+    """Fig. 4: heatmaps of cosines in the paper's layout, a model each, boxes where the numbers agree; below them the same
+    cosines as points."""
     with style.look():
         size = style.WIDTH / (len(titles) + 0.6)
         fig, axes = plt.subplots(
@@ -55,16 +55,6 @@ def _strip(ax: Axes, s: Similarity) -> None:
     ax.tick_params(axis="y", length=0)
     ax.set(ylim=(-0.6, 1.6))
     ax.set_xlabel("plain cosine", fontsize=8)
-
-
-def fused_figure(rows: Sequence[Similarity], titles: Sequence[str]) -> Figure:
-    """Fig. 4a, b: cosines of fused vectors at the last token; boxes where the answers agree."""
-    return _rows(rows, titles)
-
-
-def held_figure(rows: Sequence[Similarity], titles: Sequence[str]) -> Figure:
-    """Fig. 4c: cosines of the values at the first anchor; boxes where the numbers in between agree."""
-    return _rows(rows, titles)
 
 
 def nearest_figure(rows: Mapping[str, Sequence[Nearest]], titles: Sequence[str], number: str) -> Figure:

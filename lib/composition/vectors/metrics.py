@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from lib.composition.flip import CONFIRM_FIRST
+from lib.composition.flip import by_turn, of_new_seeds
 from lib.composition.information_flow.metrics import KEY_FIRST, compare_ways, composing, way
-from lib.composition.phase_diagram.metrics import MAJORITY, share_of
+from lib.composition.phase_diagram.metrics import MAJORITY, slips
 from lib.composition.runs import model_of
-from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, INFERENTIAL_OFFSET, LENGTH, PAIRS, Task, composed
+from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, LENGTH, PAIRS, Task, composed
 from lib.core.model.transformer import Taps
 from lib.core.read.derived import derived
-from lib.core.read.fact import Fact, in_words, mean
+from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.measures import cosines, remembered
 from lib.core.record.store import StoredRun
 
@@ -233,66 +233,52 @@ def shift(run: StoredRun) -> float:
     return float((keys - keys[near])[inside].mean()) if inside.any() else math.nan
 
 
-def _span(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """The least and the largest; None of no values."""
-    return (min(values), max(values)) if values else (None, None)
-
-
 def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     """What the text of chapter 4 says, of the new seeds."""
-    low, high = ([run for run in new if run.spec.gamma == gamma] for gamma in CONFIRM_FIRST)
-    first_low, first = ([run for run in some if way(run) == KEY_FIRST] for some in (low, high))
-    pair, late = [run for run in low if way(run) != KEY_FIRST], [run for run in new if way(run) != KEY_FIRST]
-    at_low, at_high = (f"new seeds at γ = {gamma:g}" for gamma in CONFIRM_FIRST)
-    span = lambda measure, runs, rests: Fact(_span([measure(run) for run in runs]), "{:.0%} to {:.0%}", rests)
+    runs = by_turn(new)
+    at_low, at_high, at_later = (of_new_seeds(some) for some in runs)
+    first_low, first, first_later = ([run for run in some if way(run) == KEY_FIRST] for some in runs)
+    pair, late = [run for run in runs.low if way(run) != KEY_FIRST], [run for run in new if way(run) != KEY_FIRST]
+    percents = lambda measure, some, rests: Fact(span(map(measure, some)), "{:.0%} to {:.0%}", rests)
     arrives, held_key = (lambda run: float(between(run)[0, 1])), (lambda run: float(between(run)[1, 1]))
     early_key, after = (lambda run: float(answered(run)[0, 1])), (lambda run: float(answered(run)[1, 0]))
     anchor = "how often the nearest vector that the first anchor passes on has the same"
     last = "how often the nearest state of the last token has the same"
-    leads = lambda run: share_of(run, [INFERENTIAL_OFFSET - 1]) > run.metrics["inferential"]
-    span_of = lambda values, rests: Fact(_span(values), "{:.1f} to {:.1f}", rests)
     taken = "what the first anchor takes away for 4 beside 1"
-    c = compare_ways([*low, *high], passes_on)
+    slipping, others = [run for run in first if slips(run)], [run for run in first if not slips(run)]
+    test, later_test = compare_ways([*runs.low, *runs.high], passes_on), compare_ways(runs.later, passes_on)
+    early = [run for run in runs.high if knows_early(run) > MAJORITY]
+    adds = [run for run in first_later if passes_on(run) > MAJORITY]
     found = {
         "first-runs": Fact(in_words(len(first)), "{}", f"key first, {at_high}"),
-        "high-runs": Fact(in_words(len(high)), "{}", f"all {at_high}"),
+        "high-runs": Fact(in_words(len(runs.high)), "{}", f"all {at_high}"),
         "pair-runs": Fact(in_words(len(pair)), "{}", f"pair first, {at_low}"),
-        "arrives": span(arrives, [*first_low, *first], "the first anchor after attention: nearest has the same key, key first"),
-        "sum-first": span(passes_on, first, f"{anchor} number, key first, {at_high}"),
-        "held-key": span(held_key, first, f"{anchor} key, key first, {at_high}"),
+        "arrives": percents(arrives, [*first_low, *first], "first anchor after attention: nearest has the same key, key first"),
+        "sum-first": percents(passes_on, first, f"{anchor} number, key first, {at_high}"),
+        "held-key": percents(held_key, first, f"{anchor} key, key first, {at_high}"),
         "sum-late": Fact(max(map(passes_on, late), default=None), "{:.0%}", f"{anchor} number, largest of the others"),
         "sum-odd": Fact(mean(map(passes_on, first_low)), "{:.0%}", f"{anchor} number, key first, {at_low}"),
         "chance": Fact(3 / len(KEYS_BETWEEN), "{:.0%}", "numbers within one of a given one, of those that were asked"),
-        "sum-p": Fact(c and c.p, "{:.2g}", "exact test, one-sided, key first against others of their γ; found in these runs"),
+        "sum-p": Fact(test and test.p, "{:.2g}", "exact test, one-sided, key first against others; found in these runs"),
         "slip": Fact(
-            in_words(sum(shift(run) > TAUGHT_SHIFT + 0.5 and leads(run) for run in first)),
+            in_words(sum(shift(run) > TAUGHT_SHIFT + 0.5 for run in slipping)),
             "{}",
             f"key first: for anchor 4 the first anchor takes away one more than taught, and −11 leads −10, {at_high}",
         ),
-        "slip-size": span_of([shift(run) for run in first if leads(run)], f"{taken}, −11 ahead, {at_high}"),
-        "no-slip": Fact(mean(shift(run) for run in first if not leads(run)), "{:.1f}", f"{taken}, −10 ahead, {at_high}"),
+        "slip-size": Fact(span(map(shift, slipping)), "{:.1f} to {:.1f}", f"{taken}, −11 ahead, {at_high}"),
+        "no-slip": Fact(mean(map(shift, others)), "{:.1f}", f"{taken}, −10 ahead, {at_high}"),
+        "later-first": Fact(in_words(len(first_later)), "{}", f"key first, {at_later}"),
+        "later-adds": Fact(in_words(len(adds)), "{}", f"of these, same number nearest in more than half, {at_later}"),
+        "later-adds-compose": Fact(in_words(len(composing(adds))), "{}", f"of these, composing to within one step, {at_later}"),
+        "later-p": Fact(later_test and later_test.p, "{:.2g}", f"exact test, one-sided, key first against others, {at_later}"),
         "early-key": Fact(min(map(early_key, pair), default=None), "{:.0%}", f"{last} key after attention, least, {at_low}"),
         "early-low": Fact(max(map(knows_early, pair), default=None), "{:.0%}", f"{last} answer there, the largest, {at_low}"),
-        "late-low": span(after, pair, f"{last} answer after the feed-forward layer, pair first, {at_low}"),
+        "late-low": percents(after, pair, f"{last} answer after the feed-forward layer, pair first, {at_low}"),
         "early-odd": Fact(mean(map(knows_early, first_low)), "{:.0%}", f"{last} answer after attention, key first, {at_low}"),
-        "early-first": span(knows_early, first, f"{last} answer after attention, key first, {at_high}"),
-        "early-high": Fact(
-            in_words(sum(knows_early(run) > MAJORITY for run in high)), "{}", f"same answer in most after attention, {at_high}"
-        ),
+        "early-first": percents(knows_early, first, f"{last} answer after attention, key first, {at_high}"),
+        "early-high": Fact(in_words(len(early)), "{}", f"same answer in most questions after attention, {at_high}"),
     }
-    middle = [run for run in new if run.spec.gamma not in CONFIRM_FIRST and way(run) == KEY_FIRST]
-    rests = f"key first, new seeds at γ = {', '.join(f'{g:g}' for g in sorted({run.spec.gamma for run in middle}))}"
-    found["middle-first"] = Fact(in_words(len(middle)), "{}", rests)
-    adds = [run for run in middle if passes_on(run) > MAJORITY]
-    found["middle-adds"] = Fact(
-        in_words(len(adds)), "{}", f"the same number nearest in more than half of the questions, {rests}"
-    )
-    found["middle-adds-compose"] = Fact(
-        in_words(len(composing(adds))), "{}", f"of these, composing to within one step, {rests}"
-    )
-    c = compare_ways([run for run in new if run.spec.gamma not in CONFIRM_FIRST], passes_on)
-    found["middle-p"] = Fact(c and c.p, "{:.2g}", "exact test, one-sided, same number nearest, key first against others")
-    for end, some, rests in (("low", low, at_low), ("high", high, at_high)):
+    for end, some, rests in (("low", runs.low, at_low), ("high", runs.high, at_high)):
         equal, other = (mean(answers(run)[i] for run in some) for i in (0, 1))
         found[f"{end}-equal"] = Fact(equal, "{:.2f}", f"plain cosine of equal answers, mean, {rests}")
         found[f"{end}-other"] = Fact(other, "{:.2f}", f"plain cosine of other answers, mean, {rests}")

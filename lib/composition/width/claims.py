@@ -10,6 +10,7 @@ from lib.composition.trends import BY_GAMMA, curves, slope
 from lib.composition.variations import FLIP, WIDTH
 from lib.composition.width.metrics import advantage, by_shape, shape_name
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part
+from lib.core.read.measures import seeds
 from lib.core.record.store import Store, load
 
 CLEAR, LEADS = 0.9, 0.5
@@ -47,7 +48,7 @@ def _declines(store: Store, profile: str) -> Measured:
             words = f"{shape_name(shape)}: {'rise' if sign > 0 else 'fall'} of the {mapping} answer, lower end"
             failure = OPPOSITE if other < 0 else NO_EFFECT
             parts.append(Part(words, end, ">", 0.0, failure=failure, group=shape_name(shape)))
-    return Measured(tuple(parts), len({r.spec.seed for r in runs}))
+    return Measured(tuple(parts), seeds(runs))
 
 
 def _collapses(store: Store, profile: str) -> Measured:
@@ -59,7 +60,7 @@ def _collapses(store: Store, profile: str) -> Measured:
     failure = OPPOSITE if high < 1 else TOO_SMALL if wide else NO_EFFECT
     power = f"its interval is a factor of {high / low:.1f} wide" * (failure == TOO_SMALL and low <= 1)
     words = f"times better than γ, {best}, lower end"
-    return Measured((Part(words, low, ">", 1.0, failure=failure, power=power),), len({r.spec.seed for r in runs}))
+    return Measured((Part(words, low, ">", 1.0, failure=failure, power=power),), seeds(runs))
 
 
 CLAIMS = (

@@ -104,6 +104,17 @@ def by_exact_test(name: str, p: float, p_opposite: float, least: float, level: f
     return Part(name, p, "<=", level, "{:.2g}", failure=failure, power=power)
 
 
+def above_zero(
+    name: str, found: tuple[float, float, float], little: float = 0.0, what: str = "difference", form: str = "{:.3f}"
+) -> Part:
+    """A value with its 95 % interval lies above 0. An interval that ends below `little` shows that there is none worth the
+    name; one that reaches further tells too little. what: how the value is called."""
+    value, low, high = found
+    failure = OPPOSITE if high < 0 else NO_EFFECT if high < little else TOO_SMALL
+    power = f"{what} {form.format(value)}, upper end {form.format(high)}" if math.isfinite(high) else ""
+    return Part(f"{name}: lower end of the 95 % interval", low, ">", 0.0, form, failure=failure, power=power)
+
+
 @dataclass(frozen=True)
 class Measured:
     """What a check measured, part by part, and on how many seeds."""

@@ -48,6 +48,12 @@ def mean(values: Iterable[float | None]) -> float | None:
     return math.fsum(found) / len(found) if found and None not in found else None
 
 
+def span(values: Iterable[float]) -> tuple[float | None, float | None]:
+    """The least and the largest; None of no values."""
+    found = list(values)
+    return (min(found), max(found)) if found else (None, None)
+
+
 def links(cells: Iterable[str]) -> list[Link]:
     """Those of Markdown cells, in their order."""
     return [Link(*match.groups()) for cell in cells for match in LINK.finditer(cell)]

@@ -32,6 +32,11 @@ def first_step(run: StoredRun, name: str, level: float) -> int | None:
     return next((s for s, v in zip(run.history["step"], run.history[name], strict=True) if v is not None and v >= level), None)
 
 
+def seeds(runs: Sequence[StoredRun]) -> int:
+    """How many different seeds runs have."""
+    return len({run.spec.seed for run in runs})
+
+
 def spread(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
     """Mean ± standard deviation (n − 1) in words; the value alone where there is but one."""
     values = np.asarray(values, dtype=float)

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part
+from lib.core.read.measures import seeds
 from lib.core.record.store import Store
 from lib.in_context.experiments import ALPHA, LENGTH
 from lib.in_context.out_of_domain.metrics import (
@@ -23,7 +24,6 @@ from lib.in_context.out_of_domain.metrics import (
     gpt_errors,
     gpt_runs,
     ordered,
-    seeds,
     span_of,
     speed_runs,
     steps,

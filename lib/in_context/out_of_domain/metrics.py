@@ -63,10 +63,6 @@ def speed_runs(store: Store, profile: str, what: str) -> dict[float, list[Stored
     return {value: load(specs, store) for value, specs in speed_specs(profile)[what].items()}
 
 
-def seeds(runs: Sequence[StoredRun]) -> int:
-    return len({run.spec.seed for run in runs})
-
-
 def check(alpha: float, total: float) -> None:
     """Raises SpecError unless α' is a share above 0 and S₁ one that patterns of unit norm can have."""
     if check_number("alpha", alpha, low=0) == 0:

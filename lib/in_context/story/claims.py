@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part
+from lib.core.read.measures import seeds
 from lib.core.read.statistics import spearman
 from lib.core.record.store import Store
 from lib.in_context.experiments import HALF
@@ -60,7 +61,7 @@ def start_of_attention(store: Store, profile: str) -> Measured:
             failure=OPPOSITE if value >= -SLOWER else NO_EFFECT,
         ),
     )
-    return Measured(parts, len({run.spec.seed for run in lazy}))
+    return Measured(parts, seeds(lazy))
 
 
 def copies(store: Store, profile: str) -> Measured:
@@ -72,7 +73,7 @@ def copies(store: Store, profile: str) -> Measured:
         Part("share of runs that learned their tasks", len(good) / len(runs), ">=", ENOUGH, given=True),
         Part("wrong on unseen tasks, highest of them", max(map(unseen_error, good)), "<=", NEVER, "{:.4f}"),
     )
-    return Measured(parts, len({run.spec.seed for run in good}))
+    return Measured(parts, seeds(good))
 
 
 def larger_gap(store: Store, profile: str) -> Measured:
@@ -95,7 +96,7 @@ def copying(store: Store, profile: str) -> Measured:
     value = correlation(good)
     failure = OPPOSITE if value >= -BETTER else NO_EFFECT
     words = "rank correlation of final attention with the error on unseen tasks"
-    return Measured((Part(words, value, "<=", BETTER, failure=failure),), len({run.spec.seed for run in good}))
+    return Measured((Part(words, value, "<=", BETTER, failure=failure),), seeds(good))
 
 
 def _claim(

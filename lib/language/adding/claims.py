@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lib.core.read.claim import Claim, Measured, Part
+from lib.core.read.claim import Claim, Measured, Part, above_zero
 from lib.core.record.store import Store
 from lib.language import arms
 from lib.language.adding import metrics
@@ -20,7 +20,7 @@ def in_the_square(store: Store, profile: str) -> Measured:
     return Measured(
         (
             arms.all_fitted("pairs", large, small),
-            arms.above_zero("lead of the small arm", arms.lead(small, large), arms.LITTLE),
+            above_zero("lead of the small arm", arms.lead(small, large), arms.LITTLE),
             level,
         ),
         len(small),
@@ -33,7 +33,7 @@ def larger_start(store: Store, profile: str) -> Measured:
     return Measured(
         (
             arms.all_fitted("pairs", large, small),
-            arms.above_zero("lead of the small arm", arms.lead(small, large), arms.LITTLE),
+            above_zero("lead of the small arm", arms.lead(small, large), arms.LITTLE),
         ),
         len(large),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero
 from lib.core.record.store import Store
 from lib.language import arms
 from lib.language.asking import metrics
@@ -67,7 +67,7 @@ def _above_and_ahead(small: np.ndarray, large: np.ndarray, bar: float) -> tuple[
     _, low, high = arms.difference(small, np.full(2, bar))
     failure = OPPOSITE if high < 0 and bar < 1 else TOO_SMALL
     above = Part("share of the small arm: lower end of the 95 % interval", bar + low, ">", bar, "{:.3f}", failure=failure)
-    return above, arms.above_zero("lead over the large arm", arms.difference(small, large))
+    return above, above_zero("lead over the large arm", arms.difference(small, large))
 
 
 def own(store: Store, profile: str) -> Measured:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
 from lib.language.arms import FITTED
@@ -63,7 +63,7 @@ def in_distribution(store: Store, profile: str) -> Measured:
 def out_of_distribution(store: Store, profile: str) -> Measured:
     runs = metrics.of_cogs(store, profile)
     leads = metrics.leads(runs, "COGS", "gen")
-    last = arms.above_zero("lead at the largest size", leads[max(leads)])
+    last = above_zero("lead at the largest size", leads[max(leads)])
     return Measured(
         (arms.all_fitted("rows", *_of_arms(runs, "COGS")), _least(leads), last), len(runs["COGS", COGS[profile].middle, *SMALL])
     )

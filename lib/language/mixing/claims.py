@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, above_zero
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
 from lib.language.experiments import GAMMAS
@@ -39,7 +39,7 @@ def gaps(store: Store, profile: str) -> Measured:
             0.0,
             failure=OPPOSITE if (steps < 0).all() else NO_EFFECT,
         ),
-        arms.above_zero("difference of its ends", arms.difference(found[-1], found[0]), metrics.LITTLE),
+        above_zero("difference of its ends", arms.difference(found[-1], found[0]), metrics.LITTLE),
     )
     return Measured(parts, len(runs[True, SMALL]))
 

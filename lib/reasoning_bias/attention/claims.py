@@ -6,12 +6,13 @@ import numpy as np
 from scipy.stats import fisher_exact
 
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, by_exact_test
+from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE, compare
 from lib.core.record.store import Store, StoredRun
 from lib.reasoning_bias.attention import metrics
 from lib.reasoning_bias.attention.metrics import DECIDED, EPSILON, HALF, LOWER, TOLD, UPPER, selects_late
 from lib.reasoning_bias.experiments import ABLATIONS, LARGE, SMALL
-from lib.reasoning_bias.runs import seeds, short
+from lib.reasoning_bias.runs import short
 from lib.reasoning_bias.study import N_QUESTIONS
 
 STANDS_OUT = 2

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, by_exact_test
-from lib.core.read.measures import cosines
+from lib.core.read.measures import cosines, seeds
 from lib.core.read.statistics import RARE, compare, spearman
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias import theory
@@ -15,7 +15,7 @@ from lib.reasoning_bias.attention.metrics import circuits, selects_late
 from lib.reasoning_bias.embeddings import metrics
 from lib.reasoning_bias.embeddings.metrics import COSINE, ERROR, NEAR
 from lib.reasoning_bias.experiments import QUIET, SMALL, flow_specs
-from lib.reasoning_bias.runs import KINDS, LATE, anchors, emb_mlps, seeds, short, snapshot_near, transformers
+from lib.reasoning_bias.runs import KINDS, LATE, anchors, emb_mlps, short, snapshot_near, transformers
 
 FALLS = 0.9
 """By at most minus this rank correlation with distance, cosines fall."""

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part
+from lib.core.read.measures import seeds
 from lib.core.record.store import Store, StoredRun
 from lib.reasoning_bias.experiments import LARGE, MIDDLE, SMALL
 from lib.reasoning_bias.memory_and_reasoning import metrics
 from lib.reasoning_bias.ratios import Ratio, closed, halving, middle, ratios, slowdown
-from lib.reasoning_bias.runs import at, best, emb_mlps, seeds, short, transformers
+from lib.reasoning_bias.runs import at, best, emb_mlps, short, transformers
 
 SAME, LATER = 1.5, 2
 """Up to this ratio of halving steps two losses fall together; from this one on the slower is clearly later."""
