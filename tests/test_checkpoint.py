@@ -112,6 +112,8 @@ def child(path: Path, backend: str) -> subprocess.Popen[str]:
 @pytest.mark.parametrize("backend", ["eager", "compiled", "native"])
 def test_killed_at_a_random_step_and_resumed_in_a_fresh_process_gives_the_same_bits(tmp_path: Path, backend: str) -> None:
     """With every program that a sweep may train with; two kills, wherever they hit."""
+    if backend == "native" and native.library(torch.bfloat16) is None:
+        pytest.skip("no AVX-512, or no bfloat16 products, or no C++ compiler")
     whole = [line for line in child(tmp_path / "other", backend).communicate()[0].splitlines() if line.startswith("done")]
     assert len(whole) == 3
     path = tmp_path / "group.safetensors"

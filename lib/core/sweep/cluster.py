@@ -34,8 +34,10 @@ def _check_reachable(address: str) -> None:
     """Ray itself waits for minutes before it says so."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
+        if not 0 < int(port) < 2**16:  # some systems wrap a larger one, and somebody may listen there
+            raise ValueError(port)
         socket.create_connection((host, int(port)), timeout=5).close()
-    except (OSError, ValueError, OverflowError):
+    except (OSError, ValueError):
         raise ClusterError(
             f"no Ray cluster answers at {address!r}: start one with `ray start --head`, or check the address (host:port)."
         ) from None
