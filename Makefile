@@ -3,8 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 TESTABLE := .venv/.ready-to-test
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: book test sweep clean
+.PHONY: book test sweep clean lock
 
 book: $(READY)
 	@$(BIN)/python -m lib build --strict
@@ -27,14 +28,25 @@ $(READY): requirements.txt requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12 book")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "installing what the book needs into .venv (a few minutes the first time)"
-	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt -c requirements.lock
+	@$(INSTALL) --no-deps -r requirements.lock
+	@$(INSTALL) -r requirements.txt
 	@touch $@
 
-$(TESTABLE): $(READY) requirements-test.txt requirements-ray.txt tests/browser.sh
+$(TESTABLE): $(READY) requirements-test.txt requirements-test.lock requirements-ray.txt tests/browser.sh
 	@echo "installing what the tests need"
-	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-test.txt -c requirements.lock
+	@$(INSTALL) --no-deps -r requirements-test.lock
+	@$(INSTALL) -r requirements-test.txt
 	@sh tests/browser.sh $(BIN)
 	@touch $@
+
+# Versions with hashes for every Python from the lowest that is promised; `make lock UPGRADE=1` takes newer ones. What only
+# PyTorch needs is left out, since it differs from build to build.
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11.0 --generate-hashes --no-annotate --no-header
+KEPT := awk '/^[a-z]/ {keep = $$0 !~ /^(torch|triton|nvidia-|cuda-)/} keep'
+
+lock: $(TESTABLE)
+	$(COMPILE) $(if $(UPGRADE),,-c requirements-test.lock) requirements-test.txt | $(KEPT) > .venv/lock && mv .venv/lock requirements-test.lock
+	$(COMPILE) -c requirements-test.lock requirements.txt | $(KEPT) > .venv/lock && mv .venv/lock requirements.lock
 
 clean:
 	rm -rf _build .pytest_cache .ruff_cache book/generated book/.running-*

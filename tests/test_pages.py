@@ -88,7 +88,7 @@ def required() -> set[str]:
     """Everything that `pip install -r requirements.txt` brings, by normalized name."""
     normal = lambda name: re.sub(r"[-_.]+", "-", name).lower()
     lines = (ROOT / "requirements.txt").read_text().splitlines()
-    waiting = [(Requirement(line).name, "") for line in lines if line and line[0] not in "#-"]
+    waiting = [(Requirement(line.split(" #")[0]).name, "") for line in lines if line and line[0] not in "#-"]
     found: set[tuple[str, str]] = set()
     while waiting:
         name, extra = waiting.pop()

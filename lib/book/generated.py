@@ -105,8 +105,8 @@ def _line(runs: Sequence[StoredRun], draw: Callable[..., Any]) -> str:
 
 def environment() -> str:
     """What these pages were built with."""
-    names = [line.split(">")[0].strip() for line in (ROOT / "requirements.txt").read_text().splitlines()]
-    packages = [(name, metadata.version(name)) for name in names if name and name[0] not in "#-"]
+    names = re.findall(r"^[\w.-]+(?=[=>])", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    packages = [(name, metadata.version(name)) for name in names]
     lock = hashlib.sha256((ROOT / "requirements.lock").read_bytes()).hexdigest()
     rows = [
         ("Python", platform.python_version()),

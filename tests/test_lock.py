@@ -1,0 +1,71 @@
+"""The locks: whole, hashed, one a part of the other, and good for every Python that is promised."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+
+
+def pins(name: str) -> dict[str, tuple[Requirement, int]]:
+    """{package: (pin, number of hashes)}."""
+    found = {}
+    for entry in re.split(r"\n(?=\S)", (ROOT / name).read_text().strip()):
+        pin, *hashes = (line.strip(" \\") for line in entry.splitlines())
+        requirement = Requirement(pin)
+        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", line) for line in hashes), pin
+        found[canonicalize_name(requirement.name)] = requirement, len(hashes)
+    return found
+
+
+def asked(name: str) -> set[str]:
+    lines = (ROOT / name).read_text().splitlines()
+    return {canonicalize_name(Requirement(line.split(" #")[0]).name) for line in lines if line and line[0] not in "#-"}
+
+
+@pytest.mark.parametrize("name", ["requirements", "requirements-test"])
+def test_every_package_that_is_asked_for_is_pinned_with_its_hashes(name: str) -> None:
+    there = pins(f"{name}.lock")
+    assert asked(f"{name}.txt") - {"torch"} <= there.keys()
+    for pin, hashes in there.values():
+        assert re.fullmatch(r"==[^*,]+", str(pin.specifier)), pin
+        assert hashes > 0, pin
+
+
+def test_what_pytorch_brings_is_left_to_the_machine() -> None:
+    assert not [name for name in pins("requirements-test.lock") if re.match(r"torch$|triton$|nvidia-|cuda-", name)]
+
+
+def test_the_book_and_the_tests_have_the_same_versions() -> None:
+    book, tests = pins("requirements.lock"), pins("requirements-test.lock")
+    assert {name: str(pin) for name, (pin, _) in book.items()}.items() <= {n: str(pin) for n, (pin, _) in tests.items()}.items()
+
+
+@pytest.mark.parametrize("python", ["3.11.0", "3.12", "3.13"])
+def test_the_locks_resolve_on_every_python_that_is_promised(python: str) -> None:
+    """Resolved, not installed; needs the network."""
+    uv = Path(sys.executable).with_name("uv")
+    command = [uv, "pip", "compile", "--quiet", "--python-version", python, "--only-binary", ":all:"]
+    ours = ["--no-binary", "reason-or-memorize"]
+    done = subprocess.run(
+        [*command, *ours, "--no-header", "--no-annotate", "-c", "requirements-test.lock", "requirements-test.txt"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode and re.search(r"dns error|connect|timed? ?out", done.stderr):
+        pytest.skip("no network")
+    assert done.returncode == 0, done.stderr
+    locked = {name: str(pin.specifier) for name, (pin, _) in pins("requirements-test.lock").items()}
+    resolved = [Requirement(line) for line in done.stdout.splitlines() if line and line[0] not in "#-"]
+    pytorch = re.compile(r"torch$|triton$|nvidia-|cuda-")
+    wanted = {canonicalize_name(one.name): str(one.specifier) for one in resolved if not pytorch.match(one.name)}
+    assert wanted.items() <= locked.items()
+    assert len(wanted) > 150
