@@ -5,7 +5,7 @@ READY := .venv/.ready
 TESTABLE := .venv/.ready-to-test
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: book test sweep clean lock
+.PHONY: book test pdf sweep clean lock
 
 book: $(READY)
 	@$(BIN)/python -m lib build --strict
@@ -20,6 +20,10 @@ test: $(TESTABLE)
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest $(TOGETHER) --nbval --nbval-sanitize-with tests/nbval.cfg book
 	$(BIN)/python -m pytest $(TOGETHER) tests
+
+# Printing needs the browser of the tests.
+pdf: $(TESTABLE) book
+	@$(BIN)/python -m lib pdf
 
 sweep: $(READY)
 	$(BIN)/python -m lib sweep all --profile laptop

@@ -1,4 +1,4 @@
-"""python -m lib: run a chapter, build the book, train a sweep, see what is stored and what it shows."""
+"""python -m lib: run a chapter, build or print the book, train a sweep, see what is stored and what it shows."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
     build = commands.add_parser("build", help="execute the chapters that are stale and build the book")
     build.add_argument("--all", action="store_true", help="execute every chapter, the fresh ones too")
     build.add_argument("--no-execute", action="store_true", help="build from the outputs that the notebooks have")
+    build.add_argument("--check", action="store_true", help="only say which chapters are stale, and fail if one is")
     build.add_argument("--strict", action="store_true", help="fail if a chapter is stale or missing, not only if one fails")
 
     sweep = commands.add_parser("sweep", help="train what the store lacks of an experiment")
@@ -50,6 +51,9 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument("--scaling", action="store_true", help="also against the number of runs, depth and width (half an hour)")
     bench.add_argument("--json", action="store_true")
     _add_options(bench)
+
+    pdf = commands.add_parser("pdf", help="print the built pages into one PDF, and link it from the first page")
+    pdf.add_argument("-o", "--output", type=Path, help="where it goes (default: beside the pages)")
 
     claims = commands.add_parser("claims", help="every claim with what was measured")
     claims.add_argument("--json", action="store_true")
@@ -97,8 +101,11 @@ def _run(args: argparse.Namespace) -> None:
 
 
 def _build(args: argparse.Namespace) -> None:
-    from lib.book.build import build
+    from lib.book.build import build, check
 
+    if args.check:
+        check()
+        return
     print(build(execute=not args.no_execute, strict=args.strict, everything=args.all))
 
 
@@ -169,6 +176,12 @@ def _status(args: argparse.Namespace) -> None:
     print(json.dumps(status.as_json(items), indent=1) if args.json else f"{status.place(store)}\n{status.as_text(items)}")
 
 
+def _pdf(args: argparse.Namespace) -> None:
+    from lib.book.pdf import print_book
+
+    print(print_book(args.output))
+
+
 def _claims(args: argparse.Namespace) -> None:
     from lib.book.claims import evaluate, failed, totals, verdict
     from lib.book.paths import default_store
@@ -190,7 +203,15 @@ def _claims(args: argparse.Namespace) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Exit status 0, or 1 with one sentence on stderr, or 130 after Ctrl-C."""
     args = parser().parse_args(_joined(sys.argv[1:] if arguments is None else arguments))
-    commands = {"run": _run, "build": _build, "sweep": _sweep, "bench": _bench, "status": _status, "claims": _claims}
+    commands = {
+        "run": _run,
+        "build": _build,
+        "sweep": _sweep,
+        "bench": _bench,
+        "status": _status,
+        "pdf": _pdf,
+        "claims": _claims,
+    }
     with contextlib.suppress(AttributeError):  # γ and − must not end a command where they cannot be written
         sys.stdout.reconfigure(errors="backslashreplace")
     try:

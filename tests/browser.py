@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +9,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, Playwright, Route
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+from lib.book.pdf import find_chromium
+
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -20,11 +19,6 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
-
-
-def find_chromium() -> str | None:
-    """A Chromium of this machine, or the one that CHROMIUM names; None leaves the choice to playwright's own."""
-    return os.environ.get("CHROMIUM") or next((path for name in PROGRAMS if (path := shutil.which(name))), None)
 
 
 def launch(playwright: Playwright) -> Browser:

@@ -46,7 +46,10 @@ def test_a_stale_chapter_warns_and_fails_the_strict_build_alone(
     assert "stale: 02-two: its code" in capsys.readouterr().err
     with pytest.raises(BuildError, match=r"(?s)index\.html, but\nstale: 02-two: its code.*has changed"):
         build.build(execute=False, strict=True)
+    with pytest.raises(BuildError, match=r"executed again \(python -m lib build\):\nstale: 02-two: its code"):
+        build.check()
     build.build(strict=True)  # executing it again mends it
+    build.check()
 
 
 def test_a_failing_chapter_keeps_its_notebook_and_fails_the_build_until_it_succeeds(book: list[Chapter]) -> None:

@@ -30,17 +30,23 @@ def write(path: Path, *sources: str, parameters: str = "n: int = 1\nname: str = 
     return Chapter(path)
 
 
+@pytest.fixture(scope="module")
+def smoke_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Empty at first."""
+    return tmp_path_factory.mktemp("smoke") / "store"
+
+
 @pytest.mark.parametrize("chapter", ALL, ids=lambda c: c.name)
-def test_smoke_run(chapter: Chapter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every chapter runs from an empty store at the smoke profile, and trains what it shows."""
-    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+def test_smoke_run(chapter: Chapter, smoke_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every chapter runs at the smoke profile, and trains what it shows and no chapter before it has trained."""
+    monkeypatch.setenv(STORE_VARIABLE, str(smoke_store))
     given = {"profile": "smoke"} if "profile" in chapter.defaults() else {}
     output = execute(chapter, given, tmp_path / "out.ipynb", progress=False)
     notebook = nbformat.read(output, as_version=4)
     assert broken_cells(output) == []
     assert notebook.metadata[RECORD]["parameters"] == chapter.defaults() | given
     if "FAST.obtain" in chapter.path.read_text():
-        store = Store(tmp_path / "store")
+        store = Store(smoke_store)
         assert all(store.get(spec) is not None for spec in FAST.specs("smoke"))
 
 
@@ -126,6 +132,14 @@ def test_a_damaged_chapter_is_named(tmp_path: Path, text: str) -> None:
     asks = (chapter.title, chapter.defaults, lambda: broken_cells(chapter.path), lambda: chapters.stale(chapter))
     for ask in (*asks, lambda: execute(chapter, {}, tmp_path / "out.ipynb")):
         with pytest.raises(ChapterError, match=f"^{chapter.path} is truncated or no notebook: "):
+            ask()
+
+
+@pytest.mark.parametrize("cell", ["n: int = (1", "seed: int = 1 + 1", "n: int = \0 1", "n = f()"])
+def test_a_parameters_cell_that_is_none_is_named(tmp_path: Path, cell: str) -> None:
+    chapter = write(tmp_path / "odd.ipynb", "1", parameters=cell)
+    for ask in (chapter.defaults, lambda: check_parameters(chapter, {"n": 1}), lambda: chapters.stale(chapter)):
+        with pytest.raises(ChapterError, match=f"^{chapter.path}: its parameters cell is not plain assignments of values"):
             ask()
 
 

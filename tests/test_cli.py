@@ -75,7 +75,7 @@ def sentence(code: int, err: str) -> str:
         (("run", "05", "-p", "gamma", "-inf"), "gamma must be a finite number, got -inf."),
         (("run", "05", "-p", "gamma=-2e1"), "gamma must lie between -10 and 10, got -20.0."),
         (("run", "05", "-p", "gamma"), "the parameter 'gamma' has no value: write -p gamma VALUE."),
-        (("run", "02", "-p", "seed", "1" + 30 * "0"), "seed must be an integer of at most 4294967295, got 1"),
+        (("run", "02", "-p", "seed", "1" + 30 * "0"), "seed must be an integer of at most 1000000000, got 1"),
         (("run", "02", "-p", "depth", 5000 * "9"), "must be of type int, got '999999999999...9999999999999'."),
         (("run", "14", "-p", "length", "100000"), "length must be an integer of at most 1000, got 100000."),
         (("run", "/nonexistent/02-phase-diagram.ipynb"), "/nonexistent/02-phase-diagram.ipynb is no chapter of the book"),

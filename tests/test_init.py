@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.testing._internal.two_tensor import TwoTensor
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MixtralConfig, MixtralForCausalLM
 
 from lib.core.model.init import UnknownParameter, apply_gamma, apply_gamma_stacked, fan_in, gamma_std
 from lib.core.model.transformer import ModelSpec, Transformer
@@ -259,7 +259,46 @@ def sharded() -> nn.Module:
     return module
 
 
+def made_in_inference_mode() -> nn.Module:
+    with torch.inference_mode():
+        return nn.Linear(6, 6, bias=False)
+
+
+def holding(weight: Tensor) -> nn.Module:
+    module = nn.Linear(6, 6, bias=False)
+    module.weight = nn.Parameter(weight)
+    return module
+
+
+class PackedLinear(nn.Module):
+    """The layout of GPTQ: whole numbers, in a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("qweight", torch.zeros(2, 6, dtype=torch.int32))
+
+
+def quantized() -> nn.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(6, 6)), {nn.Linear})
+
+
+def adapted() -> nn.Module:
+    """The layout of PEFT: adapters in a module of their own, beside a frozen base."""
+    module = nn.Linear(6, 6, bias=False).requires_grad_(False)
+    module.lora_B = nn.ModuleDict({"default": nn.Linear(2, 6, bias=False)})
+    nn.init.zeros_(module.lora_B["default"].weight)
+    return module
+
+
 CANNOT = [
+    (made_in_inference_mode, 0.5, "1.weight cannot be written in place"),
+    (lambda: holding(torch.zeros(1, 6).expand(6, 6)), 0.5, "1.weight cannot be written in place"),
+    (lambda: holding(torch.zeros(11).as_strided((6, 6), (1, 1))), 0.5, "1.weight cannot be written in place"),
+    (quantized, 0.5, "1.0 is a quantized Linear: redraw the module before it is quantized"),
+    (PackedLinear, 0.5, "1 is a quantized PackedLinear: redraw"),
+    (adapted, 0.5, "1.lora_B.default.weight is a low-rank adapter"),
     (lambda: typed(torch.uint8), 0.5, "1.weight holds uint8: redraw the module before it is quantized"),
     (lambda: typed(torch.int8), 0.5, "1.weight holds int8: redraw"),
     (lambda: nn.Linear(6, 6, device="meta"), 0.5, "1.weight has no numbers yet"),
@@ -502,3 +541,64 @@ def test_a_refusal_names_the_parameter_by_its_path() -> None:
     with pytest.raises(UnknownParameter, match=r"^1\.0\.weight: No fan-in rule for parameter 'weight' of Conv1d"):
         apply_gamma(module, 0.5)
     assert same(before, snapshot(module))
+
+
+@pytest.mark.parametrize("answer", [2.5, True, "3"])
+def test_a_rule_must_give_a_whole_number(answer: Any) -> None:
+    module = nn.Linear(4, 4)
+    before = module.weight.detach().clone()
+    with pytest.raises(ValueError, match="weight: a rule must give a whole number or None"):
+        apply_gamma(module, 0.5, rule=lambda *_: answer)
+    assert torch.equal(module.weight, before)
+
+
+def test_views_without_overlap_are_redrawn() -> None:
+    for weight in (torch.zeros(6, 6).t(), torch.zeros(12, 6)[::2], torch.zeros(6, 12)[:, 1::2], torch.zeros(1, 6)):
+        module = holding(weight)
+        apply_gamma(module, 0.5, generator())
+        assert module.weight.all()
+
+
+def llama() -> nn.Module:
+    shape = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 4}
+    return LlamaForCausalLM(LlamaConfig(vocab_size=64, num_key_value_heads=2, **shape))
+
+
+def test_llama_of_transformers() -> None:
+    report = apply_gamma(llama(), 0.5, generator())
+    d_in = {p.name.removesuffix(".weight").split(".")[-1]: p.d_in for p in report.parameters}
+    maps = {"q_proj": 32, "k_proj": 32, "v_proj": 32, "o_proj": 32, "gate_proj": 32, "up_proj": 32, "down_proj": 48}
+    norms = dict.fromkeys(("input_layernorm", "post_attention_layernorm", "norm"))
+    assert d_in == {"embed_tokens": 32, "lm_head": 32, **maps, **norms}
+
+
+def test_a_mixture_of_experts_is_refused_by_name_and_takes_a_rule() -> None:
+    """Of stacked matrices only who stacked them knows which axis is the input."""
+    shape = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 4}
+    model = MixtralForCausalLM(MixtralConfig(vocab_size=64, num_key_value_heads=2, num_local_experts=2, **shape))
+    before = snapshot(model)
+    with pytest.raises(UnknownParameter, match=r"mlp\.\S+: No fan-in rule for parameter '\w+' of Mixtral\w+; pass rule="):
+        apply_gamma(model, 0.5)
+    assert same(before, snapshot(model))
+    mixture = lambda owner, name, param: param.shape[-1] if "Mixtral" in type(owner).__name__ and param.dim() > 1 else None
+    rule = lambda owner, name, param: mixture(owner, name, param) or fan_in(owner, name, param)
+    found = {p.name.split(".", 3)[-1]: p.d_in for p in apply_gamma(model, 0.5, generator(), rule).parameters}
+    assert found["mlp.experts.gate_up_proj"] == found["mlp.gate.weight"] == 32
+    assert found["mlp.experts.down_proj"] == 48
+
+
+def test_a_parameter_of_distributed_tensors_is_refused() -> None:
+    import torch.distributed as dist
+    from torch.distributed.tensor import Shard, distribute_tensor, init_device_mesh
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
+    try:
+        module = nn.Sequential(nn.Linear(4, 4), nn.Linear(6, 6, bias=False))
+        before = module[0].weight.detach().clone()
+        module[1].weight = nn.Parameter(distribute_tensor(torch.ones(6, 6), init_device_mesh("cpu", (2,)), [Shard(0)]))
+        with pytest.raises(ValueError, match=r"1\.weight is a DTensor: redraw the module before it is sharded"):
+            apply_gamma(module, 0.5)
+        assert torch.equal(module[0].weight, before)
+    finally:
+        dist.destroy_process_group()

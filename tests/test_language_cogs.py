@@ -557,7 +557,7 @@ def test_too_few_words_for_as_many_sentences(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_files_round_trip(tiny: Data, tmp_path: Path) -> None:
     cogs.save(tiny, tmp_path / "copy")
-    assert cogs.load(tmp_path / "copy") == tiny
+    assert cogs.load(tmp_path / "copy", None) == tiny
     lines = (tmp_path / "copy" / "train.tsv").read_text().splitlines()
     assert len(lines) == 1_000
     assert lines[0].split("\t")[2] == "exposure"
@@ -568,7 +568,7 @@ def test_a_row_in_the_form_of_the_release_is_read(tiny: Data, tmp_path: Path) ->
     with (tmp_path / "dev.tsv").open("a") as file:
         form = "see . agent ( x _ 1 , Emma ) AND see . theme ( x _ 1 , x _ 3 ) AND tv ( x _ 3 )"
         file.write(f"Emma saw a TV .\t{form}\tin_distribution\n")
-    assert cogs.load(str(tmp_path)).dev[-1].sentence == "Emma saw a TV ."
+    assert cogs.load(str(tmp_path), None).dev[-1].sentence == "Emma saw a TV ."
 
 
 GOOD = "A fox saw Emma .\tfox ( x _ 1 ) AND see . agent ( x _ 2 , x _ 1 ) AND see . theme ( x _ 2 , Emma )\tin_distribution"
@@ -595,10 +595,10 @@ def test_malformed_lines_are_named(tiny: Data, tmp_path: Path, line: str, messag
     with (tmp_path / "test.tsv").open("a") as file:
         file.write(line + "\n")
     if message is None:
-        assert len(cogs.load(tmp_path).test) == 101
+        assert len(cogs.load(tmp_path, None).test) == 101
         return
     with pytest.raises(LanguageError, match=message) as error:
-        cogs.load(tmp_path)
+        cogs.load(tmp_path, None)
     assert "test.tsv, line 101: " in str(error.value)
     assert str(error.value).count("\n") == 0
 
@@ -612,7 +612,7 @@ def test_incomplete_copies_are_named(tiny: Data, tmp_path: Path) -> None:
         path = tmp_path / f"{name}.tsv"
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         with pytest.raises(LanguageError) as error:
-            cogs.load(tmp_path)
+            cogs.load(tmp_path, None)
         return str(error.value)
 
     def lines(rows: list[Row] | tuple[Row, ...]) -> str:
@@ -631,4 +631,38 @@ def test_incomplete_copies_are_named(tiny: Data, tmp_path: Path) -> None:
     cogs.save(tiny, tmp_path)
     (tmp_path / "gen.tsv").unlink()
     with pytest.raises(LanguageError, match=r"lacks gen\.tsv: give"):
+        cogs.load(tmp_path, None)
+
+
+def test_files_of_another_length_are_refused(tiny: Data, tmp_path: Path) -> None:
+    cogs.save(tiny, tmp_path)
+    with pytest.raises(LanguageError, match=r"train\.tsv has [\d,]+ rows, not 24,155: copy the whole file"):
         cogs.load(tmp_path)
+    cut = "".join("\t".join(row) + "\n" for row in tiny.gen[::2])
+    (tmp_path / "gen.tsv").write_text(cut)
+    sizes = TINY
+    with pytest.raises(LanguageError, match=rf"gen\.tsv has {len(tiny.gen) // 2:,} rows, not {len(tiny.gen):,}"):
+        cogs.load(tmp_path, sizes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("eat . agent", "eat . theme", "two of the role theme in one event"),
+        ("* cake ( x _ 4 ) ; ", "", "does not say that word 4 is cake"),
+        (" AND eat . theme ( x _ 2 , x _ 4 )", "", "no role of the form has the word cake"),
+        ("dog ( x _ 1 ) AND ", "", "does not say that word 1 is dog"),
+    ],
+)
+def test_a_form_that_lost_a_part_is_named(old: str, new: str, message: str) -> None:
+    form = "* cake ( x _ 4 ) ; dog ( x _ 1 ) AND eat . agent ( x _ 2 , x _ 1 ) AND eat . theme ( x _ 2 , x _ 4 )"
+    row = Row("A dog ate the cake .", form, cogs.IN_DISTRIBUTION)
+    assert cogs._wrong(row) is None
+    assert message in cogs._wrong(row._replace(form=form.replace(old, new)))
+
+
+def test_a_mark_of_the_byte_order_is_no_word(tiny: Data, tmp_path: Path) -> None:
+    cogs.save(tiny, tmp_path)
+    path = tmp_path / "train.tsv"
+    path.write_text(path.read_text(), encoding="utf-8-sig")
+    assert cogs.load(tmp_path, None).train == tiny.train

@@ -171,10 +171,12 @@ def test_the_words_after_cancelling_are_true_of_a_run_that_went_on(store: Store,
         (RuntimeError("<b>no</b> & 'never'"), "RuntimeError: <b>no</b> & 'never'"),
         (SpecError("gamma must be <small>."), "gamma must be <small>."),
         (ZeroDivisionError(), "ZeroDivisionError: "),
+        (SystemExit("gone"), "SystemExit: gone"),
+        (KeyboardInterrupt(), "KeyboardInterrupt: "),
     ],
 )
 @pytest.mark.parametrize("where", ["train", "record"])
-def test_an_error_is_told_escaped_and_the_button_comes_back(error: Exception, said: str, where: str) -> None:
+def test_an_error_is_told_escaped_and_the_button_comes_back(error: BaseException, said: str, where: str) -> None:
     def fail(*args: Any, **asked: Any) -> Any:
         raise error
 

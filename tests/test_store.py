@@ -267,17 +267,54 @@ def test_a_result_under_another_name_is_refused(store: Store, tiny_spec: SpecFac
         store.get(tiny_spec(seed=1))
 
 
+def rewrite(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """As somebody would who knows of the digest."""
+    content = json.loads(path.read_bytes())["content"]
+    change(content)
+    digest = hashlib.sha256(canonical(content).encode()).hexdigest()
+    path.write_text(json.dumps({"format": FORMAT, "digest": digest, "content": content}))
+
+
 @pytest.mark.parametrize(
     "part", ["spec", "metrics", "history", "steps", "status", "fit_step", "seconds", "provenance", "arrays"]
 )
 def test_a_result_that_lacks_a_part_is_refused(store: Store, spec: RunSpec, part: str) -> None:
     """The digest is right, so only the missing part tells."""
     path = written(store, spec)
-    content = json.loads(path.read_bytes())["content"]
-    del content[part]
-    digest = hashlib.sha256(canonical(content).encode()).hexdigest()
-    path.write_text(json.dumps({"format": FORMAT, "digest": digest, "content": content}))
+    rewrite(path, lambda content: content.pop(part))
     with pytest.raises(StoreError, match=f"{path.name} lacks a part of a result .*{part}"):
+        store.get(spec)
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("steps", -5),
+        ("steps", True),
+        ("steps", 1.5),
+        ("fit_step", "never"),
+        ("status", "lol"),
+        ("seconds", "x"),
+        ("metrics", []),
+        ("history", {"loss": 3.0}),
+        ("history", {"loss": [1.0, 2.0], "train": [0.5]}),
+        ("provenance", []),
+        ("arrays", 3),
+    ],
+)
+def test_what_no_run_could_have_left_is_refused(store: Store, spec: RunSpec, part: str, value: Any) -> None:
+    path = written(store, spec)
+    rewrite(path, lambda content: content.update({part: value}))
+    with pytest.raises(StoreError, match=f"{path.name} is no result of a run .*{part}.*: delete it and run the sweep again"):
+        store.get(spec)
+
+
+def test_a_result_is_read_once_and_again_when_its_file_has_changed(store: Store, spec: RunSpec) -> None:
+    path = written(store, spec)
+    first = store.get(spec)
+    assert store.get(spec) is first
+    path.write_bytes(path.read_bytes().replace(b"{", b"[", 1))
+    with pytest.raises(StoreError):
         store.get(spec)
 
 

@@ -258,7 +258,7 @@ def test_ctrl_c_saves_says_how_to_go_on_and_loses_nothing(
     tmp_path: Path, tiny_spec: SpecFactory, workers: int, number: signal.Signals
 ) -> None:
     """The weights of the interrupted and resumed runs are those of runs that nobody interrupted, to the bit."""
-    steps, script = 600, tmp_path / "script.py"
+    steps, script = 300, tmp_path / "script.py"
     tests = str(Path(__file__).parent)
     script.write_text(INTERRUPTED.format(tests=tests, store=str(tmp_path / "store"), workers=workers, steps=steps))
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -352,3 +352,9 @@ def test_without_a_cpp_compiler_much_is_trained_all_the_same_and_a_person_is_tol
     assert sweep([tiny_spec(seed=3)], store, make_study, Options(device="cpu"), progress=False).trained == 1
     assert {run.provenance["program"] for run in load(specs, store)} == {"eager"}
     assert capfd.readouterr().err.count("no C++ compiler") == 1
+
+
+def test_more_workers_than_jobs_are_not_started(tmp_path: Path, tiny_spec: SpecFactory) -> None:
+    """A million asked for would leave none of them any memory."""
+    report = sweep([tiny_spec(steps=20)], Store(tmp_path), make_study, small(workers=1_000_000), progress=False)
+    assert report.trained == 1

@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from concurrent import futures
 from pathlib import Path
@@ -65,11 +66,14 @@ def execute_all(chosen: Sequence[chapters.Chapter]) -> dict[str, str]:
     """Execute chapters, as many at once as there are cores. Returns {name: why} of those that failed."""
     failed: dict[str, str] = {}
     processes = max(1, min(cores(), len(chosen)))
+    began = time.monotonic()
     with futures.ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         started = {pool.submit(_execute, chapter): chapter for chapter in chosen}
-        for future in futures.as_completed(started):
+        for done, future in enumerate(futures.as_completed(started), 1):
             name, why = started[future].name, future.result()
-            print(f"executed {name}" if why is None else f"failed {name}", flush=True)
+            left = (time.monotonic() - began) / done * (len(started) - done)
+            told = f" ({done} of {len(started)}, about {max(1, round(left / 60))} min left)" if done < len(started) else ""
+            print(f"{'executed' if why is None else 'failed'} {name}{told}", flush=True)
             if why is not None:
                 failed[name] = why
     return dict(sorted(failed.items()))
@@ -84,6 +88,18 @@ def _execute(chapter: chapters.Chapter) -> str | None:
     except chapters.ChapterError as error:
         return str(error)
     return None
+
+
+def outdated() -> list[str]:
+    """A sentence for every chapter that may not show what it would show now, that is missing, or that nothing names."""
+    stale = {chapter.name: chapters.stale(chapter) for chapter in chapters.chapters()}
+    return [f"stale: {name}: {'; '.join(why)}" for name, why in stale.items() if why] + missing()
+
+
+def check() -> None:
+    """Raises BuildError, naming them, where chapters have to be executed again. Makes no pages."""
+    if lines := outdated():
+        raise BuildError("\n".join(["these chapters have to be executed again (python -m lib build):", *lines]))
 
 
 def build(execute: bool = True, strict: bool = False, everything: bool = False) -> Path:
@@ -103,11 +119,11 @@ def build(execute: bool = True, strict: bool = False, everything: bool = False) 
         if broken := chapters.broken_cells(chapter.path):
             raise BuildError(f"chapter {chapter.name} holds an error in cell {broken[0]}: mend it and execute it again.")
     problems = [f"failed: {why}" for why in failures().values()]
-    stale = {chapter.name: chapters.stale(chapter) for chapter in chapters.chapters()}
-    outdated = [f"stale: {name}: {'; '.join(why)}" for name, why in stale.items() if why] + missing()
+    old = outdated()
+    print("making the pages", flush=True)
     page = render(ROOT)
-    if problems or (strict and outdated):
-        raise BuildError(f"the pages are at {page}, but\n" + "\n".join(problems + outdated))
-    for line in outdated:
+    if problems or (strict and old):
+        raise BuildError(f"the pages are at {page}, but\n" + "\n".join(problems + old))
+    for line in old:
         print(f"warning: {line}", file=sys.stderr)
     return page

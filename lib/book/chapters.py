@@ -7,16 +7,14 @@ only after every cell has run.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from reprlib import repr as short
 from typing import Any
 
 import nbformat
@@ -25,13 +23,11 @@ from filelock import FileLock, Timeout
 from nbclient.exceptions import DeadKernelError
 
 from lib.book import provenance
+from lib.book.parameters import ParameterError, assigned, checked
 from lib.book.paths import BOOK, READS_VARIABLE, STORE_VARIABLE, default_store
 from lib.book.provenance import LIVE, RECORD, make_record, read_results
 from lib.core.record.files import reason
-from lib.core.record.spec import check_count, check_gamma, check_number
 from lib.core.record.store import Store
-from lib.core.sweep.experiment import check_profile
-from lib.core.train.machine import choose_device
 
 
 class ChapterError(RuntimeError):
@@ -78,12 +74,10 @@ class Chapter:
 
     def defaults(self) -> dict[str, Any]:
         """The chapter's parameters and their defaults, in order."""
-        found: dict[str, Any] = {}
-        for statement in ast.parse(self.parameter_cell()).body:
-            target = statement.target if isinstance(statement, ast.AnnAssign) else getattr(statement, "targets", [None])[0]
-            if isinstance(target, ast.Name) and statement.value is not None:
-                found[target.id] = ast.literal_eval(statement.value)
-        return found
+        try:
+            return assigned(self.parameter_cell())
+        except (SyntaxError, ValueError):
+            raise ChapterError(f"{self.path}: its parameters cell is not plain assignments of values: mend it.") from None
 
 
 def chapters(folder: Path = BOOK) -> list[Chapter]:
@@ -104,37 +98,11 @@ def find(name: str, folder: Path = BOOK) -> Chapter:
 
 def check_parameters(chapter: Chapter, given: Mapping[str, Any]) -> dict[str, Any]:
     """Given parameters in the types of their defaults. Raises ChapterError for an unknown name or a value of another type."""
-    defaults = chapter.defaults()
-    checked = {}
-    for name, value in given.items():
-        if name not in defaults:
-            raise ChapterError(f"chapter {chapter.name} has no parameter {name!r}: use {', '.join(defaults) or 'none'}.")
-        kind = type(defaults[name])
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if type(value) is not kind:
-            raise ChapterError(
-                f"parameter {name} of chapter {chapter.name} must be of type {kind.__name__}, got {short(value)}."
-            )
-        if check := _CHECKS.get(name) or (_finite if kind is float else None):
-            check(name, value)
-        checked[name] = value
-    return checked
-
-
-def _finite(name: str, value: float) -> None:
-    check_number(name, value)
-
-
-# What the parameters that chapters share may be; refused before a kernel starts.
-_CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "profile": lambda name, value: check_profile(value),
-    "device": lambda name, value: choose_device(value),
-    "gamma": lambda name, value: check_gamma(value),
-    "seed": lambda name, value: check_count(name, value, low=0, high=2**32 - 1),  # what every generator takes
-    "depth": lambda name, value: check_count(name, value),
-    "length": lambda name, value: check_count(name, value, high=1000),  # of prompts: minutes, and half a gigabyte
-}
+    kinds = {name: type(value) for name, value in chapter.defaults().items()}
+    try:
+        return checked(f"chapter {chapter.name}", kinds, given)
+    except ParameterError as error:
+        raise ChapterError(str(error)) from None
 
 
 def parse_parameters(chapter: Chapter, words: Mapping[str, str]) -> dict[str, Any]:
@@ -229,9 +197,9 @@ def execute(chapter: Chapter, given: Mapping[str, Any], output: Path, progress: 
     Raises ChapterError for bad parameters, for a failing cell, with that cell's error in one line, for a kernel that died, and
     for a place that cannot be written.
     """
-    checked = check_parameters(chapter, given)
+    effective = check_parameters(chapter, given)
     try:
-        return _execute(chapter, checked, output, progress)
+        return _execute(chapter, effective, output, progress)
     except OSError as error:
         place = error.filename or output
         raise ChapterError(
@@ -239,7 +207,7 @@ def execute(chapter: Chapter, given: Mapping[str, Any], output: Path, progress: 
         ) from None
 
 
-def _execute(chapter: Chapter, checked: Mapping[str, Any], output: Path, progress: bool) -> Path:
+def _execute(chapter: Chapter, effective: Mapping[str, Any], output: Path, progress: bool) -> Path:
     with _workplace(output.parent) as folder:
         temporary, reads, given_to = (folder / name for name in (output.name, "reads.txt", "input.ipynb"))
         notebook = read_notebook(chapter.path)
@@ -254,7 +222,7 @@ def _execute(chapter: Chapter, checked: Mapping[str, Any], output: Path, progres
                 papermill.execute_notebook(
                     str(given_to),
                     str(temporary),
-                    parameters=checked,
+                    parameters=effective,
                     cwd=str(chapter.path.parent),
                     progress_bar=progress,
                     extra_arguments=["--IPKernelApp.log_level=ERROR"],
@@ -270,7 +238,7 @@ def _execute(chapter: Chapter, checked: Mapping[str, Any], output: Path, progres
                 "stored are safe. The former notebook was kept."
             ) from None
         notebook = read_notebook(temporary)
-        tidy(notebook, chapter.defaults() | checked, read_results(reads, default_store()), files)
+        tidy(notebook, chapter.defaults() | effective, read_results(reads, default_store()), files)
         nbformat.write(notebook, temporary)
         os.replace(temporary, output)
     return output

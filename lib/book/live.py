@@ -182,7 +182,7 @@ class Live:
         except Interrupted:
             self.bar.bar_style = "warning"
             self._say("cancelled" + f" at step {at:,}" * bool(at) + "; training this point again goes on from its checkpoint")
-        except Exception as error:  # whatever a thread dies of, the reader must hear of it
+        except BaseException as error:  # whatever a thread dies of, the reader must hear of it
             self.bar.bar_style = "danger"
             self._say(str(error) if isinstance(error, SpecError) else f"{type(error).__name__}: {error}")
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from html import escape, unescape
@@ -13,6 +14,8 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_for_filename
 from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.errors import ConfigError
 from sphinx.util import logging
 
 from lib.book import chapters
@@ -237,7 +240,25 @@ def slim(app: Sphinx, exception: Exception | None) -> None:
         unused.unlink()
 
 
+REPOSITORY = "REASON_OR_MEMORIZE_REPOSITORY"
+"""The variable that says where the notebooks are published: https://github.com/OWNER/NAME, or …/tree/BRANCH of it."""
+
+
+def offer_launch(app: Sphinx, config: Config) -> None:
+    """Buttons that open a chapter on Binder and on Colab; none where nobody says where the notebooks are."""
+    if not (address := os.environ.get(REPOSITORY)):
+        return
+    match = re.fullmatch(r"(https://github\.com/[\w.-]+/[\w.-]+?)(?:\.git)?/?(?:/tree/([\w./-]+))?", address)
+    if match is None:
+        raise ConfigError(f"{REPOSITORY} must be https://github.com/OWNER/NAME or …/tree/BRANCH of it, got {address!r}.")
+    places = {"binderhub_url": "https://mybinder.org", "colab_url": "https://colab.research.google.com"}
+    buttons = {"repository_url": match[1], "repository_branch": match[2] or "main", "use_repository_button": True}
+    launch = {"notebook_interface": "jupyterlab", **places}
+    config.html_theme_options = {**config.html_theme_options, **buttons, "launch_buttons": launch}
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("config-inited", offer_launch)
     app.connect("source-read", mark_facts)
     app.connect("doctree-resolved", move_banner)
     app.connect("doctree-resolved", fold_lab_record)

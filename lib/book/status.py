@@ -33,24 +33,29 @@ class ProfileStatus:
 
 @dataclass
 class ExperimentStatus:
-    """`stale`: results of a version that no experiment has any more. `other`: results of this version outside every profile,
-    such as a reader's own points. Where experiments share a folder, each counts its own version."""
+    """`stale`: results of a version that no experiment has any more. `older`: results of this version that lack a metric which
+    its runs record by now. `other`: results of this version outside every profile, such as a reader's own points. Where
+    experiments share a folder, each counts its own version."""
 
     experiment: str
     version: int
     profiles: list[ProfileStatus]
     stale: int
+    older: int
     other: int
     unreadable: list[str]
 
 
-def _hours(missing: list[RunSpec], known: Iterable[StoredRun], length: int) -> tuple[float, str]:
-    """Estimate from stored runs of the same shape where there are any, else from operations."""
+def _hours(missing: list[RunSpec], known: Iterable[StoredRun], experiment: Experiment) -> tuple[float, str]:
+    """Estimate from stored runs of the same shape where there are any, else from operations. Only these need the study, whose
+    data may take seconds to make."""
     times: dict[tuple, list[float]] = {}
     for run in known:
         times.setdefault(run.spec.shape, []).append(run.seconds)
     measured = [mean(times[s.shape]) for s in missing if s.shape in times]
-    guessed = [training_work(s, length) / _SUSTAINED for s in missing if s.shape not in times]
+    untimed = [s for s in missing if s.shape not in times]
+    length = experiment.length(untimed[0]) if untimed else 0
+    guessed = [training_work(s, length) / _SUSTAINED for s in untimed]
     basis = "stored timings" if not guessed else "operations on two cores" if not measured else "stored timings and operations"
     return (sum(measured) + sum(guessed)) / 3600, basis if missing else "nothing missing"
 
@@ -81,7 +86,7 @@ def experiment_status(experiment: Experiment, store: Store) -> ExperimentStatus:
             continue
         missing = [spec for spec in specs if spec.key not in good]
         broken = sum(store.path(spec).exists() for spec in missing)
-        hours, basis = _hours(missing, good.values(), experiment.make_study(specs[0]).length)
+        hours, basis = _hours(missing, good.values(), experiment)
         profiles.append(
             ProfileStatus(
                 experiment.name,
@@ -95,7 +100,9 @@ def experiment_status(experiment: Experiment, store: Store) -> ExperimentStatus:
             )
         )
     other = len(set(good) - set().union(*claimed.values())) if experiment is _first(sharing, experiment.version) else 0
-    return ExperimentStatus(experiment.name, experiment.version, profiles, stale, other, unreadable)
+    names = set(getattr(experiment.make_study, "records", ()))
+    older = sum(not names <= run.metrics.keys() for run in good.values() if run.key in claimed[experiment.name])
+    return ExperimentStatus(experiment.name, experiment.version, profiles, stale, older, other, unreadable)
 
 
 def _first(experiments: list[Experiment], version: int) -> Experiment:
@@ -134,7 +141,9 @@ def as_json(items: list[ExperimentStatus]) -> list[dict]:
 def as_text(items: list[ExperimentStatus]) -> str:
     lines = []
     for item in items:
-        lines.append(f"{item.experiment} (version {item.version}): {item.stale} stale, {item.other} outside every profile")
+        older = f", {item.older} older than some metric" * bool(item.older)
+        counts = f"{item.stale} stale{older}, {item.other} outside every profile"
+        lines.append(f"{item.experiment} (version {item.version}): {counts}")
         for p in item.profiles:
             cost = f"; the missing part would take about {p.hours_missing:.2g} h ({p.basis})" if p.missing + p.unusable else ""
             broken = f", {p.unusable} unusable" if p.unusable else ""

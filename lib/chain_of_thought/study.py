@@ -9,6 +9,7 @@ from lib.chain_of_thought.inference import nearest
 from lib.chain_of_thought.models import half_square
 from lib.chain_of_thought.task import GROUPS, OTHER_STEPS, Task
 from lib.core.record.spec import RunSpec, SpecError
+from lib.core.sweep.jobs import records
 from lib.core.train.ensemble import Ask
 
 HELD_OUT_SEED = 7
@@ -50,6 +51,7 @@ class ChainOfThought:
         return {"held out": half_square(answer, self.answer).mean(1), "right": right.float().mean(1)} | found
 
 
+@records("both", "pattern only", "step only", "neither", "right", "held out", "same example", "other example")
 def make_study(spec: RunSpec) -> ChainOfThought:
     """Raises SpecError where the model is not of the prompts' shape."""
     study = ChainOfThought(**dict(spec.task))

@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from lib.composition.spectra import covariance_eigenvalues
-from lib.composition.study import Composition
+from lib.composition.study import METRICS, Composition
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, N_PLACES, SYMMETRIC_OFFSET, Task
 from lib.composition.variations import gpt2_specs
 from lib.core.model.transformer import Taps, Transformer
 from lib.core.read.measures import principal_map
 from lib.core.record.spec import RunSpec
 from lib.core.sweep.experiment import Experiment
+from lib.core.sweep.jobs import records
 
 KEY, PLACE = 99, 2
 """The question of Fig. 3 of Zhang et al. 2024 and where it stands: key 99, pair (4, 3)."""
@@ -57,6 +58,7 @@ class Played(Composition):
         }
 
 
+@records(*METRICS)
 def make_played(spec: RunSpec) -> Played:
     return Played(**dict(spec.task))
 

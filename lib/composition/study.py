@@ -9,6 +9,7 @@ from torch import Tensor
 from lib.composition.task import INFERENTIAL_OFFSET, LENGTH, N_KEYS, SYMMETRIC_OFFSET, Task
 from lib.core.model.rng import randint
 from lib.core.record.spec import RunSpec
+from lib.core.sweep.jobs import records
 from lib.core.train.ensemble import Ask
 
 _DRAW = 4  # stream of random numbers, after those of the task
@@ -73,5 +74,9 @@ class Composition:
         }
 
 
+METRICS = ("test", "symmetric", "inferential", "train", "train_loss", "offsets", "offsets_low", "pairs")
+
+
+@records(*METRICS)
 def make_study(spec: RunSpec) -> Composition:
     return Composition(**dict(spec.task))

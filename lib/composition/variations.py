@@ -15,12 +15,13 @@ from torch import Tensor
 from lib.composition import spectra
 from lib.composition.experiments import GRIDS, full_length, model_spec
 from lib.composition.separation import SEPARATION
-from lib.composition.study import Composition, make_study
+from lib.composition.study import METRICS, Composition, make_study
 from lib.composition.task import POSITIONS, VOCAB
 from lib.core.model.transformer import ModelSpec, Transformer
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec
 from lib.core.sweep.experiment import Experiment, always, in_one_list
+from lib.core.sweep.jobs import records
 
 SMOKE, LAPTOP, PAPER = (GRIDS[profile].train for profile in ("smoke", "laptop", "paper"))
 PAPER_GAMMAS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -44,6 +45,7 @@ class Watched(Composition):
             return spectra.watch(model)
 
 
+@records(*METRICS)
 def make_watched(spec: RunSpec) -> Watched:
     return Watched(**dict(spec.task))
 

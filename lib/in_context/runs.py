@@ -16,7 +16,7 @@ from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import train_specs
 from lib.in_context.models import OneLayer, signs
-from lib.in_context.study import foreign, make_study
+from lib.in_context.study import foreign, make_study, task_from
 from lib.in_context.task import Prompts, Task, all_pairs
 
 FRESH_SEED = 2_000_003
@@ -63,7 +63,7 @@ def snapshots(run: StoredRun) -> dict[int, dict[str, np.ndarray]]:
 
 def task_of(run: StoredRun, **change: object) -> Task:
     """The task of a run's training prompts, or out of domain for `sum` or `outside`, with other parts changed."""
-    own = make_study(run.spec).task
+    own = task_from(run.spec)
     if change.get("sum") is not None or change.get("outside"):
         return foreign(own, **change)
     return replace(own, **{name: value for name, value in change.items() if name not in ("sum", "outside")})

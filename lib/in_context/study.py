@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.core.record.spec import RunSpec, SpecError, check_count
+from lib.core.sweep.jobs import records
 from lib.core.train.ensemble import Ask
 from lib.in_context.models import OneLayer, VectorGPT2, VectorGPT2Spec, hinge
 from lib.in_context.task import D_X, Prompts, Task, all_pairs
@@ -177,6 +178,12 @@ def angle(rows: Tensor, direction: Tensor) -> Tensor:
     return cosine.clamp(-1, 1).acos() / math.pi
 
 
+def task_from(spec: RunSpec) -> Task:
+    """The task of a run's training prompts."""
+    return Task(**{name: value for name, value in spec.task if name not in ("keep", "prompts")})
+
+
+@records("seen", "seen loss", sometimes=("unseen", "unseen loss"))
 def make_study(spec: RunSpec) -> InContext:
     """Raises SpecError for snapshots that would never be taken and for prompts that do not fit the model."""
     task = dict(spec.task)

@@ -576,6 +576,9 @@ _LAMBDA = re.compile(
 )
 
 
+_FUNCTION = frozenset(("a", "the", "was", "by", "to", "that", ".", *_PREPOSITIONS))
+
+
 def _wrong(row: Row) -> str | None:
     """What is wrong with a sentence and its form, if anything."""
     words = row.sentence.split(" ")
@@ -596,14 +599,27 @@ def _wrong(row: Row) -> str | None:
     for noun, position in _HEAD.findall(row.form):
         if words[int(position)].lower() != noun:
             return f"the form has {noun} at word {position}, where the sentence has {words[int(position)]}"
-    return None
+    roles = re.findall(rf"({_WORD}) \. ({_ROLE}) \( x _ (\d+) , (?:x _ (\d+)|({_WORD})) \)", row.form)
+    played = [(role, event) for _, role, event, *_ in roles]
+    if twice := [role for role, event in played if played.count((role, event)) > 1]:
+        return f"the form has two of the role {twice[0]} in one event"
+    places = {int(place) for *_, event, place, _ in roles for place in (event, place) if place}
+    names = {name for *_, name in roles}
+    parts = [place for place, word in enumerate(words) if word.lower() not in _FUNCTION]
+    if lost := [place for place in parts if place not in places and words[place] not in names]:
+        return f"no role of the form has the word {words[lost[0]]}"
+    nouns = {int(place) for _, place in _HEAD.findall(row.form)}
+    lost = [place for place in parts if words[place - 1].lower() in ("a", "the") and place not in nouns]
+    return f"the form does not say that word {lost[0]} is {words[lost[0]]}" if lost else None
 
 
-def load(folder: Path | str) -> Data:
-    """A user's own copy of the released files, or what `save` wrote, checked.
+def load(folder: Path | str, sizes: Sizes | None = FULL) -> Data:
+    """A user's own copy of the released files, or, with the sizes it was made with or None for any, what `save` wrote; checked.
 
     Raises LanguageError, in one sentence, for missing or unreadable files, lines that are not a sentence, a form and a case,
-    forms that do not fit their sentence, a sentence that is there twice, and cases or single words that are missing."""
+    forms that do not fit their sentence (a word in no role, a role twice), a sentence that is there twice, cases or single
+    words that are missing, and files of another length than `sizes` says. A role that is given to the wrong word is not seen.
+    """
     folder = Path(folder)
     lacking = [f"{name}.tsv" for name in SETS if not (folder / f"{name}.tsv").is_file()]
     if lacking:
@@ -615,7 +631,7 @@ def load(folder: Path | str) -> Data:
     for name in SETS:
         path = folder / f"{name}.tsv"
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise LanguageError(f"{path} cannot be read as text in UTF-8 ({error}): copy it again.") from None
         if not lines:
@@ -643,4 +659,9 @@ def load(folder: Path | str) -> Data:
     lacking = sorted(set(CASES) - {row.case for row in sets["gen"]})
     if lacking:
         raise LanguageError(f"{folder / 'gen.tsv'} has no rows of {', '.join(lacking)}: copy the whole file.")
+    wanted = {"train": sizes.train, "dev": sizes.dev, "test": sizes.test, "gen": sizes.case * len(CASES)} if sizes else {}
+    for name, count in wanted.items():
+        if len(sets[name]) != count:
+            path = folder / f"{name}.tsv"
+            raise LanguageError(f"{path} has {len(sets[name]):,} rows, not {count:,}: copy the whole file.")
     return Data(**sets)

@@ -31,9 +31,11 @@ class Draws:
 
     def uniform(self) -> float:
         """In [0, 1), in steps of 2⁻⁵³."""
-        bits = mix(self._key + self._count & _MASK) >> 11
+        x = (self._key + self._count + 0x9E3779B97F4A7C15) & _MASK  # `mix` in place: text is made of millions of choices
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
         self._count += 1
-        return bits * 2.0**-53
+        return ((x ^ (x >> 31)) >> 11) * 2.0**-53
 
     def chance(self, probability: float) -> bool:
         return self.uniform() < probability

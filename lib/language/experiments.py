@@ -360,8 +360,10 @@ def mix_specs(profile: str) -> dict[tuple[bool, float], list[RunSpec]]:
     }
 
 
-def _language(name: str, title: str, make: StudyFactory, specs: Callable[[str], Mapping[Any, list[RunSpec]]]) -> Experiment:
-    return Experiment(name, title, VERSION, make, in_one_list(specs), models=(CausalSpec,))
+def _language(
+    name: str, title: str, make: StudyFactory, specs: Callable[[str], Mapping[Any, list[RunSpec]]], **more: Any
+) -> Experiment:
+    return Experiment(name, title, VERSION, make, in_one_list(specs), models=(CausalSpec,), **more)
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -378,5 +380,5 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         asking_search,
         models=(CausalSpec,),
     ),
-    _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs),
+    _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs, tokens=lambda spec: dict(spec.task)["length"] - 1),
 )

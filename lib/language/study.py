@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from lib.core.model.rng import randint
 from lib.core.record.spec import RunSpec
+from lib.core.sweep.jobs import records
 from lib.core.train.ensemble import Ask
 from lib.language import cogs, prontoqa, scan, stories
 from lib.language.addition import MARKS, Addition
@@ -65,6 +66,7 @@ class Adding:
         return {"off": (answer.clamp(min=len(MARKS) - 1) - self.test.target).float()}
 
 
+@records("train", "train loss", "test", "test loss", sometimes=("rings",))
 def make_adding(spec: RunSpec) -> Adding:
     task = dict(spec.task)
     return Adding(keep=task.pop("keep", ()), task=Addition(**task))
@@ -162,7 +164,9 @@ class Reading:
         """Positions that a model needs."""
         return max(self.length, *(int(rows.length.max()) - 1 for rows in self.asked.values()))
 
-    @torch.compiler.disable
+    varying = True
+    """Batches differ in length, so their drawing is not compiled."""
+
     def batch(self, seed: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
         """Runs at the same step share a bucket; where they are not, rows are padded to the longest."""
         device, seed, index = index.device, seed.cpu(), index.cpu()
@@ -335,6 +339,7 @@ def _scan(split: str, size: int, test: int) -> tuple[Rows, Rows]:
     return rows[chosen.train], rows[chosen.test[::every][:test]]
 
 
+@records("train", "test")
 def make_scan(spec: RunSpec) -> Reading:
     """Task: `split`, `size` of the training set, `test` rows that are asked."""
     task = dict(spec.task)
@@ -348,6 +353,7 @@ def cogs_data(train: int, test: int, case: int, nouns: int, verbs: int) -> tuple
     return data, cogs.vocabulary_of(data)
 
 
+@records("train", "test", "gen", "gen cases")
 def make_cogs(spec: RunSpec) -> Reading:
     """Task: `size` of the training set, and the sizes that data are generated with."""
     task = dict(spec.task)
@@ -369,6 +375,7 @@ def asking_data(
     return task, *(prontoqa.questions(some, task.vocabulary, chain) for some in (known, others))
 
 
+@records("train", "train label", "test", "label")
 def make_asking(spec: RunSpec) -> Asking:
     """Task: `size` of the training set, `test` questions that are asked, and which questions are drawn."""
     task = dict(spec.task)
@@ -396,6 +403,7 @@ SEEN = 20
 """Embeddings are compared of tokens that a corpus has at least so often, and the other never."""
 
 
+@records("train", "train 0", "train 1", "test 0", "test 1")
 def make_mix(spec: RunSpec) -> Mixing:
     task = dict(spec.task)
     words, known, test = mix_data(task["each"], task["tests"], task["length"])

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from lib.core.model.rng import randint
 from lib.core.model.transformer import Taps, Transformer
 from lib.core.record.spec import RunSpec, SpecError, check_count
+from lib.core.sweep.jobs import records
 from lib.core.train.ensemble import Ask, Ensemble
 from lib.reasoning_bias.models import EmbMLP
 from lib.reasoning_bias.task import LENGTH, MEMORY, REASONING, VOCAB, Batch, Task, memory_group
@@ -135,6 +136,7 @@ def drive(model: nn.Module) -> dict[str, Tensor]:
     return {"drive": direct @ (values + one).mT, "direct": direct}
 
 
+@records("memory", "memory loss", "reasoning", "reasoning loss", "held out", "held out loss")
 def make_study(spec: RunSpec) -> MemoryAndReasoning:
     """Raises SpecError for a training set that is too small to hold both kinds, and for snapshots that would never be taken."""
     task = dict(spec.task)

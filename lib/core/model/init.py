@@ -34,6 +34,9 @@ class UnknownParameter(ValueError):
 def fan_in(module: nn.Module, name: str, param: Tensor) -> int | None:
     """d_in of one parameter of a known kind of module; None for norms and biases.
 
+    Known are PyTorch's linear maps, attention, embeddings and norms, GPT-2's linear map, and norms of Llama's kind. A linear
+    map is taken at its word: of a subclass that computes x @ weight instead, d_in is wrong, and a rule must say so.
+
     Raises UnknownParameter for a kind of module that it does not know: a guess would silently change the experiment.
     """
     declared = getattr(module, "gamma_fan_in", None)
@@ -43,6 +46,8 @@ def fan_in(module: nn.Module, name: str, param: Tensor) -> int | None:
         return declared[name]
     if isinstance(module, _NORMS) or name in ("bias", "in_proj_bias", "bias_k", "bias_v"):
         return None
+    if re.search(r"(RMS|Layer)Norm$", type(module).__name__) and name == "weight" and param.dim() == 1:
+        return None  # of Llama, T5 and others, which have norms of their own
     if isinstance(module, nn.Embedding) and name == "weight":
         return module.embedding_dim
     # By name, since a subclass, or a reparametrization, may keep matrices of another meaning beside the weight or in its place.
@@ -147,10 +152,11 @@ def apply_gamma(module: nn.Module, gamma: float, generator: torch.Generator | No
     The padding row of an embedding stays as it is. Returns a report of every parameter, those left as they were included.
     Raises UnknownParameter, which names it, for a parameter that `rule` does not know, and ValueError for a γ that is no finite
     number or out of range, for a parameter that cannot be redrawn (integers, no numbers in this process, a σ that its
-    precision does not have), for memory that two parameters share and would draw differently, and where there is nothing to
-    redraw. Then nothing has been changed.
+    precision does not have), for a part that is quantized, for memory that two parameters share and would draw differently,
+    and where there is nothing to redraw. Then nothing has been changed.
     """
     gamma_std(1, gamma)
+    _check_parts(module)
     plan: dict[int, tuple[str, nn.Parameter, int | None]] = {}
     padding: dict[int, int] = {}
     for full_name, owner, name, param in _owned(module):
@@ -187,13 +193,23 @@ def apply_gamma(module: nn.Module, gamma: float, generator: torch.Generator | No
     return Report(float(gamma), tuple(done))
 
 
+def _check_parts(module: nn.Module) -> None:
+    """Raise ValueError for a part whose weights are no parameters: it would be left out, without a word in the report."""
+    for name, part in module.named_modules():
+        packed = [
+            n for n, b in part.named_buffers(recurse=False) if "weight" in n and b.dim() > 1 and not b.is_floating_point()
+        ]
+        if packed or ".quantized." in type(part).__module__:
+            raise ValueError(f"{name} is a quantized {type(part).__name__}: redraw the module before it is quantized.")
+
+
 def _check_drawable(name: str, param: Tensor, std: float) -> None:
     """Raise ValueError unless normal numbers of this σ can be written into the parameter and be what they are."""
     if type(param).__torch_dispatch__ is not Tensor.__torch_dispatch__:
         raise ValueError(f"{name} is a {type(param).__name__}: redraw the module before it is sharded or quantized.")
     if not param.is_floating_point():
         raise ValueError(f"{name} holds {str(param.dtype).removeprefix('torch.')}: redraw the module before it is quantized.")
-    if param.is_inference() or any(n > 1 and step == 0 for n, step in zip(param.shape, param.stride(), strict=True)):
+    if param.is_inference() or _overlaps(param):
         raise ValueError(f"{name} cannot be written in place: give it memory of its own, made outside inference mode.")
     if re.search(r"(^|\.)lora_[AB](\.|$)", name):
         raise ValueError(
@@ -206,6 +222,16 @@ def _check_drawable(name: str, param: Tensor, std: float) -> None:
             f"{name}: a standard deviation of {std:.3g} is too {'small' if std < 1 else 'large'} for "
             f"{str(param.dtype).removeprefix('torch.')}: choose a gamma nearer to 0."
         )
+
+
+def _overlaps(param: Tensor) -> bool:
+    """Do two of its entries share their memory?"""
+    reach = 0  # of the dimensions so far, those of small steps first
+    for step, size in sorted(zip(param.stride(), param.shape, strict=True)):
+        if size > 1 and step <= reach:
+            return _addresses(param).unique().numel() < param.numel()
+        reach += (size - 1) * step
+    return False
 
 
 def _check_memory(plan: Sequence[tuple[str, Tensor, int | None]]) -> None:

@@ -9,6 +9,9 @@ from torch import Tensor
 
 from lib.core.record.spec import RunSpec
 
+STATUSES = ("fitted", "unfitted", "diverged")
+"""How a run ends: it met the level that its training asks for, it stopped at the limit of steps, or it left the numbers."""
+
 
 @dataclass
 class RunResult:
@@ -21,7 +24,7 @@ class RunResult:
     metrics: dict[str, Any]
     history: dict[str, list[Any]]
     steps: int
-    status: str  # "fitted", "unfitted" (stopped at the step limit) or "diverged"
+    status: str  # one of STATUSES
     fit_step: int | None
     seconds: float
     weights: dict[str, Tensor] = field(repr=False, default_factory=dict)

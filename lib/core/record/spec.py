@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from reprlib import repr as short
 from typing import Any, ClassVar
 
@@ -153,7 +154,7 @@ class RunSpec:
             found["model"]["kind"] = self.model.kind
         return found
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The name of the run's result: 20 hexadecimal digits of the sha256 of the canonical JSON of the spec."""
         return hashlib.sha256(canonical(self.as_dict()).encode()).hexdigest()[:20]

@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from lib.core.record.files import reason, write_atomically
-from lib.core.record.result import RunResult
+from lib.core.record.result import STATUSES, RunResult
 from lib.core.record.spec import RunSpec, SpecError, UnknownKindError, canonical, from_dict
 
 FORMAT = "reason-or-memorize/run/1"
@@ -116,6 +117,25 @@ def _read(path: Path) -> dict[str, Any]:
     return content
 
 
+def _misshapen(fields: dict[str, Any]) -> str | None:
+    """What no run could have left, though its writer signed it."""
+    count = lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    history = fields["history"]
+    good = {
+        "steps": count(fields["steps"]),
+        "fit_step": fields["fit_step"] is None or count(fields["fit_step"]),
+        "status": fields["status"] in STATUSES,
+        "seconds": isinstance(fields["seconds"], int | float),
+        "metrics": isinstance(fields["metrics"], dict),
+        "history": isinstance(history, dict) and all(isinstance(column, list) for column in history.values()),
+        "provenance": isinstance(fields["provenance"], dict),
+        "arrays": isinstance(fields["arrays"], str | None),
+    }
+    if wrong := [name for name, fits in good.items() if not fits]:
+        return f"{wrong[0]}: {short(fields[wrong[0]])}"
+    return "the columns of its history differ in length" if len({len(column) for column in history.values()}) > 1 else None
+
+
 def _read_arrays(path: Path, digest: str) -> dict[str, Tensor]:
     """The arrays beside the result at `path`, as they were written. Raises StoreError unless the file has this digest."""
     file = path.with_suffix(".safetensors")
@@ -136,6 +156,7 @@ class Store:
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
+        self._known: dict[Path, tuple[tuple[int, int], StoredRun]] = {}
 
     def path(self, spec: RunSpec) -> Path:
         return self.root / spec.experiment / f"{spec.key}.json"
@@ -147,6 +168,17 @@ class Store:
 
     def read(self, path: Path) -> StoredRun:
         """The result in one file. Raises StoreError unless it is whole, unaltered and under the name its spec gives it."""
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror}.") from None
+        stamp, run = self._known.get(path, (None, None))
+        if run is None or stamp != (status.st_mtime_ns, status.st_size):
+            run = self._parsed(path)
+            self._known[path] = (status.st_mtime_ns, status.st_size), run
+        return run
+
+    def _parsed(self, path: Path) -> StoredRun:
         content = _read(path)
         try:
             spec = from_dict(content["spec"])
@@ -158,6 +190,8 @@ class Store:
             raise StoreError(f"{path} lacks a part of a result ({error}): delete it and run the sweep again.") from None
         if path.stem != spec.key:
             raise StoreError(f"{path} holds the result of another spec, {spec.key}: move it out of the store.")
+        if wrong := _misshapen(fields):
+            raise StoreError(f"{path} is no result of a run ({wrong}): delete it and run the sweep again.")
         return StoredRun(spec=spec, path=path, **fields)
 
     def put(self, result: RunResult, provenance: dict[str, Any], keep_weights: bool = False) -> bool:

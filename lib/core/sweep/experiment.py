@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from lib.core.model.transformer import AnyModel
@@ -47,6 +48,8 @@ class Experiment:
     another name when they were stored.
 
     `models`: the kinds of models that its specs use beside the transformer; where the experiment is, they are known.
+
+    `tokens`: the length of what a model of a spec reads in training, where its study takes long to make.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Experiment:
     stored_as: str = ""
     own_profiles: tuple[str, ...] = ()
     models: tuple[type[AnyModel], ...] = ()
+    tokens: Callable[[RunSpec], int] | None = None
 
     def __post_init__(self) -> None:
         know(*self.models)
@@ -75,7 +79,15 @@ class Experiment:
         """The runs of a profile, in the order in which they should be trained. Raises SpecError for one that does not exist."""
         if profile not in self.profiles:
             raise SpecError(f"unknown profile {profile!r}: use one of {', '.join(self.profiles)}.")
-        return self.profile_specs(profile)
+        return list(self._specs(profile))
+
+    @cache  # noqa: B019 (experiments live as long as the process); the same specs each time: each then knows its key
+    def _specs(self, profile: str) -> tuple[RunSpec, ...]:
+        return tuple(self.profile_specs(profile))
+
+    def length(self, spec: RunSpec) -> int:
+        """The length, in tokens or columns, of what the model of a spec reads in training."""
+        return self.tokens(spec) if self.tokens else self.make_study(spec).length
 
     def obtain(
         self, specs: Sequence[RunSpec], store: Store, options: Options = Options(), progress: bool = True

@@ -36,6 +36,19 @@ from lib.core.train.machine import DeviceError, cores, said, take_threads
 from lib.core.train.plan import Options, backend_for, workers_for
 
 StudyFactory = Callable[[RunSpec], Study]
+
+
+def records(*names: str, sometimes: Sequence[str] = ()) -> Callable[[StudyFactory], StudyFactory]:
+    """Marks who makes a study with the names of the metrics that its runs record, always or with some tasks alone. Results that
+    lack one that is always there are older than it."""
+
+    def mark(make: StudyFactory) -> StudyFactory:
+        make.records, make.sometimes = names, tuple(sometimes)
+        return make
+
+    return mark
+
+
 KeepWeights = Callable[[RunResult], bool]
 
 
@@ -288,7 +301,8 @@ def sweep(
         stack.callback(bar.tqdm.close)
         if executor is None:
             stack.enter_context(stoppable())
-        if executor is None and workers > 1 and len(jobs) > 1:
+        workers = min(workers, len(jobs))  # more would share the memory among them and have nothing to do
+        if executor is None and workers > 1:
             executor = stack.enter_context(local_workers(workers))
             options = replace(options, sharing=workers)
         elif executor is not None:

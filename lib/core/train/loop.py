@@ -77,7 +77,8 @@ class Group:
     def _start(self, spec: RunSpec, slots: int) -> None:
         self.ensemble = Ensemble(spec, slots, self.device, self.dtype, self.backend)
         compiled = self.backend == "compiled"
-        self.rows = torch.compile(self.study.batch, dynamic=False) if compiled else self.study.batch
+        compiled_rows = compiled and not getattr(self.study, "varying", False)
+        self.rows = torch.compile(self.study.batch, dynamic=False) if compiled_rows else self.study.batch
         self.fresh = True  # the next step compiles
         # Threads of a small model wait for each other, the longer the more other work the cores have.
         self.small = self.backend == "eager" and self.device.type == "cpu" and not worth_compiling([spec] * self.total)

@@ -1,0 +1,38 @@
+"""What the runs of each study record: a name that comes or goes makes stored results another kind of thing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lib.book.registry import EXPERIMENTS
+from lib.book.status import experiment_status
+from lib.core.record.result import RunResult
+from lib.core.record.store import Store
+from lib.core.sweep.experiment import Experiment
+from lib.core.train.loop import train
+from lib.core.train.plan import Options
+
+STUDIES = {e.make_study: e for e in EXPERIMENTS.values() if e.specs("smoke")}
+"""One experiment for each kind of study."""
+
+
+@pytest.mark.parametrize("experiment", STUDIES.values(), ids=lambda e: e.name)
+def test_a_run_records_what_its_study_says(experiment: Experiment) -> None:
+    """Where this fails, raise the version of the experiments, or say the new name and accept that stored runs lack it."""
+    spec = experiment.specs("smoke")[0]
+    steps = max(spec.train.eval_every, *dict(spec.task).get("keep", ()), 1)
+    spec = replace(spec, train=replace(spec.train, steps=steps, warmup=0))
+    (result,) = train([spec], experiment.make_study(spec), Options(device="cpu", backend="eager", bf16=False))
+    always, sometimes = set(experiment.make_study.records), set(experiment.make_study.sometimes)
+    assert always <= set(result.metrics) <= always | sometimes
+
+
+def test_results_that_lack_a_metric_are_counted(tmp_path: Path) -> None:
+    experiment, store = EXPERIMENTS["cot-steps"], Store(tmp_path)
+    specs = experiment.specs("smoke")[:3]
+    for spec, names in zip(specs, (experiment.make_study.records, ("right",), ("right", "both")), strict=True):
+        store.put(RunResult(spec, dict.fromkeys(names, 0.5), {}, 1, "fitted", None, 1.0), {})
+    assert experiment_status(experiment, store).older == 2
