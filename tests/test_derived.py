@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -165,3 +166,15 @@ def same(found: Any, expected: Any) -> None:
             same(found[name], expected[name])
     else:
         assert np.asarray(found) == pytest.approx(np.asarray(expected), abs=0.01, nan_ok=True)
+
+
+def test_what_is_kept_belongs_to_a_measure_that_there_is() -> None:
+    """What no measure reads any more goes."""
+    root = Path(__file__).parents[1] / "results" / FOLDER
+    kept = {path.name for path in root.iterdir()}
+    there = set()
+    for name in kept:
+        room, measure = name.replace(".numbers.", ".metrics.").rsplit(".", 1)
+        if hasattr(getattr(importlib.import_module(f"lib.{room}"), measure, None), "place"):
+            there.add(name)
+    assert kept == there

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -18,8 +19,9 @@ from conftest import SpecFactory, scalars
 from filelock import FileLock
 
 from lib.composition.study import Composition, make_study
+from lib.core.record import files
 from lib.core.record.spec import RunSpec
-from lib.core.record.store import Store, load
+from lib.core.record.store import Store, StoreError, load
 from lib.core.sweep.jobs import Job, SweepError, checkpoints, plan_jobs, sweep
 from lib.core.train.checkpoint import CheckpointError
 from lib.core.train.loop import Interrupted, train
@@ -358,3 +360,25 @@ def test_more_workers_than_jobs_are_not_started(tmp_path: Path, tiny_spec: SpecF
     """A million asked for would leave none of them any memory."""
     report = sweep([tiny_spec(steps=20)], Store(tmp_path), make_study, small(workers=1_000_000), progress=False)
     assert report.trained == 1
+
+
+def test_a_disk_that_fills_during_a_sweep_loses_nothing(
+    tmp_path: Path, tiny_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, specs = Store(tmp_path), [tiny_spec(steps=20, depth=depth) for depth in (1, 2, 3)]
+    genuine, written = files.write_atomically, []
+
+    def full(path: Path, data: bytes) -> None:
+        if len(written) >= 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        genuine(path, data)
+        written.append(path)
+
+    monkeypatch.setattr("lib.core.record.store.write_atomically", full)
+    with pytest.raises((StoreError, SweepError), match=r"the disk is full; earlier results are safe, mend this and run again"):
+        sweep(specs, store, make_study, small(workers=1, slots=1), progress=False)
+    assert [store.get(spec) is not None for spec in specs].count(True) == 1
+    monkeypatch.undo()
+    report = sweep(specs, store, make_study, small(workers=1, slots=1), progress=False)
+    assert (report.found, report.trained) == (1, 2)
+    assert store.verify()[1] == []
