@@ -39,8 +39,8 @@ def pages(html: Path) -> list[Path]:
 
 
 def kinds(html: Path) -> list[Path]:
-    """Every page of the book, and of the sources, which are all made alike, one a folder and kind of file."""
-    alike = {(path.parent, tuple(path.suffixes)): path for path in pages(html) if "source" in path.relative_to(html).parts}
+    """Every page of the book, and of the sources, which one function makes, one a kind of file."""
+    alike = {tuple(path.suffixes): path for path in pages(html) if "source" in path.relative_to(html).parts}
     return [path for path in pages(html) if "source" not in path.relative_to(html).parts] + list(alike.values())
 
 
@@ -612,6 +612,28 @@ def test_the_first_page_asks_before_it_shows(html: Path, browser: Browser) -> No
         assert page.locator(".rm-numbers tr").count() > 5
         assert page.locator(".rm-numbers .rm-differs").all_inner_texts() == []  # the first page says what was computed
         assert watched.complaints == []
+
+
+def test_a_word_of_the_glossary_says_what_it_means_on_touch_and_by_keyboard(html: Path, browser: Browser) -> None:
+    with offline(browser, has_touch=True) as watched:
+        page = watched.open(html / "book" / "03-information-flow.html")
+        word, told = page.locator("article a.rm-term").first, page.locator("#rm-rests")
+        means = word.get_attribute("data-means") or ""
+        assert len(means) > 10
+        assert word.get_attribute("title") is None
+        word.tap()
+        expect(told).to_have_text(means)
+        assert "glossary" not in page.url  # the first touch tells, the second leads there
+        page.keyboard.press("Escape")
+        expect(told).to_be_hidden()
+        word.focus()
+        word.evaluate("(link) => link.blur()")
+        page.keyboard.press("Tab")
+        word.focus()
+        assert watched.complaints == []
+        word.tap()
+        word.tap()
+        page.wait_for_url("**/glossary.html#term-*")
 
 
 def test_a_number_says_what_it_rests_on_and_leads_into_the_lab_record(html: Path, browser: Browser) -> None:

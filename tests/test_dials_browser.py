@@ -33,7 +33,7 @@ VISIT = """
       document.getElementById(id).getBoundingClientRect();
       const took = performance.now() - began;
       const wide = document.scrollingElement.scrollWidth;
-      found.push([sliders.map((s) => Number(s.value)), document.querySelector(`#${id}-caption`).innerText, took, wide]);
+      found.push([sliders.map((s) => Number(s.value)), document.querySelector(`#${id}-caption`).textContent, took, wide]);
       return;
     }
     for (let i = 0; i <= Number(left[0].max); i++) {
@@ -135,6 +135,47 @@ def test_every_stop_is_a_computed_value_and_the_page_says_what_is_stored(browser
         assert f"share of wrong answers: {'; '.join(told)}." in said
         assert wide <= 360
     assert statistics.median(took for *_, took, _ in visited) < 50  # milliseconds
+
+
+def test_what_is_seen_is_said_and_drawn_as_bars(browser: Browser, write: Any) -> None:
+    with offline(browser) as watched:
+        page = watched.open(write(Dials(some_data(), "rm-15")))
+        story, bars = page.locator("#rm-15-story"), page.locator("#rm-15 .rm-values li")
+        expect(story).to_contain_text("“chain of thought” falls: ")
+        expect(story).to_contain_text("At 10, “answers alone” is above “chain of thought”, and their intervals do not meet.")
+        assert bars.all_text_contents() == ["chain of thought 0.0812", "answers alone 0.491"]
+        drawn = [bars.nth(i).locator(".rm-range").get_attribute("d") or "" for i in (0, 1)]
+        (a, b), (c, d) = ([float(x) for x in re.findall(r"[MH]([\d.]+)", path)] for path in drawn)
+        assert a < float(bars.nth(0).locator("circle").get_attribute("cx") or 0) < b < c < d
+        press(page, "alpha", "Home")
+        press(page, "length", "End")
+        assert bars.all_text_contents() == ["chain of thought not computed", "answers alone not computed"]
+        assert watched.complaints == []
+
+
+def test_a_view_is_an_address(browser: Browser, write: Any) -> None:
+    with offline(browser) as watched:
+        path = write(Dials(some_data(), "rm-15"))
+        page = watched.open(path)
+        press(page, "length", "End")
+        press(page, "tau", "End")
+        address = page.locator("#rm-15-link").get_attribute("href") or ""
+        other = watched.open(path.rename(path.with_name("other.html")), address)
+        expect(other.locator("#rm-15-caption")).to_contain_text(f"examples in the prompt = {LENGTHS[-1]}")
+        other.evaluate("location.hash = '#rm-15?length=10&alpha=oops&tau=99&else=1'")
+        expect(other.locator("#rm-15-caption")).to_contain_text("examples in the prompt = 10")
+        assert watched.complaints == []
+
+
+def test_a_dial_plays(browser: Browser, write: Any) -> None:
+    with offline(browser) as watched:
+        page = watched.open(write(Dials(some_data(), "rm-15")))
+        page.get_by_role("button", name="Play examples in the prompt").click()
+        expect(page.get_by_role("button", name="Pause examples in the prompt")).to_be_visible()
+        expect(page.locator("#rm-15-caption")).to_contain_text(f"examples in the prompt = {LENGTHS[-1]}")
+        expect(page.get_by_role("button", name="Play examples in the prompt")).to_be_visible()
+        assert page.locator("[id^=rm-15-play]").count() == 2  # two values need none
+        assert watched.complaints == []
 
 
 def test_the_marks_stand_where_the_values_are(browser: Browser, write: Any) -> None:

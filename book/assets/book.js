@@ -41,7 +41,8 @@
   }
   window.addEventListener("DOMContentLoaded", equations);
 
-  // What a number or a verdict in the text rests on: shown when it is pointed at, focused or touched.
+  // What a number or a verdict in the text rests on, and what a word of the glossary means: shown when it is pointed at, focused
+  // or touched.
   function rests() {
     const box = document.createElement("div");
     box.className = "rm-rests";
@@ -51,6 +52,7 @@
     document.body.append(box);
     let shown = null;
     const words = (link) => {
+      if (link.dataset.means) return link.dataset.means;
       const to = document.getElementById(link.hash.slice(1));
       if (!to) return "";
       if (to.classList.contains("rm-claim")) {
@@ -72,7 +74,11 @@
     };
     const hide = () => { box.hidden = true; shown?.removeAttribute("aria-describedby"); shown = null; };
     let touched = false;
-    for (const link of document.querySelectorAll("a.rm-fact")) {
+    for (const link of document.querySelectorAll("a.rm-term[title]")) { // or the browser would show it as well
+      link.dataset.means = link.title;
+      link.removeAttribute("title");
+    }
+    for (const link of document.querySelectorAll("a.rm-fact, a.rm-term")) {
       link.addEventListener("pointerdown", (event) => { touched = event.pointerType === "touch"; });
       link.addEventListener("pointerenter", (event) => { if (event.pointerType !== "touch") show(link); });
       link.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") hide(); });
@@ -83,7 +89,7 @@
       });
     }
     document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
-    document.addEventListener("pointerdown", (event) => { if (shown && !event.target.closest("a.rm-fact")) hide(); });
+    document.addEventListener("pointerdown", (event) => { if (shown && !event.target.closest("a.rm-fact, a.rm-term")) hide(); });
   }
 
   // The first page asks before it shows.

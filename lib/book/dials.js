@@ -117,23 +117,77 @@ function mountDials(root, data) {
     return svg(low + 20, `${bars.label}: ${said.join(", ")}.`, body);
   }
 
+  // --- Words, and the chosen values as bars ---
+
+  const apart = (a, b) => a[1] > b[2] || b[1] > a[2]; // do their intervals not meet?
+  function tale() { // what is seen, in sentences
+    const [first] = series, points = along(first, chosen).map((p, i) => ({ leaf: p.leaf, at: six.format(axis.values[i]) })).filter((p) => p.leaf);
+    let words = "";
+    if (points.length > 1) {
+      const [a, b] = [points[0], points[points.length - 1]];
+      const how = !apart(a.leaf, b.leaf) ? "is about the same" : b.leaf[0] > a.leaf[0] ? "rises" : "falls";
+      words += `From ${axis.label} ${a.at} to ${b.at}, “${first.label}” ${how}: ${value(a.leaf[0])} and ${value(b.leaf[0])}. `;
+    }
+    const here = series.map((s) => ({ label: s.label, leaf: at(s.values, chosen) })).filter((s) => s.leaf).sort((a, b) => b.leaf[0] - a.leaf[0]);
+    if (here.length > 1) {
+      const [high, low] = [here[0], here[here.length - 1]];
+      words += apart(high.leaf, low.leaf)
+        ? `At ${now(axis)}, “${high.label}” is above “${low.label}”, and their intervals do not meet.`
+        : `At ${now(axis)} the intervals of “${high.label}” and “${low.label}” meet, so these runs do not tell which is larger.`;
+    }
+    return words;
+  }
+  const hx = scale(lift(y.low), lift(y.high), 4, 156), across = (v) => hx(lift(clamp(v, y.low, y.high))).toFixed(1);
+  const range = (leaf, i) => `<svg viewBox="0 0 160 14" aria-hidden="true"><path class="rm-rule rm-base" d="M4 7H156"/>` + (leaf
+    ? `<path class="rm-range rm-${i}" d="M${across(leaf[1])} 7H${across(leaf[2])}"/><circle class="rm-point rm-${i}" cx="${across(leaf[0])}" cy="7" r="4"/>` : "") + "</svg>";
+  const row = ([label, leaf], i) => `<li>${range(leaf, i)}<span>${esc(label)} <b>${leaf ? value(leaf[0]) : "not computed"}</b></span></li>`;
+
   // --- The page: built once, filled at every change ---
 
   root.classList.add("rm-explorer", "rm-dials");
   root.replaceChildren();
   const controls = el("div", { class: "rm-controls", role: "group", "aria-label": "Choose values" });
+  let playing = null;
+  function pause() {
+    if (!playing) return;
+    clearInterval(playing.timer);
+    playing.button.textContent = "▶";
+    playing.button.setAttribute("aria-label", playing.label);
+    playing = null;
+  }
   const inputs = dials.map((d) => {
     const { box, input, out } = slider(`${data.id}-${d.id}`, d.label, 0, d.values.length - 1, 1);
     const shown = d.values.length > 8 ? [d.values[0], d.values[d.values.length - 1]] : d.values; // as many as there is room for
     box.append(el("div", { class: "rm-stops", "aria-hidden": "true" }, shown.map((v) => `<span>${esc(six.format(v))}</span>`).join("")));
-    input.addEventListener("input", () => { chosen[d.id] = Number(input.value); redraw(); });
+    const choose = (place) => { chosen[d.id] = place; redraw(); };
+    input.addEventListener("input", () => { pause(); choose(Number(input.value)); });
+    if (d.values.length > 2) {
+      const button = el("button", { type: "button", class: "rm-play", id: `${data.id}-play-${d.id}`, "aria-label": `Play ${d.label}`, title: `Play ${d.label}` }, "▶");
+      button.addEventListener("click", () => {
+        const mine = playing && playing.button === button;
+        pause();
+        if (mine) return;
+        if (input.value === input.max) choose(0);
+        const timer = setInterval(() => (input.value === input.max ? pause() : choose(Number(input.value) + 1)), 700);
+        playing = { timer, button, label: `Play ${d.label}` };
+        button.textContent = "❚❚";
+        button.setAttribute("aria-label", `Pause ${d.label}`);
+      });
+      box.append(button);
+    }
     controls.append(box);
     return { d, input, out };
   });
+  const story = el("p", { class: "rm-story", id: `${data.id}-story` });
+  const values = el("ul", { class: "rm-values" });
+  const tools = el("div", { class: "rm-tools" }), link = el("a", { class: "rm-link", id: `${data.id}-link` }, "Link to this view");
+  tools.append(link);
   const caption = el("div", { class: "rm-said", id: `${data.id}-caption` });
+  const details = el("details", { class: "rm-details" });
+  details.append(el("summary", {}, "In numbers"), caption);
   const [heard, tell] = teller();
   const grid = el("div", { class: "rm-panels" });
-  root.append(controls, caption, heard, grid);
+  root.append(controls, story, values, tools, heard, grid, details);
   const figures = panels(bars ? ["curve", "bars"] : ["curve"], grid);
   const sample = (i) => `<svg viewBox="0 0 30 10" aria-hidden="true">${line([[0, 5], [30, 5]], `class="rm-line rm-${i}"`)}</svg>`;
   const legend = el("div", { class: "rm-legend" }, series.map((s, i) => `<span>${sample(i)}${esc(s.label)}</span>`).join(""));
@@ -158,8 +212,23 @@ function mountDials(root, data) {
     caption.innerHTML = `<p>Shown: ${dials.map((d) => `${esc(d.label)} = <b>${now(d)}</b>`).join(", ")}. The sliders stop only where something was computed; nothing is interpolated.</p>`
       + `<p>${esc(y.label)}: ${results.map(([label, leaf]) => `${esc(label)} ${told(leaf, (v) => `<b>${v}</b>`)}`).join("; ")}.</p><p>${esc(data.about)}</p>`;
     tell(`${dials.map((d) => `${d.label} = ${now(d)}`).join(", ")}. ${results.map(([label, leaf]) => `${label} ${told(leaf)}`).join("; ")}.`);
+    story.textContent = tale();
+    values.innerHTML = results.map(row).join("");
+    link.href = `#${data.id}?` + new URLSearchParams(dials.map((d) => [d.id, d.values[chosen[d.id]]])).toString();
     figures.curve.picture.innerHTML = curves();
     if (bars) figures.bars.picture.innerHTML = shares();
   }
+  function restore() { // the view that the address names; what is no computed value is left as it is
+    const [id, words] = location.hash.slice(1).split("?");
+    if (id !== data.id || words === undefined) return false;
+    for (const [key, word] of new URLSearchParams(words)) {
+      const d = dial(key), place = d && word !== "" ? d.values.indexOf(Number(word)) : -1;
+      if (place >= 0) chosen[key] = place;
+    }
+    return true;
+  }
+  const led = restore();
   redraw();
+  if (led) root.scrollIntoView();
+  window.addEventListener("hashchange", () => { if (restore()) { pause(); redraw(); root.scrollIntoView(); } });
 }
