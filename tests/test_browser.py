@@ -614,6 +614,23 @@ def test_the_first_page_asks_before_it_shows(html: Path, browser: Browser) -> No
         assert watched.complaints == []
 
 
+def test_on_a_phone_panels_stand_one_below_the_other(html: Path, browser: Browser) -> None:
+    with offline(browser, 400) as watched:
+        page = watched.open(html / "book" / "02-phase-diagram.html")
+        stacked = page.locator("img.rm-stacked")
+        assert stacked.count() >= 5
+        image = stacked.first
+        expect(image).to_be_visible()
+        assert image.evaluate("(i) => i.getBoundingClientRect().width") <= 400
+        assert len(image.get_attribute("alt") or "") > 20
+        hidden = page.locator(".rm-figure[hidden]").count()
+        assert hidden == stacked.count()
+        page.set_viewport_size({"width": 1280, "height": 900})
+        expect(image).to_be_hidden()
+        expect(page.locator(".rm-figure[hidden]")).to_have_count(0)
+        assert watched.complaints == []
+
+
 def test_a_word_of_the_glossary_says_what_it_means_on_touch_and_by_keyboard(html: Path, browser: Browser) -> None:
     with offline(browser, has_touch=True) as watched:
         page = watched.open(html / "book" / "03-information-flow.html")
@@ -626,10 +643,6 @@ def test_a_word_of_the_glossary_says_what_it_means_on_touch_and_by_keyboard(html
         assert "glossary" not in page.url  # the first touch tells, the second leads there
         page.keyboard.press("Escape")
         expect(told).to_be_hidden()
-        word.focus()
-        word.evaluate("(link) => link.blur()")
-        page.keyboard.press("Tab")
-        word.focus()
         assert watched.complaints == []
         word.tap()
         word.tap()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -77,3 +78,71 @@ def test_it_has_the_look_of_the_book_whoever_draws() -> None:
     plain = style.png(drawn("one"))
     with plt.rc_context({"savefig.facecolor": "red", "figure.dpi": 30, "savefig.dpi": 20}):
         assert style.png(drawn("one")) == plain
+
+
+def panels(rows: int, columns: int) -> Figure:
+    with style.look():
+        fig, axes = plt.subplots(rows, columns, figsize=(style.WIDTH, 2.0 * rows), sharex=True, sharey=True, squeeze=False)
+        for i, ax in enumerate(axes.flat):
+            ax.plot([0, 1], [0, i])
+            ax.set_title(f"panel {i} " + "with a long title " * 3)
+        axes[0, 0].set_ylabel("height")
+        axes[-1, 0].set_xlabel("width")
+        fig.legend(["a", "b"], loc="outside lower center", ncols=2)
+    return fig
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 3), (2, 2), (3, 2)])
+def test_panels_are_stacked_each_with_its_axes(rows: int, columns: int) -> None:
+    fig = panels(rows, columns)
+    with style.look():
+        assert style.stack(fig)
+        fig.canvas.draw()
+    boxes = [ax.get_window_extent() for ax in fig.axes]
+    assert len({round(box.x0) for box in boxes}) == len({round(box.x1) for box in boxes}) == 1
+    assert all(above.y0 > below.y1 for above, below in pairwise(boxes))
+    for ax in fig.axes:
+        assert ax.yaxis.get_tick_params()["labelleft"]
+        assert [label.get_text() for label in ax.get_yticklabels() if label.get_text()]
+        assert len(ax.get_title("left").splitlines()) > 1
+    assert {ax.get_ylabel() for ax in fig.axes[:columns]} == {"height"}
+    assert fig.get_size_inches()[0] == style.NARROW
+    assert image(fig).width < style.NARROW * style.DPI * 1.1
+
+
+def test_a_column_stays_together_where_the_first_row_alone_has_titles() -> None:
+    fig = panels(2, 2)
+    for ax in fig.axes[2:]:
+        ax.set_title("", loc="left")
+    with style.look():
+        style.stack(fig)
+        fig.canvas.draw()
+    from_above = sorted(range(4), key=lambda i: -fig.axes[i].get_window_extent().y0)
+    assert from_above == [0, 2, 1, 3]
+    plt.close(fig)
+
+
+def test_a_large_grid_and_a_nested_one_stay_as_they_are() -> None:
+    nested = plt.figure()
+    outer = nested.add_gridspec(1, 2)
+    for part in outer:
+        inner = part.subgridspec(2, 1)
+        nested.add_subplot(inner[0])
+    for fig in (panels(3, 3), nested):
+        size = tuple(fig.get_size_inches())
+        assert not style.stack(fig)
+        assert tuple(fig.get_size_inches()) == size
+        plt.close(fig)
+
+
+def test_labels_below_do_not_touch() -> None:
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 2.0))
+        ax.set_xticks(range(40), [f"{i / 40:.3f}" for i in range(40)])
+        ax.set_xlim(0, 39)
+        style.stack(fig)
+        fig.canvas.draw()
+    boxes = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]
+    assert len(boxes) >= 4
+    assert not any(a.overlaps(b) for a, b in pairwise(boxes))
+    plt.close(fig)

@@ -134,7 +134,7 @@
     title.after(button);
   }
 
-  // On a phone the figures of the first page have their panels one above the other.
+  // On a phone figures have their panels one above the other.
   const phone = window.matchMedia("(max-width: 46rem)");
   function narrow() {
     for (const image of document.querySelectorAll('img[src$="/bridge.png"], img.rm-narrow')) {
@@ -142,6 +142,11 @@
       const own = image.dataset.wide.split("/").pop().replace(".png", "-narrow.png");
       image.setAttribute("src", phone.matches ? `../_static/${own}` : image.dataset.wide);
       image.classList.toggle("rm-narrow", phone.matches);
+    }
+    for (const image of document.querySelectorAll("img.rm-stacked")) {
+      const before = [...image.closest(".cell_output").querySelectorAll(".rm-figure")].filter((f) => f.compareDocumentPosition(image) & Node.DOCUMENT_POSITION_FOLLOWING);
+      image.hidden = !phone.matches;
+      if (before.length) before[before.length - 1].hidden = phone.matches;
     }
   }
   phone.addEventListener("change", narrow);

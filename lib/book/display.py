@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import dataclasses
 import inspect
@@ -12,6 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, TypeVar
 
+import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from IPython.display import HTML, Markdown, display
@@ -57,16 +59,21 @@ def show(
     source: str = "",
 ) -> None:
     """Draw `draw(*args)`, and under it the caption, the provenance and the summary line that regression tests compare: by
-    default what the numbers that were drawn come to.
+    default what the numbers that were drawn come to. On a phone a page shows the panels one below the other instead.
 
     `source` says what was drawn where it is neither runs nor the task.
     """
     figure = draw(*map(rounded, args))
-    display({"image/png": style.png(figure), "text/plain": repr(figure)}, raw=True)
+    display({"image/png": style.png(figure, close=False), "text/plain": repr(figure)}, raw=True)
+    with style.look():
+        stacked = base64.b64encode(style.png(figure)).decode() if style.stack(figure) else ""
+    plt.close(figure)
+    words = re.sub(r"<[^>]+>|[$*]", "", typeset.markdown(caption))
     title = f"<strong>Figure {escape(number)}.</strong> {typeset.markdown(caption)}"
     display(
         HTML(
-            f'<p class="rm-caption" id="figure-{anchor(number)}">{title}</p>'
+            (f'<img class="rm-stacked" hidden alt="{escape(words)}" src="data:image/png;base64,{stacked}">' if stacked else "")
+            + f'<p class="rm-caption" id="figure-{anchor(number)}">{title}</p>'
             f'<p class="rm-provenance">{escape(source or provenance_line(runs, profile))} · drawn by {source_of(draw)}</p>'
         )
     )
