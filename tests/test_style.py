@@ -146,3 +146,12 @@ def test_labels_below_do_not_touch() -> None:
     assert len(boxes) >= 4
     assert not any(a.overlaps(b) for a, b in pairwise(boxes))
     plt.close(fig)
+
+
+def test_panels_for_which_there_is_no_room_are_not_stacked(recwarn: pytest.WarningsRecorder) -> None:
+    with style.look():
+        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.0), sharey=True)
+        axes[0].set_yticks([0, 1], ["words " * 14] * 2)
+        assert not style.stack(fig)
+    plt.close(fig)
+    assert len(recwarn) == 0

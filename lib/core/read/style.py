@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -98,8 +99,8 @@ _MOST = 6
 
 
 def stack(figure: Figure) -> bool:
-    """Put the panels of a figure one below the other, for a phone. False, and nothing done, where they are more than
-    _MOST, or in no simple grid.
+    """Put the panels of a figure one below the other, for a phone. False where they are more than _MOST or in no simple
+    grid, and nothing is done; or where the words around them leave no room.
 
     Panels that share an axis then have its ticks and label each. Where the first row alone has titles, a column stays together.
     """
@@ -136,10 +137,13 @@ def stack(figure: Figure) -> bool:
     if figure.get_suptitle():
         figure.suptitle(_wrapped(figure.get_suptitle()))
     figure.set_size_inches(NARROW, sum(heights) + 0.3 * len(figure.legends))
-    figure.canvas.draw()
-    for ax in figure.axes:
-        _thin(ax)
-    return True
+    with warnings.catch_warnings(record=True) as complaints:  # of a layout that leaves the panels no room
+        warnings.simplefilter("always")
+        figure.canvas.draw()
+        for ax in figure.axes:
+            _thin(ax)
+        figure.canvas.draw()
+    return not complaints
 
 
 def _thin(ax: Axes) -> None:
