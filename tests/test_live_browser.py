@@ -172,31 +172,6 @@ def test_another_is_cancelled_and_leaves_a_checkpoint(page: Page, lab: tuple[str
     assert len(list((lab[1] / "store" / FAST.folder / ".checkpoints").glob("[!.]*.safetensors"))) == 1
 
 
-def test_a_restarted_kernel_and_a_reloaded_page_go_on_from_what_is_stored(page: Page, lab: tuple[str, Path]) -> None:
-    """In the midst of training; nothing that was stored is lost, and the same point can be asked for again."""
-    stored = sorted((lab[1] / "store" / FAST.folder).glob("*.json"))
-    page.get_by_role("button", name="Train this point").click()
-    expect(page.locator(".rm-live [data-panel=curve]")).to_contain_text("Training now")
-    restarted = page.evaluate(
-        """async () => {
-            const token = (document.cookie.match(/_xsrf=([^;]+)/) || [])[1] || "";
-            const [kernel] = await (await fetch("/api/kernels")).json();
-            const how = {method: "POST", headers: {"X-XSRFToken": token}};
-            return (await fetch(`/api/kernels/${kernel.id}/restart`, how)).status;
-        }"""
-    )
-    assert restarted == 200
-    page.goto(f"{lab[0]}/lab/tree/live.ipynb?reset")
-    run_cell(page, 0)
-    page.locator(".rm-live .rm-explorer svg").first.wait_for(timeout=SECONDS)
-    assert sorted((lab[1] / "store" / FAST.folder).glob("*.json")) == stored
-    move(page, "Initialization rate γ", ["ArrowRight"] * 6)
-    expect(page.locator(".rm-live .rm-said")).to_contain_text("You ask for γ = 0.56 at depth 2.")
-    page.get_by_role("button", name="Train this point").click()
-    expect(page.locator(".rm-live")).to_contain_text("stored as run", timeout=SECONDS)
-    assert Store(lab[1] / "store").verify()[1] == []
-
-
 def test_the_live_view_has_no_serious_accessibility_finding(page: Page) -> None:
     response = Axe().run(page, context=".rm-live").response
     found = [
