@@ -30,23 +30,17 @@ def write(path: Path, *sources: str, parameters: str = "n: int = 1\nname: str = 
     return Chapter(path)
 
 
-@pytest.fixture(scope="module")
-def smoke_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Empty at first."""
-    return tmp_path_factory.mktemp("smoke") / "store"
-
-
 @pytest.mark.parametrize("chapter", ALL, ids=lambda c: c.name)
-def test_smoke_run(chapter: Chapter, smoke_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every chapter runs at the smoke profile, and trains what it shows and no chapter before it has trained."""
-    monkeypatch.setenv(STORE_VARIABLE, str(smoke_store))
+def test_smoke_run(chapter: Chapter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every chapter runs from an empty store at the smoke profile, and trains what it shows."""
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
     given = {"profile": "smoke"} if "profile" in chapter.defaults() else {}
     output = execute(chapter, given, tmp_path / "out.ipynb", progress=False)
     notebook = nbformat.read(output, as_version=4)
     assert broken_cells(output) == []
     assert notebook.metadata[RECORD]["parameters"] == chapter.defaults() | given
     if "FAST.obtain" in chapter.path.read_text():
-        store = Store(smoke_store)
+        store = Store(tmp_path / "store")
         assert all(store.get(spec) is not None for spec in FAST.specs("smoke"))
 
 

@@ -142,7 +142,7 @@ def test_what_is_seen_is_said_and_drawn_as_bars(browser: Browser, write: Any) ->
         page = watched.open(write(Dials(some_data(), "rm-15")))
         story, bars = page.locator("#rm-15-story"), page.locator("#rm-15 .rm-values li")
         expect(story).to_contain_text("“chain of thought” falls: ")
-        expect(story).to_contain_text("At 10, “answers alone” is above “chain of thought”, and their intervals do not meet.")
+        expect(story).to_contain_text("At 10, “answers alone” is above “chain of thought”, and their bands do not meet.")
         assert bars.all_text_contents() == ["chain of thought 0.0812", "answers alone 0.491"]
         drawn = [bars.nth(i).locator(".rm-range").get_attribute("d") or "" for i in (0, 1)]
         (a, b), (c, d) = ([float(x) for x in re.findall(r"[MH]([\d.]+)", path)] for path in drawn)

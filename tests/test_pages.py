@@ -17,6 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 from test_architecture import third_party
 from test_chapters import write
+from test_lock import asked
 from test_store import make_result
 
 from lib.book import build, chapters, generated
@@ -87,8 +88,7 @@ def test_words_count_what_differs() -> None:
 def required() -> set[str]:
     """Everything that `pip install -r requirements.txt` brings, by normalized name."""
     normal = lambda name: re.sub(r"[-_.]+", "-", name).lower()
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    waiting = [(Requirement(line.split(" #")[0]).name, "") for line in lines if line and line[0] not in "#-"]
+    waiting = [(name, "") for name in asked("requirements.txt")]
     found: set[tuple[str, str]] = set()
     while waiting:
         name, extra = waiting.pop()

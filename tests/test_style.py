@@ -155,3 +155,15 @@ def test_panels_for_which_there_is_no_room_are_not_stacked(recwarn: pytest.Warni
         assert not style.stack(fig)
     plt.close(fig)
     assert len(recwarn) == 0
+
+
+def test_panels_whose_scales_would_lie_on_one_another_are_not_stacked() -> None:
+    """Two scales beside two columns of panels: below one another there is no place for both."""
+    with style.look():
+        fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 4.0))
+        for column in range(2):
+            for ax in axes[:, column]:
+                image = ax.imshow([[0, 1], [1, 0]])
+            fig.colorbar(image, ax=list(axes[:, column]))
+        assert not style.stack(fig)
+    plt.close(fig)

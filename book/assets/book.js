@@ -144,9 +144,11 @@
       image.classList.toggle("rm-narrow", phone.matches);
     }
     for (const image of document.querySelectorAll("img.rm-stacked")) {
-      const before = [...image.closest(".cell_output").querySelectorAll(".rm-figure")].filter((f) => f.compareDocumentPosition(image) & Node.DOCUMENT_POSITION_FOLLOWING);
+      const wide = [...image.closest(".cell_output").querySelectorAll(".rm-figure")].findLast((f) => f.compareDocumentPosition(image) & Node.DOCUMENT_POSITION_FOLLOWING);
+      if (!wide) continue;
       image.hidden = !phone.matches;
-      if (before.length) before[before.length - 1].hidden = phone.matches;
+      wide.hidden = phone.matches;
+      image.alt = wide.querySelector("img").alt;
     }
   }
   phone.addEventListener("change", narrow);

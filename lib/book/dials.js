@@ -119,21 +119,21 @@ function mountDials(root, data) {
 
   // --- Words, and the chosen values as bars ---
 
-  const apart = (a, b) => a[1] > b[2] || b[1] > a[2]; // do their intervals not meet?
+  const apart = (a, b) => a[1] > b[2] || b[1] > a[2]; // do their bands not meet? What a band is, `about` says
   function tale() { // what is seen, in sentences
     const [first] = series, points = along(first, chosen).map((p, i) => ({ leaf: p.leaf, at: six.format(axis.values[i]) })).filter((p) => p.leaf);
     let words = "";
     if (points.length > 1) {
       const [a, b] = [points[0], points[points.length - 1]];
-      const how = !apart(a.leaf, b.leaf) ? "is about the same" : b.leaf[0] > a.leaf[0] ? "rises" : "falls";
-      words += `From ${axis.label} ${a.at} to ${b.at}, “${first.label}” ${how}: ${value(a.leaf[0])} and ${value(b.leaf[0])}. `;
+      const how = !apart(a.leaf, b.leaf) ? "stays within its bands" : b.leaf[0] > a.leaf[0] ? "rises" : "falls";
+      words += `From ${a.at} to ${b.at} (${axis.label}) “${first.label}” ${how}: ${value(a.leaf[0])}, then ${value(b.leaf[0])}. `;
     }
     const here = series.map((s) => ({ label: s.label, leaf: at(s.values, chosen) })).filter((s) => s.leaf).sort((a, b) => b.leaf[0] - a.leaf[0]);
     if (here.length > 1) {
       const [high, low] = [here[0], here[here.length - 1]];
       words += apart(high.leaf, low.leaf)
-        ? `At ${now(axis)}, “${high.label}” is above “${low.label}”, and their intervals do not meet.`
-        : `At ${now(axis)} the intervals of “${high.label}” and “${low.label}” meet, so these runs do not tell which is larger.`;
+        ? `At ${now(axis)}, “${high.label}” is above “${low.label}”, and their bands do not meet.`
+        : `At ${now(axis)} the bands of “${high.label}” and “${low.label}” meet.`;
     }
     return words;
   }
@@ -147,34 +147,14 @@ function mountDials(root, data) {
   root.classList.add("rm-explorer", "rm-dials");
   root.replaceChildren();
   const controls = el("div", { class: "rm-controls", role: "group", "aria-label": "Choose values" });
-  let playing = null;
-  function pause() {
-    if (!playing) return;
-    clearInterval(playing.timer);
-    playing.button.textContent = "▶";
-    playing.button.setAttribute("aria-label", playing.label);
-    playing = null;
-  }
+  const { pause, button: playButton } = player();
   const inputs = dials.map((d) => {
     const { box, input, out } = slider(`${data.id}-${d.id}`, d.label, 0, d.values.length - 1, 1);
     const shown = d.values.length > 8 ? [d.values[0], d.values[d.values.length - 1]] : d.values; // as many as there is room for
     box.append(el("div", { class: "rm-stops", "aria-hidden": "true" }, shown.map((v) => `<span>${esc(six.format(v))}</span>`).join("")));
     const choose = (place) => { chosen[d.id] = place; redraw(); };
     input.addEventListener("input", () => { pause(); choose(Number(input.value)); });
-    if (d.values.length > 2) {
-      const button = el("button", { type: "button", class: "rm-play", id: `${data.id}-play-${d.id}`, "aria-label": `Play ${d.label}`, title: `Play ${d.label}` }, "▶");
-      button.addEventListener("click", () => {
-        const mine = playing && playing.button === button;
-        pause();
-        if (mine) return;
-        if (input.value === input.max) choose(0);
-        const timer = setInterval(() => (input.value === input.max ? pause() : choose(Number(input.value) + 1)), 700);
-        playing = { timer, button, label: `Play ${d.label}` };
-        button.textContent = "❚❚";
-        button.setAttribute("aria-label", `Pause ${d.label}`);
-      });
-      box.append(button);
-    }
+    if (d.values.length > 2) box.append(playButton(`${data.id}-play-${d.id}`, d.label, input, choose));
     controls.append(box);
     return { d, input, out };
   });
@@ -219,13 +199,12 @@ function mountDials(root, data) {
     if (bars) figures.bars.picture.innerHTML = shares();
   }
   function restore() { // the view that the address names; what is no computed value is left as it is
-    const [id, words] = location.hash.slice(1).split("?");
-    if (id !== data.id || words === undefined) return false;
-    for (const [key, word] of new URLSearchParams(words)) {
+    const view = viewed(data.id);
+    for (const [key, word] of view || []) {
       const d = dial(key), place = d && word !== "" ? d.values.indexOf(Number(word)) : -1;
       if (place >= 0) chosen[key] = place;
     }
-    return true;
+    return view !== null;
   }
   const led = restore();
   redraw();

@@ -68,11 +68,10 @@ def show(
     with style.look():
         stacked = base64.b64encode(style.png(figure)).decode() if style.stack(figure) else ""
     plt.close(figure)
-    words = re.sub(r"<[^>]+>|[$*]", "", typeset.markdown(caption))
     title = f"<strong>Figure {escape(number)}.</strong> {typeset.markdown(caption)}"
     display(
         HTML(
-            (f'<img class="rm-stacked" hidden alt="{escape(words)}" src="data:image/png;base64,{stacked}">' if stacked else "")
+            (f'<img class="rm-stacked" hidden alt="" src="data:image/png;base64,{stacked}">' if stacked else "")
             + f'<p class="rm-caption" id="figure-{anchor(number)}">{title}</p>'
             f'<p class="rm-provenance">{escape(source or provenance_line(runs, profile))} · drawn by {source_of(draw)}</p>'
         )

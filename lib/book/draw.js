@@ -44,6 +44,37 @@ function panels(names, grid) { // one figure a name, in the grid: {name: {title,
   }));
 }
 
+function player() { // {pause, button}: buttons that go through the stops of a slider, one slider at a time
+  let playing = null;
+  function pause() {
+    if (!playing) return;
+    clearInterval(playing.timer);
+    playing.button.textContent = "▶";
+    playing.button.setAttribute("aria-label", playing.label);
+    playing = null;
+  }
+  function button(id, what, input, choose) {
+    const label = `Play ${what}`, node = el("button", { type: "button", class: "rm-play", id, "aria-label": label, title: label }, "▶");
+    node.addEventListener("click", () => {
+      const mine = playing && playing.button === node;
+      pause();
+      if (mine) return;
+      if (input.value === input.max) choose(0);
+      const timer = setInterval(() => (input.value === input.max ? pause() : choose(Number(input.value) + 1)), 700);
+      playing = { timer, button: node, label };
+      node.textContent = "❚❚";
+      node.setAttribute("aria-label", `Pause ${what}`);
+    });
+    return node;
+  }
+  return { pause, button };
+}
+
+function viewed(id) { // what the page's address says of the view with this id: [name, value] pairs, null where it speaks of another
+  const [own, words] = location.hash.slice(1).split("?");
+  return own === id && words !== undefined ? [...new URLSearchParams(words)] : null;
+}
+
 function teller() { // [node, tell]: for screen readers, short, and only once the sliders rest
   const node = el("div", { class: "rm-heard", role: "status" });
   let waiting = null;

@@ -211,14 +211,7 @@ function mountExplorer(root, data, live) {
   const closest = (values, value) => values.reduce((best, v, i) => (Math.abs(v - value) < Math.abs(values[best] - value) ? i : best), 0);
 
   // A dial has a stop at every stored value; with `steps` a button that goes through them.
-  let playing = null;
-  function pause() {
-    if (!playing) return;
-    clearInterval(playing.timer);
-    playing.button.textContent = "▶";
-    playing.button.setAttribute("aria-label", playing.label);
-    playing = null;
-  }
+  const { pause, button: playButton } = player();
   function dial(key, label, plays) {
     const { box, input, out } = slider(name(key), label, 0, 1, 1);
     const choose = (place) => {
@@ -227,20 +220,7 @@ function mountExplorer(root, data, live) {
       redraw();
     };
     input.addEventListener("input", () => { pause(); choose(Number(input.value)); });
-    if (plays) {
-      const words = `Play ${plays}`, button = el("button", { type: "button", class: "rm-play", id: name(`play-${key}`), "aria-label": words, title: words }, "▶");
-      button.addEventListener("click", () => {
-        const mine = playing && playing.button === button;
-        pause();
-        if (mine) return;
-        if (input.value === input.max) choose(0);
-        const timer = setInterval(() => (input.value === input.max ? pause() : choose(Number(input.value) + 1)), 700);
-        playing = { timer, button, label: words };
-        button.textContent = "❚❚";
-        button.setAttribute("aria-label", `Pause ${plays}`);
-      });
-      box.append(button);
-    }
+    if (plays) box.append(playButton(name(`play-${key}`), plays, input, choose));
     controls.append(box);
     inputs[key] = { box, input, out };
   }
@@ -321,14 +301,13 @@ function mountExplorer(root, data, live) {
     return `#${data.id}?` + new URLSearchParams({ series, gamma, depth, seed, step }).toString();
   };
   function restore() {
-    const [id, words] = location.hash.slice(1).split("?");
-    if (id !== data.id || words === undefined) return false;
-    for (const [key, value] of new URLSearchParams(words)) {
+    const view = viewed(data.id);
+    for (const [key, value] of view || []) {
       const asked = Number(value);
       if (value === "" || !Number.isFinite(asked) || !["series", "gamma", "depth", "seed", "step"].includes(key)) continue;
       if (key === "series" ? data.series[asked] : true) state[key] = key === "gamma" ? asked : Math.trunc(asked);
     }
-    return true;
+    return view !== null;
   }
 
   // --- Words ---

@@ -7,6 +7,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import combinations
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -100,7 +101,7 @@ _MOST = 6
 
 def stack(figure: Figure) -> bool:
     """Put the panels of a figure one below the other, for a phone. False where they are more than _MOST or in no simple
-    grid, and nothing is done; or where the words around them leave no room.
+    grid, and nothing is done; or where words leave no room, or lie on one another.
 
     Panels that share an axis then have its ticks and label each. Where the first row alone has titles, a column stays together.
     """
@@ -143,7 +144,8 @@ def stack(figure: Figure) -> bool:
         for ax in figure.axes:
             _thin(ax)
         figure.canvas.draw()
-    return not complaints
+    boxes = [box.padded(-2) for ax in figure.axes if (box := ax.get_tightbbox()) is not None]
+    return not complaints and not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
 def _thin(ax: Axes) -> None:

@@ -151,12 +151,21 @@ def _read_arrays(path: Path, digest: str) -> dict[str, Tensor]:
         raise StoreError(f"{file} is not a safetensors file: delete it and {path.name} and run the sweep again.") from None
 
 
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What changes with a file; None of one that is not there, as whoever reads it will say."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
 class Store:
     """The results under one folder."""
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
-        self._known: dict[Path, tuple[tuple[int, int], StoredRun]] = {}
+        self._known: dict[Path, tuple[tuple[int, int] | None, StoredRun]] = {}
 
     def path(self, spec: RunSpec) -> Path:
         return self.root / spec.experiment / f"{spec.key}.json"
@@ -168,15 +177,11 @@ class Store:
 
     def read(self, path: Path) -> StoredRun:
         """The result in one file. Raises StoreError unless it is whole, unaltered and under the name its spec gives it."""
-        try:
-            status = path.stat()
-        except OSError as error:
-            raise StoreError(f"{path} cannot be read: {error.strerror}.") from None
-        stamp, run = self._known.get(path, (None, None))
-        if run is None or stamp != (status.st_mtime_ns, status.st_size):
-            run = self._parsed(path)
-            self._known[path] = (status.st_mtime_ns, status.st_size), run
-        return run
+        stamp = _stamp(path)
+        known = self._known.get(path)
+        if known is None or known[0] != stamp:
+            known = self._known[path] = stamp, self._parsed(path)
+        return known[1]
 
     def _parsed(self, path: Path) -> StoredRun:
         content = _read(path)
