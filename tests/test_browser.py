@@ -557,6 +557,7 @@ def test_paper_is_white_and_nothing_is_cut_off(html: Path, browser: Browser, the
             page.emulate_media(media="print")
             assert page.evaluate("() => document.documentElement.dataset.theme") == "light"
             assert page.evaluate("() => document.scrollingElement.scrollWidth") <= 680
+            expect(page.locator("img.rm-stacked:visible")).to_have_count(0)
             for part in page.locator("article aside.margin, article .rm-panels svg, article .rm-figure img").all():
                 box = part.bounding_box()
                 assert box is not None

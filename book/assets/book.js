@@ -134,8 +134,8 @@
     title.after(button);
   }
 
-  // On a phone figures have their panels one above the other.
-  const phone = window.matchMedia("(max-width: 46rem)");
+  // On a phone figures have their panels one above the other; on paper, which is as narrow, they have not.
+  const phone = window.matchMedia("screen and (max-width: 46rem)");
   function narrow() {
     for (const image of document.querySelectorAll('img[src$="/bridge.png"], img.rm-narrow')) {
       image.dataset.wide ||= image.getAttribute("src");
