@@ -25,7 +25,9 @@ def test_a_run_records_what_its_study_says(experiment: Experiment) -> None:
     spec = experiment.specs("smoke")[0]
     steps = max(spec.train.eval_every, *dict(spec.task).get("keep", ()), 1)
     spec = replace(spec, train=replace(spec.train, steps=steps, warmup=0))
-    (result,) = train([spec], experiment.make_study(spec), Options(device="cpu", backend="eager", bf16=False))
+    study = experiment.make_study(spec)
+    assert study.length <= (experiment.make_study.length or spec.model.positions)  # by which `status` estimates
+    (result,) = train([spec], study, Options(device="cpu", backend="eager", bf16=False))
     always, sometimes = set(experiment.make_study.records), set(experiment.make_study.sometimes)
     assert always <= set(result.metrics) <= always | sometimes
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 from itertools import pairwise
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -122,17 +124,105 @@ def test_a_column_stays_together_where_the_first_row_alone_has_titles() -> None:
     plt.close(fig)
 
 
-def test_a_large_grid_and_a_nested_one_stay_as_they_are() -> None:
+def grid(rows: int, columns: int, **more: Any) -> tuple[Figure, np.ndarray]:
+    with style.look():
+        return plt.subplots(rows, columns, figsize=(style.WIDTH, 1.2 * rows), **more)
+
+
+def test_a_nested_grid_stays_as_it_is() -> None:
     nested = plt.figure()
-    outer = nested.add_gridspec(1, 2)
-    for part in outer:
-        inner = part.subgridspec(2, 1)
-        nested.add_subplot(inner[0])
-    for fig in (panels(3, 3), nested):
-        size = tuple(fig.get_size_inches())
+    for part in nested.add_gridspec(1, 2):
+        nested.add_subplot(part.subgridspec(2, 1)[0])
+    size = tuple(nested.get_size_inches())
+    assert not style.stack(nested)
+    assert tuple(nested.get_size_inches()) == size
+    plt.close(nested)
+
+
+def place(ax: Axes) -> tuple[int, int]:
+    spec = ax.get_subplotspec()
+    return spec.rowspan.start, spec.colspan.start
+
+
+def test_a_wide_grid_is_turned_and_what_is_said_of_its_rows_and_columns_with_it() -> None:
+    fig, axes = grid(2, 5, sharex=True, sharey=True)
+    for c, ax in enumerate(axes[0]):
+        ax.set_title(f"column {c}")
+    for r, ax in enumerate(axes[:, 0]):
+        ax.set_ylabel(f"row {r}")
+    for ax in axes[-1]:
+        ax.set_xlabel("step")
+    with style.look():
+        assert style.stack(fig)
+    assert fig.get_size_inches()[0] == style.NARROW
+    for (r, c), ax in np.ndenumerate(axes):
+        assert place(ax) == (c, r)
+        assert ax.get_title("left") == (f"row {r}" if c == 0 else "")
+        assert ax.get_ylabel() == (f"column {c}" if r == 0 else "")
+        assert ax.get_xlabel() == ("step" if c == 4 else "")
+        assert ax.xaxis.get_tick_params()["labelbottom"] == (c == 4)
+        assert ax.yaxis.get_tick_params()["labelleft"] == (r == 0)
+    plt.close(fig)
+
+
+def test_a_wide_grid_with_names_at_its_edges_is_turned_with_them() -> None:
+    fig, axes = grid(2, 4)
+    for (r, c), ax in np.ndenumerate(axes):
+        ax.set(xticks=[], yticks=[], xlabel=f"γ{c}" if r == 1 else "", ylabel=f"L{r}" if c == 0 else "")
+        ax.set_title(f"{r}{c}", loc="left")
+    with style.look():
+        fig.supxlabel("rate")
+        fig.supylabel("depth")
+        assert style.stack(fig)
+    for (r, c), ax in np.ndenumerate(axes):
+        assert (place(ax), ax.get_title("left")) == ((c, r), f"{r}{c}")
+        assert ax.get_ylabel() == (f"γ{c}" if r == 0 else "")
+        assert ax.get_xlabel() == (f"L{r}" if c == 3 else "")
+    assert (fig.get_supxlabel(), fig.get_supylabel()) == ("depth", "rate")
+    plt.close(fig)
+
+
+def test_a_wide_grid_of_curves_with_titles_is_turned_and_its_axes_keep_their_names() -> None:
+    fig, axes = grid(2, 4, sharex=True, sharey=True)
+    for (r, c), ax in np.ndenumerate(axes):
+        ax.set_title(f"{r}{c}", loc="left")
+        ax.set(xlabel="number" if r == 1 else "", ylabel="value" if c == 0 else "")
+    with style.look():
+        assert style.stack(fig)
+    for (r, c), ax in np.ndenumerate(axes):
+        assert (place(ax), ax.get_title("left")) == ((c, r), f"{r}{c}")
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("number" if c == 3 else "", "value" if r == 0 else "")
+    plt.close(fig)
+
+
+def test_words_that_would_be_cut_off_are_a_reason_to_stay() -> None:
+    fig, axes = grid(3, 3)
+    axes[0, 2].set_title("unbreakable" * 3, loc="left")
+    with style.look():
         assert not style.stack(fig)
-        assert tuple(fig.get_size_inches()) == size
+    plt.close(fig)
+
+
+def test_a_narrow_grid_and_one_with_several_scales_keep_their_places() -> None:
+    for rows in (2, 3):
+        fig, axes = grid(rows, 3)
+        for row in axes if rows == 2 else ():
+            fig.colorbar(row[0].imshow([[0, 1]]), ax=list(row))
+        with style.look():
+            style.stack(fig)
+        assert [place(ax) for ax in axes.flat] == list(np.ndindex(rows, 3))
+        assert fig.get_size_inches()[0] == style.NARROW
         plt.close(fig)
+
+
+def test_names_below_are_written_upwards_rather_than_left_out() -> None:
+    fig, axes = grid(3, 3)
+    for ax in axes.flat:
+        ax.set_xticks(range(4), ["key", "first\nanchor", "second\nanchor", "last"])
+    with style.look():
+        style.stack(fig)
+    assert [label.get_text() for label in axes[0, 0].get_xticklabels()] == ["key", "first anchor", "second anchor", "last"]
+    plt.close(fig)
 
 
 def test_labels_below_do_not_touch() -> None:
@@ -155,15 +245,3 @@ def test_panels_for_which_there_is_no_room_are_not_stacked(recwarn: pytest.Warni
         assert not style.stack(fig)
     plt.close(fig)
     assert len(recwarn) == 0
-
-
-def test_panels_whose_scales_would_lie_on_one_another_are_not_stacked() -> None:
-    """Two scales beside two columns of panels: below one another there is no place for both."""
-    with style.look():
-        fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 4.0))
-        for column in range(2):
-            for ax in axes[:, column]:
-                image = ax.imshow([[0, 1], [1, 0]])
-            fig.colorbar(image, ax=list(axes[:, column]))
-        assert not style.stack(fig)
-    plt.close(fig)

@@ -46,16 +46,15 @@ class ExperimentStatus:
     unreadable: list[str]
 
 
-def _hours(missing: list[RunSpec], known: Iterable[StoredRun], experiment: Experiment) -> tuple[float, str]:
-    """Estimate from stored runs of the same shape where there are any, else from operations. Only these need the study, whose
-    data may take seconds to make."""
+def _hours(missing: list[RunSpec], known: Iterable[StoredRun], length: int | None) -> tuple[float, str]:
+    """Estimate from stored runs of the same shape where there are any, else from operations on `length` tokens, or on all that
+    the model could read: to make the data may take seconds."""
     times: dict[tuple, list[float]] = {}
     for run in known:
         times.setdefault(run.spec.shape, []).append(run.seconds)
     measured = [mean(times[s.shape]) for s in missing if s.shape in times]
     untimed = [s for s in missing if s.shape not in times]
-    length = experiment.length(untimed[0]) if untimed else 0
-    guessed = [training_work(s, length) / _SUSTAINED for s in untimed]
+    guessed = [training_work(s, length or s.model.positions) / _SUSTAINED for s in untimed]
     basis = "stored timings" if not guessed else "operations on two cores" if not measured else "stored timings and operations"
     return (sum(measured) + sum(guessed)) / 3600, basis if missing else "nothing missing"
 
@@ -79,6 +78,7 @@ def experiment_status(experiment: Experiment, store: Store) -> ExperimentStatus:
             owner = next((e for e in sharing if path.stem in claimed[e.name]), newest)
             if owner is experiment:
                 unreadable.append(str(error))
+    length = getattr(experiment.make_study, "length", None)
     profiles = []
     for profile in experiment.profiles:
         specs = experiment.specs(profile)
@@ -86,7 +86,7 @@ def experiment_status(experiment: Experiment, store: Store) -> ExperimentStatus:
             continue
         missing = [spec for spec in specs if spec.key not in good]
         broken = sum(store.path(spec).exists() for spec in missing)
-        hours, basis = _hours(missing, good.values(), experiment)
+        hours, basis = _hours(missing, good.values(), length)
         profiles.append(
             ProfileStatus(
                 experiment.name,

@@ -11,7 +11,16 @@ from torch import Tensor
 
 from lib.composition.spectra import covariance_eigenvalues
 from lib.composition.study import METRICS, Composition
-from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, N_PLACES, SYMMETRIC_OFFSET, Task
+from lib.composition.task import (
+    FIRST_KEY,
+    HELD_OUT,
+    INFERENTIAL_OFFSET,
+    LAST_KEY,
+    LENGTH,
+    N_PLACES,
+    SYMMETRIC_OFFSET,
+    Task,
+)
 from lib.composition.variations import gpt2_specs
 from lib.core.model.transformer import Taps, Transformer
 from lib.core.read.measures import principal_map
@@ -58,7 +67,7 @@ class Played(Composition):
         }
 
 
-@records(*METRICS)
+@records(*METRICS, length=LENGTH)
 def make_played(spec: RunSpec) -> Played:
     return Played(**dict(spec.task))
 

@@ -77,6 +77,6 @@ class Composition:
 METRICS = ("test", "symmetric", "inferential", "train", "train_loss", "offsets", "offsets_low", "pairs")
 
 
-@records(*METRICS)
+@records(*METRICS, length=LENGTH)
 def make_study(spec: RunSpec) -> Composition:
     return Composition(**dict(spec.task))

@@ -16,7 +16,7 @@ from lib.composition import spectra
 from lib.composition.experiments import GRIDS, full_length, model_spec
 from lib.composition.separation import SEPARATION
 from lib.composition.study import METRICS, Composition, make_study
-from lib.composition.task import POSITIONS, VOCAB
+from lib.composition.task import LENGTH, POSITIONS, VOCAB
 from lib.core.model.transformer import ModelSpec, Transformer
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec
@@ -45,7 +45,7 @@ class Watched(Composition):
             return spectra.watch(model)
 
 
-@records(*METRICS)
+@records(*METRICS, length=LENGTH)
 def make_watched(spec: RunSpec) -> Watched:
     return Watched(**dict(spec.task))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from lib.core.read.claim import Part
 from lib.core.read.measures import spread
@@ -55,7 +55,7 @@ def difference(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
     if not np.isfinite(parts).all() or not sum(parts):
         return gap, gap, gap
     freedom = sum(parts) ** 2 / sum(part**2 / (len(values) - 1) for part, values in zip(parts, (a, b), strict=True))
-    half = float(student.ppf(0.975, freedom) * np.sqrt(sum(parts)))
+    half = float(stdtrit(freedom, 0.975) * np.sqrt(sum(parts)))
     return gap, gap - half, gap + half
 
 

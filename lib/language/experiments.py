@@ -380,5 +380,5 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         asking_search,
         models=(CausalSpec,),
     ),
-    _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs, tokens=lambda spec: dict(spec.task)["length"] - 1),
+    _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs),
 )

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.stats import fisher_exact
 
 from lib.composition import paper_size
 from lib.composition.diagram import DECAY, PHASE, WIDTH, gain, gamma_of_gain
@@ -34,7 +33,7 @@ from lib.composition.task import (
 from lib.composition.variations import FLIP, KEYS, SEARCH
 from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import remembered, seeds
-from lib.core.read.statistics import Trend, slope, spearman
+from lib.core.read.statistics import Trend, fisher_exact, slope, spearman
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load, load_stored
 
@@ -390,7 +389,7 @@ def counts_by_band(runs: Sequence[StoredRun]) -> dict[tuple[float, float], Count
 def kinds_apart(below: Counter[str], above: Counter[str], alternative: str = "two-sided") -> float:
     """How often chance would part two groups of decided runs so far by kind: Fisher's exact test; "greater": so far, and the
     symmetric ones below."""
-    return float(fisher_exact([[group[m] for m in MAPPINGS] for group in (below, above)], alternative).pvalue)
+    return fisher_exact([[group[m] for m in MAPPINGS] for group in (below, above)], alternative)
 
 
 def early_answer(run: StoredRun) -> float | None:

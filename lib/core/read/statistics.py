@@ -8,11 +8,17 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from scipy.stats import rankdata
 
 K = TypeVar("K")
 Trend = tuple[float, float, float]
 """A correlation or a slope, and the ends of its 95 % interval."""
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """From 1, along the last axis, ties at their mean."""
+    from scipy.stats import rankdata  # takes a second to import, which those who ask for the status need not wait for
+
+    return rankdata(values, axis=-1)
 
 
 def spearman(x: np.ndarray, y: np.ndarray) -> float:
@@ -22,7 +28,7 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
 
 def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """(draws, n), (draws, n) → (draws,) rank correlations."""
-    a, b = (rankdata(v, axis=-1) for v in (x, y))
+    a, b = (_ranks(v) for v in (x, y))
     a, b = (v - v.mean(-1, keepdims=True) for v in (a, b))
     norm = np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
     return np.divide((a * b).sum(-1), norm, out=np.zeros(len(norm)), where=norm > 0)
@@ -114,6 +120,13 @@ def log_slope(x: Sequence[float], y: Sequence[float], draws: int = 2000) -> Tren
     return slope(*np.log(points), draws=draws)
 
 
+def fisher_exact(table: Sequence[Sequence[int]], alternative: str = "two-sided") -> float:
+    """How often chance would part the rows of a 2×2 table so far: Fisher's exact test."""
+    from scipy import stats  # as in _ranks
+
+    return float(stats.fisher_exact(table, alternative).pvalue)
+
+
 def auc(score: Sequence[float], positive: Sequence[bool]) -> float:
     """Chance that a random positive scores above a random negative, ties as one half (Mann and Whitney's U, scaled).
 
@@ -123,7 +136,7 @@ def auc(score: Sequence[float], positive: Sequence[bool]) -> float:
     n, m = positive.sum(), (~positive).sum()
     if not n or not m:
         raise ValueError("an AUC needs positives and negatives.")
-    return float((rankdata(score)[positive].sum() - n * (n + 1) / 2) / (n * m))
+    return float((_ranks(score)[positive].sum() - n * (n + 1) / 2) / (n * m))
 
 
 def stratified_auc(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> float:
@@ -155,7 +168,7 @@ def higher(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[o
     observed, null = 0, np.ones(1)
     for name in set(stratum):
         here = np.array([s == name for s in stratum])
-        n, ranks = int(positive[here].sum()), (2 * rankdata(score[here])).astype(int)  # doubled, so that ties are whole
+        n, ranks = int(positive[here].sum()), (2 * _ranks(score[here])).astype(int)  # doubled, so that ties are whole
         ways = np.zeros((n + 1, ranks.sum() + 1))  # of so many of the ranks to have this sum
         ways[0, 0] = 1
         for rank in ranks:

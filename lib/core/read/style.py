@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
+from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from PIL import Image
 
@@ -95,27 +96,32 @@ def png(figure: Figure, close: bool = True) -> bytes:
 
 _LETTERS = 44
 """Of a title, and a few more of a legend, that a phone's width holds."""
-_MOST = 6
-"""Panels that a reader scrolls through; a larger grid is read as a grid."""
+_MOST, _BESIDE = 6, 3
+"""Panels that a reader scrolls through, a larger grid being read as a grid; and columns of one that a phone has room for."""
+_BAR = 0.8
+"""The width that a colour bar takes, in inches."""
 
 
 def stack(figure: Figure) -> bool:
-    """Put the panels of a figure one below the other, for a phone. False where they are more than _MOST or in no simple
-    grid, and nothing is done; or where words leave no room, or lie on one another.
+    """Put the panels of a figure one below the other, for a phone; a grid of more than _MOST panels, or where several colour
+    bars have several panels each, stays a grid. False where words leave no room, or lie on one another, or the panels are in
+    no simple grid: then nothing is done.
 
     Panels that share an axis then have its ticks and label each. Where the first row alone has titles, a column stays together.
     """
     panels = [ax for ax in figure.axes if ax.get_subplotspec() is not None]
     grids = {ax.get_subplotspec().get_gridspec() for ax in panels}
-    if len(grids) != 1 or len(panels) > _MOST:
+    if len(grids) != 1:
         return False
     (grid,) = grids
-    row = lambda ax: ax.get_subplotspec().rowspan.start
-    column = lambda ax: ax.get_subplotspec().colspan.start
-    titled = {row(ax) for ax in panels if any(ax.get_title(loc) for loc in ("left", "center", "right"))}
-    panels.sort(key=lambda ax: (column(ax), row(ax)) if titled == {0} else (row(ax), column(ax)))
+    owners = [getattr(ax, "_colorbar_info", {}).get("parents", ()) for ax in figure.axes]  # matplotlib says it nowhere else
+    common = [axes for axes in owners if len(axes) > 1]
+    if len(panels) > _MOST or len(common) > 1:
+        return _narrow(figure, panels, grid)
+    titled = {_row(ax) for ax in panels if _title(ax)}
+    panels.sort(key=lambda ax: (_column(ax), _row(ax)) if titled == {0} else (_row(ax), _column(ax)))
     for ax in panels:
-        beside, above = ([other for other in panels if at(other) == at(ax)] for at in (row, column))
+        beside, above = ([other for other in panels if at(other) == at(ax)] for at in (_row, _column))
         _unshare(ax, beside, "y", "labelleft", ax.get_shared_y_axes().joined)
         _unshare(ax, above, "x", "labelbottom", ax.get_shared_x_axes().joined)
     width, height = figure.get_size_inches()
@@ -127,17 +133,87 @@ def stack(figure: Figure) -> bool:
     below = GridSpec(len(panels), 1, figure=figure, height_ratios=heights)
     for i, ax in enumerate(panels):
         ax.set_subplotspec(below[i])
+    return _fits(figure, panels, 1, sum(heights))
+
+
+def _narrow(figure: Figure, panels: list[Axes], grid: GridSpec) -> bool:
+    """Draw a grid as wide as a phone: the panels of a row two by two where rows differ in number; else with at most _BESIDE
+    columns, rows and columns in each other's place where that makes fewer of them, and with them what is said of each."""
+    figure.canvas.draw()
+    box = panels[0].get_window_extent()
+    rows = [[ax for ax in panels if _row(ax) == r] for r in sorted({_row(ax) for ax in panels})]
+    if len({len(row) for row in rows}) > 1:
+        rows = [row[i : i + 2] for row in rows for i in range(0, len(row), 2)]
+    elif len(rows[0]) > max(len(rows), _BESIDE):
+        rows = _turned(figure, rows)
+    columns = max(map(len, rows))
+    if columns > _BESIDE:
+        return False
+    spec = GridSpec(len(rows), columns, figure=figure)
+    for r, row in enumerate(rows):
+        for c, ax in enumerate(row):
+            ax.set_subplotspec(spec[r, c])
+    wide = (NARROW - 0.4 - _BAR * (len(figure.axes) > len(panels))) / columns - 0.1
+    return _fits(figure, panels, columns, len(rows) * (wide * min(max(box.height / box.width, 0.6), 1.3) + 0.5))
+
+
+def _turned(figure: Figure, rows: list[list[Axes]]) -> list[list[Axes]]:
+    """The columns of a grid as rows; and the words left of its rows, and those above or below its columns, where they belong
+    then."""
+    turned = [list(column) for column in zip(*rows, strict=True)]
+    panels = [ax for row in rows for ax in row]
+    above, named = not any(_title(ax) for ax in rows[1]), len({ax.get_xlabel() for ax in rows[-1]}) > 1
+    of_rows = [row[0].get_ylabel() for row in rows]
+    of_columns = [_title(column[0]) if above else column[-1].get_xlabel() for column in turned]
+    for name, ticks, edge in (("x", "labelbottom", turned[-1]), ("y", "labelleft", [row[0] for row in turned])):
+        if all(getattr(panels[0], f"get_shared_{name}_axes")().joined(panels[0], ax) for ax in panels):
+            words = next((w for ax in panels if (w := getattr(ax, f"get_{name}label")())), "")
+            for ax in panels:
+                ax.tick_params(axis=name, **{ticks: ax in edge})
+                ax.set(**{f"{name}label": words if ax in edge else ""})
+    if not (above or named):  # every panel has a title of its own
+        return turned
+    for row, words in zip(rows, of_rows, strict=True):
+        row[0].set_ylabel("")
+        if not above:
+            row[-1].set_xlabel(words)
+    for column, words in zip(turned, of_columns, strict=True):
+        if above:
+            for loc in ("left", "center", "right"):
+                column[0].set_title("", loc=loc)
+        elif column is not turned[-1]:
+            column[-1].set_xlabel("")
+        column[0].set_ylabel(words, rotation=90 if above else 0, ha="center" if above else "right")
+    if above:
+        for row, words in zip(rows, of_rows, strict=True):
+            row[0].set_title(words)
+    if figure.get_supxlabel() or figure.get_supylabel():
+        x, y = figure.get_supxlabel(), figure.get_supylabel()
+        figure.supxlabel(y, fontsize=9)
+        figure.supylabel(x, fontsize=9)
+    return turned
+
+
+def _fits(figure: Figure, panels: list[Axes], columns: int, high: float) -> bool:
+    """As wide as a phone and so high, legends at the edge and words broken: does nothing lie on anything else?"""
+    letters = int(_LETTERS * (1 - _BAR / NARROW * (len(figure.axes) > len(panels))) / columns)
+    for ax in panels:
         for loc in ("left", "center", "right"):
-            if title := ax.get_title(loc):
-                ax.set_title(_wrapped(title), loc=loc)
+            if (title := ax.get_title(loc)) != (broken := _wrapped(title, letters)):
+                for text in ax.findobj(lambda t, title=title: isinstance(t, Text) and t.get_text() == title):
+                    text.set_text(broken)
+        if columns > 1:
+            ax.xaxis.label.set_text(_wrapped(ax.get_xlabel(), letters))
+            ax.yaxis.label.set_text(_wrapped(ax.get_ylabel(), letters))
     for legend in list(figure.legends):
         labels = [text.get_text() for text in legend.get_texts()]
         legend.remove()
-        columns = max(1, min(len(labels), (_LETTERS + 8) // (max(map(len, labels)) + 7)))
-        figure.legend(legend.legend_handles, labels, loc="outside lower left", ncols=columns)
+        across = max(1, min(len(labels), (_LETTERS + 8) // (max(map(len, labels)) + 7)))
+        title, place = legend.get_title().get_text(), "upper" if figure.get_supxlabel() else "lower"
+        figure.legend(legend.legend_handles, labels, loc=f"outside {place} left", ncols=across, title=title or None)
     if figure.get_suptitle():
-        figure.suptitle(_wrapped(figure.get_suptitle()))
-    figure.set_size_inches(NARROW, sum(heights) + 0.3 * len(figure.legends))
+        figure.suptitle(_wrapped(figure.get_suptitle(), _LETTERS))
+    figure.set_size_inches(NARROW, high + 0.3 * len(figure.legends))
     with warnings.catch_warnings(record=True) as complaints:  # of a layout that leaves the panels no room
         warnings.simplefilter("always")
         figure.canvas.draw()
@@ -145,22 +221,41 @@ def stack(figure: Figure) -> bool:
             _thin(ax)
         figure.canvas.draw()
     boxes = [box.padded(-2) for ax in figure.axes if (box := ax.get_tightbbox()) is not None]
-    return not complaints and not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    inside = all(box.x1 <= figure.bbox.x1 + 1 for box in boxes)
+    return inside and not complaints and not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
+def _row(ax: Axes) -> int:
+    return ax.get_subplotspec().rowspan.start
+
+
+def _column(ax: Axes) -> int:
+    return ax.get_subplotspec().colspan.start
+
+
+def _title(ax: Axes) -> str:
+    return next((title for loc in ("left", "center", "right") if (title := ax.get_title(loc))), "")
 
 
 def _thin(ax: Axes) -> None:
-    """Leave out every other label below a panel as long as two of them touch."""
+    """Where labels below a panel touch, leave out every other number until they do not; write names upwards."""
     ticks = [(tick.get_loc(), tick.label1) for tick in ax.xaxis.get_major_ticks() if tick.label1.get_text()]
     ticks = [(place, label) for place, label in ticks if min(ax.get_xlim()) <= place <= max(ax.get_xlim())]
     boxes = [label.get_window_extent() for _, label in ticks]
     touching = lambda by: any(a.overlaps(b.padded(1)) for a, b in zip(boxes[::by], boxes[by::by], strict=False))
     by = next((n for n in (1, 2, 3, 4, 6, 8) if not touching(n)), 8)
     if by > 1 and ax.xaxis.get_tick_params().get("labelbottom", True):
-        ax.set_xticks([place for place, _ in ticks][::by], [label.get_text() for _, label in ticks][::by])
+        words = [label.get_text() for _, label in ticks]
+        if any(char.isdigit() for word in words for char in word):
+            ax.set_xticks([place for place, _ in ticks][::by], words[::by])
+        else:
+            ax.set_xticks([place for place, _ in ticks], [" ".join(word.split()) for word in words], rotation=90)
 
 
-def _wrapped(title: str) -> str:
-    return "\n".join(textwrap.wrap(title.replace("\n", " "), _LETTERS))
+def _wrapped(words: str, letters: int) -> str:
+    """In lines of at most so many letters; where that is few, lines that were broken stay so."""
+    parts = [words.replace("\n", " ")] if letters > _LETTERS / 2 else words.split("\n")
+    return "\n".join(line for part in parts for line in textwrap.wrap(part, max(letters, 8), break_long_words=False) or [""])
 
 
 def _unshare(ax: Axes, others: list[Axes], name: str, ticks: str, joined: Callable[[Axes, Axes], bool]) -> None:

@@ -147,9 +147,7 @@ class RunSpec:
         return self.experiment, self.version, self.model, self.train, self.task
 
     def as_dict(self) -> dict[str, Any]:
-        found = _without_defaults(self, dataclasses.asdict(self)) | {"task": dict(self.task)}
-        for part, spec in (("model", self.model), ("train", self.train)):
-            found[part] = _without_defaults(spec, found[part])
+        found = _record(self) | {"task": dict(self.task), "model": _record(self.model), "train": _record(self.train)}
         if self.model.kind != ModelSpec.kind:
             found["model"]["kind"] = self.model.kind
         return found
@@ -160,10 +158,11 @@ class RunSpec:
         return hashlib.sha256(canonical(self.as_dict()).encode()).hexdigest()[:20]
 
 
-def _without_defaults(spec: Any, record: dict[str, Any]) -> dict[str, Any]:
-    """The record without those of the spec's `later` fields that are at their defaults."""
+def _record(spec: Any) -> dict[str, Any]:
+    """The fields of a spec, without those of its `later` ones that are at their defaults."""
     later = getattr(spec, "later", {})
-    return {name: value for name, value in record.items() if name not in later or value != later[name]}
+    fields = ((f.name, getattr(spec, f.name)) for f in dataclasses.fields(spec))
+    return {name: value for name, value in fields if name not in later or value != later[name]}
 
 
 def from_dict(record: dict[str, Any]) -> RunSpec:

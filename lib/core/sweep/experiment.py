@@ -61,7 +61,6 @@ class Experiment:
     stored_as: str = ""
     own_profiles: tuple[str, ...] = ()
     models: tuple[type[AnyModel], ...] = ()
-    tokens: Callable[[RunSpec], int] | None = None
 
     def __post_init__(self) -> None:
         know(*self.models)
@@ -84,10 +83,6 @@ class Experiment:
     @cache  # noqa: B019 (experiments live as long as the process); the same specs each time: each then knows its key
     def _specs(self, profile: str) -> tuple[RunSpec, ...]:
         return tuple(self.profile_specs(profile))
-
-    def length(self, spec: RunSpec) -> int:
-        """The length, in tokens or columns, of what the model of a spec reads in training."""
-        return self.tokens(spec) if self.tokens else self.make_study(spec).length
 
     def obtain(
         self, specs: Sequence[RunSpec], store: Store, options: Options = Options(), progress: bool = True

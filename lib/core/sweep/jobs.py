@@ -38,12 +38,12 @@ from lib.core.train.plan import Options, backend_for, workers_for
 StudyFactory = Callable[[RunSpec], Study]
 
 
-def records(*names: str, sometimes: Sequence[str] = ()) -> Callable[[StudyFactory], StudyFactory]:
+def records(*names: str, sometimes: Sequence[str] = (), length: int | None = None) -> Callable[[StudyFactory], StudyFactory]:
     """Marks who makes a study with the names of the metrics that its runs record, always or with some tasks alone. Results that
-    lack one that is always there are older than it."""
+    lack one that is always there are older than it. `length`: of its inputs, where models could read longer ones."""
 
     def mark(make: StudyFactory) -> StudyFactory:
-        make.records, make.sometimes = names, tuple(sometimes)
+        make.records, make.sometimes, make.length = names, tuple(sometimes), length
         return make
 
     return mark

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import fisher_exact
 
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, by_exact_test
 from lib.core.read.measures import seeds
-from lib.core.read.statistics import RARE, compare
+from lib.core.read.statistics import RARE, compare, fisher_exact
 from lib.core.record.store import Store, StoredRun
 from lib.reasoning_bias.attention import metrics
 from lib.reasoning_bias.attention.metrics import DECIDED, EPSILON, HALF, LOWER, TOLD, UPPER, selects_late
@@ -44,7 +43,7 @@ def selected(store: Store, profile: str) -> Measured:
         raise LookupError(f"this profile has no runs at γ ≤ {LOWER:g} or at γ ≥ {UPPER:g}")
     counts = [[sum(group), len(group) - sum(group)] for group in groups]
     best = [[len(groups[0]), 0], [0, len(groups[1])]]
-    p = lambda table, side: float(fisher_exact(table, side).pvalue)
+    p = fisher_exact
     words = f"Fisher's exact p, the paper's circuit at γ ≥ {UPPER:g} against γ ≤ {LOWER:g}"
     return Measured((by_exact_test(words, p(counts, "greater"), p(counts, "less"), p(best, "greater"), RARE),), seeds(runs))
 
