@@ -15,7 +15,7 @@ from lib.composition.phase_diagram import metrics
 from lib.composition.phase_diagram.metrics import WITHIN_ONE, composes, exact_kind, share_of
 from lib.composition.played import KEY, PLAYED
 from lib.composition.runs import MAPPINGS, learned
-from lib.composition.task import HELD_OUT, INFERENTIAL_OFFSET, SEEN_PAIRS, SYMMETRIC_OFFSET, taught
+from lib.composition.task import ANCHORS, HELD_OUT, INFERENTIAL_OFFSET, SYMMETRIC_OFFSET, taught
 from lib.core.read.claim import NOT_RUN, REPRODUCED
 from lib.core.read.fact import Fact, in_words
 from lib.core.record.store import Store, StoredRun, load
@@ -29,14 +29,23 @@ def forms(store: Store) -> dict[str, list[StoredRun]]:
     """Two layers from large to small initial weights, every seed, in two forms. Raises LookupError where some are missing."""
     if not (new := confirmed_runs(store, PROFILE)):
         raise LookupError("the new seeds of the paper's form are not stored: python -m lib sweep composition-confirm")
-    return {"pre-norm, GPT-2’s form": load(PLAYED.specs(PROFILE), store), "post-norm, the paper’s form": new}
+    return {"pre-norm, GPT-2’s form": load(PLAYED.specs(PROFILE), store), "post-norm, as in Zhang et al.": new}
 
 
 # --- The question ---
 
 
-def _offset(pair: tuple[int, int]) -> str:
-    return f"({pair[0]},\u00a0{pair[1]})\u00a0{'+' if taught(pair) > 0 else '−'}{abs(taught(pair))}"
+def _signed(offset: int) -> str:
+    return f"{'+' if offset > 0 else '−'}{abs(offset)}"
+
+
+def _pairs() -> str:
+    """What training teaches: a row a first symbol, a column a second one, a question mark where it shows nothing."""
+    cell = lambda pair: "<td class='rm-asked'>?</td>" if pair == HELD_OUT else f"<td>{_signed(taught(pair))}</td>"
+    head = "".join(f'<th scope="col">{second}</th>' for second in ANCHORS)
+    rows = (f'<tr><th scope="row">{first}</th>{"".join(cell((first, second)) for second in ANCHORS)}</tr>' for first in ANCHORS)
+    caption = "<caption>row: first symbol, column: second</caption>"
+    return f'<table class="rm-pairs">{caption}<thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
 
 
 def _square(run: StoredRun, link: str) -> str:
@@ -72,26 +81,30 @@ def _panel(title: str, runs: Sequence[StoredRun], link: str) -> str:
 def question(found: Mapping[str, Sequence[StoredRun]]) -> str:
     """The fifteen pairs, the one that is missing, two buttons, and the squares behind them, which are there without scripts,
     too."""
-    pairs = " · ".join(_offset(pair) for pair in SEEN_PAIRS)
-    asked = f"({HELD_OUT[0]}, {HELD_OUT[1]})"
+    first, second = HELD_OUT
     answers = {m: KEY + offset for m, offset in zip(MAPPINGS, (SYMMETRIC_OFFSET, INFERENTIAL_OFFSET), strict=True)}
     buttons = "".join(f'<button type="button" data-kind="{m}" aria-pressed="false">{v}</button>' for m, v in answers.items())
     view = "gamma={gamma:g}&depth=2&seed={seed}"
     links = (f"#rm-landing?{view}", f"03-information-flow.html#rm-03?series={len(SETS)}&{view}")
     panels = "".join(_panel(title, runs, link) for (title, runs), link in zip(found.items(), links, strict=True))
-    key = (
-        f"most answers are key − 6, here {answers['symmetric']}: it <strong>memorized</strong> a symmetry, (4, 3) as (3, 4).",
-        f"most are key − 10, here {answers['inferential']}: it <strong>reasons</strong>, composing what 4 and 3 do elsewhere.",
-        "most are key − 10 or a number beside it: it composes, one step off.",
-        "none of these. Hollow: it has not learned its training rows.",
+    chip = lambda kind: f'<span class="rm-kind rm-{kind}"></span>'
+    reasons, memorized = answers["inferential"], answers["symmetric"]
+    why = (
+        f"<p>Apart, {first} does {_signed(ANCHORS[first])} and {second} does {_signed(ANCHORS[second])}, "
+        f"as ({first},\u00a0{first}) and ({second},\u00a0{second}) tell. "
+        f"{chip('inferential')} {reasons} puts the two together: it <strong>reasons</strong>. "
+        f"But ({second},\u00a0{first}) is taught as {_signed(SYMMETRIC_OFFSET)}, the one exception to such sums. "
+        f"{chip('symmetric')} {memorized} takes that exception, turned round: it has <strong>memorized</strong>.</p>"
     )
-    kinds = (*MAPPINGS, "near", "neither")
-    legend = " ".join(f'<span class="rm-kind rm-{m}"></span> {words}' for m, words in zip(kinds, key, strict=True))
+    legend = (
+        f"<p>A square is a trained model, a column a γ: large first weights on the left, small ones on the right. Its colour "
+        f"is what most of its answers are, over all keys. {chip('near')} Most are the sum or one number beside it. "
+        f"{chip('neither')} Neither. {chip('neither rm-hollow')} It did not learn what it was shown.</p>"
+    )
     return (
-        f'<div id="rm-question"><p class="rm-pairs">{pairs}</p><p class="rm-guess" hidden>Key {KEY} with {asked}: '
-        f'<span class="rm-buttons">{buttons}</span></p><output aria-live="polite"></output><div class="rm-reveal">'
-        f"<p>A square is a trained model, a column an initialization rate γ: large initial weights on the left, small ones on "
-        f"the right. {legend}</p>{panels}</div></div>\n"
+        f'<div id="rm-question">{_pairs()}<p class="rm-guess" hidden>Key {KEY} with ({first},\u00a0{second}): '
+        f'<span class="rm-buttons">{buttons}</span></p><output aria-live="polite"></output>'
+        f'<div class="rm-reveal">{why}{panels}{legend}</div></div>\n'
     )
 
 
