@@ -119,7 +119,7 @@ def test_compact_keeps_the_active_runs(mixed_runs: list[RunSpec]) -> None:
     for new, old in enumerate([1, 3]):
         for name, weight in left.weights(new).items():
             assert torch.equal(weight, right.weights(old)[name])
-        for ours, theirs in zip((*left.means, *left.squares), (*right.means, *right.squares), strict=True):
+        for ours, theirs in zip((*left.exp_avg, *left.exp_avg_sq), (*right.exp_avg, *right.exp_avg_sq), strict=True):
             assert torch.equal(ours[new], theirs[old])
         for name in ("step", "data_seed", "rate", "decay", "anneal_from", "diverged_at", "loss_sum", "loss_steps"):
             assert getattr(left, name)[new] == getattr(right, name)[old], name
@@ -154,7 +154,7 @@ def test_loading_wipes_what_the_slot_held(mixed_runs: list[RunSpec]) -> None:
     used.load(1, mixed_runs[3])
     for name, weight in fresh.weights(0).items():
         assert torch.equal(used.weights(1)[name], weight)
-    assert not any(moment[1].any() for moment in (*used.means, *used.squares))
+    assert not any(moment[1].any() for moment in (*used.exp_avg, *used.exp_avg_sq))
     for name in ("step", "data_seed", "rate", "decay", "anneal_from", "diverged_at", "loss_sum", "loss_steps"):
         assert getattr(used, name)[1] == getattr(fresh, name)[0], name
     assert used.step.tolist() == [3, 0]

@@ -21,7 +21,7 @@ from lib.composition.experiments import FAST, GRIDS
 from lib.composition.exploration import METRICS, exploration, record, shown, trainer
 from lib.composition.information_flow.metrics import essential, flow
 from lib.core.read.measures import principal_map
-from lib.core.read.screen import cells
+from lib.core.read.web_export import cells
 from lib.core.record.result import RunResult
 from lib.core.record.spec import SpecError
 from lib.core.record.store import Store, StoredRun

@@ -1,165 +1,227 @@
-"""Addition with a square held out: counts, sums, what training never sees, and the two forms of a row."""
+"""The addition runs: what is measured, against hand-made answers, and what the chapter says of planted results."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from conftest import Shelf
+from scipy.stats import ttest_ind
 from torch import Tensor
 
-from lib.language.addition import DIGITS, Addition, Batch
-from lib.language.text import END, OUT, PAD, LanguageError
-
-SEEDS = st.integers(0, 2**40)
-STARTS = st.integers(0, 2**40)
-SMALL = Addition(200, 80, 120)
-SPLITS = st.sampled_from(["square", "random"])
-
-
-@st.composite
-def tasks(draw: st.DrawFn) -> Addition:
-    numbers = draw(st.integers(2, 130))
-    low = draw(st.integers(0, numbers - 1))
-    high = draw(st.integers(low, numbers - 1 if low else numbers - 2))
-    return Addition(numbers, low, high, draw(SPLITS), draw(st.integers(0, 3)))
-
-
-def pairs(found: Tensor) -> list[tuple[int, ...]]:
-    return list(map(tuple, found.tolist()))
-
-
-# ---------------------------------------------------------------- what is held out
-
-
-@pytest.mark.parametrize("split", ["square", "random"])
-def test_the_counts_of_the_two_sizes(split: str) -> None:
-    full, small = Addition(split=split), Addition(200, 80, 120, split)
-    assert (len(full.test), len(full.train)) == (40_401, 959_599)
-    assert (len(small.test), len(small.train)) == (1_681, 38_319)
-    assert len(full.vocabulary) == 3 + 1999
-
-
-@given(tasks())
-def test_train_and_test_are_every_pair_once(task: Addition) -> None:
-    train, test = pairs(task.train), pairs(task.test)
-    assert sorted(train + test) == [(a, b) for a in range(task.numbers) for b in range(task.numbers)]
-    assert len(test) == (task.high - task.low + 1) ** 2
-    if task.split == "square":
-        assert all(task.low <= a <= task.high and task.low <= b <= task.high for a, b in test)
-
-
-@given(tasks(), SEEDS, STARTS)
-def test_no_test_pair_is_ever_drawn(task: Addition, seed: int, start: int) -> None:
-    drawn = set(pairs(task.draw(torch.tensor(seed), torch.arange(start, start + 2000))))
-    assert drawn <= set(pairs(task.train))
-
-
-def test_every_training_pair_is_drawn_alike() -> None:
-    """21 pairs, 2,000 draws each: counts within 4.5 standard errors; the first and the last pair are among them."""
-    task = Addition(5, 2, 3)
-    drawn = task.draw(torch.tensor(7), torch.arange(21 * 2000))
-    counts = torch.bincount(drawn[:, 0] * 5 + drawn[:, 1], minlength=25)
-    assert (counts > 0).sum() == 21
-    assert (counts[counts > 0] - 2000).abs().max() < 4.5 * 2000**0.5
-
-
-def test_every_number_is_trained_on_either_side_although_the_square_is_not() -> None:
-    train, sums = SMALL.train, SMALL.train.sum(1)
-    for side in (0, 1):
-        assert train[:, side].unique().tolist() == list(range(200))
-    assert sums.unique().tolist() == list(range(399))
-
-
-def test_a_random_split_is_drawn_by_its_seed_over_the_whole_table() -> None:
-    one, again, two = (Addition(200, 80, 120, "random", seed).test for seed in (0, 0, 1))
-    assert torch.equal(one, again)
-    assert len(set(pairs(one)) & set(pairs(two))) < 120  # 71 by chance
-    for side in (0, 1):
-        assert abs(one[:, side].float().mean() - 99.5) < 4.5 * 57.7 / 41
-        assert one[:, side].unique().numel() > 190
-
-
-@given(SEEDS, st.integers(0, 1000), SPLITS)
-def test_a_draw_is_a_function_of_seed_and_number(seed: int, start: int, split: str) -> None:
-    task = Addition(200, 80, 120, split)
-    index = torch.arange(start, start + 40)
-    both = task.draw(torch.tensor([[seed], [seed + 1]]), index)
-    assert both.shape == (2, 40, 2)
-    assert torch.equal(both[0], task.draw(torch.tensor(seed), index))
-    assert torch.equal(both[1, 7], task.draw(torch.tensor(seed + 1), index[7]))
-    assert not torch.equal(both[0], both[1])
-
-
-def test_distances_from_the_edge() -> None:
-    """0 on the edge, 20 in the middle of 80 … 120; rings of the square have the size of a square's rings."""
-    asked = {(80, 80): 0, (80, 100): 0, (120, 99): 0, (81, 119): 1, (100, 100): 20, (100, 118): 2, (79, 100): -1, (90, 125): -5}
-    assert SMALL.edge_distance(torch.tensor(list(asked))).tolist() == list(asked.values())
-    rings = torch.bincount(SMALL.edge_distance(SMALL.test))
-    assert rings.tolist() == [8 * (20 - k) for k in range(20)] + [1]
-
-
-# ---------------------------------------------------------------- the two forms
-
-
-@given(tasks(), SEEDS, STARTS)
-def test_a_whole_row_is_two_numbers_and_their_sum(task: Addition, seed: int, start: int) -> None:
-    batch = task.rows(torch.tensor([[seed], [seed + 1]]), torch.arange(start, start + 20))
-    assert isinstance(batch, Batch)
-    assert (batch.tokens.shape, batch.target.shape) == ((2, 20, 3), (2, 20))
-    words = task.vocabulary
-    for tokens, target, pair in zip(batch.tokens[1].tolist(), batch.target[1].tolist(), batch.pair[1].tolist(), strict=True):
-        a, b, mark = words.decode(tokens)
-        assert mark == OUT
-        assert [int(a), int(b)] == pair
-        assert words.words[target] == str(int(a) + int(b))
-
-
-@given(tasks(), SEEDS)
-def test_a_row_of_digits_is_read_back(task: Addition, seed: int) -> None:
-    pair = task.draw(torch.tensor(seed), torch.arange(30))
-    found = task.digits(pair)
-    assert found.tokens.shape == (30, task.digits(task.test[:1]).tokens.shape[1])
-    for (a, b), tokens, start, length, asked in zip(
-        pair.tolist(), found.tokens, found.start.tolist(), found.length.tolist(), found.targets(), strict=True
-    ):
-        words = DIGITS.decode(tokens)
-        assert "".join(words[: start - 1]) == f"{a}+{b}"
-        assert words[start - 1] == OUT
-        assert "".join(words[start : length - 1]) == str(a + b)[::-1]
-        assert words[length - 1] == END
-        assert set(words[length:]) <= {PAD}
-        assert asked.nonzero()[:, 0].tolist() == list(range(start, length))
-
-
-def test_rows_of_digits_by_hand() -> None:
-    found = Addition().digits(torch.tensor([[[12, 908], [0, 10]], [[999, 999], [500, 7]]]))
-    assert found.tokens.shape == (2, 2, 3 + 1 + 3 + 1 + 4 + 1)
-    text = lambda row: " ".join(DIGITS.decode(row)).replace(f" {PAD}", "")
-    assert text(found.tokens[0, 0]) == f"1 2 + 9 0 8 {OUT} 0 2 9 {END}"
-    assert text(found.tokens[0, 1]) == f"0 + 1 0 {OUT} 0 1 {END}"
-    assert text(found.tokens[1, 0]) == f"9 9 9 + 9 9 9 {OUT} 8 9 9 1 {END}"
-    assert found.start.tolist() == [[7, 5], [8, 6]]
-    assert found.length.tolist() == [[11, 8], [13, 10]]
-    assert found.targets().sum(-1).tolist() == [[4, 3], [5, 4]]
-
-
-# ---------------------------------------------------------------- what is refused
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"low": 700}, "low 700 and high 600"),
-        ({"low": -1}, "choose 0 ≤ low ≤ high < numbers"),
-        ({"high": 1000}, "within the numbers 0 to 999"),
-        ({"low": 0, "high": 999}, "leaves nothing to train on"),
-        ({"numbers": 5001}, "at most 5000, got 5001"),
-        ({"numbers": 1000.0}, "numbers must be an integer, got 1000.0"),
-        ({"low": True}, "low must be an integer, got True"),
-        ({"split": "rows"}, "one of square, random, got 'rows'"),
-    ],
+from lib.book.dials import Dials
+from lib.core.record.store import StoredRun
+from lib.language import arms
+from lib.language.addition import figures, metrics
+from lib.language.addition.claims import CLAIMS
+from lib.language.addition_task import MARKS, Addition
+from lib.language.experiments import (
+    ADDING,
+    ADDITION,
+    CROSSED,
+    LARGE,
+    LARGER,
+    LOW_RATE,
+    RANDOM,
+    SMALL,
+    SQUARE,
+    adding_spec,
+    adding_specs,
+    low_rate_specs,
 )
-def test_sizes_that_make_no_task(change: dict, message: str) -> None:
-    with pytest.raises(LanguageError, match=message):
-        Addition(**change)
+from lib.language.study import Adding, make_adding
+
+TASK = Addition(numbers=16, low=6, high=9)
+
+
+class Adder:
+    """Stands for an ensemble of two: one adds, the other is one too high wherever a pair lies inside the square's edge."""
+
+    def logits(self, tokens: Tensor) -> Tensor:
+        pair = tokens[:, :2] - len(MARKS)
+        inside = (TASK.edge_distance(pair) >= 1).long()
+        answers = torch.stack([pair.sum(1), pair.sum(1) + inside]) + len(MARKS)
+        return torch.nn.functional.one_hot(answers, len(MARKS) + 32).float() * 50
+
+
+def test_shares_are_of_held_out_and_of_trained_pairs() -> None:
+    found = Adding(TASK).measure(Adder())
+    assert found["test"].tolist() == pytest.approx([1, 12 / 16])
+    assert found["rings"].tolist() == [[1, 1], [1, 0]]
+    assert found["train"].tolist() == [1, 1]  # no pair of training lies in the square
+    assert found["test loss"].tolist() == pytest.approx([0, 50 * 4 / 16], abs=1e-6)
+    assert "rings" not in Adding(Addition(16, 6, 9, "random")).measure(Adder())
+
+
+def test_rows_of_training_are_never_of_the_square() -> None:
+    tokens, target = Adding(TASK).batch(torch.arange(3)[:, None], torch.arange(500)[None])
+    assert tokens.shape == (3, 500, 3)
+    pair = tokens[..., :2] - len(MARKS)
+    assert (TASK.edge_distance(pair) < 0).all()
+    assert torch.equal(target, pair.sum(-1) + len(MARKS))
+
+
+def test_what_is_kept_at_the_end_is_how_far_answers_are_off() -> None:
+    spec = adding_spec("smoke", 0.5, 0.01, 0)
+    study = make_adding(spec)
+    model = spec.model.build(2)
+    for p in model.parameters():
+        torch.nn.init.normal_(p, 0, 0.3, generator=torch.Generator().manual_seed(0))
+    assert study.snapshot(model, 10) == {}
+    off = study.snapshot(model, 20)["off"]
+    assert off.shape == (2, 16)
+    answers = model(study.test.tokens.expand(2, -1, -1)).argmax(-1)
+    numbers_said = answers >= len(MARKS)
+    assert torch.equal(off[numbers_said], (answers - study.test.target)[numbers_said].float())
+
+
+def test_every_arm_has_every_seed_and_the_square_its_random_control() -> None:
+    for profile in ADDING:
+        found = adding_specs(profile)
+        assert set(found) == {(SQUARE, *arm) for arm in (LARGER, LARGE, SMALL, *CROSSED)} | {(RANDOM, *LARGER)}
+        every = [s for runs in (*found.values(), *low_rate_specs(profile).values()) for s in runs]
+        assert every == ADDITION.specs(profile)
+        assert {s.rate for s in every} == ({ADDING[profile].rate, LOW_RATE} if profile == "laptop" else {ADDING[profile].rate})
+        for (split, gamma, decay), specs in found.items():
+            assert {(s.gamma, s.decay, dict(s.task)["split"]) for s in specs} == {(gamma, decay, split)}
+            assert [s.seed for s in specs] == list(ADDING[profile].seeds)
+
+
+# ---------------------------------------------------------------- planted results
+
+
+class Planted(StoredRun):
+    """A run in no store, whose wrong answers fill the middle of the square."""
+
+    def snapshots(self) -> dict[int, dict[str, Tensor]]:
+        task = metrics.task_of(self)
+        side = task.high - task.low + 1
+        wrong = torch.zeros(side, side)
+        hole = int(side * (1 - self.metrics["test"]) ** 0.5 / 2)
+        middle = side // 2
+        wrong[middle - hole : middle + hole, middle - hole : middle + hole] = -3
+        return {self.steps: {"off": wrong.flatten()}}
+
+
+def planted(share: Mapping[tuple[str, float, float], float], train: float = 1.0, spread: float = 0.005) -> list[Planted]:
+    runs = []
+    for arm, specs in adding_specs("laptop").items():
+        for spec in specs:
+            value = share.get(arm, 0.5) - spread * spec.seed
+            rings = np.linspace(1, max(0, 2 * value - 1), 21).tolist()
+            metrics: dict[str, Any] = {"test": value, "train": train, "rings": rings}
+            history = {"step": [500, 1000], "test": [0.1, value], "train": [0.5, train], "rings": [[0.0] * 21, rings]}
+            runs.append(
+                Planted(spec, metrics, history, 1000, "fitted", None, 1.0, {"device": "cpu", "precision": "x"}, Path("x"))
+            )
+    return runs
+
+
+def found(**how: Any) -> dict[metrics.Arm, list[StoredRun]]:
+    return metrics.of_arms(Shelf(planted(**how)), "laptop")
+
+
+GOOD = {(SQUARE, *SMALL): 0.99, (SQUARE, *LARGE): 0.4, (SQUARE, *LARGER): 0.3, (RANDOM, *LARGER): 1.0}
+
+
+def judged(id: str, **how: Any) -> tuple[str, list[str]]:
+    record = next(claim for claim in CLAIMS if claim.id == id).evaluate(Shelf(planted(**how)), "laptop")
+    return record["status"], list(record.get("failed", ()))
+
+
+def test_the_square_is_judged_by_what_was_learned_by_the_lead_and_by_the_level() -> None:
+    assert judged("adding-square", share=GOOD)[0] == "reproduced"
+    assert judged("adding-square", share=GOOD, train=0.98) == ("too small to tell", ["least share of pairs of training"])
+    assert judged("adding-square", share=GOOD | {(SQUARE, *SMALL): 0.8})[0] == "partly"
+    assert judged("adding-square", share=GOOD | {(SQUARE, *LARGE): 0.99, (SQUARE, *SMALL): 0.4})[0] == "opposite"
+
+
+def test_the_larger_start_must_fall_behind_and_its_control_must_not() -> None:
+    assert judged("adding-larger", share=GOOD)[0] == "reproduced"
+    assert judged("adding-larger", share=GOOD | {(SQUARE, *LARGER): 0.99})[0] == "no clear effect"
+    assert judged("adding-larger", share=GOOD, train=0.98)[0] == "too small to tell"
+    wide = {"share": GOOD | {(SQUARE, *LARGER): 0.9}, "spread": 0.2}
+    assert judged("adding-larger", **wide)[0] == "too small to tell"
+    assert judged("adding-random", share=GOOD)[0] == "reproduced"
+    assert judged("adding-random", share=GOOD | {(RANDOM, *LARGER): 0.9})[0] == "no clear effect"
+
+
+def test_the_lead_is_welchs_interval() -> None:
+    runs = found(share=GOOD)
+    gap, low, high = arms.lead(runs[SQUARE, *SMALL], runs[SQUARE, *LARGE])
+    assert gap == pytest.approx(0.59)
+    assert low < gap < high
+    assert high - gap == pytest.approx(2.776 * 0.005 * (2 / 3) ** 0.5, rel=1e-3)  # t of 4 degrees of freedom
+
+
+def test_facts_are_of_the_arms_and_of_the_trials() -> None:
+    runs = found(share=GOOD, spread=0.0)
+    low = found(share=GOOD | {(SQUARE, *LARGE): 0.957}, train=0.98)
+    shown = {name: fact.text for name, fact in metrics.facts(runs, low, []).items()}
+    assert (shown["small"], shown["large"], shown["larger"]) == ("3 of 3", "0 of 3", "0 of 3")
+    assert (shown["low-small"], shown["low-large"], shown["low-unlearned"]) == ("3 of 3", "2 of 3", "3 of 3")
+    assert (shown["large-range"], shown["edge"], shown["middle"]) == ("40% to 40%", "100%", "0%")
+    assert (shown["held-out"], shown["trained"], shown["random"]) == ("1,681", "38,319", "100%")
+    assert shown["gpt2-small-low"] == "–"
+    assert metrics.facts(runs, {}, [])["low-unlearned"].text == "–"
+
+
+def test_tables_have_a_row_for_each_arm_and_setting() -> None:
+    runs = found(share=GOOD)
+    assert metrics.arm_rows(runs)[1] == ("square", "0.5", "0.01", "100.0", "39.5 ± 0.5")
+    reported = metrics.setting_rows([], list(runs.values()))
+    assert reported == [("post-norm", "0.001", "reported, seeds 0, 1, 2", "100.0", "39.5 ± 0.5", "100.0", "98.5 ± 0.5")]
+    rows = metrics.example_rows(runs, seed=1)
+    assert [row[:2] for row in rows[:2]] == [("γ = 0.3, decay 0, seed 1", "right"), ("γ = 0.3, decay 0, seed 1", "wrong")]
+
+
+def test_examples_are_right_and_wrong_sums_of_the_square() -> None:
+    run = found(share=GOOD)[SQUARE, *LARGE][0]
+    shown = metrics.examples(run)
+    assert all(a + b == answer for a, b, answer in shown["right"])
+    assert all(a + b - 3 == answer for a, b, answer in shown["wrong"])
+    assert len(shown["right"]) == len(shown["wrong"]) == 3
+    assert metrics.examples(found(share={(SQUARE, *LARGE): 1.0}, spread=0.0)[SQUARE, *LARGE][0])["wrong"] == []
+
+
+def test_figures_are_drawn() -> None:
+    runs = found(share=GOOD)
+    pair = {arms.name_of(arm): runs[SQUARE, *arm] for arm in metrics.SHOWN}
+    figures.held_out({"a": TASK, "b": Addition(16, 6, 9, "random")})
+    figures.by_distance({name: metrics.rings(group) for name, group in pair.items()})
+    assert len(figures.maps({"seed 0": metrics.right(runs[SQUARE, *LARGE][:1])}, 80).axes) == 1
+    curves = {name: {m: arms.history(group, m) for m in ("train", "test")} for name, group in pair.items()}
+    figures.along({"a square": curves, "at random": {arms.name_of(LARGER): curves[arms.name_of(LARGER)]}})
+    figures.arms({"γ = 0.5": [0.1, 0.2], "γ = 0.7": [0.9]}, ["γ = 0.5"])
+
+
+def test_the_interval_is_scipys_and_a_point_where_nothing_varies() -> None:
+    a, b = np.array([0.9, 0.95, 0.99]), np.array([0.2, 0.5, 0.4, 0.3])
+    found = ttest_ind(a, b, equal_var=False).confidence_interval()
+    assert arms.difference(a, b) == pytest.approx((a.mean() - b.mean(), found.low, found.high))
+    assert arms.difference(np.ones(3), np.zeros(3)) == (1, 1, 1)
+    assert arms.difference(np.ones(1), b)[1:] == pytest.approx((0.65, 0.65))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gap, low, high = arms.difference(np.ones(3), a)
+    assert low < gap < high
+
+
+def test_dials_walk_into_the_square() -> None:
+    data = metrics.dial_data(found(share=GOOD))
+    decay, gamma, distance, step = (dial["values"] for dial in data["dials"])
+    assert (decay, gamma) == ([0.01, 0.1], [0.5, 0.7])  # the larger start and the random control stay out
+    assert (distance, step, data["x"]) == (list(range(21)), [500, 1000], "distance")
+    (right,) = (series["values"] for series in data["series"])
+    assert right[1][1][0] == [[0, 0, 0], [1, 1, 1]]
+    mean, low, high = right[0][0][20][1]
+    assert (low, high) == (0, 0)  # 2 × .4 − 1 is below 0
+    mean, low, high = right[1][1][20][1]
+    assert (low, high) == pytest.approx((2 * (0.99 - 0.005 * 2) - 1, 2 * 0.99 - 1))
+    assert mean == pytest.approx((low + high) / 2)
+    assert "Dials over" in Dials(data, "rm-19").words()

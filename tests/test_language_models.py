@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lib.core.model.init import apply_gamma_stacked
-from lib.core.model.transformer import ModelSpec, Taps
+from lib.core.model.transformer import ActivationCache, ModelSpec
 from lib.core.record.spec import RunSpec, TrainSpec
 from lib.core.train import native
 from lib.core.train.loop import train
@@ -42,13 +42,13 @@ def test_it_answers_at_every_position_what_a_transformer_answers_of_the_row_up_t
 
 
 def test_a_tied_model_reads_its_answer_off_the_embedding() -> None:
-    model, taps = built(), Taps()
+    model, activations = built(), ActivationCache()
     assert "head.weight" not in model.state_dict()
     loose = built(tied=False)
     state = model.state_dict() | {"head.weight": model.embedding.token.detach().transpose(1, 2)}
     loose.load_state_dict(state)
-    torch.testing.assert_close(model(rows(), taps), loose(rows()))
-    torch.testing.assert_close(taps["logits"], loose(rows()))
+    torch.testing.assert_close(model(rows(), activations), loose(rows()))
+    torch.testing.assert_close(activations["logits"], loose(rows()))
     assert CausalSpec.split_heads(16, 2, **SHAPE).n_parameters == sum(p[0].numel() for p in model.parameters())
     assert loose.spec.n_parameters == sum(p[0].numel() for p in loose.parameters())
 

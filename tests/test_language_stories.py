@@ -11,7 +11,7 @@ import torch
 
 from lib.core.record.spec import SpecError
 from lib.language import lexicon
-from lib.language.prontoqa import Task
+from lib.language.prontoqa_task import Task
 from lib.language.stories import (
     SEPARATOR,
     UNKNOWN,

@@ -41,7 +41,7 @@ from lib.language.experiments import (
     scan_specs,
 )
 from lib.language.models import IGNORED, Causal, CausalSpec
-from lib.language.prontoqa import Questions, Task, questions
+from lib.language.prontoqa_task import Questions, Task, questions
 from lib.language.stories import Sequences, mix, story
 from lib.language.study import (
     END_TOKEN,

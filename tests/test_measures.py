@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, linregress, spearmanr
 
-from lib.core.read.statistics import interval, log_distance, log_slope, rank_trend, resamples, slope, wilson
+from lib.core.read.statistics import bootstrap_indices, interval, log_distance, log_slope, rank_trend, slope, wilson
 
 # ---------------------------------------------------------------- shares
 
@@ -111,14 +111,14 @@ def test_no_power_law_goes_through_these(x: list[float], y: list[float]) -> None
 def test_ranks_resampled_at_once_are_those_of_scipy_one_by_one() -> None:
     rng = np.random.default_rng(2)
     x, y = rng.integers(0, 5, 12).astype(float), rng.normal(size=12)
-    picks = resamples(12, 200, seed=3)
+    picks = bootstrap_indices(12, 200, seed=3)
     one_by_one = [0.0 if np.ptp(x[p]) == 0 else spearmanr(x[p], y[p]).statistic for p in picks]
     assert rank_trend(x, y, draws=200, seed=3) == pytest.approx((spearmanr(x, y).statistic, *interval(one_by_one)))
 
 
 def test_groups_keep_their_sizes_in_every_draw() -> None:
     groups = [np.array([0, 3]), np.array([1, 2, 4])]
-    picks = resamples(groups, 50)
+    picks = bootstrap_indices(groups, 50)
     assert picks.shape == (50, 5)
     assert np.isin(picks, groups[0]).sum(1).tolist() == [2] * 50
     assert {*picks.ravel().tolist()} == {0, 1, 2, 3, 4}

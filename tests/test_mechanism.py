@@ -40,7 +40,7 @@ from lib.composition.information_flow.metrics import (
 from lib.composition.runs import model_of
 from lib.composition.task import SEEN_PAIRS, Batch, taught
 from lib.core.model.init import apply_gamma_stacked
-from lib.core.model.transformer import Taps, Transformer
+from lib.core.model.transformer import ActivationCache, Transformer
 from lib.core.record.result import RunResult
 from lib.core.record.spec import SpecError
 from lib.core.record.store import Store, StoredRun, StoreError
@@ -122,12 +122,12 @@ def test_flow_is_the_attention_of_the_stored_model(tmp_path: Path, heads: int) -
     found = flow(run, key=99, place=2)
     assert found.tokens[2:5].tolist() == [99, 4, 3]
     assert all(20 <= token <= 99 for token in found.tokens[[0, 1, 5, 6, 7, 8]])
-    taps = Taps()
-    logits = model_of(run)(torch.as_tensor(found.tokens)[None, None], taps)
+    activations = ActivationCache()
+    logits = model_of(run)(torch.as_tensor(found.tokens)[None, None], activations)
     assert found.answer == logits.argmax()
     assert found.attention.shape == (2, 9, 9)
     for layer in (1, 2):
-        by_head = taps[f"attention.{layer}"][0, 0].numpy()
+        by_head = activations[f"attention.{layer}"][0, 0].numpy()
         assert len(by_head) == heads
         np.testing.assert_allclose(found.attention[layer - 1], by_head.mean(0), atol=1e-6)
     other = flow(run, key=30, place=5, pair=(1, 2))
@@ -324,7 +324,7 @@ def test_the_order_of_the_two_steps_counts(telling: None, first: int | None, the
 def test_drawn_edges_are_counted_over_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     """The symmetric route where the key stands at place 1, by one of two heads; at place 3 that head is too weak for both."""
 
-    def fake(tokens: Tensor, taps: Taps) -> None:
+    def fake(tokens: Tensor, activations: ActivationCache) -> None:
         place = (tokens[0] < 20).float().argmax(-1) - 1
         for layer in (1, 2):
             heads = torch.eye(9).repeat(1, len(place), 2, 1, 1)
@@ -332,7 +332,7 @@ def test_drawn_edges_are_counted_over_questions(monkeypatch: pytest.MonkeyPatch)
                 for p, weight in ((1, 0.3), (3, 0.2)):
                     at = dict(zip(ROLES, (p, p + 1, p + 2, 8), strict=True))
                     heads[0, place == p, 0, at[query], at[source]] = weight
-            taps[f"attention.{layer}"] = heads
+            activations[f"attention.{layer}"] = heads
 
     monkeypatch.setattr(mechanism, "model_of", lambda run: fake)
     assert mechanism.drawn(planted()) == pytest.approx(table(EDGES, {(s[0], s[1:]): 1 / 3 for s in ROUTES["symmetric"]}))
@@ -420,9 +420,9 @@ def test_differences_have_moved_if_both_anchors_act_from_the_last_token(telling:
 def test_states_are_of_the_last_token_with_the_anchors_in_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def fake(tokens: Tensor, taps: Taps) -> None:
+    def fake(tokens: Tensor, activations: ActivationCache) -> None:
         asked.extend(tokens[0].tolist())
-        taps["X_ao.1"] = tokens.float()[..., None]
+        activations["X_ao.1"] = tokens.float()[..., None]
 
     monkeypatch.setattr(mechanism, "model_of", lambda run: fake)
     points, pairs = mechanism.states(planted(), each=2)

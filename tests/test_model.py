@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lib.core.model.transformer import Attention, Block, Linear, ModelSpec, Taps, Transformer
+from lib.core.model.transformer import ActivationCache, Attention, Block, Linear, ModelSpec, Transformer
 
 VOCAB, LENGTH, BATCH = 13, 6, 3
 CLOSE = {"rtol": 2e-4, "atol": 2e-5}  # single precision, sums in another order
@@ -154,14 +154,14 @@ def test_logits_and_gradients_are_those_of_torch(variant: dict[str, Any], n_runs
     tokens = make_tokens(n_runs)
     target = torch.arange(BATCH) + 2
     logits = model(tokens)
-    taps = Taps()
-    model(tokens, taps)
+    activations = ActivationCache()
+    model(tokens, activations)
     loss = F.cross_entropy(logits.flatten(0, 1), target.repeat(n_runs), reduction="sum")
     loss.backward()
     for run in range(n_runs):
         reference = Reference(model, run)
         expected = reference(tokens[run])
-        torch.testing.assert_close(taps["logits"][run], expected, **CLOSE)
+        torch.testing.assert_close(activations["logits"][run], expected, **CLOSE)
         torch.testing.assert_close(logits[run], expected[:, -1], **CLOSE)
         F.cross_entropy(expected[:, -1], target, reduction="sum").backward()
         gradients = reference.gradients()
@@ -182,11 +182,11 @@ def test_attention_is_torch_multihead_attention(heads: int, bias: bool) -> None:
         theirs = nn.MultiheadAttention(spec.d_model, heads, bias=bias, batch_first=True)
         with torch.no_grad():
             load_attention(theirs, ours, run)
-        taps = Taps()
-        out = ours(x, False, taps, 1)
+        activations = ActivationCache()
+        out = ours(x, False, activations, 1)
         expected, weights = theirs(x[run], x[run], x[run], attn_mask=mask, average_attn_weights=False)
         torch.testing.assert_close(out[run], expected, **CLOSE)
-        torch.testing.assert_close(taps["attention.1"][run], weights, **CLOSE)
+        torch.testing.assert_close(activations["attention.1"][run], weights, **CLOSE)
 
 
 @pytest.mark.parametrize(
@@ -239,8 +239,8 @@ def test_without_norms_and_head_it_is_the_formula(activation: str, function: Cal
         for name in ("attention.W_Q", "attention.W_K", "attention.W_V", "attention.W_O", "W_1", "W_2")
     }
     tokens = make_tokens(2)
-    logits, taps = model(tokens), Taps()
-    torch.testing.assert_close(model(tokens, taps), logits, rtol=1e-5, atol=1e-6)
+    logits, activations = model(tokens), ActivationCache()
+    torch.testing.assert_close(model(tokens, activations), logits, rtol=1e-5, atol=1e-6)
     logits.square().sum().backward()
     ahead = torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1)
     for run in range(2):
@@ -251,7 +251,7 @@ def test_without_norms_and_head_it_is_the_formula(activation: str, function: Cal
             attention = ((x @ q) @ (x @ k).mT / math.sqrt(5)).masked_fill(ahead, -torch.inf).softmax(-1)
             x = x + attention @ (x @ v) @ o
             x = x + function(x @ w[f"{block}.W_1"]) @ w[f"{block}.W_2"]
-        torch.testing.assert_close(taps["logits"][run], x, **CLOSE)
+        torch.testing.assert_close(activations["logits"][run], x, **CLOSE)
         torch.testing.assert_close(logits[run], x[:, -1], **CLOSE)
         x[:, -1].square().sum().backward()
         for name, param in w.items():
@@ -264,16 +264,16 @@ def test_without_norms_and_head_it_is_the_formula(activation: str, function: Cal
 def test_last_position_alone_equals_the_last_of_all_positions(norm: str, depth: int) -> None:
     model = make_model(make_spec(norm=norm, depth=depth, d_k=5, d_v=4), 2)
     tokens = make_tokens(2)
-    taps = Taps()
-    full = model(tokens, taps)
+    activations = ActivationCache()
+    full = model(tokens, activations)
     torch.testing.assert_close(model(tokens), full, rtol=1e-5, atol=1e-6)
-    assert torch.equal(full, taps["logits"][:, :, -1])
+    assert torch.equal(full, activations["logits"][:, :, -1])
 
 
 def test_taps_have_the_documented_names_and_shapes() -> None:
     spec = make_spec(d_k=5, d_v=4, heads=3)
-    taps = Taps()
-    make_model(spec, 2)(make_tokens(2), taps)
+    activations = ActivationCache()
+    make_model(spec, 2)(make_tokens(2), activations)
     stream = (2, BATCH, LENGTH, spec.d_model)
     expected = {"embedding": stream, "logits": (2, BATCH, LENGTH, VOCAB)}
     for layer in (1, 2):
@@ -281,26 +281,26 @@ def test_taps_have_the_documented_names_and_shapes() -> None:
         expected |= {f"{name}.{layer}": (2, BATCH, 3, LENGTH, LENGTH) for name in ("scores", "attention")}
         expected[f"V.{layer}"] = (2, BATCH, LENGTH, 3, 4)
         expected |= {f"X_ao.{layer}": stream, f"X_do.{layer}": stream}
-    assert {name: tuple(tap.shape) for name, tap in taps.items()} == expected
+    assert {name: tuple(tap.shape) for name, tap in activations.items()} == expected
 
 
 def test_taps_hang_together() -> None:
-    """The taps are the intermediates of this very forward, not of another: recompute each from those before it."""
+    """The activations are the intermediates of this very forward, not of another: recompute each from those before it."""
     spec = make_spec(d_k=5, d_v=4, heads=3)
     model = make_model(spec, 2)
-    taps = Taps()
-    model(make_tokens(2), taps)
-    previous = taps["embedding"]
+    activations = ActivationCache()
+    model(make_tokens(2), activations)
+    previous = activations["embedding"]
     for layer, block in enumerate(model.blocks, start=1):
-        scores = torch.einsum("rbqhd,rbkhd->rbhqk", taps[f"Q.{layer}"], taps[f"K.{layer}"]) / math.sqrt(5)
+        scores = torch.einsum("rbqhd,rbkhd->rbhqk", activations[f"Q.{layer}"], activations[f"K.{layer}"]) / math.sqrt(5)
         causal = torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril()
-        attention = taps[f"attention.{layer}"]
+        attention = activations[f"attention.{layer}"]
         torch.testing.assert_close(attention, scores.masked_fill(~causal, -torch.inf).softmax(-1), **CLOSE)
         assert torch.all(attention[..., ~causal] == 0)
-        mixed = torch.einsum("rbhqk,rbkhd->rbqhd", attention, taps[f"V.{layer}"]).flatten(-2)
+        mixed = torch.einsum("rbhqk,rbkhd->rbqhd", attention, activations[f"V.{layer}"]).flatten(-2)
         merged = block.norm_1(previous + block.attention.W_O(mixed))
-        torch.testing.assert_close(taps[f"X_ao.{layer}"], merged, **CLOSE)
-        previous = taps[f"X_do.{layer}"]
+        torch.testing.assert_close(activations[f"X_ao.{layer}"], merged, **CLOSE)
+        previous = activations[f"X_do.{layer}"]
         torch.testing.assert_close(previous, block.norm_2(merged + block.W_2(block.W_1(merged).relu())), **CLOSE)
 
 
@@ -309,8 +309,8 @@ def test_later_tokens_do_not_reach_earlier_positions(norm: str) -> None:
     model = make_model(make_spec(norm=norm), 1)
     before, after = make_tokens(1), make_tokens(1)
     after[..., 4:] = (after[..., 4:] + 1) % VOCAB
-    one = Taps()
-    two = Taps()
+    one = ActivationCache()
+    two = ActivationCache()
     model(before, one)
     model(after, two)
     for name in ("X_do.1", "X_do.2", "logits"):
@@ -383,7 +383,7 @@ def test_split_heads_shares_the_width_out() -> None:
 def test_an_edit_is_seen_by_what_follows_and_by_nothing_before() -> None:
     spec = make_spec()
     model, tokens = make_model(spec, 1), make_tokens(1)
-    plain, edited = Taps(), Taps({"X_ao.1": torch.zeros_like})
+    plain, edited = ActivationCache(), ActivationCache({"X_ao.1": torch.zeros_like})
     model(tokens, plain)
     answer = model(tokens, edited)
     assert torch.equal(edited["attention.1"], plain["attention.1"])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
 from lib.composition.study import Composition
-from lib.core.model.transformer import ModelSpec, Taps, Transformer
+from lib.core.model.transformer import ActivationCache, ModelSpec, Transformer
 from lib.core.record.spec import SpecError
 from lib.core.record.store import Store
 from lib.core.sweep.jobs import sweep
@@ -45,7 +45,7 @@ def test_multiply_adds_are_those_that_pytorch_counts(spec: ModelSpec, length: in
     model = Transformer(spec)
     tokens = torch.zeros(1, 5, length, dtype=torch.int64)
     with FlopCounterMode(display=False) as counter, torch.no_grad():
-        model(tokens, Taps() if every else None)
+        model(tokens, ActivationCache() if every else None)
     assert counter.get_total_flops() == 2 * 5 * spec.multiply_adds(length, every_position=every)
 
 

@@ -23,8 +23,8 @@ from torch import Tensor
 from lib.book.explorer import Explorer
 from lib.book.registry import EXPERIMENTS
 from lib.core.model.transformer import ModelSpec
-from lib.core.read import screen
-from lib.core.read.measures import cosines, first_step, remembered, spread
+from lib.core.read import web_export
+from lib.core.read.measures import cosines, first_step, mean_std, memoized
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, SpecError, TrainSpec
 from lib.core.record.start import at_start
@@ -165,7 +165,7 @@ def test_the_first_losses_are_those_of_the_model_that_is_trained(spec: RunSpec) 
 
 def test_a_remembered_measure_is_taken_once_for_each_file() -> None:
     asked = []
-    measure = remembered(lambda run: asked.append(run.path) or len(asked))
+    measure = memoized(lambda run: asked.append(run.path) or len(asked))
     runs = [planted(spec) for spec in bias.bias_specs("smoke")]
     assert [measure(run) for run in (*runs, *runs)] == [1, 2, 1, 2]
 
@@ -631,9 +631,9 @@ def test_the_first_step_at_a_level() -> None:
 
 
 def test_spreads_in_words() -> None:
-    assert spread([1.0, 3.0]) == "2.00 ± 1.41"
-    assert spread([0.25]) == "0.25"
-    assert spread(np.array([10.0, 11.0]), 0) == "10 ± 1"
+    assert mean_std([1.0, 3.0]) == "2.00 ± 1.41"
+    assert mean_std([0.25]) == "0.25"
+    assert mean_std(np.array([10.0, 11.0]), 0) == "10 ± 1"
 
 
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 6))
@@ -646,8 +646,8 @@ def test_cosines_are_numpys(seed: int, n: int, m: int) -> None:
 
 
 def test_points_on_a_grid_share_a_scale() -> None:
-    assert screen.on_grid(np.array([[-2.0, 0.0], [1.0, 2.0]])) == [[0, 128], [191, 255]]
-    assert screen.on_grid(np.zeros((2, 2))) == [[128, 128], [128, 128]]
+    assert web_export.on_grid(np.array([[-2.0, 0.0], [1.0, 2.0]])) == [[0, 128], [191, 255]]
+    assert web_export.on_grid(np.zeros((2, 2))) == [[128, 128], [128, 128]]
 
 
 # ---------------------------------------------------------------- the explorer

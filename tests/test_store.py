@@ -26,7 +26,16 @@ from lib.book.registry import EXPERIMENTS
 from lib.core.model.transformer import ModelSpec
 from lib.core.record import spec as spec_module
 from lib.core.record.result import RunResult
-from lib.core.record.spec import MODEL_KINDS, RunSpec, SpecError, TrainSpec, UnknownKindError, canonical, from_dict, know
+from lib.core.record.spec import (
+    MODEL_KINDS,
+    RunSpec,
+    SpecError,
+    TrainSpec,
+    UnknownKindError,
+    canonical,
+    from_dict,
+    register_models,
+)
 from lib.core.record.store import FORMAT, Store, StoredRun, StoreError
 from lib.core.sweep.experiment import Experiment
 
@@ -719,7 +728,7 @@ def test_an_unknown_kind_of_model_is_named_with_its_experiment_beside_those_ther
 
 
 def test_a_run_of_a_kind_that_could_not_be_read_again_is_refused() -> None:
-    with pytest.raises(SpecError, match=r"^Nameless is no kind of model that results may name: call know on it\.$"):
+    with pytest.raises(SpecError, match=r"^Nameless is no kind of model that results may name: call register_models on it\.$"):
         dataclasses.replace(make_tiny_spec(), model=type("Nameless", (), {"kind": "nameless"})())
 
 
@@ -728,9 +737,9 @@ def test_an_experiment_makes_the_kinds_of_its_models_known(monkeypatch: pytest.M
     mine = dataclasses.make_dataclass("Mine", [("depth", int)], frozen=True, namespace={"kind": "mine"})
     Experiment("mine", "", 1, make_study=lambda spec: None, profile_specs=lambda profile: [], models=(mine,))
     assert from_dict(record(model={"kind": "mine", "depth": 3})).model == mine(3)
-    know(mine)  # again is no error, another of its name is one
+    register_models(mine)  # again is no error, another of its name is one
     with pytest.raises(SpecError, match=r"two kinds of models are called 'mine': rename Theirs of "):
-        know(type("Theirs", (), {"kind": "mine"}))
+        register_models(type("Theirs", (), {"kind": "mine"}))
 
 
 def test_the_registry_knows_every_kind() -> None:

@@ -20,9 +20,9 @@ from lib.composition.task import ANCHORS, EXCEPTION, SEEN_PAIRS, Task, composed
 from lib.composition.vectors import metrics as vectors
 from lib.composition.vectors.metrics import collect, contrast, fused, held
 from lib.core.model.init import apply_gamma_stacked
-from lib.core.model.transformer import Taps, Transformer
+from lib.core.model.transformer import ActivationCache, Transformer
 from lib.core.read.measures import cosines
-from lib.core.read.statistics import compare, higher, two_sided
+from lib.core.read.statistics import compare, mann_whitney, two_sided
 from lib.core.record.result import RunResult
 from lib.core.record.store import Store, StoredRun
 
@@ -91,9 +91,9 @@ def test_collected_vectors_are_the_models(run: StoredRun, name: str, ahead: int 
     """At place 2, in one context: the noise of the first question, whatever is asked."""
     noise = Task().questions(torch.tensor([40]), torch.tensor([2]), torch.tensor([1]), seed=5).tokens[0].tolist()
     tokens = torch.tensor([[*noise[:2], key, *pair, *noise[5:]] for key, pair in ASKED])
-    taps = Taps()
-    model_of(run)(tokens[None], taps)
-    expected = taps[name][0, :, position].reshape(4, -1).numpy()
+    activations = ActivationCache()
+    model_of(run)(tokens[None], activations)
+    expected = activations[name][0, :, position].reshape(4, -1).numpy()
     np.testing.assert_allclose(collect(run, ASKED, name, ahead, context=5), expected, atol=1e-6)
 
 
@@ -243,7 +243,7 @@ def test_the_shift_is_by_how_much_two_anchors_differ(run: StoredRun, monkeypatch
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 8), m=st.integers(1, 8))
 def test_a_single_stratum_is_the_exact_test_of_mann_and_whitney(seed: int, n: int, m: int) -> None:
     score = np.random.default_rng(seed).permutation(n + m).astype(float)
-    share, p = higher(score, [True] * n + [False] * m, [2] * (n + m))
+    share, p = mann_whitney(score, [True] * n + [False] * m, [2] * (n + m))
     expected = mannwhitneyu(score[:n], score[n:], alternative="greater", method="exact")
     assert share == pytest.approx(expected.statistic / (n * m))
     assert p == pytest.approx(expected.pvalue)
@@ -254,12 +254,12 @@ def test_a_single_stratum_is_the_exact_test_of_mann_and_whitney(seed: int, n: in
 def test_strata_are_drawn_by_themselves() -> None:
     """Two strata, with the positive on top of two others in each: 1 of 3 · 3 draws. A stratum of one kind says nothing."""
     score, positive, stratum = [3, 1, 2, 13, 11, 12], [True, False, False] * 2, [2, 2, 2, 3, 3, 3]
-    assert higher(score, positive, stratum) == pytest.approx((1.0, 1 / 9))
-    assert higher([*score, 99, 98], [*positive, False, False], [*stratum, 4, 4]) == pytest.approx((1.0, 1 / 9))
-    assert higher([3, 1, 2, 11, 13, 12], positive, stratum) == pytest.approx((0.5, 6 / 9))
-    assert higher([1, 1, 1], [True, False, False], [2] * 3) == pytest.approx((0.5, 1.0))  # ties
+    assert mann_whitney(score, positive, stratum) == pytest.approx((1.0, 1 / 9))
+    assert mann_whitney([*score, 99, 98], [*positive, False, False], [*stratum, 4, 4]) == pytest.approx((1.0, 1 / 9))
+    assert mann_whitney([3, 1, 2, 11, 13, 12], positive, stratum) == pytest.approx((0.5, 6 / 9))
+    assert mann_whitney([1, 1, 1], [True, False, False], [2] * 3) == pytest.approx((0.5, 1.0))  # ties
     with pytest.raises(ValueError, match="needs positives and negatives"):
-        higher([1, 2], [True, False], [2, 3])
+        mann_whitney([1, 2], [True, False], [2, 3])
 
 
 def test_both_directions_and_the_best_are_compared() -> None:

@@ -19,18 +19,18 @@ from matplotlib.figure import Figure
 from lib.composition.diagram import gain, gamma_of_gain, two_layers
 from lib.composition.experiments import GRIDS
 from lib.composition.phase_diagram.metrics import PAPER_PAIR, near
-from lib.composition.played import PLAYED
+from lib.composition.trajectories import PLAYED
 from lib.core.read import style
 from lib.core.read.tables import table
 from lib.core.read.words import listed, number_of
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import train_specs, wide_specs
 from lib.language import arms
-from lib.language.adding.metrics import of_arms
-from lib.language.asking.metrics import of_asking
-from lib.language.commands.metrics import of_cogs, of_scan
+from lib.language.addition.metrics import of_arms
 from lib.language.experiments import ASKING, CHAIN, GAMMAS, LARGE, SMALL, SQUARE, TURN, Kind
-from lib.language.mixing.metrics import gap, of_mix
+from lib.language.mixture.metrics import gap, of_mix
+from lib.language.prontoqa.metrics import of_asking
+from lib.language.scan_cogs.metrics import of_cogs, of_scan
 from lib.reasoning_bias.experiments import PAPER_GAMMAS, bias_specs
 
 

@@ -13,9 +13,9 @@ from lib.composition.exploration import SETS
 from lib.composition.flip import confirmed_runs
 from lib.composition.phase_diagram import metrics
 from lib.composition.phase_diagram.metrics import WITHIN_ONE, composes, exact_kind, share_of
-from lib.composition.played import KEY, PLAYED
 from lib.composition.runs import MAPPINGS, learned
 from lib.composition.task import ANCHORS, HELD_OUT, INFERENTIAL_OFFSET, SYMMETRIC_OFFSET, taught
+from lib.composition.trajectories import KEY, PLAYED
 from lib.core.read.claim import NOT_RUN, REPRODUCED
 from lib.core.read.fact import Fact, in_words
 from lib.core.record.store import Store, StoredRun, load

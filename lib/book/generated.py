@@ -26,7 +26,7 @@ from lib.book.status import ExperimentStatus, experiment_status
 from lib.book.text import Text
 from lib.composition.exploration import hero
 from lib.composition.phase_diagram import figures
-from lib.composition.played import GAMMAS
+from lib.composition.trajectories import GAMMAS
 from lib.core.read import style, typeset
 from lib.core.read.tables import table
 from lib.core.record.spec import RunSpec

@@ -9,7 +9,7 @@ from lib.composition import experiments as composition
 from lib.composition.diagram import HEADLINE, PHASE
 from lib.composition.flip import CONFIRM, RANGE
 from lib.composition.paper_size import SIZE
-from lib.composition.played import PLAYED
+from lib.composition.trajectories import PLAYED
 from lib.composition.variations import VARIATIONS
 from lib.core.read.claim import OURS, Claim
 from lib.core.record.spec import SpecError

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from lib.chain_of_thought.task import D_X, D_Y, D
 from lib.core.model.query_attention import QueryAttention, ScaledIdentity, mixed
-from lib.core.record.spec import SpecError, check_count, check_number, know
+from lib.core.record.spec import SpecError, check_count, check_number, register_models
 
 
 @dataclass(frozen=True)
@@ -99,4 +99,4 @@ def half_square(answer: Tensor, target: Tensor) -> Tensor:
     return (answer - target).square().sum(-1) / 2
 
 
-know(OneLayerSpec)
+register_models(OneLayerSpec)

@@ -16,12 +16,12 @@ from lib.composition import spectra
 from lib.composition.diagram import HEADLINE
 from lib.composition.experiments import FAST, GRIDS, point_specs
 from lib.composition.information_flow.metrics import essential, flow
-from lib.composition.played import ASKED, KEY, PLACE, PLAYED
 from lib.composition.runs import SHADOW
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, N_PLACES, SYMMETRIC_OFFSET, Task
+from lib.composition.trajectories import ASKED, KEY, PLACE, PLAYED
 from lib.composition.variations import FLIP
-from lib.core.read import screen
-from lib.core.read.measures import principal_map, remembered
+from lib.core.read import web_export
+from lib.core.read.measures import memoized, principal_map
 from lib.core.record.store import Store, StoredRun
 from lib.core.sweep.experiment import always
 from lib.core.sweep.jobs import train_one
@@ -47,7 +47,7 @@ HERO = (
 def record(run: StoredRun, key: int = KEY, place: int = PLACE) -> dict[str, Any]:
     """All that the explorer draws of one run, its attention on the question with this key at this place; without what needs
     weights, where they were not kept."""
-    found = screen.record(run, METRICS)
+    found = web_export.record(run, METRICS)
     watched = [n for n in (f"eigenvalue {i + 1}" for i in range(spectra.N_EIGENVALUES)) if n in run.history]
     if watched:
         rows = zip(*(run.history[n] for n in watched), strict=True)
@@ -80,7 +80,7 @@ def moments(run: StoredRun, attention: bool = True) -> list[dict[str, Any]]:
             continue  # a run that diverged has nothing to show
         part = {
             "step": step,
-            "map": screen.on_grid(kept["map"].numpy()),
+            "map": web_export.on_grid(kept["map"].numpy()),
             "explained": [round(v) for v in kept["explained"].tolist()],
             "spectrum": [float(f"{v:.3g}") for v in kept["spectrum"].tolist()],
         }
@@ -106,7 +106,7 @@ def clearest(runs: Sequence[dict[str, Any]], series: int = 0) -> list[dict[str, 
     ]
 
 
-@remembered
+@memoized
 def _of_weights(run: StoredRun) -> dict[str, Any]:
     """Map and spectrum; empty where weights were not kept or are not finite."""
     if not run.has_weights:
@@ -117,7 +117,7 @@ def _of_weights(run: StoredRun) -> dict[str, Any]:
     points, explained = principal_map(spectra.keys_embedding(weights))
     spectrum = spectra.keys_eigenvalues(weights).double().clamp_min(0)
     return {
-        "map": screen.on_grid(points),
+        "map": web_export.on_grid(points),
         "explained": [round(v) for v in explained],
         "spectrum": [float(f"{v:.4g}") for v in spectrum / spectrum[0].clamp_min(1e-30)],
     }
@@ -144,7 +144,7 @@ def exploration(
         {
             "name": name,
             "profile": profile,
-            "cells": screen.cells(runs, METRICS),
+            "cells": web_export.cells(runs, METRICS),
             "runs": [record(run, key, place) for run in shown(runs)],
         }
         for name, runs in sets
@@ -172,15 +172,18 @@ def hero(runs: Sequence[StoredRun], profile: str) -> dict[str, Any]:
     for run in series["runs"]:
         shares = [kept["answered"].tolist() for kept in by_key[run["key"]].snapshots().values()]
         for i, answer in enumerate(HERO):
-            run["history"][answer["id"]] = [screen.rounded(share[i]) for share in shares]
-            run["final"][answer["id"]] = screen.rounded(shares[-1][i])
+            run["history"][answer["id"]] = [web_export.rounded(share[i]) for share in shares]
+            run["final"][answer["id"]] = web_export.rounded(shares[-1][i])
         for part in (run, *run.get("moments", ())):
             part.pop("spectrum", None)  # which the first page does not draw
     for cell in series["cells"]:
         here = [run for run in series["runs"] if run["gamma"] == cell["gamma"]]
         for answer in HERO:
             values = np.array([run["final"][answer["id"]] for run in here])
-            cell[answer["id"]] = [screen.rounded(values.mean()), screen.rounded(values.std(ddof=1)) if len(here) > 1 else None]
+            cell[answer["id"]] = [
+                web_export.rounded(values.mean()),
+                web_export.rounded(values.std(ddof=1)) if len(here) > 1 else None,
+            ]
     asked = f"Key {KEY}, pair ({HELD_OUT[0]}, {HELD_OUT[1]}), in {ASKED * N_PLACES} sequences of other numbers."
     return data | {"answers": list(HERO), "presets": clearest(series["runs"]), "asked": asked}
 

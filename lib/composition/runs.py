@@ -9,7 +9,7 @@ import numpy as np
 
 from lib.composition.task import FIRST_KEY, LAST_KEY, N_PLACES, Task
 from lib.core.model.transformer import Transformer, from_weights
-from lib.core.read.measures import first_step, remembered
+from lib.core.read.measures import first_step, memoized
 from lib.core.record.store import StoredRun
 
 MAPPINGS = ("symmetric", "inferential")
@@ -66,7 +66,7 @@ def model_of(run: StoredRun) -> Transformer:
     return from_weights(run.spec.model, run.weights())
 
 
-@remembered
+@memoized
 def offsets_by_key(run: StoredRun) -> np.ndarray:
     """What a run adds to the key when asked (4, 3): (80 keys, 7 places), from its stored weights.
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from lib.core.model.query_attention import QueryAttention, ScaledIdentity
 from lib.core.model.transformer import Block, LayerNorm, Linear, ModelSpec
-from lib.core.record.spec import SpecError, check_count, check_number, know
+from lib.core.record.spec import SpecError, check_count, check_number, register_models
 from lib.in_context.task import D_X, D
 
 
@@ -238,4 +238,4 @@ class Places(nn.Module):
         return x + self.weight[:, None, : x.shape[2]]
 
 
-know(OneLayerSpec, VectorGPT2Spec)
+register_models(OneLayerSpec, VectorGPT2Spec)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lib.core.model.transformer import from_weights
-from lib.core.read.measures import remembered, spread
+from lib.core.read.measures import mean_std, memoized
 from lib.core.read.statistics import wilson
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
@@ -33,7 +33,7 @@ def main_runs(store: Store, profile: str) -> list[StoredRun]:
     return load(train_specs(profile), store)
 
 
-@remembered
+@memoized
 def trained(run: StoredRun) -> OneLayer:
     """The trained model of a run (n_runs = 1). Raises StoreError where its weights were not kept."""
     return from_weights(run.spec.model, run.weights())
@@ -44,7 +44,7 @@ def untrained(run: StoredRun) -> OneLayer:
     return at_start(run.spec)
 
 
-@remembered
+@memoized
 def start_values(run: StoredRun) -> dict[str, float]:
     """What the study watches along training, before the first step, on the prompts of the run's history."""
     return {name: float(value) for name, value in make_study(run.spec).watch(untrained(run)).items()}
@@ -55,7 +55,7 @@ def start_attention(run: StoredRun) -> tuple[float, ...]:
     return tuple(start_values(run)[f"attention.{k}"] for k in range(1, run.spec.model.depth + 1))
 
 
-@remembered
+@memoized
 def snapshots(run: StoredRun) -> dict[int, dict[str, np.ndarray]]:
     """{step: {name: array}}, read once."""
     return {step: {name: array.numpy() for name, array in kept.items()} for step, kept in run.snapshots().items()}
@@ -136,7 +136,7 @@ def small(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
     deviation, seen = np.std(values, ddof=min(1, len(values) - 1)), 0.5 * 10.0**-digits
     if max(abs(np.mean(values)), deviation) < seen:
         return f"< {10.0**-digits:.{digits}f}"
-    return spread(values if deviation >= seen else [float(np.mean(values))], digits).replace("-", "−")
+    return mean_std(values if deviation >= seen else [float(np.mean(values))], digits).replace("-", "−")
 
 
 def steps_to(run: StoredRun, level: float = LEVEL, name: str = "unseen loss") -> int | None:

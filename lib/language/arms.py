@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from lib.core.read.claim import Part
-from lib.core.read.measures import spread
+from lib.core.read.measures import mean_std
 from lib.core.record.store import StoredRun
 
 FITTED = 0.99
@@ -81,7 +81,7 @@ def of_seed(runs: Sequence[StoredRun], seed: int) -> StoredRun:
 
 def percent(values: np.ndarray) -> str:
     """Mean ± standard deviation in percent, where the latter does not round to nothing."""
-    return spread(100 * values, 1).removesuffix(" ± 0.0")
+    return mean_std(100 * values, 1).removesuffix(" ± 0.0")
 
 
 # --- Dials ---

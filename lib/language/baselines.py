@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.language.prontoqa import CONCEPTS, Example
+from lib.language.prontoqa_task import CONCEPTS, Example
 from lib.language.text import LanguageError
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from lib.core.read.claim import Claim
-from lib.language.adding import claims as adding
-from lib.language.asking import claims as asking
-from lib.language.commands import claims as commands
-from lib.language.mixing import claims as mixing
+from lib.language.addition import claims as addition
+from lib.language.mixture import claims as mixture
+from lib.language.prontoqa import claims as prontoqa
+from lib.language.scan_cogs import claims as scan_cogs
 
 CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
-    "19-addition": adding.CLAIMS,
-    "20-scan-and-cogs": commands.CLAIMS,
-    "21-prontoqa": asking.CLAIMS,
-    "22-questions-and-stories": mixing.CLAIMS,
+    "19-addition": addition.CLAIMS,
+    "20-scan-and-cogs": scan_cogs.CLAIMS,
+    "21-prontoqa": prontoqa.CLAIMS,
+    "22-questions-and-stories": mixture.CLAIMS,
 }
 """The claims that each chapter of this study tests."""
 PAPERS: dict[str, str] = {}

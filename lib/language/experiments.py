@@ -14,7 +14,7 @@ from lib.core.model.transformer import ModelSpec
 from lib.core.record.spec import RunSpec, TrainSpec
 from lib.core.sweep.experiment import Experiment, check_profile, in_one_list
 from lib.core.sweep.jobs import StudyFactory
-from lib.language.addition import MARKS
+from lib.language.addition_task import MARKS
 from lib.language.models import CausalSpec
 from lib.language.study import make_adding, make_asking, make_cogs, make_mix, make_scan
 

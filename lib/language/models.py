@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lib.core.model.transformer import ModelSpec, Taps, Transformer
-from lib.core.record.spec import know
+from lib.core.model.transformer import ActivationCache, ModelSpec, Transformer
+from lib.core.record.spec import register_models
 
 IGNORED = -1
 """The target of a token that is not asked for."""
@@ -57,12 +57,12 @@ class Causal(Transformer):
         if spec.tied:
             self.head = nn.Identity()
 
-    def forward(self, tokens: Tensor, taps: Taps | None = None) -> Tensor:
-        """With `taps`, every intermediate is put into them by the names of Transformer, edited if they say so."""
-        put = (lambda name, value: value) if taps is None else taps.put
+    def forward(self, tokens: Tensor, activations: ActivationCache | None = None) -> Tensor:
+        """With `activations`, every intermediate is put into them by the names of Transformer, edited if they say so."""
+        put = (lambda name, value: value) if activations is None else activations.hook
         x = put("embedding", self.embedding(tokens))
         for layer, block in enumerate(self.blocks, start=1):
-            x = block(x, False, taps, layer)
+            x = block(x, False, activations, layer)
         if self.final_norm is not None:
             x = self.final_norm(x)
         if self.spec.tied:
@@ -77,4 +77,4 @@ class Causal(Transformer):
         return nats.view(target.shape).sum((1, 2)) / asked
 
 
-know(CausalSpec)
+register_models(CausalSpec)

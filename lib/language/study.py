@@ -14,10 +14,10 @@ from lib.core.model.rng import randint
 from lib.core.record.spec import RunSpec
 from lib.core.sweep.jobs import records
 from lib.core.train.ensemble import Ask
-from lib.language import cogs, prontoqa, scan, stories
-from lib.language.addition import MARKS, Addition
+from lib.language import cogs, prontoqa_task, scan, stories
+from lib.language.addition_task import MARKS, Addition
 from lib.language.models import IGNORED
-from lib.language.prontoqa import LABELS, Questions, judged
+from lib.language.prontoqa_task import LABELS, Questions, judged
 from lib.language.stories import Sequences
 from lib.language.text import LanguageError, Rows, Vocabulary
 
@@ -369,10 +369,10 @@ TRAIN_STREAM, TEST_STREAM = 0, 1  # streams of examples, of training and others
 @cache
 def asking_data(
     size: int, test: int, concepts: int, hops: tuple[int, ...], hard: bool, chain: bool
-) -> tuple[prontoqa.Task, Questions, Questions]:
-    task = prontoqa.Task(concepts=concepts, hops=hops, hard=hard)
+) -> tuple[prontoqa_task.Task, Questions, Questions]:
+    task = prontoqa_task.Task(concepts=concepts, hops=hops, hard=hard)
     known, others = (task.examples(stream, 0, count) for stream, count in ((TRAIN_STREAM, size), (TEST_STREAM, test)))
-    return task, *(prontoqa.questions(some, task.vocabulary, chain) for some in (known, others))
+    return task, *(prontoqa_task.questions(some, task.vocabulary, chain) for some in (known, others))
 
 
 @records("train", "train label", "test", "label")
@@ -386,7 +386,7 @@ def make_asking(spec: RunSpec) -> Asking:
 @cache
 def mix_texts(each: int, tests: int) -> tuple[list[list[str]], list[list[str]]]:
     """PrOntoQA's texts, corpus 0, and stories of ours, corpus 1: those of training first."""
-    questions = prontoqa.Task().examples(TRAIN_STREAM, 0, each + tests)
+    questions = prontoqa_task.Task().examples(TRAIN_STREAM, 0, each + tests)
     return [list(e.words) for e in questions], stories.stories(0, 0, each + tests)
 
 

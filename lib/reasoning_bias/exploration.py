@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lib.core.read import screen
+from lib.core.read import web_export
 from lib.core.read.measures import principal_map
 from lib.core.record.spec import SpecError
 from lib.core.record.store import Store, StoredRun
@@ -34,8 +34,8 @@ def record(run: StoredRun) -> dict[str, Any]:
         vectors = anchors(run, step)[KINDS["reasoning"]]
         if np.isfinite(vectors).all():  # a run that diverged has nothing to show
             points, explained = principal_map(vectors)
-            maps.append({"step": step, "map": screen.on_grid(points), "explained": [round(v) for v in explained]})
-    return screen.record(run, METRICS) | ({"moments": maps} | maps[-1] if maps else {})
+            maps.append({"step": step, "map": web_export.on_grid(points), "explained": [round(v) for v in explained]})
+    return web_export.record(run, METRICS) | ({"moments": maps} | maps[-1] if maps else {})
 
 
 def exploration(runs: Sequence[StoredRun], profile: str) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def exploration(runs: Sequence[StoredRun], profile: str) -> dict[str, Any]:
     series = {
         "name": "two layers",
         "profile": profile,
-        "cells": screen.cells(runs, METRICS),
+        "cells": web_export.cells(runs, METRICS),
         "runs": [record(run) for run in sorted(runs, key=lambda r: (r.spec.gamma, r.spec.seed))],
     }
     return {

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lib.core.model.transformer import ACTIVATIONS, Linear
-from lib.core.record.spec import check_count, know
+from lib.core.record.spec import check_count, register_models
 
 
 @dataclass(frozen=True)
@@ -75,4 +75,4 @@ class TokenEmbedding(nn.Module):
         return F.embedding(tokens + offset, self.token.view(runs * vocab, d_model))
 
 
-know(EmbMLPSpec)
+register_models(EmbMLPSpec)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib.core.read.derived import derived
+from lib.core.read.disk_cache import disk_cached
 from lib.core.record.store import StoredRun
 from lib.reasoning_bias.runs import best, by_gamma
 from lib.reasoning_bias.study import losses_at_start
 
 
-@derived(version=1)
+@disk_cached(version=1)
 def first_losses(run: StoredRun) -> dict[str, float]:
     """The losses of the three sets before the first step, in nats."""
     return losses_at_start(run.spec)

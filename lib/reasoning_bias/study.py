@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lib.core.model.rng import randint
-from lib.core.model.transformer import Taps, Transformer
+from lib.core.model.transformer import ActivationCache, Transformer
 from lib.core.record.spec import RunSpec, SpecError, check_count
 from lib.core.sweep.jobs import records
 from lib.core.train.ensemble import Ask, Ensemble
@@ -97,9 +97,9 @@ class MemoryAndReasoning:
         singular vector of the largest; `attention` and `deviation` (R, N, N), its attention, the mean over questions, and the
         largest distance of any question's from the causal average 1 / i (Lemma 1)."""
         questions = self.questions.to(model.embedding.token.device)
-        taps = Taps()
-        model(questions.expand(model.n_runs, *questions.shape), taps)
-        attention = taps["attention.1"].mean(2)  # (R, B, N, N), over heads
+        activations = ActivationCache()
+        model(questions.expand(model.n_runs, *questions.shape), activations)
+        attention = activations["attention.1"].mean(2)  # (R, B, N, N), over heads
         far = (attention - causal_average(self.length).to(attention.device)).abs().amax(1)
         values = model.blocks[0].attention.W_V.weight.nan_to_num()  # a diverged run must not stop those beside it
         left, spectrum, _ = torch.linalg.svd(values, full_matrices=False)

@@ -18,11 +18,11 @@ from lib.chain_of_thought.inference import Reading, Tables, growing, read
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import Prompts
 from lib.core.model.transformer import from_weights
-from lib.core.read.derived import derived
+from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact
-from lib.core.read.measures import spread
-from lib.core.read.screen import rounded
+from lib.core.read.measures import mean_std
 from lib.core.read.statistics import log_slope, spearman, wilson
+from lib.core.read.web_export import rounded
 from lib.core.record.store import Store, StoredRun, load
 
 FIRST_TEST_SEED = 1000
@@ -106,7 +106,7 @@ def reading(run: StoredRun, trial: Trial, lengths: Sequence[int], prompts: int) 
     return Reading(tuple(lengths), prompts, **shares)
 
 
-@derived(version=1)
+@disk_cached(version=1)
 def _shares(run: StoredRun, trial: Trial, lengths: Sequence[int], prompts: int) -> dict[str, np.ndarray]:
     """The arrays of a Reading by their names."""
     tables = Tables(run.spec.model, run.weights(), trial.columns)
@@ -288,7 +288,7 @@ class Slope:
 
 def even(values: Sequence[float] | np.ndarray, digits: int) -> str:
     """Mean ± standard deviation, without the latter where its digits are all 0."""
-    return spread(values, digits).removesuffix(f" ± {0:.{digits}f}")
+    return mean_std(values, digits).removesuffix(f" ± {0:.{digits}f}")
 
 
 def signed(value: float) -> str:

@@ -18,7 +18,7 @@ from lib.composition.phase_diagram.metrics import MAJORITY, exact_kind, has_coun
 from lib.composition.runs import MAPPINGS
 from lib.composition.spectra import N_EIGENVALUES, keys_eigenvalues, keys_embedding, relative_rank
 from lib.core.read.fact import Fact, in_words, mean, span
-from lib.core.read.measures import cosines, remembered
+from lib.core.read.measures import cosines, memoized
 from lib.core.read.statistics import Comparison, numerical_order, two_sided
 from lib.core.record.store import StoredRun
 
@@ -91,7 +91,7 @@ def measures(weights: Mapping[str, Tensor]) -> dict[str, float]:
     }
 
 
-@remembered
+@memoized
 def measures_of(run: StoredRun) -> dict[str, float]:
     """The measures of a run's weights."""
     return measures(run.weights())
@@ -114,7 +114,7 @@ def neuron_cells(runs: dict[tuple, StoredRun]) -> dict[tuple, np.ndarray]:
     return {place: neuron_cosines(query(run)) for place, run in runs.items()}
 
 
-@remembered
+@memoized
 def embedding_map(run: StoredRun) -> np.ndarray:
     """(80, 2) map of the embeddings of 20 … 99: t-SNE from a PCA start."""
     return tsne(keys_embedding(run.weights()), 10)

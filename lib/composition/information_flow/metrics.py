@@ -18,8 +18,8 @@ from lib.composition.flip import by_turn, of_new_seeds
 from lib.composition.phase_diagram.metrics import WITHIN_ONE, composes, exact_kind, has_counts, share_of
 from lib.composition.runs import model_of
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, PAIRS, Batch, Task
-from lib.core.model.transformer import Edit, Taps, Transformer
-from lib.core.read.derived import derived
+from lib.core.model.transformer import ActivationCache, Edit, Transformer
+from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.statistics import Comparison, compare
 from lib.core.record.spec import SpecError
@@ -96,10 +96,10 @@ def check_question(key: int, place: int) -> None:
 
 def flow(run: StoredRun, key: int = 99, place: int = 2, pair: tuple[int, int] = HELD_OUT, seed: int = 0) -> Flow:
     """The attention of a model on one question (Fig. 3a, c of Zhang et al. 2024: key 99, pair (4, 3))."""
-    task, taps = Task(), Taps()
+    task, activations = Task(), ActivationCache()
     batch = task.questions(torch.tensor([key]), torch.tensor([place]), torch.tensor([task.number(pair)]), seed)
-    answer = model_of(run)(batch.tokens[None], taps)[0, 0].argmax()
-    layers = [taps[f"attention.{layer}"][0, 0].mean(0) for layer in range(1, run.spec.model.depth + 1)]
+    answer = model_of(run)(batch.tokens[None], activations)[0, 0].argmax()
+    layers = [activations[f"attention.{layer}"][0, 0].mean(0) for layer in range(1, run.spec.model.depth + 1)]
     return Flow(batch.tokens[0].numpy(), place, torch.stack(layers).numpy(), int(answer))
 
 
@@ -149,7 +149,7 @@ def cut(place: Tensor, sources: Sequence[str], queries: Sequence[str]) -> Edit:
 
 def answers(model: Transformer, tokens: Tensor, edits: dict[str, Edit] | None = None) -> Tensor:
     """(B,) answers to tokens (B, N), with intermediates edited."""
-    return model(tokens[None], Taps(edits) if edits else None)[0].argmax(-1)
+    return model(tokens[None], ActivationCache(edits) if edits else None)[0].argmax(-1)
 
 
 @functools.cache
@@ -167,13 +167,13 @@ def _cost(model: Transformer, cuts: Iterable[tuple[Sequence[str], Sequence[str]]
     return np.array([[changed(layer, c).item() for c in cuts] for layer in range(1, model.spec.depth + 1)])
 
 
-@derived(version=1)
+@disk_cached(version=1)
 def edge_costs(run: StoredRun) -> np.ndarray:
     """(layers, EDGES): the share of a run's own answers to (4, 3), whatever they are, that change without an edge."""
     return _cost(model_of(run), [((source,), (query,)) for source, query in EDGES])
 
 
-@derived(version=1)
+@disk_cached(version=1)
 def group_costs(run: StoredRun) -> np.ndarray:
     """(layers, GROUPS): the same without a group of edges of one layer."""
     return _cost(model_of(run), GROUPS.values())
@@ -206,17 +206,17 @@ def composes_in_order(run: StoredRun) -> bool:
     return bool(len(first) and len(second) and first.min() < second.max())
 
 
-@derived(version=2)
+@disk_cached(version=2)
 def drawn(run: StoredRun) -> np.ndarray:
     """(layers, EDGES): on what share of 45 questions about (4, 3) an edge is on the essential path."""
     keys, places = range(25, 100, 5), (1, 3, 5)
-    task, taps = Task(), Taps()
+    task, activations = Task(), ActivationCache()
     key = torch.tensor([k for k in keys for _ in places])
     place = torch.tensor([p for _ in keys for p in places])
     batch = task.questions(key, place, torch.full_like(key, task.number(HELD_OUT)), 3)
-    model_of(run)(batch.tokens[None], taps)
+    model_of(run)(batch.tokens[None], activations)
     depth = run.spec.model.depth
-    attention = np.stack([taps[f"attention.{layer}"][0].mean(1).numpy() for layer in range(1, depth + 1)], 1)
+    attention = np.stack([activations[f"attention.{layer}"][0].mean(1).numpy() for layer in range(1, depth + 1)], 1)
     found = np.zeros((depth, len(EDGES)))
     for tokens, p, a in zip(batch.tokens.numpy(), place.tolist(), attention, strict=True):
         for layer, *edge in drawn_steps(Flow(tokens, p, a, 0)):
@@ -243,7 +243,7 @@ def patched(model: Transformer, taken: Batch, given: Batch, places: Sequence[tup
     The two batches differ in one token of each sequence and stand at the same places. Only questions that the model answers
     right both ways count; NaN if there is none.
     """
-    donor, roles = Taps(), role_positions(taken.place)
+    donor, roles = ActivationCache(), role_positions(taken.place)
     theirs = model(given.tokens[None], donor)[0].argmax(-1)
     known = (theirs == given.target) & (answers(model, taken.tokens) == taken.target) & (given.target != taken.target)
     if not known.any():
@@ -281,7 +281,7 @@ def contrasts(what: str, seed: int = 2) -> tuple[Batch, Batch]:
     return taken, given
 
 
-@derived(version=1)
+@disk_cached(version=1)
 def patch_effects(run: StoredRun) -> dict[str, np.ndarray]:
     """{what differs: (layers, roles)}: how far patching X_do of a layer at one position turns the answer into the other's."""
     model = model_of(run)
@@ -308,13 +308,13 @@ def mean_patch(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
 
 def states(run: StoredRun, each: int = 60, name: str = "X_ao.1", seed: int = 5) -> tuple[np.ndarray, list[tuple[int, int]]]:
     """(n, D) vectors of the last token for `each` sequences of every ordered pair, first anchor at index 2, and their pairs."""
-    task, taps = Task(), Taps()
+    task, activations = Task(), ActivationCache()
     generator = torch.Generator().manual_seed(seed)
     key = torch.randint(20, 100, (each * len(ORDERED),), generator=generator)
     pair = torch.tensor([task.number(p) for p in ORDERED]).repeat_interleave(each)
     batch = task.questions(key, torch.ones_like(key), pair, seed)
-    model_of(run)(batch.tokens[None], taps)
-    return taps[name][0, :, LENGTH - 1].numpy(), [p for p in ORDERED for _ in range(each)]
+    model_of(run)(batch.tokens[None], activations)
+    return activations[name][0, :, LENGTH - 1].numpy(), [p for p in ORDERED for _ in range(each)]
 
 
 def mirror_ratio(points: np.ndarray, pairs: Sequence[tuple[int, int]]) -> float:
@@ -328,13 +328,13 @@ def mirror_ratio(points: np.ndarray, pairs: Sequence[tuple[int, int]]) -> float:
     return float(np.mean(mirrored) / np.mean(others))
 
 
-@derived(version=1)
+@disk_cached(version=1)
 def forgets_order(run: StoredRun) -> float:
     """The mirror_ratio of a run's states."""
     return mirror_ratio(*states(run))
 
 
-@derived(version=1)
+@disk_cached(version=1)
 def knows_pair(run: StoredRun) -> float:
     """How much of the variance of a run's states lies between the centres of pairs: 0 if they say nothing of the pair; chance
     alone gives about (pairs − 1) / sequences, .02."""
@@ -344,7 +344,7 @@ def knows_pair(run: StoredRun) -> float:
     return float(sum(len(some) * (some.mean(0) ** 2).sum() for some in each) / (centred**2).sum())
 
 
-@derived(version=1)
+@disk_cached(version=1)
 def state_map(run: StoredRun) -> np.ndarray:
     """(n, 2) t-SNE map of the run's `states`."""
     return tsne(states(run)[0])

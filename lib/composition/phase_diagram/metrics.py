@@ -32,7 +32,7 @@ from lib.composition.task import (
 )
 from lib.composition.variations import FLIP, KEYS, SEARCH
 from lib.core.read.fact import Fact, in_words, mean
-from lib.core.read.measures import remembered, seeds
+from lib.core.read.measures import memoized, seeds
 from lib.core.read.statistics import Trend, fisher_exact, slope, spearman
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load, load_stored
@@ -130,7 +130,7 @@ def flip_depths(table: PhaseTable) -> list[tuple[int, float, float]]:
 # --- Answers, counted ---
 
 
-@remembered
+@memoized
 def counts(run: StoredRun) -> np.ndarray:
     """(34,) how often each of OFFSETS was answered to (4, 3), and last all others; from the weights where it was not counted.
 

@@ -11,7 +11,7 @@ from lib.composition.phase_diagram.metrics import ends, exact_above
 from lib.composition.runs import MAPPINGS, lean, learned_among, learned_at
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Trend, Value, levels, slope
 from lib.core.read.fact import Fact, mean
-from lib.core.read.measures import spread
+from lib.core.read.measures import mean_std
 from lib.core.read.statistics import spearman
 from lib.core.record.store import StoredRun
 
@@ -151,8 +151,8 @@ def number_rows(keys: Sequence[StoredRun], few: Sequence[StoredRun]) -> list[tup
     for row in (*([run for run in keys if BY_KEYS(run) == k] for k in levels(keys, BY_KEYS)), few):
         found = ends(row)
         at = {m: [run for run in row if run.spec.gamma == found.gamma[m]] for m in MAPPINGS}
-        shares = [f"{spread([run.metrics[m] for run in at[m]])} at γ = {found.gamma[m]:g}" for m in MAPPINGS]
-        above = spread([exact_above(run) for run in at["inferential"]])
+        shares = [f"{mean_std([run.metrics[m] for run in at[m]])} at γ = {found.gamma[m]:g}" for m in MAPPINGS]
+        above = mean_std([exact_above(run) for run in at["inferential"]])
         lines.append(
             (
                 f"{BY_KEYS(row[0]):g}",

@@ -14,10 +14,10 @@ from lib.composition.information_flow.metrics import KEY_FIRST, compare_ways, co
 from lib.composition.phase_diagram.metrics import MAJORITY, slips
 from lib.composition.runs import model_of
 from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, LENGTH, PAIRS, Task, composed
-from lib.core.model.transformer import Taps
-from lib.core.read.derived import derived
+from lib.core.model.transformer import ActivationCache
+from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean, span
-from lib.core.read.measures import cosines, remembered
+from lib.core.read.measures import cosines, memoized
 from lib.core.record.store import StoredRun
 
 KEYS = range(30, 41)
@@ -59,7 +59,7 @@ def collect(
 
     `ahead` counts from the key (1 is the first anchor); None is the last position.
     """
-    task, place, taps = Task(), 2, Taps()
+    task, place, activations = Task(), 2, ActivationCache()
     batch = task.questions(
         torch.tensor([key for key, _ in questions]),
         torch.full((len(questions),), place),
@@ -68,9 +68,9 @@ def collect(
     )
     tokens = batch.tokens[:1].repeat(len(questions), 1)  # the noise of the first question for all
     tokens[:, place : place + 3] = batch.tokens[:, place : place + 3]
-    model_of(run)(tokens[None], taps)
+    model_of(run)(tokens[None], activations)
     position = LENGTH - 1 if ahead is None else place + ahead
-    return taps[name][0, :, position].flatten(1).numpy()
+    return activations[name][0, :, position].flatten(1).numpy()
 
 
 def fused(run: StoredRun, context: int = 0) -> Similarity:
@@ -102,7 +102,7 @@ def _halves(run: StoredRun, name: str, ahead: int | None, offset: Callable[[tupl
     return Similarity(values, agree, names, names)
 
 
-@derived(version=2)
+@disk_cached(version=2)
 def plain_contrast(run: StoredRun) -> float:
     """Are equal answers near-parallel? X_ao of the last layer at the last position over keys 30 … 40 and all pairs
     that compose, mean cosine of equal answers less that of others; mean over three draws of the noise. A pair against itself or
@@ -128,7 +128,7 @@ def split(s: Similarity) -> tuple[float, float]:
     return float(s.values[s.agree & other].mean()), float(s.values[~s.agree & other].mean())
 
 
-@remembered
+@memoized
 def answers(run: StoredRun) -> tuple[float, float]:
     """Mean plain cosines of Fig. 4a, b: of equal answers, and of others."""
     return split(fused(run))
@@ -197,13 +197,13 @@ def stage_names(run: StoredRun) -> tuple[tuple[str, str], tuple[str, str]]:
     return (f"X_ao.{max(depth - 1, 1)}", f"V.{depth}"), (f"X_ao.{depth}", f"X_do.{depth}")
 
 
-@derived(version=1)
+@disk_cached(version=1)
 def between(run: StoredRun) -> np.ndarray:
     """(STAGES, 2): how often the nearest vector at the first anchor has the same number in between, and the same key."""
     return np.stack([nearest_between(run, name).shares() for name in stage_names(run)[0]])
 
 
-@derived(version=1)
+@disk_cached(version=1)
 def answered(run: StoredRun) -> np.ndarray:
     """(LAST_STAGES, 2): how often the nearest vector at the last token has the same answer, and the same key."""
     return np.stack([nearest_answer(run, name).shares() for name in stage_names(run)[1]])
@@ -219,7 +219,7 @@ def knows_early(run: StoredRun) -> float:
     return float(answered(run)[0, 0])
 
 
-@derived(version=1)
+@disk_cached(version=1)
 def shift(run: StoredRun) -> float:
     """By how much the first anchor moves the number for anchor 4 beside anchor 1, in what it passes on: the mean difference of
     a key with 4 and the key with 1 whose values V are the nearest; 13 where both do what they are taught. Keys 40 … 90; NaN

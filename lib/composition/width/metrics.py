@@ -12,9 +12,9 @@ from lib.composition.runs import MAPPINGS, SHADOW
 from lib.composition.trends import curves
 from lib.composition.variations import SEARCH
 from lib.core.model.init import gamma_std
-from lib.core.read.derived import derived
+from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words
-from lib.core.read.statistics import interval, resamples
+from lib.core.read.statistics import bootstrap_indices, interval
 from lib.core.record.store import Store, StoredRun, load
 
 Shape = tuple[int, int]
@@ -85,7 +85,7 @@ def fit_crossing(x: np.ndarray, p: np.ndarray, groups: np.ndarray, draws: int = 
     x, p = np.asarray(x, dtype=float), np.asarray(p, dtype=float)
     a, b = fit_logistic(x, p)
     centres = []
-    for pick in resamples([np.flatnonzero(groups == g) for g in np.unique(groups)], draws, seed):
+    for pick in bootstrap_indices([np.flatnonzero(groups == g) for g in np.unique(groups)], draws, seed):
         c, d = fit_logistic(x[pick], p[pick])
         centres.append(-c / d if d else math.inf)
     low, high = interval(np.clip(centres, -1e3, 1e3))
@@ -168,7 +168,7 @@ def advantage(runs: Sequence[StoredRun], seed: int = 0) -> dict[str, tuple[float
     return {name: tuple(found.tolist()) for name, found in _advantage(list(runs), 200, seed).items()}
 
 
-@derived(version=1)
+@disk_cached(version=1)
 def _advantage(runs: Sequence[StoredRun], draws: int, seed: int) -> dict[str, np.ndarray]:
     """The squared deviation on γ over that on the variable; runs are resampled within each shape and γ, for all variables
     alike."""
@@ -176,7 +176,7 @@ def _advantage(runs: Sequence[StoredRun], draws: int, seed: int) -> dict[str, np
     ratio = lambda d: {name: (b := ratios(d))["γ"] / b[name] for name in d if name != "γ"}
     found: dict[str, list[float]] = {}
     picks = {
-        shape: resamples([np.flatnonzero(x == v) for v in np.unique(x)], draws, seed + i)
+        shape: bootstrap_indices([np.flatnonzero(x == v) for v in np.unique(x)], draws, seed + i)
         for i, (shape, (x, _)) in enumerate(data["γ"].items())
     }
     for k in range(draws):

@@ -20,21 +20,22 @@ from torch import Tensor, nn
 Edit = Callable[[Tensor], Tensor]
 
 
-class Taps(dict[str, Tensor]):
-    """Every intermediate of a forward pass by its name; `edits` replace some on the way, so that what follows sees the edit."""
+class ActivationCache(dict[str, Tensor]):
+    """Every intermediate of a forward pass by its name; `interventions` replace some on the way, and what
+    follows sees it."""
 
-    def __init__(self, edits: Mapping[str, Edit] | None = None) -> None:
+    def __init__(self, interventions: Mapping[str, Edit] | None = None) -> None:
         super().__init__()
-        self.edits = dict(edits or {})
+        self.interventions = dict(interventions or {})
 
-    def put(self, name: str, value: Tensor) -> Tensor:
+    def hook(self, name: str, value: Tensor) -> Tensor:
         """Keep an intermediate, edited if there is an edit for it, and return it."""
-        self[name] = self.edits[name](value) if name in self.edits else value
+        self[name] = self.interventions[name](value) if name in self.interventions else value
         return self[name]
 
 
-def _tap(taps: Taps | None, name: str, value: Tensor) -> Tensor:
-    return value if taps is None else taps.put(name, value)
+def _kept(activations: ActivationCache | None, name: str, value: Tensor) -> Tensor:
+    return value if activations is None else activations.hook(name, value)
 
 
 class AnyModel(Protocol):
@@ -217,16 +218,16 @@ class Attention(nn.Module):
         self.W_V = Linear(n_runs, d, v, spec.bias)
         self.W_O = Linear(n_runs, v, d, spec.bias)
 
-    def forward(self, x: Tensor, last: bool, taps: Taps | None, layer: int) -> Tensor:
+    def forward(self, x: Tensor, last: bool, activations: ActivationCache | None, layer: int) -> Tensor:
         n_pos = x.shape[2]
         split = lambda t: t.unflatten(-1, (self.heads, -1))  # (R, B, N, H, d)
         q, k, v = split(self.W_Q(x[:, :, -1:] if last else x)), split(self.W_K(x)), split(self.W_V(x))
-        q, k, v = _tap(taps, f"Q.{layer}", q), _tap(taps, f"K.{layer}", k), _tap(taps, f"V.{layer}", v)
+        q, k, v = _kept(activations, f"Q.{layer}", q), _kept(activations, f"K.{layer}", k), _kept(activations, f"V.{layer}", v)
         scores = torch.einsum("rbqhd,rbkhd->rbhqk", q, k) / math.sqrt(self.d_k)
         if not last:
             causal = torch.ones(n_pos, n_pos, dtype=torch.bool, device=x.device).tril()
             scores = scores.masked_fill(~causal, float("-inf"))
-        attn = _tap(taps, f"attention.{layer}", _tap(taps, f"scores.{layer}", scores).float().softmax(-1))
+        attn = _kept(activations, f"attention.{layer}", _kept(activations, f"scores.{layer}", scores).float().softmax(-1))
         out = torch.einsum("rbhqk,rbkhd->rbqhd", attn.to(v.dtype), v).flatten(-2)
         return self.W_O(out)
 
@@ -242,15 +243,15 @@ class Block(nn.Module):
         self.W_2 = Linear(n_runs, spec.d_ff, spec.d_model, spec.bias)
         self.activation = ACTIVATIONS[spec.activation]
 
-    def forward(self, x: Tensor, last: bool, taps: Taps | None, layer: int) -> Tensor:
+    def forward(self, x: Tensor, last: bool, activations: ActivationCache | None, layer: int) -> Tensor:
         residual = x[:, :, -1:] if last else x
         if self.post:
-            x = _tap(taps, f"X_ao.{layer}", self.norm_1(residual + self.attention(x, last, taps, layer)))
+            x = _kept(activations, f"X_ao.{layer}", self.norm_1(residual + self.attention(x, last, activations, layer)))
             out = self.norm_2(x + self.W_2(self.activation(self.W_1(x))))
         else:
-            x = _tap(taps, f"X_ao.{layer}", residual + self.attention(self.norm_1(x), last, taps, layer))
+            x = _kept(activations, f"X_ao.{layer}", residual + self.attention(self.norm_1(x), last, activations, layer))
             out = x + self.W_2(self.activation(self.W_1(self.norm_2(x))))
-        return _tap(taps, f"X_do.{layer}", out)
+        return _kept(activations, f"X_do.{layer}", out)
 
 
 class Transformer(nn.Module):
@@ -264,19 +265,20 @@ class Transformer(nn.Module):
         self.final_norm = LayerNorm(n_runs, spec.d_model) if spec.norm == "pre" else None
         self.head = Linear(n_runs, spec.d_model, spec.vocab, spec.head_bias) if spec.head else nn.Identity()
 
-    def forward(self, tokens: Tensor, taps: Taps | None = None) -> Tensor:
-        """With `taps`, every position of every block is computed and every intermediate put into them, edited if they say so.
+    def forward(self, tokens: Tensor, activations: ActivationCache | None = None) -> Tensor:
+        """With `activations`, every position of every block is computed and every intermediate put into them, after their
+        interventions.
 
         Names, with l counted from 1: `embedding` (R, B, N, D), `Q.l` `K.l` `V.l` (R, B, N, H, d), `scores.l` and
         `attention.l` (R, B, H, N, N; before and after the softmax), `X_ao.l` and `X_do.l` (R, B, N, D; after the
         attention's and the FFN's half block), and `logits` (R, B, N, V).
         """
-        x = _tap(taps, "embedding", self.embedding(tokens))
+        x = _kept(activations, "embedding", self.embedding(tokens))
         for layer, block in enumerate(self.blocks, start=1):
-            x = block(x, taps is None and layer == len(self.blocks), taps, layer)
+            x = block(x, activations is None and layer == len(self.blocks), activations, layer)
         if self.final_norm is not None:
             x = self.final_norm(x)
-        return _tap(taps, "logits", self.head(x))[:, :, -1]
+        return _kept(activations, "logits", self.head(x))[:, :, -1]
 
 
 def from_weights(spec: AnyModel, weights: dict[str, Tensor]) -> nn.Module:

@@ -14,7 +14,7 @@ from lib.core.record.store import StoredRun
 T = TypeVar("T")
 
 
-def remembered(measure: Callable[[StoredRun], T]) -> Callable[[StoredRun], T]:
+def memoized(measure: Callable[[StoredRun], T]) -> Callable[[StoredRun], T]:
     """The measure of a stored run, computed once in a process: figures, tables and claims ask for the same."""
     found: dict[Path, T] = {}
 
@@ -37,7 +37,7 @@ def seeds(runs: Sequence[StoredRun]) -> int:
     return len({run.spec.seed for run in runs})
 
 
-def spread(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
+def mean_std(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
     """Mean ± standard deviation (n − 1) in words; the value alone where there is but one."""
     values = np.asarray(values, dtype=float)
     return f"{values.mean():z.{digits}f}" + (f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else "")

@@ -70,7 +70,7 @@ def log_distance(found: Mapping[K, float], printed: Mapping[K, tuple[float, floa
     return sum(off(found[name], *span) for name, span in printed.items())
 
 
-def resamples(groups: Sequence[np.ndarray] | int, draws: int, seed: int = 0) -> np.ndarray:
+def bootstrap_indices(groups: Sequence[np.ndarray] | int, draws: int, seed: int = 0) -> np.ndarray:
     """(draws, n) indices drawn with replacement from n cases, or as many from each group of indices as it has."""
     rng = np.random.default_rng(seed)
     if isinstance(groups, int):
@@ -87,7 +87,7 @@ def interval(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
 def rank_trend(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, draws: int = 1000, seed: int = 0) -> Trend:
     """Rank correlation, and its 95 % interval by resampling the points."""
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    picks = resamples(len(x), draws, seed)
+    picks = bootstrap_indices(len(x), draws, seed)
     return spearman(x, y), *interval(_correlations(x[picks], y[picks]))
 
 
@@ -99,7 +99,7 @@ def slope(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, draw
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if len(set(x)) < 2:
         raise ValueError("a slope needs two places at least.")
-    picks = resamples(len(x), draws, seed)
+    picks = bootstrap_indices(len(x), draws, seed)
     picks = picks[np.ptp(x[picks], axis=1) > 0]
     return float(_slopes(x[None], y[None])[0]), *interval(_slopes(x[picks], y[picks]))
 
@@ -157,7 +157,7 @@ def stratified_auc(score: Sequence[float], positive: Sequence[bool], stratum: Se
     return wins / pairs
 
 
-def higher(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> tuple[float, float]:
+def mann_whitney(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> tuple[float, float]:
     """(share, p): the share of pairs from one stratum in which the positive scores higher, ties as one half; and how often it
     would be that large if within each stratum chance alone had drawn the positives.
 
@@ -184,8 +184,8 @@ RARE = 0.05
 
 @dataclass(frozen=True)
 class Comparison:
-    """One group's numbers against another's. share, p: as of `higher`; opposite: p of the other side; least: the smallest p
-    that so many numbers allow."""
+    """One group's numbers against another's. share, p: as of `mann_whitney`; opposite: p of the other side; least: the
+    smallest p that so many numbers allow."""
 
     share: float
     p: float
@@ -198,13 +198,16 @@ class Comparison:
 
 
 def compare(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object] | None = None) -> Comparison:
-    """`higher` in both directions, and at its best. Without strata all are in one. Raises ValueError as it does."""
+    """`mann_whitney` in both directions, and at its best. Without strata all are in one. Raises ValueError as it does."""
     score, stratum = np.asarray(score, dtype=float), [0] * len(score) if stratum is None else stratum
-    share, p = higher(score, positive, stratum)
-    return Comparison(share, p, higher(-score, positive, stratum)[1], higher(positive, positive, stratum)[1])
+    share, p = mann_whitney(score, positive, stratum)
+    return Comparison(share, p, mann_whitney(-score, positive, stratum)[1], mann_whitney(positive, positive, stratum)[1])
 
 
 def two_sided(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> float:
-    """How often chance alone would have the AUC of `higher` as far from 0.5, on either side: twice the smaller tail."""
+    """How often chance alone would have the AUC of `mann_whitney` as far from 0.5, on either side: twice the smaller tail."""
     score = np.asarray(score, dtype=float)
-    return min(1.0, 2 * min(higher(score, positive, stratum)[1], higher(-score, positive, stratum)[1]))
+    return min(
+        1.0,
+        2 * min(mann_whitney(score, positive, stratum)[1], mann_whitney(-score, positive, stratum)[1]),
+    )

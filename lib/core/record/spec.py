@@ -15,7 +15,7 @@ from lib.core.model.init import MAX_GAMMA
 from lib.core.model.transformer import AnyModel, ModelSpec
 
 MODEL_KINDS: dict[str, type[AnyModel]] = {ModelSpec.kind: ModelSpec}
-"""Kinds of models by name, as results name them; `know` adds to them."""
+"""Kinds of models by name, as results name them; `register_models` adds to them."""
 PRECISIONS = ("any", "float32")
 
 
@@ -27,7 +27,7 @@ class UnknownKindError(SpecError):
     """The record of a run whose kind of model this process does not know: its study was not imported. The record is good."""
 
 
-def know(*kinds: type[AnyModel]) -> None:
+def register_models(*kinds: type[AnyModel]) -> None:
     """From now on records that name these kinds of models can be read. Raises SpecError where another class has the name."""
     for kind in kinds:
         other = MODEL_KINDS.setdefault(kind.kind, kind)
@@ -135,7 +135,9 @@ class RunSpec:
         check_count("seed", self.seed, low=0)
         check_count("nudge", self.nudge, low=0)
         if getattr(self.model, "kind", None) not in MODEL_KINDS:
-            raise SpecError(f"{type(self.model).__name__} is no kind of model that results may name: call know on it.")
+            raise SpecError(
+                f"{type(self.model).__name__} is no kind of model that results may name: call register_models on it."
+            )
         object.__setattr__(self, "rate", check_number("rate", self.rate, low=0, strict=True))
         object.__setattr__(self, "decay", check_number("decay", self.decay, low=0))
         frozen = lambda value: tuple(value) if isinstance(value, list) else value  # as JSON returns a tuple

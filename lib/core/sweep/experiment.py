@@ -9,7 +9,7 @@ from typing import Any
 
 from lib.core.model.transformer import AnyModel
 from lib.core.record.result import RunResult
-from lib.core.record.spec import RunSpec, SpecError, know
+from lib.core.record.spec import RunSpec, SpecError, register_models
 from lib.core.record.store import Store, StoredRun, load
 from lib.core.sweep.jobs import KeepWeights, StudyFactory, never, sweep
 from lib.core.train.plan import Options
@@ -63,7 +63,7 @@ class Experiment:
     models: tuple[type[AnyModel], ...] = ()
 
     def __post_init__(self) -> None:
-        know(*self.models)
+        register_models(*self.models)
 
     @property
     def profiles(self) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, StoreError
 from lib.core.train import checkpoint
 from lib.core.train.checkpoint import CheckpointError
-from lib.core.train.interrupt import asked_to_stop, at_work, deaf_children, obey, stoppable
+from lib.core.train.interrupt import asked_to_stop, at_work, children_ignore_sigint, stop_on, stoppable
 from lib.core.train.loop import Interrupted, Progress, Study, train
 from lib.core.train.machine import DeviceError, cores, said, take_threads
 from lib.core.train.plan import Options, backend_for, workers_for
@@ -211,7 +211,7 @@ def local_workers(n: int) -> Iterator[Executor]:
 
 
 def _begin_worker(stop: Any, threads: int, told: frozenset[str]) -> None:
-    obey(stop)
+    stop_on(stop)
     take_threads(threads)
     said.update(told)
 
@@ -260,7 +260,7 @@ def _run_here(jobs: Sequence[Job], args: tuple, bar: _Bar) -> Iterator[tuple[Job
 
 def _run_there(jobs: Sequence[Job], args: tuple, bar: _Bar, pool: Executor) -> Iterator[tuple[Job, Callable[[], int]]]:
     """In an executor, all at once; the bar reads the files in which they say how far they are."""
-    with deaf_children():
+    with children_ignore_sigint():
         pending = {pool.submit(train_job, job, *args): job for job in jobs}
     while pending:
         done, _ = futures.wait(pending, timeout=0.5, return_when=futures.FIRST_COMPLETED)

@@ -45,8 +45,8 @@ class Ensemble:
         self.model = spec.model.build(slots).to(device)
         self._threads = threads()
         self.runs: list[RunSpec | None] = [None] * slots
-        self.means = [torch.zeros_like(p) for p in self.model.parameters()]
-        self.squares = [torch.zeros_like(p) for p in self.model.parameters()]
+        self.exp_avg = [torch.zeros_like(p) for p in self.model.parameters()]
+        self.exp_avg_sq = [torch.zeros_like(p) for p in self.model.parameters()]
         vector = lambda dtype, fill=0: torch.full((slots,), fill, dtype=dtype, device=device)
         self.step, self.data_seed = vector(torch.int64), vector(torch.int64)
         self.rate, self.decay = vector(torch.float64), vector(torch.float64)
@@ -75,7 +75,7 @@ class Ensemble:
         apply_gamma_stacked(self.model, [run.gamma], [derived_seed(run.seed, "weights")], [slot])
         if run.nudge:
             self._nudge(slot, run.nudge)
-        for moment in (*self.means, *self.squares):
+        for moment in (*self.exp_avg, *self.exp_avg_sq):
             moment[slot] = 0
         self.runs[slot] = run
         self.step[slot], self.diverged_at[slot], self.loss_sum[slot], self.loss_steps[slot] = 0, -1, 0, 0
@@ -107,7 +107,7 @@ class Ensemble:
         self.model = self.model.spec.build(slots).to(self.device)
         for p, q in zip(self.model.parameters(), old, strict=True):
             p.copy_(q[keep])
-        self.means, self.squares = [m[keep] for m in self.means], [v[keep] for v in self.squares]
+        self.exp_avg, self.exp_avg_sq = [m[keep] for m in self.exp_avg], [v[keep] for v in self.exp_avg_sq]
         self.runs = [self.runs[s] for s in keep]
         for name in self._CLOCKS:
             setattr(self, name, getattr(self, name)[keep])
@@ -117,7 +117,7 @@ class Ensemble:
         """Everything that a step reads and writes, copied to the CPU."""
         arrays = {name: getattr(self, name) for name in self._CLOCKS}
         for i, (name, p) in enumerate(self.model.named_parameters()):
-            arrays |= {f"weight.{name}": p.detach(), f"mean.{name}": self.means[i], f"square.{name}": self.squares[i]}
+            arrays |= {f"weight.{name}": p.detach(), f"mean.{name}": self.exp_avg[i], f"square.{name}": self.exp_avg_sq[i]}
         return {name: tensor.to("cpu", copy=True) for name, tensor in arrays.items()}
 
     @torch.no_grad()
@@ -130,7 +130,7 @@ class Ensemble:
         for name in self._CLOCKS:
             getattr(self, name).copy_(state[name])
         for i, (name, p) in enumerate(self.model.named_parameters()):
-            for kind, target in (("weight", p), ("mean", self.means[i]), ("square", self.squares[i])):
+            for kind, target in (("weight", p), ("mean", self.exp_avg[i]), ("square", self.exp_avg_sq[i])):
                 target.copy_(state[f"{kind}.{name}"])
 
     def current_rate(self) -> Tensor:
@@ -161,7 +161,7 @@ class Ensemble:
         rate, decay, count = self.current_rate().float(), self.decay.float(), (self.step + 1).float()
         with torch.no_grad():
             if self.train.optimizer == "adamw":
-                self._update(params, grads, self.means, self.squares, rate, decay, count, self.train.clip)
+                self._update(params, grads, self.exp_avg, self.exp_avg_sq, rate, decay, count, self.train.clip)
             else:
                 self._update(params, grads, rate, decay, self.train.clip)
         return loss.detach()
@@ -170,7 +170,7 @@ class Ensemble:
         if self._program is None:
             self._program = Program(self.model.spec, *tokens.shape[1:], min(self._threads, len(self.runs)), self.dtype)
         clocks = (self.current_rate(), self.decay, self.step + 1)
-        moments = (self.means, self.squares)
+        moments = (self.exp_avg, self.exp_avg_sq)
         return self._program.step(self.model, moments, tokens, target, self.active, *clocks, self.train.clip)
 
     def predict(self, tokens: Tensor, dtype: torch.dtype | None = None, chunk: int = 2048) -> Tensor:

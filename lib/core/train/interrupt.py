@@ -22,7 +22,7 @@ def asked_to_stop() -> bool:
     return _flag.is_set()
 
 
-def obey(event: Any) -> None:
+def stop_on(event: Any) -> None:
     """In a worker process: stop when `event` is set or its parent is gone, and leave Ctrl-C to the process that sets it.
 
     SIGTERM sets it too; it comes from a batch system, or because another worker died. Then there are seconds to save in.
@@ -90,7 +90,7 @@ def stoppable(also: Callable[[], None] | None = None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def deaf_children() -> Iterator[None]:
+def children_ignore_sigint() -> Iterator[None]:
     """Processes that are started inside this ignore Ctrl-C from their first moment."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -20,15 +20,15 @@ def _per_run(values: Tensor, like: Tensor) -> Tensor:
 
 def clip_scale(grads: Sequence[Tensor], max_norm: float) -> Tensor:
     """The factor (R,) that brings each run's total gradient norm to at most max_norm (as torch's clip_grad_norm_)."""
-    squares = sum(g.flatten(1).square().sum(1) for g in grads)
-    return (max_norm / (squares.sqrt() + 1e-6)).clamp(max=1.0)
+    total = sum(g.flatten(1).square().sum(1) for g in grads)
+    return (max_norm / (total.sqrt() + 1e-6)).clamp(max=1.0)
 
 
 def adamw_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
-    means: Sequence[Tensor],
-    squares: Sequence[Tensor],
+    exp_avg: Sequence[Tensor],
+    exp_avg_sq: Sequence[Tensor],
     rate: Tensor,
     decay: Tensor,
     count: Tensor,
@@ -42,7 +42,7 @@ def adamw_step(
     count = count.double()  # 1 - 0.999**count loses half its digits in single precision
     step_size = (rate / (1 - beta_1**count)).to(rate.dtype)
     root_2 = (1 - beta_2**count).sqrt().to(rate.dtype)
-    for p, g, m, v in zip(params, grads, means, squares, strict=True):
+    for p, g, m, v in zip(params, grads, exp_avg, exp_avg_sq, strict=True):
         g = g * _per_run(scale, g)
         m.copy_(m + (1 - beta_1) * (g - m))
         v.copy_(beta_2 * v + (1 - beta_2) * g * g)

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from lib.core.read.derived import derived
+from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words
 from lib.core.read.statistics import wilson
 from lib.core.record.store import StoredRun
@@ -85,7 +85,7 @@ def point(runs: Sequence[StoredRun], who: str, test: Test) -> Point:
     return Point(_wrong(list(runs) if who == ICL else [runs[0]], who, test).astype(float))
 
 
-@derived(version=2)
+@disk_cached(version=2)
 def _wrong(runs: Sequence[StoredRun], who: str, test: Test) -> np.ndarray:
     """(R, prompts) 0 or 1, or ½ where a learner tosses a coin; of a learner one row, and of the runs only their task counts."""
     drawn = test.prompts(runs)

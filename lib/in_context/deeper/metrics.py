@@ -9,7 +9,7 @@ import numpy as np
 
 from lib.core.model.init import gamma_std
 from lib.core.read.fact import Fact, mean
-from lib.core.read.measures import remembered
+from lib.core.read.measures import memoized
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context import study
 from lib.in_context.experiments import DEEP, DEEP_BACKS, deep_specs, deep_trial_specs
@@ -44,7 +44,7 @@ def layers_of(run: StoredRun) -> range:
     return range(1, run.spec.model.depth + 1)
 
 
-@remembered
+@memoized
 def start_neurons(run: StoredRun) -> tuple[dict[str, np.ndarray], ...]:
     """The rows of W_O W_V of each layer before the first step, named as in the snapshots."""
     model, m1 = untrained(run), study.make_study(run.spec).task.m1

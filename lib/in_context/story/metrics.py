@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lib.core.read.fact import Fact, mean
-from lib.core.read.measures import spread
+from lib.core.read.measures import mean_std
 from lib.core.read.statistics import spearman
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context import starts
@@ -184,7 +184,7 @@ def equal_rows(found: Grid, attention: float = 0.75) -> list[tuple[str, ...]]:
     for gamma in gammas_of(found):
         passed = np.array([error_at(run, attention) for run in everyone(found) if run.spec.gamma == gamma])
         passed = passed[np.isfinite(passed)]
-        rows.append((f"{gamma:g}", str(len(passed)), spread(100 * passed, 2) if len(passed) else "–"))
+        rows.append((f"{gamma:g}", str(len(passed)), mean_std(100 * passed, 2) if len(passed) else "–"))
     return rows
 
 

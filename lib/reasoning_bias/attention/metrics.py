@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
-from lib.core.model.transformer import Taps, from_weights
-from lib.core.read.derived import derived
+from lib.core.model.transformer import ActivationCache, from_weights
+from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean
-from lib.core.read.measures import cosines, spread
-from lib.core.read.statistics import higher
+from lib.core.read.measures import cosines, mean_std
+from lib.core.read.statistics import mann_whitney
 from lib.core.record.spec import RunSpec
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
@@ -167,17 +167,17 @@ def by_circuit(runs: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
 ROLES = ("key", "first anchor", "second anchor", "noise")
 
 
-@derived(version=1)
+@disk_cached(version=1)
 def reading(run: StoredRun) -> np.ndarray:
     """(2 layers, 7 places, 4 roles): what the last token's attention gives to the key, to each anchor and to all the noise
     together, mean over the questions of each place. In the first layer it is that of the second anchor's place."""
     model = from_weights(run.spec.model, run.weights())
     found = np.zeros((2, N_PLACES, len(ROLES)))
     for place in range(N_PLACES):
-        taps, batch = Taps(), placed(make_study(run.spec).task, place)
-        model(batch[None], taps)
+        activations, batch = ActivationCache(), placed(make_study(run.spec).task, place)
+        model(batch[None], activations)
         for layer, query in ((0, place + 2), (1, POSITIONS - 1)):
-            row = taps[f"attention.{layer + 1}"][0].mean((0, 1))[query].numpy()
+            row = activations[f"attention.{layer + 1}"][0].mean((0, 1))[query].numpy()
             found[layer, place, :3] = row[place : place + 3]
         found[:, place, 3] = np.maximum(0, 1 - found[:, place, :3].sum(-1))
     return found
@@ -190,7 +190,7 @@ def placed(task: Task, place: int, n: int = 200) -> torch.Tensor:
     return tokens[:: max(1, len(tokens) // n)][:n]
 
 
-@derived(version=1)
+@disk_cached(version=1)
 def moved(run: StoredRun) -> dict[str, np.ndarray]:
     """Does the second attention go by *where* the key is, or by *which* key it is? Its weight from the last token on the key's
     own place and on another place, with the attention keys (K of layer 2) of: "itself"; "same place", another sequence with its
@@ -200,9 +200,9 @@ def moved(run: StoredRun) -> dict[str, np.ndarray]:
     rows = [placed(task, place, 60)[:50] for place in range(N_PLACES)]
     kept = []
     for tokens in rows:
-        taps = Taps()
-        model(tokens[None], taps)
-        kept.append((taps["K.2"], taps["attention.2"][0, :, 0, -1]))
+        activations = ActivationCache()
+        model(tokens[None], activations)
+        kept.append((activations["K.2"], activations["attention.2"][0, :, 0, -1]))
     found: dict[str, list[tuple[float, float]]] = {"itself": [], "same place": [], "other place": []}
     for own, tokens in enumerate(rows):
         for other in range(N_PLACES):
@@ -211,9 +211,9 @@ def moved(run: StoredRun) -> dict[str, np.ndarray]:
             taken = {"same place": kept[own][0].roll(1, 1), "other place": kept[other][0]}
             weights = {"itself": kept[own][1]}
             for name, keys in taken.items():
-                taps = Taps({"K.2": lambda _, keys=keys: keys})
-                model(tokens[None], taps)
-                weights[name] = taps["attention.2"][0, :, 0, -1]
+                activations = ActivationCache({"K.2": lambda _, keys=keys: keys})
+                model(tokens[None], activations)
+                weights[name] = activations["attention.2"][0, :, 0, -1]
             for name, weight in weights.items():
                 found[name].append((float(weight[:, own].mean()), float(weight[:, other].mean())))
     return {name: np.mean(pairs, 0) for name, pairs in found.items()}
@@ -222,14 +222,14 @@ def moved(run: StoredRun) -> dict[str, np.ndarray]:
 AVERAGED = {"": "as trained", "attention.1": "with the causal average for the first attention", "attention.2": "for the second"}
 
 
-@derived(version=1)
+@disk_cached(version=1)
 def averaged(run: StoredRun) -> dict[str, float]:
     """{tap: share of right answers to new reasoning rows with this attention as the causal average; "": as trained}."""
     model = from_weights(run.spec.model, run.weights())
     every = Task(dict(run.spec.task).get("table_seed", 0)).every("reasoning", seed=1)
     tokens, target = every.tokens[::NEW], every.target[::NEW]
     edits = {name: lambda a: causal_average(LENGTH).expand_as(a) for name in AVERAGED if name}
-    answer = lambda name: model(tokens[None], Taps({name: edits[name]} if name else {}))[0].argmax(-1)
+    answer = lambda name: model(tokens[None], ActivationCache({name: edits[name]} if name else {}))[0].argmax(-1)
     return {name: float((answer(name) == target).float().mean()) for name in AVERAGED}
 
 
@@ -245,9 +245,9 @@ def matrices(runs: Sequence[StoredRun], seed: int) -> tuple[dict[str, np.ndarray
         f"γ = {SMALL:g}, at the end": of(small, max(small.snapshots())),
     }
     if small.has_weights:
-        taps = Taps()
-        from_weights(small.spec.model, small.weights())(placed(make_study(small.spec).task, ONE_PLACE, 1)[None], taps)
-        found["… for one sequence"] = taps["attention.1"][0, 0].mean(0).numpy()
+        activations = ActivationCache()
+        from_weights(small.spec.model, small.weights())(placed(make_study(small.spec).task, ONE_PLACE, 1)[None], activations)
+        found["… for one sequence"] = activations["attention.1"][0, 0].mean(0).numpy()
     return found, [large, small]
 
 
@@ -310,7 +310,7 @@ def one_of_each(runs: Sequence[StoredRun]) -> dict[str, StoredRun]:
 
 def circuit_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
     """(γ, runs with the paper's circuit, mean held-out pairs right and new rows right with it, and with the other)."""
-    said = lambda group, measure: spread([measure(run) for run in group]) if group else "–"
+    said = lambda group, measure: mean_std([measure(run) for run in group]) if group else "–"
     held, fresh = (lambda run: run.metrics["held out"]), (lambda run: averaged(run)[""])
     rows = []
     for gamma, group in by_gamma(runs).items():
@@ -364,7 +364,9 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
         "held-late": Fact(held(late), "{:.0%}", "held-out pairs right at the end, mean of runs with the paper's circuit"),
         "held-other": Fact(held(other), "{:.0%}", "the same, with the other circuit"),
         "pairs": Fact(
-            higher(score, kind, gammas)[0] if split else None, "{:.0%}", "pairs of runs of one γ in which the other has more"
+            mann_whitney(score, kind, gammas)[0] if split else None,
+            "{:.0%}",
+            "pairs of runs of one γ in which the other has more",
         ),
         "told": Fact(
             (sum(told), len(told)), "{} of {}", f"runs whose circuit is told by alignment above {TOLD:g} at epoch {DECIDED}"

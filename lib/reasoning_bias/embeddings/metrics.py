@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from lib.core.read.fact import Fact, in_words
-from lib.core.read.measures import cosines, principal_map, spread
+from lib.core.read.measures import cosines, mean_std, principal_map
 from lib.core.read.statistics import numerical_order
 from lib.core.read.words import number_of
 from lib.core.record.start import at_start
@@ -57,7 +57,7 @@ def written(value: float, digits: int = 2) -> str:
 
 def told(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
     """Mean ± standard deviation, where that does not round to nothing."""
-    return spread(values, digits).replace("-", "−").removesuffix(f" ± {0:.{digits}f}")
+    return mean_std(values, digits).replace("-", "−").removesuffix(f" ± {0:.{digits}f}")
 
 
 def at_times(store: Store, profile: str) -> dict[str, tuple[list[StoredRun], int]]:

@@ -16,7 +16,7 @@ from lib.chain_of_thought.chain import metrics as chain
 from lib.chain_of_thought.prompts import Trial
 from lib.composition.information_flow import metrics as information_flow
 from lib.composition.vectors import metrics as vectors
-from lib.core.read.derived import FOLDER, derived, read
+from lib.core.read.disk_cache import FOLDER, disk_cached, read
 from lib.core.record.result import RunResult
 from lib.core.record.store import Store, StoredRun
 from lib.in_context.contest import metrics as contest
@@ -40,7 +40,7 @@ class Question:
 
 
 def measure(version: int):  # noqa: ANN201 (a decorated function)
-    @derived(version)
+    @disk_cached(version)
     def answered(run: StoredRun, question: Question, weights: np.ndarray) -> dict[str, np.ndarray]:
         calls.append(question)
         return {"squares": weights**2, "steps": np.array([run.steps, question.length])}
@@ -90,7 +90,7 @@ def test_a_number_stays_a_number_and_an_array_an_array(run: StoredRun) -> None:
     number, array = (lambda run: 0.25), (lambda run: np.array([[1.0, 2.0]]))
     for measured in (number, array, lambda run: {"z": 0.5, "": 0.25, "a": 0.75}):
         for _ in range(2):
-            found = derived(1)(measured)(run)
+            found = disk_cached(1)(measured)(run)
             assert type(found) is type(measured(run))
             assert np.array_equal(found, measured(run)) or found == measured(run)
             assert list(found) == list(measured(run)) if isinstance(found, dict) else True  # order is kept, too
@@ -113,7 +113,7 @@ def test_a_place_that_cannot_be_written_costs_nothing_but_time(run: StoredRun) -
 
 def test_what_cannot_be_described_is_refused(run: StoredRun) -> None:
     with pytest.raises(TypeError, match="cannot depend on a set"):
-        derived(1)(lambda run, names: 0.0)(run, {"a"})
+        disk_cached(1)(lambda run, names: 0.0)(run, {"a"})
 
 
 # ---------------------------------------------------------------- what the committed store keeps

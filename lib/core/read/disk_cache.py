@@ -29,7 +29,7 @@ T = TypeVar("T", float, np.ndarray, dict[str, float], dict[str, np.ndarray])
 _ALONE = "value"
 
 
-def derived(version: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def disk_cached(version: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """A measure of stored runs whose value is kept in their store; of runs in no store it is computed each time.
 
     It returns a float, an array, or some of one kind by name, and depends on its arguments alone: runs, arrays, frozen

@@ -8,8 +8,8 @@ from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured,
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
 from lib.language.arms import FITTED
-from lib.language.commands import metrics
 from lib.language.experiments import COGS, JUMP, LARGE, SCAN, SMALL, TURN
+from lib.language.scan_cogs import metrics
 
 LOW, HIGH, CLOSE = 0.1, 0.99, 0.01
 _LEARNED = f"every run answers at least {FITTED:g} of its training rows right"

@@ -15,16 +15,16 @@ from conftest import make_tiny_spec
 from torch import Tensor
 
 from lib.book.explorer import Explorer
-from lib.composition import played
+from lib.composition import trajectories
 from lib.composition.exploration import ANSWERS, HERO, METRICS, clearest, exploration, hero, moments, record
 from lib.composition.information_flow.metrics import essential, flow
-from lib.composition.played import ASKED, GAMMAS, KEY, PLACE, PLAYED, Played, make_played, played_specs
 from lib.composition.spectra import keys_eigenvalues
 from lib.composition.task import HELD_OUT, N_PLACES
+from lib.composition.trajectories import ASKED, GAMMAS, KEY, PLACE, PLAYED, Played, make_played, played_specs
 from lib.composition.variations import GPT2, gpt2_specs
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import Transformer
-from lib.core.read import screen
+from lib.core.read import web_export
 from lib.core.read.measures import principal_map
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec
@@ -99,7 +99,7 @@ class Planted:
         token[:, :20] = 77.0  # what is no number does not count
         self.embedding = SimpleNamespace(token=token)
 
-    def __call__(self, tokens: Tensor, taps: dict[str, Tensor] | None = None) -> Tensor:
+    def __call__(self, tokens: Tensor, activations: dict[str, Tensor] | None = None) -> Tensor:
         assert tokens.shape[0] == 2
         n = tokens.shape[1]
         pair = (tokens[..., 1:-1] == HELD_OUT[0]) & (tokens[..., 2:] == HELD_OUT[1])
@@ -107,12 +107,12 @@ class Planted:
         key = tokens.gather(-1, place[..., None])[..., 0]
         answer = torch.where(place < 3, key - 6, torch.where(place == 3, key - 10, key))
         answer[1] = key[1] - 10
-        if taps is not None:
+        if activations is not None:
             first = torch.zeros(9, 9)
             first[:, 0] = 1
             even = torch.full((9, 9), 1 / 9)
             for layer, own in ((1, torch.eye(9)), (2, first)):
-                taps[f"attention.{layer}"] = torch.stack([own, even]).expand(2, n, 2, 9, 9)
+                activations[f"attention.{layer}"] = torch.stack([own, even]).expand(2, n, 2, 9, 9)
         return torch.nn.functional.one_hot(answer, 201).float()
 
 
@@ -166,7 +166,7 @@ def test_the_played_runs_are_those_of_chapter_8_at_more_gammas() -> None:
         (spec.model, spec.train, spec.rate, spec.decay) for spec in pre
     }
     assert len(specs) == len(set(specs)) == len(GAMMAS) * len({spec.seed for spec in pre})
-    assert {spec.experiment for spec in specs} == {PLAYED.name} == {played.PLAYED_NAME}
+    assert {spec.experiment for spec in specs} == {PLAYED.name} == {trajectories.PLAYED_NAME}
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +203,7 @@ def test_moments_are_what_was_kept_as_the_explorer_draws_it(runs: list[StoredRun
     found, kept = moments(run), run.snapshots()
     assert [m["step"] for m in found] == list(kept)
     for m, of in zip(found, kept.values(), strict=True):
-        assert m["map"] == screen.on_grid(of["map"].numpy())
+        assert m["map"] == web_export.on_grid(of["map"].numpy())
         assert m["explained"] == [round(v) for v in of["explained"].tolist()]
         assert m["spectrum"] == pytest.approx(of["spectrum"].tolist(), rel=6e-3)
         assert m["answer"] == int(of["answer"])

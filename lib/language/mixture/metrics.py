@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lib.core.read.fact import Fact
-from lib.core.read.measures import spread
+from lib.core.read.measures import mean_std
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
 from lib.language.experiments import GAMMAS, MIX, mix_specs
@@ -250,13 +250,13 @@ def when_rows(runs: Runs, profile: str) -> list[tuple[str, ...]]:
         values = gap(group, profile)
         known = values[np.isfinite(values)]
         when = (*map(_span, passed(group, profile).T), _span(reached(group, profile)))
-        rows.append((KINDS[tied], f"{gamma:g}", *when, spread(known, 2) if len(known) else "–"))
+        rows.append((KINDS[tied], f"{gamma:g}", *when, mean_std(known, 2) if len(known) else "–"))
     return rows
 
 
 def loss_rows(runs: Runs) -> list[tuple[str, ...]]:
     """Losses at the end of training, on rows of training and on held-out ones."""
-    of = lambda group: [spread(arms.shares(group, f"{part} {i}")) for i in (0, 1) for part in ("train", "test")]
+    of = lambda group: [mean_std(arms.shares(group, f"{part} {i}")) for i in (0, 1) for part in ("train", "test")]
     return [(KINDS[tied], f"{gamma:g}", *of(group)) for (tied, gamma), group in runs.items()]
 
 

@@ -18,8 +18,8 @@ from lib.book.dials import Dials
 from lib.book.paths import BOOK
 from lib.core.record.store import StoredRun
 from lib.language.experiments import GAMMAS, MIX, mix_specs
-from lib.language.mixing import figures, metrics
-from lib.language.mixing.claims import CLAIMS
+from lib.language.mixture import figures, metrics
+from lib.language.mixture.claims import CLAIMS
 from lib.language.stories import SUBSTITUTE, mix, mix_vocabulary
 from lib.language.study import mix_texts
 

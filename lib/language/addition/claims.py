@@ -5,8 +5,8 @@ from __future__ import annotations
 from lib.core.read.claim import Claim, Measured, Part, above_zero
 from lib.core.record.store import Store
 from lib.language import arms
-from lib.language.adding import metrics
-from lib.language.adding.metrics import WELL
+from lib.language.addition import metrics
+from lib.language.addition.metrics import WELL
 from lib.language.arms import FITTED
 from lib.language.experiments import LARGE, LARGER, RANDOM, SMALL, SQUARE
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from lib.core.read.fact import Fact, in_words
-from lib.core.read.measures import spread
+from lib.core.read.measures import mean_std
 from lib.core.record.store import Store, StoredRun, load
-from lib.language import arms, prontoqa
+from lib.language import arms, prontoqa_task
 from lib.language.baselines import bag_of_words, by_child, by_occurrence, occurrences, sentences
 from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, Kind, asking_specs
 from lib.language.study import END_TOKEN, PAD_TOKEN, TEST_STREAM, TRAIN_STREAM, make_asking
@@ -201,7 +201,7 @@ def step_words(runs: Sequence[StoredRun]) -> str:
 
 def _row(group: Sequence[StoredRun]) -> list[str]:
     shares = (gold(group), own(group), arms.shares(group), arms.shares(group, "train"))
-    return [step_words(group), *(spread(values) for values in shares)]
+    return [step_words(group), *(mean_std(values) for values in shares)]
 
 
 def size_rows(runs: Runs) -> list[tuple[str, ...]]:
@@ -233,9 +233,9 @@ def trial_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
     return rows
 
 
-def _task(profile: str, hard: bool) -> prontoqa.Task:
+def _task(profile: str, hard: bool) -> prontoqa_task.Task:
     about = dict(ASKING[profile].task)
-    return prontoqa.Task(concepts=about["concepts"], hops=about["hops"], hard=hard)
+    return prontoqa_task.Task(concepts=about["concepts"], hops=about["hops"], hard=hard)
 
 
 def question_text(profile: str) -> str:

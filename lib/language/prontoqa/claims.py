@@ -7,8 +7,8 @@ import numpy as np
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero
 from lib.core.record.store import Store
 from lib.language import arms
-from lib.language.asking import metrics
 from lib.language.experiments import ASKING, CHAIN, HARD, LARGE, SMALL
+from lib.language.prontoqa import metrics
 
 CHANCE = 0.6
 _ABOVE = "has a 95 % interval over seeds above"

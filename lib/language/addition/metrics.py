@@ -11,7 +11,7 @@ import numpy as np
 from lib.core.read.fact import Fact, mean
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
-from lib.language.addition import Addition
+from lib.language.addition_task import Addition
 from lib.language.experiments import (
     ADDITION_SEARCH,
     CROSSED,

@@ -18,8 +18,6 @@ from lib.book.dials import Dials
 from lib.core.record.store import StoredRun
 from lib.language import cogs
 from lib.language.arms import name_of
-from lib.language.commands import figures, metrics
-from lib.language.commands.claims import CLAIMS
 from lib.language.experiments import (
     COGS,
     CROSSED,
@@ -34,6 +32,8 @@ from lib.language.experiments import (
     cogs_specs,
     scan_specs,
 )
+from lib.language.scan_cogs import figures, metrics
+from lib.language.scan_cogs.claims import CLAIMS
 from lib.language.study import asked_for, cogs_data, make_cogs, make_scan
 
 Share = Callable[[Kind], float]

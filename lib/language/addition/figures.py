@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from lib.core.read import style
-from lib.language.addition import Addition
+from lib.language.addition_task import Addition
 
 
 def _colours(count: int) -> list[tuple[float, ...]]:

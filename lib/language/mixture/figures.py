@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from lib.core.read import style
-from lib.language.mixing.metrics import CORPORA
+from lib.language.mixture.metrics import CORPORA
 from lib.language.stories import SUBSTITUTE
 
 COLOUR = dict(zip(CORPORA, (style.VERMILLION, style.BLUE), strict=True))

@@ -22,7 +22,7 @@ from lib.composition.task import (
     Task,
 )
 from lib.composition.variations import gpt2_specs
-from lib.core.model.transformer import Taps, Transformer
+from lib.core.model.transformer import ActivationCache, Transformer
 from lib.core.read.measures import principal_map
 from lib.core.record.spec import RunSpec
 from lib.core.sweep.experiment import Experiment
@@ -51,10 +51,12 @@ class Played(Composition):
         and `explained` (R, 2), the first principal components of the keys' embedding and their percent of the variance;
         `spectrum` (R, D), the eigenvalues of its covariance. A run that is not finite has zeros for a map."""
         device = model.embedding.token.device
-        ask = lambda tokens, taps=None: model(tokens.to(device).expand(model.n_runs, *tokens.shape), taps).argmax(-1).cpu()
-        taps = Taps()
-        answer, offset = ask(self.one, taps)[:, 0], ask(self.many) - KEY
-        layers = [taps[f"attention.{layer}"][:, 0].mean(1) for layer in range(1, model.spec.depth + 1)]
+        ask = lambda tokens, activations=None: (
+            model(tokens.to(device).expand(model.n_runs, *tokens.shape), activations).argmax(-1).cpu()
+        )
+        activations = ActivationCache()
+        answer, offset = ask(self.one, activations)[:, 0], ask(self.many) - KEY
+        layers = [activations[f"attention.{layer}"][:, 0].mean(1) for layer in range(1, model.spec.depth + 1)]
         keys = model.embedding.token[:, FIRST_KEY : LAST_KEY + 1].detach().float().cpu()
         maps = [principal_map(vectors if np.isfinite(vectors).all() else np.zeros_like(vectors)) for vectors in keys.numpy()]
         return {

@@ -10,8 +10,8 @@ from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, abov
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
 from lib.language.experiments import GAMMAS
-from lib.language.mixing import metrics
-from lib.language.mixing.metrics import SMALL
+from lib.language.mixture import metrics
+from lib.language.mixture.metrics import SMALL
 
 STRICTER = (
     "to come to the compared progress, which is no result, was a part of its own and made a failure partly; made stricter with "

@@ -1,0 +1,165 @@
+"""Addition with a square held out: counts, sums, what training never sees, and the two forms of a row."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from lib.language.addition_task import DIGITS, Addition, Batch
+from lib.language.text import END, OUT, PAD, LanguageError
+
+SEEDS = st.integers(0, 2**40)
+STARTS = st.integers(0, 2**40)
+SMALL = Addition(200, 80, 120)
+SPLITS = st.sampled_from(["square", "random"])
+
+
+@st.composite
+def tasks(draw: st.DrawFn) -> Addition:
+    numbers = draw(st.integers(2, 130))
+    low = draw(st.integers(0, numbers - 1))
+    high = draw(st.integers(low, numbers - 1 if low else numbers - 2))
+    return Addition(numbers, low, high, draw(SPLITS), draw(st.integers(0, 3)))
+
+
+def pairs(found: Tensor) -> list[tuple[int, ...]]:
+    return list(map(tuple, found.tolist()))
+
+
+# ---------------------------------------------------------------- what is held out
+
+
+@pytest.mark.parametrize("split", ["square", "random"])
+def test_the_counts_of_the_two_sizes(split: str) -> None:
+    full, small = Addition(split=split), Addition(200, 80, 120, split)
+    assert (len(full.test), len(full.train)) == (40_401, 959_599)
+    assert (len(small.test), len(small.train)) == (1_681, 38_319)
+    assert len(full.vocabulary) == 3 + 1999
+
+
+@given(tasks())
+def test_train_and_test_are_every_pair_once(task: Addition) -> None:
+    train, test = pairs(task.train), pairs(task.test)
+    assert sorted(train + test) == [(a, b) for a in range(task.numbers) for b in range(task.numbers)]
+    assert len(test) == (task.high - task.low + 1) ** 2
+    if task.split == "square":
+        assert all(task.low <= a <= task.high and task.low <= b <= task.high for a, b in test)
+
+
+@given(tasks(), SEEDS, STARTS)
+def test_no_test_pair_is_ever_drawn(task: Addition, seed: int, start: int) -> None:
+    drawn = set(pairs(task.draw(torch.tensor(seed), torch.arange(start, start + 2000))))
+    assert drawn <= set(pairs(task.train))
+
+
+def test_every_training_pair_is_drawn_alike() -> None:
+    """21 pairs, 2,000 draws each: counts within 4.5 standard errors; the first and the last pair are among them."""
+    task = Addition(5, 2, 3)
+    drawn = task.draw(torch.tensor(7), torch.arange(21 * 2000))
+    counts = torch.bincount(drawn[:, 0] * 5 + drawn[:, 1], minlength=25)
+    assert (counts > 0).sum() == 21
+    assert (counts[counts > 0] - 2000).abs().max() < 4.5 * 2000**0.5
+
+
+def test_every_number_is_trained_on_either_side_although_the_square_is_not() -> None:
+    train, sums = SMALL.train, SMALL.train.sum(1)
+    for side in (0, 1):
+        assert train[:, side].unique().tolist() == list(range(200))
+    assert sums.unique().tolist() == list(range(399))
+
+
+def test_a_random_split_is_drawn_by_its_seed_over_the_whole_table() -> None:
+    one, again, two = (Addition(200, 80, 120, "random", seed).test for seed in (0, 0, 1))
+    assert torch.equal(one, again)
+    assert len(set(pairs(one)) & set(pairs(two))) < 120  # 71 by chance
+    for side in (0, 1):
+        assert abs(one[:, side].float().mean() - 99.5) < 4.5 * 57.7 / 41
+        assert one[:, side].unique().numel() > 190
+
+
+@given(SEEDS, st.integers(0, 1000), SPLITS)
+def test_a_draw_is_a_function_of_seed_and_number(seed: int, start: int, split: str) -> None:
+    task = Addition(200, 80, 120, split)
+    index = torch.arange(start, start + 40)
+    both = task.draw(torch.tensor([[seed], [seed + 1]]), index)
+    assert both.shape == (2, 40, 2)
+    assert torch.equal(both[0], task.draw(torch.tensor(seed), index))
+    assert torch.equal(both[1, 7], task.draw(torch.tensor(seed + 1), index[7]))
+    assert not torch.equal(both[0], both[1])
+
+
+def test_distances_from_the_edge() -> None:
+    """0 on the edge, 20 in the middle of 80 … 120; rings of the square have the size of a square's rings."""
+    asked = {(80, 80): 0, (80, 100): 0, (120, 99): 0, (81, 119): 1, (100, 100): 20, (100, 118): 2, (79, 100): -1, (90, 125): -5}
+    assert SMALL.edge_distance(torch.tensor(list(asked))).tolist() == list(asked.values())
+    rings = torch.bincount(SMALL.edge_distance(SMALL.test))
+    assert rings.tolist() == [8 * (20 - k) for k in range(20)] + [1]
+
+
+# ---------------------------------------------------------------- the two forms
+
+
+@given(tasks(), SEEDS, STARTS)
+def test_a_whole_row_is_two_numbers_and_their_sum(task: Addition, seed: int, start: int) -> None:
+    batch = task.rows(torch.tensor([[seed], [seed + 1]]), torch.arange(start, start + 20))
+    assert isinstance(batch, Batch)
+    assert (batch.tokens.shape, batch.target.shape) == ((2, 20, 3), (2, 20))
+    words = task.vocabulary
+    for tokens, target, pair in zip(batch.tokens[1].tolist(), batch.target[1].tolist(), batch.pair[1].tolist(), strict=True):
+        a, b, mark = words.decode(tokens)
+        assert mark == OUT
+        assert [int(a), int(b)] == pair
+        assert words.words[target] == str(int(a) + int(b))
+
+
+@given(tasks(), SEEDS)
+def test_a_row_of_digits_is_read_back(task: Addition, seed: int) -> None:
+    pair = task.draw(torch.tensor(seed), torch.arange(30))
+    found = task.digits(pair)
+    assert found.tokens.shape == (30, task.digits(task.test[:1]).tokens.shape[1])
+    for (a, b), tokens, start, length, asked in zip(
+        pair.tolist(), found.tokens, found.start.tolist(), found.length.tolist(), found.targets(), strict=True
+    ):
+        words = DIGITS.decode(tokens)
+        assert "".join(words[: start - 1]) == f"{a}+{b}"
+        assert words[start - 1] == OUT
+        assert "".join(words[start : length - 1]) == str(a + b)[::-1]
+        assert words[length - 1] == END
+        assert set(words[length:]) <= {PAD}
+        assert asked.nonzero()[:, 0].tolist() == list(range(start, length))
+
+
+def test_rows_of_digits_by_hand() -> None:
+    found = Addition().digits(torch.tensor([[[12, 908], [0, 10]], [[999, 999], [500, 7]]]))
+    assert found.tokens.shape == (2, 2, 3 + 1 + 3 + 1 + 4 + 1)
+    text = lambda row: " ".join(DIGITS.decode(row)).replace(f" {PAD}", "")
+    assert text(found.tokens[0, 0]) == f"1 2 + 9 0 8 {OUT} 0 2 9 {END}"
+    assert text(found.tokens[0, 1]) == f"0 + 1 0 {OUT} 0 1 {END}"
+    assert text(found.tokens[1, 0]) == f"9 9 9 + 9 9 9 {OUT} 8 9 9 1 {END}"
+    assert found.start.tolist() == [[7, 5], [8, 6]]
+    assert found.length.tolist() == [[11, 8], [13, 10]]
+    assert found.targets().sum(-1).tolist() == [[4, 3], [5, 4]]
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"low": 700}, "low 700 and high 600"),
+        ({"low": -1}, "choose 0 ≤ low ≤ high < numbers"),
+        ({"high": 1000}, "within the numbers 0 to 999"),
+        ({"low": 0, "high": 999}, "leaves nothing to train on"),
+        ({"numbers": 5001}, "at most 5000, got 5001"),
+        ({"numbers": 1000.0}, "numbers must be an integer, got 1000.0"),
+        ({"low": True}, "low must be an integer, got True"),
+        ({"split": "rows"}, "one of square, random, got 'rows'"),
+    ],
+)
+def test_sizes_that_make_no_task(change: dict, message: str) -> None:
+    with pytest.raises(LanguageError, match=message):
+        Addition(**change)
