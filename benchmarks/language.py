@@ -24,7 +24,7 @@ from benchmarks.speed import Measure, _Contender, _round, _stepping
 from lib.book.registry import EXPERIMENTS
 from lib.core.model.init import apply_gamma
 from lib.core.record.spec import RunSpec
-from lib.core.train.loop import Group
+from lib.core.train.loop import Trainer
 from lib.core.train.machine import cores, keep_freed_memory
 from lib.core.train.plan import Options, slots_that_fit, workers_for
 from lib.language.experiments import CHAIN, LARGE, TURN, asking_specs, cogs_specs, mix_specs, scan_specs
@@ -86,7 +86,7 @@ def _plain(spec: RunSpec, options: Options) -> Measure:
 def _engine(spec: RunSpec, options: Options) -> Measure:
     keep_freed_memory()
     runs = [dataclasses.replace(spec, seed=i) for i in range(options.slots)]
-    group = Group(runs, EXPERIMENTS[spec.experiment].make_study(spec), options)
+    group = Trainer(runs, EXPERIMENTS[spec.experiment].make_study(spec), options)
     group.refill()
     for _ in range(30):  # every bucket is compiled before anything is timed
         group.step()

@@ -24,7 +24,7 @@ from benchmarks.reference import plain_step
 from lib.composition.experiments import GRIDS, model_spec, point_specs
 from lib.composition.study import make_study
 from lib.core.record.spec import RunSpec
-from lib.core.train.loop import Group
+from lib.core.train.loop import Trainer
 from lib.core.train.machine import cores, keep_freed_memory
 from lib.core.train.plan import Options, backend_for, bytes_per_run, slots_that_fit, training_work, workers_for
 
@@ -97,7 +97,7 @@ def _stepping(step: Callable[[], Any], device: torch.device, runs: int) -> Measu
 def _engine(spec: RunSpec, options: Options) -> Measure:
     keep_freed_memory()
     runs = [dataclasses.replace(spec, seed=i) for i in range(options.slots)]
-    group = Group(runs, make_study(spec), options)
+    group = Trainer(runs, make_study(spec), options)
     group.refill()
     return _stepping(group.step, group.device, len(runs))
 

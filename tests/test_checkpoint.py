@@ -25,7 +25,7 @@ from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec
 from lib.core.train import checkpoint, native
 from lib.core.train.checkpoint import Checkpoint, CheckpointError
-from lib.core.train.loop import Group, Interrupted, train
+from lib.core.train.loop import Interrupted, Trainer, train
 from lib.core.train.machine import DeviceError
 from lib.core.train.plan import Options
 
@@ -237,7 +237,7 @@ def test_altered_snapshots_are_refused(specs: list[RunSpec], tmp_path: Path) -> 
 
 
 def test_restoring_into_another_shape_is_refused(specs: list[RunSpec], tiny_spec: SpecFactory) -> None:
-    group, wider = Group(specs, STUDY, options()), Group([tiny_spec(d_ff=48)], STUDY, options())
+    group, wider = Trainer(specs, STUDY, options()), Trainer([tiny_spec(d_ff=48)], STUDY, options())
     group.refill()
     wider.refill()
     with pytest.raises(ValueError, match="not of an ensemble of this shape"):

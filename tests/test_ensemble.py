@@ -109,7 +109,7 @@ def test_compact_keeps_the_active_runs(mixed_runs: list[RunSpec]) -> None:
     left, right = filled(mixed_runs[:4], 4), filled(mixed_runs[:4], 4)
     for ensemble in (left, right):
         for _ in range(7):
-            ensemble.advance(STUDY.batch)
+            ensemble.train_step(STUDY.batch)
     left.free(0)
     left.free(2)
     assert left.active == [1, 3]
@@ -125,7 +125,7 @@ def test_compact_keeps_the_active_runs(mixed_runs: list[RunSpec]) -> None:
             assert getattr(left, name)[new] == getattr(right, name)[old], name
     for ensemble in (left, right):
         for _ in range(7):
-            ensemble.advance(STUDY.batch)
+            ensemble.train_step(STUDY.batch)
     assert left.step.tolist() == [14, 14]
     for new, old in enumerate([1, 3]):
         for name, weight in left.weights(new).items():
@@ -148,7 +148,7 @@ def test_compact_may_keep_empty_slots(mixed_runs: list[RunSpec]) -> None:
 def test_loading_wipes_what_the_slot_held(mixed_runs: list[RunSpec]) -> None:
     used, fresh = filled(mixed_runs[:2], 2), filled([mixed_runs[3]], 1)
     for _ in range(3):
-        used.advance(STUDY.batch)
+        used.train_step(STUDY.batch)
     used.diverged_at[1] = 2
     used.free(1)
     used.load(1, mixed_runs[3])
@@ -197,9 +197,9 @@ def test_rows_are_consumed_in_order(mixed_runs: list[RunSpec]) -> None:
         return STUDY.batch(seed, index)
 
     ensemble = filled(mixed_runs[:2], 2)
-    ensemble.advance(rows)
+    ensemble.train_step(rows)
     ensemble.load(1, mixed_runs[2])
-    ensemble.advance(rows)
+    ensemble.train_step(rows)
     assert asked[0][0].tolist() == [[derived_seed(0, "data")], [derived_seed(1, "data")]]
     assert asked[1][0].tolist() == [[derived_seed(0, "data")], [derived_seed(2, "data")]]
     assert asked[0][1].tolist() == [list(range(32))] * 2
@@ -251,7 +251,7 @@ def test_an_sgd_run_is_torch_sgd_step_by_step(tiny_spec: SpecFactory, clip: floa
         share = 0.2 + 0.8 * step / 4 if step < 4 else 0.1 + 0.9 * (1 + math.cos(math.pi * (step - 4) / 16)) / 2
         optimizer.param_groups[0]["lr"] = 0.5 * share
         optimizer.step()
-        ensemble.advance(STUDY.batch)
+        ensemble.train_step(STUDY.batch)
         for name, weight in reference.named_parameters():
             torch.testing.assert_close(ensemble.weights(1)[name], weight[0].detach(), **ROUNDING, msg=lambda m, n=name: n + m)
     assert all((norm > clip) is (clip < 1) for norm in norms)
@@ -297,7 +297,7 @@ def test_snapshots_are_the_runs_own_at_the_steps_that_were_asked_for(tiny_spec: 
         torch.testing.assert_close(found[15]["token"], results[spec].weights["embedding.token"], rtol=0, atol=0)
         alone = filled([spec], 1)
         for _ in range(5):
-            alone.advance(STUDY.batch)
+            alone.train_step(STUDY.batch)
         torch.testing.assert_close(found[5]["token"], alone.weights(0)["embedding.token"], **ROUNDING)
         assert not found[5]["token"].requires_grad
 
@@ -352,11 +352,11 @@ class Scripted:
                 super().__init__(*args)
                 study.ensemble = self
 
-            def advance(self, rows: Callable) -> None:
+            def train_step(self, rows: Callable) -> None:
                 for run, rate in zip(self.runs, self.current_rate().tolist(), strict=True):
                     if run is not None:
                         study.rates[run.seed].append(rate)
-                super().advance(rows)
+                super().train_step(rows)
 
         monkeypatch.setattr(train_module, "Ensemble", Spy)
 

@@ -826,7 +826,7 @@ def test_an_ensemble_descends_as_torch_does(depth: int) -> None:
     for slot, run in enumerate(runs):
         ensemble.load(slot, run)
     for _ in range(5):
-        ensemble.advance(study.batch)
+        ensemble.train_step(study.batch)
     told = ensemble.mean_losses()
     for slot, run in enumerate(runs):
         model = at_start(run).requires_grad_(True)

@@ -57,7 +57,7 @@ def clearest(runs: Sequence[StoredRun], mapping: str) -> StoredRun:
     return min(good, key=lambda r: (-r.metrics[mapping], r.spec.gamma, r.spec.seed, r.spec.rate))
 
 
-def lean(run: StoredRun) -> float:
+def preference(run: StoredRun) -> float:
     return run.metrics["inferential"] - run.metrics["symmetric"]
 
 

@@ -18,7 +18,7 @@ from lib.composition.experiments import FAST, GRIDS
 from lib.composition.flip import CONFIRM, CONFIRM_FIRST, confirmed_runs
 from lib.composition.phase_diagram import metrics
 from lib.composition.phase_diagram.metrics import EARLY_FROM, HALF, PhaseTable, fast_runs
-from lib.composition.runs import FITTED, LEARNED, MAPPINGS, REGION, SHADOW, lean, learned_among, learned_at
+from lib.composition.runs import FITTED, LEARNED, MAPPINGS, REGION, SHADOW, learned_among, learned_at, preference
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero
 from lib.core.read.measures import seeds
 from lib.core.read.statistics import Trend, interval, spearman
@@ -78,7 +78,7 @@ def _early(store: Store, profile: str) -> Measured:
     points = metrics.early_runs(_confirmed(store, profile))
     if len(points) < 10:
         raise LookupError("fewer than ten confirmed runs have learned and tell their early answer")
-    early, final = (np.array(v) for v in zip(*((value, lean(run)) for run, value in points), strict=True))
+    early, final = (np.array(v) for v in zip(*((value, preference(run)) for run, value in points), strict=True))
     against = sum(value < 0 and metrics.exact_kind(run) == "inferential" for run, value in points)
     against += sum(value > 0 and metrics.exact_kind(run) == "symmetric" for run, value in points)
     rho = spearman(early, final)
@@ -153,7 +153,7 @@ FIFTH = 0.2
 
 def _fast(store: Store, profile: str) -> Measured:
     runs = [run for run in load(FAST.specs(profile), store) if run.spec.model.depth == 2]
-    share = lambda some: float(np.mean([lean(run) < 0 for run in some])) if some else 0.0
+    share = lambda some: float(np.mean([preference(run) < 0 for run in some])) if some else 0.0
     first, others = metrics.by_speed(runs)
     late = [run for run in others if np.isfinite(learned_at(run))]
     parts = (

@@ -19,7 +19,7 @@ from lib.composition import paper_size
 from lib.composition.diagram import DECAY, PHASE, WIDTH, gain, gamma_of_gain
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.flip import RANGE, by_turn, of_new_seeds
-from lib.composition.runs import MAPPINGS, REGION, SHADOW, lean, learned_among, learned_at, offsets_by_key
+from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among, learned_at, offsets_by_key, preference
 from lib.composition.separation import SEPARATION
 from lib.composition.spectra import keys_embedding
 from lib.composition.study import LOW_KEYS, OFFSETS, histogram
@@ -300,7 +300,7 @@ def turns(runs: Sequence[StoredRun]) -> bool:
 def lean_slope(runs: Sequence[StoredRun]) -> Trend | None:
     """The slope of inferential − symmetric against γ over runs, and its 95 % interval; None where all have one γ."""
     x = np.array([run.spec.gamma for run in runs])
-    return slope(x, np.array([lean(run) for run in runs])) if len(set(x)) > 1 else None
+    return slope(x, np.array([preference(run) for run in runs])) if len(set(x)) > 1 else None
 
 
 def by_speed(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], list[StoredRun]]:
@@ -479,7 +479,11 @@ def facts(
         share = best.mean[m][m] if best else None
         found[f"full-{m}"] = Fact(share, "{:.0%}", f"full-length runs, first learning rate: largest mean {m} share over γ")
     points = early_runs([*quiet, *single])
-    rho = spearman(np.array([v for _, v in points]), np.array([lean(r) for r, _ in points])) if len(points) > 2 else math.nan
+    rho = (
+        spearman(np.array([v for _, v in points]), np.array([preference(r) for r, _ in points]))
+        if len(points) > 2
+        else math.nan
+    )
     ahead = {sign: Counter(exact_kind(r) for r, v in points if v and (v > 0) == sign) for sign in (False, True)}
     asked = f"learned runs from γ = {EARLY_FROM:g} on whose answers were counted along training, either precision"
     found |= {
@@ -548,7 +552,7 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     found["new-within-share"] = Fact(mean(near), "{:.0%}", f"mean share, {rests}")
     found["new-eleven"] = Fact(in_words(sum(map(slips, runs.high))), "{}", f"more −11 than −10, {at['high']}")
     points = early_runs(new)
-    kept = sum((value > 0) == (lean(run) > 0) for run, value in points)
+    kept = sum((value > 0) == (preference(run) > 0) for run, value in points)
     count = in_words(kept), in_words(len(points))
     found["new-early"] = Fact(count, "{} of {}", "new seeds whose early answer is the final one")
     p = kinds_apart(of["low"], of["high"], "greater") if new else None

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from lib.composition.phase_diagram.metrics import ends, exact_above
-from lib.composition.runs import MAPPINGS, lean, learned_among, learned_at
+from lib.composition.runs import MAPPINGS, learned_among, learned_at, preference
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Trend, Value, levels, slope
 from lib.core.read.fact import Fact, mean
 from lib.core.read.measures import mean_std
@@ -49,13 +49,13 @@ def leans(runs: Sequence[StoredRun], row: Value, column: Value) -> dict[tuple[fl
     """{(row, column): mean lean, inferential − symmetric, of its runs that have learned}; cells without one are left out."""
     found: dict[tuple[float, float], list[float]] = {}
     for run in learned_among(runs):
-        found.setdefault((row(run), column(run)), []).append(lean(run))
+        found.setdefault((row(run), column(run)), []).append(preference(run))
     return {cell: float(np.mean(values)) for cell, values in found.items()}
 
 
 def lean_by_numbers(runs: Sequence[StoredRun]) -> Trend:
     """Rank correlation of the number of keys with the lean, and its 95 % interval by resampling runs."""
-    return trend_of(runs, BY_KEYS, lean)
+    return trend_of(runs, BY_KEYS, preference)
 
 
 def learning_steps(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:

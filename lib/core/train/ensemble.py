@@ -141,7 +141,7 @@ class Ensemble:
         fall = warmup_cosine(self.step - self.anneal_from, self.rate, 0, t.anneal, 1.0, t.final)
         return torch.where(self.step < self.anneal_from, rise, fall)
 
-    def advance(self, rows: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> None:
+    def train_step(self, rows: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> None:
         """One step of every slot. rows: (data seeds (R, 1), row numbers (R, B)) → tokens (R, B, N), targets (R, B); or whatever
         arrays (R, B, …) the model takes."""
         batch = torch.arange(self.train.batch, device=self.device)

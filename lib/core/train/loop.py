@@ -40,7 +40,7 @@ class Study(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a group is. `share` counts runs, those on their way by their steps; metrics are of the slots in use."""
+    """How far training is. `share` counts runs, those on their way by their steps; metrics are of the slots in use."""
 
     done: int
     total: int
@@ -60,7 +60,7 @@ def _finite(value: Any) -> Any:
     return value if math.isfinite(value) else None
 
 
-class Group:
+class Trainer:
     """Runs of one shape on their way: the ensemble, the queue, and a record of each run."""
 
     def __init__(self, specs: Sequence[RunSpec], study: Study, options: Options) -> None:
@@ -84,7 +84,7 @@ class Group:
         self.small = self.backend == "eager" and self.device.type == "cpu" and not worth_compiling([spec] * self.total)
 
     @classmethod
-    def resume(cls, saved: Checkpoint, study: Study, options: Options) -> Group:
+    def resume(cls, saved: Checkpoint, study: Study, options: Options) -> Trainer:
         """Go on where a checkpoint was taken, with the precision and the slots it was taken with."""
         self = cls.__new__(cls)
         runs = saved.unfinished
@@ -153,7 +153,7 @@ class Group:
             self._compile()
         else:
             with one_thread() if self.small or self.backend == "native" else contextlib.nullcontext():
-                self.ensemble.advance(self.rows)
+                self.ensemble.train_step(self.rows)
         self.fresh = False
         self.ticks += 1
         self._charge(began)
@@ -162,13 +162,13 @@ class Group:
         """The first step, which compiles; without the compiler where that fails."""
         try:
             with compiling():
-                self.ensemble.advance(self.rows)
+                self.ensemble.train_step(self.rows)
         except torch._dynamo.exc.BackendCompilerFailed as error:  # before it changed a number
             why = str(error).strip().splitlines()[0]
             say_once(f"The compiler failed ({why}), so training takes PyTorch as it is, which is several times slower.")
             self.backend, self.rows = "eager", self.study.batch
             self.ensemble.do_without_compiler()
-            self.ensemble.advance(self.rows)
+            self.ensemble.train_step(self.rows)
 
     def _charge(self, began: float) -> None:
         runs = [run for run in self.ensemble.runs if run is not None]
@@ -257,33 +257,33 @@ def train(
         return
     if options.resolve()[0].type == "cpu":
         keep_freed_memory()
-    group = None
+    trainer = None
     if checkpoint_path is not None and checkpoint_path.exists():
         saved = checkpoint.load(checkpoint_path)
         if not set(saved.unfinished) <= set(specs):
             raise CheckpointError(f"the checkpoint {checkpoint_path} is of other runs: move it away, then run again.")
         try:
-            group = Group.resume(saved, study, options)
+            trainer = Trainer.resume(saved, study, options)
         except ValueError as error:
             raise CheckpointError(f"the checkpoint {checkpoint_path} cannot be resumed ({error}): move it away.") from None
         except DeviceError as error:
             raise DeviceError(f"the checkpoint {checkpoint_path} cannot be resumed here: {error}") from None
-    group = group or Group(specs, study, options)
+    trainer = trainer or Trainer(specs, study, options)
     written = time.monotonic()
-    while not group.finished:
-        group.refill()
-        group.step()
-        if group.ticks % group.train.eval_every == 0:
-            results, progress = group.evaluate()
+    while not trainer.finished:
+        trainer.refill()
+        trainer.step()
+        if trainer.ticks % trainer.train.eval_every == 0:
+            results, progress = trainer.evaluate()
             yield from results
             if on_step is not None:
                 on_step(progress)
         stopping = stop()
         due = stopping or time.monotonic() - written >= options.checkpoint_every
-        if due and checkpoint_path is not None and not group.finished:
-            group.checkpoint().save(checkpoint_path)
+        if due and checkpoint_path is not None and not trainer.finished:
+            trainer.checkpoint().save(checkpoint_path)
             written = time.monotonic()
-        if stopping and not group.finished:
+        if stopping and not trainer.finished:
             raise Interrupted
     if checkpoint_path is not None:
         checkpoint_path.unlink(missing_ok=True)
