@@ -479,11 +479,8 @@ def facts(
         share = best.mean[m][m] if best else None
         found[f"full-{m}"] = Fact(share, "{:.0%}", f"full-length runs, first learning rate: largest mean {m} share over γ")
     points = early_runs([*quiet, *single])
-    rho = (
-        spearman(np.array([v for _, v in points]), np.array([preference(r) for r, _ in points]))
-        if len(points) > 2
-        else math.nan
-    )
+    early, late = np.array([v for _, v in points]), np.array([preference(r) for r, _ in points])
+    rho = spearman(early, late) if len(points) > 2 else math.nan
     ahead = {sign: Counter(exact_kind(r) for r, v in points if v and (v > 0) == sign) for sign in (False, True)}
     asked = f"learned runs from γ = {EARLY_FROM:g} on whose answers were counted along training, either precision"
     found |= {
