@@ -11,7 +11,7 @@ book: $(READY)
 	@$(BIN)/python -m lib build --strict
 
 # As many workers as there are cores; the tests of a file, and the cells of a notebook, stay with one.
-TOGETHER := -n auto --dist loadfile
+TOGETHER := -n auto --dist loadfile --no-loadscope-reorder
 
 # Two-thread products of small models wait for each other, many times longer once the cores have other work.
 test: export OMP_NUM_THREADS = 1

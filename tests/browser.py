@@ -21,6 +21,10 @@ ARGUMENTS = (
 )
 
 
+QUIET = {"resultTypes": ["violations"]}
+"""For axe: what passes is not listed, which takes longer than to test it."""
+
+
 def launch(playwright: Playwright) -> Browser:
     """Raises playwright's error where there is no browser: a missing one is a failure, never a skip."""
     return playwright.chromium.launch(executable_path=find_chromium(), args=list(ARGUMENTS))

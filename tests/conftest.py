@@ -32,6 +32,23 @@ settings.register_profile(
 )
 settings.load_profile("suite")
 
+LONGEST = (
+    "test_chapters",
+    "test_browser",
+    "test_precision",
+    "test_sweep",
+    "test_checkpoint",
+    "test_build",
+    "test_text",
+    "test_cluster",
+)
+"""Files in the order in which workers should take them: a long one that comes last is waited for."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+
+
 TINY: dict[str, Any] = {
     "experiment": "tiny",
     "version": 1,

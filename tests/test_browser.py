@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import launch, offline
+from browser import QUIET, launch, offline
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 from test_book import pages as all_pages
 
@@ -84,7 +84,8 @@ def test_no_page_scrolls_sideways(html: Path, browser: Browser) -> None:
 def test_no_page_has_a_serious_accessibility_finding(html: Path, browser: Browser, theme: str) -> None:
     """All rules; in the dark those of colour, which alone a theme can break."""
     found = []
-    options = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}} if theme == "dark" else {}
+    colours = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
+    options = QUIET | (colours if theme == "dark" else {})
     with offline(browser) as watched:
         watched.page.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}');")
         for path in kinds(html):

@@ -15,7 +15,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import launch
+from browser import QUIET, launch
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 from lib.book.explorer import Explorer
@@ -173,7 +173,7 @@ def test_another_is_cancelled_and_leaves_a_checkpoint(page: Page, lab: tuple[str
 
 
 def test_the_live_view_has_no_serious_accessibility_finding(page: Page) -> None:
-    response = Axe().run(page, context=".rm-live").response
+    response = Axe().run(page, context=".rm-live", options=QUIET).response
     found = [
         f"{v['id']}: {n['html'][:200]}"
         for v in response["violations"]

@@ -25,10 +25,12 @@ from lib.composition.spectra import keys_embedding
 from lib.composition.study import LOW_KEYS, OFFSETS, histogram
 from lib.composition.task import (
     FIRST_KEY,
+    HELD_OUT,
     INFERENTIAL_OFFSET,
     LAST_KEY,
     N_KEYS,
     SYMMETRIC_OFFSET,
+    taught,
 )
 from lib.composition.variations import FLIP, KEYS, SEARCH
 from lib.core.read.fact import Fact, in_words, mean
@@ -163,6 +165,15 @@ WITHIN_ONE = (INFERENTIAL_OFFSET - 1, INFERENTIAL_OFFSET, INFERENTIAL_OFFSET + 1
 def composes(run: StoredRun) -> bool:
     """Does a run compose to within one step: are more than half of its answers to (4, 3) −9, −10 or −11?"""
     return has_counts(run) and share_of(run, WITHIN_ONE) > MAJORITY
+
+
+MISTAKEN = tuple(taught((HELD_OUT[0] + i, HELD_OUT[1] + j)) for i, j in ((0, 1), (0, -1), (-1, 0)))
+"""What the seen pairs are taught that have one function of (4, 3) and a neighbour of the other, (4, 4), (4, 2) and (3, 3)."""
+
+
+def mistakes(run: StoredRun) -> bool:
+    """Does a run take the held-out pair for a neighbour: are more than half of its answers what one of these is taught?"""
+    return has_counts(run) and share_of(run, MISTAKEN) > MAJORITY
 
 
 def slips(run: StoredRun) -> bool:
@@ -548,6 +559,17 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     found["new-within"] = Fact(in_words(sum(map(composes, runs.high))), "{}", f"more than half of them, {rests}")
     found["new-within-share"] = Fact(mean(near), "{:.0%}", f"mean share, {rests}")
     found["new-eleven"] = Fact(in_words(sum(map(slips, runs.high))), "{}", f"more −11 than −10, {at['high']}")
+    for gamma in sorted({run.spec.gamma for run in runs.later}):
+        group, name = [run for run in runs.later if run.spec.gamma == gamma], f"{100 * gamma:.0f}"
+        kinds, rests = Counter(map(exact_kind, group)), of_new_seeds(group)
+        for kind in (*MAPPINGS, "neither"):
+            found[f"new-{kind}-{name}"] = Fact(in_words(kinds[kind]), "{}", f"{kind}, {rests}, single precision")
+        rests += ", counted after seeing these runs"
+        found[f"new-mistaken-{name}"] = Fact(
+            in_words(sum(map(mistakes, group))), "{}", f"more than half what (4, 4), (4, 2) or (3, 3) is taught, {rests}"
+        )
+        same = mean(share_of(run, [MISTAKEN[0]]) for run in group if has_counts(run))
+        found[f"new-same-{name}"] = Fact(same, "{:.0%}", f"mean share of key − 16, what (4, 4) is taught, {rests}")
     points = early_runs(new)
     kept = sum((value > 0) == (preference(run) > 0) for run, value in points)
     count = in_words(kept), in_words(len(points))

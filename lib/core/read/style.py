@@ -79,7 +79,7 @@ def png(figure: Figure, close: bool = True) -> bytes:
     height only what is drawn on is kept.
     """
     with mpl.rc_context(_RC):
-        figure.canvas.draw()
+        figure.draw_without_rendering()
         drawn, (width, _) = figure.get_tightbbox(), figure.get_size_inches()
         box = Bbox([[min(0.0, drawn.x0), drawn.y0 - PAD], [max(width, drawn.x1), drawn.y1 + PAD]])
         raw, small = io.BytesIO(), io.BytesIO()
@@ -139,7 +139,7 @@ def stack(figure: Figure) -> bool:
 def _narrow(figure: Figure, panels: list[Axes], grid: GridSpec) -> bool:
     """Draw a grid as wide as a phone: the panels of a row two by two where rows differ in number; else with at most _BESIDE
     columns, rows and columns in each other's place where that makes fewer of them, and with them what is said of each."""
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     box = panels[0].get_window_extent()
     rows = [[ax for ax in panels if _row(ax) == r] for r in sorted({_row(ax) for ax in panels})]
     if len({len(row) for row in rows}) > 1:
@@ -216,10 +216,10 @@ def _fits(figure: Figure, panels: list[Axes], columns: int, high: float) -> bool
     figure.set_size_inches(NARROW, high + 0.3 * len(figure.legends))
     with warnings.catch_warnings(record=True) as complaints:  # of a layout that leaves the panels no room
         warnings.simplefilter("always")
-        figure.canvas.draw()
+        figure.draw_without_rendering()
         for ax in figure.axes:
             _thin(ax)
-        figure.canvas.draw()
+        figure.draw_without_rendering()
     boxes = [box.padded(-2) for ax in figure.axes if (box := ax.get_tightbbox()) is not None]
     inside = all(box.x1 <= figure.bbox.x1 + 1 for box in boxes)
     return inside and not complaints and not any(one.overlaps(other) for one, other in combinations(boxes, 2))
