@@ -549,7 +549,7 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     for name, group in runs._asdict().items():
         known = in_words(len(learned_among(group)))
         found[f"new-learned-{name}"] = Fact(known, "{}", f"with 99 % of their rows, {at[name]}")
-        for kind in (*MAPPINGS, "neither")[: 1 if name == "low" else 3]:
+        for kind in {"low": ("symmetric",), "high": (*MAPPINGS, "neither"), "later": ()}[name]:
             found[f"new-{kind}-{name}"] = Fact(in_words(of[name][kind]), "{}", f"{kind}, {at[name]}, single precision")
     for m, name in (("symmetric", "low"), ("symmetric", "high"), ("inferential", "high")):
         share = mean(run.metrics[m] for run in runs._asdict()[name])
