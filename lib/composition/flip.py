@@ -108,6 +108,20 @@ def confirm_specs(profile: str) -> list[RunSpec]:
 CONFIRM = Experiment(CONFIRM_NAME, "New seeds, from large to very small initialization", 1, make_watched, confirm_specs, always)
 
 
+HALF_NAME = "composition-half"
+HALF_GAMMA = 0.85
+
+
+def half_specs(profile: str) -> list[RunSpec]:
+    """Eight more seeds, between the γ of CONFIRM at which many runs were seen to go half of either way."""
+    if check_profile(profile) == "smoke":
+        return _runs(HALF_NAME, (0.8,), (300,), 1e-3, _SMOKE, 16)
+    return _runs(HALF_NAME, (HALF_GAMMA,), range(300, 308), CONFIRM_RATE, CONFIRM_TRAIN) if profile == "laptop" else []
+
+
+HALF = Experiment(HALF_NAME, "More seeds in between: half of either way?", 1, make_watched, half_specs, always)
+
+
 def confirmed_runs(store: Store, profile: str) -> list[StoredRun]:
     """The runs of CONFIRM at every γ at which all its seeds are stored; none where fewer than two γ have them."""
     specs = CONFIRM.specs(profile)

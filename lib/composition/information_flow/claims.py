@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.composition.flip import kept_runs, later_runs
+from lib.composition.flip import HALF, HALF_GAMMA, kept_runs, later_runs
 from lib.composition.information_flow import metrics
 from lib.composition.information_flow.metrics import EFFECT, GROUPS, ROUTES, Step
 from lib.composition.phase_diagram.metrics import exact_kind
@@ -20,7 +20,7 @@ from lib.core.read.claim import Claim, Measured, Part, by_exact_test
 from lib.core.read.fact import mean
 from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE, Comparison
-from lib.core.record.store import Store, StoredRun
+from lib.core.record.store import Store, StoredRun, load_stored
 
 MOST = 0.9
 """Of the runs of one answer, those that have to need every edge of its route."""
@@ -63,6 +63,17 @@ def _exact(store: Store, profile: str) -> Measured:
 def _smaller(store: Store, profile: str) -> Measured:
     runs = later_runs(store, profile)
     return _judged("γ of key first against pair first: p", metrics.smaller(runs), runs)
+
+
+def _half(store: Store, profile: str) -> Measured:
+    specs = HALF.specs(profile)
+    runs = [run for run in load_stored(specs, store) if run.has_weights]
+    if not specs or len(runs) < len(specs):
+        raise LookupError(f"the seeds that judge it are not all stored: python -m lib sweep {HALF.name}")
+    if (found := metrics.halves_undecided(runs)) is None:
+        raise LookupError("all of the seeds that judge it go half of either way, or none does")
+    name = "undecided runs, half of either way against others: p"
+    return Measured((by_exact_test(name, found.p, found.opposite, found.least, RARE),), seeds(runs))
 
 
 def _deep_inferential(store: Store, profile: str) -> Measured:
@@ -154,6 +165,19 @@ CHAPTER_03 = (
         "new seeds at the γ that did not suggest it: those that go key first have the larger γ than those that go pair first "
         f"(exact test, p ≤ {RARE:g})",
         _smaller,
+        question="flip",
+        figure="3.2",
+    ),
+    Claim(
+        "flow-half",
+        "ours",
+        "two ways",
+        "Models that compose one function and look up the other give neither answer.",
+        "not reported",
+        f"eight seeds at γ = {HALF_GAMMA:g}, trained after this was seen at .75 and .95 and fixed: of runs whose key passes the "
+        "first anchor alone, while the last token reads an anchor by itself, more than of others answer neither mostly −6 nor "
+        f"mostly −10 to within one step (Fisher's exact test, one-sided, p ≤ {RARE:g})",
+        _half,
         question="flip",
         figure="3.2",
     ),

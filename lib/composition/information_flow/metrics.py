@@ -17,7 +17,7 @@ from torch import Tensor
 from lib.composition.flip import by_turn, of_new_seeds
 from lib.composition.phase_diagram.metrics import WITHIN_ONE, composes, exact_kind, has_counts, share_of
 from lib.composition.runs import model_of
-from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, PAIRS, Batch, Task
+from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, PAIRS, Batch, Task, taught
 from lib.core.model.transformer import ActivationCache, Edit, Transformer
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean, span
@@ -196,6 +196,25 @@ def way(run: StoredRun) -> str:
     edges, last = needed(run), run.spec.model.depth
     key, anchor = (last, "key", "last") in edges, any((last, role, "last") in edges for role in ANCHORS)
     return {(True, False): PAIR_FIRST, (False, True): KEY_FIRST, (True, True): BOTH, (False, False): NEITHER}[key, anchor]
+
+
+def halves(run: StoredRun) -> bool:
+    """Does the key pass through the first anchor and not the second, while the last token reads an anchor by itself? So it can
+    compose the first function, and has to look up the other."""
+    steps = needed(run)
+    alone = any((1, anchor, "last") in steps for anchor in ANCHORS)
+    return (1, "key", ANCHORS[0]) in steps and (1, "key", ANCHORS[1]) not in steps and alone
+
+
+def undecided(run: StoredRun) -> bool:
+    """Neither mostly −6, nor mostly −10 to within one step."""
+    return exact_kind(run) == "neither" and not composes(run)
+
+
+def halves_undecided(runs: Sequence[StoredRun]) -> Comparison | None:
+    """Are runs that go half of either way undecided more often than others? None without both."""
+    half = [halves(run) for run in runs]
+    return compare([undecided(run) for run in runs], half) if len(set(half)) == 2 else None
 
 
 def composes_in_order(run: StoredRun) -> bool:
@@ -446,7 +465,7 @@ def facts(
         "high-runs": Fact(in_words(len(runs.high)), "{}", f"all {at['high']}"),
     }
     for name, some in runs._asdict().items():
-        for key in WAYS[:1] if name == "low" else WAYS[:3]:
+        for key in {"low": WAYS[:1], "high": WAYS[:3], "later": ()}[name]:
             count = in_words(len(going(key, some)))
             found[f"{name}-{key.replace(' ', '-')}"] = Fact(count, "{}", f"{key}, {at[name]}")
     rests = f"need the three edges of the symmetric route and no other, {at['low']}"
@@ -469,7 +488,32 @@ def facts(
     found["later-composing"] = Fact(in_words(len(asked)), "{}", f"compose to within one step, {at['later']}")
     count = in_words(len(going(KEY_FIRST, asked)))
     found["later-first-compose"] = Fact(count, "{}", f"of these, key first, {at['later']}")
+    found |= _facts_on_halves(runs.later)
     return found | _facts_on_states([*runs.low, *runs.high]) | _facts_on_pictures(new, older, deep)
+
+
+def _facts_on_halves(runs: Sequence[StoredRun]) -> dict[str, Fact]:
+    """Of the runs in between: who goes half of either way, and what becomes of them."""
+    at, half = of_new_seeds(runs), [run for run in runs if halves(run)]
+    test, open_ = halves_undecided(runs), [run for run in runs if undecided(run)]
+    first, second = (taught((HELD_OUT[0], HELD_OUT[1] + i)) for i in (1, -1))
+    most = [run for run in half if has_counts(run)]
+    of_four = span(share_of(run, (first, second, INFERENTIAL_OFFSET)) for run in most)
+    seen = f"{at}, counted after seeing these runs"
+    found = {
+        "half": Fact(in_words(len(half)), "{}", f"half of either way, {seen}"),
+        "half-undecided": Fact(in_words(sum(map(undecided, half))), "{}", f"of these, undecided, {seen}"),
+        "undecided": Fact(in_words(len(open_)), "{}", f"neither mostly −6 nor mostly −10 to within one step, {seen}"),
+        "half-p": Fact(test and test.p, "{:.2g}", f"exact test, one-sided, half of either way against others, {seen}"),
+        "half-of-four": Fact(of_four, "{:.0%} to {:.0%}", f"share of −16, −7 and −10 in those that go half, {seen}"),
+    }
+    for gamma in sorted({run.spec.gamma for run in runs}):
+        group = [run for run in runs if run.spec.gamma == gamma]
+        for key in WAYS[:3]:
+            name = f"{key.replace(' ', '-')}-{100 * gamma:.0f}"
+            count = sum(way(run) == key for run in group)
+            found[name] = Fact(in_words(count), "{}", f"{key}, {of_new_seeds(group)}")
+    return found
 
 
 def _facts_on_states(runs: Sequence[StoredRun]) -> dict[str, Fact]:
