@@ -174,9 +174,9 @@ CHAPTER_03 = (
         "two ways",
         "Models that compose one function and look up the other give neither answer.",
         "not reported",
-        f"eight seeds at γ = {HALF_GAMMA:g}, trained after this was seen at .75 and .95 and fixed: of runs whose key passes the "
-        "first anchor alone, while the last token reads an anchor by itself, more than of others answer neither mostly −6 nor "
-        f"mostly −10 to within one step (Fisher's exact test, one-sided, p ≤ {RARE:g})",
+        f"eight seeds at γ = {HALF_GAMMA:g}, trained after this was seen at .75 and .95 and fixed: of runs whose key passes "
+        "the first anchor alone, while the last token reads an anchor by itself, more than of others answer neither mostly −6 "
+        f"nor mostly −10 to within one step (Fisher's exact test, one-sided, p ≤ {RARE:g})",
         _half,
         question="flip",
         figure="3.2",

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lib.composition.flip import by_turn, of_new_seeds
+from lib.composition.flip import BETWEEN, by_turn, of_new_seeds
 from lib.composition.phase_diagram.metrics import WITHIN_ONE, composes, exact_kind, has_counts, share_of
 from lib.composition.runs import model_of
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, PAIRS, Batch, Task, taught
@@ -505,9 +505,10 @@ def _facts_on_halves(runs: Sequence[StoredRun]) -> dict[str, Fact]:
         "half-undecided": Fact(in_words(sum(map(undecided, half))), "{}", f"of these, undecided, {seen}"),
         "undecided": Fact(in_words(len(open_)), "{}", f"neither mostly −6 nor mostly −10 to within one step, {seen}"),
         "half-p": Fact(test and test.p, "{:.2g}", f"exact test, one-sided, half of either way against others, {seen}"),
+        "half-patched": Fact(in_words(sum(map(moved, half))), "{}", f"of those that go half, pair first by patches, {seen}"),
         "half-of-four": Fact(of_four, "{:.0%} to {:.0%}", f"share of −16, −7 and −10 in those that go half, {seen}"),
     }
-    for gamma in sorted({run.spec.gamma for run in runs}):
+    for gamma in BETWEEN:
         group = [run for run in runs if run.spec.gamma == gamma]
         for key in WAYS[:3]:
             name = f"{key.replace(' ', '-')}-{100 * gamma:.0f}"

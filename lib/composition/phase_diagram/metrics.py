@@ -18,7 +18,7 @@ import torch
 from lib.composition import paper_size
 from lib.composition.diagram import DECAY, PHASE, WIDTH, gain, gamma_of_gain
 from lib.composition.experiments import FAST, GRIDS
-from lib.composition.flip import RANGE, by_turn, of_new_seeds
+from lib.composition.flip import BETWEEN, RANGE, by_turn, of_new_seeds
 from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among, learned_at, offsets_by_key, preference
 from lib.composition.separation import SEPARATION
 from lib.composition.spectra import keys_embedding
@@ -559,7 +559,7 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     found["new-within"] = Fact(in_words(sum(map(composes, runs.high))), "{}", f"more than half of them, {rests}")
     found["new-within-share"] = Fact(mean(near), "{:.0%}", f"mean share, {rests}")
     found["new-eleven"] = Fact(in_words(sum(map(slips, runs.high))), "{}", f"more −11 than −10, {at['high']}")
-    for gamma in sorted({run.spec.gamma for run in runs.later}):
+    for gamma in BETWEEN:
         group, name = [run for run in runs.later if run.spec.gamma == gamma], f"{100 * gamma:.0f}"
         kinds, rests = Counter(map(exact_kind, group)), of_new_seeds(group)
         for kind in (*MAPPINGS, "neither"):
