@@ -18,7 +18,7 @@ from lib.composition.flip import CONFIRM_FIRST, HALF
 from lib.composition.gpt2 import claims as gpt2_claims
 from lib.composition.gpt2 import metrics as gpt2_numbers
 from lib.composition.information_flow import claims as flow_claims
-from lib.composition.information_flow.metrics import BOTH, EDGES, GROUPS, KEY_FIRST, PAIR_FIRST, Step, halves
+from lib.composition.information_flow.metrics import BOTH, EDGES, GROUPS, KEY_FIRST, PAIR_FIRST, Step, hybrid
 from lib.composition.phases import Phase, phases
 from lib.composition.rate_decay_data import claims as rate_decay_claims
 from lib.composition.runs import MAPPINGS
@@ -116,30 +116,31 @@ def test_the_two_ways_are_judged_by_what_was_not_looked_at(telling: None, name: 
     assert status(name, others + judging({0.35: 1}, first=1)) == alone
 
 
-HALF_WAY = {(1, "key", "first anchor"), (1, "second anchor", "last"), (2, "first anchor", "last")}
+MIXED = {(1, "key", "first anchor"), (1, "second anchor", "last"), (2, "first anchor", "last")}
 
 
-def test_half_of_either_way_is_read_from_what_is_needed(telling: None) -> None:
-    assert halves(planted(needs=HALF_WAY))
-    without = [HALF_WAY - {step} for step in HALF_WAY if step[0] == 1]
-    for other in (*NEEDS, *without, HALF_WAY | {(1, "key", "second anchor")}):
-        assert not halves(planted(needs=other)), other
+def test_a_hybrid_is_read_from_what_is_needed(telling: None) -> None:
+    assert hybrid(planted(needs=MIXED))
+    without = [MIXED - {step} for step in MIXED if step[0] == 1]
+    for other in (*NEEDS, *without, MIXED | {(1, "key", "second anchor")}):
+        assert not hybrid(planted(needs=other)), other
 
 
 @pytest.mark.parametrize(("half", "other", "expected"), [(1, 0, REPRODUCED), (0, 1, OPPOSITE), (1, 1, NO_EFFECT)])
-def test_whether_half_ways_are_undecided_is_judged_by_seeds_of_its_own(
+def test_whether_hybrids_are_undecided_is_judged_by_seeds_of_its_own(
     telling: None, half: int, other: int, expected: str
 ) -> None:
-    """half, other: are runs undecided that go half of either way, and those that go another?"""
+    """half, other: are hybrids undecided, and those that go another way?"""
     open_, shut = {-16: 0.8, -10: 0.1}, {-10: 0.4, -11: 0.4, -16: 0.2}
     runs = []
     for spec in HALF.specs("laptop"):
         there = spec.seed % 2 == 0
-        run = planted(needs=HALF_WAY if there else PAIR_FIRST, offsets=open_ if (half if there else other) else shut)
+        run = planted(needs=MIXED if there else PAIR_FIRST, offsets=open_ if (half if there else other) else shut)
         runs.append(replace(run, spec=spec))
-    assert status("flow-half", runs) == expected
-    assert status("flow-half", runs[1:]) == NOT_RUN
-    assert status("flow-half", [run for run in runs if run.spec.seed % 2]) == NOT_RUN
+    assert status("flow-hybrid", runs) == expected
+    assert status("flow-hybrid", runs[1:]) == NOT_RUN
+    alike = [replace(runs[0], spec=run.spec) for run in runs]
+    assert status("flow-hybrid", alike) == TOO_SMALL
 
 
 def test_what_the_anchor_passes_on_is_the_number_and_not_the_key(telling: None) -> None:

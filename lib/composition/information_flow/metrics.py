@@ -16,7 +16,7 @@ from torch import Tensor
 
 from lib.composition.flip import BETWEEN, by_turn, of_new_seeds
 from lib.composition.phase_diagram.metrics import WITHIN_ONE, composes, exact_kind, has_counts, share_of
-from lib.composition.runs import model_of
+from lib.composition.runs import learned, model_of
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, PAIRS, Batch, Task, taught
 from lib.core.model.transformer import ActivationCache, Edit, Transformer
 from lib.core.read.disk_cache import disk_cached
@@ -198,9 +198,9 @@ def way(run: StoredRun) -> str:
     return {(True, False): PAIR_FIRST, (False, True): KEY_FIRST, (True, True): BOTH, (False, False): NEITHER}[key, anchor]
 
 
-def halves(run: StoredRun) -> bool:
-    """Does the key pass through the first anchor and not the second, while the last token reads an anchor by itself? So it can
-    compose the first function, and has to look up the other."""
+def hybrid(run: StoredRun) -> bool:
+    """Does the key of (4, 3) pass the first anchor and not the second, while the last token reads an anchor by itself? So it
+    goes as in one drawing, and the pair as in the other."""
     steps = needed(run)
     alone = any((1, anchor, "last") in steps for anchor in ANCHORS)
     return (1, "key", ANCHORS[0]) in steps and (1, "key", ANCHORS[1]) not in steps and alone
@@ -211,10 +211,11 @@ def undecided(run: StoredRun) -> bool:
     return exact_kind(run) == "neither" and not composes(run)
 
 
-def halves_undecided(runs: Sequence[StoredRun]) -> Comparison | None:
-    """Are runs that go half of either way undecided more often than others? None without both."""
-    half = [halves(run) for run in runs]
-    return compare([undecided(run) for run in runs], half) if len(set(half)) == 2 else None
+def hybrids_undecided(runs: Sequence[StoredRun]) -> Comparison | None:
+    """Are hybrids undecided more often than other runs of the same γ? None without both."""
+    mixed = [hybrid(run) for run in runs]
+    strata = [run.spec.gamma for run in runs]
+    return compare([undecided(run) for run in runs], mixed, strata) if len(set(mixed)) == 2 else None
 
 
 def composes_in_order(run: StoredRun) -> bool:
@@ -488,25 +489,27 @@ def facts(
     found["later-composing"] = Fact(in_words(len(asked)), "{}", f"compose to within one step, {at['later']}")
     count = in_words(len(going(KEY_FIRST, asked)))
     found["later-first-compose"] = Fact(count, "{}", f"of these, key first, {at['later']}")
-    found |= _facts_on_halves(runs.later)
+    found |= _facts_on_hybrids(runs.later)
     return found | _facts_on_states([*runs.low, *runs.high]) | _facts_on_pictures(new, older, deep)
 
 
-def _facts_on_halves(runs: Sequence[StoredRun]) -> dict[str, Fact]:
-    """Of the runs in between: who goes half of either way, and what becomes of them."""
-    at, half = of_new_seeds(runs), [run for run in runs if halves(run)]
-    test, open_ = halves_undecided(runs), [run for run in runs if undecided(run)]
-    first, second = (taught((HELD_OUT[0], HELD_OUT[1] + i)) for i in (1, -1))
-    most = [run for run in half if has_counts(run)]
-    of_four = span(share_of(run, (first, second, INFERENTIAL_OFFSET)) for run in most)
+def _facts_on_hybrids(runs: Sequence[StoredRun]) -> dict[str, Fact]:
+    """Of the runs in between: who goes as in both drawings, and what becomes of them."""
+    at, mixed = of_new_seeds(runs), [run for run in runs if hybrid(run)]
+    test, open_ = hybrids_undecided(runs), [run for run in runs if undecided(run)]
+    next_to = (taught((HELD_OUT[0], HELD_OUT[1] + i)) for i in (1, -1))
+    offsets = (*next_to, INFERENTIAL_OFFSET)
+    shares = span(share_of(run, offsets) for run in mixed if has_counts(run))
     seen = f"{at}, counted after seeing these runs"
+    count = lambda some: in_words(sum(some))
     found = {
-        "half": Fact(in_words(len(half)), "{}", f"half of either way, {seen}"),
-        "half-undecided": Fact(in_words(sum(map(undecided, half))), "{}", f"of these, undecided, {seen}"),
+        "hybrid": Fact(in_words(len(mixed)), "{}", f"hybrids, {seen}"),
+        "hybrid-undecided": Fact(count(map(undecided, mixed)), "{}", f"of these, undecided, {seen}"),
         "undecided": Fact(in_words(len(open_)), "{}", f"neither mostly −6 nor mostly −10 to within one step, {seen}"),
-        "half-p": Fact(test and test.p, "{:.2g}", f"exact test, one-sided, half of either way against others, {seen}"),
-        "half-patched": Fact(in_words(sum(map(moved, half))), "{}", f"of those that go half, pair first by patches, {seen}"),
-        "half-of-four": Fact(of_four, "{:.0%} to {:.0%}", f"share of −16, −7 and −10 in those that go half, {seen}"),
+        "undecided-unlearned": Fact(count(not learned(run) for run in open_), "{}", f"of these, below 99 % of rows, {seen}"),
+        "hybrid-p": Fact(test and test.p, "{:.2g}", f"exact test, one-sided, hybrids against others of their γ, {seen}"),
+        "hybrid-patched": Fact(count(map(moved, mixed)), "{}", f"of the hybrids, pair first by patches, {seen}"),
+        "hybrid-shares": Fact(shares, "{:.0%} to {:.0%}", f"share of −16, −7 and −10 in hybrids, {seen}"),
     }
     for gamma in BETWEEN:
         group = [run for run in runs if run.spec.gamma == gamma]
