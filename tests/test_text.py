@@ -113,7 +113,6 @@ EXCEPTED: dict[str, dict[str, str]] = {
         "at each of four γ": "the plan of the runs",
         "at γ = 0.75 and 0.95": "settings",
         "At γ = 0.75": "a setting",
-        "at γ = 0.95": "a setting",
         "at 0.95.": "a setting",
         "(4, 4), (4, 2) or (3, 3)": "pairs of the task",
         "mainly key − 16, as for (4, 4)": "an answer",
