@@ -14,7 +14,7 @@ from test_analysis import make_run
 
 from lib.composition.claims import CLAIMS_OF
 from lib.composition.condensation import claims as condensation_claims
-from lib.composition.flip import CONFIRM_FIRST, HALF
+from lib.composition.flip import CONFIRM_FIRST, HYBRIDS
 from lib.composition.gpt2 import claims as gpt2_claims
 from lib.composition.gpt2 import metrics as gpt2_numbers
 from lib.composition.information_flow import claims as flow_claims
@@ -133,7 +133,7 @@ def test_whether_hybrids_are_undecided_is_judged_by_seeds_of_its_own(
     """half, other: are hybrids undecided, and those that go another way?"""
     open_, shut = {-16: 0.8, -10: 0.1}, {-10: 0.4, -11: 0.4, -16: 0.2}
     runs = []
-    for spec in HALF.specs("laptop"):
+    for spec in HYBRIDS.specs("laptop"):
         there = spec.seed % 2 == 0
         run = planted(needs=MIXED if there else PAIR_FIRST, offsets=open_ if (half if there else other) else shut)
         runs.append(replace(run, spec=spec))

@@ -165,6 +165,16 @@ def test_a_wide_grid_is_turned_and_what_is_said_of_its_rows_and_columns_with_it(
     plt.close(fig)
 
 
+def test_a_single_long_row_becomes_a_column() -> None:
+    fig, axes = grid(1, 7, squeeze=False)
+    for c, ax in enumerate(axes[0]):
+        ax.set_title(f"panel {c}", loc="left")
+    with style.look():
+        assert style.stack(fig)
+    assert [(place(ax), ax.get_ylabel()) for ax in axes[0]] == [((c, 0), f"panel {c}") for c in range(7)]
+    plt.close(fig)
+
+
 def test_a_wide_grid_with_names_at_its_edges_is_turned_with_them() -> None:
     fig, axes = grid(2, 4)
     for (r, c), ax in np.ndenumerate(axes):

@@ -36,7 +36,7 @@ def forms(store: Store) -> dict[str, list[StoredRun]]:
 
 
 def _signed(offset: int) -> str:
-    return f"{'+' if offset > 0 else '−'}{abs(offset)}"
+    return f"{offset:+d}".replace("-", "−")
 
 
 def _pairs() -> str:

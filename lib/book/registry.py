@@ -7,7 +7,7 @@ from lib.chain_of_thought import experiments as cot
 from lib.composition import claims as composition_claims
 from lib.composition import experiments as composition
 from lib.composition.diagram import HEADLINE, PHASE
-from lib.composition.flip import CONFIRM, HALF, RANGE
+from lib.composition.flip import CONFIRM, HYBRIDS, RANGE
 from lib.composition.paper_size import SIZE
 from lib.composition.trajectories import PLAYED
 from lib.composition.variations import VARIATIONS
@@ -29,7 +29,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         SIZE,
         RANGE,
         CONFIRM,
-        HALF,
+        HYBRIDS,
         composition.FAST,
         *VARIATIONS,
         PLAYED,

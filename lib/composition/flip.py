@@ -110,19 +110,19 @@ def confirm_specs(profile: str) -> list[RunSpec]:
 CONFIRM = Experiment(CONFIRM_NAME, "New seeds, from large to very small initialization", 1, make_watched, confirm_specs, always)
 
 
-HALF_NAME = "composition-half"
-HALF_GAMMA = 0.85
+HYBRID_NAME = "composition-half"  # as its runs were first called
+HYBRID_GAMMA = 0.85
 
 
-def half_specs(profile: str) -> list[RunSpec]:
+def hybrid_specs(profile: str) -> list[RunSpec]:
     """More seeds, between the γ of CONFIRM at which many runs were seen to go as in both drawings at once: sixteen, so that one
     exception is no refutation."""
     if check_profile(profile) == "smoke":
-        return _runs(HALF_NAME, (0.8,), (300,), 1e-3, _SMOKE, 16)
-    return _runs(HALF_NAME, (HALF_GAMMA,), range(300, 316), CONFIRM_RATE, CONFIRM_TRAIN) if profile == "laptop" else []
+        return _runs(HYBRID_NAME, (0.8,), (300,), 1e-3, _SMOKE, 16)
+    return _runs(HYBRID_NAME, (HYBRID_GAMMA,), range(300, 316), CONFIRM_RATE, CONFIRM_TRAIN) if profile == "laptop" else []
 
 
-HALF = Experiment(HALF_NAME, "More seeds in between: both drawings at once?", 1, make_watched, half_specs, always)
+HYBRIDS = Experiment(HYBRID_NAME, "More seeds in between: both drawings at once?", 1, make_watched, hybrid_specs, always)
 
 
 def confirmed_runs(store: Store, profile: str) -> list[StoredRun]:
@@ -160,6 +160,12 @@ class Turns(NamedTuple):
 def by_turn(runs: Sequence[StoredRun]) -> Turns:
     low, high = ([run for run in runs if run.spec.gamma == gamma] for gamma in CONFIRM_FIRST)
     return Turns(low, high, [run for run in runs if run.spec.gamma not in CONFIRM_FIRST])
+
+
+def groups_of(runs: Turns) -> dict[str, list[StoredRun]]:
+    """The runs by the names that facts have: the two γ that were trained first, and each of BETWEEN by its hundredths."""
+    between = {f"{100 * gamma:.0f}": [run for run in runs.later if run.spec.gamma == gamma] for gamma in BETWEEN}
+    return {"low": runs.low, "high": runs.high} | between
 
 
 def of_new_seeds(runs: Sequence[StoredRun]) -> str:

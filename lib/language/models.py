@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lib.core.model.transformer import ActivationCache, ModelSpec, Transformer
+from lib.core.model.transformer import ActivationCache, ModelSpec, Transformer, hooked
 from lib.core.record.spec import register_models
 
 IGNORED = -1
@@ -59,15 +59,14 @@ class Causal(Transformer):
 
     def forward(self, tokens: Tensor, activations: ActivationCache | None = None) -> Tensor:
         """With `activations`, every intermediate is put into them by the names of Transformer, edited if they say so."""
-        put = (lambda name, value: value) if activations is None else activations.hook
-        x = put("embedding", self.embedding(tokens))
+        x = hooked(activations, "embedding", self.embedding(tokens))
         for layer, block in enumerate(self.blocks, start=1):
             x = block(x, False, activations, layer)
         if self.final_norm is not None:
             x = self.final_norm(x)
         if self.spec.tied:
             x = torch.bmm(x.flatten(1, 2), self.embedding.token.transpose(1, 2)).view(*x.shape[:-1], -1)
-        return put("logits", self.head(x))
+        return hooked(activations, "logits", self.head(x))
 
     def losses(self, tokens: Tensor, target: Tensor) -> Tensor:
         """(R, B, N), (R, B, N) → (R,): mean cross-entropy over the tokens that are asked for, in nats."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.composition.flip import HALF, HALF_GAMMA, kept_runs, later_runs
+from lib.composition.flip import HYBRID_GAMMA, HYBRIDS, kept_runs, later_runs
 from lib.composition.information_flow import metrics
 from lib.composition.information_flow.metrics import EFFECT, GROUPS, ROUTES, Step
 from lib.composition.phase_diagram.metrics import exact_kind
@@ -66,10 +66,10 @@ def _smaller(store: Store, profile: str) -> Measured:
 
 
 def _hybrid(store: Store, profile: str) -> Measured:
-    specs = HALF.specs(profile)
+    specs = HYBRIDS.specs(profile)
     runs = [run for run in load_stored(specs, store) if run.has_weights]
     if not specs or len(runs) < len(specs):
-        raise LookupError(f"the seeds that judge it are not all stored: python -m lib sweep {HALF.name}")
+        raise LookupError(f"the seeds that judge it are not all stored: python -m lib sweep {HYBRIDS.name}")
     found = metrics.hybrids_undecided(runs)
     p = (found.p, found.opposite, found.least) if found else (1.0, 1.0, 1.0)  # all are hybrids, or none is
     return Measured((by_exact_test("undecided runs, hybrids against others: p", *p, RARE),), seeds(runs))
@@ -173,9 +173,9 @@ CHAPTER_03 = (
         "two ways",
         "Models whose key goes as in one drawing and whose pair as in the other give neither answer.",
         "not reported",
-        f"sixteen seeds at γ = {HALF_GAMMA:g}, trained after this was seen at .75 and .95 and fixed: of runs whose key passes "
-        "the first anchor alone, while the last token reads an anchor by itself, more than of others answer neither mostly −6 "
-        f"nor mostly −10 to within one step (Fisher's exact test, one-sided, p ≤ {RARE:g})",
+        f"sixteen seeds at γ = {HYBRID_GAMMA:g}, trained after this was seen at .75 and .95 and fixed: of runs whose key "
+        "passes the first anchor alone, while the last token reads an anchor by itself, more than of others answer neither "
+        f"mostly −6 nor mostly −10 to within one step (Fisher's exact test, one-sided, p ≤ {RARE:g})",
         _hybrid,
         question="flip",
         figure="3.2",

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lib.composition.flip import BETWEEN, by_turn, of_new_seeds
-from lib.composition.phase_diagram.metrics import WITHIN_ONE, composes, exact_kind, has_counts, share_of
+from lib.composition.flip import by_turn, groups_of, of_new_seeds
+from lib.composition.phase_diagram.metrics import MISTAKEN, WITHIN_ONE, composes, exact_kind, has_counts, share_of
 from lib.composition.runs import learned, model_of
-from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, PAIRS, Batch, Task, taught
+from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, PAIRS, Batch, Task
 from lib.core.model.transformer import ActivationCache, Edit, Transformer
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean, span
@@ -465,10 +465,10 @@ def facts(
         "low-runs": Fact(in_words(len(runs.low)), "{}", f"all {at['low']}"),
         "high-runs": Fact(in_words(len(runs.high)), "{}", f"all {at['high']}"),
     }
-    for name, some in runs._asdict().items():
-        for key in {"low": WAYS[:1], "high": WAYS[:3], "later": ()}[name]:
+    for name, some in groups_of(runs).items():
+        for key in WAYS[:1] if name == "low" else WAYS[:3]:
             count = in_words(len(going(key, some)))
-            found[f"{name}-{key.replace(' ', '-')}"] = Fact(count, "{}", f"{key}, {at[name]}")
+            found[f"{name}-{key.replace(' ', '-')}"] = Fact(count, "{}", f"{key}, {of_new_seeds(some)}")
     rests = f"need the three edges of the symmetric route and no other, {at['low']}"
     found["low-pure"] = Fact(in_words(len(pure)), "{}", rests)
     odd = mean(run.metrics["symmetric"] for run in going(KEY_FIRST, runs.low))
@@ -497,12 +497,11 @@ def _facts_on_hybrids(runs: Sequence[StoredRun]) -> dict[str, Fact]:
     """Of the runs in between: who goes as in both drawings, and what becomes of them."""
     at, mixed = of_new_seeds(runs), [run for run in runs if hybrid(run)]
     test, open_ = hybrids_undecided(runs), [run for run in runs if undecided(run)]
-    next_to = (taught((HELD_OUT[0], HELD_OUT[1] + i)) for i in (1, -1))
-    offsets = (*next_to, INFERENTIAL_OFFSET)
+    offsets = (*MISTAKEN[:2], INFERENTIAL_OFFSET)
     shares = span(share_of(run, offsets) for run in mixed if has_counts(run))
     seen = f"{at}, counted after seeing these runs"
     count = lambda some: in_words(sum(some))
-    found = {
+    return {
         "hybrid": Fact(in_words(len(mixed)), "{}", f"hybrids, {seen}"),
         "hybrid-undecided": Fact(count(map(undecided, mixed)), "{}", f"of these, undecided, {seen}"),
         "undecided": Fact(in_words(len(open_)), "{}", f"neither mostly −6 nor mostly −10 to within one step, {seen}"),
@@ -511,13 +510,6 @@ def _facts_on_hybrids(runs: Sequence[StoredRun]) -> dict[str, Fact]:
         "hybrid-patched": Fact(count(map(moved, mixed)), "{}", f"of the hybrids, pair first by patches, {seen}"),
         "hybrid-shares": Fact(shares, "{:.0%} to {:.0%}", f"share of −16, −7 and −10 in hybrids, {seen}"),
     }
-    for gamma in BETWEEN:
-        group = [run for run in runs if run.spec.gamma == gamma]
-        for key in WAYS[:3]:
-            name = f"{key.replace(' ', '-')}-{100 * gamma:.0f}"
-            count = sum(way(run) == key for run in group)
-            found[name] = Fact(in_words(count), "{}", f"{key}, {of_new_seeds(group)}")
-    return found
 
 
 def _facts_on_states(runs: Sequence[StoredRun]) -> dict[str, Fact]:

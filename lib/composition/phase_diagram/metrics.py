@@ -18,7 +18,7 @@ import torch
 from lib.composition import paper_size
 from lib.composition.diagram import DECAY, PHASE, WIDTH, gain, gamma_of_gain
 from lib.composition.experiments import FAST, GRIDS
-from lib.composition.flip import BETWEEN, RANGE, by_turn, of_new_seeds
+from lib.composition.flip import RANGE, by_turn, groups_of, of_new_seeds
 from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among, learned_at, offsets_by_key, preference
 from lib.composition.separation import SEPARATION
 from lib.composition.spectra import keys_embedding
@@ -543,14 +543,17 @@ def facts(
 def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     """Of the new seeds: at the two γ that were trained first, and at the others."""
     runs = by_turn(new)
-    of = {name: Counter(map(exact_kind, group)) for name, group in runs._asdict().items()}
     at = {name: of_new_seeds(group) for name, group in runs._asdict().items()}
     found = {"new-seeds": Fact(in_words(seeds(new)), "{}", "new seeds at each γ")}
     for name, group in runs._asdict().items():
         known = in_words(len(learned_among(group)))
         found[f"new-learned-{name}"] = Fact(known, "{}", f"with 99 % of their rows, {at[name]}")
-        for kind in {"low": ("symmetric",), "high": (*MAPPINGS, "neither"), "later": ()}[name]:
-            found[f"new-{kind}-{name}"] = Fact(in_words(of[name][kind]), "{}", f"{kind}, {at[name]}, single precision")
+    groups = groups_of(runs)
+    kinds = {name: Counter(map(exact_kind, group)) for name, group in groups.items()}
+    for name, group in groups.items():
+        for kind in ("symmetric",) if name == "low" else (*MAPPINGS, "neither"):
+            rests = f"{kind}, {of_new_seeds(group)}, single precision"
+            found[f"new-{kind}-{name}"] = Fact(in_words(kinds[name][kind]), "{}", rests)
     for m, name in (("symmetric", "low"), ("symmetric", "high"), ("inferential", "high")):
         share = mean(run.metrics[m] for run in runs._asdict()[name])
         found[f"new-share-{m}-{name}"] = Fact(share, "{:.0%}", f"mean share of the {m} answer {at[name]}")
@@ -559,21 +562,17 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     found["new-within"] = Fact(in_words(sum(map(composes, runs.high))), "{}", f"more than half of them, {rests}")
     found["new-within-share"] = Fact(mean(near), "{:.0%}", f"mean share, {rests}")
     found["new-eleven"] = Fact(in_words(sum(map(slips, runs.high))), "{}", f"more −11 than −10, {at['high']}")
-    for gamma in BETWEEN:
-        group, name = [run for run in runs.later if run.spec.gamma == gamma], f"{100 * gamma:.0f}"
-        kinds, rests = Counter(map(exact_kind, group)), of_new_seeds(group)
-        for kind in (*MAPPINGS, "neither"):
-            found[f"new-{kind}-{name}"] = Fact(in_words(kinds[kind]), "{}", f"{kind}, {rests}, single precision")
-        rests += ", counted after seeing these runs"
-        found[f"new-mistaken-{name}"] = Fact(
-            in_words(sum(map(mistakes, group))), "{}", f"more than half what (4, 4), (4, 2) or (3, 3) is taught, {rests}"
-        )
-        same = mean(share_of(run, [MISTAKEN[0]]) for run in group if has_counts(run))
+    for name, group in list(groups.items())[2:]:
+        rests = f"{of_new_seeds(group)}, counted after seeing these runs"
+        number = in_words(sum(map(mistakes, group)))
+        taken = f"more than half what (4, 4), (4, 2) or (3, 3) is taught, {rests}"
+        found[f"new-mistaken-{name}"] = Fact(number, "{}", taken)
+        same = mean(share_of(run, MISTAKEN[:1]) for run in group if has_counts(run))
         found[f"new-same-{name}"] = Fact(same, "{:.0%}", f"mean share of key − 16, what (4, 4) is taught, {rests}")
     points = early_runs(new)
     kept = sum((value > 0) == (preference(run) > 0) for run, value in points)
     count = in_words(kept), in_words(len(points))
     found["new-early"] = Fact(count, "{} of {}", "new seeds whose early answer is the final one")
-    p = kinds_apart(of["low"], of["high"], "greater") if new else None
+    p = kinds_apart(kinds["low"], kinds["high"], "greater") if new else None
     found["new-apart"] = Fact(p, "{:.2g}", "Fisher's one-sided exact test of the decided new runs at the two γ")
     return found

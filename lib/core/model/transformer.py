@@ -21,8 +21,8 @@ Edit = Callable[[Tensor], Tensor]
 
 
 class ActivationCache(dict[str, Tensor]):
-    """Every intermediate of a forward pass by its name; `interventions` replace some on the way, and what
-    follows sees it."""
+    """Every intermediate of a forward pass by its name; `interventions` replace some on the way, and what follows
+    sees it."""
 
     def __init__(self, interventions: Mapping[str, Edit] | None = None) -> None:
         super().__init__()
@@ -34,7 +34,8 @@ class ActivationCache(dict[str, Tensor]):
         return self[name]
 
 
-def _kept(activations: ActivationCache | None, name: str, value: Tensor) -> Tensor:
+def hooked(activations: ActivationCache | None, name: str, value: Tensor) -> Tensor:
+    """The intermediate that a forward pass goes on with; without a cache it is what was computed."""
     return value if activations is None else activations.hook(name, value)
 
 
@@ -222,12 +223,13 @@ class Attention(nn.Module):
         n_pos = x.shape[2]
         split = lambda t: t.unflatten(-1, (self.heads, -1))  # (R, B, N, H, d)
         q, k, v = split(self.W_Q(x[:, :, -1:] if last else x)), split(self.W_K(x)), split(self.W_V(x))
-        q, k, v = _kept(activations, f"Q.{layer}", q), _kept(activations, f"K.{layer}", k), _kept(activations, f"V.{layer}", v)
+        q, k = hooked(activations, f"Q.{layer}", q), hooked(activations, f"K.{layer}", k)
+        v = hooked(activations, f"V.{layer}", v)
         scores = torch.einsum("rbqhd,rbkhd->rbhqk", q, k) / math.sqrt(self.d_k)
         if not last:
             causal = torch.ones(n_pos, n_pos, dtype=torch.bool, device=x.device).tril()
             scores = scores.masked_fill(~causal, float("-inf"))
-        attn = _kept(activations, f"attention.{layer}", _kept(activations, f"scores.{layer}", scores).float().softmax(-1))
+        attn = hooked(activations, f"attention.{layer}", hooked(activations, f"scores.{layer}", scores).float().softmax(-1))
         out = torch.einsum("rbhqk,rbkhd->rbqhd", attn.to(v.dtype), v).flatten(-2)
         return self.W_O(out)
 
@@ -246,12 +248,12 @@ class Block(nn.Module):
     def forward(self, x: Tensor, last: bool, activations: ActivationCache | None, layer: int) -> Tensor:
         residual = x[:, :, -1:] if last else x
         if self.post:
-            x = _kept(activations, f"X_ao.{layer}", self.norm_1(residual + self.attention(x, last, activations, layer)))
+            x = hooked(activations, f"X_ao.{layer}", self.norm_1(residual + self.attention(x, last, activations, layer)))
             out = self.norm_2(x + self.W_2(self.activation(self.W_1(x))))
         else:
-            x = _kept(activations, f"X_ao.{layer}", residual + self.attention(self.norm_1(x), last, activations, layer))
+            x = hooked(activations, f"X_ao.{layer}", residual + self.attention(self.norm_1(x), last, activations, layer))
             out = x + self.W_2(self.activation(self.W_1(self.norm_2(x))))
-        return _kept(activations, f"X_do.{layer}", out)
+        return hooked(activations, f"X_do.{layer}", out)
 
 
 class Transformer(nn.Module):
@@ -273,12 +275,12 @@ class Transformer(nn.Module):
         `attention.l` (R, B, H, N, N; before and after the softmax), `X_ao.l` and `X_do.l` (R, B, N, D; after the
         attention's and the FFN's half block), and `logits` (R, B, N, V).
         """
-        x = _kept(activations, "embedding", self.embedding(tokens))
+        x = hooked(activations, "embedding", self.embedding(tokens))
         for layer, block in enumerate(self.blocks, start=1):
             x = block(x, activations is None and layer == len(self.blocks), activations, layer)
         if self.final_norm is not None:
             x = self.final_norm(x)
-        return _kept(activations, "logits", self.head(x))[:, :, -1]
+        return hooked(activations, "logits", self.head(x))[:, :, -1]
 
 
 def from_weights(spec: AnyModel, weights: dict[str, Tensor]) -> nn.Module:

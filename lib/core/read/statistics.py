@@ -207,7 +207,4 @@ def compare(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[
 def two_sided(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> float:
     """How often chance alone would have the AUC of `mann_whitney` as far from 0.5, on either side: twice the smaller tail."""
     score = np.asarray(score, dtype=float)
-    return min(
-        1.0,
-        2 * min(mann_whitney(score, positive, stratum)[1], mann_whitney(-score, positive, stratum)[1]),
-    )
+    return min(1.0, 2 * min(mann_whitney(score, positive, stratum)[1], mann_whitney(-score, positive, stratum)[1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import combinations
 
@@ -162,7 +162,8 @@ def _turned(figure: Figure, rows: list[list[Axes]]) -> list[list[Axes]]:
     then."""
     turned = [list(column) for column in zip(*rows, strict=True)]
     panels = [ax for row in rows for ax in row]
-    above, named = not any(_title(ax) for ax in rows[1]), len({ax.get_xlabel() for ax in rows[-1]}) > 1
+    above = not any(_title(ax) for row in rows[1:] for ax in row)
+    named = len({ax.get_xlabel() for ax in rows[-1]}) > 1
     of_rows = [row[0].get_ylabel() for row in rows]
     of_columns = [_title(column[0]) if above else column[-1].get_xlabel() for column in turned]
     for name, ticks, edge in (("x", "labelbottom", turned[-1]), ("y", "labelleft", [row[0] for row in turned])):
@@ -187,8 +188,8 @@ def _turned(figure: Figure, rows: list[list[Axes]]) -> list[list[Axes]]:
     if above:
         for row, words in zip(rows, of_rows, strict=True):
             row[0].set_title(words)
-    if figure.get_supxlabel() or figure.get_supylabel():
-        x, y = figure.get_supxlabel(), figure.get_supylabel()
+    x, y = figure.get_supxlabel(), figure.get_supylabel()
+    if x or y:
         figure.supxlabel(y, fontsize=9)
         figure.supylabel(x, fontsize=9)
     return turned
@@ -286,6 +287,15 @@ def write_values(ax: Axes, values: np.ndarray, digits: int = 2, size: float = 7.
         if spread is not None and not np.isnan(value):
             text += f"\n±{spread[row, column]:.{digits}f}"
         ax.text(column, row, text, ha="center", va="center", fontsize=size, color="white" if value > 0.6 else "#222222")
+
+
+def point_rows(ax: Axes, found: Mapping[str, Sequence[float]], hollow: Sequence[str] = ()) -> None:
+    """A row a name, a green point a value; open in the rows that `hollow` names. From above in the order given."""
+    for row, (name, values) in enumerate(found.items()):
+        face = "white" if name in hollow else GREEN
+        ax.plot(values, [row] * len(values), "o", ms=6, mec=GREEN, mfc=face, alpha=0.8)
+    ax.set_yticks(range(len(found)), list(found))
+    ax.invert_yaxis()
 
 
 def bare(ax: Axes) -> None:

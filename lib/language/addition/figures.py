@@ -93,11 +93,8 @@ def arms(found: Mapping[str, Sequence[float]], not_fitted: Sequence[str] = ()) -
     learned."""
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH, 0.9 + 0.32 * len(found)))
-        for row, (name, values) in enumerate(found.items()):
+        for row in range(len(found)):
             ax.axhline(row, color=style.LIGHT, lw=0.6, zorder=0)
-            face = "white" if name in not_fitted else style.GREEN
-            ax.plot(values, [row] * len(values), "o", ms=6, mec=style.GREEN, mfc=face, alpha=0.8)
-        ax.set_yticks(range(len(found)), list(found))
-        ax.invert_yaxis()
+        style.point_rows(ax, found, not_fitted)
         ax.set(xlabel="share of right sums in the square", xlim=(-0.03, 1.03))
     return fig

@@ -142,10 +142,6 @@ def arms(found: Mapping[str, Sequence[float]], not_fitted: Sequence[str] = ()) -
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH * 0.75, 0.9 + 0.34 * len(found)))
         ax.axvline(CHANCE, color=style.GREY, lw=0.9, ls=":", zorder=0)
-        for row, (name, values) in enumerate(found.items()):
-            face = "white" if name in not_fitted else style.GREEN
-            ax.plot(values, [row] * len(values), "o", ms=6, mec=style.GREEN, mfc=face, alpha=0.8)
-        ax.set_yticks(range(len(found)), list(found))
-        ax.invert_yaxis()
+        style.point_rows(ax, found, not_fitted)
         ax.set(xlabel="share of right labels", xlim=(-0.03, 1.03))
     return fig
