@@ -5,26 +5,22 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
+from tiny import SpecFactory, make_tiny_spec
 
 import lib.book.registry  # noqa: F401 (kinds of models are known once their study is imported, as the command line does)
 from lib.composition.flip import CONFIRM
 from lib.composition.information_flow.metrics import BOTH, EDGES, KEY_FIRST, PAIR_FIRST, ROUTES
 from lib.composition.study import OFFSETS
-from lib.core.model.transformer import ModelSpec
-from lib.core.record.spec import RunSpec, TrainSpec
+from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun
-
-# One thread: sums are then added in one order, and the tests leave the machine's other work alone.
-torch.set_num_threads(1)
 
 # Derandomized, so that a failure on one machine is a failure on every machine; no deadline, since a shared machine stalls.
 settings.register_profile(
@@ -49,30 +45,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 
-TINY: dict[str, Any] = {
-    "experiment": "tiny",
-    "version": 1,
-    "gamma": 0.5,
-    "seed": 0,
-    "rate": 3e-3,
-    "decay": 0.01,
-    "task": (("modulus", 7),),
-    "vocab": 201,
-    "positions": 20,
-    "depth": 2,
-    "d_model": 16,
-    "d_ff": 32,
-    "d_k": 8,
-    "d_v": 8,
-    "batch": 32,
-    "steps": 20,
-    "warmup": 4,
-    "eval_every": 10,
-}
-
-SpecFactory = Callable[..., RunSpec]
-
-
 class Shelf(Store):
     """A store of planted runs."""
 
@@ -82,17 +54,6 @@ class Shelf(Store):
 
     def get(self, spec: RunSpec) -> StoredRun | None:
         return self.runs.get(spec)
-
-
-def make_tiny_spec(**changes: Any) -> RunSpec:
-    """A run of seconds; `changes` are fields of RunSpec, ModelSpec or TrainSpec, whose names do not clash."""
-    values = TINY | changes
-
-    def take(kind: type) -> dict[str, Any]:
-        return {f.name: values.pop(f.name) for f in dataclasses.fields(kind) if f.name in values}
-
-    model, train = ModelSpec(**take(ModelSpec)), TrainSpec(**take(TrainSpec))
-    return RunSpec(model=model, train=train, **values)
 
 
 def table(columns: Iterable[Any], given: Mapping[tuple[int, Any], float], depth: int = 2) -> np.ndarray:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import base64
+import io
+import re
 from dataclasses import dataclass
+from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from matplotlib.figure import Figure
+from PIL import Image
 
-from lib.book.display import rounded
+from lib.book import display
+from lib.book.chapters import chapters, read_notebook
+from lib.book.display import rounded, show
+from lib.core.read import style
 
 
 @dataclass(frozen=True)
@@ -43,3 +53,40 @@ def test_what_is_no_number_stays_itself() -> None:
     assert found[0].values.dtype == kept.values.dtype
     assert (found[0].name, found[0].values.tolist()) == ("one", [0, 1, 2])
     assert kept.values is not None  # the original is not touched
+
+
+def draw(values: np.ndarray, narrow: bool = False) -> Figure:
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.NARROW if narrow else style.WIDTH, 3.0 if narrow else 1.0))
+        ax.plot(values)
+    return fig
+
+
+def test_a_phone_is_shown_what_is_drawn_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr(display, "display", lambda what, **_: shown.append(what))
+    show(draw, np.arange(5.0), number="1.1", caption="Of a line.")
+    show(lambda values: draw(values), np.arange(5.0), number="1.2", caption="Of a line.")
+    wide, one, _, other = shown
+    width, height = Image.open(io.BytesIO(wide["image/png"])).size
+    sizes = [
+        Image.open(io.BytesIO(base64.b64decode(re.search(r'rm-stacked.*?base64,([^"]+)', html.data)[1]))).size
+        for html in (one, other)
+    ]
+    assert height < width
+    for phone in sizes:
+        assert abs(phone[0] - width * style.NARROW / style.WIDTH) <= 2
+    assert sizes[0][1] > 2.5 * sizes[1][1]  # the first by its own drawing, the second as it is, but narrower
+
+
+def test_every_figure_of_the_book_has_a_form_for_a_phone() -> None:
+    lacking, figures = [], 0
+    for chapter in chapters():
+        for cell in read_notebook(chapter.path).cells:
+            for output in cell.get("outputs", ()):
+                html = "".join(output.get("data", {}).get("text/html", ""))
+                if name := re.search(r'class="rm-caption" id="figure-([\d-]+)"', html):
+                    figures += 1
+                    lacking += [name[1]] if "rm-stacked" not in html else []
+    assert figures > 100
+    assert lacking == []

@@ -159,7 +159,6 @@ def test_cost_by_hand() -> None:
 def test_costs_of_a_copier() -> None:
     run = planted(weights=copier([0.3] * M))
     found = pruning_numbers.costs(run)
-    assert found is pruning_numbers.costs(run)
     assert {name: len(c.error) for name, c in found.items()} == {
         "random": len(RATES),
         "magnitude": len(RATES),

@@ -898,11 +898,9 @@ def test_stopped_after_any_step_and_resumed_gives_the_same_bits(tmp_path: Path, 
 
 
 CHILD = """
-import os, signal, sys
+import os, signal
 from dataclasses import replace
 from pathlib import Path
-sys.path.insert(0, {tests!r})
-import conftest
 from lib.core.train.plan import Options
 from lib.core.train.loop import train
 from lib.in_context.experiments import TRAIN, constant
@@ -918,9 +916,9 @@ list(train(specs, make_study(spec), options, checkpoint_path=Path({path!r}), sto
 
 def test_killed_and_resumed_in_another_process_gives_the_same_bits(tmp_path: Path) -> None:
     """The smoke runs of the main experiment; SIGKILL after step 13, when 12 are on disk."""
-    path, tests = tmp_path / "group.safetensors", str(Path(__file__).parent)
+    path = tmp_path / "group.safetensors"
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    child = subprocess.run([sys.executable, "-c", CHILD.format(tests=tests, path=str(path), step=13)], env=environment)
+    child = subprocess.run([sys.executable, "-c", CHILD.format(path=str(path), step=13)], env=environment)
     assert child.returncode == -signal.SIGKILL
     spec = TRAIN.specs("smoke")[0]
     specs = [replace(spec, seed=seed) for seed in range(2)]

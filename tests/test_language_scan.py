@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -273,8 +274,11 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         path.write_bytes("IN: jump OUT: I_JUMP é\n".encode(encoding))
         with pytest.raises(LanguageError, match=r"some\.txt is not UTF-8 text"):
             scan.read(path)
-    with pytest.raises(LanguageError, match=f"{tmp_path} cannot be read"):
+    with pytest.raises(LanguageError, match=f"{tmp_path} is not a plain file"):
         scan.read(tmp_path)
+    os.mkfifo(tmp_path / "pipe")  # which would never end
+    with pytest.raises(LanguageError, match="pipe is not a plain file"):
+        scan.read(tmp_path / "pipe")
 
 
 @pytest.mark.parametrize("name", ["x" * 5000, "x\0y"])

@@ -161,7 +161,7 @@ def test_a_file_that_is_no_tinystories_is_refused(file: Path, tmp_path: Path) ->
         assert str(caught.value).count("\n") == 0
         assert str(file) in str(caught.value)
 
-    refusal("does not exist: name a text file")
+    refusal("there is no file .*: name a plain text file")
     for text in ("", "one story without an end", SEPARATOR, f" {SEPARATOR} cut"):
         file.write_text(text)
         refusal("has no whole story")
@@ -169,8 +169,10 @@ def test_a_file_that_is_no_tinystories_is_refused(file: Path, tmp_path: Path) ->
     refusal("1,000,000 characters without")
     file.write_bytes(b"a b \xff c" + SEPARATOR.encode())
     refusal("not UTF-8 text")
-    with pytest.raises(LanguageError, match="cannot be read"):
+    with pytest.raises(LanguageError, match="is not a plain file"):
         read_stories(tmp_path)
+    with pytest.raises(LanguageError, match=r"there is no file .*own\\x00\.txt"):
+        read_stories(tmp_path / "own\0.txt")
     for wrong in ({"keep": 0}, {"limit": 0}):
         with pytest.raises(SpecError, match="an integer of at least 1"):
             read_stories(file, **wrong)

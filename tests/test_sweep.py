@@ -76,12 +76,12 @@ KILLED = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-import conftest
+import tiny
 from lib.composition.study import make_study
 from lib.core.record.store import Store
 from lib.core.sweep.jobs import sweep
 from lib.core.train.plan import Options
-specs = [conftest.make_tiny_spec(seed=s, steps=20 if s < 2 else 200_000) for s in range(4)]
+specs = [tiny.make_tiny_spec(seed=s, steps=20 if s < 2 else 200_000) for s in range(4)]
 sweep(specs, Store({store!r}), make_study, Options(device="cpu", bf16=False, backend="eager", slots=1), progress=False)
 """
 
@@ -188,13 +188,13 @@ def test_runs_that_another_process_trains_are_left_to_it(tmp_path: Path, tiny_sp
 ORPHANED = """
 import sys
 sys.path.insert(0, {tests!r})
-import conftest
+import tiny
 from lib.composition.study import make_study
 from lib.core.train.plan import Options
 from lib.core.record.store import Store
 from lib.core.sweep.jobs import sweep
 if __name__ == "__main__":
-    specs = [conftest.make_tiny_spec(seed=s, steps=2_000_000) for s in range(2)]
+    specs = [tiny.make_tiny_spec(seed=s, steps=2_000_000) for s in range(2)]
     options = Options(device="cpu", bf16=False, backend="eager", workers=2, checkpoint_every=1e9)
     sweep(specs, Store({store!r}), make_study, options, progress=False)
 """
@@ -240,14 +240,14 @@ INTERRUPTED = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-import conftest
+import tiny
 from lib.composition.study import make_study
 from lib.core.train.plan import Options
 from lib.core.record.store import Store
 from lib.core.sweep.jobs import sweep
 from lib import __main__ as command
 if __name__ == "__main__":
-    specs = [conftest.make_tiny_spec(seed=s, steps={steps}, eval_every=10) for s in range(4)]
+    specs = [tiny.make_tiny_spec(seed=s, steps={steps}, eval_every=10) for s in range(4)]
     options = Options(device="cpu", bf16=False, backend="eager", slots=2, workers={workers}, checkpoint_every=1e9)
     command._sweep = lambda args: sweep(specs, Store({store!r}), make_study, options, keep=bool)
     sys.exit(command.main(["sweep", "tiny"]))

@@ -59,14 +59,20 @@ def show(
     source: str = "",
 ) -> None:
     """Draw `draw(*args)`, and under it the caption, the provenance and the summary line that regression tests compare: by
-    default what the numbers that were drawn come to. On a phone a page shows the panels one below the other instead.
+    default what the numbers that were drawn come to. A phone is shown what `draw` draws with `narrow=True`, where it has such
+    an argument; else the panels one below the other, where `style.stack` can put them so.
 
     `source` says what was drawn where it is neither runs nor the task.
     """
-    figure = draw(*map(rounded, args))
+    numbers = [rounded(arg) for arg in args]
+    figure = draw(*numbers)
     display({"image/png": style.png(figure, close=False), "text/plain": repr(figure)}, raw=True)
     with style.look():
-        stacked = base64.b64encode(style.png(figure)).decode() if style.stack(figure) else ""
+        if "narrow" in inspect.signature(draw).parameters:
+            phone = style.png(draw(*numbers, narrow=True))
+        else:
+            phone = style.png(figure) if style.stack(figure) else b""
+    stacked = base64.b64encode(phone).decode()
     plt.close(figure)
     title = f"<strong>Figure {escape(number)}.</strong> {typeset.markdown(caption)}"
     display(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, MutableMapping
+from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
@@ -35,8 +36,17 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "depth": lambda name, value: check_count(name, value),
     "length": _count(1, 1000),  # of prompts: minutes, and half a gigabyte
     "loud": lambda name, value: check_number(name, value, low=0),
+    "rows": _count(0, 10**7),
 }
 """What the parameters that chapters share may be. Any other number must be finite; the rest is for the chapter to say."""
+
+
+def _absolute(name: str, path: str) -> str:
+    """A path from where the user stands, since a chapter is executed elsewhere; none stays none."""
+    found = Path(path).expanduser().absolute()
+    if path and ("\0" in path or not found.exists()):
+        raise ParameterError(f"parameter {name}: there is nothing at {short(str(found))}: give the path of a file or a folder.")
+    return str(found) if path else ""
 
 
 def assigned(source: str) -> dict[str, Any]:
@@ -65,7 +75,7 @@ def checked(chapter: str, kinds: Mapping[str, type], given: Mapping[str, Any]) -
             raise ParameterError(f"parameter {name} of {chapter} must be of type {kind.__name__}, got {short(value)}.")
         if check := _CHECKS.get(name) or (check_number if kind is float else None):
             check(name, value)
-        found[name] = value
+        found[name] = _absolute(name, value) if name == "data" else value
     return found
 
 

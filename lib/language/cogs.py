@@ -28,6 +28,7 @@ from random import Random
 from typing import NamedTuple
 
 from lib.language.cogs_words import Words, participle, past, substitute
+from lib.language.files import opened
 from lib.language.text import LanguageError, Rows, Vocabulary, rows, vocabulary
 
 # ---------------------------------------------------------------------------------------------- trees and how they are written
@@ -567,25 +568,81 @@ _VARIABLE = r"x _ \d+"
 _WORD = r"[^\W\d_][\w'-]*"
 _ARGUMENT = rf"(?:{_VARIABLE}|{_WORD})"
 _ROLE = rf"(?:agent|theme|recipient|ccomp|xcomp|nmod \. {_WORD})"
-_HEAD = re.compile(rf"({_WORD}) \( x _ (\d+) \)")
 _CONJUNCT = rf"(?:{_WORD} \( {_VARIABLE} \)|{_WORD} \. {_ROLE} \( {_VARIABLE} , {_ARGUMENT} \))"
 _FORM = re.compile(rf"(?:\* {_WORD} \( {_VARIABLE} \) ; )*{_CONJUNCT}(?: AND {_CONJUNCT})*")
+_EVENT = re.compile(rf"({_WORD}) \. (agent|theme|recipient|ccomp|xcomp) \( x _ (\d+) ,")
 _LAMBDA = re.compile(
-    rf"LAMBDA a \. (?:{_WORD} \( a \)|LAMBDA e \. {_WORD} \. \w+ \( e , a \)"
-    rf"|LAMBDA b \. LAMBDA e \. {_WORD} \. \w+ \( e , b \) AND {_WORD} \. \w+ \( e , a \))"
+    rf"LAMBDA a \. (?:({_WORD}) \( a \)|LAMBDA e \. ({_WORD}) \. \w+ \( e , a \)"
+    rf"|LAMBDA b \. LAMBDA e \. ({_WORD}) \. \w+ \( e , b \) AND {_WORD} \. \w+ \( e , a \))"
 )
 
 
-_FUNCTION = frozenset(("a", "the", "was", "by", "to", "that", ".", *_PREPOSITIONS))
+class _Reader:
+    """Reads a sentence back into its tree. The form gives the verbs, {place: lemma}, and where a sentence without an object can
+    mean both, whether its subject is a theme; where our words know the verb, they do."""
+
+    def __init__(self, words: Sequence[str], form: str) -> None:
+        self.words, self.at = words, 0
+        events = [(lemma, role, int(place)) for lemma, role, place in _EVENT.findall(form)]
+        self.verbs = {place: lemma for lemma, _, place in events}
+        self.themes = {place for _, role, place in events if role == "theme"}
+
+    def _take(self, *wanted: str) -> str | None:
+        """The next word, where it is one of those, or any if none is named."""
+        word = self.words[self.at] if self.at < len(self.words) else ""
+        if wanted and word not in wanted:
+            return None
+        if word in ("", "."):
+            raise LanguageError("the sentence ends before it is whole")
+        self.at += 1
+        return word
+
+    def noun(self) -> Noun:
+        word = str(self._take())
+        if word.lower() not in _DETERMINERS:
+            return Noun(word)
+        head = str(self._take())
+        preposition = self._take(*_PREPOSITIONS)
+        return Noun(head, word.lower(), (preposition, self.noun()) if preposition else None)
+
+    def clause(self) -> Clause:
+        subject, passive = self.noun(), self._take("was") is not None
+        at, verb = self.at, self.verbs.get(self.at)
+        word = self._take()
+        if verb is None:
+            raise LanguageError(f"the form does not say what word {at}, {word}, does")
+        others: list[Part] = []
+        bare: list[Noun] = []
+        while self.at < len(self.words) and self.words[self.at] != ".":
+            if self._take("that"):
+                others.append(Part("ccomp", self.clause(), "that"))
+            elif self._take("by"):
+                others.append(Part("agent", self.noun(), "by"))
+            elif self._take("to"):
+                infinitive = self.verbs.get(self.at) == self.words[self.at]
+                others.append(Part("xcomp", str(self._take()), "to") if infinitive else Part("recipient", self.noun(), "to"))
+            else:
+                bare.append(self.noun())
+                roles = ("recipient", "theme")[-len(bare) :]
+                others = [Part(role, noun) for role, noun in zip(roles, bare, strict=False)]
+        role = "agent"
+        if passive:
+            role = "recipient" if bare else "theme"
+        elif not others:
+            known = substitute(FULL.nouns, FULL.verbs).verbs
+            acts = verb in (*known["unergative"], *known["omitting"])
+            role = "theme" if verb in known["unaccusative"] or (at in self.themes and not acts) else "agent"
+        return Clause("", verb, (Part(role, subject), *others), passive)
 
 
 def _wrong(row: Row) -> str | None:
-    """What is wrong with a sentence and its form, if anything."""
+    """What is wrong with a sentence and its form, if anything: the sentence is read, written as a form, and compared."""
     words = row.sentence.split(" ")
     if len(words) == 1:
-        return (
-            None if row.form == row.sentence or _LAMBDA.fullmatch(row.form) else "a word's form is neither a name nor a LAMBDA"
-        )
+        told = _LAMBDA.fullmatch(row.form)
+        if row.form != row.sentence and not told:
+            return "a word's form is neither a name nor a LAMBDA"
+        return f"the form is of another word than {words[0]}" if told and words[0].lower() not in told.groups() else None
     if words[-1] != ".":
         return "the sentence does not end with ' .'"
     if not _FORM.fullmatch(row.form):
@@ -593,32 +650,26 @@ def _wrong(row: Row) -> str | None:
     for position in re.findall(r"x _ (\d+)", row.form):
         if int(position) >= len(words):
             return f"the form has x _ {position}, but the sentence {len(words)} words"
-    for name in re.findall(rf", ({_WORD}) \)", row.form):
-        if name not in words:
-            return f"the form has {name}, which the sentence has not"
-    for noun, position in _HEAD.findall(row.form):
-        if words[int(position)].lower() != noun:
-            return f"the form has {noun} at word {position}, where the sentence has {words[int(position)]}"
-    roles = re.findall(rf"({_WORD}) \. ({_ROLE}) \( x _ (\d+) , (?:x _ (\d+)|({_WORD})) \)", row.form)
-    played = [(role, event) for _, role, event, *_ in roles]
-    if twice := [role for role, event in played if played.count((role, event)) > 1]:
-        return f"the form has two of the role {twice[0]} in one event"
-    places = {int(place) for *_, event, place, _ in roles for place in (event, place) if place}
-    names = {name for *_, name in roles}
-    parts = [place for place, word in enumerate(words) if word.lower() not in _FUNCTION]
-    if lost := [place for place in parts if place not in places and words[place] not in names]:
-        return f"no role of the form has the word {words[lost[0]]}"
-    nouns = {int(place) for _, place in _HEAD.findall(row.form)}
-    lost = [place for place in parts if words[place - 1].lower() in ("a", "the") and place not in nouns]
-    return f"the form does not say that word {lost[0]} is {words[lost[0]]}" if lost else None
+    try:
+        due = spell(_Reader(words, row.form).clause())[1].lower()
+    except LanguageError as error:
+        return str(error)
+    form = row.form.lower()
+    found, wanted = (re.split(" ; | and ", text) for text in (form, due))
+    if more := [part for part in found if part not in wanted]:
+        return f"the form says {more[0]}, which the sentence does not"
+    if less := [part for part in wanted if part not in found]:
+        return f"the form does not say {less[0]}, as the sentence does"
+    return None if form == due else "the parts of the form are not in the order of the sentence, or one is there twice"
 
 
 def load(folder: Path | str, sizes: Sizes | None = FULL) -> Data:
     """A user's own copy of the released files, or, with the sizes it was made with or None for any, what `save` wrote; checked.
 
     Raises LanguageError, in one sentence, for missing or unreadable files, lines that are not a sentence, a form and a case,
-    forms that do not fit their sentence (a word in no role, a role twice), a sentence that is there twice, cases or single
-    words that are missing, and files of another length than `sizes` says. A role that is given to the wrong word is not seen.
+    forms that are not what their sentence says, a sentence that is there twice, cases or single words that are missing, and
+    files of another length than `sizes` says. Taken on trust: whether a verb that our words lack, without an object, has its
+    subject for an agent or a theme.
     """
     folder = Path(folder)
     lacking = [f"{name}.tsv" for name in SETS if not (folder / f"{name}.tsv").is_file()]
@@ -630,10 +681,8 @@ def load(folder: Path | str, sizes: Sizes | None = FULL) -> Data:
     places: dict[str, str] = {}
     for name in SETS:
         path = folder / f"{name}.tsv"
-        try:
-            lines = path.read_text(encoding="utf-8-sig").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise LanguageError(f"{path} cannot be read as text in UTF-8 ({error}): copy it again.") from None
+        with opened(path, "copy it again") as file:
+            lines = file.read().splitlines()
         if not lines:
             raise LanguageError(f"{path} is empty: copy it again.")
         found = []
@@ -644,8 +693,10 @@ def load(folder: Path | str, sizes: Sizes | None = FULL) -> Data:
                 raise LanguageError(f"{place}: needs a sentence, a logical form and a case, parted by tabs.")
             row = Row(*cells)
             wrong = _wrong(row)
-            if wrong is None and name == "gen" and row.case not in CASES:
-                wrong = f"{row.case!r} is none of the {len(CASES)} cases"
+            if wrong is None and (row.case in CASES) != (name == "gen"):
+                wrong = f"{row.case!r} is one of the cases, which are in gen.tsv alone"
+                if name == "gen":
+                    wrong = f"{row.case!r} is none of the {len(CASES)} cases"
             if wrong is None and row.sentence in places:
                 wrong = f"the sentence is in {places[row.sentence]} too"
             if wrong is not None:

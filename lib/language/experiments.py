@@ -14,9 +14,10 @@ from lib.core.model.transformer import ModelSpec
 from lib.core.record.spec import RunSpec, TrainSpec
 from lib.core.sweep.experiment import Experiment, check_profile, in_one_list
 from lib.core.sweep.jobs import StudyFactory
+from lib.language import own
 from lib.language.addition_task import MARKS
 from lib.language.models import CausalSpec
-from lib.language.study import make_adding, make_asking, make_cogs, make_mix, make_scan
+from lib.language.study import make_adding, make_asking, make_cogs, make_mix, make_own, make_scan
 
 VERSION = 1
 LARGE, SMALL = (0.5, 0.01), (0.7, 0.1)
@@ -360,11 +361,53 @@ def mix_specs(profile: str) -> dict[tuple[bool, float], list[RunSpec]]:
     }
 
 
+# --------------------------------------------------------------------------------------------------------- a user's own data
+
+
+@dataclass(frozen=True)
+class OwnSetting:
+    """`rows` of training at most, none of more than `longest` tokens."""
+
+    gpt: GPT
+    rows: int
+    longest: int
+    seeds: tuple[int, ...]
+
+
+OWN = {
+    "smoke": OwnSetting(SMOKE, 40, 64, (0,)),
+    "laptop": OwnSetting(_small(64, 2_500, 125), 2_000, 256, SEEDS),
+    "paper": OwnSetting(_full(64, 50_000, 500), 100_000, 1_024, SEEDS),
+}
+_ROOM = 8  # rows are padded to a multiple of so many tokens
+
+
+def own_specs(profile: str, data: own.Own | None = None, rows: int = 0) -> dict[float, list[RunSpec]]:
+    """{γ: runs} on a user's data, or on the example; `rows` of training at most, or as many as the profile takes. The arms
+    differ in γ alone."""
+    s = OWN[check_profile(profile)]
+    most = rows or s.rows
+    data = data or own.example(most)
+    every = (data.train, *data.held_out.values())
+    longest = max(len(row.source) + len(row.target) + 2 for some in every for row in some)
+    task = {"data": data.digest, "kind": data.kind, "rows": most, "longest": s.longest}
+    model = s.gpt.spec(len(data.words), longest + _ROOM)
+    return {
+        gamma: [
+            RunSpec("language-own", VERSION, gamma, seed, s.gpt.rate, MIX_DECAY, model, s.gpt.train, tuple(task.items()))
+            for seed in s.seeds
+        ]
+        for gamma in GAMMAS
+    }
+
+
 def _language(
     name: str, title: str, make: StudyFactory, specs: Callable[[str], Mapping[Any, list[RunSpec]]], **more: Any
 ) -> Experiment:
     return Experiment(name, title, VERSION, make, in_one_list(specs), models=(CausalSpec,), **more)
 
+
+OWN_DATA = _language("language-own", "A user's own data", make_own, own_specs)
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     ADDITION,
@@ -381,4 +424,5 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         models=(CausalSpec,),
     ),
     _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs),
+    OWN_DATA,
 )

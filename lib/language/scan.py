@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from lib.core.model.rng import randint
+from lib.language.files import opened
 from lib.language.text import LanguageError, Rows, vocabulary
 from lib.language.text import rows as rows_of
 
@@ -150,19 +151,12 @@ def read(path: Path | str) -> Tensor:
     """
     known = {released(i): i for i in range(len(commands()))}
     found = []
-    try:
-        with Path(path).open(encoding="utf-8-sig") as file:
-            for place, text in enumerate(file, start=1):
-                line = " ".join(text.split())
-                if line and line not in known:
-                    raise LanguageError(f"{path}, line {place}, {_complaint(line)}: give the file as it was released.")
-                found += [known[line]] if line else []
-    except UnicodeDecodeError:
-        raise LanguageError(f"{path} is not UTF-8 text: give the file as it was released.") from None
-    except FileNotFoundError:
-        raise LanguageError(f"there is no file {path}: give the path of your own copy of the release.") from None
-    except OSError as error:
-        raise LanguageError(f"{path} cannot be read ({error.strerror}): give a file that can.") from None
+    with opened(path, "give the file as it was released") as file:
+        for place, text in enumerate(file, start=1):
+            line = " ".join(text.split())
+            if line and line not in known:
+                raise LanguageError(f"{path}, line {place}, {_complaint(line)}: give the file as it was released.")
+            found += [known[line]] if line else []
     if not found:
         raise LanguageError(f"{path} is empty: give the file as it was released.")
     return torch.tensor(found)

@@ -27,6 +27,7 @@ from torch import Tensor
 from lib.core.record.spec import check_count
 from lib.language import lexicon
 from lib.language.draws import Draws, zipf
+from lib.language.files import opened
 from lib.language.text import END, LanguageError, Vocabulary, vocabulary
 
 SUBSTITUTE = "substitute corpus"
@@ -145,15 +146,8 @@ def read_stories(path: str | Path, keep: int = 2000, limit: int | None = None) -
     check_count("keep", keep)
     if limit is not None:
         check_count("limit", limit)
-    try:
-        with open(path, encoding="utf-8") as file:
-            texts = list(islice(filter(None, map(split, _pieces(file, path))), limit))
-    except FileNotFoundError:
-        raise LanguageError(f"{path} does not exist: name a text file of TinyStories.") from None
-    except UnicodeDecodeError:
-        raise LanguageError(f"{path} is not UTF-8 text: name a plain text file of TinyStories.") from None
-    except OSError as error:
-        raise LanguageError(f"{path} cannot be read ({error.strerror}): name a text file of TinyStories.") from None
+    with opened(path, "name a plain text file of TinyStories") as file:
+        texts = list(islice(filter(None, map(split, _pieces(file, path))), limit))
     if not texts:
         raise LanguageError(f"{path} has no whole story: put {SEPARATOR} behind each story.")
     return most_frequent(texts, keep)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeVar
@@ -14,7 +15,7 @@ from lib.core.model.rng import randint
 from lib.core.record.spec import RunSpec
 from lib.core.sweep.jobs import records
 from lib.core.train.ensemble import Ask
-from lib.language import cogs, prontoqa_task, scan, stories
+from lib.language import cogs, own, prontoqa_task, scan, stories
 from lib.language.addition_task import MARKS, Addition
 from lib.language.models import IGNORED
 from lib.language.prontoqa_task import LABELS, Questions, judged
@@ -267,6 +268,26 @@ class Asking(Reading):
         return found
 
 
+class Owned(Reading):
+    """A user's own rows. Beside shares of right answers the losses of the same rows, in nats a token (`train loss`): all that
+    there is to compare where nothing is asked, as of stories."""
+
+    def measure(self, ask: Ask) -> dict[str, Tensor]:
+        found = {}
+        for name, rows in {"train": self.sample, **self.asked}.items():
+            right, nats, count = [], 0.0, 0
+            for part in rows.length.argsort(stable=True).split(_ASKED_AT_ONCE):
+                tokens, target = (some[:, : int(rows.length[part].max()) - 1] for some in asked_for(rows[part]))
+                logits = ask.logits(tokens)
+                target = target.to(logits.device).expand(len(logits), *target.shape)
+                loss = F.cross_entropy(logits.flatten(0, 2), target.flatten(), ignore_index=IGNORED, reduction="none")
+                nats = nats + loss.view(len(logits), -1).sum(1)
+                count += int((target[0] != IGNORED).sum())
+                right.append(((logits.argmax(-1) == target) | (target == IGNORED)).all(-1))
+            found[name], found[f"{name} loss"] = torch.cat(right, 1).float().mean(1), nats / count
+        return found
+
+
 class Mixing:
     """The mix of two corpora: every token but the first is predicted. Losses of each corpus on rows of training (`train 0`) and
     on others (`test 0`), in nats a token; the share of training's tokens that are predicted right (`train`); the mean cosine of
@@ -410,3 +431,24 @@ def make_mix(spec: RunSpec) -> Mixing:
     counts = known.counts(words)
     own = [((counts[i] >= SEEN) & (counts[1 - i] == 0)).nonzero()[:, 0] for i in (0, 1)]
     return _checked(spec, len(words), Mixing(known, test, own))
+
+
+@cache
+def own_data(digest: str, path: str, most: int, longest: int) -> own.Own:
+    """The data of a run. Raises LanguageError where other data lie there now."""
+    if digest == own.EXAMPLE:
+        return own.example(most)
+    found = own.read(path, most, longest)
+    if found.digest != digest:
+        raise LanguageError(f"the data at {path} are not those of the run: run the page again, which reads them anew.")
+    return found
+
+
+@records("train", "test", "train loss", "test loss", sometimes=("gen", "gen loss"))
+def make_own(spec: RunSpec) -> Owned:
+    """Task: the digest of the `data`, which lie where the variable own.VARIABLE says; `rows` of training and the `longest` of
+    them at most."""
+    task = dict(spec.task)
+    data = own_data(task["data"], os.environ.get(own.VARIABLE, ""), task["rows"], task["longest"])
+    asked = {name: data.encoded(name) for name in data.held_out}
+    return _checked(spec, len(data.words), Owned(data.encoded(), asked))

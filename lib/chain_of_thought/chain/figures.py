@@ -74,18 +74,21 @@ def prompts(panels: Mapping[str, tuple[Columns, Prompts]], patterns: int) -> Fig
     return fig
 
 
-def matrices(example: Transitions, kinds: Mapping[str, Transitions]) -> Figure:
+def matrices(example: Transitions, kinds: Mapping[str, Transitions], narrow: bool = False) -> Figure:
     """Transition matrices: of a small example every step and B, their product; of other tasks the second step and B. Correct
-    outputs are framed."""
+    outputs are framed. `narrow`, for a phone: a task has a row of its own."""
     names = [f"$A_{k + 1}$" for k in range(example.steps)]
     top = {name: (a, a.argmax(-1)) for name, a in zip(names, example.matrices, strict=True)}
-    rows = [top | {"$B$": (example.product, example.paths[:, -1])}, {}]
+    rows = [top | {"$B$": (example.product, example.paths[:, -1])}]
+    of_tasks = []
     for title, task in kinds.items():
         second = task.matrices[1]
-        rows[1] |= {f"{title}\n$A_2$": (second, second.argmax(-1)), f"{title}\n$B$": (task.product, task.paths[:, -1])}
+        of_tasks.append({f"{title}\n$A_2$": (second, second.argmax(-1)), f"{title}\n$B$": (task.product, task.paths[:, -1])})
+    rows += of_tasks if narrow else [{name: found for task in of_tasks for name, found in task.items()}]
+    heights = (1.5, *(2.1 for _ in of_tasks)) if narrow else (2.05, 2.35)
     with style.look():
-        fig = plt.figure(figsize=(style.WIDTH, 4.4))
-        for part, found in zip(fig.subfigures(2, 1, height_ratios=(1, 1.15)), rows, strict=True):
+        fig = plt.figure(figsize=(style.NARROW if narrow else style.WIDTH, sum(heights)))
+        for part, found in zip(fig.subfigures(len(rows), 1, height_ratios=heights), rows, strict=True):
             for ax, (title, (matrix, right)) in zip(part.subplots(1, len(found)), found.items(), strict=True):
                 ax.imshow(matrix.numpy(), cmap=style.FILL[style.BLUE], vmin=0, vmax=1)
                 for row, column in enumerate(right.tolist()):

@@ -129,31 +129,38 @@ def _free(points: np.ndarray, named: np.ndarray) -> np.ndarray:
     return np.array(found) * span
 
 
-def phase_pair(models: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
+def phase_pair(models: Mapping[str, tuple[np.ndarray, np.ndarray]], narrow: bool = False) -> Figure:
     """Fig. 5: {title: ((n, n) cosines of the neurons of W_Q(1), (80, 2) map of the embeddings of 20 … 99)}, a column each.
 
-    Neurons are sorted by the greedy grouping. In the maps every tenth number is written, and neighbours are joined.
+    Neurons are sorted by the greedy grouping. In the maps every tenth number is written, and neighbours are joined. `narrow`,
+    for a phone: a row each.
     """
     numbers = np.arange(FIRST_KEY, LAST_KEY + 1)
+    shape, width, height = (2, len(models)), style.WIDTH, style.WIDTH * 0.88
+    if narrow:
+        shape, width, height = shape[::-1], style.NARROW, 0.7 + 2.1 * len(models)
     with style.look():
-        fig, axes = plt.subplots(2, len(models), figsize=(style.WIDTH, style.WIDTH * 0.88), squeeze=False)
-        for (above, below), (title, (cosine, points)) in zip(axes.T, models.items(), strict=True):
+        fig, axes = plt.subplots(*shape, figsize=(width, height), squeeze=False)
+        places = axes if narrow else axes.T
+        for (left, right), (title, (cosine, points)) in zip(places, models.items(), strict=True):
             order = [i for group in greedy_groups(cosine) for i in group]
-            image = above.imshow(cosine[np.ix_(order, order)], vmin=-1, vmax=1, cmap=style.COSINE)
-            above.set(xticks=[], yticks=[], xlabel=f"neuron (condensation {condensation(cosine):.2f})")
-            above.set_title(title, fontsize=9)
-            below.plot(*points.T, color="#CCCCCC", lw=0.6, zorder=1)
-            dots = below.scatter(*points.T, c=numbers, cmap=style.GAMMA, s=14, lw=0, zorder=2)
+            image = left.imshow(cosine[np.ix_(order, order)], vmin=-1, vmax=1, cmap=style.COSINE)
+            condensed = f"condensation {condensation(cosine):.2f}"
+            left.set(xticks=[], yticks=[], xlabel=condensed if narrow else f"neuron ({condensed})")
+            left.set_title(title, fontsize=9)
+            right.plot(*points.T, color="#CCCCCC", lw=0.6, zorder=1)
+            dots = right.scatter(*points.T, c=numbers, cmap=style.GAMMA, s=14, lw=0, zorder=2)
             tens = numbers % 10 == 0
             for number, at, place in zip(numbers[tens], points[tens], _free(points, tens), strict=True):
                 arrow = {"arrowstyle": "-", "lw": 0.6, "color": "#555555", "shrinkA": 0, "shrinkB": 2}
-                label = below.annotate(str(number), at, place, fontsize=8.5, ha="center", va="center", arrowprops=arrow)
+                label = right.annotate(str(number), at, place, fontsize=8.5, ha="center", va="center", arrowprops=arrow)
                 label.set_path_effects([withStroke(linewidth=2, foreground="white")])
-            below.margins(0.1)
-            below.set(xticks=[], yticks=[], xlabel="map of the embedding")
-        axes[0, 0].set_ylabel("neuron of the first query matrix")
-        fig.colorbar(image, ax=axes[0], shrink=0.8, label="cosine of input weights")
-        fig.colorbar(dots, ax=axes[1], shrink=0.8, label="number")
+            right.margins(0.1)
+            right.set(xticks=[], yticks=[], xlabel="map of the embedding")
+        places[0, 0].set_ylabel("neuron of the query" if narrow else "neuron of the first query matrix")
+        bar = {"location": "bottom", "shrink": 0.9} if narrow else {"shrink": 0.8}
+        fig.colorbar(image, ax=places[:, 0], label="cosine of weights" if narrow else "cosine of input weights", **bar)
+        fig.colorbar(dots, ax=places[:, 1], label="number", **bar)
     return fig
 
 

@@ -93,35 +93,53 @@ def _short(step: metrics.Step) -> str:
     return f"{source} → {query}, {layer}".replace("first anchor", "anchor 1").replace("second anchor", "anchor 2")
 
 
-def edge_figure(runs: Sequence[StoredRun]) -> Figure:
+def edge_figure(runs: Sequence[StoredRun], narrow: bool = False) -> Figure:
     """All runs of two layers: above, what each answers to (4, 3); below, how many of its answers change when one edge is cut
-    in one layer. Blue edges belong to the symmetric route that the paper draws, orange ones to the inferential (its Fig. 3)."""
+    in one layer. Blue edges belong to the symmetric route that the paper draws, orange ones to the inferential (its Fig. 3).
+    `narrow`, for a phone: a run is a row instead of a column."""
     order, at, ends = metrics.columns(runs)
+    if narrow:  # a line more above each γ, for its name
+        lines = {gamma: 0.8 * i for i, gamma in enumerate(dict.fromkeys(gamma for gamma, *_ in ends))}
+        at = at + [lines[run.spec.gamma] for run in order]
+        ends = [(gamma, name, first + lines[gamma], last + lines[gamma]) for gamma, name, first, last in ends]
+    along, across = ("y", "x") if narrow else ("x", "y")
+    length = 1.6 + 0.125 * (at[-1] - at[0])
+    shape = {"nrows": 1, "ncols": 2, "width_ratios": (1, 2.4), "sharey": True, "figsize": (style.NARROW, length)}
+    wide = {"nrows": 2, "height_ratios": (1.1, 2.6), "sharex": True, "figsize": (style.WIDTH, 4.9)}
     with style.look():
-        fig, (bars, cells) = plt.subplots(2, 1, figsize=(style.WIDTH, 4.9), height_ratios=(1.1, 2.6), sharex=True)
+        fig, (bars, cells) = plt.subplots(**(shape if narrow else wide))
         low = np.zeros(len(order))
-        for name, (offsets, colour) in _ANSWERS.items():
-            share = np.array([share_of(run, offsets) for run in order])
-            bars.bar(at, share, 0.86, bottom=low, color=colour, label=name)
+        shares = {name: np.array([share_of(run, offsets) for run in order]) for name, (offsets, _) in _ANSWERS.items()}
+        shares["other"] = 1 - sum(shares.values())
+        for name, share in shares.items():
+            colour = _ANSWERS[name][1] if name in _ANSWERS else style.LIGHT
+            (bars.barh if narrow else bars.bar)(at, share, 0.86, low, color=colour, label=name)
             low += share
-        bars.bar(at, 1 - low, 0.86, bottom=low, color=style.LIGHT, label="other")
-        bars.set(ylim=(0, 1), yticks=(0, 0.5, 1), ylabel="answers")
-        bars.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1.12), title=None, columnspacing=1.2, handlelength=1.2)
+        bars.set(**{f"{across}lim": (0, 1), f"{across}ticks": (0, 0.5, 1), f"{across}label": "answers"})
         costs = np.stack([metrics.edge_costs(run) for run in order])
-        for y, (mapping, (layer, *edge)) in enumerate(_ROWS):
+        for row, (mapping, (layer, *edge)) in enumerate(_ROWS):
             fill = palette.FILL[mapping]
-            for x, value in zip(at, costs[:, layer - 1, EDGES.index(tuple(edge))], strict=True):
+            for place, value in zip(at, costs[:, layer - 1, EDGES.index(tuple(edge))], strict=True):
+                x, y = (row, place) if narrow else (place, row)
                 cells.barh(y, 0.86, 0.86, left=x - 0.43, color=fill(float(value)), edgecolor="#DDDDDD", lw=0.4)
-        cells.set_yticks(range(len(_ROWS)), [_short(step) for _, step in _ROWS])
-        for label, (mapping, _) in zip(cells.get_yticklabels(), _ROWS, strict=True):
+        cells.set(**{f"{across}ticks": range(len(_ROWS))})
+        names = [_short(step) for _, step in _ROWS]
+        labels = cells.set_xticklabels(names, rotation=90) if narrow else cells.set_yticklabels(names)
+        for label, (mapping, _) in zip(labels, _ROWS, strict=True):
             label.set_color(palette.COLOUR[mapping] if mapping != "neither" else style.DARK)
-        cells.invert_yaxis()
-        cells.set_xticks([(a + b) / 2 for *_, a, b in ends], [name.replace(" ", "\n") for _, name, *_ in ends])
-        cells.set_ylabel("edge cut, in layer")
+        cells.set(**{f"{across}label": "edge cut, in layer"})
+        groups = [name if narrow else name.replace(" ", "\n") for _, name, *_ in ends]
+        (bars if narrow else cells).set(**{f"{along}ticks": [(a + b) / 2 for *_, a, b in ends], f"{along}ticklabels": groups})
         for gamma in dict.fromkeys(g for g, *_ in ends):
             first, last = min(a for g, _, a, _ in ends if g == gamma), max(b for g, *_, b in ends if g == gamma)
-            bars.text((first + last) / 2, 1.04, f"γ = {gamma:g}", ha="center", va="bottom", fontsize=9, weight="bold")
-        bars.set_xlim(at[0] - 0.7, at[-1] + 0.7)
+            place = (0, first - 0.6) if narrow else ((first + last) / 2, 1.04)
+            bars.text(*place, f"γ = {gamma:g}", ha="left" if narrow else "center", va="bottom", fontsize=9, weight="bold")
+        bars.set(**{f"{along}lim": (at[-1] + 0.7, at[0] - 2.2) if narrow else (at[0] - 0.7, at[-1] + 0.7)})
+        if narrow:
+            fig.legend(loc="outside upper center", ncols=4, columnspacing=1, handlelength=1)
+        else:
+            cells.invert_yaxis()
+            bars.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1.12), columnspacing=1.2, handlelength=1.2)
         for ax in (bars, cells):
             style.bare(ax)
     return fig

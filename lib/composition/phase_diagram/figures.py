@@ -120,24 +120,26 @@ def flip(panels: Mapping[str, Sequence[StoredRun]], narrow: bool = False) -> Fig
     return fig
 
 
-def histogram(gammas: Sequence[float], values: np.ndarray) -> Figure:
-    """The phase diagram of all answers: a column a run, a row an offset from the key.
+def histogram(gammas: Sequence[float], values: np.ndarray, narrow: bool = False) -> Figure:
+    """The phase diagram of all answers: a column a run, a row an offset from the key; `narrow`: for a phone.
 
     gammas: of the runs, ascending; values: (33, runs) shares of OFFSETS.
     """
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH, 4.2))
+        fig, ax = plt.subplots(figsize=(style.NARROW if narrow else style.WIDTH, 4.2))
         image = ax.imshow(
             np.sqrt(values), origin="lower", aspect="auto", vmin=0, vmax=1, cmap="Greys", extent=(0, len(gammas), *_ends())
         )
         for name, offset in (("symmetric", SYMMETRIC_OFFSET), ("inferential", INFERENTIAL_OFFSET)):
             for edge in (-0.5, 0.5):
                 ax.axhline(offset + edge, color=palette.COLOUR[name], lw=1.2)
-            label = palette.LABEL[name]
+            label = name if narrow else palette.LABEL[name]
             ax.text(len(gammas) * 1.005, offset, label, color=palette.COLOUR[name], va="center", fontsize=8)
-        _mark_gammas(ax, gammas)
-        ax.set(xlabel=f"{GAMMA}; a column a run", ylabel="answer − key")
-        bar = fig.colorbar(image, ax=ax, location="top", shrink=0.4, aspect=30, label="share of a run's answers")
+        _mark_gammas(ax, gammas, room=0.12 if narrow else 0.05)
+        ax.set(xlabel="γ; a column a run" if narrow else f"{GAMMA}; a column a run", ylabel="answer − key")
+        bar = fig.colorbar(
+            image, ax=ax, location="top", shrink=0.9 if narrow else 0.4, aspect=30, label="share of a run's answers"
+        )
         bar.set_ticks([share**0.5 for share in (0, 0.04, 0.25, 0.5, 1)], labels=["0", "0.04", "0.25", "0.5", "1"])
     return fig
 
@@ -146,13 +148,17 @@ def _ends() -> tuple[float, float]:
     return OFFSETS[0] - 0.5, OFFSETS[-1] + 0.5
 
 
-def _mark_gammas(ax: Axes, gammas: Sequence[float]) -> None:
-    """Columns of one γ stand together under its value."""
+def _mark_gammas(ax: Axes, gammas: Sequence[float], room: float) -> None:
+    """Columns of one γ stand together over its value, where there is `room` for that: a share of the axis."""
     edges = [i for i in range(1, len(gammas)) if gammas[i] != gammas[i - 1]]
     for edge in edges:
         ax.axvline(edge, color="white", lw=2.5)
     middles = [(a + b) / 2 for a, b in pairwise([0, *edges, len(gammas)])]
-    ax.set_xticks(middles, [f"{gammas[int(m)]:g}" for m in middles])
+    marked: list[float] = []
+    for middle in middles:
+        if not marked or middle - marked[-1] > room * len(gammas):
+            marked.append(middle)
+    ax.set_xticks(marked, [f"{gammas[int(m)]:g}" for m in marked])
     ax.tick_params(length=0)
 
 

@@ -220,6 +220,8 @@ def _fits(figure: Figure, panels: list[Axes], columns: int, high: float) -> bool
         figure.draw_without_rendering()
         for ax in figure.axes:
             _thin(ax)
+            if columns == 1 and ax.xaxis.label.get_window_extent().width > ax.bbox.width:  # as beside long names
+                ax.xaxis.label.set_text(_wrapped(ax.get_xlabel(), 2 * letters // 3))
         figure.draw_without_rendering()
     boxes = [box.padded(-2) for ax in figure.axes if (box := ax.get_tightbbox()) is not None]
     inside = all(box.x1 <= figure.bbox.x1 + 1 for box in boxes)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words
 from lib.core.read.statistics import Trend, log_slope
 from lib.core.record.spec import SpecError, check_number
@@ -147,20 +148,18 @@ class Along:
         return [Share(each, self.total) for each in self.error.T]
 
 
-_ALONG: dict[tuple[object, ...], np.ndarray] = {}
-
-
 def along(runs: Sequence[StoredRun], lengths: Sequence[int], count: int = N_FRESH, **change: object) -> Along:
     """The runs on fresh prompts of a changed task (alpha, sum, outside), of which they read the first l examples."""
-    found = []
-    for run in runs:
-        task = task_of(run, length=max(lengths), **change)
-        if (key := (str(run.path), task, tuple(lengths), count)) not in _ALONG:
-            drawn = fresh(task, run.spec.seed, count)
-            said = [ask(trained(run), first(drawn, length)) for length in lengths]
-            _ALONG[key] = np.array([(a.error, a.loss, (a.margin * a.answer).mean(), a.attention.mean()) for a in said])
-        found.append(_ALONG[key])
-    return Along(tuple(lengths), *np.moveaxis(np.array(found), -1, 0), count)
+    found = np.array([_along(run, tuple(lengths), count, change) for run in runs])
+    return Along(tuple(lengths), *np.moveaxis(found, -1, 0), count)
+
+
+@disk_cached(version=1)
+def _along(run: StoredRun, lengths: tuple[int, ...], count: int, change: dict[str, object]) -> np.ndarray:
+    """(lengths, 4): what `Along` has of one run."""
+    drawn = fresh(task_of(run, length=max(lengths), **change), run.spec.seed, count)
+    said = [ask(trained(run), first(drawn, length)) for length in lengths]
+    return np.array([(a.error, a.loss, (a.margin * a.answer).mean(), a.attention.mean()) for a in said])
 
 
 def first(prompts: Prompts, length: int) -> Prompts:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, mean
 from lib.core.record.store import StoredRun
 from lib.in_context.experiments import LENGTH
@@ -31,7 +32,6 @@ from lib.in_context.runs import (
     untrained,
 )
 from lib.in_context.study import FOREIGN_SUM
-from lib.in_context.task import Task
 
 RATES = tuple(round(0.05 * i, 2) for i in range(20))
 """Shares of all neurons that are removed; the paper's figures end at WIDEST."""
@@ -92,37 +92,37 @@ def cost(effects: np.ndarray, answer: np.ndarray, masks: np.ndarray) -> Cost:
     return Cost.of((effects @ masks.T.astype(effects.dtype)) * answer[:, None])
 
 
-_COSTS: dict[tuple[str, Task], dict[str, Cost]] = {}
-
-
 def costs(run: StoredRun, **change: object) -> dict[str, Cost]:
-    """What pruning costs a run out of domain (S₁ = 1.1); `change` is of the test prompts: alpha, length. Kept for this process.
+    """What pruning costs a run out of domain (S₁ = 1.1); `change` is of the test prompts: alpha, length.
 
     "magnitude" (smallest rows of W_O first) and "random" are at each of RATES. "large" is at each of SHARES of the large
     neurons, "rest" without all that are not large, (1,). "scaled": F times 1 − R, at each of SHARES.
     """
-    task = task_of(run, sum=FOREIGN_SUM, **change)
-    if (key := (str(run.path), task)) not in _COSTS:
-        prompts = fresh(task, run.spec.seed)
-        effects, answer = contributions(trained(run), prompts).numpy(), prompts.answer.numpy()
-        m, rng = effects.shape[1], np.random.default_rng(run.spec.seed)
+    return {how: Cost(*values) for how, values in _costs(run, change).items()}
 
-        def removed(order: Callable[[], np.ndarray], shares: Sequence[float], total: int, times: int = 1) -> Cost:
-            counts = [round(share * total) for share in shares]
-            return Cost.stack([cost(effects, answer, kept(order(), counts, m)) for _ in range(times)]).mean()
 
-        norms = row_norms(trained(run))
-        big = np.flatnonzero(large(norms))
-        found = {
-            "random": removed(lambda: rng.permutation(m), RATES, m, ORDERS),
-            "magnitude": removed(lambda: np.argsort(norms), RATES, m),
-            "large": removed(lambda: rng.permutation(big), SHARES, len(big), ORDERS),
-            "rest": cost(effects, answer, large(norms)[None]),
-        }
-        whole = effects.sum(1) * answer
-        found["scaled"] = Cost.of(whole[:, None] * (1 - np.array(SHARES)))
-        _COSTS[key] = found
-    return _COSTS[key]
+@disk_cached(version=1)
+def _costs(run: StoredRun, change: dict[str, object]) -> dict[str, np.ndarray]:
+    """Those of `costs`, each (3, n)."""
+    prompts = fresh(task_of(run, sum=FOREIGN_SUM, **change), run.spec.seed)
+    effects, answer = contributions(trained(run), prompts).numpy(), prompts.answer.numpy()
+    m, rng = effects.shape[1], np.random.default_rng(run.spec.seed)
+
+    def removed(order: Callable[[], np.ndarray], shares: Sequence[float], total: int, times: int = 1) -> Cost:
+        counts = [round(share * total) for share in shares]
+        return Cost.stack([cost(effects, answer, kept(order(), counts, m)) for _ in range(times)]).mean()
+
+    norms = row_norms(trained(run))
+    big = np.flatnonzero(large(norms))
+    whole = effects.sum(1) * answer
+    found = {
+        "random": removed(lambda: rng.permutation(m), RATES, m, ORDERS),
+        "magnitude": removed(lambda: np.argsort(norms), RATES, m),
+        "large": removed(lambda: rng.permutation(big), SHARES, len(big), ORDERS),
+        "rest": cost(effects, answer, large(norms)[None]),
+        "scaled": Cost.of(whole[:, None] * (1 - np.array(SHARES))),
+    }
+    return {how: np.array([c.error, c.loss, c.margin]) for how, c in found.items()}
 
 
 def over_runs(runs: Sequence[StoredRun], how: str, **change: object) -> Cost:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 
+from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words
 from lib.core.read.measures import mean_std
 from lib.core.record.store import Store, StoredRun, load
@@ -72,14 +72,18 @@ def by_size(runs: Runs, variant: str, *arm: float, name: str = "label") -> np.nd
     return np.array([how[name](group) if name in how else arms.shares(group, name) for group in groups])
 
 
-@cache
-def without_reasoning(profile: str, hard: bool) -> dict[str, float]:
+def without_reasoning(runs: Runs, variant: str) -> dict[str, float]:
     """Accuracies on the test of readers that do not reason: a bag of words, trained on the largest training set; who
     believes the rule about the concept that is named more often; and about one whose child, if it has any, has an adjective."""
-    s = ASKING[profile]
-    task = _task(profile, hard)
-    known = task.examples(TRAIN_STREAM, 0, max(s.sizes))
-    test = task.examples(TEST_STREAM, 0, dict(s.task)["test"])
+    return _readers(runs[variant, largest(runs), *LARGE][0])
+
+
+@disk_cached(version=1)
+def _readers(run: StoredRun) -> dict[str, float]:
+    """On the questions of a run: its training set and its test."""
+    about = dict(run.spec.task)
+    task = prontoqa_task.Task(concepts=about["concepts"], hops=about["hops"], hard=about["hard"])
+    known, test = task.examples(TRAIN_STREAM, 0, about["size"]), task.examples(TEST_STREAM, 0, about["test"])
     right = lambda reader: float(np.mean([reader(e) == e.answer for e in test]))
     return {
         "a bag of words": bag_of_words(known, test),
@@ -169,7 +173,7 @@ def facts(runs: Runs, profile: str) -> dict[str, Fact]:
         never = int(np.isnan(label_steps(every_run)).sum())
         if arm == SMALL:
             found["small-unlearned"] = Fact(in_words(never), "{}", "runs of the small arm that never learn their own labels")
-    easy, hard = (without_reasoning(profile, h) for h in (False, True))
+    easy, hard = (without_reasoning(runs, variant) for variant in (CHAIN, HARD))
     for key, reader in (("bag", "a bag of words"), ("named", "the concept named more often")):
         found[f"{key}-published"] = Fact(easy[reader], "{:.0%}", f"published questions that {reader} gets right")
     found["named-hard"] = Fact(hard["the concept named more often"], "{:.0%}", "the same, hard variant")
@@ -215,9 +219,9 @@ def arm_rows(runs: Runs) -> list[tuple[str, ...]]:
     return [(f"{gamma:g}", f"{decay:g}", *_row(group)) for (gamma, decay), group in arms_of(runs).items()]
 
 
-def reader_rows(profile: str) -> list[tuple[str, ...]]:
+def reader_rows(runs: Runs) -> list[tuple[str, ...]]:
     """What readers that do not reason get right, in both variants."""
-    easy, hard = (without_reasoning(profile, h) for h in (False, True))
+    easy, hard = (without_reasoning(runs, variant) for variant in (CHAIN, HARD))
     return [(reader, f"{easy[reader]:.3f}", f"{hard[reader]:.3f}") for reader in easy]
 
 

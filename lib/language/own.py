@@ -1,0 +1,217 @@
+"""A user's own data: released files of SCAN, COGS, PrOntoQA or TinyStories, or any table of questions and answers.
+
+What a file is, its name and first lines tell. It is read whole and checked before anything is trained, and results are filed
+under a digest of its bytes, so that they never mix with those of other data.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from lib.language import cogs, scan, stories
+from lib.language.files import opened
+from lib.language.text import LanguageError, Rows, Vocabulary, rows, vocabulary
+
+VARIABLE = "REASON_OR_MEMORIZE_DATA"
+"""The environment variable that tells processes that train where the data are."""
+EXAMPLE = "example"
+"""What stands for the digest where no data are given: sums in words, drawn by `example`."""
+TENTH = 10  # of the questions of one file, every so-many-th is held out
+LEAST, MOST_ASKED = 20, 420  # questions of a file at least; held-out rows that are asked along training
+
+
+class Row(NamedTuple):
+    """A question and its answer in words, and the file and line that it stands in."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    place: str
+
+
+@dataclass(frozen=True)
+class Own:
+    """Data of a kind: rows of training, and sets of rows that are held out, by name. `digest`: of the files."""
+
+    kind: str
+    digest: str
+    train: tuple[Row, ...]
+    held_out: dict[str, tuple[Row, ...]]
+
+    @cached_property
+    def words(self) -> Vocabulary:
+        """Of all rows, so that no row of a test has a word that a model cannot say."""
+        every = [*self.train, *(row for some in self.held_out.values() for row in some)]
+        return vocabulary(word for row in every for side in (row.source, row.target) for word in side)
+
+    def encoded(self, name: str = "train") -> Rows:
+        """The rows of training, or of a set that is held out."""
+        return rows([(row.source, row.target) for row in (self.train if name == "train" else self.held_out[name])], self.words)
+
+
+def read(path: str | Path, most: int, longest: int) -> Own:
+    """The data in a file or a folder: at most so many rows of training, none of more than `longest` tokens.
+
+    A release's own test sets are held out; of one file, every tenth question with all its answers. A text of stories has no
+    questions: stories are cut at the longest row. Raises LanguageError, in one sentence that names file and line, for what
+    cannot be read.
+    """
+    given = Path(path).expanduser()
+    if "\0" in str(path) or not given.exists():
+        raise LanguageError(f"there are no data at {str(path)!r}: give the path of a file or a folder.")
+    if not (given.is_file() or given.is_dir()):
+        raise LanguageError(f"{given} is neither a plain file nor a folder: give the path of one.")
+    files = [given] if given.is_file() else sorted(file for file in given.iterdir() if file.is_file())
+    kind, used, take = _kind(given, files)
+    train, held_out = take(most, longest)
+    for row in (*train, *(row for some in held_out.values() for row in some)):
+        if (long := len(row.source) + len(row.target) + 2) > longest:
+            raise LanguageError(
+                f"{row.place}: the row has {long:,} tokens, of {longest:,} at most: leave it out, or shorten it."
+            )
+    digest = sha256()
+    for file in used:
+        digest.update(f"{file.name}\0{file.stat().st_size}\0".encode() + file.read_bytes())
+    return Own(kind, digest.hexdigest()[:20], tuple(train), {name: tuple(some) for name, some in held_out.items()})
+
+
+Taken = tuple[Sequence[Row], dict[str, Sequence[Row]]]
+Take = Callable[[int, int], Taken]
+
+
+def _kind(given: Path, files: Sequence[Path]) -> tuple[str, list[Path], Take]:
+    """What the data are, the files that count, and what reads at most so many rows of so many tokens from them."""
+    folder = given.parent if given.is_file() else given
+    by_name = {file.name: file for file in files}
+    if splits := sorted(name for name in by_name if re.fullmatch(r"tasks_(train|test)_\w+\.txt", name)):
+        names = sorted({re.sub(r"tasks_(train|test)_|\.txt", "", name) for name in splits})
+        if len(names) > 1:
+            raise LanguageError(f"{given} has several splits ({', '.join(names)}): give the path of one tasks_train_….txt.")
+        pair = [folder / f"tasks_{part}_{names[0]}.txt" for part in ("train", "test")]
+        return f"SCAN, {names[0]}", pair, lambda most, _: _scan(folder, names[0], pair, most)
+    if {"train.tsv", "gen.tsv"} <= set(by_name) or by_name.keys() & {
+        f"{name}.tsv" for name in cogs.SETS
+    } == by_name.keys() != set():
+        return "COGS", [folder / f"{name}.tsv" for name in cogs.SETS], lambda most, _: _cogs(folder, most)
+    if questions := [file for file in files if file.suffix == ".json"]:
+        return "PrOntoQA", questions, lambda most, _: _parted([row for file in questions for row in _json(file)], given, most)
+    texts = [file for file in files if file.suffix in (".tsv", ".txt")]
+    if len(texts) == 1:
+        with opened(texts[0], "give a plain text file") as file:
+            written = stories.SEPARATOR in file.read(10**6)
+        if written:
+            return "stories", texts, lambda most, longest: _stories(texts[0], most, longest)
+        return "questions and answers", texts, lambda most, _: _parted(list(_table(texts[0])), given, most)
+    what = f"{len(texts)} text files" if texts else "none of the files that are known"
+    raise LanguageError(
+        f"{given} has {what}: give SCAN's tasks_train_….txt and tasks_test_….txt, COGS's four .tsv, PrOntoQA's .json, one text "
+        f"of stories with {stories.SEPARATOR} behind each, or one .tsv of questions and answers."
+    )
+
+
+def _scan(folder: Path, name: str, files: Sequence[Path], most: int) -> Taken:
+    split, commands = scan.load(folder, name), scan.commands()
+    sample = split.sample(min(most, len(split.train)))
+    as_rows = lambda numbers, file: [Row(*commands[i], str(file)) for i in numbers.tolist()]
+    return as_rows(sample.train, files[0]), {"test": _spaced(as_rows(sample.test, files[1]))}
+
+
+def _cogs(folder: Path, most: int) -> Taken:
+    data = cogs.load(folder)
+    some = cogs.fewer(data, most) if most < len(data.train) else data
+    as_rows = lambda name: [
+        Row(*(tuple(words) for words in cogs.tokens(row)), str(folder / f"{name}.tsv")) for row in getattr(some, name)
+    ]
+    return as_rows("train"), {name: _spaced(as_rows(name)) for name in ("test", "gen")}
+
+
+def _json(path: Path) -> Iterator[Row]:
+    """The questions of a file of PrOntoQA: {example: {part: question}}, each with `question`, `query`, `chain_of_thought`, a
+    list of sentences, and mostly `answer`. The answer of a row is the chain and, where there is one, the label."""
+    with opened(path, "give the file as it was released") as file:
+        try:
+            found = json.load(file)
+        except json.JSONDecodeError as error:
+            raise LanguageError(f"{path}, line {error.lineno}: this is no JSON ({error.msg}): copy the file again.") from None
+    if not isinstance(found, dict):
+        raise LanguageError(f"{path} is not an object of examples: give the file as it was released.")
+    for name, example in found.items():
+        for part, asked in example.items() if isinstance(example, dict) else [("", None)]:
+            asked = asked if isinstance(asked, dict) else {}
+            texts, chain = [asked.get("question"), asked.get("query")], asked.get("chain_of_thought")
+            if not all(isinstance(text, str) and text for text in (*texts, *(chain if isinstance(chain, list) else [None]))):
+                what = "needs the texts question and query and a list chain_of_thought"
+                raise LanguageError(f"{path}, {name} {part}: {what}: give the file as it was released.")
+            label = [asked["answer"]] if isinstance(asked.get("answer"), str) else []
+            yield Row(_words(" ".join(texts)), _words(" ".join((*chain, *label))), f"{path}, {name} {part}")
+
+
+def _stories(path: Path, most: int, longest: int) -> Taken:
+    texts = stories.read_stories(path, limit=most * TENTH // (TENTH - 1) + 1)
+    return _parted([Row((), tuple(text[: longest - 2]), f"{path}, story {i}") for i, text in enumerate(texts, 1)], path, most)
+
+
+def _table(path: Path) -> Iterator[Row]:
+    advice = "write a question, a tab and an answer in each line"
+    with opened(path, advice) as file:
+        for number, line in enumerate(file, 1):
+            cells = line.rstrip("\n").split("\t")
+            if line.strip() and (len(cells) != 2 or not all(cell.strip() for cell in cells)):
+                raise LanguageError(f"{path}, line {number} has {len(cells)} columns or an empty one: {advice}.")
+            if line.strip():
+                yield Row(_words(cells[0]), _words(cells[1]), f"{path}, line {number}")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Words and marks."""
+    return tuple(re.findall(r"\w+|[^\w\s]", text))
+
+
+def _parted(found: Sequence[Row], given: Path, most: int) -> Taken:
+    """Every tenth question is held out; a question without words is told from others by its answer."""
+    questions: dict[tuple[str, ...], list[Row]] = {}
+    for row in found:
+        questions.setdefault(row.source or row.target, []).append(row)
+    if len(questions) < LEAST:
+        raise LanguageError(f"{given} has {len(questions)} different questions: give {LEAST} at least.")
+    train, test = [], []
+    for i, group in enumerate(questions.values(), 1):
+        (test if i % TENTH == 0 else train).extend(group)
+    return _spaced(train, most), {"test": _spaced(test)}
+
+
+def _spaced(found: Sequence[Row], most: int = MOST_ASKED) -> list[Row]:
+    """So many at most, evenly spaced."""
+    count = min(most, len(found))
+    return [found[i * len(found) // count] for i in range(count)]
+
+
+_ONES = _words(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen"
+)
+_TENS = _words("twenty thirty forty fifty sixty seventy eighty ninety")
+
+
+def number(value: int) -> tuple[str, ...]:
+    """0 to 198 in words."""
+    if value >= 100:
+        return ("one", "hundred", *(number(value - 100) if value > 100 else ()))
+    if value < 20:
+        return (_ONES[value],)
+    return (_TENS[value // 10 - 2], *((_ONES[value % 10],) if value % 10 else ()))
+
+
+def example(most: int) -> Own:
+    """Sums in words, `forty two plus seven` and `forty nine`: all of two numbers below 100, every tenth held out, in an order
+    that mixes them."""
+    pairs = [divmod(i * 7919 % 10_000, 100) for i in range(10_000)]
+    found = [Row((*number(a), "plus", *number(b)), number(a + b), f"sum {i}") for i, (a, b) in enumerate(pairs)]
+    train, held_out = _parted(found, Path(EXAMPLE), len(found))
+    return Own("sums in words", EXAMPLE, tuple(train[:most]), {name: tuple(some) for name, some in held_out.items()})
