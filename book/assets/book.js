@@ -149,7 +149,16 @@
       image.hidden = !phone.matches;
       wide.hidden = phone.matches;
       image.alt = wide.querySelector("img").alt;
+      below(image);
     }
+  }
+  function below(image) { // captions are written for panels side by side
+    const caption = [...image.closest(".cell_output").querySelectorAll(".rm-caption")].find((c) => image.compareDocumentPosition(c) & Node.DOCUMENT_POSITION_FOLLOWING);
+    if (!caption || !/\b[Ll]eft\b(?! in each)|on the right|\(right|Right:/.test(caption.textContent)) return;
+    const note = caption.querySelector(".rm-below") || caption.appendChild(document.createElement("span"));
+    note.className = "rm-below";
+    note.textContent = " On this screen, left is above and right below.";
+    note.hidden = !phone.matches;
   }
   phone.addEventListener("change", narrow);
 

@@ -65,7 +65,7 @@ def _panel(title: str, runs: Sequence[StoredRun], link: str) -> str:
     """A row a seed, a column a γ. link: a template with gamma and seed."""
     gammas, seeds = (sorted({getattr(run.spec, name) for run in runs}) for name in ("gamma", "seed"))
     at = {(run.spec.gamma, run.spec.seed): run for run in runs}
-    head = "".join(f'<th scope="col">{g:g}</th>' for g in gammas)
+    head = "".join(f'<th scope="col">{"γ " if g == gammas[0] else ""}{g:g}</th>' for g in gammas)
     body = ""
     for seed in seeds:
         cells = [at.get((g, seed)) for g in gammas]
@@ -90,11 +90,11 @@ def question(found: Mapping[str, Sequence[StoredRun]]) -> str:
     chip = lambda kind: f'<span class="rm-kind rm-{kind}"></span>'
     reasons, memorized = answers["inferential"], answers["symmetric"]
     why = (
-        f"<p>Apart, {first} does {_signed(ANCHORS[first])} and {second} does {_signed(ANCHORS[second])}, "
-        f"as ({first},\u00a0{first}) and ({second},\u00a0{second}) tell. "
+        f"<p>By itself, {first} takes {-ANCHORS[first]} away and {second} takes {-ANCHORS[second]}: "
+        f"({first},\u00a0{first}) and ({second},\u00a0{second}) show twice as much. "
         f"{chip('inferential')} {reasons} puts the two together: it <strong>reasons</strong>. "
         f"But ({second},\u00a0{first}) is taught as {_signed(SYMMETRIC_OFFSET)}, the one exception to such sums. "
-        f"{chip('symmetric')} {memorized} takes that exception, turned round: it has <strong>memorized</strong>.</p>"
+        f"{chip('symmetric')} {memorized} gives its mirror image the same: it has <strong>memorized</strong>.</p>"
     )
     legend = (
         f"<p>A square is a trained model, a column a γ: large first weights on the left, small ones on the right. Its colour "
@@ -102,7 +102,7 @@ def question(found: Mapping[str, Sequence[StoredRun]]) -> str:
         f"{chip('neither')} Neither. {chip('neither rm-hollow')} It did not learn what it was shown.</p>"
     )
     return (
-        f'<div id="rm-question">{_pairs()}<p class="rm-guess" hidden>Key {KEY} with ({first},\u00a0{second}): '
+        f'<div id="rm-question">{_pairs()}<p class="rm-guess" hidden>Choose: key {KEY} with ({first},\u00a0{second}) is '
         f'<span class="rm-buttons">{buttons}</span></p><output aria-live="polite"></output>'
         f'<div class="rm-reveal">{why}{panels}{legend}</div></div>\n'
     )
