@@ -47,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
     bench = commands.add_parser("bench", help="time the engine against a plain loop and against the machine's peak")
     bench.add_argument("--size", choices=("laptop", "paper"), action="append", help="default: both")
     bench.add_argument("--depth", type=int, default=3, help="default: 3")
+    bench.add_argument("--width", type=int, help="of the model; default: the size's")
     bench.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
     bench.add_argument("--scaling", action="store_true", help="also against the number of runs, depth and width (half an hour)")
     bench.add_argument("--json", action="store_true")
@@ -157,7 +158,7 @@ def _bench(args: argparse.Namespace) -> None:
 
     how = {"seconds": 1.0, "rounds": 3} if args.quick else {}
     options = _options(args)
-    timings = [speed.time_size(size, args.depth, options, **how) for size in args.size or speed.SIZES]
+    timings = [speed.time_size(size, args.depth, options, args.width, **how) for size in args.size or speed.SIZES]
     records = [asdict(timing) for timing in timings]
     if args.scaling:
         records += speed.scaling(options)

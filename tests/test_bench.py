@@ -128,6 +128,8 @@ def test_figures_of_the_engine_page_draw_every_row(timing: speed.Timing) -> None
     figure = engine.draw_scaling(rows)
     assert [len(ax.lines[0].get_xdata()) for ax in figure.axes] == [3, 3, 3]
     assert engine.speed_table([row]).count("\n") == 2
+    rows = [row | {"ratio_same_allocator": ratio} for ratio in (2.96, 2.04)]
+    assert "the engine is 2.0 to 3.0 times as fast" in engine.equal_text(rows)
 
 
 def test_the_plain_language_model_is_the_engines() -> None:

@@ -586,7 +586,7 @@ GOOD = "A fox saw Emma .\tfox ( x _ 1 ) AND see . agent ( x _ 2 , x _ 1 ) AND se
         (GOOD.replace(". theme", ". patient"), "not definite nouns and then conjuncts"),
         (GOOD.replace("( x _ 2 , Emma )", "( x _ 2 , x _ 5 )"), "the form has x _ 5, but the sentence 5 words"),
         (GOOD.replace("fox ( x _ 1 )", "fox ( x _ 2 )"), r"the form says fox \( x _ 2 \), which the sentence does not"),
-        (GOOD.replace(", Emma", ", Ava"), r"the form says see \. theme \( x _ 2 , ava \), which"),
+        (GOOD.replace(", Emma", ", Ava"), r"the form says see \. theme \( x _ 2 , Ava \), which"),
         ("fox\tfox ( a )\tprimitive", "a word's form is neither a name nor a LAMBDA"),
         ("fox\tLAMBDA a . dog ( a )\tprimitive", "the form is of another word than fox"),
         (GOOD.replace("in_distribution", "pp_recursion"), "'pp_recursion' is one of the cases, which are in gen.tsv alone"),
@@ -670,7 +670,7 @@ def test_files_of_another_length_are_refused(tiny: Data, tmp_path: Path) -> None
             "* cake ( x _ 4 ) ; dog ( x _ 1 ) AND eat . agent ( x _ 2 , x _ 4 ) AND eat . theme ( x _ 2 , x _ 1 )",
             "says eat . agent ( x _ 2 , x _ 4 )",
         ),
-        ("Emma smiled .", "smile . theme ( x _ 1 , Emma )", "says smile . theme ( x _ 1 , emma )"),
+        ("Emma smiled .", "smile . theme ( x _ 1 , Emma )", "says smile . theme ( x _ 1 , Emma )"),
         (
             "Emma gave Liam a cake .",
             "give . agent ( x _ 1 , Emma ) AND give . recipient ( x _ 1 , x _ 4 ) AND give . theme ( x _ 1 , Liam ) "
@@ -685,7 +685,7 @@ def test_files_of_another_length_are_refused(tiny: Data, tmp_path: Path) -> None
         (
             "Emma said that Liam ate .",
             "say . agent ( x _ 1 , Emma ) AND say . ccomp ( x _ 1 , x _ 4 ) AND eat . agent ( x _ 4 , Emma )",
-            "says eat . agent ( x _ 4 , emma )",
+            "says eat . agent ( x _ 4 , Emma )",
         ),
         ("Emma ate .", "sleep . agent ( x _ 0 , Emma )", "does not say what word 1, ate, does"),
         ("Emma saw the .", "see . agent ( x _ 1 , Emma )", "the sentence ends before it is whole"),
@@ -694,6 +694,32 @@ def test_files_of_another_length_are_refused(tiny: Data, tmp_path: Path) -> None
 )
 def test_a_form_that_its_sentence_does_not_have_is_named(sentence: str, form: str, message: str) -> None:
     assert message in (cogs._wrong(Row(sentence, form)) or "")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "form", "message"),
+    [
+        (
+            "The baker kicked .",
+            "* baker ( x _ 1 ) ; admire . agent ( x _ 2 , x _ 1 )",
+            "say what word 2, kicked, does",
+        ),
+        ("The wizard shattered .", "* wizard ( x _ 1 ) ; shatter . agent ( x _ 2 , x _ 1 )", "says shatter . agent"),
+        ("The wizard baked .", "* wizard ( x _ 1 ) ; bake . theme ( x _ 2 , x _ 1 )", "says bake . theme"),
+        ("Emma slept .", "sleep . agent ( x _ 1 , EMMA )", "says sleep . agent ( x _ 1 , EMMA )"),
+        ("emma slept .", "sleep . agent ( x _ 1 , emma )", "does not begin with a capital"),
+        ("Emma gave Liam Noah Ava .", "give . agent ( x _ 1 , Emma )", "word 4, Ava, has no part in the sentence"),
+        ("Emma slept . Ava ran .", "sleep . agent ( x _ 1 , Emma )", "word 2, ., is not the last one"),
+        (" ".join(["Emma said that"] * 1200) + " Liam slept .", "say . agent ( x _ 1 , Emma )", ""),
+        ("kick", "kick", "neither a name nor a LAMBDA"),
+        ("kick", "LAMBDA a . LAMBDA b . LAMBDA e . kick . theme ( e , b ) AND kick . agent ( e , a )", "neither a name nor"),
+        ("touch", "LAMBDA a . LAMBDA b . LAMBDA e . touch . agent ( e , b ) AND kick . theme ( e , a )", "neither a name nor"),
+        ("crawl", "LAMBDA a . LAMBDA e . crawl . theme ( e , a )", "the subject of crawl is its agent, not its theme"),
+    ],
+)
+def test_what_a_reader_planted_is_refused(sentence: str, form: str, message: str) -> None:
+    assert message in (cogs._wrong(Row(sentence, form)) or "nothing")
+    assert cogs._wrong(Row(sentence, form)) is not None
 
 
 RELEASED = [

@@ -79,7 +79,7 @@ def test_rows_that_no_model_could_read_are_named_before_training(tmp_path: Path)
         read(path, 100, 20)
 
 
-@pytest.mark.parametrize("path", ["nowhere", "a\0b"])
+@pytest.mark.parametrize("path", ["nowhere", "a\0b", "x" * 5000])
 def test_what_is_not_there_is_refused(tmp_path: Path, path: str) -> None:
     with pytest.raises(LanguageError, match="there are no data at"):
         read(tmp_path / path, 10, 20)
@@ -88,13 +88,19 @@ def test_what_is_not_there_is_refused(tmp_path: Path, path: str) -> None:
 def test_a_folder_of_anything_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LanguageError, match="has none of the files that are known: give SCAN's"):
         read(tmp_path, 10, 20)
-    for name in ("a.txt", "b.txt"):
+    for name in ("a.txt", "b.txt", ".hidden.txt"):
         (tmp_path / name).write_text("x")
     with pytest.raises(LanguageError, match="has 2 text files: give"):
         read(tmp_path, 10, 20)
     os.mkfifo(tmp_path / "pipe.tsv")
     with pytest.raises(LanguageError, match=r"pipe\.tsv is neither a plain file nor a folder"):
         read(tmp_path / "pipe.tsv", 10, 20)
+
+
+def test_one_table_beside_a_readme_is_the_data(tmp_path: Path) -> None:
+    table(tmp_path).rename(tmp_path / "train.TSV")
+    (tmp_path / "README.txt").write_text("x")
+    assert read(tmp_path, 100, 20).kind == "questions and answers"
 
 
 def test_scan_as_released(tmp_path: Path) -> None:
@@ -106,6 +112,9 @@ def test_scan_as_released(tmp_path: Path) -> None:
     assert (data.kind, len(data.train), len(data.held_out["test"])) == ("SCAN, addprim_jump", 500, own.MOST_ASKED)
     assert all("jump" in row.source for row in data.held_out["test"])
     assert all(scan.meaning(row.source) == row.target for row in (*data.train, *data.held_out["test"]))
+    (tmp_path / "tasks_test_addprim_jump.txt").rename(tmp_path / "elsewhere")
+    with pytest.raises(LanguageError, match=r"lacks tasks_test_addprim_jump\.txt: put the two files"):
+        read(tmp_path, 500, 80)
     (tmp_path / "tasks_test_simple.txt").write_text("")
     with pytest.raises(LanguageError, match=r"several splits \(addprim_jump, simple\)"):
         read(tmp_path, 500, 80)
@@ -122,6 +131,8 @@ def test_cogs_as_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     data = read(tmp_path, 1000, 500)
     assert (data.kind, len(data.train), len(data.held_out["test"]), len(data.held_out["gen"])) == ("COGS", 300, 30, 210)
     assert len(read(tmp_path, 200, 500).train) == 200
+    assert len(read(tmp_path, 20, 500).train) == 20  # fewer than the single words
+    assert data.train[6].place.endswith("train.tsv, line 7")
     (tmp_path / "dev.tsv").unlink()
     with pytest.raises(LanguageError, match=r"lacks dev\.tsv"):
         read(tmp_path, 1000, 500)
@@ -151,6 +162,11 @@ def test_prontoqa_as_released(tmp_path: Path) -> None:
         ('{"example1": 3}', r"example1 : needs the texts question and query and a list chain_of_thought"),
         ('{"example1": {"test_example": {"question": "A", "query": "B"}}}', "example1 test_example: needs"),
         ('{"example1": {"test_example": {"question": "A", "query": "B", "chain_of_thought": [1]}}}', "test_example: needs"),
+        (
+            '{"example1": {"test_example": {"question": "A", "query": "B", "chain_of_thought": []}}}',
+            "has no chain and no answer",
+        ),
+        ("[" * 100_000, "is no file of questions"),
     ],
 )
 def test_questions_that_are_none_are_refused(tmp_path: Path, content: str, message: str) -> None:
@@ -165,6 +181,8 @@ def test_stories_have_no_question_and_are_cut(tmp_path: Path) -> None:
     data = read(path, 100, 20)
     assert (data.kind, len(data.train), len(data.held_out["test"])) == ("stories", 36, 4)
     assert {(len(row.source), len(row.target)) for row in data.train} == {(0, 18)}
+    assert data.note == "40 of 40 stories are cut at 18 words"
+    assert len(read(path, 10, 20).train) == 10
 
 
 def test_numbers_in_words() -> None:

@@ -4,6 +4,7 @@ itself, which refuses the same whoever passes them: papermill knows no types and
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from reprlib import repr as short
@@ -43,8 +44,8 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 
 def _absolute(name: str, path: str) -> str:
     """A path from where the user stands, since a chapter is executed elsewhere; none stays none."""
-    found = Path(path).expanduser().absolute()
-    if path and ("\0" in path or not found.exists()):
+    found = Path(os.path.expanduser(path)).absolute()
+    if path and not os.path.exists(found):  # False, and no error, for what no system could hold
         raise ParameterError(f"parameter {name}: there is nothing at {short(str(found))}: give the path of a file or a folder.")
     return str(found) if path else ""
 

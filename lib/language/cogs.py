@@ -572,9 +572,24 @@ _CONJUNCT = rf"(?:{_WORD} \( {_VARIABLE} \)|{_WORD} \. {_ROLE} \( {_VARIABLE} , 
 _FORM = re.compile(rf"(?:\* {_WORD} \( {_VARIABLE} \) ; )*{_CONJUNCT}(?: AND {_CONJUNCT})*")
 _EVENT = re.compile(rf"({_WORD}) \. (agent|theme|recipient|ccomp|xcomp) \( x _ (\d+) ,")
 _LAMBDA = re.compile(
-    rf"LAMBDA a \. (?:({_WORD}) \( a \)|LAMBDA e \. ({_WORD}) \. \w+ \( e , a \)"
-    rf"|LAMBDA b \. LAMBDA e \. ({_WORD}) \. \w+ \( e , b \) AND {_WORD} \. \w+ \( e , a \))"
+    rf"LAMBDA a \. (?:(?P<noun>{_WORD}) \( a \)|LAMBDA e \. (?P<one>{_WORD}) \. (?P<role>agent|theme) \( e , a \)"
+    rf"|LAMBDA b \. LAMBDA e \. (?P<two>{_WORD}) \. agent \( e , b \) AND (?P=two) \. theme \( e , a \))"
 )
+
+
+@cache
+def _lemmas() -> dict[str, str]:
+    """{past or participle: lemma} of our verbs."""
+    known = [verb for verbs in substitute(FULL.nouns, FULL.verbs).verbs.values() for verb in verbs]
+    return {form(verb): verb for verb in known for form in (past, participle)}
+
+
+def _subject_role(verb: str) -> str | None:
+    """What the subject of a verb is that has no object, where our words or the cases' own say it."""
+    known = substitute(FULL.nouns, FULL.verbs).verbs
+    if verb in (*known["unaccusative"], "shatter"):
+        return "theme"
+    return "agent" if verb in (*known["unergative"], *known["omitting"], "crawl", "bake") else None
 
 
 class _Reader:
@@ -601,7 +616,7 @@ class _Reader:
         word = str(self._take())
         if word.lower() not in _DETERMINERS:
             return Noun(word)
-        head = str(self._take())
+        head = str(self._take()).lower()  # the release has a "TV", which is tv in forms
         preposition = self._take(*_PREPOSITIONS)
         return Noun(head, word.lower(), (preposition, self.noun()) if preposition else None)
 
@@ -609,7 +624,7 @@ class _Reader:
         subject, passive = self.noun(), self._take("was") is not None
         at, verb = self.at, self.verbs.get(self.at)
         word = self._take()
-        if verb is None:
+        if verb is None or _lemmas().get(str(word), verb) != verb:
             raise LanguageError(f"the form does not say what word {at}, {word}, does")
         others: list[Part] = []
         bare: list[Noun] = []
@@ -621,18 +636,25 @@ class _Reader:
             elif self._take("to"):
                 infinitive = self.verbs.get(self.at) == self.words[self.at]
                 others.append(Part("xcomp", str(self._take()), "to") if infinitive else Part("recipient", self.noun(), "to"))
+            elif len(bare) == 2:
+                raise LanguageError(f"word {self.at}, {self.words[self.at]}, has no part in the sentence")
             else:
                 bare.append(self.noun())
                 roles = ("recipient", "theme")[-len(bare) :]
-                others = [Part(role, noun) for role, noun in zip(roles, bare, strict=False)]
+                others = [Part(role, noun) for role, noun in zip(roles, bare, strict=True)]
         role = "agent"
         if passive:
             role = "recipient" if bare else "theme"
         elif not others:
-            known = substitute(FULL.nouns, FULL.verbs).verbs
-            acts = verb in (*known["unergative"], *known["omitting"])
-            role = "theme" if verb in known["unaccusative"] or (at in self.themes and not acts) else "agent"
+            role = _subject_role(verb) or ("theme" if at in self.themes else "agent")
         return Clause("", verb, (Part(role, subject), *others), passive)
+
+    def sentence(self) -> Clause:
+        """All of it."""
+        found = self.clause()
+        if self.at != len(self.words) - 1:
+            raise LanguageError(f"word {self.at}, {self.words[self.at]}, is not the last one")
+        return found
 
 
 def _wrong(row: Row) -> str | None:
@@ -640,27 +662,37 @@ def _wrong(row: Row) -> str | None:
     words = row.sentence.split(" ")
     if len(words) == 1:
         told = _LAMBDA.fullmatch(row.form)
-        if row.form != row.sentence and not told:
+        if not told and not (row.form == row.sentence and row.sentence[:1].isupper()):
             return "a word's form is neither a name nor a LAMBDA"
-        return f"the form is of another word than {words[0]}" if told and words[0].lower() not in told.groups() else None
+        if told and words[0].lower() not in told.group("noun", "one", "two"):
+            return f"the form is of another word than {words[0]}"
+        due = _subject_role(words[0]) if told and told["one"] else None
+        return (
+            f"the subject of {words[0]} is its {due}, not its {told['role']}"
+            if told and due not in (None, told["role"])
+            else None
+        )
     if words[-1] != ".":
         return "the sentence does not end with ' .'"
+    if not row.sentence[0].isupper():
+        return "the sentence does not begin with a capital"
     if not _FORM.fullmatch(row.form):
         return "the logical form is not definite nouns and then conjuncts"
     for position in re.findall(r"x _ (\d+)", row.form):
         if int(position) >= len(words):
             return f"the form has x _ {position}, but the sentence {len(words)} words"
     try:
-        due = spell(_Reader(words, row.form).clause())[1].lower()
+        due = spell(_Reader(words, row.form).sentence())[1]
     except LanguageError as error:
         return str(error)
-    form = row.form.lower()
-    found, wanted = (re.split(" ; | and ", text) for text in (form, due))
+    except RecursionError:
+        return "the sentence is nested too deeply"
+    found, wanted = (re.split(" ; | AND ", text) for text in (row.form, due))
     if more := [part for part in found if part not in wanted]:
         return f"the form says {more[0]}, which the sentence does not"
     if less := [part for part in wanted if part not in found]:
         return f"the form does not say {less[0]}, as the sentence does"
-    return None if form == due else "the parts of the form are not in the order of the sentence, or one is there twice"
+    return None if row.form == due else "the parts of the form are not in the order of the sentence, or one is there twice"
 
 
 def load(folder: Path | str, sizes: Sizes | None = FULL) -> Data:
@@ -668,8 +700,8 @@ def load(folder: Path | str, sizes: Sizes | None = FULL) -> Data:
 
     Raises LanguageError, in one sentence, for missing or unreadable files, lines that are not a sentence, a form and a case,
     forms that are not what their sentence says, a sentence that is there twice, cases or single words that are missing, and
-    files of another length than `sizes` says. Taken on trust: whether a verb that our words lack, without an object, has its
-    subject for an agent or a theme.
+    files of another length than `sizes` says. Taken on trust, of verbs that our words lack: their lemma, and whether the
+    subject is an agent or a theme where there is no object.
     """
     folder = Path(folder)
     lacking = [f"{name}.tsv" for name in SETS if not (folder / f"{name}.tsv").is_file()]

@@ -7,6 +7,7 @@ under a digest of its bytes, so that they never mix with those of other data.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from lib.language.text import LanguageError, Rows, Vocabulary, rows, vocabulary
 
 VARIABLE = "REASON_OR_MEMORIZE_DATA"
 """The environment variable that tells processes that train where the data are."""
+STORIES = "stories"
 EXAMPLE = "example"
 """What stands for the digest where no data are given: sums in words, drawn by `example`."""
 TENTH = 10  # of the questions of one file, every so-many-th is held out
@@ -37,12 +39,14 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Own:
-    """Data of a kind: rows of training, and sets of rows that are held out, by name. `digest`: of the files."""
+    """Data of a kind: rows of training, and sets of rows that are held out, by name. `digest`: of the files; `note`: what a
+    reader should know of how they were read."""
 
     kind: str
     digest: str
     train: tuple[Row, ...]
     held_out: dict[str, tuple[Row, ...]]
+    note: str = ""
 
     @cached_property
     def words(self) -> Vocabulary:
@@ -62,23 +66,26 @@ def read(path: str | Path, most: int, longest: int) -> Own:
     questions: stories are cut at the longest row. Raises LanguageError, in one sentence that names file and line, for what
     cannot be read.
     """
-    given = Path(path).expanduser()
-    if "\0" in str(path) or not given.exists():
-        raise LanguageError(f"there are no data at {str(path)!r}: give the path of a file or a folder.")
+    given = Path(os.path.expanduser(path))
+    if not os.path.exists(given):  # False, and no error, for what no system could hold
+        raise LanguageError(f"there are no data at {str(path)[:200]!r}: give the path of a file or a folder.")
     if not (given.is_file() or given.is_dir()):
         raise LanguageError(f"{given} is neither a plain file nor a folder: give the path of one.")
-    files = [given] if given.is_file() else sorted(file for file in given.iterdir() if file.is_file())
+    files = [given] if given.is_file() else sorted(f for f in given.iterdir() if f.is_file() and f.name[0] != ".")
     kind, used, take = _kind(given, files)
     train, held_out = take(most, longest)
+    note = ""
     for row in (*train, *(row for some in held_out.values() for row in some)):
         if (long := len(row.source) + len(row.target) + 2) > longest:
-            raise LanguageError(
-                f"{row.place}: the row has {long:,} tokens, of {longest:,} at most: leave it out, or shorten it."
-            )
+            what = f"the row has {long:,} tokens, of {longest:,} at most"
+            raise LanguageError(f"{row.place}: {what}: take a larger profile, leave it out, or shorten it.")
+    if kind == STORIES and (cut := sum(len(row.target) + 2 == longest for row in (*train, *held_out["test"]))):
+        note = f"{cut:,} of {len(train) + len(held_out['test']):,} stories are cut at {longest - 2:,} words"
     digest = sha256()
     for file in used:
         digest.update(f"{file.name}\0{file.stat().st_size}\0".encode() + file.read_bytes())
-    return Own(kind, digest.hexdigest()[:20], tuple(train), {name: tuple(some) for name, some in held_out.items()})
+    sets = {name: tuple(some) for name, some in held_out.items()}
+    return Own(kind, digest.hexdigest()[:20], tuple(train), sets, note)
 
 
 Taken = tuple[Sequence[Row], dict[str, Sequence[Row]]]
@@ -94,19 +101,20 @@ def _kind(given: Path, files: Sequence[Path]) -> tuple[str, list[Path], Take]:
         if len(names) > 1:
             raise LanguageError(f"{given} has several splits ({', '.join(names)}): give the path of one tasks_train_….txt.")
         pair = [folder / f"tasks_{part}_{names[0]}.txt" for part in ("train", "test")]
+        if lacking := [file.name for file in pair if not file.is_file()]:
+            raise LanguageError(f"{folder} lacks {lacking[0]}: put the two files of the split beside each other.")
         return f"SCAN, {names[0]}", pair, lambda most, _: _scan(folder, names[0], pair, most)
-    if {"train.tsv", "gen.tsv"} <= set(by_name) or by_name.keys() & {
-        f"{name}.tsv" for name in cogs.SETS
-    } == by_name.keys() != set():
+    if len(by_name.keys() & {f"{name}.tsv" for name in cogs.SETS}) > 1:
         return "COGS", [folder / f"{name}.tsv" for name in cogs.SETS], lambda most, _: _cogs(folder, most)
-    if questions := [file for file in files if file.suffix == ".json"]:
+    if questions := [file for file in files if file.suffix.lower() == ".json"]:
         return "PrOntoQA", questions, lambda most, _: _parted([row for file in questions for row in _json(file)], given, most)
-    texts = [file for file in files if file.suffix in (".tsv", ".txt")]
+    tables, others = ([file for file in files if file.suffix.lower() == suffix] for suffix in (".tsv", ".txt"))
+    texts = tables if len(tables) == 1 else [*tables, *others]  # a README may lie beside it
     if len(texts) == 1:
         with opened(texts[0], "give a plain text file") as file:
             written = stories.SEPARATOR in file.read(10**6)
         if written:
-            return "stories", texts, lambda most, longest: _stories(texts[0], most, longest)
+            return STORIES, texts, lambda most, longest: _stories(texts[0], most, longest)
         return "questions and answers", texts, lambda most, _: _parted(list(_table(texts[0])), given, most)
     what = f"{len(texts)} text files" if texts else "none of the files that are known"
     raise LanguageError(
@@ -124,11 +132,16 @@ def _scan(folder: Path, name: str, files: Sequence[Path], most: int) -> Taken:
 
 def _cogs(folder: Path, most: int) -> Taken:
     data = cogs.load(folder)
-    some = cogs.fewer(data, most) if most < len(data.train) else data
     as_rows = lambda name: [
-        Row(*(tuple(words) for words in cogs.tokens(row)), str(folder / f"{name}.tsv")) for row in getattr(some, name)
+        Row(*(tuple(words) for words in cogs.tokens(row)), f"{folder / name}.tsv, line {number}")
+        for number, row in enumerate(getattr(data, name), 1)
     ]
-    return as_rows("train"), {name: _spaced(as_rows(name)) for name in ("test", "gen")}
+    try:
+        kept = set(cogs.fewer(data, most).train) if most < len(data.train) else set(data.train)
+    except LanguageError:  # fewer than the single words, which a smaller set keeps before all
+        return _spaced(as_rows("train"), most), {name: _spaced(as_rows(name)) for name in ("test", "gen")}
+    train = [row for row, whole in zip(as_rows("train"), data.train, strict=True) if whole in kept]
+    return train, {name: _spaced(as_rows(name)) for name in ("test", "gen")}
 
 
 def _json(path: Path) -> Iterator[Row]:
@@ -139,6 +152,10 @@ def _json(path: Path) -> Iterator[Row]:
             found = json.load(file)
         except json.JSONDecodeError as error:
             raise LanguageError(f"{path}, line {error.lineno}: this is no JSON ({error.msg}): copy the file again.") from None
+        except UnicodeDecodeError:
+            raise
+        except (RecursionError, ValueError):
+            raise LanguageError(f"{path} is no file of questions: give the file as it was released.") from None
     if not isinstance(found, dict):
         raise LanguageError(f"{path} is not an object of examples: give the file as it was released.")
     for name, example in found.items():
@@ -148,12 +165,14 @@ def _json(path: Path) -> Iterator[Row]:
             if not all(isinstance(text, str) and text for text in (*texts, *(chain if isinstance(chain, list) else [None]))):
                 what = "needs the texts question and query and a list chain_of_thought"
                 raise LanguageError(f"{path}, {name} {part}: {what}: give the file as it was released.")
-            label = [asked["answer"]] if isinstance(asked.get("answer"), str) else []
+            label = [str(asked["answer"])] if isinstance(asked.get("answer"), str | bool) else []
+            if not (chain or label):
+                raise LanguageError(f"{path}, {name} {part}: has no chain and no answer: give the file as it was released.")
             yield Row(_words(" ".join(texts)), _words(" ".join((*chain, *label))), f"{path}, {name} {part}")
 
 
 def _stories(path: Path, most: int, longest: int) -> Taken:
-    texts = stories.read_stories(path, limit=most * TENTH // (TENTH - 1) + 1)
+    texts = stories.read_stories(path, limit=max(most * TENTH // (TENTH - 1) + 1, LEAST))
     return _parted([Row((), tuple(text[: longest - 2]), f"{path}, story {i}") for i, text in enumerate(texts, 1)], path, most)
 
 
