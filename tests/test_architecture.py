@@ -263,3 +263,36 @@ def test_every_study_is_in_the_book(study: str) -> None:
     experiments, claims = (importlib.import_module(f"lib.{study}.{part}") for part in ("experiments", "claims"))
     assert {e.name for e in getattr(experiments, "EXPERIMENTS", ())} <= set(registry.EXPERIMENTS)
     assert getattr(claims, "CLAIMS_OF", {}).items() <= registry.CLAIMS_OF.items()
+
+
+# ---------------------------------------------------------------- the places of a study
+
+
+def missing_places(study: str, readme: str, toc: str) -> list[str]:
+    """The places that a study lacks: its row in the README's table, experiments and claims in the registry, its chapters in the
+    table of contents."""
+    made = [e.name for e in registry.EXPERIMENTS.values() if e.make_study.__module__.startswith(f"lib.{study}.")]
+    try:
+        chapters = importlib.import_module(f"lib.{study}.claims").CLAIMS_OF
+    except ModuleNotFoundError:
+        chapters = {}
+    missing = [] if f"`lib/{study}/`" in readme else ["the README's table of folders"]
+    missing += [] if made else ["its experiments in lib/book/registry.py"]
+    missing += [] if chapters and chapters.items() <= registry.CLAIMS_OF.items() else ["its claims in lib/book/registry.py"]
+    return missing + [f"{name} in _toc.yml" for name in chapters if f"file: book/{name}\n" not in toc]
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_study_has_all_its_places(study: str) -> None:
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "_toc.yml")]
+    assert missing_places(study, *texts) == []
+
+
+def test_what_a_study_lacks_is_named() -> None:
+    first = next(iter(importlib.import_module("lib.language.claims").CLAIMS_OF))
+    assert f"{first} in _toc.yml" in missing_places("language", "`lib/language/`", "")
+    assert missing_places("nowhere", "", "") == [
+        "the README's table of folders",
+        "its experiments in lib/book/registry.py",
+        "its claims in lib/book/registry.py",
+    ]

@@ -77,8 +77,8 @@ def test_the_command_prints_the_table_or_json(
 ) -> None:
     asked = []
 
-    def canned(size: str, depth: int, options: Options, **how: float) -> speed.Timing:
-        asked.append((size, depth, how))
+    def canned(size: str, depth: int, options: Options, width: int | None, **how: float) -> speed.Timing:
+        asked.append((size, depth, width, how))
         return dataclasses.replace(timing, size=size)
 
     monkeypatch.setattr(speed, "time_size", canned)
@@ -88,8 +88,10 @@ def test_the_command_prints_the_table_or_json(
     assert command.main(["bench"]) == 0
     table = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in table] == ["size", "laptop", "paper"]
-    assert asked[0] == ("laptop", 3, {"seconds": 1.0, "rounds": 3})
-    assert asked[1:] == [("laptop", 3, {}), ("paper", 3, {})]
+    assert asked[0] == ("laptop", 3, None, {"seconds": 1.0, "rounds": 3})
+    assert asked[1:] == [("laptop", 3, None, {}), ("paper", 3, None, {})]
+    assert command.main(["bench", "--size", "laptop", "--width", "128"]) == 0
+    assert asked[-1] == ("laptop", 3, 128, {})
 
 
 def test_a_depth_that_makes_no_sense_is_refused(capsys: pytest.CaptureFixture) -> None:
