@@ -104,7 +104,7 @@
       for (const other of buttons) other.setAttribute("aria-pressed", other === button);
       reveal.hidden = false;
       const same = squares.filter((square) => square.classList.contains(`rm-${button.dataset.kind}`)).length;
-      said.textContent = `You say ${button.textContent}. So do ${same} of ${squares.length} trained models, and it depends on how they began.`;
+      said.textContent = `You say ${button.textContent}. So do ${same} of ${squares.length} trained models in most of their answers, and it depends on how they began.`;
     });
   }
 
