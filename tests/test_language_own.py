@@ -13,8 +13,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from lib.book.chapters import execute, find, read_notebook
 from lib.book.parameters import ParameterError, checked
-from lib.book.paths import ROOT
+from lib.book.paths import ROOT, STORE_VARIABLE
 from lib.core.record.store import Store, load
 from lib.core.train.plan import Options
 from lib.language import cogs, own, scan
@@ -277,3 +278,12 @@ def test_a_path_is_meant_from_where_the_user_stands(tmp_path: Path, monkeypatch:
 def test_an_own_vocabulary_has_the_words_of_all_rows() -> None:
     rows = (Row(("a",), ("b",), ""),), {"test": (Row(("c",), ("d",), ""),)}
     assert set(Own("", "", *rows).words.words) >= set("abcd")
+
+
+def test_the_page_reads_what_a_user_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+    given = {"profile": "smoke", "data": str(table(tmp_path))}
+    output = execute(find("own-data"), given, tmp_path / "out.ipynb", progress=False)
+    said = "".join("".join(o.get("text", "")) for cell in read_notebook(output).cells for o in cell.get("outputs", ()))
+    assert "questions and answers: 27 rows of training" in said
+    assert all(f"γ = {gamma:g}, test" in said for gamma in own_specs("smoke"))

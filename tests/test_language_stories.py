@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -169,8 +170,10 @@ def test_a_file_that_is_no_tinystories_is_refused(file: Path, tmp_path: Path) ->
     refusal("1,000,000 characters without")
     file.write_bytes(b"a b \xff c" + SEPARATOR.encode())
     refusal("not UTF-8 text")
-    with pytest.raises(LanguageError, match="is not a plain file"):
-        read_stories(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    for name in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(LanguageError, match="is not a plain file"):
+            read_stories(name)
     with pytest.raises(LanguageError, match=r"there is no file .*own\\x00\.txt"):
         read_stories(tmp_path / "own\0.txt")
     for wrong in ({"keep": 0}, {"limit": 0}):

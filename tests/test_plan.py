@@ -160,6 +160,9 @@ def test_free_memory_heeds_the_limit_of_the_container(monkeypatch: pytest.Monkey
 def test_compiled_programs_are_kept_where_one_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(machine.CACHE_VARIABLE, str(tmp_path / "here"))
     assert machine.compile_cache() == tmp_path / "here"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(machine.CACHE_VARIABLE, "~/there")
+    assert machine.compile_cache() == tmp_path / "there"
     monkeypatch.delenv(machine.CACHE_VARIABLE)
     monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -135,3 +135,11 @@ def test_a_relative_store_is_one_store(tmp_path: Path, monkeypatch: pytest.Monke
     source = "from lib.book.paths import default_store\nprint(default_store().root.absolute())"
     output = execute(write(tmp_path / "book" / "r.ipynb", source), {}, tmp_path / "out.ipynb", progress=False)
     assert shown(output) == [f"{default_store().root.absolute()}\n"]
+
+
+def test_the_home_of_a_user_is_meant_by_a_tilde(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(STORE_VARIABLE, "~/results")
+    assert default_store().root == tmp_path / "results"
+    monkeypatch.setenv(STORE_VARIABLE, "~nobody-has-this-name/results")
+    assert default_store().root == Path("~nobody-has-this-name/results")

@@ -304,7 +304,10 @@ def test_a_result_that_lacks_a_part_is_refused(store: Store, spec: RunSpec, part
         ("fit_step", "never"),
         ("status", "lol"),
         ("seconds", "x"),
+        ("seconds", -1),
         ("metrics", []),
+        ("metrics", {"test": "x"}),
+        ("history", {"loss": ["a"]}),
         ("history", {"loss": 3.0}),
         ("history", {"loss": [1.0, 2.0], "train": [0.5]}),
         ("provenance", []),
@@ -316,6 +319,7 @@ def test_what_no_run_could_have_left_is_refused(store: Store, spec: RunSpec, par
     rewrite(path, lambda content: content.update({part: value}))
     with pytest.raises(StoreError, match=f"{path.name} is no result of a run .*{part}.*: delete it and run the sweep again"):
         store.get(spec)
+    assert f"{path.name} is no result of a run" in " ".join(store.verify()[1])
 
 
 def test_a_result_is_read_once_and_again_when_its_file_has_changed(store: Store, spec: RunSpec) -> None:

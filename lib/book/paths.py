@@ -55,7 +55,7 @@ def default_store() -> Store:
 
     Raises StoreError where something else is in its place; a folder that is not there yet is an empty store.
     """
-    root = Path(os.environ.get(STORE_VARIABLE) or ROOT / "results").expanduser()
+    root = Path(os.path.expanduser(os.environ.get(STORE_VARIABLE) or ROOT / "results"))
     if os.path.lexists(root) and not os.path.isdir(root):
         raise StoreError(f"the store {root} is not a folder: move it away, or let {STORE_VARIABLE} name another place.")
     reads = os.environ.get(READS_VARIABLE)

@@ -117,6 +117,16 @@ def _read(path: Path) -> dict[str, Any]:
     return content
 
 
+_PARTS = ("metrics", "history", "steps", "status", "fit_step", "seconds", "provenance", "arrays")
+
+
+def _numbers(value: Any) -> bool:
+    """A number, none, or lists of them?"""
+    if isinstance(value, list):
+        return all(map(_numbers, value))
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
 def _misshapen(fields: dict[str, Any]) -> str | None:
     """What no run could have left, though its writer signed it."""
     count = lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0
@@ -125,9 +135,9 @@ def _misshapen(fields: dict[str, Any]) -> str | None:
         "steps": count(fields["steps"]),
         "fit_step": fields["fit_step"] is None or count(fields["fit_step"]),
         "status": fields["status"] in STATUSES,
-        "seconds": isinstance(fields["seconds"], int | float),
-        "metrics": isinstance(fields["metrics"], dict),
-        "history": isinstance(history, dict) and all(isinstance(column, list) for column in history.values()),
+        "seconds": isinstance(fields["seconds"], int | float) and fields["seconds"] >= 0,
+        "metrics": isinstance(fields["metrics"], dict) and all(map(_numbers, fields["metrics"].values())),
+        "history": isinstance(history, dict) and all(isinstance(c, list) and _numbers(c) for c in history.values()),
         "provenance": isinstance(fields["provenance"], dict),
         "arrays": isinstance(fields["arrays"], str | None),
     }
@@ -187,8 +197,7 @@ class Store:
         content = _read(path)
         try:
             spec = from_dict(content["spec"])
-            names = ("metrics", "history", "steps", "status", "fit_step", "seconds", "provenance", "arrays")
-            fields = {name: content[name] for name in names}
+            fields = {name: content[name] for name in _PARTS}
         except UnknownKindError as error:
             raise StoreError(f"{path} is whole but cannot be read yet, so keep it: {error}") from None
         except (KeyError, SpecError) as error:
@@ -254,7 +263,11 @@ class Store:
                 content = _read(path)
                 if (key := _digest(content.get("spec"))[:20]) != path.stem:
                     raise StoreError(f"{path} holds the result of another spec, {key}: move it out of the store.")
-                if content.get("arrays") is not None:
+                if lacking := [name for name in _PARTS if name not in content]:
+                    raise StoreError(f"{path} lacks a part of a result ({lacking[0]!r}): delete it and run the sweep again.")
+                if wrong_part := _misshapen(content):
+                    raise StoreError(f"{path} is no result of a run ({wrong_part}): delete it and run the sweep again.")
+                if content["arrays"] is not None:
                     _read_arrays(path, content["arrays"])
             except StoreError as error:
                 wrong.append(str(error))

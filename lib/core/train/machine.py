@@ -130,7 +130,7 @@ def has_compiler() -> bool:
 def compile_cache() -> Path:
     """Where compiled programs are to be kept for the next time. REASON_OR_MEMORIZE_CACHE names another folder."""
     if named := os.environ.get(CACHE_VARIABLE) or os.environ.get("TORCHINDUCTOR_CACHE_DIR"):
-        return Path(named)
+        return Path(os.path.expanduser(named))
     try:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reason-or-memorize"
     except RuntimeError:  # a user without a home
