@@ -221,17 +221,6 @@ def gpt_specs(profile: str) -> dict[str, list[RunSpec]]:
     return found
 
 
-def floor_specs(profile: str) -> list[RunSpec]:
-    """The first variant on as many other seeds, tested on four times the prompts: is it better than a guess where no example
-    shows the query's pattern?"""
-    first, found = gpt_specs(profile)[GPT], []
-    for spec in first:
-        task = dict(spec.task)
-        task["prompts"] *= 4
-        found.append(replace(spec, seed=spec.seed + len(first), task=tuple(task.items())))
-    return found
-
-
 def story_specs(profile: str, wide: bool = False) -> dict[tuple[float, float], list[RunSpec]]:
     """{(δ, γ): runs} trained on the six tasks of a cycle alone. `wide`: with an a of 1 / √m in place of the main runs'. The
     rate shrinks with the start of W_O, m^−γ: a step moves F through W_V by the square of it."""
@@ -298,12 +287,7 @@ DEEPER = Experiment(
     "icl-deep", "In-context learning, three layers", VERSION, make_study, in_one_list(deep_specs), models=(OneLayerSpec,)
 )
 GPT2 = Experiment(
-    "icl-gpt2",
-    "In-context learning, a small GPT-2",
-    VERSION,
-    make_study,
-    in_one_list(gpt_specs, floor_specs),
-    models=(VectorGPT2Spec,),
+    "icl-gpt2", "In-context learning, a small GPT-2", VERSION, make_study, in_one_list(gpt_specs), models=(VectorGPT2Spec,)
 )
 STORY = Experiment(
     "icl-story", "In-context learning from other starts", VERSION, make_study, in_one_list(all_stories), models=(OneLayerSpec,)
