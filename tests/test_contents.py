@@ -174,7 +174,7 @@ def test_the_question_has_a_square_a_run() -> None:
     made = Made(front.question({"<b>": runs, "post": [dataclasses.replace(runs[2], metrics=runs[0].metrics)]}))
     first, second = made.inside("table", kind="rm-kinds")
     assert [made.text(made.inside("caption", table)[0]) for table in (first, second)] == ["<b>", "post"]
-    assert [made.text(i) for i in made.inside("th", first)] == ["0.5", "0.95"]
+    assert [made.text(i) for i in made.inside("th", first)] == ["γ 0.5", "0.95"]
     lines = [[len(made.inside("a", cell)) for cell in made.inside("td", line)] for line in made.inside("tr", first)]
     assert lines == [[], [1, 0], [1, 1]]  # a row a seed; one was not trained
     squares = [made.elements[i][1] for i in made.inside("a", first)]
@@ -198,5 +198,5 @@ def test_the_question_asks_and_hides_nothing_without_scripts() -> None:
     rows = [[made.text(cell) for cell in made.inside("td", row)] for row in made.inside("tr", pairs)][1:]
     assert rows[2:] == [["+3", "−1", "−4", "−6"], ["−3", "−7", "?", "−16"]]
     assert sum(len(row) for row in rows) == 16
-    assert "4 does −8 and 3 does −2" in made.text(made.inside("div", kind="rm-reveal")[0])
+    assert "4 takes 8 away and 3 takes 2" in made.text(made.inside("div", kind="rm-reveal")[0])
     assert [a.get("class") for _, a in made.elements if "hidden" in a] == ["rm-guess"]  # which only scripts can use
