@@ -203,6 +203,10 @@ def test_numbers_in_words() -> None:
     assert len({own.number(n) for n in range(199)}) == 199
 
 
+def test_the_example_has_the_same_runs_however_it_is_given() -> None:
+    assert own_specs("laptop", own.example(2_000)) == own_specs("laptop")
+
+
 def test_the_example_has_every_sum_once() -> None:
     data = own.example(10_000)
     asked = own.example(50).held_out["test"]

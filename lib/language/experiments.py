@@ -387,11 +387,11 @@ def own_specs(profile: str, data: own.Own | None = None, rows: int = 0) -> dict[
     differ in γ alone."""
     s = OWN[check_profile(profile)]
     most = rows or s.rows
-    longest_read = s.longest if data else 256  # nothing is read for the example; its stored runs say so
     data = data or own.example(most)
+    limit = s.longest if data.digest != own.EXAMPLE else 256  # nothing is read for the example; its stored runs say so
     every = (data.train, *data.held_out.values())
     longest = max(len(row.source) + len(row.target) + 2 for some in every for row in some)
-    task = {"data": data.digest, "kind": data.kind, "rows": most, "longest": longest_read}
+    task = {"data": data.digest, "kind": data.kind, "rows": most, "longest": limit}
     model = s.gpt.spec(len(data.words), longest + _ROOM)
     return {
         gamma: [

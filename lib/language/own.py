@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from lib.language import cogs, scan, stories
 from lib.language.files import opened
-from lib.language.text import LanguageError, Rows, Vocabulary, rows, vocabulary
+from lib.language.text import LanguageError, Rows, Vocabulary, rows, vocabulary, words_of
 
 VARIABLE = "REASON_OR_MEMORIZE_DATA"
 """The environment variable that tells processes that train where the data are."""
@@ -136,11 +136,13 @@ def _cogs(folder: Path, most: int) -> Taken:
         Row(*(tuple(words) for words in cogs.tokens(row)), f"{folder / name}.tsv, line {number}")
         for number, row in enumerate(getattr(data, name), 1)
     ]
-    try:
-        kept = set(cogs.fewer(data, most).train) if most < len(data.train) else set(data.train)
-    except LanguageError:  # fewer than the single words, which a smaller set keeps before all
-        return _spaced(as_rows("train"), most), {name: _spaced(as_rows(name)) for name in ("test", "gen")}
-    train = [row for row, whole in zip(as_rows("train"), data.train, strict=True) if whole in kept]
+    train = as_rows("train")
+    if most < len(train):
+        try:
+            kept = set(cogs.fewer(data, most).train)
+            train = [row for row, whole in zip(train, data.train, strict=True) if whole in kept]
+        except LanguageError:  # fewer than the single words, which a smaller set keeps before all
+            train = _spaced(train, most)
     return train, {name: _spaced(as_rows(name)) for name in ("test", "gen")}
 
 
@@ -168,7 +170,7 @@ def _json(path: Path) -> Iterator[Row]:
             label = [str(asked["answer"])] if isinstance(asked.get("answer"), str | bool) else []
             if not (chain or label):
                 raise LanguageError(f"{path}, {name} {part}: has no chain and no answer: give the file as it was released.")
-            yield Row(_words(" ".join(texts)), _words(" ".join((*chain, *label))), f"{path}, {name} {part}")
+            yield Row(words_of(" ".join(texts)), words_of(" ".join((*chain, *label))), f"{path}, {name} {part}")
 
 
 def _stories(path: Path, most: int, longest: int) -> Taken:
@@ -184,12 +186,7 @@ def _table(path: Path) -> Iterator[Row]:
             if line.strip() and (len(cells) != 2 or not all(cell.strip() for cell in cells)):
                 raise LanguageError(f"{path}, line {number} has {len(cells)} columns or an empty one: {advice}.")
             if line.strip():
-                yield Row(_words(cells[0]), _words(cells[1]), f"{path}, line {number}")
-
-
-def _words(text: str) -> tuple[str, ...]:
-    """Words and marks."""
-    return tuple(re.findall(r"\w+|[^\w\s]", text))
+                yield Row(words_of(cells[0]), words_of(cells[1]), f"{path}, line {number}")
 
 
 def _parted(found: Sequence[Row], given: Path, most: int) -> Taken:
@@ -211,11 +208,11 @@ def _spaced(found: Sequence[Row], most: int = MOST_ASKED) -> list[Row]:
     return [found[i * len(found) // count] for i in range(count)]
 
 
-_ONES = _words(
+_ONES = words_of(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
     "nineteen"
 )
-_TENS = _words("twenty thirty forty fifty sixty seventy eighty ninety")
+_TENS = words_of("twenty thirty forty fifty sixty seventy eighty ninety")
 
 
 def number(value: int) -> tuple[str, ...]:

@@ -28,14 +28,13 @@ from lib.core.record.spec import check_count
 from lib.language import lexicon
 from lib.language.draws import Draws, zipf
 from lib.language.files import opened
-from lib.language.text import END, LanguageError, Vocabulary, vocabulary
+from lib.language.text import END, LanguageError, Vocabulary, vocabulary, words_of
 
 SUBSTITUTE = "substitute corpus"
 SEPARATOR = "<|endoftext|>"
 UNKNOWN = "<unk>"
 """What stands in a text for a word that is none of those kept."""
 _STORY = 72  # stream of random numbers
-_WORD = re.compile(r"\w+|[^\w\s]")
 _HUMAN = 0.6  # share of people among heroes
 _LONGEST = 1_000_000  # characters; no story of the release is near
 _GENDERS = (
@@ -132,8 +131,8 @@ def stories(seed: int, first: int, count: int) -> list[list[str]]:
 
 
 def split(text: str) -> list[str]:
-    """Lower-cased words and marks; an apostrophe is a mark."""
-    return _WORD.findall(text.lower())
+    """Lower-cased words and marks."""
+    return list(words_of(text.lower()))
 
 
 def read_stories(path: str | Path, keep: int = 2000, limit: int | None = None) -> list[list[str]]:

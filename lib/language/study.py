@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
@@ -104,8 +104,27 @@ def answers(ask: Ask, rows: Rows) -> Tensor:
 
 def exact(guess: Tensor, rows: Rows) -> Tensor:
     """(R, N) bool: is every token that is asked for right? As greedy decoding would have it, since its first error decides."""
-    target = asked_for(rows)[1]
+    return _all_right(guess, asked_for(rows)[1])
+
+
+def _all_right(guess: Tensor, target: Tensor) -> Tensor:
     return ((guess == target) | (target == IGNORED)).all(-1)
+
+
+def _logits(ask: Ask, rows: Rows) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Part by part, rows of like length together: their numbers (n,), logits (R, n, l, V) and, beside these, targets (n, l)."""
+    for part in rows.length.argsort(stable=True).split(_ASKED_AT_ONCE):
+        longest = int(rows.length[part].max()) - 1
+        tokens, target = (found[:, :longest] for found in asked_for(rows[part]))
+        logits = ask.logits(tokens)
+        yield part, logits, target.to(logits.device)
+
+
+def _nats(logits: Tensor, target: Tensor) -> Tensor:
+    """(R,): cross-entropies of (R, n, l, V) logits, summed over all targets (n, l) that are asked for."""
+    target = target.expand(len(logits), *target.shape)
+    loss = F.cross_entropy(logits.flatten(0, 2), target.flatten(), ignore_index=IGNORED, reduction="none")
+    return loss.view(len(logits), -1).sum(1)
 
 
 @torch.no_grad()
@@ -244,13 +263,9 @@ class Asking(Reading):
     def _judged(self, ask: Ask, questions: Questions) -> tuple[Tensor, Tensor]:
         """(R,) and (R,): the shares of rows that are right in every token, and of labels that are the likelier of the two."""
         every, labels = [], []
-        for part in questions.rows.length.argsort(stable=True).split(_ASKED_AT_ONCE):
+        for part, logits, target in _logits(ask, questions.rows):
             some = questions[part]
-            tokens, target = asked_for(some.rows)
-            longest = int(some.rows.length.max()) - 1
-            logits = ask.logits(tokens[:, :longest])
-            target = target[:, :longest].to(logits.device)
-            every.append(((logits.argmax(-1) == target) | (target == IGNORED)).all(-1))
+            every.append(_all_right(logits.argmax(-1), target))
             said = torch.stack([judged(run, some.label.to(run.device), self.words) for run in logits])
             labels.append(said == some.answer.to(said.device))
         return torch.cat(every, 1).float().mean(1), torch.cat(labels, 1).float().mean(1)
@@ -276,14 +291,10 @@ class Owned(Reading):
         found = {}
         for name, rows in {"train": self.sample, **self.asked}.items():
             right, nats, count = [], 0.0, 0
-            for part in rows.length.argsort(stable=True).split(_ASKED_AT_ONCE):
-                tokens, target = (some[:, : int(rows.length[part].max()) - 1] for some in asked_for(rows[part]))
-                logits = ask.logits(tokens)
-                target = target.to(logits.device).expand(len(logits), *target.shape)
-                loss = F.cross_entropy(logits.flatten(0, 2), target.flatten(), ignore_index=IGNORED, reduction="none")
-                nats = nats + loss.view(len(logits), -1).sum(1)
-                count += int((target[0] != IGNORED).sum())
-                right.append(((logits.argmax(-1) == target) | (target == IGNORED)).all(-1))
+            for _, logits, target in _logits(ask, rows):
+                nats = nats + _nats(logits, target)
+                count += int((target != IGNORED).sum())
+                right.append(_all_right(logits.argmax(-1), target))
             found[name], found[f"{name} loss"] = torch.cat(right, 1).float().mean(1), nats / count
         return found
 
@@ -314,10 +325,9 @@ class Mixing:
                 for part in torch.arange(len(some)).split(_ASKED_AT_ONCE // 4):
                     tokens, target = _next(some[part])
                     logits = ask.logits(tokens)
-                    target = target.to(logits.device).expand(len(logits), *target.shape)
-                    loss = F.cross_entropy(logits.flatten(0, 2), target.flatten(), ignore_index=IGNORED, reduction="none")
-                    nats = nats + loss.view(len(logits), -1).sum(1)
-                    count += int((target[0] != IGNORED).sum())
+                    target = target.to(logits.device)
+                    nats = nats + _nats(logits, target)
+                    count += int((target != IGNORED).sum())
                     if name == "train":
                         right = right + (logits.argmax(-1) == target).sum((1, 2))
                 found[f"{name} {corpus}"] = nats / count

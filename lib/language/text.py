@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,11 @@ PAD, OUT, END = "<pad>", "<out>", "<end>"
 
 class LanguageError(ValueError):
     """Text, a data file or a size that a task cannot use; the message says what to change."""
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Words and marks, each a token; an apostrophe is a mark."""
+    return tuple(re.findall(r"\w+|[^\w\s]", text))
 
 
 @dataclass(frozen=True)

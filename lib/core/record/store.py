@@ -118,6 +118,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 _PARTS = ("metrics", "history", "steps", "status", "fit_step", "seconds", "provenance", "arrays")
+"""What a result has beside its spec."""
 
 
 def _numbers(value: Any) -> bool:
@@ -125,6 +126,15 @@ def _numbers(value: Any) -> bool:
     if isinstance(value, list):
         return all(map(_numbers, value))
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _parts(path: Path, content: dict[str, Any]) -> dict[str, Any]:
+    """Those of a result. Raises StoreError where one is missing, or is what no run could have left."""
+    if lacking := [name for name in ("spec", *_PARTS) if name not in content]:
+        raise StoreError(f"{path} lacks a part of a result ({lacking[0]!r}): delete it and run the sweep again.")
+    if wrong := _misshapen(content):
+        raise StoreError(f"{path} is no result of a run ({wrong}): delete it and run the sweep again.")
+    return {name: content[name] for name in _PARTS}
 
 
 def _misshapen(fields: dict[str, Any]) -> str | None:
@@ -195,17 +205,15 @@ class Store:
 
     def _parsed(self, path: Path) -> StoredRun:
         content = _read(path)
+        fields = _parts(path, content)
         try:
             spec = from_dict(content["spec"])
-            fields = {name: content[name] for name in _PARTS}
         except UnknownKindError as error:
             raise StoreError(f"{path} is whole but cannot be read yet, so keep it: {error}") from None
         except (KeyError, SpecError) as error:
             raise StoreError(f"{path} lacks a part of a result ({error}): delete it and run the sweep again.") from None
         if path.stem != spec.key:
             raise StoreError(f"{path} holds the result of another spec, {spec.key}: move it out of the store.")
-        if wrong := _misshapen(fields):
-            raise StoreError(f"{path} is no result of a run ({wrong}): delete it and run the sweep again.")
         return StoredRun(spec=spec, path=path, **fields)
 
     def put(self, result: RunResult, provenance: dict[str, Any], keep_weights: bool = False) -> bool:
@@ -263,10 +271,7 @@ class Store:
                 content = _read(path)
                 if (key := _digest(content.get("spec"))[:20]) != path.stem:
                     raise StoreError(f"{path} holds the result of another spec, {key}: move it out of the store.")
-                if lacking := [name for name in _PARTS if name not in content]:
-                    raise StoreError(f"{path} lacks a part of a result ({lacking[0]!r}): delete it and run the sweep again.")
-                if wrong_part := _misshapen(content):
-                    raise StoreError(f"{path} is no result of a run ({wrong_part}): delete it and run the sweep again.")
+                _parts(path, content)
                 if content["arrays"] is not None:
                     _read_arrays(path, content["arrays"])
             except StoreError as error:
