@@ -180,7 +180,8 @@ CLAIMS = (
         "chapter 11",
         "On two and three times the rows, too, models with the paper's circuit have fewer of the held-out pairs right.",
         "not in the sources",
-        f"exact test over pairs of runs of one γ and number of rows, one-sided p at most {short(RARE)}; fixed before these runs",
+        f"exact test over pairs of runs of one γ and number of rows, one-sided p at most {short(RARE)}"
+        "; fixed before these runs",
         worse_on_more_rows,
         question="rule",
         figure="11.2",
