@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
+import io
 import json
 import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 # Nothing of ours is imported here: it takes seconds, and main answers Ctrl-C from the first of them.
 _PARAMETER = ("-p", "--parameter")
@@ -214,7 +215,7 @@ def main(arguments: list[str] | None = None) -> int:
         "claims": _claims,
     }
     with contextlib.suppress(AttributeError):  # γ and − must not end a command where they cannot be written
-        sys.stdout.reconfigure(errors="backslashreplace")
+        cast(io.TextIOWrapper, sys.stdout).reconfigure(errors="backslashreplace")
     try:
         commands[args.command](args)
     except KeyboardInterrupt as error:

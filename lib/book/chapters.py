@@ -238,7 +238,7 @@ def _execute(chapter: Chapter, effective: Mapping[str, Any], output: Path, progr
                 "stored are safe. The former notebook was kept."
             ) from None
         notebook = read_notebook(temporary)
-        tidy(notebook, chapter.defaults() | effective, read_results(reads, default_store()), files)
+        tidy(notebook, chapter.defaults() | dict(effective), read_results(reads, default_store()), files)
         nbformat.write(notebook, temporary)
         os.replace(temporary, output)
     return output

@@ -61,7 +61,8 @@ class Dials:
 
     def words(self) -> str:
         """The opening view in one line: for those who do not see it, and for regression tests."""
-        data, where = self.data, _opening(self.data)
+        data: dict[str, Any] = self.data
+        where = _opening(data)
         count = sum(leaf is not None for s in data["series"] for leaf in _leaves(s["values"], len(data["dials"])))
         at = ", ".join(f"{d['label']} = {number(d['values'][where[d['id']]])}" for d in data["dials"])
         told = ", ".join(f"{s['label']} {_told(_at(data, s['values'], where), data['y'])}" for s in data["series"])

@@ -106,7 +106,7 @@ def drawn(args: Sequence[Any]) -> str:
     return f"{len(numbers)} numbers, mean {numbers.mean():.2g}, standard deviation {numbers.std():.2g}"
 
 
-def rounded(value: T) -> T:
+def rounded(value: Any) -> Any:
     """With numbers to six digits: what another machine computes differs in the last ones, and is drawn in the same pixels."""
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         return np.array([float(f"{v:.6g}") for v in value.ravel().tolist()], dtype=value.dtype).reshape(value.shape)
@@ -117,7 +117,8 @@ def rounded(value: T) -> T:
     if isinstance(value, dict):
         return {key: rounded(v) for key, v in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(map(rounded, value))
+        made: Any = type(value)
+        return made(map(rounded, value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type | StoredRun):
         copied = copy.copy(value)
         for name, held in vars(value).items():

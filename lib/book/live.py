@@ -63,7 +63,7 @@ class View(anywidget.AnyWidget):
     depth = traitlets.Int().tag(sync=True)
     seed = traitlets.Int().tag(sync=True)
     step = traitlets.Int(-1).tag(sync=True)
-    training = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
+    training: Any = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
 
 
 class Live:

@@ -55,8 +55,9 @@ def assigned(source: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for statement in ast.parse(source).body:
         target = statement.target if isinstance(statement, ast.AnnAssign) else getattr(statement, "targets", [None])[0]
-        if isinstance(target, ast.Name) and statement.value is not None:
-            found[target.id] = ast.literal_eval(statement.value)
+        value = getattr(statement, "value", None)
+        if isinstance(target, ast.Name) and value is not None:
+            found[target.id] = ast.literal_eval(value)
     return found
 
 
@@ -76,7 +77,7 @@ def checked(chapter: str, kinds: Mapping[str, type], given: Mapping[str, Any]) -
             raise ParameterError(f"parameter {name} of {chapter} must be of type {kind.__name__}, got {short(value)}.")
         if check := _CHECKS.get(name) or (check_number if kind is float else None):
             check(name, value)
-        found[name] = _absolute(name, value) if name == "data" else value
+        found[name] = _absolute(name, str(value)) if name == "data" else value
     return found
 
 
@@ -92,4 +93,4 @@ def check_parameters(names: MutableMapping[str, Any]) -> None:
     for cell in names.get("In", []):
         if cell.startswith(_INJECTED):
             given |= assigned(cell)
-    names |= checked("this chapter", kinds, given)
+    names.update(checked("this chapter", kinds, given))

@@ -11,6 +11,7 @@ import re
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -60,7 +61,7 @@ def print_book(output: Path | None = None, html: Path = BUILD / "html") -> Path:
                 sheet.goto(path.as_uri(), wait_until="load")
                 sheet.evaluate("() => document.fonts.ready.then(() => true)")
                 printed = Path(folder) / f"{number}.pdf"
-                edge = dict.fromkeys(("top", "bottom", "left", "right"), "14mm")
+                edge: Any = dict.fromkeys(("top", "bottom", "left", "right"), "14mm")
                 sheet.pdf(path=printed, format="A4", margin=edge, print_background=True, scale=0.85)
                 title = sheet.title().split(" — ")[0]
                 whole.append(PdfReader(io.BytesIO(printed.read_bytes())), outline_item=title)

@@ -33,10 +33,19 @@ class OneLayerSpec:
     value: float = 1.0
     trained_values: bool = True
     kind: ClassVar[str] = "cot-one-layer"
-    depth: ClassVar[int] = 1
-    vocab: ClassVar[int] = 1
-    d_model: ClassVar[int] = D
     single_precision: ClassVar[bool] = True
+
+    @property
+    def depth(self) -> int:
+        return 1
+
+    @property
+    def vocab(self) -> int:
+        return 1
+
+    @property
+    def d_model(self) -> int:
+        return D
 
     def __post_init__(self) -> None:
         check_count("steps", self.steps)

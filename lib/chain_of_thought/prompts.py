@@ -53,7 +53,7 @@ class Trial:
         unread = ("starts",) if self.errors == "parting" else ("competitors", "first")
         if lost := [name for name in unread if getattr(self, name) != type(self).__dataclass_fields__[name].default]:
             raise SpecError(f"{lost[0]} says nothing of errors that are {self.errors}: leave it out.")
-        self.transitions, self.columns  # noqa: B018 (raise for a τ or a sum that cannot be had)
+        _ = self.transitions, self.columns  # raise for a τ or a sum that cannot be had
 
     @cached_property
     def transitions(self) -> Transitions:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import Tensor
 
 from lib.chain_of_thought.inference import nearest
-from lib.chain_of_thought.models import half_square
+from lib.chain_of_thought.models import OneLayer, OneLayerSpec, half_square
 from lib.chain_of_thought.task import GROUPS, OTHER_STEPS, Task
 from lib.core.record.spec import RunSpec, SpecError
 from lib.core.sweep.jobs import records
@@ -39,7 +41,7 @@ class ChainOfThought:
         """On held-out prompts of the training kind, each (R,): `held out`, the mean of ½ ‖z − f‖²; `right`, the share of
         answers whose nearest pattern is z; and the mean attention to the four groups of columns of the examples, and to those
         of other steps by their example."""
-        model = ask.ensemble.model
+        model = cast(OneLayer, ask.ensemble.model)
         prompt = self.prompt.to(ask.ensemble.device)
         answer = model(prompt.expand(model.n_runs, *prompt.shape)).cpu()
         attention = model.weights(prompt.expand(model.n_runs, *prompt.shape)).cpu()
@@ -55,9 +57,10 @@ class ChainOfThought:
 def make_study(spec: RunSpec) -> ChainOfThought:
     """Raises SpecError where the model is not of the prompts' shape."""
     study = ChainOfThought(**dict(spec.task))
-    if (spec.model.steps, spec.model.positions) != (study.task.steps, study.length):
+    model = cast(OneLayerSpec, spec.model)
+    if (model.steps, model.positions) != (study.task.steps, study.length):
         raise SpecError(
             f"prompts of {study.task.length} examples of {study.task.steps} steps need a model of {study.task.steps} steps and "
-            f"{study.length} positions, got {spec.model.steps} and {spec.model.positions}."
+            f"{study.length} positions, got {model.steps} and {model.positions}."
         )
     return study

@@ -108,7 +108,7 @@ class Columns:
         """The kind of a column with nothing but the code of its step, counted from 0."""
         return self.absent + 1 + step
 
-    def kind(self, pattern: Tensor, step: Tensor, output: Tensor | int) -> Tensor:
+    def kind(self, pattern: Tensor, step: Tensor | int, output: Tensor | int) -> Tensor:
         """The number of the column (μ_pattern + c_step; μ_output), with steps counted from 0; output P: nothing is written."""
         return (pattern * self.steps + step) * (len(self.patterns) + 1) + output
 

@@ -5,6 +5,8 @@ They are the pre-norm runs of chapter 8 at more values of γ, trained again beca
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -38,7 +40,7 @@ GAMMAS = (0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 class Played(Composition):
     """The task; every evaluated step keeps what a reader sees of it."""
 
-    def __init__(self, **task: int) -> None:
+    def __init__(self, **task: Any) -> None:
         super().__init__(**task)
         place = torch.arange(N_PLACES).repeat_interleave(ASKED)
         one = Task().questions(torch.tensor([KEY]), torch.tensor([PLACE]), torch.tensor([Task().number(HELD_OUT)]))

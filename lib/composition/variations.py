@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -270,13 +270,13 @@ def gpt2_specs(
     profile: str, name: str = GPT2_NAME, norms: Sequence[str] = ("post", "pre"), among: Sequence[float] | None = None
 ) -> list[RunSpec]:
     """Every γ in both norms; or, for an experiment of another name, `norms` and the γ `among` which it has runs."""
-    shape, gammas, rate, decay, seeds, train = {
+    (layers, width, heads), gammas, rate, decay, seeds, train = {
         "smoke": ((2, 16, 2), (0.5, 0.8), 1e-3, 0.01, 1, SMOKE),
         "laptop": ((2, 64, 4), GPT2_GAMMAS, 1e-3, 0.1, 4, replace(LAPTOP, batch=128, steps=4000)),
         "paper": ((12, 768, 12), PAPER_GAMMAS, 2.5e-4, 0.01, 4, PAPER),
     }[profile]
     return [
-        _run(name, profile, gpt2_model(*shape, norm), train, gamma, seed, rate, decay)
+        _run(name, profile, gpt2_model(layers, width, heads, norm), train, gamma, seed, rate, decay)
         for norm in norms
         for gamma in sorted(among or gammas, reverse=True)
         for seed in range(seeds)
@@ -312,7 +312,7 @@ def factor_specs(profile: str) -> dict[str, list[RunSpec]]:
         one = base[0]
         heads = change.get("model", {}).get("heads")
         shape = {key: value for key, value in change.get("model", {}).items() if key != "heads"}
-        model = replace(one.model, **shape)
+        model = replace(cast(ModelSpec, one.model), **shape)
         if heads:
             model = replace(gpt2_model(model.depth, model.d_model, heads, "pre"), **shape)
         train = replace(one.train, precision="float32", batch=one.train.batch * change.get("batch", 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,13 +18,13 @@ class Measured(Protocol):
     def interval(self) -> tuple[float, float]: ...
 
 
-def band(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, shade: float = 0.15, **look: object) -> None:
+def band(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, shade: float = 0.15, **look: Any) -> None:
     """Mean over runs and the range of all runs. values: (R, n); NaN is left out. `shade`: how dense the band is."""
     ax.plot(x, np.nanmean(values, 0), **look)
     ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=shade, lw=0)
 
 
-def log_errors(ax: Axes, x: Sequence[float], shares: Sequence[Measured], low: float, label: str | None, **look: object) -> None:
+def log_errors(ax: Axes, x: Sequence[float], shares: Sequence[Measured], low: float, label: str | None, **look: Any) -> None:
     """Means over runs on a logarithmic axis that begins at `low`, with the 95 % interval over prompts as a band; what is below
     stands at the floor as an open mark."""
     mean, interval = np.array([s.mean for s in shares]), np.array([s.interval for s in shares]).clip(low, 1)

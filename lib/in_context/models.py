@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -40,9 +40,15 @@ class OneLayerSpec:
     back: float | None = None
     kind: ClassVar[str] = "icl-one-layer"
     later: ClassVar[dict[str, Any]] = {"a": None, "every": False, "back": None}
-    vocab: ClassVar[int] = 1
-    d_model: ClassVar[int] = D
     single_precision: ClassVar[bool] = True
+
+    @property
+    def vocab(self) -> int:
+        return 1
+
+    @property
+    def d_model(self) -> int:
+        return D
 
     def __post_init__(self) -> None:
         for name in ("neurons", "positions", "depth"):
@@ -121,7 +127,8 @@ class OneLayer(nn.Module):
     def __init__(self, spec: OneLayerSpec, n_runs: int = 1) -> None:
         super().__init__()
         self.spec, self.n_runs = spec, n_runs
-        self.layers = nn.ModuleList(Layer(n_runs, spec) for _ in range(spec.depth))
+        self.a: Tensor
+        self.layers = cast("list[Layer]", nn.ModuleList(Layer(n_runs, spec) for _ in range(spec.depth)))
         self.back = nn.ModuleList(Gaussian(n_runs, D, spec.neurons, spec.neurons, spec.back) for _ in range(spec.depth - 1))
         self.register_buffer("a", signs(spec.neurons) * spec.readout, persistent=False)
 
@@ -170,10 +177,13 @@ class VectorGPT2Spec:
     query_only: bool = False
     kind: ClassVar[str] = "icl-gpt2"
     later: ClassVar[dict[str, Any]] = {"query_only": False}
-    vocab: ClassVar[int] = 1
+
+    @property
+    def vocab(self) -> int:
+        return 1
 
     def __post_init__(self) -> None:
-        self.transformer  # noqa: B018 (raises for what is no shape)
+        _ = self.transformer  # raises for what is no shape
 
     @property
     def transformer(self) -> ModelSpec:

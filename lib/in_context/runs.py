@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from lib.core.read.statistics import wilson
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import train_specs
-from lib.in_context.models import OneLayer, signs
+from lib.in_context.models import OneLayer, OneLayerSpec, signs
 from lib.in_context.study import foreign, make_study, task_from
 from lib.in_context.task import Prompts, Task, all_pairs
 
@@ -33,6 +34,10 @@ def main_runs(store: Store, profile: str) -> list[StoredRun]:
     return load(train_specs(profile), store)
 
 
+def shape_of(run: StoredRun) -> OneLayerSpec:
+    return cast(OneLayerSpec, run.spec.model)
+
+
 @memoized
 def trained(run: StoredRun) -> OneLayer:
     """The trained model of a run (n_runs = 1). Raises StoreError where its weights were not kept."""
@@ -41,7 +46,7 @@ def trained(run: StoredRun) -> OneLayer:
 
 def untrained(run: StoredRun) -> OneLayer:
     """The same before the first step."""
-    return at_start(run.spec)
+    return cast(OneLayer, at_start(run.spec))
 
 
 @memoized
@@ -142,7 +147,7 @@ def small(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
 def steps_to(run: StoredRun, level: float = LEVEL, name: str = "unseen loss") -> int | None:
     """The first evaluated step at which the held-out hinge loss is at most `level`; None for never."""
     losses = run.history.get(name, run.history["seen loss"])
-    return next((s for s, v in zip(run.history["step"], losses, strict=True) if v is not None and v <= level), None)
+    return next((int(s) for s, v in zip(run.history["step"], losses, strict=True) if v is not None and v <= level), None)
 
 
 # --- Neurons ---
@@ -174,7 +179,7 @@ def large(norms: np.ndarray) -> np.ndarray:
 
 def positive(run: StoredRun) -> np.ndarray:
     """(m,) which neurons of the last layer have a > 0."""
-    return signs(run.spec.model.neurons).numpy() > 0
+    return signs(shape_of(run).neurons).numpy() > 0
 
 
 def neurons_at(run: StoredRun, step: int, layer: int = 1) -> dict[str, np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -35,7 +36,7 @@ class InContext:
     at which every run leaves its neurons; `prompts`, on how many prompts a GPT-2 is tested for each condition when trained;
     `only`, the one condition that it is tested in."""
 
-    def __init__(self, keep: tuple[int, ...] = (), prompts: int = 0, only: str = "", **task: object) -> None:
+    def __init__(self, keep: tuple[int, ...] = (), prompts: int = 0, only: str = "", **task: Any) -> None:
         self.task, self.keep, self.prompts, self.only = Task(**task), frozenset(keep), prompts, only
         self.length = self.task.length + 1
         self.sets = {"seen": self._test(self.task, self.task.pairs)}
@@ -95,20 +96,22 @@ class InContext:
             return {}
         if isinstance(model, VectorGPT2):
             return self.errors(model)
+        if not isinstance(model, OneLayer):
+            raise ValueError(f"a {type(model).__name__} has no neurons to keep.")
         return {
             f"{name}.{k}": value
             for k in range(1, model.spec.depth + 1)
             for name, value in neurons(model, self.task.m1, k).items()
         }
 
-    def errors(self, model: nn.Module, chunk: int = 500) -> dict[str, Tensor]:
+    def errors(self, model: VectorGPT2, chunk: int = 500) -> dict[str, Tensor]:
         """Every column with a label is the query of the columns before it, so that one prompt tests all lengths."""
         wrong, count = [], []
         for row, (condition, alpha) in enumerate(error_rows(self.only)):
             change = dict(CONDITIONS)[condition]
             task = foreign(self.task, alpha=alpha, **change) if change else replace(self.task, alpha=alpha)
             pairs = None if change else self.task.unseen
-            total, right = 0, 0
+            total, right = torch.zeros((), dtype=torch.int64), torch.zeros((), dtype=torch.int64)
             for start in range(0, self.prompts, chunk):
                 index = torch.arange(start, min(start + chunk, self.prompts)) + row * self.prompts
                 test = task.draw(torch.tensor(TEST_SEED), index, pairs)

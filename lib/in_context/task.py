@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -139,7 +140,8 @@ class Task:
         left = self.sum - (lead or 0.0)
         root = math.sqrt(max(0.0, widest**2 - left**2))
         weights = ([] if lead is None else [lead]) + [(left + root) / 2, (left - root) / 2]
-        return sum(weight * axes[i : self.mix * self.count : self.mix] for i, weight in enumerate(weights))
+        parts = [weight * axes[i : self.mix * self.count : self.mix] for i, weight in enumerate(weights)]
+        return cast(Tensor, sum(parts))
 
     @cached_property
     def irrelevant(self) -> Tensor:

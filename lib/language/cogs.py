@@ -25,7 +25,7 @@ from functools import cache, partial
 from itertools import accumulate
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lib.language.cogs_words import Words, participle, past, substitute
 from lib.language.files import opened
@@ -372,7 +372,8 @@ def _use(grammar: Grammar, use: Use) -> Clause:
         filler = grammar.perhaps_with_place(use.word)
     elif use.slot == "subject":
         filler = grammar.common(use.word)
-    return grammar.clause(grammar.kind(use.kinds), **{use.slot: filler})
+    given: dict[str, Any] = {use.slot: filler}
+    return grammar.clause(grammar.kind(use.kinds), **given)
 
 
 def _exposed(grammar: Grammar, word: str) -> Clause:

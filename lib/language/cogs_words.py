@@ -7,6 +7,7 @@ those of "on" and "in". The words that the 21 cases test (lib/language/cogs.py) 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from lib.language.text import LanguageError
@@ -140,7 +141,7 @@ NOUNS, VERBS = 100, 20
 """How many nouns (names, places of one preposition) and how many verbs of one class there are; the release has as many."""
 
 
-def _alternate(first: list[str], second: list[str], n: int) -> tuple[str, ...]:
+def _alternate(first: Sequence[str], second: Sequence[str], n: int) -> tuple[str, ...]:
     return tuple(word for pair in zip(first, second, strict=False) for word in pair)[:n]
 
 

@@ -6,7 +6,7 @@ Rows are padded behind, and attention is causal, so that no token sees padding. 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import torch
 import torch.nn.functional as F
@@ -64,7 +64,7 @@ class Causal(Transformer):
             x = block(x, False, activations, layer)
         if self.final_norm is not None:
             x = self.final_norm(x)
-        if self.spec.tied:
+        if cast(CausalSpec, self.spec).tied:
             x = torch.bmm(x.flatten(1, 2), self.embedding.token.transpose(1, 2)).view(*x.shape[:-1], -1)
         return hooked(activations, "logits", self.head(x))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lib.language import cogs, scan, stories
 from lib.language.files import opened
@@ -126,15 +126,15 @@ def _kind(given: Path, files: Sequence[Path]) -> tuple[str, list[Path], Take]:
 def _scan(folder: Path, name: str, files: Sequence[Path], most: int) -> Taken:
     split, commands = scan.load(folder, name), scan.commands()
     sample = split.sample(min(most, len(split.train)))
-    as_rows = lambda numbers, file: [Row(*commands[i], str(file)) for i in numbers.tolist()]
+    as_rows = lambda numbers, file: [Row(commands[i][0], commands[i][1], str(file)) for i in numbers.tolist()]
     return as_rows(sample.train, files[0]), {"test": _spaced(as_rows(sample.test, files[1]))}
 
 
 def _cogs(folder: Path, most: int) -> Taken:
     data = cogs.load(folder)
     as_rows = lambda name: [
-        Row(*(tuple(words) for words in cogs.tokens(row)), f"{folder / name}.tsv, line {number}")
-        for number, row in enumerate(getattr(data, name), 1)
+        Row(tuple(source), tuple(target), f"{folder / name}.tsv, line {number}")
+        for number, (source, target) in enumerate(map(cogs.tokens, getattr(data, name)), 1)
     ]
     train = as_rows("train")
     if most < len(train):
@@ -163,7 +163,8 @@ def _json(path: Path) -> Iterator[Row]:
     for name, example in found.items():
         for part, asked in example.items() if isinstance(example, dict) else [("", None)]:
             asked = asked if isinstance(asked, dict) else {}
-            texts, chain = [asked.get("question"), asked.get("query")], asked.get("chain_of_thought")
+            texts: list[Any] = [asked.get("question"), asked.get("query")]
+            chain: Any = asked.get("chain_of_thought")
             if not all(isinstance(text, str) and text for text in (*texts, *(chain if isinstance(chain, list) else [None]))):
                 what = "needs the texts question and query and a list chain_of_thought"
                 raise LanguageError(f"{path}, {name} {part}: {what}: give the file as it was released.")

@@ -211,9 +211,10 @@ class Task:
             nodes.append(Node(concept, Property(draws.one(family), sign), nodes[-1].concept))
         return self._written(draws, nodes, [nodes[at] for at in path], aside)
 
-    def _written(self, draws: Draws, nodes: list[Node], path: list[Node], aside: list[str]) -> Example:
+    def _written(self, draws: Draws, nodes: list[Node], path: list[Node], aside: Sequence[str]) -> Example:
         fact = path[-1].own
-        own = {node.concept: _rule(draws, node.concept, node.own.words) for node in nodes[1:]}
+        assert fact is not None, "a path ends at a concept with an adjective"
+        own = {node.concept: _rule(draws, node.concept, node.own.words) for node in nodes[1:] if node.own}
         parent = {node.concept: _rule(draws, node.concept, parent=node.parent) for node in nodes[1:]}
         if self.order == "postorder":
             sentences = [rules[node.concept] for node in nodes[:0:-1] for rules in (own, parent)]
@@ -234,7 +235,7 @@ class Task:
         start = _sentence(name, "is", *_a(path[0].concept))
         thoughts = list(start)
         for node in path[:-1]:
-            thoughts += (*parent[node.concept], *_sentence(name, "is", *_a(node.parent)))
+            thoughts += (*parent[node.concept], *_sentence(name, "is", *_a(node.parent or "")))
         thoughts += (*own[path[-1].concept], *_sentence(name, "is", *fact.words))
         answer = not draws.chance(0.5)
         asked = fact if answer else fact.opposite

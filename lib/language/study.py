@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from lib.core.model.rng import randint
 from lib.core.record.spec import RunSpec
@@ -57,7 +57,7 @@ class Adding:
         return found
 
     @torch.no_grad()
-    def snapshot(self, model: nn.Module, step: int) -> dict[str, Tensor]:
+    def snapshot(self, model: Any, step: int) -> dict[str, Tensor]:
         """At the steps to keep: by how much the answer to every held-out pair is off, (R, pairs), in the order of `task.test`.
         A mark instead of a number counts as one below 0."""
         if step not in self.keep:
@@ -88,15 +88,15 @@ def asked_for(rows: Rows) -> tuple[Tensor, Tensor]:
     return rows.tokens[:, :-1], torch.where(rows.targets()[:, 1:], rows.tokens[:, 1:], IGNORED)
 
 
-def answers(ask: Ask, rows: Rows) -> Tensor:
+def answers(ask: Callable[[Tensor], Tensor], rows: Rows) -> Tensor:
     """(R, N, L − 1): the most likely token behind every token, in one teacher-forced pass."""
     tokens, target = asked_for(rows)
     order = rows.length.argsort(stable=True)
-    found = None
+    found = torch.zeros(0)
     for part in order.split(_ASKED_AT_ONCE):
         longest = int(rows.length[part].max()) - 1
         guess = ask(tokens[part, :longest])
-        if found is None:
+        if not len(found):
             found = torch.zeros(len(guess), *target.shape, dtype=guess.dtype)
         found[:, part, :longest] = guess.cpu()
     return found
@@ -128,7 +128,7 @@ def _nats(logits: Tensor, target: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def greedy(model: nn.Module, rows: Rows, limit: int) -> Tensor:
+def greedy(model: Any, rows: Rows, limit: int) -> Tensor:
     """(R, N, limit): what the models write themselves behind OUT, one token after the other; PAD behind END.
 
     `limit` is at most the positions left behind the longest source."""
@@ -207,7 +207,7 @@ class Reading:
                 found[f"{name} cases"] = torch.stack([right[:, group == g].mean(1) for g in range(int(group.max()) + 1)], 1)
         return found
 
-    def snapshot(self, model: nn.Module, step: int) -> dict[str, Tensor]:
+    def snapshot(self, model: Any, step: int) -> dict[str, Tensor]:
         """At the steps to keep, of each set asked: whether a row is right, (R, N), and the answers to some rows, (R, n, L − 1),
         those of `shown`."""
         if step not in self.keep:
@@ -227,7 +227,7 @@ class Reading:
         return torch.cat([(group == g).nonzero()[:N_EACH, 0] for g in range(int(group.max()) + 1)])
 
 
-def _of(model: nn.Module) -> Callable[[Tensor], Tensor]:
+def _of(model: Any) -> Callable[[Tensor], Tensor]:
     """The answers of a model at every position, as an Ask gives them."""
     device = next(model.parameters()).device
 
@@ -270,7 +270,7 @@ class Asking(Reading):
             labels.append(said == some.answer.to(said.device))
         return torch.cat(every, 1).float().mean(1), torch.cat(labels, 1).float().mean(1)
 
-    def snapshot(self, model: nn.Module, step: int) -> dict[str, Tensor]:
+    def snapshot(self, model: Any, step: int) -> dict[str, Tensor]:
         found = super().snapshot(model, step)
         if found:
             written = greedy(model, self.some.rows, self.limit)
@@ -317,11 +317,12 @@ class Mixing:
         return self.tokens.to(row.device)[row], self.target.to(row.device)[row]
 
     def measure(self, ask: Ask) -> dict[str, Tensor]:
-        found, right, asked = {}, 0.0, 0
+        found: dict[str, Tensor] = {}
+        right, asked = torch.zeros(()), 0
         for name, rows in self.asked.items():
             for corpus in range(int(rows.corpus.max()) + 1):
                 some = rows[rows.corpus == corpus]
-                nats, count = 0.0, 0
+                nats, count = torch.zeros(()), 0
                 for part in torch.arange(len(some)).split(_ASKED_AT_ONCE // 4):
                     tokens, target = _next(some[part])
                     logits = ask.logits(tokens)
@@ -334,7 +335,7 @@ class Mixing:
                 asked += count * (name == "train")
         return found | {"train": right / asked}
 
-    def watch(self, model: nn.Module) -> dict[str, Tensor]:
+    def watch(self, model: Any) -> dict[str, Tensor]:
         """Mean cosine between the embeddings of two different tokens of each corpus alone, (R,)."""
         token = model.embedding.token
         return {f"cosine {i}": mean_cosine(token[:, own.to(token.device)]) for i, own in enumerate(self.own)}
@@ -403,7 +404,8 @@ def asking_data(
 ) -> tuple[prontoqa_task.Task, Questions, Questions]:
     task = prontoqa_task.Task(concepts=concepts, hops=hops, hard=hard)
     known, others = (task.examples(stream, 0, count) for stream, count in ((TRAIN_STREAM, size), (TEST_STREAM, test)))
-    return task, *(prontoqa_task.questions(some, task.vocabulary, chain) for some in (known, others))
+    first, second = (prontoqa_task.questions(some, task.vocabulary, chain) for some in (known, others))
+    return task, first, second
 
 
 @records("train", "train label", "test", "label")
@@ -427,7 +429,8 @@ def mix_data(each: int, tests: int, length: int) -> tuple[Vocabulary, Sequences,
     texts = mix_texts(each, tests)
     words = stories.mix_vocabulary(texts)
     parts = ([t[:each] for t in texts], [t[each:] for t in texts])
-    return words, *(stories.mix(part, words, length) for part in parts)
+    train, held_out = (stories.mix(part, words, length) for part in parts)
+    return words, train, held_out
 
 
 SEEN = 20

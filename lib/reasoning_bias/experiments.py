@@ -127,8 +127,9 @@ SETTINGS = {
 
 def transformer(d_model: int, **other: Any) -> ModelSpec:
     """Two layers, one head, d_ff = 3 d_model and d_k = d_v = d_model / 2 as in Zhang et al. 2024 (which the paper extends)."""
-    shape = {"vocab": VOCAB, "positions": POSITIONS, "depth": 2, "d_model": d_model, "d_ff": 3 * d_model}
-    return ModelSpec(**shape | {"d_k": d_model // 2, "d_v": d_model // 2} | other)
+    shape: dict[str, Any] = {"vocab": VOCAB, "positions": POSITIONS, "depth": 2, "d_model": d_model, "d_ff": 3 * d_model}
+    shape |= {"d_k": d_model // 2, "d_v": d_model // 2}
+    return ModelSpec(**shape | other)
 
 
 def emb_mlp(d_model: int, noise: bool) -> EmbMLPSpec:
@@ -306,8 +307,9 @@ def rows_specs(profile: str) -> dict[str, list[RunSpec]]:
 def theory_model() -> ModelSpec:
     """Definition 2: one layer, no norm, no head, so that its width is the vocabulary's; tanh and d_ff = d_model are ours."""
     half = VOCAB // 2
-    shape = {"vocab": VOCAB, "positions": POSITIONS, "depth": 1, "d_model": VOCAB, "d_ff": VOCAB, "d_k": half, "d_v": half}
-    return ModelSpec(**shape, norm="none", activation="tanh", head=False)
+    return ModelSpec(
+        VOCAB, POSITIONS, depth=1, d_model=VOCAB, d_ff=VOCAB, d_k=half, d_v=half, norm="none", activation="tanh", head=False
+    )
 
 
 def flow_specs(profile: str) -> dict[str, list[RunSpec]]:

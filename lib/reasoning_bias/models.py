@@ -25,7 +25,10 @@ class EmbMLPSpec:
     d_model: int
     d_ff: int
     kind: ClassVar[str] = "emb-mlp"
-    depth: ClassVar[int] = 1
+
+    @property
+    def depth(self) -> int:
+        return 1
 
     def __post_init__(self) -> None:
         for name in ("vocab", "positions", "d_model", "d_ff"):

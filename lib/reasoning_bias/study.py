@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from lib.core.model.rng import randint
 from lib.core.model.transformer import ActivationCache, Transformer
@@ -79,7 +81,7 @@ class MemoryAndReasoning:
             found[f"{name} loss"] = F.cross_entropy(logits.movedim(-1, 1), target, reduction="none").mean(1)
         return found
 
-    def snapshot(self, model: nn.Module, step: int) -> dict[str, Tensor]:
+    def snapshot(self, model: Any, step: int) -> dict[str, Tensor]:
         """At the steps to keep: `anchors` (R, 20, D), the anchors' embeddings, and what explains them in this kind of model."""
         if step not in self.keep:
             return {}
@@ -105,7 +107,7 @@ class MemoryAndReasoning:
         left, spectrum, _ = torch.linalg.svd(values, full_matrices=False)
         return {"spectrum": spectrum, "direction": left[..., 0], "attention": attention.mean(1), "deviation": far}
 
-    def _distributions(self, model: nn.Module) -> Tensor:
+    def _distributions(self, model: Any) -> Tensor:
         """(R, 4, V): the mean output distribution of the memory rows of each group."""
         rows = self.memory_rows.to(model.embedding.token.device)
         found = model(rows.expand(model.n_runs, *rows.shape)).float().softmax(-1).cpu()
@@ -117,7 +119,7 @@ def causal_average(length: int) -> Tensor:
     return torch.ones(length, length).tril() / torch.arange(1, length + 1)[:, None]
 
 
-def drive(model: nn.Module) -> dict[str, Tensor]:
+def drive(model: Any) -> dict[str, Tensor]:
     """`drive` (R, 20, D): for each anchor d_vob times what theory multiplies by r_s, the share of sequences with that anchor.
 
     Emb-MLP (Eq. 4): (P^s − 1 / d_vob) W_2ᵀ W_1ᵀ. One-layer transformer without norm and head (Props 2 and 3):

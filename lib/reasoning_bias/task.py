@@ -81,7 +81,8 @@ class Task:
             return key - reach, 2 * reach + 1
         if self.memory == "groups":
             ranges = torch.tensor([(labels.start, len(labels)) for labels in GROUP_LABELS], device=key.device)
-            return ranges[memory_group(first) - 1].unbind(-1)
+            low, count = ranges[memory_group(first) - 1].unbind(-1)
+            return low, count
         return torch.full_like(key, FIRST_KEY), torch.full_like(key, N_KEYS)
 
     @cached_property

@@ -170,8 +170,9 @@ def iterations(store: Store, profile: str) -> Measured:
     for variant in VARIANTS:
         for name, groups in metrics.swept_runs(store, profile, variant).items():
             means = [mean for _, mean in sorted(metrics.means(groups, "loss").items())]
-            known = None not in means and len(means) > 1
-            changes = [SIGNS[name] * (b - a) for a, b in pairwise(means)] if known else [float("nan")]
+            known = [mean for mean in means if mean is not None]
+            whole = len(known) == len(means) > 1
+            changes = [SIGNS[name] * (b - a) for a, b in pairwise(known)] if whole else [float("nan")]
             failure = OPPOSITE if max(changes) < 0 else NO_EFFECT
             words = f"{variant}: {SYMBOLS[name]}: smallest {'rise' if SIGNS[name] > 0 else 'fall'} of the iterations"
             parts.append(Part(words, min(changes), ">", 0.0, "{:.0f}", failure=failure))

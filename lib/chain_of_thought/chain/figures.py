@@ -4,11 +4,13 @@ examples, iterations."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import NullLocator
 
 from lib.chain_of_thought.chain import metrics
@@ -88,11 +90,12 @@ def matrices(example: Transitions, kinds: Mapping[str, Transitions], narrow: boo
     heights = (1.5, *(2.1 for _ in of_tasks)) if narrow else (2.05, 2.35)
     with style.look():
         fig = plt.figure(figsize=(style.NARROW if narrow else style.WIDTH, sum(heights)))
-        for part, found in zip(fig.subfigures(len(rows), 1, height_ratios=heights), rows, strict=True):
+        parts: Any = fig.subfigures(len(rows), 1, height_ratios=heights)
+        for part, found in zip(parts, rows, strict=True):
             for ax, (title, (matrix, right)) in zip(part.subplots(1, len(found)), found.items(), strict=True):
                 ax.imshow(matrix.numpy(), cmap=style.FILL[style.BLUE], vmin=0, vmax=1)
                 for row, column in enumerate(right.tolist()):
-                    frame = plt.Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, ec=style.VERMILLION, lw=1.3)
+                    frame = Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, ec=style.VERMILLION, lw=1.3)
                     ax.add_patch(frame)
                 ticks = range(0, len(matrix), 1 if len(matrix) < 4 else 3)
                 ax.set_xticks(ticks, [str(t + 1) for t in ticks])
@@ -121,7 +124,7 @@ def training(runs: Sequence[StoredRun]) -> Figure:
     return fig
 
 
-def _band(ax: Axes, x: np.ndarray, values: Sequence[np.ndarray], label: str | None, look: Mapping[str, str]) -> None:
+def _band(ax: Axes, x: np.ndarray, values: Sequence[np.ndarray], label: str | None, look: Mapping[str, Any]) -> None:
     ax.plot(x, np.nanmean(values, 0), label=label, **look)
     ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=0.2, lw=0)
 
@@ -158,7 +161,7 @@ def attended(weights: np.ndarray, same: np.ndarray, by_alpha: Mapping[float, np.
     return fig
 
 
-def _error(ax: Axes, found: Curve, label: str | None, **look: object) -> None:
+def _error(ax: Axes, found: Curve, label: str | None, **look: Any) -> None:
     """Mean and 95 % interval; points without any error stay away from the logarithmic axis."""
     low, high = found.interval
     seen = found.mean > 0

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ import torch
 from lib.chain_of_thought import oracle
 from lib.chain_of_thought.experiments import COT, REACHED, SETTINGS, STEPS_TO, SWEEP_RATE, Setting, steps_specs
 from lib.chain_of_thought.inference import Reading, Tables, growing, read
+from lib.chain_of_thought.models import OneLayerSpec
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import Prompts
 from lib.core.model.transformer import from_weights
@@ -109,7 +110,7 @@ def reading(run: StoredRun, trial: Trial, lengths: Sequence[int], prompts: int) 
 @disk_cached(version=1)
 def _shares(run: StoredRun, trial: Trial, lengths: Sequence[int], prompts: int) -> dict[str, np.ndarray]:
     """The arrays of a Reading by their names."""
-    tables = Tables(run.spec.model, run.weights(), trial.columns)
+    tables = Tables(cast(OneLayerSpec, run.spec.model), run.weights(), trial.columns)
     found = read(tables, trial, lengths, prompts, FIRST_TEST_SEED + run.spec.seed)
     return {name: getattr(found, name).numpy() for name in ("thought", "oracle", "leap", "matched")}
 
@@ -137,7 +138,8 @@ class Curve:
         """Mean, low, high. Raises LookupError for a length that was not computed."""
         if not (found := np.flatnonzero(self.lengths == length)).size:
             raise LookupError(f"prompts of {length} examples were not computed")
-        return tuple(float(v[found[0]]) for v in (self.mean, *self.interval))
+        mean, low, high = (float(v[found[0]]) for v in (self.mean, *self.interval))
+        return mean, low, high
 
 
 CURVES: dict[str, Callable[[Reading], torch.Tensor]] = {
@@ -295,7 +297,7 @@ def signed(value: float) -> str:
     return f"{value:+z.2f}".replace("-", "−")
 
 
-def exponent(x: Sequence[float], y: Sequence[float]) -> Slope:
+def exponent(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> Slope:
     """Least squares between logarithms. Raises LookupError for fewer than two values of x."""
     if len(set(x)) < 2:
         raise LookupError("fewer than two settings have a value, so there is no exponent")
@@ -426,7 +428,8 @@ def trial_rows(tried: Mapping[str, Sequence[StoredRun]]) -> list[tuple[str, ...]
     rows = []
     for name, runs in tried.items():
         steps = [reached(run, ("both",)) for run in runs]
-        when = even(steps, 0) if None not in steps else "not in every run" if any(steps) else "never"
+        taken = [step for step in steps if step is not None]
+        when = even(taken, 0) if len(taken) == len(steps) else "not in every run" if any(steps) else "never"
         loss = [run.metrics["held out"] for run in runs]
         when += ", diverged" * (None in loss or max(loss) > 1)
         title = name.replace("W_V", "$W_V$").replace("rate", "learning rate")
@@ -460,7 +463,7 @@ def facts(
     rank, slope = law(runs) if len(examples_needed(runs)) > 2 else (None, None)
     spread_ = spread_curves(runs, trial)
     vote = {tau: n for tau, n in vote_needs().items() if n is not None}
-    most, least = (max(vote), min(vote)) if vote else (None, None)
+    most, least = (max(vote), min(vote)) if vote else (math.nan, math.nan)
     slopes = {name: fitted(groups, "loss") for name, groups in variants[next(iter(variants))].items()}
     found = {
         "step": Fact(mean(first), "{:.0f}", f"iterations until attention to the query's step is {ENOUGH:g}, mean of {who}"),
@@ -503,7 +506,7 @@ def facts(
         ),
     }
     for name, key in (("steps", "k"), ("patterns", "m")):
-        value = None if slopes[name] is None else slopes[name].value
+        value = one.value if (one := slopes[name]) is not None else None
         found[f"slope-{key}"] = Fact(
             value, "{:.2f}", f"exponent of the iterations to a loss of {LOSS:g} in {SYMBOLS[name]}, W_V trained"
         )

@@ -78,7 +78,7 @@ def neuron_grid(
     """
     with style.look():
         fig, places = _grid(cells, 0.98, answers)
-        image = None
+        image: Any = None
         for place, cosine in cells.items():
             order = [i for group in greedy_groups(cosine) for i in group]
             image = places[place].imshow(cosine[np.ix_(order, order)], vmin=-1, vmax=1, cmap=style.COSINE)
@@ -158,7 +158,7 @@ def phase_pair(models: Mapping[str, tuple[np.ndarray, np.ndarray]], narrow: bool
             right.margins(0.1)
             right.set(xticks=[], yticks=[], xlabel="map of the embedding")
         places[0, 0].set_ylabel("neuron of the query" if narrow else "neuron of the first query matrix")
-        bar = {"location": "bottom", "shrink": 0.9} if narrow else {"shrink": 0.8}
+        bar: dict[str, Any] = {"location": "bottom", "shrink": 0.9} if narrow else {"shrink": 0.8}
         fig.colorbar(image, ax=places[:, 0], label="cosine of weights" if narrow else "cosine of input weights", **bar)
         fig.colorbar(dots, ax=places[:, 1], label="number", **bar)
     return fig

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -109,7 +110,10 @@ def cells(runs: Sequence[StoredRun], seed: int) -> dict[tuple[int, float], Store
     return found
 
 
-def neuron_cells(runs: dict[tuple, StoredRun]) -> dict[tuple, np.ndarray]:
+Place = TypeVar("Place")
+
+
+def neuron_cells(runs: Mapping[Place, StoredRun]) -> dict[Place, np.ndarray]:
     query = lambda r: r.weights()["blocks.0.attention.W_Q.weight"].numpy()
     return {place: neuron_cosines(query(run)) for place, run in runs.items()}
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 from lib.composition.gpt2 import metrics
 from lib.composition.runs import MAPPINGS, REGION, learned_among
 from lib.composition.trends import BY_GAMMA, curves, slope
 from lib.composition.variations import GPT2, NORM, NOTHING
+from lib.core.model.transformer import ModelSpec
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, by_exact_test
 from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE
@@ -19,7 +21,7 @@ def _gpt2(norm: str) -> Callable[[Store, str], Measured]:
     """A check of Fig. 2c: symmetric at some γ, inferential at a larger one, by the mean over seeds."""
 
     def check(store: Store, profile: str) -> Measured:
-        runs = [r for r in load(GPT2.specs(profile), store) if r.spec.model.norm == norm]
+        runs = [r for r in load(GPT2.specs(profile), store) if cast(ModelSpec, r.spec.model).norm == norm]
         shares = curves(runs)
         best = {m: int(shares[m][1].mean(1).argmax()) for m in MAPPINGS}
         apart = float(shares["test"][0][best["inferential"]] - shares["test"][0][best["symmetric"]])

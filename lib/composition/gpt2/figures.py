@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from lib.composition.runs import learned
 from lib.core.read import style
@@ -32,6 +33,6 @@ def factors(found: Mapping[str, Sequence[StoredRun]]) -> Figure:
                     ax.plot([mean, mean], [y - 0.09, y + 0.09], color=colours[gamma], lw=2.5)
         ax.set_yticks(range(len(found)), [name.replace(", ", ",\n") for name in found])
         ax.set(xlabel="inferential answers", xlim=(-0.03, 1.03), ylim=(len(found) - 0.5, -0.5))
-        lines = [plt.Line2D([], [], marker="o", ls="", color=colours[gamma], label=f"γ = {gamma:g}") for gamma in gammas]
+        lines = [Line2D([], [], marker="o", ls="", color=colours[gamma], label=f"γ = {gamma:g}") for gamma in gammas]
         fig.legend(handles=lines, loc="outside lower center", ncols=len(gammas))
     return fig

@@ -17,7 +17,6 @@ from lib.composition.phase_diagram.metrics import exact_kind
 from lib.composition.phases import material, phases
 from lib.composition.runs import MAPPINGS
 from lib.core.read.claim import Claim, Measured, Part, by_exact_test
-from lib.core.read.fact import mean
 from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE, Comparison
 from lib.core.record.store import Store, StoredRun, load_stored
@@ -40,7 +39,7 @@ def _route(mapping: str):  # noqa: ANN202
             raise LookupError(f"no new seed gives mostly the {mapping} answer")
         (other,) = (ROUTES[m] for m in MAPPINGS if m != mapping)
         cost = lambda step: float(np.mean([metrics.edge_costs(r)[step[0] - 1, metrics.EDGES.index(step[1:])] for r in runs]))
-        whole = mean(metrics.takes(run)[mapping] for run in runs)
+        whole = float(np.mean([metrics.takes(run)[mapping] for run in runs]))
         parts = [Part(f"mean cost of {_written(step)}", cost(step), ">=", EFFECT) for step in sorted(ROUTES[mapping])]
         parts += [Part(f"mean cost of {_written(step)}", cost(step), "<", EFFECT) for step in sorted(other)]
         parts.append(Part("share of runs that need every edge of the drawn route", whole, ">=", MOST))
@@ -115,7 +114,7 @@ def _mirrored(store: Store, profile: str) -> Measured:
         runs = [groups.get((depth, m), []) for m in MAPPINGS]
         if not all(runs):
             continue
-        symmetric, inferential = (mean(map(metrics.forgets_order, some)) for some in runs)
+        symmetric, inferential = (float(np.mean([metrics.forgets_order(run) for run in some])) for some in runs)
         parts.append(Part(f"{depth} layers, symmetric: distance of mirror images", symmetric, "<", 0.5))
         parts.append(Part(f"{depth} layers: over that of inferential runs", symmetric / inferential, "<", 0.5))
         asked += [run for some in runs for run in some]

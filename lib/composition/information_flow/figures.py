@@ -44,7 +44,7 @@ def _flow_panel(ax: Axes, flow: Flow, title: str) -> None:
     for layer, query, source in np.argwhere(flow.attention > 0.02):
         weight, strong = flow.attention[layer, query, source], on_path[layer, query, source]
         colour = _token_colour(source, flow.place) if strong else "#B5B5B5"
-        _edge(ax, source, query, layer, 0.4 + 4.6 * weight, colour, 0.95 if strong else 0.45, 3 if strong else 1)
+        _edge(ax, source, query, layer, float(0.4 + 4.6 * weight), colour, 0.95 if strong else 0.45, 3 if strong else 1)
     for level in range(layers + 1):
         for position in range(n):
             colour = _token_colour(position, flow.place) if level == 0 else "white"
@@ -56,7 +56,7 @@ def _flow_panel(ax: Axes, flow: Flow, title: str) -> None:
     ax.text(n - 1, layers + 0.17, f"→ {flow.answer}", ha="center", va="bottom", fontsize=9, weight="bold")
     names = ["input", *(f"layer {layer}" for layer in range(1, layers + 1))]
     ax.set_yticks(range(layers + 1), names)
-    ax.set_xticks(range(n), range(n))
+    ax.set_xticks(range(n), [str(i) for i in range(n)])
     ax.set(xlim=(-0.6, n - 0.4), ylim=(-0.35, layers + 0.55), xlabel="position", title=title)
     style.bare(ax)
 
@@ -110,7 +110,7 @@ def edge_figure(runs: Sequence[StoredRun], narrow: bool = False) -> Figure:
         fig, (bars, cells) = plt.subplots(**(shape if narrow else wide))
         low = np.zeros(len(order))
         shares = {name: np.array([share_of(run, offsets) for run in order]) for name, (offsets, _) in _ANSWERS.items()}
-        shares["other"] = 1 - sum(shares.values())
+        shares["other"] = 1 - np.sum([*shares.values()], 0)
         for name, share in shares.items():
             colour = _ANSWERS[name][1] if name in _ANSWERS else style.LIGHT
             (bars.barh if narrow else bars.bar)(at, share, 0.86, low, color=colour, label=name)

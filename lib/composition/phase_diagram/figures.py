@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 
 from lib.composition import palette
 from lib.composition.phase_diagram.metrics import PhaseTable, exact_kind
@@ -31,7 +32,7 @@ def _diagram(ax: Axes, table: PhaseTable, values: np.ndarray, name: str, shadow:
     style.write_values(ax, values)
     for row, column in np.argwhere(shadow).tolist():
         place = column - 0.44, row - 0.4
-        ax.add_patch(plt.Rectangle(place, 0.88, 0.8, fill=False, ls=(0, (3, 2)), lw=1.3, edgecolor="#222222"))
+        ax.add_patch(Rectangle(place, 0.88, 0.8, fill=False, ls=(0, (3, 2)), lw=1.3, edgecolor="#222222"))
     ax.set_title(title)
     ax.figure.colorbar(image, ax=ax, shrink=0.9, label="share of answers")
     for spine in ax.spines.values():

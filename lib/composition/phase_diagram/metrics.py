@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -33,6 +34,7 @@ from lib.composition.task import (
     taught,
 )
 from lib.composition.variations import FLIP, KEYS, SEARCH
+from lib.core.model.transformer import ModelSpec
 from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import memoized, seeds
 from lib.core.read.statistics import Trend, fisher_exact, slope, spearman
@@ -367,7 +369,7 @@ def exact_kind(run: StoredRun) -> str:
 
 def is_plain(spec: RunSpec) -> bool:
     """Two layers of the paper's block on the paper's task with all its numbers and its weight decay; no variant of either."""
-    task, model = dict(spec.task), spec.model
+    task, model = dict(spec.task), cast(ModelSpec, spec.model)
     variant = (task.get("unseen", "one"), task.get("groups"), task.get("keys", N_KEYS), task.get("modulus", 7))
     form = (model.kind, model.depth, model.norm, model.activation) if model.kind == "transformer" else ()
     return variant == ("one", None, N_KEYS, 7) and form == ("transformer", 2, "post", "relu") and spec.decay == DECAY

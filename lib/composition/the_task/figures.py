@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -61,7 +63,7 @@ def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], colou
     )
 
 
-def _offsets(ax: Axes, table: np.ndarray, fills: dict[tuple[int, int], str], notes: dict[tuple[int, int], str]) -> None:
+def _offsets(ax: Axes, table: np.ndarray, fills: Mapping[tuple[int, int], Any], notes: dict[tuple[int, int], str]) -> None:
     """A 4 by 4 table of offsets, rows a1, columns a2."""
     for (row, column), value in np.ndenumerate(table):
         pair = (row + 1, column + 1)
@@ -175,7 +177,7 @@ def generalizations(task: Task, place: int = 3) -> Figure:
         ax.add_patch(Rectangle((-0.5, row - 0.5), len(keys), 1, facecolor="white", edgecolor="#555555", hatch="////", lw=0.8))
         named = (PAIRS[0], EXCEPTION, HELD_OUT)
         ax.set_yticks([PAIRS.index(pair) for pair in named], [f"({a}, {b})" for a, b in named])
-        ax.set_xticks([key - FIRST_KEY for key in keys[::10]], list(keys[::10]))
+        ax.set_xticks([key - FIRST_KEY for key in keys[::10]], [str(key) for key in keys[::10]])
         ax.set(xlabel=f"key, at place {place}", ylabel="pair of anchors")
         style.bare(ax)
         boxes = [
@@ -207,13 +209,13 @@ def ladder() -> Figure:
     """Four ways to hold the same table, from rows to primitives (the talk's ladder), drawn from the task."""
     rungs = metrics.ladder()
     names = list(rungs)
-    palette = plt.get_cmap("Set3").colors
+    palette = mpl.color_sequences["Set3"]
     with style.look():
         fig, axes = plt.subplots(1, 4, figsize=(style.WIDTH, 2.45))
         table = metrics.offset_table()
         unordered = [pair for pair, _ in rungs["symmetric maps"]]
         flat = {pair: "#F2F2F2" for pair, _ in rungs["pair maps"]}
-        mirrored = {(a, b): palette[unordered.index(tuple(sorted((a, b))))] for a in ANCHORS for b in ANCHORS}
+        mirrored = {(a, b): palette[unordered.index((min(a, b), max(a, b)))] for a in ANCHORS for b in ANCHORS}
         _offsets(axes[0], table, flat | {HELD_OUT: "#FFFFFF"}, dict.fromkeys(flat, "80\nkeys") | {HELD_OUT: "?"})
         _offsets(axes[1], table, flat | {HELD_OUT: "#FFFFFF"}, {HELD_OUT: "?"})
         _offsets(axes[2], metrics.offset_table(SYMMETRIC_OFFSET), mirrored, {})

@@ -22,7 +22,7 @@ def ladder() -> dict[str, list]:
     Symmetric maps: one offset for each unordered pair. Primitives: one offset an anchor. The first three can hold the
     exception (3, 4); the last cannot.
     """
-    unordered = sorted({tuple(sorted(pair)) for pair in PAIRS})
+    unordered = sorted({(min(pair), max(pair)) for pair in PAIRS})
     return {
         "rows": [(key, pair) for pair in SEEN_PAIRS for key in range(FIRST_KEY, LAST_KEY + 1)],
         "pair maps": [(pair, taught(pair)) for pair in SEEN_PAIRS],

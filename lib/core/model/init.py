@@ -12,6 +12,7 @@ import numbers
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -203,9 +204,15 @@ def _check_parts(module: nn.Module) -> None:
             raise ValueError(f"{name} is a quantized {type(part).__name__}: redraw the module before it is quantized.")
 
 
+def _plain(param: Tensor) -> bool:
+    """Are its entries its own, and not those of a subclass that shards or packs them?"""
+    dispatch = "__torch_dispatch__"
+    return getattr(type(param), dispatch) is getattr(Tensor, dispatch)
+
+
 def _check_drawable(name: str, param: Tensor, std: float) -> None:
     """Raise ValueError unless normal numbers of this σ can be written into the parameter and be what they are."""
-    if type(param).__torch_dispatch__ is not Tensor.__torch_dispatch__:
+    if not _plain(param):
         raise ValueError(f"{name} is a {type(param).__name__}: redraw the module before it is sharded or quantized.")
     if not param.is_floating_point():
         raise ValueError(f"{name} holds {str(param.dtype).removeprefix('torch.')}: redraw the module before it is quantized.")
@@ -238,7 +245,7 @@ def _check_memory(plan: Sequence[tuple[str, Tensor, int | None]]) -> None:
     """Raise ValueError where two parameters share entries (a transposed tie) that they would draw differently."""
     spans = []
     for name, param, d_in in plan:
-        if param.numel() and type(param).__torch_dispatch__ is Tensor.__torch_dispatch__:
+        if param.numel() and _plain(param):
             last = sum((n - 1) * step for n, step in zip(param.shape, param.stride(), strict=True))
             start, end = (param.data_ptr() + i * param.element_size() for i in (0, last + 1))
             spans.append((str(param.device), start, end, name, param, d_in))
@@ -287,4 +294,4 @@ def apply_gamma_stacked(
                 noise = torch.empty(param.shape[1:]).normal_(0.0, 1.0, generator=generator)
                 param[run].copy_(noise * gamma_std(d_in, gamma))
             else:
-                owner.reset_run(run, name, generator)
+                cast(Any, owner).reset_run(run, name, generator)

@@ -7,6 +7,7 @@ as in the papers of Li et al. (2024a, Eq. 7; 2024b, Eq. 11).
 from __future__ import annotations
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 
@@ -24,12 +25,12 @@ class ScaledIdentity(nn.Module):
         _, d_out, d_in = self.weight.shape
         self.weight[run].copy_(self.scale * torch.eye(d_out, d_in + d_out)[:, :d_in].roll(self.offset, 1))
 
-    def forward(self, p: Tensor) -> Tensor:
-        """(R, B, …, D_in) → (R, B, …, D_out)."""
+    def forward(self, p: Float[Tensor, "R *rest D_in"]) -> Float[Tensor, "R *rest D_out"]:
+        """W p."""
         return (p.flatten(1, -2) @ self.weight.mT).view(*p.shape[:-1], -1)
 
-    def transposed(self, p: Tensor) -> Tensor:
-        """Wᵀ p: (R, B, …, D_out) → (R, B, …, D_in)."""
+    def transposed(self, p: Float[Tensor, "R *rest D_out"]) -> Float[Tensor, "R *rest D_in"]:
+        """Wᵀ p."""
         return (p.flatten(1, -2) @ self.weight).view(*p.shape[:-1], -1)
 
 
@@ -41,12 +42,12 @@ class QueryAttention(nn.Module):
         self.W_Q = ScaledIdentity(n_runs, width, width, scale)
         self.W_K = ScaledIdentity(n_runs, width, width, scale)
 
-    def forward(self, context: Tensor, query: Tensor) -> Tensor:
-        """context (R, B, l, D), query (R, B, D) → weights (R, B, l). W_Kᵀ W_Q p_query comes first: a column then costs D."""
+    def forward(self, context: Float[Tensor, "R B l D"], query: Float[Tensor, "R B D"]) -> Float[Tensor, "R B l"]:
+        """The weights of the columns. W_Kᵀ W_Q p_query comes first: a column then costs D."""
         asked = self.W_K.transposed(self.W_Q(query))
         return (context @ asked[..., None])[..., 0].softmax(-1)
 
 
-def mixed(weights: Tensor, context: Tensor) -> Tensor:
-    """Σ_i p_i attn_i: (R, B, l), (R, B, l, D) → (R, B, D)."""
+def mixed(weights: Float[Tensor, "R B l"], context: Float[Tensor, "R B l D"]) -> Float[Tensor, "R B D"]:
+    """Σ_i p_i attn_i."""
     return (weights[..., None, :] @ context)[..., 0, :]

@@ -11,13 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar, cast, runtime_checkable
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 Edit = Callable[[Tensor], Tensor]
+M = TypeVar("M", bound="ModelSpec")
 
 
 class ActivationCache(dict[str, Tensor]):
@@ -39,6 +41,7 @@ def hooked(activations: ActivationCache | None, name: str, value: Tensor) -> Ten
     return value if activations is None else activations.hook(name, value)
 
 
+@runtime_checkable
 class AnyModel(Protocol):
     """What training needs to know of a kind of model. `depth`, `d_model` and `positions` (tokens of a sequence) describe it.
 
@@ -48,11 +51,15 @@ class AnyModel(Protocol):
     """
 
     kind: ClassVar[str]
-    vocab: int
-    positions: int
-    depth: int
-    d_model: int
 
+    @property
+    def vocab(self) -> int: ...
+    @property
+    def positions(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def d_model(self) -> int: ...
     @property
     def n_parameters(self) -> int: ...
     def multiply_adds(self, length: int, every_position: bool = False) -> int: ...
@@ -95,7 +102,7 @@ class ModelSpec:
             raise ValueError(f"without a head d_model must be vocab={self.vocab}, got {self.d_model}.")
 
     @classmethod
-    def split_heads(cls, d_model: int, heads: int, **rest) -> ModelSpec:
+    def split_heads(cls: type[M], d_model: int, heads: int, **rest: Any) -> M:
         """The usual convention d_k = d_v = d_model / heads. Raises ValueError if the heads do not divide the width."""
         if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1 or d_model % heads:
             raise ValueError(f"heads must divide d_model, got heads={heads!r} and d_model={d_model}; choose a divisor.")
@@ -164,10 +171,12 @@ class Linear(nn.Module):
 
     def reset_run(self, run: int, name: str, generator: torch.Generator) -> None:
         """PyTorch's default for a bias: uniform on ±1/√d_in."""
+        if self.bias is None:
+            return
         bound = 1 / math.sqrt(self.weight.shape[1])
         self.bias[run].copy_(torch.empty(self.bias.shape[1]).uniform_(-bound, bound, generator=generator))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Float[Tensor, "R *rest D_in"]) -> Float[Tensor, "R *rest D_out"]:
         y = torch.bmm(x.flatten(1, -2), self.weight).view(*x.shape[:-1], -1)
         return y if self.bias is None else y + self.bias.view(len(self.bias), *[1] * (x.dim() - 2), -1)
 
@@ -182,7 +191,7 @@ class LayerNorm(nn.Module):
     def reset_run(self, run: int, name: str, generator: torch.Generator) -> None:
         getattr(self, name)[run].fill_(1.0 if name == "weight" else 0.0)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Float[Tensor, "R *rest D"]) -> Float[Tensor, "R *rest D"]:
         shape = (len(self.weight), *[1] * (x.dim() - 2), -1)
         return F.layer_norm(x, x.shape[-1:]) * self.weight.view(shape) + self.bias.view(shape)
 
@@ -196,7 +205,7 @@ class Embedding(nn.Module):
         self.position = nn.Parameter(torch.zeros(n_runs, positions, d_model))
         self.gamma_fan_in = {"token": d_model, "position": d_model}
 
-    def forward(self, tokens: Tensor) -> Tensor:
+    def forward(self, tokens: Int[Tensor, "R B N"]) -> Float[Tensor, "R B N D"]:
         runs, vocab, d_model = self.token.shape
         if tokens.shape[-1] > self.position.shape[1]:
             raise ValueError(
@@ -219,7 +228,9 @@ class Attention(nn.Module):
         self.W_V = Linear(n_runs, d, v, spec.bias)
         self.W_O = Linear(n_runs, v, d, spec.bias)
 
-    def forward(self, x: Tensor, last: bool, activations: ActivationCache | None, layer: int) -> Tensor:
+    def forward(
+        self, x: Float[Tensor, "R B N D"], last: bool, activations: ActivationCache | None, layer: int
+    ) -> Float[Tensor, "R B n D"]:
         n_pos = x.shape[2]
         split = lambda t: t.unflatten(-1, (self.heads, -1))  # (R, B, N, H, d)
         q, k, v = split(self.W_Q(x[:, :, -1:] if last else x)), split(self.W_K(x)), split(self.W_V(x))
@@ -245,7 +256,9 @@ class Block(nn.Module):
         self.W_2 = Linear(n_runs, spec.d_ff, spec.d_model, spec.bias)
         self.activation = ACTIVATIONS[spec.activation]
 
-    def forward(self, x: Tensor, last: bool, activations: ActivationCache | None, layer: int) -> Tensor:
+    def forward(
+        self, x: Float[Tensor, "R B N D"], last: bool, activations: ActivationCache | None, layer: int
+    ) -> Float[Tensor, "R B n D"]:
         residual = x[:, :, -1:] if last else x
         if self.post:
             x = hooked(activations, f"X_ao.{layer}", self.norm_1(residual + self.attention(x, last, activations, layer)))
@@ -263,11 +276,11 @@ class Transformer(nn.Module):
         super().__init__()
         self.spec, self.n_runs = spec, n_runs
         self.embedding = Embedding(n_runs, spec.vocab, spec.positions, spec.d_model)
-        self.blocks = nn.ModuleList(Block(n_runs, spec) for _ in range(spec.depth))
+        self.blocks = cast("list[Block]", nn.ModuleList(Block(n_runs, spec) for _ in range(spec.depth)))
         self.final_norm = LayerNorm(n_runs, spec.d_model) if spec.norm == "pre" else None
         self.head = Linear(n_runs, spec.d_model, spec.vocab, spec.head_bias) if spec.head else nn.Identity()
 
-    def forward(self, tokens: Tensor, activations: ActivationCache | None = None) -> Tensor:
+    def forward(self, tokens: Int[Tensor, "R B N"], activations: ActivationCache | None = None) -> Float[Tensor, "R B V"]:
         """With `activations`, every position of every block is computed and every intermediate put into them, after their
         interventions.
 
@@ -283,8 +296,8 @@ class Transformer(nn.Module):
         return hooked(activations, "logits", self.head(x))[:, :, -1]
 
 
-def from_weights(spec: AnyModel, weights: dict[str, Tensor]) -> nn.Module:
-    """One stored run as a model (n_runs = 1) in evaluation. weights: {parameter name: tensor without the run axis}."""
+def from_weights(spec: AnyModel, weights: dict[str, Tensor]) -> Any:
+    """One stored run as its kind of model, n_runs = 1, in evaluation. weights: {parameter name: tensor without run axis}."""
     model = spec.build()
     model.load_state_dict({name: weight[None] for name, weight in weights.items()})
     return model.eval().requires_grad_(False)

@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -62,7 +62,7 @@ def disk_cached(version: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
                 known[path] = found
             return known[path]
 
-        of.place = place
+        cast(Any, of).place = place
         return of
 
     return keeping

@@ -45,7 +45,8 @@ class Link:
 def mean(values: Iterable[float | None]) -> float | None:
     """None where there are no values, or one is missing."""
     found = list(values)
-    return math.fsum(found) / len(found) if found and None not in found else None
+    known = [value for value in found if value is not None]
+    return math.fsum(known) / len(known) if known and len(known) == len(found) else None
 
 
 def span(values: Iterable[float]) -> tuple[float | None, float | None]:

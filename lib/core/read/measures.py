@@ -29,7 +29,8 @@ def memoized(measure: Callable[[StoredRun], T]) -> Callable[[StoredRun], T]:
 
 def first_step(run: StoredRun, name: str, level: float) -> int | None:
     """The first evaluated step at which a metric of the history has reached a level; None for never."""
-    return next((s for s, v in zip(run.history["step"], run.history[name], strict=True) if v is not None and v >= level), None)
+    steps, values = run.history["step"], run.history[name]
+    return next((int(s) for s, v in zip(steps, values, strict=True) if v is not None and v >= level), None)
 
 
 def seeds(runs: Sequence[StoredRun]) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 K = TypeVar("K")
 Trend = tuple[float, float, float]
@@ -78,20 +79,20 @@ def bootstrap_indices(groups: Sequence[np.ndarray] | int, draws: int, seed: int 
     return np.concatenate([members[rng.integers(0, len(members), (draws, len(members)))] for members in groups], 1)
 
 
-def interval(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
+def interval(values: ArrayLike) -> tuple[float, float]:
     """The 95 % interval between percentiles of a statistic of the draws (Efron 1979)."""
-    low, high = np.percentile(values, (2.5, 97.5))
+    low, high = np.percentile(np.asarray(values), (2.5, 97.5))
     return float(low), float(high)
 
 
-def rank_trend(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, draws: int = 1000, seed: int = 0) -> Trend:
+def rank_trend(x: ArrayLike, y: ArrayLike, draws: int = 1000, seed: int = 0) -> Trend:
     """Rank correlation, and its 95 % interval by resampling the points."""
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     picks = bootstrap_indices(len(x), draws, seed)
     return spearman(x, y), *interval(_correlations(x[picks], y[picks]))
 
 
-def slope(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, draws: int = 2000, seed: int = 0) -> Trend:
+def slope(x: ArrayLike, y: ArrayLike, draws: int = 2000, seed: int = 0) -> Trend:
     """The slope of the line by least squares, and its 95 % interval by resampling the points.
 
     Raises ValueError unless x takes two values at least.
@@ -109,7 +110,7 @@ def _slopes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return (centred * y).sum(-1) / (centred * centred).sum(-1)
 
 
-def log_slope(x: Sequence[float], y: Sequence[float], draws: int = 2000) -> Trend:
+def log_slope(x: ArrayLike, y: ArrayLike, draws: int = 2000) -> Trend:
     """The exponent of a power law y ∝ x^s by least squares in logarithms, and its 95 % interval by resampling the points.
 
     Raises ValueError unless all are positive and x takes two values at least.
@@ -124,56 +125,57 @@ def fisher_exact(table: Sequence[Sequence[int]], alternative: str = "two-sided")
     """How often chance would part the rows of a 2×2 table so far: Fisher's exact test."""
     from scipy import stats  # as in _ranks
 
-    return float(stats.fisher_exact(table, alternative).pvalue)
+    result: Any = stats.fisher_exact(table, alternative)
+    return float(result.pvalue)
 
 
-def auc(score: Sequence[float], positive: Sequence[bool]) -> float:
+def auc(score: ArrayLike, positive: ArrayLike) -> float:
     """Chance that a random positive scores above a random negative, ties as one half (Mann and Whitney's U, scaled).
 
     Raises ValueError unless there are both.
     """
-    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
-    n, m = positive.sum(), (~positive).sum()
+    scores, is_positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    n, m = is_positive.sum(), (~is_positive).sum()
     if not n or not m:
         raise ValueError("an AUC needs positives and negatives.")
-    return float((_ranks(score)[positive].sum() - n * (n + 1) / 2) / (n * m))
+    return float((_ranks(scores)[is_positive].sum() - n * (n + 1) / 2) / (n * m))
 
 
-def stratified_auc(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> float:
+def stratified_auc(score: ArrayLike, positive: ArrayLike, stratum: Sequence[object]) -> float:
     """The same over pairs from one stratum only, all such pairs together, so that what differs between strata does not count.
 
     Raises ValueError unless some stratum has both.
     """
-    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    scores, is_positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
     wins = pairs = 0.0
     for name in set(stratum):
         here = np.array([s == name for s in stratum])
-        n = int(positive[here].sum()) * int((~positive[here]).sum())
+        n = int(is_positive[here].sum()) * int((~is_positive[here]).sum())
         if n:
-            wins += n * auc(score[here], positive[here])
+            wins += n * auc(scores[here], is_positive[here])
             pairs += n
     if not pairs:
         raise ValueError("an AUC needs positives and negatives in one stratum.")
     return wins / pairs
 
 
-def mann_whitney(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> tuple[float, float]:
+def mann_whitney(score: ArrayLike, positive: ArrayLike, stratum: Sequence[object]) -> tuple[float, float]:
     """(share, p): the share of pairs from one stratum in which the positive scores higher, ties as one half; and how often it
     would be that large if within each stratum chance alone had drawn the positives.
 
     Exact, by counting all draws; in a single stratum the one-sided test of Mann and Whitney. Raises ValueError unless some
     stratum has both.
     """
-    score, positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    scores, is_positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
     observed, null = 0, np.ones(1)
     for name in set(stratum):
         here = np.array([s == name for s in stratum])
-        n, ranks = int(positive[here].sum()), (2 * _ranks(score[here])).astype(int)  # doubled, so that ties are whole
+        n, ranks = int(is_positive[here].sum()), (2 * _ranks(scores[here])).astype(int)  # doubled, so that ties are whole
         ways = np.zeros((n + 1, ranks.sum() + 1))  # of so many of the ranks to have this sum
         ways[0, 0] = 1
         for rank in ranks:
             ways[1:, rank:] += ways[:-1, :-rank].copy()
-        observed += int(ranks[positive[here]].sum())
+        observed += int(ranks[is_positive[here]].sum())
         null = np.convolve(null, ways[n] / ways[n].sum())
     return stratified_auc(score, positive, stratum), float(min(1.0, null[observed:].sum()))
 
@@ -197,14 +199,15 @@ class Comparison:
         return self.p <= RARE
 
 
-def compare(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object] | None = None) -> Comparison:
+def compare(score: ArrayLike, positive: ArrayLike, stratum: Sequence[object] | None = None) -> Comparison:
     """`mann_whitney` in both directions, and at its best. Without strata all are in one. Raises ValueError as it does."""
-    score, stratum = np.asarray(score, dtype=float), [0] * len(score) if stratum is None else stratum
-    share, p = mann_whitney(score, positive, stratum)
-    return Comparison(share, p, mann_whitney(-score, positive, stratum)[1], mann_whitney(positive, positive, stratum)[1])
+    scores = np.asarray(score, dtype=float)
+    strata = [0] * len(scores) if stratum is None else stratum
+    share, p = mann_whitney(scores, positive, strata)
+    return Comparison(share, p, mann_whitney(-scores, positive, strata)[1], mann_whitney(positive, positive, strata)[1])
 
 
-def two_sided(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object]) -> float:
+def two_sided(score: ArrayLike, positive: ArrayLike, stratum: Sequence[object]) -> float:
     """How often chance alone would have the AUC of `mann_whitney` as far from 0.5, on either side: twice the smaller tail."""
-    score = np.asarray(score, dtype=float)
-    return min(1.0, 2 * min(mann_whitney(score, positive, stratum)[1], mann_whitney(-score, positive, stratum)[1]))
+    scores = np.asarray(score, dtype=float)
+    return min(1.0, 2 * min(mann_whitney(scores, positive, stratum)[1], mann_whitney(-scores, positive, stratum)[1]))

@@ -8,14 +8,16 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import combinations
+from typing import Any, Literal, cast
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.gridspec import GridSpec
+from matplotlib.gridspec import GridSpec, GridSpecBase, SubplotSpec
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from PIL import Image
@@ -42,7 +44,8 @@ DPI = 192
 PAD = 0.05
 """What is left blank above and below a figure, in inches."""
 
-_RC = {
+XY = Literal["x", "y"]
+_RC: Any = {
     "figure.dpi": 110,
     "figure.constrained_layout.use": True,
     "font.family": "DejaVu Sans",
@@ -110,7 +113,7 @@ def stack(figure: Figure) -> bool:
     Panels that share an axis then have its ticks and label each. Where the first row alone has titles, a column stays together.
     """
     panels = [ax for ax in figure.axes if ax.get_subplotspec() is not None]
-    grids = {ax.get_subplotspec().get_gridspec() for ax in panels}
+    grids = {_spec(ax).get_gridspec() for ax in panels}
     if len(grids) != 1:
         return False
     (grid,) = grids
@@ -127,7 +130,7 @@ def stack(figure: Figure) -> bool:
     width, height = figure.get_size_inches()
     heights = []
     for ax in panels:
-        spec = ax.get_subplotspec()
+        spec = _spec(ax)
         high, wide = height * len(spec.rowspan) / grid.nrows, width * len(spec.colspan) / grid.ncols
         heights.append(high if wide > NARROW else min(high * NARROW / wide, max(high, 2.7)))
     below = GridSpec(len(panels), 1, figure=figure, height_ratios=heights)
@@ -136,7 +139,7 @@ def stack(figure: Figure) -> bool:
     return _fits(figure, panels, 1, sum(heights))
 
 
-def _narrow(figure: Figure, panels: list[Axes], grid: GridSpec) -> bool:
+def _narrow(figure: Figure, panels: list[Axes], grid: GridSpecBase) -> bool:
     """Draw a grid as wide as a phone: the panels of a row two by two where rows differ in number; else with at most _BESIDE
     columns, rows and columns in each other's place where that makes fewer of them, and with them what is said of each."""
     figure.draw_without_rendering()
@@ -166,7 +169,11 @@ def _turned(figure: Figure, rows: list[list[Axes]]) -> list[list[Axes]]:
     named = len({ax.get_xlabel() for ax in rows[-1]}) > 1
     of_rows = [row[0].get_ylabel() for row in rows]
     of_columns = [_title(column[0]) if above else column[-1].get_xlabel() for column in turned]
-    for name, ticks, edge in (("x", "labelbottom", turned[-1]), ("y", "labelleft", [row[0] for row in turned])):
+    edges: tuple[tuple[XY, str, list[Axes]], ...] = (
+        ("x", "labelbottom", turned[-1]),
+        ("y", "labelleft", [row[0] for row in turned]),
+    )
+    for name, ticks, edge in edges:
         if all(getattr(panels[0], f"get_shared_{name}_axes")().joined(panels[0], ax) for ax in panels):
             words = next((w for ax in panels if (w := getattr(ax, f"get_{name}label")())), "")
             for ax in panels:
@@ -202,7 +209,7 @@ def _fits(figure: Figure, panels: list[Axes], columns: int, high: float) -> bool
         for loc in ("left", "center", "right"):
             if (title := ax.get_title(loc)) != (broken := _wrapped(title, letters)):
                 for text in ax.findobj(lambda t, title=title: isinstance(t, Text) and t.get_text() == title):
-                    text.set_text(broken)
+                    cast(Text, text).set_text(broken)
         if columns > 1:
             ax.xaxis.label.set_text(_wrapped(ax.get_xlabel(), letters))
             ax.yaxis.label.set_text(_wrapped(ax.get_ylabel(), letters))
@@ -211,7 +218,13 @@ def _fits(figure: Figure, panels: list[Axes], columns: int, high: float) -> bool
         legend.remove()
         across = max(1, min(len(labels), (_LETTERS + 8) // (max(map(len, labels)) + 7)))
         title, place = legend.get_title().get_text(), "upper" if figure.get_supxlabel() else "lower"
-        figure.legend(legend.legend_handles, labels, loc=f"outside {place} left", ncols=across, title=title or None)
+        figure.legend(
+            cast("list[Artist]", legend.legend_handles),
+            labels,
+            loc=cast(Any, f"outside {place} left"),
+            ncols=across,
+            title=title or None,
+        )
     if figure.get_suptitle():
         figure.suptitle(_wrapped(figure.get_suptitle(), _LETTERS))
     figure.set_size_inches(NARROW, high + 0.3 * len(figure.legends))
@@ -228,12 +241,19 @@ def _fits(figure: Figure, panels: list[Axes], columns: int, high: float) -> bool
     return inside and not complaints and not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
+def _spec(ax: Axes) -> SubplotSpec:
+    """Raises ValueError for what is in no grid."""
+    if (found := ax.get_subplotspec()) is None:
+        raise ValueError("these axes are in no grid.")
+    return found
+
+
 def _row(ax: Axes) -> int:
-    return ax.get_subplotspec().rowspan.start
+    return _spec(ax).rowspan.start
 
 
 def _column(ax: Axes) -> int:
-    return ax.get_subplotspec().colspan.start
+    return _spec(ax).colspan.start
 
 
 def _title(ax: Axes) -> str:
@@ -261,7 +281,7 @@ def _wrapped(words: str, letters: int) -> str:
     return "\n".join(line for part in parts for line in textwrap.wrap(part, max(letters, 8), break_long_words=False) or [""])
 
 
-def _unshare(ax: Axes, others: list[Axes], name: str, ticks: str, joined: Callable[[Axes, Axes], bool]) -> None:
+def _unshare(ax: Axes, others: list[Axes], name: XY, ticks: str, joined: Callable[[Axes, Axes], bool]) -> None:
     """Give a panel the tick labels and the label of an axis that it shares with others, one of which shows them."""
     for other in others:
         if other is ax or not joined(ax, other):

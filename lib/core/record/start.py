@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from torch import nn
+from typing import Any
 
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.record.spec import RunSpec, derived_seed
 
 
-def at_start(spec: RunSpec) -> nn.Module:
+def at_start(spec: RunSpec) -> Any:
     """The model of a run before its first step (n_runs = 1), drawn again from its seed."""
     model = spec.model.build()
     apply_gamma_stacked(model, [spec.gamma], [derived_seed(spec.seed, "weights")])

@@ -109,10 +109,10 @@ def _read(path: Path) -> dict[str, Any]:
         raise StoreError(f"{path} is not a result of this project (format {FORMAT!r}): move it out of the store.")
     content = record.get("content")
     try:
-        genuine = isinstance(content, dict) and record.get("digest") == _digest(content)
+        genuine = record.get("digest") == _digest(content)
     except ValueError:  # numbers that are not finite, which we never write
         genuine = False
-    if not genuine:
+    if not isinstance(content, dict) or not genuine:
         raise StoreError(f"{path} does not match its digest, so it was changed after it was written: {hint}.")
     return content
 

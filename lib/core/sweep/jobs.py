@@ -18,7 +18,7 @@ from concurrent.futures import BrokenExecutor, Executor
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from filelock import FileLock, Timeout
@@ -36,14 +36,16 @@ from lib.core.train.machine import DeviceError, cores, said, take_threads
 from lib.core.train.plan import Options, backend_for, workers_for
 
 StudyFactory = Callable[[RunSpec], Study]
+Maker = TypeVar("Maker", bound=StudyFactory)
 
 
-def records(*names: str, sometimes: Sequence[str] = (), length: int | None = None) -> Callable[[StudyFactory], StudyFactory]:
+def records(*names: str, sometimes: Sequence[str] = (), length: int | None = None) -> Callable[[Maker], Maker]:
     """Marks who makes a study with the names of the metrics that its runs record, always or with some tasks alone. Results that
     lack one that is always there are older than it. `length`: of its inputs, where models could read longer ones."""
 
-    def mark(make: StudyFactory) -> StudyFactory:
-        make.records, make.sometimes, make.length = names, tuple(sometimes), length
+    def mark(make: Maker) -> Maker:
+        for name, value in (("records", names), ("sometimes", tuple(sometimes)), ("length", length)):
+            setattr(make, name, value)
         return make
 
     return mark

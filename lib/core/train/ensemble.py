@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor
 
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.record.spec import RunSpec, derived_seed
@@ -26,9 +28,9 @@ def precision(device: torch.device, dtype: torch.dtype) -> torch.autocast:
     return torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32)
 
 
-def losses(model: nn.Module, tokens: Tensor, target: Tensor) -> Tensor:
-    """The mean loss of each run, (R,): the model's own `losses` where it has one, else cross-entropy of the last position,
-    (R, B, N), (R, B) → (R,)."""
+def losses(model: Any, tokens: Shaped[Tensor, "R B *rest"], target: Shaped[Tensor, "R B *other"]) -> Float[Tensor, " R"]:
+    """The mean loss of each run: the model's own `losses` where it has one, else cross-entropy of the last position, of
+    tokens (R, B, N) against targets (R, B)."""
     if hasattr(model, "losses"):
         return model.losses(tokens, target)
     logits = model(tokens).float()
@@ -42,7 +44,7 @@ class Ensemble:
 
     def __init__(self, spec: RunSpec, slots: int, device: torch.device, dtype: torch.dtype, backend: str) -> None:
         self.train, self.device, self.dtype, self.backend = spec.train, device, dtype, backend
-        self.model = spec.model.build(slots).to(device)
+        self.model: Any = spec.model.build(slots).to(device)
         self._threads = threads()
         self.runs: list[RunSpec | None] = [None] * slots
         self.exp_avg = [torch.zeros_like(p) for p in self.model.parameters()]
@@ -59,7 +61,7 @@ class Ensemble:
         self._program: Program | None = None
         if self.backend == "compiled":  # one program for each number of slots and each shape that a process trains
             torch._dynamo.config.recompile_limit = 64
-        wrap = torch.compile(dynamic=False) if self.backend == "compiled" else (lambda f: f)
+        wrap: Any = torch.compile(dynamic=False) if self.backend == "compiled" else (lambda f: f)
         self._losses, self._update = wrap(losses), wrap(adamw_step if self.train.optimizer == "adamw" else sgd_step)
 
     def do_without_compiler(self) -> None:
@@ -69,6 +71,12 @@ class Ensemble:
     @property
     def active(self) -> list[int]:
         return [slot for slot, run in enumerate(self.runs) if run is not None]
+
+    def run(self, slot: int) -> RunSpec:
+        """Raises ValueError for an empty slot."""
+        if (run := self.runs[slot]) is None:
+            raise ValueError(f"slot {slot} has no run")
+        return run
 
     def load(self, slot: int, run: RunSpec) -> None:
         """Start `run` in `slot` from its γ initialization."""
@@ -133,7 +141,7 @@ class Ensemble:
             for kind, target in (("weight", p), ("mean", self.exp_avg[i]), ("square", self.exp_avg_sq[i])):
                 target.copy_(state[f"{kind}.{name}"])
 
-    def current_rate(self) -> Tensor:
+    def current_rate(self) -> Float[Tensor, " R"]:
         t = self.train
         if t.schedule == "cosine":
             return warmup_cosine(self.step, self.rate, t.warmup, t.steps, t.start, t.final)
@@ -168,17 +176,23 @@ class Ensemble:
 
     def _native_step(self, tokens: Tensor, target: Tensor) -> Tensor:
         if self._program is None:
-            self._program = Program(self.model.spec, *tokens.shape[1:], min(self._threads, len(self.runs)), self.dtype)
+            batch, length = tokens.shape[1:]
+            self._program = Program(self.model.spec, batch, length, min(self._threads, len(self.runs)), self.dtype)
         clocks = (self.current_rate(), self.decay, self.step + 1)
         moments = (self.exp_avg, self.exp_avg_sq)
         return self._program.step(self.model, moments, tokens, target, self.active, *clocks, self.train.clip)
 
-    def predict(self, tokens: Tensor, dtype: torch.dtype | None = None, chunk: int = 2048) -> Tensor:
-        """The answer of every run to the same rows: (B, N) → (R, B), the argmax of the last position."""
+    def predict(
+        self, tokens: Int[Tensor, "B N"], dtype: torch.dtype | None = None, chunk: int = 2048
+    ) -> Int[Tensor, "R B *each"]:
+        """The answer of every run to the same rows, the argmax of the last position; or of each, where a model has it."""
         return self._ask(tokens, dtype, chunk, lambda logits: logits.argmax(-1))
 
-    def logits(self, tokens: Tensor, dtype: torch.dtype | None = None, chunk: int = 2048) -> Tensor:
-        """The last position's logits of every run on the same rows, in single precision: (B, N) → (R, B, V)."""
+    def logits(
+        self, tokens: Shaped[Tensor, "B N *D"], dtype: torch.dtype | None = None, chunk: int = 2048
+    ) -> Float[Tensor, "R B *V"]:
+        """The last position's logits of every run on the same rows, in single precision; of a model that answers with numbers,
+        these."""
         return self._ask(tokens, dtype, chunk, Tensor.float)
 
     @torch.no_grad()

@@ -44,7 +44,8 @@ def stop_on(event: Any) -> None:
 def _follow_parent() -> None:
     """When the process that started this one is gone, let the job at hand save, and end: nobody would hand out another."""
     global _flag
-    multiprocessing.parent_process().join()
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
     _flag = threading.Event()  # the shared one may be locked for ever by whoever was killed
     _flag.set()
     with at_work:
@@ -66,7 +67,7 @@ def stoppable(also: Callable[[], None] | None = None) -> Iterator[None]:
         finally:
             _tell[:] = [f for f in _tell if f not in told]
         return
-    former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    former = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def ask(number: int, frame: Any) -> None:
         if asked_to_stop():

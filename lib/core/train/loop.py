@@ -33,9 +33,11 @@ class Study(Protocol):
 
     def batch(self, seed: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
         """Training rows (tokens, target) number `index` of data set `seed`; tokens may be vectors, (R, B, N, D)."""
+        ...
 
     def measure(self, ask: Ask) -> dict[str, Tensor]:
         """Metrics, each (R,) or (R, n): accuracies in [0, 1], losses in nats, counts. ask(tokens): (B, N) → answers (R, B)."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,9 @@ class Trainer:
         """Give free slots to waiting runs; shrink the ensemble where half of it would do."""
         for slot, run in enumerate(self.ensemble.runs):
             if run is None and self.queue:
-                self.ensemble.load(slot, self.queue.pop())
-                self.records[self.ensemble.runs[slot]] = Record()
+                waiting = self.queue.pop()
+                self.ensemble.load(slot, waiting)
+                self.records[waiting] = Record()
         wanted = slots_for(len(self.ensemble.active), len(self.ensemble.runs))
         saved = len(self.ensemble.runs) - wanted
         if saved and (self.backend != "compiled" or self._worth_shrinking(saved)):
@@ -145,7 +148,7 @@ class Trainer:
     def _worth_shrinking(self, slots_saved: int) -> bool:
         steps = self.ensemble.step[self.ensemble.active]
         left = self.train.steps - int(steps.min())
-        return worth_shrinking(self.ensemble.runs[self.ensemble.active[0]], self.study.length, slots_saved, left)
+        return worth_shrinking(self.ensemble.run(self.ensemble.active[0]), self.study.length, slots_saved, left)
 
     def step(self) -> None:
         began = time.perf_counter()
@@ -163,7 +166,7 @@ class Trainer:
         try:
             with compiling():
                 self.ensemble.train_step(self.rows)
-        except torch._dynamo.exc.BackendCompilerFailed as error:  # before it changed a number
+        except torch._dynamo.exc.BackendCompilerFailed as error:  # pyright: ignore  # before it changed a number
             why = str(error).strip().splitlines()[0]
             say_once(f"The compiler failed ({why}), so training takes PyTorch as it is, which is several times slower.")
             self.backend, self.rows = "eager", self.study.batch
@@ -178,7 +181,8 @@ class Trainer:
     @torch.no_grad()
     def _snapshot(self, step: int) -> dict[str, Tensor]:
         """What the study keeps of every run that is at this step."""
-        return self.study.snapshot(self.ensemble.model, step) if hasattr(self.study, "snapshot") else {}
+        study: Any = self.study
+        return study.snapshot(self.ensemble.model, step) if hasattr(study, "snapshot") else {}
 
     def evaluate(self) -> tuple[list[RunResult], Progress]:
         """Measure every run; return, and free the slots of, those that have finished."""
@@ -195,7 +199,7 @@ class Trainer:
         active = ensemble.active
         snapshots = {step: self._snapshot(step) for step in {steps[slot] for slot in active}}
         for slot in active:
-            record = self.records[ensemble.runs[slot]]
+            record = self.records[ensemble.run(slot)]
             now = {"step": steps[slot], "loss": means[slot]} | {name: v[slot] for name, v in (metrics | watched).items()}
             for name, value in now.items():
                 record.history.setdefault(name, []).append(_finite(value))
@@ -212,7 +216,7 @@ class Trainer:
         self._charge(began)
         results = []
         for slot in done:
-            run = ensemble.runs[slot]
+            run = ensemble.run(slot)
             record = self.records[run]
             status = "diverged" if diverged[slot] >= 0 else "fitted" if final[t.fit_metric][slot] >= t.fit_level else "unfitted"
             results.append(

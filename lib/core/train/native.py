@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from lib.core.model.transformer import AnyModel, ModelSpec, Transformer
@@ -142,7 +143,9 @@ def chunk_of(spec: ModelSpec, batch: int, length: int, dtype: torch.dtype = torc
 
 def trains(spec: AnyModel, batch: int, length: int, dtype: torch.dtype = torch.bfloat16) -> bool:
     """Is there a program for this shape and precision of products on this machine?"""
-    if spec.kind != ModelSpec.kind or spec.activation not in _ACTIVATIONS or (lib := library(dtype)) is None:
+    if not isinstance(spec, ModelSpec) or spec.kind != ModelSpec.kind:
+        return False
+    if spec.activation not in _ACTIVATIONS or (lib := library(dtype)) is None:
         return False
     return bool(lib.rm_trains(_shape(spec, batch, length, 2)))
 
@@ -189,22 +192,24 @@ class Program:
         self,
         model: Transformer,
         moments: tuple[list[Tensor], list[Tensor]],
-        tokens: Tensor,
-        target: Tensor,
+        tokens: Int[Tensor, "R B N"],
+        target: Int[Tensor, "R B"],
         active: list[int],
-        rate: Tensor,
-        decay: Tensor,
-        count: Tensor,
+        rate: Float[Tensor, " R"],
+        decay: Float[Tensor, " R"],
+        count: Int[Tensor, " R"],
         max_norm: float,
-    ) -> Tensor:
-        """Train the active runs one step, in place; returns their losses (R,), zero for the others. moments: in model order."""
+    ) -> Float[Tensor, " R"]:
+        """Train the active runs one step, in place; returns their losses, zero for the others. moments: in model order."""
         order = {id(p): i for i, p in enumerate(model.parameters())}
         params = parameters(model)
         arrays = [params, *([m[order[id(p)]] for p in params] for m in moments)]
         return self._call(arrays, (tokens, target), active, (rate, decay, count), max_norm)
 
-    def gradients(self, model: Transformer, tokens: Tensor, target: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Losses (R,) and the gradients of each run's mean loss, in the order of `parameters`."""
+    def gradients(
+        self, model: Transformer, tokens: Int[Tensor, "R B N"], target: Int[Tensor, "R B"]
+    ) -> tuple[Float[Tensor, " R"], list[Tensor]]:
+        """Losses and the gradients of each run's mean loss, in the order of `parameters`."""
         params, n = parameters(model), model.n_runs
         flat = torch.empty(n, sum(p[0].numel() for p in params))
         zeros = torch.zeros(n, dtype=torch.float64)

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 
-def _per_run(values: Tensor, like: Tensor) -> Tensor:
+def _per_run(values: Float[Tensor, " R"], like: Float[Tensor, "R ..."]) -> Float[Tensor, "R ..."]:
     return values.view(-1, *[1] * (like.dim() - 1))
 
 
-def clip_scale(grads: Sequence[Tensor], max_norm: float) -> Tensor:
-    """The factor (R,) that brings each run's total gradient norm to at most max_norm (as torch's clip_grad_norm_)."""
-    total = sum(g.flatten(1).square().sum(1) for g in grads)
+def clip_scale(grads: Sequence[Tensor], max_norm: float) -> Float[Tensor, " R"]:
+    """The factor that brings each run's total gradient norm to at most max_norm (as torch's clip_grad_norm_)."""
+    total = cast(Tensor, sum(g.flatten(1).square().sum(1) for g in grads))
     return (max_norm / (total.sqrt() + 1e-6)).clamp(max=1.0)
 
 
@@ -29,14 +31,14 @@ def adamw_step(
     grads: Sequence[Tensor],
     exp_avg: Sequence[Tensor],
     exp_avg_sq: Sequence[Tensor],
-    rate: Tensor,
-    decay: Tensor,
-    count: Tensor,
+    rate: Float[Tensor, " R"],
+    decay: Float[Tensor, " R"],
+    count: Float[Tensor, " R"],
     max_norm: float,
     betas: tuple[float, float] = (0.9, 0.999),
     eps: float = 1e-8,
 ) -> None:
-    """One step in place. rate, decay and count (steps including this one) are (R,); decay is decoupled."""
+    """One step in place; `count` is of steps, this one among them. Decay is decoupled."""
     scale = clip_scale(grads, max_norm)
     beta_1, beta_2 = betas
     count = count.double()  # 1 - 0.999**count loses half its digits in single precision
@@ -50,7 +52,11 @@ def adamw_step(
 
 
 def sgd_step(
-    params: Sequence[Tensor], grads: Sequence[Tensor], rate: Tensor, decay: Tensor, max_norm: float = math.inf
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    rate: Float[Tensor, " R"],
+    decay: Float[Tensor, " R"],
+    max_norm: float = math.inf,
 ) -> None:
     """One step of plain SGD in place; decay is coupled (added to the gradient), as in torch.optim.SGD."""
     scale = clip_scale(grads, max_norm) if math.isfinite(max_norm) else torch.ones_like(rate)
@@ -58,10 +64,12 @@ def sgd_step(
         p.sub_(_per_run(rate, p) * (g * _per_run(scale, g) + _per_run(decay, p) * p))
 
 
-def warmup_cosine(step: Tensor, peak: Tensor, warmup: int, total: int, start: float, end: float) -> Tensor:
+def warmup_cosine(
+    step: Int[Tensor, " R"], peak: Float[Tensor, " R"], warmup: int, total: int, start: float, end: float
+) -> Float[Tensor, " R"]:
     """Rate at `step` (0-based): linear from start·peak to peak over `warmup`, then cosine to end·peak at `total`."""
-    step = step.to(torch.float64)
-    rise = start + (1 - start) * step / max(warmup, 1)
-    phase = ((step - warmup) / max(total - warmup, 1)).clamp(0, 1)
+    at = step.to(torch.float64)
+    rise = start + (1 - start) * at / max(warmup, 1)
+    phase = ((at - warmup) / max(total - warmup, 1)).clamp(0, 1)
     fall = end + (1 - end) * (1 + torch.cos(math.pi * phase)) / 2
-    return torch.where(step < warmup, rise, fall) * peak
+    return torch.where(at < warmup, rise, fall) * peak

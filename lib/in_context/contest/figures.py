@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from lib.core.read import style
 from lib.in_context.classical import LEARNERS
@@ -47,6 +48,6 @@ def contest(curves: Mapping[float, Mapping[str, Sequence[Point]]]) -> Figure:
             ax.set_xticks(LENGTHS)
         axes[0, 0].set_ylabel("share of wrong answers")
         handles, labels = axes[0, 0].get_legend_handles_labels()
-        own = plt.Line2D([], [], color=style.VERMILLION, lw=2.2, marker="o", ms=4)
+        own = Line2D([], [], color=style.VERMILLION, lw=2.2, marker="o", ms=4)
         fig.legend([own, *handles], ["one layer, in context", *labels], loc="outside lower center", ncols=3)
     return fig

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -94,7 +95,7 @@ def angles(layers: Sequence[Turned]) -> Figure:
         if not layers:
             _empty(axes[0, 0])
         axes[0, 0].set(ylabel="share of neurons", ylim=(0, 1.2 * axes[0, 0].get_ylim()[1]))
-        named = [
+        named: list[Artist] = [
             Patch(color=c, label=w) for c, w in ((POSITIVE, "large, a > 0"), (NEGATIVE, "large, a < 0"), (PALE, "not large"))
         ]
         named.append(Line2D([], [], color=style.DARK, lw=1.0, label="before training"))

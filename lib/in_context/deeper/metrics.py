@@ -13,7 +13,7 @@ from lib.core.read.measures import memoized
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context import study
 from lib.in_context.experiments import DEEP, DEEP_BACKS, deep_specs, deep_trial_specs
-from lib.in_context.runs import history, large, neurons_at, positive, row_size, snapshots, start_attention, untrained
+from lib.in_context.runs import history, large, neurons_at, positive, row_size, shape_of, snapshots, start_attention, untrained
 
 TALK, ALONE, ALL, LAST = DEEP
 """The versions: every layer read without a residual stream, which is like the talk's figures; the last layer alone; every layer
@@ -150,7 +150,7 @@ def facts(groups: Mapping[str, Sequence[StoredRun]], tried: StoredRun) -> dict[s
         "trial": Fact(
             float(attention_of([tried], tried.spec.model.depth)[1][0, -1]),
             "{:.2f}",
-            f"W_P started at {tried.spec.model.back:g}, one run",
+            f"W_P started at {shape_of(tried).back:g}, one run",
         ),
         "full-near": Fact(lowest(full), "{:.0%}", f"large neurons near ±q, {ALL}, lowest of all layers and {seeds}"),
         "last-near": Fact(lowest(last), "{:.0%}", f"the same, {LAST}"),
@@ -178,7 +178,7 @@ def facts(groups: Mapping[str, Sequence[StoredRun]], tried: StoredRun) -> dict[s
 
 def own_settings(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
     """(setting, value) of what only these models have."""
-    model, train = runs[0].spec.model, runs[0].spec.train
+    model, train = shape_of(runs[0]), runs[0].spec.train
     return [
         ("steps", f"{train.steps:,}, constant rate, {train.optimizer.upper()}"),
         ("neurons in each layer, size of a", f"{model.neurons}, {model.readout:.3g}"),

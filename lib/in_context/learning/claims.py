@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lib.core.read.claim import Claim, Measured, Part
 from lib.core.record.store import Store
@@ -35,11 +36,11 @@ ALIGNED = 0.5
 """The cosine of the push with the query's pattern."""
 
 
-def _lowest(values: np.ndarray) -> float:
+def _lowest(values: ArrayLike) -> float:
     return float(np.min(values))
 
 
-def _largest(values: np.ndarray) -> float:
+def _largest(values: ArrayLike) -> float:
     return float(np.max(values))
 
 

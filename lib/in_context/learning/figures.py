@@ -51,8 +51,8 @@ def prompt(shown: ShownPrompt) -> Figure:
             ax.set(ylabel="attention", ylim=(0, None))
             ax.set_title(f"{name}: {attention[same].sum():.2f} on the query's pattern", fontsize=9)
         last = matrix.shape[1] - 1
-        shown = [i for i in (0, 4, 9, 14, 19) if i < last - 2]
-        axes[2].set_xticks([*shown, last], [*(f"{i + 1}" for i in shown), "query"])
+        named = [i for i in (0, 4, 9, 14, 19) if i < last - 2]
+        axes[2].set_xticks([*named, last], [*(f"{i + 1}" for i in named), "query"])
         axes[2].set_xlabel("column of the prompt")
     return fig
 

@@ -22,6 +22,7 @@ from lib.in_context.runs import (
     positive,
     row_norms,
     row_size,
+    shape_of,
     small,
     snapshots,
     start_attention,
@@ -167,6 +168,7 @@ def gradient_gap(run: StoredRun, query_too: bool, count: int = 100) -> float:
         told = theory.gradients(theory.arrays(model), prompts.numpy(), z.numpy(), query_too)
         parts = {"W_O": layer.W_O, "W_V": layer.W_V, "W_K": layer.attention.W_K, "W_Q": layer.attention.W_Q}
         for name, part in parts.items():
+            assert part.weight.grad is not None
             grad = part.weight.grad[0].numpy()
             gaps.append(np.abs(told[name] - grad).max() / max(np.abs(grad).max(), 1e-12))
     return float(max(gaps))
@@ -217,7 +219,7 @@ def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
     feature = float(np.mean([rows["feature angle"][mask].mean() for rows, mask in zip(end, big, strict=True)]))
     step = before_attention(runs)
     at = float(attention[:, np.searchsorted(steps, step)].mean()) if step is not None else None
-    turned = [neurons_at(run, step)["label angle"] if step is not None else None for run in runs]
+    turned = [neurons_at(run, step)["label angle"] for run in runs] if step is not None else []
     side = lambda sign: (
         None
         if step is None
@@ -243,7 +245,7 @@ def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
         "order-down": Fact(side(False), "{:.2f} π", "the same, a < 0"),
         "lucky-large": Fact(float(lucky_large), "{:.0%}", f"lucky neurons that end large, {seeds}"),
         "others-large": Fact(float(others_large), "{:.0%}", f"other neurons that end large, {seeds}"),
-        "neurons": Fact(runs[0].spec.model.neurons, "{}", "neurons of the layer"),
+        "neurons": Fact(shape_of(runs[0]).neurons, "{}", "neurons of the layer"),
     }
 
 

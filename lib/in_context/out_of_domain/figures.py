@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from lib.core.read import style
 from lib.core.record.store import StoredRun
@@ -58,8 +60,8 @@ def _pairs(ax: Axes, task: Task) -> None:
     np.fill_diagonal(shown, np.nan)
     ax.set_facecolor("#CCCCCC")
     ax.imshow(shown, cmap=style.FILL[style.BLUE], vmin=0, vmax=1.3)
-    ax.set_xticks(range(task.m1), range(1, task.m1 + 1))
-    ax.set_yticks(range(task.m1), range(1, task.m1 + 1))
+    ax.set_xticks(range(task.m1), [str(i + 1) for i in range(task.m1)])
+    ax.set_yticks(range(task.m1), [str(i + 1) for i in range(task.m1)])
     ax.set_xticks(np.arange(0.5, task.m1 - 1), minor=True)
     ax.set_yticks(np.arange(0.5, task.m1 - 1), minor=True)
     ax.grid(which="minor", color="#BBBBBB", lw=0.6)
@@ -90,12 +92,12 @@ def speed(found: Mapping[str, Steps]) -> Figure:
         ticks = [t for t in (10, 20, 30, 50, 100, 150, 200, 300, 600) if low <= t <= high]
         axes[0, 0].set_yticks(ticks, [str(t) for t in ticks])
         looks = ((UNSEEN, "-"), (SEEN, (0, (4, 2))))
-        lines = [plt.Line2D([], [], color=colour, ls=dash, lw=1.5) for colour, dash in looks]
+        lines = [Line2D([], [], color=colour, ls=dash, lw=1.5) for colour, dash in looks]
         fig.legend(lines, ["fitted where all runs learn", "Theorem 1"], loc="outside lower center", ncols=2)
     return fig
 
 
-def _power(ax: Axes, s: Steps, exponent: float, root: bool = False, **look: object) -> None:
+def _power(ax: Axes, s: Steps, exponent: float, root: bool = False, **look: Any) -> None:
     """A power law through the middle of the points, in logarithms; with `root` times √log x."""
     law = lambda x: exponent * np.log(x) + (0.5 * np.log(np.log(x)) if root else 0.0)
     x = np.geomspace(s.x.min(), s.x.max(), 30)
@@ -257,7 +259,7 @@ def examples(readers: Mapping[str, Curve], needs: Mapping[str, Mapping[float, Ne
         handles, labels = axes[0].get_legend_handles_labels()
         outside = next((name.split(", ")[1] for name in needs if not name.endswith("in domain")), "")
         if outside:
-            handles.append(plt.Line2D([], [], marker="o", ls="--", color=style.DARK, mfc="white", ms=5, lw=1.2))
+            handles.append(Line2D([], [], marker="o", ls="--", color=style.DARK, mfc="white", ms=5, lw=1.2))
             labels.append(f"open, right: {outside}")
         fig.legend(handles, labels, loc="outside lower center", ncols=2)
     return fig

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -126,7 +126,7 @@ def theorem_m1(s: Steps) -> Trend:
 # --- New patterns and lengths, one layer ---
 
 
-def span_of(total: float | None) -> dict[str, object]:
+def span_of(total: float | None) -> dict[str, Any]:
     """What to change in a task for patterns of a coefficient sum S₁; None for patterns outside the span."""
     return {"outside": True} if total is None else {"sum": total}
 
@@ -153,14 +153,15 @@ class Along:
         return [Share(each, self.total) for each in self.error.T]
 
 
-def along(runs: Sequence[StoredRun], lengths: Sequence[int], count: int = N_FRESH, **change: object) -> Along:
+def along(runs: Sequence[StoredRun], lengths: Sequence[int], count: int = N_FRESH, **change: Any) -> Along:
     """The runs on fresh prompts of a changed task (alpha, sum, outside), of which they read the first l examples."""
     found = np.array([_along(run, tuple(lengths), count, change) for run in runs])
-    return Along(tuple(lengths), *np.moveaxis(found, -1, 0), count)
+    error, loss, margin, attention = np.moveaxis(found, -1, 0)
+    return Along(tuple(lengths), error, loss, margin, attention, count)
 
 
 @disk_cached(version=1)
-def _along(run: StoredRun, lengths: tuple[int, ...], count: int, change: dict[str, object]) -> np.ndarray:
+def _along(run: StoredRun, lengths: tuple[int, ...], count: int, change: dict[str, Any]) -> np.ndarray:
     """(lengths, 4): what `Along` has of one run."""
     drawn = fresh(task_of(run, length=max(lengths), **change), run.spec.seed, count)
     said = [ask(trained(run), first(drawn, length)) for length in lengths]
@@ -199,7 +200,10 @@ def by_sum(runs: Sequence[StoredRun]) -> tuple[np.ndarray, np.ndarray]:
     return errors, np.array([angle(s, task_of(runs[0])) for s in SUMS])
 
 
-def needed(lengths: Sequence[int], shares: Sequence[float], level: float) -> int | None:
+N = TypeVar("N", int, float)
+
+
+def needed(lengths: Sequence[N], shares: Sequence[float], level: float) -> N | None:
     """The smallest length from which on the share of errors stays at or below a level; None for none."""
     found = None
     for length, share in zip(lengths, shares, strict=True):

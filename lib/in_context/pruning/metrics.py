@@ -26,6 +26,7 @@ from lib.in_context.runs import (
     neurons_at,
     positive,
     row_norms,
+    shape_of,
     snapshots,
     task_of,
     trained,
@@ -209,7 +210,7 @@ def luck_groups(runs: Sequence[StoredRun]) -> tuple[list[np.ndarray], list[np.nd
 
 def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
     """What the text of chapter 14 says of the main runs."""
-    seeds, m = f"{len(runs)} seeds", runs[0].spec.model.neurons
+    seeds, m = f"{len(runs)} seeds", shape_of(runs[0]).neurons
     large_share = np.array(large_shares(runs))
     rest, full = over_runs(runs, "rest").at(0), over_runs(runs, "magnitude").at(0)
     asked = f"out of domain, α' = {FIG14:g}, {LENGTH} examples, mean over {seeds}"

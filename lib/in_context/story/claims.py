@@ -102,8 +102,10 @@ def copying(store: Store, profile: str) -> Measured:
 def _claim(
     id: str, statement: str, criterion: str, check: Callable[[Store, str], Measured], figure: str, revised: str = ""
 ) -> Claim:
-    rest = {"revised": revised, "question": "prompt", "figure": figure}
-    return Claim(id, "ours", "chapter 17", statement, "not in the sources", criterion, check, **rest)
+    reported = "not in the sources"
+    return Claim(
+        id, "ours", "chapter 17", statement, reported, criterion, check, revised=revised, question="prompt", figure=figure
+    )
 
 
 THEN = "after the runs with the large readout"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,7 +27,7 @@ from lib.in_context.story.metrics import (
 MARKERS = "oDs^vP"
 
 
-def _colours(values: Sequence[float]) -> dict[float, object]:
+def _colours(values: Sequence[float]) -> dict[float, Any]:
     return dict(zip(values, style.GAMMA(np.linspace(0, 0.95, len(values))), strict=True))
 
 
@@ -99,7 +100,7 @@ def copying(found: Grid, floor: float, seed: int = 0) -> Figure:
         if zero := sum(learned(run) and unseen_error(run) == 0 for run in everyone(found)):
             ax.text(0.02, 0, f"{zero} runs without an error →", transform=ax.get_yaxis_transform(), va="center", fontsize=8.5)
         handles = [Line2D([], [], marker="o", ls="", color=colours[g], label=f"γ = {g:g}") for g in gammas]
-        outline = {"ls": "", "mfc": "none", "mec": style.DARK}
+        outline: dict[str, Any] = {"ls": "", "mfc": "none", "mec": style.DARK}
         handles += [Line2D([], [], marker=marks[d], label=f"δ = {d:g}", **outline) for d in deltas]
         if not all(map(learned, everyone(found))):
             handles.append(Line2D([], [], marker="x", label="did not learn", **outline))

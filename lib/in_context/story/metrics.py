@@ -16,7 +16,7 @@ from lib.core.record.store import Store, StoredRun, load
 from lib.in_context import starts
 from lib.in_context.experiments import STORY_GAMMAS, story_specs, train_specs, wide_specs
 from lib.in_context.pruning.metrics import at_rate
-from lib.in_context.runs import LEVEL, small, start_attention, steps_to
+from lib.in_context.runs import LEVEL, shape_of, small, start_attention, steps_to
 from lib.in_context.task import Task
 
 Grid = Mapping[tuple[float, float], list[StoredRun]]
@@ -124,7 +124,7 @@ def excesses(found: Grid, delta: float) -> dict[float, np.ndarray]:
 
 
 def delta_of(run: StoredRun) -> float:
-    return run.spec.model.delta
+    return shape_of(run).delta
 
 
 def gammas_of(found: Grid) -> list[float]:
@@ -196,7 +196,7 @@ def own_settings(found: Grid) -> list[tuple[str, str]]:
     return [
         ("δ", ", ".join(f"{delta:g}" for delta in deltas_of(found))),
         ("γ (learning rate)", ", ".join(f"{gamma:g} ({rate:.2g})" for gamma, rate in sorted(rates.items()))),
-        ("neurons, size of a", f"{one.model.neurons}, {one.model.readout:.3g}"),
+        ("neurons, size of a", f"{shape_of(runs[0]).neurons}, {shape_of(runs[0]).readout:.3g}"),
         ("steps, batch", f"{one.train.steps:,}, {one.train.batch}"),
         ("seeds", str(len({run.spec.seed for run in runs}))),
     ]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import matplotlib.colors
+import matplotlib.patches
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from lib.core.read import style
 from lib.language.addition_task import Addition
@@ -25,10 +28,10 @@ def held_out(tasks: Mapping[str, Addition]) -> Figure:
             shown = np.zeros((task.numbers, task.numbers))
             a, b = task.test.numpy().T
             shown[a, b] = 1
-            ax.imshow(shown, origin="lower", cmap=plt.matplotlib.colors.ListedColormap([style.LIGHT, style.BLUE]))
+            ax.imshow(shown, origin="lower", cmap=matplotlib.colors.ListedColormap([style.LIGHT, style.BLUE]))
             ax.set(title=title, xlabel="second number, b")
         axes[0].set_ylabel("first number, a")
-        handles = [plt.matplotlib.patches.Patch(color=c) for c in (style.LIGHT, style.BLUE)]
+        handles = [matplotlib.patches.Patch(color=c) for c in (style.LIGHT, style.BLUE)]
         fig.legend(handles, ("training", "held out"), loc="outside lower center", ncols=2)
     return fig
 
@@ -49,7 +52,7 @@ def along(panels: Mapping[str, Mapping[str, Mapping[str, tuple[np.ndarray, np.nd
                     if metric == "test":
                         ax.fill_between(steps, values.min(0), values.max(0), color=colours[name], alpha=0.15, lw=0)
             ax.set(title=title, xlabel="step", ylim=(-0.03, 1.03))
-            ax.xaxis.set_major_locator(plt.MaxNLocator(4))
+            ax.xaxis.set_major_locator(MaxNLocator(4))
             ax.xaxis.set_major_formatter("{x:,.0f}")
         axes[0].set_ylabel("share of right sums")
         fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(names))
@@ -66,7 +69,7 @@ def by_distance(arms: Mapping[str, np.ndarray]) -> Figure:
             ax.plot(x, values.T, color=colour, lw=0.9, alpha=0.7)
             ax.plot(x, values.mean(0), "--" if name == list(arms)[-1] else "-", color=colour, lw=2.8, label=name)
         ax.set(xlabel="distance from the edge of the square", ylabel="share of right sums", ylim=(-0.03, 1.03))
-        ax.xaxis.set_major_locator(plt.MaxNLocator(integer=True))
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         fig.legend(loc="outside lower center", ncols=len(arms))
     return fig
 
@@ -78,12 +81,12 @@ def maps(runs: Mapping[str, np.ndarray], low: int) -> Figure:
         fig, axes = plt.subplots(1, len(runs), figsize=(style.WIDTH, 2.9), sharey=True, squeeze=False)
         for ax, (title, values) in zip(axes[0], runs.items(), strict=True):
             edge = low - 0.5, low + len(values) - 0.5
-            colours = plt.matplotlib.colors.ListedColormap([wrong, right])
+            colours = matplotlib.colors.ListedColormap([wrong, right])
             ax.imshow(values, origin="lower", vmin=0, vmax=1, cmap=colours, extent=(*edge, *edge))
             ax.set_title(title, fontsize=9)
             ax.set_xlabel("second number, b")
         axes[0, 0].set_ylabel("first number, a")
-        handles = [plt.matplotlib.patches.Patch(color=colour) for colour in (right, wrong)]
+        handles = [matplotlib.patches.Patch(color=colour) for colour in (right, wrong)]
         fig.legend(handles, ("right", "wrong"), loc="outside lower center", ncols=2)
     return fig
 

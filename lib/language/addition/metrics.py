@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from lib.core.model.transformer import ModelSpec
 from lib.core.read.fact import Fact, mean
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
@@ -49,7 +50,7 @@ Setting = tuple[str, float]
 
 
 def form_of(run: StoredRun) -> str:
-    return "post-norm" if run.spec.model.norm == "post" else "GPT-2"
+    return "post-norm" if cast(ModelSpec, run.spec.model).norm == "post" else "GPT-2"
 
 
 def by_setting(groups: Sequence[Sequence[StoredRun]]) -> dict[Setting, tuple[list[StoredRun], list[StoredRun]]]:
@@ -100,7 +101,8 @@ def examples(run: StoredRun, count: int = 3) -> dict[str, list[tuple[int, int, i
 
 def _along(run: StoredRun, point: Sequence[float]) -> list[float]:
     """The share at the distance of a point of the dials along training; at its end the one that is reported."""
-    return [ring[int(point[2])] for ring in (*run.history["rings"][:-1], run.metrics["rings"])]
+    rings: list[Any] = [*run.history["rings"][:-1], run.metrics["rings"]]
+    return [ring[int(point[2])] for ring in rings]
 
 
 def dial_data(runs: Mapping[Arm, Sequence[StoredRun]]) -> dict[str, Any]:

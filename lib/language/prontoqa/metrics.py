@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def label_steps(runs: Sequence[StoredRun]) -> np.ndarray:
 def by_size(runs: Runs, variant: str, *arm: float, name: str = "label") -> np.ndarray:
     """(S, R): at every size the shares behind the gold chain (`label`), behind the own one (`own`), of questions that are
     answered word by word as the gold chain has it (`test`), or the steps until labels are learned (`steps`)."""
-    groups = [runs[(variant, size, *arm)] for size in sizes(runs, variant, *arm)]
+    groups = [runs[cast(Kind, (variant, size, *arm))] for size in sizes(runs, variant, *arm)]
     how = {"own": own, "steps": label_steps}
     return np.array([how[name](group) if name in how else arms.shares(group, name) for group in groups])
 
@@ -249,12 +249,13 @@ def question_text(profile: str) -> str:
         task = _task(profile, hard)
         e = next(e for e in task.examples(TEST_STREAM, 0, 100) if e.hops == max(task.hops))
         first, second = (" ".join(rule) for rule in sentences(e.context) if e.asked in rule)
-        named = {concept: occurrences(e, concept) for concept in (e.true, e.aside)}
+        true, aside = e.true, e.aside or "nothing else"
+        named = {concept: occurrences(e, concept) for concept in (true, aside)}
         asked, answer = e.text.split("\n")
         told.append(
             f"*{VARIANTS[variant].capitalize()}.* {asked}\n\n{answer}\n\nTwo rules name “{e.asked}”: “{first}” and “{second}”. "
-            f"The creature is a {e.true} and no {e.aside}. The context names “{e.true}” {_times(named[e.true])} and "
-            f"“{e.aside}” {_times(named[e.aside])}."
+            f"The creature is a {true} and no {aside}. The context names “{true}” {_times(named[true])} and "
+            f"“{aside}” {_times(named[aside])}."
         )
     return "\n\n".join(told)
 

@@ -8,10 +8,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from lib.core.read import style
 
-Colour = tuple[float, ...]
+Colour = tuple[float, float, float, float] | str
 _LOOKS: tuple[tuple[Colour, str], ...] = ((style.GAMMA(0.5), "o"), (style.GAMMA(0.9), "^"))
 """Colour and mark of the paper's large arm and of its small one; the colours are those of the figures of addition."""
 _LIMITS = (-0.03, 1.03)
@@ -42,7 +44,7 @@ def by_size(panels: Mapping[str, Mapping[str, tuple[Sequence[int], np.ndarray, S
             ax.set(xlabel="rows of training", ylim=_LIMITS)
             ax.set_title(title, fontsize=9)
         axes[0].set_ylabel("share of rows right")
-        handles = [plt.Line2D([], [], color=c, marker=m, label=name) for (c, m), name in zip(_LOOKS, arms, strict=True)]
+        handles = [Line2D([], [], color=c, marker=m, label=name) for (c, m), name in zip(_LOOKS, arms, strict=True)]
         fig.legend(handles=handles, loc="outside lower center", ncols=2)
     return fig
 
@@ -71,7 +73,7 @@ def along(panels: Mapping[str, Mapping[str, Mapping[str, Curve]]]) -> Figure:
                 ax.plot(steps, values.mean(0), color=colour, label=name)
                 ax.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.2, lw=0)
             ax.set(xlabel="step", ylim=_LIMITS)
-            ax.xaxis.set_major_locator(plt.MaxNLocator(4))
+            ax.xaxis.set_major_locator(MaxNLocator(4))
             ax.xaxis.set_major_formatter("{x:,.0f}")
             ax.set_title(title, fontsize=9)
         axes[0].set_ylabel("share of rows right")
@@ -118,6 +120,6 @@ def cases(panels: Mapping[str, Mapping[str, Mapping[str, np.ndarray]]], structur
                     ax.plot(values.mean(), row + at, look[1], ms=6, color=look[0], clip_on=False)
             _rows(ax, names, "share of rows right")
             ax.set_title(title, fontsize=9)
-        handles = [plt.Line2D([], [], ls="", color=c, marker=m, label=name) for (c, m), name in zip(_LOOKS, found, strict=True)]
+        handles = [Line2D([], [], ls="", color=c, marker=m, label=name) for (c, m), name in zip(_LOOKS, found, strict=True)]
         fig.legend(handles=handles, loc="outside lower center", ncols=2)
     return fig

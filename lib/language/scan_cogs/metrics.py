@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def sizes(runs: Runs, main: str, *arm: float) -> list[int]:
 
 def by_size(runs: Runs, main: str, *arm: float, name: str = "test") -> np.ndarray:
     """(S, R): shares of an arm at the end, a row a size."""
-    return np.array([arms.shares(runs[(main, size, *arm)], name) for size in sizes(runs, main, *arm)])
+    return np.array([arms.shares(runs[cast(Kind, (main, size, *arm))], name) for size in sizes(runs, main, *arm)])
 
 
 def of_cases(runs: Sequence[StoredRun]) -> np.ndarray:
@@ -92,7 +92,7 @@ def of_sizes(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[list
         found[title] = {}
         for arm in PAPERS:
             there = sizes(runs, main, *arm)
-            learned = [arms.fitted(runs[(main, size, *arm)]) for size in there]
+            learned = [arms.fitted(runs[cast(Kind, (main, size, *arm))]) for size in there]
             found[title][name_of(arm)] = there, by_size(runs, main, *arm, name=name), learned
     return found
 
@@ -188,7 +188,7 @@ def _examples(run: StoredRun, name: str, rows: Rows, which: Sequence[int], words
     found = []
     for answer, i in zip(kept[f"{name} answers"].long(), which, strict=True):
         asked = target[i] >= 0
-        source = words.decode(rows.tokens[i, : int(rows.start[i])])
+        source = words.decode(rows.tokens[i, : int(rows.start[i])].tolist())
         text = lambda tokens: " ".join(words.decode(tokens))
         true, said = target[i][asked][:-1], answer[asked][:-1]
         found.append((" ".join(w for w in source if w != OUT), text(true), text(said), bool(kept[f"{name} right"][i])))
@@ -429,7 +429,7 @@ def cogs_word_rows(runs: Runs, seed: int, each: int = 1) -> list[tuple[str, ...]
 
 def _dial_data(runs: Runs, main: str, of: str, lines: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     """`lines`: {id: (label, the measure's name in the history)}."""
-    groups = {(size, arm[0]): runs[(main, size, *arm)] for arm in PAPERS for size in sizes(runs, main, *arm)}
+    groups = {(size, arm[0]): runs[cast(Kind, (main, size, *arm))] for arm in PAPERS for size in sizes(runs, main, *arm)}
     return arms.dial_data(
         groups,
         {"size": f"{of} of training", "gamma": "γ of the arm"},

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from lib.core.read import style
 from lib.core.record.store import StoredRun
@@ -80,8 +82,8 @@ def decided(runs: Sequence[StoredRun], epochs: float, told: float, chance: float
         axes[0].axvline(epochs, color="#888888", lw=0.8, ls="--")
         axes[0].axhline(told, color="#888888", lw=0.8, ls="--")
         axes[0].set_ylabel("|cosine| of W$^V$'s first direction")
-        lines = [plt.Line2D([], [], color=LOOK[late][0], label=names[late]) for late in LOOK]
-        lines.append(plt.Line2D([], [], color=style.GREY, ls=":", label="two random directions"))
+        lines = [Line2D([], [], color=LOOK[late][0], label=names[late]) for late in LOOK]
+        lines.append(Line2D([], [], color=style.GREY, ls=":", label="two random directions"))
         fig.legend(handles=lines, loc="outside lower center", ncols=3)
     return fig
 
@@ -138,7 +140,7 @@ def values(
     return fig
 
 
-def _seeds(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, colour: object, label: str, **look: object) -> None:
+def _seeds(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, colour: Any, label: str, **look: Any) -> None:
     """Mean over seeds with their range. values: (seeds, n)."""
     ax.plot(x, values.mean(0), color=colour, label=label, **look)
     ax.fill_between(x, values.min(0), values.max(0), color=colour, alpha=0.15, lw=0)

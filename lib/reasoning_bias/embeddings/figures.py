@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patheffects import withStroke
@@ -25,8 +25,9 @@ TOKENS = {"memory": MEMORY, "reasoning": REASONING}
 
 def _heat(ax: Axes, matrix: np.ndarray, tokens: Sequence[int], every: int = 3) -> AxesImage:
     image = ax.imshow(matrix, cmap=style.COSINE, vmin=-1, vmax=1)
-    ax.set_xticks(range(0, len(tokens), every), tokens[::every])
-    ax.set_yticks(range(0, len(tokens), every), tokens[::every])
+    names = [str(token) for token in tokens[::every]]
+    ax.set_xticks(range(0, len(tokens), every), names)
+    ax.set_yticks(range(0, len(tokens), every), names)
     style.bare(ax)
     return image
 
@@ -69,7 +70,7 @@ def label_distributions(exact: np.ndarray, sampled: np.ndarray) -> Figure:
         axes[0].plot([], [], color=style.DARK, lw=1.2, label="exact")
         axes[0].set(xlabel="label i", ylabel=r"$P^s_i - 1\,/\,d_\mathrm{vob}$", title="labels of an anchor")
         fig.legend(loc="outside lower left", ncols=2, markerscale=2)
-        shades = ScalarMappable(plt.Normalize(REASONING[0] - 0.5, REASONING[-1] + 0.5), ListedColormap(colours))
+        shades = ScalarMappable(Normalize(REASONING[0] - 0.5, REASONING[-1] + 0.5), ListedColormap(colours))
         fig.colorbar(shades, ax=axes[0], label="anchor s", ticks=REASONING[::3], shrink=0.7)
         low = min(cosines(v, v).min() for v in (exact, sampled))
         for ax, vectors, title in zip(axes[1:], (exact, sampled), ("cosines, exact", "counted"), strict=True):
@@ -118,7 +119,7 @@ def maps(panels: Mapping[str, tuple[np.ndarray, Sequence[int]]], columns: int = 
         fig, axes = plt.subplots(rows, columns, figsize=(style.WIDTH, 2.6 * rows), squeeze=False)
         for ax in axes.flat[len(panels) :]:
             ax.axis("off")
-        order = ScalarMappable(plt.Normalize(0, 1), style.GAMMA)
+        order = ScalarMappable(Normalize(0, 1), style.GAMMA)
         bar = fig.colorbar(order, ax=axes, location="bottom", shrink=0.4, aspect=40, ticks=[0, 1])
         bar.ax.set_xticklabels(["smallest number", "largest"])
         for ax, (title, (vectors, tokens)) in zip(axes.flat[: len(panels)], panels.items(), strict=True):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from lib.core.read.fact import Fact, in_words
 from lib.core.read.measures import cosines, mean_std, principal_map
@@ -75,7 +75,7 @@ def at_times(store: Store, profile: str) -> dict[str, tuple[list[StoredRun], int
     }
 
 
-def anchors_of(model: nn.Module) -> np.ndarray:
+def anchors_of(model: Any) -> np.ndarray:
     """(20, D) embeddings of the anchors of a model (n_runs = 1)."""
     return model.embedding.token[0, MEMORY[0] : REASONING[-1] + 1].numpy()
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from lib.core.read import style
@@ -47,7 +49,7 @@ def examples(memory: Batch, reasoning: Batch) -> Figure:
     return fig
 
 
-def _band(ax: Axes, x: np.ndarray, values: np.ndarray, label: str | None, **look: object) -> None:
+def _band(ax: Axes, x: np.ndarray, values: np.ndarray, label: str | None, **look: Any) -> None:
     """Mean over runs with the range of all runs."""
     ax.plot(x, np.nanmean(values, 0), label=label, **look)
     ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=0.15, lw=0)
@@ -96,7 +98,7 @@ def bias(models: Mapping[str, Mapping[str, Mapping[float, Sequence[Ratio]]]]) ->
         axes[1].set_title("held-out pairs over trained pairs")
         axes[1].set_xlabel("initialization rate γ")
         marks = [(*MODELS[name], name) for name in models] + [("^", style.GREY, "lower bound: the slower loss never halved")]
-        handles = [plt.Line2D([], [], ls="", marker=marker, color=colour, ms=5) for marker, colour, _ in marks]
+        handles = [Line2D([], [], ls="", marker=marker, color=colour, ms=5) for marker, colour, _ in marks]
         fig.legend(handles, [name for *_, name in marks], loc="outside lower center", ncols=len(marks), handletextpad=0.2)
     return fig
 

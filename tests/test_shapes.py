@@ -1,0 +1,71 @@
+"""Shapes that annotations promise, checked while models of every form train and answer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HOOKED = """
+from jaxtyping import install_import_hook
+
+CHECKED = ("lib.core.model", *(f"lib.core.train.{name}" for name in ("ensemble", "native", "optim")))
+with install_import_hook(CHECKED, "beartype.beartype"):
+    from lib.core.model.transformer import ModelSpec
+    from lib.core.model.query_attention import QueryAttention, mixed
+    from lib.core.model.rng import randint
+    from lib.core.train.ensemble import Ensemble
+
+import torch
+from lib.core.record.spec import RunSpec, TrainSpec
+
+
+def ensemble(backend="eager", **form):
+    model = ModelSpec(vocab=20, positions=5, depth=2, d_model=16, d_ff=32, d_k=16, d_v=16, **form)
+    train = TrainSpec(batch=6, steps=4, warmup=1, eval_every=2)
+    specs = [RunSpec("shapes", 1, 0.5, seed, 1e-3, 0.01, model, train) for seed in range(3)]
+    made = Ensemble(specs[0], 3, torch.device("cpu"), torch.float32, backend)
+    for slot, spec in enumerate(specs):
+        made.load(slot, spec)
+    return made
+"""
+
+
+def run(code: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", HOOKED + code], capture_output=True, text=True)
+
+
+FORMS = ['norm="post"', 'norm="pre", activation="gelu", bias=True, heads=2', 'norm="none", activation="tanh"']
+
+
+def test_training_and_answers_have_the_shapes_that_are_promised() -> None:
+    code = f"""
+from lib.core.train import native
+rows = lambda seed, index: (torch.randint(20, (3, 6, 5)), torch.randint(20, (3, 6)))
+for form in ({", ".join(f"dict({form})" for form in FORMS)}):
+    for backend in ("eager", "native"):
+        one = ensemble(**form)
+        if backend == "native":
+            if not native.trains(one.model.spec, 6, 5, torch.float32):
+                continue
+            one = ensemble("native", **form)
+        one.train_step(rows)
+        assert one.predict(torch.randint(20, (7, 5))).shape == (3, 7)
+        assert one.logits(torch.randint(20, (7, 5))).shape == (3, 7, 20)
+context, weights = torch.rand(3, 6, 4, 8), QueryAttention(3, 8, 0.5)(torch.rand(3, 6, 4, 8), torch.rand(3, 6, 8))
+assert mixed(weights, context).shape == (3, 6, 8)
+assert randint(torch.tensor([[1], [2]]), 0, torch.arange(5), 7).shape == (2, 5)
+print("sound")
+"""
+    done = run(code)
+    assert done.stdout == "sound\n", done.stderr[-2000:]
+
+
+@pytest.mark.parametrize(
+    "wrong", ["torch.randint(20, (6, 5))", "torch.rand(3, 6, 5)"], ids=["no run axis", "numbers in place of tokens"]
+)
+def test_an_input_of_another_shape_or_kind_is_caught(wrong: str) -> None:
+    done = run(f"ensemble().model({wrong})")
+    assert done.returncode
+    assert "jaxtyping.TypeCheckError" in done.stderr
