@@ -457,13 +457,13 @@ def test_steps_of_neighbours_are_asked_at_small_weights(monkeypatch: pytest.Monk
     """At width 16 the gain of the paper's γ = .8 is had at 1.15."""
     runs, away = [row(1.0, 0.0, g) for g in (0.3, 1.15, 1.3)], {0.3: 0.1, 1.15: 0.4, 1.3: 0.6}
     monkeypatch.setattr(metrics, "step_shares", lambda run: np.array([0, 0, away[run.spec.gamma], 0, 0]))
-    plant(monkeypatch, "_two_layers", runs)
+    plant(monkeypatch, "_confirmed", runs)
     assert judged("neighbour-steps")["status"] == REPRODUCED
     away[1.15] = 0.3
     assert judged("neighbour-steps")["failed"] == ["share of numbers with their neighbour 3 or 4 away, γ from 1.15"]
-    plant(monkeypatch, "_two_layers", [runs[0], *map(unlearned, runs[1:])])
+    plant(monkeypatch, "_confirmed", [runs[0], *map(unlearned, runs[1:])])
     assert judged("neighbour-steps")["failed"][0] == "share of runs there that have learned"
-    plant(monkeypatch, "_two_layers", runs[:1])
+    plant(monkeypatch, "_confirmed", runs[:1])
     assert judged("neighbour-steps")["status"] == NOT_RUN
 
 
@@ -476,8 +476,9 @@ def test_fast_settings_are_asked_for_their_lean(monkeypatch: pytest.MonkeyPatch)
         [learns(row(0.0, 1.0, 0.5, 9), 0.0, 0.5, 0.9)] * 3,
     )
     for others, failed in ((late, 0), ([learns(run, 0.0, 0.0, 1.0) for run in first], 1)):
-        plant(monkeypatch, "load", [*never, *others, *first])
-        found = judged("fast-symmetric")
+        plant(monkeypatch, "fast_runs", [*never, *others, *first])
+        asked = dataclasses.replace(next(c for c in claims.CHAPTER_02 if c.id == "phase-diagram"), check=claims._fast)
+        found = asked.evaluate(Store("nowhere"), "laptop")
         assert (found["status"], len(found["failed"])) == (PARTLY if failed else REPRODUCED, failed)
 
 

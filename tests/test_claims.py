@@ -14,9 +14,21 @@ from test_analysis import make_run
 
 from lib.book import registry
 from lib.composition.claims import CLAIMS_OF
+from lib.composition.phase_diagram import claims as phase_diagram
 from lib.composition.phase_diagram.claims import CHAPTER_02
 from lib.composition.the_task.metrics import slide_errata
-from lib.core.read.claim import NO_EFFECT, NOT_REPRODUCED, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, Claim, Finding, graded
+from lib.core.read.claim import (
+    NO_EFFECT,
+    NOT_REPRODUCED,
+    NOT_RUN,
+    OPPOSITE,
+    PARTLY,
+    REPRODUCED,
+    Claim,
+    Finding,
+    Measured,
+    graded,
+)
 from lib.core.record.store import Store, StoredRun
 
 CLAIMS = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)
@@ -25,11 +37,18 @@ Judge = Callable[[list[StoredRun]], dict[str, dict[str, Any]]]
 
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Judge:
-    """The phase diagram's claims, by their names, on given runs."""
+    """The parts of the phase diagram's claim, each judged by itself, on given runs."""
+    asked = {"diagram": "_grid", "shadow": "_shadow", "third": "_third_answer", "selection": "_selection"}
+    whole = next(claim for claim in CHAPTER_02 if claim.id == "phase-diagram")
 
     def evaluated(runs: list[StoredRun]) -> dict[str, dict[str, Any]]:
         monkeypatch.setattr("lib.composition.phase_diagram.claims.fast_runs", lambda store, profile: runs)
-        return {claim.id.removeprefix("phase-"): claim.evaluate(Store(tmp_path), "laptop") for claim in CHAPTER_02}
+        parts = {name: replace(whole, check=getattr(phase_diagram, check)) for name, check in asked.items()}
+        found = {name: claim.evaluate(Store(tmp_path), "laptop") for name, claim in parts.items()}
+        monkeypatch.setattr(phase_diagram, "_fast", lambda store, profile: Measured((), 2))
+        failed = [name for one in found.values() for name in one["failed"]]
+        assert whole.evaluate(Store(tmp_path), "laptop")["failed"] == failed
+        return found
 
     return evaluated
 

@@ -11,15 +11,14 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from lib.composition.condensation.metrics import TENTH, best_measure, growth, late_change, measures_of, row_compared
-from lib.composition.experiments import FAST
+from lib.composition.diagram import deeper
 from lib.composition.flip import kept_runs, later_runs
-from lib.composition.phases import weighty_specs
 from lib.composition.runs import generalizes
 from lib.composition.trends import above_median
 from lib.core.read.claim import NO_EFFECT, TOO_SMALL, Claim, Measured, Part, by_exact_test
 from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE
-from lib.core.record.store import Store, StoredRun, load
+from lib.core.record.store import Store, StoredRun
 
 SMALL = 0.9
 """γ of small initialization, for the growth of eigenvalues (our choice)."""
@@ -30,10 +29,9 @@ def _share(holds: Iterable[bool]) -> float:
 
 
 def _by_depth(store: Store, profile: str) -> dict[int, list[StoredRun]]:
-    """Two layers: the new seeds. More: the fast diagram's runs that have learned."""
-    fast = [r for r in load(weighty_specs(profile)[FAST.name], store) if r.has_weights and generalizes(r)]
-    deeper = sorted({r.spec.model.depth for r in fast} - {2})
-    return {2: kept_runs(store, profile)} | {d: [r for r in fast if r.spec.model.depth == d] for d in deeper}
+    """Two layers: the new seeds. More: the full-length runs that have learned."""
+    more = {depth: [r for r in runs if r.has_weights and generalizes(r)] for depth, runs in deeper(store, profile).items()}
+    return {2: kept_runs(store, profile)} | more
 
 
 def _ends(name: str, rises: bool) -> Callable[[Store, str], Measured]:
@@ -91,8 +89,8 @@ def _row(store: Store, profile: str) -> Measured:
 
 
 _SEEN = "a grid of one model a cell"
-_APART = f"above against below the median γ, exact test, p ≤ {RARE:g}; two layers: new seeds; three and four: the fast diagram"
-_MOVED = "it compared means by two standard errors, of two layers of the fast diagram, too; results of both were known"
+_APART = f"above against below the median γ, exact test, p ≤ {RARE:g}; two layers: new seeds; three and four: full-length runs"
+_MOVED = "it compared means by two standard errors, and was asked of the fast diagram; results of all were known"
 CHAPTER_05 = (
     Claim(
         "condensation",
