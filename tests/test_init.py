@@ -221,7 +221,15 @@ class Queries(nn.MultiheadAttention):
         self.prompt = nn.Parameter(torch.zeros(3, 8))
 
 
+class FromTheLeft(nn.Linear):
+    """Computes x @ weight, so that the number of its outputs is its weight's second size."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.weight
+
+
 BESIDE_THE_WEIGHT = [
+    (lambda: FromTheLeft(4, 6, bias=False), "weight"),
     (lambda: nn.utils.parametrizations.weight_norm(nn.Linear(64, 64)), "original0"),
     (lambda: old_weight_norm(nn.Linear(64, 64)), "weight_g"),
     (lambda: nn.utils.spectral_norm(nn.Linear(64, 64)), "weight_orig"),
@@ -284,11 +292,11 @@ def quantized() -> nn.Module:
         return torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(6, 6)), {nn.Linear})
 
 
-def adapted() -> nn.Module:
+def adapted(part: str = "lora_B") -> nn.Module:
     """The layout of PEFT: adapters in a module of their own, beside a frozen base."""
     module = nn.Linear(6, 6, bias=False).requires_grad_(False)
-    module.lora_B = nn.ModuleDict({"default": nn.Linear(2, 6, bias=False)})
-    nn.init.zeros_(module.lora_B["default"].weight)
+    module.add_module(part, nn.ModuleDict({"default": nn.Linear(2, 6, bias=False)}))
+    nn.init.zeros_(module.get_submodule(part)["default"].weight)
     return module
 
 
@@ -298,7 +306,9 @@ CANNOT = [
     (lambda: holding(torch.zeros(11).as_strided((6, 6), (1, 1))), 0.5, "1.weight cannot be written in place"),
     (quantized, 0.5, "1.0 is a quantized Linear: redraw the module before it is quantized"),
     (PackedLinear, 0.5, "1 is a quantized PackedLinear: redraw"),
-    (adapted, 0.5, "1.lora_B.default.weight is a low-rank adapter"),
+    (adapted, 0.5, "1.lora_B.default.weight is part of an adapter"),
+    (lambda: adapted("lora_up"), 0.5, "1.lora_up.default.weight is part of an adapter"),
+    (lambda: adapted("adapter"), 0.5, "1.adapter.default.weight is part of an adapter"),
     (lambda: typed(torch.uint8), 0.5, "1.weight holds uint8: redraw the module before it is quantized"),
     (lambda: typed(torch.int8), 0.5, "1.weight holds int8: redraw"),
     (lambda: nn.Linear(6, 6, device="meta"), 0.5, "1.weight has no numbers yet"),

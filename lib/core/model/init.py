@@ -35,8 +35,8 @@ class UnknownParameter(ValueError):
 def fan_in(module: nn.Module, name: str, param: Tensor) -> int | None:
     """d_in of one parameter of a known kind of module; None for norms and biases.
 
-    Known are PyTorch's linear maps, attention, embeddings and norms, GPT-2's linear map, and norms of Llama's kind. A linear
-    map is taken at its word: of a subclass that computes x @ weight instead, d_in is wrong, and a rule must say so.
+    Known are PyTorch's linear maps, attention, embeddings and norms, GPT-2's linear map, and norms of Llama's kind. A subclass
+    of a linear map that computes in a way of its own, x @ weight perhaps, is none of them: its d_in is for a rule to say.
 
     Raises UnknownParameter for a kind of module that it does not know: a guess would silently change the experiment.
     """
@@ -53,7 +53,8 @@ def fan_in(module: nn.Module, name: str, param: Tensor) -> int | None:
         return module.embedding_dim
     # By name, since a subclass, or a reparametrization, may keep matrices of another meaning beside the weight or in its place.
     names = _ATTENTION if isinstance(module, nn.MultiheadAttention) else ("weight",)
-    if isinstance(module, nn.Linear | nn.MultiheadAttention) and name in names and param.dim() == 2:
+    own_way = isinstance(module, nn.Linear) and type(module).forward is not nn.Linear.forward
+    if isinstance(module, nn.Linear | nn.MultiheadAttention) and not own_way and name in names and param.dim() == 2:
         return param.shape[1]
     transposed = type(module).__name__ == "Conv1D" and hasattr(module, "nf")  # GPT-2's Linear
     if transposed and name == "weight" and param.dim() == 2:
@@ -218,9 +219,9 @@ def _check_drawable(name: str, param: Tensor, std: float) -> None:
         raise ValueError(f"{name} holds {str(param.dtype).removeprefix('torch.')}: redraw the module before it is quantized.")
     if param.is_inference() or _overlaps(param):
         raise ValueError(f"{name} cannot be written in place: give it memory of its own, made outside inference mode.")
-    if re.search(r"(^|\.)lora_[AB](\.|$)", name):
+    if re.search(r"(^|[._])lora_|(^|[._])adapters?[._]", name, re.IGNORECASE):
         raise ValueError(
-            f"{name} is a low-rank adapter, which starts at zero on purpose: redraw the module before it is adapted."
+            f"{name} is part of an adapter, which starts at zero on purpose: redraw the module before it is adapted."
         )
     limits = [torch.finfo(dtype) for dtype in (param.dtype, torch.float32)]
     # The smallest numbers are steps of tiny · eps: at four of them rounding changes σ by a quarter of a percent.
