@@ -7,6 +7,7 @@ import contextlib
 import errno
 import io
 import json
+import os
 import re
 import sys
 from dataclasses import asdict
@@ -218,10 +219,14 @@ def main(arguments: list[str] | None = None) -> int:
         cast(io.TextIOWrapper, sys.stdout).reconfigure(errors="backslashreplace")
     try:
         commands[args.command](args)
+        sys.stdout.flush()
     except KeyboardInterrupt as error:
         left = ", the others left a checkpoint; the same command goes on." * (type(error).__name__ == "Interrupted")
         print(f"interrupted: finished runs are stored{left or '; the same command begins where it can.'}", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # whoever read the output has left: `lib status | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except Exception as error:
         if (said := _said(error)) is None:
             raise

@@ -371,3 +371,12 @@ def test_an_unreachable_cluster_is_one_sentence(run: Run) -> None:
     code, _, err = run("sweep", "composition-fast", "--profile", "smoke", "--engine", "ray", "--address", "127.0.0.1:1")
     assert code == 1
     assert "no Ray cluster answers at '127.0.0.1:1'" in err
+
+
+def test_a_reader_who_leaves_early_is_no_error(store: Store) -> None:
+    """As in `lib status | head -1`."""
+    asked = subprocess.Popen([sys.executable, "-m", "lib", "status"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert asked.stdout is not None
+    asked.stdout.close()
+    _, err = asked.communicate()
+    assert (asked.returncode, err) == (141, "")
