@@ -113,25 +113,12 @@ def test_the_engine_page_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, t
         engine.load("speed")
 
 
-def test_a_row_of_a_program_that_is_not_chosen_any_more_says_so() -> None:
-    row = {"size": "paper", "d_model": 400, "depth": 3, "batch": 2048, "backend": "compiled"}
-    program = {"d_model": 400, "depth": 3, "batch": 2048, "ratio": 1.2}
-    assert (
-        "*paper* is of the compiled program; by the timings the engine chooses the native one, 1.2 times"
-        in engine.speed_text([row], [program])
-    )
-    assert engine.speed_text([row | {"backend": "native"}], [program]) == ""
-    assert engine.speed_text([row], [program | {"ratio": 0.9}]) == engine.speed_text([row | {"depth": 2}], [program]) == ""
-
-
 def test_figures_of_the_engine_page_draw_every_row(timing: speed.Timing) -> None:
     row = dataclasses.asdict(timing)
     rows = [row | {"against": against, "value": value} for against in ("runs", "depth", "width") for value in (1, 2, 4)]
     figure = engine.draw_scaling(rows)
     assert [len(ax.lines[0].get_xdata()) for ax in figure.axes] == [3, 3, 3]
     assert engine.speed_table([row]).count("\n") == 2
-    rows = [row | {"ratio_same_allocator": ratio} for ratio in (2.96, 2.04)]
-    assert "the engine is 2.0 to 3.0 times as fast" in engine.equal_text(rows)
 
 
 def test_the_plain_language_model_is_the_engines() -> None:

@@ -198,19 +198,38 @@ def test_facts_on_gpt2_by_hand() -> None:
     assert rows[-1] == ("12 of 12", "0.55", "0.55", "0.55", f"{said['p-norm']:.3f}")
 
 
-def test_labels_that_name_no_answer_are_counted() -> None:
+def test_what_the_engine_page_says_is_of_the_right_rows() -> None:
+    """The paper's row of two, the largest difference of either sign, labels of single precision alone."""
+    timing = {"d_model": 400, "depth": 3, "batch": 2048, "precision": "bfloat16", "fraction_of_peak": 0.5, "peak_tflops": 2.0}
+    timings = [
+        timing | {"size": "laptop", "d_model": 64, "ratio_same_allocator": 7.0, "fraction_of_peak": 0.1},
+        timing | {"size": "paper", "ratio_same_allocator": 4.0},
+    ]
+    program = {"depth": 3, "batch": 2048, "peak_tflops": 1.0}
+    programs = [program | {"d_model": 64, "ratio": 2.3}, program | {"d_model": 400, "ratio": 1.2}]
+    taken = {"runs": 3, "depth": 2, "run_steps": 10}
+    retrain = [
+        taken | {"which": "after", "commit": "b", "seconds": 60.0, "run_steps": 5},
+        taken | {"which": "before", "commit": "a", "seconds": 240.0},
+    ]
     row = {"metric": "symmetric", "gamma": 0.9, "program": "native"}
-    record = {
+    precision = {
         "runs": 2,
-        "depth": 2,
         "seeds": 1,
-        "same_label": {"compiled": 2, "native": 2},
+        "same_label": {"compiled": 2, "native": 1},
         "labels": [[0.6, 0, "exact: neither", "native: neither"], [0.9, 0, "exact: symmetric", "native: neither"]],
         "rows": [row | {"difference": 0.1, "difference_se": 0.01}, row | {"difference": -0.2, "difference_se": 0.15}],
     }
-    text = engine.precision_lines(record)
-    assert "1 of the 2 labels are “neither”" in text
-    assert "-0.20 ± 0.15 (symmetric, γ = 0.9, native): within two standard errors" in text
+    assumed = {"sustained_flops": 3e14, "slots": 64, "start_seconds": 90.0}
+    cluster = {"runs": 5, "total_flops": 86_400e12, "assumed": assumed, "seconds_to_store": 0.001}
+    cluster["rows"] = [{"hours": 22.4, "longest_run_hours": 0.1}, {"hours": 0.1, "longest_run_hours": 0.08}]
+    said = {name: fact.text for name, fact in engine.facts(timings, timings[:1], programs, retrain, precision, cluster).items()}
+    assert (said["native-at-paper"], said["native-most"], said["cluster-days"]) == ("1.2", "2.3", "1")
+    assert (said["bf16-low"], said["bf16-high"], said["single-low"]) == ("4.0", "7.0", "7.0")
+    assert (said["retrain-before"], said["retrain-after"], said["retrain-ratio"]) == ("4.0", "1.0", "2.0")
+    assert (said["neither"], said["same-native"]) == ("one", "1 of 2")
+    assert (said["widest"], said["widest-where"]) == ("−0.20\u00a0±\u00a00.15", "symmetric share at γ = 0.9")
+    assert (said["cluster-longest"], said["cluster-hours"]) == ("5", "22")
 
 
 # --- Figures draw what they are given ---

@@ -1,4 +1,4 @@
-"""The engine page: tables and figures drawn from the timings in benchmarks/, and prose with their numbers."""
+"""The engine page: tables, figures and facts from the timings in benchmarks/."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from lib.book.paths import ROOT, note_read
+from lib.core.read.fact import Fact, in_words, span
 from lib.core.read.style import BLUE, GREY, VERMILLION, WIDTH, look
 from lib.core.read.tables import table
-from lib.core.read.words import number_of
 
 Record = dict[str, Any]
 FOLDER = ROOT / "benchmarks"
@@ -32,27 +32,63 @@ def load_speed() -> tuple[list[Record], list[Record]]:
     return [r for r in records if "against" not in r], [r for r in records if "against" in r]
 
 
-def how(timings: list[Record]) -> str:
-    return "; ".join(
-        f"{t['size']}: {t['workers']} process{'es' * (t['workers'] > 1)} of {number_of(t['slots'])}" for t in timings
-    )
-
-
-def speed_text(timings: list[Record], programs: list[Record]) -> str:
-    """Which rows are of a program that the engine would not choose any more, by the timings of the two."""
-    shape = lambda r: (r["d_model"], r["depth"], r["batch"])
-    gains = {shape(r): r["ratio"] for r in programs if r["ratio"] > 1}
-    return "".join(
-        f" The row *{t['size']}* is of the compiled program; by the timings the engine chooses the native one, "
-        f"{gains[shape(t)]:.1f} times as fast there (second table)."
-        for t in timings
-        if t["backend"] == "compiled" and shape(t) in gains
-    )
-
-
 def _digits(value: float, unit: str) -> str:
     """Three digits, in full, with a unit that stays on the line."""
     return f"{float(f'{value:.3g}'):,.{0 if value >= 100 else 1 if value >= 10 else 2}f}\u00a0{unit}"
+
+
+def facts(
+    timings: list[Record],
+    single: list[Record],
+    programs: list[Record],
+    retrain: list[Record],
+    precision: Record,
+    cluster: Record,
+) -> dict[str, Fact]:
+    """What the text of the engine page says, of the records by their names."""
+    shape = lambda r: (r["d_model"], r["depth"], r["batch"])
+    paper = next(t for t in timings if t["size"] == "paper")
+    at_paper = next(r["ratio"] for r in programs if shape(r) == shape(paper))
+    old, new, faster = _before_and_after(retrain)
+    widest = max(precision["rows"], key=lambda r: abs(r["difference"]))
+    one, last, assumed = cluster["rows"][0], cluster["rows"][-1], cluster["assumed"]
+    days = cluster["total_flops"] / (paper["fraction_of_peak"] * paper["peak_tflops"] * 1e12) / 86_400
+    neither = sum("exact: neither" in row for row in precision["labels"])
+    found = {
+        "native-at-paper": Fact(at_paper, "{:.1f}", "native over compiled program, at the paper's size and depth"),
+        "native-most": Fact(max(r["ratio"] for r in programs), "{:.1f}", "native over compiled program, the largest ratio"),
+        "native-least": Fact(min(r["ratio"] for r in programs), "{:.1f}", "the same, the smallest"),
+        "peak-low": Fact(min(r["peak_tflops"] for r in programs), "{:.2f}", "TFLOP/s of the fastest product, lowest"),
+        "peak-high": Fact(max(r["peak_tflops"] for r in programs), "{:.2f}", "the same, highest"),
+        "retrain-runs": Fact(new["runs"], "{}", f"depth {new['depth']}, every γ and learning rate, one seed"),
+        "retrain-before": Fact(old["seconds"] / 60, "{:.1f}", f"minutes, commit {old['commit']}"),
+        "retrain-after": Fact(new["seconds"] / 60, "{:.1f}", f"minutes, commit {new['commit']}"),
+        "retrain-ratio": Fact(faster, "{:.1f}", "time of a step before over after"),
+        "neither": Fact(in_words(neither), "{}", "labels of these runs in single precision"),
+        "widest": Fact((widest["difference"], widest["difference_se"]), "{:+.2f} ± {:.2f}", "mean difference ± standard error"),
+        "widest-where": Fact(
+            (widest["metric"], widest["gamma"]),
+            "{} share at γ = {:g}",
+            f"the largest of the table; {widest['program']} program",
+        ),
+        "precision-seeds": Fact(in_words(precision["seeds"]), "{}", "seeds at each γ"),
+        "cluster-runs": Fact(cluster["runs"], "{}", "specs of the profile paper"),
+        "cluster-flops": Fact(cluster["total_flops"], "{:.1e}", "operations of the profile paper, counted"),
+        "cluster-sustained": Fact(assumed["sustained_flops"] / 1e12, "{:.0f}", "assumed"),
+        "cluster-slots": Fact(assumed["slots"], "{}", "assumed"),
+        "cluster-hours": Fact(one["hours"], "{:.0f}", "hours of one GPU, simulated"),
+        "cluster-days": Fact(days, "{:.0f}", f"at the share of the peak that depth {paper['depth']} reaches there"),
+        "cluster-longest": Fact(last["longest_run_hours"] * 60, "{:.0f}", "minutes, simulated"),
+        "cluster-start": Fact(assumed["start_seconds"], "{:.0f}", "assumed"),
+        "cluster-store": Fact(cluster["seconds_to_store"] * 1e3, "{:.1f}", "milliseconds, measured"),
+    }
+    for name, rows in (("single", single), ("bf16", timings)):
+        for end, value in zip(("low", "high"), span(r["ratio_same_allocator"] for r in rows), strict=True):
+            rests = f"plain loop over engine, same allocator, products in {rows[0]['precision']}"
+            found[f"{name}-{end}"] = Fact(value, "{:.1f}", rests)
+    for program, kept in precision["same_label"].items():
+        found[f"same-{program}"] = Fact((kept, precision["runs"]), "{} of {}", f"labels kept, {program} program")
+    return found
 
 
 def speed_table(timings: list[Record]) -> str:
@@ -85,16 +121,6 @@ def speed_table(timings: list[Record]) -> str:
         for t in timings
     ]
     return table(head, rows)
-
-
-def equal_text(timings: list[Record]) -> str:
-    """What the engine gains where both it and the plain loop multiply in single precision."""
-    gains = [t["ratio_same_allocator"] for t in timings]
-    return (
-        f"With both programs in single precision, and the same allocator, the engine is {min(gains):.1f} to {max(gains):.1f} "
-        "times as fast. The larger ratios above are of products in bfloat16, and of the native program, which needs them. "
-        f"*{machine_of(timings)}; another machine than above, without bfloat16.*"
-    )
 
 
 def machine_of(timings: list[Record]) -> str:
@@ -168,62 +194,8 @@ def _before_and_after(records: list[Record]) -> tuple[Record, Record, float]:
     return old, new, old["seconds"] / old["run_steps"] / (new["seconds"] / new["run_steps"])
 
 
-def retrain_lines(records: list[Record]) -> str:
-    """Before against after on the same part of the phase diagram."""
-    old, new, ratio = _before_and_after(records)
-    return (
-        f"As a whole: {new['runs']} runs of the laptop phase diagram (depth {new['depth']}, every γ and learning "
-        "rate, one seed) took "
-        f"{old['seconds'] / 60:.1f} minutes from nothing without the native program (commit `{old['commit']}`) and "
-        f"{new['seconds'] / 60:.1f} minutes with it, compilation included: {ratio:.1f} times faster a step."
-    )
-
-
-def retrain_summary(records: list[Record]) -> str:
-    return f"retraining: {_before_and_after(records)[2]:.1f} times faster"
-
-
 def cluster_summary(record: Record) -> str:
     return "; ".join(f"{r['gpus']} GPUs {r['hours']:.2g} h" for r in record["rows"])
-
-
-def cluster_lines(record: Record, timings: list[Record]) -> str:
-    """What the diagram costs, here and on GPUs, and what limits the sweep."""
-    paper = next(t for t in timings if t["size"] == "paper")
-    days = record["total_flops"] / (paper["fraction_of_peak"] * paper["peak_tflops"] * 1e12) / 86_400
-    one, last, a = record["rows"][0], record["rows"][-1], record["assumed"]
-    return f"""
-The whole paper profile is {record["runs"]} runs and {record["total_flops"]:.2g} floating-point operations. Assume that
-a GPU keeps up {a["sustained_flops"] / 1e12:.0f} TFLOP/s with {a["slots"]} runs at a time. Then that is
-{one["hours"]:.0f} GPU-hours. On the two cores that were measured above, at the share of their peak that depth {paper["depth"]}
-reaches, it is {days:.0f} days.
-
-A hundred cards still have several runs each to do. With {last["gpus"]:,} there are more cards than runs, and nothing is
-left to share out: the diagram takes as long as its longest run, {one["longest_run_hours"] * 60:.0f} minutes, of which
-{a["start_seconds"]:.0f} seconds are start-up. A run is a chain of steps; splitting one over cards would cost more in messages
-than it has in arithmetic. Efficiency goes before that: with few runs a card, starting kernels takes longer than their
-arithmetic, and every process pays its start-up for fewer runs. Storing is no limit: one result took
-{record["seconds_to_store"] * 1e3:.1f} ms here, under a lock that all share.
-"""
-
-
-def precision_lines(record: Record) -> str:
-    same = record["same_label"]
-    neither = sum("exact: neither" in row for row in record["labels"])
-    widest = max(record["rows"], key=lambda r: abs(r["difference"]))
-    clear = abs(widest["difference"]) > 2 * widest["difference_se"]
-    return (
-        f"{record['runs']} runs, depth {record['depth']}, {record['seeds']} seeds a γ. The label of a run (symmetric, "
-        f"inferential or neither, at .95) stayed the same in {same['compiled']} of them with the compiler and in "
-        f"{same['native']} with the native program. But {neither} of the {record['runs']} labels are “neither”, which hides "
-        f"whatever changes below .95. The largest mean difference is {widest['difference']:+.2f} ± "
-        f"{widest['difference_se']:.2f} ({widest['metric']}, γ = {widest['gamma']:g}, {widest['program']}): "
-        + (
-            "more than two standard errors."
-            if clear
-            else f"within two standard errors, but {record['seeds']} seeds exclude no effect of this size."
-        )
-    )
 
 
 def precision_summary(record: Record) -> str:
@@ -271,25 +243,6 @@ def programs_table(records: list[Record]) -> str:
         "compiled of the peak",
     )
     return table(head, rows)
-
-
-def programs_text(records: list[Record]) -> str:
-    """Which program the plan should choose, and how much that gains."""
-    slower = [r for r in records if r["ratio"] < 1]
-    verdict = (
-        "The native program is the faster one at every shape that was timed, so it is chosen wherever it can be had"
-        if not slower
-        else "The native program is slower at " + ", ".join(f"width {r['d_model']}, depth {r['depth']}" for r in slower)
-    )
-    best, least = max(records, key=lambda r: r["ratio"]), min(records, key=lambda r: r["ratio"])
-    peaks = [r["peak_tflops"] for r in records]
-    return (
-        f"*Of the peak* is by the peak of the same minutes, {min(peaks):.2f} to {max(peaks):.2f} TFLOP/s, as other work shared "
-        "the machine. So compare within a row, not down a column.\n\n"
-        f"{verdict}: {best['ratio']:.1f} times as fast as the compiled one for {best['form']} at width {best['d_model']}, "
-        f"{least['ratio']:.1f} times at width {least['d_model']}. The narrower the model, the more of a compiled step is "
-        f"calls and memory; at the paper's width both are near what the machine can multiply."
-    )
 
 
 def programs_summary(records: list[Record]) -> str:
