@@ -35,8 +35,8 @@ from lib.in_context.runs import (
 from lib.in_context.study import N_TEST
 from lib.in_context.task import D_X, Task
 
-PAPER_ATTENTION, PAPER_STEP = 0.98, 120
-"""Fig. 9, read off the plot: attention on the query's pattern, and the epoch by which it is there."""
+PAPER_ATTENTION = 0.98
+"""Fig. 9, read off the plot: attention on the query's pattern, by epoch 120."""
 PRUNED = 0.4
 """The share of neurons that the picture of matrices leaves out (Fig. 6)."""
 

@@ -61,7 +61,7 @@ Arm = tuple[float, float]
 PAPERS = (LARGE, SMALL)
 OURS = tuple(arm for arm in ARMS if arm not in PAPERS)
 IN, OUT_OF = "in distribution", "21 cases"
-SCAN_NAME, COGS_NAME = 'SCAN, "turn left"', "COGS"
+SCAN_NAME = 'SCAN, "turn left"'
 
 
 def middle(runs: Runs, main: str) -> int:

@@ -282,9 +282,6 @@ class Compared:
     fallen: float
     ended: bool
 
-    def agrees(self, kind: str) -> bool:
-        return self.error[kind] <= ERROR and self.cosine[kind] >= COSINE
-
 
 def rates() -> np.ndarray:
     """(20,) r_s: how often an anchor stands in a training sequence, on average."""
