@@ -16,7 +16,7 @@ from lib.core.read.statistics import mann_whitney
 from lib.core.record.spec import RunSpec
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
-from lib.reasoning_bias.experiments import LARGE, SMALL, ablation_specs, bias_specs, circuit_specs, long_specs, more_rows_specs
+from lib.reasoning_bias.experiments import LARGE, SMALL, ablation_specs, bias_specs, circuit_specs, long_specs
 from lib.reasoning_bias.ratios import closed, slowdown
 from lib.reasoning_bias.runs import KINDS, at, by_gamma, epoch, snapshot_near
 from lib.reasoning_bias.study import causal_average, make_study
@@ -138,11 +138,6 @@ def singular_values(run: StoredRun, step: int | None = None) -> np.ndarray:
 def circuits(store: Store, profile: str) -> list[StoredRun]:
     """The runs over γ, in single precision, whose circuits are compared. Raises LookupError where some are missing."""
     return load(circuit_specs(profile), store)
-
-
-def more_rows(store: Store, profile: str) -> dict[int, list[StoredRun]]:
-    """{rows: runs}"""
-    return {rows: load(specs, store) for rows, specs in more_rows_specs(profile).items()}
 
 
 def on_the_key(run: StoredRun) -> float:
