@@ -8,6 +8,7 @@ only after every cell has run.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import tempfile
@@ -15,12 +16,9 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import nbformat
-import papermill
 from filelock import FileLock, Timeout
-from nbclient.exceptions import DeadKernelError
 
 from lib.book import provenance
 from lib.book.parameters import ParameterError, assigned, checked
@@ -28,6 +26,9 @@ from lib.book.paths import BOOK, READS_VARIABLE, STORE_VARIABLE, default_store
 from lib.book.provenance import LIVE, RECORD, make_record, read_results
 from lib.core.record.files import reason
 from lib.core.record.store import Store
+
+if TYPE_CHECKING:  # nbformat and papermill take two seconds to import, which the kernels of chapters need not wait for
+    import nbformat
 
 
 class ChapterError(RuntimeError):
@@ -41,16 +42,32 @@ _LOCK = "lock"
 
 def read_notebook(path: Path) -> nbformat.NotebookNode:
     """Raises ChapterError, naming the file, for what is no notebook."""
-    try:
+    import nbformat
+
+    with _no_notebook(path):  # nbformat raises what it likes: JSON's errors, its own, AttributeError, KeyError
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
+        return notebook
+
+
+def cells_of(path: Path) -> list[dict[str, Any]]:
+    """The cells of a notebook, each with its source as one text, read as they are. Raises ChapterError as `read_notebook`."""
+    with _no_notebook(path):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        return [cell | {"source": "".join(cell["source"])} for cell in cells]
+
+
+@contextlib.contextmanager
+def _no_notebook(path: Path) -> Iterator[None]:
+    """Whatever reading raises is ChapterError, naming the file."""
+    try:
+        yield
     except OSError as error:
         raise ChapterError(f"{path} cannot be read: {reason(error)}.") from None
-    except Exception:  # nbformat raises what it likes: JSON's errors, its own, AttributeError, KeyError
+    except Exception:
         raise ChapterError(
             f"{path} is truncated or no notebook: get it back with git checkout, or from where it came."
         ) from None
-    return notebook
 
 
 @dataclass(frozen=True)
@@ -63,14 +80,14 @@ class Chapter:
 
     def title(self) -> str:
         """The first heading, without its mark."""
-        notebook = read_notebook(self.path)
-        lines = (line for cell in notebook.cells if cell.cell_type == "markdown" for line in cell.source.splitlines())
+        words = (cell["source"] for cell in cells_of(self.path) if cell["cell_type"] == "markdown")
+        lines = (line for text in words for line in text.splitlines())
         return next((line.lstrip("# ") for line in lines if line.startswith("# ")), self.name)
 
     def parameter_cell(self) -> str:
         """The source of the cell tagged `parameters`; empty if there is none."""
-        notebook = read_notebook(self.path)
-        return next((cell.source for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])), "")
+        tags = lambda cell: cell.get("metadata", {}).get("tags", [])
+        return next((cell["source"] for cell in cells_of(self.path) if "parameters" in tags(cell)), "")
 
     def defaults(self) -> dict[str, Any]:
         """The chapter's parameters and their defaults, in order."""
@@ -208,6 +225,10 @@ def execute(chapter: Chapter, given: Mapping[str, Any], output: Path, progress: 
 
 
 def _execute(chapter: Chapter, effective: Mapping[str, Any], output: Path, progress: bool) -> Path:
+    import nbformat
+    import papermill
+    from nbclient.exceptions import DeadKernelError
+
     with _workplace(output.parent) as folder:
         temporary, reads, given_to = (folder / name for name in (output.name, "reads.txt", "input.ipynb"))
         notebook = read_notebook(chapter.path)

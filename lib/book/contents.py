@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-from nbformat import NotebookNode
+from typing import TYPE_CHECKING, Any
 
 from lib.book.chapters import Chapter, chapters, read_notebook
 from lib.book.claims import squares
@@ -19,6 +17,9 @@ WORDS_A_MINUTE = 220
 LONG = 150
 """Letters from which a sentence gives up what stands behind its last colon."""
 _ANSWER = re.compile(r"^\*\*(?:Answer|In short)\.\*\*\s*", re.MULTILINE)
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 
 def shown(notebook: NotebookNode) -> list[str]:

@@ -13,14 +13,16 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
 from lib.book.paths import MISSED, ROOT
 from lib.core.read.fact import links
 from lib.core.record.store import Store, StoreError
+
+if TYPE_CHECKING:
+    import nbformat
 
 RECORD = "reason_or_memorize"
 """Key of the notebook's metadata that holds the record."""

@@ -28,7 +28,7 @@ class TextError(RuntimeError):
 
 def prose(path: Path) -> list[str]:
     """The Markdown cells of a notebook."""
-    return [cell.source for cell in chapters.read_notebook(path).cells if cell.cell_type == "markdown"]
+    return [cell["source"] for cell in chapters.cells_of(path) if cell["cell_type"] == "markdown"]
 
 
 class Text:
