@@ -23,7 +23,7 @@ CORE = {
 }
 """The rooms of lib.core, each with those that it may import beside itself."""
 NEEDS_RAY = "cluster.py"
-BARE = {"torch", "safetensors", "filelock", "tqdm", "numpy"}
+BARE = {"jaxtyping", "torch", "safetensors", "filelock", "tqdm", "numpy"}
 
 
 def imported(path: Path) -> set[str]:
