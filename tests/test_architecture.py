@@ -132,7 +132,7 @@ def imported_top(path: Path) -> set[str]:
 
 # ---------------------------------------------------------------- the rooms of a chapter
 
-ROOMS = ("metrics", "figures", "prose", "claims")
+ROOMS = ("metrics", "figures", "claims")
 TRAINERS = ("lib.core.train.loop", "lib.core.train.ensemble", "lib.core.train.native", "lib.core.train.checkpoint")
 MODELS = (
     *TRAINERS,
@@ -200,12 +200,13 @@ def test_rooms_read_numbers_and_not_each_other(study: str) -> None:
 
 PLANTED = {
     "a drawing room reads another": ("one/figures.py", "from lib.planted.one.claims import HALF", "only the metrics"),
-    "the same by its module": ("one/prose.py", "from lib.planted.one import figures", "only the metrics"),
-    "the same from beside it": ("one/claims.py", "from . import prose", "only the metrics"),
+    "the same by its module": ("one/claims.py", "from lib.planted.one import figures", "only the metrics"),
+    "the same from beside it": ("one/claims.py", "from . import figures", "only the metrics"),
     "a chapter as a whole": ("one/claims.py", "import lib.planted.two", "only the metrics"),
-    "a sibling's prose": ("one/metrics.py", "from lib.planted.two.prose import said", "only the metrics"),
-    "what collects": ("one/prose.py", "from lib.planted.claims import CLAIMS_OF", "only collects"),
-    "the study as a whole": ("one/prose.py", "import lib.planted", "name a module"),
+    "a sibling's claims": ("one/metrics.py", "from lib.planted.two.claims import CLAIMS", "only the metrics"),
+    "a room for sentences": ("one/prose.py", "", "is none of the rooms"),
+    "what collects": ("one/figures.py", "from lib.planted.claims import CLAIMS_OF", "only collects"),
+    "the study as a whole": ("one/figures.py", "import lib.planted", "name a module"),
     "numbers train": ("one/metrics.py", "from lib.core.train.loop import RunResult", "not trained"),
     "a figure loads a model": (
         "one/figures.py",
@@ -232,7 +233,7 @@ def test_the_reader_of_rooms_sees_every_offence(case: str, tmp_path: Path, monke
         (study / chapter / "__init__.py").write_text("")
         (study / chapter / "metrics.py").write_text(f"{allowed}from lib.core.model.transformer import from_weights\n")
         (study / chapter / "figures.py").write_text(f"{allowed}from lib.planted.{chapter}.metrics import x\n")
-    (study / "one" / "prose.py").write_text(f"{allowed}from lib.planted.two import metrics\n")
+    (study / "one" / "figures.py").write_text(f"{allowed}from lib.planted.two import metrics\n")
     (study / "one" / "claims.py").write_text(f"{allowed}from lib.planted.one import metrics\n")
     (study / "claims.py").write_text("from lib.planted.one.claims import CHAPTER\n")
     (study / "exploration.py").write_text("from lib.planted.one.metrics import x\n")
