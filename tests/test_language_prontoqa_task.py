@@ -132,6 +132,57 @@ def test_shortcuts_that_the_rules_leave_open_and_that_the_hard_variant_closes() 
     assert right(by_order, Task(hops=(5,))) < 0.35  # the distractor's rule comes first, and who believes it is wrong
 
 
+def features(example: Example, rule: list[str]) -> list[float]:
+    """What can be said of a rule that names the asked adjective without following the creature."""
+    rules = [(who, sign, what) for who, sign, what in map(read, sentences(example.context)[:-1])]
+    who, sign, _ = read(rule)
+    above = [what for one, _, what in rules if one == who and what in CONCEPTS]
+    below = [one for one, _, what in rules if what == who]
+    described = lambda concepts: sum(one in concepts and what in ADJECTIVES for one, _, what in rules)
+    around = [len(above), len(below), described(above), described(below), sum(who in (one, what) for one, _, what in rules)]
+    return [*around, sentences(example.context).index(rule), float(sign), rule[0] in ("Each", "Every")]
+
+
+def told_by_looks(task: Task, count: int = 600) -> float:
+    """The share of labels right by a decision tree that is trained to believe one of the two rules by their looks."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    seen, right = [], []
+    for example in sample(task, count):
+        first, second = (rule for rule in sentences(example.context) if example.asked in rule)
+        one, other = features(example, first), features(example, second)
+        seen.append([*one, *other, *(a - b for a, b in zip(one, other, strict=True))])
+        right.append(read(first)[0] == example.true)
+    tree = DecisionTreeClassifier(max_depth=6, min_samples_leaf=5, random_state=0).fit(seen[: count // 2], right[: count // 2])
+    return float(tree.score(seen[count // 2 :], right[count // 2 :]))
+
+
+def test_a_twin_cannot_be_told_by_its_looks() -> None:
+    """What a search over simple readers finds in the other variants it does not find here."""
+    small = {"concepts": 6, "hops": (1, 2)}
+    assert told_by_looks(Task(**small, hard=True)) == 1
+    assert told_by_looks(Task(**small, twin=True)) == pytest.approx(0.5, abs=0.09)
+
+
+@pytest.mark.parametrize("task", [Task(twin=True, hops=(1, 2, 3)), Task(concepts=6, hops=(1, 2), twin=True, order="preorder")])
+def test_a_twin_is_as_long_as_the_chain_and_says_the_opposite_at_one_place(task: Task) -> None:
+    for example in sample(task, 100):
+        rules = [read(sentence) for sentence in sentences(example.context)[:-1]]
+        half = len(rules) // 2
+        one, other = rules[:half], rules[half:]
+        shape = lambda some: [(sign if what in ADJECTIVES else None) for _, sign, what in some]
+        differ = [a != b for a, b in zip(shape(one), shape(other), strict=True)]
+        assert sum(differ) == 1
+        at = differ.index(True)
+        assert one[at][2] == other[at][2] == example.asked
+        assert {one[at][0], other[at][0]} == {example.true, example.aside}
+        assert solve(example.context)[example.true]
+        assert not {who for who, *_ in one} & {who for who, *_ in other}
+        adjectives = [next(f for f in FAMILIES if what in f) for *_, what in rules if what in ADJECTIVES]
+        assert len(set(adjectives)) == len(adjectives) - 1
+        assert len(example.words) <= task.longest
+
+
 def test_a_bag_of_words_guesses() -> None:
     assert bag_of_words(sample(SMALL, 500), SMALL.examples(4, 0, 300)) == pytest.approx(0.5, abs=0.08)
     only = [e for e in sample(SMALL, 50) if e.answer]

@@ -125,6 +125,7 @@ class Task:
     distractor: bool = True
     hard: bool = False
     families: int = 10
+    twin: bool = False
 
     def __post_init__(self) -> None:
         check_count("concepts", self.concepts)
@@ -137,23 +138,28 @@ class Task:
             raise LanguageError(f"order must be one of {', '.join(ORDERS)}, got {self.order!r}.")
         if self.concepts > len(CONCEPTS) or self.families > len(FAMILIES):
             raise LanguageError(f"there are {len(CONCEPTS)} concepts and {len(FAMILIES)} families of adjectives at most.")
-        if self.hard and not self.distractor:
+        if (self.hard or self.twin) and not self.distractor:
             raise LanguageError("the hard variant is about the distractor: ask for both or for neither.")
+        if self.hard and self.twin:
+            raise LanguageError("the twin of a chain is hard enough: ask for one of both.")
         hops = max(self.hops)
         if hops > self._below:
             raise LanguageError(
-                f"{hops} hops need at least {hops + 1 + self._aside} concepts and {hops} families of adjectives, "
+                f"{hops} hops need at least {hops + 1 + (hops + 1 if self.twin else self._aside)} concepts and "
+                f"{2 * hops - 1 if self.twin else hops} families of adjectives, "
                 f"got {self.concepts} and {self.families}."
             )
 
     @property
     def _aside(self) -> int:
-        """Concepts that stand beside the chain: the distractor's, and in the hard variant its child and its parent."""
-        return 3 if self.hard else int(self.distractor)
+        """Concepts that stand beside the chain: the distractor's, in the hard variant its child and its parent, or a twin's."""
+        return 3 if self.hard else self.concepts // 2 if self.twin else int(self.distractor)
 
     @property
     def _below(self) -> int:
         """The most concepts below the root."""
+        if self.twin:
+            return min(self.concepts // 2 - 1, (self.families + 1) // 2)
         return min(self.concepts - self._aside - 1, self.families)
 
     @property
@@ -161,7 +167,8 @@ class Task:
         """The most words that an example can have, and the positions that its row can take: every rule with Each or Every and
         every adjective negated, but for the distractor, which says the opposite of a rule. Few examples come close."""
         frame = 24  # "Fae is a X." twice, "Q:", "True or false: Fae is not p.", "A:" and the label
-        return 12 * self._below + 5 * self.distractor + 12 * self.hard + frame + 11 * max(self.hops)
+        beside = 12 * self._below if self.twin else 5 * self.distractor + 12 * self.hard
+        return 12 * self._below + beside + frame + 11 * max(self.hops)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -204,33 +211,61 @@ class Task:
             raise LanguageError(f"no ontology with {hops} hops was found in {_DRAWS} draws: ask for fewer hops.")
         # words do not decide whether a draw is kept, so they are drawn for the one that is
         concepts = draws.shuffled(CONCEPTS[: self.concepts])
+        if self.twin:  # the climb ends more often at a negated adjective, which would tell the chains apart
+            signs[path[-1] - 1] = draws.chance(0.5)
         aside, chain = concepts[: self._aside], concepts[self._aside :]
         families = draws.shuffled(FAMILIES[: self.families])
         nodes = [Node(chain[0], None, None)]
         for sign, concept, family in zip(signs, chain[1:], families, strict=False):
             nodes.append(Node(concept, Property(draws.one(family), sign), nodes[-1].concept))
-        return self._written(draws, nodes, [nodes[at] for at in path], aside)
+        twin = self._twin(draws, nodes, path[-1], aside, families[len(nodes) - 1 :]) if self.twin else []
+        return self._written(draws, nodes, [nodes[at] for at in path], aside, twin)
 
-    def _written(self, draws: Draws, nodes: list[Node], path: list[Node], aside: Sequence[str]) -> Example:
+    def _twin(
+        self, draws: Draws, nodes: list[Node], asked: int, concepts: Sequence[str], families: Sequence[Words]
+    ) -> list[Node]:
+        """A chain of other concepts like `nodes`, whose concept at the place `asked` has the opposite of what is asked."""
+        own = [node.own for node in nodes]
+        spare = iter(families)
+        found = [Node(concepts[0], None, None)]
+        for place, told in enumerate(own[1:], 1):
+            assert told is not None
+            said = told.opposite if place == asked else Property(draws.one(next(spare)), told.negated)
+            found.append(Node(concepts[place], said, found[-1].concept))
+        return found
+
+    def _written(
+        self, draws: Draws, nodes: list[Node], path: list[Node], aside: Sequence[str], twin: Sequence[Node] = ()
+    ) -> Example:
         fact = path[-1].own
         assert fact is not None, "a path ends at a concept with an adjective"
         own = {node.concept: _rule(draws, node.concept, node.own.words) for node in nodes[1:] if node.own}
         parent = {node.concept: _rule(draws, node.concept, parent=node.parent) for node in nodes[1:]}
-        if self.order == "postorder":
-            sentences = [rules[node.concept] for node in nodes[:0:-1] for rules in (own, parent)]
-        else:
-            sentences = [rules[node.concept] for node in nodes[1:] for rules in (parent, own)]
-        place = None
-        if aside:
-            beside = [_rule(draws, aside[0], fact.opposite.words)]
+
+        def told(nodes: Sequence[Node], own: dict[str, Words], parent: dict[str, Words]) -> list[Words]:
+            if self.order == "postorder":
+                return [rules[node.concept] for node in nodes[:0:-1] for rules in (own, parent)]
+            return [rules[node.concept] for node in nodes[1:] for rules in (parent, own)]
+
+        sentences = told(nodes, own, parent)
+        place, beside = None, ""
+        if twin:
+            others = {node.concept: _rule(draws, node.concept, node.own.words) for node in twin[1:] if node.own}
+            above = {node.concept: _rule(draws, node.concept, parent=node.parent) for node in twin[1:]}
+            beside = twin[nodes.index(path[-1])].concept
+            place = 0 if draws.chance(0.5) else len(sentences)
+            sentences[place:place] = told(twin, others, above)
+        elif aside:
+            beside = aside[0]
+            rules = [_rule(draws, aside[0], fact.opposite.words)]
             low, high = 0, len(sentences)
             if self.hard:  # a chain of its own, printed as chains are
-                beside = [_rule(draws, aside[1], parent=aside[0]), *beside, _rule(draws, aside[0], parent=aside[2])]
-                beside = beside if self.order == "postorder" else beside[::-1]
+                rules = [_rule(draws, aside[1], parent=aside[0]), *rules, _rule(draws, aside[0], parent=aside[2])]
+                rules = rules if self.order == "postorder" else rules[::-1]
                 true = sentences.index(own[path[-1].concept])
                 low, high = (low, true) if draws.chance(0.5) else (true + 1, high)
             place = low + draws.below(high - low + 1)
-            sentences[place:place] = beside
+            sentences[place:place] = rules
         name = draws.one(NAMES)
         start = _sentence(name, "is", *_a(path[0].concept))
         thoughts = list(start)
@@ -247,7 +282,7 @@ class Task:
             hops=len(path),
             asked=fact.adjective,
             true=path[-1].concept,
-            aside=aside[0] if aside else None,
+            aside=beside or None,
             place=place,
         )
 
