@@ -205,6 +205,9 @@ def test_what_the_engine_page_says_is_of_the_right_rows() -> None:
         timing | {"size": "laptop", "d_model": 64, "ratio_same_allocator": 7.0, "fraction_of_peak": 0.1},
         timing | {"size": "paper", "ratio_same_allocator": 4.0},
     ]
+    point = {"against": "runs", "ratio_same_allocator": None}
+    scaling = [point | {"value": runs, "engine_ms": ms} for runs, ms in ((1, 4.0), (16, 2.0))]
+    scaling.append(timing | {"against": "depth", "value": 1, "engine_ms": 1.0, "ratio_same_allocator": 9.0})
     program = {"depth": 3, "batch": 2048, "peak_tflops": 1.0}
     programs = [program | {"d_model": 64, "ratio": 2.3}, program | {"d_model": 400, "ratio": 1.2}]
     taken = {"runs": 3, "depth": 2, "run_steps": 10}
@@ -223,9 +226,13 @@ def test_what_the_engine_page_says_is_of_the_right_rows() -> None:
     assumed = {"sustained_flops": 3e14, "slots": 64, "start_seconds": 90.0}
     cluster = {"runs": 5, "total_flops": 86_400e12, "assumed": assumed, "seconds_to_store": 0.001}
     cluster["rows"] = [{"hours": 22.4, "longest_run_hours": 0.1}, {"hours": 0.1, "longest_run_hours": 0.08}]
-    said = {name: fact.text for name, fact in engine.facts(timings, timings[:1], programs, retrain, precision, cluster).items()}
+    said = {
+        name: fact.text
+        for name, fact in engine.facts(timings, scaling, timings[:1], programs, retrain, precision, cluster).items()
+    }
     assert (said["native-at-paper"], said["native-most"], said["cluster-days"]) == ("1.2", "2.3", "1")
-    assert (said["bf16-low"], said["bf16-high"], said["single-low"]) == ("4.0", "7.0", "7.0")
+    assert (said["bf16-low"], said["bf16-high"], said["single-low"]) == ("4.0", "9.0", "7.0")
+    assert (said["runs-one"], said["runs-many"], said["both-bf16"]) == ("4.0", "2.0", "7.0")
     assert (said["retrain-before"], said["retrain-after"], said["retrain-ratio"]) == ("4.0", "1.0", "2.0")
     assert (said["neither"], said["same-native"]) == ("one", "1 of 2")
     assert (said["widest"], said["widest-where"]) == ("−0.20\u00a0±\u00a00.15", "symmetric share at γ = 0.9")

@@ -39,6 +39,7 @@ def _digits(value: float, unit: str) -> str:
 
 def facts(
     timings: list[Record],
+    scaling: list[Record],
     single: list[Record],
     programs: list[Record],
     retrain: list[Record],
@@ -53,8 +54,14 @@ def facts(
     widest = max(precision["rows"], key=lambda r: abs(r["difference"]))
     one, last, assumed = cluster["rows"][0], cluster["rows"][-1], cluster["assumed"]
     days = cluster["total_flops"] / (paper["fraction_of_peak"] * paper["peak_tflops"] * 1e12) / 86_400
+    both = [(t, s) for t in timings for s in single if shape(t) == shape(s)]
+    by_runs = {t["value"]: t["engine_ms"] for t in scaling if t["against"] == "runs"}
     neither = sum("exact: neither" in row for row in precision["labels"])
     found = {
+        "both-bf16": Fact(both[0][0]["ratio_same_allocator"], "{:.1f}", "plain loop over engine, first table"),
+        "both-single": Fact(both[0][1]["ratio_same_allocator"], "{:.1f}", "the same size, second table"),
+        "runs-one": Fact(by_runs[1], "{:.1f}", "milliseconds a step, one run"),
+        "runs-many": Fact(by_runs[16], "{:.1f}", "milliseconds a step of one run, sixteen at once"),
         "native-at-paper": Fact(at_paper, "{:.1f}", "native over compiled program, at the paper's size and depth"),
         "native-most": Fact(max(r["ratio"] for r in programs), "{:.1f}", "native over compiled program, the largest ratio"),
         "native-least": Fact(min(r["ratio"] for r in programs), "{:.1f}", "the same, the smallest"),
@@ -80,9 +87,8 @@ def facts(
         "cluster-days": Fact(days, "{:.0f}", f"at the share of the peak that depth {paper['depth']} reaches there"),
         "cluster-longest": Fact(last["longest_run_hours"] * 60, "{:.0f}", "minutes, simulated"),
         "cluster-start": Fact(assumed["start_seconds"], "{:.0f}", "assumed"),
-        "cluster-store": Fact(cluster["seconds_to_store"] * 1e3, "{:.1f}", "milliseconds, measured"),
     }
-    for name, rows in (("single", single), ("bf16", timings)):
+    for name, rows in (("single", single), ("bf16", [t for t in (*timings, *scaling) if t["ratio_same_allocator"]])):
         for end, value in zip(("low", "high"), span(r["ratio_same_allocator"] for r in rows), strict=True):
             rests = f"plain loop over engine, same allocator, products in {rows[0]['precision']}"
             found[f"{name}-{end}"] = Fact(value, "{:.1f}", rests)
