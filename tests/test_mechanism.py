@@ -467,7 +467,10 @@ def test_facts_on_flow_by_hand(telling: None) -> None:
     ordered = table(GROUPS, {(1, "key → anchors"): 1.0, (2, "anchors → last"): 1.0}, 3)
     deep = [planted(depth=3, group_costs=costs, drawn=np.zeros((3, 6))) for costs in (ordered, ordered[::-1], ordered)]
     older = {"symmetric": [new[0], new[2], new[0]]}
-    facts = mechanism.facts(new, older, {"inferential": deep[:2], "symmetric": deep[2:]})
+    mixed = [(1, "key", "first anchor"), (1, "second anchor", "last")]
+    answers = [(mixed, -3), (mixed, -16), ((), -3), ((), -6), ((), -10)]
+    judges = [planted(0.85, i, needs=needs, offsets={offset: 1.0}) for i, (needs, offset) in enumerate(answers)]
+    facts = mechanism.facts(new, older, {"inferential": deep[:2], "symmetric": deep[2:]}, judges)
     said = {f"{name} {fact.text}" for name, fact in facts.items()}
     expected = (
         "effect 30%|all-runs 9|low-runs three|low-pair-first two|low-pure one|low-odd-share 40%|high-runs five"
@@ -475,7 +478,8 @@ def test_facts_on_flow_by_hand(telling: None) -> None:
         "|exact-runs five|exact-first two|exact-p 0.17|mirror-pair-first 0.10 to 0.30|pair-first 5% to 15%"
         "|pair-other 25% to 100%|patches-agree seven of nine|drawn-needed 20 of 36|needed-drawn 20 of 33|deep-runs 2"
         "|deep-drawn-needed 0 of 0|deep-order one of two|deep-symmetric-order one of one|older-pair-first 2 of 3"
-        "|older-key-first 1 of 3"
+        "|older-key-first 1 of 3|judged-hybrids two|judged-hybrids-undecided two|judged-others three"
+        "|judged-others-undecided one|judged-p 0.3"  # two of three undecided of five drawn for two hybrids: 3 / 10
     )
     assert set(expected.split("|")) - said == set()
     assert mechanism.facts([], {}, {}).keys() == facts.keys()

@@ -445,10 +445,13 @@ def examples(runs: Sequence[StoredRun]) -> list[StoredRun]:
 
 
 def facts(
-    new: Sequence[StoredRun], older: Mapping[str, Sequence[StoredRun]], deep: Mapping[str, Sequence[StoredRun]]
+    new: Sequence[StoredRun],
+    older: Mapping[str, Sequence[StoredRun]],
+    deep: Mapping[str, Sequence[StoredRun]],
+    judges: Sequence[StoredRun] = (),
 ) -> dict[str, Fact]:
     """What the text of chapter 3 says. new: two layers, new seeds; older: {answer: two-layer runs of the older pool}; deep:
-    {answer: deeper runs}."""
+    {answer: deeper runs}; judges: the seeds that judge what was seen of hybrids."""
     runs = by_turn(new)
     at = {name: of_new_seeds(some) for name, some in runs._asdict().items()}
     going = lambda key, some: [run for run in some if way(run) == key]
@@ -489,7 +492,7 @@ def facts(
     found["later-composing"] = Fact(in_words(len(asked)), "{}", f"compose to within one step, {at['later']}")
     count = in_words(len(going(KEY_FIRST, asked)))
     found["later-first-compose"] = Fact(count, "{}", f"of these, key first, {at['later']}")
-    found |= _facts_on_hybrids(runs.later)
+    found |= _facts_on_hybrids(runs.later) | _facts_on_judges(judges)
     return found | _facts_on_states([*runs.low, *runs.high]) | _facts_on_pictures(new, older, deep)
 
 
@@ -510,6 +513,18 @@ def _facts_on_hybrids(runs: Sequence[StoredRun]) -> dict[str, Fact]:
         "hybrid-patched": Fact(count(map(moved, mixed)), "{}", f"of the hybrids, pair first by patches, {seen}"),
         "hybrid-shares": Fact(shares, "{:.0%} to {:.0%}", f"share of −16, −7 and −10 in hybrids, {seen}"),
     }
+
+
+def _facts_on_judges(judges: Sequence[StoredRun]) -> dict[str, Fact]:
+    """Of the seeds at a γ of their own, by which what was seen of hybrids is judged."""
+    test, where = hybrids_undecided(judges), of_new_seeds(judges)
+    found = {"judged-p": Fact(test and test.p, "{:.2g}", f"exact test, one-sided, hybrids against others, {where}")}
+    for name, mixed in (("hybrids", True), ("others", False)):
+        some = [run for run in judges if hybrid(run) == mixed]
+        found[f"judged-{name}"] = Fact(in_words(len(some)), "{}", f"{name}, {where}")
+        count = in_words(sum(map(undecided, some)))
+        found[f"judged-{name}-undecided"] = Fact(count, "{}", f"of these {name}, undecided, {where}")
+    return found
 
 
 def _facts_on_states(runs: Sequence[StoredRun]) -> dict[str, Fact]:
