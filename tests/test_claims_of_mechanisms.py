@@ -302,16 +302,21 @@ def test_weights_are_simpler_above_the_median_gamma_of_every_depth(
 ) -> None:
     measure, sign = MEASURED[name]
     rising, falling, flat = lambda g: sign * g, lambda g: -sign * g, lambda g: 0.0
-    fast = lambda value, n=8: measured(measure, value, 3, n)
-    judge = lambda value, deep: (plant(monkeypatch, condensation_claims, deep), status(name, measured(measure, value)))[1]
-    unlearned = [replace(run, metrics=run.metrics | {"test": 0.5}) for run in fast(falling)]
-    assert judge(rising, fast(rising)) == REPRODUCED
-    assert judge(rising, measured(measure, falling) + unlearned) == REPRODUCED  # two layers of the fast diagram do not count
-    assert (judge(rising, fast(flat)), held(name, measured(measure, rising))) == (PARTLY, [True, False])
-    assert judge(flat, fast(falling)) == OPPOSITE
-    assert judge(flat, fast(flat)) == NO_EFFECT
-    assert judge(flat, fast(flat, n=1)) == TOO_SMALL
-    assert judge(rising, fast(rising)[:8]) == NOT_RUN  # one γ alone at three layers
+    deep = lambda value, n=8: measured(measure, value, 3, n)
+
+    def judge(value: Callable[[float], float], deep: list[StoredRun]) -> str:
+        found = {3: [run for run in deep if run.spec.model.depth == 3]}
+        monkeypatch.setattr(condensation_claims, "deeper", lambda store, profile: found)
+        return status(name, measured(measure, value))
+
+    unlearned = [replace(run, metrics=run.metrics | {"test": 0.5}) for run in deep(falling)]
+    assert judge(rising, deep(rising)) == REPRODUCED
+    assert judge(rising, deep(rising) + unlearned) == REPRODUCED  # what has not learned does not count
+    assert (judge(rising, deep(flat)), held(name, measured(measure, rising))) == (PARTLY, [True, False])
+    assert judge(flat, deep(falling)) == OPPOSITE
+    assert judge(flat, deep(flat)) == NO_EFFECT
+    assert judge(flat, deep(flat, n=1)) == TOO_SMALL
+    assert judge(rising, deep(rising)[:8]) == NOT_RUN  # one γ alone at three layers
 
 
 def growing(gamma: float, *histories: list[float]) -> list[StoredRun]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 HOOKED = """
 from jaxtyping import install_import_hook
 
@@ -62,10 +60,13 @@ print("sound")
     assert done.stdout == "sound\n", done.stderr[-2000:]
 
 
-@pytest.mark.parametrize(
-    "wrong", ["torch.randint(20, (6, 5))", "torch.rand(3, 6, 5)"], ids=["no run axis", "numbers in place of tokens"]
-)
-def test_an_input_of_another_shape_or_kind_is_caught(wrong: str) -> None:
-    done = run(f"ensemble().model({wrong})")
-    assert done.returncode
-    assert "jaxtyping.TypeCheckError" in done.stderr
+def test_an_input_of_another_shape_or_kind_is_caught() -> None:
+    """No run axis; numbers in place of tokens."""
+    code = """
+for wrong in (torch.randint(20, (6, 5)), torch.rand(3, 6, 5)):
+    try:
+        ensemble().model(wrong)
+    except Exception as error:
+        print(type(error).__name__)
+"""
+    assert run(code).stdout == "TypeCheckError\nTypeCheckError\n"

@@ -350,6 +350,7 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
     told = [(along_reasoning(run) >= TOLD) == selects_late(run) for run in runs]
     end = lambda run: off_average(run, max(run.snapshots()))
     who = f"{len(runs)} runs, single precision"
+    every, of_late = ({run.spec.seed for run in some} for some in (runs, late))
     use = [averaged(run) for run in late]
     first, second = (name for name in AVERAGED if name)
     start = max((deviation_at_start(run.spec) for run in earlier if run.spec.gamma == SMALL), default=None)
@@ -361,6 +362,9 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
         "large": Fact(count(large), "{} of {}", "runs at γ ≤ .7 with it"),
         "earlier": Fact(count(earlier), "{} of {}", f"earlier runs at γ = {SMALL:g} with it, bfloat16"),
         "seeds": Fact(in_words(len({run.spec.seed for run in runs})), "{}", f"seeds of the {who}"),
+        "never": Fact(in_words(len(every - of_late)), "{}", f"seeds of the {who} without the paper's circuit at any γ"),
+        "late-runs": Fact(in_words(len(late)), "{}", f"of the {who}"),
+        "late-seeds": Fact(in_words(len(of_late)), "{}", "seeds of these"),
         "held-late": Fact(held(late), "{:.0%}", "held-out pairs right at the end, mean of runs with the paper's circuit"),
         "held-other": Fact(held(other), "{:.0%}", "the same, with the other circuit"),
         "pairs": Fact(
