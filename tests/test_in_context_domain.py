@@ -18,7 +18,7 @@ from lib.book.dials import Dials
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
 from lib.core.read.fact import ABSENT, Fact
 from lib.core.read.statistics import wilson
-from lib.core.record.spec import SpecError
+from lib.core.record.spec import RunSpec, SpecError
 from lib.core.record.store import StoredRun
 from lib.in_context import runs as stored
 from lib.in_context.experiments import (
@@ -27,6 +27,7 @@ from lib.in_context.experiments import (
     SETTINGS,
     TURNED,
     cover_specs,
+    floor_specs,
     gpt_specs,
     one_layer,
     speed_specs,
@@ -107,11 +108,16 @@ def test_steps_by_hand() -> None:
     assert theorem.slope[0] > 1.1
 
 
-def gpts(error: Callable[[str, float, int], float], total: float = 4000.0, variant: str = GPT) -> list[Planted]:
+def gpts(
+    error: Callable[[str, float, int], float],
+    total: float = 4000.0,
+    variant: str = GPT,
+    specs: Sequence[RunSpec] | None = None,
+) -> list[Planted]:
     """GPT-2 runs with these shares of errors by condition, α' and length."""
     wrong = torch.tensor([[error(name, alpha, n) for n in range(21)] for name, alpha in error_rows()])
     kept = {"errors": wrong, "counts": torch.full_like(wrong, total)}
-    return [planted(spec, {}, {spec.train.steps: kept}, seen=1.0, unseen=0.9) for spec in GPTS[variant]]
+    return [planted(spec, {}, {spec.train.steps: kept}, seen=1.0, unseen=0.9) for spec in specs or GPTS[variant]]
 
 
 def test_the_interval_of_gpt2_counts_each_prompt_once() -> None:
@@ -209,7 +215,9 @@ def test_floor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_floor_of_gpt2() -> None:
-    at = lambda one, two: status("icl-floor-gpt2", gpts(lambda name, alpha, n: {1: one, 2: two}.get(n, 0.0)))
+    at = lambda one, two: status(
+        "icl-floor-gpt2", gpts(lambda name, alpha, n: {1: one, 2: two}.get(n, 0.0), specs=floor_specs("laptop"))
+    )
     assert at(0.28, 0.16) == REPRODUCED
     assert at(0.295, 0.16) == PARTLY  # the interval reaches .3
     assert at(0.31, 0.16) == PARTLY

@@ -758,6 +758,7 @@ def test_errors_are_counted_prompt_by_prompt() -> None:
     assert found.keys() == {"errors", "counts"}
     assert found["errors"].shape == found["counts"].shape == (2, len(error_rows()), 5)
     assert len(error_rows()) == len(set(error_rows())) == 21
+    assert error_rows("in domain") == error_rows()[:3]
     assert [name for name, _ in CONDITIONS] == [
         "in domain",
         *(f"S1 = {s}" for s in (0.5, 0.7, 0.9, 1.1, 1.3)),

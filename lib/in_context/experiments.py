@@ -18,7 +18,7 @@ from lib.core.model.init import gamma_of
 from lib.core.record.spec import RunSpec, TrainSpec, check_number
 from lib.core.sweep.experiment import Experiment, always, check_profile, in_one_list
 from lib.in_context.models import OneLayerSpec, VectorGPT2Spec
-from lib.in_context.study import make_study
+from lib.in_context.study import CONDITIONS, make_study
 from lib.in_context.task import Task
 
 VERSION = 1
@@ -221,6 +221,17 @@ def gpt_specs(profile: str) -> dict[str, list[RunSpec]]:
     return found
 
 
+def floor_specs(profile: str) -> list[RunSpec]:
+    """The first variant on as many other seeds, tested on its own tasks alone and on four times the prompts: is it better than
+    a guess where no example shows the query's pattern?"""
+    first, found = gpt_specs(profile)[GPT], []
+    for spec in first:
+        task = dict(spec.task)
+        task |= {"prompts": 4 * task["prompts"], "only": CONDITIONS[0][0]}
+        found.append(replace(spec, seed=spec.seed + len(first), task=tuple(task.items())))
+    return found
+
+
 def story_specs(profile: str, wide: bool = False) -> dict[tuple[float, float], list[RunSpec]]:
     """{(δ, γ): runs} trained on the six tasks of a cycle alone. `wide`: with an a of 1 / √m in place of the main runs'. The
     rate shrinks with the start of W_O, m^−γ: a step moves F through W_V by the square of it."""
@@ -287,7 +298,12 @@ DEEPER = Experiment(
     "icl-deep", "In-context learning, three layers", VERSION, make_study, in_one_list(deep_specs), models=(OneLayerSpec,)
 )
 GPT2 = Experiment(
-    "icl-gpt2", "In-context learning, a small GPT-2", VERSION, make_study, in_one_list(gpt_specs), models=(VectorGPT2Spec,)
+    "icl-gpt2",
+    "In-context learning, a small GPT-2",
+    VERSION,
+    make_study,
+    in_one_list(gpt_specs, floor_specs),
+    models=(VectorGPT2Spec,),
 )
 STORY = Experiment(
     "icl-story", "In-context learning from other starts", VERSION, make_study, in_one_list(all_stories), models=(OneLayerSpec,)

@@ -33,10 +33,11 @@ ALPHAS = (0.8, 0.9, 1.0)
 
 class InContext:
     """Task arguments (of RunSpec.task): those of lib.in_context.task.Task for the training prompts; `keep`, the evaluated steps
-    at which every run leaves its neurons; `prompts`, on how many prompts a GPT-2 is tested for each condition when trained."""
+    at which every run leaves its neurons; `prompts`, on how many prompts a GPT-2 is tested for each condition when trained;
+    `only`, the one condition that it is tested in."""
 
-    def __init__(self, keep: tuple[int, ...] = (), prompts: int = 0, **task: Any) -> None:
-        self.task, self.keep, self.prompts = Task(**task), frozenset(keep), prompts
+    def __init__(self, keep: tuple[int, ...] = (), prompts: int = 0, only: str = "", **task: Any) -> None:
+        self.task, self.keep, self.prompts, self.only = Task(**task), frozenset(keep), prompts, only
         self.length = self.task.length + 1
         self.sets = {"seen": self._test(self.task, self.task.pairs)}
         if len(self.task.unseen):
@@ -106,7 +107,7 @@ class InContext:
     def errors(self, model: VectorGPT2, chunk: int = 500) -> dict[str, Tensor]:
         """Every column with a label is the query of the columns before it, so that one prompt tests all lengths."""
         wrong, count = [], []
-        for row, (condition, alpha) in enumerate(error_rows()):
+        for row, (condition, alpha) in enumerate(error_rows(self.only)):
             change = dict(CONDITIONS)[condition]
             task = foreign(self.task, alpha=alpha, **change) if change else replace(self.task, alpha=alpha)
             pairs = None if change else self.task.unseen
@@ -122,9 +123,9 @@ class InContext:
         return {"errors": torch.stack(wrong, 1), "counts": torch.stack(count, 1).float()}
 
 
-def error_rows() -> list[tuple[str, float]]:
-    """The rows of "errors": condition and α'."""
-    return [(name, alpha) for name, _ in CONDITIONS for alpha in ALPHAS]
+def error_rows(only: str = "") -> list[tuple[str, float]]:
+    """The rows of "errors": condition and α', of all conditions or of one."""
+    return [(name, alpha) for name, _ in CONDITIONS for alpha in ALPHAS if only in ("", name)]
 
 
 def foreign(task: Task, **change: object) -> Task:
@@ -183,7 +184,7 @@ def angle(rows: Tensor, direction: Tensor) -> Tensor:
 
 def task_from(spec: RunSpec) -> Task:
     """The task of a run's training prompts."""
-    return Task(**{name: value for name, value in spec.task if name not in ("keep", "prompts")})
+    return Task(**{name: value for name, value in spec.task if name not in ("keep", "prompts", "only")})
 
 
 @records("seen", "seen loss", sometimes=("unseen", "unseen loss"))
@@ -194,6 +195,8 @@ def make_study(spec: RunSpec) -> InContext:
         raise SpecError(f"a snapshot at step {lost[0]} would never be taken: use multiples of {spec.train.eval_every}.")
     if spec.model.kind == VectorGPT2Spec.kind and task.get("keep"):
         check_count("prompts", task.get("prompts"))
+        if not error_rows(task.get("only", "")):
+            raise SpecError(f"unknown condition {task['only']!r}: choose from {', '.join(dict(CONDITIONS))}.")
     study = InContext(**task)
     if study.length != spec.model.positions:
         raise SpecError(f"a prompt of {study.length} columns needs a model with as many positions, got {spec.model.positions}.")

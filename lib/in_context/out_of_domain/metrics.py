@@ -16,7 +16,7 @@ from lib.core.read.fact import Fact, in_words
 from lib.core.read.statistics import Trend, log_slope
 from lib.core.record.spec import SpecError, check_number
 from lib.core.record.store import Store, StoredRun, load
-from lib.in_context.experiments import ALPHA, COVERS, GPT, LENGTH, TURNED, cover_specs, gpt_specs, speed_specs
+from lib.in_context.experiments import ALPHA, COVERS, GPT, LENGTH, TURNED, cover_specs, floor_specs, gpt_specs, speed_specs
 from lib.in_context.runs import N_FRESH, Share, ask, fresh, snapshots, steps_to, task_of, trained
 from lib.in_context.study import ALPHAS, N_TEST, SUMS, error_rows, foreign
 from lib.in_context.task import Prompts, Task, no_match_floor
@@ -49,6 +49,11 @@ DIAL_START = {"alpha": 0.8, "sum": 1.1, "length": 10}
 
 def gpt_runs(store: Store, profile: str, variant: str = GPT) -> list[StoredRun]:
     return load(gpt_specs(profile)[variant], store)
+
+
+def floor_runs(store: Store, profile: str) -> list[StoredRun]:
+    """GPT-2 on other seeds and more prompts, of its own tasks alone."""
+    return load(floor_specs(profile), store)
 
 
 def gpt_variants(store: Store, profile: str) -> dict[str, list[StoredRun]]:
