@@ -302,21 +302,21 @@ def test_weights_are_simpler_above_the_median_gamma_of_every_depth(
 ) -> None:
     measure, sign = MEASURED[name]
     rising, falling, flat = lambda g: sign * g, lambda g: -sign * g, lambda g: 0.0
-    deep = lambda value, n=8: measured(measure, value, 3, n)
+    three_layers = lambda value, n=8: measured(measure, value, 3, n)
 
     def judge(value: Callable[[float], float], deep: list[StoredRun]) -> str:
         found = {3: [run for run in deep if run.spec.model.depth == 3]}
         monkeypatch.setattr(condensation_claims, "deeper", lambda store, profile: found)
         return status(name, measured(measure, value))
 
-    unlearned = [replace(run, metrics=run.metrics | {"test": 0.5}) for run in deep(falling)]
-    assert judge(rising, deep(rising)) == REPRODUCED
-    assert judge(rising, deep(rising) + unlearned) == REPRODUCED  # what has not learned does not count
-    assert (judge(rising, deep(flat)), held(name, measured(measure, rising))) == (PARTLY, [True, False])
-    assert judge(flat, deep(falling)) == OPPOSITE
-    assert judge(flat, deep(flat)) == NO_EFFECT
-    assert judge(flat, deep(flat, n=1)) == TOO_SMALL
-    assert judge(rising, deep(rising)[:8]) == NOT_RUN  # one γ alone at three layers
+    unlearned = [replace(run, metrics=run.metrics | {"test": 0.5}) for run in three_layers(falling)]
+    assert judge(rising, three_layers(rising)) == REPRODUCED
+    assert judge(rising, three_layers(rising) + unlearned) == REPRODUCED  # what has not learned does not count
+    assert (judge(rising, three_layers(flat)), held(name, measured(measure, rising))) == (PARTLY, [True, False])
+    assert judge(flat, three_layers(falling)) == OPPOSITE
+    assert judge(flat, three_layers(flat)) == NO_EFFECT
+    assert judge(flat, three_layers(flat, n=1)) == TOO_SMALL
+    assert judge(rising, three_layers(rising)[:8]) == NOT_RUN  # one γ alone at three layers
 
 
 def growing(gamma: float, *histories: list[float]) -> list[StoredRun]:
