@@ -12,7 +12,7 @@ from benchmarks import cluster, speed
 from benchmarks.language import PlainGPT, plain_losses
 from benchmarks.reference import Plain, plain_step
 from lib import __main__ as command
-from lib.book import engine
+from lib.book import engine, timings
 from lib.composition.study import Composition
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import ModelSpec, Transformer
@@ -108,9 +108,9 @@ def test_simulated_workers_take_the_next_job_when_they_are_free() -> None:
 
 
 def test_the_engine_page_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
-    monkeypatch.setattr(engine, "FOLDER", tmp_path)
+    monkeypatch.setattr(timings, "FOLDER", tmp_path)
     with pytest.raises(LookupError, match=r"benchmarks/speed\.json is not there: measure it first"):
-        engine.load("speed")
+        timings.load("speed")
 
 
 def test_figures_of_the_engine_page_draw_every_row(timing: speed.Timing) -> None:

@@ -55,9 +55,10 @@ def by_construction(row: Mapping[str, Any]) -> bool:
 
 def verdict(row: Mapping[str, Any]) -> str:
     """The status in words: neither a claim of ours nor a test of the task is reproduced."""
-    if not by_construction(row):
-        return OWN.get(row["status"]) or row["status"] if row.get("paper") in OURS else row["status"]
-    return BY_CONSTRUCTION if row["status"] == REPRODUCED else f"not {BY_CONSTRUCTION}"
+    status = row["status"]
+    if by_construction(row):
+        return BY_CONSTRUCTION if status == REPRODUCED else f"not {BY_CONSTRUCTION}"
+    return OWN[status] if row.get("paper") in OURS and status in OWN else status
 
 
 def kind(row: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,8 +24,6 @@ from lib.book.explorer import Explorer, Train
 from lib.book.paths import ROOT
 from lib.core.read import style, tables, typeset
 from lib.core.record.store import StoredRun
-
-T = TypeVar("T")
 
 
 def provenance_line(runs: Sequence[StoredRun], profile: str) -> str:

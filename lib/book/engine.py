@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from lib.book.paths import ROOT, note_read
+from lib.book.timings import load
 from lib.core.read.fact import Fact, in_words, span
 from lib.core.read.style import BLUE, GREY, VERMILLION, WIDTH, look
 from lib.core.read.tables import table
 
 Record = dict[str, Any]
-FOLDER = ROOT / "benchmarks"
-
-
-def load(name: str) -> Any:
-    """A record of benchmarks/. Raises LookupError where it was not measured yet."""
-    path = FOLDER / f"{name}.json"
-    if not path.exists():
-        raise LookupError(f"benchmarks/{name}.json is not there: measure it first, see benchmarks/README.md.")
-    note_read(path)
-    return json.loads(path.read_text())
 
 
 def load_speed() -> tuple[list[Record], list[Record]]:
@@ -102,8 +91,7 @@ def speed_table(timings: list[Record]) -> str:
     head = (
         "size",
         "width, depth, batch",
-        "program",
-        "products in",
+        "program, products in",
         "plain loop",
         "engine",
         "ratio",
@@ -115,8 +103,7 @@ def speed_table(timings: list[Record]) -> str:
         (
             t["size"],
             f"{t['d_model']}, {t['depth']}, {t['batch']}",
-            t["backend"],
-            t["precision"],
+            f"{t['backend']}, {t['precision']}",
             _digits(t["reference_ms"], "ms"),
             _digits(t["engine_ms"], "ms"),
             f"{t['ratio']:.1f}",

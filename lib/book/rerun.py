@@ -9,8 +9,8 @@ from typing import Any
 
 from lib.book import chapters
 from lib.book.display import plain, say
-from lib.book.engine import load
 from lib.book.registry import EXPERIMENTS
+from lib.book.timings import load
 from lib.core.read.tables import table
 from lib.core.record.store import StoredRun
 

@@ -40,10 +40,6 @@ class OneLayerSpec:
         return 1
 
     @property
-    def vocab(self) -> int:
-        return 1
-
-    @property
     def d_model(self) -> int:
         return D
 

@@ -43,10 +43,6 @@ class OneLayerSpec:
     single_precision: ClassVar[bool] = True
 
     @property
-    def vocab(self) -> int:
-        return 1
-
-    @property
     def d_model(self) -> int:
         return D
 
@@ -177,10 +173,6 @@ class VectorGPT2Spec:
     query_only: bool = False
     kind: ClassVar[str] = "icl-gpt2"
     later: ClassVar[dict[str, Any]] = {"query_only": False}
-
-    @property
-    def vocab(self) -> int:
-        return 1
 
     def __post_init__(self) -> None:
         _ = self.transformer  # raises for what is no shape

@@ -239,22 +239,25 @@ class Task:
     ) -> Example:
         fact = path[-1].own
         assert fact is not None, "a path ends at a concept with an adjective"
-        own = {node.concept: _rule(draws, node.concept, node.own.words) for node in nodes[1:] if node.own}
-        parent = {node.concept: _rule(draws, node.concept, parent=node.parent) for node in nodes[1:]}
+
+        def ruled(nodes: Sequence[Node]) -> tuple[dict[str, Words], dict[str, Words]]:
+            """By concept, the rule of its own adjective and that of its parent."""
+            own = {node.concept: _rule(draws, node.concept, node.own.words) for node in nodes[1:] if node.own}
+            return own, {node.concept: _rule(draws, node.concept, parent=node.parent) for node in nodes[1:]}
 
         def told(nodes: Sequence[Node], own: dict[str, Words], parent: dict[str, Words]) -> list[Words]:
             if self.order == "postorder":
                 return [rules[node.concept] for node in nodes[:0:-1] for rules in (own, parent)]
             return [rules[node.concept] for node in nodes[1:] for rules in (parent, own)]
 
+        own, parent = ruled(nodes)
         sentences = told(nodes, own, parent)
         place, beside = None, ""
         if twin:
-            others = {node.concept: _rule(draws, node.concept, node.own.words) for node in twin[1:] if node.own}
-            above = {node.concept: _rule(draws, node.concept, parent=node.parent) for node in twin[1:]}
+            rules_of_twin = ruled(twin)
             beside = twin[nodes.index(path[-1])].concept
             place = 0 if draws.chance(0.5) else len(sentences)
-            sentences[place:place] = told(twin, others, above)
+            sentences[place:place] = told(twin, *rules_of_twin)
         elif aside:
             beside = aside[0]
             rules = [_rule(draws, aside[0], fact.opposite.words)]
@@ -270,7 +273,8 @@ class Task:
         start = _sentence(name, "is", *_a(path[0].concept))
         thoughts = list(start)
         for node in path[:-1]:
-            thoughts += (*parent[node.concept], *_sentence(name, "is", *_a(node.parent or "")))
+            assert node.parent is not None, "only the first concept of a chain has none"
+            thoughts += (*parent[node.concept], *_sentence(name, "is", *_a(node.parent)))
         thoughts += (*own[path[-1].concept], *_sentence(name, "is", *fact.words))
         answer = not draws.chance(0.5)
         asked = fact if answer else fact.opposite

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from lib.core.model.rng import randint
+from lib.core.model.transformer import TokenModel
 from lib.core.record.spec import RunSpec
 from lib.core.sweep.jobs import records
 from lib.core.train.ensemble import Ask
@@ -356,10 +357,11 @@ def mean_cosine(vectors: Tensor) -> Tensor:
 def _checked(spec: RunSpec, words: int, study: S) -> S:
     """The study. Raises LanguageError where the model has not the tokens, or the positions for the longest row that it reads,
     padding included, or writes."""
-    if words > spec.model.vocab or study.longest_read > spec.model.positions:
+    model = cast(TokenModel, spec.model)
+    if words > model.vocab or study.longest_read > model.positions:
         raise LanguageError(
-            f"the task has {words:,} tokens and rows of {study.longest_read}, the model {spec.model.vocab:,} tokens and "
-            f"{spec.model.positions} positions: give the model more."
+            f"the task has {words:,} tokens and rows of {study.longest_read}, the model {model.vocab:,} tokens and "
+            f"{model.positions} positions: give the model more."
         )
     return study
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
+from lib.core.model.transformer import TokenModel
 from lib.core.read.disk_cache import disk_cached
 from lib.core.record.store import StoredRun
 from lib.reasoning_bias.runs import best, by_gamma
@@ -26,7 +28,7 @@ def half(run: StoredRun, name: str) -> float:
     A model without norms that is started large begins with a loss many times that of a guess. Half of it is reached while the
     outputs merely shrink, before anything is learned.
     """
-    first, guess = first_losses(run)[name], math.log(run.spec.model.vocab)
+    first, guess = first_losses(run)[name], math.log(cast(TokenModel, run.spec.model).vocab)
     return (first if first / 2 < guess else guess) / 2
 
 

@@ -44,6 +44,7 @@ def hooked(activations: ActivationCache | None, name: str, value: Tensor) -> Ten
 @runtime_checkable
 class AnyModel(Protocol):
     """What training needs to know of a kind of model. `depth`, `d_model` and `positions` (tokens of a sequence) describe it.
+    The protocol can be asked of at run time, where shapes are checked.
 
     `build` returns a module with parameters (R, …) whose forward maps tokens (R, B, N) to the last position's logits (R, B, V);
     it has its own description as `spec`. A module may have `losses(inputs, target) -> (R,)` in place of cross-entropy, and then
@@ -52,8 +53,6 @@ class AnyModel(Protocol):
 
     kind: ClassVar[str]
 
-    @property
-    def vocab(self) -> int: ...
     @property
     def positions(self) -> int: ...
     @property
@@ -65,6 +64,13 @@ class AnyModel(Protocol):
     def multiply_adds(self, length: int, every_position: bool = False) -> int: ...
     def activation_bytes(self, length: int) -> int: ...
     def build(self, n_runs: int = 1) -> nn.Module: ...
+
+
+class TokenModel(AnyModel, Protocol):
+    """A kind of model that reads tokens."""
+
+    @property
+    def vocab(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -171,8 +177,7 @@ class Linear(nn.Module):
 
     def reset_run(self, run: int, name: str, generator: torch.Generator) -> None:
         """PyTorch's default for a bias: uniform on ±1/√d_in."""
-        if self.bias is None:
-            return
+        assert self.bias is not None
         bound = 1 / math.sqrt(self.weight.shape[1])
         self.bias[run].copy_(torch.empty(self.bias.shape[1]).uniform_(-bound, bound, generator=generator))
 

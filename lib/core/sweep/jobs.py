@@ -44,8 +44,8 @@ def records(*names: str, sometimes: Sequence[str] = (), length: int | None = Non
     lack one that is always there are older than it. `length`: of its inputs, where models could read longer ones."""
 
     def mark(make: Maker) -> Maker:
-        for name, value in (("records", names), ("sometimes", tuple(sometimes)), ("length", length)):
-            setattr(make, name, value)
+        marked: Any = make
+        marked.records, marked.sometimes, marked.length = names, tuple(sometimes), length
         return make
 
     return mark

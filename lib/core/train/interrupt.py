@@ -44,8 +44,10 @@ def stop_on(event: Any) -> None:
 def _follow_parent() -> None:
     """When the process that started this one is gone, let the job at hand save, and end: nobody would hand out another."""
     global _flag
-    if (parent := multiprocessing.parent_process()) is not None:
-        parent.join()
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    parent.join()
     _flag = threading.Event()  # the shared one may be locked for ever by whoever was killed
     _flag.set()
     with at_work:

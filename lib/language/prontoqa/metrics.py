@@ -249,7 +249,8 @@ def question_text(profile: str) -> str:
         task = _task(profile, hard)
         e = next(e for e in task.examples(TEST_STREAM, 0, 100) if e.hops == max(task.hops))
         first, second = (" ".join(rule) for rule in sentences(e.context) if e.asked in rule)
-        true, aside = e.true, e.aside or "nothing else"
+        assert e.aside is not None, "these questions have a rule beside the chain"
+        true, aside = e.true, e.aside
         named = {concept: occurrences(e, concept) for concept in (true, aside)}
         asked, answer = e.text.split("\n")
         told.append(
