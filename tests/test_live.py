@@ -287,7 +287,7 @@ def test_a_kernel_that_is_restarted_in_the_midst_of_training_loses_nothing(store
         return "".join(said)
 
     try:
-        assert "step 10" in run(seconds=LONG, wait="while not live.bar.value: time.sleep(0.05)")
+        assert "step 10" in run(seconds=LONG, wait="while 'step 10' not in live.message.value: time.sleep(0.05)")
         manager.restart_kernel(now=True)
         client.wait_for_ready(timeout=LONG)
         assert len(files(store)) == 1
