@@ -413,6 +413,20 @@ def test_the_facts_of_chapter_11(monkeypatch: pytest.MonkeyPatch, late: Sequence
     assert found["pairs"].value == (1.0 if n and others else None)  # one, at γ = .8
     assert values(found, "epsilon", "stays") == [pytest.approx(0.12), in_words(len(ABLATIONS) - 2)]
     assert (found["moved"].text == ABSENT) is not n
+    # by seed: with SOME both rise, with EACH and with none neither does
+    rise = 2 * (late == SOME)
+    assert values(found, "more", "fewer", "neither") == [in_words(n) for n in (rise, 0, 2 - rise)]
+    assert found["sign"].value == (0.25 if rise else 1)
+
+
+@pytest.mark.parametrize(
+    ("late", "rise", "fall"), [([(0.6, 12)], 0, 1), ([(0.8, 12), (0.8, 13)], 0, 0), ([(0.9, 12), (0.6, 13)], 1, 1)]
+)
+def test_circuits_are_counted_by_seed(
+    monkeypatch: pytest.MonkeyPatch, late: Sequence[tuple[float, int]], rise: int, fall: int
+) -> None:
+    """Between the two bounds of γ a run counts for neither side."""
+    assert attention.by_seed(eleven(monkeypatch, late)) == (rise, fall, 2 - rise - fall)
 
 
 @pytest.mark.parametrize("late", [SOME, EACH, []], ids=["both circuits", "the paper's alone", "the other alone"])

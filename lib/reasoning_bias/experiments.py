@@ -187,8 +187,7 @@ def point_specs(profile: str, gamma: float, first_seed: int = 0) -> list[RunSpec
 
 
 CIRCUIT_NAME = "bias-circuits"
-CIRCUIT_GAMMAS, CIRCUIT_SEEDS = (0.6, 0.7, 0.8, 0.9, 1.0), tuple(range(12, 18))
-"""Six of the eight new seeds that are planned: the others are not trained yet."""
+CIRCUIT_GAMMAS, CIRCUIT_SEEDS = (0.6, 0.7, 0.8, 0.9, 1.0), tuple(range(12, 20))
 
 
 def circuit_specs(profile: str) -> list[RunSpec]:

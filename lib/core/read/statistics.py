@@ -129,6 +129,13 @@ def fisher_exact(table: Sequence[Sequence[int]], alternative: str = "two-sided")
     return float(result.pvalue)
 
 
+def sign_test(more: int, fewer: int) -> float:
+    """How often chance would have at least so many of these go up, each as likely as down; one-sided. 1 where there is none."""
+    from scipy import stats  # as in _ranks
+
+    return float(stats.binomtest(more, more + fewer, alternative="greater").pvalue) if more + fewer else 1.0
+
+
 def auc(score: ArrayLike, positive: ArrayLike) -> float:
     """Chance that a random positive scores above a random negative, ties as one half (Mann and Whitney's U, scaled).
 

@@ -12,7 +12,7 @@ from lib.core.model.transformer import ActivationCache, from_weights
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import cosines, mean_std
-from lib.core.read.statistics import mann_whitney
+from lib.core.read.statistics import mann_whitney, sign_test
 from lib.core.record.spec import RunSpec
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
@@ -337,6 +337,14 @@ def chain_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
     return [(name.replace("W^V", "$W^V$"), *(cell(group, measure) for group in kinds)) for name, measure in measures.items()]
 
 
+def by_seed(runs: Sequence[StoredRun]) -> tuple[int, int, int]:
+    """How many seeds have the paper's circuit more often at γ ≥ UPPER than at γ ≤ LOWER, less often, and equally often."""
+    off = {run.spec.seed: 0 for run in runs}
+    for run in runs:
+        off[run.spec.seed] += selects_late(run) * ((run.spec.gamma >= UPPER) - (run.spec.gamma <= LOWER))
+    return sum(n > 0 for n in off.values()), sum(n < 0 for n in off.values()), sum(n == 0 for n in off.values())
+
+
 def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     """What the text of chapter 11 says of the runs over γ, of `earlier` ones, and of the ablations."""
     late, other = by_circuit(runs).values()
@@ -350,6 +358,7 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
     told = [(along_reasoning(run) >= TOLD) == selects_late(run) for run in runs]
     end = lambda run: off_average(run, max(run.snapshots()))
     who = f"{len(runs)} runs, single precision"
+    more, fewer, neither = by_seed(runs)
     every, of_late = ({run.spec.seed for run in some} for some in (runs, late))
     use = [averaged(run) for run in late]
     first, second = (name for name in AVERAGED if name)
@@ -360,6 +369,10 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
     return {
         "small": Fact(count(small), "{} of {}", "runs at γ ≥ .9 with the paper's circuit"),
         "large": Fact(count(large), "{} of {}", "runs at γ ≤ .7 with it"),
+        "more": Fact(in_words(more), "{}", f"seeds of the {who} with more at γ ≥ {UPPER:g} than at γ ≤ {LOWER:g}"),
+        "fewer": Fact(in_words(fewer), "{}", "seeds with fewer"),
+        "neither": Fact(in_words(neither), "{}", "seeds with as many"),
+        "sign": Fact(sign_test(more, fewer), "{:.2f}", "one-sided sign test of these seeds, p"),
         "earlier": Fact(count(earlier), "{} of {}", f"earlier runs at γ = {SMALL:g} with it, bfloat16"),
         "seeds": Fact(in_words(len({run.spec.seed for run in runs})), "{}", f"seeds of the {who}"),
         "never": Fact(in_words(len(every - of_late)), "{}", f"seeds of the {who} without the paper's circuit at any γ"),
