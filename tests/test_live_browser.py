@@ -172,6 +172,35 @@ def test_another_is_cancelled_and_leaves_a_checkpoint(page: Page, lab: tuple[str
     assert len(list((lab[1] / "store" / FAST.folder / ".checkpoints").glob("[!.]*.safetensors"))) == 1
 
 
+def test_a_kernel_that_is_restarted_while_it_trains_loses_nothing(page: Page, lab: tuple[str, Path]) -> None:
+    """By the keys of JupyterLab, and its page is loaded anew: the store is whole, the checkpoint is there, and the cell shows
+    the explorer, which trains once more."""
+    folder = lab[1] / "store" / FAST.folder
+    stored = sorted(folder.glob("*.json"))
+    page.get_by_role("button", name="Train this point").click()
+    expect(page.locator(".rm-live [data-panel=curve]")).to_contain_text("Training now")
+    page.keyboard.press("Control+s")
+    page.locator(".jp-NotebookPanel .jp-Cell").first.locator(".jp-InputPrompt").click()
+    page.keyboard.press("Escape")
+    page.keyboard.press("0")
+    page.keyboard.press("0")
+    page.remove_locator_handler(page.locator(".jp-Dialog"))  # this one is the test's
+    expect(page.locator(".jp-Dialog")).to_contain_text("Do you want to restart the kernel")
+    page.locator(".jp-Dialog .jp-mod-accept").click()
+    page.add_locator_handler(page.locator(".jp-Dialog"), answer)
+    page.goto(f"{lab[0]}/lab/tree/live.ipynb?reset")
+    run_cell(page, 0)
+    expect(page.locator(".rm-live .rm-said")).to_contain_text("γ = 0.5 at depth 2 was computed")
+    expect(page.get_by_role("button", name="Train this point")).to_be_enabled()
+    assert sorted(folder.glob("*.json")) == stored
+    assert Store(lab[1] / "store").verify()[1] == []
+    assert len(list((folder / ".checkpoints").glob("[!.]*.safetensors"))) == 1
+    move(page, "Initialization rate γ", ["ArrowRight"] * 7)
+    page.get_by_role("button", name="Train this point").click()
+    expect(page.locator(".rm-live")).to_contain_text("stored as run")  # the former kernel's runs had no end
+    assert len(list(folder.glob("*.json"))) == len(stored) + 1
+
+
 def test_the_live_view_has_no_serious_accessibility_finding(page: Page) -> None:
     response = Axe().run(page, context=".rm-live", options=QUIET).response
     found = [

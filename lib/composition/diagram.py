@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from lib.composition.experiments import GRIDS, full_length, model_spec
+from lib.composition.experiments import GRIDS, SHORT, full_length, model_spec
 from lib.composition.variations import make_watched
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec
@@ -40,7 +40,6 @@ RATES = (5e-5, RATE, 2e-4)
 SEEDS = (0, 1, 2, 3)
 DEEPER = (3, 4)
 """Further depths, at every other γ."""
-_SMOKE = full_length(batch=32, steps=100)
 
 
 def _runs(
@@ -64,7 +63,7 @@ def _runs(
 def headline_specs(profile: str) -> list[RunSpec]:
     """Two layers, two seeds, one learning rate."""
     if check_profile(profile) == "smoke":
-        return _runs((0.25, 1.05), (0,), 16, _SMOKE)
+        return _runs((0.25, 1.05), (0,), 16, SHORT)
     return _runs(GAMMAS, SEEDS[:2]) if profile == "laptop" else []
 
 

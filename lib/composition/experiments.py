@@ -7,7 +7,7 @@ chosen by measurement on seeds that are not reported (chapter 02 says how); `smo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lib.composition.study import make_study
 from lib.composition.task import POSITIONS, VOCAB
@@ -74,6 +74,10 @@ def full_length(batch: int, steps: int) -> TrainSpec:
     """The paper's schedule, warm-up and cosine without a stop, for a number of steps that is a multiple of 100. A run counts as
     fitted by its training rows."""
     return TrainSpec(batch=batch, steps=steps, warmup=steps // 20, eval_every=steps // 100, fit_metric="train")
+
+
+SHORT = replace(full_length(batch=32, steps=100), eval_every=20)
+"""The same in the profile that only shows that all works: evaluation would take longer than training."""
 
 
 def model_spec(d_model: int, depth: int) -> ModelSpec:

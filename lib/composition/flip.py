@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from lib.composition.diagram import DECAY, WIDTH
-from lib.composition.experiments import GRIDS, full_length, model_spec
+from lib.composition.experiments import GRIDS, SHORT, full_length, model_spec
 from lib.composition.variations import make_watched
 from lib.core.record.spec import RunSpec, TrainSpec
 from lib.core.record.store import Store, StoredRun, load_stored
@@ -21,7 +21,6 @@ from lib.core.sweep.experiment import Experiment, always, check_profile
 from lib.core.train.plan import Options
 
 RANGE_NAME = "composition-range"
-_SMOKE = full_length(batch=32, steps=100)
 
 
 def until_learned(batch: int, warmup: int = 1500, precision: str = "float32") -> TrainSpec:
@@ -58,7 +57,7 @@ def _runs(
 def range_specs(profile: str) -> list[RunSpec]:
     """Trials on the seeds from 100 on: γ beyond what the diagram has, at learning rates around the diagram's highest."""
     if check_profile(profile) == "smoke":
-        return _runs(RANGE_NAME, (0.5, 1.2), (100,), 1e-3, _SMOKE, 16)
+        return _runs(RANGE_NAME, (0.5, 1.2), (100,), 1e-3, SHORT, 16)
     if profile != "laptop":
         return []
     train = until_learned(256)
@@ -100,7 +99,7 @@ stayed at 97 % for twenty thousand steps, by the noise of its learning rate."""
 def confirm_specs(profile: str) -> list[RunSpec]:
     """Eight new seeds at seven γ, one learning rate, nothing selected."""
     if check_profile(profile) == "smoke":
-        return _runs(CONFIRM_NAME, (0.5, 1.2), (200,), 1e-3, _SMOKE, 16)
+        return _runs(CONFIRM_NAME, (0.5, 1.2), (200,), 1e-3, SHORT, 16)
     if profile != "laptop":
         return []
     of = lambda gammas: _runs(CONFIRM_NAME, gammas, CONFIRM_SEEDS, CONFIRM_RATE, CONFIRM_TRAIN)
@@ -118,7 +117,7 @@ def hybrid_specs(profile: str) -> list[RunSpec]:
     """More seeds, between the γ of CONFIRM at which many runs were seen to go as in both drawings at once: sixteen, so that one
     exception is no refutation."""
     if check_profile(profile) == "smoke":
-        return _runs(HYBRID_NAME, (0.8,), (300,), 1e-3, _SMOKE, 16)
+        return _runs(HYBRID_NAME, (0.8,), (300,), 1e-3, SHORT, 16)
     return _runs(HYBRID_NAME, (HYBRID_GAMMA,), range(300, 316), CONFIRM_RATE, CONFIRM_TRAIN) if profile == "laptop" else []
 
 

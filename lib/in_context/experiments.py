@@ -206,13 +206,14 @@ def deep_trial_specs(profile: str) -> dict[float, RunSpec]:
 def gpt_specs(profile: str) -> dict[str, list[RunSpec]]:
     """{variant: runs} of the small GPT-2, by AdamW with warm-up and cosine; γ = ½ is near its usual start (our choice)."""
     s = SETTINGS[check_profile(profile)]
+    small = {"d_model": 16, "depth": 1} if profile == "smoke" else {}
     found = {}
     for name, change in GPTS.items():
         task = dict(change)
         steps, batch = s.gpt
         longer = task.pop("longer", 1)
         steps *= longer if profile != "smoke" else 1
-        model = VectorGPT2Spec(positions=LENGTH + 1, query_only=task.pop("query_only", False))
+        model = VectorGPT2Spec(**small, positions=LENGTH + 1, query_only=task.pop("query_only", False))
         train = TrainSpec(batch, steps, min(100, steps // 2), eval_every=max(5, steps // 16), fit_metric="seen")
         task |= {"length": LENGTH, "keep": (steps,), "prompts": s.prompts}
         seeds = s.seeds if name == GPT else s.seeds[:4]

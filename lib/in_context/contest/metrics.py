@@ -98,7 +98,7 @@ def _wrong(runs: Sequence[StoredRun], who: str, test: Test) -> np.ndarray:
 
 def prompts_of(profile: str) -> int:
     """Prompts of a point, and of a trial of κ: few in the profile that only shows that all works."""
-    return 40 if profile == "smoke" else COUNT
+    return 10 if profile == "smoke" else COUNT
 
 
 def curve(
