@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
+from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from lib.book import registry
+from lib.book import bridge, registry
+from lib.book.paths import default_store
 
 ROOT = Path(__file__).parents[1]
 LIB = ROOT / "lib"
@@ -269,9 +272,13 @@ def test_every_study_is_in_the_book(study: str) -> None:
 # ---------------------------------------------------------------- the places of a study
 
 
-def missing_places(study: str, readme: str, toc: str) -> list[str]:
+NO_START_COMPARED = ("chain_of_thought",)
+"""Studies without a row on the bridge, which compares large starts with small ones."""
+
+
+def missing_places(study: str, readme: str, toc: str, bridge: Collection[str]) -> list[str]:
     """The places that a study lacks: its row in the README's table, experiments and claims in the registry, its chapters in the
-    table of contents."""
+    table of contents, and one at least of those on the bridge."""
     made = [e.name for e in registry.EXPERIMENTS.values() if e.make_study.__module__.startswith(f"lib.{study}.")]
     try:
         chapters = importlib.import_module(f"lib.{study}.claims").CLAIMS_OF
@@ -280,20 +287,28 @@ def missing_places(study: str, readme: str, toc: str) -> list[str]:
     missing = [] if f"`lib/{study}/`" in readme else ["the README's table of folders"]
     missing += [] if made else ["its experiments in lib/book/registry.py"]
     missing += [] if chapters and chapters.items() <= registry.CLAIMS_OF.items() else ["its claims in lib/book/registry.py"]
+    missing += [] if study in NO_START_COMPARED or set(chapters) & set(bridge) else ["its row in lib/book/bridge.py"]
     return missing + [f"{name} in _toc.yml" for name in chapters if f"file: book/{name}\n" not in toc]
+
+
+@cache
+def bridge_chapters() -> list[str]:
+    """The chapters that its rows lead to, on the stored results."""
+    return [task.chapter for task in bridge.tasks(default_store(), "laptop")]
 
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_study_has_all_its_places(study: str) -> None:
     texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "_toc.yml")]
-    assert missing_places(study, *texts) == []
+    assert missing_places(study, *texts, bridge_chapters()) == []
 
 
 def test_what_a_study_lacks_is_named() -> None:
     first = next(iter(importlib.import_module("lib.language.claims").CLAIMS_OF))
-    assert f"{first} in _toc.yml" in missing_places("language", "`lib/language/`", "")
-    assert missing_places("nowhere", "", "") == [
+    assert f"{first} in _toc.yml" in missing_places("language", "`lib/language/`", "", ["21-prontoqa"])
+    assert missing_places("nowhere", "", "", ["21-prontoqa"]) == [
         "the README's table of folders",
         "its experiments in lib/book/registry.py",
         "its claims in lib/book/registry.py",
+        "its row in lib/book/bridge.py",
     ]
