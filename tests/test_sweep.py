@@ -21,7 +21,7 @@ from filelock import FileLock
 from lib.composition.study import Composition, make_study
 from lib.core.record import files
 from lib.core.record.spec import RunSpec
-from lib.core.record.store import Store, StoreError, load
+from lib.core.record.store import Store, StoredRun, StoreError, load
 from lib.core.sweep.jobs import Job, SweepError, checkpoints, plan_jobs, sweep
 from lib.core.train.checkpoint import CheckpointError
 from lib.core.train.loop import Interrupted, train
@@ -254,15 +254,27 @@ if __name__ == "__main__":
 """
 
 
+STEPS = 150
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory, tiny_spec: SpecFactory) -> list[StoredRun]:
+    """The runs of INTERRUPTED, trained at one go."""
+    specs = [tiny_spec(seed=seed, steps=STEPS, eval_every=10) for seed in range(4)]
+    store = Store(tmp_path_factory.mktemp("whole"))
+    sweep(specs, store, make_study, small(workers=1), keep=bool, progress=False)
+    return load(specs, store)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_saves_says_how_to_go_on_and_loses_nothing(
-    tmp_path: Path, tiny_spec: SpecFactory, workers: int, number: signal.Signals
+    tmp_path: Path, uninterrupted: list[StoredRun], workers: int, number: signal.Signals
 ) -> None:
     """The weights of the interrupted and resumed runs are those of runs that nobody interrupted, to the bit."""
-    steps, script = 300, tmp_path / "script.py"
+    script = tmp_path / "script.py"
     tests = str(Path(__file__).parent)
-    script.write_text(INTERRUPTED.format(tests=tests, store=str(tmp_path / "store"), workers=workers, steps=steps))
+    script.write_text(INTERRUPTED.format(tests=tests, store=str(tmp_path / "store"), workers=workers, steps=STEPS))
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     start = lambda: subprocess.Popen([sys.executable, script], env=environment, stderr=subprocess.PIPE, text=True)
     store = Store(tmp_path / "store")
@@ -280,11 +292,8 @@ def test_ctrl_c_saves_says_how_to_go_on_and_loses_nothing(
     resumed = start()
     words = resumed.communicate(timeout=120)[1]
     assert resumed.returncode == 0, words
-    specs = [tiny_spec(seed=seed, steps=steps, eval_every=10) for seed in range(4)]
-    whole = Store(tmp_path / "whole")
-    sweep(specs, whole, make_study, small(workers=1), keep=bool, progress=False)
-    for one, other in zip(load(specs, store), load(specs, whole), strict=True):
-        assert len(one.history["step"]) == steps // 10
+    for one, other in zip(load([run.spec for run in uninterrupted], store), uninterrupted, strict=True):
+        assert len(one.history["step"]) == STEPS // 10
         if workers == 1:  # with two, the runs had other company: equal but for rounding
             assert one.history == other.history
             assert all(torch.equal(w, other.weights()[name]) for name, w in one.weights().items())
