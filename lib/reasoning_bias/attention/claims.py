@@ -14,8 +14,6 @@ from lib.reasoning_bias.experiments import ABLATIONS, LARGE, SMALL
 from lib.reasoning_bias.runs import short
 from lib.reasoning_bias.study import N_QUESTIONS
 
-STANDS_OUT = 2
-"""The largest singular value over the second."""
 ALONG, ACROSS = 0.5, 0.2
 """Mean |cosine| with the anchors that a direction is aligned with, and with those that it is nearly orthogonal to."""
 ENOUGH_RUNS = 0.75
@@ -97,7 +95,7 @@ def stays_causal(store: Store, profile: str) -> Measured:
 def one_direction(store: Store, profile: str) -> Measured:
     runs = _paper(store, profile)
     gap = min(metrics.gap(run, metrics.beginning([run])) for run in runs)
-    return Measured((Part("largest singular value over the second, lowest run", gap, ">=", STANDS_OUT),), seeds(runs))
+    return Measured((Part("largest singular value over the second, lowest run", gap, ">=", metrics.STANDS_OUT),), seeds(runs))
 
 
 def aligned(store: Store, profile: str) -> Measured:
@@ -209,7 +207,7 @@ CLAIMS = (
         "Fig 6",
         "With the paper's circuit the largest singular value of the first W^V stands far above the others.",
         "far above",
-        f"at a twentieth of training at least {STANDS_OUT:g} times the second, in every run",
+        f"at a twentieth of training at least {metrics.STANDS_OUT:g} times the second, in every run",
         one_direction,
         revised=SUBSET,
         question="simple",

@@ -12,7 +12,7 @@ from lib.core.model.transformer import ActivationCache, from_weights
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import cosines, mean_std
-from lib.core.read.statistics import mann_whitney, sign_test
+from lib.core.read.statistics import fisher_exact, mann_whitney, sign_test
 from lib.core.record.spec import RunSpec
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
@@ -40,6 +40,8 @@ CIRCUITS_OF = ("average, then select", "select, then read")
 """The two circuits by what their first and second attention do; the first is the paper's."""
 DECIDED, TOLD = 15, 0.4
 """The epoch, and the alignment of W^V's first direction with the reasoning anchors there, that tell which a run will have."""
+EARLY, STANDS_OUT = 3, 2
+"""A singular value that is so many times the next stands out; and an epoch at which in some runs the first does."""
 
 
 def reach(values: Sequence[float]) -> str:
@@ -150,11 +152,15 @@ def selects_late(run: StoredRun) -> bool:
     return on_the_key(run) >= MOST
 
 
+def snapshot_at(run: StoredRun, epochs: float) -> int:
+    """The step of the snapshot nearest to an epoch."""
+    return snapshot_near(run, epochs * epoch(run.spec) / run.spec.train.steps)
+
+
 def along_reasoning(run: StoredRun, epochs: float = DECIDED) -> float:
     """Mean |cosine| of the first direction of W^V with the reasoning anchors, at the snapshot nearest to an epoch."""
     steps, kinds = alignments(run)
-    at_epoch = int(np.argmin(np.abs(np.log(steps / (epochs * epoch(run.spec))))))
-    return float(kinds["reasoning"][at_epoch].mean())
+    return float(kinds["reasoning"][list(steps).index(snapshot_at(run, epochs))].mean())
 
 
 def by_circuit(runs: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
@@ -359,7 +365,10 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
     end = lambda run: off_average(run, max(run.snapshots()))
     who = f"{len(runs)} runs, single precision"
     more, fewer, neither = by_seed(runs)
-    every, of_late = ({run.spec.seed for run in some} for some in (runs, late))
+    gammas_of = sorted({run.spec.gamma for run in runs})
+    table = [[has, n - has] for has, n in map(count, (small, large))]
+    out = [run for run in runs if gap(run, snapshot_at(run, EARLY)) >= STANDS_OUT]
+    of_late = {run.spec.seed for run in late}
     use = [averaged(run) for run in late]
     first, second = (name for name in AVERAGED if name)
     start = max((deviation_at_start(run.spec) for run in earlier if run.spec.gamma == SMALL), default=None)
@@ -369,13 +378,17 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
     return {
         "small": Fact(count(small), "{} of {}", "runs at γ ≥ .9 with the paper's circuit"),
         "large": Fact(count(large), "{} of {}", "runs at γ ≤ .7 with it"),
+        "first": Fact(count(at(runs, gammas_of[0])), "{} of {}", f"runs at γ = {gammas_of[0]:g} with the paper's circuit"),
+        "last": Fact(count(at(runs, gammas_of[-1])), "{} of {}", f"runs at γ = {gammas_of[-1]:g} with it"),
+        "fisher": Fact(
+            fisher_exact(table, "greater"), "{:.2f}", "Fisher's one-sided exact test of the runs at γ ≥ .9 and at γ ≤ .7, p"
+        ),
         "more": Fact(in_words(more), "{}", f"seeds of the {who} with more at γ ≥ {UPPER:g} than at γ ≤ {LOWER:g}"),
         "fewer": Fact(in_words(fewer), "{}", "seeds with fewer"),
         "neither": Fact(in_words(neither), "{}", "seeds with as many"),
         "sign": Fact(sign_test(more, fewer), "{:.2f}", "one-sided sign test of these seeds, p"),
         "earlier": Fact(count(earlier), "{} of {}", f"earlier runs at γ = {SMALL:g} with it, bfloat16"),
         "seeds": Fact(in_words(len({run.spec.seed for run in runs})), "{}", f"seeds of the {who}"),
-        "never": Fact(in_words(len(every - of_late)), "{}", f"seeds of the {who} without the paper's circuit at any γ"),
         "late-runs": Fact(in_words(len(late)), "{}", f"of the {who}"),
         "late-seeds": Fact(in_words(len(of_late)), "{}", "seeds of these"),
         "held-late": Fact(held(late), "{:.0%}", "held-out pairs right at the end, mean of runs with the paper's circuit"),
@@ -388,6 +401,8 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
         "told": Fact(
             (sum(told), len(told)), "{} of {}", f"runs whose circuit is told by alignment above {TOLD:g} at epoch {DECIDED}"
         ),
+        "stands": Fact(in_words(len(out)), "{}", f"of the {who}, W^V's first singular value twice the second at epoch {EARLY}"),
+        "stands-late": Fact(in_words(sum(map(selects_late, out))), "{}", "of these, with the paper's circuit"),
         "off-late": Fact(
             mean(map(end, late)),
             "{:.2f}",
