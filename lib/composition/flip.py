@@ -77,7 +77,7 @@ CONFIRM_RATE = 2e-4
 CONFIRM_FIRST = (0.55, 1.25)
 """Trained before all others, and chosen before any answer was looked at: a test of two γ that needs no choice among seven."""
 CONFIRM_LATER = (0.35, 0.75, 0.95, 1.1, 1.4)
-BETWEEN = (0.75, 0.95)
+BETWEEN = (0.75, 0.95, 1.1)
 """The γ of which chapters 2 and 3 tell apart."""
 CONFIRM_SEEDS = tuple(range(200, 208))
 CONFIRM_TRAIN = TrainSpec(

@@ -487,6 +487,8 @@ def facts(
     found["exact-first"] = Fact(in_words(len(going(KEY_FIRST, mostly))), "{}", f"of these, key first, {at['high']}")
     rests = f"exact test, one-sided, key last against key first, {at['high']}: share of exactly −10; found in these runs"
     found["exact-p"] = Fact(test and test.p, "{:.2g}", rests)
+    judged = exactness(runs.later)
+    found["later-p"] = Fact(judged and judged.p, "{:.2g}", f"the same test {at['later']}, which did not suggest it")
     best = max(map(exact, going(KEY_FIRST, runs.later)), default=None)
     found["later-best"] = Fact(best, "{:.0%}", f"the largest share of exactly −10, key first, {at['later']}")
     found["later-composing"] = Fact(in_words(len(asked)), "{}", f"compose to within one step, {at['later']}")
@@ -501,7 +503,7 @@ def _facts_on_hybrids(runs: Sequence[StoredRun]) -> dict[str, Fact]:
     at, mixed = of_new_seeds(runs), [run for run in runs if hybrid(run)]
     test, open_ = hybrids_undecided(runs), [run for run in runs if undecided(run)]
     offsets = (*MISTAKEN[:2], INFERENTIAL_OFFSET)
-    shares = span(share_of(run, offsets) for run in mixed if has_counts(run))
+    shares = span(share_of(run, offsets) for run in mixed if has_counts(run) and undecided(run))
     seen = f"{at}, counted after seeing these runs"
     count = lambda some: in_words(sum(some))
     return {
@@ -511,7 +513,7 @@ def _facts_on_hybrids(runs: Sequence[StoredRun]) -> dict[str, Fact]:
         "undecided-unlearned": Fact(count(not learned(run) for run in open_), "{}", f"of these, below 99 % of rows, {seen}"),
         "hybrid-p": Fact(test and test.p, "{:.2g}", f"exact test, one-sided, hybrids against others of their γ, {seen}"),
         "hybrid-patched": Fact(count(map(moved, mixed)), "{}", f"of the hybrids, pair first by patches, {seen}"),
-        "hybrid-shares": Fact(shares, "{:.0%} to {:.0%}", f"share of −16, −7 and −10 in hybrids, {seen}"),
+        "hybrid-shares": Fact(shares, "{:.0%} to {:.0%}", f"share of −16, −7 and −10 in undecided hybrids, {seen}"),
     }
 
 

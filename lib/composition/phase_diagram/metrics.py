@@ -19,7 +19,7 @@ import torch
 from lib.composition import paper_size
 from lib.composition.diagram import DECAY, PHASE, WIDTH, gain, gamma_of_gain
 from lib.composition.experiments import FAST, GRIDS
-from lib.composition.flip import RANGE, by_turn, groups_of, of_new_seeds
+from lib.composition.flip import BETWEEN, CONFIRM_FIRST, RANGE, by_turn, groups_of, of_new_seeds
 from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among, learned_at, offsets_by_key, preference
 from lib.composition.separation import SEPARATION
 from lib.composition.spectra import keys_embedding
@@ -577,4 +577,9 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     found["new-early"] = Fact(count, "{} of {}", "new seeds whose early answer is the final one")
     p = kinds_apart(kinds["low"], kinds["high"], "greater") if new else None
     found["new-apart"] = Fact(p, "{:.2g}", "Fisher's one-sided exact test of the decided new runs at the two γ")
+    last = f"{100 * BETWEEN[-1]:.0f}"
+    p = kinds_apart(kinds["low"], kinds[last], "greater") if groups[last] else None
+    found[f"new-apart-{last}"] = Fact(p, "{:.1g}", f"the same at γ = {CONFIRM_FIRST[0]:g} and {BETWEEN[-1]:g}")
+    share = mean(run.metrics["inferential"] for run in groups[last])
+    found[f"new-share-inferential-{last}"] = Fact(share, "{:.0%}", f"mean share of key − 10, {of_new_seeds(groups[last])}")
     return found
