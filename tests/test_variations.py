@@ -54,7 +54,7 @@ GOLDEN = {
     "composition-few": (5.13964, 6.12431),
     "composition-data": (5.48441, 14.08651),
     "composition-gpt2": (5.19886, 6.21796),
-    "composition-headline": (5.29381, 3.07352),
+    "composition-headline": (5.30599, 3.07352),
 }
 """{experiment: (mean training loss at the last evaluation, Frobenius norm of the head)} of the first smoke run, in single
 precision. They change only with the meaning of the results; then raise the experiment's version."""

@@ -281,7 +281,7 @@ def row_figure(runs: Sequence[StoredRun]) -> Figure:
     far off −10 the answers to (4, 3) are that are off."""
     order, at, ends = columns(composing(runs))
     with style.look():
-        fig, (above, below) = plt.subplots(2, 1, figsize=(style.WIDTH, 4.2), sharex=True)
+        fig, (above, below) = plt.subplots(2, 1, figsize=(style.WIDTH, 4.8), sharex=True)
         near, missed = np.zeros(len(order)), np.zeros(len(order))
         for name, (steps, colour) in _DISTANCES.items():
             share = np.array([sum(step_shares(run)[s - 1] for s in steps) for run in order]) if steps else 1 - near
@@ -295,9 +295,10 @@ def row_figure(runs: Sequence[StoredRun]) -> Figure:
         below.set(ylabel="answers that miss −10,\nby how much")
         above.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1.12), columnspacing=1.2, handlelength=1.2)
         below.set_xticks([(a + b) / 2 for *_, a, b in ends], [name.replace(" ", "\n") for _, name, *_ in ends])
-        for gamma in dict.fromkeys(g for g, *_ in ends):
+        for i, gamma in enumerate(dict.fromkeys(g for g, *_ in ends)):
             places = [place for g, _, *both in ends if g == gamma for place in both]
-            above.text((min(places) + max(places)) / 2, 1.03, f"γ = {gamma:g}", ha="center", va="bottom", weight="bold")
+            words = f"γ = {gamma:g}" if i == 0 else f"{gamma:g}"  # on a phone there is no room for more
+            above.text((min(places) + max(places)) / 2, 1.03, words, ha="center", va="bottom", weight="bold")
         for ax in (above, below):
             style.bare(ax)
     return fig
