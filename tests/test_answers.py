@@ -23,7 +23,7 @@ from lib.composition.phase_diagram import claims, figures, metrics
 from lib.composition.runs import clearest, learned, learned_at, offsets_by_key
 from lib.composition.study import OFFSETS
 from lib.composition.variations import FLIP
-from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
+from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL, Measured
 from lib.core.read.fact import ABSENT
 from lib.core.record.spec import RunSpec, SpecError
 from lib.core.record.store import Store, StoredRun
@@ -467,7 +467,7 @@ def test_steps_of_neighbours_are_asked_at_small_weights(monkeypatch: pytest.Monk
     assert judged("neighbour-steps")["status"] == NOT_RUN
 
 
-def test_fast_settings_are_asked_for_their_lean(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_settings_are_asked_for_their_lean() -> None:
     """Three of nine learn at the first step; the others late or never."""
     learns = lambda run, *train: dataclasses.replace(run, history={"step": [1, 2, 3], "train": train})
     first = [learns(row(1.0, 0.0, 0.5, s), 1.0, 1.0, 1.0) for s in range(3)]
@@ -476,8 +476,9 @@ def test_fast_settings_are_asked_for_their_lean(monkeypatch: pytest.MonkeyPatch)
         [learns(row(0.0, 1.0, 0.5, 9), 0.0, 0.5, 0.9)] * 3,
     )
     for others, failed in ((late, 0), ([learns(run, 0.0, 0.0, 1.0) for run in first], 1)):
-        plant(monkeypatch, "fast_runs", [*never, *others, *first])
-        asked = dataclasses.replace(next(c for c in claims.CHAPTER_02 if c.id == "phase-diagram"), check=claims._fast)
+        parts = tuple(claims._fast([*never, *others, *first]))
+        whole = next(c for c in claims.CHAPTER_02 if c.id == "phase-diagram")
+        asked = dataclasses.replace(whole, check=lambda store, profile, parts=parts: Measured(parts, 9))
         found = asked.evaluate(Store("nowhere"), "laptop")
         assert (found["status"], len(found["failed"])) == (PARTLY if failed else REPRODUCED, failed)
 

@@ -276,7 +276,7 @@ NO_START_COMPARED = ("chain_of_thought",)
 """Studies without a row on the bridge, which compares large starts with small ones."""
 
 
-def missing_places(study: str, readme: str, toc: str, bridge: Collection[str]) -> list[str]:
+def missing_places(study: str, readme: str, toc: str, on_bridge: Collection[str]) -> list[str]:
     """The places that a study lacks: its row in the README's table, experiments and claims in the registry, its chapters in the
     table of contents, and one at least of those on the bridge."""
     made = [e.name for e in registry.EXPERIMENTS.values() if e.make_study.__module__.startswith(f"lib.{study}.")]
@@ -287,7 +287,7 @@ def missing_places(study: str, readme: str, toc: str, bridge: Collection[str]) -
     missing = [] if f"`lib/{study}/`" in readme else ["the README's table of folders"]
     missing += [] if made else ["its experiments in lib/book/registry.py"]
     missing += [] if chapters and chapters.items() <= registry.CLAIMS_OF.items() else ["its claims in lib/book/registry.py"]
-    missing += [] if study in NO_START_COMPARED or set(chapters) & set(bridge) else ["its row in lib/book/bridge.py"]
+    missing += [] if study in NO_START_COMPARED or set(chapters) & set(on_bridge) else ["its row in lib/book/bridge.py"]
     return missing + [f"{name} in _toc.yml" for name in chapters if f"file: book/{name}\n" not in toc]
 
 

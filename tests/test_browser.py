@@ -63,7 +63,7 @@ def test_every_page_loads_offline_without_a_complaint(html: Path, browser: Brows
     equations = 0
     broken = "() => [...document.images].filter((i) => i.complete && !i.naturalWidth && i.offsetParent).map((i) => i.src)"
     with offline(browser) as watched:
-        for path in kinds(html):
+        for path in pages(html):
             page = watched.open(path)
             settle(page)
             assert watched.complaints == [], path.name

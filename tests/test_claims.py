@@ -16,6 +16,7 @@ from lib.book import registry
 from lib.composition.claims import CLAIMS_OF
 from lib.composition.phase_diagram import claims as phase_diagram
 from lib.composition.phase_diagram.claims import CHAPTER_02
+from lib.composition.phase_diagram.metrics import phase_table
 from lib.composition.the_task.metrics import slide_errata
 from lib.core.read.claim import (
     NO_EFFECT,
@@ -27,8 +28,10 @@ from lib.core.read.claim import (
     Claim,
     Finding,
     Measured,
+    Part,
     graded,
 )
+from lib.core.read.measures import seeds
 from lib.core.record.store import Store, StoredRun
 
 CLAIMS = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)
@@ -38,14 +41,20 @@ Judge = Callable[[list[StoredRun]], dict[str, dict[str, Any]]]
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Judge:
     """The parts of the phase diagram's claim, each judged by itself, on given runs."""
-    asked = {"diagram": "_grid", "shadow": "_shadow", "third": "_third_answer", "selection": "_selection"}
+    asked: dict[str, Callable[[list[StoredRun]], list[Part]]] = {
+        "diagram": lambda runs: phase_diagram._grid(phase_table(runs)),
+        "shadow": lambda runs: [phase_diagram._shadow(phase_table(runs))],
+        "third": lambda runs: [phase_diagram._third_answer(runs)],
+        "selection": lambda runs: phase_diagram._selection(phase_table(runs)),
+    }
     whole = next(claim for claim in CHAPTER_02 if claim.id == "phase-diagram")
 
     def evaluated(runs: list[StoredRun]) -> dict[str, dict[str, Any]]:
         monkeypatch.setattr("lib.composition.phase_diagram.claims.fast_runs", lambda store, profile: runs)
-        parts = {name: replace(whole, check=getattr(phase_diagram, check)) for name, check in asked.items()}
+        measured = {name: Measured(tuple(ask(runs)), seeds(runs)) for name, ask in asked.items()}
+        parts = {name: replace(whole, check=lambda store, profile, m=m: m) for name, m in measured.items()}
         found = {name: claim.evaluate(Store(tmp_path), "laptop") for name, claim in parts.items()}
-        monkeypatch.setattr(phase_diagram, "_fast", lambda store, profile: Measured((), 2))
+        monkeypatch.setattr(phase_diagram, "_fast", lambda runs: [])
         failed = [name for one in found.values() for name in one["failed"]]
         assert whole.evaluate(Store(tmp_path), "laptop")["failed"] == failed
         return found

@@ -130,9 +130,8 @@ def facts(
     at = {m: f"two pre-norm layers of GPT-2's form, four seeds: mean share at γ = {ends.gamma[m]:g}" for m in MAPPINGS}
     rests = "settings of real and synthetic tasks: 95 % interval over seeds of small less large start"
     new = metrics.new_facts(new_seeds)
-    shown = ("seeds", "symmetric-low", "symmetric-110", "symmetric-high", "inferential-110", "inferential-high")
-    shown += ("share-inferential-110",)
-    return {f"new-{name}": new[f"new-{name}"] for name in shown} | {
+    symmetric, inferential = ("symmetric-low", "symmetric-110", "symmetric-high"), ("inferential-110", "inferential-high")
+    return {f"new-{name}": new[f"new-{name}"] for name in ("seeds", *symmetric, *inferential, "share-inferential-110")} | {
         "pre-symmetric": Fact(ends.mean["symmetric"]["symmetric"], "{:.0%}", f"{at['symmetric']}, key − 6"),
         "pre-inferential": Fact(ends.mean["inferential"]["inferential"], "{:.0%}", f"{at['inferential']}, key − 10"),
         "post-best": Fact(

@@ -20,7 +20,7 @@ from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import Prompts
 from lib.core.model.transformer import from_weights
 from lib.core.read.disk_cache import disk_cached
-from lib.core.read.fact import Fact
+from lib.core.read.fact import Fact, mean
 from lib.core.read.measures import mean_std
 from lib.core.read.statistics import log_slope, spearman, wilson
 from lib.core.read.web_export import rounded
@@ -455,7 +455,6 @@ def facts(
     """What the text of chapter 15 says; `compared_` as `compared` gives it, `variants` by whether W_V is trained."""
     who = f"{len(runs)} seeds"
     first, second = zip(*map(stage_steps, runs), strict=True)
-    mean = lambda values: None if None in (got := list(values)) else float(np.mean(got))
     looks = attended(runs, trial)
     errors = {**by_alpha(runs, trial.tau)}
     last = int(next(iter(errors.values())).lengths[-1])

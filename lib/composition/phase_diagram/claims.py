@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -151,23 +151,18 @@ def _steps(store: Store, profile: str) -> Measured:
 FIFTH = 0.2
 
 
-def _fast(store: Store, profile: str) -> Measured:
-    runs = [run for run in fast_runs(store, profile) if run.spec.model.depth == 2]
+def _fast(runs: Sequence[StoredRun]) -> list[Part]:
+    runs = [run for run in runs if run.spec.model.depth == 2]
     share = lambda some: float(np.mean([preference(run) < 0 for run in some])) if some else 0.0
     first, others = metrics.by_speed(runs)
     late = [run for run in others if np.isfinite(learned_at(run))]
-    parts = (
+    return [
         Part("share nearer to symmetric, the fastest third less the others", share(first) - share(others), ">=", FIFTH),
         Part("the same, less the others that learn", share(first) - share(late), ">=", FIFTH),
-    )
-    return Measured(parts, seeds(runs))
+    ]
 
 
 # --- The grid over γ and depth, fast settings ---
-
-
-def _table(store: Store, profile: str) -> PhaseTable:
-    return metrics.phase_table(fast_runs(store, profile))
 
 
 def _cells(table: PhaseTable, mapping: str) -> list[tuple[int, float]]:
@@ -200,8 +195,7 @@ def _trends(table: PhaseTable) -> list[Part]:
     return parts
 
 
-def _grid(store: Store, profile: str) -> Measured:
-    table = _table(store, profile)
+def _grid(table: PhaseTable) -> list[Part]:
     cells = {m: _cells(table, m) for m in MAPPINGS}
     parts = [Part(f"cells in the {m} region", len(cells[m]), ">=", 2, "{:.0f}") for m in MAPPINGS]
     parts.append(Part("depths at which γ alone turns the selected answer", len(metrics.flip_depths(table)), ">=", 1, "{:.0f}"))
@@ -216,32 +210,32 @@ def _grid(store: Store, profile: str) -> Measured:
         parts.append(
             Part(f"depth {depth}: inferential share, largest less smallest learning rate", ends[1] - ends[0], ">", 0.0)
         )
-    return Measured(tuple(parts), len(table.seeds))
+    return parts
 
 
-def _shadow(store: Store, profile: str) -> Measured:
-    table = _table(store, profile)
+def _shadow(table: PhaseTable) -> Part:
     low = float(table.selected("inferential")[1][-1, 0])
     name = f"seen pairs right at depth {table.depths[-1]}, γ = {table.gammas[0]:g}"
-    return Measured((Part(name, low, "<", SHADOW, failure=OPPOSITE),), len(table.seeds))
+    return Part(name, low, "<", SHADOW, failure=OPPOSITE)
 
 
-def _third_answer(store: Store, profile: str) -> Measured:
-    runs = [run for run in fast_runs(store, profile) if run.metrics["test"] >= FITTED]
+def _third_answer(runs: Sequence[StoredRun]) -> Part:
+    runs = [run for run in runs if run.metrics["test"] >= FITTED]
     share = float(np.mean([1 - run.metrics["symmetric"] - run.metrics["inferential"] > 0.5 for run in runs])) if runs else 0.0
     name = f"share of {len(runs)} fitted runs with more than half of their answers of neither kind"
-    return Measured((Part(name, share, ">", 0.05),), seeds(runs))
+    return Part(name, share, ">", 0.05)
 
 
-def _selection(store: Store, profile: str) -> Measured:
-    table = _table(store, profile)
+def _selection(table: PhaseTable) -> list[Part]:
     gains = {m: float((table.selected(m)[0] - table.plain(m)).mean()) for m in MAPPINGS}
-    return Measured(tuple(Part(f"{m}: selected less plain mean", v, ">", 0.02) for m, v in gains.items()), len(table.seeds))
+    return [Part(f"{m}: selected less plain mean", v, ">", 0.02) for m, v in gains.items()]
 
 
 def _diagram(store: Store, profile: str) -> Measured:
-    found = [ask(store, profile) for ask in (_grid, _shadow, _third_answer, _selection, _fast)]
-    return Measured(tuple(part for one in found for part in one.parts), found[0].n_seeds)
+    runs = fast_runs(store, profile)
+    table = metrics.phase_table(runs)
+    parts = (*_grid(table), _shadow(table), _third_answer(runs), *_selection(table), *_fast(runs))
+    return Measured(parts, len(table.seeds))
 
 
 _PAPER = "near 100 % on key − 6 at γ = .5, near 100 % on key − 10 at γ = .8"

@@ -19,7 +19,7 @@ import torch
 from lib.composition import paper_size
 from lib.composition.diagram import DECAY, PHASE, WIDTH, gain, gamma_of_gain
 from lib.composition.experiments import FAST, GRIDS
-from lib.composition.flip import BETWEEN, CONFIRM_FIRST, RANGE, by_turn, groups_of, of_new_seeds
+from lib.composition.flip import RANGE, by_turn, groups_of, of_new_seeds
 from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among, learned_at, offsets_by_key, preference
 from lib.composition.separation import SEPARATION
 from lib.composition.spectra import keys_embedding
@@ -556,9 +556,10 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
         for kind in ("symmetric",) if name == "low" else (*MAPPINGS, "neither"):
             rests = f"{kind}, {of_new_seeds(group)}, single precision"
             found[f"new-{kind}-{name}"] = Fact(in_words(kinds[name][kind]), "{}", rests)
-    for m, name in (("symmetric", "low"), ("symmetric", "high"), ("inferential", "high")):
-        share = mean(run.metrics[m] for run in runs._asdict()[name])
-        found[f"new-share-{m}-{name}"] = Fact(share, "{:.0%}", f"mean share of the {m} answer {at[name]}")
+    last = list(groups)[-1]
+    for m, name in (("symmetric", "low"), ("symmetric", "high"), ("inferential", "high"), ("inferential", last)):
+        share = mean(run.metrics[m] for run in groups[name])
+        found[f"new-share-{m}-{name}"] = Fact(share, "{:.0%}", f"mean share of the {m} answer {of_new_seeds(groups[name])}")
     near = [share_of(run, WITHIN_ONE) for run in runs.high if has_counts(run)]
     rests = f"{at['high']}: answers −9, −10 or −11; counted after seeing these runs"
     found["new-within"] = Fact(in_words(sum(map(composes, runs.high))), "{}", f"more than half of them, {rests}")
@@ -575,11 +576,8 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     kept = sum((value > 0) == (preference(run) > 0) for run, value in points)
     count = in_words(kept), in_words(len(points))
     found["new-early"] = Fact(count, "{} of {}", "new seeds whose early answer is the final one")
-    p = kinds_apart(kinds["low"], kinds["high"], "greater") if new else None
-    found["new-apart"] = Fact(p, "{:.2g}", "Fisher's one-sided exact test of the decided new runs at the two γ")
-    last = f"{100 * BETWEEN[-1]:.0f}"
-    p = kinds_apart(kinds["low"], kinds[last], "greater") if groups[last] else None
-    found[f"new-apart-{last}"] = Fact(p, "{:.1g}", f"the same at γ = {CONFIRM_FIRST[0]:g} and {BETWEEN[-1]:g}")
-    share = mean(run.metrics["inferential"] for run in groups[last])
-    found[f"new-share-inferential-{last}"] = Fact(share, "{:.0%}", f"mean share of key − 10, {of_new_seeds(groups[last])}")
+    for name, key in (("high", "new-apart"), (last, f"new-apart-{last}")):
+        p = kinds_apart(kinds["low"], kinds[name], "greater") if groups[name] else None
+        rests = f"Fisher's one-sided exact test of the decided runs {of_new_seeds([*groups['low'], *groups[name]])}"
+        found[key] = Fact(p, "{:.2g}", rests)
     return found

@@ -237,6 +237,7 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     """What the text of chapter 4 says, of the new seeds."""
     runs = by_turn(new)
     at_low, at_high, at_later = (of_new_seeds(some) for some in runs)
+    at_ends = of_new_seeds([*runs.low, *runs.high])
     first_low, first, first_later = ([run for run in some if way(run) == KEY_FIRST] for some in runs)
     pair, late = ([run for run in some if way(run) != KEY_FIRST] for some in (runs.low, [*runs.low, *runs.high]))
     percents = lambda measure, some, rests: Fact(span(map(measure, some)), "{:.0%} to {:.0%}", rests)
@@ -256,7 +257,7 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
         "arrives": percents(arrives, [*first_low, *first], "first anchor after attention: nearest has the same key, key first"),
         "sum-first": percents(passes_on, first, f"{anchor} number, key first, {at_high}"),
         "held-key": percents(held_key, first, f"{anchor} key, key first, {at_high}"),
-        "sum-late": Fact(max(map(passes_on, late), default=None), "{:.0%}", f"{anchor} number, largest of others, both γ"),
+        "sum-late": Fact(max(map(passes_on, late), default=None), "{:.0%}", f"{anchor} number, most of others {at_ends}"),
         "sum-odd": Fact(mean(map(passes_on, first_low)), "{:.0%}", f"{anchor} number, key first, {at_low}"),
         "chance": Fact(3 / len(KEYS_BETWEEN), "{:.0%}", "numbers within one of a given one, of those that were asked"),
         "sum-p": Fact(test and test.p, "{:.2g}", "exact test, one-sided, key first against others; found in these runs"),

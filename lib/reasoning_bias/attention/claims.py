@@ -9,7 +9,7 @@ from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE, compare, fisher_exact
 from lib.core.record.store import Store, StoredRun
 from lib.reasoning_bias.attention import metrics
-from lib.reasoning_bias.attention.metrics import DECIDED, EPSILON, HALF, LOWER, TOLD, UPPER, selects_late
+from lib.reasoning_bias.attention.metrics import DECIDED, EPSILON, HALF, LOWER, STANDS_OUT, TOLD, UPPER, selects_late
 from lib.reasoning_bias.experiments import ABLATIONS, LARGE, SMALL
 from lib.reasoning_bias.runs import short
 from lib.reasoning_bias.study import N_QUESTIONS
@@ -33,14 +33,11 @@ def _paper(store: Store, profile: str) -> list[StoredRun]:
 
 def selected(store: Store, profile: str) -> Measured:
     runs = metrics.circuits(store, profile)
-    groups = [
-        [selects_late(r) for r in runs if r.spec.gamma >= UPPER],
-        [selects_late(r) for r in runs if r.spec.gamma <= LOWER],
-    ]
-    if not all(groups):
+    counts = metrics.at_both_ends(runs)
+    small, large = map(sum, counts)
+    if not small or not large:
         raise LookupError(f"this profile has no runs at γ ≤ {LOWER:g} or at γ ≥ {UPPER:g}")
-    counts = [[sum(group), len(group) - sum(group)] for group in groups]
-    best = [[len(groups[0]), 0], [0, len(groups[1])]]
+    best = [[small, 0], [0, large]]
     p = fisher_exact
     words = f"Fisher's exact p, the paper's circuit at γ ≥ {UPPER:g} against γ ≤ {LOWER:g}"
     return Measured((by_exact_test(words, p(counts, "greater"), p(counts, "less"), p(best, "greater"), RARE),), seeds(runs))
@@ -95,7 +92,7 @@ def stays_causal(store: Store, profile: str) -> Measured:
 def one_direction(store: Store, profile: str) -> Measured:
     runs = _paper(store, profile)
     gap = min(metrics.gap(run, metrics.beginning([run])) for run in runs)
-    return Measured((Part("largest singular value over the second, lowest run", gap, ">=", metrics.STANDS_OUT),), seeds(runs))
+    return Measured((Part("largest singular value over the second, lowest run", gap, ">=", STANDS_OUT),), seeds(runs))
 
 
 def aligned(store: Store, profile: str) -> Measured:
@@ -207,7 +204,7 @@ CLAIMS = (
         "Fig 6",
         "With the paper's circuit the largest singular value of the first W^V stands far above the others.",
         "far above",
-        f"at a twentieth of training at least {metrics.STANDS_OUT:g} times the second, in every run",
+        f"at a twentieth of training at least {STANDS_OUT:g} times the second, in every run",
         one_direction,
         revised=SUBSET,
         question="simple",

@@ -343,6 +343,12 @@ def chain_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
     return [(name.replace("W^V", "$W^V$"), *(cell(group, measure) for group in kinds)) for name, measure in measures.items()]
 
 
+def at_both_ends(runs: Sequence[StoredRun]) -> list[list[int]]:
+    """Runs with the paper's circuit and runs without it, at γ ≥ UPPER and, below, at γ ≤ LOWER."""
+    ends = [run for run in runs if run.spec.gamma >= UPPER], [run for run in runs if run.spec.gamma <= LOWER]
+    return [[sum(map(selects_late, end)), sum(not selects_late(run) for run in end)] for end in ends]
+
+
 def by_seed(runs: Sequence[StoredRun]) -> tuple[int, int, int]:
     """How many seeds have the paper's circuit more often at γ ≥ UPPER than at γ ≤ LOWER, less often, and equally often."""
     off = {run.spec.seed: 0 for run in runs}
@@ -354,8 +360,8 @@ def by_seed(runs: Sequence[StoredRun]) -> tuple[int, int, int]:
 def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     """What the text of chapter 11 says of the runs over γ, of `earlier` ones, and of the ablations."""
     late, other = by_circuit(runs).values()
-    small = [run for run in runs if run.spec.gamma >= UPPER]
-    large = [run for run in runs if run.spec.gamma <= LOWER]
+    ends = at_both_ends(runs)
+    small, large = ((has, has + not_) for has, not_ in ends)
     count = lambda group: (sum(map(selects_late, group)), len(group))
     held = lambda group: mean(run.metrics["held out"] for run in group)
     score, kind = [run.metrics["held out"] for run in runs], [not selects_late(run) for run in runs]
@@ -365,8 +371,6 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
     end = lambda run: off_average(run, max(run.snapshots()))
     who = f"{len(runs)} runs, single precision"
     more, fewer, neither = by_seed(runs)
-    gammas_of = sorted({run.spec.gamma for run in runs})
-    table = [[has, n - has] for has, n in map(count, (small, large))]
     out = [run for run in runs if gap(run, snapshot_at(run, EARLY)) >= STANDS_OUT]
     of_late = {run.spec.seed for run in late}
     use = [averaged(run) for run in late]
@@ -376,12 +380,12 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
         name for name, group in taken.items() if least_gap(group)[0] > 0 and not least_gap(group)[1] and name != "as it is"
     ]
     return {
-        "small": Fact(count(small), "{} of {}", "runs at γ ≥ .9 with the paper's circuit"),
-        "large": Fact(count(large), "{} of {}", "runs at γ ≤ .7 with it"),
-        "first": Fact(count(at(runs, gammas_of[0])), "{} of {}", f"runs at γ = {gammas_of[0]:g} with the paper's circuit"),
-        "last": Fact(count(at(runs, gammas_of[-1])), "{} of {}", f"runs at γ = {gammas_of[-1]:g} with it"),
+        "small": Fact(small, "{} of {}", "runs at γ ≥ .9 with the paper's circuit"),
+        "large": Fact(large, "{} of {}", "runs at γ ≤ .7 with it"),
+        "first": Fact(count(at(runs, min(gammas))), "{} of {}", f"runs at γ = {min(gammas):g} with the paper's circuit"),
+        "last": Fact(count(at(runs, max(gammas))), "{} of {}", f"runs at γ = {max(gammas):g} with it"),
         "fisher": Fact(
-            fisher_exact(table, "greater"), "{:.2f}", "Fisher's one-sided exact test of the runs at γ ≥ .9 and at γ ≤ .7, p"
+            fisher_exact(ends, "greater"), "{:.2f}", "Fisher's one-sided exact test of the runs at γ ≥ .9 and at γ ≤ .7, p"
         ),
         "more": Fact(in_words(more), "{}", f"seeds of the {who} with more at γ ≥ {UPPER:g} than at γ ≤ {LOWER:g}"),
         "fewer": Fact(in_words(fewer), "{}", "seeds with fewer"),

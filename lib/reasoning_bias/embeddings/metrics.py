@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lib.core.read.fact import Fact, in_words
+from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import cosines, mean_std, principal_map
 from lib.core.read.statistics import numerical_order
 from lib.core.read.words import number_of
@@ -376,7 +376,6 @@ def facts(
     who = f"{len(late)} seeds"
     lags = lag_cosines(late, step)
     lag, far = lags.mean(0), lags[:, -1]
-    mean = lambda values: float(np.mean(listed)) if (listed := list(values)) else None
     alike = lambda name: mean(off_diagonal(anchor_cosines(r, "memory", times[name][1])).mean() for r in times[name][0])
     emb = times["Emb-MLP early"][0]
     first = min(emb[0].snapshots())
