@@ -297,8 +297,10 @@ def row_figure(runs: Sequence[StoredRun]) -> Figure:
         below.set_xticks([(a + b) / 2 for *_, a, b in ends], [name.replace(" ", "\n") for _, name, *_ in ends])
         for i, gamma in enumerate(dict.fromkeys(g for g, *_ in ends)):
             places = [place for g, _, *both in ends if g == gamma for place in both]
-            words = f"γ {gamma:g}" if i == 0 else f"{gamma:g}"  # on a phone there is no room for more
-            above.text((min(places) + max(places)) / 2, 1.03, words, ha="center", va="bottom", weight="bold")
+            x, words, ha = (min(places) + max(places)) / 2, f"{gamma:g}", "center"
+            if i == 0:  # the only one with its name, to the left, where a phone has room
+                x, words, ha = max(places) + 0.43, f"γ = {gamma:g}", "right"
+            above.text(x, 1.03, words, ha=ha, va="bottom", weight="bold")
         for ax in (above, below):
             style.bare(ax)
     return fig
