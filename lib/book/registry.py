@@ -6,6 +6,7 @@ from lib.chain_of_thought import claims as cot_claims
 from lib.chain_of_thought import experiments as cot
 from lib.composition import claims as composition_claims
 from lib.composition import experiments as composition
+from lib.composition.controls import CONTROLS
 from lib.composition.diagram import HEADLINE, PHASE
 from lib.composition.flip import CONFIRM, HYBRIDS, RANGE
 from lib.composition.paper_size import SIZE
@@ -30,6 +31,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         RANGE,
         CONFIRM,
         HYBRIDS,
+        *CONTROLS,
         composition.FAST,
         *VARIATIONS,
         PLAYED,

@@ -54,10 +54,13 @@ def keys_eigenvalues(weights: Mapping[str, Tensor]) -> Tensor:
 
 def watch(model: Transformer) -> dict[str, Tensor]:
     """What a run's history keeps of its weights, each (R,): leading eigenvalues of the embedding's covariance, and stable
-    ranks as shares of the largest possible, of W_Q(1) and on average over the blocks."""
-    eigenvalues = covariance_eigenvalues(model.embedding.token.detach()[:, FIRST_KEY : LAST_KEY + 1])
+    ranks as shares of the largest possible, of W_Q(1) and on average over the blocks. On the CPU: a GPU takes matrices as small
+    as these one after the other."""
+    eigenvalues = covariance_eigenvalues(model.embedding.token.detach().cpu()[:, FIRST_KEY : LAST_KEY + 1])
     ranks = {
-        name: relative_rank(p.detach()) for name, p in model.named_parameters() if name.startswith("blocks") and p.dim() == 3
+        name: relative_rank(p.detach().cpu())
+        for name, p in model.named_parameters()
+        if name.startswith("blocks") and p.dim() == 3
     }
     found = {f"eigenvalue {i + 1}": eigenvalues[:, i] for i in range(min(N_EIGENVALUES, eigenvalues.shape[1]))}
     return found | {

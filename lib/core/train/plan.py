@@ -21,7 +21,7 @@ BACKENDS = ("auto", "native", "compiled", "eager")
 # Training that multiplies and adds less often than this is over before the compiler would be.
 _WORTH_COMPILING = 7e12
 # Shrinking an ensemble at the end of its queue means compiling once more, for a smaller shape: it must save twice as much.
-_WORTH_SHRINKING = 2e13
+_WORTH_SHRINKING = {"cpu": 2e13, "cuda": 6e14}
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ def worth_compiling(specs: Sequence[RunSpec]) -> bool:
     return sum(training_work(s, s.model.positions) for s in specs) > _WORTH_COMPILING
 
 
-def worth_shrinking(spec: RunSpec, length: int, slots_saved: int, steps_left: int) -> bool:
+def worth_shrinking(spec: RunSpec, length: int, slots_saved: int, steps_left: int, device: str = "cpu") -> bool:
     """May the empty slots cost more, until the last run ends, than compiling for fewer slots?"""
-    return training_work(spec, length) / spec.train.steps * slots_saved * steps_left > _WORTH_SHRINKING
+    return training_work(spec, length) / spec.train.steps * slots_saved * steps_left > _WORTH_SHRINKING[device]
 
 
 def backend_for(specs: Sequence[RunSpec], options: Options) -> str:

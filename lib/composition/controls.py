@@ -1,0 +1,147 @@
+"""What settles doubts about the turn of the answer: rounding, the paper's own size, the stretch around the paper's γ = .5, depth.
+
+All take the seeds and the schedule of `composition-confirm`, but the runs of the paper's size, which have its batch, rows,
+warm-up and first three seeds. They were trained on one GPU; on a laptop they take days, so chapters show what is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lib.composition.diagram import DECAY, WIDTH
+from lib.composition.experiments import GRIDS, SHORT, model_spec
+from lib.composition.flip import CONFIRM_RATE, CONFIRM_SEEDS, CONFIRM_TRAIN
+from lib.composition.study import make_study
+from lib.core.record.result import RunResult
+from lib.core.record.spec import RunSpec, TrainSpec
+from lib.core.record.store import Store, StoredRun, load_stored
+from lib.core.sweep.experiment import Experiment, check_profile
+
+LENT = "one-gpu"
+"""The profile: what one GPU trains within a quarter of an hour, all of this module together."""
+
+
+def _runs(
+    name: str,
+    profile: str,
+    gammas: Sequence[float],
+    seeds: Sequence[int],
+    train: TrainSpec = CONFIRM_TRAIN,
+    depth: int = 2,
+    nudge: int = 0,
+) -> list[RunSpec]:
+    """The slowest runs first."""
+    task = GRIDS["laptop"].task
+    if check_own(profile) == "smoke":
+        train = replace(SHORT, precision=train.precision)
+        return [RunSpec(name, 1, 0.8, seeds[0], 1e-3, DECAY, model_spec(16, depth), train, task, nudge)]
+    return [
+        RunSpec(name, 1, gamma, seed, CONFIRM_RATE, DECAY, model_spec(WIDTH, depth), train, task, nudge)
+        for gamma in sorted(gammas, reverse=True)
+        for seed in seeds
+        if profile == LENT
+    ]
+
+
+def check_own(profile: str) -> str:
+    """The profile itself. Raises SpecError for one that does not exist."""
+    return profile if profile == LENT else check_profile(profile)
+
+
+# --- Rounding: the same runs once more in single precision, off by the last bit of their initial weights, and in bfloat16 ---
+
+ROUNDING_NAME = "composition-rounding"
+ROUNDING_GAMMAS = (0.55, 0.95, 1.25)
+
+
+def rounding_specs(profile: str) -> list[RunSpec]:
+    loose = replace(CONFIRM_TRAIN, precision="any")
+    return [
+        *_runs(ROUNDING_NAME, profile, ROUNDING_GAMMAS, CONFIRM_SEEDS, nudge=1),
+        *_runs(ROUNDING_NAME, profile, ROUNDING_GAMMAS, CONFIRM_SEEDS, loose),
+    ]
+
+
+def never_weights(result: RunResult) -> bool:
+    return False
+
+
+ROUNDING = Experiment(
+    ROUNDING_NAME, "The same runs under other roundings", 1, make_study, rounding_specs, never_weights, own_profiles=(LENT,)
+)
+
+# --- The stretch around the paper's γ = .5, where older runs are symmetric less often than on either side ---
+
+DIP_NAME = "composition-dip"
+DIP_GAMMAS = (0.4, 0.44, 0.48, 0.52)
+
+
+def dip_specs(profile: str) -> list[RunSpec]:
+    return _runs(DIP_NAME, profile, DIP_GAMMAS, CONFIRM_SEEDS)
+
+
+DIP = Experiment(DIP_NAME, "New seeds around γ = 0.5", 1, make_study, dip_specs, never_weights, own_profiles=(LENT,))
+
+# --- Depth, at the same settings ---
+
+DEPTHS_NAME = "composition-depths"
+DEPTHS, DEPTH_GAMMAS, DEPTH_SEEDS = (3, 4), (0.55, 0.75, 0.95), CONFIRM_SEEDS[:4]
+
+
+def depth_specs(profile: str) -> list[RunSpec]:
+    return [spec for depth in DEPTHS for spec in _runs(DEPTHS_NAME, profile, DEPTH_GAMMAS, DEPTH_SEEDS, CONFIRM_TRAIN, depth)]
+
+
+DEEP = Experiment(
+    DEPTHS_NAME, "New seeds of three and four layers", 1, make_study, depth_specs, never_weights, own_profiles=(LENT,)
+)
+
+# --- The paper's own size: its width, rows, batch, warm-up, decay and middle learning rate ---
+
+PAPER_NAME = "composition-paper-size"
+PAPER_GAMMAS, PAPER_SEEDS = (0.5, 0.8, 0.9, 1.0), (0, 1, 2)
+"""The paper's two, and beyond: the gain of γ = 1 at its width is that of 1.12 at ours."""
+PAPER_TRAIN = TrainSpec(
+    batch=GRIDS["paper"].train.batch,
+    steps=12_000,
+    warmup=GRIDS["paper"].train.warmup,
+    schedule="fit",
+    hold=2000,
+    anneal=1000,
+    fit_metric="train",
+    fit_level=0.95,
+    eval_every=200,
+    precision="float32",
+)
+"""The paper's warm-up; then its peak, which its cosine has hardly left at this point, until 95 % of the training rows are right
+and 2,000 steps on; a cosine over 1,000 (ours)."""
+
+
+def paper_specs(profile: str) -> list[RunSpec]:
+    """Seed by seed."""
+    grid = GRIDS["paper"]
+    if check_own(profile) == "smoke":
+        return _runs(PAPER_NAME, profile, (), (0,), replace(SHORT, precision="float32"))
+    return [
+        RunSpec(PAPER_NAME, 1, gamma, seed, 2.5e-4, grid.decay, model_spec(grid.d_model, 2), PAPER_TRAIN, grid.task)
+        for seed in PAPER_SEEDS
+        for gamma in sorted(PAPER_GAMMAS, reverse=True)
+        if profile == LENT
+    ]
+
+
+def first_seed(result: RunResult) -> bool:
+    return result.spec.seed == PAPER_SEEDS[0]
+
+
+PAPER_SIZE = Experiment(
+    PAPER_NAME, "Two layers of the paper's own size", 1, make_study, paper_specs, first_seed, own_profiles=(LENT,)
+)
+
+CONTROLS = (ROUNDING, DIP, DEEP, PAPER_SIZE)
+
+
+def stored(experiment: Experiment, store: Store, profile: str) -> list[StoredRun]:
+    """What is stored of a control; the runs of the smoke profile where that is asked for."""
+    return load_stored(experiment.specs("smoke" if profile == "smoke" else LENT), store)
