@@ -16,7 +16,7 @@ from conftest import Shelf, make_tiny_spec
 from matplotlib import pyplot as plt
 
 from lib.book.registry import EXPERIMENTS
-from lib.composition import diagram, paper_size
+from lib.composition import controls, diagram
 from lib.composition.diagram import GAMMAS, HEADLINE, PHASE, gain, gamma_of_gain
 from lib.composition.flip import CONFIRM, CONFIRM_FIRST, RANGE, confirmed_runs, obtain_confirmed
 from lib.composition.phase_diagram import claims, figures, metrics
@@ -155,14 +155,14 @@ def test_a_plain_run_is_no_variant() -> None:
 
 def test_quiet_runs_are_pooled_from_several_experiments() -> None:
     at = lambda depth: next(s for s in PHASE.specs("laptop") if s.model.depth == depth)
-    size, single = paper_size.size_specs(paper_size.FULL_WIDTH)[0], RANGE.specs("laptop")[0]
+    size, single = controls.PAPER_SIZE.specs(controls.LENT)[0], RANGE.specs("laptop")[0]
     loud = next(
         s for s in metrics.SEARCH.specs("laptop") if metrics.is_plain(s) and s.rate / s.train.batch**0.5 > metrics.QUIET
     )
     loud_single = next(s for s in RANGE.specs("laptop") if s.rate == 2 * single.rate)
     there = [at(2), at(3), FLIP.specs("laptop")[0], size, single, loud, loud_single]
     shelf = Shelf(dataclasses.replace(row(1.0, 0.0, 0.5), spec=spec) for spec in there)
-    assert [run.spec for run in metrics.quiet_runs(shelf)] == [at(2), FLIP.specs("laptop")[0], size]
+    assert [run.spec for run in metrics.quiet_runs(shelf)] == [at(2), FLIP.specs("laptop")[0]]  # size: in single precision
     assert [[run.spec for run in runs] for runs in metrics.single_runs(shelf)] == [[single], [loud_single]]
 
 
@@ -213,35 +213,39 @@ def test_facts_of_the_chapter_by_hand() -> None:
     quiet = [row(1.0, 0.0, 0.6, s) for s in range(3)] + [begun(row(0.0, 0.8, 1.0), 90, 0), begun(row(0.9, 0.0, 0.8), 0, 60)]
     quiet += [unlearned(row(1.0, 0.0, 0.6, 9)), row(0.1, 0.8, 0.45)]
     single, loud = [begun(row(0.2, 0.6, 1.2), 50, 20), row(1.0, 0.0, 0.75)], [row(0.3, 0.6, 0.75), row(0.97, 0.0, 1.2)]
-    size = [row(0.95, 0.0, 0.5), row(0.0, 0.19, 0.8)]
-    full = [quiet[3], unlearned(row(0.0, 0.8, 1.0, 1))]
-    said = {f"{name} {fact.text}" for name, fact in metrics.facts(quiet, single, loud, full, size).items()}
+    size = [row(0.95, 0.0, 0.5), row(0.0, 0.59, 0.8), row(0.08, 0.3, 0.8, 1), row(0.0, 0.9, 1.0), row(0.0, 0.6, 1.0, 1)]
+    around = [row(0.9, 0.0, 0.44), row(0.4, 0.5, 0.44, 1), row(0.2, 0.6, 0.48)]
+    full, new = [quiet[3], unlearned(row(0.0, 0.8, 1.0, 1))], [row(1.0, 0.0, g, s) for g in metrics.SIDES for s in (0, 1)]
+    said = {f"{name} {fact.text}" for name, fact in metrics.facts(quiet, single, loud, full, new, around, size).items()}
     expected = (
         "pooled 6|unlearned 1|below-symmetric 4|below-inferential none|above-inferential one|early-runs 3"
-        "|early-rho 1.00|seven-runs 1|seven-symmetric one|ten-inferential two|exact-above 80%|unfinished 1 of 2"
-        "|size-symmetric 95%|size-inferential 19%|far one|far-inferential one|loud-low 60%|loud-high 97%"
+        "|early-rho 1.00|exact-above 80%|unfinished 1 of 2|far one|far-inferential one|loud-low 60%|loud-high 97%"
+        "|around-runs three|around-symmetric one|around-inferential one|sides-symmetric four of four|around-p 0.1"
+        "|size-seeds two|size-large one|size-large-share 95%|size-middle one|size-middle-share 59%|size-small two"
+        "|size-small-shares 60% to 90%|size-six 8%|size-apart 0.25"
     )
     assert set(expected.split("|")) - said == set()
 
 
 def test_facts_of_nothing_are_none() -> None:
-    said = {name: fact.text for name, fact in metrics.facts([], [], [], [], []).items()}
-    assert {said[name] for name in ("early-rho", "exact-above", "size-symmetric", "loud-low")} == {ABSENT}
+    said = {name: fact.text for name, fact in metrics.facts([], [], [], []).items()}
+    assert {said[name] for name in ("early-rho", "exact-above", "size-large-share", "around-p", "loud-low")} == {ABSENT}
     assert (said["pooled"], said["below-symmetric"], said["unfinished"]) == ("0", "0", "0 of 0")
     assert {
         text for name, text in said.items() if name.startswith(("above-", "half-")) or name in ("far", "far-inferential")
     } == {"none"}
 
 
-def test_facts_of_the_new_seeds_are_of_the_two_first() -> None:
+def test_facts_of_the_new_seeds_go_by_gamma() -> None:
     low, high = CONFIRM_FIRST
     new = [*(row(1.0, 0.0, low, seed) for seed in range(3)), row(0.2, 0.7, low, 3), unlearned(row(0.0, 0.9, high, 0))]
     new += [*(row(0.1, 0.8, high, seed) for seed in (1, 2)), row(0.4, 0.4, high, 3), row(1.0, 0.0, 0.95, 0)]
-    said = {name: fact.text for name, fact in metrics.facts([], [], [], [], [], new).items()}
-    assert (said["new-symmetric-low"], said["new-symmetric-high"]) == ("three", "none")
-    assert (said["new-inferential-high"], said["new-neither-high"], said["new-within"]) == ("three", "one", "three")
-    assert (said["new-learned-high"], said["new-share-symmetric-low"], said["new-seeds"]) == ("three", "80%", "four")
-    assert said["new-apart"] == "0.11"  # 4 of 35: of 3 symmetric of 7, all among the four
+    new += [row(0.1, 0.8, 1.4, seed) for seed in range(3)]
+    said = {name: fact.text for name, fact in metrics.facts([], [], [], [], new).items()}
+    assert [said[f"new-symmetric-{name}"] for name in ("low", "high", "95", "140")] == ["three", "none", "one", "none"]
+    assert (said["new-inferential-high"], said["new-inferential-140"], said["new-within"]) == ("three", "three", "three")
+    assert (said["new-learned"], said["new-share-symmetric-low"], said["new-seeds"]) == ("eleven of twelve", "80%", "four")
+    assert said["new-apart-140"] == "0.1"  # 4 of 35: of 3 symmetric of 7, all among the four
 
 
 def test_new_seeds_count_at_a_gamma_that_has_them_all() -> None:
@@ -278,7 +282,7 @@ def draw(figure: Any) -> None:
 
 def test_every_run_is_drawn() -> None:
     runs = [row(1.0, 0.0, 0.3, 0), row(0.9, 0.1, 0.3, 1), row(0.1, 0.8, 0.8, 0), unlearned(row(0.0, 0.2, 0.8, 1))]
-    figure = figures.kinds({"one": runs, "two": runs[:1]}, metrics.EDGE)
+    figure = figures.kinds({"one": runs, "two": runs[:1]}, metrics.EDGE, 20)
     squares = [line for line in figure.axes[0].lines if line.get_marker() == "s"]
     assert Counter(line.get_xdata()[0] for line in squares) == {0.3: 2, 0.8: 2}
     assert sum(line.get_markerfacecolor() == "none" for line in squares) == 1

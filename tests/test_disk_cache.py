@@ -122,7 +122,7 @@ STORE = Store(Path(__file__).parents[1] / "results")
 
 
 def transformers() -> Iterator[StoredRun]:
-    for name in ("composition-confirm", "composition-phase", "composition-size", "composition-flip"):
+    for name in ("composition-confirm", "composition-phase", "composition-paper-size", "composition-flip"):
         yield from map(STORE.read, STORE.files(name))
 
 

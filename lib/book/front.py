@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from lib.book import bridge
-from lib.composition import paper_size
+from lib.composition import controls
 from lib.composition.diagram import two_layers
 from lib.composition.exploration import SETS
 from lib.composition.flip import confirmed_runs
@@ -130,24 +130,25 @@ def facts(
     at = {m: f"two pre-norm layers of GPT-2's form, four seeds: mean share at γ = {ends.gamma[m]:g}" for m in MAPPINGS}
     rests = "settings of real and synthetic tasks: 95 % interval over seeds of small less large start"
     new = metrics.new_facts(new_seeds)
-    symmetric, inferential = ("symmetric-low", "symmetric-110", "symmetric-high"), ("inferential-110", "inferential-high")
-    return {f"new-{name}": new[f"new-{name}"] for name in ("seeds", *symmetric, *inferential, "share-inferential-110")} | {
-        "pre-symmetric": Fact(ends.mean["symmetric"]["symmetric"], "{:.0%}", f"{at['symmetric']}, key − 6"),
-        "pre-inferential": Fact(ends.mean["inferential"]["inferential"], "{:.0%}", f"{at['inferential']}, key − 10"),
-        "post-best": Fact(
-            best.mean["inferential"]["inferential"], "{:.0%}", "largest mean share of key − 10 over γ, post-norm"
-        ),
-        "size-inferential": Fact(
-            next((r.metrics["inferential"] for r in paper_size.stored(store) if r.spec.gamma == metrics.PAPER_PAIR[1]), None),
-            "{:.0%}",
-            "share of key − 10 of the one model of the paper's size at γ = .8",
-        ),
-        "copies": Fact(
-            (sum(s == REPRODUCED for s in copies), len(copies)),
-            "{} of {}",
-            "claims of chapters 12 to 18 that hold",
-        ),
-        "settings": Fact(len(tasks), "{}", "settings of other tasks that are compared from two starts"),
-        "ahead": Fact(in_words(ahead), "{}", f"{rests} above 0"),
-        "behind": Fact(in_words(behind), "{}", f"{rests} below 0"),
-    }
+    names = ("seeds", "symmetric-low", "symmetric-140", "inferential-140", "neither-75")
+    size = metrics.size_facts(controls.paper_size(store, PROFILE))
+    sized = ("size-large", "size-seeds", "size-small", "size-small-runs", "size-small-shares", "size-middle-share")
+    return (
+        {name: size[name] for name in sized}
+        | {f"new-{name}": new[f"new-{name}"] for name in names}
+        | {
+            "pre-symmetric": Fact(ends.mean["symmetric"]["symmetric"], "{:.0%}", f"{at['symmetric']}, key − 6"),
+            "pre-inferential": Fact(ends.mean["inferential"]["inferential"], "{:.0%}", f"{at['inferential']}, key − 10"),
+            "post-best": Fact(
+                best.mean["inferential"]["inferential"], "{:.0%}", "largest mean share of key − 10 over γ, post-norm"
+            ),
+            "copies": Fact(
+                (sum(s == REPRODUCED for s in copies), len(copies)),
+                "{} of {}",
+                "claims of chapters 12 to 18 that hold",
+            ),
+            "settings": Fact(len(tasks), "{}", "settings of other tasks that are compared from two starts"),
+            "ahead": Fact(in_words(ahead), "{}", f"{rests} above 0"),
+            "behind": Fact(in_words(behind), "{}", f"{rests} below 0"),
+        }
+    )

@@ -9,7 +9,6 @@ from lib.composition import experiments as composition
 from lib.composition.controls import CONTROLS
 from lib.composition.diagram import HEADLINE, PHASE
 from lib.composition.flip import CONFIRM, HYBRIDS, RANGE
-from lib.composition.paper_size import SIZE
 from lib.composition.trajectories import PLAYED
 from lib.composition.variations import VARIATIONS
 from lib.core.read.claim import OURS, Claim
@@ -27,7 +26,6 @@ EXPERIMENTS: dict[str, Experiment] = {
     for e in (
         PHASE,
         HEADLINE,
-        SIZE,
         RANGE,
         CONFIRM,
         HYBRIDS,

@@ -1,7 +1,8 @@
-"""What settles doubts about the turn of the answer: rounding, the paper's own size, the stretch around the paper's γ = .5, depth.
+"""What settles doubts about the turn of the answer: the paper's own size, the stretch around its γ = .5, depth, rounding.
 
-All take the seeds and the schedule of `composition-confirm`, but the runs of the paper's size, which have its batch, rows,
-warm-up and first three seeds. They were trained on one GPU; on a laptop they take days, so chapters show what is stored.
+All take the seeds and the schedule of `composition-confirm`, but the runs of the paper's size, which have its batch, rows and
+warm-up. They are for one GPU: there the ones that are stored took a quarter of an hour. On a laptop they take days, so chapters
+show what is stored.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ DEEP = Experiment(
 
 PAPER_NAME = "composition-paper-size"
 PAPER_GAMMAS, PAPER_SEEDS = (0.5, 0.8, 0.9, 1.0), (0, 1, 2)
-"""The paper's two, and beyond: the gain of γ = 1 at its width is that of 1.12 at ours."""
+"""The paper's two, and beyond: γ = 1 at its width has the gain of 1.12 at ours. A seed counts once it has all γ."""
 PAPER_TRAIN = TrainSpec(
     batch=GRIDS["paper"].train.batch,
     steps=12_000,
@@ -131,12 +132,13 @@ def paper_specs(profile: str) -> list[RunSpec]:
     ]
 
 
-def first_seed(result: RunResult) -> bool:
-    return result.spec.seed == PAPER_SEEDS[0]
+def at_both_ends(result: RunResult) -> bool:
+    """Weights of this width are large: of the first seed, the largest and the smallest initialization."""
+    return result.spec.seed == PAPER_SEEDS[0] and result.spec.gamma in (PAPER_GAMMAS[0], PAPER_GAMMAS[-1])
 
 
 PAPER_SIZE = Experiment(
-    PAPER_NAME, "Two layers of the paper's own size", 1, make_study, paper_specs, first_seed, own_profiles=(LENT,)
+    PAPER_NAME, "Two layers of the paper's own size", 1, make_study, paper_specs, at_both_ends, own_profiles=(LENT,)
 )
 
 CONTROLS = (ROUNDING, DIP, DEEP, PAPER_SIZE)
@@ -145,3 +147,10 @@ CONTROLS = (ROUNDING, DIP, DEEP, PAPER_SIZE)
 def stored(experiment: Experiment, store: Store, profile: str) -> list[StoredRun]:
     """What is stored of a control; the runs of the smoke profile where that is asked for."""
     return load_stored(experiment.specs("smoke" if profile == "smoke" else LENT), store)
+
+
+def paper_size(store: Store, profile: str) -> list[StoredRun]:
+    """The runs of the paper's size of every seed that has all γ."""
+    runs, gammas = stored(PAPER_SIZE, store, profile), {spec.gamma for spec in PAPER_SIZE.specs(LENT)}
+    of = {seed: [run for run in runs if run.spec.seed == seed] for seed in sorted({run.spec.seed for run in runs})}
+    return [run for group in of.values() for run in group if profile == "smoke" or {r.spec.gamma for r in group} == gammas]

@@ -77,8 +77,6 @@ CONFIRM_RATE = 2e-4
 CONFIRM_FIRST = (0.55, 1.25)
 """Trained before all others, and chosen before any answer was looked at: a test of two γ that needs no choice among seven."""
 CONFIRM_LATER = (0.35, 0.75, 0.95, 1.1, 1.4)
-BETWEEN = (0.75, 0.95, 1.1)
-"""The γ of which chapters 2 and 3 tell apart."""
 CONFIRM_SEEDS = tuple(range(200, 208))
 CONFIRM_TRAIN = TrainSpec(
     batch=256,
@@ -162,9 +160,9 @@ def by_turn(runs: Sequence[StoredRun]) -> Turns:
 
 
 def groups_of(runs: Turns) -> dict[str, list[StoredRun]]:
-    """The runs by the names that facts have: the two γ that were trained first, and each of BETWEEN by its hundredths."""
-    between = {f"{100 * gamma:.0f}": [run for run in runs.later if run.spec.gamma == gamma] for gamma in BETWEEN}
-    return {"low": runs.low, "high": runs.high} | between
+    """The runs by the names that facts have: the two γ that were trained first, and each later one by its hundredths."""
+    later = {f"{100 * gamma:.0f}": [run for run in runs.later if run.spec.gamma == gamma] for gamma in CONFIRM_LATER}
+    return {"low": runs.low, "high": runs.high} | later
 
 
 def of_new_seeds(runs: Sequence[StoredRun]) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from lib.composition import paper_size
 from lib.composition.diagram import HEADLINE, deeper, two_layers
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.runs import MAPPINGS, clearest, generalizes
@@ -41,7 +40,7 @@ class Phase:
 
 def weighty_specs(profile: str) -> dict[str, list[RunSpec]]:
     """The runs whose weights are kept, by experiment: the fast diagram's at the middle rate, and both sets of two layers. What
-    is stored of further seeds and of the paper's size comes on top, but is not required."""
+    is stored of further seeds comes on top, but is not required."""
     return {
         FAST.name: [spec for spec in FAST.specs(profile) if spec.rate == GRIDS[profile].middle_rate],
         FLIP.name: FLIP.specs(profile),
@@ -50,11 +49,10 @@ def weighty_specs(profile: str) -> dict[str, list[RunSpec]]:
 
 
 def _besides(profile: str, store: Store) -> list[StoredRun]:
-    """What is stored of the paper's size, of further seeds of two layers and of deeper models at full length, none of which a
-    chapter trains."""
+    """What is stored of further seeds of two layers and of deeper models at full length, none of which a chapter trains."""
     if profile != "laptop":
         return []
-    return [*two_layers(store, profile), *chain.from_iterable(deeper(store, profile).values()), *paper_size.stored(store)]
+    return [*two_layers(store, profile), *chain.from_iterable(deeper(store, profile).values())]
 
 
 def obtain_material(profile: str, store: Store, options: Options = Options()) -> list[StoredRun]:

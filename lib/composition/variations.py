@@ -288,10 +288,10 @@ GPT2 = Experiment(GPT2_NAME, "GPT-2's architecture, post-norm and pre-norm", 1, 
 
 FACTORS_NAME = "composition-gpt2-factors"
 FACTORS_GAMMAS, FACTORS_SEEDS = (0.3, 0.7, 0.9), range(4, 8)
-NORM, NOTHING = "norm after each half block", "nothing"
+NORM, HEADS, NOTHING = "norm after each half block", "one head", "nothing"
 FACTORS: dict[str, dict[str, Any]] = {
     NOTHING: {},
-    "one head": {"model": {"heads": 1}},
+    HEADS: {"model": {"heads": 1}},
     "ReLU": {"model": {"activation": "relu"}},
     "no biases": {"model": {"bias": False}},
     "weight decay .01": {"decay": 0.01},

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from lib.composition.runs import MAPPINGS, learned
+from lib.composition.phase_diagram.metrics import exact_kind
+from lib.composition.runs import MAPPINGS, learned, learned_among
 from lib.composition.trends import BY_GAMMA, curves, slope
-from lib.composition.variations import NORM, NOTHING, factor_specs
-from lib.core.read.fact import Fact, in_words
+from lib.composition.variations import HEADS, NORM, NOTHING, factor_specs
+from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.statistics import RARE, Comparison, compare
 from lib.core.record.store import Store, StoredRun, load
 
@@ -22,13 +24,18 @@ def factor_runs(store: Store, profile: str) -> dict[str, list[StoredRun]]:
     return {name: load(group, store) for name, group in specs.items()}
 
 
+def small(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """The runs of smaller starts than LARGE."""
+    return [run for run in runs if run.spec.gamma > LARGE]
+
+
 def turn(runs: Sequence[StoredRun]) -> Comparison:
     """Inferential shares, runs at γ above LARGE against those at it. Raises LookupError where there are none of either."""
     score = [run.metrics["inferential"] for run in runs]
-    small = [run.spec.gamma > LARGE for run in runs]
-    if not any(small) or all(small):
+    smaller = [run.spec.gamma > LARGE for run in runs]
+    if not any(smaller) or all(smaller):
         raise LookupError(f"no runs at γ = {LARGE:g} and above it are stored")
-    return compare(score, small)
+    return compare(score, smaller)
 
 
 def factor_rows(found: Mapping[str, Sequence[StoredRun]]) -> list[tuple[str, ...]]:
@@ -65,12 +72,33 @@ def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequen
     kept = [name for name in others if turned[name].p <= RARE]
     facts["kept"] = Fact(in_words(len(kept)), "{}", f"of the other factors, those that leave an exact p of at most {RARE:g}")
     facts["factors"] = Fact(in_words(len(others)), "{}", "factors beside the norm")
+    kinds = {name: Counter(exact_kind(run) for run in small(runs)) for name, runs in found.items() if runs}
+    counted = f"more than half of the answers, runs at γ > {LARGE:g}; counted after seeing them"
+    most = {name: number["inferential"] for name, number in kinds.items() if name not in (NOTHING, NORM, HEADS)}
+    span = [in_words(number) for number in sorted({min(most.values(), default=0), max(most.values(), default=0)})]
+    facts["small-others"] = Fact(" to ".join(span), "{}", f"inferential, each of the other parts changed: {counted}")
+    first = [run for runs in found.values() for run in runs if run.spec.gamma == LARGE]
+    facts["large-inferential"] = Fact(
+        in_words(sum(exact_kind(run) == "inferential" for run in first)), "{}", f"inferential runs at γ = {LARGE:g}, all parts"
+    )
+    facts["large-runs"] = Fact(len(first), "{}", f"runs at γ = {LARGE:g}, all parts")
+    for key, name in (("nothing", NOTHING), ("norm", NORM), ("heads", HEADS)):
+        if name in kinds:
+            facts[f"small-{key}"] = Fact(in_words(kinds[name]["inferential"]), "{}", f"inferential, changed: {name}; {counted}")
+            if name != NOTHING:
+                number = in_words(kinds[name]["symmetric"])
+                facts[f"symmetric-{key}"] = Fact(number, "{}", f"symmetric, changed: {name}; {counted}")
+            facts["small-runs"] = Fact(in_words(kinds[name].total()), "{}", f"runs of each part at γ > {LARGE:g}")
+    if HEADS in found:
+        last = max(run.spec.gamma for run in found[HEADS])
+        for key, gamma in (("low", LARGE), ("high", last)):
+            value = mean(run.metrics["inferential"] for run in found[HEADS] if run.spec.gamma == gamma)
+            facts[f"heads-{key}"] = Fact(value, "{:.0%}", f"mean inferential share with one head, γ = {gamma:g}")
+    if NORM in found:
+        count = in_words(len(small(found[NORM])) - len(learned_among(small(found[NORM]))))
+        facts["norm-unlearned"] = Fact(count, "{}", f"without 99 % of their training rows, changed: {NORM}; γ > {LARGE:g}")
     for key, name in (("nothing", NOTHING), ("norm", NORM)):
         if name in turned:
-            facts[f"p-{key}"] = Fact(
-                turned[name].p, "{:.3f}", f"exact p of more inferential answers at γ > {LARGE:g}, changed: {name}"
-            )
-            facts[f"share-{key}"] = Fact(
-                turned[name].share, "{:.0%}", f"pairs of runs in which the smaller start has more, changed: {name}"
-            )
+            rests = f"exact p of more inferential answers at γ > {LARGE:g}, changed: {name}"
+            facts[f"p-{key}"] = Fact(turned[name].p, "{:.3f}", rests)
     return facts

@@ -253,7 +253,7 @@ CHAPTER_02 = (
         _flip,
         revised="four claims and one of ours are its parts; the parts on learned runs were added after seeing results",
         question="flip",
-        figure="2.1",
+        figure="2.8",
     ),
     Claim(
         "flip-by-kind",
@@ -276,14 +276,14 @@ CHAPTER_02 = (
     Claim(
         "early-answer",
         "ours",
-        "Fig 2.2",
+        "Fig 2.3",
         "Which kind a run becomes shows early, by whether it first answers −7 or −10.",
         "not asked",
         f"the same new seeds, γ ≥ {EARLY_FROM:g}, runs that have learned: rank correlation of the early with the final answer "
         f"at least {DECIDES:g}; at most two decided runs end as the other kind",
         _early,
         question="flip",
-        figure="2.2",
+        figure="2.3",
     ),
     Claim(
         "neighbour-steps",

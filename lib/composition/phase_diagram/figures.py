@@ -189,13 +189,13 @@ def neighbour_steps(by_gamma: Mapping[float, np.ndarray]) -> Figure:
 KINDS = ("symmetric", "neither", "inferential")
 
 
-def kinds(panels: Mapping[str, Sequence[StoredRun]], edge: float | None = None) -> Figure:
-    """A square a run, stacked over its γ (in steps of .05) and coloured by its kind; hollow where it has not learned. `edge`:
-    the γ between the bands of Figure 2.1. panels: {title: runs}, one above the other, so that a phone can show them."""
+def kinds(panels: Mapping[str, Sequence[StoredRun]], edge: float | None = None, steps: int = 100) -> Figure:
+    """A square a run, stacked over its γ (rounded to 1 / `steps`) and coloured by its kind; hollow where it has not learned.
+    `edge`: γ between the bands of Figure 2.5. panels: {title: runs}, one above the other, so that a phone can show them."""
     columns: dict[str, dict[float, list[StoredRun]]] = {title: {} for title in panels}
     for title, runs in panels.items():
         for run in runs:
-            columns[title].setdefault(round(20 * run.spec.gamma) / 20, []).append(run)
+            columns[title].setdefault(round(steps * run.spec.gamma) / steps, []).append(run)
     tops = [1 + max(map(len, found.values()), default=1) for found in columns.values()]
     with style.look():
         size = (style.WIDTH, 1.0 + sum(0.6 + 0.145 * top for top in tops))

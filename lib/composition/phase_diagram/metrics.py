@@ -16,7 +16,6 @@ from typing import cast
 import numpy as np
 import torch
 
-from lib.composition import paper_size
 from lib.composition.diagram import DECAY, PHASE, WIDTH, gain, gamma_of_gain
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.flip import RANGE, by_turn, groups_of, of_new_seeds
@@ -355,7 +354,7 @@ QUIET = 2.3e-5
 MAJORITY = 0.5
 """A run is of the kind that more than this share of its answers has, counted exactly (our choice)."""
 BANDS = ((0.0, 0.42), (0.42, 0.52), (0.52, 0.92), (0.92, 2.0))
-"""Ranges of γ in which stored runs were counted (Figure 2.1): exploratory, chosen after seeing these runs."""
+"""Ranges of γ in which older runs were counted (Figure 2.5): exploratory, chosen after seeing these runs."""
 EARLY, EARLY_FROM = 0.6, 0.65
 """An early answer is that at the first evaluation with this share of training rows right; asked from this γ on."""
 OTHER_PAIR = -7
@@ -377,10 +376,10 @@ def is_plain(spec: RunSpec) -> bool:
 
 def quiet_runs(store: Store) -> list[StoredRun]:
     """Every stored run like these at a low learning rate with products in bfloat16, from whatever experiment, trials among
-    them: what is pooled in Figure 2.1."""
+    them: what is pooled in Figure 2.5."""
     specs = [spec for e in (PHASE, FLIP, SEARCH, SEPARATION, KEYS) for spec in e.specs("laptop")]
     quiet = [s for s in specs if is_plain(s) and is_quiet(s)]
-    return [*load_stored(list(dict.fromkeys(quiet)), store), *paper_size.stored(store)]
+    return load_stored(list(dict.fromkeys(quiet)), store)
 
 
 def is_quiet(spec: RunSpec) -> bool:
@@ -453,11 +452,12 @@ def facts(
     single: Sequence[StoredRun],
     loud: Sequence[StoredRun],
     two: Sequence[StoredRun],
-    size: Sequence[StoredRun],
     new: Sequence[StoredRun] = (),
+    around: Sequence[StoredRun] = (),
+    size: Sequence[StoredRun] = (),
 ) -> dict[str, Fact]:
     """What the text of chapter 2 says: of the pooled runs in bfloat16, the search in single precision at low learning rates and
-    at twice those, the full-length runs, those of the paper's size, and the new seeds."""
+    at twice those, the full-length runs; the new seeds, those around γ = .5, and those of the paper's size."""
     bands = counts_by_band(quiet)
     below, above, first = bands[BANDS[2]], bands[BANDS[3]], bands[BANDS[0]]
     half = Counter(exact_kind(r) for r in learned_among(quiet) if r.spec.gamma == PAPER_PAIR[0])
@@ -494,17 +494,10 @@ def facts(
     points = early_runs([*quiet, *single])
     early, late = np.array([v for _, v in points]), np.array([preference(r) for r, _ in points])
     rho = spearman(early, late) if len(points) > 2 else math.nan
-    ahead = {sign: Counter(exact_kind(r) for r, v in points if v and (v > 0) == sign) for sign in (False, True)}
     asked = f"learned runs from γ = {EARLY_FROM:g} on whose answers were counted along training, either precision"
     found |= {
         "early-runs": Fact(len(points), "{}", asked),
         "early-rho": Fact(rho, "{:.2f}", f"rank correlation of early and final answer, {asked}"),
-        "seven-runs": Fact(ahead[False].total(), "{}", f"those that first answer −7, {asked}"),
-        "seven-inferential": Fact(in_words(ahead[False]["inferential"]), "{}", "of these, inferential at the end"),
-        "seven-symmetric": Fact(in_words(ahead[False]["symmetric"]), "{}", "of these, symmetric at the end"),
-        "ten-runs": Fact(ahead[True].total(), "{}", f"those that first answer −10, {asked}"),
-        "ten-inferential": Fact(in_words(ahead[True]["inferential"]), "{}", "of these, inferential at the end"),
-        "ten-symmetric": Fact(in_words(ahead[True]["symmetric"]), "{}", "of these, symmetric at the end"),
     }
     edge_runs = [r for r in two if r.spec.gamma >= EDGE]
     found |= {
@@ -522,10 +515,6 @@ def facts(
             f"full-length runs in bfloat16 from γ = {EDGE:g} on, first learning rate, without 99 % of their training rows",
         ),
     }
-    for gamma, mapping in zip(PAPER_PAIR, MAPPINGS, strict=True):
-        here = [r.metrics[mapping] for r in size if r.spec.gamma == gamma]
-        rests = f"share of answers of the one run of the paper's size at γ = {gamma:g}, bfloat16"
-        found[f"size-{mapping}"] = Fact(here[0] if here else None, "{:.0%}", rests)
     far = [r for r in single if r.spec.gamma > FAR]
     where = f"trials in single precision, learning rate 2e-4, γ above {FAR:g}"
     found |= {
@@ -539,45 +528,112 @@ def facts(
         here = [r.metrics[mapping] for r in loud if r.spec.gamma == gamma]
         rests = f"share of the {mapping} answer at γ = {gamma:g}, learning rate 4e-4, one seed, single precision"
         found[f"loud-{name}"] = Fact(here[0] if here else None, "{:.0%}", rests)
-    return found | new_facts(new)
+    return found | new_facts(new) | around_facts(new, around) | size_facts(size)
 
 
 def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
-    """Of the new seeds: at the two γ that were trained first, and at the others."""
+    """Of the new seeds, γ by γ: how many are of which kind, and what the others answer."""
     runs = by_turn(new)
-    at = {name: of_new_seeds(group) for name, group in runs._asdict().items()}
-    found = {"new-seeds": Fact(in_words(seeds(new)), "{}", "new seeds at each γ")}
-    for name, group in runs._asdict().items():
-        known = in_words(len(learned_among(group)))
-        found[f"new-learned-{name}"] = Fact(known, "{}", f"with 99 % of their rows, {at[name]}")
     groups = groups_of(runs)
+    at = {name: of_new_seeds(group) for name, group in groups.items()}
     kinds = {name: Counter(map(exact_kind, group)) for name, group in groups.items()}
-    for name, group in groups.items():
-        for kind in ("symmetric",) if name == "low" else (*MAPPINGS, "neither"):
-            rests = f"{kind}, {of_new_seeds(group)}, single precision"
-            found[f"new-{kind}-{name}"] = Fact(in_words(kinds[name][kind]), "{}", rests)
+    later = "counted after seeing these runs"
+    learned_ones = in_words(len(learned_among(new))), in_words(len(new))
+    found = {
+        "new-seeds": Fact(in_words(seeds(new)), "{}", "new seeds at each γ"),
+        "new-learned": Fact(learned_ones, "{} of {}", f"with 99 % of their rows, {of_new_seeds(new)}"),
+    }
+    for name in groups:
+        for kind in ("symmetric",) if name in ("low", "35") else MAPPINGS:
+            number = in_words(kinds[name][kind])
+            found[f"new-{kind}-{name}"] = Fact(number, "{}", f"{kind}, {at[name]}, single precision")
     last = list(groups)[-1]
-    for m, name in (("symmetric", "low"), ("symmetric", "high"), ("inferential", "high"), ("inferential", last)):
+    for m, name in (("symmetric", "low"), ("inferential", last)):
         share = mean(run.metrics[m] for run in groups[name])
-        found[f"new-share-{m}-{name}"] = Fact(share, "{:.0%}", f"mean share of the {m} answer {of_new_seeds(groups[name])}")
+        found[f"new-share-{m}-{name}"] = Fact(share, "{:.0%}", f"mean share of the {m} answer {at[name]}")
+    found["new-neither-75"] = Fact(in_words(kinds["75"]["neither"]), "{}", f"of neither kind, {at['75']}")
+    taken = f"more than half what (4, 4), (4, 2) or (3, 3) is taught, {at['75']}, {later}"
+    found["new-mistaken-75"] = Fact(in_words(sum(map(mistakes, groups["75"]))), "{}", taken)
+    for name in ("75", "95"):
+        same = mean(share_of(run, MISTAKEN[:1]) for run in groups[name] if has_counts(run))
+        found[f"new-same-{name}"] = Fact(same, "{:.0%}", f"mean share of key − 16, what (4, 4) is taught, {at[name]}, {later}")
     near = [share_of(run, WITHIN_ONE) for run in runs.high if has_counts(run)]
-    rests = f"{at['high']}: answers −9, −10 or −11; counted after seeing these runs"
+    rests = f"{at['high']}: answers −9, −10 or −11; {later}"
     found["new-within"] = Fact(in_words(sum(map(composes, runs.high))), "{}", f"more than half of them, {rests}")
     found["new-within-share"] = Fact(mean(near), "{:.0%}", f"mean share, {rests}")
     found["new-eleven"] = Fact(in_words(sum(map(slips, runs.high))), "{}", f"more −11 than −10, {at['high']}")
-    for name, group in list(groups.items())[2:]:
-        rests = f"{of_new_seeds(group)}, counted after seeing these runs"
-        number = in_words(sum(map(mistakes, group)))
-        taken = f"more than half what (4, 4), (4, 2) or (3, 3) is taught, {rests}"
-        found[f"new-mistaken-{name}"] = Fact(number, "{}", taken)
-        same = mean(share_of(run, MISTAKEN[:1]) for run in group if has_counts(run))
-        found[f"new-same-{name}"] = Fact(same, "{:.0%}", f"mean share of key − 16, what (4, 4) is taught, {rests}")
     points = early_runs(new)
     kept = sum((value > 0) == (preference(run) > 0) for run, value in points)
     count = in_words(kept), in_words(len(points))
     found["new-early"] = Fact(count, "{} of {}", "new seeds whose early answer is the final one")
-    for name, key in (("high", "new-apart"), (last, f"new-apart-{last}")):
-        p = kinds_apart(kinds["low"], kinds[name], "greater") if groups[name] else None
-        rests = f"Fisher's one-sided exact test of the decided runs {of_new_seeds([*groups['low'], *groups[name]])}"
-        found[key] = Fact(p, "{:.2g}", rests)
-    return found
+    p = kinds_apart(kinds["low"], kinds[last], "greater") if groups[last] else None
+    rests = f"Fisher's one-sided exact test of the decided runs {of_new_seeds([*groups['low'], *groups[last]])}"
+    return found | {f"new-apart-{last}": Fact(p, "{:.1g}", rests)}
+
+
+SIDES = (0.35, 0.55)
+"""The γ on both sides of the stretch around the paper's γ = .5."""
+
+
+def around_facts(new: Sequence[StoredRun], around: Sequence[StoredRun]) -> dict[str, Fact]:
+    """Of the new seeds around γ = .5, and on both sides of that."""
+    sides, kinds = [run for run in new if run.spec.gamma in SIDES], Counter(map(exact_kind, around))
+    beside = Counter(map(exact_kind, sides))
+    inside, outside = of_new_seeds(around), of_new_seeds(sides)
+    table = [[group["symmetric"], group.total() - group["symmetric"]] for group in (kinds, beside)]
+    return {
+        "around-runs": Fact(in_words(len(around)), "{}", f"runs, {inside}"),
+        "around-symmetric": Fact(in_words(kinds["symmetric"]), "{}", f"symmetric, {inside}"),
+        "around-inferential": Fact(in_words(kinds["inferential"]), "{}", f"inferential, {inside}"),
+        "sides-symmetric": Fact((in_words(beside["symmetric"]), in_words(len(sides))), "{} of {}", f"symmetric, {outside}"),
+        "around-p": Fact(
+            fisher_exact(table, "less") if around and sides else None,
+            "{:.1g}",
+            "Fisher's one-sided exact test of these numbers",
+        ),
+    }
+
+
+def size_facts(size: Sequence[StoredRun]) -> dict[str, Fact]:
+    """Of two layers of the paper's own size: at its γ = .5, at its γ = .8, and at smaller weights."""
+    at = lambda *gammas: [run for run in size if run.spec.gamma in gammas]
+    large, middle = (at(gamma) for gamma in PAPER_PAIR)
+    small = [run for run in size if run.spec.gamma > PAPER_PAIR[1]]
+    rests = lambda runs: f"the paper's size, γ = {', '.join(f'{g:g}' for g in sorted({r.spec.gamma for r in runs}))}"
+    count = lambda runs, kind: in_words(sum(exact_kind(run) == kind for run in runs))
+    shares = [run.metrics["inferential"] for run in small]
+    below, above = (Counter(map(exact_kind, runs)) for runs in (large, [*middle, *small]))
+    return {
+        "size-seeds": Fact(in_words(seeds(size)), "{}", "seeds of the paper's size"),
+        "size-steps": Fact(max((run.steps for run in size), default=None), "{:,}", "most steps of a run of the paper's size"),
+        "size-large": Fact(count(large, "symmetric"), "{}", f"symmetric, {rests(large)}"),
+        "size-large-share": Fact(
+            mean(run.metrics["symmetric"] for run in large), "{:.0%}", f"mean share of key − 6, {rests(large)}"
+        ),
+        "size-middle": Fact(count(middle, "inferential"), "{}", f"inferential, {rests(middle)}"),
+        "size-middle-share": Fact(
+            max((run.metrics["inferential"] for run in middle), default=None),
+            "{:.0%}",
+            f"its share of key − 10, {rests(middle)}",
+        ),
+        "size-middle-taken": Fact(
+            max((share_of(run, MISTAKEN[:1]) for run in middle), default=None),
+            "{:.0%}",
+            f"largest share of key − 16, what (4, 4) is taught, {rests(middle)}",
+        ),
+        "size-small": Fact(count(small, "inferential"), "{}", f"inferential, {rests(small)}"),
+        "size-small-runs": Fact(in_words(len(small)), "{}", f"runs, {rests(small)}"),
+        "size-small-shares": Fact(
+            (min(shares), max(shares)) if shares else None, "{:.0%} to {:.0%}", f"shares of key − 10, {rests(small)}"
+        ),
+        "size-six": Fact(
+            max((run.metrics["symmetric"] for run in [*middle, *small]), default=None),
+            "{:.0%}",
+            f"largest share of key − 6, {rests([*middle, *small])}",
+        ),
+        "size-apart": Fact(
+            kinds_apart(below, above, "greater") if size else None,
+            "{:.2g}",
+            "Fisher's one-sided exact test of the decided runs",
+        ),
+    }

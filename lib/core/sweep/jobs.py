@@ -179,7 +179,7 @@ def plan_jobs(missing: Sequence[RunSpec], store: Store, workers: int) -> list[Jo
                 raise
             continue  # another sweep has just finished with it
         if all(store.get(spec) is not None for spec in begun):
-            path.unlink()  # killed after its last result, before it could do this itself
+            path.unlink(missing_ok=True)  # killed after its last result, before it could do this itself
         elif all(spec in left or store.get(spec) is not None for spec in begun):
             jobs.append(Job(tuple(begun), path))
             for spec in begun:

@@ -1,0 +1,167 @@
+"""The controls of the turn: what is trained, which runs count, and their claims, on planted runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Shelf
+
+from lib.composition import controls
+from lib.composition.controls import DEEP, DIP, LENT, PAPER_SIZE, ROUNDING
+from lib.composition.flip import CONFIRM
+from lib.composition.phase_diagram.control_claims import CONTROLS, agreement, arms, slower, time_to
+from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
+from lib.core.record.spec import RunSpec, SpecError
+from lib.core.record.store import StoredRun
+
+CLAIMS = {claim.id: claim for claim in CONTROLS}
+Shares = Callable[[RunSpec], tuple[float, float]]
+
+
+def run_of(spec: RunSpec, symmetric: float, inferential: float, at: int = 1000, train: float = 1.0) -> StoredRun:
+    """A run that knows nine tenths of its training rows at one step, and all a thousand later."""
+    history = {"step": [at - 500, at, at + 1000], "train": [0.5, 0.9, train]}
+    metrics = {"test": 1.0, "train": train, "symmetric": symmetric, "inferential": inferential}
+    precision = {"precision": "bfloat16" if spec.train.precision == "any" else "float32"}
+    return StoredRun(spec, metrics, history, at + 1000, "fitted", None, 1.0, precision, Path(f"{spec.key}.json"))
+
+
+def shelf(experiment: Any, shares: Shares, confirmed: Shares | None = None, **told: Any) -> Shelf:
+    """All runs of a control; with `confirmed`, all new seeds of two layers."""
+    runs = [run_of(spec, *shares(spec), **told) for spec in experiment.specs(LENT)]
+    return Shelf(runs + ([run_of(spec, *confirmed(spec)) for spec in CONFIRM.specs("laptop")] if confirmed else []))
+
+
+def judged(name: str, store: Shelf) -> dict[str, Any]:
+    return CLAIMS[name].evaluate(store, "laptop")  # pyright: ignore[reportArgumentType]
+
+
+def test_each_control_has_its_own_profile() -> None:
+    assert [len(e.specs(LENT)) for e in controls.CONTROLS] == [48, 32, 24, 12]
+    for experiment in controls.CONTROLS:
+        assert experiment.specs("laptop") == experiment.specs("paper") == []
+        assert {spec.model.d_model for spec in experiment.specs("smoke")} == {16}
+        with pytest.raises(SpecError, match="unknown profile"):
+            experiment.specs("full")
+    moved, short = ROUNDING.specs(LENT)[:24], ROUNDING.specs(LENT)[24:]
+    assert {(s.nudge, s.train.precision) for s in moved} == {(1, "float32")}
+    assert {(s.nudge, s.train.precision) for s in short} == {(0, "any")}
+    same = {(s.gamma, s.seed, s.model, s.rate) for s in CONFIRM.specs("laptop")}
+    assert {(s.gamma, s.seed, s.model, s.rate) for s in ROUNDING.specs(LENT)} <= same
+
+
+def test_the_paper_size_has_the_settings_of_the_paper() -> None:
+    spec = PAPER_SIZE.specs(LENT)[0]
+    assert (spec.model.d_model, spec.train.batch, dict(spec.task)["rows"], spec.decay) == (400, 2048, 759_375, 0.01)
+    assert (spec.train.warmup, spec.train.precision, spec.rate) == (3700, "float32", 2.0e-4 + 5e-5)
+
+
+def test_a_seed_of_the_paper_size_counts_once_it_has_all_gammas() -> None:
+    runs = shelf(PAPER_SIZE, lambda spec: (1.0, 0.0))
+    lacking = Shelf([run for run in runs.runs.values() if (run.spec.seed, run.spec.gamma) != (1, 0.9)])
+    assert {run.spec.seed for run in controls.paper_size(runs, "laptop")} == {0, 1, 2}  # pyright: ignore
+    assert {run.spec.seed for run in controls.paper_size(lacking, "laptop")} == {0, 2}  # pyright: ignore
+    assert controls.paper_size(Shelf([]), "laptop") == []  # pyright: ignore[reportArgumentType]
+
+
+def test_nothing_is_claimed_without_runs() -> None:
+    for name in CLAIMS:
+        assert judged(name, Shelf([]))["status"] == NOT_RUN, name
+        assert CLAIMS[name].evaluate(Shelf([]), "smoke")["status"] == NOT_RUN  # pyright: ignore[reportArgumentType]
+
+
+def by_gamma(at: dict[float, tuple[float, float]]) -> Shares:
+    return lambda spec: at.get(spec.gamma, (0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("at", "status"),
+    [
+        ({0.5: (1.0, 0.0)}, REPRODUCED),  # what the paper reports
+        ({0.5: (1.0, 0.0), 0.8: (0.0, 0.3)}, PARTLY),  # composes at smaller weights alone
+        ({0.5: (0.2, 0.2), 0.8: (1.0, 0.0), 0.9: (1.0, 0.0), 1.0: (1.0, 0.0)}, NO_EFFECT),
+    ],
+)
+def test_the_paper_size_is_judged_by_its_parts(at: dict[float, tuple[float, float]], status: str) -> None:
+    assert judged("paper-size", shelf(PAPER_SIZE, by_gamma(at)))["status"] == status
+
+
+def test_one_symmetric_run_at_small_weights_spoils_the_turn_by_kind() -> None:
+    one = lambda spec: (1.0, 0.0) if spec.gamma == 0.5 or (spec.gamma, spec.seed) == (0.9, 2) else (0.0, 1.0)
+    found = judged("paper-size", shelf(PAPER_SIZE, one))
+    assert (found["status"], found["failed"]) == (PARTLY, ["symmetric runs from γ = 0.8 on"])
+
+
+def test_the_dip_is_told_by_counts() -> None:
+    symmetric, mixed = (lambda spec: (1.0, 0.0)), (lambda spec: (0.4, 0.4))
+    half = lambda spec: (1.0, 0.0) if spec.seed % 2 else (0.4, 0.4)
+    for inside, sides, status in (
+        (half, symmetric, REPRODUCED),
+        (symmetric, symmetric, NO_EFFECT),
+        (symmetric, mixed, OPPOSITE),
+    ):
+        assert judged("dip", shelf(DIP, inside, sides))["status"] == status
+
+
+def test_depth_is_compared_within_a_gamma() -> None:
+    """The deeper runs have as many inferential answers over all; within each γ they have more, or fewer."""
+    level = {0.55: 0.0, 0.75: 0.3, 0.95: 0.6}
+    lean = lambda more: lambda spec: (0.0, level.get(spec.gamma, 0.5) + more + spec.seed % 4 / 1e4)
+    for more, status in ((0.2, REPRODUCED), (-0.2, OPPOSITE), (0.0, NO_EFFECT)):
+        assert judged("depth-turn", shelf(DEEP, lean(more + 0.3), lean(0.3)))["status"] == status
+
+
+def two_arms(kinds: Shares, speed: float = 1.0) -> Shelf:
+    """Single precision and its twin learn at 1,000 steps and are of one kind; bfloat16 as told."""
+    plain = lambda spec: (1.0, 0.0) if spec.gamma < 1 else (0.0, 0.9)
+    short = lambda spec: spec.train.precision == "any"
+    place = lambda spec: 1000 + 10 * (spec.seed - 200) + 3 * spec.nudge
+    runs = [
+        run_of(spec, *(kinds if short(spec) else plain)(spec), at=round(place(spec) * (speed if short(spec) else 1)))
+        for spec in (*ROUNDING.specs(LENT), *CONFIRM.specs("laptop"))
+    ]
+    return Shelf(runs)
+
+
+def test_rounding_passes_where_it_changes_no_more_than_the_last_bit() -> None:
+    same = lambda spec: (1.0, 0.0) if spec.gamma < 1 else (0.0, 0.9)
+    assert judged("rounding", two_arms(same))["status"] == REPRODUCED
+    slow = judged("rounding", two_arms(same, 3.0))
+    assert slow["status"] == PARTLY
+    assert slow["failed"] == ["steps to 90% of the training rows: two-sided p", "the same, upper end"]
+    other = judged("rounding", two_arms(lambda spec: (0.4, 0.4)))
+    assert [name.split(":")[0] for name in other["failed"]] == [
+        "share inferential",
+        "share symmetric",
+        "kinds kept (0 of 24) no less often than by the last bit (24)",
+    ]
+
+
+def test_arms_are_compared_when_all_are_there_in_their_precision() -> None:
+    whole = two_arms(lambda spec: (1.0, 0.0))
+    found = arms(whole, "laptop")  # pyright: ignore[reportArgumentType]
+    assert [len(group) for group in found.values()] == [24, 24, 24]
+    assert len({tuple((r.spec.gamma, r.spec.seed) for r in group) for group in found.values()}) == 1
+    wide = [
+        dataclasses.replace(run, provenance={"precision": "float32"})  # trained where there is no bfloat16
+        for run in whole.runs.values()
+    ]
+    assert judged("rounding", Shelf(wide))["status"] == NOT_RUN
+
+
+def test_times_are_those_to_nine_tenths_of_the_rows() -> None:
+    spec = CONFIRM.specs("laptop")[0]
+    one, twice = run_of(spec, 1.0, 0.0, 1000), run_of(spec, 0.0, 1.0, 2000)
+    never = dataclasses.replace(one, history={"step": [500], "train": [0.5]})
+    assert (time_to(one), time_to(twice), time_to(never)) == (1000.0, 2000.0, float("inf"))
+    assert slower([twice], [one, one]) == pytest.approx((2.0, 2.0, 2.0))
+    assert slower([never], [one, one])[0] == pytest.approx(2.0)  # counts with its last step
+    assert agreement([one, one], [one, twice]) == 1
+
+
+def test_too_few_that_learn_tell_nothing() -> None:
+    assert judged("paper-size", shelf(PAPER_SIZE, by_gamma({0.5: (1.0, 0.0)}), train=0.95))["status"] == TOO_SMALL
