@@ -155,7 +155,7 @@ def test_a_plain_run_is_no_variant() -> None:
 
 def test_quiet_runs_are_pooled_from_several_experiments() -> None:
     at = lambda depth: next(s for s in PHASE.specs("laptop") if s.model.depth == depth)
-    size, single = controls.PAPER_SIZE.specs(controls.LENT)[0], RANGE.specs("laptop")[0]
+    size, single = controls.PAPER_SIZE.specs(controls.ONE_GPU)[0], RANGE.specs("laptop")[0]
     loud = next(
         s for s in metrics.SEARCH.specs("laptop") if metrics.is_plain(s) and s.rate / s.train.batch**0.5 > metrics.QUIET
     )

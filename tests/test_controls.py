@@ -11,7 +11,7 @@ import pytest
 from conftest import Shelf
 
 from lib.composition import controls
-from lib.composition.controls import DEEP, DIP, LENT, PAPER_SIZE, ROUNDING
+from lib.composition.controls import DEEP, DIP, ONE_GPU, PAPER_SIZE, ROUNDING
 from lib.composition.flip import CONFIRM
 from lib.composition.phase_diagram.control_claims import CONTROLS, agreement, arms, slower, time_to
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
@@ -32,7 +32,7 @@ def run_of(spec: RunSpec, symmetric: float, inferential: float, at: int = 1000, 
 
 def shelf(experiment: Any, shares: Shares, confirmed: Shares | None = None, **told: Any) -> Shelf:
     """All runs of a control; with `confirmed`, all new seeds of two layers."""
-    runs = [run_of(spec, *shares(spec), **told) for spec in experiment.specs(LENT)]
+    runs = [run_of(spec, *shares(spec), **told) for spec in experiment.specs(ONE_GPU)]
     return Shelf(runs + ([run_of(spec, *confirmed(spec)) for spec in CONFIRM.specs("laptop")] if confirmed else []))
 
 
@@ -41,21 +41,21 @@ def judged(name: str, store: Shelf) -> dict[str, Any]:
 
 
 def test_each_control_has_its_own_profile() -> None:
-    assert [len(e.specs(LENT)) for e in controls.CONTROLS] == [48, 32, 24, 12]
+    assert [len(e.specs(ONE_GPU)) for e in controls.CONTROLS] == [48, 32, 24, 12]
     for experiment in controls.CONTROLS:
         assert experiment.specs("laptop") == experiment.specs("paper") == []
         assert {spec.model.d_model for spec in experiment.specs("smoke")} == {16}
         with pytest.raises(SpecError, match="unknown profile"):
             experiment.specs("full")
-    moved, short = ROUNDING.specs(LENT)[:24], ROUNDING.specs(LENT)[24:]
+    moved, short = ROUNDING.specs(ONE_GPU)[:24], ROUNDING.specs(ONE_GPU)[24:]
     assert {(s.nudge, s.train.precision) for s in moved} == {(1, "float32")}
     assert {(s.nudge, s.train.precision) for s in short} == {(0, "any")}
     same = {(s.gamma, s.seed, s.model, s.rate) for s in CONFIRM.specs("laptop")}
-    assert {(s.gamma, s.seed, s.model, s.rate) for s in ROUNDING.specs(LENT)} <= same
+    assert {(s.gamma, s.seed, s.model, s.rate) for s in ROUNDING.specs(ONE_GPU)} <= same
 
 
 def test_the_paper_size_has_the_settings_of_the_paper() -> None:
-    spec = PAPER_SIZE.specs(LENT)[0]
+    spec = PAPER_SIZE.specs(ONE_GPU)[0]
     assert (spec.model.d_model, spec.train.batch, dict(spec.task)["rows"], spec.decay) == (400, 2048, 759_375, 0.01)
     assert (spec.train.warmup, spec.train.precision, spec.rate) == (3700, "float32", 2.0e-4 + 5e-5)
 
@@ -122,7 +122,7 @@ def two_arms(kinds: Shares, speed: float = 1.0) -> Shelf:
     place = lambda spec: 1000 + 10 * (spec.seed - 200) + 3 * spec.nudge
     runs = [
         run_of(spec, *(kinds if short(spec) else plain)(spec), at=round(place(spec) * (speed if short(spec) else 1)))
-        for spec in (*ROUNDING.specs(LENT), *CONFIRM.specs("laptop"))
+        for spec in (*ROUNDING.specs(ONE_GPU), *CONFIRM.specs("laptop"))
     ]
     return Shelf(runs)
 

@@ -19,8 +19,9 @@ from test_analysis import make_run
 from test_claims_of_mechanisms import flat, one_factor, turning
 
 from lib.book import engine
-from lib.composition import palette
+from lib.composition import controls, palette
 from lib.composition.condensation import figures as condensation_figures
+from lib.composition.flip import CONFIRM
 from lib.composition.gpt2 import figures as gpt2_figures
 from lib.composition.gpt2 import metrics as gpt2
 from lib.composition.information_flow import figures as flow_figures
@@ -190,7 +191,11 @@ def test_facts_on_gpt2_by_hand() -> None:
     load = one_factor(lambda spec: turning(spec) if turns(spec) else flat(spec))
     found = {name: load(specs, Shelf([])) for name, specs in factor_specs("laptop").items()}
     said = value({}, found)
-    assert (said["kept"], said["factors"], said["share-nothing"], said["share-norm"]) == ("four", "five", 1, 0.5)
+    assert (said["kept"], said["factors"]) == ("four", "five")
+    assert (said["small-nothing"], said["small-runs"], said["small-norm"]) == ("eight", "eight", "four")  # two of four seeds
+    assert (said["large-inferential"], said["large-runs"], said["norm-unlearned"]) == ("four", 28, "none")
+    assert said["small-others"] == "four to eight"
+    assert (said["heads-low"], said["heads-high"]) == pytest.approx((0.30055, 0.90055))
     assert said["p-nothing"] == pytest.approx(1 / 495)  # ways to draw four of twelve
     assert said["p-norm"] > 0.5
     rows = [row[1:] for row in gpt2.factor_rows(found)]
@@ -237,6 +242,20 @@ def test_what_the_engine_page_says_is_of_the_right_rows() -> None:
     assert (said["neither"], said["same-native"]) == ("one", "1 of 2")
     assert (said["widest"], said["widest-where"]) == ("−0.20\u00a0±\u00a00.15", "symmetric share at γ = 0.9")
     assert (said["cluster-longest"], said["cluster-hours"]) == ("5", "22")
+
+
+def test_what_a_gpu_did_is_told_by_its_own_runs() -> None:
+    """Two steps in a second are two steps of one run a second; what a CPU trained is not the GPU's, and the other way round."""
+    on = lambda spec, device, steps, seconds, program="compiled": replace(
+        make_run(), spec=spec, steps=steps, seconds=seconds, provenance={"device": device, "program": program}
+    )
+    paper, around = (e.specs(controls.ONE_GPU) for e in (controls.PAPER_SIZE, controls.DIP))
+    new = CONFIRM.specs("laptop")
+    runs = [on(paper[0], "cuda (A)", 100, 50.0), on(paper[1], "cpu (B)", 900, 1.0), on(around[0], "cuda (A)", 3000, 2.0)]
+    runs += [on(new[0], "cpu (B)", 80, 2.0, "native"), on(new[1], "cpu (B)", 10, 2.0), on(new[2], "cuda (A)", 7, 1.0)]
+    said = {name: fact.text for name, fact in engine.gpu_facts(Shelf(runs)).items()}
+    assert (said["gpu-runs"], said["gpu-rate"], said["core-rate"], said["gpu-paper"]) == ("3", "1,500", "40", "2")
+    assert set(fact.text for name, fact in engine.gpu_facts(Shelf([])).items() if name != "gpu-runs") == {ABSENT}
 
 
 # --- Figures draw what they are given ---

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -142,6 +143,15 @@ def test_one_process_for_little_and_one_a_core_for_much(tiny_spec: SpecFactory, 
     assert workers_for(much, Options(device="cpu")) == 3
     assert workers_for(much[:1], Options(device="cpu")) == 1
     assert workers_for(little, Options(device="cpu", workers=2)) == 2
+
+
+def test_a_gpu_must_save_more_to_compile_once_more(tiny_spec: SpecFactory) -> None:
+    spec = tiny_spec()
+    a_step = plan.training_work(spec, 9) / spec.train.steps
+    for device, floor in (("cpu", 2e13), ("cuda", 6e14)):
+        steps = floor / a_step / 8
+        assert plan.worth_shrinking(spec, 9, 8, math.ceil(steps * 1.01), device)
+        assert not plan.worth_shrinking(spec, 9, 8, math.floor(steps * 0.99), device)
 
 
 def test_free_memory_heeds_the_limit_of_the_container(monkeypatch: pytest.MonkeyPatch) -> None:

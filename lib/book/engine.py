@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from lib.book.timings import load
+from lib.composition import controls
+from lib.composition.flip import CONFIRM
+from lib.composition.task import LENGTH
+from lib.core.model.transformer import ModelSpec
 from lib.core.read.fact import Fact, in_words, span
 from lib.core.read.style import BLUE, GREY, VERMILLION, WIDTH, look
 from lib.core.read.tables import table
+from lib.core.record.store import Store, load_stored
 
 Record = dict[str, Any]
 
@@ -24,6 +29,29 @@ def load_speed() -> tuple[list[Record], list[Record]]:
 def _digits(value: float, unit: str) -> str:
     """Three digits, in full, with a unit that stays on the line."""
     return f"{float(f'{value:.3g}'):,.{0 if value >= 100 else 1 if value >= 10 else 2}f}\u00a0{unit}"
+
+
+def gpu_facts(store: Store) -> dict[str, Fact]:
+    """What runs of chapter 2 say of a GPU: their steps by the seconds of the card that they took, several programs at once."""
+    on = lambda runs, kind: [run for run in runs if run.provenance["device"].startswith(kind)]
+    paper, around = (load_stored(e.specs(controls.ONE_GPU), store) for e in (controls.PAPER_SIZE, controls.DIP))
+    moved = load_stored(controls.ROUNDING.specs(controls.ONE_GPU), store)
+    confirmed = load_stored(CONFIRM.specs("laptop"), store)
+    native = [run for run in on(confirmed, "cpu") if run.provenance["program"] == "native"]
+    rate = lambda runs: sum(r.steps for r in runs) / sum(r.seconds for r in runs) if runs else None
+    spec = controls.PAPER_SIZE.specs(controls.ONE_GPU)[0]
+    flops = 6 * spec.train.batch * cast(ModelSpec, spec.model).multiply_adds(LENGTH)
+    fast = rate(on(paper, "cuda"))
+    rests = "steps of one run a second, width 128, single precision"
+    return {
+        "gpu-runs": Fact(len(on([*paper, *around, *moved, *confirmed], "cuda")), "{}", "runs of chapter 2 that a GPU trained"),
+        "gpu-rate": Fact(rate(on(around, "cuda")), "{:,.0f}", f"{rests}, two other programs on the card"),
+        "core-rate": Fact(rate(native), "{:.0f}", f"{rests}, one core, native program"),
+        "gpu-paper": Fact(
+            fast, "{:.0f}", "steps of one run a second at the paper's size, single precision, other programs beside"
+        ),
+        "gpu-tflops": Fact(fast and fast * flops / 1e12, "{:.0f}", "TFLOP/s of this"),
+    }
 
 
 def facts(

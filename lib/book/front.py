@@ -132,23 +132,20 @@ def facts(
     new = metrics.new_facts(new_seeds)
     names = ("seeds", "symmetric-low", "symmetric-140", "inferential-140", "neither-75")
     size = metrics.size_facts(controls.paper_size(store, PROFILE))
-    sized = ("size-large", "size-seeds", "size-small", "size-small-runs", "size-small-shares", "size-middle-share")
-    return (
-        {name: size[name] for name in sized}
-        | {f"new-{name}": new[f"new-{name}"] for name in names}
-        | {
-            "pre-symmetric": Fact(ends.mean["symmetric"]["symmetric"], "{:.0%}", f"{at['symmetric']}, key − 6"),
-            "pre-inferential": Fact(ends.mean["inferential"]["inferential"], "{:.0%}", f"{at['inferential']}, key − 10"),
-            "post-best": Fact(
-                best.mean["inferential"]["inferential"], "{:.0%}", "largest mean share of key − 10 over γ, post-norm"
-            ),
-            "copies": Fact(
-                (sum(s == REPRODUCED for s in copies), len(copies)),
-                "{} of {}",
-                "claims of chapters 12 to 18 that hold",
-            ),
-            "settings": Fact(len(tasks), "{}", "settings of other tasks that are compared from two starts"),
-            "ahead": Fact(in_words(ahead), "{}", f"{rests} above 0"),
-            "behind": Fact(in_words(behind), "{}", f"{rests} below 0"),
-        }
-    )
+    sized = [f"size-{name}" for name in ("large", "seeds", "middle", "middle-share", "small", "small-runs", "small-shares")]
+    found = {name: size[name] for name in sized} | {f"new-{name}": new[f"new-{name}"] for name in names}
+    return found | {
+        "pre-symmetric": Fact(ends.mean["symmetric"]["symmetric"], "{:.0%}", f"{at['symmetric']}, key − 6"),
+        "pre-inferential": Fact(ends.mean["inferential"]["inferential"], "{:.0%}", f"{at['inferential']}, key − 10"),
+        "post-best": Fact(
+            best.mean["inferential"]["inferential"], "{:.0%}", "largest mean share of key − 10 over γ, post-norm"
+        ),
+        "copies": Fact(
+            (sum(s == REPRODUCED for s in copies), len(copies)),
+            "{} of {}",
+            "claims of chapters 12 to 18 that hold",
+        ),
+        "settings": Fact(len(tasks), "{}", "settings of other tasks that are compared from two starts"),
+        "ahead": Fact(in_words(ahead), "{}", f"{rests} above 0"),
+        "behind": Fact(in_words(behind), "{}", f"{rests} below 0"),
+    }

@@ -19,7 +19,7 @@ from lib.core.record.spec import RunSpec, TrainSpec
 from lib.core.record.store import Store, StoredRun, load_stored
 from lib.core.sweep.experiment import Experiment, check_profile
 
-LENT = "one-gpu"
+ONE_GPU = "one-gpu"
 """The profile: what one GPU trains within a quarter of an hour, all of this module together."""
 
 
@@ -41,13 +41,13 @@ def _runs(
         RunSpec(name, 1, gamma, seed, CONFIRM_RATE, DECAY, model_spec(WIDTH, depth), train, task, nudge)
         for gamma in sorted(gammas, reverse=True)
         for seed in seeds
-        if profile == LENT
+        if profile == ONE_GPU
     ]
 
 
 def check_own(profile: str) -> str:
     """The profile itself. Raises SpecError for one that does not exist."""
-    return profile if profile == LENT else check_profile(profile)
+    return profile if profile == ONE_GPU else check_profile(profile)
 
 
 # --- Rounding: the same runs once more in single precision, off by the last bit of their initial weights, and in bfloat16 ---
@@ -69,7 +69,7 @@ def never_weights(result: RunResult) -> bool:
 
 
 ROUNDING = Experiment(
-    ROUNDING_NAME, "The same runs under other roundings", 1, make_study, rounding_specs, never_weights, own_profiles=(LENT,)
+    ROUNDING_NAME, "The same runs under other roundings", 1, make_study, rounding_specs, never_weights, own_profiles=(ONE_GPU,)
 )
 
 # --- The stretch around the paper's γ = .5, where older runs are symmetric less often than on either side ---
@@ -82,7 +82,7 @@ def dip_specs(profile: str) -> list[RunSpec]:
     return _runs(DIP_NAME, profile, DIP_GAMMAS, CONFIRM_SEEDS)
 
 
-DIP = Experiment(DIP_NAME, "New seeds around γ = 0.5", 1, make_study, dip_specs, never_weights, own_profiles=(LENT,))
+DIP = Experiment(DIP_NAME, "New seeds around γ = 0.5", 1, make_study, dip_specs, never_weights, own_profiles=(ONE_GPU,))
 
 # --- Depth, at the same settings ---
 
@@ -95,7 +95,7 @@ def depth_specs(profile: str) -> list[RunSpec]:
 
 
 DEEP = Experiment(
-    DEPTHS_NAME, "New seeds of three and four layers", 1, make_study, depth_specs, never_weights, own_profiles=(LENT,)
+    DEPTHS_NAME, "New seeds of three and four layers", 1, make_study, depth_specs, never_weights, own_profiles=(ONE_GPU,)
 )
 
 # --- The paper's own size: its width, rows, batch, warm-up, decay and middle learning rate ---
@@ -128,7 +128,7 @@ def paper_specs(profile: str) -> list[RunSpec]:
         RunSpec(PAPER_NAME, 1, gamma, seed, 2.5e-4, grid.decay, model_spec(grid.d_model, 2), PAPER_TRAIN, grid.task)
         for seed in PAPER_SEEDS
         for gamma in sorted(PAPER_GAMMAS, reverse=True)
-        if profile == LENT
+        if profile == ONE_GPU
     ]
 
 
@@ -138,7 +138,7 @@ def at_both_ends(result: RunResult) -> bool:
 
 
 PAPER_SIZE = Experiment(
-    PAPER_NAME, "Two layers of the paper's own size", 1, make_study, paper_specs, at_both_ends, own_profiles=(LENT,)
+    PAPER_NAME, "Two layers of the paper's own size", 1, make_study, paper_specs, at_both_ends, own_profiles=(ONE_GPU,)
 )
 
 CONTROLS = (ROUNDING, DIP, DEEP, PAPER_SIZE)
@@ -146,11 +146,11 @@ CONTROLS = (ROUNDING, DIP, DEEP, PAPER_SIZE)
 
 def stored(experiment: Experiment, store: Store, profile: str) -> list[StoredRun]:
     """What is stored of a control; the runs of the smoke profile where that is asked for."""
-    return load_stored(experiment.specs("smoke" if profile == "smoke" else LENT), store)
+    return load_stored(experiment.specs("smoke" if profile == "smoke" else ONE_GPU), store)
 
 
 def paper_size(store: Store, profile: str) -> list[StoredRun]:
     """The runs of the paper's size of every seed that has all γ."""
-    runs, gammas = stored(PAPER_SIZE, store, profile), {spec.gamma for spec in PAPER_SIZE.specs(LENT)}
+    runs, gammas = stored(PAPER_SIZE, store, profile), {spec.gamma for spec in PAPER_SIZE.specs(ONE_GPU)}
     of = {seed: [run for run in runs if run.spec.seed == seed] for seed in sorted({run.spec.seed for run in runs})}
     return [run for group in of.values() for run in group if profile == "smoke" or {r.spec.gamma for r in group} == gammas]

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lib.composition.flip import by_turn, groups_of, of_new_seeds
+from lib.composition.flip import CONFIRM_FIRST, by_turn, groups_of, of_new_seeds
 from lib.composition.phase_diagram.metrics import MISTAKEN, WITHIN_ONE, composes, exact_kind, has_counts, share_of
 from lib.composition.runs import learned, model_of
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, PAIRS, Batch, Task
@@ -469,7 +469,7 @@ def facts(
         "high-runs": Fact(in_words(len(runs.high)), "{}", f"all {at['high']}"),
     }
     for name, some in groups_of(runs).items():
-        for key in WAYS[:1] if name == "low" else WAYS[:3]:
+        for key in {"low": WAYS[:1], "35": WAYS[1:2]}.get(name, WAYS[:3]):
             count = in_words(len(going(key, some)))
             found[f"{name}-{key.replace(' ', '-')}"] = Fact(count, "{}", f"{key}, {of_new_seeds(some)}")
     rests = f"need the three edges of the symmetric route and no other, {at['low']}"
@@ -494,6 +494,14 @@ def facts(
     found["later-composing"] = Fact(in_words(len(asked)), "{}", f"compose to within one step, {at['later']}")
     count = in_words(len(going(KEY_FIRST, asked)))
     found["later-first-compose"] = Fact(count, "{}", f"of these, key first, {at['later']}")
+    composing_ones = [run for run in new if exact_kind(run) == "inferential"]
+    symmetric_ones = [run for run in new if exact_kind(run) == "symmetric" and run.spec.gamma >= CONFIRM_FIRST[0]]
+    seen = f"{of_new_seeds(new)}; counted after seeing them"
+    found["exact-all"] = Fact(in_words(len(composing_ones)), "{}", f"mostly exactly −10, {seen}")
+    anchors = len(going(KEY_FIRST, composing_ones)) + len(going(BOTH, composing_ones))
+    found["exact-anchors"] = Fact(in_words(anchors), "{}", f"of these, key first or both, {seen}")
+    found["six-all"] = Fact(in_words(len(symmetric_ones)), "{}", f"mostly −6, from γ = {CONFIRM_FIRST[0]:g} on, {seen}")
+    found["six-pair"] = Fact(in_words(len(going(PAIR_FIRST, symmetric_ones))), "{}", f"of these, pair first, {seen}")
     found |= _facts_on_hybrids(runs.later) | _facts_on_judges(judges)
     return found | _facts_on_states([*runs.low, *runs.high]) | _facts_on_pictures(new, older, deep)
 

@@ -28,8 +28,8 @@ def _whole(experiment: controls.Experiment, store: Store, profile: str) -> list[
     if profile == "smoke":
         raise LookupError("the profile 'smoke' tells nothing of a trained model")
     runs = controls.stored(experiment, store, profile)
-    if not runs or len(runs) < len(experiment.specs(controls.LENT)):
-        raise LookupError(f"its runs are not all stored: python -m lib sweep {experiment.name} --profile {controls.LENT}")
+    if not runs or len(runs) < len(experiment.specs(controls.ONE_GPU)):
+        raise LookupError(f"its runs are not all stored: python -m lib sweep {experiment.name} --profile {controls.ONE_GPU}")
     return runs
 
 
@@ -109,7 +109,7 @@ def _rounding(store: Store, profile: str) -> Measured:
 
 def _paper_size(store: Store, profile: str) -> Measured:
     if profile == "smoke" or not (runs := controls.paper_size(store, profile)):
-        raise LookupError(f"no seed has all γ: python -m lib sweep {controls.PAPER_NAME} --profile {controls.LENT}")
+        raise LookupError(f"no seed has all γ: python -m lib sweep {controls.PAPER_NAME} --profile {controls.ONE_GPU}")
     at = lambda gamma: [run for run in runs if run.spec.gamma == gamma]
     mean = lambda gamma, kind: float(np.mean([run.metrics[kind] for run in at(gamma)]))
     small = [run for run in runs if run.spec.gamma >= 0.8]

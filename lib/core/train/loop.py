@@ -148,7 +148,8 @@ class Trainer:
     def _worth_shrinking(self, slots_saved: int) -> bool:
         steps = self.ensemble.step[self.ensemble.active]
         left = self.train.steps - int(steps.min())
-        return worth_shrinking(self.ensemble.run(self.ensemble.active[0]), self.study.length, slots_saved, left)
+        first = self.ensemble.run(self.ensemble.active[0])
+        return worth_shrinking(first, self.study.length, slots_saved, left, self.device.type)
 
     def step(self) -> None:
         began = time.perf_counter()
