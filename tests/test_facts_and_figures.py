@@ -255,7 +255,7 @@ def test_what_a_gpu_did_is_told_by_its_own_runs() -> None:
     runs += [on(new[0], "cpu (B)", 80, 2.0, "native"), on(new[1], "cpu (B)", 10, 2.0), on(new[2], "cuda (A)", 7, 1.0)]
     said = {name: fact.text for name, fact in engine.gpu_facts(Shelf(runs)).items()}
     assert (said["gpu-runs"], said["gpu-rate"], said["core-rate"], said["gpu-paper"]) == ("3", "1,500", "40", "2")
-    assert set(fact.text for name, fact in engine.gpu_facts(Shelf([])).items() if name != "gpu-runs") == {ABSENT}
+    assert {fact.text for name, fact in engine.gpu_facts(Shelf([])).items() if name != "gpu-runs"} == {ABSENT}
 
 
 # --- Figures draw what they are given ---

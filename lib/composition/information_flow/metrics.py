@@ -469,7 +469,7 @@ def facts(
         "high-runs": Fact(in_words(len(runs.high)), "{}", f"all {at['high']}"),
     }
     for name, some in groups_of(runs).items():
-        for key in {"low": WAYS[:1], "35": WAYS[1:2]}.get(name, WAYS[:3]):
+        for key in {"low": (PAIR_FIRST,), "high": WAYS[:3], "140": WAYS[:3]}.get(name, (KEY_FIRST,)):
             count = in_words(len(going(key, some)))
             found[f"{name}-{key.replace(' ', '-')}"] = Fact(count, "{}", f"{key}, {of_new_seeds(some)}")
     rests = f"need the three edges of the symmetric route and no other, {at['low']}"

@@ -531,6 +531,10 @@ def facts(
     return found | new_facts(new) | around_facts(new, around) | size_facts(size)
 
 
+MIDDLE_GAMMAS = (0.75, 0.95)
+"""Those of the new seeds at which kinds are mixed."""
+
+
 def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     """Of the new seeds, γ by γ: how many are of which kind, and what the others answer."""
     runs = by_turn(new)
@@ -568,7 +572,15 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     found["new-early"] = Fact(count, "{} of {}", "new seeds whose early answer is the final one")
     p = kinds_apart(kinds["low"], kinds[last], "greater") if groups[last] else None
     rests = f"Fisher's one-sided exact test of the decided runs {of_new_seeds([*groups['low'], *groups[last]])}"
-    return found | {f"new-apart-{last}": Fact(p, "{:.1g}", rests)}
+    found[f"new-apart-{last}"] = Fact(p, "{:.2g}", rests)
+    large, small = (kinds[a] + kinds[b] for a, b in (("35", "low"), ("110", "high")))
+    small += kinds[last]
+    rests = f"{of_new_seeds([run for run in new if run.spec.gamma not in MIDDLE_GAMMAS])}, pooled after seeing them"
+    return found | {
+        "pooled-large": Fact((in_words(large["symmetric"]), in_words(large["inferential"])), "{} and {}", f"kinds, {rests}"),
+        "pooled-small": Fact((in_words(small["symmetric"]), in_words(small["inferential"])), "{} and {}", f"kinds, {rests}"),
+        "pooled-p": Fact(kinds_apart(large, small, "greater"), "{:.0e}", f"Fisher's one-sided exact test, {rests}"),
+    }
 
 
 SIDES = (0.35, 0.55)
