@@ -264,7 +264,6 @@ EXCEPTED: dict[str, dict[str, str]] = {
         "questions about (4, 3)": "the pair that is never trained",
         "all of its four edges": "the route",
         "At γ = 1.25": "a setting",
-        "the last four": "the columns of the figure",
         "exactly key − 10": "an answer",
         "key − 11": "an answer",
         "key − 9": "an answer",
