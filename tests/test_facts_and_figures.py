@@ -195,7 +195,9 @@ def test_facts_on_gpt2_by_hand() -> None:
     assert (said["small-nothing"], said["small-runs"], said["small-norm"]) == ("eight", "eight", "four")  # two of four seeds
     assert (said["large-inferential"], said["large-runs"], said["norm-unlearned"]) == ("four", 28, "none")
     assert said["small-others"] == "four to eight"
-    assert (said["heads-low"], said["heads-high"]) == pytest.approx((0.30055, 0.90055))
+    assert said["heads-high"] == pytest.approx(0.90055)
+    assert (said["norm-learned"], said["norm-learned-inferential"], said["symmetric-heads"]) == ("eight", "four", "none")
+    assert (said["fisher-heads"], said["fisher-norm"]) == pytest.approx((1, 1 / 13))  # of 12 of 16 all four others in one
     assert said["p-nothing"] == pytest.approx(1 / 495)  # ways to draw four of twelve
     assert said["p-norm"] > 0.5
     rows = [row[1:] for row in gpt2.factor_rows(found)]

@@ -127,7 +127,7 @@ EXCEPTED: dict[str, dict[str, str]] = {
         "compose at .9 and 1.0 ": "settings",
         "At .9 and 1.0 ": "settings",
         "are of width 128": "a setting",
-        "know 99 % at the end": "the definition of learned",
+        "know 99 %)": "the definition of learned",
         "all but the four from .40": "settings",
         ".55 and 1.25 were": "settings",
         "at 1.1 ": "a setting",

@@ -10,7 +10,7 @@ from lib.composition.runs import MAPPINGS, learned, learned_among
 from lib.composition.trends import BY_GAMMA, curves, slope
 from lib.composition.variations import HEADS, NORM, NOTHING, factor_specs
 from lib.core.read.fact import Fact, in_words, mean
-from lib.core.read.statistics import RARE, Comparison, compare
+from lib.core.read.statistics import RARE, Comparison, compare, fisher_exact
 from lib.core.record.store import Store, StoredRun, load
 
 LARGE = 0.3
@@ -85,18 +85,28 @@ def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequen
     for key, name in (("nothing", NOTHING), ("norm", NORM), ("heads", HEADS)):
         if name in kinds:
             facts[f"small-{key}"] = Fact(in_words(kinds[name]["inferential"]), "{}", f"inferential, changed: {name}; {counted}")
-            if name != NOTHING:
+            if name == HEADS:
                 number = in_words(kinds[name]["symmetric"])
                 facts[f"symmetric-{key}"] = Fact(number, "{}", f"symmetric, changed: {name}; {counted}")
             facts["small-runs"] = Fact(in_words(kinds[name].total()), "{}", f"runs of each part at γ > {LARGE:g}")
     if HEADS in found:
-        last = max(run.spec.gamma for run in found[HEADS])
-        for key, gamma in (("low", LARGE), ("high", last)):
-            value = mean(run.metrics["inferential"] for run in found[HEADS] if run.spec.gamma == gamma)
-            facts[f"heads-{key}"] = Fact(value, "{:.0%}", f"mean inferential share with one head, γ = {gamma:g}")
+        gamma = max(run.spec.gamma for run in found[HEADS])
+        value = mean(run.metrics["inferential"] for run in found[HEADS] if run.spec.gamma == gamma)
+        facts["heads-high"] = Fact(value, "{:.0%}", f"mean inferential share with one head, γ = {gamma:g}")
     if NORM in found:
-        count = in_words(len(small(found[NORM])) - len(learned_among(small(found[NORM]))))
-        facts["norm-unlearned"] = Fact(count, "{}", f"without 99 % of their training rows, changed: {NORM}; γ > {LARGE:g}")
+        known = learned_among(small(found[NORM]))
+        rests = f"with 99 % of their training rows, changed: {NORM}; γ > {LARGE:g}"
+        facts["norm-learned"] = Fact(in_words(len(known)), "{}", rests)
+        facts["norm-unlearned"] = Fact(in_words(len(small(found[NORM])) - len(known)), "{}", f"not {rests}")
+        count = in_words(sum(exact_kind(run) == "inferential" for run in known))
+        facts["norm-learned-inferential"] = Fact(count, "{}", f"inferential of those {rests}")
+    for key, name in (("norm", NORM), ("heads", HEADS)):
+        if name in kinds and NOTHING in kinds:
+            table = [[of["inferential"], of.total() - of["inferential"]] for of in (kinds[NOTHING], kinds[name])]
+            rests = (
+                f"Fisher's two-sided exact test of inferential runs, changed: {name} against {NOTHING}; asked after seeing them"
+            )
+            facts[f"fisher-{key}"] = Fact(fisher_exact(table), "{:.2g}", rests)
     for key, name in (("nothing", NOTHING), ("norm", NORM)):
         if name in turned:
             rests = f"exact p of more inferential answers at γ > {LARGE:g}, changed: {name}"

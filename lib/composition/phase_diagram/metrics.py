@@ -522,7 +522,6 @@ def facts(
         "far-exact": Fact(
             max((r.metrics["inferential"] for r in far), default=None), "{:.0%}", f"largest share of −10, {where}"
         ),
-        "far-inferential": Fact(in_words(sum(exact_kind(r) == "inferential" for r in far)), "{}", f"inferential ones, {where}"),
     }
     for name, gamma, mapping in (("low", 0.75, "inferential"), ("high", 1.2, "symmetric")):
         here = [r.metrics[mapping] for r in loud if r.spec.gamma == gamma]
@@ -570,6 +569,9 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     kept = sum((value > 0) == (preference(run) > 0) for run, value in points)
     count = in_words(kept), in_words(len(points))
     found["new-early"] = Fact(count, "{} of {}", "new seeds whose early answer is the final one")
+    early, late = np.array([v for _, v in points]), np.array([preference(run) for run, _ in points])
+    rho = spearman(early, late) if len(points) > 2 else None
+    found["new-early-rho"] = Fact(rho, "{:.2f}", f"rank correlation of these, new seeds from γ = {EARLY_FROM:g} on")
     p = kinds_apart(kinds["low"], kinds[last], "greater") if groups[last] else None
     rests = f"Fisher's one-sided exact test of the decided runs {of_new_seeds([*groups['low'], *groups[last]])}"
     found[f"new-apart-{last}"] = Fact(p, "{:.2g}", rests)
