@@ -246,6 +246,14 @@ def test_facts_of_the_new_seeds_go_by_gamma() -> None:
     assert said["new-apart-140"] == "0.11"  # 4 of 35: of 3 symmetric of 7, all among the four
 
 
+def test_a_moved_bit_is_told_where_all_seeds_of_a_gamma_are_done() -> None:
+    new = [row(1.0, 0.0, g, seed) for g in (0.55, 0.95) for seed in (0, 1)]
+    moved = [row(0.9, 0.0, 0.55, 0), row(0.0, 0.9, 0.55, 1), row(1.0, 0.0, 0.95, 0)]
+    said = {name: fact.text for name, fact in metrics.moved_facts(new, moved).items()}
+    assert said == {"moved": "two", "moved-kept": "one"}
+    assert {fact.text for fact in metrics.moved_facts(new, []).values()} == {"none"}
+
+
 def test_new_seeds_count_at_a_gamma_that_has_them_all() -> None:
     specs = CONFIRM.specs("laptop")
     assert {spec.gamma for spec in specs[:16]} == set(CONFIRM_FIRST)
@@ -285,6 +293,9 @@ def test_every_run_is_drawn() -> None:
     assert Counter(line.get_xdata()[0] for line in squares) == {0.3: 2, 0.8: 2}
     assert sum(line.get_markerfacecolor() == "none" for line in squares) == 1
     draw(figure)
+    phone = figures.kinds({"one": runs, "two": runs[:1]}, narrow=True)
+    assert len(phone.axes[0].lines) == 4
+    draw(phone)
     early = figures.early([(begun(run, 50, 10), 0.4) for run in runs])
     assert sum(line.get_xdata() == [0.4] for line in early.axes[0].lines) == 4
     draw(early)

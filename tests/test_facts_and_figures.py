@@ -195,8 +195,9 @@ def test_facts_on_gpt2_by_hand() -> None:
     assert (said["small-nothing"], said["small-runs"], said["small-norm"]) == ("eight", "eight", "four")  # two of four seeds
     assert (said["large-inferential"], said["large-runs"], said["norm-unlearned"]) == ("four", 28, "none")
     assert said["small-others"] == "four to eight"
-    assert said["heads-high"] == pytest.approx(0.90055)
-    assert (said["norm-learned"], said["norm-learned-inferential"], said["symmetric-heads"]) == ("eight", "four", "none")
+    assert (said["five-middle"], said["five-last"]) == (("18", "20"), ("18", "20"))
+    assert (said["heads-middle"], said["heads-last"], said["heads-least"]) == pytest.approx(("four", "four", 0.7004))
+    assert (said["norm-learned"], said["norm-learned-inferential"], said["norm-close"]) == ("eight", "four", "none")
     assert (said["fisher-heads"], said["fisher-norm"]) == pytest.approx((1, 1 / 13))  # of 12 of 16 all four others in one
     assert said["p-nothing"] == pytest.approx(1 / 495)  # ways to draw four of twelve
     assert said["p-norm"] > 0.5
@@ -314,7 +315,7 @@ def test_edges_are_drawn_under_the_answers(telling: None) -> None:
     assert np.sum(list(bars(above).values()), 0) == pytest.approx(np.ones(5))
     assert bars(above)["−9 or −11"] == pytest.approx([0, 0, 0.3, 0.1, 0.4])
     assert bars(above)["other"] == pytest.approx([0, 0.4, 0, 0.2, 0])
-    assert ticks(below) == ["pair\nfirst", "pair\nfirst", "key\nfirst", "both"]
+    assert ticks(below) == ["pair first", "pair first", "key first", "both"]
     colours = {  # γ = .55, then the one that goes pair first at 1.25
         (label, x): np.array(bar.get_facecolor()[:3])
         for y, label in enumerate(ticks(below, "y"))
@@ -394,7 +395,7 @@ def test_neighbours_are_drawn_over_what_is_missed(telling: None) -> None:
     assert np.sum(list(bars(above).values()), 0) == pytest.approx(np.ones(3))
     missed = [[bar.get_height() for bar in group] for group in below.containers]
     assert np.transpose(missed) == pytest.approx(np.array([[0.3, 0, 0.3, 0], [0.1, 0.1, 0, 0.1], [0.4, 0, 0, 0]]), abs=1e-9)
-    assert ticks(below) == ["key\nfirst", "both"]
+    assert ticks(below) == ["key first", "both"]
     assert "γ = 1.25" in drawn(figure)
 
 
@@ -404,7 +405,7 @@ def test_shares_are_drawn_by_gamma_and_way(telling: None) -> None:
     runs = [planted(gamma, needs=way, share=value) for gamma, way, value in given]
     shares = {"one": lambda run: run.metrics["share"], "less": lambda run: 1 - run.metrics["share"]}
     figure = vectors_figures.shares_figure(runs, shares, "share")
-    assert ticks(figure.axes[0]) == ["pair\nfirst\n0.55", "key\nfirst\n0.55", "key\nfirst\n1.25", "both\n1.25"]
+    assert ticks(figure.axes[0]) == ["0.55, pair first", "0.55, key first", "1.25, key first", "1.25, both"]
     for ax, value in zip(figure.axes, (lambda v: v, lambda v: 1 - v), strict=True):
         assert [(round(x), y) for x, y in squares(ax)] == [(1, value(0.5)), (2, value(0.8)), (2, value(0.9))]
         assert [(round(x), y) for x, y in squares(ax, "o")] == [(0, value(0)), (3, value(0.2))]

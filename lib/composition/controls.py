@@ -98,7 +98,7 @@ DEEP = Experiment(
     DEPTHS_NAME, "New seeds of three and four layers", 1, make_study, depth_specs, never_weights, own_profiles=(ONE_GPU,)
 )
 
-# --- The paper's own size: its width, rows, batch, warm-up, decay and middle learning rate ---
+# --- The paper's own size: its width, rows, batch, warm-up and decay, and the learning rate of its schedule ---
 
 PAPER_NAME = "composition-paper-size"
 PAPER_GAMMAS, PAPER_SEEDS = (0.5, 0.8, 0.9, 1.0), (0, 1, 2)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from lib.composition.phase_diagram.metrics import exact_kind
+from lib.composition.diagram import WIDTH, gain, gamma_of_gain
+from lib.composition.phase_diagram.metrics import composes, exact_kind
 from lib.composition.runs import MAPPINGS, learned, learned_among
 from lib.composition.trends import BY_GAMMA, curves, slope
 from lib.composition.variations import HEADS, NORM, NOTHING, factor_specs
-from lib.core.read.fact import Fact, in_words, mean
+from lib.core.read.fact import Fact, in_words
 from lib.core.read.statistics import RARE, Comparison, compare, fisher_exact
 from lib.core.record.store import Store, StoredRun, load
 
@@ -68,10 +69,10 @@ def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequen
     turned = {name: turn(runs) for name, runs in found.items() if runs}
     if not turned:
         return facts
-    others = [name for name in turned if name not in (NOTHING, NORM)]
-    kept = [name for name in others if turned[name].p <= RARE]
+    parts = [name for name in turned if name not in (NOTHING, NORM)]
+    kept = [name for name in parts if turned[name].p <= RARE]
     facts["kept"] = Fact(in_words(len(kept)), "{}", f"of the other factors, those that leave an exact p of at most {RARE:g}")
-    facts["factors"] = Fact(in_words(len(others)), "{}", "factors beside the norm")
+    facts["factors"] = Fact(in_words(len(parts)), "{}", "factors beside the norm")
     kinds = {name: Counter(exact_kind(run) for run in small(runs)) for name, runs in found.items() if runs}
     counted = f"more than half of the answers, runs at γ > {LARGE:g}; counted after seeing them"
     most = {name: number["inferential"] for name, number in kinds.items() if name not in (NOTHING, NORM, HEADS)}
@@ -85,19 +86,30 @@ def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequen
     for key, name in (("nothing", NOTHING), ("norm", NORM), ("heads", HEADS)):
         if name in kinds:
             facts[f"small-{key}"] = Fact(in_words(kinds[name]["inferential"]), "{}", f"inferential, changed: {name}; {counted}")
-            if name == HEADS:
-                number = in_words(kinds[name]["symmetric"])
-                facts[f"symmetric-{key}"] = Fact(number, "{}", f"symmetric, changed: {name}; {counted}")
             facts["small-runs"] = Fact(in_words(kinds[name].total()), "{}", f"runs of each part at γ > {LARGE:g}")
-    if HEADS in found:
-        gamma = max(run.spec.gamma for run in found[HEADS])
-        value = mean(run.metrics["inferential"] for run in found[HEADS] if run.spec.gamma == gamma)
-        facts["heads-high"] = Fact(value, "{:.0%}", f"mean inferential share with one head, γ = {gamma:g}")
+    five = [run for name, runs in found.items() if name not in (NORM, HEADS) for run in small(runs)]
+    one = small(found.get(HEADS, []))
+    for key, pick in (("middle", min), ("last", max)):
+        gamma = pick((run.spec.gamma for run in [*five, *one]), default=0.0)
+        of_five, of_one = ([exact_kind(r) == "inferential" for r in some if r.spec.gamma == gamma] for some in (five, one))
+        rests = f"inferential at γ = {gamma:g}; counted after seeing them"
+        count = in_words(sum(of_five)), in_words(len(of_five))
+        facts[f"five-{key}"] = Fact(count, "{} of {}", f"all but the norm after and one head: {rests}")
+        facts[f"heads-{key}"] = Fact(in_words(sum(of_one)), "{}", f"one head: {rests}")
+    shares = [run.metrics["inferential"] for run in one if exact_kind(run) == "inferential"]
+    facts["heads-least"] = Fact(min(shares, default=None), "{:.0%}", "least share of key − 10 of these")
+    width = next((run.spec.model.d_model for run in [*five, *one]), WIDTH)
+    here = gamma_of_gain(gain(0.9, width), WIDTH)
+    facts["gain-here"] = Fact(here, "{:.2f}", f"the γ at width {WIDTH} of the gain σ√d that .9 has at width {width}")
     if NORM in found:
         known = learned_among(small(found[NORM]))
         rests = f"with 99 % of their training rows, changed: {NORM}; γ > {LARGE:g}"
         facts["norm-learned"] = Fact(in_words(len(known)), "{}", rests)
-        facts["norm-unlearned"] = Fact(in_words(len(small(found[NORM])) - len(known)), "{}", f"not {rests}")
+        others = [run for run in small(found[NORM]) if run not in known]
+        facts["norm-unlearned"] = Fact(in_words(len(others)), "{}", f"not {rests}")
+        facts["norm-close"] = Fact(
+            in_words(sum(map(composes, others))), "{}", f"of these, most answers −9, −10 or −11; not {rests}"
+        )
         count = in_words(sum(exact_kind(run) == "inferential" for run in known))
         facts["norm-learned-inferential"] = Fact(count, "{}", f"inferential of those {rests}")
     for key, name in (("norm", NORM), ("heads", HEADS)):

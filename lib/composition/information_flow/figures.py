@@ -128,7 +128,7 @@ def edge_figure(runs: Sequence[StoredRun], narrow: bool = False) -> Figure:
         for label, (mapping, _) in zip(labels, _ROWS, strict=True):
             label.set_color(palette.COLOUR[mapping] if mapping != "neither" else style.DARK)
         cells.set(**{f"{across}label": "edge cut, in layer"})
-        groups = [name if narrow else name.replace(" ", "\n") for _, name, *_ in ends]
+        groups = [name for _, name, *_ in ends]
         (bars if narrow else cells).set(**{f"{along}ticks": [(a + b) / 2 for *_, a, b in ends], f"{along}ticklabels": groups})
         for gamma in dict.fromkeys(g for g, *_ in ends):
             first, last = min(a for g, _, a, _ in ends if g == gamma), max(b for g, *_, b in ends if g == gamma)
@@ -138,6 +138,7 @@ def edge_figure(runs: Sequence[StoredRun], narrow: bool = False) -> Figure:
         if narrow:
             fig.legend(loc="outside upper center", ncols=4, columnspacing=1, handlelength=1)
         else:
+            cells.tick_params(axis="x", rotation=90, labelsize=7.5)  # a group may be of a single run
             cells.invert_yaxis()
             bars.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1.12), columnspacing=1.2, handlelength=1.2)
         for ax in (bars, cells):

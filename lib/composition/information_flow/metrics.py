@@ -50,6 +50,10 @@ ROUTES: dict[str, frozenset[Step]] = {
     ),
 }
 """The routes through two layers that the paper draws (Zhang et al. 2024, Fig. 3a, c)."""
+SMALL = 1.0
+"""Weights are very small beyond this γ (our choice)."""
+THIRD = frozenset({(1, "first anchor", "second anchor"), (1, "key", "second anchor"), (2, "second anchor", "last")})
+"""A way that the paper does not draw, found at the largest weights: all meets at the second anchor."""
 PAIR_FIRST, KEY_FIRST, BOTH, NEITHER = WAYS = ("pair first", "key first", "both", "neither")
 
 
@@ -437,9 +441,10 @@ def smaller(runs: Sequence[StoredRun]) -> Comparison | None:
 
 
 def examples(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    """The clearest symmetric run, the most exact one that goes key first, and the most exact of all; each once."""
+    """The clearest symmetric run, the most exact one of small weights that goes key first, and the most exact of all; each
+    once."""
     exact = lambda run: run.metrics["inferential"]
-    first = [run for run in runs if way(run) == KEY_FIRST] or list(runs)
+    first = [run for run in runs if way(run) == KEY_FIRST and run.spec.gamma > SMALL] or list(runs)
     chosen = (max(runs, key=lambda run: run.metrics["symmetric"]), max(first, key=exact), max(runs, key=exact))
     return list({run.path: run for run in chosen}.values())
 
@@ -469,7 +474,7 @@ def facts(
         "high-runs": Fact(in_words(len(runs.high)), "{}", f"all {at['high']}"),
     }
     for name, some in groups_of(runs).items():
-        for key in {"low": (PAIR_FIRST,), "high": WAYS[:3], "140": WAYS[:3]}.get(name, (KEY_FIRST,)):
+        for key in {"low": (PAIR_FIRST,), "35": (), "high": WAYS[:3], "140": WAYS[:3]}.get(name, (KEY_FIRST,)):
             count = in_words(len(going(key, some)))
             found[f"{name}-{key.replace(' ', '-')}"] = Fact(count, "{}", f"{key}, {of_new_seeds(some)}")
     rests = f"need the three edges of the symmetric route and no other, {at['low']}"
@@ -492,14 +497,21 @@ def facts(
     best = max(map(exact, going(KEY_FIRST, runs.later)), default=None)
     found["later-best"] = Fact(best, "{:.0%}", f"the largest share of exactly −10, key first, {at['later']}")
     found["later-composing"] = Fact(in_words(len(asked)), "{}", f"compose to within one step, {at['later']}")
-    count = in_words(len(going(KEY_FIRST, asked)))
-    found["later-first-compose"] = Fact(count, "{}", f"of these, key first, {at['later']}")
     composing_ones = [run for run in new if exact_kind(run) == "inferential"]
-    symmetric_ones = [run for run in new if exact_kind(run) == "symmetric" and run.spec.gamma >= CONFIRM_FIRST[0]]
+    smaller = [run for run in new if run.spec.gamma >= CONFIRM_FIRST[0]]
+    symmetric_ones = [run for run in smaller if exact_kind(run) == "symmetric"]
+    rest = [run for run in smaller if exact_kind(run) != "symmetric"]
+    largest = [run for run in new if run.spec.gamma < CONFIRM_FIRST[0]]
     seen = f"{of_new_seeds(new)}; counted after seeing them"
     found["exact-all"] = Fact(in_words(len(composing_ones)), "{}", f"mostly exactly −10, {seen}")
     anchors = len(going(KEY_FIRST, composing_ones)) + len(going(BOTH, composing_ones))
     found["exact-anchors"] = Fact(in_words(anchors), "{}", f"of these, key first or both, {seen}")
+    found["exact-both"] = Fact(in_words(len(going(BOTH, composing_ones))), "{}", f"of these, both, {seen}")
+    needing = len(going(KEY_FIRST, rest)) + len(going(BOTH, rest))
+    found["rest-all"] = Fact(in_words(len(rest)), "{}", f"not mostly −6, from γ = {CONFIRM_FIRST[0]:g} on, {seen}")
+    found["rest-anchors"] = Fact(in_words(needing), "{}", f"of these, key first or both, {seen}")
+    third = [run for run in largest if needed(run) >= THIRD and (2, "first anchor", "last") not in needed(run)]
+    found["third-way"] = Fact(in_words(len(third)), "{}", f"need all that meets at the second anchor, {of_new_seeds(largest)}")
     found["six-all"] = Fact(in_words(len(symmetric_ones)), "{}", f"mostly −6, from γ = {CONFIRM_FIRST[0]:g} on, {seen}")
     found["six-pair"] = Fact(in_words(len(going(PAIR_FIRST, symmetric_ones))), "{}", f"of these, pair first, {seen}")
     found |= _facts_on_hybrids(runs.later) | _facts_on_judges(judges)

@@ -162,12 +162,13 @@ CONTROLS = (
         "Fig 2a, b",
         "At the paper's own size two layers are symmetric at γ = .5 and inferential at .8.",
         "near 100 % on key − 6 at γ = .5, near 100 % on key − 10 at γ = .8",
-        "the paper's width, rows, batch, warm-up, decay and middle learning rate, single precision, until "
+        "the paper's width, rows, batch, warm-up, decay, and the learning rate of its schedule, single precision, until "
         f"learned: mean symmetric share at γ = .5 and mean inferential share at γ = .8 at least {REGION:g}; at "
         "some γ from .8 on all runs inferential, and no run from .8 on symmetric; three quarters of all runs with "
         f"{LEARNED:.0%} of their training rows",
         _paper_size,
-        revised="three seeds, as the paper has, were planned; two could be trained, and had been seen when this was decided",
+        revised="three seeds, as the paper has, were planned; two could be trained, and had been seen when this was decided; "
+        "the learning rate was first called the middle one of its grid, which is lower",
         question="flip",
         figure="2.1",
     ),

@@ -189,16 +189,19 @@ def neighbour_steps(by_gamma: Mapping[float, np.ndarray]) -> Figure:
 KINDS = ("symmetric", "neither", "inferential")
 
 
-def kinds(panels: Mapping[str, Sequence[StoredRun]], edge: float | None = None, steps: int = 100) -> Figure:
+def kinds(
+    panels: Mapping[str, Sequence[StoredRun]], edge: float | None = None, steps: int = 100, narrow: bool = False
+) -> Figure:
     """A square a run, stacked over its γ (rounded to 1 / `steps`) and coloured by its kind; hollow where it has not learned.
-    `edge`: γ between the bands of Figure 2.5. panels: {title: runs}, one above the other, so that a phone can show them."""
+    `edge`: γ between the bands of Figure 2.5; `narrow`: for a phone. panels: {title: runs}, one above the other."""
     columns: dict[str, dict[float, list[StoredRun]]] = {title: {} for title in panels}
     for title, runs in panels.items():
         for run in runs:
             columns[title].setdefault(round(steps * run.spec.gamma) / steps, []).append(run)
     tops = [1 + max(map(len, found.values()), default=1) for found in columns.values()]
     with style.look():
-        size = (style.WIDTH, 1.0 + sum(0.6 + 0.145 * top for top in tops))
+        square = {"marker": "s", "ms": 4.0 if narrow else 6.5, "ls": ""}
+        size = (style.NARROW if narrow else style.WIDTH, 1.0 + 0.5 * narrow + sum(0.6 + 0.145 * top for top in tops))
         fig, axes = plt.subplots(
             len(panels), 1, figsize=size, sharex=True, squeeze=False, height_ratios=[2 + top for top in tops]
         )
@@ -208,7 +211,7 @@ def kinds(panels: Mapping[str, Sequence[StoredRun]], edge: float | None = None, 
                 for height, run in enumerate(ordered):
                     colour = palette.COLOUR[exact_kind(run)]
                     face = colour if learned(run) else "none"
-                    ax.plot(gamma, height + 0.5, "s", ms=6.5, mec=colour, mfc=face, mew=1.2)
+                    ax.plot(gamma, height + 0.5, mec=colour, mfc=face, mew=0.8 if narrow else 1.2, **square)
             if edge is not None:
                 ax.axvline(edge, color=style.GREY, lw=1, ls=":")
             ax.set(ylim=(0, top))
@@ -219,7 +222,7 @@ def kinds(panels: Mapping[str, Sequence[StoredRun]], edge: float | None = None, 
         names = {"symmetric": palette.LABEL["symmetric"], "inferential": palette.LABEL["inferential"], "neither": "neither"}
         handles = [Line2D([], [], ls="", marker="s", ms=6.5, color=palette.COLOUR[k], label=v) for k, v in names.items()]
         hollow = Line2D([], [], ls="", marker="s", ms=6.5, mec=style.DARK, mfc="none", label="has not learned")
-        fig.legend(handles=[*handles, hollow], loc="outside lower center", ncols=2)
+        fig.legend(handles=[*handles, hollow], loc="outside lower center", ncols=1 if narrow else 2)
     return fig
 
 

@@ -34,7 +34,7 @@ from lib.composition.task import (
 )
 from lib.composition.variations import FLIP, KEYS, SEARCH
 from lib.core.model.transformer import ModelSpec
-from lib.core.read.fact import Fact, in_words, mean
+from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.measures import memoized, seeds
 from lib.core.read.statistics import Trend, fisher_exact, slope, spearman
 from lib.core.record.spec import RunSpec
@@ -455,9 +455,11 @@ def facts(
     new: Sequence[StoredRun] = (),
     around: Sequence[StoredRun] = (),
     size: Sequence[StoredRun] = (),
+    moved: Sequence[StoredRun] = (),
 ) -> dict[str, Fact]:
     """What the text of chapter 2 says: of the pooled runs in bfloat16, the search in single precision at low learning rates and
-    at twice those, the full-length runs; the new seeds, those around γ = .5, and those of the paper's size."""
+    at twice those, the full-length runs; the new seeds, those around γ = .5, those of the paper's size, and those whose weights
+    were moved by their last bit."""
     bands = counts_by_band(quiet)
     below, above, first = bands[BANDS[2]], bands[BANDS[3]], bands[BANDS[0]]
     half = Counter(exact_kind(r) for r in learned_among(quiet) if r.spec.gamma == PAPER_PAIR[0])
@@ -527,7 +529,7 @@ def facts(
         here = [r.metrics[mapping] for r in loud if r.spec.gamma == gamma]
         rests = f"share of the {mapping} answer at γ = {gamma:g}, learning rate 4e-4, one seed, single precision"
         found[f"loud-{name}"] = Fact(here[0] if here else None, "{:.0%}", rests)
-    return found | new_facts(new) | around_facts(new, around) | size_facts(size)
+    return found | new_facts(new) | around_facts(new, around) | size_facts(size) | moved_facts(new, moved)
 
 
 MIDDLE_GAMMAS = (0.75, 0.95)
@@ -599,12 +601,31 @@ def around_facts(new: Sequence[StoredRun], around: Sequence[StoredRun]) -> dict[
         "around-runs": Fact(in_words(len(around)), "{}", f"runs, {inside}"),
         "around-symmetric": Fact(in_words(kinds["symmetric"]), "{}", f"symmetric, {inside}"),
         "around-inferential": Fact(in_words(kinds["inferential"]), "{}", f"inferential, {inside}"),
+        "around-shares": Fact(
+            span(run.metrics["inferential"] for run in around if exact_kind(run) == "inferential"),
+            "{:.0%} to {:.0%}",
+            f"their shares of key − 10, {inside}",
+        ),
         "sides-symmetric": Fact((in_words(beside["symmetric"]), in_words(len(sides))), "{} of {}", f"symmetric, {outside}"),
         "around-p": Fact(
             fisher_exact(table, "less") if around and sides else None,
             "{:.1g}",
             "Fisher's one-sided exact test of these numbers",
         ),
+    }
+
+
+def moved_facts(new: Sequence[StoredRun], moved: Sequence[StoredRun]) -> dict[str, Fact]:
+    """Of the new seeds from weights moved by their last bit, at every γ that has all of them: which keep their kind."""
+    at = {(run.spec.gamma, run.spec.seed): run for run in new}
+    twins = [(run, at[place]) for run in moved if (place := (run.spec.gamma, run.spec.seed)) in at]
+    many = Counter(run.spec.gamma for run, _ in twins)
+    whole = [(run, twin) for run, twin in twins if many[run.spec.gamma] == seeds(new)]
+    rests = f"{of_new_seeds([twin for _, twin in whole])}, weights moved by their last bit"
+    kept = sum(exact_kind(run) == exact_kind(twin) for run, twin in whole)
+    return {
+        "moved": Fact(in_words(len(whole)), "{}", f"runs, {rests}"),
+        "moved-kept": Fact(in_words(kept), "{}", f"of the kind of the run that was not moved, {rests}"),
     }
 
 

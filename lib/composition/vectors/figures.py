@@ -88,14 +88,14 @@ def shares_figure(runs: Sequence[StoredRun], measures: Mapping[str, Callable[[St
         for w, some in by_way([run for run in runs if run.spec.gamma == g]).items()
     }
     with style.look():
-        fig, axes = plt.subplots(1, len(measures), figsize=(style.WIDTH, 2.9), sharey=True, squeeze=False)
+        fig, axes = plt.subplots(1, len(measures), figsize=(style.WIDTH, 3.3), sharey=True, squeeze=False)
         for ax, (title, measure) in zip(axes[0], measures.items(), strict=True):
             for x, ((_, way), some) in enumerate(groups.items()):
                 fan = 0.14 * np.sin(7.3 * np.arange(len(some)))
                 first = way == KEY_FIRST
                 look = {"marker": "s" if first else "o", "mfc": style.PURPLE if first else "white"}
                 ax.plot(x + fan, [measure(run) for run in some], ls="", ms=6, mec=style.PURPLE if first else style.DARK, **look)
-            ax.set_xticks(range(len(groups)), [f"{way}\n{gamma:g}".replace(" ", "\n") for gamma, way in groups], fontsize=7.5)
+            ax.set_xticks(range(len(groups)), [f"{gamma:g}, {way}" for gamma, way in groups], fontsize=7.5, rotation=90)
             ax.set(xlim=(-0.6, len(groups) - 0.4), ylim=(-0.04, 1.04))
             ax.set_title(title, fontsize=9)
         axes[0, 0].set_ylabel(label)
