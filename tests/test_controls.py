@@ -13,12 +13,12 @@ from conftest import Shelf
 from lib.composition import controls
 from lib.composition.controls import DEEP, DIP, ONE_GPU, PAPER_SIZE, ROUNDING
 from lib.composition.flip import CONFIRM
-from lib.composition.phase_diagram.control_claims import CONTROLS, agreement, arms, slower, time_to
+from lib.composition.phase_diagram.claims import CHAPTER_02, agreement, arms, slower, time_to
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
 from lib.core.record.spec import RunSpec, SpecError
 from lib.core.record.store import StoredRun
 
-CLAIMS = {claim.id: claim for claim in CONTROLS}
+CLAIMS = {claim.id: claim for claim in CHAPTER_02 if claim.id in ("paper-size", "rounding", "dip", "depth-turn")}
 Shares = Callable[[RunSpec], tuple[float, float]]
 
 

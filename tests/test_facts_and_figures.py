@@ -395,7 +395,7 @@ def test_neighbours_are_drawn_over_what_is_missed(telling: None) -> None:
     assert np.sum(list(bars(above).values()), 0) == pytest.approx(np.ones(3))
     missed = [[bar.get_height() for bar in group] for group in below.containers]
     assert np.transpose(missed) == pytest.approx(np.array([[0.3, 0, 0.3, 0], [0.1, 0.1, 0, 0.1], [0.4, 0, 0, 0]]), abs=1e-9)
-    assert ticks(below) == ["key first", "both"]
+    assert ticks(below) == ["key\nfirst", "both"]
     assert "γ = 1.25" in drawn(figure)
 
 

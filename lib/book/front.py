@@ -133,8 +133,8 @@ def facts(
     names = ("seeds", "symmetric-low", "symmetric-140", "inferential-140", "neither-75")
     size = metrics.size_facts(controls.paper_size(store, PROFILE))
     sized = [f"size-{name}" for name in ("large", "seeds", "middle", "middle-share", "small", "small-runs", "small-shares")]
-    found = {name: size[name] for name in sized} | {f"new-{name}": new[f"new-{name}"] for name in names}
-    return found | {
+    shown = {name: size[name] for name in sized} | {f"new-{name}": new[f"new-{name}"] for name in names}
+    return shown | {
         "pre-symmetric": Fact(ends.mean["symmetric"]["symmetric"], "{:.0%}", f"{at['symmetric']}, key − 6"),
         "pre-inferential": Fact(ends.mean["inferential"]["inferential"], "{:.0%}", f"{at['inferential']}, key − 10"),
         "post-best": Fact(

@@ -6,7 +6,6 @@ from lib.composition.condensation.claims import CHAPTER_05
 from lib.composition.gpt2.claims import CLAIMS as CHAPTER_08
 from lib.composition.information_flow.claims import CHAPTER_03
 from lib.composition.phase_diagram.claims import CHAPTER_02
-from lib.composition.phase_diagram.control_claims import CONTROLS
 from lib.composition.rate_decay_data.claims import CLAIMS as CHAPTER_06
 from lib.composition.the_task.claims import CLAIMS as CHAPTER_01
 from lib.composition.vectors.claims import CHAPTER_04
@@ -15,7 +14,7 @@ from lib.core.read.claim import Claim
 
 CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
     "01-the-task": CHAPTER_01,
-    "02-phase-diagram": (*CHAPTER_02, *CONTROLS),
+    "02-phase-diagram": CHAPTER_02,
     "03-information-flow": CHAPTER_03,
     "04-vectors": CHAPTER_04,
     "05-condensation": CHAPTER_05,
