@@ -221,6 +221,7 @@ def test_facts_of_the_chapter_by_hand() -> None:
         "pooled 6|unlearned 1|below-symmetric 4|below-inferential none|above-inferential one|early-runs 3"
         "|early-rho 1.00|exact-above 80%|unfinished 1 of 2|far one|loud-low 60%|loud-high 97%"
         "|around-runs three|around-symmetric one|around-inferential one|sides-symmetric four of four|around-p 0.1"
+        "|steadfast none"
         "|size-seeds two|size-large one|size-large-share 95%|size-middle one|size-middle-share 59%|size-small two"
         "|size-small-shares 60% to 90%|size-six 8%|size-apart 0.25"
     )

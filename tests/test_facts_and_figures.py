@@ -184,7 +184,10 @@ def test_facts_on_gpt2_by_hand() -> None:
     runs = over_gamma((0.3, 0.9, 0.8), (0.6, 0.5, 0.4), (0.9, 0.0, 0.6))
     unlearned = [replace(run, metrics=run.metrics | {"train": 0.5}) if run.spec.gamma == 0.3 else run for run in runs]
     said = value({"post-norm": runs, "pre-norm": unlearned}, {})
-    assert set(said) == {f"{norm}-{name}" for norm in ("post", "pre") for name in ("slope", "symmetric", "inferential")}
+    assert set(said) == {f"{norm}-{name}" for norm in ("post", "pre") for name in ("slope", "symmetric", "inferential")} | {
+        "pre-last"
+    }
+    assert said["pre-last"] == ("two", "two")
     assert (said["post-symmetric"], said["pre-inferential"]) == (0.9, 0.8)
     assert (said["pre-slope"][0], said["post-slope"][0]) == pytest.approx((1, -0.5))
     turns = lambda spec: spec.model.norm == "pre" and spec.model.bias
@@ -194,7 +197,8 @@ def test_facts_on_gpt2_by_hand() -> None:
     assert (said["kept"], said["factors"]) == ("four", "five")
     assert (said["small-nothing"], said["small-runs"], said["small-norm"]) == ("eight", "eight", "four")  # two of four seeds
     assert (said["large-inferential"], said["large-runs"], said["norm-unlearned"]) == ("four", 28, "none")
-    assert said["small-others"] == "four to eight"
+    assert (said["small-others"], said["large-symmetric"]) == ("four to eight", "none")
+    assert (said["heads-low"], said["heads-high"]) == pytest.approx((0.30055, 0.90055))
     assert (said["five-middle"], said["five-last"]) == (("18", "20"), ("18", "20"))
     assert (said["heads-middle"], said["heads-last"], said["heads-least"]) == pytest.approx(("four", "four", 0.7004))
     assert (said["norm-learned"], said["norm-learned-inferential"], said["norm-close"]) == ("eight", "four", "none")

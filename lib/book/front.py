@@ -132,7 +132,10 @@ def facts(
     new = metrics.new_facts(new_seeds)
     names = ("seeds", "symmetric-low", "symmetric-140", "inferential-140", "neither-75")
     size = metrics.size_facts(controls.paper_size(store, PROFILE))
-    sized = [f"size-{name}" for name in ("large", "seeds", "middle", "middle-share", "small", "small-runs", "small-shares")]
+    sized = [
+        f"size-{name}"
+        for name in ("large", "large-share", "seeds", "middle", "middle-share", "small", "small-runs", "small-shares")
+    ]
     shown = {name: size[name] for name in sized} | {f"new-{name}": new[f"new-{name}"] for name in names}
     return shown | {
         "pre-symmetric": Fact(ends.mean["symmetric"]["symmetric"], "{:.0%}", f"{at['symmetric']}, key − 6"),

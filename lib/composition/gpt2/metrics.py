@@ -10,7 +10,7 @@ from lib.composition.phase_diagram.metrics import composes, exact_kind
 from lib.composition.runs import MAPPINGS, learned, learned_among
 from lib.composition.trends import BY_GAMMA, curves, slope
 from lib.composition.variations import HEADS, NORM, NOTHING, factor_specs
-from lib.core.read.fact import Fact, in_words
+from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.statistics import RARE, Comparison, compare, fisher_exact
 from lib.core.record.store import Store, StoredRun, load
 
@@ -28,6 +28,11 @@ def factor_runs(store: Store, profile: str) -> dict[str, list[StoredRun]]:
 def small(runs: Sequence[StoredRun]) -> list[StoredRun]:
     """The runs of smaller starts than LARGE."""
     return [run for run in runs if run.spec.gamma > LARGE]
+
+
+def ends(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """The runs of the smallest start."""
+    return [run for run in runs if run.spec.gamma == max(one.spec.gamma for one in runs)]
 
 
 def turn(runs: Sequence[StoredRun]) -> Comparison:
@@ -66,6 +71,10 @@ def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequen
             facts[f"{short}-{mapping}"] = Fact(
                 float(values.mean(1)[best]), "{:.0%}", f"highest mean {mapping} share, {who}, γ = {gammas[best]:g}"
             )
+    first_set = ends(by_norm.get("pre-norm", []))
+    if first_set:
+        count = in_words(sum(exact_kind(run) == "inferential" for run in first_set)), in_words(len(first_set))
+        facts["pre-last"] = Fact(count, "{} of {}", f"inferential, pre-norm, γ = {first_set[0].spec.gamma:g}, the first seeds")
     turned = {name: turn(runs) for name, runs in found.items() if runs}
     if not turned:
         return facts
@@ -82,6 +91,8 @@ def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequen
     facts["large-inferential"] = Fact(
         in_words(sum(exact_kind(run) == "inferential" for run in first)), "{}", f"inferential runs at γ = {LARGE:g}, all parts"
     )
+    number = in_words(sum(exact_kind(run) == "symmetric" for run in first))
+    facts["large-symmetric"] = Fact(number, "{}", f"symmetric runs at γ = {LARGE:g}, all parts; counted after seeing them")
     facts["large-runs"] = Fact(len(first), "{}", f"runs at γ = {LARGE:g}, all parts")
     for key, name in (("nothing", NOTHING), ("norm", NORM), ("heads", HEADS)):
         if name in kinds:
@@ -96,6 +107,9 @@ def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequen
         count = in_words(sum(of_five)), in_words(len(of_five))
         facts[f"five-{key}"] = Fact(count, "{} of {}", f"all but the norm after and one head: {rests}")
         facts[f"heads-{key}"] = Fact(in_words(sum(of_one)), "{}", f"one head: {rests}")
+    for key, some in (("low", [run for run in found.get(HEADS, []) if run.spec.gamma == LARGE]), ("high", ends(one))):
+        value = mean(run.metrics["inferential"] for run in some)
+        facts[f"heads-{key}"] = Fact(value, "{:.0%}", f"mean inferential share with one head, {key} end of γ")
     shares = [run.metrics["inferential"] for run in one if exact_kind(run) == "inferential"]
     facts["heads-least"] = Fact(min(shares, default=None), "{:.0%}", "least share of key − 10 of these")
     width = next((run.spec.model.d_model for run in [*five, *one]), WIDTH)

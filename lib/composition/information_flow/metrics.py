@@ -486,8 +486,6 @@ def facts(
         found[f"exact-key-{name}"] = percents(exact, some, f"share of exactly −10, {rests}")
         counts = [run for run in some if has_counts(run)]
         found[f"within-key-{name}"] = percents(within, counts, f"answers −9 to −11, {rests}")
-    nine = max((share_of(run, [INFERENTIAL_OFFSET + 1]) for run in first if has_counts(run)), default=None)
-    found["nine"] = Fact(nine, "{:.0%}", f"the largest share of −9, key first, {at['high']}")
     found["exact-runs"] = Fact(in_words(len(mostly)), "{}", f"mostly exactly −10, {at['high']}")
     found["exact-first"] = Fact(in_words(len(going(KEY_FIRST, mostly))), "{}", f"of these, key first, {at['high']}")
     rests = f"exact test, one-sided, key last against key first, {at['high']}: share of exactly −10; found in these runs"

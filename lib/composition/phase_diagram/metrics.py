@@ -553,7 +553,7 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
             number = in_words(kinds[name][kind])
             found[f"new-{kind}-{name}"] = Fact(number, "{}", f"{kind}, {at[name]}, single precision")
     last = list(groups)[-1]
-    for m, name in (("symmetric", "low"), ("inferential", last)):
+    for m, name in (("symmetric", "low"), ("symmetric", "35"), ("inferential", last)):
         share = mean(run.metrics[m] for run in groups[name])
         found[f"new-share-{m}-{name}"] = Fact(share, "{:.0%}", f"mean share of the {m} answer {at[name]}")
     found["new-neither-75"] = Fact(in_words(kinds["75"]["neither"]), "{}", f"of neither kind, {at['75']}")
@@ -562,6 +562,8 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     for name in ("75", "95"):
         same = mean(share_of(run, MISTAKEN[:1]) for run in groups[name] if has_counts(run))
         found[f"new-same-{name}"] = Fact(same, "{:.0%}", f"mean share of key − 16, what (4, 4) is taught, {at[name]}, {later}")
+    seven = mean(share_of(run, [OTHER_PAIR]) for run in groups["95"] if has_counts(run))
+    found["new-seven-95"] = Fact(seven, "{:.0%}", f"mean share of key − 7, what (4, 2) is taught, {at['95']}, {later}")
     near = [share_of(run, WITHIN_ONE) for run in runs.high if has_counts(run)]
     rests = f"{at['high']}: answers −9, −10 or −11; {later}"
     found["new-within"] = Fact(in_words(sum(map(composes, runs.high))), "{}", f"more than half of them, {rests}")
@@ -597,7 +599,12 @@ def around_facts(new: Sequence[StoredRun], around: Sequence[StoredRun]) -> dict[
     beside = Counter(map(exact_kind, sides))
     inside, outside = of_new_seeds(around), of_new_seeds(sides)
     table = [[group["symmetric"], group.total() - group["symmetric"]] for group in (kinds, beside)]
+    kept = [run for run in [*new, *around] if run.spec.gamma <= MIDDLE_GAMMAS[1]]
+    steadfast = {run.spec.seed for run in kept} - {run.spec.seed for run in kept if exact_kind(run) != "symmetric"}
     return {
+        "steadfast": Fact(
+            in_words(len(steadfast)), "{}", f"seeds symmetric at every γ, {of_new_seeds(kept)}; counted after seeing them"
+        ),
         "around-runs": Fact(in_words(len(around)), "{}", f"runs, {inside}"),
         "around-symmetric": Fact(in_words(kinds["symmetric"]), "{}", f"symmetric, {inside}"),
         "around-inferential": Fact(in_words(kinds["inferential"]), "{}", f"inferential, {inside}"),
