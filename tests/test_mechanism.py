@@ -474,12 +474,13 @@ def test_facts_on_flow_by_hand(telling: None) -> None:
     said = {f"{name} {fact.text}" for name, fact in facts.items()}
     expected = (
         "effect 30%|all-runs 9|low-runs three|low-pair-first two|low-pure one|low-odd-share 40%|high-runs five"
-        "|high-pair-first one|high-key-first two|high-both one|exact-key-first 60% to 70%|exact-key-last 90% to 95%|nine 40%"
+        "|high-pair-first one|high-key-first two|high-both one|exact-key-first 60% to 70%|exact-key-last 90% to 95%"
         "|exact-runs five|exact-first two|exact-p 0.17|mirror-pair-first 0.10 to 0.30|pair-first 5% to 15%"
         "|pair-other 25% to 100%|patches-agree seven of nine|drawn-needed 20 of 36|needed-drawn 20 of 33|deep-runs 2"
         "|deep-drawn-needed 0 of 0|deep-order one of two|deep-symmetric-order one of one|older-pair-first 2 of 3"
         "|older-key-first 1 of 3|judged-hybrids two|judged-hybrids-undecided two|judged-others three"
-        "|judged-others-undecided one|judged-p 0.3"  # two of three undecided of five drawn for two hybrids: 3 / 10
+        "|judged-others-undecided one|exact-all five|exact-anchors three|exact-both one|six-all two|six-pair two|rest-all seven"
+        "|rest-anchors five|third-way none|judged-p 0.3"  # two of three undecided of five drawn for two hybrids: 3 / 10
     )
     assert set(expected.split("|")) - said == set()
     assert mechanism.facts([], {}, {}).keys() == facts.keys()

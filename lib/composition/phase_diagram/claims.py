@@ -334,7 +334,9 @@ def _rounding(store: Store, profile: str) -> Measured:
 
 def _paper_size(store: Store, profile: str) -> Measured:
     if profile == "smoke" or not (runs := controls.paper_size(store, profile)):
-        raise LookupError(f"no seed has all γ: python -m lib sweep {controls.PAPER_NAME} --profile {controls.ONE_GPU}")
+        raise LookupError(
+            f"its runs are not stored, of no seed all γ: python -m lib sweep {controls.PAPER_NAME} --profile {controls.ONE_GPU}"
+        )
     at = lambda gamma: [run for run in runs if run.spec.gamma == gamma]
     mean = lambda gamma, kind: float(np.mean([run.metrics[kind] for run in at(gamma)]))
     small = [run for run in runs if run.spec.gamma >= 0.8]
