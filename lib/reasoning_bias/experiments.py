@@ -199,6 +199,41 @@ def circuit_specs(profile: str) -> list[RunSpec]:
     return [_run(CIRCUIT_NAME, s, g, seed, model, {}, train=train) for seed in seeds for g in gammas]
 
 
+SCALE_NAME = "bias-circuits-scale"
+SCALE_GAMMA, SCALE_SEEDS = 0.9, tuple(range(20, 28))
+"""Half of the runs had either circuit at this γ (the runs above)."""
+TIMES = (2, 3)
+"""How many times as many rows."""
+PAPER_WIDTH = 200
+
+
+def scale_specs(profile: str) -> dict[str, list[RunSpec]]:
+    """{what is larger: runs}: the training set, over as many steps, or the width, to the paper's, over half of them, since a
+    wider model learns sooner (our choice). New seeds, single precision; the circuit is followed along training, and no weights
+    are kept."""
+    s = SETTINGS[check_profile(profile)]
+    smoke = profile == "smoke"
+    wide, seeds = (2 * s.d_model, SCALE_SEEDS[:1]) if smoke else (PAPER_WIDTH, SCALE_SEEDS)
+    whole = replace(s.train, precision="float32")
+    larger = {f"{n * s.rows:,} rows": (n * s.rows, s.d_model, whole) for n in TIMES}
+    larger |= {f"width {wide}": (s.rows, wide, replace(whole, steps=whole.steps // 2))}
+    return {
+        name: [
+            _run(
+                SCALE_NAME,
+                s,
+                SCALE_GAMMA,
+                seed,
+                transformer(width),
+                {"rows": rows, "keep": (), "follow": True},
+                train=train,
+            )
+            for seed in seeds
+        ]
+        for name, (rows, width, train) in larger.items()
+    }
+
+
 def keep_for_maps(result: RunResult) -> bool:
     """Weights are kept of all seeds at the paper's small initialization, and of the first at its other two."""
     spec = result.spec
@@ -314,6 +349,9 @@ def flow_specs(profile: str) -> dict[str, list[RunSpec]]:
 
 BIAS = Experiment(BIAS_NAME, "Memory and reasoning over γ, two layers", VERSION, make_study, all_bias_specs, keep_for_maps)
 CIRCUITS = Experiment(CIRCUIT_NAME, "Which circuit, by γ", VERSION, make_study, circuit_specs, always)
+SCALE = Experiment(
+    SCALE_NAME, "Which circuit, with more rows and at the paper's width", VERSION, make_study, in_one_list(scale_specs)
+)
 EMB = Experiment(EMB_NAME, "Memory and reasoning over γ, Emb-MLP", VERSION, make_study, emb_specs, models=(EmbMLPSpec,))
 TABLES = Experiment(TABLES_NAME, "Variants of the memory table", VERSION, make_study, table_specs)
 ABLATION = Experiment(
@@ -327,4 +365,4 @@ ROWS = Experiment(
     make_study,
     lambda profile: in_one_list(rows_specs)(profile) + many_rows_specs(profile),
 )
-EXPERIMENTS = (BIAS, CIRCUITS, EMB, TABLES, ABLATION, FLOW, ROWS)
+EXPERIMENTS = (BIAS, CIRCUITS, SCALE, EMB, TABLES, ABLATION, FLOW, ROWS)

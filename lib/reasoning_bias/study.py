@@ -14,7 +14,7 @@ from lib.core.record.spec import RunSpec, SpecError, check_count
 from lib.core.sweep.jobs import records
 from lib.core.train.ensemble import Ask, Ensemble
 from lib.reasoning_bias.models import EmbMLP
-from lib.reasoning_bias.task import LENGTH, MEMORY, REASONING, VOCAB, Batch, Task, memory_group
+from lib.reasoning_bias.task import LENGTH, MEMORY, N_PLACES, REASONING, VOCAB, Batch, Task, memory_group
 from lib.reasoning_bias.theory import label_distribution
 
 SETS = ("memory", "reasoning", "held out")
@@ -24,12 +24,15 @@ N_ROWS = 600
 FEWEST_ROWS = 198
 N_QUESTIONS = 64
 """Sequences over which attention is measured."""
+N_FOLLOWED = 40
+"""Sequences of each place of the key over which the second attention is followed along training."""
 
 
 class MemoryAndReasoning:
     """Task arguments (of RunSpec.task): `table_seed`, `memory` and `noise` as in lib.reasoning_bias.task.Task; `rows`, the size
     of the training set, which all runs share, in an order of their own (0: every row is drawn afresh); `keep`, the evaluated
-    steps at which every run leaves a snapshot; `drive`, whether snapshots hold what drives the embeddings."""
+    steps at which every run leaves a snapshot; `drive`, whether snapshots hold what drives the embeddings; `follow`, whether
+    the history holds which circuit a run is in (`watch`)."""
 
     def __init__(
         self,
@@ -39,6 +42,7 @@ class MemoryAndReasoning:
         rows: int = 0,
         keep: tuple[int, ...] = (),
         drive: bool = False,
+        follow: bool = False,
     ) -> None:
         self.task, self.keep, self.drive = Task(table_seed, memory, noise), frozenset(keep), drive
         self.length = self.task.length
@@ -49,6 +53,7 @@ class MemoryAndReasoning:
         chosen = torch.arange(0, len(every.key), len(every.key) // N_QUESTIONS)[:N_QUESTIONS]
         self.questions = every.tokens[chosen]
         self.memory_rows, self.groups = every.tokens[::10], memory_group(every.first[::10])
+        self.followed = [placed(self.task, place, N_FOLLOWED) for place in range(N_PLACES)] if follow else []
 
     def batch(self, seed: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
         """Training rows (tokens, target) number `index` of data set `seed`."""
@@ -107,11 +112,36 @@ class MemoryAndReasoning:
         left, spectrum, _ = torch.linalg.svd(values, full_matrices=False)
         return {"spectrum": spectrum, "direction": left[..., 0], "attention": attention.mean(1), "deviation": far}
 
+    @torch.no_grad()
+    def watch(self, model: Any) -> dict[str, Tensor]:
+        """Where the history follows the circuit, each (R,): `on the key`, the share of the last token's second attention that
+        goes to the key, mean over its places; `along reasoning`, the mean |cosine| of the first direction of the first layer's
+        W^V with the embeddings of the reasoning anchors."""
+        if not self.followed:
+            return {}
+        tokens = torch.cat(self.followed).to(model.embedding.token.device)
+        place = torch.cat([torch.full((len(rows),), i) for i, rows in enumerate(self.followed)]).to(tokens.device)
+        activations = ActivationCache()
+        model(tokens.expand(model.n_runs, *tokens.shape), activations)
+        last = activations["attention.2"].mean(2)[:, :, -1]  # (R, B, N), mean over heads
+        key = last.gather(2, place.expand(len(last), -1)[..., None])[..., 0]
+        anchors = model.embedding.token[:, torch.tensor(REASONING, device=tokens.device)]
+        left, _, _ = torch.linalg.svd(model.blocks[0].attention.W_V.weight.nan_to_num(), full_matrices=False)
+        cosine = F.cosine_similarity(anchors, left[:, None, :, 0], dim=-1)
+        return {"on the key": key.mean(1), "along reasoning": cosine.abs().mean(1)}
+
     def _distributions(self, model: Any) -> Tensor:
         """(R, 4, V): the mean output distribution of the memory rows of each group."""
         rows = self.memory_rows.to(model.embedding.token.device)
         found = model(rows.expand(model.n_runs, *rows.shape)).float().softmax(-1).cpu()
         return torch.stack([found[:, self.groups == i].mean(1) for i in range(1, 5)], 1)
+
+
+def placed(task: Task, place: int, n: int = 200) -> Tensor:
+    """(n, 9) reasoning rows whose key stands at this place."""
+    every = task.every("reasoning")
+    tokens = every.tokens[every.place == place]
+    return tokens[:: max(1, len(tokens) // n)][:n]
 
 
 def causal_average(length: int) -> Tensor:

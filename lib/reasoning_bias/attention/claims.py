@@ -10,7 +10,7 @@ from lib.core.read.statistics import RARE, compare, fisher_exact
 from lib.core.record.store import Store, StoredRun
 from lib.reasoning_bias.attention import metrics
 from lib.reasoning_bias.attention.metrics import DECIDED, EPSILON, HALF, LOWER, STANDS_OUT, TOLD, UPPER, selects_late
-from lib.reasoning_bias.experiments import ABLATIONS, LARGE, SMALL
+from lib.reasoning_bias.experiments import ABLATIONS, LARGE, PAPER_WIDTH, SCALE_GAMMA, SMALL
 from lib.reasoning_bias.runs import short
 from lib.reasoning_bias.study import N_QUESTIONS
 
@@ -53,6 +53,19 @@ def generalizes_worse(store: Store, profile: str) -> Measured:
         raise LookupError("at no γ are there runs with either circuit") from None
     words = "exact p that the other circuit has more held-out pairs right, within γ"
     return Measured((by_exact_test(words, found.p, found.opposite, found.least, RARE),), seeds(runs))
+
+
+def at_other_scales(store: Store, profile: str) -> Measured:
+    runs = metrics.scaled(store, profile)
+    score = [run.metrics["held out"] for group in runs.values() for run in group]
+    other = [not selects_late(run) for group in runs.values() for run in group]
+    try:
+        found = compare(score, other, [name for name, group in runs.items() for _ in group])
+    except ValueError:
+        raise LookupError("in no setting are there runs with either circuit") from None
+    words = "exact p that the other circuit has more held-out pairs right, within a setting"
+    part = by_exact_test(words, found.p, found.opposite, found.least, RARE)
+    return Measured((part,), min(map(seeds, runs.values())))
 
 
 def told_early(store: Store, profile: str) -> Measured:
@@ -158,6 +171,18 @@ CLAIMS = (
         "not in the sources",
         f"exact test over pairs of runs of one γ, one-sided p at most {short(RARE)}; fixed as above",
         generalizes_worse,
+        question="rule",
+        figure="11.2",
+    ),
+    Claim(
+        "circuit-scale",
+        "ours",
+        "chapter 11",
+        "With more rows or at the paper's width, too, models with the paper's circuit have fewer held-out pairs right.",
+        "not in the sources",
+        f"γ = {short(SCALE_GAMMA)}: two and three times the rows, and width {PAPER_WIDTH}; exact test over pairs of runs of "
+        f"one setting, one-sided p at most {short(RARE)}; fixed before these runs",
+        at_other_scales,
         question="rule",
         figure="11.2",
     ),

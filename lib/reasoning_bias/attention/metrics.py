@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import torch
 
 from lib.core.model.transformer import ActivationCache, from_weights
 from lib.core.read.disk_cache import disk_cached
@@ -16,10 +15,18 @@ from lib.core.read.statistics import fisher_exact, mann_whitney, sign_test
 from lib.core.record.spec import RunSpec
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
-from lib.reasoning_bias.experiments import LARGE, SMALL, ablation_specs, bias_specs, circuit_specs, long_specs
+from lib.reasoning_bias.experiments import (
+    LARGE,
+    SMALL,
+    ablation_specs,
+    bias_specs,
+    circuit_specs,
+    long_specs,
+    scale_specs,
+)
 from lib.reasoning_bias.ratios import closed, slowdown
 from lib.reasoning_bias.runs import KINDS, at, by_gamma, epoch, snapshot_near
-from lib.reasoning_bias.study import causal_average, make_study
+from lib.reasoning_bias.study import causal_average, make_study, placed
 from lib.reasoning_bias.task import LENGTH, N_PLACES, POSITIONS, Task
 
 MOST = 0.5
@@ -142,8 +149,15 @@ def circuits(store: Store, profile: str) -> list[StoredRun]:
     return load(circuit_specs(profile), store)
 
 
+def scaled(store: Store, profile: str) -> dict[str, list[StoredRun]]:
+    """{what is larger: runs whose circuits are compared}. Raises LookupError where some are missing."""
+    return {name: load(group, store) for name, group in scale_specs(profile).items()}
+
+
 def on_the_key(run: StoredRun) -> float:
-    """The share of the last token's second attention that goes to the key, mean over its places."""
+    """The share of the last token's second attention that goes to the key, mean over its places, at the end."""
+    if "on the key" in run.history:
+        return float(run.history["on the key"][-1])
     return float(reading(run)[1, :, 0].mean())
 
 
@@ -187,13 +201,6 @@ def reading(run: StoredRun) -> np.ndarray:
             found[layer, place, :3] = row[place : place + 3]
         found[:, place, 3] = np.maximum(0, 1 - found[:, place, :3].sum(-1))
     return found
-
-
-def placed(task: Task, place: int, n: int = 200) -> torch.Tensor:
-    """(n, 9) reasoning rows whose key stands at this place."""
-    every = task.every("reasoning")
-    tokens = every.tokens[every.place == place]
-    return tokens[:: max(1, len(tokens) // n)][:n]
 
 
 @disk_cached(version=1)
