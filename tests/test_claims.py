@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -137,7 +136,7 @@ def test_without_results_nothing_is_claimed(tmp_path: Path) -> None:
         assert record["status"] == NOT_RUN
         assert record["n_seeds"] == 0
         assert record["failed"] == []
-        assert re.search("not (all )?stored", record["measured"])
+        assert "not stored" in record["measured"]
 
 
 def test_items_of_the_paper_name_a_figure() -> None:

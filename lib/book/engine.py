@@ -34,8 +34,8 @@ def _digits(value: float, unit: str) -> str:
 def gpu_facts(store: Store) -> dict[str, Fact]:
     """What runs of chapter 2 say of a GPU: their steps by the seconds of the card that they took, several programs at once."""
     on = lambda runs, kind: [run for run in runs if run.provenance["device"].startswith(kind)]
-    paper, around = (load_stored(e.specs(controls.ONE_GPU), store) for e in (controls.PAPER_SIZE, controls.DIP))
-    moved = load_stored(controls.ROUNDING.specs(controls.ONE_GPU), store)
+    one_gpu = (controls.PAPER_SIZE, controls.DIP, controls.ROUNDING)
+    paper, around, moved = (controls.stored(experiment, store, controls.ONE_GPU) for experiment in one_gpu)
     confirmed = load_stored(CONFIRM.specs("laptop"), store)
     native = [run for run in on(confirmed, "cpu") if run.provenance["program"] == "native"]
     rate = lambda runs: sum(r.steps for r in runs) / sum(r.seconds for r in runs) if runs else None

@@ -7,12 +7,12 @@ show what is stored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from lib.composition.diagram import DECAY, WIDTH
 from lib.composition.experiments import GRIDS, SHORT, model_spec
-from lib.composition.flip import CONFIRM_RATE, CONFIRM_SEEDS, CONFIRM_TRAIN
+from lib.composition.flip import CONFIRM_RATE, CONFIRM_SEEDS, CONFIRM_TRAIN, seed_by_seed
 from lib.composition.study import make_study
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec
@@ -20,34 +20,22 @@ from lib.core.record.store import Store, StoredRun, load_stored
 from lib.core.sweep.experiment import Experiment, check_profile
 
 ONE_GPU = "one-gpu"
-"""The profile: what one GPU trains within a quarter of an hour, all of this module together."""
+"""The profile: what takes one GPU minutes, and a laptop days."""
 
 
 def _runs(
-    name: str,
-    profile: str,
-    gammas: Sequence[float],
-    seeds: Sequence[int],
-    train: TrainSpec = CONFIRM_TRAIN,
-    depth: int = 2,
-    nudge: int = 0,
+    name: str, profile: str, gammas: Sequence[float], seeds: Sequence[int], train: TrainSpec = CONFIRM_TRAIN, **other: int
 ) -> list[RunSpec]:
-    """The slowest runs first."""
-    task = GRIDS["laptop"].task
-    if check_own(profile) == "smoke":
-        train = replace(SHORT, precision=train.precision)
-        return [RunSpec(name, 1, 0.8, seeds[0], 1e-3, DECAY, model_spec(16, depth), train, task, nudge)]
-    return [
-        RunSpec(name, 1, gamma, seed, CONFIRM_RATE, DECAY, model_spec(WIDTH, depth), train, task, nudge)
-        for gamma in sorted(gammas, reverse=True)
-        for seed in seeds
-        if profile == ONE_GPU
-    ]
+    """As those of `composition-confirm` but for what is given; none in the profiles of all other studies."""
+    if profile == ONE_GPU:
+        return seed_by_seed(name, gammas, seeds, CONFIRM_RATE, train, **other)
+    if check_profile(profile) != "smoke":
+        return []
+    return seed_by_seed(name, (0.8,), seeds[:1], 1e-3, replace(SHORT, precision=train.precision), 16, **other)
 
 
-def check_own(profile: str) -> str:
-    """The profile itself. Raises SpecError for one that does not exist."""
-    return profile if profile == ONE_GPU else check_profile(profile)
+def _control(name: str, title: str, specs: Callable[[str], list[RunSpec]], **other: Any) -> Experiment:
+    return Experiment(name, title, 1, make_study, specs, own_profiles=(ONE_GPU,), **other)
 
 
 # --- Rounding: the same runs once more in single precision, off by the last bit of their initial weights, and in bfloat16 ---
@@ -57,20 +45,13 @@ ROUNDING_GAMMAS = (0.55, 0.95, 1.25)
 
 
 def rounding_specs(profile: str) -> list[RunSpec]:
-    loose = replace(CONFIRM_TRAIN, precision="any")
     return [
         *_runs(ROUNDING_NAME, profile, ROUNDING_GAMMAS, CONFIRM_SEEDS, nudge=1),
-        *_runs(ROUNDING_NAME, profile, ROUNDING_GAMMAS, CONFIRM_SEEDS, loose),
+        *_runs(ROUNDING_NAME, profile, ROUNDING_GAMMAS, CONFIRM_SEEDS, replace(CONFIRM_TRAIN, precision="any")),
     ]
 
 
-def never_weights(result: RunResult) -> bool:
-    return False
-
-
-ROUNDING = Experiment(
-    ROUNDING_NAME, "The same runs under other roundings", 1, make_study, rounding_specs, never_weights, own_profiles=(ONE_GPU,)
-)
+ROUNDING = _control(ROUNDING_NAME, "The same runs under other roundings", rounding_specs)
 
 # --- The stretch around the paper's γ = .5, where older runs are symmetric less often than on either side ---
 
@@ -82,7 +63,7 @@ def dip_specs(profile: str) -> list[RunSpec]:
     return _runs(DIP_NAME, profile, DIP_GAMMAS, CONFIRM_SEEDS)
 
 
-DIP = Experiment(DIP_NAME, "New seeds around γ = 0.5", 1, make_study, dip_specs, never_weights, own_profiles=(ONE_GPU,))
+DIP = _control(DIP_NAME, "New seeds around γ = 0.5", dip_specs)
 
 # --- Depth, at the same settings ---
 
@@ -91,29 +72,24 @@ DEPTHS, DEPTH_GAMMAS, DEPTH_SEEDS = (3, 4), (0.55, 0.75, 0.95), CONFIRM_SEEDS[:4
 
 
 def depth_specs(profile: str) -> list[RunSpec]:
-    return [spec for depth in DEPTHS for spec in _runs(DEPTHS_NAME, profile, DEPTH_GAMMAS, DEPTH_SEEDS, CONFIRM_TRAIN, depth)]
+    return [spec for depth in DEPTHS for spec in _runs(DEPTHS_NAME, profile, DEPTH_GAMMAS, DEPTH_SEEDS, depth=depth)]
 
 
-DEEP = Experiment(
-    DEPTHS_NAME, "New seeds of three and four layers", 1, make_study, depth_specs, never_weights, own_profiles=(ONE_GPU,)
-)
+DEEP = _control(DEPTHS_NAME, "New seeds of three and four layers", depth_specs)
 
 # --- The paper's own size: its width, rows, batch, warm-up and decay, and the learning rate of its schedule ---
 
 PAPER_NAME = "composition-paper-size"
 PAPER_GAMMAS, PAPER_SEEDS = (0.5, 0.8, 0.9, 1.0), (0, 1, 2)
 """The paper's two, and beyond: γ = 1 at its width has the gain of 1.12 at ours. A seed counts once it has all γ."""
-PAPER_TRAIN = TrainSpec(
+PAPER_TRAIN = replace(
+    CONFIRM_TRAIN,
     batch=GRIDS["paper"].train.batch,
     steps=12_000,
     warmup=GRIDS["paper"].train.warmup,
-    schedule="fit",
     hold=2000,
     anneal=1000,
-    fit_metric="train",
-    fit_level=0.95,
     eval_every=200,
-    precision="float32",
 )
 """The paper's warm-up; then its peak, which its cosine has hardly left at this point, until 95 % of the training rows are right
 and 2,000 steps on; a cosine over 1,000 (ours)."""
@@ -121,14 +97,13 @@ and 2,000 steps on; a cosine over 1,000 (ours)."""
 
 def paper_specs(profile: str) -> list[RunSpec]:
     """Seed by seed."""
+    if profile != ONE_GPU:
+        return _runs(PAPER_NAME, profile, (), (0,))
     grid = GRIDS["paper"]
-    if check_own(profile) == "smoke":
-        return _runs(PAPER_NAME, profile, (), (0,), replace(SHORT, precision="float32"))
     return [
         RunSpec(PAPER_NAME, 1, gamma, seed, 2.5e-4, grid.decay, model_spec(grid.d_model, 2), PAPER_TRAIN, grid.task)
         for seed in PAPER_SEEDS
         for gamma in sorted(PAPER_GAMMAS, reverse=True)
-        if profile == ONE_GPU
     ]
 
 
@@ -137,9 +112,7 @@ def at_both_ends(result: RunResult) -> bool:
     return result.spec.seed == PAPER_SEEDS[0] and result.spec.gamma in (PAPER_GAMMAS[0], PAPER_GAMMAS[-1])
 
 
-PAPER_SIZE = Experiment(
-    PAPER_NAME, "Two layers of the paper's own size", 1, make_study, paper_specs, at_both_ends, own_profiles=(ONE_GPU,)
-)
+PAPER_SIZE = _control(PAPER_NAME, "Two layers of the paper's own size", paper_specs, keep=at_both_ends)
 
 CONTROLS = (ROUNDING, DIP, DEEP, PAPER_SIZE)
 

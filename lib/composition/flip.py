@@ -42,13 +42,20 @@ COSINE = replace(full_length(batch=256, steps=20_000), precision="float32")
 """The paper's schedule, for as long as the trials at twice the diagram's highest learning rate need."""
 
 
-def _runs(
-    name: str, gammas: Sequence[float], seeds: Sequence[int], rate: float, train: TrainSpec, width: int = WIDTH
+def seed_by_seed(
+    name: str,
+    gammas: Sequence[float],
+    seeds: Sequence[int],
+    rate: float,
+    train: TrainSpec,
+    width: int = WIDTH,
+    depth: int = 2,
+    nudge: int = 0,
 ) -> list[RunSpec]:
-    """Seed by seed, so that whole rows of γ finish first; in each the slowest runs come first."""
-    task = GRIDS["laptop"].task
+    """So that whole rows of γ finish first; in each the slowest runs come first."""
+    model, task = model_spec(width, depth), GRIDS["laptop"].task
     return [
-        RunSpec(name, 1, gamma, seed, rate, DECAY, model_spec(width, 2), train, task)
+        RunSpec(name, 1, gamma, seed, rate, DECAY, model, train, task, nudge)
         for seed in seeds
         for gamma in sorted(gammas, reverse=True)
     ]
@@ -57,16 +64,16 @@ def _runs(
 def range_specs(profile: str) -> list[RunSpec]:
     """Trials on the seeds from 100 on: γ beyond what the diagram has, at learning rates around the diagram's highest."""
     if check_profile(profile) == "smoke":
-        return _runs(RANGE_NAME, (0.5, 1.2), (100,), 1e-3, SHORT, 16)
+        return seed_by_seed(RANGE_NAME, (0.5, 1.2), (100,), 1e-3, SHORT, 16)
     if profile != "laptop":
         return []
     train = until_learned(256)
     return [
-        *_runs(RANGE_NAME, (1.4, 1.2, 0.95, 0.75), (100,), 2e-4, train),
-        *_runs(RANGE_NAME, (1.4, 1.2), (100,), 4e-4, train),
-        *_runs(RANGE_NAME, (1.4, 1.2, 0.95, 0.75), (101,), 2e-4, train),
-        *_runs(RANGE_NAME, (1.6, 1.05), (100, 101), 2e-4, train),
-        *_runs(RANGE_NAME, (1.4, 1.2, 1.05, 0.75, 0.55), (100,), 4e-4, COSINE),
+        *seed_by_seed(RANGE_NAME, (1.4, 1.2, 0.95, 0.75), (100,), 2e-4, train),
+        *seed_by_seed(RANGE_NAME, (1.4, 1.2), (100,), 4e-4, train),
+        *seed_by_seed(RANGE_NAME, (1.4, 1.2, 0.95, 0.75), (101,), 2e-4, train),
+        *seed_by_seed(RANGE_NAME, (1.6, 1.05), (100, 101), 2e-4, train),
+        *seed_by_seed(RANGE_NAME, (1.4, 1.2, 1.05, 0.75, 0.55), (100,), 4e-4, COSINE),
     ]
 
 
@@ -97,10 +104,10 @@ stayed at 97 % for twenty thousand steps, by the noise of its learning rate."""
 def confirm_specs(profile: str) -> list[RunSpec]:
     """Eight new seeds at seven γ, one learning rate, nothing selected."""
     if check_profile(profile) == "smoke":
-        return _runs(CONFIRM_NAME, (0.5, 1.2), (200,), 1e-3, SHORT, 16)
+        return seed_by_seed(CONFIRM_NAME, (0.5, 1.2), (200,), 1e-3, SHORT, 16)
     if profile != "laptop":
         return []
-    of = lambda gammas: _runs(CONFIRM_NAME, gammas, CONFIRM_SEEDS, CONFIRM_RATE, CONFIRM_TRAIN)
+    of = lambda gammas: seed_by_seed(CONFIRM_NAME, gammas, CONFIRM_SEEDS, CONFIRM_RATE, CONFIRM_TRAIN)
     return of(CONFIRM_FIRST) + of(CONFIRM_LATER)
 
 
@@ -115,8 +122,10 @@ def hybrid_specs(profile: str) -> list[RunSpec]:
     """More seeds, between the γ of CONFIRM at which many runs were seen to go as in both drawings at once: sixteen, so that one
     exception is no refutation."""
     if check_profile(profile) == "smoke":
-        return _runs(HYBRID_NAME, (0.8,), (300,), 1e-3, SHORT, 16)
-    return _runs(HYBRID_NAME, (HYBRID_GAMMA,), range(300, 316), CONFIRM_RATE, CONFIRM_TRAIN) if profile == "laptop" else []
+        return seed_by_seed(HYBRID_NAME, (0.8,), (300,), 1e-3, SHORT, 16)
+    return (
+        seed_by_seed(HYBRID_NAME, (HYBRID_GAMMA,), range(300, 316), CONFIRM_RATE, CONFIRM_TRAIN) if profile == "laptop" else []
+    )
 
 
 HYBRIDS = Experiment(HYBRID_NAME, "More seeds in between: both drawings at once?", 1, make_watched, hybrid_specs, always)

@@ -38,12 +38,12 @@ def generalizes(run: StoredRun) -> bool:
     return learned(run) and run.metrics["test"] >= SHADOW
 
 
-def learned_at(run: StoredRun) -> float:
-    """The first evaluated step at which 99 % of the training rows are right; infinity for never.
+def learned_at(run: StoredRun, share: float = LEARNED) -> float:
+    """The first evaluated step at which this share of the training rows is right; infinity for never.
 
-    Of a run that was stored before these were asked: 99 % of the seen pairs at held-out places.
+    Of a run that was stored before these were asked: of the seen pairs at held-out places.
     """
-    step = first_step(run, "train" if "train" in run.history else "test", LEARNED)
+    step = first_step(run, "train" if "train" in run.history else "test", share)
     return math.inf if step is None else float(step)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from lib.composition.diagram import WIDTH, gain, gamma_of_gain
@@ -75,66 +74,85 @@ def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequen
     if first_set:
         count = in_words(sum(exact_kind(run) == "inferential" for run in first_set)), in_words(len(first_set))
         facts["pre-last"] = Fact(count, "{} of {}", f"inferential, pre-norm, γ = {first_set[0].spec.gamma:g}, the first seeds")
-    turned = {name: turn(runs) for name, runs in found.items() if runs}
-    if not turned:
-        return facts
-    parts = [name for name in turned if name not in (NOTHING, NORM)]
+    changed = {name: runs for name, runs in found.items() if runs}
+    return facts | (_facts_on_parts(changed) | _facts_on_heads(changed) | _facts_on_norm(changed) if changed else {})
+
+
+_AFTER = "counted after seeing them"
+
+
+def _inferential(runs: Sequence[StoredRun]) -> int:
+    return sum(exact_kind(run) == "inferential" for run in runs)
+
+
+def _facts_on_parts(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
+    """Of the runs with one part changed: which of the changes leave the turn over γ, and the answers on either side."""
+    turned = {name: turn(runs) for name, runs in found.items()}
+    parts = [name for name in found if name not in (NOTHING, NORM)]
     kept = [name for name in parts if turned[name].p <= RARE]
-    facts["kept"] = Fact(in_words(len(kept)), "{}", f"of the other factors, those that leave an exact p of at most {RARE:g}")
-    facts["factors"] = Fact(in_words(len(parts)), "{}", "factors beside the norm")
-    kinds = {name: Counter(exact_kind(run) for run in small(runs)) for name, runs in found.items() if runs}
-    counted = f"more than half of the answers, runs at γ > {LARGE:g}; counted after seeing them"
-    most = {name: number["inferential"] for name, number in kinds.items() if name not in (NOTHING, NORM, HEADS)}
-    span = [in_words(number) for number in sorted({min(most.values(), default=0), max(most.values(), default=0)})]
-    facts["small-others"] = Fact(" to ".join(span), "{}", f"inferential, each of the other parts changed: {counted}")
+    most = [_inferential(small(found[name])) for name in parts if name != HEADS]
+    ranging = [in_words(number) for number in sorted({min(most, default=0), max(most, default=0)})]
     first = [run for runs in found.values() for run in runs if run.spec.gamma == LARGE]
-    facts["large-inferential"] = Fact(
-        in_words(sum(exact_kind(run) == "inferential" for run in first)), "{}", f"inferential runs at γ = {LARGE:g}, all parts"
-    )
-    number = in_words(sum(exact_kind(run) == "symmetric" for run in first))
-    facts["large-symmetric"] = Fact(number, "{}", f"symmetric runs at γ = {LARGE:g}, all parts; counted after seeing them")
-    facts["large-runs"] = Fact(len(first), "{}", f"runs at γ = {LARGE:g}, all parts")
+    six = sum(exact_kind(run) == "symmetric" for run in first)
+    counted, there = f"more than half of the answers, runs at γ > {LARGE:g}; {_AFTER}", f"runs at γ = {LARGE:g}, all parts"
+    facts = {
+        "kept": Fact(in_words(len(kept)), "{}", f"of the other factors, those that leave an exact p of at most {RARE:g}"),
+        "factors": Fact(in_words(len(parts)), "{}", "factors beside the norm"),
+        "small-others": Fact(" to ".join(ranging), "{}", f"inferential, each of the other parts changed: {counted}"),
+        "large-inferential": Fact(in_words(_inferential(first)), "{}", f"inferential {there}"),
+        "large-symmetric": Fact(in_words(six), "{}", f"symmetric {there}; {_AFTER}"),
+        "large-runs": Fact(len(first), "{}", there),
+    }
     for key, name in (("nothing", NOTHING), ("norm", NORM), ("heads", HEADS)):
-        if name in kinds:
-            facts[f"small-{key}"] = Fact(in_words(kinds[name]["inferential"]), "{}", f"inferential, changed: {name}; {counted}")
-            facts["small-runs"] = Fact(in_words(kinds[name].total()), "{}", f"runs of each part at γ > {LARGE:g}")
+        if name in found:
+            runs = small(found[name])
+            facts[f"small-{key}"] = Fact(in_words(_inferential(runs)), "{}", f"inferential, changed: {name}; {counted}")
+            facts["small-runs"] = Fact(in_words(len(runs)), "{}", f"runs of each part at γ > {LARGE:g}")
+            if name != HEADS:
+                rests = f"exact p of more inferential answers at γ > {LARGE:g}, changed: {name}"
+                facts[f"p-{key}"] = Fact(turned[name].p, "{:.3f}", rests)
+            if name != NOTHING and NOTHING in found:
+                table = [[_inferential(some), len(some) - _inferential(some)] for some in (small(found[NOTHING]), runs)]
+                rests = f"Fisher's two-sided exact test of inferential runs, changed: {name} against {NOTHING}"
+                facts[f"fisher-{key}"] = Fact(fisher_exact(table), "{:.2g}", f"{rests}; asked after seeing them")
+    return facts
+
+
+def _facts_on_heads(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
+    """Of the runs with one head, beside those with any other part changed but the norm."""
+    facts = {}
     five = [run for name, runs in found.items() if name not in (NORM, HEADS) for run in small(runs)]
     one = small(found.get(HEADS, []))
     for key, pick in (("middle", min), ("last", max)):
         gamma = pick((run.spec.gamma for run in [*five, *one]), default=0.0)
-        of_five, of_one = ([exact_kind(r) == "inferential" for r in some if r.spec.gamma == gamma] for some in (five, one))
-        rests = f"inferential at γ = {gamma:g}; counted after seeing them"
-        count = in_words(sum(of_five)), in_words(len(of_five))
+        of_five, of_one = ([run for run in some if run.spec.gamma == gamma] for some in (five, one))
+        rests = f"inferential at γ = {gamma:g}; {_AFTER}"
+        count = in_words(_inferential(of_five)), in_words(len(of_five))
         facts[f"five-{key}"] = Fact(count, "{} of {}", f"all but the norm after and one head: {rests}")
-        facts[f"heads-{key}"] = Fact(in_words(sum(of_one)), "{}", f"one head: {rests}")
+        facts[f"heads-{key}"] = Fact(in_words(_inferential(of_one)), "{}", f"one head: {rests}")
     for key, some in (("low", [run for run in found.get(HEADS, []) if run.spec.gamma == LARGE]), ("high", ends(one))):
         value = mean(run.metrics["inferential"] for run in some)
         facts[f"heads-{key}"] = Fact(value, "{:.0%}", f"mean inferential share with one head, {key} end of γ")
     shares = [run.metrics["inferential"] for run in one if exact_kind(run) == "inferential"]
-    facts["heads-least"] = Fact(min(shares, default=None), "{:.0%}", "least share of key − 10 of these")
     width = next((run.spec.model.d_model for run in [*five, *one]), WIDTH)
-    here = gamma_of_gain(gain(0.9, width), WIDTH)
-    facts["gain-here"] = Fact(here, "{:.2f}", f"the γ at width {WIDTH} of the gain σ√d that .9 has at width {width}")
-    if NORM in found:
-        known = learned_among(small(found[NORM]))
-        rests = f"with 99 % of their training rows, changed: {NORM}; γ > {LARGE:g}"
-        facts["norm-learned"] = Fact(in_words(len(known)), "{}", rests)
-        others = [run for run in small(found[NORM]) if run not in known]
-        facts["norm-unlearned"] = Fact(in_words(len(others)), "{}", f"not {rests}")
-        facts["norm-close"] = Fact(
-            in_words(sum(map(composes, others))), "{}", f"of these, most answers −9, −10 or −11; not {rests}"
-        )
-        count = in_words(sum(exact_kind(run) == "inferential" for run in known))
-        facts["norm-learned-inferential"] = Fact(count, "{}", f"inferential of those {rests}")
-    for key, name in (("norm", NORM), ("heads", HEADS)):
-        if name in kinds and NOTHING in kinds:
-            table = [[of["inferential"], of.total() - of["inferential"]] for of in (kinds[NOTHING], kinds[name])]
-            rests = (
-                f"Fisher's two-sided exact test of inferential runs, changed: {name} against {NOTHING}; asked after seeing them"
-            )
-            facts[f"fisher-{key}"] = Fact(fisher_exact(table), "{:.2g}", rests)
-    for key, name in (("nothing", NOTHING), ("norm", NORM)):
-        if name in turned:
-            rests = f"exact p of more inferential answers at γ > {LARGE:g}, changed: {name}"
-            facts[f"p-{key}"] = Fact(turned[name].p, "{:.3f}", rests)
-    return facts
+    here, rests = gamma_of_gain(gain(0.9, width), WIDTH), f"the γ at width {WIDTH} of the gain σ√d that .9 has at width {width}"
+    return facts | {
+        "heads-least": Fact(min(shares, default=None), "{:.0%}", "least share of key − 10 of these"),
+        "gain-here": Fact(here, "{:.2f}", rests),
+    }
+
+
+def _facts_on_norm(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
+    """Of the runs with the norm after each part: how many have learned, and how they answer."""
+    if NORM not in found:
+        return {}
+    known = learned_among(small(found[NORM]))
+    others = [run for run in small(found[NORM]) if run not in known]
+    rests = f"with 99 % of their training rows, changed: {NORM}; γ > {LARGE:g}"
+    close = in_words(sum(map(composes, others)))
+    return {
+        "norm-learned": Fact(in_words(len(known)), "{}", rests),
+        "norm-unlearned": Fact(in_words(len(others)), "{}", f"not {rests}"),
+        "norm-close": Fact(close, "{}", f"of these, most answers −9, −10 or −11; not {rests}"),
+        "norm-learned-inferential": Fact(in_words(_inferential(known)), "{}", f"inferential of those {rests}"),
+    }

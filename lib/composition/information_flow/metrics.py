@@ -50,7 +50,7 @@ ROUTES: dict[str, frozenset[Step]] = {
     ),
 }
 """The routes through two layers that the paper draws (Zhang et al. 2024, Fig. 3a, c)."""
-SMALL = 1.0
+VERY_SMALL = 1.0
 """Weights are very small beyond this γ (our choice)."""
 THIRD = frozenset({(1, "first anchor", "second anchor"), (1, "key", "second anchor"), (2, "second anchor", "last")})
 """A way that the paper does not draw, found at the largest weights: all meets at the second anchor."""
@@ -444,7 +444,7 @@ def examples(runs: Sequence[StoredRun]) -> list[StoredRun]:
     """The clearest symmetric run, the most exact one of small weights that goes key first, and the most exact of all; each
     once."""
     exact = lambda run: run.metrics["inferential"]
-    first = [run for run in runs if way(run) == KEY_FIRST and run.spec.gamma > SMALL] or list(runs)
+    first = [run for run in runs if way(run) == KEY_FIRST and run.spec.gamma > VERY_SMALL] or list(runs)
     chosen = (max(runs, key=lambda run: run.metrics["symmetric"]), max(first, key=exact), max(runs, key=exact))
     return list({run.path: run for run in chosen}.values())
 
@@ -495,25 +495,30 @@ def facts(
     best = max(map(exact, going(KEY_FIRST, runs.later)), default=None)
     found["later-best"] = Fact(best, "{:.0%}", f"the largest share of exactly −10, key first, {at['later']}")
     found["later-composing"] = Fact(in_words(len(asked)), "{}", f"compose to within one step, {at['later']}")
-    composing_ones = [run for run in new if exact_kind(run) == "inferential"]
-    smaller = [run for run in new if run.spec.gamma >= CONFIRM_FIRST[0]]
-    symmetric_ones = [run for run in smaller if exact_kind(run) == "symmetric"]
-    rest = [run for run in smaller if exact_kind(run) != "symmetric"]
-    largest = [run for run in new if run.spec.gamma < CONFIRM_FIRST[0]]
-    seen = f"{of_new_seeds(new)}; counted after seeing them"
-    found["exact-all"] = Fact(in_words(len(composing_ones)), "{}", f"mostly exactly −10, {seen}")
-    anchors = len(going(KEY_FIRST, composing_ones)) + len(going(BOTH, composing_ones))
-    found["exact-anchors"] = Fact(in_words(anchors), "{}", f"of these, key first or both, {seen}")
-    found["exact-both"] = Fact(in_words(len(going(BOTH, composing_ones))), "{}", f"of these, both, {seen}")
-    needing = len(going(KEY_FIRST, rest)) + len(going(BOTH, rest))
-    found["rest-all"] = Fact(in_words(len(rest)), "{}", f"not mostly −6, from γ = {CONFIRM_FIRST[0]:g} on, {seen}")
-    found["rest-anchors"] = Fact(in_words(needing), "{}", f"of these, key first or both, {seen}")
-    third = [run for run in largest if needed(run) >= THIRD and (2, "first anchor", "last") not in needed(run)]
-    found["third-way"] = Fact(in_words(len(third)), "{}", f"need all that meets at the second anchor, {of_new_seeds(largest)}")
-    found["six-all"] = Fact(in_words(len(symmetric_ones)), "{}", f"mostly −6, from γ = {CONFIRM_FIRST[0]:g} on, {seen}")
-    found["six-pair"] = Fact(in_words(len(going(PAIR_FIRST, symmetric_ones))), "{}", f"of these, pair first, {seen}")
-    found |= _facts_on_hybrids(runs.later) | _facts_on_judges(judges)
+    found |= _facts_on_answers(new) | _facts_on_hybrids(runs.later) | _facts_on_judges(judges)
     return found | _facts_on_states([*runs.low, *runs.high]) | _facts_on_pictures(new, older, deep)
+
+
+def _facts_on_answers(runs: Sequence[StoredRun]) -> dict[str, Fact]:
+    """Of the runs by their answers: which way each of them goes."""
+    going = lambda some, *ways: in_words(sum(way(run) in ways for run in some))
+    inferential = [run for run in runs if exact_kind(run) == "inferential"]
+    smaller = [run for run in runs if run.spec.gamma >= CONFIRM_FIRST[0]]
+    symmetric = [run for run in smaller if exact_kind(run) == "symmetric"]
+    rest = [run for run in smaller if exact_kind(run) != "symmetric"]
+    largest = [run for run in runs if run.spec.gamma < CONFIRM_FIRST[0]]
+    third = [run for run in largest if needed(run) >= THIRD and (2, "first anchor", "last") not in needed(run)]
+    seen, start = f"{of_new_seeds(runs)}; counted after seeing them", f"from γ = {CONFIRM_FIRST[0]:g} on"
+    return {
+        "exact-all": Fact(in_words(len(inferential)), "{}", f"mostly exactly −10, {seen}"),
+        "exact-anchors": Fact(going(inferential, KEY_FIRST, BOTH), "{}", f"of these, key first or both, {seen}"),
+        "exact-both": Fact(going(inferential, BOTH), "{}", f"of these, both, {seen}"),
+        "rest-all": Fact(in_words(len(rest)), "{}", f"not mostly −6, {start}, {seen}"),
+        "rest-anchors": Fact(going(rest, KEY_FIRST, BOTH), "{}", f"of these, key first or both, {seen}"),
+        "third-way": Fact(in_words(len(third)), "{}", f"need all that meets at the second anchor, {of_new_seeds(largest)}"),
+        "six-all": Fact(in_words(len(symmetric)), "{}", f"mostly −6, {start}, {seen}"),
+        "six-pair": Fact(going(symmetric, PAIR_FIRST), "{}", f"of these, pair first, {seen}"),
+    }
 
 
 def _facts_on_hybrids(runs: Sequence[StoredRun]) -> dict[str, Fact]:

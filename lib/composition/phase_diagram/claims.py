@@ -21,8 +21,8 @@ from lib.composition.phase_diagram import metrics
 from lib.composition.phase_diagram.metrics import EARLY_FROM, HALF, PhaseTable, fast_runs
 from lib.composition.runs import FITTED, LEARNED, MAPPINGS, REGION, SHADOW, learned_among, learned_at, preference
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero, by_exact_test
-from lib.core.read.measures import first_step, seeds
-from lib.core.read.statistics import Trend, compare, fisher_exact, interval, spearman, two_sided
+from lib.core.read.measures import seeds
+from lib.core.read.statistics import Trend, bootstrap_indices, compare, fisher_exact, interval, spearman, two_sided
 from lib.core.record.store import Store, StoredRun, load_stored
 from lib.core.sweep.experiment import Experiment
 
@@ -254,7 +254,7 @@ def _whole(experiment: Experiment, store: Store, profile: str) -> list[StoredRun
         raise LookupError("the profile 'smoke' tells nothing of a trained model")
     runs = controls.stored(experiment, store, profile)
     if not runs or len(runs) < len(experiment.specs(controls.ONE_GPU)):
-        raise LookupError(f"its runs are not all stored: python -m lib sweep {experiment.name} --profile {controls.ONE_GPU}")
+        raise LookupError(f"some runs are not stored: python -m lib sweep {experiment.name} --profile {controls.ONE_GPU}")
     return runs
 
 
@@ -270,30 +270,18 @@ def arms(store: Store, profile: str) -> dict[str, list[StoredRun]]:
     short = [run for run in runs if not run.spec.nudge and run.provenance["precision"] == "bfloat16"]
     found = {"single precision": single, "last bit moved": moved, "bfloat16": short}
     if {len(group) for group in found.values()} != {len(wanted)}:
-        raise LookupError("the arms of the comparison of roundings are not all stored, or not all of one precision")
+        raise LookupError("some runs of the comparison of roundings are not stored, or an arm is of two precisions")
     order = lambda run: (run.spec.gamma, run.spec.seed)
     return {name: sorted(group, key=order) for name, group in found.items()}
-
-
-def time_to(run: StoredRun, share: float = ROUNDED) -> float:
-    """The first evaluated step with this share of training rows right; infinity for never."""
-    step = first_step(run, "train", share)
-    return math.inf if step is None else float(step)
-
-
-def agreement(first: Sequence[StoredRun], second: Sequence[StoredRun]) -> int:
-    """How many runs of two arms, in the same order, are of the same kind."""
-    return sum(metrics.exact_kind(a) == metrics.exact_kind(b) for a, b in zip(first, second, strict=True))
 
 
 def slower(short: Sequence[StoredRun], single: Sequence[StoredRun], draws: int = 2000) -> tuple[float, float, float]:
     """By what factor the arm in bfloat16 takes longer to learn than the mean of the two in single precision: geometric mean
     over seeds, each within its γ, and its 95 % interval by drawing seeds. A run that never learns counts with its last step."""
-    log = lambda run: math.log(min(time_to(run), run.steps))
+    log = lambda run: math.log(min(learned_at(run, ROUNDED), run.steps))
     place = lambda run: (run.spec.gamma, run.spec.seed)
     ratio = np.array([log(run) - np.mean([log(r) for r in single if place(r) == place(run)]) for run in short])
-    at = np.random.default_rng(0).integers(0, len(ratio), (draws, len(ratio)))
-    low, high = interval(np.exp(ratio[at].mean(1)))
+    low, high = interval(np.exp(ratio[bootstrap_indices(len(ratio), draws)].mean(1)))
     return float(np.exp(ratio.mean())), low, high
 
 
@@ -308,19 +296,13 @@ def _rounding(store: Store, profile: str) -> Measured:
         p = two_sided([min(of(run), 1e9) for run in (*short, *known)], is_short, gammas)
         return Part(f"{name}: two-sided p", p, ">=", LEVEL, "{:.2g}")
 
-    same, null = agreement(short, single), agreement(moved, single)
+    same, null = metrics.agreement(short, single), metrics.agreement(moved, single)
     rare = fisher_exact([[same, len(single) - same], [null, len(single) - null]], "less")
     _, low, high = slower(short, known)
     least = min(len(learned_among(group)) / len(group) for group in found.values())
     parts = (
-        Part(
-            "smallest share that learns",
-            least,
-            ">=",
-            LEAST_ALIKE,
-            given=True,
-        ),
-        apart(f"steps to {ROUNDED:.0%} of the training rows", time_to),
+        Part("smallest share that learns", least, ">=", LEAST_ALIKE, given=True),
+        apart(f"steps to {ROUNDED:.0%} of the training rows", lambda run: learned_at(run, ROUNDED)),
         apart("share inferential", lambda run: run.metrics["inferential"]),
         apart("share symmetric", lambda run: run.metrics["symmetric"]),
         Part(
@@ -354,7 +336,7 @@ def _paper_size(store: Store, profile: str) -> Measured:
 
 def _dip(store: Store, profile: str) -> Measured:
     inside = learned_among(_whole(controls.DIP, store, profile))
-    sides = [run for run in learned_among(confirmed_runs(store, profile)) if run.spec.gamma in (0.35, 0.55)]
+    sides = [run for run in learned_among(confirmed_runs(store, profile)) if run.spec.gamma in metrics.SIDES]
     if len({run.spec.gamma for run in sides}) < 2:
         raise LookupError("the new seeds on both sides of the stretch are not stored")
     count = lambda runs: [sum(metrics.exact_kind(r) == "symmetric" for r in runs), len(runs)]

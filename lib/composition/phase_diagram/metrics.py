@@ -366,6 +366,11 @@ def exact_kind(run: StoredRun) -> str:
     return next((m for m in MAPPINGS if run.metrics[m] > MAJORITY), "neither")
 
 
+def agreement(first: Sequence[StoredRun], second: Sequence[StoredRun]) -> int:
+    """How many runs of two arms, in the same order, are of the same kind."""
+    return sum(exact_kind(a) == exact_kind(b) for a, b in zip(first, second, strict=True))
+
+
 def is_plain(spec: RunSpec) -> bool:
     """Two layers of the paper's block on the paper's task with all its numbers and its weight decay; no variant of either."""
     task, model = dict(spec.task), cast(ModelSpec, spec.model)
@@ -629,7 +634,7 @@ def moved_facts(new: Sequence[StoredRun], moved: Sequence[StoredRun]) -> dict[st
     many = Counter(run.spec.gamma for run, _ in twins)
     whole = [(run, twin) for run, twin in twins if many[run.spec.gamma] == seeds(new)]
     rests = f"{of_new_seeds([twin for _, twin in whole])}, weights moved by their last bit"
-    kept = sum(exact_kind(run) == exact_kind(twin) for run, twin in whole)
+    kept = agreement(*zip(*whole, strict=True)) if whole else 0
     return {
         "moved": Fact(in_words(len(whole)), "{}", f"runs, {rests}"),
         "moved-kept": Fact(in_words(kept), "{}", f"of the kind of the run that was not moved, {rests}"),

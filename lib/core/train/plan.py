@@ -79,7 +79,7 @@ def worth_compiling(specs: Sequence[RunSpec]) -> bool:
     return sum(training_work(s, s.model.positions) for s in specs) > _WORTH_COMPILING
 
 
-def worth_shrinking(spec: RunSpec, length: int, slots_saved: int, steps_left: int, device: str = "cpu") -> bool:
+def worth_shrinking(spec: RunSpec, length: int, slots_saved: int, steps_left: int, device: str) -> bool:
     """May the empty slots cost more, until the last run ends, than compiling for fewer slots?"""
     return training_work(spec, length) / spec.train.steps * slots_saved * steps_left > _WORTH_SHRINKING[device]
 
