@@ -15,6 +15,7 @@ from conftest import make_tiny_spec
 from test_store import PROVENANCE, make_result
 
 from lib.__main__ import main
+from lib.book import recall, status
 from lib.book.paths import BOOK, STORE_VARIABLE
 from lib.book.registry import EXPERIMENTS, PAPERS
 from lib.composition.experiments import FAST
@@ -31,6 +32,11 @@ Run = Callable[..., tuple[int, str, str]]
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setenv(STORE_VARIABLE, str(tmp_path))
     return Store(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def nothing_recalled(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall, "PLACE", tmp_path_factory.mktemp("recall") / "status.json")
 
 
 @pytest.fixture
@@ -161,8 +167,9 @@ runpy.run_module("lib", run_name="__main__")
 """
 
 
-def test_ctrl_c_while_importing_is_no_traceback() -> None:
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, cwd=BOOK.parent)
+def test_ctrl_c_while_importing_is_no_traceback(tmp_path: Path) -> None:
+    env = os.environ | {STORE_VARIABLE: str(tmp_path)}  # nothing is known of it
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, cwd=BOOK.parent, env=env)
     assert done.returncode == 130
     assert done.stderr == "interrupted: finished runs are stored; the same command begins where it can.\n"
 
@@ -245,6 +252,33 @@ def test_the_store_is_named_and_must_be_a_folder(
         monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / name))
         for words in (("status",), ("claims",), ("sweep", "composition-fast", "--profile", "smoke")):
             assert f"the store {tmp_path / name} is not a folder: " in sentence(*run(*words)[::2])
+
+
+def test_status_is_told_again_until_a_file_changes(run: Run, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = FAST.specs("smoke")[0]
+    store.put(make_result(spec), PROVENANCE, keep_weights=True)
+    told = {kind: run("status", *kind)[1] for kind in ((), ("--json",))}
+    asked = []
+    real = status.status
+    monkeypatch.setattr(status, "status", lambda store: asked.append(store) or real(store))
+    assert run("status", "--json")[1] == told["--json",]
+    assert not asked
+    assert run("status")[1] == told[()]
+    assert len(asked) == 1  # only the last is kept
+    path = store.path(spec)
+    path.write_text(path.read_text().replace(spec.experiment, spec.experiment[::-1]))  # as long as before
+    assert path.name in run("status")[1]
+    path.unlink()
+    assert path.name not in run("status")[1]
+    assert len(asked) == 3
+    recall.PLACE.write_text("[]")
+    run("status")
+    assert len(asked) == 4
+
+
+def test_status_is_told_where_nothing_can_be_kept(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall, "PLACE", Path(os.devnull) / "status.json")
+    assert run("status")[0] == 0
 
 
 def test_status_verifies_every_file(run: Run, store: Store) -> None:

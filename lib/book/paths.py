@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from lib.book.recall import ROOT, STORE_VARIABLE, store_root
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, StoreError
 
-ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"
 BUILD = ROOT / "_build"
-STORE_VARIABLE = "REASON_OR_MEMORIZE_STORE"
 READS_VARIABLE = "REASON_OR_MEMORIZE_READS"
 """Names a file in which a chapter's store notes what it reads; set while the book's build executes it."""
 
@@ -55,7 +54,7 @@ def default_store() -> Store:
 
     Raises StoreError where something else is in its place; a folder that is not there yet is an empty store.
     """
-    root = Path(os.path.expanduser(os.environ.get(STORE_VARIABLE) or ROOT / "results"))
+    root = store_root()
     if os.path.lexists(root) and not os.path.isdir(root):
         raise StoreError(f"the store {root} is not a folder: move it away, or let {STORE_VARIABLE} name another place.")
     reads = os.environ.get(READS_VARIABLE)

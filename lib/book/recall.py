@@ -1,0 +1,64 @@
+"""What `status` said the last time, for as long as no file that it rests on has changed.
+
+Nothing is imported that takes long: to find that nothing has changed is a matter of a tenth of a second, to read all results
+anew one of seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+STORE_VARIABLE = "REASON_OR_MEMORIZE_STORE"
+PLACE = ROOT / "_build" / "status.json"
+
+
+def store_root() -> Path:
+    """The folder of the committed store, or the one that the variable REASON_OR_MEMORIZE_STORE names."""
+    return Path(os.path.expanduser(os.environ.get(STORE_VARIABLE) or ROOT / "results"))
+
+
+def _files(folder: str) -> Iterator[os.DirEntry[str]]:
+    """Every file below a folder that can be listed."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(entry.path)
+            else:
+                yield entry
+
+
+def fingerprint(kind: str) -> str:
+    """A digest of the kind of question, and of the path, size and times of every file of the code and of the store."""
+    store = store_root().absolute()
+    found = [f"{kind} of {store}, {os.path.lexists(store)} {store.is_dir()}"]
+    for folder in (ROOT / "lib", store):
+        for entry in _files(str(folder)):
+            if "__pycache__" not in entry.path:
+                with contextlib.suppress(OSError):  # a link that leads nowhere, or a file that has just gone
+                    info = entry.stat()
+                    found.append(f"{entry.path} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns} {info.st_ino}")
+    return hashlib.sha256("\n".join(sorted(found)).encode(errors="surrogateescape")).hexdigest()
+
+
+def recalled(now: str) -> str | None:
+    """What was said when the fingerprint was this one; None where that is not known."""
+    with contextlib.suppress(OSError, ValueError):
+        kept = json.loads(PLACE.read_text())
+        if isinstance(kept, dict) and kept.get("fingerprint") == now and isinstance(kept.get("said"), str):
+            return kept["said"]
+    return None
+
+
+def keep(now: str, said: str) -> None:
+    """For the next time, where this folder can be written."""
+    with contextlib.suppress(OSError):
+        PLACE.parent.mkdir(exist_ok=True)
+        beside = PLACE.with_suffix(f".{os.getpid()}")
+        beside.write_text(json.dumps({"fingerprint": now, "said": said}))
+        beside.replace(PLACE)
