@@ -61,15 +61,17 @@ DEEP: dict[str, dict[str, Any]] = {
 """Three layers by two choices that the talk's figures do not show: whether a block's output is added to its input (a residual
 stream) or replaces it, and whether the neurons of every layer or of the last alone are read."""
 GPT, TURNED = "18 of 30 tasks, each with its reverse", "18 tasks, reverses left out"
+DRAWN = tuple(f"18 of 30 tasks at random, choice {i}" for i in (1, 2, 3))
 GPTS: dict[str, dict[str, Any]] = {
     GPT: {"shifts": (1, 3, 5)},
     "the query's answer alone": {"shifts": (1, 3, 5), "query_only": True},
     "three patterns a mixture": {"m1": 12, "m2": 18, "mix": 3, "shifts": (1, 3, 5, 7, 9, 11), "longer": 3},
     TURNED: {},
+    **{name: {"drawn": i} for i, name in enumerate(DRAWN, start=1)},
 }
 """GPT-2's training: tasks closed under reversal; the same without the answers of the context; twelve patterns, so that new ones
-can mix three, which takes `longer` to learn; and shifts 1, 2, 3, by which every task that is not trained is a trained one
-reversed."""
+can mix three, which takes `longer` to learn; shifts 1, 2, 3, by which every task that is not trained is a trained one reversed;
+and three random choices of as many tasks."""
 STORY_DELTAS, STORY_GAMMAS = (0.1, 0.2, 0.5, 1.0), (0.15, 0.35, 0.6, 0.94)
 """δ, and γ of W_O; the last is the main runs'."""
 WIDE_GAMMAS = (0.1, 0.3, 0.5, 0.7)

@@ -13,6 +13,7 @@ three the largest coefficient is kept at LEADING for every S₁, so that this an
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ LOUDEST = 1e3
 D_X = D_Y = 30
 """Widths of the feature half and the label half of a column."""
 D = D_X + D_Y
-_TASK, _PATTERN, _OTHER, _NOISE, _KAPPA, _COIN, _RADIUS, _TURN = range(31, 39)  # streams of random numbers
+_TASK, _PATTERN, _OTHER, _NOISE, _KAPPA, _COIN, _RADIUS, _TURN, _CHOICE = range(31, 40)  # streams of random numbers
 _FINE = 2**24
 LEADING = 0.8
 """The largest coefficient of a mixture of three patterns."""
@@ -61,7 +62,8 @@ class Prompts:
 class Task:
     """`m1` relevant and `m2` irrelevant patterns; each example shows the task's two patterns with probability `alpha`.
 
-    Tasks are the pairs (i, i + s mod `among`) for s in `shifts`, i < `among` (0: all m1), shown to a model in training;
+    Tasks are the pairs (i, i + s mod `among`) for s in `shifts`, i < `among` (0: all m1), shown to a model in training; or as
+    many of all pairs drawn by the seed `drawn`, if it is not 0, such that every pattern is once first and once second;
     `unseen` takes those that are not. `sum`: S₁ of out-of-domain patterns, each of `mix` trained ones; None in domain.
     `outside`: relevant patterns are irrelevant ones of training, so that they lie outside the span. `loud`: times
     the irrelevant pattern is larger than in training, so that κ ~ U(−loud/2, loud/2). Raises SpecError for what cannot be
@@ -79,9 +81,10 @@ class Task:
     outside: bool = False
     mix: int = 2
     loud: float = 1.0
+    drawn: int = 0
 
     def __post_init__(self) -> None:
-        for name, low in (("m1", 2), ("m2", 1), ("length", 1), ("among", 0)):
+        for name, low in (("m1", 2), ("m2", 1), ("length", 1), ("among", 0), ("drawn", 0)):
             check_count(name, getattr(self, name), low)
         check_count("mix", self.mix, 2, 3)
         if check_number("loud", self.loud, low=0) > LOUDEST:
@@ -101,6 +104,8 @@ class Task:
         known = {s for s in self.shifts if type(s) is int and 0 < s < (self.among or self.m1)}
         if not known or len(known) < len(self.shifts) or self.among > self.m1:
             raise SpecError(f"shifts must be numbers from 1 to {(self.among or self.m1) - 1}, got {self.shifts!r}.")
+        if self.drawn and (self.among or self.foreign):
+            raise SpecError("tasks are drawn from the pairs of all m1 patterns, in domain: leave among, sum and outside out.")
         if self.foreign and (self.count < 2 or self.m2 < 2 * self.count):
             raise SpecError(
                 f"out of domain there must be two patterns at least: use m1 of at least {2 * self.mix}, and m2 of at least "
@@ -158,7 +163,20 @@ class Task:
         if self.foreign:
             return all_pairs(self.count)
         among = self.among or self.m1
+        if self.drawn:
+            return self._choice(len(self.shifts) * among)
         return torch.tensor([(i, (i + s) % among) for s in self.shifts for i in range(among)])
+
+    def _choice(self, size: int) -> Tensor:
+        """(size, 2) pairs in their order, the first choice of the stream in which each pattern has both labels."""
+        every = all_pairs(self.m1)
+        place = torch.arange(len(every))
+        for attempt in itertools.count():
+            order = randint(torch.tensor(self.drawn), _CHOICE, place + attempt * len(every), 2**31).argsort(stable=True)
+            chosen = every[order[:size].sort().values]
+            if all(len(side.unique()) == self.m1 for side in chosen.T):
+                return chosen
+        raise AssertionError  # at least m1 pairs are drawn, so that such a choice exists
 
     @cached_property
     def unseen(self) -> Tensor:
