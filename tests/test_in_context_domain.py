@@ -23,6 +23,7 @@ from lib.core.record.store import StoredRun
 from lib.in_context import runs as stored
 from lib.in_context.experiments import (
     COVERS,
+    DRAWN,
     GPT,
     SETTINGS,
     TURNED,
@@ -130,7 +131,7 @@ def test_the_interval_of_gpt2_counts_each_prompt_once() -> None:
 
 
 def test_claims_have_a_name_a_criterion_and_a_source() -> None:
-    assert len(BY_ID) == len(CLAIMS) == 10
+    assert len(BY_ID) == len(CLAIMS) == 11
     assert {claim.paper for claim in CLAIMS} == {"li2024nonlinear", "ours"}
     assert all(claim.id.startswith("icl-") and claim.statement.endswith(".") for claim in CLAIMS)
 
@@ -268,6 +269,23 @@ def test_gpt2_against_the_sum() -> None:
     assert at(0.03, 0.02, 0.009, 0.008, 0.005) == PARTLY
     assert at(0.03, 0.02, 0.0101, 0.005, 0.006) == PARTLY
     assert at(0.001, 0.02, 0.0101, 0.02, 0.005) == NO_EFFECT
+
+
+def test_order_of_sums_after_random_choices_of_tasks() -> None:
+    """Errors with twenty examples; means of seeds have to fall after each choice."""
+
+    def at(*choices: Sequence[float]) -> str:
+        runs = []
+        for name, errors in zip(DRAWN, choices, strict=True):
+            by = {f"S1 = {s:g}": e for s, e in zip(SUMS, errors, strict=True)}
+            runs += gpts(lambda name, alpha, n, by=by: by.get(name, 0.5) if n == 20 else 0.5, variant=name)
+        return status("icl-sum-choices", runs)
+
+    falls, rises, once = (0.05, 0.04, 0.03, 0.02, 0.01), (0.01, 0.02, 0.03, 0.04, 0.05), (0.05, 0.04, 0.04, 0.02, 0.01)
+    assert at(falls, falls, falls) == REPRODUCED
+    assert at(falls, once, falls) == PARTLY
+    assert at(once, once, once) == NO_EFFECT
+    assert at(rises, rises, rises) == OPPOSITE
 
 
 def test_examples_against_alpha() -> None:

@@ -39,6 +39,7 @@ from lib.in_context.deeper.metrics import ALL, ALONE, LAST, TALK
 from lib.in_context.experiments import (
     DEEP_STD,
     DELTA,
+    DRAWN,
     EXPERIMENTS,
     GPT,
     GPTS,
@@ -46,6 +47,7 @@ from lib.in_context.experiments import (
     SETTINGS,
     STD,
     TRAIN,
+    TURNED,
     constant,
     deep_specs,
     deep_trial_specs,
@@ -1098,20 +1100,22 @@ def test_three_layers_are_trained_in_four_ways() -> None:
     assert {*trials.values()} < set(search_specs("laptop"))
 
 
-def test_gpt2_is_trained_in_four_ways() -> None:
+def test_gpt2_is_trained_in_seven_ways() -> None:
     """They differ in what the name says; all leave at least twelve tasks out, and three new patterns."""
     found = gpt_specs("laptop")
     assert list(found) == list(GPTS)
     studies = {name: make_study(runs[0]) for name, runs in found.items()}
     for name, runs in found.items():
         pairs = {tuple(pair) for pair in studies[name].task.pairs.tolist()}
-        assert ({pair[::-1] for pair in pairs} == pairs) is (not name.endswith("reverses left out")), name
+        assert ({pair[::-1] for pair in pairs} == pairs) is (name not in (TURNED, *DRAWN)), name
         assert len(studies[name].task.unseen) >= 12
         assert {spec.model.query_only for spec in runs} == {name == "the query's answer alone"}
         assert {spec.train.steps for spec in runs} == {2400 if "three" in name else 800}
         assert foreign(studies[name].task, sum=SUMS[0]).count >= 3
     assert studies[GPT].task == studies["the query's answer alone"].task
     assert studies["three patterns a mixture"].task.mix == 3
+    choices = {tuple(map(tuple, studies[name].task.pairs.tolist())) for name in DRAWN}
+    assert [len(choice) for choice in choices] == [18] * 3
     assert len(found[GPT]) == 2 * min(map(len, found.values())) == 8
 
 

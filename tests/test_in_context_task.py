@@ -129,6 +129,23 @@ def test_the_main_tasks_are_18_of_30_with_every_pattern_alike() -> None:
     assert all(pair[::-1] in seen for pair in unseen)
 
 
+@given(st.integers(3, 9), st.integers(1, 2**31), st.data())
+def test_tasks_drawn_at_random_show_every_pattern_with_both_labels(m1: int, drawn: int, data: st.DataObject) -> None:
+    shifts = tuple(range(1, data.draw(st.integers(2, m1 - 1)) + 1))
+    task = Task(m1=m1, m2=18, shifts=shifts, drawn=drawn)
+    shown = list(map(tuple, task.pairs.tolist()))
+    assert shown == sorted(set(shown))
+    assert len(shown) == m1 * len(shifts) == m1 * (m1 - 1) - len(task.unseen)
+    assert {a for a, _ in shown} == {b for _, b in shown} == set(range(m1))
+    assert torch.equal(Task(m1=m1, m2=18, shifts=shifts, drawn=drawn).pairs, task.pairs)
+    if m1 > 5:
+        assert foreign(task, sum=1.1).pairs.tolist() == all_pairs(m1 // 2).tolist()
+
+
+def test_each_random_choice_is_another() -> None:
+    assert len({tuple(Task(drawn=i).pairs.flatten().tolist()) for i in range(50)}) == 50
+
+
 @given(SEEDS)
 def test_held_out_tasks_are_never_drawn_for_training(seed: int) -> None:
     task = Task(length=1)
@@ -316,6 +333,9 @@ REFUSED = [
     ({"m1": True}, "m1 must be an integer of at least 2, got True"),
     ({"m2": 0}, "m2 must be an integer of at least 1, got 0"),
     ({"length": 0}, "length must be an integer of at least 1, got 0"),
+    ({"drawn": -1}, "drawn must be an integer of at least 0, got -1"),
+    ({"drawn": 1, "shifts": (1,), "among": 3}, "tasks are drawn from the pairs of all m1 patterns, in domain"),
+    ({"drawn": 1, "sum": 1.0}, "tasks are drawn from the pairs of all m1 patterns, in domain"),
     ({"among": -1}, "among must be an integer of at least 0, got -1"),
     ({"m1": 7, "m2": 24}, r"m1 \+ m2 must be at most 30 orthogonal patterns, got 7 \+ 24"),
     ({"norm": 0.0}, "norm must be above 0, got 0.0"),

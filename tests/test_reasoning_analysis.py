@@ -799,6 +799,7 @@ def test_a_point_that_is_not_of_this_study_is_refused(tmp_path: Path, point: tup
 GOLDEN = {
     "bias-gamma": (5.36167, 5.36212, 0.06253),
     "bias-circuits": (5.64737, 5.57022, 0.06622),
+    "bias-circuits-scale": (5.35247, 5.34629, 0.06121),
     "bias-emb-mlp": (5.29442, 5.29771, 0.1145),
     "bias-memory": (5.31353, 5.37475, 0.04169),
     "bias-ablation": (5.31353, 5.37475, 0.04169),

@@ -54,6 +54,7 @@ from lib.reasoning_bias.experiments import (
     long_specs,
     many_rows_specs,
     more_specs,
+    scale_specs,
     table_specs,
 )
 from lib.reasoning_bias.memory_and_reasoning import metrics as memory_and_reasoning
@@ -693,6 +694,24 @@ def test_which_circuit_generalizes_worse(monkeypatch: pytest.MonkeyPatch) -> Non
     one = lambda s: (s.gamma, s.seed) == (0.8, 12)
     assert verdict(one, lambda s: 1.0 - one(s)) == TOO_SMALL  # 1 of 8
     assert verdict(EVERY, lambda s: 0.5) == NOT_RUN
+
+
+def test_which_circuit_generalizes_worse_at_other_scales() -> None:
+    """Within a setting, by what the history says of the circuit: that one setting has more right says nothing."""
+
+    def verdict(late: Callable[[RunSpec], bool], held: Callable[[str, RunSpec], float]) -> str:
+        runs = [
+            replace(planted(spec, **{"held out": held(name, spec)}), history={"on the key": [0.1, 0.9 if late(spec) else 0.4]})
+            for name, specs in scale_specs("laptop").items()
+            for spec in specs
+        ]
+        return status("circuit-scale", runs)
+
+    assert verdict(EVEN, lambda name, s: 0.5 - 0.1 * EVEN(s)) == REPRODUCED
+    assert verdict(EVEN, lambda name, s: 0.5 + 0.1 * EVEN(s)) == OPPOSITE
+    assert verdict(EVEN, lambda name, s: (0.1 if "width" in name else 0.9) + s.seed / 1000) == NO_EFFECT
+    assert verdict(lambda s: s.seed == 20 and s.model.d_model == 200, lambda name, s: s.seed - 20) == TOO_SMALL  # 1 of 4
+    assert verdict(EVERY, lambda name, s: 0.5) == NOT_RUN
 
 
 def test_which_circuit_a_run_will_have_is_told_early(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from lib.core.model.init import apply_gamma_stacked
-from lib.core.model.transformer import ModelSpec, Transformer, from_weights
+from lib.core.model.transformer import ActivationCache, ModelSpec, Transformer, from_weights
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, SpecError, TrainSpec, canonical, from_dict
 from lib.core.record.store import Store
@@ -302,6 +303,34 @@ def test_attention_is_measured_from_the_causal_average() -> None:
     torch.testing.assert_close(found["deviation"][1], farthest, rtol=1e-4, atol=1e-5)
     assert farthest.max() > 0.1
     assert len(pairs_of(study.questions)) == len(study.questions) == 64
+
+
+def test_the_circuit_is_followed_where_that_is_asked() -> None:
+    """Of two runs the first attends to everything alike in its second layer; of the second the weights are added up place by
+    place, and its direction is that of M = W Wᵀ."""
+    model = randomized(ModelSpec(depth=2, **SHAPE).build(2))
+    with torch.no_grad():
+        model.blocks[1].attention.W_Q.weight[0] = 0
+    study = MemoryAndReasoning(follow=True)
+    assert MemoryAndReasoning().watch(model) == {}
+    found = study.watch(model)
+    assert {name: value.shape for name, value in found.items()} == {"on the key": (2,), "along reasoning": (2,)}
+    assert found["on the key"][0].item() == pytest.approx(1 / LENGTH)
+    of_place = []
+    for place in range(N_PLACES):
+        every = study.task.every("reasoning")
+        rows = every.tokens[every.place == place]
+        rows = rows[:: len(rows) // 40][:40]
+        activations = ActivationCache()
+        model(rows.expand(2, *rows.shape), activations)
+        of_place.append(activations["attention.2"][1, :, :, -1, place].mean().item())
+    assert found["on the key"][1].item() == pytest.approx(np.mean(of_place), rel=1e-4)
+    for run in range(2):
+        w = model.blocks[0].attention.W_V.weight[run].detach()
+        direction = torch.linalg.eigh(w @ w.T).eigenvectors[:, -1]
+        anchors = model.embedding.token[run, list(REASONING)].detach()
+        cosines = (anchors @ direction / anchors.norm(dim=1)).abs()
+        assert found["along reasoning"][run].item() == pytest.approx(cosines.mean().item(), rel=1e-3)
 
 
 def test_the_spectrum_is_of_the_values_of_the_first_layer() -> None:
