@@ -300,6 +300,14 @@ def adapted(part: str = "lora_B") -> nn.Module:
     return module
 
 
+def wrapped() -> nn.Module:
+    """A layer as PEFT wraps it, whose tuning copies the layer: nothing in the names tells."""
+    module = nn.Module()
+    module.adapter_layer_names = ("copies",)
+    module.base_layer, module.copies = nn.Linear(6, 6), nn.ModuleDict({"default": nn.Linear(6, 6)})
+    return module
+
+
 CANNOT = [
     (made_in_inference_mode, 0.5, "1.weight cannot be written in place"),
     (lambda: holding(torch.zeros(1, 6).expand(6, 6)), 0.5, "1.weight cannot be written in place"),
@@ -309,6 +317,7 @@ CANNOT = [
     (adapted, 0.5, "1.lora_B.default.weight is part of an adapter"),
     (lambda: adapted("lora_up"), 0.5, "1.lora_up.default.weight is part of an adapter"),
     (lambda: adapted("adapter"), 0.5, "1.adapter.default.weight is part of an adapter"),
+    (wrapped, 0.5, "1 is a layer with an adapter: redraw the module before it is adapted"),
     (lambda: typed(torch.uint8), 0.5, "1.weight holds uint8: redraw the module before it is quantized"),
     (lambda: typed(torch.int8), 0.5, "1.weight holds int8: redraw"),
     (lambda: nn.Linear(6, 6, device="meta"), 0.5, "1.weight has no numbers yet"),

@@ -196,8 +196,11 @@ def apply_gamma(module: nn.Module, gamma: float, generator: torch.Generator | No
 
 
 def _check_parts(module: nn.Module) -> None:
-    """Raise ValueError for a part whose weights are no parameters: it would be left out, without a word in the report."""
+    """Raise ValueError for a part whose weights are no parameters, which the report would leave out without a word, and for a
+    layer that PEFT has adapted: its adapter starts where it changes nothing."""
     for name, part in module.named_modules():
+        if hasattr(part, "adapter_layer_names"):
+            raise ValueError(f"{name} is a layer with an adapter: redraw the module before it is adapted.")
         packed = [
             n for n, b in part.named_buffers(recurse=False) if "weight" in n and b.dim() > 1 and not b.is_floating_point()
         ]
