@@ -43,16 +43,6 @@ def turn(runs: Sequence[StoredRun]) -> Comparison:
     return compare(score, smaller)
 
 
-def factor_rows(found: Mapping[str, Sequence[StoredRun]]) -> list[tuple[str, ...]]:
-    """(what is changed, runs that learned, mean inferential share at each γ, exact p)."""
-    rows = []
-    for name, runs in found.items():
-        shares = curves(runs)["inferential"]
-        cells = (f"{v.mean():.2f}" for v in shares[1])
-        rows.append((name, f"{sum(map(learned, runs))} of {len(runs)}", *cells, f"{turn(runs).p:.3f}"))
-    return rows
-
-
 def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     """What the text of chapter 8 says of the runs of either norm, and of those with one factor changed."""
     facts: dict[str, Fact] = {}
