@@ -53,6 +53,7 @@ from lib.reasoning_bias.experiments import (
     many_rows_specs,
     more_specs,
     rows_specs,
+    scale_specs,
 )
 from lib.reasoning_bias.memory_and_reasoning import metrics as memory_and_reasoning
 from lib.reasoning_bias.ratios import Ratio
@@ -417,6 +418,24 @@ def test_the_facts_of_chapter_11(monkeypatch: pytest.MonkeyPatch, late: Sequence
     rise = 2 * (late == SOME)
     assert values(found, "more", "fewer", "neither") == [in_words(n) for n in (rise, 0, 2 - rise)]
     assert found["sign"].value == (0.25 if rise else 1)
+
+
+def test_the_facts_of_other_scales() -> None:
+    """Of two runs each the first has the paper's circuit with twice the rows and, later, at another width."""
+    found_at = {"40,000 rows": [0.1, 0.6, 0.4, 0.7, 0.8], "60,000 rows": [0.6, 0.4, 0.4, 0.4, 0.4], "width 200": [0.6] * 5}
+    groups = {}
+    for name, specs in scale_specs("laptop").items():
+        keys = (found_at[name], [0.4] * 5)
+        history = {"step": [200, 400, 600, 800, 1000], "reasoning": [0.01, 0.02, 0.03, 0.04, 0.05]}
+        groups[name] = [
+            replace(planted(spec, memory=0.5, **{"held out": share}), history=history | {"on the key": key})
+            for spec, key, share in zip(specs, keys, (0.2, 0.6), strict=False)
+        ]
+    found = attention.facts_on_scale(groups)
+    assert values(found, "twice-late", "thrice-late", "wide-late", "wide-runs") == ["one", "none", "one", "two"]
+    assert values(found, "twice-held-late", "twice-held-other", "twice-held-all") == pytest.approx([0.2, 0.6, 0.4])
+    assert values(found, "thrice-held-late", "thrice-memory") == [None, 0.5]
+    assert values(found, "found", "found-known") == [800, 0.04]  # it was found before, and lost
 
 
 @pytest.mark.parametrize(

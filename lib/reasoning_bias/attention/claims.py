@@ -184,7 +184,7 @@ CLAIMS = (
         f"one setting, one-sided p at most {short(RARE)}; fixed before these runs",
         at_other_scales,
         question="rule",
-        figure="11.2",
+        figure="11.3",
     ),
     Claim(
         "circuit-early",
@@ -196,7 +196,7 @@ CLAIMS = (
         f"circuit and below in the others, in at least {RIGHT_SIDE:.0%} of the runs; fixed as above",
         told_early,
         question="simple",
-        figure="11.3",
+        figure="11.4",
     ),
     Claim(
         "attention-lemma",
@@ -207,7 +207,7 @@ CLAIMS = (
         f"ε before training falls at every step of γ; at most {short(EPSILON)} in every seed at γ = {short(SMALL)}",
         lemma,
         question="simple",
-        figure="11.4",
+        figure="11.5",
     ),
     Claim(
         "attention-causal",
@@ -221,7 +221,7 @@ CLAIMS = (
         stays_causal,
         revised=f"{SUBSET}; the comparison between circuits was added",
         question="simple",
-        figure="11.4",
+        figure="11.5",
     ),
     Claim(
         "attention-one-direction",
@@ -233,7 +233,7 @@ CLAIMS = (
         one_direction,
         revised=SUBSET,
         question="simple",
-        figure="11.3",
+        figure="11.4",
     ),
     Claim(
         "attention-alignment",
@@ -247,7 +247,7 @@ CLAIMS = (
         aligned,
         revised=SUBSET,
         question="simple",
-        figure="11.3",
+        figure="11.4",
     ),
     Claim(
         "attention-second-place",
@@ -273,6 +273,6 @@ CLAIMS = (
         "each ablation",
         survives,
         question="rule",
-        figure="11.5",
+        figure="11.6",
     ),
 )

@@ -64,6 +64,28 @@ def circuits(runs: Sequence[StoredRun], earlier: Sequence[StoredRun] = ()) -> Fi
     return fig
 
 
+def scales(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
+    """Held-out pairs (left) and memory rows of training (right) that are right at the end, a row a setting, a mark a run by its
+    circuit; beside the names, how many runs have the paper's."""
+    names = dict(zip((True, False), CIRCUITS_OF, strict=True))
+    count = lambda runs: f"{sum(map(selects_late, runs))} of {len(runs)}"
+    with style.look():
+        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 1.3 + 0.4 * len(groups)), sharey=True)
+        for ax, metric, title in zip(axes, ("held out", "memory"), ("held-out pairs", "memory rows"), strict=True):
+            for row, runs in enumerate(groups.values()):
+                for i, run in enumerate(sorted(runs, key=lambda run: run.spec.seed)):
+                    colour, mark = LOOK[selects_late(run)]
+                    ax.plot(run.metrics[metric], row + 0.5 * (i / max(1, len(runs) - 1) - 0.5), mark, color=colour, alpha=0.8)
+            for row in range(len(groups)):
+                ax.axhline(row, color=style.LIGHT, lw=0.6, zorder=0)
+            ax.set(xlabel="share right at the end", xlim=(-0.04, 1.04), ylim=(len(groups) - 0.5, -0.5))
+            ax.set_title(title, fontsize=10)
+        axes[0].set_yticks(range(len(groups)), [f"{name}\n{count(runs)}" for name, runs in groups.items()])
+        lines = [Line2D([], [], color=colour, marker=mark, ls="", label=names[late]) for late, (colour, mark) in LOOK.items()]
+        fig.legend(handles=lines, loc="outside lower center", ncols=2)
+    return fig
+
+
 def decided(runs: Sequence[StoredRun], epochs: float, told: float, chance: float) -> Figure:
     """Alignment of the first singular direction of W^V with the anchors along training, a line a run by its circuit: with the
     reasoning anchors (left), with the memory anchors (right). Dashed: the epoch and the line that tell them apart."""

@@ -10,7 +10,7 @@ import numpy as np
 from lib.core.model.transformer import ActivationCache, from_weights
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean
-from lib.core.read.measures import cosines, mean_std
+from lib.core.read.measures import cosines, mean_std, seeds
 from lib.core.read.statistics import fisher_exact, mann_whitney, sign_test
 from lib.core.record.spec import RunSpec
 from lib.core.record.start import at_start
@@ -362,6 +362,40 @@ def by_seed(runs: Sequence[StoredRun]) -> tuple[int, int, int]:
     for run in runs:
         off[run.spec.seed] += selects_late(run) * ((run.spec.gamma >= UPPER) - (run.spec.gamma <= LOWER))
     return sum(n > 0 for n in off.values()), sum(n < 0 for n in off.values()), sum(n == 0 for n in off.values())
+
+
+def found_at(run: StoredRun) -> int | None:
+    """The first evaluated step from which on the second attention has most of its weight on the key; None for never."""
+    steps, shares = run.history["step"], run.history["on the key"]
+    last = next((i for i in reversed(range(len(steps))) if shares[i] < MOST), -1)
+    return steps[last + 1] if last + 1 < len(steps) else None
+
+
+SCALE_NAMES = ("twice", "thrice", "wide")
+
+
+def facts_on_scale(runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
+    """What the text of chapter 11 says of runs with more rows or of another width: their circuits, and what they know."""
+    found: dict[str, Fact] = {}
+    for key, (name, group) in zip(SCALE_NAMES, runs.items(), strict=True):
+        late, other = by_circuit(group).values()
+        rests = f"γ = {group[0].spec.gamma:g}, {name}, {seeds(group)} seeds"
+        found[f"{key}-runs"] = Fact(in_words(len(group)), "{}", f"runs, {rests}")
+        found[f"{key}-late"] = Fact(in_words(len(late)), "{}", f"with the paper's circuit, {rests}")
+        for kind, some in (("late", late), ("other", other), ("all", group)):
+            share = mean(run.metrics["held out"] for run in some)
+            words = {"late": "with the paper's circuit, ", "other": "with the other circuit, ", "all": ""}[kind]
+            found[f"{key}-held-{kind}"] = Fact(share, "{:.0%}", f"held-out pairs right at the end, mean, {words}{rests}")
+        found[f"{key}-memory"] = Fact(
+            mean(run.metrics["memory"] for run in group), "{:.0%}", f"memory rows of training right at the end, mean, {rests}"
+        )
+    late = [run for group in runs.values() for run in group if selects_late(run)]
+    known = [run.history["reasoning"][run.history["step"].index(step)] for run in late if (step := found_at(run)) is not None]
+    rests = f"the last run of {len(late)} with the paper's circuit, more rows or wider, whose second attention finds the key"
+    return found | {
+        "found": Fact(max(map(found_at, late), default=None), "{:,}", f"step of {rests}"),
+        "found-known": Fact(max(known, default=None), "{:.0%}", "most reasoning rows of training that are right at that step"),
+    }
 
 
 def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
