@@ -424,6 +424,7 @@ def facts(
     groups = lambda what: {v: speeds(what, taken)[6 * i : 6 * i + 6] for i, v in enumerate(speed_specs("laptop")[what])}
     speed = {what: metrics.steps(groups(what)) for what in metrics.THEORY}
     variants = {GPT: gpt, TURNED: by_sum(*TRADED, variant=TURNED)}
+    variants |= {name: by_sum(*errors, variant=name) for name, errors in zip(DRAWN, (FALLING, TRADED, FALLING), strict=True)}
     found = metrics.facts([planted(spec) for spec in MAIN], variants, by, speed, grid)
     assert all(isinstance(fact, Fact) for fact in found.values())
     return found
@@ -448,6 +449,8 @@ def test_facts_by_hand() -> None:
     ordered = facts((0.001, 0.25), taken, by_sum(*FALLING), at_sums([[0.01 * (s < 0.5), 0.02 * (s < 0.4)] for s in SHOWN_SUMS]))
     assert [ordered[name].text for name in ("gpt-order", "gpt-below", "gpt-above")] == ["8 of 8", "0.200", "0.009"]
     assert ordered["from"].value == 0.4
+    names = ("choices-fall", "choices-order", "choices-below", "choices-above")
+    assert [ordered[name].text for name in names] == ["two of three", "8 of 12", "0.200 to 0.280", "0.009 to 0.009"]
 
 
 def test_facts_where_nothing_was_learned() -> None:

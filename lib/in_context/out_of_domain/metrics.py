@@ -16,7 +16,18 @@ from lib.core.read.fact import Fact, in_words
 from lib.core.read.statistics import Trend, log_slope
 from lib.core.record.spec import SpecError, check_number
 from lib.core.record.store import Store, StoredRun, load
-from lib.in_context.experiments import ALPHA, COVERS, GPT, LENGTH, TURNED, cover_specs, floor_specs, gpt_specs, speed_specs
+from lib.in_context.experiments import (
+    ALPHA,
+    COVERS,
+    DRAWN,
+    GPT,
+    LENGTH,
+    TURNED,
+    cover_specs,
+    floor_specs,
+    gpt_specs,
+    speed_specs,
+)
 from lib.in_context.runs import N_FRESH, Share, ask, fresh, snapshots, steps_to, task_of, trained
 from lib.in_context.study import ALPHAS, N_TEST, SUMS, error_rows, foreign
 from lib.in_context.task import Prompts, Task, no_match_floor
@@ -381,9 +392,23 @@ def facts(
         "gpt-twenty": Fact(gpt_errors(gpts, at_foreign(0.5))[LENGTH].mean, "{:.3f}", f"the same with {LENGTH}"),
         "gpt-order": Fact((agreeing(errors), len(errors)), "{} of {}", "seeds in which errors fall from every S₁ to the next"),
         "turned-order": Fact((agreeing(turned), len(turned)), "{} of {}", f"the same, GPT-2 trained on {TURNED}"),
+        "gpt-one": Fact(
+            gpt_errors(gpts, at_foreign(1.1), 1.0)[LENGTH].mean, "{:.3f}", f"errors at S₁ = 1.1 and α' = 1, {LENGTH} examples"
+        ),
         "gpt-inside": Fact(inside[LENGTH].mean, "{:.3f}", f"errors on unseen tasks, {who}"),
         "floor-long": Fact(no_match_floor(ALPHA, LENGTH), "{:.1g}", f"½ (1 − α'/2)^{LENGTH}"),
     }
+    chosen = [by_sum(variants[name])[0] for name in DRAWN]
+    fall = sum(bool((np.diff(errors.mean(0)) < 0).all()) for errors in chosen)
+    some = f"GPT-2 after {len(chosen)} random choices of tasks, {len(chosen[0])} seeds each"
+    found["choices-fall"] = Fact(
+        (in_words(fall), in_words(len(chosen))), "{} of {}", f"whose mean errors fall all along, {some}"
+    )
+    order = sum(map(agreeing, chosen)), sum(map(len, chosen))
+    found["choices-order"] = Fact(order, "{} of {}", f"seeds in which errors fall from every S₁ to the next, {some}")
+    for name, total in (("below", 0.7), ("above", 1.1)):
+        means = [float(errors[:, SUMS.index(total)].mean()) for errors in chosen]
+        found[f"choices-{name}"] = Fact((min(means), max(means)), "{:.3f} to {:.3f}", f"mean errors at S₁ = {total:g}, {some}")
     for alpha, name in zip(ALPHAS, ("08", "09", "1"), strict=True):
         found[f"need-{name}"] = Fact(need[alpha], "{:.1f}", f"examples for {ENOUGH:.0%} wrong, GPT-2 in domain, α' = {alpha:g}")
     return found
