@@ -18,8 +18,7 @@ test: export OMP_NUM_THREADS = 1
 test: $(TESTABLE)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m pytest $(TOGETHER) --nbval --nbval-sanitize-with tests/nbval.cfg book
-	$(BIN)/python -m pytest $(TOGETHER) tests
+	$(BIN)/python -m pytest $(TOGETHER) --nbval --nbval-sanitize-with tests/nbval.cfg book tests
 
 # Printing needs the browser of the tests.
 pdf: $(TESTABLE) book

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import subprocess
 import sys
 import time
@@ -67,7 +68,7 @@ def execute_all(chosen: Sequence[chapters.Chapter]) -> dict[str, str]:
     failed: dict[str, str] = {}
     processes = max(1, min(cores(), len(chosen)))
     began = time.monotonic()
-    with futures.ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+    with _workers(processes) as pool:
         started = {pool.submit(_execute, chapter): chapter for chapter in chosen}
         for done, future in enumerate(futures.as_completed(started), 1):
             name, why = started[future].name, future.result()
@@ -79,8 +80,23 @@ def execute_all(chosen: Sequence[chapters.Chapter]) -> dict[str, str]:
     return dict(sorted(failed.items()))
 
 
+def _workers(processes: int) -> futures.ProcessPoolExecutor:
+    """Processes of their own, since what a kernel is told goes through the environment. Where the system can, they are forked
+    from a server that has imported what takes seconds; it keeps the environment that it began with, so they are given ours."""
+    forks = "forkserver" in multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("forkserver" if forks else "spawn")
+    if forks:
+        context.set_forkserver_preload(["lib.book.registry", "papermill"])
+    return futures.ProcessPoolExecutor(processes, context, _begin, (dict(os.environ),))
+
+
+def _begin(environment: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+
+
 def _execute(chapter: chapters.Chapter) -> str | None:
-    """In a process of its own, since what the kernel is told goes through the environment. Why it failed, or None."""
+    """Why the chapter failed, or None."""
     import lib.book.registry  # noqa: F401 (so that results of every kind can be read)
 
     try:
