@@ -335,6 +335,7 @@ REFUSED = [
     ({"length": 0}, "length must be an integer of at least 1, got 0"),
     ({"drawn": -1}, "drawn must be an integer of at least 0, got -1"),
     ({"drawn": 1, "shifts": (1,), "among": 3}, "tasks are drawn from the pairs of all m1 patterns, in domain"),
+    ({"drawn": 1, "shifts": (1,)}, r"at least two tasks a pattern can be drawn: give two shifts or more, got \(1,\)"),
     ({"drawn": 1, "sum": 1.0}, "tasks are drawn from the pairs of all m1 patterns, in domain"),
     ({"among": -1}, "among must be an integer of at least 0, got -1"),
     ({"m1": 7, "m2": 24}, r"m1 \+ m2 must be at most 30 orthogonal patterns, got 7 \+ 24"),

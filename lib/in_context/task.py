@@ -106,6 +106,8 @@ class Task:
             raise SpecError(f"shifts must be numbers from 1 to {(self.among or self.m1) - 1}, got {self.shifts!r}.")
         if self.drawn and (self.among or self.foreign):
             raise SpecError("tasks are drawn from the pairs of all m1 patterns, in domain: leave among, sum and outside out.")
+        if self.drawn and len(self.shifts) < 2:  # a choice with every pattern once first and once second is not soon found
+            raise SpecError(f"at least two tasks a pattern can be drawn: give two shifts or more, got {self.shifts!r}.")
         if self.foreign and (self.count < 2 or self.m2 < 2 * self.count):
             raise SpecError(
                 f"out of domain there must be two patterns at least: use m1 of at least {2 * self.mix}, and m2 of at least "
