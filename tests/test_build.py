@@ -84,6 +84,15 @@ def test_only_what_is_stale_is_executed(book: list[Chapter]) -> None:
     assert book[0].path.stat().st_mtime_ns > written[0]
 
 
+def test_chapters_are_told_the_environment_of_the_build(book: list[Chapter], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also that of a later one in the same process."""
+    book[0].path.write_text(book[0].path.read_text().replace("print(n)", "import os; print(os.environ['TOLD'])"))
+    for told in ("one", "two"):
+        monkeypatch.setenv("TOLD", told)
+        assert build.execute_all(book[:1]) == {}
+        assert nbformat.read(book[0].path, as_version=4).cells[1].outputs[0].text == f"{told}\n"
+
+
 def test_kernels_take_one_thread(book: list[Chapter]) -> None:
     book[0].path.write_text(book[0].path.read_text().replace("print(n)", "import torch; print(torch.get_num_threads())"))
     build.build()

@@ -431,7 +431,8 @@ def test_the_facts_of_other_scales() -> None:
             replace(planted(spec, memory=0.5, **{"held out": share}), history=history | {"on the key": key})
             for spec, key, share in zip(specs, keys, (0.2, 0.6), strict=False)
         ]
-    found = attention.facts_on_scale(groups)
+    found = attention.facts_on_scale({"20,000 rows": []} | groups)
+    assert values(found, "once-late", "once-held-all") == ["none", None]
     assert values(found, "twice-late", "thrice-late", "wide-late", "wide-runs") == ["one", "none", "one", "two"]
     assert values(found, "twice-held-late", "twice-held-other", "twice-held-all") == pytest.approx([0.2, 0.6, 0.4])
     assert values(found, "thrice-held-late", "thrice-memory") == [None, 0.5]

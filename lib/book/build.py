@@ -81,12 +81,13 @@ def execute_all(chosen: Sequence[chapters.Chapter]) -> dict[str, str]:
 
 
 def _workers(processes: int) -> futures.ProcessPoolExecutor:
-    """Processes of their own, since what a kernel is told goes through the environment. Where the system can, they are forked
-    from a server that has imported what takes seconds; it keeps the environment that it began with, so they are given ours."""
-    forks = "forkserver" in multiprocessing.get_all_start_methods()
+    """Processes of their own, since what a kernel is told goes through the environment. On Linux they are forked from a server
+    that has imported what takes seconds; it keeps the environment that it began with, so they are given ours. Elsewhere a fork
+    may crash in the system's own libraries."""
+    forks = sys.platform == "linux"
     context = multiprocessing.get_context("forkserver" if forks else "spawn")
     if forks:
-        context.set_forkserver_preload(["lib.book.registry", "papermill"])
+        context.set_forkserver_preload(["lib.book.forks"])
     return futures.ProcessPoolExecutor(processes, context, _begin, (dict(os.environ),))
 
 

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,26 +22,14 @@ def store_root() -> Path:
     return Path(os.path.expanduser(os.environ.get(STORE_VARIABLE) or ROOT / "results"))
 
 
-def _files(folder: str) -> Iterator[os.DirEntry[str]]:
-    """Every file below a folder that can be listed."""
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _files(entry.path)
-            else:
-                yield entry
-
-
 def fingerprint(kind: str) -> str:
-    """A digest of the kind of question, and of the path, size and times of every file of the code and of the store."""
+    """A digest of the kind of question, and of the path, size and times of every file of the code and of every result."""
     store = store_root().absolute()
     found = [f"{kind} of {store}, {os.path.lexists(store)} {store.is_dir()}"]
-    for folder in (ROOT / "lib", store):
-        for entry in _files(str(folder)):
-            if "__pycache__" not in entry.path:
-                with contextlib.suppress(OSError):  # a link that leads nowhere, or a file that has just gone
-                    info = entry.stat()
-                    found.append(f"{entry.path} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns} {info.st_ino}")
+    for path in (*Path(__file__).parents[1].rglob("*.py"), *store.glob("*/[!.]*.json")):
+        with contextlib.suppress(OSError):  # a link that leads nowhere, or a file that has just gone
+            info = path.stat()
+            found.append(f"{path} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns} {info.st_ino}")
     return hashlib.sha256("\n".join(sorted(found)).encode(errors="surrogateescape")).hexdigest()
 
 

@@ -71,7 +71,7 @@ GPTS: dict[str, dict[str, Any]] = {
 }
 """GPT-2's training: tasks closed under reversal; the same without the answers of the context; twelve patterns, so that new ones
 can mix three, which takes `longer` to learn; shifts 1, 2, 3, by which every task that is not trained is a trained one reversed;
-and three random choices of as many tasks."""
+and three random choices of as many tasks in which every pattern is first at least once, and second."""
 STORY_DELTAS, STORY_GAMMAS = (0.1, 0.2, 0.5, 1.0), (0.15, 0.35, 0.6, 0.94)
 """δ, and γ of W_O; the last is the main runs'."""
 WIDE_GAMMAS = (0.1, 0.3, 0.5, 0.7)

@@ -63,7 +63,7 @@ class Task:
     """`m1` relevant and `m2` irrelevant patterns; each example shows the task's two patterns with probability `alpha`.
 
     Tasks are the pairs (i, i + s mod `among`) for s in `shifts`, i < `among` (0: all m1), shown to a model in training; or as
-    many of all pairs drawn by the seed `drawn`, if it is not 0, such that every pattern is once first and once second;
+    many of all pairs drawn by the seed `drawn`, if it is not 0, such that every pattern is first at least once, and second;
     `unseen` takes those that are not. `sum`: S₁ of out-of-domain patterns, each of `mix` trained ones; None in domain.
     `outside`: relevant patterns are irrelevant ones of training, so that they lie outside the span. `loud`: times
     the irrelevant pattern is larger than in training, so that κ ~ U(−loud/2, loud/2). Raises SpecError for what cannot be
@@ -106,7 +106,7 @@ class Task:
             raise SpecError(f"shifts must be numbers from 1 to {(self.among or self.m1) - 1}, got {self.shifts!r}.")
         if self.drawn and (self.among or self.foreign):
             raise SpecError("tasks are drawn from the pairs of all m1 patterns, in domain: leave among, sum and outside out.")
-        if self.drawn and len(self.shifts) < 2:  # a choice with every pattern once first and once second is not soon found
+        if self.drawn and len(self.shifts) < 2:  # a choice with every pattern on both sides is not soon found
             raise SpecError(f"at least two tasks a pattern can be drawn: give two shifts or more, got {self.shifts!r}.")
         if self.foreign and (self.count < 2 or self.m2 < 2 * self.count):
             raise SpecError(

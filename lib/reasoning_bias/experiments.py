@@ -216,7 +216,8 @@ def scale_specs(profile: str) -> dict[str, list[RunSpec]]:
     smoke, whole = profile == "smoke", replace(s.train, precision="float32")
     wide, seeds = (2 * s.d_model, SCALE_SEEDS[:1]) if smoke else (PAPER_WIDTH, SCALE_SEEDS)
     larger = {f"{n * s.rows:,} rows": (n * s.rows, s.d_model, whole, seeds) for n in TIMES}
-    larger |= {f"width {wide}": (s.rows, wide, replace(whole, steps=whole.steps // 2), seeds[: max(1, len(seeds) // 2)])}
+    if wide > s.d_model:
+        larger[f"width {wide}"] = s.rows, wide, replace(whole, steps=whole.steps // 2), seeds[: max(1, len(seeds) // 2)]
 
     def runs(rows: int, width: int, train: TrainSpec, seeds: Sequence[int]) -> list[RunSpec]:
         model, task = transformer(width), {"rows": rows, "keep": (), "follow": True}

@@ -68,6 +68,7 @@ def scales(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
     """Held-out pairs (left) and memory rows of training (right) that are right at the end, a row a setting, a mark a run by its
     circuit; beside the names, how many runs have the paper's."""
     names = dict(zip((True, False), CIRCUITS_OF, strict=True))
+    groups = {name: runs for name, runs in groups.items() if runs}
     count = lambda runs: f"{sum(map(selects_late, runs))} of {len(runs)}"
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 1.3 + 0.4 * len(groups)), sharey=True)

@@ -17,6 +17,7 @@ from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias.experiments import (
     LARGE,
+    SCALE_GAMMA,
     SMALL,
     ablation_specs,
     bias_specs,
@@ -157,7 +158,8 @@ def scaled(store: Store, profile: str) -> dict[str, list[StoredRun]]:
 def on_the_key(run: StoredRun) -> float:
     """The share of the last token's second attention that goes to the key, mean over its places, at the end."""
     if "on the key" in run.history:
-        return float(run.history["on the key"][-1])
+        last = run.history["on the key"][-1]
+        return math.nan if last is None else float(last)  # of a run that diverged
     return float(reading(run)[1, :, 0].mean())
 
 
@@ -367,19 +369,27 @@ def by_seed(runs: Sequence[StoredRun]) -> tuple[int, int, int]:
 def found_at(run: StoredRun) -> int | None:
     """The first evaluated step from which on the second attention has most of its weight on the key; None for never."""
     steps, shares = run.history["step"], run.history["on the key"]
-    last = next((i for i in reversed(range(len(steps))) if shares[i] < MOST), -1)
-    return steps[last + 1] if last + 1 < len(steps) else None
+    last = next((i for i in reversed(range(len(steps))) if not (shares[i] or 0.0) >= MOST), -1)
+    return int(steps[last + 1]) if last + 1 < len(steps) else None
 
 
-SCALE_NAMES = ("twice", "thrice", "wide")
+SCALE_NAMES = ("once", "twice", "thrice", "wide")
+
+
+def beside(runs: Sequence[StoredRun], larger: Mapping[str, Sequence[StoredRun]]) -> dict[str, Sequence[StoredRun]]:
+    """{setting: runs} at SCALE_GAMMA: of the runs over γ, which a small profile may lack there, and of those with more."""
+    own = [run for run in runs if run.spec.gamma == SCALE_GAMMA]
+    rows = f"{int(dict(runs[0].spec.task)['rows']):,} rows"
+    return {rows: own} | dict(larger)
 
 
 def facts_on_scale(runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
-    """What the text of chapter 11 says of runs with more rows or of another width: their circuits, and what they know."""
+    """What the text of chapter 11 says of the runs `beside` each other: their circuits, and what they know."""
     found: dict[str, Fact] = {}
-    for key, (name, group) in zip(SCALE_NAMES, runs.items(), strict=True):
+    wide = () if len(runs) == len(SCALE_NAMES) else (("a larger width", []),)  # which the paper's profile has from the start
+    for key, (name, group) in zip(SCALE_NAMES, (*runs.items(), *wide), strict=True):
         late, other = by_circuit(group).values()
-        rests = f"γ = {group[0].spec.gamma:g}, {name}, {seeds(group)} seeds"
+        rests = f"γ = {SCALE_GAMMA:g}, {name}, {seeds(group)} seeds"
         found[f"{key}-runs"] = Fact(in_words(len(group)), "{}", f"runs, {rests}")
         found[f"{key}-late"] = Fact(in_words(len(late)), "{}", f"with the paper's circuit, {rests}")
         for kind, some in (("late", late), ("other", other), ("all", group)):
@@ -389,11 +399,12 @@ def facts_on_scale(runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
         found[f"{key}-memory"] = Fact(
             mean(run.metrics["memory"] for run in group), "{:.0%}", f"memory rows of training right at the end, mean, {rests}"
         )
-    late = [run for group in runs.values() for run in group if selects_late(run)]
-    known = [run.history["reasoning"][run.history["step"].index(step)] for run in late if (step := found_at(run)) is not None]
-    rests = f"the last run of {len(late)} with the paper's circuit, more rows or wider, whose second attention finds the key"
+    followed = [run for group in runs.values() for run in group if "on the key" in run.history and selects_late(run)]
+    steps = {run.path: step for run in followed if (step := found_at(run)) is not None}
+    known = [run.history["reasoning"][run.history["step"].index(steps[run.path])] for run in followed if run.path in steps]
+    rests = f"from which on the second attention has most on the key, of {len(steps)} runs with more rows or wider, the last"
     return found | {
-        "found": Fact(max(map(found_at, late), default=None), "{:,}", f"step of {rests}"),
+        "found": Fact(max(steps.values(), default=None), "{:,}", f"step {rests}"),
         "found-known": Fact(max(known, default=None), "{:.0%}", "most reasoning rows of training that are right at that step"),
     }
 
