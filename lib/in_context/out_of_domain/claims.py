@@ -283,7 +283,7 @@ CLAIMS = (
         f"runs: means of seeds at l = {LENGTH} fall from every S₁ to the next, after each choice",
         sum_choices,
         question="prompt",
-        figure="13.4",
+        figure="13.7",
     ),
     Claim(
         "icl-alpha-length",
