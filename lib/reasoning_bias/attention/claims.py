@@ -57,12 +57,8 @@ def generalizes_worse(store: Store, profile: str) -> Measured:
 
 def at_other_scales(store: Store, profile: str) -> Measured:
     runs = metrics.scaled(store, profile)
-    score = [run.metrics["held out"] for group in runs.values() for run in group]
-    other = [not selects_late(run) for group in runs.values() for run in group]
-    try:
-        found = compare(score, other, [name for name, group in runs.items() for _ in group])
-    except ValueError:
-        raise LookupError("in no setting are there runs with either circuit") from None
+    if (found := metrics.compare_scales(runs)) is None:
+        raise LookupError("in no setting are there runs with either circuit")
     words = "exact p that the other circuit has more held-out pairs right, within a setting"
     part = by_exact_test(words, found.p, found.opposite, found.least, RARE)
     return Measured((part,), min(map(seeds, runs.values())))

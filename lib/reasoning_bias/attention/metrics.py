@@ -11,7 +11,7 @@ from lib.core.model.transformer import ActivationCache, from_weights
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import cosines, mean_std, seeds
-from lib.core.read.statistics import fisher_exact, mann_whitney, sign_test
+from lib.core.read.statistics import Comparison, compare, fisher_exact, mann_whitney, sign_test
 from lib.core.record.spec import RunSpec
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
@@ -392,21 +392,37 @@ def facts_on_scale(runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
         rests = f"γ = {SCALE_GAMMA:g}, {name}, {seeds(group)} seeds"
         found[f"{key}-runs"] = Fact(in_words(len(group)), "{}", f"runs, {rests}")
         found[f"{key}-late"] = Fact(in_words(len(late)), "{}", f"with the paper's circuit, {rests}")
-        for kind, some in (("late", late), ("other", other), ("all", group)):
-            share = mean(run.metrics["held out"] for run in some)
-            words = {"late": "with the paper's circuit, ", "other": "with the other circuit, ", "all": ""}[kind]
-            found[f"{key}-held-{kind}"] = Fact(share, "{:.0%}", f"held-out pairs right at the end, mean, {words}{rests}")
-        found[f"{key}-memory"] = Fact(
-            mean(run.metrics["memory"] for run in group), "{:.0%}", f"memory rows of training right at the end, mean, {rests}"
-        )
-    followed = [run for group in runs.values() for run in group if "on the key" in run.history and selects_late(run)]
-    steps = {run.path: step for run in followed if (step := found_at(run)) is not None}
+        for kind, some in (("-late", late), ("-other", other), ("", group)):
+            words = {"-late": "with the paper's circuit, ", "-other": "with the other circuit, ", "": ""}[kind]
+            for name, metric, what in (("held", "held out", "held-out pairs"), ("memory", "memory", "memory rows of training")):
+                share = mean(run.metrics[metric] for run in some)
+                found[f"{key}-{name}{kind}"] = Fact(share, "{:.0%}", f"{what} right at the end, mean, {words}{rests}")
+    followed = [run for group in runs.values() for run in group if "on the key" in run.history]
+    steps = {run.path: step for run in followed if selects_late(run) and (step := found_at(run)) is not None}
     known = [run.history["reasoning"][run.history["step"].index(steps[run.path])] for run in followed if run.path in steps]
-    rests = f"from which on the second attention has most on the key, of {len(steps)} runs with more rows or wider, the last"
+    test, who = compare_scales(runs), "with more rows or wider, with the paper's circuit"
+    last, most = max(steps.values(), default=None), max(known, default=None)
     return found | {
-        "found": Fact(max(steps.values(), default=None), "{:,}", f"step {rests}"),
-        "found-known": Fact(max(known, default=None), "{:.0%}", "most reasoning rows of training that are right at that step"),
+        "found-runs": Fact(in_words(len(steps)), "{}", f"runs {who}"),
+        "found": Fact(last, "{:,}", f"last step at which the second attention finds the key, of the runs {who}"),
+        "found-known": Fact(most, "{:.0%}", "most reasoning rows of training right when it does, each run at its own step"),
+        "between": Fact(
+            max((on_the_key(run) for run in followed if not selects_late(run)), default=None),
+            "{:.0%}",
+            "most of the second attention that is on the key at the end, other runs with more rows or wider",
+        ),
+        "scale-p": Fact(test and test.p, "{:.2f}", "exact test over pairs of runs of one setting, more rows or wider"),
     }
+
+
+def compare_scales(runs: Mapping[str, Sequence[StoredRun]]) -> Comparison | None:
+    """Have runs with the other circuit more held-out pairs right, within a setting? Of the runs that were followed; None where
+    no setting has both circuits."""
+    of = [(name, run) for name, group in runs.items() for run in group if "on the key" in run.history]
+    try:
+        return compare([r.metrics["held out"] for _, r in of], [not selects_late(r) for _, r in of], [name for name, _ in of])
+    except ValueError:
+        return None
 
 
 def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
