@@ -392,11 +392,13 @@ def facts_on_scale(runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
         rests = f"γ = {SCALE_GAMMA:g}, {name}, {seeds(group)} seeds"
         found[f"{key}-runs"] = Fact(in_words(len(group)), "{}", f"runs, {rests}")
         found[f"{key}-late"] = Fact(in_words(len(late)), "{}", f"with the paper's circuit, {rests}")
-        for kind, some in (("-late", late), ("-other", other), ("", group)):
-            words = {"-late": "with the paper's circuit, ", "-other": "with the other circuit, ", "": ""}[kind]
-            for name, metric, what in (("held", "held out", "held-out pairs"), ("memory", "memory", "memory rows of training")):
-                share = mean(run.metrics[metric] for run in some)
-                found[f"{key}-{name}{kind}"] = Fact(share, "{:.0%}", f"{what} right at the end, mean, {words}{rests}")
+        kinds = {"-late": (late, "with the paper's circuit, "), "-other": (other, "with the other circuit, "), "": (group, "")}
+        asked = [("held", "-late"), ("held", "-other"), ("memory", "")]
+        for what, kind in asked + [("memory", "-late"), ("memory", "-other")] * (key == "once"):
+            some, words = kinds[kind]
+            metric, rows = {"held": ("held out", "held-out pairs"), "memory": ("memory", "memory rows of training")}[what]
+            share = mean(run.metrics[metric] for run in some)
+            found[f"{key}-{what}{kind}"] = Fact(share, "{:.0%}", f"{rows} right at the end, mean, {words}{rests}")
     followed = [run for group in runs.values() for run in group if "on the key" in run.history]
     steps = {run.path: step for run in followed if selects_late(run) and (step := found_at(run)) is not None}
     known = [run.history["reasoning"][run.history["step"].index(steps[run.path])] for run in followed if run.path in steps]
