@@ -94,7 +94,7 @@ from lib.composition.study import Composition
 from lib.core.train.machine import DeviceError
 from lib.core.train.plan import Options
 from lib.core.train.loop import train
-fit = dict(schedule="fit", steps=400, anneal=100, eval_every=50, fit_level=0.01, rate=1e-2, d_k=16, d_v=16, depth=1)
+fit = dict(schedule="fit", steps=400, anneal=100, eval_every=50, fit_level=0.01, rate=1e-2, d_k=16, d_v=16)
 specs = [tiny.make_tiny_spec(seed=s, gamma=0.3 + 0.2 * s, **fit) for s in range(3)]
 options = Options(device="cpu", slots=2, backend={backend!r}, checkpoint_every=0.0)
 step = lambda now: print("step", now.step, flush=True)
