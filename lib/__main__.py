@@ -170,20 +170,26 @@ def _bench(args: argparse.Namespace) -> None:
 def _status(args: argparse.Namespace) -> None:
     from lib.book import recall
 
+    if args.verify:
+        _verify(args)
+        return
     now = recall.fingerprint("json" if args.json else "text")
-    said = None if args.verify else recall.recalled(now)
-    if said is None:
+    if (said := recall.recalled(now)) is None:
         from lib.book import status
         from lib.book.paths import default_store
 
         store = default_store()
-        if args.verify:
-            status.verify(store, args.json)
-            return
         items = status.status(store)
         said = json.dumps(status.as_json(items), indent=1) if args.json else f"{status.place(store)}\n{status.as_text(items)}"
         recall.keep(now, said)
     print(said)
+
+
+def _verify(args: argparse.Namespace) -> None:
+    from lib.book import status
+    from lib.book.paths import default_store
+
+    status.verify(default_store(), args.json)
 
 
 def _pdf(args: argparse.Namespace) -> None:

@@ -10,7 +10,6 @@ from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, StoreError
 
 BOOK = ROOT / "book"
-BUILD = ROOT / "_build"
 READS_VARIABLE = "REASON_OR_MEMORIZE_READS"
 """Names a file in which a chapter's store notes what it reads; set while the book's build executes it."""
 

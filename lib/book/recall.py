@@ -12,9 +12,12 @@ import json
 import os
 from pathlib import Path
 
+from lib.core.record.files import write_atomically
+
 ROOT = Path(__file__).resolve().parents[2]
 STORE_VARIABLE = "REASON_OR_MEMORIZE_STORE"
-PLACE = ROOT / "_build" / "status.json"
+BUILD = ROOT / "_build"
+PLACE = BUILD / "status.json"
 
 
 def store_root() -> Path:
@@ -46,6 +49,4 @@ def keep(now: str, said: str) -> None:
     """For the next time, where this folder can be written."""
     with contextlib.suppress(OSError):
         PLACE.parent.mkdir(exist_ok=True)
-        beside = PLACE.with_suffix(f".{os.getpid()}")
-        beside.write_text(json.dumps({"fingerprint": now, "said": said}))
-        beside.replace(PLACE)
+        write_atomically(PLACE, json.dumps({"fingerprint": now, "said": said}).encode())

@@ -108,9 +108,8 @@ class MemoryAndReasoning:
         model(questions.expand(model.n_runs, *questions.shape), activations)
         attention = activations["attention.1"].mean(2)  # (R, B, N, N), over heads
         far = (attention - causal_average(self.length).to(attention.device)).abs().amax(1)
-        values = model.blocks[0].attention.W_V.weight.nan_to_num()  # a diverged run must not stop those beside it
-        left, spectrum, _ = torch.linalg.svd(values, full_matrices=False)
-        return {"spectrum": spectrum, "direction": left[..., 0], "attention": attention.mean(1), "deviation": far}
+        direction, spectrum = first_direction(model)
+        return {"spectrum": spectrum, "direction": direction, "attention": attention.mean(1), "deviation": far}
 
     @torch.no_grad()
     def watch(self, model: Any) -> dict[str, Tensor]:
@@ -126,8 +125,7 @@ class MemoryAndReasoning:
         last = activations["attention.2"].mean(2)[:, :, -1]  # (R, B, N), mean over heads
         key = last.gather(2, place.expand(len(last), -1)[..., None])[..., 0]
         anchors = model.embedding.token[:, torch.tensor(REASONING, device=tokens.device)]
-        left, _, _ = torch.linalg.svd(model.blocks[0].attention.W_V.weight.nan_to_num(), full_matrices=False)
-        cosine = F.cosine_similarity(anchors, left[:, None, :, 0], dim=-1)
+        cosine = F.cosine_similarity(anchors, first_direction(model)[0][:, None], dim=-1)
         return {"on the key": key.mean(1), "along reasoning": cosine.abs().mean(1)}
 
     def _distributions(self, model: Any) -> Tensor:
@@ -135,6 +133,13 @@ class MemoryAndReasoning:
         rows = self.memory_rows.to(model.embedding.token.device)
         found = model(rows.expand(model.n_runs, *rows.shape)).float().softmax(-1).cpu()
         return torch.stack([found[:, self.groups == i].mean(1) for i in range(1, 5)], 1)
+
+
+def first_direction(model: Transformer) -> tuple[Tensor, Tensor]:
+    """Of the first layer's W^V: the left singular vector of the largest singular value, (R, D), and all values, falling."""
+    values = model.blocks[0].attention.W_V.weight.nan_to_num()  # a diverged run must not stop those beside it
+    left, spectrum, _ = torch.linalg.svd(values, full_matrices=False)
+    return left[..., 0], spectrum
 
 
 def placed(task: Task, place: int, n: int = 200) -> Tensor:

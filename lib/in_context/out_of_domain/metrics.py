@@ -399,7 +399,7 @@ def facts(
         "floor-long": Fact(no_match_floor(ALPHA, LENGTH), "{:.1g}", f"½ (1 − α'/2)^{LENGTH}"),
     }
     chosen = [by_sum(variants[name])[0] for name in DRAWN]
-    fall = sum(bool((np.diff(errors.mean(0)) < 0).all()) for errors in chosen)
+    fall = agreeing(np.array([errors.mean(0) for errors in chosen]))
     some = f"GPT-2 after {len(chosen)} random choices of tasks, {len(chosen[0])} seeds each"
     found["choices-fall"] = Fact(
         (in_words(fall), in_words(len(chosen))), "{} of {}", f"whose mean errors fall all along, {some}"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, by_exact_test
@@ -11,7 +14,7 @@ from lib.core.record.store import Store, StoredRun
 from lib.reasoning_bias.attention import metrics
 from lib.reasoning_bias.attention.metrics import DECIDED, EPSILON, HALF, LOWER, STANDS_OUT, TOLD, UPPER, selects_late
 from lib.reasoning_bias.experiments import ABLATIONS, LARGE, PAPER_WIDTH, SCALE_GAMMA, SMALL
-from lib.reasoning_bias.runs import short
+from lib.reasoning_bias.runs import by_gamma, short
 from lib.reasoning_bias.study import N_QUESTIONS
 
 ALONG, ACROSS = 0.5, 0.2
@@ -43,25 +46,22 @@ def selected(store: Store, profile: str) -> Measured:
     return Measured((by_exact_test(words, p(counts, "greater"), p(counts, "less"), p(best, "greater"), RARE),), seeds(runs))
 
 
+def _worse(groups: Mapping[Any, Sequence[StoredRun]], within: str) -> Part:
+    """Raises LookupError where no group has both circuits."""
+    if (found := metrics.worse(groups)) is None:
+        raise LookupError(f"nowhere are there runs with either circuit within {within}")
+    words = f"exact p that the other circuit has more held-out pairs right, within {within}"
+    return by_exact_test(words, found.p, found.opposite, found.least, RARE)
+
+
 def generalizes_worse(store: Store, profile: str) -> Measured:
     runs = metrics.circuits(store, profile)
-    score = [run.metrics["held out"] for run in runs]
-    other, stratum = [not selects_late(run) for run in runs], [run.spec.gamma for run in runs]
-    try:
-        found = compare(score, other, stratum)
-    except ValueError:
-        raise LookupError("at no γ are there runs with either circuit") from None
-    words = "exact p that the other circuit has more held-out pairs right, within γ"
-    return Measured((by_exact_test(words, found.p, found.opposite, found.least, RARE),), seeds(runs))
+    return Measured((_worse(by_gamma(runs), "γ"),), seeds(runs))
 
 
 def at_other_scales(store: Store, profile: str) -> Measured:
     runs = metrics.scaled(store, profile)
-    if (found := metrics.compare_scales(runs)) is None:
-        raise LookupError("in no setting are there runs with either circuit")
-    words = "exact p that the other circuit has more held-out pairs right, within a setting"
-    part = by_exact_test(words, found.p, found.opposite, found.least, RARE)
-    return Measured((part,), min(map(seeds, runs.values())))
+    return Measured((_worse(runs, "a setting"),), min(map(seeds, runs.values())))
 
 
 def told_early(store: Store, profile: str) -> Measured:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -177,6 +178,15 @@ def along_reasoning(run: StoredRun, epochs: float = DECIDED) -> float:
     """Mean |cosine| of the first direction of W^V with the reasoning anchors, at the snapshot nearest to an epoch."""
     steps, kinds = alignments(run)
     return float(kinds["reasoning"][list(steps).index(snapshot_at(run, epochs))].mean())
+
+
+def worse(groups: Mapping[Any, Sequence[StoredRun]]) -> Comparison | None:
+    """Have runs with the other circuit more held-out pairs right, within a group? None where no group has both circuits."""
+    of = [(name, run) for name, group in groups.items() for run in group]
+    try:
+        return compare([r.metrics["held out"] for _, r in of], [not selects_late(r) for _, r in of], [name for name, _ in of])
+    except ValueError:
+        return None
 
 
 def by_circuit(runs: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
@@ -392,20 +402,22 @@ def facts_on_scale(runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
         rests = f"γ = {SCALE_GAMMA:g}, {name}, {seeds(group)} seeds"
         found[f"{key}-runs"] = Fact(in_words(len(group)), "{}", f"runs, {rests}")
         found[f"{key}-late"] = Fact(in_words(len(late)), "{}", f"with the paper's circuit, {rests}")
-        kinds = {"-late": (late, "with the paper's circuit, "), "-other": (other, "with the other circuit, "), "": (group, "")}
-        asked = [("held", "-late"), ("held", "-other"), ("memory", "")]
-        for what, kind in asked + [("memory", "-late"), ("memory", "-other")] * (key == "once"):
-            some, words = kinds[kind]
-            metric, rows = {"held": ("held out", "held-out pairs"), "memory": ("memory", "memory rows of training")}[what]
+        asked = [("held-late", "held out", late), ("held-other", "held out", other), ("memory", "memory", group)]
+        if key == "once":
+            asked += [("memory-late", "memory", late), ("memory-other", "memory", other)]
+        for what, metric, some in asked:
+            words = {"late": ", with the paper's circuit", "other": ", with the other circuit"}.get(what.partition("-")[2], "")
+            rows = {"held out": "held-out pairs", "memory": "memory rows of training"}[metric]
             share = mean(run.metrics[metric] for run in some)
-            found[f"{key}-{what}{kind}"] = Fact(share, "{:.0%}", f"{rows} right at the end, mean, {words}{rests}")
-    followed = [run for group in runs.values() for run in group if "on the key" in run.history]
-    steps = {run.path: step for run in followed if selects_late(run) and (step := found_at(run)) is not None}
-    known = [run.history["reasoning"][run.history["step"].index(steps[run.path])] for run in followed if run.path in steps]
-    test, who = compare_scales(runs), "with more rows or wider, with the paper's circuit"
-    last, most = max(steps.values(), default=None), max(known, default=None)
+            found[f"{key}-{what}"] = Fact(share, "{:.0%}", f"{rows} right at the end, mean{words}, {rests}")
+    larger = {name: group for name, group in runs.items() if group and "on the key" in group[0].history}
+    followed = [run for group in larger.values() for run in group]
+    keyed = [(run, step) for run in followed if selects_late(run) and (step := found_at(run)) is not None]
+    known = [run.history["reasoning"][run.history["step"].index(step)] for run, step in keyed]
+    test, who = worse(larger), "with more rows or wider, with the paper's circuit"
+    last, most = max((step for _, step in keyed), default=None), max(known, default=None)
     return found | {
-        "found-runs": Fact(in_words(len(steps)), "{}", f"runs {who}"),
+        "found-runs": Fact(in_words(len(keyed)), "{}", f"runs {who}"),
         "found": Fact(last, "{:,}", f"last step at which the second attention finds the key, of the runs {who}"),
         "found-known": Fact(most, "{:.0%}", "most reasoning rows of training right when it does, each run at its own step"),
         "between": Fact(
@@ -415,16 +427,6 @@ def facts_on_scale(runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
         ),
         "scale-p": Fact(test and test.p, "{:.2f}", "exact test over pairs of runs of one setting, more rows or wider"),
     }
-
-
-def compare_scales(runs: Mapping[str, Sequence[StoredRun]]) -> Comparison | None:
-    """Have runs with the other circuit more held-out pairs right, within a setting? Of the runs that were followed; None where
-    no setting has both circuits."""
-    of = [(name, run) for name, group in runs.items() for run in group if "on the key" in run.history]
-    try:
-        return compare([r.metrics["held out"] for _, r in of], [not selects_late(r) for _, r in of], [name for name, _ in of])
-    except ValueError:
-        return None
 
 
 def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
