@@ -449,8 +449,14 @@ def test_facts_by_hand() -> None:
     ordered = facts((0.001, 0.25), taken, by_sum(*FALLING), at_sums([[0.01 * (s < 0.5), 0.02 * (s < 0.4)] for s in SHOWN_SUMS]))
     assert [ordered[name].text for name in ("gpt-order", "gpt-below", "gpt-above")] == ["8 of 8", "0.200", "0.009"]
     assert ordered["from"].value == 0.4
-    names = ("choices-fall", "choices-order", "choices-below", "choices-above")
-    assert [ordered[name].text for name in names] == ["two of three", "8 of 12", "0.200 to 0.280", "0.009 to 0.009"]
+    names = ("choices-fall", "choices-below-one", "choices-order", "choices-half", "choices-most", "choices-above")
+    expected = ["two of three", "two of three", "8 of 12", "0.220 to 0.300", "0.300", "0.009 to 0.009"]
+    assert [ordered[name].text for name in names] == expected
+
+
+def test_tasks_between_the_halves_of_a_mixture() -> None:
+    """Of patterns 0 and 1, 2 and 3, 4 and 5: all six, those one way round, none."""
+    assert [metrics.halves(Task(shifts=shifts)) for shifts in ((1, 3, 5), (1, 2, 3), (2, 3, 4))] == [6, 3, 0]
 
 
 def test_facts_where_nothing_was_learned() -> None:

@@ -277,7 +277,7 @@ CLAIMS = (
         "icl-sum-choices",
         "ours",
         "after Fig 12",
-        "Whichever eighteen tasks cover all patterns in training, GPT-2 errs less out of domain as S₁ grows.",
+        "After three random choices of eighteen tasks, too, GPT-2 errs less out of domain as S₁ grows.",
         "one choice, not told which",
         f"three random choices of training tasks in which every pattern is first at least once, and second, fixed before their "
         f"runs: means of seeds at l = {LENGTH} fall from every S₁ to the next, after each choice",

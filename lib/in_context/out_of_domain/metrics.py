@@ -13,7 +13,7 @@ import torch
 
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words
-from lib.core.read.statistics import Trend, log_slope
+from lib.core.read.statistics import Trend, log_slope, spearman
 from lib.core.record.spec import SpecError, check_number
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import (
@@ -398,20 +398,49 @@ def facts(
         "gpt-inside": Fact(inside[LENGTH].mean, "{:.3f}", f"errors on unseen tasks, {who}"),
         "floor-long": Fact(no_match_floor(ALPHA, LENGTH), "{:.1g}", f"½ (1 − α'/2)^{LENGTH}"),
     }
-    chosen = [by_sum(variants[name])[0] for name in DRAWN]
-    fall = agreeing(np.array([errors.mean(0) for errors in chosen]))
-    some = f"GPT-2 after {len(chosen)} random choices of tasks, {len(chosen[0])} seeds each"
-    found["choices-fall"] = Fact(
-        (in_words(fall), in_words(len(chosen))), "{} of {}", f"whose mean errors fall all along, {some}"
-    )
-    order = sum(map(agreeing, chosen)), sum(map(len, chosen))
-    found["choices-order"] = Fact(order, "{} of {}", f"seeds in which errors fall from every S₁ to the next, {some}")
-    for name, total in (("below", 0.7), ("above", 1.1)):
-        means = [float(errors[:, SUMS.index(total)].mean()) for errors in chosen]
-        found[f"choices-{name}"] = Fact((min(means), max(means)), "{:.3f} to {:.3f}", f"mean errors at S₁ = {total:g}, {some}")
     for alpha, name in zip(ALPHAS, ("08", "09", "1"), strict=True):
         found[f"need-{name}"] = Fact(need[alpha], "{:.1f}", f"examples for {ENOUGH:.0%} wrong, GPT-2 in domain, α' = {alpha:g}")
-    return found
+    return found | _facts_on_choices(variants)
+
+
+def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
+    """Of GPT-2 after random choices of training tasks, and of how many tasks between the halves of one mixture were trained."""
+    errors = [by_sum(variants[name])[0] for name in DRAWN]
+    means, who = (
+        np.array([each.mean(0) for each in errors]),
+        f"GPT-2 after {len(errors)} random choices, {len(errors[0])} seeds each",
+    )
+    counts = {
+        "choices-fall": (agreeing(means), "choices after which mean errors fall from every S₁ to the next"),
+        "choices-below-one": (agreeing(means[:, :4]), "choices after which mean errors fall up to S₁ = 1.1"),
+    }
+    found = {
+        name: Fact((in_words(n), in_words(len(means))), "{} of {}", f"{words}, {who}") for name, (n, words) in counts.items()
+    }
+    order = sum(map(agreeing, errors)), sum(map(len, errors))
+    at = [SUMS.index(total) for total in (0.5, 1.1)]
+    sets = [variants[name] for name in (GPT, TURNED, *DRAWN)]
+    within, low = [halves(task_of(runs[0])) for runs in sets], [float(by_sum(runs)[0][:, at[0]].mean()) for runs in sets]
+    rests = "tasks between the two halves of one mixture that were trained, five sets of tasks; counted after seeing errors"
+    return found | {
+        "choices-order": Fact(order, "{} of {}", f"runs in which errors fall from every S₁ to the next, {who}"),
+        "choices-most": Fact(float(means.max()), "{:.3f}", f"largest mean of the errors at any S₁, {who}"),
+        "choices-half": Fact(
+            (means[:, at[0]].min(), means[:, at[0]].max()), "{:.3f} to {:.3f}", f"mean errors at S₁ = .5, {who}"
+        ),
+        "choices-above": Fact(
+            (means[:, at[1]].min(), means[:, at[1]].max()), "{:.3f} to {:.3f}", f"mean errors at S₁ = 1.1, {who}"
+        ),
+        "halves-range": Fact((in_words(min(within)), in_words(max(within))), "{} to {}", rests),
+        "halves-rank": Fact(
+            spearman(np.array(within), np.array(low)), "{:.1f}", f"rank correlation of errors at S₁ = .5 and {rests}"
+        ),
+    }
+
+
+def halves(task: Task) -> int:
+    """How many training tasks are between the two patterns that a new one mixes."""
+    return sum(a // 2 == b // 2 for a, b in task.pairs.tolist())
 
 
 # --- Dials ---
