@@ -16,7 +16,7 @@ from typing import Any
 
 from lib.core.model.init import gamma_of
 from lib.core.record.spec import RunSpec, TrainSpec, check_number
-from lib.core.sweep.experiment import Experiment, always, check_profile, in_one_list
+from lib.core.sweep.experiment import Experiment, always, check_profile, in_one_list, once_more
 from lib.in_context.models import OneLayerSpec, VectorGPT2Spec
 from lib.in_context.study import CONDITIONS, make_study
 from lib.in_context.task import Task
@@ -62,16 +62,19 @@ DEEP: dict[str, dict[str, Any]] = {
 stream) or replaces it, and whether the neurons of every layer or of the last alone are read."""
 GPT, TURNED = "18 of 30 tasks, each with its reverse", "18 tasks, reverses left out"
 DRAWN = tuple(f"18 of 30 tasks at random, choice {i}" for i in (1, 2, 3))
+APART = "18 tasks, each with its reverse, none within a mixture"
 GPTS: dict[str, dict[str, Any]] = {
     GPT: {"shifts": (1, 3, 5)},
     "the query's answer alone": {"shifts": (1, 3, 5), "query_only": True},
     "three patterns a mixture": {"m1": 12, "m2": 18, "mix": 3, "shifts": (1, 3, 5, 7, 9, 11), "longer": 3},
     TURNED: {},
     **{name: {"drawn": i} for i, name in enumerate(DRAWN, start=1)},
+    APART: {"shifts": (2, 3, 4)},
 }
 """GPT-2's training: tasks closed under reversal; the same without the answers of the context; twelve patterns, so that new ones
 can mix three, which takes `longer` to learn; shifts 1, 2, 3, by which every task that is not trained is a trained one reversed;
-and three random choices of as many tasks in which every pattern is first at least once, and second."""
+three random choices of as many tasks in which every pattern is first at least once, and second; and tasks closed under reversal
+of which none is between the two patterns that a new one mixes."""
 STORY_DELTAS, STORY_GAMMAS = (0.1, 0.2, 0.5, 1.0), (0.15, 0.35, 0.6, 0.94)
 """δ, and γ of W_O; the last is the main runs'."""
 WIDE_GAMMAS = (0.1, 0.3, 0.5, 0.7)
@@ -312,4 +315,7 @@ STORY = Experiment(
     "icl-story", "In-context learning from other starts", VERSION, make_study, in_one_list(all_stories), models=(OneLayerSpec,)
 )
 SEARCH = Experiment("icl-search", "Trials of settings", VERSION, make_study, search_specs, models=(OneLayerSpec,))
-EXPERIMENTS = (TRAIN, SPEED, COVER, DEEPER, GPT2, STORY, SEARCH)
+AGAIN = once_more(
+    "icl-roundings", "A small GPT-2 in context, under other roundings", make_study, lambda profile: gpt_specs(profile)[GPT]
+)
+EXPERIMENTS = (TRAIN, SPEED, COVER, DEEPER, GPT2, STORY, SEARCH, AGAIN)

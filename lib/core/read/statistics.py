@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -134,6 +134,15 @@ def sign_test(more: int, fewer: int) -> float:
     from scipy import stats  # as in _ranks
 
     return float(stats.binomtest(more, more + fewer, alternative="greater").pvalue) if more + fewer else 1.0
+
+
+def sign_flips(differences: ArrayLike, alternative: Literal["two-sided", "greater"] = "two-sided") -> float:
+    """p of the mean of paired differences (n,) where each might as well have the other sign; exact up to 13 of them."""
+    from scipy import stats  # as in _ranks
+
+    of = (np.asarray(differences, dtype=float),)
+    found = stats.permutation_test(of, np.mean, permutation_type="samples", alternative=alternative, n_resamples=9999)
+    return float(found.pvalue)
 
 
 def auc(score: ArrayLike, positive: ArrayLike) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -90,3 +90,24 @@ class Experiment:
         """Stored results of specs, training first what the store lacks."""
         sweep(specs, store, self.make_study, options, self.keep, progress=progress)
         return load(specs, store)
+
+
+ROUNDINGS = "roundings"
+"""The profile of runs that are trained once more under other roundings; chapters show what is stored of them."""
+
+
+def again(experiment: Experiment, profile: str) -> list[RunSpec]:
+    """The runs of `once_more` for a profile whose runs they repeat; none for others."""
+    return experiment.specs(ROUNDINGS) if profile == "laptop" else []
+
+
+def once_more(name: str, title: str, make_study: StudyFactory, specs: Callable[[str], Sequence[RunSpec]]) -> Experiment:
+    """Runs of the laptop's profile (or of the smoke profile) once more, all in single precision, and again from initial weights
+    that are off by their last bit: what bfloat16 changes can be held against what such a bit does."""
+
+    def profile_specs(profile: str) -> list[RunSpec]:
+        runs = specs("smoke" if profile == "smoke" else "laptop") if profile in ("smoke", ROUNDINGS) else ()
+        single = [replace(spec, experiment=name, train=replace(spec.train, precision="float32")) for spec in runs]
+        return [replace(spec, nudge=nudge) for spec in single for nudge in (0, 1)]
+
+    return Experiment(name, title, 1, make_study, profile_specs, own_profiles=(ROUNDINGS,))

@@ -33,6 +33,8 @@ from lib.in_context.study import ALPHAS, N_TEST, SUMS, error_rows, foreign
 from lib.in_context.task import Prompts, Task, no_match_floor
 
 SPAN = "outside the span"
+SETS = (GPT, TURNED, *DRAWN)
+"""The sets of training tasks of which the order of errors was first seen."""
 CYCLE, CONTROL = list(COVERS)[1:]
 ENOUGH = 0.1
 """The share of errors at which a prompt has examples enough. The talk's own curves for α' = .8 and .9 never reach .02."""
@@ -419,7 +421,7 @@ def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, 
     }
     order = sum(map(agreeing, errors)), sum(map(len, errors))
     at = [SUMS.index(total) for total in (0.5, 1.1)]
-    sets = [variants[name] for name in (GPT, TURNED, *DRAWN)]
+    sets = [variants[name] for name in SETS]
     within, low = [halves(task_of(runs[0])) for runs in sets], [float(by_sum(runs)[0][:, at[0]].mean()) for runs in sets]
     rests = "tasks between the two halves of one mixture that were trained, five sets of tasks; counted after seeing errors"
     return found | {

@@ -1,0 +1,94 @@
+"""The same runs in bfloat16, in single precision, and in single precision from weights that are off by their last bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lib.core.read.claim import NO_EFFECT, TOO_SMALL, Part
+from lib.core.read.statistics import bootstrap_indices, interval, sign_flips
+from lib.core.record.spec import RunSpec
+from lib.core.record.store import Store, StoredRun, load, load_stored
+
+LEVEL = 0.05
+"""Of all tests of one comparison together: each has its share (Bonferroni)."""
+
+
+@dataclass(frozen=True)
+class Arms:
+    """The same runs (n), in the same order: in bfloat16, in single precision, and again with the last bit moved."""
+
+    short: Sequence[StoredRun]
+    single: Sequence[StoredRun]
+    moved: Sequence[StoredRun]
+
+    def compare(self, of: Callable[[StoredRun], float]) -> Comparison:
+        return Comparison(*(np.array([of(run) for run in arm], float) for arm in (self.short, self.single, self.moved)))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One number of each run, (n,) in each arm."""
+
+    short: np.ndarray
+    single: np.ndarray
+    moved: np.ndarray
+
+    @property
+    def shift(self) -> np.ndarray:
+        """(n,) By how much bfloat16 is above the mean of the other two."""
+        return self.short - (self.single + self.moved) / 2
+
+    @property
+    def null(self) -> np.ndarray:
+        """(n,) How far the last bit leads apart."""
+        return np.abs(self.moved - self.single)
+
+    @property
+    def further(self) -> np.ndarray:
+        """(n,) How much further bfloat16 is from the other two than these are from each other."""
+        return (np.abs(self.short - self.single) + np.abs(self.short - self.moved)) / 2 - self.null
+
+    @property
+    def mean_shift(self) -> tuple[float, float, float]:
+        """The mean shift and its 95 % interval, by drawing runs."""
+        return float(self.shift.mean()), *interval(self.shift[bootstrap_indices(len(self.shift), 2000)].mean(1))
+
+
+def arms(short: Sequence[RunSpec], again: Sequence[RunSpec], store: Store) -> Arms:
+    """`again`: what `once_more` makes of the specs `short`. Raises LookupError unless all are stored, those of `short` in
+    bfloat16, and for none."""
+    if not again:
+        raise LookupError("precisions are compared with the profile 'laptop' alone")
+    runs, twins = load(short, store), load_stored(again, store)
+    if len(twins) < len(again):
+        raise LookupError(f"some runs are not stored: python -m lib sweep {again[0].experiment} --profile roundings")
+    if any(run.provenance["precision"] != "bfloat16" for run in runs):
+        raise LookupError("the runs to compare with are not all in bfloat16, which this machine may not have")
+    by_nudge = [[run for run in twins if run.spec.nudge == nudge] for nudge in (0, 1)]
+    return Arms(runs, *by_nudge)
+
+
+def parts(found: Mapping[str, tuple[Comparison, float]]) -> tuple[Part, ...]:
+    """{what is compared: (numbers, how far they may be off)}: bfloat16 is not shifted, and not further off than the last bit
+    leads; and the interval of its shift lies within what is allowed."""
+    level, made = LEVEL / (2 * len(found)), []
+    for name, (c, allowed) in found.items():
+        _, low, high = c.mean_shift
+        tests = {"shifted": sign_flips(c.shift), "further off": sign_flips(c.further, "greater")}
+        made += [Part(f"{name}, {what}: p", p, ">=", level, "{:.2g}", failure=NO_EFFECT) for what, p in tests.items()]
+        widest = max(-low, high)
+        made.append(Part(f"{name}, largest shift in the 95 % interval", widest, "<=", allowed, "{:.3f}", failure=TOO_SMALL))
+    return tuple(made)
+
+
+def criterion(found: Mapping[str, float]) -> str:
+    """In words; {what is compared: by how much it may be off}."""
+    allowed = "; ".join(f"{name} by at most {most:g}" for name, most in found.items())
+    return (
+        "the same runs in bfloat16, in single precision, and again from weights off by their last bit, compared run by run "
+        f"(exact sign-flip tests, p at least {LEVEL:g} over the number of tests): bfloat16 is neither shifted nor further off "
+        f"than the last bit leads; its shift with the 95 % interval within ({allowed})"
+    )
