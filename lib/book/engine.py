@@ -16,6 +16,10 @@ from lib.core.read.fact import Fact, in_words, span
 from lib.core.read.style import BLUE, GREY, VERMILLION, WIDTH, look
 from lib.core.read.tables import table
 from lib.core.record.store import Store, load_stored
+from lib.core.train.plan import training_work
+from lib.language import cogs, scan
+from lib.language.experiments import COGS, cogs_specs, scan_specs
+from lib.language.study import cogs_data
 
 Record = dict[str, Any]
 
@@ -41,7 +45,7 @@ def gpu_facts(store: Store) -> dict[str, Fact]:
     rate = lambda runs: sum(r.steps for r in runs) / sum(r.seconds for r in runs) if runs else None
     spec = controls.PAPER_SIZE.specs(controls.ONE_GPU)[0]
     flops = 6 * spec.train.batch * cast(ModelSpec, spec.model).multiply_adds(LENGTH)
-    fast = rate(on(paper, "cuda"))
+    fast, gpt = rate(on(paper, "cuda")), [*_gpt("scan"), *_gpt("cogs")]
     rests = "steps of one run a second, width 128, single precision"
     return {
         "gpu-runs": Fact(len(on([*paper, *around, *moved, *confirmed], "cuda")), "{}", "runs of chapter 2 that a GPU trained"),
@@ -51,7 +55,22 @@ def gpu_facts(store: Store) -> dict[str, Fact]:
             fast, "{:.0f}", "steps of one run a second at the paper's size, single precision, other programs beside"
         ),
         "gpu-tflops": Fact(fast and fast * flops / 1e12, "{:.0f}", "TFLOP/s of this"),
+        "gpt-runs": Fact(len(gpt), "{}", "runs of SCAN and COGS in the profile paper"),
+        "gpt-hours": Fact(
+            fast and sum(gpt) / (fast * flops) / 3600, "{:,.0f}", "hours for their operations, counted, at that many TFLOP/s"
+        ),
     }
+
+
+def _gpt(task: str) -> list[float]:
+    """Operations of every run of GPT-2's own size on SCAN or COGS, whose rows are as long as the laptop's are on average."""
+    if task == "scan":
+        rows, specs = scan.rows(), scan_specs("paper")
+    else:
+        data, words = cogs_data(*dict(COGS["laptop"].task).values())
+        rows, specs = cogs.encode(data.train, words), cogs_specs("paper")
+    length = round(float(rows.length.float().mean()))
+    return [2 * training_work(spec, length, every_position=True) for runs in specs.values() for spec in runs]
 
 
 def facts(

@@ -6,31 +6,41 @@ Rows are padded behind, and attention is causal, so that no token sees padding. 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lib.core.model.transformer import ActivationCache, ModelSpec, Transformer, hooked
+from lib.core.model.transformer import ActivationCache, Embedding, ModelSpec, Transformer, hooked
 from lib.core.record.spec import register_models
 
 IGNORED = -1
 """The target of a token that is not asked for."""
 
 
+FORMULA, SCRIPT = "formula", "script"
+"""How weights are drawn: with standard deviation d_in^−γ, as the papers say, or as the follow-up's code does (`_as_script`)."""
+SCRIPT_STD = 0.02
+"""The standard deviation of all embeddings in that code, whatever γ is."""
+
+
 @dataclass(frozen=True)
 class CausalSpec(ModelSpec):
     """A transformer that answers at every position. `tied`: the output matrix is the token embedding (Press and Wolf 2017), as
-    in GPT-2, so that γ sets both; else a matrix of its own, without a bias."""
+    in GPT-2, so that γ sets both; else a matrix of its own, without a bias. `start`: FORMULA or SCRIPT."""
 
     kind: ClassVar[str] = "causal"
+    later: ClassVar[dict[str, Any]] = ModelSpec.later | {"start": FORMULA}
 
     head_bias: bool = False
     tied: bool = True
+    start: str = FORMULA
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.start not in (FORMULA, SCRIPT):
+            raise ValueError(f"start must be {FORMULA!r} or {SCRIPT!r}, got {self.start!r}.")
         if not self.head or self.head_bias:
             raise ValueError("a language model has an output matrix, without a bias: leave head and head_bias as they are.")
 
@@ -49,6 +59,15 @@ class CausalSpec(ModelSpec):
         return Causal(self, n_runs)
 
 
+class _ScriptEmbedding(Embedding):
+    def __init__(self, *shape: int) -> None:
+        super().__init__(*shape)
+        self.gamma_fan_in: dict[str, int | None] = {"token": None, "position": None}
+
+    def reset_run(self, run: int, name: str, generator: torch.Generator) -> None:
+        getattr(self, name)[run].normal_(0.0, SCRIPT_STD, generator=generator)
+
+
 class Causal(Transformer):
     """R language models of one shape. forward: tokens (R, B, N) int64 → logits of every position (R, B, N, V)."""
 
@@ -56,6 +75,19 @@ class Causal(Transformer):
         super().__init__(spec, n_runs)
         if spec.tied:
             self.head = nn.Identity()
+        if spec.start == SCRIPT:
+            self.embedding = _ScriptEmbedding(n_runs, spec.vocab, spec.positions, spec.d_model)
+            self._as_script()
+
+    def _as_script(self) -> None:
+        """γ takes the number of outputs for that of inputs, queries, keys and values together being one map, and leaves the
+        embeddings alone: the follow-up's code reads the second side of GPT-2's matrices, which are stored turned round."""
+        for block in self.blocks:
+            attention = block.attention
+            for W in (attention.W_Q, attention.W_K, attention.W_V):
+                W.gamma_fan_in["weight"] = sum(M.weight.shape[-1] for M in (attention.W_Q, attention.W_K, attention.W_V))
+            for W in (attention.W_O, block.W_1, block.W_2):
+                W.gamma_fan_in["weight"] = W.weight.shape[-1]
 
     def forward(self, tokens: Tensor, activations: ActivationCache | None = None) -> Tensor:
         """With `activations`, every intermediate is put into them by the names of Transformer, edited if they say so."""

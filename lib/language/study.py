@@ -103,9 +103,11 @@ def answers(ask: Callable[[Tensor], Tensor], rows: Rows) -> Tensor:
     return found
 
 
-def exact(guess: Tensor, rows: Rows) -> Tensor:
-    """(R, N) bool: is every token that is asked for right? As greedy decoding would have it, since its first error decides."""
-    return _all_right(guess, asked_for(rows)[1])
+def exact(guess: Tensor, rows: Rows, end: bool = True) -> Tensor:
+    """(R, N) bool: is every token that is asked for right? As greedy decoding would have it, since its first error decides.
+    Without the `end`, a row may go on behind its true one, as in the follow-up's script."""
+    target = asked_for(rows)[1]
+    return _all_right(guess, target if end else torch.where(target == END_TOKEN, IGNORED, target))
 
 
 def _all_right(guess: Tensor, target: Tensor) -> Tensor:
@@ -209,14 +211,15 @@ class Reading:
         return found
 
     def snapshot(self, model: Any, step: int) -> dict[str, Tensor]:
-        """At the steps to keep, of each set asked: whether a row is right, (R, N), and the answers to some rows, (R, n, L − 1),
-        those of `shown`."""
+        """At the steps to keep, of each set asked: whether a row is right, and whether it is but for its end, (R, N), and the
+        answers to some rows, (R, n, L − 1), those of `shown`."""
         if step not in self.keep:
             return {}
         found = {}
         for name, rows in self.asked.items():
             guess = answers(_of(model), rows)
             found[f"{name} right"] = exact(guess, rows).float()
+            found[f"{name} right but for the end"] = exact(guess, rows, end=False).float()
             found[f"{name} answers"] = guess[:, self.shown(name)].float()
         return found
 
@@ -402,9 +405,9 @@ TRAIN_STREAM, TEST_STREAM = 0, 1  # streams of examples, of training and others
 
 @cache
 def asking_data(
-    size: int, test: int, concepts: int, hops: tuple[int, ...], hard: bool, chain: bool
+    size: int, test: int, concepts: int, hops: tuple[int, ...], hard: bool, chain: bool, twin: bool = False
 ) -> tuple[prontoqa_task.Task, Questions, Questions]:
-    task = prontoqa_task.Task(concepts=concepts, hops=hops, hard=hard)
+    task = prontoqa_task.Task(concepts=concepts, hops=hops, hard=hard, twin=twin)
     known, others = (task.examples(stream, 0, count) for stream, count in ((TRAIN_STREAM, size), (TEST_STREAM, test)))
     first, second = (prontoqa_task.questions(some, task.vocabulary, chain) for some in (known, others))
     return task, first, second
@@ -412,9 +415,10 @@ def asking_data(
 
 @records("train", "train label", "test", "label")
 def make_asking(spec: RunSpec) -> Asking:
-    """Task: `size` of the training set, `test` questions that are asked, and which questions are drawn."""
+    """Task: `size` of the training set, `test` questions that are asked, and which questions are drawn: `hard`, or a `twin`."""
     task = dict(spec.task)
-    drawn, known, test = asking_data(*(task[name] for name in ("size", "test", "concepts", "hops", "hard", "chain")))
+    asked = (task[name] for name in ("size", "test", "concepts", "hops", "hard", "chain"))
+    drawn, known, test = asking_data(*asked, task.get("twin", False))
     return _checked(spec, len(drawn.vocabulary), Asking(known, test, drawn.vocabulary, keep=task["keep"]))
 
 

@@ -12,7 +12,20 @@ from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, cogs, scan
 from lib.language.arms import name_of
-from lib.language.experiments import ARMS, CROSSED, JUMP, LARGE, LARGER, SMALL, SMALLER, TURN, Kind, cogs_specs, scan_specs
+from lib.language.experiments import (
+    ARMS,
+    AS_SCRIPT,
+    CROSSED,
+    JUMP,
+    LARGE,
+    LARGER,
+    SMALL,
+    SMALLER,
+    TURN,
+    Kind,
+    cogs_specs,
+    scan_specs,
+)
 from lib.language.study import asked_for, cogs_data, make_cogs, make_scan
 from lib.language.text import END, OUT, Rows, Vocabulary
 
@@ -217,8 +230,13 @@ def cogs_examples(run: StoredRun) -> dict[str, list[Example]]:
 
 
 def ends_alone(runs: Runs, arm: Arm) -> tuple[int, int, int]:
-    """Of the kept answers of an arm on "turn left": how many, how many wrong, and how many wrong in the end alone."""
-    found = [e for run in runs[TURN, middle(runs, TURN), *arm] for e in scan_examples(run)]
+    """Of the answers of an arm on "turn left": how many, how many wrong, and how many wrong in the end alone. Of all, or, where
+    runs are older than that count, of those that were kept."""
+    group, name = runs[TURN, middle(runs, TURN), *arm], "test right but for the end"
+    if all(name in run.snapshots()[run.steps] for run in group):
+        right, but = (np.concatenate([run.snapshots()[run.steps][n].numpy() for run in group]) for n in ("test right", name))
+        return right.size, int((right == 0).sum()), int((but > right).sum())
+    found = [e for run in group for e in scan_examples(run)]
     wrong = [e for e in found if not e[3]]
     return len(found), len(wrong), sum(target == said for _, target, said, _ in wrong)
 
@@ -303,7 +321,7 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
 
 # --- Rows of tables ---
 
-SPLITS = {TURN: "turn left", JUMP: "jump"}
+SPLITS = {TURN: "turn left", JUMP: "jump", TURN + AS_SCRIPT: "turn left, the follow-up's start"}
 SCAN_HEAD = ("SCAN", "rows of training", "γ", "weight decay", "training right", "test right")
 COGS_HEAD = ("COGS: rows of training", "γ", "decay", "training right", IN, OUT_OF, "18 lexical", "3 structural")
 
@@ -350,14 +368,14 @@ def cogs_rows(runs: Runs) -> list[tuple[str, ...]]:
     """Every group of runs on COGS: percent of rows right at the end, of training and of each test."""
     return [
         (
-            f"{size:,}",
+            f"{size:,}" + ", the follow-up's start" * main.endswith(AS_SCRIPT),
             f"{gamma:g}",
             f"{decay:g}",
             *(arms.percent(arms.shares(group, name)) for name in ("train", "test", "gen")),
             arms.percent(lexical(group)),
             arms.percent(structural(group)),
         )
-        for (_, size, gamma, decay), group in sorted(runs.items())
+        for (main, size, gamma, decay), group in sorted(runs.items())
     ]
 
 
