@@ -22,6 +22,7 @@ from lib.core.record.spec import RunSpec, SpecError
 from lib.core.record.store import StoredRun
 from lib.in_context import runs as stored
 from lib.in_context.experiments import (
+    APART,
     COVERS,
     DRAWN,
     GPT,
@@ -131,7 +132,7 @@ def test_the_interval_of_gpt2_counts_each_prompt_once() -> None:
 
 
 def test_claims_have_a_name_a_criterion_and_a_source() -> None:
-    assert len(BY_ID) == len(CLAIMS) == 11
+    assert len(BY_ID) == len(CLAIMS) == 13
     assert {claim.paper for claim in CLAIMS} == {"li2024nonlinear", "ours"}
     assert all(claim.id.startswith("icl-") and claim.statement.endswith(".") for claim in CLAIMS)
 
@@ -452,6 +453,20 @@ def test_facts_by_hand() -> None:
     names = ("choices-fall", "choices-below-one", "choices-order", "choices-half", "choices-most", "choices-above")
     expected = ["two of three", "two of three", "8 of 12", "0.220 to 0.300", "0.300", "0.009 to 0.009"]
     assert [ordered[name].text for name in names] == expected
+
+
+def test_a_set_without_tasks_between_halves_errs_least() -> None:
+    """The rank test is over its four seeds and the first choice's eight; the mean is held against all other sets."""
+
+    def at(apart: float, first: float, others: float) -> str:
+        level = dict.fromkeys((TURNED, *DRAWN), others) | {APART: apart, GPT: first}
+        only = lambda value: lambda name, _alpha, _n: value if name == "S1 = 0.5" else 0.3
+        return status("icl-sum-halves", [run for name, value in level.items() for run in gpts(only(value), variant=name)])
+
+    assert at(0.005, 0.1, 0.01) == REPRODUCED
+    assert at(0.02, 0.1, 0.01) == PARTLY
+    assert at(0.1, 0.1, 0.01) == NO_EFFECT
+    assert at(0.2, 0.1, 0.01) == OPPOSITE
 
 
 def test_tasks_between_the_halves_of_a_mixture() -> None:

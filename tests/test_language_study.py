@@ -22,6 +22,7 @@ from lib.core.train.loop import train
 from lib.core.train.plan import Options
 from lib.language import cogs, experiments, scan, study
 from lib.language.experiments import (
+    AS_SCRIPT,
     ASKING,
     CHAIN,
     COGS,
@@ -40,7 +41,7 @@ from lib.language.experiments import (
     mix_specs,
     scan_specs,
 )
-from lib.language.models import IGNORED, Causal, CausalSpec
+from lib.language.models import FORMULA, IGNORED, SCRIPT, Causal, CausalSpec
 from lib.language.prontoqa_task import Questions, Task, questions
 from lib.language.stories import Sequences, mix, story
 from lib.language.study import (
@@ -51,6 +52,7 @@ from lib.language.study import (
     Reading,
     answers,
     asked_for,
+    asking_data,
     exact,
     greedy,
     make_asking,
@@ -320,10 +322,11 @@ def test_at_the_steps_to_keep_rows_and_some_answers_are_kept() -> None:
     assert reading.snapshot(model, 5) == {}
     for step in (4, 8):
         found = reading.snapshot(model, step)
-        assert set(found) == {"test right", "test answers", "hard right", "hard answers"}
+        assert set(found) == {f"{name} {kept}" for name in ("test", "hard") for kept in KEPT}
         for name, which in (("test", test), ("hard", hard)):
             said = answers(Says(model), which)
             assert torch.equal(found[f"{name} right"], exact(said, which).float())
+            assert torch.equal(found[f"{name} right but for the end"], exact(said, which, end=False).float())
             assert torch.equal(found[f"{name} answers"], said[:, reading.shown(name)].float())
 
 
@@ -716,6 +719,48 @@ def test_a_training_set_larger_than_there_is_is_refused() -> None:
         make_cogs(with_task(first(cogs_specs("smoke")), size=161))
 
 
+# ---------------------------------------------------------------- the follow-up's code
+
+
+def test_the_script_counts_outputs_and_leaves_embeddings_alone() -> None:
+    """At width 32: 96 outputs of queries, keys and values together, 32 of the others, 128 of the hidden layer."""
+    shape = {"depth": 1, "d_ff": 128, "norm": "pre", "activation": "gelu", "bias": True, "vocab": 300, "positions": 200}
+    model = CausalSpec.split_heads(32, 4, **shape, start=SCRIPT).build(2)
+    apply_gamma_stacked(model.requires_grad_(False), [0.5, 0.3], [1, 2])
+    (block,) = model.blocks
+    wanted = {block.attention.W_Q: 96, block.attention.W_K: 96, block.attention.W_V: 96, block.attention.W_O: 32}
+    for run, gamma in enumerate((0.5, 0.3)):
+        for part, outputs in (wanted | {block.W_1: 128, block.W_2: 32}).items():
+            assert float(part.weight[run].std()) == pytest.approx(outputs**-gamma, rel=0.1)
+        for table in (model.embedding.token, model.embedding.position):
+            assert float(table[run].std()) == pytest.approx(0.02, rel=0.05)
+    with pytest.raises(ValueError, match="start must be 'formula' or 'script'"):
+        CausalSpec.split_heads(32, 4, **shape, start="else")
+
+
+def test_how_weights_start_is_no_part_of_older_keys() -> None:
+    spec = first(scan_specs("smoke"))
+    assert "start" not in spec.as_dict()["model"]
+    again = replace(spec, model=replace(spec.model, start=SCRIPT))
+    assert again.as_dict()["model"]["start"] == SCRIPT
+    assert again.key != spec.key
+
+
+def test_a_row_may_be_right_but_for_its_end() -> None:
+    """Words 7 8 and the end: right, another end, another word."""
+    rows = Rows(torch.tensor([[5, OUT_TOKEN, 7, 8, END_TOKEN]]), torch.tensor([2]), torch.tensor([5]))
+    guess = torch.tensor([[[0, 7, 8, END_TOKEN]], [[0, 7, 8, 7]], [[0, 7, 7, END_TOKEN]]])
+    assert exact(guess, rows)[:, 0].tolist() == [True, False, False]
+    assert exact(guess, rows, end=False)[:, 0].tolist() == [True, True, False]
+
+
+def test_a_twin_is_asked_for_by_the_task() -> None:
+    task = {"size": 40, "test": 10, "concepts": 6, "hops": (1, 2), "hard": False, "chain": False, "twin": True}
+    drawn, known, _ = asking_data(*task.values())
+    assert drawn == Task(concepts=6, hops=(1, 2), twin=True)
+    assert (known.label == known.rows.start).all()  # nothing but the label and the end
+
+
 # ---------------------------------------------------------------- what is run
 
 PROFILES = ("smoke", "laptop", "paper")
@@ -755,12 +800,14 @@ def check(
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_size_has_both_arms_and_one_size_has_them_crossed(profile: str) -> None:
-    check(scan_specs(profile), SCAN[profile], "language-scan", TURN, (JUMP,))
-    check(cogs_specs(profile), COGS[profile], "language-cogs", "COGS", arms=CROSS)
+    third = lambda main: (main + AS_SCRIPT,) if profile == "paper" else ()
+    check(scan_specs(profile), SCAN[profile], "language-scan", TURN, (JUMP, *third(TURN)))
+    check(cogs_specs(profile), COGS[profile], "language-cogs", "COGS", third("COGS"), CROSS)
     most = max(ASKING[profile].sizes)
     check(asking_specs(profile), ASKING[profile], "language-prontoqa", CHAIN, (HARD,), CROSS, most)
     for (split, *_), specs in scan_specs(profile).items():
-        assert {dict(spec.task)["split"] for spec in specs} == {split}
+        assert {dict(spec.task)["split"] for spec in specs} == {split.removesuffix(AS_SCRIPT)}
+        assert {spec.model.start for spec in specs} == {SCRIPT if split.endswith(AS_SCRIPT) else FORMULA}
     for (variant, *_), specs in asking_specs(profile).items():
         flags = {CHAIN: (True, False), HARD: (True, True)}[variant]
         assert {(dict(spec.task)["chain"], dict(spec.task)["hard"]) for spec in specs} == {flags}
@@ -823,6 +870,10 @@ def test_trials_of_addition_have_both_arms_on_a_seed_that_is_not_reported() -> N
 # ---------------------------------------------------------------- end to end
 
 
+KEPT = ("right", "right but for the end", "answers")
+TEST_KEPT = tuple(f"test {name}" for name in KEPT)
+
+
 def trained(name: str, at_most: int) -> list[Any]:
     """Results of the first runs of each shape of the smoke profile."""
     experiment = next(e for e in EXPERIMENTS if e.name == name)
@@ -835,14 +886,9 @@ def trained(name: str, at_most: int) -> list[Any]:
 @pytest.mark.parametrize(
     ("name", "at_most", "metrics", "kept"),
     [
-        ("language-scan", 2, {"train", "test"}, {"test right", "test answers"}),
-        (
-            "language-cogs",
-            1,
-            {"train", "test", "gen", "gen cases"},
-            {"test right", "test answers", "gen right", "gen answers"},
-        ),
-        ("language-prontoqa", 2, {"train", "train label", "test", "label"}, {"test right", "test answers", "own", "written"}),
+        ("language-scan", 2, {"train", "test"}, {*TEST_KEPT}),
+        ("language-cogs", 1, {"train", "test", "gen", "gen cases"}, {*TEST_KEPT, *(f"gen {name}" for name in KEPT)}),
+        ("language-prontoqa", 2, {"train", "train label", "test", "label"}, {*TEST_KEPT, "own", "written"}),
         ("language-mix", 2, {"train", "train 0", "train 1", "test 0", "test 1"}, set()),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -438,7 +438,7 @@ def _language(
     return Experiment(name, title, VERSION, make, in_one_list(specs), models=(CausalSpec,), **more)
 
 
-AGAIN = once_more("language-roundings", "SCAN, under other roundings", make_scan, rounded_specs)
+AGAIN = once_more("language-roundings", "SCAN, under other roundings", make_scan, rounded_specs, (CausalSpec,))
 OWN_DATA = _language("language-own", "A user's own data", make_own, own_specs)
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -457,5 +457,4 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs),
     OWN_DATA,
-    AGAIN,
 )

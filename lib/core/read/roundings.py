@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib.core.read.claim import NO_EFFECT, TOO_SMALL, Part
+from lib.core.read.claim import OPPOSITE, TOO_SMALL, Part
 from lib.core.read.statistics import bootstrap_indices, interval, sign_flips
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load, load_stored
@@ -78,7 +78,7 @@ def parts(found: Mapping[str, tuple[Comparison, float]]) -> tuple[Part, ...]:
     for name, (c, allowed) in found.items():
         _, low, high = c.mean_shift
         tests = {"shifted": sign_flips(c.shift), "further off": sign_flips(c.further, "greater")}
-        made += [Part(f"{name}, {what}: p", p, ">=", level, "{:.2g}", failure=NO_EFFECT) for what, p in tests.items()]
+        made += [Part(f"{name}, {what}: p", p, ">=", level, "{:.2g}", failure=OPPOSITE) for what, p in tests.items()]
         widest = max(-low, high)
         made.append(Part(f"{name}, largest shift in the 95 % interval", widest, "<=", allowed, "{:.3f}", failure=TOO_SMALL))
     return tuple(made)

@@ -101,7 +101,13 @@ def again(experiment: Experiment, profile: str) -> list[RunSpec]:
     return experiment.specs(ROUNDINGS) if profile == "laptop" else []
 
 
-def once_more(name: str, title: str, make_study: StudyFactory, specs: Callable[[str], Sequence[RunSpec]]) -> Experiment:
+def once_more(
+    name: str,
+    title: str,
+    make_study: StudyFactory,
+    specs: Callable[[str], Sequence[RunSpec]],
+    models: tuple[type[AnyModel], ...] = (),
+) -> Experiment:
     """Runs of the laptop's profile (or of the smoke profile) once more, all in single precision, and again from initial weights
     that are off by their last bit: what bfloat16 changes can be held against what such a bit does."""
 
@@ -110,4 +116,4 @@ def once_more(name: str, title: str, make_study: StudyFactory, specs: Callable[[
         single = [replace(spec, experiment=name, train=replace(spec.train, precision="float32")) for spec in runs]
         return [replace(spec, nudge=nudge) for spec in single for nudge in (0, 1)]
 
-    return Experiment(name, title, 1, make_study, profile_specs, own_profiles=(ROUNDINGS,))
+    return Experiment(name, title, 1, make_study, profile_specs, own_profiles=(ROUNDINGS,), models=models)
