@@ -92,7 +92,7 @@ def _joined(words: list[str]) -> list[str]:
 
 def _run(args: argparse.Namespace) -> None:
     from lib.book import chapters
-    from lib.book.paths import BUILD
+    from lib.book.recall import BUILD
 
     chapter = chapters.find(args.chapter)
     if lacking := [word for word in args.parameter if "=" not in word]:

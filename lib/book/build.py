@@ -16,7 +16,8 @@ import yaml
 
 from lib.book import chapters
 from lib.book.generated import write_all
-from lib.book.paths import BOOK, BUILD, ROOT, default_store
+from lib.book.paths import BOOK, ROOT, default_store
+from lib.book.recall import BUILD
 from lib.core.train.machine import cores
 
 FAILED = BUILD / "failed.json"

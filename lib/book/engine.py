@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, cast
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.figure import Figure
 
 from lib.book.timings import load
@@ -13,13 +15,17 @@ from lib.composition.flip import CONFIRM
 from lib.composition.task import LENGTH
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.fact import Fact, in_words, span
+from lib.core.read.roundings import Comparison
 from lib.core.read.style import BLUE, GREY, VERMILLION, WIDTH, look
 from lib.core.read.tables import table
 from lib.core.record.store import Store, load_stored
 from lib.core.train.plan import training_work
+from lib.in_context.out_of_domain import claims as icl
 from lib.language import cogs, scan
 from lib.language.experiments import COGS, cogs_specs, scan_specs
+from lib.language.scan_cogs import claims as language
 from lib.language.study import cogs_data
+from lib.reasoning_bias.memory_and_reasoning import claims as bias
 
 Record = dict[str, Any]
 
@@ -60,6 +66,42 @@ def gpu_facts(store: Store) -> dict[str, Fact]:
             fast and sum(gpt) / (fast * flops) / 3600, "{:,.0f}", "hours for their operations, counted, at that many TFLOP/s"
         ),
     }
+
+
+Told = dict[str, tuple[Comparison, float]]
+"""{what is compared: (numbers, how far they may be off)}, as lib.core.read.roundings has them."""
+
+
+def roundings(store: Store) -> dict[str, Told]:
+    """By family, what bfloat16 is held against single precision by; families whose runs are not all stored are left out."""
+    families = {
+        "memory and reasoning, γ = .8 (chapter 9)": (bias.rounded, bias.arms),
+        "GPT-2 in context (chapter 13)": (icl.rounded, icl.arms),
+        "SCAN (chapter 20)": (language.rounded, language.arms_of_precision),
+    }
+    found = {}
+    for name, (numbers, arms) in families.items():
+        with suppress(LookupError):
+            found[name] = numbers(arms(store, "laptop"))
+    return found
+
+
+def draw_roundings(found: dict[str, Told]) -> Figure:
+    """Run by run, how far bfloat16 is from single precision, beside how far the last bit of the initial weights leads."""
+    rows = [(family, name, c) for family, told in found.items() for name, (c, _) in told.items()]
+    with look():
+        figure, axes = plt.subplots(len(rows), 1, figsize=(WIDTH, 0.5 + 1.05 * len(rows)), squeeze=False)
+        for ax, (family, name, c) in zip(axes[:, 0], rows, strict=True):
+            for y, (values, colour) in enumerate(((c.moved - c.single, GREY), (c.shift, BLUE))):
+                ax.plot(values, np.full(len(values), y), "o", color=colour, alpha=0.7, ms=5)
+            ax.plot(c.mean_shift[1:], [1, 1], color=BLUE, lw=1)
+            ax.axvline(0, color=GREY, lw=0.8)
+            ax.set(yticks=(0, 1), yticklabels=("last bit moved", "bfloat16"), ylim=(-0.6, 1.6))
+            reach = 1.15 * max(abs(bound) for bound in ax.get_xlim())
+            ax.set_xlim(-reach, reach)
+            ax.set_title(f"{family}: {name}", loc="left", fontsize="medium")
+        axes[-1, 0].set_xlabel("difference from single precision, a dot a run")
+    return figure
 
 
 def _gpt(task: str) -> list[float]:

@@ -20,7 +20,8 @@ from lib.book import bridge, chapters, contents, front, ledger
 from lib.book.claims import by_construction, totals
 from lib.book.display import plain, provenance_line, source_of
 from lib.book.explorer import Explorer
-from lib.book.paths import BOOK, BUILD, ROOT
+from lib.book.paths import BOOK, ROOT
+from lib.book.recall import BUILD
 from lib.book.registry import CLAIMS_OF, EXPERIMENTS
 from lib.book.status import ExperimentStatus, experiment_status
 from lib.book.text import Text

@@ -15,7 +15,8 @@ from typing import Any
 
 import yaml
 
-from lib.book.paths import BUILD, ROOT
+from lib.book.paths import ROOT
+from lib.book.recall import BUILD
 from lib.core.record.files import write_atomically
 
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
