@@ -69,7 +69,7 @@ def show(
         if "narrow" in inspect.signature(draw).parameters:
             phone = style.png(draw(*numbers, narrow=True))
         else:
-            phone = style.png(figure) if style.stack(figure) else b""
+            phone = style.png(figure, laid_out=True) if style.stack(figure) else b""
     stacked = base64.b64encode(phone).decode()
     plt.close(figure)
     title = f"<strong>Figure {escape(number)}.</strong> {typeset.markdown(caption)}"

@@ -75,18 +75,24 @@ def look() -> Iterator[None]:
         yield
 
 
-def png(figure: Figure, close: bool = True) -> bytes:
+def png(figure: Figure, close: bool = True, laid_out: bool = False) -> bytes:
     """The figure in twice the pixels that a page shows, in at most 256 colours; it is closed, unless somebody goes on with it.
 
     Every figure has the full width, so that type has one size throughout: what lies beyond its edges is added, and of the
-    height only what is drawn on is kept.
+    height only what is drawn on is kept. Its panels are placed once, for this many pixels, since that takes longer than to draw
+    them; not at all where they are `laid_out` already.
     """
     with mpl.rc_context(_RC):
-        figure.draw_without_rendering()
+        figure.set_dpi(DPI)
+        if not laid_out:
+            figure.draw_without_rendering()
+        engine = figure.get_layout_engine()
+        figure.set_layout_engine("none")
         drawn, (width, _) = figure.get_tightbbox(), figure.get_size_inches()
         box = Bbox([[min(0.0, drawn.x0), drawn.y0 - PAD], [max(width, drawn.x1), drawn.y1 + PAD]])
         raw, small = io.BytesIO(), io.BytesIO()
         figure.savefig(raw, format="png", dpi=DPI, bbox_inches=box, metadata={"Software": None})
+        figure.set_layout_engine(engine)
     if close:
         plt.close(figure)
     colours = Image.open(raw).convert("RGB").quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
@@ -236,7 +242,7 @@ def _fits(figure: Figure, panels: list[Axes], columns: int, high: float) -> bool
             if columns == 1 and ax.xaxis.label.get_window_extent().width > ax.bbox.width:  # as beside long names
                 ax.xaxis.label.set_text(_wrapped(ax.get_xlabel(), 2 * letters // 3))
         figure.draw_without_rendering()
-    boxes = [box.padded(-2) for ax in figure.axes if (box := ax.get_tightbbox()) is not None]
+    boxes = [box.padded(-2 * figure.dpi / 110) for ax in figure.axes if (box := ax.get_tightbbox()) is not None]
     inside = all(box.x1 <= figure.bbox.x1 + 1 for box in boxes)
     return inside and not complaints and not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
