@@ -389,6 +389,7 @@ def by_sum(*errors: float, variant: str = GPT) -> list[Planted]:
 
 
 FALLING, TRADED = (0.3, 0.2, 0.1, 0.009, 0.001), (0.22, 0.28, 0.1, 0.009, 0.001)
+RARER = (0.2, 0.1, 0.09, 0.01, 0.0005)
 
 
 def test_seeds_in_which_errors_fall_all_along() -> None:
@@ -426,6 +427,7 @@ def facts(
     speed = {what: metrics.steps(groups(what)) for what in metrics.THEORY}
     variants = {GPT: gpt, TURNED: by_sum(*TRADED, variant=TURNED)}
     variants |= {name: by_sum(*errors, variant=name) for name, errors in zip(DRAWN, (FALLING, TRADED, FALLING), strict=True)}
+    variants[APART] = by_sum(*RARER, variant=APART)
     found = metrics.facts([planted(spec) for spec in MAIN], variants, by, speed, grid)
     assert all(isinstance(fact, Fact) for fact in found.values())
     return found
@@ -452,6 +454,9 @@ def test_facts_by_hand() -> None:
     assert ordered["from"].value == 0.4
     names = ("choices-fall", "choices-below-one", "choices-order", "choices-half", "choices-most", "choices-above")
     expected = ["two of three", "two of three", "8 of 12", "0.220 to 0.300", "0.300", "0.009 to 0.009"]
+    assert [ordered[name].text for name in names] == expected
+    names = ("halves-none", "halves-none-above", "halves-worst", "halves-best", "halves-lowest", "halves-range")
+    expected = ["0.2000", "0.0100", "0.2000", "0.2200", "four of five", "two to six"]
     assert [ordered[name].text for name in names] == expected
 
 

@@ -185,6 +185,24 @@ def gpt_variants(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
     return fig
 
 
+def within(found: Mapping[str, tuple[int, np.ndarray]], after: str) -> Figure:
+    """GPT-2's share of wrong answers at the smallest S₁ against the number of training tasks within a mixture, {set: (tasks,
+    (R,) errors)}; the set `after` came when the others had been seen. Small: a seed; bar: the mean."""
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 2.9))
+        for name, (count, errors) in found.items():
+            colour = style.BLUE if name == after else style.GREY
+            ax.plot(np.full(len(errors), count), errors, "o", color=colour, alpha=0.6, ms=5, mew=0)
+            ax.plot([count - 0.25, count + 0.25], [errors.mean()] * 2, color=colour, lw=2)
+        count, errors = found[after]
+        ax.annotate("trained afterwards", (count + 0.35, errors.mean()), color=style.BLUE, va="center", fontsize=9)
+        ax.set(yscale="log", xlabel="training tasks within a mixture, of six that there are", xlim=(-0.6, 6.6))
+        ax.set(ylabel="share of wrong answers", title="The fewer tasks within a mixture, the fewer errors")
+        ax.set_xticks(range(7))
+        ax.yaxis.set_major_formatter("{x:g}")
+    return fig
+
+
 def layer_sums(sums: Sequence[float], found: Sequence[Along], outside: Along, one: int | None = None) -> Figure:
     """Theorem 2 on the one-layer model at one prompt length: hinge loss and margin zF against S₁; beside them ("none") patterns
     outside the span. Thin: a seed, number `one` of them in colour; thick: their mean. Vertical: the theorem's S₁ = 1. Losses of

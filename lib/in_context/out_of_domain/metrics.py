@@ -18,6 +18,7 @@ from lib.core.record.spec import SpecError, check_number
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import (
     ALPHA,
+    APART,
     COVERS,
     DRAWN,
     GPT,
@@ -422,6 +423,8 @@ def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, 
     order = sum(map(agreeing, errors)), sum(map(len, errors))
     at = [SUMS.index(total) for total in (0.5, 1.1)]
     sets = [variants[name] for name in SETS]
+    apart, rest = by_sum(variants[APART])[0], [by_sum(runs)[0] for runs in sets]
+    lowest = [all(apart[:, i].mean() < each[:, i].mean() for each in rest) for i in range(len(SUMS))]
     within, low = [halves(task_of(runs[0])) for runs in sets], [float(by_sum(runs)[0][:, at[0]].mean()) for runs in sets]
     rests = "tasks between the two halves of one mixture that were trained, five sets of tasks; counted after seeing errors"
     return found | {
@@ -434,10 +437,29 @@ def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, 
             (means[:, at[1]].min(), means[:, at[1]].max()), "{:.3f} to {:.3f}", f"mean errors at S₁ = 1.1, {who}"
         ),
         "halves-range": Fact((in_words(min(within)), in_words(max(within))), "{} to {}", rests),
+        "halves-none": Fact(float(apart[:, at[0]].mean()), "{:.4f}", f"mean errors at S₁ = .5 after {APART}"),
+        "halves-none-above": Fact(float(apart[:, at[1]].mean()), "{:.4f}", f"mean errors at S₁ = 1.1 after {APART}"),
+        "halves-worst": Fact(float(apart[:, at[0]].max()), "{:.4f}", f"errors at S₁ = .5 of its worst seed, {APART}"),
+        "halves-best": Fact(
+            float(min(each[:, at[0]].min() for each in rest)),
+            "{:.4f}",
+            "errors at S₁ = .5 of the best seed after the other sets",
+        ),
+        "halves-lowest": Fact(
+            (in_words(sum(lowest)), in_words(len(lowest))),
+            "{} of {}",
+            "S₁ at which its mean errors are below those of all other sets",
+        ),
         "halves-rank": Fact(
             spearman(np.array(within), np.array(low)), "{:.1f}", f"rank correlation of errors at S₁ = .5 and {rests}"
         ),
     }
+
+
+def within_mixtures(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, tuple[int, np.ndarray]]:
+    """{set of training tasks: (how many are within a mixture, (R,) errors at the smallest S₁)}"""
+    low = SUMS.index(0.5)
+    return {name: (halves(task_of(variants[name][0])), by_sum(variants[name])[0][:, low]) for name in (*SETS, APART)}
 
 
 def halves(task: Task) -> int:
