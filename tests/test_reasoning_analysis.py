@@ -402,8 +402,6 @@ def test_the_error_of_the_flow_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(mixed.error["reasoning"], 2, rtol=1e-4)
     np.testing.assert_allclose(mixed.cosine["memory"], 1, rtol=1e-4)
     np.testing.assert_allclose(mixed.cosine["reasoning"], -1, rtol=1e-4)
-    np.testing.assert_allclose(mixed.length["memory"], 0.5, rtol=1e-4)
-    np.testing.assert_allclose(mixed.length["reasoning"], 1, rtol=1e-4)
 
 
 def test_training_follows_the_flow(tmp_path: Path) -> None:
@@ -1156,7 +1154,7 @@ def test_the_figure_of_formation_has_three_lines_a_model() -> None:
 
 def test_the_figure_of_the_flow_has_a_line_a_seed() -> None:
     part = lambda value: {kind: np.full((3, 10), value) for kind in ("memory", "reasoning")}
-    errors = [FlowError(np.array([5, 10, 15]), part(0.5), part(0.9), part(1.0), np.ones(3)) for _ in range(2)]
+    errors = [FlowError(np.array([5, 10, 15]), part(0.5), part(0.9), np.ones(3)) for _ in range(2)]
     losses = {name: (np.array([5, 10, 15]), np.ones((2, 3))) for name in ("a", "b")}
     figure = embedding_figures.flow({"a": {"printed": errors}, "b": {"printed": errors[:1], "ours": errors[1:]}}, losses, 0.02)
     axes = drawn(figure, 6)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, by_exact_test
-from lib.core.read.measures import cosines, seeds
+from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE, compare, spearman
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias import theory
@@ -72,14 +72,13 @@ CHECKED = (0.998, 0.992, 0.982, 0.970, 0.955, 0.938, 0.919, 0.899, 0.878)
 
 
 def exact_distributions(store: Store, profile: str) -> Measured:
-    exact = metrics.exact_distributions("reasoning")
-    off = float(np.abs(metrics.by_lag(cosines(exact, exact)) - CHECKED).max())
+    off = float(np.abs(metrics.by_lag(metrics.exact_cosines()) - CHECKED).max())
     return Measured((Part("largest deviation of cosines from an independent calculation", off, "<", EXACT, "{:.4f}"),), 0)
 
 
 def movement_explained(store: Store, profile: str) -> Measured:
     runs = emb_mlps(store, profile, SMALL)
-    step, exact = min(runs[0].snapshots()), metrics.theories()["P^s"]
+    step, exact = min(runs[0].snapshots()), metrics.exact_cosines()
     off = [metrics.distance(metrics.moved_cosines(r, step), exact) for r in runs]
     memory = [float(metrics.off_diagonal(metrics.moved_cosines(r, step, "memory")).mean()) for r in runs]
     parts = (

@@ -50,9 +50,9 @@ TENTH = ", a tenth of the batch"
 SMALL_BATCH = BY_POSITIONS + TENTH
 
 
-def written(value: float, digits: int = 2) -> str:
+def written(value: float) -> str:
     """A number with the sign that books have for minus."""
-    return f"{value:z.{digits}f}".replace("-", "−")
+    return f"{value:z.2f}".replace("-", "−")
 
 
 def told(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
@@ -137,27 +137,20 @@ def fitted(width: int, gamma: float, seed: int | None = 0, keys: bool = False) -
     return shape if seed is None else shape + width**-gamma * np.random.default_rng(seed).standard_normal(shape.shape)
 
 
-def theories(width: int = PAPER_WIDTH) -> dict[str, np.ndarray]:
-    """{name: (10, 10) cosines of reasoning anchors} of Proposition 1 and of Theorem 1 as plotted, without its noise."""
-    p, shape = exact_distributions("reasoning"), fitted(width, SMALL, None)
-    return {"P^s": cosines(p, p), "Eq. 14": cosines(shape, shape)}
-
-
-def best_spread(runs: Sequence[StoredRun], step: int, width: int = PAPER_WIDTH) -> tuple[float, np.ndarray]:
-    """The σ_P at which Eq. 12 fits the cosines of reasoning anchors best, one for all runs, and each run's mean deviation
-    there, (runs,)."""
-    off = {}
-    for sigma in SPREADS:
-        shape = np.array([theory.fitted_shape(s, width, spread=sigma) for s in REASONING])
-        off[sigma] = deviation(runs, step, cosines(shape, shape))
-    best = min(off, key=lambda sigma: off[sigma].mean())
-    return best, off[best]
+def exact_cosines() -> np.ndarray:
+    """(10, 10) cosines of reasoning anchors of Proposition 1: those of P^s."""
+    exact = exact_distributions("reasoning")
+    return cosines(exact, exact)
 
 
 def own_spread(run: StoredRun) -> tuple[float, float]:
     """The σ_P at which Eq. 12 fits the cosines of a run's reasoning anchors best, late in training, and the mean deviation."""
-    sigma, off = best_spread([run], snapshot_near(run, LATE))
-    return sigma, float(off[0])
+    found, off = anchor_cosines(run, "reasoning", snapshot_near(run, LATE)), {}
+    for sigma in SPREADS:
+        shape = np.array([theory.fitted_shape(s, PAPER_WIDTH, spread=sigma) for s in REASONING])
+        off[sigma] = distance(found, cosines(shape, shape))
+    best = min(off, key=off.__getitem__)
+    return best, off[best]
 
 
 def whole_embedding(run: StoredRun) -> np.ndarray:
@@ -182,11 +175,6 @@ def plane_orders(run: StoredRun) -> dict[str, float]:
 def distance(matrix: np.ndarray, theory: np.ndarray) -> float:
     """Mean distance of cosines over the pairs of anchors. Both (10, 10)."""
     return float(np.abs(off_diagonal(matrix - theory)).mean())
-
-
-def deviation(runs: Sequence[StoredRun], step: int, theory: np.ndarray) -> np.ndarray:
-    """(runs,) distance of the measured cosines of reasoning anchors from a theory's. theory: (10, 10)."""
-    return np.array([distance(anchor_cosines(r, "reasoning", step), theory) for r in runs])
 
 
 def order(vectors: np.ndarray) -> float:
@@ -229,10 +217,9 @@ def lag_series(
     for name, (runs, step) in times.items():
         model, when = name.rsplit(" ", 1)
         measured.setdefault(model, {})[f"{when}, {epoch_words(runs[0], step)}"] = lag_cosines(runs, step)
-    exact = exact_distributions("reasoning")
     drawn = [fitted(width, gamma, i) for i in range(200)]
     theory = {
-        r"$P^s - 1/d_\mathrm{vob}$ (Prop. 1)": by_lag(cosines(exact, exact)),
+        r"$P^s - 1/d_\mathrm{vob}$ (Prop. 1)": by_lag(exact_cosines()),
         f"Eq. 14 with its noise, γ = {gamma:g}": np.mean([by_lag(cosines(v, v)) for v in drawn], 0),
     }
     return measured, theory
@@ -259,28 +246,24 @@ def labels_of_anchor() -> tuple[float, float, int]:
 @dataclass(frozen=True)
 class FlowError:
     """The integrated flow against training: steps (n,); for each kind the relative error and the cosine of the displacement
-    from the start, and its length over the trained one's, (n, 10); and by how much the embeddings have grown, displacement over
-    start, (n,)."""
+    from the start, (n, 10); and by how much the embeddings have grown, displacement over start, (n,)."""
 
     steps: np.ndarray
     error: dict[str, np.ndarray]
     cosine: dict[str, np.ndarray]
-    length: dict[str, np.ndarray]
     grown: np.ndarray
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Flow and training at one step: for each kind the means over its anchors of error, cosine and length; by how much the
-    embeddings have moved, over their size, and the loss has fallen, over what it was; `ended`: the run went no further."""
+    """Flow and training at one step: for each kind the means over its anchors of error and cosine; by how much the embeddings
+    have moved, over their size, and the loss has fallen, over what it was."""
 
     step: int
     error: dict[str, float]
     cosine: dict[str, float]
-    length: dict[str, float]
     grown: float
     fallen: float
-    ended: bool
 
 
 def rates() -> np.ndarray:
@@ -315,11 +298,11 @@ def flow_error(run: StoredRun, exact: bool = False) -> FlowError:
     ours = np.array([kept[step]["anchors"].numpy() for step in steps])
     moved, by_flow = ours - start, theirs - start
     size = np.linalg.norm(moved, axis=-1)
-    error, length = (np.linalg.norm(v, axis=-1) / size for v in (theirs - ours, by_flow))
+    error = np.linalg.norm(theirs - ours, axis=-1) / size
     cosine = (by_flow * moved).sum(-1) / (size * np.linalg.norm(by_flow, axis=-1))
     grown = np.sqrt((moved**2).sum((1, 2)) / (start**2).sum())
     split = lambda values: {kind: values[:, where] for kind, where in KINDS.items()}
-    return FlowError(steps, split(error), split(cosine), split(length), grown)
+    return FlowError(steps, split(error), split(cosine), grown)
 
 
 def flow_cases(store: Store, profile: str) -> dict[str, tuple[list[StoredRun], bool]]:
@@ -350,8 +333,7 @@ def compared(run: StoredRun, exact: bool) -> Compared:
         raise LookupError("the loss has fallen before the first snapshot")
     i, step = good[-1], int(found.steps[good[-1]])
     mean = lambda parts: {kind: float(values[i].mean()) for kind, values in parts.items()}
-    parts = (mean(found.error), mean(found.cosine), mean(found.length))
-    return Compared(step, *parts, float(found.grown[i]), 1 - loss[step] / first, len(good) == len(found.steps))
+    return Compared(step, mean(found.error), mean(found.cosine), float(found.grown[i]), 1 - loss[step] / first)
 
 
 def flow_numbers(run: StoredRun, exact: bool) -> tuple[float, float]:
@@ -379,9 +361,9 @@ def facts(
     alike = lambda name: mean(off_diagonal(anchor_cosines(r, "memory", times[name][1])).mean() for r in times[name][0])
     emb = times["Emb-MLP early"][0]
     first = min(emb[0].snapshots())
-    exact = theories()["P^s"]
+    exact = exact_cosines()
     plain = memory_alike(times["no norms late"][0])
-    flow = {name: [flow_error_at(run, exact_) for run in runs] for name, (runs, exact_) in cases.items()}
+    flow = {name: [compared(run, exact_).error for run in runs] for name, (runs, exact_) in cases.items()}
     spreads = [[own_spread(run) for run in runs] for runs in circuits.values()]
     whole = [plane_orders(run)["reasoning"] for run in late if run.has_weights]
     _, width, _ = labels_of_anchor()
@@ -426,11 +408,6 @@ def facts(
                 value, "{:.2f}", f"relative error of the flow's displacement, {name}, {kind} anchors"
             )
     return found
-
-
-def flow_error_at(run: StoredRun, exact: bool) -> dict[str, float]:
-    """{kind: relative error} where flow and training are compared."""
-    return compared(run, exact).error
 
 
 def flow_rows(cases: Mapping[str, tuple[Sequence[StoredRun], bool]]) -> list[tuple[str, ...]]:
