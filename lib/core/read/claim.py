@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lib.core.read import typeset
@@ -191,6 +191,11 @@ class Claim:
             "figure": self.figure,
             "parts": [part.as_dict() for part in parts],
         }
+
+
+def asking(question: str, *claims: Claim) -> tuple[Claim, ...]:
+    """Claims that answer this question, but for those that name another."""
+    return tuple(replace(claim, question=claim.question or question) for claim in claims)
 
 
 def graded(parts: Mapping[str, bool], given: Mapping[str, bool] | None = None) -> Grade:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, asking
 from lib.core.record.store import Store
 from lib.in_context.classical import LEARNERS, LOGISTIC
 from lib.in_context.contest.metrics import (
@@ -53,7 +53,8 @@ def classical_best(store: Store, profile: str) -> Measured:
     return Measured(tuple(parts), len(runs))
 
 
-CLAIMS = (
+CLAIMS = asking(
+    "prompt",
     Claim(
         "icl-classical-8",
         "li2024nonlinear",
@@ -64,7 +65,6 @@ CLAIMS = (
         f"{CLOSE:g}",
         classical_close,
         revised=LOUDLY,
-        question="prompt",
         figure="18.1",
     ),
     Claim(
@@ -78,7 +78,6 @@ CLAIMS = (
         "below that of each of them, by the paired 95 % interval",
         classical_best,
         revised=f"{LOUDLY}, and where two learners make no error neither can be strictly better",
-        question="prompt",
         figure="18.1",
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lib.core.read.claim import Claim, Measured, Part
+from lib.core.read.claim import Claim, Measured, Part, asking
 from lib.core.record.store import Store, StoredRun
 from lib.in_context.deeper.metrics import (
     GROWN,
@@ -63,7 +63,8 @@ def grows(store: Store, profile: str) -> Measured:
     return Measured((part,), len(runs))
 
 
-CLAIMS = (
+CLAIMS = asking(
+    "prompt",
     Claim(
         "icl-deep-selects",
         "li2024nonlinear",
@@ -73,7 +74,6 @@ CLAIMS = (
         f"{ONE}: attention at the end at least {SELECTS:g} in every seed, and below it before training, layer by layer",
         selects,
         revised=CHANGED,
-        question="prompt",
         figure="16.1",
     ),
     Claim(
@@ -86,7 +86,6 @@ CLAIMS = (
         "seed, of those of the other layers fewer",
         separates,
         revised=CHANGED,
-        question="prompt",
         figure="16.2",
     ),
     Claim(
@@ -99,7 +98,6 @@ CLAIMS = (
         "before, in every seed",
         grows,
         revised=f"{CHANGED}; and a majority was asked of each layer, which the talk does not say",
-        question="prompt",
         figure="16.3",
     ),
 )

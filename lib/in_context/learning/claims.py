@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.core.read.claim import Claim, Measured, Part
+from lib.core.read.claim import Claim, Measured, Part, asking
 from lib.core.record.store import Store
 from lib.in_context.learning.metrics import (
     PAPER_ATTENTION,
@@ -131,7 +131,8 @@ def push_along(store: Store, profile: str) -> Measured:
     )
 
 
-CLAIMS = (
+CLAIMS = asking(
+    "prompt",
     Claim(
         "icl-unseen-tasks",
         "li2024nonlinear",
@@ -141,7 +142,6 @@ CLAIMS = (
         f"in every seed at most {WRONG:.0%} of the signs are wrong on unseen tasks, and at most {WRONG:.0%} more than on "
         "trained ones",
         generalizes,
-        question="prompt",
         figure="12.2",
     ),
     Claim(
@@ -154,7 +154,6 @@ CLAIMS = (
         f"training adds at most {LATE:.0%}",
         projections,
         revised="the paper's own projections are .83 of the norms, and .9 was asked for",
-        question="prompt",
         figure="12.7",
     ),
     Claim(
@@ -165,7 +164,6 @@ CLAIMS = (
         "above .98 by epoch 120",
         f"in every seed at least {PAPER_ATTENTION:g} at the end; at least {SELECTS:g} counts as partly",
         attention,
-        question="prompt",
         figure="12.3",
     ),
     Claim(
@@ -176,7 +174,6 @@ CLAIMS = (
         "the same",
         f"in every seed at least {PAPER_ATTENTION:g} at the end; at least {SELECTS:g} counts as partly (S₁ = {FOREIGN_SUM:g})",
         foreign_attention,
-        question="prompt",
         figure="12.3",
     ),
     Claim(
@@ -187,7 +184,6 @@ CLAIMS = (
         "angle from π/2 to about .12 π",
         f"mean over the large neurons, in every seed: within {NEAR:g} π of π/2 at first; at most {TURNED:g} π at the end",
         feature_half,
-        question="prompt",
         figure="12.8",
     ),
     Claim(
@@ -198,7 +194,6 @@ CLAIMS = (
         "angle .16 π and .84 π",
         f"mean over the large neurons, in every seed: at most {LABEL:g} π for a > 0, at least {1 - LABEL:g} π for a < 0",
         label_half,
-        question="prompt",
         figure="12.4",
     ),
     Claim(
@@ -213,7 +208,6 @@ CLAIMS = (
         revised="the slides ask for a constant share of neurons that are active; activity on 95 % of the prompts, and rows 1.5 "
         "times as long, were our lines; then at least .1 of the neurons had to be lucky, which cannot fail where half are by "
         "symmetry",
-        question="prompt",
         figure="12.5",
     ),
     Claim(
@@ -225,7 +219,6 @@ CLAIMS = (
         f"at most {EXACT:g} from automatic differentiation, relative to the largest entry, for sums over l columns and over "
         "l + 1",
         gradients,
-        question="prompt",
         figure="12.3",
     ),
     Claim(
@@ -238,7 +231,6 @@ CLAIMS = (
         f"half way to its end: at least {ALIGNED:g} in every seed",
         push_along,
         revised="the claim asked this of the very first step, which the slides never say",
-        question="prompt",
         figure="12.3",
     ),
 )

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from lib.core.read import roundings
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, by_exact_test
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, asking, by_exact_test
 from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE as RARELY
 from lib.core.read.statistics import compare
@@ -223,7 +223,8 @@ def alpha_length(store: Store, profile: str) -> Measured:
     return Measured(tuple(Part(f"{where}: {words}", share[name], ">=", 1.0) for name, where in DOMAINS.items()), seeds(runs))
 
 
-CLAIMS = (
+CLAIMS = asking(
+    "prompt",
     Claim(
         "icl-cover",
         "li2024nonlinear",
@@ -233,7 +234,6 @@ CLAIMS = (
         f"after six tasks in a cycle at most {WRONG:g} of the answers in unseen tasks are wrong, in every seed; after six "
         f"tasks of three patterns at least {WORSE:g} more",
         cover,
-        question="prompt",
         figure="13.1",
     ),
     Claim(
@@ -244,7 +244,6 @@ CLAIMS = (
         "T = Θ(α^−2/3)",
         f"exponent of the steps to a held-out hinge loss of {LEVEL:g} against α: 95 % interval below 0",
         steps_alpha,
-        question="prompt",
         figure="13.2",
     ),
     Claim(
@@ -257,7 +256,6 @@ CLAIMS = (
         steps_m1,
         revised="the first claim took the talk's slide, on which M₁ is missing, for the theorem; the second asked for an "
         "exponent between 0 and 1, as if Θ were an upper bound, where it is a bound from both sides",
-        question="prompt",
         figure="13.2",
     ),
     Claim(
@@ -268,7 +266,6 @@ CLAIMS = (
         "l ≥ Ω(1 / α)",
         f"with α l ≥ {ENOUGH_EXAMPLES} every run reaches a held-out hinge loss of {LEVEL:g} within training",
         prompt_length,
-        question="prompt",
         figure="13.2",
     ),
     Claim(
@@ -281,7 +278,6 @@ CLAIMS = (
         f"rises by at most {NOISE:g}; at most {SMALL_LOSS:g} for S₁ ≥ {BEST_SUM}; at least {LARGE_LOSS:g} outside the span",
         sum_hinge,
         revised="losses of a ten-thousandth were compared as if they had no noise",
-        question="prompt",
         figure="13.3",
     ),
     Claim(
@@ -293,7 +289,6 @@ CLAIMS = (
         f"asked after the results: at l = {LENGTH}, α' = {ALPHA:g}, in every seed the mean hinge loss is "
         f"above {SMALL_LOSS:g} at every smaller S₁ of the talk",
         sum_needed,
-        question="prompt",
         figure="13.3",
     ),
     Claim(
@@ -305,7 +300,6 @@ CLAIMS = (
         f"means of seeds at l = {LENGTH}: error below {RARE:g} for S₁ ≥ {BEST_SUM}; at least {RARE:g} below; errors "
         "do not rise with S₁",
         sum_gpt2,
-        question="prompt",
         figure="13.4",
     ),
     Claim(
@@ -317,7 +311,6 @@ CLAIMS = (
         f"three random choices of training tasks in which every pattern is first at least once, and second, fixed before their "
         f"runs: means of seeds at l = {LENGTH} fall from every S₁ to the next, after each choice",
         sum_choices,
-        question="prompt",
         figure="13.8",
     ),
     Claim(
@@ -330,7 +323,6 @@ CLAIMS = (
         f"than after the first choice, of which six are (one-sided rank test of seeds, p at most {RARELY:g}), their mean is "
         "the smallest of all six sets",
         sum_halves,
-        question="prompt",
         figure="13.5",
     ),
     Claim(
@@ -344,7 +336,6 @@ CLAIMS = (
         alpha_length,
         revised="the paper's own curves for α' = .8 and .9 never reach the .02 that was asked for; then whole "
         "numbers of examples were compared, means of seeds, of which some were equal and the others one apart",
-        question="prompt",
         figure="13.6",
     ),
     Claim(
@@ -358,7 +349,6 @@ CLAIMS = (
         f"{WORSE:g} "
         "are wrong",
         floor,
-        question="prompt",
         figure="13.6",
     ),
     Claim(
@@ -371,7 +361,6 @@ CLAIMS = (
         f"at α' = {ALPHA:g} the error's 95 % interval is below ½ (1 − α' / 2)^l for l = 1 and 2, on other seeds and "
         "four times the prompts of the figure",
         floor_gpt2,
-        question="prompt",
         figure="13.6",
     ),
     Claim(
@@ -382,7 +371,6 @@ CLAIMS = (
         "not asked",
         roundings.criterion({f"S₁ = {total:g}": most for total, most in ROUNDED.items()}),
         precision,
-        question="prompt",
         figure="13.4",
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lib.core.read.claim import Claim, Measured, Part
+from lib.core.read.claim import Claim, Measured, Part, asking
 from lib.core.record.store import Store
 from lib.in_context.experiments import ALPHA, LENGTH
 from lib.in_context.pruning.metrics import (
@@ -100,7 +100,8 @@ def alpha_order(store: Store, profile: str) -> Measured:
     return Measured(parts, len(runs))
 
 
-CLAIMS = (
+CLAIMS = asking(
+    "prompt",
     Claim(
         "icl-prune-large-share",
         "li2024nonlinear",
@@ -110,7 +111,6 @@ CLAIMS = (
         f"share of neurons with at least half of the norm of the largest tenth: between {FEWEST:g} and {MOST:g} in every seed",
         large_share,
         revised="the paper's own share, .83, was outside the first criterion, at most .8",
-        question="prompt",
         figure="14.1",
     ),
     Claim(
@@ -123,7 +123,6 @@ CLAIMS = (
         "loss "
         f"by at most {LOSS_RISE:g}; in every seed there is something to remove (this was added after the results)",
         small_are_free,
-        question="prompt",
         figure="14.1",
     ),
     Claim(
@@ -135,7 +134,6 @@ CLAIMS = (
         f"{RATE:.0%} removed, α' = {FIG14:g}, l = {LENGTH}: the mean share after random pruning is larger by more than "
         f"{WORSE:g}",
         random_error,
-        question="prompt",
         figure="14.2",
     ),
     Claim(
@@ -146,7 +144,6 @@ CLAIMS = (
         "not reported",
         f"the same: random above magnitude in every seed; by magnitude within {FLAT:g} of unpruned in every seed",
         random_loss,
-        question="prompt",
         figure="14.2",
     ),
     Claim(
@@ -159,7 +156,6 @@ CLAIMS = (
         "is at "
         f"least {CORRELATION:g}",
         linear,
-        question="prompt",
         figure="14.3",
     ),
     Claim(
@@ -176,7 +172,6 @@ CLAIMS = (
         alpha_order,
         revised="errors at 8 examples were ordered by α' before any pruning, as prompts without a match are; then losses "
         "counted as alike when whole and as parted when pruned at the same distance, so that the last two parts were added",
-        question="prompt",
         figure="14.2",
     ),
 )

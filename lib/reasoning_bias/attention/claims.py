@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, by_exact_test
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, asking, by_exact_test
 from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE, compare, fisher_exact
 from lib.core.record.store import Store, StoredRun
@@ -145,7 +145,8 @@ SUBSET = (
     "by the same criterion, fixed before they were trained"
 )
 
-CLAIMS = (
+CLAIMS = asking(
+    "simple",
     Claim(
         "circuit-selected",
         "ours",
@@ -156,7 +157,6 @@ CLAIMS = (
         f"than at γ ≤ {short(LOWER)}, Fisher's one-sided exact p at most {short(RARE)}; fixed before these runs, after others "
         "had shown it",
         selected,
-        question="simple",
         figure="11.2",
     ),
     Claim(
@@ -191,7 +191,6 @@ CLAIMS = (
         f"at epoch {DECIDED} mean |cosine| with reasoning anchors is at least {short(TOLD)} in runs that will have the paper's "
         f"circuit and below in the others, in at least {RIGHT_SIDE:.0%} of the runs; fixed as above",
         told_early,
-        question="simple",
         figure="11.4",
     ),
     Claim(
@@ -202,7 +201,6 @@ CLAIMS = (
         "|A − 1 / i| ≤ ε",
         f"ε before training falls at every step of γ; at most {short(EPSILON)} in every seed at γ = {short(SMALL)}",
         lemma,
-        question="simple",
         figure="11.5",
     ),
     Claim(
@@ -216,7 +214,6 @@ CLAIMS = (
         f"is nearer to it at the end than in runs with the other circuit, exact p at most {short(RARE)}",
         stays_causal,
         revised=f"{SUBSET}; the comparison between circuits was added",
-        question="simple",
         figure="11.5",
     ),
     Claim(
@@ -228,7 +225,6 @@ CLAIMS = (
         f"at a twentieth of training at least {STANDS_OUT:g} times the second, in every run",
         one_direction,
         revised=SUBSET,
-        question="simple",
         figure="11.4",
     ),
     Claim(
@@ -242,7 +238,6 @@ CLAIMS = (
         "with memory anchors, in every run",
         aligned,
         revised=SUBSET,
-        question="simple",
         figure="11.4",
     ),
     Claim(
@@ -255,7 +250,6 @@ CLAIMS = (
         f"{short(STAYS)} stays, in at least {ENOUGH_RUNS:.0%} of the runs",
         follows_the_place,
         revised=f"{SUBSET}; that the second attention finds the key, asked apart before, is what defines the circuit",
-        question="simple",
         figure="11.1",
     ),
     Claim(

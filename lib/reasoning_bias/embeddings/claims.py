@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, by_exact_test
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, asking, by_exact_test
 from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE, compare, spearman
 from lib.core.record.store import Store, StoredRun, load
@@ -119,7 +119,8 @@ def flow_follows(model: str, exact: bool = False) -> Callable[[Store, str], Meas
     return check
 
 
-CLAIMS = (
+CLAIMS = asking(
+    "simple",
     Claim(
         "embedding-distance",
         "yao2025",
@@ -128,7 +129,6 @@ CLAIMS = (
         "seen early and late, in both models",
         f"rank correlation of distance and mean cosine at most −{short(FALLS)} in every seed; one part for each model and time",
         falls_with_distance,
-        question="simple",
         figure="10.2",
     ),
     Claim(
@@ -139,7 +139,6 @@ CLAIMS = (
         "high early and late",
         f"mean cosine at least {short(metrics.ALIKE)} in every seed; one part for each model and time",
         memory_alike,
-        question="simple",
         figure="10.2",
     ),
     Claim(
@@ -155,7 +154,6 @@ CLAIMS = (
         f"{short(IN_PLANE)} in that of all tokens; below {short(WITHOUT_ORDER)} for memory anchors",
         numeric_order,
         revised="two claims until they were merged; that on the entire embedding was asked after the results",
-        question="simple",
         figure="10.3",
     ),
     Claim(
@@ -167,7 +165,6 @@ CLAIMS = (
         f"cosines within {short(EXACT)} of an independent calculation",
         exact_distributions,
         by_construction=True,
-        question="simple",
         figure="10.1",
     ),
     Claim(
@@ -180,7 +177,6 @@ CLAIMS = (
         f"(asked "
         "after the results)",
         movement_explained,
-        question="simple",
         figure="10.5",
     ),
     Claim(
@@ -198,7 +194,6 @@ CLAIMS = (
         revised="one σ_P was asked to fit runs with two circuits; before that, the value that the paper plots. Fixed before "
         "these "
         "runs, after others had shown it",
-        question="simple",
         figure="10.4",
     ),
     Claim(
@@ -211,7 +206,6 @@ CLAIMS = (
         f"relative error at most {short(ERROR)}; cosine at least {short(COSINE)}",
         flow_follows("Emb-MLP"),
         revised="at a fall of 5 % the premise, a uniform output, has ended",
-        question="simple",
         figure="10.5",
     ),
     Claim(
@@ -223,7 +217,6 @@ CLAIMS = (
         "the same, with ten times the batch and the formula as it is printed",
         flow_follows(QUIET),
         revised="with the smaller batch noise was part of what was compared",
-        question="simple",
         figure="10.5",
     ),
     Claim(
@@ -235,7 +228,6 @@ CLAIMS = (
         "the same, with that share in place of 1 / L",
         flow_follows(QUIET, exact=True),
         revised="as above",
-        question="simple",
         figure="10.5",
     ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lib.core.read import roundings
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, asking
 from lib.core.read.measures import seeds
 from lib.core.record.store import Store, StoredRun
 from lib.core.sweep.experiment import again
@@ -173,7 +173,8 @@ def precision(store: Store, profile: str) -> Measured:
     return Measured(roundings.parts(rounded(found)), len(found.short))
 
 
-CLAIMS = (
+CLAIMS = asking(
+    "rule",
     Claim(
         "bias-large-together",
         "yao2025",
@@ -187,7 +188,6 @@ CLAIMS = (
         revised="the same without norms was a claim of its own; there half of the first loss, many times a guess's, came "
         "before "
         "anything was learned: half of a guess's counts",
-        question="rule",
         figure="9.1",
     ),
     Claim(
@@ -203,7 +203,6 @@ CLAIMS = (
         revised="the first criterion saw only where losses begin to fall; in the paper held-out pairs are known in the end; "
         "and four of the twelve runs at this γ were judged, three of them with "
         "the circuit that generalizes worse (chapter 11)",
-        question="rule",
         figure="9.1",
     ),
     Claim(
@@ -217,7 +216,6 @@ CLAIMS = (
         "means at the paper's three γ are in this order",
         gap_grows,
         revised="the first criterion was met by the one step from γ = .3 to .4",
-        question="rule",
         figure="9.2",
     ),
     Claim(
@@ -231,7 +229,6 @@ CLAIMS = (
         f"held-out "
         f"share is at least {short(KNOWN)}; at most {short(UNKNOWN)} at γ = {short(LARGE)}",
         with_many_rows,
-        question="rule",
         figure="9.4",
     ),
     Claim(
@@ -244,7 +241,6 @@ CLAIMS = (
         f"held-out "
         f"share at most {short(UNKNOWN)} at γ = {short(LARGE)} and at least {short(KNOWN)} at {short(SMALL)}",
         emb_contrast,
-        question="rule",
         figure="9.5",
     ),
     Claim(
@@ -257,7 +253,6 @@ CLAIMS = (
         f"{short(GAIN)} "
         "more without noise",
         emb_noise,
-        question="rule",
         figure="9.5",
     ),
     Claim(
@@ -291,7 +286,6 @@ CLAIMS = (
         "not asked",
         roundings.criterion(ROUNDED),
         precision,
-        question="rule",
         figure="9.1",
     ),
 )
