@@ -16,14 +16,13 @@ from sklearn.svm import SVC
 from test_in_context_claims import judged, planted, random_weights
 
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED
-from lib.core.read.statistics import wilson
 from lib.core.record.spec import SpecError
 from lib.in_context import classical
 from lib.in_context import runs as stored
 from lib.in_context.classical import LEARNERS, LOGISTIC, NEAREST, predict
 from lib.in_context.contest import claims, figures, metrics
 from lib.in_context.contest.claims import CLAIMS
-from lib.in_context.contest.metrics import ICL, LENGTHS, LOUD, LOUDS, Point, Test
+from lib.in_context.contest.metrics import ICL, LENGTHS, LOUD, LOUDS, Test
 from lib.in_context.experiments import SETTINGS, one_layer, train_specs
 from lib.in_context.task import D_X, Task
 
@@ -111,10 +110,9 @@ def test_learners_and_runs_answer_the_same_prompts(monkeypatch: pytest.MonkeyPat
     assert torch.equal(asked[0], drawn.prompt)
     assert torch.equal(asked[1], drawn.prompt)
     assert asked[0].shape == (40, 7, 60)
-    assert (found.wrong.shape, found.total, found.each.shape) == ((2, 40), 40, (2,))
-    assert found.interval == pytest.approx(wilson(round(found.mean * 40), 40))
+    assert found.shape == (2, 40)
     other = metrics.point(runs, LOGISTIC, test)
-    assert other.wrong.tolist() == [(predict(LOGISTIC, *classical.examples(drawn)) != drawn.answer.numpy()).tolist()]
+    assert other.tolist() == [(predict(LOGISTIC, *classical.examples(drawn)) != drawn.answer.numpy()).tolist()]
     for change in ({"loud": 1.0}, {"seed": 1}, {"alpha": 0.6}, {"length": 5}):  # each has prompts of its own
         assert not torch.equal(replace(test, **change).prompts(runs).prompt, drawn.prompt)
 
@@ -155,22 +153,22 @@ def test_loud_is_where_the_linear_svm_errs_as_in_the_talk(monkeypatch: pytest.Mo
     assert {(who, x.shape) for who, x in asked} == {("linear SVM", (20, 20, D_X))}
 
 
-def points(*shares: float | Sequence[float]) -> list[Point]:
+def points(*shares: float | Sequence[float]) -> list[np.ndarray]:
     """A curve of these shares of wrong answers; who errs more errs where the other does, too."""
-    return [Point((np.arange(1000)[None] < 1000 * share).astype(float)) for share in np.broadcast_to(shares, len(LENGTHS))]
+    return [(np.arange(1000)[None] < 1000 * share).astype(float) for share in np.broadcast_to(shares, len(LENGTHS))]
 
 
 def test_a_lead_is_paired_by_prompts() -> None:
-    mine = [Point(np.array([[0.0, 1, 0, 1], [0, 1, 0, 0]]))]
+    mine = [np.array([[0.0, 1, 0, 1], [0, 1, 0, 0]])]
     assert metrics.lead(mine, mine) == (0, 0, 0)
-    value, low, high = metrics.lead(mine, [Point(np.ones((1, 4)))])
+    value, low, high = metrics.lead(mine, [np.ones((1, 4))])
     assert value == pytest.approx(0.625)
     gaps = np.array([1, 0, 1, 0.5])
     assert (low + high) / 2 == pytest.approx(value)
     assert high - low == pytest.approx(2 * 1.96 * gaps.std(ddof=1) / 2)
 
 
-def contest(**wrong: float | Sequence[float]) -> dict[str, list[Point]]:
+def contest(**wrong: float | Sequence[float]) -> dict[str, list[np.ndarray]]:
     """Shares of errors at every length; `others` for the learners that are not named by their first word."""
     return {who: points(*np.atleast_1d(wrong.get(who.split()[0], wrong["others"]))) for who in (ICL, *LEARNERS)}
 
@@ -187,7 +185,7 @@ def test_who_is_ahead_or_behind_by_more_than_chance() -> None:
 # ---------------------------------------------------------------- claims
 
 
-def status(id: str, by: Mapping[str, list[Point]] | None = None) -> str:
+def status(id: str, by: Mapping[str, list[np.ndarray]] | None = None) -> str:
     """The claim where every α' has these curves."""
     with pytest.MonkeyPatch.context() as patch:
         if by is not None:

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
-
-class Measured(Protocol):
-    """A share of wrong answers with its 95 % interval."""
-
-    @property
-    def mean(self) -> float: ...
-    @property
-    def interval(self) -> tuple[float, float]: ...
+from lib.in_context.runs import Share
 
 
 def band(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, shade: float = 0.15, **look: Any) -> None:
@@ -24,7 +17,7 @@ def band(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, shade: f
     ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=shade, lw=0)
 
 
-def log_errors(ax: Axes, x: Sequence[float], shares: Sequence[Measured], low: float, label: str | None, **look: Any) -> None:
+def log_errors(ax: Axes, x: Sequence[float], shares: Sequence[Share], low: float, label: str | None, **look: Any) -> None:
     """Means over runs on a logarithmic axis that begins at `low`, with the 95 % interval over prompts as a band; what is below
     stands at the floor as an open mark."""
     mean, interval = np.array([s.mean for s in shares]), np.array([s.interval for s in shares]).clip(low, 1)

@@ -11,7 +11,6 @@ import numpy as np
 
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words
-from lib.core.read.statistics import wilson
 from lib.core.record.store import StoredRun
 from lib.in_context.classical import LEARNERS, LINEAR, LOGISTIC, examples, predict, wrong
 from lib.in_context.runs import ask, fresh, task_of, trained
@@ -37,32 +36,6 @@ _STREAM, _TRIAL_STREAM = 1000, 998  # of prompts: no run has these seeds, and al
 
 
 @dataclass(frozen=True)
-class Point:
-    """Who answers one set of prompts: `wrong` (R, n) says of each run, or of the one learner (R = 1), and each prompt whether
-    the answer is wrong. All answer the same prompts, so that the interval over prompts is that of one."""
-
-    wrong: np.ndarray
-
-    @property
-    def each(self) -> np.ndarray:
-        """(R,)"""
-        return self.wrong.mean(1)
-
-    @property
-    def mean(self) -> float:
-        return float(self.wrong.mean())
-
-    @property
-    def total(self) -> int:
-        return self.wrong.shape[1]
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 %, over prompts (Wilson)."""
-        return wilson(self.mean * self.total, self.total)
-
-
-@dataclass(frozen=True)
 class Test:
     """A point's prompts: α', l and how loud the irrelevant pattern is; `count` of them, drawn by `seed`."""
 
@@ -80,9 +53,10 @@ class Test:
         return task_of(runs[0], alpha=self.alpha, length=self.length, loud=self.loud)
 
 
-def point(runs: Sequence[StoredRun], who: str, test: Test) -> Point:
-    """What a learner, or with ICL the trained runs, get wrong."""
-    return Point(_wrong(list(runs) if who == ICL else [runs[0]], who, test).astype(float))
+def point(runs: Sequence[StoredRun], who: str, test: Test) -> np.ndarray:
+    """(R, prompts) a point: what each of the trained runs, with ICL, or a learner (R = 1) gets wrong. All answer the same
+    prompts."""
+    return _wrong(list(runs) if who == ICL else [runs[0]], who, test).astype(float)
 
 
 @disk_cached(version=2)
@@ -103,14 +77,14 @@ def prompts_of(profile: str) -> int:
 
 def curve(
     runs: Sequence[StoredRun], who: str, alpha: float, loud: float = LOUD, seed: int = 0, count: int = COUNT
-) -> list[Point]:
+) -> list[np.ndarray]:
     """`point` at every one of LENGTHS."""
     return [point(runs, who, Test(alpha, length, loud, count, seed)) for length in LENGTHS]
 
 
 def curves(
     runs: Sequence[StoredRun], loud: float = LOUD, seed: int = 0, count: int = COUNT
-) -> dict[float, dict[str, list[Point]]]:
+) -> dict[float, dict[str, list[np.ndarray]]]:
     """{α': {who: points}} of the runs and of every learner."""
     return {alpha: {who: curve(runs, who, alpha, loud, seed, count) for who in (ICL, *LEARNERS)} for alpha in ALPHAS}
 
@@ -127,30 +101,30 @@ def loud_trials(count: int) -> dict[float, dict[float, float]]:
     return found
 
 
-def ahead(by: Mapping[str, Sequence[Point]]) -> list[str]:
+def ahead(by: Mapping[str, Sequence[np.ndarray]]) -> list[str]:
     """The learners that err less than the runs at some length, by more than the 95 % interval over prompts."""
     return [who for who in LEARNERS if any(lead([a], [b])[2] < 0 for a, b in zip(by[ICL], by[who], strict=True))]
 
 
-def behind(by: Mapping[str, Sequence[Point]]) -> list[str]:
+def behind(by: Mapping[str, Sequence[np.ndarray]]) -> list[str]:
     """The learners that err more than the runs over all lengths, by more than the 95 % interval over prompts."""
     return [who for who in LEARNERS if lead(by[ICL], by[who])[1] > 0]
 
 
-def apart(by: Mapping[str, Sequence[Point]], who: str) -> float:
+def apart(by: Mapping[str, Sequence[np.ndarray]], who: str) -> float:
     """The mean absolute difference of the errors of a learner and of the runs, over all lengths."""
-    return float(np.mean([abs(a.mean - b.mean) for a, b in zip(by[ICL], by[who], strict=True)]))
+    return float(np.mean([abs(a.mean() - b.mean()) for a, b in zip(by[ICL], by[who], strict=True)]))
 
 
-def lead(mine: Sequence[Point], other: Sequence[Point]) -> tuple[float, float, float]:
+def lead(mine: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> tuple[float, float, float]:
     """By how much the errors of `other` exceed those of `mine`, over all prompts of two curves, and the 95 % interval over
     prompts, which are the same for both (normal approximation)."""
-    gap = np.concatenate([b.wrong.mean(0) - a.wrong.mean(0) for a, b in zip(mine, other, strict=True)])
+    gap = np.concatenate([b.mean(0) - a.mean(0) for a, b in zip(mine, other, strict=True)])
     half = 1.96 * gap.std(ddof=1) / np.sqrt(len(gap))
     return float(gap.mean()), float(gap.mean() - half), float(gap.mean() + half)
 
 
-def lead_rows(found: Mapping[float, Mapping[str, Sequence[Point]]]) -> list[tuple[str, ...]]:
+def lead_rows(found: Mapping[float, Mapping[str, Sequence[np.ndarray]]]) -> list[tuple[str, ...]]:
     """(learner, by how many errors in 1,000 prompts it exceeds the model over all lengths with the paired 95 % interval), a
     column an α'."""
     words = lambda gap: "{:+.1f} [{:+.1f}, {:+.1f}]".format(*(1000 * v for v in gap))
@@ -164,7 +138,7 @@ def loud_rows(found: Mapping[float, Mapping[float, float]]) -> list[tuple[str, .
 
 
 def facts(
-    found: Mapping[float, Mapping[str, Sequence[Point]]], clean: Mapping[float, Mapping[str, Sequence[Point]]]
+    found: Mapping[float, Mapping[str, Sequence[np.ndarray]]], clean: Mapping[float, Mapping[str, Sequence[np.ndarray]]]
 ) -> dict[str, Fact]:
     """What the text of chapter 18 says: of prompts with a loud irrelevant pattern, and of prompts as in training."""
     lengths = f"l = {LENGTHS[0]} to {LENGTHS[-1]}"
@@ -190,7 +164,7 @@ def facts(
         "half-width": Fact(LOUD / 2, "{:g}", "half-width of κ, chosen by the linear SVM's errors at the longest prompt"),
     }
     for name, who in (("icl", ICL), ("logistic", LOGISTIC), ("svm", LINEAR)):
-        first, last = (best[who][i].mean for i in (0, -1))
+        first, last = (float(best[who][i].mean()) for i in (0, -1))
         facts |= {
             f"{name}-short": Fact(
                 first, "{:.3f}", f"share of wrong answers, {who}, α' = {BEST_ALPHA:g}, {LENGTHS[0]} examples"
