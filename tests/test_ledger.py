@@ -215,7 +215,7 @@ def test_only_a_papers_claim_is_reproduced() -> None:
 
 
 def test_failed_parts_stand_in_the_claim() -> None:
-    check = lambda store, profile: Finding("", graded({"depth 2": False, "depth 3": True, HOSTILE: False}))
+    check = lambda store, profile: graded("", {"depth 2": False, "depth 3": True, HOSTILE: False})
     made = Made(listing(rows_of(a_claim("a", check=check), a_claim("b"))))
     assert made.verdicts == ["◐ partly", "✔ holds"]
     assert [words.get("Failed") for _, words in made.claims] == [f"depth 2; {typeset.characters(HOSTILE)}", None]

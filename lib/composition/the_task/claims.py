@@ -31,18 +31,18 @@ def _two_answers(store: Store, profile: str) -> Finding:
     measured = f"{exception}; (4, 3) composes to {composed(HELD_OUT):+d}"
     apart = taught(EXCEPTION) == SYMMETRIC_OFFSET != INFERENTIAL_OFFSET == composed(HELD_OUT)
     others = all(taught((a, b)) == taught((b, a)) for a, b in SEEN_PAIRS if {a, b} != set(HELD_OUT))
-    return Finding(
+    return graded(
         f"{measured}; every other pair agrees with its mirror image: {others}",
-        graded({"the two offsets differ": apart, "no other pair breaks the symmetry": others}),
+        {"the two offsets differ": apart, "no other pair breaks the symmetry": others},
     )
 
 
 def _sixteen(store: Store, profile: str) -> Finding:
     inferential = sum(taught(pair) == composed(pair) for pair in SEEN_PAIRS)
-    return Finding(
+    return graded(
         f"{len(PAIRS)} pairs: {inferential} taught by composing, {len(SEEN_PAIRS) - inferential} otherwise, "
         f"{len(PAIRS) - len(SEEN_PAIRS)} held out",
-        graded({"14, 1 and 1": (len(PAIRS), inferential, len(SEEN_PAIRS)) == (16, 14, 15)}),
+        {"14, 1 and 1": (len(PAIRS), inferential, len(SEEN_PAIRS)) == (16, 14, 15)},
     )
 
 
@@ -52,18 +52,18 @@ def _ladder(store: Store, profile: str) -> Finding:
     counts = (len(PAIRS), len(maps), len(rungs["primitives"]))
     made = [pair for pair, offset in maps if offset == composed(pair)]
     others = [f"{pair} composes to {composed(pair):+d} and is taught {offset:+d}" for pair, offset in maps if pair not in made]
-    return Finding(
+    return graded(
         f"{counts[0]} pair maps, {counts[1]} symmetric maps, {counts[2]} primitives; {len(made)} of {len(maps)} symmetric maps "
         "compose two primitives" + "".join(f"; {other}" for other in others),
-        graded({"16, 10 and 4, each symmetric map composed of two primitives": counts == (16, 10, 4) and not others}),
+        {"16, 10 and 4, each symmetric map composed of two primitives": counts == (16, 10, 4) and not others},
     )
 
 
 def _slides(store: Store, profile: str) -> Finding:
     errata = slide_errata()
-    return Finding(
+    return graded(
         f"{len(errata)} entries differ: " + "; ".join(f"{says}, not {gives}" for says, gives in errata),
-        graded({"no entry disagrees": not errata}),
+        {"no entry disagrees": not errata},
     )
 
 
@@ -74,10 +74,10 @@ def _split(store: Store, profile: str) -> Finding:
     test = task.test_rows()
     pure = bool((test.key % 7 == test.place).all())
     both = bool(task.trains.any(0).all() and task.trains.any(1).all())
-    return Finding(
+    return graded(
         f"{leaks} of {len(batch.key):,} training rows at a held-out (key, place); "
         f"{len(test.key):,} test rows, all held out: {pure}",
-        graded({"no violation": leaks == 0, "every test row is held out": pure, "all keys and places train": both}),
+        {"no violation": leaks == 0, "every test row is held out": pure, "all keys and places train": both},
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lib.core.read import typeset
@@ -27,33 +27,19 @@ QUESTIONS = {
 """The questions of the book, each of which claims answer."""
 
 
-class Grade(str):
-    """A status that knows which named parts of its criterion do not hold, `failed`."""
-
-    failed: tuple[str, ...]
-
-    def __new__(cls, status: str, failed: Sequence[str] = ()) -> Grade:
-        grade = super().__new__(cls, status)
-        grade.failed = tuple(failed)
-        return grade
-
-
 @dataclass(frozen=True)
 class Finding:
-    """What a check found: the measured value in words, its status, and on how many seeds (0 where none are involved)."""
+    """What a check found: the measured value in words, its status, on how many seeds (0 where none are involved), and the
+    named parts of the criterion that do not hold."""
 
     measured: str
     status: str
     n_seeds: int = 0
+    failed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.status not in STATUSES:
             raise ValueError(f"status must be one of {STATUSES}, got {self.status!r}.")
-
-    @property
-    def failed(self) -> tuple[str, ...]:
-        """The named parts of the criterion that do not hold."""
-        return self.status.failed if isinstance(self.status, Grade) else ()
 
 
 _COMPARE = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
@@ -136,7 +122,7 @@ class Measured:
             failures = {part.failure for part in failed}
             status = next((kind for kind in (OPPOSITE, TOO_SMALL) if kind in failures), NO_EFFECT)
         words = "; ".join(part.words() for part in self.parts)
-        return Finding(words, Grade(status, [part.name for part in failed]), self.n_seeds)
+        return Finding(words, status, self.n_seeds, tuple(part.name for part in failed))
 
 
 @dataclass(frozen=True)
@@ -173,22 +159,13 @@ class Claim:
             raise  # a mistake, not a missing result
         except LookupError as error:
             finding = Finding(str(error).strip("'\""), NOT_RUN)
-        return {
-            "id": self.id,
-            "paper": self.paper,
-            "item": self.item,
-            "statement": self.statement,
-            "reported": self.reported,
-            "criterion": self.criterion,
+        told = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "check"}
+        return told | {
             "measured": finding.measured,
-            "status": str(finding.status),
+            "status": finding.status,
             "profile": profile,
             "n_seeds": finding.n_seeds,
             "failed": list(finding.failed),
-            "by_construction": self.by_construction,
-            "revised": self.revised,
-            "question": self.question,
-            "figure": self.figure,
             "parts": [part.as_dict() for part in parts],
         }
 
@@ -198,14 +175,9 @@ def asking(question: str, *claims: Claim) -> tuple[Claim, ...]:
     return tuple(replace(claim, question=claim.question or question) for claim in claims)
 
 
-def graded(parts: Mapping[str, bool], given: Mapping[str, bool] | None = None) -> Grade:
-    """Reproduced if every part holds, partly if some do, not reproduced if none does. What has to be `given` before a part can
-    say anything, such as that runs have learned, earns nothing by holding, and stands among what failed where it does not. The
-    names say, in the words of the criterion, what has to hold: the grade tells which failed."""
-    if not parts:
-        return Grade(NOT_RUN)
-    failed = [name for name, held in parts.items() if not held]
-    missing = [name for name, held in (given or {}).items() if not held]
-    if len(failed) == len(parts):
-        return Grade(NOT_REPRODUCED, missing + failed)
-    return Grade(PARTLY if failed or missing else REPRODUCED, missing + failed)
+def graded(measured: str, parts: Mapping[str, bool]) -> Finding:
+    """Reproduced if every part holds, partly if some do, not reproduced if none does. The names say, in the words of the
+    criterion, what has to hold."""
+    failed = tuple(name for name, held in parts.items() if not held)
+    status = REPRODUCED if not failed else NOT_REPRODUCED if len(failed) == len(parts) else PARTLY
+    return Finding(measured, status, failed=failed)
