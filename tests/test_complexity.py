@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -34,7 +35,7 @@ from lib.composition.study import Composition, make_study
 from lib.composition.variations import WIDTH, Watched, make_watched
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import Transformer
-from lib.core.read.statistics import auc, numerical_order, spearman, stratified_auc
+from lib.core.read.statistics import mann_whitney, numerical_order, spearman
 from lib.core.record.store import Store, StoredRun, load
 from lib.core.sweep.jobs import sweep
 from lib.core.train.ensemble import Ask, Ensemble
@@ -204,25 +205,29 @@ def test_spearman_is_scipys(pairs: list[tuple[int, int]]) -> None:
         assert spearman(x, y) == 0
 
 
-def test_auc_by_hand() -> None:
-    assert auc([1, 2, 3, 4], [False, False, True, True]) == 1
-    assert auc([1, 2, 3, 4], [True, True, False, False]) == 0
-    assert auc([1, 3, 2, 4], [False, False, True, True]) == 0.75
-    assert auc([5, 5, 5], [True, False, True]) == 0.5
-    assert auc([1, 2, 2, 3], [False, True, False, True]) == (0.5 + 1 + 1 + 1) / 4
+def share(score: Sequence[float], positive: Sequence[bool], stratum: Sequence[object] | None = None) -> float:
+    return mann_whitney(score, positive, [0] * len(score) if stratum is None else stratum)[0]
+
+
+def test_shares_of_pairs_by_hand() -> None:
+    assert share([1, 2, 3, 4], [False, False, True, True]) == 1
+    assert share([1, 2, 3, 4], [True, True, False, False]) == 0
+    assert share([1, 3, 2, 4], [False, False, True, True]) == 0.75
+    assert share([5, 5, 5], [True, False, True]) == 0.5
+    assert share([1, 2, 2, 3], [False, True, False, True]) == (0.5 + 1 + 1 + 1) / 4
 
 
 @given(data=st.lists(st.tuples(st.integers(-4, 4), st.booleans()), min_size=2, max_size=30))
-def test_auc_is_the_share_of_pairs_in_order(data: list[tuple[int, bool]]) -> None:
+def test_the_share_of_pairs_in_order(data: list[tuple[int, bool]]) -> None:
     yes, no = [s for s, positive in data if positive], [s for s, positive in data if not positive]
     score, positive = zip(*data, strict=True)
     if not yes or not no:
-        with pytest.raises(ValueError, match=r"^an AUC needs positives and negatives\.$"):
-            auc(score, positive)
+        with pytest.raises(ValueError, match="needs positives and negatives"):
+            share(score, positive)
         return
     expected = np.mean([0.5 * (a == b) + (a > b) for a in yes for b in no])
-    assert auc(score, positive) == pytest.approx(expected)
-    assert auc([-s for s in score], positive) == pytest.approx(1 - expected)
+    assert share(score, positive) == pytest.approx(expected)
+    assert share([-s for s in score], positive) == pytest.approx(1 - expected)
 
 
 # ---------------------------------------------------------------- of whole models
@@ -333,14 +338,14 @@ def test_a_diverged_run_is_watched_to_its_end() -> None:
     assert all(value is not None for value in results[spec].history["rank"])
 
 
-def test_stratified_auc_compares_within_strata_only() -> None:
+def test_pairs_are_compared_within_strata_only() -> None:
     """By hand: perfect within either stratum, chance if the two are thrown together."""
     score, positive, stratum = [1, 2, 11, 12], [False, True, False, True], ["a", "a", "b", "b"]
-    assert stratified_auc(score, positive, stratum) == 1.0
-    assert stratified_auc(score, positive, [0] * 4) == 0.75
-    assert stratified_auc([2, 1, 3, 4, 5], [False, True, False, True, True], ["a", "a", "b", "b", "b"]) == pytest.approx(2 / 3)
+    assert share(score, positive, stratum) == 1.0
+    assert share(score, positive) == 0.75
+    assert share([2, 1, 3, 4, 5], [False, True, False, True, True], ["a", "a", "b", "b", "b"]) == pytest.approx(2 / 3)
     with pytest.raises(ValueError, match="in one stratum"):
-        stratified_auc([1, 2], [False, True], ["a", "b"])
+        share([1, 2], [False, True], ["a", "b"])
 
 
 # ---------------------------------------------------------------- over runs

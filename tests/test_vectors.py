@@ -267,7 +267,6 @@ def test_both_directions_and_the_best_are_compared() -> None:
     assert (found.share, found.p, found.opposite, found.least) == pytest.approx((1.0, 1 / 6, 1.0, 1 / 6))
     other = compare([4, 1, 3, 2], [True, False, True, False], [0, 0, 1, 1])
     assert (other.p, other.opposite, other.least) == pytest.approx((1 / 4, 1.0, 1 / 4))
-    assert not other.clear
 
 
 def test_facts_on_vectors_by_hand(telling: None) -> None:

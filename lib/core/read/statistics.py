@@ -145,36 +145,6 @@ def sign_flips(differences: ArrayLike, alternative: Literal["two-sided", "greate
     return float(found.pvalue)
 
 
-def auc(score: ArrayLike, positive: ArrayLike) -> float:
-    """Chance that a random positive scores above a random negative, ties as one half (Mann and Whitney's U, scaled).
-
-    Raises ValueError unless there are both.
-    """
-    scores, is_positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
-    n, m = is_positive.sum(), (~is_positive).sum()
-    if not n or not m:
-        raise ValueError("an AUC needs positives and negatives.")
-    return float((_ranks(scores)[is_positive].sum() - n * (n + 1) / 2) / (n * m))
-
-
-def stratified_auc(score: ArrayLike, positive: ArrayLike, stratum: Sequence[object]) -> float:
-    """The same over pairs from one stratum only, all such pairs together, so that what differs between strata does not count.
-
-    Raises ValueError unless some stratum has both.
-    """
-    scores, is_positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
-    wins = pairs = 0.0
-    for name in set(stratum):
-        here = np.array([s == name for s in stratum])
-        n = int(is_positive[here].sum()) * int((~is_positive[here]).sum())
-        if n:
-            wins += n * auc(scores[here], is_positive[here])
-            pairs += n
-    if not pairs:
-        raise ValueError("an AUC needs positives and negatives in one stratum.")
-    return wins / pairs
-
-
 def mann_whitney(score: ArrayLike, positive: ArrayLike, stratum: Sequence[object]) -> tuple[float, float]:
     """(share, p): the share of pairs from one stratum in which the positive scores higher, ties as one half; and how often it
     would be that large if within each stratum chance alone had drawn the positives.
@@ -183,8 +153,8 @@ def mann_whitney(score: ArrayLike, positive: ArrayLike, stratum: Sequence[object
     stratum has both.
     """
     scores, is_positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
-    observed, null = 0, np.ones(1)
-    for name in set(stratum):
+    observed, least, pairs, null = 0, 0, 0, np.ones(1)
+    for name in dict.fromkeys(stratum):
         here = np.array([s == name for s in stratum])
         n, ranks = int(is_positive[here].sum()), (2 * _ranks(scores[here])).astype(int)  # doubled, so that ties are whole
         ways = np.zeros((n + 1, ranks.sum() + 1))  # of so many of the ranks to have this sum
@@ -192,8 +162,12 @@ def mann_whitney(score: ArrayLike, positive: ArrayLike, stratum: Sequence[object
         for rank in ranks:
             ways[1:, rank:] += ways[:-1, :-rank].copy()
         observed += int(ranks[is_positive[here]].sum())
+        least += n * (n + 1)
+        pairs += n * (len(ranks) - n)
         null = np.convolve(null, ways[n] / ways[n].sum())
-    return stratified_auc(score, positive, stratum), float(min(1.0, null[observed:].sum()))
+    if not pairs:
+        raise ValueError("a comparison needs positives and negatives in one stratum.")
+    return (observed - least) / (2 * pairs), float(min(1.0, null[observed:].sum()))
 
 
 RARE = 0.05
@@ -210,10 +184,6 @@ class Comparison:
     opposite: float
     least: float
 
-    @property
-    def clear(self) -> bool:
-        return self.p <= RARE
-
 
 def compare(score: ArrayLike, positive: ArrayLike, stratum: Sequence[object] | None = None) -> Comparison:
     """`mann_whitney` in both directions, and at its best. Without strata all are in one. Raises ValueError as it does."""
@@ -224,6 +194,6 @@ def compare(score: ArrayLike, positive: ArrayLike, stratum: Sequence[object] | N
 
 
 def two_sided(score: ArrayLike, positive: ArrayLike, stratum: Sequence[object]) -> float:
-    """How often chance alone would have the AUC of `mann_whitney` as far from 0.5, on either side: twice the smaller tail."""
+    """How often chance alone would have the share of `mann_whitney` as far from 0.5, on either side: twice the smaller tail."""
     scores = np.asarray(score, dtype=float)
     return min(1.0, 2 * min(mann_whitney(scores, positive, stratum)[1], mann_whitney(-scores, positive, stratum)[1]))
