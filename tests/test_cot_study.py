@@ -115,7 +115,6 @@ def test_gradients_by_finite_differences() -> None:
 def test_it_counts_what_pytorch_counts(steps: int, length: int, values: bool) -> None:
     spec = OneLayerSpec(steps, (length + 1) * steps, 0.1, trained_values=values)
     model = spec.build(2)
-    assert 2 * spec.n_parameters == sum(p.numel() for p in model.parameters())
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         model(torch.ones(2, 3, spec.positions, D))
     fixed = 0 if values else 2 * 2 * 3 * D * D_Y  # reading half of a vector multiplies nothing

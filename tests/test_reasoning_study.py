@@ -77,7 +77,6 @@ def test_emb_mlp_is_the_formula() -> None:
 @given(st.builds(EmbMLPSpec, st.integers(2, 30), st.integers(1, 9), st.integers(1, 12), st.integers(1, 20)), st.integers(1, 9))
 def test_emb_mlp_counts_what_pytorch_counts(spec: EmbMLPSpec, length: int) -> None:
     model = spec.build(2)
-    assert 2 * spec.n_parameters == sum(p.numel() for p in model.parameters())
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         model(torch.zeros(2, 5, length, dtype=torch.int64))
     assert counter.get_total_flops() == 2 * 2 * 5 * spec.multiply_adds(length)

@@ -51,10 +51,6 @@ class OneLayerSpec:
         if not isinstance(self.trained_values, bool):
             raise SpecError(f"trained_values must be True or False, got {self.trained_values!r}.")
 
-    @property
-    def n_parameters(self) -> int:
-        return 2 * D * D + D * D_Y * self.trained_values
-
     def multiply_adds(self, length: int, every_position: bool = False) -> int:
         """Multiply-adds of one forward pass over one prompt: only the query asks."""
         return 2 * D * D + 2 * (length - 1) * D + D * D_Y

@@ -56,10 +56,6 @@ class OneLayerSpec:
         if self.neurons % 2:
             raise SpecError(f"neurons must be even, since half of a is positive, got {self.neurons}.")
 
-    @property
-    def n_parameters(self) -> int:
-        return self.depth * (3 * D * D + self.neurons * D) + (self.depth - 1) * self.neurons * D
-
     def multiply_adds(self, length: int, every_position: bool = False) -> int:
         """Multiply-adds of one forward pass over one prompt; only the query is asked in the last block."""
         one = 3 * D * D + 2 * length * D + self.neurons * D
@@ -182,10 +178,6 @@ class VectorGPT2Spec:
         """The same as a transformer over tokens. Its `positions` are those of the interleaved sequence."""
         rest = {"norm": "pre", "activation": "gelu", "bias": True, "vocab": 1, "positions": 2 * self.positions - 1}
         return ModelSpec.split_heads(self.d_model, self.heads, depth=self.depth, d_ff=4 * self.d_model, **rest)
-
-    @property
-    def n_parameters(self) -> int:
-        return self.transformer.n_parameters + D * self.d_model  # a matrix and its bias in place of one token
 
     def multiply_adds(self, length: int, every_position: bool = False) -> int:
         return self.transformer.multiply_adds(2 * length - 1, True) + 2 * length * D * self.d_model

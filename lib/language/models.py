@@ -44,10 +44,6 @@ class CausalSpec(ModelSpec):
         if not self.head or self.head_bias:
             raise ValueError("a language model has an output matrix, without a bias: leave head and head_bias as they are.")
 
-    @property
-    def n_parameters(self) -> int:
-        return super().n_parameters - self.tied * self.d_model * self.vocab
-
     def activation_bytes(self, length: int) -> int:
         """As of a transformer, with logits at every position."""
         return super().activation_bytes(length) + 12 * (length - 1) * self.vocab

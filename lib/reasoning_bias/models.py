@@ -34,10 +34,6 @@ class EmbMLPSpec:
         for name in ("vocab", "positions", "d_model", "d_ff"):
             check_count(name, getattr(self, name))
 
-    @property
-    def n_parameters(self) -> int:
-        return self.vocab * self.d_model + self.d_model * self.d_ff + self.d_ff * self.vocab
-
     def multiply_adds(self, length: int, every_position: bool = False) -> int:
         """Multiply-adds of one forward pass over one sequence; there is but one position."""
         return self.d_ff * (self.d_model + self.vocab)

@@ -59,11 +59,15 @@ class AnyModel(Protocol):
     def depth(self) -> int: ...
     @property
     def d_model(self) -> int: ...
-    @property
-    def n_parameters(self) -> int: ...
     def multiply_adds(self, length: int, every_position: bool = False) -> int: ...
     def activation_bytes(self, length: int) -> int: ...
     def build(self, n_runs: int = 1) -> nn.Module: ...
+
+
+def n_parameters(spec: AnyModel) -> int:
+    """Of one run."""
+    with torch.device("meta"):
+        return sum(parameter.numel() for parameter in spec.build().parameters())
 
 
 class TokenModel(AnyModel, Protocol):
@@ -118,14 +122,6 @@ class ModelSpec:
     def widths(self) -> tuple[int, int, int]:
         """d_model, and the widths of queries (or keys) and of values over all heads."""
         return self.d_model, self.heads * self.d_k, self.heads * self.d_v
-
-    @property
-    def n_parameters(self) -> int:
-        d, k, v = self.widths
-        norms = 4 * d * (self.norm != "none")
-        block = d * (2 * k + 2 * v + 2 * self.d_ff) + norms + self.bias * (2 * k + v + 2 * d + self.d_ff)
-        head = self.head * (d * self.vocab + self.head_bias * self.vocab) + 2 * d * (self.norm == "pre")
-        return (self.vocab + self.positions) * d + self.depth * block + head
 
     def activation_bytes(self, length: int) -> int:
         """Memory that training on one sequence takes, an upper estimate: of each block what its backward pass reads, half of it

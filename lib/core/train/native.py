@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lib.core.model.transformer import AnyModel, ModelSpec, Transformer
+from lib.core.model.transformer import AnyModel, ModelSpec, Transformer, n_parameters
 from lib.core.record.files import reason, write_atomically
 from lib.core.train.machine import compiling, own, say_once, temporary_cache, trusted_cache
 
@@ -137,7 +137,7 @@ def chunk_of(spec: ModelSpec, batch: int, length: int, dtype: torch.dtype = torc
     row = 26 * d + 8 * spec.d_ff + 8 * k + 6 * v  # bytes of a token: with bfloat16
     if dtype == torch.float32:
         row += 4 * d + 4 * spec.d_ff + 2 * v
-    room = max(_CHUNK_BYTES, _CHUNK_OF_WEIGHTS * 4 * spec.n_parameters)
+    room = max(_CHUNK_BYTES, _CHUNK_OF_WEIGHTS * 4 * n_parameters(spec))
     return max(2, min(batch + batch % 2, int(room // (row * length * max(1, spec.depth - 1))) // 2 * 2))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from lib.core.model.transformer import AnyModel
+from lib.core.model.transformer import AnyModel, n_parameters
 from lib.core.record.spec import RunSpec, SpecError, check_count, check_number
 from lib.core.train import native
 from lib.core.train.machine import DeviceError, choose_device, cores, free_memory, has_bf16, has_compiler, say_once
@@ -126,7 +126,7 @@ def bytes_per_run(model: AnyModel, batch: int, length: int) -> int:
 
     24 bytes a parameter: weight, gradient and both moments in single precision, a bfloat16 copy, temporaries.
     """
-    return 24 * model.n_parameters + batch * model.activation_bytes(length)
+    return 24 * n_parameters(model) + batch * model.activation_bytes(length)
 
 
 def slots_that_fit(spec: RunSpec, length: int, options: Options) -> int:
