@@ -21,6 +21,7 @@ from torch import Tensor
 
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, REPRODUCED, Claim
 from lib.core.read.fact import ABSENT
+from lib.core.read.measures import history
 from lib.core.read.statistics import wilson
 from lib.core.record.spec import RunSpec, SpecError
 from lib.core.record.start import at_start
@@ -210,7 +211,7 @@ def test_steps_to_a_loss_by_hand() -> None:
 
 def test_histories_have_gaps_where_a_run_was_not_finite() -> None:
     runs = [planted(history={"loss": [1.0, None]}), planted(history={"loss": [0.5, 0.25]})]
-    steps, values = stored.history(runs, "loss")
+    steps, values = history(runs, "loss")
     assert steps.tolist() == [10, 20]
     np.testing.assert_array_equal(values, [[1.0, np.nan], [0.5, 0.25]])
 
@@ -732,7 +733,7 @@ def test_facts_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_histories_of_runs_that_stopped_have_gaps() -> None:
     runs = [planted(history={"loss": [1.0, 0.5]}), replace(planted(), history={"step": [10], "loss": [None]})]
     for order in (runs, runs[::-1]):
-        steps, values = stored.history(order, "loss")
+        steps, values = history(order, "loss")
         assert steps.tolist() == [10, 20]
         assert np.isnan(values).sum() == 2
 

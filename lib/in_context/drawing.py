@@ -11,12 +11,6 @@ from matplotlib.axes import Axes
 from lib.in_context.runs import Share
 
 
-def band(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, shade: float = 0.15, **look: Any) -> None:
-    """Mean over runs and the range of all runs. values: (R, n); NaN is left out. `shade`: how dense the band is."""
-    ax.plot(x, np.nanmean(values, 0), **look)
-    ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=shade, lw=0)
-
-
 def log_errors(ax: Axes, x: Sequence[float], shares: Sequence[Share], low: float, label: str | None, **look: Any) -> None:
     """Means over runs on a logarithmic axis that begins at `low`, with the 95 % interval over prompts as a band; what is below
     stands at the floor as an open mark."""

@@ -203,13 +203,3 @@ def lucky(run: StoredRun, share: float = LUCKY, count: int = 400) -> np.ndarray:
     active = (contributions(model, prompts) * model.a.sign() > 0).float()
     fitting = prompts.answer[:, None] == model.a.sign()
     return ((active * fitting).sum(0) / fitting.sum(0) >= share).numpy()
-
-
-def history(runs: Sequence[StoredRun], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Steps (n,) and values (R, n) of a metric along training; NaN where it was not finite or the run had stopped."""
-    steps = max((run.history["step"] for run in runs), key=len)
-    values = np.full((len(runs), len(steps)), np.nan)
-    for row, run in zip(values, runs, strict=True):
-        got = [np.nan if v is None else v for v in run.history[name]]
-        row[: len(got)] = got
-    return np.array(steps), values

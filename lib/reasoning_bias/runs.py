@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lib.core.read.measures import history
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias.experiments import EMB, bias_specs
@@ -59,12 +60,8 @@ def by_gamma(runs: Sequence[StoredRun]) -> dict[float, list[StoredRun]]:
 
 def histories(runs: Sequence[StoredRun], name: str) -> tuple[np.ndarray, np.ndarray]:
     """Epochs (n,) and values (runs, n) of a metric; NaN where a run was not finite or had stopped."""
-    longest = max((r.history["step"] for r in runs), key=len)
-    values = np.full((len(runs), len(longest)), np.nan)
-    for row, run in zip(values, runs, strict=True):
-        got = [np.nan if v is None else v for v in run.history[name]]
-        row[: len(got)] = got
-    return np.array(longest) / epoch(runs[0].spec), values
+    steps, values = history(runs, name)
+    return steps / epoch(runs[0].spec), values
 
 
 def epoch(spec: RunSpec) -> float:

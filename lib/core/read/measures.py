@@ -33,6 +33,16 @@ def first_step(run: StoredRun, name: str, level: float) -> int | None:
     return next((int(s) for s, v in zip(steps, values, strict=True) if v is not None and v >= level), None)
 
 
+def history(runs: Sequence[StoredRun], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Steps (n,) and values (R, n) of a metric along training; NaN where it was not finite or the run had stopped."""
+    steps = max((run.history["step"] for run in runs), key=len)
+    values = np.full((len(runs), len(steps)), np.nan)
+    for row, run in zip(values, runs, strict=True):
+        got = [np.nan if v is None else v for v in run.history[name]]
+        row[: len(got)] = got
+    return np.array(steps), values
+
+
 def seeds(runs: Sequence[StoredRun]) -> int:
     """How many different seeds runs have."""
     return len({run.spec.seed for run in runs})

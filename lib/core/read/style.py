@@ -17,7 +17,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.gridspec import GridSpec, GridSpecBase, SubplotSpec
+from matplotlib.gridspec import GridSpec, SubplotSpec
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from PIL import Image
@@ -126,7 +126,7 @@ def stack(figure: Figure) -> bool:
     owners = [getattr(ax, "_colorbar_info", {}).get("parents", ()) for ax in figure.axes]  # matplotlib says it nowhere else
     common = [axes for axes in owners if len(axes) > 1]
     if len(panels) > _MOST or len(common) > 1:
-        return _narrow(figure, panels, grid)
+        return _narrow(figure, panels)
     titled = {_row(ax) for ax in panels if _title(ax)}
     panels.sort(key=lambda ax: (_column(ax), _row(ax)) if titled == {0} else (_row(ax), _column(ax)))
     for ax in panels:
@@ -145,7 +145,7 @@ def stack(figure: Figure) -> bool:
     return _fits(figure, panels, 1, sum(heights))
 
 
-def _narrow(figure: Figure, panels: list[Axes], grid: GridSpecBase) -> bool:
+def _narrow(figure: Figure, panels: list[Axes]) -> bool:
     """Draw a grid as wide as a phone: the panels of a row two by two where rows differ in number; else with at most _BESIDE
     columns, rows and columns in each other's place where that makes fewer of them, and with them what is said of each."""
     figure.draw_without_rendering()
@@ -315,6 +315,12 @@ def write_values(ax: Axes, values: np.ndarray, digits: int = 2, size: float = 7.
         if spread is not None and not np.isnan(value):
             text += f"\n±{spread[row, column]:.{digits}f}"
         ax.text(column, row, text, ha="center", va="center", fontsize=size, color="white" if value > 0.6 else "#222222")
+
+
+def band(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, shade: float = 0.15, **look: Any) -> None:
+    """Mean over runs and the range of all runs. values: (R, n); NaN is left out. `shade`: how dense the band is."""
+    ax.plot(x, np.nanmean(values, 0), **look)
+    ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=shade, lw=0)
 
 
 def point_rows(ax: Axes, found: Mapping[str, Sequence[float]], hollow: Sequence[str] = ()) -> None:

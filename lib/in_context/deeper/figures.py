@@ -13,10 +13,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from lib.core.read import style
+from lib.core.read.measures import history
 from lib.core.record.store import StoredRun
 from lib.in_context.deeper.metrics import SELECTS, TURNED, Turned, whole
-from lib.in_context.drawing import band
-from lib.in_context.runs import history
 
 POSITIVE, NEGATIVE, PALE = style.VERMILLION, style.BLUE, "#C8C8C8"
 SHOWN = 400
@@ -43,7 +42,7 @@ def attention(groups: Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]]) -> 
         fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 5), sharex=True, sharey=True)
         for ax, (name, layers) in zip(axes.flat, groups.items(), strict=True):
             for k, (curve, (colour, dash, wide)) in enumerate(zip(layers, LAYERS, strict=False), start=1):
-                band(ax, *curve, color=colour, ls=dash, lw=wide, label=f"layer {k}")
+                style.band(ax, *curve, color=colour, ls=dash, lw=wide, label=f"layer {k}")
             if not layers:
                 _empty(ax)
             ax.axhline(SELECTS, color="#888888", lw=0.8, zorder=0)
@@ -65,8 +64,8 @@ def learning(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
         for (name, runs), (colour, dash) in zip(groups.items(), looks, strict=False):
             if good := whole(runs):
                 steps, loss = history(good, "unseen loss")
-                band(axes[0], steps, loss, color=colour, ls=dash, label=name)
-                band(axes[1], steps, 1 - history(good, "unseen")[1], color=colour, ls=dash)
+                style.band(axes[0], steps, loss, color=colour, ls=dash, label=name)
+                style.band(axes[1], steps, 1 - history(good, "unseen")[1], color=colour, ls=dash)
         axes[0].set(xlabel="training step", ylabel="hinge loss", ylim=(0, None), xlim=(0, SHOWN))
         axes[1].set(xlabel="training step", ylabel="share of wrong signs", ylim=(0, None), xlim=(0, SHOWN))
         _legend_below(fig, axes)

@@ -9,11 +9,11 @@ import numpy as np
 
 from lib.core.model.init import gamma_std
 from lib.core.read.fact import Fact, mean
-from lib.core.read.measures import memoized
+from lib.core.read.measures import history, memoized
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context import study
 from lib.in_context.experiments import DEEP, DEEP_BACKS, deep_specs, deep_trial_specs
-from lib.in_context.runs import history, large, neurons_at, positive, row_size, shape_of, snapshots, start_attention, untrained
+from lib.in_context.runs import large, neurons_at, positive, row_size, shape_of, snapshots, start_attention, untrained
 
 TALK, ALONE, ALL, LAST = DEEP
 """The versions: every layer read without a residual stream, which is like the talk's figures; the last layer alone; every layer

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lib.core.read.claim import Claim, Measured, Part, asking
+from lib.core.read.measures import history
 from lib.core.record.store import Store
 from lib.in_context.learning.metrics import (
     PAPER_ATTENTION,
@@ -16,7 +17,7 @@ from lib.in_context.learning.metrics import (
     luck_shares,
     push_until_half_way,
 )
-from lib.in_context.runs import LUCKY, history, main_runs, neurons_at
+from lib.in_context.runs import LUCKY, main_runs, neurons_at
 from lib.in_context.study import FOREIGN_SUM
 
 WRONG = 0.01

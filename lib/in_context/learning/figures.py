@@ -11,10 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lib.core.read import style
+from lib.core.read.measures import history
 from lib.core.record.store import StoredRun
-from lib.in_context.drawing import band
 from lib.in_context.learning.metrics import PAPER_ATTENTION, Growth, Matrices, ShownPrompt
-from lib.in_context.runs import history
 from lib.in_context.task import Task
 
 POSITIVE, NEGATIVE = style.VERMILLION, style.BLUE
@@ -100,8 +99,8 @@ def learning(runs: Sequence[StoredRun], limit: int = SHOWN) -> Figure:
             ("seen", "trained tasks", style.DARK, (0, (3, 1.5)), 1.4),
         ):
             steps, loss = history(runs, f"{name} loss")
-            band(axes[0], steps, loss, SHADE, color=colour, label=label, ls=dash, lw=wide)
-            band(axes[1], steps, 1 - history(runs, name)[1], SHADE, color=colour, label=label, ls=dash, lw=wide)
+            style.band(axes[0], steps, loss, SHADE, color=colour, label=label, ls=dash, lw=wide)
+            style.band(axes[1], steps, 1 - history(runs, name)[1], SHADE, color=colour, label=label, ls=dash, lw=wide)
         axes[0].set(xlabel="training step", ylabel="hinge loss of the query", xlim=(0, limit), ylim=(0, None))
         axes[1].set(xlabel="training step", ylabel="share of wrong signs", ylim=(0, None))
         fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
@@ -120,7 +119,7 @@ def projections(runs: Sequence[StoredRun], limit: int = SHOWN) -> Figure:
                 ("projection", "part along the column's own pattern", POSITIVE, "--"),
             ):
                 steps, values = history(runs, f"{where}{part} {kind}")
-                band(ax, steps, values, SHADE, color=colour, label=label, ls=dash)
+                style.band(ax, steps, values, SHADE, color=colour, label=label, ls=dash)
             ax.set_title(f"{name}\n{'out of' if where else 'in'} domain", fontsize=9)
             ax.set(xlabel="training step", xlim=(0, limit))
         axes[0].set(ylabel="length", ylim=(0, None))
@@ -134,8 +133,8 @@ def attention(runs: Sequence[StoredRun], limit: int = SHOWN) -> Figure:
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.7), sharey=True)
         for ax, where, title in zip(axes, ("", "foreign "), ("in domain", "out of domain, S₁ = 1.1"), strict=True):
             steps, values = history(runs, f"{where}attention.1")
-            band(ax, steps, values, SHADE, color=SAME, label="columns of the query's pattern")
-            band(ax, steps, 1 - values, SHADE, color=OTHER, label="all other columns", ls="--")
+            style.band(ax, steps, values, SHADE, color=SAME, label="columns of the query's pattern")
+            style.band(ax, steps, 1 - values, SHADE, color=OTHER, label="all other columns", ls="--")
             ax.axhline(PAPER_ATTENTION, color="#444444", lw=0.8, ls=":")
             ax.set(xlabel="training step", title=title, ylim=(0, 1), xlim=(0, limit))
         axes[0].set_ylabel("attention, summed")

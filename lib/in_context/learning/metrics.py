@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from lib.core.read.fact import Fact, in_words
+from lib.core.read.measures import history
 from lib.core.record.store import StoredRun
 from lib.in_context import starts, theory
 from lib.in_context.runs import (
     LEVEL,
     fresh,
-    history,
     large,
     lucky,
     neurons_at,

@@ -12,10 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from lib.core.read import style
+from lib.core.read.measures import history
 from lib.core.record.store import StoredRun
-from lib.in_context.drawing import band, log_errors
+from lib.in_context.drawing import log_errors
 from lib.in_context.out_of_domain.metrics import ENOUGH, THEORY, Along, Curve, Need, Steps, both_labels_floor, crossing
-from lib.in_context.runs import LEVEL, Share, history
+from lib.in_context.runs import LEVEL, Share
 from lib.in_context.study import SUMS
 from lib.in_context.task import Task, no_match_floor
 
@@ -46,7 +47,7 @@ def covers(tasks: Mapping[str, Task], runs: Mapping[str, Sequence[StoredRun]]) -
                 ("unseen", UNSEEN, "unseen tasks", "-"),
             ):
                 steps, right = history(runs[name], what)
-                band(ax, steps, 1 - right, 0.18, color=colour, label=label, ls=dash)
+                style.band(ax, steps, 1 - right, 0.18, color=colour, label=label, ls=dash)
             ax.set(ylim=(-0.02, 0.62), xlim=(0, SHOWN), xlabel="training step")
         axes[0, 0].set_ylabel("pattern of label +1")
         axes[1, 0].set_ylabel("share of wrong answers")

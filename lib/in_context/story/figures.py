@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from lib.core.read import style
-from lib.in_context.runs import LEVEL, history, steps_to
+from lib.core.read.measures import history
+from lib.in_context.runs import LEVEL, steps_to
 from lib.in_context.story.metrics import (
     Grid,
     delta_of,

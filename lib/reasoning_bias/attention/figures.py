@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -142,31 +140,25 @@ def values(
         fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 5.0))
         for (title, found), colour in zip(spectra.items(), style.GAMMA(np.linspace(0, 0.9, len(spectra))), strict=True):
             relative = (found / found[:, :1])[:, :count]
-            _seeds(axes[0, 0], range(1, relative.shape[1] + 1), relative, colour, title, marker=".")
+            style.band(axes[0, 0], range(1, relative.shape[1] + 1), relative, color=colour, label=title, marker=".")
         axes[0, 0].set(xlabel="number", ylabel="singular value / largest", ylim=(0, 1.03), xticks=(1, 4, 8, 12, 16))
         axes[0, 0].set_title("spectrum of $W^V$, early", fontsize=9)
         axes[0, 0].legend(fontsize=8)
         shades = ("#222222", "#666666", "#999999", "#C4C4C4")
         for i, colour in enumerate(shades[: leading[1].shape[2]]):
-            _seeds(axes[0, 1], leading[0], leading[1][..., i], colour, f"number {i + 1}")
+            style.band(axes[0, 1], leading[0], leading[1][..., i], color=colour, label=f"number {i + 1}")
         axes[0, 1].set(xscale="log", xlabel="epoch", ylabel="singular value", ylim=(0, 1.3 * leading[1].max()))
         axes[0, 1].set_title("the leading ones along training", fontsize=9)
         axes[0, 1].legend(fontsize=8, loc="upper left", ncols=2)
         for ax, (title, (epochs, kinds)) in zip(axes[1], alignment.items(), strict=True):
             for kind, found in kinds.items():
-                _seeds(ax, epochs, found, COLOUR[kind], f"{kind} anchors")
+                style.band(ax, epochs, found, color=COLOUR[kind], label=f"{kind} anchors")
             ax.axhline(chance, color=style.GREY, lw=0.8, ls=":", label="chance")
             ax.set(xscale="log", xlabel="epoch", ylim=(0, 1))
             ax.set_title(f"first direction and anchors, {title}", fontsize=9)
         axes[1, 0].set_ylabel("|cosine|")
         axes[1, 0].legend(fontsize=8)
     return fig
-
-
-def _seeds(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, colour: Any, label: str, **look: Any) -> None:
-    """Mean over seeds with their range. values: (seeds, n)."""
-    ax.plot(x, values.mean(0), color=colour, label=label, **look)
-    ax.fill_between(x, values.min(0), values.max(0), color=colour, alpha=0.15, lw=0)
 
 
 def reading(panels: Mapping[str, np.ndarray], average: np.ndarray) -> Figure:

@@ -153,8 +153,7 @@ def formation(models: Mapping[str, tuple[np.ndarray, Mapping[str, np.ndarray]]])
         fig, axes = plt.subplots(1, len(models), figsize=(style.WIDTH, 2.7), sharey=True)
         for ax, (title, (epochs, curves)) in zip(axes, models.items(), strict=True):
             for (name, values), (colour, dash) in zip(curves.items(), looks, strict=True):
-                ax.plot(epochs, values.mean(0), color=colour, ls=dash, label=name)
-                ax.fill_between(epochs, values.min(0), values.max(0), color=colour, alpha=0.15, lw=0)
+                style.band(ax, epochs, values, color=colour, ls=dash, label=name)
             ax.axhline(0, color="#BBBBBB", lw=0.7, zorder=0)
             ax.set(xscale="log", xlabel="epoch")
             ax.set_title(title, fontsize=9)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,12 +48,6 @@ def examples(memory: Batch, reasoning: Batch) -> Figure:
     return fig
 
 
-def _band(ax: Axes, x: np.ndarray, values: np.ndarray, label: str | None, **look: Any) -> None:
-    """Mean over runs with the range of all runs."""
-    ax.plot(x, np.nanmean(values, 0), label=label, **look)
-    ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=0.15, lw=0)
-
-
 def training(
     panels: Mapping[str, Mapping[str, Curve]], ends: Mapping[str, Mapping[str, Sequence[float]]] | None = None
 ) -> Figure:
@@ -66,7 +59,7 @@ def training(
         for column, (title, curves) in zip(axes.T, panels.items(), strict=True):
             for name in SETS:
                 for ax, metric in zip(column, (f"{name} loss", name), strict=True):
-                    _band(ax, *curves[metric], NAMES[name], **LOOK[name])
+                    style.band(ax, *curves[metric], label=NAMES[name], **LOOK[name])
                 if ends:
                     fill = {"mfc": "white"} if name == "held out" else {}
                     at = (curves[name][0][-1], np.mean(ends[title][name]))
@@ -124,8 +117,8 @@ def memory_variants(variants: Mapping[str, Mapping[str, Curve]]) -> Figure:
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.7))
         for (name, curves), colour in zip(variants.items(), colours, strict=True):
-            _band(axes[0], *curves["memory loss"], name, color=colour)
-            _band(axes[1], *curves["memory"], name, color=colour)
+            style.band(axes[0], *curves["memory loss"], label=name, color=colour)
+            style.band(axes[1], *curves["memory"], label=name, color=colour)
         axes[0].set(xlabel="epoch", ylabel="loss of memory (nats)", ylim=(0, None))
         axes[1].set(xlabel="epoch", ylabel="share of right answers", ylim=(-0.03, 1.03))
         fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(variants))
