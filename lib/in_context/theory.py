@@ -9,26 +9,10 @@ over l + 1 columns, the query's among them, where the model's definition (Eq. 7)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from lib.in_context.models import OneLayer
-
-
-@dataclass(frozen=True)
-class Forward:
-    """What the gradients are made of. `columns` (N, s, D): the columns that are summed over; `attention` (N, s); `mixed` (N,
-    D): Σ_s W_V p_s attn_s; `on` (N, m): which neurons are active; `push` (N, D): −z Σ_i a_i 1[active] W_O,i, with the
-    indicator of the hinge loss."""
-
-    columns: np.ndarray
-    query: np.ndarray
-    attention: np.ndarray
-    mixed: np.ndarray
-    on: np.ndarray
-    sign: np.ndarray
-    push: np.ndarray
 
 
 def arrays(model: OneLayer) -> dict[str, np.ndarray]:
@@ -38,35 +22,27 @@ def arrays(model: OneLayer) -> dict[str, np.ndarray]:
     return {name: part.weight[0].detach().double().numpy() for name, part in found.items()} | {"a": model.a.double().numpy()}
 
 
-def forward(w: Mapping[str, np.ndarray], prompts: np.ndarray, z: np.ndarray, query_too: bool = False) -> Forward:
-    """The forward pass of Eq. 7 by its symbols."""
-    query = prompts[:, -1]
-    columns = prompts if query_too else prompts[:, :-1]
-    scores = np.einsum("nsd,nd->ns", columns @ w["W_K"].T, query @ w["W_Q"].T)
-    weight = np.exp(scores - scores.max(1, keepdims=True))
-    attention = weight / weight.sum(1, keepdims=True)
-    mixed = np.einsum("ns,nsd->nd", attention, columns) @ w["W_V"].T
-    hidden = mixed @ w["W_O"].T
-    on = (hidden > 0).astype(float)
-    margin = z * ((hidden * on) @ w["a"])
-    sign = -z * (margin < 1)
-    return Forward(columns, query, attention, mixed, on, sign, sign[:, None] * (on * w["a"]) @ w["W_O"])
-
-
 def gradients(
     w: Mapping[str, np.ndarray], prompts: np.ndarray, z: np.ndarray, query_too: bool = False
 ) -> dict[str, np.ndarray]:
     """{"W_Q", "W_K", "W_V", "W_O"}: the four gradients of the backup slides, in their shapes."""
-    f = forward(w, prompts, z, query_too)
-    n = len(z)
+    from scipy.special import softmax  # takes a second to import, which those who ask for the status need not wait for
+
+    W_Q, W_K, W_V, W_O, a = (w[name] for name in ("W_Q", "W_K", "W_V", "W_O", "a"))
+    query, columns, n = prompts[:, -1], prompts if query_too else prompts[:, :-1], len(z)
+    attention = softmax(np.einsum("nsd,nd->ns", columns @ W_K.T, query @ W_Q.T), 1)
+    read = np.einsum("ns,nsd->nd", attention, columns)
+    mixed = read @ W_V.T
+    hidden = mixed @ W_O.T
+    on = (hidden > 0) * a  # (N, m) of active neurons
+    sign = -z * (z * (hidden * on).sum(1) < 1)
+    push = sign[:, None] * on @ W_O
     # what each column adds to the margin through W_V, weighted by attention and centred: the softmax's derivative
-    gain = f.attention * np.einsum("nd,nsd->ns", f.push @ w["W_V"], f.columns)
-    gain = gain - f.attention * gain.sum(1, keepdims=True)
-    pulled = np.einsum("ns,nsd->nd", gain, f.columns)  # Σ_s gain_s p_s, with p_s − Σ_r attn_r p_r folded in
-    read = np.einsum("ns,nsd->nd", f.attention, f.columns)
+    gain = attention * np.einsum("nd,nsd->ns", push @ W_V, columns)
+    pulled = np.einsum("ns,nsd->nd", gain - attention * gain.sum(1, keepdims=True), columns)
     return {
-        "W_Q": (pulled @ w["W_K"].T).T @ f.query / n,
-        "W_K": (f.query @ w["W_Q"].T).T @ pulled / n,
-        "W_V": f.push.T @ read / n,
-        "W_O": (f.sign[:, None] * f.on * w["a"]).T @ f.mixed / n,
+        "W_Q": (pulled @ W_K.T).T @ query / n,
+        "W_K": (query @ W_Q.T).T @ pulled / n,
+        "W_V": push.T @ read / n,
+        "W_O": (sign[:, None] * on).T @ mixed / n,
     }
