@@ -369,13 +369,12 @@ def test_distance_to_the_talk_is_a_sum_of_logarithms() -> None:
     assert starts.distance(of_talk(small=0.5)) == math.inf  # nothing is small
 
 
-def test_the_nearest_trial_is_the_one_with_the_least_mean_distance() -> None:
+def test_trials_are_told_with_their_distances() -> None:
     specs = start_specs("laptop")
     of = lambda place: (1.0, 1.2) if place == (60, 3.0) else (1.0, 2.0)
     shelf = [of_talk(spec, times) for place, two in specs.items() for spec, times in zip(two, of(place), strict=True)]
     found = starts.trials(Shelf(shelf), "laptop")
     assert {place: [run.spec for run in runs] for place, runs in found.items()} == specs
-    assert starts.nearest(found) == (60, 3.0)
     told = metrics.trial_rows(found)
     assert told[[*found].index((64, 2.0))] == ("64", "2 / 64", "1.12 ± 1.58")  # no distance, and that of twice the norms
     assert [len(row) for row in told] == [3] * len(TRIED)
@@ -668,8 +667,9 @@ def test_push_until_attention_is_half_way(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_push_before_training_is_that_of_the_start() -> None:
     run = planted(weights=random_weights(SHORT))
-    assert metrics.first_push(run) == make_study(SHORT).watch(at_start(SHORT))["push"].item()
-    assert 0 < abs(metrics.first_push(run)) < 1
+    push = stored.start_values(run)["push"]
+    assert push == make_study(SHORT).watch(at_start(SHORT))["push"].item()
+    assert 0 < abs(push) < 1
 
 
 def test_push(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -715,7 +715,7 @@ def test_what_comes_before_attention() -> None:
 
 def test_facts_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "lucky", lambda run: np.arange(M) < 20)
-    monkeypatch.setattr(metrics, "first_push", lambda run: 0.1 * run.spec.seed)
+    monkeypatch.setattr(metrics, "start_values", lambda run: {"push": 0.1 * run.spec.seed})
     monkeypatch.setattr(metrics, "push_until_half_way", lambda run: 0.6)
     expected = {"asked": "1,000", "wrong": "one", "steps": "110 and 180", "attention": "0.90", "neurons": "64", "large": "25%"}
     expected["lowest-attention"] = "0.90000"
@@ -751,7 +751,7 @@ def test_figures_draw_what_they_are_given() -> None:
     ]
     names += ["attention.1", "foreign attention.1", "seen", "unseen", "seen loss", "unseen loss", "push"]
     run = planted(spec, {name: [0.5, 1.0] for name in names}, {10: kept, 20: kept}, random_weights(spec), unseen=1.0)
-    assert metrics.facts([run])["first-push"].value == (metrics.first_push(run), 0.0)
+    assert metrics.facts([run])["first-push"].value == (stored.start_values(run)["push"], 0.0)
     shown = metrics.shown_prompt(run, 3)
     asked = stored.fresh(stored.task_of(run), spec.seed, 4)
     assert shown.same.tolist() == asked.same[3].tolist()

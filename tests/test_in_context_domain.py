@@ -159,10 +159,6 @@ def test_cover() -> None:
     assert status("icl-cover", one) == PARTLY  # in every seed
 
 
-def test_the_least_share_of_tasks() -> None:
-    assert metrics.fraction(Task(**COVERS[CYCLE])) == (6, 30, pytest.approx(5**-0.5))
-
-
 def test_steps_against_alpha() -> None:
     found = lambda taken: status("icl-steps-alpha", speeds("α", taken))
     assert found(lambda a: 10 * round(5 / a)) == REPRODUCED
@@ -198,7 +194,7 @@ def plant(
 
     def along(runs: Sequence[StoredRun], lengths: Sequence[int], count: int = 4000, **change: Any) -> Along:
         of = lambda value: np.array([[value(run.spec.seed, n, **change) for n in lengths] for run in runs])
-        return Along(tuple(lengths), of(error), of(loss), 1 - of(loss), of(error), count)
+        return Along(of(error), of(loss), 1 - of(loss), of(error), count)
 
     for module in (metrics, claims):
         monkeypatch.setattr(module, "along", along)
@@ -367,7 +363,7 @@ def test_errors_by_sum_stand_beside_the_angles_of_their_own_training() -> None:
 def at_sums(losses: Sequence[Sequence[float]]) -> list[Along]:
     """One-layer runs at one prompt length, by what margins lack to 1 (n, R) for each S₁ and seed; no sign is wrong."""
     each = [np.array(loss)[:, None] for loss in losses]
-    return [Along((20,), 0 * loss, np.maximum(0, loss), 1 - loss, 0 * loss, 100) for loss in each]
+    return [Along(0 * loss, np.maximum(0, loss), 1 - loss, 0 * loss, 100) for loss in each]
 
 
 def test_where_the_loss_is_small_and_the_margin_passes_one() -> None:

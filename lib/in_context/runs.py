@@ -127,12 +127,6 @@ class Share:
         return wilson(self.mean * total, total)
 
 
-def counted(shares: Sequence[float] | np.ndarray, each: int) -> str:
-    """How many of all answers, where each run gave `each`, by the share of each run: 2 of 32,000; none of 8,000."""
-    count, total = round(float(np.sum(shares)) * each), f"{each * len(shares):,}"
-    return f"{count:,} of {total}" if count else f"none of {total}"
-
-
 def small(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
     """Mean ± standard deviation; the mean alone where the deviation would be zeros; where both would be, what they do not
     reach, or 0."""

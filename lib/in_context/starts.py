@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,8 +66,3 @@ def distance(run: StoredRun) -> float:
 def trials(store: Store, profile: str) -> dict[tuple[int, float], list[StoredRun]]:
     """{(neurons m, m times the size of a): runs}. Raises LookupError where some are missing."""
     return {place: load(specs, store) for place, specs in start_specs(profile).items()}
-
-
-def nearest(found: Mapping[tuple[int, float], Sequence[StoredRun]]) -> tuple[int, float]:
-    """The trial with the least mean distance to the talk."""
-    return min(found, key=lambda place: float(np.mean([distance(run) for run in found[place]])))

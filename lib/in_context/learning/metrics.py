@@ -78,13 +78,12 @@ def shown_prompt(run: StoredRun, number: int = 0) -> ShownPrompt:
 class Matrices:
     """Trained matrices, of the rows that hold something: `compare` (rows, rows) W_Kᵀ W_Q, `read` (m, rows) W_O W_V, neurons
     with positive a first and each half by falling norm of W_O; `kept` (m,) which of these stay when the smallest share
-    `rate` of W_O is pruned."""
+    of W_O is pruned."""
 
     task: Task
     compare: np.ndarray
     read: np.ndarray
     kept: np.ndarray
-    rate: float
 
 
 def matrices(run: StoredRun, rate: float = PRUNED) -> Matrices:
@@ -93,7 +92,7 @@ def matrices(run: StoredRun, rate: float = PRUNED) -> Matrices:
     order = np.lexsort((-norms, -model.a.numpy()))
     compare = (layer.attention.W_K.weight[0].T @ layer.attention.W_Q.weight[0])[rows][:, rows].numpy()
     read = (layer.W_O.weight[0] @ layer.W_V.weight[0])[:, rows].numpy()
-    return Matrices(task, compare, read[order], (norms >= np.quantile(norms, rate))[order], rate)
+    return Matrices(task, compare, read[order], (norms >= np.quantile(norms, rate))[order])
 
 
 # --- Neurons ---
@@ -174,11 +173,6 @@ def gradient_gap(run: StoredRun, query_too: bool, count: int = 100) -> float:
     return float(max(gaps))
 
 
-def first_push(run: StoredRun) -> float:
-    """The mean cosine of −∂L/∂W_Q p_query with the unit pattern of the query, before training, on the history's prompts."""
-    return float(start_values(run)["push"])
-
-
 def half_way(run: StoredRun) -> int:
     """How many evaluations there are until attention on the query's pattern is half way from its start to its end."""
     values = np.array(run.history["attention.1"], dtype=float)
@@ -210,7 +204,7 @@ def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
     learned = [s for run in runs if (s := steps_to(run)) is not None]
     span = (min(learned), max(learned)) if learned else None
     wrong = [round((1 - run.metrics["unseen"]) * N_TEST) for run in runs]
-    along, first = [push_until_half_way(run) for run in runs], [first_push(run) for run in runs]
+    along, first = [push_until_half_way(run) for run in runs], [float(start_values(run)["push"]) for run in runs]
     mixed = [luck_shares(run) for run in runs if 0 < lucky(run).sum() < len(lucky(run))]
     lucky_large, others_large = np.mean(mixed, 0) if mixed else (math.nan, math.nan)
     up, down = np.mean([label_angles(run) for run in runs], 0)

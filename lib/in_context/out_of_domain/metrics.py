@@ -46,8 +46,6 @@ RARE = 0.01
 THEORY = {"α": -2 / 3, "M₁": 1.0, "α l": 0.0}
 """The exponents of the steps in Theorem 1 as slides on the paper have it, T = Θ(M₁ α^−2/3 β^−2/3 √log M₁ / η): l is not in it.
 The talk's own slide leaves M₁, β and η out. The factor √log M₁ is not in these exponents: see `theorem_m1`."""
-LEARNED = 0.1
-"""The share of errors on unseen tasks above which a GPT-2 has not learned what its order of S₁ could speak of."""
 CURVE_LENGTHS = (*range(1, 11), 12, 14, 16, 18, 20)
 """The prompt lengths of the one-layer model's curves."""
 CURVE_COUNT = 2000
@@ -96,11 +94,6 @@ def check(alpha: float, total: float) -> None:
 def errors_of(runs: Sequence[StoredRun], name: str) -> np.ndarray:
     """(R,) shares of wrong answers at the end of training, of "seen" or "unseen" tasks."""
     return 1 - np.array([run.metrics[name] for run in runs], dtype=float)
-
-
-def fraction(task: Task) -> tuple[int, int, float]:
-    """Training tasks, all tasks, and the least share of Theorem 1, (M₁ − 1)^−½."""
-    return len(task.pairs), task.m1 * (task.m1 - 1), (task.m1 - 1) ** -0.5
 
 
 @dataclass(frozen=True)
@@ -155,7 +148,6 @@ class Along:
     """One-layer runs at several prompt lengths, each (R, n): the share of wrong signs, the mean hinge loss, the mean margin zF
     and the query's mean attention to its own pattern, over `total` prompts a run."""
 
-    lengths: tuple[int, ...]
     error: np.ndarray
     loss: np.ndarray
     margin: np.ndarray
@@ -171,7 +163,7 @@ def along(runs: Sequence[StoredRun], lengths: Sequence[int], count: int = N_FRES
     """The runs on fresh prompts of a changed task (alpha, sum, outside), of which they read the first l examples."""
     found = np.array([_along(run, tuple(lengths), count, change) for run in runs])
     error, loss, margin, attention = np.moveaxis(found, -1, 0)
-    return Along(tuple(lengths), error, loss, margin, attention, count)
+    return Along(error, loss, margin, attention, count)
 
 
 @disk_cached(version=1)
@@ -365,7 +357,7 @@ def facts(
             in_words(round(float(cycle.sum()) * N_TEST)), "{}", f"wrong of {N_TEST * len(cycle):,} on unseen tasks, {few}"
         ),
         "control": Fact(float(control.mean()), "{:.0%}", f"wrong on unseen tasks, mean of {few}"),
-        "least": Fact(fraction(Task(**COVERS[CYCLE]))[2], "{:.0%}", "(M₁ − 1)^−½, the theorem's share of tasks"),
+        "least": Fact((Task(**COVERS[CYCLE]).m1 - 1) ** -0.5, "{:.0%}", "(M₁ − 1)^−½, the theorem's share of tasks"),
         "alpha": Fact(
             trend(alphas.closed.slope), "{:.2f} ({:.2f} to {:.2f})", "exponent of steps against α where all runs learn"
         ),

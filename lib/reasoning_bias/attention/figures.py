@@ -43,7 +43,6 @@ LOOK = {True: (style.VERMILLION, "o"), False: (style.BLUE, "s")}
 def circuits(runs: Sequence[StoredRun], earlier: Sequence[StoredRun] = ()) -> Figure:
     """Held-out pairs right at the end against γ, a mark a run by its circuit; above, how many runs of each γ have the paper's.
     Hollow: `earlier` runs."""
-    names = dict(zip((True, False), CIRCUITS_OF, strict=True))
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH, 3.4))
         for late, (colour, mark) in LOOK.items():
@@ -51,7 +50,7 @@ def circuits(runs: Sequence[StoredRun], earlier: Sequence[StoredRun] = ()) -> Fi
                 own = [run for run in group if selects_late(run) == late]
                 shift = (0.012 if late else -0.012) + (0.0 if filled else 0.03 * (1 if late else -1))
                 look = {"mfc": colour if filled else "none", "mec": colour, "alpha": 0.8 if filled else 0.5}
-                label = names[late] if filled else None
+                label = CIRCUITS_OF[late] if filled else None
                 x, y = [run.spec.gamma + shift for run in own], [run.metrics["held out"] for run in own]
                 ax.plot(x, y, mark, ms=6, label=label, **look)
         for gamma, group in by_gamma(runs).items():
@@ -65,7 +64,6 @@ def circuits(runs: Sequence[StoredRun], earlier: Sequence[StoredRun] = ()) -> Fi
 def scales(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
     """Held-out pairs (left) and memory rows of training (right) that are right at the end, a row a setting, a mark a run by its
     circuit; beside the names, how many runs have the paper's."""
-    names = dict(zip((True, False), CIRCUITS_OF, strict=True))
     groups = {name: runs for name, runs in groups.items() if runs}
     count = lambda runs: f"{sum(map(selects_late, runs))} of {len(runs)}"
     with style.look():
@@ -80,7 +78,9 @@ def scales(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
             ax.set(xlabel="share right at the end", xlim=(-0.04, 1.04), ylim=(len(groups) - 0.5, -0.5))
             ax.set_title(title, fontsize=10)
         axes[0].set_yticks(range(len(groups)), [f"{name}\n{count(runs)}" for name, runs in groups.items()])
-        lines = [Line2D([], [], color=colour, marker=mark, ls="", label=names[late]) for late, (colour, mark) in LOOK.items()]
+        lines = [
+            Line2D([], [], color=colour, marker=mark, ls="", label=CIRCUITS_OF[late]) for late, (colour, mark) in LOOK.items()
+        ]
         fig.legend(handles=lines, loc="outside lower center", ncols=2)
     return fig
 
@@ -88,7 +88,6 @@ def scales(groups: Mapping[str, Sequence[StoredRun]]) -> Figure:
 def decided(runs: Sequence[StoredRun], epochs: float, told: float, chance: float) -> Figure:
     """Alignment of the first singular direction of W^V with the anchors along training, a line a run by its circuit: with the
     reasoning anchors (left), with the memory anchors (right). Dashed: the epoch and the line that tell them apart."""
-    names = dict(zip((True, False), CIRCUITS_OF, strict=True))
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.0), sharey=True)
         for run in runs:
@@ -103,7 +102,7 @@ def decided(runs: Sequence[StoredRun], epochs: float, told: float, chance: float
         axes[0].axvline(epochs, color="#888888", lw=0.8, ls="--")
         axes[0].axhline(told, color="#888888", lw=0.8, ls="--")
         axes[0].set_ylabel("|cosine| of W$^V$'s first direction")
-        lines = [Line2D([], [], color=LOOK[late][0], label=names[late]) for late in LOOK]
+        lines = [Line2D([], [], color=LOOK[late][0], label=CIRCUITS_OF[late]) for late in LOOK]
         lines.append(Line2D([], [], color=style.GREY, ls=":", label="two random directions"))
         fig.legend(handles=lines, loc="outside lower center", ncols=3)
     return fig

@@ -45,8 +45,8 @@ BEGINNING = 0.05
 """Where in training we look at the first attention; the paper's figure does not say."""
 
 
-CIRCUITS_OF = ("average, then select", "select, then read")
-"""The two circuits by what their first and second attention do; the first is the paper's."""
+CIRCUITS_OF = {True: "average, then select", False: "select, then read"}
+"""The two circuits, the paper's first, by what their first and second attention do."""
 DECIDED, TOLD = 15, 0.4
 """The epoch, and the alignment of W^V's first direction with the reasoning anchors there, that tell which a run will have."""
 EARLY, STANDS_OUT = 3, 2
@@ -191,9 +191,7 @@ def worse(groups: Mapping[Any, Sequence[StoredRun]]) -> Comparison | None:
 
 def by_circuit(runs: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
     """{circuit: runs}, the paper's first."""
-    return {
-        name: [run for run in runs if selects_late(run) == late] for name, late in zip(CIRCUITS_OF, (True, False), strict=True)
-    }
+    return {name: [run for run in runs if selects_late(run) == late] for late, name in CIRCUITS_OF.items()}
 
 
 ROLES = ("key", "first anchor", "second anchor", "noise")
@@ -244,7 +242,7 @@ def moved(run: StoredRun) -> dict[str, np.ndarray]:
     return {name: np.mean(pairs, 0) for name, pairs in found.items()}
 
 
-AVERAGED = {"": "as trained", "attention.1": "with the causal average for the first attention", "attention.2": "for the second"}
+AVERAGED = ("", "attention.1", "attention.2")
 
 
 @disk_cached(version=1)
@@ -446,7 +444,7 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
     out = [run for run in runs if gap(run, snapshot_at(run, EARLY)) >= STANDS_OUT]
     of_late = {run.spec.seed for run in late}
     use = [averaged(run) for run in late]
-    first, second = (name for name in AVERAGED if name)
+    _, first, second = AVERAGED
     start = max((deviation_at_start(run.spec) for run in earlier if run.spec.gamma == SMALL), default=None)
     stays = [
         name for name, group in taken.items() if least_gap(group)[0] > 0 and not least_gap(group)[1] and name != "as it is"
