@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -50,18 +51,7 @@ def _together(runs: Sequence[StoredRun]) -> tuple[Part, ...]:
 def together(store: Store, profile: str) -> Measured:
     groups = {"": transformers(store, profile, LARGE), "without norms, ": metrics.without_norms(store, profile, LARGE)}
     parts = tuple(
-        Part(
-            f"{name}{p.name}",
-            p.measured,
-            p.compare,
-            p.threshold,
-            p.form,
-            failure=p.failure,
-            power=p.power,
-            group=name + p.group,
-        )
-        for name, runs in groups.items()
-        for p in _together(runs)
+        replace(p, name=f"{name}{p.name}", group=name + p.group) for name, runs in groups.items() for p in _together(runs)
     )
     return Measured(parts, seeds(groups[""]))
 
