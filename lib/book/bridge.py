@@ -21,8 +21,8 @@ from lib.composition.experiments import GRIDS
 from lib.composition.phase_diagram.metrics import PAPER_PAIR, near
 from lib.composition.trajectories import PLAYED
 from lib.core.read import style
+from lib.core.read.fact import listed, number_of
 from lib.core.read.tables import table
-from lib.core.read.words import listed, number_of
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import train_specs, wide_specs
 from lib.language import arms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lib.core.read import typeset
@@ -63,6 +63,16 @@ def links(cells: Iterable[str]) -> list[Link]:
 def in_words(n: int) -> str:
     """`three`; digits from 13 on."""
     return _WORDS[n] if 0 <= n < len(_WORDS) else str(n)
+
+
+def number_of(n: int, what: str = "run") -> str:
+    """`1 run`, `2 runs`."""
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def same(written: str, fact: Fact) -> bool:

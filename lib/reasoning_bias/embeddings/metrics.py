@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from lib.core.read.fact import Fact, in_words, mean
+from lib.core.read.fact import Fact, in_words, mean, number_of
 from lib.core.read.measures import cosines, mean_std, principal_map
 from lib.core.read.statistics import numerical_order
-from lib.core.read.words import number_of
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias import ratios, theory
