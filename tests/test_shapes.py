@@ -11,7 +11,7 @@ from jaxtyping import install_import_hook
 CHECKED = ("lib.core.model", *(f"lib.core.train.{name}" for name in ("ensemble", "native", "optim")))
 with install_import_hook(CHECKED, "beartype.beartype"):
     from lib.core.model.transformer import ModelSpec
-    from lib.core.model.query_attention import QueryAttention, mixed
+    from lib.core.model.query_attention import QueryAttention
     from lib.core.model.rng import randint
     from lib.core.train.ensemble import Ensemble
 
@@ -51,8 +51,7 @@ for form in ({", ".join(f"dict({form})" for form in FORMS)}):
         one.train_step(rows)
         assert one.predict(torch.randint(20, (7, 5))).shape == (3, 7)
         assert one.logits(torch.randint(20, (7, 5))).shape == (3, 7, 20)
-context, weights = torch.rand(3, 6, 4, 8), QueryAttention(3, 8, 0.5)(torch.rand(3, 6, 4, 8), torch.rand(3, 6, 8))
-assert mixed(weights, context).shape == (3, 6, 8)
+assert QueryAttention(3, 8, 0.5).asked(torch.rand(3, 6, 8)).shape == (3, 6, 8)
 assert randint(torch.tensor([[1], [2]]), 0, torch.arange(5), 7).shape == (2, 5)
 print("sound")
 """

@@ -53,7 +53,7 @@ class Tables:
         inputs = (columns.patterns[:, None] + columns.codes).flatten(0, 1)
         queries = torch.cat([inputs, torch.zeros_like(inputs)], -1).double()
         table = columns.table.double()
-        scores = model.asked(queries[None, None])[0, 0] @ table.T
+        scores = model.attention.asked(queries[None, None])[0, 0] @ table.T
         self.attention = (scores - scores.amax(-1, keepdim=True)).exp().float()
         self.attention[:, columns.absent] = 0
         values = (model.said(table[None, None])[0, 0] @ columns.patterns.double().T).float()

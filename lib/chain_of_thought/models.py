@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.chain_of_thought.task import D_X, D_Y, D
-from lib.core.model.query_attention import QueryAttention, ScaledIdentity, mixed
+from lib.core.model.query_attention import QueryAttention, ScaledIdentity
 from lib.core.record.spec import SpecError, check_count, check_number, register_models
 
 
@@ -72,10 +72,6 @@ class OneLayer(nn.Module):
         self.attention = QueryAttention(n_runs, D, spec.delta)
         self.W_V = ScaledIdentity(n_runs, D_Y, D, spec.value, offset=D_X) if spec.trained_values else None
 
-    def asked(self, query: Tensor) -> Tensor:
-        """W_Kᵀ W_Q p̃_query, (..., D): its product with a column is the column's score, so a column costs D."""
-        return self.attention.W_K.transposed(self.attention.W_Q(query))
-
     def said(self, p: Tensor) -> Tensor:
         """W_V p, (R, B, …, D) → (R, B, …, D_Y)."""
         return self.spec.value * p[..., D_X:] if self.W_V is None else self.W_V(p)
@@ -83,12 +79,12 @@ class OneLayer(nn.Module):
     def weights(self, prompt: Tensor) -> Tensor:
         """The attention of the query to each column before it, (R, B, l·K + K − 1): zero on columns that are not there."""
         context, first = prompt[:, :, :-1], prompt.shape[2] - self.spec.steps
-        scores = (context @ self.asked(prompt[:, :, -1])[..., None])[..., 0]
+        scores = (context @ self.attention.asked(prompt[:, :, -1])[..., None])[..., 0]
         there = context[:, :, first:].any(-1)  # of the earlier steps of the query
         return torch.cat([scores[..., :first], scores[..., first:].masked_fill(~there, -torch.inf)], -1).softmax(-1)
 
     def forward(self, prompt: Tensor) -> Tensor:
-        return self.said(mixed(self.weights(prompt), prompt[:, :, :-1]))
+        return self.said((self.weights(prompt)[..., None, :] @ prompt[:, :, :-1])[..., 0, :])
 
     def losses(self, prompt: Tensor, target: Tensor) -> Tensor:
         """Mean of ½ ‖z − f‖², (R,)."""

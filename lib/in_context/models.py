@@ -106,8 +106,7 @@ class Layer(nn.Module):
 
     def weights(self, context: Tensor, asking: Tensor) -> Tensor:
         """context (R, B, l, D), asking (R, B, n, D) → attention (R, B, n, l)."""
-        asked = self.attention.W_K.transposed(self.attention.W_Q(asking))
-        return (asked @ context.mT).softmax(-1)
+        return (self.attention.asked(asking) @ context.mT).softmax(-1)
 
     def forward(self, context: Tensor, asking: Tensor) -> Tensor:
         return self.W_O(self.W_V(self.weights(context, asking) @ context)).relu()

@@ -1,6 +1,6 @@
 """Attention as theory has it: one query, a softmax over the columns of a context, matrices that start as scaled identities.
 
-Shapes: R runs, B prompts, l columns of the context, D the width of a column. Matrices are (R, D, D) and act from the left, W p,
+Shapes: R runs, D the width of a column. Matrices are (R, D, D) and act from the left, W p,
 as in the papers of Li et al. (2024a, Eq. 7; 2024b, Eq. 11).
 """
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 
 class ScaledIdentity(nn.Module):
-    """p → W p for W = scale · I at the start, of shape (R, D_out, D_in); the diagonal may be limited to `rows`."""
+    """p → W p for W = scale · I at the start, of shape (R, D_out, D_in); the diagonal begins at column `offset`."""
 
     def __init__(self, n_runs: int, d_out: int, d_in: int, scale: float, offset: int = 0) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class ScaledIdentity(nn.Module):
         self.gamma_fan_in = {"weight": None}
 
     def reset_run(self, run: int, name: str, generator: torch.Generator) -> None:
-        """`scale` on the diagonal that begins at column `offset`, zeros elsewhere; nothing is drawn."""
+        """`scale` on the diagonal, zeros elsewhere; nothing is drawn."""
         _, d_out, d_in = self.weight.shape
         self.weight[run].copy_(self.scale * torch.eye(d_out, d_in + d_out)[:, :d_in].roll(self.offset, 1))
 
@@ -35,19 +35,13 @@ class ScaledIdentity(nn.Module):
 
 
 class QueryAttention(nn.Module):
-    """softmax_i((W_K p_i)ᵀ W_Q p_query) over the columns p_i of a context."""
+    """The matrices of softmax_i((W_K p_i)ᵀ W_Q p_query), over the columns p_i of a context."""
 
     def __init__(self, n_runs: int, width: int, scale: float) -> None:
         super().__init__()
         self.W_Q = ScaledIdentity(n_runs, width, width, scale)
         self.W_K = ScaledIdentity(n_runs, width, width, scale)
 
-    def forward(self, context: Float[Tensor, "R B l D"], query: Float[Tensor, "R B D"]) -> Float[Tensor, "R B l"]:
-        """The weights of the columns. W_Kᵀ W_Q p_query comes first: a column then costs D."""
-        asked = self.W_K.transposed(self.W_Q(query))
-        return (context @ asked[..., None])[..., 0].softmax(-1)
-
-
-def mixed(weights: Float[Tensor, "R B l"], context: Float[Tensor, "R B l D"]) -> Float[Tensor, "R B D"]:
-    """Σ_i p_i attn_i."""
-    return (weights[..., None, :] @ context)[..., 0, :]
+    def asked(self, query: Float[Tensor, "R *rest D"]) -> Float[Tensor, "R *rest D"]:
+        """W_Kᵀ W_Q p_query: its product with a column is the column's score, so a column costs D."""
+        return self.W_K.transposed(self.W_Q(query))
