@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lib.core.model.transformer import ACTIVATIONS, Linear
+from lib.core.model.transformer import ACTIVATIONS, Embedding, Linear
 from lib.core.record.spec import check_count, register_models
 
 
@@ -52,26 +50,12 @@ class EmbMLP(nn.Module):
     def __init__(self, spec: EmbMLPSpec, n_runs: int = 1) -> None:
         super().__init__()
         self.spec, self.n_runs = spec, n_runs
-        self.embedding = TokenEmbedding(n_runs, spec.vocab, spec.d_model)
+        self.embedding = Embedding(n_runs, spec.vocab, 0, spec.d_model)
         self.W_1 = Linear(n_runs, spec.d_model, spec.d_ff, bias=False)
         self.W_2 = Linear(n_runs, spec.d_ff, spec.vocab, bias=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
         return self.W_2(ACTIVATIONS["tanh"](self.W_1(self.embedding(tokens).sum(2))))
-
-
-class TokenEmbedding(nn.Module):
-    """Embeddings without positions: (R, B, N) → (R, B, N, D). `token` is (R, V, D)."""
-
-    def __init__(self, n_runs: int, vocab: int, d_model: int) -> None:
-        super().__init__()
-        self.token = nn.Parameter(torch.zeros(n_runs, vocab, d_model))
-        self.gamma_fan_in = {"token": d_model}
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        runs, vocab, d_model = self.token.shape
-        offset = torch.arange(runs, device=tokens.device).view(runs, 1, 1) * vocab
-        return F.embedding(tokens + offset, self.token.view(runs * vocab, d_model))
 
 
 register_models(EmbMLPSpec)

@@ -198,23 +198,23 @@ class LayerNorm(nn.Module):
 
 
 class Embedding(nn.Module):
-    """Token plus learned position embedding, (R, B, N) → (R, B, N, D)."""
+    """Token plus learned position embedding, (R, B, N) → (R, B, N, D); with 0 positions the token's alone."""
 
     def __init__(self, n_runs: int, vocab: int, positions: int, d_model: int) -> None:
         super().__init__()
         self.token = nn.Parameter(torch.zeros(n_runs, vocab, d_model))
-        self.position = nn.Parameter(torch.zeros(n_runs, positions, d_model))
+        self.position = nn.Parameter(torch.zeros(n_runs, positions, d_model)) if positions else None
         self.gamma_fan_in = {"token": d_model, "position": d_model}
 
     def forward(self, tokens: Int[Tensor, "R B N"]) -> Float[Tensor, "R B N D"]:
         runs, vocab, d_model = self.token.shape
-        if tokens.shape[-1] > self.position.shape[1]:
+        if self.position is not None and tokens.shape[-1] > self.position.shape[1]:
             raise ValueError(
                 f"sequences of {tokens.shape[-1]} tokens need as many positions, this model has {self.position.shape[1]}."
             )
         offset = torch.arange(runs, device=tokens.device).view(runs, 1, 1) * vocab
         tok = F.embedding(tokens + offset, self.token.view(runs * vocab, d_model))
-        return tok + self.position[:, None, : tokens.shape[-1]]
+        return tok if self.position is None else tok + self.position[:, None, : tokens.shape[-1]]
 
 
 class Attention(nn.Module):
