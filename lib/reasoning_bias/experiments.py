@@ -22,6 +22,8 @@ VERSION = 1
 LARGE, MIDDLE, SMALL = 0.3, 0.5, 0.8
 """The paper's three γ, by the size of the initialization that they mean."""
 PAPER_GAMMAS = (SMALL, MIDDLE, LARGE)
+RATE, DECAY = 5e-4, 0.01
+"""Of the transformer, in every profile."""
 QUIET = "one layer, ten times the batch"
 """A training by plain gradient descent whose batches are so large that their noise does not hide the flow."""
 
@@ -38,8 +40,6 @@ class Setting:
     seeds: tuple[int, ...]
     d_model: int
     rows: int
-    rate: float
-    decay: float
     train: TrainSpec
     keep: tuple[int, ...]
     emb_rate: float
@@ -49,10 +49,6 @@ class Setting:
     early: tuple[int, ...]
     shorter: TrainSpec
     flow: dict[str, TrainSpec]
-
-    @property
-    def steps_of_an_epoch(self) -> float:
-        return self.rows / self.train.batch
 
 
 def _train(steps: int, eval_every: int, batch: int = 100, **other: Any) -> TrainSpec:
@@ -73,8 +69,6 @@ SETTINGS = {
         seeds=(0,),
         d_model=16,
         rows=800,
-        rate=5e-4,
-        decay=0.01,
         train=_train(20, 10, batch=16),
         keep=(10, 20),
         emb_rate=1e-3,
@@ -90,8 +84,6 @@ SETTINGS = {
         seeds=(0, 1, 2, 3),
         d_model=64,
         rows=20_000,
-        rate=5e-4,
-        decay=0.01,
         train=_train(40_000, 200),
         keep=(200, 600, 1200, 2000, 3000, 4400, 6400, 9600, 14_000, 20_000, 30_000, 40_000),
         emb_rate=1e-3,
@@ -107,8 +99,6 @@ SETTINGS = {
         seeds=(0, 1, 2, 3),
         d_model=200,
         rows=200_000,
-        rate=5e-4,
-        decay=0.01,
         train=_train(2_000_000, 2000, warmup=20_000),
         keep=(2000, 10_000, 40_000, 100_000, 400_000, 1_000_000, 1_800_000, 2_000_000),
         emb_rate=5e-4,
@@ -139,7 +129,7 @@ def emb_mlp(d_model: int, noise: bool) -> EmbMLPSpec:
 
 
 def _run(name: str, s: Setting, gamma: float, seed: int, model: AnyModel, task: dict[str, Any], **other: Any) -> RunSpec:
-    parts = {"rate": s.rate, "decay": s.decay, "train": s.train} | other
+    parts = {"rate": RATE, "decay": DECAY, "train": s.train} | other
     data = {"rows": s.rows, "keep": s.keep} | task
     return RunSpec(name, VERSION, gamma, seed, model=model, task=tuple(data.items()), **parts)
 
@@ -273,11 +263,11 @@ def ablation_specs(profile: str) -> dict[str, list[RunSpec]]:
     plain = transformer(s.d_model)
     headless = transformer(HEADLESS, vocab=HEADLESS, d_ff=HEADLESS, d_k=96, d_v=96, head=False)
     models = {"no norms": replace(plain, norm="none"), "no head": headless}
-    rates = {"rate / 2.5": s.rate / 2.5, "rate × 2": s.rate * 2}
+    rates = {"rate / 2.5": RATE / 2.5, "rate × 2": RATE * 2}
 
     def runs(name: str) -> list[RunSpec]:
         points = [(g, seed) for g in (SMALL, LARGE) for seed in s.seeds[: 2 if name == "no head" else 3]]
-        model, how = models.get(name, plain), {"train": s.short, "rate": rates.get(name, s.rate)}
+        model, how = models.get(name, plain), {"train": s.short, "rate": rates.get(name, RATE)}
         return [_run(ABLATION_NAME, s, g, seed, model, {"keep": s.early}, **how) for g, seed in points]
 
     return {name: runs(name) for name in ABLATIONS}
@@ -287,7 +277,7 @@ def long_specs(profile: str) -> dict[str, list[RunSpec]]:
     """{ablation: runs} as long as the main runs: without norms, at every one of the paper's γ, and at the lower rate."""
     s = SETTINGS[check_profile(profile)]
     plain = transformer(s.d_model)
-    changed = {"no norms": (replace(plain, norm="none"), s.rate), "rate / 2.5": (plain, s.rate / 2.5)}
+    changed = {"no norms": (replace(plain, norm="none"), RATE), "rate / 2.5": (plain, RATE / 2.5)}
     gammas = {"no norms": PAPER_GAMMAS, "rate / 2.5": (SMALL, LARGE)}
     return {
         name: [_run(ABLATION_NAME, s, g, seed, model, {}, rate=rate) for g in gammas[name] for seed in s.seeds]

@@ -127,7 +127,7 @@ def own_settings(profile: str) -> list[tuple[str, str]]:
     """(setting, value) of what is not in every spec."""
     s = SETTINGS[profile]
     return [
-        ("training rows, epochs", f"{s.rows:,}, {s.train.steps / s.steps_of_an_epoch:,.0f}"),
+        ("training rows, epochs", f"{s.rows:,}, {s.train.steps * s.train.batch / s.rows:,.0f}"),
         ("Emb-MLP: hidden units, peak learning rate, steps", f"{3 * s.d_model}, {s.emb_rate:g}, {s.emb_train.steps:,}"),
     ]
 
