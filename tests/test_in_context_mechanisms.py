@@ -35,7 +35,7 @@ from lib.in_context.models import signs
 from lib.in_context.pruning import figures as pruning_figures
 from lib.in_context.pruning import metrics as pruning_numbers
 from lib.in_context.pruning.claims import CLAIMS as CHAPTER_14
-from lib.in_context.pruning.metrics import FIG14, LUCK, RATES, SHARES, Cost, cost, kept
+from lib.in_context.pruning.metrics import FIG14, LUCK, RATES, SHARES, WIDEST, Cost, cost, kept
 from lib.in_context.story import claims as story_claims
 from lib.in_context.story import figures as story_figures
 from lib.in_context.story import metrics as story_numbers
@@ -189,9 +189,9 @@ def test_the_smallest_rows_go_first() -> None:
     np.testing.assert_allclose(found["large"].margin / found["large"].margin[0], 1 - np.array(SHARES), atol=0.15)
     ordered, random = pruning_numbers.at_rate(runs, 0.5)
     assert (ordered.margin, random.margin) == (found["magnitude"].margin[half], found["random"].margin[half])
-    by = pruning_numbers.by_alpha(runs, 8)
-    assert by[0.6].margin[0].tolist() == pruning_numbers.costs(runs[0], alpha=0.6, length=8)["magnitude"].margin.tolist()
-    assert list(by) == [0.6, 0.8, 1.0]
+    for i, alpha in enumerate((0.6, 0.8, 1.0)):
+        loss = pruning_numbers.costs(runs[0], alpha=alpha, length=8)["magnitude"].loss
+        assert [found[i, 0] for found in pruning_numbers.losses_by_alpha(runs, 8)] == [loss[0], loss[RATES.index(WIDEST)]]
 
 
 def test_norms_before_training_are_those_of_the_start() -> None:
@@ -431,12 +431,12 @@ def test_of_runs_that_diverged_nothing_is_claimed_and_the_rest_is_drawn() -> Non
     groups = {name: [layers(specs[0])] for name, specs in DEEP.items()} | {TALK: [lost(DEEP[TALK][0])]}
     for id in ("icl-deep-selects", "icl-deep-separates", "icl-deep-grow"):
         assert status(id, [run for runs in groups.values() for run in runs]) == NOT_RUN
-    turned = deeper_numbers.turned(groups)
+    turned = deeper_numbers.by_layer(groups, deeper_numbers.turned)
     assert [len(turned[name]) for name in (TALK, ALL)] == [0, 3]
     for found in (turned[TALK], turned[ALL]):
         drawn_figure(deeper_figures.angles(found))
     drawn_figure(deeper_figures.learning(groups))
-    drawn_figure(deeper_figures.attention(deeper_numbers.attentions(groups)))
+    drawn_figure(deeper_figures.attention(deeper_numbers.by_layer(groups, deeper_numbers.attention_of)))
     drawn_figure(deeper_figures.shares(deeper_numbers.shares(groups)))
     absent = {name for name, fact in deeper_numbers.facts(groups, tried(0.1, 0.2, 0.3)).items() if fact.text == ABSENT}
     assert absent == {"grown", *(f"{name}-{k}" for name in ("before", "after", "near") for k in LAYERS)}
@@ -471,8 +471,9 @@ def test_facts_of_three_layers_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_where_large_neurons_point_by_hand() -> None:
     """The share near q or −q is the large rows' alone, and the start is there beside the end."""
     spec = DEEP[ALL][0]
-    turned = deeper_numbers.turned({"one": [layers(spec, angle=(0.2,) * 3, size=(3.0,) * 3)]})["one"]
-    for found, k in zip(turned, LAYERS, strict=True):
+    runs = [layers(spec, angle=(0.2,) * 3, size=(3.0,) * 3)]
+    for k in LAYERS:
+        found = deeper_numbers.turned(runs, k)
         np.testing.assert_allclose(found.after, 0.2, rtol=1e-6)
         np.testing.assert_allclose(found.before, at_rows(spec, k)["label angle"], rtol=1e-6)
         assert found.near == 1.0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from lib.in_context import study
 from lib.in_context.experiments import DEEP, DEEP_BACKS, deep_specs, deep_trial_specs
 from lib.in_context.runs import large, neurons_at, positive, row_size, shape_of, snapshots, start_attention, untrained
 
+T = TypeVar("T")
 TALK, ALONE, ALL, LAST = DEEP
 """The versions: every layer read without a residual stream, which is like the talk's figures; the last layer alone; every layer
 with a stream; the last layer with one."""
@@ -95,13 +97,7 @@ class Turned:
     near: float  # of the large ones the share near q or −q, as the mean over runs
 
 
-def turned(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, list[Turned]]:
-    """{variant: angles of each layer before training and at the end}; no layers where every run diverged."""
-    found = {name: whole(runs) for name, runs in groups.items()}
-    return {name: [_turned(good, k) for k in layers_of(good[0])] if good else [] for name, good in found.items()}
-
-
-def _turned(runs: Sequence[StoredRun], layer: int) -> Turned:
+def turned(runs: Sequence[StoredRun], layer: int) -> Turned:
     ends = [last_neurons(run, layer) for run in runs]
     return Turned(
         np.concatenate([start_neurons(run)[layer - 1]["label angle"] for run in runs]),
@@ -126,10 +122,10 @@ def shares(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, np.
     return {"large neurons near ±q": each(separated), "neurons that have grown": each(grown)}
 
 
-def attentions(groups: Mapping[str, Sequence[StoredRun]]) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
-    """{variant: for each layer steps (n,) and attention (R, n)}; no layers where every run diverged."""
+def by_layer(groups: Mapping[str, Sequence[StoredRun]], measure: Callable[[Sequence[StoredRun], int], T]) -> dict[str, list[T]]:
+    """{variant: this of each layer, such as `turned` or `attention_of`}; no layers where every run diverged."""
     found = {name: whole(runs) for name, runs in groups.items()}
-    return {name: [attention_of(good, k) for k in layers_of(good[0])] if good else [] for name, good in found.items()}
+    return {name: [measure(good, k) for k in layers_of(good[0])] if good else [] for name, good in found.items()}
 
 
 def trial(store: Store, profile: str) -> StoredRun:

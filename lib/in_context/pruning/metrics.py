@@ -7,7 +7,7 @@ serves every rate and every order.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -136,14 +136,9 @@ def luck(run: StoredRun) -> np.ndarray:
     return np.sum([lucky(run, share) for share in LUCK], 0)
 
 
-def by_alpha(runs: Sequence[StoredRun], length: int = LENGTH) -> Mapping[float, Cost]:
-    """{α': costs at RATES, smallest rows first} (Fig. 15)."""
-    return {alpha: over_runs(runs, "magnitude", alpha=alpha, length=length) for alpha in PRUNED_ALPHAS}
-
-
 def losses_by_alpha(runs: Sequence[StoredRun], length: int = LENGTH) -> tuple[np.ndarray, np.ndarray]:
-    """Hinge losses unpruned and at WIDEST, smallest rows first, (n, R) each for the n of PRUNED_ALPHAS."""
-    losses = np.array([c.loss for c in by_alpha(runs, length).values()])
+    """Hinge losses unpruned and at WIDEST, smallest rows first (Fig. 15), (n, R) each for the n of PRUNED_ALPHAS."""
+    losses = np.array([over_runs(runs, "magnitude", alpha=alpha, length=length).loss for alpha in PRUNED_ALPHAS])
     return losses[..., 0], losses[..., RATES.index(WIDEST)]
 
 

@@ -19,8 +19,7 @@ from lib.in_context.story.metrics import (
     LEARNED,
     MAIN_GAMMA,
     SOME_DELTA,
-    at_delta,
-    at_gamma,
+    at,
     correlation,
     delta_of,
     end_attention,
@@ -42,8 +41,8 @@ SLOWER, BETTER = -0.8, -0.5
 
 def start_of_attention(store: Store, profile: str) -> Measured:
     grid = story_runs(store, profile)
-    lazy = [run for group in at_delta(grid, LARGE_DELTA).values() for run in group]
-    groups = at_gamma(grid, MAIN_GAMMA)
+    lazy = [run for group in at(grid, "δ", LARGE_DELTA).values() for run in group]
+    groups = at(grid, "γ", MAIN_GAMMA)
     if len(groups) < FEWEST:
         raise LookupError(f"{len(groups)} values of δ are too few for a trend")
     runs = [run for group in groups.values() for run in group]
@@ -77,7 +76,7 @@ def copies(store: Store, profile: str) -> Measured:
 
 
 def larger_gap(store: Store, profile: str) -> Measured:
-    found = at_delta(story_runs(store, profile, wide=True), SOME_DELTA)
+    found = at(story_runs(store, profile, wide=True), "δ", SOME_DELTA)
     if LARGE_START not in found or HALF not in found:
         raise LookupError(f"this profile has no runs at γ = {LARGE_START:g} and {HALF:g}")
     pairs = [(a, b) for a, b in zip(found[LARGE_START], found[HALF], strict=True) if learned(a) and learned(b)]

@@ -60,17 +60,11 @@ def everyone(found: Grid) -> list[StoredRun]:
     return [run for runs in found.values() for run in runs]
 
 
-def at_delta(found: Grid, delta: float) -> dict[float, list[StoredRun]]:
-    """{γ: runs}. Raises LookupError where there are none at this δ."""
-    if not (kept := {g: runs for (d, g), runs in found.items() if d == delta}):
-        raise LookupError(f"no runs at δ = {delta:g} belong to this profile")
-    return kept
-
-
-def at_gamma(found: Grid, gamma: float) -> dict[float, list[StoredRun]]:
-    """{δ: runs}. Raises LookupError where there are none at this γ."""
-    if not (kept := {d: runs for (d, g), runs in found.items() if g == gamma}):
-        raise LookupError(f"no runs at γ = {gamma:g} belong to this profile")
+def at(found: Grid, axis: str, value: float) -> dict[float, list[StoredRun]]:
+    """{γ: runs} at one "δ", or {δ: runs} at one "γ". Raises LookupError where there are none."""
+    i = "δγ".index(axis)
+    if not (kept := {place[1 - i]: runs for place, runs in found.items() if place[i] == value}):
+        raise LookupError(f"no runs at {axis} = {value:g} belong to this profile")
     return kept
 
 
