@@ -25,8 +25,7 @@ from lib.in_context.runs import main_runs
 LOUDLY = (
     f"irrelevant patterns of test prompts are {LOUD:g} times as large as in training, where the linear SVM's errors at "
     f"{LENGTHS[-1]} examples are nearest to the talk's. They had Gaussian noise on every feature instead, which the talk does "
-    "not "
-    f"mention; as in training hardly any learner errs. {COUNT:,} prompts a point in place of 400"
+    f"not mention; as in training hardly any learner errs. {COUNT:,} prompts a point in place of 400"
 )
 
 
@@ -74,8 +73,7 @@ CLAIMS = asking(
         "Where fewer do, learning in context is better than every classical learner.",
         "clearly best at α' = .6; the linear SVM errs .035 of the time at 20 examples",
         f"error at α' = {BEST_ALPHA:g}: at no l above that of any of five learners by more than the 95 % interval; over all l "
-        "clearly "
-        "below that of each of them, by the paired 95 % interval",
+        "clearly below that of each of them, by the paired 95 % interval",
         classical_best,
         revised=f"{LOUDLY}, and where two learners make no error neither can be strictly better",
         figure="18.1",

@@ -344,10 +344,8 @@ CLAIMS = asking(
         "Fig 13.6, one layer",
         "The one-layer model copies labels: where no example shows the query's pattern it does no better than a guess.",
         "our inference from the mechanism",
-        f"at α' = {ALPHA:g} and l = {FLOOR_LENGTHS[0]} … {FLOOR_LENGTHS[-1]} the "
-        f"error's 95 % interval is nowhere wholly below ½ (1 − α' / 2)^l, given that at l = {FLOOR_LENGTHS[-1]} at most "
-        f"{WORSE:g} "
-        "are wrong",
+        f"at α' = {ALPHA:g} and l = {FLOOR_LENGTHS[0]} … {FLOOR_LENGTHS[-1]} the error's 95 % interval is nowhere wholly "
+        f"below ½ (1 − α' / 2)^l, given that at l = {FLOOR_LENGTHS[-1]} at most {WORSE:g} are wrong",
         floor,
         figure="13.6",
     ),

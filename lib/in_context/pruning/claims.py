@@ -120,8 +120,7 @@ CLAIMS = asking(
         "Pruning all neurons that are not large leaves the out-of-domain error almost as it was.",
         "almost the same as without pruning",
         f"α' = {ALPHA:g}, l = {LENGTH}, mean over seeds: the share of wrong signs rises by at most {ERROR_RISE:g}, the hinge "
-        "loss "
-        f"by at most {LOSS_RISE:g}; in every seed there is something to remove (this was added after the results)",
+        f"loss by at most {LOSS_RISE:g}; in every seed there is something to remove (this was added after the results)",
         small_are_free,
         figure="14.1",
     ),
@@ -153,8 +152,7 @@ CLAIMS = asking(
         "Pruning a share R of the large neurons costs an error of the order of R at least.",
         "greater than Ω(R)",
         f"the mean hinge loss rises by at least {SLOPE:g} R for R = {SHARES[1]:g}, …, {SHARES[-1]:g}; its correlation with R "
-        "is at "
-        f"least {CORRELATION:g}",
+        f"is at least {CORRELATION:g}",
         linear,
         figure="14.3",
     ),
@@ -165,10 +163,8 @@ CLAIMS = asking(
         "Models prune worse on prompts with fewer examples of the task: alike when whole, ordered by α' when pruned.",
         "all start at .007 and part with pruning, ordered by α'",
         f"by magnitude, l = {LENGTH}, mean hinge losses at α' = {PRUNED_ALPHAS}: unpruned within {TOGETHER:g}; with "
-        f"{WIDEST:.0%} "
-        f"removed in order, each step at least {PART:g}, in every seed larger than unpruned; the first then above the last by "
-        "more "
-        f"than {TOGETHER:g}",
+        f"{WIDEST:.0%} removed in order, each step at least {PART:g}, in every seed larger than unpruned; the first then "
+        f"above the last by more than {TOGETHER:g}",
         alpha_order,
         revised="errors at 8 examples were ordered by α' before any pruning, as prompts without a match are; then losses "
         "counted as alike when whole and as parted when pruned at the same distance, so that the last two parts were added",

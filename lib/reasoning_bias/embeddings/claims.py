@@ -146,12 +146,10 @@ CLAIMS = asking(
         "yao2025",
         "Fig 5B",
         "In the plane of two principal components, their own or that of the entire embedding, reasoning anchors stand in "
-        "numeric "
-        "order; memory anchors do not.",
+        "numeric order; memory anchors do not.",
         "order is seen",
         f"rank correlation of distance in number and in the plane, every seed: at least {short(IN_ORDER)} in a plane of their "
-        f"own and "
-        f"{short(IN_PLANE)} in that of all tokens; below {short(WITHOUT_ORDER)} for memory anchors",
+        f"own and {short(IN_PLANE)} in that of all tokens; below {short(WITHOUT_ORDER)} for memory anchors",
         numeric_order,
         revised="two claims until they were merged; that on the entire embedding was asked after the results",
         figure="10.3",
@@ -174,8 +172,7 @@ CLAIMS = asking(
         "What the embeddings of Emb-MLP have moved at first has the cosines of the label distributions.",
         "derived for velocities",
         f"at the first snapshot, every seed: mean deviation at most {short(NEAR)}; memory anchors at least {short(UNIFORM)} "
-        f"(asked "
-        "after the results)",
+        "(asked after the results)",
         movement_explained,
         figure="10.5",
     ),
@@ -186,14 +183,11 @@ CLAIMS = asking(
         "In transformers with the paper's circuit the reasoning anchors have the cosines of the vectors of Theorem 1 (Eq. 12).",
         "curves lie on each other for s = 15",
         f"new runs at γ = {short(SMALL)}, each with the σ_P that fits it best: mean deviation over all pairs of anchors at "
-        f"most "
-        f"{short(NEAR)} in each with the paper's circuit; its σ_P is nearer to the paper's √6 than in runs with the other, "
-        f"exact p "
-        f"at most {short(RARE)}",
+        f"most {short(NEAR)} in each with the paper's circuit; its σ_P is nearer to the paper's √6 than in runs with the "
+        f"other, exact p at most {short(RARE)}",
         fitted_explains,
         revised="one σ_P was asked to fit runs with two circuits; before that, the value that the paper plots. Fixed before "
-        "these "
-        "runs, after others had shown it",
+        "these runs, after others had shown it",
         figure="10.4",
     ),
     Claim(

@@ -172,12 +172,10 @@ CLAIMS = asking(
         "At large initialization memory and trained reasoning are learned nearly equally fast, held-out pairs not at all.",
         "two losses fall together, the third does not",
         f"with norms and without: geometric mean of the ratio of halving steps between 1 / {SAME:g} and {SAME:g}, none a "
-        f"lower bound; "
-        "the held-out loss halves in no run",
+        "lower bound; the held-out loss halves in no run",
         together,
         revised="the same without norms was a claim of its own; there half of the first loss, many times a guess's, came "
-        "before "
-        "anything was learned: half of a guess's counts",
+        "before anything was learned: half of a guess's counts",
         figure="9.1",
     ),
     Claim(
@@ -187,8 +185,7 @@ CLAIMS = asking(
         "At small initialization the losses of trained and held-out reasoning fall together, clearly before memory.",
         "reasoning first",
         f"in every run memory takes at least {LATER:g} times as long as reasoning, and held-out pairs at most {SAME:g} times; "
-        f"mean "
-        f"best held-out share at least {short(KNOWN)}",
+        f"mean best held-out share at least {short(KNOWN)}",
         reasoning_first,
         revised="the first criterion saw only where losses begin to fall; in the paper held-out pairs are known in the end; "
         "and four of the twelve runs at this γ were judged, three of them with "
@@ -202,8 +199,7 @@ CLAIMS = asking(
         "The smaller the initialization, the further memory lags behind reasoning.",
         "the gap grows from γ = .3 over .5 to .8",
         f"rank correlation of γ with the ratio has a 95 % interval above 0, and so it has from γ = {short(PART_OF_THE_RANGE)} "
-        f"on; the "
-        "means at the paper's three γ are in this order",
+        "on; the means at the paper's three γ are in this order",
         gap_grows,
         revised="the first criterion was met by the one step from γ = .3 to .4",
         figure="9.2",
@@ -216,8 +212,7 @@ CLAIMS = asking(
         "large does not.",
         "held-out pairs right at γ = .8 alone",
         f"at γ = {short(SMALL)} in every run memory takes at least {LATER:g} times as long as reasoning, and the mean best "
-        f"held-out "
-        f"share is at least {short(KNOWN)}; at most {short(UNKNOWN)} at γ = {short(LARGE)}",
+        f"held-out share is at least {short(KNOWN)}; at most {short(UNKNOWN)} at γ = {short(LARGE)}",
         with_many_rows,
         figure="9.4",
     ),
@@ -228,8 +223,7 @@ CLAIMS = asking(
         "Embeddings and one hidden layer are enough for held-out pairs to be right at small initialization alone.",
         "held-out pairs right at γ = .8 alone",
         f"mean ratio at γ = {short(SMALL)} above every run's at {short(LARGE)}, where these are no lower bounds; mean best "
-        f"held-out "
-        f"share at most {short(UNKNOWN)} at γ = {short(LARGE)} and at least {short(KNOWN)} at {short(SMALL)}",
+        f"held-out share at most {short(UNKNOWN)} at γ = {short(LARGE)} and at least {short(KNOWN)} at {short(SMALL)}",
         emb_contrast,
         figure="9.5",
     ),
@@ -240,8 +234,7 @@ CLAIMS = asking(
         "Without attention the task cannot be generalized once noise is added.",
         "fails for sequences longer than three",
         f"best held-out share with noise below {short(UNKNOWN)} in every run at both γ; at {short(SMALL)} at least "
-        f"{short(GAIN)} "
-        "more without noise",
+        f"{short(GAIN)} more without noise",
         emb_noise,
         figure="9.5",
     ),
