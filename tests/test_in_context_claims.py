@@ -119,7 +119,7 @@ def test_fresh_prompts_are_of_unseen_tasks_and_of_a_stream_of_each_run() -> None
 
 
 @pytest.mark.parametrize("depth", [1, 3])
-def test_answers_are_the_models_however_many_are_asked_at_once(depth: int) -> None:
+def test_answers_are_the_models(depth: int) -> None:
     spec = one_layer("icl-deep", SETTINGS["smoke"], 0, {"length": 4}, depth=depth)
     run = planted(spec, weights=random_weights(spec))
     model, prompts = stored.trained(run), stored.fresh(stored.task_of(run), 3, 45)
@@ -131,10 +131,6 @@ def test_answers_are_the_models_however_many_are_asked_at_once(depth: int) -> No
     for i in range(45):
         own = sum(float(last[i, j]) for j in range(4) if prompts.pattern[i, j] == prompts.pattern[i, -1])
         assert found.attention[i] == pytest.approx(own, abs=1e-5)
-    for chunk in (1, 7, 44, 45):
-        again = stored.ask(model, prompts, chunk)
-        for name in ("margin", "answer", "attention"):
-            np.testing.assert_allclose(getattr(again, name), getattr(found, name), rtol=1e-4, atol=1e-6, err_msg=name)
 
 
 def test_errors_and_losses_by_hand() -> None:
@@ -229,7 +225,6 @@ def test_contributions_are_what_pruning_takes_away(depth: int) -> None:
     assert found.shape == (25, 8)
     margin = model(prompts.prompt[None])[0]
     torch.testing.assert_close(found.sum(1), margin, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(stored.contributions(model, prompts, chunk=4), found)
     assert (found * model.a >= 0).all()
     for neuron in (0, 5):
         weights = random_weights(spec)

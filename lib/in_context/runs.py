@@ -99,13 +99,11 @@ def fresh(task: Task, seed: int, count: int = N_FRESH) -> Prompts:
     return task.draw(torch.tensor(FRESH_SEED + seed), torch.arange(count), None if task.foreign else pairs)
 
 
-def ask(model: OneLayer, prompts: Prompts, chunk: int = 2000) -> Answers:
+def ask(model: OneLayer, prompts: Prompts) -> Answers:
     """The answers of a one-layer or stacked model."""
-    margin, attention = [], []
-    for prompt, same in zip(prompts.prompt.split(chunk), prompts.same.split(chunk), strict=True):
-        margin.append(model(prompt[None])[0])
-        attention.append((model.query_attention(prompt[None])[-1][0] * same).sum(-1))
-    return Answers(torch.cat(margin).numpy(), prompts.answer.numpy(), torch.cat(attention).numpy())
+    prompt = prompts.prompt[None]
+    attention = (model.query_attention(prompt)[-1][0] * prompts.same).sum(-1)
+    return Answers(model(prompt)[0].numpy(), prompts.answer.numpy(), attention.numpy())
 
 
 @dataclass(frozen=True)
@@ -147,13 +145,10 @@ def steps_to(run: StoredRun, level: float = LEVEL, name: str = "unseen loss") ->
 # --- Neurons ---
 
 
-def contributions(model: OneLayer, prompts: Prompts, chunk: int = 1000) -> Tensor:
+def contributions(model: OneLayer, prompts: Prompts) -> Tensor:
     """(n, m) what each neuron of the last layer adds to F: a_i times its activation. Pruning a neuron takes its column away."""
-    found = []
-    for prompt in prompts.prompt.split(chunk):
-        x = model.columns(prompt[None])[-1]
-        found.append(model.layers[-1](x[:, :, :-1], x[:, :, -1:])[0, :, 0] * model.a)
-    return torch.cat(found)
+    x = model.columns(prompts.prompt[None])[-1]
+    return model.layers[-1](x[:, :, :-1], x[:, :, -1:])[0, :, 0] * model.a
 
 
 def row_norms(model: OneLayer) -> np.ndarray:

@@ -48,8 +48,6 @@ class Experiment:
     another name when they were stored.
 
     `models`: the kinds of models that its specs use beside the transformer; where the experiment is, they are known.
-
-    `tokens`: the length of what a model of a spec reads in training, where its study takes long to make.
     """
 
     name: str
