@@ -16,7 +16,7 @@ from torch import Tensor
 
 from lib.book.dials import Dials
 from lib.core.record.store import StoredRun
-from lib.language import arms
+from lib.language import arms, drawing
 from lib.language.addition import figures, metrics
 from lib.language.addition.claims import CLAIMS
 from lib.language.addition_task import MARKS, Addition
@@ -75,9 +75,10 @@ def test_what_is_kept_at_the_end_is_how_far_answers_are_off() -> None:
     assert study.snapshot(model, 10) == {}
     off = study.snapshot(model, 20)["off"]
     assert off.shape == (2, 16)
-    answers = model(study.test.tokens.expand(2, -1, -1)).argmax(-1)
+    tokens, target = study.test
+    answers = model(tokens.expand(2, -1, -1)).argmax(-1)
     numbers_said = answers >= len(MARKS)
-    assert torch.equal(off[numbers_said], (answers - study.test.target)[numbers_said].float())
+    assert torch.equal(off[numbers_said], (answers - target)[numbers_said].float())
 
 
 def test_every_arm_has_every_seed_and_the_square_its_random_control() -> None:
@@ -196,8 +197,8 @@ def test_figures_are_drawn() -> None:
     figures.by_distance({name: metrics.rings(group) for name, group in pair.items()})
     assert len(figures.maps({"seed 0": metrics.right(runs[SQUARE, *LARGE][:1])}, 80).axes) == 1
     curves = {name: {m: arms.history(group, m) for m in ("train", "test")} for name, group in pair.items()}
-    figures.along({"a square": curves, "at random": {arms.name_of(LARGER): curves[arms.name_of(LARGER)]}})
-    figures.arms({"γ = 0.5": [0.1, 0.2], "γ = 0.7": [0.9]}, ["γ = 0.5"])
+    drawing.along({"a square": curves, "at random": {arms.name_of(LARGER): curves[arms.name_of(LARGER)]}}, "share")
+    drawing.arms({"γ = 0.5": [0.1, 0.2], "γ = 0.7": [0.9]}, ["γ = 0.5"], "share")
 
 
 def test_the_interval_is_scipys_and_a_point_where_nothing_varies() -> None:

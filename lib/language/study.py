@@ -40,17 +40,16 @@ class Adding:
         self.rings = [distance == d for d in range(int(distance.max()) + 1)] if task.split == "square" else []
 
     def batch(self, seed: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-        rows = self.task.rows(seed, index)
-        return rows.tokens, rows.target
+        return self.task.rows(seed, index)
 
     def measure(self, ask: Ask) -> dict[str, Tensor]:
         """Shares of right sums among the held-out pairs (`test`; `rings` by their distance from the edge of the square) and
         among pairs of training (`train`), and the cross-entropies of both, in nats."""
         found = {}
-        for name, rows in (("test", self.test), ("train", self.known)):
-            logits = ask.logits(rows.tokens)
-            right = (logits.argmax(-1) == rows.target).float()
-            target = rows.target.to(logits.device).expand(len(logits), -1)
+        for name, (tokens, answer) in (("test", self.test), ("train", self.known)):
+            logits = ask.logits(tokens)
+            right = (logits.argmax(-1) == answer).float()
+            target = answer.to(logits.device).expand(len(logits), -1)
             found[name] = right.mean(1)
             found[f"{name} loss"] = F.cross_entropy(logits.transpose(1, 2), target, reduction="none").mean(1)
             if name == "test" and self.rings:
@@ -63,9 +62,10 @@ class Adding:
         A mark instead of a number counts as one below 0."""
         if step not in self.keep:
             return {}
-        tokens = self.test.tokens.to(next(model.parameters()).device)
+        tokens, target = self.test
+        tokens = tokens.to(next(model.parameters()).device)
         answer = model(tokens.expand(model.n_runs, *tokens.shape)).argmax(-1).cpu()
-        return {"off": (answer.clamp(min=len(MARKS) - 1) - self.test.target).float()}
+        return {"off": (answer.clamp(min=len(MARKS) - 1) - target).float()}
 
 
 @records("train", "train loss", "test", "test loss", sometimes=("rings",))
@@ -185,7 +185,7 @@ class Reading:
     @property
     def longest_read(self) -> int:
         """Positions that a model needs."""
-        return max(self.length, *(int(rows.length.max()) - 1 for rows in self.asked.values()))
+        return max([self.length, *(int(rows.length.max()) - 1 for rows in self.asked.values())])
 
     varying = True
     """Batches differ in length, so their drawing is not compiled."""
@@ -308,11 +308,11 @@ class Mixing:
     on others (`test 0`), in nats a token; the share of training's tokens that are predicted right (`train`); the mean cosine of
     embeddings of tokens of one corpus alone (`cosine 0`)."""
 
-    def __init__(self, known: Sequences, test: Sequences, own: list[Tensor], keep: tuple[int, ...] = ()) -> None:
-        self.known, self.own, self.keep = known, own, frozenset(keep)
+    def __init__(self, known: Sequences, test: Sequences, own: list[Tensor]) -> None:
+        self.known, self.own = known, own
         self.length = known.tokens.shape[1] - 1
         self.longest_read = self.length
-        self.tokens, self.target = _next(known)
+        self.tokens, self.target = asked_for(known)
         every = max(1, 2 * len(known) // N_KNOWN)
         self.asked = {"train": known[torch.arange(0, len(known), every)], "test": test}
 
@@ -328,7 +328,7 @@ class Mixing:
                 some = rows[rows.corpus == corpus]
                 nats, count = torch.zeros(()), 0
                 for part in torch.arange(len(some)).split(_ASKED_AT_ONCE // 4):
-                    tokens, target = _next(some[part])
+                    tokens, target = asked_for(some[part])
                     logits = ask.logits(tokens)
                     target = target.to(logits.device)
                     nats = nats + _nats(logits, target)
@@ -343,10 +343,6 @@ class Mixing:
         """Mean cosine between the embeddings of two different tokens of each corpus alone, (R,)."""
         token = model.embedding.token
         return {f"cosine {i}": mean_cosine(token[:, own.to(token.device)]) for i, own in enumerate(self.own)}
-
-
-def _next(rows: Sequences) -> tuple[Tensor, Tensor]:
-    return rows.tokens[:, :-1], torch.where(rows.targets()[:, 1:], rows.tokens[:, 1:], IGNORED)
 
 
 @torch.no_grad()
