@@ -111,9 +111,9 @@ def _flip(store: Store, profile: str) -> Measured:
     by_rate = {RATE: runs} | other_rates(store, profile)
     shared = metrics.of_all_rates(by_rate)
     if len(by_rate) > 1 and len({run.spec.gamma for run in shared}) > 1:
-        best = metrics.selected_ends(shared)
+        best = metrics.selected_shares(shared)
         parts += [
-            Part(f"the same with the best of {len(by_rate)} learning rates, {m}", best.share[m], ">=", REGION) for m in MAPPINGS
+            Part(f"the same with the best of {len(by_rate)} learning rates, {m}", best[m], ">=", REGION) for m in MAPPINGS
         ]
     gammas = sorted({run.spec.gamma for run in runs})
     for m in MAPPINGS:
@@ -200,11 +200,12 @@ def _trends(table: PhaseTable) -> list[Part]:
 def _grid(table: PhaseTable) -> list[Part]:
     cells = {m: _cells(table, m) for m in MAPPINGS}
     parts = [Part(f"cells in the {m} region", len(cells[m]), ">=", 2, "{:.0f}") for m in MAPPINGS]
-    parts.append(Part("depths at which γ alone turns the selected answer", len(metrics.flip_depths(table)), ">=", 1, "{:.0f}"))
-    for depth in map(int, table.depths):
-        means = {m: [g for d, g in cells[m] if d == depth] for m in MAPPINGS}
-        if all(means.values()):
-            apart = float(np.mean(means["inferential"]) - np.mean(means["symmetric"]))
+    at = {depth: {m: [g for d, g in cells[m] if d == depth] for m in MAPPINGS} for depth in map(int, table.depths)}
+    turned = sum(any(s < i for s in own["symmetric"] for i in own["inferential"]) for own in at.values())
+    parts.append(Part("depths at which γ alone turns the selected answer", turned, ">=", 1, "{:.0f}"))
+    for depth, own in at.items():
+        if all(own.values()):
+            apart = float(np.mean(own["inferential"]) - np.mean(own["symmetric"]))
             parts.append(Part(f"depth {depth}: mean γ of inferential less symmetric cells", apart, ">", 0.0))
     parts += [*_trends(table), *_cell(table, "symmetric", 2, 0.5), *_cell(table, "inferential", 2, 0.8)]
     for d, depth in enumerate(table.depths):

@@ -19,7 +19,7 @@ import torch
 from lib.composition.diagram import DECAY, PHASE, WIDTH, gain, gamma_of_gain
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.flip import RANGE, by_turn, groups_of, of_new_seeds
-from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among, learned_at, offsets_by_key, preference
+from lib.composition.runs import MAPPINGS, learned_among, learned_at, offsets_by_key, preference
 from lib.composition.separation import SEPARATION
 from lib.composition.spectra import keys_embedding
 from lib.composition.study import LOW_KEYS, OFFSETS, histogram
@@ -59,11 +59,6 @@ class PhaseTable:
     symmetric: np.ndarray
     inferential: np.ndarray
 
-    @property
-    def neither(self) -> np.ndarray:
-        """Share of answers on (4, 3) that follow neither mapping, run by run."""
-        return 1 - self.symmetric - self.inferential
-
     def selected(self, mapping: str) -> tuple[np.ndarray, np.ndarray]:
         """The paper's selection: for each seed the best accuracy over the rates, then the mean over seeds.
 
@@ -78,11 +73,6 @@ class PhaseTable:
     def plain(self, name: str) -> np.ndarray:
         """Mean over seeds and rates, nothing selected: (depths, gammas)."""
         return getattr(self, name).mean((-1, -2))
-
-    def spread(self, mapping: str) -> np.ndarray:
-        """Standard deviation over seeds (n − 1) of the selected accuracy: (depths, gammas); 0 for a single seed."""
-        best = getattr(self, mapping).max(-1)
-        return best.std(-1, ddof=1) if best.shape[-1] > 1 else np.zeros(best.shape[:-1])
 
 
 def phase_table(runs: Sequence[StoredRun]) -> PhaseTable:
@@ -108,26 +98,6 @@ def phase_table(runs: Sequence[StoredRun]) -> PhaseTable:
 
 def _depth(run: StoredRun) -> int:
     return run.spec.model.depth
-
-
-def flip_depths(table: PhaseTable) -> list[tuple[int, float, float]]:
-    """Depths at which γ alone turns the selected solution from symmetric to inferential.
-
-    For each such depth (depth, γ_s, γ_i): the pair with γ_s in the symmetric and γ_i > γ_s in the inferential region that
-    lies closest together on the grid, the lowest where several do. Shadowed cells do not count.
-    """
-    found = []
-    regions = {}
-    for mapping in MAPPINGS:
-        accuracy, test = table.selected(mapping)
-        regions[mapping] = (accuracy >= REGION) & (test >= SHADOW)
-    for d, depth in enumerate(table.depths):
-        symmetric, inferential = (np.flatnonzero(regions[mapping][d]) for mapping in MAPPINGS)
-        pairs = [(s, i) for s in symmetric for i in inferential if s < i]
-        if pairs:
-            low, high = min(pairs, key=lambda pair: (pair[1] - pair[0], pair[0]))
-            found.append((int(depth), float(table.gammas[low]), float(table.gammas[high])))
-    return found
 
 
 # --- Answers, counted ---
@@ -248,32 +218,16 @@ HALF = 0.5
 
 
 @dataclass(frozen=True)
-class Strongest:
-    """The γ at which each mapping is strongest."""
-
-    gamma: dict[str, float]
-
-    @property
-    def in_order(self) -> bool:
-        """Is the symmetric answer strongest at larger weights than the inferential one?"""
-        return self.gamma["symmetric"] < self.gamma["inferential"]
-
-
-@dataclass(frozen=True)
-class Ends(Strongest):
+class Ends:
     """The two ends of a row of γ: where each mapping's mean share is largest, and both means there."""
 
+    gamma: dict[str, float]
     mean: dict[str, dict[str, float]]
 
     @property
     def lead(self) -> dict[str, float]:
         """How far each mapping is ahead of the other one where it is strongest."""
         return {m: self.mean[m][m] - self.mean[m][other] for m, other in (MAPPINGS, MAPPINGS[::-1])}
-
-    @property
-    def flips(self) -> bool:
-        """Is each mapping ahead by half of all answers where it is strongest, the symmetric one at larger weights?"""
-        return self.in_order and all(lead >= HALF for lead in self.lead.values())
 
 
 def ends(runs: Sequence[StoredRun]) -> Ends:
@@ -302,13 +256,6 @@ def clear_trend(runs: Sequence[StoredRun]) -> Trend | None:
     return lean_slope(done) if len(done) >= 5 else None
 
 
-def turns(runs: Sequence[StoredRun]) -> bool:
-    """Does γ clearly turn the answer: is each mapping ahead by half where it is strongest, and does the lean rise with γ over
-    the runs that have learned, its 95 % interval above 0?"""
-    trend = clear_trend(runs)
-    return ends(runs).flips and trend is not None and trend[1] > 0
-
-
 def lean_slope(runs: Sequence[StoredRun]) -> Trend | None:
     """The slope of inferential − symmetric against γ over runs, and its 95 % interval; None where all have one γ."""
     x = np.array([run.spec.gamma for run in runs])
@@ -329,22 +276,11 @@ def of_all_rates(by_rate: Mapping[float, Sequence[StoredRun]]) -> list[StoredRun
     return [run for runs in by_rate.values() for run in runs if (run.spec.gamma, run.spec.seed) in shared]
 
 
-@dataclass(frozen=True)
-class Selected(Strongest):
-    """The two ends of a row of γ by the paper's selection: where each mapping's share is largest, that share, and the mean over
-    seeds and rates of its lead over the other one there, with nothing selected."""
-
-    share: dict[str, float]
-    lead: dict[str, float]
-
-
-def selected_ends(runs: Sequence[StoredRun]) -> Selected:
-    """Of runs of one depth on a full grid of γ, seeds and learning rates. Raises ValueError where the grid is not full."""
+def selected_shares(runs: Sequence[StoredRun]) -> dict[str, float]:
+    """Each mapping's largest share over γ by the paper's selection, of runs of one depth. Raises ValueError where they do not
+    fill a grid of γ, seeds and learning rates."""
     table = phase_table(runs)
-    best = {m: table.selected(m)[0][0] for m in MAPPINGS}
-    at = {m: int(best[m].argmax()) for m in MAPPINGS}
-    lead = {m: float((table.plain(m) - table.plain(other))[0, at[m]]) for m, other in (MAPPINGS, MAPPINGS[::-1])}
-    return Selected({m: float(table.gammas[at[m]]) for m in MAPPINGS}, {m: float(best[m][at[m]]) for m in MAPPINGS}, lead)
+    return {m: float(table.selected(m)[0].max()) for m in MAPPINGS}
 
 
 # --- By kind ---
