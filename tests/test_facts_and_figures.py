@@ -444,7 +444,7 @@ def test_grids_frame_their_panels_by_answers_where_these_are_given() -> None:
     maps = {place: np.c_[np.random.default_rng(0).normal(size=(80, 2)), np.full(80, 0.5)] for place in cells}
     answers = {(2, 0.5): "neither", (2, 1.0): "symmetric"}
     for grid, given in ((condensation_figures.neuron_grid, cells), (condensation_figures.embedding_grid, maps)):
-        assert not {"symmetric", "neither"} & set(drawn(grid(given)))
+        assert not {"symmetric", "neither"} & set(drawn(grid(given, "depth", "γ")))
         figure = grid(given, "depth", "γ", answers)
         frames = [to_hex(ax.spines["top"].get_edgecolor()).upper() for ax in figure.axes[:2]]
         assert frames == [palette.COLOUR["neither"], palette.COLOUR["symmetric"]]
