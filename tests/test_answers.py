@@ -53,7 +53,6 @@ def test_shares_are_of_all_answers() -> None:
     run = planted({-6: 2, -10: 5, -13: 1, 40: 2})
     assert metrics.share_of(run, [-6]) == pytest.approx(0.2)
     assert metrics.share_of(run, [-13, -10]) == pytest.approx(0.6)
-    assert metrics.nearer(run) == pytest.approx({"symmetric": 0.2, "inferential": 0.6})
     assert metrics.kind(run) == "inferential"
     assert metrics.shares(run).sum() == pytest.approx(1)
 

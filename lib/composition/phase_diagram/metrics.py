@@ -77,27 +77,19 @@ class PhaseTable:
 
 def phase_table(runs: Sequence[StoredRun]) -> PhaseTable:
     """Arrange runs by depth, γ, seed and rate. Raises ValueError unless they fill their grid, each cell once."""
-    axes = [
-        sorted({value(run) for run in runs})
-        for value in (_depth, lambda r: r.spec.gamma, lambda r: r.spec.seed, lambda r: r.spec.rate)
-    ]
-    shape = tuple(len(axis) for axis in axes)
+    place = lambda run: (run.spec.model.depth, run.spec.gamma, run.spec.seed, run.spec.rate)
+    axes = [sorted(set(values)) for values in zip(*map(place, runs), strict=True)]
+    shape = tuple(map(len, axes))
     if not runs or len(runs) != np.prod(shape):
         raise ValueError(f"{len(runs)} runs do not fill a grid of {' x '.join(map(str, shape))} (depth, gamma, seed, rate).")
     arrays = {name: np.full(shape, np.nan) for name in ("test", *MAPPINGS)}
     for run in runs:
-        place = tuple(
-            axis.index(v) for axis, v in zip(axes, (_depth(run), run.spec.gamma, run.spec.seed, run.spec.rate), strict=True)
-        )
+        at = tuple(axis.index(v) for axis, v in zip(axes, place(run), strict=True))
         for name, array in arrays.items():
-            array[place] = run.metrics[name]
+            array[at] = run.metrics[name]
     if any(np.isnan(array).any() for array in arrays.values()):
         raise ValueError("two runs share a cell of the (depth, gamma, seed, rate) grid, so another is empty.")
     return PhaseTable(*(np.array(axis) for axis in axes), **arrays)
-
-
-def _depth(run: StoredRun) -> int:
-    return run.spec.model.depth
 
 
 # --- Answers, counted ---
@@ -155,18 +147,11 @@ def slips(run: StoredRun) -> bool:
 MIDDLE = (SYMMETRIC_OFFSET + INFERENTIAL_OFFSET) / 2
 
 
-def nearer(run: StoredRun) -> dict[str, float]:
-    """Shares of the answers that lie nearer to each mapping's offset than to the other's; an answer in the middle, or outside
-    OFFSETS, is neither's."""
-    return {
-        "symmetric": share_of(run, [o for o in OFFSETS if o > MIDDLE]),
-        "inferential": share_of(run, [o for o in OFFSETS if o < MIDDLE]),
-    }
-
-
 def kind(run: StoredRun) -> str:
-    """The mapping that more than half of the answers lie nearer to; "neither" where there is none."""
-    return next((name for name, share in nearer(run).items() if share > 0.5), "neither")
+    """The mapping to whose offset more than half of the answers lie nearer than to the other's; "neither" where there is none.
+    An answer in the middle, or outside OFFSETS, is nearer to none."""
+    sides = {"symmetric": [o for o in OFFSETS if o > MIDDLE], "inferential": [o for o in OFFSETS if o < MIDDLE]}
+    return next((name for name, side in sides.items() if share_of(run, side) > 0.5), "neither")
 
 
 def exact_above(run: StoredRun, low: int = LOW_KEYS) -> float:
@@ -194,14 +179,9 @@ def step_shares(run: StoredRun, largest: int = 8) -> np.ndarray:
 # --- What figures show ---
 
 
-def _columns(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    """By γ, then by seed and rate."""
-    return sorted(runs, key=lambda r: (r.spec.gamma, r.spec.seed, r.spec.rate))
-
-
 def answer_columns(runs: Sequence[StoredRun]) -> tuple[list[float], np.ndarray]:
     """(γ of each run, (33, runs) shares of OFFSETS), a column a run, ordered by γ, seed and rate."""
-    ordered = _columns(runs)
+    ordered = sorted(runs, key=lambda r: (r.spec.gamma, r.spec.seed, r.spec.rate))
     return [run.spec.gamma for run in ordered], np.array([shares(run)[:-1] for run in ordered]).T
 
 
@@ -364,6 +344,13 @@ def early_runs(runs: Sequence[StoredRun]) -> list[tuple[StoredRun, float]]:
     return [(run, value) for run, value in found if value is not None]
 
 
+def early_rho(points: Sequence[tuple[StoredRun, float]]) -> float:
+    """Rank correlation of the early and the final answer of `early_runs`; NaN for fewer than three."""
+    if len(points) < 3:
+        return math.nan
+    return spearman(np.array([value for _, value in points]), np.array([preference(run) for run, _ in points]))
+
+
 NEIGHBOURS = (-14, -13, -11, -9)
 """Offsets by which a run misses that composes and takes a number for a neighbour in its embedding, 1, 3 or 4 away; but for −7
 and −6, which training teaches for other pairs."""
@@ -435,12 +422,10 @@ def facts(
         share = best.mean[m][m] if best else None
         found[f"full-{m}"] = Fact(share, "{:.0%}", f"full-length runs, first learning rate: largest mean {m} share over γ")
     points = early_runs([*quiet, *single])
-    early, late = np.array([v for _, v in points]), np.array([preference(r) for r, _ in points])
-    rho = spearman(early, late) if len(points) > 2 else math.nan
     asked = f"learned runs from γ = {EARLY_FROM:g} on whose answers were counted along training, either precision"
     found |= {
         "early-runs": Fact(len(points), "{}", asked),
-        "early-rho": Fact(rho, "{:.2f}", f"rank correlation of early and final answer, {asked}"),
+        "early-rho": Fact(early_rho(points), "{:.2f}", f"rank correlation of early and final answer, {asked}"),
     }
     edge_runs = [r for r in two if r.spec.gamma >= EDGE]
     found |= {
@@ -514,9 +499,8 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     kept = sum((value > 0) == (preference(run) > 0) for run, value in points)
     count = in_words(kept), in_words(len(points))
     found["new-early"] = Fact(count, "{} of {}", "new seeds whose early answer is the final one")
-    early, late = np.array([v for _, v in points]), np.array([preference(run) for run, _ in points])
-    rho = spearman(early, late) if len(points) > 2 else None
-    found["new-early-rho"] = Fact(rho, "{:.2f}", f"rank correlation of these, new seeds from γ = {EARLY_FROM:g} on")
+    rests = f"rank correlation of these, new seeds from γ = {EARLY_FROM:g} on"
+    found["new-early-rho"] = Fact(early_rho(points), "{:.2f}", rests)
     p = kinds_apart(kinds["low"], kinds[last], "greater") if groups[last] else None
     rests = f"Fisher's one-sided exact test of the decided runs {of_new_seeds([*groups['low'], *groups[last]])}"
     found[f"new-apart-{last}"] = Fact(p, "{:.2g}", rests)
