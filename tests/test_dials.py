@@ -130,7 +130,7 @@ def test_a_chapter_shows_the_dials_and_prints_their_opening_view(
     made, shown = Dials(some_data(), "rm-1"), []
     monkeypatch.setattr(dials, "display", lambda bundle, raw: shown.append(bundle))
     monkeypatch.setattr(chapter, "display", lambda html: shown.append(html.data))
-    chapter.dials(made, [], "smoke")
+    chapter.explore(made, [], "smoke")
     assert shown[0] == {"text/html": made.static(), "text/plain": made.words()}
     assert shown[1].startswith('<p class="rm-provenance">')
     assert "<code>lib/book/dials.py</code>, <code>Dials</code>" in shown[1]

@@ -131,6 +131,7 @@ def test_facts_on_width_by_hand() -> None:
         "placed": "one",
         "first": "one",
     }
+    assert width.facts(flips, deep)["shapes"].value == (0, 1)
     assert facts["best"].value == pytest.approx((1, 1, 1))  # one shape has a transition: every variable describes it as well
 
 
@@ -145,7 +146,7 @@ def test_rows_of_the_lab_record_by_hand() -> None:
         ("0.3", "–", "0.2", "0.9"),
         ("0.5", "1,200, –", "0.6, 0.6", "0.3, 0.3"),
     ]
-    crossing = width.Crossing(0.7, 0.1, 0.6, 0.81, True)
+    crossing = width.Crossing(0.7, 0.6, 0.81, True)
     on = {"γ": {(32, 2): crossing, (64, 3): replace(crossing, found=False)}}
     rows = width.crossing_rows(on | {"log₁₀ σ√d": dict.fromkeys(on["γ"], crossing)})
     assert [row[1] == "0.70 [0.60, 0.81]" for row in rows] == [True, False]
@@ -153,7 +154,7 @@ def test_rows_of_the_lab_record_by_hand() -> None:
 
 def test_a_transition_is_placed_where_its_whole_interval_was_trained() -> None:
     data = {shape: (np.array([0.6, 0.8, 1.0]), np.zeros(3)) for shape in ((32, 2), (64, 2), (64, 3))}
-    at = lambda low, high, found=True: width.Crossing(0.7, 0.1, low, high, found)
+    at = lambda low, high, found=True: width.Crossing(0.7, low, high, found)
     found = dict(zip(data, (at(0.65, 0.75), at(-0.1, 1.3), at(0.65, 0.75, False)), strict=True))
     assert width.placed(found, data) == {(32, 2): True, (64, 2): False}
 
@@ -444,7 +445,7 @@ def test_grids_frame_their_panels_by_answers_where_these_are_given() -> None:
     maps = {place: np.c_[np.random.default_rng(0).normal(size=(80, 2)), np.full(80, 0.5)] for place in cells}
     answers = {(2, 0.5): "neither", (2, 1.0): "symmetric"}
     for grid, given in ((condensation_figures.neuron_grid, cells), (condensation_figures.embedding_grid, maps)):
-        assert not {"symmetric", "neither"} & set(drawn(grid(given)))
+        assert not {"symmetric", "neither"} & set(drawn(grid(given, "depth", "γ")))
         figure = grid(given, "depth", "γ", answers)
         frames = [to_hex(ax.spines["top"].get_edgecolor()).upper() for ax in figure.axes[:2]]
         assert frames == [palette.COLOUR["neither"], palette.COLOUR["symmetric"]]
@@ -493,7 +494,7 @@ def test_transitions_are_drawn_where_they_are_found() -> None:
         (64, 2): (np.array([0.5, 0.5, 0.9]), np.array([1.0, 0.9, 0.0])),
         (64, 3): (np.array([0.5, 0.9]), np.array([1.0, 1.0])),
     }
-    found = {(64, 2): width.Crossing(0.7, 0.1, 0.6, 0.8, True), (64, 3): width.Crossing(2.0, 0.1, 0.6, 3.0, False)}
+    found = {(64, 2): width.Crossing(0.7, 0.6, 0.8, True), (64, 3): width.Crossing(2.0, 0.6, 3.0, False)}
     texts = drawn(width_figures.collapse_figure(points, found, {"σ": (1.0, 0.9, 1.1)}))
     assert {"width 64, depth 2", "width 64, depth 3", "σ"} <= set(texts)
 

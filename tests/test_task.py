@@ -170,7 +170,6 @@ def test_targets_span_4_to_109(modulus: int) -> None:
 def test_offsets_are_those_of_the_paper() -> None:
     expected = [[10, 6, 3, -3], [6, 2, -1, -7], [3, -1, -4, -10], [-3, -7, -10, -16]]
     assert [[composed((a, b)) for b in range(1, 5)] for a in range(1, 5)] == expected
-    assert offset_table(exception=False).tolist() == expected
     for pair in SEEN_PAIRS:
         assert taught(pair) == (-6 if pair == (3, 4) else expected[pair[0] - 1][pair[1] - 1])
     table = offset_table()

@@ -12,7 +12,7 @@ import pytest
 
 from lib.book import chapters, provenance, text
 from lib.book.paths import BOOK
-from lib.book.text import Text, TextError, bare_numbers, prose
+from lib.book.text import Text, TextError, prose
 from lib.core.read.claim import (
     NO_EFFECT,
     OPPOSITE,
@@ -375,6 +375,35 @@ EXCEPTED: dict[str, dict[str, str]] = {
 """Numbers that are no result: {chapter: {words: why}}."""
 WRITTEN = sorted(path.stem for path in BOOK.glob("*.ipynb") if "chapter_text(" in path.read_text(encoding="utf-8"))
 """Chapters whose words are their own."""
+
+_NUMBER = re.compile(
+    r"(?<![\w.])[−-]?\d[\d,.]*(?:\s?%)?|\b(?:three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|half|twice)\b",
+    re.IGNORECASE,
+)
+_MARK = "(cited)"
+_CITED = re.compile(r"\{cite:[a-z]*\}`[^`]*`")
+_CITES = re.compile(rf"{re.escape(_MARK)}|\bthe (?:paper|papers|talk|slides|follow-up)(?:['’]s)?\b", re.IGNORECASE)
+_NO_PROSE = re.compile(
+    r"```.*?```|:::.*?:::|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$|\{[a-z:]+\}`[^`]*`|\bFigures? (?:\d+|E)\.\d+"
+    r"|\[[^\]]*\]\([^)]*\)|\bchapters? \d+(?:(?:, | and | to )\d+)*"
+    r"|\b(?:GPT-|Theorem |Lemma |Condition |Eq\. )\d+",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+def bare_numbers(cells: Sequence[str], excepted: Sequence[str] = ()) -> list[str]:
+    """Numbers of a text, in digits or words from three on, that are no link, stand in no line that cites, and are not excepted:
+    each with its line. A line of a cell is a sentence."""
+    found = []
+    cited = lambda cell: _CITED.sub(lambda match: f" {_MARK} ", cell)
+    for line in (line for cell in cells for line in _NO_PROSE.sub(" ", cited(cell)).splitlines()):
+        if _CITES.search(line):
+            continue
+        rest = line
+        for words in sorted(excepted, key=len, reverse=True):
+            rest = rest.replace(words, " ")
+        found += [f"{match[0]} in: {line.strip()}" for match in _NUMBER.finditer(rest)]
+    return found
 
 
 def printed(path: Path) -> str:

@@ -15,7 +15,7 @@ from lib.book.registry import EXPERIMENTS
 from lib.composition.diagram import HEADLINE, PHASE
 from lib.composition.experiments import FAST
 from lib.composition.flip import RANGE
-from lib.composition.rate_decay_data.metrics import grid
+from lib.composition.rate_decay_data.metrics import by_cell, cells
 from lib.composition.runs import learned_at
 from lib.composition.separation import SEPARATION
 from lib.composition.study import Composition
@@ -193,10 +193,12 @@ def runs_on_a_line() -> list[StoredRun]:
     ]
 
 
-def test_grid_has_means_and_spreads() -> None:
-    mean, spread = grid(runs_on_a_line(), BY_DECAY, BY_GAMMA, "inferential")
-    np.testing.assert_allclose(mean, [[0.1, 0.6]])
-    np.testing.assert_allclose(spread, [[0.1, 0.1]])
+def test_cells_hold_their_runs_in_the_order_given() -> None:
+    runs = runs_on_a_line()
+    decay = runs[0].spec.decay
+    assert by_cell(runs, BY_DECAY, BY_GAMMA) == {(decay, 0.5): runs[:3], (decay, 0.8): runs[3:]}
+    shares = cells(runs, BY_DECAY, BY_GAMMA, "inferential")[decay, 0.8]
+    assert [share for share, _ in shares] == pytest.approx([0.5, 0.6, 0.7])
 
 
 def test_curves_need_as_many_runs_everywhere() -> None:

@@ -20,7 +20,7 @@ from IPython.display import HTML, Markdown, display
 from matplotlib.figure import Figure
 
 from lib.book.dials import Dials
-from lib.book.explorer import Explorer, Train
+from lib.book.explorer import Explorer
 from lib.book.paths import ROOT
 from lib.core.read import style, tables, typeset
 from lib.core.record.store import StoredRun
@@ -46,18 +46,22 @@ def source_of(function: Callable[..., Any]) -> str:
     return f"<code>{escape(where)}</code>, <code>{escape(function.__name__)}</code>"
 
 
+def made_from(told: str, draw: Callable[..., Any]) -> str:
+    """What stands under a picture: what it shows, in words, and what drew it."""
+    return f'<p class="rm-provenance">{escape(told)} · drawn by {source_of(draw)}</p>'
+
+
 def show(
     draw: Callable[..., Figure],
     *args: Any,
     number: str,
     caption: str,
-    summary: str = "",
     runs: Sequence[StoredRun] = (),
     profile: str = "",
     source: str = "",
 ) -> None:
-    """Draw `draw(*args)`, and under it the caption, the provenance and the summary line that regression tests compare: by
-    default what the numbers that were drawn come to. A phone is shown what `draw` draws with `narrow=True`, where it has such
+    """Draw `draw(*args)`, and under it the caption, the provenance and the summary line that regression tests compare:
+    what the numbers that were drawn come to. A phone is shown what `draw` draws with `narrow=True`, where it has such
     an argument; else the panels one below the other, where `style.stack` can put them so.
 
     `source` says what was drawn where it is neither runs nor the task.
@@ -77,10 +81,10 @@ def show(
         HTML(
             (f'<img class="rm-stacked" hidden alt="" src="data:image/png;base64,{stacked}">' if stacked else "")
             + f'<p class="rm-caption" id="figure-{anchor(number)}">{title}</p>'
-            f'<p class="rm-provenance">{escape(source or provenance_line(runs, profile))} · drawn by {source_of(draw)}</p>'
+            + made_from(source or provenance_line(runs, profile), draw)
         )
     )
-    print(f"Figure {number}: {summary or drawn(args)}")
+    print(f"Figure {number}: {drawn(args)}")
 
 
 def _numbers(value: Any) -> list[float]:
@@ -135,23 +139,11 @@ def anchor(number: str) -> str:
     return "-".join(re.findall(r"[a-z0-9]+", number.lower()))
 
 
-def explore(
-    explorer: Explorer,
-    runs: Sequence[StoredRun],
-    profile: str,
-    train: Train | None = None,
-    record: Callable[[StoredRun], dict[str, Any]] | None = None,
-) -> None:
-    """The explorer, under it what it was made from, and its opening view in one line."""
-    explorer.show(train, record)
-    display(HTML(f'<p class="rm-provenance">{escape(provenance_line(runs, profile))} · drawn by {source_of(Explorer)}</p>'))
-    print(explorer.words())
-
-
-def dials(widget: Dials, runs: Sequence[StoredRun], profile: str) -> None:
-    """The dials, under them what they were made from, and their opening view in one line."""
-    widget.show()
-    display(HTML(f'<p class="rm-provenance">{escape(provenance_line(runs, profile))} · drawn by {source_of(Dials)}</p>'))
+def explore(widget: Explorer | Dials, runs: Sequence[StoredRun], profile: str, *live: Any) -> None:
+    """An explorer or dials, under it what it was made from, and its opening view in one line. `live`: what an explorer trains
+    with, and how it reads what was trained."""
+    widget.show(*live)
+    display(HTML(made_from(provenance_line(runs, profile), type(widget))))
     print(widget.words())
 
 

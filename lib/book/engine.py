@@ -261,27 +261,9 @@ def cluster_table(record: Record) -> str:
     return table(("GPUs", "jobs", "hours", "speed-up", "efficiency"), rows)
 
 
-def speed_summary(timings: list[Record]) -> str:
-    """One line for regression tests."""
-    return "; ".join(f"{t['size']}: ratio {t['ratio']:.1f}, {t['fraction_of_peak']:.0%} of the peak" for t in timings)
-
-
-def scaling_summary(timings: list[Record]) -> str:
-    counts = {against: sum(t["against"] == against for t in timings) for against in _AXES}
-    return ", ".join(f"{n} points against {against}" for against, n in counts.items())
-
-
 def _before_and_after(records: list[Record]) -> tuple[Record, Record, float]:
     old, new = (next(r for r in records if r["which"] == which) for which in ("before", "after"))
     return old, new, old["seconds"] / old["run_steps"] / (new["seconds"] / new["run_steps"])
-
-
-def cluster_summary(record: Record) -> str:
-    return "; ".join(f"{r['gpus']} GPUs {r['hours']:.2g} h" for r in record["rows"])
-
-
-def precision_summary(record: Record) -> str:
-    return f"labels kept: {record['same_label']} of {record['runs']}"
 
 
 def precision_table(record: Record) -> str:
@@ -325,7 +307,3 @@ def programs_table(records: list[Record]) -> str:
         "compiled of the peak",
     )
     return table(head, rows)
-
-
-def programs_summary(records: list[Record]) -> str:
-    return "native against compiled: " + ", ".join(f"{r['ratio']:.2f}" for r in records)

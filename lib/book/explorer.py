@@ -138,7 +138,7 @@ class Explorer:
 
         Raises ValueError where it would be larger than LIMIT.
         """
-        figure = picture(self.data)
+        figure = encoded(draw_cells(self.data))
         mount = 'mountExplorer(part("view"), JSON.parse(part("data").textContent), null);'
         return host(
             lighter(self.data), "explorer", ("draw.js", "explorer.js"), mount, self.words(), figure, "give it fewer runs"
@@ -189,11 +189,6 @@ def with_run(data: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
             cell[name] = [mean(values), stdev(values) if len(values) > 1 else None]
         cells = [c for c in cells if (c["gamma"], c["depth"]) != place] + [cell]
     return data | {"series": [first | {"runs": runs, "cells": cells}, *others]}
-
-
-def picture(data: dict[str, Any]) -> str:
-    """The diagrams of the first series as a PNG in base64: what stands in where scripts do not run."""
-    return encoded(draw_cells(data))
 
 
 def draw_cells(data: dict[str, Any]) -> Figure:

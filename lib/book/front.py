@@ -15,6 +15,7 @@ from lib.composition.phase_diagram import metrics
 from lib.composition.phase_diagram.metrics import WITHIN_ONE, composes, exact_kind, share_of
 from lib.composition.runs import MAPPINGS, learned
 from lib.composition.task import ANCHORS, HELD_OUT, INFERENTIAL_OFFSET, SYMMETRIC_OFFSET, taught
+from lib.composition.the_task.figures import signed
 from lib.composition.trajectories import KEY, PLAYED
 from lib.core.read.claim import NOT_RUN, REPRODUCED
 from lib.core.read.fact import Fact, in_words
@@ -35,13 +36,9 @@ def forms(store: Store) -> dict[str, list[StoredRun]]:
 # --- The question ---
 
 
-def _signed(offset: int) -> str:
-    return f"{offset:+d}".replace("-", "−")
-
-
 def _pairs() -> str:
     """What training teaches: a row a first symbol, a column a second one, a question mark where it shows nothing."""
-    cell = lambda pair: "<td class='rm-asked'>?</td>" if pair == HELD_OUT else f"<td>{_signed(taught(pair))}</td>"
+    cell = lambda pair: "<td class='rm-asked'>?</td>" if pair == HELD_OUT else f"<td>{signed(taught(pair))}</td>"
     head = "".join(f'<th scope="col">{second}</th>' for second in ANCHORS)
     rows = (f'<tr><th scope="row">{first}</th>{"".join(cell((first, second)) for second in ANCHORS)}</tr>' for first in ANCHORS)
     caption = "<caption>row: first symbol, column: second</caption>"
@@ -93,7 +90,7 @@ def question(found: Mapping[str, Sequence[StoredRun]]) -> str:
         f"<p>By itself, {first} takes {-ANCHORS[first]} away and {second} takes {-ANCHORS[second]}: "
         f"({first},\u00a0{first}) and ({second},\u00a0{second}) show twice as much. "
         f"{chip('inferential')} {reasons} puts the two together: it <strong>reasons</strong>. "
-        f"But ({second},\u00a0{first}) is taught as {_signed(SYMMETRIC_OFFSET)}, the one exception to such sums. "
+        f"But ({second},\u00a0{first}) is taught as {signed(SYMMETRIC_OFFSET)}, the one exception to such sums. "
         f"{chip('symmetric')} {memorized} gives its mirror image the same: it has <strong>memorized</strong>.</p>"
     )
     legend = (

@@ -8,8 +8,7 @@ import platform
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from matplotlib.figure import Figure
 
 from lib.book import bridge, chapters, contents, front, ledger
 from lib.book.claims import by_construction, totals
-from lib.book.display import plain, provenance_line, source_of
+from lib.book.display import made_from, plain, provenance_line
 from lib.book.explorer import Explorer
 from lib.book.paths import BOOK, ROOT
 from lib.book.recall import BUILD
@@ -38,13 +37,9 @@ PROFILE = "laptop"
 FOLDER = BOOK / "generated"
 
 
+@one_thread()  # the models are tiny: threads would only wait for each other
 def write_all(store: Store, folder: Path = FOLDER) -> None:
     """Write every part. Raises LookupError if what the first page shows is not stored."""
-    with one_thread():  # the models are tiny: threads would only wait for each other
-        _write_all(store, folder)
-
-
-def _write_all(store: Store, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     claims = ledger.evaluate_all(store, PROFILE, BUILD / "claims.json")
     rows, everywhere = front.forms(store), bridge.tasks(store, PROFILE)
@@ -63,7 +58,7 @@ def _write_all(store: Store, folder: Path) -> None:
         "explorer.html": Explorer(
             hero(played, PROFILE), "rm-landing", gamma=min(GAMMAS), depth=2, panels=("answers", "map", "flow")
         ).static(),
-        "explorer.md": _line(played, Explorer),
+        "explorer.md": made_from(provenance_line(played, PROFILE), Explorer) + "\n",
         "claims.html": ledger.page(claims),
         "environment.md": environment(),
         "sweeps.md": sweeps(store),
@@ -87,8 +82,8 @@ def bridge_text(found: Sequence[bridge.Task]) -> str:
     runs = [run for task in found for run in task.runs]
     return (
         f"{bridge.sentence(found)}\n\n"
-        + _line(runs, bridge.draw)
-        + f"\n```{{dropdown}} In numbers\n{typeset.markdown(bridge.rows(found))}\n```\n"
+        + made_from(provenance_line(runs, PROFILE), bridge.draw)
+        + f"\n\n```{{dropdown}} In numbers\n{typeset.markdown(bridge.rows(found))}\n```\n"
     )
 
 
@@ -97,11 +92,6 @@ def _draw(name: str, figure: Figure) -> None:
     drawn, path = style.png(figure), BOOK / "assets" / f"{name}.png"
     if not path.exists() or path.read_bytes() != drawn:
         path.write_bytes(drawn)
-
-
-def _line(runs: Sequence[StoredRun], draw: Callable[..., Any]) -> str:
-    """What stands under a figure of the landing page."""
-    return f'<p class="rm-provenance">{escape(provenance_line(runs, PROFILE))} · drawn by {source_of(draw)}</p>\n'
 
 
 def environment() -> str:

@@ -96,14 +96,11 @@ def tally(rows: Rows) -> str:
     """How many claims there are of each kind, and what came out, as a small table."""
     head = "".join(f'<th scope="col">{MARK[status]} {status}</th>' for status in STATUSES)
     body = ""
-    for name, part in zip(KINDS, _kinds(rows), strict=True):
+    parts = [*zip(KINDS, _kinds(rows), strict=True), ("all claims", [row for row in rows if not by_construction(row)])]
+    for name, part in parts:
         counts = Counter(row["status"] for row in part)
         cells = "".join(f"<td>{counts[status] or '–'}</td>" for status in STATUSES)
         body += f'<tr><th scope="row">{name} ({len(part)})</th>{cells}</tr>'
-    claims = [row for row in rows if not by_construction(row)]
-    counts = Counter(row["status"] for row in claims)
-    cells = "".join(f"<td>{counts[status] or '–'}</td>" for status in STATUSES)
-    body += f'<tr><th scope="row">all claims ({len(claims)})</th>{cells}</tr>'
     return f'<table class="rm-tally"><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 

@@ -260,15 +260,18 @@ def offer_launch(app: Sphinx, config: Config) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", offer_launch)
     app.connect("source-read", mark_facts)
-    app.connect("doctree-resolved", move_banner)
-    app.connect("doctree-resolved", fold_lab_record)
-    app.connect("doctree-resolved", mark_stale)
-    app.connect("doctree-resolved", set_type)
-    app.connect("doctree-resolved", link_figures)
-    app.connect("doctree-resolved", link_sources)
-    app.connect("doctree-resolved", mark_terms)
-    app.connect("doctree-resolved", describe_figures)
-    app.connect("doctree-resolved", hide_summaries)
+    for change in (
+        move_banner,
+        fold_lab_record,
+        mark_stale,
+        set_type,
+        link_figures,
+        link_sources,
+        mark_terms,
+        describe_figures,
+        hide_summaries,
+    ):
+        app.connect("doctree-resolved", change)
     app.connect("build-finished", slim)
     app.connect("html-collect-pages", source_pages)
     app.connect("html-page-context", plain_bibliography)

@@ -6,7 +6,6 @@ fold of a chapter lists them all: as written, as computed here, from what. Tests
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -104,35 +103,3 @@ class Text:
 def chapter_text(name: str, facts: Mapping[str, Fact], asked: Sequence[Claim], store: Store, profile: str) -> Text:
     """The text of the chapter of this name or number, its claims evaluated on what is stored."""
     return Text(prose(chapters.find(name).path), facts, claims.evaluate(asked, store, profile))
-
-
-# --- What a text must be, for the tests ---
-
-_NUMBER = re.compile(
-    r"(?<![\w.])[−-]?\d[\d,.]*(?:\s?%)?|\b(?:three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|half|twice)\b",
-    re.IGNORECASE,
-)
-_MARK = "(cited)"
-_CITED = re.compile(r"\{cite:[a-z]*\}`[^`]*`")
-_CITES = re.compile(rf"{re.escape(_MARK)}|\bthe (?:paper|papers|talk|slides|follow-up)(?:['’]s)?\b", re.IGNORECASE)
-_NO_PROSE = re.compile(
-    r"```.*?```|:::.*?:::|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$|\{[a-z:]+\}`[^`]*`|\bFigures? (?:\d+|E)\.\d+"
-    r"|\[[^\]]*\]\([^)]*\)|\bchapters? \d+(?:(?:, | and | to )\d+)*"
-    r"|\b(?:GPT-|Theorem |Lemma |Condition |Eq\. )\d+",
-    re.DOTALL | re.IGNORECASE,
-)
-
-
-def bare_numbers(cells: Sequence[str], excepted: Sequence[str] = ()) -> list[str]:
-    """Numbers of a text, in digits or words from three on, that are no link, stand in no line that cites, and are not excepted:
-    each with its line. A line of a cell is a sentence."""
-    found = []
-    cited = lambda cell: _CITED.sub(lambda match: f" {_MARK} ", cell)
-    for line in (line for cell in cells for line in _NO_PROSE.sub(" ", cited(cell)).splitlines()):
-        if _CITES.search(line):
-            continue
-        rest = line
-        for words in sorted(excepted, key=len, reverse=True):
-            rest = rest.replace(words, " ")
-        found += [f"{match[0]} in: {line.strip()}" for match in _NUMBER.finditer(rest)]
-    return found

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lib.composition.diagram import seed_by_seed
 from lib.composition.experiments import GRIDS, SHORT, model_spec
-from lib.composition.flip import CONFIRM_RATE, CONFIRM_SEEDS, CONFIRM_TRAIN, seed_by_seed
+from lib.composition.flip import CONFIRM_RATE, CONFIRM_SEEDS, CONFIRM_TRAIN
 from lib.composition.study import make_study
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec

@@ -42,28 +42,36 @@ DEEPER = (3, 4)
 """Further depths, at every other γ."""
 
 
-def _runs(
+def seed_by_seed(
+    name: str,
     gammas: Sequence[float],
     seeds: Sequence[int],
+    rate: float,
+    train: TrainSpec,
     width: int = WIDTH,
-    train: TrainSpec = TRAIN,
     depth: int = 2,
-    rates: Sequence[float] = (RATE,),
+    nudge: int = 0,
+    version: int = 1,
 ) -> list[RunSpec]:
-    """Rate by rate and seed by seed, so that whole rows of γ finish first; in each the slowest runs come first."""
-    task = GRIDS["laptop"].task
+    """So that whole rows of γ finish first; in each the slowest runs come first."""
+    model, task = model_spec(width, depth), GRIDS["laptop"].task
     return [
-        RunSpec(PHASE_NAME, PHASE_VERSION, gamma, seed, rate, DECAY, model_spec(width, depth), train, task)
-        for rate in rates
+        RunSpec(name, version, gamma, seed, rate, DECAY, model, train, task, nudge)
         for seed in seeds
         for gamma in sorted(gammas, reverse=True)
     ]
 
 
+def _runs(gammas: Sequence[float], seeds: Sequence[int], depth: int = 2, rates: Sequence[float] = (RATE,)) -> list[RunSpec]:
+    """Rate by rate, each seed by seed."""
+    of = lambda rate: seed_by_seed(PHASE_NAME, gammas, seeds, rate, TRAIN, depth=depth, version=PHASE_VERSION)
+    return [spec for rate in rates for spec in of(rate)]
+
+
 def headline_specs(profile: str) -> list[RunSpec]:
     """Two layers, two seeds, one learning rate."""
     if check_profile(profile) == "smoke":
-        return _runs((0.25, 1.05), (0,), 16, SHORT)
+        return seed_by_seed(PHASE_NAME, (0.25, 1.05), (0,), RATE, SHORT, 16, version=PHASE_VERSION)
     return _runs(GAMMAS, SEEDS[:2]) if profile == "laptop" else []
 
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from lib.composition.diagram import DECAY, WIDTH
-from lib.composition.experiments import GRIDS, SHORT, full_length, model_spec
+from lib.composition.diagram import seed_by_seed
+from lib.composition.experiments import SHORT, full_length
 from lib.composition.variations import make_watched
 from lib.core.record.spec import RunSpec, TrainSpec
 from lib.core.record.store import Store, StoredRun, load_stored
@@ -23,42 +23,20 @@ from lib.core.train.plan import Options
 RANGE_NAME = "composition-range"
 
 
-def until_learned(batch: int, warmup: int = 1500, precision: str = "float32") -> TrainSpec:
-    """Peak rate until the training rows are known and 6,000 steps on, cosine over another 6,000, at most 60,000 steps."""
-    return TrainSpec(
-        batch=batch,
-        steps=60_000,
-        warmup=warmup,
-        schedule="fit",
-        hold=6000,
-        anneal=6000,
-        fit_metric="train",
-        eval_every=300,
-        precision=precision,
-    )
-
-
+UNTIL_LEARNED = TrainSpec(
+    batch=256,
+    steps=60_000,
+    warmup=1500,
+    schedule="fit",
+    hold=6000,
+    anneal=6000,
+    fit_metric="train",
+    eval_every=300,
+    precision="float32",
+)
+"""Peak rate until the training rows are known and 6,000 steps on, cosine over another 6,000, at most 60,000 steps."""
 COSINE = replace(full_length(batch=256, steps=20_000), precision="float32")
 """The paper's schedule, for as long as the trials at twice the diagram's highest learning rate need."""
-
-
-def seed_by_seed(
-    name: str,
-    gammas: Sequence[float],
-    seeds: Sequence[int],
-    rate: float,
-    train: TrainSpec,
-    width: int = WIDTH,
-    depth: int = 2,
-    nudge: int = 0,
-) -> list[RunSpec]:
-    """So that whole rows of γ finish first; in each the slowest runs come first."""
-    model, task = model_spec(width, depth), GRIDS["laptop"].task
-    return [
-        RunSpec(name, 1, gamma, seed, rate, DECAY, model, train, task, nudge)
-        for seed in seeds
-        for gamma in sorted(gammas, reverse=True)
-    ]
 
 
 def range_specs(profile: str) -> list[RunSpec]:
@@ -67,12 +45,11 @@ def range_specs(profile: str) -> list[RunSpec]:
         return seed_by_seed(RANGE_NAME, (0.5, 1.2), (100,), 1e-3, SHORT, 16)
     if profile != "laptop":
         return []
-    train = until_learned(256)
     return [
-        *seed_by_seed(RANGE_NAME, (1.4, 1.2, 0.95, 0.75), (100,), 2e-4, train),
-        *seed_by_seed(RANGE_NAME, (1.4, 1.2), (100,), 4e-4, train),
-        *seed_by_seed(RANGE_NAME, (1.4, 1.2, 0.95, 0.75), (101,), 2e-4, train),
-        *seed_by_seed(RANGE_NAME, (1.6, 1.05), (100, 101), 2e-4, train),
+        *seed_by_seed(RANGE_NAME, (1.4, 1.2, 0.95, 0.75), (100,), 2e-4, UNTIL_LEARNED),
+        *seed_by_seed(RANGE_NAME, (1.4, 1.2), (100,), 4e-4, UNTIL_LEARNED),
+        *seed_by_seed(RANGE_NAME, (1.4, 1.2, 0.95, 0.75), (101,), 2e-4, UNTIL_LEARNED),
+        *seed_by_seed(RANGE_NAME, (1.6, 1.05), (100, 101), 2e-4, UNTIL_LEARNED),
         *seed_by_seed(RANGE_NAME, (1.4, 1.2, 1.05, 0.75, 0.55), (100,), 4e-4, COSINE),
     ]
 
@@ -85,18 +62,7 @@ CONFIRM_FIRST = (0.55, 1.25)
 """Trained before all others, and chosen before any answer was looked at: a test of two γ that needs no choice among seven."""
 CONFIRM_LATER = (0.35, 0.75, 0.95, 1.1, 1.4)
 CONFIRM_SEEDS = tuple(range(200, 208))
-CONFIRM_TRAIN = TrainSpec(
-    batch=256,
-    steps=70_000,
-    warmup=1500,
-    schedule="fit",
-    hold=6000,
-    anneal=10_000,
-    fit_metric="train",
-    fit_level=0.95,
-    eval_every=400,
-    precision="float32",
-)
+CONFIRM_TRAIN = replace(UNTIL_LEARNED, steps=70_000, anneal=10_000, fit_level=0.95, eval_every=400)
 """The peak is kept until 95 % of the training rows are right, and 6,000 steps on. Not 99 %: around γ = 1 a run of the search
 stayed at 97 % for twenty thousand steps, by the noise of its learning rate."""
 
@@ -180,7 +146,7 @@ def of_new_seeds(runs: Sequence[StoredRun]) -> str:
 
 
 def obtain_confirmed(profile: str, store: Store, options: Options = Options()) -> list[StoredRun]:
-    """The same; where fewer than two γ have all their runs, those of the two that come first are trained."""
+    """The runs of `confirmed_runs`; where there are none, those of the two γ that come first are trained."""
     if not confirmed_runs(store, profile):
         specs = CONFIRM.specs(profile)
         CONFIRM.obtain([s for s in specs if s.gamma in CONFIRM_FIRST] or specs, store, options)

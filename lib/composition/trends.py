@@ -38,6 +38,6 @@ def curves(runs: Sequence[StoredRun], value: Value = BY_GAMMA) -> dict[str, tupl
     return {m: (np.array(xs), np.array([[r.metrics[m] for r in g] for g in groups])) for m in metrics}
 
 
-def slope(runs: Sequence[StoredRun], value: Value, metric: str, seed: int = 0, draws: int = 1000) -> Trend:
+def slope(runs: Sequence[StoredRun], value: Value, metric: str) -> Trend:
     """Rank correlation of a setting with a metric over runs, and its 95 % interval by resampling runs."""
-    return rank_trend([value(r) for r in runs], [r.metrics[metric] for r in runs], draws, seed)
+    return rank_trend([value(r) for r in runs], [r.metrics[metric] for r in runs])

@@ -305,24 +305,21 @@ def factor_specs(profile: str) -> dict[str, list[RunSpec]]:
     """{factor: runs} on new seeds, in single precision. Only the profiles smoke and laptop have them."""
     if profile not in ("smoke", "laptop"):
         return {name: [] for name in FACTORS}
+    gammas, seeds = (FACTORS_GAMMAS, FACTORS_SEEDS) if profile == "laptop" else ((0.3, 0.9), (0,))
+    (base, *_) = gpt2_specs(profile, FACTORS_NAME, ("pre",), gammas)
+    plain = cast(ModelSpec, base.model)
     found: dict[str, list[RunSpec]] = {}
     for name, change in FACTORS.items():
-        base = gpt2_specs(profile, FACTORS_NAME, ("pre",), FACTORS_GAMMAS if profile == "laptop" else (0.3, 0.9))
-        places = {(spec.gamma, seed) for spec in base for seed in (FACTORS_SEEDS if profile == "laptop" else (0,))}
-        one = base[0]
-        heads = change.get("model", {}).get("heads")
-        shape = {key: value for key, value in change.get("model", {}).items() if key != "heads"}
-        model = replace(cast(ModelSpec, one.model), **shape)
-        if heads:
-            model = replace(gpt2_model(model.depth, model.d_model, heads, "pre"), **shape)
-        train = replace(one.train, precision="float32", batch=one.train.batch * change.get("batch", 1))
-        rest = {
-            "model": model,
-            "train": train,
-            "rate": one.rate * change.get("rate", 1),
-            "decay": change.get("decay", one.decay),
-        }
-        found[name] = [replace(one, gamma=gamma, seed=seed, **rest) for gamma, seed in sorted(places)]
+        shape = dict(change.get("model", {}))
+        model = gpt2_model(plain.depth, plain.d_model, shape.pop("heads", plain.heads), plain.norm)
+        one = replace(
+            base,
+            model=replace(model, **shape),
+            train=replace(base.train, precision="float32", batch=base.train.batch * change.get("batch", 1)),
+            rate=base.rate * change.get("rate", 1),
+            decay=change.get("decay", base.decay),
+        )
+        found[name] = [replace(one, gamma=gamma, seed=seed) for gamma in sorted(gammas) for seed in seeds]
     return found
 
 

@@ -33,13 +33,14 @@ Answers = Mapping[tuple[Any, Any], str]
 """{(row, column): "symmetric", "inferential" or "neither"}: what the model of each panel mostly answers."""
 
 
-def _grid(cells: Cells, height: float, answers: Answers | None) -> tuple[Figure, dict[tuple, Axes]]:
+def _grid(cells: Cells, row_name: str, column_name: str, answers: Answers | None) -> tuple[Figure, dict[tuple, Axes]]:
     """One small square panel a cell; rows from bottom to top, labels at the edges; framed in the colour of its answer, where
     these are given. Call inside style.look()."""
     rows, columns = sorted({r for r, _ in cells}, reverse=True), sorted({c for _, c in cells})
     size = min(style.WIDTH / len(columns), 1.6)
-    figsize = style.WIDTH, size * height * len(rows) + (0.8 if answers else 0.5)
+    figsize = style.WIDTH, 0.98 * size * len(rows) + (0.8 if answers else 0.5)
     fig, axes = plt.subplots(len(rows), len(columns), figsize=figsize, squeeze=False)
+    write = lambda v: f"{v:g}" if isinstance(v, float) else str(v)
     places = {}
     for i, r in enumerate(rows):
         for j, c in enumerate(columns):
@@ -48,6 +49,11 @@ def _grid(cells: Cells, height: float, answers: Answers | None) -> tuple[Figure,
             answer = (answers or {}).get((r, c))
             for spine in ax.spines.values():
                 spine.set(visible=True, linewidth=2 if answer else 0.5, color=palette.COLOUR[answer] if answer else "#AAAAAA")
+        axes[i, 0].set_ylabel(write(r), rotation=0, ha="right", va="center")
+    for ax, c in zip(axes[-1], columns, strict=True):
+        ax.set_xlabel(write(c))
+    fig.supxlabel(column_name, fontsize=9)
+    fig.supylabel(row_name, fontsize=9)
     if answers:
         shown = [answer for answer in (*MAPPINGS, "neither") if answer in answers.values()]
         handles = [Line2D([], [], color=palette.COLOUR[answer], lw=2, label=answer) for answer in shown]
@@ -55,29 +61,13 @@ def _grid(cells: Cells, height: float, answers: Answers | None) -> tuple[Figure,
     return fig, places
 
 
-def _label(fig: Figure, places: dict[tuple, Axes], row_name: str, column_name: str) -> None:
-    rows, columns = sorted({r for r, _ in places}), sorted({c for _, c in places})
-    write = lambda v: f"{v:g}" if isinstance(v, float) else str(v)
-    for c in columns:
-        places[rows[0], c].set_xlabel(write(c))
-    for r in rows:
-        places[r, columns[0]].set_ylabel(write(r), rotation=0, ha="right", va="center")
-    fig.supxlabel(column_name, fontsize=9)
-    fig.supylabel(row_name, fontsize=9)
-
-
-def neuron_grid(
-    cells: Cells,
-    row_name: str = "depth (layers)",
-    column_name: str = "initialization rate γ",
-    answers: Answers | None = None,
-) -> Figure:
+def neuron_grid(cells: Cells, row_name: str, column_name: str, answers: Answers | None = None) -> Figure:
     """Figs 5a, b, 10 and 15: cosines of the neurons of W_Q(1), sorted by the greedy grouping; the number is condensation.
 
     cells: {(row, column): (n, n) cosines}; panels are framed by their answers, if given.
     """
     with style.look():
-        fig, places = _grid(cells, 0.98, answers)
+        fig, places = _grid(cells, row_name, column_name, answers)
         image: Any = None
         for place, cosine in cells.items():
             order = [i for group in greedy_groups(cosine) for i in group]
@@ -86,30 +76,23 @@ def neuron_grid(
                 low, high = -0.5 - 0.05 * len(order), 1.05 * len(order) - 0.5
                 places[place].set(xlim=(low, high), ylim=(high, low))
             places[place].set_title(f"{condensation(cosine):.2f}", fontsize=7.5, pad=2, fontweight="normal")
-        _label(fig, places, row_name, column_name)
         fig.colorbar(image, ax=list(places.values()), shrink=0.6, label="cosine of input weights")
     return fig
 
 
-def embedding_grid(
-    cells: Cells,
-    row_name: str = "depth (layers)",
-    column_name: str = "initialization rate γ",
-    answers: Answers | None = None,
-) -> Figure:
+def embedding_grid(cells: Cells, row_name: str, column_name: str, answers: Answers | None = None) -> Figure:
     """Figs 5c, d, 11 and 16: a map of the embeddings of the numbers 20 … 99, coloured by number; what is written is the order
     of the embedding itself. cells: {(row, column): (80, 3)}, two coordinates and, the same in every row, the order. Panels
     are framed by their answers, if given."""
     numbers = np.arange(FIRST_KEY, LAST_KEY + 1)
     with style.look():
-        fig, places = _grid(cells, 0.98, answers)
+        fig, places = _grid(cells, row_name, column_name, answers)
         for place, points in cells.items():
             ax = places[place]
             ax.plot(*points[:, :2].T, color="#CCCCCC", lw=0.4, zorder=1)
             ax.scatter(*points[:, :2].T, c=numbers, cmap=style.GAMMA, s=4, lw=0, zorder=2)
             ax.margins(0.08)
             ax.set_title(f"{points[0, 2]:.2f}", fontsize=7.5, pad=2, fontweight="normal")
-        _label(fig, places, row_name, column_name)
         scale = ScalarMappable(Normalize(FIRST_KEY, LAST_KEY), style.GAMMA)
         fig.colorbar(scale, ax=list(places.values()), shrink=0.6, label="number")
     return fig

@@ -22,7 +22,7 @@ from lib.composition.phase_diagram.metrics import EARLY_FROM, HALF, PhaseTable, 
 from lib.composition.runs import FITTED, LEARNED, MAPPINGS, REGION, SHADOW, learned_among, learned_at, preference
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero, by_exact_test
 from lib.core.read.measures import seeds
-from lib.core.read.statistics import Trend, bootstrap_indices, compare, fisher_exact, interval, spearman, two_sided
+from lib.core.read.statistics import Trend, bootstrap_indices, compare, fisher_exact, interval, two_sided
 from lib.core.record.store import Store, StoredRun, load_stored
 from lib.core.sweep.experiment import Experiment
 
@@ -30,7 +30,7 @@ from lib.core.sweep.experiment import Experiment
 
 SEEDS_SYMMETRIC, SEEDS_INFERENTIAL, LEARNED_SEEDS = 7, 6, 7
 """Of eight seeds at one γ: symmetric at a smaller γ, inferential at a larger one, and learned at both."""
-RARE = 0.001
+FISHER = 0.001
 """Fisher's exact test on decided runs of these two γ."""
 DECIDES = 0.7
 """The rank correlation of the early with the final answer."""
@@ -71,7 +71,7 @@ def _by_kind(store: Store, profile: str) -> Measured:
         Part("runs that have learned", done, ">=", LEARNED_SEEDS, "{:.0f}", given=True),
         Part(f"symmetric runs at γ = {low:g}", of[low]["symmetric"], ">=", SEEDS_SYMMETRIC, "{:.0f}", failure=failure),
         Part(f"inferential runs at γ = {high:g}", of[high]["inferential"], ">=", SEEDS_INFERENTIAL, "{:.0f}", failure=failure),
-        Part("Fisher's exact p", metrics.kinds_apart(of[low], of[high], "greater"), "<=", RARE, "{:.2g}", failure=failure),
+        Part("Fisher's exact p", metrics.kinds_apart(of[low], of[high], "greater"), "<=", FISHER, "{:.2g}", failure=failure),
     )
     return Measured(parts, seeds(runs))
 
@@ -80,10 +80,9 @@ def _early(store: Store, profile: str) -> Measured:
     points = metrics.early_runs(_confirmed(store, profile))
     if len(points) < 10:
         raise LookupError("fewer than ten confirmed runs have learned and tell their early answer")
-    early, final = (np.array(v) for v in zip(*((value, preference(run)) for run, value in points), strict=True))
     against = sum(value < 0 and metrics.exact_kind(run) == "inferential" for run, value in points)
     against += sum(value > 0 and metrics.exact_kind(run) == "symmetric" for run, value in points)
-    rho = spearman(early, final)
+    rho = metrics.early_rho(points)
     parts = (
         Part(
             "rank correlation of early and final answer", rho, ">=", DECIDES, failure=OPPOSITE if rho <= -DECIDES else NO_EFFECT
@@ -111,9 +110,9 @@ def _flip(store: Store, profile: str) -> Measured:
     by_rate = {RATE: runs} | other_rates(store, profile)
     shared = metrics.of_all_rates(by_rate)
     if len(by_rate) > 1 and len({run.spec.gamma for run in shared}) > 1:
-        best = metrics.selected_ends(shared)
+        best = metrics.selected_shares(shared)
         parts += [
-            Part(f"the same with the best of {len(by_rate)} learning rates, {m}", best.share[m], ">=", REGION) for m in MAPPINGS
+            Part(f"the same with the best of {len(by_rate)} learning rates, {m}", best[m], ">=", REGION) for m in MAPPINGS
         ]
     gammas = sorted({run.spec.gamma for run in runs})
     for m in MAPPINGS:
@@ -200,11 +199,12 @@ def _trends(table: PhaseTable) -> list[Part]:
 def _grid(table: PhaseTable) -> list[Part]:
     cells = {m: _cells(table, m) for m in MAPPINGS}
     parts = [Part(f"cells in the {m} region", len(cells[m]), ">=", 2, "{:.0f}") for m in MAPPINGS]
-    parts.append(Part("depths at which γ alone turns the selected answer", len(metrics.flip_depths(table)), ">=", 1, "{:.0f}"))
-    for depth in map(int, table.depths):
-        means = {m: [g for d, g in cells[m] if d == depth] for m in MAPPINGS}
-        if all(means.values()):
-            apart = float(np.mean(means["inferential"]) - np.mean(means["symmetric"]))
+    at = {depth: {m: [g for d, g in cells[m] if d == depth] for m in MAPPINGS} for depth in map(int, table.depths)}
+    turned = sum(any(s < i for s in own["symmetric"] for i in own["inferential"]) for own in at.values())
+    parts.append(Part("depths at which γ alone turns the selected answer", turned, ">=", 1, "{:.0f}"))
+    for depth, own in at.items():
+        if all(own.values()):
+            apart = float(np.mean(own["inferential"]) - np.mean(own["symmetric"]))
             parts.append(Part(f"depth {depth}: mean γ of inferential less symmetric cells", apart, ">", 0.0))
     parts += [*_trends(table), *_cell(table, "symmetric", 2, 0.5), *_cell(table, "inferential", 2, 0.8)]
     for d, depth in enumerate(table.depths):
@@ -356,10 +356,8 @@ def _depths(store: Store, profile: str) -> Measured:
         here = [run for run in deep if run.spec.model.depth == depth]
         runs = [*here, *two]
         found = compare([preference(r) for r in runs], [r in here for r in runs], [r.spec.gamma for r in runs])
-        failure = OPPOSITE if found.opposite <= LEVEL else NO_EFFECT
-        parts.append(
-            Part(f"{depth} layers lean to key − 10 further than two: p", found.p, "<=", LEVEL, "{:.2g}", failure=failure)
-        )
+        name = f"{depth} layers lean to key − 10 further than two: p"
+        parts.append(by_exact_test(name, found.p, found.opposite, found.least, LEVEL))
     return Measured(tuple(parts), len(controls.DEPTH_SEEDS))
 
 
@@ -393,8 +391,8 @@ CHAPTER_02 = (
         f"{CONFIRM_FIRST[0]:g} and {CONFIRM_FIRST[1]:g} were trained first: at some γ at least {SEEDS_SYMMETRIC} "
         "runs of which more than "
         f"half of the answers are symmetric, at a larger one at least {SEEDS_INFERENTIAL} of which more than half are "
-        f"inferential; Fisher's one-sided exact p at most {RARE:g} between the two; at least {LEARNED_SEEDS} runs at both have "
-        f"{LEARNED:.0%} of their training rows right",
+        f"inferential; Fisher's one-sided exact p at most {FISHER:g} between the two; at least {LEARNED_SEEDS} runs at both "
+        f"have {LEARNED:.0%} of their training rows right",
         _by_kind,
         revised="two of seven planned γ were put first, and a γ counts once it has all seeds: decided before any answer was "
         "looked at",

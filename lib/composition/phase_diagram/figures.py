@@ -35,8 +35,7 @@ def _diagram(ax: Axes, table: PhaseTable, values: np.ndarray, name: str, shadow:
         ax.add_patch(Rectangle(place, 0.88, 0.8, fill=False, ls=(0, (3, 2)), lw=1.3, edgecolor="#222222"))
     ax.set_title(title)
     ax.figure.colorbar(image, ax=ax, shrink=0.9, label="share of answers")
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    style.bare(ax)
 
 
 def phase_diagram(table: PhaseTable) -> Figure:
@@ -75,10 +74,6 @@ GAMMA = "initialization rate γ  (weights get smaller →)"
 _SHIFT = {"symmetric": -0.006, "inferential": 0.006}
 
 
-def _gammas(runs: Sequence[StoredRun]) -> list[float]:
-    return sorted({run.spec.gamma for run in runs})
-
-
 def flip(panels: Mapping[str, Sequence[StoredRun]], narrow: bool = False) -> Figure:
     """Fig. 2a, b along γ: the shares of both answers, one dot a run, hollow where it has not learned.
 
@@ -93,7 +88,7 @@ def flip(panels: Mapping[str, Sequence[StoredRun]], narrow: bool = False) -> Fig
         for ax in axes.flat[len(panels) :]:
             ax.set_visible(False)
         for ax, (title, runs) in zip(axes.flat, panels.items(), strict=False):
-            gammas = _gammas(runs)
+            gammas = sorted({run.spec.gamma for run in runs})
             several = len(runs) > len(gammas)
             for mapping, marker in zip(MAPPINGS, "os", strict=True):
                 colour = palette.COLOUR[mapping]

@@ -19,7 +19,7 @@ import torch
 from lib.composition.diagram import DECAY, PHASE, WIDTH, gain, gamma_of_gain
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.flip import RANGE, by_turn, groups_of, of_new_seeds
-from lib.composition.runs import MAPPINGS, REGION, SHADOW, learned_among, learned_at, offsets_by_key, preference
+from lib.composition.runs import MAPPINGS, learned_among, learned_at, offsets_by_key, preference
 from lib.composition.separation import SEPARATION
 from lib.composition.spectra import keys_embedding
 from lib.composition.study import LOW_KEYS, OFFSETS, histogram
@@ -59,11 +59,6 @@ class PhaseTable:
     symmetric: np.ndarray
     inferential: np.ndarray
 
-    @property
-    def neither(self) -> np.ndarray:
-        """Share of answers on (4, 3) that follow neither mapping, run by run."""
-        return 1 - self.symmetric - self.inferential
-
     def selected(self, mapping: str) -> tuple[np.ndarray, np.ndarray]:
         """The paper's selection: for each seed the best accuracy over the rates, then the mean over seeds.
 
@@ -79,55 +74,22 @@ class PhaseTable:
         """Mean over seeds and rates, nothing selected: (depths, gammas)."""
         return getattr(self, name).mean((-1, -2))
 
-    def spread(self, mapping: str) -> np.ndarray:
-        """Standard deviation over seeds (n − 1) of the selected accuracy: (depths, gammas); 0 for a single seed."""
-        best = getattr(self, mapping).max(-1)
-        return best.std(-1, ddof=1) if best.shape[-1] > 1 else np.zeros(best.shape[:-1])
-
 
 def phase_table(runs: Sequence[StoredRun]) -> PhaseTable:
     """Arrange runs by depth, γ, seed and rate. Raises ValueError unless they fill their grid, each cell once."""
-    axes = [
-        sorted({value(run) for run in runs})
-        for value in (_depth, lambda r: r.spec.gamma, lambda r: r.spec.seed, lambda r: r.spec.rate)
-    ]
-    shape = tuple(len(axis) for axis in axes)
+    place = lambda run: (run.spec.model.depth, run.spec.gamma, run.spec.seed, run.spec.rate)
+    axes = [sorted(set(values)) for values in zip(*map(place, runs), strict=True)]
+    shape = tuple(map(len, axes))
     if not runs or len(runs) != np.prod(shape):
         raise ValueError(f"{len(runs)} runs do not fill a grid of {' x '.join(map(str, shape))} (depth, gamma, seed, rate).")
     arrays = {name: np.full(shape, np.nan) for name in ("test", *MAPPINGS)}
     for run in runs:
-        place = tuple(
-            axis.index(v) for axis, v in zip(axes, (_depth(run), run.spec.gamma, run.spec.seed, run.spec.rate), strict=True)
-        )
+        at = tuple(axis.index(v) for axis, v in zip(axes, place(run), strict=True))
         for name, array in arrays.items():
-            array[place] = run.metrics[name]
+            array[at] = run.metrics[name]
     if any(np.isnan(array).any() for array in arrays.values()):
         raise ValueError("two runs share a cell of the (depth, gamma, seed, rate) grid, so another is empty.")
     return PhaseTable(*(np.array(axis) for axis in axes), **arrays)
-
-
-def _depth(run: StoredRun) -> int:
-    return run.spec.model.depth
-
-
-def flip_depths(table: PhaseTable) -> list[tuple[int, float, float]]:
-    """Depths at which γ alone turns the selected solution from symmetric to inferential.
-
-    For each such depth (depth, γ_s, γ_i): the pair with γ_s in the symmetric and γ_i > γ_s in the inferential region that
-    lies closest together on the grid, the lowest where several do. Shadowed cells do not count.
-    """
-    found = []
-    regions = {}
-    for mapping in MAPPINGS:
-        accuracy, test = table.selected(mapping)
-        regions[mapping] = (accuracy >= REGION) & (test >= SHADOW)
-    for d, depth in enumerate(table.depths):
-        symmetric, inferential = (np.flatnonzero(regions[mapping][d]) for mapping in MAPPINGS)
-        pairs = [(s, i) for s in symmetric for i in inferential if s < i]
-        if pairs:
-            low, high = min(pairs, key=lambda pair: (pair[1] - pair[0], pair[0]))
-            found.append((int(depth), float(table.gammas[low]), float(table.gammas[high])))
-    return found
 
 
 # --- Answers, counted ---
@@ -185,18 +147,11 @@ def slips(run: StoredRun) -> bool:
 MIDDLE = (SYMMETRIC_OFFSET + INFERENTIAL_OFFSET) / 2
 
 
-def nearer(run: StoredRun) -> dict[str, float]:
-    """Shares of the answers that lie nearer to each mapping's offset than to the other's; an answer in the middle, or outside
-    OFFSETS, is neither's."""
-    return {
-        "symmetric": share_of(run, [o for o in OFFSETS if o > MIDDLE]),
-        "inferential": share_of(run, [o for o in OFFSETS if o < MIDDLE]),
-    }
-
-
 def kind(run: StoredRun) -> str:
-    """The mapping that more than half of the answers lie nearer to; "neither" where there is none."""
-    return next((name for name, share in nearer(run).items() if share > 0.5), "neither")
+    """The mapping to whose offset more than half of the answers lie nearer than to the other's; "neither" where there is none.
+    An answer in the middle, or outside OFFSETS, is nearer to none."""
+    sides = {"symmetric": [o for o in OFFSETS if o > MIDDLE], "inferential": [o for o in OFFSETS if o < MIDDLE]}
+    return next((name for name, side in sides.items() if share_of(run, side) > 0.5), "neither")
 
 
 def exact_above(run: StoredRun, low: int = LOW_KEYS) -> float:
@@ -224,14 +179,9 @@ def step_shares(run: StoredRun, largest: int = 8) -> np.ndarray:
 # --- What figures show ---
 
 
-def _columns(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    """By γ, then by seed and rate."""
-    return sorted(runs, key=lambda r: (r.spec.gamma, r.spec.seed, r.spec.rate))
-
-
 def answer_columns(runs: Sequence[StoredRun]) -> tuple[list[float], np.ndarray]:
     """(γ of each run, (33, runs) shares of OFFSETS), a column a run, ordered by γ, seed and rate."""
-    ordered = _columns(runs)
+    ordered = sorted(runs, key=lambda r: (r.spec.gamma, r.spec.seed, r.spec.rate))
     return [run.spec.gamma for run in ordered], np.array([shares(run)[:-1] for run in ordered]).T
 
 
@@ -248,32 +198,16 @@ HALF = 0.5
 
 
 @dataclass(frozen=True)
-class Strongest:
-    """The γ at which each mapping is strongest."""
-
-    gamma: dict[str, float]
-
-    @property
-    def in_order(self) -> bool:
-        """Is the symmetric answer strongest at larger weights than the inferential one?"""
-        return self.gamma["symmetric"] < self.gamma["inferential"]
-
-
-@dataclass(frozen=True)
-class Ends(Strongest):
+class Ends:
     """The two ends of a row of γ: where each mapping's mean share is largest, and both means there."""
 
+    gamma: dict[str, float]
     mean: dict[str, dict[str, float]]
 
     @property
     def lead(self) -> dict[str, float]:
         """How far each mapping is ahead of the other one where it is strongest."""
         return {m: self.mean[m][m] - self.mean[m][other] for m, other in (MAPPINGS, MAPPINGS[::-1])}
-
-    @property
-    def flips(self) -> bool:
-        """Is each mapping ahead by half of all answers where it is strongest, the symmetric one at larger weights?"""
-        return self.in_order and all(lead >= HALF for lead in self.lead.values())
 
 
 def ends(runs: Sequence[StoredRun]) -> Ends:
@@ -302,13 +236,6 @@ def clear_trend(runs: Sequence[StoredRun]) -> Trend | None:
     return lean_slope(done) if len(done) >= 5 else None
 
 
-def turns(runs: Sequence[StoredRun]) -> bool:
-    """Does γ clearly turn the answer: is each mapping ahead by half where it is strongest, and does the lean rise with γ over
-    the runs that have learned, its 95 % interval above 0?"""
-    trend = clear_trend(runs)
-    return ends(runs).flips and trend is not None and trend[1] > 0
-
-
 def lean_slope(runs: Sequence[StoredRun]) -> Trend | None:
     """The slope of inferential − symmetric against γ over runs, and its 95 % interval; None where all have one γ."""
     x = np.array([run.spec.gamma for run in runs])
@@ -329,22 +256,11 @@ def of_all_rates(by_rate: Mapping[float, Sequence[StoredRun]]) -> list[StoredRun
     return [run for runs in by_rate.values() for run in runs if (run.spec.gamma, run.spec.seed) in shared]
 
 
-@dataclass(frozen=True)
-class Selected(Strongest):
-    """The two ends of a row of γ by the paper's selection: where each mapping's share is largest, that share, and the mean over
-    seeds and rates of its lead over the other one there, with nothing selected."""
-
-    share: dict[str, float]
-    lead: dict[str, float]
-
-
-def selected_ends(runs: Sequence[StoredRun]) -> Selected:
-    """Of runs of one depth on a full grid of γ, seeds and learning rates. Raises ValueError where the grid is not full."""
+def selected_shares(runs: Sequence[StoredRun]) -> dict[str, float]:
+    """Each mapping's largest share over γ by the paper's selection, of runs of one depth. Raises ValueError where they do not
+    fill a grid of γ, seeds and learning rates."""
     table = phase_table(runs)
-    best = {m: table.selected(m)[0][0] for m in MAPPINGS}
-    at = {m: int(best[m].argmax()) for m in MAPPINGS}
-    lead = {m: float((table.plain(m) - table.plain(other))[0, at[m]]) for m, other in (MAPPINGS, MAPPINGS[::-1])}
-    return Selected({m: float(table.gammas[at[m]]) for m in MAPPINGS}, {m: float(best[m][at[m]]) for m in MAPPINGS}, lead)
+    return {m: float(table.selected(m)[0].max()) for m in MAPPINGS}
 
 
 # --- By kind ---
@@ -428,6 +344,13 @@ def early_runs(runs: Sequence[StoredRun]) -> list[tuple[StoredRun, float]]:
     return [(run, value) for run, value in found if value is not None]
 
 
+def early_rho(points: Sequence[tuple[StoredRun, float]]) -> float:
+    """Rank correlation of the early and the final answer of `early_runs`; NaN for fewer than three."""
+    if len(points) < 3:
+        return math.nan
+    return spearman(np.array([value for _, value in points]), np.array([preference(run) for run, _ in points]))
+
+
 NEIGHBOURS = (-14, -13, -11, -9)
 """Offsets by which a run misses that composes and takes a number for a neighbour in its embedding, 1, 3 or 4 away; but for −7
 and −6, which training teaches for other pairs."""
@@ -499,12 +422,10 @@ def facts(
         share = best.mean[m][m] if best else None
         found[f"full-{m}"] = Fact(share, "{:.0%}", f"full-length runs, first learning rate: largest mean {m} share over γ")
     points = early_runs([*quiet, *single])
-    early, late = np.array([v for _, v in points]), np.array([preference(r) for r, _ in points])
-    rho = spearman(early, late) if len(points) > 2 else math.nan
     asked = f"learned runs from γ = {EARLY_FROM:g} on whose answers were counted along training, either precision"
     found |= {
         "early-runs": Fact(len(points), "{}", asked),
-        "early-rho": Fact(rho, "{:.2f}", f"rank correlation of early and final answer, {asked}"),
+        "early-rho": Fact(early_rho(points), "{:.2f}", f"rank correlation of early and final answer, {asked}"),
     }
     edge_runs = [r for r in two if r.spec.gamma >= EDGE]
     found |= {
@@ -578,9 +499,8 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     kept = sum((value > 0) == (preference(run) > 0) for run, value in points)
     count = in_words(kept), in_words(len(points))
     found["new-early"] = Fact(count, "{} of {}", "new seeds whose early answer is the final one")
-    early, late = np.array([v for _, v in points]), np.array([preference(run) for run, _ in points])
-    rho = spearman(early, late) if len(points) > 2 else None
-    found["new-early-rho"] = Fact(rho, "{:.2f}", f"rank correlation of these, new seeds from γ = {EARLY_FROM:g} on")
+    rests = f"rank correlation of these, new seeds from γ = {EARLY_FROM:g} on"
+    found["new-early-rho"] = Fact(early_rho(points), "{:.2f}", rests)
     p = kinds_apart(kinds["low"], kinds[last], "greater") if groups[last] else None
     rests = f"Fisher's one-sided exact test of the decided runs {of_new_seeds([*groups['low'], *groups[last]])}"
     found[f"new-apart-{last}"] = Fact(p, "{:.2g}", rests)

@@ -12,7 +12,7 @@ import numpy as np
 
 from lib.composition.condensation.metrics import measures_of
 from lib.composition.phase_diagram.metrics import HALF, ends
-from lib.composition.rate_decay_data.metrics import grid, harder, lean_by_numbers, learning_steps, with_fewest
+from lib.composition.rate_decay_data.metrics import by_cell, harder, lean_by_numbers, learning_steps, with_fewest
 from lib.composition.runs import SHADOW, learned_among
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Value, levels, slope
 from lib.composition.variations import DATA, DECAY, FEW, KEYS, OPTIMIZATION
@@ -45,17 +45,18 @@ def _rises(experiment: Experiment, value: Value, name: str):  # noqa: ANN202
 def _small_and_decayed(store: Store, profile: str) -> Measured:
     """Follow-up: is the corner of small initialization and large decay inferential, and the opposite one not?"""
     runs = load(DECAY.specs(profile), store)
-    mean, deviation = grid(runs, BY_GAMMA, BY_DECAY, "inferential")
-    learned_share, _ = grid(runs, BY_GAMMA, BY_DECAY, "test")
+    at = by_cell(runs, BY_GAMMA, BY_DECAY)
     gammas, decays = levels(runs, BY_GAMMA), levels(runs, BY_DECAY)
-    possible = np.flatnonzero(learned_share[-1] >= SHADOW)
-    if not len(possible):
+    values = lambda metric, *cell: [run.metrics[metric] for run in at[cell]]
+    possible = [d for d in decays if np.mean(values("test", gammas[-1], d)) >= SHADOW]
+    if not possible:
         raise LookupError("the smallest initialization does not learn the seen pairs at any decay")
-    d = int(possible[-1])
-    corner, opposite = float(mean[-1, d]), float(mean[0, 0])
-    small = f"γ = {gammas[-1]:g}, decay {decays[d]:g}, the largest at which the seen pairs are learned"
-    above = corner - opposite - float(deviation[-1, d])
-    failure = OPPOSITE if opposite - corner > deviation[-1, d] else NO_EFFECT
+    there = values("inferential", gammas[-1], possible[-1])
+    corner, opposite = float(np.mean(there)), float(np.mean(values("inferential", gammas[0], decays[0])))
+    deviation = float(np.std(there, ddof=1)) if len(there) > 1 else 0.0
+    small = f"γ = {gammas[-1]:g}, decay {possible[-1]:g}, the largest at which the seen pairs are learned"
+    above = corner - opposite - deviation
+    failure = OPPOSITE if opposite - corner > deviation else NO_EFFECT
     parts = (
         Part(f"inferential share at {small}", corner, ">=", 0.5, group="corners"),
         Part(f"inferential share at γ = {gammas[0]:g}, decay {decays[0]:g}", opposite, "<", 0.5, group="corners"),

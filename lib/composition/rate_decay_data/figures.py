@@ -17,7 +17,7 @@ from lib.composition import palette
 from lib.core.read import style
 
 Cell = Sequence[tuple[float, bool]]
-"""The runs of a cell: the share of an answer, and whether the run has learned the seen pairs."""
+"""The runs of a cell: the share of an answer, and whether the run has learned."""
 
 
 def shares_grid(
@@ -29,7 +29,7 @@ def shares_grid(
     leans: Mapping[tuple[float, float], float] | None = None,
 ) -> Figure:
     """Shares of an answer over a grid of two settings, a stripe a run, those of a cell in rising order; crossed where the run
-    has not learned the seen pairs. panels: {"symmetric", …: {(row, column): its runs}}, side by side. leans: {(row, column):
+    has not learned. panels: {"symmetric", …: {(row, column): its runs}}, side by side. leans: {(row, column):
     its mean lean}; a line is drawn between neighbours that lean to different answers."""
     with style.look():
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 1.35 + 0.42 * len(rows)), sharey=True, squeeze=False)

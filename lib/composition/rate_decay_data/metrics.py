@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from lib.composition.runs import MAPPINGS, learned_among, learned_at, preference
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Trend, Value, levels, slope
 from lib.core.read.fact import Fact, mean
 from lib.core.read.measures import mean_std
-from lib.core.read.statistics import spearman
+from lib.core.read.statistics import rank_trend, spearman
 from lib.core.record.store import StoredRun
 
 BY_KEYS: Value = lambda run: float(dict(run.spec.task)["keys"])
@@ -25,37 +24,31 @@ def with_fewest(runs: Sequence[StoredRun]) -> list[StoredRun]:
     return [run for run in runs if BY_KEYS(run) == fewest]
 
 
-def grid(runs: Sequence[StoredRun], row: Value, column: Value, metric: str) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation (n − 1; 0 for one run) of a metric over the runs of each cell."""
-    rows, columns = levels(runs, row), levels(runs, column)
-    mean, spread = np.full((len(rows), len(columns)), np.nan), np.zeros((len(rows), len(columns)))
-    for i, r in enumerate(rows):
-        for j, c in enumerate(columns):
-            values = [run.metrics[metric] for run in runs if row(run) == r and column(run) == c]
-            mean[i, j] = np.mean(values) if values else np.nan
-            spread[i, j] = np.std(values, ddof=1) if len(values) > 1 else 0.0
-    return mean, spread
-
-
-def cells(runs: Sequence[StoredRun], row: Value, column: Value, metric: str) -> dict[tuple[float, float], list]:
-    """{(row, column): (metric, has the run learned the seen pairs) of each of its runs}."""
-    found: dict[tuple[float, float], list[tuple[float, bool]]] = {}
+def by_cell(runs: Sequence[StoredRun], row: Value, column: Value) -> dict[tuple[float, float], list[StoredRun]]:
+    """{(row, column): its runs}."""
+    found: dict[tuple[float, float], list[StoredRun]] = {}
     for run in runs:
-        found.setdefault((row(run), column(run)), []).append((run.metrics[metric], run in learned_among([run])))
+        found.setdefault((row(run), column(run)), []).append(run)
     return found
+
+
+def cells(
+    runs: Sequence[StoredRun], row: Value, column: Value, metric: str
+) -> dict[tuple[float, float], list[tuple[float, bool]]]:
+    """{(row, column): (metric, has the run learned) of each of its runs}."""
+    known = lambda run: bool(learned_among([run]))
+    return {cell: [(run.metrics[metric], known(run)) for run in some] for cell, some in by_cell(runs, row, column).items()}
 
 
 def leans(runs: Sequence[StoredRun], row: Value, column: Value) -> dict[tuple[float, float], float]:
     """{(row, column): mean lean, inferential − symmetric, of its runs that have learned}; cells without one are left out."""
-    found: dict[tuple[float, float], list[float]] = {}
-    for run in learned_among(runs):
-        found.setdefault((row(run), column(run)), []).append(preference(run))
-    return {cell: float(np.mean(values)) for cell, values in found.items()}
+    groups = by_cell(learned_among(runs), row, column)
+    return {cell: float(np.mean([preference(run) for run in some])) for cell, some in groups.items()}
 
 
 def lean_by_numbers(runs: Sequence[StoredRun]) -> Trend:
     """Rank correlation of the number of keys with the lean, and its 95 % interval by resampling runs."""
-    return trend_of(runs, BY_KEYS, preference)
+    return rank_trend([BY_KEYS(run) for run in runs], [preference(run) for run in runs])
 
 
 def learning_steps(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:
@@ -82,11 +75,6 @@ def harder(values: np.ndarray) -> float:
     return spearman(np.repeat(np.arange(len(values)), values.shape[1]).astype(float), values.ravel())
 
 
-def trend_of(runs: Sequence[StoredRun], value: Value, measure: Callable[[StoredRun], float], seed: int = 0) -> Trend:
-    """Rank correlation of a setting with a measure of the run, and its 95 % interval by resampling runs."""
-    return slope([replace(r, metrics={"measure": measure(r)}) for r in runs], value, "measure", seed)
-
-
 _TREND = "{:+.2f} ({:+.2f} to {:+.2f})"
 
 
@@ -97,7 +85,8 @@ def facts(
     few: Sequence[StoredRun],
     steps: Mapping[float, np.ndarray],
 ) -> dict[str, Fact]:
-    """What the text of chapter 6 says. few: the fewest numbers at the larger width; steps: of `learning_steps`."""
+    """What the text of chapter 6 says. few: the fewest numbers at the larger width; steps: of `learning_steps`,
+    over all numbers of groups or the least and the most."""
     over = lambda runs: learned_among(runs) or list(runs)
     trend = lambda runs, value: slope(over(runs), value, "inferential")
     corr = "rank correlation with the inferential share, 95 % interval by resampling runs"
@@ -105,7 +94,8 @@ def facts(
     top = max(map(BY_DECAY, decay))
     most = [run for run in decay if BY_DECAY(run) == top]
     wide, narrow = ends(few), ends(with_fewest(keys))
-    rank = trend_of(over(optimization), BY_DECAY, lambda r: r.history["rank W_Q(1)"][-1])
+    ranks = [run.history["rank W_Q(1)"][-1] for run in over(optimization)]
+    rank = rank_trend([BY_DECAY(run) for run in over(optimization)], ranks)
     found = {
         "rate": Fact(trend(optimization, BY_RATE), _TREND, f"learning rate: {corr}, both pairs unseen"),
         "decay": Fact(trend(optimization, BY_DECAY), _TREND, f"weight decay: {corr}, both pairs unseen"),
@@ -132,9 +122,8 @@ def facts(
         medians = np.median(steps[gamma], 1)
         rests = f"median steps until 99 % of seen pairs are right, γ = {gamma:g}"
         found[f"steps-{name}-none"] = Fact(float(medians[0]), "{:,.0f}", f"{rests}, no pair breaks the rule")
-        found[f"steps-{name}-five"] = Fact(
-            float(medians[max(len(medians) - 2, 0)]), "{:,.0f}", f"{rests}, all groups but one break it"
-        )
+        five = float(medians[-2]) if len(medians) > 2 else None
+        found[f"steps-{name}-five"] = Fact(five, "{:,.0f}", f"{rests}, all groups but one break it")
     never = sum(int(np.isinf(values[-1]).sum()) for values in steps.values())
     total = sum(len(values[-1]) for values in steps.values())
     found["never"] = Fact((never, total), "{} of {}", "runs that never learn where every pair breaks the rule")

@@ -37,9 +37,7 @@ def signed(offset: float) -> str:
     return "" if np.isnan(offset) else f"{int(offset):+d}".replace("-", "−")
 
 
-def _box(
-    ax: Axes, x: float, y: float, text: str, colour: str, width: float = 0.9, height: float = 0.7, size: float = 9
-) -> None:
+def _box(ax: Axes, x: float, y: float, text: str, colour: str, width: float = 0.9, height: float = 0.7) -> None:
     ax.add_patch(
         FancyBboxPatch(
             (x - width / 2, y - height / 2),
@@ -52,15 +50,11 @@ def _box(
         )
     )
     dark = colour in (palette.SYMMETRIC, palette.INFERENTIAL, palette.KEY)
-    ax.text(x, y, text, ha="center", va="center", fontsize=size, color="white" if dark else "#111111")
+    ax.text(x, y, text, ha="center", va="center", fontsize=9, color="white" if dark else "#111111")
 
 
-def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], colour: str = "#444444", bend: float = 0.0) -> None:
-    ax.add_patch(
-        FancyArrowPatch(
-            start, end, arrowstyle="-|>", mutation_scale=10, color=colour, linewidth=1.2, connectionstyle=f"arc3,rad={bend}"
-        )
-    )
+def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], colour: str = "#444444") -> None:
+    ax.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=10, color=colour, linewidth=1.2))
 
 
 def _offsets(ax: Axes, table: np.ndarray, fills: Mapping[tuple[int, int], Any], notes: dict[tuple[int, int], str]) -> None:
@@ -82,15 +76,14 @@ def _offsets(ax: Axes, table: np.ndarray, fills: Mapping[tuple[int, int], Any], 
     ax.set(xlim=(-0.5, 3.5), ylim=(3.5, -0.5), aspect="equal")
     ax.set_xticks(range(4), [f"{a}" for a in ANCHORS])
     ax.set_yticks(range(4), [f"{a}" for a in ANCHORS])
-    ax.tick_params(length=0)
     ax.set_xlabel("second anchor $a_2$")
     ax.set_ylabel("first anchor $a_1$")
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    style.bare(ax)
 
 
-def data_examples(task: Task, seed: int, n_rows: int = 5) -> Figure:
+def data_examples(task: Task, seed: int) -> Figure:
     """Rows of the training set as the model sees them, and the table of offsets that it is taught (Fig. 1a)."""
+    n_rows = 5
     batch = task.rows(torch.tensor(seed), 1 + 6 * torch.arange(n_rows))  # pairs of every first anchor, and mirror images
     with style.look():
         fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 2.9), width_ratios=[2.1, 1])

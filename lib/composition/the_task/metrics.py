@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ from lib.composition.diagram import two_layers
 from lib.composition.phase_diagram.metrics import MAJORITY, fast_runs
 from lib.composition.phases import LEVEL
 from lib.composition.runs import FITTED, MAPPINGS, REGION, SHADOW, learned_among
-from lib.composition.task import ANCHORS, EXCEPTION, FIRST_KEY, HELD_OUT, LAST_KEY, PAIRS, SEEN_PAIRS, Task, composed, taught
+from lib.composition.task import ANCHORS, FIRST_KEY, HELD_OUT, LAST_KEY, PAIRS, SEEN_PAIRS, Task, composed, taught
 from lib.core.read.fact import Fact, in_words
 from lib.core.record.store import Store, StoredRun
 
@@ -31,14 +32,9 @@ def ladder() -> dict[str, list]:
     }
 
 
-def offset_table(held_out: int | None = None, exception: bool = True) -> np.ndarray:
-    """(4, 4) offsets, rows a1, columns a2; NaN at (4, 3) unless `held_out` is given. Without `exception`, all composed."""
-    table = np.full((4, 4), np.nan)
-    for a, b in PAIRS:
-        table[a - 1, b - 1] = taught((a, b)) if exception and (a, b) == EXCEPTION else composed((a, b))
-    if exception:
-        table[HELD_OUT[0] - 1, HELD_OUT[1] - 1] = np.nan if held_out is None else held_out
-    return table
+def offset_table(held_out: float = math.nan) -> np.ndarray:
+    """(4, 4) offsets, rows a1, columns a2, as they are taught; `held_out` at (4, 3)."""
+    return np.array([[held_out if (a, b) == HELD_OUT else float(taught((a, b))) for b in ANCHORS] for a in ANCHORS])
 
 
 def slide_errata() -> list[tuple[str, str]]:

@@ -8,14 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from lib.composition.figures import gamma_curves
-from lib.composition.width.metrics import Crossing
+from lib.composition.width.metrics import Crossing, shape_name
 from lib.core.read import style
-
-
-def shape_curves(shapes: Mapping[tuple[int, int], Mapping[str, tuple[np.ndarray, np.ndarray]]]) -> Figure:
-    """The same for models of several shapes {(width, depth): …}."""
-    return gamma_curves({f"width {w}, depth {d}": curves for (w, d), curves in shapes.items()})
 
 
 def collapse_figure(
@@ -39,7 +33,7 @@ def collapse_figure(
             aside = 0.12 * gap * (i - (len(points) - 1) / 2)  # shapes side by side
             left.plot(x + aside, share, ls="", ms=3.5, mew=0, alpha=0.5, **look)
             means = [share[x == v].mean() for v in levels]
-            left.plot(levels + aside, means, lw=1.5, ms=5, label=f"width {shape[0]}, depth {shape[1]}", **look)
+            left.plot(levels + aside, means, lw=1.5, ms=5, label=shape_name(shape), **look)
             if (t := crossings[shape]).found:
                 height = -0.12 - 0.075 * i
                 left.plot([t.low, t.high], [height, height], color=look["color"], lw=2)

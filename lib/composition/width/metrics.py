@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from lib.composition.runs import MAPPINGS, SHADOW
 from lib.composition.trends import curves
-from lib.composition.variations import SEARCH
 from lib.core.model.init import gamma_std
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words
 from lib.core.read.statistics import bootstrap_indices, interval
-from lib.core.record.store import Store, StoredRun, load
+from lib.core.record.store import StoredRun
 
 Shape = tuple[int, int]
 VARIABLES: dict[str, Callable[[float, int, int], float]] = {
@@ -40,14 +40,12 @@ def variable(name: str, run: StoredRun) -> float:
 
 @dataclass(frozen=True)
 class Crossing:
-    """Of a logistic fit p(x) = 1 / (1 + exp(−(x − centre) / width)): where p = 1/2, how wide, and an interval of the centre.
+    """Of a logistic fit p(x) = 1 / (1 + exp(−(a + b x))): where p = 1/2, and an interval of that.
 
-    The width is positive for falling curves too. `found` is False where the data have no transition inside their range; then
-    centre and interval mean little.
+    `found` is False where the data have no transition inside their range; then centre and interval mean little.
     """
 
     centre: float
-    width: float
     low: float
     high: float
     found: bool
@@ -92,16 +90,15 @@ def fit_crossing(x: np.ndarray, p: np.ndarray, groups: np.ndarray, draws: int = 
     centre = -a / b if b else math.inf
     inside = x.min() <= centre <= x.max()
     crossing = min(p[x == v].mean() for v in np.unique(x)) < 0.5 < max(p[x == v].mean() for v in np.unique(x))
-    return Crossing(float(centre), float(abs(1 / b)) if b else math.inf, low, high, bool(inside and crossing))
+    return Crossing(float(centre), low, high, bool(inside and crossing))
 
 
-def collapse(x: Mapping[object, np.ndarray], p: Mapping[object, np.ndarray]) -> float:
-    """How badly one curve in x describes every group: mean squared residual of one logistic fit to all, over that of a fit
-    to each alone. About 1 means that the curves fall on each other. Groups weigh by their runs."""
-    all_x, all_p = np.concatenate(list(x.values())), np.concatenate([p[g] for g in x])
-    together = _residual(all_x, all_p)
-    alone = sum(_residual(x[g], p[g]) * len(x[g]) for g in x) / len(all_x)
-    return together / max(alone, 1e-12)
+def collapse(shapes: Mapping[Any, tuple[np.ndarray, np.ndarray]]) -> float:
+    """How badly one curve in x describes every group (x, p): mean squared residual of one logistic fit to all, over that of a
+    fit to each alone. About 1 means that the curves fall on each other. Groups weigh by their runs."""
+    all_x, all_p = (np.concatenate(values) for values in zip(*shapes.values(), strict=True))
+    alone = sum(_residual(x, p) * len(x) for x, p in shapes.values()) / len(all_x)
+    return _residual(all_x, all_p) / max(alone, 1e-12)
 
 
 def _residual(x: np.ndarray, p: np.ndarray) -> float:
@@ -121,8 +118,8 @@ def share(run: StoredRun, mapping: str = "symmetric") -> float:
     return run.metrics[mapping]
 
 
-def points(runs: Sequence[StoredRun], mapping: str = "symmetric") -> dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]]:
-    """{variable: {(width, depth): (x, share)}}, one entry a run, on the side of the transition where it falls.
+def points(runs: Sequence[StoredRun]) -> dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]]:
+    """{variable: {(width, depth): (x, symmetric share)}}, one entry a run, on the side of the transition where it falls.
 
     Initializations larger than the one with the highest mean share are left out: there the share falls again, in some shapes
     for the inferential answer, and a logistic curve has one side only. So are shapes whose mean
@@ -132,14 +129,14 @@ def points(runs: Sequence[StoredRun], mapping: str = "symmetric") -> dict[str, d
     rising: set[Shape] = set()
     for shape, group in by_shape(runs).items():
         gammas = sorted({r.spec.gamma for r in group})
-        means = [np.mean([share(r, mapping) for r in group if r.spec.gamma == g]) for g in gammas]
+        means = [np.mean([share(r) for r in group if r.spec.gamma == g]) for g in gammas]
         tail = [r for r in group if r.spec.gamma >= gammas[int(np.argmax(means))]]
         kept[shape] = tail if len({r.spec.gamma for r in tail}) > 1 else group
         if max(means) > 0.5:
             rising.add(shape)
     shapes = [shape for shape in kept if shape in rising] or list(kept)
     value = lambda name, shape: np.array([variable(name, r) for r in kept[shape]])
-    shares = {shape: np.array([share(r, mapping) for r in kept[shape]]) for shape in shapes}
+    shares = {shape: np.array([share(r) for r in kept[shape]]) for shape in shapes}
     return {name: {shape: (value(name, shape), shares[shape]) for shape in shapes} for name in VARIABLES}
 
 
@@ -155,14 +152,6 @@ def placed(found: Mapping[Shape, Crossing], data: Mapping[Shape, tuple[np.ndarra
     return {shape: inside(t, data[shape][0]) for shape, t in found.items() if t.found}
 
 
-def ratios(data: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]]) -> dict[str, float]:
-    """{variable: how badly one curve describes all shapes}, 1 at best."""
-    return {
-        name: collapse({s: x for s, (x, _) in shapes.items()}, {s: p for s, (_, p) in shapes.items()})
-        for name, shapes in data.items()
-    }
-
-
 def advantage(runs: Sequence[StoredRun], seed: int = 0) -> dict[str, tuple[float, float, float]]:
     """{variable: how many times better than γ it describes all shapes with one curve, with a 95 % interval}."""
     return {name: tuple(found.tolist()) for name, found in _advantage(list(runs), 200, seed).items()}
@@ -173,7 +162,11 @@ def _advantage(runs: Sequence[StoredRun], draws: int, seed: int) -> dict[str, np
     """The squared deviation on γ over that on the variable; runs are resampled within each shape and γ, for all variables
     alike."""
     data = points(runs)
-    ratio = lambda d: {name: (b := ratios(d))["γ"] / b[name] for name in d if name != "γ"}
+
+    def ratio(data: Mapping[str, Mapping[Shape, tuple[np.ndarray, np.ndarray]]]) -> dict[str, float]:
+        bad = {name: collapse(shapes) for name, shapes in data.items()}
+        return {name: bad["γ"] / value for name, value in bad.items() if name != "γ"}
+
     found: dict[str, list[float]] = {}
     picks = {
         shape: bootstrap_indices([np.flatnonzero(x == v) for v in np.unique(x)], draws, seed + i)
@@ -248,16 +241,9 @@ def facts(flips: Sequence[StoredRun], widths: Sequence[StoredRun], seed: int = 0
     best_of = max(better, key=lambda n: better[n][0])
     found["best"] = Fact(better[best_of], "{:.2f} ({:.2f} to {:.2f})", f"times better than γ, {best_of}")
     shapes, data = by_shape(widths), points(widths)
-    found["shapes"] = Fact((len(data["γ"]), len(shapes)), "{} of {}", "shapes whose mean symmetric share exceeds one half")
+    leading = sum(max(float(p[x == v].mean()) for v in x) > 0.5 for x, p in data["γ"].values())
+    found["shapes"] = Fact((leading, len(shapes)), "{} of {}", "shapes whose mean symmetric share exceeds one half")
     placed_ = placed(crossings(data, seed)["γ"], data["γ"])
     found["placed"] = Fact(in_words(sum(placed_.values())), "{}", "shapes whose whole interval lies in the range")
     found["first"] = Fact(in_words(len(highest_at_first(widths))), "{}", "shapes mostly inferential at the largest weights")
     return found
-
-
-def trials(store: Store) -> list[StoredRun]:
-    """Every trial of batch, rate and decay; none where they are not stored."""
-    try:
-        return load(SEARCH.specs("laptop"), store)
-    except LookupError:
-        return []
