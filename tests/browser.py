@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, Playwright, Route
+from playwright.sync_api import Browser, Page, Playwright, Request
 
 from lib.book.pdf import find_chromium
 
@@ -38,13 +38,11 @@ class Watched:
         self.complaints: list[str] = []
         page.on("console", lambda m: self.complaints.append(f"{m.type}: {m.text}") if m.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: self.complaints.append(f"exception: {error}"))
+        page.context.on("request", self.hear)
 
-    def refuse(self, route: Route) -> None:
-        if route.request.url.startswith(("file:", "data:", "blob:")):
-            route.continue_()
-        else:
-            self.complaints.append(f"request: {route.request.url}")
-            route.abort()
+    def hear(self, request: Request) -> None:
+        if not request.url.startswith(("file:", "data:", "blob:")):
+            self.complaints.append(f"request: {request.url}")
 
     def open(self, path: Path, anchor: str = "") -> Page:
         self.page.goto(path.as_uri() + anchor, wait_until="load")
@@ -56,7 +54,6 @@ def offline(browser: Browser, width: int = 1280, **options: Any) -> Iterator[Wat
     """A fresh context without a network."""
     context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, reduced_motion="reduce", **options)
     watched = Watched(context.new_page())
-    context.route("**/*", watched.refuse)
     try:
         yield watched
     finally:

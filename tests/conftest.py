@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
-from tiny import SpecFactory, make_tiny_spec
+from tiny import PROVENANCE, SpecFactory, make_result, make_tiny_spec
 
 import lib.book.registry  # noqa: F401 (kinds of models are known once their study is imported, as the command line does)
 from lib.composition.flip import CONFIRM
@@ -142,8 +142,6 @@ def html(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
 @pytest.fixture
 def store(tmp_path: Path, tiny_spec: SpecFactory) -> Store:
     """A store with three tiny runs, of the seeds 0 to 2. Modules that need another one have their own."""
-    from test_store import PROVENANCE, make_result
-
     store = Store(tmp_path / "results")
     for seed in range(3):
         store.put(make_result(tiny_spec(seed=seed)), PROVENANCE)

@@ -38,6 +38,19 @@ def test_pages_fetch_nothing_from_elsewhere(html: Path) -> None:
     assert found > 20
 
 
+def test_pages_of_sources_are_alike_but_for_their_words(html: Path) -> None:
+    """So that a browser need open but one of each kind of file: the rest of the page, and what marks the words, is the same."""
+    around, paths = set(), sorted((html / "source").rglob("*.html"))
+    assert len(paths) > 50
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        before, code, after = re.split(r'(?s)(?<=<pre tabindex="0">)(.*)(?=</pre></div>)', text, maxsplit=1)
+        assert {tag.split(" ")[0] for tag in re.findall(r"<[^>]*>?", code)} <= {"<span", "<span>", "</span>"}, path.name
+        own = path.relative_to(html / "source").as_posix().removesuffix(".html")
+        around.add((before + after).replace(own, "").replace("../", ""))
+    assert len(around) == 1
+
+
 def test_equations_are_drawn_by_a_script_of_our_own(html: Path) -> None:
     page = (html / "book" / "01-the-task.html").read_text(encoding="utf-8")
     assert "katex/katex.min.js" in page

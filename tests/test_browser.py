@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -39,7 +41,7 @@ def pages(html: Path) -> list[Path]:
 
 
 def kinds(html: Path) -> list[Path]:
-    """Every page of the book, and of the sources, which one function makes, one a kind of file."""
+    """Every page of the book, and of the sources, which are alike but for their words, one a kind of file."""
     alike = {tuple(path.suffixes): path for path in pages(html) if "source" in path.relative_to(html).parts}
     return [path for path in pages(html) if "source" not in path.relative_to(html).parts] + list(alike.values())
 
@@ -59,59 +61,92 @@ def settle(page: Page) -> None:
     page.evaluate("() => document.fonts.ready.then(() => true)")
 
 
-def test_every_page_loads_offline_without_a_complaint(html: Path, browser: Browser) -> None:
-    equations = 0
-    broken = "() => [...document.images].filter((i) => i.complete && !i.naturalWidth && i.offsetParent).map((i) => i.src)"
-    with offline(browser) as watched:
-        for path in pages(html):
-            page = watched.open(path)
-            settle(page)
-            assert watched.complaints == [], path.name
-            assert page.locator("h1").count() >= 1, path.name
-            drawn = page.locator("article .math .katex, main .math .katex").count()
-            assert drawn == page.locator("article .math, main .math").count(), path.name
-            assert page.locator(".katex-error").count() == 0, path.name
-            equations += drawn
-            assert page.evaluate(broken) == [], path.name
-    assert equations > 20
+@dataclass
+class Seen:
+    """What was found on the pages that one browser opened, each once."""
+
+    complaints: dict[str, list[str]] = field(default_factory=dict)
+    lacking: list[str] = field(default_factory=list)
+    equations: int = 0
+    too_wide: dict[tuple[str, int], int] = field(default_factory=dict)
+    findings: dict[str, list[str]] = field(default_factory=lambda: {theme: [] for theme in ("light", "dark")})
 
 
-def test_no_page_scrolls_sideways(html: Path, browser: Browser) -> None:
-    too_wide = {}
+BROKEN = "() => [...document.images].filter((i) => i.complete && !i.naturalWidth && i.offsetParent).map((i) => i.src)"
+COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
+"""For axe: the rules that a theme can break."""
+
+
+@pytest.fixture(scope="module")
+def seen(html: Path, browser: Browser) -> Seen:
+    """A page of every kind as it loads, at three widths, and in both themes, of which a reader's button makes the second."""
+    found = Seen()
     with offline(browser) as watched:
         for path in kinds(html):
             page = watched.open(path)
             settle(page)
+            _look(page, path.name, found)
             for width in (360, 400, 1280):
                 page.set_viewport_size({"width": width, "height": 900})
                 extent = page.evaluate("() => document.scrollingElement.scrollWidth")
                 if extent > width:
-                    too_wide[path.name, width] = extent
-    assert too_wide == {}
+                    found.too_wide[path.name, width] = extent
+            if watched.complaints:
+                found.complaints[path.name] = watched.complaints.copy()
+            if "source" in path.relative_to(html).parts:
+                page.evaluate(THIN)
+            for theme, findings in found.findings.items():
+                if theme == "dark":
+                    page.locator(".theme-switch-button:visible").first.click()
+                assert page.evaluate("() => document.documentElement.dataset.theme") == theme
+                response = Axe().run(page, options=QUIET | (COLOURS if theme == "dark" else {})).response
+                findings += [
+                    f"{path.name}: {v['id']}: {node['html'][:150]}"
+                    for v in response["violations"]
+                    if v["impact"] in ("serious", "critical")
+                    for node in v["nodes"]
+                ]
+            page.evaluate("() => localStorage.clear()")
+            watched.complaints.clear()  # axe asks for style sheets, which a page from disk may not
+    return found
+
+
+def _look(page: Page, name: str, found: Seen) -> None:
+    """For a heading, for equations that are drawn, and for pictures that are there."""
+    drawn = page.locator("article .math .katex, main .math .katex").count()
+    found.equations += drawn
+    lacks = {
+        "a heading": page.locator("h1").count() < 1,
+        "equations": drawn != page.locator("article .math, main .math").count() or page.locator(".katex-error").count() > 0,
+        "pictures": page.evaluate(BROKEN) != [],
+    }
+    found.lacking += [f"{name} lacks {what}" for what, lacking in lacks.items() if lacking]
+
+
+def test_every_page_loads_offline_without_a_complaint(seen: Seen) -> None:
+    assert seen.complaints == {}
+    assert seen.lacking == []
+    assert seen.equations > 20
+
+
+def test_no_page_scrolls_sideways(seen: Seen) -> None:
+    assert seen.too_wide == {}
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_no_page_has_a_serious_accessibility_finding(html: Path, browser: Browser, theme: str) -> None:
-    """All rules; in the dark those of colour, which alone a theme can break."""
-    found = []
-    colours = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
-    options = QUIET | (colours if theme == "dark" else {})
+def test_no_page_has_a_serious_accessibility_finding(seen: Seen, theme: str) -> None:
+    """All rules; in the dark those of colour."""
+    assert seen.findings[theme] == []
+
+
+def test_a_request_that_leaves_the_disk_is_heard(tmp_path: Path, browser: Browser) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(
+        "<!doctype html><title>t</title><img src='http://x/'><img src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>"
+    )
     with offline(browser) as watched:
-        watched.page.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}');")
-        for path in kinds(html):
-            page = watched.open(path)
-            settle(page)
-            assert page.evaluate("() => document.documentElement.dataset.theme") == theme
-            if "source" in path.relative_to(html).parts:
-                page.evaluate(THIN)
-            response = Axe().run(page, options=options).response
-            found += [
-                f"{path.name}: {v['id']}: {node['html'][:150]}"
-                for v in response["violations"]
-                if v["impact"] in ("serious", "critical")
-                for node in v["nodes"]
-            ]
-    assert found == []
+        watched.open(path)
+        assert [words for words in watched.complaints if words.startswith("request")] == ["request: http://x/"]
 
 
 # ---------------------------------------------------------------- the explorers
@@ -285,29 +320,29 @@ def test_a_permalink_restores_the_view_and_the_view_gives_it_back(html: Path, br
         assert watched.complaints == []
 
 
-@pytest.mark.parametrize(
-    "anchor",
-    [
-        "#rm-landing?series=9&gamma=small&depth=&seed=1e999&step=NaN&other=1",
-        "#rm-landing?",
-        "#rm-landing?gamma",
-        "#rm-landing?series=0.5&gamma=Infinity",
-        "#rm-landing?series=__proto__&gamma=<img src=x onerror=hit>",
-        "#rm-other?gamma=0.7&step=2",
-        "#rm-landing",
-        "#rm-landing?gamma=%",
-        "#%",
-    ],
+MALFORMED = (
+    "#rm-landing?series=9&gamma=small&depth=&seed=1e999&step=NaN&other=1",
+    "#rm-landing?",
+    "#rm-landing?gamma",
+    "#rm-landing?series=0.5&gamma=Infinity",
+    "#rm-landing?series=__proto__&gamma=<img src=x onerror=hit>",
+    "#rm-other?gamma=0.7&step=2",
+    "#rm-landing",
+    "#rm-landing?gamma=%",
+    "#%",
 )
-def test_a_malformed_permalink_is_ignored(html: Path, browser: Browser, anchor: str) -> None:
+
+
+def test_a_malformed_permalink_is_ignored(html: Path, browser: Browser) -> None:
     with offline(browser) as watched:
-        plain = watched.open(html / "book" / "intro.html")
-        shown, href = _shown(plain, "rm-landing"), plain.locator("#rm-landing-link").get_attribute("href")
-        plain.goto("about:blank")
-        page = watched.open(html / "book" / "intro.html", anchor)
-        assert _shown(page, "rm-landing") == shown
-        expect(page.locator("#rm-landing-link")).to_have_attribute("href", href or "")
-        assert watched.complaints == []
+        page = watched.open(html / "book" / "intro.html")
+        shown, href = _shown(page, "rm-landing"), page.locator("#rm-landing-link").get_attribute("href")
+        for anchor in MALFORMED:
+            page.goto("about:blank")
+            watched.open(html / "book" / "intro.html", anchor)
+            assert _shown(page, "rm-landing") == shown, anchor
+            expect(page.locator("#rm-landing-link")).to_have_attribute("href", href or "")
+            assert watched.complaints == [], anchor
 
 
 @pytest.mark.parametrize("anchor", ["?step=1e6", "?step=-7", "?seed=77", "?depth=-3&gamma=0.3"])
@@ -454,32 +489,32 @@ def test_cells_of_the_diagram_are_named_and_reached_with_arrow_keys(html: Path, 
         assert watched.complaints == []
 
 
-@pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize(("name", "id"), EXPLORERS.items(), ids=lambda v: v)
-def test_the_controls_stay_in_sight(html: Path, browser: Browser, name: str, id: str, width: int) -> None:
+def test_the_controls_stay_in_sight(html: Path, browser: Browser, name: str, id: str) -> None:
     """While a reader scrolls through the pictures; and nothing lies on them."""
-    with offline(browser, width) as watched:
+    with offline(browser) as watched:
         page = watched.open(html / "book" / f"{name}.html")
         settle(page)
-        ends = page.evaluate(
-            "(id) => { const r = document.getElementById(`${id}-view`).getBoundingClientRect();"
-            " return [r.top + scrollY, r.bottom + scrollY]; }",
-            id,
-        )
-        for share in (0.4, 0.6, 0.75):
+        for width, share in itertools.product((400, 1280), (0.4, 0.6, 0.75)):
+            page.set_viewport_size({"width": width, "height": 900})
+            ends = page.evaluate(
+                "(id) => { const r = document.getElementById(`${id}-view`).getBoundingClientRect();"
+                " return [r.top + scrollY, r.bottom + scrollY]; }",
+                id,
+            )
             to = min(ends[0] + share * (ends[1] - ends[0]), ends[1] - 500)
             page.evaluate("(y) => scrollTo({ top: y, behavior: 'instant' })", max(to, ends[0]))
             box = page.locator(f"#{id} .rm-controls").bounding_box()
             assert box is not None
-            assert box["y"] >= 0, share
-            assert box["y"] + box["height"] <= 900, share
-            assert box["height"] < 400, share  # it leaves room for the pictures
+            assert box["y"] >= 0, (width, share)
+            assert box["y"] + box["height"] <= 900, (width, share)
+            assert box["height"] < 400, (width, share)  # it leaves room for the pictures
             on_top = page.evaluate(
                 "(id) => { const i = document.getElementById(`${id}-gamma`), r = i.getBoundingClientRect();"
                 " return document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2) === i; }",
                 id,
             )
-            assert on_top, share
+            assert on_top, (width, share)
 
 
 REDRAW = """
@@ -566,6 +601,7 @@ def test_paper_is_white_and_nothing_is_cut_off(html: Path, browser: Browser, the
         for name in ("02-phase-diagram", "03-information-flow"):
             page = watched.open(html / "book" / f"{name}.html")
             settle(page)
+            assert page.evaluate("() => document.documentElement.dataset.theme") == theme
             page.evaluate("() => window.dispatchEvent(new Event('beforeprint'))")
             page.emulate_media(media="print")
             assert page.evaluate("() => document.documentElement.dataset.theme") == "light"
@@ -592,8 +628,8 @@ def test_the_explorer_fits_a_small_screen(html: Path, browser: Browser) -> None:
 
 
 def test_without_scripts_there_is_a_picture(html: Path, browser: Browser) -> None:
-    for name, id in (EXPLORERS | DIALS).items():
-        with offline(browser, java_script_enabled=False) as watched:
+    with offline(browser, java_script_enabled=False) as watched:
+        for name, id in (EXPLORERS | DIALS).items():
             page = watched.open(html / "book" / f"{name}.html")
             box = page.locator(f"#{id} noscript img").bounding_box()
             assert box is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import nbformat
@@ -14,33 +15,53 @@ from lib.book.chapters import Chapter
 from lib.book.paths import STORE_VARIABLE
 
 
-@pytest.fixture
-def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Chapter]:
+def planted(place: Path, patch: pytest.MonkeyPatch) -> list[Chapter]:
     """Two small chapters in place of the book's; pages are not made, and the list of contents is left out."""
-    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
-    found = [write(tmp_path / f"{name}.ipynb", "print(n)") for name in ("01-one", "02-two")]
-    monkeypatch.setattr(chapters, "chapters", lambda: found)
-    monkeypatch.setattr(build, "render", lambda output: tmp_path / "index.html")
-    monkeypatch.setattr(build, "missing", list)
-    monkeypatch.setattr(build, "BUILD", tmp_path)
-    monkeypatch.setattr(build, "FAILED", tmp_path / "failed.json")
+    patch.setenv(STORE_VARIABLE, str(place / "store"))
+    found = [write(place / f"{name}.ipynb", "print(n)") for name in ("01-one", "02-two")]
+    patch.setattr(chapters, "chapters", lambda: found)
+    patch.setattr(build, "render", lambda output: place / "index.html")
+    patch.setattr(build, "missing", list)
+    patch.setattr(build, "BUILD", place)
+    patch.setattr(build, "FAILED", place / "failed.json")
     return found
 
 
-def test_executed_chapters_pass_the_strict_build(book: list[Chapter]) -> None:
-    build.build(strict=True)
-    assert [chapters.stale(chapter) for chapter in book] == [[], []]
+@pytest.fixture
+def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Chapter]:
+    """Two chapters that nobody has executed."""
+    return planted(tmp_path, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The two chapters after a strict build, which is made once."""
+    with pytest.MonkeyPatch.context() as patch:
+        found = planted(tmp_path_factory.mktemp("executed"), patch)
+        build.build(strict=True)
+        return [chapter.path for chapter in found]
+
+
+@pytest.fixture
+def built(book: list[Chapter], executed: list[Path]) -> list[Chapter]:
+    """Copies of the two that a build has executed."""
+    for chapter, path in zip(book, executed, strict=True):
+        shutil.copy(path, chapter.path)
+    return book
+
+
+def test_executed_chapters_pass_the_strict_build(built: list[Chapter]) -> None:
+    assert [chapters.stale(chapter) for chapter in built] == [[], []]
     build.build(execute=False, strict=True)
     assert build.failures() == {}
 
 
 def test_a_stale_chapter_warns_and_fails_the_strict_build_alone(
-    book: list[Chapter], capsys: pytest.CaptureFixture[str]
+    built: list[Chapter], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    build.build()
-    notebook = nbformat.read(book[1].path, as_version=4)
+    notebook = nbformat.read(built[1].path, as_version=4)
     notebook.cells[1].source = "print(n + 1)"
-    nbformat.write(notebook, book[1].path)
+    nbformat.write(notebook, built[1].path)
     capsys.readouterr()
     build.build(execute=False)
     assert "stale: 02-two: its code" in capsys.readouterr().err
@@ -52,36 +73,34 @@ def test_a_stale_chapter_warns_and_fails_the_strict_build_alone(
     build.check()
 
 
-def test_a_failing_chapter_keeps_its_notebook_and_fails_the_build_until_it_succeeds(book: list[Chapter]) -> None:
-    build.build()
-    good = book[0].path.read_text()
-    book[0].path.write_text(good.replace("print(n)", "raise ValueError('gone wrong')"))
-    broken = book[0].path.read_text()
+def test_a_failing_chapter_keeps_its_notebook_and_fails_the_build_until_it_succeeds(built: list[Chapter]) -> None:
+    good = built[0].path.read_text()
+    built[0].path.write_text(good.replace("print(n)", "raise ValueError('gone wrong')"))
+    broken = built[0].path.read_text()
     with pytest.raises(BuildError, match=r"failed: chapter 01-one failed in cell .*gone wrong"):
         build.build()
-    assert book[0].path.read_text() == broken
+    assert built[0].path.read_text() == broken
     assert "gone wrong" in build.failures()["01-one"]
     with pytest.raises(BuildError, match="gone wrong"):  # nothing was executed since, so it is still true
         build.build(execute=False)
-    assert chapters.stale(book[1]) == []
-    book[0].path.write_text(good)
+    assert chapters.stale(built[1]) == []
+    built[0].path.write_text(good)
     build.build(strict=True)
     assert build.failures() == {}
 
 
-def test_only_what_is_stale_is_executed(book: list[Chapter]) -> None:
-    build.build()
-    written = [chapter.path.stat().st_mtime_ns for chapter in book]
+def test_only_what_is_stale_is_executed(built: list[Chapter]) -> None:
+    written = [chapter.path.stat().st_mtime_ns for chapter in built]
     build.build(strict=True)
-    assert [chapter.path.stat().st_mtime_ns for chapter in book] == written  # a build changes nothing that is fresh
-    notebook = nbformat.read(book[1].path, as_version=4)
+    assert [chapter.path.stat().st_mtime_ns for chapter in built] == written  # a build changes nothing that is fresh
+    notebook = nbformat.read(built[1].path, as_version=4)
     notebook.cells[1].source = "print(n + 1)"
-    nbformat.write(notebook, book[1].path)
+    nbformat.write(notebook, built[1].path)
     build.build(strict=True)
-    assert book[0].path.stat().st_mtime_ns == written[0]
-    assert nbformat.read(book[1].path, as_version=4).cells[1].outputs[0].text == "2\n"
+    assert built[0].path.stat().st_mtime_ns == written[0]
+    assert nbformat.read(built[1].path, as_version=4).cells[1].outputs[0].text == "2\n"
     build.build(everything=True)
-    assert book[0].path.stat().st_mtime_ns > written[0]
+    assert built[0].path.stat().st_mtime_ns > written[0]
 
 
 def test_chapters_are_told_the_environment_of_the_build(book: list[Chapter], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,10 +112,10 @@ def test_chapters_are_told_the_environment_of_the_build(book: list[Chapter], mon
         assert nbformat.read(book[0].path, as_version=4).cells[1].outputs[0].text == f"{told}\n"
 
 
-def test_kernels_take_one_thread(book: list[Chapter]) -> None:
-    book[0].path.write_text(book[0].path.read_text().replace("print(n)", "import torch; print(torch.get_num_threads())"))
+def test_kernels_take_one_thread(built: list[Chapter]) -> None:
+    built[0].path.write_text(built[0].path.read_text().replace("print(n)", "import torch; print(torch.get_num_threads())"))
     build.build()
-    assert nbformat.read(book[0].path, as_version=4).cells[1].outputs[0].text == "1\n"
+    assert nbformat.read(built[0].path, as_version=4).cells[1].outputs[0].text == "1\n"
 
 
 def test_a_dead_kernel_fails_its_chapter_alone(book: list[Chapter]) -> None:
@@ -106,7 +125,8 @@ def test_a_dead_kernel_fails_its_chapter_alone(book: list[Chapter]) -> None:
     assert chapters.stale(book[1]) == []
 
 
-def test_a_missing_chapter_fails_the_strict_build(book: list[Chapter], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("built")
+def test_a_missing_chapter_fails_the_strict_build(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "missing", lambda: ["03-three is in _toc.yml but not in book/"])
     build.build()
     with pytest.raises(BuildError, match="03-three is in _toc"):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from lib.core.train.plan import Options
 
 TESTS = Path(__file__).parent
 STUDY = Composition()
+Whole = Callable[..., dict[RunSpec, RunResult]]
 
 
 def options(**changes: Any) -> Options:
@@ -65,23 +67,36 @@ def interrupted_at(
     raise AssertionError("training went on to its end")
 
 
+@pytest.fixture(scope="module")
+def whole() -> Whole:
+    """What runs give that nothing stops, trained once for each set of options and each study."""
+    found: dict[tuple[Any, ...], dict[RunSpec, RunResult]] = {}
+
+    def of(specs: list[RunSpec], opts: Options, study: Composition = STUDY) -> dict[RunSpec, RunResult]:
+        key = (*specs, opts, type(study))
+        if key not in found:
+            found[key] = {result.spec: result for result in train(specs, study, opts)}
+        return found[key]
+
+    return of
+
+
 @pytest.mark.parametrize("bf16", [False, True])
 @pytest.mark.parametrize("backend", ["eager", "native"])
 @pytest.mark.parametrize("step", [1, 4, 5, 7, 17, 23])
 def test_stopped_after_any_step_and_resumed_gives_the_same_bits(
-    specs: list[RunSpec], tmp_path: Path, step: int, backend: str, bf16: bool
+    specs: list[RunSpec], whole: Whole, tmp_path: Path, step: int, backend: str, bf16: bool
 ) -> None:
     """Before, at and after an evaluation, and with the third run in the slot that the first one left."""
     if backend == "native" and native.library(torch.bfloat16 if bf16 else torch.float32) is None:
         pytest.skip("no AVX-512, or no bfloat16 products, or no C++ compiler")
     opts, path = options(backend=backend, bf16=bf16), tmp_path / "group.safetensors"
-    whole = {result.spec: result for result in train(specs, STUDY, opts)}
     parts = interrupted_at(step, specs, path, opts)
     assert path.exists()
     parts |= {result.spec: result for result in train(specs, STUDY, opts, checkpoint_path=path)}
-    assert parts.keys() == whole.keys()
+    assert parts.keys() == whole(specs, opts).keys()
     for spec in specs:
-        assert_equal_bits(parts[spec], whole[spec])
+        assert_equal_bits(parts[spec], whole(specs, opts)[spec])
     assert not path.exists()
 
 
@@ -98,14 +113,16 @@ fit = dict(schedule="fit", steps=400, anneal=100, eval_every=50, fit_level=0.01,
 specs = [tiny.make_tiny_spec(seed=s, gamma=0.3 + 0.2 * s, **fit) for s in range(3)]
 options = Options(device="cpu", slots=2, backend={backend!r}, checkpoint_every=0.0)
 step = lambda now: print("step", now.step, flush=True)
-for result in train(specs, Composition(), options, step, checkpoint_path=Path({path!r})):
-    digest = hashlib.sha256(b"".join(w.numpy().tobytes() for w in result.weights.values())).hexdigest()
-    print("done", result.spec.seed, result.steps, digest, result.history["loss"][-1], flush=True)
+for word, path in (("done", {path!r}), ("whole", {path!r} + ".whole"))[:{times}]:
+    for result in train(specs, Composition(), options, step, checkpoint_path=Path(path)):
+        digest = hashlib.sha256(b"".join(w.numpy().tobytes() for w in result.weights.values())).hexdigest()
+        print(word, result.spec.seed, result.steps, digest, result.history["loss"][-1], flush=True)
 """
 
 
-def child(path: Path, backend: str) -> subprocess.Popen[str]:
-    code = CHILD.format(tests=str(TESTS), path=str(path), backend=backend)
+def child(path: Path, backend: str, whole: bool = False) -> subprocess.Popen[str]:
+    """Trains, or goes on from the checkpoint there; `whole`: then once more from nothing."""
+    code = CHILD.format(tests=str(TESTS), path=str(path), backend=backend, times=1 + whole)
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
 
 
@@ -114,8 +131,6 @@ def test_killed_at_a_random_step_and_resumed_in_a_fresh_process_gives_the_same_b
     """With every program that a sweep may train with; two kills, wherever they hit."""
     if backend == "native" and native.library(torch.bfloat16) is None:
         pytest.skip("no AVX-512, or no bfloat16 products, or no C++ compiler")
-    whole = [line for line in child(tmp_path / "other", backend).communicate()[0].splitlines() if line.startswith("done")]
-    assert len(whole) == 3
     path = tmp_path / "group.safetensors"
     seen = set()
     for kill in range(2):
@@ -125,13 +140,16 @@ def test_killed_at_a_random_step_and_resumed_in_a_fresh_process_gives_the_same_b
                 seen.add(line.strip())
             if line.startswith("step") and int(line.split()[1]) >= 100 * (kill + 1):
                 break
-        time.sleep(random.random() * 0.3)
+        time.sleep(random.random() * 0.05)
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert path.exists()
         seen |= {line.strip() for line in process.stdout if line.startswith("done")}
         process.stdout.close()
-    seen |= {line for line in child(path, backend).communicate()[0].splitlines() if line.startswith("done")}
+    last = child(path, backend, whole=True).communicate()[0].splitlines()
+    seen |= {line for line in last if line.startswith("done")}
+    whole = [line.replace("whole", "done", 1) for line in last if line.startswith("whole")]
+    assert len(whole) == 3
     assert seen == set(whole)
 
 
@@ -206,22 +224,22 @@ class Keeping(Composition):
 
 
 @pytest.mark.parametrize("step", [7, 23])
-def test_snapshots_survive_a_stop(specs: list[RunSpec], tmp_path: Path, step: int) -> None:
+def test_snapshots_survive_a_stop(specs: list[RunSpec], whole: Whole, tmp_path: Path, step: int) -> None:
     """Those that were taken before it, and those after: of finished runs, of runs on their way, and of one not begun."""
     study, path = Keeping(), tmp_path / "group.safetensors"
-    whole = {result.spec: result for result in train(specs, study, options())}
+    at_one_go = whole(specs, options(), study)
     parts = interrupted_at(step, specs, path, options(), study)
     loaded = checkpoint.load(path)
     for run in filter(None, loaded.slots):
         assert list(loaded.records[run].snapshots) == loaded.records[run].history["step"] != []
     parts |= {result.spec: result for result in train(specs, study, options(), checkpoint_path=path)}
     for spec in specs:
-        assert list(parts[spec].snapshots) == list(whole[spec].snapshots)
-        assert len(whole[spec].snapshots) >= 2
-        for at, kept in whole[spec].snapshots.items():
+        assert list(parts[spec].snapshots) == list(at_one_go[spec].snapshots)
+        assert len(at_one_go[spec].snapshots) >= 2
+        for at, kept in at_one_go[spec].snapshots.items():
             assert kept.keys() == parts[spec].snapshots[at].keys() == {"token", "a.name"}
             assert all(torch.equal(array, parts[spec].snapshots[at][name]) for name, array in kept.items())
-        assert_equal_bits(parts[spec], whole[spec])
+        assert_equal_bits(parts[spec], at_one_go[spec])
 
 
 def test_altered_snapshots_are_refused(specs: list[RunSpec], tmp_path: Path) -> None:

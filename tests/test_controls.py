@@ -70,12 +70,6 @@ def test_a_seed_of_the_paper_size_counts_once_it_has_all_gammas() -> None:
     assert controls.paper_size(Shelf([]), "laptop") == []  # pyright: ignore[reportArgumentType]
 
 
-def test_nothing_is_claimed_without_runs() -> None:
-    for name in CLAIMS:
-        assert judged(name, Shelf([]))["status"] == NOT_RUN, name
-        assert CLAIMS[name].evaluate(Shelf([]), "smoke")["status"] == NOT_RUN  # pyright: ignore[reportArgumentType]
-
-
 def by_gamma(at: dict[float, tuple[float, float]]) -> Shares:
     return lambda spec: at.get(spec.gamma, (0.0, 1.0))
 

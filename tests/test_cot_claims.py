@@ -109,15 +109,6 @@ def failed(id: str, runs: Iterable[StoredRun] = ()) -> list[str]:
     return record(id, runs)["failed"]
 
 
-def test_claims_have_names_of_their_own() -> None:
-    assert len(BY_ID) == len(CLAIMS)
-
-
-@pytest.mark.parametrize("id", [id for id in BY_ID if id != "cot-example"])
-def test_without_results_nothing_is_claimed(id: str) -> None:
-    assert status(id) == NOT_RUN
-
-
 def test_the_worked_example_needs_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert status("cot-example") == REPRODUCED
     assert [id for id, claim in BY_ID.items() if claim.by_construction] == ["cot-example"]

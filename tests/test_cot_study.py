@@ -329,9 +329,8 @@ def test_a_reading_counts_wrong_steps() -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
-def test_specs_are_distinct_and_can_be_made(experiment: Experiment, profile: str) -> None:
+def test_specs_can_be_made(experiment: Experiment, profile: str) -> None:
     specs = experiment.specs(profile)
-    assert len({spec.key for spec in specs}) == len(specs)
     for spec in {spec.shape: spec for spec in specs}.values():
         study = make_study(spec)
         tokens, target = study.batch(torch.tensor([[0]]), torch.arange(2)[None])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -431,22 +430,12 @@ def last_seed(usual: Any, other: Any) -> Callable[[RunSpec], Any]:
     return lambda spec: other if spec.seed == LAPTOP[-1].seed else usual
 
 
-def test_claims_have_names_of_their_own() -> None:
-    assert not [id for id, count in Counter(claim.id for claim in CLAIMS).items() if count > 1]
-    for claim in CLAIMS:
-        assert claim.id.startswith("icl-")
-        assert claim.statement.endswith(".")
-        assert claim.paper in ("li2024nonlinear", "li2024talk")
-        assert claim.criterion
-    assert len(LAPTOP) == 8
-
-
 @pytest.mark.parametrize("id", BY_ID)
-def test_without_results_nothing_is_claimed(id: str) -> None:
-    for runs, missing in (([], 8), (map(planted, LAPTOP[1:]), 1)):
-        found = record(id, runs)
-        assert (found["status"], found["n_seeds"]) == (NOT_RUN, 0)
-        assert found["measured"].startswith(f"{missing} of 8 runs are not stored yet")
+def test_one_missing_run_is_enough_to_claim_nothing(id: str) -> None:
+    assert len(LAPTOP) == 8
+    found = record(id, map(planted, LAPTOP[1:]))
+    assert (found["status"], found["n_seeds"]) == (NOT_RUN, 0)
+    assert found["measured"].startswith("1 of 8 runs are not stored yet")
 
 
 # ---------------------------------------------------------------- unseen tasks

@@ -15,7 +15,7 @@ import torch
 from test_in_context_claims import Planted, bars_are_said, judged, planted, random_weights
 
 from lib.book.dials import Dials
-from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
 from lib.core.read.fact import ABSENT, Fact
 from lib.core.read.statistics import wilson
 from lib.core.record.spec import RunSpec, SpecError
@@ -129,17 +129,6 @@ def test_the_interval_of_gpt2_counts_each_prompt_once() -> None:
 
 
 # ---------------------------------------------------------------- claims
-
-
-def test_claims_have_a_name_a_criterion_and_a_source() -> None:
-    assert len(BY_ID) == len(CLAIMS) == 13
-    assert {claim.paper for claim in CLAIMS} == {"li2024nonlinear", "ours"}
-    assert all(claim.id.startswith("icl-") and claim.statement.endswith(".") for claim in CLAIMS)
-
-
-@pytest.mark.parametrize("id", sorted(BY_ID))
-def test_without_results_nothing_is_claimed(id: str) -> None:
-    assert status(id) == NOT_RUN
 
 
 def covers(cycle: float, control: float) -> list[Planted]:

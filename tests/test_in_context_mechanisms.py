@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -713,18 +712,3 @@ def test_tables_and_figures_of_the_story() -> None:
     assert (small["neurons, size of a"], wide["neurons, size of a"]) == ("64, 0.0312", "200, 0.0707")
     assert small["γ (learning rate)"].endswith("0.94 (1.9)")
     assert wide["γ (learning rate)"].endswith("0.5 (0.3), 0.7 (0.3)")
-
-
-# ---------------------------------------------------------------- the list of claims
-
-
-def test_claims_have_names_of_their_own_and_say_nothing_without_results() -> None:
-    assert not [id for id, count in Counter(c.id for c in (*CHAPTER_14, *CHAPTER_16, *CHAPTER_17)).items() if count > 1]
-    for chapter, prefix in ((CHAPTER_14, "icl-prune-"), (CHAPTER_16, "icl-deep-"), (CHAPTER_17, "story-")):
-        for claim in chapter:
-            assert claim.id.startswith(prefix)
-            assert claim.statement.endswith(".")
-            assert claim.paper in ("li2024nonlinear", "ours")
-            for profile in ("smoke", "laptop"):
-                record = claim.evaluate(Shelf([]), profile)
-                assert (record["status"], record["n_seeds"]) == (NOT_RUN, 0)

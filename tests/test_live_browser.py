@@ -114,11 +114,11 @@ def answer(dialog: Locator) -> None:
 def run_cell(page: Page, number: int) -> None:
     """Until the cell has a number or a star: JupyterLab does not hear keys before it is ready, whatever it shows."""
     cell = page.locator(".jp-NotebookPanel .jp-Cell").nth(number)
-    for _ in range(10):
+    for _ in range(80):
         cell.locator(".jp-InputArea-editor").click()
         page.keyboard.press("Shift+Enter")
         try:
-            expect(cell.locator(".jp-InputPrompt").first).not_to_have_text("[ ]:", timeout=10_000)
+            expect(cell.locator(".jp-InputPrompt").first).not_to_have_text("[ ]:", timeout=1_500)
             return
         except AssertionError:
             continue

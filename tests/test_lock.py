@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
+PYTHONS = ("3.11.0", "3.12", "3.13")
 
 
 def pins(name: str) -> dict[str, tuple[Requirement, int]]:
@@ -48,23 +50,29 @@ def test_the_book_and_the_tests_have_the_same_versions() -> None:
     assert {name: str(pin) for name, (pin, _) in book.items()}.items() <= {n: str(pin) for n, (pin, _) in tests.items()}.items()
 
 
-@pytest.mark.parametrize("python", ["3.11.0", "3.12", "3.13"])
-def test_the_locks_resolve_on_every_python_that_is_promised(python: str) -> None:
-    """Resolved, not installed; needs the network."""
+@pytest.fixture(scope="module")
+def resolving() -> Iterator[dict[str, subprocess.Popen[str]]]:
+    """The resolutions for every Python, which wait for the network together."""
     uv = Path(sys.executable).with_name("uv")
-    command = [uv, "pip", "compile", "--quiet", "--python-version", python, "--only-binary", ":all:"]
-    ours = ["--no-binary", "reason-or-memorize"]
-    done = subprocess.run(
-        [*command, *ours, "--no-header", "--no-annotate", "-c", "requirements-test.lock", "requirements-test.txt"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode and re.search(r"dns error|connect|timed? ?out", done.stderr):
+    command = [uv, "pip", "compile", "--quiet", "--only-binary", ":all:", "--no-binary", "reason-or-memorize", "--no-header"]
+    command += ["--no-annotate", "-c", "requirements-test.lock", "requirements-test.txt", "--python-version"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    started = {python: subprocess.Popen([*command, python], cwd=ROOT, **pipes) for python in PYTHONS}
+    yield started
+    for process in started.values():
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_locks_resolve_on_every_python_that_is_promised(resolving: dict[str, subprocess.Popen[str]], python: str) -> None:
+    """Resolved, not installed; needs the network."""
+    said, complained = resolving[python].communicate()
+    if resolving[python].returncode and re.search(r"dns error|connect|timed? ?out", complained):
         pytest.skip("no network")
-    assert done.returncode == 0, done.stderr
+    assert resolving[python].returncode == 0, complained
     locked = {name: str(pin.specifier) for name, (pin, _) in pins("requirements-test.lock").items()}
-    resolved = [Requirement(line) for line in done.stdout.splitlines() if line and line[0] not in "#-"]
+    resolved = [Requirement(line) for line in said.splitlines() if line and line[0] not in "#-"]
     pytorch = re.compile(r"torch$|triton$|nvidia-|cuda-")
     wanted = {canonicalize_name(one.name): str(one.specifier) for one in resolved if not pytorch.match(one.name)}
     assert wanted.items() <= locked.items()

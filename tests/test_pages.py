@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from test_architecture import third_party
 from test_chapters import write
 from test_lock import asked
-from test_store import make_result
+from tiny import make_result
 
 from lib.book import build, chapters, generated
 from lib.book.display import plain

@@ -14,7 +14,7 @@ import pytest
 from conftest import SpecFactory, make_tiny_spec
 from hypothesis import given
 from hypothesis import strategies as st
-from test_store import PROVENANCE, make_result
+from tiny import PROVENANCE, make_result
 
 from lib.book.paths import note_read
 from lib.book.provenance import LIVE, RECORD, code_digest, digest, make_record, outputs_digest, read_results, sources, stale

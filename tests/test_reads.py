@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from conftest import SpecFactory
 from test_chapters import write
-from test_store import PROVENANCE, make_result
+from tiny import PROVENANCE, make_result
 
 from lib.book import chapters
 from lib.book.chapters import Chapter, execute

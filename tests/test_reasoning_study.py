@@ -22,12 +22,10 @@ from lib.core.model.transformer import ActivationCache, ModelSpec, Transformer, 
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, SpecError, TrainSpec, canonical, from_dict
 from lib.core.record.store import Store
-from lib.core.sweep.experiment import PROFILES, Experiment
 from lib.core.train import checkpoint
 from lib.core.train.ensemble import Ask, Ensemble
 from lib.core.train.loop import Interrupted, train
 from lib.core.train.plan import Options, backend_for
-from lib.reasoning_bias.experiments import EXPERIMENTS
 from lib.reasoning_bias.models import EmbMLP, EmbMLPSpec
 from lib.reasoning_bias.study import ANCHORS, MemoryAndReasoning, causal_average, drive, make_study
 from lib.reasoning_bias.task import FIRST_KEY, HELD_OUT, LAST_KEY, LENGTH, MEMORY, N_KEYS, N_PLACES, REASONING, VOCAB, Task
@@ -490,14 +488,3 @@ def test_an_unknown_memory_variant_is_refused() -> None:
 def test_an_unknown_argument_of_the_task_is_refused() -> None:
     with pytest.raises(TypeError, match="colour"):
         make_study(make_spec(task={"colour": "red"}))
-
-
-@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
-@pytest.mark.parametrize("profile", PROFILES)
-def test_every_step_to_keep_is_evaluated(experiment: Experiment, profile: str) -> None:
-    """A snapshot is taken at an evaluation or never, and nobody would say so."""
-    specs = experiment.specs(profile)
-    assert len({spec.key for spec in specs}) == len(specs) > 0
-    for spec in specs:
-        keep, how = dict(spec.task)["keep"], spec.train
-        assert all(0 < step <= how.steps and step % how.eval_every == 0 for step in keep)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import papermill
 import pytest
 from test_analysis import make_run
 from test_chapters import write
@@ -84,12 +83,10 @@ def test_committed_parameters_have_a_type_and_a_comment(chapter: Chapter) -> Non
 
 
 def test_papermill_tells_the_parameters_of_a_chapter() -> None:
-    """`papermill --help-notebook`, as a reader would ask; it reads types and comments from the cell by rules of its own."""
+    """What `papermill --help-notebook` prints; it reads types and comments from the cell by rules of its own."""
     chapter = next(c for c in NUMBERED if c.name.startswith("02"))
-    command = [sys.executable, "-m", "papermill", "--help-notebook", str(chapter.path)]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = re.findall(r"^  (\w+): (\S+) \(default (.*?)\)\s+(\S.*(?:\n {10,}\S.*)*)", said, re.MULTILINE)
-    told = {name: (kind, ast.literal_eval(default), " ".join(words.split())) for name, kind, default, words in found}
+    found = papermill.inspect_notebook(str(chapter.path))
+    told = {n: (p["inferred_type_name"], ast.literal_eval(p["default"]), " ".join(p["help"].split())) for n, p in found.items()}
     defaults = chapter.defaults()
     assert told == {name: (kind, defaults[name], words) for name, kind, _, words in parameter_rows(chapter)}
     assert [told[name][0] for name in ("profile", "device", "gamma", "depth", "seed")] == ["str", "str", "float", "int", "int"]
@@ -107,45 +104,63 @@ def test_measured_times_in_suitable_units(measured: Measured, seconds: float, wo
     assert times("a", []).splitlines()[0] == f"- With stored results it takes {words} on 2 cores."
 
 
-@pytest.mark.parametrize("seconds", [None, {"other": 3.0}])
-def test_what_was_not_measured_is_said_to_be_so(measured: Measured, seconds: dict[str, Any] | None) -> None:
+STORED = "With stored results it takes 12 seconds on 2 cores."
+UNKNOWN = "How long it takes with stored results has not been measured."
+NO_GPU = "On a GPU: not measured; no stored run is from one."
+CORES = f"on two cores ({plain(CPU)}); a run took"
+HOW = f"minutes {CORES}"
+TWO_THREADS = replace(trained(100), provenance={"device": CPU, "threads": 2})
+
+
+@pytest.mark.parametrize(
+    ("seconds", "runs", "lines"),
+    [
+        (None, [], [UNKNOWN, "It trains nothing, so a GPU makes no difference."]),
+        ({"other": 3.0}, [], [UNKNOWN, "It trains nothing, so a GPU makes no difference."]),
+        (  # 100 + 200 + 60 seconds on one thread each are three minutes on two cores; 150 on average at depth 2
+            {"a": 12.0},
+            [trained(100), trained(60, depth=4), trained(200)],
+            [
+                STORED,
+                f"Training its 3 runs from nothing took about 3 {HOW} about 150 s at depth 2, about 60 s at depth 4.",
+                NO_GPU,
+            ],
+        ),
+        (  # far apart: a range
+            {"a": 12.0},
+            [trained(30), trained(100), trained(121), trained(60, depth=4)],
+            [
+                STORED,
+                f"Training its 4 runs from nothing took about 3 {HOW} 30 to 121 s at depth 2, about 60 s at depth 4.",
+                NO_GPU,
+            ],
+        ),
+        (  # one that had both cores for 100 seconds takes 100 seconds of two cores
+            {"a": 12.0},
+            [TWO_THREADS],
+            [STORED, f"Training its 1 runs from nothing took about 2 {HOW} about 100 s at depth 2.", NO_GPU],
+        ),
+        (
+            {"a": 12.0},
+            [trained(7200, device=GPU), trained(3600, device=GPU)],
+            [STORED, "On a GPU: 3.0 hours of process time."],
+        ),
+        (  # one of three is from a CPU: its 50 seconds are not what three took
+            {"a": 12.0},
+            [trained(50), trained(30, device=GPU), trained(40, device=GPU)],
+            [
+                STORED,
+                f"Training 1 of its 3 runs from nothing took about 25 seconds {CORES} about 50 s at depth 2.",
+                "On a GPU: 70 seconds of process time.",
+            ],
+        ),
+    ],
+)
+def test_times_are_told_in_sentences(
+    measured: Measured, seconds: dict[str, Any] | None, runs: list[StoredRun], lines: list[str]
+) -> None:
     measured(seconds)
-    assert times("a", []).splitlines() == [
-        "- How long it takes with stored results has not been measured.",
-        "- It trains nothing, so a GPU makes no difference.",
-    ]
-
-
-def test_times_of_training_by_hand(measured: Measured) -> None:
-    """100 + 200 + 60 seconds on one thread each are three minutes on two cores; 150 on average at depth 2."""
-    measured({"a": 12.0})
-    assert times("a", [trained(100), trained(60, depth=4), trained(200)]).splitlines() == [
-        "- With stored results it takes 12 seconds on 2 cores.",
-        f"- Training its 3 runs from nothing took about 3 minutes on two cores ({plain(CPU)}); "
-        "a run took about 150 s at depth 2, about 60 s at depth 4.",
-        "- On a GPU: not measured; no stored run is from one.",
-    ]
-
-
-def test_times_far_apart_are_a_range(measured: Measured) -> None:
-    measured({"a": 12.0})
-    said = times("a", [trained(30), trained(100), trained(121), trained(60, depth=4)])
-    assert said.splitlines()[1].endswith("a run took 30 to 121 s at depth 2, about 60 s at depth 4.")
-
-
-def test_times_on_a_gpu_are_told_apart(measured: Measured) -> None:
-    measured({"a": 12.0})
-    assert times("a", [trained(7200, device=GPU), trained(3600, device=GPU)]).splitlines()[1:] == [
-        "- On a GPU: 3.0 hours of process time.",
-    ]
-
-
-def test_times_of_a_mixture_count_each_run_once(measured: Measured) -> None:
-    """One of three runs is from a CPU: its 50 seconds are not what three runs took."""
-    measured({"a": 12.0})
-    said = times("a", [trained(50), trained(30, device=GPU), trained(40, device=GPU)])
-    assert "- On a GPU: 70 seconds of process time." in said
-    assert "Training 1 of its 3 runs from nothing took about 25 seconds on two cores" in said
+    assert times("a", runs).splitlines() == [f"- {line}" for line in lines]
 
 
 # ---------------------------------------------------------------- the whole
@@ -181,13 +196,6 @@ def test_every_row_has_four_columns(said: Callable[..., str]) -> None:
     rows = [line for line in words.splitlines() if line.startswith("|")]
     assert len(rows) == 4
     assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows] == [5] * 4
-
-
-def test_two_threads_count_twice(measured: Measured) -> None:
-    """A run that had both cores for 100 seconds takes 100 seconds of two cores."""
-    measured({"a": 12.0})
-    run = replace(trained(100), provenance={"device": CPU, "threads": 2})
-    assert "Training its 1 runs from nothing took about 2 minutes on two cores" in times("a", [run])
 
 
 # ---------------------------------------------------------------- a study as a whole

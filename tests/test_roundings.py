@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_store import make_result
-from tiny import SpecFactory
+from tiny import SpecFactory, make_result
 
 from lib.book.registry import experiment
 from lib.core.read.claim import Measured

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 HOOKED = """
 from jaxtyping import install_import_hook
 
@@ -30,15 +32,10 @@ def ensemble(backend="eager", **form):
 """
 
 
-def run(code: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-c", HOOKED + code], capture_output=True, text=True)
-
-
 FORMS = ['norm="post"', 'norm="pre", activation="gelu", bias=True, heads=2', 'norm="none", activation="tanh"']
 
 
-def test_training_and_answers_have_the_shapes_that_are_promised() -> None:
-    code = f"""
+SOUND = f"""
 from lib.core.train import native
 rows = lambda seed, index: (torch.randint(20, (3, 6, 5)), torch.randint(20, (3, 6)))
 for form in ({", ".join(f"dict({form})" for form in FORMS)}):
@@ -55,17 +52,25 @@ assert QueryAttention(3, 8, 0.5).asked(torch.rand(3, 6, 8)).shape == (3, 6, 8)
 assert randint(torch.tensor([[1], [2]]), 0, torch.arange(5), 7).shape == (2, 5)
 print("sound")
 """
-    done = run(code)
-    assert done.stdout == "sound\n", done.stderr[-2000:]
-
-
-def test_an_input_of_another_shape_or_kind_is_caught() -> None:
-    """No run axis; numbers in place of tokens."""
-    code = """
+WRONG = """
 for wrong in (torch.randint(20, (6, 5)), torch.rand(3, 6, 5)):
     try:
         ensemble().model(wrong)
     except Exception as error:
         print(type(error).__name__)
 """
-    assert run(code).stdout == "TypeCheckError\nTypeCheckError\n"
+
+
+@pytest.fixture(scope="module")
+def done() -> subprocess.CompletedProcess:
+    """What a process says of both, with checks in place."""
+    return subprocess.run([sys.executable, "-c", HOOKED + SOUND + WRONG], capture_output=True, text=True)
+
+
+def test_training_and_answers_have_the_shapes_that_are_promised(done: subprocess.CompletedProcess) -> None:
+    assert done.stdout.splitlines()[:1] == ["sound"], done.stderr[-2000:]
+
+
+def test_an_input_of_another_shape_or_kind_is_caught(done: subprocess.CompletedProcess) -> None:
+    """No run axis; numbers in place of tokens."""
+    assert done.stdout.splitlines()[1:] == ["TypeCheckError", "TypeCheckError"]

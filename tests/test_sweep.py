@@ -17,10 +17,10 @@ import pytest
 import torch
 from conftest import SpecFactory, scalars
 from filelock import FileLock
+from tiny import broken_at_depth_1, killing
 
 from lib.composition.study import Composition, make_study
 from lib.core.record import files
-from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, StoreError, load
 from lib.core.sweep.jobs import Job, SweepError, checkpoints, plan_jobs, sweep
 from lib.core.train.checkpoint import CheckpointError
@@ -28,12 +28,6 @@ from lib.core.train.loop import Interrupted, train
 from lib.core.train.plan import Options
 
 PLAIN = Options(device="cpu", bf16=False, backend="eager")
-
-
-def broken_at_depth_1(spec: RunSpec) -> Composition:
-    if spec.model.depth == 1:
-        raise RuntimeError("boom")
-    return make_study(spec)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -123,11 +117,6 @@ def test_two_processes_give_the_same_results_as_one(tmp_path: Path, tiny_spec: S
         assert scalars(a.metrics) == pytest.approx(scalars(b.metrics), abs=2 / 560)
         assert b.provenance["threads"] == 1
     assert not list(checkpoints(two, "tiny").iterdir())
-
-
-def killing(spec: RunSpec) -> Composition:
-    os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError
 
 
 def test_a_killed_process_is_reported_not_waited_for(tmp_path: Path, tiny_spec: SpecFactory) -> None:
@@ -289,9 +278,13 @@ def test_ctrl_c_saves_says_how_to_go_on_and_loses_nothing(
     assert "finished runs are stored, the others left a checkpoint; the same command goes on" in words
     assert "Traceback" not in words
     assert len(list(checkpoints(store, "tiny").glob("*.safetensors"))) == workers
-    resumed = start()
-    words = resumed.communicate(timeout=120)[1]
-    assert resumed.returncode == 0, words
+    if (workers, number) in ((1, signal.SIGTERM), (2, signal.SIGINT)):  # the checkpoints do not depend on who goes on with them
+        went_on = small(workers=workers, checkpoint_every=1e9)
+        sweep([run.spec for run in uninterrupted], store, make_study, went_on, keep=bool, progress=False)
+    else:
+        resumed = start()
+        words = resumed.communicate(timeout=120)[1]
+        assert resumed.returncode == 0, words
     for one, other in zip(load([run.spec for run in uninterrupted], store), uninterrupted, strict=True):
         assert len(one.history["step"]) == STEPS // 10
         if workers == 1:  # with two, the runs had other company: equal but for rounding

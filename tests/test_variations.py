@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import asdict, replace
 from itertools import product
@@ -38,11 +39,12 @@ from lib.composition.variations import (
 )
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.settings import schedule, settings_rows
-from lib.core.record.spec import SpecError, TrainSpec
+from lib.core.record.spec import SpecError, TrainSpec, canonical, from_dict
 from lib.core.record.store import StoredRun
-from lib.core.sweep.experiment import PROFILES, Experiment
+from lib.core.sweep.experiment import Experiment
 from lib.core.train.loop import train
 from lib.core.train.plan import Options
+from lib.reasoning_bias import experiments as bias
 
 STUDIED = (*VARIATIONS, PHASE, HEADLINE, FAST)
 GOLDEN = {
@@ -70,15 +72,28 @@ def test_golden_numbers(experiment: Experiment) -> None:
     assert result.weights["head.weight"].norm().item() == pytest.approx(norm, rel=1e-3)
 
 
-@pytest.mark.parametrize("experiment", STUDIED, ids=lambda e: e.name)
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda e: e.name)
 def test_every_run_is_of_its_experiment_and_comes_once(experiment: Experiment) -> None:
-    assert EXPERIMENTS[experiment.name] is experiment
-    for profile in PROFILES:
+    """And is read as it was written; its snapshots are of steps that are evaluated, or nobody would say so."""
+    kinds = set()
+    for profile in experiment.profiles:
         specs = experiment.specs(profile)
         assert {(s.experiment, s.version) for s in specs} <= {(experiment.folder, experiment.version)}
         assert len({s.key for s in specs}) == len(specs)
+        for spec in specs:
+            how = spec.train
+            assert all(0 < k <= how.steps and k % how.eval_every == 0 for k in dict(spec.task).get("keep", ()))
+        for spec in {s.shape: s for s in specs}.values():
+            assert from_dict(json.loads(canonical(spec.as_dict()))) == spec
+        kinds |= {type(s.model) for s in specs}
+    assert kinds - {ModelSpec} == set(experiment.models)
     with pytest.raises(SpecError, match="unknown profile 'huge'"):
         experiment.specs("huge")
+
+
+def test_the_book_knows_every_experiment_by_its_name() -> None:
+    for experiment in (*STUDIED, *bias.EXPERIMENTS):
+        assert EXPERIMENTS[experiment.name] is experiment
 
 
 def test_trials_share_no_seed_with_anything_that_is_shown() -> None:
@@ -221,9 +236,3 @@ def test_learning_time_is_the_first_time() -> None:
     history = {"step": [10, 20, 30], "test": [0.2, 0.995, 0.98]}
     assert learned_at(replace(run, history=history)) == 20
     assert np.isinf(learned_at(replace(run, history=history | {"test": [0.1, None, 0.2]})))
-
-
-@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda e: e.name)
-def test_an_experiment_names_the_kinds_of_its_models(experiment: Experiment) -> None:
-    used = {type(spec.model) for profile in experiment.profiles for spec in experiment.specs(profile)}
-    assert used - {ModelSpec} == set(experiment.models)
