@@ -75,9 +75,10 @@ def test_what_is_kept_at_the_end_is_how_far_answers_are_off() -> None:
     assert study.snapshot(model, 10) == {}
     off = study.snapshot(model, 20)["off"]
     assert off.shape == (2, 16)
-    answers = model(study.test.tokens.expand(2, -1, -1)).argmax(-1)
+    tokens, target = study.test
+    answers = model(tokens.expand(2, -1, -1)).argmax(-1)
     numbers_said = answers >= len(MARKS)
-    assert torch.equal(off[numbers_said], (answers - study.test.target)[numbers_said].float())
+    assert torch.equal(off[numbers_said], (answers - target)[numbers_said].float())
 
 
 def test_every_arm_has_every_seed_and_the_square_its_random_control() -> None:

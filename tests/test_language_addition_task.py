@@ -1,4 +1,4 @@
-"""Addition with a square held out: counts, sums, what training never sees, and the two forms of a row."""
+"""Addition with a square held out: counts, sums, what training never sees, and rows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lib.language.addition_task import DIGITS, Addition, Batch
-from lib.language.text import END, OUT, PAD, LanguageError
+from lib.language.addition_task import MARKS, Addition
+from lib.language.text import OUT, LanguageError
 
 SEEDS = st.integers(0, 2**40)
 STARTS = st.integers(0, 2**40)
@@ -29,6 +29,11 @@ def pairs(found: Tensor) -> list[tuple[int, ...]]:
     return list(map(tuple, found.tolist()))
 
 
+def drawn_pairs(task: Addition, seed: int, index: Tensor) -> Tensor:
+    """The numbers of training rows."""
+    return task.rows(torch.tensor(seed), index)[0][:, :2] - len(MARKS)
+
+
 # ---------------------------------------------------------------- what is held out
 
 
@@ -37,7 +42,6 @@ def test_the_counts_of_the_two_sizes(split: str) -> None:
     full, small = Addition(split=split), Addition(200, 80, 120, split)
     assert (len(full.test), len(full.train)) == (40_401, 959_599)
     assert (len(small.test), len(small.train)) == (1_681, 38_319)
-    assert len(full.vocabulary) == 3 + 1999
 
 
 @given(tasks())
@@ -51,14 +55,14 @@ def test_train_and_test_are_every_pair_once(task: Addition) -> None:
 
 @given(tasks(), SEEDS, STARTS)
 def test_no_test_pair_is_ever_drawn(task: Addition, seed: int, start: int) -> None:
-    drawn = set(pairs(task.draw(torch.tensor(seed), torch.arange(start, start + 2000))))
+    drawn = set(pairs(drawn_pairs(task, seed, torch.arange(start, start + 2000))))
     assert drawn <= set(pairs(task.train))
 
 
 def test_every_training_pair_is_drawn_alike() -> None:
     """21 pairs, 2,000 draws each: counts within 4.5 standard errors; the first and the last pair are among them."""
     task = Addition(5, 2, 3)
-    drawn = task.draw(torch.tensor(7), torch.arange(21 * 2000))
+    drawn = drawn_pairs(task, 7, torch.arange(21 * 2000))
     counts = torch.bincount(drawn[:, 0] * 5 + drawn[:, 1], minlength=25)
     assert (counts > 0).sum() == 21
     assert (counts[counts > 0] - 2000).abs().max() < 4.5 * 2000**0.5
@@ -84,10 +88,10 @@ def test_a_random_split_is_drawn_by_its_seed_over_the_whole_table() -> None:
 def test_a_draw_is_a_function_of_seed_and_number(seed: int, start: int, split: str) -> None:
     task = Addition(200, 80, 120, split)
     index = torch.arange(start, start + 40)
-    both = task.draw(torch.tensor([[seed], [seed + 1]]), index)
-    assert both.shape == (2, 40, 2)
-    assert torch.equal(both[0], task.draw(torch.tensor(seed), index))
-    assert torch.equal(both[1, 7], task.draw(torch.tensor(seed + 1), index[7]))
+    both, _ = task.rows(torch.tensor([[seed], [seed + 1]]), index)
+    assert both.shape == (2, 40, 3)
+    assert torch.equal(both[0], task.rows(torch.tensor(seed), index)[0])
+    assert torch.equal(both[1, 7], task.rows(torch.tensor(seed + 1), index[7])[0])
     assert not torch.equal(both[0], both[1])
 
 
@@ -99,49 +103,17 @@ def test_distances_from_the_edge() -> None:
     assert rings.tolist() == [8 * (20 - k) for k in range(20)] + [1]
 
 
-# ---------------------------------------------------------------- the two forms
+# ---------------------------------------------------------------- rows
 
 
 @given(tasks(), SEEDS, STARTS)
-def test_a_whole_row_is_two_numbers_and_their_sum(task: Addition, seed: int, start: int) -> None:
-    batch = task.rows(torch.tensor([[seed], [seed + 1]]), torch.arange(start, start + 20))
-    assert isinstance(batch, Batch)
-    assert (batch.tokens.shape, batch.target.shape) == ((2, 20, 3), (2, 20))
-    words = task.vocabulary
-    for tokens, target, pair in zip(batch.tokens[1].tolist(), batch.target[1].tolist(), batch.pair[1].tolist(), strict=True):
-        a, b, mark = words.decode(tokens)
-        assert mark == OUT
-        assert [int(a), int(b)] == pair
-        assert words.words[target] == str(int(a) + int(b))
-
-
-@given(tasks(), SEEDS)
-def test_a_row_of_digits_is_read_back(task: Addition, seed: int) -> None:
-    pair = task.draw(torch.tensor(seed), torch.arange(30))
-    found = task.digits(pair)
-    assert found.tokens.shape == (30, task.digits(task.test[:1]).tokens.shape[1])
-    for (a, b), tokens, start, length, asked in zip(
-        pair.tolist(), found.tokens, found.start.tolist(), found.length.tolist(), found.targets(), strict=True
-    ):
-        words = DIGITS.decode(tokens)
-        assert "".join(words[: start - 1]) == f"{a}+{b}"
-        assert words[start - 1] == OUT
-        assert "".join(words[start : length - 1]) == str(a + b)[::-1]
-        assert words[length - 1] == END
-        assert set(words[length:]) <= {PAD}
-        assert asked.nonzero()[:, 0].tolist() == list(range(start, length))
-
-
-def test_rows_of_digits_by_hand() -> None:
-    found = Addition().digits(torch.tensor([[[12, 908], [0, 10]], [[999, 999], [500, 7]]]))
-    assert found.tokens.shape == (2, 2, 3 + 1 + 3 + 1 + 4 + 1)
-    text = lambda row: " ".join(DIGITS.decode(row)).replace(f" {PAD}", "")
-    assert text(found.tokens[0, 0]) == f"1 2 + 9 0 8 {OUT} 0 2 9 {END}"
-    assert text(found.tokens[0, 1]) == f"0 + 1 0 {OUT} 0 1 {END}"
-    assert text(found.tokens[1, 0]) == f"9 9 9 + 9 9 9 {OUT} 8 9 9 1 {END}"
-    assert found.start.tolist() == [[7, 5], [8, 6]]
-    assert found.length.tolist() == [[11, 8], [13, 10]]
-    assert found.targets().sum(-1).tolist() == [[4, 3], [5, 4]]
+def test_a_row_is_two_numbers_and_their_sum(task: Addition, seed: int, start: int) -> None:
+    tokens, target = task.rows(torch.tensor([[seed], [seed + 1]]), torch.arange(start, start + 20))
+    assert (tokens.shape, target.shape) == ((2, 20, 3), (2, 20))
+    for (a, b, mark), c in zip(tokens[1].tolist(), target[1].tolist(), strict=True):
+        assert MARKS[mark] == OUT
+        assert c - len(MARKS) == (a - len(MARKS)) + (b - len(MARKS))
+        assert 0 <= min(a, b) - len(MARKS) <= max(a, b) - len(MARKS) < task.numbers
 
 
 # ---------------------------------------------------------------- what is refused

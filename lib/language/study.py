@@ -40,17 +40,16 @@ class Adding:
         self.rings = [distance == d for d in range(int(distance.max()) + 1)] if task.split == "square" else []
 
     def batch(self, seed: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-        rows = self.task.rows(seed, index)
-        return rows.tokens, rows.target
+        return self.task.rows(seed, index)
 
     def measure(self, ask: Ask) -> dict[str, Tensor]:
         """Shares of right sums among the held-out pairs (`test`; `rings` by their distance from the edge of the square) and
         among pairs of training (`train`), and the cross-entropies of both, in nats."""
         found = {}
-        for name, rows in (("test", self.test), ("train", self.known)):
-            logits = ask.logits(rows.tokens)
-            right = (logits.argmax(-1) == rows.target).float()
-            target = rows.target.to(logits.device).expand(len(logits), -1)
+        for name, (tokens, answer) in (("test", self.test), ("train", self.known)):
+            logits = ask.logits(tokens)
+            right = (logits.argmax(-1) == answer).float()
+            target = answer.to(logits.device).expand(len(logits), -1)
             found[name] = right.mean(1)
             found[f"{name} loss"] = F.cross_entropy(logits.transpose(1, 2), target, reduction="none").mean(1)
             if name == "test" and self.rings:
@@ -63,9 +62,10 @@ class Adding:
         A mark instead of a number counts as one below 0."""
         if step not in self.keep:
             return {}
-        tokens = self.test.tokens.to(next(model.parameters()).device)
+        tokens, target = self.test
+        tokens = tokens.to(next(model.parameters()).device)
         answer = model(tokens.expand(model.n_runs, *tokens.shape)).argmax(-1).cpu()
-        return {"off": (answer.clamp(min=len(MARKS) - 1) - self.test.target).float()}
+        return {"off": (answer.clamp(min=len(MARKS) - 1) - target).float()}
 
 
 @records("train", "train loss", "test", "test loss", sometimes=("rings",))
