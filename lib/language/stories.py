@@ -28,7 +28,7 @@ from lib.core.record.spec import check_count
 from lib.language import lexicon
 from lib.language.draws import Draws, zipf
 from lib.language.files import opened
-from lib.language.text import END, LanguageError, Vocabulary, vocabulary, words_of
+from lib.language.text import END, LanguageError, Rows, Vocabulary, vocabulary, words_of
 
 SUBSTITUTE = "substitute corpus"
 SEPARATOR = "<|endoftext|>"
@@ -45,6 +45,7 @@ _GENDERS = (
 # ---------------------------------------------------------------- stories of ours
 
 
+@cache
 def parse(template: str) -> tuple:
     """Words, "{slots}", and tuples of alternatives, each such a tuple again. Raises LanguageError for loose brackets."""
     marks = re.findall(r"[\[\]|]|[^\s\[\]|]+", template)
@@ -64,11 +65,6 @@ def parse(template: str) -> tuple:
     if len(stack) > 1:
         raise LanguageError(f"a bracket is not closed in {template[:40]!r}.")
     return tuple(stack[0][0])
-
-
-@cache
-def _parsed(template: str) -> tuple:
-    return parse(template)
 
 
 @cache
@@ -104,7 +100,7 @@ def _write(draws: Draws, items: tuple, own: dict[str, str], words: list[str]) ->
         elif slot in classes:
             words.extend(draws.weighted(*classes[slot]))
         else:
-            _write(draws, _parsed(lexicon.PHRASES[slot]), own, words)
+            _write(draws, parse(lexicon.PHRASES[slot]), own, words)
 
 
 def story(seed: int, number: int) -> list[str]:
@@ -118,7 +114,7 @@ def story(seed: int, number: int) -> list[str]:
     events = draws.shuffled(lexicon.EVENTS)[: 3 + draws.below(4)]
     words: list[str] = []
     for template in (draws.one(lexicon.OPENINGS), *events, draws.one(lexicon.ENDINGS)):
-        _write(draws, _parsed(template), own, words)
+        _write(draws, parse(template), own, words)
     return ["an" if word == "a" and after[0] in "aeiou" else word for word, after in pairwise([*words, "."])]
 
 
@@ -215,23 +211,13 @@ def measures(texts: Sequence[Sequence[str]]) -> Measures:
 
 
 @dataclass(frozen=True)
-class Sequences:
-    """N sequences of several corpora. `tokens` (N, L) int64, padded behind; `length` (N,); `corpus` (N,) which one, from 0."""
+class Sequences(Rows):
+    """N sequences of several corpora, of which the loss asks for every token but the first; `corpus` (N,) which one, from 0."""
 
-    tokens: Tensor
-    length: Tensor
     corpus: Tensor
 
-    def __len__(self) -> int:
-        return len(self.tokens)
-
     def __getitem__(self, which: Tensor | slice) -> Sequences:
-        return Sequences(self.tokens[which], self.length[which], self.corpus[which])
-
-    def targets(self) -> Tensor:
-        """(N, L) bool: what the loss asks for, every token but a sequence's first."""
-        position = torch.arange(self.tokens.shape[1])
-        return (position > 0) & (position < self.length[:, None])
+        return Sequences(self.tokens[which], self.start[which], self.length[which], self.corpus[which])
 
     def counts(self, words: Vocabulary) -> Tensor:
         """(corpora, V) int64: how often each token occurs in each corpus; a token of one corpus only is zero in the others."""
@@ -246,35 +232,13 @@ def mix_vocabulary(corpora: Sequence[Sequence[Sequence[str]]]) -> Vocabulary:
     return vocabulary(word for corpus in corpora for text in corpus for word in text)
 
 
-def mix(
-    corpora: Sequence[Sequence[Sequence[str]]],
-    words: Vocabulary,
-    length: int,
-    packed: bool = False,
-    count: int | None = None,
-) -> Sequences:
-    """Corpora of texts as sequences of at most `length` tokens, one corpus after the other, END behind every text.
-
-    Padded: each text is a sequence, cut at `length`. Packed: the texts of a corpus follow each other and are cut into sequences
-    of exactly `length`; what is left over is dropped. No sequence is of two corpora, so that their losses can be told apart.
-    `count`: the first so many of each corpus. Raises LanguageError where a corpus has fewer, or none, and for unknown words.
-    """
-    check_count("length", length, 2)
-    lines, corpus = [], []
-    for which, texts in enumerate(corpora):
-        ended = [words.encode((*text, END)) for text in texts]
-        if packed:
-            stream = [token for line in ended for token in line]
-            found = [stream[at : at + length] for at in range(0, len(stream) - length + 1, length)]
-        else:
-            found = [line[:length] for line in ended]
-        if len(found) < (count or 1):
-            raise LanguageError(f"corpus {which} gives {len(found)} of {count or 1} sequences of {length} tokens: add texts.")
-        lines += found[:count]
-        corpus += [which] * len(found[:count])
-    if not lines:
-        raise LanguageError("there are no corpora to mix: give at least one.")
+def mix(corpora: Sequence[Sequence[Sequence[str]]], words: Vocabulary, length: int) -> Sequences:
+    """Each text of each corpus, one corpus after the other, as a sequence with END, cut at `length` tokens or padded to them.
+    Raises LanguageError for unknown words."""
+    lines = [words.encode((*text, END))[:length] for texts in corpora for text in texts]
     tokens = torch.zeros(len(lines), length, dtype=torch.int64)
     for row, line in zip(tokens, lines, strict=True):
         row[: len(line)] = torch.tensor(line)
-    return Sequences(tokens, torch.tensor([len(line) for line in lines]), torch.tensor(corpus))
+    sizes = torch.tensor([len(line) for line in lines])
+    corpus = torch.tensor([which for which, texts in enumerate(corpora) for _ in texts])
+    return Sequences(tokens, torch.ones_like(sizes), sizes, corpus)

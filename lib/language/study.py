@@ -185,7 +185,7 @@ class Reading:
     @property
     def longest_read(self) -> int:
         """Positions that a model needs."""
-        return max(self.length, *(int(rows.length.max()) - 1 for rows in self.asked.values()))
+        return max([self.length, *(int(rows.length.max()) - 1 for rows in self.asked.values())])
 
     varying = True
     """Batches differ in length, so their drawing is not compiled."""
@@ -308,11 +308,11 @@ class Mixing:
     on others (`test 0`), in nats a token; the share of training's tokens that are predicted right (`train`); the mean cosine of
     embeddings of tokens of one corpus alone (`cosine 0`)."""
 
-    def __init__(self, known: Sequences, test: Sequences, own: list[Tensor], keep: tuple[int, ...] = ()) -> None:
-        self.known, self.own, self.keep = known, own, frozenset(keep)
+    def __init__(self, known: Sequences, test: Sequences, own: list[Tensor]) -> None:
+        self.known, self.own = known, own
         self.length = known.tokens.shape[1] - 1
         self.longest_read = self.length
-        self.tokens, self.target = _next(known)
+        self.tokens, self.target = asked_for(known)
         every = max(1, 2 * len(known) // N_KNOWN)
         self.asked = {"train": known[torch.arange(0, len(known), every)], "test": test}
 
@@ -328,7 +328,7 @@ class Mixing:
                 some = rows[rows.corpus == corpus]
                 nats, count = torch.zeros(()), 0
                 for part in torch.arange(len(some)).split(_ASKED_AT_ONCE // 4):
-                    tokens, target = _next(some[part])
+                    tokens, target = asked_for(some[part])
                     logits = ask.logits(tokens)
                     target = target.to(logits.device)
                     nats = nats + _nats(logits, target)
@@ -343,10 +343,6 @@ class Mixing:
         """Mean cosine between the embeddings of two different tokens of each corpus alone, (R,)."""
         token = model.embedding.token
         return {f"cosine {i}": mean_cosine(token[:, own.to(token.device)]) for i, own in enumerate(self.own)}
-
-
-def _next(rows: Sequences) -> tuple[Tensor, Tensor]:
-    return rows.tokens[:, :-1], torch.where(rows.targets()[:, 1:], rows.tokens[:, 1:], IGNORED)
 
 
 @torch.no_grad()
