@@ -6,7 +6,7 @@ trials on seeds that are not reported; `smoke` is for tests and claims nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -108,16 +108,13 @@ def adding_search(profile: str) -> list[RunSpec]:
     ]
 
 
-ADDITION = Experiment(
-    "language-addition",
-    "Addition with a square held out",
-    VERSION,
-    make_adding,
-    in_one_list(adding_specs, low_rate_specs),
-)
+def _language(name: str, title: str, make: StudyFactory, *specs: Callable[[str], Any]) -> Experiment:
+    return Experiment(name, title, VERSION, make, in_one_list(*specs), models=(CausalSpec,))
 
-ADDITION_SEARCH = Experiment(
-    "language-addition-search", "Addition: trials of forms and learning rates", VERSION, make_adding, adding_search
+
+ADDITION = _language("language-addition", "Addition with a square held out", make_adding, adding_specs, low_rate_specs)
+ADDITION_SEARCH = _language(
+    "language-addition-search", "Addition: trials of forms and learning rates", make_adding, adding_search
 )
 
 
@@ -376,18 +373,18 @@ MIX = {
 }
 
 
-def mix_spec(profile: str, gamma: float, seed: int, tied: bool = True) -> RunSpec:
-    s = MIX[check_profile(profile)]
-    task = {"each": s.each, "tests": s.tests, "length": s.length}
-    model = s.gpt.spec(s.vocab, s.length, tied)
-    return RunSpec("language-mix", VERSION, gamma, seed, s.gpt.rate, MIX_DECAY, model, s.gpt.train, tuple(task.items()))
-
-
 def mix_specs(profile: str) -> dict[tuple[bool, float], list[RunSpec]]:
     """{(are the embeddings tied?, γ): runs}."""
-    seeds = MIX[check_profile(profile)].seeds
+    s = MIX[check_profile(profile)]
+    task = (("each", s.each), ("tests", s.tests), ("length", s.length))
+    model = {tied: s.gpt.spec(s.vocab, s.length, tied) for tied in (True, False)}
     return {
-        (tied, gamma): [mix_spec(profile, gamma, seed, tied) for seed in seeds] for tied in (True, False) for gamma in GAMMAS
+        (tied, gamma): [
+            RunSpec("language-mix", VERSION, gamma, seed, s.gpt.rate, MIX_DECAY, model[tied], s.gpt.train, task)
+            for seed in s.seeds
+        ]
+        for tied in model
+        for gamma in GAMMAS
     }
 
 
@@ -432,12 +429,6 @@ def own_specs(profile: str, data: own.Own | None = None, rows: int = 0) -> dict[
     }
 
 
-def _language(
-    name: str, title: str, make: StudyFactory, specs: Callable[[str], Mapping[Any, list[RunSpec]]], **more: Any
-) -> Experiment:
-    return Experiment(name, title, VERSION, make, in_one_list(specs), models=(CausalSpec,), **more)
-
-
 AGAIN = once_more("language-roundings", "SCAN, under other roundings", make_scan, rounded_specs, (CausalSpec,))
 OWN_DATA = _language("language-own", "A user's own data", make_own, own_specs)
 
@@ -447,14 +438,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _language("language-scan", "SCAN: a primitive that was seen alone", make_scan, scan_specs),
     _language("language-cogs", "COGS: 21 cases", make_cogs, cogs_specs),
     _language("language-prontoqa", "PrOntoQA over sizes", make_asking, asking_specs),
-    Experiment(
-        "language-prontoqa-search",
-        "PrOntoQA: trials of the length of training",
-        VERSION,
-        make_asking,
-        asking_search,
-        models=(CausalSpec,),
-    ),
+    _language("language-prontoqa-search", "PrOntoQA: trials of the length of training", make_asking, asking_search),
     _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs),
     OWN_DATA,
 )
