@@ -16,7 +16,7 @@ from torch import Tensor
 
 from lib.book.dials import Dials
 from lib.core.record.store import StoredRun
-from lib.language import arms
+from lib.language import arms, drawing
 from lib.language.addition import figures, metrics
 from lib.language.addition.claims import CLAIMS
 from lib.language.addition_task import MARKS, Addition
@@ -197,8 +197,8 @@ def test_figures_are_drawn() -> None:
     figures.by_distance({name: metrics.rings(group) for name, group in pair.items()})
     assert len(figures.maps({"seed 0": metrics.right(runs[SQUARE, *LARGE][:1])}, 80).axes) == 1
     curves = {name: {m: arms.history(group, m) for m in ("train", "test")} for name, group in pair.items()}
-    figures.along({"a square": curves, "at random": {arms.name_of(LARGER): curves[arms.name_of(LARGER)]}})
-    figures.arms({"γ = 0.5": [0.1, 0.2], "γ = 0.7": [0.9]}, ["γ = 0.5"])
+    drawing.along({"a square": curves, "at random": {arms.name_of(LARGER): curves[arms.name_of(LARGER)]}}, "share")
+    drawing.arms({"γ = 0.5": [0.1, 0.2], "γ = 0.7": [0.9]}, ["γ = 0.5"], "share")
 
 
 def test_the_interval_is_scipys_and_a_point_where_nothing_varies() -> None:

@@ -201,7 +201,7 @@ def test_figures_are_drawn(case: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         figures.losses(along, LEVEL)
-        figures.relative(along)
+        figures.losses(along, (1, 1), "relative loss")
         gaps = {name: (STEPS, metrics.gap_along(group), metrics.losses(group).mean(2)) for name, group in tied.items()}
         figures.gap(gaps, {name: metrics.points(group, "laptop") for name, group in tied.items()}, 1.0)
         group = runs[True, 0.8]

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lib.book.dials import Dials
 from lib.core.record.store import StoredRun
-from lib.language import arms
+from lib.language import arms, drawing
 from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, Kind, asking_specs
 from lib.language.prontoqa import figures, metrics
 from lib.language.prontoqa.claims import CLAIMS
@@ -236,7 +236,8 @@ def draw(runs: dict[Kind, list[StoredRun]], profile: str) -> None:
     figures.readings(sizes, {words: metrics.reading_values(runs, arm) for words, arm in pair.items()})
     shares = lambda variant: {words: metrics.own(runs[variant, size, *arm]) for words, arm in pair.items()}
     figures.variants({v: shares(v) for v in (CHAIN, HARD)}, {CHAIN: READERS[False], HARD: READERS[True]})
-    figures.arms({arms.name_of(arm): metrics.own(group).tolist() for arm, group in metrics.arms_of(runs).items()}, ["none"])
+    found = {arms.name_of(arm): metrics.own(group).tolist() for arm, group in metrics.arms_of(runs).items()}
+    drawing.arms(found, ["none"], "share", 0.5)
 
 
 def test_figures_are_drawn_and_a_run_that_never_fits_lies_above_the_limit() -> None:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from lib.book.dials import Dials
 from lib.core.record.store import StoredRun
-from lib.language import cogs
+from lib.language import cogs, drawing
 from lib.language.arms import name_of
 from lib.language.experiments import (
     COGS,
@@ -212,7 +212,7 @@ def test_figures_are_drawn(profile: str) -> None:
     runs = found(profile=profile)
     drawn = [
         figures.by_size(metrics.of_sizes(*runs)),
-        figures.along(metrics.of_histories(*runs)),
+        drawing.along(metrics.of_histories(*runs), "share"),
         figures.arms(metrics.of_arms(*runs), [name_of(arm) for arm in metrics.OURS]),
         figures.cases(metrics.cases_at_ends(runs[1]), len(cogs.STRUCTURAL)),
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -12,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from lib.core.read import style
+from lib.language.drawing import STARTS
 from lib.language.mixture.metrics import CORPORA
 from lib.language.stories import SUBSTITUTE
 
@@ -22,11 +22,6 @@ MARKS = ((9, "s"), (7.5, "o"), (5, "D"))
 """Size and mark of a start's runs, each smaller than the one that it may lie upon."""
 Along = tuple[np.ndarray, np.ndarray]
 """Steps (n,), and a value of each corpus along training (R, n, 2)."""
-
-
-def _colours(count: int) -> list[tuple[float, ...]]:
-    """One for each start, dark for the largest."""
-    return [style.GAMMA(x) for x in np.linspace(0.1, 0.9, count)]
 
 
 def _corpora(ax: Axes, curves: Along) -> None:
@@ -52,7 +47,7 @@ def _legend(fig: Figure, ax: Axes) -> None:
     fig.legend(handles, labels, loc="outside lower center", ncols=len(labels))
 
 
-def losses(panels: Mapping[str, Along], levels: Sequence[float]) -> Figure:
+def losses(panels: Mapping[str, Along], levels: Sequence[float], ylabel: str = "loss (nats a token)") -> Figure:
     """The loss of each corpus along training, a panel a start; dashed: the level of each corpus, its best bigram model."""
     with style.look():
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.8), sharey=True, squeeze=False)
@@ -63,23 +58,8 @@ def losses(panels: Mapping[str, Along], levels: Sequence[float]) -> Figure:
             ax.set_title(title)
             _step_axis(ax)
             ax.set_ylim(bottom=0)
-        axes[0, 0].set_ylabel("loss (nats a token)")
+        axes[0, 0].set_ylabel(ylabel)
         axes[0, 0].plot([], [], color=style.DARK, ls="--", lw=1, label="best bigram model")
-        _legend(fig, axes[0, 0])
-    return fig
-
-
-def relative(panels: Mapping[str, Along]) -> Figure:
-    """The same as multiples of the loss of the corpus's best bigram model: below 1, more than pairs of words is known."""
-    with style.look():
-        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.8), sharey=True, squeeze=False)
-        for ax, (title, curves) in zip(axes[0], panels.items(), strict=True):
-            ax.axhline(1, color=style.GREY, ls="--", lw=1)
-            _corpora(ax, curves)
-            ax.set_title(title)
-            _step_axis(ax)
-            ax.set_ylim(bottom=0)
-        axes[0, 0].set_ylabel("loss / loss of the\nbest bigram model")
         _legend(fig, axes[0, 0])
     return fig
 
@@ -96,8 +76,7 @@ def gap(
     """
     with style.look():
         fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.1), sharey=True)
-        looks = zip(_colours(len(along)), itertools.cycle(MARKS), strict=False)
-        for (name, (steps, values, progress)), (colour, (size, mark)) in zip(along.items(), looks, strict=True):
+        for (name, (steps, values, progress)), colour, (size, mark) in zip(along.items(), STARTS, MARKS, strict=True):
             left.plot(steps, values.mean(0), color=colour, label=name)
             left.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.2, lw=0)
             right.plot(progress.T, values.T, color=colour, lw=1)

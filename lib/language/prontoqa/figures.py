@@ -1,4 +1,4 @@
-"""The figures of PrOntoQA: steps and accuracy by size, curves, three readings of an answer, the hard variant, and the arms."""
+"""The figures of PrOntoQA: steps and accuracy by size, curves, three readings of an answer, and the hard variant."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 
 from lib.core.read import style
 from lib.language.arms import FITTED
+from lib.language.drawing import ARMS
 
-ARMS = ((style.GAMMA(0.5), "o"), (style.GAMMA(0.9), "^"))
-"""Colour and mark of the paper's two arms, the large start first; the colours are those of the chapter on addition."""
 READINGS = ((style.DARK, "o", "-"), (style.VERMILLION, "s", "-"), (style.BLUE, "v", "--"))
 """Colour, mark and dash of the readings of an answer."""
 LINES = ("--", ":", "-.")
@@ -134,14 +133,4 @@ def variants(panels: Mapping[str, Mapping[str, Sequence[float]]], readers: Mappi
             ax.set_title(title, fontsize=9)
         axes[0].set_ylabel("share of right labels")
         fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(LINES))
-    return fig
-
-
-def arms(found: Mapping[str, Sequence[float]], not_fitted: Sequence[str] = ()) -> Figure:
-    """Share of right labels, arm by arm, a mark a run; open where not every run has learned its rows of training."""
-    with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH * 0.75, 0.9 + 0.34 * len(found)))
-        ax.axvline(CHANCE, color=style.GREY, lw=0.9, ls=":", zorder=0)
-        style.point_rows(ax, found, not_fitted)
-        ax.set(xlabel="share of right labels", xlim=(-0.03, 1.03))
     return fig

@@ -1,4 +1,4 @@
-"""The figures of SCAN and COGS: shares by the size of the training set, along training, arm by arm and case by case."""
+"""The figures of SCAN and COGS: shares by the size of the training set, arm by arm and case by case."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
 from lib.core.read import style
+from lib.language.drawing import ARMS
 
 Colour = tuple[float, float, float, float] | str
-_LOOKS: tuple[tuple[Colour, str], ...] = ((style.GAMMA(0.5), "o"), (style.GAMMA(0.9), "^"))
-"""Colour and mark of the paper's large arm and of its small one; the colours are those of the figures of addition."""
 _LIMITS = (-0.03, 1.03)
 
 
@@ -31,7 +29,7 @@ def by_size(panels: Mapping[str, Mapping[str, tuple[Sequence[int], np.ndarray, S
     with style.look():
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.9), sharey=True)
         for ax, (title, arms) in zip(axes, panels.items(), strict=True):
-            for (sizes, values, fitted), look, aside in zip(arms.values(), _LOOKS, (0.96, 1.04), strict=True):
+            for (sizes, values, fitted), look, aside in zip(arms.values(), ARMS, (0.96, 1.04), strict=True):
                 places = [size * aside for size in sizes]  # so that marks of the arms lie beside each other
                 ax.plot(places, values.mean(1), color=look[0])
                 for place, row, learned in zip(places, values, fitted, strict=True):
@@ -44,7 +42,7 @@ def by_size(panels: Mapping[str, Mapping[str, tuple[Sequence[int], np.ndarray, S
             ax.set(xlabel="rows of training", ylim=_LIMITS)
             ax.set_title(title, fontsize=9)
         axes[0].set_ylabel("share of rows right")
-        handles = [Line2D([], [], color=c, marker=m, label=name) for (c, m), name in zip(_LOOKS, arms, strict=True)]
+        handles = [Line2D([], [], color=c, marker=m, label=name) for (c, m), name in zip(ARMS, arms, strict=True)]
         fig.legend(handles=handles, loc="outside lower center", ncols=2)
     return fig
 
@@ -55,36 +53,10 @@ def _rows(ax: Axes, names: Sequence[str], xlabel: str) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-Curve = tuple[np.ndarray, np.ndarray]
-"""Steps (n,) and shares (R, n)."""
-
-
-def along(panels: Mapping[str, Mapping[str, Mapping[str, Curve]]]) -> Figure:
-    """Shares of rows right along training, of training (dashed) and of a test (solid; band: range of the runs).
-
-    panels: {title: {arm: {"train" or "test": curve}}}, the large arm first."""
-    with style.look():
-        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.9), sharey=True)
-        for ax, (title, arms) in zip(axes, panels.items(), strict=True):
-            for (name, curves), (colour, _) in zip(arms.items(), _LOOKS, strict=True):
-                steps, values = curves["train"]
-                ax.plot(steps, values.mean(0), "--", lw=1.2, color=colour)
-                steps, values = curves["test"]
-                ax.plot(steps, values.mean(0), color=colour, label=name)
-                ax.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.2, lw=0)
-            ax.set(xlabel="step", ylim=_LIMITS)
-            ax.xaxis.set_major_locator(MaxNLocator(4))
-            ax.xaxis.set_major_formatter("{x:,.0f}")
-            ax.set_title(title, fontsize=9)
-        axes[0].set_ylabel("share of rows right")
-        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    return fig
-
-
 def arms(panels: Mapping[str, Mapping[str, tuple[Sequence[float], bool]]], ours: Sequence[str] = ()) -> Figure:
     """Every arm in a row, from the largest start on, a panel a test. panels: {title: {arm: (a share a run, has it fitted?)}},
     the first with every arm; the arms in `ours` are not the paper's, and grey."""
-    names, looks = list(next(iter(panels.values()))), iter(_LOOKS)
+    names, looks = list(next(iter(panels.values()))), iter(ARMS)
     looked = {name: (style.GREY, "s") if name in ours else next(looks) for name in names}
     with style.look():
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 1.0 + 0.32 * len(names)), sharey=True)
@@ -114,12 +86,12 @@ def cases(panels: Mapping[str, Mapping[str, Mapping[str, np.ndarray]]], structur
             for row in range(len(names)):
                 ax.axhline(row, color=style.LIGHT, lw=0.6, zorder=0)
             ax.axhline(len(names) - structural - 0.5, color=style.GREY, lw=0.9, ls=":")
-            for shares, look, at in zip(found.values(), _LOOKS, (-0.15, 0.15), strict=True):
+            for shares, look, at in zip(found.values(), ARMS, (-0.15, 0.15), strict=True):
                 for row, values in enumerate(shares.values()):
                     ax.plot(values, [row + at] * len(values), look[1], ms=3, color=look[0], alpha=0.55, mew=0, clip_on=False)
                     ax.plot(values.mean(), row + at, look[1], ms=6, color=look[0], clip_on=False)
             _rows(ax, names, "share of rows right")
             ax.set_title(title, fontsize=9)
-        handles = [Line2D([], [], ls="", color=c, marker=m, label=name) for (c, m), name in zip(_LOOKS, found, strict=True)]
+        handles = [Line2D([], [], ls="", color=c, marker=m, label=name) for (c, m), name in zip(ARMS, found, strict=True)]
         fig.legend(handles=handles, loc="outside lower center", ncols=2)
     return fig
