@@ -23,11 +23,11 @@ from lib.chain_of_thought.experiments import (
     steps_specs,
     until_reached,
 )
-from lib.chain_of_thought.inference import Tables, growing, leap, nearest, read, think
+from lib.chain_of_thought.inference import Tables, growing, nearest, read
 from lib.chain_of_thought.models import OneLayer, OneLayerSpec, half_square
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.study import make_study
-from lib.chain_of_thought.task import D_X, D_Y, GROUPS, OTHER_STEPS, D, Prompts, Task
+from lib.chain_of_thought.task import D_X, D_Y, GROUPS, OTHER_STEPS, Columns, D, Prompts, Task
 from lib.core.model.init import gamma_std
 from lib.core.model.transformer import from_weights
 from lib.core.record.result import RunResult
@@ -259,6 +259,24 @@ def test_the_nearest_pattern_is_the_nearest() -> None:
     assert torch.equal(nearest(answers, patterns), away.argmin(1))
 
 
+@torch.no_grad()
+def think(model: OneLayer, columns: Columns, prompts: Prompts) -> Tensor:
+    """(N, K) chain of thought: answer, write the answer into the query's column, append the next column, answer again."""
+    query = prompts.query[:, :1]
+    for step in range(1, columns.steps + 1):
+        padded = torch.cat([query, query[:, -1:].expand(-1, columns.steps + 1 - step)], 1)  # what comes later is not read
+        now = Prompts(prompts.examples, padded, torch.full_like(prompts.step, step))
+        answer = nearest(model(columns.vectors(columns.kinds(now))[None])[0], columns.patterns)
+        query = torch.cat([query, answer[:, None]], 1)
+    return query[:, 1:]
+
+
+@torch.no_grad()
+def leap(model: OneLayer, columns: Columns, prompts: Prompts) -> Tensor:
+    """(N,) in-context learning: examples without their steps, one answer."""
+    return nearest(model(columns.vectors(columns.direct(prompts))[None])[0], columns.patterns)
+
+
 @pytest.mark.parametrize(
     ("scale", "trial"), [(0.3, Trial()), (0.15, Trial(0.4, 0.4, sum=1.41)), (0.2, Trial(0.8, 0.3, "reconverging"))]
 )
@@ -301,10 +319,10 @@ def test_a_reading_counts_wrong_steps() -> None:
     found = read(tables, trial, (3, 8), 100, 5)
     prompts = trial.draw(5, 100, 8)
     wrong = (think(model, trial.columns, prompts) != prompts.query[:, 1:]).double().mean(0)
-    torch.testing.assert_close(found.thought[1].double(), wrong, atol=0.011, rtol=0)
+    torch.testing.assert_close(found["thought"][1].double(), wrong, atol=0.011, rtol=0)
     ends = (leap(model, trial.columns, prompts) != prompts.query[:, 3]).double().mean().item()
-    assert found.leap[1].item() == pytest.approx(ends, abs=0.011)
-    assert found.thought.shape == found.oracle.shape == found.matched.shape == (2, 3)
+    assert found["leap"][1].item() == pytest.approx(ends, abs=0.011)
+    assert found["thought"].shape == found["oracle"].shape == found["matched"].shape == (2, 3)
 
 
 # ---------------------------------------------------------------- experiments

@@ -1,6 +1,6 @@
 """What a trained model answers to test prompts: chain of thought, step by step, and in-context learning, at once.
 
-`think` is the definition. A trained model answers by Σ_i W_V p̃_i exp(score_i) up to a positive factor, and a column is one of
+A trained model answers by Σ_i W_V p̃_i exp(score_i) up to a positive factor, and a column is one of
 a few hundred kinds. So a prompt is fully described by how often each kind occurs in it, and an answer is one product of these
 counts with a table of exp(score) · (W_V p̃ · μ'_j): `Tables` holds these, exactly, and makes hundreds of thousands of prompts a
 matter of seconds.
@@ -9,13 +9,12 @@ matter of seconds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from lib.chain_of_thought import oracle
-from lib.chain_of_thought.models import OneLayer, OneLayerSpec
+from lib.chain_of_thought.models import OneLayerSpec
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import Columns, Prompts
 from lib.core.model.transformer import from_weights
@@ -24,24 +23,6 @@ from lib.core.model.transformer import from_weights
 def nearest(answer: Tensor, patterns: Tensor) -> Tensor:
     """(...,) the number of the pattern of unit norm that is nearest to an answer (..., D_Y): greedy decoding."""
     return (answer @ patterns.T).argmax(-1)
-
-
-@torch.no_grad()
-def think(model: OneLayer, columns: Columns, prompts: Prompts) -> Tensor:
-    """(N, K) chain of thought: answer, write the answer into the query's column, append the next column, answer again."""
-    query = prompts.query[:, :1]
-    for step in range(1, columns.steps + 1):
-        padded = torch.cat([query, query[:, -1:].expand(-1, columns.steps + 1 - step)], 1)  # what comes later is not read
-        now = Prompts(prompts.examples, padded, torch.full_like(prompts.step, step))
-        answer = nearest(model(columns.vectors(columns.kinds(now))[None])[0], columns.patterns)
-        query = torch.cat([query, answer[:, None]], 1)
-    return query[:, 1:]
-
-
-@torch.no_grad()
-def leap(model: OneLayer, columns: Columns, prompts: Prompts) -> Tensor:
-    """(N,) in-context learning: examples without their steps, one answer."""
-    return nearest(model(columns.vectors(columns.direct(prompts))[None])[0], columns.patterns)
 
 
 class Tables:
@@ -90,22 +71,11 @@ class Tables:
         return torch.stack(shares, 1)
 
 
-@dataclass(frozen=True)
-class Reading:
-    """Of one model and one trial, for each length: the shares of wrong answers, (G, K) by step of chain of thought and of the
-    oracle, (G,) of in-context learning; and (G, K) the attention to columns of the same step and pattern. `prompts`: how
-    many."""
+def read(tables: Tables, trial: Trial, lengths: Sequence[int], prompts: int, seed: int) -> dict[str, Tensor]:
+    """Let a model answer `prompts` test prompts, with the first l examples of each, for every length l (rising).
 
-    lengths: tuple[int, ...]
-    prompts: int
-    thought: Tensor
-    oracle: Tensor
-    leap: Tensor
-    matched: Tensor
-
-
-def read(tables: Tables, trial: Trial, lengths: Sequence[int], prompts: int, seed: int) -> Reading:
-    """Let a model answer `prompts` test prompts, with the first l examples of each, for every length l (rising)."""
+    The shares of wrong answers, (G, K) by step of chain of thought (`thought`) and of the `oracle`, (G,) of in-context learning
+    (`leap`); and (G, K) the attention to columns of the same step and pattern (`matched`)."""
     drawn, columns = trial.draw(seed, prompts, max(lengths)), tables.columns
     start, right = drawn.query[:, 0], drawn.query[:, 1:]
     wrong: dict[str, list[Tensor]] = {name: [] for name in ("thought", "oracle", "leap", "matched")}
@@ -114,7 +84,7 @@ def read(tables: Tables, trial: Trial, lengths: Sequence[int], prompts: int, see
         wrong["oracle"].append((oracle.chain(counts, columns, start, seed) != right).float().mean(0))
         wrong["leap"].append((tables.answer(direct, start, 0) != right[:, -1]).float().mean())
         wrong["matched"].append(tables.matched(counts, drawn).mean(0))
-    return Reading(tuple(lengths), prompts, **{name: torch.stack(found) for name, found in wrong.items()})
+    return {name: torch.stack(found) for name, found in wrong.items()}
 
 
 def growing(columns: Columns, drawn: Prompts, lengths: Sequence[int]) -> Iterator[tuple[Tensor, Tensor]]:

@@ -61,10 +61,10 @@ def rises(curves: Iterable[Curve]) -> int:
     return sum(int((low[1:] > high[:-1]).sum()) for low, high in (found.interval for found in curves))
 
 
-def gaps(curves: Mapping[float, Curve], length: int = MIDDLE) -> float:
-    """The smallest gap between the 95 % intervals of neighbouring errors at a length; below 0 where they overlap or the order
-    is another one than the largest first."""
-    points = [curves[value].at(length) for value in sorted(curves)]
+def gaps(curves: Mapping[float, Curve]) -> float:
+    """The smallest gap between the 95 % intervals of neighbouring errors at MIDDLE examples; below 0 where they overlap or the
+    order is another one than the largest first."""
+    points = [curves[value].at(MIDDLE) for value in sorted(curves)]
     return min(one[1] - other[2] for one, other in pairwise(points))
 
 
@@ -152,7 +152,7 @@ def needed_law(store: Store, profile: str) -> Measured:
     alone = [value for values in metrics.alone(metrics.examples_needed(runs)).values() for value in values]
     parts = (
         Part("rank correlation of α'τρ with the examples needed", rank, "<=", -RANK),
-        Part("exponent in 1 / (α'τρ), upper end", slope.high, "<=", BOUND, failure=OPPOSITE),
+        Part("exponent in 1 / (α'τρ), upper end", slope[2], "<=", BOUND, failure=OPPOSITE),
         Part("exponents in 1 / α' and 1 / (τρ) alone, highest", max(alone, default=float("nan")), "<=", BOUND),
     )
     return Measured(parts, len(runs))

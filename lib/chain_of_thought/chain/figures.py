@@ -22,13 +22,13 @@ from lib.chain_of_thought.chain.metrics import (
     STAGES,
     SYMBOLS,
     Curve,
-    Slope,
     history,
     iterations,
 )
 from lib.chain_of_thought.task import D_X, GROUPS, OTHER_STEPS, Columns, Prompts
 from lib.chain_of_thought.transitions import Transitions
 from lib.core.read import style
+from lib.core.read.statistics import Trend
 from lib.core.record.spec import SpecError
 from lib.core.record.store import StoredRun
 
@@ -205,7 +205,7 @@ def comparison(panels: Mapping[str, Mapping[str, Curve]]) -> Figure:
     return fig
 
 
-def needed(points: Sequence[tuple[float, float, float]], slope: Slope, spread: Mapping[int, tuple[Curve, Curve]]) -> Figure:
+def needed(points: Sequence[tuple[float, float, float]], slope: Trend, spread: Mapping[int, tuple[Curve, Curve]]) -> Figure:
     """Left: examples until the error is LEVEL against 1 / (α'τρ)², with the fitted power and lines of slope 1, on which the
     theorem's law would lie for some constant. Right: errors for different numbers of competitors at the same τ, and the vote's
     (dotted)."""
@@ -218,7 +218,7 @@ def needed(points: Sequence[tuple[float, float, float]], slope: Slope, spread: M
             left.plot(x[own], y[own], "osD^v"[i % 5], color=colour, ms=5, label=f"τ = {tau:g}")
         ends = np.array([x.min(), x.max()])
         middle = np.exp(np.log(x).mean()), np.exp(np.log(y).mean())
-        left.plot(ends, middle[1] * (ends / middle[0]) ** (slope.value / BOUND), color=style.DARK, lw=1.2, label="fitted power")
+        left.plot(ends, middle[1] * (ends / middle[0]) ** (slope[0] / BOUND), color=style.DARK, lw=1.2, label="fitted power")
         for shift in (0.4, 1.0, 2.5):
             left.plot(ends, shift * middle[1] * ends / middle[0], color="#BBBBBB", lw=0.8, zorder=0)
         left.set(xscale="log", yscale="log", ylim=(0.6 * y.min(), 1.7 * y.max()))

@@ -14,7 +14,7 @@ import torch
 
 from lib.chain_of_thought import oracle
 from lib.chain_of_thought.experiments import COT, REACHED, SETTINGS, STEPS_TO, SWEEP_RATE, Setting, steps_specs
-from lib.chain_of_thought.inference import Reading, Tables, growing, read
+from lib.chain_of_thought.inference import Tables, growing, read
 from lib.chain_of_thought.models import OneLayerSpec
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.task import Prompts
@@ -22,7 +22,7 @@ from lib.core.model.transformer import from_weights
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, mean
 from lib.core.read.measures import mean_std
-from lib.core.read.statistics import log_slope, spearman, wilson
+from lib.core.read.statistics import Trend, log_slope, spearman, wilson
 from lib.core.read.web_export import rounded
 from lib.core.record.store import Store, StoredRun, load
 
@@ -101,18 +101,12 @@ def swept_runs(store: Store, profile: str, variant: str) -> dict[str, dict[float
 # --- Answers to test prompts ---
 
 
-def reading(run: StoredRun, trial: Trial, lengths: Sequence[int], prompts: int) -> Reading:
-    """What a stored model answers to a trial's prompts. Raises StoreError without weights."""
-    shares = {name: torch.from_numpy(array) for name, array in _shares(run, trial, tuple(lengths), prompts).items()}
-    return Reading(tuple(lengths), prompts, **shares)
-
-
 @disk_cached(version=1)
 def _shares(run: StoredRun, trial: Trial, lengths: Sequence[int], prompts: int) -> dict[str, np.ndarray]:
-    """The arrays of a Reading by their names."""
+    """What a stored model answers to a trial's prompts, as `read` has it. Raises StoreError without weights."""
     tables = Tables(cast(OneLayerSpec, run.spec.model), run.weights(), trial.columns)
     found = read(tables, trial, lengths, prompts, FIRST_TEST_SEED + run.spec.seed)
-    return {name: getattr(found, name).numpy() for name in ("thought", "oracle", "leap", "matched")}
+    return {name: shares.numpy() for name, shares in found.items()}
 
 
 @dataclass(frozen=True)
@@ -142,11 +136,11 @@ class Curve:
         return mean, low, high
 
 
-CURVES: dict[str, Callable[[Reading], torch.Tensor]] = {
-    "thought": lambda r: r.thought.mean(1),
-    "ends": lambda r: r.thought[:, -1],
-    "oracle": lambda r: r.oracle.mean(1),
-    "leap": lambda r: r.leap,
+CURVES: dict[str, Callable[[Mapping[str, np.ndarray]], np.ndarray]] = {
+    "thought": lambda shares: shares["thought"].mean(1),
+    "ends": lambda shares: shares["thought"][:, -1],
+    "oracle": lambda shares: shares["oracle"].mean(1),
+    "leap": lambda shares: shares["leap"],
 }
 """Chain of thought and the oracle: the mean over steps of the share of wrong answers; its ends: the last step's; in-context
 learning: that of wrong ends."""
@@ -155,7 +149,7 @@ learning: that of wrong ends."""
 def curve(runs: Sequence[StoredRun], name: str, trial: Trial) -> Curve:
     """One of CURVES on a trial, at the lengths and with the prompts for each run that the runs' setting has."""
     s = setting(runs)
-    found = [CURVES[name](reading(run, trial, s.lengths, s.prompts)).double().numpy() for run in runs]
+    found = [CURVES[name](_shares(run, trial, s.lengths, s.prompts)).astype(float) for run in runs]
     return Curve(np.array(s.lengths), np.array(found), s.prompts * len(runs))
 
 
@@ -225,7 +219,7 @@ def matched(runs: Sequence[StoredRun], trial: Trial) -> np.ndarray:
     """(S, G, K) the mean attention at each step of inference to columns of the same step and pattern, by the setting's
     lengths."""
     s = setting(runs)
-    return np.array([reading(run, trial, s.lengths, s.prompts).matched.numpy() for run in runs])
+    return np.array([_shares(run, trial, s.lengths, s.prompts)["matched"] for run in runs])
 
 
 def attended(runs: Sequence[StoredRun], trial: Trial) -> np.ndarray:
@@ -267,10 +261,10 @@ def needed(found: Curve, level: float) -> float | None:
     return float(np.exp(x[0] + (math.log(level) - y[0]) * (x[1] - x[0]) / (y[1] - y[0])))
 
 
-def vote_needs(taus: Sequence[float] = (0.4, 0.3, 0.2), prompts: int = 2000) -> dict[float, float | None]:
+def vote_needs() -> dict[float, float | None]:
     """{τ: examples until the vote's error is LEVEL}, with a single rival and α' = 1."""
     lengths = (10, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400)
-    return {tau: needed(vote_curve(Trial(1.0, tau), lengths, prompts), LEVEL) for tau in taus}
+    return {tau: needed(vote_curve(Trial(1.0, tau), lengths, 2000), LEVEL) for tau in (0.4, 0.3, 0.2)}
 
 
 def examples_needed(runs: Sequence[StoredRun]) -> list[tuple[float, float, float]]:
@@ -279,29 +273,16 @@ def examples_needed(runs: Sequence[StoredRun]) -> list[tuple[float, float, float
     return [(a, t, n) for a, t, n in found if n is not None]
 
 
-@dataclass(frozen=True)
-class Slope:
-    """The exponent b of y ∝ x^b with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-
 def even(values: Sequence[float] | np.ndarray, digits: int) -> str:
     """Mean ± standard deviation, without the latter where its digits are all 0."""
     return mean_std(values, digits).removesuffix(f" ± {0:.{digits}f}")
 
 
-def signed(value: float) -> str:
-    return f"{value:+z.2f}".replace("-", "−")
-
-
-def exponent(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> Slope:
+def exponent(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> Trend:
     """Least squares between logarithms. Raises LookupError for fewer than two values of x."""
     if len(set(x)) < 2:
         raise LookupError("fewer than two settings have a value, so there is no exponent")
-    return Slope(*log_slope(list(x), list(y)))
+    return log_slope(list(x), list(y))
 
 
 def gap(tau: float) -> float:
@@ -309,7 +290,7 @@ def gap(tau: float) -> float:
     return Trial(tau=tau).transitions.gap
 
 
-def law(runs: Sequence[StoredRun]) -> tuple[float, Slope]:
+def law(runs: Sequence[StoredRun]) -> tuple[float, Trend]:
     """Rank correlation of α'τρ with the examples needed, and the exponent of these in 1 / (α'τρ). Raises LookupError for fewer
     than three points."""
     points = examples_needed(runs)
@@ -323,7 +304,7 @@ def exponents(points: Points, size: Callable[[float, float], float], fixed: int)
     """The exponents in 1 / size(α', τ) at each value of the coordinate that is `fixed`, 0 (α') or 1 (τ), where there are three
     points at least."""
     groups = [[p for p in points if p[fixed] == value] for value in sorted({p[fixed] for p in points})]
-    return [exponent([1 / size(a, t) for a, t, _ in g], [n for *_, n in g]).value for g in groups if len(g) > 2]
+    return [exponent([1 / size(a, t) for a, t, _ in g], [n for *_, n in g])[0] for g in groups if len(g) > 2]
 
 
 def alone(points: Points) -> dict[str, list[float]]:
@@ -375,7 +356,7 @@ def iterations(groups: Mapping[float, Sequence[StoredRun]], stage: str = "patter
     return [(value, steps) for value, steps in found if steps is not None]
 
 
-def fitted(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> Slope | None:
+def fitted(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> Trend | None:
     """The exponent of iterations in a setting, over the runs that get there; None where these have one value."""
     points = iterations(groups, stage)
     return exponent(*zip(*points, strict=True)) if len({v for v, _ in points}) > 1 else None
@@ -396,9 +377,7 @@ def bent(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") ->
 def power_words(groups: Mapping[float, Sequence[StoredRun]], stage: str) -> str:
     """The exponent, where there is a power law."""
     slope = fitted(groups, stage)
-    return (
-        "never there" if slope is None else "no power law" if bent(groups, stage) else f"{slope.value:z.2f}".replace("-", "−")
-    )
+    return "never there" if slope is None else "no power law" if bent(groups, stage) else f"{slope[0]:z.2f}".replace("-", "−")
 
 
 def means(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> dict[float, float | None]:
@@ -456,7 +435,7 @@ def facts(
     who = f"{len(runs)} seeds"
     first, second = zip(*map(stage_steps, runs), strict=True)
     looks = attended(runs, trial)
-    errors = {**by_alpha(runs, trial.tau)}
+    errors = by_alpha(runs, trial.tau)
     last = int(next(iter(errors.values())).lengths[-1])
     without, with_ = compared_["without Condition 1"], compared_["with Condition 1"]
     rank, slope = law(runs) if len(examples_needed(runs)) > 2 else (None, None)
@@ -489,7 +468,7 @@ def facts(
         "cot-with": Fact(with_["ends"].mean[-1], "{:.0%}", f"wrong ends at {last} examples, chain of thought, with it"),
         "frequent": Fact(FAILING / trial.count, "{:.0%}", "starts from which the most frequent end is wrong"),
         "exponent": Fact(
-            None if slope is None else (slope.value, slope.low, slope.high),
+            slope,
             "{:.2f} ({:.2f} to {:.2f})",
             f"examples needed against 1 / (α'τρ), {who}",
         ),
@@ -505,7 +484,7 @@ def facts(
         ),
     }
     for name, key in (("steps", "k"), ("patterns", "m")):
-        value = one.value if (one := slopes[name]) is not None else None
+        value = one[0] if (one := slopes[name]) is not None else None
         found[f"slope-{key}"] = Fact(
             value, "{:.2f}", f"exponent of the iterations to a loss of {LOSS:g} in {SYMBOLS[name]}, W_V trained"
         )
