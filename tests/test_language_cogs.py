@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tiny import save_cogs
 
 from lib.language import cogs, cogs_words
 from lib.language.cogs import CASES, FULL, LEXICAL, SETS, Clause, Data, Noun, Part, Row, Sizes, generate
@@ -312,7 +313,7 @@ def test_sizes_lengths_and_uniqueness(full: Data) -> None:
     every = [row.sentence for name in SETS for row in getattr(full, name)]
     assert len(set(every)) == len(every)
     rows = drawn(full)
-    lengths = [tuple(map(len, cogs.tokens(row, joined=False))) for row in rows]
+    lengths = [(len(row.sentence.split()), len(row.form.split())) for row in rows]
     assert sum(source for source, _ in lengths) / len(rows) == pytest.approx(7.5, abs=0.1)
     assert sum(target for _, target in lengths) / len(rows) == pytest.approx(43.6, abs=0.5)
     assert max(source for source, _ in lengths) <= 24
@@ -521,15 +522,11 @@ def test_rows_of_tokens(tiny: Data) -> None:
     source, target = cogs.tokens(row)
     assert source == ["Nora", "held", "a", "kite", "."]
     assert target[:8] == ["hold", ".", "agent", "(", "x_1", ",", "Nora", ")"]
-    assert len(cogs.tokens(row, joined=False)[1]) == len(target) + 2 * 4
-    for joined in (True, False):
-        words = cogs.vocabulary_of(tiny, joined)
-        encoded = cogs.encode(tiny.gen[:5], words, joined)
-        first = words.decode(encoded.tokens[0][: encoded.length[0]])
-        source, target = cogs.tokens(tiny.gen[0], joined)
-        assert first == [*source, "<out>", *target, "<end>"]
-    with pytest.raises(LanguageError, match="positions"):
-        cogs.encode(tiny.gen, cogs.vocabulary_of(tiny), positions=20)
+    words = cogs.vocabulary_of(tiny)
+    encoded = cogs.encode(tiny.gen[:5], words)
+    first = words.decode(encoded.tokens[0][: encoded.length[0]])
+    source, target = cogs.tokens(tiny.gen[0])
+    assert first == [*source, "<out>", *target, "<end>"]
 
 
 @pytest.mark.parametrize(
@@ -556,7 +553,7 @@ def test_too_few_words_for_as_many_sentences(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_files_round_trip(tiny: Data, tmp_path: Path) -> None:
-    cogs.save(tiny, tmp_path / "copy")
+    save_cogs(tiny, tmp_path / "copy")
     assert cogs.load(tmp_path / "copy", None) == tiny
     lines = (tmp_path / "copy" / "train.tsv").read_text().splitlines()
     assert len(lines) == 1_000
@@ -564,7 +561,7 @@ def test_files_round_trip(tiny: Data, tmp_path: Path) -> None:
 
 
 def test_a_row_in_the_form_of_the_release_is_read(tiny: Data, tmp_path: Path) -> None:
-    cogs.save(tiny, tmp_path)
+    save_cogs(tiny, tmp_path)
     with (tmp_path / "dev.tsv").open("a") as file:
         form = "see . agent ( x _ 1 , Emma ) AND see . theme ( x _ 1 , x _ 3 ) AND tv ( x _ 3 )"
         file.write(f"Emma saw a TV .\t{form}\tin_distribution\n")
@@ -593,7 +590,7 @@ GOOD = "A fox saw Emma .\tfox ( x _ 1 ) AND see . agent ( x _ 2 , x _ 1 ) AND se
     ],
 )
 def test_malformed_lines_are_named(tiny: Data, tmp_path: Path, line: str, message: str | None) -> None:
-    cogs.save(tiny, tmp_path)
+    save_cogs(tiny, tmp_path)
     with (tmp_path / "test.tsv").open("a") as file:
         file.write(line + "\n")
     if message is None:
@@ -610,7 +607,7 @@ def test_incomplete_copies_are_named(tiny: Data, tmp_path: Path) -> None:
         cogs.load(tmp_path / "nowhere")
 
     def spoil(name: str, text: str | bytes) -> str:
-        cogs.save(tiny, tmp_path)
+        save_cogs(tiny, tmp_path)
         path = tmp_path / f"{name}.tsv"
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         with pytest.raises(LanguageError) as error:
@@ -630,14 +627,14 @@ def test_incomplete_copies_are_named(tiny: Data, tmp_path: Path) -> None:
     twice = spoil("test", lines((*tiny.test, tiny.train[50])))
     assert "test.tsv, line 101: the sentence is in " in twice
     assert "train.tsv, line 51 too" in twice
-    cogs.save(tiny, tmp_path)
+    save_cogs(tiny, tmp_path)
     (tmp_path / "gen.tsv").unlink()
     with pytest.raises(LanguageError, match=r"lacks gen\.tsv: give"):
         cogs.load(tmp_path, None)
 
 
 def test_files_of_another_length_are_refused(tiny: Data, tmp_path: Path) -> None:
-    cogs.save(tiny, tmp_path)
+    save_cogs(tiny, tmp_path)
     with pytest.raises(LanguageError, match=r"train\.tsv has [\d,]+ rows, not 24,155: copy the whole file"):
         cogs.load(tmp_path)
     cut = "".join("\t".join(row) + "\n" for row in tiny.gen[::2])
@@ -744,7 +741,7 @@ def test_forms_by_the_rules_of_the_release_are_read_back(sentence: str, form: st
 
 
 def test_a_mark_of_the_byte_order_is_no_word(tiny: Data, tmp_path: Path) -> None:
-    cogs.save(tiny, tmp_path)
+    save_cogs(tiny, tmp_path)
     path = tmp_path / "train.tsv"
     path.write_text(path.read_text(), encoding="utf-8-sig")
     assert cogs.load(tmp_path, None).train == tiny.train

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tiny import save_cogs
 from torch import Tensor
 
 from lib.book.chapters import execute, find, read_notebook
@@ -125,7 +126,7 @@ TINY = cogs.Sizes(train=300, dev=5, test=30, case=10, nouns=10, verbs=3)
 
 
 def test_cogs_as_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cogs.save(cogs.generate(TINY), tmp_path)
+    save_cogs(cogs.generate(TINY), tmp_path)
     with pytest.raises(LanguageError, match=r"train\.tsv has 300 rows, not 24,155"):
         read(tmp_path, 100, 500)
     monkeypatch.setattr(cogs, "load", partial(cogs.load, sizes=TINY))

@@ -9,7 +9,7 @@ import torch
 
 from lib.core.model import rng
 from lib.core.record.spec import SpecError
-from lib.language.baselines import bag_of_words, by_child, by_occurrence, by_order, occurrences, sentences
+from lib.language.baselines import bag_of_words, by_child, by_occurrence, occurrences, sentences
 from lib.language.draws import Draws, mix, zipf
 from lib.language.prontoqa_task import CONCEPTS, FAMILIES, LABELS, NAMES, Example, Task, judged, questions
 from lib.language.text import END, OUT, LanguageError
@@ -50,28 +50,12 @@ def test_sizes_are_the_published_programs(hops: int, words: float) -> None:
     examples = sample(task, 1000)
     lengths = [len(e.words) for e in examples]
     assert sum(lengths) / len(lengths) == pytest.approx(words, abs=1.5)
-    assert max(lengths) <= task.longest
     assert sum(length > 173 for length in lengths) <= 2  # the longest of the published program's that were counted
     assert 85 <= len({word for e in examples for word in e.words}) <= 87
     assert sum(e.answer for e in examples) / len(examples) == pytest.approx(0.5, abs=0.05)
 
 
-@pytest.mark.parametrize(
-    ("task", "longest"),
-    [
-        (Task(concepts=3, hops=(1,)), 52),
-        (Task(concepts=2, hops=(1,), distractor=False), 47),
-        (Task(concepts=5, hops=(1,), hard=True), 64),
-    ],
-)
-def test_the_longest_text_is_known(task: Task, longest: int) -> None:
-    assert task.longest == longest == max(len(e.words) for e in sample(task, 2000))
-    assert questions(sample(task, 2000), task.vocabulary).rows.tokens.shape[1] == longest
-
-
-@pytest.mark.parametrize(
-    "task", [Task(), Task(order="preorder"), SMALL, Task(hard=True), Task(hard=True, order="preorder"), Task(distractor=False)]
-)
+@pytest.mark.parametrize("task", [Task(), SMALL, Task(hard=True), Task(distractor=False)])
 def test_labels_follow_from_the_context(task: Task) -> None:
     for example in sample(task, 200):
         name, sign, adjective = read(list(example.question[:-1]))
@@ -91,7 +75,7 @@ def path_to(example: Example) -> list[str]:
     return path
 
 
-@pytest.mark.parametrize("task", [Task(), Task(order="preorder"), Task(hard=True)])
+@pytest.mark.parametrize("task", [Task(), Task(hard=True)])
 def test_two_rules_name_what_is_asked_and_only_the_true_one_is_tied_in(task: Task) -> None:
     for example in sample(task, 200):
         rules = [read(sentence) for sentence in sentences(example.context)]
@@ -122,6 +106,8 @@ def test_in_the_hard_variant_the_distractor_has_a_child_and_a_parent_of_its_own(
 
 
 def test_shortcuts_that_the_rules_leave_open_and_that_the_hard_variant_closes() -> None:
+    first = lambda e: next(rule for rule in sentences(e.context) if e.asked in rule)
+    by_order = lambda e: ("not" in first(e)) == ("not" in e.question)
     right = lambda reader, task: sum(reader(e) == e.answer for e in sample(task, 600)) / 600
     assert right(by_order, Task(distractor=False)) == 1  # from the sign alone
     assert right(by_occurrence, Task(hops=(2, 3))) == 1  # from where the concept occurs
@@ -164,7 +150,7 @@ def test_a_twin_cannot_be_told_by_its_looks() -> None:
     assert told_by_looks(Task(**small, twin=True)) == pytest.approx(0.5, abs=0.09)
 
 
-@pytest.mark.parametrize("task", [Task(twin=True, hops=(1, 2, 3)), Task(concepts=6, hops=(1, 2), twin=True, order="preorder")])
+@pytest.mark.parametrize("task", [Task(twin=True, hops=(1, 2, 3)), Task(concepts=6, hops=(1, 2), twin=True)])
 def test_a_twin_is_as_long_as_the_chain_and_says_the_opposite_at_one_place(task: Task) -> None:
     for example in sample(task, 100):
         rules = [read(sentence) for sentence in sentences(example.context)[:-1]]
@@ -180,7 +166,6 @@ def test_a_twin_is_as_long_as_the_chain_and_says_the_opposite_at_one_place(task:
         assert not {who for who, *_ in one} & {who for who, *_ in other}
         adjectives = [next(f for f in FAMILIES if what in f) for *_, what in rules if what in ADJECTIVES]
         assert len(set(adjectives)) == len(adjectives) - 1
-        assert len(example.words) <= task.longest
 
 
 def test_a_bag_of_words_guesses() -> None:
@@ -215,12 +200,9 @@ def test_shares_are_those_of_the_rules() -> None:
     assert share(asked) == pytest.approx(no / (yes + no), abs=0.04)
 
 
-@pytest.mark.parametrize("order", ["postorder", "preorder"])
-def test_rules_stand_in_the_order_of_the_tree(order: str) -> None:
-    for example in sample(Task(order=order, distractor=False), 100):
+def test_rules_stand_from_the_leaf_up() -> None:
+    for example in sample(Task(distractor=False), 100):
         rules = [read(sentence) for sentence in sentences(example.context)[:-1]]
-        if order == "preorder":
-            rules = rules[::-1]  # from the root down, parent first, is the other order backwards
         assert [what in ADJECTIVES for _, _, what in rules] == [True, False] * (len(rules) // 2)
         for (who, _, _), (same, _, parent) in zip(rules[::2], rules[1::2], strict=True):
             assert who == same
@@ -272,8 +254,7 @@ def test_rows_with_and_without_the_chain() -> None:
     examples, words = sample(SMALL, 20), SMALL.vocabulary
     assert {w for e in sample(SMALL) for w in e.words} <= set(words.words)
     for chain in (True, False):
-        found = questions(examples, words, chain, positions=130)
-        assert found.rows.tokens.shape == (20, 130)
+        found = questions(examples, words, chain)
         assert len(found) == 20
         for i, example in enumerate(examples):
             row = words.decode(found.rows.tokens[i, : found.rows.length[i]])
@@ -283,10 +264,7 @@ def test_rows_with_and_without_the_chain() -> None:
             assert tuple(row[: start - 1]) == example.prompt
             assert row[start - 1] == OUT
             assert tuple(row[start:-2]) == (example.chain if chain else ())
-            assert found.hops[i] == example.hops
     assert found[torch.tensor([4])].label.tolist() == [found.label[4]]
-    with pytest.raises(LanguageError, match="positions"):
-        questions(examples, words, positions=20)
 
 
 def test_a_label_is_judged_where_it_is_predicted() -> None:
@@ -304,8 +282,6 @@ def test_what_cannot_be_asked_is_refused() -> None:
         Task(concepts=6)
     with pytest.raises(LanguageError, match="3 hops need at least 7 concepts"):
         Task(concepts=6, hops=(3,), hard=True)
-    with pytest.raises(LanguageError, match="postorder, preorder"):
-        Task(order="random")
     with pytest.raises(LanguageError, match="10 concepts"):
         Task(concepts=11)
     with pytest.raises(LanguageError, match="at least one number"):

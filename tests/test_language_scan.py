@@ -164,10 +164,10 @@ def test_left_turns_are_in_most_training_rows() -> None:
     assert sum("LTURN" in scan.commands()[i][1] for i in train.tolist()) == 15_335
 
 
-@given(st.sampled_from(list(scan.SPLITS)), st.integers(1, 14_670), st.integers(1, 14_670), SEEDS)
-def test_a_sample_keeps_the_primitive_and_lies_within_a_larger_one(name: str, a: int, b: int, seed: int) -> None:
+@given(st.sampled_from(list(scan.SPLITS)), st.integers(1, 14_670), st.integers(1, 14_670))
+def test_a_sample_keeps_the_primitive_and_lies_within_a_larger_one(name: str, a: int, b: int) -> None:
     whole = scan.split(name)
-    few, many = whole.sample(min(a, b), seed), whole.sample(max(a, b), seed)
+    few, many = whole.sample(min(a, b)), whole.sample(max(a, b))
     assert (len(few.train), len(many.train)) == (min(a, b), max(a, b))
     assert few.test is whole.test
     assert Counter(few.train.tolist()) <= Counter(many.train.tolist()) <= Counter(whole.train.tolist())
@@ -177,11 +177,9 @@ def test_a_sample_keeps_the_primitive_and_lies_within_a_larger_one(name: str, a:
         assert len(set(sample.train.tolist())) == len(sample.train) - max(0, copies - 1)
 
 
-def test_samples_of_two_seeds_differ_and_the_largest_is_the_whole() -> None:
+def test_the_largest_sample_is_the_whole() -> None:
     whole = scan.split("addprim_jump")
-    assert sorted(whole.sample(14_670, 3).train.tolist()) == sorted(whole.train.tolist())
-    one, two = (set(whole.sample(500, seed).train.tolist()) for seed in (0, 1))
-    assert len(one & two) < 60
+    assert sorted(whole.sample(14_670).train.tolist()) == sorted(whole.train.tolist())
 
 
 @pytest.mark.parametrize("size", [0, -1, 14_671, True, 2.0, "10"])
@@ -216,17 +214,14 @@ def test_a_line_of_the_release() -> None:
 
 @pytest.mark.parametrize("name", scan.SPLITS)
 def test_what_is_written_is_read(name: str, tmp_path: Path) -> None:
-    """In the folder itself and in the release's own; in another order and of another draw than ours."""
+    """In another order and of another draw than ours."""
     ours = scan.split(name, seed=5)
     mixed = scan.Split(ours.train.flip(0), ours.test.flip(0))
-    for folder in (tmp_path, tmp_path / ("simple_split" if name == "simple" else "add_prim_split")):
-        release(folder, name, mixed)
-        found = scan.load(tmp_path, name)
-        assert torch.equal(found.train, mixed.train)
-        assert torch.equal(found.test, mixed.test)
-        assert found.primitive == ours.primitive
-        for path in tmp_path.glob("*.txt"):
-            path.unlink()
+    release(tmp_path, name, mixed)
+    found = scan.load(tmp_path, name)
+    assert torch.equal(found.train, mixed.train)
+    assert torch.equal(found.test, mixed.test)
+    assert found.primitive == ours.primitive
 
 
 def test_line_ends_empty_lines_and_a_mark_of_order_do_not_matter(tmp_path: Path) -> None:
@@ -283,15 +278,15 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["x" * 5000, "x\0y"])
 def test_a_folder_that_no_system_has(name: str, tmp_path: Path) -> None:
-    with pytest.raises(LanguageError, match=r"no tasks_train_simple\.txt in"):
+    with pytest.raises(LanguageError, match=r"tasks_train_simple\.txt"):
         scan.load(tmp_path / name, "simple")
 
 
 def test_a_folder_without_the_files_is_named(tmp_path: Path) -> None:
-    with pytest.raises(LanguageError, match=r"no tasks_train_addprim_jump\.txt in .* or its add_prim_split: give the folder"):
+    with pytest.raises(LanguageError, match=r"no file .*tasks_train_addprim_jump\.txt"):
         scan.load(tmp_path, "addprim_jump")
     write(tmp_path / "tasks_train_addprim_jump.txt", torch.arange(3))
-    with pytest.raises(LanguageError, match=r"no tasks_test_addprim_jump\.txt in"):
+    with pytest.raises(LanguageError, match=r"no file .*tasks_test_addprim_jump\.txt"):
         scan.load(tmp_path, "addprim_jump")
 
 

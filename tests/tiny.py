@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from lib.core.model.transformer import ModelSpec
 from lib.core.record.spec import RunSpec, TrainSpec
+from lib.language import cogs
 
 # One thread: sums are then added in one order, and the tests leave the machine's other work alone.
 torch.set_num_threads(1)
@@ -47,3 +49,11 @@ def make_tiny_spec(**changes: Any) -> RunSpec:
 
     model, train = ModelSpec(**take(ModelSpec)), TrainSpec(**take(TrainSpec))
     return RunSpec(model=model, train=train, **values)
+
+
+def save_cogs(data: cogs.Data, folder: Path) -> None:
+    """Write train.tsv, dev.tsv, test.tsv and gen.tsv in the form of the release: sentence, logical form, case."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in cogs.SETS:
+        lines = ["\t".join(row) for row in getattr(data, name)]
+        (folder / f"{name}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -39,11 +39,6 @@ def occurrences(example: Example, concept: str) -> int:
     return sum(word.lower() in (concept, f"{concept}es") for word in example.context)
 
 
-def by_order(example: Example) -> bool:
-    """The answer of who believes the first rule that names the adjective. Always right where there is no distractor."""
-    return _answer(example, _rules(example)[0])
-
-
 def by_occurrence(example: Example) -> bool:
     """The answer of who believes the rule about the concept that is named more often, and of two named as often the first.
 

@@ -28,8 +28,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from lib.language.cogs_words import Words, participle, past, substitute
-from lib.language.files import opened
-from lib.language.text import LanguageError, Rows, Vocabulary, rows, vocabulary
+from lib.language.text import LanguageError, Rows, Vocabulary, opened, rows, vocabulary
 
 # ---------------------------------------------------------------------------------------------- trees and how they are written
 
@@ -458,8 +457,6 @@ class Sizes:
 
 FULL = Sizes()
 """The sizes of the release."""
-SMALL = Sizes(train=16_000, dev=500, test=1_000, case=100, nouns=30, verbs=10)
-"""The sizes of the small profile; `fewer` takes 4,000 rows of its training set."""
 
 
 @dataclass(frozen=True)
@@ -539,30 +536,22 @@ def fewer(data: Data, train: int) -> Data:
 # -------------------------------------------------------------------------------------------------------------- rows of tokens
 
 
-def tokens(row: Row, joined: bool = True) -> tuple[list[str], list[str]]:
-    """Words of the sentence and of the form; `x _ 4` is the one word `x_4` if `joined`, our choice, and three if not."""
-    return row.sentence.split(), (row.form.replace("x _ ", "x_") if joined else row.form).split()
+def tokens(row: Row) -> tuple[list[str], list[str]]:
+    """Words of the sentence and of the form; `x _ 4` is the one word `x_4`, our choice."""
+    return row.sentence.split(), row.form.replace("x _ ", "x_").split()
 
 
-def vocabulary_of(data: Data, joined: bool = True) -> Vocabulary:
+def vocabulary_of(data: Data) -> Vocabulary:
     """Every word of the four sets. Of the deep cases that includes positions which training does not have."""
-    return vocabulary(word for name in SETS for row in getattr(data, name) for side in tokens(row, joined) for word in side)
+    return vocabulary(word for name in SETS for row in getattr(data, name) for side in tokens(row) for word in side)
 
 
-def encode(chosen: Sequence[Row], words: Vocabulary, joined: bool = True, positions: int | None = None) -> Rows:
+def encode(chosen: Sequence[Row], words: Vocabulary) -> Rows:
     """Rows of a model (lib/language/text.py): sentence, OUT, form, END. Raises LanguageError as `rows` does."""
-    return rows([tokens(row, joined) for row in chosen], words, positions)
+    return rows([tokens(row) for row in chosen], words)
 
 
 # ---------------------------------------------------------------------------------------------------------------------- files
-
-
-def save(data: Data, folder: Path) -> None:
-    """Write train.tsv, dev.tsv, test.tsv and gen.tsv in the form of the release: sentence, logical form, case."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in SETS:
-        lines = ["\t".join(row) for row in getattr(data, name)]
-        (folder / f"{name}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 _VARIABLE = r"x _ \d+"

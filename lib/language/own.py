@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lib.language import cogs, scan, stories
-from lib.language.files import opened
-from lib.language.text import LanguageError, Rows, Vocabulary, rows, vocabulary, words_of
+from lib.language.text import LanguageError, Rows, Vocabulary, opened, rows, vocabulary, words_of
 
 VARIABLE = "REASON_OR_MEMORIZE_DATA"
 """The environment variable that tells processes that train where the data are."""

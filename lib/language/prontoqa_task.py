@@ -40,7 +40,6 @@ FAMILIES = (
     ("kind", "mean", "angry", "amenable", "aggressive"),
 )
 """Adjectives; the ontology takes at most one of a family, so that no two of its rules can contradict each other."""
-ORDERS = ("postorder", "preorder")
 LABELS = ("False", "True")
 _GRAMMAR = ("Q", "A", ":", ".", "is", "are", "a", "an", "not", "Each", "Every", "or", "false")
 _EXAMPLE = 71  # stream of random numbers
@@ -113,42 +112,34 @@ class Example:
 
 @dataclass(frozen=True)
 class Task:
-    """Which questions are drawn: `hops`, each as often as the others, among the first `concepts` concepts and the first
-    `families` families of adjectives. `order`: rules from the leaf up ("postorder") or from the root down ("preorder").
+    """Which questions are drawn: `hops`, each as often as the others, among the first `concepts` concepts. Rules stand from the
+    leaf up.
 
-    Raises LanguageError for hops that the concepts cannot hold, and for what is no order; SpecError for numbers that are none.
+    Raises LanguageError for hops that the concepts cannot hold; SpecError for numbers that are none.
     """
 
     concepts: int = 10
     hops: tuple[int, ...] = (1, 2, 3, 4, 5)
-    order: str = "postorder"
     distractor: bool = True
     hard: bool = False
-    families: int = 10
     twin: bool = False
 
     def __post_init__(self) -> None:
         check_count("concepts", self.concepts)
-        check_count("families", self.families)
         if not self.hops:
             raise LanguageError("hops must name at least one number of hops.")
         for count in self.hops:
             check_count("hops", count)
-        if self.order not in ORDERS:
-            raise LanguageError(f"order must be one of {', '.join(ORDERS)}, got {self.order!r}.")
-        if self.concepts > len(CONCEPTS) or self.families > len(FAMILIES):
-            raise LanguageError(f"there are {len(CONCEPTS)} concepts and {len(FAMILIES)} families of adjectives at most.")
+        if self.concepts > len(CONCEPTS):
+            raise LanguageError(f"there are {len(CONCEPTS)} concepts at most, got {self.concepts}.")
         if (self.hard or self.twin) and not self.distractor:
             raise LanguageError("the hard variant is about the distractor: ask for both or for neither.")
         if self.hard and self.twin:
             raise LanguageError("the twin of a chain is hard enough: ask for one of both.")
         hops = max(self.hops)
         if hops > self._below:
-            raise LanguageError(
-                f"{hops} hops need at least {hops + 1 + (hops + 1 if self.twin else self._aside)} concepts and "
-                f"{2 * hops - 1 if self.twin else hops} families of adjectives, "
-                f"got {self.concepts} and {self.families}."
-            )
+            least = hops + 1 + (hops + 1 if self.twin else self._aside)
+            raise LanguageError(f"{hops} hops need at least {least} concepts, got {self.concepts}.")
 
     @property
     def _aside(self) -> int:
@@ -158,24 +149,14 @@ class Task:
     @property
     def _below(self) -> int:
         """The most concepts below the root."""
-        if self.twin:
-            return min(self.concepts // 2 - 1, (self.families + 1) // 2)
-        return min(self.concepts - self._aside - 1, self.families)
-
-    @property
-    def longest(self) -> int:
-        """The most words that an example can have, and the positions that its row can take: every rule with Each or Every and
-        every adjective negated, but for the distractor, which says the opposite of a rule. Few examples come close."""
-        frame = 24  # "Fae is a X." twice, "Q:", "True or false: Fae is not p.", "A:" and the label
-        beside = 12 * self._below if self.twin else 5 * self.distractor + 12 * self.hard
-        return 12 * self._below + beside + frame + 11 * max(self.hops)
+        return (self.concepts // 2 if self.twin else self.concepts - self._aside) - 1
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """Every word that this task can print."""
         concepts = CONCEPTS[: self.concepts]
         nouns = [form for c in concepts for form in (c, f"{c}es", f"{c}es".capitalize())]
-        adjectives = [word for family in FAMILIES[: self.families] for word in family]
+        adjectives = [word for family in FAMILIES for word in family]
         return vocabulary([*nouns, *adjectives, *NAMES, *LABELS, *_GRAMMAR])
 
     def _signs(self, draws: Draws, hops: int) -> list[bool]:
@@ -214,7 +195,7 @@ class Task:
         if self.twin:  # the climb ends more often at a negated adjective, which would tell the chains apart
             signs[path[-1] - 1] = draws.chance(0.5)
         aside, chain = concepts[: self._aside], concepts[self._aside :]
-        families = draws.shuffled(FAMILIES[: self.families])
+        families = draws.shuffled(FAMILIES)
         nodes = [Node(chain[0], None, None)]
         for sign, concept, family in zip(signs, chain[1:], families, strict=False):
             nodes.append(Node(concept, Property(draws.one(family), sign), nodes[-1].concept))
@@ -246,9 +227,7 @@ class Task:
             return own, {node.concept: _rule(draws, node.concept, parent=node.parent) for node in nodes[1:]}
 
         def told(nodes: Sequence[Node], own: dict[str, Words], parent: dict[str, Words]) -> list[Words]:
-            if self.order == "postorder":
-                return [rules[node.concept] for node in nodes[:0:-1] for rules in (own, parent)]
-            return [rules[node.concept] for node in nodes[1:] for rules in (parent, own)]
+            return [rules[node.concept] for node in nodes[:0:-1] for rules in (own, parent)]
 
         own, parent = ruled(nodes)
         sentences = told(nodes, own, parent)
@@ -264,7 +243,6 @@ class Task:
             low, high = 0, len(sentences)
             if self.hard:  # a chain of its own, printed as chains are
                 rules = [_rule(draws, aside[1], parent=aside[0]), *rules, _rule(draws, aside[0], parent=aside[2])]
-                rules = rules if self.order == "postorder" else rules[::-1]
                 true = sentences.index(own[path[-1].concept])
                 low, high = (low, true) if draws.chance(0.5) else (true + 1, high)
             place = low + draws.below(high - low + 1)
@@ -314,25 +292,23 @@ def _rule(draws: Draws, concept: str, words: Words = (), parent: str | None = No
 class Questions:
     """Examples as rows. `rows`: (N, L), the source is the text up to `A:`, in whose place OUT stands, and the target the chain,
     if it is given, and the label; `label` (N,) the position of the label, which is predicted at the position before it;
-    `answer` (N,) bool; `hops` (N,)."""
+    `answer` (N,) bool."""
 
     rows: Rows
     label: Tensor
     answer: Tensor
-    hops: Tensor
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, which: Tensor | slice) -> Questions:
-        return Questions(self.rows[which], self.label[which], self.answer[which], self.hops[which])
+        return Questions(self.rows[which], self.label[which], self.answer[which])
 
 
-def questions(examples: Sequence[Example], words: Vocabulary, chain: bool = True, positions: int | None = None) -> Questions:
+def questions(examples: Sequence[Example], words: Vocabulary, chain: bool = True) -> Questions:
     """With the gold chain before the label, or with the label alone. Raises LanguageError as `rows` does."""
-    found = rows([(e.prompt, (*e.chain, e.label) if chain else (e.label,)) for e in examples], words, positions)
-    column = lambda values: torch.tensor(list(values))
-    return Questions(found, found.length - 2, column(e.answer for e in examples), column(e.hops for e in examples))
+    found = rows([(e.prompt, (*e.chain, e.label) if chain else (e.label,)) for e in examples], words)
+    return Questions(found, found.length - 2, torch.tensor([e.answer for e in examples]))
 
 
 def judged(logits: Tensor, labels: Tensor, words: Vocabulary) -> Tensor:

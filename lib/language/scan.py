@@ -10,7 +10,6 @@ Splits have the released names and sizes. That a smaller training set keeps the 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -20,8 +19,7 @@ import torch
 from torch import Tensor
 
 from lib.core.model.rng import randint
-from lib.language.files import opened
-from lib.language.text import LanguageError, Rows, vocabulary
+from lib.language.text import LanguageError, Rows, opened, vocabulary
 from lib.language.text import rows as rows_of
 
 Words = tuple[str, ...]
@@ -36,7 +34,6 @@ RELEASED = {**{act: f"I_{act}" for (act,) in VERBS.values()}, "LTURN": "I_TURN_L
 VOCABULARY = vocabulary((*COMMAND_WORDS, *RELEASED))
 SPLITS: dict[str, Words] = {"simple": (), "addprim_turn_left": ("turn", "left"), "addprim_jump": ("jump",)}
 """The splits by their released names, each with the primitive that training shows alone."""
-_FOLDERS = {"simple": "simple_split", "addprim_turn_left": "add_prim_split", "addprim_jump": "add_prim_split"}
 N_TEST_SIMPLE = 4_182
 _OTHERS_TO_ONE = 9  # the release repeats the primitive until it is a tenth of the training rows
 _SIMPLE, _SAMPLE = 71, 72  # streams of random numbers
@@ -101,8 +98,8 @@ class Split:
     test: Tensor
     primitive: int | None = None
 
-    def sample(self, size: int, seed: int = 0) -> Split:
-        """The same test with a training set of `size` rows, drawn by `seed`; of one seed, smaller sets lie within larger ones.
+    def sample(self, size: int) -> Split:
+        """The same test with a training set of `size` rows; smaller sets lie within larger ones.
 
         Our choice: the primitive stays in, with the share that it has in the whole set (a tenth in the release), rounded up;
         the rest are other commands, drawn without replacement. Raises LanguageError for a size that cannot be drawn.
@@ -113,7 +110,7 @@ class Split:
         alone = self.train == (-1 if self.primitive is None else self.primitive)
         own, others = self.train[alone], self.train[~alone]
         kept = -(-size * len(own) // whole)
-        drawn = others[_shuffled(len(others), seed, _SAMPLE)[: size - kept]]
+        drawn = others[_shuffled(len(others), 0, _SAMPLE)[: size - kept]]
         return replace(self, train=torch.cat([drawn, own[:kept]]))
 
 
@@ -124,8 +121,9 @@ def split(name: str, seed: int = 0) -> Split:
     In the latter two every command that holds the primitive's words is tested but the primitive itself, which training repeats
     2,189 or 1,467 times. Raises LanguageError for another name.
     """
-    primitive = _primitive(name)
-    if not primitive:
+    if name not in SPLITS:
+        raise LanguageError(f"a split is one of {', '.join(SPLITS)}, got {name!r}.")
+    if not (primitive := SPLITS[name]):
         order = _shuffled(len(commands()), seed, _SIMPLE)
         return Split(order[N_TEST_SIMPLE:].sort().values, order[:N_TEST_SIMPLE].sort().values)
     own = number(primitive)
@@ -163,29 +161,20 @@ def read(path: Path | str) -> Tensor:
 
 
 def load(folder: Path | str, name: str) -> Split:
-    """A split from the user's own copy of the release: `tasks_train_NAME.txt` and `tasks_test_NAME.txt`, in `folder` or in the
-    folder that the release keeps them in.
+    """A split from the user's own copy of the release: `tasks_train_NAME.txt` and `tasks_test_NAME.txt` in `folder`.
 
     Raises LanguageError as `read` does, and for files that are not the two of that split.
     """
-    primitive = _primitive(name)
     ours = split(name)
-    paths = [_find(Path(folder), f"tasks_{part}_{name}.txt", _FOLDERS[name]) for part in ("train", "test")]
+    paths = [Path(folder) / f"tasks_{part}_{name}.txt" for part in ("train", "test")]
     train, test = map(read, paths)
     for path, there, due in ((paths[0], train, ours.train), (paths[1], test, ours.test)):
         if len(there) != len(due):
             raise LanguageError(f"{path} has {len(there):,} rows and the release {len(due):,}: copy it again.")
     same = torch.equal(torch.cat([train, test]).sort().values, torch.cat([ours.train, ours.test]).sort().values)
-    if not same or (primitive and not torch.equal(test.sort().values, ours.test)):
+    if not same or (SPLITS[name] and not torch.equal(test.sort().values, ours.test)):
         raise LanguageError(f"{paths[0]} and {paths[1].name} do not hold the commands of the split {name!r}: copy both again.")
     return Split(train, test, ours.primitive)
-
-
-def _find(folder: Path, name: str, usual: str) -> Path:
-    for path in (folder / name, folder / usual / name):
-        if os.path.exists(path):  # False, and no error, for what no system could hold
-            return path
-    raise LanguageError(f"there is no {name} in {folder} or its {usual}: give the folder of your own copy of the release.")
 
 
 def _complaint(line: str) -> str:
@@ -211,12 +200,6 @@ def _complaint(line: str) -> str:
 
 def _short(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
-
-
-def _primitive(name: str) -> Words:
-    if name not in SPLITS:
-        raise LanguageError(f"a split is one of {', '.join(SPLITS)}, got {name!r}.")
-    return SPLITS[name]
 
 
 def _shuffled(count: int, seed: int, stream: int) -> Tensor:

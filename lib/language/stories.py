@@ -27,8 +27,7 @@ from torch import Tensor
 from lib.core.record.spec import check_count
 from lib.language import lexicon
 from lib.language.draws import Draws, zipf
-from lib.language.files import opened
-from lib.language.text import END, LanguageError, Rows, Vocabulary, vocabulary, words_of
+from lib.language.text import END, LanguageError, Rows, Vocabulary, opened, vocabulary, words_of
 
 SUBSTITUTE = "substitute corpus"
 SEPARATOR = "<|endoftext|>"

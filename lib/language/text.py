@@ -1,10 +1,13 @@
-"""Words as numbers: a closed vocabulary, and rows of a source and a target, padded into one array."""
+"""Words as numbers: a closed vocabulary, rows of a source and a target, padded into one array, and files that a user gives."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
 
 import torch
 from torch import Tensor
@@ -20,6 +23,24 @@ class LanguageError(ValueError):
 def words_of(text: str) -> tuple[str, ...]:
     """Words and marks, each a token; an apostrophe is a mark."""
     return tuple(re.findall(r"\w+|[^\w\s]", text))
+
+
+@contextmanager
+def opened(path: str | Path, advice: str) -> Iterator[TextIO]:
+    """A file as text in UTF-8, whose mark of the byte order is no text. Raises LanguageError, which ends with the `advice`, for
+    a file that is not there, is none (a pipe, which might never end), cannot be read, or is no text."""
+    shown = str(path).encode("unicode_escape").decode() if "\0" in str(path) else path
+    try:
+        if "\0" in str(path) or not Path(path).exists():
+            raise LanguageError(f"there is no file {shown}: {advice}.")
+        if not Path(path).is_file():
+            raise LanguageError(f"{path} is not a plain file: {advice}.")
+        with open(path, encoding="utf-8-sig") as file:
+            yield file
+    except UnicodeDecodeError:
+        raise LanguageError(f"{path} is not UTF-8 text: {advice}.") from None
+    except OSError as error:
+        raise LanguageError(f"{path} cannot be read ({error.strerror}): {advice}.") from None
 
 
 @dataclass(frozen=True)
@@ -81,18 +102,12 @@ class Rows:
         return Rows(self.tokens[which], self.start[which], self.length[which])
 
 
-def rows(pairs: Sequence[tuple[Sequence[str], Sequence[str]]], words: Vocabulary, positions: int | None = None) -> Rows:
-    """Pairs (source, target) of words as Rows; L is `positions`, or the longest row.
-
-    Raises LanguageError for no pairs, an unknown word, and a row that is longer than `positions`.
-    """
+def rows(pairs: Sequence[tuple[Sequence[str], Sequence[str]]], words: Vocabulary) -> Rows:
+    """Pairs (source, target) of words as Rows. Raises LanguageError for no pairs and for an unknown word."""
     if not pairs:
         raise LanguageError("there are no rows: give at least one pair of a source and a target.")
     lines = [words.encode((*source, OUT, *target, END)) for source, target in pairs]
     length = torch.tensor([len(line) for line in lines])
-    longest = int(length.max())
-    if positions is not None and longest > positions:
-        raise LanguageError(f"a row has {longest} tokens and the model {positions} positions: give it more, or shorter rows.")
-    tokens = torch.zeros(len(lines), positions or longest, dtype=torch.int64)
+    tokens = torch.zeros(len(lines), int(length.max()), dtype=torch.int64)
     tokens[torch.arange(tokens.shape[1]) < length[:, None]] = torch.tensor([token for line in lines for token in line])
     return Rows(tokens, torch.tensor([len(source) + 1 for source, _ in pairs]), length)
