@@ -172,12 +172,12 @@ def test_a_run_that_does_not_learn_needs_more_than_the_limit() -> None:
 
 def test_facts_are_of_the_arms_at_each_size() -> None:
     runs = found(gold=GOOD | {(CHAIN, MIDDLE, *CROSSED[0]): 0.61}, own=OWN, steps={(CHAIN, SIZES[2], *SMALL): None})
-    shown = {name: fact.text for name, fact in metrics.facts(runs, "laptop").items()}
+    shown = {name: fact.text for name, fact in metrics.facts(runs).items()}
     assert (shown["sizes"], shown["ahead"], shown["behind"], shown["small-unlearned"]) == ("four", "four", "none", "three")
     assert (shown["small-middle"], shown["large-middle"], shown["crossed-decay"]) == ("89%", "54%", "60%")
     assert (shown["small-own"], shown["small-hard"], shown["steps-small-first"]) == ("89%", "79%", "500")
     assert (shown["named-published"], shown["named-hard"], shown["child-hard"]) == ("100%", "62%", "61%")
-    worse = metrics.facts(found(gold=both(0.9, 0.5)), "laptop")
+    worse = metrics.facts(found(gold=both(0.9, 0.5)))
     assert (worse["ahead"].text, worse["behind"].text) == ("none", "four")
 
 
@@ -218,7 +218,7 @@ def test_a_question_is_shown_with_its_two_rules() -> None:
 def test_one_seed_and_one_size_are_enough() -> None:
     """As in the profile smoke."""
     runs = found("smoke", gold={}, steps=dict.fromkeys(asking_specs("smoke")), writes=True)
-    metrics.facts(runs, "smoke")
+    metrics.facts(runs)
     metrics.example_rows(runs, 0)
     draw(runs, "smoke")
 
@@ -227,7 +227,7 @@ def test_one_seed_and_one_size_are_enough() -> None:
 
 
 def draw(runs: dict[Kind, list[StoredRun]], profile: str) -> None:
-    sizes, size = metrics.sizes(runs, CHAIN, *SMALL), metrics.largest(runs)
+    sizes, size = arms.sizes(runs, CHAIN, *SMALL), arms.largest(runs, CHAIN)
     pair = {arms.name_of(arm): arm for arm in (LARGE, SMALL)}
     per = lambda name: {words: metrics.by_size(runs, CHAIN, *arm, name=name) for words, arm in pair.items()}
     figures.over_sizes(sizes, per("steps"), per("label"), metrics.limits(runs))

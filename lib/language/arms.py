@@ -11,7 +11,9 @@ from scipy.special import stdtrit
 from lib.core.read.claim import Part
 from lib.core.read.measures import mean_std
 from lib.core.record.store import StoredRun
+from lib.language.experiments import CROSSED, LARGE, SMALL, Kind
 
+Runs = Mapping[Kind, Sequence[StoredRun]]
 FITTED = 0.99
 """A run has fitted when it answers this share of its rows of training right: before that it is no evidence (our choice)."""
 
@@ -23,7 +25,7 @@ def name_of(arm: Sequence[float | str]) -> str:
 
 
 def shares(runs: Sequence[StoredRun], name: str = "test") -> np.ndarray:
-    """(R,) shares of right sums at the end."""
+    """(R,) a share of each run at the end."""
     return np.array([run.metrics[name] for run in runs], dtype=float)
 
 
@@ -32,18 +34,24 @@ def fitted(runs: Sequence[StoredRun]) -> bool:
     return bool((shares(runs, "train") >= FITTED).all())
 
 
-def fit_steps(runs: Sequence[StoredRun]) -> np.ndarray:
-    """(R,) the first evaluated step from which a run answers FITTED of its rows of training right; NaN where it never does."""
-    found = []
-    for run in runs:
-        step = [at for at, share in zip(run.history["step"], run.history["train"], strict=True) if share >= FITTED]
-        found.append(step[0] if step else np.nan)
-    return np.array(found, dtype=float)
-
-
 def history(runs: Sequence[StoredRun], name: str) -> tuple[np.ndarray, np.ndarray]:
     """Steps (n,) and values (R, n)."""
     return np.array(runs[0].history["step"]), np.array([run.history[name] for run in runs], dtype=float)
+
+
+def sizes(runs: Runs, main: str, *arm: float) -> list[int]:
+    """Sizes of training sets that an arm has, in order."""
+    return sorted(size for kind, size, *other in runs if kind == main and tuple(other) == arm)
+
+
+def middle(runs: Runs, main: str) -> int:
+    """The size at which every arm was trained."""
+    return sizes(runs, main, *CROSSED[0])[0]
+
+
+def largest(runs: Runs, main: str) -> int:
+    """The largest size of the paper's arms."""
+    return sizes(runs, main, *SMALL)[-1]
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
@@ -150,3 +158,19 @@ def seeds_text(groups: Mapping[Point, Sequence[StoredRun]]) -> str:
     """What the means and the bands of the dials are of."""
     counts = sorted({len(runs) for runs in groups.values()})
     return f"Means over {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} seeds; bands: the range of all seeds."
+
+
+def dials_by_size(
+    runs: Runs, main: str, of: str, share: str, lines: Mapping[str, tuple[str, str]], about: str = "", **start: float
+) -> dict[str, Any]:
+    """`dial_data` of the paper's two arms by size. `of`: what training sets are of; `share`: the vertical axis's label; lines:
+    {id: (label, the measure's name in the history)}; `about`: what is said before all else; `start`: where dials open."""
+    groups = {(size, arm[0]): runs[main, size, *arm] for arm in (LARGE, SMALL) for size in sizes(runs, main, *arm)}
+    return dial_data(
+        groups,
+        {"size": f"{of} of training", "gamma": "γ of the arm"},
+        {id: (label, along(name)) for id, (label, name) in lines.items()},
+        {"label": share} | SHARE,
+        f"{about}{seeds_text(groups)} Thin: the other γ. The larger γ has the larger weight decay, as in the paper.",
+        start=start,
+    )

@@ -1,6 +1,6 @@
 """Random choices for text: the k-th choice of document (seed, stream, number) is a hash of these four numbers.
 
-The same hash as in `lib/core/rng.py`, in integers of Python, because text is put together choice by choice.
+The same hash as in `lib/core/model/rng.py`, in integers of Python, because text is put together choice by choice.
 """
 
 from __future__ import annotations
@@ -60,6 +60,6 @@ class Draws:
         return found
 
 
-def zipf(count: int, exponent: float = 1.0) -> list[float]:
-    """(count,) cumulative weights: the k-th option, from 1, has weight k^−exponent."""
-    return list(accumulate(k**-exponent for k in range(1, count + 1)))
+def zipf(count: int) -> list[float]:
+    """(count,) cumulative weights: the k-th option, from 1, has weight 1 / k."""
+    return list(accumulate(k**-1.0 for k in range(1, count + 1)))  # 1 / k is rounded otherwise, and draws would differ

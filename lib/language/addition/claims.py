@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from lib.core.read.claim import Claim, Measured, Part, above_zero
-from lib.core.record.store import Store
+from lib.core.record.store import Store, StoredRun
 from lib.language import arms
 from lib.language.addition import metrics
-from lib.language.addition.metrics import WELL
+from lib.language.addition.metrics import WELL, Arm
 from lib.language.arms import FITTED
 from lib.language.experiments import LARGE, LARGER, RANDOM, SMALL, SQUARE
 
 _LEARNED = f"every run answers at least {FITTED:g} of its pairs of training right"
 
 
+def _ahead(runs: Mapping[Arm, Sequence[StoredRun]], arm: tuple[float, float]) -> tuple[Part, Part]:
+    """Is the small arm ahead of another in the square?"""
+    other, small = runs[SQUARE, *arm], runs[SQUARE, *SMALL]
+    lead = above_zero("lead of the small arm", arms.lead(small, other), arms.LITTLE)
+    return arms.all_fitted("pairs", other, small), lead
+
+
 def in_the_square(store: Store, profile: str) -> Measured:
     runs = metrics.of_arms(store, profile)
-    large, small = runs[SQUARE, *LARGE], runs[SQUARE, *SMALL]
+    small = runs[SQUARE, *SMALL]
     level = Part("mean share of the small arm in the square", float(arms.shares(small).mean()), ">=", WELL)
-    return Measured(
-        (
-            arms.all_fitted("pairs", large, small),
-            above_zero("lead of the small arm", arms.lead(small, large), arms.LITTLE),
-            level,
-        ),
-        len(small),
-    )
+    return Measured((*_ahead(runs, LARGE), level), len(small))
 
 
 def larger_start(store: Store, profile: str) -> Measured:
     runs = metrics.of_arms(store, profile)
-    large, small = runs[SQUARE, *LARGER], runs[SQUARE, *SMALL]
-    return Measured(
-        (
-            arms.all_fitted("pairs", large, small),
-            above_zero("lead of the small arm", arms.lead(small, large), arms.LITTLE),
-        ),
-        len(large),
-    )
+    return Measured(_ahead(runs, LARGER), len(runs[SQUARE, *LARGER]))
 
 
 def at_random(store: Store, profile: str) -> Measured:

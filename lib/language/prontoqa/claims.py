@@ -23,8 +23,8 @@ def _unlearned(steps: np.ndarray) -> Part:
 
 def better(store: Store, profile: str) -> Measured:
     runs = metrics.of_asking(store, profile)
-    sizes = metrics.sizes(runs, CHAIN, *SMALL)
-    leads = [metrics.lead(runs[CHAIN, size, *SMALL], runs[CHAIN, size, *LARGE]) for size in sizes]
+    sizes = arms.sizes(runs, CHAIN, *SMALL)
+    leads = [arms.lead(runs[CHAIN, size, *SMALL], runs[CHAIN, size, *LARGE], "label") for size in sizes]
     smallest = metrics.gold(runs[CHAIN, sizes[0], *LARGE])
     steps = np.array([metrics.by_size(runs, CHAIN, *arm, name="steps") for arm in (LARGE, SMALL)])
     least, best = min(gap for gap, *_ in leads), max(low for _, low, _ in leads)
@@ -40,7 +40,7 @@ def better(store: Store, profile: str) -> Measured:
 
 def faster(store: Store, profile: str) -> Measured:
     runs = metrics.of_asking(store, profile)
-    sizes = metrics.sizes(runs, CHAIN, *SMALL)
+    sizes = arms.sizes(runs, CHAIN, *SMALL)
     steps = {arm: metrics.by_size(runs, CHAIN, *arm, name="steps") for arm in (LARGE, SMALL)}
     both = [i for i in range(len(sizes)) if np.isfinite([steps[LARGE][i], steps[SMALL][i]]).all()]
     ratios = [steps[SMALL][i].mean() / steps[LARGE][i].mean() for i in both]
@@ -72,7 +72,7 @@ def _above_and_ahead(small: np.ndarray, large: np.ndarray, bar: float) -> tuple[
 
 def own(store: Store, profile: str) -> Measured:
     runs = metrics.of_asking(store, profile)
-    top = metrics.largest(runs)
+    top = arms.largest(runs, CHAIN)
     large, small = (metrics.own(runs[CHAIN, top, *arm]) for arm in (LARGE, SMALL))
     steps = metrics.label_steps(runs[CHAIN, top, *SMALL])
     return Measured((_unlearned(steps), *_above_and_ahead(small, large, 0.5)), len(small))

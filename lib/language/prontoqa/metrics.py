@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words
-from lib.core.read.measures import mean_std
+from lib.core.read.measures import first_step, mean_std
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, prontoqa_task
+from lib.language.arms import Runs, largest, middle, sizes
 from lib.language.baselines import bag_of_words, by_child, by_occurrence, occurrences, sentences
 from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, Kind, asking_specs
 from lib.language.study import END_TOKEN, PAD_TOKEN, TEST_STREAM, TRAIN_STREAM, make_asking
 from lib.language.text import OUT
 
-Runs = Mapping[Kind, Sequence[StoredRun]]
 READINGS = {
     "label": "label, behind the gold chain (main reading)",
     "own": "label, behind its own chain",
@@ -33,11 +33,6 @@ def of_asking(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
     return {kind: load(specs, store) for kind, specs in asking_specs(profile).items()}
 
 
-def sizes(runs: Runs, variant: str, *arm: float) -> list[int]:
-    """Sizes of training sets that an arm has, in order."""
-    return sorted(size for kind, size, *other in runs if kind == variant and tuple(other) == arm)
-
-
 def own(runs: Sequence[StoredRun]) -> np.ndarray:
     """(R,): shares of questions whose label is right behind the model's own greedy chain."""
     return np.array([float(run.snapshots()[run.steps]["own"].mean()) for run in runs])
@@ -46,11 +41,6 @@ def own(runs: Sequence[StoredRun]) -> np.ndarray:
 def gold(runs: Sequence[StoredRun]) -> np.ndarray:
     """(R,): shares of questions whose label is right behind the gold chain."""
     return arms.shares(runs, "label")
-
-
-def lead(small: Sequence[StoredRun], large: Sequence[StoredRun]) -> tuple[float, float, float]:
-    """As `arms.lead`, of the shares behind the gold chain."""
-    return arms.difference(gold(small), gold(large))
 
 
 def label_steps(runs: Sequence[StoredRun]) -> np.ndarray:
@@ -75,7 +65,7 @@ def by_size(runs: Runs, variant: str, *arm: float, name: str = "label") -> np.nd
 def without_reasoning(runs: Runs, variant: str) -> dict[str, float]:
     """Accuracies on the test of readers that do not reason: a bag of words, trained on the largest training set; who
     believes the rule about the concept that is named more often; and about one whose child, if it has any, has an adjective."""
-    return _readers(runs[variant, largest(runs), *LARGE][0])
+    return _readers(runs[variant, largest(runs, CHAIN), *LARGE][0])
 
 
 @disk_cached(version=1)
@@ -109,16 +99,6 @@ def examples(run: StoredRun) -> list[Example]:
     return found
 
 
-def middle(runs: Runs) -> int:
-    """The size of training sets at which every arm is run."""
-    return sizes(runs, CHAIN, *CROSSED[0])[0]
-
-
-def largest(runs: Runs) -> int:
-    """The size at which variants are run."""
-    return sizes(runs, CHAIN, *SMALL)[-1]
-
-
 def limits(runs: Runs) -> list[int]:
     """The steps that a run has, size by size."""
     return [runs[CHAIN, size, *SMALL][0].spec.train.steps for size in sizes(runs, CHAIN, *SMALL)]
@@ -131,7 +111,7 @@ def reading_values(runs: Runs, arm: tuple[float, float]) -> dict[str, np.ndarray
 
 def arms_of(runs: Runs) -> dict[tuple[float, float], Sequence[StoredRun]]:
     """Every arm at the middle size."""
-    return {arm: runs[CHAIN, middle(runs), *arm] for arm in (LARGE, *CROSSED, SMALL)}
+    return {arm: runs[CHAIN, middle(runs, CHAIN), *arm] for arm in (LARGE, *CROSSED, SMALL)}
 
 
 def learned(runs: Sequence[StoredRun]) -> bool:
@@ -139,12 +119,12 @@ def learned(runs: Sequence[StoredRun]) -> bool:
     return bool(np.isfinite(label_steps(runs)).all())
 
 
-def facts(runs: Runs, profile: str) -> dict[str, Fact]:
+def facts(runs: Runs) -> dict[str, Fact]:
     """What the text of chapter 21 says: of the two arms at every size, of every arm at one, of chains of their own."""
-    all_sizes, top = sizes(runs, CHAIN, *SMALL), largest(runs)
-    at, published = middle(runs), "new questions with the right label behind the gold chain, mean over seeds"
+    all_sizes, top = sizes(runs, CHAIN, *SMALL), largest(runs, CHAIN)
+    at, published = middle(runs, CHAIN), "new questions with the right label behind the gold chain, mean over seeds"
     every = arms_of(runs)
-    ahead = [lead(runs[CHAIN, n, *SMALL], runs[CHAIN, n, *LARGE]) for n in all_sizes]
+    ahead = [arms.lead(runs[CHAIN, n, *SMALL], runs[CHAIN, n, *LARGE], "label") for n in all_sizes]
     found = {
         "sizes": Fact(in_words(len(all_sizes)), "{}", "sizes of training sets"),
         "ahead": Fact(in_words(sum(low > 0 for _, low, _ in ahead)), "{}", "sizes with a lead whose 95 % interval is above 0"),
@@ -230,8 +210,8 @@ def trial_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
     rows = []
     for run in runs:
         task, arm = dict(run.spec.task), (run.spec.gamma, run.spec.decay)
-        since = [step_words([run]).split(" ±")[0], *(f"{v:,.0f}" for v in arms.fit_steps([run]) if v == v)]
-        when = since if len(since) == 2 else [*since, f"> {run.spec.train.steps:,}"]
+        step = first_step(run, "train", arms.FITTED)
+        when = step_words([run]), f"> {run.spec.train.steps:,}" if step is None else f"{step:,}"
         shares = (run.metrics["label"], float(own([run])[0]), run.metrics["test"])
         rows.append((f"{task['size']:,}", SIZE_OF[arm], f"{run.spec.train.steps:,}", *when, *(f"{v:.2f}" for v in shares)))
     return rows
@@ -268,7 +248,7 @@ def _times(count: int) -> str:
 def example_rows(runs: Runs, seed: int) -> list[tuple[str, ...]]:
     """Questions of one seed of both arms, right and wrong where there are such: the first of each kind among those kept. Of the
     first seed where there is no such one."""
-    size, told = largest(runs), {}
+    size, told = largest(runs, CHAIN), {}
     for arm in (LARGE, SMALL):
         group = runs[CHAIN, size, *arm]
         run = arms.of_seed(group, seed)
@@ -293,14 +273,7 @@ def example_rows(runs: Runs, seed: int) -> list[tuple[str, ...]]:
 
 def dial_data(runs: Runs) -> dict[str, Any]:
     """What lib.book.dials needs: shares of right labels along training, of own and of new questions, by size and arm."""
+    lines = {"new": ("new questions", "label"), "own": ("questions of training", "train label")}
     all_sizes = sizes(runs, CHAIN, *SMALL)
-    groups = {(n, arm[0]): runs[CHAIN, n, *arm] for n in all_sizes for arm in (LARGE, SMALL)}
-    return arms.dial_data(
-        groups,
-        {"size": "questions of training", "gamma": "γ of the arm"},
-        {"new": ("new questions", arms.along("label")), "own": ("questions of training", arms.along("train label"))},
-        {"label": "share of right labels"} | arms.SHARE,
-        f"Behind the gold chain. {arms.seeds_text(groups)} Thin: the other γ. The larger γ has the larger weight decay, as in "
-        "the paper.",
-        start={"size": all_sizes[len(all_sizes) // 3]},
-    )
+    start = all_sizes[len(all_sizes) // 3]
+    return arms.dials_by_size(runs, CHAIN, "questions", "share of right labels", lines, "Behind the gold chain. ", size=start)

@@ -17,10 +17,10 @@ Colour = tuple[float, float, float, float] | str
 _LIMITS = (-0.03, 1.03)
 
 
-def _points(ax: Axes, x: Sequence[float], y: Sequence[float], look: tuple[Colour, str], fitted: bool, size: float = 5) -> None:
+def _points(ax: Axes, x: Sequence[float], y: Sequence[float], look: tuple[Colour, str], fitted: bool) -> None:
     """A point a run; open where its arm has not learned its rows of training."""
     colour, mark = look
-    ax.plot(x, y, mark, ms=size, mec=colour, mfc=colour if fitted else "white", alpha=0.8, clip_on=False)
+    ax.plot(x, y, mark, ms=5, mec=colour, mfc=colour if fitted else "white", alpha=0.8, clip_on=False)
 
 
 def by_size(panels: Mapping[str, Mapping[str, tuple[Sequence[int], np.ndarray, Sequence[bool]]]]) -> Figure:

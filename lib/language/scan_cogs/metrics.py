@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -11,11 +11,10 @@ from lib.core.read.fact import Fact
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, cogs, scan
-from lib.language.arms import name_of
+from lib.language.arms import Runs, largest, middle, name_of, sizes
 from lib.language.experiments import (
     ARMS,
     AS_SCRIPT,
-    CROSSED,
     JUMP,
     LARGE,
     LARGER,
@@ -29,8 +28,6 @@ from lib.language.experiments import (
 from lib.language.study import asked_for, cogs_data, make_cogs, make_scan
 from lib.language.text import END, OUT, Rows, Vocabulary
 
-Runs = Mapping[Kind, Sequence[StoredRun]]
-
 
 def of_scan(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
     """Raises LookupError where some are missing."""
@@ -40,11 +37,6 @@ def of_scan(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
 def of_cogs(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
     """Raises LookupError where some are missing."""
     return {kind: load(specs, store) for kind, specs in cogs_specs(profile).items()}
-
-
-def sizes(runs: Runs, main: str, *arm: float) -> list[int]:
-    """Sizes of training sets that an arm has, in order."""
-    return sorted(size for kind, size, *other in runs if kind == main and tuple(other) == arm)
 
 
 def by_size(runs: Runs, main: str, *arm: float, name: str = "test") -> np.ndarray:
@@ -75,15 +67,6 @@ PAPERS = (LARGE, SMALL)
 OURS = tuple(arm for arm in ARMS if arm not in PAPERS)
 IN, OUT_OF = "in distribution", "21 cases"
 SCAN_NAME = 'SCAN, "turn left"'
-
-
-def middle(runs: Runs, main: str) -> int:
-    """The size at which every arm was trained."""
-    return sizes(runs, main, *CROSSED[0])[0]
-
-
-def largest(runs: Runs, main: str) -> int:
-    return sizes(runs, main, *SMALL)[-1]
 
 
 def some(runs: Runs, arms: Sequence[Arm] = tuple(ARMS), main: str = "", size: int = 0) -> list[StoredRun]:
@@ -403,12 +386,12 @@ def answered(example: Example) -> str:
     return f"{begun}{wrong} in place of `{true[first]}`"
 
 
-def _picked(pairs: Sequence[tuple[Example, Example]], each: int) -> list[int]:
-    """Some rows of every kind that there is: which of two models has it right."""
-    kinds: dict[tuple[bool, bool], list[int]] = {}
+def _picked(pairs: Sequence[tuple[Example, Example]]) -> list[int]:
+    """The first row of every kind that there is: which of two models has it right."""
+    first: dict[tuple[bool, bool], int] = {}
     for i, (a, b) in enumerate(pairs):
-        kinds.setdefault((a[3], b[3]), []).append(i)
-    return sorted(i for found in kinds.values() for i in found[:each])
+        first.setdefault((a[3], b[3]), i)
+    return list(first.values())
 
 
 ARMS_HEAD = tuple(f"{size} arm ({name_of(arm)})" for size, arm in (("large", LARGE), ("small", SMALL)))
@@ -417,16 +400,16 @@ ARMS_HEAD = tuple(f"{size} arm ({name_of(arm)})" for size, arm in (("large", LAR
 def scan_word_rows(runs: Runs, seed: int) -> list[tuple[str, ...]]:
     """Some commands of both tests, and what a run of each arm makes of them."""
     size, rows = middle(runs, TURN), []
-    for split, each in ((TURN, 1), (JUMP, 1)):
+    for split in (TURN, JUMP):
         both = [scan_examples(arms.of_seed(runs[(split, size, *arm)], seed)) for arm in PAPERS]
         pairs = list(zip(*both, strict=True))
-        for i in _picked(pairs, each):
+        for i in _picked(pairs):
             source, target = pairs[i][0][:2]
             rows.append((source, _code(target.split()), *map(answered, pairs[i])))
     return rows
 
 
-def cogs_word_rows(runs: Runs, seed: int, each: int = 1) -> list[tuple[str, ...]]:
+def cogs_word_rows(runs: Runs, seed: int) -> list[tuple[str, ...]]:
     """Some sentences of the 21 cases, and what a run of each arm makes of them: of each kind of outcome, lexical cases and
     structural ones apart. No rows for runs so little trained that they write tokens that are no words."""
     size, rows = largest(runs, "COGS"), []
@@ -434,36 +417,24 @@ def cogs_word_rows(runs: Runs, seed: int, each: int = 1) -> list[tuple[str, ...]
         both = [cogs_examples(arms.of_seed(runs[("COGS", size, *arm)], seed)) for arm in PAPERS]
     except IndexError:  # a model may have more tokens than its data have words, and says one of them if it is hardly trained
         return []
-    for is_structural, count in ((False, each), (True, 1)):
+    for is_structural in (False, True):
         cases = [case for case in cogs.CASES if (case in cogs.STRUCTURAL) == is_structural]
         shortest = lambda pair: len(pair[0][1])
         pairs = [min(zip(both[0][case], both[1][case], strict=True), key=shortest) for case in cases]
-        rows += [(CASES[cases[i]], pairs[i][0][0], *map(answered, pairs[i])) for i in _picked(pairs, count)]
+        rows += [(CASES[cases[i]], pairs[i][0][0], *map(answered, pairs[i])) for i in _picked(pairs)]
     return rows
 
 
 # --- Dials ---
 
 
-def _dial_data(runs: Runs, main: str, of: str, lines: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    """`lines`: {id: (label, the measure's name in the history)}."""
-    groups = {(size, arm[0]): runs[cast(Kind, (main, size, *arm))] for arm in PAPERS for size in sizes(runs, main, *arm)}
-    return arms.dial_data(
-        groups,
-        {"size": f"{of} of training", "gamma": "γ of the arm"},
-        {id: (label, arms.along(name)) for id, (label, name) in lines.items()},
-        {"label": "share of rows right"} | arms.SHARE,
-        f"{arms.seeds_text(groups)} Thin: the other γ. The larger γ has the larger weight decay, as in the paper.",
-    )
-
-
 def scan_dials(runs: Runs) -> dict[str, Any]:
     """What lib.book.dials needs: shares of commands that are right along training, by size and arm."""
     lines = {"test": ('commands with "turn left"', "test"), "train": ("commands of training", "train")}
-    return _dial_data(runs, TURN, "commands", lines)
+    return arms.dials_by_size(runs, TURN, "commands", "share of rows right", lines)
 
 
 def cogs_dials(runs: Runs) -> dict[str, Any]:
     """The same of sentences: those of training, others like them, and the 21 cases."""
     lines = {"gen": (OUT_OF, "gen"), "test": (IN, "test"), "train": ("sentences of training", "train")}
-    return _dial_data(runs, "COGS", "sentences", lines)
+    return arms.dials_by_size(runs, "COGS", "sentences", "share of rows right", lines)
