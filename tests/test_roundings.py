@@ -17,8 +17,6 @@ from lib.core.read.statistics import sign_flips
 from lib.core.record.store import Store
 from lib.core.sweep.experiment import ROUNDINGS, again
 from lib.in_context.experiments import GPT, gpt_specs
-from lib.language import experiments as language
-from lib.reasoning_bias import experiments as bias
 
 N = 8
 NOISE = np.random.default_rng(0).normal(0, 0.01, (3, N))
@@ -58,11 +56,7 @@ def test_only_what_the_last_bit_does_too_passes() -> None:
     assert "shifted: p" not in judged(apart)[1]
 
 
-RUNS = {
-    "bias-roundings": bias.rounded_specs,
-    "icl-roundings": lambda profile: gpt_specs(profile)[GPT],
-    "language-roundings": language.rounded_specs,
-}
+RUNS = {"icl-roundings": lambda profile: gpt_specs(profile)[GPT]}
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -23,9 +23,7 @@ from lib.core.train.plan import training_work
 from lib.in_context.out_of_domain import claims as icl
 from lib.language import cogs, scan
 from lib.language.experiments import COGS, cogs_specs, scan_specs
-from lib.language.scan_cogs import claims as language
 from lib.language.study import cogs_data
-from lib.reasoning_bias.memory_and_reasoning import claims as bias
 
 Record = dict[str, Any]
 
@@ -75,9 +73,7 @@ Told = dict[str, tuple[Comparison, float]]
 def roundings(store: Store) -> dict[str, Told]:
     """By family, what bfloat16 is held against single precision by; families whose runs are not all stored are left out."""
     families = {
-        "memory and reasoning, γ = .8 (chapter 9)": (bias.rounded, bias.arms),
         "GPT-2 in context (chapter 13)": (icl.rounded, icl.arms),
-        "SCAN (chapter 20)": (language.rounded, language.arms_of_precision),
     }
     found = {}
     for name, (numbers, arms) in families.items():

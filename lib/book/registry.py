@@ -37,7 +37,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         *icl.EXPERIMENTS,
         *cot.EXPERIMENTS,
         *language.EXPERIMENTS,
-        *[study.AGAIN for study in (bias, icl, language)],
+        icl.AGAIN,
     )
 }
 CLAIMS_OF: dict[str, tuple[Claim, ...]] = dict(

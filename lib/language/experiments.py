@@ -12,7 +12,7 @@ from typing import Any
 
 from lib.core.model.transformer import ModelSpec
 from lib.core.record.spec import RunSpec, TrainSpec
-from lib.core.sweep.experiment import Experiment, check_profile, in_one_list, once_more
+from lib.core.sweep.experiment import Experiment, check_profile, in_one_list
 from lib.core.sweep.jobs import StudyFactory
 from lib.language import own
 from lib.language.addition_task import MARKS
@@ -283,14 +283,6 @@ def scan_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     return _as_script(profile, runs, TURN, s.middle)
 
 
-def rounded_specs(profile: str) -> list[RunSpec]:
-    """Runs of SCAN whose bfloat16 is held against single precision: the crossed arms at the middle size."""
-    s, runs = SCAN[check_profile(profile)], scan_specs(profile)
-    return [spec for arm in (LARGE, SMALL, *CROSSED) for spec in runs[TURN, s.middle, *arm]][
-        : None if profile != "smoke" else 1
-    ]
-
-
 def cogs_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     """{("COGS", size, γ, decay): runs}. Its runs are the longest, so beside the paper's arms there are but the crossed ones."""
     s = COGS[check_profile(profile)]
@@ -429,7 +421,6 @@ def own_specs(profile: str, data: own.Own | None = None, rows: int = 0) -> dict[
     }
 
 
-AGAIN = once_more("language-roundings", "SCAN, under other roundings", make_scan, rounded_specs, (CausalSpec,))
 OWN_DATA = _language("language-own", "A user's own data", make_own, own_specs)
 
 EXPERIMENTS: tuple[Experiment, ...] = (

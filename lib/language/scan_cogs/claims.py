@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from lib.core.read import roundings
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero
 from lib.core.record.store import Store, StoredRun
-from lib.core.sweep.experiment import again
 from lib.language import arms
 from lib.language.arms import FITTED
-from lib.language.experiments import AGAIN, COGS, JUMP, LARGE, SCAN, SMALL, TURN, rounded_specs
+from lib.language.experiments import COGS, JUMP, LARGE, SCAN, SMALL, TURN
 from lib.language.scan_cogs import metrics
 
 LOW, HIGH, CLOSE = 0.1, 0.99, 0.01
@@ -73,24 +69,6 @@ def out_of_distribution(store: Store, profile: str) -> Measured:
     )
 
 
-ROUNDED = {"at the end": 0.1, "mean along training": 0.05}
-"""When the share of new sentences that are right is compared between precisions, and by how much it may shift."""
-
-
-def arms_of_precision(store: Store, profile: str) -> roundings.Arms:
-    return roundings.arms(rounded_specs(profile), again(AGAIN, profile), store)
-
-
-def rounded(found: roundings.Arms) -> dict[str, tuple[roundings.Comparison, float]]:
-    how = (lambda run: float(run.metrics["test"]), lambda run: float(np.mean(run.history["test"])))
-    return {name: (found.compare(of), most) for (name, most), of in zip(ROUNDED.items(), how, strict=True)}
-
-
-def precision(store: Store, profile: str) -> Measured:
-    found = arms_of_precision(store, profile)
-    return Measured(roundings.parts(rounded(found)), len({run.spec.seed for run in found.short}))
-
-
 CLAIMS = (
     Claim(
         "scan-turn-left",
@@ -134,17 +112,6 @@ CLAIMS = (
         "the small arm is above the large one at every size, and the gap stays where both are perfect in distribution",
         f"{_LEARNED}; {_EVERY}; its lead at the largest size has a 95 % interval over seeds above 0",
         out_of_distribution,
-        question="language",
-        figure="20.1",
-    ),
-    Claim(
-        "scan-roundings",
-        "ours",
-        "Fig 6a",
-        "In bfloat16 as many new commands of SCAN are right as in single precision, but for what the last bit changes, too.",
-        "not asked",
-        roundings.criterion(ROUNDED),
-        precision,
         question="language",
         figure="20.1",
     ),
