@@ -8,7 +8,6 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -220,77 +219,13 @@ def test_what_an_axis_does_not_reach_stands_at_its_floor_as_an_open_mark(leaf: L
     plt.close(figure)
 
 
-# ---------------------------------------------------------------- what is refused
-
-
-def put(*path: Any, value: Any) -> Callable[[dict[str, Any]], None]:
-    """Set one place of the data."""
-
-    def change(data: dict[str, Any]) -> None:
-        for name in path[:-1]:
-            data = data[name]
-        data[path[-1]] = value
-
-    return change
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (put("x", value="epoch"), "x must be the id of a dial, one of alpha, length, tau, got 'epoch'"),
-        (put("fan", value="epoch"), "fan must be the id of a dial"),
-        (put("fan", value="length"), "fan and x are both 'length': fan out another dial"),
-        (put("dials", value=[]), "dials must be a list of 1 to 4"),
-        (put("dials", 1, "id", value="alpha"), "two dials have one id"),
-        (put("dials", 1, "id", value="a b"), "the id of a dial is made of letters, digits and dashes, got 'a b'"),
-        (put("dials", 1, "id", value="view"), "a dial cannot have the id 'view'"),
-        (put("dials", 0, "values", value=[0.4, 0.8, 0.6, 1.0]), "the values of the dial 'alpha' must increase"),
-        (put("dials", 0, "values", 0, value="few"), "a value of the dial 'alpha' must be a finite number, got 'few'"),
-        (put("dials", 0, "label", value=""), "a label must be words, got ''"),
-        (put("dials", 0, "unit", value="s"), "a dial has an unknown part 'unit': use id, label, values"),
-        (put("y", "low", value=0), "low of y must be above 0"),
-        (put("y", "high", value=1e-5), "high of y must be above 0.0001"),
-        (put("y", "log", value="yes"), "log of y must be True or False"),
-        (put("series", value=3), "series must be a list of 1 to 4"),
-        (put("series", 1, "id", value="cot"), "two series have one id"),
-        (put("series", 0, "values", 0, value=[]), "the values of series 'cot' must be lists in lists, 4 × 5 × 2"),
-        (
-            put("series", 0, "values", 0, 0, value=[0.1, 0.1]),
-            "a value of series 'cot' must be [mean, low, high] or None, got 0.1",
-        ),
-        (put("series", 0, "values", 0, 0, 0, value=0.5), "must be [mean, low, high] or None, got 0.5"),
-        (put("series", 0, "values", 0, 0, 0, value=[0.5, 0.6, 0.7]), "a mean of series 'cot' must lie in its interval"),
-        (put("series", 0, "values", 0, 0, 0, value=[0.5, math.nan, 1]), "a value of series 'cot' must be a finite number"),
-        (put("series", 0, "values", 0, 0, 0, value=[2, 1, 3]), "series 'cot' has the mean 2, which the axis does not hold"),
-        (put("series", 0, "values", 0, 0, 0, value=[-1, -2, 0]), "series 'cot' has the mean -1, which the axis does not hold"),
-        (put("bars", "items", 0, "values", 0, 0, 0, value=1.5), "must be a share from 0 to 1, got 1.5"),
-        (put("bars", "items", 0, "values", value=None), "the values of the bar 'same pattern, same step' must be lists in"),
-        (put("bars", "items", value=[]), "items of bars must be a list of 1 or more"),
-        (put("start", "alpha", value=0.5), "the start of 'alpha' must be one of its values 0.4, 0.6, 0.8, 1, got 0.5"),
-        (put("start", "beta", value=0.5), "start has an unknown part 'beta': use alpha, length, tau"),
-        (put("start", value={"alpha": 0.8, "tau": 0.5}), "start must have 'length' as well"),
-        (put("start", value=None), "start must be a dictionary with alpha, length, tau"),
-        (put("more", value=1), "the data of dials has an unknown part 'more'"),
-    ],
-)
-def test_malformed_data_get_one_sentence(change: Callable[[dict[str, Any]], None], said: str) -> None:
-    data = some_data()
-    change(data)
-    with pytest.raises(SpecError, match=re.escape(said)) as caught:
-        Dials(data, "rm-1")
-    assert "\n" not in str(caught.value)
-    assert str(caught.value).endswith(".")
+# ---------------------------------------------------------------- ids and shares
 
 
 @pytest.mark.parametrize("id", ["", "-", "a b", "a_b", 'a"', "<a>", "γ", "a.b", 3])
 def test_bad_ids_are_refused(id: Any) -> None:
     with pytest.raises(SpecError, match="the id of dials is made of letters, digits and dashes"):
         Dials(some_data(), id)
-
-
-def test_an_axis_of_one_value_is_refused() -> None:
-    with pytest.raises(SpecError, match="the dial 'n' is the horizontal axis and needs two values or more"):
-        Dials(one_dial(None), "a")
 
 
 @given(st.lists(st.none() | st.floats(0, 1), min_size=2, max_size=5), st.booleans())

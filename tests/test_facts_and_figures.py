@@ -431,7 +431,7 @@ def test_nearest_vectors_are_drawn_and_counted() -> None:
 def test_cosines_that_count_are_drawn_as_points_too() -> None:
     agree = np.eye(3, k=-1, dtype=bool)
     values = np.arange(9.0).reshape(3, 3) / 10
-    s = Similarity(values, agree, ("30", "31", "32"), ("30", "31", "32"), counted=np.tri(3, dtype=bool))
+    s = Similarity(values, agree, np.tri(3, dtype=bool))
     figure = vectors_figures.cosine_figure([s, s], ["one", "other"])
     for ax in figure.axes[2:4]:
         points = {line.get_color(): sorted(line.get_xdata().tolist()) for line in ax.lines if line.get_marker() == "."}

@@ -18,7 +18,7 @@ from lib.composition.information_flow.metrics import BOTH, KEY_FIRST, PAIR_FIRST
 from lib.composition.runs import model_of
 from lib.composition.task import ANCHORS, EXCEPTION, SEEN_PAIRS, Task, composed
 from lib.composition.vectors import metrics as vectors
-from lib.composition.vectors.metrics import collect, contrast, fused, held
+from lib.composition.vectors.metrics import collect, fused, held, split
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import ActivationCache, Transformer
 from lib.core.read.measures import cosines
@@ -66,19 +66,20 @@ def test_cosines_do_not_see_lengths(seed: int, n: int, m: int, scale: float) -> 
 def test_contrast_by_hand() -> None:
     values = np.array([[0.9, 0.1, 0.7], [0.3, 0.5, -0.4]])
     agree = np.array([[True, False, True], [False, True, False]])
-    assert contrast(values, agree) == pytest.approx((0.9 + 0.7 + 0.5) / 3 - (0.1 + 0.3 - 0.4) / 3)
+    every = np.ones_like(agree)
+    assert split(values, agree, every) == pytest.approx(((0.9 + 0.7 + 0.5) / 3, (0.1 + 0.3 - 0.4) / 3))
     counted = np.array([[False, True, True], [True, True, False]])
-    assert contrast(values, agree, counted) == pytest.approx((0.7 + 0.5) / 2 - (0.1 + 0.3) / 2)
+    assert split(values, agree, counted) == pytest.approx(((0.7 + 0.5) / 2, (0.1 + 0.3) / 2))
 
 
 def test_a_contrast_needs_both_kinds() -> None:
     values, agree = np.ones((2, 2)), np.eye(2, dtype=bool)
     for mask in (np.ones_like(agree), np.zeros_like(agree)):
         with pytest.raises(ValueError, match=r"^a contrast needs entries that agree and entries that do not\.$"):
-            contrast(values, mask)
+            split(values, mask, np.ones_like(mask))
     for counted in (agree, ~agree):
         with pytest.raises(ValueError, match="needs entries"):
-            contrast(values, agree, counted)
+            split(values, agree, counted)
 
 
 # ---------------------------------------------------------------- what is collected
@@ -114,10 +115,9 @@ def test_a_vector_knows_what_stands_before_it(run: StoredRun) -> None:
 def test_fused_agrees_where_the_answers_are_equal(run: StoredRun) -> None:
     """f(36; 3, 3) = 32 = f(30; 2, 2) below the diagonal, f(30; 1, 2) = 36 = f(33; 1, 3) above, nothing on it."""
     found = fused(run)
-    assert found.rows == found.columns == tuple(str(key) for key in range(30, 41))
     keys = range(30, 41)
     below, above = {(a, a - 6) for a in keys if a - 6 in keys}, {(a, a + 3) for a in keys if a + 3 in keys}
-    assert {(int(found.rows[i]), int(found.columns[j])) for i, j in np.argwhere(found.agree)} == below | above
+    assert {(30 + i, 30 + j) for i, j in np.argwhere(found.agree)} == below | above
     assert (36, 30) in below
     assert (30, 33) in above
 
@@ -136,7 +136,7 @@ def test_held_agrees_where_the_numbers_in_between_are_equal(run: StoredRun) -> N
     found = held(run)
     keys = range(30, 41)
     expected = {(a, a - 3) for a in keys if a - 3 in keys}
-    assert {(int(found.rows[i]), int(found.columns[j])) for i, j in np.argwhere(found.agree)} == expected
+    assert {(30 + i, 30 + j) for i, j in np.argwhere(found.agree)} == expected
     ask = lambda pair, context: collect(run, [(k, pair) for k in keys], "V.2", 1, context)
     below, above = cosines(ask((3, 3), 4), ask((2, 2), 4)), cosines(ask((1, 2), 4), ask((1, 3), 4))
     np.testing.assert_allclose(held(run, context=4).values, np.where(np.tri(11, dtype=bool), below, above), atol=1e-6)

@@ -14,7 +14,7 @@ from lib.composition.runs import SHADOW
 from lib.core.read import style
 
 
-def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]], ylabel: str = "share of answers") -> Figure:
+def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]]) -> Figure:
     """Fig. 2c: shares against γ; every run a point, hollow where it answers fewer than 90 % of the seen pairs right; lines join
     the means over seeds. Shares of most runs lie near 0 or 1, so no bar stands for their spread.
 
@@ -52,7 +52,7 @@ def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]
                 ax.set_xlabel("initialization rate γ")
                 ax.tick_params(labelbottom=True)
             if i % columns == 0:
-                ax.set_ylabel(ylabel)
+                ax.set_ylabel("share of answers")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         hollow = Line2D([], [], ls="", marker="o", mec=palette.SEEN, mfc="white")
         fig.legend(

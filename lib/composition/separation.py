@@ -23,7 +23,6 @@ def _trials(
     gammas: Iterable[float],
     seeds: Sequence[int] = (100,),
     width: int = 128,
-    depth: int = 2,
     batch: int = 512,
     rate: float = 2.5e-4,
     steps: int = 20_000,
@@ -31,7 +30,7 @@ def _trials(
     norm: str = "post",
     **task: Any,
 ) -> list[RunSpec]:
-    model: ModelSpec = replace(model_spec(width, depth), norm=norm)
+    model: ModelSpec = replace(model_spec(width, 2), norm=norm)
     arguments = tuple((dict(GRIDS["laptop"].task) | task).items())
     train = full_length(batch, steps)
     setting = (rate, decay, model, train, arguments)

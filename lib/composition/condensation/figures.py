@@ -147,9 +147,10 @@ def phase_pair(models: Mapping[str, tuple[np.ndarray, np.ndarray]], narrow: bool
     return fig
 
 
-def eigenvalues_by_gamma(spectra: Mapping[float, np.ndarray], shown: int = 20) -> Figure:
+def eigenvalues_by_gamma(spectra: Mapping[float, np.ndarray]) -> Figure:
     """Fig. 12a: eigenvalues of the embedding's covariance for each γ. spectra: {γ: (runs, D)}, each divided by its largest;
     lines are means over runs, bands their range."""
+    shown = 20
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH, 3.0))
         gammas = sorted(spectra)

@@ -69,12 +69,12 @@ def greedy_groups(cosine: np.ndarray, threshold: float = ALIKE) -> list[list[int
     return groups
 
 
-def condensation(cosine: np.ndarray, threshold: float = ALIKE) -> float:
+def condensation(cosine: np.ndarray) -> float:
     """Share of neurons that are one too many: 1 − groups / neurons. 0 if all directions differ; towards 1 as they condense.
 
     Signs are ignored: opposite neurons condense on one line.
     """
-    return 1 - len(greedy_groups(np.abs(cosine), threshold)) / len(cosine)
+    return 1 - len(greedy_groups(np.abs(cosine))) / len(cosine)
 
 
 def measures(weights: Mapping[str, Tensor]) -> dict[str, float]:

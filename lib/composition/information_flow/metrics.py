@@ -330,15 +330,15 @@ def mean_patch(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
 # --- States ---
 
 
-def states(run: StoredRun, each: int = 60, name: str = "X_ao.1", seed: int = 5) -> tuple[np.ndarray, list[tuple[int, int]]]:
-    """(n, D) vectors of the last token for `each` sequences of every ordered pair, first anchor at index 2, and their pairs."""
-    task, activations = Task(), ActivationCache()
+def states(run: StoredRun) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    """(n, D) vectors of the last token for 60 sequences of every ordered pair, first anchor at index 2, and their pairs."""
+    task, activations, each, seed = Task(), ActivationCache(), 60, 5
     generator = torch.Generator().manual_seed(seed)
     key = torch.randint(20, 100, (each * len(ORDERED),), generator=generator)
     pair = torch.tensor([task.number(p) for p in ORDERED]).repeat_interleave(each)
     batch = task.questions(key, torch.ones_like(key), pair, seed)
     model_of(run)(batch.tokens[None], activations)
-    return activations[name][0, :, LENGTH - 1].numpy(), [p for p in ORDERED for _ in range(each)]
+    return activations["X_ao.1"][0, :, LENGTH - 1].numpy(), [p for p in ORDERED for _ in range(each)]
 
 
 def mirror_ratio(points: np.ndarray, pairs: Sequence[tuple[int, int]]) -> float:

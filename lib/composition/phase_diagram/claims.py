@@ -275,13 +275,13 @@ def arms(store: Store, profile: str) -> dict[str, list[StoredRun]]:
     return {name: sorted(group, key=order) for name, group in found.items()}
 
 
-def slower(short: Sequence[StoredRun], single: Sequence[StoredRun], draws: int = 2000) -> tuple[float, float, float]:
+def slower(short: Sequence[StoredRun], single: Sequence[StoredRun]) -> tuple[float, float, float]:
     """By what factor the arm in bfloat16 takes longer to learn than the mean of the two in single precision: geometric mean
     over seeds, each within its γ, and its 95 % interval by drawing seeds. A run that never learns counts with its last step."""
     log = lambda run: math.log(min(learned_at(run, ROUNDED), run.steps))
     place = lambda run: (run.spec.gamma, run.spec.seed)
     ratio = np.array([log(run) - np.mean([log(r) for r in single if place(r) == place(run)]) for run in short])
-    low, high = interval(np.exp(ratio[bootstrap_indices(len(ratio), draws)].mean(1)))
+    low, high = interval(np.exp(ratio[bootstrap_indices(len(ratio), 2000)].mean(1)))
     return float(np.exp(ratio.mean())), low, high
 
 

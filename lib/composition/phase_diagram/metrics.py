@@ -154,12 +154,12 @@ def kind(run: StoredRun) -> str:
     return next((name for name, side in sides.items() if share_of(run, side) > 0.5), "neither")
 
 
-def exact_above(run: StoredRun, low: int = LOW_KEYS) -> float:
+def exact_above(run: StoredRun) -> float:
     """Share of exactly inferential answers to keys from 30 on, whose answers occur in the input."""
     if "offsets" in run.metrics:
         high = counts(run) - np.array(run.metrics["offsets_low"], dtype=float)
         return float(high[OFFSETS.index(INFERENTIAL_OFFSET)] / high.sum())
-    return float((offsets_by_key(run)[low - FIRST_KEY :] == INFERENTIAL_OFFSET).mean())
+    return float((offsets_by_key(run)[LOW_KEYS - FIRST_KEY :] == INFERENTIAL_OFFSET).mean())
 
 
 def neighbour_steps(run: StoredRun) -> np.ndarray:
@@ -170,10 +170,14 @@ def neighbour_steps(run: StoredRun) -> np.ndarray:
     return np.abs(distance.argmin(1) - np.arange(len(vectors)))
 
 
-def step_shares(run: StoredRun, largest: int = 8) -> np.ndarray:
-    """(largest + 1,) share of numbers whose nearest neighbour is 1, 2, …, `largest` or further away."""
-    steps = Counter(np.minimum(neighbour_steps(run), largest + 1).tolist())
-    return np.array([steps[i + 1] for i in range(largest + 1)]) / (LAST_KEY - FIRST_KEY + 1)
+FARTHEST = 8
+"""The largest step that is told apart from larger ones."""
+
+
+def step_shares(run: StoredRun) -> np.ndarray:
+    """(FARTHEST + 1,) share of numbers whose nearest neighbour is 1, 2, …, FARTHEST or further away."""
+    steps = Counter(np.minimum(neighbour_steps(run), FARTHEST + 1).tolist())
+    return np.array([steps[i + 1] for i in range(FARTHEST + 1)]) / (LAST_KEY - FIRST_KEY + 1)
 
 
 # --- What figures show ---
@@ -185,10 +189,10 @@ def answer_columns(runs: Sequence[StoredRun]) -> tuple[list[float], np.ndarray]:
     return [run.spec.gamma for run in ordered], np.array([shares(run)[:-1] for run in ordered]).T
 
 
-def steps_by_gamma(runs: Sequence[StoredRun], largest: int = 8) -> dict[float, np.ndarray]:
-    """{γ: (largest + 1,) step_shares, mean over its runs}, in ascending order."""
+def steps_by_gamma(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:
+    """{γ: (FARTHEST + 1,) step_shares, mean over its runs}, in ascending order."""
     gammas = sorted({run.spec.gamma for run in runs})
-    return {g: np.mean([step_shares(r, largest) for r in runs if r.spec.gamma == g], 0) for g in gammas}
+    return {g: np.mean([step_shares(r) for r in runs if r.spec.gamma == g], 0) for g in gammas}
 
 
 # --- A row of γ ---

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from lib.composition.information_flow.metrics import KEY_FIRST, by_way
-from lib.composition.vectors.metrics import LOWER, UPPER, Nearest, Similarity, counted
+from lib.composition.vectors.metrics import KEYS, LOWER, UPPER, Nearest, Similarity
 from lib.core.read import style
 from lib.core.record.store import StoredRun
 
@@ -28,9 +28,9 @@ def cosine_figure(rows: Sequence[Similarity], titles: Sequence[str]) -> Figure:
             image = above.imshow(s.values, vmin=-1, vmax=1, cmap=style.COSINE)
             for row, column in np.argwhere(s.agree):
                 above.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="black", lw=1.1))
-            above.set_xticks(range(0, len(s.columns), 2), s.columns[::2], fontsize=7)
-            above.set_yticks(range(0, len(s.rows), 2), s.rows[::2], fontsize=7)
-            above.plot([-0.5, len(s.rows) - 0.5], [-0.5, len(s.rows) - 0.5], color="#555555", lw=0.6)
+            above.set_xticks(range(0, len(KEYS), 2), [str(key) for key in KEYS[::2]], fontsize=7)
+            above.set_yticks(range(0, len(KEYS), 2), [str(key) for key in KEYS[::2]], fontsize=7)
+            above.plot([-0.5, len(KEYS) - 0.5], [-0.5, len(KEYS) - 0.5], color="#555555", lw=0.6)
             above.set_title(title, fontsize=8.5)
             above.set_xlabel(f"key of {LOWER[1]} or {UPPER[1]}", fontsize=8)
             style.bare(above)
@@ -39,7 +39,7 @@ def cosine_figure(rows: Sequence[Similarity], titles: Sequence[str]) -> Figure:
         for ax in axes[1, 1:]:
             ax.set_yticklabels([])
         fig.colorbar(image, ax=axes[0], shrink=0.9, label="cosine")
-        low = min(float(s.values[counted(s)].min()) for s in rows)
+        low = min(float(s.values[s.counted].min()) for s in rows)
         axes[1, 0].set_xlim(min(low - 0.05, 0.45), 1.03)
     return fig
 
@@ -47,7 +47,7 @@ def cosine_figure(rows: Sequence[Similarity], titles: Sequence[str]) -> Figure:
 def _strip(ax: Axes, s: Similarity) -> None:
     """All cosines that count, those of equal numbers apart from the others, and a bar at each mean."""
     for y, (which, colour) in enumerate(((~s.agree, style.GREY), (s.agree, style.ORANGE))):
-        values = s.values[which & counted(s)]
+        values = s.values[which & s.counted]
         jitter = 0.28 * np.sin(7.3 * np.arange(len(values)))  # spread evenly, and the same each time
         ax.plot(values, y + jitter, ".", ms=5, mew=0, alpha=0.65, color=colour)
         ax.plot([values.mean()] * 2, [y - 0.38, y + 0.38], color="black", lw=1.2, zorder=1)

@@ -30,26 +30,23 @@ NEAR, APART, LOW = 0.9, 0.1, 0.5
 
 @dataclass(frozen=True)
 class Similarity:
-    """values: (n, m) cosines; agree: (n, m) bool, where the two vectors stand for the same number; counted: (n, m) bool, the
-    entries that means are taken over, None for all."""
+    """Of the keys 30 … 40 against themselves, (11, 11) each. values: cosines; agree: where the two vectors stand for the same
+    number; counted: the entries that means are taken over."""
 
     values: np.ndarray
     agree: np.ndarray
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    counted: np.ndarray | None = None
+    counted: np.ndarray
 
 
-def contrast(values: np.ndarray, agree: np.ndarray, counted: np.ndarray | None = None) -> float:
-    """Mean cosine where the numbers agree minus mean cosine where they do not, among the counted entries.
+def split(values: np.ndarray, agree: np.ndarray, counted: np.ndarray) -> tuple[np.floating, np.floating]:
+    """Mean cosine where the numbers agree, and where they do not, among the counted entries.
 
     Raises ValueError where there are none of one kind.
     """
-    counted = np.ones_like(agree) if counted is None else counted
     inside, outside = values[agree & counted], values[~agree & counted]
     if not len(inside) or not len(outside):
         raise ValueError("a contrast needs entries that agree and entries that do not.")
-    return float(inside.mean() - outside.mean())
+    return inside.mean(), outside.mean()
 
 
 def collect(
@@ -98,8 +95,7 @@ def _halves(run: StoredRun, name: str, ahead: int | None, offset: Callable[[tupl
         targets = [np.array(KEYS) + offset(pair) for pair in pairs]
         values = np.where(part, cosines(rows, columns), values)
         agree |= part & (targets[0][:, None] == targets[1][None])
-    names = tuple(str(key) for key in KEYS)
-    return Similarity(values, agree, names, names)
+    return Similarity(values, agree, np.ones_like(agree))
 
 
 @disk_cached(version=2)
@@ -113,25 +109,16 @@ def plain_contrast(run: StoredRun) -> float:
     which = np.array([sum(10 ** (a - 1) for a in pair) for _, pair in questions])  # one number for a pair and its mirror image
     agree, counted = target[:, None] == target[None], which[:, None] != which[None]
     vectors = [collect(run, questions, f"X_ao.{run.spec.model.depth}", None, context) for context in range(3)]
-    return float(np.mean([contrast(cosines(v, v), agree, counted) for v in vectors]))
-
-
-def counted(s: Similarity) -> np.ndarray:
-    """The entries that means are taken over; where rows and columns are the same questions, none against itself."""
-    other = ~np.eye(len(s.agree), dtype=bool) if s.agree.diagonal().all() else np.ones_like(s.agree)
-    return other if s.counted is None else other & s.counted
-
-
-def split(s: Similarity) -> tuple[float, float]:
-    """Mean cosine inside and outside of the boxes, over the entries that count."""
-    other = counted(s)
-    return float(s.values[s.agree & other].mean()), float(s.values[~s.agree & other].mean())
+    means = [split(cosines(v, v), agree, counted) for v in vectors]
+    return float(np.mean([float(inside - outside) for inside, outside in means]))
 
 
 @memoized
 def answers(run: StoredRun) -> tuple[float, float]:
     """Mean plain cosines of Fig. 4a, b: of equal answers, and of others."""
-    return split(fused(run))
+    found = fused(run)
+    inside, outside = split(found.values, found.agree, found.counted)
+    return float(inside), float(outside)
 
 
 # --- Which vector is the nearest? ---
@@ -170,7 +157,7 @@ def nearest_between(run: StoredRun, name: str, context: int = 0) -> Nearest:
     return _nearest(collect(run, questions, name, 1, context), key, offset, anchor[:, None] != anchor[None])
 
 
-def nearest_answer(run: StoredRun, name: str, context: int = 0) -> Nearest:
+def nearest_answer(run: StoredRun, name: str) -> Nearest:
     """At the last token, among questions with another pair, whose offset differs by three at least, so that the same answer and
     the same key are told apart: whose intermediate `name` is the nearest? The number is the answer. Every other key from 40 to
     90, the pairs that compose."""
@@ -178,7 +165,7 @@ def nearest_answer(run: StoredRun, name: str, context: int = 0) -> Nearest:
     questions = [(key, pair) for pair in pairs for key in range(40, 91, 2)]
     key, offset = np.array([key for key, _ in questions]), np.array([composed(pair) for _, pair in questions])
     counts = np.abs(offset[:, None] - offset[None]) >= 3
-    return _nearest(collect(run, questions, name, None, context), key, offset, counts)
+    return _nearest(collect(run, questions, name, None, 0), key, offset, counts)
 
 
 KEYS_BETWEEN = range(35, 91)
