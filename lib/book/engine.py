@@ -59,7 +59,7 @@ def gpu_facts(store: Store) -> dict[str, Fact]:
             fast, "{:.0f}", "steps of one run a second at the paper's size, single precision, other programs beside"
         ),
         "gpu-tflops": Fact(fast and fast * flops / 1e12, "{:.0f}", "TFLOP/s of this"),
-        "gpt-runs": Fact(len(gpt), "{}", "runs of SCAN and COGS in the profile paper"),
+        "gpt-runs": Fact(fast and len(gpt), "{}", "runs of SCAN and COGS in the profile paper"),
         "gpt-hours": Fact(
             fast and sum(gpt) / (fast * flops) / 3600, "{:,.0f}", "hours for their operations, counted, at that many TFLOP/s"
         ),
@@ -80,6 +80,19 @@ def roundings(store: Store) -> dict[str, Told]:
         with suppress(LookupError):
             found[name] = numbers(arms(store, "laptop"))
     return found
+
+
+def rounding_facts(found: dict[str, Told]) -> dict[str, Fact]:
+    """Of the only family that was compared, at both of its sums; nothing where it is not stored."""
+    names, facts = ("low", "high"), {}
+    numbers = [c for told in found.values() for c, _ in told.values()]
+    for name, c in zip(names, numbers or [None] * len(names), strict=True):
+        shift = "mean over seeds of errors in bfloat16 less those in single precision, with its 95 % interval"
+        facts[f"rounded-{name}"] = Fact(c and c.mean_shift, "{:+.3f} ({:+.3f} to {:+.3f})", shift)
+        facts[f"rounded-{name}-bit"] = Fact(
+            c and float(c.null.mean()), "{:.3f}", "mean distance by the last bit of the weights"
+        )
+    return facts
 
 
 def draw_roundings(found: dict[str, Told]) -> Figure:

@@ -448,6 +448,20 @@ def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, 
     }
 
 
+def facts_on_precision(again: Sequence[StoredRun]) -> dict[str, Fact]:
+    """Of the first choice's GPT-2 once more in single precision, as it is and with the last bit moved; nothing of no runs."""
+    arms = [[run for run in again if run.spec.nudge == nudge] for nudge in (0, 1)]
+    found = {}
+    for name, total in (("half", 0.5), ("above", 1.1)):
+        at = SUMS.index(total)
+        means = tuple(float(by_sum(runs)[0][:, at].mean()) for runs in arms if runs)
+        rests = (
+            f"mean errors at S₁ = {total:g} after {GPT}, single precision, and with the last bit of the initial weights moved"
+        )
+        found[f"single-{name}"] = Fact(means or None, "{:.3f} and {:.3f}", rests)
+    return found
+
+
 def within_mixtures(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, tuple[int, np.ndarray]]:
     """{set of training tasks: (how many are within a mixture, (R,) errors at the smallest S₁)}"""
     low = SUMS.index(0.5)
