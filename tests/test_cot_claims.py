@@ -410,7 +410,7 @@ def test_figures_draw_without_a_model(smoke: Store, monkeypatch: pytest.MonkeyPa
     compared, spread = metrics.compared(runs, trial.alpha), metrics.spread_curves(runs, trial)
     points, slope = metrics.examples_needed(runs), metrics.law(runs)[1]
     swept = {name: metrics.swept_runs(smoke, "smoke", name) for name in VARIANTS}
-    for name in ("reading", "from_weights", "load"):
+    for name in ("_shares", "from_weights", "load"):
         monkeypatch.delattr(metrics, name)
     monkeypatch.delattr(StoredRun, "weights")
     drawn = [
