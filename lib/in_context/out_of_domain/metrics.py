@@ -412,7 +412,6 @@ def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, 
     found = {
         name: Fact((in_words(n), in_words(len(means))), "{} of {}", f"{words}, {who}") for name, (n, words) in counts.items()
     }
-    order = sum(map(agreeing, errors)), sum(map(len, errors))
     at = [SUMS.index(total) for total in (0.5, 1.1)]
     sets = [variants[name] for name in SETS]
     apart, rest = by_sum(variants[APART])[0], [by_sum(runs)[0] for runs in sets]
@@ -420,7 +419,6 @@ def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, 
     within, low = [halves(task_of(runs[0])) for runs in sets], [float(by_sum(runs)[0][:, at[0]].mean()) for runs in sets]
     rests = "tasks between the two halves of one mixture that were trained, five sets of tasks; counted after seeing errors"
     return found | {
-        "choices-order": Fact(order, "{} of {}", f"runs in which errors fall from every S₁ to the next, {who}"),
         "choices-most": Fact(float(means.max()), "{:.3f}", f"largest mean of the errors at any S₁, {who}"),
         "choices-half": Fact(
             (means[:, at[0]].min(), means[:, at[0]].max()), "{:.3f} to {:.3f}", f"mean errors at S₁ = .5, {who}"
@@ -430,7 +428,6 @@ def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, 
         ),
         "halves-range": Fact((in_words(min(within)), in_words(max(within))), "{} to {}", rests),
         "halves-none": Fact(float(apart[:, at[0]].mean()), "{:.4f}", f"mean errors at S₁ = .5 after {APART}"),
-        "halves-none-above": Fact(float(apart[:, at[1]].mean()), "{:.4f}", f"mean errors at S₁ = 1.1 after {APART}"),
         "halves-worst": Fact(float(apart[:, at[0]].max()), "{:.4f}", f"errors at S₁ = .5 of its worst seed, {APART}"),
         "halves-best": Fact(
             float(min(each[:, at[0]].min() for each in rest)),
