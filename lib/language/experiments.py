@@ -112,9 +112,11 @@ def _language(name: str, title: str, make: StudyFactory, *specs: Callable[[str],
     return Experiment(name, title, VERSION, make, in_one_list(*specs), models=(CausalSpec,))
 
 
-ADDITION = _language("language-addition", "Addition with a square held out", make_adding, adding_specs, low_rate_specs)
-ADDITION_SEARCH = _language(
-    "language-addition-search", "Addition: trials of forms and learning rates", make_adding, adding_search
+ADDITION = Experiment(
+    "language-addition", "Addition with a square held out", VERSION, make_adding, in_one_list(adding_specs, low_rate_specs)
+)
+ADDITION_SEARCH = Experiment(
+    "language-addition-search", "Addition: trials of forms and learning rates", VERSION, make_adding, adding_search
 )
 
 

@@ -159,15 +159,17 @@ class Claim:
             raise  # a mistake, not a missing result
         except LookupError as error:
             finding = Finding(str(error).strip("'\""), NOT_RUN)
-        told = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "check"}
-        return told | {
+        names = [field.name for field in fields(self)]
+        at = names.index("check")  # in its place stands what it found
+        told = lambda some: {name: getattr(self, name) for name in some}
+        found = {
             "measured": finding.measured,
             "status": finding.status,
             "profile": profile,
             "n_seeds": finding.n_seeds,
             "failed": list(finding.failed),
-            "parts": [part.as_dict() for part in parts],
         }
+        return told(names[:at]) | found | told(names[at + 1 :]) | {"parts": [part.as_dict() for part in parts]}
 
 
 def asking(question: str, *claims: Claim) -> tuple[Claim, ...]:
