@@ -460,8 +460,10 @@ def test_a_set_without_tasks_between_halves_errs_least() -> None:
 
 
 def test_tasks_between_the_halves_of_a_mixture() -> None:
-    """Of patterns 0 and 1, 2 and 3, 4 and 5: all six, those one way round, none."""
-    assert [metrics.halves(Task(shifts=shifts)) for shifts in ((1, 3, 5), (1, 2, 3), (2, 3, 4))] == [6, 3, 0]
+    """Of patterns 0 and 1, 2 and 3, 4 and 5: all six, those one way round, none. An odd shift changes the parity."""
+    tasks = [Task(shifts=shifts) for shifts in ((1, 3, 5), (1, 2, 3), (2, 3, 4))]
+    assert [metrics.halves(task) for task in tasks] == [6, 3, 0]
+    assert [metrics.odd_even(task) for task in tasks] == [18, 12, 6]
 
 
 def test_facts_where_nothing_was_learned() -> None:

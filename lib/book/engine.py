@@ -89,6 +89,8 @@ def rounding_facts(found: dict[str, Told]) -> dict[str, Fact]:
     for name, c in zip(names, numbers or [None] * len(names), strict=True):
         shift = "mean over seeds of errors in bfloat16 less those in single precision, with its 95 % interval"
         facts[f"rounded-{name}"] = Fact(c and c.mean_shift, "{:+.3f} ({:+.3f} to {:+.3f})", shift)
+        far = c and float((c.null + c.further).mean())
+        facts[f"rounded-{name}-far"] = Fact(far, "{:.3f}", "mean distance of bfloat16 from both trainings in single precision")
         facts[f"rounded-{name}-bit"] = Fact(
             c and float(c.null.mean()), "{:.3f}", "mean distance by the last bit of the weights"
         )

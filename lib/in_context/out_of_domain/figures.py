@@ -198,7 +198,7 @@ def within(found: Mapping[str, tuple[int, np.ndarray]], after: str) -> Figure:
         count, errors = found[after]
         ax.annotate("trained afterwards", (count + 0.35, errors.mean()), color=style.BLUE, va="center", fontsize=9)
         ax.set(yscale="log", xlabel="training tasks within a mixture (of six)", xlim=(-0.6, 6.6))
-        ax.set(ylabel="share of wrong answers", title="Tasks within a mixture bring errors")
+        ax.set(ylabel="share of wrong answers", title="Errors grow with tasks within a mixture")
         ax.set_xticks(range(7))
         ax.yaxis.set_major_formatter("{x:g}")
     return fig

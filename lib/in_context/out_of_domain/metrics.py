@@ -428,6 +428,17 @@ def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, 
         ),
         "halves-range": Fact((in_words(min(within)), in_words(max(within))), "{} to {}", rests),
         "halves-none": Fact(float(apart[:, at[0]].mean()), "{:.4f}", f"mean errors at S₁ = .5 after {APART}"),
+        "halves-old": Fact(
+            float(errors_of(variants[APART], "unseen").mean()), "{:.3f}", f"errors on unseen tasks of old patterns, {APART}"
+        ),
+        "parity-rank": Fact(
+            spearman(
+                np.array([odd_even(task_of(runs[0])) for runs in (*sets, variants[APART])]),
+                np.array([*low, apart[:, at[0]].mean()]),
+            ),
+            "{:.1f}",
+            "rank correlation of errors at S₁ = .5 and training tasks between an odd and an even pattern, six sets of tasks",
+        ),
         "halves-worst": Fact(float(apart[:, at[0]].max()), "{:.4f}", f"errors at S₁ = .5 of its worst seed, {APART}"),
         "halves-best": Fact(
             float(min(each[:, at[0]].min() for each in rest)),
@@ -468,6 +479,11 @@ def within_mixtures(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, tu
 def halves(task: Task) -> int:
     """How many training tasks are between the two patterns that a new one mixes."""
     return sum(a // 2 == b // 2 for a, b in task.pairs.tolist())
+
+
+def odd_even(task: Task) -> int:
+    """How many training tasks are between an odd and an even pattern, as the two of every mixture are."""
+    return sum((a + b) % 2 for a, b in task.pairs.tolist())
 
 
 # --- Dials ---
