@@ -25,6 +25,7 @@ from lib.in_context.experiments import (
     APART,
     COVERS,
     DRAWN,
+    EVEN,
     GPT,
     SETTINGS,
     TURNED,
@@ -459,11 +460,33 @@ def test_a_set_without_tasks_between_halves_errs_least() -> None:
     assert at(0.2, 0.1, 0.01) == OPPOSITE
 
 
+def test_only_tasks_within_a_mixture_matter() -> None:
+    """The rank test is over four seeds a set that differ in this alone; the mean is held against all sets with fewer."""
+
+    def at(even: float, apart: float, first: float, others: float) -> str:
+        level = dict.fromkeys((TURNED, *DRAWN), others) | {APART: apart, EVEN: even, GPT: first}
+        only = lambda value: lambda name, _alpha, _n: value if name == "S1 = 0.5" else 0.3
+        return status("icl-sum-even", [run for name, value in level.items() for run in gpts(only(value), variant=name)])
+
+    assert at(0.05, 0.003, 0.1, 0.02) == REPRODUCED  # the first choice has six, too, and is not compared
+    assert at(0.01, 0.003, 0.1, 0.02) == PARTLY
+    assert at(0.003, 0.003, 0.1, 0.02) == NO_EFFECT
+    assert at(0.001, 0.003, 0.1, 0.02) == OPPOSITE
+
+
 def test_tasks_between_the_halves_of_a_mixture() -> None:
     """Of patterns 0 and 1, 2 and 3, 4 and 5: all six, those one way round, none. An odd shift changes the parity."""
-    tasks = [Task(shifts=shifts) for shifts in ((1, 3, 5), (1, 2, 3), (2, 3, 4))]
-    assert [metrics.halves(task) for task in tasks] == [6, 3, 0]
-    assert [metrics.odd_even(task) for task in tasks] == [18, 12, 6]
+    tasks = [Task(shifts=shifts) for shifts in ((1, 3, 5), (1, 2, 3), (2, 3, 4))] + [Task(shifts=(2, 4), within=True)]
+    assert [metrics.halves(task) for task in tasks] == [6, 3, 0, 6]
+    assert [metrics.odd_even(task) for task in tasks] == [18, 12, 6, 6]
+
+
+def test_tasks_within_mixtures_come_once() -> None:
+    with_them = Task(shifts=(1,), within=True).pairs.tolist()
+    assert with_them == [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0], [1, 0], [3, 2], [5, 4]]
+    for change in ({"drawn": 1}, {"among": 4}, {"m1": 5}, {"m1": 12, "m2": 18, "mix": 3}, {"within": 1}):
+        with pytest.raises(SpecError, match=r"^within must be True or False"):
+            Task(**{"shifts": (1, 2), "within": True} | change)
 
 
 def test_facts_where_nothing_was_learned() -> None:

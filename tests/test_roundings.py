@@ -36,7 +36,7 @@ def test_differences_by_hand() -> None:
     found = Comparison(np.array([0.5, 0.9]), np.array([0.4, 0.5]), np.array([0.2, 0.5]))
     assert found.shift == pytest.approx([0.2, 0.4])
     assert found.null == pytest.approx([0.2, 0.0])
-    assert found.further == pytest.approx([0.0, 0.4])
+    assert found.far - found.null == pytest.approx([0.0, 0.4])
     assert found.mean_shift[0] == pytest.approx(0.3)
     assert found.mean_shift[1:] == pytest.approx((0.2, 0.4))
 

@@ -26,6 +26,7 @@ from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from lib.book.display import rounded
 from lib.book.explorer import check_id, encoded, host
 from lib.core.read import style
 
@@ -41,7 +42,7 @@ class Dials:
 
     def __init__(self, data: dict[str, Any], id: str) -> None:
         check_id("the id of dials", id)
-        self.data: dict[str, Any] = _six_digits(data) | {"id": id}
+        self.data: dict[str, Any] = rounded(data) | {"id": id}
 
     def static(self) -> str:
         """HTML that works on its own, without a network, and a picture for where scripts do not run.
@@ -64,15 +65,6 @@ class Dials:
     def show(self) -> None:
         """Display the page's view, and the opening view in words where there is no HTML."""
         display({"text/html": self.static(), "text/plain": self.words()}, raw=True)
-
-
-def _six_digits(value: Any) -> Any:
-    """The same data, their floats to six digits."""
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    if isinstance(value, dict):
-        return {name: _six_digits(part) for name, part in value.items()}
-    return [_six_digits(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def number(value: float) -> str:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,11 +19,13 @@ import torch
 from IPython.display import HTML, Markdown, display
 from matplotlib.figure import Figure
 
-from lib.book.dials import Dials
-from lib.book.explorer import Explorer
 from lib.book.paths import ROOT
 from lib.core.read import style, tables, typeset
 from lib.core.record.store import StoredRun
+
+if TYPE_CHECKING:  # dials round their data as figures do
+    from lib.book.dials import Dials
+    from lib.book.explorer import Explorer
 
 
 def provenance_line(runs: Sequence[StoredRun], profile: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any, cast
 
 import matplotlib.pyplot as plt
@@ -49,7 +48,8 @@ def gpu_facts(store: Store) -> dict[str, Fact]:
     rate = lambda runs: sum(r.steps for r in runs) / sum(r.seconds for r in runs) if runs else None
     spec = controls.PAPER_SIZE.specs(controls.ONE_GPU)[0]
     flops = 6 * spec.train.batch * cast(ModelSpec, spec.model).multiply_adds(LENGTH)
-    fast, gpt = rate(on(paper, "cuda")), [*_gpt("scan"), *_gpt("cogs")]
+    fast = rate(on(paper, "cuda"))
+    gpt = [*_gpt("scan"), *_gpt("cogs")] if fast else []
     rests = "steps of one run a second, width 128, single precision"
     return {
         "gpu-runs": Fact(len(on([*paper, *around, *moved, *confirmed], "cuda")), "{}", "runs of chapter 2 that a GPU trained"),
@@ -59,50 +59,45 @@ def gpu_facts(store: Store) -> dict[str, Fact]:
             fast, "{:.0f}", "steps of one run a second at the paper's size, single precision, other programs beside"
         ),
         "gpu-tflops": Fact(fast and fast * flops / 1e12, "{:.0f}", "TFLOP/s of this"),
-        "gpt-runs": Fact(fast and len(gpt), "{}", "runs of SCAN and COGS in the profile paper"),
+        "gpt-runs": Fact(len(gpt) or None, "{}", "runs of SCAN and COGS in the profile paper"),
         "gpt-hours": Fact(
             fast and sum(gpt) / (fast * flops) / 3600, "{:,.0f}", "hours for their operations, counted, at that many TFLOP/s"
         ),
     }
 
 
-Told = dict[str, tuple[Comparison, float]]
+Compared = dict[str, tuple[Comparison, float]]
 """{what is compared: (numbers, how far they may be off)}, as lib.core.read.roundings has them."""
 
 
-def roundings(store: Store) -> dict[str, Told]:
-    """By family, what bfloat16 is held against single precision by; families whose runs are not all stored are left out."""
-    families = {
-        "GPT-2 in context (chapter 13)": (icl.rounded, icl.arms),
-    }
-    found = {}
-    for name, (numbers, arms) in families.items():
-        with suppress(LookupError):
-            found[name] = numbers(arms(store, "laptop"))
-    return found
+def roundings(store: Store) -> Compared:
+    """What bfloat16 is held against single precision by, of GPT-2 in context; nothing where its runs are not all stored."""
+    try:
+        return icl.rounded(icl.arms(store, "laptop"))
+    except LookupError:
+        return {}
 
 
-def rounding_facts(found: dict[str, Told]) -> dict[str, Fact]:
-    """Of the only family that was compared, at both of its sums; nothing where it is not stored."""
+def rounding_facts(found: Compared) -> dict[str, Fact]:
+    """At both sums; nothing where they are not compared."""
     names, facts = ("low", "high"), {}
-    numbers = [c for told in found.values() for c, _ in told.values()]
-    for name, c in zip(names, numbers or [None] * len(names), strict=True):
+    for name, c in zip(names, [c for c, _ in found.values()] or [None] * len(names), strict=True):
         shift = "mean over seeds of errors in bfloat16 less those in single precision, with its 95 % interval"
-        facts[f"rounded-{name}"] = Fact(c and c.mean_shift, "{:+.3f} ({:+.3f} to {:+.3f})", shift)
-        far = c and float((c.null + c.further).mean())
-        facts[f"rounded-{name}-far"] = Fact(far, "{:.3f}", "mean distance of bfloat16 from both trainings in single precision")
-        facts[f"rounded-{name}-bit"] = Fact(
-            c and float(c.null.mean()), "{:.3f}", "mean distance by the last bit of the weights"
-        )
+        far = "mean distance of bfloat16 from both trainings in single precision"
+        bit = "mean distance by the last bit of the weights"
+        facts |= {
+            f"rounded-{name}": Fact(c and c.mean_shift, "{:+.3f} ({:+.3f} to {:+.3f})", shift),
+            f"rounded-{name}-far": Fact(c and float(c.far.mean()), "{:.3f}", far),
+            f"rounded-{name}-bit": Fact(c and float(c.null.mean()), "{:.3f}", bit),
+        }
     return facts
 
 
-def draw_roundings(found: dict[str, Told]) -> Figure:
+def draw_roundings(found: Compared) -> Figure:
     """Run by run, how far bfloat16 is from single precision, beside how far the last bit of the initial weights leads."""
-    rows = [(family, name, c) for family, told in found.items() for name, (c, _) in told.items()]
     with look():
-        figure, axes = plt.subplots(len(rows), 1, figsize=(WIDTH, 0.5 + 1.05 * len(rows)), squeeze=False)
-        for ax, (family, name, c) in zip(axes[:, 0], rows, strict=True):
+        figure, axes = plt.subplots(len(found), 1, figsize=(WIDTH, 0.5 + 1.05 * len(found)), squeeze=False)
+        for ax, (name, (c, _)) in zip(axes[:, 0], found.items(), strict=True):
             for y, (values, colour) in enumerate(((c.moved - c.single, GREY), (c.shift, BLUE))):
                 ax.plot(values, np.full(len(values), y), "o", color=colour, alpha=0.7, ms=5)
             ax.plot(c.mean_shift[1:], [1, 1], color=BLUE, lw=1)
@@ -110,7 +105,7 @@ def draw_roundings(found: dict[str, Told]) -> Figure:
             ax.set(yticks=(0, 1), yticklabels=("last bit moved", "bfloat16"), ylim=(-0.6, 1.6))
             reach = 1.15 * max(abs(bound) for bound in ax.get_xlim())
             ax.set_xlim(-reach, reach)
-            ax.set_title(f"{family}: {name}", loc="left", fontsize="medium")
+            ax.set_title(name, loc="left", fontsize="medium")
         axes[-1, 0].set_xlabel("difference from single precision, a dot a run")
     return figure
 

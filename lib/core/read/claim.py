@@ -178,8 +178,13 @@ def asking(question: str, *claims: Claim) -> tuple[Claim, ...]:
 
 
 def graded(measured: str, parts: Mapping[str, bool]) -> Finding:
-    """Reproduced if every part holds, partly if some do, not reproduced if none does. The names say, in the words of the
-    criterion, what has to hold."""
+    """Reproduced if every part holds, partly if some do, not reproduced if none does; without parts nothing was run. The names
+    say, in the words of the criterion, what has to hold."""
     failed = tuple(name for name, held in parts.items() if not held)
-    status = REPRODUCED if not failed else NOT_REPRODUCED if len(failed) == len(parts) else PARTLY
+    if not parts:
+        status = NOT_RUN
+    elif failed:
+        status = NOT_REPRODUCED if len(failed) == len(parts) else PARTLY
+    else:
+        status = REPRODUCED
     return Finding(measured, status, failed=failed)

@@ -47,9 +47,9 @@ class Comparison:
         return np.abs(self.moved - self.single)
 
     @property
-    def further(self) -> np.ndarray:
-        """(n,) How much further bfloat16 is from the other two than these are from each other."""
-        return (np.abs(self.short - self.single) + np.abs(self.short - self.moved)) / 2 - self.null
+    def far(self) -> np.ndarray:
+        """(n,) How far bfloat16 is from the other two, on average."""
+        return (np.abs(self.short - self.single) + np.abs(self.short - self.moved)) / 2
 
     @property
     def mean_shift(self) -> tuple[float, float, float]:
@@ -77,7 +77,7 @@ def parts(found: Mapping[str, tuple[Comparison, float]]) -> tuple[Part, ...]:
     level, made = LEVEL / (2 * len(found)), []
     for name, (c, allowed) in found.items():
         _, low, high = c.mean_shift
-        tests = {"shifted": sign_flips(c.shift), "further off": sign_flips(c.further, "greater")}
+        tests = {"shifted": sign_flips(c.shift), "further off": sign_flips(c.far - c.null, "greater")}
         made += [Part(f"{name}, {what}: p", p, ">=", level, "{:.2g}", failure=OPPOSITE) for what, p in tests.items()]
         widest = max(-low, high)
         made.append(Part(f"{name}, largest shift in the 95 % interval", widest, "<=", allowed, "{:.3f}", failure=TOO_SMALL))

@@ -242,8 +242,9 @@ def _fits(figure: Figure, panels: list[Axes], columns: int, high: float) -> bool
             if columns == 1 and ax.xaxis.label.get_window_extent().width > ax.bbox.width:  # as beside long names
                 ax.xaxis.label.set_text(_wrapped(ax.get_xlabel(), 2 * letters // 3))
         figure.draw_without_rendering()
-    boxes = [box.padded(-2 * figure.dpi / 110) for ax in figure.axes if (box := ax.get_tightbbox()) is not None]
-    inside = all(box.x1 <= figure.bbox.x1 + figure.dpi / 110 for box in boxes)
+    pixel = figure.dpi / _RC["figure.dpi"]
+    boxes = [box.padded(-2 * pixel) for ax in figure.axes if (box := ax.get_tightbbox()) is not None]
+    inside = all(box.x1 <= figure.bbox.x1 + pixel for box in boxes)
     return inside and not complaints and not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 

@@ -186,17 +186,19 @@ def gpt_variants(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
     return fig
 
 
-def within(found: Mapping[str, tuple[int, np.ndarray]], after: str) -> Figure:
-    """GPT-2's share of wrong answers at the smallest S₁ against the number of training tasks within a mixture, {set: (tasks,
-    (R,) errors)}; the set `after` came when the others had been seen. Small: a seed; bar: the mean."""
+def within(counts: Mapping[str, int], errors: Mapping[str, np.ndarray], after: Mapping[str, str]) -> Figure:
+    """GPT-2's share of wrong answers at the smallest S₁, {set: (R,)}, against its number of training tasks within a mixture;
+    sets in `after`, {set: label}, came when the others had been seen. Small: a seed; bar: the mean."""
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH, 2.9))
-        for name, (count, errors) in found.items():
-            colour = style.BLUE if name == after else style.GREY
-            ax.plot(np.full(len(errors), count), errors, "o", color=colour, alpha=0.6, ms=5, mew=0)
-            ax.plot([count - 0.25, count + 0.25], [errors.mean()] * 2, color=colour, lw=2)
-        count, errors = found[after]
-        ax.annotate("trained afterwards", (count + 0.35, errors.mean()), color=style.BLUE, va="center", fontsize=9)
+        for name, each in errors.items():
+            colour, count = style.BLUE if name in after else style.GREY, counts[name]
+            ax.plot(np.full(len(each), count), each, "o", color=colour, alpha=0.6, ms=5, mew=0)
+            ax.plot([count - 0.25, count + 0.25], [each.mean()] * 2, color=colour, lw=2)
+        for name, words in after.items():
+            left = counts[name] < 3
+            place = (counts[name] + (0.35 if left else -0.35), errors[name].mean())
+            ax.annotate(words, place, color=style.BLUE, va="center", ha="left" if left else "right", fontsize=9)
         ax.set(yscale="log", xlabel="training tasks within a mixture (of six)", xlim=(-0.6, 6.6))
         ax.set(ylabel="share of wrong answers", title="Errors grow with tasks within a mixture")
         ax.set_xticks(range(7))

@@ -36,6 +36,8 @@ from lib.in_context.task import Prompts, Task, no_match_floor
 SPAN = "outside the span"
 SETS = (GPT, TURNED, *DRAWN)
 """The sets of training tasks of which the order of errors was first seen."""
+LOW_SUM = 0.5
+"""The smallest S₁, at which that order was seen."""
 CYCLE, CONTROL = list(COVERS)[1:]
 ENOUGH = 0.1
 """The share of errors at which a prompt has examples enough. The talk's own curves for α' = .8 and .9 never reach .02."""
@@ -399,12 +401,10 @@ def facts(
 
 
 def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
-    """Of GPT-2 after random choices of training tasks, and of how many tasks between the halves of one mixture were trained."""
+    """Of GPT-2 after random choices of training tasks, and of how many of its tasks are within a mixture."""
     errors = [by_sum(variants[name])[0] for name in DRAWN]
-    means, who = (
-        np.array([each.mean(0) for each in errors]),
-        f"GPT-2 after {len(errors)} random choices, {len(errors[0])} seeds each",
-    )
+    means = np.array([each.mean(0) for each in errors])
+    who = f"GPT-2 after {len(errors)} random choices, {len(errors[0])} seeds each"
     counts = {
         "choices-fall": (agreeing(means), "choices after which mean errors fall from every S₁ to the next"),
         "choices-below-one": (agreeing(means[:, :4]), "choices after which mean errors fall up to S₁ = 1.1"),
@@ -412,46 +412,43 @@ def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, 
     found = {
         name: Fact((in_words(n), in_words(len(means))), "{} of {}", f"{words}, {who}") for name, (n, words) in counts.items()
     }
-    at = [SUMS.index(total) for total in (0.5, 1.1)]
-    sets = [variants[name] for name in SETS]
-    apart, rest = by_sum(variants[APART])[0], [by_sum(runs)[0] for runs in sets]
-    lowest = [all(apart[:, i].mean() < each[:, i].mean() for each in rest) for i in range(len(SUMS))]
-    within, low = [halves(task_of(runs[0])) for runs in sets], [float(by_sum(runs)[0][:, at[0]].mean()) for runs in sets]
-    rests = "tasks between the two halves of one mixture that were trained, five sets of tasks; counted after seeing errors"
-    return found | {
-        "choices-most": Fact(float(means.max()), "{:.3f}", f"largest mean of the errors at any S₁, {who}"),
-        "choices-half": Fact(
-            (means[:, at[0]].min(), means[:, at[0]].max()), "{:.3f} to {:.3f}", f"mean errors at S₁ = .5, {who}"
+    found["choices-most"] = Fact(float(means.max()), "{:.3f}", f"largest mean of the errors at any S₁, {who}")
+    for name, total in (("half", LOW_SUM), ("above", 1.1)):
+        at = means[:, SUMS.index(total)]
+        found[f"choices-{name}"] = Fact((at.min(), at.max()), "{:.3f} to {:.3f}", f"mean errors at S₁ = {total:g}, {who}")
+    return found | _facts_on_mixtures(variants)
+
+
+def _facts_on_mixtures(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
+    sets = {name: variants[name] for name in (*SETS, APART)}
+    counts, errors = within_mixtures(sets)
+    low = np.array([each.mean() for each in errors.values()])
+    seen = np.array([counts[name] for name in SETS])
+    *others, apart = (by_sum(runs)[0].mean(0) for runs in sets.values())
+    lowest = np.less(apart, others).all(0)
+    parity = np.array([odd_even(task_of(runs[0])) for runs in sets.values()])
+    rests = "tasks between the two patterns of one mixture that were trained, five sets of tasks; counted after seeing errors"
+    at = f"errors at S₁ = {LOW_SUM:g}"
+    return {
+        "halves-range": Fact((in_words(seen.min()), in_words(seen.max())), "{} to {}", rests),
+        "halves-rank": Fact(spearman(seen, low[: len(seen)]), "{:.1f}", f"rank correlation of {at} and {rests}"),
+        "halves-none": Fact(float(errors[APART].mean()), "{:.4f}", f"mean {at} after {APART}"),
+        "halves-worst": Fact(float(errors[APART].max()), "{:.4f}", f"{at} of its worst seed, {APART}"),
+        "halves-best": Fact(
+            float(min(errors[name].min() for name in SETS)), "{:.4f}", f"{at} of the best seed after the other sets"
         ),
-        "choices-above": Fact(
-            (means[:, at[1]].min(), means[:, at[1]].max()), "{:.3f} to {:.3f}", f"mean errors at S₁ = 1.1, {who}"
+        "halves-lowest": Fact(
+            (in_words(int(lowest.sum())), in_words(len(lowest))),
+            "{} of {}",
+            "S₁ at which its mean errors are below those of all other sets",
         ),
-        "halves-range": Fact((in_words(min(within)), in_words(max(within))), "{} to {}", rests),
-        "halves-none": Fact(float(apart[:, at[0]].mean()), "{:.4f}", f"mean errors at S₁ = .5 after {APART}"),
         "halves-old": Fact(
             float(errors_of(variants[APART], "unseen").mean()), "{:.3f}", f"errors on unseen tasks of old patterns, {APART}"
         ),
         "parity-rank": Fact(
-            spearman(
-                np.array([odd_even(task_of(runs[0])) for runs in (*sets, variants[APART])]),
-                np.array([*low, apart[:, at[0]].mean()]),
-            ),
+            spearman(parity, low),
             "{:.1f}",
-            "rank correlation of errors at S₁ = .5 and training tasks between an odd and an even pattern, six sets of tasks",
-        ),
-        "halves-worst": Fact(float(apart[:, at[0]].max()), "{:.4f}", f"errors at S₁ = .5 of its worst seed, {APART}"),
-        "halves-best": Fact(
-            float(min(each[:, at[0]].min() for each in rest)),
-            "{:.4f}",
-            "errors at S₁ = .5 of the best seed after the other sets",
-        ),
-        "halves-lowest": Fact(
-            (in_words(sum(lowest)), in_words(len(lowest))),
-            "{} of {}",
-            "S₁ at which its mean errors are below those of all other sets",
-        ),
-        "halves-rank": Fact(
-            spearman(np.array(within), np.array(low)), "{:.1f}", f"rank correlation of errors at S₁ = .5 and {rests}"
+            f"rank correlation of {at} and training tasks between an odd and an even pattern, six sets of tasks",
         ),
     }
 
@@ -460,9 +457,8 @@ def facts_on_precision(again: Sequence[StoredRun]) -> dict[str, Fact]:
     """Of the first choice's GPT-2 once more in single precision, as it is and with the last bit moved; nothing of no runs."""
     arms = [[run for run in again if run.spec.nudge == nudge] for nudge in (0, 1)]
     found = {}
-    for name, total in (("half", 0.5), ("above", 1.1)):
-        at = SUMS.index(total)
-        means = tuple(float(by_sum(runs)[0][:, at].mean()) for runs in arms if runs)
+    for name, total in (("half", LOW_SUM), ("above", 1.1)):
+        means = tuple(float(by_sum(runs)[0][:, SUMS.index(total)].mean()) for runs in arms if runs)
         rests = (
             f"mean errors at S₁ = {total:g} after {GPT}, single precision, and with the last bit of the initial weights moved"
         )
@@ -470,10 +466,11 @@ def facts_on_precision(again: Sequence[StoredRun]) -> dict[str, Fact]:
     return found
 
 
-def within_mixtures(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, tuple[int, np.ndarray]]:
-    """{set of training tasks: (how many are within a mixture, (R,) errors at the smallest S₁)}"""
-    low = SUMS.index(0.5)
-    return {name: (halves(task_of(variants[name][0])), by_sum(variants[name])[0][:, low]) for name in (*SETS, APART)}
+def within_mixtures(sets: Mapping[str, Sequence[StoredRun]]) -> tuple[dict[str, int], dict[str, np.ndarray]]:
+    """{set of training tasks: how many are within a mixture} and {set: (R,) errors at LOW_SUM}"""
+    low = SUMS.index(LOW_SUM)
+    counts = {name: halves(task_of(runs[0])) for name, runs in sets.items()}
+    return counts, {name: by_sum(runs)[0][:, low] for name, runs in sets.items()}
 
 
 def halves(task: Task) -> int:
