@@ -348,8 +348,8 @@ CLAIMS = asking(
         "It is tasks within a mixture that make GPT-2 err at small sums, not tasks between an odd and an even pattern.",
         "not asked; in six sets of tasks the two counts rank almost alike",
         "eighteen tasks, each with its reverse, all six within a mixture and no other between an odd and an even pattern: "
-        f"errors at S₁ = .5 are more common than after the set without any, which has as many odd-even ones (one-sided rank test of "
-        f"seeds, p at most {RARELY:g}), and their mean is above those of all sets with fewer within a mixture",
+        f"errors at S₁ = .5 are more common than after the set without any, which has as many odd-even ones (one-sided rank "
+        f"test of seeds, p at most {RARELY:g}), and their mean is above those of all sets with fewer within a mixture",
         sum_even,
         figure="13.5",
     ),
