@@ -17,6 +17,7 @@ from lib.core.read.statistics import sign_flips
 from lib.core.record.store import Store
 from lib.core.sweep.experiment import ROUNDINGS, again
 from lib.in_context.experiments import GPT, gpt_specs
+from lib.reasoning_bias.experiments import rounded_specs
 
 N = 8
 NOISE = np.random.default_rng(0).normal(0, 0.01, (3, N))
@@ -56,7 +57,7 @@ def test_only_what_the_last_bit_does_too_passes() -> None:
     assert "shifted: p" not in judged(apart)[1]
 
 
-RUNS = {"icl-roundings": lambda profile: gpt_specs(profile)[GPT]}
+RUNS = {"icl-roundings": lambda profile: gpt_specs(profile)[GPT], "bias-roundings": rounded_specs}
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -37,6 +37,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         *icl.EXPERIMENTS,
         *cot.EXPERIMENTS,
         *language.EXPERIMENTS,
+        bias.AGAIN,
         icl.AGAIN,
     )
 }

@@ -13,7 +13,7 @@ from typing import Any
 from lib.core.model.transformer import AnyModel, ModelSpec
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec, check_count, check_gamma
-from lib.core.sweep.experiment import Experiment, always, check_profile, in_one_list
+from lib.core.sweep.experiment import Experiment, always, check_profile, in_one_list, once_more
 from lib.reasoning_bias.models import EmbMLPSpec
 from lib.reasoning_bias.study import make_study
 from lib.reasoning_bias.task import LENGTH, POSITIONS, VOCAB
@@ -175,6 +175,11 @@ def point_specs(profile: str, gamma: float, first_seed: int = 0) -> list[RunSpec
     check_gamma(gamma)
     check_count("seed", first_seed, low=0)
     return [_run(BIAS_NAME, s, float(gamma), first_seed + i, transformer(s.d_model), {}) for i in range(len(s.seeds))]
+
+
+def rounded_specs(profile: str) -> list[RunSpec]:
+    """Runs at small initialization whose bfloat16 is held against single precision: as many seeds as were added."""
+    return [s for s in all_bias_specs(profile) if s.gamma == SMALL][: MORE_SEEDS if profile != "smoke" else 1]
 
 
 CIRCUIT_NAME = "bias-circuits"
@@ -346,5 +351,13 @@ ROWS = Experiment(
     VERSION,
     make_study,
     lambda profile: in_one_list(rows_specs)(profile) + many_rows_specs(profile),
+)
+AGAIN = once_more(
+    "bias-roundings",
+    "Memory and reasoning, under other roundings",
+    make_study,
+    lambda profile: [
+        replace(s, task=(*(part for part in s.task if part[0] != "keep"), ("keep", ()))) for s in rounded_specs(profile)
+    ],
 )
 EXPERIMENTS = (BIAS, CIRCUITS, SCALE, EMB, TABLES, ABLATION, FLOW, ROWS)
