@@ -22,8 +22,10 @@ from lib.core.record.spec import RunSpec, SpecError
 from lib.core.record.store import StoredRun
 from lib.in_context import runs as stored
 from lib.in_context.experiments import (
+    ALIKE,
     APART,
     COVERS,
+    CROSSED,
     DRAWN,
     EVEN,
     GPT,
@@ -474,18 +476,33 @@ def test_only_tasks_within_a_mixture_matter() -> None:
     assert at(0.001, 0.003, 0.1, 0.02) == OPPOSITE
 
 
+def test_tasks_between_odd_and_even_patterns_matter() -> None:
+    def at(crossed: float, alike: float) -> str:
+        only = lambda value: lambda name, _alpha, _n: value if name == "S1 = 0.5" else 0.3
+        runs = [run for name, value in ((CROSSED, crossed), (ALIKE, alike)) for run in gpts(only(value), variant=name)]
+        return status("icl-sum-parity", runs)
+
+    assert at(0.05, 0.01) == REPRODUCED
+    assert at(0.015, 0.01) == PARTLY
+    assert at(0.01, 0.01) == NO_EFFECT
+    assert at(0.01, 0.05) == OPPOSITE
+
+
 def test_tasks_between_the_halves_of_a_mixture() -> None:
     """Of patterns 0 and 1, 2 and 3, 4 and 5: all six, those one way round, none. An odd shift changes the parity."""
     tasks = [Task(shifts=shifts) for shifts in ((1, 3, 5), (1, 2, 3), (2, 3, 4))] + [Task(shifts=(2, 4), within=True)]
     assert [metrics.halves(task) for task in tasks] == [6, 3, 0, 6]
     assert [metrics.odd_even(task) for task in tasks] == [18, 12, 6, 6]
+    twelve = [Task(shifts=(1, 3, 5), within=False), Task(shifts=(2, 4))]
+    assert [(len(t.pairs), metrics.halves(t), metrics.odd_even(t)) for t in twelve] == [(12, 0, 12), (12, 0, 0)]
 
 
 def test_tasks_within_mixtures_come_once() -> None:
-    with_them = Task(shifts=(1,), within=True).pairs.tolist()
-    assert with_them == [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0], [1, 0], [3, 2], [5, 4]]
+    others = [[1, 2], [3, 4], [5, 0]]
+    assert Task(shifts=(1,), within=True).pairs.tolist() == [*others, [0, 1], [1, 0], [2, 3], [3, 2], [4, 5], [5, 4]]
+    assert Task(shifts=(1,), within=False).pairs.tolist() == others
     for change in ({"drawn": 1}, {"among": 4}, {"m1": 5}, {"m1": 12, "m2": 18, "mix": 3}, {"within": 1}):
-        with pytest.raises(SpecError, match=r"^within must be True or False"):
+        with pytest.raises(SpecError, match=r"^within must be None, or True or False"):
             Task(**{"shifts": (1, 2), "within": True} | change)
 
 

@@ -1052,7 +1052,7 @@ def test_three_layers_are_trained_in_four_ways() -> None:
     assert {*trials.values()} < set(search_specs("laptop"))
 
 
-def test_gpt2_is_trained_in_nine_ways() -> None:
+def test_gpt2_is_trained_in_eleven_ways() -> None:
     """They differ in what the name says; all leave at least twelve tasks out, and three new patterns."""
     found = gpt_specs("laptop")
     assert list(found) == list(GPTS)

@@ -63,6 +63,8 @@ stream) or replaces it, and whether the neurons of every layer or of the last al
 GPT, TURNED = "18 of 30 tasks, each with its reverse", "18 tasks, reverses left out"
 DRAWN = tuple(f"18 of 30 tasks at random, choice {i}" for i in (1, 2, 3))
 APART = "18 tasks, each with its reverse, none within a mixture"
+CROSSED = "12 tasks, each with its reverse, all odd-even, none within a mixture"
+ALIKE = "12 tasks, each with its reverse, none odd-even"
 EVEN = "18 tasks, each with its reverse, all six within a mixture, no other odd-even"
 GPTS: dict[str, dict[str, Any]] = {
     GPT: {"shifts": (1, 3, 5)},
@@ -72,12 +74,15 @@ GPTS: dict[str, dict[str, Any]] = {
     **{name: {"drawn": i} for i, name in enumerate(DRAWN, start=1)},
     APART: {"shifts": (2, 3, 4)},
     EVEN: {"shifts": (2, 4), "within": True},
+    CROSSED: {"shifts": (1, 3, 5), "within": False},
+    ALIKE: {"shifts": (2, 4)},
 }
 """GPT-2's training: tasks closed under reversal; the same without the answers of the context; twelve patterns, so that new ones
 can mix three, which takes `longer` to learn; shifts 1, 2, 3, by which every task that is not trained is a trained one reversed;
 three random choices of as many tasks in which every pattern is first at least once, and second; tasks closed under reversal
 of which none is between the two patterns that a new one mixes; and such of which six are, and no others between an odd and an
-even pattern, of which the set before has as many."""
+even pattern, of which the set before has as many; and twelve tasks closed under reversal, none within a mixture, all between an
+odd and an even pattern or none."""
 STORY_DELTAS, STORY_GAMMAS = (0.1, 0.2, 0.5, 1.0), (0.15, 0.35, 0.6, 0.94)
 """δ, and γ of W_O; the last is the main runs'."""
 WIDE_GAMMAS = (0.1, 0.3, 0.5, 0.7)

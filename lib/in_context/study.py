@@ -130,7 +130,7 @@ def error_rows(only: str = "") -> list[tuple[str, float]]:
 
 def foreign(task: Task, **change: object) -> Task:
     """The out-of-domain task that goes with a training task. There are M₁ / mix patterns, and all their pairs are asked."""
-    return replace(task, shifts=(1,), among=0, drawn=0, within=False, **change)
+    return replace(task, shifts=(1,), among=0, drawn=0, within=None, **change)
 
 
 def projections(model: OneLayer, task: Task, test: Prompts, prompt: Tensor) -> dict[str, Tensor]:

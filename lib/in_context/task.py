@@ -64,7 +64,7 @@ class Task:
 
     Tasks are the pairs (i, i + s mod `among`) for s in `shifts`, i < `among` (0: all m1), shown to a model in training; or as
     many of all pairs drawn by the seed `drawn`, if it is not 0, such that every pattern is first at least once, and second;
-    `within`: as well both tasks between the two patterns of every mixture, (2j, 2j + 1) and back.
+    `within`: of the tasks between the two patterns of a mixture, (2j, 2j + 1) and back, all as well if True, none if False.
     `unseen` takes those that are not. `sum`: S₁ of out-of-domain patterns, each of `mix` trained ones; None in domain.
     `outside`: relevant patterns are irrelevant ones of training, so that they lie outside the span. `loud`: times
     the irrelevant pattern is larger than in training, so that κ ~ U(−loud/2, loud/2). Raises SpecError for what cannot be
@@ -83,7 +83,7 @@ class Task:
     mix: int = 2
     loud: float = 1.0
     drawn: int = 0
-    within: bool = False
+    within: bool | None = None
 
     def __post_init__(self) -> None:
         for name, low in (("m1", 2), ("m2", 1), ("length", 1), ("among", 0), ("drawn", 0)):
@@ -110,8 +110,9 @@ class Task:
             raise SpecError("tasks are drawn from the pairs of all m1 patterns, in domain: leave among, sum and outside out.")
         if self.drawn and len(self.shifts) < 2:  # a choice with every pattern on both sides is not soon found
             raise SpecError(f"at least two tasks a pattern can be drawn: give two shifts or more, got {self.shifts!r}.")
-        if type(self.within) is not bool or (self.within and (self.drawn or self.among or self.mix != 2 or self.m1 % 2)):
-            raise SpecError("within must be True or False, and True only with an even m1 mixed by twos, no drawn and no among.")
+        halved = self.mix == 2 and not (self.m1 % 2 or self.drawn or self.among)
+        if self.within is not None and not (type(self.within) is bool and halved):
+            raise SpecError("within must be None, or True or False with an even m1 mixed by twos, no drawn and no among.")
         if self.foreign and (self.count < 2 or self.m2 < 2 * self.count):
             raise SpecError(
                 f"out of domain there must be two patterns at least: use m1 of at least {2 * self.mix}, and m2 of at least "
@@ -172,8 +173,10 @@ class Task:
         if self.drawn:
             return self._choice(len(self.shifts) * among)
         shown = [(i, (i + s) % among) for s in self.shifts for i in range(among)]
-        halves = [(i, i ^ 1) for i in range(among)] if self.within else []
-        return torch.tensor([*shown, *(pair for pair in halves if pair not in shown)])
+        if self.within is not None:
+            halves = [(i, i ^ 1) for i in range(among)]
+            shown = [pair for pair in shown if pair not in halves] + halves * self.within
+        return torch.tensor(shown)
 
     def _choice(self, size: int) -> Tensor:
         """(size, 2) pairs in their order, the first choice of the stream in which each pattern has both labels."""
