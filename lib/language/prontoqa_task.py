@@ -6,7 +6,9 @@ the last of which is the adjective's. A distractor says the opposite of the aske
 without it the answer could be read from whether the adjective is negated. With it, exactly two rules name the adjective, and
 still the true one can be told without reasoning: its concept occurs elsewhere in the context. In the `hard` variant, which is
 ours, the distractor's concept has a child and a parent of its own, so that it occurs elsewhere too, and stands before the true
-rule as often as behind it. (By the published rules, the more hops the likelier the distractor comes first.)
+rule as often as behind it. (By the published rules, the more hops the likelier the distractor comes first.) In the `twin`
+variant, ours, too, it stands in a chain of its own that differs from the creature's in this one sign; the rules of both chains
+are merged at random, each chain's in their order, so that the true one is found by following the creature alone.
 
 An example is a pure function of (task, seed, number). Its words are the published text's, with its capitals; every mark is a
 word.
@@ -77,7 +79,7 @@ class Node:
 class Example:
     """A question. `context`, `question` and `chain` are words: the rules and the creature's concept; what is asked, with the
     full stop; the chain of thought. `answer` is whether what is asked is true; `place` the sentence, from 0, at which the
-    distractor begins, if there is one; `true` and `aside` the concepts of the true rule and of the distractor's."""
+    distractor's rules begin, if there are any; `true` and `aside` the concepts of the true rule and of the distractor's."""
 
     context: Words
     question: Words
@@ -235,8 +237,10 @@ class Task:
         if twin:
             rules_of_twin = ruled(twin)
             beside = twin[nodes.index(path[-1])].concept
-            place = 0 if draws.chance(0.5) else len(sentences)
-            sentences[place:place] = told(twin, *rules_of_twin)
+            beside_them = told(twin, *rules_of_twin)
+            order = draws.shuffled([True] * len(sentences) + [False] * len(beside_them))
+            place, queues = order.index(False), {True: iter(sentences), False: iter(beside_them)}
+            sentences = [next(queues[own_chain]) for own_chain in order]
         elif aside:
             beside = aside[0]
             rules = [_rule(draws, aside[0], fact.opposite.words)]
