@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import pytest
@@ -154,8 +155,12 @@ def test_a_twin_cannot_be_told_by_its_looks() -> None:
 def test_a_twin_is_as_long_as_the_chain_and_says_the_opposite_at_one_place(task: Task) -> None:
     for example in sample(task, 100):
         rules = [read(sentence) for sentence in sentences(example.context)[:-1]]
-        half = len(rules) // 2
-        one, other = rules[:half], rules[half:]
+        mine = {example.true}  # the chain of the true rule: whatever concepts rules tie to its concept
+        for _ in rules:
+            mine |= {c for who, _, what in rules for c in (who, what) if {who, what} & mine and c in CONCEPTS}
+        one, other = ([rule for rule in rules if (rule[0] in mine) == own] for own in (True, False))
+        assert rules[example.place][0] not in mine
+        assert all(rule[0] in mine for rule in rules[: example.place])
         shape = lambda some: [(sign if what in ADJECTIVES else None) for _, sign, what in some]
         differ = [a != b for a, b in zip(shape(one), shape(other), strict=True)]
         assert sum(differ) == 1
@@ -166,6 +171,33 @@ def test_a_twin_is_as_long_as_the_chain_and_says_the_opposite_at_one_place(task:
         assert not {who for who, *_ in one} & {who for who, *_ in other}
         adjectives = [next(f for f in FAMILIES if what in f) for *_, what in rules if what in ADJECTIVES]
         assert len(set(adjectives)) == len(adjectives) - 1
+
+
+def nearest(example: Example) -> bool:
+    """Believes the rule about the adjective that stands nearest to one that names the creature's concept."""
+    *rules, start = [read(sentence) for sentence in sentences(example.context)]
+    near = [i for i, (who, _, what) in enumerate(rules) if start[2] in (who, what)]
+    asked = [i for i, rule in enumerate(rules) if rule[2] == example.asked]
+    best = min(asked, key=lambda i: min(abs(i - j) for j in near))
+    return rules[best][1] == ("not" not in example.question)
+
+
+def same_half(example: Example) -> bool:
+    """Believes the rule about the adjective that stands in the same half of the rules as the creature's concept."""
+    *rules, start = [read(sentence) for sentence in sentences(example.context)]
+    half = [i < len(rules) / 2 for i in range(len(rules))]
+    place = half[next(i for i, (who, _, what) in enumerate(rules) if start[2] in (who, what))]
+    asked = [i for i, rule in enumerate(rules) if rule[2] == example.asked]
+    found = [i for i in asked if half[i] == place] or asked
+    return rules[found[0]][1] == ("not" not in example.question)
+
+
+@pytest.mark.parametrize("reader", [nearest, same_half])
+def test_a_twin_cannot_be_told_by_its_place(reader: Callable[[Example], bool]) -> None:
+    """Where two rules have to be joined; one rule names the creature's concept itself, and is found by who looks beside it."""
+    right = lambda hops: sum(reader(e) == e.answer for e in sample(Task(concepts=6, hops=hops, twin=True), 600)) / 600
+    assert right((2,)) < 0.62
+    assert right((1,)) > 0.6
 
 
 def test_a_bag_of_words_guesses() -> None:

@@ -326,8 +326,8 @@ ALONE = "label alone, twin chains"
 
 
 def alone_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
-    """{(γ, decay): runs} that are asked for the label alone, without a chain, where the distractor stands in a twin of the chain
-    and two rules have to be joined: the paper's arms on the most questions (our choice)."""
+    """{(γ, decay): runs} that are asked for the label alone, without a chain, where the distractor stands in a twin of the
+    chain and two rules have to be joined: the paper's arms on the most questions (our choice)."""
     s = ASKING[check_profile(profile)]
     task = {"hops": (2,), "chain": False, "hard": False, "twin": True}
     return {
