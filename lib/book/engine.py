@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 import matplotlib.pyplot as plt
@@ -23,6 +25,7 @@ from lib.in_context.out_of_domain import claims as icl
 from lib.language import cogs, scan
 from lib.language.experiments import COGS, cogs_specs, scan_specs
 from lib.language.study import cogs_data
+from lib.reasoning_bias.memory_and_reasoning import claims as bias
 
 Record = dict[str, Any]
 
@@ -70,34 +73,44 @@ Compared = dict[str, tuple[Comparison, float]]
 """{what is compared: (numbers, how far they may be off)}, as lib.core.read.roundings has them."""
 
 
-def roundings(store: Store) -> Compared:
-    """What bfloat16 is held against single precision by, of GPT-2 in context; nothing where its runs are not all stored."""
-    try:
-        return icl.rounded(icl.arms(store, "laptop"))
-    except LookupError:
-        return {}
+COMPARED = {
+    "GPT-2 of chapter 13": (("low", "high"), lambda store: icl.rounded(icl.arms(store, "laptop"))),
+    "two layers of chapter 9": (("memory", "held"), lambda store: bias.rounded(bias.arms(store, "laptop"))),
+}
+"""{whose bfloat16 is held against single precision: (names of the facts, what gives the numbers)}"""
 
 
-def rounding_facts(found: Compared) -> dict[str, Fact]:
-    """At both sums; nothing where they are not compared."""
-    names, facts = ("low", "high"), {}
-    for name, c in zip(names, [c for c, _ in found.values()] or [None] * len(names), strict=True):
-        shift = "mean over seeds of errors in bfloat16 less those in single precision, with its 95 % interval"
-        far = "mean distance of bfloat16 from both trainings in single precision"
-        bit = "mean distance by the last bit of the weights"
-        facts |= {
-            f"rounded-{name}": Fact(c and c.mean_shift, "{:+.3f} ({:+.3f} to {:+.3f})", shift),
-            f"rounded-{name}-far": Fact(c and float(c.far.mean()), "{:.3f}", far),
-            f"rounded-{name}-bit": Fact(c and float(c.null.mean()), "{:.3f}", bit),
-        }
+def roundings(store: Store) -> dict[str, Compared]:
+    """What is compared of each of COMPARED; nothing of those whose runs are not all stored."""
+    found: dict[str, Compared] = {}
+    for title, (_, numbers) in COMPARED.items():
+        with suppress(LookupError):
+            found[title] = numbers(store)
+    return found
+
+
+def rounding_facts(found: Mapping[str, Compared]) -> dict[str, Fact]:
+    """Of every number that is compared; nothing where it is not."""
+    facts = {}
+    for title, (names, _) in COMPARED.items():
+        for name, c in zip(names, [c for c, _ in found.get(title, {}).values()] or [None] * len(names), strict=True):
+            shift = f"mean over seeds of bfloat16 less single precision, with its 95 % interval, {title}"
+            far = f"mean distance of bfloat16 from both trainings in single precision, {title}"
+            bit = f"mean distance by the last bit of the weights, {title}"
+            facts |= {
+                f"rounded-{name}": Fact(c and c.mean_shift, "{:+.3f} ({:+.3f} to {:+.3f})", shift),
+                f"rounded-{name}-far": Fact(c and float(c.far.mean()), "{:.3f}", far),
+                f"rounded-{name}-bit": Fact(c and float(c.null.mean()), "{:.3f}", bit),
+            }
     return facts
 
 
-def draw_roundings(found: Compared) -> Figure:
+def draw_roundings(found: Mapping[str, Compared]) -> Figure:
     """Run by run, how far bfloat16 is from single precision, beside how far the last bit of the initial weights leads."""
+    rows = [(f"{title}: {name}", c) for title, numbers in found.items() for name, (c, _) in numbers.items()]
     with look():
-        figure, axes = plt.subplots(len(found), 1, figsize=(WIDTH, 0.5 + 1.05 * len(found)), squeeze=False)
-        for ax, (name, (c, _)) in zip(axes[:, 0], found.items(), strict=True):
+        figure, axes = plt.subplots(len(rows), 1, figsize=(WIDTH, 0.5 + 1.05 * len(rows)), squeeze=False)
+        for ax, (name, c) in zip(axes[:, 0], rows, strict=True):
             for y, (values, colour) in enumerate(((c.moved - c.single, GREY), (c.shift, BLUE))):
                 ax.plot(values, np.full(len(values), y), "o", color=colour, alpha=0.7, ms=5)
             ax.plot(c.mean_shift[1:], [1, 1], color=BLUE, lw=1)
