@@ -415,7 +415,8 @@ def facts(
     speed = {what: metrics.steps(groups(what)) for what in metrics.THEORY}
     variants = {GPT: gpt, TURNED: by_sum(*TRADED, variant=TURNED)}
     variants |= {name: by_sum(*errors, variant=name) for name, errors in zip(DRAWN, (FALLING, TRADED, FALLING), strict=True)}
-    variants[APART] = by_sum(*RARER, variant=APART)
+    variants |= {name: by_sum(*RARER, variant=name) for name in (APART, EVEN, ALIKE)}
+    variants[CROSSED] = by_sum(*FALLING, variant=CROSSED)
     found = metrics.facts([planted(spec) for spec in MAIN], variants, by, speed, grid)
     assert all(isinstance(fact, Fact) for fact in found.values())
     return found
@@ -443,8 +444,8 @@ def test_facts_by_hand() -> None:
     names = ("choices-fall", "choices-below-one", "choices-half", "choices-most", "choices-above")
     expected = ["two of three", "two of three", "0.220 to 0.300", "0.300", "0.009 to 0.009"]
     assert [ordered[name].text for name in names] == expected
-    names = ("halves-none", "halves-worst", "halves-best", "halves-lowest", "halves-range")
-    expected = ["0.2000", "0.2000", "0.2200", "four of five", "two to six"]
+    names = ("apart", "even", "alike", "crossed", "halves-range")
+    expected = ["0.200", "0.200", "0.200", "0.300", "two to six"]
     assert [ordered[name].text for name in names] == expected
 
 

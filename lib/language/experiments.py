@@ -322,20 +322,6 @@ def asking_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     }
 
 
-ALONE = "label alone, twin chains"
-
-
-def alone_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
-    """{(γ, decay): runs} that are asked for the label alone, without a chain, where the distractor stands in a twin of the
-    chain and two rules have to be joined: the paper's arms on the most questions (our choice)."""
-    s = ASKING[check_profile(profile)]
-    task = {"hops": (2,), "chain": False, "hard": False, "twin": True}
-    return {
-        arm: [reading_spec("language-prontoqa-alone", s, *arm, seed, max(s.sizes), **task) for seed in s.seeds]
-        for arm in (LARGE, SMALL)
-    }
-
-
 def _longer(train: TrainSpec) -> TrainSpec:
     """Twice the steps, and as many evaluations."""
     return _train(train.batch, 2 * train.steps, 2 * train.eval_every)
@@ -446,7 +432,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _language("language-cogs", "COGS: 21 cases", make_cogs, cogs_specs),
     _language("language-prontoqa", "PrOntoQA over sizes", make_asking, asking_specs),
     _language("language-prontoqa-search", "PrOntoQA: trials of the length of training", make_asking, asking_search),
-    _language("language-prontoqa-alone", "PrOntoQA, the label alone", make_asking, alone_specs),
     _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs),
     OWN_DATA,
 )

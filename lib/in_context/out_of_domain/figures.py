@@ -186,23 +186,23 @@ def gpt_variants(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
     return fig
 
 
-def within(counts: Mapping[str, int], errors: Mapping[str, np.ndarray], after: Mapping[str, str]) -> Figure:
-    """GPT-2's share of wrong answers at the smallest S₁, {set: (R,)}, against its number of training tasks within a mixture;
-    sets in `after`, {set: label}, came when the others had been seen. Small: a seed; bar: the mean."""
+def within(
+    counts: Mapping[str, Mapping[str, float]], errors: Mapping[str, np.ndarray], after: Mapping[str, str], title: str
+) -> Figure:
+    """GPT-2's share of wrong answers at the smallest S₁, {set of tasks: (R,)}, against each count of its tasks, {axis: {set:
+    count}}; sets in `after`, {set: colour}, came when the others had been seen. Small: a seed; bar: the mean."""
     with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH, 2.9))
-        for name, each in errors.items():
-            colour, count = style.BLUE if name in after else style.GREY, counts[name]
-            ax.plot(np.full(len(each), count), each, "o", color=colour, alpha=0.6, ms=5, mew=0)
-            ax.plot([count - 0.25, count + 0.25], [each.mean()] * 2, color=colour, lw=2)
-        for name, words in after.items():
-            left = counts[name] < 3
-            place = (counts[name] + (0.35 if left else -0.35), errors[name].mean())
-            ax.annotate(words, place, color=style.BLUE, va="center", ha="left" if left else "right", fontsize=9)
-        ax.set(yscale="log", xlabel="training tasks within a mixture (of six)", xlim=(-0.6, 6.6))
-        ax.set(ylabel="share of wrong answers", title="Errors grow with tasks within a mixture")
-        ax.set_xticks(range(7))
-        ax.yaxis.set_major_formatter("{x:g}")
+        fig, axes = plt.subplots(1, len(counts), figsize=(style.WIDTH, 3.0), sharey=True)
+        for ax, (words, count) in zip(axes, counts.items(), strict=True):
+            wide = max(count.values()) / 25
+            for name in count:
+                each, colour = errors[name], after.get(name, style.GREY)
+                ax.plot(np.full(len(each), count[name]), each, "o", color=colour, alpha=0.6, ms=5, mew=0)
+                ax.plot([count[name] - wide, count[name] + wide], [each.mean()] * 2, color=colour, lw=2)
+            ax.set(yscale="log", xlabel=words)
+            ax.yaxis.set_major_formatter("{x:g}")
+        axes[0].set(ylabel="share of wrong answers")
+        fig.suptitle(title)
     return fig
 
 

@@ -17,10 +17,13 @@ from lib.core.read.statistics import Trend, log_slope, spearman
 from lib.core.record.spec import SpecError, check_number
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import (
+    ALIKE,
     ALPHA,
     APART,
     COVERS,
+    CROSSED,
     DRAWN,
+    EVEN,
     GPT,
     LENGTH,
     TURNED,
@@ -420,36 +423,20 @@ def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, 
 
 
 def _facts_on_mixtures(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
-    sets = {name: variants[name] for name in (*SETS, APART)}
-    counts, errors = within_mixtures(sets)
-    low = np.array([each.mean() for each in errors.values()])
-    seen = np.array([counts[name] for name in SETS])
-    *others, apart = (by_sum(runs)[0].mean(0) for runs in sets.values())
-    lowest = np.less(apart, others).all(0)
-    parity = np.array([odd_even(task_of(runs[0])) for runs in sets.values()])
-    rests = "tasks between the two patterns of one mixture that were trained, five sets of tasks; counted after seeing errors"
-    at = f"errors at S₁ = {LOW_SUM:g}"
+    """Of two counts of training tasks, and of the sets that tell them apart."""
+    parts, low = between(variants), {name: by_sum(runs)[0][:, SUMS.index(LOW_SUM)].mean() for name, runs in variants.items()}
+    rank = lambda count, names: spearman([count[name] for name in names], [low[name] for name in names])
+    (within, of_mixtures), (parity, odd) = parts.items()
+    seen, at = [of_mixtures[name] for name in SETS], f"errors at S₁ = {LOW_SUM:g}"
+    sets = "sets of eighteen training tasks"
     return {
-        "halves-range": Fact((in_words(seen.min()), in_words(seen.max())), "{} to {}", rests),
-        "halves-rank": Fact(spearman(seen, low[: len(seen)]), "{:.1f}", f"rank correlation of {at} and {rests}"),
-        "halves-none": Fact(float(errors[APART].mean()), "{:.4f}", f"mean {at} after {APART}"),
-        "halves-worst": Fact(float(errors[APART].max()), "{:.4f}", f"{at} of its worst seed, {APART}"),
-        "halves-best": Fact(
-            float(min(errors[name].min() for name in SETS)), "{:.4f}", f"{at} of the best seed after the other sets"
-        ),
-        "halves-lowest": Fact(
-            (in_words(int(lowest.sum())), in_words(len(lowest))),
-            "{} of {}",
-            "S₁ at which its mean errors are below those of all other sets",
-        ),
-        "halves-old": Fact(
-            float(errors_of(variants[APART], "unseen").mean()), "{:.3f}", f"errors on unseen tasks of old patterns, {APART}"
-        ),
-        "parity-rank": Fact(
-            spearman(parity, low),
-            "{:.1f}",
-            f"rank correlation of {at} and training tasks between an odd and an even pattern, six sets of tasks",
-        ),
+        "halves-range": Fact((in_words(min(seen)), in_words(max(seen))), "{} to {}", f"{within}, five {sets}"),
+        "halves-rank": Fact(rank(of_mixtures, SETS), "{:.1f}", f"rank correlation of {at} and {within}, five {sets}"),
+        "parity-rank": Fact(rank(odd, (*SETS, APART, EVEN)), "{:.1f}", f"rank correlation of {at} and {parity}, seven {sets}"),
+        **{
+            name: Fact(float(low[kind]), "{:.3f}", f"mean {at} after {kind}")
+            for name, kind in (("apart", APART), ("even", EVEN), ("crossed", CROSSED), ("alike", ALIKE))
+        },
     }
 
 
@@ -471,6 +458,15 @@ def within_mixtures(sets: Mapping[str, Sequence[StoredRun]]) -> tuple[dict[str, 
     low = SUMS.index(LOW_SUM)
     counts = {name: halves(task_of(runs[0])) for name, runs in sets.items()}
     return counts, {name: by_sum(runs)[0][:, low] for name, runs in sets.items()}
+
+
+def between(sets: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, float]]:
+    """{what is counted: {set of training tasks: how many, or what share}}, of those that chapter 13 compares by it."""
+    tasks = {name: task_of(sets[name][0]) for name in (*SETS, APART, EVEN, CROSSED, ALIKE)}
+    return {
+        "training tasks within a mixture (of six)": {name: halves(task) for name, task in tasks.items()},
+        "share of odd-even training tasks": {name: odd_even(task) / len(task.pairs) for name, task in tasks.items()},
+    }
 
 
 def halves(task: Task) -> int:
