@@ -13,6 +13,7 @@ from typing import Any
 
 import nbformat
 import pytest
+import yaml
 from IPython.core.inputtransformer2 import TransformerManager
 from pypdf import PdfReader
 from sphinx.errors import ConfigError
@@ -133,3 +134,10 @@ def test_the_cell_that_fetches_the_book_installs_what_chapters_import() -> None:
     imported -= {*sys.stdlib_module_names, "lib"}
     assert installed <= imported
     assert imported <= installed | COLAB | PAPERMILL
+
+
+def test_nothing_is_published_before_the_tests_have_passed() -> None:
+    (job,) = yaml.safe_load((ROOT / ".github" / "workflows" / "publish.yml").read_text())["jobs"].values()
+    steps = [step.get("run") or step["uses"] for step in job["steps"]]
+    assert steps.index("make test") < steps.index("make pdf") < steps.index("actions/upload-pages-artifact@v3")
+    assert "env" not in job  # the tests' own pages have no buttons
