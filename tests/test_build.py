@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -89,7 +90,9 @@ def test_a_failing_chapter_keeps_its_notebook_and_fails_the_build_until_it_succe
     assert build.failures() == {}
 
 
-def test_only_what_is_stale_is_executed(built: list[Chapter]) -> None:
+def test_only_what_is_stale_is_executed_and_how_far_it_is_is_told(
+    built: list[Chapter], capsys: pytest.CaptureFixture[str]
+) -> None:
     written = [chapter.path.stat().st_mtime_ns for chapter in built]
     build.build(strict=True)
     assert [chapter.path.stat().st_mtime_ns for chapter in built] == written  # a build changes nothing that is fresh
@@ -99,7 +102,16 @@ def test_only_what_is_stale_is_executed(built: list[Chapter]) -> None:
     build.build(strict=True)
     assert built[0].path.stat().st_mtime_ns == written[0]
     assert nbformat.read(built[1].path, as_version=4).cells[1].outputs[0].text == "2\n"
+    capsys.readouterr()
     build.build(everything=True)
+    lines = (
+        r"executing 01-one, 02-two: about 1 min",
+        r"executed 0\S+ \(1 of 2, about 1 min left\)",
+        r"executed 0\S+",
+        r"making the pages",
+    )
+    for line, told in zip(lines, capsys.readouterr().out.splitlines(), strict=True):
+        assert re.fullmatch(line, told)
     assert built[0].path.stat().st_mtime_ns > written[0]
 
 
