@@ -78,7 +78,7 @@ def _minutes(seconds: float) -> str:
 
 
 def execute_all(chosen: Sequence[chapters.Chapter]) -> dict[str, str]:
-    """Execute chapters, as many at once as there are cores, and tell how far they are. Returns {name: why} of the failed ones."""
+    """Execute chapters, as many at once as there are cores, and tell how far it is. Returns {name: why} of the failed ones."""
     failed: dict[str, str] = {}
     processes = max(1, min(cores(), len(chosen)))
     if chosen:
