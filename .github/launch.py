@@ -15,7 +15,7 @@ import os, subprocess, sys
 
 if not os.path.exists("../lib"):
     subprocess.run(["git", "clone", "--quiet", "--depth", "1", "{address}", "/tmp/book"], check=True)
-    needs = ["anywidget", "papermill", "safetensors", "filelock", "threadpoolctl"]
+    needs = ["anywidget", "papermill", "safetensors", "filelock", "threadpoolctl", "jaxtyping"]
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *needs], check=True)
     os.chdir("/tmp/book/book")
 sys.path.insert(0, os.path.abspath(".."))"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from concurrent import futures
 from pathlib import Path
 
 import nbformat
@@ -24,6 +25,8 @@ def planted(place: Path, patch: pytest.MonkeyPatch) -> list[Chapter]:
     patch.setattr(build, "missing", list)
     patch.setattr(build, "BUILD", place)
     patch.setattr(build, "FAILED", place / "failed.json")
+    patch.setattr(build, "TIMED", place / "timed.json")
+    build.TIMED.write_text('{"seconds": {"01-one": 1}}')
     return found
 
 
@@ -101,6 +104,22 @@ def test_only_what_is_stale_is_executed(built: list[Chapter]) -> None:
     assert nbformat.read(built[1].path, as_version=4).cells[1].outputs[0].text == "2\n"
     build.build(everything=True)
     assert built[0].path.stat().st_mtime_ns > written[0]
+
+
+def test_how_far_it_is_is_told(
+    book: list[Chapter], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build.TIMED.write_text('{"seconds": {"01-one": 600}}')  # and nobody knows of the other
+    monkeypatch.setattr(build, "cores", lambda: 1)
+    monkeypatch.setattr(build, "_workers", futures.ThreadPoolExecutor)
+    monkeypatch.setattr(build, "_execute", lambda chapter: None)
+    build.execute_all(book)
+    build.execute_all([])
+    assert capsys.readouterr().out.splitlines() == [
+        "executing 01-one, 02-two: about 20 min",
+        "executed 01-one (1 of 2, about 1 min left)",
+        "executed 02-two",
+    ]
 
 
 def test_chapters_are_told_the_environment_of_the_build(book: list[Chapter], monkeypatch: pytest.MonkeyPatch) -> None:

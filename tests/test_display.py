@@ -16,11 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from matplotlib.figure import Figure
+from nbval.plugin import get_sanitize_patterns
 from PIL import Image
 
 from lib.book import display
 from lib.book.chapters import chapters, read_notebook
 from lib.book.display import rounded, show
+from lib.book.paths import ROOT
 from lib.core.read import style
 
 
@@ -90,3 +92,16 @@ def test_every_figure_of_the_book_has_a_form_for_a_phone() -> None:
                     lacking += [name[1]] if "rm-stacked" not in html else []
     assert figures > 100
     assert lacking == []
+
+
+def test_reruns_of_notebooks_are_compared_by_words_and_not_by_the_bytes_of_pictures() -> None:
+    patterns = get_sanitize_patterns((ROOT / "tests" / "nbval.cfg").read_text())
+
+    def compared(words: str, picture: bytes) -> str:
+        html = f'<img alt="{words}" src="data:image/png;base64,{base64.b64encode(picture).decode()}"><p>{words}</p>'
+        for pattern, replaced in patterns:
+            html = re.sub(pattern, replaced, html)
+        return html
+
+    assert compared("four of five", bytes(range(256))) == compared("four of five", b"other")
+    assert compared("four of five", b"same") != compared("five of five", b"same")

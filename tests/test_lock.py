@@ -50,6 +50,12 @@ def test_the_book_and_the_tests_have_the_same_versions() -> None:
     assert {name: str(pin) for name, (pin, _) in book.items()}.items() <= {n: str(pin) for n, (pin, _) in tests.items()}.items()
 
 
+def test_binder_has_the_pytorch_of_the_book() -> None:
+    (pinned,) = re.findall(r"^torch==(\d+\.\d+)\.", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    (binder,) = re.findall(r"pytorch-cpu=([\d.]+\.\*)", (ROOT / "binder" / "environment.yml").read_text())
+    assert binder == f"{pinned}.*"
+
+
 @pytest.fixture(scope="module")
 def resolving() -> Iterator[dict[str, subprocess.Popen[str]]]:
     """The resolutions for every Python, which wait for the network together."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from papermill.exceptions import PapermillExecutionError
 from lib.book.chapters import Chapter, ChapterError, chapters, check_parameters
 from lib.book.parameters import assigned, checked
 from lib.book.parameters import check_parameters as check_here
+from lib.core.model.init import MAX_GAMMA
 
 BAD = [
     ("gamma", 55.0, "gamma must lie between -10 and 10"),
@@ -86,3 +88,10 @@ def test_papermill_fails_with_the_sentence(tmp_path: Path) -> None:
     run({"gamma": 0.5})
     with pytest.raises(PapermillExecutionError, match="this chapter has no parameter 'gama': use profile, device, seed, gamma"):
         run({"gama": 0.5})
+
+
+def test_chapter_2_tells_the_rates_that_are_accepted() -> None:
+    (chapter,) = (c for c in chapters() if c.name == "02-phase-diagram")
+    comment = re.search(r"^gamma: float = .*# (.*)$", nbformat.read(chapter.path, as_version=4).cells[1].source, re.MULTILINE)
+    assert comment
+    assert comment[1].endswith(f": any finite number from -{MAX_GAMMA} to {MAX_GAMMA}")

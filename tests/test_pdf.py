@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import ast
+import re
+import runpy
 import shutil
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import nbformat
 import pytest
+import yaml
+from IPython.core.inputtransformer2 import TransformerManager
 from pypdf import PdfReader
 from sphinx.errors import ConfigError
 
 from lib.book import pdf
 from lib.book.paths import BOOK, ROOT
 from lib.book.pdf import PrintError, in_order, print_book
+from lib.book.provenance import sources
 from lib.book.sphinx_extension import REPOSITORY, offer_launch
 
 
@@ -92,8 +99,6 @@ def test_what_is_no_address_is_refused(monkeypatch: pytest.MonkeyPatch, address:
 
 
 def test_notebooks_that_begin_alone_fetch_the_book(tmp_path: Path) -> None:
-    import runpy
-
     shutil.copy(BOOK / "how-to-gamma.ipynb", tmp_path)
     launch = runpy.run_path(str(ROOT / ".github" / "launch.py"))["main"]
     for _ in range(2):
@@ -101,3 +106,38 @@ def test_notebooks_that_begin_alone_fetch_the_book(tmp_path: Path) -> None:
     cells = nbformat.read(tmp_path / "how-to-gamma.ipynb", as_version=4).cells
     assert [("https://github.com/a/b" in cell.source) for cell in cells].count(True) == 1
     assert "https://github.com/a/b" in cells[0].source
+
+
+COLAB = {"IPython", "PIL", "ipywidgets", "matplotlib", "numpy", "scipy", "sklearn", "torch", "tqdm", "traitlets"}
+"""What Colab has already, of what chapters import."""
+PAPERMILL = {"nbclient", "nbformat"}
+"""What comes with papermill."""
+
+
+def test_the_cell_that_fetches_the_book_installs_what_chapters_import() -> None:
+    fetch = runpy.run_path(str(ROOT / ".github" / "launch.py"))["FETCH"]
+    (needs,) = re.findall(r"needs = (\[.*\])", fetch)
+    installed = set(ast.literal_eval(needs))
+    cells = [
+        c.source for path in BOOK.glob("*.ipynb") for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"
+    ]
+    code = "\n".join(TransformerManager().transform_cell(cell) for cell in cells)
+    files = {path for path in sources(code) if path.suffix == ".py"}
+    files |= {path for part in ("train", "sweep") for path in (ROOT / "lib" / "core" / part).rglob("*.py")}
+    imported = set[str]()
+    for text in (code, *(path.read_text() for path in files)):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add(str(node.module).split(".")[0])
+    imported -= {*sys.stdlib_module_names, "lib"}
+    assert installed <= imported
+    assert imported <= installed | COLAB | PAPERMILL
+
+
+def test_nothing_is_published_before_the_tests_have_passed() -> None:
+    (job,) = yaml.safe_load((ROOT / ".github" / "workflows" / "publish.yml").read_text())["jobs"].values()
+    steps = [step.get("run") or step["uses"] for step in job["steps"]]
+    assert steps.index("make test") < steps.index("make pdf") < steps.index("actions/upload-pages-artifact@v3")
+    assert "env" not in job  # the tests' own pages have no buttons

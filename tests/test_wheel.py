@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from lib.core.train import native
+from lib.core.train.plan import Options
 
 ROOT = Path(__file__).parents[1]
 KINDS = (".py", ".cpp", ".js", ".css")
@@ -58,10 +69,57 @@ print(sorted(new - set(sys.stdlib_module_names) - {"torch"}))
     assert python(site, code).split("\n")[:2] == ["0.062", "['reason_or_memorize']"]
 
 
-def test_a_sweep_trains_from_the_wheel(site: Path, tmp_path: Path) -> None:
-    run = "import os; os.environ['REASON_OR_MEMORIZE_STORE'] = sys.argv.pop(); import runpy; import reason_or_memorize; "
-    code = f"{run}assert 'lib' not in sys.modules; runpy.run_module('reason_or_memorize', run_name='__main__')"
-    printed = python(site, code, "sweep", "cot-steps", "--profile", "smoke", "--device", "cpu", str(tmp_path))
-    stored = list((tmp_path / "cot-steps").glob("*.json"))
+SWEEP = """
+import os, runpy
+os.environ["REASON_OR_MEMORIZE_STORE"] = sys.argv.pop()
+before = set(sys.modules)
+import reason_or_memorize
+assert "lib" not in sys.modules
+try:
+    runpy.run_module("reason_or_memorize", run_name="__main__")
+finally:
+    print({name.split(".")[0] for name in set(sys.modules) - before})
+"""
+
+
+@pytest.fixture(scope="module")
+def swept(site: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], set[str]]:
+    """What a sweep stored of models that the native program knows, and the modules, by their first name, that it loaded."""
+    store = tmp_path_factory.mktemp("store")
+    printed = python(site, SWEEP, "sweep", "bias-gamma", "--profile", "smoke", "--device", "cpu", str(store))
+    stored = [json.loads(path.read_text()) for path in (store / "bias-gamma").glob("*.json")]
     assert len(stored) > 0
     assert f"{len(stored)}" in printed
+    return stored, ast.literal_eval(printed.splitlines()[-1])
+
+
+def test_a_sweep_trains_from_the_wheel_by_the_native_program_where_there_is_one(
+    swept: tuple[list[dict[str, Any]], set[str]],
+) -> None:
+    _, dtype = Options(device="cpu").resolve()
+    programs = {run["content"]["provenance"]["program"] for run in swept[0]}
+    assert programs == ({"native"} if native.library(dtype) else {"eager"})
+
+
+def brought(requirements: Iterable[str]) -> set[str]:
+    """The distributions that these requirements, written as in the metadata of one, bring with them, themselves included."""
+    found, waiting = set[str](), list(requirements)
+    while waiting:
+        requirement = Requirement(waiting.pop())
+        name = canonicalize_name(requirement.name)
+        if name in found or (requirement.marker and not requirement.marker.evaluate({"extra": ""})):
+            continue
+        found.add(name)
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            waiting += metadata.requires(name) or []
+    return found
+
+
+def test_a_sweep_needs_no_more_than_the_wheel_declares(site: Path, swept: tuple[list[dict[str, Any]], set[str]]) -> None:
+    (wheel,) = metadata.distributions(path=[str(site)])
+    declared = [text.split(";")[0] for text in wheel.requires or []]  # with those of its extra
+    belong = metadata.packages_distributions()
+    loaded = {canonicalize_name(belong[name][0]) for name in swept[1] if name in belong}
+    assert {"torch", "numpy", "safetensors"} <= loaded
+    spare = {"charset-normalizer"}  # numpy takes it where it is there
+    assert loaded - spare - {"reason-or-memorize"} <= brought(declared)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from concurrent import futures
 from pathlib import Path
+from statistics import mean
 
 import yaml
 
@@ -20,6 +21,8 @@ from lib.book.paths import BOOK, ROOT, default_store
 from lib.book.recall import BUILD
 from lib.core.train.machine import cores
 
+TIMED = ROOT / "benchmarks" / "chapters.json"
+"""Seconds that each chapter took."""
 FAILED = BUILD / "failed.json"
 """Chapters whose last execution failed, {name: why}: their pages say so until an execution succeeds."""
 
@@ -64,17 +67,31 @@ def missing() -> list[str]:
     ]
 
 
+def _expected(chosen: Sequence[chapters.Chapter]) -> float:
+    """Seconds on one core for chapters, as they were timed; one that never was takes as long as the mean of the others."""
+    timed = json.loads(TIMED.read_text(encoding="utf-8"))["seconds"]
+    return sum(timed.get(chapter.name, mean(timed.values())) for chapter in chosen)
+
+
+def _minutes(seconds: float) -> str:
+    return f"about {max(1, round(seconds / 60))} min"
+
+
 def execute_all(chosen: Sequence[chapters.Chapter]) -> dict[str, str]:
-    """Execute chapters, as many at once as there are cores. Returns {name: why} of those that failed."""
+    """Execute chapters, as many at once as there are cores, and tell how far it is. Returns {name: why} of the failed ones."""
     failed: dict[str, str] = {}
     processes = max(1, min(cores(), len(chosen)))
+    if chosen:
+        print(
+            f"executing {', '.join(chapter.name for chapter in chosen)}: {_minutes(_expected(chosen) / processes)}", flush=True
+        )
     began = time.monotonic()
     with _workers(processes) as pool:
         started = {pool.submit(_execute, chapter): chapter for chapter in chosen}
         for done, future in enumerate(futures.as_completed(started), 1):
             name, why = started[future].name, future.result()
             left = (time.monotonic() - began) / done * (len(started) - done)
-            told = f" ({done} of {len(started)}, about {max(1, round(left / 60))} min left)" if done < len(started) else ""
+            told = f" ({done} of {len(started)}, {_minutes(left)} left)" if done < len(started) else ""
             print(f"{'executed' if why is None else 'failed'} {name}{told}", flush=True)
             if why is not None:
                 failed[name] = why

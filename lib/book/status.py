@@ -33,9 +33,9 @@ class ProfileStatus:
 
 @dataclass
 class ExperimentStatus:
-    """`stale`: results of a version that no experiment has any more. `older`: results of this version that lack a metric which
-    its runs record by now. `other`: results of this version outside every profile, such as a reader's own points. Where
-    experiments share a folder, each counts its own version."""
+    """`stale`: results of a version that no experiment has any more, and those of this version, `older` in number, that lack a
+    metric which its runs record by now. `other`: results of this version outside every profile, such as a reader's own points.
+    Where experiments share a folder, each counts its own version."""
 
     experiment: str
     version: int
@@ -102,7 +102,7 @@ def experiment_status(experiment: Experiment, store: Store) -> ExperimentStatus:
     other = len(set(good) - set().union(*claimed.values())) if experiment is _first(sharing, experiment.version) else 0
     names = set(getattr(experiment.make_study, "records", ()))
     older = sum(not names <= run.metrics.keys() for run in good.values() if run.key in claimed[experiment.name])
-    return ExperimentStatus(experiment.name, experiment.version, profiles, stale, older, other, unreadable)
+    return ExperimentStatus(experiment.name, experiment.version, profiles, stale + older, older, other, unreadable)
 
 
 def _first(experiments: list[Experiment], version: int) -> Experiment:
@@ -141,7 +141,7 @@ def as_json(items: list[ExperimentStatus]) -> list[dict]:
 def as_text(items: list[ExperimentStatus]) -> str:
     lines = []
     for item in items:
-        older = f", {item.older} older than some metric" * bool(item.older)
+        older = f" ({item.older} lacking a metric that runs record by now)" * bool(item.older)
         counts = f"{item.stale} stale{older}, {item.other} outside every profile"
         lines.append(f"{item.experiment} (version {item.version}): {counts}")
         for p in item.profiles:
