@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,16 +23,18 @@ from lib.composition.phase_diagram.metrics import phase_table
 from lib.composition.the_task.metrics import slide_errata
 from lib.core.read.claim import (
     NO_EFFECT,
-    NOT_REPRODUCED,
     NOT_RUN,
     OPPOSITE,
     PARTLY,
     REPRODUCED,
+    TOO_SMALL,
     Claim,
     Finding,
     Measured,
     Part,
-    graded,
+    by_interval,
+    by_worst,
+    missed,
 )
 from lib.core.read.measures import seeds
 from lib.core.record.store import Store, StoredRun
@@ -127,8 +131,9 @@ def test_each_depth_is_asked_and_named(judge: Judge) -> None:
 
 def test_answers_of_a_third_kind_are_counted(judge: Judge) -> None:
     assert judge(diagram({0.5: 0.2}, {0.5: 0.1}))["third"]["status"] == REPRODUCED
-    assert judge(diagram({0.5: 1.0}, {0.5: 0.0}))["third"]["status"] == NO_EFFECT
-    assert judge(diagram({0.5: 0.2}, {0.5: 0.1}, test=0.5))["third"]["status"] == NO_EFFECT  # what has not learned is not asked
+    assert judge(diagram({0.5: 1.0}, {0.5: 0.0}))["third"]["status"] == TOO_SMALL  # none of four runs
+    assert judge(diagram(*({g / 100: x for g in range(50, 80)} for x in (1.0, 0.0))))["third"]["status"] == NO_EFFECT
+    assert judge(diagram({0.5: 0.2}, {0.5: 0.1}, test=0.5))["third"]["status"] == TOO_SMALL  # what has not learned is not asked
 
 
 def test_items_of_the_paper_name_a_figure() -> None:
@@ -136,19 +141,60 @@ def test_items_of_the_paper_name_a_figure() -> None:
         assert claim.item.startswith(("Fig ", "Figs ", "after Fig ")) or claim.paper in ("zhang2024slides", "zhang2025", "ours")
 
 
-def test_grades_of_named_parts_tell_which_fail() -> None:
-    for parts, status, failed in (
-        ({"a": True, "b": True}, REPRODUCED, ()),
-        ({"a": False, "b": True, "c": False}, PARTLY, ("a", "c")),
-        ({"a": False}, NOT_REPRODUCED, ("a",)),
+def test_without_parts_nothing_was_run() -> None:
+    found = Measured((), 3).finding()
+    assert (found.status, found.n_seeds, found.failed) == (NOT_RUN, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("ends", "compare", "threshold", "neutral", "said"),
+    [
+        ((0.1, 0.8), ">=", 0.7, 0.0, TOO_SMALL),
+        ((0.1, 0.7), ">=", 0.7, 0.0, TOO_SMALL),
+        ((0.1, 0.7), ">", 0.7, 0.0, NO_EFFECT),
+        ((-0.2, 0.6), ">=", 0.7, 0.0, NO_EFFECT),
+        ((-0.6, -0.2), ">=", 0.7, 0.0, OPPOSITE),
+        ((-0.6, -0.2), ">=", 0.7, None, NO_EFFECT),
+        ((-0.3, -0.2), "<=", -0.7, 0.0, NO_EFFECT),
+        ((0.2, 0.3), "<=", -0.7, 0.0, OPPOSITE),
+        ((0.2, 0.3), "<", 0.2, 0.5, NO_EFFECT),
+        ((0.2, 0.3), "<=", 0.2, 0.5, TOO_SMALL),
+        ((-math.inf, math.inf), ">", 0.0, 0.0, TOO_SMALL),
+        ((math.nan, math.nan), ">", 0.0, 0.0, TOO_SMALL),
+    ],
+)
+def test_what_a_missed_threshold_says_is_read_off_the_interval(
+    ends: tuple[float, float], compare: str, threshold: float, neutral: float | None, said: str
+) -> None:
+    assert missed(ends, compare, threshold, neutral) == said
+    part = by_interval("it", (sum(ends) / 2, *ends), compare, threshold, neutral=neutral)
+    assert part.failure == said
+
+
+def test_an_interval_is_told_and_decides_nothing_that_holds() -> None:
+    part = by_interval("rho", (0.75, 0.2, 0.9), ">=", 0.7)
+    assert part.holds
+    assert part.words() == "rho: 0.75 (needed: at least 0.70; 95% interval 0.20 to 0.90)"
+
+
+def test_the_worst_run_is_measured_and_the_mean_says_what_a_miss_means() -> None:
+    for values, compare, worst, said in (
+        ([0.9, 0.8, 0.85], ">=", 0.8, TOO_SMALL),  # the mean may be higher
+        ([0.5, 0.5, 0.5], ">=", 0.5, NO_EFFECT),
+        ([-0.5, -0.5, -0.6], ">=", -0.6, OPPOSITE),
+        ([0.5], ">=", 0.5, TOO_SMALL),
+        ([1.1, 1.2, 1.15], "<=", 1.2, NO_EFFECT),
     ):
-        assert graded("words", parts) == Finding("words", status, 0, failed)
+        part = by_worst("it", values, compare, 0.88, neutral=0.0 if compare == ">=" else None)
+        assert (part.measured, part.holds, part.failure) == (worst, False, said)
+    assert by_worst("it", [0.9, 0.95], ">=", 0.88).holds
 
 
 def test_records_are_plain_data_that_tell_the_failed_parts() -> None:
-    check = lambda store, profile: graded("words", {"a": True, "b": False})
+    check = lambda store, profile: Measured((Part("a", 1, ">", 0), Part("b", 0, ">", 0)), 2)
     record = Claim("id", "ours", "", "", "", "", check, by_construction=True).evaluate(Store(Path("nowhere")), "laptop")
     assert (record["status"], record["failed"], record["by_construction"]) == (PARTLY, ["b"], True)
+    assert type(record["status"]) is str
     assert json.loads(json.dumps(record)) == record
     plain = Claim("id", "ours", "", "", "", "", lambda store, profile: Finding("", PARTLY))
     record = plain.evaluate(Store(Path("nowhere")), "laptop")
@@ -168,7 +214,7 @@ def test_tests_of_the_task_are_told_from_results() -> None:
 def test_the_slides_are_judged_by_their_entries_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     claim = next(claim for claim in CLAIMS if claim.id == "slides-errata")
     record = claim.evaluate(Store(Path("nowhere")), "laptop")
-    assert (record["status"], record["failed"]) == (NOT_REPRODUCED, ["no entry disagrees"])
+    assert (record["status"], record["failed"]) == (OPPOSITE, ["entries that disagree with the four functions"])
     monkeypatch.setattr("lib.composition.the_task.claims.slide_errata", list)
     assert claim.evaluate(Store(Path("nowhere")), "laptop")["status"] == REPRODUCED
 
@@ -184,6 +230,8 @@ def test_slide_errata_are_the_four_known_ones() -> None:
     ]
 
 
+MISSING = re.compile(r"\bnot (all )?stored\b|\bhas all the new seeds\b|\balone\b|\btells nothing of\b")
+"""What is said of results that are not there, or of a profile that has none."""
 WITHOUT_RUNS = {claim.id for claim in registry.CLAIMS if claim.by_construction} | {"attention-lemma"}
 
 
@@ -198,6 +246,7 @@ def test_claims_are_whole_and_without_results_nothing_is_claimed(name: str) -> N
         for profile in ("smoke", "laptop"):
             found = claim.evaluate(Store(Path("nowhere")), profile)
             assert (found["status"], found["n_seeds"], found["failed"]) == (NOT_RUN, 0, []), claim.id
+            assert MISSING.search(found["measured"]), (claim.id, profile, found["measured"])
 
 
 def test_claims_have_names_of_their_own() -> None:

@@ -493,7 +493,7 @@ def test_the_flip_has_two_levels(monkeypatch: pytest.MonkeyPatch) -> None:
         (([1.0, 0.5, 0.0], [0.0, 0.2, 0.95]), REPRODUCED, [True, True, True]),
         (([1.0, 0.5, 0.0], [0.0, 0.2, 0.6]), PARTLY, [True, False, True]),
         (([0.4, 0.3, 0.0], [0.0, 0.2, 1.0]), PARTLY, [False, False, True]),
-        (EVEN, NO_EFFECT, [False] * 3),
+        (EVEN, TOO_SMALL, [False] * 3),
         (MIRRORED, OPPOSITE, [False] * 3),  # each answer is frequent, in the other order
     ):
         plant(monkeypatch, width_claims, gammas(*shares))
@@ -504,7 +504,7 @@ def test_the_flip_has_two_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, width_claims, without(0.9))  # the inferential answer where the seen pairs are not learned
     assert held("flip-at-one-rate") == [True, False, True]
     plant(monkeypatch, width_claims, without(0.6, 0.9))  # four runs that have learned, at one γ
-    assert (status("flip-at-one-rate"), held("flip-at-one-rate")) == (NO_EFFECT, [False] * 3)
+    assert (status("flip-at-one-rate"), held("flip-at-one-rate")) == (TOO_SMALL, [False] * 3)
     plant(monkeypatch, width_claims, without(0.3, 0.6, 0.9))
     assert status("flip-at-one-rate") == NOT_RUN
 
@@ -521,8 +521,8 @@ def test_trends_are_asked_of_every_shape(monkeypatch: pytest.MonkeyPatch) -> Non
     for shares, expected, parts in (
         (EVEN, NO_EFFECT, [False, False]),
         (MIRRORED, OPPOSITE, [False, False]),
-        ((PAPERS[0], bent), NO_EFFECT, [True, False]),  # a shape counts by both answers together
-        ((bent, PAPERS[1]), NO_EFFECT, [False, True]),
+        ((PAPERS[0], bent), TOO_SMALL, [True, False]),  # a shape counts by both answers together
+        ((bent, PAPERS[1]), TOO_SMALL, [False, True]),
         ((PAPERS[0], MIRRORED[1]), OPPOSITE, [True, False]),
     ):
         plant(monkeypatch, width_claims, gammas(*shares))

@@ -336,10 +336,10 @@ def test_claims_json_has_the_agreed_fields(run: Run) -> None:
         assert record["status"] in STATUSES
     by_id = {r["id"]: r for r in records}
     assert by_id["flip-by-kind"]["status"] == "not run"  # nothing is stored, so nothing may be claimed
-    assert by_id["slides-ladder"]["status"] == "not reproduced"  # the exception is no composition
-    assert by_id["slides-ladder"]["failed"] == ["16, 10 and 4, each symmetric map composed of two primitives"]
-    assert by_id["slides-errata"]["status"] == "not reproduced"
-    assert by_id["slides-errata"]["failed"] == ["no entry disagrees"]
+    assert by_id["slides-ladder"]["status"] == "opposite"  # the exception is no composition
+    assert by_id["slides-ladder"]["failed"] == ["symmetric maps that compose no two primitives"]
+    assert by_id["slides-errata"]["status"] == "opposite"
+    assert by_id["slides-errata"]["failed"] == ["entries that disagree with the four functions"]
     tests = {r["id"] for r in records if r["by_construction"]}
     assert all(by_id[name]["status"] != "partly" for name in tests)  # a test of the task holds or fails
     of_the_task = {"task-pairs", "task-two-answers", "task-split", "slides-ladder", "slides-errata"}
@@ -350,10 +350,10 @@ def test_claims_in_words_tell_failed_parts_and_count_tests_of_the_task_apart(run
     code, out, _ = run("claims", "--profile", "smoke")
     lines = [line.strip() for line in out.splitlines()]
     assert code == 0
-    assert "failed: no entry disagrees" in lines
+    assert "failed: entries that disagree with the four functions" in lines
     assert sum(line.startswith("true by construction ") for line in lines) == 5
     reproduced = sum(line.startswith("reproduced ") for line in lines)
-    assert lines[-1].startswith(f"{reproduced} reproduced, " if reproduced else "1 not reproduced, ")
+    assert lines[-1].startswith(f"{reproduced} reproduced, " if reproduced else "1 opposite, ")
     assert lines[-1].endswith("; 7 tests of the task, of which 2 fail")
 
 

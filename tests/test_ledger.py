@@ -20,7 +20,7 @@ from lib.book.claims import MARK, evaluate, listing, square, squares, totals, ve
 from lib.book.generated import claims_line
 from lib.book.registry import PAPERS
 from lib.core.read import typeset
-from lib.core.read.claim import OURS, QUESTIONS, STATUSES, Claim, Finding, graded
+from lib.core.read.claim import OURS, QUESTIONS, STATUSES, Claim, Finding, Measured, Part
 from lib.core.record.store import Store
 
 HOSTILE = "</td><script>alert('1')</script>\"&amp;"
@@ -138,9 +138,9 @@ def test_a_revised_criterion_says_why() -> None:
 
 
 def test_the_list_of_the_ledger_adds_the_chapter_and_what_is_filtered_by() -> None:
-    made = Made(listing(rows_of(a_claim("x", "not reproduced", "li2024talk")), {"x": "07-width"}))
+    made = Made(listing(rows_of(a_claim("x", "opposite", "li2024talk")), {"x": "07-width"}))
     ((attributes, words),) = made.claims
-    assert attributes == {"class": "rm-claim", "id": "claim-x", "data-paper": "li2024talk", "data-status": "not reproduced"}
+    assert attributes == {"class": "rm-claim", "id": "claim-x", "data-paper": "li2024talk", "data-status": "opposite"}
     assert words["Source"] == words["source"] == "Li 2024, Fig. 1"
     assert words["Where"] == "chapter 7"
     assert made.all("a") == [{"href": "07-width.html#claim-x"}]
@@ -184,7 +184,7 @@ def test_what_is_true_by_construction_is_counted_apart() -> None:
     rows = rows_of(a_claim("a"), a_claim("b", by_construction=True), a_claim("c", "partly"), a_claim("d", by_construction=True))
     assert totals(rows) == "1 reproduced, 1 partly; 2 tests of the task, true by construction"
     assert totals(rows[1:2]) == "1 test of the task, true by construction"
-    wrong = rows_of(a_claim("e", "not reproduced", by_construction=True))
+    wrong = rows_of(a_claim("e", "opposite", by_construction=True))
     assert totals(rows + wrong) == "1 reproduced, 1 partly; 3 tests of the task, of which 1 fails"
     assert claims_line(rows) == "**2 claims:** 1 reproduced, 1 partly; 2 tests of the task, true by construction.\n"
     made = Made(listing(rows + wrong, dict.fromkeys("abcde", "01-x")))
@@ -202,20 +202,21 @@ def test_what_is_true_by_construction_is_counted_apart() -> None:
         "test of the task",
         "test of the task",
     ]
-    looks = ["rm-reproduced", "rm-by-construction", "rm-partly", "rm-by-construction", "rm-not-reproduced"]
+    looks = ["rm-reproduced", "rm-by-construction", "rm-partly", "rm-by-construction", "rm-opposite"]
     assert [a["class"] for a in made.all("span", "rm-verdict")] == [f"rm-verdict {look}" for look in looks]
     assert [a["class"] for a in Made("".join(map(square, rows + wrong))).all("a")] == [f"rm-square {look}" for look in looks]
 
 
 def test_only_a_papers_claim_is_reproduced() -> None:
-    theirs = [a_claim(status, status, paper="zhang2024") for status in ("reproduced", "not reproduced")]
+    theirs = [a_claim(status, status, paper="zhang2024") for status in ("reproduced", "opposite")]
     ours = [a_claim(f"our {status}", status) for status in STATUSES]
-    said = "reproduced|not reproduced|holds|partly|opposite|no clear effect|too small to tell|does not hold|not run"
+    said = "reproduced|opposite|holds|partly|opposite|no clear effect|too small to tell|not run"
     assert [verdict(row) for row in rows_of(*theirs, *ours)] == said.split("|")
 
 
 def test_failed_parts_stand_in_the_claim() -> None:
-    check = lambda store, profile: graded("", {"depth 2": False, "depth 3": True, HOSTILE: False})
+    named = {"depth 2": 0, "depth 3": 1, HOSTILE: 0}
+    check = lambda store, profile: Measured(tuple(Part(name, value, ">", 0) for name, value in named.items()), 1)
     made = Made(listing(rows_of(a_claim("a", check=check), a_claim("b"))))
     assert made.verdicts == ["◐ partly", "✔ holds"]
     assert [words.get("Failed") for _, words in made.claims] == [f"depth 2; {typeset.characters(HOSTILE)}", None]
@@ -246,7 +247,7 @@ def test_a_square_leads_to_its_claim_and_says_which_it_is(words: str) -> None:
 
 
 def test_squares_stand_the_best_first_and_otherwise_as_they_come() -> None:
-    rows = rows_of(*(a_claim(f"{i}", s) for i, s in enumerate(("not run", "partly", "reproduced", "partly", "not reproduced"))))
+    rows = rows_of(*(a_claim(f"{i}", s) for i, s in enumerate(("not run", "partly", "reproduced", "partly", "opposite"))))
     html = squares(rows)
     assert [a["href"] for a in Made(html).all("a")] == [f"#claim-{i}" for i in (2, 1, 3, 4, 0)]
     assert html == "".join(square(rows[i]) for i in (2, 1, 3, 4, 0))
@@ -256,7 +257,7 @@ def test_squares_stand_the_best_first_and_otherwise_as_they_come() -> None:
 PLANTED = {
     "02-two": (a_claim("a", "partly", "zhang2024"), a_claim("b", "reproduced", "zhang2024"), a_claim("c", "not run")),
     "03-three": (
-        a_claim("d", "not reproduced", "zhang2024", item="Fig 2"),
+        a_claim("d", "opposite", "zhang2024", item="Fig 2"),
         a_claim("e", by_construction=True),
         a_claim("f", "partly"),
     ),
@@ -280,13 +281,13 @@ def test_the_tally_counts_by_kind_and_outcome(planted: list[dict[str, Any]]) -> 
         "all claims (5)",
     ]
     counts = [made.text(i) for i in made.inside("td")][1:]
-    assert [" ".join(counts[i : i + 7]) for i in range(0, 28, 7)] == [
-        "1 1 – – – 1 –",
-        "– 1 – – – – 1",
-        "1 – – – – – –",
-        "1 2 – – – 1 1",
+    assert [" ".join(counts[i : i + 6]) for i in range(0, 24, 6)] == [
+        "1 1 1 – – –",
+        "– 1 – – – 1",
+        "1 – – – – –",
+        "1 2 1 – – 1",
     ]
-    assert [a["scope"] for a in made.all("th")] == ["col"] * 7 + ["row"] * 4
+    assert [a["scope"] for a in made.all("th")] == ["col"] * 6 + ["row"] * 4
 
 
 def test_figures_are_sorted_by_number_then_letter_and_the_rest_is_behind_them() -> None:

@@ -11,7 +11,6 @@ from lib.book.registry import PAPERS
 from lib.core.read import typeset
 from lib.core.read.claim import (
     NO_EFFECT,
-    NOT_REPRODUCED,
     NOT_RUN,
     OPPOSITE,
     OURS,
@@ -24,8 +23,8 @@ from lib.core.read.claim import (
 )
 from lib.core.record.store import Store
 
-MARK = {REPRODUCED: "✔", PARTLY: "◐", OPPOSITE: "✘", NO_EFFECT: "○", TOO_SMALL: "?", NOT_REPRODUCED: "✘", NOT_RUN: "…"}
-OWN = {REPRODUCED: "holds", NOT_REPRODUCED: "does not hold"}
+MARK = {REPRODUCED: "✔", PARTLY: "◐", OPPOSITE: "✘", NO_EFFECT: "○", TOO_SMALL: "?", NOT_RUN: "…"}
+OWN = {REPRODUCED: "holds"}
 """What a status is called where a claim is ours: there was nothing to reproduce."""
 TASK_TEST, BY_CONSTRUCTION = "test of the task", "true by construction"
 

@@ -14,6 +14,8 @@ Value = Callable[[StoredRun], float]
 BY_DECAY: Value = lambda r: r.spec.decay
 BY_RATE: Value = lambda r: r.spec.rate
 BY_GAMMA: Value = lambda r: r.spec.gamma
+GOES_WITH = 0.3
+"""Rank correlation above which a number counts as going with a setting (our choice)."""
 
 
 def levels(runs: Sequence[StoredRun], value: Value) -> list[float]:

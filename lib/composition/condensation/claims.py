@@ -6,26 +6,22 @@ that of `order-parameter`, in its present form, before any γ had new seeds of b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
-import numpy as np
+from collections.abc import Callable
 
 from lib.composition.condensation.metrics import TENTH, best_measure, growth, late_change, measures_of, row_compared
 from lib.composition.diagram import deeper
 from lib.composition.flip import kept_runs, later_runs
 from lib.composition.runs import generalizes
 from lib.composition.trends import above_median
-from lib.core.read.claim import NO_EFFECT, TOO_SMALL, Claim, Measured, Part, by_exact_test
+from lib.core.read.claim import NO_EFFECT, TOO_SMALL, Claim, Measured, Part, by_exact_test, by_interval
 from lib.core.read.measures import seeds
-from lib.core.read.statistics import RARE
+from lib.core.read.statistics import RARE, median_interval, share_interval
 from lib.core.record.store import Store, StoredRun
 
 SMALL = 0.9
 """γ of small initialization, for the growth of eigenvalues (our choice)."""
-
-
-def _share(holds: Iterable[bool]) -> float:
-    return float(np.mean(list(holds)))
+LATER, MOST, SETTLED = 1.5, 0.5, 0.05
+"""So many times as late the second eigenvalue grows, in more than this share of the runs; by so little the largest moves."""
 
 
 def _by_depth(store: Store, profile: str) -> dict[int, list[StoredRun]]:
@@ -56,15 +52,12 @@ def _growth(store: Store, profile: str) -> Measured:
     if not small:
         raise LookupError(f"no further γ above {SMALL:g} has all its new seeds")
     steps = [growth(run) for run in small]
+    second, third = sum(g[1] >= LATER * g[0] for g in steps), sum(g[2] > g[1] for g in steps)
+    share = lambda count: share_interval(count, len(steps))
     parts = (
-        Part(
-            "share of runs whose second grows half again as late",
-            _share(g[1] >= 1.5 * g[0] for g in steps),
-            ">",
-            0.5,
-        ),
-        Part("share whose third grows later than the second", _share(g[2] > g[1] for g in steps), ">", 0.5),
-        Part("median change of the largest, late", float(np.median([late_change(r) for r in small])), "<", 0.05),
+        by_interval("share of runs whose second grows half again as late", share(second), ">", MOST),
+        by_interval("share whose third grows later than the second", share(third), ">", MOST),
+        by_interval("median change of the largest, late", median_interval([late_change(r) for r in small]), "<", SETTLED),
     )
     return Measured(parts, seeds(small))
 
@@ -134,9 +127,9 @@ CHAPTER_05 = (
         "Fig 12b",
         "At small initialization the largest eigenvalue grows first, then the others, then growth stops.",
         "one run",
-        f"new seeds at the γ above {SMALL:g} that did not suggest it: in most, the second reaches {TENTH:.0%} of its largest "
-        "value half again as late as the largest, and the third later; in the last quarter of the steps before the rate falls "
-        "the largest settles within 5 % (median)",
+        f"new seeds at the γ above {SMALL:g} that did not suggest it: in more than {MOST:.0%}, the second reaches {TENTH:.0%} "
+        f"of its largest value {LATER:g} times as late as the largest, and the third later; in the last quarter of the steps "
+        f"before the rate falls the largest settles within {SETTLED:.0%} (median)",
         _growth,
         revised="growth was counted from three times the first value, which all eigenvalues pass at once in a first jump; and "
         "settling by the last two evaluations, too few to tell; both of large-batch runs in bfloat16",

@@ -16,13 +16,15 @@ from lib.composition.information_flow.metrics import EFFECT, GROUPS, ROUTES, Ste
 from lib.composition.phase_diagram.metrics import exact_kind
 from lib.composition.phases import material, phases
 from lib.composition.runs import MAPPINGS
-from lib.core.read.claim import Claim, Measured, Part, by_exact_test
+from lib.core.read.claim import Claim, Measured, Part, by_exact_test, by_interval, missed
 from lib.core.read.measures import seeds
-from lib.core.read.statistics import RARE, Comparison
+from lib.core.read.statistics import RARE, SHARE, Comparison, difference_interval, mean_interval, share_interval
 from lib.core.record.store import Store, StoredRun, load_stored
 
 MOST = 0.9
 """Of the runs of one answer, those that have to need every edge of its route."""
+HALF = 0.5
+"""Of runs, of edges, and of distances."""
 
 
 def _written(step: Step) -> str:
@@ -38,11 +40,12 @@ def _route(mapping: str):  # noqa: ANN202
         if not runs:
             raise LookupError(f"no new seed gives mostly the {mapping} answer")
         (other,) = (ROUTES[m] for m in MAPPINGS if m != mapping)
-        cost = lambda step: float(np.mean([metrics.edge_costs(r)[step[0] - 1, metrics.EDGES.index(step[1:])] for r in runs]))
-        whole = float(np.mean([metrics.takes(run)[mapping] for run in runs]))
-        parts = [Part(f"mean cost of {_written(step)}", cost(step), ">=", EFFECT) for step in sorted(ROUTES[mapping])]
-        parts += [Part(f"mean cost of {_written(step)}", cost(step), "<", EFFECT) for step in sorted(other)]
-        parts.append(Part("share of runs that need every edge of the drawn route", whole, ">=", MOST))
+        at = lambda step: (step[0] - 1, metrics.EDGES.index(step[1:]))
+        cost = lambda step: mean_interval([metrics.edge_costs(run)[at(step)] for run in runs], SHARE)
+        whole = share_interval(sum(metrics.takes(run)[mapping] for run in runs), len(runs))
+        parts = [by_interval(f"mean cost of {_written(step)}", cost(step), ">=", EFFECT) for step in sorted(ROUTES[mapping])]
+        parts += [by_interval(f"mean cost of {_written(step)}", cost(step), "<", EFFECT) for step in sorted(other)]
+        parts.append(by_interval("share of runs that need every edge of the drawn route", whole, ">=", MOST))
         return Measured(tuple(parts), seeds(runs))
 
     return check
@@ -83,11 +86,12 @@ def _deep_inferential(store: Store, profile: str) -> Measured:
     depths = {run.spec.model.depth for run in runs}
     control = [run for p in deep if p.mapping == "symmetric" and p.depth in depths for run in p.runs]
     key_last = [metrics.group_costs(run)[:, list(GROUPS).index("key → last")].max() >= EFFECT for run in runs]
-    share = lambda of: float(np.mean(list(of))) if of else float("nan")
+    in_order, controls = ([metrics.composes_in_order(run) for run in some] for some in (runs, control))
+    share = lambda name, of, compare: by_interval(name, share_interval(sum(of), len(of)), compare, HALF)
     parts = (
-        Part("share with key → anchors, then anchors → last", share([metrics.composes_in_order(r) for r in runs]), ">", 0.5),
-        Part("share that needs key → last", share(key_last), "<", 0.5),
-        Part("share of symmetric runs that do the same", share([metrics.composes_in_order(r) for r in control]), "<=", 0.5),
+        share("share with key → anchors, then anchors → last", in_order, ">"),
+        share("share that needs key → last", key_last, "<"),
+        share("share of symmetric runs that do the same", controls, "<="),
     )
     return Measured(parts, seeds(runs))
 
@@ -97,11 +101,12 @@ def _picture(store: Store, profile: str) -> Measured:
     deep = [p for p in phases(material(store, profile)) if p.genuine and p.depth > 2]
     groups = {"two layers": new} | {f"deeper, {m}": [r for p in deep if p.mapping == m for r in p.runs] for m in MAPPINGS}
     parts = []
+    share = lambda name, both, others: by_interval(name, share_interval(both, both + others), ">=", HALF)
     for name, runs in groups.items():
         both, picture, cause = metrics.agreement(runs)
         if runs:
-            parts.append(Part(f"{name}: share of the drawn edges that are needed", both / max(both + picture, 1), ">=", 0.5))
-            parts.append(Part(f"{name}: share of the needed edges that are drawn", both / max(both + cause, 1), ">=", 0.5))
+            parts.append(share(f"{name}: share of the drawn edges that are needed", both, picture))
+            parts.append(share(f"{name}: share of the needed edges that are drawn", both, cause))
     return Measured(tuple(parts), seeds([run for runs in groups.values() for run in runs]))
 
 
@@ -114,9 +119,12 @@ def _mirrored(store: Store, profile: str) -> Measured:
         runs = [groups.get((depth, m), []) for m in MAPPINGS]
         if not all(runs):
             continue
-        symmetric, inferential = (float(np.mean([metrics.forgets_order(run) for run in some])) for some in runs)
-        parts.append(Part(f"{depth} layers, symmetric: distance of mirror images", symmetric, "<", 0.5))
-        parts.append(Part(f"{depth} layers: over that of inferential runs", symmetric / inferential, "<", 0.5))
+        symmetric, inferential = ([metrics.forgets_order(run) for run in some] for some in runs)
+        name = f"{depth} layers, symmetric: distance of mirror images"
+        parts.append(by_interval(name, mean_interval(symmetric), "<", HALF, neutral=1.0))
+        _, *ends = difference_interval(symmetric, HALF * np.array(inferential))
+        ratio, failure = float(np.mean(symmetric) / np.mean(inferential)), missed((ends[0], ends[1]), "<", 0.0)
+        parts.append(Part(f"{depth} layers: over that of inferential runs", ratio, "<", HALF, failure=failure))
         asked += [run for some in runs for run in some]
     if not parts:
         raise LookupError("at no depth do both phases have a stored run with weights")
@@ -197,8 +205,8 @@ CHAPTER_03 = (
         "deeper models",
         "Deeper inferential models carry the key to the anchors in some layer, and on to the last token in a later one.",
         "not reported",
-        f"in most runs of depth 3 and more, cuts of key → anchors and, later, of anchors → last change {EFFECT} of answers, "
-        "and of key → last do not; of symmetric runs of these depths at most half do the same",
+        f"in more than {HALF:.0%} of the runs of depth 3 and more, cuts of key → anchors and, later, of anchors → last change "
+        f"{EFFECT} of answers, and of key → last do not; of symmetric runs of these depths at most {HALF:.0%} do the same",
         _deep_inferential,
         revised="the part on symmetric runs was added after seeing results",
         question="flip",
@@ -210,8 +218,8 @@ CHAPTER_03 = (
         "edge cuts",
         "The attention that is drawn is the attention that the answer depends on.",
         "cuts of single edges",
-        "at least half of the drawn edges are needed, and half of the needed ones are drawn: of the new seeds, and of older "
-        "symmetric and inferential runs of three layers and more",
+        f"at least {HALF:.0%} of the drawn edges are needed, and {HALF:.0%} of the needed ones are drawn: of the new seeds, "
+        "and of older symmetric and inferential runs of three layers and more",
         _picture,
         revised=_CHANGED,
         question="flip",
@@ -223,8 +231,8 @@ CHAPTER_03 = (
         "Fig 3b",
         "In the symmetric phase the last token's state after the first attention forgets the order of the anchors.",
         "mirror images overlap in a t-SNE map",
-        "at every depth that has both phases: their distance is below half of that of other pairs, and less than half of the "
-        "ratio of inferential runs; two layers by the new seeds",
+        f"at every depth that has both phases: their distance is below {HALF:g} of that of other pairs, and less than {HALF:g} "
+        "of the ratio of inferential runs; two layers by the new seeds",
         _mirrored,
         revised="before, two layers alone were asked, and the ratio had only to be below that of inferential runs; then two "
         "layers of an older pool",

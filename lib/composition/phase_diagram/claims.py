@@ -20,20 +20,47 @@ from lib.composition.flip import CONFIRM, CONFIRM_FIRST, CONFIRM_SEEDS, confirme
 from lib.composition.phase_diagram import metrics
 from lib.composition.phase_diagram.metrics import EARLY_FROM, HALF, PhaseTable, fast_runs
 from lib.composition.runs import FITTED, LEARNED, MAPPINGS, REGION, SHADOW, learned_among, learned_at, preference
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero, by_exact_test
+from lib.core.read.claim import (
+    NO_EFFECT,
+    OPPOSITE,
+    TOO_SMALL,
+    Claim,
+    Measured,
+    Part,
+    above_zero,
+    by_exact_test,
+    by_interval,
+)
 from lib.core.read.measures import seeds
-from lib.core.read.statistics import Trend, bootstrap_indices, compare, fisher_exact, interval, two_sided
+from lib.core.read.statistics import (
+    LEAD,
+    SHARE,
+    Trend,
+    bootstrap_indices,
+    compare,
+    difference_interval,
+    fisher_exact,
+    interval,
+    mean_interval,
+    rank_trend,
+    share_interval,
+    two_sided,
+)
 from lib.core.record.store import Store, StoredRun, load_stored
 from lib.core.sweep.experiment import Experiment
 
 # --- Two layers ---
 
+MOST = 0.5
+"""Most runs: more than this share of them."""
 SEEDS_SYMMETRIC, SEEDS_INFERENTIAL, LEARNED_SEEDS = 7, 6, 7
 """Of eight seeds at one γ: symmetric at a smaller γ, inferential at a larger one, and learned at both."""
 FISHER = 0.001
 """Fisher's exact test on decided runs of these two γ."""
 DECIDES = 0.7
 """The rank correlation of the early with the final answer."""
+CROSSING = 2
+"""So many decided runs at most may end as another kind than they began."""
 
 
 def _two_layers(store: Store, profile: str) -> list[StoredRun]:
@@ -82,12 +109,19 @@ def _early(store: Store, profile: str) -> Measured:
         raise LookupError("fewer than ten confirmed runs have learned and tell their early answer")
     against = sum(value < 0 and metrics.exact_kind(run) == "inferential" for run, value in points)
     against += sum(value > 0 and metrics.exact_kind(run) == "symmetric" for run, value in points)
-    rho = metrics.early_rho(points)
+    decided = sum(metrics.exact_kind(run) in MAPPINGS for run, _ in points)
+    rho = rank_trend([value for _, value in points], [preference(run) for run, _ in points])
+    _, low, high = share_interval(against, decided)
     parts = (
-        Part(
-            "rank correlation of early and final answer", rho, ">=", DECIDES, failure=OPPOSITE if rho <= -DECIDES else NO_EFFECT
+        by_interval("rank correlation of early and final answer", rho, ">=", DECIDES, neutral=0.0),
+        by_interval(
+            "decided runs that end as the other kind",
+            (float(against), decided * low, decided * high),
+            "<=",
+            CROSSING,
+            "{:.0f}",
+            neutral=decided / 2,
         ),
-        Part("decided runs that end as the other kind", float(against), "<=", 2.0, "{:.0f}"),
     )
     return Measured(parts, seeds([run for run, _ in points]))
 
@@ -105,8 +139,11 @@ def _flip(store: Store, profile: str) -> Measured:
     found = metrics.ends(runs)
     order = found.gamma["inferential"] - found.gamma["symmetric"]
     parts = [Part("γ of the inferential less that of the symmetric end", order, ">", 0.0, group="lead")]
-    parts += [Part(f"largest mean share of the {m} answer over γ", found.mean[m][m], ">=", REGION) for m in MAPPINGS]
-    parts.append(Part("lead of each answer there, the smaller one", min(found.lead.values()), ">=", HALF, group="lead"))
+    for m in MAPPINGS:
+        largest = mean_interval([run.metrics[m] for run in runs if run.spec.gamma == found.gamma[m]], SHARE)
+        parts.append(by_interval(f"largest mean share of the {m} answer over γ", largest, ">=", REGION))
+    lead = min(metrics.lead_interval(runs, m) for m in MAPPINGS)
+    parts.append(by_interval("lead of each answer there, the smaller one", lead, ">=", HALF, neutral=0.0, group="lead"))
     by_rate = {RATE: runs} | other_rates(store, profile)
     shared = metrics.of_all_rates(by_rate)
     if len(by_rate) > 1 and len({run.spec.gamma for run in shared}) > 1:
@@ -117,10 +154,10 @@ def _flip(store: Store, profile: str) -> Measured:
     gammas = sorted({run.spec.gamma for run in runs})
     for m in MAPPINGS:
         pure = [g for g in gammas if {metrics.kind(r) for r in runs if r.spec.gamma == g} == {m}]
-        group, there = f"nearer {m}", [r for r in runs if r.spec.gamma in pure]
-        done = len(learned_among(there)) / len(there) if there else 0.0
+        group, ours = f"nearer {m}", [r for r in runs if r.spec.gamma in pure]
+        done = share_interval(len(learned_among(ours)), len(ours))
         parts.append(Part(f"γ at which all runs lie nearer to the {m} answer", len(pure), ">=", 1, "{:.0f}", group=group))
-        parts.append(Part("share of these runs that have learned", done, ">", 0.5, group=group))
+        parts.append(by_interval("share of these runs that have learned", done, ">", MOST, group=group))
     parts.append(_slope("slope over γ, all runs", metrics.lean_slope(runs)))
     parts.append(_slope("slope over γ, runs that have learned", metrics.lean_slope(learned_among(runs))))
     if three := deeper(store, profile).get(3, []):
@@ -138,29 +175,32 @@ def _steps(store: Store, profile: str) -> Measured:
     below = [g for g in gammas if g >= small - 0.03]
     if not below:
         raise LookupError("no run has the gain of the paper's γ = .8")
-    at = lambda chosen: float(np.mean([metrics.step_shares(r)[2:4].sum() for r in runs if r.spec.gamma in chosen]))
-    share, other, there = at(below), at(gammas[:1]), [run for run in runs if run.spec.gamma in below]
+    at = lambda chosen: [metrics.step_shares(r)[2:4].sum() for r in runs if r.spec.gamma in chosen]
+    shares, others, there = at(below), at(gammas[:1]), [run for run in runs if run.spec.gamma in below]
     done = len(learned_among(there)) / len(there)
     parts = (
-        Part("share of runs there that have learned", done, ">", 0.5, given=True),
-        Part(f"share of numbers with their neighbour 3 or 4 away, γ from {below[0]:g}", share, ">=", HALF),
-        Part(f"more than at γ = {gammas[0]:g} by", share - other, ">", 0.0),
+        Part("share of runs there that have learned", done, ">", MOST, given=True),
+        by_interval(
+            f"share of numbers with their neighbour 3 or 4 away, γ from {below[0]:g}", mean_interval(shares, SHARE), ">=", HALF
+        ),
+        by_interval(f"more than at γ = {gammas[0]:g} by", difference_interval(shares, others), ">", 0.0, neutral=0.0),
     )
     return Measured(parts, seeds(runs))
 
 
-FIFTH = 0.2
+FIFTH, THIRD, GAINS, CELLS = 0.2, 0.05, 0.02, 2
+"""By how much the fastest third of the runs is more symmetric; the share of runs that give a third answer; what selection adds
+to a share; and how many cells make a region."""
 
 
 def _fast(runs: Sequence[StoredRun]) -> list[Part]:
     runs = [run for run in runs if run.spec.model.depth == 2]
-    share = lambda some: float(np.mean([preference(run) < 0 for run in some])) if some else 0.0
+    nearer = lambda some: [float(preference(run) < 0) for run in some] or [0.0]
     first, others = metrics.by_speed(runs)
     late = [run for run in others if np.isfinite(learned_at(run))]
-    return [
-        Part("share nearer to symmetric, the fastest third less the others", share(first) - share(others), ">=", FIFTH),
-        Part("the same, less the others that learn", share(first) - share(late), ">=", FIFTH),
-    ]
+    names = "share nearer to symmetric, the fastest third less the others", "the same, less the others that learn"
+    found = [difference_interval(nearer(first), nearer(some)) for some in (others, late)]
+    return [by_interval(name, gap, ">=", FIFTH, neutral=0.0) for name, gap in zip(names, found, strict=True)]
 
 
 # --- The grid over γ and depth, fast settings ---
@@ -178,9 +218,12 @@ def _cell(table: PhaseTable, mapping: str, depth: int, gamma: float) -> list[Par
     if depth not in table.depths or not np.isclose(table.gammas, gamma).any():
         return []
     place = int(np.flatnonzero(table.depths == depth)[0]), int(np.flatnonzero(np.isclose(table.gammas, gamma))[0])
-    own, other = (float(table.selected(m)[0][place]) for m in (mapping, *[m for m in MAPPINGS if m != mapping]))
+    own, other = (getattr(table, m)[place].max(-1) for m in (mapping, *[m for m in MAPPINGS if m != mapping]))  # (seeds,)
     name = f"{mapping}, depth {depth}, γ = {gamma:g}"
-    return [Part(f"{name}: selected share", own, ">=", REGION), Part(f"{name}: lead", own - other, ">=", HALF)]
+    return [
+        by_interval(f"{name}: selected share", mean_interval(own, SHARE), ">=", REGION),
+        by_interval(f"{name}: lead", mean_interval(own - other, LEAD), ">=", HALF, neutral=0.0),
+    ]
 
 
 def _trends(table: PhaseTable) -> list[Part]:
@@ -198,7 +241,7 @@ def _trends(table: PhaseTable) -> list[Part]:
 
 def _grid(table: PhaseTable) -> list[Part]:
     cells = {m: _cells(table, m) for m in MAPPINGS}
-    parts = [Part(f"cells in the {m} region", len(cells[m]), ">=", 2, "{:.0f}") for m in MAPPINGS]
+    parts = [Part(f"cells in the {m} region", len(cells[m]), ">=", CELLS, "{:.0f}") for m in MAPPINGS]
     at = {depth: {m: [g for d, g in cells[m] if d == depth] for m in MAPPINGS} for depth in map(int, table.depths)}
     turned = sum(any(s < i for s in own["symmetric"] for i in own["inferential"]) for own in at.values())
     parts.append(Part("depths at which γ alone turns the selected answer", turned, ">=", 1, "{:.0f}"))
@@ -208,10 +251,9 @@ def _grid(table: PhaseTable) -> list[Part]:
             parts.append(Part(f"depth {depth}: mean γ of inferential less symmetric cells", apart, ">", 0.0))
     parts += [*_trends(table), *_cell(table, "symmetric", 2, 0.5), *_cell(table, "inferential", 2, 0.8)]
     for d, depth in enumerate(table.depths):
-        ends = [float(table.inferential[d, ..., r].mean()) for r in (0, -1)]
-        parts.append(
-            Part(f"depth {depth}: inferential share, largest less smallest learning rate", ends[1] - ends[0], ">", 0.0)
-        )
+        more = (table.inferential[d, ..., -1] - table.inferential[d, ..., 0]).mean(0)  # (seeds,)
+        name = f"depth {depth}: inferential share, largest less smallest learning rate"
+        parts.append(by_interval(name, mean_interval(more, LEAD), ">", 0.0, neutral=0.0))
     return parts
 
 
@@ -223,14 +265,15 @@ def _shadow(table: PhaseTable) -> Part:
 
 def _third_answer(runs: Sequence[StoredRun]) -> Part:
     runs = [run for run in runs if run.metrics["test"] >= FITTED]
-    share = float(np.mean([1 - run.metrics["symmetric"] - run.metrics["inferential"] > 0.5 for run in runs])) if runs else 0.0
+    third = sum(1 - run.metrics["symmetric"] - run.metrics["inferential"] > HALF for run in runs)
     name = f"share of {len(runs)} fitted runs with more than half of their answers of neither kind"
-    return Part(name, share, ">", 0.05)
+    return by_interval(name, share_interval(third, len(runs)), ">", THIRD)
 
 
 def _selection(table: PhaseTable) -> list[Part]:
-    gains = {m: float((table.selected(m)[0] - table.plain(m)).mean()) for m in MAPPINGS}
-    return [Part(f"{m}: selected less plain mean", v, ">", 0.02) for m, v in gains.items()]
+    gain = lambda shares: (shares.max(-1) - shares.mean(-1)).mean((0, 1))  # (seeds,)
+    gains = {m: mean_interval(gain(getattr(table, m))) for m in MAPPINGS}
+    return [by_interval(f"{m}: selected less plain mean", found, ">", GAINS) for m, found in gains.items()]
 
 
 def _diagram(store: Store, profile: str) -> Measured:
@@ -294,7 +337,7 @@ def _rounding(store: Store, profile: str) -> Measured:
 
     def apart(name: str, of: Callable[[StoredRun], float]) -> Part:
         p = two_sided([min(of(run), 1e9) for run in (*short, *known)], is_short, gammas)
-        return Part(f"{name}: two-sided p", p, ">=", LEVEL, "{:.2g}")
+        return Part(f"{name}: two-sided p", p, ">=", LEVEL, "{:.2g}", failure=OPPOSITE)
 
     same, null = metrics.agreement(short, single), metrics.agreement(moved, single)
     rare = fisher_exact([[same, len(single) - same], [null, len(single) - null]], "less")
@@ -306,7 +349,12 @@ def _rounding(store: Store, profile: str) -> Measured:
         apart("share inferential", lambda run: run.metrics["inferential"]),
         apart("share symmetric", lambda run: run.metrics["symmetric"]),
         Part(
-            f"kinds kept ({same} of {len(single)}) no less often than by the last bit ({null}): p", rare, ">=", LEVEL, "{:.2g}"
+            f"kinds kept ({same} of {len(single)}) no less often than by the last bit ({null}): p",
+            rare,
+            ">=",
+            LEVEL,
+            "{:.2g}",
+            failure=OPPOSITE,
         ),
         Part("times to learn, bfloat16 by single, lower end", low, ">=", 1 / ALIKE, failure=TOO_SMALL),
         Part("the same, upper end", high, "<=", ALIKE, failure=TOO_SMALL),
@@ -320,16 +368,16 @@ def _paper_size(store: Store, profile: str) -> Measured:
             f"its runs are not stored, of no seed all γ: python -m lib sweep {controls.PAPER_NAME} --profile {controls.ONE_GPU}"
         )
     at = lambda gamma: [run for run in runs if run.spec.gamma == gamma]
-    mean = lambda gamma, kind: float(np.mean([run.metrics[kind] for run in at(gamma)]))
+    mean = lambda gamma, kind: mean_interval([run.metrics[kind] for run in at(gamma)], SHARE)
     small = [run for run in runs if run.spec.gamma >= 0.8]
     best = max(sum(metrics.exact_kind(r) == "inferential" for r in at(g)) for g in controls.PAPER_GAMMAS if g >= 0.8)
     symmetric = sum(metrics.exact_kind(run) == "symmetric" for run in small)
     parts = (
         Part("share of runs that have learned", len(learned_among(runs)) / len(runs), ">=", LEAST_ALIKE, given=True),
-        Part("mean symmetric share at γ = 0.5", mean(0.5, "symmetric"), ">=", REGION),
-        Part("mean inferential share at γ = 0.8", mean(0.8, "inferential"), ">=", REGION),
+        by_interval("mean symmetric share at γ = 0.5", mean(0.5, "symmetric"), ">=", REGION),
+        by_interval("mean inferential share at γ = 0.8", mean(0.8, "inferential"), ">=", REGION),
         Part("inferential runs at the best γ from 0.8 on", best, ">=", seeds(runs), "{:.0f}", group="kind"),
-        Part("symmetric runs from γ = 0.8 on", symmetric, "<=", 0, "{:.0f}", failure=NO_EFFECT, group="kind"),
+        Part("symmetric runs from γ = 0.8 on", symmetric, "<=", 0, "{:.0f}", group="kind"),
     )
     return Measured(parts, seeds(runs))
 
@@ -406,7 +454,7 @@ CHAPTER_02 = (
         "Which kind a run becomes shows early, by whether it first answers −7 or −10.",
         "not asked",
         f"the same new seeds, γ ≥ {EARLY_FROM:g}, runs that have learned: rank correlation of the early with the final answer "
-        f"at least {DECIDES:g}; at most two decided runs end as the other kind",
+        f"at least {DECIDES:g}; at most {CROSSING} decided runs end as the other kind",
         _early,
         question="flip",
         figure="2.3",
@@ -433,12 +481,13 @@ CHAPTER_02 = (
         "the other.",
         f"{_PAPER}, at two layers; a larger learning rate raises inferential accuracy, where both pairs are unseen; a shadow: "
         "test accuracy below 90 % of deep models with very large weights",
-        f"selected accuracy at least {REGION:g} and seen pairs at {SHADOW:.0%} in two cells of each kind; both in order at "
+        f"selected accuracy at least {REGION:g} and seen pairs at {SHADOW:.0%} in {CELLS} cells of each kind; both in order at "
         "some depth; where a depth has both, the mean γ in order; the slope of inferential − symmetric over γ has a 95 % "
         "interval above 0 at each depth; at two layers γ = .5 symmetric and .8 inferential, each ahead by half; at each depth "
         "a higher inferential share at the largest than at the smallest learning rate; at the largest depth and smallest γ "
-        f"seen pairs below {SHADOW:.0%}. And, asked by us: more than 5 % of the runs that know the seen pairs mostly give a "
-        "third answer; selection adds more than .02 to the mean share of both answers; of the fastest third of the two-layer "
+        f"seen pairs below {SHADOW:.0%}. And, asked by us: more than {THIRD:.0%} of the runs that know the seen pairs mostly "
+        f"give a third answer; selection adds more than {GAINS:g} to the mean share of both answers; of the fastest third of "
+        "the two-layer "
         f"runs the share nearer to the symmetric answer is larger by {FIFTH:g} than that of the others, and of the others that "
         "learn",
         _diagram,

@@ -36,7 +36,7 @@ from lib.composition.variations import FLIP, KEYS, SEARCH
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.measures import memoized, seeds
-from lib.core.read.statistics import Trend, fisher_exact, slope, spearman
+from lib.core.read.statistics import LEAD, Trend, fisher_exact, mean_interval, slope, spearman
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load, load_stored
 
@@ -222,6 +222,13 @@ def ends(runs: Sequence[StoredRun]) -> Ends:
     means = {g: {m: float(np.mean([r.metrics[m] for r in runs if r.spec.gamma == g])) for m in MAPPINGS} for g in gammas}
     gamma = {m: max(gammas, key=lambda g, m=m: means[g][m]) for m in MAPPINGS}
     return Ends(gamma, {m: means[gamma[m]] for m in MAPPINGS})
+
+
+def lead_interval(runs: Sequence[StoredRun], mapping: str) -> Trend:
+    """How far a mapping is ahead where it is strongest, and the 95 % interval over the runs there."""
+    gamma = ends(runs).gamma[mapping]
+    (other,) = (m for m in MAPPINGS if m != mapping)
+    return mean_interval([run.metrics[mapping] - run.metrics[other] for run in runs if run.spec.gamma == gamma], LEAD)
 
 
 def near(runs: Sequence[StoredRun], gamma: float) -> list[StoredRun]:

@@ -11,19 +11,21 @@ from typing import Any
 import numpy as np
 
 from lib.composition.condensation.metrics import measures_of
-from lib.composition.phase_diagram.metrics import HALF, ends
+from lib.composition.phase_diagram.metrics import HALF, ends, lead_interval
 from lib.composition.rate_decay_data.metrics import by_cell, harder, lean_by_numbers, learning_steps, with_fewest
 from lib.composition.runs import SHADOW, learned_among
-from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Value, levels, slope
+from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, GOES_WITH, Value, levels, slope
 from lib.composition.variations import DATA, DECAY, FEW, KEYS, OPTIMIZATION
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, above_zero
+from lib.core.read.claim import Claim, Measured, Part, above_zero, by_interval, missed
 from lib.core.read.measures import seeds
-from lib.core.read.statistics import spearman
+from lib.core.read.statistics import SHARE, difference_interval, mean_interval, rank_trend
 from lib.core.record.store import Store, StoredRun, load
 from lib.core.sweep.experiment import Experiment
 
-GOES_WITH = 0.3
-"""Rank correlation above which a measure of the weights counts as going with a setting (our choice)."""
+CORNER = 0.5
+"""The inferential share that the corner of small weights and large decay has at least, and the opposite one has not."""
+LONGER = 0.5
+"""Rank correlation of the groups with the steps, above which the data take longer to learn."""
 _CORRELATION: dict[str, Any] = {"little": GOES_WITH, "what": "correlation", "form": "{:+.2f}"}
 """How a rank correlation is judged whose interval has to lie above 0."""
 
@@ -52,15 +54,18 @@ def _small_and_decayed(store: Store, profile: str) -> Measured:
     if not possible:
         raise LookupError("the smallest initialization does not learn the seen pairs at any decay")
     there = values("inferential", gammas[-1], possible[-1])
-    corner, opposite = float(np.mean(there)), float(np.mean(values("inferential", gammas[0], decays[0])))
+    against = values("inferential", gammas[0], decays[0])
+    corner, opposite = mean_interval(there, SHARE), mean_interval(against, SHARE)
     deviation = float(np.std(there, ddof=1)) if len(there) > 1 else 0.0
     small = f"γ = {gammas[-1]:g}, decay {possible[-1]:g}, the largest at which the seen pairs are learned"
-    above = corner - opposite - deviation
-    failure = OPPOSITE if opposite - corner > deviation else NO_EFFECT
+    gap, low, high = difference_interval(there, against)
+    words, power = "the former above the latter by more than its own deviation, by", f"difference {gap:.2f}"
+    power += f", 95 % interval {low:.2f} to {high:.2f}" * bool(np.isfinite(low))
+    failure = missed((low, high), ">", 0.0, neutral=0.0)
     parts = (
-        Part(f"inferential share at {small}", corner, ">=", 0.5, group="corners"),
-        Part(f"inferential share at γ = {gammas[0]:g}, decay {decays[0]:g}", opposite, "<", 0.5, group="corners"),
-        Part("the former above the latter by more than its own deviation, by", above, ">", 0.0, failure=failure),
+        by_interval(f"inferential share at {small}", corner, ">=", CORNER, group="corners"),
+        by_interval(f"inferential share at γ = {gammas[0]:g}, decay {decays[0]:g}", opposite, "<", CORNER, group="corners"),
+        Part(words, gap - deviation, ">", 0.0, failure=failure, power=power),
     )
     return Measured(parts, seeds(runs))
 
@@ -69,9 +74,8 @@ def _turns(row: Sequence[StoredRun]) -> Measured:
     """Is each answer ahead by half of all answers where it is most frequent, the symmetric one at larger weights?"""
     found = ends(row)
     order = found.gamma["inferential"] - found.gamma["symmetric"]
-    lead = lambda m, group: Part(
-        f"lead of the {m} answer where it is most frequent, γ = {found.gamma[m]:g}", found.lead[m], ">=", HALF, group=group
-    )
+    words = lambda m: f"lead of the {m} answer where it is most frequent, γ = {found.gamma[m]:g}"
+    lead = lambda m, group: by_interval(words(m), lead_interval(row, m), ">=", HALF, neutral=0.0, group=group)
     beyond = Part("γ of the inferential less that of the symmetric end", order, ">", 0.0, group="beyond")
     parts = lead("symmetric", ""), lead("inferential", "beyond"), beyond
     return Measured(parts, seeds(row))
@@ -100,7 +104,8 @@ def _boundary_moves(store: Store, profile: str) -> Measured:
 
 def _harder(store: Store, profile: str) -> Measured:
     steps = learning_steps(load(DATA.specs(profile), store))
-    part = lambda gamma, values: Part(f"rank correlation of groups and steps, γ = {gamma:g}", harder(values), ">", 0.5)
+    words = "rank correlation of groups and steps, γ = {:g}"
+    part = lambda gamma, values: by_interval(words.format(gamma), harder(values), ">", LONGER, neutral=0.0)
     return Measured(tuple(part(*found) for found in steps.items()), next(iter(steps.values())).shape[1])
 
 
@@ -114,10 +119,9 @@ def _goes_with_both(name: str):  # noqa: ANN202
             raise LookupError(f"fewer than three stored runs of {OPTIMIZATION.name!r} have weights")
         values = np.array([measures_of(r)[name] for r in runs])
         settings = {"learning rate": BY_RATE, "decay": BY_DECAY}
-        found = {setting: spearman(np.array([value(r) for r in runs]), values) for setting, value in settings.items()}
-        failure = lambda rho: OPPOSITE if rho < -GOES_WITH else NO_EFFECT
+        found = {setting: rank_trend([value(r) for r in runs], values) for setting, value in settings.items()}
         named = lambda setting: f"rank correlation with {setting}, {len(runs)} runs"
-        parts = [Part(named(setting), rho, ">", GOES_WITH, failure=failure(rho)) for setting, rho in found.items()]
+        parts = [by_interval(named(setting), trend, ">", GOES_WITH, neutral=0.0) for setting, trend in found.items()]
         return Measured(tuple(parts), seeds(runs))
 
     return check
@@ -126,8 +130,8 @@ def _goes_with_both(name: str):  # noqa: ANN202
 _BOTH = f"rank correlation over runs with weights: above {GOES_WITH:g} with learning rate, above {GOES_WITH:g} with decay"
 _SEEN = "a grid of one model a cell"
 _FLIPS = (
-    "two layers, means over seeds: each answer ahead by at least half of all answers where it is most frequent, the symmetric "
-    "one at larger weights"
+    f"two layers, means over seeds: each answer ahead by at least {HALF:.0%} of all answers where it is most frequent, the "
+    "symmetric one at larger weights"
 )
 _FIG14 = "mean of 9 runs"
 CLAIMS = (
@@ -181,7 +185,8 @@ CLAIMS = (
         "γ and weight decay",
         "Small initialization with large decay gives the inferential answer; large initialization with small decay does not.",
         "phases over γ and decay",
-        "seen pairs learned; share at that corner ≥ .5, above the opposite one by its own deviation, and the opposite one < .5",
+        f"seen pairs learned; share at that corner at least {CORNER:g}, above the opposite one by more than its own deviation, "
+        f"and the opposite one below {CORNER:g}",
         _small_and_decayed,
         question="flip",
         figure="6.2",
@@ -225,7 +230,7 @@ CLAIMS = (
         "data complexity",
         "The more pairs break with composition, the longer the seen pairs take to learn.",
         "steps against the number of groups",
-        "rank correlation above 0.5 at both initializations",
+        f"rank correlation above {LONGER:g} at both initializations",
         _harder,
         question="simple",
         figure="6.4",

@@ -11,7 +11,7 @@ from lib.composition.runs import MAPPINGS, learned_among, learned_at, preference
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Trend, Value, levels, slope
 from lib.core.read.fact import Fact, mean
 from lib.core.read.measures import mean_std
-from lib.core.read.statistics import rank_trend, spearman
+from lib.core.read.statistics import rank_trend
 from lib.core.record.store import StoredRun
 
 BY_KEYS: Value = lambda run: float(dict(run.spec.task)["keys"])
@@ -70,9 +70,10 @@ def n_groups(run: StoredRun) -> float:
     return float(dict(run.spec.task)["groups"])
 
 
-def harder(values: np.ndarray) -> float:
-    """Rank correlation of the number of groups and the steps, (groups, seeds); never is later than any step."""
-    return spearman(np.repeat(np.arange(len(values)), values.shape[1]).astype(float), values.ravel())
+def harder(values: np.ndarray) -> Trend:
+    """Rank correlation of the number of groups and the steps, (groups, seeds), and its 95 % interval by resampling runs; never
+    is later than any step."""
+    return rank_trend(np.repeat(np.arange(len(values)), values.shape[1]), values.ravel())
 
 
 _TREND = "{:+.2f} ({:+.2f} to {:+.2f})"

@@ -15,9 +15,9 @@ from lib.composition.information_flow.metrics import KEY_FIRST, compare_ways, wa
 from lib.composition.phase_diagram.metrics import exact_kind
 from lib.composition.trends import above_median
 from lib.composition.vectors.metrics import APART, LOW, NEAR, answers, between, knows_early, passes_on, plain_contrast
-from lib.core.read.claim import Claim, Measured, Part, by_exact_test
+from lib.core.read.claim import Claim, Measured, by_exact_test, by_interval
 from lib.core.read.measures import seeds
-from lib.core.read.statistics import RARE, compare
+from lib.core.read.statistics import RARE, compare, median_interval
 from lib.core.record.store import Store
 
 
@@ -26,9 +26,10 @@ def _anchor(store: Store, profile: str) -> Measured:
     if (c := compare_ways(runs, passes_on)) is None:
         raise LookupError("no further γ has runs of both ways")
     first = [between(run)[1] for run in runs if way(run) == KEY_FIRST]
-    ahead = float(np.median([number - key for number, key in first]))
+    ahead = median_interval([number - key for number, key in first])
     test = by_exact_test("same number nearest, key first against others of their γ: p", c.p, c.opposite, c.least, RARE)
-    there = Part("key first: same number nearest less same key nearest, median", ahead, ">", 0.0, group="sum")
+    words = "key first: same number nearest less same key nearest, median"
+    there = by_interval(words, ahead, ">", 0.0, neutral=0.0, group="sum")
     parts = replace(test, group="sum"), there
     return Measured(parts, seeds(runs))
 
@@ -38,7 +39,8 @@ def _early(store: Store, profile: str) -> Measured:
     if (compared := above_median(runs, knows_early)) is None:
         raise LookupError("fewer than two further γ have all their new seeds")
     c, apart = compared
-    part = by_exact_test("same answer nearest after attention, above against below the median γ: p", c.p, c.opposite, c.least)
+    name = "same answer nearest after attention, above against below the median γ: p"
+    part = by_exact_test(name, c.p, c.opposite, c.least, RARE)
     return Measured((part,), seeds(apart))
 
 
@@ -46,15 +48,17 @@ def _fused(store: Store, profile: str) -> Measured:
     runs = {m: [run for run in kept_runs(store, profile) if exact_kind(run) == m] for m in ("symmetric", "inferential")}
     if not all(runs.values()):
         raise LookupError("the new seeds do not have runs of both answers")
-    equal, other = np.median([answers(run) for run in runs["inferential"]], axis=0).tolist()
-    low = float(np.median([answers(run)[0] for run in runs["symmetric"]]))
+    equal, other = np.array([answers(run) for run in runs["inferential"]]).T
+    low = median_interval([answers(run)[0] for run in runs["symmetric"]])
     every = [run for some in runs.values() for run in some]
     c = compare([plain_contrast(run) for run in every], [exact_kind(run) == "inferential" for run in every])
     parts = (
         by_exact_test("contrast, inferential above symmetric: p", c.p, c.opposite, c.least, RARE),
-        Part("inferential: cosine of equal numbers", equal, ">=", NEAR, group="inferential"),
-        Part("inferential: others lower by", equal - other, ">=", APART, group="inferential"),
-        Part("symmetric: cosine of equal answers", low, "<", LOW),
+        by_interval("inferential: cosine of equal numbers", median_interval(equal), ">=", NEAR, group="inferential"),
+        by_interval(
+            "inferential: others lower by", median_interval(equal, other), ">=", APART, neutral=0.0, group="inferential"
+        ),
+        by_interval("symmetric: cosine of equal answers", low, "<", LOW),
     )
     return Measured(parts, seeds(every))
 
@@ -96,7 +100,7 @@ CHAPTER_04 = (
         "The smaller the initialization, the sooner the last token has the answer: after attention, not after feed-forward.",
         "not reported",
         "new seeds at γ that did not suggest it: after the last attention the nearest state of another pair has the same "
-        "answer, to within one, more often above than below their median γ (exact test, p ≤ 0.05)",
+        f"answer, to within one, more often above than below their median γ (exact test, p ≤ {RARE:g})",
         _early,
         question="simple",
         figure="4.3",

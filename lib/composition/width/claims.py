@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 
 from lib.composition.phase_diagram.metrics import clear_trend
 from lib.composition.runs import MAPPINGS, SHADOW
-from lib.composition.trends import BY_GAMMA, curves, slope
+from lib.composition.trends import BY_GAMMA, GOES_WITH, curves, slope
 from lib.composition.variations import FLIP, WIDTH
 from lib.composition.width.metrics import advantage, by_shape, shape_name
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero, by_interval
 from lib.core.read.measures import seeds
+from lib.core.read.statistics import SHARE, mean_interval
 from lib.core.record.store import Store, load
 
 CLEAR, LEADS = 0.9, 0.5
@@ -28,13 +32,13 @@ def _flip(store: Store, profile: str) -> Measured:
         raise LookupError("no γ at which the seen pairs are learned on average")
     sym, inf = (np.where(good, shares[m][1].mean(1), np.nan) for m in MAPPINGS)
     s, i = int(np.nanargmax(sym)), int(np.nanargmax(inf))
-    least = min(float(sym[s]), float(inf[i])) if gammas[i] > gammas[s] else 0.0
-    low, high = trend[1:] if (trend := clear_trend(runs)) else (float("nan"), float("nan"))
-    words = "the lesser of both answers, each where it is most frequent, in this order"
+    found = [mean_interval(shares[m][1][at], SHARE) for m, at in zip(MAPPINGS, (s, i), strict=True)]
+    least = min(found) if gammas[i] > gammas[s] else (0.0, -math.inf, math.inf)
+    trend = clear_trend(runs) or (math.nan, math.nan, math.nan)
     parts = (
-        Part(words, least, ">=", LEADS),
-        Part("the same, clearly", least, ">=", CLEAR),
-        Part("slope of the lean over γ, learned runs, lower end", low, ">", 0.0, failure=OPPOSITE if high < 0 else NO_EFFECT),
+        by_interval("the lesser of both answers, each where it is most frequent, in this order", least, ">=", LEADS),
+        by_interval("the same, clearly", least, ">=", CLEAR),
+        above_zero("slope of the lean over γ, learned runs", trend, what="slope", form="{:.2f}"),
     )
     return Measured(parts, shares["test"][1].shape[1])
 
@@ -43,11 +47,11 @@ def _declines(store: Store, profile: str) -> Measured:
     runs, parts = load(WIDTH.specs(profile), store), []
     for shape, group in by_shape(runs).items():
         for mapping, sign in zip(MAPPINGS, (-1, 1), strict=True):
-            _, low, high = slope(group, BY_GAMMA, mapping)
-            end, other = (low, high) if sign > 0 else (-high, -low)
-            words = f"{shape_name(shape)}: {'rise' if sign > 0 else 'fall'} of the {mapping} answer, lower end"
-            failure = OPPOSITE if other < 0 else NO_EFFECT
-            parts.append(Part(words, end, ">", 0.0, failure=failure, group=shape_name(shape)))
+            value, low, high = slope(group, BY_GAMMA, mapping)
+            trend = (value, low, high) if sign > 0 else (-value, -high, -low)
+            words = f"{shape_name(shape)}: {'rise' if sign > 0 else 'fall'} of the {mapping} answer"
+            part = above_zero(words, trend, GOES_WITH, "correlation", "{:.2f}")
+            parts.append(replace(part, group=shape_name(shape)))
     return Measured(tuple(parts), seeds(runs))
 
 
@@ -71,8 +75,7 @@ CLAIMS = (
         "At depth 2, γ alone turns the symmetric answer into the inferential one.",
         "γ = .5 symmetric, γ = .8 inferential",
         f"large-batch runs, means over seeds, seen pairs learned: symmetric at least {LEADS:g} and, at a larger γ, "
-        f"inferential at "
-        f"least {LEADS:g}; both at least {CLEAR:g}; the lean rises with γ among the runs that have learned",
+        f"inferential at least {LEADS:g}; both at least {CLEAR:g}; the lean rises with γ among the runs that have learned",
         _flip,
         question="flip",
         figure="7.1",

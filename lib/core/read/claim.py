@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from lib.core.read import typeset
+from lib.core.read.statistics import Trend, mean_interval
 from lib.core.record.store import Store
 
 OURS = {"ours": "this book"}
 """The source of claims that no paper makes; papers are named by the studies that read them."""
-REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_RUN = "reproduced", "partly", "not reproduced", "not run"
+REPRODUCED, PARTLY, NOT_RUN = "reproduced", "partly", "not run"
 OPPOSITE, NO_EFFECT, TOO_SMALL = "opposite", "no clear effect", "too small to tell"
-STATUSES = (REPRODUCED, PARTLY, OPPOSITE, NO_EFFECT, TOO_SMALL, NOT_REPRODUCED, NOT_RUN)
-"""OPPOSITE, NO_EFFECT and TOO_SMALL are what NOT_REPRODUCED is where a check measures by parts."""
+STATUSES = (REPRODUCED, PARTLY, OPPOSITE, NO_EFFECT, TOO_SMALL, NOT_RUN)
+"""OPPOSITE, NO_EFFECT and TOO_SMALL are what is not reproduced, told apart by an interval or an exact test."""
 QUESTIONS = {
     "flip": "γ flips the answer",
     "simple": "small weights are simpler",
@@ -51,7 +55,8 @@ class Part:
     """One named part of a criterion: holds if `measured` compares so with `threshold`. `given`: it has to hold before the
     others can say anything, and earns nothing by holding.
 
-    What a part that does not hold says is `failure`: OPPOSITE, NO_EFFECT or TOO_SMALL, decided by its test.
+    What a part that does not hold says is `failure`: OPPOSITE, NO_EFFECT or TOO_SMALL, decided by its test or its interval
+    (`by_exact_test`, `above_zero`, `by_interval`, `by_worst`). The default is for counts, which have neither.
     """
 
     name: str
@@ -62,7 +67,7 @@ class Part:
     given: bool = False
     failure: str = NO_EFFECT
     power: str = ""
-    """Of a test that is too small to tell: what it could have shown, in words."""
+    """What is behind it, in words: of a test that is too small to tell what it could have shown, of a value its interval."""
     group: str = ""
     """Parts of one group earn by holding together alone."""
 
@@ -101,6 +106,52 @@ def above_zero(
     return Part(f"{name}: lower end of the 95 % interval", low, ">", 0.0, form, failure=failure, power=power)
 
 
+def missed(ends: tuple[float, float], compare: str, threshold: float, neutral: float | None = None) -> str:
+    """What it says that a value misses a threshold, by its 95 % interval: TOO_SMALL where the interval reaches the threshold
+    or has no end; OPPOSITE where all of it lies on the other side of `neutral`, the value of no effect (None: there is no
+    other side); else NO_EFFECT."""
+    rises = compare in (">", ">=")
+    far = ends[rises]
+    if math.isnan(far) or _COMPARE[compare](round(far, 9), threshold):
+        return TOO_SMALL
+    return OPPOSITE if neutral is not None and (far < neutral if rises else far > neutral) else NO_EFFECT
+
+
+def by_interval(
+    name: str,
+    found: Trend,
+    compare: str,
+    threshold: float,
+    form: str = "{:.2f}",
+    neutral: float | None = None,
+    group: str = "",
+) -> Part:
+    """A value holds by itself; where it does not, its 95 % interval says what that means (`missed`)."""
+    value, *ends = found
+    known = all(map(math.isfinite, ends))
+    power = f"95 % interval {' to '.join(map(form.format, ends))}" * known
+    failure = missed((ends[0], ends[1]), compare, threshold, neutral)
+    return Part(name, value, compare, threshold, form, failure=failure, power=power, group=group)
+
+
+def by_worst(
+    name: str,
+    values: ArrayLike,
+    compare: str,
+    threshold: float,
+    form: str = "{:.2f}",
+    neutral: float | None = None,
+    group: str = "",
+) -> Part:
+    """Asked of every run: the worst of their values holds; where it does not, the interval of their mean says what that
+    means."""
+    worst = float((np.min if compare in (">", ">=") else np.max)(values))
+    mean, *ends = mean_interval(values)
+    part = by_interval(name, (mean, ends[0], ends[1]), compare, threshold, form, neutral, group)
+    power = f"mean {form.format(mean)}, {part.power}" * bool(part.power)
+    return replace(part, measured=worst, power=power)
+
+
 @dataclass(frozen=True)
 class Measured:
     """What a check measured, part by part, and on how many seeds."""
@@ -110,7 +161,9 @@ class Measured:
 
     def finding(self) -> Finding:
         """The verdict: too small to tell where what has to be given is not; else reproduced if all parts hold, partly if some
-        do, groups as one; of none, what the parts say."""
+        do, groups as one; of none, what the parts say. Without parts nothing was run."""
+        if not self.parts:
+            return Finding("nothing that it asks for is stored", NOT_RUN)
         asked = [part for part in self.parts if not part.given]
         failed = [part for part in self.parts if not part.holds]
         broken = {part.group or part.name for part in failed}
@@ -175,16 +228,3 @@ class Claim:
 def asking(question: str, *claims: Claim) -> tuple[Claim, ...]:
     """Claims that answer this question, but for those that name another."""
     return tuple(replace(claim, question=claim.question or question) for claim in claims)
-
-
-def graded(measured: str, parts: Mapping[str, bool]) -> Finding:
-    """Reproduced if every part holds, partly if some do, not reproduced if none does; without parts nothing was run. The names
-    say, in the words of the criterion, what has to hold."""
-    failed = tuple(name for name, held in parts.items() if not held)
-    if not parts:
-        status = NOT_RUN
-    elif failed:
-        status = NOT_REPRODUCED if len(failed) == len(parts) else PARTLY
-    else:
-        status = REPRODUCED
-    return Finding(measured, status, failed=failed)

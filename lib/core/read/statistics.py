@@ -85,6 +85,55 @@ def interval(values: ArrayLike) -> tuple[float, float]:
     return float(low), float(high)
 
 
+SHARE, LEAD = (0.0, 1.0), (-1.0, 1.0)
+"""Between what a share, and the difference of two shares, may lie."""
+
+
+def mean_interval(values: ArrayLike, within: tuple[float, float] = (-math.inf, math.inf)) -> Trend:
+    """The mean of (n,) values, and its 95 % interval (Student's t), as far as values may lie there: a point where nothing
+    varies, without other ends for a single value."""
+    from scipy.special import stdtrit  # as in _ranks
+
+    values = np.asarray(values, dtype=float).ravel()
+    middle, n = float(values.mean()), len(values)
+    if n < 2:
+        return middle, *within
+    half = float(stdtrit(n - 1, 0.975) * values.std(ddof=1) / math.sqrt(n))
+    return middle, max(within[0], middle - half), min(within[1], middle + half)
+
+
+def difference_interval(a: ArrayLike, b: ArrayLike) -> Trend:
+    """The mean of a less the mean of b, and its 95 % interval (Welch's t): a point where nothing varies, without ends where
+    one of them has a single value."""
+    from scipy.special import stdtrit  # as in _ranks
+
+    groups = [np.asarray(values, dtype=float).ravel() for values in (a, b)]
+    gap = float(groups[0].mean() - groups[1].mean())
+    if min(map(len, groups)) < 2:
+        return gap, -math.inf, math.inf
+    parts = [values.var(ddof=1) / len(values) for values in groups]
+    if not sum(parts):
+        return gap, gap, gap
+    freedom = sum(parts) ** 2 / sum(part**2 / (len(values) - 1) for part, values in zip(parts, groups, strict=True))
+    half = float(stdtrit(freedom, 0.975) * math.sqrt(sum(parts)))
+    return gap, gap - half, gap + half
+
+
+def share_interval(count: float, total: float) -> Trend:
+    """A share of so many runs, and its 95 % interval by `wilson`; not a number where there are none."""
+    return (count / total if total else math.nan, *wilson(count, total))
+
+
+def median_interval(values: ArrayLike, less: ArrayLike = 0.0, draws: int = 2000) -> Trend:
+    """The median of (n,) values, less that of as many others of the same cases; and its 95 % interval by resampling cases,
+    without ends for a single one."""
+    of = np.asarray(values, dtype=float)
+    cases = np.stack([of, np.broadcast_to(np.asarray(less, dtype=float), of.shape)])
+    gap = lambda some: np.subtract(*np.median(some, axis=-1))
+    ends = interval(gap(cases[:, bootstrap_indices(len(of), draws)])) if len(of) > 1 else (-math.inf, math.inf)
+    return float(gap(cases)), *ends
+
+
 def rank_trend(x: ArrayLike, y: ArrayLike, draws: int = 1000, seed: int = 0) -> Trend:
     """Rank correlation, and its 95 % interval by resampling the points."""
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)

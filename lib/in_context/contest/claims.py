@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, asking
+from lib.core.read.claim import OPPOSITE, Claim, Measured, Part, above_zero, asking, by_interval
 from lib.core.record.store import Store
 from lib.in_context.classical import LEARNERS, LOGISTIC
 from lib.in_context.contest.metrics import (
@@ -14,7 +14,7 @@ from lib.in_context.contest.metrics import (
     LENGTHS,
     LOUD,
     ahead,
-    apart,
+    apart_interval,
     curve,
     curves,
     lead,
@@ -32,9 +32,8 @@ LOUDLY = (
 def classical_close(store: Store, profile: str) -> Measured:
     runs = main_runs(store, profile)
     by = {who: curve(runs, who, CLOSE_ALPHA, count=prompts_of(profile)) for who in (ICL, LOGISTIC)}
-    gap, (_, low, high) = apart(by, LOGISTIC), lead(by[ICL], by[LOGISTIC])
-    failure = OPPOSITE if low > 0 or high < 0 else NO_EFFECT  # clearly not level
-    part = Part("mean absolute difference of errors from logistic regression", gap, "<=", CLOSE, "{:.4f}", failure=failure)
+    words = "mean absolute difference of errors from logistic regression"
+    part = by_interval(words, apart_interval(by, LOGISTIC), "<=", CLOSE, "{:.4f}", neutral=CLOSE)  # clearly not close
     return Measured((part,), len(runs))
 
 
@@ -42,13 +41,8 @@ def classical_best(store: Store, profile: str) -> Measured:
     """Against each learner: over all lengths clearly better, and at no length clearly worse."""
     runs = main_runs(store, profile)
     by = curves(runs, count=prompts_of(profile))[BEST_ALPHA]
-    parts = [Part("learners that are clearly better at some length", len(ahead(by)), "<=", 0, "{:.0f}")]
-    for who in LEARNERS:
-        value, low, high = lead(by[ICL], by[who])
-        failure = OPPOSITE if high < 0 else NO_EFFECT
-        parts.append(
-            Part(f"{who}: lower end of what it errs more", low, ">", 0.0, "{:.4f}", failure=failure, power=f"mean {value:.4f}")
-        )
+    parts = [Part("learners that are clearly better at some length", len(ahead(by)), "<=", 0, "{:.0f}", failure=OPPOSITE)]
+    parts += [above_zero(f"{who}: what it errs more", lead(by[ICL], by[who]), what="mean", form="{:.4f}") for who in LEARNERS]
     return Measured(tuple(parts), len(runs))
 
 

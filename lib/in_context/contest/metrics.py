@@ -11,6 +11,7 @@ import numpy as np
 
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words
+from lib.core.read.statistics import Trend, bootstrap_indices, interval
 from lib.core.record.store import StoredRun
 from lib.in_context.classical import LEARNERS, LINEAR, LOGISTIC, examples, predict, wrong
 from lib.in_context.runs import ask, fresh, task_of, trained
@@ -114,6 +115,13 @@ def behind(by: Mapping[str, Sequence[np.ndarray]]) -> list[str]:
 def apart(by: Mapping[str, Sequence[np.ndarray]], who: str) -> float:
     """The mean absolute difference of the errors of a learner and of the runs, over all lengths."""
     return float(np.mean([abs(a.mean() - b.mean()) for a, b in zip(by[ICL], by[who], strict=True)]))
+
+
+def apart_interval(by: Mapping[str, Sequence[np.ndarray]], who: str, draws: int = 1000) -> Trend:
+    """`apart`, and its 95 % interval by resampling prompts, which are the same for both."""
+    gaps = [b.mean(0) - a.mean(0) for a, b in zip(by[ICL], by[who], strict=True)]
+    picks = bootstrap_indices(len(gaps[0]), draws)
+    return apart(by, who), *interval(np.mean([abs(gap[picks].mean(1)) for gap in gaps], 0))
 
 
 def lead(mine: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> tuple[float, float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lib.core.read.claim import Claim, Measured, Part, asking
+from lib.core.read.claim import Claim, Measured, asking, by_worst
 from lib.core.record.store import Store, StoredRun
 from lib.in_context.deeper.metrics import (
     GROWN,
@@ -41,8 +41,8 @@ def selects(store: Store, profile: str) -> Measured:
     for k, ends in zip(layers_of(runs[0]), ends_of(runs), strict=True):
         before, after = ends.T
         parts += [
-            Part(f"layer {k}: attention at the end, lowest seed", float(after.min()), ">=", SELECTS, group=f"layer {k}"),
-            Part(f"layer {k}: before training, highest seed", float(before.max()), "<", SELECTS, group=f"layer {k}"),
+            by_worst(f"layer {k}: attention at the end, lowest seed", after, ">=", SELECTS, group=f"layer {k}"),
+            by_worst(f"layer {k}: before training, highest seed", before, "<", SELECTS, group=f"layer {k}"),
         ]
     return Measured(tuple(parts), len(runs))
 
@@ -51,16 +51,16 @@ def separates(store: Store, profile: str) -> Measured:
     runs = alive(deep_runs(store, profile)[TALK])
     first, *others = ([separated(run, k) for run in runs] for k in layers_of(runs[0]))
     parts = (
-        Part("layer 1: share of large neurons near q or −q, lowest seed", min(first), ">=", MOST, group="one"),
-        Part("other layers: highest of all seeds", max(map(max, others)), "<", MOST, group="one"),
+        by_worst("layer 1: share of large neurons near q or −q, lowest seed", first, ">=", MOST, group="one"),
+        by_worst("other layers: highest of all seeds", max(others, key=max), "<", MOST, group="one"),
     )
     return Measured(parts, len(runs))
 
 
 def grows(store: Store, profile: str) -> Measured:
     runs = alive(deep_runs(store, profile)[TALK])
-    part = Part("share of the neurons of all layers that have grown, lowest seed", min(map(majority, runs)), ">", HALF)
-    return Measured((part,), len(runs))
+    words = "share of the neurons of all layers that have grown, lowest seed"
+    return Measured((by_worst(words, list(map(majority, runs)), ">", HALF),), len(runs))
 
 
 CLAIMS = asking(

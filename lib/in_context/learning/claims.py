@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from lib.core.read.claim import Claim, Measured, Part, asking
+from lib.core.read.claim import Claim, Measured, asking, by_worst
 from lib.core.read.measures import history
 from lib.core.record.store import Store
 from lib.in_context.learning.metrics import (
@@ -37,22 +36,14 @@ ALIGNED = 0.5
 """The cosine of the push with the query's pattern."""
 
 
-def _lowest(values: ArrayLike) -> float:
-    return float(np.min(values))
-
-
-def _largest(values: ArrayLike) -> float:
-    return float(np.max(values))
-
-
 def generalizes(store: Store, profile: str) -> Measured:
     runs = main_runs(store, profile)
     if any(run.status == "diverged" for run in runs):
         raise LookupError("a run diverged and has no error")
     seen, unseen = (np.array([1 - run.metrics[name] for run in runs]) for name in ("seen", "unseen"))
     parts = (
-        Part("wrong signs on unseen tasks, worst seed", _largest(unseen), "<=", WRONG, "{:.2%}"),
-        Part("more than on trained tasks by, worst seed", _largest(unseen - seen), "<=", WRONG, "{:.2%}"),
+        by_worst("wrong signs on unseen tasks, worst seed", unseen, "<=", WRONG, "{:.2%}"),
+        by_worst("more than on trained tasks by, worst seed", unseen - seen, "<=", WRONG, "{:.2%}"),
     )
     return Measured(parts, len(runs))
 
@@ -66,9 +57,9 @@ def projections(store: Store, profile: str) -> Measured:
         along.append(part[:, -1] / norm[:, -1])
         late.append(norm[:, -1] / norm[:, norm.shape[1] // 2] - 1)
     parts = (
-        Part("times that norms grow, the least", _lowest(grown), ">=", GROWTH, "{:.1f}"),
-        Part("share of the norm along the pattern, the least", _lowest(along), ">=", ALONG),
-        Part("what the second half of training adds, the most", _largest(late), "<=", LATE, "{:.1%}"),
+        by_worst("times that norms grow, the least", grown, ">=", GROWTH, "{:.1f}", neutral=1.0),
+        by_worst("share of the norm along the pattern, the least", along, ">=", ALONG),
+        by_worst("what the second half of training adds, the most", late, "<=", LATE, "{:.1%}"),
     )
     return Measured(parts, len(runs))
 
@@ -77,8 +68,8 @@ def attention(store: Store, profile: str, where: str = "") -> Measured:
     runs = main_runs(store, profile)
     last = history(runs, f"{where}attention.1")[1][:, -1]
     parts = (
-        Part("attention on the query's pattern, lowest seed", _lowest(last), ">=", SELECTS, "{:.3f}"),
-        Part("the same against the paper's level", _lowest(last), ">=", PAPER_ATTENTION, "{:.3f}"),
+        by_worst("attention on the query's pattern, lowest seed", last, ">=", SELECTS, "{:.3f}"),
+        by_worst("the same against the paper's level", last, ">=", PAPER_ATTENTION, "{:.3f}"),
     )
     return Measured(parts, len(runs))
 
@@ -93,8 +84,8 @@ def feature_half(store: Store, profile: str) -> Measured:
         np.array([neurons_at(run, ends(run)[i])["feature angle"][large_neurons(run)].mean() for run in runs]) for i in (0, 1)
     )
     parts = (
-        Part("angle to the mean pattern at first, farthest from π/2 by (π)", _largest(np.abs(first - 0.5)), "<=", NEAR),
-        Part("at the end, largest (π)", _largest(last), "<=", TURNED),
+        by_worst("angle to the mean pattern at first, farthest from π/2 by (π)", np.abs(first - 0.5), "<=", NEAR),
+        by_worst("at the end, largest (π)", last, "<=", TURNED, neutral=0.5),
     )
     return Measured(parts, len(runs))
 
@@ -103,8 +94,8 @@ def label_half(store: Store, profile: str) -> Measured:
     runs = main_runs(store, profile)
     up, down = np.array([label_angles(run) for run in runs]).T
     parts = (
-        Part("angle to q, a > 0, largest (π)", _largest(up), "<=", LABEL),
-        Part("angle to q, a < 0, smallest (π)", _lowest(down), ">=", 1 - LABEL),
+        by_worst("angle to q, a > 0, largest (π)", up, "<=", LABEL, neutral=0.5),
+        by_worst("angle to q, a < 0, smallest (π)", down, ">=", 1 - LABEL, neutral=0.5),
     )
     return Measured(parts, len(runs))
 
@@ -112,24 +103,23 @@ def label_half(store: Store, profile: str) -> Measured:
 def lucky_grow(store: Store, profile: str) -> Measured:
     runs = main_runs(store, profile)
     of_lucky, of_others = np.array([luck_shares(run) for run in runs]).T
-    more = _lowest(of_lucky - of_others)
-    return Measured((Part("share that ends large, lucky less others, lowest seed", more, ">", 0.0),), len(runs))
+    words = "share that ends large, lucky less others, lowest seed"
+    return Measured((by_worst(words, of_lucky - of_others, ">", 0.0, neutral=0.0),), len(runs))
 
 
 def gradients(store: Store, profile: str) -> Measured:
     """What lies below a billionth is rounding, and differs between machines."""
     runs = main_runs(store, profile)
-    gaps = [max(1e-9, *(gradient_gap(run, query_too) for run in runs)) for query_too in (False, True)]
+    gaps = [[max(1e-9, gradient_gap(run, query_too)) for run in runs] for query_too in (False, True)]
     names = ("largest relative deviation, sums over l columns", "the same over l + 1")
-    return Measured(tuple(Part(n, gap, "<=", EXACT, "{:.0e}") for n, gap in zip(names, gaps, strict=True)), len(runs))
+    return Measured(tuple(by_worst(n, gap, "<=", EXACT, "{:.0e}") for n, gap in zip(names, gaps, strict=True)), len(runs))
 
 
 def push_along(store: Store, profile: str) -> Measured:
     runs = main_runs(store, profile)
     along = np.array([push_until_half_way(run) for run in runs])
-    return Measured(
-        (Part("cosine of the push with the query's pattern, lowest seed", _lowest(along), ">=", ALIGNED),), len(runs)
-    )
+    words = "cosine of the push with the query's pattern, lowest seed"
+    return Measured((by_worst(words, along, ">=", ALIGNED, neutral=0.0),), len(runs))
 
 
 CLAIMS = asking(

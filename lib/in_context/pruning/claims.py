@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lib.core.read.claim import Claim, Measured, Part, asking
+from lib.core.read.claim import Claim, Measured, Part, asking, by_interval, by_worst
+from lib.core.read.statistics import mean_interval
 from lib.core.record.store import Store
 from lib.in_context.experiments import ALPHA, LENGTH
 from lib.in_context.pruning.metrics import (
@@ -37,8 +38,8 @@ PART = 0.001
 def large_share(store: Store, profile: str) -> Measured:
     found = large_shares(main_runs(store, profile))
     parts = (
-        Part("share of large neurons, lowest seed", min(found), ">=", FEWEST, group="share"),
-        Part("the same, highest seed", max(found), "<=", MOST, group="share"),
+        by_worst("share of large neurons, lowest seed", found, ">=", FEWEST, group="share"),
+        by_worst("the same, highest seed", found, "<=", MOST, group="share"),
     )
     return Measured(parts, len(found))
 
@@ -47,19 +48,20 @@ def small_are_free(store: Store, profile: str) -> Measured:
     runs = main_runs(store, profile)
     full, without = over_runs(runs, "magnitude").at(0), over_runs(runs, "rest").at(0)
     # rounded here, so that rounding errors of either sign, which depend on the number of threads, are one zero
-    error, loss = (float(np.round(a - b, 5).mean()) + 0.0 for a, b in ((without.error, full.error), (without.loss, full.loss)))
+    error, loss = (mean_interval(np.round(a - b, 5) + 0.0) for a, b in ((without.error, full.error), (without.loss, full.loss)))
     parts = (
         Part("share of small neurons, lowest seed", 1 - max(large_shares(runs)), ">", 0.0, given=True),
-        Part("rise of the share of wrong signs", error, "<=", ERROR_RISE, "{:.4f}"),
-        Part("rise of the hinge loss", loss, "<=", LOSS_RISE, "{:.4f}"),
+        by_interval("rise of the share of wrong signs", error, "<=", ERROR_RISE, "{:.4f}"),
+        by_interval("rise of the hinge loss", loss, "<=", LOSS_RISE, "{:.4f}"),
     )
     return Measured(parts, len(runs))
 
 
 def random_error(store: Store, profile: str) -> Measured:
     ordered, random = at_rate(main_runs(store, profile), RATE, alpha=FIG14)
-    more = float(random.error.mean() - ordered.error.mean())
-    return Measured((Part("share of wrong signs, random less magnitude", more, ">", WORSE, "{:.4f}"),), len(random.error))
+    more = mean_interval(np.round(random.error - ordered.error, 9) + 0.0)
+    part = by_interval("share of wrong signs, random less magnitude", more, ">", WORSE, "{:.4f}", neutral=0.0)
+    return Measured((part,), len(random.error))
 
 
 def random_loss(store: Store, profile: str) -> Measured:
@@ -67,19 +69,21 @@ def random_loss(store: Store, profile: str) -> Measured:
     ordered, random = at_rate(runs, RATE, alpha=FIG14)
     rise = np.abs(ordered.loss - over_runs(runs, "magnitude", alpha=FIG14).at(0).loss)
     parts = (
-        Part("hinge loss, random less magnitude, lowest seed", float((random.loss - ordered.loss).min()), ">", 0.0, "{:.4f}"),
-        Part("by magnitude, farthest from unpruned", float(rise.max()), "<=", FLAT, "{:.4f}"),
+        by_worst("hinge loss, random less magnitude, lowest seed", random.loss - ordered.loss, ">", 0.0, "{:.4f}", neutral=0.0),
+        by_worst("by magnitude, farthest from unpruned", rise, "<=", FLAT, "{:.4f}"),
     )
     return Measured(parts, len(runs))
 
 
 def linear(store: Store, profile: str) -> Measured:
     runs = main_runs(store, profile)
-    shares, loss = np.array(SHARES[1:]), over_runs(runs, "large").loss.mean(0)
-    rise = loss[1:] - loss[0]
+    shares, loss = np.array(SHARES[1:]), over_runs(runs, "large").loss
+    each = (loss[:, 1:] - loss[:, :1]) / shares  # (runs, R)
+    rise = each.mean(0) * shares
     correlation = float(np.corrcoef(shares, rise)[0, 1]) if np.ptp(rise) > 0 else 0.0
+    least = mean_interval(each[:, each.mean(0).argmin()])
     parts = (
-        Part("rise of the mean hinge loss over R, the least", float((rise / shares).min()), ">=", SLOPE),
+        by_interval("rise of the mean hinge loss over R, the least", least, ">=", SLOPE, neutral=0.0),
         Part("its correlation with R", correlation, ">=", CORRELATION),
     )
     return Measured(parts, len(runs))
@@ -89,13 +93,16 @@ def alpha_order(store: Store, profile: str) -> Measured:
     runs = main_runs(store, profile)
     first, last = losses_by_alpha(runs)  # by α', which rises, and by run
     unpruned, pruned = (-np.diff(losses, axis=0) for losses in (first, last))
+    spread = mean_interval(first[first.mean(1).argmax()] - first[first.mean(1).argmin()])
+    step = mean_interval(pruned[pruned.mean(1).argmin()])
+    wider = pruned - np.maximum(unpruned, 0)
     parts = (
-        Part("unpruned, range of mean hinge losses over α'", float(np.ptp(first.mean(1))), "<=", TOGETHER, "{:.4f}"),
-        Part(
-            "pruned, mean step from one α' to the next, the least", float((-np.diff(last.mean(1))).min()), ">=", PART, "{:.4f}"
+        by_interval("unpruned, range of mean hinge losses over α'", spread, "<=", TOGETHER, "{:.4f}"),
+        by_interval("pruned, mean step from one α' to the next, the least", step, ">=", PART, "{:.4f}", neutral=0.0),
+        by_worst("pruned less unpruned step, lowest seed", wider, ">", 0.0, "{:.4f}", neutral=0.0),
+        by_interval(
+            "pruned, the first above the last by", mean_interval(last[0] - last[-1]), ">", TOGETHER, "{:.4f}", neutral=0.0
         ),
-        Part("pruned less unpruned step, lowest seed", float((pruned - np.maximum(unpruned, 0)).min()), ">", 0.0, "{:.4f}"),
-        Part("pruned, the first above the last by", float(last[0].mean() - last[-1].mean()), ">", TOGETHER, "{:.4f}"),
     )
     return Measured(parts, len(runs))
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part
+from lib.core.read.claim import Claim, Measured, Part, by_interval, by_worst
 from lib.core.read.measures import seeds
-from lib.core.read.statistics import spearman
+from lib.core.read.statistics import rank_trend
 from lib.core.record.store import Store
 from lib.in_context.experiments import HALF
 from lib.in_context.runs import LEVEL, start_attention
@@ -20,7 +20,6 @@ from lib.in_context.story.metrics import (
     MAIN_GAMMA,
     SOME_DELTA,
     at,
-    correlation,
     delta_of,
     end_attention,
     everyone,
@@ -48,17 +47,11 @@ def start_of_attention(store: Store, profile: str) -> Measured:
     runs = [run for group in groups.values() for run in group]
     before = np.array([start_attention(run)[0] for run in lazy])
     moved = np.abs([end_attention(run) for run in lazy] - before)
-    value = spearman(np.array([delta_of(run) for run in runs]), np.array([steps(run) for run in runs], dtype=float))
+    trend = rank_trend([delta_of(run) for run in runs], [steps(run) for run in runs])
     parts = (
-        Part(f"δ = {LARGE_DELTA:g}: attention before training, lowest run", float(before.min()), ">=", SELECTS, group="lazy"),
-        Part(f"δ = {LARGE_DELTA:g}: attention moves by, at most", float(moved.max()), "<", MOVES, group="lazy"),
-        Part(
-            "rank correlation of δ with the steps to learn",
-            value,
-            "<=",
-            SLOWER,
-            failure=OPPOSITE if value >= -SLOWER else NO_EFFECT,
-        ),
+        by_worst(f"δ = {LARGE_DELTA:g}: attention before training, lowest run", before, ">=", SELECTS, group="lazy"),
+        by_worst(f"δ = {LARGE_DELTA:g}: attention moves by, at most", moved, "<", MOVES, group="lazy"),
+        by_interval("rank correlation of δ with the steps to learn", trend, "<=", SLOWER, neutral=0.0),
     )
     return Measured(parts, seeds(lazy))
 
@@ -70,7 +63,7 @@ def copies(store: Store, profile: str) -> Measured:
         raise LookupError("no run learned its tasks")
     parts = (
         Part("share of runs that learned their tasks", len(good) / len(runs), ">=", ENOUGH, given=True),
-        Part("wrong on unseen tasks, highest of them", max(map(unseen_error, good)), "<=", NEVER, "{:.4f}"),
+        by_worst("wrong on unseen tasks, highest of them", list(map(unseen_error, good)), "<=", NEVER, "{:.4f}"),
     )
     return Measured(parts, seeds(good))
 
@@ -84,18 +77,16 @@ def larger_gap(store: Store, profile: str) -> Measured:
         raise LookupError("no seed learned its tasks at both γ")
     more = [gap(a) - gap(b) for a, b in pairs]
     words = f"more wrong on unseen tasks at γ = {LARGE_START:g} than at {HALF:g}, lowest seed"
-    failure = OPPOSITE if max(more) < 0 else NO_EFFECT
-    return Measured((Part(words, min(more), ">", 0.0, "{:.4f}", failure=failure),), len(pairs))
+    return Measured((by_worst(words, more, ">", 0.0, "{:.4f}", neutral=0.0),), len(pairs))
 
 
 def copying(store: Store, profile: str) -> Measured:
     good = [run for run in everyone(story_runs(store, profile, wide=True)) if learned(run)]
     if len(good) < FEWEST:
         raise LookupError(f"{len(good)} runs learned their tasks, too few for a correlation")
-    value = correlation(good)
-    failure = OPPOSITE if value >= -BETTER else NO_EFFECT
+    trend = rank_trend(list(map(end_attention, good)), list(map(unseen_error, good)))
     words = "rank correlation of final attention with the error on unseen tasks"
-    return Measured((Part(words, value, "<=", BETTER, failure=failure),), seeds(good))
+    return Measured((by_interval(words, trend, "<=", BETTER, neutral=0.0),), seeds(good))
 
 
 def _claim(

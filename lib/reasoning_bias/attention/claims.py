@@ -7,9 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, asking, by_exact_test
+from lib.core.read.claim import (
+    NO_EFFECT,
+    OPPOSITE,
+    TOO_SMALL,
+    Claim,
+    Measured,
+    Part,
+    asking,
+    by_exact_test,
+    by_interval,
+    by_worst,
+)
 from lib.core.read.measures import seeds
-from lib.core.read.statistics import RARE, compare, fisher_exact
+from lib.core.read.statistics import RARE, compare, fisher_exact, share_interval
 from lib.core.record.store import Store, StoredRun
 from lib.reasoning_bias.attention import metrics
 from lib.reasoning_bias.attention.metrics import DECIDED, EPSILON, HALF, LOWER, STANDS_OUT, TOLD, UPPER, selects_late
@@ -70,7 +81,7 @@ def told_early(store: Store, profile: str) -> Measured:
     kinds = {selects_late(run) for run in runs}
     parts = (
         Part("circuits among the runs", len(kinds), ">=", 2, "{:.0f}", given=True),
-        Part("share of runs on the right side", float(np.mean(right)), ">=", RIGHT_SIDE),
+        by_interval("share of runs on the right side", share_interval(sum(right), len(right)), ">=", RIGHT_SIDE, neutral=HALF),
     )
     return Measured(parts, seeds(runs))
 
@@ -80,17 +91,17 @@ def lemma(store: Store, profile: str) -> Measured:
     means = np.array([np.mean(values) for values in before.values()])
     parts = (
         Part("ε before training: largest rise from one γ to the next", float(np.diff(means).max()), "<", 0.0, "{:.1e}"),
-        Part(f"ε before training at γ = {short(SMALL)}, highest seed", max(before[SMALL]), "<=", EPSILON, "{:.4f}"),
+        by_worst(f"ε before training at γ = {short(SMALL)}, highest seed", before[SMALL], "<=", EPSILON, "{:.4f}"),
     )
     return Measured(parts, len(before[SMALL]))
 
 
 def stays_causal(store: Store, profile: str) -> Measured:
     paper, runs = _paper(store, profile), metrics.circuits(store, profile)
-    single = min(metrics.near_average(run, single=True) for run in paper)
+    single = [metrics.near_average(run, single=True) for run in paper]
     far = [-metrics.off_average(run, max(run.snapshots())) for run in runs]
     late = [selects_late(run) for run in runs]
-    parts = [Part("share of snapshots at which single sequences are near the average, lowest run", single, ">", HALF)]
+    parts = [by_worst("share of snapshots at which single sequences are near the average, lowest run", single, ">", HALF)]
     if not all(late):
         near = compare(far, late)
         words = "exact p that the mean over sequences is nearer to it than in other runs"
@@ -100,8 +111,8 @@ def stays_causal(store: Store, profile: str) -> Measured:
 
 def one_direction(store: Store, profile: str) -> Measured:
     runs = _paper(store, profile)
-    gap = min(metrics.gap(run, metrics.beginning([run])) for run in runs)
-    return Measured((Part("largest singular value over the second, lowest run", gap, ">=", STANDS_OUT),), seeds(runs))
+    gaps = [metrics.gap(run, metrics.beginning([run])) for run in runs]
+    return Measured((by_worst("largest singular value over the second, lowest run", gaps, ">=", STANDS_OUT),), seeds(runs))
 
 
 def aligned(store: Store, profile: str) -> Measured:
@@ -112,8 +123,8 @@ def aligned(store: Store, profile: str) -> Measured:
         for kind, values in kinds.items():
             found[kind].append(float(values[list(steps).index(metrics.beginning([run]))].mean()))
     parts = (
-        Part("|cosine| with reasoning anchors, lowest run", min(found["reasoning"]), ">=", ALONG),
-        Part("|cosine| with memory anchors, highest run", max(found["memory"]), "<=", ACROSS),
+        by_worst("|cosine| with reasoning anchors, lowest run", found["reasoning"], ">=", ALONG),
+        by_worst("|cosine| with memory anchors, highest run", found["memory"], "<=", ACROSS),
     )
     return Measured(parts, seeds(runs))
 
@@ -121,8 +132,9 @@ def aligned(store: Store, profile: str) -> Measured:
 def follows_the_place(store: Store, profile: str) -> Measured:
     runs = _paper(store, profile)
     found = [metrics.moved(run)["other place"] for run in runs]
-    held = float(np.mean([other >= metrics.MOST and own <= STAYS for own, other in found]))
-    return Measured((Part("share of runs in which attention goes to the other place", held, ">=", ENOUGH_RUNS),), seeds(runs))
+    held = share_interval(sum(other >= metrics.MOST and own <= STAYS for own, other in found), len(found))
+    words = "share of runs in which attention goes to the other place"
+    return Measured((by_interval(words, held, ">=", ENOUGH_RUNS),), seeds(runs))
 
 
 def survives(store: Store, profile: str) -> Measured:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, asking, by_exact_test
+from lib.core.read.claim import OPPOSITE, Claim, Measured, Part, asking, by_exact_test, by_worst
 from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE, compare, spearman
 from lib.core.record.store import Store, StoredRun, load
@@ -32,7 +32,9 @@ def falls_with_distance(store: Store, profile: str) -> Measured:
     lag = np.arange(1.0, 10.0)
     times = metrics.at_times(store, profile)
     parts = tuple(
-        Part(f"{name}: highest seed", max(spearman(lag, metrics.lag_cosines([r], step)[0]) for r in runs), "<=", -FALLS)
+        by_worst(
+            f"{name}: highest seed", [spearman(lag, metrics.lag_cosines([r], step)[0]) for r in runs], "<=", -FALLS, neutral=0.0
+        )
         for name, (runs, step) in times.items()
     )
     return Measured(parts, len(next(iter(times.values()))[0]))
@@ -42,8 +44,7 @@ def memory_alike(store: Store, profile: str) -> Measured:
     times, parts = metrics.at_times(store, profile), []
     for name, (runs, step) in times.items():
         found = [float(metrics.off_diagonal(metrics.anchor_cosines(r, "memory", step)).mean()) for r in runs]
-        failure = OPPOSITE if max(found) < metrics.ALIKE else NO_EFFECT
-        parts.append(Part(f"{name}: mean cosine, lowest seed", min(found), ">=", metrics.ALIKE, failure=failure))
+        parts.append(by_worst(f"{name}: mean cosine, lowest seed", found, ">=", metrics.ALIKE, neutral=0.0))
     return Measured(tuple(parts), len(next(iter(times.values()))[0]))
 
 
@@ -53,15 +54,15 @@ def numeric_order(store: Store, profile: str) -> Measured:
     own = {kind: [metrics.order(anchors(r, late)[where]) for r in runs] for kind, where in KINDS.items()}
     whole = [metrics.plane_orders(run) for run in runs]
     parts = (
-        Part("own plane: reasoning anchors, lowest seed", min(own["reasoning"]), ">=", IN_ORDER),
-        Part("own plane: memory anchors, highest seed", max(own["memory"]), "<", WITHOUT_ORDER, failure=OPPOSITE),
-        Part("plane of all tokens: reasoning anchors, lowest seed", min(o["reasoning"] for o in whole), ">=", IN_PLANE),
-        Part(
+        by_worst("own plane: reasoning anchors, lowest seed", own["reasoning"], ">=", IN_ORDER),
+        by_worst("own plane: memory anchors, highest seed", own["memory"], "<", WITHOUT_ORDER, neutral=WITHOUT_ORDER),
+        by_worst("plane of all tokens: reasoning anchors, lowest seed", [o["reasoning"] for o in whole], ">=", IN_PLANE),
+        by_worst(
             "plane of all tokens: memory anchors, highest seed",
-            max(o["memory"] for o in whole),
+            [o["memory"] for o in whole],
             "<",
             WITHOUT_ORDER,
-            failure=OPPOSITE,
+            neutral=WITHOUT_ORDER,
         ),
     )
     return Measured(parts, seeds(runs))
@@ -73,7 +74,8 @@ CHECKED = (0.998, 0.992, 0.982, 0.970, 0.955, 0.938, 0.919, 0.899, 0.878)
 
 def exact_distributions(store: Store, profile: str) -> Measured:
     off = float(np.abs(metrics.by_lag(metrics.exact_cosines()) - CHECKED).max())
-    return Measured((Part("largest deviation of cosines from an independent calculation", off, "<", EXACT, "{:.4f}"),), 0)
+    words = "largest deviation of cosines from an independent calculation"
+    return Measured((Part(words, off, "<", EXACT, "{:.4f}", failure=OPPOSITE),), 0)  # exact, so it refutes
 
 
 def movement_explained(store: Store, profile: str) -> Measured:
@@ -82,8 +84,8 @@ def movement_explained(store: Store, profile: str) -> Measured:
     off = [metrics.distance(metrics.moved_cosines(r, step), exact) for r in runs]
     memory = [float(metrics.off_diagonal(metrics.moved_cosines(r, step, "memory")).mean()) for r in runs]
     parts = (
-        Part("mean deviation of cosines, highest seed", max(off), "<=", NEAR),
-        Part("memory anchors, mean cosine of what they moved, lowest seed", min(memory), ">=", UNIFORM),
+        by_worst("mean deviation of cosines, highest seed", off, "<=", NEAR),
+        by_worst("memory anchors, mean cosine of what they moved, lowest seed", memory, ">=", UNIFORM),
     )
     return Measured(parts, seeds(runs))
 
@@ -94,8 +96,8 @@ def fitted_explains(store: Store, profile: str) -> Measured:
     if not any(late):
         raise LookupError(f"no run at γ = {SMALL:g} has the paper's circuit")
     found = [metrics.own_spread(run) for run in runs]
-    off = max(deviation for (_, deviation), paper in zip(found, late, strict=True) if paper)
-    parts = [Part("mean deviation of cosines with a run's own σ_P, highest run with the paper's circuit", off, "<=", NEAR)]
+    off = [deviation for (_, deviation), paper in zip(found, late, strict=True) if paper]
+    parts = [by_worst("mean deviation of cosines with a run's own σ_P, highest run with the paper's circuit", off, "<=", NEAR)]
     if not all(late):
         far = [abs(np.log(sigma / theory.SPREAD)) for sigma, _ in found]
         nearer = compare(far, [not paper for paper in late])
@@ -111,8 +113,8 @@ def flow_follows(model: str, exact: bool = False) -> Callable[[Store, str], Meas
         runs: list[StoredRun] = load(flow_specs(profile)[model], store)
         error, cosine = zip(*(metrics.flow_numbers(r, exact) for r in runs), strict=True)
         parts = (
-            Part("relative error of the displacement, highest seed", max(error), "<=", ERROR),
-            Part("its cosine, lowest seed", min(cosine), ">=", COSINE, "{:.3f}"),
+            by_worst("relative error of the displacement, highest seed", error, "<=", ERROR, neutral=1.0),
+            by_worst("its cosine, lowest seed", cosine, ">=", COSINE, "{:.3f}", neutral=0.0),
         )
         return Measured(parts, seeds(runs))
 
