@@ -129,6 +129,11 @@ def test_data_stay_data(path: Path) -> None:
     assert not _calls(path) & {"eval", "exec", "compile", "torch.load", "np.load", "numpy.load", "yaml.load", "__import__"}
 
 
+@pytest.mark.parametrize("path", [path for path in sources(LIB) if path != LIB / "core" / "read" / "style.py"], ids=show)
+def test_bands_are_drawn_by_the_style(path: Path) -> None:
+    assert not {call for call in _calls(path) if call.endswith(".fill_between")}
+
+
 def imported_top(path: Path) -> set[str]:
     return {name.split(".")[0] for name in imported(path)}
 

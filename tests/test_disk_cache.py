@@ -19,7 +19,7 @@ from lib.composition.vectors import metrics as vectors
 from lib.core.read.disk_cache import FOLDER, disk_cached, read
 from lib.core.record.result import RunResult
 from lib.core.record.store import Store, StoredRun
-from lib.in_context.contest import metrics as contest
+from lib.in_context.baselines import metrics as baselines
 from lib.in_context.runs import main_runs
 
 calls: list[object] = []
@@ -150,8 +150,8 @@ def test_kept_numbers_are_what_the_code_gives(measured: Any) -> None:
 
 def test_kept_answers_to_prompts_are_what_the_code_gives() -> None:
     runs = main_runs(STORE, "laptop")
-    asked: tuple[Any, ...] = [runs[0]], contest.LINEAR, contest.Test(contest.ALPHAS[0], contest.LENGTHS[0])
-    same(read(contest._wrong.place(*asked)), contest._wrong.__wrapped__(*asked))
+    asked: tuple[Any, ...] = [runs[0]], baselines.LINEAR, baselines.Test(baselines.ALPHAS[0], baselines.LENGTHS[0])
+    same(read(baselines._wrong.place(*asked)), baselines._wrong.__wrapped__(*asked))
     run = chain.main_runs(STORE, "laptop")[0]
     s = chain.setting([run])
     asked = run, Trial(s.alphas[0], s.taus[0]), s.lengths, s.prompts
@@ -174,7 +174,7 @@ def test_what_is_kept_belongs_to_a_measure_that_there_is() -> None:
     kept = {path.name for path in root.iterdir()}
     there = set()
     for name in kept:
-        room, measure = name.replace(".numbers.", ".metrics.").rsplit(".", 1)
+        room, measure = name.replace(".numbers.", ".metrics.").replace(".contest.", ".baselines.").rsplit(".", 1)
         if hasattr(getattr(importlib.import_module(f"lib.{room}"), measure, None), "place"):
             there.add(name)
     assert kept == there

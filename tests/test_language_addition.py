@@ -15,6 +15,7 @@ from scipy.stats import ttest_ind
 from torch import Tensor
 
 from lib.book.dials import Dials
+from lib.core.read.measures import history
 from lib.core.record.store import StoredRun
 from lib.language import arms, drawing
 from lib.language.addition import figures, metrics
@@ -196,7 +197,7 @@ def test_figures_are_drawn() -> None:
     figures.held_out({"a": TASK, "b": Addition(16, 6, 9, "random")})
     figures.by_distance({name: metrics.rings(group) for name, group in pair.items()})
     assert len(figures.maps({"seed 0": metrics.right(runs[SQUARE, *LARGE][:1])}, 80).axes) == 1
-    curves = {name: {m: arms.history(group, m) for m in ("train", "test")} for name, group in pair.items()}
+    curves = {name: {m: history(group, m) for m in ("train", "test")} for name, group in pair.items()}
     drawing.along({"a square": curves, "at random": {arms.name_of(LARGER): curves[arms.name_of(LARGER)]}}, "share")
     drawing.arms({"γ = 0.5": [0.1, 0.2], "γ = 0.7": [0.9]}, ["γ = 0.5"], "share")
 

@@ -14,6 +14,7 @@ from conftest import Shelf
 from torch import Tensor
 
 from lib.book.dials import Dials
+from lib.core.read.measures import history
 from lib.core.record.store import StoredRun
 from lib.language import arms, drawing
 from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, Kind, asking_specs
@@ -231,7 +232,7 @@ def draw(runs: dict[Kind, list[StoredRun]], profile: str) -> None:
     pair = {arms.name_of(arm): arm for arm in (LARGE, SMALL)}
     per = lambda name: {words: metrics.by_size(runs, CHAIN, *arm, name=name) for words, arm in pair.items()}
     figures.over_sizes(sizes, per("steps"), per("label"), metrics.limits(runs))
-    curves = lambda group: {"a": arms.history(group, "train"), "b": arms.history(group, "label")}
+    curves = lambda group: {"a": history(group, "train"), "b": history(group, "label")}
     figures.along({f"{n:,}": {words: curves(runs[CHAIN, n, *arm]) for words, arm in pair.items()} for n in sizes}, ["b"])
     figures.readings(sizes, {words: metrics.reading_values(runs, arm) for words, arm in pair.items()})
     shares = lambda variant: {words: metrics.own(runs[variant, size, *arm]) for words, arm in pair.items()}

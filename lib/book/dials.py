@@ -151,7 +151,7 @@ def _curves(ax: Axes, data: dict[str, Any], where: dict[str, int]) -> None:
                 ax.annotate(number(value), (x[last], mean[last]), (4, 0), textcoords="offset points", fontsize=7, va="center")
     for s, colour, dash in zip(data["series"], COLOURS, DASHES, strict=False):
         mean, low, high = _along(data, s["values"], where).T
-        ax.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+        style.between(ax, x, low, high, colour)
         ax.plot(x, mean, color=colour, linestyle=dash, label=_literal(s["label"]))
         leaves = [_at(data, s["values"], where | {axis["id"]: i}) for i in range(len(x))]
         floor = [leaf is not None and y["log"] and leaf[0] < y["low"] for leaf in leaves]

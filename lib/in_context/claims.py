@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lib.core.read.claim import Claim
-from lib.in_context.contest.claims import CLAIMS as CONTEST
+from lib.in_context.baselines.claims import CLAIMS as BASELINES
 from lib.in_context.deeper.claims import CLAIMS as DEEPER
 from lib.in_context.learning.claims import CLAIMS as LEARNING
 from lib.in_context.out_of_domain.claims import CLAIMS as OUT_OF_DOMAIN
@@ -16,7 +16,7 @@ CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
     "14-pruning": PRUNING,
     "16-deeper-models": DEEPER,
     "17-one-story": STORY,
-    "18-classical-learners": CONTEST,
+    "18-classical-learners": BASELINES,
 }
 PAPERS: dict[str, str] = {
     "li2024talk": "Li 2024",

@@ -34,11 +34,6 @@ def fitted(runs: Sequence[StoredRun]) -> bool:
     return bool((shares(runs, "train") >= FITTED).all())
 
 
-def history(runs: Sequence[StoredRun], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Steps (n,) and values (R, n)."""
-    return np.array(runs[0].history["step"]), np.array([run.history[name] for run in runs], dtype=float)
-
-
 def sizes(runs: Runs, main: str, *arm: float) -> list[int]:
     """Sizes of training sets that an arm has, in order."""
     return sorted(size for kind, size, *other in runs if kind == main and tuple(other) == arm)

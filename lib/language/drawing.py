@@ -31,9 +31,7 @@ def along(panels: Mapping[str, Mapping[str, Mapping[str, Curve]]], ylabel: str) 
             for name, curves in arms.items():
                 steps, values = curves["train"]
                 ax.plot(steps, values.mean(0), "--", lw=1.2, color=colours[name])
-                steps, values = curves["test"]
-                ax.plot(steps, values.mean(0), color=colours[name], label=name)
-                ax.fill_between(steps, values.min(0), values.max(0), color=colours[name], alpha=0.2, lw=0)
+                style.band(ax, *curves["test"], 0.2, color=colours[name], label=name)
             ax.set(xlabel="step", ylim=(-0.03, 1.03))
             ax.xaxis.set_major_locator(MaxNLocator(4))
             ax.xaxis.set_major_formatter("{x:,.0f}")

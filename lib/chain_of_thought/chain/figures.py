@@ -22,12 +22,12 @@ from lib.chain_of_thought.chain.metrics import (
     STAGES,
     SYMBOLS,
     Curve,
-    history,
     iterations,
 )
 from lib.chain_of_thought.task import D_X, GROUPS, OTHER_STEPS, Columns, Prompts
 from lib.chain_of_thought.transitions import Transitions
 from lib.core.read import style
+from lib.core.read.measures import history
 from lib.core.read.statistics import Trend
 from lib.core.record.spec import SpecError
 from lib.core.record.store import StoredRun
@@ -112,21 +112,15 @@ def matrices(example: Transitions, kinds: Mapping[str, Transitions], narrow: boo
 def training(runs: Sequence[StoredRun]) -> Figure:
     """Fig. 20: mean attention to four groups of columns along training (left), those of other steps by their example, and the
     loss (right); bands: all seeds."""
-    steps = np.array(runs[0].history["step"])
     with style.look():
         fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.2), width_ratios=(1.7, 1))
         for name, look in GROUP_LOOK.items():
-            _band(left, steps, [history(run, name) for run in runs], (GROUPS | OTHER_STEPS)[name], look)
-        _band(right, steps, [history(run, "held out") for run in runs], None, {"color": style.DARK})
+            style.band(left, *history(runs, name), 0.2, label=(GROUPS | OTHER_STEPS)[name], **look)
+        style.band(right, *history(runs, "held out"), 0.2, color=style.DARK)
         left.set(xlabel="iteration", ylabel="mean attention", ylim=(-0.02, 1.02), xscale="log")
         fig.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2)
         right.set(xlabel="iteration", ylabel="held-out loss, ½ ‖z − f‖²", xscale="log", yscale="log")
     return fig
-
-
-def _band(ax: Axes, x: np.ndarray, values: Sequence[np.ndarray], label: str | None, look: Mapping[str, Any]) -> None:
-    ax.plot(x, np.nanmean(values, 0), label=label, **look)
-    ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=0.2, lw=0)
 
 
 def attended(weights: np.ndarray, same: np.ndarray, by_alpha: Mapping[float, np.ndarray]) -> Figure:
@@ -168,7 +162,7 @@ def _error(ax: Axes, found: Curve, label: str | None, **look: Any) -> None:
     look = {"ms": 3.5, "lw": 1.5} | look
     ax.plot(found.lengths[seen], found.mean[seen], label=label, **look)
     if look.get("marker"):
-        ax.fill_between(found.lengths[seen], np.maximum(low, FLOOR / 2)[seen], high[seen], color=look["color"], alpha=0.2, lw=0)
+        style.between(ax, found.lengths[seen], np.maximum(low, FLOOR / 2)[seen], high[seen], look["color"], 0.2)
 
 
 def _legend_below(ax: Axes, columns: int) -> None:

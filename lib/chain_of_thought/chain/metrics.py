@@ -21,7 +21,7 @@ from lib.chain_of_thought.task import Prompts
 from lib.core.model.transformer import from_weights
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, mean
-from lib.core.read.measures import mean_std
+from lib.core.read.measures import history, mean_std
 from lib.core.read.statistics import Trend, log_slope, spearman, wilson
 from lib.core.read.web_export import rounded
 from lib.core.record.store import Store, StoredRun, load
@@ -318,16 +318,11 @@ def alone(points: Points) -> dict[str, list[float]]:
 # --- Training ---
 
 
-def history(run: StoredRun, *names: str) -> np.ndarray:
-    """(n,) the sum of some of a run's numbers at every evaluated step; NaN where one was not finite."""
-    rows = [[np.nan if v is None else v for v in run.history[name]] for name in names]
-    return np.array(rows, dtype=float).sum(0)
-
-
 def reached(run: StoredRun, names: Sequence[str], level: float = ENOUGH, falling: bool = False) -> float | None:
     """The iteration at which a sum of a run's numbers reaches a level, from below or `falling`, on the straight line between
     evaluations; None for never."""
-    steps, values = np.array(run.history["step"], dtype=float), history(run, *names)
+    tracks = [history([run], name) for name in names]
+    steps, values = tracks[0][0], np.sum([track[0] for _, track in tracks], 0)
     there = np.flatnonzero(values <= level if falling else values >= level)
     if not there.size:
         return None

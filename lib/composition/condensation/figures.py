@@ -158,8 +158,7 @@ def eigenvalues_by_gamma(spectra: Mapping[float, np.ndarray]) -> Figure:
             values = spectra[gamma] / spectra[gamma][:, :1]
             x = np.arange(1, min(shown, values.shape[1]) + 1)
             colour = style.GAMMA(i / max(1, len(gammas) - 1))
-            ax.plot(x, values.mean(0)[: len(x)], "o-", ms=3, lw=1.3, color=colour, label=f"γ = {gamma:g}")
-            ax.fill_between(x, values.min(0)[: len(x)], values.max(0)[: len(x)], color=colour, alpha=0.12, lw=0)
+            style.band(ax, x, values[:, : len(x)], 0.12, marker="o", ms=3, lw=1.3, color=colour, label=f"γ = {gamma:g}")
         ax.set(yscale="log", xlabel="number of the eigenvalue", ylabel="eigenvalue / largest")
         ax.set_xticks([1, *range(5, shown + 1, 5)])
         ax.legend(ncols=2)

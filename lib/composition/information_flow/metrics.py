@@ -18,7 +18,7 @@ from lib.composition.flip import CONFIRM_FIRST, by_turn, groups_of, of_new_seeds
 from lib.composition.phase_diagram.metrics import MISTAKEN, WITHIN_ONE, composes, exact_kind, has_counts, share_of
 from lib.composition.runs import learned, model_of
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, PAIRS, Batch, Task
-from lib.core.model.transformer import ActivationCache, Edit, Transformer
+from lib.core.model.transformer import ActivationCache, Intervention, Transformer
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.statistics import Comparison, compare
@@ -137,8 +137,8 @@ def drawn_steps(flow: Flow) -> set[Step]:
 # --- Cuts ---
 
 
-def cut(place: Tensor, sources: Sequence[str], queries: Sequence[str]) -> Edit:
-    """An edit of attention scores (R, B, H, N, N) that forbids the edges from positions of some roles to positions of others;
+def cut(place: Tensor, sources: Sequence[str], queries: Sequence[str]) -> Intervention:
+    """An intervention on scores (R, B, H, N, N) that forbids the edges from positions of some roles to positions of others;
     the attention that is left is renormalized.
 
     place: (B,). Raises KeyError for an unknown role.
@@ -151,7 +151,7 @@ def cut(place: Tensor, sources: Sequence[str], queries: Sequence[str]) -> Edit:
     return lambda scores: scores.masked_fill(forbidden[None, :, None], float("-inf"))
 
 
-def answers(model: Transformer, tokens: Tensor, edits: dict[str, Edit] | None = None) -> Tensor:
+def answers(model: Transformer, tokens: Tensor, edits: dict[str, Intervention] | None = None) -> Tensor:
     """(B,) answers to tokens (B, N), with intermediates edited."""
     return model(tokens[None], ActivationCache(edits) if edits else None)[0].argmax(-1)
 

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-Edit = Callable[[Tensor], Tensor]
+Intervention = Callable[[Tensor], Tensor]
 M = TypeVar("M", bound="ModelSpec")
 
 
@@ -26,12 +26,12 @@ class ActivationCache(dict[str, Tensor]):
     """Every intermediate of a forward pass by its name; `interventions` replace some on the way, and what follows
     sees it."""
 
-    def __init__(self, interventions: Mapping[str, Edit] | None = None) -> None:
+    def __init__(self, interventions: Mapping[str, Intervention] | None = None) -> None:
         super().__init__()
         self.interventions = dict(interventions or {})
 
     def hook(self, name: str, value: Tensor) -> Tensor:
-        """Keep an intermediate, edited if there is an edit for it, and return it."""
+        """Keep an intermediate, replaced if there is an intervention for it, and return it."""
         self[name] = self.interventions[name](value) if name in self.interventions else value
         return self[name]
 

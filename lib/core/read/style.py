@@ -321,7 +321,14 @@ def write_values(ax: Axes, values: np.ndarray, digits: int = 2, size: float = 7.
 def band(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, shade: float = 0.15, **look: Any) -> None:
     """Mean over runs and the range of all runs. values: (R, n); NaN is left out. `shade`: how dense the band is."""
     ax.plot(x, np.nanmean(values, 0), **look)
-    ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=shade, lw=0)
+    between(ax, x, np.nanmin(values, 0), np.nanmax(values, 0), look["color"], shade)
+
+
+def between(
+    ax: Axes, x: Sequence[float] | np.ndarray, low: np.ndarray, high: np.ndarray, colour: str, shade: float = 0.15
+) -> None:
+    """A band without an edge, as of an interval. low, high: (n,)."""
+    ax.fill_between(x, low, high, color=colour, alpha=shade, lw=0)
 
 
 def point_rows(ax: Axes, found: Mapping[str, Sequence[float]], hollow: Sequence[str] = ()) -> None:

@@ -74,7 +74,7 @@ class Trainer:
         slots = slots_for(len(specs), slots_that_fit(specs[0], study.length, options))
         self._start(specs[0], slots)
         self.records: dict[RunSpec, Record] = {}
-        self.ticks = 0
+        self.steps = 0
 
     def _start(self, spec: RunSpec, slots: int) -> None:
         self.ensemble = Ensemble(spec, slots, self.device, self.dtype, self.backend)
@@ -99,7 +99,7 @@ class Trainer:
             self.backend = backend_for(runs, replace(options, backend=saved.backend))
         except DeviceError:  # carried to another machine
             self.backend = backend_for(runs, options)
-        self.queue, self.records, self.ticks = saved.queue, saved.records, saved.ticks
+        self.queue, self.records, self.steps = saved.queue, saved.records, saved.ticks
         slots_that_fit(runs[0], study.length, replace(options, slots=len(saved.slots)))
         self._start(runs[0], len(saved.slots))
         self.ensemble.restore(saved.slots, saved.arrays)
@@ -110,7 +110,7 @@ class Trainer:
             slots=list(self.ensemble.runs),
             queue=list(self.queue),
             records=self.records,
-            ticks=self.ticks,
+            ticks=self.steps,
             backend=self.backend,
             precision=self.precision,
             arrays=self.ensemble.state(),
@@ -159,7 +159,7 @@ class Trainer:
             with one_thread() if self.small or self.backend == "native" else contextlib.nullcontext():
                 self.ensemble.train_step(self.rows)
         self.fresh = False
-        self.ticks += 1
+        self.steps += 1
         self._charge(began)
 
     def _compile(self) -> None:
@@ -278,7 +278,7 @@ def train(
     while not trainer.finished:
         trainer.refill()
         trainer.step()
-        if trainer.ticks % trainer.train.eval_every == 0:
+        if trainer.steps % trainer.train.eval_every == 0:
             results, progress = trainer.evaluate()
             yield from results
             if on_step is not None:

@@ -1,8 +1,8 @@
-"""AdamW and SGD over parameters with a leading run axis; rate, decay and clipping are per run.
+"""AdamW and SGD over parameters with a leading run axis; learning rate, weight decay and clipping are per run.
 
 The update of run r is that of torch.optim.AdamW (or SGD with momentum 0) preceded by torch.nn.utils.clip_grad_norm_ on run r
-alone. Rates, decays and step counts are tensors of length R, so one compiled program serves runs at different points of
-different schedules.
+alone. Learning rates, weight decays and step counts are tensors of length R, so one compiled program serves runs at
+different points of different schedules.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def adamw_step(
     grads: Sequence[Tensor],
     exp_avg: Sequence[Tensor],
     exp_avg_sq: Sequence[Tensor],
-    rate: Float[Tensor, " R"],
-    decay: Float[Tensor, " R"],
+    learning_rate: Float[Tensor, " R"],
+    weight_decay: Float[Tensor, " R"],
     count: Float[Tensor, " R"],
     max_norm: float,
     betas: tuple[float, float] = (0.9, 0.999),
@@ -42,32 +42,33 @@ def adamw_step(
     scale = clip_scale(grads, max_norm)
     beta_1, beta_2 = betas
     count = count.double()  # 1 - 0.999**count loses half its digits in single precision
-    step_size = (rate / (1 - beta_1**count)).to(rate.dtype)
-    root_2 = (1 - beta_2**count).sqrt().to(rate.dtype)
+    step_size = (learning_rate / (1 - beta_1**count)).to(learning_rate.dtype)
+    root_2 = (1 - beta_2**count).sqrt().to(learning_rate.dtype)
     for p, g, m, v in zip(params, grads, exp_avg, exp_avg_sq, strict=True):
         g = g * _per_run(scale, g)
         m.copy_(m + (1 - beta_1) * (g - m))
         v.copy_(beta_2 * v + (1 - beta_2) * g * g)
-        p.copy_(p * _per_run(1 - rate * decay, p) - _per_run(step_size, p) * m / (v.sqrt() / _per_run(root_2, p) + eps))
+        kept = _per_run(1 - learning_rate * weight_decay, p)
+        p.copy_(p * kept - _per_run(step_size, p) * m / (v.sqrt() / _per_run(root_2, p) + eps))
 
 
 def sgd_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
-    rate: Float[Tensor, " R"],
-    decay: Float[Tensor, " R"],
+    learning_rate: Float[Tensor, " R"],
+    weight_decay: Float[Tensor, " R"],
     max_norm: float = math.inf,
 ) -> None:
-    """One step of plain SGD in place; decay is coupled (added to the gradient), as in torch.optim.SGD."""
-    scale = clip_scale(grads, max_norm) if math.isfinite(max_norm) else torch.ones_like(rate)
+    """One step of plain SGD in place; weight decay is coupled (added to the gradient), as in torch.optim.SGD."""
+    scale = clip_scale(grads, max_norm) if math.isfinite(max_norm) else torch.ones_like(learning_rate)
     for p, g in zip(params, grads, strict=True):
-        p.sub_(_per_run(rate, p) * (g * _per_run(scale, g) + _per_run(decay, p) * p))
+        p.sub_(_per_run(learning_rate, p) * (g * _per_run(scale, g) + _per_run(weight_decay, p) * p))
 
 
 def warmup_cosine(
     step: Int[Tensor, " R"], peak: Float[Tensor, " R"], warmup: int, total: int, start: float, end: float
 ) -> Float[Tensor, " R"]:
-    """Rate at `step` (0-based): linear from start·peak to peak over `warmup`, then cosine to end·peak at `total`."""
+    """Learning rate at `step` (0-based): linear from start·peak to peak over `warmup`, then cosine to end·peak at `total`."""
     at = step.to(torch.float64)
     rise = start + (1 - start) * at / max(warmup, 1)
     phase = ((at - warmup) / max(total - warmup, 1)).clamp(0, 1)

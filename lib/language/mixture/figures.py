@@ -28,9 +28,7 @@ def _corpora(ax: Axes, curves: Along) -> None:
     """A line a corpus, the mean of the runs, in a band that is their range."""
     steps, values = curves
     for corpus, name in enumerate(CORPORA):
-        some = values[..., corpus]
-        ax.plot(steps, some.mean(0), color=COLOUR[name], label=LABEL[name])
-        ax.fill_between(steps, some.min(0), some.max(0), color=COLOUR[name], alpha=0.2, lw=0)
+        style.band(ax, steps, values[..., corpus], 0.2, color=COLOUR[name], label=LABEL[name])
 
 
 def _step_axis(ax: Axes) -> None:
@@ -77,8 +75,7 @@ def gap(
     with style.look():
         fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, 3.1), sharey=True)
         for (name, (steps, values, progress)), colour, (size, mark) in zip(along.items(), STARTS, MARKS, strict=True):
-            left.plot(steps, values.mean(0), color=colour, label=name)
-            left.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.2, lw=0)
+            style.band(left, steps, values, 0.2, color=colour, label=name)
             right.plot(progress.T, values.T, color=colour, lw=1)
             right.plot(*reached[name], mark, ms=size, mew=0.8, mec="white", mfc=colour, zorder=4)
         for ax in (left, right):

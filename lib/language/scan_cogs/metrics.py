@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from lib.core.read.fact import Fact
+from lib.core.read.measures import history
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, cogs, scan
@@ -101,7 +102,7 @@ def of_histories(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, dict[s
         (f"COGS, {IN}\n{large:,} rows", cogs_runs, ("COGS", large), "test"),
         (f"COGS, {OUT_OF}\n{large:,} rows", cogs_runs, ("COGS", large), "gen"),
     )
-    curve = lambda group, name: {"train": arms.history(group, "train"), "test": arms.history(group, name)}
+    curve = lambda group, name: {"train": history(group, "train"), "test": history(group, name)}
     return {title: {name_of(arm): curve(runs[(*kind, *arm)], name) for arm in PAPERS} for title, runs, kind, name in tests}
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from lib.core.read.claim import OPPOSITE, Claim, Measured, Part, above_zero, asking, by_interval
 from lib.core.record.store import Store
-from lib.in_context.classical import LEARNERS, LOGISTIC
-from lib.in_context.contest.metrics import (
+from lib.in_context.baselines.metrics import (
     BEST_ALPHA,
     CLOSE,
     CLOSE_ALPHA,
@@ -20,6 +19,7 @@ from lib.in_context.contest.metrics import (
     lead,
     prompts_of,
 )
+from lib.in_context.classical import LEARNERS, LOGISTIC
 from lib.in_context.runs import main_runs
 
 LOUDLY = (

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from lib.core.read import style
+from lib.in_context.baselines.metrics import ICL, LENGTHS
 from lib.in_context.classical import LEARNERS
-from lib.in_context.contest.metrics import ICL, LENGTHS
 from lib.in_context.drawing import log_errors
 from lib.in_context.runs import Share
 from lib.in_context.task import no_match_floor
@@ -33,7 +33,7 @@ LOW = 5e-4
 """Where the axis of errors ends."""
 
 
-def contest(curves: Mapping[float, Mapping[str, Sequence[np.ndarray]]]) -> Figure:
+def baselines(curves: Mapping[float, Mapping[str, Sequence[np.ndarray]]]) -> Figure:
     """Figs 27 and 28: share of wrong answers of the one-layer model and of classical learners on the same prompts, a panel
     an α'. Dotted: ½ (1 − α'/2)^l."""
     with style.look():

@@ -19,10 +19,10 @@ from lib.core.read.claim import NO_EFFECT, OPPOSITE, PARTLY, REPRODUCED
 from lib.core.record.spec import SpecError
 from lib.in_context import classical
 from lib.in_context import runs as stored
+from lib.in_context.baselines import claims, figures, metrics
+from lib.in_context.baselines.claims import CLAIMS
+from lib.in_context.baselines.metrics import ICL, LENGTHS, LOUD, LOUDS, Test
 from lib.in_context.classical import LEARNERS, LOGISTIC, NEAREST, predict
-from lib.in_context.contest import claims, figures, metrics
-from lib.in_context.contest.claims import CLAIMS
-from lib.in_context.contest.metrics import ICL, LENGTHS, LOUD, LOUDS, Test
 from lib.in_context.experiments import SETTINGS, one_layer, train_specs
 from lib.in_context.task import D_X, Task
 
@@ -228,7 +228,7 @@ def test_facts_and_rows_of_the_contest() -> None:
     (row,) = [row for row in metrics.lead_rows(best) if row[0] == LOGISTIC]
     assert row[1].startswith("+30.0 [")
     assert metrics.loud_rows({1.0: {0.8: 0.0, 0.6: 0.1}}) == [("0.5", "0.000", "0.100"), ("talk", "0.012", "0.035")]
-    figure = figures.contest(best)
+    figure = figures.baselines(best)
     assert figure.get_size_inches()[0] == pytest.approx(7.2)
     figure.canvas.draw()
     plt.close(figure)
