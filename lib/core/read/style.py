@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations
 from typing import Any, Literal, cast
@@ -322,15 +322,6 @@ def band(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, shade: f
     """Mean over runs and the range of all runs. values: (R, n); NaN is left out. `shade`: how dense the band is."""
     ax.plot(x, np.nanmean(values, 0), **look)
     ax.fill_between(x, np.nanmin(values, 0), np.nanmax(values, 0), color=look["color"], alpha=shade, lw=0)
-
-
-def point_rows(ax: Axes, found: Mapping[str, Sequence[float]], hollow: Sequence[str] = ()) -> None:
-    """A row a name, a green point a value; open in the rows that `hollow` names. From above in the order given."""
-    for row, (name, values) in enumerate(found.items()):
-        face = "white" if name in hollow else GREEN
-        ax.plot(values, [row] * len(values), "o", ms=6, mec=GREEN, mfc=face, alpha=0.8)
-    ax.set_yticks(range(len(found)), list(found))
-    ax.invert_yaxis()
 
 
 def bare(ax: Axes) -> None:
