@@ -88,8 +88,8 @@ def along(
                 for (name, curves), (colour, _) in zip(arms.items(), ARMS, strict=False):
                     steps, values = curves[metric]
                     there = learned[name][place]
-                    for some, dash in ((there, "-"), (~there, ":")):
-                        ax.plot(steps, values[some].T, dash, color=colour, lw=0.6 if dash == "-" else 1.2, alpha=0.6)
+                    for run, has in zip(values, there, strict=True):
+                        ax.plot(steps, run, "-" if has else ":", color=colour, lw=0.6 if has else 1.2, alpha=0.6)
                     ax.plot(steps, learned_mean(values.T, there), color=colour, lw=1.6, label=name)
                 _share(ax, metric in halves)
             column[0].set_title(title, fontsize=9)

@@ -22,6 +22,8 @@ def _points(ax: Axes, x: np.ndarray, y: np.ndarray, look: tuple[Colour, str], le
     """A point a run; open where it has not learned its rows of training."""
     colour, mark = look
     for some, face in ((learned, colour), (~learned, "white")):
+        if not some.any():  # nothing, unclipped, would take the room of the axes
+            continue
         ax.plot(x[some], y[some], mark, ms=5, mec=colour, mfc=face, alpha=0.8, clip_on=False)
 
 
