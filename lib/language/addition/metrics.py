@@ -164,6 +164,8 @@ def facts(
         group = low_rate.get((SQUARE, *arm), ())
         if arm != LARGER:
             found[f"low-{name}"] = Fact(adds(group) if group else None, "{} of {}", f"{rests}, at 3e-4")
+    p = adding_more(runs[SQUARE, *SMALL], runs[SQUARE, *LARGE])[0]
+    found["fisher"] = Fact(p, "{:.2f}", "Fisher's one-sided exact test of the runs that add, small arm against large, p")
     failing = [off(run) for run in runs[SQUARE, *LARGE] if adds([run])[0] == 0]
     for i, name in enumerate(("one", "other")):
         errors = Counter(failing[i][failing[i] != 0].tolist()) if i < len(failing) else Counter()

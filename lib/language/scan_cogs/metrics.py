@@ -280,11 +280,14 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
     }
     there = sizes(scan_runs, TURN, *SMALL)
     named = {"low": there[0], "middle": middle(scan_runs, TURN), "high": there[-1]}
+    points = lambda interval, rests: Fact(tuple(100 * v for v in interval), "{:+.0f} ({:+.0f} to {:+.0f})", rests)
+    paired = "points, 95 % interval over seeds, paired"
     ahead = leads(scan_runs, TURN, "test")
     for at, size in named.items():
-        rests = f"lead of the small arm on “turn left”, {size:,} rows, points, 95 % interval over seeds"
-        values = tuple(100 * v for v in ahead[size])
-        found[f"turn-lead-{at}"] = Fact(values, "{:+.0f} ({:+.0f} to {:+.0f})", rests)
+        found[f"turn-lead-{at}"] = points(ahead[size], f"lead of the small arm on “turn left”, {size:,} rows, {paired}")
+    ahead = leads(cogs_runs, "COGS", "gen")
+    for at, size in (("few", low), ("many", high)):
+        found[f"cogs-lead-{at}"] = points(ahead[size], f"lead of the small arm on the 21 cases, {size:,} rows, {paired}")
     for arm, name in ((LARGE, "large"), (SMALL, "small")):
         for at, size in named.items():
             rests = f"of “turn left” right, {size:,} rows, mean over seeds, {name_of(arm)}"
@@ -302,8 +305,7 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
     for what, runs, main, measure in (("scan", scan_runs, TURN, "test"), ("cogs", cogs_runs, "COGS", "gen")):
         for name, part in zip(("start", "decay"), parts(runs, main, measure), strict=True):
             change = "smaller start" if name == "start" else "larger decay"
-            rests = f"points by the {change}, averaged over the other; {what.upper()}"
-            found[f"{what}-{name}"] = Fact(tuple(100 * v for v in part), "{:+.0f} ({:+.0f} to {:+.0f})", rests)
+            found[f"{what}-{name}"] = points(part, f"by the {change}, averaged over the other, {what.upper()}; {paired}")
     for arm, name in ((LARGER, "larger"), (SMALLER, "smaller")):
         group = scan_runs.get((TURN, middle(scan_runs, TURN), *arm))
         share = float(arms.shares(group).mean()) if group else None
