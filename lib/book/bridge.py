@@ -1,19 +1,23 @@
 """The bridge: what a smaller initialization changes on every task of the book, side by side.
 
-A row is a task: the share of questions that training did not show and that runs answer by the rule, from a large start and from
-a small one, with the difference and its 95 % interval over seeds. (The mix of two corpora asks nothing; there it is the share
-by which the loss of one lies below that of the other.) The two starts of a row are fixed by rule and not chosen by what came
-out: the paper's pair, by equal gain where the width is another, and for composition the ends of the row as well.
+A row is a task, and the question that it asks in a few words: the share of questions that training did not show and that runs
+answer by the rule, from a large start and from a small one, with the difference and its 95 % interval over seeds, paired where
+the two have the same. A task that is compared in several settings has a line for each, so that none is picked. Starts are
+fixed by rule and not chosen by what came out: the paper's pair, by equal gain where the width is another, and for composition
+the ends of the row as well. Runs that have not learned what they were trained on are open, and not in the means.
+
+What cannot be compared is not on one axis: tasks of two answers, where half is right by chance, have their own. The mix of two
+corpora asks nothing, and γ is there the scale of its logits, too: it is in the table alone. So are trials, of one seed each.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lib.composition.diagram import gain, gamma_of_gain, two_layers
@@ -26,25 +30,31 @@ from lib.core.read.tables import table
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import train_specs, wide_specs
 from lib.language import arms
-from lib.language.addition.metrics import of_arms
+from lib.language.addition import metrics as addition
 from lib.language.experiments import ASKING, CHAIN, GAMMAS, LARGE, SMALL, SQUARE, TURN, Kind
 from lib.language.mixture.metrics import gap, of_mix
-from lib.language.prontoqa.metrics import of_asking
+from lib.language.prontoqa import metrics as prontoqa
 from lib.language.scan_cogs.metrics import of_cogs, of_scan
 from lib.reasoning_bias.experiments import PAPER_GAMMAS, bias_specs
 
+Runs = Sequence[StoredRun]
+
 
 @dataclass(frozen=True)
-class Task:
-    """`large`, `small`: (R,) shares from the two starts; `starts` says which they are; `what` is counted."""
+class Setting:
+    """`large`, `small`: (R,) shares from the two starts, `learned` which runs of each count; `starts` says which they are;
+    `name` tells it from other settings of its task."""
 
     name: str
-    chapter: str
-    what: str
     starts: tuple[str, str]
     large: np.ndarray
     small: np.ndarray
-    runs: tuple[StoredRun, ...]
+    learned: tuple[np.ndarray, np.ndarray]
+    groups: tuple[Runs, Runs]
+
+    @property
+    def runs(self) -> tuple[StoredRun, ...]:
+        return (*self.groups[0], *self.groups[1])
 
     @property
     def decays_too(self) -> bool:
@@ -52,24 +62,52 @@ class Task:
         return len({run.spec.decay for run in self.runs}) > 1
 
     @property
-    def lead(self) -> tuple[float, float, float]:
-        """Small less large, and its 95 % interval over seeds (Welch's t)."""
-        return arms.difference(self.small, self.large)
+    def means(self) -> tuple[float, float]:
+        """Of the runs that count, from the large start and from the small one."""
+        large, small = (arms.learned_mean(v, there) for v, there in zip((self.large, self.small), self.learned, strict=True))
+        return float(large), float(small)
+
+    @property
+    def lead(self) -> arms.Interval:
+        """Small less large, of the runs that count, and its 95 % interval over seeds."""
+        large, small = self.learned
+        seeds = [
+            [run.spec.seed for run, counts in zip(group, there, strict=True) if counts]
+            for group, there in zip(self.groups, self.learned, strict=True)
+        ]
+        return arms.paired(self.small[small], self.large[large], (seeds[1], seeds[0]))
 
 
-def _task(
+@dataclass(frozen=True)
+class Task:
+    """A row: the `question` in a few words, `what` is counted, and one `settings` or more. `two_valued`: by chance half of its
+    answers are right; `drawn`: is it a share that the picture can show?"""
+
+    name: str
+    question: str
+    chapter: str
+    what: str
+    settings: tuple[Setting, ...]
+    two_valued: bool = False
+    drawn: bool = True
+
+    @property
+    def runs(self) -> tuple[StoredRun, ...]:
+        return tuple(run for setting in self.settings for run in setting.runs)
+
+
+def setting(
     name: str,
-    chapter: str,
-    what: str,
-    groups: Sequence[Sequence[StoredRun]],
+    groups: Sequence[Runs],
     metric: str | Callable[[StoredRun], float],
     starts: tuple[str, str] | None = None,
-) -> Task:
+    learned: Callable[[Runs], np.ndarray] = lambda runs: np.ones(len(runs), bool),
+) -> Setting:
     value = metric if callable(metric) else lambda run: run.metrics[metric]
+    of = lambda group: f"γ = {listed([f'{g:g}' for g in sorted({run.spec.gamma for run in group})])}"
     large, small = groups
-    names = starts or tuple(f"γ = {listed([f'{g:g}' for g in sorted({run.spec.gamma for run in group})])}" for group in groups)
     shares = [np.array([value(run) for run in group], dtype=float) for group in groups]
-    return Task(name, chapter, what, names, *shares, (*large, *small))  # type: ignore[arg-type]
+    return Setting(name, starts or (of(large), of(small)), *shares, (learned(large), learned(small)), (large, small))
 
 
 def _pair(runs: Sequence[StoredRun], gammas: Sequence[float]) -> list[list[StoredRun]]:
@@ -94,86 +132,88 @@ def _pre_norm_runs(store: Store, profile: str) -> list[StoredRun]:
     return load(PLAYED.specs(profile), store)
 
 
-def _composed(
-    name: str,
-    runs_of: Callable[[Store, str], list[StoredRun]],
-    choose: Callable[[Sequence[StoredRun]], list[list[StoredRun]]],
-    chapter: str = "02-phase-diagram",
-) -> Callable[[Store, str], Task]:
-    return lambda store, profile: _task(name, chapter, "composes (4, 3)", choose(runs_of(store, profile)), "inferential")
+def _composed(name: str, runs_of: Callable[[Store, str], list[StoredRun]], chapter: str) -> Callable[[Store, str], Task]:
+    def make(store: Store, profile: str) -> Task:
+        runs = runs_of(store, profile)
+        settings = [
+            setting(said, choose(runs), "inferential") for said, choose in (("pair, by gain", _by_gain), ("ends of γ", _ends))
+        ]
+        return Task(f"composition, {name}", "are functions composed?", chapter, "composes (4, 3)", tuple(settings))
+
+    return make
 
 
 def _anchors(store: Store, profile: str) -> Task:
     runs = load(bias_specs(profile), store)
-    ends = PAPER_GAMMAS[0], PAPER_GAMMAS[-1]
-    groups = _pair(runs, sorted(ends))
-    return _task("a rule among facts", "09-memory-and-reasoning", "held-out pairs of anchors right", groups, "held out")
+    one = setting("", _pair(runs, sorted((PAPER_GAMMAS[0], PAPER_GAMMAS[-1]))), "held out")
+    what = "held-out pairs of anchors right"
+    return Task("anchors", "is a rule found?", "09-memory-and-reasoning", what, (one,))
 
 
 def _copying(store: Store, profile: str) -> Task:
     groups = [load(specs(profile), store) for specs in (wide_specs, train_specs)]
-    starts = ("W_O as 1 / √m", "small W_O")
-    return _task("copying from a prompt", "17-one-story", "signs right on unseen tasks", groups, "unseen", starts)
+    one = setting("", groups, "unseen", ("W_O as 1 / √m", "small W_O"))
+    return Task("prompts", "is the label copied?", "17-one-story", "signs right on unseen tasks", (one,), two_valued=True)
 
 
 _ARMS = arms.name_of(LARGE), arms.name_of(SMALL)
 
 
+def _sized(
+    runs: Mapping[Kind, Runs], main: str, metric: str, sizes: Sequence[int], of: str, learned: Callable[[Runs], np.ndarray]
+) -> tuple[Setting, ...]:
+    """The paper's two arms at each of these sizes of the training set."""
+    pair = lambda size: [runs[(main, size, *arm)] for arm in (LARGE, SMALL)]
+    return tuple(setting(f"{size:,} {of}", pair(size), metric, _ARMS, learned) for size in sizes)
+
+
 def _commands(
-    name: str, what: str, runs_of: Callable[[Store, str], dict[Kind, list[StoredRun]]], main: str, metric: str, which: int
+    name: str, question: str, what: str, runs_of: Callable[[Store, str], dict[Kind, list[StoredRun]]], main: str, metric: str
 ) -> Callable[[Store, str], Task]:
-    """`which` of the sizes of the training set, from the largest down."""
+    """At the two largest sizes of the training set."""
 
     def make(store: Store, profile: str) -> Task:
         runs = runs_of(store, profile)
-        sizes = sorted({size for kind, size, *_ in runs if kind == main})
-        size = sizes[max(which, -len(sizes))]
-        groups = [runs[(main, size, *arm)] for arm in (LARGE, SMALL)]
-        return _task(f"{name}, {size:,} rows", "20-scan-and-cogs", what, groups, metric, _ARMS)
+        sizes = arms.sizes(runs, main, *SMALL)[-2:]
+        return Task(name, question, "20-scan-and-cogs", what, _sized(runs, main, metric, sizes, "rows", arms.fitted))
 
     return make
 
 
 def _addition(store: Store, profile: str) -> Task:
-    runs = of_arms(store, profile)
-    groups = [runs[(SQUARE, *arm)] for arm in (LARGE, SMALL)]
-    return _task("addition", "19-addition", "sums right in the square", groups, "test", _ARMS)
+    runs = addition.of_arms(store, profile)
+    one = setting("", [runs[(SQUARE, *arm)] for arm in (LARGE, SMALL)], "test", _ARMS, arms.fitted)
+    return Task("addition", "are unseen sums right?", "19-addition", "sums right in the square", (one,))
 
 
-def _asking(which: Callable[[str], int]) -> Callable[[Store, str], Task]:
-    """At the size of the training set that `which` finds for a profile."""
-
-    def make(store: Store, profile: str) -> Task:
-        runs, size = of_asking(store, profile), which(profile)
-        groups = [runs[(CHAIN, size, *arm)] for arm in (LARGE, SMALL)]
-        what = "labels right behind the gold chain"
-        return _task(f"PrOntoQA, {size:,} questions", "21-prontoqa", what, groups, "label", _ARMS)
-
-    return make
+def _asking(store: Store, profile: str) -> Task:
+    """At the size at which all arms were trained, and at the largest."""
+    runs = prontoqa.of_asking(store, profile)
+    sizes = sorted({ASKING[profile].middle, max(ASKING[profile].sizes)})
+    settings = _sized(runs, CHAIN, "label", sizes, "questions", prontoqa.learned)
+    what = "labels right behind the gold chain"
+    return Task("PrOntoQA", "true or false?", "21-prontoqa", what, settings, two_valued=True)
 
 
 def _mix(store: Store, profile: str) -> Task:
     """1 − L_PrOntoQA / L_stories at equal progress: ΔL of Yao et al. 2025, Fig. 7A, as a share."""
     runs = of_mix(store, profile)
     groups = [runs[True, gamma] for gamma in (min(GAMMAS), max(GAMMAS))]
-    below = [1 - 1 / (1 + gap(group, profile)) for group in groups]
-    names = tuple(f"γ = {gamma:g}" for gamma in (min(GAMMAS), max(GAMMAS)))
+    below = lambda run: 1 - 1 / (1 + float(gap([run], profile)[0]))
+    there = lambda group: np.isfinite(gap(group, profile))
     what = "by how much the loss of questions is below that of stories"
-    large, small = (values[np.isfinite(values)] for values in below)
-    return Task("a mix, questions and stories", "22-questions-and-stories", what, names, large, small, (*groups[0], *groups[1]))  # type: ignore[arg-type]
+    one = setting("", groups, below, learned=there)
+    return Task("a mix", "do questions lead?", "22-questions-and-stories", what, (one,), drawn=False)
 
 
 TASKS: tuple[Callable[[Store, str], Task], ...] = (
-    _composed("composition, paper's pair by gain", two_layers, _by_gain),
-    _composed("composition, ends of γ", two_layers, _ends),
-    _composed("composition (pre-norm), paper's pair by gain", _pre_norm_runs, _by_gain, "08-gpt2"),
-    _composed("composition (pre-norm), ends of γ", _pre_norm_runs, _ends, "08-gpt2"),
+    _composed("post-norm", two_layers, "02-phase-diagram"),
+    _composed("pre-norm", _pre_norm_runs, "08-gpt2"),
     _anchors,
     _copying,
-    *[_commands("SCAN, turn left", "commands right", of_scan, TURN, "test", which) for which in (-2, -1)],
-    *[_commands("COGS, 21 cases", "sentences right", of_cogs, "COGS", "gen", which) for which in (-2, -1)],
-    _asking(lambda profile: ASKING[profile].middle),
-    _asking(lambda profile: max(ASKING[profile].sizes)),
+    _commands("SCAN", "is “turn left” composed?", "commands right", of_scan, TURN, "test"),
+    _commands("COGS", "words in new roles?", "sentences right in 21 cases", of_cogs, "COGS", "gen"),
+    _asking,
     _addition,
     _mix,
 )
@@ -184,74 +224,133 @@ def tasks(store: Store, profile: str) -> list[Task]:
     return [make(store, profile) for make in TASKS]
 
 
+def trials(store: Store, profile: str) -> list[Task]:
+    """The trials of addition, a setting a form and learning rate. Raises LookupError where runs are missing."""
+    settings = [
+        setting(f"{form}{'’s form' * (form == 'GPT-2')}, learning rate {rate:g}", pair, "test", _ARMS, arms.fitted)
+        for (form, rate), pair in addition.by_setting([addition.trials(store, profile)]).items()
+    ]
+    return [Task("addition, trial", "are unseen sums right?", "19-addition", "sums right in the square", tuple(settings))]
+
+
+_LOOKS = ((style.GREY, -0.17), (style.VERMILLION, 0.17))
+"""Colour and shift of the large start and of the small one."""
+
+
 def draw(found: Sequence[Task], narrow: bool = False) -> Figure:
-    """A row a task: runs (small dots) and means (large ones) from the large start (grey) and the small one (orange); on the
-    right, or below where it is `narrow`, the difference with its interval."""
+    """A row a task, a line a setting: runs (small dots, open if they do not count) and means (large ones) from the large start
+    (grey) and the small one (orange); on the right, or below where it is `narrow`, the difference with its interval. Tasks of
+    two answers stand below, on an axis of their own."""
+    blocks = [block for two in (False, True) if (block := [t for t in found if t.drawn and t.two_valued == two])]
+    heights = [0.75 + 0.26 * len(block) + 0.3 * sum(len(t.settings) for t in block) for block in blocks]
     with style.look():
-        height = 0.5 + 0.42 * len(found)
         if narrow:
-            fig, (left, right) = plt.subplots(2, 1, figsize=(style.NARROW, 1.8 * height), sharey=True)
+            shape = {"nrows": 2 * len(blocks), "ncols": 1, "height_ratios": [h for h in heights for _ in (0, 1)]}
+            fig, axes = plt.subplots(**shape, figsize=(style.NARROW, 2 * sum(heights) + 0.6), squeeze=False)
+            pairs = list(zip(axes[::2, 0], axes[1::2, 0], strict=True))
         else:
-            fig, (left, right) = plt.subplots(1, 2, figsize=(style.WIDTH, height), sharey=True, width_ratios=(3, 2))
-        for row, task in enumerate(found):
-            means = task.large.mean(), task.small.mean()
-            left.annotate(
-                "", (means[1], row), (means[0], row), arrowprops={"arrowstyle": "-", "color": style.LIGHT, "lw": 3}, zorder=1
-            )
-            for values, colour, shift in ((task.large, style.GREY, -0.17), (task.small, style.VERMILLION, 0.17)):
-                left.plot(values, np.full(len(values), row + shift), "o", ms=3, color=colour, alpha=0.6, clip_on=False)
-                left.plot(values.mean(), row, "o", ms=8, color=colour, mec="white", clip_on=False)
-            gap, low, high = task.lead
-            right.plot([low, high], [row, row], color=style.DARK, lw=1.6)
-            right.plot(gap, row, "D", ms=5, color=style.DARK)
-        left.set_yticks(range(len(found)), [task.name for task in found])
-        left.invert_yaxis()
-        left.set(xlim=(-0.02, 1.02), xlabel="share answered by the rule")
-        right.axvline(0, color=style.GREY, lw=0.8)
-        right.set(xlabel="difference, small start less large")
-        right.tick_params(left=False)
+            shape = {"nrows": len(blocks), "ncols": 2, "height_ratios": heights, "width_ratios": (3, 2)}
+            fig, axes = plt.subplots(**shape, figsize=(style.WIDTH, sum(heights) + 0.4), squeeze=False)
+            pairs = [(left, right) for left, right in axes]
+        for block, (left, right) in zip(blocks, pairs, strict=True):
+            _block(left, right, block, narrow)
         for colour, label in ((style.GREY, "large start"), (style.VERMILLION, "small start")):
-            left.plot([], [], "o", ms=7, color=colour, label=label)
-        fig.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+            pairs[0][0].plot([], [], "o", ms=7, color=colour, label=label)
+        fig.legend(*pairs[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return fig
 
 
-def kinds(found: Sequence[Task]) -> int:
-    """How many different tasks there are; some are compared in several settings."""
-    return len({re.split(r",| \(", task.name)[0] for task in found})
+def _block(left: Axes, right: Axes, block: Sequence[Task], narrow: bool) -> None:
+    """Tasks on one axis of shares and one of differences."""
+    at, middles = 0.0, []
+    for task in block:
+        middles.append(at + (len(task.settings) - 1) / 2)
+        for one in task.settings:
+            large, small = one.means
+            left.plot([large, small], [at, at], color=style.LIGHT, lw=3, zorder=1)
+            for values, there, mean, (colour, shift) in zip(
+                (one.large, one.small), one.learned, one.means, _LOOKS, strict=True
+            ):
+                for value, counts in zip(values, there, strict=True):
+                    face = colour if counts else "white"
+                    left.plot(value, at + shift, "o", ms=3, mec=colour, mfc=face, alpha=0.6, clip_on=False)
+                left.plot(mean, at, "o", ms=8, color=colour, mec="white", clip_on=False)
+            gap, low, high = one.lead
+            right.plot([low, high], [at, at], color=style.DARK, lw=1.6)
+            right.plot(gap, at, "D", ms=5, color=style.DARK)
+            for ax in ((left, right) if narrow else (right,)) if one.name else ():
+                ax.text(1.02, at, one.name, transform=ax.get_yaxis_transform(), va="center", fontsize=7, color=style.GREY)
+            at += 1
+        at += 0.5
+    for ax in (left, right) if narrow else (left,):
+        ax.set_yticks(middles, [f"{task.name}:\n{task.question}" for task in block])
+    for ax in (left, right):
+        ax.set_ylim(at - 0.5, -1)
+    if not narrow:
+        right.set_yticks([])
+    if block[0].two_valued:
+        left.axvline(0.5, color=style.GREY, lw=0.8, ls=":")
+        left.set(xlim=(0.38, 1.02), xlabel="share right of two answers")
+    else:
+        left.set(xlim=(-0.02, 1.02), xlabel="share answered by the rule")
+    right.axvline(0, color=style.GREY, lw=0.8)
+    right.set(xlabel="small start less large")
+    right.tick_params(left=False)
+
+
+def compared(found: Sequence[Task]) -> list[tuple[Task, Setting]]:
+    """The settings that the picture shows."""
+    return [(task, one) for task in found if task.drawn for one in task.settings]
 
 
 def sentence(found: Sequence[Task]) -> str:
-    """In how many rows the small start is ahead, behind, or neither."""
-    leads = {task.name: task.lead for task in found}
+    """In how many settings the small start is ahead, behind, or neither."""
+    leads = {", ".join(filter(None, (task.name, one.name))): one.lead for task, one in compared(found)}
     ahead = [name for name, (_, low, _) in leads.items() if low > 0]
     behind = [name for name, (*_, high) in leads.items() if high < 0]
     open_ = [name for name in leads if name not in ahead and name not in behind]
     named = lambda names: f" ({'; '.join(names)})" if names else ""
-    decayed = [task for task in found if task.decays_too]
+    decayed = sum(one.decays_too for _, one in compared(found))
+    count = sum(task.drawn for task in found)
     return (
-        f"On {number_of(kinds(found), 'task')} in {number_of(len(leads), 'setting')} the smaller start is ahead in "
+        f"On {number_of(count, 'task')} in {number_of(len(leads), 'setting')} the smaller start is ahead in "
         f"{len(ahead)}{named(ahead)}, behind in {len(behind) or 'none'}{named(behind)}; in the other {len(open_)} its 95% "
         "interval over seeds holds zero."
-        + (f" In {len(decayed)} of the settings weight decay changes with the start, as in the paper." if decayed else "")
+        + (f" In {decayed} of the settings weight decay changes with the start, as in the paper." if decayed else "")
     )
 
 
-def rows(found: Sequence[Task]) -> str:
-    """The numbers of the figure as a table."""
-    head = ("task", "counted", "large start", "small start", "runs", "share, large", "share, small", "difference [95 %]")
-    return table(
-        head,
-        [
-            (
-                f"[{t.name}]({t.chapter})",
-                t.what,
-                *t.starts,
-                f"{len(t.large)}, {len(t.small)}",
-                f"{t.large.mean():.2f}",
-                f"{t.small.mean():.2f}",
-                "{:+.2f} [{:+.2f}, {:+.2f}]".format(*t.lead),
-            )
-            for t in found
-        ],
+def trial_sentence(tried: Sequence[Task]) -> str:
+    """What the picture leaves out: how many trials there are, and the one that is furthest the other way."""
+    every = [one for task in tried for one in task.settings]
+    behind = [one for one in every if one.small.mean() < one.large.mean()]
+    said = f"Not in it are {number_of(len(every), 'trial')} of addition, one seed each: the small start is behind in"
+    if not behind:
+        return f"{said} none."
+    worst = min(behind, key=lambda one: one.small.mean() - one.large.mean())
+    unlearned = [run.metrics["train"] for run in worst.runs if run.metrics["train"] < arms.FITTED]
+    note = f"; one of the two had but {min(unlearned):.1%} of its rows of training right" if unlearned else ""
+    return (
+        f"{said} {len(behind)}, the most in {worst.name}, with {worst.small.mean():.1%} against {worst.large.mean():.1%} of "
+        f"the square right{note}."
     )
+
+
+HEAD = ("task", "setting", "counted", "large start", "small start", "runs", "share, large", "share, small", "difference [95 %]")
+
+
+def rows(found: Sequence[Task], tried: Sequence[Task] = ()) -> str:
+    """The numbers of the figure as a table, with what it leaves out. Means of the runs that count, or of all if none does."""
+    every = [(task, one) for task in (*found, *tried) for one in task.settings]
+    return table(HEAD, [_row(task, one) for task, one in every])
+
+
+def _row(task: Task, one: Setting) -> tuple[str, ...]:
+    counts = [f"{int(there.sum())} of {len(there)}" if not there.all() else f"{len(there)}" for there in one.learned]
+    means = [
+        f"{mean:.2f}" if there.any() else f"{values.mean():.2f}, not learned"
+        for mean, there, values in zip(one.means, one.learned, (one.large, one.small), strict=True)
+    ]
+    seeds = all(there.sum() > 1 for there in one.learned)
+    lead = "{:+.2f} [{:+.2f}, {:+.2f}]".format(*one.lead) if seeds else "–"
+    return f"[{task.name}]({task.chapter})", one.name or "–", task.what, *one.starts, ", ".join(counts), *means, lead

@@ -118,14 +118,15 @@ def facts(
     """What the first page says. found: of `forms`; everywhere: all tasks; claims: evaluated; of_chapter: {chapter: ids of its
     claims}."""
     pre, new_seeds = found.values()
-    ends, tasks = metrics.ends(pre), [task for task in everywhere if not task.name.startswith("composition")]
+    ends = metrics.ends(pre)
+    leads = [one.lead for task, one in bridge.compared(everywhere) if not task.name.startswith("composition")]
     status = {row["id"]: row["status"] for row in claims if not row["by_construction"]}
     ids = [name for chapter, names in of_chapter.items() if int(chapter[:2]) in COPIES for name in names]
     copies = [status[name] for name in ids if status.get(name, NOT_RUN) != NOT_RUN]
     best = metrics.ends(two_layers(store, PROFILE))
-    ahead, behind = (sum(wins(task.lead) for task in tasks) for wins in (lambda v: v[1] > 0, lambda v: v[2] < 0))
+    ahead, behind = (sum(map(wins, leads)) for wins in (lambda v: v[1] > 0, lambda v: v[2] < 0))
     at = {m: f"two pre-norm layers of GPT-2's form, four seeds: mean share at γ = {ends.gamma[m]:g}" for m in MAPPINGS}
-    rests = "settings of real and synthetic tasks: 95 % interval over seeds of small less large start"
+    rests = "settings of real and synthetic tasks: 95 % interval over seeds, paired, of small less large start"
     new = metrics.new_facts(new_seeds)
     names = ("seeds", "symmetric-low", "symmetric-140", "inferential-140", "neither-75")
     size = metrics.size_facts(controls.paper_size(store, PROFILE))
@@ -145,7 +146,7 @@ def facts(
             "{} of {}",
             "claims of chapters 12 to 18 that hold",
         ),
-        "settings": Fact(len(tasks), "{}", "settings of other tasks that are compared from two starts"),
+        "settings": Fact(len(leads), "{}", "settings of other tasks that are compared from two starts"),
         "ahead": Fact(in_words(ahead), "{}", f"{rests} above 0"),
         "behind": Fact(in_words(behind), "{}", f"{rests} below 0"),
     }

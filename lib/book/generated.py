@@ -42,7 +42,7 @@ def write_all(store: Store, folder: Path = FOLDER) -> None:
     """Write every part. Raises LookupError if what the first page shows is not stored."""
     folder.mkdir(exist_ok=True)
     claims = ledger.evaluate_all(store, PROFILE, BUILD / "claims.json")
-    rows, everywhere = front.forms(store), bridge.tasks(store, PROFILE)
+    rows, everywhere, tried = front.forms(store), bridge.tasks(store, PROFILE), bridge.trials(store, PROFILE)
     played = next(iter(rows.values()))
     _draw("headline", figures.kinds(rows))
     for narrow, name in ((False, ""), (True, "-narrow")):
@@ -52,7 +52,7 @@ def write_all(store: Store, folder: Path = FOLDER) -> None:
     parts = {
         "question.html": front.question(rows),
         "numbers.html": words.html(),
-        "bridge.md": bridge_text(everywhere),
+        "bridge.md": bridge_text(everywhere, tried),
         "totals.md": claims_line(claims),
         "contents.html": contents.all_chapters(claims),
         "explorer.html": Explorer(
@@ -77,13 +77,13 @@ def claims_line(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"**{sum(not by_construction(row) for row in rows)} claims:** {totals(rows)}.\n"
 
 
-def bridge_text(found: Sequence[bridge.Task]) -> str:
-    """What stands under the picture of all tasks: the sentence, and its numbers folded away."""
+def bridge_text(found: Sequence[bridge.Task], tried: Sequence[bridge.Task]) -> str:
+    """What stands under the picture of all tasks: the sentence, what trials say, and all numbers folded away."""
     runs = [run for task in found for run in task.runs]
     return (
-        f"{bridge.sentence(found)}\n\n"
+        f"{bridge.sentence(found)}\n{bridge.trial_sentence(tried)}\n\n"
         + made_from(provenance_line(runs, PROFILE), bridge.draw)
-        + f"\n\n```{{dropdown}} In numbers\n{typeset.markdown(bridge.rows(found))}\n```\n"
+        + f"\n\n```{{dropdown}} In numbers\n{typeset.markdown(bridge.rows(found, tried))}\n```\n"
     )
 
 

@@ -29,9 +29,15 @@ def shares(runs: Sequence[StoredRun], name: str = "test") -> np.ndarray:
     return np.array([run.metrics[name] for run in runs], dtype=float)
 
 
-def fitted(runs: Sequence[StoredRun]) -> bool:
-    """Has every run learned its rows of training?"""
-    return bool((shares(runs, "train") >= FITTED).all())
+def fitted(runs: Sequence[StoredRun]) -> np.ndarray:
+    """(R,) has a run learned its rows of training?"""
+    return shares(runs, "train") >= FITTED
+
+
+def learned_mean(values: np.ndarray, learned: np.ndarray) -> np.ndarray:
+    """(S, R), or (R,), to (S,), or one number: means over the runs that have learned; NaN where none has."""
+    count = learned.sum(-1)
+    return np.where(count > 0, np.where(learned, values, 0).sum(-1) / np.maximum(count, 1), np.nan)
 
 
 def sizes(runs: Runs, main: str, *arm: float) -> list[int]:
@@ -49,7 +55,20 @@ def largest(runs: Runs, main: str) -> int:
     return sizes(runs, main, *SMALL)[-1]
 
 
-def difference(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
+Interval = tuple[float, float, float]
+"""A mean, and the lower and the upper end of its 95 % interval."""
+
+
+def interval(values: np.ndarray) -> Interval:
+    """The mean of (n,) values and its 95 % interval (Student's t); a point where nothing varies, or there is one value."""
+    centre = float(values.mean())
+    if len(values) < 2 or not (error := float(values.std(ddof=1)) / np.sqrt(len(values))):
+        return centre, centre, centre
+    half = float(stdtrit(len(values) - 1, 0.975)) * error
+    return centre, centre - half, centre + half
+
+
+def difference(a: np.ndarray, b: np.ndarray) -> Interval:
     """mean(a) − mean(b), and its 95 % interval (Welch's t); the interval is a point where nothing varies.
 
     scipy's test warns, and so writes into a notebook, where one of the two does not vary, as shares of 1 often do not."""
@@ -62,9 +81,33 @@ def difference(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
     return gap, gap - half, gap + half
 
 
-def lead(small: Sequence[StoredRun], large: Sequence[StoredRun], name: str = "test") -> tuple[float, float, float]:
-    """By how much the share of one arm exceeds the other's, with its interval over seeds."""
-    return difference(shares(small, name), shares(large, name))
+PAIRED = "its interval was not paired by seed at first, though runs of one seed share their data"
+"""Why the criterion of a claim was replaced; what that changed is said behind it."""
+
+
+def seeds_of(runs: Sequence[StoredRun]) -> tuple[int, ...]:
+    return tuple(run.spec.seed for run in runs)
+
+
+def paired(a: np.ndarray, b: np.ndarray, seeds: tuple[Sequence[int], Sequence[int]]) -> Interval:
+    """mean(a) − mean(b) and its 95 % interval, given the `seeds` of both: runs of one seed share their data and their random
+    numbers, so their differences are taken (paired t). Where the two have not the same seeds, once each, it is Welch's."""
+    first, second = seeds
+    if len(set(first)) < len(first) or set(first) != set(second) or len(first) != len(second):
+        return difference(a, b)
+    return interval(a[np.argsort(first)] - b[np.argsort(second)])
+
+
+def contrast(
+    small: Sequence[StoredRun], large: Sequence[StoredRun], measure: Callable[[Sequence[StoredRun]], np.ndarray]
+) -> Interval:
+    """By how much a measure of one arm, a value a run, exceeds the other's; paired by seed."""
+    return paired(measure(small), measure(large), (seeds_of(small), seeds_of(large)))
+
+
+def lead(small: Sequence[StoredRun], large: Sequence[StoredRun], name: str = "test") -> Interval:
+    """By how much the share of one arm exceeds the other's, with its interval over seeds, paired."""
+    return contrast(small, large, lambda runs: shares(runs, name))
 
 
 LITTLE = 0.05
@@ -85,6 +128,13 @@ def of_seed(runs: Sequence[StoredRun], seed: int) -> StoredRun:
 def percent(values: np.ndarray) -> str:
     """Mean ± standard deviation in percent, where the latter does not round to nothing."""
     return mean_std(100 * values, 1).removesuffix(" ± 0.0")
+
+
+def told(runs: Sequence[StoredRun], values: np.ndarray) -> str:
+    """`percent` of the runs that have learned, and beside it, one by one, the values of those that have not."""
+    there = fitted(runs)
+    others = "not learned: " + ", ".join(f"{100 * value:.1f}" for value in values[~there])
+    return "; ".join([*([percent(values[there])] if there.any() else []), *([others] if not there.all() else [])])
 
 
 # --- Dials ---

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from lib.core.read import style
+from lib.language.arms import learned_mean
 
 STARTS = tuple(style.GAMMA(x) for x in (0.1, 0.5, 0.9))
 """A colour for each of three starts, dark for the largest."""
@@ -41,14 +42,20 @@ def along(panels: Mapping[str, Mapping[str, Mapping[str, Curve]]], ylabel: str) 
     return fig
 
 
-def arms(found: Mapping[str, Sequence[float]], hollow: Sequence[str], xlabel: str, chance: float | None = None) -> Figure:
-    """Shares at the end, arm by arm, a point a run; open in the arms that `hollow` names; dotted: `chance`."""
+def arms(found: Mapping[str, tuple[np.ndarray, np.ndarray]], xlabel: str, chance: float | None = None) -> Figure:
+    """Shares at the end, arm by arm, a point a run; open: one that has not learned its rows of training; a bar at the mean of
+    the others; dotted: `chance`. found: {arm: (shares (R,), has a run learned? (R,))}."""
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH, 0.9 + 0.32 * len(found)))
         for row in range(len(found)):
             ax.axhline(row, color=style.LIGHT, lw=0.6, zorder=0)
         if chance is not None:
             ax.axvline(chance, color=style.GREY, lw=0.9, ls=":", zorder=0)
-        style.point_rows(ax, found, hollow)
+        for row, (values, learned) in enumerate(found.values()):
+            ax.plot([learned_mean(values, learned)] * 2, [row - 0.3, row + 0.3], color=style.GREEN, lw=1.5)
+            for some, face in ((learned, style.GREEN), (~learned, "white")):
+                ax.plot(values[some], [row] * int(some.sum()), "o", ms=6, mec=style.GREEN, mfc=face, alpha=0.8)
+        ax.set_yticks(range(len(found)), list(found))
+        ax.invert_yaxis()
         ax.set(xlabel=xlabel, xlim=(-0.03, 1.03))
     return fig

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations
 from typing import Any, Literal, cast
@@ -329,15 +329,6 @@ def between(
 ) -> None:
     """A band without an edge, as of an interval. low, high: (n,)."""
     ax.fill_between(x, low, high, color=colour, alpha=shade, lw=0)
-
-
-def point_rows(ax: Axes, found: Mapping[str, Sequence[float]], hollow: Sequence[str] = ()) -> None:
-    """A row a name, a green point a value; open in the rows that `hollow` names. From above in the order given."""
-    for row, (name, values) in enumerate(found.items()):
-        face = "white" if name in hollow else GREEN
-        ax.plot(values, [row] * len(values), "o", ms=6, mec=GREEN, mfc=face, alpha=0.8)
-    ax.set_yticks(range(len(found)), list(found))
-    ax.invert_yaxis()
 
 
 def bare(ax: Axes) -> None:

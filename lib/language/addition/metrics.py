@@ -10,6 +10,7 @@ import numpy as np
 
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.fact import Fact, mean
+from lib.core.read.statistics import fisher_exact
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
 from lib.language.addition_task import Addition
@@ -126,6 +127,16 @@ def adds(runs: Sequence[StoredRun]) -> tuple[int, int]:
     return int((arms.shares(runs) >= WELL).sum()), len(runs)
 
 
+def adding_more(runs: Sequence[StoredRun], others: Sequence[StoredRun]) -> tuple[float, float, float]:
+    """Fisher's exact test of whether more runs add than of the others: p, p of the opposite, and the least p that could be
+    where so many add in all. Shares lie near 1 or far below, so their mean and its interval say little."""
+    (a, n), (b, m) = adds(runs), adds(others)
+    best = min(n, a + b)
+    table = lambda a, b: [[a, n - a], [b, m - b]]
+    p = fisher_exact(table(a, b), "greater"), fisher_exact(table(a, b), "less")
+    return *p, fisher_exact(table(best, a + b - best), "greater")
+
+
 def _mean(runs: Sequence[StoredRun]) -> float | None:
     return mean(arms.shares(runs))
 
@@ -153,6 +164,8 @@ def facts(
         group = low_rate.get((SQUARE, *arm), ())
         if arm != LARGER:
             found[f"low-{name}"] = Fact(adds(group) if group else None, "{} of {}", f"{rests}, at 3e-4")
+    p = adding_more(runs[SQUARE, *SMALL], runs[SQUARE, *LARGE])[0]
+    found["fisher"] = Fact(p, "{:.2f}", "Fisher's one-sided exact test of the runs that add, small arm against large, p")
     failing = [off(run) for run in runs[SQUARE, *LARGE] if adds([run])[0] == 0]
     for i, name in enumerate(("one", "other")):
         errors = Counter(failing[i][failing[i] != 0].tolist()) if i < len(failing) else Counter()
@@ -196,7 +209,7 @@ SETTING_HEAD = (
 def arm_rows(runs: Mapping[Arm, Sequence[StoredRun]]) -> list[tuple[str, ...]]:
     """Every arm: percent of pairs of training and of held-out pairs right at the end."""
     return [
-        (split, f"{gamma:g}", f"{decay:g}", arms.percent(arms.shares(group, "train")), arms.percent(arms.shares(group)))
+        (split, f"{gamma:g}", f"{decay:g}", arms.percent(arms.shares(group, "train")), arms.told(group, arms.shares(group)))
         for (split, gamma, decay), group in runs.items()
     ]
 
@@ -208,8 +221,8 @@ def setting_rows(tried: Sequence[StoredRun], shown: Sequence[Sequence[StoredRun]
         for (form, rate), pair in found.items():
             if all(pair):
                 seeds = ", ".join(map(str, sorted({run.spec.seed for run in pair[0]})))
-                shares = [arms.percent(arms.shares(group, name)) for group in pair for name in ("train", "test")]
-                rows.append((form, f"{rate:g}", f"{what}, seeds {seeds}", *shares))
+                shares = [(arms.percent(arms.shares(group, "train")), arms.told(group, arms.shares(group))) for group in pair]
+                rows.append((form, f"{rate:g}", f"{what}, seeds {seeds}", *shares[0], *shares[1]))
     return rows
 
 

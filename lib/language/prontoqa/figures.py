@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lib.core.read import style
-from lib.language.arms import FITTED
+from lib.language.arms import FITTED, learned_mean
 from lib.language.drawing import ARMS
 
 READINGS = ((style.DARK, "o", "-"), (style.VERMILLION, "s", "-"), (style.BLUE, "v", "--"))
@@ -43,15 +43,15 @@ def over_sizes(
     sizes: Sequence[int], steps: Mapping[str, np.ndarray], right: Mapping[str, np.ndarray], limits: Sequence[int]
 ) -> Figure:
     """Left: steps until labels are learned, (S, R), NaN for never, above the `limits` of the sizes (S,). Right: shares of right
-    labels, (S, R). A mark a run, open where it never learns them, a line through the means where every run has a number;
-    {arm: values}, the large start first."""
+    labels, (S, R). A mark a run, open where it never learns them, a line through the means of the runs that do; {arm: values},
+    the large start first."""
     ends, top = np.array(limits, float), max(limits)
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.2))
         for ax, values in zip(axes, (steps, right), strict=True):
             for (name, found), (colour, mark), aside in zip(values.items(), ARMS, _apart(len(values), 0.14), strict=False):
                 x = np.array(sizes) * aside
-                ax.plot(x, found.mean(1), "-", color=colour, lw=1.5, label=name)
+                ax.plot(x, learned_mean(found, np.isfinite(steps[name])), "-", color=colour, lw=1.5, label=name)
                 for run, fit, shift in zip(found.T, steps[name].T, _apart(found.shape[1], 0.07), strict=True):
                     never = np.isnan(fit)
                     shown = np.where(np.isnan(run), ends + 0.07 * top, run)
@@ -70,21 +70,27 @@ def over_sizes(
     return fig
 
 
-def along(panels: Mapping[str, Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]]], halves: Sequence[str]) -> Figure:
-    """Shares along training, a column a size, a row a metric, a thin line a run, thick their mean; chance is one half for the
-    metrics in `halves`. panels: {size: {arm: {metric: (steps (n,), shares (R, n))}}}, the large start first, the same metrics
-    everywhere."""
+def along(
+    panels: Mapping[str, Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]]],
+    learned: Mapping[str, np.ndarray],
+    halves: Sequence[str],
+) -> Figure:
+    """Shares along training, a column a size, a row a metric, a thin line a run, dotted if it never learns, thick the mean of
+    the others; chance is one half for the metrics in `halves`. panels: {size: {arm: {metric: (steps (n,), shares (R, n))}}},
+    the large start first, the same metrics everywhere; learned: {arm: (S, R)}."""
     metrics = list(next(iter(next(iter(panels.values())).values())))
     with style.look():
         fig, axes = plt.subplots(
             len(metrics), len(panels), figsize=(style.WIDTH, 0.9 + 1.45 * len(metrics)), sharex=True, sharey=True, squeeze=False
         )
-        for column, (title, arms) in zip(axes.T, panels.items(), strict=True):
+        for place, (column, (title, arms)) in enumerate(zip(axes.T, panels.items(), strict=True)):
             for ax, metric in zip(column, metrics, strict=True):
                 for (name, curves), (colour, _) in zip(arms.items(), ARMS, strict=False):
                     steps, values = curves[metric]
-                    ax.plot(steps, values.T, color=colour, lw=0.6, alpha=0.5)
-                    ax.plot(steps, values.mean(0), color=colour, lw=1.6, label=name)
+                    there = learned[name][place]
+                    for run, has in zip(values, there, strict=True):
+                        ax.plot(steps, run, "-" if has else ":", color=colour, lw=0.6 if has else 1.2, alpha=0.6)
+                    ax.plot(steps, learned_mean(values.T, there), color=colour, lw=1.6, label=name)
                 _share(ax, metric in halves)
             column[0].set_title(title, fontsize=9)
             column[-1].set_xlabel("step")
@@ -95,8 +101,9 @@ def along(panels: Mapping[str, Mapping[str, Mapping[str, tuple[np.ndarray, np.nd
     return fig
 
 
-def readings(sizes: Sequence[int], panels: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
-    """Shares by size, a panel an arm, a line a reading, (S, R)."""
+def readings(sizes: Sequence[int], panels: Mapping[str, Mapping[str, np.ndarray]], learned: Mapping[str, np.ndarray]) -> Figure:
+    """Shares by size, a panel an arm, a line a reading, (S, R). learned: {arm: (S, R)}; runs that have not are open, and not in
+    the means."""
     with style.look():
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.3), sharey=True)
         for ax, (title, lines) in zip(axes, panels.items(), strict=True):
@@ -104,8 +111,10 @@ def readings(sizes: Sequence[int], panels: Mapping[str, Mapping[str, np.ndarray]
                 lines.items(), READINGS, _apart(len(lines), 0.12), strict=False
             ):
                 x = np.array(sizes) * aside
-                ax.plot(x, found.mean(1), dash, color=colour, lw=1.4)
-                ax.plot(x, found, mark, ms=4, color=colour, alpha=0.6, mew=0)
+                there, at = learned[title], np.broadcast_to(x[:, None], found.shape)
+                ax.plot(x, learned_mean(found, there), dash, color=colour, lw=1.4)
+                for some, face in ((there, colour), (~there, "white")):
+                    ax.plot(at[some], found[some], mark, ms=4, mec=colour, mfc=face, alpha=0.7, mew=0.8)
                 ax.plot([], [], dash, marker=mark, ms=4, color=colour, lw=1.4, label=name)
             _by_size(ax, sizes)
             _share(ax)
@@ -115,18 +124,22 @@ def readings(sizes: Sequence[int], panels: Mapping[str, Mapping[str, np.ndarray]
     return fig
 
 
-def variants(panels: Mapping[str, Mapping[str, Sequence[float]]], readers: Mapping[str, Mapping[str, float]]) -> Figure:
-    """Shares of right labels, a panel a variant, a mark a run, arm by arm, the large start first; lines: readers that do not
-    reason, {variant: {reader: share}}."""
+def variants(
+    panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]], readers: Mapping[str, Mapping[str, float]]
+) -> Figure:
+    """Shares of right labels, a panel a variant, a mark a run, open if it has not learned, a bar at the mean of the others, arm
+    by arm, the large start first; lines: readers that do not reason. panels: {variant: {arm: (shares (R,), has a run learned?
+    (R,))}}; readers: {variant: {reader: share}}."""
     with style.look():
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.3), sharey=True)
         for ax, (title, arms) in zip(axes, panels.items(), strict=True):
             for (name, level), dash in zip(readers[title].items(), LINES, strict=False):
                 ax.axhline(level, color=style.VERMILLION, lw=1.3, ls=dash, label=name, zorder=1)
-            for place, ((_, values), (colour, mark)) in enumerate(zip(arms.items(), ARMS, strict=False)):
+            for place, ((values, learned), (colour, mark)) in enumerate(zip(arms.values(), ARMS, strict=False)):
                 x = place + 0.09 * (np.arange(len(values)) - (len(values) - 1) / 2)
-                ax.plot(x, values, mark, ms=6, color=colour, alpha=0.85, mew=0)
-                ax.plot([place - 0.2, place + 0.2], [np.mean(values)] * 2, color=colour, lw=1.5)
+                for some, face in ((learned, colour), (~learned, "white")):
+                    ax.plot(x[some], values[some], mark, ms=6, mec=colour, mfc=face, alpha=0.85, mew=0.8)
+                ax.plot([place - 0.2, place + 0.2], [learned_mean(values, learned)] * 2, color=colour, lw=1.5)
             ax.set_xticks(range(len(arms)), list(arms))
             ax.set_xlim(-0.6, len(arms) - 0.4)
             _share(ax)

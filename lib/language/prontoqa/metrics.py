@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -114,9 +114,19 @@ def arms_of(runs: Runs) -> dict[tuple[float, float], Sequence[StoredRun]]:
     return {arm: runs[CHAIN, middle(runs, CHAIN), *arm] for arm in (LARGE, *CROSSED, SMALL)}
 
 
-def learned(runs: Sequence[StoredRun]) -> bool:
-    """Has every run learned the labels of its own questions?"""
-    return bool(np.isfinite(label_steps(runs)).all())
+def learned(runs: Sequence[StoredRun]) -> np.ndarray:
+    """(R,) has a run learned the labels of its own questions?"""
+    return np.isfinite(label_steps(runs))
+
+
+def learned_by_size(runs: Runs, arm: tuple[float, float]) -> np.ndarray:
+    """(S, R): the same at every size."""
+    return np.array([learned(runs[CHAIN, size, *arm]) for size in sizes(runs, CHAIN, *arm)])
+
+
+def mean_learned(runs: Sequence[StoredRun], measure: Callable[[Sequence[StoredRun]], np.ndarray]) -> float:
+    """The mean over the runs that have learned; NaN where none has."""
+    return float(arms.learned_mean(measure(runs), learned(runs)))
 
 
 def facts(runs: Runs) -> dict[str, Fact]:
@@ -124,11 +134,14 @@ def facts(runs: Runs) -> dict[str, Fact]:
     all_sizes, top = sizes(runs, CHAIN, *SMALL), largest(runs, CHAIN)
     at, published = middle(runs, CHAIN), "new questions with the right label behind the gold chain, mean over seeds"
     every = arms_of(runs)
-    ahead = [arms.lead(runs[CHAIN, n, *SMALL], runs[CHAIN, n, *LARGE], "label") for n in all_sizes]
+    compared = [n for n in all_sizes if all(learned(runs[CHAIN, n, *arm]).all() for arm in SIZE_OF)]
+    ahead = [arms.lead(runs[CHAIN, n, *SMALL], runs[CHAIN, n, *LARGE], "label") for n in compared]
+    leads = "of these, sizes with a lead, paired by seed, whose 95 % interval is"
     found = {
         "sizes": Fact(in_words(len(all_sizes)), "{}", "sizes of training sets"),
-        "ahead": Fact(in_words(sum(low > 0 for _, low, _ in ahead)), "{}", "sizes with a lead whose 95 % interval is above 0"),
-        "behind": Fact(in_words(sum(high < 0 for *_, high in ahead)), "{}", "sizes with a lead whose 95 % interval is below 0"),
+        "compared": Fact(in_words(len(compared)), "{}", "sizes at which every run has learned its own labels"),
+        "ahead": Fact(in_words(sum(low > 0 for _, low, _ in ahead)), "{}", f"{leads} above 0"),
+        "behind": Fact(in_words(sum(high < 0 for *_, high in ahead)), "{}", f"{leads} below 0"),
         "middle": Fact(at, "{:,}", "questions in training where all arms were run"),
         "first": Fact(all_sizes[0], "{:,}", "the smallest training set"),
         "top": Fact(top, "{:,}", "the largest training set"),
@@ -144,15 +157,18 @@ def facts(runs: Runs) -> dict[str, Fact]:
             found[f"steps-{name}-{size}"] = Fact(
                 float(steps.mean()), "{:,.0f}", f"steps until own labels are learned, mean over seeds, {arms.name_of(arm)}"
             )
-        rests = f"of {top:,} questions, mean over seeds, {arms.name_of(arm)}"
-        found[f"{name}-own"] = Fact(float(own(groups["top"]).mean()), "{:.0%}", f"right behind own chains, {rests}")
-        found[f"{name}-top"] = Fact(float(gold(groups["top"]).mean()), "{:.0%}", f"{published}, {arms.name_of(arm)}")
-        hard = own(runs[HARD, top, *arm])
-        found[f"{name}-hard"] = Fact(float(hard.mean()), "{:.0%}", f"right behind own chains, hard variant, {rests}")
+        rests = f"of {top:,} questions, mean over the runs that have learned, {arms.name_of(arm)}"
+        found[f"{name}-own"] = Fact(mean_learned(groups["top"], own), "{:.0%}", f"right behind own chains, {rests}")
+        found[f"{name}-top"] = Fact(mean_learned(groups["top"], gold), "{:.0%}", f"right behind gold chains, {rests}")
+        hard = mean_learned(runs[HARD, top, *arm], own)
+        found[f"{name}-hard"] = Fact(hard, "{:.0%}", f"right behind own chains, hard variant, {rests}")
         every_run = [run for n in all_sizes for run in runs[CHAIN, n, *arm]]
         never = int(np.isnan(label_steps(every_run)).sum())
         if arm == SMALL:
             found["small-unlearned"] = Fact(in_words(never), "{}", "runs of the small arm that never learn their own labels")
+            there = learned(groups["top"])
+            count = (int(there.sum()), len(there))
+            found["small-top-learned"] = Fact(count, "{} of {}", f"runs of the small arm that learn {top:,} questions")
     easy, hard = (without_reasoning(runs, variant) for variant in (CHAIN, HARD))
     for key, reader in (("bag", "a bag of words"), ("named", "the concept named more often")):
         found[f"{key}-published"] = Fact(easy[reader], "{:.0%}", f"published questions that {reader} gets right")
@@ -184,8 +200,10 @@ def step_words(runs: Sequence[StoredRun]) -> str:
 
 
 def _row(group: Sequence[StoredRun]) -> list[str]:
-    shares = (gold(group), own(group), arms.shares(group), arms.shares(group, "train"))
-    return [step_words(group), *(mean_std(values) for values in shares)]
+    """Of the runs that have learned; how many have not, the steps say."""
+    some = [run for run, there in zip(group, learned(group), strict=True) if there]
+    shares = [get(some) for get in (gold, own, arms.shares, lambda runs: arms.shares(runs, "train"))] if some else [[]] * 4
+    return [step_words(group), *(mean_std(values) if len(values) else "–" for values in shares)]
 
 
 def size_rows(runs: Runs) -> list[tuple[str, ...]]:

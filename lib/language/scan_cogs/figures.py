@@ -11,29 +11,32 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from lib.core.read import style
+from lib.language.arms import learned_mean
 from lib.language.drawing import ARMS
 
 Colour = tuple[float, float, float, float] | str
 _LIMITS = (-0.03, 1.03)
 
 
-def _points(ax: Axes, x: Sequence[float], y: Sequence[float], look: tuple[Colour, str], fitted: bool) -> None:
-    """A point a run; open where its arm has not learned its rows of training."""
+def _points(ax: Axes, x: np.ndarray, y: np.ndarray, look: tuple[Colour, str], learned: np.ndarray) -> None:
+    """A point a run; open where it has not learned its rows of training."""
     colour, mark = look
-    ax.plot(x, y, mark, ms=5, mec=colour, mfc=colour if fitted else "white", alpha=0.8, clip_on=False)
+    for some, face in ((learned, colour), (~learned, "white")):
+        if not some.any():  # nothing, unclipped, would take the room of the axes
+            continue
+        ax.plot(x[some], y[some], mark, ms=5, mec=colour, mfc=face, alpha=0.8, clip_on=False)
 
 
-def by_size(panels: Mapping[str, Mapping[str, tuple[Sequence[int], np.ndarray, Sequence[bool]]]]) -> Figure:
-    """Share of rows right by the size of the training set. panels: {title: {arm: (sizes, shares (S, R), has it fitted?)}}, the
-    large arm first; points are runs, lines their means."""
+def by_size(panels: Mapping[str, Mapping[str, tuple[Sequence[int], np.ndarray, np.ndarray]]]) -> Figure:
+    """Share of rows right by the size of the training set. panels: {title: {arm: (sizes, shares (S, R), has a run learned? (S,
+    R))}}, the large arm first; points are runs, lines the means of those that have learned."""
     with style.look():
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.9), sharey=True)
         for ax, (title, arms) in zip(axes, panels.items(), strict=True):
-            for (sizes, values, fitted), look, aside in zip(arms.values(), ARMS, (0.96, 1.04), strict=True):
-                places = [size * aside for size in sizes]  # so that marks of the arms lie beside each other
-                ax.plot(places, values.mean(1), color=look[0])
-                for place, row, learned in zip(places, values, fitted, strict=True):
-                    _points(ax, [place] * len(row), row, look, learned)
+            for (sizes, values, learned), look, aside in zip(arms.values(), ARMS, (0.96, 1.04), strict=True):
+                places = np.array(sizes) * aside  # so that marks of the arms lie beside each other
+                ax.plot(places, learned_mean(values, learned), color=look[0])
+                _points(ax, np.broadcast_to(places[:, None], values.shape), values, look, learned)
             every = sorted({size for sizes, _, _ in arms.values() for size in sizes})
             ax.set_xscale("log")
             ax.set_xticks(every, [f"{size:,}" for size in every], fontsize=8)
@@ -53,9 +56,9 @@ def _rows(ax: Axes, names: Sequence[str], xlabel: str) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def arms(panels: Mapping[str, Mapping[str, tuple[Sequence[float], bool]]], ours: Sequence[str] = ()) -> Figure:
-    """Every arm in a row, from the largest start on, a panel a test. panels: {title: {arm: (a share a run, has it fitted?)}},
-    the first with every arm; the arms in `ours` are not the paper's, and grey."""
+def arms(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]], ours: Sequence[str] = ()) -> Figure:
+    """Every arm in a row, from the largest start on, a panel a test. panels: {title: {arm: (shares (R,), has a run learned?
+    (R,))}}, the first with every arm; the arms in `ours` are not the paper's, and grey."""
     names, looks = list(next(iter(panels.values()))), iter(ARMS)
     looked = {name: (style.GREY, "s") if name in ours else next(looks) for name in names}
     with style.look():
@@ -66,9 +69,9 @@ def arms(panels: Mapping[str, Mapping[str, tuple[Sequence[float], bool]]], ours:
                 if name not in found:
                     ax.text(0, row, "not trained", va="center", fontsize=7.5, color=style.GREY, backgroundcolor="white")
                     continue
-                values, fitted = found[name]
-                ax.plot([np.mean(values)] * 2, [row - 0.3, row + 0.3], color=looked[name][0])
-                _points(ax, values, [row] * len(values), looked[name], fitted)
+                values, learned = found[name]
+                ax.plot([learned_mean(values, learned)] * 2, [row - 0.3, row + 0.3], color=looked[name][0])
+                _points(ax, values, np.full(len(values), row), looked[name], learned)
             _rows(ax, names, "share of rows right")
             ax.set_title(title, fontsize=9)
     return fig

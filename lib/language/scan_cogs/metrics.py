@@ -16,6 +16,7 @@ from lib.language.arms import Runs, largest, middle, name_of, sizes
 from lib.language.experiments import (
     ARMS,
     AS_SCRIPT,
+    CROSSED,
     JUMP,
     LARGE,
     LARGER,
@@ -65,6 +66,7 @@ def structural(runs: Sequence[StoredRun]) -> np.ndarray:
 
 Arm = tuple[float, float]
 PAPERS = (LARGE, SMALL)
+FOUR = (*PAPERS, *CROSSED)
 OURS = tuple(arm for arm in ARMS if arm not in PAPERS)
 IN, OUT_OF = "in distribution", "21 cases"
 SCAN_NAME = 'SCAN, "turn left"'
@@ -80,8 +82,8 @@ def some(runs: Runs, arms: Sequence[Arm] = tuple(ARMS), main: str = "", size: in
     ]
 
 
-def of_sizes(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[list[int], np.ndarray, list[bool]]]]:
-    """{test: {arm: (sizes, shares (S, R), has each size been learned?)}} of the paper's arms."""
+def of_sizes(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[list[int], np.ndarray, np.ndarray]]]:
+    """{test: {arm: (sizes, shares (S, R), has a run learned? (S, R))}} of the paper's arms."""
     tests = ((f"a  {SCAN_NAME}", scan_runs, TURN, "test"), (f"b  COGS, {IN}", cogs_runs, "COGS", "test"))
     tests += ((f"c  COGS, {OUT_OF}", cogs_runs, "COGS", "gen"),)
     found = {}
@@ -89,7 +91,7 @@ def of_sizes(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[list
         found[title] = {}
         for arm in PAPERS:
             there = sizes(runs, main, *arm)
-            learned = [arms.fitted(runs[cast(Kind, (main, size, *arm))]) for size in there]
+            learned = np.array([arms.fitted(runs[cast(Kind, (main, size, *arm))]) for size in there])
             found[title][name_of(arm)] = there, by_size(runs, main, *arm, name=name), learned
     return found
 
@@ -106,12 +108,12 @@ def of_histories(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, dict[s
     return {title: {name_of(arm): curve(runs[(*kind, *arm)], name) for arm in PAPERS} for title, runs, kind, name in tests}
 
 
-def of_arms(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[list[float], bool]]]:
-    """{test: {arm: (shares, has it been learned?)}} of all arms that there are, at the one size that all have."""
+def of_arms(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]:
+    """{test: {arm: (shares (R,), has a run learned? (R,))}} of all arms that there are, at the one size that all have."""
     found = {}
     for title, runs, main, name in crossed(scan_runs, cogs_runs):
         groups = of_middle(runs, main)
-        found[title] = {name_of(a): (arms.shares(group, name).tolist(), arms.fitted(group)) for a, group in groups.items()}
+        found[title] = {name_of(a): (arms.shares(group, name), arms.fitted(group)) for a, group in groups.items()}
     return found
 
 
@@ -213,16 +215,24 @@ def cogs_examples(run: StoredRun) -> dict[str, list[Example]]:
 # --- Facts ---
 
 
-def ends_alone(runs: Runs, arm: Arm) -> tuple[int, int, int]:
-    """Of the answers of an arm on "turn left": how many, how many wrong, and how many wrong in the end alone. Of all, or, where
-    runs are older than that count, of those that were kept."""
+Ends = tuple[int, int, int]
+"""Of some answers: how many there are, how many are right, and how many are but for their end."""
+
+
+def kept_ends(runs: Runs, arm: Arm) -> Ends:
+    """Of the answers of an arm on "turn left" that were kept: those to the first commands of the test, which are short."""
+    found = [e for run in runs[TURN, middle(runs, TURN), *arm] for e in scan_examples(run)]
+    right = [e[3] for e in found]
+    return len(found), sum(right), sum(ok or target == said for ok, (_, target, said, _) in zip(right, found, strict=True))
+
+
+def all_ends(runs: Runs, arm: Arm) -> Ends | None:
+    """The same of the whole test; None where runs are older than that count."""
     group, name = runs[TURN, middle(runs, TURN), *arm], "test right but for the end"
-    if all(name in run.snapshots()[run.steps] for run in group):
-        right, but = (np.concatenate([run.snapshots()[run.steps][n].numpy() for run in group]) for n in ("test right", name))
-        return right.size, int((right == 0).sum()), int((but > right).sum())
-    found = [e for run in group for e in scan_examples(run)]
-    wrong = [e for e in found if not e[3]]
-    return len(found), len(wrong), sum(target == said for _, target, said, _ in wrong)
+    if not all(name in run.snapshots()[run.steps] for run in group):
+        return None
+    right, but = (np.concatenate([run.snapshots()[run.steps][n].numpy() for run in group]) for n in ("test right", name))
+    return right.size, int(right.sum()), int(but.sum())
 
 
 def elsewhere(split: str, action: str) -> float:
@@ -238,12 +248,16 @@ def _cogs(spec: RunSpec) -> cogs.Data:
 
 
 def parts(runs: Runs, main: str, name: str) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-    """What the smaller start does, and what the larger decay does, each averaged over the other, with intervals over seeds."""
+    """What the smaller start does, and what the larger decay does, each averaged over the other, with intervals over the seeds
+    that all four arms have, paired."""
     (g0, d0), (g1, d1) = LARGE, SMALL
-    share = {arm: arms.shares(group, name) for arm, group in of_middle(runs, main).items()}
+    groups = of_middle(runs, main)
+    of = {arm: dict(zip(arms.seeds_of(groups[arm]), arms.shares(groups[arm], name), strict=True)) for arm in FOUR}
+    common = sorted(set.intersection(*map(set, of.values())))
+    share = {arm: np.array([found[seed] for seed in common]) for arm, found in of.items()}
     half = lambda a, b: (share[a] + share[b]) / 2
-    start = arms.difference(half((g1, d0), (g1, d1)), half((g0, d0), (g0, d1)))
-    return start, arms.difference(half((g0, d1), (g1, d1)), half((g0, d0), (g1, d0)))
+    start = arms.interval(half((g1, d0), (g1, d1)) - half((g0, d0), (g0, d1)))
+    return start, arms.interval(half((g0, d1), (g1, d1)) - half((g0, d0), (g1, d0)))
 
 
 def unreachable(run: StoredRun) -> float:
@@ -267,11 +281,14 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
     }
     there = sizes(scan_runs, TURN, *SMALL)
     named = {"low": there[0], "middle": middle(scan_runs, TURN), "high": there[-1]}
+    points = lambda interval, rests: Fact(tuple(100 * v for v in interval), "{:+.0f} ({:+.0f} to {:+.0f})", rests)
+    paired = "points, 95 % interval over seeds, paired"
     ahead = leads(scan_runs, TURN, "test")
     for at, size in named.items():
-        rests = f"lead of the small arm on “turn left”, {size:,} rows, points, 95 % interval over seeds"
-        values = tuple(100 * v for v in ahead[size])
-        found[f"turn-lead-{at}"] = Fact(values, "{:+.0f} ({:+.0f} to {:+.0f})", rests)
+        found[f"turn-lead-{at}"] = points(ahead[size], f"lead of the small arm on “turn left”, {size:,} rows, {paired}")
+    ahead = leads(cogs_runs, "COGS", "gen")
+    for at, size in (("few", low), ("many", high)):
+        found[f"cogs-lead-{at}"] = points(ahead[size], f"lead of the small arm on the 21 cases, {size:,} rows, {paired}")
     for arm, name in ((LARGE, "large"), (SMALL, "small")):
         for at, size in named.items():
             rests = f"of “turn left” right, {size:,} rows, mean over seeds, {name_of(arm)}"
@@ -279,8 +296,8 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
             found[f"turn-{name}-{at}"] = Fact(share, "{:.0%}", rests)
         jump = float(arms.shares(scan_runs[JUMP, middle(scan_runs, TURN), *arm]).mean())
         found[f"jump-{name}"] = Fact(jump, "{:.0%}", f"of “jump” right, mean over seeds, {name_of(arm)}")
-        kept, wrong, end = ends_alone(scan_runs, arm)
-        found[f"end-{name}"] = Fact(1 - (wrong - end) / kept, "{:.0%}", f"of {kept} kept answers right but for the end")
+        kept, _, but = kept_ends(scan_runs, arm)
+        found[f"end-{name}"] = Fact(but / kept, "{:.0%}", f"of {kept} kept answers to short commands right but for the end")
         for size, where in ((low, "few"), (high, "many")):
             group = cogs_runs["COGS", size, *arm]
             rests = f"mean over seeds, {size:,} rows, {name_of(arm)}"
@@ -289,8 +306,7 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
     for what, runs, main, measure in (("scan", scan_runs, TURN, "test"), ("cogs", cogs_runs, "COGS", "gen")):
         for name, part in zip(("start", "decay"), parts(runs, main, measure), strict=True):
             change = "smaller start" if name == "start" else "larger decay"
-            rests = f"points by the {change}, averaged over the other; {what.upper()}"
-            found[f"{what}-{name}"] = Fact(tuple(100 * v for v in part), "{:+.0f} ({:+.0f} to {:+.0f})", rests)
+            found[f"{what}-{name}"] = points(part, f"by the {change}, averaged over the other, {what.upper()}; {paired}")
     for arm, name in ((LARGER, "larger"), (SMALLER, "smaller")):
         group = scan_runs.get((TURN, middle(scan_runs, TURN), *arm))
         share = float(arms.shares(group).mean()) if group else None
@@ -342,7 +358,7 @@ def scan_rows(runs: Runs) -> list[tuple[str, ...]]:
             f"{gamma:g}",
             f"{decay:g}",
             arms.percent(arms.shares(group, "train")),
-            arms.percent(arms.shares(group)),
+            arms.told(group, arms.shares(group)),
         )
         for (main, size, gamma, decay), group in sorted(runs.items(), key=lambda kind: (kind[0][0] != TURN, kind[0]))
     ]
@@ -355,12 +371,26 @@ def cogs_rows(runs: Runs) -> list[tuple[str, ...]]:
             f"{size:,}" + ", the follow-up's start" * main.endswith(AS_SCRIPT),
             f"{gamma:g}",
             f"{decay:g}",
-            *(arms.percent(arms.shares(group, name)) for name in ("train", "test", "gen")),
-            arms.percent(lexical(group)),
-            arms.percent(structural(group)),
+            arms.percent(arms.shares(group, "train")),
+            *(arms.told(group, values) for values in (*(arms.shares(group, n) for n in ("test", "gen")), lexical(group))),
+            arms.told(group, structural(group)),
         )
         for (main, size, gamma, decay), group in sorted(runs.items())
     ]
+
+
+END_HEAD = ("arm", "of the test", "answers", "% right", "% right but for the end")
+
+
+def end_rows(runs: Runs) -> list[tuple[str, ...]]:
+    """What the end of an answer costs each arm on "turn left": of the whole test where runs have that count, and of the answers
+    that were kept."""
+    rows = []
+    for arm in PAPERS:
+        for what, found in (("all", all_ends(runs, arm)), ("the first, short commands", kept_ends(runs, arm))):
+            share = lambda count, of=found: f"{100 * count / of[0]:.1f}" if of else "not counted in these runs"
+            rows.append((name_of(arm), what, *((f"{found[0]:,}", *map(share, found[1:])) if found else ("–", share(0), "–"))))
+    return rows
 
 
 _LONG = 8  # words of an answer that are shown
