@@ -256,14 +256,20 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
         "slip-size": Fact(span(map(shift, slipping)), "{:.1f} to {:.1f}", f"{taken}, −11 ahead, {at_high}"),
         "no-slip": Fact(mean(map(shift, others)), "{:.1f}", f"{taken}, −10 ahead, {at_high}"),
         "later-first": Fact(in_words(len(first_later)), "{}", f"key first, {at_later}"),
-        "later-adds": Fact(in_words(len(adds)), "{}", f"of these, same number nearest in more than half, {at_later}"),
+        "later-adds": Fact(
+            (in_words(len(adds)), in_words(len(first_later))),
+            "{} of {}",
+            f"of those that go key first, same number nearest in more than half, {at_later}",
+        ),
         "later-adds-compose": Fact(in_words(len(composing(adds))), "{}", f"of these, composing to within one step, {at_later}"),
         "later-p": Fact(later_test and later_test.p, "{:.2g}", f"exact test, one-sided, key first against others, {at_later}"),
         "early-key": Fact(min(map(early_key, pair), default=None), "{:.0%}", f"{last} key after attention, least, {at_low}"),
         "early-low": Fact(max(map(knows_early, pair), default=None), "{:.0%}", f"{last} answer there, the largest, {at_low}"),
         "late-low": percents(after, pair, f"{last} answer after the feed-forward layer, pair first, {at_low}"),
         "early-odd": Fact(mean(map(knows_early, first_low)), "{:.0%}", f"{last} answer after attention, key first, {at_low}"),
-        "early-first": percents(knows_early, first, f"{last} answer after attention, key first, {at_high}"),
+        "early-first": Fact(
+            min(map(knows_early, first), default=None), "{:.0%}", f"{last} answer after attention, key first, least, {at_high}"
+        ),
         "early-high": Fact(in_words(len(early)), "{}", f"same answer in most questions after attention, {at_high}"),
     }
     for end, some, rests in (("low", runs.low, at_low), ("high", runs.high, at_high)):
