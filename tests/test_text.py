@@ -7,12 +7,14 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import held
 import nbformat
 import pytest
+from held import bare_numbers
 
 from lib.book import chapters, provenance, text
 from lib.book.paths import BOOK
-from lib.book.text import Text, TextError, prose
+from lib.book.text import Text, TextError
 from lib.core.read.claim import (
     NO_EFFECT,
     OPPOSITE,
@@ -401,34 +403,16 @@ EXCEPTED: dict[str, dict[str, str]] = {
 WRITTEN = sorted(path.stem for path in BOOK.glob("*.ipynb") if "chapter_text(" in path.read_text(encoding="utf-8"))
 """Chapters whose words are their own."""
 
-_NUMBER = re.compile(
-    r"(?<![\w.])[−-]?\d[\d,.]*(?:\s?%)?|\b(?:three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|half|twice)\b",
-    re.IGNORECASE,
-)
-_MARK = "(cited)"
-_CITED = re.compile(r"\{cite:[a-z]*\}`[^`]*`")
-_CITES = re.compile(rf"{re.escape(_MARK)}|\bthe (?:paper|papers|talk|slides|follow-up)(?:['’]s)?\b", re.IGNORECASE)
-_NO_PROSE = re.compile(
-    r"```.*?```|:::.*?:::|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$|\{[a-z:]+\}`[^`]*`|\bFigures? (?:\d+|E)\.\d+"
-    r"|\[[^\]]*\]\([^)]*\)|\bchapters? \d+(?:(?:, | and | to )\d+)*"
-    r"|\b(?:GPT-|Theorem |Lemma |Condition |Eq\. )\d+",
-    re.DOTALL | re.IGNORECASE,
-)
+PAGES = sorted(path.name for end in ("ipynb", "md") for path in BOOK.glob(f"*.{end}"))
+CHAPTERS = sorted(path.stem for path in BOOK.glob("[0-9]*.ipynb"))
 
 
-def bare_numbers(cells: Sequence[str], excepted: Sequence[str] = ()) -> list[str]:
-    """Numbers of a text, in digits or words from three on, that are no link, stand in no line that cites, and are not excepted:
-    each with its line. A line of a cell is a sentence."""
-    found = []
-    cited = lambda cell: _CITED.sub(lambda match: f" {_MARK} ", cell)
-    for line in (line for cell in cells for line in _NO_PROSE.sub(" ", cited(cell)).splitlines()):
-        if _CITES.search(line):
-            continue
-        rest = line
-        for words in sorted(excepted, key=len, reverse=True):
-            rest = rest.replace(words, " ")
-        found += [f"{match[0]} in: {line.strip()}" for match in _NUMBER.finditer(rest)]
-    return found
+def words_of(page: Path) -> tuple[list[str], list[str]]:
+    """The prose of a page, and what its code writes into figures and under them."""
+    if page.suffix == ".md":
+        return [page.read_text(encoding="utf-8")], []
+    cells = chapters.cells_of(page)
+    return [cell["source"] for cell in cells if cell["cell_type"] == "markdown"], held.captions(cells)
 
 
 def printed(path: Path) -> str:
@@ -450,25 +434,19 @@ def test_the_first_page_says_what_was_computed(html: Path) -> None:
     assert 'class="rm-differs"' not in page
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", PAGES)
 def test_every_number_of_a_committed_text_is_a_link(name: str) -> None:
-    cells = prose(BOOK / f"{name}.ipynb")
-    assert bare_numbers(cells, list(EXCEPTED.get(name, {}))) == []
-    everything = "\n".join(cells)
-    assert [words for words in EXCEPTED.get(name, {}) if words not in everything] == []  # an exception of nothing
+    excepted = EXCEPTED.get(Path(name).stem, {})
+    cells, captions = words_of(BOOK / name)
+    assert bare_numbers(cells, excepted, captions) == []
+    everything = "\n".join([*cells, *captions])
+    assert [words for words in excepted if words not in everything] == []  # an exception of nothing
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-def test_a_chapter_is_short(name: str) -> None:
-    """Outside of the fold: at most 1,500 words, and six figures."""
-    cells = chapters.read_notebook(BOOK / f"{name}.ipynb").cells
-    open_ = cells[: next(i for i, c in enumerate(cells) if "## Lab record" in c.source)]
-    words = sum(len(c.source.split()) for c in open_ if c.cell_type == "markdown")
-    assert words <= 1500
-    assert sum(c.source.count('number="') for c in open_ if c.cell_type == "code") <= 6
-    short = re.search(r"\*\*In short\.\*\*(.*?)\n\n", cells[0].source, re.DOTALL)
-    assert short
-    assert len(short[1].split()) <= 60
+@pytest.mark.parametrize("check", held.ANATOMY, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_has_its_parts_and_is_short(name: str, check: held.Check) -> None:
+    assert check(chapters.cells_of(BOOK / f"{name}.ipynb"), name) == []
 
 
 # ---------------------------------------------------------------- planted
@@ -538,12 +516,127 @@ def test_what_these_results_do_not_have_differs(monkeypatch: pytest.MonkeyPatch,
         ("The paper has 12.", []),
         ("See Figure 4.2 and [chapter 5](05-condensation), $x = 7$, `8`.", []),
         ("Two layers, one model.", []),
+        ("At least .75 of them, or −.3.", [".75", "−.3."]),
+        ("It takes 4e-4 of it.", ["4e-4"]),
+        ("They agree in sixteen, in a fifth of the runs and two thirds of the rows.", ["sixteen", "a fifth", "two thirds"]),
+        ("It is a third way to be fourfold; a third was planned.", ["fourfold"]),
+        ("One of [eight](#n-runs) falls, one of three rises, one of the two stays.", ["One of []", "one of three"]),
+        ("Two runs fall, the two runs of before rise, two of two.", ["Two runs", "two of two"]),
+        ("At γ = .8, 1.1 and 1.25 and at width 64; at .8, but at .9.", [".9."]),
+        ("From γ .35 to .5 with (3, 4) and α' = .6, as key − 10 and in Fig. 2a, b.", []),
+        (":::{dropdown} Answer\n1. It is 7.\n:::", ["7."]),
         ("Asked is (4, 3).", []),
         ("A row:\n```\n12\n```", []),
     ],
 )
 def test_bare_numbers_are_found(words: str, found: Sequence[str]) -> None:
     assert [said.split(" in: ")[0] for said in bare_numbers([words], ["(4, 3)"])] == list(found)
+
+
+SHOWN = """
+for name in ("2.3", "2.4"):
+    show(
+        figures.kinds,
+        {"eight of them": runs},
+        number=name,
+        caption=f"It rises by 12 % (after Fig. 3 of the paper: there by 15 %). A mark is {len(runs)} runs. "
+        "The paper has 7.",
+        runs=runs_of("in 9 places"),
+    )
+ax.set(title="of 5 models", xlim=(0, 3))
+print("9 of them")
+"""
+
+
+def test_bare_numbers_of_figures_are_found() -> None:
+    said = held.captions([a_cell(SHOWN, "code")])
+    assert {words.split(" in: ")[0] for words in bare_numbers([], (), said)} == {"eight", "12 %", "5"}
+    assert bare_numbers([], ["by 12 %", "eight of them", "of 5 models"], said) == []
+
+
+def test_a_caption_by_name_is_found() -> None:
+    cell = {
+        "cell_type": "code",
+        "source": 'for caption in ("It is 7.", "It is"):\n    show(draw, number="1.2", caption=caption)',
+    }
+    assert bare_numbers([], (), held.captions([cell])) == ["7. in: It is 7."]
+
+
+def a_cell(source: str, kind: str = "markdown", *tags: str) -> held.Cell:
+    return {"cell_type": kind, "source": source, "id": "it", "metadata": {"tags": list(tags)}}
+
+
+def a_chapter(**changed: list[held.Cell]) -> list[held.Cell]:
+    """A chapter 2 that is as it should be, but for the parts that are given."""
+    figure = lambda n: a_cell(f'show(draw, number="2.{n}", caption="It is so.")', "code", "hide-input")
+    parts = {
+        "opening": [a_cell("# So?\n\n**In short.** So, in [7](#n-one) of [8](#n-two): [holds](#claim-it).\n\nWe ask.")],
+        "one": [a_cell("## It is so\n\nYes."), figure(1), a_cell("a\n" * 5, "code")],
+        "more": [a_cell("## It is\n\nYes.\n\n## So it is\n\n| a | b |\n|-|-|\n" + "| 1 | 2 |\n" * 99), figure(2)],
+        "dials": [a_cell("## Turn the dials\n\nDo.")],
+        "doubts": [a_cell("## What could be wrong\n\nAll.")],
+        "verdict": [a_cell("## Verdict\n\nSo it is at .5. At 1 it [holds](#claim-it), e.g. in Fig. 2.\nγ does it.")],
+        "lab": [a_cell("## Lab record\n\n" + "word " * 2000), *map(figure, range(3, 12))],
+    }
+    return [cell for part in (parts | changed).values() for cell in part]
+
+
+def long(heading: str, words: int) -> list[held.Cell]:
+    return [a_cell(f"## {heading}\n\n" + "word " * words)]
+
+
+OPEN_CODE = a_cell("a\n" * 5, "code")
+
+
+@pytest.mark.parametrize(
+    ("changed", "wrong"),
+    [
+        ({}, []),
+        ({"one": [*long("It is so", 150), OPEN_CODE]}, []),
+        ({"one": [*long("It is so", 151), OPEN_CODE]}, ["151 words, at most 150: It is so"]),
+        ({"doubts": long("What could be wrong", 151)}, ["151 words, at most 150: What could be wrong"]),
+        ({"doubts": []}, ["there is no section What could be wrong"]),
+        ({"opening": [a_cell("# So?")]}, ["there is no In short"]),
+        (
+            {"opening": [a_cell("# So?\n\n**In short.** " + "word " * 61 + "\n\n" + "word " * 151)]},
+            ["151 words, at most 150: the opening without In short", "61 words, at most 60: In short"],
+        ),
+        ({"opening": [a_cell("**In short.** [1](#n-a) [2](#n-b) [3](#n-c).")]}, ["3 numbers, at most two: In short"]),
+        (
+            {
+                "dials": [
+                    a_cell("## Turn the dials"),
+                    a_cell('show(f, number="2.8")\nshow(f, number="2.9")', "code", "hide-input"),
+                ]
+            },
+            ["2 figures, at most one: Turn the dials"],
+        ),
+        ({"more": []}, ["1 sections with findings, 3 to 6: It is so"]),
+        ({"verdict": [a_cell("## Verdict\n\nSo. It. Is! So?")]}, ["4 sentences, one to 3: Verdict"]),
+        ({"verdict": [a_cell("## Verdict")]}, ["0 sentences, one to 3: Verdict"]),
+        ({"one": long("It is so", 1)}, ["0 open cells of code, one: "]),
+        ({"one": [*long("It is so", 1), a_cell("a\n" * 16, "code")]}, ["16 lines of open code, 5 to 15"]),
+        ({"one": [*long("It is so", 1), a_cell("a\n\n" * 4, "code")]}, ["4 lines of open code, 5 to 15"]),
+        ({"one": [*long("It is so", 1), OPEN_CODE, OPEN_CODE]}, ["2 open cells of code, one: it, it"]),
+        ({"one": [*long("It is so", 1), OPEN_CODE, a_cell("a", "code", "remove-cell")]}, []),
+    ],
+)
+def test_what_is_wrong_with_a_chapter_is_found(changed: dict[str, list[held.Cell]], wrong: list[str]) -> None:
+    cells = a_chapter(**changed)
+    assert [line for check in held.ANATOMY for line in check(cells, "02-planted")] == wrong
+
+
+def test_a_long_chapter_is_found() -> None:
+    many = [
+        cell for n in range(8) for cell in (*long(f"It is {n}", 150), a_cell(f'show(f, number="2.{n}")', "code", "hide-input"))
+    ]
+    found = held.too_long(
+        a_chapter(more=many, doubts=long("What could be wrong", 150), dials=long("Turn the dials", 150)), "02-a"
+    )
+    assert [re.sub(r"^\d{4}", "N", line) for line in found] == [
+        "N words outside of folds, at most 1500",
+        "9 figures outside of folds, at most 6",
+    ]
 
 
 @pytest.mark.parametrize(
