@@ -173,13 +173,15 @@ EXCEPTED: dict[str, dict[str, str]] = {
         "Four rows of each kind": "what is drawn",
         "four groups of anchors": "the task",
         "three lengths": "what is drawn",
+        "fifty times as long": "the source's, and ours",
+        "never halved": "the definition of the ratio",
     },
     "07-width": {
         "γ = 1 reaches the 99 % of training rows": "a setting, and the definition of learned",
         "two layers tend to lose symmetry, three do not": "settings",
+        "Widths differ fourfold": "settings",
     },
     "08-gpt2": {
-        "Widths differ fourfold": "settings",
         "norm before each half block": "the architecture",
         "norm after each half block": "the architecture",
         "*after* each half block (post-norm)": "the architecture",
@@ -196,6 +198,7 @@ EXCEPTED: dict[str, dict[str, str]] = {
         "(Propositions 2 and 3)": "the source's",
         "(after Fig. 5D)": "the source's",
         "Proposition 1 and": "the source's",
+        "a tenth of the batch": "a setting",
     },
     "11-attention": {
         "A row has nine tokens": "the task",
@@ -215,6 +218,10 @@ EXCEPTED: dict[str, dict[str, str]] = {
         "with two and three times as many": "settings",
         "at width 200.": "a setting",
         "at epoch 15 the circuit": "a setting",
+        "Of two runs at one γ": "what is compared",
+        "were halved for want": "the plan of the runs",
+        "above .4 tells": "the line that tells",
+        "1 / i": "the average",
     },
     "13-out-of-domain": {
         "we drew three more sets": "a setting",
