@@ -424,8 +424,8 @@ def test_the_facts_of_other_scales() -> None:
             for spec, key, share in zip(specs[:2], (found_at[name], [0.4] * 5), (0.2, 0.6), strict=True)
         ]
     found = attention.facts_on_scale({"20,000 rows": []} | groups)
-    assert values(found, "once-late", "once-memory") == ["none", None]
-    assert values(found, "twice-late", "thrice-late", "wide-late", "wide-runs") == ["one", "none", "one", "two"]
+    assert values(found, "once-late", "once-memory") == [("none", "none"), None]
+    assert values(found, "twice-late", "thrice-late", "wide-late") == [("one", "two"), ("none", "two"), ("one", "two")]
     assert values(found, "twice-held-late", "twice-held-other") == pytest.approx([0.2, 0.6])
     assert values(found, "thrice-held-late", "thrice-memory") == [None, 0.5]
     # the key was found before, and lost; at width 200 with less known

@@ -96,9 +96,9 @@ def _facts_on_parts(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]
     for key, name in (("nothing", NOTHING), ("norm", NORM), ("heads", HEADS)):
         if name in found:
             runs = small(found[name])
-            facts[f"small-{key}"] = Fact(in_words(_inferential(runs)), "{}", f"inferential, changed: {name}; {counted}")
-            facts["small-runs"] = Fact(in_words(len(runs)), "{}", f"runs of each part at γ > {LARGE:g}")
             if name != HEADS:
+                count = in_words(_inferential(runs)), in_words(len(runs))
+                facts[f"small-{key}"] = Fact(count, "{} of {}", f"inferential, changed: {name}; {counted}")
                 rests = f"exact p of more inferential answers at γ > {LARGE:g}, changed: {name}"
                 facts[f"p-{key}"] = Fact(turned[name].p, "{:.3f}", rests)
             if name != NOTHING and NOTHING in found:
@@ -117,9 +117,9 @@ def _facts_on_heads(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]
         gamma = pick((run.spec.gamma for run in [*five, *one]), default=0.0)
         of_five, of_one = ([run for run in some if run.spec.gamma == gamma] for some in (five, one))
         rests = f"inferential at γ = {gamma:g}; {_AFTER}"
-        count = in_words(_inferential(of_five)), in_words(len(of_five))
-        facts[f"five-{key}"] = Fact(count, "{} of {}", f"all but the norm after and one head: {rests}")
-        facts[f"heads-{key}"] = Fact(in_words(_inferential(of_one)), "{}", f"one head: {rests}")
+        for name, some, who in (("five", of_five, "all but the norm after and one head"), ("heads", of_one, "one head")):
+            count = in_words(_inferential(some)), in_words(len(some))
+            facts[f"{name}-{key}"] = Fact(count, "{} of {}", f"{who}: {rests}")
     for key, some in (("low", [run for run in found.get(HEADS, []) if run.spec.gamma == LARGE]), ("high", ends(one))):
         value = mean(run.metrics["inferential"] for run in some)
         facts[f"heads-{key}"] = Fact(value, "{:.0%}", f"mean inferential share with one head, {key} end of γ")

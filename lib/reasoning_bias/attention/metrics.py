@@ -398,8 +398,8 @@ def facts_on_scale(runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     for key, (name, group) in zip(SCALE_NAMES, (*runs.items(), *wide), strict=True):
         late, other = by_circuit(group).values()
         rests = f"γ = {SCALE_GAMMA:g}, {name}, {seeds(group)} seeds"
-        found[f"{key}-runs"] = Fact(in_words(len(group)), "{}", f"runs, {rests}")
-        found[f"{key}-late"] = Fact(in_words(len(late)), "{}", f"with the paper's circuit, {rests}")
+        count = in_words(len(late)), in_words(len(group))
+        found[f"{key}-late"] = Fact(count, "{} of {}", f"with the paper's circuit, {rests}")
         asked = [("held-late", "held out", late), ("held-other", "held out", other), ("memory", "memory", group)]
         if key == "once":
             asked += [("memory-late", "memory", late), ("memory-other", "memory", other)]
