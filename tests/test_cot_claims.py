@@ -117,7 +117,7 @@ def test_the_worked_example_needs_no_run(monkeypatch: pytest.MonkeyPatch) -> Non
     assert status("cot-example") == PARTLY  # other numbers, and the condition fails all the same
     even = Transitions(torch.tensor([[[0.6, 0.4], [0.4, 0.6]]] * 2, dtype=torch.float64))
     monkeypatch.setattr(claims, "worked_example", lambda: even)
-    assert status("cot-example") == NO_EFFECT
+    assert status("cot-example") == OPPOSITE
 
 
 # ---------------------------------------------------------------- training
