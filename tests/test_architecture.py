@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import sys
 from collections.abc import Collection
 from functools import cache
@@ -13,6 +14,7 @@ import pytest
 
 from lib.book import bridge, registry
 from lib.book.paths import default_store
+from lib.core.sweep.experiment import Experiment
 
 ROOT = Path(__file__).parents[1]
 LIB = ROOT / "lib"
@@ -265,13 +267,12 @@ def test_core_has_no_words_of_a_study(path: Path) -> None:
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_every_study_is_in_the_book(study: str) -> None:
-    """A folder in lib is a study, and the registry knows its experiments and its claims."""
-    read = own(LIB / "book" / "registry.py")
-    for part in ("experiments", "claims"):
-        assert any(within(name, f"lib.{study}.{part}") for name in read), f"lib/book/registry.py does not read {study}.{part}"
-    experiments, claims = (importlib.import_module(f"lib.{study}.{part}") for part in ("experiments", "claims"))
-    assert {e.name for e in getattr(experiments, "EXPERIMENTS", ())} <= set(registry.EXPERIMENTS)
-    assert getattr(claims, "CLAIMS_OF", {}).items() <= registry.CLAIMS_OF.items()
+    """A folder in lib is a study, and the registry has what its `claims.py` collects: every experiment of its modules, too."""
+    collected = importlib.import_module(f"lib.{study}.claims")
+    assert collected in registry.STUDIES
+    modules = [importlib.import_module(f"lib.{study}.{path.stem}") for path in (LIB / study).glob("[!_]*.py")]
+    made = {e.name for module in modules for e in vars(module).values() if isinstance(e, Experiment)}
+    assert made <= {e.name for e in collected.EXPERIMENTS}
 
 
 # ---------------------------------------------------------------- the places of a study
@@ -279,11 +280,22 @@ def test_every_study_is_in_the_book(study: str) -> None:
 
 NO_START_COMPARED = ("chain_of_thought",)
 """Studies without a row on the bridge, which compares large starts with small ones."""
+NO_OWN_WORDS = ("chain_of_thought",)
+"""Studies that use no word in a sense of their own."""
 
 
-def missing_places(study: str, readme: str, toc: str, on_bridge: Collection[str]) -> list[str]:
+def explained(glossary: str) -> set[int]:
+    """The chapters that the glossary names: `chapter 19`, `chapters 9 to 11`."""
+    return {
+        n
+        for first, last in re.findall(r"chapters? (\d+)(?: (?:to|and) (\d+))?", glossary)
+        for n in range(int(first), int(last or first) + 1)
+    }
+
+
+def missing_places(study: str, readme: str, toc: str, glossary: str, on_bridge: Collection[str]) -> list[str]:
     """The places that a study lacks: its row in the README's table, experiments and claims in the registry, its chapters in the
-    table of contents, and one at least of those on the bridge."""
+    table of contents, and one at least of those on the bridge and in the glossary."""
     made = [e.name for e in registry.EXPERIMENTS.values() if e.make_study.__module__.startswith(f"lib.{study}.")]
     try:
         chapters = importlib.import_module(f"lib.{study}.claims").CLAIMS_OF
@@ -293,6 +305,8 @@ def missing_places(study: str, readme: str, toc: str, on_bridge: Collection[str]
     missing += [] if made else ["its experiments in lib/book/registry.py"]
     missing += [] if chapters and chapters.items() <= registry.CLAIMS_OF.items() else ["its claims in lib/book/registry.py"]
     missing += [] if study in NO_START_COMPARED or set(chapters) & set(on_bridge) else ["its row in lib/book/bridge.py"]
+    known = study in NO_OWN_WORDS or {int(name[:2]) for name in chapters} & explained(glossary)
+    missing += [] if known else ["a word of its own in book/glossary.md, with its chapter"]
     return missing + [f"{name} in _toc.yml" for name in chapters if f"file: book/{name}\n" not in toc]
 
 
@@ -304,16 +318,17 @@ def bridge_chapters() -> list[str]:
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_study_has_all_its_places(study: str) -> None:
-    texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "_toc.yml")]
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "_toc.yml", "book/glossary.md")]
     assert missing_places(study, *texts, bridge_chapters()) == []
 
 
 def test_what_a_study_lacks_is_named() -> None:
     first = next(iter(importlib.import_module("lib.language.claims").CLAIMS_OF))
-    assert f"{first} in _toc.yml" in missing_places("language", "`lib/language/`", "", ["21-prontoqa"])
-    assert missing_places("nowhere", "", "", ["21-prontoqa"]) == [
+    assert f"{first} in _toc.yml" in missing_places("language", "`lib/language/`", "", "", ["21-prontoqa"])
+    assert missing_places("nowhere", "", "", "", ["21-prontoqa"]) == [
         "the README's table of folders",
         "its experiments in lib/book/registry.py",
         "its claims in lib/book/registry.py",
         "its row in lib/book/bridge.py",
+        "a word of its own in book/glossary.md, with its chapter",
     ]

@@ -12,10 +12,10 @@ from jaxtyping import install_import_hook
 
 CHECKED = ("lib.core.model", *(f"lib.core.train.{name}" for name in ("ensemble", "native", "optim")))
 with install_import_hook(CHECKED, "beartype.beartype"):
-    from lib.core.model.transformer import ModelSpec
+    from lib.core.model.transformer import ActivationCache, ModelSpec
     from lib.core.model.query_attention import QueryAttention
     from lib.core.model.rng import randint
-    from lib.core.train.ensemble import Ensemble
+    from lib.core.train.ensemble import Ask, Ensemble
 
 import torch
 from lib.core.record.spec import RunSpec, TrainSpec
@@ -46,16 +46,19 @@ for form in ({", ".join(f"dict({form})" for form in FORMS)}):
                 continue
             one = ensemble("native", **form)
         one.train_step(rows)
-        assert one.predict(torch.randint(20, (7, 5))).shape == (3, 7)
-        assert one.logits(torch.randint(20, (7, 5))).shape == (3, 7, 20)
+        assert Ask(one)(torch.randint(20, (7, 5))).shape == (3, 7)
+        assert Ask(one).logits(torch.randint(20, (7, 5))).shape == (3, 7, 20)
+        one.restore(one.runs, one.state())
+        one.model(torch.randint(20, (3, 7, 5)), ActivationCache({{"embedding": lambda value: 0 * value}}))
 assert QueryAttention(3, 8, 0.5).asked(torch.rand(3, 6, 8)).shape == (3, 6, 8)
 assert randint(torch.tensor([[1], [2]]), 0, torch.arange(5), 7).shape == (2, 5)
 print("sound")
 """
 WRONG = """
-for wrong in (torch.randint(20, (6, 5)), torch.rand(3, 6, 5)):
+less = ActivationCache({"embedding": lambda value: value[:, :, :1]})
+for wrong in ((torch.randint(20, (6, 5)),), (torch.rand(3, 6, 5),), (torch.randint(20, (3, 6, 5)), less)):
     try:
-        ensemble().model(wrong)
+        ensemble().model(*wrong)
     except Exception as error:
         print(type(error).__name__)
 """
@@ -72,5 +75,5 @@ def test_training_and_answers_have_the_shapes_that_are_promised(done: subprocess
 
 
 def test_an_input_of_another_shape_or_kind_is_caught(done: subprocess.CompletedProcess) -> None:
-    """No run axis; numbers in place of tokens."""
-    assert done.stdout.splitlines()[1:] == ["TypeCheckError", "TypeCheckError"]
+    """No run axis; numbers in place of tokens; an intervention that leaves positions out."""
+    assert done.stdout.splitlines()[1:] == ["TypeCheckError"] * 3

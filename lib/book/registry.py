@@ -2,65 +2,20 @@
 
 from __future__ import annotations
 
-from lib.chain_of_thought import claims as cot_claims
-from lib.chain_of_thought import experiments as cot
-from lib.composition import claims as composition_claims
-from lib.composition import experiments as composition
-from lib.composition.controls import CONTROLS
-from lib.composition.diagram import HEADLINE, PHASE
-from lib.composition.flip import CONFIRM, HYBRIDS, RANGE
-from lib.composition.trajectories import PLAYED
-from lib.composition.variations import VARIATIONS
+from lib.chain_of_thought import claims as chain_of_thought
+from lib.composition import claims as composition
 from lib.core.read.claim import OURS, Claim
 from lib.core.record.spec import SpecError
 from lib.core.sweep.experiment import Experiment
-from lib.in_context import claims as icl_claims
-from lib.in_context import experiments as icl
-from lib.language import claims as language_claims
-from lib.language import experiments as language
-from lib.reasoning_bias import claims as bias_claims
-from lib.reasoning_bias import experiments as bias
+from lib.in_context import claims as in_context
+from lib.language import claims as language
+from lib.reasoning_bias import claims as reasoning_bias
 
-EXPERIMENTS: dict[str, Experiment] = {
-    e.name: e
-    for e in (
-        PHASE,
-        HEADLINE,
-        RANGE,
-        CONFIRM,
-        HYBRIDS,
-        *CONTROLS,
-        composition.FAST,
-        *VARIATIONS,
-        PLAYED,
-        *bias.EXPERIMENTS,
-        *icl.EXPERIMENTS,
-        *cot.EXPERIMENTS,
-        *language.EXPERIMENTS,
-        bias.AGAIN,
-        icl.AGAIN,
-    )
-}
-CLAIMS_OF: dict[str, tuple[Claim, ...]] = dict(
-    sorted(
-        {
-            **composition_claims.CLAIMS_OF,
-            **bias_claims.CLAIMS_OF,
-            **icl_claims.CLAIMS_OF,
-            **cot_claims.CLAIMS_OF,
-            **language_claims.CLAIMS_OF,
-        }.items()
-    )
-)
+STUDIES = (composition, reasoning_bias, in_context, chain_of_thought, language)
+EXPERIMENTS: dict[str, Experiment] = {e.name: e for study in STUDIES for e in study.EXPERIMENTS}
+CLAIMS_OF: dict[str, tuple[Claim, ...]] = dict(sorted(chapter for study in STUDIES for chapter in study.CLAIMS_OF.items()))
 """The claims that each chapter tests."""
-PAPERS: dict[str, str] = {
-    **composition_claims.PAPERS,
-    **bias_claims.PAPERS,
-    **icl_claims.PAPERS,
-    **cot_claims.PAPERS,
-    **language_claims.PAPERS,
-    **OURS,
-}
+PAPERS: dict[str, str] = {name: said for study in STUDIES for name, said in study.PAPERS.items()} | OURS
 """The sources of claims, in the words of a table."""
 CLAIMS: tuple[Claim, ...] = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)
 

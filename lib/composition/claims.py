@@ -1,17 +1,25 @@
-"""Every statement of the sources on composite functions that the book tests, by chapter."""
+"""What the book has of this study: its experiments, and every statement of its sources that is tested, by chapter."""
 
 from __future__ import annotations
 
 from lib.composition.condensation.claims import CHAPTER_05
+from lib.composition.controls import CONTROLS
+from lib.composition.diagram import HEADLINE, PHASE
+from lib.composition.experiments import FAST
+from lib.composition.flip import CONFIRM, HYBRIDS, RANGE
 from lib.composition.gpt2.claims import CLAIMS as CHAPTER_08
 from lib.composition.information_flow.claims import CHAPTER_03
 from lib.composition.phase_diagram.claims import CHAPTER_02
 from lib.composition.rate_decay_data.claims import CLAIMS as CHAPTER_06
 from lib.composition.the_task.claims import CLAIMS as CHAPTER_01
+from lib.composition.trajectories import PLAYED
+from lib.composition.variations import VARIATIONS
 from lib.composition.vectors.claims import CHAPTER_04
 from lib.composition.width.claims import CLAIMS as CHAPTER_07
 from lib.core.read.claim import Claim
+from lib.core.sweep.experiment import Experiment
 
+EXPERIMENTS: tuple[Experiment, ...] = (PHASE, HEADLINE, RANGE, CONFIRM, HYBRIDS, *CONTROLS, FAST, *VARIATIONS, PLAYED)
 CLAIMS_OF: dict[str, tuple[Claim, ...]] = {
     "01-the-task": CHAPTER_01,
     "02-phase-diagram": CHAPTER_02,

@@ -330,4 +330,4 @@ AGAIN = once_more(
     lambda profile: gpt_specs(profile)[GPT],
     (VectorGPT2Spec,),
 )
-EXPERIMENTS = (TRAIN, SPEED, COVER, DEEPER, GPT2, STORY, SEARCH)
+EXPERIMENTS = (TRAIN, SPEED, COVER, DEEPER, GPT2, STORY, SEARCH, AGAIN)

@@ -360,4 +360,4 @@ AGAIN = once_more(
         replace(s, task=(*(part for part in s.task if part[0] != "keep"), ("keep", ()))) for s in rounded_specs(profile)
     ],
 )
-EXPERIMENTS = (BIAS, CIRCUITS, SCALE, EMB, TABLES, ABLATION, FLOW, ROWS)
+EXPERIMENTS = (BIAS, CIRCUITS, SCALE, EMB, TABLES, ABLATION, FLOW, ROWS, AGAIN)

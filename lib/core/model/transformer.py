@@ -30,13 +30,13 @@ class ActivationCache(dict[str, Tensor]):
         super().__init__()
         self.interventions = dict(interventions or {})
 
-    def hook(self, name: str, value: Tensor) -> Tensor:
+    def hook(self, name: str, value: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """Keep an intermediate, replaced if there is an intervention for it, and return it."""
         self[name] = self.interventions[name](value) if name in self.interventions else value
         return self[name]
 
 
-def hooked(activations: ActivationCache | None, name: str, value: Tensor) -> Tensor:
+def hooked(activations: ActivationCache | None, name: str, value: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """The intermediate that a forward pass goes on with; without a cache it is what was computed."""
     return value if activations is None else activations.hook(name, value)
 
@@ -297,7 +297,7 @@ class Transformer(nn.Module):
         return hooked(activations, "logits", self.head(x))[:, :, -1]
 
 
-def from_weights(spec: AnyModel, weights: dict[str, Tensor]) -> Any:
+def from_weights(spec: AnyModel, weights: dict[str, Float[Tensor, "..."]]) -> Any:
     """One stored run as its kind of model, n_runs = 1, in evaluation. weights: {parameter name: tensor without run axis}."""
     model = spec.build()
     model.load_state_dict({name: weight[None] for name, weight in weights.items()})

@@ -22,6 +22,9 @@ from lib.core.train.machine import threads
 from lib.core.train.native import Program
 from lib.core.train.optim import adamw_step, sgd_step, warmup_cosine
 
+Rows = Callable[[Int[Tensor, "R 1"], Int[Tensor, "R B"]], tuple[Shaped[Tensor, "R B *rest"], Shaped[Tensor, "R B *other"]]]
+"""Data seeds and row numbers → tokens (R, B, N) or whatever the model takes, and targets."""
+
 
 def precision(device: torch.device, dtype: torch.dtype) -> torch.autocast:
     """Matrix products in `dtype`, everything else in single precision."""
@@ -121,7 +124,7 @@ class Ensemble:
             setattr(self, name, getattr(self, name)[keep])
         self._build()
 
-    def state(self) -> dict[str, Tensor]:
+    def state(self) -> dict[str, Shaped[Tensor, "R ..."]]:
         """Everything that a step reads and writes, copied to the CPU."""
         arrays = {name: getattr(self, name) for name in self._CLOCKS}
         for i, (name, p) in enumerate(self.model.named_parameters()):
@@ -129,7 +132,7 @@ class Ensemble:
         return {name: tensor.to("cpu", copy=True) for name, tensor in arrays.items()}
 
     @torch.no_grad()
-    def restore(self, runs: Sequence[RunSpec | None], state: dict[str, Tensor]) -> None:
+    def restore(self, runs: Sequence[RunSpec | None], state: dict[str, Shaped[Tensor, "R ..."]]) -> None:
         """Put back what `state` returned of an ensemble of the same shape. Raises ValueError for another's."""
         here = self.state()
         if {n: t.shape for n, t in here.items()} != {n: t.shape for n, t in state.items()} or len(runs) != len(self.runs):
@@ -149,9 +152,8 @@ class Ensemble:
         fall = warmup_cosine(self.step - self.anneal_from, self.rate, 0, t.anneal, 1.0, t.final)
         return torch.where(self.step < self.anneal_from, rise, fall)
 
-    def train_step(self, rows: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> None:
-        """One step of every slot. rows: (data seeds (R, 1), row numbers (R, B)) → tokens (R, B, N), targets (R, B); or whatever
-        arrays (R, B, …) the model takes."""
+    def train_step(self, rows: Rows) -> None:
+        """One step of every slot."""
         batch = torch.arange(self.train.batch, device=self.device)
         tokens, target = rows(self.data_seed[:, None], self.step[:, None] * self.train.batch + batch)
         loss = self._native_step(tokens, target) if self.backend == "native" else self._torch_step(tokens, target)
@@ -211,15 +213,15 @@ class Ensemble:
 
 @dataclass(frozen=True)
 class Ask:
-    """What a study may ask the runs of an ensemble: answers by a call, tokens (B, N) → (R, B), or logits, (R, B, V)."""
+    """What a study may ask the runs of an ensemble: answers by a call, or logits."""
 
     ensemble: Ensemble
     dtype: torch.dtype | None = None
 
-    def __call__(self, tokens: Tensor) -> Tensor:
+    def __call__(self, tokens: Int[Tensor, "B N"]) -> Int[Tensor, "R B *each"]:
         return self.ensemble.predict(tokens, self.dtype)
 
-    def logits(self, tokens: Tensor) -> Tensor:
+    def logits(self, tokens: Shaped[Tensor, "B N *D"]) -> Float[Tensor, "R B *V"]:
         return self.ensemble.logits(tokens, self.dtype)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
+from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from lib.core.record.result import RunResult
@@ -31,12 +32,15 @@ class Study(Protocol):
 
     length: int
 
-    def batch(self, seed: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-        """Training rows (tokens, target) number `index` of data set `seed`; tokens may be vectors, (R, B, N, D)."""
+    def batch(
+        self, seed: Int[Tensor, "R 1"], index: Int[Tensor, "R B"]
+    ) -> tuple[Shaped[Tensor, "R B *rest"], Shaped[Tensor, "R B *other"]]:
+        """Training rows (tokens, target) number `index` of data set `seed`: tokens (R, B, N), vectors (R, B, N, D), or whatever
+        the model takes."""
         ...
 
-    def measure(self, ask: Ask) -> dict[str, Tensor]:
-        """Metrics, each (R,) or (R, n): accuracies in [0, 1], losses in nats, counts. ask(tokens): (B, N) → answers (R, B)."""
+    def measure(self, ask: Ask) -> dict[str, Shaped[Tensor, " R *n"]]:
+        """Metrics: accuracies in [0, 1], losses in nats, counts."""
         ...
 
 
