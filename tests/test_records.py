@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,3 +62,12 @@ def test_every_stored_result_is_read_by_a_chapter() -> None:
         folder.name for folder, keys in stored.items() if folder.name != "derived" and not keys <= read.get(folder.name, set())
     }
     assert unread == UNREAD.keys()
+
+
+def test_the_status_waits_for_no_analysis() -> None:
+    """What its modules import, in a fresh interpreter, is what reads results, and not what claims are computed with."""
+    code = "import sys, lib.book.status; print(*{name.split('.')[0] for name in sys.modules}, *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert not loaded & {"scipy", "sklearn", "matplotlib"}
+    assert [name for name in loaded if name.startswith("lib.") and name.endswith((".claims", ".metrics"))] == []
