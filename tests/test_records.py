@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,3 +62,10 @@ def test_every_stored_result_is_read_by_a_chapter() -> None:
         folder.name for folder, keys in stored.items() if folder.name != "derived" and not keys <= read.get(folder.name, set())
     }
     assert unread == UNREAD.keys()
+
+
+def test_the_status_waits_for_no_analysis() -> None:
+    """What its modules import, in a fresh interpreter, is not what claims are computed and figures drawn with."""
+    code = "import sys, lib.book.status; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not {"scipy", "sklearn", "matplotlib"} & set(done.stdout.split())

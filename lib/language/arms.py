@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from lib.core.read.claim import Part
 from lib.core.read.measures import mean_std
@@ -72,6 +71,8 @@ def difference(a: np.ndarray, b: np.ndarray) -> Interval:
     """mean(a) − mean(b), and its 95 % interval (Welch's t); the interval is a point where nothing varies.
 
     scipy's test warns, and so writes into a notebook, where one of the two does not vary, as shares of 1 often do not."""
+    from scipy.special import stdtrit  # takes half a second to import, which those who ask for the status need not wait for
+
     gap = float(a.mean() - b.mean())
     parts = [values.var(ddof=1) / len(values) if len(values) > 1 else np.nan for values in (a, b)]
     if not np.isfinite(parts).all() or not sum(parts):
