@@ -68,7 +68,7 @@ def of_scan() -> Reading:
 
 
 def of_cogs() -> Reading:
-    data, words = cogs_data(300, 10, 4, 30, 10)
+    data, words = cogs_data(300, 10, 10, 30, 10)
     case = torch.tensor([cogs.CASES.index(row.case) for row in data.gen])
     return Reading(cogs.encode(data.train, words), {"gen": cogs.encode(data.gen, words)}, {"gen": case})
 
