@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import Shelf
-from scipy.stats import ttest_ind
+from scipy.stats import ttest_1samp, ttest_ind
 from torch import Tensor
 
 from lib.book.dials import Dials
@@ -139,26 +140,60 @@ def judged(id: str, **how: Any) -> tuple[str, list[str]]:
 def test_the_square_is_judged_by_what_was_learned_by_the_lead_and_by_the_level() -> None:
     assert judged("adding-square", share=GOOD)[0] == "reproduced"
     assert judged("adding-square", share=GOOD, train=0.98) == ("too small to tell", ["least share of pairs of training"])
-    assert judged("adding-square", share=GOOD | {(SQUARE, *SMALL): 0.8})[0] == "partly"
+    assert judged("adding-square", share=GOOD | {(SQUARE, *SMALL): 0.8})[0] == "too small to tell"  # nobody adds
+    assert judged("adding-square", share=GOOD | {(SQUARE, *LARGE): 0.96})[0] == "partly"  # both add, and the level holds
     assert judged("adding-square", share=GOOD | {(SQUARE, *LARGE): 0.99, (SQUARE, *SMALL): 0.4})[0] == "opposite"
 
 
 def test_the_larger_start_must_fall_behind_and_its_control_must_not() -> None:
     assert judged("adding-larger", share=GOOD)[0] == "reproduced"
-    assert judged("adding-larger", share=GOOD | {(SQUARE, *LARGER): 0.99})[0] == "no clear effect"
+    assert judged("adding-larger", share=GOOD | {(SQUARE, *LARGER): 0.99})[0] == "too small to tell"
     assert judged("adding-larger", share=GOOD, train=0.98)[0] == "too small to tell"
-    wide = {"share": GOOD | {(SQUARE, *LARGER): 0.9}, "spread": 0.2}
-    assert judged("adding-larger", **wide)[0] == "too small to tell"
+    assert judged("adding-larger", share=GOOD | {(SQUARE, *SMALL): 0.3, (SQUARE, *LARGER): 0.99})[0] == "opposite"
     assert judged("adding-random", share=GOOD)[0] == "reproduced"
     assert judged("adding-random", share=GOOD | {(RANDOM, *LARGER): 0.9})[0] == "no clear effect"
 
 
-def test_the_lead_is_welchs_interval() -> None:
+def test_runs_that_add_are_counted() -> None:
+    """Of six runs three of three and one of three: chance alone has that once in five. At best it could have that."""
+    runs = [run for run in planted(share=GOOD, spread=0.0) if dict(run.spec.task)["split"] == SQUARE]
+    small, large = (
+        [replace(run, metrics=run.metrics | {"test": v}) for run, v in zip(runs, of, strict=False)]
+        for of in ([1.0, 0.96, 0.99], [0.55, 0.65, 1.0])
+    )
+    assert metrics.adding_more(small, large) == pytest.approx((0.2, 1.0, 0.2))
+    assert metrics.adding_more(large, small) == pytest.approx((1.0, 0.2, 0.2))
+    assert metrics.adding_more(small, large[:2])[0] == pytest.approx(0.1)
+
+
+def test_the_lead_is_paired_by_seed() -> None:
+    """Shares fall with the seed in both arms alike, so their differences do not vary."""
     runs = found(share=GOOD)
-    gap, low, high = arms.lead(runs[SQUARE, *SMALL], runs[SQUARE, *LARGE])
-    assert gap == pytest.approx(0.59)
+    small, large = runs[SQUARE, *SMALL], runs[SQUARE, *LARGE]
+    assert arms.lead(small, large) == pytest.approx((0.59, 0.59, 0.59))
+    assert arms.lead(small[::-1], large) == pytest.approx((0.59, 0.59, 0.59))
+    gap, low, high = arms.lead(small, large[:2])  # not the same seeds: nothing to pair
     assert low < gap < high
-    assert high - gap == pytest.approx(2.776 * 0.005 * (2 / 3) ** 0.5, rel=1e-3)  # t of 4 degrees of freedom
+
+
+def test_a_paired_interval_is_that_of_the_differences() -> None:
+    a, b = np.array([0.509, 0.51, 0.384]), np.array([0.431, 0.344, 0.237])
+    low, high = ttest_1samp(a - b, 0).confidence_interval()
+    gap = float((a - b).mean())
+    assert arms.paired(a, b, ((0, 1, 2), (0, 1, 2))) == pytest.approx((gap, low, high))
+    assert arms.paired(a[[2, 0, 1]], b, ((2, 0, 1), (0, 1, 2))) == pytest.approx((gap, low, high))
+    assert arms.paired(a, b, ((0, 0, 1), (0, 0, 1))) == arms.difference(a, b)  # a seed twice
+    assert arms.interval(np.array([0.3])) == (0.3, 0.3, 0.3)
+
+
+def test_means_are_of_runs_that_have_learned() -> None:
+    values, learned = np.array([[0.2, 0.8, 1.0], [0.5, 0.5, 0.1]]), np.array([[False, True, True], [False] * 3])
+    assert arms.learned_mean(values, learned) == pytest.approx(np.array([0.9, np.nan]), nan_ok=True)
+    runs = planted(share=GOOD, spread=0.0)[:3]
+    runs[1].metrics["train"] = 0.976
+    assert arms.fitted(runs).tolist() == [True, False, True]
+    assert arms.told(runs, np.array([1.0, 0.004, 1.0])) == "100.0; not learned: 0.4"
+    assert arms.told(runs[1:2], np.array([0.004])) == "not learned: 0.4"
 
 
 def test_facts_are_of_the_arms_and_of_the_trials() -> None:
@@ -199,7 +234,15 @@ def test_figures_are_drawn() -> None:
     assert len(figures.maps({"seed 0": metrics.right(runs[SQUARE, *LARGE][:1])}, 80).axes) == 1
     curves = {name: {m: history(group, m) for m in ("train", "test")} for name, group in pair.items()}
     drawing.along({"a square": curves, "at random": {arms.name_of(LARGER): curves[arms.name_of(LARGER)]}}, "share")
-    drawing.arms({"γ = 0.5": [0.1, 0.2], "γ = 0.7": [0.9]}, ["γ = 0.5"], "share")
+    two = {"γ = 0.5": (np.array([0.1, 0.2]), np.array([False, True])), "γ = 0.7": (np.array([0.9]), np.array([False]))}
+    (ax,) = drawing.arms(two, "share").axes
+    marks = {
+        face: [
+            x for line in ax.lines if line.get_markerfacecolor() == face and line.get_marker() == "o" for x in line.get_xdata()
+        ]
+        for face in ("white",)
+    }
+    assert marks == {"white": [0.1, 0.9]}
 
 
 def test_the_interval_is_scipys_and_a_point_where_nothing_varies() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,8 +21,10 @@ from lib.book.paths import ROOT, STORE_VARIABLE
 from lib.core.record.store import Store, load
 from lib.core.train.plan import Options
 from lib.language import cogs, own, scan
+from lib.language.baselines import sentences
 from lib.language.experiments import OWN_DATA, own_specs
 from lib.language.own import Own, Row, read
+from lib.language.prontoqa_task import Example, Task
 from lib.language.stories import SEPARATOR
 from lib.language.study import Owned, make_own, own_data
 from lib.language.text import LanguageError
@@ -142,7 +145,7 @@ def test_cogs_as_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def asked(n: int) -> dict:
     texts = {"question": f"Every {n} is odd. Rex is a {n}.", "query": "True or false: Rex is odd."}
-    return texts | {"chain_of_thought": [f"Rex is a {n}.", "Rex is odd."], "answer": "True"}
+    return texts | {"chain_of_thought": [f"Rex is a {n}.", f"Every {n} is odd.", "Rex is odd."], "answer": "True"}
 
 
 def test_prontoqa_as_released(tmp_path: Path) -> None:
@@ -151,9 +154,9 @@ def test_prontoqa_as_released(tmp_path: Path) -> None:
     path.write_text(json.dumps(examples))
     data = read(tmp_path, 100, 60)
     assert (data.kind, len(data.train), len(data.held_out["test"])) == ("PrOntoQA", 27, 3)
-    assert data.train[1].place == f"{path}, example0 test_example"
+    assert data.train[1].place == f"{path}, line 1, example0 test_example"
     assert " ".join(data.train[0].source) == "Every 0 is odd . Rex is a 0 . True or false : Rex is odd ."
-    assert " ".join(data.train[0].target) == "Rex is a 0 . Rex is odd . True"
+    assert " ".join(data.train[0].target) == "Rex is a 0 . Every 0 is odd . Rex is odd . True"
 
 
 @pytest.mark.parametrize(
@@ -161,7 +164,7 @@ def test_prontoqa_as_released(tmp_path: Path) -> None:
     [
         ("{\n oh", r"\.json, line 2: this is no JSON"),
         ("[]", "is not an object of examples"),
-        ('{"example1": 3}', r"example1 : needs the texts question and query and a list chain_of_thought"),
+        ('{"example1": 3}', r"line 1, example1 : needs the texts question and query and a list chain_of_thought"),
         ('{"example1": {"test_example": {"question": "A", "query": "B"}}}', "example1 test_example: needs"),
         ('{"example1": {"test_example": {"question": "A", "query": "B", "chain_of_thought": [1]}}}', "test_example: needs"),
         (
@@ -175,6 +178,99 @@ def test_questions_that_are_none_are_refused(tmp_path: Path, content: str, messa
     (tmp_path / "1hop.json").write_text(content)
     with pytest.raises(LanguageError, match=message):
         read(tmp_path, 100, 60)
+
+
+def as_released(example: Example) -> dict[str, object]:
+    """A question of ours in the form of a released file."""
+    told = lambda words: " ".join(words).replace(" .", ".")
+    chain = [f"{' '.join(sentence)}." for sentence in sentences(example.chain)]
+    return {
+        "question": told(example.context),
+        "query": f"True or false: {told(example.question)}",
+        "chain_of_thought": chain,
+        "answer": example.label,
+    }
+
+
+def save_questions(folder: Path, change: Callable[[list[dict]], None] = lambda found: None) -> Path:
+    found: list[dict] = [as_released(e) for hops in (1, 3, 5) for e in Task(hops=(hops,)).examples(3, 0, 40)]
+    change(found)
+    path = folder / "3hop.json"
+    path.write_text(json.dumps({f"example{i}": {"test_example": asked} for i, asked in enumerate(found, 1)}, indent=1))
+    return path
+
+
+def test_chains_and_labels_of_released_questions_are_right(tmp_path: Path) -> None:
+    data = read(save_questions(tmp_path), 200, 400)
+    assert len(data.train) + len(data.held_out["test"]) == 120
+
+
+def other_label(found: list[dict]) -> None:
+    found[7]["answer"] = "False" if found[7]["answer"] == "True" else "True"
+
+
+def other_chain(found: list[dict]) -> None:
+    """Of another question: files that were mixed."""
+    found[7]["chain_of_thought"], found[8]["chain_of_thought"] = found[8]["chain_of_thought"], found[7]["chain_of_thought"]
+
+
+def other_end(found: list[dict]) -> None:
+    found[7]["chain_of_thought"].append(found[7]["chain_of_thought"].pop().replace(" is ", " is not ").replace("not not ", ""))
+
+
+def cut(found: list[dict]) -> None:
+    del found[90]["chain_of_thought"][-2:]
+
+
+def a_step_less(found: list[dict]) -> None:
+    del found[90]["chain_of_thought"][1]
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "message"),
+    [
+        (other_label, 8, "the label is (True|False), and the chain says otherwise"),
+        (other_chain, 8, "of the chain (is not in the question|does not follow)|is not what is asked|is not in the question"),
+        (other_end, 8, "of the chain does not follow from what is before it"),
+        (cut, 91, "the chain ends with '.*', which is not what is asked"),
+        (a_step_less, 91, "of the chain does not follow from what is before it"),
+    ],
+)
+def test_a_chain_or_a_label_that_is_wrong_is_refused_by_line(
+    tmp_path: Path, change: Callable[[list[dict]], None], line: int, message: str
+) -> None:
+    path = save_questions(tmp_path, change)
+    with pytest.raises(LanguageError, match=message) as error:
+        read(path, 200, 400)
+    number = int(re.search(r", line (\d+), example", str(error.value))[1])  # type: ignore[index]
+    lines = path.read_text().splitlines()
+    assert [i for i in range(number - 1, 0, -1) if f'"example{line}"' in lines[i]][:1] in ([number - 1], [number - 2])
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("rule", "step", "follows"),
+    [
+        ("Cats are animals", "Rex is an animal", True),
+        ("Every cat is not red", "Rex is not red", True),
+        ("Every cat is not red", "Rex is red", False),
+        ("Every dog is red", "Rex is red", False),
+        ("Cats are ladies", "Rex is a lady", True),
+        ("Cats are animals", "Max is an animal", False),
+    ],
+)
+def test_what_follows_from_a_rule(rule: str, step: str, follows: bool) -> None:
+    assert own._follows(("Rex", "is", "a", "cat"), tuple(rule.split()), tuple(step.split())) is follows
+
+
+def test_proofs_of_other_kinds_are_taken_as_they_are(tmp_path: Path) -> None:
+    proof = lambda n: {
+        "question": f"Rex is a {n}.",
+        "query": "Prove: Rex is odd.",
+        "chain_of_thought": ["Assume Rex is not odd."],
+    }
+    (tmp_path / "ood.json").write_text(json.dumps({f"example{n}": {"test_example": proof(n)} for n in range(30)}))
+    assert len(read(tmp_path, 100, 60).train) == 27
 
 
 def test_stories_have_no_question_and_are_cut(tmp_path: Path) -> None:

@@ -174,10 +174,18 @@ def test_a_run_that_does_not_learn_needs_more_than_the_limit() -> None:
 def test_facts_are_of_the_arms_at_each_size() -> None:
     runs = found(gold=GOOD | {(CHAIN, MIDDLE, *CROSSED[0]): 0.61}, own=OWN, steps={(CHAIN, SIZES[2], *SMALL): None})
     shown = {name: fact.text for name, fact in metrics.facts(runs).items()}
-    assert (shown["sizes"], shown["ahead"], shown["behind"], shown["small-unlearned"]) == ("four", "four", "none", "three")
+    assert (shown["sizes"], shown["compared"], shown["ahead"], shown["behind"]) == ("four", "three", "three", "none")
+    assert (shown["small-unlearned"], shown["small-top-learned"]) == ("three", "3 of 3")
     assert (shown["small-middle"], shown["large-middle"], shown["crossed-decay"]) == ("89%", "54%", "60%")
     assert (shown["small-own"], shown["small-hard"], shown["steps-small-first"]) == ("89%", "79%", "500")
     assert (shown["named-published"], shown["named-hard"], shown["child-hard"]) == ("100%", "62%", "61%")
+    late = found(gold=GOOD, own=OWN)
+    group = late[CHAIN, LARGEST, *SMALL]
+    group[0].history["train label"][-1] = 0.6
+    group[0].metrics.update({"label": 0.5, "own": 0.5})
+    part = {name: fact.text for name, fact in metrics.facts(late).items()}
+    assert (part["small-top"], part["small-own"], part["small-top-learned"]) == ("88%", "88%", "2 of 3")  # without that one
+    assert metrics.size_rows(late)[-1][3] == "0.89 ± 0.01"
     worse = metrics.facts(found(gold=both(0.9, 0.5)))
     assert (worse["ahead"].text, worse["behind"].text) == ("none", "four")
 
@@ -233,12 +241,15 @@ def draw(runs: dict[Kind, list[StoredRun]], profile: str) -> None:
     per = lambda name: {words: metrics.by_size(runs, CHAIN, *arm, name=name) for words, arm in pair.items()}
     figures.over_sizes(sizes, per("steps"), per("label"), metrics.limits(runs))
     curves = lambda group: {"a": history(group, "train"), "b": history(group, "label")}
-    figures.along({f"{n:,}": {words: curves(runs[CHAIN, n, *arm]) for words, arm in pair.items()} for n in sizes}, ["b"])
-    figures.readings(sizes, {words: metrics.reading_values(runs, arm) for words, arm in pair.items()})
-    shares = lambda variant: {words: metrics.own(runs[variant, size, *arm]) for words, arm in pair.items()}
+    learned = {words: metrics.learned_by_size(runs, arm) for words, arm in pair.items()}
+    per_size = {f"{n:,}": {words: curves(runs[CHAIN, n, *arm]) for words, arm in pair.items()} for n in sizes}
+    figures.along(per_size, learned, ["b"])
+    figures.readings(sizes, {words: metrics.reading_values(runs, arm) for words, arm in pair.items()}, learned)
+    both = lambda group: (metrics.own(group), metrics.learned(group))
+    shares = lambda variant: {words: both(runs[variant, size, *arm]) for words, arm in pair.items()}
     figures.variants({v: shares(v) for v in (CHAIN, HARD)}, {CHAIN: READERS[False], HARD: READERS[True]})
-    found = {arms.name_of(arm): metrics.own(group).tolist() for arm, group in metrics.arms_of(runs).items()}
-    drawing.arms(found, ["none"], "share", 0.5)
+    found = {arms.name_of(arm): both(group) for arm, group in metrics.arms_of(runs).items()}
+    drawing.arms(found, "share", 0.5)
 
 
 def test_figures_are_drawn_and_a_run_that_never_fits_lies_above_the_limit() -> None:

@@ -102,11 +102,7 @@ EXCEPTED: dict[str, dict[str, str]] = {
         "We take the two arms of its Figure 7": "theirs",
         "(γ = .5, decay .01)": "theirs",
         "(γ = .7, decay .1)": "theirs",
-        "With three runs an arm": "the seeds, in the table of settings",
-        "three runs an arm cannot": "the seeds",
         "multiples of five": "in words, of the errors",
-        "an interval over three runs": "the same",
-        "Shares are near 1": "in words",
     },
     "02-phase-diagram": {
         "key − 16, what (4, 4) is taught": "answers",

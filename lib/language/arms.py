@@ -58,12 +58,19 @@ Interval = tuple[float, float, float]
 """A mean, and the lower and the upper end of its 95 % interval."""
 
 
+def _student(freedom: float) -> float:
+    """Student's t that 2.5 % are above."""
+    from scipy.special import stdtrit  # takes half a second to import, which those who ask for the status need not wait for
+
+    return float(stdtrit(freedom, 0.975))
+
+
 def interval(values: np.ndarray) -> Interval:
     """The mean of (n,) values and its 95 % interval (Student's t); a point where nothing varies, or there is one value."""
     centre = float(values.mean())
     if len(values) < 2 or not (error := float(values.std(ddof=1)) / np.sqrt(len(values))):
         return centre, centre, centre
-    half = float(stdtrit(len(values) - 1, 0.975)) * error
+    half = _student(len(values) - 1) * error
     return centre, centre - half, centre + half
 
 
@@ -71,14 +78,12 @@ def difference(a: np.ndarray, b: np.ndarray) -> Interval:
     """mean(a) − mean(b), and its 95 % interval (Welch's t); the interval is a point where nothing varies.
 
     scipy's test warns, and so writes into a notebook, where one of the two does not vary, as shares of 1 often do not."""
-    from scipy.special import stdtrit  # takes half a second to import, which those who ask for the status need not wait for
-
     gap = float(a.mean() - b.mean())
     parts = [values.var(ddof=1) / len(values) if len(values) > 1 else np.nan for values in (a, b)]
     if not np.isfinite(parts).all() or not sum(parts):
         return gap, gap, gap
     freedom = sum(parts) ** 2 / sum(part**2 / (len(values) - 1) for part, values in zip(parts, (a, b), strict=True))
-    half = float(stdtrit(freedom, 0.975) * np.sqrt(sum(parts)))
+    half = _student(freedom) * float(np.sqrt(sum(parts)))
     return gap, gap - half, gap + half
 
 

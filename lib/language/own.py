@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lib.language import cogs, scan, stories
+from lib.language.baselines import sentences
 from lib.language.text import LanguageError, Rows, Vocabulary, opened, rows, vocabulary, words_of
 
 VARIABLE = "REASON_OR_MEMORIZE_DATA"
@@ -145,12 +146,70 @@ def _cogs(folder: Path, most: int) -> Taken:
     return train, {name: _spaced(as_rows(name)) for name in ("test", "gen")}
 
 
+Words = tuple[str, ...]
+_TRUE_OR_FALSE = ("True", "or", "false", ":")
+
+
+def _broken_chain(question: Words, asked: Words, chain: Sequence[Words], label: str) -> str:
+    """What is wrong with a question of true or false, its chain and its label, in words; nothing if each rule of the chain
+    stands in the question, each step follows from the two sentences before it, the last is what is asked or its negation, and
+    the label says which."""
+    told = set(_sentences(question))
+    for i, step in enumerate(chain):
+        if step in told:
+            continue
+        rule, fact = (chain[i - 1], chain[i - 2]) if i > 1 else ((), ())
+        if step[:1] != asked[:1]:
+            return f"the rule {' '.join(step)!r} of the chain is not in the question"
+        if not _follows(fact, rule, step):
+            return f"{' '.join(step)!r} of the chain does not follow from what is before it"
+    last = chain[-1] if chain else asked
+    if _positive(last) != _positive(asked):
+        return f"the chain ends with {' '.join(last)!r}, which is not what is asked"
+    if chain and label and (label == "True") != (("not" in last) == ("not" in asked)):
+        return f"the label is {label}, and the chain says otherwise"
+    return ""
+
+
+def _follows(fact: Words, rule: Words, step: Words) -> bool:
+    """Is `step` what a rule says of the one that `fact` is about? `Rex is a cat`, `Cats are animals`, `Rex is an animal`."""
+    verb = next((i for i, word in enumerate(rule) if word in ("is", "are")), 0)
+    if not verb or fact[:2] != step[:2] or "not" in fact or ("not" in rule) != ("not" in step):
+        return False
+    return all(_one(a) & _one(b) for a, b in ((rule[verb - 1], fact[-1]), (rule[-1], step[-1])))
+
+
+def _one(word: str) -> set[str]:
+    """What a noun may be in the singular, and an adjective as it is."""
+    word = word.lower()
+    return {word, word.removesuffix("s"), word.removesuffix("es"), re.sub("ies$", "y", word)}
+
+
+def _sentences(words: Words) -> list[Words]:
+    """Without their full stops; the last may have none."""
+    return [tuple(sentence) for sentence in sentences((*words, ".")) if sentence]
+
+
+def _positive(statement: Words) -> Words:
+    return tuple(word for word in statement if word != "not")
+
+
+def _line(text: str, *keys: str) -> int:
+    """The line of a key within a key, each the first of its name behind the one before."""
+    at = 0
+    for key in filter(None, keys):
+        at = max(at, text.find(json.dumps(key, ensure_ascii=False), at))
+    return text.count("\n", 0, at) + 1
+
+
 def _json(path: Path) -> Iterator[Row]:
     """The questions of a file of PrOntoQA: {example: {part: question}}, each with `question`, `query`, `chain_of_thought`, a
-    list of sentences, and mostly `answer`. The answer of a row is the chain and, where there is one, the label."""
+    list of sentences, and mostly `answer`. The answer of a row is the chain and, where there is one, the label. Of questions of
+    true or false both are checked; proofs of other kinds, which are released beside them, are taken as they are."""
     with opened(path, "give the file as it was released") as file:
         try:
-            found = json.load(file)
+            written = file.read()
+            found = json.loads(written)
         except json.JSONDecodeError as error:
             raise LanguageError(f"{path}, line {error.lineno}: this is no JSON ({error.msg}): copy the file again.") from None
         except UnicodeDecodeError:
@@ -161,16 +220,21 @@ def _json(path: Path) -> Iterator[Row]:
         raise LanguageError(f"{path} is not an object of examples: give the file as it was released.")
     for name, example in found.items():
         for part, asked in example.items() if isinstance(example, dict) else [("", None)]:
-            asked = asked if isinstance(asked, dict) else {}
+            asked, place = asked if isinstance(asked, dict) else {}, f"{path}, line {_line(written, name, part)}, {name} {part}"
             texts: list[Any] = [asked.get("question"), asked.get("query")]
             chain: Any = asked.get("chain_of_thought")
             if not all(isinstance(text, str) and text for text in (*texts, *(chain if isinstance(chain, list) else [None]))):
                 what = "needs the texts question and query and a list chain_of_thought"
-                raise LanguageError(f"{path}, {name} {part}: {what}: give the file as it was released.")
+                raise LanguageError(f"{place}: {what}: give the file as it was released.")
             label = [str(asked["answer"])] if isinstance(asked.get("answer"), str | bool) else []
             if not (chain or label):
-                raise LanguageError(f"{path}, {name} {part}: has no chain and no answer: give the file as it was released.")
-            yield Row(words_of(" ".join(texts)), words_of(" ".join((*chain, *label))), f"{path}, {name} {part}")
+                raise LanguageError(f"{place}: has no chain and no answer: give the file as it was released.")
+            question, query = map(words_of, texts)
+            if query[: len(_TRUE_OR_FALSE)] == _TRUE_OR_FALSE:
+                statement, steps = _sentences(query[len(_TRUE_OR_FALSE) :])[0], _sentences(words_of(" ".join(chain)))
+                if wrong := _broken_chain(question, statement, steps, "".join(label)):
+                    raise LanguageError(f"{place}: {wrong}: give the file as it was released.")
+            yield Row((*question, *query), words_of(" ".join((*chain, *label))), place)
 
 
 def _stories(path: Path, most: int, longest: int) -> Taken:
