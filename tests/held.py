@@ -58,7 +58,7 @@ _MARK = "(cited)"
 _CITED = re.compile(r"\{cite:[a-z]*\}`[^`]*`")
 _CITES = re.compile(rf"{re.escape(_MARK)}|\bthe (?:paper|papers|talk|slides|follow-up)(?:['’]s)?\b", re.IGNORECASE)
 _NO_PROSE = re.compile(
-    r"```.*?```|^:{3,}.*?$|^(?:#+ |\*\*)?\d+\. "
+    r"```.*?```|^:(?:::*|[a-z-]+:).*?$|^(?:#+ |\*\*)?\d+\. "
     r"|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$|\{[a-z:]+\}`[^`]*`|\bFigures? (?:\d+|E)\.\d+|<[^<>]+>"
     r"|\bchapters? \d+(?:(?:, | and | to )\d+)*"
     r"|\b(?:GPT-|Theorem |Lemma |Condition |Eq\. )\d+",

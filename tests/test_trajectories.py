@@ -20,7 +20,7 @@ from lib.composition.exploration import ANSWERS, HERO, METRICS, clearest, explor
 from lib.composition.information_flow.metrics import essential, flow
 from lib.composition.spectra import keys_eigenvalues
 from lib.composition.task import HELD_OUT, N_PLACES
-from lib.composition.trajectories import ASKED, GAMMAS, KEY, PLACE, PLAYED, Played, make_played, played_specs
+from lib.composition.trajectories import ASKED, GAMMAS, KEY, PLACE, PLAYED, Played, facts, make_played, played_specs, said
 from lib.composition.variations import GPT2, gpt2_specs
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import Transformer
@@ -334,3 +334,26 @@ def test_every_answer_says_what_its_model_does() -> None:
     assert [a["id"] for a in ANSWERS] == [a["id"] for a in HERO] == list(METRICS[:2])
     for a, b in zip(ANSWERS, HERO, strict=True):
         assert a["says"] == b["says"]
+
+
+def answering(gamma: float, seed: int, *shares: float) -> Any:
+    """A run that ends with these shares of key − 6 and key − 10."""
+    kept = {0: {"answered": torch.tensor([1.0, 0.0])}, 9: {"answered": torch.tensor(shares)}}
+    return SimpleNamespace(spec=SimpleNamespace(gamma=gamma, seed=seed), snapshots=lambda: kept)
+
+
+def test_what_the_ten_minutes_find_by_hand() -> None:
+    shares = {0.3: ((0.9, 0.1), (0.5, 0.5)), 0.35: ((0.1, 0.8), (0.6, 0.4)), 0.45: ((0, 1), (0, 1)), 0.6: ((0, 1), (0, 0.6))}
+    shares |= {0.8: ((0, 0.2), (1, 0)), 1.0: ((0, 1), (0, 0.4))}
+    runs = [answering(gamma, seed, *found) for gamma, both in shares.items() for seed, found in enumerate(both)]
+    assert [said(run) for run in runs[:4]] == [93, None, 89, 93]
+    assert {name: fact.text for name, fact in facts(runs).items()} == {
+        "seeds": "two",
+        "turned-first": "one",
+        "turned-all": "two",
+        "late": "3 of 6",
+        "late-back": "one",
+        "neither-large": "one",
+        "turned-small": "one",
+    }
+    assert {fact.text for fact in facts([]).values()} == {"–"}

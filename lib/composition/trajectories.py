@@ -5,6 +5,7 @@ They are the pre-norm runs of chapter 8 at more values of γ, trained again beca
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,10 @@ from lib.composition.task import (
 )
 from lib.composition.variations import gpt2_specs
 from lib.core.model.transformer import ActivationCache, Transformer
+from lib.core.read.fact import Fact, in_words
 from lib.core.read.measures import principal_map
 from lib.core.record.spec import RunSpec
+from lib.core.record.store import StoredRun
 from lib.core.sweep.experiment import Experiment
 from lib.core.sweep.jobs import records
 
@@ -83,3 +86,46 @@ def played_specs(profile: str) -> list[RunSpec]:
 
 PLAYED_NAME = "composition-played"
 PLAYED = Experiment(PLAYED_NAME, "Two pre-norm layers along training, for the explorers", 1, make_played, played_specs)
+
+
+# --- The text of the ten minutes ---
+
+TURNS, TURNED, LATE, LARGE, SMALL = 0.35, 0.45, 0.6, 0.3, 1.0
+"""γ at which a first seed and all seeds have turned, and from which on all runs are counted; the two ends."""
+
+
+def said(run: StoredRun) -> int | None:
+    """What a run answers in most sequences that ask key 99, pair (4, 3), at the end; None if that is neither answer."""
+    shares = list(run.snapshots().values())[-1]["answered"].tolist()
+    return next((KEY + o for o, share in zip((SYMMETRIC_OFFSET, INFERENTIAL_OFFSET), shares, strict=True) if share > 0.5), None)
+
+
+def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
+    """What the page of ten minutes finds, of all played runs of a profile; with none at a γ, its numbers are missing."""
+    seeds = sorted({run.spec.seed for run in runs})
+    whole = {gamma: [said(run) for run in runs if run.spec.gamma == gamma] for gamma in GAMMAS}
+    reasons, memorized = KEY + INFERENTIAL_OFFSET, KEY + SYMMETRIC_OFFSET
+    late = [answer for gamma, answers in whole.items() if gamma >= LATE for answer in answers]
+    rests = f"pre-norm runs of two layers, seeds {seeds[0]} to {seeds[-1]}" if seeds else "no runs"
+
+    def count(gamma: float, answer: int | None) -> Fact:
+        says = f"say {answer} in most sequences" if answer else "have neither answer in most sequences"
+        return Fact(
+            in_words(whole[gamma].count(answer)) if whole[gamma] else None, "{}", f"{rests}: those at γ = {gamma:g} that {says}"
+        )
+
+    return {
+        "seeds": Fact(in_words(len(seeds)) if seeds else None, "{}", rests),
+        "turned-first": count(TURNS, reasons),
+        "turned-all": count(TURNED, reasons),
+        "late": Fact(
+            (late.count(reasons), len(late)) if late else None,
+            "{} of {}",
+            f"{rests}: those from γ = {LATE:g} on that say {reasons} in most sequences",
+        ),
+        "late-back": Fact(
+            in_words(late.count(memorized)) if late else None, "{}", f"{rests}: of these, those that say {memorized}"
+        ),
+        "neither-large": count(LARGE, None),
+        "turned-small": count(SMALL, reasons),
+    }
