@@ -21,6 +21,15 @@ ARGUMENTS = (
 )
 
 
+EXPLORERS = {
+    "intro": "rm-landing",
+    "02-phase-diagram": "rm-02",
+    "03-information-flow": "rm-03",
+    "05-condensation": "rm-05",
+    "09-memory-and-reasoning": "rm-09",
+}
+"""The pages that have an explorer, and its name there."""
+
 QUIET = {"resultTypes": ["violations"]}
 """For axe: what passes is not listed, which takes longer than to test it."""
 
@@ -58,3 +67,14 @@ def offline(browser: Browser, width: int = 1280, **options: Any) -> Iterator[Wat
         yield watched
     finally:
         context.close()
+
+
+def settle(page: Page) -> None:
+    """Until what equations are set in has come."""
+    page.evaluate("() => document.fonts.ready.then(() => true)")
+
+
+def press(page: Page, control: str, *keys: str) -> None:
+    page.locator(control).focus()
+    for key in keys:
+        page.keyboard.press(key)

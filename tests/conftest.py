@@ -7,7 +7,7 @@ import itertools
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -22,6 +22,9 @@ from lib.composition.study import OFFSETS
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 # Derandomized, so that a failure on one machine is a failure on every machine; no deadline, since a shared machine stalls.
 settings.register_profile(
     "suite", deadline=None, derandomize=True, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
@@ -31,6 +34,7 @@ settings.load_profile("suite")
 LONGEST = (
     "test_chapters",
     "test_browser",
+    "test_explorer_browser",
     "test_precision",
     "test_sweep",
     "test_checkpoint",
@@ -137,6 +141,17 @@ def html(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
             (shared / "book").mkdir(exist_ok=True)
             built.write_text(str(render(shared / "book").parent), encoding="utf-8")
     return Path(built.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from browser import launch  # most tests need none
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = launch(playwright)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

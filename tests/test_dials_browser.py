@@ -6,14 +6,13 @@ import itertools
 import math
 import re
 import statistics
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import QUIET, launch, offline
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from browser import QUIET, offline
+from playwright.sync_api import Browser, Page, expect
 from test_dials import ALPHAS, LENGTHS, TAUS, leaf, one_dial, some_data
 from test_explorer import a_run
 from test_explorer import some_data as explorer_data
@@ -46,14 +45,6 @@ VISIT = """
   return found;
 }
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
