@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +16,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from nbval.plugin import get_sanitize_patterns
 from PIL import Image
 
 from lib.book import display
 from lib.book.chapters import chapters, read_notebook
-from lib.book.display import rounded, show
+from lib.book.display import drawn, rounded, show
 from lib.book.paths import ROOT
 from lib.core.read import style
 
@@ -79,6 +81,65 @@ def test_a_phone_is_shown_what_is_drawn_for_it(monkeypatch: pytest.MonkeyPatch) 
     for phone in sizes:
         assert abs(phone[0] - width * style.NARROW / style.WIDTH) <= 2
     assert sizes[0][1] > 2.5 * sizes[1][1]  # the first by its own drawing, the second as it is, but narrower
+
+
+def digest(change: Callable[[Axes], None]) -> str:
+    """Of a figure with what `change` draws."""
+    with style.look():
+        fig, ax = plt.subplots()
+        change(ax)
+    plt.close(fig)
+    return drawn(fig)
+
+
+def test_a_digest_is_of_what_is_drawn_by_hand() -> None:
+    assert digest(lambda ax: None) == "no numbers"
+    assert digest(lambda ax: ax.imshow([[1.0, np.nan], [2.0, 3.0]])) == "values: 4 numbers, mean 2, spread 0.816, order 0.667"
+    assert digest(lambda ax: ax.text(0, 0, "93 %, or −.5")) == "written: 2 numbers, mean 46.25, spread 46.75, order -46.75"
+    assert digest(lambda ax: ax.set_title("γ = 1.25")) == "written: 1 numbers, mean 1.25, spread 0, order 0"
+    bars = digest(lambda ax: ax.bar([1, 3], [2, 4], 2))
+    assert bars.startswith(
+        "across: 4 numbers, mean 2, spread 1.414, order 1; up: 4 numbers, mean 1.5, spread 1.658, order 0.833;"
+    )
+    assert digest(lambda ax: ax.plot([np.nan])).startswith(
+        "across: 1 numbers, mean 0, spread 0, order 0; up: 1 numbers, none finite;"
+    )
+
+
+DRAWN: dict[str, Callable[[Axes, np.ndarray], Any]] = {
+    "a line": lambda ax, v: ax.plot(v),
+    "marks, one a call": lambda ax, v: [ax.plot(x, 1, "s") for x in v],
+    "their colours": lambda ax, v: [ax.plot(1, 1, "s", color=style.FILL[style.BLUE](x)) for x in v],
+    "hollow ones": lambda ax, v: [ax.plot(1, 1, "s", mfc=str(x)) for x in v],
+    "points": lambda ax, v: ax.scatter(v, v),
+    "colours of points": lambda ax, v: ax.scatter(v * 0, v * 0, c=v),
+    "a band": lambda ax, v: ax.fill_between(range(len(v)), v),
+    "lines at levels": lambda ax, v: ax.vlines(v, 0, 1),
+    "bars": lambda ax, v: ax.bar(range(len(v)), v),
+    "colours of bars": lambda ax, v: ax.bar(range(len(v)), v * 0 + 1, color=[style.FILL[style.BLUE](x) for x in v]),
+    "an image": lambda ax, v: ax.imshow(v[None]),
+    "a grid": lambda ax, v: ax.pcolormesh(v[None]),
+    "words": lambda ax, v: [ax.text(0, 0, f"{x:.2f}") for x in v],
+    "in an inset": lambda ax, v: ax.inset_axes((0, 0, 1, 1)).plot(v),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_whatever_is_drawn_is_in_the_digest(name: str) -> None:
+    values = np.array([0.2, 0.4, 0.9, 0.1])
+    of = lambda v: digest(lambda ax: DRAWN[name](ax, v))
+    assert of(values) == of(values + 1e-7)  # another machine
+    assert of(values) != of(values + np.array([0, 0, 0.05, 0]))
+    assert of(values) != of(values[[1, 0, 2, 3]])  # the same numbers elsewhere
+
+
+def test_a_figure_says_its_digest(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where its data are hidden from arguments."""
+    monkeypatch.setattr(display, "display", lambda what, **_: None)
+    show(lambda read: draw(read()), lambda: np.arange(3.0), number="1.1", caption="Of a line.")
+    assert capsys.readouterr().out.startswith(
+        "Figure 1.1: across: 3 numbers, mean 1, spread 0.816, order 0.667; up: 3 numbers, "
+    )
 
 
 def test_every_figure_of_the_book_has_a_form_for_a_phone() -> None:
