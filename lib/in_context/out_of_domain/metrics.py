@@ -425,12 +425,12 @@ def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, 
 def _facts_on_mixtures(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     """Of two counts of training tasks, and of the sets that tell them apart."""
     parts, low = between(variants), {name: by_sum(runs)[0][:, SUMS.index(LOW_SUM)].mean() for name, runs in variants.items()}
-    rank = lambda count, names: spearman([count[name] for name in names], [low[name] for name in names])
+    rank = lambda count, names: spearman(*(np.array([of[name] for name in names]) for of in (count, low)))
     (within, of_mixtures), (parity, odd) = parts.items()
     seen, at = [of_mixtures[name] for name in SETS], f"errors at S₁ = {LOW_SUM:g}"
     sets = "sets of eighteen training tasks"
     return {
-        "halves-range": Fact((in_words(min(seen)), in_words(max(seen))), "{} to {}", f"{within}, five {sets}"),
+        "halves-range": Fact((in_words(int(min(seen))), in_words(int(max(seen)))), "{} to {}", f"{within}, five {sets}"),
         "halves-rank": Fact(rank(of_mixtures, SETS), "{:.1f}", f"rank correlation of {at} and {within}, five {sets}"),
         "parity-rank": Fact(rank(odd, (*SETS, APART, EVEN)), "{:.1f}", f"rank correlation of {at} and {parity}, seven {sets}"),
         **{

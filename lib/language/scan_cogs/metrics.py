@@ -311,6 +311,9 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
         group = scan_runs.get((TURN, middle(scan_runs, TURN), *arm))
         share = float(arms.shares(group).mean()) if group else None
         found[f"turn-{name}"] = Fact(share, "{:.0%}", f"of “turn left” right, mean over seeds, {name_of(arm)}")
+    group = scan_runs.get((TURN, middle(scan_runs, TURN), *SMALLER))
+    known = float(arms.shares(group, "train").mean()) if group else None
+    found["turn-smaller-train"] = Fact(known, "{:.0%}", f"of rows of training right, mean over seeds, {name_of(SMALLER)}")
     structural_best = max(float(structural(g).mean()) for k, g in cogs_runs.items() if k[2:] in PAPERS)
     found["structural"] = Fact(structural_best, "{:.1%}", "of the structural cases, best mean of an arm and a size")
     for size, where in ((low, "few"), (high, "many")):
