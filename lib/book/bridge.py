@@ -106,8 +106,9 @@ def setting(
     value = metric if callable(metric) else lambda run: run.metrics[metric]
     of = lambda group: f"γ = {listed([f'{g:g}' for g in sorted({run.spec.gamma for run in group})])}"
     large, small = groups
-    shares = [np.array([value(run) for run in group], dtype=float) for group in groups]
-    return Setting(name, starts or (of(large), of(small)), *shares, (learned(large), learned(small)), (large, small))
+    shares = lambda group: np.array([value(run) for run in group], dtype=float)
+    there = learned(large), learned(small)
+    return Setting(name, starts or (of(large), of(small)), shares(large), shares(small), there, (large, small))
 
 
 def _pair(runs: Sequence[StoredRun], gammas: Sequence[float]) -> list[list[StoredRun]]:
