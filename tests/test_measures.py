@@ -8,9 +8,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest, linregress, spearmanr
+from scipy.stats import binom, binomtest, linregress, spearmanr, ttest_1samp, ttest_ind
 
-from lib.core.read.statistics import bootstrap_indices, interval, log_distance, log_slope, rank_trend, slope, wilson
+from lib.core.read.statistics import (
+    SHARE,
+    bootstrap_indices,
+    difference_interval,
+    interval,
+    log_distance,
+    log_slope,
+    mean_interval,
+    median_interval,
+    rank_trend,
+    share_interval,
+    slope,
+    wilson,
+)
 
 # ---------------------------------------------------------------- shares
 
@@ -143,3 +156,26 @@ def test_how_far_numbers_are_from_what_is_printed_of_them() -> None:
     assert [off(value) for value in (-0.025, math.nan)] == [math.inf] * 2
     both = log_distance({"a": 1.0, "b": 8.0}, {"a": (2, 2), "b": (2, 4)})
     assert both == pytest.approx(2 * math.log(2))
+
+
+def test_intervals_of_means_are_students() -> None:
+    a, b = np.array([0.2, 0.5, 0.9, 0.4]), np.array([0.1, 0.3, 0.2])
+    assert mean_interval(a)[1:] == pytest.approx(tuple(ttest_1samp(a, 0).confidence_interval()))
+    assert difference_interval(a, b)[1:] == pytest.approx(tuple(ttest_ind(a, b, equal_var=False).confidence_interval()))
+    assert mean_interval(a)[0] == pytest.approx(0.5)
+    assert mean_interval([0.9, 0.1], SHARE) == (0.5, 0.0, 1.0)
+    assert mean_interval([0.5] * 3) == difference_interval([0.75] * 3, [0.25] * 2) == (0.5, 0.5, 0.5)
+    assert mean_interval([0.5]) == difference_interval([0.75] * 2, [0.25]) == (0.5, -math.inf, math.inf)
+
+
+def test_a_median_has_an_interval_and_is_one_of_the_same_cases() -> None:
+    values = np.arange(9.0)
+    middle, low, high = median_interval(values)
+    assert (middle, low >= 0, low < middle < high, high <= 8) == (4.0, True, True, True)
+    assert median_interval(values, values - 2) == (2.0, 2.0, 2.0)
+    assert median_interval([3.0]) == (3.0, -math.inf, math.inf)
+
+
+def test_a_share_of_nothing_is_no_number() -> None:
+    assert share_interval(1, 4) == (0.25, *wilson(1, 4))
+    assert math.isnan(share_interval(0, 0)[0])
