@@ -97,7 +97,7 @@ def test_a_digest_is_of_what_is_drawn_by_hand() -> None:
     assert digest(lambda ax: ax.set_title("γ = 1.25")) == "written: 1 numbers, mean 1.25, spread 0, order 0"
     bars = digest(lambda ax: ax.bar([1, 3], [2, 4], 2))
     assert bars.startswith(
-        "across: 4 numbers, mean 2, spread 1.414, order 0.833; up: 4 numbers, mean 1.5, spread 1.658, order 0.833;"
+        "across: 4 numbers, mean 2, spread 1.414, order 1; up: 4 numbers, mean 1.5, spread 1.658, order 0.833;"
     )
     assert digest(lambda ax: ax.plot([np.nan])).startswith(
         "across: 1 numbers, mean 0, spread 0, order 0; up: 1 numbers, none finite;"
