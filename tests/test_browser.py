@@ -12,6 +12,12 @@ from browser import EXPLORERS, QUIET, offline, press, settle
 from playwright.sync_api import Browser, Page, expect
 from test_book import pages as all_pages
 
+from lib.book.paths import BOOK
+from lib.book.text import Text
+from lib.core.read.fact import Fact
+
+PLANTED = {"share": "93%", "runs": "9"}
+"""Facts of a planted page."""
 DIALS = {"13-out-of-domain": "rm-13", "15-chain-of-thought": "rm-15", "20-scan-and-cogs": "rm-20-cogs"}
 
 
@@ -254,6 +260,35 @@ def test_a_number_says_what_it_rests_on_and_leads_into_the_lab_record(html: Path
         expect(page.locator(f"[id='{address[1:]}']")).to_be_in_viewport()
         lost = "(all) => all.filter((a) => !document.getElementById(a.hash.slice(1))).length"
         assert page.locator("a.rm-fact").evaluate_all(lost) == 0
+        assert watched.complaints == []
+
+
+def test_a_number_says_what_it_rests_on_on_touch(tmp_path: Path, browser: Browser) -> None:
+    """On a planted page: the first touch tells, the second leads into the lab record, one elsewhere hides."""
+    words = Text(["[93%](#n-share) and [8](#n-runs)"], {n: Fact(v, "{}", f"rests on {n}") for n, v in PLANTED.items()})
+    links = "".join(f"<p><a class='rm-fact' href='#n-{link.name}'>{link.written}</a></p>" for link in words.links)
+    lab = f"<details class='rm-lab'><summary>Lab record</summary>{words.html()}</details>"
+    script = f"<script src='{(BOOK / 'assets' / 'book.js').as_uri()}'></script>"
+    path = tmp_path / "page.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8><title>t</title>{script}<article><h1>So?</h1>{links}{lab}</article>")
+    with offline(browser, has_touch=True) as watched:
+        page = watched.open(path)
+        share, runs, told = page.locator("a[href='#n-share']"), page.locator("a[href='#n-runs']"), page.locator("#rm-rests")
+        share.tap()
+        expect(told).to_have_text("rests on share")
+        expect(share).to_have_attribute("aria-describedby", "rm-rests")
+        runs.tap()
+        expect(told).to_have_text("rests on runs. Here: 9")  # the text says 8
+        expect(page.locator("details")).not_to_have_attribute("open", "")
+        assert urlsplit(page.url).fragment == ""
+        page.locator("h1").tap()
+        expect(told).to_be_hidden()
+        share.tap()
+        expect(told).to_be_visible()
+        share.tap()
+        expect(told).to_be_hidden()
+        expect(page.locator("details")).to_have_attribute("open", "")
+        expect(page.locator("#n-share")).to_be_in_viewport()
         assert watched.complaints == []
 
 
