@@ -1,17 +1,11 @@
-"""What holds the words of a page: numbers that no result stands behind, and the anatomy of a chapter.
-
-`python tests/held.py FOLDER` writes what it finds on every page to FOLDER.
-"""
+"""What holds the words of a page: numbers that no result stands behind, and the anatomy of a chapter."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
-
-from lib.book import chapters
 
 Cell = dict[str, Any]
 """A cell of a notebook, its source as one text (lib.book.chapters.cells_of)."""
@@ -235,27 +229,3 @@ def wrong_measure(cells: Sequence[Cell], chapter: str) -> list[str]:
 Check = Callable[[Sequence[Cell], str], list[str]]
 """Of the cells of a chapter and its name: what is wrong, in words."""
 ANATOMY: tuple[Check, ...] = (too_long, wrong_sections, wrong_summary, wrong_verdict, wrong_measure)
-
-
-if __name__ == "__main__":
-    import sys
-
-    from test_text import EXCEPTED
-
-    from lib.book.paths import BOOK
-
-    folder = Path(sys.argv[1])
-    folder.mkdir(exist_ok=True)
-    anatomy = ""
-    for path in sorted(path for end in ("ipynb", "md") for path in BOOK.glob(f"*.{end}")):
-        notebook = path.suffix == ".ipynb"
-        cells = chapters.cells_of(path) if notebook else []
-        prose = [c["source"] for c in cells if c["cell_type"] == "markdown"] or [path.read_text(encoding="utf-8")]
-        known = EXCEPTED.get(path.stem, {})
-        said, below = bare_numbers(prose, known), bare_numbers([], known, captions(cells))
-        (folder / f"{path.stem}.txt").write_text("\n".join([*said, "", "CAPTIONS", *below]) + "\n", encoding="utf-8")
-        if path.stem[:2].isdigit():
-            wrong = [line for check in ANATOMY for line in check(cells, path.stem)]
-            anatomy += "\n  ".join([path.stem, *wrong]) + "\n"
-        print(path.stem, len(said), len(below))
-    (folder / "anatomy.txt").write_text(anatomy, encoding="utf-8")

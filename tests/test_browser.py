@@ -16,8 +16,6 @@ from lib.book.paths import BOOK
 from lib.book.text import Text
 from lib.core.read.fact import Fact
 
-PLANTED = {"share": "93%", "runs": "9"}
-"""Facts of a planted page."""
 DIALS = {"13-out-of-domain": "rm-13", "15-chain-of-thought": "rm-15", "20-scan-and-cogs": "rm-20-cogs"}
 
 
@@ -265,7 +263,8 @@ def test_a_number_says_what_it_rests_on_and_leads_into_the_lab_record(html: Path
 
 def test_a_number_says_what_it_rests_on_on_touch(tmp_path: Path, browser: Browser) -> None:
     """On a planted page: the first touch tells, the second leads into the lab record, one elsewhere hides."""
-    words = Text(["[93%](#n-share) and [8](#n-runs)"], {n: Fact(v, "{}", f"rests on {n}") for n, v in PLANTED.items()})
+    facts = {"share": Fact("93%", "{}", "rests on share"), "runs": Fact("9", "{}", "rests on runs")}
+    words = Text(["[93%](#n-share) and [8](#n-runs)"], facts)
     links = "".join(f"<p><a class='rm-fact' href='#n-{link.name}'>{link.written}</a></p>" for link in words.links)
     lab = f"<details class='rm-lab'><summary>Lab record</summary>{words.html()}</details>"
     script = f"<script src='{(BOOK / 'assets' / 'book.js').as_uri()}'></script>"

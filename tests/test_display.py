@@ -23,7 +23,7 @@ from PIL import Image
 
 from lib.book import display
 from lib.book.chapters import chapters, read_notebook
-from lib.book.display import drawn, rounded, show
+from lib.book.display import rounded, show
 from lib.book.paths import ROOT
 from lib.core.read import style
 
@@ -89,7 +89,7 @@ def digest(change: Callable[[Axes], None]) -> str:
         fig, ax = plt.subplots()
         change(ax)
     plt.close(fig)
-    return drawn(fig)
+    return display.drawn(fig)
 
 
 def test_a_digest_is_of_what_is_drawn_by_hand() -> None:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -100,7 +100,7 @@ def drawn(figure: Figure) -> str:
     from. Spread is the standard deviation; order changes where the same numbers stand in another order. All are rounded to four
     digits of the size of the numbers, which is the same on every machine."""
     found: dict[str, list[np.ndarray]] = {}
-    for ax in (part for outer in figure.axes for part in (outer, *outer.child_axes)):
+    for ax in (part for outer in figure.axes for part in (outer, *cast("list[Axes]", outer.child_axes))):
         for kind, values in _shown(ax):
             found.setdefault(kind, []).append(np.ma.filled(np.ma.asarray(values, dtype=float), np.nan).ravel())
     said = [f"{kind}: {_moments(np.concatenate(parts))}" for kind, parts in found.items() if sum(map(len, parts))]
