@@ -25,7 +25,6 @@ from lib.in_context.out_of_domain import claims as icl
 from lib.language import cogs, scan
 from lib.language.experiments import COGS, cogs_specs, scan_specs
 from lib.language.study import cogs_data
-from lib.reasoning_bias.memory_and_reasoning import claims as bias
 
 Record = dict[str, Any]
 
@@ -75,7 +74,6 @@ Compared = dict[str, tuple[Comparison, float]]
 
 COMPARED = {
     "GPT-2 of chapter 13": (("low", "high"), lambda store: icl.rounded(icl.arms(store, "laptop"))),
-    "two layers of chapter 9": (("memory", "held"), lambda store: bias.rounded(bias.arms(store, "laptop"))),
 }
 """{whose bfloat16 is held against single precision: (names of the facts, what gives the numbers)}"""
 
