@@ -291,7 +291,7 @@ EXCEPTED: dict[str, dict[str, str]] = {
         "at .7 to [": "a setting",
         "three more sets of eighteen tasks": "a setting",
         "errors at .5": "a setting",
-        "four sets that tell": "a setting",
+        "Four sets that tell": "a setting",
         "of twelve tasks": "a setting",
         "All sets of eighteen": "a setting",
         "four seeds a set": "a setting",
