@@ -25,7 +25,7 @@ from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, SpecError, TrainSpec, canonical, derived_seed, from_dict
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, load
-from lib.core.sweep.experiment import PROFILES, Experiment
+from lib.core.sweep.experiment import PROFILES, ROUNDINGS, Experiment
 from lib.core.sweep.jobs import sweep
 from lib.core.train import checkpoint, plan
 from lib.core.train.ensemble import Ask, Ensemble
@@ -63,6 +63,9 @@ from lib.in_context.study import CONDITIONS, FOREIGN_SUM, N_WATCHED, SUMS, TEST_
 from lib.in_context.study import neurons as rows_of
 from lib.in_context.task import D_X, Task, all_pairs, no_match_floor
 from lib.in_context.task import D as WIDTH
+
+TRAINED_FIRST = [e for e in EXPERIMENTS if ROUNDINGS not in e.profiles]
+"""Those of runs that are not trained once more (tests/test_roundings.py)."""
 
 PLAIN = Options(device="cpu", bf16=False, backend="eager")
 TINY = OneLayerSpec(neurons=6, delta=0.2, positions=5)
@@ -951,7 +954,7 @@ def first_smoke(experiment: Experiment) -> RunSpec:
     return replace(spec, train=replace(spec.train, eval_every=10)) if experiment.name == "icl-gpt2" else spec
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
+@pytest.mark.parametrize("experiment", TRAINED_FIRST, ids=lambda e: e.name)
 def test_golden_numbers(experiment: Experiment) -> None:
     spec = first_smoke(experiment)
     result = trained([spec], 1, study=experiment.make_study(spec))[spec]
@@ -964,7 +967,7 @@ def test_golden_numbers(experiment: Experiment) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
+@pytest.mark.parametrize("experiment", TRAINED_FIRST, ids=lambda e: e.name)
 def test_every_run_can_be_trained(experiment: Experiment, profile: str) -> None:
     """Small at the smoke profile, several seeds at the others."""
     specs = experiment.specs(profile)
