@@ -73,17 +73,17 @@ Compared = dict[str, tuple[Comparison, float]]
 
 
 COMPARED = {
-    "GPT-2 of chapter 13": (("low", "high"), lambda store: icl.rounded(icl.arms(store, "laptop"))),
+    "GPT-2 of chapter 13": (("low", "high"), icl.PRECISION),
 }
-"""{whose bfloat16 is held against single precision: (names of the facts, what gives the numbers)}"""
+"""{whose bfloat16 is held against single precision: (names of the facts, what is asked)}"""
 
 
 def roundings(store: Store) -> dict[str, Compared]:
     """What is compared of each of COMPARED; nothing of those whose runs are not all stored."""
     found: dict[str, Compared] = {}
-    for title, (_, numbers) in COMPARED.items():
+    for title, (_, question) in COMPARED.items():
         with suppress(LookupError):
-            found[title] = numbers(store)
+            found[title] = question.compared(store, "laptop")
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from lib.core.read.claim import Part
 from lib.core.read.measures import mean_std
+from lib.core.read.statistics import Trend, difference_interval, mean_interval
 from lib.core.record.store import StoredRun
 from lib.language.experiments import CROSSED, LARGE, SMALL, Kind
 
@@ -54,37 +55,24 @@ def largest(runs: Runs, main: str) -> int:
     return sizes(runs, main, *SMALL)[-1]
 
 
-Interval = tuple[float, float, float]
+Interval = Trend
 """A mean, and the lower and the upper end of its 95 % interval."""
 
 
-def _student(freedom: float) -> float:
-    """Student's t that 2.5 % are above."""
-    from scipy.special import stdtrit  # takes half a second to import, which those who ask for the status need not wait for
-
-    return float(stdtrit(freedom, 0.975))
+def _with_ends(found: Interval) -> Interval:
+    """A point where a single value leaves no ends."""
+    value, low, high = found
+    return found if np.isfinite([low, high]).all() else (value, value, value)
 
 
 def interval(values: np.ndarray) -> Interval:
     """The mean of (n,) values and its 95 % interval (Student's t); a point where nothing varies, or there is one value."""
-    centre = float(values.mean())
-    if len(values) < 2 or not (error := float(values.std(ddof=1)) / np.sqrt(len(values))):
-        return centre, centre, centre
-    half = _student(len(values) - 1) * error
-    return centre, centre - half, centre + half
+    return _with_ends(mean_interval(values))
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> Interval:
-    """mean(a) − mean(b), and its 95 % interval (Welch's t); the interval is a point where nothing varies.
-
-    scipy's test warns, and so writes into a notebook, where one of the two does not vary, as shares of 1 often do not."""
-    gap = float(a.mean() - b.mean())
-    parts = [values.var(ddof=1) / len(values) if len(values) > 1 else np.nan for values in (a, b)]
-    if not np.isfinite(parts).all() or not sum(parts):
-        return gap, gap, gap
-    freedom = sum(parts) ** 2 / sum(part**2 / (len(values) - 1) for part, values in zip(parts, (a, b), strict=True))
-    half = _student(freedom) * float(np.sqrt(sum(parts)))
-    return gap, gap - half, gap + half
+    """mean(a) − mean(b), and its 95 % interval (Welch's t); a point where nothing varies, or one of them has one value."""
+    return _with_ends(difference_interval(a, b))
 
 
 PAIRED = "its interval was not paired by seed at first, though runs of one seed share their data"

@@ -29,17 +29,16 @@ T = TypeVar("T", float, np.ndarray, dict[str, float], dict[str, np.ndarray])
 _ALONE = "value"
 
 
-def disk_cached(version: int, room: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
+def disk_cached(version: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """A measure of stored runs whose value is kept in their store; of runs in no store it is computed each time.
 
     It returns a float, an array, or some of one kind by name, and depends on its arguments alone: runs, arrays, frozen
-    dataclasses, numbers and words, or sequences of these. Whoever changes what it returns raises its version. `room`: its
-    module, where that had another name when values were first kept.
+    dataclasses, numbers and words, or sequences of these. Whoever changes what it returns raises its version.
     """
 
     def keeping(measure: Callable[P, T]) -> Callable[P, T]:
-        module = room or measure.__module__.removeprefix("lib.").replace(".metrics", ".numbers")  # what it was called at first
-        name = f"{module}.{measure.__name__}"
+        room = measure.__module__.removeprefix("lib.").replace(".metrics", ".numbers")  # what the room was called at first
+        name = f"{room}.{measure.__name__}"
         known: dict[Path, Any] = {}
 
         def place(*args: P.args, **kwargs: P.kwargs) -> Path | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib.core.read.claim import OPPOSITE, TOO_SMALL, Part
+from lib.core.read.claim import OPPOSITE, TOO_SMALL, Measured, Part
 from lib.core.read.statistics import bootstrap_indices, interval, sign_flips
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load, load_stored
@@ -82,6 +82,29 @@ def parts(found: Mapping[str, tuple[Comparison, float]]) -> tuple[Part, ...]:
         widest = max(-low, high)
         made.append(Part(f"{name}, largest shift in the 95 % interval", widest, "<=", allowed, "{:.3f}", failure=TOO_SMALL))
     return tuple(made)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of the precision of a kind of runs: `short` and `again`, its specs of a profile, as `arms` takes them;
+    `numbers`, {what is compared: (of a run, by how much it may be off)}."""
+
+    short: Callable[[str], Sequence[RunSpec]]
+    again: Callable[[str], Sequence[RunSpec]]
+    numbers: Mapping[str, tuple[Callable[[StoredRun], float], float]]
+
+    def compared(self, store: Store, profile: str) -> dict[str, tuple[Comparison, float]]:
+        """Raises LookupError as `arms` does."""
+        found = arms(self.short(profile), self.again(profile), store)
+        return {name: (found.compare(of), most) for name, (of, most) in self.numbers.items()}
+
+    def measure(self, store: Store, profile: str) -> Measured:
+        found = self.compared(store, profile)
+        return Measured(parts(found), len(self.short(profile)))
+
+    @property
+    def criterion(self) -> str:
+        return criterion({name: most for name, (_, most) in self.numbers.items()})
 
 
 def criterion(found: Mapping[str, float]) -> str:

@@ -89,24 +89,27 @@ SHARE, LEAD = (0.0, 1.0), (-1.0, 1.0)
 """Between what a share, and the difference of two shares, may lie."""
 
 
+def _student(freedom: float) -> float:
+    """The value of Student's t that 2.5 % are above."""
+    from scipy.special import stdtrit  # as in _ranks; scipy's own tests warn where nothing varies
+
+    return float(stdtrit(freedom, 0.975))
+
+
 def mean_interval(values: ArrayLike, within: tuple[float, float] = (-math.inf, math.inf)) -> Trend:
     """The mean of (n,) values, and its 95 % interval (Student's t), as far as values may lie there: a point where nothing
     varies, without other ends for a single value."""
-    from scipy.special import stdtrit  # as in _ranks
-
     values = np.asarray(values, dtype=float).ravel()
     middle, n = float(values.mean()), len(values)
     if n < 2:
         return middle, *within
-    half = float(stdtrit(n - 1, 0.975) * values.std(ddof=1) / math.sqrt(n))
+    half = _student(n - 1) * float(values.std(ddof=1)) / math.sqrt(n)
     return middle, max(within[0], middle - half), min(within[1], middle + half)
 
 
 def difference_interval(a: ArrayLike, b: ArrayLike) -> Trend:
     """The mean of a less the mean of b, and its 95 % interval (Welch's t): a point where nothing varies, without ends where
     one of them has a single value."""
-    from scipy.special import stdtrit  # as in _ranks
-
     groups = [np.asarray(values, dtype=float).ravel() for values in (a, b)]
     gap = float(groups[0].mean() - groups[1].mean())
     if min(map(len, groups)) < 2:
@@ -115,7 +118,7 @@ def difference_interval(a: ArrayLike, b: ArrayLike) -> Trend:
     if not sum(parts):
         return gap, gap, gap
     freedom = sum(parts) ** 2 / sum(part**2 / (len(values) - 1) for part, values in zip(parts, groups, strict=True))
-    half = float(stdtrit(freedom, 0.975) * math.sqrt(sum(parts)))
+    half = _student(freedom) * math.sqrt(sum(parts))
     return gap, gap - half, gap + half
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, aski
 from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE as RARELY
 from lib.core.read.statistics import compare
-from lib.core.record.store import Store
+from lib.core.record.store import Store, StoredRun
 from lib.core.sweep.experiment import again
 from lib.in_context.experiments import AGAIN, ALIKE, ALPHA, APART, CROSSED, DRAWN, EVEN, GPT, LENGTH, gpt_specs
 from lib.in_context.out_of_domain.metrics import (
@@ -31,14 +32,15 @@ from lib.in_context.out_of_domain.metrics import (
     floor_runs,
     gpt_errors,
     gpt_runs,
+    halves,
+    low_errors,
     ordered,
     span_of,
     speed_runs,
     steps,
     theorem_m1,
-    within_mixtures,
 )
-from lib.in_context.runs import LEVEL, main_runs
+from lib.in_context.runs import LEVEL, main_runs, task_of
 from lib.in_context.study import ALPHAS, FOREIGN_SUM, SUMS
 from lib.in_context.task import no_match_floor
 
@@ -189,7 +191,7 @@ def sum_choices(store: Store, profile: str) -> Measured:
 
 
 def sum_halves(store: Store, profile: str) -> Measured:
-    _, errors = within_mixtures({name: gpt_runs(store, profile, name) for name in (*SETS, APART)})
+    errors = low_errors({name: gpt_runs(store, profile, name) for name in (*SETS, APART)})
     apart, first = errors[APART], errors[GPT]
     found = compare([*apart, *first], [False] * len(apart) + [True] * len(first))
     lowest = min(errors[name].mean() for name in SETS)
@@ -201,7 +203,8 @@ def sum_halves(store: Store, profile: str) -> Measured:
 
 
 def sum_even(store: Store, profile: str) -> Measured:
-    counts, errors = within_mixtures({name: gpt_runs(store, profile, name) for name in (*SETS, APART, EVEN)})
+    sets = {name: gpt_runs(store, profile, name) for name in (*SETS, APART, EVEN)}
+    counts, errors = {name: halves(task_of(runs[0])) for name, runs in sets.items()}, low_errors(sets)
     even, apart = errors[EVEN], errors[APART]
     found = compare([*apart, *even], [False] * len(apart) + [True] * len(even))
     fewer = max(errors[name].mean() for name, count in counts.items() if count < counts[EVEN])
@@ -219,7 +222,7 @@ TIMES = 2.0
 
 
 def sum_parity(store: Store, profile: str) -> Measured:
-    _, errors = within_mixtures({name: gpt_runs(store, profile, name) for name in (CROSSED, ALIKE)})
+    errors = low_errors({name: gpt_runs(store, profile, name) for name in (CROSSED, ALIKE)})
     crossed, alike = errors[CROSSED], errors[ALIKE]
     found = compare([*alike, *crossed], [False] * len(alike) + [True] * len(crossed))
     parts = (
@@ -229,22 +232,17 @@ def sum_parity(store: Store, profile: str) -> Measured:
     return Measured(parts, len(crossed))
 
 
+def _errors_at(total: float) -> Callable[[StoredRun], float]:
+    return lambda run: float(by_sum([run])[0][0, SUMS.index(total)])
+
+
 ROUNDED = {LOW_SUM: 0.05, 1.1: 0.01}
 """S₁ at which precision is asked for, and by how much it may shift the mean share of errors."""
-
-
-def arms(store: Store, profile: str) -> roundings.Arms:
-    return roundings.arms(gpt_specs(profile)[GPT], again(AGAIN, profile), store)
-
-
-def rounded(found: roundings.Arms) -> dict[str, tuple[roundings.Comparison, float]]:
-    at = lambda total: lambda run: float(by_sum([run])[0][0, SUMS.index(total)])
-    return {f"errors at S₁ = {total:g}": (found.compare(at(total)), most) for total, most in ROUNDED.items()}
-
-
-def precision(store: Store, profile: str) -> Measured:
-    found = arms(store, profile)
-    return Measured(roundings.parts(rounded(found)), len(found.short))
+PRECISION = roundings.Question(
+    lambda profile: gpt_specs(profile)[GPT],
+    lambda profile: again(AGAIN, profile),
+    {f"errors at S₁ = {total:g}": (_errors_at(total), most) for total, most in ROUNDED.items()},
+)
 
 
 def alpha_length(store: Store, profile: str) -> Measured:
@@ -422,8 +420,8 @@ CLAIMS = asking(
         "Fig 12",
         "In bfloat16 GPT-2 errs as often out of domain as in single precision, but for what the last bit changes, too.",
         "not asked",
-        roundings.criterion({f"S₁ = {total:g}": most for total, most in ROUNDED.items()}),
-        precision,
+        PRECISION.criterion,
+        PRECISION.measure,
         figure="13.4",
     ),
 )

@@ -424,7 +424,7 @@ def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, 
 
 def _facts_on_mixtures(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     """Of two counts of training tasks, and of the sets that tell them apart."""
-    parts, low = between(variants), {name: by_sum(runs)[0][:, SUMS.index(LOW_SUM)].mean() for name, runs in variants.items()}
+    parts, low = between(variants), {name: each.mean() for name, each in low_errors(variants).items()}
     rank = lambda count, names: spearman(*(np.array([of[name] for name in names]) for of in (count, low)))
     (within, of_mixtures), (parity, odd) = parts.items()
     seen, at = [of_mixtures[name] for name in SETS], f"errors at S₁ = {LOW_SUM:g}"
@@ -453,11 +453,9 @@ def facts_on_precision(again: Sequence[StoredRun]) -> dict[str, Fact]:
     return found
 
 
-def within_mixtures(sets: Mapping[str, Sequence[StoredRun]]) -> tuple[dict[str, int], dict[str, np.ndarray]]:
-    """{set of training tasks: how many are within a mixture} and {set: (R,) errors at LOW_SUM}"""
-    low = SUMS.index(LOW_SUM)
-    counts = {name: halves(task_of(runs[0])) for name, runs in sets.items()}
-    return counts, {name: by_sum(runs)[0][:, low] for name, runs in sets.items()}
+def low_errors(sets: Mapping[str, Sequence[StoredRun]]) -> dict[str, np.ndarray]:
+    """{set of training tasks: (R,) errors at LOW_SUM}"""
+    return {name: by_sum(runs)[0][:, SUMS.index(LOW_SUM)] for name, runs in sets.items()}
 
 
 def between(sets: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, float]]:

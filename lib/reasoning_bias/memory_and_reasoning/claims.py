@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -149,18 +149,15 @@ ROUNDED = {"memory": 0.05, "held out": 0.05}
 """Shares right, along training, whose precision matters, and by how much it may shift their means."""
 
 
-def arms(store: Store, profile: str) -> roundings.Arms:
-    return roundings.arms(rounded_specs(profile), again(AGAIN, profile), store)
+def _along(name: str) -> Callable[[StoredRun], float]:
+    return lambda run: float(np.mean(run.history[name]))
 
 
-def rounded(found: roundings.Arms) -> dict[str, tuple[roundings.Comparison, float]]:
-    along = lambda name: lambda run: float(np.mean(run.history[name]))
-    return {f"{name}, mean along training": (found.compare(along(name)), most) for name, most in ROUNDED.items()}
-
-
-def precision(store: Store, profile: str) -> Measured:
-    found = arms(store, profile)
-    return Measured(roundings.parts(rounded(found)), len(found.short))
+PRECISION = roundings.Question(
+    rounded_specs,
+    lambda profile: again(AGAIN, profile),
+    {f"{name}, mean along training": (_along(name), most) for name, most in ROUNDED.items()},
+)
 
 
 CLAIMS = asking(
@@ -267,8 +264,8 @@ CLAIMS = asking(
         "Fig 3A",
         "At γ = .8 bfloat16 changes curves no more than the last bit of the initial weights does.",
         "not asked",
-        roundings.criterion({f"{name}, mean along training": most for name, most in ROUNDED.items()}),
-        precision,
+        PRECISION.criterion,
+        PRECISION.measure,
         question="rule",
         figure="9.1",
     ),
