@@ -19,7 +19,6 @@ import lib.book.registry  # noqa: F401 (kinds of models are known once their stu
 from lib.composition.flip import CONFIRM
 from lib.composition.information_flow.metrics import BOTH, EDGES, KEY_FIRST, PAIR_FIRST, ROUTES
 from lib.composition.study import OFFSETS
-from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun
 
 if TYPE_CHECKING:
@@ -47,17 +46,6 @@ LONGEST = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
-
-
-class Shelf(Store):
-    """A store of planted runs."""
-
-    def __init__(self, runs: Iterable[StoredRun]) -> None:
-        super().__init__(Path("nowhere"))
-        self.runs = {run.spec: run for run in runs}
-
-    def get(self, spec: RunSpec) -> StoredRun | None:
-        return self.runs.get(spec)
 
 
 def table(columns: Iterable[Any], given: Mapping[tuple[int, Any], float], depth: int = 2) -> np.ndarray:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import Shelf, make_tiny_spec
+from conftest import make_tiny_spec
 from matplotlib import pyplot as plt
+from planted import Shelf
 
 from lib.book.registry import EXPERIMENTS
 from lib.composition import controls, diagram

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import NEEDS, Shelf, planted, table
+from conftest import NEEDS, planted, table
+from planted import Shelf
 from test_analysis import make_run
 
 from lib.composition.claims import CLAIMS_OF

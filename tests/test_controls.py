@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Shelf
+from planted import Shelf
 
 from lib.composition import controls
 from lib.composition.controls import DEEP, DIP, ONE_GPU, PAPER_SIZE, ROUNDING

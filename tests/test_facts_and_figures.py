@@ -9,12 +9,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from conftest import Shelf, planted, table
+from conftest import planted, table
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from planted import Shelf
 from test_analysis import make_run
 from test_claims_of_mechanisms import flat, one_factor, turning
 

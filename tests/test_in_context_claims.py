@@ -13,9 +13,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from conftest import Shelf
 from hypothesis import given
 from hypothesis import strategies as st
+from planted import Shelf
 from torch import Tensor
 
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, REPRODUCED, Claim

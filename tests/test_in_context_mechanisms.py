@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import Shelf
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
+from planted import Shelf
 from test_in_context_claims import bars_are_said, judged
 from torch import Tensor
 

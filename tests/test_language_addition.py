@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import Shelf
+from planted import Shelf
 from scipy.stats import ttest_1samp, ttest_ind
 from torch import Tensor
 

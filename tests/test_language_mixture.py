@@ -12,7 +12,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from conftest import Shelf
+from planted import Shelf
 
 from lib.book.dials import Dials
 from lib.book.paths import BOOK

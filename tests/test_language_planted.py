@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import Shelf
+from planted import Shelf
 from torch import Tensor
 
 from lib.core.record.store import StoredRun

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from conftest import Shelf
+from planted import Shelf
 from torch import Tensor
 
 from lib.book.dials import Dials

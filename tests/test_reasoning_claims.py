@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import Shelf
+from planted import Shelf
 from test_reasoning_analysis import (
     FIRST,
     SHUFFLED,
