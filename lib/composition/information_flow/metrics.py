@@ -321,12 +321,6 @@ def moved(run: StoredRun) -> bool:
     return all(effects[anchor][-1, ROLES.index("last")] >= 0.5 for anchor in ANCHORS)
 
 
-def mean_patch(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
-    """{what differs: (layers, roles)}, the mean of patch_effects over runs of one depth."""
-    effects = [patch_effects(run) for run in runs]
-    return {what: np.nanmean([e[what] for e in effects], axis=0) for what in effects[0]}
-
-
 # --- States ---
 
 

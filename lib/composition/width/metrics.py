@@ -196,17 +196,6 @@ def highest_at_first(runs: Sequence[StoredRun]) -> list[Shape]:
     return found
 
 
-def flip_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
-    """(γ, runs with more symmetric answers, mean symmetric and inferential shares, seen pairs right)."""
-    rows = []
-    for gamma in sorted({run.spec.gamma for run in runs}):
-        group = [run for run in runs if run.spec.gamma == gamma]
-        leading = sum(share(run) > share(run, "inferential") for run in group)
-        means = (np.mean([share(run, name) for run in group]) for name in ("symmetric", "inferential", "test"))
-        rows.append((f"{gamma:g}", f"{leading} of {len(group)}", *(f"{v:.0%}" for v in means)))
-    return rows
-
-
 def trial_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
     """(batch, learning rate, decay, γ, steps to fit, both shares) of trials, a row a setting, seeds in one cell."""
     groups: dict[tuple[float, ...], list[StoredRun]] = {}
@@ -219,12 +208,6 @@ def trial_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
         (*(f"{v:g}" for v in place), steps(group), cell(group, "symmetric"), cell(group, "inferential"))
         for place, group in sorted(groups.items())
     ]
-
-
-def crossing_rows(found: Mapping[str, Mapping[Shape, Crossing]]) -> list[tuple[str, ...]]:
-    """(shape, its transition on γ and on the gain with 95 % intervals)."""
-    cell = lambda t: f"{t.centre:.2f} [{t.low:.2f}, {t.high:.2f}]" if t.found else "none in the range"
-    return [(shape_name(shape), cell(t), cell(found["log₁₀ σ√d"][shape])) for shape, t in found["γ"].items()]
 
 
 def facts(flips: Sequence[StoredRun], widths: Sequence[StoredRun], seed: int = 0) -> dict[str, Fact]:
