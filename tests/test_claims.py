@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_analysis import make_run
+from planted_composition import make_run
 
 from lib.book import registry
 from lib.composition.claims import CLAIMS_OF

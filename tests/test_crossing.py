@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import make_tiny_spec
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from planted_composition import make_run
 
 from lib.composition.width.metrics import VARIABLES, by_shape, collapse, fit_crossing, fit_logistic, variable
-from lib.core.record.store import StoredRun
 
 GAMMAS = np.repeat(np.linspace(0.4, 1.0, 7), 4)
 SHIFTS = {"narrow": -0.15, "medium": 0.0, "wide": 0.15}
@@ -169,12 +167,6 @@ def test_groups_weigh_by_their_runs() -> None:
     assert collapse({1: (x, one)}) == pytest.approx(1)
 
 
-def test_the_order_of_the_groups_does_not_matter() -> None:
-    x = {name: np.repeat(np.linspace(shift, 1 + shift, 11), 40) for name, shift in SHIFTS.items()}
-    shapes = {name: (values, answers(values, 0.5, 0.1, seed=i)) for i, (name, values) in enumerate(x.items())}
-    assert collapse(dict(reversed(shapes.items()))) == pytest.approx(collapse(shapes))
-
-
 # ---------------------------------------------------------------- variables
 
 
@@ -187,20 +179,16 @@ def test_variables_by_hand() -> None:
     assert list(values.values()) == pytest.approx([1.0, -2.0, -1.0, math.log10(0.2), -2.0])
 
 
-def make_run(width: int, depth: int, gamma: float, seed: int = 0) -> StoredRun:
-    spec = make_tiny_spec(d_model=width, depth=depth, gamma=gamma, seed=seed)
-    return StoredRun(spec, {}, {}, 20, "fitted", None, 1.0, {}, Path(f"{spec.key}.json"))
-
-
 def test_variables_of_runs_are_of_their_specs() -> None:
-    run = make_run(64, 3, 0.25)
+    run = make_run(width=64, depth=3, gamma=0.25)
     assert [variable(name, run) for name in VARIABLES] == [f(0.25, 64, 3) for f in VARIABLES.values()]
 
 
 def test_runs_by_shape() -> None:
-    runs = [make_run(w, d, g, s) for s in (1, 0) for g in (0.8, 0.5) for w, d in ((64, 2), (32, 3), (32, 2))]
-    found = by_shape(runs)
-    assert list(found) == [(32, 2), (64, 2), (32, 3)]
-    for (width, depth), members in found.items():
-        assert members == [make_run(width, depth, g, s) for g in (0.5, 0.8) for s in (0, 1)]
+    of = lambda run: (run.spec.model.d_model, run.spec.model.depth, run.spec.gamma, run.spec.seed)
+    shapes = ((32, 2), (64, 2), (32, 3))
+    runs = [make_run(d, g, s, width=w) for s in (1, 0) for g in (0.8, 0.5) for w, d in shapes[::-1]]
+    found = {shape: list(map(of, members)) for shape, members in by_shape(runs).items()}
+    assert list(found) == list(shapes)
+    assert found == {shape: [(*shape, g, s) for g in (0.5, 0.8) for s in (0, 1)] for shape in shapes}
     assert by_shape([]) == {}

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from lib.composition.phase_diagram.metrics import ends
 from lib.composition.runs import MAPPINGS, SHADOW
-from lib.composition.trends import curves
 from lib.core.model.init import gamma_std
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words
+from lib.core.read.measures import seeds
 from lib.core.read.statistics import bootstrap_indices, interval
 from lib.core.record.store import StoredRun
 
@@ -210,16 +211,21 @@ def trial_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
     ]
 
 
+def where_known(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """The runs at every γ at which 90 % of the seen pairs are right on average."""
+    right = lambda gamma: float(np.mean([run.metrics["test"] for run in runs if run.spec.gamma == gamma]))
+    known = {gamma for gamma in {run.spec.gamma for run in runs} if right(gamma) >= SHADOW}
+    return [run for run in runs if run.spec.gamma in known]
+
+
 def facts(flips: Sequence[StoredRun], widths: Sequence[StoredRun], seed: int = 0) -> dict[str, Fact]:
     """What the text of chapter 7 says of the large-batch runs, and of those of several shapes."""
-    shares = curves(flips)
-    who = f"{shares['test'][1].shape[1]} seeds"
+    best, who = ends(where_known(flips) or flips), f"{seeds(flips)} seeds"
     found: dict[str, Fact] = {}
     for name in MAPPINGS:
-        gammas, values = shares[name]
-        best = int(np.where(shares["test"][1].mean(1) >= SHADOW, values.mean(1), -1).argmax())  # where seen pairs are learned
-        found[name] = Fact(float(values.mean(1)[best]), "{:.0%}", f"{name} answers, mean of {who} at γ = {gammas[best]:g}")
-        found[f"{name}-at"] = Fact(float(gammas[best]), "{:g}", f"γ at which {name} answers are most frequent")
+        gamma, share = best.gamma[name], best.mean[name][name]
+        found[name] = Fact(share, "{:.0%}", f"{name} answers, mean of {who} at γ = {gamma:g}")
+        found[f"{name}-at"] = Fact(gamma, "{:g}", f"γ at which {name} answers are most frequent")
     better = advantage(widths, seed)
     best_of = max(better, key=lambda n: better[n][0])
     found["best"] = Fact(better[best_of], "{:.2f} ({:.2f} to {:.2f})", f"times better than γ, {best_of}")
