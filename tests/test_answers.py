@@ -20,7 +20,7 @@ from lib.composition import controls, diagram
 from lib.composition.diagram import GAMMAS, HEADLINE, PHASE, gain, gamma_of_gain
 from lib.composition.flip import CONFIRM, CONFIRM_FIRST, RANGE, confirmed_runs, obtain_confirmed
 from lib.composition.phase_diagram import claims, metrics
-from lib.composition.runs import clearest, learned, learned_at, offsets_by_key
+from lib.composition.runs import learned, learned_at, offsets_by_key
 from lib.composition.study import OFFSETS
 from lib.composition.variations import FLIP
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL, Measured
@@ -108,13 +108,6 @@ TURNS, BACK = rows_of((1.0, 0.0, 0.3), (0.0, 0.9, 0.8)), rows_of((0.0, 1.0, 0.3)
 
 def unlearned(run: StoredRun) -> StoredRun:
     return dataclasses.replace(run, metrics=run.metrics | {"train": 0.5})
-
-
-def test_the_clearest_run_generalizes_where_one_does() -> None:
-    held = dataclasses.replace(row(0.0, 0.9, 0.8), metrics=row(0.0, 0.9, 0.8).metrics | {"test": 0.81, "train": 1.0})
-    good = row(0.2, 0.6, 0.5)
-    assert clearest([held, good], "inferential") is good
-    assert clearest([held, unlearned(good)], "inferential") is held
 
 
 # --- Kinds, run by run ---
@@ -206,20 +199,12 @@ def test_new_seeds_are_trained_at_the_first_gammas_where_too_few_are_stored(monk
 # --- Claims on two layers ---
 
 
-def judged(name: str, profile: str = "laptop", setting: str = "") -> dict[str, Any]:
-    """A claim; of that on the turn one setting alone, whose check is named."""
-    asked = claims.CHAPTER_02
-    if setting:
-        asked = [dataclasses.replace(claim, check=getattr(claims, setting)) for claim in asked]
-    return judged_of(asked, name, [], profile)
-
-
-def by_kind(profile: str = "laptop") -> dict[str, Any]:
-    return judged("two-layers-flip", profile, "_by_kind")
-
-
-def by_shares(profile: str = "laptop") -> dict[str, Any]:
-    return judged("two-layers-flip", profile, "_flip")
+def judged(name: str, profile: str = "laptop") -> dict[str, Any]:
+    """A claim; or a setting of that on the turn alone, by the name of its check."""
+    asked = [
+        dataclasses.replace(claim, id=name, check=getattr(claims, name)) for claim in claims.CHAPTER_02[:1] if name[0] == "_"
+    ]
+    return judged_of(asked or claims.CHAPTER_02, name, [], profile)
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, what: str, found: Any) -> None:
@@ -254,7 +239,7 @@ def test_the_turn_by_kind_is_judged_by_its_parts(
     low: list[StoredRun], high: list[StoredRun], status: str, failed: list[str] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch, "_confirmed", [*high, *low])
-    found = by_kind()
+    found = judged("_by_kind")
     assert (found["status"], found["n_seeds"]) == (status, 8)
     if failed is not None:
         assert found["failed"] == failed
@@ -262,7 +247,7 @@ def test_the_turn_by_kind_is_judged_by_its_parts(
 
 def test_kinds_are_compared_where_they_are_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, "_confirmed", [*group(0.4, 8), *group(0.55, 8), *group(1.0, 0, 8), *group(1.3, 0, 8)])
-    names, measured = zip(*((part["name"], part["measured"]) for part in by_kind()["parts"]), strict=True)
+    names, measured = zip(*((part["name"], part["measured"]) for part in judged("_by_kind")["parts"]), strict=True)
     assert names == (LATE, "symmetric runs at γ = 0.55", "inferential runs at γ = 1", FISHER)
     assert measured == pytest.approx((8, 8, 8, 1 / 12_870))
 
@@ -281,12 +266,8 @@ def test_the_early_answer_decides_or_not(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_profile_without_these_runs_claims_nothing() -> None:
-    for found in (
-        by_kind("paper"),
-        by_shares("paper"),
-        *(judged(name, "paper") for name in ("early-answer", "neighbour-steps")),
-    ):
-        assert found["measured"].startswith("the profile 'paper' has no "), found["id"]
+    for name in ("_by_kind", "_flip", "early-answer", "neighbour-steps"):
+        assert judged(name, "paper")["measured"].startswith("the profile 'paper' has no "), name
 
 
 SHARE = "largest mean share of the {} answer over γ"
@@ -311,7 +292,7 @@ def test_the_flip_is_judged_by_its_parts(
 ) -> None:
     """The source's own numbers, near 100 % at both ends, pass; weaker, undecided and mirrored ones do not."""
     plant(monkeypatch, "_two_layers", rows_of(*shares))
-    found = by_shares()
+    found = judged("_flip")
     assert (found["status"], found["n_seeds"]) == (status, 3)
     if failed is not None:
         assert found["failed"] == failed
@@ -319,7 +300,7 @@ def test_the_flip_is_judged_by_its_parts(
 
 def failures(monkeypatch: pytest.MonkeyPatch, runs: list[StoredRun]) -> list[str]:
     plant(monkeypatch, "_two_layers", runs)
-    return by_shares()["failed"]
+    return judged("_flip")["failed"]
 
 
 def test_nearer_answers_are_judged_run_by_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,22 +319,22 @@ def test_the_trend_is_a_slope_with_an_interval(monkeypatch: pytest.MonkeyPatch) 
     late = failures(monkeypatch, [unlearned(run) if run.spec.gamma > 0.2 else run for run in rising])
     assert ALL not in late
     assert "slope over γ, runs that have learned" in late  # two runs of one γ have no slope
-    of = {part["name"]: part.get("failure") for part in by_shares()["parts"]}
+    of = {part["name"]: part.get("failure") for part in judged("_flip")["parts"]}
     assert of["slope over γ, runs that have learned"] == TOO_SMALL
     plant(monkeypatch, "_two_layers", BACK)
-    assert {part["failure"] for part in by_shares()["parts"] if part["name"] in (ALL, LEARNED)} == {OPPOSITE}
+    assert {part["failure"] for part in judged("_flip")["parts"] if part["name"] in (ALL, LEARNED)} == {OPPOSITE}
 
 
 def test_three_layers_are_asked_for_their_slope_where_they_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = lambda: [part["name"] for part in by_shares()["parts"] if "three layers" in part["name"]]
+    names = lambda: [part["name"] for part in judged("_flip")["parts"] if "three layers" in part["name"]]
     pure = rows_of((1.0, 0.0, 0.3), (0.0, 1.0, 0.8))
     plant(monkeypatch, "_two_layers", pure)
     assert names() == []
     plant(monkeypatch, "deeper", {3: pure})
     assert len(names()) == 2
-    assert by_shares()["status"] == REPRODUCED
+    assert judged("_flip")["status"] == REPRODUCED
     plant(monkeypatch, "deeper", {3: BACK})
-    assert by_shares()["failed"] == names()
+    assert judged("_flip")["failed"] == names()
 
 
 def test_the_best_of_several_rates_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,7 +349,7 @@ def test_the_best_of_several_rates_is_claimed(monkeypatch: pytest.MonkeyPatch) -
     assert found == pytest.approx({"symmetric": 0.95, "inferential": 0.97})
     plant(monkeypatch, "_two_layers", by_rate[1e-4])
     plant(monkeypatch, "other_rates", {2e-4: by_rate[2e-4]})
-    asked = lambda: {p["name"]: p["holds"] for p in by_shares()["parts"] if "learning rates" in p["name"]}
+    asked = lambda: {p["name"]: p["holds"] for p in judged("_flip")["parts"] if "learning rates" in p["name"]}
     name = "the same with the best of 2 learning rates, {}".format
     assert asked() == {name("symmetric"): True, name("inferential"): True}
     by_rate[2e-4][3].metrics["inferential"] = 0.9

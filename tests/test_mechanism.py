@@ -85,8 +85,6 @@ def test_inner_questions_ask_one_pair_everywhere() -> None:
     for tokens, target, key, place, _ in zip(*(getattr(batch, name).tolist() for name in PARTS), strict=True):
         assert tokens[place : place + 3] == [key, 4, 3]
         assert target == key - 6
-    other = mechanism.inner_questions((1, 2))
-    assert torch.equal(other.target, other.key + 6)
 
 
 # ---------------------------------------------------------------- flow
@@ -106,8 +104,8 @@ def test_flow_is_the_attention_of_the_stored_model(tmp_path: Path, heads: int) -
         by_head = activations[f"attention.{layer}"][0, 0].numpy()
         assert len(by_head) == heads
         np.testing.assert_allclose(found.attention[layer - 1], by_head.mean(0), atol=1e-6)
-    other = flow(run, key=30, place=5, pair=(1, 2))
-    assert (other.place, other.tokens[5:8].tolist()) == (5, [30, 1, 2])
+    other = flow(run, key=30, place=5)
+    assert (other.place, other.tokens[5:8].tolist()) == (5, [30, 4, 3])
     assert not np.array_equal(flow(run, seed=1).tokens[5:], found.tokens[5:])
 
 
@@ -147,9 +145,7 @@ INFERENTIAL = {(0, FIRST, KEY): 0.7, (0, SECOND, KEY): 0.7, (1, LAST, FIRST): 0.
 def test_weak_edges_and_edges_to_itself_are_no_part_of_it() -> None:
     assert path({(0, LAST, FIRST): 0.149, (1, LAST, KEY): 0.15}) == {(1, LAST, KEY)}
     assert path({}) == set()  # every token looks at itself alone
-    attention = attention_of(SYMMETRIC)
-    assert not essential(attention, [KEY, FIRST, SECOND], threshold=0.95).any()
-    assert essential(attention, [KEY], threshold=0.01).sum() == 1
+    assert essential(attention_of(SYMMETRIC), [KEY]).sum() == 1
 
 
 @given(seed=st.integers(0, 10**6), layers=st.integers(1, 3), share=st.floats(0.2, 0.7))
@@ -375,8 +371,6 @@ def test_contrasts_differ_in_one_token(what: str, ahead: int) -> None:
         assert torch.equal(batch.tokens[rows, batch.place], batch.key)
         assert batch.key.min() >= 20
         assert batch.key.max() <= 99
-    assert torch.equal(contrasts(what)[0].tokens, taken.tokens)
-    assert not torch.equal(contrasts(what, seed=3)[0].tokens, taken.tokens)
 
 
 @pytest.mark.parametrize("what", ROLES[:3])

@@ -138,20 +138,6 @@ def test_held_out_rows_are_the_pair_4_3_everywhere(modulus: int) -> None:
         assert target == key - 6
 
 
-def test_more_draws_repeat_the_grid_with_other_noise() -> None:
-    task = Task()
-    once, thrice = task.test_rows(seed=5), task.test_rows(seed=5, draws=3)
-    n = len(once.target)
-    assert len(thrice.target) == 3 * n
-    for part in range(3):
-        piece = slice(part * n, (part + 1) * n)
-        for name in ("target", "key", "place", "pair"):
-            assert torch.equal(getattr(thrice, name)[piece], getattr(once, name))
-    assert torch.equal(thrice.tokens[:n], once.tokens)
-    assert torch.all((thrice.tokens[:n] != thrice.tokens[n : 2 * n]).any(1))
-    assert not torch.equal(task.test_rows(seed=6).tokens, once.tokens)
-
-
 def test_offsets_are_those_of_the_paper() -> None:
     expected = [[10, 6, 3, -3], [6, 2, -1, -7], [3, -1, -4, -10], [-3, -7, -10, -16]]
     assert [[composed((a, b)) for b in range(1, 5)] for a in range(1, 5)] == expected

@@ -36,13 +36,13 @@ def neuron_cosines(weight: np.ndarray) -> np.ndarray:
     return cosines(weight.T, weight.T)
 
 
-def greedy_groups(cosine: np.ndarray, threshold: float = ALIKE) -> list[list[int]]:
-    """Take the first neuron without a group, append every other without one whose cosine with it is above the threshold;
+def greedy_groups(cosine: np.ndarray) -> list[list[int]]:
+    """Take the first neuron without a group, append every other without one whose cosine with it is above ALIKE;
     repeat (Zhang et al. 2024, Fig. 10)."""
     left, groups = list(range(len(cosine))), []
     while left:
         first = left[0]
-        group = [first, *(i for i in left[1:] if cosine[first, i] > threshold)]
+        group = [first, *(i for i in left[1:] if cosine[first, i] > ALIKE)]
         groups.append(group)
         left = [i for i in left if i not in set(group)]
     return groups

@@ -52,7 +52,7 @@ class Crossing:
     found: bool
 
 
-def fit_logistic(x: np.ndarray, p: np.ndarray, prior: float = 0.05, rounds: int = 60) -> tuple[float, float]:
+def fit_logistic(x: np.ndarray, p: np.ndarray, prior: float = 0.05) -> tuple[float, float]:
     """Intercept a and slope b of p = 1 / (1 + exp(−(a + b x))), by Newton's method on the log-likelihood of shares p in [0, 1].
 
     A small ridge, `prior` times the square of the slope on x scaled to unit variance, keeps the fit finite where data can be
@@ -65,7 +65,7 @@ def fit_logistic(x: np.ndarray, p: np.ndarray, prior: float = 0.05, rounds: int 
     design = np.stack([np.ones_like(x), (x - shift) / scale], 1)
     ridge = np.diag([1e-6, prior])
     beta = np.zeros(2)
-    for _ in range(rounds):
+    for _ in range(60):
         q = 1 / (1 + np.exp(-np.clip(design @ beta, -30, 30)))
         gradient = design.T @ (p - q) - ridge @ beta
         hessian = (design.T * (q * (1 - q))) @ design + ridge
