@@ -81,13 +81,12 @@ def test_stable_rank_of_nothing_is_no_number() -> None:
 
 
 @pytest.mark.parametrize(("norm", "head_bias"), [("post", True), ("pre", False)])
-def test_matrices_leave_norms_biases_and_positions_out(norm: str, head_bias: bool) -> None:
+def test_matrices_are_those_of_the_blocks_alone(norm: str, head_bias: bool) -> None:
     model = make_model((0.5,), norm=norm, head_bias=head_bias, bias=True)
     found = matrices(weights_of(model, 0))
     parts = [*(f"attention.W_{name}" for name in "QKVO"), "W_1", "W_2"]
-    expected = {f"blocks.{i}.{part}.weight" for i in range(2) for part in parts}
-    assert set(found) == {"embedding.token", "head.weight"} | expected
-    assert torch.equal(found["head.weight"], model.head.weight[0])
+    assert set(found) == {f"blocks.{i}.{part}.weight" for i in range(2) for part in parts}
+    assert torch.equal(found["blocks.1.W_2.weight"], model.blocks[1].W_2.weight[0])
 
 
 # ---------------------------------------------------------------- condensation
