@@ -1,24 +1,20 @@
-"""What the tests share: one thread, reproducible properties, a factory of tiny runs, and one of planted new seeds."""
+"""What the tests share: one thread, reproducible properties, a factory of tiny runs, and measures that planted runs tell."""
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
+from planted_composition import TOLD
 from tiny import PROVENANCE, SpecFactory, make_result, make_tiny_spec
 
 import lib.book.registry  # noqa: F401 (kinds of models are known once their study is imported, as the command line does)
-from lib.composition.flip import CONFIRM
-from lib.composition.information_flow.metrics import BOTH, EDGES, KEY_FIRST, PAIR_FIRST, ROUTES
-from lib.composition.study import OFFSETS
 from lib.core.record.store import Store, StoredRun
 
 if TYPE_CHECKING:
@@ -46,50 +42,6 @@ LONGEST = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
-
-
-def table(columns: Iterable[Any], given: Mapping[tuple[int, Any], float], depth: int = 2) -> np.ndarray:
-    """(depth, columns): zeros, but for {(layer, column): value}."""
-    at = list(columns)
-    found = np.zeros((depth, len(at)))
-    for (layer, column), value in given.items():
-        found[layer - 1, at.index(column)] = value
-    return found
-
-
-ALL_EDGES = ROUTES["symmetric"] | ROUTES["inferential"]
-NEEDS = {PAIR_FIRST: ROUTES["symmetric"], KEY_FIRST: ROUTES["inferential"], BOTH: ALL_EDGES}
-_number = itertools.count()
-
-
-def planted(
-    gamma: float = 1.25,
-    seed: int = 0,
-    needs: str | Iterable[tuple[int, str, str]] = (),
-    offsets: Mapping[int, float] | None = None,
-    depth: int = 2,
-    **told: Any,
-) -> StoredRun:
-    """The `seed`-th new seed of a γ. needs: the edges whose cut costs much, or the way whose edges they are; offsets: shares of
-    answers; told: what its measures say under `telling`, by name."""
-    first = CONFIRM.specs("laptop")[0]
-    model = dataclasses.replace(first.model, depth=depth)
-    spec = dataclasses.replace(first, gamma=gamma, seed=first.seed + seed, model=model)
-    shares = {"symmetric": -6, "inferential": -10}
-    metrics = {"test": 1.0} | {name: (offsets or {}).get(offset, 0.0) for name, offset in shares.items()}
-    counts = [1000 * (offsets or {}).get(offset, 0.0) for offset in OFFSETS]
-    edges = NEEDS.get(needs, ()) if isinstance(needs, str) else needs
-    costs = table(EDGES, {(edge[0], edge[1:]): 0.9 for edge in edges}, depth)
-    said = {"offsets": [*counts, 1000 - sum(counts)], "edge_costs": costs}
-    return StoredRun(spec, metrics | said | told, {}, 20, "fitted", None, 1.0, {}, Path(f"planted-{next(_number)}.json"))
-
-
-TOLD = {
-    "information_flow": ("edge_costs", "group_costs", "drawn", "patch_effects", "forgets_order", "knows_pair"),
-    "vectors": ("plain_contrast", "answers", "between", "answered", "shift"),
-    "condensation": ("measures_of", "step_shares"),
-}
-"""Measures that need weights."""
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,26 +12,25 @@ import numpy as np
 import pytest
 import torch
 from conftest import make_tiny_spec
-from matplotlib import pyplot as plt
-from planted import Shelf
+from planted import Shelf, planted_run
+from planted import judged as judged_of
 
 from lib.book.registry import EXPERIMENTS
 from lib.composition import controls, diagram
 from lib.composition.diagram import GAMMAS, HEADLINE, PHASE, gain, gamma_of_gain
 from lib.composition.flip import CONFIRM, CONFIRM_FIRST, RANGE, confirmed_runs, obtain_confirmed
-from lib.composition.phase_diagram import claims, figures, metrics
-from lib.composition.runs import clearest, learned, learned_at, offsets_by_key
+from lib.composition.phase_diagram import claims, metrics
+from lib.composition.runs import learned, learned_at, offsets_by_key
 from lib.composition.study import OFFSETS
 from lib.composition.variations import FLIP
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL, Measured
-from lib.core.read.fact import ABSENT
 from lib.core.record.spec import RunSpec, SpecError
 from lib.core.record.store import Store, StoredRun
 from lib.core.train.loop import train
 from lib.core.train.plan import Options
 
 
-def planted(
+def counted(
     offsets: dict[int, int], low: dict[int, int] | None = None, gamma: float = 0.5, seed: int = 0, **more: float
 ) -> StoredRun:
     """A run that answered each offset so often; an offset outside OFFSETS is among the rest."""
@@ -43,15 +41,11 @@ def planted(
     total = sum(offsets.values())
     metrics = {"test": 1.0, "train": 1.0, "symmetric": offsets.get(-6, 0) / total, "inferential": offsets.get(-10, 0) / total}
     metrics |= {"offsets": row(offsets), "offsets_low": row(low or {}), **more}
-    spec = make_tiny_spec(gamma=gamma, seed=seed)
-    where = Path(f"{spec.key}-{sorted(offsets.items())}-{sorted((low or {}).items())}.json")
-    return StoredRun(
-        spec, metrics, {"step": [10, 20], "train": [0.5, 1.0], "test": [0.4, 0.9]}, 20, "fitted", None, 1.0, {}, where
-    )
+    return planted_run(make_tiny_spec(gamma=gamma, seed=seed), metrics, {"train": [0.5, 1.0], "test": [0.4, 0.9]})
 
 
 def test_shares_are_of_all_answers() -> None:
-    run = planted({-6: 2, -10: 5, -13: 1, 40: 2})
+    run = counted({-6: 2, -10: 5, -13: 1, 40: 2})
     assert metrics.share_of(run, [-6]) == pytest.approx(0.2)
     assert metrics.share_of(run, [-13, -10]) == pytest.approx(0.6)
     assert metrics.kind(run) == "inferential"
@@ -72,18 +66,18 @@ def test_shares_are_of_all_answers() -> None:
     ],
 )
 def test_kinds_by_the_nearer_and_by_the_exact_answer(offsets: dict[int, int], nearer: str, exact: str) -> None:
-    assert metrics.kind(planted(offsets)) == nearer
-    assert metrics.exact_kind(planted(offsets)) == exact
+    assert metrics.kind(counted(offsets)) == nearer
+    assert metrics.exact_kind(counted(offsets)) == exact
 
 
 def test_keys_from_30_on_are_counted_apart() -> None:
-    assert metrics.exact_above(planted({-10: 8, -6: 4}, {-10: 2, -6: 3})) == pytest.approx(6 / 7)
+    assert metrics.exact_above(counted({-10: 8, -6: 4}, {-10: 2, -6: 3})) == pytest.approx(6 / 7)
 
 
 def test_learned_by_the_training_rows_where_they_were_asked() -> None:
-    run = planted({-6: 1}, train=0.98, test=1.0)
+    run = counted({-6: 1}, train=0.98, test=1.0)
     assert not learned(run)
-    assert learned(planted({-6: 1}, train=0.99, test=0.5))
+    assert learned(counted({-6: 1}, train=0.99, test=0.5))
     older = dataclasses.replace(run, metrics={"test": 0.91}, history={"step": [10], "test": [0.99]})
     assert learned(older)
     assert learned_at(older) == 10
@@ -94,7 +88,7 @@ def test_learned_by_the_training_rows_where_they_were_asked() -> None:
 def row(symmetric: float, inferential: float, gamma: float, seed: int = 0) -> StoredRun:
     n = 100
     rest = n - round(n * symmetric) - round(n * inferential)
-    return planted({-6: round(n * symmetric), -10: round(n * inferential), 30: rest}, gamma=gamma, seed=seed)
+    return counted({-6: round(n * symmetric), -10: round(n * inferential), 30: rest}, gamma=gamma, seed=seed)
 
 
 def test_the_ends_of_a_row_are_where_either_answer_is_most_frequent() -> None:
@@ -114,13 +108,6 @@ TURNS, BACK = rows_of((1.0, 0.0, 0.3), (0.0, 0.9, 0.8)), rows_of((0.0, 1.0, 0.3)
 
 def unlearned(run: StoredRun) -> StoredRun:
     return dataclasses.replace(run, metrics=run.metrics | {"train": 0.5})
-
-
-def test_the_clearest_run_generalizes_where_one_does() -> None:
-    held = dataclasses.replace(row(0.0, 0.9, 0.8), metrics=row(0.0, 0.9, 0.8).metrics | {"test": 0.81, "train": 1.0})
-    good = row(0.2, 0.6, 0.5)
-    assert clearest([held, good], "inferential") is good
-    assert clearest([held, unlearned(good)], "inferential") is held
 
 
 # --- Kinds, run by run ---
@@ -161,20 +148,6 @@ def test_kinds_are_counted_by_bands_of_gamma() -> None:
     assert list(found.values()) == [one, one, {"symmetric": 2, "neither": 1}, one | {"inferential": 1}]
 
 
-@pytest.mark.parametrize(
-    ("below", "above", "p"),
-    [
-        (Counter(symmetric=3, neither=5), Counter(inferential=3), 2 / 20),  # 20 ways to draw 3 of 6
-        (Counter(symmetric=8), Counter(inferential=8), 2 / 12_870),
-        (Counter(symmetric=3, inferential=1), Counter(symmetric=1, inferential=3), 34 / 70),  # 1 + 16 + 16 + 1 of 70
-        (Counter(), Counter(), 1),
-    ],
-)
-def test_groups_are_told_apart_by_fishers_test(below: Counter[str], above: Counter[str], p: float) -> None:
-    assert metrics.kinds_apart(below, above) == pytest.approx(p)
-    assert metrics.kinds_apart(above, below) == pytest.approx(p)
-
-
 def begun(run: StoredRun, ten: int, seven: int, train: Sequence[float | None] = (None, 0.59, 0.6, 1.0)) -> StoredRun:
     """Of a hundred answers so many are key − 10 and key − 7 at the third evaluation; before and after it all are key − 6."""
     count = lambda said: [said.get(o, 0) for o in OFFSETS] + [100 - sum(said.values())]
@@ -194,52 +167,6 @@ def test_the_early_answer_is_that_at_the_first_evaluation_with_enough_right() ->
     near, late = begun(row(0.0, 1.0, 0.64), 70, 20), begun(unlearned(run), 70, 20)
     assert metrics.early_runs([near, late, run]) == []
     assert metrics.early_runs([edge := begun(row(0.0, 1.0, 0.65), 70, 20)]) == [(edge, pytest.approx(0.5))]
-
-
-def test_facts_of_the_chapter_by_hand() -> None:
-    quiet = [row(1.0, 0.0, 0.6, s) for s in range(3)] + [begun(row(0.0, 0.8, 1.0), 90, 0), begun(row(0.9, 0.0, 0.8), 0, 60)]
-    quiet += [unlearned(row(1.0, 0.0, 0.6, 9)), row(0.1, 0.8, 0.45)]
-    single, loud = [begun(row(0.2, 0.6, 1.2), 50, 20), row(1.0, 0.0, 0.75)], [row(0.3, 0.6, 0.75), row(0.97, 0.0, 1.2)]
-    size = [row(0.95, 0.0, 0.5), row(0.0, 0.59, 0.8), row(0.08, 0.3, 0.8, 1), row(0.0, 0.9, 1.0), row(0.0, 0.6, 1.0, 1)]
-    around = [row(0.9, 0.0, 0.44), row(0.4, 0.5, 0.44, 1), row(0.2, 0.6, 0.48)]
-    full, new = [quiet[3], unlearned(row(0.0, 0.8, 1.0, 1))], [row(1.0, 0.0, g, s) for g in metrics.SIDES for s in (0, 1)]
-    said = {f"{name} {fact.text}" for name, fact in metrics.facts(quiet, single, loud, full, new, around, size).items()}
-    expected = (
-        "pooled 6|unlearned 1|below-symmetric 4|below-inferential none|above-inferential one|early-runs 3"
-        "|early-rho 1.00|exact-above 80%|unfinished 1 of 2|far one|loud-low 60%|loud-high 97%"
-        "|around-runs three|around-symmetric one|around-inferential one|sides-symmetric four of four|around-p 0.1"
-        "|steadfast none"
-        "|size-seeds two|size-large one|size-large-share 95%|size-middle one|size-middle-share 59%|size-small two"
-        "|size-small-shares 60% to 90%|size-six 8%|size-apart 0.25"
-    )
-    assert set(expected.split("|")) - said == set()
-
-
-def test_facts_of_nothing_are_none() -> None:
-    said = {name: fact.text for name, fact in metrics.facts([], [], [], []).items()}
-    assert {said[name] for name in ("early-rho", "exact-above", "size-large-share", "around-p", "loud-low")} == {ABSENT}
-    assert (said["pooled"], said["below-symmetric"], said["unfinished"]) == ("0", "0", "0 of 0")
-    assert {text for name, text in said.items() if name.startswith(("above-", "half-")) or name == "far"} == {"none"}
-
-
-def test_facts_of_the_new_seeds_go_by_gamma() -> None:
-    low, high = CONFIRM_FIRST
-    new = [*(row(1.0, 0.0, low, seed) for seed in range(3)), row(0.2, 0.7, low, 3), unlearned(row(0.0, 0.9, high, 0))]
-    new += [*(row(0.1, 0.8, high, seed) for seed in (1, 2)), row(0.4, 0.4, high, 3), row(1.0, 0.0, 0.95, 0)]
-    new += [row(0.1, 0.8, 1.4, seed) for seed in range(3)]
-    said = {name: fact.text for name, fact in metrics.facts([], [], [], [], new).items()}
-    assert [said[f"new-symmetric-{name}"] for name in ("low", "high", "95", "140")] == ["three", "none", "one", "none"]
-    assert (said["new-inferential-high"], said["new-inferential-140"], said["new-within"]) == ("three", "three", "three")
-    assert (said["new-learned"], said["new-share-symmetric-low"], said["new-seeds"]) == ("eleven of twelve", "80%", "four")
-    assert said["new-apart-140"] == "0.11"  # 4 of 35: of 3 symmetric of 7, all among the four
-
-
-def test_a_moved_bit_is_told_where_all_seeds_of_a_gamma_are_done() -> None:
-    new = [row(1.0, 0.0, g, seed) for g in (0.55, 0.95) for seed in (0, 1)]
-    moved = [row(0.9, 0.0, 0.55, 0), row(0.0, 0.9, 0.55, 1), row(1.0, 0.0, 0.95, 0)]
-    said = {name: fact.text for name, fact in metrics.moved_facts(new, moved).items()}
-    assert said == {"moved": "two", "moved-kept": "one"}
-    assert {fact.text for fact in metrics.moved_facts(new, []).values()} == {"none"}
 
 
 def test_new_seeds_count_at_a_gamma_that_has_them_all() -> None:
@@ -269,35 +196,15 @@ def test_new_seeds_are_trained_at_the_first_gammas_where_too_few_are_stored(monk
     assert obtained[1] == CONFIRM.specs("smoke")  # of which none is of the first two
 
 
-def draw(figure: Any) -> None:
-    figure.canvas.draw()
-    plt.close(figure)
-
-
-def test_every_run_is_drawn() -> None:
-    runs = [row(1.0, 0.0, 0.3, 0), row(0.9, 0.1, 0.3, 1), row(0.1, 0.8, 0.8, 0), unlearned(row(0.0, 0.2, 0.8, 1))]
-    figure = figures.kinds({"one": runs, "two": runs[:1]}, metrics.EDGE, 20)
-    squares = [line for line in figure.axes[0].lines if line.get_marker() == "s"]
-    assert Counter(line.get_xdata()[0] for line in squares) == {0.3: 2, 0.8: 2}
-    assert sum(line.get_markerfacecolor() == "none" for line in squares) == 1
-    draw(figure)
-    phone = figures.kinds({"one": runs, "two": runs[:1]}, narrow=True)
-    assert len(phone.axes[0].lines) == 4
-    draw(phone)
-    early = figures.early([(begun(run, 50, 10), 0.4) for run in runs])
-    assert sum(line.get_xdata() == [0.4] for line in early.axes[0].lines) == 4
-    draw(early)
-    draw(figures.flip({"one": runs, "two": runs}))
-    draw(figures.histogram(*metrics.answer_columns(runs)))
-
-
 # --- Claims on two layers ---
-
-NOWHERE = Store(Path("nowhere"))
 
 
 def judged(name: str, profile: str = "laptop") -> dict[str, Any]:
-    return next(claim for claim in claims.CHAPTER_02 if claim.id == name).evaluate(NOWHERE, profile)
+    """A claim; or a setting of that on the turn alone, by the name of its check."""
+    asked = [
+        dataclasses.replace(claim, id=name, check=getattr(claims, name)) for claim in claims.CHAPTER_02[:1] if name[0] == "_"
+    ]
+    return judged_of(asked or claims.CHAPTER_02, name, [], profile)
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, what: str, found: Any) -> None:
@@ -332,7 +239,7 @@ def test_the_turn_by_kind_is_judged_by_its_parts(
     low: list[StoredRun], high: list[StoredRun], status: str, failed: list[str] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch, "_confirmed", [*high, *low])
-    found = judged("flip-by-kind")
+    found = judged("_by_kind")
     assert (found["status"], found["n_seeds"]) == (status, 8)
     if failed is not None:
         assert found["failed"] == failed
@@ -340,7 +247,7 @@ def test_the_turn_by_kind_is_judged_by_its_parts(
 
 def test_kinds_are_compared_where_they_are_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, "_confirmed", [*group(0.4, 8), *group(0.55, 8), *group(1.0, 0, 8), *group(1.3, 0, 8)])
-    names, measured = zip(*((part["name"], part["measured"]) for part in judged("flip-by-kind")["parts"]), strict=True)
+    names, measured = zip(*((part["name"], part["measured"]) for part in judged("_by_kind")["parts"]), strict=True)
     assert names == (LATE, "symmetric runs at γ = 0.55", "inferential runs at γ = 1", FISHER)
     assert measured == pytest.approx((8, 8, 8, 1 / 12_870))
 
@@ -359,7 +266,7 @@ def test_the_early_answer_decides_or_not(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_profile_without_these_runs_claims_nothing() -> None:
-    for name in ("two-layers-flip", "flip-by-kind", "early-answer", "neighbour-steps"):
+    for name in ("_by_kind", "_flip", "early-answer", "neighbour-steps"):
         assert judged(name, "paper")["measured"].startswith("the profile 'paper' has no "), name
 
 
@@ -385,7 +292,7 @@ def test_the_flip_is_judged_by_its_parts(
 ) -> None:
     """The source's own numbers, near 100 % at both ends, pass; weaker, undecided and mirrored ones do not."""
     plant(monkeypatch, "_two_layers", rows_of(*shares))
-    found = judged("two-layers-flip")
+    found = judged("_flip")
     assert (found["status"], found["n_seeds"]) == (status, 3)
     if failed is not None:
         assert found["failed"] == failed
@@ -393,7 +300,7 @@ def test_the_flip_is_judged_by_its_parts(
 
 def failures(monkeypatch: pytest.MonkeyPatch, runs: list[StoredRun]) -> list[str]:
     plant(monkeypatch, "_two_layers", runs)
-    return judged("two-layers-flip")["failed"]
+    return judged("_flip")["failed"]
 
 
 def test_nearer_answers_are_judged_run_by_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -412,22 +319,22 @@ def test_the_trend_is_a_slope_with_an_interval(monkeypatch: pytest.MonkeyPatch) 
     late = failures(monkeypatch, [unlearned(run) if run.spec.gamma > 0.2 else run for run in rising])
     assert ALL not in late
     assert "slope over γ, runs that have learned" in late  # two runs of one γ have no slope
-    of = {part["name"]: part.get("failure") for part in judged("two-layers-flip")["parts"]}
+    of = {part["name"]: part.get("failure") for part in judged("_flip")["parts"]}
     assert of["slope over γ, runs that have learned"] == TOO_SMALL
     plant(monkeypatch, "_two_layers", BACK)
-    assert {part["failure"] for part in judged("two-layers-flip")["parts"] if part["name"] in (ALL, LEARNED)} == {OPPOSITE}
+    assert {part["failure"] for part in judged("_flip")["parts"] if part["name"] in (ALL, LEARNED)} == {OPPOSITE}
 
 
 def test_three_layers_are_asked_for_their_slope_where_they_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = lambda: [part["name"] for part in judged("two-layers-flip")["parts"] if "three layers" in part["name"]]
+    names = lambda: [part["name"] for part in judged("_flip")["parts"] if "three layers" in part["name"]]
     pure = rows_of((1.0, 0.0, 0.3), (0.0, 1.0, 0.8))
     plant(monkeypatch, "_two_layers", pure)
     assert names() == []
     plant(monkeypatch, "deeper", {3: pure})
     assert len(names()) == 2
-    assert judged("two-layers-flip")["status"] == REPRODUCED
+    assert judged("_flip")["status"] == REPRODUCED
     plant(monkeypatch, "deeper", {3: BACK})
-    assert judged("two-layers-flip")["failed"] == names()
+    assert judged("_flip")["failed"] == names()
 
 
 def test_the_best_of_several_rates_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -442,7 +349,7 @@ def test_the_best_of_several_rates_is_claimed(monkeypatch: pytest.MonkeyPatch) -
     assert found == pytest.approx({"symmetric": 0.95, "inferential": 0.97})
     plant(monkeypatch, "_two_layers", by_rate[1e-4])
     plant(monkeypatch, "other_rates", {2e-4: by_rate[2e-4]})
-    asked = lambda: {p["name"]: p["holds"] for p in judged("two-layers-flip")["parts"] if "learning rates" in p["name"]}
+    asked = lambda: {p["name"]: p["holds"] for p in judged("_flip")["parts"] if "learning rates" in p["name"]}
     name = "the same with the best of 2 learning rates, {}".format
     assert asked() == {name("symmetric"): True, name("inferential"): True}
     by_rate[2e-4][3].metrics["inferential"] = 0.9
@@ -539,5 +446,4 @@ def test_what_needs_weights(tmp_path: Path) -> None:
     assert metrics.exact_above(bare) == pytest.approx(metrics.exact_above(run), abs=2 / 490)
     assert metrics.neighbour_steps(run).shape == (80,)
     assert metrics.step_shares(run).sum() == pytest.approx(1)
-    draw(figures.neighbour_steps(metrics.steps_by_gamma([run])))
     assert torch.is_tensor(run.weights()["embedding.token"])

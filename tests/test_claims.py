@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_analysis import make_run
+from planted_composition import make_run
 
 from lib.book import registry
 from lib.composition.claims import CLAIMS_OF
@@ -34,6 +34,7 @@ from lib.core.read.claim import (
     Part,
     by_interval,
     by_worst,
+    in_settings,
     missed,
 )
 from lib.core.read.measures import seeds
@@ -144,6 +145,15 @@ def test_items_of_the_paper_name_a_figure() -> None:
 def test_without_parts_nothing_was_run() -> None:
     found = Measured((), 3).finding()
     assert (found.status, found.n_seeds, found.failed) == (NOT_RUN, 0, ())
+
+
+def test_settings_of_one_question_are_told_apart_by_their_parts() -> None:
+    """What holds in one setting earns by itself, what is missed in another is named by it."""
+    plain, grouped = Part("a", 1, ">", 0), Part("b", 0, ">", 0, failure=OPPOSITE, group="pair")
+    found = in_settings({"one": Measured((plain,), 4), "other": Measured((replace(plain, group="pair"), grouped), 3)})
+    told = found.finding()
+    assert (told.status, told.n_seeds, told.failed) == (PARTLY, 3, ("other: b",))
+    assert in_settings({"other": Measured((replace(plain, group="pair"), grouped), 3)}).finding().status == OPPOSITE
 
 
 @pytest.mark.parametrize(

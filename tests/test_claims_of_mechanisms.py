@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import NEEDS, planted, table
-from planted import Shelf
-from test_analysis import make_run
+from planted import judged
+from planted_composition import CLAIMS, NEEDS, make_run, new_seed, table
 
-from lib.composition.claims import CLAIMS_OF
 from lib.composition.condensation import claims as condensation_claims
 from lib.composition.flip import CONFIRM_FIRST, HYBRIDS
 from lib.composition.gpt2 import claims as gpt2_claims
@@ -23,7 +21,7 @@ from lib.composition.information_flow.metrics import BOTH, EDGES, GROUPS, KEY_FI
 from lib.composition.phases import Phase, phases
 from lib.composition.rate_decay_data import claims as rate_decay_claims
 from lib.composition.runs import MAPPINGS
-from lib.composition.variations import FACTORS, NORM
+from lib.composition.variations import FACTORS, FEW, KEYS, NORM
 from lib.composition.width import claims as width_claims
 from lib.composition.width import metrics as width_metrics
 from lib.composition.width.metrics import VARIABLES
@@ -31,12 +29,9 @@ from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun
 
-CLAIMS = tuple(claim for claims in CLAIMS_OF.values() for claim in claims)
-BY_ID = {claim.id: claim for claim in CLAIMS}
-
 
 def evaluated(name: str, runs: Sequence[StoredRun] = ()) -> dict[str, Any]:
-    return BY_ID[name].evaluate(Shelf(runs), "laptop")
+    return judged(CLAIMS, name, runs)
 
 
 def status(name: str, runs: Sequence[StoredRun] = ()) -> str:
@@ -92,7 +87,7 @@ def judging(signs: dict[float, int], first: int | None = None) -> list[StoredRun
         told = {"between": np.array([[9, 9], row]), "answered": np.array([[early, 9], [9, 9]]), "step_shares": row}
         offsets = {-10: 0.6 - 0.1 * up, -9: 0.4 + 0.1 * up}
         way = KEY_FIRST if key_first else PAIR_FIRST
-        runs.append(planted(gamma, seed, way, offsets, **told))
+        runs.append(new_seed(gamma, seed, way, offsets, **told))
     return runs
 
 
@@ -112,10 +107,10 @@ MIXED = {(1, "key", "first anchor"), (1, "second anchor", "last"), (2, "first an
 
 
 def test_a_hybrid_is_read_from_what_is_needed(telling: None) -> None:
-    assert hybrid(planted(needs=MIXED))
+    assert hybrid(new_seed(needs=MIXED))
     without = [MIXED - {step} for step in MIXED if step[0] == 1]
     for other in (*NEEDS, *without, MIXED | {(1, "key", "second anchor")}):
-        assert not hybrid(planted(needs=other)), other
+        assert not hybrid(new_seed(needs=other)), other
 
 
 @pytest.mark.parametrize(("half", "other", "expected"), [(1, 0, REPRODUCED), (0, 1, OPPOSITE), (1, 1, NO_EFFECT)])
@@ -127,7 +122,7 @@ def test_whether_hybrids_are_undecided_is_judged_by_seeds_of_its_own(
     runs = []
     for spec in HYBRIDS.specs("laptop"):
         there = spec.seed % 2 == 0
-        run = planted(needs=MIXED if there else PAIR_FIRST, offsets=open_ if (half if there else other) else shut)
+        run = new_seed(needs=MIXED if there else PAIR_FIRST, offsets=open_ if (half if there else other) else shut)
         runs.append(replace(run, spec=spec))
     assert status("flow-hybrid", runs) == expected
     assert status("flow-hybrid", runs[1:]) == NOT_RUN
@@ -149,7 +144,7 @@ def test_what_the_anchor_passes_on_is_the_number_and_not_the_key(telling: None) 
 def of_one_kind(offset: int, ways: Sequence[str | set[Step]]) -> list[StoredRun]:
     """Eight seeds at the two first γ that all give one answer; the first of them go these ways, the rest the last one."""
     return [
-        planted(gamma, seed, ways[min(8 * i + seed, len(ways) - 1)], {offset: 1.0})
+        new_seed(gamma, seed, ways[min(8 * i + seed, len(ways) - 1)], {offset: 1.0})
         for (i, gamma), seed in product(enumerate(CONFIRM_FIRST), range(8))
     ]
 
@@ -180,7 +175,7 @@ def deeper(monkeypatch: pytest.MonkeyPatch, *groups: Phase) -> None:
 
 
 def in_phase(mapping: str, n: int = 1, depth: int = 3, genuine: bool = True, **told: object) -> Phase:
-    return Phase(mapping, depth, tuple(planted(depth=depth, **told) for _ in range(n)), genuine)
+    return Phase(mapping, depth, tuple(new_seed(depth=depth, **told) for _ in range(n)), genuine)
 
 
 def test_the_deeper_route_has_an_order(telling: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,7 +217,7 @@ def test_states_forget_the_order_at_every_depth(telling: None, monkeypatch: pyte
 
     def judge(symmetric: float, inferential: float, deep: tuple[float, float] | None) -> tuple[str, list[bool]]:
         runs = [
-            planted(gamma, seed, offsets={offset: 1.0}, forgets_order=ratio)
+            new_seed(gamma, seed, offsets={offset: 1.0}, forgets_order=ratio)
             for gamma, offset, ratio in zip(CONFIRM_FIRST, (-6, -10), (symmetric, inferential), strict=True)
             for seed in range(8)
         ]
@@ -247,7 +242,7 @@ def fused(symmetric: float, inferential: float, others: float = 0.0, n: int = 8)
     for (gamma, offset, value), seed in product(zip(CONFIRM_FIRST, (-6, -10), (symmetric, inferential), strict=True), range(8)):
         at = value + 0.001 * seed
         told = {"answers": (at, others), "plain_contrast": at}
-        runs.append(planted(gamma, seed, offsets={offset if offset == -6 or seed < n else 0: 1.0}, **told))
+        runs.append(new_seed(gamma, seed, offsets={offset if offset == -6 or seed < n else 0: 1.0}, **told))
     return runs
 
 
@@ -285,7 +280,7 @@ def measured(measure: str, value: Callable[[float], float], depth: int = 2, n: i
     """New seeds, or runs of another depth, whose measure goes with γ."""
     names = [name for name, _ in MEASURED.values()]
     told = lambda g, s: {"measures_of": dict.fromkeys(names, 0.0) | {measure: value(g) + 0.001 * s}}
-    return [planted(g, s, depth=depth, **told(g, s)) for g, s in product((0.35, 0.55, 1.25), range(n))]
+    return [new_seed(g, s, depth=depth, **told(g, s)) for g, s in product((0.35, 0.55, 1.25), range(n))]
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -314,7 +309,7 @@ def test_weights_are_simpler_above_the_median_gamma_of_every_depth(
 def growing(gamma: float, *histories: list[float]) -> list[StoredRun]:
     """The rate falls at 7,000."""
     history = {"step": list(range(1000, 8000, 1000))} | {f"eigenvalue {i + 1}": h for i, h in enumerate(histories)}
-    return [replace(planted(gamma, seed), history=history, fit_step=1000) for seed in range(8)]
+    return [replace(new_seed(gamma, seed), history=history, fit_step=1000) for seed in range(8)]
 
 
 def test_growth_in_turn_is_what_is_asked(telling: None) -> None:
@@ -344,7 +339,7 @@ def both_answers(gamma: float, rank: tuple[float, float], n: int = 4) -> list[St
         kind = seed // n if seed < 2 * n else 2
         value = (*rank, 9.0)[kind] + 0.001 * seed
         told = dict.fromkeys(names, 0.0) | {"rank": value}
-        made.append(planted(gamma, seed, offsets={(-6, -10, 0)[kind]: 1.0}, measures_of=told))
+        made.append(new_seed(gamma, seed, offsets={(-6, -10, 0)[kind]: 1.0}, measures_of=told))
     return made
 
 
@@ -443,23 +438,29 @@ def test_the_corner_of_small_and_decayed(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_few_numbers_turn_the_answer_or_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    def runs(few: tuple[float, float], many: tuple[float, float]) -> list[StoredRun]:
-        """few, many: lean at γ .5 and .8, with 30 and with 80 numbers."""
-        made = []
-        for (k, leans), i, seed in product(((30, few), (80, many)), range(2), range(3)):
-            lean = leans[i]
-            run = make_run(gamma=(0.5, 0.8)[i], seed=seed, symmetric=max(-lean, 0.0), inferential=max(lean, 0.0))
-            made.append(replace(run, spec=replace(run.spec, task=(("keys", k),))))
-        return made
+    """With 30 numbers at two widths; those with 80 say something of the boundary alone."""
 
-    judge = lambda name, made: (plant(monkeypatch, rate_decay_claims, made), status(name), held(name))[1:]
-    assert judge("few-numbers-wide", runs((-0.6, 0.9), (0.0, 0.0))[:6]) == (REPRODUCED, [True] * 3)
-    assert judge("few-numbers-wide", runs((-0.6, 0.4), (0.0, 0.0))[:6]) == (PARTLY, [True, False, True])
-    assert judge("few-numbers-flip", runs((-0.6, 0.9), (-0.9, -0.9))) == (REPRODUCED, [True] * 3)
-    assert judge("few-numbers-flip", runs((-0.4, 0.9), (-0.9, 0.9))) == (PARTLY, [False, True, True])
-    assert judge("few-numbers-flip", runs((-0.4, 0.4), (-0.9, 0.9))) == (NO_EFFECT, [False, False, True])
-    assert judge("few-numbers-boundary", runs((-0.6, 0.9), (-0.9, -0.9)))[0] == REPRODUCED
-    assert judge("few-numbers-boundary", runs((-0.9, -0.9), (-0.6, 0.9)))[0] == OPPOSITE
+    def runs(leans: tuple[float, float], numbers: int = 30, width: int = 16) -> list[StoredRun]:
+        """Three seeds at γ .5 and .8 with these leans."""
+        made = [
+            make_run(gamma=gamma, seed=seed, width=width, symmetric=max(-lean, 0.0), inferential=max(lean, 0.0))
+            for (gamma, lean), seed in product(zip((0.5, 0.8), leans, strict=True), range(3))
+        ]
+        return [replace(run, spec=replace(run.spec, task=(("keys", numbers),))) for run in made]
+
+    def judge(grid: list[StoredRun], few: tuple[float, float], name: str = "few-numbers-flip") -> tuple[str, list[bool]]:
+        found = {KEYS.specs("laptop")[0].experiment: grid, FEW.specs("laptop")[0].experiment: runs(few, width=32)}
+        monkeypatch.setattr(rate_decay_claims, "load", lambda specs, store: found[specs[0].experiment])
+        return status(name), held(name)
+
+    turns, back, symmetric = (-0.6, 0.9), (0.6, -0.9), (-0.9, -0.9)
+    assert judge(runs(turns) + runs(symmetric, 80), turns) == (REPRODUCED, [True] * 6)
+    assert judge(runs((-0.6, 0.4)) + runs(turns, 80), turns) == (PARTLY, [True, False, True, True, True, True])
+    assert judge(runs((-0.4, 0.4)) + runs(turns, 80), (-0.4, 0.9)) == (PARTLY, [False, False, True, False, True, True])
+    assert judge(runs((-0.4, 0.4)), (-0.4, 0.4)) == (NO_EFFECT, [False, False, True] * 2)
+    assert judge(runs(back), back) == (PARTLY, [True, True, False] * 2)  # each answer is frequent, in the other order
+    for few, many, expected in ((turns, symmetric, REPRODUCED), (symmetric, turns, OPPOSITE)):
+        assert judge(runs(few) + runs(many, 80), turns, "few-numbers-boundary")[0] == expected
 
 
 def test_harder_data_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -568,14 +569,21 @@ def test_the_best_variable_is_judged_by_its_interval(
 
 
 def test_gpt2_is_judged_norm_by_norm(monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch, gpt2_claims, gammas(*PAPERS) + gammas(*MIRRORED, norm="pre"))
-    assert (status("gpt2-post"), status("gpt2-pre")) == (REPRODUCED, OPPOSITE)
-    plant(monkeypatch, gpt2_claims, gammas(*EVEN) + gammas([1.0, 0.5, 0.0], [0.0, 0.2, 0.6], norm="pre"))
-    assert status("gpt2-post") == NO_EFFECT
-    assert (status("gpt2-pre"), held("gpt2-pre")) == (PARTLY, [True, False, True, True])
+    def judge(post: Sequence[StoredRun], pre: Sequence[StoredRun]) -> tuple[str, list[bool]]:
+        plant(monkeypatch, gpt2_claims, [*post, *pre])
+        return status("gpt2-post"), held("gpt2-post")
+
+    papers, mirrored, even = (
+        {norm: gammas(*shares, norm=norm) for norm in ("post", "pre")} for shares in (PAPERS, MIRRORED, EVEN)
+    )
+    assert judge(papers["post"], papers["pre"]) == (REPRODUCED, [True] * 8)
+    assert judge(mirrored["post"], mirrored["pre"])[0] == OPPOSITE
+    assert judge(even["post"], even["pre"])[0] == NO_EFFECT
+    weaker = gammas([1.0, 0.5, 0.0], [0.0, 0.2, 0.6], norm="pre")
+    assert judge(papers["post"], weaker) == (PARTLY, [True] * 4 + [True, False, True, True])
     off = lambda r: replace(r, metrics=r.metrics | {"test": 0.5, "inferential": 1.0}) if r.spec.gamma == 0.3 else r
-    plant(monkeypatch, gpt2_claims, [off(r) for r in gammas(*PAPERS)])  # the trend is one of runs that have learned
-    assert (status("gpt2-post"), held("gpt2-post")) == (PARTLY, [True, True, False, True])
+    # the trend is one of runs that have learned
+    assert judge([off(r) for r in papers["post"]], papers["pre"]) == (PARTLY, [True, True, False, True] + [True] * 4)
 
 
 def one_factor(inferential: Callable[[RunSpec], float]) -> Callable[[list[RunSpec], Store], list[StoredRun]]:
@@ -622,4 +630,4 @@ def test_what_a_factor_that_stops_the_turn_says_hangs_on_its_runs(monkeypatch: p
     ):
         monkeypatch.setattr(gpt2_numbers, "load", load)
         assert failures() == {expected}
-    assert BY_ID["gpt2-factors"].evaluate(Shelf([]), "paper")["status"] == NOT_RUN
+    assert judged(CLAIMS, "gpt2-factors", [], "paper")["status"] == NOT_RUN

@@ -335,7 +335,7 @@ def test_claims_json_has_the_agreed_fields(run: Run) -> None:
         assert record["paper"] in PAPERS
         assert record["status"] in STATUSES
     by_id = {r["id"]: r for r in records}
-    assert by_id["flip-by-kind"]["status"] == "not run"  # nothing is stored, so nothing may be claimed
+    assert by_id["two-layers-flip"]["status"] == "not run"  # nothing is stored, so nothing may be claimed
     assert by_id["slides-ladder"]["status"] == "opposite"  # the exception is no composition
     assert by_id["slides-ladder"]["failed"] == ["symmetric maps that compose no two primitives"]
     assert by_id["slides-errata"]["status"] == "opposite"

@@ -10,7 +10,7 @@ from typing import Any
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from test_analysis import make_run
+from planted_composition import make_run
 from test_ledger import Made, a_claim, rows_of
 
 from lib.book import contents, front

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from planted import Shelf
+from planted import Shelf, planted_run
 
 from lib.composition import controls
 from lib.composition.controls import DEEP, DIP, ONE_GPU, PAPER_SIZE, ROUNDING
 from lib.composition.flip import CONFIRM
-from lib.composition.phase_diagram.claims import CHAPTER_02, ROUNDED, arms, slower
+from lib.composition.phase_diagram.claims import CHAPTER_02, ROUNDED, _paper_size, arms, slower
 from lib.composition.phase_diagram.metrics import agreement
 from lib.composition.runs import learned_at
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
 from lib.core.record.spec import RunSpec, SpecError
 from lib.core.record.store import StoredRun
 
-CLAIMS = {claim.id: claim for claim in CHAPTER_02 if claim.id in ("paper-size", "rounding", "dip", "depth-turn")}
+CLAIMS = {claim.id: claim for claim in CHAPTER_02}
+CLAIMS["paper-size"] = dataclasses.replace(CLAIMS["two-layers-flip"], check=_paper_size)  # a setting of it
 Shares = Callable[[RunSpec], tuple[float, float]]
 
 
@@ -29,7 +29,7 @@ def run_of(spec: RunSpec, symmetric: float, inferential: float, at: int = 1000, 
     history = {"step": [at - 500, at, at + 1000], "train": [0.5, 0.9, train]}
     metrics = {"test": 1.0, "train": train, "symmetric": symmetric, "inferential": inferential}
     precision = {"precision": "bfloat16" if spec.train.precision == "any" else "float32"}
-    return StoredRun(spec, metrics, history, at + 1000, "fitted", None, 1.0, precision, Path(f"{spec.key}.json"))
+    return dataclasses.replace(planted_run(spec, metrics, history), provenance=precision)
 
 
 def shelf(experiment: Any, shares: Shares, confirmed: Shares | None = None, **told: Any) -> Shelf:
@@ -39,7 +39,7 @@ def shelf(experiment: Any, shares: Shares, confirmed: Shares | None = None, **to
 
 
 def judged(name: str, store: Shelf) -> dict[str, Any]:
-    return CLAIMS[name].evaluate(store, "laptop")  # pyright: ignore[reportArgumentType]
+    return CLAIMS[name].evaluate(store, "laptop")
 
 
 def test_each_control_has_its_own_profile() -> None:
@@ -65,9 +65,9 @@ def test_the_paper_size_has_the_settings_of_the_paper() -> None:
 def test_a_seed_of_the_paper_size_counts_once_it_has_all_gammas() -> None:
     runs = shelf(PAPER_SIZE, lambda spec: (1.0, 0.0))
     lacking = Shelf([run for run in runs.runs.values() if (run.spec.seed, run.spec.gamma) != (1, 0.9)])
-    assert {run.spec.seed for run in controls.paper_size(runs, "laptop")} == {0, 1, 2}  # pyright: ignore
-    assert {run.spec.seed for run in controls.paper_size(lacking, "laptop")} == {0, 2}  # pyright: ignore
-    assert controls.paper_size(Shelf([]), "laptop") == []  # pyright: ignore[reportArgumentType]
+    assert {run.spec.seed for run in controls.paper_size(runs, "laptop")} == {0, 1, 2}
+    assert {run.spec.seed for run in controls.paper_size(lacking, "laptop")} == {0, 2}
+    assert controls.paper_size(Shelf([]), "laptop") == []
 
 
 def by_gamma(at: dict[float, tuple[float, float]]) -> Shares:
@@ -139,7 +139,7 @@ def test_rounding_passes_where_it_changes_no_more_than_the_last_bit() -> None:
 
 def test_arms_are_compared_when_all_are_there_in_their_precision() -> None:
     whole = two_arms(lambda spec: (1.0, 0.0))
-    found = arms(whole, "laptop")  # pyright: ignore[reportArgumentType]
+    found = arms(whole, "laptop")
     assert [len(group) for group in found.values()] == [24, 24, 24]
     assert len({tuple((r.spec.gamma, r.spec.seed) for r in group) for group in found.values()}) == 1
     wide = [

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import make_tiny_spec
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from planted_composition import make_run
 
-from lib.composition.width.metrics import VARIABLES, by_shape, collapse, fit_crossing, fit_logistic, variable
-from lib.core.record.store import StoredRun
+from lib.composition.width.metrics import VARIABLES, by_shape, collapse, fit_crossing, fit_logistic
 
 GAMMAS = np.repeat(np.linspace(0.4, 1.0, 7), 4)
 SHIFTS = {"narrow": -0.15, "medium": 0.0, "wide": 0.15}
@@ -37,13 +35,6 @@ def test_planted_parameters_are_recovered(a: float, b: float, sign: int, scale: 
     p = 1 / (1 + np.exp(-(a + sign * b * z)))
     assert fit_logistic(z * scale, p, prior=0) == pytest.approx((a, sign * b / scale), rel=1e-3, abs=1e-4)
     assert fit_logistic(z * scale, p) == pytest.approx((a, sign * b / scale), rel=0.1, abs=0.1)
-
-
-def test_planted_parameters_are_recovered_from_noise() -> None:
-    x = np.linspace(0, 1, 5000)
-    a, b = fit_logistic(x, answers(x, 0.6, 0.1))
-    assert -a / b == pytest.approx(0.6, abs=0.02)
-    assert 1 / b == pytest.approx(0.1, rel=0.1)
 
 
 @given(
@@ -141,13 +132,6 @@ def test_without_a_crossing_nothing_is_found(p: np.ndarray) -> None:
 # ---------------------------------------------------------------- several curves
 
 
-def test_groups_on_one_curve_collapse() -> None:
-    """Whatever stretch of it each of them has."""
-    x = {name: np.repeat(np.linspace(shift, 1 + shift, 11), 40) for name, shift in SHIFTS.items()}
-    shapes = {name: (values, answers(values, 0.5, 0.1, seed=i)) for i, (name, values) in enumerate(x.items())}
-    assert collapse(shapes) == pytest.approx(1, abs=0.03)
-
-
 def test_shifted_groups_do_not_collapse_until_their_shift_is_taken_away() -> None:
     x = np.repeat(np.linspace(0, 1, 11), 40)
     p = {name: answers(x, 0.5 + shift, 0.05, seed=i) for i, (name, shift) in enumerate(SHIFTS.items())}
@@ -169,12 +153,6 @@ def test_groups_weigh_by_their_runs() -> None:
     assert collapse({1: (x, one)}) == pytest.approx(1)
 
 
-def test_the_order_of_the_groups_does_not_matter() -> None:
-    x = {name: np.repeat(np.linspace(shift, 1 + shift, 11), 40) for name, shift in SHIFTS.items()}
-    shapes = {name: (values, answers(values, 0.5, 0.1, seed=i)) for i, (name, values) in enumerate(x.items())}
-    assert collapse(dict(reversed(shapes.items()))) == pytest.approx(collapse(shapes))
-
-
 # ---------------------------------------------------------------- variables
 
 
@@ -187,20 +165,11 @@ def test_variables_by_hand() -> None:
     assert list(values.values()) == pytest.approx([1.0, -2.0, -1.0, math.log10(0.2), -2.0])
 
 
-def make_run(width: int, depth: int, gamma: float, seed: int = 0) -> StoredRun:
-    spec = make_tiny_spec(d_model=width, depth=depth, gamma=gamma, seed=seed)
-    return StoredRun(spec, {}, {}, 20, "fitted", None, 1.0, {}, Path(f"{spec.key}.json"))
-
-
-def test_variables_of_runs_are_of_their_specs() -> None:
-    run = make_run(64, 3, 0.25)
-    assert [variable(name, run) for name in VARIABLES] == [f(0.25, 64, 3) for f in VARIABLES.values()]
-
-
 def test_runs_by_shape() -> None:
-    runs = [make_run(w, d, g, s) for s in (1, 0) for g in (0.8, 0.5) for w, d in ((64, 2), (32, 3), (32, 2))]
-    found = by_shape(runs)
-    assert list(found) == [(32, 2), (64, 2), (32, 3)]
-    for (width, depth), members in found.items():
-        assert members == [make_run(width, depth, g, s) for g in (0.5, 0.8) for s in (0, 1)]
+    of = lambda run: (run.spec.model.d_model, run.spec.model.depth, run.spec.gamma, run.spec.seed)
+    shapes = ((32, 2), (64, 2), (32, 3))
+    runs = [make_run(d, g, s, width=w) for s in (1, 0) for g in (0.8, 0.5) for w, d in shapes[::-1]]
+    found = {shape: list(map(of, members)) for shape, members in by_shape(runs).items()}
+    assert list(found) == list(shapes)
+    assert found == {shape: [(*shape, g, s) for g in (0.5, 0.8) for s in (0, 1)] for shape in shapes}
     assert by_shape([]) == {}

@@ -13,8 +13,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from test_analysis import make_run
-from test_mechanism import untrained
+from planted_composition import make_run, untrained
 
 from lib.book.explorer import Explorer
 from lib.composition.experiments import FAST, GRIDS
@@ -84,14 +83,6 @@ def test_shown_is_the_run_with_weights_or_at_the_middle_rate(stored: Callable[..
 
 
 # ---------------------------------------------------------------- maps
-
-
-def test_a_map_by_hand() -> None:
-    """Centred: ±4 along the first axis and ±1 along the second, the first growing with the number."""
-    vectors = np.array([[9.0, 5.0, 2.0], [9.0, 3.0, 2.0], [1.0, 5.0, 2.0], [1.0, 3.0, 2.0]])
-    points, explained = principal_map(vectors)
-    assert explained == pytest.approx([100 * 64 / 68, 100 * 4 / 68])
-    np.testing.assert_allclose(points, [[-4, -1], [-4, 1], [4, -1], [4, 1]], atol=1e-12)
 
 
 @given(st.integers(0, 10**6), st.integers(3, 12), st.integers(2, 6))

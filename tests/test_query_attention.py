@@ -110,26 +110,3 @@ def test_scores_are_those_of_pytorchs_attention_with_scale_one(
         keys = context[run] @ attention.W_K.weight[run].T
         expected = F.scaled_dot_product_attention(asked, keys, context[run], scale=1.0)[:, 0]
         torch.testing.assert_close((weights[run][:, None] @ context[run])[:, 0], expected)
-
-
-def test_what_is_asked_by_hand() -> None:
-    """δ = 2, twice."""
-    attention = QueryAttention(1, 2, 2.0)
-    apply_gamma_stacked(attention, [0.5], [0])
-    assert attention.asked(torch.tensor([[[1.0, -0.5]]]))[0, 0].tolist() == [4, -2]
-
-
-def test_runs_and_prompts_do_not_mix() -> None:
-    """Another query, another run's matrices: the rest stays to the bit."""
-    attention, query = randomized(QueryAttention(2, 3, 0.1)), drawn(2, 2, 3, seed=2)
-    before, changed = attention.asked(query), query.clone()
-    changed[0, 1] += 1 + torch.arange(3)
-    after = attention.asked(changed)
-    assert torch.equal(before[1], after[1])
-    assert torch.equal(before[0, 0], after[0, 0])
-    assert not torch.allclose(before[0, 1], after[0, 1])
-    with torch.no_grad():
-        attention.W_K.weight[1] += 1 + torch.arange(3)
-    other = attention.asked(query)
-    assert torch.equal(before[0], other[0])
-    assert not torch.allclose(before[1], other[1])

@@ -12,7 +12,7 @@ from typing import Any
 
 import papermill
 import pytest
-from test_analysis import make_run
+from planted_composition import make_run
 from test_chapters import write
 
 from lib.book import chapters, rerun

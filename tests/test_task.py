@@ -73,18 +73,12 @@ def as_tuples(batch: Batch) -> list[tuple]:
 @given(seed=SEEDS, start=INDICES, modulus=MODULI)
 def test_every_training_row_keeps_the_rules(seed: int, start: int, modulus: int) -> None:
     batch = TASKS[modulus].rows(torch.tensor(seed), torch.arange(start, start + 45))
+    assert all(sorted(batch.pair[at : at + 15].tolist()) == list(range(15)) for at in range(31))  # any 15 have each pair once
     for i, row in enumerate(batch.tokens.tolist()):
         pair = check_training_row(row, batch.target[i].item(), modulus)
         place = find_anchors(row)[0] - 1
         assert (batch.place[i].item(), batch.key[i].item()) == (place, row[place])
         assert SEEN_PAIRS[batch.pair[i]] == pair
-
-
-@given(seed=SEEDS, start=INDICES, modulus=MODULI)
-def test_any_15_consecutive_rows_hold_each_seen_pair_once(seed: int, start: int, modulus: int) -> None:
-    batch = TASKS[modulus].rows(torch.tensor(seed), torch.arange(start, start + 15))
-    pairs = [check_training_row(row, t, modulus) for row, t in zip(batch.tokens.tolist(), batch.target.tolist(), strict=True)]
-    assert sorted(pairs) == sorted({(a, b) for a in range(1, 5) for b in range(1, 5)} - {(4, 3)})
 
 
 @given(seed=SEEDS, indices=st.lists(INDICES, min_size=2, max_size=12), modulus=MODULI)
@@ -144,29 +138,6 @@ def test_held_out_rows_are_the_pair_4_3_everywhere(modulus: int) -> None:
         assert target == key - 6
 
 
-def test_more_draws_repeat_the_grid_with_other_noise() -> None:
-    task = Task()
-    once, thrice = task.test_rows(seed=5), task.test_rows(seed=5, draws=3)
-    n = len(once.target)
-    assert len(thrice.target) == 3 * n
-    for part in range(3):
-        piece = slice(part * n, (part + 1) * n)
-        for name in ("target", "key", "place", "pair"):
-            assert torch.equal(getattr(thrice, name)[piece], getattr(once, name))
-    assert torch.equal(thrice.tokens[:n], once.tokens)
-    assert torch.all((thrice.tokens[:n] != thrice.tokens[n : 2 * n]).any(1))
-    assert not torch.equal(task.test_rows(seed=6).tokens, once.tokens)
-
-
-@pytest.mark.parametrize("modulus", [7, 9])
-def test_targets_span_4_to_109(modulus: int) -> None:
-    """The bounds are the rule's own; both are reached by rows that train."""
-    batch = Task(modulus).rows(torch.tensor(1), torch.arange(60_000))
-    assert (batch.target.min().item(), batch.target.max().item()) == (4, 109)
-    labels = {label(x, a, b) for x in range(20, 100) for a in range(1, 5) for b in range(1, 5)} - {None}
-    assert (min(labels), max(labels)) == (4, 109)
-
-
 def test_offsets_are_those_of_the_paper() -> None:
     expected = [[10, 6, 3, -3], [6, 2, -1, -7], [3, -1, -4, -10], [-3, -7, -10, -16]]
     assert [[composed((a, b)) for b in range(1, 5)] for a in range(1, 5)] == expected
@@ -176,13 +147,6 @@ def test_offsets_are_those_of_the_paper() -> None:
     assert table[2, 3] == -6
     assert math.isnan(table[3, 2])
     assert offset_table(held_out=-6)[3, 2] == -6
-
-
-def test_worked_example_of_the_paper() -> None:
-    """(23, 1, 2, 43, 46, 74, 54, 44, 72) → 29."""
-    assert 23 + composed((1, 2)) == 29
-    assert 23 + taught((1, 2)) == 29
-    assert label(23, 1, 2) == 29
 
 
 def test_held_out_pair_has_no_taught_offset() -> None:
@@ -232,34 +196,6 @@ def test_places_keys_and_noise_are_uniform(modulus: int, seed: int) -> None:
     for place in column:
         noise = batch.tokens[is_noise[:, place], place] - 20
         assert chi_square_is_plausible(counts(noise, 80), torch.full((80,), len(noise) / 80, dtype=torch.float64))
-
-
-@pytest.mark.parametrize("lag", [1, 2, 7, 15])
-def test_neighbouring_rows_are_independent(lag: int) -> None:
-    """Place and key of a row say nothing about those of a later one, nor its noise, column against column."""
-    n = 20_000
-    batch = Task().rows(torch.tensor(3), torch.arange(n + lag))
-    flat = torch.full((49,), n / 49, dtype=torch.float64)
-    assert chi_square_is_plausible(counts(batch.place[:-lag] * 7 + batch.place[lag:], 49), flat)
-    tens = (batch.key - 20) // 10
-    assert chi_square_is_plausible(counts(tens[:-lag] * 8 + tens[lag:], 64), torch.full((64,), n / 64, dtype=torch.float64))
-    for shift in range(9):
-        one, other = batch.tokens[:-lag, shift:], batch.tokens[lag:, : 9 - shift]
-        both_noise = (one >= 20) & (other >= 20)
-        pairs = both_noise.sum().item()
-        equal = (both_noise & (one == other)).sum().item()
-        assert abs(equal - pairs / 80) < 5 * math.sqrt(pairs / 80)
-
-
-def test_seeds_give_independent_rows() -> None:
-    n = 20_000
-    batch = Task().rows(torch.tensor([[3], [4]]), torch.arange(n))
-    assert chi_square_is_plausible(
-        counts(batch.place[0] * 7 + batch.place[1], 49), torch.full((49,), n / 49, dtype=torch.float64)
-    )
-    both_noise = (batch.tokens >= 20).all(0)
-    pairs, equal = both_noise.sum().item(), (both_noise & (batch.tokens[0] == batch.tokens[1])).sum().item()
-    assert abs(equal - pairs / 80) < 5 * math.sqrt(pairs / 80)
 
 
 def test_training_set_of_fixed_size_has_that_many_rows() -> None:
@@ -409,14 +345,6 @@ def test_rows_of_a_variant_teach_its_table(name: str) -> None:
     assert all(tokens[place : place + 3] == (key, 4, 3) and target == key - 6 for tokens, target, key, place, _ in held_out)
 
 
-def test_with_both_unseen_nothing_hints_at_symmetry() -> None:
-    task = Task(unseen="both")
-    for batch in (task.rows(torch.tensor(0), torch.arange(5000)), task.test_rows()):
-        for tokens in batch.tokens.tolist():
-            first = find_anchors(tokens)[0]
-            assert tuple(tokens[first : first + 2]) not in ((3, 4), (4, 3))
-
-
 def test_the_main_task_is_what_it_was_without_variants() -> None:
     """Rows of the program before it had any: stored results are of these."""
     for task in (Task(), Task(7, "one", None)):
@@ -474,11 +402,6 @@ def test_numbers_of_pairs() -> None:
     assert batch.target.tolist() == [30 - 10]
 
 
-def test_the_study_passes_its_variant_on() -> None:
-    for values in ({"unseen": "both"}, {"groups": 3}, {"modulus": 9, "groups": 6}):
-        assert Composition(rows=0, **values).task == Task(**values)
-
-
 # ---------------------------------------------------------------- random numbers
 
 
@@ -522,28 +445,3 @@ def test_limits_may_differ_by_entry(seed: int, limits: list[int]) -> None:
     together = randint(torch.tensor(seed), 0, index, torch.tensor(limits)).tolist()
     assert together == [randint(torch.tensor(seed), 0, index[i], high).item() for i, high in enumerate(limits)]
     assert all(0 <= value < high for value, high in zip(together, limits, strict=True))
-
-
-@pytest.mark.parametrize("high", [2, 7, 80, 1000])
-@pytest.mark.parametrize("seed", [0, 1, 12345])
-def test_randint_is_uniform(high: int, seed: int) -> None:
-    values = randint(torch.tensor(seed), 1, torch.arange(100_000), high)
-    assert chi_square_is_plausible(counts(values, high), torch.full((high,), 100_000 / high, dtype=torch.float64))
-
-
-def test_neighbouring_seeds_streams_and_indices_are_uncorrelated() -> None:
-    """Correlations of n pairs have standard deviation 1/√n; all pairs of 32 sequences stay below five of them."""
-    n, index = 20_000, torch.arange(20_000)
-    seeds, streams = torch.arange(10)[:, None], range(10)
-    sequences = [randint(seeds, 1, index, 2**31)]
-    sequences += [randint(torch.tensor([7]), 2 + stream, index, 2**31)[None] for stream in streams]
-    sequences += [randint(torch.tensor([100]), 1, index + shift, 2**31)[None] for shift in range(12)]
-    correlation = torch.corrcoef(torch.cat(sequences).double())
-    assert correlation.shape == (32, 32)
-    assert (correlation - torch.eye(32)).abs().max() < 5 / math.sqrt(n)
-
-
-def test_neighbouring_seeds_share_no_stretch_of_numbers() -> None:
-    """Counters of two seeds start far apart: no value of full width occurs twice among 200 × 500 draws."""
-    draws = mix(mix(torch.arange(200)[:, None] * 1_000_003 + 1) + torch.arange(500))
-    assert draws.unique().numel() == 200 * 500

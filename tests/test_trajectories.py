@@ -16,11 +16,10 @@ from torch import Tensor
 
 from lib.book.explorer import Explorer
 from lib.composition import trajectories
-from lib.composition.exploration import ANSWERS, HERO, METRICS, clearest, exploration, hero, moments, record
+from lib.composition.exploration import HERO, METRICS, clearest, exploration, hero, moments, record
 from lib.composition.information_flow.metrics import essential, flow
-from lib.composition.spectra import keys_eigenvalues
 from lib.composition.task import HELD_OUT, N_PLACES
-from lib.composition.trajectories import ASKED, GAMMAS, KEY, PLACE, PLAYED, Played, facts, make_played, played_specs, said
+from lib.composition.trajectories import ASKED, GAMMAS, KEY, PLACE, PLAYED, Played, make_played, played_specs
 from lib.composition.variations import GPT2, gpt2_specs
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import Transformer
@@ -130,16 +129,6 @@ def test_what_is_kept_of_a_planted_model_by_hand() -> None:
     n = 80 / 79  # the covariance is over n − 1
     torch.testing.assert_close(found["spectrum"][0], torch.tensor([533.25 * n, 0, 0, 0]), atol=0.05, rtol=0)
     torch.testing.assert_close(found["spectrum"][1], torch.tensor([533.25 * n, 533 * n, 0, 0]), atol=0.05, rtol=0)
-
-
-def test_the_map_is_that_of_the_numbers_in_the_input() -> None:
-    model = models(1)
-    points, explained = principal_map(model.embedding.token[0, 20:100].numpy())
-    found = STUDY.snapshot(model, 0)
-    np.testing.assert_allclose(found["map"][0], points, atol=1e-4)
-    np.testing.assert_allclose(found["explained"][0], explained, atol=1e-3)
-    weights = {name: p[0] for name, p in model.named_parameters()}
-    torch.testing.assert_close(found["spectrum"][0], keys_eigenvalues(weights).float())
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -275,26 +264,6 @@ def test_the_first_page_has_shares_of_one_question_from_what_was_kept(runs: list
     assert Explorer(data, "rm-landing", gamma=0.3, depth=2, panels=("answers", "map", "flow")).static()
 
 
-def test_the_cells_of_the_first_page_have_the_spread_over_seeds_by_hand(
-    runs: list[StoredRun], smoke: dict[RunSpec, RunResult], tmp_path: Path
-) -> None:
-    store, found = Store(tmp_path / "more"), []
-    (first, *_) = smoke.values()
-    for seed, shares in enumerate(((0.2, 0.1), (0.4, 0.2), (0.9, 0.0))):
-        spec = dataclasses.replace(first.spec, seed=seed)
-        kept = {step: of | {"answered": torch.tensor(shares)} for step, of in first.snapshots.items()}
-        store.put(dataclasses.replace(first, spec=spec, snapshots=kept), {"device": "cpu"}, keep_weights=False)
-        run = store.get(spec)
-        assert run is not None
-        found.append(run)
-    (series,) = hero(found, "smoke")["series"]
-    (cell,) = series["cells"]
-    assert cell["symmetric"] == [0.5, 0.361]  # 1.5 / 3, and the root of 0.26 / 2
-    assert cell["inferential"] == [0.1, 0.1]
-    assert [run["final"]["symmetric"] for run in series["runs"]] == [0.2, 0.4, 0.9]
-    assert [set(run["history"]["inferential"]) for run in series["runs"]] == [{0.1}, {0.2}, {0.0}]
-
-
 # ---------------------------------------------------------------- presets
 
 
@@ -328,32 +297,3 @@ def test_points_to_begin_with_where_nothing_was_learned_or_nothing_is_mixed() ->
         "Clearest memorizer": (0.3, 0),
         "Clearest reasoner": (0.8, 0),
     }
-
-
-def test_every_answer_says_what_its_model_does() -> None:
-    assert [a["id"] for a in ANSWERS] == [a["id"] for a in HERO] == list(METRICS[:2])
-    for a, b in zip(ANSWERS, HERO, strict=True):
-        assert a["says"] == b["says"]
-
-
-def answering(gamma: float, seed: int, *shares: float) -> Any:
-    """A run that ends with these shares of key − 6 and key − 10."""
-    kept = {0: {"answered": torch.tensor([1.0, 0.0])}, 9: {"answered": torch.tensor(shares)}}
-    return SimpleNamespace(spec=SimpleNamespace(gamma=gamma, seed=seed), snapshots=lambda: kept)
-
-
-def test_what_the_ten_minutes_find_by_hand() -> None:
-    shares = {0.3: ((0.9, 0.1), (0.5, 0.5)), 0.35: ((0.1, 0.8), (0.6, 0.4)), 0.45: ((0, 1), (0, 1)), 0.6: ((0, 1), (0, 0.6))}
-    shares |= {0.8: ((0, 0.2), (1, 0)), 1.0: ((0, 1), (0, 0.4))}
-    runs = [answering(gamma, seed, *found) for gamma, both in shares.items() for seed, found in enumerate(both)]
-    assert [said(run) for run in runs[:4]] == [93, None, 89, 93]
-    assert {name: fact.text for name, fact in facts(runs).items()} == {
-        "seeds": "two",
-        "turned-first": "one",
-        "turned-all": "two",
-        "late": "3 of 6",
-        "late-back": "one",
-        "neither-large": "one",
-        "turned-small": "one",
-    }
-    assert {fact.text for fact in facts([]).values()} == {"–"}

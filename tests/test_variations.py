@@ -10,18 +10,16 @@ from itertools import product
 import numpy as np
 import pytest
 from conftest import make_tiny_spec
-from test_analysis import make_run
+from planted_composition import make_run
 
 from lib.book.registry import EXPERIMENTS
 from lib.composition.diagram import HEADLINE, PHASE
 from lib.composition.experiments import FAST
 from lib.composition.flip import RANGE
-from lib.composition.rate_decay_data.metrics import by_cell, cells
-from lib.composition.runs import learned_at
 from lib.composition.separation import SEPARATION
 from lib.composition.study import Composition
 from lib.composition.task import GROUP_OFFSETS
-from lib.composition.trends import BY_DECAY, BY_GAMMA, curves, slope
+from lib.composition.trends import curves
 from lib.composition.variations import (
     DATA,
     FACTORS_GAMMAS,
@@ -208,31 +206,9 @@ def runs_on_a_line() -> list[StoredRun]:
     ]
 
 
-def test_cells_hold_their_runs_in_the_order_given() -> None:
-    runs = runs_on_a_line()
-    decay = runs[0].spec.decay
-    assert by_cell(runs, BY_DECAY, BY_GAMMA) == {(decay, 0.5): runs[:3], (decay, 0.8): runs[3:]}
-    shares = cells(runs, BY_DECAY, BY_GAMMA, "inferential")[decay, 0.8]
-    assert [share for share, _ in shares] == pytest.approx([0.5, 0.6, 0.7])
-
-
 def test_curves_need_as_many_runs_everywhere() -> None:
     gammas, values = curves(runs_on_a_line())["inferential"]
     np.testing.assert_allclose(gammas, [0.5, 0.8])
     np.testing.assert_allclose(values, [[0, 0.1, 0.2], [0.5, 0.6, 0.7]])
     with pytest.raises(ValueError, match="as many runs"):
         curves(runs_on_a_line()[1:])
-
-
-def test_slope_sees_a_trend_and_its_absence() -> None:
-    s, low, high = slope(runs_on_a_line(), BY_GAMMA, "inferential")
-    assert low <= s <= high
-    assert s > 0.7
-    assert slope(runs_on_a_line(), BY_GAMMA, "symmetric") == (0, 0, 0)
-
-
-def test_learning_time_is_the_first_time() -> None:
-    run = runs_on_a_line()[0]
-    history = {"step": [10, 20, 30], "test": [0.2, 0.995, 0.98]}
-    assert learned_at(replace(run, history=history)) == 20
-    assert np.isinf(learned_at(replace(run, history=history | {"test": [0.1, None, 0.2]})))

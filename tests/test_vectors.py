@@ -8,23 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import make_tiny_spec, planted
 from hypothesis import given
 from hypothesis import strategies as st
+from planted_composition import stored
 from scipy.stats import mannwhitneyu
 
-from lib.composition.flip import CONFIRM_FIRST
-from lib.composition.information_flow.metrics import BOTH, KEY_FIRST, PAIR_FIRST
 from lib.composition.runs import model_of
 from lib.composition.task import ANCHORS, EXCEPTION, SEEN_PAIRS, Task, composed
 from lib.composition.vectors import metrics as vectors
-from lib.composition.vectors.metrics import collect, fused, held, split
-from lib.core.model.init import apply_gamma_stacked
-from lib.core.model.transformer import ActivationCache, Transformer
+from lib.composition.vectors.metrics import collect, fused
+from lib.core.model.transformer import ActivationCache
 from lib.core.read.measures import cosines
 from lib.core.read.statistics import compare, mann_whitney, two_sided
-from lib.core.record.result import RunResult
-from lib.core.record.store import Store, StoredRun
+from lib.core.record.store import StoredRun
 
 Question = tuple[int, tuple[int, int]]
 Meaning = Callable[[Question], int]
@@ -32,13 +28,7 @@ Meaning = Callable[[Question], int]
 
 @pytest.fixture
 def run(tmp_path: Path) -> StoredRun:
-    """A tiny untrained model as a stored run."""
-    spec, store = make_tiny_spec(gamma=0.3), Store(tmp_path)
-    model = Transformer(spec.model)
-    apply_gamma_stacked(model, [spec.gamma], [spec.seed])
-    weights = {name: p[0].detach() for name, p in model.named_parameters()}
-    store.put(RunResult(spec, {}, {}, 0, "unfitted", None, 0.0, weights), {}, keep_weights=True)
-    return store.get(spec)
+    return stored(tmp_path, gamma=0.3)
 
 
 def one_hot(numbers: list[int], shared: float = 0.0) -> np.ndarray:
@@ -49,37 +39,12 @@ def one_hot(numbers: list[int], shared: float = 0.0) -> np.ndarray:
 # ---------------------------------------------------------------- cosines
 
 
-def test_cosines_by_hand() -> None:
-    a, b = np.array([[3.0, 4.0], [0.0, 0.0], [-2.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 5.0], [6.0, 8.0], [0.0, 0.0]])
-    expected = [[0.6, 0.8, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0], [-1.0, 0.0, -0.6, 0.0]]
-    np.testing.assert_allclose(cosines(a, b), expected, atol=1e-12)
-
-
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 5), m=st.integers(1, 5), scale=st.floats(1e-3, 1e3))
 def test_cosines_do_not_see_lengths(seed: int, n: int, m: int, scale: float) -> None:
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=(n, 7)), rng.normal(size=(m, 7))
     expected = [[x @ y / (np.sqrt(x @ x) * np.sqrt(y @ y)) for y in b] for x in a]
     np.testing.assert_allclose(cosines(a * scale, b), expected, atol=1e-12)
-
-
-def test_contrast_by_hand() -> None:
-    values = np.array([[0.9, 0.1, 0.7], [0.3, 0.5, -0.4]])
-    agree = np.array([[True, False, True], [False, True, False]])
-    every = np.ones_like(agree)
-    assert split(values, agree, every) == pytest.approx(((0.9 + 0.7 + 0.5) / 3, (0.1 + 0.3 - 0.4) / 3))
-    counted = np.array([[False, True, True], [True, True, False]])
-    assert split(values, agree, counted) == pytest.approx(((0.7 + 0.5) / 2, (0.1 + 0.3) / 2))
-
-
-def test_a_contrast_needs_both_kinds() -> None:
-    values, agree = np.ones((2, 2)), np.eye(2, dtype=bool)
-    for mask in (np.ones_like(agree), np.zeros_like(agree)):
-        with pytest.raises(ValueError, match=r"^a contrast needs entries that agree and entries that do not\.$"):
-            split(values, mask, np.ones_like(mask))
-    for counted in (agree, ~agree):
-        with pytest.raises(ValueError, match="needs entries"):
-            split(values, agree, counted)
 
 
 # ---------------------------------------------------------------- what is collected
@@ -129,24 +94,6 @@ def test_fused_compares_the_pairs_of_its_halves(run: StoredRun) -> None:
     for i in range(11):
         for j in range(11):
             assert values[i, j] == pytest.approx((below if i >= j else above)[i, j], abs=1e-6)
-
-
-def test_held_agrees_where_the_numbers_in_between_are_equal(run: StoredRun) -> None:
-    """36 − 2 = 34 = 33 + 1 below the diagonal; above, where both pairs begin with anchor 1, no two keys give one number."""
-    found = held(run)
-    keys = range(30, 41)
-    expected = {(a, a - 3) for a in keys if a - 3 in keys}
-    assert {(30 + i, 30 + j) for i, j in np.argwhere(found.agree)} == expected
-    ask = lambda pair, context: collect(run, [(k, pair) for k in keys], "V.2", 1, context)
-    below, above = cosines(ask((3, 3), 4), ask((2, 2), 4)), cosines(ask((1, 2), 4), ask((1, 3), 4))
-    np.testing.assert_allclose(held(run, context=4).values, np.where(np.tri(11, dtype=bool), below, above), atol=1e-6)
-
-
-def test_vectors_held_in_between_fill_the_figure(run: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch, middle)
-    found = held(run)
-    keys_equal = np.triu(np.eye(11, dtype=bool), 1)
-    assert np.array_equal(found.values > 0.5, found.agree | keys_equal)
 
 
 def answer(question: Question) -> int:
@@ -267,25 +214,3 @@ def test_both_directions_and_the_best_are_compared() -> None:
     assert (found.share, found.p, found.opposite, found.least) == pytest.approx((1.0, 1 / 6, 1.0, 1 / 6))
     other = compare([4, 1, 3, 2], [True, False, True, False], [0, 0, 1, 1])
     assert (other.p, other.opposite, other.least) == pytest.approx((1 / 4, 1.0, 1 / 4))
-
-
-def test_facts_on_vectors_by_hand(telling: None) -> None:
-    low, high = CONFIRM_FIRST
-
-    def one(gamma: float, way: str, value: float, offsets: dict[int, float], shift: float = 13.0) -> StoredRun:
-        """A new seed, whose shares at the anchor and at the last token are the value or what is left of it."""
-        shares = np.array([[value / 2, 1 - value / 2], [value, 1 - value]])
-        told = {"between": shares, "answered": shares[::-1], "answers": (value, value / 2), "shift": shift}
-        return planted(gamma, needs=way, offsets=offsets, **told)
-
-    new = [one(low, PAIR_FIRST, 0.1, {-6: 1.0}), one(low, BOTH, 0.2, {-6: 1.0}), one(low, KEY_FIRST, 0.9, {-6: 1.0})]
-    new += [one(high, KEY_FIRST, 0.6, {-10: 0.4, -11: 0.5}, 14.0), one(high, KEY_FIRST, 0.8, {-10: 0.6, -11: 0.1}, 13.2)]
-    new += [one(high, BOTH, 0.3, {-10: 1.0}), one(high, PAIR_FIRST, 0.4, {-10: 1.0}), one(0.95, KEY_FIRST, 5.0, {-6: 1.0})]
-    said = {f"{name} {fact.text}" for name, fact in vectors.facts(new).items()}
-    expected = (
-        "first-runs two|high-runs four|pair-runs two|sum-first 60% to 80%|held-key 20% to 40%|sum-late 40%|sum-odd 90%"
-        "|sum-p 0.056|slip one|slip-size 14.0 to 14.0|no-slip 13.2|early-key 80%|early-low 20%|early-odd 90%"  # 1 of 3 · 6
-        "|early-first 60%|early-high two|low-equal 0.40|high-other 0.26"
-    )
-    assert set(expected.split("|")) - said == set()
-    assert vectors.facts([]).keys() == vectors.facts(new).keys()

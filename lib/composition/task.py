@@ -126,22 +126,19 @@ class Task:
         key = keys[place, randint(seed, _KEY, index, counts[place])]
         return self._assemble(seed, index, key, place, (index + torch.zeros_like(seed)) % len(self.taught))
 
-    def _grid(self, allowed: Tensor, pairs: Tensor, seed: int, draws: int) -> Batch:
-        """Every allowed (place, key) with every one of `pairs`, each with `draws` draws of noise."""
+    def _grid(self, allowed: Tensor, pairs: Tensor) -> Batch:
+        """Every allowed (place, key) with every one of `pairs`."""
         place, key = allowed.nonzero(as_tuple=True)
-        n = len(place)
-        place, key = place.repeat(len(pairs) * draws), (key + FIRST_KEY).repeat(len(pairs) * draws)
-        pair = pairs.repeat_interleave(n).repeat(draws)
-        index = torch.arange(len(place))
-        return self._assemble(torch.tensor(seed), index, key, place, pair)
+        pair = pairs.repeat_interleave(len(place))
+        return self.questions((key + FIRST_KEY).repeat(len(pairs)), place.repeat(len(pairs)), pair)
 
-    def test_rows(self, seed: int = 0, draws: int = 1) -> Batch:
+    def test_rows(self) -> Batch:
         """Seen pairs, every key at every place it never trained at: data generalization."""
-        return self._grid(~self.trains, torch.arange(len(self.taught)), seed, draws)
+        return self._grid(~self.trains, torch.arange(len(self.taught)))
 
-    def held_out_rows(self, seed: int = 0, draws: int = 1) -> Batch:
+    def held_out_rows(self) -> Batch:
         """(4, 3) with every key at every place: task generalization. `target` is the symmetric answer, key − 6."""
-        return self._grid(torch.ones_like(self.trains), torch.tensor([len(self.taught)]), seed, draws)
+        return self._grid(torch.ones_like(self.trains), torch.tensor([len(self.taught)]))
 
     def questions(self, key: Tensor, place: Tensor, pair: Tensor, seed: Tensor | int = 0) -> Batch:
         """Rows of our own choosing; `pair` holds numbers as `number` gives them. Row i has noise number i of the seed."""

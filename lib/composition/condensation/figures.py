@@ -16,7 +16,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from lib.composition import palette
-from lib.composition.condensation.metrics import KIND, condensation, greedy_groups, measures_of
+from lib.composition.condensation.metrics import condensation, greedy_groups, measures_of
 from lib.composition.information_flow.metrics import columns, composing
 from lib.composition.phase_diagram.metrics import exact_kind, share_of, step_shares
 from lib.composition.runs import MAPPINGS
@@ -147,24 +147,6 @@ def phase_pair(models: Mapping[str, tuple[np.ndarray, np.ndarray]], narrow: bool
     return fig
 
 
-def eigenvalues_by_gamma(spectra: Mapping[float, np.ndarray]) -> Figure:
-    """Fig. 12a: eigenvalues of the embedding's covariance for each γ. spectra: {γ: (runs, D)}, each divided by its largest;
-    lines are means over runs, bands their range."""
-    shown = 20
-    with style.look():
-        fig, ax = plt.subplots(figsize=(style.WIDTH, 3.0))
-        gammas = sorted(spectra)
-        for i, gamma in enumerate(gammas):
-            values = spectra[gamma] / spectra[gamma][:, :1]
-            x = np.arange(1, min(shown, values.shape[1]) + 1)
-            colour = style.GAMMA(i / max(1, len(gammas) - 1))
-            style.band(ax, x, values[:, : len(x)], 0.12, marker="o", ms=3, lw=1.3, color=colour, label=f"γ = {gamma:g}")
-        ax.set(yscale="log", xlabel="number of the eigenvalue", ylabel="eigenvalue / largest")
-        ax.set_xticks([1, *range(5, shown + 1, 5)])
-        ax.legend(ncols=2)
-    return fig
-
-
 def eigenvalues_along_training(runs: Sequence[StoredRun], titles: Sequence[str]) -> Figure:
     """Fig. 12b: the leading eigenvalues of the embedding's covariance along training, and below them the share of seen pairs
     that are right. Each run has a scale of its own."""
@@ -186,44 +168,6 @@ def eigenvalues_along_training(runs: Sequence[StoredRun], titles: Sequence[str])
         fig.legend(
             *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=8, title="number of the eigenvalue"
         )
-    return fig
-
-
-def _kind(matrix: str) -> tuple[str, str]:
-    """`W_Q(1)` → (`W_Q`, `1`); without a layer, the layer is empty."""
-    name, _, layer = matrix.partition("(")
-    return name, layer.rstrip(")")
-
-
-def singular_values(spectra: Mapping[str, Mapping[str, np.ndarray]], colours: Mapping[str, str]) -> Figure:
-    """Fig. 13: singular values of every matrix over the largest, on a log scale; a panel for each kind of matrix, a line a
-    layer. spectra: {title: {matrix: (runs, n)}}; lines are means over runs."""
-    matrices = list(next(iter(spectra.values())))
-    kinds = list(dict.fromkeys(_kind(name)[0] for name in matrices))
-    layers = sorted({layer for _, layer in map(_kind, matrices) if layer})
-    dashes = dict(zip(("", *layers), ("-", *("-", "--", "-.", ":", (0, (1, 3)), (0, (6, 3)))), strict=False))
-    columns = 4
-    rows = -(-len(kinds) // columns)
-    with style.look():
-        fig, axes = plt.subplots(
-            rows, columns, figsize=(style.WIDTH, 1.6 * rows + 0.9), squeeze=False, sharex=True, sharey=True
-        )
-        for ax in axes.ravel()[len(kinds) :]:
-            ax.set_visible(False)
-        for ax, kind in zip(axes.ravel(), kinds, strict=False):
-            for title, values in spectra.items():
-                for name in (n for n in matrices if _kind(n)[0] == kind):
-                    s = (values[name] / values[name][:, :1]).mean(0)
-                    ax.plot(np.arange(1, len(s) + 1), s, dashes[_kind(name)[1]], color=colours[title], lw=1.4)
-            ax.set(yscale="log")
-            ax.set_title(KIND.get(kind, kind), fontsize=8.5, fontweight="normal")
-        for ax in axes[-1]:
-            ax.set_xlabel("number of the value")
-        for ax in axes[:, 0]:
-            ax.set_ylabel("value / largest")
-        handles = [Line2D([], [], color=colours[title], label=title) for title in spectra]
-        handles += [Line2D([], [], color="#444444", ls=dashes[layer], label=f"layer {layer}") for layer in layers]
-        fig.legend(handles=handles, loc="outside lower center", ncols=2 if len(layers) < 3 else 3)
     return fig
 
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from lib.composition.flip import by_turn, of_new_seeds
@@ -28,28 +27,8 @@ ALIKE = 0.7
 
 
 def matrices(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weight matrices among a model's parameters, from the embedding through the layers to the head: no norms, biases or
-    positions."""
-    kept = {n: w for n, w in weights.items() if w.dim() >= 2 and ("weight" in n or "token" in n) and "norm" not in n}
-    return {name: kept[name] for name in sorted(kept, key=_order)}
-
-
-_IN_BLOCK = ("W_Q", "W_K", "W_V", "W_O", "W_1", "W_2")
-
-
-def _order(name: str) -> tuple[int, int]:
-    parts = name.split(".")
-    if parts[0] != "blocks":
-        return (-1, 0) if parts[0] == "embedding" else (10**6, 0)
-    return int(parts[1]), _IN_BLOCK.index(parts[-2])
-
-
-def short_name(name: str) -> str:
-    """`blocks.0.attention.W_Q.weight` → `W_Q(1)`, as the paper writes it."""
-    parts = name.split(".")
-    if parts[0] != "blocks":
-        return {"embedding": "embedding", "head": "head"}[parts[0]]
-    return f"{parts[-2]}({int(parts[1]) + 1})"
+    """The weight matrices of a model's blocks: no norms and no biases."""
+    return {n: w for n, w in weights.items() if n.startswith("blocks") and w.dim() >= 2 and "weight" in n and "norm" not in n}
 
 
 def neuron_cosines(weight: np.ndarray) -> np.ndarray:
@@ -57,13 +36,13 @@ def neuron_cosines(weight: np.ndarray) -> np.ndarray:
     return cosines(weight.T, weight.T)
 
 
-def greedy_groups(cosine: np.ndarray, threshold: float = ALIKE) -> list[list[int]]:
-    """Take the first neuron without a group, append every other without one whose cosine with it is above the threshold;
+def greedy_groups(cosine: np.ndarray) -> list[list[int]]:
+    """Take the first neuron without a group, append every other without one whose cosine with it is above ALIKE;
     repeat (Zhang et al. 2024, Fig. 10)."""
     left, groups = list(range(len(cosine))), []
     while left:
         first = left[0]
-        group = [first, *(i for i in left[1:] if cosine[first, i] > threshold)]
+        group = [first, *(i for i in left[1:] if cosine[first, i] > ALIKE)]
         groups.append(group)
         left = [i for i in left if i not in set(group)]
     return groups
@@ -79,12 +58,11 @@ def condensation(cosine: np.ndarray) -> float:
 
 def measures(weights: Mapping[str, Tensor]) -> dict[str, float]:
     """The complexity of one run in a few numbers. Ranks are shares of the largest that the matrix could have."""
-    all_matrices = matrices(weights)
-    share = {name: float(relative_rank(w)) for name, w in all_matrices.items()}
+    share = {name: float(relative_rank(w)) for name, w in matrices(weights).items()}
     eigenvalues = keys_eigenvalues(weights)
-    query = all_matrices["blocks.0.attention.W_Q.weight"].numpy()
+    query = weights["blocks.0.attention.W_Q.weight"].numpy()
     return {
-        "mean stable rank": float(np.mean([v for name, v in share.items() if name.startswith("blocks")])),
+        "mean stable rank": float(np.mean(list(share.values()))),
         "stable rank of W_Q(1)": share["blocks.0.attention.W_Q.weight"],
         "embedding's effective dimension": float(eigenvalues.sum() ** 2 / eigenvalues.square().sum()) / len(eigenvalues),
         "condensation of W_Q(1)": condensation(neuron_cosines(query)),
@@ -134,35 +112,6 @@ def embedding_cells(runs: dict[tuple, StoredRun]) -> dict[tuple, np.ndarray]:
     return {
         place: np.c_[embedding_map(run), np.full(80, measures_of(run)["order of the embedding"])] for place, run in runs.items()
     }
-
-
-def embedding_spectra(runs: Sequence[StoredRun]) -> dict[float, np.ndarray]:
-    """{γ: (runs, D)} eigenvalues of the embedding's covariance."""
-    found: dict[float, list[np.ndarray]] = {}
-    for run in runs:
-        values = keys_eigenvalues(run.weights())
-        found.setdefault(run.spec.gamma, []).append(np.maximum(values.numpy(), 1e-12))
-    return {gamma: np.stack(values) for gamma, values in found.items()}
-
-
-def matrix_spectra(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
-    """{matrix: (runs, n)} singular values, runs of one shape."""
-    found: dict[str, list[np.ndarray]] = {}
-    for run in runs:
-        for name, w in matrices(run.weights()).items():
-            found.setdefault(short_name(name), []).append(np.maximum(torch.linalg.svdvals(w).numpy(), 1e-6))
-    return {name: np.stack(values) for name, values in found.items()}
-
-
-KIND = {
-    "W_Q": "query $W^Q$",
-    "W_K": "key $W^K$",
-    "W_V": "value $W^V$",
-    "W_O": "output $W^O$",
-    "W_1": "feed-forward $W^1$",
-    "W_2": "feed-forward $W^2$",
-}
-"""What a kind of matrix is called."""
 
 
 # --- Growth along training ---

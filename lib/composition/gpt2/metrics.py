@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from lib.composition.diagram import WIDTH, gain, gamma_of_gain
 from lib.composition.phase_diagram.metrics import composes, exact_kind
+from lib.composition.phase_diagram.metrics import ends as row_ends
 from lib.composition.runs import MAPPINGS, learned, learned_among
-from lib.composition.trends import BY_GAMMA, curves, slope
+from lib.composition.trends import BY_GAMMA, slope
 from lib.composition.variations import HEADS, NORM, NOTHING, factor_specs
 from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.statistics import RARE, Comparison, compare, fisher_exact
@@ -47,7 +48,7 @@ def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequen
     """What the text of chapter 8 says of the runs of either norm, and of those with one factor changed."""
     facts: dict[str, Fact] = {}
     for title, runs in by_norm.items():
-        shares = curves(runs)
+        best = row_ends(runs)
         value, low, high = slope([run for run in runs if learned(run)] or runs, BY_GAMMA, "inferential")
         who = f"{title}, {len({run.spec.seed for run in runs})} seeds"
         short = title.split("-")[0]
@@ -55,11 +56,8 @@ def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequen
             (value, low, high), "{:.2f} ({:.2f} to {:.2f})", f"rank correlation of γ and the inferential share, {who}"
         )
         for mapping in MAPPINGS:
-            gammas, values = shares[mapping]
-            best = int(values.mean(1).argmax())
-            facts[f"{short}-{mapping}"] = Fact(
-                float(values.mean(1)[best]), "{:.0%}", f"highest mean {mapping} share, {who}, γ = {gammas[best]:g}"
-            )
+            rests = f"highest mean {mapping} share, {who}, γ = {best.gamma[mapping]:g}"
+            facts[f"{short}-{mapping}"] = Fact(best.mean[mapping][mapping], "{:.0%}", rests)
     first_set = ends(by_norm.get("pre-norm", []))
     if first_set:
         count = in_words(sum(exact_kind(run) == "inferential" for run in first_set)), in_words(len(first_set))

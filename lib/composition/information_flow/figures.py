@@ -14,7 +14,7 @@ from matplotlib.path import Path
 
 from lib.composition import palette
 from lib.composition.information_flow import metrics
-from lib.composition.information_flow.metrics import EDGES, EFFECT, GROUPS, KEY_FIRST, ROLES, ROUTES, WAYS, Flow, essential
+from lib.composition.information_flow.metrics import EDGES, EFFECT, GROUPS, KEY_FIRST, ROUTES, WAYS, Flow, essential
 from lib.composition.phase_diagram.metrics import share_of
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
 from lib.core.read import style
@@ -214,11 +214,6 @@ def _write(ax: Axes, values: np.ndarray, words: Mapping[tuple[int, int], str]) -
         ax.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
 
 
-def _by_layer(layers: Sequence[int], columns: int, height: float) -> tuple[Figure, np.ndarray]:
-    """One row of panels a model, as high as it has layers. Call inside style.look()."""
-    return plt.subplots(len(layers), columns, figsize=(style.WIDTH, height), squeeze=False, height_ratios=layers, sharex=True)
-
-
 def group_figure(groups: Mapping[str, Sequence[StoredRun]], colours: Mapping[str, str]) -> Figure:
     """How many runs change EFFECT of their answers to (4, 3) or more when a group of edges is cut in one layer.
 
@@ -234,24 +229,4 @@ def group_figure(groups: Mapping[str, Sequence[StoredRun]], colours: Mapping[str
             _write(ax, share, {(i, j): f"{round(share[i, j] * n)} of {n}" for i, j in np.argwhere(share > 0).tolist()})
             ax.set_title(title, fontsize=8.5)
             ax.set_xlabel("edges that were cut")
-    return fig
-
-
-def patch_figure(patches: Mapping[str, Mapping[str, np.ndarray]], colours: Mapping[str, str]) -> Figure:
-    """How often a patch of one position turns the answer into the other question's; nothing is written below 0.05.
-
-    patches: {title: {what differs: array}}.
-    """
-    columns = [role.replace(" anchor", "\nanchor") for role in ROLES]
-    layers = [next(iter(p.values())).shape[0] for p in patches.values()]
-    with style.look():
-        fig, axes = _by_layer(layers, 3, 1.0 + 0.38 * sum(layers) + 0.4 * len(patches))
-        for row, (title, patch) in zip(axes, patches.items(), strict=True):
-            for ax, (what, values) in zip(row, patch.items(), strict=True):
-                names = ["embedding", *(f"after layer {i}" for i in range(1, len(values)))]
-                _heat(ax, values, colours[title], columns, names if ax is row[0] else [""] * len(values))
-                _write(ax, values, {(i, j): f"{values[i, j]:.1f}" for i, j in np.argwhere(values >= 0.05).tolist()})
-                ax.set_title(f"{title}\nother {what}" if ax is row[0] else f"other {what}", fontsize=8.5)
-        for ax in axes[-1]:
-            ax.set_xlabel("patched position")
     return fig

@@ -67,11 +67,11 @@ def role_positions(place: Tensor) -> dict[str, Tensor]:
     return roles
 
 
-def inner_questions(pair: tuple[int, int] = HELD_OUT, seed: int = 1) -> Batch:
-    """One pair with every key at the places 0 … 5: (480,) questions, whose roles are four different positions."""
+def inner_questions() -> Batch:
+    """(4, 3) with every key at the places 0 … 5: (480,) questions, whose roles are four different positions."""
     task = Task()
     key, place = torch.meshgrid(torch.arange(FIRST_KEY, LAST_KEY + 1), torch.arange(LENGTH - 3), indexing="ij")
-    return task.questions(key.flatten(), place.flatten(), torch.full((key.numel(),), task.number(pair)), seed)
+    return task.questions(key.flatten(), place.flatten(), torch.full((key.numel(),), task.number(HELD_OUT)), 1)
 
 
 def _some(batch: Batch, which: Tensor) -> Batch:
@@ -98,24 +98,24 @@ def check_question(key: int, place: int) -> None:
             raise SpecError(f"{name} must be an integer from {low} to {high}, got {value!r}.")
 
 
-def flow(run: StoredRun, key: int = 99, place: int = 2, pair: tuple[int, int] = HELD_OUT, seed: int = 0) -> Flow:
+def flow(run: StoredRun, key: int = 99, place: int = 2, seed: int = 0) -> Flow:
     """The attention of a model on one question (Fig. 3a, c of Zhang et al. 2024: key 99, pair (4, 3))."""
     task, activations = Task(), ActivationCache()
-    batch = task.questions(torch.tensor([key]), torch.tensor([place]), torch.tensor([task.number(pair)]), seed)
+    batch = task.questions(torch.tensor([key]), torch.tensor([place]), torch.tensor([task.number(HELD_OUT)]), seed)
     answer = model_of(run)(batch.tokens[None], activations)[0, 0].argmax()
     layers = [activations[f"attention.{layer}"][0, 0].mean(0) for layer in range(1, run.spec.model.depth + 1)]
     return Flow(batch.tokens[0].numpy(), place, torch.stack(layers).numpy(), int(answer))
 
 
-def essential(attention: np.ndarray, sources: Sequence[int], threshold: float = ESSENTIAL) -> np.ndarray:
+def essential(attention: np.ndarray, sources: Sequence[int]) -> np.ndarray:
     """The essential path, by rule: which edges (layers, queries, sources) bring the source tokens to the last position.
 
-    An edge of layer l from token j to token k belongs to it if it carries at least `threshold` of k's attention, some source
+    An edge of layer l from token j to token k belongs to it if it carries at least ESSENTIAL of k's attention, some source
     has reached j below it, and from k there is a way on to the last position at the top. Ways go along such edges and
     straight up the residual stream. An edge from a token to itself is no way of its own.
     """
     layers, n, _ = attention.shape
-    strong = (attention >= threshold) & ~np.eye(n, dtype=bool)
+    strong = (attention >= ESSENTIAL) & ~np.eye(n, dtype=bool)
     reached = np.zeros((layers + 1, n), dtype=bool)
     reached[0, list(sources)] = True
     for layer in range(layers):
@@ -281,7 +281,7 @@ def patched(model: Transformer, taken: Batch, given: Batch, places: Sequence[tup
 
 
 @functools.cache
-def contrasts(what: str, seed: int = 2) -> tuple[Batch, Batch]:
+def contrasts(what: str) -> tuple[Batch, Batch]:
     """Pairs of questions that differ in one token: the key, the first or the second anchor. Seen pairs, places 0 … 5.
 
     Raises KeyError for anything else.
@@ -294,6 +294,7 @@ def contrasts(what: str, seed: int = 2) -> tuple[Batch, Batch]:
         "second anchor": [(p, q) for p in pairs for q in pairs if p[0] == q[0] and p[1] != q[1]],
     }[what]
     n = len(differ)
+    seed = 2
     generator = torch.Generator().manual_seed(seed)
     draws = 240 // n + 1
     key = torch.randint(FIRST_KEY, LAST_KEY + 1, (n * draws,), generator=generator)
@@ -319,12 +320,6 @@ def moved(run: StoredRun) -> bool:
     """Before the last layer, does each anchor's difference act from the last token, at least half of the time?"""
     effects = patch_effects(run)
     return all(effects[anchor][-1, ROLES.index("last")] >= 0.5 for anchor in ANCHORS)
-
-
-def mean_patch(runs: Sequence[StoredRun]) -> dict[str, np.ndarray]:
-    """{what differs: (layers, roles)}, the mean of patch_effects over runs of one depth."""
-    effects = [patch_effects(run) for run in runs]
-    return {what: np.nanmean([e[what] for e in effects], axis=0) for what in effects[0]}
 
 
 # --- States ---

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -71,49 +70,6 @@ def own_point(runs: Sequence[StoredRun]) -> Figure:
 # --- Answers of two layers ---
 
 GAMMA = "initialization rate γ  (weights get smaller →)"
-_SHIFT = {"symmetric": -0.006, "inferential": 0.006}
-
-
-def flip(panels: Mapping[str, Sequence[StoredRun]], narrow: bool = False) -> Figure:
-    """Fig. 2a, b along γ: the shares of both answers, one dot a run, hollow where it has not learned.
-
-    Lines join means over two runs at least. panels: {title: runs}, on one axis of γ, up to three in a row; `narrow`, for a
-    phone, one above the other.
-    """
-    columns = 1 if narrow else len(panels) if len(panels) <= 3 else 2
-    lines = -(-len(panels) // columns)
-    with style.look():
-        size = (style.NARROW, 2.6 * lines) if narrow else (style.WIDTH, 3.0 if lines == 1 else 0.6 + 2.4 * lines)
-        fig, axes = plt.subplots(lines, columns, figsize=size, sharex=True, sharey=True, squeeze=False)
-        for ax in axes.flat[len(panels) :]:
-            ax.set_visible(False)
-        for ax, (title, runs) in zip(axes.flat, panels.items(), strict=False):
-            gammas = sorted({run.spec.gamma for run in runs})
-            several = len(runs) > len(gammas)
-            for mapping, marker in zip(MAPPINGS, "os", strict=True):
-                colour = palette.COLOUR[mapping]
-                for run in runs:
-                    face = colour if learned(run) else "white"
-                    x, y = run.spec.gamma + _SHIFT[mapping], run.metrics[mapping]
-                    ax.plot(x, y, marker, ms=5.5, mec=colour, mfc=face, alpha=0.85, clip_on=False)
-                means = [np.mean([r.metrics[mapping] for r in runs if r.spec.gamma == g]) for g in gammas]
-                ax.plot(gammas, means, ls="-" if several else "", color=colour, lw=1.4)
-            each = sorted({sum(run.spec.gamma == g for run in runs) for g in gammas})
-            counts = f"{' to '.join(map(str, dict.fromkeys((each[0], each[-1]))))} run{'s' * (each != [1])} a γ"
-            ax.set(ylim=(-0.02, 1.04))
-            ax.set_title(f"{fill(title, 30) if columns > 2 else title}\n{counts}", fontsize=9)
-        for ax in axes[-1]:
-            ax.set_xlabel(GAMMA if len(panels) == 1 else "initialization rate γ")
-        for ax in axes[:, 0]:
-            ax.set_ylabel("share of answers to (4, 3)")
-        labels = [palette.LABEL[mapping] for mapping in MAPPINGS]
-        handles = [
-            Line2D([], [], color=palette.COLOUR[m], marker=marker, ms=5.5) for m, marker in zip(MAPPINGS, "os", strict=True)
-        ]
-        hollow = Line2D([], [], ls="", marker="o", mec=palette.SEEN, mfc="white")
-        ncols = 1 if narrow else 3
-        fig.legend([*handles, hollow], [*labels, "has not learned"], loc="outside lower center", ncols=ncols)
-    return fig
 
 
 def histogram(gammas: Sequence[float], values: np.ndarray, narrow: bool = False) -> Figure:

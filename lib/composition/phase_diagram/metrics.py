@@ -36,7 +36,7 @@ from lib.composition.variations import FLIP, KEYS, SEARCH
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.measures import memoized, seeds
-from lib.core.read.statistics import LEAD, Trend, fisher_exact, mean_interval, slope, spearman
+from lib.core.read.statistics import LEAD, SHARE, Trend, fisher_exact, mean_interval, slope, spearman
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load, load_stored
 
@@ -69,10 +69,6 @@ class PhaseTable:
         best = accuracy.argmax(-1)[..., None]
         test = np.take_along_axis(self.test, best, -1)[..., 0]
         return accuracy.max(-1).mean(-1), test.mean(-1)
-
-    def plain(self, name: str) -> np.ndarray:
-        """Mean over seeds and rates, nothing selected: (depths, gammas)."""
-        return getattr(self, name).mean((-1, -2))
 
 
 def phase_table(runs: Sequence[StoredRun]) -> PhaseTable:
@@ -222,6 +218,12 @@ def ends(runs: Sequence[StoredRun]) -> Ends:
     means = {g: {m: float(np.mean([r.metrics[m] for r in runs if r.spec.gamma == g])) for m in MAPPINGS} for g in gammas}
     gamma = {m: max(gammas, key=lambda g, m=m: means[g][m]) for m in MAPPINGS}
     return Ends(gamma, {m: means[gamma[m]] for m in MAPPINGS})
+
+
+def largest(runs: Sequence[StoredRun], mapping: str) -> Trend:
+    """A mapping's mean share where it is strongest, and the 95 % interval over the runs there."""
+    gamma = ends(runs).gamma[mapping]
+    return mean_interval([run.metrics[mapping] for run in runs if run.spec.gamma == gamma], SHARE)
 
 
 def lead_interval(runs: Sequence[StoredRun], mapping: str) -> Trend:

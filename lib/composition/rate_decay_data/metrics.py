@@ -10,7 +10,6 @@ from lib.composition.phase_diagram.metrics import ends, exact_above
 from lib.composition.runs import MAPPINGS, learned_among, learned_at, preference
 from lib.composition.trends import BY_DECAY, BY_GAMMA, BY_RATE, Trend, Value, levels, slope
 from lib.core.read.fact import Fact, mean
-from lib.core.read.measures import mean_std
 from lib.core.read.statistics import rank_trend
 from lib.core.record.store import StoredRun
 
@@ -129,27 +128,3 @@ def facts(
     total = sum(len(values[-1]) for values in steps.values())
     found["never"] = Fact((never, total), "{} of {}", "runs that never learn where every pair breaks the rule")
     return found
-
-
-NUMBERS_HEAD = ("numbers", "width", "have learned", "symmetric, most", "inferential, most", "the latter, answers that occur")
-
-
-def number_rows(keys: Sequence[StoredRun], few: Sequence[StoredRun]) -> list[tuple[str, ...]]:
-    """Line by line how many runs have learned, where each answer is most frequent over γ, and the latter over keys whose
-    answers occur in the input."""
-    lines = []
-    for row in (*([run for run in keys if BY_KEYS(run) == k] for k in levels(keys, BY_KEYS)), few):
-        found = ends(row)
-        at = {m: [run for run in row if run.spec.gamma == found.gamma[m]] for m in MAPPINGS}
-        shares = [f"{mean_std([run.metrics[m] for run in at[m]])} at γ = {found.gamma[m]:g}" for m in MAPPINGS]
-        above = mean_std([exact_above(run) for run in at["inferential"]])
-        lines.append(
-            (
-                f"{BY_KEYS(row[0]):g}",
-                str(row[0].spec.model.d_model),
-                f"{len(learned_among(row))} of {len(row)}",
-                *shares,
-                above,
-            )
-        )
-    return lines

@@ -39,15 +39,15 @@ def cosine_figure(rows: Sequence[Similarity], titles: Sequence[str]) -> Figure:
         for ax in axes[1, 1:]:
             ax.set_yticklabels([])
         fig.colorbar(image, ax=axes[0], shrink=0.9, label="cosine")
-        low = min(float(s.values[s.counted].min()) for s in rows)
+        low = min(float(s.values.min()) for s in rows)
         axes[1, 0].set_xlim(min(low - 0.05, 0.45), 1.03)
     return fig
 
 
 def _strip(ax: Axes, s: Similarity) -> None:
-    """All cosines that count, those of equal numbers apart from the others, and a bar at each mean."""
+    """All cosines, those of equal numbers apart from the others, and a bar at each mean."""
     for y, (which, colour) in enumerate(((~s.agree, style.GREY), (s.agree, style.ORANGE))):
-        values = s.values[which & s.counted]
+        values = s.values[which]
         jitter = 0.28 * np.sin(7.3 * np.arange(len(values)))  # spread evenly, and the same each time
         ax.plot(values, y + jitter, ".", ms=5, mew=0, alpha=0.65, color=colour)
         ax.plot([values.mean()] * 2, [y - 0.38, y + 0.38], color="black", lw=1.2, zorder=1)

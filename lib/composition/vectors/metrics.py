@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -31,22 +31,10 @@ NEAR, APART, LOW = 0.9, 0.1, 0.5
 @dataclass(frozen=True)
 class Similarity:
     """Of the keys 30 … 40 against themselves, (11, 11) each. values: cosines; agree: where the two vectors stand for the same
-    number; counted: the entries that means are taken over."""
+    number."""
 
     values: np.ndarray
     agree: np.ndarray
-    counted: np.ndarray
-
-
-def split(values: np.ndarray, agree: np.ndarray, counted: np.ndarray) -> tuple[np.floating, np.floating]:
-    """Mean cosine where the numbers agree, and where they do not, among the counted entries.
-
-    Raises ValueError where there are none of one kind.
-    """
-    inside, outside = values[agree & counted], values[~agree & counted]
-    if not len(inside) or not len(outside):
-        raise ValueError("a contrast needs entries that agree and entries that do not.")
-    return inside.mean(), outside.mean()
 
 
 def collect(
@@ -73,29 +61,16 @@ def collect(
 def fused(run: StoredRun, context: int = 0) -> Similarity:
     """Fig. 4a, b: X_ao of the last layer at the last position; keys 30 … 40. Below the diagonal (3, 3) against (2, 2), above
     (1, 2) against (1, 3); the diagonal, where nothing agrees, belongs to the lower half."""
-    return _halves(run, f"X_ao.{run.spec.model.depth}", None, composed, context)
-
-
-def held(run: StoredRun, context: int = 0) -> Similarity:
-    """Fig. 4c: the values V of the last layer at the first anchor, for the questions of Fig. 4a, b. What agrees is the number
-    in between, g(key; a1). The upper half compares questions with one first anchor, which is the same token, so it does not
-    count."""
-    found = _halves(run, f"V.{run.spec.model.depth}", 1, lambda pair: ANCHORS[pair[0]], context)
-    return replace(found, counted=np.tril(np.ones_like(found.agree)))
-
-
-def _halves(run: StoredRun, name: str, ahead: int | None, offset: Callable[[tuple[int, int]], int], context: int) -> Similarity:
-    """One intermediate of keys 30 … 40 in the paper's layout, a comparison of two pairs in each half. Entries agree where key +
-    offset(pair) do."""
     n = len(KEYS)
     below = np.tril(np.ones((n, n), dtype=bool))
     values, agree = np.zeros((n, n)), np.zeros((n, n), dtype=bool)
     for pairs, part in ((LOWER, below), (UPPER, ~below)):
-        rows, columns = (collect(run, [(k, pair) for k in KEYS], name, ahead, context) for pair in pairs)
-        targets = [np.array(KEYS) + offset(pair) for pair in pairs]
+        questions = ([(key, pair) for key in KEYS] for pair in pairs)
+        rows, columns = (collect(run, asked, f"X_ao.{run.spec.model.depth}", None, context) for asked in questions)
+        targets = [np.array(KEYS) + composed(pair) for pair in pairs]
         values = np.where(part, cosines(rows, columns), values)
         agree |= part & (targets[0][:, None] == targets[1][None])
-    return Similarity(values, agree, np.ones_like(agree))
+    return Similarity(values, agree)
 
 
 @disk_cached(version=2)
@@ -109,16 +84,15 @@ def plain_contrast(run: StoredRun) -> float:
     which = np.array([sum(10 ** (a - 1) for a in pair) for _, pair in questions])  # one number for a pair and its mirror image
     agree, counted = target[:, None] == target[None], which[:, None] != which[None]
     vectors = [collect(run, questions, f"X_ao.{run.spec.model.depth}", None, context) for context in range(3)]
-    means = [split(cosines(v, v), agree, counted) for v in vectors]
-    return float(np.mean([float(inside - outside) for inside, outside in means]))
+    found = [cosines(v, v) for v in vectors]
+    return float(np.mean([float(c[agree & counted].mean() - c[~agree & counted].mean()) for c in found]))
 
 
 @memoized
 def answers(run: StoredRun) -> tuple[float, float]:
     """Mean plain cosines of Fig. 4a, b: of equal answers, and of others."""
     found = fused(run)
-    inside, outside = split(found.values, found.agree, found.counted)
-    return float(inside), float(outside)
+    return float(found.values[found.agree].mean()), float(found.values[~found.agree].mean())
 
 
 # --- Which vector is the nearest? ---

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
-
-from lib.composition.phase_diagram.metrics import clear_trend
-from lib.composition.runs import MAPPINGS, SHADOW
-from lib.composition.trends import BY_GAMMA, GOES_WITH, curves, slope
+from lib.composition.phase_diagram.metrics import clear_trend, ends, largest
+from lib.composition.runs import MAPPINGS
+from lib.composition.trends import BY_GAMMA, GOES_WITH, slope
 from lib.composition.variations import FLIP, WIDTH
-from lib.composition.width.metrics import advantage, by_shape, shape_name
+from lib.composition.width.metrics import advantage, by_shape, shape_name, where_known
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero, by_interval
 from lib.core.read.measures import seeds
-from lib.core.read.statistics import SHARE, mean_interval
 from lib.core.record.store import Store, load
 
 CLEAR, LEADS = 0.9, 0.5
@@ -25,22 +22,18 @@ WIDE = 1.5
 
 def _flip(store: Store, profile: str) -> Measured:
     runs = load(FLIP.specs(profile), store)
-    shares = curves(runs)
-    gammas = shares["test"][0]
-    good = shares["test"][1].mean(1) >= SHADOW
-    if not good.any():
+    if not (known := where_known(runs)):
         raise LookupError("no γ at which the seen pairs are learned on average")
-    sym, inf = (np.where(good, shares[m][1].mean(1), np.nan) for m in MAPPINGS)
-    s, i = int(np.nanargmax(sym)), int(np.nanargmax(inf))
-    found = [mean_interval(shares[m][1][at], SHARE) for m, at in zip(MAPPINGS, (s, i), strict=True)]
-    least = min(found) if gammas[i] > gammas[s] else (0.0, -math.inf, math.inf)
+    gamma = ends(known).gamma
+    in_order = gamma["inferential"] > gamma["symmetric"]
+    least = min(largest(known, m) for m in MAPPINGS) if in_order else (0.0, -math.inf, math.inf)
     trend = clear_trend(runs) or (math.nan, math.nan, math.nan)
     parts = (
         by_interval("the lesser of both answers, each where it is most frequent, in this order", least, ">=", LEADS),
         by_interval("the same, clearly", least, ">=", CLEAR),
         above_zero("slope of the lean over γ, learned runs", trend, what="slope", form="{:.2f}"),
     )
-    return Measured(parts, shares["test"][1].shape[1])
+    return Measured(parts, seeds(runs))
 
 
 def _declines(store: Store, profile: str) -> Measured:

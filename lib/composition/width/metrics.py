@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from lib.composition.phase_diagram.metrics import ends
 from lib.composition.runs import MAPPINGS, SHADOW
-from lib.composition.trends import curves
 from lib.core.model.init import gamma_std
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words
+from lib.core.read.measures import seeds
 from lib.core.read.statistics import bootstrap_indices, interval
 from lib.core.record.store import StoredRun
 
@@ -51,7 +52,7 @@ class Crossing:
     found: bool
 
 
-def fit_logistic(x: np.ndarray, p: np.ndarray, prior: float = 0.05, rounds: int = 60) -> tuple[float, float]:
+def fit_logistic(x: np.ndarray, p: np.ndarray, prior: float = 0.05) -> tuple[float, float]:
     """Intercept a and slope b of p = 1 / (1 + exp(−(a + b x))), by Newton's method on the log-likelihood of shares p in [0, 1].
 
     A small ridge, `prior` times the square of the slope on x scaled to unit variance, keeps the fit finite where data can be
@@ -64,7 +65,7 @@ def fit_logistic(x: np.ndarray, p: np.ndarray, prior: float = 0.05, rounds: int 
     design = np.stack([np.ones_like(x), (x - shift) / scale], 1)
     ridge = np.diag([1e-6, prior])
     beta = np.zeros(2)
-    for _ in range(rounds):
+    for _ in range(60):
         q = 1 / (1 + np.exp(-np.clip(design @ beta, -30, 30)))
         gradient = design.T @ (p - q) - ridge @ beta
         hessian = (design.T * (q * (1 - q))) @ design + ridge
@@ -196,17 +197,6 @@ def highest_at_first(runs: Sequence[StoredRun]) -> list[Shape]:
     return found
 
 
-def flip_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
-    """(γ, runs with more symmetric answers, mean symmetric and inferential shares, seen pairs right)."""
-    rows = []
-    for gamma in sorted({run.spec.gamma for run in runs}):
-        group = [run for run in runs if run.spec.gamma == gamma]
-        leading = sum(share(run) > share(run, "inferential") for run in group)
-        means = (np.mean([share(run, name) for run in group]) for name in ("symmetric", "inferential", "test"))
-        rows.append((f"{gamma:g}", f"{leading} of {len(group)}", *(f"{v:.0%}" for v in means)))
-    return rows
-
-
 def trial_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
     """(batch, learning rate, decay, γ, steps to fit, both shares) of trials, a row a setting, seeds in one cell."""
     groups: dict[tuple[float, ...], list[StoredRun]] = {}
@@ -221,22 +211,21 @@ def trial_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
     ]
 
 
-def crossing_rows(found: Mapping[str, Mapping[Shape, Crossing]]) -> list[tuple[str, ...]]:
-    """(shape, its transition on γ and on the gain with 95 % intervals)."""
-    cell = lambda t: f"{t.centre:.2f} [{t.low:.2f}, {t.high:.2f}]" if t.found else "none in the range"
-    return [(shape_name(shape), cell(t), cell(found["log₁₀ σ√d"][shape])) for shape, t in found["γ"].items()]
+def where_known(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """The runs at every γ at which 90 % of the seen pairs are right on average."""
+    right = lambda gamma: float(np.mean([run.metrics["test"] for run in runs if run.spec.gamma == gamma]))
+    known = {gamma for gamma in {run.spec.gamma for run in runs} if right(gamma) >= SHADOW}
+    return [run for run in runs if run.spec.gamma in known]
 
 
 def facts(flips: Sequence[StoredRun], widths: Sequence[StoredRun], seed: int = 0) -> dict[str, Fact]:
     """What the text of chapter 7 says of the large-batch runs, and of those of several shapes."""
-    shares = curves(flips)
-    who = f"{shares['test'][1].shape[1]} seeds"
+    best, who = ends(where_known(flips) or flips), f"{seeds(flips)} seeds"
     found: dict[str, Fact] = {}
     for name in MAPPINGS:
-        gammas, values = shares[name]
-        best = int(np.where(shares["test"][1].mean(1) >= SHADOW, values.mean(1), -1).argmax())  # where seen pairs are learned
-        found[name] = Fact(float(values.mean(1)[best]), "{:.0%}", f"{name} answers, mean of {who} at γ = {gammas[best]:g}")
-        found[f"{name}-at"] = Fact(float(gammas[best]), "{:g}", f"γ at which {name} answers are most frequent")
+        gamma, share = best.gamma[name], best.mean[name][name]
+        found[name] = Fact(share, "{:.0%}", f"{name} answers, mean of {who} at γ = {gamma:g}")
+        found[f"{name}-at"] = Fact(gamma, "{:g}", f"γ at which {name} answers are most frequent")
     better = advantage(widths, seed)
     best_of = max(better, key=lambda n: better[n][0])
     found["best"] = Fact(better[best_of], "{:.2f} ({:.2f} to {:.2f})", f"times better than γ, {best_of}")

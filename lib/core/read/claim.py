@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -176,6 +176,17 @@ class Measured:
             status = next((kind for kind in (OPPOSITE, TOO_SMALL) if kind in failures), NO_EFFECT)
         words = "; ".join(part.words() for part in self.parts)
         return Finding(words, status, self.n_seeds, tuple(part.name for part in failed))
+
+
+def in_settings(found: Mapping[str, Measured]) -> Measured:
+    """One question asked in several settings, {setting: what was measured there}: a part and its group are named by their
+    setting. On as many seeds as the setting with the fewest has."""
+    parts = [
+        replace(part, name=f"{setting}: {part.name}", group=part.group and f"{setting}: {part.group}")
+        for setting, measured in found.items()
+        for part in measured.parts
+    ]
+    return Measured(tuple(parts), min(measured.n_seeds for measured in found.values()))
 
 
 @dataclass(frozen=True)
