@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from planted_bias import told_flow
 
 from lib.core.read.measures import cosines
 from lib.reasoning_bias import task as module
@@ -120,12 +121,6 @@ def test_cosines_by_lag_are_the_known_ones() -> None:
     shape = np.stack([fitted_shape(s, 200) for s in REASONING])
     lags = cosines(shape[:1], shape)[0, 1:].tolist()
     assert lags == pytest.approx([0.959, 0.844, 0.683, 0.507, 0.344, 0.213, 0.118, 0.057, 0.022], abs=6e-4)
-
-
-def told_flow(rate: np.ndarray, distribution: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """(tokens, d_m) time derivative of the embeddings near zero (Eqs 4 and 5): r_s (P^s − 1/d_vob) W2ᵀ W1ᵀ, with rows P^s, and
-    the model's maps in the order in which they are applied."""
-    return rate[:, None] * (distribution - 1 / distribution.shape[1]) @ second.T @ first.T
 
 
 def test_the_flow_is_minus_the_gradient_near_zero() -> None:

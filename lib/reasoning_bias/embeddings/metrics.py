@@ -79,7 +79,7 @@ def moved_by(run: StoredRun, step: int) -> np.ndarray:
     return anchors(run, step) - anchors_of(at_start(run.spec))
 
 
-def anchor_cosines(run: StoredRun, kind: str, step: int | None = None) -> np.ndarray:
+def anchor_cosines(run: StoredRun, kind: str, step: int) -> np.ndarray:
     """(10, 10) cosines of the embeddings of the anchors of a kind."""
     vectors = anchors(run, step)[KINDS[kind]]
     return cosines(vectors, vectors)
