@@ -85,12 +85,6 @@ def moved_snapshot(spec: RunSpec, memory: np.ndarray, reasoning: np.ndarray, siz
     return {"anchors": torch.tensor(start_of(spec).astype(float) + size * np.concatenate(by))}
 
 
-def told_flow(rate: np.ndarray, distribution: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """(tokens, d_m) time derivative of the embeddings near zero (Eqs 4 and 5): r_s (P^s − 1/d_vob) W2ᵀ W1ᵀ, with rows P^s, and
-    the model's maps in the order in which they are applied."""
-    return rate[:, None] * (distribution - 1 / distribution.shape[1]) @ second.T @ first.T
-
-
 # ---------------------------------------------------------------- attention
 
 

@@ -23,7 +23,6 @@ from planted_bias import (
     planted,
     seen,
     start_of,
-    told_flow,
 )
 from torch import Tensor
 
@@ -41,7 +40,7 @@ from lib.core.train.ensemble import Ensemble
 from lib.core.train.loop import train
 from lib.core.train.plan import Options
 from lib.reasoning_bias import experiments as bias
-from lib.reasoning_bias import ratios, theory
+from lib.reasoning_bias import ratios
 from lib.reasoning_bias import runs as stored
 from lib.reasoning_bias.attention import metrics as attention
 from lib.reasoning_bias.embeddings import metrics as embeddings
@@ -49,7 +48,7 @@ from lib.reasoning_bias.experiments import BIAS, LARGE, MIDDLE, SMALL, point_spe
 from lib.reasoning_bias.exploration import METRICS, exploration, record, trainer
 from lib.reasoning_bias.memory_and_reasoning import metrics as memory_and_reasoning
 from lib.reasoning_bias.ratios import Ratio, halving, slowdown
-from lib.reasoning_bias.study import SETS, make_study
+from lib.reasoning_bias.study import SETS, drive, make_study
 from lib.reasoning_bias.task import LENGTH, VOCAB, Task
 
 TRAINED_FIRST = [e for e in bias.EXPERIMENTS if ROUNDINGS not in e.profiles]
@@ -247,8 +246,7 @@ def test_the_flow_begins_at_the_redrawn_model() -> None:
     """With no drive at the only snapshot, half of what Eq. 4 says of the first weights is left."""
     run = planted(DESCENT, kept={6: {"drive": torch.zeros(20, 16), "anchors": torch.zeros(20, 16)}})
     model = at_start(DESCENT)
-    distributions = np.array([theory.label_distribution(s) for s in range(1, 21)])
-    velocity = told_flow(embeddings.rates(), distributions, model.W_1.weight[0].numpy(), model.W_2.weight[0].numpy())
+    velocity = embeddings.rates()[:, None] * drive(model)["drive"][0].numpy() / VOCAB
     _, found = embeddings.integrated(run)
     np.testing.assert_allclose(found[0] - start_of(DESCENT), 0.5 * 6 * velocity / 2, rtol=1e-3, atol=1e-8)
 
