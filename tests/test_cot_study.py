@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +15,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from lib.chain_of_thought.experiments import (
     EXPERIMENTS,
     SETTINGS,
-    cot_specs,
     run_spec,
     search_specs,
-    steps_specs,
     until_reached,
 )
 from lib.chain_of_thought.inference import Tables, growing, nearest, read
@@ -28,11 +24,8 @@ from lib.chain_of_thought.models import OneLayer, OneLayerSpec, half_square
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.study import make_study
 from lib.chain_of_thought.task import D_X, D_Y, GROUPS, OTHER_STEPS, Columns, D, Prompts, Task
-from lib.core.model.init import gamma_std
-from lib.core.model.transformer import from_weights
 from lib.core.record.result import RunResult
-from lib.core.record.spec import RunSpec, SpecError, TrainSpec, canonical, derived_seed, from_dict
-from lib.core.record.store import Store
+from lib.core.record.spec import RunSpec, SpecError, TrainSpec, derived_seed
 from lib.core.sweep.experiment import PROFILES, Experiment
 from lib.core.train.ensemble import Ask, Ensemble
 from lib.core.train.loop import train
@@ -94,23 +87,6 @@ def test_the_model_is_its_formula_with_its_gradients(steps: int) -> None:
             torch.testing.assert_close(ours.grad[run], theirs, rtol=1e-4, atol=1e-5)
 
 
-def test_gradients_by_finite_differences() -> None:
-    task = Task(patterns=4, steps=2, length=3)
-    prompt, answer = (t[None].double() for t in prompts_of(task, 3))
-    model = random_model(OneLayerSpec(2, 8, 0.2)).double()
-    gradients = torch.autograd.grad(model.losses(prompt, answer).sum(), list(model.parameters()))
-    generator = torch.Generator().manual_seed(5)
-    for parameter, gradient in zip(model.parameters(), gradients, strict=True):
-        way = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-        ends = []
-        for side in (1, -1):
-            with torch.no_grad():
-                parameter += side * 1e-6 * way
-                ends.append(model.losses(prompt, answer).item())
-                parameter -= side * 1e-6 * way
-        assert (ends[0] - ends[1]) / 2e-6 == pytest.approx((gradient * way).sum().item(), rel=1e-5, abs=1e-9)
-
-
 @given(st.integers(1, 5), st.integers(1, 9), st.booleans())
 def test_it_counts_what_pytorch_counts(steps: int, length: int, values: bool) -> None:
     spec = OneLayerSpec(steps, (length + 1) * steps, 0.1, trained_values=values)
@@ -136,10 +112,6 @@ def test_the_start_averages_outputs(values: bool) -> None:
     assert spec.gamma == pytest.approx(-torch.log(torch.tensor(1e-4)).item() / torch.log(torch.tensor(60.0)).item(), abs=1e-5)
 
 
-def test_gamma_says_delta() -> None:
-    assert gamma_std(D, run_spec("cot-tiny", 0, HOW, delta=0.2).gamma) == pytest.approx(0.2, rel=1e-5)
-
-
 @pytest.mark.parametrize(
     ("what", "message"),
     [
@@ -153,15 +125,6 @@ def test_gamma_says_delta() -> None:
 def test_a_model_of_no_shape_is_refused(what: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecError, match=message):
         OneLayerSpec(**{"steps": 2, "positions": 12, "delta": 0.2} | what)
-
-
-def test_a_run_travels_by_file() -> None:
-    spec = tiny()
-    record = json.loads(canonical(spec.as_dict()))
-    assert record["model"]["kind"] == "cot-one-layer"
-    again = from_dict(record)
-    assert (again, again.key) == (spec, spec.key)
-    assert tiny(trained_values=False).key != spec.key
 
 
 # ---------------------------------------------------------------- training
@@ -193,26 +156,6 @@ def test_training_is_plain_stochastic_gradient_descent(values: bool) -> None:
     assert set(result.weights) == {name for name, _ in model.named_parameters()}
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(result.weights[name], parameter[0].detach(), rtol=1e-4, atol=1e-6)
-
-
-def test_a_run_learns_alone_as_in_company() -> None:
-    specs = [tiny(seed=s) for s in range(3)]
-    together = trained(specs)
-    for spec in specs:
-        alone = trained([spec], 1)[spec]
-        assert together[spec].history["both"] == pytest.approx(alone.history["both"], rel=1e-5)
-        for name, weight in alone.weights.items():
-            torch.testing.assert_close(together[spec].weights[name], weight, rtol=1e-5, atol=1e-7)
-
-
-def test_attention_goes_to_the_step_and_then_to_the_pattern() -> None:
-    spec = cot_specs("smoke")[0]
-    history = trained([spec])[spec].history
-    step = [a + b for a, b in zip(history["both"], history["step only"], strict=True)]
-    pattern = [a + b for a, b in zip(history["both"], history["pattern only"], strict=True)]
-    assert step[5] > 0.9 > 0.6 > pattern[5]
-    assert history["both"][-1] > history["both"][5] > history["both"][0]
-    assert history["right"][-1] > 0.95
 
 
 def test_a_sweep_stops_where_attention_is_reached() -> None:
@@ -249,13 +192,6 @@ def test_a_model_must_suit_its_prompts() -> None:
 
 
 # ---------------------------------------------------------------- inference
-
-
-def test_the_nearest_pattern_is_the_nearest() -> None:
-    patterns = Trial(sum=1.3).columns.patterns
-    answers = torch.randn(50, D_Y, generator=torch.Generator().manual_seed(0))
-    away = ((answers[:, None] - patterns) ** 2).sum(-1)
-    assert torch.equal(nearest(answers, patterns), away.argmin(1))
 
 
 @torch.no_grad()
@@ -298,18 +234,6 @@ def test_tables_answer_as_the_model_does(scale: float, trial: Trial) -> None:
         torch.testing.assert_close(tables.matched(counts, prompts)[:, step], expected.detach(), rtol=1e-3, atol=1e-5)
 
 
-def test_thinking_by_hand() -> None:
-    """A model that looks at the same step and pattern alone follows the majority; in-context learning sees ends."""
-    spec = OneLayerSpec(2, 12, 10.0)
-    weights = {"attention.W_Q.weight": 10 * torch.eye(D), "attention.W_K.weight": torch.eye(D)}
-    weights["W_V.weight"] = torch.cat([torch.zeros(D_Y, D_X), torch.eye(D_Y)], 1)
-    model, columns = from_weights(spec, weights), Task(patterns=6, steps=2).columns
-    chains = [[0, 1, 5], [0, 1, 5], [0, 1, 4], [0, 2, 4], [0, 2, 4]]
-    prompts = Prompts(torch.tensor([chains]), torch.tensor([[0, 1, 5]]), torch.tensor([1]))
-    assert think(model, columns, prompts).tolist() == [[1, 5]]
-    assert leap(model, columns, prompts).tolist() == [4]
-
-
 def test_a_reading_counts_wrong_steps() -> None:
     """Of a model that looks nowhere in particular, by counting with the model itself."""
     trial, spec = Trial(), OneLayerSpec(3, 63, 0.2)
@@ -343,21 +267,8 @@ def test_trials_are_on_seeds_that_no_figure_shows() -> None:
     assert not shown & {spec.seed for group in search_specs("laptop").values() for spec in group}
 
 
-def test_the_sweep_goes_through_the_main_task() -> None:
-    for settings in steps_specs("laptop").values():
-        assert {"alpha": 0.4, "steps": 3, "patterns": 20}.keys() == settings.keys()
-        assert settings["alpha"][0.4] == settings["steps"][3] == settings["patterns"][20]
-
-
 def test_points_have_ten_thousand_prompts() -> None:
     assert all(SETTINGS[name].prompts * len(SETTINGS[name].seeds) >= 10_000 for name in ("laptop", "paper"))
-
-
-def test_smoke_runs_train_and_are_stored(tmp_path: Path) -> None:
-    spec = EXPERIMENTS[0].specs("smoke")[:1]
-    run = EXPERIMENTS[0].obtain(spec, Store(tmp_path), OPTIONS, progress=False)[0]
-    assert run.has_weights
-    assert set(run.weights()) == {"attention.W_Q.weight", "attention.W_K.weight", "W_V.weight"}
 
 
 GOLDEN = {"both": 0.2028, "held out": 0.3803}

@@ -15,14 +15,13 @@ from hypothesis import strategies as st
 
 from lib.chain_of_thought import oracle
 from lib.chain_of_thought.inference import growing
-from lib.chain_of_thought.prompts import Trial, draw
-from lib.chain_of_thought.task import D_X, Columns, D, Prompts, Task, combined
+from lib.chain_of_thought.prompts import Trial
+from lib.chain_of_thought.task import D_X, D, Prompts, Task, combined
 from lib.chain_of_thought.transitions import (
     Transitions,
     jumping,
     parting,
     reconverging,
-    step_shares,
     widest_tau,
     worked_example,
 )
@@ -135,13 +134,6 @@ def test_other_steps_by_hand() -> None:
     assert other.long().tolist() == [1, 0, 1, 0, 0, 0, 1, 0, 1]
 
 
-def test_other_steps_are_the_columns_of_no_group_of_the_step() -> None:
-    prompts = drawn(n=50)
-    both, step_only, *_ = prompts.groups
-    assert ((both | step_only) ^ prompts.other_steps.any(0)).all()
-    assert not prompts.other_steps.all(0).any()
-
-
 @given(st.integers(1, 12), st.floats(-1.41, 1.41))
 def test_test_patterns_are_orthonormal_and_in_the_span(count: int, total: float) -> None:
     found = combined(count, total)
@@ -177,16 +169,6 @@ def test_bad_tasks_are_refused(what: dict[str, Any], message: str) -> None:
 # ---------------------------------------------------------------- examples that err
 
 
-def test_the_worked_example_of_the_talk() -> None:
-    """Its numbers; and the correct paths, of which the slide misprints the second."""
-    found = worked_example()
-    np.testing.assert_allclose(found.product, [[0.56, 0.44], [0.64, 0.36]], atol=1e-12)
-    assert found.tau == pytest.approx(0.36)
-    assert found.tau_o == pytest.approx(0.56)
-    assert found.paths.tolist() == [[0, 0, 1], [1, 1, 0]]
-    assert found.holds.tolist() == [False, True]
-
-
 def test_the_gap_is_the_least_lead() -> None:
     """Of the worked example .6 − .4, three times, and .8 − .2."""
     assert worked_example().gap == pytest.approx(0.2)
@@ -194,17 +176,6 @@ def test_the_gap_is_the_least_lead() -> None:
     assert parting(10, 3, 0.5).gap == pytest.approx(2 * 0.5 ** (1 / 3) - 1)
     assert parting(10, 3, 0.5, first=0.6).gap == pytest.approx(2 * 0.5**0.6 - 1)
     assert parting(10, 3, 0.5, competitors=9).gap == pytest.approx(0.5 ** (1 / 3) - (1 - 0.5 ** (1 / 3)) / 9)
-
-
-@given(st.integers(1, 6), st.floats(0, 0.99))
-def test_shares_of_steps_sum_to_1(steps: int, first: float) -> None:
-    found = step_shares(steps, first)
-    assert (len(found), sum(found)) == (steps, pytest.approx(1))
-    assert found[1:] == pytest.approx([found[-1]] * (steps - 1))
-    if first and steps > 1:
-        assert found[0] == first
-    else:
-        assert found == pytest.approx([1 / steps] * steps)
 
 
 @given(st.integers(2, 4), st.floats(0.4, 0.9), st.floats(0.3, 0.7))
@@ -339,12 +310,6 @@ def test_trials_share_their_random_numbers() -> None:
     assert torch.equal(long.query, better.query)
 
 
-def test_any_matrices_can_be_drawn_from() -> None:
-    prompts = draw(worked_example(), 1.0, 0, 4000, 5)
-    both = (prompts.examples[..., 2] == prompts.query[:, None, 2]).double().mean().item()
-    assert both == pytest.approx((0.44 + 0.64) / 2, abs=0.02)
-
-
 def test_counts_are_those_of_the_columns() -> None:
     trial = Trial()
     prompts = trial.draw(2, 7, 9)
@@ -364,12 +329,6 @@ def vote_errors(trial: Trial, length: int, prompts: int) -> list[float]:
     counts, _ = next(growing(trial.columns, drawn, (length,)))
     answers = oracle.chain(counts, trial.columns, drawn.query[:, 0], 1)
     return (answers != drawn.query[:, 1:]).double().mean(0).tolist()
-
-
-@pytest.mark.parametrize(("length", "known"), [(10, 0.17), (20, 0.075), (40, 0.018), (60, 0.005)])
-def test_the_vote_has_its_known_errors(length: int, known: float) -> None:
-    """M' = 10, K = 2, τ = ½, one competitor, α' = .8; about known, from another program with tasks of its own."""
-    assert np.mean(vote_errors(Trial(0.8, 0.5, steps=2), length, 20_000)) == pytest.approx(known, rel=0.1, abs=0.001)
 
 
 @pytest.mark.parametrize(("alpha", "length"), [(0.8, 10), (0.4, 6), (1.0, 15)])
@@ -402,20 +361,3 @@ def test_ties_and_empty_prompts_are_decided_by_chance() -> None:
     assert abs(found[0].item() - 2000) < 150
     empty = oracle.plurality(torch.zeros(4000, 4), torch.tensor(0), torch.arange(4000)).bincount(minlength=4)
     assert (abs(empty - 1000) < 150).all()
-
-
-def test_without_a_matching_example_the_first_step_is_a_guess() -> None:
-    trial = Trial(alpha=0.0)
-    drawn = trial.draw(0, 4000, 5)
-    for counts, _ in growing(trial.columns, drawn, (5,)):
-        first = oracle.chain(counts, trial.columns, drawn.query[:, 0], 0)[:, 0]
-        assert (first != drawn.query[:, 1]).double().mean().item() == pytest.approx(0.9, abs=0.02)
-
-
-def test_columns_of_new_patterns_have_two_entries() -> None:
-    trial = Trial(sum=1.2)
-    matrix = trial.columns.vectors(trial.columns.kinds(trial.draw(0, 1, 1)))[0]
-    assert isinstance(trial.columns, Columns)
-    assert matrix.shape == (6, D)
-    assert ((matrix[0, :20] != 0).sum(), (matrix[0, D_X:] != 0).sum()) == (2, 2)
-    assert matrix[0, 20] == 1  # the code of the first step is that of training

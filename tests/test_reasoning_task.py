@@ -120,28 +120,3 @@ def test_cosines_by_lag_are_the_known_ones() -> None:
     shape = np.stack([fitted_shape(s, 200) for s in REASONING])
     lags = cosines(shape[:1], shape)[0, 1:].tolist()
     assert lags == pytest.approx([0.959, 0.844, 0.683, 0.507, 0.344, 0.213, 0.118, 0.057, 0.022], abs=6e-4)
-
-
-def told_flow(rate: np.ndarray, distribution: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """(tokens, d_m) time derivative of the embeddings near zero (Eqs 4 and 5): r_s (P^s − 1/d_vob) W2ᵀ W1ᵀ, with rows P^s, and
-    the model's maps in the order in which they are applied."""
-    return rate[:, None] * (distribution - 1 / distribution.shape[1]) @ second.T @ first.T
-
-
-def test_the_flow_is_minus_the_gradient_near_zero() -> None:
-    """Emb-MLP with tanh at tiny weights: autograd of the cross-entropy against the formula."""
-    vocab, width, hidden, scale = 30, 7, 11, 1e-4
-    generator = torch.Generator().manual_seed(0)
-    draw = lambda *shape: scale * torch.randn(*shape, generator=generator, dtype=torch.float64)
-    embedding, first, second = draw(vocab, width).requires_grad_(), draw(width, hidden), draw(hidden, vocab)
-    tokens = torch.randint(vocab, (500, 3), generator=generator)
-    target = torch.randint(vocab, (500,), generator=generator)
-    logits = torch.tanh(embedding[tokens].sum(1) @ first) @ second
-    torch.nn.functional.cross_entropy(logits, target).backward()
-    count, joint = torch.zeros(vocab), torch.zeros(vocab, vocab)
-    for place in range(3):
-        count.index_add_(0, tokens[:, place], torch.ones(500))
-        joint.index_put_((tokens[:, place], target), torch.ones(500), accumulate=True)
-    rate, distribution = count / 500, joint / count[:, None]
-    flow = told_flow(rate.double().numpy(), distribution.double().numpy(), first.numpy(), second.numpy())
-    assert flow == pytest.approx(-embedding.grad.numpy(), rel=1e-3, abs=1e-16)

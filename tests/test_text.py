@@ -259,8 +259,6 @@ EXCEPTED: dict[str, dict[str, str]] = {
     "10-embeddings": {
         "14 comes before 15": "the task",
         "(Propositions 2 and 3)": "the source's",
-        "(after Fig. 5D)": "the source's",
-        "Proposition 1 and": "the source's",
         "a tenth of the batch": "a setting",
     },
     "11-attention": {

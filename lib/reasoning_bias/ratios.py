@@ -55,9 +55,9 @@ class Ratio:
     open: bool
 
 
-def slowdown(run: StoredRun, slower: str = "memory", faster: str = "reasoning") -> Ratio | None:
-    """The bias as one number: steps to half of the loss, memory over reasoning. None where the faster never halves."""
-    one, other = halving(run, slower), halving(run, faster)
+def slowdown(run: StoredRun, slower: str = "memory") -> Ratio | None:
+    """The bias as one number: steps to half of the loss, memory over reasoning. None where that of reasoning never halves."""
+    one, other = halving(run, slower), halving(run, "reasoning")
     if other is None:
         return None
     return Ratio((run.steps if one is None else one) / other, one is None)

@@ -41,13 +41,14 @@ def short(value: float) -> str:
     return f"{value:g}".lstrip("0")
 
 
-def best(runs: Sequence[StoredRun], name: str = "held out") -> np.ndarray:
-    """The highest share of right answers that each run has along training or at the end; NaN where it never was finite.
+def best(runs: Sequence[StoredRun]) -> np.ndarray:
+    """The highest share of held-out pairs that each run has right along training or at the end; NaN where it never was finite.
 
     Along training a run is asked in the precision in which it is trained, at the end in single precision.
     """
-    along = [[v for v in run.history[name] if v is not None] for run in runs]
-    return np.array([max((*shares, run.metrics[name])) if shares else np.nan for shares, run in zip(along, runs, strict=True)])
+    along = [[v for v in run.history["held out"] if v is not None] for run in runs]
+    ends = [run.metrics["held out"] for run in runs]
+    return np.array([max(*shares, end) if shares else np.nan for shares, end in zip(along, ends, strict=True)])
 
 
 def by_gamma(runs: Sequence[StoredRun]) -> dict[float, list[StoredRun]]:
@@ -74,7 +75,6 @@ def snapshot_near(run: StoredRun, share: float) -> int:
     return min(run.snapshots(), key=lambda step: abs(math.log(step / (share * run.spec.train.steps))))
 
 
-def anchors(run: StoredRun, step: int | None = None) -> np.ndarray:
-    """(20, D) embeddings of the anchors 1 … 20 at a snapshot, by default the last."""
-    kept = run.snapshots()
-    return kept[max(kept) if step is None else step]["anchors"].numpy()
+def anchors(run: StoredRun, step: int) -> np.ndarray:
+    """(20, D) embeddings of the anchors 1 … 20 at a snapshot."""
+    return run.snapshots()[step]["anchors"].numpy()

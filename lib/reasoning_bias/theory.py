@@ -36,8 +36,8 @@ SPREAD = math.sqrt(6)
 29: a shape that was fitted, not derived."""
 
 
-def fitted_shape(token: int, width: int, key: bool = False, spread: float = SPREAD) -> np.ndarray:
-    """(width,) the embedding of Theorem 1 without its noise (Eqs 12 and 14): exp(−(i − s)²/2σ²) − 1/d_m for a reasoning anchor
-    s, the same without −1/d_m for a key; σ is `spread`."""
+def fitted_shape(token: int, width: int, spread: float = SPREAD) -> np.ndarray:
+    """(width,) the embedding of a reasoning anchor s by Theorem 1 without its noise (Eqs 12 and 14):
+    exp(−(i − s)²/2σ²) − 1/d_m; σ is `spread`."""
     i = np.arange(width)
-    return np.exp(-((i - token) ** 2) / (2 * spread**2)) - (0 if key else 1 / width)
+    return np.exp(-((i - token) ** 2) / (2 * spread**2)) - 1 / width

@@ -250,15 +250,24 @@ def looked_at(run: StoredRun, trial: Trial, examples: int = 8) -> tuple[np.ndarr
 # --- Examples needed ---
 
 
+def crossing(x: np.ndarray, y: np.ndarray, level: float) -> float | None:
+    """Where y has first fallen to a level, on the straight line between the two points around it; the first x where y begins
+    there, None for never."""
+    there = np.flatnonzero(y <= level)
+    if not there.size:
+        return None
+    if (i := there[0]) == 0:
+        return float(x[0])
+    return float(x[i - 1] + (level - y[i - 1]) * (x[i] - x[i - 1]) / (y[i] - y[i - 1]))
+
+
 def needed(found: Curve, level: float) -> float | None:
     """The number of examples at which the error first falls to a level, on the straight line between logarithms around it; None
     where no length is long enough, or the shortest is."""
-    below = np.flatnonzero(found.mean <= level)
-    if not below.size or below[0] == 0:
+    if found.mean[0] <= level:
         return None
-    i = below[0]
-    x, y = np.log(found.lengths[i - 1 : i + 1]), np.log(np.maximum(found.mean[i - 1 : i + 1], 1e-12))
-    return float(np.exp(x[0] + (math.log(level) - y[0]) * (x[1] - x[0]) / (y[1] - y[0])))
+    at = crossing(np.log(found.lengths), np.log(np.maximum(found.mean, 1e-12)), math.log(level))
+    return None if at is None else math.exp(at)
 
 
 def vote_needs() -> dict[float, float | None]:
@@ -322,15 +331,8 @@ def reached(run: StoredRun, names: Sequence[str], level: float = ENOUGH, falling
     """The iteration at which a sum of a run's numbers reaches a level, from below or `falling`, on the straight line between
     evaluations; None for never."""
     tracks = [history([run], name) for name in names]
-    steps, values = tracks[0][0], np.sum([track[0] for _, track in tracks], 0)
-    there = np.flatnonzero(values <= level if falling else values >= level)
-    if not there.size:
-        return None
-    i = there[0]
-    if i == 0:
-        return float(steps[0])
-    share = (level - values[i - 1]) / (values[i] - values[i - 1])
-    return float(steps[i - 1] + share * (steps[i] - steps[i - 1]))
+    values, sign = np.sum([track[0] for _, track in tracks], 0), 1 if falling else -1
+    return crossing(tracks[0][0], sign * values, sign * level)
 
 
 def stage_steps(run: StoredRun) -> tuple[float | None, float | None]:

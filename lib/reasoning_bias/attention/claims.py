@@ -98,7 +98,7 @@ def lemma(store: Store, profile: str) -> Measured:
 
 def stays_causal(store: Store, profile: str) -> Measured:
     paper, runs = _paper(store, profile), metrics.circuits(store, profile)
-    single = [metrics.near_average(run, single=True) for run in paper]
+    single = [metrics.near_average(run) for run in paper]
     far = [-metrics.off_average(run, max(run.snapshots())) for run in runs]
     late = [selects_late(run) for run in runs]
     parts = [by_worst("share of snapshots at which single sequences are near the average, lowest run", single, ">", HALF)]

@@ -1,4 +1,4 @@
-"""Figures of attention: the causal average, Lemma 1 as a curve, spectrum and alignment of W^V, what is read, ablations."""
+"""Figures of attention: the causal average, Lemma 1 as a curve, the two circuits, alignment of W^V, what is read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from matplotlib.lines import Line2D
 from lib.core.read import style
 from lib.core.record.store import StoredRun
 from lib.reasoning_bias.attention.metrics import CIRCUITS_OF, ROLES, alignments, selects_late
-from lib.reasoning_bias.drawing import COLOUR
 from lib.reasoning_bias.runs import by_gamma, epoch
 from lib.reasoning_bias.task import LENGTH
 
@@ -122,41 +121,6 @@ def lemma(before: Mapping[float, Sequence[float]], during: Mapping[str, Mapping[
             ax.plot(gammas, [np.exp(np.mean(np.log(points[g]))) for g in gammas], color=colour, marker=marker, ms=4, label=name)
         ax.set(yscale="log", xlabel="initialization rate γ", ylabel="ε, largest |A − 1 / i|")
         fig.legend(loc="outside lower center", ncols=len(series))
-    return fig
-
-
-def values(
-    spectra: Mapping[str, np.ndarray],
-    leading: tuple[np.ndarray, np.ndarray],
-    alignment: Mapping[str, tuple[np.ndarray, Mapping[str, np.ndarray]]],
-    chance: float,
-    count: int = 16,
-) -> Figure:
-    """Fig. 6. Top: singular values of the first W^V over the largest, {title: (seeds, n)}, and the leading ones along training,
-    (epochs, (seeds, epochs, n)). Below: |cosine| of the first singular direction with the anchors along training,
-    {title: (epochs, {kind: (seeds, epochs)})}, and what two random directions have."""
-    with style.look():
-        fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 5.0))
-        for (title, found), colour in zip(spectra.items(), style.GAMMA(np.linspace(0, 0.9, len(spectra))), strict=True):
-            relative = (found / found[:, :1])[:, :count]
-            style.band(axes[0, 0], range(1, relative.shape[1] + 1), relative, color=colour, label=title, marker=".")
-        axes[0, 0].set(xlabel="number", ylabel="singular value / largest", ylim=(0, 1.03), xticks=(1, 4, 8, 12, 16))
-        axes[0, 0].set_title("spectrum of $W^V$, early", fontsize=9)
-        axes[0, 0].legend(fontsize=8)
-        shades = ("#222222", "#666666", "#999999", "#C4C4C4")
-        for i, colour in enumerate(shades[: leading[1].shape[2]]):
-            style.band(axes[0, 1], leading[0], leading[1][..., i], color=colour, label=f"number {i + 1}")
-        axes[0, 1].set(xscale="log", xlabel="epoch", ylabel="singular value", ylim=(0, 1.3 * leading[1].max()))
-        axes[0, 1].set_title("the leading ones along training", fontsize=9)
-        axes[0, 1].legend(fontsize=8, loc="upper left", ncols=2)
-        for ax, (title, (epochs, kinds)) in zip(axes[1], alignment.items(), strict=True):
-            for kind, found in kinds.items():
-                style.band(ax, epochs, found, color=COLOUR[kind], label=f"{kind} anchors")
-            ax.axhline(chance, color=style.GREY, lw=0.8, ls=":", label="chance")
-            ax.set(xscale="log", xlabel="epoch", ylim=(0, 1))
-            ax.set_title(f"first direction and anchors, {title}", fontsize=9)
-        axes[1, 0].set_ylabel("|cosine|")
-        axes[1, 0].legend(fontsize=8)
     return fig
 
 

@@ -26,7 +26,7 @@ from lib.reasoning_bias.experiments import (
     long_specs,
     scale_specs,
 )
-from lib.reasoning_bias.ratios import closed, slowdown
+from lib.reasoning_bias.ratios import Ratio, closed, slowdown
 from lib.reasoning_bias.runs import KINDS, at, by_gamma, epoch, snapshot_near
 from lib.reasoning_bias.study import causal_average, make_study, placed
 from lib.reasoning_bias.task import LENGTH, N_PLACES, POSITIONS, Task
@@ -75,28 +75,31 @@ def in_the_book(ablation: str) -> str:
     return ablation.replace("head", "output matrix").replace("rate", "learning rate")
 
 
+def _of_both_starts(runs: Sequence[StoredRun]) -> list[list[Ratio]]:
+    """The ratios at small initialization, and those at large."""
+    return [[r for r in map(slowdown, at(runs, gamma)) if r is not None] for gamma in (SMALL, LARGE)]
+
+
 def least_gap(runs: Sequence[StoredRun]) -> tuple[float, bool]:
     """The logarithm of the smallest ratio at small initialization over the largest at large; NaN where there is none. And
     whether those at large are lower bounds, which cannot be compared."""
-    small, large = ([r for r in (slowdown(run) for run in at(runs, gamma)) if r is not None] for gamma in (SMALL, LARGE))
+    small, large = _of_both_starts(runs)
     if not small or not large:
         return float("nan"), False
-    gap = math.log(min(r.value for r in small) / max(r.value for r in large))
-    return gap, not closed(large)
+    return math.log(min(r.value for r in small) / max(r.value for r in large)), not closed(large)
 
 
 def reversed_order(runs: Sequence[StoredRun]) -> bool:
     """Is every ratio at small initialization below every one at large?"""
-    small, large = ([r.value for r in (slowdown(run) for run in at(runs, g)) if r is not None] for g in (SMALL, LARGE))
+    small, large = ([r.value for r in found] for found in _of_both_starts(runs))
     return bool(small and large) and max(small) < min(large)
 
 
-def near_average(run: StoredRun, single: bool = False) -> float:
-    """The share of snapshots from BEGINNING on at which no entry of the first attention is more than OFF from 1 / i: of its
-    mean over sequences, or of that to any single one."""
-    far = largest if single else off_average
+def near_average(run: StoredRun) -> float:
+    """The share of snapshots from BEGINNING on at which no entry of the first attention to any single sequence is more than OFF
+    from 1 / i."""
     steps = [step for step in run.snapshots() if step >= beginning([run])]
-    return float(np.mean([far(run, step) <= OFF for step in steps]))
+    return float(np.mean([largest(run, step) <= OFF for step in steps]))
 
 
 def largest(run: StoredRun, step: int) -> float:
@@ -127,10 +130,10 @@ NEW = 13
 """Of all rows of reasoning every so manieth is answered."""
 
 
-def gap(run: StoredRun, step: int, number: int = 2) -> float:
-    """The largest singular value of the first W^V over the one of this number, at a snapshot."""
-    values = singular_values(run, step)
-    return float(values[0] / values[number - 1])
+def gap(run: StoredRun, step: int) -> float:
+    """The largest singular value of the first W^V over the second, at a snapshot."""
+    first, second, *_ = run.snapshots()[step]["spectrum"].tolist()
+    return float(first / second)
 
 
 def alignments(run: StoredRun) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -138,12 +141,6 @@ def alignments(run: StoredRun) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     kept = run.snapshots()
     found = np.array([np.abs(cosines(s["anchors"].numpy(), s["direction"].numpy()[None])[:, 0]) for s in kept.values()])
     return np.array(list(kept)), {kind: found[:, where] for kind, where in KINDS.items()}
-
-
-def singular_values(run: StoredRun, step: int | None = None) -> np.ndarray:
-    """Of the first layer's W^V at a snapshot, by default the last."""
-    kept = run.snapshots()
-    return kept[max(kept) if step is None else step]["spectrum"].numpy()
 
 
 def circuits(store: Store, profile: str) -> list[StoredRun]:
@@ -286,30 +283,6 @@ def deviations_at(runs: Sequence[StoredRun]) -> dict[str, dict[float, list[float
         at = {g: [largest(r, step) for r in group] for g, group in by_gamma(runs).items()}
         found[f"epoch {step / epoch(runs[0].spec):g}"] = at
     return found
-
-
-def spectra(runs: Sequence[StoredRun], gammas: Sequence[float]) -> dict[str, np.ndarray]:
-    """{title: (seeds, n)} singular values of the first W^V at a twentieth of training."""
-    step = beginning(runs)
-    groups = by_gamma(runs)
-    return {f"γ = {g:g}": np.array([singular_values(r, step) for r in groups[g]]) for g in gammas if g in groups}
-
-
-def alignment(runs: Sequence[StoredRun], gammas: Sequence[float]) -> dict[str, tuple[np.ndarray, dict[str, np.ndarray]]]:
-    """{title: (epochs, {kind: (seeds, epochs)})}."""
-    found = {}
-    for gamma in gammas:
-        parts = [alignments(run) for run in at(runs, gamma)]
-        epochs = parts[0][0] / epoch(runs[0].spec)
-        found[f"γ = {gamma:g}"] = epochs, {k: np.array([p[1][k].mean(1) for p in parts]) for k in KINDS}
-    return found
-
-
-def leading(runs: Sequence[StoredRun], count: int = 4) -> tuple[np.ndarray, np.ndarray]:
-    """Epochs (n,) and the leading singular values of the first W^V along training, (seeds, n, count)."""
-    steps = list(runs[0].snapshots())
-    values = [[singular_values(run, step)[:count] for step in steps] for run in runs]
-    return np.array(steps) / epoch(runs[0].spec), np.array(values)
 
 
 def reading_of_average() -> np.ndarray:

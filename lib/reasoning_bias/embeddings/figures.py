@@ -1,4 +1,4 @@
-"""Figures of embeddings: cosines of anchors, label distributions, maps, theory beside measurement, the integrated flow."""
+"""Figures of embeddings: cosines of anchors, label distributions, the plane of all tokens, the integrated flow."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.patheffects import withStroke
 
 from lib.core.read import style
-from lib.core.read.measures import cosines, principal_map
+from lib.core.read.measures import cosines
 from lib.reasoning_bias import drawing
 from lib.reasoning_bias.drawing import COLOUR
 from lib.reasoning_bias.embeddings.metrics import FlowError
@@ -83,66 +82,6 @@ def label_distributions(exact: np.ndarray, sampled: np.ndarray) -> Figure:
 
 COUNTED = 4
 """Which anchor's labels are drawn as they are counted, from 0: 15, which the paper shows."""
-
-MEASURED = ((style.DARK, "o"), (style.VERMILLION, "s"), (style.BLUE, "^"))
-"""Looks of measured series; grey without points is for theory."""
-
-
-def lag_curves(measured: Mapping[str, Mapping[str, np.ndarray]], theory: Mapping[str, np.ndarray]) -> Figure:
-    """Cosine against the distance of two reasoning anchors: measured {model: {time: (seeds, 9)}}, a panel a model, and
-    theory {name: (9,)} in every panel."""
-    lags = np.arange(1, 10)
-    with style.look():
-        fig, axes = plt.subplots(1, len(measured), figsize=(style.WIDTH, 3.4), sharey=True, squeeze=False)
-        for ax, (model, series) in zip(axes[0], measured.items(), strict=True):
-            looks = MEASURED[-len(series) :]  # so that early and late look the same where nothing else is shown
-            for (name, values), (colour, marker) in zip(series.items(), looks, strict=True):
-                spread = values.std(0, ddof=1) if len(values) > 1 else np.zeros(len(lags))
-                ax.errorbar(lags, values.mean(0), spread, color=colour, marker=marker, ms=3.5, lw=1.4, capsize=2, label=name)
-            lines = [
-                ax.plot(lags, values, color=style.GREY, ls=dash)[0]
-                for values, dash in zip(theory.values(), ("--", ":", "-.")[: len(theory)], strict=True)
-            ]
-            ax.axhline(0, color="#BBBBBB", lw=0.7, zorder=0)
-            ax.set(title=model, xticks=lags[::2], xlabel="distance |s − s'|")
-            ax.legend(loc="lower left", fontsize=8)
-        axes[0, 0].set_ylabel("mean cosine of two reasoning anchors")
-        fig.legend(lines, theory, loc="outside lower center", ncols=len(theory))
-    return fig
-
-
-def maps(panels: Mapping[str, tuple[np.ndarray, Sequence[int]]], columns: int = 2) -> Figure:
-    """Figs 5B, D: first two principal components. panels: {title: ((n, D) vectors, their n tokens)}; colour and line follow
-    the token's number; of FEW tokens the first and the last are written beside their points."""
-    rows = -(-len(panels) // columns)
-    with style.look():
-        fig, axes = plt.subplots(rows, columns, figsize=(style.WIDTH, 2.6 * rows), squeeze=False)
-        for ax in axes.flat[len(panels) :]:
-            ax.axis("off")
-        order = ScalarMappable(Normalize(0, 1), style.GAMMA)
-        bar = fig.colorbar(order, ax=axes, location="bottom", shrink=0.4, aspect=40, ticks=[0, 1])
-        bar.ax.set_xticklabels(["smallest number", "largest"])
-        for ax, (title, (vectors, tokens)) in zip(axes.flat[: len(panels)], panels.items(), strict=True):
-            points, explained = principal_map(vectors)
-            ax.plot(*points.T, color="#CCCCCC", lw=0.8, zorder=0)
-            ax.scatter(*points.T, c=np.arange(len(points)), cmap=style.GAMMA, s=14)
-            for end, beside in ((0, 1), (-1, -2)) if len(tokens) <= FEW else ():
-                away = points[end] - points[beside]
-                place = tuple(12 * away / max(np.linalg.norm(away), 1e-12))
-                how = {"xytext": place, "textcoords": "offset points", "ha": "center", "va": "center"}
-                label = ax.annotate(str(tokens[end]), points[end], fontsize=8.5, **how)
-                label.set_path_effects([withStroke(linewidth=2, foreground="white")])
-            ax.margins(0.2)
-            ax.set_title(title, fontsize=9)
-            ax.set(xlabel=f"first component ({explained[0]:.0f} %)", ylabel=f"second ({explained[1]:.0f} %)")
-            ax.set_xticks([])
-            ax.set_yticks([])
-            ax.set_aspect("equal", adjustable="datalim")
-    return fig
-
-
-FEW = 10
-"""So many tokens have room for labels in a map."""
 
 
 def formation(models: Mapping[str, tuple[np.ndarray, Mapping[str, np.ndarray]]]) -> Figure:

@@ -49,11 +49,6 @@ TENTH = ", a tenth of the batch"
 SMALL_BATCH = BY_POSITIONS + TENTH
 
 
-def written(value: float) -> str:
-    """A number with the sign that books have for minus."""
-    return f"{value:z.2f}".replace("-", "−")
-
-
 def told(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
     """Mean ± standard deviation, where that does not round to nothing."""
     return mean_std(values, digits).replace("-", "−").removesuffix(f" ± {0:.{digits}f}")
@@ -84,7 +79,7 @@ def moved_by(run: StoredRun, step: int) -> np.ndarray:
     return anchors(run, step) - anchors_of(at_start(run.spec))
 
 
-def anchor_cosines(run: StoredRun, kind: str, step: int | None = None) -> np.ndarray:
+def anchor_cosines(run: StoredRun, kind: str, step: int) -> np.ndarray:
     """(10, 10) cosines of the embeddings of the anchors of a kind."""
     vectors = anchors(run, step)[KINDS[kind]]
     return cosines(vectors, vectors)
@@ -110,35 +105,25 @@ def off_diagonal(matrix: np.ndarray) -> np.ndarray:
     return matrix[~np.eye(len(matrix), dtype=bool)]
 
 
-def exact_distributions(kind: str) -> np.ndarray:
-    """(10, V) P^s − 1 / d_vob of the anchors of a kind."""
-    tokens = MEMORY if kind == "memory" else REASONING
-    return np.array([theory.label_distribution(s) for s in tokens]) - 1 / VOCAB
+def exact_distributions() -> np.ndarray:
+    """(10, V) P^s − 1 / d_vob of the reasoning anchors."""
+    return np.array([theory.label_distribution(s) for s in REASONING]) - 1 / VOCAB
 
 
-def sampled_distributions(kind: str, rows: int, table_seed: int = 0) -> np.ndarray:
+def sampled_distributions(rows: int) -> np.ndarray:
     """The same, counted in the training set of the laptop and paper profiles with this many rows."""
-    task = Task(table_seed)
-    batch = task.rows(torch.tensor(table_seed), torch.arange(rows))
+    batch = Task().rows(torch.tensor(0), torch.arange(rows))
     found = []
-    for s in MEMORY if kind == "memory" else REASONING:
+    for s in REASONING:
         holds = (batch.first == s) | (batch.second == s)
         counts = np.bincount(batch.target[holds].numpy(), minlength=VOCAB)
         found.append(counts / counts.sum())
     return np.array(found) - 1 / VOCAB
 
 
-def fitted(width: int, gamma: float, seed: int | None = 0, keys: bool = False) -> np.ndarray:
-    """(n, width) Eq. 14 for the reasoning anchors, or for the keys, with its noise of standard deviation width^−γ; without
-    noise for seed None."""
-    tokens = range(FIRST_KEY, LAST_KEY + 1) if keys else REASONING
-    shape = np.array([theory.fitted_shape(s, width, keys) for s in tokens])
-    return shape if seed is None else shape + width**-gamma * np.random.default_rng(seed).standard_normal(shape.shape)
-
-
 def exact_cosines() -> np.ndarray:
     """(10, 10) cosines of reasoning anchors of Proposition 1: those of P^s."""
-    exact = exact_distributions("reasoning")
+    exact = exact_distributions()
     return cosines(exact, exact)
 
 
@@ -204,26 +189,6 @@ def matrices(
     return columns, used
 
 
-def lag_series(
-    times: Mapping[str, tuple[Sequence[StoredRun], int]], width: int, gamma: float
-) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, np.ndarray]]:
-    """Measured curves of cosine against distance, {model: {time: (seeds, 9)}}, and those of the theory. Eq. 14 with its noise
-    is the mean of 200 draws."""
-    emb = times["Emb-MLP early"][0]
-    first = min(emb[0].snapshots())
-    moved = [by_lag(moved_cosines(run, first)) for run in emb]
-    measured = {"Emb-MLP": {f"moved, {epoch_words(emb[0], first)}": np.array(moved)}}
-    for name, (runs, step) in times.items():
-        model, when = name.rsplit(" ", 1)
-        measured.setdefault(model, {})[f"{when}, {epoch_words(runs[0], step)}"] = lag_cosines(runs, step)
-    drawn = [fitted(width, gamma, i) for i in range(200)]
-    theory = {
-        r"$P^s - 1/d_\mathrm{vob}$ (Prop. 1)": by_lag(exact_cosines()),
-        f"Eq. 14 with its noise, γ = {gamma:g}": np.mean([by_lag(cosines(v, v)) for v in drawn], 0),
-    }
-    return measured, theory
-
-
 def formation(runs: Sequence[StoredRun]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Epochs (n,) and mean cosines along training, each (seeds, n)."""
     steps = list(runs[0].snapshots())
@@ -233,13 +198,10 @@ def formation(runs: Sequence[StoredRun]) -> tuple[np.ndarray, dict[str, np.ndarr
     return np.array(steps) / epoch(runs[0].spec), dict(zip(names, (lag[..., 0], lag[..., -1], np.array(memory)), strict=True))
 
 
-def labels_of_anchor() -> tuple[float, float, int]:
-    """Mean distance of a label from its reasoning anchor, their standard deviation, and the values on the flat top."""
-    p = exact_distributions("reasoning")[0] + 1 / VOCAB
-    i = np.arange(len(p))
-    mean = float((p * i).sum())
-    flat = int(np.isclose(p, p.max()).sum())
-    return mean - REASONING[0], float(np.sqrt((p * (i - mean) ** 2).sum())), flat
+def label_spread() -> float:
+    """Standard deviation of the labels of a reasoning anchor, which is the same for all."""
+    p, i = exact_distributions()[0] + 1 / VOCAB, np.arange(VOCAB)
+    return float(np.sqrt((p * (i - (p * i).sum()) ** 2).sum()))
 
 
 @dataclass(frozen=True)
@@ -365,7 +327,6 @@ def facts(
     flow = {name: [compared(run, exact_).error for run in runs] for name, (runs, exact_) in cases.items()}
     spreads = [[own_spread(run) for run in runs] for runs in circuits.values()]
     whole = [plane_orders(run)["reasoning"] for run in late if run.has_weights]
-    _, width, _ = labels_of_anchor()
     found = {
         "near": Fact(float(lag[0]), "{:.2f}", f"mean cosine of neighbouring reasoning anchors, transformer, late, {who}"),
         "far": Fact((float(far.min()), float(far.max())), "{:.2f} to {:.2f}", f"the same at distance 9, by seed, {who}"),
@@ -384,7 +345,7 @@ def facts(
             "{:.2f}",
             "mean distance of cosines from P^s, what Emb-MLP moved in an epoch",
         ),
-        "width": Fact(width, "{:.0f}", "standard deviation of an anchor's label distribution"),
+        "width": Fact(label_spread(), "{:.0f}", "standard deviation of an anchor's label distribution"),
         "paper-runs": Fact(in_words(len(spreads[0])), "{}", f"runs with the paper's circuit at γ = {SMALL:g}"),
         "spread": Fact(
             mean(s for s, _ in spreads[0]),
@@ -421,14 +382,4 @@ def flow_rows(cases: Mapping[str, tuple[Sequence[StoredRun], bool]]) -> list[tup
         ]
         rest = (told([c.step for c in at_], 0), f"{100 * np.mean([c.fallen for c in at_]):.1f}%", told([c.grown for c in at_]))
         rows.append((name, *numbers, *rest))
-    return rows
-
-
-def order_rows(runs: Sequence[StoredRun], step: int) -> list[tuple[str, ...]]:
-    """(kind, rank correlation of distance in number and in place: in a plane of its own, in that of all tokens by seed)."""
-    rows = []
-    for kind, where in KINDS.items():
-        own = told([order(anchors(run, step)[where]) for run in runs])
-        whole = ", ".join(written(plane_orders(run)[kind]) for run in runs if run.has_weights)
-        rows.append((f"{kind} anchors", own, whole))
     return rows
