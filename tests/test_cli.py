@@ -156,7 +156,8 @@ def test_an_error_of_the_system_without_a_file_keeps_its_traceback(run: Run, mon
 
 
 def test_claims_are_told_where_their_letters_cannot_be_written() -> None:
-    record = {"status": "partly", "item": "a", "statement": "γ − 1", "measured": "−1", "failed": [], "by_construction": False}
+    record = {"status": "partly", "item": "a", "statement": "γ − 1", "measured": "−1", "failed": []}
+    record |= {"paper": "ours", "by_construction": False}
     program = f"import lib.book.claims as c; c.evaluate = lambda *a: [{record}]; from lib.__main__ import main; "
     program += "one = main(['claims']); print(end=chr(12), flush=True); raise SystemExit(one or main(['claims', '--json']))"
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
