@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 import matplotlib.pyplot as plt
@@ -67,38 +68,47 @@ def gpu_facts(store: Store) -> dict[str, Fact]:
     }
 
 
-WHOSE = "GPT-2 of chapter 13"
-"""Whose bfloat16 is held against single precision."""
+Compared = dict[str, tuple[Comparison, float]]
+"""{what is compared: (numbers, how far they may be off)}, as lib.core.read.roundings has them."""
 
 
-def roundings(store: Store) -> dict[str, Comparison]:
-    """{what is compared: numbers}, as chapter 13 asks; nothing where its runs are not all stored."""
-    try:
-        return {name: numbers for name, (numbers, _) in icl.PRECISION.compared(store, "laptop").items()}
-    except LookupError:
-        return {}
+COMPARED = {
+    "GPT-2 of chapter 13": (("low", "high"), icl.PRECISION),
+}
+"""{whose bfloat16 is held against single precision: (names of the facts, what is asked)}"""
 
 
-def rounding_facts(found: Mapping[str, Comparison]) -> dict[str, Fact]:
+def roundings(store: Store) -> dict[str, Compared]:
+    """What is compared of each of COMPARED; nothing of those whose runs are not all stored."""
+    found: dict[str, Compared] = {}
+    for title, (_, question) in COMPARED.items():
+        with suppress(LookupError):
+            found[title] = question.compared(store, "laptop")
+    return found
+
+
+def rounding_facts(found: Mapping[str, Compared]) -> dict[str, Fact]:
     """Of every number that is compared; nothing where it is not."""
     facts = {}
-    for name, c in zip(("low", "high"), found.values() or (None, None), strict=True):
-        shift = f"mean over seeds of bfloat16 less single precision, with its 95 % interval, {WHOSE}"
-        far = f"mean distance of bfloat16 from both trainings in single precision, {WHOSE}"
-        bit = f"mean distance by the last bit of the weights, {WHOSE}"
-        facts |= {
-            f"rounded-{name}": Fact(c and c.mean_shift, "{:+.3f} ({:+.3f} to {:+.3f})", shift),
-            f"rounded-{name}-far": Fact(c and float(c.far.mean()), "{:.3f}", far),
-            f"rounded-{name}-bit": Fact(c and float(c.null.mean()), "{:.3f}", bit),
-        }
+    for title, (names, _) in COMPARED.items():
+        for name, c in zip(names, [c for c, _ in found.get(title, {}).values()] or [None] * len(names), strict=True):
+            shift = f"mean over seeds of bfloat16 less single precision, with its 95 % interval, {title}"
+            far = f"mean distance of bfloat16 from both trainings in single precision, {title}"
+            bit = f"mean distance by the last bit of the weights, {title}"
+            facts |= {
+                f"rounded-{name}": Fact(c and c.mean_shift, "{:+.3f} ({:+.3f} to {:+.3f})", shift),
+                f"rounded-{name}-far": Fact(c and float(c.far.mean()), "{:.3f}", far),
+                f"rounded-{name}-bit": Fact(c and float(c.null.mean()), "{:.3f}", bit),
+            }
     return facts
 
 
-def draw_roundings(found: Mapping[str, Comparison]) -> Figure:
+def draw_roundings(found: Mapping[str, Compared]) -> Figure:
     """Run by run, how far bfloat16 is from single precision, beside how far the last bit of the initial weights leads."""
+    rows = [(f"{title}: {name}", c) for title, numbers in found.items() for name, (c, _) in numbers.items()]
     with look():
-        figure, axes = plt.subplots(len(found), 1, figsize=(WIDTH, 0.5 + 1.05 * len(found)), squeeze=False)
-        for ax, (name, c) in zip(axes[:, 0], found.items(), strict=True):
+        figure, axes = plt.subplots(len(rows), 1, figsize=(WIDTH, 0.5 + 1.05 * len(rows)), squeeze=False)
+        for ax, (name, c) in zip(axes[:, 0], rows, strict=True):
             for y, (values, colour) in enumerate(((c.moved - c.single, GREY), (c.shift, BLUE))):
                 ax.plot(values, np.full(len(values), y), "o", color=colour, alpha=0.7, ms=5)
             ax.plot(c.mean_shift[1:], [1, 1], color=BLUE, lw=1)
@@ -106,7 +116,7 @@ def draw_roundings(found: Mapping[str, Comparison]) -> Figure:
             ax.set(yticks=(0, 1), yticklabels=("last bit moved", "bfloat16"), ylim=(-0.6, 1.6))
             reach = 1.15 * max(abs(bound) for bound in ax.get_xlim())
             ax.set_xlim(-reach, reach)
-            ax.set_title(f"{WHOSE}: {name}", loc="left", fontsize="medium")
+            ax.set_title(name, loc="left", fontsize="medium")
         axes[-1, 0].set_xlabel("difference from single precision, a dot a run")
     return figure
 
