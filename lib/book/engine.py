@@ -25,6 +25,7 @@ from lib.in_context.out_of_domain import claims as icl
 from lib.language import cogs, scan
 from lib.language.experiments import COGS, cogs_specs, scan_specs
 from lib.language.study import cogs_data
+from lib.reasoning_bias.memory_and_reasoning import claims as bias
 
 Record = dict[str, Any]
 
@@ -73,6 +74,7 @@ Compared = dict[str, tuple[Comparison, float]]
 
 
 COMPARED = {
+    "Two layers of chapter 9": (("memory", "held"), bias.PRECISION),
     "GPT-2 of chapter 13": (("low", "high"), icl.PRECISION),
 }
 """{whose bfloat16 is held against single precision: (names of the facts, what is asked)}"""

@@ -108,6 +108,20 @@ def adding_search(profile: str) -> list[RunSpec]:
     ]
 
 
+GPT2_RATE, GPT2_SEEDS = LOW_RATE, (0, 1, 2, 3)
+
+
+def gpt2_adding_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
+    """{(γ, weight decay): runs} of the paper's two arms in GPT-2's form, in single precision, at the rate at which one trial
+    said that the large start adds and the small one does not; the profile paper has that form anyway."""
+    if check_profile(profile) == "paper":
+        return {}
+    train = replace(ADDING[profile].train, precision="float32")
+    name, seeds = "language-addition-gpt2", GPT2_SEEDS if profile == "laptop" else GPT2_SEEDS[:1]
+    spec = lambda arm, seed: adding_spec(profile, *arm, seed, form="GPT-2", rate=GPT2_RATE, train=train)
+    return {arm: [replace(spec(arm, seed), experiment=name) for seed in seeds] for arm in (LARGE, SMALL)}
+
+
 def _language(name: str, title: str, make: StudyFactory, *specs: Callable[[str], Any]) -> Experiment:
     return Experiment(name, title, VERSION, make, in_one_list(*specs), models=(CausalSpec,))
 
@@ -117,6 +131,10 @@ ADDITION = Experiment(
 )
 ADDITION_SEARCH = Experiment(
     "language-addition-search", "Addition: trials of forms and learning rates", VERSION, make_adding, adding_search
+)
+
+ADDITION_GPT2 = Experiment(
+    "language-addition-gpt2", "Addition in GPT-2's form", VERSION, make_adding, in_one_list(gpt2_adding_specs)
 )
 
 
@@ -428,6 +446,7 @@ OWN_DATA = _language("language-own", "A user's own data", make_own, own_specs)
 EXPERIMENTS: tuple[Experiment, ...] = (
     ADDITION,
     ADDITION_SEARCH,
+    ADDITION_GPT2,
     _language("language-scan", "SCAN: a primitive that was seen alone", make_scan, scan_specs),
     _language("language-cogs", "COGS: 21 cases", make_cogs, cogs_specs),
     _language("language-prontoqa", "PrOntoQA over sizes", make_asking, asking_specs),

@@ -23,6 +23,7 @@ from lib.language.experiments import (
     SMALL,
     SQUARE,
     adding_specs,
+    gpt2_adding_specs,
     low_rate_specs,
 )
 
@@ -67,6 +68,14 @@ def by_setting(groups: Sequence[Sequence[StoredRun]]) -> dict[Setting, tuple[lis
 def trials(store: Store, profile: str) -> list[StoredRun]:
     """The stored trials. Raises LookupError where some are missing."""
     return load(ADDITION_SEARCH.specs(profile), store)
+
+
+def in_gpt2_form(store: Store, profile: str) -> dict[tuple[float, float], list[StoredRun]]:
+    """{(γ, weight decay): stored runs of GPT-2's form}. Raises LookupError where some are missing, or the profile has none."""
+    found = gpt2_adding_specs(profile)
+    if not found:
+        raise LookupError(f"the profile {profile!r} has no such runs beside its own")
+    return {arm: load(specs, store) for arm, specs in found.items()}
 
 
 def task_of(run: StoredRun) -> Addition:
