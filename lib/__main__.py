@@ -171,7 +171,10 @@ def _status(args: argparse.Namespace) -> None:
     from lib.book import recall
 
     if args.verify:
-        _verify(args)
+        from lib.book import status
+        from lib.book.paths import default_store
+
+        status.verify(default_store(), args.json)
         return
     now = recall.fingerprint("json" if args.json else "text")
     if (said := recall.recalled(now)) is None:
@@ -183,13 +186,6 @@ def _status(args: argparse.Namespace) -> None:
         said = json.dumps(status.as_json(items), indent=1) if args.json else f"{status.place(store)}\n{status.as_text(items)}"
         recall.keep(now, said)
     print(said)
-
-
-def _verify(args: argparse.Namespace) -> None:
-    from lib.book import status
-    from lib.book.paths import default_store
-
-    status.verify(default_store(), args.json)
 
 
 def _pdf(args: argparse.Namespace) -> None:

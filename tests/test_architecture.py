@@ -5,19 +5,19 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-import sys
 from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
+import packages
 import pytest
+from packages import imported, own, third_party
 
 from lib.book import bridge, registry
 from lib.book.paths import default_store
 from lib.core.sweep.experiment import Experiment
 
-ROOT = Path(__file__).parents[1]
-LIB = ROOT / "lib"
+LIB = packages.ROOT / "lib"
 STUDIES = sorted(path.name for path in LIB.iterdir() if path.is_dir() and path.name not in ("core", "book", "__pycache__"))
 CORE = {
     "model": set(),
@@ -31,29 +31,6 @@ NEEDS_RAY = "cluster.py"
 BARE = {"jaxtyping", "torch", "safetensors", "filelock", "tqdm", "numpy"}
 
 
-def imported(path: Path) -> set[str]:
-    """Every module that a source file imports, at any depth of its code, with its full dotted name."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            package = path.relative_to(ROOT).parent.parts
-            base = list(package[: len(package) - node.level + 1]) if node.level else []
-            module = ".".join([*base, *(node.module or "").split(".")]).strip(".")
-            found |= {f"{module}.{alias.name}" for alias in node.names}  # `from lib.core import init` is an import of a module
-    return found
-
-
-def own(path: Path) -> set[str]:
-    """The part of `imported` that is ours."""
-    return {name for name in imported(path) if name.split(".")[0] == "lib"}
-
-
-def third_party(path: Path) -> set[str]:
-    return {name.split(".")[0] for name in imported(path)} - {"lib", "__future__"} - sys.stdlib_module_names
-
-
 def within(name: str, package: str) -> bool:
     return name == package or name.startswith(f"{package}.")
 
@@ -63,12 +40,12 @@ def sources(folder: Path) -> list[Path]:
 
 
 def show(path: Path) -> str:
-    return str(path.relative_to(ROOT))
+    return str(path.relative_to(packages.ROOT))
 
 
 def test_the_reader_of_imports_sees_every_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests below are only as good as this."""
-    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    monkeypatch.setattr(packages, "ROOT", tmp_path)
     path = tmp_path / "lib" / "core" / "probe.py"
     path.parent.mkdir(parents=True)
     path.write_text(
@@ -158,14 +135,14 @@ EXPLORES = "exploration.py"
 RUNNING = {"from_weights", "weights", "snapshots", "build", "forward", "logits", "obtain", "no_grad", "inference_mode"}
 
 
-def packages(study: Path) -> list[Path]:
+def folders(study: Path) -> list[Path]:
     """The sub-packages of a study, one a chapter."""
     return sorted(path for path in study.iterdir() if path.is_dir() and any(path.glob("*.py")))
 
 
 def offences(study: Path) -> list[str]:
     """What the chapters of a study do that their rooms forbid, and what stands above them and leans on a chapter."""
-    chapters, found = {path.name: path for path in packages(study)}, []
+    chapters, found = {path.name: path for path in folders(study)}, []
     for path in study.glob("*.py"):
         allowed = {"claims.py": "claims", EXPLORES: "metrics"}.get(path.name)
         for name in sorted(own(path)):
@@ -235,7 +212,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("case", PLANTED)
 def test_the_reader_of_rooms_sees_every_offence(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    monkeypatch.setattr(packages, "ROOT", tmp_path)
     study = tmp_path / "lib" / "planted"
     allowed = "from lib.core import style\nfrom lib.core.record.store import StoredRun\nfrom lib.planted import runs\n"
     for chapter in ("one", "two"):
@@ -318,7 +295,7 @@ def bridge_chapters() -> list[str]:
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_study_has_all_its_places(study: str) -> None:
-    texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "_toc.yml", "book/glossary.md")]
+    texts = [(packages.ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "_toc.yml", "book/glossary.md")]
     assert missing_places(study, *texts, bridge_chapters()) == []
 
 

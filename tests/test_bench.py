@@ -12,7 +12,7 @@ from benchmarks import cluster, speed
 from benchmarks.language import PlainGPT, plain_losses
 from benchmarks.reference import Plain, plain_step
 from lib import __main__ as command
-from lib.book import engine, timings
+from lib.book import timings
 from lib.composition.study import Composition
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import ModelSpec, Transformer
@@ -111,14 +111,6 @@ def test_the_engine_page_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(timings, "FOLDER", tmp_path)
     with pytest.raises(LookupError, match=r"benchmarks/speed\.json is not there: measure it first"):
         timings.load("speed")
-
-
-def test_figures_of_the_engine_page_draw_every_row(timing: speed.Timing) -> None:
-    row = dataclasses.asdict(timing)
-    rows = [row | {"against": against, "value": value} for against in ("runs", "depth", "width") for value in (1, 2, 4)]
-    figure = engine.draw_scaling(rows)
-    assert [len(ax.lines[0].get_xdata()) for ax in figure.axes] == [3, 3, 3]
-    assert engine.speed_table([row]).count("\n") == 2
 
 
 def test_the_plain_language_model_is_the_engines() -> None:

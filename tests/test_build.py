@@ -159,9 +159,3 @@ def test_an_error_in_a_notebook_is_never_published(book: list[Chapter], monkeypa
     monkeypatch.setattr(build, "render", lambda output: pytest.fail("pages were made"))
     with pytest.raises(BuildError, match="01-one holds an error in cell 1"):
         build.build(execute=False)
-
-
-def test_a_damaged_list_of_failures_is_no_list(book: list[Chapter]) -> None:
-    for text in ("", "{", "[1]", "null", "3"):
-        build.FAILED.write_text(text)
-        assert build.failures() == {}

@@ -75,6 +75,18 @@ def sentence(code: int, err: str) -> str:
         (("sweep", "composition-fast", "--profile", "huge"), "unknown profile 'huge'"),
         (("sweep", "composition-search", "--profile", "smoke"), "has no runs of the profile 'smoke': it has them of laptop."),
         (("sweep", "composition-fast", "--memory", "-1"), "--memory must be above 0, got -1.0."),
+        (("sweep", "composition-fast", "--memory", "nan"), "--memory must be a finite number, got nan."),
+        (("sweep", "composition-fast", "--slots", "0"), "slots must be an integer of at least 1, got 0."),
+        (("sweep", "composition-fast", "--workers", "-1"), "workers must be an integer of at least 1, got -1."),
+        (
+            ("sweep", "composition-fast", "--profile", "smoke", "--memory", "0.0001"),
+            "or train a smaller profile.",
+        ),
+        (("sweep", "composition-fast", "--address", "127.0.0.1:1"), "are for a cluster: add --engine ray."),
+        (
+            ("sweep", "composition-fast", "--engine", "ray", "--address", "127.0.0.1:1"),
+            "no Ray cluster answers at",
+        ),
         (("claims", "--profile", "huge"), "unknown profile 'huge'"),
         (("run", "05", "-p", "gamma", "55"), "gamma must lie between -10 and 10, got 55.0."),
         (("run", "05", "-p", "gamma", "-1e3"), "gamma must lie between -10 and 10, got -1000.0."),
@@ -144,7 +156,8 @@ def test_an_error_of_the_system_without_a_file_keeps_its_traceback(run: Run, mon
 
 
 def test_claims_are_told_where_their_letters_cannot_be_written() -> None:
-    record = {"status": "partly", "item": "a", "statement": "γ − 1", "measured": "−1", "failed": [], "by_construction": False}
+    record = {"status": "partly", "item": "a", "statement": "γ − 1", "measured": "−1", "failed": []}
+    record |= {"paper": "ours", "by_construction": False}
     program = f"import lib.book.claims as c; c.evaluate = lambda *a: [{record}]; from lib.__main__ import main; "
     program += "one = main(['claims']); print(end=chr(12), flush=True); raise SystemExit(one or main(['claims', '--json']))"
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
@@ -380,32 +393,6 @@ def test_help_needs_no_torch() -> None:
     """The help of the command must answer at once, and from any folder."""
     done = subprocess.run([sys.executable, "-m", "lib", "--help"], capture_output=True, text=True, check=True, cwd="/")
     assert "sweep" in done.stdout
-
-
-def test_memory_too_small_for_one_run_is_one_sentence(run: Run) -> None:
-    code, _, err = run("sweep", "composition-fast", "--profile", "smoke", "--memory", "0.0001")
-    assert code == 1
-    assert err.count("GB may be used: free memory, raise the limit or train a smaller profile.") == 1
-    assert "Traceback" not in err
-
-
-@pytest.mark.parametrize("words", [("--slots", "0"), ("--workers", "-1"), ("--memory", "nan")])
-def test_options_that_make_no_sense_are_refused(run: Run, words: tuple[str, str]) -> None:
-    code, _, err = run("sweep", "composition-fast", "--profile", "smoke", *words)
-    assert code == 1
-    assert f"{words[0].removeprefix('--')} must be" in err
-
-
-def test_cluster_settings_without_a_cluster_are_refused(run: Run) -> None:
-    code, _, err = run("sweep", "composition-fast", "--profile", "smoke", "--address", "127.0.0.1:1")
-    assert code == 1
-    assert "are for a cluster: add --engine ray" in err
-
-
-def test_an_unreachable_cluster_is_one_sentence(run: Run) -> None:
-    code, _, err = run("sweep", "composition-fast", "--profile", "smoke", "--engine", "ray", "--address", "127.0.0.1:1")
-    assert code == 1
-    assert "no Ray cluster answers at '127.0.0.1:1'" in err
 
 
 def test_a_reader_who_leaves_early_is_no_error(store: Store) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from planted import Planted, planted_run
 from planted_composition import make_run
-from test_ledger import Made, a_claim, rows_of
+from planted_pages import Made, a_claim, rows_of
+from tiny import make_tiny_spec
 
 from lib.book import contents, front
 from lib.book.chapters import Chapter, chapters, read_notebook
@@ -163,6 +165,10 @@ def test_the_table_of_the_book_is_one_block_of_html(planted: list[Chapter]) -> N
 
 
 # ---------------------------------------------------------------- the question
+
+
+def make_run(gamma: float = 0.5, seed: int = 0, **shares: float) -> Planted:
+    return planted_run(make_tiny_spec(gamma=gamma, seed=seed), {"test": 1.0, "symmetric": 0.0, "inferential": 0.0} | shares)
 
 
 def test_the_question_has_a_square_a_run() -> None:

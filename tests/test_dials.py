@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import copy
-import io
 import json
 import math
 import re
@@ -15,118 +13,56 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
-from test_explorer import HOSTILE, Page
+from planted_pages import HOSTILE, LENGTHS, Leaf, Made, dials_data, leaf, one_dial
 
-from lib.book import dials, explorer
+from lib.book import dials
 from lib.book import display as chapter
 from lib.book.dials import Dials, draw_opening, number, result
 from lib.core.record.spec import SpecError
-
-ALPHAS, LENGTHS, TAUS = [0.4, 0.6, 0.8, 1.0], [0, 5, 10, 20, 40], [0.5, 0.7]
-Leaf = list[float] | None
-
-
-def leaf(alpha: float, length: float, tau: float, weight: float) -> Leaf:
-    """Falls with each dial; 0 at the far end; nothing at length 40 for the least α′."""
-    if length == 40 and alpha == 0.4:
-        return None
-    mean = 0.0 if alpha * length == 40 else 0.6 * math.exp(-alpha * tau * length * weight)
-    return [mean, 0.8 * mean, min(1.0, 1.2 * mean)]
-
-
-def some_data(alphas: list[float] = ALPHAS, lengths: list[float] = LENGTHS, **changes: Any) -> dict[str, Any]:
-    """Three dials, two series and two bars."""
-    grid = lambda weight: [[[leaf(a, n, t, weight) for t in TAUS] for n in lengths] for a in alphas]
-    bar = [[[round(a * t, 3) for t in TAUS] for _ in lengths] for a in alphas]
-    return {
-        "dials": [
-            {"id": "alpha", "label": "share of matching examples α′", "values": list(alphas)},
-            {"id": "length", "label": "examples in the prompt", "values": list(lengths)},
-            {"id": "tau", "label": "weight of the likeliest path τ", "values": list(TAUS)},
-        ],
-        "x": "length",
-        "fan": "alpha",
-        "y": {"label": "share of wrong answers", "log": True, "low": 1e-4, "high": 1},
-        "series": [
-            {"id": "cot", "label": "chain of thought", "values": grid(0.5)},
-            {"id": "icl", "label": "answers alone", "values": grid(0.05)},
-        ],
-        "bars": {
-            "label": "attention of the query",
-            "items": [
-                {"label": "same pattern, same step", "values": bar},
-                {"label": "other", "values": [[[None] * 2] * len(lengths)] * len(alphas)},
-            ],
-        },
-        "start": {"alpha": 0.8, "length": 10, "tau": 0.5},
-        "about": "Mean over 5 seeds; band: 95 % interval over prompts.",
-    } | changes
-
-
-def one_dial(*leaves: Any, **y: Any) -> dict[str, Any]:
-    """One dial with a value a leaf, one series, no fan, no bars; it opens at the first value."""
-    return {
-        "dials": [{"id": "n", "label": "n", "values": list(range(len(leaves)))}],
-        "x": "n",
-        "y": {"label": "error", "log": True, "low": 1e-3, "high": 1} | y,
-        "series": [{"id": "a", "label": "a", "values": list(leaves)}],
-        "start": {"n": 0},
-        "about": "One run.",
-    }
-
 
 # ---------------------------------------------------------------- what stands in a page
 
 
 def test_a_page_holds_all_it_needs_and_the_data() -> None:
-    made = Dials(some_data(), "rm-15")
+    made = Dials(dials_data(), "rm-15")
     html = made.static()
-    page = Page(html)
+    page = Made(html)
     assert [tag for tag, _ in page.elements] == ["div", "style", "div", "noscript", "img", "script", "script"]
     assert [found["id"] for tag, found in page.elements if tag == "div"] == ["rm-15", "rm-15-view"]
     assert page.only("img")["alt"] == made.words()
     assert page.data() == json.loads(json.dumps(made.data))
     assert page.data()["series"][0]["values"][2][2][0] == pytest.approx(leaf(0.8, 10, 0.5, 0.5), rel=1e-5)
-    assert html == made.static() == Dials(some_data(), "rm-15").static()
+    assert html == made.static() == Dials(dials_data(), "rm-15").static()
     assert not re.search(r"https?://(?!www\.w3\.org/)", html)
     assert re.fullmatch(r'(?s)<div class="rm-explorer-host".*</script></div>', html)  # what nbval leaves out
 
 
 def test_the_data_of_the_caller_stay_as_they_are() -> None:
-    data = some_data()
+    data = dials_data()
     before = copy.deepcopy(data)
     Dials(data, "a")
     assert data == before
 
 
 def test_hostile_words_stay_words() -> None:
-    data = some_data(about=HOSTILE)
+    data = dials_data(about=HOSTILE)
     bad = HOSTILE.replace("\u2028", "$x^{") + "$"  # and a formula that no figure could draw
     for part in (*data["dials"], *data["series"], data["y"], data["bars"], *data["bars"]["items"]):
         part["label"] = bad
     made = Dials(data, "rm-1")
     html = made.static()
     assert not any(part in html for part in (HOSTILE, bad, "alert('1')</"))
-    page = Page(html)
-    assert [tag for tag, _ in page.elements] == [tag for tag, _ in Page(Dials(some_data(), "rm-1").static()).elements]
+    page = Made(html)
+    assert [tag for tag, _ in page.elements] == [tag for tag, _ in Made(Dials(dials_data(), "rm-1").static()).elements]
     assert page.only("img")["alt"] == made.words()
     assert page.data()["about"] == HOSTILE
     assert {part["label"] for part in (*page.data()["series"], *page.data()["bars"]["items"])} == {bad}
 
 
-def test_a_page_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Dials(some_data(), "rm-1")
-    size = len(made.static().encode())
-    assert size < 200_000
-    monkeypatch.setattr(explorer, "LIMIT", size - 1)
-    with pytest.raises(ValueError, match=f"the dials rm-1 has {size:,} bytes, more than {size - 1:,}: give the dials fewer"):
-        made.static()
-
-
 def test_a_chapter_shows_the_dials_and_prints_their_opening_view(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, shown = Dials(some_data(), "rm-1"), []
+    made, shown = Dials(dials_data(), "rm-1"), []
     monkeypatch.setattr(dials, "display", lambda bundle, raw: shown.append(bundle))
     monkeypatch.setattr(chapter, "display", lambda html: shown.append(html.data))
     chapter.explore(made, [], "smoke")
@@ -142,7 +78,7 @@ def test_a_chapter_shows_the_dials_and_prints_their_opening_view(
 def test_the_opening_view_in_words() -> None:
     mean, icl = 0.6 * math.exp(-2), 0.6 * math.exp(-0.2)
     assert (round(mean, 4), round(icl, 3)) == (0.0812, 0.491)
-    assert Dials(some_data(), "a").words() == (
+    assert Dials(dials_data(), "a").words() == (
         "Dials over 76 computed values; they open at share of matching examples α′ = 0.8, examples in the prompt = 10, "
         "weight of the likeliest path τ = 0.5; share of wrong answers: chain of thought 0.0812 (0.0650 to 0.0974), "
         "answers alone 0.491 (0.393 to 0.589)"
@@ -185,18 +121,8 @@ def test_numbers_have_no_exponent(value: float, setting: str, shown: str) -> Non
     assert (number(value), result(value)) == (setting, shown)
 
 
-def test_without_scripts_there_is_a_picture() -> None:
-    kind, picture = (Page(Dials(some_data(), "rm-1").static()).only("img")["src"] or "").split(",")
-    assert kind == "data:image/png;base64"
-    pixels = plt.imread(io.BytesIO(base64.b64decode(picture, validate=True)), format="png")
-    height, width, _ = pixels.shape
-    assert 500 < width < 1000
-    assert 150 < height < width
-    assert np.ptp(pixels[..., :3]) > 0.5  # something is drawn
-
-
 def test_the_picture_shows_the_opening_view() -> None:
-    figure = draw_opening(Dials(some_data(), "a").data)
+    figure = draw_opening(Dials(dials_data(), "a").data)
     curves, bars = figure.axes
     assert (curves.get_yscale(), curves.get_ylim()) == ("log", (1e-4, 1))
     assert (curves.get_xlabel(), curves.get_ylabel()) == ("examples in the prompt", "share of wrong answers")
@@ -225,7 +151,7 @@ def test_what_an_axis_does_not_reach_stands_at_its_floor_as_an_open_mark(leaf: L
 @pytest.mark.parametrize("id", ["", "-", "a b", "a_b", 'a"', "<a>", "γ", "a.b", 3])
 def test_bad_ids_are_refused(id: Any) -> None:
     with pytest.raises(SpecError, match="the id of dials is made of letters, digits and dashes"):
-        Dials(some_data(), id)
+        Dials(dials_data(), id)
 
 
 @given(st.lists(st.none() | st.floats(0, 1), min_size=2, max_size=5), st.booleans())

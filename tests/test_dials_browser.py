@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import QUIET, offline
+from planted_pages import ALPHAS, LENGTHS, TAUS, a_run, dials_data, explorer_data, leaf, one_dial
 from playwright.sync_api import Browser, Page, expect
-from test_dials import ALPHAS, LENGTHS, TAUS, leaf, one_dial, some_data
-from test_explorer import a_run
-from test_explorer import some_data as explorer_data
 
 from lib.book.dials import Dials, _told, number
 from lib.book.explorer import Explorer
@@ -79,7 +77,7 @@ def press(page: Page, dial: str, *keys: str) -> None:
 
 def test_arrow_keys_move_the_sliders_and_all_that_hangs_on_them(browser: Browser, write: Any) -> None:
     with offline(browser) as watched:
-        page = watched.open(write(Dials(some_data(), "rm-15")))
+        page = watched.open(write(Dials(dials_data(), "rm-15")))
         caption, bars = page.locator("#rm-15-caption"), page.locator("[data-panel=bars]")
         expect(caption).to_contain_text("examples α′ = 0.8, examples in the prompt = 10, weight of the likeliest path τ = 0.5")
         expect(caption).to_contain_text("chain of thought 0.0812 (0.0650 to 0.0974); answers alone 0.491 (0.393 to 0.589)")
@@ -89,7 +87,7 @@ def test_arrow_keys_move_the_sliders_and_all_that_hangs_on_them(browser: Browser
         press(page, "length", "ArrowRight")
         expect(page.locator("#rm-15-length")).to_have_attribute("aria-valuetext", "20")
         expect(caption).to_contain_text("examples in the prompt = 20")
-        expect(caption).to_contain_text(f"chain of thought {_told(leaf(0.8, 20, 0.5, 0.5), some_data()['y'])}")
+        expect(caption).to_contain_text(f"chain of thought {_told(leaf(0.8, 20, 0.5, 0.5), dials_data()['y'])}")
         right, down = marker(page, "cot")
         assert right > x
         assert down > y  # fewer errors lie lower
@@ -111,9 +109,9 @@ def test_arrow_keys_move_the_sliders_and_all_that_hangs_on_them(browser: Browser
 
 
 def test_every_stop_is_a_computed_value_and_the_page_says_what_is_stored(browser: Browser, write: Any) -> None:
-    data = Dials(some_data(), "rm-15").data
+    data = Dials(dials_data(), "rm-15").data
     with offline(browser, 360) as watched:
-        page = watched.open(write(Dials(some_data(), "rm-15")))
+        page = watched.open(write(Dials(dials_data(), "rm-15")))
         visited = page.evaluate(VISIT, ["rm-15", ["alpha", "length", "tau"]])
         assert watched.complaints == []
     assert [tuple(places) for places, *_ in visited] == list(itertools.product(range(4), range(5), range(2)))
@@ -130,7 +128,7 @@ def test_every_stop_is_a_computed_value_and_the_page_says_what_is_stored(browser
 
 def test_what_is_seen_is_said_and_drawn_as_bars(browser: Browser, write: Any) -> None:
     with offline(browser) as watched:
-        page = watched.open(write(Dials(some_data(), "rm-15")))
+        page = watched.open(write(Dials(dials_data(), "rm-15")))
         story, bars = page.locator("#rm-15-story"), page.locator("#rm-15 .rm-values li")
         expect(story).to_contain_text("“chain of thought” falls: ")
         expect(story).to_contain_text("At 10, “answers alone” is above “chain of thought”, and their bands do not meet.")
@@ -146,7 +144,7 @@ def test_what_is_seen_is_said_and_drawn_as_bars(browser: Browser, write: Any) ->
 
 def test_a_view_is_an_address(browser: Browser, write: Any) -> None:
     with offline(browser) as watched:
-        path = write(Dials(some_data(), "rm-15"))
+        path = write(Dials(dials_data(), "rm-15"))
         page = watched.open(path)
         press(page, "length", "End")
         press(page, "tau", "End")
@@ -160,7 +158,7 @@ def test_a_view_is_an_address(browser: Browser, write: Any) -> None:
 
 def test_a_dial_plays(browser: Browser, write: Any) -> None:
     with offline(browser) as watched:
-        page = watched.open(write(Dials(some_data(), "rm-15")))
+        page = watched.open(write(Dials(dials_data(), "rm-15")))
         page.get_by_role("button", name="Play examples in the prompt").click()
         expect(page.get_by_role("button", name="Pause examples in the prompt")).to_be_visible()
         expect(page.locator("#rm-15-caption")).to_contain_text(f"examples in the prompt = {LENGTHS[-1]}")
@@ -172,7 +170,7 @@ def test_a_dial_plays(browser: Browser, write: Any) -> None:
 def test_the_marks_stand_where_the_values_are(browser: Browser, write: Any) -> None:
     """From the rules at 1 and 10⁻⁴, and from the first and the last stop."""
     with offline(browser) as watched:
-        page = watched.open(write(Dials(some_data(), "rm-15")))
+        page = watched.open(write(Dials(dials_data(), "rm-15")))
         heights = [float(y) for y in re.findall(r'class="rm-rule" d="M[\d.]+ ([\d.]+)H', page.content())][:5]
         floor, top = max(heights), min(heights)
         press(page, "length", "Home")
@@ -193,7 +191,7 @@ def test_the_marks_stand_where_the_values_are(browser: Browser, write: Any) -> N
 
 def test_what_was_not_computed_is_said_and_not_drawn(browser: Browser, write: Any) -> None:
     with offline(browser) as watched:
-        page = watched.open(write(Dials(some_data(), "rm-15")))
+        page = watched.open(write(Dials(dials_data(), "rm-15")))
         expect(page.locator("[data-panel=bars]")).to_contain_text("not computed")
         press(page, "alpha", "Home")
         assert page.locator(".rm-stop.rm-1").count() == 4  # of five stops
@@ -220,7 +218,7 @@ def test_a_gap_has_no_line_and_an_empty_view_says_so(browser: Browser, write: An
 
 def test_zero_and_less_than_the_axis_reaches_stand_at_the_floor_as_open_marks(browser: Browser, write: Any) -> None:
     with offline(browser) as watched:
-        page = watched.open(write(Dials(some_data(), "rm-15")))
+        page = watched.open(write(Dials(dials_data(), "rm-15")))
         floor = float(re.findall(r'rm-cursor" d="M[\d.]+ [\d.]+V([\d.]+)"', page.content())[0])
         assert page.locator(".rm-dot.rm-open").count() == 0
         press(page, "alpha", "End")
@@ -259,7 +257,7 @@ def test_an_axis_of_any_range_has_its_marks(browser: Browser, write: Any, y: dic
 @pytest.mark.parametrize("width", [360, 400, 1280])
 def test_nothing_is_cut_off(browser: Browser, write: Any, width: int) -> None:
     with offline(browser, width) as watched:
-        page = watched.open(write(Dials(some_data(), "rm-15")))
+        page = watched.open(write(Dials(dials_data(), "rm-15")))
         assert page.evaluate("() => document.scrollingElement.scrollWidth") <= width
         phone, controls, stops = width < 736, page.locator("#rm-15 .rm-controls").bounding_box(), page.locator(".rm-stops span")
         expect(page.locator("#rm-15 .rm-stops span:visible")).to_have_count(0 if phone else stops.count())
@@ -276,7 +274,7 @@ def test_nothing_is_cut_off(browser: Browser, write: Any, width: int) -> None:
 @pytest.mark.parametrize("theme", THEMES)
 def test_there_is_no_accessibility_finding(browser: Browser, write: Any, theme: str) -> None:
     with offline(browser) as watched:
-        page = watched.open(write(Dials(some_data(), "rm-15"), theme=theme))
+        page = watched.open(write(Dials(dials_data(), "rm-15"), theme=theme))
         response = Axe().run(page, context="#rm-15", options=QUIET).response
         assert [f"{v['id']}: {n['html'][:150]}" for v in response["violations"] for n in v["nodes"]] == []
         colours = page.evaluate("() => [...document.querySelectorAll('.rm-dot')].map((dot) => getComputedStyle(dot).fill)")
@@ -287,7 +285,7 @@ def test_there_is_no_accessibility_finding(browser: Browser, write: Any, theme: 
 
 def test_on_paper_there_are_no_sliders(browser: Browser, write: Any) -> None:
     with offline(browser, 680) as watched:
-        page = watched.open(write(Dials(some_data(), "rm-15")))
+        page = watched.open(write(Dials(dials_data(), "rm-15")))
         page.emulate_media(media="print")
         assert not page.locator("#rm-15 .rm-controls").is_visible()
         expect(page.locator("#rm-15-caption")).to_contain_text("α′ = 0.8")
@@ -296,7 +294,7 @@ def test_on_paper_there_are_no_sliders(browser: Browser, write: Any) -> None:
 
 def test_without_scripts_there_is_a_picture(browser: Browser, write: Any) -> None:
     with offline(browser, java_script_enabled=False) as watched:
-        page = watched.open(write(Dials(some_data(), "rm-15")))
+        page = watched.open(write(Dials(dials_data(), "rm-15")))
         box = page.locator("#rm-15 noscript img").bounding_box()
         assert box is not None
         assert box["width"] > 400
@@ -305,7 +303,7 @@ def test_without_scripts_there_is_a_picture(browser: Browser, write: Any) -> Non
 
 def test_a_dial_of_one_value_is_no_choice_but_named(browser: Browser, write: Any) -> None:
     with offline(browser) as watched:
-        without = {name: part for name, part in some_data(alphas=[0.8]).items() if name != "fan"}
+        without = {name: part for name, part in dials_data(alphas=[0.8]).items() if name != "fan"}
         page = watched.open(write(Dials(without, "rm-15")))
         assert not page.locator("#rm-15-alpha").is_visible()
         expect(page.locator("#rm-15-caption")).to_contain_text("α′ = 0.8")
@@ -316,7 +314,7 @@ def test_a_dial_of_one_value_is_no_choice_but_named(browser: Browser, write: Any
 def test_several_share_a_page(browser: Browser, write: Any) -> None:
     with offline(browser) as watched:
         other = Explorer(explorer_data(a_run()), "rm-other", gamma=0.5, depth=2, panels=("diagram", "curve"))
-        page = watched.open(write(Dials(some_data(), "rm-15"), other, Dials(one_dial([1, 1, 1], None), "rm-n")))
+        page = watched.open(write(Dials(dials_data(), "rm-15"), other, Dials(one_dial([1, 1, 1], None), "rm-n")))
         before = page.locator("#rm-n").inner_html(), page.locator("#rm-other .rm-panels").inner_html()
         press(page, "alpha", "End")
         assert (page.locator("#rm-n").inner_html(), page.locator("#rm-other .rm-panels").inner_html()) == before
@@ -328,7 +326,7 @@ def test_several_share_a_page(browser: Browser, write: Any) -> None:
 
 def test_hostile_strings_stay_strings(browser: Browser, write: Any) -> None:
     bad = "</script><img src=x onerror='window.hit=1'><b id=hit>\"&amp;"
-    data = some_data(about=bad)
+    data = dials_data(about=bad)
     for part in (*data["dials"], *data["series"], data["y"], data["bars"], *data["bars"]["items"]):
         part["label"] = bad
     with offline(browser) as watched:

@@ -6,7 +6,6 @@ import base64
 import io
 import json
 import re
-from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
@@ -14,77 +13,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
+from planted_pages import HOSTILE, METRICS, Made, a_cell, a_run, explorer_data
 
 from lib.book import explorer
 from lib.book.explorer import PANELS, Explorer, draw_cells, nearest, script_safe, with_run
 from lib.core.record.spec import SpecError
 
-METRICS = ("symmetric", "inferential", "test")
-HOSTILE = "</script><!--<script>alert('1')</script>\u2028\"&amp;"
-
-
-def a_run(gamma: float = 0.5, depth: int = 2, seed: int = 0, key: str = "", final: float = 0.5, **parts: Any) -> dict[str, Any]:
-    """A run without weights, all of whose shares are `final`."""
-    history = {"step": [10, 20]} | {name: [0.0, final] for name in METRICS}
-    return {
-        "gamma": gamma,
-        "depth": depth,
-        "seed": seed,
-        "rate": 0.001,
-        "key": key or f"{depth}-{gamma}-{seed}",
-        "experiment": "planted",
-        "steps": 20,
-        "final": dict.fromkeys(METRICS, final),
-        "history": history,
-    } | parts
-
-
-def a_cell(gamma: float, depth: int, value: float, deviation: float | None = None) -> dict[str, Any]:
-    return {"gamma": gamma, "depth": depth, "runs": 3} | {name: [value, deviation] for name in METRICS}
-
-
-def some_data(*runs: dict[str, Any], name: str = "planted", profile: str = "smoke") -> dict[str, Any]:
-    places = sorted({(run["gamma"], run["depth"]) for run in runs})
-    cells = [a_cell(gamma, depth, 0.25, 0.1) for gamma, depth in places]
-    answers = [{"id": answer, "label": answer, "short": answer} for answer in METRICS[:2]]
-    return {
-        "series": [{"name": name, "profile": profile, "cells": cells, "runs": list(runs)}],
-        "answers": answers,
-        "seen": {"id": "test", "label": "seen pairs right", "short": "seen"},
-        "question": {"tokens": [20, 21, 99, 4, 3, 22, 23, 24, 25], "place": 2},
-        "firstNumber": 20,
-        "width": 16,
-        "range": {"gamma": [0.2, 1.1], "depth": [1, 6]},
-    }
-
-
-class Page(HTMLParser):
-    """The elements of a page, (tag, attributes), and the text of its scripts. Raw text ends where a browser would end it."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[tuple[str, str]] = []
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append((self.elements[-1][0] if self.elements else "", data))
-
-    def only(self, tag: str) -> dict[str, str | None]:
-        (attributes,) = [found for name, found in self.elements if name == tag]
-        return attributes
-
-    def data(self) -> Any:
-        """What the page's script would parse."""
-        return json.loads(next(text for tag, text in self.texts if tag == "script"))
-
 
 def opened(*runs: dict[str, Any], **data: Any) -> Explorer:
-    return Explorer(some_data(*(runs or (a_run(),)), **data), "rm-1", gamma=0.5, depth=2)
+    return Explorer(explorer_data(*(runs or (a_run(),)), **data), "rm-1", gamma=0.5, depth=2)
 
 
 # ---------------------------------------------------------------- what stands in a page
@@ -106,10 +43,10 @@ def test_numbers_that_are_none_are_refused() -> None:
 
 
 def test_hostile_words_stay_words() -> None:
-    data = some_data(a_run(key=HOSTILE, experiment=HOSTILE), name=HOSTILE, profile=HOSTILE)
+    data = explorer_data(a_run(key=HOSTILE, experiment=HOSTILE), name=HOSTILE, profile=HOSTILE)
     html = Explorer(data, "rm-1", gamma=0.5, depth=2).static()
     assert not any(part in html for part in (HOSTILE, "alert('1')</"))
-    plain, page = Page(opened().static()), Page(html)
+    plain, page = Made(opened().static()), Made(html)
     assert [tag for tag, _ in page.elements] == [tag for tag, _ in plain.elements]
     assert f"profile {HOSTILE}, run {HOSTILE}" in (page.only("img")["alt"] or "")
     series = page.data()["series"][0]
@@ -118,7 +55,7 @@ def test_hostile_words_stay_words() -> None:
 
 def test_a_page_holds_all_it_needs_and_the_data_unchanged() -> None:
     made = opened(a_run(0.5), a_run(0.8, seed=1))
-    page = Page(made.static())
+    page = Made(made.static())
     assert [tag for tag, _ in page.elements] == ["div", "style", "div", "noscript", "img", "script", "script"]
     assert [found["id"] for tag, found in page.elements if tag == "div"] == ["rm-1", "rm-1-view"]
     assert page.data() == json.loads(json.dumps(made.data))
@@ -139,21 +76,21 @@ def test_a_page_is_spared_what_none_of_its_panels_shows() -> None:
     }
     run = a_run(**kept, moments=[{"step": 0, "attention": [[[100]]]}, {"step": 10, "map": [[1, 2]], "spectrum": [2.0]}])
     run["history"]["eigenvalues"] = [[1.0], [2.0]]
-    data = some_data(run)
-    (shown,) = Page(Explorer(data, "rm-1", 0.5, 2, panels=("map", "curve")).static()).data()["series"][0]["runs"]
+    data = explorer_data(run)
+    (shown,) = Made(Explorer(data, "rm-1", 0.5, 2, panels=("map", "curve")).static()).data()["series"][0]["runs"]
     assert {"attention", "path", "answer", "spectrum"}.isdisjoint(shown)
     assert "eigenvalues" not in shown["history"]
     assert list(base64.b64decode(shown["map"])) == [0, 255, 17, 3]
     assert shown["moments"] == [{"step": 10, "map": base64.b64encode(bytes([1, 2])).decode()}]
     whole = Explorer(data, "rm-1", 0.5, 2)
-    (same,) = Page(whole.static()).data()["series"][0]["runs"]
+    (same,) = Made(whole.static()).data()["series"][0]["runs"]
     assert same["moments"][0] == run["moments"][0]
     assert (same["spectrum"], same["history"]["eigenvalues"]) == ([1.0], [[1.0], [2.0]])
     assert whole.data["series"][0]["runs"] == [run]  # what the live view has is as it was
 
 
 def test_without_scripts_there_is_a_picture() -> None:
-    page = Page(opened(a_run(0.5), a_run(0.8, 3)).static())
+    page = Made(opened(a_run(0.5), a_run(0.8, 3)).static())
     kind, picture = (page.only("img")["src"] or "").split(",")
     assert kind == "data:image/png;base64"
     pixels = plt.imread(io.BytesIO(base64.b64decode(picture, validate=True)), format="png")
@@ -164,7 +101,7 @@ def test_without_scripts_there_is_a_picture() -> None:
 
 
 def test_the_picture_has_every_cell_at_its_place() -> None:
-    data = some_data(a_run())
+    data = explorer_data(a_run())
     data["series"][0]["cells"] = [a_cell(0.5, 2, 0.1), a_cell(0.8, 2, 0.2), a_cell(0.8, 4, 0.7, 0.25)]
     figure = draw_cells(data)
     for ax in figure.axes[:2]:
@@ -206,7 +143,7 @@ def test_the_opening_view_in_words() -> None:
 )
 def test_bad_settings_get_one_sentence(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(SpecError, match=re.escape(said)) as caught:
-        Explorer(some_data(a_run()), **({"id": "rm-1", "gamma": 0.5, "depth": 2} | changes))
+        Explorer(explorer_data(a_run()), **({"id": "rm-1", "gamma": 0.5, "depth": 2} | changes))
     assert "\n" not in str(caught.value)
     assert str(caught.value).endswith(".")
 
@@ -239,7 +176,7 @@ def test_nearest(asked: tuple[float, int, int], shown: tuple[float, int, int], b
 
 
 def test_a_new_point_gets_the_mean_and_deviation_of_its_runs() -> None:
-    data = some_data(a_run(0.5), a_run(0.8))
+    data = explorer_data(a_run(0.5), a_run(0.8))
     before = json.dumps(data)
     first = with_run(data, a_run(0.6, 3, final=0.2))
     cells = first["series"][0]["cells"]
@@ -259,8 +196,8 @@ def test_a_new_point_gets_the_mean_and_deviation_of_its_runs() -> None:
 @given(st.lists(st.tuples(st.sampled_from([0.5, 0.6, 0.8]), st.sampled_from([2, 3]), st.integers(0, 2), st.floats(0, 1))))
 def test_cells_of_the_page_never_change(added: list[tuple[float, int, int, float]]) -> None:
     """They are means over runs of which not all are shown; other series stay as they are, too."""
-    data = some_data(a_run(0.5), a_run(0.8))
-    data["series"].append(some_data(a_run(0.5, key="other"))["series"][0])
+    data = explorer_data(a_run(0.5), a_run(0.8))
+    data["series"].append(explorer_data(a_run(0.5, key="other"))["series"][0])
     now = data
     for gamma, depth, seed, final in added:
         now = with_run(now, a_run(gamma, depth, seed, final=final))
@@ -275,7 +212,7 @@ def test_cells_of_the_page_never_change(added: list[tuple[float, int, int, float
 
 
 def test_the_sliders_reach_what_the_explorer_opens_at() -> None:
-    data = some_data(a_run())
+    data = explorer_data(a_run())
     ends = data["range"]
     beyond = Explorer(data, "a", gamma=ends["gamma"][1] + 0.4, depth=ends["depth"][1] + 3).data["range"]
     assert beyond == {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -13,100 +12,16 @@ import pytest
 from conftest import make_tiny_spec
 from hypothesis import given
 from hypothesis import strategies as st
+from planted_pages import HOSTILE, Made, a_claim, rows_of
 from tiny import PROVENANCE, make_result
 
 from lib.book import ledger
-from lib.book.claims import MARK, evaluate, listing, square, squares, totals, verdict
+from lib.book.claims import MARK, listing, square, squares, totals, verdict
 from lib.book.generated import claims_line
 from lib.book.registry import PAPERS
 from lib.core.read import typeset
-from lib.core.read.claim import OURS, QUESTIONS, STATUSES, Claim, Finding, Measured, Part
+from lib.core.read.claim import OURS, QUESTIONS, STATUSES, Finding, Measured, Part
 from lib.core.record.store import Store
-
-HOSTILE = "</td><script>alert('1')</script>\"&amp;"
-
-
-def a_claim(id: str = "one", status: str = "reproduced", paper: str = "ours", words: str = "Words.", **parts: Any) -> Claim:
-    check = parts.pop("check", lambda store, profile: Finding(f"{words} measured", status, 3))
-    return Claim(id, paper, parts.pop("item", "Fig 1"), words, f"{words} reported", f"{words} criterion", check, **parts)
-
-
-def rows_of(*claims: Claim, profile: str = "smoke") -> list[dict[str, Any]]:
-    return evaluate(claims, Store("nowhere"), profile)
-
-
-VOID = ("meta", "img", "br", "hr", "input")
-
-
-class Made(HTMLParser):
-    """What a browser makes of HTML: every element with what stands above it and with its words; and the claims among them.
-
-    A claim is (attributes of its <details>, {what: words}): verdict, statement and source from its line, the rest by term.
-    """
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.words: list[list[str]] = []
-        self.above: list[tuple[int, ...]] = []
-        self._open: list[int] = []
-        self.feed(html)
-        self.close()
-        assert self._open == []  # all that was opened was closed
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.above.append(tuple(self._open))
-        self.elements.append((tag, dict(attrs)))
-        self.words.append([])
-        if tag not in VOID:
-            self._open.append(len(self.elements) - 1)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.elements[self._open.pop()][0] == tag
-
-    def handle_data(self, data: str) -> None:
-        for i in self._open:
-            self.words[i].append(data)
-
-    def inside(self, tag: str, within: int = -1, kind: str = "") -> list[int]:
-        """The elements with this tag and class, in one of the others."""
-        return [
-            i
-            for i, (name, attributes) in enumerate(self.elements)
-            if name == tag and (within < 0 or within in self.above[i]) and (not kind or kind in (attributes.get("class") or ""))
-        ]
-
-    def text(self, i: int) -> str:
-        return "".join(self.words[i])
-
-    def all(self, tag: str, kind: str = "") -> list[dict[str, str | None]]:
-        return [self.elements[i][1] for i in self.inside(tag, kind=kind)]
-
-    @property
-    def claims(self) -> list[tuple[dict[str, str | None], dict[str, str]]]:
-        found = []
-        for i in self.inside("details", kind="rm-claim"):
-            (line,), spans = self.inside("summary", i), {}
-            for name in ("verdict", "statement", "source"):
-                (span,) = self.inside("span", line, f"rm-{name}")
-                spans[name] = self.text(span)
-            terms, values = self.inside("dt", i), self.inside("dd", i)
-            found.append(
-                (self.elements[i][1], spans | {self.text(t): self.text(v) for t, v in zip(terms, values, strict=True)})
-            )
-        return found
-
-    @property
-    def verdicts(self) -> list[str]:
-        return [words["verdict"] for _, words in self.claims]
-
-    def rows(self, kind: str) -> list[list[list[dict[str, str | None]]]]:
-        """Of the table of this class, in the rows of its body, in each cell: the links."""
-        (table,) = self.inside("table", kind=kind)
-        (body,) = self.inside("tbody", table)
-        links = lambda cell: [self.elements[i][1] for i in self.inside("a", cell)]
-        return [[links(cell) for cell in self.inside("td", row)] for row in self.inside("tr", body)]
-
 
 # ---------------------------------------------------------------- lists
 
@@ -221,14 +136,6 @@ def test_failed_parts_stand_in_the_claim() -> None:
     assert made.verdicts == ["◐ partly", "✔ holds"]
     assert [words.get("Failed") for _, words in made.claims] == [f"depth 2; {typeset.characters(HOSTILE)}", None]
     assert made.all("script") == []
-
-
-def test_records_from_before_the_parts_had_names_are_shown_as_ever() -> None:
-    (row,) = rows_of(a_claim("x", "partly"))
-    old = {key: value for key, value in row.items() if key not in ("failed", "by_construction")}
-    assert listing([old], {"x": "07-width"}) == listing([row], {"x": "07-width"})
-    assert square(old) == square(row)
-    assert totals([old]) == "1 partly"
 
 
 # ---------------------------------------------------------------- squares, tally, scoreboard

@@ -13,7 +13,7 @@ from typing import Any
 
 import ipywidgets
 import pytest
-from test_explorer import a_run, some_data
+from planted_pages import a_run, explorer_data
 
 from lib.book import live as live_view
 from lib.book.explorer import Explorer
@@ -44,7 +44,7 @@ def data(store: Store) -> dict[str, Any]:
 
 
 def planted(*runs: dict[str, Any]) -> dict[str, Any]:
-    return Explorer(some_data(*(runs or (a_run(),))), "rm-1", gamma=0.5, depth=2).data
+    return Explorer(explorer_data(*(runs or (a_run(),))), "rm-1", gamma=0.5, depth=2).data
 
 
 def press(live: Live) -> str:

@@ -20,8 +20,10 @@ from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 from lib.book.explorer import Explorer
 from lib.book.paths import STORE_VARIABLE
+from lib.book.text import Text
 from lib.composition.experiments import FAST
 from lib.composition.exploration import exploration
+from lib.core.read.fact import Fact
 from lib.core.record.store import Store
 
 CELLS = (
@@ -50,13 +52,16 @@ SECONDS = 120_000  # milliseconds that a busy machine may take for a step
 expect.set_options(timeout=SECONDS)
 
 
+def write(path: Path, *cells: nbformat.NotebookNode) -> None:
+    kernel = {"kernelspec": {"name": "python3", "language": "python", "display_name": "p"}}
+    nbformat.write(nbformat.v4.new_notebook(metadata=kernel, cells=list(cells)), path)
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """The address of a JupyterLab, and its folder, which holds the notebook and the store."""
     folder = tmp_path_factory.mktemp("lab")
-    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "language": "python", "display_name": "p"}})
-    notebook.cells = [nbformat.v4.new_code_cell(source.strip()) for source in CELLS]
-    nbformat.write(notebook, folder / "live.ipynb")
+    write(folder / "live.ipynb", *(nbformat.v4.new_code_cell(source.strip()) for source in CELLS))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -217,11 +222,23 @@ def test_an_untrusted_notebook_shows_the_picture(page: Page, lab: tuple[str, Pat
     runs = [run for spec in FAST.specs("smoke") if (run := Store(lab[1] / "store").get(spec)) is not None]
     explorer = Explorer(exploration([("diagram", runs)], "smoke"), "rm-foreign", 0.5, 2)
     html = explorer.static().replace("mountExplorer(part", "window.hit = 1; mountExplorer(part")
-    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "language": "python", "display_name": "p"}})
     cell = nbformat.v4.new_code_cell("1", execution_count=1)
     cell.outputs = [nbformat.v4.new_output("execute_result", {"text/html": html, "text/plain": "x"}, execution_count=1)]
-    notebook.cells = [cell]
-    nbformat.write(notebook, lab[1] / "foreign.ipynb")
+    write(lab[1] / "foreign.ipynb", cell)
     page.goto(f"{lab[0]}/lab/tree/foreign.ipynb?reset")
     page.locator(".jp-RenderedHTMLCommon img[alt^='Explorer of 2 points']").wait_for(timeout=SECONDS)
     assert page.evaluate("() => window.hit") is None
+
+
+def test_a_number_in_the_text_leads_to_what_it_rests_on(page: Page, lab: tuple[str, Path]) -> None:
+    """As a reader who has trusted nothing has it: from a link to the row of the table at the end, pages further down."""
+    words = "It is [93%](#n-share).\n\n" + "A line.\n\n" * 200
+    table = Text([words], {"share": Fact(0.934, "{:.0%}", "eight runs")}).html()
+    shown = nbformat.v4.new_code_cell("1", outputs=[nbformat.v4.new_output("display_data", {"text/html": table})])
+    write(lab[1] / "text.ipynb", nbformat.v4.new_markdown_cell(words), shown)
+    page.goto(f"{lab[0]}/lab/tree/text.ipynb?reset")
+    row = page.locator("#n-share, [data-jupyter-id=n-share]")  # what JupyterLab calls the ids of others
+    expect(row).not_to_be_in_viewport()
+    page.get_by_role("link", name="93%").click()
+    expect(row).to_be_in_viewport()
+    expect(row).to_contain_text("eight runs")

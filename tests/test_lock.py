@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packages import asked
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -25,11 +26,6 @@ def pins(name: str) -> dict[str, tuple[Requirement, int]]:
         assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", line) for line in hashes), pin
         found[canonicalize_name(requirement.name)] = requirement, len(hashes)
     return found
-
-
-def asked(name: str) -> set[str]:
-    lines = (ROOT / name).read_text().splitlines()
-    return {canonicalize_name(Requirement(line.split(" #")[0]).name) for line in lines if line and line[0] not in "#-"}
 
 
 @pytest.mark.parametrize("name", ["requirements", "requirements-test"])

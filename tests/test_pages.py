@@ -14,10 +14,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from packaging.requirements import Requirement
-from test_architecture import third_party
+from packages import asked, brought, third_party
+from packaging.utils import canonicalize_name
 from test_chapters import write
-from test_lock import asked
 from tiny import make_result
 
 from lib.book import build, chapters, generated
@@ -85,26 +84,6 @@ def test_words_count_what_differs() -> None:
     assert generated._words([1, "b", 1.5, "b"]) == "b (2); 1 (1); 1.5 (1)"
 
 
-def required() -> set[str]:
-    """Everything that `pip install -r requirements.txt` brings, by normalized name."""
-    normal = lambda name: re.sub(r"[-_.]+", "-", name).lower()
-    waiting = [(name, "") for name in asked("requirements.txt")]
-    found: set[tuple[str, str]] = set()
-    while waiting:
-        name, extra = waiting.pop()
-        if (normal(name), extra) in found:
-            continue
-        found.add((normal(name), extra))
-        try:
-            needs = [Requirement(line) for line in metadata.requires(name) or []]
-        except metadata.PackageNotFoundError:
-            continue
-        for need in needs:
-            if need.marker is None or need.marker.evaluate({"extra": extra}):
-                waiting += [(need.name, wanted) for wanted in ("", *need.extras)]
-    return {name for name, _ in found}
-
-
 def test_the_environment_is_told() -> None:
     rows = dict(table_of(generated.environment()))
     lock = hashlib.sha256((ROOT / "requirements.lock").read_bytes()).hexdigest()
@@ -114,10 +93,10 @@ def test_the_environment_is_told() -> None:
 
 
 def test_the_requirements_bring_all_that_the_book_imports() -> None:
-    there, packages = required(), metadata.packages_distributions()
+    there, packages = brought(asked("requirements.txt")), metadata.packages_distributions()
     for path in (ROOT / "lib" / "book").glob("*.py"):
         for module in third_party(path):
-            names = {re.sub(r"[-_.]+", "-", name).lower() for name in packages[module]}
+            names = {canonicalize_name(name) for name in packages[module]}
             if path.name == "pdf.py" and names & {"playwright", "pypdf"}:
                 continue  # it prints with what the tests need, and says so where that is not there
             assert names & there, f"{path.name} imports {module}, which requirements.txt does not bring"

@@ -223,7 +223,3 @@ def test_the_compiler_is_the_one_that_torch_asks_for(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("CXX", "mine")
     (tmp_path / "g++").unlink()
     assert machine.has_compiler()
-
-
-def test_options_are_data() -> None:
-    assert dataclasses.replace(Options(), slots=3) == Options(slots=3)

@@ -12,8 +12,9 @@ from typing import Any
 
 import papermill
 import pytest
-from planted_composition import make_run
+from planted import planted_run
 from test_chapters import write
+from tiny import make_tiny_spec
 
 from lib.book import chapters, rerun
 from lib.book.chapters import Chapter
@@ -50,7 +51,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
 
 
 def trained(seconds: float, depth: int = 2, device: str = CPU) -> StoredRun:
-    return replace(make_run(depth=depth), seconds=seconds, provenance={"device": device})
+    return replace(planted_run(make_tiny_spec(depth=depth), {}), seconds=seconds, provenance={"device": device})
 
 
 # ---------------------------------------------------------------- parameters

@@ -31,7 +31,6 @@ from lib.core.record.spec import (
     RunSpec,
     SpecError,
     TrainSpec,
-    UnknownKindError,
     canonical,
     from_dict,
     register_models,
@@ -147,17 +146,6 @@ def test_a_run_without_snapshots_says_so(store: Store, spec: RunSpec, keep_weigh
         stored.snapshots()
 
 
-@pytest.mark.parametrize("keep", [0, 7, 60, -1])
-def test_damaged_snapshots_are_refused(store: Store, spec: RunSpec, keep: int) -> None:
-    stored = written_with_snapshots(store, spec, keep_weights=False)
-    file = stored.path.with_suffix(".safetensors")
-    file.write_bytes(file.read_bytes()[:keep])
-    for read in (stored.snapshots, stored.weights):
-        with pytest.raises(StoreError, match=f"{file.name} is not the file that was written"):
-            read()
-    assert isinstance(stored.has_weights, bool)  # to ask is no error, whatever is there
-
-
 # ---------------------------------------------------------------- what cannot be trusted
 
 
@@ -199,20 +187,6 @@ def test_a_flipped_bit_is_refused_or_harmless(store: Store, spec: RunSpec) -> No
     assert refused >= len(data) - 2
 
 
-def test_a_change_that_keeps_the_json_valid_is_refused(store: Store, spec: RunSpec) -> None:
-    path = written(store, spec)
-    data = path.read_bytes()
-    for old, new in (
-        (b'"steps":20', b'"steps":21'),
-        (b'"gamma":0.5', b'"gamma":0.6'),
-        (b"unfitted", b"fitted"),
-        (b"5.25", b"5.26"),
-    ):
-        assert data.count(old) >= 1
-        path.write_bytes(data.replace(old, new))
-        assert_refused(store, path)
-
-
 FOREIGN = {
     "empty": b"",
     "null": b"null",
@@ -227,6 +201,7 @@ FOREIGN = {
     "other format": b'{"format": "reason-or-memorize/run/0", "digest": "", "content": {}}',
     "no content": json.dumps({"format": FORMAT}).encode(),
     "no digest": json.dumps({"format": FORMAT, "content": {}}).encode(),
+    **{v: f'{{"format": "{FORMAT}", "digest": "", "content": {{"seconds": {v}}}}}'.encode() for v in ("NaN", "1e999")},
     "content of another kind": json.dumps({"format": FORMAT, "digest": "", "content": []}).encode(),
 }
 
@@ -239,14 +214,6 @@ def test_foreign_files_are_refused(store: Store, spec: RunSpec, data: bytes) -> 
     assert_refused(store, path)
     with pytest.raises(StoreError):
         store.get(spec)
-
-
-@pytest.mark.parametrize("value", ["NaN", "Infinity", "1e999"])
-def test_foreign_files_with_values_that_are_not_finite_are_refused(store: Store, spec: RunSpec, value: str) -> None:
-    path = store.path(spec)
-    path.parent.mkdir(parents=True)
-    path.write_text(f'{{"format": "{FORMAT}", "digest": "", "content": {{"seconds": {value}}}}}')
-    assert_refused(store, path)
 
 
 def test_a_directory_in_a_results_place_is_refused(store: Store, spec: RunSpec) -> None:
@@ -333,21 +300,10 @@ def test_damaged_weights_are_refused(store: Store, spec: RunSpec, damage: Callab
     file = written(store, spec).with_suffix(".safetensors")
     stored = store.get(spec)
     damage(file)
+    assert stored.has_weights  # lost ones are not taken for weights that were never kept
     with pytest.raises(StoreError) as caught:
         stored.weights()
     assert str(file) in str(caught.value)
-
-
-@pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_bytes(b""), lambda file: file.write_bytes(b"x" * 500)])
-def test_lost_weights_are_not_taken_for_weights_that_were_never_kept(
-    store: Store, spec: RunSpec, damage: Callable[[Path], None]
-) -> None:
-    """Or whoever draws what weights there are would silently leave them out."""
-    damage(written(store, spec).with_suffix(".safetensors"))
-    stored = store.get(spec)
-    assert stored.has_weights
-    with pytest.raises(StoreError, match=f"{spec.key}.safetensors"):
-        stored.weights()
 
 
 def test_a_store_is_verified_file_by_file(store: Store, tiny_spec: SpecFactory) -> None:
@@ -387,9 +343,7 @@ def test_weights_that_are_no_safetensors_are_refused_even_with_the_right_digest(
     path = written(store, spec)
     file = path.with_suffix(".safetensors")
     file.write_bytes(b"not a safetensors file")
-    content = json.loads(path.read_bytes())["content"] | {"arrays": hashlib.sha256(file.read_bytes()).hexdigest()}
-    digest = hashlib.sha256(canonical(content).encode()).hexdigest()
-    path.write_text(json.dumps({"format": FORMAT, "digest": digest, "content": content}))
+    rewrite(path, lambda content: content.update(arrays=hashlib.sha256(file.read_bytes()).hexdigest()))
     with pytest.raises(StoreError, match=f"{file.name} is not a safetensors file"):
         store.get(spec).weights()
 
@@ -653,6 +607,7 @@ def test_fields_that_are_not_finite_are_refused() -> None:
         ({"nudge": True}, r"nudge must be an integer of at least 0, got True\.$"),
         ({"batch": 0}, "batch must be an integer of at least 1"),
         ({"steps": True}, "steps must be an integer of at least 1"),
+        ({"steps": 25}, "steps must be a multiple of eval_every=10, got 25"),
         ({"eval_every": 0}, "eval_every must be an integer of at least 1"),
         ({"warmup": -1}, "warmup must be an integer of at least 0"),
         ({"schedule": "linear"}, "schedule must be 'cosine' or 'fit'"),
@@ -694,13 +649,6 @@ def test_what_is_not_a_record_of_a_run_is_refused(value: Any) -> None:
     except SpecError:
         return
     pytest.fail("accepted")
-
-
-def test_an_unknown_kind_of_model_is_named_with_its_experiment_beside_those_there_are() -> None:
-    foreign = record(model=record()["model"] | {"kind": "rnn"})
-    said = r"^the kind of model 'rnn' is not known here \(known: .*transformer.*\): import the experiment 'tiny' first; "
-    with pytest.raises(UnknownKindError, match=said):
-        from_dict(foreign)
 
 
 def test_a_run_of_a_kind_that_could_not_be_read_again_is_refused() -> None:

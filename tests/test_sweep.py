@@ -39,18 +39,6 @@ def test_a_failing_group_is_reported_and_the_rest_finishes(tmp_path: Path, tiny_
     assert [store.get(spec) is not None for spec in specs] == [False, False, True, True]
 
 
-def test_an_executor_gives_the_same_results(tmp_path: Path, tiny_spec: SpecFactory) -> None:
-    specs = [tiny_spec(depth=depth, gamma=gamma) for depth in (1, 2) for gamma in (0.4, 0.8)]
-    here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
-    sweep(specs, here, make_study, PLAIN, progress=False)
-    with ThreadPoolExecutor(2) as pool:
-        report = sweep(specs, there, make_study, PLAIN, executor=pool, progress=False)
-    assert (report.found, report.trained) == (0, 4)
-    for a, b in zip(load(specs, here), load(specs, there), strict=True):
-        assert a.metrics == b.metrics
-        assert a.history == b.history
-
-
 def test_equal_specs_are_trained_once_and_stored_ones_not_again(tmp_path: Path, tiny_spec: SpecFactory) -> None:
     store = Store(tmp_path)
     spec = tiny_spec()

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
-from packaging.requirements import Requirement
+from packages import brought
 from packaging.utils import canonicalize_name
 
 from lib.core.train import native
@@ -99,20 +97,6 @@ def test_a_sweep_trains_from_the_wheel_by_the_native_program_where_there_is_one(
     _, dtype = Options(device="cpu").resolve()
     programs = {run["content"]["provenance"]["program"] for run in swept[0]}
     assert programs == ({"native"} if native.library(dtype) else {"eager"})
-
-
-def brought(requirements: Iterable[str]) -> set[str]:
-    """The distributions that these requirements, written as in the metadata of one, bring with them, themselves included."""
-    found, waiting = set[str](), list(requirements)
-    while waiting:
-        requirement = Requirement(waiting.pop())
-        name = canonicalize_name(requirement.name)
-        if name in found or (requirement.marker and not requirement.marker.evaluate({"extra": ""})):
-            continue
-        found.add(name)
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            waiting += metadata.requires(name) or []
-    return found
 
 
 def test_a_sweep_needs_no_more_than_the_wheel_declares(site: Path, swept: tuple[list[dict[str, Any]], set[str]]) -> None:

@@ -49,7 +49,7 @@ def totals(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def by_construction(row: Mapping[str, Any]) -> bool:
     """Does it test the task itself?"""
-    return bool(row.get("by_construction"))
+    return row["by_construction"]
 
 
 def verdict(row: Mapping[str, Any]) -> str:
@@ -57,7 +57,7 @@ def verdict(row: Mapping[str, Any]) -> str:
     status = row["status"]
     if by_construction(row):
         return BY_CONSTRUCTION if status == REPRODUCED else f"not {BY_CONSTRUCTION}"
-    return OWN[status] if row.get("paper") in OURS and status in OWN else status
+    return OWN[status] if row["paper"] in OURS and status in OWN else status
 
 
 def kind(row: Mapping[str, Any]) -> str:
@@ -67,7 +67,7 @@ def kind(row: Mapping[str, Any]) -> str:
 
 def failed(row: Mapping[str, Any]) -> str:
     """`failed: depth 2; depth 4`, the named parts of the criterion that do not hold; empty where there are none."""
-    return f"failed: {'; '.join(row['failed'])}" if row.get("failed") else ""
+    return f"failed: {'; '.join(row['failed'])}" if row["failed"] else ""
 
 
 def words(text: str) -> str:
@@ -99,15 +99,15 @@ def squares(rows: Sequence[Mapping[str, Any]], page: str = "") -> str:
 
 def _claim(r: Mapping[str, Any], chapter: str | None) -> str:
     source = words(f"{PAPERS[r['paper']]}, {r['item']}")
-    asked = [("Question", words(QUESTIONS[r["question"]]))] if r.get("question") else []
+    asked = [("Question", words(QUESTIONS[r["question"]]))] if r["question"] else []
     parts = [("Source", source), *asked]
     parts += [("Reported", words(r["reported"])), ("Criterion", words(r["criterion"]))]
-    if r.get("revised"):
+    if r["revised"]:
         parts.append(("Revised", words(r["revised"])))
     parts.append(("Measured", words(r["measured"])))
     if lost := failed(r):
         parts.append(("Failed", words(lost.removeprefix("failed: "))))
-    if r.get("figure"):
+    if r["figure"]:
         link = f'<a href="{escape(chapter or "")}{".html" * (chapter is not None)}#figure-{r["figure"].replace(".", "-")}">'
         parts.append(("Figure", f"{link}{escape(r['figure'])}</a>"))
     if chapter is not None:

@@ -17,7 +17,7 @@ from lib.composition.task import LENGTH
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.fact import Fact, in_words, span
 from lib.core.read.roundings import Comparison
-from lib.core.read.style import BLUE, GREY, VERMILLION, WIDTH, look
+from lib.core.read.style import BLUE, GREY, WIDTH, look
 from lib.core.read.tables import table
 from lib.core.record.store import Store, load_stored
 from lib.core.train.plan import training_work
@@ -252,23 +252,6 @@ def draw_scaling(timings: list[Record]) -> Figure:
             ax.set_ylim(bottom=0)
         axes[0].set_ylabel("ms a step of one run")
         figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    return figure
-
-
-def draw_cluster(record: Record) -> Figure:
-    """Hours for the paper's phase diagram against the number of GPUs, as simulated, beside the ideal."""
-    rows = record["rows"]
-    gpus, hours = [row["gpus"] for row in rows], [row["hours"] for row in rows]
-    with look():
-        figure, ax = plt.subplots(figsize=(WIDTH * 0.6, 2.6))
-        ax.loglog(gpus, hours, "o-", color=VERMILLION, label="simulated")
-        ax.loglog(gpus, [hours[0] / g for g in gpus], "--", color=GREY, label="ideal")
-        ax.axhline(rows[0]["longest_run_hours"], color=BLUE, linewidth=1, label="the longest run alone")
-        ax.set_xlabel("GPUs")
-        ax.set_ylabel("hours")
-        ax.set_xticks(gpus, [f"{g:,}" for g in gpus])
-        ax.minorticks_off()
-        ax.legend()
     return figure
 
 

@@ -10,7 +10,6 @@ import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -38,9 +37,9 @@ FOLDER = BOOK / "generated"
 
 
 @one_thread()  # the models are tiny: threads would only wait for each other
-def write_all(store: Store, folder: Path = FOLDER) -> None:
+def write_all(store: Store) -> None:
     """Write every part. Raises LookupError if what the first page shows is not stored."""
-    folder.mkdir(exist_ok=True)
+    FOLDER.mkdir(exist_ok=True)
     claims = ledger.evaluate_all(store, PROFILE, BUILD / "claims.json")
     rows, everywhere, tried = front.forms(store), bridge.tasks(store, PROFILE), bridge.trials(store, PROFILE)
     played = next(iter(rows.values()))
@@ -66,7 +65,7 @@ def write_all(store: Store, folder: Path = FOLDER) -> None:
         "sources.md": source_list(),
     }
     for name, text in parts.items():
-        path = folder / name
+        path = FOLDER / name
         text = typeset.markdown(text) if path.suffix == ".md" else text
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")

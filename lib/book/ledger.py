@@ -113,7 +113,7 @@ def _by_figure(item: str) -> tuple[object, ...]:
 
 def _of_question(rows: Rows) -> dict[str, list[Mapping[str, Any]]]:
     """{question: its claims}, in the order of QUESTIONS; those that name none come last, under an empty name."""
-    found = {name: [row for row in rows if row.get("question", "") == name] for name in (*QUESTIONS, "")}
+    found = {name: [row for row in rows if row["question"] == name] for name in (*QUESTIONS, "")}
     return {name: own for name, own in found.items() if own}
 
 

@@ -60,7 +60,7 @@ class RayExecutor(Executor):
     the address, or no room for one job.
     """
 
-    def __init__(self, address: str | None = None, cpus: float = 1, gpus: float = 0, retries: int = 1) -> None:
+    def __init__(self, address: str | None = None, cpus: float = 1, gpus: float = 0) -> None:
         check_number("cpus", cpus, low=0, strict=True)
         check_number("gpus", gpus, low=0)
         if gpus > 1 and gpus != int(gpus):
@@ -83,7 +83,7 @@ class RayExecutor(Executor):
         if not self.workers:
             self.ray.shutdown()
             raise ClusterError(f"no machine of the cluster has {cpus:g} CPUs and {gpus:g} GPUs for a job: ask for less.")
-        self._task = self.ray.remote(_call).options(num_cpus=cpus, num_gpus=gpus, max_retries=retries)
+        self._task = self.ray.remote(_call).options(num_cpus=cpus, num_gpus=gpus, max_retries=1)
         self._threads = max(1, int(cpus))
         self._running: list[Any] = []
 

@@ -35,12 +35,10 @@ def adamw_step(
     weight_decay: Float[Tensor, " R"],
     count: Float[Tensor, " R"],
     max_norm: float,
-    betas: tuple[float, float] = (0.9, 0.999),
-    eps: float = 1e-8,
 ) -> None:
     """One step in place; `count` is of steps, this one among them. Decay is decoupled."""
     scale = clip_scale(grads, max_norm)
-    beta_1, beta_2 = betas
+    beta_1, beta_2, eps = 0.9, 0.999, 1e-8
     count = count.double()  # 1 - 0.999**count loses half its digits in single precision
     step_size = (learning_rate / (1 - beta_1**count)).to(learning_rate.dtype)
     root_2 = (1 - beta_2**count).sqrt().to(learning_rate.dtype)
@@ -57,10 +55,10 @@ def sgd_step(
     grads: Sequence[Tensor],
     learning_rate: Float[Tensor, " R"],
     weight_decay: Float[Tensor, " R"],
-    max_norm: float = math.inf,
+    max_norm: float,
 ) -> None:
     """One step of plain SGD in place; weight decay is coupled (added to the gradient), as in torch.optim.SGD."""
-    scale = clip_scale(grads, max_norm) if math.isfinite(max_norm) else torch.ones_like(learning_rate)
+    scale = clip_scale(grads, max_norm)
     for p, g in zip(params, grads, strict=True):
         p.sub_(_per_run(learning_rate, p) * (g * _per_run(scale, g) + _per_run(weight_decay, p) * p))
 
