@@ -14,7 +14,7 @@ import math
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice, pairwise
@@ -188,7 +188,7 @@ def _entropy(counts: Counter) -> float:
     return math.log(total) - sum(n * math.log(n) for n in counts.values()) / total
 
 
-def measures(texts: Sequence[Sequence[str]]) -> Measures:
+def measures(texts: Sequence[Sequence[Hashable]]) -> Measures:
     """Raises LanguageError unless a text has two words."""
     lengths = [len(text) for text in texts]
     if max(lengths, default=0) < 2:

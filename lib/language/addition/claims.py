@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lib.core.read.claim import Claim, Measured, Part, by_exact_test
+from lib.core.read.claim import Claim, Measured, Part, asking, by_exact_test
 from lib.core.read.statistics import RARE
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
@@ -45,7 +45,8 @@ def at_random(store: Store, profile: str) -> Measured:
     return Measured((arms.all_fitted("pairs", runs), level), len(runs))
 
 
-CLAIMS = (
+CLAIMS = asking(
+    "language",
     Claim(
         "adding-square",
         "zhang2024",
@@ -57,7 +58,6 @@ CLAIMS = (
         in_the_square,
         revised=f"{_REVISED}; the verdict stays. The learning rate was chosen on another seed, after a lower one had shown "
         "no difference",
-        question="language",
         figure="19.1",
     ),
     Claim(
@@ -69,7 +69,6 @@ CLAIMS = (
         f"γ = {LARGER[0]:g}, decay {LARGER[1]:g}: {_LEARNED}; more runs of the small arm add than of this one, {_MORE}",
         larger_start,
         revised=f"{_REVISED}; the verdict was no clear effect",
-        question="language",
         figure="19.1",
     ),
     Claim(
@@ -80,7 +79,6 @@ CLAIMS = (
         "not reported",
         f"γ = {LARGER[0]:g}, decay {LARGER[1]:g}: {_LEARNED}; mean share of pairs held out at random at least {WELL:g}",
         at_random,
-        question="language",
         figure="19.1",
     ),
 )
