@@ -11,7 +11,6 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from planted import Planted, planted_run
-from planted_composition import make_run
 from planted_pages import Made, a_claim, rows_of
 from tiny import make_tiny_spec
 

@@ -22,7 +22,7 @@ def tasks(draw: st.DrawFn) -> Addition:
     numbers = draw(st.integers(2, 130))
     low = draw(st.integers(0, numbers - 1))
     high = draw(st.integers(low, numbers - 1 if low else numbers - 2))
-    return Addition(numbers, low, high, draw(SPLITS), draw(st.integers(0, 3)))
+    return Addition(numbers, low, high, draw(SPLITS))
 
 
 def pairs(found: Tensor) -> list[tuple[int, ...]]:
@@ -68,20 +68,12 @@ def test_every_training_pair_is_drawn_alike() -> None:
     assert (counts[counts > 0] - 2000).abs().max() < 4.5 * 2000**0.5
 
 
-def test_every_number_is_trained_on_either_side_although_the_square_is_not() -> None:
-    train, sums = SMALL.train, SMALL.train.sum(1)
+def test_a_random_split_is_drawn_over_the_whole_table() -> None:
+    test = Addition(200, 80, 120, "random").test
+    assert len(set(pairs(test)) & set(pairs(SMALL.test))) < 120  # 71 by chance
     for side in (0, 1):
-        assert train[:, side].unique().tolist() == list(range(200))
-    assert sums.unique().tolist() == list(range(399))
-
-
-def test_a_random_split_is_drawn_by_its_seed_over_the_whole_table() -> None:
-    one, again, two = (Addition(200, 80, 120, "random", seed).test for seed in (0, 0, 1))
-    assert torch.equal(one, again)
-    assert len(set(pairs(one)) & set(pairs(two))) < 120  # 71 by chance
-    for side in (0, 1):
-        assert abs(one[:, side].float().mean() - 99.5) < 4.5 * 57.7 / 41
-        assert one[:, side].unique().numel() > 190
+        assert abs(test[:, side].float().mean() - 99.5) < 4.5 * 57.7 / 41
+        assert test[:, side].unique().numel() > 190
 
 
 @given(SEEDS, st.integers(0, 1000), SPLITS)
@@ -123,12 +115,8 @@ def test_a_row_is_two_numbers_and_their_sum(task: Addition, seed: int, start: in
     ("change", "message"),
     [
         ({"low": 700}, "low 700 and high 600"),
-        ({"low": -1}, "choose 0 ≤ low ≤ high < numbers"),
         ({"high": 1000}, "within the numbers 0 to 999"),
         ({"low": 0, "high": 999}, "leaves nothing to train on"),
-        ({"numbers": 5001}, "at most 5000, got 5001"),
-        ({"numbers": 1000.0}, "numbers must be an integer, got 1000.0"),
-        ({"low": True}, "low must be an integer, got True"),
         ({"split": "rows"}, "one of square, random, got 'rows'"),
     ],
 )

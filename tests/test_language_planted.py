@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from planted import Shelf
+from planted import judged, planted_run
 from torch import Tensor
 
-from lib.core.record.store import StoredRun
 from lib.language import cogs, scan
 from lib.language.addition.metrics import WELL
 from lib.language.addition_task import MARKS, Addition
@@ -148,13 +145,6 @@ def test_a_bigram_model_learns_neither_corpus_first(monkeypatch: pytest.MonkeyPa
     ends = [found[f"train {corpus}"].item() for corpus in (0, 1)]
     assert ends == pytest.approx(level, abs=0.3)
     monkeypatch.setattr(mixture, "bigrams", lambda profile: level)
-    runs = []
-    for specs in mix_specs("laptop").values():
-        for spec in specs:
-            history = {"step": [10, 20], **{f"train {i}": [7.0, ends[i]] for i in (0, 1)}}
-            runs.append(StoredRun(spec, {}, history, 20, "limit", None, 1.0, {}, Path(spec.key)))
-    group = mixture.of_mix(Shelf(runs), "laptop")[True, mixture.SMALL]
-    assert mixture.first(group, "laptop") == 0
-    assert np.isnan(mixture.passed(group, "laptop")).any()
-    claim = next(claim for claim in CLAIMS if claim.id == "mix-faster")
-    assert claim.evaluate(Shelf(runs), "laptop")["status"] == "opposite"
+    history = {"step": [10, 20], **{f"train {i}": [7.0, ends[i]] for i in (0, 1)}}
+    runs = [planted_run(spec, {}, history) for specs in mix_specs("laptop").values() for spec in specs]
+    assert judged(CLAIMS, "mix-faster", runs)["status"] == "opposite"

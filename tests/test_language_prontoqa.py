@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from planted import Shelf
+from planted import Planted, Shelf, judged, planted_run
 from torch import Tensor
 
-from lib.book.dials import Dials
-from lib.core.read.measures import history
 from lib.core.record.store import StoredRun
-from lib.language import arms, drawing
 from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, Kind, asking_specs
 from lib.language.prontoqa import figures, metrics
 from lib.language.prontoqa.claims import CLAIMS
@@ -28,52 +24,19 @@ LIMIT, MOST = ASKING["laptop"].gpt.train.steps, 2 * ASKING["laptop"].gpt.train.s
 ASKED = 200
 
 
-class Planted(StoredRun):
-    """A run in no store: behind a chain of its own the first questions are right, so many as its `own` says, and of the chains
-    that it writes itself every other one is not the gold one."""
-
-    def snapshots(self) -> dict[int, dict[str, Tensor]]:
-        count = round(ASKED * self.metrics["own"])
-        kept = {"own": (torch.arange(ASKED) * 67 % ASKED < count).float()}
-        if self.spec.experiment == "language-prontoqa" and self.metrics.get("writes"):
-            test = make_asking(self.spec).test
-            written = torch.zeros(12, int((test.rows.length - test.rows.start).max()))
-            for i in range(12):
-                start, end = int(test.rows.start[i]), int(test.rows.length[i])
-                written[i, : end - start] = test.rows.tokens[i, start:end]
-                written[i, 0] += i % 2  # another name
-            kept["written"] = written
-        return {self.steps: kept}
+def right(run: StoredRun) -> dict[int, dict[str, Tensor]]:
+    """Behind a chain of its own the first questions are right, so many as its `own` says."""
+    return {run.steps: {"own": (torch.arange(ASKED) * 67 % ASKED < round(ASKED * run.metrics["own"])).float()}}
 
 
-def planted(
-    gold: Mapping[Kind, float],
-    own: Mapping[Kind, float] | None = None,
-    steps: Mapping[Kind, float | None] | None = None,
-    spread: float = 0.01,
-    profile: str = "laptop",
-    writes: bool = False,
-) -> list[Planted]:
-    """Runs whose shares fall with the seed: of labels behind the gold chain, and behind their own (as often as a coin where
-    nothing is said). `steps`: the step at which a kind has learned its labels, None for never."""
-    runs = []
-    for kind, specs in asking_specs(profile).items():
-        for spec in specs:
-            down = spread * spec.seed
-            value, itself = gold.get(kind, 0.5) - down, (own or {}).get(kind, 0.51) - down
-            step = (steps or {}).get(kind, 500)
-            metrics: dict[str, Any] = {"own": itself, "label": value, "test": 0.1, "train": 0.9, "writes": writes}
-            at = [100, step or 500, spec.train.steps]
-            told = [0.6, *[1.0 if step else 0.9] * 2]
-            history = {"step": at, "train": [0.0, 0.4, 0.9], "test": [0.0, 0.1, 0.1], "label": [0.5, 0.5, value]}
-            made = {"device": "cpu", "precision": "x"}
-            history["train label"] = told
-            runs.append(Planted(spec, metrics, history, at[-1], "limit", None, 1.0, made, Path(spec.key)))
-    return runs
-
-
-def found(profile: str = "laptop", **how: Any) -> dict[Kind, list[StoredRun]]:
-    return metrics.of_asking(Shelf(planted(profile=profile, **how)), profile)
+def writes(run: StoredRun) -> dict[int, dict[str, Tensor]]:
+    """Of the chains that it writes itself, too, every other one is not the gold one."""
+    rows = make_asking(run.spec).test.rows
+    written = torch.zeros(12, int((rows.length - rows.start).max()))
+    for i, (start, end) in enumerate(zip(rows.start[:12].tolist(), rows.length[:12].tolist(), strict=True)):
+        written[i, : end - start] = rows.tokens[i, start:end]
+        written[i, 0] += i % 2  # another name
+    return {step: kept | {"written": written} for step, kept in right(run).items()}
 
 
 def both(large: float, small: float, variant: str = CHAIN) -> dict[Kind, float]:
@@ -84,7 +47,32 @@ def both(large: float, small: float, variant: str = CHAIN) -> dict[Kind, float]:
 GOOD = both(0.55, 0.9)
 OWN = both(0.51, 0.9) | {(HARD, LARGEST, *LARGE): 0.5, (HARD, LARGEST, *SMALL): 0.8}
 TURNS = {(CHAIN, size, *LARGE): step for size, step in zip(SIZES, (700, 900, 1200, 800), strict=True)}
-NEVER: dict[Kind, float | None] = dict.fromkeys(asking_specs("laptop"))
+
+
+def planted(
+    gold: Mapping[Kind, float] = GOOD,
+    own: Mapping[Kind, float] = {},
+    steps: Mapping[Kind, float | None] = {},
+    kept: Any = right,
+) -> list[Planted]:
+    """Runs whose shares fall with the seed: of labels behind the gold chain, and behind their own (as often as a coin where
+    nothing is said). `steps`: the step at which a kind has learned its labels, None for never."""
+    runs = []
+    for kind, specs in asking_specs("laptop").items():
+        for spec in specs:
+            value, itself = (share - 0.01 * spec.seed for share in (gold.get(kind, 0.5), own.get(kind, 0.51)))
+            step = steps.get(kind, 500)
+            told = [0.6, *[1.0 if step else 0.9] * 2]
+            history = {"step": [100, step or 500, spec.train.steps], "train": [0.0, 0.4, 0.9], "label": [0.5, 0.5, value]}
+            ends = {"own": itself, "label": value, "test": 0.1, "train": 0.9}
+            runs.append(planted_run(spec, ends, history | {"train label": told}, kept=kept))
+    return runs
+
+
+def found(**how: Any) -> dict[Kind, list[StoredRun]]:
+    return metrics.of_asking(Shelf(planted(**how)), "laptop")
+
+
 BAG, NAMED, CHILD = "a bag of words", "the concept named more often", "the concept with a described child"
 READERS = {False: {BAG: 0.53, NAMED: 1.0, CHILD: 0.6}, True: {BAG: 0.48, NAMED: 0.62, CHILD: 0.61}}
 
@@ -97,51 +85,43 @@ def readers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # ---------------------------------------------------------------- claims
 
-
-def judged(id: str, **how: Any) -> tuple[str, list[str]]:
-    record = next(claim for claim in CLAIMS if claim.id == id).evaluate(Shelf(planted(**how)), "laptop")
-    return record["status"], list(record["failed"])
+SLOWER = {(CHAIN, size, *LARGE): 900 for size in SIZES}
 
 
-def test_the_lead_is_judged_at_every_size_and_the_large_arm_at_the_smallest() -> None:
-    assert judged("prontoqa-better", gold=GOOD) == ("reproduced", [])
-    status, failed = judged("prontoqa-better", gold=GOOD | {(CHAIN, SIZES[-1], *LARGE): 0.95})
-    assert (status, failed) == ("partly", ["least lead of the small arm over the sizes"])
-    assert judged("prontoqa-better", gold=both(0.9, 0.5))[0] == "opposite"
-    assert judged("prontoqa-better", gold=GOOD, steps={(CHAIN, SIZES[1], *SMALL): None})[0] == "too small to tell"
+@pytest.mark.parametrize(
+    ("claim", "how", "status"),
+    [
+        ("better", {}, "reproduced"),
+        ("better", {"gold": GOOD | {(CHAIN, SIZES[-1], *LARGE): 0.95}}, "partly"),
+        ("better", {"gold": both(0.9, 0.5)}, "opposite"),
+        ("better", {"steps": {(CHAIN, SIZES[1], *SMALL): None}}, "too small to tell"),
+        ("faster", {"steps": SLOWER}, "reproduced"),
+        ("faster", {}, "no clear effect"),  # as many steps
+        ("faster", {"steps": {(CHAIN, size, *SMALL): 900 for size in SIZES}}, "opposite"),
+        ("faster", {"steps": SLOWER | {(CHAIN, size, *LARGE): None for size in SIZES[1:]}}, "too small to tell"),
+        ("turns", {"steps": TURNS}, "reproduced"),
+        ("turns", {"steps": TURNS | {(CHAIN, SIZES[-1], *LARGE): 1300}}, "no clear effect"),
+        ("turns", {"steps": TURNS | {(CHAIN, SIZES[1], *LARGE): None}}, "too small to tell"),
+        ("own", {"own": OWN}, "reproduced"),
+        ("own", {"own": both(0.8, 0.8)}, "partly"),
+        ("own", {"own": both(0.9, 0.3)}, "opposite"),
+        ("own", {"own": OWN, "steps": {(CHAIN, LARGEST, *SMALL): None}}, "too small to tell"),
+        ("hard", {"own": OWN}, "reproduced"),
+        ("hard", {"own": both(0.5, 0.6, HARD)}, "partly"),  # below 0.62, but ahead
+        ("hard", {"own": both(0.6, 0.4, HARD)}, "opposite"),
+    ],
+)
+def test_claims_follow_the_numbers(claim: str, how: dict[str, Any], status: str) -> None:
+    assert judged(CLAIMS, f"prontoqa-{claim}", planted(**how))["status"] == status
 
 
-def test_speed_is_judged_where_every_run_has_learned() -> None:
-    slower = {(CHAIN, size, *LARGE): 900 for size in SIZES}
-    assert judged("prontoqa-faster", gold=GOOD, steps=slower)[0] == "reproduced"
-    assert judged("prontoqa-faster", gold=GOOD)[0] == "no clear effect"  # as many steps
-    assert judged("prontoqa-faster", gold=GOOD, steps={(CHAIN, size, *SMALL): 900 for size in SIZES})[0] == "opposite"
-    few = slower | {(CHAIN, size, *LARGE): None for size in SIZES[1:]}
-    assert judged("prontoqa-faster", gold=GOOD, steps=few) == ("too small to tell", ["sizes at which every run learns"])
-
-
-def test_the_turn_needs_every_run_and_a_top_within() -> None:
-    assert judged("prontoqa-turns", gold=GOOD, steps=TURNS)[0] == "reproduced"
-    late, never = ({(CHAIN, SIZES[-1], *LARGE): 1300}, {(CHAIN, SIZES[1], *LARGE): None})
-    assert judged("prontoqa-turns", gold=GOOD, steps=TURNS | late)[0] == "no clear effect"
-    assert judged("prontoqa-turns", gold=GOOD, steps=TURNS | never)[0] == "too small to tell"
-
-
-def test_own_chains_are_judged_against_a_coin_and_in_the_hard_variant_against_the_best_reader(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert judged("prontoqa-own", gold=GOOD, own=OWN)[0] == "reproduced"
-    assert judged("prontoqa-own", gold=GOOD, own=both(0.8, 0.8))[0] == "partly"
-    assert judged("prontoqa-own", gold=GOOD, own=both(0.9, 0.3))[0] == "opposite"
-    assert judged("prontoqa-hard", gold=GOOD, own=OWN)[0] == "reproduced"
-    assert judged("prontoqa-hard", gold=GOOD, own=both(0.5, 0.6, HARD))[0] == "partly"  # below 0.62, but ahead
-    assert judged("prontoqa-hard", gold=GOOD, own=both(0.6, 0.4, HARD))[0] == "opposite"
+def test_nobody_can_pass_a_reader_that_is_always_right(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(READERS, True, {BAG: 0.5, CHILD: 1.0})
-    assert judged("prontoqa-hard", gold=GOOD, own=both(0.9, 0.9, HARD))[0] == "too small to tell"  # nobody can pass it
+    assert judged(CLAIMS, "prontoqa-hard", planted(own=both(0.9, 0.9, HARD)))["status"] == "too small to tell"
 
 
 def test_labels_are_learned_from_where_they_stay_right() -> None:
-    run = planted(gold=GOOD)[0]
+    run = planted()[0]
     run.history.update({"step": [1, 2, 3, 4], "train label": [0.99, 0.5, 1.0, 0.99]})
     assert metrics.label_steps([run]) == [3]
     run.history["train label"] = [1.0, 1.0, 1.0, 0.98]
@@ -151,7 +131,7 @@ def test_labels_are_learned_from_where_they_stay_right() -> None:
 
 
 def test_trials_are_told_run_by_run() -> None:
-    runs = planted(gold=GOOD)[:3]
+    runs = planted()[:3]
     runs[1].history["train label"][-1] = 0.5
     runs[2].history["train"][-1] = 1.0
     rows = metrics.trial_rows(runs)
@@ -162,7 +142,7 @@ def test_trials_are_told_run_by_run() -> None:
 
 
 def test_a_run_that_does_not_learn_needs_more_than_the_limit() -> None:
-    runs = found(gold=GOOD, steps=TURNS | {(CHAIN, SIZES[2], *LARGE): None})
+    runs = found(steps=TURNS | {(CHAIN, SIZES[2], *LARGE): None})
     row = next(row for row in metrics.size_rows(runs) if row[:2] == ("4,000", "large"))
     assert row[2] == f"> {LIMIT:,}"
     group = runs[CHAIN, SIZES[2], *LARGE]
@@ -179,7 +159,7 @@ def test_facts_are_of_the_arms_at_each_size() -> None:
     assert (shown["small-middle"], shown["large-middle"], shown["crossed-decay"]) == ("89%", "54%", "60%")
     assert (shown["small-own"], shown["small-hard"], shown["steps-small-first"]) == ("89%", "79%", "500")
     assert (shown["named-published"], shown["named-hard"], shown["child-hard"]) == ("100%", "62%", "61%")
-    late = found(gold=GOOD, own=OWN)
+    late = found(own=OWN)
     group = late[CHAIN, LARGEST, *SMALL]
     group[0].history["train label"][-1] = 0.6
     group[0].metrics.update({"label": 0.5, "own": 0.5})
@@ -191,7 +171,7 @@ def test_facts_are_of_the_arms_at_each_size() -> None:
 
 
 def test_dials_have_a_stop_for_every_size_and_arm_and_nothing_where_runs_have_ended() -> None:
-    runs = found(gold=GOOD)
+    runs = found()
     data = metrics.dial_data(runs)
     size, gamma, step = (dial["values"] for dial in data["dials"])
     assert (size, gamma) == (list(SIZES), [LARGE[0], SMALL[0]])
@@ -202,17 +182,16 @@ def test_dials_have_a_stop_for_every_size_and_arm_and_nothing_where_runs_have_en
     assert (low, high) == pytest.approx((0.88, 0.9))
     assert mean == pytest.approx(0.89)
     assert data["start"]["step"] == 500
-    assert "Dials over" in Dials(data, "rm-21").words()
 
 
 def test_examples_are_in_words_and_say_which_are_right() -> None:
-    rows = metrics.example_rows(found(gold=GOOD, own=OWN, writes=True), seed=1)
+    rows = metrics.example_rows(found(own=OWN, kept=writes), seed=1)
     assert rows[0][0] == "**question**"
     assert rows[0][1].startswith("Q:")
     kinds = {row[0].split(": ")[1] for row in rows if "seed 1" in row[0]}
     assert "label wrong" in kinds
     assert kinds & {"right, word by word", "label right, not by the gold chain"}
-    assert "seed 0" in str(metrics.example_rows(found(gold=GOOD, own=OWN, writes=True), seed=7))
+    assert "seed 0" in str(metrics.example_rows(found(own=OWN, kept=writes), seed=7))
 
 
 def test_a_question_is_shown_with_its_two_rules() -> None:
@@ -224,37 +203,7 @@ def test_a_question_is_shown_with_its_two_rules() -> None:
     assert metrics.reader_rows({})[1] == (NAMED, "1.000", "0.620")
 
 
-def test_one_seed_and_one_size_are_enough() -> None:
-    """As in the profile smoke."""
-    runs = found("smoke", gold={}, steps=dict.fromkeys(asking_specs("smoke")), writes=True)
-    metrics.facts(runs)
-    metrics.example_rows(runs, 0)
-    draw(runs, "smoke")
-
-
-# ---------------------------------------------------------------- figures
-
-
-def draw(runs: dict[Kind, list[StoredRun]], profile: str) -> None:
-    sizes, size = arms.sizes(runs, CHAIN, *SMALL), arms.largest(runs, CHAIN)
-    pair = {arms.name_of(arm): arm for arm in (LARGE, SMALL)}
-    per = lambda name: {words: metrics.by_size(runs, CHAIN, *arm, name=name) for words, arm in pair.items()}
-    figures.over_sizes(sizes, per("steps"), per("label"), metrics.limits(runs))
-    curves = lambda group: {"a": history(group, "train"), "b": history(group, "label")}
-    learned = {words: metrics.learned_by_size(runs, arm) for words, arm in pair.items()}
-    per_size = {f"{n:,}": {words: curves(runs[CHAIN, n, *arm]) for words, arm in pair.items()} for n in sizes}
-    figures.along(per_size, learned, ["b"])
-    figures.readings(sizes, {words: metrics.reading_values(runs, arm) for words, arm in pair.items()}, learned)
-    both = lambda group: (metrics.own(group), metrics.learned(group))
-    shares = lambda variant: {words: both(runs[variant, size, *arm]) for words, arm in pair.items()}
-    figures.variants({v: shares(v) for v in (CHAIN, HARD)}, {CHAIN: READERS[False], HARD: READERS[True]})
-    found = {arms.name_of(arm): both(group) for arm, group in metrics.arms_of(runs).items()}
-    drawing.arms(found, "share", 0.5)
-
-
-def test_figures_are_drawn_and_a_run_that_never_fits_lies_above_the_limit() -> None:
-    runs = found(gold=GOOD, own=OWN, steps=TURNS | {(CHAIN, SIZES[2], *LARGE): None})
-    draw(runs, "laptop")
+def test_a_run_that_never_fits_lies_above_the_limit() -> None:
     fig = figures.over_sizes(
         SIZES, {"a": np.array([[500.0], [np.nan]] * 2)}, {"a": np.full((4, 1), 0.9)}, [LIMIT, LIMIT, LIMIT, MOST]
     )
@@ -264,4 +213,3 @@ def test_figures_are_drawn_and_a_run_that_never_fits_lies_above_the_limit() -> N
         assert all((line.get_ydata() > lowest).all() for line in marks)
     opened = [line.get_ydata() for line in fig.axes[0].lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())]
     assert [above > MOST for above in np.concatenate(opened)] == [False, True]  # each above the steps of its own size
-    assert "not learned when its steps end" in [text.get_text() for text in fig.legends[0].get_texts()]

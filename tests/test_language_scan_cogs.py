@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from planted import Shelf
+from planted import Kept, Planted, Shelf, judged, planted_run
 from torch import Tensor
 
-from lib.book.dials import Dials
 from lib.core.record.store import StoredRun
-from lib.language import cogs, drawing
+from lib.language import cogs
 from lib.language.arms import name_of
 from lib.language.experiments import (
     COGS,
@@ -32,57 +29,57 @@ from lib.language.experiments import (
     cogs_specs,
     scan_specs,
 )
-from lib.language.scan_cogs import figures, metrics
+from lib.language.scan_cogs import metrics
 from lib.language.scan_cogs.claims import CLAIMS
 from lib.language.study import asked_for, cogs_data, make_cogs, make_scan
 
 Share = Callable[[Kind], float]
 LEXICAL = len(cogs.LEXICAL)
+LOW, MIDDLE, HIGH = SIZES = SCAN["laptop"].sizes
 
 
-class Planted(StoredRun):
-    """A run in no store. Its even rows are right; of the others, the second word is always the first one of the vocabulary."""
-
-    def snapshots(self) -> dict[int, dict[str, Tensor]]:
-        study = (make_scan if self.spec.experiment == "language-scan" else make_cogs)(self.spec)
-        kept = {}
-        for name, rows in study.asked.items():
-            target = asked_for(rows)[1].clamp(min=0)
-            even = (torch.arange(len(rows)) % 2 == self.spec.seed % 2).float()
-            for i in (even == 0).nonzero()[:, 0].tolist():
-                target[i, int(rows.start[i])] = 3
-            kept |= {f"{name} right": even, f"{name} answers": target[study.shown(name)].float()}
-        return {self.steps: kept}
+def written(run: StoredRun) -> Kept:
+    """Even rows are right, or odd ones; of the others, the second word is always the first one of the vocabulary."""
+    study = (make_scan if run.spec.experiment == "language-scan" else make_cogs)(run.spec)
+    kept: dict[str, Tensor] = {}
+    for name, rows in study.asked.items():
+        target = asked_for(rows)[1].clamp(min=0)
+        right = (torch.arange(len(rows)) % 2 == run.spec.seed % 2).float()
+        wrong = (right == 0).nonzero()[:, 0]
+        target[wrong, rows.start[wrong]] = 3
+        kept |= {f"{name} right": right, f"{name} answers": target[study.shown(name)].float()}
+    return {run.steps: kept}
 
 
-def of(small: float = 0.9, large: float = 0.6, others: Mapping[tuple[float, float], float] | None = None) -> Share:
+def of(small: float = 0.9, large: float = 0.6, others: Mapping[tuple[float, float], float] = {}) -> Share:
     """Shares by arm, alike at every size."""
-    return lambda kind: (({SMALL: small, LARGE: large} | dict(others or {})) | {}).get(kind[2:], (small + large) / 2)
+    return lambda kind: ({SMALL: small, LARGE: large} | dict(others)).get(kind[2:], (small + large) / 2)
+
+
+def only_at(sizes: Mapping[int, float], small: float = 0.6, large: float = 0.6) -> Share:
+    """The small arm has other shares at some sizes."""
+    return lambda kind: sizes.get(kind[1], small) if kind[2:] == SMALL else large
 
 
 def planted(
-    share: Share,
+    share: Share = of(),
     inside: Share = of(0.995, 0.995),
     train: float = 1.0,
     profile: str = "laptop",
-    jitter: float = 0.005,
     uneven: float = 0.0,
+    kept: Callable[[StoredRun], Kept] = written,
 ) -> list[Planted]:
     """`share` of the rows right where training does not go, `inside` of those of COGS in distribution, `train` of training. All
-    fall with the seed, by `jitter`, those of the small arm by so much more as is `uneven`."""
+    fall with the seed, those of the small arm by so much more as is `uneven`."""
     runs = []
-    for name, of_profile in (("scan", scan_specs), ("cogs", cogs_specs)):
-        for kind, specs in of_profile(profile).items():
-            for spec in specs:
-                value = share(kind) - jitter * spec.seed - uneven * (kind[2:] == SMALL) * (spec.seed - 1)
-                metrics: dict[str, Any] = {"test": value, "train": train}
-                if name == "cogs":
-                    metrics |= {"gen": value, "test": inside(kind), "gen cases": [value] * LEXICAL + [value / 50] * 3}
-                history = {"step": [50, 100], "train": [0.5, train]} | {
-                    k: [0.1, v] for k, v in metrics.items() if k in ("test", "gen")
-                }
-                provenance = {"device": "cpu", "precision": "x"}
-                runs.append(Planted(spec, metrics, history, 100, "fitted", None, 1.0, provenance, Path("x")))
+    for kind, specs in (scan_specs(profile) | cogs_specs(profile)).items():
+        for spec in specs:
+            value = share(kind) - 0.005 * spec.seed - uneven * (kind[2:] == SMALL) * (spec.seed - 1)
+            ends: dict[str, Any] = {"test": value, "train": train}
+            if kind[0] == "COGS":
+                ends |= {"gen": value, "test": inside(kind), "gen cases": [value] * LEXICAL + [value / 50] * 3}
+            history = {"step": [50, 100], "train": [0.5, train], **{k: [0.1, ends[k]] for k in ("test", "gen") if k in ends}}
+            runs.append(planted_run(spec, ends, history, kept=kept))
     return runs
 
 
@@ -91,44 +88,28 @@ def found(share: Share = of(), profile: str = "laptop", **how: Any) -> tuple[met
     return metrics.of_scan(shelf, profile), metrics.of_cogs(shelf, profile)
 
 
-def judged(id: str, share: Share = of(), **how: Any) -> str:
-    return next(claim for claim in CLAIMS if claim.id == id).evaluate(Shelf(planted(share, **how)), "laptop")["status"]
-
-
-def only_at(sizes: Mapping[int, float], small: float = 0.6, large: float = 0.6) -> Share:
-    """The small arm has other shares at some sizes."""
-    return lambda kind: sizes.get(kind[1], small) if kind[2:] == SMALL else large
-
-
-SIZES = SCAN["laptop"].sizes
-LOW, MIDDLE, HIGH = SIZES
-
-
-# ---------------------------------------------------------------- claims
-
-
-def test_turn_left_is_judged_by_learning_by_every_size_and_by_one_clear_lead() -> None:
-    assert judged("scan-turn-left") == "reproduced"
-    assert judged("scan-turn-left", train=0.98) == "too small to tell"
-    assert judged("scan-turn-left", only_at({LOW: 0.9})) == "partly"
-    assert judged("scan-turn-left", of(0.601, 0.6), uneven=0.005) == "partly"  # above everywhere, by more than luck nowhere
-    assert judged("scan-turn-left", of(0.3, 0.6)) == "opposite"
-
-
-def test_jump_may_be_composed_by_neither_arm() -> None:
-    assert judged("scan-jump", lambda kind: 0.05 if kind[0] == JUMP else 0.9) == "reproduced"
-    assert judged("scan-jump", lambda kind: 0.5 if kind[0] == JUMP and kind[2:] == SMALL else 0.0) == "no clear effect"
-    assert judged("scan-jump", of(0.5, 0.5), train=0.5) == "too small to tell"
-
-
-def test_cogs_is_judged_in_and_out_of_distribution() -> None:
-    assert judged("cogs-in") == "reproduced"
-    assert judged("cogs-in", inside=of(0.97, 0.97)) == "no clear effect"
-    assert judged("cogs-in", inside=of(0.97, 0.9)) == "no clear effect"
-    assert judged("cogs-out") == "reproduced"
-    assert judged("cogs-out", train=0.98) == "too small to tell"
-    assert judged("cogs-out", only_at({max(COGS["laptop"].sizes): 0.5}, small=0.7)) == "opposite"
-    assert judged("cogs-out", only_at({min(COGS["laptop"].sizes): 0.5}, small=0.7)) == "partly"
+@pytest.mark.parametrize(
+    ("claim", "how", "status"),
+    [
+        ("scan-turn-left", {}, "reproduced"),
+        ("scan-turn-left", {"train": 0.98}, "too small to tell"),
+        ("scan-turn-left", {"share": only_at({LOW: 0.9})}, "partly"),
+        ("scan-turn-left", {"share": of(0.601, 0.6), "uneven": 0.005}, "partly"),  # everywhere above, by more than luck nowhere
+        ("scan-turn-left", {"share": of(0.3, 0.6)}, "opposite"),
+        ("scan-jump", {"share": lambda kind: 0.05 if kind[0] == JUMP else 0.9}, "reproduced"),
+        ("scan-jump", {"share": lambda kind: 0.5 if kind[0] == JUMP and kind[2:] == SMALL else 0.0}, "no clear effect"),
+        ("scan-jump", {"share": of(0.5, 0.5), "train": 0.5}, "too small to tell"),
+        ("cogs-in", {}, "reproduced"),
+        ("cogs-in", {"inside": of(0.97, 0.97)}, "no clear effect"),
+        ("cogs-in", {"inside": of(0.97, 0.9)}, "no clear effect"),
+        ("cogs-out", {}, "reproduced"),
+        ("cogs-out", {"train": 0.98}, "too small to tell"),
+        ("cogs-out", {"share": only_at({max(COGS["laptop"].sizes): 0.5}, small=0.7)}, "opposite"),
+        ("cogs-out", {"share": only_at({min(COGS["laptop"].sizes): 0.5}, small=0.7)}, "partly"),
+    ],
+)
+def test_claims_follow_the_numbers(claim: str, how: dict[str, Any], status: str) -> None:
+    assert judged(CLAIMS, claim, planted(**how))["status"] == status
 
 
 # ---------------------------------------------------------------- facts
@@ -194,7 +175,7 @@ def test_answers_are_counted_with_their_end_and_without_it(monkeypatch: pytest.M
     assert (metrics.kept_ends(runs, LARGE), metrics.kept_ends(runs, SMALL)) == ((2, 0, 1), (2, 0, 0))
 
 
-def test_kept_answers_do_not_stand_for_the_whole_test(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_answers_do_not_stand_for_the_whole_test() -> None:
     runs = found(profile="smoke")[0]
     assert metrics.all_ends(runs, LARGE) is None
     rows = metrics.end_rows(runs)
@@ -202,44 +183,20 @@ def test_kept_answers_do_not_stand_for_the_whole_test(monkeypatch: pytest.Monkey
         "all": ("–", "not counted in these runs", "–"),
         "the first, short commands": ("12", "50.0", "58.3"),
     }
-    snapshots = Planted.snapshots
-    counted = {"test right but for the end": torch.ones(100)}
-    monkeypatch.setattr(Planted, "snapshots", lambda run: {step: kept | counted for step, kept in snapshots(run).items()})
+    counted = lambda run: {run.steps: written(run)[run.steps] | {"test right but for the end": torch.ones(100)}}
+    runs = found(profile="smoke", kept=counted)[0]
     assert metrics.all_ends(runs, LARGE) == (100, 50, 100)
     assert metrics.end_rows(runs)[0][2:] == ("100", "50.0", "100.0")
 
 
-def test_a_model_that_says_what_is_no_word_has_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshots = Planted.snapshots
-    nonsense = lambda run: {step: {n: v + 400 for n, v in kept.items()} for step, kept in snapshots(run).items()}
-    monkeypatch.setattr(Planted, "snapshots", nonsense)
-    assert metrics.cogs_word_rows(found(profile="smoke")[1], seed=0) == []
+def test_a_model_that_says_what_is_no_word_has_no_rows() -> None:
+    nonsense = lambda run: {run.steps: {name: values + 400 for name, values in written(run)[run.steps].items()}}
+    assert metrics.cogs_word_rows(found(profile="smoke", kept=nonsense)[1], seed=0) == []
 
 
-def test_tables_hold_every_group() -> None:
-    runs = found()
-    assert len(metrics.scan_rows(runs[0])) == len(scan_specs("laptop"))
-    assert {len(row) for row in metrics.scan_rows(runs[0])} == {len(metrics.SCAN_HEAD)}
-    assert len(metrics.cogs_rows(runs[1])) == len(cogs_specs("laptop"))
-    assert {len(row) for row in metrics.cogs_rows(runs[1])} == {len(metrics.COGS_HEAD)}
-    shown = metrics.task_rows(runs[1]["COGS", 4_000, *SMALL][0])
+def test_the_task_is_told_by_rows_of_it() -> None:
+    shown = metrics.task_rows(found()[1]["COGS", 4_000, *SMALL][0])
     assert ("SCAN, training", "jump opposite left twice", "`LTURN LTURN JUMP LTURN LTURN JUMP`") in shown
-    assert list(metrics.CASES) == list(cogs.CASES)
-    assert len(set(metrics.CASES.values())) == len(cogs.CASES)
-
-
-@pytest.mark.parametrize("profile", ["laptop", "smoke"])
-def test_figures_are_drawn(profile: str) -> None:
-    runs = found(profile=profile)
-    drawn = [
-        figures.by_size(metrics.of_sizes(*runs)),
-        drawing.along(metrics.of_histories(*runs), "share"),
-        figures.arms(metrics.of_arms(*runs), [name_of(arm) for arm in metrics.OURS]),
-        figures.cases(metrics.cases_at_ends(runs[1]), len(cogs.STRUCTURAL)),
-    ]
-    assert [len(figure.axes) for figure in drawn] == [3, 3, 2, len(metrics.ends(runs[1], "COGS"))]
-    for figure in drawn:
-        plt.close(figure)
 
 
 def test_runs_are_picked_by_arm_kind_and_size() -> None:
@@ -251,15 +208,10 @@ def test_runs_are_picked_by_arm_kind_and_size() -> None:
 
 
 def test_dials_have_every_size_arm_and_step() -> None:
-    scan, cogs = found(of(0.9, 0.6))
-    data = metrics.scan_dials(scan)
+    data = metrics.scan_dials(found()[0])
     assert [dial["values"] for dial in data["dials"]] == [list(SIZES), [LARGE[0], SMALL[0]], [50, 100]]
     test, train = (series["values"] for series in data["series"])
     assert test[0][1][1] == pytest.approx([0.9 - 0.005 * 2 / 2, 0.9 - 0.005 * 2, 0.9])
     assert test[2][0][0] == pytest.approx([0.1, 0.1, 0.1])
     assert train[0][0] == [[0.5, 0.5, 0.5], [1, 1, 1]]
-    assert "Dials over" in Dials(data, "rm-a").words()
-    data = metrics.cogs_dials(cogs)
-    assert [series["label"] for series in data["series"]] == ["21 cases", "in distribution", "sentences of training"]
-    assert data["start"] == {"size": data["dials"][0]["values"][-1], "gamma": SMALL[0], "step": 100}
-    assert "Dials over" in Dials(data, "rm-b").words()
+    assert data["start"] == {"size": SIZES[-1], "gamma": SMALL[0], "step": 100}

@@ -17,23 +17,19 @@ from torch import Tensor, nn
 
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import from_weights
-from lib.core.record.spec import RunSpec, SpecError
-from lib.core.train.loop import train
+from lib.core.record.spec import RunSpec
 from lib.core.train.plan import Options
-from lib.language import cogs, experiments, scan, study
+from lib.language import cogs, scan, study
 from lib.language.experiments import (
     AS_SCRIPT,
     ASKING,
     CHAIN,
     COGS,
-    EXPERIMENTS,
     HARD,
     JUMP,
     MIX,
     SCAN,
     TURN,
-    Kind,
-    ReadingSetting,
     adding_search,
     adding_specs,
     asking_specs,
@@ -62,7 +58,7 @@ from lib.language.study import (
     mean_cosine,
     mix_data,
 )
-from lib.language.text import END, OUT, PAD, LanguageError, Rows, Vocabulary, rows, vocabulary
+from lib.language.text import END, OUT, LanguageError, Rows, Vocabulary, rows, vocabulary
 
 PLAIN = Options(device="cpu", backend="eager", bf16=False)
 LETTERS = vocabulary("abcd")  # a is token 3
@@ -128,10 +124,6 @@ def with_targets(which: Rows, targets: list[list[int]]) -> Rows:
 # ---------------------------------------------------------------- what is asked, and what is answered
 
 
-def test_marks_are_the_first_tokens_of_every_vocabulary() -> None:
-    assert LETTERS.encode([PAD, OUT, END]) == [PAD_TOKEN, OUT_TOKEN, END_TOKEN]
-
-
 def test_the_next_token_is_asked_for_behind_out_and_nowhere_else() -> None:
     tokens, target = asked_for(rows([(["a", "b"], ["c"]), (["a"], ["d"])], LETTERS))
     assert tokens.tolist() == [[3, 4, 1, 5], [3, 1, 6, 2]]
@@ -157,8 +149,10 @@ def test_long_rows_are_asked_together_so_that_short_ones_are_not_padded() -> Non
 def test_a_row_is_right_if_every_token_that_is_asked_for_is() -> None:
     which = rows([(["a", "b"], ["c"]), (["a"], ["d", "d"])], LETTERS)
     right = [[0, 9, 5, 2], [7, 6, 6, 2]]  # what is said before OUT is not asked for
-    one, other = [[0, 9, 5, 2], [7, 6, 6, 0]], [[0, 9, 4, 2], [7, 6, 6, 2]]
-    assert exact(torch.tensor([right, one, other]), which).tolist() == [[True, True], [True, False], [False, True]]
+    one, other, longer = [[0, 9, 5, 2], [7, 6, 6, 0]], [[0, 9, 4, 2], [7, 6, 6, 2]], [[0, 9, 5, 7], [7, 6, 6, 2]]
+    guess = torch.tensor([right, one, other, longer])
+    assert exact(guess, which).tolist() == [[True, True], [True, False], [False, True], [False, True]]
+    assert exact(guess, which, end=False).tolist() == [[True, True], [True, True], [False, True], [True, True]]
 
 
 def test_models_write_what_a_plain_loop_writes_and_padding_behind_end() -> None:
@@ -170,17 +164,6 @@ def test_models_write_what_a_plain_loop_writes_and_padding_behind_end() -> None:
         assert found[run].tolist() == [line + [PAD_TOKEN] * (LIMIT - len(line)) for line in by_hand]
         assert 10 < sum(len(line) < LIMIT for line in by_hand) < 30  # else little is tested
         assert len(set(map(tuple, by_hand))) > 15
-
-
-def test_what_a_model_writes_is_what_one_pass_over_it_finds_right() -> None:
-    model, which = built(), some_rows(40)
-    for run in range(2):
-        own = written_by_hand(model, which, run)
-        assert exact(answers(Says(model), with_targets(which, own)), with_targets(which, own))[run].all()
-        for place in range(LIMIT):
-            changed = [[(x + (i == place)) % len(LETTERS) for i, x in enumerate(line)] for line in own]
-            wrong = with_targets(which, changed)
-            assert exact(answers(Says(model), wrong), wrong)[run].tolist() == [len(line) <= place for line in own]
 
 
 def test_one_pass_judges_as_greedy_decoding_does() -> None:
@@ -322,7 +305,8 @@ def test_at_the_steps_to_keep_rows_and_some_answers_are_kept() -> None:
     assert reading.snapshot(model, 5) == {}
     for step in (4, 8):
         found = reading.snapshot(model, step)
-        assert set(found) == {f"{name} {kept}" for name in ("test", "hard") for kept in KEPT}
+        kept = ("right", "right but for the end", "answers")
+        assert set(found) == {f"{name} {what}" for name in ("test", "hard") for what in kept}
         for name, which in (("test", test), ("hard", hard)):
             said = answers(Says(model), which)
             assert torch.equal(found[f"{name} right"], exact(said, which).float())
@@ -572,10 +556,6 @@ def first(specs: dict[Any, list[RunSpec]], kind: str | None = None) -> RunSpec:
     return next(runs[0] for key, runs in specs.items() if kind in (None, key[0]))
 
 
-def with_task(spec: RunSpec, **change: Any) -> RunSpec:
-    return replace(spec, task=tuple((dict(spec.task) | change).items()))
-
-
 def lines(which: Rows, words: Vocabulary) -> list[str]:
     """Rows as text, without padding."""
     return [" ".join(words.decode(row[:n])) for row, n in zip(which.tokens, which.length.tolist(), strict=True)]
@@ -595,13 +575,6 @@ def test_scan_trains_on_so_many_commands_and_asks_for_others(split: str, primiti
     asked = torch.tensor([scan.number(source(line)) for line in test])
     places = torch.searchsorted(whole, asked)
     assert (places.diff() == len(whole) // 100).all()  # from all over the test
-
-
-def test_smaller_scan_sets_lie_within_larger_ones() -> None:
-    spec = first(scan_specs("smoke"), TURN)
-    less, more = (Counter(lines(make_scan(with_task(spec, size=n)).known, scan.VOCABULARY)) for n in (50, 300))
-    assert less.total() == 50
-    assert less <= more
 
 
 def test_cogs_has_its_size_its_sets_and_its_cases() -> None:
@@ -656,67 +629,31 @@ def test_tokens_of_one_corpus_alone_are_frequent_there_and_never_in_the_other(mo
     assert [LETTERS.decode(tokens) for tokens in own] == [["a"], ["d"]]  # b is rare, c and the end are of both
 
 
-MAKERS = {"scan": (make_scan, scan_specs), "cogs": (make_cogs, cogs_specs), "asking": (make_asking, asking_specs)}
-
-
 @pytest.mark.parametrize(
-    ("name", "vocab", "positions"), [("scan", 22, 64), ("cogs", 356, 373), ("asking", 78, 96)], ids=lambda value: f"{value}"
+    ("make", "specs", "vocab", "positions"),
+    [
+        (make_scan, scan_specs, 22, 64),
+        (make_cogs, cogs_specs, 356, 373),
+        (make_asking, asking_specs, 78, 96),
+        (make_mix, mix_specs, 776, 31),
+    ],
 )
-def test_a_model_that_is_too_small_for_the_task_is_refused(name: str, vocab: int, positions: int) -> None:
-    make, specs = MAKERS[name]
+def test_a_model_has_the_tokens_and_positions_of_the_task_or_is_refused(
+    make: Callable[[RunSpec], Any], specs: Callable[[str], Any], vocab: int, positions: int
+) -> None:
     spec = first(specs("smoke"))
-    make(replace(spec, model=replace(spec.model, vocab=vocab)))
-    for change in ({"vocab": vocab - 1}, {"positions": positions - 1}):
-        small = replace(spec.model, **change)
+    fits = replace(spec.model, vocab=vocab, positions=positions)
+    found = make(replace(spec, model=fits))
+    assert found.length <= positions  # with padding
+    if isinstance(found, Asking):
+        found.snapshot(fits.build(), 4)  # with a chain of its own
+    for small in (replace(fits, vocab=vocab - 1), replace(fits, positions=positions - 1)):
         said = (
             f"the task has {vocab} tokens and rows of {positions}, the model {small.vocab} tokens and {small.positions} "
             "positions: give the model more."
         )
         with pytest.raises(LanguageError, match=f"^{re.escape(said)}$"):
             make(replace(spec, model=small))
-
-
-def accepted(positions: int, spec: RunSpec, make: Callable[[RunSpec], Any]) -> tuple[Any, RunSpec] | None:
-    """The study of a model with so many positions, unless it is refused."""
-    spec = replace(spec, model=replace(spec.model, positions=positions))
-    try:
-        return make(spec), spec
-    except LanguageError:
-        return None
-
-
-def test_a_model_that_is_not_refused_has_positions_for_padded_rows() -> None:
-    for name, positions in (("scan", 58), ("cogs", 373), ("asking", 93)):
-        make, specs = MAKERS[name]
-        for more in range(8):
-            if found := accepted(positions + more, first(specs("smoke")), make):
-                assert found[0].length <= positions + more
-
-
-def test_a_model_that_is_not_refused_has_positions_to_write_a_chain() -> None:
-    for positions in range(93, 97):
-        if found := accepted(positions, first(asking_specs("smoke")), make_asking):
-            found[0].snapshot(found[1].model.build(), 4)
-
-
-def test_a_mix_longer_than_the_model_has_positions_is_refused() -> None:
-    spec = next(iter(mix_specs("smoke").values()))[0]
-    assert accepted(31, spec, make_mix)
-    assert accepted(30, spec, make_mix) is None
-
-
-def test_a_mix_of_more_words_than_the_model_has_tokens_is_refused() -> None:
-    spec = next(iter(mix_specs("smoke").values()))[0]
-    make_mix(replace(spec, model=replace(spec.model, vocab=776)))
-    with pytest.raises(LanguageError, match=r"^the task has 776 tokens and rows of 31, the model 775 tokens"):
-        make_mix(replace(spec, model=replace(spec.model, vocab=775)))
-
-
-def test_a_training_set_larger_than_there_is_is_refused() -> None:
-    with pytest.raises(LanguageError, match=r"^the size of a training set must be an integer from 1 to 21,890, got 21891\.$"):
-        make_scan(with_task(first(scan_specs("smoke"), TURN), size=21_891))
-    with pytest.raises(LanguageError, match=r"^train must be from \d+ to 160, the rows that there are, not 161\.$"):
-        make_cogs(with_task(first(cogs_specs("smoke")), size=161))
 
 
 # ---------------------------------------------------------------- the follow-up's code
@@ -746,14 +683,6 @@ def test_how_weights_start_is_no_part_of_older_keys() -> None:
     assert again.key != spec.key
 
 
-def test_a_row_may_be_right_but_for_its_end() -> None:
-    """Words 7 8 and the end: right, another end, another word."""
-    rows = Rows(torch.tensor([[5, OUT_TOKEN, 7, 8, END_TOKEN]]), torch.tensor([2]), torch.tensor([5]))
-    guess = torch.tensor([[[0, 7, 8, END_TOKEN]], [[0, 7, 8, 7]], [[0, 7, 7, END_TOKEN]]])
-    assert exact(guess, rows)[:, 0].tolist() == [True, False, False]
-    assert exact(guess, rows, end=False)[:, 0].tolist() == [True, True, False]
-
-
 def test_a_twin_is_asked_for_by_the_task() -> None:
     task = {"size": 40, "test": 10, "concepts": 6, "hops": (1, 2), "hard": False, "chain": False, "twin": True}
     drawn, known, _ = asking_data(*task.values())
@@ -764,142 +693,47 @@ def test_a_twin_is_asked_for_by_the_task() -> None:
 # ---------------------------------------------------------------- what is run
 
 PROFILES = ("smoke", "laptop", "paper")
-PAPER = {(0.5, 0.01), (0.7, 0.1)}
-CROSS = PAPER | {(0.5, 0.1), (0.7, 0.01)}
-ALL = CROSS | {(0.3, 0.0), (0.8, 1.0)}
-"""γ and decay of the paper's two arms; theirs crossed; and a larger start and a smaller one."""
-
-
-def check(
-    found: dict[Kind, list[RunSpec]],
-    setting: ReadingSetting,
-    name: str,
-    main: str,
-    others: tuple[str, ...] = (),
-    arms: set[tuple[float, float]] = ALL,
-    at: int = 0,
-) -> None:
-    """Both arms at every size, more at one, and of other kinds of task both at that one or at `at`; every seed of each."""
-    assert {kind[2:] for kind in found if kind[:2] == (main, setting.middle)} == arms
-    for size in set(setting.sizes) - {setting.middle}:
-        assert {kind[2:] for kind in found if kind[:2] == (main, size)} == PAPER
-    for other in others:
-        assert {kind[2:] for kind in found if kind[0] == other} == PAPER
-        assert {kind[1] for kind in found if kind[0] == other} == {at or setting.middle}
-    assert {kind[1] for kind in found} == set(setting.sizes)
-    assert {kind[0] for kind in found} == {main, *others}
-    for (_, size, gamma, decay), specs in found.items():
-        assert [spec.seed for spec in specs] == list(setting.seeds)
-        for spec in specs:
-            task = dict(spec.task)
-            assert (spec.experiment, spec.gamma, spec.decay, task["size"]) == (name, gamma, decay, size)
-            assert task["keep"] == (spec.train.steps,)
-            assert task.items() >= dict(setting.task).items()
-            assert (spec.model.vocab, spec.model.positions, spec.rate) == (*setting.shape, setting.gpt.rate)
+PAPER = [(0.5, 0.01), (0.7, 0.1)]
+CROSS = [*PAPER, (0.5, 0.1), (0.7, 0.01)]
+"""γ and decay of the paper's two arms; theirs crossed."""
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_every_size_has_both_arms_and_one_size_has_them_crossed(profile: str) -> None:
-    third = lambda main: (main + AS_SCRIPT,) if profile == "paper" else ()
-    check(scan_specs(profile), SCAN[profile], "language-scan", TURN, (JUMP, *third(TURN)))
-    check(cogs_specs(profile), COGS[profile], "language-cogs", "COGS", third("COGS"), CROSS)
+def test_every_size_has_both_arms_and_one_size_has_more(profile: str) -> None:
     most = max(ASKING[profile].sizes)
-    check(asking_specs(profile), ASKING[profile], "language-prontoqa", CHAIN, (HARD,), CROSS, most)
-    for (split, *_), specs in scan_specs(profile).items():
-        assert {dict(spec.task)["split"] for spec in specs} == {split.removesuffix(AS_SCRIPT)}
-        assert {spec.model.start for spec in specs} == {SCRIPT if split.endswith(AS_SCRIPT) else FORMULA}
-    for (variant, *_), specs in asking_specs(profile).items():
-        flags = {CHAIN: (True, False), HARD: (True, True)}[variant]
-        assert {(dict(spec.task)["chain"], dict(spec.task)["hard"]) for spec in specs} == {flags}
-    steps = {kind[1]: {spec.train.steps for spec in specs} for kind, specs in asking_specs("laptop").items()}
-    assert steps == {250: {2_500}, 1_000: {2_500}, 4_000: {2_500}, 16_000: {5_000}}
+    for found, setting, main, more, other, at in (
+        (scan_specs(profile), SCAN[profile], TURN, [*CROSS, (0.3, 0.0), (0.8, 1.0)], JUMP, SCAN[profile].middle),
+        (cogs_specs(profile), COGS[profile], "COGS", CROSS, None, 0),
+        (asking_specs(profile), ASKING[profile], CHAIN, CROSS, HARD, most),
+    ):
+        kinds = [(main, size, *arm) for size in setting.sizes for arm in PAPER] + [(main, setting.middle, *arm) for arm in more]
+        kinds += [(other, at, *arm) for arm in PAPER if other]
+        kinds += [(main + AS_SCRIPT, setting.middle, *arm) for arm in PAPER if profile == "paper" and main != CHAIN]
+        assert set(found) == set(kinds)
+        for (kind, size, gamma, decay), specs in found.items():
+            assert [spec.seed for spec in specs] == list(setting.seeds)
+            for spec in specs:
+                task = dict(spec.task)
+                assert (spec.gamma, spec.decay, task["size"], task["keep"]) == (gamma, decay, size, (spec.train.steps,))
+                assert task.get("split", TURN) == (JUMP if kind == JUMP else TURN)
+                assert task.get("hard", False) == (kind == HARD)
+                assert spec.model.start == (SCRIPT if kind.endswith(AS_SCRIPT) else FORMULA)
+                assert spec.train.steps == setting.gpt.train.steps * (
+                    1 + (main == CHAIN and size == most and profile != "smoke")
+                )
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_mix_is_run_from_every_start_with_and_without_tied_embeddings(profile: str) -> None:
-    found, setting = mix_specs(profile), MIX[profile]
-    assert set(found) == set(product((True, False), (0.3, 0.5, 0.8)))
-    for (tied, gamma), specs in found.items():
-        assert [spec.seed for spec in specs] == list(setting.seeds)
-        assert {(spec.model.tied, spec.gamma, spec.decay, spec.experiment) for spec in specs} == {
-            (tied, gamma, 0.01, "language-mix")
-        }
-        assert {spec.task for spec in specs} == {(("each", setting.each), ("length", setting.length), ("tests", setting.tests))}
+    found = {kind: [(s.model.tied, s.gamma, s.seed) for s in specs] for kind, specs in mix_specs(profile).items()}
+    kinds = list(product((True, False), (0.3, 0.5, 0.8)))
+    assert found == {kind: [(*kind, seed) for seed in MIX[profile].seeds] for kind in kinds}
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_every_experiment_has_runs(profile: str) -> None:
-    assert all(experiment.specs(profile) for experiment in EXPERIMENTS)
-
-
-def test_an_experiment_runs_what_its_specs_list() -> None:
-    listed = {e.name: e for e in EXPERIMENTS}
-    tables = {
-        "language-scan": scan_specs,
-        "language-cogs": cogs_specs,
-        "language-prontoqa": asking_specs,
-        "language-mix": mix_specs,
-    }
-    for name, specs in tables.items():
-        for profile in PROFILES:
-            assert listed[name].specs(profile) == [spec for runs in specs(profile).values() for spec in runs]
-        with pytest.raises(SpecError, match="unknown profile"):
-            specs("large")
-    assert listed["language-addition-search"].specs("laptop") == adding_search("laptop")
-
-
-def test_trials_of_addition_have_both_arms_on_a_seed_that_is_not_reported() -> None:
-    found = adding_search("laptop")
-    assert len(found) == 8
-    for rate in (3e-4, 1e-3):
-        for bias in (False, True):  # study 1's form has none, GPT-2's has
-            some = [spec for spec in found if spec.rate == rate and spec.model.bias == bias]
-            assert {(spec.gamma, spec.decay) for spec in some} == PAPER
-    assert len(adding_search("smoke")) == 2
-    for profile in PROFILES:
-        tried, reported = adding_search(profile), [spec for runs in adding_specs(profile).values() for spec in runs]
-        assert len({spec.key for spec in tried}) == len(tried)
-        assert not {spec.seed for spec in tried} & {spec.seed for spec in reported}
-        assert {spec.experiment for spec in tried} == {"language-addition-search"}
-        assert {dict(spec.task)["split"] for spec in tried} == {experiments.SQUARE}
-
-
-# ---------------------------------------------------------------- end to end
-
-
-KEPT = ("right", "right but for the end", "answers")
-TEST_KEPT = tuple(f"test {name}" for name in KEPT)
-
-
-def trained(name: str, at_most: int) -> list[Any]:
-    """Results of the first runs of each shape of the smoke profile."""
-    experiment = next(e for e in EXPERIMENTS if e.name == name)
-    shapes: dict[tuple, list[RunSpec]] = {}
-    for spec in experiment.specs("smoke"):
-        shapes.setdefault(spec.shape, []).append(spec)
-    return [run for specs in shapes.values() for run in train(specs[:at_most], experiment.make_study(specs[0]), PLAIN)]
-
-
-@pytest.mark.parametrize(
-    ("name", "at_most", "metrics", "kept"),
-    [
-        ("language-scan", 2, {"train", "test"}, {*TEST_KEPT}),
-        ("language-cogs", 1, {"train", "test", "gen", "gen cases"}, {*TEST_KEPT, *(f"gen {name}" for name in KEPT)}),
-        ("language-prontoqa", 2, {"train", "train label", "test", "label"}, {*TEST_KEPT, "own", "written"}),
-        ("language-mix", 2, {"train", "train 0", "train 1", "test 0", "test 1"}, set()),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_the_smoke_profile_trains_from_end_to_end(name: str, at_most: int, metrics: set[str], kept: set[str]) -> None:
-    watched = {"cosine 0", "cosine 1"} if name == "language-mix" else set()
-    runs = trained(name, at_most)
-    assert {run.spec.shape for run in runs} == {spec.shape for e in EXPERIMENTS if e.name == name for spec in e.specs("smoke")}
-    for run in runs:
-        assert run.status != "diverged"
-        assert set(run.metrics) == metrics
-        assert set(run.history) == {"step", "loss", *metrics, *watched}
-        assert run.history["step"] == [2, 4]
-        assert all(math.isfinite(value) for value in run.history["loss"])
-        assert {step: set(arrays) for step, arrays in run.snapshots.items()} == ({4: kept} if kept else {})
-        if "test right" in kept:
-            assert run.metrics["test"] == pytest.approx(run.snapshots[4]["test right"].mean().item())
+def test_trials_of_addition_have_both_arms_on_a_seed_that_is_not_reported(profile: str) -> None:
+    tried, reported = adding_search(profile), [spec for runs in adding_specs(profile).values() for spec in runs]
+    assert not {spec.seed for spec in tried} & {spec.seed for spec in reported}
+    forms = [(3e-4, False)] if profile == "smoke" else list(product((3e-4, 1e-3), (False, True)))  # GPT-2's form has biases
+    assert {(s.rate, s.model.bias, s.gamma, s.decay) for s in tried} == {(*form, *arm) for form in forms for arm in PAPER}
+    assert len(tried) == 2 * len(forms)

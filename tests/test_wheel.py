@@ -19,7 +19,7 @@ from lib.core.train import native
 from lib.core.train.plan import Options
 
 ROOT = Path(__file__).parents[1]
-KINDS = (".py", ".cpp", ".js", ".css")
+KINDS = (".py", ".cpp", ".js", ".css", ".toml")
 
 
 @pytest.fixture(scope="module")

@@ -69,7 +69,7 @@ def _module(name: str, root: Path) -> Path | None:
 
 def sources(code: str, root: Path = ROOT) -> list[Path]:
     """Every source file of ours that this code imports, directly or not, but for what trains, and what is not Python in their
-    folders (the explorer's script and style). Sorted."""
+    folders (the explorer's script and style, lists of words). Sorted."""
     found: set[Path] = set()
     waiting = [code]
     while waiting:
@@ -78,7 +78,8 @@ def sources(code: str, root: Path = ROOT) -> list[Path]:
             if path is not None and path not in found:
                 found.add(path)
                 waiting.append(_text(path))
-    others = {p for folder in {path.parent for path in found} for p in folder.iterdir() if p.suffix in (".cpp", ".js", ".css")}
+    kinds = (".cpp", ".js", ".css", ".toml")
+    others = {p for folder in {path.parent for path in found} for p in folder.iterdir() if p.suffix in kinds}
     return sorted(found | others)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -55,6 +55,11 @@ def largest(runs: Runs, main: str) -> int:
     return sizes(runs, main, *SMALL)[-1]
 
 
+def by_size(runs: Runs, main: str, arm: Sequence[float], measure: Callable[[Sequence[StoredRun]], np.ndarray]) -> np.ndarray:
+    """(S, R): a measure of an arm, a value a run, at each of its sizes."""
+    return np.array([measure(runs[cast(Kind, (main, size, *arm))]) for size in sizes(runs, main, *arm)])
+
+
 Interval = Trend
 """A mean, and the lower and the upper end of its 95 % interval."""
 
@@ -104,10 +109,6 @@ def lead(small: Sequence[StoredRun], large: Sequence[StoredRun], name: str = "te
     return contrast(small, large, lambda runs: shares(runs, name))
 
 
-LITTLE = 0.05
-"""A lead of a share below this is little (our choice)."""
-
-
 def all_fitted(of: str, *groups: Sequence[StoredRun]) -> Part:
     """What has to be given: every run of these groups has learned its rows of training, or whatever they are `of`."""
     least = min(float(shares(group, "train").min()) for group in groups)
@@ -117,6 +118,18 @@ def all_fitted(of: str, *groups: Sequence[StoredRun]) -> Part:
 def of_seed(runs: Sequence[StoredRun], seed: int) -> StoredRun:
     """The run of this seed, or the first where there is none."""
     return next((run for run in runs if run.spec.seed == seed), runs[0])
+
+
+Example = tuple[str, str, str, bool]
+"""What a model reads, what is right, what it writes, and whether that is right."""
+
+
+def of_each_kind(pairs: Iterable[tuple[Example, Example]]) -> list[int]:
+    """Examples of two models: the number of the first of every kind that there is, by which of the two has it right."""
+    first: dict[tuple[bool, bool], int] = {}
+    for i, (one, other) in enumerate(pairs):
+        first.setdefault((one[3], other[3]), i)
+    return list(first.values())
 
 
 def percent(values: np.ndarray) -> str:
@@ -129,6 +142,11 @@ def told(runs: Sequence[StoredRun], values: np.ndarray) -> str:
     there = fitted(runs)
     others = "not learned: " + ", ".join(f"{100 * value:.1f}" for value in values[~there])
     return "; ".join([*([percent(values[there])] if there.any() else []), *([others] if not there.all() else [])])
+
+
+def percents(runs: Sequence[StoredRun], *values: np.ndarray) -> tuple[str, ...]:
+    """Of rows of training that are right, and of each of these shares (R,), as `told`."""
+    return percent(shares(runs, "train")), *(told(runs, some) for some in values)
 
 
 # --- Dials ---

@@ -1,7 +1,7 @@
 """Stories: a substitute corpus of ours for TinyStories (Eldan and Li 2023), a reader of the real ones, and how texts compare.
 
 A story of ours has an opening, 3 to 6 events and an ending. Its hero, a second person, an object and a place are drawn once
-and named again, by pronouns too; all other words are drawn from classes by Zipf's weights (`lib/language/lexicon.py`). It is a
+and named again, by pronouns too; all other words are drawn from classes by Zipf's weights (`lexicon.toml`). It is a
 pure function of (seed, number). Like TinyStories it is long text with little to reason about, but a made-up one: what is found
 on it supports trends and none of a paper's numbers, and has to be called `SUBSTITUTE`.
 
@@ -12,23 +12,25 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice, pairwise
 from pathlib import Path
 from statistics import mean, median
-from typing import TextIO
+from typing import Any, TextIO
 
 import torch
 from torch import Tensor
 
 from lib.core.record.spec import check_count
-from lib.language import lexicon
 from lib.language.draws import Draws, zipf
 from lib.language.text import END, LanguageError, Rows, Vocabulary, opened, vocabulary, words_of
 
+LEXICON: dict[str, Any] = tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text(encoding="utf-8"))
+"""Names, words by class, and templates."""
 SUBSTITUTE = "substitute corpus"
 SEPARATOR = "<|endoftext|>"
 UNKNOWN = "<unk>"
@@ -37,8 +39,8 @@ _STORY = 72  # stream of random numbers
 _HUMAN = 0.6  # share of people among heroes
 _LONGEST = 1_000_000  # characters; no story of the release is near
 _GENDERS = (
-    (lexicon.BOYS.split(), "boy", ("he", "him", "his")),
-    (lexicon.GIRLS.split(), "girl", ("she", "her", "her")),
+    (LEXICON["boys"].split(), "boy", ("he", "him", "his")),
+    (LEXICON["girls"].split(), "girl", ("she", "her", "her")),
 )
 
 # ---------------------------------------------------------------- stories of ours
@@ -68,11 +70,10 @@ def parse(template: str) -> tuple:
 
 @cache
 def _classes() -> dict[str, tuple[list[list[str]], list[float]]]:
-    """Options and cumulative weights of each slot that is drawn afresh. In the lexicon a hyphen joins words of an option."""
-    words = {slot: text.split() for slot, text in lexicon.CLASSES.items()}
-    for text, slots in lexicon.FORMS.values():
-        verbs = [verb.split() for verb in text.split("|")]
-        words |= {slot: [verb[form] for verb in verbs] for form, slot in enumerate(slots)}
+    """Options and cumulative weights of each slot that is drawn afresh."""
+    words = {slot: text.split() for slot, text in LEXICON["classes"].items()}
+    for slots, text in LEXICON["forms"].items():
+        words |= dict(zip(slots.split(), zip(*(verb.split() for verb in text.split("|")), strict=True), strict=True))
     return {slot: ([option.split("-") for option in options], zipf(len(options))) for slot, options in words.items()}
 
 
@@ -99,7 +100,7 @@ def _write(draws: Draws, items: tuple, own: dict[str, str], words: list[str]) ->
         elif slot in classes:
             words.extend(draws.weighted(*classes[slot]))
         else:
-            _write(draws, parse(lexicon.PHRASES[slot]), own, words)
+            _write(draws, parse(LEXICON["phrases"][slot]), own, words)
 
 
 def story(seed: int, number: int) -> list[str]:
@@ -110,9 +111,9 @@ def story(seed: int, number: int) -> list[str]:
     own = {"name": name, "role": role, "he": he, "him": him, "his": his}
     own |= {"friend": friend, "frole": frole, "fhe": fhe, "fhim": fhim, "fhis": fhis}
     own |= {"object": draws.weighted(*_classes()["thing"])[0], "place": draws.weighted(*_classes()["spot"])[0]}
-    events = draws.shuffled(lexicon.EVENTS)[: 3 + draws.below(4)]
+    events = draws.shuffled(LEXICON["events"])[: 3 + draws.below(4)]
     words: list[str] = []
-    for template in (draws.one(lexicon.OPENINGS), *events, draws.one(lexicon.ENDINGS)):
+    for template in (draws.one(LEXICON["openings"]), *events, draws.one(LEXICON["endings"])):
         _write(draws, parse(template), own, words)
     return ["an" if word == "a" and after[0] in "aeiou" else word for word, after in pairwise([*words, "."])]
 
@@ -187,7 +188,7 @@ def _entropy(counts: Counter) -> float:
     return math.log(total) - sum(n * math.log(n) for n in counts.values()) / total
 
 
-def measures(texts: Sequence[Sequence[str]]) -> Measures:
+def measures(texts: Sequence[Sequence[Hashable]]) -> Measures:
     """Raises LanguageError unless a text has two words."""
     lengths = [len(text) for text in texts]
     if max(lengths, default=0) < 2:

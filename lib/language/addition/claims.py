@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from lib.core.read.claim import Claim, Measured, Part, by_exact_test
+from lib.core.read.claim import Claim, Measured, Part, asking, by_exact_test
 from lib.core.read.statistics import RARE
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
@@ -56,7 +56,8 @@ def in_gpt2_form(store: Store, profile: str) -> Measured:
     return Measured((arms.all_fitted("pairs", large), more, learned), n)
 
 
-CLAIMS = (
+CLAIMS = asking(
+    "language",
     Claim(
         "adding-square",
         "zhang2024",
@@ -68,7 +69,6 @@ CLAIMS = (
         in_the_square,
         revised=f"{_REVISED}; the verdict stays. The learning rate was chosen on another seed, after a lower one had shown "
         "no difference",
-        question="language",
         figure="19.1",
     ),
     Claim(
@@ -80,7 +80,6 @@ CLAIMS = (
         f"γ = {LARGER[0]:g}, decay {LARGER[1]:g}: {_LEARNED}; more runs of the small arm add than of this one, {_MORE}",
         larger_start,
         revised=f"{_REVISED}; the verdict was no clear effect",
-        question="language",
         figure="19.1",
     ),
     Claim(
@@ -91,7 +90,6 @@ CLAIMS = (
         "not reported",
         f"γ = {LARGER[0]:g}, decay {LARGER[1]:g}: {_LEARNED}; mean share of pairs held out at random at least {WELL:g}",
         at_random,
-        question="language",
         figure="19.1",
     ),
     Claim(
@@ -104,7 +102,6 @@ CLAIMS = (
         f"of training right, and of the small arm, too; more runs of the large arm add than of the small one, {_MORE}",
         in_gpt2_form,
         revised="seen in one trial on another seed, then asked of new seeds",
-        question="language",
         figure="19.3",
     ),
 )

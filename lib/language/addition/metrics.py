@@ -218,7 +218,7 @@ SETTING_HEAD = (
 def arm_rows(runs: Mapping[Arm, Sequence[StoredRun]]) -> list[tuple[str, ...]]:
     """Every arm: percent of pairs of training and of held-out pairs right at the end."""
     return [
-        (split, f"{gamma:g}", f"{decay:g}", arms.percent(arms.shares(group, "train")), arms.told(group, arms.shares(group)))
+        (split, f"{gamma:g}", f"{decay:g}", *arms.percents(group, arms.shares(group)))
         for (split, gamma, decay), group in runs.items()
     ]
 
@@ -230,7 +230,7 @@ def setting_rows(tried: Sequence[StoredRun], shown: Sequence[Sequence[StoredRun]
         for (form, rate), pair in found.items():
             if all(pair):
                 seeds = ", ".join(map(str, sorted({run.spec.seed for run in pair[0]})))
-                shares = [(arms.percent(arms.shares(group, "train")), arms.told(group, arms.shares(group))) for group in pair]
+                shares = [arms.percents(group, arms.shares(group)) for group in pair]
                 rows.append((form, f"{rate:g}", f"{what}, seeds {seeds}", *shares[0], *shares[1]))
     return rows
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, above_zero
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, above_zero, asking
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
 from lib.language.experiments import GAMMAS
@@ -65,7 +65,8 @@ def embeddings(store: Store, profile: str) -> Measured:
     return Measured((_come(group, profile=profile), Part(name, count, ">=", len(group), "{:.0f}", failure=failure)), len(group))
 
 
-CLAIMS = (
+CLAIMS = asking(
+    "language",
     Claim(
         "mix-faster",
         "yao2025",
@@ -74,7 +75,6 @@ CLAIMS = (
         "the loss of PrOntoQA falls significantly faster",
         f"γ = {SMALL:g}: in every run PrOntoQA's loss passes its own bigram model's before the stories' does theirs",
         faster,
-        question="language",
         figure="22.1",
     ),
     Claim(
@@ -87,7 +87,6 @@ CLAIMS = (
         "seed, has a 95 % interval above 0",
         gaps,
         revised=f"{STRICTER}; {arms.PAIRED}; the verdict was no clear effect",
-        question="language",
         figure="22.2",
     ),
     Claim(
@@ -101,7 +100,6 @@ CLAIMS = (
         "every run there",
         embeddings,
         revised=STRICTER,
-        question="language",
         figure="22.3",
     ),
 )

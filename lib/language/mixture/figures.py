@@ -89,14 +89,6 @@ def gap(
     return fig
 
 
-def _dots(ax: Axes, at: float, values: np.ndarray, colour: str) -> None:
-    """A point a run, and a short line at their mean; runs that have none are left out."""
-    values = values[np.isfinite(values)]
-    if len(values):
-        ax.plot([at] * len(values), values, "o", ms=5, color=colour, alpha=0.85)
-        ax.plot([at - 0.13, at + 0.13], [values.mean()] * 2, color=colour, lw=2)
-
-
 def cosines(panels: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]) -> Figure:
     """The mean cosine of embeddings of each corpus along training, a panel a kind of embeddings, a point where a run is at the
     compared progress. panels: {kind: (steps (n,), cosines (R, n, 2), steps of the points (R,), their cosines (R, 2))}."""
@@ -111,23 +103,5 @@ def cosines(panels: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
             _step_axis(ax)
         axes[0, 0].set_ylabel("mean cosine of two words")
         axes[0, 0].plot([], [], "o", ms=5, mec=style.DARK, mfc="white", label="equal progress")
-        _legend(fig, axes[0, 0])
-    return fig
-
-
-def cosines_at(panels: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
-    """The same at equal progress, start by start, a point a run. panels: {kind: {start: (R, 2)}}."""
-    with style.look():
-        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.6), sharey=True, squeeze=False)
-        for ax, (title, starts) in zip(axes[0], panels.items(), strict=True):
-            for at, values in enumerate(starts.values()):
-                for corpus, (name, shift) in enumerate(zip(CORPORA, (-0.18, 0.18), strict=True)):
-                    _dots(ax, at + shift, values[:, corpus], COLOUR[name])
-            ax.axhline(0, color=style.LIGHT, lw=1, zorder=0)
-            ax.set_xticks(range(len(starts)), list(starts))
-            ax.set(title=title, xlim=(-0.6, len(starts) - 0.4))
-        for name in CORPORA:
-            axes[0, 0].plot([], [], "o", ms=5, color=COLOUR[name], label=LABEL[name])
-        axes[0, 0].set_ylabel("mean cosine of two words")
         _legend(fig, axes[0, 0])
     return fig

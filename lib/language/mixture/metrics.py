@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from lib.core.read.fact import Fact
+from lib.core.read.fact import Fact, span
 from lib.core.read.measures import mean_std
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
 from lib.language.experiments import GAMMAS, MIX, mix_specs
-from lib.language.stories import SUBSTITUTE, Measures, Sequences, measures
+from lib.language.stories import SUBSTITUTE, Sequences, measures
 from lib.language.study import SEEN, mix_data, mix_texts
 
 CORPORA = ("PrOntoQA", "stories")
@@ -39,9 +39,14 @@ def of_mix(store: Store, profile: str) -> dict[tuple[bool, float], list[StoredRu
     return {kind: load(specs, store) for kind, specs in mix_specs(profile).items()}
 
 
-def losses(runs: Sequence[StoredRun], part: str = "train") -> np.ndarray:
-    """(R, n, 2): the loss of each corpus along training, in nats a token; `part`: on rows of training or on others (`test`)."""
-    return np.array([[run.history[f"{part} {i}"] for i in (0, 1)] for run in runs], dtype=float).transpose(0, 2, 1)
+def _of_both(runs: Sequence[StoredRun], name: str) -> np.ndarray:
+    """(R, n, 2): a measure of each corpus along training."""
+    return np.array([[run.history[f"{name} {i}"] for i in (0, 1)] for run in runs], dtype=float).transpose(0, 2, 1)
+
+
+def losses(runs: Sequence[StoredRun]) -> np.ndarray:
+    """(R, n, 2): the loss of each corpus along training, in nats a token, on rows of training."""
+    return _of_both(runs, "train")
 
 
 def steps(runs: Sequence[StoredRun]) -> np.ndarray:
@@ -53,12 +58,7 @@ def bigram_loss(rows: Sequences, corpus: int) -> float:
     """The conditional entropy of a token given the one before it, over the tokens that the loss asks for, in nats: what the
     best bigram model of these rows has."""
     some = rows[rows.corpus == corpus]
-    asked = some.targets()[:, 1:].numpy()
-    before, after = some.tokens[:, :-1].numpy()[asked], some.tokens[:, 1:].numpy()[asked]
-    width = int(some.tokens.max()) + 1
-    entropy = lambda counts: float(np.log(counts.sum()) - (counts * np.log(counts)).sum() / counts.sum())
-    count = lambda values: np.unique(values, return_counts=True)[1].astype(float)
-    return entropy(count(before * width + after)) - entropy(count(before))
+    return measures([line[:length] for line, length in zip(some.tokens.tolist(), some.length.tolist(), strict=True)]).bigram
 
 
 @cache
@@ -76,12 +76,18 @@ def at_progress(runs: Sequence[StoredRun], profile: str) -> np.ndarray:
     return np.where(reached.any(1), reached.argmax(1), -1)
 
 
+def _there(values: np.ndarray, runs: Sequence[StoredRun], profile: str) -> np.ndarray:
+    """(R, n, …) → (R, …): values along training at equal progress; NaN where a run never comes so far."""
+    at = at_progress(runs, profile)
+    found = values[np.arange(len(at)), at].astype(float)
+    found[at < 0] = np.nan
+    return found
+
+
 def gap(runs: Sequence[StoredRun], profile: str) -> np.ndarray:
     """(R,) ΔL = (L_stories − L_PrOntoQA) / L_PrOntoQA of the training losses at equal progress (Yao et al. 2025, Fig. 7A); NaN
     where a run never comes so far."""
-    at = at_progress(runs, profile)
-    loss = losses(runs)[np.arange(len(at)), at]
-    return np.where(at >= 0, (loss[:, 1] - loss[:, 0]) / loss[:, 0], np.nan)
+    return _there(gap_along(runs), runs, profile)
 
 
 def gap_along(runs: Sequence[StoredRun]) -> np.ndarray:
@@ -98,20 +104,12 @@ def passed(runs: Sequence[StoredRun], profile: str) -> np.ndarray:
 
 def cosines(runs: Sequence[StoredRun]) -> np.ndarray:
     """(R, n, 2): mean cosine of the embeddings of two different tokens of each corpus alone, along training."""
-    return np.array([[run.history[f"cosine {i}"] for i in (0, 1)] for run in runs], dtype=float).transpose(0, 2, 1)
+    return _of_both(runs, "cosine")
 
 
 def cosines_at(runs: Sequence[StoredRun], profile: str) -> np.ndarray:
     """(R, 2): these at equal progress; NaN where a run never comes so far."""
-    at = at_progress(runs, profile)
-    return np.where((at >= 0)[:, None], cosines(runs)[np.arange(len(at)), at], np.nan)
-
-
-@cache
-def corpora(profile: str) -> dict[str, Measures]:
-    """How the two corpora compare: lengths, words and entropies, of whole texts."""
-    s = MIX[profile]
-    return dict(zip(CORPORA, map(measures, mix_texts(s.each, s.tests)), strict=True))
+    return _there(cosines(runs), runs, profile)
 
 
 def dial_data(runs: Mapping[tuple[bool, float], Sequence[StoredRun]], profile: str) -> dict[str, Any]:
@@ -141,15 +139,14 @@ def even(profile: str) -> float:
 
 def reached(runs: Sequence[StoredRun], profile: str) -> np.ndarray:
     """(R,) the step of equal progress; NaN where a run never comes so far."""
-    at = at_progress(runs, profile)
-    return np.where(at >= 0, steps(runs)[at], np.nan)
+    return _there(np.tile(steps(runs), (len(runs), 1)), runs, profile)
 
 
 def points(runs: Sequence[StoredRun], profile: str) -> tuple[np.ndarray, np.ndarray]:
     """Where runs are compared: the mean of their two losses, and ΔL, of the runs that come so far."""
-    at = at_progress(runs, profile)
-    there = at >= 0
-    return losses(runs).mean(2)[there, at[there]], gap(runs, profile)[there]
+    at = _there(losses(runs).mean(2), runs, profile), gap(runs, profile)
+    there = np.isfinite(at[0])
+    return at[0][there], at[1][there]
 
 
 def first(runs: Sequence[StoredRun], profile: str) -> int:
@@ -162,10 +159,6 @@ def lower_at(runs: Sequence[StoredRun]) -> np.ndarray:
     """The evaluated steps at which the mean cosine of the questions' words is the lower one in every run."""
     found = cosines(runs)
     return steps(runs)[(found[..., 0] < found[..., 1]).all(0)]
-
-
-def _span_of(some: np.ndarray) -> tuple[float | None, float | None]:
-    return (int(some[0]), int(some[-1])) if len(some) else (None, None)
 
 
 def facts(runs: Runs, profile: str) -> dict[str, Fact]:
@@ -213,7 +206,9 @@ def facts(runs: Runs, profile: str) -> dict[str, Fact]:
             float(min(v.min() for v in held)), "{:.2f}", "least ΔL on held-out texts at the end, runs of every γ, tied"
         ),
         "lower-steps": Fact(
-            _span_of(lower), "{} to {}", f"steps at which PrOntoQA's cosine is the lower one in every run, γ = {SMALL:g}, tied"
+            span(lower.tolist()),
+            "{} to {}",
+            f"steps at which PrOntoQA's cosine is the lower one in every run, γ = {SMALL:g}, tied",
         ),
     }
     for i, name in enumerate(("questions", "stories")):
@@ -263,13 +258,14 @@ def loss_rows(runs: Runs) -> list[tuple[str, ...]]:
 def corpora_rows(profile: str) -> list[tuple[str, ...]]:
     """The two corpora of the mix beside what was measured on a sample of the real stories."""
     s = MIX[profile]
-    found = list(corpora(profile).values())
+    texts = mix_texts(s.each, s.tests)
+    found = list(map(measures, texts))
     row = lambda name, get, real: (name, *map(get, found), real)
     each = lambda name, values: (name, *values, "–")
     words, known, _ = mix_data(s.each, s.tests, s.length)
     counts = known.counts(words)
     own = [counts[i][(counts[i] >= SEEN) & (counts[1 - i] == 0)].numpy() for i in (0, 1)]
-    cut = [np.mean([len(text) >= s.length for text in texts]) for texts in mix_texts(s.each, s.tests)]
+    cut = [np.mean([len(text) >= s.length for text in some]) for some in texts]
     return [
         row("texts", lambda m: f"{m.texts:,}", SAMPLE["texts"]),
         row("words and marks in all", lambda m: f"{m.words:,}", SAMPLE["words"]),

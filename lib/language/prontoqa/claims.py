@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero, asking
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
 from lib.language.experiments import ASKING, CHAIN, HARD, LARGE, SMALL
@@ -87,7 +87,8 @@ def hard(store: Store, profile: str) -> Measured:
     return Measured(_above_and_ahead(small, large, bar), len(small))
 
 
-CLAIMS = (
+CLAIMS = asking(
+    "language",
     Claim(
         "prontoqa-better",
         "zhang2024",
@@ -100,7 +101,6 @@ CLAIMS = (
         f"mean share at the smallest size is at most {CHANCE:g} (chance is 0.5)",
         better,
         revised=f"{arms.PAIRED}; the verdict stays",
-        question="language",
         figure="21.1",
     ),
     Claim(
@@ -112,7 +112,6 @@ CLAIMS = (
         "both arms tell the labels of their own questions in every run at two sizes at least; at each of these the small arm's "
         "mean number of steps is lower",
         faster,
-        question="language",
         figure="21.1",
     ),
     Claim(
@@ -124,7 +123,6 @@ CLAIMS = (
         "every run of the large arm tells the labels of its own questions; its mean number of steps is highest at neither the "
         "smallest nor the largest size",
         turns,
-        question="language",
         figure="21.1",
     ),
     Claim(
@@ -138,7 +136,6 @@ CLAIMS = (
         f"0.5; its lead over the large arm, paired by seed, {_ABOVE} 0",
         own,
         revised=f"that runs have learned was added with the results at hand; {arms.PAIRED}; the verdict stays",
-        question="language",
         figure="21.3",
     ),
     Claim(
@@ -153,7 +150,6 @@ CLAIMS = (
         hard,
         revised="a reader was found later that is always right without reasoning, so that no model can be above it; "
         f"{arms.PAIRED}; the verdict stays",
-        question="language",
         figure="21.4",
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from lib.core.read.fact import Fact, in_words
 from lib.core.read.measures import first_step, mean_std
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, prontoqa_task
-from lib.language.arms import Runs, largest, middle, sizes
+from lib.language.arms import Example, Runs, largest, middle, sizes
 from lib.language.baselines import bag_of_words, by_child, by_occurrence, occurrences, sentences
 from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, Kind, asking_specs
 from lib.language.study import END_TOKEN, PAD_TOKEN, TEST_STREAM, TRAIN_STREAM, make_asking
@@ -57,9 +57,8 @@ def label_steps(runs: Sequence[StoredRun]) -> np.ndarray:
 def by_size(runs: Runs, variant: str, *arm: float, name: str = "label") -> np.ndarray:
     """(S, R): at every size the shares behind the gold chain (`label`), behind the own one (`own`), of questions that are
     answered word by word as the gold chain has it (`test`), or the steps until labels are learned (`steps`)."""
-    groups = [runs[cast(Kind, (variant, size, *arm))] for size in sizes(runs, variant, *arm)]
     how = {"own": own, "steps": label_steps}
-    return np.array([how[name](group) if name in how else arms.shares(group, name) for group in groups])
+    return arms.by_size(runs, variant, arm, how.get(name, lambda group: arms.shares(group, name)))
 
 
 def without_reasoning(runs: Runs, variant: str) -> dict[str, float]:
@@ -82,12 +81,8 @@ def _readers(run: StoredRun) -> dict[str, float]:
     }
 
 
-Example = tuple[str, str, str, bool]
-"""Question, gold chain, what the model writes, and whether its label is right."""
-
-
 def examples(run: StoredRun) -> list[Example]:
-    """Some questions of the test."""
+    """Some questions of the test, with their gold chains; right is who gets the label right."""
     study = make_asking(run.spec)
     kept = run.snapshots()[run.steps]
     found = []
@@ -121,7 +116,7 @@ def learned(runs: Sequence[StoredRun]) -> np.ndarray:
 
 def learned_by_size(runs: Runs, arm: tuple[float, float]) -> np.ndarray:
     """(S, R): the same at every size."""
-    return np.array([learned(runs[CHAIN, size, *arm]) for size in sizes(runs, CHAIN, *arm)])
+    return arms.by_size(runs, CHAIN, arm, learned)
 
 
 def mean_learned(runs: Sequence[StoredRun], measure: Callable[[Sequence[StoredRun]], np.ndarray]) -> float:
@@ -272,10 +267,8 @@ def example_rows(runs: Runs, seed: int) -> list[tuple[str, ...]]:
         run = arms.of_seed(group, seed)
         told[arm] = (run.spec.seed, examples(run))
     pairs = list(zip(*(found for _, found in told.values()), strict=True))
-    kinds = [(True, True), (False, True), (True, False), (False, False)]  # is the large arm right? the small one?
-    chosen = sorted({next((i for i, p in enumerate(pairs) if (p[0][3], p[1][3]) == kind), -1) for kind in kinds} - {-1})
     rows = []
-    for i in chosen:
+    for i in arms.of_each_kind(pairs):
         question, gold, *_ = pairs[i][0]
         rows += [("**question**", question), ("gold chain", gold)]
         for (arm, (used, _)), (_, _, said, right) in zip(told.items(), pairs[i], strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero, asking
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
 from lib.language.arms import FITTED
@@ -69,7 +69,8 @@ def out_of_distribution(store: Store, profile: str) -> Measured:
     )
 
 
-CLAIMS = (
+CLAIMS = asking(
+    "language",
     Claim(
         "scan-turn-left",
         "zhang2024",
@@ -79,7 +80,6 @@ CLAIMS = (
         f"{_LEARNED}; {_EVERY}; its lead, paired by seed, has a 95 % interval above 0 at one size at least",
         turn_left,
         revised=f"{arms.PAIRED}; the verdict stays",
-        question="language",
         figure="20.1",
     ),
     Claim(
@@ -90,7 +90,6 @@ CLAIMS = (
         "not reported",
         f"{_LEARNED}; mean share at most {LOW:g} in both arms",
         jump,
-        question="language",
         figure="20.1",
     ),
     Claim(
@@ -102,7 +101,6 @@ CLAIMS = (
         f"mean share at least {HIGH:g} in both arms at the largest size; the two means within {CLOSE:g} of each other there",
         in_distribution,
         revised="to be alike earned partly by itself; made stricter with the results at hand",
-        question="language",
         figure="20.1",
     ),
     Claim(
@@ -114,7 +112,6 @@ CLAIMS = (
         f"{_LEARNED}; {_EVERY}; its lead at the largest size, paired by seed, has a 95 % interval above 0",
         out_of_distribution,
         revised=f"{arms.PAIRED}; the verdict stays",
-        question="language",
         figure="20.1",
     ),
 )

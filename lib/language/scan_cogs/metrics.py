@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from lib.core.read.measures import history
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, cogs, scan
-from lib.language.arms import Runs, largest, middle, name_of, sizes
+from lib.language.arms import Example, Runs, largest, middle, name_of, sizes
 from lib.language.experiments import (
     ARMS,
     AS_SCRIPT,
@@ -39,11 +39,6 @@ def of_scan(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
 def of_cogs(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
     """Raises LookupError where some are missing."""
     return {kind: load(specs, store) for kind, specs in cogs_specs(profile).items()}
-
-
-def by_size(runs: Runs, main: str, *arm: float, name: str = "test") -> np.ndarray:
-    """(S, R): shares of an arm at the end, a row a size."""
-    return np.array([arms.shares(runs[cast(Kind, (main, size, *arm))], name) for size in sizes(runs, main, *arm)])
 
 
 def of_cases(runs: Sequence[StoredRun]) -> np.ndarray:
@@ -86,14 +81,12 @@ def of_sizes(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[list
     """{test: {arm: (sizes, shares (S, R), has a run learned? (S, R))}} of the paper's arms."""
     tests = ((f"a  {SCAN_NAME}", scan_runs, TURN, "test"), (f"b  COGS, {IN}", cogs_runs, "COGS", "test"))
     tests += ((f"c  COGS, {OUT_OF}", cogs_runs, "COGS", "gen"),)
-    found = {}
-    for title, runs, main, name in tests:
-        found[title] = {}
-        for arm in PAPERS:
-            there = sizes(runs, main, *arm)
-            learned = np.array([arms.fitted(runs[cast(Kind, (main, size, *arm))]) for size in there])
-            found[title][name_of(arm)] = there, by_size(runs, main, *arm, name=name), learned
-    return found
+    found = lambda runs, main, arm, name: (
+        sizes(runs, main, *arm),
+        arms.by_size(runs, main, arm, lambda group: arms.shares(group, name)),
+        arms.by_size(runs, main, arm, arms.fitted),
+    )
+    return {title: {name_of(arm): found(runs, main, arm, name) for arm in PAPERS} for title, runs, main, name in tests}
 
 
 def of_histories(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]]:
@@ -176,10 +169,6 @@ def leads(runs: Runs, main: str, name: str) -> dict[int, tuple[float, float, flo
     return {size: arms.lead(runs[(main, size, *SMALL)], runs[(main, size, *LARGE)], name) for size in sizes(runs, main, *SMALL)}
 
 
-Example = tuple[str, str, str, bool]
-"""Source, what it means, what the model answers, and whether that is right."""
-
-
 def _examples(run: StoredRun, name: str, rows: Rows, which: Sequence[int], words: Vocabulary) -> list[Example]:
     """`which` are the rows whose answers are kept. An answer is read up to the end of the true one: one teacher-forced pass."""
     kept = run.snapshots()[run.steps]
@@ -202,9 +191,7 @@ def scan_examples(run: StoredRun) -> list[Example]:
 
 def cogs_examples(run: StoredRun) -> dict[str, list[Example]]:
     """{case: some of its rows}."""
-    task = dict(run.spec.task)
-    words = cogs_data(*(task[name] for name in ("train", "test", "case", "nouns", "verbs")))[1]
-    study = make_cogs(run.spec)
+    words, study = _cogs(run.spec)[1], make_cogs(run.spec)
     which = study.shown("gen").tolist()
     found: dict[str, list[Example]] = {}
     for i, example in zip(which, _examples(run, "gen", study.asked["gen"], which, words), strict=True):
@@ -242,9 +229,9 @@ def elsewhere(split: str, action: str) -> float:
     return float(((rows.tokens == scan.VOCABULARY.encode([action])[0]) & rows.targets()).any(1).float().mean())
 
 
-def _cogs(spec: RunSpec) -> cogs.Data:
+def _cogs(spec: RunSpec) -> tuple[cogs.Data, Vocabulary]:
     task = dict(spec.task)
-    return cogs_data(*(task[name] for name in ("train", "test", "case", "nouns", "verbs")))[0]
+    return cogs_data(*(task[name] for name in ("train", "test", "case", "nouns", "verbs")))
 
 
 def parts(runs: Runs, main: str, name: str) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
@@ -263,7 +250,7 @@ def parts(runs: Runs, main: str, name: str) -> tuple[tuple[float, float, float],
 def unreachable(run: StoredRun) -> float:
     """The share of rows of the recursive cases that ask for a token which no target of training has, so that nobody could learn
     it; `run` is one of COGS."""
-    data = _cogs(run.spec)
+    data = _cogs(run.spec)[0]
     known = {word for row in cogs.fewer(data, dict(run.spec.task)["size"]).train for word in cogs.tokens(row)[1]}
     deep = [row for row in data.gen if row.case in ("cp_recursion", "pp_recursion")]
     return float(np.mean([bool(set(cogs.tokens(row)[1]) - known) for row in deep]))
@@ -331,7 +318,7 @@ COGS_HEAD = ("COGS: rows of training", "γ", "decay", "training right", IN, OUT_
 
 def task_rows(run: StoredRun) -> list[tuple[str, ...]]:
     """What training shows and what the tests ask, in rows of both; `run` is one of COGS."""
-    data = _cogs(run.spec)
+    data = _cogs(run.spec)[0]
     of = lambda command: (command, " ".join(scan.meaning(command)))
     row = lambda found: (found.sentence, found.form.replace("x _ ", "x_"))
     once = {use.sentence: use for use in data.train if use.case == cogs.EXPOSURE}
@@ -355,14 +342,7 @@ def task_rows(run: StoredRun) -> list[tuple[str, ...]]:
 def scan_rows(runs: Runs) -> list[tuple[str, ...]]:
     """Every group of runs on SCAN: percent of the rows of training and of the test right at the end."""
     return [
-        (
-            SPLITS[main],
-            f"{size:,}",
-            f"{gamma:g}",
-            f"{decay:g}",
-            arms.percent(arms.shares(group, "train")),
-            arms.told(group, arms.shares(group)),
-        )
+        (SPLITS[main], f"{size:,}", f"{gamma:g}", f"{decay:g}", *arms.percents(group, arms.shares(group)))
         for (main, size, gamma, decay), group in sorted(runs.items(), key=lambda kind: (kind[0][0] != TURN, kind[0]))
     ]
 
@@ -374,9 +354,7 @@ def cogs_rows(runs: Runs) -> list[tuple[str, ...]]:
             f"{size:,}" + ", the follow-up's start" * main.endswith(AS_SCRIPT),
             f"{gamma:g}",
             f"{decay:g}",
-            arms.percent(arms.shares(group, "train")),
-            *(arms.told(group, values) for values in (*(arms.shares(group, n) for n in ("test", "gen")), lexical(group))),
-            arms.told(group, structural(group)),
+            *arms.percents(group, arms.shares(group), arms.shares(group, "gen"), lexical(group), structural(group)),
         )
         for (main, size, gamma, decay), group in sorted(runs.items())
     ]
@@ -420,14 +398,6 @@ def answered(example: Example) -> str:
     return f"{begun}{wrong} in place of `{true[first]}`"
 
 
-def _picked(pairs: Sequence[tuple[Example, Example]]) -> list[int]:
-    """The first row of every kind that there is: which of two models has it right."""
-    first: dict[tuple[bool, bool], int] = {}
-    for i, (a, b) in enumerate(pairs):
-        first.setdefault((a[3], b[3]), i)
-    return list(first.values())
-
-
 ARMS_HEAD = tuple(f"{size} arm ({name_of(arm)})" for size, arm in (("large", LARGE), ("small", SMALL)))
 
 
@@ -437,7 +407,7 @@ def scan_word_rows(runs: Runs, seed: int) -> list[tuple[str, ...]]:
     for split in (TURN, JUMP):
         both = [scan_examples(arms.of_seed(runs[(split, size, *arm)], seed)) for arm in PAPERS]
         pairs = list(zip(*both, strict=True))
-        for i in _picked(pairs):
+        for i in arms.of_each_kind(pairs):
             source, target = pairs[i][0][:2]
             rows.append((source, _code(target.split()), *map(answered, pairs[i])))
     return rows
@@ -455,7 +425,7 @@ def cogs_word_rows(runs: Runs, seed: int) -> list[tuple[str, ...]]:
         cases = [case for case in cogs.CASES if (case in cogs.STRUCTURAL) == is_structural]
         shortest = lambda pair: len(pair[0][1])
         pairs = [min(zip(both[0][case], both[1][case], strict=True), key=shortest) for case in cases]
-        rows += [(CASES[cases[i]], pairs[i][0][0], *map(answered, pairs[i])) for i in _picked(pairs)]
+        rows += [(CASES[cases[i]], pairs[i][0][0], *map(answered, pairs[i])) for i in arms.of_each_kind(pairs)]
     return rows
 
 
