@@ -60,17 +60,16 @@ def shown_rows(task: Task) -> list[int]:
     return [*range(task.m1 + task.m2), D_X]
 
 
-def shown_prompt(run: StoredRun, number: int = 0) -> ShownPrompt:
+def shown_prompt(run: StoredRun) -> ShownPrompt:
     """A fresh prompt of an unseen task, and the attention of the run's model before and after training."""
     task = task_of(run)
-    drawn = fresh(task, run.spec.seed, number + 1)
-    asked = drawn.prompt[None, number : number + 1]
+    drawn = fresh(task, run.spec.seed, 1)
     models = {"at the start": untrained(run), "trained": trained(run)}
     return ShownPrompt(
         task,
-        drawn.prompt[number][:, shown_rows(task)].numpy().T,
-        drawn.same[number].numpy(),
-        {name: model.query_attention(asked)[0][0, 0].numpy() for name, model in models.items()},
+        drawn.prompt[0][:, shown_rows(task)].numpy().T,
+        drawn.same[0].numpy(),
+        {name: model.query_attention(drawn.prompt[None])[0][0, 0].numpy() for name, model in models.items()},
     )
 
 
@@ -152,11 +151,11 @@ def growth_by_luck(runs: Sequence[StoredRun]) -> dict[str, Growth]:
 # --- Gradients ---
 
 
-def gradient_gap(run: StoredRun, query_too: bool, count: int = 100) -> float:
+def gradient_gap(run: StoredRun, query_too: bool) -> float:
     """The largest deviation of a slide's gradient from automatic differentiation, over the largest entry of that gradient,
     before and after training; in double precision."""
     gaps = []
-    drawn = fresh(task_of(run), run.spec.seed, count)
+    drawn = fresh(task_of(run), run.spec.seed, 100)
     prompts, z = drawn.prompt.double(), drawn.answer.double()
     for model in (untrained(run), trained(run)):
         model = copy.deepcopy(model).double().requires_grad_(True)
