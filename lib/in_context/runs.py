@@ -182,6 +182,16 @@ def row_size(neurons: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.hypot(neurons["feature norm"], neurons["label norm"])
 
 
+def last_neurons(run: StoredRun, layer: int = 1) -> dict[str, np.ndarray]:
+    """Those of the last snapshot."""
+    return neurons_at(run, max(snapshots(run)), layer)
+
+
+def large_rows(run: StoredRun, layer: int = 1) -> np.ndarray:
+    """(m,) neurons whose trained row of W_O W_V is large."""
+    return large(row_size(last_neurons(run, layer)))
+
+
 def lucky(run: StoredRun, share: float = LUCKY) -> np.ndarray:
     """(m,) neurons that are active, before training, on at least `share` of the prompts whose label has the sign of a_i.
 

@@ -23,12 +23,11 @@ from lib.in_context.runs import (
     fresh,
     large,
     large_bound,
+    last_neurons,
     lucky,
-    neurons_at,
     positive,
     row_norms,
     shape_of,
-    snapshots,
     task_of,
     trained,
     untrained,
@@ -187,7 +186,7 @@ def luck_groups(runs: Sequence[StoredRun]) -> tuple[list[np.ndarray], list[np.nd
     their sign (units of π), and the group's name."""
     groups, norms, angles = [], [], []
     for run in runs:
-        angle = neurons_at(run, max(snapshots(run)))["label angle"]
+        angle = last_neurons(run)["label angle"]
         groups.append(luck(run))
         norms.append(row_norms(trained(run)))
         angles.append(np.where(positive(run), angle, 1 - angle))
