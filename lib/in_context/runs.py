@@ -136,10 +136,10 @@ def small(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
     return mean_std(values if deviation >= seen else [float(np.mean(values))], digits).replace("-", "−")
 
 
-def steps_to(run: StoredRun, level: float = LEVEL, name: str = "unseen loss") -> int | None:
-    """The first evaluated step at which the held-out hinge loss is at most `level`; None for never."""
-    losses = run.history.get(name, run.history["seen loss"])
-    return next((int(s) for s, v in zip(run.history["step"], losses, strict=True) if v is not None and v <= level), None)
+def steps_to(run: StoredRun) -> int | None:
+    """The first evaluated step at which the held-out hinge loss is at most LEVEL; None for never."""
+    losses = run.history.get("unseen loss", run.history["seen loss"])
+    return next((int(s) for s, v in zip(run.history["step"], losses, strict=True) if v is not None and v <= LEVEL), None)
 
 
 # --- Neurons ---
@@ -182,13 +182,23 @@ def row_size(neurons: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.hypot(neurons["feature norm"], neurons["label norm"])
 
 
-def lucky(run: StoredRun, share: float = LUCKY, count: int = 400) -> np.ndarray:
+def last_neurons(run: StoredRun, layer: int = 1) -> dict[str, np.ndarray]:
+    """Those of the last snapshot."""
+    return neurons_at(run, max(snapshots(run)), layer)
+
+
+def large_rows(run: StoredRun, layer: int = 1) -> np.ndarray:
+    """(m,) neurons whose trained row of W_O W_V is large."""
+    return large(row_size(last_neurons(run, layer)))
+
+
+def lucky(run: StoredRun, share: float = LUCKY) -> np.ndarray:
     """(m,) neurons that are active, before training, on at least `share` of the prompts whose label has the sign of a_i.
 
     The paper calls lucky the neurons whose indicator is on at the start (its Definition D.8 was not available to us).
     """
     model = untrained(run)
-    prompts = fresh(task_of(run), run.spec.seed, count)
+    prompts = fresh(task_of(run), run.spec.seed, 400)
     active = (contributions(model, prompts) * model.a.sign() > 0).float()
     fitting = prompts.answer[:, None] == model.a.sign()
     return ((active * fitting).sum(0) / fitting.sum(0) >= share).numpy()

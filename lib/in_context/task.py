@@ -31,7 +31,7 @@ LOUDEST = 1e3
 D_X = D_Y = 30
 """Widths of the feature half and the label half of a column."""
 D = D_X + D_Y
-_TASK, _PATTERN, _OTHER, _NOISE, _KAPPA, _COIN, _RADIUS, _TURN, _CHOICE = range(31, 40)  # streams of random numbers
+_TASK, _PATTERN, _OTHER, _NOISE, _KAPPA, _COIN, _CHOICE = (*range(31, 37), 39)  # streams of random numbers
 _FINE = 2**24
 LEADING = 0.8
 """The largest coefficient of a mixture of three patterns."""

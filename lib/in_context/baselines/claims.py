@@ -13,7 +13,7 @@ from lib.in_context.baselines.metrics import (
     LENGTHS,
     LOUD,
     ahead,
-    apart_interval,
+    apart,
     curve,
     curves,
     lead,
@@ -33,7 +33,7 @@ def classical_close(store: Store, profile: str) -> Measured:
     runs = main_runs(store, profile)
     by = {who: curve(runs, who, CLOSE_ALPHA, count=prompts_of(profile)) for who in (ICL, LOGISTIC)}
     words = "mean absolute difference of errors from logistic regression"
-    part = by_interval(words, apart_interval(by, LOGISTIC), "<=", CLOSE, "{:.4f}", neutral=CLOSE)  # clearly not close
+    part = by_interval(words, apart(by, LOGISTIC), "<=", CLOSE, "{:.4f}", neutral=CLOSE)  # clearly not close
     return Measured((part,), len(runs))
 
 

@@ -112,16 +112,13 @@ def behind(by: Mapping[str, Sequence[np.ndarray]]) -> list[str]:
     return [who for who in LEARNERS if lead(by[ICL], by[who])[1] > 0]
 
 
-def apart(by: Mapping[str, Sequence[np.ndarray]], who: str) -> float:
-    """The mean absolute difference of the errors of a learner and of the runs, over all lengths."""
-    return float(np.mean([abs(a.mean() - b.mean()) for a, b in zip(by[ICL], by[who], strict=True)]))
-
-
-def apart_interval(by: Mapping[str, Sequence[np.ndarray]], who: str, draws: int = 1000) -> Trend:
-    """`apart`, and its 95 % interval by resampling prompts, which are the same for both."""
+def apart(by: Mapping[str, Sequence[np.ndarray]], who: str) -> Trend:
+    """The mean absolute difference of the errors of a learner and of the runs, over all lengths, and its 95 % interval by
+    resampling prompts, which are the same for both."""
     gaps = [b.mean(0) - a.mean(0) for a, b in zip(by[ICL], by[who], strict=True)]
-    picks = bootstrap_indices(len(gaps[0]), draws)
-    return apart(by, who), *interval(np.mean([abs(gap[picks].mean(1)) for gap in gaps], 0))
+    picks = bootstrap_indices(len(gaps[0]), 1000)
+    ends = interval(np.mean([abs(gap[picks].mean(1)) for gap in gaps], 0))
+    return float(np.mean([abs(gap.mean()) for gap in gaps])), *ends
 
 
 def lead(mine: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> tuple[float, float, float]:
@@ -154,7 +151,7 @@ def facts(
     close, best = found[CLOSE_ALPHA], found[BEST_ALPHA]
     facts = {
         "gap": Fact(
-            apart(close, LOGISTIC), "{:.3f}", f"mean |difference| of errors of the model and logistic regression, {asked}"
+            apart(close, LOGISTIC)[0], "{:.3f}", f"mean |difference| of errors of the model and logistic regression, {asked}"
         ),
         "behind": Fact(
             in_words(len(behind(best))), "{}", f"learners clearly worse than the model at α' = {BEST_ALPHA:g}, {asked}"

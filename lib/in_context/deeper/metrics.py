@@ -14,7 +14,7 @@ from lib.core.read.measures import history, memoized
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context import study
 from lib.in_context.experiments import DEEP, DEEP_BACKS, deep_specs, deep_trial_specs
-from lib.in_context.runs import large, neurons_at, positive, row_size, shape_of, snapshots, start_attention, untrained
+from lib.in_context.runs import large_rows, last_neurons, positive, row_size, shape_of, start_attention, untrained
 
 T = TypeVar("T")
 TALK, ALONE, ALL, LAST = DEEP
@@ -60,14 +60,9 @@ def attention_of(runs: Sequence[StoredRun], layer: int) -> tuple[np.ndarray, np.
     return np.concatenate([[0], steps]), np.concatenate([start, values], 1)
 
 
-def last_neurons(run: StoredRun, layer: int) -> dict[str, np.ndarray]:
-    return neurons_at(run, max(snapshots(run)), layer)
-
-
 def separated(run: StoredRun, layer: int) -> float:
     """Of a layer's large neurons the share whose label half is near q or −q at the end."""
-    rows = last_neurons(run, layer)
-    angle = rows["label angle"][large(row_size(rows))]
+    angle = last_neurons(run, layer)["label angle"][large_rows(run, layer)]
     return float(((angle <= TURNED) | (angle >= 1 - TURNED)).mean())
 
 
@@ -98,11 +93,10 @@ class Turned:
 
 
 def turned(runs: Sequence[StoredRun], layer: int) -> Turned:
-    ends = [last_neurons(run, layer) for run in runs]
     return Turned(
         np.concatenate([start_neurons(run)[layer - 1]["label angle"] for run in runs]),
-        np.concatenate([rows["label angle"] for rows in ends]),
-        np.concatenate([large(row_size(rows)) for rows in ends]),
+        np.concatenate([last_neurons(run, layer)["label angle"] for run in runs]),
+        np.concatenate([large_rows(run, layer) for run in runs]),
         np.concatenate([positive(run) for run in runs]),
         float(np.mean([separated(run, layer) for run in runs])),
     )

@@ -9,14 +9,12 @@ from lib.core.read.measures import history
 from lib.core.record.store import Store
 from lib.in_context.learning.metrics import (
     PAPER_ATTENTION,
-    ends,
     gradient_gap,
     label_angles,
-    large_neurons,
     luck_shares,
     push_until_half_way,
 )
-from lib.in_context.runs import LUCKY, main_runs, neurons_at
+from lib.in_context.runs import LUCKY, large_rows, main_runs, neurons_at, snapshots
 from lib.in_context.study import FOREIGN_SUM
 
 WRONG = 0.01
@@ -81,7 +79,8 @@ def foreign_attention(store: Store, profile: str) -> Measured:
 def feature_half(store: Store, profile: str) -> Measured:
     runs = main_runs(store, profile)
     first, last = (
-        np.array([neurons_at(run, ends(run)[i])["feature angle"][large_neurons(run)].mean() for run in runs]) for i in (0, 1)
+        np.array([neurons_at(run, end(snapshots(run)))["feature angle"][large_rows(run)].mean() for run in runs])
+        for end in (min, max)
     )
     parts = (
         by_worst("angle to the mean pattern at first, farthest from π/2 by (π)", np.abs(first - 0.5), "<=", NEAR),

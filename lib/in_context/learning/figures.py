@@ -90,7 +90,7 @@ def matrices(shown: Matrices) -> Figure:
     return fig
 
 
-def learning(runs: Sequence[StoredRun], limit: int = SHOWN) -> Figure:
+def learning(runs: Sequence[StoredRun]) -> Figure:
     """Hinge loss and share of wrong signs along training, on trained and on unseen tasks."""
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.7), sharex=True)
@@ -101,13 +101,13 @@ def learning(runs: Sequence[StoredRun], limit: int = SHOWN) -> Figure:
             steps, loss = history(runs, f"{name} loss")
             style.band(axes[0], steps, loss, SHADE, color=colour, label=label, ls=dash, lw=wide)
             style.band(axes[1], steps, 1 - history(runs, name)[1], SHADE, color=colour, label=label, ls=dash, lw=wide)
-        axes[0].set(xlabel="training step", ylabel="hinge loss of the query", xlim=(0, limit), ylim=(0, None))
+        axes[0].set(xlabel="training step", ylabel="hinge loss of the query", xlim=(0, SHOWN), ylim=(0, None))
         axes[1].set(xlabel="training step", ylabel="share of wrong signs", ylim=(0, None))
         fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 
 
-def projections(runs: Sequence[StoredRun], limit: int = SHOWN) -> Figure:
+def projections(runs: Sequence[StoredRun]) -> Figure:
     """Fig. 8: norms of W_Q p_query and of W_K p_i, and their projections on the unit pattern of their column, along
     training; in domain and out of domain, a panel each."""
     with style.look():
@@ -121,13 +121,13 @@ def projections(runs: Sequence[StoredRun], limit: int = SHOWN) -> Figure:
                 steps, values = history(runs, f"{where}{part} {kind}")
                 style.band(ax, steps, values, SHADE, color=colour, label=label, ls=dash)
             ax.set_title(f"{name}\n{'out of' if where else 'in'} domain", fontsize=9)
-            ax.set(xlabel="training step", xlim=(0, limit))
+            ax.set(xlabel="training step", xlim=(0, SHOWN))
         axes[0].set(ylabel="length", ylim=(0, None))
         fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 
 
-def attention(runs: Sequence[StoredRun], limit: int = SHOWN) -> Figure:
+def attention(runs: Sequence[StoredRun]) -> Figure:
     """Fig. 9: the query's attention summed over columns of its own pattern, and over all others, along training."""
     with style.look():
         fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 2.7), sharey=True)
@@ -136,7 +136,7 @@ def attention(runs: Sequence[StoredRun], limit: int = SHOWN) -> Figure:
             style.band(ax, steps, values, SHADE, color=SAME, label="columns of the query's pattern")
             style.band(ax, steps, 1 - values, SHADE, color=OTHER, label="all other columns", ls="--")
             ax.axhline(PAPER_ATTENTION, color="#444444", lw=0.8, ls=":")
-            ax.set(xlabel="training step", title=title, ylim=(0, 1), xlim=(0, limit))
+            ax.set(xlabel="training step", title=title, ylim=(0, 1), xlim=(0, SHOWN))
         axes[0].set_ylabel("attention, summed")
         fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig

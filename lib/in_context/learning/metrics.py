@@ -16,7 +16,8 @@ from lib.in_context import starts, theory
 from lib.in_context.runs import (
     LEVEL,
     fresh,
-    large,
+    large_rows,
+    last_neurons,
     lucky,
     neurons_at,
     positive,
@@ -60,17 +61,16 @@ def shown_rows(task: Task) -> list[int]:
     return [*range(task.m1 + task.m2), D_X]
 
 
-def shown_prompt(run: StoredRun, number: int = 0) -> ShownPrompt:
+def shown_prompt(run: StoredRun) -> ShownPrompt:
     """A fresh prompt of an unseen task, and the attention of the run's model before and after training."""
     task = task_of(run)
-    drawn = fresh(task, run.spec.seed, number + 1)
-    asked = drawn.prompt[None, number : number + 1]
+    drawn = fresh(task, run.spec.seed, 1)
     models = {"at the start": untrained(run), "trained": trained(run)}
     return ShownPrompt(
         task,
-        drawn.prompt[number][:, shown_rows(task)].numpy().T,
-        drawn.same[number].numpy(),
-        {name: model.query_attention(asked)[0][0, 0].numpy() for name, model in models.items()},
+        drawn.prompt[0][:, shown_rows(task)].numpy().T,
+        drawn.same[0].numpy(),
+        {name: model.query_attention(drawn.prompt[None])[0][0, 0].numpy() for name, model in models.items()},
     )
 
 
@@ -98,17 +98,6 @@ def matrices(run: StoredRun, rate: float = PRUNED) -> Matrices:
 # --- Neurons ---
 
 
-def ends(run: StoredRun) -> tuple[int, int]:
-    """The first and the last step with neurons."""
-    kept = sorted(snapshots(run))
-    return kept[0], kept[-1]
-
-
-def large_neurons(run: StoredRun) -> np.ndarray:
-    """(m,) neurons whose trained row of W_O W_V is large."""
-    return large(row_size(neurons_at(run, ends(run)[1])))
-
-
 def neurons_along(run: StoredRun, steps: Sequence[int]) -> dict[int, dict[str, np.ndarray]]:
     """{step: neurons, as runs.neurons_at has them}."""
     return {step: neurons_at(run, step) for step in steps}
@@ -116,14 +105,14 @@ def neurons_along(run: StoredRun, steps: Sequence[int]) -> dict[int, dict[str, n
 
 def label_angles(run: StoredRun) -> tuple[float, float]:
     """Mean angle to q of the large neurons with a > 0 and with a < 0, in units of π."""
-    big = large_neurons(run)
-    found = neurons_at(run, ends(run)[1])["label angle"]
+    big = large_rows(run)
+    found = last_neurons(run)["label angle"]
     return float(found[big & positive(run)].mean()), float(found[big & ~positive(run)].mean())
 
 
 def luck_shares(run: StoredRun) -> tuple[float, float]:
     """Which share of the lucky neurons, and of the others, ends large; NaN for an empty group."""
-    big, mask = large_neurons(run), lucky(run)
+    big, mask = large_rows(run), lucky(run)
     share = lambda chosen: float(big[chosen].mean()) if chosen.any() else float("nan")
     return share(mask), share(~mask)
 
@@ -152,11 +141,11 @@ def growth_by_luck(runs: Sequence[StoredRun]) -> dict[str, Growth]:
 # --- Gradients ---
 
 
-def gradient_gap(run: StoredRun, query_too: bool, count: int = 100) -> float:
+def gradient_gap(run: StoredRun, query_too: bool) -> float:
     """The largest deviation of a slide's gradient from automatic differentiation, over the largest entry of that gradient,
     before and after training; in double precision."""
     gaps = []
-    drawn = fresh(task_of(run), run.spec.seed, count)
+    drawn = fresh(task_of(run), run.spec.seed, 100)
     prompts, z = drawn.prompt.double(), drawn.answer.double()
     for model in (untrained(run), trained(run)):
         model = copy.deepcopy(model).double().requires_grad_(True)
@@ -208,8 +197,8 @@ def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
     mixed = [luck_shares(run) for run in runs if 0 < lucky(run).sum() < len(lucky(run))]
     lucky_large, others_large = np.mean(mixed, 0) if mixed else (math.nan, math.nan)
     up, down = np.mean([label_angles(run) for run in runs], 0)
-    end = [neurons_at(run, ends(run)[1]) for run in runs]
-    big = [large_neurons(run) for run in runs]
+    end = [last_neurons(run) for run in runs]
+    big = [large_rows(run) for run in runs]
     feature = float(np.mean([rows["feature angle"][mask].mean() for rows, mask in zip(end, big, strict=True)]))
     step = before_attention(runs)
     at = float(attention[:, np.searchsorted(steps, step)].mean()) if step is not None else None

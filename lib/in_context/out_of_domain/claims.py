@@ -182,21 +182,25 @@ def sum_gpt2(store: Store, profile: str) -> Measured:
 def sum_choices(store: Store, profile: str) -> Measured:
     parts, groups = [], {name: gpt_runs(store, profile, name) for name in DRAWN}
     for i, runs in enumerate(groups.values(), start=1):
-        errors, _ = by_sum(runs)
-        changes = np.diff(errors.mean(0))
+        changes = np.diff(by_sum(runs).mean(0))
         failure = OPPOSITE if changes.min() > 0 else NO_EFFECT
         words = f"choice {i}: largest change of the mean errors from one S₁ to the next"
         parts.append(Part(words, float(changes.max()), "<", 0.0, "{:.4f}", failure=failure))
     return Measured(tuple(parts), min(map(seeds, groups.values())))
 
 
+def rarer(words: str, low: np.ndarray, high: np.ndarray) -> Part:
+    """Are the errors `low` rarer than those in `high`, by a one-sided rank test of seeds?"""
+    found = compare([*low, *high], [False] * len(low) + [True] * len(high))
+    return by_exact_test(f"{words}: p", found.p, found.opposite, found.least, RARELY)
+
+
 def sum_halves(store: Store, profile: str) -> Measured:
     errors = low_errors({name: gpt_runs(store, profile, name) for name in (*SETS, APART)})
-    apart, first = errors[APART], errors[GPT]
-    found = compare([*apart, *first], [False] * len(apart) + [True] * len(first))
+    apart = errors[APART]
     lowest = min(errors[name].mean() for name in SETS)
     parts = (
-        by_exact_test("errors rarer than after the first choice: p", found.p, found.opposite, found.least, RARELY),
+        rarer("errors rarer than after the first choice", apart, errors[GPT]),
         Part("mean errors above the least of the other sets", float(apart.mean() - lowest), "<", 0.0, "{:.4f}"),
     )
     return Measured(parts, len(apart))
@@ -205,13 +209,10 @@ def sum_halves(store: Store, profile: str) -> Measured:
 def sum_even(store: Store, profile: str) -> Measured:
     sets = {name: gpt_runs(store, profile, name) for name in (*SETS, APART, EVEN)}
     counts, errors = {name: halves(task_of(runs[0])) for name, runs in sets.items()}, low_errors(sets)
-    even, apart = errors[EVEN], errors[APART]
-    found = compare([*apart, *even], [False] * len(apart) + [True] * len(even))
+    even = errors[EVEN]
     fewer = max(errors[name].mean() for name, count in counts.items() if count < counts[EVEN])
     parts = (
-        by_exact_test(
-            "errors more common than without tasks within a mixture: p", found.p, found.opposite, found.least, RARELY
-        ),
+        rarer("errors more common than without tasks within a mixture", errors[APART], even),
         Part("mean errors above the most of sets with fewer", float(even.mean() - fewer), ">", 0.0, "{:.4f}"),
     )
     return Measured(parts, len(even))
@@ -224,16 +225,15 @@ TIMES = 2.0
 def sum_parity(store: Store, profile: str) -> Measured:
     errors = low_errors({name: gpt_runs(store, profile, name) for name in (CROSSED, ALIKE)})
     crossed, alike = errors[CROSSED], errors[ALIKE]
-    found = compare([*alike, *crossed], [False] * len(alike) + [True] * len(crossed))
     parts = (
-        by_exact_test("errors more common after odd-even tasks: p", found.p, found.opposite, found.least, RARELY),
+        rarer("errors more common after odd-even tasks", alike, crossed),
         Part("times as many errors", float(crossed.mean() / alike.mean()), ">=", TIMES, "{:.1f}"),
     )
     return Measured(parts, len(crossed))
 
 
 def _errors_at(total: float) -> Callable[[StoredRun], float]:
-    return lambda run: float(by_sum([run])[0][0, SUMS.index(total)])
+    return lambda run: float(by_sum([run])[0, SUMS.index(total)])
 
 
 ROUNDED = {LOW_SUM: 0.05, 1.1: 0.01}
@@ -340,7 +340,6 @@ CLAIMS = asking(
         f"three random choices of training tasks in which every pattern is first at least once, and second, fixed before their "
         f"runs: means of seeds at l = {LENGTH} fall from every S₁ to the next, after each choice",
         sum_choices,
-        figure="13.8",
     ),
     Claim(
         "icl-sum-halves",

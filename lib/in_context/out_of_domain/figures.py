@@ -17,7 +17,6 @@ from lib.core.record.store import StoredRun
 from lib.in_context.drawing import log_errors
 from lib.in_context.out_of_domain.metrics import ENOUGH, THEORY, Along, Curve, Need, Steps, both_labels_floor, crossing
 from lib.in_context.runs import LEVEL, Share
-from lib.in_context.study import SUMS
 from lib.in_context.task import Task, no_match_floor
 
 SEEN, UNSEEN = style.BLUE, style.VERMILLION
@@ -105,23 +104,10 @@ def _power(ax: Axes, s: Steps, exponent: float, root: bool = False, **look: Any)
     ax.plot(x, np.exp(law(x) + (np.log(s.steps) - law(s.x)).mean()), lw=1.5, **look)
 
 
-def foot(curves: Sequence[Sequence[Share]], least: float = 5e-4) -> float:
-    """Where a logarithmic axis begins: below all intervals, by as little as .5, 1 or 2 of a decade, or at `least`."""
-    low = min(share.interval[0] for shares in curves for share in shares)
-    steps = [k * 10.0**e for e in range(-4, 0) for k in (1, 2, 5)]
-    return max([least, *(step for step in steps if step <= low)])
-
-
-def below(curves: Sequence[Sequence[Share]]) -> str:
-    """What a caption says of means that stand below such an axis; nothing where there are none."""
-    low = foot(curves)
-    return " Open marks: below the axis." if any(share.mean < low for shares in curves for share in shares) else ""
-
-
 def gpt_sums(inside: Sequence[Share], sums: Mapping[float, Sequence[Share]], outside: Sequence[Share]) -> Figure:
     """Fig. 12: GPT-2's share of wrong answers against the length of the prompt, for patterns of several S₁; beside them
     in-domain patterns and patterns outside the span. Stars: TALK at the longest prompt."""
-    low = min(foot([inside, *sums.values(), outside]), 7e-4)
+    low = 7e-4
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH, 3.6))
         x = range(len(inside))
@@ -135,54 +121,6 @@ def gpt_sums(inside: Sequence[Share], sums: Mapping[float, Sequence[Share]], out
         ax.set(xlabel="examples in the prompt", ylabel="share of wrong answers")
         ax.set_xticks(range(0, len(inside), 2))
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return fig
-
-
-VARIANT_LOOK = (
-    {"color": style.VERMILLION, "marker": "o", "ls": "-"},
-    {"color": style.GREEN, "marker": "^", "ls": "--"},
-    {"color": style.BLUE, "marker": "s", "ls": ":"},
-    {"color": style.GREY, "marker": "D", "ls": "-."},
-)
-
-
-ENDS = {0: {0: (-8, 7), -1: (-16, -15)}}
-"""Where the ends of a line of S₁ are named, in points beside them: {number of the line: {end: place}}."""
-
-
-def gpt_variants(found: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
-    """GPT-2's share of wrong answers at the longest prompt for several kinds of training, {name: (R, n) errors, (n,) angles}.
-    Left: against S₁. Right: against the angle between a new pattern and the nearest trained one; a line follows rising S₁.
-    Small: a seed, beside its mean; large: the mean."""
-    with style.look():
-        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.6), sharey=True)
-        low, kinds = 5e-4, len(found)
-        for i, ((name, (errors, angles)), look) in enumerate(zip(found.items(), VARIANT_LOOK[:kinds], strict=True)):
-            for ax, x, step in zip(axes, (np.array(SUMS), angles), (0.025, 0.0), strict=True):
-                side = x + step * (i - (kinds - 1) / 2)
-                if np.ptp(x) < 1e-2:
-                    x = side = x + 0.6 * (np.arange(len(x)) - (len(x) - 1) / 2)
-                ax.plot(
-                    np.broadcast_to(side, errors.shape).ravel(),
-                    errors.clip(low).ravel(),
-                    look["marker"],
-                    color=look["color"],
-                    ms=2.5,
-                    alpha=0.4,
-                    mew=0,
-                )
-                ax.plot(x, errors.mean(0).clip(low), label=name, ms=4.5, lw=1.3, **look)
-            for end, place in ENDS.get(i, {}).items():
-                at = (angles[end], max(low, errors.mean(0)[end]))
-                words = {"fontsize": 8.5, "color": look["color"]}
-                axes[1].annotate(f"$S_1$ = {SUMS[end]:g}", at, place, textcoords="offset points", **words)
-        axes[0].axvline(1, color="#888888", lw=0.8, ls="--", zorder=0)
-        axes[0].set(xlabel="coefficient sum $S_1$", ylabel="share of wrong answers", yscale="log")
-        axes[0].set_xticks(SUMS)
-        axes[0].minorticks_off()
-        axes[1].set(xlabel="angle to the nearest trained pattern (degrees)")
-        axes[1].margins(x=0.1)
-        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 
 

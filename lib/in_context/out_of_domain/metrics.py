@@ -33,7 +33,7 @@ from lib.in_context.experiments import (
     speed_specs,
 )
 from lib.in_context.runs import N_FRESH, Share, ask, fresh, snapshots, steps_to, task_of, trained
-from lib.in_context.study import ALPHAS, N_TEST, SUMS, error_rows, foreign
+from lib.in_context.study import ALPHAS, N_TEST, SUMS, error_rows
 from lib.in_context.task import Prompts, Task, no_match_floor
 
 SPAN = "outside the span"
@@ -143,11 +143,6 @@ def span_of(total: float | None) -> dict[str, Any]:
     return {"outside": True} if total is None else {"sum": total}
 
 
-def angle(total: float, task: Task = Task()) -> float:
-    """Degrees between a new pattern of coefficient sum S₁ and the nearest of the trained patterns of a task."""
-    return float(np.degrees(np.arccos(min(1.0, float(foreign(task, sum=total).patterns.max())))))
-
-
 @dataclass(frozen=True)
 class Along:
     """One-layer runs at several prompt lengths, each (R, n): the share of wrong signs, the mean hinge loss, the mean margin zF
@@ -204,11 +199,9 @@ def gpt_errors(runs: Sequence[StoredRun], condition: str, alpha: float = ALPHA) 
     return [Share(each, float(total), own=False) for each, total in zip(wrong.T, counts, strict=True)]
 
 
-def by_sum(runs: Sequence[StoredRun]) -> tuple[np.ndarray, np.ndarray]:
-    """Of GPT-2 runs at the longest prompt: the errors at every S₁ of SUMS (R, n), and the angles of its patterns to the nearest
-    trained one in degrees (n,)."""
-    errors = np.array([gpt_errors(runs, at_foreign(s), ALPHA)[LENGTH].each for s in SUMS]).T
-    return errors, np.array([angle(s, task_of(runs[0])) for s in SUMS])
+def by_sum(runs: Sequence[StoredRun]) -> np.ndarray:
+    """(R, n) errors of GPT-2 runs at the longest prompt, at every S₁ of SUMS."""
+    return np.array([gpt_errors(runs, at_foreign(s))[LENGTH].each for s in SUMS]).T
 
 
 N = TypeVar("N", int, float)
@@ -222,15 +215,15 @@ def needed(lengths: Sequence[N], shares: Sequence[float], level: float) -> N | N
     return found
 
 
-def crossing(lengths: Sequence[int], shares: Sequence[float], level: float = ENOUGH) -> float | None:
-    """Where the share of errors falls to a level for good, interpolated between lengths in the logarithm of errors. None
-    for never."""
-    if (last := needed(lengths, shares, level)) is None:
+def crossing(lengths: Sequence[int], shares: Sequence[float]) -> float | None:
+    """Where the share of errors falls to ENOUGH for good, interpolated between lengths in the logarithm of errors. None for
+    never."""
+    if (last := needed(lengths, shares, ENOUGH)) is None:
         return None
     if not (i := list(lengths).index(last)):
         return float(last)
     above, below = (math.log(max(share, 1e-6)) for share in shares[i - 1 : i + 1])
-    return lengths[i - 1] + (lengths[i] - lengths[i - 1]) * (above - math.log(level)) / (above - below)
+    return lengths[i - 1] + (lengths[i] - lengths[i - 1]) * (above - math.log(ENOUGH)) / (above - below)
 
 
 def reached(lengths: Sequence[int], shares: Sequence[Share]) -> float | None:
@@ -309,11 +302,11 @@ def first_small(sums: Sequence[float], found: Sequence[Along]) -> float | None:
     return needed(sums, [float(a.loss.max()) for a in found], SMALL_LOSS)
 
 
-def passes(sums: Sequence[float], margins: Sequence[float], level: float = 1.0) -> float | None:
-    """The S₁ at which mean margins pass a level, on straight lines between them; None where they do not."""
+def passes(sums: Sequence[float], margins: Sequence[float]) -> float | None:
+    """The S₁ at which mean margins pass 1, on straight lines between them; None where they do not."""
     for (x0, y0), (x1, y1) in itertools.pairwise(zip(sums, margins, strict=True)):
-        if y0 < level <= y1:
-            return x0 + (x1 - x0) * (level - y0) / (y1 - y0)
+        if y0 < 1 <= y1:
+            return x0 + (x1 - x0) * (1 - y0) / (y1 - y0)
     return None
 
 
@@ -330,7 +323,7 @@ def order_rows(variants: Mapping[str, Sequence[StoredRun]]) -> list[tuple[str, .
     """(training of GPT-2, its mean errors at each S₁, seeds in which they fall all along, errors on unseen tasks)."""
     rows = []
     for name, runs in variants.items():
-        errors, _ = by_sum(runs)
+        errors = by_sum(runs)
         inside = gpt_errors(runs, "in domain")[LENGTH].mean
         rows.append((name, *(f"{v:.3f}" for v in errors.mean(0)), f"{agreeing(errors)} of {len(errors)}", f"{inside:.3f}"))
     return rows
@@ -350,8 +343,7 @@ def facts(
     margin = [float(a.margin.mean()) for a in grid]
     at = dict(zip(SHOWN_SUMS, grid, strict=True))
     one = f"one layer, {len(runs)} seeds, {LENGTH} examples"
-    errors, _ = by_sum(gpts)
-    turned, _ = by_sum(variants[TURNED])
+    errors, turned = by_sum(gpts), by_sum(variants[TURNED])
     inside = gpt_errors(gpts, "in domain")
     need = {a: reached(range(LENGTH + 1), gpt_errors(gpts, "in domain", a)) for a in ALPHAS}
     alphas, m1 = speed["α"], speed["M₁"]
@@ -405,7 +397,7 @@ def facts(
 
 def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     """Of GPT-2 after random choices of training tasks, and of how many of its tasks are within a mixture."""
-    errors = [by_sum(variants[name])[0] for name in DRAWN]
+    errors = [by_sum(variants[name]) for name in DRAWN]
     means = np.array([each.mean(0) for each in errors])
     who = f"GPT-2 after {len(errors)} random choices, {len(errors[0])} seeds each"
     counts = {
@@ -445,7 +437,7 @@ def facts_on_precision(again: Sequence[StoredRun]) -> dict[str, Fact]:
     arms = [[run for run in again if run.spec.nudge == nudge] for nudge in (0, 1)]
     found = {}
     for name, total in (("half", LOW_SUM), ("above", 1.1)):
-        means = tuple(float(by_sum(runs)[0][:, SUMS.index(total)].mean()) for runs in arms if runs)
+        means = tuple(float(by_sum(runs)[:, SUMS.index(total)].mean()) for runs in arms if runs)
         rests = (
             f"mean errors at S₁ = {total:g} after {GPT}, single precision, and with the last bit of the initial weights moved"
         )
@@ -455,7 +447,7 @@ def facts_on_precision(again: Sequence[StoredRun]) -> dict[str, Fact]:
 
 def low_errors(sets: Mapping[str, Sequence[StoredRun]]) -> dict[str, np.ndarray]:
     """{set of training tasks: (R,) errors at LOW_SUM}"""
-    return {name: by_sum(runs)[0][:, SUMS.index(LOW_SUM)] for name, runs in sets.items()}
+    return {name: by_sum(runs)[:, SUMS.index(LOW_SUM)] for name, runs in sets.items()}
 
 
 def between(sets: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, float]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,12 +23,11 @@ from lib.in_context.runs import (
     fresh,
     large,
     large_bound,
+    last_neurons,
     lucky,
-    neurons_at,
     positive,
     row_norms,
     shape_of,
-    snapshots,
     task_of,
     trained,
     untrained,
@@ -55,8 +55,7 @@ LUCK = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Bounds of groups of neurons by how often they are active before training on the prompts that fit their sign."""
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(NamedTuple):
     """After removing some neurons: share of wrong signs, mean hinge loss and mean margin z F, (..., n) for n amounts."""
 
     error: np.ndarray
@@ -71,14 +70,14 @@ class Cost:
     @staticmethod
     def stack(found: Sequence[Cost]) -> Cost:
         """(R, n) from R times (n,)."""
-        return Cost(*(np.array([getattr(c, name) for c in found]) for name in ("error", "loss", "margin")))
+        return Cost(*np.stack(found, 1))
 
     def mean(self) -> Cost:
         """Over the first axis."""
-        return Cost(self.error.mean(0), self.loss.mean(0), self.margin.mean(0))
+        return Cost(*(part.mean(0) for part in self))
 
     def at(self, column: int) -> Cost:
-        return Cost(self.error[..., column], self.loss[..., column], self.margin[..., column])
+        return Cost(*(part[..., column] for part in self))
 
 
 def kept(order: np.ndarray, counts: Sequence[int], neurons: int) -> np.ndarray:
@@ -123,7 +122,7 @@ def _costs(run: StoredRun, change: dict[str, object]) -> dict[str, np.ndarray]:
         "rest": cost(effects, answer, large(norms)[None]),
         "scaled": Cost.of(whole[:, None] * (1 - np.array(SHARES))),
     }
-    return {how: np.array([c.error, c.loss, c.margin]) for how, c in found.items()}
+    return {how: np.array(c) for how, c in found.items()}
 
 
 def over_runs(runs: Sequence[StoredRun], how: str, **change: object) -> Cost:
@@ -136,22 +135,16 @@ def luck(run: StoredRun) -> np.ndarray:
     return np.sum([lucky(run, share) for share in LUCK], 0)
 
 
-def losses_by_alpha(runs: Sequence[StoredRun], length: int = LENGTH) -> tuple[np.ndarray, np.ndarray]:
+def losses_by_alpha(runs: Sequence[StoredRun]) -> tuple[np.ndarray, np.ndarray]:
     """Hinge losses unpruned and at WIDEST, smallest rows first (Fig. 15), (n, R) each for the n of PRUNED_ALPHAS."""
-    losses = np.array([over_runs(runs, "magnitude", alpha=alpha, length=length).loss for alpha in PRUNED_ALPHAS])
+    losses = np.array([over_runs(runs, "magnitude", alpha=alpha, length=LENGTH).loss for alpha in PRUNED_ALPHAS])
     return losses[..., 0], losses[..., RATES.index(WIDEST)]
 
 
-def large_by_luck(runs: Sequence[StoredRun]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each group of luck: its share of a run's neurons, (R,), and which share of it is large, of the runs that have any."""
-    groups, big = [luck(run) for run in runs], [large(row_norms(trained(run))) for run in runs]
-    return [
-        (
-            np.array([(group == i).mean() for group in groups]),
-            np.array([b[group == i].mean() for group, b in zip(groups, big, strict=True) if (group == i).any()]),
-        )
-        for i in range(len(LUCK) + 1)
-    ]
+def large_by_luck(runs: Sequence[StoredRun]) -> list[list[float]]:
+    """For each group of luck, of the runs that have any, which share of it is large."""
+    found = [(luck(run), large(row_norms(trained(run)))) for run in runs]
+    return [[float(big[group == i].mean()) for group, big in found if (group == i).any()] for i in range(len(LUCK) + 1)]
 
 
 def luck_names() -> list[str]:
@@ -193,7 +186,7 @@ def luck_groups(runs: Sequence[StoredRun]) -> tuple[list[np.ndarray], list[np.nd
     their sign (units of π), and the group's name."""
     groups, norms, angles = [], [], []
     for run in runs:
-        angle = neurons_at(run, max(snapshots(run)))["label angle"]
+        angle = last_neurons(run)["label angle"]
         groups.append(luck(run))
         norms.append(row_norms(trained(run)))
         angles.append(np.where(positive(run), angle, 1 - angle))
@@ -235,8 +228,8 @@ def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
         ),
         "alpha-apart": Fact(float(last[0] - last[-1]), "{:.3f}", f"hinge loss at α' = .6 less 1, {WIDEST:.0%} removed"),
         "alpha-whole": Fact(float(first[0] - first[-1]), "{:.3f}", "the same, unpruned"),
-        "unlucky-large": Fact(mean(groups[0][1]), "{:.0%}", f"large among neurons active on {luck_names()[0]} %"),
-        "luckiest-large": Fact(mean(groups[-1][1]), "{:.0%}", f"large among neurons active on {luck_names()[-1]} %"),
+        "unlucky-large": Fact(mean(groups[0]), "{:.0%}", f"large among neurons active on {luck_names()[0]} %"),
+        "luckiest-large": Fact(mean(groups[-1]), "{:.0%}", f"large among neurons active on {luck_names()[-1]} %"),
     }
     for name, cost in zip(("ordered", "random"), zip(*two.values(), strict=True), strict=True):
         for rate, at in zip((SOME, WIDEST), cost, strict=True):

@@ -24,6 +24,8 @@ LEARNED = 0.02
 """A run has learned its tasks where at most this share of signs is wrong on them at the end."""
 FIFTH = 0.2
 """The share of neurons that is pruned where two starts are compared."""
+SAME = 0.75
+"""The attention at which errors are compared."""
 FEWEST = 3
 """Values of δ, or runs that learned, for a correlation."""
 LARGE_DELTA, SOME_DELTA, LARGE_START = 1.0, 0.2, 0.1
@@ -129,27 +131,27 @@ def deltas_of(found: Grid) -> list[float]:
     return sorted({delta for delta, _ in found})
 
 
-def remembering_error(task: Task = CYCLE) -> tuple[float, float]:
+def remembering_error() -> tuple[float, float]:
     """Of the tasks that were not trained the share that are a trained one reversed, and the expected share of wrong signs of
     whoever answers with the trained pair's label where there is one, and guesses elsewhere."""
-    trained = set(map(tuple, task.pairs.tolist()))
-    reversed_ones = [(b, a) in trained for a, b in task.unseen.tolist()]
+    trained = set(map(tuple, CYCLE.pairs.tolist()))
+    reversed_ones = [(b, a) in trained for a, b in CYCLE.unseen.tolist()]
     share = float(np.mean(reversed_ones))
     return share, share + (1 - share) / 2
 
 
-def theory(deltas: Sequence[float], task: Task = CYCLE) -> tuple[np.ndarray, np.ndarray]:
+def theory(deltas: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
     """Attention on the same pattern at the start against δ, at the mean counts: exp(δ² β²) α/2 over that plus 1 − α/2. The
     products of irrelevant parts, which are small, are left out."""
     grid = np.geomspace(min(deltas) / 1.3, max(deltas) * 1.3, 100)
-    same = np.exp(grid**2 * task.norm**2) * task.alpha / 2
-    return grid, same / (same + 1 - task.alpha / 2)
+    same = np.exp(grid**2 * CYCLE.norm**2) * CYCLE.alpha / 2
+    return grid, same / (same + 1 - CYCLE.alpha / 2)
 
 
-def error_at(run: StoredRun, attention: float) -> float:
-    """Share of wrong signs on unseen tasks at the first evaluation with at least this attention on the same pattern; NaN where
-    there is none, or it is the first of all."""
-    reached = np.flatnonzero(np.array(run.history["attention.1"], dtype=float) >= attention)
+def error_at(run: StoredRun) -> float:
+    """Share of wrong signs on unseen tasks at the first evaluation with attention SAME on the same pattern; NaN where there is
+    none, or it is the first of all."""
+    reached = np.flatnonzero(np.array(run.history["attention.1"], dtype=float) >= SAME)
     return 1 - run.history["unseen"][reached[0]] if len(reached) and reached[0] else float("nan")
 
 
@@ -172,11 +174,11 @@ def starts_rows(found: Mapping[str, Mapping[str, np.ndarray]]) -> list[tuple[str
     return [(math(name), talk.get(name, ""), *(cell(rows[name]) for rows in found.values())) for name in first]
 
 
-def equal_rows(found: Grid, attention: float = 0.75) -> list[tuple[str, ...]]:
+def equal_rows(found: Grid) -> list[tuple[str, ...]]:
     """(γ, runs, % wrong on unseen tasks at the first evaluation with so much attention)."""
     rows = []
     for gamma in gammas_of(found):
-        passed = np.array([error_at(run, attention) for run in everyone(found) if run.spec.gamma == gamma])
+        passed = np.array([error_at(run) for run in everyone(found) if run.spec.gamma == gamma])
         passed = passed[np.isfinite(passed)]
         rows.append((f"{gamma:g}", str(len(passed)), mean_std(100 * passed, 2) if len(passed) else "–"))
     return rows
