@@ -330,9 +330,7 @@ def give(path: str, *kinds: str) -> dict[str, str]:
         if not found:
             raise LanguageError(f"{given} has nothing that this page reads: give {', or '.join(_WANTED[k] for k in kinds)}.")
     if _given and _given[0] != found:
-        raise LanguageError(
-            "this process has other data already: restart it, or the notebook's kernel, and run the page again."
-        )
+        raise LanguageError(RESTART)
     _given[:] = [found]
     os.environ[VARIABLE] = path  # for the processes that train
     return found
