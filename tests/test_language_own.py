@@ -15,18 +15,27 @@ import torch
 from tiny import save_cogs
 from torch import Tensor
 
-from lib.book.chapters import execute, find, read_notebook
+from lib.book.chapters import ChapterError, execute, find, read_notebook
 from lib.book.parameters import ParameterError, checked
 from lib.book.paths import ROOT, STORE_VARIABLE
+from lib.core.read.claim import Claim
+from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, load
+from lib.core.sweep.experiment import Experiment
 from lib.core.train.plan import Options
-from lib.language import cogs, own, scan
+from lib.language import cogs, own, scan, stories
 from lib.language.baselines import sentences
-from lib.language.experiments import OWN_DATA, own_specs
+from lib.language.experiments import EXPERIMENTS, OWN_DATA, bring, cogs_specs, own_specs, scan_specs
+from lib.language.mixture import claims as of_mix
+from lib.language.mixture import metrics as mixture
 from lib.language.own import Own, Row, read
+from lib.language.prontoqa import claims as of_asking
+from lib.language.prontoqa import metrics as prontoqa
 from lib.language.prontoqa_task import Example, Task
+from lib.language.scan_cogs import claims as of_scan_cogs
+from lib.language.scan_cogs import metrics as scan_cogs
 from lib.language.stories import SEPARATOR
-from lib.language.study import Owned, make_own, own_data
+from lib.language.study import Owned, asking_examples, cogs_of, make_own, make_scan, mix_texts, own_data
 from lib.language.text import LanguageError
 
 
@@ -388,3 +397,218 @@ def test_the_page_reads_what_a_user_gives(tmp_path: Path, monkeypatch: pytest.Mo
     said = "".join("".join(o.get("text", "")) for cell in read_notebook(output).cells for o in cell.get("outputs", ()))
     assert "questions and answers: 27 rows of training" in said
     assert all(f"γ = {gamma:g}, test" in said for gamma in own_specs("smoke"))
+
+
+# --------------------------------------------------------------------------------------------- a reader's files in chapters
+
+BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
+PAGES = {20: ("language-scan", "language-cogs"), 21: ("language-prontoqa",), 22: ("language-mix",)}
+
+
+def save_scan(folder: Path) -> None:
+    for name in own.SPLITS:
+        split = scan.split(name)
+        for part in ("train", "test"):
+            lines = [scan.released(int(i)) for i in getattr(split, part)]
+            (folder / f"tasks_{part}_{name}.txt").write_text("\n".join(lines))
+
+
+def save_stories(folder: Path, count: int = 40) -> None:
+    texts = (" ".join(story) for story in stories.stories(9, 0, count))
+    (folder / "stories.txt").write_text("".join(f"{text} {SEPARATOR}\n" for text in texts))
+
+
+def save_page(page: int, folder: Path) -> None:
+    if page == 20:
+        save_scan(folder)
+        save_cogs(cogs.generate(TINY, seed=4), folder)
+    elif page == 21:
+        save_questions(folder)
+    else:
+        save_stories(folder)
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if in a process of its own, which knows small files of COGS."""
+    monkeypatch.setattr(own, "_given", [])
+    monkeypatch.setenv(own.VARIABLE, "")
+    monkeypatch.setattr(Experiment, "_specs", lambda self, profile: tuple(self.profile_specs(profile)))
+    monkeypatch.setattr(cogs, "load", partial(cogs.load, sizes=TINY))
+    for made in (mixture.bigrams, mixture.corpora):
+        monkeypatch.setattr(mixture, made.__name__, made.__wrapped__)
+
+
+def specs_of(page: int) -> list[RunSpec]:
+    return [spec for name in PAGES[page] for spec in BY_NAME[name].specs("smoke")]
+
+
+CHAPTERS: dict[int, tuple[tuple[Claim, ...], Callable[[Store], dict]]] = {
+    20: (
+        of_scan_cogs.CLAIMS,
+        lambda store: scan_cogs.facts(scan_cogs.of_scan(store, "smoke"), scan_cogs.of_cogs(store, "smoke")),
+    ),
+    21: (of_asking.CLAIMS, lambda store: prontoqa.facts(prontoqa.of_asking(store, "smoke"))),
+    22: (of_mix.CLAIMS, lambda store: mixture.facts(mixture.of_mix(store, "smoke"), "smoke")),
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.usefixtures("fresh")
+def test_a_chapter_is_made_of_runs_on_a_readers_files_and_of_no_others(tmp_path: Path, page: int) -> None:
+    save_page(page, folder := tmp_path)
+    ours, store = specs_of(page), Store(tmp_path / "store")
+    told = bring(str(folder), "smoke", *PAGES[page])
+    theirs = specs_of(page)
+    assert all(digest in told for digest in own._given[0].values())
+    apart = [spec for spec in theirs if not dict(spec.task).get("hard")]
+    assert {dict(spec.task)["data"] for spec in apart} == set(own._given[0].values())
+    assert not {spec.key for spec in apart} & {spec.key for spec in ours}
+    for name in PAGES[page]:
+        BY_NAME[name].obtain(BY_NAME[name].specs("smoke"), store, Options(device="cpu"), progress=False)
+    asked, facts = CHAPTERS[page]
+    assert facts(store)
+    assert all(claim.evaluate(store, "smoke")["measured"] for claim in asked)
+    assert [store.get(spec) is not None for spec in ours] == [bool(dict(spec.task).get("hard")) for spec in ours]
+
+
+@pytest.mark.usefixtures("fresh")
+def test_runs_read_the_rows_that_were_given(tmp_path: Path) -> None:
+    for page in PAGES:
+        save_page(page, tmp_path)
+    names = [name for some in PAGES.values() for name in some]
+    bring(str(tmp_path), "smoke", *names)
+    split = next(iter(scan_specs("smoke").values()))[0]
+    assert len(make_scan(split).known) == 300
+    given = cogs.generate(TINY, seed=4)
+    data, words = cogs_of(next(iter(cogs_specs("smoke").values()))[0])
+    fixed = [row for row in given.train if row.case != cogs.IN_DISTRIBUTION]
+    assert (data.train[: len(fixed)], len(data.train)) == (tuple(fixed), 150)
+    assert (set(data.test) <= set(given.test), set(data.gen)) == (True, set(given.gen))
+    assert len(words) == len(cogs.vocabulary_of(given))
+    spec = next(spec for spec in BY_NAME["language-prontoqa"].specs("smoke") if "data" in dict(spec.task))
+    known, test = asking_examples(spec)
+    every = {e.prompt: e for hops in (1, 3, 5) for e in Task(hops=(hops,)).examples(3, 0, 40)}
+    assert (len(known), len(test)) == (40, 12)
+    for e in (*known, *test):
+        true = every[e.prompt]
+        assert (e.context, e.question, e.chain, e.answer, e.asked) == (
+            (true.context, true.question, true.chain, true.answer, true.asked)
+        )
+    assert not {e.prompt for e in known} & {e.prompt for e in test}
+    texts = mix_texts(20, 10)[1]
+    assert texts == stories.stories(9, 0, 30)
+
+
+@pytest.mark.usefixtures("fresh")
+def test_what_a_folder_lacks_is_the_books(tmp_path: Path) -> None:
+    ours = cogs_specs("smoke")
+    save_scan(tmp_path)
+    assert "COGS: as in the book" in bring(str(tmp_path), "smoke", *PAGES[20])
+    assert cogs_specs("smoke") == ours
+
+
+def lines_of(path: Path, change: Callable[[list[str]], None]) -> None:
+    lines = path.read_text().splitlines()
+    change(lines)
+    path.write_text("\n".join(lines))
+
+
+def swap_forms(lines: list[str]) -> None:
+    first, second = (lines[i].split("\t") for i in (20, 21))
+    first[1], second[1] = second[1], first[1]
+    lines[20], lines[21] = "\t".join(first), "\t".join(second)
+
+
+def swap_files(folder: Path) -> None:
+    train, test = (folder / f"tasks_{part}_{own.SPLITS[0]}.txt" for part in ("train", "test"))
+    text = train.read_text()
+    train.write_text(test.read_text())
+    test.write_text(text)
+
+
+def long_question(found: list[dict]) -> None:
+    found[4]["question"] = "Cats are animals. " * 200 + found[4]["question"]
+
+
+def few(found: list[dict]) -> None:
+    del found[30:]
+
+
+def proof(found: list[dict]) -> None:
+    found[4]["query"] = found[4]["query"].replace("True or false", "Prove")
+
+
+def nothing_asked(found: list[dict]) -> None:
+    found[4] |= {"query": "True or false: Rex is a cat.", "chain_of_thought": [], "question": "Cats are red."}
+
+
+def of_20(folder: Path) -> None:
+    save_page(20, folder)
+
+
+WRONG: list[tuple[int, Callable[[Path], object], str]] = [
+    (20, lambda folder: None, "has nothing that this page reads: give SCAN's tasks_train_"),
+    (20, save_questions, "has nothing that this page reads: give SCAN's"),
+    (21, of_20, r"has nothing that this page reads: give PrOntoQA's \.json"),
+    (22, save_questions, "has nothing that this page reads: give one .txt of stories"),
+    (20, lambda f: (save_scan(f), (f / "tasks_test_addprim_jump.txt").unlink()), "lacks tasks_test_addprim_jump.txt: give a"),
+    (20, lambda f: (of_20(f), (f / "gen.tsv").unlink()), r"lacks gen\.tsv: give a folder with all of COGS's"),
+    (20, lambda f: (save_scan(f), lines_of(f / "tasks_train_addprim_jump.txt", lambda rows: rows.pop())), "has 14,669 rows"),
+    (20, lambda f: (save_scan(f), swap_files(f)), "has 1,208 rows and the release 21,890"),
+    (20, lambda f: (of_20(f), lines_of(f / "test.tsv", swap_forms)), r"test\.tsv, line 21: "),
+    (20, lambda f: (of_20(f), lines_of(f / "gen.tsv", lambda rows: rows.pop())), r"gen\.tsv has 209 rows, not 210"),
+    (21, lambda f: save_questions(f, other_label), "the label is (True|False), and the chain says otherwise"),
+    (21, lambda f: save_questions(f, cut), "which is not what is asked"),
+    (21, lambda f: save_questions(f, proof), "example5 test_example: is not a question of true or false"),
+    (21, lambda f: save_questions(f, nothing_asked), "example5 test_example: is not a question of true or false"),
+    (21, lambda f: save_questions(f, few), "have 27 questions for training, and the profile smoke trains on 40 at least"),
+    (21, lambda f: save_questions(f, long_question), r"example5 test_example: the row has [\d,]+ tokens, of 512 at most"),
+    (22, lambda f: save_stories(f, 29), "has 29 stories and this profile takes 30: give more"),
+    (
+        22,
+        lambda f: (save_stories(f), (f / "b.txt").write_text(f"x {SEPARATOR}")),
+        "has 2 texts of stories: give the path of one",
+    ),
+    (
+        22,
+        lambda f: (f / "a.txt").write_text("".join(f"dog{n} {SEPARATOR}" for n in range(30))),
+        "have not two words that are there 20 times",
+    ),
+]
+
+
+@pytest.mark.parametrize(("page", "write", "message"), WRONG)
+@pytest.mark.usefixtures("fresh")
+def test_files_that_a_chapter_cannot_use_are_refused_before_training(
+    tmp_path: Path, page: int, write: Callable[[Path], object], message: str
+) -> None:
+    write(tmp_path)
+    with pytest.raises(LanguageError, match=message) as error:
+        bring(str(tmp_path), "smoke", *PAGES[page])
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_process_shows_one_readers_data(tmp_path: Path) -> None:
+    assert bring("", "smoke", *PAGES[21]) == ""
+    save_questions(tmp_path)
+    with pytest.raises(LanguageError, match="this process has read other data: restart it"):
+        bring(str(tmp_path), "smoke", *PAGES[21])
+    own._given.clear()
+    told = bring(str(tmp_path), "smoke", *PAGES[21])
+    assert bring(str(tmp_path), "smoke", *PAGES[21]) == told
+    save_questions(tmp_path, few)
+    with pytest.raises(LanguageError, match="this process has read other data"):
+        bring(str(tmp_path), "smoke", *PAGES[21])
+
+
+def test_a_chapter_refuses_wrong_files_and_trains_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, data = tmp_path / "store", tmp_path / "data"
+    monkeypatch.setenv(STORE_VARIABLE, str(store))
+    data.mkdir()
+    save_stories(data, 29)
+    with pytest.raises(ChapterError, match="29 stories and this profile takes 30"):
+        execute(find("22"), {"profile": "smoke", "data": str(data)}, tmp_path / "out.ipynb", progress=False)
+    assert not (tmp_path / "out.ipynb").exists()
+    assert not list(store.rglob("*.json"))

@@ -14,10 +14,11 @@ from lib.core.model.transformer import ModelSpec
 from lib.core.record.spec import RunSpec, TrainSpec
 from lib.core.sweep.experiment import Experiment, check_profile, in_one_list
 from lib.core.sweep.jobs import StudyFactory
-from lib.language import own
+from lib.language import cogs, own
 from lib.language.addition_task import MARKS
 from lib.language.models import SCRIPT, CausalSpec
-from lib.language.study import make_adding, make_asking, make_cogs, make_mix, make_own, make_scan
+from lib.language.study import make_adding, make_asking, make_cogs, make_mix, make_own, make_scan, mix_data, own_words
+from lib.language.text import LanguageError
 
 VERSION = 1
 LARGE, SMALL = (0.5, 0.01), (0.7, 0.1)
@@ -293,11 +294,19 @@ def _as_script(profile: str, runs: dict[Kind, list[RunSpec]], main: str, size: i
     return runs | {(main + AS_SCRIPT, size, *arm): [drawn(spec) for spec in runs[main, size, *arm]] for arm in again}
 
 
+_SENTENCES = 100  # in a training set of a user's COGS, at least
+
+
+def _of_user(kind: str) -> dict[str, str]:
+    """What the task of a run on a user's data says beside all else."""
+    return {"data": digest} if (digest := own.given(kind)) else {}
+
+
 def scan_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     """{(split, size, γ, decay): runs}. The control, the other primitive, has the size of the middle too."""
-    s = SCAN[check_profile(profile)]
+    s, data = SCAN[check_profile(profile)], _of_user(own.SCAN)
     runs = {
-        kind: [reading_spec("language-scan", s, *kind[2:], seed, kind[1], split=kind[0]) for seed in s.seeds]
+        kind: [reading_spec("language-scan", s, *kind[2:], seed, kind[1], split=kind[0], **data) for seed in s.seeds]
         for kind in _kinds(s, TURN, (JUMP,))
     }
     return _as_script(profile, runs, TURN, s.middle)
@@ -305,9 +314,16 @@ def scan_specs(profile: str) -> dict[Kind, list[RunSpec]]:
 
 def cogs_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     """{("COGS", size, γ, decay): runs}. Its runs are the longest, so beside the paper's arms there are but the crossed ones."""
-    s = COGS[check_profile(profile)]
+    s, data = COGS[check_profile(profile)], _of_user(own.COGS)
+    if data:
+        words, needed = own_words(data["data"]), own.needed(own.COGS, data["data"], OWN[profile].longest)
+        # smoke has fewer rows than the release has single words, and these are kept first
+        least = sum(row.case != cogs.IN_DISTRIBUTION for row in own.cogs_of(data["data"]).train) + _SENTENCES
+        asked = tuple((name, count) for name, count in s.task if name in ("test", "case"))
+        s = replace(s, shape=(len(words), needed + _ROOM), task=asked, middle=max(s.middle, least))
+        s = replace(s, sizes=tuple(sorted({max(size, least) for size in s.sizes})))
     runs = {
-        kind: [reading_spec("language-cogs", s, *kind[2:], seed, kind[1]) for seed in s.seeds]
+        kind: [reading_spec("language-cogs", s, *kind[2:], seed, kind[1], **data) for seed in s.seeds]
         for kind in _kinds(s, "COGS", more=CROSSED)
     }
     return _as_script(profile, runs, "COGS", s.middle)
@@ -317,27 +333,31 @@ CHAIN, HARD = "chain", "hard"
 
 
 def asking_specs(profile: str) -> dict[Kind, list[RunSpec]]:
-    """{(variant, size, γ, decay): runs}: the questions as published, and with the most of them a distractor that cannot be
-    told by its looks. Beside the paper's arms there are but the crossed ones, as in COGS. The most questions are trained on
-    for twice as many steps: in the trials chains of one's own begin to be right then."""
-    s = ASKING[check_profile(profile)]
+    """{(variant, size, γ, decay): runs}: the questions as published, or a user's, and with the most of them a distractor that
+    cannot be told by its looks, always of the book. Beside the paper's arms there are but the crossed ones, as in COGS. The
+    most questions are trained on for twice as many steps: in the trials chains of one's own begin to be right then."""
+    s, data = ASKING[check_profile(profile)], _of_user(own.QUESTIONS)
+    told = {CHAIN: s, HARD: s}
+    if data:
+        known, _, words = own.questions_of(data["data"])
+        needed = own.needed(own.QUESTIONS, data["data"], OWN[profile].longest)
+        s = replace(s, sizes=tuple(size for size in s.sizes if size <= len(known)))
+        if not s.sizes:
+            least = min(told[CHAIN].sizes)
+            what = f"{len(known):,} questions for training, and the profile {profile} trains on {least:,} at least"
+            raise LanguageError(f"the data have {what}: give more.")
+        s = replace(s, middle=s.middle if s.middle in s.sizes else max(s.sizes))
+        asked = tuple((name, count) for name, count in s.task if name == "test")
+        told = {CHAIN: replace(s, shape=(len(words), needed + _ROOM), task=asked), HARD: s}
     most = max(s.sizes)
-    long = replace(s, gpt=replace(s.gpt, train=_longer(s.gpt.train))) if len(s.sizes) > 1 else s
-    return {
-        kind: [
-            reading_spec(
-                "language-prontoqa",
-                long if kind[1] == most else s,
-                *kind[2:],
-                seed,
-                kind[1],
-                chain=True,
-                hard=kind[0] == HARD,
-            )
-            for seed in s.seeds
-        ]
-        for kind in _kinds(s, CHAIN, (HARD,), CROSSED, most)
-    }
+
+    def spec(variant: str, size: int, gamma: float, decay: float, seed: int) -> RunSpec:
+        long = size == most and len(s.sizes) > 1
+        setting = replace(told[variant], gpt=replace(s.gpt, train=_longer(s.gpt.train))) if long else told[variant]
+        more = {} if variant == HARD else data
+        return reading_spec("language-prontoqa", setting, gamma, decay, seed, size, chain=True, hard=variant == HARD, **more)
+
+    return {kind: [spec(*kind, seed) for seed in s.seeds] for kind in _kinds(s, CHAIN, (HARD,), CROSSED, most)}
 
 
 def _longer(train: TrainSpec) -> TrainSpec:
@@ -387,9 +407,10 @@ MIX = {
 
 def mix_specs(profile: str) -> dict[tuple[bool, float], list[RunSpec]]:
     """{(are the embeddings tied?, γ): runs}."""
-    s = MIX[check_profile(profile)]
-    task = (("each", s.each), ("tests", s.tests), ("length", s.length))
-    model = {tied: s.gpt.spec(s.vocab, s.length, tied) for tied in (True, False)}
+    s, data = MIX[check_profile(profile)], _of_user(own.STORIES)
+    task = (("each", s.each), ("tests", s.tests), ("length", s.length), *data.items())
+    vocab = len(mix_data(s.each, s.tests, s.length)[0]) if data else s.vocab
+    model = {tied: s.gpt.spec(vocab, s.length, tied) for tied in (True, False)}
     return {
         (tied, gamma): [
             RunSpec("language-mix", VERSION, gamma, seed, s.gpt.rate, MIX_DECAY, model[tied], s.gpt.train, task)
@@ -454,3 +475,38 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs),
     OWN_DATA,
 )
+
+_READS = {
+    "language-scan": own.SCAN,
+    "language-cogs": own.COGS,
+    "language-prontoqa": own.QUESTIONS,
+    "language-mix": own.STORIES,
+}
+_BESIDE = {
+    own.QUESTIONS: " The hard variant, the trials and the example questions are of the book.",
+    own.STORIES: " Where words and captions have “our substitute corpus” or “our stories”, these are shown; the questions are "
+    "the book's.",
+}
+
+
+def bring(path: str, profile: str, *names: str) -> str:
+    """Let the experiments of these names train on the files in a user's folder, in this process, or on the book's own data if
+    none is given: what a reader should know of it, in words; nothing without data.
+
+    Raises LanguageError, before anything is trained, for files that are not there, are of another kind or not right in every
+    row, and for rows that the models cannot read.
+    """
+    found = own.give(path, *(_READS[name] for name in names))
+    for experiment in EXPERIMENTS:
+        if _READS.get(experiment.name) in found:
+            specs = [spec for spec in experiment.specs(profile) if "data" in dict(spec.task)]
+            if not specs:  # an experiment makes its specs once
+                raise LanguageError(own.RESTART)
+            experiment.make_study(max(specs, key=lambda spec: dict(spec.task).get("size", 0)))
+    if not found:
+        return ""
+    rest = [kind for kind in map(_READS.__getitem__, names) if kind not in found]
+    told = " and ".join(f"{kind} (digest {digest})" for kind, digest in found.items())
+    words = f"**Your data.** Figures, tables and verdicts are of runs on `{path}`: {told}."
+    words += f" {' and '.join(rest)}: as in the book." if rest else ""
+    return words + "".join(_BESIDE.get(kind, "") for kind in found) + " The text was written for the book's own data."

@@ -1,7 +1,8 @@
 """A user's own data: released files of SCAN, COGS, PrOntoQA or TinyStories, or any table of questions and answers.
 
 What a file is, its name and first lines tell. It is read whole and checked before anything is trained, and results are filed
-under a digest of its bytes, so that they never mix with those of other data.
+under a digest of its bytes, so that they never mix with those of other data. `read` is for the page of a user's own data,
+`give` lets the experiments of a chapter have the files that it knows.
 """
 
 from __future__ import annotations
@@ -9,20 +10,22 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from random import Random
+from typing import Any, NamedTuple, TypeVar
 
 from lib.language import cogs, scan, stories
 from lib.language.baselines import sentences
+from lib.language.prontoqa_task import LABELS, Example
 from lib.language.text import LanguageError, Rows, Vocabulary, opened, rows, vocabulary, words_of
 
 VARIABLE = "REASON_OR_MEMORIZE_DATA"
 """The environment variable that tells processes that train where the data are."""
-STORIES = "stories"
+SCAN, COGS, QUESTIONS, STORIES = "SCAN", "COGS", "PrOntoQA", "stories"
 EXAMPLE = "example"
 """What stands for the digest where no data are given: sums in words, drawn by `example`."""
 TENTH = 10  # of the questions of one file, every so-many-th is held out
@@ -66,26 +69,41 @@ def read(path: str | Path, most: int, longest: int) -> Own:
     questions: stories are cut at the longest row. Raises LanguageError, in one sentence that names file and line, for what
     cannot be read.
     """
+    given, files = _found(path)
+    kind, used, take = _kind(given, files)
+    train, held_out = take(most, longest)
+    note = ""
+    _fit((*train, *(row for some in held_out.values() for row in some)), longest)
+    if kind == STORIES and (cut := sum(len(row.target) + 2 == longest for row in (*train, *held_out["test"]))):
+        note = f"{cut:,} of {len(train) + len(held_out['test']):,} stories are cut at {longest - 2:,} words"
+    sets = {name: tuple(some) for name, some in held_out.items()}
+    return Own(kind, _digest(used), tuple(train), sets, note)
+
+
+def _found(path: str | Path) -> tuple[Path, list[Path]]:
+    """What a path names, and its files. Raises LanguageError where there is nothing."""
     given = Path(os.path.expanduser(path))
     if not os.path.exists(given):  # False, and no error, for what no system could hold
         raise LanguageError(f"there are no data at {str(path)[:200]!r}: give the path of a file or a folder.")
     if not (given.is_file() or given.is_dir()):
         raise LanguageError(f"{given} is neither a plain file nor a folder: give the path of one.")
-    files = [given] if given.is_file() else sorted(f for f in given.iterdir() if f.is_file() and f.name[0] != ".")
-    kind, used, take = _kind(given, files)
-    train, held_out = take(most, longest)
-    note = ""
-    for row in (*train, *(row for some in held_out.values() for row in some)):
+    return given, [given] if given.is_file() else sorted(f for f in given.iterdir() if f.is_file() and f.name[0] != ".")
+
+
+def _digest(files: Sequence[Path]) -> str:
+    """Of names and bytes."""
+    digest = sha256()
+    for file in files:
+        digest.update(f"{file.name}\0{file.stat().st_size}\0".encode() + file.read_bytes())
+    return digest.hexdigest()[:20]
+
+
+def _fit(found: Iterable[Row], longest: int) -> None:
+    """Raises LanguageError, naming the first, for rows of more tokens."""
+    for row in found:
         if (long := len(row.source) + len(row.target) + 2) > longest:
             what = f"the row has {long:,} tokens, of {longest:,} at most"
             raise LanguageError(f"{row.place}: {what}: take a larger profile, leave it out, or shorten it.")
-    if kind == STORIES and (cut := sum(len(row.target) + 2 == longest for row in (*train, *held_out["test"]))):
-        note = f"{cut:,} of {len(train) + len(held_out['test']):,} stories are cut at {longest - 2:,} words"
-    digest = sha256()
-    for file in used:
-        digest.update(f"{file.name}\0{file.stat().st_size}\0".encode() + file.read_bytes())
-    sets = {name: tuple(some) for name, some in held_out.items()}
-    return Own(kind, digest.hexdigest()[:20], tuple(train), sets, note)
 
 
 Taken = tuple[Sequence[Row], dict[str, Sequence[Row]]]
@@ -105,15 +123,13 @@ def _kind(given: Path, files: Sequence[Path]) -> tuple[str, list[Path], Take]:
             raise LanguageError(f"{folder} lacks {lacking[0]}: put the two files of the split beside each other.")
         return f"SCAN, {names[0]}", pair, lambda most, _: _scan(folder, names[0], pair, most)
     if len(by_name.keys() & {f"{name}.tsv" for name in cogs.SETS}) > 1:
-        return "COGS", [folder / f"{name}.tsv" for name in cogs.SETS], lambda most, _: _cogs(folder, most)
+        return COGS, [folder / f"{name}.tsv" for name in cogs.SETS], lambda most, _: _cogs(folder, most)
     if questions := [file for file in files if file.suffix.lower() == ".json"]:
-        return "PrOntoQA", questions, lambda most, _: _parted([row for file in questions for row in _json(file)], given, most)
+        return QUESTIONS, questions, lambda most, _: _parted([row for file in questions for row in _json(file)], given, most)
     tables, others = ([file for file in files if file.suffix.lower() == suffix] for suffix in (".tsv", ".txt"))
     texts = tables if len(tables) == 1 else [*tables, *others]  # a README may lie beside it
     if len(texts) == 1:
-        with opened(texts[0], "give a plain text file") as file:
-            written = stories.SEPARATOR in file.read(10**6)
-        if written:
+        if _has_stories(texts[0]):
             return STORIES, texts, lambda most, longest: _stories(texts[0], most, longest)
         return "questions and answers", texts, lambda most, _: _parted(list(_table(texts[0])), given, most)
     what = f"{len(texts)} text files" if texts else "none of the files that are known"
@@ -121,6 +137,11 @@ def _kind(given: Path, files: Sequence[Path]) -> tuple[str, list[Path], Take]:
         f"{given} has {what}: give SCAN's tasks_train_….txt and tasks_test_….txt, COGS's four .tsv, PrOntoQA's .json, one text "
         f"of stories with {stories.SEPARATOR} behind each, or one .tsv of questions and answers."
     )
+
+
+def _has_stories(path: Path) -> bool:
+    with opened(path, "give a plain text file") as file:
+        return stories.SEPARATOR in file.read(10**6)
 
 
 def _scan(folder: Path, name: str, files: Sequence[Path], most: int) -> Taken:
@@ -132,18 +153,21 @@ def _scan(folder: Path, name: str, files: Sequence[Path], most: int) -> Taken:
 
 def _cogs(folder: Path, most: int) -> Taken:
     data = cogs.load(folder)
-    as_rows = lambda name: [
-        Row(tuple(source), tuple(target), f"{folder / name}.tsv, line {number}")
-        for number, (source, target) in enumerate(map(cogs.tokens, getattr(data, name)), 1)
-    ]
-    train = as_rows("train")
+    train = _cogs_rows(data, folder, "train")
     if most < len(train):
         try:
             kept = set(cogs.fewer(data, most).train)
             train = [row for row, whole in zip(train, data.train, strict=True) if whole in kept]
         except LanguageError:  # fewer than the single words, which a smaller set keeps before all
             train = _spaced(train, most)
-    return train, {name: _spaced(as_rows(name)) for name in ("test", "gen")}
+    return train, {name: _spaced(_cogs_rows(data, folder, name)) for name in ("test", "gen")}
+
+
+def _cogs_rows(data: cogs.Data, folder: Path, name: str) -> list[Row]:
+    return [
+        Row(tuple(source), tuple(target), f"{folder / name}.tsv, line {number}")
+        for number, (source, target) in enumerate(map(cogs.tokens, getattr(data, name)), 1)
+    ]
 
 
 Words = tuple[str, ...]
@@ -266,11 +290,157 @@ def _parted(found: Sequence[Row], given: Path, most: int) -> Taken:
     return _spaced(train, most), {"test": _spaced(test)}
 
 
-def _spaced(found: Sequence[Row], most: int = MOST_ASKED) -> list[Row]:
+T = TypeVar("T")
+
+
+def _spaced(found: Sequence[T], most: int = MOST_ASKED) -> list[T]:
     """So many at most, evenly spaced."""
     count = min(most, len(found))
     return [found[i * len(found) // count] for i in range(count)]
 
+
+# ------------------------------------------------------------------------------------------------- the data of a chapter
+
+SPLITS = tuple(name for name, primitive in scan.SPLITS.items() if primitive)
+"""The splits of SCAN that a chapter trains on."""
+_SCAN_FILES = tuple(f"tasks_{part}_{name}.txt" for name in SPLITS for part in ("train", "test"))
+_COGS_FILES = tuple(f"{name}.tsv" for name in cogs.SETS)
+_WANTED = {
+    SCAN: f"SCAN's {', '.join(_SCAN_FILES)}",
+    COGS: f"COGS's {', '.join(_COGS_FILES)}",
+    QUESTIONS: "PrOntoQA's .json",
+    STORIES: f"one .txt of stories with {stories.SEPARATOR} behind each",
+}
+RESTART = "this process has read other data: restart it, or the notebook's kernel, and run the page again."
+_given: list[dict[str, str]] = []
+"""{kind: digest}, once `give` was called."""
+
+
+def give(path: str, *kinds: str) -> dict[str, str]:
+    """Let the experiments of this process that are of these kinds have the files of a folder, or the book's own data where it
+    has none of a kind, or `path` is empty: {kind: digest}.
+
+    Raises LanguageError where there is nothing, none of the kinds or a part of one, and in a process that had other data: what
+    it computed of those it keeps.
+    """
+    found = {}
+    if path:
+        given, files = _found(path)
+        found = {kind: _digest(some) for kind in kinds if (some := _of_kind(kind, given, files))}
+        if not found:
+            raise LanguageError(f"{given} has nothing that this page reads: give {', or '.join(_WANTED[k] for k in kinds)}.")
+    if _given and _given[0] != found:
+        raise LanguageError(RESTART)
+    _given[:] = [found]
+    os.environ[VARIABLE] = path  # for the processes that train
+    return found
+
+
+def given(kind: str) -> str:
+    """The digest of a user's data of this kind; empty where the book's own are used."""
+    return _given[0].get(kind, "") if _given else ""
+
+
+def _of_kind(kind: str, given: Path, files: Sequence[Path]) -> list[Path]:
+    by_name = {file.name: file for file in files}
+    if kind in (SCAN, COGS):
+        names = _SCAN_FILES if kind == SCAN else _COGS_FILES
+        lacking = [name for name in names if name not in by_name]
+        if 0 < len(lacking) < len(names):
+            raise LanguageError(f"{given} lacks {', '.join(lacking)}: give a folder with all of {_WANTED[kind]}.")
+        return [] if lacking else [by_name[name] for name in names]
+    if kind == QUESTIONS:
+        return [file for file in files if file.suffix.lower() == ".json"]
+    found = [file for file in files if file.suffix.lower() == ".txt" and _has_stories(file)]
+    if len(found) > 1:
+        raise LanguageError(f"{given} has {len(found)} texts of stories: give the path of one.")
+    return found
+
+
+def _same(kind: str, digest: str) -> list[Path]:
+    """The files of a run. Raises LanguageError where other data lie there now."""
+    path = os.environ.get(VARIABLE, "")
+    files = _of_kind(kind, *_found(path)) if path else []
+    if not files or _digest(files) != digest:
+        raise LanguageError(f"the data at {path!r} are not those of the run: run the page again, which reads them anew.")
+    return files
+
+
+@cache
+def scan_of(digest: str) -> dict[str, scan.Split]:
+    """The splits of a user's files, by their names."""
+    folder = _same(SCAN, digest)[0].parent
+    return {name: scan.load(folder, name) for name in SPLITS}
+
+
+@cache
+def cogs_of(digest: str) -> cogs.Data:
+    """A user's files. Exposures, which the release tells apart, have the case that ours have."""
+    data = cogs.load(_same(COGS, digest)[0].parent)
+    alike = lambda row: row._replace(case=cogs.EXPOSURE) if row.case.startswith(cogs.EXPOSURE) else row
+    return replace(data, train=tuple(map(alike, data.train)))
+
+
+def cogs_asked(data: cogs.Data, test: int, case: int) -> tuple[list[cogs.Row], list[cogs.Row]]:
+    """So many rows of the test, and of each case, at most; evenly spaced."""
+    cases = [[row for row in data.gen if row.case == name] for name in cogs.CASES]
+    return _spaced(data.test, test), [row for some in cases for row in _spaced(some, case)]
+
+
+@cache
+def _questions(digest: str) -> dict[Row, Example]:
+    return {row: _asked(row) for file in _same(QUESTIONS, digest) for row in _json(file)}
+
+
+@cache
+def questions_of(digest: str) -> tuple[list[Example], list[Example], Vocabulary]:
+    """The questions of a user's files: those of training, mixed, and every tenth, which is held out; and the words of all.
+    Raises LanguageError for a question that is not of true or false, or has no chain or label."""
+    found = _questions(digest)
+    train, held_out = _parted(list(found), Path(os.environ[VARIABLE]), len(found))
+    Random(QUESTIONS).shuffle(train)
+    words = vocabulary((*LABELS, *(word for e in found.values() for word in e.words)))
+    return [found[row] for row in train], [found[row] for row in held_out["test"]], words
+
+
+def _asked(row: Row) -> Example:
+    """A question as ours are. What of ours only the drawing knows, such as the concept of the distractor, it lacks."""
+    n = len(_TRUE_OR_FALSE)
+    at = next((i for i in range(len(row.source)) if row.source[i : i + n] == _TRUE_OR_FALSE), None)
+    chain, label = row.target[:-1], row.target[-1:]
+    if at is None or not chain or label[0] not in LABELS:
+        what = "is not a question of true or false with its chain and its label"
+        raise LanguageError(f"{row.place}: {what}, which is all that this page reads: leave it out.")
+    context, question = row.source[:at], row.source[at + n :]
+    asked = question[-2] if len(question) > 1 else ""
+    if not any(asked in rule for rule in sentences(context)):
+        raise LanguageError(f"{row.place}: no sentence names what is asked, {asked!r}: leave it out.")
+    return Example(context, question, chain, label[0] == LABELS[True], 0, asked, "", None, None)
+
+
+@cache
+def stories_of(digest: str, count: int) -> list[list[str]]:
+    """The first stories of a user's file. Raises LanguageError where there are fewer."""
+    (path,) = _same(STORIES, digest)
+    found = stories.read_stories(path, limit=count)
+    if len(found) < count:
+        raise LanguageError(f"{path} has {len(found):,} stories and this profile takes {count:,}: give more.")
+    return found
+
+
+def needed(kind: str, digest: str, longest: int) -> int:
+    """The tokens of the longest source with the longest target, which a model may write behind it, of COGS or of questions.
+    Raises LanguageError, naming it, for a row of more than `longest` tokens."""
+    if kind == COGS:
+        data, folder = cogs_of(digest), Path(os.environ[VARIABLE])
+        found = [row for name in ("train", "test", "gen") for row in _cogs_rows(data, folder, name)]
+    else:
+        found = [Row(e.prompt, (*e.chain, e.label), row.place) for row, e in _questions(digest).items()]
+    _fit(found, longest)
+    return max(len(row.source) for row in found) + max(len(row.target) for row in found) + 2
+
+
+# ------------------------------------------------------------------------------------------------------------- the example
 
 _ONES = words_of(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "

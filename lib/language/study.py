@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -19,7 +20,7 @@ from lib.core.train.ensemble import Ask
 from lib.language import cogs, own, prontoqa_task, scan, stories
 from lib.language.addition_task import MARKS, Addition
 from lib.language.models import IGNORED
-from lib.language.prontoqa_task import LABELS, Questions, judged
+from lib.language.prontoqa_task import LABELS, Example, Questions, judged
 from lib.language.stories import Sequences
 from lib.language.text import LanguageError, Rows, Vocabulary
 
@@ -366,17 +367,18 @@ def _checked(spec: RunSpec, words: int, study: S) -> S:
 
 
 @cache
-def _scan(split: str, size: int, test: int) -> tuple[Rows, Rows]:
-    chosen, rows = scan.split(split).sample(size), scan.rows()
+def _scan(split: str, size: int, test: int, data: str) -> tuple[Rows, Rows]:
+    chosen, rows = (own.scan_of(data)[split] if data else scan.split(split)).sample(size), scan.rows()
     every = max(1, len(chosen.test) // test)
     return rows[chosen.train], rows[chosen.test[::every][:test]]
 
 
 @records("train", "test")
 def make_scan(spec: RunSpec) -> Reading:
-    """Task: `split`, `size` of the training set, `test` rows that are asked."""
+    """Task: `split`, `size` of the training set, `test` rows that are asked; here and below the digest of a user's `data`, if
+    they are used, which lie where the variable own.VARIABLE says."""
     task = dict(spec.task)
-    known, test = _scan(task["split"], task["size"], task["test"])
+    known, test = _scan(task["split"], task["size"], task["test"], task.get("data", ""))
     return _checked(spec, len(scan.VOCABULARY), Reading(known, {"test": test}, keep=task["keep"]))
 
 
@@ -386,14 +388,31 @@ def cogs_data(train: int, test: int, case: int, nouns: int, verbs: int) -> tuple
     return data, cogs.vocabulary_of(data)
 
 
+@cache
+def own_words(digest: str) -> Vocabulary:
+    """Of a user's COGS."""
+    return cogs.vocabulary_of(own.cogs_of(digest))
+
+
+def cogs_of(spec: RunSpec) -> tuple[cogs.Data, Vocabulary]:
+    """The sets of a run, with its own number of rows of training, and the words of all rows."""
+    task = dict(spec.task)
+    if "data" in task:
+        whole, words = own.cogs_of(task["data"]), own_words(task["data"])
+        test, gen = own.cogs_asked(whole, task["test"], task["case"])
+        data = replace(whole, test=tuple(test), gen=tuple(gen))
+    else:
+        data, words = cogs_data(*(task[name] for name in ("train", "test", "case", "nouns", "verbs")))
+    return cogs.fewer(data, task["size"]), words
+
+
 @records("train", "test", "gen", "gen cases")
 def make_cogs(spec: RunSpec) -> Reading:
     """Task: `size` of the training set, and the sizes that data are generated with."""
-    task = dict(spec.task)
-    data, words = cogs_data(*(task[name] for name in ("train", "test", "case", "nouns", "verbs")))
-    known, test, gen = (cogs.encode(rows, words) for rows in (cogs.fewer(data, task["size"]).train, data.test, data.gen))
+    data, words = cogs_of(spec)
+    known, test, gen = (cogs.encode(some, words) for some in (data.train, data.test, data.gen))
     case = torch.tensor([cogs.CASES.index(row.case) for row in data.gen])
-    return _checked(spec, len(words), Reading(known, {"test": test, "gen": gen}, {"gen": case}, keep=task["keep"]))
+    return _checked(spec, len(words), Reading(known, {"test": test, "gen": gen}, {"gen": case}, keep=dict(spec.task)["keep"]))
 
 
 TRAIN_STREAM, TEST_STREAM = 0, 1  # streams of examples, of training and others
@@ -409,26 +428,50 @@ def asking_data(
     return task, first, second
 
 
+def asking_examples(spec: RunSpec) -> tuple[list[Example], list[Example]]:
+    """The questions of training and of the test of a run."""
+    task = dict(spec.task)
+    if "data" in task:
+        known, test, _ = own.questions_of(task["data"])
+        return known[: task["size"]], test[: task["test"]]
+    drawn = prontoqa_task.Task(concepts=task["concepts"], hops=task["hops"], hard=task["hard"])
+    return drawn.examples(TRAIN_STREAM, 0, task["size"]), drawn.examples(TEST_STREAM, 0, task["test"])
+
+
 @records("train", "train label", "test", "label")
 def make_asking(spec: RunSpec) -> Asking:
     """Task: `size` of the training set, `test` questions that are asked, and which questions are drawn: `hard`, or a `twin`."""
     task = dict(spec.task)
+    if "data" in task:
+        words = own.questions_of(task["data"])[2]
+        known, test = (prontoqa_task.questions(some, words, task["chain"]) for some in asking_examples(spec))
+        return _checked(spec, len(words), Asking(known, test, words, keep=task["keep"]))
     asked = (task[name] for name in ("size", "test", "concepts", "hops", "hard", "chain"))
     drawn, known, test = asking_data(*asked, task.get("twin", False))
     return _checked(spec, len(drawn.vocabulary), Asking(known, test, drawn.vocabulary, keep=task["keep"]))
 
 
-@cache
 def mix_texts(each: int, tests: int) -> tuple[list[list[str]], list[list[str]]]:
-    """PrOntoQA's texts, corpus 0, and stories of ours, corpus 1: those of training first."""
-    questions = prontoqa_task.Task().examples(TRAIN_STREAM, 0, each + tests)
-    return [list(e.words) for e in questions], stories.stories(0, 0, each + tests)
+    """PrOntoQA's texts, corpus 0, and stories, corpus 1, a user's where they are given, else ours: those of training first."""
+    return _mix_texts(each, tests, own.given(own.STORIES))
 
 
 @cache
-def mix_data(each: int, tests: int, length: int) -> tuple[Vocabulary, Sequences, Sequences]:
-    """Of both corpora the sequences of training, and those held out."""
-    texts = mix_texts(each, tests)
+def _mix_texts(each: int, tests: int, data: str) -> tuple[list[list[str]], list[list[str]]]:
+    questions = prontoqa_task.Task().examples(TRAIN_STREAM, 0, each + tests)
+    told = own.stories_of(data, each + tests) if data else stories.stories(0, 0, each + tests)
+    return [list(e.words) for e in questions], told
+
+
+def mix_data(each: int, tests: int, length: int, data: str | None = None) -> tuple[Vocabulary, Sequences, Sequences]:
+    """Of both corpora the sequences of training, and those held out; `data`: the digest of a user's stories, by default of
+    those that this process was given."""
+    return _mix_data(each, tests, length, own.given(own.STORIES) if data is None else data)
+
+
+@cache
+def _mix_data(each: int, tests: int, length: int, data: str) -> tuple[Vocabulary, Sequences, Sequences]:
+    texts = _mix_texts(each, tests, data)
     words = stories.mix_vocabulary(texts)
     parts = ([t[:each] for t in texts], [t[each:] for t in texts])
     train, held_out = (stories.mix(part, words, length) for part in parts)
@@ -442,10 +485,12 @@ SEEN = 20
 @records("train", "train 0", "train 1", "test 0", "test 1")
 def make_mix(spec: RunSpec) -> Mixing:
     task = dict(spec.task)
-    words, known, test = mix_data(task["each"], task["tests"], task["length"])
+    words, known, test = mix_data(task["each"], task["tests"], task["length"], task.get("data", ""))
     counts = known.counts(words)
-    own = [((counts[i] >= SEEN) & (counts[1 - i] == 0)).nonzero()[:, 0] for i in (0, 1)]
-    return _checked(spec, len(words), Mixing(known, test, own))
+    alone = [((counts[i] >= SEEN) & (counts[1 - i] == 0)).nonzero()[:, 0] for i in (0, 1)]
+    if "data" in task and len(alone[1]) < 2:  # no two to compare
+        raise LanguageError(f"the stories have not two words that are there {SEEN} times and in no question: give longer ones.")
+    return _checked(spec, len(words), Mixing(known, test, alone))
 
 
 @cache

@@ -82,7 +82,7 @@ def own(store: Store, profile: str) -> Measured:
 
 def hard(store: Store, profile: str) -> Measured:
     runs = metrics.of_asking(store, profile)
-    large, small = (runs[HARD, max(ASKING[profile].sizes), *arm] for arm in (LARGE, SMALL))
+    large, small = (runs[HARD, arms.largest(runs, CHAIN), *arm] for arm in (LARGE, SMALL))
     bar = max(metrics.without_reasoning(runs, HARD).values())
     return Measured(_above_and_ahead(small, large, bar), len(small))
 

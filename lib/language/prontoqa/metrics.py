@@ -15,7 +15,7 @@ from lib.language import arms, prontoqa_task
 from lib.language.arms import Example, Runs, largest, middle, sizes
 from lib.language.baselines import bag_of_words, by_child, by_occurrence, occurrences, sentences
 from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, Kind, asking_specs
-from lib.language.study import END_TOKEN, PAD_TOKEN, TEST_STREAM, TRAIN_STREAM, make_asking
+from lib.language.study import END_TOKEN, PAD_TOKEN, TEST_STREAM, asking_examples, make_asking
 from lib.language.text import OUT
 
 READINGS = {
@@ -70,9 +70,7 @@ def without_reasoning(runs: Runs, variant: str) -> dict[str, float]:
 @disk_cached(version=1)
 def _readers(run: StoredRun) -> dict[str, float]:
     """On the questions of a run: its training set and its test."""
-    about = dict(run.spec.task)
-    task = prontoqa_task.Task(concepts=about["concepts"], hops=about["hops"], hard=about["hard"])
-    known, test = task.examples(TRAIN_STREAM, 0, about["size"]), task.examples(TEST_STREAM, 0, about["test"])
+    known, test = asking_examples(run.spec)
     right = lambda reader: float(np.mean([reader(e) == e.answer for e in test]))
     return {
         "a bag of words": bag_of_words(known, test),

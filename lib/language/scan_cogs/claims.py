@@ -8,7 +8,7 @@ from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured,
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
 from lib.language.arms import FITTED
-from lib.language.experiments import COGS, JUMP, LARGE, SCAN, SMALL, TURN
+from lib.language.experiments import JUMP, LARGE, SCAN, SMALL, TURN
 from lib.language.scan_cogs import metrics
 
 LOW, HIGH, CLOSE = 0.1, 0.99, 0.01
@@ -51,7 +51,7 @@ def jump(store: Store, profile: str) -> Measured:
 
 def in_distribution(store: Store, profile: str) -> Measured:
     runs = metrics.of_cogs(store, profile)
-    large, small = _both(runs, "COGS", max(COGS[profile].sizes))
+    large, small = _both(runs, "COGS", arms.largest(runs, "COGS"))
     means = [float(arms.shares(group).mean()) for group in (large, small)]
     parts = (
         Part("smaller mean share of the two arms", min(means), ">=", HIGH, "{:.3f}", group="alike"),
@@ -65,7 +65,8 @@ def out_of_distribution(store: Store, profile: str) -> Measured:
     leads = metrics.leads(runs, "COGS", "gen")
     last = above_zero("lead at the largest size", leads[max(leads)])
     return Measured(
-        (arms.all_fitted("rows", *_of_arms(runs, "COGS")), _least(leads), last), len(runs["COGS", COGS[profile].middle, *SMALL])
+        (arms.all_fitted("rows", *_of_arms(runs, "COGS")), _least(leads), last),
+        len(runs["COGS", arms.middle(runs, "COGS"), *SMALL]),
     )
 
 

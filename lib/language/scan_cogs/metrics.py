@@ -9,7 +9,6 @@ import numpy as np
 
 from lib.core.read.fact import Fact
 from lib.core.read.measures import history
-from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, cogs, scan
 from lib.language.arms import Example, Runs, largest, middle, name_of, sizes
@@ -27,7 +26,7 @@ from lib.language.experiments import (
     cogs_specs,
     scan_specs,
 )
-from lib.language.study import asked_for, cogs_data, make_cogs, make_scan
+from lib.language.study import asked_for, cogs_of, make_cogs, make_scan
 from lib.language.text import END, OUT, Rows, Vocabulary
 
 
@@ -191,7 +190,7 @@ def scan_examples(run: StoredRun) -> list[Example]:
 
 def cogs_examples(run: StoredRun) -> dict[str, list[Example]]:
     """{case: some of its rows}."""
-    words, study = _cogs(run.spec)[1], make_cogs(run.spec)
+    study, words = make_cogs(run.spec), cogs_of(run.spec)[1]
     which = study.shown("gen").tolist()
     found: dict[str, list[Example]] = {}
     for i, example in zip(which, _examples(run, "gen", study.asked["gen"], which, words), strict=True):
@@ -229,11 +228,6 @@ def elsewhere(split: str, action: str) -> float:
     return float(((rows.tokens == scan.VOCABULARY.encode([action])[0]) & rows.targets()).any(1).float().mean())
 
 
-def _cogs(spec: RunSpec) -> tuple[cogs.Data, Vocabulary]:
-    task = dict(spec.task)
-    return cogs_data(*(task[name] for name in ("train", "test", "case", "nouns", "verbs")))
-
-
 def parts(runs: Runs, main: str, name: str) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
     """What the smaller start does, and what the larger decay does, each averaged over the other, with intervals over the seeds
     that all four arms have, paired."""
@@ -250,8 +244,8 @@ def parts(runs: Runs, main: str, name: str) -> tuple[tuple[float, float, float],
 def unreachable(run: StoredRun) -> float:
     """The share of rows of the recursive cases that ask for a token which no target of training has, so that nobody could learn
     it; `run` is one of COGS."""
-    data = _cogs(run.spec)[0]
-    known = {word for row in cogs.fewer(data, dict(run.spec.task)["size"]).train for word in cogs.tokens(row)[1]}
+    data = cogs_of(run.spec)[0]
+    known = {word for row in data.train for word in cogs.tokens(row)[1]}
     deep = [row for row in data.gen if row.case in ("cp_recursion", "pp_recursion")]
     return float(np.mean([bool(set(cogs.tokens(row)[1]) - known) for row in deep]))
 
@@ -318,7 +312,7 @@ COGS_HEAD = ("COGS: rows of training", "γ", "decay", "training right", IN, OUT_
 
 def task_rows(run: StoredRun) -> list[tuple[str, ...]]:
     """What training shows and what the tests ask, in rows of both; `run` is one of COGS."""
-    data = _cogs(run.spec)[0]
+    data = cogs_of(run.spec)[0]
     of = lambda command: (command, " ".join(scan.meaning(command)))
     row = lambda found: (found.sentence, found.form.replace("x _ ", "x_"))
     once = {use.sentence: use for use in data.train if use.case == cogs.EXPOSURE}
