@@ -398,9 +398,8 @@ def questions_of(digest: str) -> tuple[list[Example], list[Example], Vocabulary]
     Raises LanguageError for a question that is not of true or false, or has no chain or label."""
     found = _questions(digest)
     train, held_out = _parted(list(found), Path(os.environ[VARIABLE]), len(found))
-    Random(QUESTIONS).shuffle(train)
     words = vocabulary((*LABELS, *(word for e in found.values() for word in e.words)))
-    return [found[row] for row in train], [found[row] for row in held_out["test"]], words
+    return [found[row] for row in Random(QUESTIONS).sample(train, len(train))], [found[row] for row in held_out["test"]], words
 
 
 def _asked(row: Row) -> Example:
