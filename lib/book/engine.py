@@ -74,7 +74,7 @@ Compared = dict[str, tuple[Comparison, float]]
 
 
 COMPARED = {
-    "Two layers of chapter 9": (("memory", "held"), bias.PRECISION),
+    "Chapter 9": (("memory", "held"), bias.PRECISION),
     "GPT-2 of chapter 13": (("low", "high"), icl.PRECISION),
 }
 """{whose bfloat16 is held against single precision: (names of the facts, what is asked)}"""
@@ -115,9 +115,10 @@ def draw_roundings(found: Mapping[str, Compared]) -> Figure:
                 ax.plot(values, np.full(len(values), y), "o", color=colour, alpha=0.7, ms=5)
             ax.plot(c.mean_shift[1:], [1, 1], color=BLUE, lw=1)
             ax.axvline(0, color=GREY, lw=0.8)
-            ax.set(yticks=(0, 1), yticklabels=("last bit moved", "bfloat16"), ylim=(-0.6, 1.6))
+            ax.set(yticks=(0, 1), yticklabels=("last bit", "bfloat16"), ylim=(-0.6, 1.6))
             reach = 1.15 * max(abs(bound) for bound in ax.get_xlim())
             ax.set_xlim(-reach, reach)
+            ax.locator_params(axis="x", nbins=5)  # a phone has room for no more
             ax.set_title(name, loc="left", fontsize="medium")
         axes[-1, 0].set_xlabel("difference from single precision, a dot a run")
     return figure
