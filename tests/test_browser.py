@@ -39,11 +39,18 @@ THIN = """() => {
       if (seen[s.className] > 3) s.remove();
     });
   });
-  document.querySelectorAll("tbody").forEach((body) => [...body.rows].slice(4).forEach((row) => row.remove()));
+  document.querySelectorAll("tbody").forEach((body) => {
+    const seen = new Set();
+    [...body.rows].forEach((row, i) => {
+      const kinds = [row, ...row.querySelectorAll(":not(.katex *)")].map((part) => part.tagName + " " + part.className);
+      if (i > 3 && kinds.every((kind) => seen.has(kind))) row.remove();
+      kinds.forEach((kind) => seen.add(kind));
+    });
+  });
   [...document.querySelectorAll(".katex")].slice(4).forEach((equation) => equation.remove());
 }"""
-"""For colours, which take the longest: of every kind of word in a listing three stay, of a table its first rows, of equations
-some. The others look like them."""
+"""For colours, which take the longest: of every kind of word in a listing three stay, of a table its first rows and those with
+a kind of element that no row above them has, of equations some. The others look like them."""
 
 
 @dataclass

@@ -89,6 +89,14 @@ def test_runs_of_the_fixture_do_learn_and_do_differ(alone: dict[RunSpec, RunResu
     assert last < first - 0.1
 
 
+def test_training_twice_gives_the_same_bits(tiny_spec: SpecFactory) -> None:
+    one, other = (run_all([tiny_spec(), tiny_spec(seed=1)]) for _ in range(2))
+    for spec, result in one.items():
+        assert result.history == other[spec].history
+        assert result.metrics == other[spec].metrics
+        assert all(torch.equal(w, other[spec].weights[name]) for name, w in result.weights.items())
+
+
 def filled(specs: list[RunSpec], slots: int) -> Ensemble:
     ensemble = Ensemble(specs[0], slots, CPU, torch.float32, backend="eager")
     for slot, spec in enumerate(specs):
@@ -196,6 +204,16 @@ def test_rows_are_consumed_in_order(mixed_runs: list[RunSpec]) -> None:
     assert asked[1][0].tolist() == [[derived_seed(0, "data")], [derived_seed(2, "data")]]
     assert asked[0][1].tolist() == [list(range(32))] * 2
     assert asked[1][1].tolist() == [list(range(32, 64)), list(range(32))]
+
+
+def test_predict_does_not_depend_on_the_chunk(mixed_runs: list[RunSpec]) -> None:
+    ensemble = filled(mixed_runs[:3], 3)
+    tokens = STUDY.held_out.tokens[:50]
+    whole = ensemble.predict(tokens)
+    assert whole.shape == (3, 50)
+    assert torch.equal(ensemble.predict(tokens, chunk=7), whole)
+    expected = ensemble.model(tokens.expand(3, -1, -1)).argmax(-1)
+    assert torch.equal(whole, expected)
 
 
 @pytest.mark.parametrize("dtype", [None, torch.bfloat16])

@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
-from planted_pages import HOSTILE, METRICS, Made, a_cell, a_run, explorer_data
+from planted_pages import HOSTILE, METRICS, Made, a_cell, a_run, dials_data, explorer_data
 
 from lib.book import explorer
+from lib.book.dials import Dials
 from lib.book.explorer import PANELS, Explorer, draw_cells, nearest, script_safe, with_run
 from lib.core.record.spec import SpecError
 
@@ -89,8 +91,9 @@ def test_a_page_is_spared_what_none_of_its_panels_shows() -> None:
     assert whole.data["series"][0]["runs"] == [run]  # what the live view has is as it was
 
 
-def test_without_scripts_there_is_a_picture() -> None:
-    page = Made(opened(a_run(0.5), a_run(0.8, 3)).static())
+@pytest.mark.parametrize("make", [lambda: opened(a_run(0.5), a_run(0.8, 3)), lambda: Dials(dials_data(), "rm-1")])
+def test_without_scripts_there_is_a_picture(make: Callable[[], Explorer | Dials]) -> None:
+    page = Made(make().static())
     kind, picture = (page.only("img")["src"] or "").split(",")
     assert kind == "data:image/png;base64"
     pixels = plt.imread(io.BytesIO(base64.b64decode(picture, validate=True)), format="png")

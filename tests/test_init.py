@@ -86,6 +86,10 @@ def test_norms_stay_and_biases_get_torchs_default() -> None:
                 assert values.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.15), name
 
 
+def test_returned_plan_names_every_matrix_and_its_std() -> None:
+    assert apply_gamma(Transformer(WIDE), 0.7).stds == pytest.approx({name: d_in**-0.7 for name, d_in in FAN_IN.items()})
+
+
 def encoder(d_model: int = 128, d_ff: int = 200) -> nn.Module:
     layer = nn.TransformerEncoderLayer(d_model, 4, d_ff, batch_first=True)
     return nn.Sequential(
@@ -109,10 +113,28 @@ def test_torch_transformer_stack() -> None:
             assert torch.equal(after, before[name]), name
 
 
+def test_whole_torch_transformer_with_a_decoder() -> None:
+    module = nn.Transformer(16, 2, 1, 1, 24, batch_first=True)
+    before = snapshot(module)
+    stds = apply_gamma(module, 1.0, generator()).stds
+    assert set(stds) == {name for name, p in module.named_parameters() if p.dim() == 2}
+    assert {std for name, std in stds.items() if "linear2" in name} == {1 / 24}
+    assert {std for name, std in stds.items() if "linear2" not in name} == {1 / 16}
+    after = snapshot(module)
+    assert all(torch.equal(after[name], before[name]) for name in after.keys() - stds.keys())
+
+
 def test_attention_with_other_key_and_value_widths() -> None:
     stds = apply_gamma(nn.MultiheadAttention(16, 2, kdim=10, vdim=6, add_bias_kv=True), 1.0).stds
     expected = {"q_proj_weight": 1 / 16, "k_proj_weight": 1 / 10, "v_proj_weight": 1 / 6, "out_proj.weight": 1 / 16}
     assert stds == pytest.approx(expected)
+
+
+def test_gpt2s_transposed_linear() -> None:
+    module = Conv1D(nf=30, nx=10)
+    assert apply_gamma(module, 1.0).stds == {"weight": 0.1}
+    assert torch.all(module.bias == 0)
+    assert torch.any(module.weight != 0)
 
 
 def test_tied_weights_are_drawn_once() -> None:
@@ -141,7 +163,10 @@ def test_custom_rule_decides() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "words"),
-    [(0, "d_in must be at least 1, got 0"), *((v, "a rule must give a whole number or None") for v in (2.5, True, "3"))],
+    [
+        (0, "d_in must be at least 1, got 0"),
+        *((v, "^weight: a rule must give a whole number or None") for v in (2.5, True, "3")),
+    ],
 )
 def test_a_rule_must_give_a_fan_in(answer: Any, words: str) -> None:
     module = nn.Linear(4, 4)
@@ -426,6 +451,15 @@ def test_same_seed_gives_the_same_directions_at_every_gamma() -> None:
     assert torch.equal(params["head.bias"][0], params["head.bias"][1])
 
 
+def test_seed_decides_the_draw() -> None:
+    modules = [nn.Linear(6, 6) for _ in range(3)]
+    for module, seed in zip(modules, (1, 1, 2), strict=True):
+        apply_gamma(module, 0.5, generator(seed))
+    one, again, other = (m.weight for m in modules)
+    assert torch.equal(one, again)
+    assert not torch.any(one == other)
+
+
 def test_a_run_does_not_see_its_neighbours() -> None:
     """Bitwise: alone, in a stack with others, and at another place of it."""
     gammas, seeds = [0.3, 0.5, 1.1], [10, 11, 12]
@@ -511,6 +545,22 @@ def test_gpt2_of_transformers() -> None:
     assert module.lm_head.weight is module.transformer.wte.weight
 
 
+def test_gpt2_still_computes() -> None:
+    module = gpt2().eval()
+    apply_gamma(module, 0.5, generator())
+    logits = module(torch.arange(12)[None]).logits
+    assert logits.shape == (1, 12, 90)
+    assert torch.isfinite(logits).all()
+
+
+def test_a_refusal_names_the_parameter_by_its_path() -> None:
+    module = nn.Sequential(nn.Linear(4, 4), nn.Sequential(nn.Conv1d(2, 2, 3)))
+    before = snapshot(module)
+    with pytest.raises(UnknownParameter, match=r"^1\.0\.weight: No fan-in rule for parameter 'weight' of Conv1d"):
+        apply_gamma(module, 0.5)
+    assert same(before, snapshot(module))
+
+
 def test_views_without_overlap_are_redrawn() -> None:
     for weight in (torch.zeros(6, 6).t(), torch.zeros(12, 6)[::2], torch.zeros(6, 12)[:, 1::2], torch.zeros(1, 6)):
         module = holding(weight)
@@ -544,3 +594,20 @@ def test_a_mixture_of_experts_is_refused_by_name_and_takes_a_rule() -> None:
     found = {p.name.split(".", 3)[-1]: p.d_in for p in apply_gamma(model, 0.5, generator(), rule).parameters}
     assert found["mlp.experts.gate_up_proj"] == found["mlp.gate.weight"] == 32
     assert found["mlp.experts.down_proj"] == 48
+
+
+def test_a_parameter_of_distributed_tensors_is_refused() -> None:
+    import torch.distributed as dist
+    from torch.distributed.tensor import Shard, distribute_tensor, init_device_mesh
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
+    try:
+        module = nn.Sequential(nn.Linear(4, 4), nn.Linear(6, 6, bias=False))
+        before = module[0].weight.detach().clone()
+        module[1].weight = nn.Parameter(distribute_tensor(torch.ones(6, 6), init_device_mesh("cpu", (2,)), [Shard(0)]))
+        with pytest.raises(ValueError, match=r"1\.weight is a DTensor: redraw the module before it is sharded"):
+            apply_gamma(module, 0.5)
+        assert torch.equal(module[0].weight, before)
+    finally:
+        dist.destroy_process_group()

@@ -50,6 +50,20 @@ def test_a_power_law_has_its_exponent(exponent: float, factor: float, places: li
     assert found == pytest.approx((exponent,) * 3, abs=1e-6)
 
 
+def test_the_interval_of_an_exponent_holds_it_and_grows_with_noise() -> None:
+    x = np.repeat([0.2, 0.4, 0.6, 0.8, 1.0], 6)
+    noise = np.random.default_rng(0).normal(size=30)
+    width = []
+    for scale in (0.1, 0.3):
+        slope, low, high = log_slope(x, x**-2 * np.exp(scale * noise))
+        assert low < slope < high
+        assert low < -2 < high
+        width.append(high - low)
+    assert width[1] == pytest.approx(3 * width[0], rel=1e-6)
+    fit = linregress(np.log(x), -2 * np.log(x) + 0.3 * noise)
+    assert width[1] == pytest.approx(2 * 1.96 * fit.stderr, rel=0.25)  # the textbook's interval, about
+
+
 @pytest.mark.parametrize(
     ("x", "y"),
     [([1.0, 2.0], [1.0, 0.0]), ([-1.0, 2.0], [1.0, 1.0]), ([2.0, 2.0], [1.0, 3.0]), ([1.0, math.nan], [1.0, 1.0])],

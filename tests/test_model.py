@@ -171,6 +171,61 @@ def test_logits_and_gradients_are_those_of_torch(variant: dict[str, Any], n_runs
             torch.testing.assert_close(ours[name].grad[run], grad, **CLOSE, msg=lambda m, name=name: f"{name}: {m}")
 
 
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("heads", [1, 2, 6])
+def test_attention_is_torch_multihead_attention(heads: int, bias: bool) -> None:
+    spec = make_spec(heads=heads, bias=bias)
+    ours = make_model(spec, 2).blocks[0].attention
+    x = torch.randn(2, BATCH, LENGTH, spec.d_model, generator=torch.Generator().manual_seed(3))
+    mask = torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1)
+    for run in range(2):
+        theirs = nn.MultiheadAttention(spec.d_model, heads, bias=bias, batch_first=True)
+        with torch.no_grad():
+            load_attention(theirs, ours, run)
+        activations = ActivationCache()
+        out = ours(x, False, activations, 1)
+        expected, weights = theirs(x[run], x[run], x[run], attn_mask=mask, average_attn_weights=False)
+        torch.testing.assert_close(out[run], expected, **CLOSE)
+        torch.testing.assert_close(activations["attention.1"][run], weights, **CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("d_k", "d_v", "heads"),
+    [(5, 5, 2), (3, 7, 1), (20, 4, 3)],
+    ids=lambda v: str(v),
+)
+def test_free_head_widths_against_scaled_dot_product_attention(d_k: int, d_v: int, heads: int) -> None:
+    """torch's modules tie d_k·heads to d_model, the paper's model does not: a reference by hand, with its gradients."""
+    spec = make_spec(d_k=d_k, d_v=d_v, heads=heads)
+    model = make_model(spec, 2)
+    ours = dict(model.named_parameters())
+    tokens = make_tokens(2)
+    model(tokens).square().sum().backward()
+
+    for run in range(2):
+        w = {name: p[run].detach().clone().requires_grad_() for name, p in ours.items()}
+
+        def norm(x: Tensor, name: str, w: dict[str, Tensor] = w) -> Tensor:
+            return F.layer_norm(x, (spec.d_model,), w[f"{name}.weight"], w[f"{name}.bias"])
+
+        x = w["embedding.token"][tokens[run]] + w["embedding.position"][:LENGTH]
+        for block in (f"blocks.{i}" for i in range(spec.depth)):
+            q, k, v = (
+                (x @ w[f"{block}.attention.W_{name}.weight"]).view(BATCH, LENGTH, heads, width).transpose(1, 2)
+                for name, width in (("Q", d_k), ("K", d_k), ("V", d_v))
+            )
+            out = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
+            x = norm(x + out @ w[f"{block}.attention.W_O.weight"], f"{block}.norm_1")
+            x = norm(x + (x @ w[f"{block}.W_1.weight"]).relu() @ w[f"{block}.W_2.weight"], f"{block}.norm_2")
+        expected = x[:, -1] @ w["head.weight"] + w["head.bias"]
+        torch.testing.assert_close(model(tokens)[run], expected, **CLOSE)
+        expected.square().sum().backward()
+        for name, param in w.items():
+            torch.testing.assert_close(
+                ours[name].grad[run], param.grad, rtol=1e-3, atol=1e-4, msg=lambda m, n=name: f"{n}: {m}"
+            )
+
+
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize(("activation", "function"), [("tanh", torch.tanh), ("relu", torch.relu)])
 def test_without_norms_and_head_it_is_the_formula(activation: str, function: Callable[[Tensor], Tensor], depth: int) -> None:
@@ -202,6 +257,17 @@ def test_without_norms_and_head_it_is_the_formula(activation: str, function: Cal
         for name, param in w.items():
             grad = ours[name if name in ours else f"{name}.weight"].grad[run]
             torch.testing.assert_close(grad, param.grad, rtol=1e-3, atol=1e-4, msg=lambda m, n=name: f"{n}: {m}")
+
+
+@pytest.mark.parametrize("norm", ["post", "pre", "none"])
+@pytest.mark.parametrize("depth", [1, 3])
+def test_last_position_alone_equals_the_last_of_all_positions(norm: str, depth: int) -> None:
+    model = make_model(make_spec(norm=norm, depth=depth, d_k=5, d_v=4), 2)
+    tokens = make_tokens(2)
+    activations = ActivationCache()
+    full = model(tokens, activations)
+    torch.testing.assert_close(model(tokens), full, rtol=1e-5, atol=1e-6)
+    assert torch.equal(full, activations["logits"][:, :, -1])
 
 
 def test_taps_have_the_documented_names_and_shapes() -> None:
@@ -236,6 +302,47 @@ def test_taps_hang_together() -> None:
         torch.testing.assert_close(activations[f"X_ao.{layer}"], merged, **CLOSE)
         previous = activations[f"X_do.{layer}"]
         torch.testing.assert_close(previous, block.norm_2(merged + block.W_2(block.W_1(merged).relu())), **CLOSE)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre", "none"])
+def test_later_tokens_do_not_reach_earlier_positions(norm: str) -> None:
+    model = make_model(make_spec(norm=norm), 1)
+    before, after = make_tokens(1), make_tokens(1)
+    after[..., 4:] = (after[..., 4:] + 1) % VOCAB
+    one = ActivationCache()
+    two = ActivationCache()
+    model(before, one)
+    model(after, two)
+    for name in ("X_do.1", "X_do.2", "logits"):
+        torch.testing.assert_close(one[name][:, :, :4], two[name][:, :, :4], rtol=0, atol=1e-6)
+        assert (one[name][:, :, 4:] - two[name][:, :, 4:]).abs().amax(-1).min() > 1e-3
+
+
+def test_earlier_tokens_do_reach_the_last_position() -> None:
+    """The counterpart: a mask that cut everything off would pass the test of causality."""
+    model = make_model(make_spec(), 1)
+    for position in range(LENGTH):
+        tokens = make_tokens(1)
+        changed = tokens.clone()
+        changed[..., position] = (changed[..., position] + 1) % VOCAB
+        assert (model(tokens) - model(changed)).abs().max() > 1e-3
+
+
+def test_runs_of_a_stack_share_nothing() -> None:
+    model = make_model(make_spec(), 3)
+    tokens = make_tokens(3)
+    model(tokens)[1].square().sum().backward()
+    for name, param in model.named_parameters():
+        assert torch.all(param.grad[[0, 2]] == 0), name
+        assert torch.any(param.grad[1] != 0), name
+
+
+@pytest.mark.parametrize(("depth", "millions"), [(2, 2.73), (3, 2.73 + 1.28)])
+def test_parameter_count_of_the_paper(depth: int, millions: float) -> None:
+    spec = ModelSpec(vocab=201, positions=20, depth=depth, d_model=400, d_ff=1200, d_k=200, d_v=200)
+    with torch.device("meta"):
+        count = sum(p.numel() for p in Transformer(spec).parameters())
+    assert count / 1e6 == pytest.approx(millions, abs=0.01)
 
 
 @pytest.mark.parametrize("heads", [5, 24, 0, -1, True, 2.0])

@@ -117,6 +117,25 @@ def test_gradients_are_as_near_to_the_true_ones_as_pytorchs(
 
 
 @in_each_precision
+def test_gradients_in_a_model_without_rounding(dtype: torch.dtype) -> None:
+    """Weights, activations and gradients that bfloat16 holds exactly leave no room for rounding: a linear readout, by hand."""
+    spec = ModelSpec(vocab=4, positions=1, depth=1, d_model=16, d_ff=16, d_k=16, d_v=16)
+    model = Transformer(spec, 1)
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            p.fill_(1.0 if "norm" in name and name.endswith("weight") else 0.0)
+        model.embedding.token[0, 0] = torch.tensor([1.0, -1.0] * 8)
+    tokens, target = torch.zeros(1, 2, 1, dtype=torch.int64), torch.tensor([[1, 3]])
+    loss, gradients = native.Program(spec, 2, 1, 1, dtype).gradients(model, tokens, target)
+    assert loss.item() == pytest.approx(torch.tensor(4.0).log().item(), rel=1e-6)
+    by_class = torch.tensor([0.25, 0.25 - 0.5, 0.25, 0.25 - 0.5])  # softmax minus target, mean of two rows
+    torch.testing.assert_close(gradients[-1][0], by_class)
+    hidden = torch.tensor([1.0, -1.0] * 8)
+    torch.testing.assert_close(gradients[-2][0], hidden[:, None] * by_class, atol=2e-5, rtol=1e-4)
+    assert not gradients[0].any()  # the head's weight is zero, so nothing flows further down
+
+
+@in_each_precision
 @given(spec=shapes, decay=st.floats(0, 1), count=st.integers(1, 1000), clip=st.sampled_from([1e-3, 1.0, 1e3]))
 def test_the_update_is_that_of_the_optimizer(
     dtype: torch.dtype, spec: ModelSpec, decay: float, count: int, clip: float
@@ -224,11 +243,15 @@ def test_without_it_runs_train_all_the_same(runs: list[RunSpec], monkeypatch: py
     assert len(trained(runs[:1], options(backend="auto"))) == 1
 
 
-def test_a_processor_or_compiler_that_cannot_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_processor_or_compiler_that_cannot_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(native, "_cpu_flags", lambda: {"avx2"})
     assert fresh() is None
     monkeypatch.undo()
     monkeypatch.setattr(native.shutil, "which", lambda name: None)
+    assert fresh() is None
+    monkeypatch.undo()
+    monkeypatch.setenv("REASON_OR_MEMORIZE_CACHE", str(tmp_path))
+    monkeypatch.setattr(native, "_FLAGS", ("--no-such-flag",))
     assert fresh() is None
 
 

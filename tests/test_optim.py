@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from lib.core.train.optim import adamw_step, clip_scale, warmup_cosine
+from lib.core.train.optim import adamw_step, clip_scale, sgd_step, warmup_cosine
 
 RUNS = 4
 SHAPES = [(3, 5), (7,), (2, 2, 2)]
@@ -70,6 +70,29 @@ def test_adamw_is_torch_adamw_after_clipping_each_run(dtype: torch.dtype, tolera
             torch.testing.assert_close(v[run], optimizer.state[q]["exp_avg_sq"], rtol=tolerance, atol=tolerance)
 
 
+def test_first_adamw_step_by_hand() -> None:
+    """From zero moments the first update is rate·sign(g), whatever the gradient's size, after a decay of rate·decay·p."""
+    p = [torch.tensor([[1.0, -2.0], [1.0, -2.0]], dtype=torch.float64)]
+    g = [torch.tensor([[0.3, -0.4], [30.0, -40.0]], dtype=torch.float64)]
+    zeros = [[torch.zeros(2, 2, dtype=torch.float64)] for _ in range(2)]
+    rate, decay = torch.tensor([0.1, 0.2], dtype=torch.float64), torch.tensor([0.0, 0.5], dtype=torch.float64)
+    adamw_step(p, g, *zeros, rate, decay, torch.ones(2, dtype=torch.float64), max_norm=1.0)
+    expected = torch.tensor([[1 - 0.1, -2 + 0.1], [1 * 0.9 - 0.2, -2 * 0.9 + 0.2]], dtype=torch.float64)
+    torch.testing.assert_close(p[0], expected, rtol=0, atol=1e-7)
+
+
+def test_rate_zero_freezes_a_run() -> None:
+    """Empty slots of an ensemble rely on it."""
+    params = make_stack(torch.float32, 0)
+    before = [p.clone() for p in params]
+    zeros = [[torch.zeros_like(p) for p in params] for _ in range(2)]
+    rate = torch.tensor([0.0, 1e-2, 0.0, 1e-2])
+    adamw_step(params, make_gradients(torch.float32, 0), *zeros, rate, torch.full((RUNS,), 0.1), torch.ones(RUNS), MAX_NORM)
+    for p, q in zip(params, before, strict=True):
+        assert torch.equal(p[[0, 2]], q[[0, 2]])
+        assert not torch.any(p[[1, 3]] == q[[1, 3]])
+
+
 def test_a_run_that_is_not_finite_leaves_the_others_alone() -> None:
     def step(poison: float) -> list[Tensor]:
         params, grads = make_stack(torch.float32, 0), make_gradients(torch.float32, 0)
@@ -83,6 +106,39 @@ def test_a_run_that_is_not_finite_leaves_the_others_alone() -> None:
         assert q[1].isnan().all()
 
 
+@pytest.mark.parametrize("max_norm", [1e6, 0.7])
+def test_sgd_is_torch_sgd_after_clipping_each_run(max_norm: float) -> None:
+    dtype = torch.float64
+    params = make_stack(dtype, 0)
+    rate, decay = torch.tensor(RATES, dtype=dtype), torch.tensor(DECAYS, dtype=dtype)
+    references = [[nn.Parameter(p[run].clone()) for p in params] for run in range(RUNS)]
+    optimizers = [torch.optim.SGD(theirs, lr=RATES[r], weight_decay=DECAYS[r]) for r, theirs in enumerate(references)]
+    for step in range(10):
+        grads = make_gradients(dtype, step)
+        sgd_step(params, grads, rate, decay, max_norm)
+        for run, (optimizer, theirs) in enumerate(zip(optimizers, references, strict=True)):
+            for p, g in zip(theirs, grads, strict=True):
+                p.grad = g[run].clone()
+            nn.utils.clip_grad_norm_(theirs, max_norm)
+            optimizer.step()
+            for p, q in zip(params, theirs, strict=True):
+                torch.testing.assert_close(p[run], q.detach(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("max_norm", [0.01, 1.0, 100.0])
+def test_clip_scale_is_clip_grad_norm(max_norm: float) -> None:
+    grads = make_gradients(torch.float64, 0)
+    scale = clip_scale(grads, max_norm)
+    assert scale.shape == (RUNS,)
+    for run in range(RUNS):
+        theirs = [nn.Parameter(torch.zeros_like(g[run])) for g in grads]
+        for p, g in zip(theirs, grads, strict=True):
+            p.grad = g[run].clone()
+        nn.utils.clip_grad_norm_(theirs, max_norm)
+        for p, g in zip(theirs, grads, strict=True):
+            torch.testing.assert_close(scale[run] * g[run], p.grad, rtol=1e-12, atol=0)
+
+
 def test_clip_scale_by_hand() -> None:
     """A norm of 3, 4 → 5 over two tensors; a small one is left as it is; zero does not divide."""
     grads = [torch.tensor([[3.0], [0.3], [0.0]], dtype=torch.float64), torch.tensor([[4.0], [0.4], [0.0]], dtype=torch.float64)]
@@ -93,6 +149,13 @@ def test_warmup_cosine_by_hand() -> None:
     steps = torch.tensor([0, 2, 4, 8, 12, 20])
     rate = warmup_cosine(steps, torch.full((6,), 2.0, dtype=torch.float64), warmup=4, total=12, start=0.2, end=0.1)
     assert rate.tolist() == pytest.approx([0.4, 1.2, 2.0, 1.1, 0.2, 0.2], abs=1e-12)
+
+
+def test_warmup_cosine_at_the_papers_setting() -> None:
+    """1e-5 to 2.5e-4 over 10 epochs of 370 steps, then down to 1e-5 at epoch 210 (a factor of 25 both ways)."""
+    steps = torch.tensor([0, 1850, 3700, 3700 + 37000, 77700])
+    rate = warmup_cosine(steps, torch.full((5,), 2.5e-4, dtype=torch.float64), 3700, 77700, 0.04, 0.04)
+    assert rate.tolist() == pytest.approx([1e-5, 1.3e-4, 2.5e-4, 1.3e-4, 1e-5], rel=1e-12)
 
 
 @pytest.mark.parametrize(("warmup", "total"), [(5, 23), (1, 4), (10, 11)])
@@ -114,6 +177,15 @@ def test_warmup_cosine_is_torchs_linear_then_cosine(warmup: int, total: int) -> 
     expected = (rise[:warmup] + fall)[: total + 1]
     ours = warmup_cosine(torch.arange(total + 1), torch.tensor(peak, dtype=torch.float64), warmup, total, start, end)
     assert ours.tolist() == pytest.approx(expected, rel=1e-9)
+
+
+def test_warmup_cosine_is_one_schedule_for_each_run() -> None:
+    """Runs at different steps with different peaks, as in an ensemble with slots on their own clocks."""
+    steps, peaks = torch.tensor([0, 6, 10]), torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+    together = warmup_cosine(steps, peaks, 4, 10, 0.5, 0.0)
+    alone = [warmup_cosine(s, p, 4, 10, 0.5, 0.0).item() for s, p in zip(steps, peaks, strict=True)]
+    assert together.tolist() == alone
+    assert together.tolist() == pytest.approx([0.5, 2 * 0.75, 0.0], abs=1e-12)
 
 
 def test_no_warmup_starts_at_the_peak() -> None:

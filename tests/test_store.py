@@ -31,6 +31,7 @@ from lib.core.record.spec import (
     RunSpec,
     SpecError,
     TrainSpec,
+    UnknownKindError,
     canonical,
     from_dict,
     register_models,
@@ -146,6 +147,17 @@ def test_a_run_without_snapshots_says_so(store: Store, spec: RunSpec, keep_weigh
         stored.snapshots()
 
 
+@pytest.mark.parametrize("keep", [0, 7, 60, -1])
+def test_damaged_snapshots_are_refused(store: Store, spec: RunSpec, keep: int) -> None:
+    stored = written_with_snapshots(store, spec, keep_weights=False)
+    file = stored.path.with_suffix(".safetensors")
+    file.write_bytes(file.read_bytes()[:keep])
+    for read in (stored.snapshots, stored.weights):
+        with pytest.raises(StoreError, match=f"{file.name} is not the file that was written"):
+            read()
+    assert isinstance(stored.has_weights, bool)  # to ask is no error, whatever is there
+
+
 # ---------------------------------------------------------------- what cannot be trusted
 
 
@@ -187,6 +199,20 @@ def test_a_flipped_bit_is_refused_or_harmless(store: Store, spec: RunSpec) -> No
     assert refused >= len(data) - 2
 
 
+def test_a_change_that_keeps_the_json_valid_is_refused(store: Store, spec: RunSpec) -> None:
+    path = written(store, spec)
+    data = path.read_bytes()
+    for old, new in (
+        (b'"steps":20', b'"steps":21'),
+        (b'"gamma":0.5', b'"gamma":0.6'),
+        (b"unfitted", b"fitted"),
+        (b"5.25", b"5.26"),
+    ):
+        assert data.count(old) >= 1
+        path.write_bytes(data.replace(old, new))
+        assert_refused(store, path)
+
+
 FOREIGN = {
     "empty": b"",
     "null": b"null",
@@ -201,7 +227,10 @@ FOREIGN = {
     "other format": b'{"format": "reason-or-memorize/run/0", "digest": "", "content": {}}',
     "no content": json.dumps({"format": FORMAT}).encode(),
     "no digest": json.dumps({"format": FORMAT, "content": {}}).encode(),
-    **{v: f'{{"format": "{FORMAT}", "digest": "", "content": {{"seconds": {v}}}}}'.encode() for v in ("NaN", "1e999")},
+    **{
+        v: f'{{"format": "{FORMAT}", "digest": "", "content": {{"seconds": {v}}}}}'.encode()
+        for v in ("NaN", "Infinity", "1e999")
+    },
     "content of another kind": json.dumps({"format": FORMAT, "digest": "", "content": []}).encode(),
 }
 
@@ -300,10 +329,11 @@ def test_damaged_weights_are_refused(store: Store, spec: RunSpec, damage: Callab
     file = written(store, spec).with_suffix(".safetensors")
     stored = store.get(spec)
     damage(file)
-    assert stored.has_weights  # lost ones are not taken for weights that were never kept
-    with pytest.raises(StoreError) as caught:
-        stored.weights()
-    assert str(file) in str(caught.value)
+    for read in (stored, Store(store.root).get(spec)):  # before the damage and after
+        assert read.has_weights  # lost ones are not taken for weights that were never kept
+        with pytest.raises(StoreError) as caught:
+            read.weights()
+        assert str(file) in str(caught.value)
 
 
 def test_a_store_is_verified_file_by_file(store: Store, tiny_spec: SpecFactory) -> None:
@@ -649,6 +679,13 @@ def test_what_is_not_a_record_of_a_run_is_refused(value: Any) -> None:
     except SpecError:
         return
     pytest.fail("accepted")
+
+
+def test_an_unknown_kind_of_model_is_named_with_its_experiment_beside_those_there_are() -> None:
+    foreign = record(model=record()["model"] | {"kind": "rnn"})
+    said = r"^the kind of model 'rnn' is not known here \(known: .*transformer.*\): import the experiment 'tiny' first; "
+    with pytest.raises(UnknownKindError, match=said):
+        from_dict(foreign)
 
 
 def test_a_run_of_a_kind_that_could_not_be_read_again_is_refused() -> None:

@@ -217,6 +217,29 @@ def test_indices_only_add_tags(text: str) -> None:
     assert bare(indices(text)) == bare(text)
 
 
+@given(
+    st.text(st.characters(exclude_characters="`\n"), min_size=1, max_size=15),
+    st.text(st.characters(exclude_characters='"<>\n'), max_size=10),
+)
+def test_code_and_tags_are_never_touched(code: str, attribute: str) -> None:
+    tag = f'<a title="{attribute}">'
+    made = markdown(f"-1 `{code}` W_Q\n\n{tag}.5</a>")
+    assert f"`{code}`" in made
+    assert tag in made
+    assert made.startswith("−1 ")
+    assert made.endswith(f"{tag}0.5</a>")
+
+
+@given(
+    st.text(st.characters(exclude_characters="$\n`"), min_size=1, max_size=15),
+    st.from_regex(r"[\w/.'_^?=&-]{1,20}", fullmatch=True),
+)
+def test_mathematics_and_addresses_are_never_touched(formula: str, path: str) -> None:
+    made = markdown(f"-1 ${formula}$ [x's](https://a.b/{path}) https://a.b/{path}")
+    assert f"${formula}$" in made
+    assert made.endswith(f" [x’s](https://a.b/{path}) https://a.b/{path}")
+
+
 @given(TEXTS)
 def test_entities_survive(text: str) -> None:
     """Escaped words mean what they meant: only what stands between entities is set."""
