@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -17,6 +18,7 @@ from lib.chain_of_thought.chain import claims, metrics
 from lib.chain_of_thought.chain.claims import CLAIMS
 from lib.chain_of_thought.chain.metrics import (
     FAILING,
+    FIRST,
     Curve,
     exponent,
     gap,
@@ -296,6 +298,36 @@ def test_the_model_is_held_to_the_vote(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_attention_in_inference(monkeypatch: pytest.MonkeyPatch, attention: float, expected: str) -> None:
     plant(monkeypatch, attention=attention)
     assert status("cot-mechanism", models()) == expected
+
+
+def test_where_a_model_looks_is_told_of_its_columns() -> None:
+    """Of eight examples and the query's own: at step k those of step k from the query's pattern, which an untrained model
+    prefers already."""
+    weights, same = metrics.looked_at(planted(COT.specs(PROFILE)[0]), Trial())
+    prompts, expected = Trial().draw(0, 1, 8), np.zeros((3, 26), bool)
+    for i, k in itertools.product(range(8), range(3)):
+        expected[k, 3 * i + k] = prompts.examples[0, i, k] == prompts.query[0, k]
+    np.testing.assert_array_equal(same, expected)
+    np.testing.assert_allclose(weights.sum(1), 1, rtol=1e-5)
+    assert all(row[mine].min() > row[~mine].max() for row, mine in zip(weights, same, strict=True))
+
+
+def test_what_curves_are_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figs 17 and 18 of a harder first step, others not. In-context learning is compared with wrong ends, the last step's."""
+    plant(monkeypatch, thought=lambda trial, n: 0.25 if trial.first == FIRST else 0.5, leap=lambda *_: 0.5)
+    shares, runs = metrics._shares, models()
+    for found in (metrics.by_alpha(runs, 0.5), metrics.by_tau(runs, 0.8)):
+        assert all((curve.mean == 0.25).all() for curve in found.values())
+    assert all((curve.mean == 0.5).all() for curve in metrics.grid(runs).values())
+
+    def last_step_alone(*args: Any) -> dict[str, np.ndarray]:
+        found = shares(*args)
+        return found | {"thought": found["thought"] * [0, 0, 1]}
+
+    monkeypatch.setattr(metrics, "_shares", last_step_alone)
+    for found in metrics.compared(runs, 0.8).values():
+        assert found["ends"].mean == pytest.approx(found["leap"].mean)
+        assert found["thought"].mean == pytest.approx(found["ends"].mean / 3)
 
 
 def test_examples_needed_by_hand() -> None:

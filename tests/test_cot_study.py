@@ -24,6 +24,7 @@ from lib.chain_of_thought.models import OneLayer, OneLayerSpec, half_square
 from lib.chain_of_thought.prompts import Trial
 from lib.chain_of_thought.study import make_study
 from lib.chain_of_thought.task import D_X, D_Y, GROUPS, OTHER_STEPS, Columns, D, Prompts, Task
+from lib.core.model.transformer import from_weights
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, SpecError, TrainSpec, derived_seed
 from lib.core.sweep.experiment import PROFILES, Experiment
@@ -158,6 +159,16 @@ def test_training_is_plain_stochastic_gradient_descent(values: bool) -> None:
         torch.testing.assert_close(result.weights[name], parameter[0].detach(), rtol=1e-4, atol=1e-6)
 
 
+def test_a_run_learns_alone_as_in_company() -> None:
+    """Three in two slots."""
+    together = trained([tiny(seed=s) for s in range(3)])
+    for spec, ours in together.items():
+        alone = trained([spec], 1)[spec]
+        assert ours.history["both"] == pytest.approx(alone.history["both"], rel=1e-5)
+        torch.testing.assert_close(ours.weights, alone.weights, rtol=1e-5, atol=1e-7)
+    assert len({result.history["loss"][-1] for result in together.values()}) == 3
+
+
 def test_a_sweep_stops_where_attention_is_reached() -> None:
     spec = run_spec("cot-tiny", 0, until_reached(600, 10), rate=1.0, patterns=4, steps=2, alpha=0.8, length=8)
     result = trained([spec])[spec]
@@ -232,6 +243,19 @@ def test_tables_answer_as_the_model_does(scale: float, trial: Trial) -> None:
         weights = model.weights(trial.columns.vectors(trial.columns.kinds(now))[None])[0, :, :36]
         expected = (weights * now.groups[0]).sum(1)
         torch.testing.assert_close(tables.matched(counts, prompts)[:, step], expected.detach(), rtol=1e-3, atol=1e-5)
+
+
+def test_thinking_by_hand() -> None:
+    """A model that looks at the same step and pattern alone follows the majority; in-context learning sees ends."""
+    weights = {"attention.W_Q.weight": 10 * torch.eye(D), "attention.W_K.weight": torch.eye(D)}
+    weights["W_V.weight"] = torch.cat([torch.zeros(D_Y, D_X), torch.eye(D_Y)], 1)
+    spec, columns = OneLayerSpec(2, 12, 10.0), Task(patterns=6, steps=2).columns
+    chains = [[0, 1, 5], [0, 1, 5], [0, 1, 4], [0, 2, 4], [0, 2, 4]]
+    prompts = Prompts(torch.tensor([chains]), torch.tensor([[0, 1, 5]]), torch.tensor([1]))
+    model, tables = from_weights(spec, weights), Tables(spec, weights, columns)
+    counts, direct = next(growing(columns, prompts, (5,)))
+    assert think(model, columns, prompts).tolist() == tables.think(counts, torch.tensor([0])).tolist() == [[1, 5]]
+    assert leap(model, columns, prompts).tolist() == tables.answer(direct, torch.tensor([0]), 0).tolist() == [4]
 
 
 def test_a_reading_counts_wrong_steps() -> None:

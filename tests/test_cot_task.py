@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lib.chain_of_thought import oracle
 from lib.chain_of_thought.inference import growing
-from lib.chain_of_thought.prompts import Trial
+from lib.chain_of_thought.prompts import Trial, draw
 from lib.chain_of_thought.task import D_X, D, Prompts, Task, combined
 from lib.chain_of_thought.transitions import (
     Transitions,
@@ -197,6 +197,15 @@ def test_tau_is_found_among_all_paths() -> None:
     assert found.tau_o == pytest.approx((a[0] @ a[1] @ a[2]).max(1).min())
 
 
+def test_the_worked_example_of_the_talk() -> None:
+    """Its numbers; and the correct paths, of which the slide misprints the second."""
+    found = worked_example()
+    np.testing.assert_allclose(found.product, [[0.56, 0.44], [0.64, 0.36]], atol=1e-12)
+    assert (found.tau, found.tau_o) == pytest.approx((0.36, 0.56))
+    assert found.paths.tolist() == [[0, 0, 1], [1, 1, 0]]
+    assert found.holds.tolist() == [False, True]
+
+
 @given(st.integers(2, 3), st.floats(0.26, 0.9))
 def test_with_condition_1(steps: int, tau: float) -> None:
     found = parting(10, steps, tau)
@@ -290,6 +299,34 @@ def test_test_prompts_follow_their_matrices() -> None:
     assert first[match].double().mean().item() == pytest.approx(0.4 ** (1 / 3), abs=0.01)
 
 
+@pytest.mark.parametrize(
+    "matrices",
+    [
+        worked_example(),
+        parting(10, 2, 0.5, competitors=9),
+        Transitions(torch.tensor([[[0.2, 0.5, 0.3], [0.6, 0.3, 0.1], [0.1, 0.2, 0.7]]] * 2)),
+    ],
+    ids=["the talk's", "spread", "uneven"],
+)
+def test_any_matrices_can_be_drawn_from(matrices: Transitions) -> None:
+    """From the query's start, the correct output of both steps and the correct end, as often as the matrices say."""
+    prompts, paths, start = draw(matrices, 1.0, 0, 4000, 5), matrices.paths, torch.arange(matrices.count)
+    end = (prompts.examples[..., 2] == prompts.query[:, None, 2]).double().mean().item()
+    assert end == pytest.approx(matrices.product[start, paths[:, 2]].mean().item(), abs=0.02)
+    for step, matrix in enumerate(matrices.matrices):
+        there = prompts.examples[..., step] == prompts.query[:, None, step]
+        right = (prompts.examples[..., step + 1] == prompts.query[:, None, step + 1])[there].double().mean().item()
+        assert right == pytest.approx(matrix[paths[:, step], paths[:, step + 1]].mean().item(), abs=0.02)
+
+
+def test_columns_of_new_patterns_are_of_their_own_pair_and_the_codes_of_training() -> None:
+    columns = Trial(sum=1.2).columns
+    matrix = columns.vectors(columns.kinds(Trial(sum=1.2).draw(0, 1, 1)))[0]
+    assert matrix.shape == (6, D)
+    assert ((matrix[0, :20] != 0).sum(), (matrix[0, D_X:] != 0).sum()) == (2, 2)
+    assert torch.equal(matrix[:3, 20:23], torch.eye(3))
+
+
 def test_correct_paths_of_a_prompt_are_bijections() -> None:
     """From examples at τ = 1, which all are correct."""
     prompts = Trial(tau=1.0).draw(0, 50, 60)
@@ -352,6 +389,12 @@ def test_a_vote_by_hand() -> None:
         assert oracle.votes(counts, columns, torch.tensor([0]), 0).tolist() == [[0, 3, 2, 0, 0, 0]]
         assert oracle.chain(counts, columns, torch.tensor([0]), 0).tolist() == [[1, 5]]
     assert oracle.chain(counts, columns, torch.tensor([3]), 0).tolist() == [[2, 4]]
+
+
+@pytest.mark.parametrize(("length", "known"), [(10, 0.17), (40, 0.018)])
+def test_the_vote_has_its_known_errors(length: int, known: float) -> None:
+    """M' = 10, K = 2, τ = ½, one competitor, α' = .8; about known, from another program with tasks of its own."""
+    assert np.mean(vote_errors(Trial(0.8, 0.5, steps=2), length, 20_000)) == pytest.approx(known, rel=0.1)
 
 
 def test_ties_and_empty_prompts_are_decided_by_chance() -> None:

@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from planted import Planted
 from planted_in_context import judge_of, planted, random_weights
 from torch import Tensor
 
 from lib.core.read.claim import NO_EFFECT, NOT_RUN
 from lib.core.read.fact import ABSENT
+from lib.core.read.measures import history
 from lib.core.read.statistics import wilson
 from lib.core.record.spec import RunSpec, SpecError
 from lib.core.record.start import at_start
@@ -131,6 +134,26 @@ def test_errors_of_gpt2_are_read_off_its_last_snapshot() -> None:
 )
 def test_needed_examples_by_hand(shares: list[float], expected: int | None) -> None:
     assert needed([0, 5, 10, 15], shares, 0.1) == expected
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0, 1))
+def test_from_the_needed_length_on_all_are_at_the_level(shares: list[float], level: float) -> None:
+    lengths = [3 * i for i in range(len(shares))]
+    found = needed(lengths, shares, level)
+    if found is None:
+        assert shares[-1] > level
+    else:
+        assert all(share <= level for length, share in zip(lengths, shares, strict=True) if length >= found)
+        assert found == 0 or shares[found // 3 - 1] > level
+
+
+def test_histories_have_gaps_where_a_run_was_not_finite_or_had_stopped() -> None:
+    whole = planted(SHORT, history={"loss": [1.0, None, 0.5]})
+    short = replace(whole, history={"step": whole.history["step"][:1], "loss": [0.25]})
+    for runs, order in (([whole, short], [0, 1]), ([short, whole], [1, 0])):
+        steps, values = history(runs, "loss")
+        assert steps.tolist() == whole.history["step"]
+        np.testing.assert_array_equal(values[order], [[1.0, np.nan, 0.5], [0.25, np.nan, np.nan]])
 
 
 def test_steps_to_a_loss_by_hand() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -410,6 +410,14 @@ def test_a_model_that_copies_and_one_that_says_the_opposite(every_column: bool) 
         assert found[f"{name} loss"].tolist() == pytest.approx(losses, rel=1e-6)
 
 
+def test_training_batches_are_prompts_of_seen_tasks() -> None:
+    """Of each run's own stream."""
+    study, seed, index = InContext(length=4), torch.tensor([[3], [4]]), torch.arange(300).expand(2, -1)
+    own = study.task.draw(seed, index)
+    torch.testing.assert_close(study.batch(seed, index), (own.prompt, own.target), rtol=0, atol=0)
+    assert set(map(tuple, own.pair.flatten(0, 1).tolist())) == set(map(tuple, study.task.pairs.tolist()))
+
+
 def test_without_held_out_tasks_only_seen_ones_are_measured() -> None:
     assert InContext(length=4, shifts=(1, 2, 3, 4, 5)).measure(Copier()).keys() == {"seen", "seen loss"}
     among = InContext(length=4, shifts=(1, 2), among=3)
@@ -621,6 +629,25 @@ def test_arguments_that_make_no_study_are_refused(spec: RunSpec, error: type[Exc
 def trained(spec: RunSpec) -> RunResult:
     (result,) = train([spec], make_study(spec), replace(PLAIN, slots=1))
     return result
+
+
+@pytest.mark.parametrize(
+    "make",
+    [smoke, lambda seed=0: smoke(seed, depth=2, back=0.3), gpt_spec],
+    ids=["one layer", "two layers", "GPT-2"],
+)
+def test_a_run_does_not_depend_on_its_company(make: Callable[..., RunSpec]) -> None:
+    """Three in two slots, so that the last takes the place of another."""
+    specs = [make(), replace(make(1), gamma=0.3, rate=2 * make().rate), replace(make(2), gamma=0.7)]
+    together = {result.spec: result for result in train(specs, make_study(specs[0]), replace(PLAIN, slots=2))}
+    for spec in specs:
+        ours, alone = together[spec], trained(spec)
+        assert ours.history["loss"] == pytest.approx(alone.history["loss"], rel=1e-4)
+        of = lambda result: (
+            result.weights | {f"{name} at {k}": v for k, kept in result.snapshots.items() for name, v in kept.items()}
+        )
+        torch.testing.assert_close(of(ours), of(alone), rtol=1e-3, atol=1e-4, equal_nan=True)
+    assert len({result.history["loss"][-1] for result in together.values()}) == 3
 
 
 def test_one_layer_is_never_trained_in_bfloat16(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

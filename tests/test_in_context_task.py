@@ -270,6 +270,14 @@ def test_a_prompt_depends_on_its_seed_and_number_alone(task: Task, seed: int, st
     assert not torch.equal(both.prompt[0], both.prompt[1])
 
 
+def test_no_two_prompts_are_alike() -> None:
+    """Neither in one stream nor in two, so that test prompts are new; nor do neighbours share a column."""
+    drawn = torch.cat([prompts(Task(), seed, 1000).prompt for seed in (0, 1)])
+    assert len(drawn.flatten(1).unique(dim=0)) == 2000
+    noise = drawn[..., 6:D_X].sum(-1).flatten()
+    assert len(noise.unique()) > 0.99 * len(noise)
+
+
 def test_more_matching_examples_leave_the_rest_of_a_prompt_alone() -> None:
     """Common random numbers: α' changes patterns and labels, not tasks, noise or the query."""
     few, many = (prompts(Task(alpha=alpha), 4, 200) for alpha in (0.6, 0.9))
