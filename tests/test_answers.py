@@ -20,7 +20,7 @@ from lib.composition import controls, diagram
 from lib.composition.diagram import GAMMAS, HEADLINE, PHASE, gain, gamma_of_gain
 from lib.composition.flip import CONFIRM, CONFIRM_FIRST, RANGE, confirmed_runs, obtain_confirmed
 from lib.composition.phase_diagram import claims, metrics
-from lib.composition.runs import learned, learned_at, offsets_by_key
+from lib.composition.runs import clearest, learned, learned_at, offsets_by_key
 from lib.composition.study import OFFSETS
 from lib.composition.variations import FLIP
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL, Measured
@@ -89,6 +89,15 @@ def row(symmetric: float, inferential: float, gamma: float, seed: int = 0) -> St
     n = 100
     rest = n - round(n * symmetric) - round(n * inferential)
     return counted({-6: round(n * symmetric), -10: round(n * inferential), 30: rest}, gamma=gamma, seed=seed)
+
+
+def test_the_clearest_run_generalizes_where_one_does() -> None:
+    held = row(0.0, 0.9, 0.8)
+    held = dataclasses.replace(held, metrics=held.metrics | {"test": 0.81, "train": 1.0})
+    good = row(0.2, 0.6, 0.5)
+    unlearned = dataclasses.replace(good, metrics=good.metrics | {"test": 0.5, "train": 0.5})
+    assert clearest([held, good], "inferential") is good
+    assert clearest([held, unlearned], "inferential") is held
 
 
 def test_the_ends_of_a_row_are_where_either_answer_is_most_frequent() -> None:

@@ -24,14 +24,16 @@ from lib.composition.condensation.metrics import (
     matrices,
     measures,
     neuron_cosines,
+    row_compared,
 )
+from lib.composition.information_flow.metrics import BOTH, KEY_FIRST, PAIR_FIRST
 from lib.composition.spectra import covariance_eigenvalues, keys_embedding, stable_rank, watch
 from lib.composition.study import Composition, make_study
 from lib.composition.variations import WIDTH, Watched, make_watched
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import Transformer
 from lib.core.read.statistics import numerical_order, spearman
-from lib.core.record.store import Store, load
+from lib.core.record.store import Store, StoredRun, load
 from lib.core.sweep.jobs import sweep
 from lib.core.train.ensemble import Ask, Ensemble
 from lib.core.train.loop import train
@@ -198,6 +200,15 @@ def test_measures_of_a_planted_model() -> None:
     )
 
 
+def test_effective_dimension_counts_equal_directions() -> None:
+    """Of four corners, which have three."""
+    weights = weights_of(make_model((0.5,)), 0)
+    weights["embedding.token"] = 2 * torch.eye(16)[torch.arange(201) % 4]
+    assert measures(weights)["embedding's effective dimension"] == pytest.approx(3 / 16, rel=1e-4)
+    weights["embedding.token"] *= torch.arange(1, 17) ** 0.5  # of unequal ones fewer
+    assert 2 / 16 < measures(weights)["embedding's effective dimension"] < 2.9 / 16
+
+
 def test_watch_agrees_with_measures() -> None:
     model = make_model((0.2, 0.5, 0.9), depth=3, bias=True, norm="pre")
     with torch.no_grad():
@@ -302,3 +313,14 @@ def test_settling_is_asked_of_the_last_quarter_before_the_rate_falls() -> None:
     cosine = replace(run.spec, train=replace(run.spec.train, schedule="cosine", anneal=0, steps=10_000))
     run = replace(run, spec=cosine)
     assert changes(1000, 0) == pytest.approx(0.1)
+
+
+def test_rows_are_compared_among_runs_that_compose(telling: None) -> None:
+    def row(way: str, one: float, offset: int = -10) -> StoredRun:
+        return new_seed(1.25, 0, way, {offset: 0.8}, step_shares=np.array([one, 1 - one, *[0] * 7]))
+
+    runs = [row(KEY_FIRST, 0.9), row(PAIR_FIRST, 0.1), row(BOTH, 0.3)]
+    strayed = row(PAIR_FIRST, 1.0, -6)
+    found = row_compared([*runs, strayed])
+    assert (found.share, found.p) == pytest.approx((1, 1 / 3))
+    assert row_compared([runs[0], strayed]) is None

@@ -301,6 +301,34 @@ def test_composing_is_more_than_half_within_one_step() -> None:
     assert mechanism.composing([*ahead, *others, uncounted]) == ahead
 
 
+def test_ways_are_compared_at_each_gamma(telling: None) -> None:
+    """The first on top at both: 1 of 2 · 3 draws, though not of all; a run that needs neither says nothing."""
+    value = lambda run: run.metrics["value"]
+    told = [(0.55, KEY_FIRST, 2), (0.55, PAIR_FIRST, 1), (1.25, KEY_FIRST, 12), (1.25, BOTH, 11), (1.25, PAIR_FIRST, 10)]
+    told += [(1.25, NEITHER, 99)]
+    runs = [new_seed(gamma, seed, needs, value=v) for seed, (gamma, needs, v) in enumerate(told)]
+    found = mechanism.compare_ways(runs, value)
+    assert (found.share, found.p) == pytest.approx((1, 1 / 6))
+    for alone in ([runs[0], runs[3], runs[5]], [runs[0], runs[2]], []):  # no γ has both
+        assert mechanism.compare_ways(alone, value) is None
+
+
+def test_exactness_is_asked_of_runs_that_compose(telling: None) -> None:
+    first = [new_seed(seed=s, needs=KEY_FIRST, offsets={-10: 0.5 + s / 100, -9: 0.4}) for s in range(3)]
+    late = [new_seed(seed=s + 3, needs=PAIR_FIRST, offsets={-10: 0.9 + s / 100}) for s in range(2)]
+    inexact = new_seed(seed=7, needs=PAIR_FIRST, offsets={-10: 0.3})
+    found = mechanism.exactness([*first, *late, inexact])
+    assert (found.p, found.opposite) == pytest.approx((1 / 10, 1))
+
+
+def test_gammas_of_the_two_ways_are_compared(telling: None) -> None:
+    """Over all γ at once; a run that needs both says nothing."""
+    runs = [new_seed(g, needs=KEY_FIRST) for g in (1.1, 1.25)] + [new_seed(g, needs=PAIR_FIRST) for g in (0.35, 0.55, 0.75)]
+    found = mechanism.smaller([*runs, new_seed(0.35, needs=BOTH), new_seed(0.35, needs=NEITHER)])
+    assert (found.share, found.p) == pytest.approx((1, 1 / 10))
+    assert mechanism.smaller([*runs[:2], new_seed(needs=BOTH)]) is mechanism.smaller(runs[2:]) is None
+
+
 def test_examples_are_the_clearest_and_each_stands_once(telling: None) -> None:
     run = lambda seed, way, **said: new_seed(
         seed=seed, needs=way, offsets={-6: said.get("six", 0.0), -10: said.get("ten", 0.0)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,6 +32,7 @@ from lib.core.model.transformer import ModelSpec
 from lib.core.read import web_export
 from lib.core.read.fact import ABSENT
 from lib.core.read.measures import first_step, mean_std, memoized
+from lib.core.read.statistics import sign_test
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, SpecError, TrainSpec
 from lib.core.record.start import at_start
@@ -49,7 +51,7 @@ from lib.reasoning_bias.exploration import METRICS, exploration, record, trainer
 from lib.reasoning_bias.memory_and_reasoning import metrics as memory_and_reasoning
 from lib.reasoning_bias.ratios import Ratio, halving, slowdown
 from lib.reasoning_bias.study import SETS, drive, make_study
-from lib.reasoning_bias.task import LENGTH, VOCAB, Task
+from lib.reasoning_bias.task import LENGTH, REASONING, VOCAB, Task
 
 TRAINED_FIRST = [e for e in bias.EXPERIMENTS if ROUNDINGS not in e.profiles]
 """Those of runs that are not trained once more (tests/test_roundings.py)."""
@@ -179,6 +181,10 @@ def test_spreads_in_words() -> None:
     assert mean_std(np.array([10.0, 11.0]), 0) == "10 ± 1"
 
 
+def test_signs_are_counted_on_one_side() -> None:
+    assert [sign_test(*n) for n in ((3, 1), (1, 3), (0, 0))] == pytest.approx([5 / 16, 15 / 16, 1])
+
+
 def test_points_on_a_grid_share_a_scale() -> None:
     assert web_export.on_grid(np.array([[-2.0, 0.0], [1.0, 2.0]])) == [[0, 128], [191, 255]]
     assert web_export.on_grid(np.zeros((2, 2))) == [[128, 128], [128, 128]]
@@ -208,6 +214,43 @@ def test_the_spread_that_fits_best() -> None:
     specs = [s for s in bias.bias_specs("laptop") if s.gamma == SMALL]
     runs = [planted(s, kept={200: lie(1.0), 20_000: lie(30.0), 40_000: lie(widths[s.seed])}) for s in specs]
     np.testing.assert_allclose([embeddings.own_spread(run) for run in runs], [(width, 0) for width in widths], atol=1e-9)
+
+
+def test_sampled_distributions_count_the_training_set() -> None:
+    rows = Task().rows(torch.tensor(0), torch.arange(3000))
+    found = embeddings.sampled_distributions(3000)
+    for row, s in zip(found, REASONING, strict=True):
+        labels = [t for t, a, b in zip(*map(Tensor.tolist, (rows.target, rows.first, rows.second)), strict=True) if s in (a, b)]
+        assert len(labels) > 200
+        np.testing.assert_allclose(row + 1 / VOCAB, [labels.count(i) / len(labels) for i in range(VOCAB)], atol=1e-12)
+
+
+def test_embeddings_along_training() -> None:
+    """What the figures show of two seeds: cosines by kind and step, and what has moved from the start alone."""
+    specs = [s for s in bias.bias_specs("laptop") if s.gamma == SMALL and s.seed < 2]
+    early = lambda seed: lying(alike(0.25 + 0.5 * seed), on_an_arc())
+    runs = [planted(s, kept={200: early(s.seed), 400: lying(alike(0.9), on_an_arc(0.2))}) for s in specs]
+    for seed, used, cosine in ((1, 1, 0.75), (7, 0, 0.25)):  # a seed that is not there: the first
+        columns, shown = embeddings.matrices({"early": (runs, 200), "late": (runs, 400)}, seed)
+        assert [run.spec.seed for run in shown] == [used] * 2
+        assert [column["memory"][0, 1] for column in columns.values()] == pytest.approx([cosine, 0.9])
+        assert [column["reasoning"][0, 9] for column in columns.values()] == pytest.approx(np.cos([0.9, 1.8]))
+    epochs, curves = embeddings.formation(runs)
+    assert epochs.tolist() == [1, 2]
+    expected = [[np.cos([0.1, 0.2])] * 2, [np.cos([0.9, 1.8])] * 2, [[0.25, 0.9], [0.75, 0.9]]]
+    np.testing.assert_allclose(list(curves.values()), expected)
+    assert embeddings.memory_alike(runs) == pytest.approx({200: 0.5, 400: 0.9})
+    matrix = np.array([[9.0, 1.0, 5.0], [2.0, 9.0, 3.0], [6.0, 4.0, 9.0]])
+    assert embeddings.by_lag(matrix).tolist() == [2.0, 5.0]
+    assert sorted(embeddings.off_diagonal(matrix)) == [1, 2, 3, 4, 5, 6]
+
+
+def test_what_is_left_of_the_loss_is_over_that_of_the_two_trained_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin_at_first(monkeypatch, {"memory": 3.0, "reasoning": 5.0, "held out": 99.0})
+    runs = [replace(planted(), history={"step": [5, 10], "loss": [5.0, last]}) for last in (4.0, None)]
+    steps, values = embeddings.loss_left(runs)
+    assert steps.tolist() == [5, 10]
+    np.testing.assert_array_equal(values, [[1.25, 1], [1.25, np.nan]])
 
 
 DESCENT = replace(bias.FLOW.specs("smoke")[0], rate=0.5)
@@ -308,6 +351,45 @@ def test_the_papers_circuit_gives_half_of_the_second_attention_to_the_key(
     assert list(attention.by_circuit([run]).values()) == ([[run], []] if late else [[], [run]])
 
 
+def test_attention_along_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the figures show of two seeds: attention off by γ / 10 at a twentieth of training, by 1.5 γ / 10 at the end."""
+    specs = [s for s in bias.bias_specs("laptop") if s.gamma in (LARGE, MIDDLE, SMALL) and s.seed < 2]
+    at = lambda s, factor: seen(mean=0.1 * s.gamma * factor, single=0.2 * s.gamma * factor, gap=(4 + s.seed) * factor)
+    runs = [planted(s, kept={200: at(s, 0.5), 2000: at(s, 1.0), 40_000: at(s, 1.5)}) for s in specs]
+    monkeypatch.setattr(StoredRun, "has_weights", property(lambda self: False))
+    matrices, shown = attention.matrices(runs, 1)
+    assert [(r.spec.gamma, r.spec.seed) for r in shown] == [(LARGE, 1), (SMALL, 1)]
+    assert [float(1 / 4 - m[3, 1]) for m in matrices.values()] == pytest.approx([0.03, 0.08, 0.12], abs=1e-6)
+    assert [by[SMALL] for by in attention.deviations_at(runs).values()] == [pytest.approx([v, v]) for v in (0.08, 0.16, 0.24)]
+    steps, kinds = attention.alignments(runs[0])
+    assert steps.tolist() == [200, 2000, 40_000]
+    for kind, cosine in (("memory", 0.1), ("reasoning", 0.6)):
+        np.testing.assert_allclose(kinds[kind], np.full((3, 10), cosine), rtol=1e-6)
+
+
+@pytest.mark.parametrize("width", [16, 200])
+def test_chance_is_what_random_directions_have(width: int) -> None:
+    """To the order 1 / d: the mean |cosine| is Γ(d / 2) / (√π Γ((d + 1) / 2)) exactly."""
+    exact = math.exp(math.lgamma(width / 2) - math.lgamma((width + 1) / 2)) / math.pi**0.5
+    spec = replace(SMOKE, model=replace(SMOKE.model, d_model=width))
+    assert attention.chance(planted(spec)) == pytest.approx(exact, rel=0.3 / width)
+
+
+@pytest.mark.parametrize(
+    ("late", "rise", "fall"), [([(0.6, 12)], 0, 1), ([(0.8, 12), (0.8, 13)], 0, 0), ([(0.9, 12), (0.6, 13)], 1, 1)]
+)
+def test_circuits_are_counted_by_seed(
+    monkeypatch: pytest.MonkeyPatch, late: Sequence[tuple[float, int]], rise: int, fall: int
+) -> None:
+    """Between the two bounds of γ a run counts for neither side. One run of each is from the largest γ that has both."""
+    attend(monkeypatch, lambda s: (s.gamma, s.seed) in late)
+    runs = [planted(s) for s in bias.circuit_specs("laptop") if s.gamma in (0.6, 0.8, 0.9) and s.seed in (12, 13)]
+    assert attention.by_seed(runs) == (rise, fall, 2 - rise - fall)
+    if len(late) == 1 or rise:
+        shown = [(r.spec.gamma, r.spec.seed) for r in attention.one_of_each(runs).values()]
+        assert shown == [late[0], (late[0][0], 13)]
+
+
 def test_alignment_at_an_epoch_is_that_of_the_nearest_snapshot() -> None:
     """By ratio, as all shares of training: from 15, 22 is nearer than 10."""
     spec = bias.circuit_specs("laptop")[0]
@@ -347,6 +429,7 @@ def test_reading_where_attention_is_uniform(tmp_path: Path) -> None:
     for place in range(7):
         np.testing.assert_allclose(found[0, place], [*[1 / (place + 3)] * 3, place / (place + 3)], atol=1e-6)
         np.testing.assert_allclose(found[1, place], [*[1 / 9] * 3, 6 / 9], atol=1e-6)
+    np.testing.assert_allclose(attention.reading_of_average(), found[..., 0], atol=1e-6)
 
 
 def test_reading_where_attention_points(tmp_path: Path) -> None:

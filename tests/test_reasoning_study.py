@@ -192,6 +192,13 @@ def test_what_is_measured_of_the_trained_sets_was_trained_and_the_rest_was_not(a
     assert sorted(study.sets["held out"].key.tolist()) == sorted(KEYS.tolist() * 2)
 
 
+def test_measured_rows_of_an_endless_set_are_of_all_keys_and_pairs() -> None:
+    for name, batch in list(MemoryAndReasoning().sets.items())[:2]:
+        assert len({*zip(batch.key.tolist(), batch.first.tolist(), batch.second.tolist(), strict=True)}) == 600, name
+        assert len(pairs_of(batch.tokens)) > 90
+        assert (batch.key.unique().numel(), batch.place.unique().numel()) == (N_KEYS, N_PLACES)
+
+
 # ---------------------------------------------------------------- measurements
 
 

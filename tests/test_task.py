@@ -198,6 +198,21 @@ def test_places_keys_and_noise_are_uniform(modulus: int, seed: int) -> None:
         assert chi_square_is_plausible(counts(noise, 80), torch.full((80,), len(noise) / 80, dtype=torch.float64))
 
 
+@pytest.mark.parametrize(("seeds", "lag"), [((3, 4), 0), ((3, 3), 1), ((3, 3), 2), ((3, 3), 15)])
+def test_rows_of_another_seed_and_later_rows_are_independent(seeds: tuple[int, int], lag: int) -> None:
+    """Place and key of a row say nothing about those of the other, nor its noise, column against column."""
+    n = 20_000
+    one, other = (Task().rows(torch.tensor(s), torch.arange(at, n + at)) for s, at in zip(seeds, (0, lag), strict=True))
+    tens = [(batch.key - 20) // 10 for batch in (one, other)]
+    for joint, kinds in ((one.place * 7 + other.place, 49), (tens[0] * 8 + tens[1], 64)):
+        assert chi_square_is_plausible(counts(joint, kinds), torch.full((kinds,), n / kinds, dtype=torch.float64))
+    for shift in range(9):
+        a, b = one.tokens[:, shift:], other.tokens[:, : 9 - shift]
+        noise = (a >= 20) & (b >= 20)
+        pairs, equal = noise.sum().item(), (noise & (a == b)).sum().item()
+        assert abs(equal - pairs / 80) < 5 * math.sqrt(pairs / 80)
+
+
 def test_training_set_of_fixed_size_has_that_many_rows() -> None:
     """rows = n draws, with replacement, from the first n rows of the endless set."""
     seed, index = torch.tensor([[12], [13]]), torch.arange(600)
@@ -445,3 +460,16 @@ def test_limits_may_differ_by_entry(seed: int, limits: list[int]) -> None:
     together = randint(torch.tensor(seed), 0, index, torch.tensor(limits)).tolist()
     assert together == [randint(torch.tensor(seed), 0, index[i], high).item() for i, high in enumerate(limits)]
     assert all(0 <= value < high for value, high in zip(together, limits, strict=True))
+
+
+def test_neighbouring_seeds_streams_and_indices_are_uncorrelated() -> None:
+    """Correlations of n pairs have standard deviation 1/√n; all pairs of 32 sequences stay below five of them. And counters of
+    two seeds start far apart: no value of full width occurs twice among 200 × 500 draws."""
+    n, index = 20_000, torch.arange(20_000)
+    sequences = [randint(torch.arange(10)[:, None], 1, index, 2**31)]
+    sequences += [randint(torch.tensor([7]), 2 + stream, index, 2**31)[None] for stream in range(10)]
+    sequences += [randint(torch.tensor([100]), 1, index + shift, 2**31)[None] for shift in range(12)]
+    correlation = torch.corrcoef(torch.cat(sequences).double())
+    assert (correlation - torch.eye(32)).abs().max() < 5 / math.sqrt(n)
+    draws = mix(mix(torch.arange(200)[:, None] * 1_000_003 + 1) + torch.arange(500))
+    assert draws.unique().numel() == 200 * 500

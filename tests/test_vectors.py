@@ -45,6 +45,7 @@ def test_cosines_do_not_see_lengths(seed: int, n: int, m: int, scale: float) -> 
     a, b = rng.normal(size=(n, 7)), rng.normal(size=(m, 7))
     expected = [[x @ y / (np.sqrt(x @ x) * np.sqrt(y @ y)) for y in b] for x in a]
     np.testing.assert_allclose(cosines(a * scale, b), expected, atol=1e-12)
+    assert cosines(0 * a, b).tolist() == [[0.0] * m] * n
 
 
 # ---------------------------------------------------------------- what is collected
