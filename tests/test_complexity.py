@@ -200,13 +200,13 @@ def test_measures_of_a_planted_model() -> None:
     )
 
 
-def test_effective_dimension_counts_equal_directions() -> None:
-    """Of four corners, which have three."""
-    weights = weights_of(make_model((0.5,)), 0)
-    weights["embedding.token"] = 2 * torch.eye(16)[torch.arange(201) % 4]
-    assert measures(weights)["embedding's effective dimension"] == pytest.approx(3 / 16, rel=1e-4)
-    weights["embedding.token"] *= torch.arange(1, 17) ** 0.5  # of unequal ones fewer
-    assert 2 / 16 < measures(weights)["embedding's effective dimension"] < 2.9 / 16
+def test_effective_dimension_by_hand() -> None:
+    """Four corners have three equal directions; variances 4 and 1 count as (4 + 1)² / (4² + 1²)."""
+    weights, token = weights_of(make_model((0.5,)), 0), torch.arange(201)
+    sides = torch.stack([2.0 * (-1) ** token, 1.0 * (-1) ** (token // 2)], 1)
+    for embedding, expected in ((2 * torch.eye(16)[token % 4], 3), (torch.nn.functional.pad(sides, (0, 14)), 25 / 17)):
+        weights["embedding.token"] = embedding
+        assert measures(weights)["embedding's effective dimension"] == pytest.approx(expected / 16, rel=1e-4)
 
 
 def test_watch_agrees_with_measures() -> None:
