@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from lib.language.prontoqa_task import CONCEPTS, Example
@@ -13,15 +14,15 @@ def bag_of_words(train: Sequence[Example], test: Sequence[Example]) -> float:
 
     scikit-learn's, with L2 as it comes; words that `train` lacks are left out. Raises LanguageError if it has one label only.
     """
-    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.feature_extraction import DictVectorizer
     from sklearn.linear_model import LogisticRegression
 
     labels = [e.answer for e in train]
     if len(set(labels)) < 2:
         raise LanguageError("a bag of words learns from examples of both labels: give it more examples.")
-    counts = CountVectorizer(analyzer=lambda example: example.prompt)
-    model = LogisticRegression(max_iter=2000).fit(counts.fit_transform(train).toarray(), labels)
-    return float(model.score(counts.transform(test).toarray(), [e.answer for e in test]))
+    counts = DictVectorizer(sparse=False)
+    model = LogisticRegression(max_iter=2000).fit(counts.fit_transform([Counter(e.prompt) for e in train]), labels)
+    return float(model.score(counts.transform([Counter(e.prompt) for e in test]), [e.answer for e in test]))
 
 
 def occurrences(example: Example, concept: str) -> int:

@@ -119,7 +119,7 @@ def gpt2_adding_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
         return {}
     train = replace(ADDING[profile].train, precision="float32")
     name, seeds = "language-addition-gpt2", GPT2_SEEDS if profile == "laptop" else GPT2_SEEDS[:1]
-    spec = lambda arm, seed: adding_spec(profile, *arm, seed, form="GPT-2", rate=GPT2_RATE, train=train)
+    spec = lambda arm, seed: adding_spec(profile, arm[0], arm[1], seed, form="GPT-2", rate=GPT2_RATE, train=train)
     return {arm: [replace(spec(arm, seed), experiment=name) for seed in seeds] for arm in (LARGE, SMALL)}
 
 

@@ -134,12 +134,12 @@ def by_interval(
     return Part(name, value, compare, threshold, form, failure=failure, power=power, group=group)
 
 
-def by_worst(name: str, values: ArrayLike, compare: str, threshold: float, *form: str, **how: Any) -> Part:
+def by_worst(name: str, values: ArrayLike, compare: str, threshold: float, form: str = "{:.2f}", **how: Any) -> Part:
     """Asked of every run: the worst of their values holds; where it does not, the interval of their mean says what that
     means. form, neutral, group: as of `by_interval`."""
     worst = float((np.min if compare in (">", ">=") else np.max)(values))
     mean, *ends = mean_interval(values)
-    part = by_interval(name, (mean, ends[0], ends[1]), compare, threshold, *form, **how)
+    part = by_interval(name, (mean, ends[0], ends[1]), compare, threshold, form, **how)
     power = f"mean {part.form.format(mean)}, {part.power}" * bool(part.power)
     return replace(part, measured=worst, power=power)
 
