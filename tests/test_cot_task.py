@@ -309,7 +309,8 @@ def test_test_prompts_follow_their_matrices() -> None:
     ids=["the talk's", "spread", "uneven"],
 )
 def test_any_matrices_can_be_drawn_from(matrices: Transitions) -> None:
-    """From the query's start, the correct output of both steps and the correct end, as often as the matrices say."""
+    """From the query's start, the correct output of both steps, the correct end, and one output twice, as often as the matrices
+    say."""
     prompts, paths, start = draw(matrices, 1.0, 0, 4000, 5), matrices.paths, torch.arange(matrices.count)
     end = (prompts.examples[..., 2] == prompts.query[:, None, 2]).double().mean().item()
     assert end == pytest.approx(matrices.product[start, paths[:, 2]].mean().item(), abs=0.02)
@@ -317,6 +318,8 @@ def test_any_matrices_can_be_drawn_from(matrices: Transitions) -> None:
         there = prompts.examples[..., step] == prompts.query[:, None, step]
         right = (prompts.examples[..., step + 1] == prompts.query[:, None, step + 1])[there].double().mean().item()
         assert right == pytest.approx(matrix[paths[:, step], paths[:, step + 1]].mean().item(), abs=0.02)
+    one, other = prompts.examples[:, 0, 1], prompts.examples[:, 1, 1]
+    assert (one == other).double().mean().item() == pytest.approx(matrices.matrices[0].square().sum(1).mean().item(), abs=0.03)
 
 
 def test_columns_of_new_patterns_are_of_their_own_pair_and_the_codes_of_training() -> None:
