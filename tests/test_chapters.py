@@ -6,16 +6,11 @@ import errno
 import os
 import subprocess
 import sys
-import warnings
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
 from filelock import FileLock
-from IPython.core.interactiveshell import InteractiveShell
-from papermill.iorw import load_notebook_node
-from papermill.parameterize import parameterize_notebook
 
 from lib.book import chapters
 from lib.book.chapters import RECORD, Chapter, ChapterError, broken_cells, check_parameters, execute, tidy
@@ -35,33 +30,15 @@ def write(path: Path, *sources: str, parameters: str = "n: int = 1\nname: str = 
     return Chapter(path)
 
 
-IN_A_KERNEL = ("02-phase-diagram", "own-data", "engine")
-"""Executed as a reader does it; the others here, where nothing has to be started and imported once more."""
-
-
-def executed_here(chapter: Chapter, given: dict[str, Any]) -> None:
-    """All its cells, one after another, with these parameters. Raises what a cell raises."""
-    notebook = parameterize_notebook(load_notebook_node(str(chapter.path)), given)
-    shell = InteractiveShell.instance()
-    shell.reset(new_session=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("default")  # as in a kernel: the tests make errors of them
-        for cell in notebook.cells:
-            if cell.cell_type == "code":
-                shell.run_cell(cell.source).raise_error()
-
-
 @pytest.mark.parametrize("chapter", ALL, ids=lambda c: c.name)
 def test_smoke_run(chapter: Chapter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every chapter runs from an empty store at the smoke profile, and trains what it shows."""
     monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
     given = {"profile": "smoke"} if "profile" in chapter.defaults() else {}
-    if chapter.name in IN_A_KERNEL:
-        output = execute(chapter, given, tmp_path / "out.ipynb", progress=False)
-        assert broken_cells(output) == []
-        assert nbformat.read(output, as_version=4).metadata[RECORD]["parameters"] == chapter.defaults() | given
-    else:
-        executed_here(chapter, given)
+    output = execute(chapter, given, tmp_path / "out.ipynb", progress=False)
+    notebook = nbformat.read(output, as_version=4)
+    assert broken_cells(output) == []
+    assert notebook.metadata[RECORD]["parameters"] == chapter.defaults() | given
     if "FAST.obtain" in chapter.path.read_text():
         store = Store(tmp_path / "store")
         assert all(store.get(spec) is not None for spec in FAST.specs("smoke"))

@@ -435,8 +435,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(own.VARIABLE, "")
     monkeypatch.setattr(Experiment, "_specs", lambda self, profile: tuple(self.profile_specs(profile)))
     monkeypatch.setattr(cogs, "load", partial(cogs.load, sizes=TINY))
-    for made in (mixture.bigrams, mixture.corpora):
-        monkeypatch.setattr(mixture, made.__name__, made.__wrapped__)
+    monkeypatch.setattr(mixture, "bigrams", mixture.bigrams.__wrapped__)
 
 
 def specs_of(page: int) -> list[RunSpec]:

@@ -48,6 +48,8 @@ def test_results_that_lack_a_metric_are_stale(tmp_path: Path) -> None:
 
 UNREAD = {
     "composition-separation": "trials by which settings were chosen; chapter 2 pools only those of the paper's own task",
+    "cot-train": "its profile paper, with more seeds than the chapters show",
+    "cot-steps": "its profile paper, with more seeds than the chapters show",
 }
 """Experiments of which the book reads not every stored result, and why they are kept."""
 
