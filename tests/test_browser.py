@@ -74,7 +74,7 @@ ONCE: dict[str, Any] = {"rules": {name: {"enabled": False} for name in COLOURS}}
 def serious(page: Page, options: dict[str, Any]) -> list[str]:
     """What axe finds that is serious or worse."""
     return [
-        f"{v['id']}: {node['html'][:150]}"
+        f"{Path(page.url).name}: {v['id']}: {node['html'][:150]}"
         for v in Axe().run(page, options=QUIET | options).response["violations"]
         if v["impact"] in ("serious", "critical")
         for node in v["nodes"]
@@ -97,13 +97,13 @@ def seen(html: Path, browser: Browser) -> Seen:
                     found.too_wide[path.name, width] = extent
             if watched.complaints:
                 found.complaints[path.name] = watched.complaints.copy()
-            once = serious(page, ONCE)
+            found.findings["light"] += serious(page, ONCE)
             page.evaluate(THIN)
             for theme, findings in found.findings.items():
                 if theme == "dark":
                     page.locator(".theme-switch-button:visible").first.click()
                 assert page.evaluate("() => document.documentElement.dataset.theme") == theme
-                findings += [f"{path.name}: {words}" for words in (*once * (theme == "light"), *serious(page, BOTH))]
+                findings += serious(page, BOTH)
             page.evaluate("() => localStorage.clear()")
             watched.complaints.clear()  # axe asks for style sheets, which a page from disk may not
     return found

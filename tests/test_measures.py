@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, linregress, spearmanr, ttest_1samp, ttest_ind
 
+from lib.core.read.measures import falls_to
 from lib.core.read.statistics import (
     SHARE,
     bootstrap_indices,
@@ -134,3 +135,12 @@ def test_a_median_has_an_interval_and_is_one_of_the_same_cases() -> None:
 def test_a_share_of_nothing_is_no_number() -> None:
     assert share_interval(1, 4) == (0.25, *wilson(1, 4))
     assert math.isnan(share_interval(0, 0)[0])
+
+
+@pytest.mark.parametrize(
+    ("values", "where"),
+    [([4, 2, 0], 1.5), ([4, 1, 0], 1.0), ([4, 2, 3, 0], 5 / 3 + 1), ([1, 5, 0], 0.0), ([4, 3, 2], None), ([4, 0, 4], 0.75)],
+)
+def test_where_a_line_falls_to_a_level_first(values: list[float], where: float | None) -> None:
+    found = falls_to(np.arange(len(values)), np.array(values, float), 1)
+    assert found == (where if where is None else pytest.approx(where))

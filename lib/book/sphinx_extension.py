@@ -201,7 +201,7 @@ def source_body(path: Path) -> str:
 
 def source_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     for path in sorted((ROOT / "lib").rglob("*")):
-        if path.suffix not in {".py", ".js", ".css", ".cpp"} or not path.stat().st_size:
+        if path.suffix not in {".py", ".js", ".css", ".cpp", ".toml"} or not path.stat().st_size:
             continue
         name = path.relative_to(ROOT).as_posix()
         yield f"source/{name}", {"title": name, "body": source_body(path)}, "page.html"

@@ -109,7 +109,7 @@ def adding_search(profile: str) -> list[RunSpec]:
     ]
 
 
-GPT2_RATE, GPT2_SEEDS = LOW_RATE, (0, 1, 2, 3)
+GPT2_SEEDS = (0, 1, 2, 3)
 
 
 def gpt2_adding_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
@@ -117,10 +117,12 @@ def gpt2_adding_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
     said that the large start adds and the small one does not; the profile paper has that form anyway."""
     if check_profile(profile) == "paper":
         return {}
-    train = replace(ADDING[profile].train, precision="float32")
-    name, seeds = "language-addition-gpt2", GPT2_SEEDS if profile == "laptop" else GPT2_SEEDS[:1]
-    spec = lambda arm, seed: adding_spec(profile, arm[0], arm[1], seed, form="GPT-2", rate=GPT2_RATE, train=train)
-    return {arm: [replace(spec(arm, seed), experiment=name) for seed in seeds] for arm in (LARGE, SMALL)}
+    seeds = GPT2_SEEDS if profile == "laptop" else GPT2_SEEDS[:1]
+    setting = {"form": "GPT-2", "rate": LOW_RATE, "train": replace(ADDING[profile].train, precision="float32")}
+    return {
+        arm: [replace(adding_spec(profile, *arm, seed, **setting), experiment="language-addition-gpt2") for seed in seeds]
+        for arm in (LARGE, SMALL)
+    }
 
 
 def _language(name: str, title: str, make: StudyFactory, *specs: Callable[[str], Any]) -> Experiment:

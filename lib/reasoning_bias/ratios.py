@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import cast
 
 import numpy as np
 
 from lib.core.model.transformer import TokenModel
 from lib.core.read.disk_cache import disk_cached
+from lib.core.read.measures import falls_to
 from lib.core.record.store import StoredRun
 from lib.reasoning_bias.runs import best, by_gamma
 from lib.reasoning_bias.study import losses_at_start
@@ -35,15 +37,8 @@ def half(run: StoredRun, name: str) -> float:
 def halving(run: StoredRun, name: str) -> float | None:
     """The step at which the loss of a set has first fallen to `half`, on the straight line between the two evaluations around
     it; None for never."""
-    level = half(run, name)
-    before, value = 0.0, first_losses(run)[name]
-    for step, loss in zip(run.history["step"], run.history[f"{name} loss"], strict=True):
-        if loss is None:
-            return None
-        if loss <= level:
-            return before + (step - before) * (value - level) / (value - loss)
-        before, value = step, loss
-    return None
+    losses = [first_losses(run)[name], *takewhile(lambda loss: loss is not None, run.history[f"{name} loss"])]
+    return falls_to(np.array([0, *run.history["step"]]), np.array(losses), half(run, name))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from lib.chain_of_thought.task import Prompts
 from lib.core.model.transformer import from_weights
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, mean
-from lib.core.read.measures import history, mean_std
+from lib.core.read.measures import falls_to, history, mean_std
 from lib.core.read.statistics import Trend, log_slope, spearman, wilson
 from lib.core.read.web_export import rounded
 from lib.core.record.store import Store, StoredRun, load
@@ -250,23 +250,12 @@ def looked_at(run: StoredRun, trial: Trial, examples: int = 8) -> tuple[np.ndarr
 # --- Examples needed ---
 
 
-def crossing(x: np.ndarray, y: np.ndarray, level: float) -> float | None:
-    """Where y has first fallen to a level, on the straight line between the two points around it; the first x where y begins
-    there, None for never."""
-    there = np.flatnonzero(y <= level)
-    if not there.size:
-        return None
-    if (i := there[0]) == 0:
-        return float(x[0])
-    return float(x[i - 1] + (level - y[i - 1]) * (x[i] - x[i - 1]) / (y[i] - y[i - 1]))
-
-
 def needed(found: Curve, level: float) -> float | None:
     """The number of examples at which the error first falls to a level, on the straight line between logarithms around it; None
     where no length is long enough, or the shortest is."""
     if found.mean[0] <= level:
         return None
-    at = crossing(np.log(found.lengths), np.log(np.maximum(found.mean, 1e-12)), math.log(level))
+    at = falls_to(np.log(found.lengths), np.log(np.maximum(found.mean, 1e-12)), math.log(level))
     return None if at is None else math.exp(at)
 
 
@@ -332,7 +321,7 @@ def reached(run: StoredRun, names: Sequence[str], level: float = ENOUGH, falling
     evaluations; None for never."""
     tracks = [history([run], name) for name in names]
     values, sign = np.sum([track[0] for _, track in tracks], 0), 1 if falling else -1
-    return crossing(tracks[0][0], sign * values, sign * level)
+    return falls_to(tracks[0][0], sign * values, sign * level)
 
 
 def stage_steps(run: StoredRun) -> tuple[float | None, float | None]:

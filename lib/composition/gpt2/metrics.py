@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lib.composition.diagram import WIDTH, gain, gamma_of_gain
-from lib.composition.phase_diagram.metrics import composes, exact_kind
-from lib.composition.phase_diagram.metrics import ends as row_ends
+from lib.composition.phase_diagram.metrics import composes, ends, exact_kind
 from lib.composition.runs import MAPPINGS, learned, learned_among
 from lib.composition.trends import BY_GAMMA, slope
 from lib.composition.variations import HEADS, NORM, NOTHING, factor_specs
@@ -30,7 +29,7 @@ def small(runs: Sequence[StoredRun]) -> list[StoredRun]:
     return [run for run in runs if run.spec.gamma > LARGE]
 
 
-def ends(runs: Sequence[StoredRun]) -> list[StoredRun]:
+def smallest_start(runs: Sequence[StoredRun]) -> list[StoredRun]:
     """The runs of the smallest start."""
     return [run for run in runs if run.spec.gamma == max(one.spec.gamma for one in runs)]
 
@@ -48,7 +47,7 @@ def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequen
     """What the text of chapter 8 says of the runs of either norm, and of those with one factor changed."""
     facts: dict[str, Fact] = {}
     for title, runs in by_norm.items():
-        best = row_ends(runs)
+        best = ends(runs)
         value, low, high = slope([run for run in runs if learned(run)] or runs, BY_GAMMA, "inferential")
         who = f"{title}, {len({run.spec.seed for run in runs})} seeds"
         short = title.split("-")[0]
@@ -58,7 +57,7 @@ def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequen
         for mapping in MAPPINGS:
             rests = f"highest mean {mapping} share, {who}, γ = {best.gamma[mapping]:g}"
             facts[f"{short}-{mapping}"] = Fact(best.mean[mapping][mapping], "{:.0%}", rests)
-    first_set = ends(by_norm.get("pre-norm", []))
+    first_set = smallest_start(by_norm.get("pre-norm", []))
     if first_set:
         count = in_words(sum(exact_kind(run) == "inferential" for run in first_set)), in_words(len(first_set))
         facts["pre-last"] = Fact(count, "{} of {}", f"inferential, pre-norm, γ = {first_set[0].spec.gamma:g}, the first seeds")
@@ -118,7 +117,7 @@ def _facts_on_heads(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]
         for name, some, who in (("five", of_five, "all but the norm after and one head"), ("heads", of_one, "one head")):
             count = in_words(_inferential(some)), in_words(len(some))
             facts[f"{name}-{key}"] = Fact(count, "{} of {}", f"{who}: {rests}")
-    for key, some in (("low", [run for run in found.get(HEADS, []) if run.spec.gamma == LARGE]), ("high", ends(one))):
+    for key, some in (("low", [run for run in found.get(HEADS, []) if run.spec.gamma == LARGE]), ("high", smallest_start(one))):
         value = mean(run.metrics["inferential"] for run in some)
         facts[f"heads-{key}"] = Fact(value, "{:.0%}", f"mean inferential share with one head, {key} end of γ")
     shares = [run.metrics["inferential"] for run in one if exact_kind(run) == "inferential"]

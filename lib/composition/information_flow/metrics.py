@@ -280,6 +280,9 @@ def patched(model: Transformer, taken: Batch, given: Batch, places: Sequence[tup
     return found
 
 
+_CONTRAST_SEED = 2  # of their keys, places and noise
+
+
 @functools.cache
 def contrasts(what: str) -> tuple[Batch, Batch]:
     """Pairs of questions that differ in one token: the key, the first or the second anchor. Seen pairs, places 0 … 5.
@@ -294,15 +297,14 @@ def contrasts(what: str) -> tuple[Batch, Batch]:
         "second anchor": [(p, q) for p in pairs for q in pairs if p[0] == q[0] and p[1] != q[1]],
     }[what]
     n = len(differ)
-    seed = 2
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(_CONTRAST_SEED)
     draws = 240 // n + 1
     key = torch.randint(FIRST_KEY, LAST_KEY + 1, (n * draws,), generator=generator)
     other = FIRST_KEY + (key - FIRST_KEY + torch.randint(1, 80, key.shape, generator=generator)) % 80
     place = torch.randint(0, LENGTH - 3, key.shape, generator=generator)
     number = lambda side: torch.tensor([task.number(d[side]) for d in differ]).repeat(draws)
-    taken = task.questions(key, place, number(0), seed)
-    given = task.questions(other if what == "key" else key, place, number(1), seed)
+    taken = task.questions(key, place, number(0), _CONTRAST_SEED)
+    given = task.questions(other if what == "key" else key, place, number(1), _CONTRAST_SEED)
     return taken, given
 
 

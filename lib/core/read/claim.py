@@ -140,7 +140,7 @@ def by_worst(name: str, values: ArrayLike, compare: str, threshold: float, form:
     worst = float((np.min if compare in (">", ">=") else np.max)(values))
     mean, *ends = mean_interval(values)
     part = by_interval(name, (mean, ends[0], ends[1]), compare, threshold, form, **how)
-    power = f"mean {part.form.format(mean)}, {part.power}" * bool(part.power)
+    power = f"mean {form.format(mean)}, {part.power}" * bool(part.power)
     return replace(part, measured=worst, power=power)
 
 

@@ -33,6 +33,17 @@ def first_step(run: StoredRun, name: str, level: float) -> int | None:
     return next((int(s) for s, v in zip(steps, values, strict=True) if v is not None and v >= level), None)
 
 
+def falls_to(x: np.ndarray, y: np.ndarray, level: float) -> float | None:
+    """Where y (n,) has first fallen to a level, on the straight line between the two points around it; the first x where y
+    begins there, None for never."""
+    there = np.flatnonzero(y <= level)
+    if not there.size:
+        return None
+    if (i := there[0]) == 0:
+        return float(x[0])
+    return float(x[i - 1] + (level - y[i - 1]) * (x[i] - x[i - 1]) / (y[i] - y[i - 1]))
+
+
 def history(runs: Sequence[StoredRun], name: str) -> tuple[np.ndarray, np.ndarray]:
     """Steps (n,) and values (R, n) of a metric along training; NaN where it was not finite or the run had stopped."""
     steps = max((run.history["step"] for run in runs), key=len)

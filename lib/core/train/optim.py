@@ -26,6 +26,10 @@ def clip_scale(grads: Sequence[Tensor], max_norm: float) -> Float[Tensor, " R"]:
     return (max_norm / (total.sqrt() + 1e-6)).clamp(max=1.0)
 
 
+BETAS, EPS = (0.9, 0.999), 1e-8
+"""PyTorch's defaults, which step.cpp has, too."""
+
+
 def adamw_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -38,7 +42,7 @@ def adamw_step(
 ) -> None:
     """One step in place; `count` is of steps, this one among them. Decay is decoupled."""
     scale = clip_scale(grads, max_norm)
-    beta_1, beta_2, eps = 0.9, 0.999, 1e-8
+    (beta_1, beta_2), eps = BETAS, EPS
     count = count.double()  # 1 - 0.999**count loses half its digits in single precision
     step_size = (learning_rate / (1 - beta_1**count)).to(learning_rate.dtype)
     root_2 = (1 - beta_2**count).sqrt().to(learning_rate.dtype)

@@ -13,6 +13,7 @@ import torch
 
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words
+from lib.core.read.measures import falls_to
 from lib.core.read.statistics import Trend, log_slope, spearman
 from lib.core.record.spec import SpecError, check_number
 from lib.core.record.store import Store, StoredRun, load
@@ -222,8 +223,8 @@ def crossing(lengths: Sequence[int], shares: Sequence[float]) -> float | None:
         return None
     if not (i := list(lengths).index(last)):
         return float(last)
-    above, below = (math.log(max(share, 1e-6)) for share in shares[i - 1 : i + 1])
-    return lengths[i - 1] + (lengths[i] - lengths[i - 1]) * (above - math.log(ENOUGH)) / (above - below)
+    around = slice(i - 1, i + 1)
+    return falls_to(np.array(lengths[around]), np.log(np.maximum(shares[around], 1e-6)), math.log(ENOUGH))
 
 
 def reached(lengths: Sequence[int], shares: Sequence[Share]) -> float | None:

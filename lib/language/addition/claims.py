@@ -12,7 +12,7 @@ from lib.language import arms
 from lib.language.addition import metrics
 from lib.language.addition.metrics import WELL, Arm
 from lib.language.arms import FITTED
-from lib.language.experiments import GPT2_RATE, LARGE, LARGER, RANDOM, SMALL, SQUARE
+from lib.language.experiments import LARGE, LARGER, LOW_RATE, RANDOM, SMALL, SQUARE
 
 _LEARNED = f"every run answers at least {FITTED:g} of its pairs of training right"
 _MORE = f"Fisher's one-sided exact test on the runs that add, with at least {WELL:g} of the square right, p at most {RARE:g}"
@@ -98,7 +98,7 @@ CLAIMS = asking(
         "Fig 17a, GPT-2's form",
         "In GPT-2's form the large start adds within the square and the small one does not, though it learns its pairs.",
         "not reported",
-        f"learning rate {GPT2_RATE:g}, single precision: every run of the large arm answers at least {FITTED:g} of its pairs "
+        f"learning rate {LOW_RATE:g}, single precision: every run of the large arm answers at least {FITTED:g} of its pairs "
         f"of training right, and of the small arm, too; more runs of the large arm add than of the small one, {_MORE}",
         in_gpt2_form,
         revised="seen in one trial on another seed, then asked of new seeds",
