@@ -374,16 +374,18 @@ def test_the_controls_stay_in_sight(visit: Callable[[str], Watched], name: str, 
     watched = visit(name)
     watched.page.set_viewport_size({"width": width, "height": 900})
     page = watched.page
-    ends = page.evaluate(
-        "(id) => { const r = document.getElementById(`${id}-view`).getBoundingClientRect();"
-        " return [r.top + scrollY, r.bottom + scrollY]; }",
-        id,
-    )
     for share in (0.4, 0.6, 0.75):
-        to = min(ends[0] + share * (ends[1] - ends[0]), ends[1] - 500)
-        page.evaluate("(y) => scrollTo({ top: y, behavior: 'instant' })", max(to, ends[0]))
-        box = page.locator(f"#{id} .rm-controls").bounding_box()
-        assert box is not None
+        # Scrolled and measured in one go: the page may still move while its figures load.
+        box = page.evaluate(
+            """([id, share]) => {
+              const view = document.getElementById(`${id}-view`).getBoundingClientRect();
+              const top = view.top + scrollY, bottom = view.bottom + scrollY;
+              const to = Math.max(Math.min(top + share * (bottom - top), bottom - 500), top);
+              scrollTo({ top: to, behavior: "instant" });
+              return document.querySelector(`#${id} .rm-controls`).getBoundingClientRect().toJSON();
+            }""",
+            [id, share],
+        )
         assert box["y"] >= 0, share
         assert box["y"] + box["height"] <= 900, share
         assert box["height"] < 400, share  # it leaves room for the pictures
