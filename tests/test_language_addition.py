@@ -30,6 +30,7 @@ from lib.language.experiments import (
     SQUARE,
     adding_spec,
     adding_specs,
+    gpt2_adding_specs,
     low_rate_specs,
 )
 from lib.language.study import Adding, make_adding
@@ -133,6 +134,31 @@ def test_claims_follow_the_runs_that_add(claim: str, share: dict[metrics.Arm, fl
     assert judged(CLAIMS, claim, planted(GOOD | share, train))["status"] == status
 
 
+def in_gpt2_form(large: float, small: float, train: float = 0.995) -> list[Planted]:
+    """Four runs an arm, whose shares fall with the seed; the small arm's of training are given."""
+    told = ((LARGE, large, 1.0), (SMALL, small, train))
+    return [
+        planted_run(spec, {"test": share - 0.01 * spec.seed, "train": learned})
+        for arm, share, learned in told
+        for spec in gpt2_adding_specs("laptop")[arm]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("large", "small", "train", "status"),
+    [
+        (0.99, 0.05, 0.995, "reproduced"),
+        (0.99, 0.05, 0.98, "partly"),  # who does not add has not learned its pairs either
+        (0.97, 0.05, 0.995, "partly"),  # three of four against none: the small arm has learned, the rest is open
+        (0.97, 0.05, 0.98, "too small to tell"),
+        (0.05, 0.99, 0.98, "opposite"),
+    ],
+)
+def test_the_reverse_in_gpt2s_form_is_judged_by_runs_that_add(large: float, small: float, train: float, status: str) -> None:
+    assert judged(CLAIMS, "adding-gpt2", in_gpt2_form(large, small, train))["status"] == status
+    assert judged(CLAIMS, "adding-gpt2", [], "paper")["status"] == "not run"
+
+
 def test_runs_that_add_are_counted() -> None:
     """Of six runs three of three and one of three: chance alone has that once in five. At best it could have that."""
     runs = [run for run in planted() if dict(run.spec.task)["split"] == SQUARE]
@@ -174,12 +200,18 @@ def test_means_are_of_runs_that_have_learned() -> None:
 
 def test_facts_and_tables_are_of_the_arms_and_of_the_trials() -> None:
     runs = found(spread=0.0)
+    gpt2 = in_gpt2_form(0.99, 0.05)
     low = found(share=GOOD | {(SQUARE, *LARGE): 0.957}, train=0.98)
-    shown = {name: fact.text for name, fact in metrics.facts(runs, low, []).items()}
+    shown = {name: fact.text for name, fact in metrics.facts(runs, low, [], gpt2).items()}
     assert (shown["small"], shown["large"], shown["larger"]) == ("3 of 3", "0 of 3", "0 of 3")
     assert (shown["low-small"], shown["low-large"], shown["low-unlearned"]) == ("3 of 3", "2 of 3", "3 of 3")
     assert (shown["large-range"], shown["edge"], shown["middle"]) == ("40% to 40%", "100%", "0%")
-    assert shown["gpt2-small-low"] == metrics.facts(runs, {}, [])["low-unlearned"].text == "–"
+    assert (shown["gpt2-large"], shown["gpt2-small"], shown["gpt2-ranks"]) == ("4 of 4", "0 of 4", "0.014")
+    assert (shown["gpt2-large-range"], shown["gpt2-small-train"]) == ("96.0% to 99.0%", "99.5% to 99.5%")
+    alone = metrics.facts(runs, {}, [], [])
+    assert {alone[name].text for name in ("low-unlearned", "gpt2-large-high", "gpt2-small", "gpt2-fisher", "gpt2-ranks")} == {
+        "–"
+    }
     assert metrics.arm_rows(found())[1] == ("square", "0.5", "0.01", "100.0", "39.5 ± 0.5")
     reported = metrics.setting_rows([], list(found().values()))
     assert reported == [("post-norm", "0.001", "reported, seeds 0, 1, 2", "100.0", "39.5 ± 0.5", "100.0", "98.5 ± 0.5")]

@@ -102,6 +102,6 @@ CLAIMS = asking(
         f"of training right, and of the small arm, too; more runs of the large arm add than of the small one, {_MORE}",
         in_gpt2_form,
         revised="seen in one trial on another seed, then asked of new seeds",
-        figure="19.3",
+        figure="19.4",
     ),
 )

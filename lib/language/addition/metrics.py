@@ -19,6 +19,7 @@ from lib.language.experiments import (
     CROSSED,
     LARGE,
     LARGER,
+    LOW_RATE,
     RANDOM,
     SMALL,
     SQUARE,
@@ -151,18 +152,22 @@ def _mean(runs: Sequence[StoredRun]) -> float | None:
 
 
 def facts(
-    runs: Mapping[Arm, Sequence[StoredRun]], low_rate: Mapping[Arm, Sequence[StoredRun]], tried: Sequence[StoredRun]
+    runs: Mapping[Arm, Sequence[StoredRun]],
+    low_rate: Mapping[Arm, Sequence[StoredRun]],
+    tried: Sequence[StoredRun],
+    gpt2: Sequence[StoredRun],
 ) -> dict[str, Fact]:
-    """What the text of chapter 19 says: of every arm, of the arms at the low learning rate, and of the trials."""
+    """What the text of chapter 19 says: of every arm, of the arms at the low learning rate, of the trials, and of GPT-2's
+    form."""
     task = task_of(runs[RANDOM, *LARGER][0])
-    by_form, small = by_setting([tried]), runs[SQUARE, *SMALL][0].spec
+    by_form, of_small = by_setting([tried]), runs[SQUARE, *SMALL][0].spec
     found = {
         "held-out": Fact(len(task.test), "{:,}", "pairs in the square, counted from the task"),
         "trained": Fact(len(task.train), "{:,}", "pairs outside of it, counted from the task"),
         "well": Fact(WELL, "{:.0%}", "our choice"),
         "random": Fact(_mean(runs[RANDOM, *LARGER]), "{:.0%}", f"of pairs held out at random right, {arms.name_of(LARGER)}"),
         "decay-product": Fact(
-            small.rate * small.decay * small.train.steps / 2,
+            of_small.rate * of_small.decay * of_small.train.steps / 2,
             "{:.1f}",
             "learning rate × decay × steps of the small arm, by the mean learning rate",
         ),
@@ -194,15 +199,30 @@ def facts(
     for name, arm in (("crossed-decay", CROSSED[0]), ("crossed-start", CROSSED[1])):
         rests = f"of the square right, mean over seeds, {arms.name_of(arm)}"
         found[name] = Fact(_mean(runs[SQUARE, *arm]), "{:.0%}", rests)
-    for rate in (3e-4, 1e-3):
-        pair = by_form.get(("GPT-2", rate), ((), ()))
-        for name, group in zip(("large", "small"), pair, strict=True):
-            rests = f"of the square right, one trial in GPT-2's form, learning rate {rate:g}"
-            found[f"gpt2-{name}-{'low' if rate < 1e-3 else 'high'}"] = Fact(_mean(group), "{:.1%}", rests)
-            if rate < 1e-3 and name == "small":
-                found["gpt2-train"] = Fact(
-                    mean(arms.shares(group, "train")), "{:.1%}", f"of pairs of training right, small arm, the trial at {rate:g}"
-                )
+    for name, group in zip(("large", "small"), by_form.get(("GPT-2", 1e-3), ((), ())), strict=True):
+        rests = "of the square right, one trial in GPT-2's form, learning rate 0.001"
+        found[f"gpt2-{name}-high"] = Fact(_mean(group), "{:.1%}", rests)
+    large, small = by_setting([gpt2]).get(("GPT-2", LOW_RATE), ((), ()))
+    span = lambda shares: (shares.min(), shares.max()) if len(shares) else None
+    for name, arm, group in (("large", LARGE, large), ("small", SMALL, small)):
+        rests = f"{arms.name_of(arm)}, in GPT-2's form at {LOW_RATE:g}"
+        found |= {
+            f"gpt2-{name}": Fact(adds(group) if group else None, "{} of {}", f"runs that add, {rests}"),
+            f"gpt2-{name}-range": Fact(span(arms.shares(group)), "{:.1%} to {:.1%}", f"of the square right, {rests}"),
+            f"gpt2-{name}-train": Fact(span(arms.shares(group, "train")), "{:.1%} to {:.1%}", f"of training right, {rests}"),
+        }
+    tests: tuple[float | None, float | None] = None, None
+    if large and small:
+        from scipy.stats import mannwhitneyu  # takes a second to import, which those who ask for the status need not wait for
+
+        ranks = mannwhitneyu(arms.shares(large), arms.shares(small), alternative="greater", method="exact")
+        tests = adding_more(large, small)[0], float(ranks.pvalue)
+    found |= {
+        "gpt2-fisher": Fact(
+            tests[0], "{:.2f}", "Fisher's one-sided exact test of the runs that add, large arm against small, p"
+        ),
+        "gpt2-ranks": Fact(tests[1], "{:.3f}", "exact one-sided rank test of the shares right, large arm against small, p"),
+    }
     return found
 
 
