@@ -70,8 +70,9 @@ def offline(browser: Browser, width: int = 1280, **options: Any) -> Iterator[Wat
 
 
 def settle(page: Page) -> None:
-    """Until what equations are set in has come."""
+    """Until what equations are set in has come, and what slides (the sidebar, where a page gets narrow) has arrived."""
     page.evaluate("() => document.fonts.ready.then(() => true)")
+    page.evaluate("() => Promise.allSettled(document.getAnimations().map((each) => each.finished)).then(() => true)")
 
 
 def press(page: Page, control: str, *keys: str) -> None:

@@ -372,10 +372,11 @@ def test_cells_of_the_diagram_are_named_and_reached_with_arrow_keys(visit: Calla
 def test_the_controls_stay_in_sight(visit: Callable[[str], Watched], name: str, id: str, width: int) -> None:
     """While a reader scrolls through the pictures; and nothing lies on them."""
     watched = visit(name)
-    watched.page.set_viewport_size({"width": width, "height": 900})
     page = watched.page
+    page.set_viewport_size({"width": width, "height": 900})
+    settle(page)
     for share in (0.4, 0.6, 0.75):
-        # Scrolled and measured in one go: the page may still move while its figures load.
+        # Scrolled and measured in one go: the pictures may still be drawn anew, and the page move.
         box = page.evaluate(
             """([id, share]) => {
               const view = document.getElementById(`${id}-view`).getBoundingClientRect();
@@ -389,13 +390,12 @@ def test_the_controls_stay_in_sight(visit: Callable[[str], Watched], name: str, 
         assert box["y"] >= 0, share
         assert box["y"] + box["height"] <= 900, share
         assert box["height"] < 400, share  # it leaves room for the pictures
-        # Nothing may lie on them; the sidebar does until it has slid away from a page that was just made narrow.
-        page.wait_for_function(
+        on_top = page.evaluate(
             "(id) => { const i = document.getElementById(`${id}-gamma`), r = i.getBoundingClientRect();"
             " return document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2) === i; }",
-            arg=id,
-            timeout=5000,
+            id,
         )
+        assert on_top, share
 
 
 REDRAW = """
