@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -134,14 +135,14 @@ def test_claims_follow_the_runs_that_add(claim: str, share: dict[metrics.Arm, fl
     assert judged(CLAIMS, claim, planted(GOOD | share, train))["status"] == status
 
 
-def in_gpt2_form(large: float, small: float, train: float = 0.995) -> list[Planted]:
+def in_gpt2_form(large: float, small: float, train: float = 0.995) -> dict[tuple[float, float], list[Planted]]:
     """Four runs an arm, whose shares fall with the seed; the small arm's of training are given."""
     told = ((LARGE, large, 1.0), (SMALL, small, train))
-    return [
-        planted_run(spec, {"test": share - 0.01 * spec.seed, "train": learned})
+    specs = gpt2_adding_specs("laptop")
+    return {
+        arm: [planted_run(spec, {"test": share - 0.01 * spec.seed, "train": learned}) for spec in specs[arm]]
         for arm, share, learned in told
-        for spec in gpt2_adding_specs("laptop")[arm]
-    ]
+    }
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,7 @@ def in_gpt2_form(large: float, small: float, train: float = 0.995) -> list[Plant
     ],
 )
 def test_the_reverse_in_gpt2s_form_is_judged_by_runs_that_add(large: float, small: float, train: float, status: str) -> None:
-    assert judged(CLAIMS, "adding-gpt2", in_gpt2_form(large, small, train))["status"] == status
+    assert judged(CLAIMS, "adding-gpt2", chain(*in_gpt2_form(large, small, train).values()))["status"] == status
     assert judged(CLAIMS, "adding-gpt2", [], "paper")["status"] == "not run"
 
 
@@ -208,7 +209,7 @@ def test_facts_and_tables_are_of_the_arms_and_of_the_trials() -> None:
     assert (shown["large-range"], shown["edge"], shown["middle"]) == ("40% to 40%", "100%", "0%")
     assert (shown["gpt2-large"], shown["gpt2-small"], shown["gpt2-ranks"]) == ("4 of 4", "0 of 4", "0.014")
     assert (shown["gpt2-large-range"], shown["gpt2-small-train"]) == ("96.0% to 99.0%", "99.5% to 99.5%")
-    alone = metrics.facts(runs, {}, [], [])
+    alone = metrics.facts(runs, {}, [], {})
     assert {alone[name].text for name in ("low-unlearned", "gpt2-large-high", "gpt2-small", "gpt2-fisher", "gpt2-ranks")} == {
         "–"
     }

@@ -31,7 +31,7 @@ from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import train_specs, wide_specs
 from lib.language import arms
 from lib.language.addition import metrics as addition
-from lib.language.experiments import ASKING, CHAIN, GAMMAS, LARGE, SMALL, SQUARE, TURN, Kind, gpt2_adding_specs
+from lib.language.experiments import ASKING, CHAIN, GAMMAS, LARGE, SMALL, SQUARE, TURN, Kind
 from lib.language.mixture.metrics import gap, of_mix
 from lib.language.prontoqa import metrics as prontoqa
 from lib.language.scan_cogs.metrics import of_cogs, of_scan
@@ -184,8 +184,7 @@ def _commands(
 def _addition(store: Store, profile: str) -> Task:
     runs = addition.of_arms(store, profile)
     pairs = {"post-norm": [runs[SQUARE, *arm] for arm in (LARGE, SMALL)]}
-    if gpt2_adding_specs(profile):
-        gpt2 = addition.in_gpt2_form(store, profile)
+    if gpt2 := addition.in_gpt2_form(store, profile):
         pairs["GPT-2’s form"] = [gpt2[arm] for arm in (LARGE, SMALL)]
     settings = [setting(form, pair, "test", _ARMS, arms.fitted) for form, pair in pairs.items()]
     return Task("addition", "are unseen sums right?", "19-addition", "sums right in the square", tuple(settings))

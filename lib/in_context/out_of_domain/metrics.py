@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from lib.core.read.disk_cache import disk_cached
-from lib.core.read.fact import Fact, in_words
+from lib.core.read.fact import Fact, in_words, span
 from lib.core.read.measures import falls_to
 from lib.core.read.statistics import Trend, log_slope, spearman
 from lib.core.record.spec import SpecError, check_number
@@ -411,7 +411,7 @@ def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, 
     found["choices-most"] = Fact(float(means.max()), "{:.3f}", f"largest mean of the errors at any S₁, {who}")
     for name, total in (("half", LOW_SUM), ("above", 1.1)):
         at = means[:, SUMS.index(total)]
-        found[f"choices-{name}"] = Fact((at.min(), at.max()), "{:.3f} to {:.3f}", f"mean errors at S₁ = {total:g}, {who}")
+        found[f"choices-{name}"] = Fact(span(at), "{:.3f} to {:.3f}", f"mean errors at S₁ = {total:g}, {who}")
     return found | _facts_on_mixtures(variants)
 
 

@@ -48,6 +48,8 @@ def at_random(store: Store, profile: str) -> Measured:
 
 def in_gpt2_form(store: Store, profile: str) -> Measured:
     runs = metrics.in_gpt2_form(store, profile)
+    if not runs:
+        raise LookupError(f"the profile {profile!r} has no such runs beside its own")
     large, small = runs[LARGE], runs[SMALL]
     p, p_opposite, least = metrics.adding_more(large, small)
     (a, n), (b, m) = metrics.adds(large), metrics.adds(small)

@@ -9,8 +9,8 @@ from typing import Any, cast
 import numpy as np
 
 from lib.core.model.transformer import ModelSpec
-from lib.core.read.fact import Fact, mean
-from lib.core.read.statistics import fisher_exact
+from lib.core.read.fact import Fact, mean, span
+from lib.core.read.statistics import compare, fisher_exact
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
 from lib.language.addition_task import Addition
@@ -72,11 +72,9 @@ def trials(store: Store, profile: str) -> list[StoredRun]:
 
 
 def in_gpt2_form(store: Store, profile: str) -> dict[tuple[float, float], list[StoredRun]]:
-    """{(γ, weight decay): stored runs of GPT-2's form}. Raises LookupError where some are missing, or the profile has none."""
-    found = gpt2_adding_specs(profile)
-    if not found:
-        raise LookupError(f"the profile {profile!r} has no such runs beside its own")
-    return {arm: load(specs, store) for arm, specs in found.items()}
+    """{(γ, weight decay): runs of GPT-2's form}; none where the profile has that form anyway. Raises LookupError where some
+    are missing."""
+    return {arm: load(specs, store) for arm, specs in gpt2_adding_specs(profile).items()}
 
 
 def task_of(run: StoredRun) -> Addition:
@@ -155,19 +153,19 @@ def facts(
     runs: Mapping[Arm, Sequence[StoredRun]],
     low_rate: Mapping[Arm, Sequence[StoredRun]],
     tried: Sequence[StoredRun],
-    gpt2: Sequence[StoredRun],
+    gpt2: Mapping[tuple[float, float], Sequence[StoredRun]],
 ) -> dict[str, Fact]:
     """What the text of chapter 19 says: of every arm, of the arms at the low learning rate, of the trials, and of GPT-2's
     form."""
     task = task_of(runs[RANDOM, *LARGER][0])
-    by_form, of_small = by_setting([tried]), runs[SQUARE, *SMALL][0].spec
+    by_form, small = by_setting([tried]), runs[SQUARE, *SMALL][0].spec
     found = {
         "held-out": Fact(len(task.test), "{:,}", "pairs in the square, counted from the task"),
         "trained": Fact(len(task.train), "{:,}", "pairs outside of it, counted from the task"),
         "well": Fact(WELL, "{:.0%}", "our choice"),
         "random": Fact(_mean(runs[RANDOM, *LARGER]), "{:.0%}", f"of pairs held out at random right, {arms.name_of(LARGER)}"),
         "decay-product": Fact(
-            of_small.rate * of_small.decay * of_small.train.steps / 2,
+            small.rate * small.decay * small.train.steps / 2,
             "{:.1f}",
             "learning rate × decay × steps of the small arm, by the mean learning rate",
         ),
@@ -178,6 +176,14 @@ def facts(
         group = low_rate.get((SQUARE, *arm), ())
         if arm != LARGER:
             found[f"low-{name}"] = Fact(adds(group) if group else None, "{} of {}", f"{rests}, at 3e-4")
+            group, there = gpt2.get(arm, ()), f"{arms.name_of(arm)}, in GPT-2's form at {LOW_RATE:g}"
+            found |= {
+                f"gpt2-{name}": Fact(adds(group) if group else None, "{} of {}", f"runs that add, {there}"),
+                f"gpt2-{name}-range": Fact(span(arms.shares(group)), "{:.1%} to {:.1%}", f"of the square right, {there}"),
+                f"gpt2-{name}-train": Fact(
+                    span(arms.shares(group, "train")), "{:.1%} to {:.1%}", f"of training right, {there}"
+                ),
+            }
     p = adding_more(runs[SQUARE, *SMALL], runs[SQUARE, *LARGE])[0]
     found["fisher"] = Fact(p, "{:.2f}", "Fisher's one-sided exact test of the runs that add, small arm against large, p")
     failing = [off(run) for run in runs[SQUARE, *LARGE] if adds([run])[0] == 0]
@@ -191,7 +197,7 @@ def facts(
     slow = low_rate.get((SQUARE, *LARGER), ())
     late = (int((arms.shares(slow, "train") < arms.FITTED).sum()), len(slow)) if slow else None
     found |= {
-        "large-range": Fact((shares.min(), shares.max()), "{:.0%} to {:.0%}", "least and largest share of the large arm"),
+        "large-range": Fact(span(shares), "{:.0%} to {:.0%}", "least and largest share of the large arm"),
         "edge": Fact(float(edge), "{:.0%}", "right on the outermost line of the square, mean of the large arm"),
         "middle": Fact(float(middle), "{:.0%}", "right in the middle of the square, mean of the large arm"),
         "low-unlearned": Fact(late, "{} of {}", "runs of the larger start at 3e-4 below 99 % of training"),
@@ -202,26 +208,14 @@ def facts(
     for name, group in zip(("large", "small"), by_form.get(("GPT-2", 1e-3), ((), ())), strict=True):
         rests = "of the square right, one trial in GPT-2's form, learning rate 0.001"
         found[f"gpt2-{name}-high"] = Fact(_mean(group), "{:.1%}", rests)
-    large, small = by_setting([gpt2]).get(("GPT-2", LOW_RATE), ((), ()))
-    span = lambda shares: (shares.min(), shares.max()) if len(shares) else None
-    for name, arm, group in (("large", LARGE, large), ("small", SMALL, small)):
-        rests = f"{arms.name_of(arm)}, in GPT-2's form at {LOW_RATE:g}"
-        found |= {
-            f"gpt2-{name}": Fact(adds(group) if group else None, "{} of {}", f"runs that add, {rests}"),
-            f"gpt2-{name}-range": Fact(span(arms.shares(group)), "{:.1%} to {:.1%}", f"of the square right, {rests}"),
-            f"gpt2-{name}-train": Fact(span(arms.shares(group, "train")), "{:.1%} to {:.1%}", f"of training right, {rests}"),
-        }
     tests: tuple[float | None, float | None] = None, None
-    if large and small:
-        from scipy.stats import mannwhitneyu  # takes a second to import, which those who ask for the status need not wait for
-
-        ranks = mannwhitneyu(arms.shares(large), arms.shares(small), alternative="greater", method="exact")
-        tests = adding_more(large, small)[0], float(ranks.pvalue)
+    if gpt2:
+        ranks = compare(arms.shares([*gpt2[LARGE], *gpt2[SMALL]]), [True] * len(gpt2[LARGE]) + [False] * len(gpt2[SMALL]))
+        tests = adding_more(gpt2[LARGE], gpt2[SMALL])[0], ranks.p
+    rests = "one-sided exact test of the {}, large arm against small, in GPT-2's form, p"
     found |= {
-        "gpt2-fisher": Fact(
-            tests[0], "{:.2f}", "Fisher's one-sided exact test of the runs that add, large arm against small, p"
-        ),
-        "gpt2-ranks": Fact(tests[1], "{:.3f}", "exact one-sided rank test of the shares right, large arm against small, p"),
+        "gpt2-fisher": Fact(tests[0], "{:.2f}", rests.format("runs that add (Fisher)")),
+        "gpt2-ranks": Fact(tests[1], "{:.3f}", rests.format("shares right, by ranks")),
     }
     return found
 
