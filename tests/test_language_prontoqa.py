@@ -184,6 +184,17 @@ def test_dials_have_a_stop_for_every_size_and_arm_and_nothing_where_runs_have_en
     assert data["start"]["step"] == 500
 
 
+def test_dials_leave_runs_that_do_not_learn_out_of_means_and_say_so() -> None:
+    runs = found()
+    group = runs[CHAIN, SIZES[-1], *SMALL]
+    group[0].history["train label"][-1] = 0.6
+    group[0].history["label"][1] = 0.1
+    leaf = metrics.dial_data(runs)
+    told = next(series["values"] for series in leaf["series"] if series["label"] == "new questions")[-1][1][1]
+    assert told == pytest.approx([0.5, 0.1, 0.5])
+    assert "Means over 3 seeds, without 1 run that does not learn; bands: the range of all seeds." in leaf["about"]
+
+
 def test_examples_are_in_words_and_say_which_are_right() -> None:
     rows = metrics.example_rows(found(own=OWN, kept=writes), seed=1)
     assert rows[0][0] == "**question**"

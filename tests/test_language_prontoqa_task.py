@@ -10,7 +10,7 @@ import torch
 
 from lib.core.model import rng
 from lib.core.record.spec import SpecError
-from lib.language.baselines import bag_of_words, by_child, by_occurrence, occurrences, sentences
+from lib.language.baselines import bag_of_words, by_child, by_looks, by_occurrence, occurrences, sentences
 from lib.language.draws import Draws, mix, zipf
 from lib.language.prontoqa_task import CONCEPTS, FAMILIES, LABELS, NAMES, Example, Task, questions
 from lib.language.text import END, OUT, LanguageError
@@ -119,36 +119,16 @@ def test_shortcuts_that_the_rules_leave_open_and_that_the_hard_variant_closes() 
     assert right(by_order, Task(hops=(5,))) < 0.35  # the distractor's rule comes first, and who believes it is wrong
 
 
-def features(example: Example, rule: list[str]) -> list[float]:
-    """What can be said of a rule that names the asked adjective without following the creature."""
-    rules = [(who, sign, what) for who, sign, what in map(read, sentences(example.context)[:-1])]
-    who, sign, _ = read(rule)
-    above = [what for one, _, what in rules if one == who and what in CONCEPTS]
-    below = [one for one, _, what in rules if what == who]
-    described = lambda concepts: sum(one in concepts and what in ADJECTIVES for one, _, what in rules)
-    around = [len(above), len(below), described(above), described(below), sum(who in (one, what) for one, _, what in rules)]
-    return [*around, sentences(example.context).index(rule), float(sign), rule[0] in ("Each", "Every")]
-
-
-def told_by_looks(task: Task, count: int = 600) -> float:
-    """The share of labels right by a decision tree that is trained to believe one of the two rules by their looks."""
-    from sklearn.tree import DecisionTreeClassifier
-
-    seen, right = [], []
-    for example in sample(task, count):
-        first, second = (rule for rule in sentences(example.context) if example.asked in rule)
-        one, other = features(example, first), features(example, second)
-        seen.append([*one, *other, *(a - b for a, b in zip(one, other, strict=True))])
-        right.append(read(first)[0] == example.true)
-    tree = DecisionTreeClassifier(max_depth=6, min_samples_leaf=5, random_state=0).fit(seen[: count // 2], right[: count // 2])
-    return float(tree.score(seen[count // 2 :], right[count // 2 :]))
-
-
-def test_a_twin_cannot_be_told_by_its_looks() -> None:
-    """What a search over simple readers finds in the other variants it does not find here."""
+def test_a_tree_finds_what_looks_tell_and_in_a_twin_nothing() -> None:
+    told = lambda task: by_looks(sample(task, 600), sample(task, 300, seed=4))
     small = {"concepts": 6, "hops": (1, 2)}
-    assert told_by_looks(Task(**small, hard=True)) == 1
-    assert told_by_looks(Task(**small, twin=True)) == pytest.approx(0.5, abs=0.09)
+    assert told(Task(**small)) == told(Task(**small, hard=True)) == 1
+    assert told(Task(**small, twin=True)) == pytest.approx(0.5, abs=0.09)
+
+
+def test_a_tree_believes_the_only_rule_there_is() -> None:
+    alone = sample(Task(concepts=6, hops=(1, 2), distractor=False), 20)
+    assert by_looks(alone, alone) == by_looks(sample(SMALL, 60), alone) == 1
 
 
 @pytest.mark.parametrize("task", [Task(twin=True, hops=(1, 2, 3)), Task(concepts=6, hops=(1, 2), twin=True)])

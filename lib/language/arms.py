@@ -166,8 +166,10 @@ def dial_data(
     about: str,
     x: str = "step",
     start: Mapping[str, float] | None = None,
+    learned: Callable[[Sequence[StoredRun]], np.ndarray] | None = None,
 ) -> dict[str, Any]:
-    """What lib.book.dials needs: means over the runs of a group and their range, with the step of training as the last dial.
+    """What lib.book.dials needs: means over the runs of a group, of those that have `learned` where there are such, and the
+    range of all, with the step of training as the last dial.
 
     groups: {values of all other dials: runs}; dials: {id: label} of these, in the order of those values, "gamma" among them;
     lines: {id: (label, curve)}; x: the id of the horizontal axis; start: where dials open, else at their largest value, and at
@@ -177,13 +179,15 @@ def dial_data(
     steps = max((runs[0].history["step"] for runs in groups.values()), key=max)
     stops = [steps[i] for i in sorted(set(np.geomspace(1, len(steps), STOPS).round().astype(int) - 1))]
     common = [step for step in stops if all(step in run.history["step"] for runs in groups.values() for run in runs)]
+    there = {point: learned(runs) if learned else np.full(len(runs), True) for point, runs in groups.items()}
+    meant = {point: some if some.any() else ~some for point, some in there.items()}
 
     def leaf(point: Point, curve: Curve, step: int) -> list[float] | None:
         runs = groups.get(point, ())
         if not runs or any(step not in run.history["step"] for run in runs):
             return None
         found = [float(curve(run, point)[run.history["step"].index(step)]) for run in runs]
-        return [float(np.mean(found)), min(found), max(found)]
+        return [float(np.mean(np.array(found)[meant[point]])), min(found), max(found)]
 
     def nested(curve: Curve, point: Point = ()) -> list[Any]:
         if len(point) == len(dials):
@@ -211,14 +215,26 @@ SHARE = {"log": False, "low": 0.0, "high": 1.0}
 """The vertical axis of shares, without its label."""
 
 
-def seeds_text(groups: Mapping[Point, Sequence[StoredRun]]) -> str:
+def seeds_text(
+    groups: Mapping[Point, Sequence[StoredRun]], learned: Callable[[Sequence[StoredRun]], np.ndarray] | None = None
+) -> str:
     """What the means and the bands of the dials are of."""
     counts = sorted({len(runs) for runs in groups.values()})
-    return f"Means over {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} seeds; bands: the range of all seeds."
+    left_out = {run.spec.key for runs in groups.values() if learned for run in np.array(runs, dtype=object)[~learned(runs)]}
+    without = f", without {len(left_out)} {'run that does' if len(left_out) == 1 else 'runs that do'} not learn"
+    seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+    return f"Means over {seeds} seeds{without * bool(left_out)}; bands: the range of all seeds."
 
 
 def dials_by_size(
-    runs: Runs, main: str, of: str, share: str, lines: Mapping[str, tuple[str, str]], about: str = "", **start: float
+    runs: Runs,
+    main: str,
+    of: str,
+    share: str,
+    lines: Mapping[str, tuple[str, str]],
+    about: str = "",
+    learned: Callable[[Sequence[StoredRun]], np.ndarray] = fitted,
+    **start: float,
 ) -> dict[str, Any]:
     """`dial_data` of the paper's two arms by size. `of`: what training sets are of; `share`: the vertical axis's label; lines:
     {id: (label, the measure's name in the history)}; `about`: what is said before all else; `start`: where dials open."""
@@ -228,6 +244,7 @@ def dials_by_size(
         {"size": f"{of} of training", "gamma": "γ of the arm"},
         {id: (label, along(name)) for id, (label, name) in lines.items()},
         {"label": share} | SHARE,
-        f"{about}{seeds_text(groups)} Thin: the other γ. The larger γ has the larger weight decay, as in the paper.",
+        f"{about}{seeds_text(groups, learned)} Thin: the other γ. The larger γ has the larger weight decay, as in the paper.",
         start=start,
+        learned=learned,
     )

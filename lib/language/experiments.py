@@ -362,6 +362,41 @@ def asking_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     return {kind: [spec(*kind, seed) for seed in s.seeds] for kind in _kinds(s, CHAIN, (HARD,), CROSSED, most)}
 
 
+TWIN, ALONE = "twin", "label alone"
+"""Beside a twin of the chain: with chains of thought as published, and with nothing before the label."""
+TWIN_SEEDS = (0, 1, 2, 3)
+
+
+def _twin_spec(profile: str, name: str, arm: tuple[float, float], seed: int, **other: Any) -> RunSpec:
+    """One run on the most questions, in single precision. A twin takes as many concepts as the chain, so that the paper's
+    profile has one hop less."""
+    s = ASKING[check_profile(profile)]
+    about = dict(s.task)
+    hops = tuple(count for count in about["hops"] if count < about["concepts"] // 2)
+    train = replace(_longer(s.gpt.train) if len(s.sizes) > 1 else s.gpt.train, precision="float32", **other)
+    setting = replace(s, gpt=replace(s.gpt, train=train), task=tuple((about | {"hops": hops}).items()))
+    return reading_spec(f"language-{name}", setting, *arm, seed, max(s.sizes), chain=True, hard=False, twin=True)
+
+
+def twin_specs(profile: str) -> dict[Kind, list[RunSpec]]:
+    """{(variant, size, γ, decay): runs} of the paper's two arms, always on questions of the book."""
+    seeds = TWIN_SEEDS if profile != "smoke" else TWIN_SEEDS[:1]
+    return {
+        (TWIN, max(ASKING[check_profile(profile)].sizes), *arm): [
+            _twin_spec(profile, "prontoqa-twin", arm, seed) for seed in seeds
+        ]
+        for arm in (LARGE, SMALL)
+    }
+
+
+def twin_search(profile: str) -> list[RunSpec]:
+    """The trials, on a seed that is not reported: with chains, and labels alone."""
+    every = max(1, ASKING[check_profile(profile)].gpt.train.steps // 25)
+    found = [_twin_spec(profile, "prontoqa-twin-search", arm, SEARCH_SEED, eval_every=every) for arm in (LARGE, SMALL)]
+    alone = [replace(spec, task=tuple((dict(spec.task) | {"chain": False}).items())) for spec in found]
+    return [*found, *alone] if profile != "smoke" else alone
+
+
 def _longer(train: TrainSpec) -> TrainSpec:
     """Twice the steps, and as many evaluations."""
     return _train(train.batch, 2 * train.steps, 2 * train.eval_every)
@@ -473,6 +508,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _language("language-scan", "SCAN: a primitive that was seen alone", make_scan, scan_specs),
     _language("language-cogs", "COGS: 21 cases", make_cogs, cogs_specs),
     _language("language-prontoqa", "PrOntoQA over sizes", make_asking, asking_specs),
+    _language("language-prontoqa-twin", "PrOntoQA beside a twin of the chain", make_asking, twin_specs),
+    _language("language-prontoqa-twin-search", "PrOntoQA beside a twin: trials", make_asking, twin_search),
     _language("language-prontoqa-search", "PrOntoQA: trials of the length of training", make_asking, asking_search),
     _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs),
     OWN_DATA,

@@ -434,8 +434,13 @@ def asking_examples(spec: RunSpec) -> tuple[list[Example], list[Example]]:
     if "data" in task:
         known, test, _ = own.questions_of(task["data"])
         return known[: task["size"]], test[: task["test"]]
-    drawn = prontoqa_task.Task(concepts=task["concepts"], hops=task["hops"], hard=task["hard"])
-    return drawn.examples(TRAIN_STREAM, 0, task["size"]), drawn.examples(TEST_STREAM, 0, task["test"])
+    about = {name: task.get(name, False) for name in ("concepts", "hops", "hard", "twin")}
+    return _examples(TRAIN_STREAM, task["size"], **about), _examples(TEST_STREAM, task["test"], **about)
+
+
+@cache
+def _examples(stream: int, count: int, **about: Any) -> list[Example]:
+    return prontoqa_task.Task(**about).examples(stream, 0, count)
 
 
 @records("train", "train label", "test", "label")

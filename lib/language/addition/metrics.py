@@ -124,8 +124,9 @@ def dial_data(runs: Mapping[Arm, Sequence[StoredRun]]) -> dict[str, Any]:
         {"decay": "weight decay", "gamma": "γ", "distance": "distance from the edge"},
         {"right": ("held-out sums", _along)},
         {"label": "share of right sums"} | arms.SHARE,
-        f"Distance 0 is the outermost line of the square. {arms.seeds_text(groups)} Thin: the other γ.",
+        f"Distance 0 is the outermost line of the square. {arms.seeds_text(groups, arms.fitted)} Thin: the other γ.",
         x="distance",
+        learned=arms.fitted,
         start={"decay": LARGE[1], "gamma": LARGE[0], "distance": depth // 2},
     )
 

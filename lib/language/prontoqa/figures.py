@@ -15,7 +15,7 @@ from lib.language.drawing import ARMS
 
 READINGS = ((style.DARK, "o", "-"), (style.VERMILLION, "s", "-"), (style.BLUE, "v", "--"))
 """Colour, mark and dash of the readings of an answer."""
-LINES = ("--", ":", "-.")
+BEST_READER = "best reader that does not follow the creature"
 CHANCE = 0.5
 
 
@@ -128,13 +128,12 @@ def variants(
     panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]], readers: Mapping[str, Mapping[str, float]]
 ) -> Figure:
     """Shares of right labels, a panel a variant, a mark a run, open if it has not learned, a bar at the mean of the others, arm
-    by arm, the large start first; lines: readers that do not reason. panels: {variant: {arm: (shares (R,), has a run learned?
-    (R,))}}; readers: {variant: {reader: share}}."""
+    by arm, the large start first; a line: the best of the readers that do not reason. panels: {variant: {arm: (shares (R,),
+    has a run learned? (R,))}}; readers: {variant: {reader: share}}."""
     with style.look():
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.3), sharey=True)
         for ax, (title, arms) in zip(axes, panels.items(), strict=True):
-            for (name, level), dash in zip(readers[title].items(), LINES, strict=False):
-                ax.axhline(level, color=style.VERMILLION, lw=1.3, ls=dash, label=name, zorder=1)
+            ax.axhline(max(readers[title].values()), color=style.VERMILLION, lw=1.5, ls="--", label=BEST_READER, zorder=1)
             for place, ((values, learned), (colour, mark)) in enumerate(zip(arms.values(), ARMS, strict=False)):
                 x = place + 0.09 * (np.arange(len(values)) - (len(values) - 1) / 2)
                 for some, face in ((learned, colour), (~learned, "white")):
@@ -145,5 +144,5 @@ def variants(
             _share(ax)
             ax.set_title(title, fontsize=9)
         axes[0].set_ylabel("share of right labels")
-        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(LINES))
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center")
     return fig

@@ -13,8 +13,8 @@ from lib.core.read.measures import first_step, mean_std
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, prontoqa_task
 from lib.language.arms import Example, Runs, largest, middle, sizes
-from lib.language.baselines import bag_of_words, by_child, by_occurrence, occurrences, sentences
-from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, Kind, asking_specs
+from lib.language.baselines import bag_of_words, by_child, by_looks, by_occurrence, occurrences, sentences
+from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, Kind, asking_specs, twin_specs
 from lib.language.study import END_TOKEN, PAD_TOKEN, TEST_STREAM, asking_examples, make_asking
 from lib.language.text import OUT
 
@@ -33,9 +33,20 @@ def of_asking(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
     return {kind: load(specs, store) for kind, specs in asking_specs(profile).items()}
 
 
-def own(runs: Sequence[StoredRun]) -> np.ndarray:
-    """(R,): shares of questions whose label is right behind the model's own greedy chain."""
-    return np.array([float(run.snapshots()[run.steps]["own"].mean()) for run in runs])
+def of_twins(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
+    """Raises LookupError where some are missing."""
+    return {kind: load(specs, store) for kind, specs in twin_specs(profile).items()}
+
+
+def own(runs: Sequence[StoredRun], hops: int = 0) -> np.ndarray:
+    """(R,): shares of questions, of those that take so many `hops` if that is given, whose label is right behind the model's
+    own greedy chain; where it was trained on labels alone, without any."""
+    found = []
+    for run in runs:
+        right = run.snapshots()[run.steps]["own"]
+        asked = asking_examples(run.spec)[1][: len(right)] if hops else []
+        found.append(float((right[[e.hops == hops for e in asked]] if hops else right).mean()))
+    return np.array(found)
 
 
 def gold(runs: Sequence[StoredRun]) -> np.ndarray:
@@ -61,21 +72,24 @@ def by_size(runs: Runs, variant: str, *arm: float, name: str = "label") -> np.nd
     return arms.by_size(runs, variant, arm, how.get(name, lambda group: arms.shares(group, name)))
 
 
-def without_reasoning(runs: Runs, variant: str) -> dict[str, float]:
-    """Accuracies on the test of readers that do not reason: a bag of words, trained on the largest training set; who
-    believes the rule about the concept that is named more often; and about one whose child, if it has any, has an adjective."""
-    return _readers(runs[variant, largest(runs, CHAIN), *LARGE][0])
+def without_reasoning(runs: Runs, variant: str, hops: int = 0) -> dict[str, float]:
+    """Accuracies on the test, or on its questions of so many `hops`, of readers that do not follow the creature: a bag of words
+    and a decision tree on the looks of both rules, trained on the largest training set; who believes the rule about the
+    concept that is named more often; and about one whose child, if it has any, has an adjective."""
+    return _readers(runs[variant, largest(runs, variant), *LARGE][0], hops)
 
 
-@disk_cached(version=1)
-def _readers(run: StoredRun) -> dict[str, float]:
+@disk_cached(version=2)
+def _readers(run: StoredRun, hops: int) -> dict[str, float]:
     """On the questions of a run: its training set and its test."""
     known, test = asking_examples(run.spec)
+    test = [e for e in test if hops in (0, e.hops)]
     right = lambda reader: float(np.mean([reader(e) == e.answer for e in test]))
     return {
         "a bag of words": bag_of_words(known, test),
         "the concept named more often": right(by_occurrence),
         "the concept with a described child": right(by_child),
+        "a decision tree on looks": by_looks(known, test),
     }
 
 
@@ -285,4 +299,5 @@ def dial_data(runs: Runs) -> dict[str, Any]:
     lines = {"new": ("new questions", "label"), "own": ("questions of training", "train label")}
     all_sizes = sizes(runs, CHAIN, *SMALL)
     start = all_sizes[len(all_sizes) // 3]
-    return arms.dials_by_size(runs, CHAIN, "questions", "share of right labels", lines, "Behind the gold chain. ", size=start)
+    about = "Behind the gold chain. "
+    return arms.dials_by_size(runs, CHAIN, "questions", "share of right labels", lines, about, learned, size=start)
