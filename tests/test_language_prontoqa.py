@@ -13,10 +13,10 @@ from planted import Planted, Shelf, judged, planted_run
 from torch import Tensor
 
 from lib.core.record.store import StoredRun
-from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, Kind, asking_specs
+from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, TWIN, Kind, asking_specs, twin_specs
 from lib.language.prontoqa import figures, metrics
 from lib.language.prontoqa.claims import CLAIMS
-from lib.language.study import make_asking
+from lib.language.study import asking_examples, make_asking
 
 SIZES = ASKING["laptop"].sizes
 MIDDLE, LARGEST = ASKING["laptop"].middle, max(ASKING["laptop"].sizes)
@@ -39,6 +39,12 @@ def writes(run: StoredRun) -> dict[int, dict[str, Tensor]]:
     return {step: kept | {"written": written} for step, kept in right(run).items()}
 
 
+def joins(run: StoredRun) -> dict[int, dict[str, Tensor]]:
+    """The small arm is right where two rules have to be joined and nowhere else, the large one where one is enough."""
+    hops = torch.tensor([e.hops for e in asking_examples(run.spec)[1][:ASKED]])
+    return {run.steps: {"own": (hops == (2 if run.spec.gamma == SMALL[0] else 1)).float()}}
+
+
 def both(large: float, small: float, variant: str = CHAIN) -> dict[Kind, float]:
     """The same shares at every size."""
     return {(variant, size, *arm): share for size in SIZES for arm, share in ((LARGE, large), (SMALL, small))}
@@ -58,7 +64,7 @@ def planted(
     """Runs whose shares fall with the seed: of labels behind the gold chain, and behind their own (as often as a coin where
     nothing is said). `steps`: the step at which a kind has learned its labels, None for never."""
     runs = []
-    for kind, specs in asking_specs("laptop").items():
+    for kind, specs in (asking_specs("laptop") | twin_specs("laptop")).items():
         for spec in specs:
             value, itself = (share - 0.01 * spec.seed for share in (gold.get(kind, 0.5), own.get(kind, 0.51)))
             step = steps.get(kind, 500)
@@ -74,13 +80,17 @@ def found(**how: Any) -> dict[Kind, list[StoredRun]]:
 
 
 BAG, NAMED, CHILD = "a bag of words", "the concept named more often", "the concept with a described child"
-READERS = {False: {BAG: 0.53, NAMED: 1.0, CHILD: 0.6}, True: {BAG: 0.48, NAMED: 0.62, CHILD: 0.61}}
+READERS = {
+    CHAIN: {BAG: 0.53, NAMED: 1.0, CHILD: 0.6},
+    HARD: {BAG: 0.48, NAMED: 0.62, CHILD: 0.61},
+    TWIN: {BAG: 0.5, NAMED: 0.52, CHILD: 0.47},
+}
 
 
 @pytest.fixture(autouse=True)
 def readers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers of readers that do not reason, so that a sentence can be known."""
-    monkeypatch.setattr(metrics, "without_reasoning", lambda runs, variant: READERS[variant == HARD])
+    monkeypatch.setattr(metrics, "without_reasoning", lambda runs, variant, hops=0: READERS[variant])
 
 
 # ---------------------------------------------------------------- claims
@@ -109,6 +119,11 @@ SLOWER = {(CHAIN, size, *LARGE): 900 for size in SIZES}
         ("hard", {"own": OWN}, "reproduced"),
         ("hard", {"own": both(0.5, 0.6, HARD)}, "partly"),  # below 0.62, but ahead
         ("hard", {"own": both(0.6, 0.4, HARD)}, "opposite"),
+        ("twin", {"own": both(0.55, 0.8, TWIN)}, "reproduced"),
+        ("twin", {"own": both(0.8, 0.8, TWIN)}, "partly"),  # above the readers, and not ahead
+        ("twin", {"own": both(0.51, 0.53, TWIN)}, "partly"),  # ahead, at the readers' level
+        ("twin", {"own": both(0.8, 0.4, TWIN)}, "opposite"),
+        ("twin", {"own": both(0.55, 0.8, TWIN), "steps": {(TWIN, LARGEST, *LARGE): None}}, "too small to tell"),
     ],
 )
 def test_claims_follow_the_numbers(claim: str, how: dict[str, Any], status: str) -> None:
@@ -116,7 +131,7 @@ def test_claims_follow_the_numbers(claim: str, how: dict[str, Any], status: str)
 
 
 def test_nobody_can_pass_a_reader_that_is_always_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(READERS, True, {BAG: 0.5, CHILD: 1.0})
+    monkeypatch.setitem(READERS, HARD, {BAG: 0.5, CHILD: 1.0})
     assert judged(CLAIMS, "prontoqa-hard", planted(own=both(0.9, 0.9, HARD)))["status"] == "too small to tell"
 
 
@@ -136,9 +151,9 @@ def test_trials_are_told_run_by_run() -> None:
     runs[2].history["train"][-1] = 1.0
     rows = metrics.trial_rows(runs)
     most = f"> {LIMIT:,}"
-    assert rows[0] == ("250", "large", f"{LIMIT:,}", "500", most, "0.55", "0.51", "0.10")
-    assert rows[1][3:5] == (most, most)
-    assert rows[2][3:5] == ("500", f"{LIMIT:,}")
+    assert rows[0] == ("as published", "250", "large", f"{LIMIT:,}", "500", most, "0.55", "0.51", "0.10")
+    assert rows[1][4:6] == (most, most)
+    assert rows[2][4:6] == ("500", f"{LIMIT:,}")
 
 
 def test_a_run_that_does_not_learn_needs_more_than_the_limit() -> None:
@@ -153,7 +168,15 @@ def test_a_run_that_does_not_learn_needs_more_than_the_limit() -> None:
 
 def test_facts_are_of_the_arms_at_each_size() -> None:
     runs = found(gold=GOOD | {(CHAIN, MIDDLE, *CROSSED[0]): 0.61}, own=OWN, steps={(CHAIN, SIZES[2], *SMALL): None})
-    shown = {name: fact.text for name, fact in metrics.facts(runs).items()}
+    twins = metrics.of_twins(Shelf(planted(kept=joins)), "laptop")
+    shown = {name: fact.text for name, fact in metrics.facts(runs, twins).items()}
+    assert [shown[f"twin-{arm}-{hops}"] for arm in ("small", "large") for hops in ("one", "two")] == [
+        "0%",
+        "100%",
+        "100%",
+        "0%",
+    ]
+    assert (shown["twin-lead"], shown["twin-bar"]) == ("+1.00", "52%")
     assert (shown["sizes"], shown["compared"], shown["ahead"], shown["behind"]) == ("four", "three", "three", "none")
     assert (shown["small-unlearned"], shown["small-top-learned"]) == ("three", "3 of 3")
     assert (shown["small-middle"], shown["large-middle"], shown["crossed-decay"]) == ("89%", "54%", "60%")
@@ -163,10 +186,10 @@ def test_facts_are_of_the_arms_at_each_size() -> None:
     group = late[CHAIN, LARGEST, *SMALL]
     group[0].history["train label"][-1] = 0.6
     group[0].metrics.update({"label": 0.5, "own": 0.5})
-    part = {name: fact.text for name, fact in metrics.facts(late).items()}
+    part = {name: fact.text for name, fact in metrics.facts(late, twins).items()}
     assert (part["small-top"], part["small-own"], part["small-top-learned"]) == ("88%", "88%", "2 of 3")  # without that one
     assert metrics.size_rows(late)[-1][3] == "0.89 ± 0.01"
-    worse = metrics.facts(found(gold=both(0.9, 0.5)))
+    worse = metrics.facts(found(gold=both(0.9, 0.5)), twins)
     assert (worse["ahead"].text, worse["behind"].text) == ("none", "four")
 
 
@@ -207,11 +230,12 @@ def test_examples_are_in_words_and_say_which_are_right() -> None:
 
 def test_a_question_is_shown_with_its_two_rules() -> None:
     said = metrics.question_text("laptop")
-    published, hard = said.split("*Hard variant.*")
+    published, hard, twin = re.split(r"\*Hard variant\.\*|\*Beside a twin\.\*", said)
     assert "once." in published
-    assert re.search(r"names “(\w+)” 3 times and “(?!\1)\w+” 3 times\.", hard)
-    assert said.count("Two rules name") == 2
-    assert metrics.reader_rows({})[1] == (NAMED, "1.000", "0.620")
+    for variant in (hard, twin):
+        assert re.search(r"names “(\w+)” 3 times and “(?!\1)\w+” 3 times\.", variant)
+    assert said.count("Two rules name") == 3
+    assert metrics.reader_rows({}, {})[1] == (NAMED, "1.000", "0.620", "0.520", "0.520")
 
 
 def test_a_run_that_never_fits_lies_above_the_limit() -> None:

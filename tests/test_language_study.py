@@ -30,12 +30,15 @@ from lib.language.experiments import (
     MIX,
     SCAN,
     TURN,
+    TWIN,
     adding_search,
     adding_specs,
     asking_specs,
     cogs_specs,
     mix_specs,
     scan_specs,
+    twin_search,
+    twin_specs,
 )
 from lib.language.models import FORMULA, IGNORED, SCRIPT, Causal, CausalSpec
 from lib.language.prontoqa_task import Questions, Task, questions
@@ -49,6 +52,7 @@ from lib.language.study import (
     answers,
     asked_for,
     asking_data,
+    asking_examples,
     exact,
     greedy,
     make_asking,
@@ -688,6 +692,23 @@ def test_a_twin_is_asked_for_by_the_task() -> None:
     drawn, known, _ = asking_data(*task.values())
     assert drawn == Task(concepts=6, hops=(1, 2), twin=True)
     assert (known.label == known.rows.start).all()  # nothing but the label and the end
+
+
+@pytest.mark.parametrize("profile", ["smoke", "laptop", "paper"])
+def test_twins_are_of_both_arms_in_single_precision_and_a_trial_asks_for_labels_alone(profile: str) -> None:
+    setting, specs, trials = ASKING[profile], twin_specs(profile), twin_search(profile)
+    assert set(specs) == {(TWIN, max(setting.sizes), *arm) for arm in PAPER}
+    every = [spec for group in specs.values() for spec in group]
+    assert len({spec.key for spec in [*every, *trials]}) == len(every) + len(trials)
+    for spec in [*every, *trials]:
+        task = dict(spec.task)
+        assert task["twin"]
+        assert spec.train.precision == "float32"
+        assert max(task["hops"]) < task["concepts"] // 2
+        assert task["chain"] or spec in trials
+    assert not {spec.seed for spec in trials} & {spec.seed for spec in every}
+    if profile == "smoke":
+        assert asking_examples(every[0])[1] == Task(concepts=6, hops=(1, 2), twin=True).examples(1, 0, task["test"])
 
 
 # ---------------------------------------------------------------- what is run

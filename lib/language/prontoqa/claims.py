@@ -92,16 +92,12 @@ def hard(store: Store, profile: str) -> Measured:
     return Measured(_above_and_ahead(small, large, bar), len(small))
 
 
-JOINED = 2
-"""Hops of the questions on which twins are judged: of one hop alone, the concept named more often gives the answer."""
-
-
 def twin(store: Store, profile: str) -> Measured:
     runs = metrics.of_twins(store, profile)
     large, small = (runs[TWIN, arms.largest(runs, TWIN), *arm] for arm in (LARGE, SMALL))
-    joined = lambda group: metrics.own(group, JOINED)
+    joined = lambda group: metrics.own(group, metrics.JOINED)
     steps = metrics.label_steps([*large, *small])
-    bar = max(metrics.without_reasoning(runs, TWIN, JOINED).values())
+    bar = max(metrics.without_reasoning(runs, TWIN, metrics.JOINED).values())
     return Measured((_unlearned(steps), *_above_and_ahead(small, large, bar, joined)), len(small))
 
 
@@ -177,9 +173,10 @@ CLAIMS = asking(
         "Where two rules have to be joined and nothing else tells which of two chains to follow, the small start is right more "
         "often than the large one.",
         "not reported",
-        f"beside a twin, labels behind chains of their own, questions of {JOINED} hops: every run tells the labels of its own "
-        f"questions; the small arm's share {_ABOVE} the best reader's that does not follow the creature; its lead over the "
-        f"large arm, paired by seed, {_ABOVE} 0",
+        "beside a twin, labels behind chains of their own, questions of "
+        f"{metrics.JOINED} hops: every run tells the labels of its own questions; the small arm's share {_ABOVE} the best "
+        "reader's that does not follow the creature; its lead over the large arm, paired by seed, "
+        f"{_ABOVE} 0",
         twin,
         figure="21.5",
     ),

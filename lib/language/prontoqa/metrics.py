@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from lib.core.read.disk_cache import disk_cached
-from lib.core.read.fact import Fact, in_words
+from lib.core.read.fact import Fact, in_words, span
 from lib.core.read.measures import first_step, mean_std
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, prontoqa_task
 from lib.language.arms import Example, Runs, largest, middle, sizes
 from lib.language.baselines import bag_of_words, by_child, by_looks, by_occurrence, occurrences, sentences
-from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, Kind, asking_specs, twin_specs
+from lib.language.experiments import ALONE, ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, TWIN, Kind, asking_specs, twin_specs
 from lib.language.study import END_TOKEN, PAD_TOKEN, TEST_STREAM, asking_examples, make_asking
 from lib.language.text import OUT
 
@@ -24,7 +24,7 @@ READINGS = {
     "test": "every word of the gold chain",
 }
 """The readings of a model that is trained with chains, by their names in `by_size`."""
-VARIANTS = {CHAIN: "as published", HARD: "hard variant"}
+VARIANTS = {CHAIN: "as published", HARD: "hard variant", TWIN: "beside a twin"}
 SIZE_OF = {LARGE: "large", SMALL: "small"}
 
 
@@ -136,8 +136,13 @@ def mean_learned(runs: Sequence[StoredRun], measure: Callable[[Sequence[StoredRu
     return float(arms.learned_mean(measure(runs), learned(runs)))
 
 
-def facts(runs: Runs) -> dict[str, Fact]:
-    """What the text of chapter 21 says: of the two arms at every size, of every arm at one, of chains of their own."""
+JOINED = 2
+"""Hops of the questions on which twins are judged: of one hop alone, the concept named more often gives the answer."""
+
+
+def facts(runs: Runs, twins: Runs) -> dict[str, Fact]:
+    """What the text of chapter 21 says: of the two arms at every size, of every arm at one, of chains of their own, beside a
+    twin."""
     all_sizes, top = sizes(runs, CHAIN, *SMALL), largest(runs, CHAIN)
     at, published = middle(runs, CHAIN), "new questions with the right label behind the gold chain, mean over seeds"
     every = arms_of(runs)
@@ -185,14 +190,41 @@ def facts(runs: Runs) -> dict[str, Fact]:
         "{:.0%}",
         "hard variant, who believes a concept whose child has an adjective",
     )
-    return found
+    return found | _twin_facts(twins)
+
+
+def _twin_facts(twins: Runs) -> dict[str, Fact]:
+    size = largest(twins, TWIN)
+    both = {name: twins[TWIN, size, *arm] for arm, name in SIZE_OF.items()}
+    asked = "new questions right behind own chains beside a twin, {}, {}, mean over seeds"
+    found = {
+        f"twin-{name}-{word}": Fact(float(own(group, hops).mean()), "{:.0%}", asked.format(f"{word} hops", name))
+        for name, group in both.items()
+        for hops, word in ((1, "one"), (JOINED, "two"))
+    }
+    for name, group in both.items():
+        rests = f"beside a twin, {JOINED} hops, {name}"
+        found[f"twin-{name}-range"] = Fact(span(own(group, JOINED)), "{:.0%} to {:.0%}", f"shares of runs, {rests}")
+        words = "every word of the gold chain right, beside a twin, {}, mean over seeds, {}"
+        for key, share in (("new", "test"), ("known", "train")):
+            value = float(arms.shares(group, share).mean())
+            found[f"twin-{name}-{key}"] = Fact(value, "{:.0%}", words.format(f"{key} questions", name))
+    mean, low, high = arms.contrast(both["small"], both["large"], lambda group: own(group, JOINED))
+    readers = without_reasoning(twins, TWIN, JOINED)
+    return found | {
+        "twin-lead": Fact(mean, "{:+.2f}", "lead of the small arm, questions of two hops beside a twin"),
+        "twin-lead-ends": Fact((low, high), "{:+.2f} to {:+.2f}", "its 95 % interval, paired by seed"),
+        "twin-bar": Fact(max(readers.values()), "{:.0%}", "best reader that does not follow the creature, the same questions"),
+        "twin-seeds": Fact(in_words(len(both["small"])), "{}", "runs of each arm beside a twin"),
+    }
 
 
 # --- Rows of tables ---
 
 HEAD = ("steps", "label, gold chain", "label, own chain", "every word", "every word, training")
+READER_HEAD = ("reader", "as published", "hard variant", "twin, one hop", f"twin, {JOINED} hops")
 TRIAL_HEAD = (
-    *("questions", "arm", "steps", "labels, step", "every word, step"),
+    *("task", "questions", "arm", "steps", "labels, step", "every word, step"),
     *("label, gold chain", "label, own chain", "every word"),
 )
 
@@ -224,10 +256,11 @@ def arm_rows(runs: Runs) -> list[tuple[str, ...]]:
     return [(f"{gamma:g}", f"{decay:g}", *_row(group)) for (gamma, decay), group in arms_of(runs).items()]
 
 
-def reader_rows(runs: Runs) -> list[tuple[str, ...]]:
-    """What readers that do not reason get right, in both variants."""
-    easy, hard = (without_reasoning(runs, variant) for variant in (CHAIN, HARD))
-    return [(reader, f"{easy[reader]:.3f}", f"{hard[reader]:.3f}") for reader in easy]
+def reader_rows(runs: Runs, twins: Runs) -> list[tuple[str, ...]]:
+    """What readers that do not reason get right: in both variants, and beside a twin by hops."""
+    columns = [without_reasoning(runs, variant) for variant in (CHAIN, HARD)]
+    columns += [without_reasoning(twins, TWIN, hops) for hops in (1, JOINED)]
+    return [(reader, *(f"{column[reader]:.3f}" for column in columns)) for reader in columns[0]]
 
 
 def trial_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
@@ -238,20 +271,24 @@ def trial_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
         step = first_step(run, "train", arms.FITTED)
         when = step_words([run]), f"> {run.spec.train.steps:,}" if step is None else f"{step:,}"
         shares = (run.metrics["label"], float(own([run])[0]), run.metrics["test"])
-        rows.append((f"{task['size']:,}", SIZE_OF[arm], f"{run.spec.train.steps:,}", *when, *(f"{v:.2f}" for v in shares)))
+        what = "as published" if not task.get("twin") else TWIN if task["chain"] else f"{TWIN}, {ALONE}"
+        rows.append(
+            (what, f"{task['size']:,}", SIZE_OF[arm], f"{run.spec.train.steps:,}", *when, *(f"{v:.2f}" for v in shares))
+        )
     return rows
 
 
-def _task(profile: str, hard: bool) -> prontoqa_task.Task:
-    about = dict(ASKING[profile].task)
-    return prontoqa_task.Task(concepts=about["concepts"], hops=about["hops"], hard=hard)
+def _task(profile: str, variant: str) -> prontoqa_task.Task:
+    twin = variant == TWIN
+    about = dict(next(iter(twin_specs(profile).values()))[0].task if twin else ASKING[profile].task)
+    return prontoqa_task.Task(concepts=about["concepts"], hops=about["hops"], hard=variant == HARD, twin=twin)
 
 
 def question_text(profile: str) -> str:
-    """The first new question with the most hops, as published and in the hard variant, and what tells its two rules apart."""
+    """The first new question with the most hops, in every variant, and what tells its two rules apart."""
     told = []
-    for variant, hard in ((CHAIN, False), (HARD, True)):
-        task = _task(profile, hard)
+    for variant in VARIANTS:
+        task = _task(profile, variant)
         e = next(e for e in task.examples(TEST_STREAM, 0, 100) if e.hops == max(task.hops))
         first, second = (" ".join(rule) for rule in sentences(e.context) if e.asked in rule)
         assert e.aside is not None, "these questions have a rule beside the chain"
