@@ -16,12 +16,14 @@ from lib.core.record.store import StoredRun
 from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, TWIN, Kind, asking_specs, twin_specs
 from lib.language.prontoqa import figures, metrics
 from lib.language.prontoqa.claims import CLAIMS
+from lib.language.prontoqa_task import FAMILIES
 from lib.language.study import asking_examples, make_asking
 
 SIZES = ASKING["laptop"].sizes
 MIDDLE, LARGEST = ASKING["laptop"].middle, max(ASKING["laptop"].sizes)
 LIMIT, MOST = ASKING["laptop"].gpt.train.steps, 2 * ASKING["laptop"].gpt.train.steps
 ASKED = 200
+ADJECTIVES = [word for family in FAMILIES for word in family]
 
 
 def right(run: StoredRun) -> dict[int, dict[str, Tensor]]:
@@ -42,7 +44,18 @@ def writes(run: StoredRun) -> dict[int, dict[str, Tensor]]:
 def joins(run: StoredRun) -> dict[int, dict[str, Tensor]]:
     """The small arm is right where two rules have to be joined and nowhere else, the large one where one is enough."""
     hops = torch.tensor([e.hops for e in asking_examples(run.spec)[1][:ASKED]])
-    return {run.steps: {"own": (hops == (2 if run.spec.gamma == SMALL[0] else 1)).float()}}
+    return {run.steps: {"own": (hops == (2 if run.spec.gamma == SMALL[0] else 1)).float(), "written": torch.zeros(12, 8)}}
+
+
+def invents(run: StoredRun) -> dict[int, dict[str, Tensor]]:
+    """Of every fourth creature the large arm says what its context does not; the small one writes the gold chain."""
+    study, examples = make_asking(run.spec), asking_examples(run.spec)[1]
+    written = writes(run)[run.steps]["written"]
+    written[1::2, 0] -= 1  # the same name
+    for i in range(0, 12 if run.spec.gamma == LARGE[0] else 0, 4):
+        asked, other = study.words.encode([examples[i].asked, next(a for a in ADJECTIVES if a not in examples[i].context)])
+        written[i][written[i] == asked] = other
+    return {run.steps: {"own": right(run)[run.steps]["own"], "written": written}}
 
 
 def both(large: float, small: float, variant: str = CHAIN) -> dict[Kind, float]:
@@ -191,6 +204,13 @@ def test_facts_are_of_the_arms_at_each_size() -> None:
     assert metrics.size_rows(late)[-1][3] == "0.89 ± 0.01"
     worse = metrics.facts(found(gold=both(0.9, 0.5)), twins)
     assert (worse["ahead"].text, worse["behind"].text) == ("none", "four")
+
+
+def test_a_chain_with_a_rule_that_nobody_gave_is_made_up() -> None:
+    twins = metrics.of_twins(Shelf(planted(kept=invents)), "laptop")
+    large, small = (twins[TWIN, LARGEST, *arm] for arm in (LARGE, SMALL))
+    assert metrics.made_up(large) == (3 * len(large), 0, 12 * len(large))
+    assert metrics.made_up(small) == (0, 0, 12 * len(small))
 
 
 def test_dials_have_a_stop_for_every_size_and_arm_and_nothing_where_runs_have_ended() -> None:

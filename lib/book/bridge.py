@@ -31,7 +31,7 @@ from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import train_specs, wide_specs
 from lib.language import arms
 from lib.language.addition import metrics as addition
-from lib.language.experiments import ASKING, CHAIN, GAMMAS, LARGE, SMALL, SQUARE, TURN, Kind
+from lib.language.experiments import ASKING, CHAIN, GAMMAS, LARGE, SMALL, SQUARE, TURN, TWIN, Kind
 from lib.language.mixture.metrics import gap, of_mix
 from lib.language.prontoqa import metrics as prontoqa
 from lib.language.scan_cogs.metrics import of_cogs, of_scan
@@ -199,6 +199,16 @@ def _asking(store: Store, profile: str) -> Task:
     return Task("PrOntoQA", "true or false?", "21-prontoqa", what, settings, two_valued=True)
 
 
+def _following(store: Store, profile: str) -> Task:
+    """Beside a twin of the chain, on questions that nothing but following the creature answers."""
+    runs = prontoqa.of_twins(store, profile)
+    pair = [runs[TWIN, max(ASKING[profile].sizes), *arm] for arm in (LARGE, SMALL)]
+    right = lambda run: float(prontoqa.own([run], prontoqa.JOINED)[0])
+    one = setting("", pair, right, _ARMS, prontoqa.learned)
+    what = f"labels right behind an own chain of {prontoqa.JOINED} rules"
+    return Task("PrOntoQA, twin", "which chain is followed?", "21-prontoqa", what, (one,), two_valued=True)
+
+
 def _mix(store: Store, profile: str) -> Task:
     """1 − L_PrOntoQA / L_stories at equal progress: ΔL of Yao et al. 2025, Fig. 7A, as a share."""
     runs = of_mix(store, profile)
@@ -218,6 +228,7 @@ TASKS: tuple[Callable[[Store, str], Task], ...] = (
     _commands("SCAN", "is “turn left” composed?", "commands right", of_scan, TURN, "test"),
     _commands("COGS", "words in new roles?", "sentences right in 21 cases", of_cogs, "COGS", "gen"),
     _asking,
+    _following,
     _addition,
     _mix,
 )

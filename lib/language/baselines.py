@@ -106,6 +106,11 @@ def sentences(words: Sequence[str]) -> list[list[str]]:
     return found[:-1]
 
 
+def says(rule: Sequence[str]) -> tuple[str, bool, str]:
+    """(of which concept, is it negated, what): what a rule says, in whatever form."""
+    return _subject(rule), "not" in rule, _object(rule)
+
+
 def _subject(rule: Sequence[str]) -> str:
     """The concept that a rule is about."""
     return rule[1] if rule[0] in ("Each", "Every") else rule[0].lower().removesuffix("es")

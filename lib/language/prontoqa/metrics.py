@@ -10,11 +10,13 @@ import numpy as np
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, span
 from lib.core.read.measures import first_step, mean_std
+from lib.core.read.statistics import compare
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, prontoqa_task
 from lib.language.arms import Example, Runs, largest, middle, sizes
-from lib.language.baselines import bag_of_words, by_child, by_looks, by_occurrence, occurrences, sentences
+from lib.language.baselines import bag_of_words, by_child, by_looks, by_occurrence, occurrences, says, sentences
 from lib.language.experiments import ALONE, ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, TWIN, Kind, asking_specs, twin_specs
+from lib.language.prontoqa_task import NAMES
 from lib.language.study import END_TOKEN, PAD_TOKEN, TEST_STREAM, asking_examples, make_asking
 from lib.language.text import OUT
 
@@ -104,6 +106,21 @@ def examples(run: StoredRun) -> list[Example]:
         said = [int(t) for t in written if int(t) not in (END_TOKEN, PAD_TOKEN)]
         found.append((text(rows.tokens[i, :start]), text(rows.tokens[i, start : length - 1]), text(said), bool(kept["own"][i])))
     return found
+
+
+def made_up(runs: Sequence[StoredRun]) -> tuple[int, int, int]:
+    """Of the chains that these runs wrote and that are kept: in how many a rule says what none of the context does; in how many
+    of these all such rules are off by their sign alone; and how many chains there are."""
+    found = []
+    for run in runs:
+        words, asked = make_asking(run.spec).words, asking_examples(run.spec)[1]
+        for example, written in zip(asked, run.snapshots()[run.steps]["written"].long(), strict=False):
+            chain = sentences(words.decode([t for t in written.tolist() if t not in (END_TOKEN, PAD_TOKEN)]))
+            given = {says(rule) for rule in sentences(example.context)}
+            said = [says(rule) for rule in chain if len(rule) > 1 and rule[0] not in NAMES]
+            wrong = [rule for rule in said if rule not in given]
+            found.append((bool(wrong), bool(wrong) and all((who, not sign, what) in given for who, sign, what in wrong)))
+    return sum(wrong for wrong, _ in found), sum(sign for _, sign in found), len(found)
 
 
 def limits(runs: Runs) -> list[int]:
@@ -205,15 +222,27 @@ def _twin_facts(twins: Runs) -> dict[str, Fact]:
     for name, group in both.items():
         rests = f"beside a twin, {JOINED} hops, {name}"
         found[f"twin-{name}-range"] = Fact(span(own(group, JOINED)), "{:.0%} to {:.0%}", f"shares of runs, {rests}")
-        words = "every word of the gold chain right, beside a twin, {}, mean over seeds, {}"
+        wrong, sign, kept = made_up(group)
+        rests = f"chains with a rule that nobody gave, beside a twin, {name}"
+        found[f"twin-{name}-made-up"] = Fact((wrong, kept), "{} of {}", rests)
+        if name == "large":
+            found["twin-large-sign"] = Fact((sign, wrong), "{} of {}", f"{rests}, wrong by its sign alone")
+        words = "every word of the gold chain right, beside a twin, {}, {}"
         for key, share in (("new", "test"), ("known", "train")):
             value = float(arms.shares(group, share).mean())
-            found[f"twin-{name}-{key}"] = Fact(value, "{:.0%}", words.format(f"{key} questions", name))
+            found[f"twin-{name}-{key}"] = Fact(value, "{:.0%}", words.format(f"{key} questions, mean over seeds", name))
+        ends = span(arms.shares(group))
+        found[f"twin-{name}-new-range"] = Fact(ends, "{:.0%} to {:.0%}", words.format("new questions, runs", name))
     mean, low, high = arms.contrast(both["small"], both["large"], lambda group: own(group, JOINED))
     readers = without_reasoning(twins, TWIN, JOINED)
+    of_small = [name == "small" for name, group in both.items() for _ in group]
+    ranks = compare(np.concatenate([arms.shares(group) for group in both.values()]), of_small)
+    rests = "one-sided exact rank test of the small arm's lead beside a twin, whole gold chains of new questions"
     return found | {
+        "twin-hops": Fact(in_words(JOINED), "{}", "hops of the questions on which twins are judged"),
         "twin-lead": Fact(mean, "{:+.2f}", "lead of the small arm, questions of two hops beside a twin"),
         "twin-lead-ends": Fact((low, high), "{:+.2f} to {:+.2f}", "its 95 % interval, paired by seed"),
+        "twin-ranks-words": Fact(ranks.p, "{:.2g}", rests),
         "twin-bar": Fact(max(readers.values()), "{:.0%}", "best reader that does not follow the creature, the same questions"),
         "twin-seeds": Fact(in_words(len(both["small"])), "{}", "runs of each arm beside a twin"),
     }
