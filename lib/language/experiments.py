@@ -364,10 +364,11 @@ def asking_specs(profile: str) -> dict[Kind, list[RunSpec]]:
 
 TWIN, ALONE = "twin", "label alone"
 """Beside a twin of the chain: with chains of thought as published, and with nothing before the label."""
-TWIN_SEEDS = (0, 1, 2, 3)
+TWINS, TWINS_AGAIN, TWIN_TRIALS = (f"language-prontoqa-twin{end}" for end in ("", "-again", "-search"))
+TWIN_SEEDS = {TWINS: (0, 1, 2, 3), TWINS_AGAIN: (4, 5, 6, 7, 8)}
 
 
-def _twin_spec(profile: str, name: str, arm: tuple[float, float], seed: int, **other: Any) -> RunSpec:
+def _twin_spec(profile: str, study: str, arm: tuple[float, float], seed: int, **other: Any) -> RunSpec:
     """One run on the most questions, in single precision. A twin takes as many concepts as the chain, so that the paper's
     profile has one hop less."""
     s = ASKING[check_profile(profile)]
@@ -375,24 +376,25 @@ def _twin_spec(profile: str, name: str, arm: tuple[float, float], seed: int, **o
     hops = tuple(count for count in about["hops"] if count < about["concepts"] // 2)
     train = replace(_longer(s.gpt.train) if len(s.sizes) > 1 else s.gpt.train, precision="float32", **other)
     setting = replace(s, gpt=replace(s.gpt, train=train), task=tuple((about | {"hops": hops}).items()))
-    return reading_spec(f"language-{name}", setting, *arm, seed, max(s.sizes), chain=True, hard=False, twin=True)
+    return reading_spec(study, setting, *arm, seed, max(s.sizes), chain=True, hard=False, twin=True)
 
 
-def twin_specs(profile: str) -> dict[Kind, list[RunSpec]]:
+def twin_specs(profile: str, study: str = TWINS) -> dict[Kind, list[RunSpec]]:
     """{(variant, size, γ, decay): runs} of the paper's two arms, always on questions of the book."""
-    seeds = TWIN_SEEDS if profile != "smoke" else TWIN_SEEDS[:1]
-    return {
-        (TWIN, max(ASKING[check_profile(profile)].sizes), *arm): [
-            _twin_spec(profile, "prontoqa-twin", arm, seed) for seed in seeds
-        ]
-        for arm in (LARGE, SMALL)
-    }
+    seeds = TWIN_SEEDS[study] if profile != "smoke" else TWIN_SEEDS[study][:1]
+    size = max(ASKING[check_profile(profile)].sizes)
+    return {(TWIN, size, *arm): [_twin_spec(profile, study, arm, seed) for seed in seeds] for arm in (LARGE, SMALL)}
+
+
+def twins_again(profile: str) -> dict[Kind, list[RunSpec]]:
+    """The same on new seeds: their criteria were written when the others had been seen."""
+    return twin_specs(profile, TWINS_AGAIN)
 
 
 def twin_search(profile: str) -> list[RunSpec]:
     """The trials, on a seed that is not reported: with chains, and labels alone."""
     every = max(1, ASKING[check_profile(profile)].gpt.train.steps // 25)
-    found = [_twin_spec(profile, "prontoqa-twin-search", arm, SEARCH_SEED, eval_every=every) for arm in (LARGE, SMALL)]
+    found = [_twin_spec(profile, TWIN_TRIALS, arm, SEARCH_SEED, eval_every=every) for arm in (LARGE, SMALL)]
     alone = [replace(spec, task=tuple((dict(spec.task) | {"chain": False}).items())) for spec in found]
     return [*found, *alone] if profile != "smoke" else alone
 
@@ -508,8 +510,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _language("language-scan", "SCAN: a primitive that was seen alone", make_scan, scan_specs),
     _language("language-cogs", "COGS: 21 cases", make_cogs, cogs_specs),
     _language("language-prontoqa", "PrOntoQA over sizes", make_asking, asking_specs),
-    _language("language-prontoqa-twin", "PrOntoQA beside a twin of the chain", make_asking, twin_specs),
-    _language("language-prontoqa-twin-search", "PrOntoQA beside a twin: trials", make_asking, twin_search),
+    _language(TWINS, "PrOntoQA beside a twin of the chain", make_asking, twin_specs),
+    _language(TWINS_AGAIN, "PrOntoQA beside a twin: new seeds", make_asking, twins_again),
+    _language(TWIN_TRIALS, "PrOntoQA beside a twin: trials", make_asking, twin_search),
     _language("language-prontoqa-search", "PrOntoQA: trials of the length of training", make_asking, asking_search),
     _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs),
     OWN_DATA,
@@ -522,7 +525,7 @@ _READS = {
     "language-mix": own.STORIES,
 }
 _BESIDE = {
-    own.QUESTIONS: " The hard variant, the trials and the example questions are of the book.",
+    own.QUESTIONS: " Both variants, the trials and the example questions are of the book.",
     own.STORIES: " Where words and captions have “our substitute corpus” or “our stories”, these are shown; the questions are "
     "the book's.",
 }

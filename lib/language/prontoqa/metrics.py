@@ -15,7 +15,20 @@ from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, prontoqa_task
 from lib.language.arms import Example, Runs, largest, middle, sizes
 from lib.language.baselines import bag_of_words, by_child, by_looks, by_occurrence, occurrences, says, sentences
-from lib.language.experiments import ALONE, ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, TWIN, Kind, asking_specs, twin_specs
+from lib.language.experiments import (
+    ALONE,
+    ASKING,
+    CHAIN,
+    CROSSED,
+    HARD,
+    LARGE,
+    SMALL,
+    TWIN,
+    TWINS,
+    Kind,
+    asking_specs,
+    twin_specs,
+)
 from lib.language.prontoqa_task import NAMES
 from lib.language.study import END_TOKEN, PAD_TOKEN, TEST_STREAM, asking_examples, make_asking
 from lib.language.text import OUT
@@ -35,9 +48,9 @@ def of_asking(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
     return {kind: load(specs, store) for kind, specs in asking_specs(profile).items()}
 
 
-def of_twins(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
+def of_twins(store: Store, profile: str, study: str = TWINS) -> dict[Kind, list[StoredRun]]:
     """Raises LookupError where some are missing."""
-    return {kind: load(specs, store) for kind, specs in twin_specs(profile).items()}
+    return {kind: load(specs, store) for kind, specs in twin_specs(profile, study).items()}
 
 
 def own(runs: Sequence[StoredRun], hops: int = 0) -> np.ndarray:
@@ -155,6 +168,11 @@ def mean_learned(runs: Sequence[StoredRun], measure: Callable[[Sequence[StoredRu
 
 JOINED = 2
 """Hops of the questions on which twins are judged: of one hop alone, the concept named more often gives the answer."""
+
+
+def joined(runs: Sequence[StoredRun]) -> np.ndarray:
+    """(R,): shares of these that are right behind chains of their own."""
+    return own(runs, JOINED)
 
 
 def facts(runs: Runs, twins: Runs) -> dict[str, Fact]:
