@@ -13,7 +13,20 @@ from planted import Planted, Shelf, judged, planted_run
 from torch import Tensor
 
 from lib.core.record.store import StoredRun
-from lib.language.experiments import ASKING, CHAIN, CROSSED, HARD, LARGE, SMALL, TWIN, Kind, asking_specs, twin_specs
+from lib.language.experiments import (
+    ASKING,
+    CHAIN,
+    CROSSED,
+    HARD,
+    LARGE,
+    SMALL,
+    TWIN,
+    TWINS_AGAIN,
+    Kind,
+    asking_specs,
+    twin_specs,
+    twins_again,
+)
 from lib.language.prontoqa import figures, metrics
 from lib.language.prontoqa.claims import CLAIMS
 from lib.language.prontoqa_task import FAMILIES
@@ -48,13 +61,19 @@ def joins(run: StoredRun) -> dict[int, dict[str, Tensor]]:
 
 
 def invents(run: StoredRun) -> dict[int, dict[str, Tensor]]:
-    """Of every fourth creature the large arm says what its context does not; the small one writes the gold chain."""
+    """Of every fourth creature the large arm says what its context does not; the small one writes the gold chains, and one of
+    them with the opposite of its first rule."""
     study, examples = make_asking(run.spec), asking_examples(run.spec)[1]
     written = writes(run)[run.steps]["written"]
     written[1::2, 0] -= 1  # the same name
     for i in range(0, 12 if run.spec.gamma == LARGE[0] else 0, 4):
         asked, other = study.words.encode([examples[i].asked, next(a for a in ADJECTIVES if a not in examples[i].context)])
         written[i][written[i] == asked] = other
+    if run.spec.gamma == SMALL[0]:
+        words = study.words.decode(written[0].long().tolist())
+        at = next(i for i, word in enumerate(words) if i > words.index(".") and word in ("is", "are")) + 1
+        turned = [*words[:at], *(words[at + 1 :] if words[at] == "not" else ["not", *words[at:]]), words[-1]]
+        written[0] = torch.tensor(study.words.encode(turned[: len(words)]))
     return {run.steps: {"own": right(run)[run.steps]["own"], "written": written}}
 
 
@@ -72,18 +91,25 @@ def planted(
     gold: Mapping[Kind, float] = GOOD,
     own: Mapping[Kind, float] = {},
     steps: Mapping[Kind, float | None] = {},
+    chains: Mapping[Kind, float] = {},
     kept: Any = right,
 ) -> list[Planted]:
     """Runs whose shares fall with the seed: of labels behind the gold chain, and behind their own (as often as a coin where
-    nothing is said). `steps`: the step at which a kind has learned its labels, None for never."""
+    nothing is said). `steps`: the step at which a kind has learned its labels, None for never; `chains`: the same shares of
+    whole chains, of each a tenth where nothing is said."""
     runs = []
-    for kind, specs in (asking_specs("laptop") | twin_specs("laptop")).items():
+    for kind, specs in [*asking_specs("laptop").items(), *twin_specs("laptop").items(), *twins_again("laptop").items()]:
         for spec in specs:
             value, itself = (share - 0.01 * spec.seed for share in (gold.get(kind, 0.5), own.get(kind, 0.51)))
             step = steps.get(kind, 500)
             told = [0.6, *[1.0 if step else 0.9] * 2]
             history = {"step": [100, step or 500, spec.train.steps], "train": [0.0, 0.4, 0.9], "label": [0.5, 0.5, value]}
-            ends = {"own": itself, "label": value, "test": 0.1, "train": 0.9}
+            ends = {
+                "own": itself,
+                "label": value,
+                "test": chains.get(kind, 0.1 + 0.01 * spec.seed) - 0.01 * spec.seed,
+                "train": 0.9,
+            }
             runs.append(planted_run(spec, ends, history | {"train label": told}, kept=kept))
     return runs
 
@@ -137,6 +163,13 @@ SLOWER = {(CHAIN, size, *LARGE): 900 for size in SIZES}
         ("twin", {"own": both(0.51, 0.53, TWIN)}, "partly"),  # ahead, at the readers' level
         ("twin", {"own": both(0.8, 0.4, TWIN)}, "opposite"),
         ("twin", {"own": both(0.55, 0.8, TWIN), "steps": {(TWIN, LARGEST, *LARGE): None}}, "too small to tell"),
+        ("twin-again", {"own": both(0.6, 0.63, TWIN)}, "reproduced"),
+        ("twin-again", {"own": both(0.6, 0.62, TWIN)}, "no clear effect"),
+        ("twin-again", {"own": both(0.8, 0.5, TWIN)}, "opposite"),
+        ("twin-again", {"own": both(0.6, 0.9, TWIN), "steps": {(TWIN, LARGEST, *SMALL): None}}, "too small to tell"),
+        ("twin-chains", {"chains": both(0.4, 0.43, TWIN)}, "reproduced"),
+        ("twin-chains", {"chains": both(0.4, 0.41, TWIN)}, "no clear effect"),
+        ("twin-chains", {"chains": both(0.5, 0.3, TWIN)}, "opposite"),
     ],
 )
 def test_claims_follow_the_numbers(claim: str, how: dict[str, Any], status: str) -> None:
@@ -181,15 +214,13 @@ def test_a_run_that_does_not_learn_needs_more_than_the_limit() -> None:
 
 def test_facts_are_of_the_arms_at_each_size() -> None:
     runs = found(gold=GOOD | {(CHAIN, MIDDLE, *CROSSED[0]): 0.61}, own=OWN, steps={(CHAIN, SIZES[2], *SMALL): None})
-    twins = metrics.of_twins(Shelf(planted(kept=joins)), "laptop")
-    shown = {name: fact.text for name, fact in metrics.facts(runs, twins).items()}
-    assert [shown[f"twin-{arm}-{hops}"] for arm in ("small", "large") for hops in ("one", "two")] == [
-        "0%",
-        "100%",
-        "100%",
-        "0%",
-    ]
-    assert (shown["twin-lead"], shown["twin-bar"]) == ("+1.00", "52%")
+    shelf = Shelf(planted(kept=joins, chains=both(0.4, 0.6, TWIN)))
+    twins = metrics.of_twins(shelf, "laptop"), metrics.of_twins(shelf, "laptop", TWINS_AGAIN)
+    shown = {name: fact.text for name, fact in metrics.facts(runs, *twins).items()}
+    assert [shown[f"{when}-{arm}-two"] for when in ("twin", "again") for arm in ("small", "large")] == ["100%", "0%"] * 2
+    assert [shown[f"again-{arm}-new-range"] for arm in ("small", "large")] == ["52% to 56%", "32% to 36%"]
+    assert (shown["twin-lead"], shown["twin-bar"], shown["again-ranks-new"]) == ("+1.00", "52%", "0.004")
+    assert (shown["twin-seeds"], shown["again-seeds"], shown["every-large-made-up"]) == ("four", "five", "0 of 108")
     assert (shown["sizes"], shown["compared"], shown["ahead"], shown["behind"]) == ("four", "three", "three", "none")
     assert (shown["small-unlearned"], shown["small-top-learned"]) == ("three", "3 of 3")
     assert (shown["small-middle"], shown["large-middle"], shown["crossed-decay"]) == ("89%", "54%", "60%")
@@ -199,10 +230,10 @@ def test_facts_are_of_the_arms_at_each_size() -> None:
     group = late[CHAIN, LARGEST, *SMALL]
     group[0].history["train label"][-1] = 0.6
     group[0].metrics.update({"label": 0.5, "own": 0.5})
-    part = {name: fact.text for name, fact in metrics.facts(late, twins).items()}
+    part = {name: fact.text for name, fact in metrics.facts(late, *twins).items()}
     assert (part["small-top"], part["small-own"], part["small-top-learned"]) == ("88%", "88%", "2 of 3")  # without that one
     assert metrics.size_rows(late)[-1][3] == "0.89 ± 0.01"
-    worse = metrics.facts(found(gold=both(0.9, 0.5)), twins)
+    worse = metrics.facts(found(gold=both(0.9, 0.5)), *twins)
     assert (worse["ahead"].text, worse["behind"].text) == ("none", "four")
 
 
@@ -210,7 +241,10 @@ def test_a_chain_with_a_rule_that_nobody_gave_is_made_up() -> None:
     twins = metrics.of_twins(Shelf(planted(kept=invents)), "laptop")
     large, small = (twins[TWIN, LARGEST, *arm] for arm in (LARGE, SMALL))
     assert metrics.made_up(large) == (3 * len(large), 0, 12 * len(large))
-    assert metrics.made_up(small) == (0, 0, 12 * len(small))
+    assert metrics.made_up(small) == (len(small), len(small), 12 * len(small))
+    rows = metrics.twin_rows(twins)
+    assert [row[:2] for row in rows] == [(arm, str(seed)) for arm in ("large", "small") for seed in range(4)]
+    assert {row[:1] + row[-1:] for row in rows} == {("large", "3 (0) of 12"), ("small", "1 (1) of 12")}
 
 
 def test_dials_have_a_stop_for_every_size_and_arm_and_nothing_where_runs_have_ended() -> None:

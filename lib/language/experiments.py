@@ -362,13 +362,15 @@ def asking_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     return {kind: [spec(*kind, seed) for seed in s.seeds] for kind in _kinds(s, CHAIN, (HARD,), CROSSED, most)}
 
 
-TWIN, ALONE = "twin", "label alone"
-"""Beside a twin of the chain: with chains of thought as published, and with nothing before the label."""
-TWINS, TWINS_AGAIN, TWIN_TRIALS = (f"language-prontoqa-twin{end}" for end in ("", "-again", "-search"))
-TWIN_SEEDS = {TWINS: (0, 1, 2, 3), TWINS_AGAIN: (4, 5, 6, 7, 8)}
+TWIN, SHUFFLED, ALONE = "twin", "shuffled twin", "label alone"
+"""Beside a twin of the chain, with rules in order and in any: with chains of thought as published, and with nothing before the
+label."""
+TWINS = {TWIN: "language-prontoqa-twin", SHUFFLED: "language-prontoqa-shuffled"}
+TWIN_TRIALS = "language-prontoqa-twin-search"
+TWIN_SEEDS = {TWIN: (0, 1, 2, 3), SHUFFLED: (4, 5, 6, 7)}
 
 
-def _twin_spec(profile: str, study: str, arm: tuple[float, float], seed: int, **other: Any) -> RunSpec:
+def _twin_spec(profile: str, variant: str, study: str, arm: tuple[float, float], seed: int, **other: Any) -> RunSpec:
     """One run on the most questions, in single precision. A twin takes as many concepts as the chain, so that the paper's
     profile has one hop less."""
     s = ASKING[check_profile(profile)]
@@ -376,26 +378,30 @@ def _twin_spec(profile: str, study: str, arm: tuple[float, float], seed: int, **
     hops = tuple(count for count in about["hops"] if count < about["concepts"] // 2)
     train = replace(_longer(s.gpt.train) if len(s.sizes) > 1 else s.gpt.train, precision="float32", **other)
     setting = replace(s, gpt=replace(s.gpt, train=train), task=tuple((about | {"hops": hops}).items()))
-    return reading_spec(study, setting, *arm, seed, max(s.sizes), chain=True, hard=False, twin=True)
+    beside = {"twin": True} | ({"shuffled": True} if variant == SHUFFLED else {})
+    return reading_spec(study, setting, *arm, seed, max(s.sizes), chain=True, hard=False, **beside)
 
 
-def twin_specs(profile: str, study: str = TWINS) -> dict[Kind, list[RunSpec]]:
+def twin_specs(profile: str, variant: str = TWIN) -> dict[Kind, list[RunSpec]]:
     """{(variant, size, γ, decay): runs} of the paper's two arms, always on questions of the book."""
-    seeds = TWIN_SEEDS[study] if profile != "smoke" else TWIN_SEEDS[study][:1]
-    size = max(ASKING[check_profile(profile)].sizes)
-    return {(TWIN, size, *arm): [_twin_spec(profile, study, arm, seed) for seed in seeds] for arm in (LARGE, SMALL)}
+    seeds = TWIN_SEEDS[variant] if profile != "smoke" else TWIN_SEEDS[variant][:1]
+    size, study = max(ASKING[check_profile(profile)].sizes), TWINS[variant]
+    return {(variant, size, *arm): [_twin_spec(profile, variant, study, arm, seed) for seed in seeds] for arm in (LARGE, SMALL)}
 
 
-def twins_again(profile: str) -> dict[Kind, list[RunSpec]]:
-    """The same on new seeds: their criteria were written when the others had been seen."""
-    return twin_specs(profile, TWINS_AGAIN)
+def shuffled_specs(profile: str) -> dict[Kind, list[RunSpec]]:
+    return twin_specs(profile, SHUFFLED)
 
 
 def twin_search(profile: str) -> list[RunSpec]:
-    """The trials, on a seed that is not reported: with chains, and labels alone."""
+    """The trials, on a seed that is not reported: with chains, rules in order and in any, and labels alone."""
     every = max(1, ASKING[check_profile(profile)].gpt.train.steps // 25)
-    found = [_twin_spec(profile, TWIN_TRIALS, arm, SEARCH_SEED, eval_every=every) for arm in (LARGE, SMALL)]
-    alone = [replace(spec, task=tuple((dict(spec.task) | {"chain": False}).items())) for spec in found]
+    found = [
+        _twin_spec(profile, variant, TWIN_TRIALS, arm, SEARCH_SEED, eval_every=every)
+        for variant in TWINS
+        for arm in (LARGE, SMALL)
+    ]
+    alone = [replace(spec, task=tuple((dict(spec.task) | {"chain": False}).items())) for spec in found[:2]]
     return [*found, *alone] if profile != "smoke" else alone
 
 
@@ -510,8 +516,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _language("language-scan", "SCAN: a primitive that was seen alone", make_scan, scan_specs),
     _language("language-cogs", "COGS: 21 cases", make_cogs, cogs_specs),
     _language("language-prontoqa", "PrOntoQA over sizes", make_asking, asking_specs),
-    _language(TWINS, "PrOntoQA beside a twin of the chain", make_asking, twin_specs),
-    _language(TWINS_AGAIN, "PrOntoQA beside a twin: new seeds", make_asking, twins_again),
+    _language(TWINS[TWIN], "PrOntoQA beside a twin of the chain", make_asking, twin_specs),
+    _language(TWINS[SHUFFLED], "PrOntoQA beside a twin, rules in any order", make_asking, shuffled_specs),
     _language(TWIN_TRIALS, "PrOntoQA beside a twin: trials", make_asking, twin_search),
     _language("language-prontoqa-search", "PrOntoQA: trials of the length of training", make_asking, asking_search),
     _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs),

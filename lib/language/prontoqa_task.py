@@ -8,7 +8,9 @@ still the true one can be told without reasoning: its concept occurs elsewhere i
 ours, the distractor's concept has a child and a parent of its own, so that it occurs elsewhere too, and stands before the true
 rule as often as behind it. (By the published rules, the more hops the likelier the distractor comes first.) In the `twin`
 variant, ours, too, it stands in a chain of its own that differs from the creature's in this one sign; the rules of both chains
-are merged at random, each chain's in their order, so that the true one is found by following the creature alone.
+are merged at random, each chain's in their order, so that looks do not tell the true one. Places still do: a rule that stands
+behind those of the creature's concept is rather of its chain. Where they are `shuffled`, all rules stand in any order, and the
+true one is found by following the creature alone.
 
 An example is a pure function of (task, seed, number). Its words are the published text's, with its capitals; every mark is a
 word.
@@ -125,6 +127,7 @@ class Task:
     distractor: bool = True
     hard: bool = False
     twin: bool = False
+    shuffled: bool = False
 
     def __post_init__(self) -> None:
         check_count("concepts", self.concepts)
@@ -138,6 +141,8 @@ class Task:
             raise LanguageError("the hard variant is about the distractor: ask for both or for neither.")
         if self.hard and self.twin:
             raise LanguageError("the twin of a chain is hard enough: ask for one of both.")
+        if self.shuffled and not self.twin:
+            raise LanguageError("rules are shuffled beside a twin alone: ask for both or for neither.")
         hops = max(self.hops)
         if hops > self._below:
             least = hops + 1 + (hops + 1 if self.twin else self._aside)
@@ -241,6 +246,9 @@ class Task:
             order = draws.shuffled([True] * len(sentences) + [False] * len(beside_them))
             place, queues = order.index(False), {True: iter(sentences), False: iter(beside_them)}
             sentences = [next(queues[own_chain]) for own_chain in order]
+            if self.shuffled:
+                sentences = draws.shuffled(sentences)
+                place = min(sentences.index(rule) for rule in beside_them)
         elif aside:
             beside = aside[0]
             rules = [_rule(draws, aside[0], fact.opposite.words)]

@@ -420,12 +420,13 @@ TRAIN_STREAM, TEST_STREAM = 0, 1  # streams of examples, of training and others
 
 @cache
 def asking_data(
-    size: int, test: int, concepts: int, hops: tuple[int, ...], hard: bool, chain: bool, twin: bool = False
+    size: int, test: int, concepts: int, hops: tuple[int, ...], hard: bool, chain: bool, **beside: bool
 ) -> tuple[prontoqa_task.Task, Questions, Questions]:
-    task = prontoqa_task.Task(concepts=concepts, hops=hops, hard=hard, twin=twin)
-    known, others = (task.examples(stream, 0, count) for stream, count in ((TRAIN_STREAM, size), (TEST_STREAM, test)))
-    first, second = (prontoqa_task.questions(some, task.vocabulary, chain) for some in (known, others))
-    return task, first, second
+    about = {"concepts": concepts, "hops": hops, "hard": hard, **beside}
+    task = prontoqa_task.Task(**about)
+    drawn = (_examples(stream, count, **about) for stream, count in ((TRAIN_STREAM, size), (TEST_STREAM, test)))
+    known, others = (prontoqa_task.questions(some, task.vocabulary, chain) for some in drawn)
+    return task, known, others
 
 
 def asking_examples(spec: RunSpec) -> tuple[list[Example], list[Example]]:
@@ -434,8 +435,13 @@ def asking_examples(spec: RunSpec) -> tuple[list[Example], list[Example]]:
     if "data" in task:
         known, test, _ = own.questions_of(task["data"])
         return known[: task["size"]], test[: task["test"]]
-    about = {name: task.get(name, False) for name in ("concepts", "hops", "hard", "twin")}
+    about = {name: task[name] for name in ("concepts", "hops", "hard")} | _beside(task)
     return _examples(TRAIN_STREAM, task["size"], **about), _examples(TEST_STREAM, task["test"], **about)
+
+
+def _beside(task: Mapping[str, Any]) -> dict[str, bool]:
+    """What stands beside the chain where it is a twin; older specs do not say it."""
+    return {name: task[name] for name in ("twin", "shuffled") if name in task}
 
 
 @cache
@@ -445,14 +451,15 @@ def _examples(stream: int, count: int, **about: Any) -> list[Example]:
 
 @records("train", "train label", "test", "label")
 def make_asking(spec: RunSpec) -> Asking:
-    """Task: `size` of the training set, `test` questions that are asked, and which questions are drawn: `hard`, or a `twin`."""
+    """Task: `size` of the training set, `test` questions that are asked, and which questions are drawn: `hard`, or a `twin`, with its
+    rules in order or `shuffled`."""
     task = dict(spec.task)
     if "data" in task:
         words = own.questions_of(task["data"])[2]
         known, test = (prontoqa_task.questions(some, words, task["chain"]) for some in asking_examples(spec))
         return _checked(spec, len(words), Asking(known, test, words, keep=task["keep"]))
     asked = (task[name] for name in ("size", "test", "concepts", "hops", "hard", "chain"))
-    drawn, known, test = asking_data(*asked, task.get("twin", False))
+    drawn, known, test = asking_data(*asked, **_beside(task))
     return _checked(spec, len(drawn.vocabulary), Asking(known, test, drawn.vocabulary, keep=task["keep"]))
 
 

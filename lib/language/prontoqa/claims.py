@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero, asking, by_exact_test
-from lib.core.read.statistics import compare
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
 from lib.language.experiments import ASKING, CHAIN, HARD, LARGE, SMALL, TWIN, TWINS_AGAIN
@@ -111,10 +110,9 @@ def _twins_again(measure: Callable[[Sequence[StoredRun]], np.ndarray], name: str
     def measured(store: Store, profile: str) -> Measured:
         runs = metrics.of_twins(store, profile, TWINS_AGAIN)
         large, small = (runs[TWIN, arms.largest(runs, TWIN), *arm] for arm in (LARGE, SMALL))
-        both = [*large, *small]
-        found = compare(measure(both), [False] * len(large) + [True] * len(small))
+        found = metrics.leads_by_ranks(runs, measure)
         parts = (
-            _unlearned(metrics.label_steps(both)),
+            _unlearned(metrics.label_steps([*large, *small])),
             by_exact_test(f"{name}: exact rank test of the small arm's", found.p, found.opposite, found.least),
         )
         return Measured(parts, len(small))

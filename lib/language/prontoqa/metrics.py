@@ -10,7 +10,7 @@ import numpy as np
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, span
 from lib.core.read.measures import first_step, mean_std
-from lib.core.read.statistics import compare
+from lib.core.read.statistics import Comparison, compare
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, prontoqa_task
 from lib.language.arms import Example, Runs, largest, middle, sizes
@@ -31,7 +31,7 @@ from lib.language.experiments import (
 )
 from lib.language.prontoqa_task import NAMES
 from lib.language.study import END_TOKEN, PAD_TOKEN, TEST_STREAM, asking_examples, make_asking
-from lib.language.text import OUT
+from lib.language.text import OUT, Vocabulary
 
 READINGS = {
     "label": "label, behind the gold chain (main reading)",
@@ -113,12 +113,18 @@ def examples(run: StoredRun) -> list[Example]:
     study = make_asking(run.spec)
     kept = run.snapshots()[run.steps]
     found = []
-    for i, written in enumerate(kept["written"].long()):
+    for i, said in enumerate(_written(run, study.words)):
         rows, start, length = study.test.rows, int(study.test.rows.start[i]), int(study.test.rows.length[i])
-        text = lambda tokens: " ".join(w for w in study.words.decode(tokens) if w != OUT).replace(" .", ".").replace(" :", ":")
-        said = [int(t) for t in written if int(t) not in (END_TOKEN, PAD_TOKEN)]
-        found.append((text(rows.tokens[i, :start]), text(rows.tokens[i, start : length - 1]), text(said), bool(kept["own"][i])))
+        text = lambda words: " ".join(w for w in words if w != OUT).replace(" .", ".").replace(" :", ":")
+        asked, gold = (study.words.decode(rows.tokens[i, a:b]) for a, b in ((0, start), (start, length - 1)))
+        found.append((text(asked), text(gold), text(said), bool(kept["own"][i])))
     return found
+
+
+def _written(run: StoredRun, words: Vocabulary) -> list[list[str]]:
+    """In words, the chains and labels of its own that a run keeps, those of the first questions."""
+    kept = run.snapshots()[run.steps]["written"].long().tolist()
+    return [words.decode([t for t in tokens if t not in (END_TOKEN, PAD_TOKEN)]) for tokens in kept]
 
 
 def made_up(runs: Sequence[StoredRun]) -> tuple[int, int, int]:
@@ -126,11 +132,10 @@ def made_up(runs: Sequence[StoredRun]) -> tuple[int, int, int]:
     of these all such rules are off by their sign alone; and how many chains there are."""
     found = []
     for run in runs:
-        words, asked = make_asking(run.spec).words, asking_examples(run.spec)[1]
-        for example, written in zip(asked, run.snapshots()[run.steps]["written"].long(), strict=False):
-            chain = sentences(words.decode([t for t in written.tolist() if t not in (END_TOKEN, PAD_TOKEN)]))
+        asked = asking_examples(run.spec)[1]
+        for example, written in zip(asked, _written(run, make_asking(run.spec).words), strict=False):
             given = {says(rule) for rule in sentences(example.context)}
-            said = [says(rule) for rule in chain if len(rule) > 1 and rule[0] not in NAMES]
+            said = [says(rule) for rule in sentences(written) if len(rule) > 1 and rule[0] not in NAMES]
             wrong = [rule for rule in said if rule not in given]
             found.append((bool(wrong), bool(wrong) and all((who, not sign, what) in given for who, sign, what in wrong)))
     return sum(wrong for wrong, _ in found), sum(sign for _, sign in found), len(found)
@@ -175,7 +180,23 @@ def joined(runs: Sequence[StoredRun]) -> np.ndarray:
     return own(runs, JOINED)
 
 
-def facts(runs: Runs, twins: Runs) -> dict[str, Fact]:
+def together(*twins: Runs) -> dict[Kind, list[StoredRun]]:
+    """The runs of several studies of the same kinds."""
+    return {kind: [run for of in twins for run in of[kind]] for kind in twins[0]}
+
+
+def _paper_arms(twins: Runs) -> dict[str, Sequence[StoredRun]]:
+    """{arm: runs} beside a twin."""
+    return {name: twins[TWIN, largest(twins, TWIN), *arm] for arm, name in SIZE_OF.items()}
+
+
+def leads_by_ranks(twins: Runs, measure: Callable[[Sequence[StoredRun]], np.ndarray]) -> Comparison:
+    """Is a measure, a value a run, larger in the small arm? An exact rank test of seeds."""
+    large, small = _paper_arms(twins).values()
+    return compare(measure([*large, *small]), [False] * len(large) + [True] * len(small))
+
+
+def facts(runs: Runs, twins: Runs, again: Runs) -> dict[str, Fact]:
     """What the text of chapter 21 says: of the two arms at every size, of every arm at one, of chains of their own, beside a
     twin."""
     all_sizes, top = sizes(runs, CHAIN, *SMALL), largest(runs, CHAIN)
@@ -225,44 +246,41 @@ def facts(runs: Runs, twins: Runs) -> dict[str, Fact]:
         "{:.0%}",
         "hard variant, who believes a concept whose child has an adjective",
     )
-    return found | _twin_facts(twins)
+    return found | _twin_facts(twins, again)
 
 
-def _twin_facts(twins: Runs) -> dict[str, Fact]:
-    size = largest(twins, TWIN)
-    both = {name: twins[TWIN, size, *arm] for arm, name in SIZE_OF.items()}
-    asked = "new questions right behind own chains beside a twin, {}, {}, mean over seeds"
-    found = {
-        f"twin-{name}-{word}": Fact(float(own(group, hops).mean()), "{:.0%}", asked.format(f"{word} hops", name))
-        for name, group in both.items()
-        for hops, word in ((1, "one"), (JOINED, "two"))
+def _twin_facts(twins: Runs, again: Runs) -> dict[str, Fact]:
+    """Of the first runs beside a twin (`twin-`), of those on new seeds (`again-`), and of both (`every-`)."""
+    shares = {"two": joined, "new": arms.shares}
+    words = {
+        "two": f"new questions of {JOINED} hops beside a twin, right behind own chains",
+        "new": "every word of the gold chain right, new questions beside a twin",
     }
-    for name, group in both.items():
-        rests = f"beside a twin, {JOINED} hops, {name}"
-        found[f"twin-{name}-range"] = Fact(span(own(group, JOINED)), "{:.0%} to {:.0%}", f"shares of runs, {rests}")
+    found = {}
+    for key, of, which in (("twin", twins, "first seeds"), ("again", again, "new seeds")):
+        both = _paper_arms(of)
+        for arm, group in both.items():
+            for name, share in shares.items():
+                rests = f"{words[name]}, {which}, {arm}"
+                found[f"{key}-{arm}-{name}"] = Fact(float(share(group).mean()), "{:.0%}", f"{rests}, mean")
+                found[f"{key}-{arm}-{name}-range"] = Fact(span(share(group)), "{:.0%} to {:.0%}", f"{rests}, runs")
+        found[f"{key}-seeds"] = Fact(in_words(len(both["small"])), "{}", f"runs of each arm beside a twin, {which}")
+    mean, low, high = arms.contrast(*(_paper_arms(twins)[arm] for arm in ("small", "large")), joined)
+    for name, share in shares.items():
+        rests = f"one-sided exact rank test of the small arm's lead: {words[name]}, new seeds"
+        found[f"again-ranks-{name}"] = Fact(leads_by_ranks(again, share).p, "{:.2g}", rests)
+    for arm, group in _paper_arms(together(twins, again)).items():
         wrong, sign, kept = made_up(group)
-        rests = f"chains with a rule that nobody gave, beside a twin, {name}"
-        found[f"twin-{name}-made-up"] = Fact((wrong, kept), "{} of {}", rests)
-        if name == "large":
-            found["twin-large-sign"] = Fact((sign, wrong), "{} of {}", f"{rests}, wrong by its sign alone")
-        words = "every word of the gold chain right, beside a twin, {}, {}"
-        for key, share in (("new", "test"), ("known", "train")):
-            value = float(arms.shares(group, share).mean())
-            found[f"twin-{name}-{key}"] = Fact(value, "{:.0%}", words.format(f"{key} questions, mean over seeds", name))
-        ends = span(arms.shares(group))
-        found[f"twin-{name}-new-range"] = Fact(ends, "{:.0%} to {:.0%}", words.format("new questions, runs", name))
-    mean, low, high = arms.contrast(both["small"], both["large"], lambda group: own(group, JOINED))
+        rests = f"chains with a rule that nobody gave, beside a twin, {arm}"
+        found[f"every-{arm}-made-up"] = Fact((wrong, kept), "{} of {}", rests)
+        if arm == "large":
+            found["every-large-sign"] = Fact((sign, wrong), "{} of {}", f"{rests}, wrong by its sign alone")
     readers = without_reasoning(twins, TWIN, JOINED)
-    of_small = [name == "small" for name, group in both.items() for _ in group]
-    ranks = compare(np.concatenate([arms.shares(group) for group in both.values()]), of_small)
-    rests = "one-sided exact rank test of the small arm's lead beside a twin, whole gold chains of new questions"
     return found | {
         "twin-hops": Fact(in_words(JOINED), "{}", "hops of the questions on which twins are judged"),
-        "twin-lead": Fact(mean, "{:+.2f}", "lead of the small arm, questions of two hops beside a twin"),
+        "twin-lead": Fact(mean, "{:+.2f}", "lead of the small arm, questions of two hops beside a twin, first seeds"),
         "twin-lead-ends": Fact((low, high), "{:+.2f} to {:+.2f}", "its 95 % interval, paired by seed"),
-        "twin-ranks-words": Fact(ranks.p, "{:.2g}", rests),
         "twin-bar": Fact(max(readers.values()), "{:.0%}", "best reader that does not follow the creature, the same questions"),
-        "twin-seeds": Fact(in_words(len(both["small"])), "{}", "runs of each arm beside a twin"),
     }
 
 
@@ -270,6 +288,10 @@ def _twin_facts(twins: Runs) -> dict[str, Fact]:
 
 HEAD = ("steps", "label, gold chain", "label, own chain", "every word", "every word, training")
 READER_HEAD = ("reader", "as published", "hard variant", "twin, one hop", f"twin, {JOINED} hops")
+TWIN_HEAD = (
+    *("arm", "seed", "label, one hop", f"label, {JOINED} hops", "every word", "every word, training"),
+    "made-up chains (by sign alone)",
+)
 TRIAL_HEAD = (
     *("task", "questions", "arm", "steps", "labels, step", "every word, step"),
     *("label, gold chain", "label, own chain", "every word"),
@@ -308,6 +330,17 @@ def reader_rows(runs: Runs, twins: Runs) -> list[tuple[str, ...]]:
     columns = [without_reasoning(runs, variant) for variant in (CHAIN, HARD)]
     columns += [without_reasoning(twins, TWIN, hops) for hops in (1, JOINED)]
     return [(reader, *(f"{column[reader]:.3f}" for column in columns)) for reader in columns[0]]
+
+
+def twin_rows(twins: Runs) -> list[tuple[str, ...]]:
+    """Beside a twin, run by run."""
+    rows = []
+    for arm, group in _paper_arms(twins).items():
+        for run in group:
+            shares = *(own([run], hops)[0] for hops in (1, JOINED)), run.metrics["test"], run.metrics["train"]
+            wrong, sign, kept = made_up([run])
+            rows.append((arm, str(run.spec.seed), *(f"{share:.2f}" for share in shares), f"{wrong} ({sign}) of {kept}"))
+    return rows
 
 
 def trial_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
