@@ -25,7 +25,7 @@ from lib.core.sweep.experiment import Experiment
 from lib.core.train.plan import Options
 from lib.language import cogs, own, scan, stories
 from lib.language.baselines import sentences
-from lib.language.experiments import EXPERIMENTS, OWN_DATA, TWIN_SEEDS, bring, cogs_specs, own_specs, scan_specs
+from lib.language.experiments import EXPERIMENTS, OWN_DATA, TWINS, bring, cogs_specs, own_specs, scan_specs
 from lib.language.mixture import claims as of_mix
 from lib.language.mixture import metrics as mixture
 from lib.language.own import Own, Row, read
@@ -447,12 +447,7 @@ CHAPTERS: dict[int, tuple[tuple[Claim, ...], Callable[[Store], dict]]] = {
         of_scan_cogs.CLAIMS,
         lambda store: scan_cogs.facts(scan_cogs.of_scan(store, "smoke"), scan_cogs.of_cogs(store, "smoke")),
     ),
-    21: (
-        of_asking.CLAIMS,
-        lambda store: prontoqa.facts(
-            prontoqa.of_asking(store, "smoke"), *(prontoqa.of_twins(store, "smoke", study) for study in TWIN_SEEDS)
-        ),
-    ),
+    21: (of_asking.CLAIMS, lambda store: prontoqa.facts(prontoqa.of_asking(store, "smoke"), prontoqa.of_twins(store, "smoke"))),
     22: (of_mix.CLAIMS, lambda store: mixture.facts(mixture.of_mix(store, "smoke"), "smoke")),
 }
 
@@ -468,7 +463,7 @@ def test_a_chapter_is_made_of_runs_on_a_readers_files_and_of_no_others(tmp_path:
     apart = [spec for spec in theirs if not dict(spec.task).get("hard")]
     assert {dict(spec.task)["data"] for spec in apart} == set(own._given[0].values())
     assert not {spec.key for spec in apart} & {spec.key for spec in ours}
-    beside = TWIN_SEEDS if page == 21 else []  # always of the book
+    beside = list(TWINS.values()) if page == 21 else []  # always of the book
     for name in (*PAGES[page], *beside):
         BY_NAME[name].obtain(BY_NAME[name].specs("smoke"), store, Options(device="cpu"), progress=False)
     asked, facts = CHAPTERS[page]

@@ -19,13 +19,13 @@ from lib.language.experiments import (
     CROSSED,
     HARD,
     LARGE,
+    SHUFFLED,
     SMALL,
     TWIN,
-    TWINS_AGAIN,
     Kind,
     asking_specs,
+    shuffled_specs,
     twin_specs,
-    twins_again,
 )
 from lib.language.prontoqa import figures, metrics
 from lib.language.prontoqa.claims import CLAIMS
@@ -98,16 +98,17 @@ def planted(
     nothing is said). `steps`: the step at which a kind has learned its labels, None for never; `chains`: the same shares of
     whole chains, of each a tenth where nothing is said."""
     runs = []
-    for kind, specs in [*asking_specs("laptop").items(), *twin_specs("laptop").items(), *twins_again("laptop").items()]:
+    for kind, specs in (asking_specs("laptop") | twin_specs("laptop") | shuffled_specs("laptop")).items():
         for spec in specs:
             value, itself = (share - 0.01 * spec.seed for share in (gold.get(kind, 0.5), own.get(kind, 0.51)))
             step = steps.get(kind, 500)
+            whole = chains[kind] - 0.01 * spec.seed if kind in chains else 0.1
             told = [0.6, *[1.0 if step else 0.9] * 2]
             history = {"step": [100, step or 500, spec.train.steps], "train": [0.0, 0.4, 0.9], "label": [0.5, 0.5, value]}
             ends = {
                 "own": itself,
                 "label": value,
-                "test": chains.get(kind, 0.1 + 0.01 * spec.seed) - 0.01 * spec.seed,
+                "test": whole,
                 "train": 0.9,
             }
             runs.append(planted_run(spec, ends, history | {"train label": told}, kept=kept))
@@ -123,13 +124,14 @@ READERS = {
     CHAIN: {BAG: 0.53, NAMED: 1.0, CHILD: 0.6},
     HARD: {BAG: 0.48, NAMED: 0.62, CHILD: 0.61},
     TWIN: {BAG: 0.5, NAMED: 0.52, CHILD: 0.47},
+    SHUFFLED: {BAG: 0.5, NAMED: 0.51, CHILD: 0.5},
 }
 
 
 @pytest.fixture(autouse=True)
 def readers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers of readers that do not reason, so that a sentence can be known."""
-    monkeypatch.setattr(metrics, "without_reasoning", lambda runs, variant, hops=0: READERS[variant])
+    monkeypatch.setattr(metrics, "without_reasoning", lambda runs, variant, hops=0: {metrics.LOOKS: 0.5} | READERS[variant])
 
 
 # ---------------------------------------------------------------- claims
@@ -163,13 +165,14 @@ SLOWER = {(CHAIN, size, *LARGE): 900 for size in SIZES}
         ("twin", {"own": both(0.51, 0.53, TWIN)}, "partly"),  # ahead, at the readers' level
         ("twin", {"own": both(0.8, 0.4, TWIN)}, "opposite"),
         ("twin", {"own": both(0.55, 0.8, TWIN), "steps": {(TWIN, LARGEST, *LARGE): None}}, "too small to tell"),
-        ("twin-again", {"own": both(0.6, 0.63, TWIN)}, "reproduced"),
-        ("twin-again", {"own": both(0.6, 0.62, TWIN)}, "no clear effect"),
-        ("twin-again", {"own": both(0.8, 0.5, TWIN)}, "opposite"),
-        ("twin-again", {"own": both(0.6, 0.9, TWIN), "steps": {(TWIN, LARGEST, *SMALL): None}}, "too small to tell"),
-        ("twin-chains", {"chains": both(0.4, 0.43, TWIN)}, "reproduced"),
-        ("twin-chains", {"chains": both(0.4, 0.41, TWIN)}, "no clear effect"),
-        ("twin-chains", {"chains": both(0.5, 0.3, TWIN)}, "opposite"),
+        ("shuffled", {"own": both(0.6, 0.9, SHUFFLED)}, "reproduced"),
+        ("shuffled", {"own": both(0.8, 0.81, SHUFFLED)}, "partly"),  # above the readers, and not clearly ahead
+        ("shuffled", {"own": both(0.55, 0.61, SHUFFLED)}, "partly"),  # ahead, at the readers' level
+        ("shuffled", {"own": both(0.8, 0.4, SHUFFLED)}, "opposite"),
+        ("shuffled", {"own": both(0.6, 0.9, SHUFFLED), "steps": {(SHUFFLED, LARGEST, *SMALL): None}}, "too small to tell"),
+        ("shuffled-chains", {"chains": both(0.4, 0.44, SHUFFLED)}, "reproduced"),
+        ("shuffled-chains", {"chains": both(0.4, 0.41, SHUFFLED)}, "no clear effect"),
+        ("shuffled-chains", {"chains": both(0.5, 0.3, SHUFFLED)}, "opposite"),
     ],
 )
 def test_claims_follow_the_numbers(claim: str, how: dict[str, Any], status: str) -> None:
@@ -214,13 +217,12 @@ def test_a_run_that_does_not_learn_needs_more_than_the_limit() -> None:
 
 def test_facts_are_of_the_arms_at_each_size() -> None:
     runs = found(gold=GOOD | {(CHAIN, MIDDLE, *CROSSED[0]): 0.61}, own=OWN, steps={(CHAIN, SIZES[2], *SMALL): None})
-    shelf = Shelf(planted(kept=joins, chains=both(0.4, 0.6, TWIN)))
-    twins = metrics.of_twins(shelf, "laptop"), metrics.of_twins(shelf, "laptop", TWINS_AGAIN)
-    shown = {name: fact.text for name, fact in metrics.facts(runs, *twins).items()}
-    assert [shown[f"{when}-{arm}-two"] for when in ("twin", "again") for arm in ("small", "large")] == ["100%", "0%"] * 2
-    assert [shown[f"again-{arm}-new-range"] for arm in ("small", "large")] == ["52% to 56%", "32% to 36%"]
-    assert (shown["twin-lead"], shown["twin-bar"], shown["again-ranks-new"]) == ("+1.00", "52%", "0.004")
-    assert (shown["twin-seeds"], shown["again-seeds"], shown["every-large-made-up"]) == ("four", "five", "0 of 108")
+    twins = metrics.of_twins(Shelf(planted(kept=joins, chains=both(0.4, 0.6, SHUFFLED))), "laptop")
+    shown = {name: fact.text for name, fact in metrics.facts(runs, twins).items()}
+    assert [shown[f"{order}-{arm}-two"] for order in ("twin", "shuffled") for arm in ("small", "large")] == ["100%", "0%"] * 2
+    assert [shown[f"shuffled-{arm}-new-range"] for arm in ("small", "large")] == ["53% to 56%", "33% to 36%"]
+    assert (shown["twin-bar"], shown["shuffled-bar"], shown["shuffled-ranks-new"]) == ("52%", "51%", "0.014")
+    assert (shown["twin-seeds"], shown["shuffled-large-made-up"]) == ("four", "0 of 48")
     assert (shown["sizes"], shown["compared"], shown["ahead"], shown["behind"]) == ("four", "three", "three", "none")
     assert (shown["small-unlearned"], shown["small-top-learned"]) == ("three", "3 of 3")
     assert (shown["small-middle"], shown["large-middle"], shown["crossed-decay"]) == ("89%", "54%", "60%")
@@ -230,10 +232,10 @@ def test_facts_are_of_the_arms_at_each_size() -> None:
     group = late[CHAIN, LARGEST, *SMALL]
     group[0].history["train label"][-1] = 0.6
     group[0].metrics.update({"label": 0.5, "own": 0.5})
-    part = {name: fact.text for name, fact in metrics.facts(late, *twins).items()}
+    part = {name: fact.text for name, fact in metrics.facts(late, twins).items()}
     assert (part["small-top"], part["small-own"], part["small-top-learned"]) == ("88%", "88%", "2 of 3")  # without that one
     assert metrics.size_rows(late)[-1][3] == "0.89 ± 0.01"
-    worse = metrics.facts(found(gold=both(0.9, 0.5)), *twins)
+    worse = metrics.facts(found(gold=both(0.9, 0.5)), twins)
     assert (worse["ahead"].text, worse["behind"].text) == ("none", "four")
 
 
@@ -243,8 +245,8 @@ def test_a_chain_with_a_rule_that_nobody_gave_is_made_up() -> None:
     assert metrics.made_up(large) == (3 * len(large), 0, 12 * len(large))
     assert metrics.made_up(small) == (len(small), len(small), 12 * len(small))
     rows = metrics.twin_rows(twins)
-    assert [row[:2] for row in rows] == [(arm, str(seed)) for arm in ("large", "small") for seed in range(4)]
-    assert {row[:1] + row[-1:] for row in rows} == {("large", "3 (0) of 12"), ("small", "1 (1) of 12")}
+    assert [row[:3] for row in rows[:8]] == [(TWIN, arm, str(seed)) for arm in ("large", "small") for seed in range(4)]
+    assert {row[1:2] + row[-1:] for row in rows} == {("large", "3 (0) of 12"), ("small", "1 (1) of 12")}
 
 
 def test_dials_have_a_stop_for_every_size_and_arm_and_nothing_where_runs_have_ended() -> None:

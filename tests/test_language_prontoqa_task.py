@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 
 from lib.core.model import rng
 from lib.core.record.spec import SpecError
-from lib.language.baselines import bag_of_words, by_child, by_looks, by_occurrence, occurrences, sentences
+from lib.language.baselines import bag_of_words, by_child, by_looks, by_occurrence, by_place, occurrences, sentences
 from lib.language.draws import Draws, mix, zipf
 from lib.language.prontoqa_task import CONCEPTS, FAMILIES, LABELS, NAMES, Example, Task, questions
 from lib.language.text import END, OUT, LanguageError
@@ -124,6 +125,22 @@ def test_a_tree_finds_what_looks_tell_and_in_a_twin_nothing() -> None:
     small = {"concepts": 6, "hops": (1, 2)}
     assert told(Task(**small)) == told(Task(**small, hard=True)) == 1
     assert told(Task(**small, twin=True)) == pytest.approx(0.5, abs=0.09)
+    assert told(Task(**small, twin=True, shuffled=True)) == pytest.approx(0.5, abs=0.09)
+
+
+def test_shuffled_rules_are_those_of_a_twin_in_another_order() -> None:
+    task = Task(concepts=6, hops=(1, 2), twin=True)
+    places = set()
+    for merged, shuffled in zip(sample(task, 60), sample(replace(task, shuffled=True), 60), strict=True):
+        rules, others = (sentences(e.context)[:-1] for e in (merged, shuffled))
+        assert sorted(rules) == sorted(others)
+        assert merged.hops == shuffled.hops
+        assert (merged.true, merged.aside) == (shuffled.true, shuffled.aside)
+        assert read(others[shuffled.place])[0] not in solve(shuffled.context)
+        places.add(rules == others)
+    assert False in places
+    with pytest.raises(LanguageError, match="beside a twin alone"):
+        Task(shuffled=True)
 
 
 def test_a_tree_believes_the_only_rule_there_is() -> None:
@@ -172,12 +189,18 @@ def same_half(example: Example) -> bool:
     return rules[found[0]][1] == ("not" not in example.question)
 
 
-@pytest.mark.parametrize("reader", [nearest, same_half])
-def test_a_twin_cannot_be_told_by_its_place(reader: Callable[[Example], bool]) -> None:
-    """Where two rules have to be joined; one rule names the creature's concept itself, and is found by who looks beside it."""
-    right = lambda hops: sum(reader(e) == e.answer for e in sample(Task(concepts=6, hops=hops, twin=True), 600)) / 600
-    assert right((2,)) < 0.62
+RIGHT = {nearest: (0.57, 0.50), same_half: (0.53, 0.50), by_place: (0.74, 0.50)}
+
+
+@pytest.mark.parametrize(("reader", "shares"), RIGHT.items())
+def test_places_tell_the_chain_where_rules_stand_in_order_and_nothing_where_they_are_shuffled(
+    reader: Callable[[Example], bool], shares: tuple[float, float]
+) -> None:
+    """Where two rules have to be joined; one rule names the creature's concept itself, and is found by who looks there."""
+    right = lambda hops, **how: sum(reader(e) == e.answer for e in sample(Task(6, hops, twin=True, **how), 1500)) / 1500
+    assert (right((2,)), right((2,), shuffled=True)) == pytest.approx(shares, abs=0.04)
     assert right((1,)) > 0.6
+    assert reader != by_place or right((1,), shuffled=True) == 1
 
 
 def test_a_bag_of_words_reads_what_words_tell() -> None:

@@ -31,7 +31,7 @@ from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import train_specs, wide_specs
 from lib.language import arms
 from lib.language.addition import metrics as addition
-from lib.language.experiments import ASKING, CHAIN, GAMMAS, LARGE, SMALL, SQUARE, TURN, TWIN, TWIN_SEEDS, Kind
+from lib.language.experiments import ASKING, CHAIN, GAMMAS, LARGE, SHUFFLED, SMALL, SQUARE, TURN, Kind
 from lib.language.mixture.metrics import gap, of_mix
 from lib.language.prontoqa import metrics as prontoqa
 from lib.language.scan_cogs.metrics import of_cogs, of_scan
@@ -200,9 +200,8 @@ def _asking(store: Store, profile: str) -> Task:
 
 
 def _following(store: Store, profile: str) -> Task:
-    """Beside a twin of the chain, on questions that nothing but following the creature answers."""
-    runs = prontoqa.together(*(prontoqa.of_twins(store, profile, study) for study in TWIN_SEEDS))
-    pair = [runs[TWIN, arms.largest(runs, TWIN), *arm] for arm in (LARGE, SMALL)]
+    """Beside a twin of the chain, on questions that only who joins rules answers."""
+    pair = list(prontoqa.paper_arms(prontoqa.of_twins(store, profile), SHUFFLED).values())
     right = lambda run: float(prontoqa.joined([run])[0])
     one = setting("", pair, right, _ARMS, prontoqa.learned)
     what = f"labels right behind an own chain of {prontoqa.JOINED} rules"

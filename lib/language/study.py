@@ -451,8 +451,8 @@ def _examples(stream: int, count: int, **about: Any) -> list[Example]:
 
 @records("train", "train label", "test", "label")
 def make_asking(spec: RunSpec) -> Asking:
-    """Task: `size` of the training set, `test` questions that are asked, and which questions are drawn: `hard`, or a `twin`, with its
-    rules in order or `shuffled`."""
+    """Task: `size` of the training set, `test` questions that are asked, and which questions are drawn: `hard`, or beside a
+    `twin`, rules in order or `shuffled`."""
     task = dict(spec.task)
     if "data" in task:
         words = own.questions_of(task["data"])[2]

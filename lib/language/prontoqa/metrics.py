@@ -14,7 +14,7 @@ from lib.core.read.statistics import Comparison, compare
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, prontoqa_task
 from lib.language.arms import Example, Runs, largest, middle, sizes
-from lib.language.baselines import bag_of_words, by_child, by_looks, by_occurrence, occurrences, says, sentences
+from lib.language.baselines import bag_of_words, by_child, by_looks, by_occurrence, by_place, occurrences, says, sentences
 from lib.language.experiments import (
     ALONE,
     ASKING,
@@ -22,6 +22,7 @@ from lib.language.experiments import (
     CROSSED,
     HARD,
     LARGE,
+    SHUFFLED,
     SMALL,
     TWIN,
     TWINS,
@@ -39,7 +40,7 @@ READINGS = {
     "test": "every word of the gold chain",
 }
 """The readings of a model that is trained with chains, by their names in `by_size`."""
-VARIANTS = {CHAIN: "as published", HARD: "hard variant", TWIN: "beside a twin"}
+VARIANTS = {CHAIN: "as published", HARD: "hard variant", TWIN: "beside a twin", SHUFFLED: "beside a twin, shuffled"}
 SIZE_OF = {LARGE: "large", SMALL: "small"}
 
 
@@ -48,9 +49,10 @@ def of_asking(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
     return {kind: load(specs, store) for kind, specs in asking_specs(profile).items()}
 
 
-def of_twins(store: Store, profile: str, study: str = TWINS) -> dict[Kind, list[StoredRun]]:
-    """Raises LookupError where some are missing."""
-    return {kind: load(specs, store) for kind, specs in twin_specs(profile, study).items()}
+def of_twins(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
+    """Beside a twin, rules in order and in any. Raises LookupError where some are missing."""
+    specs = {kind: some for variant in TWINS for kind, some in twin_specs(profile, variant).items()}
+    return {kind: load(some, store) for kind, some in specs.items()}
 
 
 def own(runs: Sequence[StoredRun], hops: int = 0) -> np.ndarray:
@@ -88,13 +90,14 @@ def by_size(runs: Runs, variant: str, *arm: float, name: str = "label") -> np.nd
 
 
 def without_reasoning(runs: Runs, variant: str, hops: int = 0) -> dict[str, float]:
-    """Accuracies on the test, or on its questions of so many `hops`, of readers that do not follow the creature: a bag of words
-    and a decision tree on the looks of both rules, trained on the largest training set; who believes the rule about the
-    concept that is named more often; and about one whose child, if it has any, has an adjective."""
+    """Accuracies on the test, or on its questions of so many `hops`, of readers that join no rules: a bag of words and a
+    decision tree on the looks of both rules, trained on the largest training set; who believes the rule about the concept that
+    is named more often; about one whose child, if it has any, has an adjective; and the one that stands behind those of the
+    creature's concept."""
     return _readers(runs[variant, largest(runs, variant), *LARGE][0], hops)
 
 
-@disk_cached(version=2)
+@disk_cached(version=3)
 def _readers(run: StoredRun, hops: int) -> dict[str, float]:
     """On the questions of a run: its training set and its test."""
     known, test = asking_examples(run.spec)
@@ -104,7 +107,8 @@ def _readers(run: StoredRun, hops: int) -> dict[str, float]:
         "a bag of words": bag_of_words(known, test),
         "the concept named more often": right(by_occurrence),
         "the concept with a described child": right(by_child),
-        "a decision tree on looks": by_looks(known, test),
+        LOOKS: by_looks(known, test),
+        "the next rule behind the creature’s concept": right(by_place),
     }
 
 
@@ -116,7 +120,7 @@ def examples(run: StoredRun) -> list[Example]:
     for i, said in enumerate(_written(run, study.words)):
         rows, start, length = study.test.rows, int(study.test.rows.start[i]), int(study.test.rows.length[i])
         text = lambda words: " ".join(w for w in words if w != OUT).replace(" .", ".").replace(" :", ":")
-        asked, gold = (study.words.decode(rows.tokens[i, a:b]) for a, b in ((0, start), (start, length - 1)))
+        asked, gold = (study.words.decode(rows.tokens[i, a:b].tolist()) for a, b in ((0, start), (start, length - 1)))
         found.append((text(asked), text(gold), text(said), bool(kept["own"][i])))
     return found
 
@@ -171,6 +175,7 @@ def mean_learned(runs: Sequence[StoredRun], measure: Callable[[Sequence[StoredRu
     return float(arms.learned_mean(measure(runs), learned(runs)))
 
 
+LOOKS = "a decision tree on looks"
 JOINED = 2
 """Hops of the questions on which twins are judged: of one hop alone, the concept named more often gives the answer."""
 
@@ -180,23 +185,18 @@ def joined(runs: Sequence[StoredRun]) -> np.ndarray:
     return own(runs, JOINED)
 
 
-def together(*twins: Runs) -> dict[Kind, list[StoredRun]]:
-    """The runs of several studies of the same kinds."""
-    return {kind: [run for of in twins for run in of[kind]] for kind in twins[0]}
+def paper_arms(twins: Runs, variant: str) -> dict[str, Sequence[StoredRun]]:
+    """{arm: runs} beside a twin, the large start first."""
+    return {name: twins[variant, largest(twins, variant), *arm] for arm, name in SIZE_OF.items()}
 
 
-def _paper_arms(twins: Runs) -> dict[str, Sequence[StoredRun]]:
-    """{arm: runs} beside a twin."""
-    return {name: twins[TWIN, largest(twins, TWIN), *arm] for arm, name in SIZE_OF.items()}
-
-
-def leads_by_ranks(twins: Runs, measure: Callable[[Sequence[StoredRun]], np.ndarray]) -> Comparison:
+def leads_by_ranks(twins: Runs, variant: str, measure: Callable[[Sequence[StoredRun]], np.ndarray]) -> Comparison:
     """Is a measure, a value a run, larger in the small arm? An exact rank test of seeds."""
-    large, small = _paper_arms(twins).values()
+    large, small = paper_arms(twins, variant).values()
     return compare(measure([*large, *small]), [False] * len(large) + [True] * len(small))
 
 
-def facts(runs: Runs, twins: Runs, again: Runs) -> dict[str, Fact]:
+def facts(runs: Runs, twins: Runs) -> dict[str, Fact]:
     """What the text of chapter 21 says: of the two arms at every size, of every arm at one, of chains of their own, beside a
     twin."""
     all_sizes, top = sizes(runs, CHAIN, *SMALL), largest(runs, CHAIN)
@@ -246,50 +246,48 @@ def facts(runs: Runs, twins: Runs, again: Runs) -> dict[str, Fact]:
         "{:.0%}",
         "hard variant, who believes a concept whose child has an adjective",
     )
-    return found | _twin_facts(twins, again)
+    return found | _twin_facts(twins)
 
 
-def _twin_facts(twins: Runs, again: Runs) -> dict[str, Fact]:
-    """Of the first runs beside a twin (`twin-`), of those on new seeds (`again-`), and of both (`every-`)."""
+def _twin_facts(twins: Runs) -> dict[str, Fact]:
+    """Of the runs beside a twin with its rules in order (`twin-`), and in any (`shuffled-`)."""
     shares = {"two": joined, "new": arms.shares}
     words = {
         "two": f"new questions of {JOINED} hops beside a twin, right behind own chains",
         "new": "every word of the gold chain right, new questions beside a twin",
     }
     found = {}
-    for key, of, which in (("twin", twins, "first seeds"), ("again", again, "new seeds")):
-        both = _paper_arms(of)
+    for variant, key, order in ((TWIN, "twin", "rules in order"), (SHUFFLED, "shuffled", "rules in any order")):
+        both = paper_arms(twins, variant)
         for arm, group in both.items():
             for name, share in shares.items():
-                rests = f"{words[name]}, {which}, {arm}"
-                found[f"{key}-{arm}-{name}"] = Fact(float(share(group).mean()), "{:.0%}", f"{rests}, mean")
+                rests = f"{words[name]}, {order}, {arm}"
+                found[f"{key}-{arm}-{name}"] = Fact(float(share(group).mean()), "{:.0%}", f"{rests}, mean over seeds")
                 found[f"{key}-{arm}-{name}-range"] = Fact(span(share(group)), "{:.0%} to {:.0%}", f"{rests}, runs")
-        found[f"{key}-seeds"] = Fact(in_words(len(both["small"])), "{}", f"runs of each arm beside a twin, {which}")
-    mean, low, high = arms.contrast(*(_paper_arms(twins)[arm] for arm in ("small", "large")), joined)
-    for name, share in shares.items():
-        rests = f"one-sided exact rank test of the small arm's lead: {words[name]}, new seeds"
-        found[f"again-ranks-{name}"] = Fact(leads_by_ranks(again, share).p, "{:.2g}", rests)
-    for arm, group in _paper_arms(together(twins, again)).items():
-        wrong, sign, kept = made_up(group)
-        rests = f"chains with a rule that nobody gave, beside a twin, {arm}"
-        found[f"every-{arm}-made-up"] = Fact((wrong, kept), "{} of {}", rests)
-        if arm == "large":
-            found["every-large-sign"] = Fact((sign, wrong), "{} of {}", f"{rests}, wrong by its sign alone")
-    readers = without_reasoning(twins, TWIN, JOINED)
-    return found | {
-        "twin-hops": Fact(in_words(JOINED), "{}", "hops of the questions on which twins are judged"),
-        "twin-lead": Fact(mean, "{:+.2f}", "lead of the small arm, questions of two hops beside a twin, first seeds"),
-        "twin-lead-ends": Fact((low, high), "{:+.2f} to {:+.2f}", "its 95 % interval, paired by seed"),
-        "twin-bar": Fact(max(readers.values()), "{:.0%}", "best reader that does not follow the creature, the same questions"),
-    }
+            wrong, sign, kept = made_up(group)
+            rests = f"chains with a rule that nobody gave, beside a twin, {order}, {arm}"
+            found[f"{key}-{arm}-made-up"] = Fact((wrong, kept), "{} of {}", rests)
+            found[f"{key}-{arm}-sign"] = Fact((sign, wrong), "{} of {}", f"{rests}, wrong by its sign alone")
+        readers = without_reasoning(twins, variant, JOINED)
+        rests = f"best reader that joins no rules, questions of {JOINED} hops beside a twin, {order}"
+        found[f"{key}-bar"] = Fact(max(readers.values()), "{:.0%}", rests)
+        found[f"{key}-looks"] = Fact(readers[LOOKS], "{:.0%}", f"a decision tree on looks, the same questions, {order}")
+        found[f"{key}-seeds"] = Fact(in_words(len(both["small"])), "{}", f"runs of each arm beside a twin, {order}")
+        for name, share in shares.items():
+            rests = f"one-sided exact rank test of the small arm's lead: {words[name]}, {order}"
+            found[f"{key}-ranks-{name}"] = Fact(leads_by_ranks(twins, variant, share).p, "{:.2g}", rests)
+    return found | {"twin-hops": Fact(in_words(JOINED), "{}", "hops of the questions on which twins are judged")}
 
 
 # --- Rows of tables ---
 
 HEAD = ("steps", "label, gold chain", "label, own chain", "every word", "every word, training")
-READER_HEAD = ("reader", "as published", "hard variant", "twin, one hop", f"twin, {JOINED} hops")
+READER_HEAD = (
+    *("reader", "as published", "hard variant"),
+    *(f"{variant}, {hops}" for variant in TWINS for hops in ("one hop", f"{JOINED} hops")),
+)
 TWIN_HEAD = (
-    *("arm", "seed", "label, one hop", f"label, {JOINED} hops", "every word", "every word, training"),
+    *("task", "arm", "seed", "label, one hop", f"label, {JOINED} hops", "every word", "every word, training"),
     "made-up chains (by sign alone)",
 )
 TRIAL_HEAD = (
@@ -328,18 +326,20 @@ def arm_rows(runs: Runs) -> list[tuple[str, ...]]:
 def reader_rows(runs: Runs, twins: Runs) -> list[tuple[str, ...]]:
     """What readers that do not reason get right: in both variants, and beside a twin by hops."""
     columns = [without_reasoning(runs, variant) for variant in (CHAIN, HARD)]
-    columns += [without_reasoning(twins, TWIN, hops) for hops in (1, JOINED)]
+    columns += [without_reasoning(twins, variant, hops) for variant in TWINS for hops in (1, JOINED)]
     return [(reader, *(f"{column[reader]:.3f}" for column in columns)) for reader in columns[0]]
 
 
 def twin_rows(twins: Runs) -> list[tuple[str, ...]]:
     """Beside a twin, run by run."""
     rows = []
-    for arm, group in _paper_arms(twins).items():
-        for run in group:
-            shares = *(own([run], hops)[0] for hops in (1, JOINED)), run.metrics["test"], run.metrics["train"]
-            wrong, sign, kept = made_up([run])
-            rows.append((arm, str(run.spec.seed), *(f"{share:.2f}" for share in shares), f"{wrong} ({sign}) of {kept}"))
+    for variant in TWINS:
+        for arm, group in paper_arms(twins, variant).items():
+            for run in group:
+                shares = *(own([run], hops)[0] for hops in (1, JOINED)), run.metrics["test"], run.metrics["train"]
+                wrong, sign, kept = made_up([run])
+                told = (*(f"{share:.2f}" for share in shares), f"{wrong} ({sign}) of {kept}")
+                rows.append((variant, arm, str(run.spec.seed), *told))
     return rows
 
 
@@ -351,7 +351,8 @@ def trial_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
         step = first_step(run, "train", arms.FITTED)
         when = step_words([run]), f"> {run.spec.train.steps:,}" if step is None else f"{step:,}"
         shares = (run.metrics["label"], float(own([run])[0]), run.metrics["test"])
-        what = "as published" if not task.get("twin") else TWIN if task["chain"] else f"{TWIN}, {ALONE}"
+        beside = SHUFFLED if task.get("shuffled") else TWIN
+        what = "as published" if not task.get("twin") else beside if task["chain"] else f"{beside}, {ALONE}"
         rows.append(
             (what, f"{task['size']:,}", SIZE_OF[arm], f"{run.spec.train.steps:,}", *when, *(f"{v:.2f}" for v in shares))
         )
