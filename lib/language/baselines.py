@@ -51,9 +51,9 @@ def by_child(example: Example) -> bool:
 
 
 def by_place(example: Example) -> bool:
-    """The answer of who sees the creature's concept and joins no rules: believes the rule about that concept, if it has the
-    adjective; else the first that has it behind all rules that name the concept; else the last that has it. Where rules of two
-    chains are merged, each chain's in their order, it is right on three of four questions of two hops.
+    """The answer of who sees the creature's concept and does not walk up from it: believes the rule about that concept, if it
+    has the adjective; else the first that has it behind all rules that name the concept; else the last that has it. Where rules
+    of two chains are merged, each chain's in their order, it is right on three of four questions of two hops.
     """
     *rules, start = sentences(example.context)
     concept = _object(start)

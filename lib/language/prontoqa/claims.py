@@ -192,11 +192,11 @@ CLAIMS = asking(
         "ours",
         "variant of Fig 7",
         "Where two rules have to be joined beside a twin of the chain the small start is right more often than the large one, "
-        "and than readers that join none.",
+        "and than readers that do not walk up the chain.",
         "not reported",
         "beside a twin, labels behind chains of their own, questions of "
         f"{metrics.JOINED} hops: every run tells the labels of its own questions; the small arm's share {_ABOVE} the best "
-        "reader's that joins no rules; its lead over the large arm, paired by seed, "
+        "reader's that does not walk up the chain; its lead over the large arm, paired by seed, "
         f"{_ABOVE} 0",
         twin,
         revised="a reader of places was found with the results at hand, and raised the bar; the verdict stays",
@@ -211,7 +211,7 @@ CLAIMS = asking(
         "not reported",
         "beside a twin, rules in any order, labels behind chains of their own, questions of "
         f"{metrics.JOINED} hops: every run tells the labels of its own questions; the small arm's share {_ABOVE} the best "
-        f"reader's that joins no rules; {_RANKED}",
+        f"reader's that does not walk up the chain; {_RANKED}",
         shuffled,
         figure="21.5",
     ),

@@ -15,7 +15,7 @@ from lib.language.drawing import ARMS
 
 READINGS = ((style.DARK, "o", "-"), (style.VERMILLION, "s", "-"), (style.BLUE, "v", "--"))
 """Colour, mark and dash of the readings of an answer."""
-BEST_READER = "best reader that does not follow the creature"
+BEST_READER = "best reader that does not walk up the chain"
 CHANCE = 0.5
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -90,10 +91,10 @@ def by_size(runs: Runs, variant: str, *arm: float, name: str = "label") -> np.nd
 
 
 def without_reasoning(runs: Runs, variant: str, hops: int = 0) -> dict[str, float]:
-    """Accuracies on the test, or on its questions of so many `hops`, of readers that join no rules: a bag of words and a
-    decision tree on the looks of both rules, trained on the largest training set; who believes the rule about the concept that
-    is named more often; about one whose child, if it has any, has an adjective; and the one that stands behind those of the
-    creature's concept."""
+    """Accuracies on the test, or on its questions of so many `hops`, of readers that do not walk up the chain: a bag of words
+    and a decision tree on the looks of both rules, trained on the largest training set; who believes the rule about the concept
+    that is named more often; about one whose child, if it has any, has an adjective; and the one that stands behind those of
+    the creature's concept."""
     return _readers(runs[variant, largest(runs, variant), *LARGE][0], hops)
 
 
@@ -269,7 +270,7 @@ def _twin_facts(twins: Runs) -> dict[str, Fact]:
             found[f"{key}-{arm}-made-up"] = Fact((wrong, kept), "{} of {}", rests)
             found[f"{key}-{arm}-sign"] = Fact((sign, wrong), "{} of {}", f"{rests}, wrong by its sign alone")
         readers = without_reasoning(twins, variant, JOINED)
-        rests = f"best reader that joins no rules, questions of {JOINED} hops beside a twin, {order}"
+        rests = f"best reader that does not walk up the chain, questions of {JOINED} hops beside a twin, {order}"
         found[f"{key}-bar"] = Fact(max(readers.values()), "{:.0%}", rests)
         found[f"{key}-looks"] = Fact(readers[LOOKS], "{:.0%}", f"a decision tree on looks, the same questions, {order}")
         found[f"{key}-seeds"] = Fact(in_words(len(both["small"])), "{}", f"runs of each arm beside a twin, {order}")
@@ -360,9 +361,9 @@ def trial_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
 
 
 def _task(profile: str, variant: str) -> prontoqa_task.Task:
-    twin = variant == TWIN
-    about = dict(next(iter(twin_specs(profile).values()))[0].task if twin else ASKING[profile].task)
-    return prontoqa_task.Task(concepts=about["concepts"], hops=about["hops"], hard=variant == HARD, twin=twin)
+    specs = next(iter(twin_specs(profile, variant).values())) if variant in TWINS else ()
+    about = dict(specs[0].task) if specs else dict(ASKING[profile].task) | {"hard": variant == HARD}
+    return prontoqa_task.Task(**{f.name: about[f.name] for f in fields(prontoqa_task.Task) if f.name in about})
 
 
 def question_text(profile: str) -> str:
