@@ -200,7 +200,7 @@ def _asking(store: Store, profile: str) -> Task:
 
 
 def _following(store: Store, profile: str) -> Task:
-    """Beside a twin of the chain, on questions that only who walks up the chain answers."""
+    """Beside a twin of the chain, on questions that only who joins rules answers."""
     pair = list(prontoqa.paper_arms(prontoqa.of_twins(store, profile), SHUFFLED).values())
     right = lambda run: float(prontoqa.joined([run])[0])
     one = setting("", pair, right, _ARMS, prontoqa.learned)

@@ -10,7 +10,7 @@ rule as often as behind it. (By the published rules, the more hops the likelier 
 variant, ours, too, it stands in a chain of its own that differs from the creature's in this one sign; the rules of both chains
 are merged at random, each chain's in their order, so that looks do not tell the true one. Places still do: a rule that stands
 behind those of the creature's concept is rather of its chain. Where they are `shuffled`, all rules stand in any order, and the
-true one is found by following the creature alone.
+true one is found by joining rules alone.
 
 An example is a pure function of (task, seed, number). Its words are the published text's, with its capitals; every mark is a
 word.

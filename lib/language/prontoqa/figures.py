@@ -15,7 +15,7 @@ from lib.language.drawing import ARMS
 
 READINGS = ((style.DARK, "o", "-"), (style.VERMILLION, "s", "-"), (style.BLUE, "v", "--"))
 """Colour, mark and dash of the readings of an answer."""
-BEST_READER = "best reader that does not walk up the chain"
+BEST_READER = "best simple reader"
 CHANCE = 0.5
 
 
@@ -127,31 +127,24 @@ def readings(sizes: Sequence[int], panels: Mapping[str, Mapping[str, np.ndarray]
 def variants(
     panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]],
     readers: Mapping[str, Mapping[str, float]],
-    before: Mapping[str, Mapping[str, np.ndarray]] = {},
 ) -> Figure:
     """Shares of right answers, a panel a variant, a mark a run, open if it has not learned, a bar at the mean of the others,
     arm by arm, the large start first; a line: the best of the readers that do not reason, where there are such. panels:
-    {variant: {arm: (shares (R,), has a run learned? (R,))}}; readers: {variant: {reader: share}}; `before`, {variant: {arm:
-    shares}}: of earlier runs, small and pale, in no mean."""
+    {variant: {arm: (shares (R,), has a run learned? (R,))}}; readers: {variant: {reader: share}}."""
     with style.look():
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.3), sharey=True)
         for ax, (title, arms) in zip(axes, panels.items(), strict=True):
             if title in readers:
                 ax.axhline(max(readers[title].values()), color=style.VERMILLION, lw=1.5, ls="--", label=BEST_READER, zorder=1)
-            for place, (name, (values, learned)) in enumerate(arms.items()):
-                colour, mark = ARMS[place]
-                aside = lambda count, place=place: place + 0.09 * (np.arange(count) - (count - 1) / 2)
-                x = aside(len(values))
+            for place, ((values, learned), (colour, mark)) in enumerate(zip(arms.values(), ARMS, strict=False)):
+                x = place + 0.09 * (np.arange(len(values)) - (len(values) - 1) / 2)
                 for some, face in ((learned, colour), (~learned, "white")):
                     ax.plot(x[some], values[some], mark, ms=6, mec=colour, mfc=face, alpha=0.85, mew=0.8)
                 ax.plot([place - 0.2, place + 0.2], [learned_mean(values, learned)] * 2, color=colour, lw=1.5)
-                if title in before:
-                    earlier = before[title][name]
-                    ax.plot(aside(len(earlier)) + 0.42, earlier, mark, ms=4, mec="none", mfc=colour, alpha=0.4)
             ax.set_xticks(range(len(arms)), list(arms))
             ax.set_xlim(-0.6, len(arms) - 0.4)
             _share(ax, title in readers)
             ax.set_title(title, fontsize=9)
-        axes[0].set_ylabel("share of right answers" if before else "share of right labels")
+        axes[0].set_ylabel("share of new questions")
         fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center")
     return fig

@@ -91,10 +91,10 @@ def by_size(runs: Runs, variant: str, *arm: float, name: str = "label") -> np.nd
 
 
 def without_reasoning(runs: Runs, variant: str, hops: int = 0) -> dict[str, float]:
-    """Accuracies on the test, or on its questions of so many `hops`, of readers that do not walk up the chain: a bag of words
-    and a decision tree on the looks of both rules, trained on the largest training set; who believes the rule about the concept
-    that is named more often; about one whose child, if it has any, has an adjective; and the one that stands behind those of
-    the creature's concept."""
+    """Accuracies on the test, or on its questions of so many `hops`, of simple readers, none of which follows the creature from
+    rule to rule: a bag of words and a decision tree on the looks of both rules, trained on the largest training set; who
+    believes the rule about the concept that is named more often; about one whose child, if it has any, has an adjective; and
+    the one that stands behind those of the creature's concept."""
     return _readers(runs[variant, largest(runs, variant), *LARGE][0], hops)
 
 
@@ -252,32 +252,38 @@ def facts(runs: Runs, twins: Runs) -> dict[str, Fact]:
 
 def _twin_facts(twins: Runs) -> dict[str, Fact]:
     """Of the runs beside a twin with its rules in order (`twin-`), and in any (`shuffled-`)."""
-    shares = {"two": joined, "new": arms.shares}
-    words = {
-        "two": f"new questions of {JOINED} hops beside a twin, right behind own chains",
-        "new": "every word of the gold chain right, new questions beside a twin",
+    found = {"twin-hops": Fact(in_words(JOINED), "{}", "hops of the questions on which twins are judged")}
+    shares = {
+        "two": (joined, f"new questions of {JOINED} hops beside a twin, right behind own chains"),
+        "new": (arms.shares, "every word of the gold chain right, new questions beside a twin"),
+        "known": (lambda group: arms.shares(group, "train"), "every word of the gold chain right, of training, beside a twin"),
     }
-    found = {}
-    for variant, key, order in ((TWIN, "twin", "rules in order"), (SHUFFLED, "shuffled", "rules in any order")):
+    for variant, key, order, names in ((TWIN, "twin", "in order", ("two",)), (SHUFFLED, "shuffled", "in any order", shares)):
         both = paper_arms(twins, variant)
-        for arm, group in both.items():
-            for name, share in shares.items():
-                rests = f"{words[name]}, {order}, {arm}"
+        for name in names:
+            share, words = shares[name]
+            for arm, group in both.items():
+                rests = f"{words}, rules {order}, {arm}"
                 found[f"{key}-{arm}-{name}"] = Fact(float(share(group).mean()), "{:.0%}", f"{rests}, mean over seeds")
                 found[f"{key}-{arm}-{name}-range"] = Fact(span(share(group)), "{:.0%} to {:.0%}", f"{rests}, runs")
-            wrong, sign, kept = made_up(group)
-            rests = f"chains with a rule that nobody gave, beside a twin, {order}, {arm}"
-            found[f"{key}-{arm}-made-up"] = Fact((wrong, kept), "{} of {}", rests)
-            found[f"{key}-{arm}-sign"] = Fact((sign, wrong), "{} of {}", f"{rests}, wrong by its sign alone")
         readers = without_reasoning(twins, variant, JOINED)
-        rests = f"best reader that does not walk up the chain, questions of {JOINED} hops beside a twin, {order}"
-        found[f"{key}-bar"] = Fact(max(readers.values()), "{:.0%}", rests)
-        found[f"{key}-looks"] = Fact(readers[LOOKS], "{:.0%}", f"a decision tree on looks, the same questions, {order}")
-        found[f"{key}-seeds"] = Fact(in_words(len(both["small"])), "{}", f"runs of each arm beside a twin, {order}")
-        for name, share in shares.items():
-            rests = f"one-sided exact rank test of the small arm's lead: {words[name]}, {order}"
-            found[f"{key}-ranks-{name}"] = Fact(leads_by_ranks(twins, variant, share).p, "{:.2g}", rests)
-    return found | {"twin-hops": Fact(in_words(JOINED), "{}", "hops of the questions on which twins are judged")}
+        rests = f"questions of {JOINED} hops beside a twin, rules {order}"
+        found[f"{key}-bar"] = Fact(max(readers.values()), "{:.0%}", f"best simple reader, {rests}")
+        found[f"{key}-looks"] = Fact(readers[LOOKS], "{:.0%}", f"a decision tree on looks, {rests}")
+        found[f"{key}-seeds"] = Fact(in_words(len(both["small"])), "{}", f"runs of each arm beside a twin, rules {order}")
+    shares["gap"] = (
+        lambda group: arms.shares(group) - arms.shares(group, "train"),
+        "new less training questions, every word of the gold chain right, beside a twin",
+    )
+    for name in ("two", "new", "gap"):
+        share, words = shares[name]
+        rests = f"one-sided exact rank test of the small arm's lead: {words}, rules in any order"
+        found[f"shuffled-ranks-{name}"] = Fact(leads_by_ranks(twins, SHUFFLED, share).p, "{:.2g}", rests)
+    for arm, group in paper_arms(twins, SHUFFLED).items():
+        wrong, _, kept = made_up(group)
+        rests = f"chains with a rule that nobody gave, of a few questions, the same in every run, rules in any order, {arm}"
+        found[f"shuffled-{arm}-made-up"] = Fact((wrong, kept), "{} of {}", rests)
+    return found
 
 
 # --- Rows of tables ---
@@ -362,7 +368,7 @@ def trial_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
 
 def _task(profile: str, variant: str) -> prontoqa_task.Task:
     specs = next(iter(twin_specs(profile, variant).values())) if variant in TWINS else ()
-    about = dict(specs[0].task) if specs else dict(ASKING[profile].task) | {"hard": variant == HARD}
+    about: dict[str, Any] = dict(specs[0].task) if specs else dict(ASKING[profile].task) | {"hard": variant == HARD}
     return prontoqa_task.Task(**{f.name: about[f.name] for f in fields(prontoqa_task.Task) if f.name in about})
 
 
