@@ -265,11 +265,13 @@ def _twin_facts(twins: Runs) -> dict[str, Fact]:
             for arm, group in both.items():
                 rests = f"{words}, rules {order}, {arm}"
                 found[f"{key}-{arm}-{name}"] = Fact(float(share(group).mean()), "{:.0%}", f"{rests}, mean over seeds")
-                found[f"{key}-{arm}-{name}-range"] = Fact(span(share(group)), "{:.0%} to {:.0%}", f"{rests}, runs")
+                if name != "known":
+                    found[f"{key}-{arm}-{name}-range"] = Fact(span(share(group)), "{:.0%} to {:.0%}", f"{rests}, runs")
         readers = without_reasoning(twins, variant, JOINED)
         rests = f"questions of {JOINED} hops beside a twin, rules {order}"
         found[f"{key}-bar"] = Fact(max(readers.values()), "{:.0%}", f"best simple reader, {rests}")
-        found[f"{key}-looks"] = Fact(readers[LOOKS], "{:.0%}", f"a decision tree on looks, {rests}")
+        if variant == TWIN:
+            found["twin-looks"] = Fact(readers[LOOKS], "{:.0%}", f"a decision tree on looks, {rests}")
         found[f"{key}-seeds"] = Fact(in_words(len(both["small"])), "{}", f"runs of each arm beside a twin, rules {order}")
     shares["gap"] = (
         lambda group: arms.shares(group) - arms.shares(group, "train"),
