@@ -131,7 +131,7 @@ READERS = {
 @pytest.fixture(autouse=True)
 def readers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers of readers that do not reason, so that a sentence can be known."""
-    monkeypatch.setattr(metrics, "without_reasoning", lambda runs, variant, hops=0: {metrics.LOOKS: 0.5} | READERS[variant])
+    monkeypatch.setattr(metrics, "without_reasoning", lambda runs, variant, hops=0: READERS[variant] | {metrics.LOOKS: 0.5})
 
 
 # ---------------------------------------------------------------- claims
