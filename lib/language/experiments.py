@@ -113,15 +113,15 @@ GPT2_SEEDS = (0, 1, 2, 3)
 
 
 def gpt2_adding_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
-    """{(γ, weight decay): runs} of the paper's two arms in GPT-2's form, in single precision, at the rate at which one trial
-    said that the large start adds and the small one does not; the profile paper has that form anyway."""
+    """{(γ, weight decay): runs} of the paper's two arms and of those between in GPT-2's form, in single precision, at the rate
+    at which one trial said that the large start adds and the small one does not; the profile paper has that form anyway."""
     if check_profile(profile) == "paper":
         return {}
     seeds = GPT2_SEEDS if profile == "laptop" else GPT2_SEEDS[:1]
     setting = {"form": "GPT-2", "rate": LOW_RATE, "train": replace(ADDING[profile].train, precision="float32")}
     return {
         arm: [replace(adding_spec(profile, *arm, seed, **setting), experiment="language-addition-gpt2") for seed in seeds]
-        for arm in (LARGE, SMALL)
+        for arm in (LARGE, SMALL, *CROSSED)
     }
 
 

@@ -12,10 +12,14 @@ from lib.language import arms
 from lib.language.addition import metrics
 from lib.language.addition.metrics import WELL, Arm
 from lib.language.arms import FITTED
-from lib.language.experiments import LARGE, LARGER, LOW_RATE, RANDOM, SMALL, SQUARE
+from lib.language.experiments import CROSSED, LARGE, LARGER, LOW_RATE, RANDOM, SMALL, SQUARE
 
 _LEARNED = f"every run answers at least {FITTED:g} of its pairs of training right"
 _MORE = f"Fisher's one-sided exact test on the runs that add, with at least {WELL:g} of the square right, p at most {RARE:g}"
+_CROSSED = (
+    f"learning rate {LOW_RATE:g}, single precision, γ = {{:g}}, decay {{:g}}: {_LEARNED}; shares of the square are below the "
+    f"large arm's, exact one-sided rank test of seeds, p at most {RARE:g}"
+)
 _REVISED = "an interval over shares was asked for first; but a run adds or it does not, so now runs are counted"
 
 
@@ -56,6 +60,25 @@ def in_gpt2_form(store: Store, profile: str) -> Measured:
     more = by_exact_test(f"{a} of {n} runs of the large arm add, {b} of {m} of the small: p", p, p_opposite, least, RARE)
     learned = replace(arms.all_fitted("pairs", small), name="small arm, least share of pairs of training", given=False)
     return Measured((arms.all_fitted("pairs", large), more, learned), n)
+
+
+def _less_than_large(store: Store, profile: str, arm: tuple[float, float]) -> Measured:
+    """In GPT-2's form: does an arm that differs from the large one in start or decay alone know its pairs, and less of the
+    square?"""
+    runs = metrics.in_gpt2_form(store, profile)
+    if not runs:
+        raise LookupError(f"the profile {profile!r} has no such runs beside its own")
+    found = metrics.by_ranks(runs[LARGE], runs[arm])
+    less = by_exact_test("shares of the square below the large arm's: p", found.p, found.opposite, found.least, RARE)
+    return Measured((arms.all_fitted("pairs", runs[arm]), less), len(runs[arm]))
+
+
+def decay_alone(store: Store, profile: str) -> Measured:
+    return _less_than_large(store, profile, CROSSED[0])
+
+
+def start_alone(store: Store, profile: str) -> Measured:
+    return _less_than_large(store, profile, CROSSED[1])
 
 
 CLAIMS = asking(
@@ -104,6 +127,26 @@ CLAIMS = asking(
         f"of training right, and of the small arm, too; more runs of the large arm add than of the small one, {_MORE}",
         in_gpt2_form,
         revised="seen in one trial on another seed, then asked of new seeds",
+        figure="19.4",
+    ),
+    Claim(
+        "adding-gpt2-start",
+        "ours",
+        "Fig 17a, GPT-2's form",
+        "In GPT-2's form a smaller start alone, with as little decay, has less of the square right.",
+        "not reported",
+        _CROSSED.format(*CROSSED[1]),
+        start_alone,
+        figure="19.4",
+    ),
+    Claim(
+        "adding-gpt2-decay",
+        "ours",
+        "Fig 17a, GPT-2's form",
+        "In GPT-2's form more decay alone, from as large a start, has less of the square right.",
+        "not reported",
+        _CROSSED.format(*CROSSED[0]),
+        decay_alone,
         figure="19.4",
     ),
 )
