@@ -24,7 +24,6 @@ from lib.language.experiments import (
     TWIN,
     Kind,
     asking_specs,
-    shuffled_specs,
     twin_specs,
 )
 from lib.language.prontoqa import figures, metrics
@@ -98,19 +97,14 @@ def planted(
     nothing is said). `steps`: the step at which a kind has learned its labels, None for never; `chains`: the same shares of
     whole chains, of each a tenth where nothing is said."""
     runs = []
-    for kind, specs in (asking_specs("laptop") | twin_specs("laptop") | shuffled_specs("laptop")).items():
+    for kind, specs in (asking_specs("laptop") | twin_specs("laptop")).items():
         for spec in specs:
             value, itself = (share - 0.01 * spec.seed for share in (gold.get(kind, 0.5), own.get(kind, 0.51)))
             step = steps.get(kind, 500)
             whole = chains[kind] - 0.01 * spec.seed if kind in chains else 0.1
             told = [0.6, *[1.0 if step else 0.9] * 2]
             history = {"step": [100, step or 500, spec.train.steps], "train": [0.0, 0.4, 0.9], "label": [0.5, 0.5, value]}
-            ends = {
-                "own": itself,
-                "label": value,
-                "test": whole,
-                "train": 0.9,
-            }
+            ends = {"own": itself, "label": value, "test": whole, "train": 0.9}
             runs.append(planted_run(spec, ends, history | {"train label": told}, kept=kept))
     return runs
 

@@ -38,7 +38,6 @@ from lib.language.experiments import (
     cogs_specs,
     mix_specs,
     scan_specs,
-    shuffled_specs,
     twin_search,
     twin_specs,
 )
@@ -53,7 +52,6 @@ from lib.language.study import (
     Reading,
     answers,
     asked_for,
-    asking_data,
     asking_examples,
     exact,
     greedy,
@@ -63,6 +61,7 @@ from lib.language.study import (
     make_scan,
     mean_cosine,
     mix_data,
+    task_of,
 )
 from lib.language.text import END, OUT, LanguageError, Rows, Vocabulary, rows, vocabulary
 
@@ -690,16 +689,18 @@ def test_how_weights_start_is_no_part_of_older_keys() -> None:
 
 
 def test_a_twin_is_asked_for_by_the_task() -> None:
-    task = {"size": 40, "test": 10, "concepts": 6, "hops": (1, 2), "hard": False, "chain": False, "twin": True}
-    drawn, known, _ = asking_data(*list(task.values())[:-1], twin=True)
-    assert drawn == Task(concepts=6, hops=(1, 2), twin=True)
+    alone = twin_search("smoke")[0]
+    known = make_asking(alone).trained
     assert (known.label == known.rows.start).all()  # nothing but the label and the end
-    assert asking_data(*list(task.values())[:-1], twin=True, shuffled=True)[0] == replace(drawn, shuffled=True)
+    asked = Task(concepts=6, hops=(1, 2), twin=True)
+    assert task_of(alone) == asked
+    orders = {kind[0]: task_of(specs[0]) for kind, specs in twin_specs("smoke").items()}
+    assert orders == {TWIN: asked, SHUFFLED: replace(asked, shuffled=True)}
 
 
 @pytest.mark.parametrize("profile", ["smoke", "laptop", "paper"])
 def test_twins_are_of_both_arms_in_single_precision_and_a_trial_asks_for_labels_alone(profile: str) -> None:
-    setting, specs, trials = ASKING[profile], twin_specs(profile) | shuffled_specs(profile), twin_search(profile)
+    setting, specs, trials = ASKING[profile], twin_specs(profile), twin_search(profile)
     assert set(specs) == {(variant, max(setting.sizes), *arm) for variant in (TWIN, SHUFFLED) for arm in PAPER}
     every = [spec for group in specs.values() for spec in group]
     assert all(dict(s.task).get("shuffled", False) == (kind[0] == SHUFFLED) for kind, some in specs.items() for s in some)

@@ -9,7 +9,7 @@ import numpy as np
 
 from lib.core.read.claim import Part
 from lib.core.read.measures import mean_std
-from lib.core.read.statistics import Trend, difference_interval, mean_interval
+from lib.core.read.statistics import Comparison, Trend, compare, difference_interval, mean_interval
 from lib.core.record.store import StoredRun
 from lib.language.experiments import CROSSED, LARGE, SMALL, Kind
 
@@ -107,6 +107,11 @@ def contrast(
 def lead(small: Sequence[StoredRun], large: Sequence[StoredRun], name: str = "test") -> Interval:
     """By how much the share of one arm exceeds the other's, with its interval over seeds, paired."""
     return contrast(small, large, lambda runs: shares(runs, name))
+
+
+def by_ranks(values: np.ndarray, others: np.ndarray) -> Comparison:
+    """Are these values, one a run, larger than others? An exact rank test of seeds."""
+    return compare([*values, *others], [True] * len(values) + [False] * len(others))
 
 
 def all_fitted(of: str, *groups: Sequence[StoredRun]) -> Part:

@@ -60,7 +60,7 @@ def by_place(example: Example) -> bool:
     named = [i for i, rule in enumerate(rules) if concept in (_subject(rule), _object(rule))]
     asked = [i for i, rule in enumerate(rules) if example.asked in rule]
     own = [i for i in asked if _subject(rules[i]) == concept]
-    behind = [i for i in asked if i > max(named, default=-1)]
+    behind = [i for i in asked if i > max(named)]
     return _answer(example, rules[(own or behind or asked[::-1])[0]])
 
 

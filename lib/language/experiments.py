@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from lib.core.model.transformer import ModelSpec
@@ -371,8 +372,8 @@ TWIN_SEEDS = {TWIN: (0, 1, 2, 3), SHUFFLED: (4, 5, 6, 7)}
 
 
 def _twin_spec(profile: str, variant: str, study: str, arm: tuple[float, float], seed: int, **other: Any) -> RunSpec:
-    """One run on the most questions, in single precision. A twin takes as many concepts as the chain, so that the paper's
-    profile has one hop less."""
+    """One run on the most questions, in single precision; `other` than the profile's way to train where that is given. A twin
+    takes as many concepts as the chain, so that the paper's profile has one hop less."""
     s = ASKING[check_profile(profile)]
     about = dict(s.task)
     hops = tuple(count for count in about["hops"] if count < about["concepts"] // 2)
@@ -382,27 +383,28 @@ def _twin_spec(profile: str, variant: str, study: str, arm: tuple[float, float],
     return reading_spec(study, setting, *arm, seed, max(s.sizes), chain=True, hard=False, **beside)
 
 
-def twin_specs(profile: str, variant: str = TWIN) -> dict[Kind, list[RunSpec]]:
+def twin_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     """{(variant, size, γ, decay): runs} of the paper's two arms, always on questions of the book."""
-    seeds = TWIN_SEEDS[variant] if profile != "smoke" else TWIN_SEEDS[variant][:1]
-    size, study = max(ASKING[check_profile(profile)].sizes), TWINS[variant]
-    return {(variant, size, *arm): [_twin_spec(profile, variant, study, arm, seed) for seed in seeds] for arm in (LARGE, SMALL)}
+    seeds = slice(None if check_profile(profile) != "smoke" else 1)
+    size = max(ASKING[profile].sizes)
+    return {
+        (variant, size, *arm): [_twin_spec(profile, variant, TWINS[variant], arm, seed) for seed in TWIN_SEEDS[variant][seeds]]
+        for variant in TWINS
+        for arm in (LARGE, SMALL)
+    }
 
 
-def shuffled_specs(profile: str) -> dict[Kind, list[RunSpec]]:
-    return twin_specs(profile, SHUFFLED)
+def _beside(variant: str, profile: str) -> list[RunSpec]:
+    return [spec for spec in in_one_list(twin_specs)(profile) if spec.experiment == TWINS[variant]]
 
 
 def twin_search(profile: str) -> list[RunSpec]:
     """The trials, on a seed that is not reported: with chains, rules in order and in any, and labels alone."""
     every = max(1, ASKING[check_profile(profile)].gpt.train.steps // 25)
-    found = [
-        _twin_spec(profile, variant, TWIN_TRIALS, arm, SEARCH_SEED, eval_every=every)
-        for variant in TWINS
-        for arm in (LARGE, SMALL)
-    ]
-    alone = [replace(spec, task=tuple((dict(spec.task) | {"chain": False}).items())) for spec in found[:2]]
-    return [*found, *alone] if profile != "smoke" else alone
+    trial = lambda variant, arm: _twin_spec(profile, variant, TWIN_TRIALS, arm, SEARCH_SEED, eval_every=every)
+    chains = {variant: [trial(variant, arm) for arm in (LARGE, SMALL)] for variant in TWINS}
+    alone = [replace(spec, task=tuple((dict(spec.task) | {"chain": False}).items())) for spec in chains[TWIN]]
+    return [*chains[TWIN], *chains[SHUFFLED], *alone] if profile != "smoke" else alone
 
 
 def _longer(train: TrainSpec) -> TrainSpec:
@@ -516,8 +518,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _language("language-scan", "SCAN: a primitive that was seen alone", make_scan, scan_specs),
     _language("language-cogs", "COGS: 21 cases", make_cogs, cogs_specs),
     _language("language-prontoqa", "PrOntoQA over sizes", make_asking, asking_specs),
-    _language(TWINS[TWIN], "PrOntoQA beside a twin of the chain", make_asking, twin_specs),
-    _language(TWINS[SHUFFLED], "PrOntoQA beside a twin, rules in any order", make_asking, shuffled_specs),
+    _language(TWINS[TWIN], "PrOntoQA beside a twin of the chain", make_asking, partial(_beside, TWIN)),
+    _language(TWINS[SHUFFLED], "PrOntoQA beside a twin, rules in any order", make_asking, partial(_beside, SHUFFLED)),
     _language(TWIN_TRIALS, "PrOntoQA beside a twin: trials", make_asking, twin_search),
     _language("language-prontoqa-search", "PrOntoQA: trials of the length of training", make_asking, asking_search),
     _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -418,49 +418,35 @@ def make_cogs(spec: RunSpec) -> Reading:
 TRAIN_STREAM, TEST_STREAM = 0, 1  # streams of examples, of training and others
 
 
-@cache
-def asking_data(
-    size: int, test: int, concepts: int, hops: tuple[int, ...], hard: bool, chain: bool, **beside: bool
-) -> tuple[prontoqa_task.Task, Questions, Questions]:
-    about = {"concepts": concepts, "hops": hops, "hard": hard, **beside}
-    task = prontoqa_task.Task(**about)
-    drawn = (_examples(stream, count, **about) for stream, count in ((TRAIN_STREAM, size), (TEST_STREAM, test)))
-    known, others = (prontoqa_task.questions(some, task.vocabulary, chain) for some in drawn)
-    return task, known, others
+def task_of(spec: RunSpec) -> prontoqa_task.Task:
+    """Which questions of the book's a spec asks; an older one does not name every field."""
+    about = dict(spec.task)
+    return prontoqa_task.Task(**{f.name: about[f.name] for f in fields(prontoqa_task.Task) if f.name in about})
 
 
 def asking_examples(spec: RunSpec) -> tuple[list[Example], list[Example]]:
     """The questions of training and of the test of a run."""
-    task = dict(spec.task)
-    if "data" in task:
-        known, test, _ = own.questions_of(task["data"])
-        return known[: task["size"]], test[: task["test"]]
-    about = {name: task[name] for name in ("concepts", "hops", "hard")} | _beside(task)
-    return _examples(TRAIN_STREAM, task["size"], **about), _examples(TEST_STREAM, task["test"], **about)
-
-
-def _beside(task: Mapping[str, Any]) -> dict[str, bool]:
-    """What stands beside the chain where it is a twin; older specs do not say it."""
-    return {name: task[name] for name in ("twin", "shuffled") if name in task}
+    about = dict(spec.task)
+    if "data" in about:
+        known, test, _ = own.questions_of(about["data"])
+        return known[: about["size"]], test[: about["test"]]
+    task = task_of(spec)
+    return _examples(task, TRAIN_STREAM, about["size"]), _examples(task, TEST_STREAM, about["test"])
 
 
 @cache
-def _examples(stream: int, count: int, **about: Any) -> list[Example]:
-    return prontoqa_task.Task(**about).examples(stream, 0, count)
+def _examples(task: prontoqa_task.Task, stream: int, count: int) -> list[Example]:
+    return task.examples(stream, 0, count)
 
 
 @records("train", "train label", "test", "label")
 def make_asking(spec: RunSpec) -> Asking:
-    """Task: `size` of the training set, `test` questions that are asked, and which questions are drawn: `hard`, or beside a
-    `twin`, rules in order or `shuffled`."""
-    task = dict(spec.task)
-    if "data" in task:
-        words = own.questions_of(task["data"])[2]
-        known, test = (prontoqa_task.questions(some, words, task["chain"]) for some in asking_examples(spec))
-        return _checked(spec, len(words), Asking(known, test, words, keep=task["keep"]))
-    asked = (task[name] for name in ("size", "test", "concepts", "hops", "hard", "chain"))
-    drawn, known, test = asking_data(*asked, **_beside(task))
-    return _checked(spec, len(drawn.vocabulary), Asking(known, test, drawn.vocabulary, keep=task["keep"]))
+    """Task: `size` of the training set, `test` questions that are asked, with a `chain` or labels alone, and which questions
+    are drawn: `hard`, or beside a `twin`, rules in order or `shuffled`."""
+    about = dict(spec.task)
+    words = own.questions_of(about["data"])[2] if "data" in about else task_of(spec).vocabulary
+    known, test = (prontoqa_task.questions(some, words, about["chain"]) for some in asking_examples(spec))
+    return _checked(spec, len(words), Asking(known, test, words, keep=about["keep"]))
 
 
 def mix_texts(each: int, tests: int) -> tuple[list[list[str]], list[list[str]]]:

@@ -68,7 +68,7 @@ def _less_than_large(store: Store, profile: str, arm: tuple[float, float]) -> Me
     runs = metrics.in_gpt2_form(store, profile)
     if not runs:
         raise LookupError(f"the profile {profile!r} has no such runs beside its own")
-    found = metrics.by_ranks(runs[LARGE], runs[arm])
+    found = arms.by_ranks(arms.shares(runs[LARGE]), arms.shares(runs[arm]))
     less = by_exact_test("shares of the square below the large arm's: p", found.p, found.opposite, found.least, RARE)
     return Measured((arms.all_fitted("pairs", runs[arm]), less), len(runs[arm]))
 

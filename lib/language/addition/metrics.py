@@ -10,7 +10,7 @@ import numpy as np
 
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.fact import Fact, mean, span
-from lib.core.read.statistics import Comparison, compare, fisher_exact
+from lib.core.read.statistics import fisher_exact
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
 from lib.language.addition_task import Addition
@@ -146,11 +146,6 @@ def adding_more(runs: Sequence[StoredRun], others: Sequence[StoredRun]) -> tuple
     return test(table(a, b), "greater"), test(table(a, b), "less"), test(table(best, a + b - best), "greater")
 
 
-def by_ranks(runs: Sequence[StoredRun], others: Sequence[StoredRun]) -> Comparison:
-    """Exact rank test: is more of the square right in these runs than in others?"""
-    return compare(arms.shares([*runs, *others]), [True] * len(runs) + [False] * len(others))
-
-
 def _mean(runs: Sequence[StoredRun]) -> float | None:
     return mean(arms.shares(runs))
 
@@ -216,7 +211,7 @@ def facts(
         found[f"gpt2-{name}-high"] = Fact(_mean(group), "{:.1%}", rests)
     tests: tuple[float | None, float | None] = None, None
     if gpt2:
-        tests = adding_more(gpt2[LARGE], gpt2[SMALL])[0], by_ranks(gpt2[LARGE], gpt2[SMALL]).p
+        tests = adding_more(gpt2[LARGE], gpt2[SMALL])[0], arms.by_ranks(arms.shares(gpt2[LARGE]), arms.shares(gpt2[SMALL])).p
     rests = "one-sided exact test of the {}, large arm against small, in GPT-2's form, p"
     found |= {
         "gpt2-fisher": Fact(tests[0], "{:.2f}", rests.format("runs that add (Fisher)")),

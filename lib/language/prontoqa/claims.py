@@ -93,32 +93,33 @@ def hard(store: Store, profile: str) -> Measured:
     return Measured(_above_and_ahead(small, large, bar), len(small))
 
 
+def _beside_twin(store: Store, profile: str, variant: str) -> tuple[Part, Sequence[StoredRun], Sequence[StoredRun], float]:
+    """Do all runs beside a twin tell their labels? Then those of the small and of the large arm, and the best simple reader's
+    share where two rules have to be joined."""
+    twins = metrics.of_twins(store, profile)
+    large, small = metrics.paper_arms(twins, variant).values()
+    bar = max(metrics.without_reasoning(twins, variant, metrics.JOINED).values())
+    return _unlearned(metrics.label_steps([*large, *small])), small, large, bar
+
+
 def twin(store: Store, profile: str) -> Measured:
-    runs = metrics.of_twins(store, profile)
-    large, small = metrics.paper_arms(runs, TWIN).values()
-    steps = metrics.label_steps([*large, *small])
-    bar = max(metrics.without_reasoning(runs, TWIN, metrics.JOINED).values())
-    return Measured((_unlearned(steps), *_above_and_ahead(small, large, bar, metrics.joined)), len(small))
+    learned, small, large, bar = _beside_twin(store, profile, TWIN)
+    return Measured((learned, *_above_and_ahead(small, large, bar, metrics.joined)), len(small))
 
 
 def shuffled(store: Store, profile: str) -> Measured:
-    runs = metrics.of_twins(store, profile)
-    large, small = metrics.paper_arms(runs, SHUFFLED).values()
-    bar = max(metrics.without_reasoning(runs, SHUFFLED, metrics.JOINED).values())
+    learned, small, large, bar = _beside_twin(store, profile, SHUFFLED)
     above, _ = _above_and_ahead(small, large, bar, metrics.joined)
-    parts = _unlearned(metrics.label_steps([*large, *small])), above, _by_ranks(runs, metrics.joined, "labels right")
-    return Measured(parts, len(small))
+    return Measured((learned, above, _ahead_by_ranks("labels right", metrics.joined(small), metrics.joined(large))), len(small))
 
 
 def chains(store: Store, profile: str) -> Measured:
-    runs = metrics.of_twins(store, profile)
-    both = metrics.paper_arms(runs, SHUFFLED)
-    steps = metrics.label_steps([run for group in both.values() for run in group])
-    return Measured((_unlearned(steps), _by_ranks(runs, arms.shares, "whole chains")), len(both["small"]))
+    learned, small, large, _ = _beside_twin(store, profile, SHUFFLED)
+    return Measured((learned, _ahead_by_ranks("whole chains", arms.shares(small), arms.shares(large))), len(small))
 
 
-def _by_ranks(runs: arms.Runs, measure: Callable[[Sequence[StoredRun]], np.ndarray], name: str) -> Part:
-    found = metrics.leads_by_ranks(runs, SHUFFLED, measure)
+def _ahead_by_ranks(name: str, small: np.ndarray, large: np.ndarray) -> Part:
+    found = arms.by_ranks(small, large)
     return by_exact_test(f"{name}, small above large: exact rank test of seeds", found.p, found.opposite, found.least)
 
 

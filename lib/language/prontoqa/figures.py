@@ -125,8 +125,7 @@ def readings(sizes: Sequence[int], panels: Mapping[str, Mapping[str, np.ndarray]
 
 
 def variants(
-    panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]],
-    readers: Mapping[str, Mapping[str, float]],
+    panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]], readers: Mapping[str, Mapping[str, float]]
 ) -> Figure:
     """Shares of right answers, a panel a variant, a mark a run, open if it has not learned, a bar at the mean of the others,
     arm by arm, the large start first; a line: the best of the readers that do not reason, where there are such. panels:

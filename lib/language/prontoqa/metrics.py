@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from lib.core.read.disk_cache import disk_cached
-from lib.core.read.fact import Fact, in_words, span
+from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.measures import first_step, mean_std
-from lib.core.read.statistics import Comparison, compare
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, prontoqa_task
 from lib.language.arms import Example, Runs, largest, middle, sizes
 from lib.language.baselines import bag_of_words, by_child, by_looks, by_occurrence, by_place, occurrences, says, sentences
 from lib.language.experiments import (
     ALONE,
-    ASKING,
     CHAIN,
     CROSSED,
     HARD,
@@ -32,7 +30,7 @@ from lib.language.experiments import (
     twin_specs,
 )
 from lib.language.prontoqa_task import NAMES
-from lib.language.study import END_TOKEN, PAD_TOKEN, TEST_STREAM, asking_examples, make_asking
+from lib.language.study import END_TOKEN, PAD_TOKEN, TEST_STREAM, asking_examples, make_asking, task_of
 from lib.language.text import OUT, Vocabulary
 
 READINGS = {
@@ -52,8 +50,7 @@ def of_asking(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
 
 def of_twins(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
     """Beside a twin, rules in order and in any. Raises LookupError where some are missing."""
-    specs = {kind: some for variant in TWINS for kind, some in twin_specs(profile, variant).items()}
-    return {kind: load(some, store) for kind, some in specs.items()}
+    return {kind: load(specs, store) for kind, specs in twin_specs(profile).items()}
 
 
 def own(runs: Sequence[StoredRun], hops: int = 0) -> np.ndarray:
@@ -191,12 +188,6 @@ def paper_arms(twins: Runs, variant: str) -> dict[str, Sequence[StoredRun]]:
     return {name: twins[variant, largest(twins, variant), *arm] for arm, name in SIZE_OF.items()}
 
 
-def leads_by_ranks(twins: Runs, variant: str, measure: Callable[[Sequence[StoredRun]], np.ndarray]) -> Comparison:
-    """Is a measure, a value a run, larger in the small arm? An exact rank test of seeds."""
-    large, small = paper_arms(twins, variant).values()
-    return compare(measure([*large, *small]), [False] * len(large) + [True] * len(small))
-
-
 def facts(runs: Runs, twins: Runs) -> dict[str, Fact]:
     """What the text of chapter 21 says: of the two arms at every size, of every arm at one, of chains of their own, beside a
     twin."""
@@ -252,35 +243,35 @@ def facts(runs: Runs, twins: Runs) -> dict[str, Fact]:
 
 def _twin_facts(twins: Runs) -> dict[str, Fact]:
     """Of the runs beside a twin with its rules in order (`twin-`), and in any (`shuffled-`)."""
-    found = {"twin-hops": Fact(in_words(JOINED), "{}", "hops of the questions on which twins are judged")}
-    shares = {
-        "two": (joined, f"new questions of {JOINED} hops beside a twin, right behind own chains"),
-        "new": (arms.shares, "every word of the gold chain right, new questions beside a twin"),
-        "known": (lambda group: arms.shares(group, "train"), "every word of the gold chain right, of training, beside a twin"),
+    whole = "every word of the gold chain right"
+    measures = {
+        "two": (joined, f"new questions of {JOINED} hops, right behind own chains"),
+        "new": (arms.shares, f"{whole}, new questions"),
+        "known": (lambda group: arms.shares(group, "train"), f"{whole}, of training"),
+        "gap": (lambda group: arms.shares(group) - arms.shares(group, "train"), f"{whole}, new less training questions"),
     }
-    for variant, key, order, names in ((TWIN, "twin", "in order", ("two",)), (SHUFFLED, "shuffled", "in any order", shares)):
-        both = paper_arms(twins, variant)
-        for name in names:
-            share, words = shares[name]
-            for arm, group in both.items():
-                rests = f"{words}, rules {order}, {arm}"
-                found[f"{key}-{arm}-{name}"] = Fact(float(share(group).mean()), "{:.0%}", f"{rests}, mean over seeds")
-                if name != "known":
-                    found[f"{key}-{arm}-{name}-range"] = Fact(span(share(group)), "{:.0%} to {:.0%}", f"{rests}, runs")
-        readers = without_reasoning(twins, variant, JOINED)
-        rests = f"questions of {JOINED} hops beside a twin, rules {order}"
-        found[f"{key}-bar"] = Fact(max(readers.values()), "{:.0%}", f"best simple reader, {rests}")
-        if variant == TWIN:
-            found["twin-looks"] = Fact(readers[LOOKS], "{:.0%}", f"a decision tree on looks, {rests}")
-        found[f"{key}-seeds"] = Fact(in_words(len(both["small"])), "{}", f"runs of each arm beside a twin, rules {order}")
-    shares["gap"] = (
-        lambda group: arms.shares(group) - arms.shares(group, "train"),
-        "new less training questions, every word of the gold chain right, beside a twin",
-    )
-    for name in ("two", "new", "gap"):
-        share, words = shares[name]
-        rests = f"one-sided exact rank test of the small arm's lead: {words}, rules in any order"
-        found[f"shuffled-ranks-{name}"] = Fact(leads_by_ranks(twins, SHUFFLED, share).p, "{:.2g}", rests)
+    forms = {"mean": ("", "{:.0%}", "mean over seeds", mean), "range": ("-range", "{:.0%} to {:.0%}", "runs", span)}
+    told = {
+        TWIN: {"two": ("mean", "range")},
+        SHUFFLED: {"two": ("mean", "range", "ranks"), "new": ("mean", "range", "ranks"), "known": ("mean",), "gap": ("ranks",)},
+    }
+    found = {"twin-hops": Fact(in_words(JOINED), "{}", "hops of the questions on which twins are judged")}
+    for variant, key, order in ((TWIN, "twin", "in order"), (SHUFFLED, "shuffled", "in any order")):
+        both, beside = paper_arms(twins, variant), f"beside a twin, rules {order}"
+        for name, asked in told[variant].items():
+            measure, words = measures[name]
+            values = {arm: measure(group) for arm, group in both.items()}
+            for end, form, over, get in (forms[how] for how in asked if how in forms):
+                for arm, some in values.items():
+                    found[f"{key}-{arm}-{name}{end}"] = Fact(get(some), form, f"{words}, {beside}, {arm}, {over}")
+            if "ranks" in asked:
+                rests = f"one-sided exact rank test of the small arm's lead: {words}, {beside}"
+                found[f"{key}-ranks-{name}"] = Fact(arms.by_ranks(values["small"], values["large"]).p, "{:.2g}", rests)
+        bar = max(without_reasoning(twins, variant, JOINED).values())
+        found[f"{key}-bar"] = Fact(bar, "{:.0%}", f"best simple reader, questions of {JOINED} hops {beside}")
+        found[f"{key}-seeds"] = Fact(in_words(len(both["small"])), "{}", f"runs of each arm {beside}")
+    looks = without_reasoning(twins, TWIN, JOINED)[LOOKS]
+    found["twin-looks"] = Fact(looks, "{:.0%}", f"{LOOKS}, questions of {JOINED} hops beside a twin, rules in order")
     for arm, group in paper_arms(twins, SHUFFLED).items():
         wrong, _, kept = made_up(group)
         rests = f"chains with a rule that nobody gave, of a few questions, the same in every run, rules in any order, {arm}"
@@ -369,9 +360,10 @@ def trial_rows(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
 
 
 def _task(profile: str, variant: str) -> prontoqa_task.Task:
-    specs = next(iter(twin_specs(profile, variant).values())) if variant in TWINS else ()
-    about: dict[str, Any] = dict(specs[0].task) if specs else dict(ASKING[profile].task) | {"hard": variant == HARD}
-    return prontoqa_task.Task(**{f.name: about[f.name] for f in fields(prontoqa_task.Task) if f.name in about})
+    """The book's questions, also where a user's are trained on, which are asked as published: the hard variant's are not."""
+    every = asking_specs(profile) | twin_specs(profile)
+    spec = next(specs[0] for kind, specs in every.items() if kind[0] == (HARD if variant == CHAIN else variant))
+    return replace(task_of(spec), hard=variant == HARD)
 
 
 def question_text(profile: str) -> str:
