@@ -135,14 +135,14 @@ def test_claims_follow_the_runs_that_add(claim: str, share: dict[metrics.Arm, fl
     assert judged(CLAIMS, claim, planted(GOOD | share, train))["status"] == status
 
 
-def in_gpt2_form(large: float, small: float, train: float = 0.995) -> dict[tuple[float, float], list[Planted]]:
-    """Four runs an arm, whose shares fall with the seed; the small arm's of training are given."""
-    told = ((LARGE, large, 1.0), (SMALL, small, train))
-    specs = gpt2_adding_specs("laptop")
-    return {
-        arm: [planted_run(spec, {"test": share - 0.01 * spec.seed, "train": learned}) for spec in specs[arm]]
-        for arm, share, learned in told
-    }
+def in_gpt2_form(
+    large: float, small: float, train: float = 0.995, decays: float = 0.5, starts_small: float = 0.5
+) -> dict[tuple[float, float], list[Planted]]:
+    """Four runs an arm, whose shares fall with the seed; those of training are given of all arms but the large one. `decays`,
+    `starts_small`: arms that differ from the large one in that alone."""
+    shares = {LARGE: large, SMALL: small, CROSSED[0]: decays, CROSSED[1]: starts_small}
+    ends = lambda arm, seed: {"test": shares[arm] - 0.01 * seed, "train": 1.0 if arm == LARGE else train}
+    return {arm: [planted_run(s, ends(arm, s.seed)) for s in specs] for arm, specs in gpt2_adding_specs("laptop").items()}
 
 
 @pytest.mark.parametrize(
@@ -158,6 +158,23 @@ def in_gpt2_form(large: float, small: float, train: float = 0.995) -> dict[tuple
 def test_the_reverse_in_gpt2s_form_is_judged_by_runs_that_add(large: float, small: float, train: float, status: str) -> None:
     assert judged(CLAIMS, "adding-gpt2", chain(*in_gpt2_form(large, small, train).values()))["status"] == status
     assert judged(CLAIMS, "adding-gpt2", [], "paper")["status"] == "not run"
+
+
+@pytest.mark.parametrize(
+    ("share", "train", "status"),
+    [
+        (0.3, 0.99, "reproduced"),
+        (0.3, 0.98, "too small to tell"),  # who knows less of the square has not learned its pairs either
+        (0.895, 0.99, "no clear effect"),  # two of its runs lie among the large arm's
+        (0.95, 0.99, "opposite"),
+    ],
+)
+@pytest.mark.parametrize("alone", ["start", "decay"])
+def test_start_and_decay_are_judged_one_by_one_in_gpt2s_form(alone: str, share: float, train: float, status: str) -> None:
+    changed = "starts_small" if alone == "start" else "decays"
+    runs = in_gpt2_form(0.91, 0.05, train, **{changed: share})
+    assert judged(CLAIMS, f"adding-gpt2-{alone}", chain(*runs.values()))["status"] == status
+    assert judged(CLAIMS, f"adding-gpt2-{alone}", [], "paper")["status"] == "not run"
 
 
 def test_runs_that_add_are_counted() -> None:
