@@ -13,7 +13,7 @@ from typing import Any
 
 from lib.core.model.transformer import ModelSpec
 from lib.core.record.spec import RunSpec, TrainSpec
-from lib.core.sweep.experiment import Experiment, check_profile, in_one_list
+from lib.core.sweep.experiment import Experiment, always, check_profile, in_one_list
 from lib.core.sweep.jobs import StudyFactory
 from lib.language import cogs, own
 from lib.language.addition_task import MARKS
@@ -138,7 +138,7 @@ ADDITION_SEARCH = Experiment(
 )
 
 ADDITION_GPT2 = Experiment(
-    "language-addition-gpt2", "Addition in GPT-2's form", VERSION, make_adding, in_one_list(gpt2_adding_specs)
+    "language-addition-gpt2", "Addition in GPT-2's form", VERSION, make_adding, in_one_list(gpt2_adding_specs), always
 )
 
 
