@@ -131,6 +131,12 @@ def dial_data(runs: Mapping[Arm, Sequence[StoredRun]]) -> dict[str, Any]:
     )
 
 
+def errors(run: StoredRun) -> Counter[int]:
+    """{by how much an answer is off: in how many pairs of the square}, of those that are wrong."""
+    found = off(run)
+    return Counter(found[found != 0].astype(int).tolist())
+
+
 def adds(runs: Sequence[StoredRun]) -> tuple[int, int]:
     """In how many runs, of how many, WELL of the held-out sums are right."""
     return int((arms.shares(runs) >= WELL).sum()), len(runs)
@@ -187,10 +193,10 @@ def facts(
             }
     p = adding_more(runs[SQUARE, *SMALL], runs[SQUARE, *LARGE])[0]
     found["fisher"] = Fact(p, "{:.2f}", "Fisher's one-sided exact test of the runs that add, small arm against large, p")
-    failing = [off(run) for run in runs[SQUARE, *LARGE] if adds([run])[0] == 0]
+    failing = [errors(run) for run in runs[SQUARE, *LARGE] if adds([run])[0] == 0]
     for i, name in enumerate(("one", "other")):
-        errors = Counter(failing[i][failing[i] != 0].tolist()) if i < len(failing) else Counter()
-        (step, count), total = errors.most_common(1)[0] if errors else (None, None), errors.total()
+        missed = failing[i] if i < len(failing) else Counter()
+        (step, count), total = missed.most_common(1)[0] if missed else (None, None), missed.total()
         rests = "the most frequent error of a run of the large arm that does not add"
         found[f"errors-{name}"] = Fact((step, count, total), "{:+.0f} in {} of {}", rests)
     shares = arms.shares(runs[SQUARE, *LARGE])
@@ -246,6 +252,21 @@ def setting_rows(tried: Sequence[StoredRun], shown: Sequence[Sequence[StoredRun]
                 seeds = ", ".join(map(str, sorted({run.spec.seed for run in pair[0]})))
                 shares = [arms.percents(group, arms.shares(group)) for group in pair]
                 rows.append((form, f"{rate:g}", f"{what}, seeds {seeds}", *shares[0], *shares[1]))
+    return rows
+
+
+ERROR_HEAD = ("form", "learning rate", "γ", "weight decay", "seed", "% of the square right", "off by (pairs)")
+
+
+def error_rows(groups: Sequence[Sequence[StoredRun]]) -> list[tuple[str, ...]]:
+    """By how much those runs miss that have learned something of the square and do not add there."""
+    some = [run for group in groups for run in group if dict(run.spec.task)["split"] == SQUARE]
+    rows = []
+    for run in (run for run in some if 1 - WELL <= run.metrics["test"] < WELL):
+        often = ", ".join(f"{step:+d} ({count:,})" for step, count in errors(run).most_common(4))
+        s = run.spec
+        about = form_of(run), f"{s.rate:g}", f"{s.gamma:g}", f"{s.decay:g}", str(s.seed)
+        rows.append((*about, f"{100 * run.metrics['test']:.1f}", often))
     return rows
 
 
