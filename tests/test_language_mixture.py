@@ -16,11 +16,12 @@ from lib.core.record.store import StoredRun
 from lib.language.experiments import GAMMAS, MIX, mix_specs
 from lib.language.mixture import metrics
 from lib.language.mixture.claims import CLAIMS
-from lib.language.stories import SUBSTITUTE, mix, mix_vocabulary
+from lib.language.stories import SUBSTITUTE, mix, mix_vocabulary, smoothed_loss
 from lib.language.study import mix_texts
 
-LEVEL = (1.5, 3.0)
-"""Planted losses of the two bigram models: their ΔL is 1, their mean 2.25."""
+LEVEL, HELD_OUT = (1.5, 3.0), (1.7, 3.2)
+"""Planted losses of the two bigram models, whose ΔL is 1 and mean 2.25, and of models of word pairs on held-out texts, on which
+planted losses are higher by as much."""
 STEPS = np.arange(50, 1001, 50)
 Pair = tuple[float, float]
 
@@ -28,6 +29,7 @@ Pair = tuple[float, float]
 @pytest.fixture
 def level(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "bigrams", lambda profile: LEVEL)
+    monkeypatch.setattr(metrics, "levels", lambda profile, order=2: HELD_OUT if order == 2 else (1.0, 3.2))
 
 
 # ---------------------------------------------------------------- planted results
@@ -83,6 +85,19 @@ def test_a_bigram_model_by_hand() -> None:
     assert metrics.bigram_loss(rows, 1) == pytest.approx(0)
 
 
+def test_smoothed_pairs_and_triples_by_hand() -> None:
+    """Of four words: behind 0 came 1 twice and 2 once, two kinds in three; of all, 1 came twice, 2 twice and 3 once."""
+    known = [[0, 1, 2], [0, 1, 3], [0, 2]]
+    alone = {1: (2 + 3 / 4) / 8, 2: (2 + 3 / 4) / 8, 3: (1 + 3 / 4) / 8, 0: 3 / 4 / 8}
+    behind = {word: (seen + 2 * alone[word]) / 5 for word, seen in {0: 0, 1: 2, 2: 1, 3: 0}.items()}
+    assert sum(alone.values()) == sum(behind.values()) == pytest.approx(1)
+    for word, chance in behind.items():
+        assert smoothed_loss(known, [[0, word]], 2, 4) == pytest.approx(-np.log(chance))
+    assert smoothed_loss(known, [[3, 1]], 2, 4) == pytest.approx(-np.log(alone[1]))  # nothing came behind 3
+    third = (1 + 2 * (1 + 2 * alone[2]) / 4) / 4  # behind 0 and 1 came 2 and 3; behind 1 the same
+    assert smoothed_loss(known, [[0, 1, 2]], 3, 4) == pytest.approx(-(np.log(behind[1]) + np.log(third)) / 2)
+
+
 @pytest.mark.usefixtures("level")
 def test_progress_is_equal_where_the_mean_loss_is_that_of_the_bigram_models() -> None:
     group = found(noise=0.0)[True, 0.8]
@@ -112,6 +127,7 @@ def test_progress_is_equal_where_the_mean_loss_is_that_of_the_bigram_models() ->
     [
         ("mix-faster", {}, "reproduced", 0),
         ("mix-faster", {"down": {**LEADING, 0.8: (0.7, 0.3)}}, "opposite", 1),
+        ("mix-faster", {"down": {**LEADING, 0.8: (0.4, 0.48)}, "noise": 0.0}, "no clear effect", 1),  # both at once
         ("mix-gap", {}, "reproduced", 0),
         ("mix-gap", TURNED, "opposite", 2),
         ("mix-gap", {"down": {**LEADING, 0.5: (0.5, 0.3)}}, "partly", 1),  # the middle is not between the ends
@@ -136,10 +152,16 @@ def test_claims_follow_the_numbers(claim: str, how: dict[str, Any], status: str,
 @pytest.mark.usefixtures("level")
 def test_facts_are_of_both_kinds_of_embeddings_and_of_held_out_texts() -> None:
     shown = {name: fact.text for name, fact in metrics.facts(found(noise=0.0, early=(0.0, 0.9)), "laptop").items()}
-    assert (shown["even"], shown["progress"], shown["first"]) == ("1.00", "2.25", "6 of 9")  # from γ = .3 both pass at once
+    assert (shown["even"], shown["progress"], shown["questions-pairs"]) == (
+        "1.00",
+        "2.25",
+        "6 of 9",
+    )  # from γ = .3 both pass at once
     assert (shown["cosine-tied-questions"], shown["cosine-untied-stories"]) == ("0.10", "0.30")
     assert (shown["apart-questions"], shown["apart-stories"], shown["held-least"]) == ("0.2", "0.2", "0.83")  # 2.2 / 1.2 − 1
     assert shown["lower-steps"] == "50 to 1000"
+    assert (shown["stories-triples-small"], shown["questions-triples-small"]) == ("3 of 3", "0 of 3")
+    assert shown["gap-held-8"] == f"{(metrics.gap(found(noise=0.0)[True, 0.8], 'laptop', 'test')).mean():.2f}"
     assert float(shown["gap-tied-3"]) < float(shown["gap-tied-5"]) < float(shown["gap-tied-8"])
     assert float(shown["peak-large"]) < float(shown["peak-small"])
     other = {name: fact.text for name, fact in metrics.facts(found(**TURNED), "laptop").items()}
@@ -148,7 +170,7 @@ def test_facts_are_of_both_kinds_of_embeddings_and_of_held_out_texts() -> None:
     ahead = metrics.facts(found(end=(1.0, 1.5)), "laptop")
     assert ahead["end-below"].text == "9 of 9"
     never = metrics.facts(found(**NEVER), "laptop")
-    assert (never["gap-tied-3"].text, never["first"].text) == ("–", "0 of 9")
+    assert (never["gap-tied-3"].text, never["questions-pairs"].text) == ("–", "0 of 9")
     late = found(down={**LEADING, 0.3: (2.0, 4.0)}, noise=0.0)  # it ends at losses of 4 and 5.75
     assert metrics.when_rows(late, "laptop")[0] == ("tied", "0.3", "never", "never", "never", "–")
     assert metrics.loss_rows(found(noise=0.0))[2][:4] == ("tied", "0.8", "1.00 ± 0.00", "1.20 ± 0.00")
@@ -186,5 +208,5 @@ def test_dials_follow_each_loss_over_its_own_bigram_model() -> None:
     assert step[0] == STEPS[0]
     assert step[-1] == STEPS[-1]
     for corpus, series in zip((1, 0), data["series"], strict=True):
-        ends = metrics.losses(runs[True, gamma[1]])[:, -1, corpus] / metrics.bigrams("laptop")[corpus]
+        ends = metrics.losses(runs[True, gamma[1]], "test")[:, -1, corpus] / metrics.levels("laptop")[corpus]
         assert series["values"][1][-1] == pytest.approx([ends.mean(), ends.min(), ends.max()])

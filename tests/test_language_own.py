@@ -436,6 +436,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Experiment, "_specs", lambda self, profile: tuple(self.profile_specs(profile)))
     monkeypatch.setattr(cogs, "load", partial(cogs.load, sizes=TINY))
     monkeypatch.setattr(mixture, "bigrams", mixture.bigrams.__wrapped__)
+    monkeypatch.setattr(mixture, "levels", mixture.levels.__wrapped__)
 
 
 def specs_of(page: int) -> list[RunSpec]:

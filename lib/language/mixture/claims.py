@@ -39,11 +39,7 @@ def gaps(store: Store, profile: str) -> Measured:
             0.0,
             failure=OPPOSITE if (steps < 0).all() else NO_EFFECT,
         ),
-        above_zero(
-            "difference of its ends",
-            arms.contrast(groups[-1], groups[0], lambda group: metrics.gap(group, profile)),
-            metrics.LITTLE,
-        ),
+        above_zero("difference of its ends", metrics.growth(runs, True, profile), metrics.LITTLE),
     )
     return Measured(parts, len(runs[True, SMALL]))
 
@@ -52,7 +48,7 @@ def faster(store: Store, profile: str) -> Measured:
     group = metrics.of_mix(store, profile)[True, SMALL]
     count = metrics.first(group, profile)
     name = "runs in which the questions come first"
-    failure = OPPOSITE if count == 0 else NO_EFFECT
+    failure = OPPOSITE if metrics.first(group, profile, corpus=1) == len(group) else NO_EFFECT
     return Measured((Part(name, count, ">=", len(group), "{:.0f}", failure=failure),), len(group))
 
 
@@ -73,8 +69,10 @@ CLAIMS = asking(
         "Fig 1",
         "From a small start a model of both corpora learns the questions before the stories.",
         "the loss of PrOntoQA falls significantly faster",
-        f"γ = {SMALL:g}: in every run PrOntoQA's loss passes its own bigram model's before the stories' does theirs",
+        f"γ = {SMALL:g}: in every run PrOntoQA's held-out loss passes that of a model of word pairs before the stories' does",
         faster,
+        revised="losses were of the rows of training at first, levels entropies of these rows, too low for the stories; the "
+        "verdict was reproduced",
         figure="22.1",
     ),
     Claim(

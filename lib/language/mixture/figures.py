@@ -46,7 +46,7 @@ def _legend(fig: Figure, ax: Axes) -> None:
 
 
 def losses(panels: Mapping[str, Along], levels: Sequence[float], ylabel: str = "loss (nats a token)") -> Figure:
-    """The loss of each corpus along training, a panel a start; dashed: the level of each corpus, its best bigram model."""
+    """The loss of each corpus along training, a panel a start; dashed: the level of each corpus, a model of word pairs."""
     with style.look():
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.8), sharey=True, squeeze=False)
         for ax, (title, curves) in zip(axes[0], panels.items(), strict=True):
@@ -57,7 +57,7 @@ def losses(panels: Mapping[str, Along], levels: Sequence[float], ylabel: str = "
             _step_axis(ax)
             ax.set_ylim(bottom=0)
         axes[0, 0].set_ylabel(ylabel)
-        axes[0, 0].plot([], [], color=style.DARK, ls="--", lw=1, label="best bigram model")
+        axes[0, 0].plot([], [], color=style.DARK, ls="--", lw=1, label="a model of word pairs")
         _legend(fig, axes[0, 0])
     return fig
 

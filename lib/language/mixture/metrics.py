@@ -8,13 +8,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from lib.core.read.fact import Fact, span
+from lib.core.read.fact import Fact, mean, span
 from lib.core.read.measures import mean_std
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
 from lib.language.experiments import GAMMAS, MIX, mix_specs
-from lib.language.stories import SUBSTITUTE, Sequences, measures
+from lib.language.stories import SUBSTITUTE, Sequences, measures, smoothed_loss
 from lib.language.study import SEEN, mix_data, mix_texts
 
 CORPORA = ("PrOntoQA", "stories")
@@ -44,9 +45,12 @@ def _of_both(runs: Sequence[StoredRun], name: str) -> np.ndarray:
     return np.array([[run.history[f"{name} {i}"] for i in (0, 1)] for run in runs], dtype=float).transpose(0, 2, 1)
 
 
-def losses(runs: Sequence[StoredRun]) -> np.ndarray:
-    """(R, n, 2): the loss of each corpus along training, in nats a token, on rows of training."""
-    return _of_both(runs, "train")
+TRAINING, HELD_OUT = "train", "test"
+
+
+def losses(runs: Sequence[StoredRun], part: str = TRAINING) -> np.ndarray:
+    """(R, n, 2): the loss of each corpus along training, in nats a token, on rows of training or on held-out ones."""
+    return _of_both(runs, part)
 
 
 def steps(runs: Sequence[StoredRun]) -> np.ndarray:
@@ -54,11 +58,16 @@ def steps(runs: Sequence[StoredRun]) -> np.ndarray:
     return np.array(runs[0].history["step"])
 
 
+def _texts(rows: Sequences, corpus: int) -> list[list[int]]:
+    """The rows of a corpus, of tokens that the loss asks for, and the first."""
+    some = rows[rows.corpus == corpus]
+    return [line[:length] for line, length in zip(some.tokens.tolist(), some.length.tolist(), strict=True)]
+
+
 def bigram_loss(rows: Sequences, corpus: int) -> float:
     """The conditional entropy of a token given the one before it, over the tokens that the loss asks for, in nats: what the
-    best bigram model of these rows has."""
-    some = rows[rows.corpus == corpus]
-    return measures([line[:length] for line, length in zip(some.tokens.tolist(), some.length.tolist(), strict=True)]).bigram
+    best bigram model of these rows has on themselves, less than on any others."""
+    return measures(_texts(rows, corpus)).bigram
 
 
 @cache
@@ -67,6 +76,15 @@ def bigrams(profile: str) -> tuple[float, float]:
     s = MIX[profile]
     known = mix_data(s.each, s.tests, s.length)[1]
     return bigram_loss(known, 0), bigram_loss(known, 1)
+
+
+@cache
+def levels(profile: str, order: int = 2) -> tuple[float, float]:
+    """What a model of `order` words, counted in the rows of training of a corpus, loses on held-out ones, in nats a token."""
+    s = MIX[profile]
+    words, known, others = mix_data(s.each, s.tests, s.length)
+    questions, stories = (smoothed_loss(_texts(known, i), _texts(others, i), order, len(words)) for i in (0, 1))
+    return questions, stories
 
 
 def at_progress(runs: Sequence[StoredRun], profile: str) -> np.ndarray:
@@ -84,21 +102,33 @@ def _there(values: np.ndarray, runs: Sequence[StoredRun], profile: str) -> np.nd
     return found
 
 
-def gap(runs: Sequence[StoredRun], profile: str) -> np.ndarray:
-    """(R,) ΔL = (L_stories − L_PrOntoQA) / L_PrOntoQA of the training losses at equal progress (Yao et al. 2025, Fig. 7A); NaN
-    where a run never comes so far."""
-    return _there(gap_along(runs), runs, profile)
+def gap(runs: Sequence[StoredRun], profile: str, part: str = TRAINING) -> np.ndarray:
+    """(R,) ΔL = (L_stories − L_PrOntoQA) / L_PrOntoQA at equal progress (Yao et al. 2025, Fig. 7A); NaN where a run never comes
+    so far."""
+    return _there(gap_along(runs, part), runs, profile)
 
 
-def gap_along(runs: Sequence[StoredRun]) -> np.ndarray:
+def gap_along(runs: Sequence[StoredRun], part: str = TRAINING) -> np.ndarray:
     """(R, n) ΔL along training."""
-    loss = losses(runs)
-    return (loss[..., 1] - loss[..., 0]) / loss[..., 0]
+    return ahead(losses(runs, part))
 
 
-def passed(runs: Sequence[StoredRun], profile: str) -> np.ndarray:
-    """(R, 2): the first evaluated step at which a corpus's loss is at most its own bigram model's; NaN where it never is."""
-    below = losses(runs) <= np.array(bigrams(profile))
+def ahead(loss: ArrayLike) -> Any:
+    """(…, 2) losses to (…) ΔL. A model's is above that of two models, one a corpus, just where its loss on questions is the
+    lower one, as a multiple of theirs."""
+    questions, stories = np.moveaxis(np.asarray(loss, dtype=float), -1, 0)
+    return (stories - questions) / questions
+
+
+def growth(runs: Runs, tied: bool, profile: str, part: str = TRAINING) -> arms.Interval:
+    """ΔL at equal progress, from the smallest start less from the largest, with its 95 % interval, paired by seed."""
+    return arms.contrast(runs[tied, SMALL], runs[tied, min(GAMMAS)], lambda group: gap(group, profile, part))
+
+
+def passed(runs: Sequence[StoredRun], profile: str, order: int = 2) -> np.ndarray:
+    """(R, 2): the first evaluated step at which a corpus's held-out loss is at most that of a model of `order` words; NaN where
+    it never is."""
+    below = losses(runs, HELD_OUT) <= np.array(levels(profile, order))
     return np.where(below.any(1), steps(runs)[below.argmax(1)], np.nan)
 
 
@@ -113,28 +143,21 @@ def cosines_at(runs: Sequence[StoredRun], profile: str) -> np.ndarray:
 
 
 def dial_data(runs: Mapping[tuple[bool, float], Sequence[StoredRun]], profile: str) -> dict[str, Any]:
-    """What lib.book.dials needs: the loss of each corpus over that of its best bigram model along training, by γ, embeddings
-    tied."""
+    """What lib.book.dials needs: the held-out loss of each corpus over that of a model of word pairs along training, by γ,
+    embeddings tied."""
     groups = {(gamma,): group for (tied, gamma), group in runs.items() if tied}
-    level = bigrams(profile)
-    relative = lambda i: lambda run, point: [loss / level[i] for loss in run.history[f"train {i}"]]
-    every = np.concatenate([(losses(group) / level).ravel() for group in groups.values()])
+    level = levels(profile)
+    relative = lambda i: lambda run, point: [loss / level[i] for loss in run.history[f"{HELD_OUT} {i}"]]
+    every = np.concatenate([(losses(group, HELD_OUT) / level).ravel() for group in groups.values()])
     low, high = 0.9 * float(every.min()), 1.1 * float(every.max())
     return arms.dial_data(
         groups,
         {"gamma": "γ"},
         # the stories first: lines have the colours of the figures by their place
         {name: (label, relative(i)) for i, name, label in ((1, CORPORA[1], "our stories"), (0, CORPORA[0], "PrOntoQA"))},
-        {"label": "loss, over that of a bigram model", "log": True, "low": low, "high": high},
-        f"{arms.seeds_text(groups)} Thin: the other γ. At 1 a model knows as much as the best bigram model of the corpus.",
+        {"label": "held-out loss, over that of word pairs", "log": True, "low": low, "high": high},
+        f"{arms.seeds_text(groups)} Thin: the other γ. At 1 a model knows as much as one of word pairs.",
     )
-
-
-def even(profile: str) -> float:
-    """ΔL of two bigram models, each of its own corpus. A model's ΔL is above it just where its loss on questions is the
-    lower one, as a multiple of the bigram model's."""
-    question, story = bigrams(profile)
-    return (story - question) / question
 
 
 def reached(runs: Sequence[StoredRun], profile: str) -> np.ndarray:
@@ -149,10 +172,10 @@ def points(runs: Sequence[StoredRun], profile: str) -> tuple[np.ndarray, np.ndar
     return at[0][there], at[1][there]
 
 
-def first(runs: Sequence[StoredRun], profile: str) -> int:
-    """In how many runs the questions pass their own bigram model before the stories do theirs."""
-    found = np.nan_to_num(passed(runs, profile), nan=np.inf)
-    return int((found[:, 0] < found[:, 1]).sum())
+def first(runs: Sequence[StoredRun], profile: str, corpus: int = 0, order: int = 2) -> int:
+    """In how many runs a corpus passes its model of `order` words before the other does."""
+    found = np.nan_to_num(passed(runs, profile, order), nan=np.inf)
+    return int((found[:, corpus] < found[:, 1 - corpus]).sum())
 
 
 def lower_at(runs: Sequence[StoredRun]) -> np.ndarray:
@@ -163,17 +186,28 @@ def lower_at(runs: Sequence[StoredRun]) -> np.ndarray:
 
 def facts(runs: Runs, profile: str) -> dict[str, Fact]:
     """What the text of chapter 22 says of the two losses and of the embeddings."""
-    questions, stories = bigrams(profile)
     tied = [run for gamma in GAMMAS for run in runs[True, gamma]]
     small = {kind: runs[kind, SMALL] for kind in KINDS}
-    bigram = "loss of the best bigram model of its rows of training, nats a token"
+    own = "the best bigram models of the rows of training"
     found = {
-        "bigram-questions": Fact(questions, "{:.2f}", f"PrOntoQA, {bigram}"),
-        "bigram-stories": Fact(stories, "{:.2f}", f"stories, {bigram}"),
-        "even": Fact(even(profile), "{:.2f}", "ΔL of the two bigram models"),
-        "first": Fact((first(tied, profile), len(tied)), "{} of {}", "runs of every γ, tied, PrOntoQA first below its own"),
-        "progress": Fact((questions + stories) / 2, "{:.2f}", "mean of the two bigram losses, nats"),
+        "even": Fact(ahead(bigrams(profile)), "{:.2f}", f"ΔL of {own}"),
+        "even-held": Fact(ahead(levels(profile)), "{:.2f}", "ΔL of the models of word pairs on held-out texts"),
+        "progress": Fact(float(np.mean(bigrams(profile))), "{:.2f}", f"mean of the losses of {own}, nats"),
     }
+    for order, name in ((2, "pairs"), (3, "triples")):
+        of = f"a model of word {name}"
+        for corpus, level in zip(("questions", "stories"), levels(profile, order), strict=True):
+            found[f"{name}-{corpus}"] = Fact(level, "{:.2f}", f"loss of {of} on held-out {corpus}, nats a token")
+        for of_runs, group in (("", tied), ("-middle", runs[True, GAMMAS[1]]), ("-small", runs[True, SMALL])):
+            for i, corpus in enumerate(("questions", "stories")):
+                rests = f"runs, tied{of_runs and f', γ = {group[0].spec.gamma:g}'}, in which held-out {corpus} pass {of} first"
+                found[f"{corpus}-{name}{of_runs}"] = Fact((first(group, profile, i, order), len(group)), "{} of {}", rests)
+    for gamma in GAMMAS:
+        rests = f"ΔL of held-out texts at equal progress, mean over seeds, γ = {gamma:g}, tied"
+        found[f"gap-held-{round(10 * gamma)}"] = Fact(mean(gap(runs[True, gamma], profile, HELD_OUT)), "{:.2f}", rests)
+    for name, kind, part in (("held", True, HELD_OUT), ("untied", False, TRAINING)):
+        rests = f"ΔL at equal progress, smallest start less largest, 95 % interval over seeds, {KINDS[kind]}, {part} losses"
+        found[f"growth-{name}"] = Fact(growth(runs, kind, profile, part)[1:], "{:.2f} to {:.2f}", rests)
     for kind, name in KINDS.items():
         for gamma in GAMMAS:
             values = gap(runs[kind, gamma], profile)
@@ -195,7 +229,7 @@ def facts(runs: Runs, profile: str) -> dict[str, Fact]:
         rests = f"ΔL on held-out texts at the end, mean over seeds, γ = {gamma:g}, tied"
         found[f"held-{round(10 * gamma)}"] = Fact(float(values.mean()), "{:.2f}", rests)
     end = np.concatenate([values[:, -1] for values in gaps.values()])
-    below = int((end < even(profile)).sum())
+    below = int((end < ahead(bigrams(profile))).sum())
     lower = lower_at(small[True])
     found |= {
         "peak-large": Fact(peaks[min(GAMMAS)], "{:.2f}", f"largest ΔL of the mean over seeds, γ = {min(GAMMAS):g}, tied"),
@@ -212,9 +246,11 @@ def facts(runs: Runs, profile: str) -> dict[str, Fact]:
         ),
     }
     for i, name in enumerate(("questions", "stories")):
-        apart = [arms.shares(group, f"test {i}") - arms.shares(group, f"train {i}") for group in runs.values()]
+        apart = [arms.shares(runs[True, gamma], f"test {i}") - arms.shares(runs[True, gamma], f"train {i}") for gamma in GAMMAS]
         most = float(max(values.mean() for values in apart))
-        found[f"apart-{name}"] = Fact(most, "{:.1f}", f"largest held-out less training loss, {name}, mean of an arm, nats")
+        found[f"apart-{name}"] = Fact(
+            most, "{:.1f}", f"largest held-out less training loss, {name}, mean of an arm, tied, nats"
+        )
     return found
 
 
