@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from lib.core.read.claim import Claim, Measured, Part, asking, by_exact_test
+from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, asking, by_exact_test
 from lib.core.read.statistics import RARE
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
@@ -81,6 +81,20 @@ def start_alone(store: Store, profile: str) -> Measured:
     return _less_than_large(store, profile, CROSSED[1])
 
 
+def numbers(store: Store, profile: str) -> Measured:
+    groups = metrics.in_gpt2_form(store, profile)
+    large, small = (metrics.kept(groups.get(arm, ())) for arm in CROSSED)
+    if not large or not small:
+        raise LookupError(f"the profile {profile!r} has no such runs with weights")
+    failure = OPPOSITE if not metrics.neighbourly(small) and metrics.neighbourly(large) == len(large) else NO_EFFECT
+    name = f"runs of γ = {{:g}}, of {len(small)}, in which no numbers are more alike than neighbours"
+    parts = (
+        Part(name.format(CROSSED[1][0]), metrics.neighbourly(small), ">=", len(small), "{:.0f}", failure=failure),
+        Part(name.format(CROSSED[0][0]), metrics.neighbourly(large), "<=", 0, "{:.0f}", failure=failure),
+    )
+    return Measured(parts, len(small))
+
+
 CLAIMS = asking(
     "language",
     Claim(
@@ -148,5 +162,18 @@ CLAIMS = asking(
         _CROSSED.format(*CROSSED[0]),
         decay_alone,
         figure="19.4",
+    ),
+    Claim(
+        "adding-gpt2-numbers",
+        "ours",
+        "Fig 17a, GPT-2's form",
+        "In GPT-2's form a small start puts numbers in a row, neighbours most alike; from a large start those some steps apart are.",
+        "not reported",
+        f"learning rate {LOW_RATE:g}, runs that keep their weights: the mean cosine of the embeddings of two numbers is largest "
+        f"at distance 1, of up to {metrics.FAR}, in every run of γ = {CROSSED[1][0]:g}, decay {CROSSED[1][1]:g}, and in none of "
+        f"γ = {CROSSED[0][0]:g}, decay {CROSSED[0][1]:g}",
+        numbers,
+        revised="seen in two runs of each, whose weights are not kept; fixed before two more of each had come to an end",
+        figure="19.5",
     ),
 )

@@ -13,7 +13,7 @@ from lib.core.read.fact import Fact, mean, span
 from lib.core.read.statistics import fisher_exact
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
-from lib.language.addition_task import Addition
+from lib.language.addition_task import MARKS, Addition
 from lib.language.experiments import (
     ADDITION_SEARCH,
     CROSSED,
@@ -135,6 +135,32 @@ def errors(run: StoredRun) -> Counter[int]:
     """{by how much an answer is off: in how many pairs of the square}, of those that are wrong."""
     found = off(run)
     return Counter(found[found != 0].astype(int).tolist())
+
+
+FAR = 20
+"""Numbers are compared up to this distance."""
+
+
+def alike(runs: Sequence[StoredRun]) -> np.ndarray:
+    """(R, FAR): the mean cosine of the embeddings of two numbers at distances 1, 2, …, about the mean of all numbers, of runs
+    that keep their weights."""
+    found = []
+    for run in runs:
+        numbers = run.weights()["embedding.token"].double().numpy()[len(MARKS) :][: task_of(run).numbers]
+        apart = numbers - numbers.mean(0)
+        apart /= np.linalg.norm(apart, axis=1, keepdims=True)
+        found.append([float((apart[d:] * apart[:-d]).sum(1).mean()) for d in range(1, min(FAR, len(apart) - 1) + 1)])
+    return np.array(found)
+
+
+def kept(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """Those that keep their weights."""
+    return [run for run in runs if run.has_weights]
+
+
+def neighbourly(runs: Sequence[StoredRun]) -> int:
+    """In how many runs no numbers are more alike than neighbours."""
+    return int((alike(runs).argmax(1) == 0).sum()) if runs else 0
 
 
 def adds(runs: Sequence[StoredRun]) -> tuple[int, int]:
