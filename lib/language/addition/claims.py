@@ -167,11 +167,12 @@ CLAIMS = asking(
         "adding-gpt2-numbers",
         "ours",
         "Fig 17a, GPT-2's form",
-        "In GPT-2's form a small start puts numbers in a row, neighbours most alike; from a large start those some steps apart are.",
+        "In GPT-2's form a small start puts numbers in a row, neighbours most alike; from a large one those some steps apart "
+        "are.",
         "not reported",
-        f"learning rate {LOW_RATE:g}, runs that keep their weights: the mean cosine of the embeddings of two numbers is largest "
-        f"at distance 1, of up to {metrics.FAR}, in every run of γ = {CROSSED[1][0]:g}, decay {CROSSED[1][1]:g}, and in none of "
-        f"γ = {CROSSED[0][0]:g}, decay {CROSSED[0][1]:g}",
+        f"learning rate {LOW_RATE:g}, runs that keep their weights: the mean cosine of the embeddings of two numbers is "
+        f"largest at distance 1, of up to {metrics.FAR}, in every run of γ = {CROSSED[1][0]:g}, decay {CROSSED[1][1]:g}, and "
+        f"in none of γ = {CROSSED[0][0]:g}, decay {CROSSED[0][1]:g}",
         numbers,
         revised="seen in two runs of each, whose weights are not kept; fixed before two more of each had come to an end",
         figure="19.5",
