@@ -142,7 +142,9 @@ def in_gpt2_form(
     `starts_small`: arms that differ from the large one in that alone."""
     shares = {LARGE: large, SMALL: small, CROSSED[0]: decays, CROSSED[1]: starts_small}
     ends = lambda arm, seed: {"test": shares[arm] - 0.01 * seed, "train": 1.0 if arm == LARGE else train}
-    return {arm: [planted_run(s, ends(arm, s.seed)) for s in specs] for arm, specs in gpt2_adding_specs("laptop").items()}
+    return {
+        arm: [planted_run(s, ends(arm, s.seed), kept=hole) for s in specs] for arm, specs in gpt2_adding_specs("laptop").items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -175,6 +177,42 @@ def test_start_and_decay_are_judged_one_by_one_in_gpt2s_form(alone: str, share: 
     runs = in_gpt2_form(0.91, 0.05, train, **{changed: share})
     assert judged(CLAIMS, f"adding-gpt2-{alone}", chain(*runs.values()))["status"] == status
     assert judged(CLAIMS, f"adding-gpt2-{alone}", [], "paper")["status"] == "not run"
+
+
+ROW = torch.arange(402.0)[:, None] * torch.tensor([1.0, 0.0])
+DIAL = torch.stack([turn(torch.arange(402.0) * (4 / 9) * 2 * torch.pi) for turn in (torch.cos, torch.sin)], 1)
+"""Embeddings of marks and numbers: on a line, and on a circle that nine steps turn round four times."""
+
+
+def test_numbers_on_a_dial_are_alike_a_turn_apart() -> None:
+    row, dial = (planted_run(gpt2_adding_specs("laptop")[LARGE][0], {}, weights={"embedding.token": e}) for e in (ROW, DIAL))
+    found = metrics.alike([row, dial])
+    assert found.shape == (2, metrics.FAR)
+    assert found[0].argmax() == 0
+    assert found[1] == pytest.approx(np.cos(2 * np.pi * 4 / 9 * np.arange(1, 21)), abs=1e-2)  # 200 numbers: 22.2 turns of nine
+    assert [metrics.neighbourly(some) for some in ([], [row], [dial], [row, dial])] == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "status"),
+    [(ROW, DIAL, "reproduced"), (ROW, ROW, "partly"), (DIAL, DIAL, "partly"), (DIAL, ROW, "opposite")],
+)
+def test_which_numbers_look_alike_is_judged_by_runs_with_weights(
+    small: Tensor, large: Tensor, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "kept", lambda runs: [run for run in runs if run.parts])
+    weights = {CROSSED[0]: {"embedding.token": large}, CROSSED[1]: {"embedding.token": small}}
+    specs = [(arm, spec) for arm, some in gpt2_adding_specs("laptop").items() for spec in some]
+    runs = [planted_run(spec, {}, weights=weights.get(arm) if spec.seed > 1 else None) for arm, spec in specs]
+    assert judged(CLAIMS, "adding-gpt2-numbers", runs)["status"] == status
+    assert judged(CLAIMS, "adding-gpt2-numbers", [planted_run(run.spec, {}) for run in runs])["status"] == "not run"
+
+
+def test_errors_are_told_by_their_size() -> None:
+    runs = found(spread=0.0)
+    (about, *_) = metrics.error_rows([runs[SQUARE, *LARGE], runs[SQUARE, *SMALL], runs[RANDOM, *LARGER]])
+    assert about[:6] == ("post-norm", "0.001", "0.5", "0.01", "0", "40.0")
+    assert about[6].startswith("-3 (")
 
 
 def test_runs_that_add_are_counted() -> None:
@@ -224,12 +262,13 @@ def test_facts_and_tables_are_of_the_arms_and_of_the_trials() -> None:
     assert (shown["small"], shown["large"], shown["larger"]) == ("3 of 3", "0 of 3", "0 of 3")
     assert (shown["low-small"], shown["low-large"], shown["low-unlearned"]) == ("3 of 3", "2 of 3", "3 of 3")
     assert (shown["large-range"], shown["edge"], shown["middle"]) == ("40% to 40%", "100%", "0%")
-    assert (shown["gpt2-large"], shown["gpt2-small"], shown["gpt2-ranks"]) == ("4 of 4", "0 of 4", "0.014")
-    assert (shown["gpt2-large-range"], shown["gpt2-small-train"]) == ("96.0% to 99.0%", "99.5% to 99.5%")
+    assert (shown["gpt2-large"], shown["gpt2-small"], shown["gpt2-starts-ranks"]) == ("4 of 4", "0 of 4", "0.014")
+    assert (shown["gpt2-large-range"], shown["gpt2-starts-train"]) == ("96.0% to 99.0%", "99.5% to 99.5%")
+    assert (shown["gpt2-decays-misses"], shown["gpt2-decays-alike"]) == ("±3 in 784 of 784", "–")
     alone = metrics.facts(runs, {}, [], {})
-    assert {alone[name].text for name in ("low-unlearned", "gpt2-large-high", "gpt2-small", "gpt2-fisher", "gpt2-ranks")} == {
-        "–"
-    }
+    assert {
+        alone[name].text for name in ("low-unlearned", "gpt2-large-high", "gpt2-small", "gpt2-fisher", "gpt2-starts-ranks")
+    } == {"–"}
     assert metrics.arm_rows(found())[1] == ("square", "0.5", "0.01", "100.0", "39.5 ± 0.5")
     reported = metrics.setting_rows([], list(found().values()))
     assert reported == [("post-norm", "0.001", "reported, seeds 0, 1, 2", "100.0", "39.5 ± 0.5", "100.0", "98.5 ± 0.5")]

@@ -62,3 +62,19 @@ def maps(runs: Mapping[str, np.ndarray], low: int) -> Figure:
         handles = [matplotlib.patches.Patch(color=colour) for colour in (right, wrong)]
         fig.legend(handles, ("right", "wrong"), loc="outside lower center", ncols=2)
     return fig
+
+
+def alike(groups: Mapping[str, np.ndarray]) -> Figure:
+    """How alike two numbers are by their distance. groups: {start: (R, distances) mean cosines}, the larger start first; a line
+    a run, a mark where numbers are most alike."""
+    with style.look():
+        fig, ax = plt.subplots(figsize=(style.WIDTH, 3.1))
+        for (name, values), colour in zip(groups.items(), (STARTS[0], STARTS[-1]), strict=True):
+            x = np.arange(1, values.shape[1] + 1)
+            for row, line in enumerate(values):
+                ax.plot(x, line, color=colour, lw=1.4, label=name if not row else None)
+                ax.plot(x[line.argmax()], line.max(), "o", ms=6, mfc="white", mec=colour)
+        ax.set(xlabel="distance of two numbers", ylabel="mean cosine of their embeddings")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        fig.legend(loc="outside lower center", ncols=len(groups))
+    return fig

@@ -77,6 +77,14 @@ def in_gpt2_form(store: Store, profile: str) -> dict[tuple[float, float], list[S
     return {arm: load(specs, store) for arm, specs in gpt2_adding_specs(profile).items()}
 
 
+def by_form(
+    low_rate: Mapping[Arm, Sequence[StoredRun]], gpt2: Mapping[tuple[float, float], Sequence[StoredRun]]
+) -> dict[str, dict[tuple[float, float], Sequence[StoredRun]]]:
+    """{form: {(γ, weight decay): runs}}, from the largest start on, of what both forms have at the low learning rate."""
+    post = {arm[1:]: group for arm, group in low_rate.items() if arm[0] == SQUARE and arm[1:] in gpt2}
+    return {form: dict(sorted(groups.items())) for form, groups in (("post-norm", post), ("GPT-2", gpt2))}
+
+
 def task_of(run: StoredRun) -> Addition:
     return Addition(**{name: value for name, value in run.spec.task if name != "keep"})
 
@@ -209,14 +217,6 @@ def facts(
         group = low_rate.get((SQUARE, *arm), ())
         if arm != LARGER:
             found[f"low-{name}"] = Fact(adds(group) if group else None, "{} of {}", f"{rests}, at 3e-4")
-            group, there = gpt2.get(arm, ()), f"{arms.name_of(arm)}, in GPT-2's form at {LOW_RATE:g}"
-            found |= {
-                f"gpt2-{name}": Fact(adds(group) if group else None, "{} of {}", f"runs that add, {there}"),
-                f"gpt2-{name}-range": Fact(span(arms.shares(group)), "{:.1%} to {:.1%}", f"of the square right, {there}"),
-                f"gpt2-{name}-train": Fact(
-                    span(arms.shares(group, "train")), "{:.1%} to {:.1%}", f"of training right, {there}"
-                ),
-            }
     p = adding_more(runs[SQUARE, *SMALL], runs[SQUARE, *LARGE])[0]
     found["fisher"] = Fact(p, "{:.2f}", "Fisher's one-sided exact test of the runs that add, small arm against large, p")
     failing = [errors(run) for run in runs[SQUARE, *LARGE] if adds([run])[0] == 0]
@@ -241,14 +241,43 @@ def facts(
     for name, group in zip(("large", "small"), by_form.get(("GPT-2", 1e-3), ((), ())), strict=True):
         rests = "of the square right, one trial in GPT-2's form, learning rate 0.001"
         found[f"gpt2-{name}-high"] = Fact(_mean(group), "{:.1%}", rests)
-    tests: tuple[float | None, float | None] = None, None
-    if gpt2:
-        tests = adding_more(gpt2[LARGE], gpt2[SMALL])[0], arms.by_ranks(arms.shares(gpt2[LARGE]), arms.shares(gpt2[SMALL])).p
-    rests = "one-sided exact test of the {}, large arm against small, in GPT-2's form, p"
-    found |= {
-        "gpt2-fisher": Fact(tests[0], "{:.2f}", rests.format("runs that add (Fisher)")),
-        "gpt2-ranks": Fact(tests[1], "{:.3f}", rests.format("shares right, by ranks")),
-    }
+    return found | _gpt2_facts(gpt2)
+
+
+def _gpt2_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict[str, Fact]:
+    """Of the paper's two arms in GPT-2's form, and of those that differ from the large one in decay or in start alone."""
+    arm = {"large": LARGE, "small": SMALL, "decays": CROSSED[0], "starts": CROSSED[1]}
+    runs = {name: groups.get(key, ()) for name, key in arm.items()}
+    there = {name: f"{arms.name_of(arm[name])}, in GPT-2's form at {LOW_RATE:g}" for name in arm}
+    less = "of the square right than from the large start, exact one-sided rank test"
+    found = {}
+    for name, group in runs.items():
+        found[f"gpt2-{name}-range"] = Fact(span(arms.shares(group)), "{:.1%} to {:.1%}", f"of the square right, {there[name]}")
+    for name in ("large", "starts"):
+        found[f"gpt2-{name}-train"] = Fact(
+            span(arms.shares(runs[name], "train")), "{:.1%} to {:.1%}", f"of training right, {there[name]}"
+        )
+    for name in ("large", "small"):
+        count = adds(runs[name]) if runs[name] else None
+        found[f"gpt2-{name}"] = Fact(count, "{} of {}", f"runs that add, {there[name]}")
+    p = adding_more(runs["large"], runs["small"])[0] if all(runs.values()) else None
+    found["gpt2-fisher"] = Fact(
+        p, "{:.2f}", "Fisher's one-sided exact test of runs that add, large arm against small, GPT-2's form"
+    )
+    for name in ("starts", "decays"):
+        p = arms.by_ranks(arms.shares(runs["large"]), arms.shares(runs[name])).p if all(runs.values()) else None
+        found[f"gpt2-{name}-ranks"] = Fact(p, "{:.2g}", f"less {less}, p, {there[name]}")
+    for name in ("starts", "decays"):
+        some = kept(runs[name])
+        count = (neighbourly(some), len(some)) if some else None
+        rests = f"runs that keep their weights in which no numbers are more alike than neighbours, {there[name]}"
+        found[f"gpt2-{name}-alike"] = Fact(count, "{} of {}", rests)
+    for name in ("large", "decays"):
+        missed = next((errors(run) for run in runs[name] if not adds([run])[0]), Counter())
+        sizes = Counter(abs(step) for step in missed.elements())
+        (step, count), total = sizes.most_common(1)[0] if sizes else (None, None), missed.total()
+        rests = f"the most frequent size of an error, first run that does not add, {there[name]}"
+        found[f"gpt2-{name}-misses"] = Fact((step, count, total), "±{} in {} of {}", rests)
     return found
 
 
