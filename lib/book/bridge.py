@@ -22,7 +22,9 @@ from matplotlib.figure import Figure
 
 from lib.composition.diagram import gain, gamma_of_gain, two_layers
 from lib.composition.experiments import GRIDS
+from lib.composition.flip import confirmed_runs
 from lib.composition.phase_diagram.metrics import PAPER_PAIR, near
+from lib.composition.runs import learned
 from lib.composition.trajectories import PLAYED
 from lib.core.read import style
 from lib.core.read.fact import listed, number_of
@@ -128,6 +130,16 @@ def _ends(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
     return _pair(runs, (min(gammas), max(gammas)))
 
 
+def _composing(runs: Runs) -> np.ndarray:
+    """(R,) has a run learned what it was taught?"""
+    return np.array([learned(run) for run in runs])
+
+
+def _post_norm_runs(store: Store, profile: str) -> list[StoredRun]:
+    """The new seeds, where there are such."""
+    return confirmed_runs(store, profile) or two_layers(store, profile)
+
+
 def _pre_norm_runs(store: Store, profile: str) -> list[StoredRun]:
     """Those of the first page's figure."""
     return load(PLAYED.specs(profile), store)
@@ -136,9 +148,8 @@ def _pre_norm_runs(store: Store, profile: str) -> list[StoredRun]:
 def _composed(name: str, runs_of: Callable[[Store, str], list[StoredRun]], chapter: str) -> Callable[[Store, str], Task]:
     def make(store: Store, profile: str) -> Task:
         runs = runs_of(store, profile)
-        settings = [
-            setting(said, choose(runs), "inferential") for said, choose in (("pair, by gain", _by_gain), ("ends of γ", _ends))
-        ]
+        chosen = (("pair, by gain", _by_gain), ("ends of γ", _ends))
+        settings = [setting(said, choose(runs), "inferential", learned=_composing) for said, choose in chosen]
         return Task(f"composition, {name}", "are functions composed?", chapter, "composes (4, 3)", tuple(settings))
 
     return make
@@ -220,7 +231,7 @@ def _mix(store: Store, profile: str) -> Task:
 
 
 TASKS: tuple[Callable[[Store, str], Task], ...] = (
-    _composed("post-norm", two_layers, "02-phase-diagram"),
+    _composed("post-norm", _post_norm_runs, "02-phase-diagram"),
     _composed("pre-norm", _pre_norm_runs, "08-gpt2"),
     _anchors,
     _copying,

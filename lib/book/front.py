@@ -8,7 +8,6 @@ from typing import Any
 
 from lib.book import bridge
 from lib.composition import controls
-from lib.composition.diagram import two_layers
 from lib.composition.exploration import SETS
 from lib.composition.flip import confirmed_runs
 from lib.composition.phase_diagram import metrics
@@ -123,12 +122,11 @@ def facts(
     status = {row["id"]: row["status"] for row in claims if not row["by_construction"]}
     ids = [name for chapter, names in of_chapter.items() if int(chapter[:2]) in COPIES for name in names]
     copies = [status[name] for name in ids if status.get(name, NOT_RUN) != NOT_RUN]
-    best = metrics.ends(two_layers(store, PROFILE))
     ahead, behind = (sum(map(wins, leads)) for wins in (lambda v: v[1] > 0, lambda v: v[2] < 0))
     at = {m: f"two pre-norm layers of GPT-2's form, four seeds: mean share at γ = {ends.gamma[m]:g}" for m in MAPPINGS}
     rests = "settings of real and synthetic tasks: 95 % interval over seeds, paired, of small less large start"
     new = metrics.new_facts(new_seeds)
-    names = ("seeds", "symmetric-low", "symmetric-140", "inferential-140", "neither-75")
+    names = ("seeds", "symmetric-low", "symmetric-140", "inferential-140", "neither-75", "share-inferential-140")
     size = metrics.size_facts(controls.paper_size(store, PROFILE))
     sized = [
         f"size-{name}"
@@ -138,9 +136,6 @@ def facts(
     return shown | {
         "pre-symmetric": Fact(ends.mean["symmetric"]["symmetric"], "{:.0%}", f"{at['symmetric']}, key − 6"),
         "pre-inferential": Fact(ends.mean["inferential"]["inferential"], "{:.0%}", f"{at['inferential']}, key − 10"),
-        "post-best": Fact(
-            best.mean["inferential"]["inferential"], "{:.0%}", "largest mean share of key − 10 over γ, post-norm"
-        ),
         "copies": Fact(
             (sum(s == REPRODUCED for s in copies), len(copies)),
             "{} of {}",
