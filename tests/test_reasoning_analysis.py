@@ -131,6 +131,118 @@ def test_the_best_share_of_a_run_is_at_any_time() -> None:
     assert stored.best([planted(shares={"held out": [0.1, 0.3]}, **{"held out": 0.4})]).tolist() == [0.4]  # asked at the end
 
 
+def along(spec: RunSpec, **shares: list[float | None]) -> Planted:
+    """A run with these shares right at steps 10, 20, …, and at the end the last of them."""
+    steps = [10 * (i + 1) for i in range(max(map(len, shares.values())))]
+    history = {name.replace("_", " "): values for name, values in shares.items()}
+    run = planted(spec, **{name: values[-1] for name, values in history.items()})
+    return replace(run, history=run.history | {"step": steps} | history, steps=steps[-1])
+
+
+def test_steps_to_a_share_by_hand() -> None:
+    run = along(SMOKE, reasoning=[0.2, 0.6, 0.4, 1.0], memory=[0.1, None, 0.9, 0.9])
+    assert ratios.reaching(run, "reasoning", 0.5) == pytest.approx(17.5)  # the first time counts
+    assert ratios.reaching(run, "reasoning", 0.1) == pytest.approx(5)  # none is right before training
+    assert ratios.reaching(run, "memory", 0.1) == pytest.approx(10)
+    assert ratios.reaching(run, "memory", 0.5) is None  # whatever came after a gap is not of this run
+    assert [ratios.right_at(run, "reasoning", step) for step in (0, 5, 15, 40)] == pytest.approx([0, 0.1, 0.4, 1.0])
+    assert ratios.right_at(run, "memory", 15) is None
+    assert ratios.right_at(run, "reasoning", None) is None
+    assert ratios.slowdown_to(run, 0.1) == Ratio(pytest.approx(2.0), False)
+    assert ratios.slowdown_to(run, 0.5) == Ratio(pytest.approx(40 / 17.5), True)
+    assert ratios.slowdown_to(along(SMOKE, reasoning=[0.4], memory=[0.9]), 0.5) is None
+
+
+def test_a_run_has_learned_by_its_trained_rows_of_reasoning() -> None:
+    runs = [planted(reasoning=r, memory=m) for r, m in ((0.9, 0.0), (0.899, 1.0), (None, 1.0), (1.0, 1.0))]
+    assert memory_and_reasoning.learned(runs).tolist() == [True, False, False, True]
+    assert memory_and_reasoning.learned([]).tolist() == []
+
+
+def test_held_out_pairs_at_equal_shares_of_trained_rows() -> None:
+    """The lowest large run ends with half of its rows right; another run has so many between its first two evaluations."""
+    large = [along(SMOKE, reasoning=[0.2, last], held_out=[0.0, 0.1]) for last in (0.5, 0.8)]
+    small = [along(SMOKE, reasoning=[0.4, 0.6, 1.0], held_out=[0.2, 0.4, 0.9]), along(SMOKE, reasoning=[0.3], held_out=[0.3])]
+    assert memory_and_reasoning.held_at_equal(large, large) == pytest.approx([0.1, 0.05])
+    found = memory_and_reasoning.held_at_equal(small, large)
+    assert (found[0], found[1]) == (pytest.approx(0.3), None)
+
+
+def test_what_a_reader_of_a_part_has_left() -> None:
+    """Sums of trained pairs of 11 … 20, of which 24 has two fewer; with the first anchor ten pairs are as likely, or nine."""
+    key, one = memory_and_reasoning.reader_losses()
+    counts = [10 - abs(sum_ - 31) - 2 * (sum_ == 24) for sum_ in range(22, 41)]
+    assert sum(counts) == 98
+    assert key == pytest.approx(-sum(n / 98 * math.log(n / 98) for n in counts))
+    assert one == pytest.approx((80 * math.log(10) + 18 * math.log(9)) / 98)
+
+
+def texts(**changed: list[Planted]) -> dict[str, str]:
+    """The facts of chapter 9 on planted runs, all of which are alike but for those that are given."""
+    halves = {"reasoning": 100, "memory": 400, "held out": 100}
+    plain, many = (bias.long_specs("laptop")["no norms"], bias.many_rows_specs("laptop"))
+    of_emb = lambda noise: [s for s in bias.EMB.specs("laptop") if dict(s.task)["noise"] == noise]
+    table_of = lambda labels: [s for s in bias.table_specs("laptop") if dict(s.task)["memory"] == labels]
+    specs = {
+        "runs": bias.bias_specs("laptop"),
+        "small": [s for s in bias.all_bias_specs("laptop") if s.gamma == SMALL],
+        "finer": bias.between_specs("laptop"),
+        "plain": plain,
+        "many": many,
+        "emb": of_emb(False),
+        "noisy": of_emb(True),
+        "ordinary": table_of("key"),
+        "window": table_of("window"),
+    }
+    groups = {
+        name: [planted(s, halves, **{"held out": 0.5, "reasoning": 0.95, "memory": 0.2}) for s in found]
+        for name, found in specs.items()
+    }
+    return {name: fact.text for name, fact in memory_and_reasoning.facts(**groups | changed).items()}
+
+
+@pytest.mark.usefixtures("at_four")
+def test_the_part_of_the_range_of_labels() -> None:
+    """A lag of 9 everywhere and of 3 near the key: in logarithms half of it."""
+    of = lambda labels, lag: [
+        planted(s, {"reasoning": 100, "memory": lag}) for s in bias.table_specs("laptop") if dict(s.task)["memory"] == labels
+    ]
+    found = texts(ordinary=of("key", 900), window=of("window", 300))
+    assert [found[name] for name in ("ordinary", "window", "range", "window-span")] == ["9.0", "3.0", "50%", "3.0 to 3.0"]
+    assert texts(ordinary=of("key", 900), window=of("window", 900))["range"] == "0%"
+    assert texts(ordinary=of("key", 100), window=of("window", 300))["range"] == ABSENT  # nothing lags
+
+
+@pytest.mark.usefixtures("at_four")
+def test_what_is_right_where_the_loss_has_halved() -> None:
+    """The loss falls from 4 to 1 between 10 and 20, and is 2 two thirds of the way; shares rise on straight lines there."""
+    specs = [s for s in bias.all_bias_specs("laptop") if s.gamma == SMALL]
+    shares = {"reasoning": [0.0, 0.3, 0.6], "held_out": [0.0, 0.06, 0.1], "memory": [0.0, 0.0, 0.5]}
+    runs = [along(s, **shares) for s in specs]
+    runs = [replace(r, history=r.history | {"reasoning loss": [4.0, 1.0, 1.0], "memory loss": [4.0, 4.0, 1.0]}) for r in runs]
+    found = texts(small=runs)
+    names = ("half-rows", "half-held", "half-loss", "to-half-right", "half-right-large")
+    assert [found[name] for name in names] == ["20%", "4%", "2.0", "1.1", "none"]  # 30 steps over 26.7
+
+
+@pytest.mark.usefixtures("at_four")
+def test_what_the_large_start_has_learned_is_told() -> None:
+    end = {0.3: 0.5, 0.4: 0.8}
+    runs = [
+        planted(s, **{"reasoning": end.get(s.gamma, 0.9) + s.seed / 100, "held out": s.gamma / 2})
+        for s in bias.bias_specs("laptop")
+    ]
+    found = texts(runs=runs, small=[r for r in runs if r.spec.gamma == SMALL])
+    assert [found[name] for name in ("rows-large", "held-next", "held-rest")] == ["50% to 53%", "20%", "25% to 50%"]
+    assert found["held-trend"] == "1.00 (1.00 to 1.00)"
+    assert found["equal-small"] == ABSENT  # along training these have none right
+    unlearned = [replace(r, metrics=r.metrics | {"reasoning": 0.5}) if r.spec.gamma > MIDDLE else r for r in runs]
+    found = texts(runs=unlearned, small=[r for r in unlearned if r.spec.gamma == SMALL])
+    assert (found["held-rest"], found["held-trend"]) == ("25% to 25%", ABSENT)  # runs that have not learned are left out
+    rows = memory_and_reasoning.shares_by_gamma(runs)
+    assert rows[0] == ("0.3", "4", "50% to 53%", "0% to 0%", "15% to 15%, mean 15%")
+
+
 def test_groups_are_by_gamma_in_the_order_of_seeds() -> None:
     runs = [planted(replace(SMOKE, gamma=g, seed=s)) for g, s in ((0.8, 2), (0.3, 1), (0.8, 0), (0.3, 3))]
     found = stored.by_gamma(runs)

@@ -41,6 +41,23 @@ def halving(run: StoredRun, name: str) -> float | None:
     return falls_to(np.array([0, *run.history["step"]]), np.array(losses), half(run, name))
 
 
+def reaching(run: StoredRun, name: str, share: float) -> float | None:
+    """The step at which this share of a set's answers is first right, on the straight line between the two evaluations around
+    it, none being right before training; None for never."""
+    shares = [0.0, *takewhile(lambda value: value is not None, run.history[name])]
+    return falls_to(np.array([0, *run.history["step"]]), -np.array(shares), -share)
+
+
+def right_at(run: StoredRun, name: str, step: float | None) -> float | None:
+    """The share of a set's answers that is right at a step, between two evaluations on the straight line; None where there is
+    no such step, or the run was not finite there."""
+    if step is None:
+        return None
+    shares = [math.nan if value is None else value for value in (0.0, *run.history[name])]
+    found = float(np.interp(step, [0, *run.history["step"]], shares))
+    return None if math.isnan(found) else found
+
+
 @dataclass(frozen=True)
 class Ratio:
     """How many times as long one loss takes to halve as another. `open`: the slower one never did, so the ratio is a lower
@@ -70,6 +87,15 @@ def ratios_by_gamma(runs: Sequence[StoredRun], slower: str = "memory") -> dict[f
     return {
         gamma: [r for r in (slowdown(run, slower) for run in group) if r is not None] for gamma, group in by_gamma(runs).items()
     }
+
+
+def slowdown_to(run: StoredRun, share: float) -> Ratio | None:
+    """The bias without a loss: steps until this share of rows is right, memory over reasoning. None where reasoning never has
+    it."""
+    one, other = reaching(run, "memory", share), reaching(run, "reasoning", share)
+    if other is None:
+        return None
+    return Ratio((run.steps if one is None else one) / other, one is None)
 
 
 def closed(found: Sequence[Ratio]) -> bool:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
 
-from lib.core.read.fact import Fact
+from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.statistics import Trend, rank_trend
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias.experiments import (
     LARGE,
+    MIDDLE,
     SETTINGS,
     SMALL,
     TABLES,
@@ -22,10 +25,25 @@ from lib.reasoning_bias.experiments import (
     more_specs,
     rows_specs,
 )
-from lib.reasoning_bias.ratios import Ratio, middle, ratios, ratios_by_gamma, slowdown
-from lib.reasoning_bias.runs import EARLY_EMB, at, best, epoch, histories, snapshot_near
+from lib.reasoning_bias.ratios import (
+    Ratio,
+    half,
+    halving,
+    middle,
+    ratios,
+    ratios_by_gamma,
+    reaching,
+    right_at,
+    slowdown,
+    slowdown_to,
+)
+from lib.reasoning_bias.runs import EARLY_EMB, at, best, by_gamma, epoch, histories, snapshot_near
 from lib.reasoning_bias.study import SETS
-from lib.reasoning_bias.task import GROUP_LABELS, MEMORY, memory_group
+from lib.reasoning_bias.task import GROUP_LABELS, HELD_OUT, MEMORY, REASONING, memory_group
+
+LEARNED = 0.9
+"""A run has learned its rows of reasoning when it has this share of them right at the end; before that, what it does with
+held-out pairs is no evidence of what it makes of its rows (our choice, with the runs at hand)."""
 
 
 def of_table(store: Store, profile: str, memory: str) -> list[StoredRun]:
@@ -65,6 +83,11 @@ def of_sizes(store: Store, profile: str) -> dict[str, list[StoredRun]]:
     return {name: load(specs, store) for name, specs in rows_specs(profile).items()}
 
 
+def each_once(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """Without those that are there twice, as the main runs at SMALL are among the further seeds."""
+    return list({run.path: run for run in runs}.values())
+
+
 def trend(runs: Sequence[StoredRun]) -> Trend:
     """Rank correlation of γ with the ratio memory over reasoning, and its 95 % interval by resampling runs.
 
@@ -85,6 +108,48 @@ def curves(panels: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, tup
 def ends(panels: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, list[float]]]:
     """{title: {set: the share of right answers of each run at the end of training, asked in single precision}}."""
     return {title: {name: [run.metrics[name] for run in runs] for name in SETS} for title, runs in panels.items()}
+
+
+def learned(runs: Sequence[StoredRun]) -> np.ndarray:
+    """(R,) has a run learned its training rows of reasoning, of which the held-out pairs ask the rule?"""
+    return np.array([(run.metrics["reasoning"] or 0.0) >= LEARNED for run in runs], dtype=bool)
+
+
+def held_at_equal(runs: Sequence[StoredRun], large: Sequence[StoredRun]) -> list[float | None]:
+    """The share of held-out pairs that each run has right when as many trained rows of reasoning are right as those of `large`
+    that have the fewest end with. None where a run never has so many."""
+    fewest = min(run.metrics["reasoning"] for run in large)
+    return [right_at(run, "held out", reaching(run, "reasoning", fewest)) for run in runs]
+
+
+def reader_losses() -> tuple[float, float]:
+    """Nats that trained reasoning leaves to who knows the key and that the anchors are of reasoning, but neither of them; and
+    to who knows the first anchor, too."""
+    pairs = [(a, b) for a in REASONING for b in REASONING if (a, b) not in HELD_OUT]
+    entropy = lambda sums: -sum(n / len(sums) * math.log(n / len(sums)) for n in Counter(sums).values())
+    by_first = [[a + b for a, b in pairs if a == first] for first in REASONING]
+    one = sum(len(sums) * entropy(sums) for sums in by_first) / len(pairs)
+    return entropy([a + b for a, b in pairs]), one
+
+
+SHARES = ("γ", "runs", "reasoning right, trained pairs", "memory right", "held-out pairs right, at best")
+
+
+def shares_by_gamma(runs: Sequence[StoredRun]) -> list[tuple[str, ...]]:
+    """SHARES for each γ: of both trained sets and of the held-out pairs from the lowest run to the highest, and the mean of the
+    last."""
+    between = lambda values: "{:.0%} to {:.0%}".format(*span(values))
+    end = lambda group, name: between(run.metrics[name] for run in group)
+    return [
+        (
+            f"{gamma:g}",
+            f"{len(group)}",
+            end(group, "reasoning"),
+            end(group, "memory"),
+            f"{between(best(group).tolist())}, mean {best(group).mean():.0%}",
+        )
+        for gamma, group in by_gamma(runs).items()
+    ]
 
 
 def bias(models: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, dict[float, list[Ratio]]]]:
@@ -132,6 +197,111 @@ def own_settings(profile: str) -> list[tuple[str, str]]:
     ]
 
 
+BETWEEN = "{:.0%} to {:.0%}"
+
+
+def _ratio(runs: Sequence[StoredRun]) -> float | None:
+    return middle(ratios(runs)) if any(slowdown(run) for run in runs) else None
+
+
+def _held(runs: Sequence[StoredRun]) -> float:
+    return float(best(runs).mean())
+
+
+def _ends(runs: Sequence[StoredRun], name: str) -> tuple[float | None, float | None]:
+    return span(run.metrics[name] for run in runs)
+
+
+def _at_half_facts(small: Sequence[StoredRun], large: Sequence[StoredRun]) -> dict[str, Fact]:
+    """What is right where the loss of reasoning has halved, what readers of a part have, and steps to half of the rows."""
+    right = lambda group, name: mean(right_at(run, name, halving(run, "reasoning")) for run in group)
+    to_half = [slowdown_to(run, 0.5) for run in small]
+    known, one = reader_losses()
+    rows = "rows of reasoning right where its loss has halved, mean"
+    held = "held-out pairs right there, mean"
+    return {
+        "half-rows": Fact(right(small, "reasoning"), "{:.0%}", f"trained {rows}, γ = {SMALL:g}"),
+        "half-held": Fact(right(small, "held out"), "{:.0%}", f"{held}, γ = {SMALL:g}"),
+        "half-rows-large": Fact(right(large, "reasoning"), "{:.0%}", f"trained {rows}, γ = {LARGE:g}"),
+        "half-held-large": Fact(right(large, "held out"), "{:.0%}", f"{held}, γ = {LARGE:g}"),
+        "half-loss": Fact(mean(half(run, "reasoning") for run in small), "{:.1f}", f"nats, half of the loss, γ = {SMALL:g}"),
+        "reader-key": Fact(known, "{:.1f}", "nats, trained reasoning, to who knows the key and the kind of the anchors"),
+        "reader-one": Fact(one, "{:.1f}", "nats, to who knows one of the anchors, too"),
+        "to-half-right": Fact(
+            middle([found for found in to_half if found]) if all(to_half) else None,
+            "{:.1f}",
+            f"steps to half of the rows right, memory over reasoning, γ = {SMALL:g}, geometric mean"
+            + ", a lower bound" * any(found.open for found in to_half if found),
+        ),
+        "half-right-large": Fact(
+            in_words(sum(reaching(run, "memory", 0.5) is not None for run in large)),
+            "{}",
+            f"runs that have half of the rows of memory right, along training, γ = {LARGE:g}",
+        ),
+    }
+
+
+QUARTER = 0.25
+"""Of the rows right: the control has so many of either kind soon enough."""
+
+
+def _range_facts(ordinary: Sequence[StoredRun], window: Sequence[StoredRun]) -> dict[str, Fact]:
+    """The ratio with random labels from all keys and with random labels near the key, where there is no rule either."""
+    everywhere, near = _ratio(ordinary), _ratio(window)
+    spread = lambda group: span(r.value for run in group if (r := slowdown(run)))
+    never = sum(r.open for run in ordinary if (r := slowdown(run)))
+    part = 1 - math.log(near) / math.log(everywhere) if near and everywhere and everywhere > 1 else None
+    to_quarter = [[slowdown_to(run, QUARTER) for run in group] for group in (window, ordinary)]
+    quarters = [middle([r for r in found if r]) if all(found) else None for found in to_quarter]
+    return {
+        "window": Fact(near, "{:.1f}", f"the ratio with random labels near the key, γ = {SMALL:g}, shorter training"),
+        "window-span": Fact(spread(window), "{:.1f} to {:.1f}", "the same, lowest and highest seed"),
+        "ordinary": Fact(everywhere, "{:.1f}", f"the ratio with the ordinary table in this training; lower bounds: {never}"),
+        "ordinary-span": Fact(spread(ordinary), "{:.1f} to {:.1f}", "the same, lowest and highest seed"),
+        "range": Fact(part, "{:.0%}", "1 − ln(ratio, labels near the key) / ln(ratio, from all keys)"),
+        "quarter-right": Fact(
+            (QUARTER, *quarters),
+            "at {:.0%} right {:.1f} against {:.1f}",
+            "the ratio of steps to this share, with labels near the key and from all keys",
+        ),
+    }
+
+
+def _large_start_facts(runs: Sequence[StoredRun], small: Sequence[StoredRun], plain: Sequence[StoredRun]) -> dict[str, Fact]:
+    """How much of its own rows the large start has learned, and held-out pairs among runs that have learned theirs."""
+    large, rest = at(runs, LARGE), [run for run in plain if run.spec.gamma > LARGE]
+    every = each_once([*runs, *small])
+    groups = by_gamma(every)
+    after = min((gamma for gamma in groups if gamma > LARGE), default=LARGE)
+    there = [run for run, counts in zip(every, learned(every), strict=True) if counts and run.spec.gamma >= MIDDLE]
+    gammas, shares = [run.spec.gamma for run in there], {"best": best(there).tolist(), "equal": held_at_equal(there, large)}
+    trends = {
+        name: rank_trend(gammas, np.array(values, float)) if len(set(gammas)) > 1 and None not in values else (None,) * 3
+        for name, values in shares.items()
+    }
+    correlation, rows = "{:.2f} ({:.2f} to {:.2f})", "rows right at the end"
+    equal = "held-out pairs right, mean, when as many trained rows are as at the end of the lowest run of"
+    return {
+        "rows-large": Fact(_ends(large, "reasoning"), BETWEEN, f"trained {rows}, reasoning, γ = {LARGE:g}"),
+        "memory-large": Fact(_ends(large, "memory"), BETWEEN, f"{rows}, memory, γ = {LARGE:g}"),
+        "plain-rows-large": Fact(_ends(at(plain, LARGE), "reasoning"), BETWEEN, f"trained {rows}, no norms, γ = {LARGE:g}"),
+        "plain-memory-large": Fact(_ends(at(plain, LARGE), "memory"), BETWEEN, f"{rows}, memory, no norms, γ = {LARGE:g}"),
+        "plain-rows-rest": Fact(_ends(rest, "reasoning"), BETWEEN, f"trained {rows}, no norms, γ above {LARGE:g}"),
+        "equal-small": Fact(mean(held_at_equal(small, large)), "{:.0%}", f"{equal} γ = {LARGE:g}; γ = {SMALL:g}"),
+        "equal-large": Fact(mean(held_at_equal(large, large)), "{:.0%}", f"the same, γ = {LARGE:g}"),
+        "held-next": Fact(_held(groups[after]), "{:.0%}", f"held-out pairs right at best, γ = {after:g}"),
+        "held-rest": Fact(
+            span(map(_held, by_gamma(there).values())),
+            BETWEEN,
+            f"means of γ from {MIDDLE:g} on, of runs that have learned reasoning",
+        ),
+        "held-trend": Fact(
+            trends["best"], correlation, f"rank correlation of γ with this share, {len(there)} runs, 95 % interval"
+        ),
+        "equal-trend": Fact(trends["equal"], correlation, "the same at equal shares of trained rows, as above"),
+    }
+
+
 def facts(
     runs: Sequence[StoredRun],
     small: Sequence[StoredRun],
@@ -140,12 +310,13 @@ def facts(
     many: Sequence[StoredRun],
     emb: Sequence[StoredRun],
     noisy: Sequence[StoredRun],
+    ordinary: Sequence[StoredRun],
+    window: Sequence[StoredRun],
 ) -> dict[str, Fact]:
     """What the text of chapter 9 says: of the main runs, all at SMALL, a finer grid, runs without norms, on many rows, of
-    Emb-MLP and of Emb-MLP with noise."""
+    Emb-MLP and of Emb-MLP with noise; and, in a shorter training, with labels from all keys and with labels near the key."""
     large = at(runs, LARGE)
-    ratio = lambda group: middle(ratios(group)) if any(slowdown(run) for run in group) else None
-    held = lambda group: float(best(group).mean())
+    ratio, held = _ratio, _held
     fine = ratios_by_gamma([*runs, *finer])
     kept = {gamma: middle(found) for gamma, found in fine.items() if found}
     first, last = min(fine), max(fine)
@@ -156,6 +327,9 @@ def facts(
     who, few = f"{len(small)} seeds", f"{len(large)} seeds"
     end = lambda group, name: float(np.mean([run.metrics[name] for run in group]))
     return {
+        **_at_half_facts(small, large),
+        **_range_facts(ordinary, window),
+        **_large_start_facts(runs, small, plain),
         "small": Fact(
             ratio(small), "{:.1f}", f"steps to half of the loss, memory over reasoning, γ = {SMALL:g}, geometric mean, {who}"
         ),
@@ -176,6 +350,7 @@ def facts(
         ),
         "plain-small": Fact(held(at(plain, SMALL)), "{:.0%}", f"held-out pairs right at best without norms, γ = {SMALL:g}"),
         "plain-large": Fact(held(at(plain, LARGE)), "{:.0%}", f"the same, γ = {LARGE:g}"),
+        "plain-middle": Fact(held(at(plain, MIDDLE)), "{:.0%}", f"the same, γ = {MIDDLE:g}"),
         "many-small": Fact(held(at(many, SMALL)), "{:.0%}", f"held-out pairs right at best, ten times the rows, γ = {SMALL:g}"),
         "many-large": Fact(held(at(many, LARGE)), "{:.0%}", f"the same, γ = {LARGE:g}"),
         "emb-small": Fact(held(at(emb, SMALL)), "{:.0%}", f"held-out pairs right at best, Emb-MLP, γ = {SMALL:g}"),
@@ -183,4 +358,5 @@ def facts(
         "emb-noise": Fact(
             float(best(noisy).max()), "{:.0%}", "held-out pairs right at best, Emb-MLP on all nine tokens, highest run"
         ),
+        "noise-rows": Fact(_ends(noisy, "reasoning"), BETWEEN, "trained rows of reasoning right at the end, of these runs"),
     }
