@@ -95,6 +95,21 @@ def test_what_has_not_learned_is_shown_and_not_averaged() -> None:
     plt.close(figure)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_start_that_has_not_learned_is_shown_and_not_compared() -> None:
+    none = task(
+        "anchors", setting([0.01, 0.02], [0.3, 0.9], learned=lambda runs: np.array([r.metrics["test"] > 0.1 for r in runs]))
+    )
+    assert not none.settings[0].comparable
+    figure = bridge.draw([AHEAD, none])
+    assert len(figure.axes[1].lines) == 3  # one difference with its interval, and zero
+    plt.close(figure)
+    said = bridge.sentence([AHEAD, none])
+    assert said.startswith("On 1 task in 1 setting ")
+    assert "did not learn its training: anchors." in said
+    assert bridge.rows([none]).splitlines()[-1].rstrip(" |").endswith("0 of 2, 2 | 0.01, not learned | 0.60 | –")
+
+
 def test_the_table_has_the_lead_with_its_interval() -> None:
     line = bridge.rows([AHEAD]).splitlines()[-1]
     gap, low, high = AHEAD.settings[0].lead

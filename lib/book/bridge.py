@@ -38,6 +38,7 @@ from lib.language.mixture.metrics import gap, of_mix
 from lib.language.prontoqa import metrics as prontoqa
 from lib.language.scan_cogs.metrics import of_cogs, of_scan
 from lib.reasoning_bias.experiments import PAPER_GAMMAS, bias_specs
+from lib.reasoning_bias.memory_and_reasoning import metrics as anchors
 
 Runs = Sequence[StoredRun]
 
@@ -70,8 +71,13 @@ class Setting:
         return float(large), float(small)
 
     @property
+    def comparable(self) -> bool:
+        """Do two runs of either start count?"""
+        return all(there.sum() > 1 for there in self.learned)
+
+    @property
     def lead(self) -> arms.Interval:
-        """Small less large, of the runs that count, and its 95 % interval over seeds."""
+        """Small less large, of the runs that count, and its 95 % interval over seeds, where they are comparable."""
         large, small = self.learned
         seeds = [
             [run.spec.seed for run, counts in zip(group, there, strict=True) if counts]
@@ -157,7 +163,7 @@ def _composed(name: str, runs_of: Callable[[Store, str], list[StoredRun]], chapt
 
 def _anchors(store: Store, profile: str) -> Task:
     runs = load(bias_specs(profile), store)
-    one = setting("", _pair(runs, sorted((PAPER_GAMMAS[0], PAPER_GAMMAS[-1]))), "held out")
+    one = setting("", _pair(runs, sorted((PAPER_GAMMAS[0], PAPER_GAMMAS[-1]))), "held out", learned=anchors.learned)
     what = "held-out pairs of anchors right"
     return Task("anchors", "is a rule found?", "09-memory-and-reasoning", what, (one,))
 
@@ -300,9 +306,10 @@ def _block(left: Axes, right: Axes, block: Sequence[Task], narrow: bool) -> None
                     face = colour if counts else "white"
                     left.plot(value, at + shift, "o", ms=3, mec=colour, mfc=face, alpha=0.6, clip_on=False)
                 left.plot(mean, at, "o", ms=8, color=colour, mec="white", clip_on=False)
-            gap, low, high = one.lead
-            right.plot([low, high], [at, at], color=style.DARK, lw=1.6)
-            right.plot(gap, at, "D", ms=5, color=style.DARK)
+            if one.comparable:
+                gap, low, high = one.lead
+                right.plot([low, high], [at, at], color=style.DARK, lw=1.6)
+                right.plot(gap, at, "D", ms=5, color=style.DARK)
             for ax in ((left, right) if narrow else (right,)) if one.name else ():
                 ax.text(1.02, at, one.name, transform=ax.get_yaxis_transform(), va="center", fontsize=7, color=style.GREY)
             at += 1
@@ -324,8 +331,8 @@ def _block(left: Axes, right: Axes, block: Sequence[Task], narrow: bool) -> None
 
 
 def compared(found: Sequence[Task]) -> list[tuple[Task, Setting]]:
-    """The settings that the picture shows."""
-    return [(task, one) for task in found if task.drawn for one in task.settings]
+    """The settings that the picture shows with a difference."""
+    return [(task, one) for task in found if task.drawn for one in task.settings if one.comparable]
 
 
 def sentence(found: Sequence[Task]) -> str:
@@ -336,11 +343,13 @@ def sentence(found: Sequence[Task]) -> str:
     open_ = [name for name in leads if name not in ahead and name not in behind]
     named = lambda names: f" ({'; '.join(names)})" if names else ""
     decayed = sum(one.decays_too for _, one in compared(found))
-    count = sum(task.drawn for task in found)
+    count = sum(any(one.comparable for one in task.settings) for task in found if task.drawn)
+    unlearned = [task.name for task in found if task.drawn and not all(one.comparable for one in task.settings)]
     return (
         f"On {number_of(count, 'task')} in {number_of(len(leads), 'setting')} the smaller start is ahead in "
         f"{len(ahead)}{named(ahead)}, behind in {len(behind) or 'none'}{named(behind)}; in the other {len(open_)} its 95% "
         "interval over seeds holds zero."
+        + (f" Not compared, since a start did not learn its training: {'; '.join(unlearned)}." if unlearned else "")
         + (f" In {decayed} of the settings weight decay changes with the start, as in the paper." if decayed else "")
     )
 
@@ -376,6 +385,5 @@ def _row(task: Task, one: Setting) -> tuple[str, ...]:
         f"{mean:.2f}" if there.any() else f"{values.mean():.2f}, not learned"
         for mean, there, values in zip(one.means, one.learned, (one.large, one.small), strict=True)
     ]
-    seeds = all(there.sum() > 1 for there in one.learned)
-    lead = "{:+.2f} [{:+.2f}, {:+.2f}]".format(*one.lead) if seeds else "–"
+    lead = "{:+.2f} [{:+.2f}, {:+.2f}]".format(*one.lead) if one.comparable else "–"
     return f"[{task.name}]({task.chapter})", one.name or "–", task.what, *one.starts, ", ".join(counts), *means, lead
