@@ -217,6 +217,17 @@ def test_the_spread_that_fits_best() -> None:
     np.testing.assert_allclose([embeddings.own_spread(run) for run in runs], [(width, 0) for width in widths], atol=1e-9)
 
 
+def test_the_noise_of_a_bump_takes_from_its_cosines() -> None:
+    """Bumps with a coordinate of their own each, of the squared length that Eq. 12's noise has at this width and γ."""
+    spec = next(s for s in bias.bias_specs("laptop") if s.gamma == SMALL)
+    width = embeddings.SPREADS[30]
+    length = spec.model.d_model ** (0.5 - SMALL)
+    noisy = np.concatenate([bumps(width), length * np.eye(10)], 1)
+    run = planted(spec, kept={40_000: lying(np.eye(10, 210), noisy)})
+    assert embeddings.own_spread(run, noisy=True) == pytest.approx((width, 0), abs=1e-9)
+    assert embeddings.own_spread(run)[1] > 0.001
+
+
 def test_a_line_of_as_many_parameters_is_fitted_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cosines 1 − k · lag, and two that miss: the best line goes on through the others. And all that is said of many runs."""
     lag = np.abs(np.subtract.outer(np.arange(10), np.arange(10)))

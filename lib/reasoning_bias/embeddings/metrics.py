@@ -128,12 +128,16 @@ def exact_cosines() -> np.ndarray:
     return cosines(exact, exact)
 
 
-def own_spread(run: StoredRun) -> tuple[float, float]:
-    """The σ_P at which Eq. 12 fits the cosines of a run's reasoning anchors best, late in training, and the mean deviation."""
+def own_spread(run: StoredRun, noisy: bool = False) -> tuple[float, float]:
+    """The σ_P at which Eq. 12 fits the cosines of a run's reasoning anchors best, late in training, and the mean deviation.
+    noisy: with what its noise ε, of mean squared length d^(1 − 2γ) at the run's width d, takes from the cosines on average."""
     found, off = anchor_cosines(run, "reasoning", snapshot_near(run, LATE)), {}
+    noise = run.spec.model.d_model ** (1 - 2 * run.spec.gamma) if noisy else 0.0
     for sigma in SPREADS:
         shape = np.array([theory.fitted_shape(s, PAPER_WIDTH, spread=sigma) for s in REASONING])
-        off[sigma] = distance(found, cosines(shape, shape))
+        size = (shape**2).sum(1)
+        left = np.sqrt(size / (size + noise))
+        off[sigma] = distance(found, cosines(shape, shape) * np.outer(left, left))
     best = min(off, key=off.__getitem__)
     return best, off[best]
 
@@ -341,6 +345,9 @@ def facts_on_shape(circuits: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fac
     {circuit: runs}, the paper's first."""
     runs = [run for group in circuits.values() for run in group]
     bump, line = ([fit(run)[1] for run in runs] for fit in (own_spread, own_line))
+    noisy = [own_spread(run, noisy=True)[1] for run in runs]
+    ahead = [a < b for a, b in zip(line, noisy, strict=True)]
+    n_paper = len(next(iter(circuits.values())))
     loose = [run for run, left in zip(runs, bump, strict=True) if left > NEAR]
     small = [[run for run in group if run.spec.gamma == SMALL] for group in circuits.values()]
     left = lambda fit, group: mean(fit(run)[1] for run in group)
@@ -354,6 +361,11 @@ def facts_on_shape(circuits: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fac
             "{} of {}",
             "runs over γ in which a straight line 1 − k · lag leaves less than the bump, each with one free parameter",
         ),
+        "noisy-loosest": Fact(
+            max(noisy, default=None), "{:.2f}", f"the same with the bump's noise at our width, highest {who}"
+        ),
+        "noisy-better": Fact((sum(ahead), len(runs)), "{} of {}", "runs over γ in which the line leaves less than that"),
+        "noisy-paper": Fact((sum(ahead[:n_paper]), n_paper), "{} of {}", "of these, with the paper's circuit"),
         "line-most": Fact(max(line, default=None), "{:.2f}", f"mean distance that the line leaves, highest {who}"),
     }
     for (key, kind), group in zip((("", "the paper's"), ("-other", "the other")), small, strict=True):
