@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from planted import Planted
 from planted_bias import (
+    SHUFFLED,
     SMOKE,
     alike,
     attend,
@@ -328,6 +329,62 @@ def test_the_spread_that_fits_best() -> None:
     np.testing.assert_allclose([embeddings.own_spread(run) for run in runs], [(width, 0) for width in widths], atol=1e-9)
 
 
+def test_the_noise_of_a_bump_takes_from_its_cosines() -> None:
+    """Bumps with a coordinate of their own each, of the squared length that Eq. 12's noise has at this width and γ."""
+    spec = next(s for s in bias.bias_specs("laptop") if s.gamma == SMALL)
+    width = embeddings.SPREADS[30]
+    length = spec.model.d_model ** (0.5 - SMALL)
+    noisy = np.concatenate([bumps(width), length * np.eye(10)], 1)
+    run = planted(spec, kept={40_000: lying(np.eye(10, 210), noisy)})
+    assert embeddings.own_spread(run, noisy=True) == pytest.approx((width, 0), abs=1e-9)
+    assert embeddings.own_spread(run)[1] > 0.001
+
+
+def test_a_line_of_as_many_parameters_is_fitted_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cosines 1 − k · lag, and two that miss: the best line goes on through the others. And all that is said of many runs."""
+    lag = np.abs(np.subtract.outer(np.arange(10), np.arange(10)))
+    straight = 1 - 0.05 * lag
+    off = straight.copy()
+    off[0, 9] = off[9, 0] = off[2, 4] = off[4, 2] = 0.8  # off by .25 and by .1, of 45 pairs
+    roots = lambda matrix: np.linalg.cholesky(matrix + 1e-12 * np.eye(10))
+    with monkeypatch.context() as patched:
+        fitted = []
+        for matrix in (straight, off):
+            patched.setattr(embeddings, "anchor_cosines", lambda run, kind, step, matrix=matrix: matrix)
+            fitted.append(embeddings.own_line(planted(kept={200: {}})))
+    np.testing.assert_allclose(fitted, [(0.05, 0), (0.05, 0.35 / 45)], atol=1e-12)
+    trio = [np.pad(roots(straight), ((0, 0), (0, 190))), bumps(embeddings.SPREADS[40]), bumps(1.0)]
+    pad = lambda vectors: {40_000: lying(np.eye(10, 200), vectors)}
+    specs = [s for s in bias.circuit_specs("laptop") if s.seed == 12][1:4]  # γ = .7, .8 and .9
+    runs = [planted(s, kept=pad(vectors)) for s, vectors in zip(specs, trio, strict=True)]
+    said = {name: fact.text for name, fact in embeddings.facts_on_shape({"paper's": runs[:2], "other": runs[2:]}).items()}
+    assert (said["shaped"], said["line-better"], said["bump-left"]) == ("three", "1 of 3", "0.000")
+    assert (said["line-left-other"], said["bump-left-other"]) == (ABSENT, ABSENT)
+    straight_left = embeddings.own_spread(runs[0])[1]
+    assert said["loosest"] == f"{straight_left:.2f}"
+    assert said["loose"] == ("one" if straight_left > 0.1 else "none")
+    assert float(said["line-left"]) == pytest.approx(embeddings.own_line(runs[1])[1], abs=5e-4)
+
+
+def test_what_is_said_of_starts_beside_the_small_one() -> None:
+    """Each sentence asks its own γ; a start that is not there leaves it out."""
+    late = lambda memory, order: {200: lying(alike(0.1), order), 40_000: lying(alike(memory), order)}
+    rows = {0.3: (0.9, SHUFFLED), 0.4: (0.9, on_an_arc()), 0.8: (0.9, SHUFFLED), 1.0: (0.3, SHUFFLED)}
+    main = [planted(s, kept=late(*rows[s.gamma])) for s in bias.bias_specs("laptop") if s.gamma in rows]
+    high = lambda s: 0.5 if s.seed in (12, 13) else 0.49
+    new = [planted(s, kept=late(high(s), SHUFFLED)) for s in bias.circuit_specs("laptop") if s.gamma in (0.9, 1.0)]
+    emb = [planted(s, kept={40_000: lying(alike(0.1), on_an_arc())}) for s in bias.EMB.specs("laptop") if s.gamma == 0.3]
+    said = {name: fact.text for name, fact in embeddings.facts_on_starts(emb, main, new).items()}
+    assert said == {
+        "falls-emb": "−1.00 to −1.00",
+        "falls-transformer": "−1.00 to −1.00",
+        "alike-smaller": "0.30",
+        "alike-runs": "2 of 12",
+    }
+    absent = embeddings.facts_on_starts([], [run for run in main if run.spec.gamma == SMALL], [])
+    assert [name for name, fact in absent.items() if fact.text == ABSENT] == ["falls-emb", "falls-transformer", "alike-smaller"]
+
+
 def test_sampled_distributions_count_the_training_set() -> None:
     rows = Task().rows(torch.tensor(0), torch.arange(3000))
     found = embeddings.sampled_distributions(3000)
@@ -502,6 +559,61 @@ def test_circuits_are_counted_by_seed(
         assert shown == [late[0], (late[0][0], 13)]
 
 
+def test_how_far_a_measure_parts_the_circuits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pairs in order, and runs on the right side of the best line; nothing where all have one circuit."""
+    attend(monkeypatch, lambda s: s.seed in (12, 13))
+    runs = [planted(s) for s in bias.circuit_specs("laptop") if s.gamma == SMALL and s.seed < 16]
+    for values, expected in (
+        ((5.0, 4.0, 3.0, 2.0), (1.0, 4)),
+        ((5.0, 2.0, 3.0, 2.0), (0.625, 3)),  # one tie, one pair the other way round
+        ((2.0, 3.0, 4.0, 5.0), (0.0, 2)),
+    ):
+        of = dict(zip((12, 13, 14, 15), values, strict=True))
+        assert attention.parts_at(runs, lambda run, of=of: of[run.spec.seed]) == pytest.approx(expected)
+    assert attention.parts_at(runs[:2], lambda run: 1.0) is None
+    assert attention.parts_at(runs[2:], lambda run: 1.0) is None
+
+
+def test_what_is_said_of_when_a_circuit_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At epoch 6 by the first attention's distance from the average, nearer in the paper's circuit, and by the direction; at
+    the end by the direction."""
+    attend(monkeypatch, EVEN := lambda s: s.seed % 2 == 0)
+    monkeypatch.setattr(attention, "averaged", lambda run: {"": 0.9, "attention.1": 0.1, "attention.2": 0.8})
+    monkeypatch.setattr(attention, "moved", lambda run: {"other place": (0.1, 0.7)})
+    early = lambda s: seen(0.5 if EVEN(s) and s.seed != 12 else 0.3, single=0.1 if EVEN(s) else 0.2)
+    late = lambda s: seen(0.7 if EVEN(s) else 0.6, single=0.5 if EVEN(s) else 0.4)
+    end = lambda s: seen(0.5, single=0.3)
+    specs = [s for s in bias.circuit_specs("laptop") if (s.gamma, s.seed) in EACH]
+    runs = [planted(s, kept={600: late(s), 1200: early(s), 3000: late(s), 40_000: end(s)}) for s in specs]
+    said = {name: fact.text for name, fact in attention.facts(runs, [], {}).items()}
+    assert (said["parted"], said["told-then"], said["told"], said["told-end"]) == ("6 of 6", "3", "3 of 6", "50%")
+
+
+def test_questions_that_part_the_circuits() -> None:
+    """Ahead of the best run with the paper's circuit, in questions, at the setting with the most rows; and a run between."""
+    held = {20: 0.90, 21: 0.95, 22: 0.96, 23: 0.97}
+    larger = {
+        name: [
+            replace(
+                planted(s, **{"held out": held.get(s.seed, 0.96), "memory": 0.5}),
+                history={
+                    "step": [200],
+                    "reasoning": [0.1],
+                    "held out": [0.5],
+                    "on the key": [0.9 if s.seed < 22 else 0.1 + 0.1 * (s.seed == 23)],
+                },
+            )
+            for s in specs
+        ]
+        for name, specs in bias.scale_specs("laptop").items()
+    }
+    own = [planted(s, **{"memory": 0.5}) for s in bias.circuit_specs("laptop")[:1]]
+    said = {name: fact.text for name, fact in attention.facts_on_scale({"20,000 rows": own} | larger).items()}
+    assert (said["scale-few"], said["scale-asked"]) == ("two to four", "200")
+    assert (said["between"], said["between-held"]) == ("20%", "97.0%")
+    assert (said["scale-rows-p"], said["scale-p"]) == ("0.04", "0.01")  # 1 of 28; of 28 · 6
+
+
 def test_alignment_at_an_epoch_is_that_of_the_nearest_snapshot() -> None:
     """By ratio, as all shares of training: from 15, 22 is nearer than 10."""
     spec = bias.circuit_specs("laptop")[0]
@@ -634,7 +746,7 @@ def test_a_circuit_that_no_run_has_is_absent(monkeypatch: pytest.MonkeyPatch, la
         {"held-other", "off-other"},
     )
     absent = {name for name, fact in found.items() if fact.text == ABSENT}
-    assert absent == {"epsilon", "pairs", *(of_other if late else of_paper)}
+    assert absent == {"epsilon", "pairs", "parted", "told-end", *(of_other if late else of_paper)}
     assert [row[1] == "–" for row in attention.chain_rows(runs)] == [not late] * 5
     assert [(row[2] == "–", row[3] == "–") for row in attention.circuit_rows(runs)] == [(not late, bool(late))] * 3
     assert [r.spec.seed for r in attention.one_of_each(runs).values()] == [12]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +21,7 @@ from lib.composition.vectors import metrics as vectors
 from lib.composition.vectors.metrics import collect, fused
 from lib.core.model.transformer import ActivationCache
 from lib.core.read.measures import cosines
-from lib.core.read.statistics import compare, mann_whitney, two_sided
+from lib.core.read.statistics import compare, compare_units, mann_whitney, two_sided
 from lib.core.record.store import StoredRun
 
 Question = tuple[int, tuple[int, int]]
@@ -208,6 +210,37 @@ def test_strata_are_drawn_by_themselves() -> None:
     assert mann_whitney([1, 1, 1], [True, False, False], [2] * 3) == pytest.approx((0.5, 1.0))  # ties
     with pytest.raises(ValueError, match="needs positives and negatives"):
         mann_whitney([1, 2], [True, False], [2, 3])
+
+
+@given(seed=st.integers(0, 10**6))
+def test_units_that_are_each_a_draw_are_compared_as_ever(seed: int) -> None:
+    """Of one number each, in any strata, with ties."""
+    rng = np.random.default_rng(seed)
+    score, positive = rng.integers(0, 5, 9).astype(float), np.array([True, False] * 4 + [True])
+    stratum = [0, 0, *rng.integers(0, 3, 7).tolist()]
+    assert astuple(compare_units(score, positive, stratum, range(9))) == pytest.approx(
+        astuple(compare(score, positive, stratum))
+    )
+
+
+def test_labels_of_a_unit_are_dealt_together() -> None:
+    """Four units in two strata, the positive on top in both: 1 of 4 draws, not 1 of 16. A fifth stands alone in a third stratum
+    with three more, whose draws are their own."""
+    score, positive, stratum = [9, 1, 2, 3] * 2, [True, False, False, False] * 2, [0] * 4 + [1] * 4
+    found = compare_units(score, positive, stratum, [*range(4)] * 2)
+    assert (found.share, found.p, found.opposite, found.least) == pytest.approx((1.0, 1 / 4, 1.0, 1 / 4))
+    both = compare_units(
+        [*score, 5, 6, 7, 9], [*positive, False, False, False, True], [*stratum, *[2] * 4], [*range(4)] * 2 + [*"abcd"]
+    )
+    assert (both.p, both.least) == pytest.approx((1 / 16, 1 / 16))
+    split = compare_units(score, [True, False, False, False, False, True, False, False], stratum, [*range(4)] * 2)
+    assert split.share == pytest.approx(0.5)  # all three pairs of the one stratum, none of the other
+    # twelve ways to deal (1, 0), (0, 1) and twice (0, 0): ranks 4 + r of the unit on top of one, or two of the lower three
+    assert split.p == pytest.approx(sum(a + b >= 5 for a, b in itertools.permutations((4, 1, 2, 3), 2)) / 12)
+    with pytest.raises(ValueError, match="a stratum once"):
+        compare_units([1, 2], [True, False], [0, 0], [5, 5])
+    with pytest.raises(ValueError, match="needs positives and negatives"):
+        compare_units([1, 2], [True, False], [2, 3], [0, 1])
 
 
 def test_both_directions_and_the_best_are_compared() -> None:

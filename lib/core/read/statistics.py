@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -243,6 +243,57 @@ def compare(score: ArrayLike, positive: ArrayLike, stratum: Sequence[object] | N
     strata = [0] * len(scores) if stratum is None else stratum
     share, p = mann_whitney(scores, positive, strata)
     return Comparison(share, p, mann_whitney(-scores, positive, strata)[1], mann_whitney(positive, positive, strata)[1])
+
+
+def _sums_of_units(ranks: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(units, strata) ranks and labels → how likely each sum of the ranks of the positives is, from 0, where the units' rows of
+    labels are dealt to them anew, each way alike."""
+    kinds, counts = np.unique(labels.astype(int), axis=0, return_counts=True)
+    ways = {tuple(map(int, counts)): {0: 1}}  # {rows that are left of each kind: {sum: ways}}
+    for gains in (ranks @ kinds.T).tolist():
+        dealt: dict[tuple[int, ...], dict[int, int]] = {}
+        for left, sums in ways.items():
+            for kind, gain in enumerate(gains):
+                if not left[kind]:
+                    continue
+                into = dealt.setdefault((*left[:kind], left[kind] - 1, *left[kind + 1 :]), {})
+                for total, many in sums.items():
+                    into[total + gain] = into.get(total + gain, 0) + many
+        ways = dealt
+    (found,) = ways.values()
+    null = np.zeros(max(found) + 1)
+    null[list(found)] = list(found.values())
+    return null / null.sum()
+
+
+def compare_units(score: ArrayLike, positive: ArrayLike, stratum: Sequence[Hashable], unit: Sequence[Hashable]) -> Comparison:
+    """`compare` where numbers of one unit, at most one in each stratum, are no independent draws: chance deals all the labels
+    of a unit together, among the units that stand in the same strata. Where each number is its own unit it is `compare`.
+    Raises ValueError as it does, and where a unit stands in a stratum twice."""
+    scores, is_positive = np.asarray(score, dtype=float), np.asarray(positive, dtype=bool)
+    places = {place: i for i, place in enumerate(zip(unit, stratum, strict=True))}
+    if len(places) < len(scores):
+        raise ValueError("a unit may stand in a stratum once.")
+    strata: dict[Hashable, list[Hashable]] = {}
+    for one, name in places:
+        strata.setdefault(one, []).append(name)
+    blocks: dict[tuple[Hashable, ...], list[Hashable]] = {}
+    for one, names in strata.items():
+        blocks.setdefault(tuple(name for name in dict.fromkeys(stratum) if name in names), []).append(one)
+
+    def chance(values: np.ndarray) -> float:
+        ranks = np.zeros(len(values), dtype=int)
+        for name in dict.fromkeys(stratum):
+            here = np.array([s == name for s in stratum])
+            ranks[here] = 2 * _ranks(values[here])  # doubled, so that ties are whole
+        null = np.ones(1)
+        for names, units in blocks.items():
+            index = np.array([[places[one, name] for name in names] for one in units])
+            null = np.convolve(null, _sums_of_units(ranks[index], is_positive[index]))
+        return float(min(1.0, null[int(ranks[is_positive].sum()) :].sum()))
+
+    share, _ = mann_whitney(scores, is_positive, stratum)
+    return Comparison(share, chance(scores), chance(-scores), chance(is_positive.astype(float)))
 
 
 def two_sided(score: ArrayLike, positive: ArrayLike, stratum: Sequence[object]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from lib.core.model.transformer import ActivationCache, from_weights
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import cosines, mean_std, seeds
-from lib.core.read.statistics import Comparison, compare, fisher_exact, mann_whitney, sign_test
+from lib.core.read.statistics import Comparison, compare_units, fisher_exact, mann_whitney, sign_flips, sign_test
 from lib.core.record.spec import RunSpec
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
@@ -27,7 +27,7 @@ from lib.reasoning_bias.experiments import (
     scale_specs,
 )
 from lib.reasoning_bias.ratios import Ratio, closed, slowdown
-from lib.reasoning_bias.runs import KINDS, at, by_gamma, epoch, snapshot_near
+from lib.reasoning_bias.runs import KINDS, at, best, by_gamma, epoch, snapshot_near
 from lib.reasoning_bias.study import causal_average, make_study, placed
 from lib.reasoning_bias.task import LENGTH, N_PLACES, POSITIONS, Task
 
@@ -48,7 +48,9 @@ BEGINNING = 0.05
 CIRCUITS_OF = {True: "average, then select", False: "select, then read"}
 """The two circuits, the paper's first, by what their first and second attention do."""
 DECIDED, TOLD = 15, 0.4
-"""The epoch, and the alignment of W^V's first direction with the reasoning anchors there, that tell which a run will have."""
+"""The epoch, and the alignment of W^V's first direction with the reasoning anchors there, that tell which a run has."""
+PARTED = 6
+"""The epoch at which the first attention itself has parted the circuits, seen in stored runs."""
 EARLY, STANDS_OUT = 3, 2
 """A singular value that is so many times the next stands out; and an epoch at which in some runs the first does."""
 
@@ -177,13 +179,39 @@ def along_reasoning(run: StoredRun, epochs: float = DECIDED) -> float:
     return float(kinds["reasoning"][list(steps).index(snapshot_at(run, epochs))].mean())
 
 
-def worse(groups: Mapping[Any, Sequence[StoredRun]]) -> Comparison | None:
-    """Have runs with the other circuit more held-out pairs right, within a group? None where no group has both circuits."""
+def start_of(run: StoredRun) -> tuple[int, int]:
+    """What runs have in common that begin with the same weights, at one γ: seed and width."""
+    return run.spec.seed, run.spec.model.d_model
+
+
+def held_out(run: StoredRun) -> float:
+    """The share of held-out pairs right at the end."""
+    return run.metrics["held out"]
+
+
+def worse(
+    groups: Mapping[Any, Sequence[StoredRun]],
+    unit: Callable[[StoredRun], Hashable] = id,
+    measure: Callable[[StoredRun], float] = held_out,
+) -> Comparison | None:
+    """Have runs with the other circuit more held-out pairs right, within a group? Runs of one `unit`, by default each its own,
+    are no independent draws. None where no group has both circuits."""
     of = [(name, run) for name, group in groups.items() for run in group]
+    names, runs = [name for name, _ in of], [run for _, run in of]
     try:
-        return compare([r.metrics["held out"] for _, r in of], [not selects_late(r) for _, r in of], [name for name, _ in of])
+        return compare_units(list(map(measure, runs)), [not selects_late(run) for run in runs], names, list(map(unit, runs)))
     except ValueError:
         return None
+
+
+def parts_at(runs: Sequence[StoredRun], measure: Callable[[StoredRun], float]) -> tuple[float, int] | None:
+    """How far a measure parts the circuits: the share of pairs of runs, one of either kind, in which the paper's has more; and
+    how many runs are on the right side of the best line. None where all have one circuit."""
+    values, late = np.array([measure(run) for run in runs]), np.array([selects_late(run) for run in runs])
+    if late.all() or not late.any():
+        return None
+    best = max(int(((values >= line) == late).sum()) for line in values)
+    return mann_whitney(values, late, [0] * len(runs))[0], best
 
 
 def by_circuit(runs: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
@@ -339,12 +367,18 @@ def at_both_ends(runs: Sequence[StoredRun]) -> list[list[int]]:
     return [[sum(map(selects_late, end)), sum(not selects_late(run) for run in end)] for end in ends]
 
 
-def by_seed(runs: Sequence[StoredRun]) -> tuple[int, int, int]:
-    """How many seeds have the paper's circuit more often at γ ≥ UPPER than at γ ≤ LOWER, less often, and equally often."""
+def more_by_seed(runs: Sequence[StoredRun]) -> list[int]:
+    """Of each seed, how many more of its runs have the paper's circuit at γ ≥ UPPER than at γ ≤ LOWER."""
     off = {run.spec.seed: 0 for run in runs}
     for run in runs:
         off[run.spec.seed] += selects_late(run) * ((run.spec.gamma >= UPPER) - (run.spec.gamma <= LOWER))
-    return sum(n > 0 for n in off.values()), sum(n < 0 for n in off.values()), sum(n == 0 for n in off.values())
+    return list(off.values())
+
+
+def by_seed(runs: Sequence[StoredRun]) -> tuple[int, int, int]:
+    """How many seeds have the paper's circuit more often at γ ≥ UPPER than at γ ≤ LOWER, less often, and equally often."""
+    off = more_by_seed(runs)
+    return sum(n > 0 for n in off), sum(n < 0 for n in off), sum(n == 0 for n in off)
 
 
 def found_at(run: StoredRun) -> int | None:
@@ -352,6 +386,17 @@ def found_at(run: StoredRun) -> int | None:
     steps, shares = run.history["step"], run.history["on the key"]
     last = next((i for i in reversed(range(len(steps))) if not (shares[i] or 0.0) >= MOST), -1)
     return int(steps[last + 1]) if last + 1 < len(steps) else None
+
+
+def few_questions(runs: Sequence[StoredRun]) -> tuple[str | None, str | None]:
+    """By how many questions on held-out pairs the best run with the paper's circuit is behind the others, the least and the
+    most; None where all have one circuit."""
+    late, other = by_circuit(runs).values()
+    if not late or not other:
+        return None, None
+    asked, top = len(make_study(runs[0].spec).sets["held out"].key), max(map(held_out, late))
+    ahead = [round((held_out(run) - top) * asked) for run in other]
+    return in_words(min(ahead)), in_words(max(ahead))
 
 
 SCALE_NAMES = ("once", "twice", "thrice", "wide")
@@ -385,18 +430,40 @@ def facts_on_scale(runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     followed = [run for group in larger.values() for run in group]
     keyed = [(run, step) for run in followed if selects_late(run) and (step := found_at(run)) is not None]
     known = [run.history["reasoning"][run.history["step"].index(step)] for run, step in keyed]
-    test, who = worse(larger), "with more rows or wider, with the paper's circuit"
+    who, own = "with more rows or wider, with the paper's circuit", min((r.spec.model.d_model for r in followed), default=0)
+    rows = {name: group for name, group in larger.items() if group[0].spec.model.d_model == own}
+    p_of = lambda groups, measure=held_out, unit=start_of: (test := worse(groups, unit, measure)) and test.p
+    others = [run for group in rows.values() for run in group if not selects_late(run)]
+    neither = max(others, key=on_the_key, default=None)
+    few = few_questions(list(rows.values())[-1]) if rows else (None, None)
+    exact = "exact test over pairs of runs of one setting, all runs from one start dealt together"
     last, most = max((step for _, step in keyed), default=None), max(known, default=None)
     return found | {
         "found-runs": Fact(in_words(len(keyed)), "{}", f"runs {who}"),
         "found": Fact(last, "{:,}", f"last step at which the second attention finds the key, of the runs {who}"),
         "found-known": Fact(most, "{:.0%}", "most reasoning rows of training right when it does, each run at its own step"),
         "between": Fact(
-            max((on_the_key(run) for run in followed if not selects_late(run)), default=None),
+            neither and on_the_key(neither),
             "{:.0%}",
-            "most of the second attention that is on the key at the end, other runs with more rows or wider",
+            "most of the second attention that is on the key at the end, other runs with more rows",
         ),
-        "scale-p": Fact(test and test.p, "{:.2f}", "exact test over pairs of runs of one setting, more rows or wider"),
+        "scale-p": Fact(p_of(larger), "{:.2f}", f"{exact}, more rows or wider"),
+        "scale-rows-p": Fact(p_of(rows), "{:.2f}", f"{exact}, more rows alone"),
+        "scale-best-p": Fact(
+            p_of(larger, lambda run: float(best([run])[0])), "{:.2f}", f"{exact}, held-out pairs at best, more rows or wider"
+        ),
+        "scale-seed-p": Fact(
+            p_of(larger, unit=lambda run: run.spec.seed),
+            "{:.2f}",
+            "the same test, all runs of one seed number dealt together, at both widths; more rows or wider",
+        ),
+        "scale-few": Fact(few, "{} to {}", "questions on held-out pairs by which the others are ahead at the end, most rows"),
+        "scale-asked": Fact(
+            len(make_study(followed[0].spec).sets["held out"].key) if followed else None, "{}", "questions on held-out pairs"
+        ),
+        "between-held": Fact(
+            neither and neither.metrics["held out"], "{:.1%}", "held-out pairs right at the end, that other run with more rows"
+        ),
     }
 
 
@@ -414,6 +481,11 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
     end = lambda run: off_average(run, max(run.snapshots()))
     who = f"{len(runs)} runs, single precision"
     more, fewer, neither = by_seed(runs)
+    by = lambda epochs: lambda run: along_reasoning(run, epochs)
+    final = runs[0].spec.train.steps / epoch(runs[0].spec)
+    attention = parts_at(runs, lambda run: -largest(run, snapshot_at(run, PARTED)))
+    at_end = parts_at(runs, by(final))
+    then = [(along_reasoning(run, PARTED) >= TOLD) == selects_late(run) for run in runs]
     out = [run for run in runs if gap(run, snapshot_at(run, EARLY)) >= STANDS_OUT]
     of_late = {run.spec.seed for run in late}
     use = [averaged(run) for run in late]
@@ -434,6 +506,9 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
         "fewer": Fact(in_words(fewer), "{}", "seeds with fewer"),
         "neither": Fact(in_words(neither), "{}", "seeds with as many"),
         "sign": Fact(sign_test(more, fewer), "{:.2f}", "one-sided sign test of these seeds, p"),
+        "flips": Fact(
+            sign_flips(more_by_seed(runs), "greater"), "{:.2f}", "the same by how many runs more or fewer, sign flips, p"
+        ),
         "earlier": Fact(count(earlier), "{} of {}", f"earlier runs at γ = {SMALL:g} with it, bfloat16"),
         "seeds": Fact(in_words(len({run.spec.seed for run in runs})), "{}", f"seeds of the {who}"),
         "late-runs": Fact(in_words(len(late)), "{}", f"of the {who}"),
@@ -447,6 +522,18 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
         ),
         "told": Fact(
             (sum(told), len(told)), "{} of {}", f"runs whose circuit is told by alignment above {TOLD:g} at epoch {DECIDED}"
+        ),
+        "parted": Fact(
+            (attention[1] if attention else None, len(runs)),
+            "{} of {}",
+            f"runs that the best line, chosen afterwards, parts by the largest distance of the first attention from 1 / i at "
+            f"epoch {PARTED}",
+        ),
+        "told-then": Fact(sum(then), "{}", f"runs whose circuit is told by alignment above {TOLD:g} at epoch {PARTED}"),
+        "told-end": Fact(
+            at_end and at_end[0],
+            "{:.0%}",
+            "pairs of runs, one of either kind, in which the paper's is better aligned at the end",
         ),
         "stands": Fact(in_words(len(out)), "{}", f"of the {who}, W^V's first singular value twice the second at epoch {EARLY}"),
         "stands-late": Fact(in_words(sum(map(selects_late, out))), "{}", "of these, with the paper's circuit"),

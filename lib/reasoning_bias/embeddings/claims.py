@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -97,7 +98,12 @@ def fitted_explains(store: Store, profile: str) -> Measured:
         raise LookupError(f"no run at γ = {SMALL:g} has the paper's circuit")
     found = [metrics.own_spread(run) for run in runs]
     off = [deviation for (_, deviation), paper in zip(found, late, strict=True) if paper]
-    parts = [by_worst("mean deviation of cosines with a run's own σ_P, highest run with the paper's circuit", off, "<=", NEAR)]
+    less = [left - metrics.own_line(run)[1] for left, run in zip(off, itertools.compress(runs, late), strict=True)]
+    beside = "that deviation less that of the straight line that fits best, highest run with the paper's circuit"
+    parts = [
+        by_worst("mean deviation of cosines with a run's own σ_P, highest run with the paper's circuit", off, "<=", NEAR),
+        by_worst(beside, less, "<", 0.0, "{:.3f}", neutral=0.0),
+    ]
     if not all(late):
         far = [abs(np.log(sigma / theory.SPREAD)) for sigma, _ in found]
         nearer = compare(far, [not paper for paper in late])
@@ -185,11 +191,12 @@ CLAIMS = asking(
         "In transformers with the paper's circuit the reasoning anchors have the cosines of the vectors of Theorem 1 (Eq. 12).",
         "curves lie on each other for s = 15",
         f"new runs at γ = {short(SMALL)}, each with the σ_P that fits it best: mean deviation over all pairs of anchors at "
-        f"most {short(NEAR)} in each with the paper's circuit; its σ_P is nearer to the paper's √6 than in runs with the "
-        f"other, exact p at most {short(RARE)}",
+        f"most {short(NEAR)} in each with the paper's circuit, and below that of the line 1 − k · distance with the k that "
+        f"fits it best; its σ_P is nearer to the paper's √6 than in runs with the other, exact p at most {short(RARE)}",
         fitted_explains,
         revised="one σ_P was asked to fit runs with two circuits; before that, the value that the paper plots. Fixed before "
-        "these runs, after others had shown it",
+        "these runs, after others had shown it; but for the line, which was added with the results at hand and made "
+        "partly of reproduced",
         figure="10.4",
     ),
     Claim(

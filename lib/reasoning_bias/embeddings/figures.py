@@ -164,23 +164,30 @@ def whole_planes(planes: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
     return fig
 
 
-def spreads(found: Mapping[str, Mapping[float, Sequence[tuple[float, float]]]], paper: float) -> Figure:
+Fits = Mapping[str, Mapping[float, Sequence[tuple[float, float]]]]
+"""{circuit: {γ: (the parameter that fits best, mean deviation) of each run}}."""
+
+
+def spreads(found: Fits, lines: Fits, paper: float) -> Figure:
     """The σ_P of Theorem 1 that fits a run best (left) and what it leaves (right) against γ, a mark a run by its circuit;
-    found: {circuit: {γ: (σ_P, mean deviation) of each run}}. Dashed: the paper's σ_P."""
+    hollow: what a straight line leaves, which has as many free parameters. Dashed: the paper's σ_P."""
     looks = ((style.VERMILLION, "o"), (style.BLUE, "s"))
     with style.look():
-        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.0))
+        fig, axes = plt.subplots(1, 2, figsize=(style.WIDTH, 3.2))
         for i, ((name, groups), (colour, mark)) in enumerate(zip(found.items(), looks, strict=True)):
             for gamma, values in groups.items():
-                for ax, column in zip(axes, zip(*values, strict=True), strict=False):
-                    x = [gamma + 0.012 * (1 - 2 * i)] * len(column)
-                    ax.plot(x, column, mark, color=colour, ms=5.5, alpha=0.8, mew=0, label=name if ax is axes[0] else None)
+                x = [gamma + 0.012 * (1 - 2 * i)] * len(values)
+                spread, left = zip(*values, strict=True)
+                straight = [deviation for _, deviation in lines[name][gamma]]
+                for ax, y in zip(axes, (spread, left), strict=True):
+                    ax.plot(x, y, mark, color=colour, ms=5.5, alpha=0.8, mew=0, label=f"bump, {name}")
+                axes[1].plot(x, straight, mark, mfc="none", mec=colour, ms=5, alpha=0.8, label=f"line, {name}")
         axes[0].axhline(paper, color="#888888", lw=0.9, ls="--")
         axes[0].set(yscale="log", xlabel="initialization rate γ", ylabel="σ$_P$ that fits best")
         axes[0].set_yticks([2, 3, 5, 10, 20], ["2", "3", "5", "10", "20"])
         axes[0].minorticks_off()
         axes[1].set(xlabel="initialization rate γ", ylabel="mean distance of cosines", ylim=(0, None))
-        handles, labels = axes[0].get_legend_handles_labels()
+        handles, labels = axes[1].get_legend_handles_labels()
         named = dict(zip(labels, handles, strict=True))
         fig.legend(named.values(), named.keys(), loc="outside lower center", ncols=2)
     return fig

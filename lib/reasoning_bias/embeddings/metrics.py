@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from lib.core.read.fact import Fact, in_words, mean, number_of
-from lib.core.read.measures import cosines, mean_std, principal_map
-from lib.core.read.statistics import numerical_order
+from lib.core.read.fact import Fact, in_words, mean, number_of, span
+from lib.core.read.measures import cosines, mean_std, principal_map, seeds
+from lib.core.read.statistics import numerical_order, spearman
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
 from lib.reasoning_bias import ratios, theory
@@ -26,6 +26,7 @@ from lib.reasoning_bias.runs import (
     at,
     emb_mlps,
     epoch,
+    short,
     snapshot_near,
     transformers,
 )
@@ -127,14 +128,32 @@ def exact_cosines() -> np.ndarray:
     return cosines(exact, exact)
 
 
-def own_spread(run: StoredRun) -> tuple[float, float]:
-    """The σ_P at which Eq. 12 fits the cosines of a run's reasoning anchors best, late in training, and the mean deviation."""
+def own_spread(run: StoredRun, noisy: bool = False) -> tuple[float, float]:
+    """The σ_P at which Eq. 12 fits the cosines of a run's reasoning anchors best, late in training, and the mean deviation.
+    noisy: with what its noise ε, of mean squared length d^(1 − 2γ) at the run's width d, takes from the cosines on average."""
     found, off = anchor_cosines(run, "reasoning", snapshot_near(run, LATE)), {}
+    noise = run.spec.model.d_model ** (1 - 2 * run.spec.gamma) if noisy else 0.0
     for sigma in SPREADS:
         shape = np.array([theory.fitted_shape(s, PAPER_WIDTH, spread=sigma) for s in REASONING])
-        off[sigma] = distance(found, cosines(shape, shape))
+        size = (shape**2).sum(1)
+        left = np.sqrt(size / (size + noise))
+        off[sigma] = distance(found, cosines(shape, shape) * np.outer(left, left))
     best = min(off, key=off.__getitem__)
     return best, off[best]
+
+
+def own_line(run: StoredRun) -> tuple[float, float]:
+    """The slope k of the straight line 1 − k · lag that fits the same cosines best, and the mean deviation: a baseline with as
+    many free parameters as `own_spread`, exact (of a line through a point the best slope is the median of the points', each
+    weighed by its lag)."""
+    found = anchor_cosines(run, "reasoning", snapshot_near(run, LATE))
+    i, j = np.triu_indices(len(found), 1)
+    lag = j - i
+    slopes = (1 - found[i, j]) / lag
+    rising = np.argsort(slopes)
+    weight = np.cumsum(lag[rising])
+    k = float(slopes[rising][np.searchsorted(weight, weight[-1] / 2)])
+    return k, float(np.abs(found[i, j] - (1 - k * lag)).mean())
 
 
 def whole_embedding(run: StoredRun) -> np.ndarray:
@@ -174,6 +193,18 @@ def memory_alike(runs: Sequence[StoredRun]) -> dict[int, float]:
     """{step of a snapshot: mean cosine of memory anchors, mean over runs}."""
     mean = lambda run, step: off_diagonal(anchor_cosines(run, "memory", step)).mean()
     return {step: float(np.mean([mean(run, step) for run in runs])) for step in runs[0].snapshots()}
+
+
+def highest_alike(run: StoredRun) -> float:
+    """The mean cosine of a run's memory anchors at the snapshot where it is highest."""
+    return max(memory_alike([run]).values())
+
+
+def falls(runs: Sequence[StoredRun], share: float) -> list[float]:
+    """Of each run, the rank correlation of distance and the mean cosine of reasoning anchors, at the snapshot nearest to this
+    share of training; nothing of no runs."""
+    step = snapshot_near(runs[0], share) if runs else 0
+    return [spearman(np.arange(1.0, 1.0 + len(by)), by) for by in lag_cosines(runs, step)]
 
 
 def matrices(
@@ -307,6 +338,75 @@ def loss_left(runs: Sequence[StoredRun]) -> tuple[np.ndarray, np.ndarray]:
     """Steps (n,) and training losses (runs, n), means since the evaluation before, over those before training."""
     values = np.array([run.history["loss"] for run in runs], dtype=float)
     return np.array(runs[0].history["step"]), values / np.array([[first_loss(run)] for run in runs])
+
+
+def facts_on_shape(circuits: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
+    """What the text of chapter 10 says of Theorem 1's bump and of the straight line beside it, over all γ. `circuits`:
+    {circuit: runs}, the paper's first."""
+    runs = [run for group in circuits.values() for run in group]
+    bump, line = ([fit(run)[1] for run in runs] for fit in (own_spread, own_line))
+    noisy = [own_spread(run, noisy=True)[1] for run in runs]
+    ahead = [a < b for a, b in zip(line, noisy, strict=True)]
+    n_paper = len(next(iter(circuits.values())))
+    loose = [run for run, left in zip(runs, bump, strict=True) if left > NEAR]
+    small = [[run for run in group if run.spec.gamma == SMALL] for group in circuits.values()]
+    left = lambda fit, group: mean(fit(run)[1] for run in group)
+    who = f"of {number_of(len(runs), 'run')} over γ"
+    found = {
+        "shaped": Fact(in_words(len(runs)), "{}", "runs over γ"),
+        "loose": Fact(in_words(len(loose)), "{}", f"{who}, those whose bump leaves more than {short(NEAR)}"),
+        "loosest": Fact(max(bump, default=None), "{:.2f}", f"mean distance of cosines that the bump leaves, highest {who}"),
+        "line-better": Fact(
+            (sum(a < b for a, b in zip(line, bump, strict=True)), len(runs)),
+            "{} of {}",
+            "runs over γ in which a straight line 1 − k · lag leaves less than the bump, each with one free parameter",
+        ),
+        "noisy-loosest": Fact(
+            max(noisy, default=None), "{:.2f}", f"the same with the bump's noise at our width, highest {who}"
+        ),
+        "noisy-better": Fact((sum(ahead), len(runs)), "{} of {}", "runs over γ in which the line leaves less than that"),
+        "noisy-paper": Fact((sum(ahead[:n_paper]), n_paper), "{} of {}", "of these, with the paper's circuit"),
+        "line-most": Fact(max(line, default=None), "{:.2f}", f"mean distance that the line leaves, highest {who}"),
+    }
+    for (key, kind), group in zip((("", "the paper's"), ("-other", "the other")), small, strict=True):
+        rests = f"{number_of(len(group), 'run')} at γ = {SMALL:g} with {kind} circuit"
+        for name, fit in (("bump", own_spread), ("line", own_line)):
+            found[f"{name}-left{key}"] = Fact(
+                left(fit, group), "{:.3f}", f"mean distance of cosines that the {name} leaves, mean of {rests}"
+            )
+    return found
+
+
+BEYOND = 1.0
+"""The smallest of our starts, at which memory anchors are alike in some runs with norms, too."""
+ORDERED_TOO = (0.3, 0.4)
+"""Larger starts whose reasoning anchors are in order late: the one's in Emb-MLP, the other's in the transformer, too."""
+
+
+def facts_on_starts(emb: Sequence[StoredRun], transformer: Sequence[StoredRun], new: Sequence[StoredRun]) -> dict[str, Fact]:
+    """What the text of chapter 10 says of starts beside SMALL. emb, transformer: the main runs over γ; new: the later ones,
+    whose circuits are known."""
+    rank = "rank correlation of distance and mean cosine, late, by seed"
+    low, high = ORDERED_TOO
+    some = lambda runs, gamma: [run for run in runs if run.spec.gamma == gamma]  # a small profile may lack a start
+    own = some(transformer, BEYOND)
+    alike = [highest_alike(run) for run in (*own, *some(new, BEYOND))]
+    return {
+        "falls-emb": Fact(span(falls(some(emb, low), LATE)), "{:.2f} to {:.2f}", f"{rank}, Emb-MLP at γ = {low:g}"),
+        "falls-transformer": Fact(
+            span(falls(some(transformer, high), LATE)), "{:.2f} to {:.2f}", f"{rank}, transformer at γ = {high:g}"
+        ),
+        "alike-smaller": Fact(
+            max(memory_alike(own).values()) if own else None,
+            "{:.2f}",
+            f"mean cosine of memory anchors, transformer with norms, γ = {BEYOND:g}, highest snapshot, {seeds(own)} seeds",
+        ),
+        "alike-runs": Fact(
+            (sum(value >= ALIKE for value in alike), len(alike)),
+            "{} of {}",
+            f"runs at γ = {BEYOND:g} with norms in which it is {ALIKE:g} or more at a snapshot",
+        ),
+    }
 
 
 def facts(
