@@ -250,6 +250,7 @@ def layers(
         rows = at_rows(spec, k)
         end |= {f"{half} norm.{k}": size[k - 1] * rows[f"{half} norm"] for half in ("feature", "label")}
         end |= {f"label angle.{k}": torch.full_like(rows["label norm"], angle[k - 1])}
+        end |= {f"feature angle.{k}": torch.full_like(rows["feature norm"], 0.5)}
     history = {f"attention.{k}": [0.5, attention[k - 1]] for k in LAYERS}
     losses = {"unseen loss": [1.0, 0.05], "unseen": [0.5, unseen]}
     return planted(spec, history=history | losses, kept={10: {}, 20: end}, unseen=unseen)
@@ -307,6 +308,31 @@ def test_growth_and_separation_by_hand() -> None:
     assert [{name: v.tolist() for name, v in by.items()} for by in found.values()] == [{"one": [[1, 1], [0, 0], [1, 1]]}] * 2
 
 
+def test_signs_are_told_by_the_means_of_the_others() -> None:
+    """Not by a mean that holds the point itself: two of a sign that lie apart do not help each other, nor does one alone."""
+    sign = np.array([True, True, True, False, False, False])
+    told = lambda *x: deeper_numbers.told_apart(np.array(x, float)[:, None], sign).tolist()
+    assert told(0, 1, 2, 8, 9, 10) == [True] * 6
+    assert told(0, 1, 9, 8, 9, 10) == [True, True, False, True, True, True]
+    assert told(5, 5, 5, 5, 5, 5) == [False] * 6  # a tie tells nothing
+    alone = deeper_numbers.told_apart(np.array([[0.0], [1.0], [9.0]]), np.array([True, True, False]))
+    assert alone.tolist() == [True, True, False]
+
+
+def test_layers_part_in_directions_of_their_own() -> None:
+    """Far from q: two bundles of angles, one for each sign, in a layer; in the others one bundle for both."""
+    one = layers(DEEP[TALK][0], size=(2.0, 3.0, 1.0))
+    two = {"label angle.2": torch.where(torch.tensor(stored.positive(one)), 0.45, 0.48)}
+    run = planted(one.spec, kept={10: {}, 20: one.snapshots()[20] | two})
+    large = [int(stored.large_rows(run, k).sum()) for k in LAYERS]
+    after, before, count = zip(*(deeper_numbers.parted([run, run], k) for k in LAYERS), strict=True)
+    assert count == tuple(2 * n for n in large)
+    assert after == (0, 2 * large[1], 0)
+    assert 0 < before[1] < count[1]
+    assert deeper_numbers.separated(run, 2) == 0  # by the measure of the first layer it does not sort
+    assert deeper_numbers.parted([], 2) == (None, None, None)
+
+
 @pytest.mark.parametrize(
     ("id", "how", "odd", "expected"),
     [
@@ -318,7 +344,7 @@ def test_growth_and_separation_by_hand() -> None:
         ("icl-deep-selects", {"before": (0.8, 0.8, 0.8), "attention": (0.1, 0.1, 0.1)}, {}, NO_EFFECT),
         ("icl-deep-separates", {"angle": (0.8, 0.5, 0.7)}, {}, REPRODUCED),
         ("icl-deep-separates", {"angle": (0.2, 0.5, 0.5)}, {"angle": (0.5, 0.5, 0.5)}, TOO_SMALL),
-        ("icl-deep-separates", {"angle": (0.2, 0.5, 0.5)}, {"angle": (0.2, 0.5, 0.2)}, TOO_SMALL),
+        ("icl-deep-separates", {"angle": (0.2, 0.5, 0.5)}, {"angle": (0.2, 0.5, 0.2)}, REPRODUCED),  # asked of the first alone
         ("icl-deep-separates", {"angle": (0.3, 0.1, 0.5)}, {}, NO_EFFECT),
         ("icl-deep-grow", {"size": (1.2, 1.0, 1.2)}, {}, REPRODUCED),
         ("icl-deep-grow", {"size": (1.2, 1.0, 1.2)}, {"size": (1.2, 1.0, 1.0)}, TOO_SMALL),
@@ -343,9 +369,10 @@ def test_of_runs_that_diverged_nothing_is_claimed() -> None:
     turned = deeper_numbers.by_layer(groups, deeper_numbers.turned)
     assert [len(turned[name]) for name in (TALK, ALL)] == [0, 3]
     absent = {name for name, fact in deeper_numbers.facts(groups, tried(0.1, 0.2, 0.3)).items() if fact.text == ABSENT}
-    assert absent == {"grown", *(f"{name}-{k}" for name in ("before", "after", "near") for k in LAYERS)}
+    by_layer = {f"{name}-{k}" for name in ("before", "after", "near") for k in LAYERS}
+    assert absent == {"grown", *by_layer, *(f"{name}-{k}" for name in ("told", "told-before", "growth") for k in (2, 3))}
     gone = deeper_numbers.facts({name: [lost(specs[0])] for name, specs in DEEP.items()}, tried(None, None, None))
-    assert {name for name, fact in gone.items() if fact.text != ABSENT} == {"learned"}
+    assert {name for name, fact in gone.items() if fact.text != ABSENT} == {"learned", "alone-learned"}
 
 
 # ---------------------------------------------------------------- one story

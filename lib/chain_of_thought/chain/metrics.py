@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, cast
 
@@ -31,6 +32,11 @@ FIRST_TEST_SEED = 1000
 ENOUGH = REACHED
 """The level at which attention counts as being somewhere: where the sweep of Theorem 4 stops."""
 LOSS = 0.05
+LOSSES = {"W_V trained": (0.1, LOSS, 0.02), "W_V fixed": (0.1, LOSS, 0.03)}
+"""Of each variant of the sweep the losses at which the directions of Theorem 4 are asked, all chosen after the runs: a loose
+one, that of the exponents, and the smallest hundredth that every run reaches before it stops."""
+TURN = (0.4, 0.6)
+"""Values of α between which iterations to a small loss rise where the theorem has them fall."""
 STAGES = {
     "step": f"attention to the step {ENOUGH:g}",
     "pattern": f"to step and pattern {ENOUGH:g}",
@@ -101,11 +107,16 @@ def swept_runs(store: Store, profile: str, variant: str) -> dict[str, dict[float
 # --- Answers to test prompts ---
 
 
+def prompt_seed(run: StoredRun) -> int:
+    """The seed of the test prompts that a run answers."""
+    return FIRST_TEST_SEED + run.spec.seed
+
+
 @disk_cached(version=1)
 def _shares(run: StoredRun, trial: Trial, lengths: Sequence[int], prompts: int) -> dict[str, np.ndarray]:
     """What a stored model answers to a trial's prompts, as `read` has it. Raises StoreError without weights."""
     tables = Tables(cast(OneLayerSpec, run.spec.model), run.weights(), trial.columns)
-    found = read(tables, trial, lengths, prompts, FIRST_TEST_SEED + run.spec.seed)
+    found = read(tables, trial, lengths, prompts, prompt_seed(run))
     return {name: shares.numpy() for name, shares in found.items()}
 
 
@@ -163,6 +174,17 @@ def vote_curve(trial: Trial, lengths: Sequence[int], prompts: int, seed: int = F
     return Curve(np.array(lengths), wrong[None].numpy(), prompts)
 
 
+@lru_cache(maxsize=8)
+def vote_of_ends(trial: Trial, length: int, prompts: int, seed: int) -> float:
+    """The share of wrong ends of a vote without training, among the ends of those examples that start where the query does:
+    what in-context learning comes to where attention is perfect. Of one seed's test prompts of so many examples."""
+    drawn, columns = trial.draw(seed, prompts, length), trial.columns
+    ((_, direct),) = growing(columns, drawn, (length,))
+    votes = oracle.votes(direct, columns, drawn.query[:, 0], 0)
+    answer = oracle.plurality(votes, torch.tensor(seed), torch.arange(prompts))
+    return float((answer != drawn.query[:, -1]).double().mean())
+
+
 def by_alpha(runs: Sequence[StoredRun], tau: float, name: str = "thought") -> dict[float, Curve]:
     """Fig. 17, with a first step that is harder than the others."""
     return {a: curve(runs, name, Trial(a, tau, first=FIRST)) for a in setting(runs).alphas}
@@ -185,12 +207,14 @@ def hardness_rows() -> list[tuple[str, ...]]:
     return [*rows, ("talk", *(f"{error:g}" for error in TALK_ERRORS.values()))]
 
 
+def failing(alpha: float) -> Trial:
+    """The test prompts without Condition 1."""
+    return Trial(alpha, WITHOUT_TAU, "reconverging", starts=FAILING)
+
+
 def compared(runs: Sequence[StoredRun], alpha: float) -> dict[str, dict[str, Curve]]:
     """Chain of thought and in-context learning, with Condition 1 and without, at the same τ."""
-    conditions = {
-        "with Condition 1": Trial(alpha, WITHOUT_TAU),
-        "without Condition 1": Trial(alpha, WITHOUT_TAU, "reconverging", starts=FAILING),
-    }
+    conditions = {"with Condition 1": Trial(alpha, WITHOUT_TAU), "without Condition 1": failing(alpha)}
     return {title: {name: curve(runs, name, trial) for name in COMPARED} for title, trial in conditions.items()}
 
 
@@ -329,16 +353,18 @@ def stage_steps(run: StoredRun) -> tuple[float | None, float | None]:
     return reached(run, ("both", "step only")), reached(run, ("both", "pattern only"))
 
 
-def until(run: StoredRun, stage: str) -> float | None:
-    """Iterations to the end of one of STAGES."""
+def until(run: StoredRun, stage: str, loss: float = LOSS) -> float | None:
+    """Iterations to the end of one of STAGES, that of the loss at a level."""
     if stage == "loss":
-        return reached(run, ("held out",), LOSS, falling=True)
+        return reached(run, ("held out",), loss, falling=True)
     return reached(run, ("both",) if stage == "pattern" else ("both", "step only"))
 
 
-def iterations(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> list[tuple[float, float]]:
+def iterations(
+    groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern", loss: float = LOSS
+) -> list[tuple[float, float]]:
     """(value of the setting, iterations) of every run that gets there."""
-    found = ((value, until(run, stage)) for value, runs in groups.items() for run in runs)
+    found = ((value, until(run, stage, loss)) for value, runs in groups.items() for run in runs)
     return [(value, steps) for value, steps in found if steps is not None]
 
 
@@ -366,9 +392,9 @@ def power_words(groups: Mapping[float, Sequence[StoredRun]], stage: str) -> str:
     return "never there" if slope is None else "no power law" if bent(groups, stage) else f"{slope[0]:z.2f}".replace("-", "−")
 
 
-def means(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern") -> dict[float, float | None]:
+def means(groups: Mapping[float, Sequence[StoredRun]], stage: str = "pattern", loss: float = LOSS) -> dict[float, float | None]:
     """Mean iterations over the runs of each value; None where a run does not get there."""
-    points = iterations(groups, stage)
+    points = iterations(groups, stage, loss)
     found = {value: [s for v, s in points if v == value] for value in groups}
     return {value: float(np.mean(s)) if len(s) == len(groups[value]) else None for value, s in found.items()}
 
@@ -409,6 +435,16 @@ def exponent_rows(variants: Mapping[str, Mapping[str, Mapping[float, Sequence[St
         for stage, name in STAGES.items()
     ]
     return [*rows, ("*Theorem 4, for the loss*", *(f"{low:g} to {high:g}".replace("-", "−") for low, high in THEORY.values()))]
+
+
+def level_rows(variants: Mapping[str, Mapping[str, Mapping[float, Sequence[StoredRun]]]]) -> list[tuple[str, ...]]:
+    """(variant, level of the loss, mean iterations to it at each value of α), at LOSSES."""
+    rows = []
+    for variant, found in variants.items():
+        for loss in LOSSES[variant]:
+            steps = means(found["alpha"], "loss", loss).values()
+            rows.append((f"${variant[:3]}${variant[3:]}", f"{loss:g}", *("–" if n is None else f"{n:.0f}" for n in steps)))
+    return rows
 
 
 def facts(
@@ -452,6 +488,11 @@ def facts(
         "cot-without": Fact(without["ends"].mean[-1], "{:.0%}", f"wrong ends at {last} examples, chain of thought, without it"),
         "icl-with": Fact(with_["leap"].mean[-1], "{:.0%}", f"wrong ends at {last} examples, in context, with Condition 1"),
         "cot-with": Fact(with_["ends"].mean[-1], "{:.0%}", f"wrong ends at {last} examples, chain of thought, with it"),
+        "vote-ends": Fact(
+            mean(vote_of_ends(failing(trial.alpha), last, setting(runs).prompts, seed) for seed in map(prompt_seed, runs)),
+            "{:.0%}",
+            f"wrong ends of a vote among matching examples' ends, without training, at {last} examples, on the same prompts",
+        ),
         "frequent": Fact(FAILING / trial.count, "{:.0%}", "starts from which the most frequent end is wrong"),
         "exponent": Fact(
             slope,
@@ -469,6 +510,14 @@ def facts(
             (most * gap(most) / (least * gap(least))) ** BOUND if vote else None, "{:.0f}", "the same by the law with ρ"
         ),
     }
+    for name, variant, place in (("loose", "W_V trained", 1), ("strict", "W_V trained", 2), ("fixed", "W_V fixed", 2)):
+        loss = LOSSES[variant][place]
+        steps = means(variants[variant]["alpha"], "loss", loss)
+        found[f"alpha-{name}"] = Fact(
+            tuple(map(steps.get, TURN)),
+            "{:.0f} to {:.0f}",
+            f"mean iterations to a loss of {loss:g} at α = {TURN[0]:g} and α = {TURN[1]:g}, {variant}",
+        )
     for name, key in (("steps", "k"), ("patterns", "m")):
         value = one[0] if (one := slopes[name]) is not None else None
         found[f"slope-{key}"] = Fact(

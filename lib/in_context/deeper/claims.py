@@ -49,12 +49,8 @@ def selects(store: Store, profile: str) -> Measured:
 
 def separates(store: Store, profile: str) -> Measured:
     runs = alive(deep_runs(store, profile)[TALK])
-    first, *others = ([separated(run, k) for run in runs] for k in layers_of(runs[0]))
-    parts = (
-        by_worst("layer 1: share of large neurons near q or −q, lowest seed", first, ">=", MOST, group="one"),
-        by_worst("other layers: highest of all seeds", max(others, key=max), "<", MOST, group="one"),
-    )
-    return Measured(parts, len(runs))
+    first = [separated(run, 1) for run in runs]
+    return Measured((by_worst("share of large neurons near q or −q, lowest seed", first, ">=", MOST),), len(runs))
 
 
 def grows(store: Store, profile: str) -> Measured:
@@ -80,12 +76,13 @@ CLAIMS = asking(
         "icl-deep-separates",
         "li2024nonlinear",
         "Figs 24–26",
-        "In one layer, the first, the label halves of neurons separate towards q and −q.",
+        "In the first of three layers the label halves of neurons separate towards q and −q.",
         "the change of angles holds for one of the layers; by the plots it is the first",
         f"{ONE}: of the large neurons of layer 1 at least {MOST:g} have an angle ≤ {TURNED:g} π or ≥ {1 - TURNED:g} π in every "
-        "seed, of those of the other layers fewer",
+        "seed",
         separates,
-        revised=CHANGED,
+        revised=f"{CHANGED}; it asked for fewer in the other layers, too, which is true by construction, as q means nothing "
+        "there without a stream: that is dropped, and the verdict is what it was",
         figure="16.2",
     ),
     Claim(

@@ -61,7 +61,8 @@ def attention_of(runs: Sequence[StoredRun], layer: int) -> tuple[np.ndarray, np.
 
 
 def separated(run: StoredRun, layer: int) -> float:
-    """Of a layer's large neurons the share whose label half is near q or −q at the end."""
+    """Of a layer's large neurons the share whose label half is near q or −q at the end. Above the first layer and without a
+    stream q is a direction like any other: columns there are what a random W_P made of neurons."""
     angle = last_neurons(run, layer)["label angle"][large_rows(run, layer)]
     return float(((angle <= TURNED) | (angle >= 1 - TURNED)).mean())
 
@@ -102,6 +103,35 @@ def turned(runs: Sequence[StoredRun], layer: int) -> Turned:
     )
 
 
+def told_apart(points: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    """(n,) of which points (n, d) the sign is told by the nearer of two means, those of the others of each sign; where a sign
+    has no others, no sign is told."""
+    away: list[np.ndarray] = []
+    for of_sign in (positive, ~positive):
+        others = of_sign & ~np.eye(len(points), dtype=bool)  # (n, n): a row without the point itself
+        count = others.sum(1, keepdims=True)
+        means = np.divide(others @ points, count, out=np.full(points.shape, np.nan), where=count > 0)
+        away.append(np.linalg.norm(points - means, axis=1))
+    return np.where(positive, away[0] < away[1], away[1] < away[0])
+
+
+def parted(runs: Sequence[StoredRun], layer: int) -> tuple[int, int, int] | tuple[None, None, None]:
+    """Of how many of a layer's large neurons the two angles that are kept, of the feature half and of the label half, tell the
+    sign of a: at the end, before training, and how many there are. It asks nothing of what the directions mean; seen in stored
+    runs, not asked before."""
+    if not runs:
+        return None, None, None
+    angles = lambda rows, which: np.stack([rows["feature angle"], rows["label angle"]], 1)[which]
+    found = np.zeros(3, int)
+    for run in runs:
+        which = large_rows(run, layer)
+        after, before = last_neurons(run, layer), start_neurons(run)[layer - 1]
+        told = [told_apart(angles(rows, which), positive(run)[which]).sum() for rows in (after, before)]
+        found += (*told, which.sum())
+    after_, before_, large = found.tolist()
+    return after_, before_, large
+
+
 def majority(run: StoredRun) -> float:
     """Share of the neurons of all layers that are at least a tenth longer than before training."""
     return float(np.mean([grown(run, k) for k in layers_of(run)]))
@@ -132,6 +162,7 @@ def facts(groups: Mapping[str, Sequence[StoredRun]], tried: StoredRun) -> dict[s
     talk, alone, full, last = (groups[name] for name in (TALK, ALONE, ALL, LAST))
     seeds, others = f"{len(talk)} seeds", (talk, full, last)
     lowest = lambda runs: min((separated(run, k) for run in whole(runs) for k in layers_of(run)), default=None)
+    knows = lambda *groups: sum(run.metrics["unseen"] >= KNOWN for runs in groups for run in runs)
     found = {
         "grown": Fact(mean(majority(run) for run in whole(talk)), "{:.0%}", f"neurons of all layers, {TALK}, mean of {seeds}"),
         "alone-wrong": Fact(
@@ -145,11 +176,28 @@ def facts(groups: Mapping[str, Sequence[StoredRun]], tried: StoredRun) -> dict[s
         "full-near": Fact(lowest(full), "{:.0%}", f"large neurons near ±q, {ALL}, lowest of all layers and {seeds}"),
         "last-near": Fact(lowest(last), "{:.0%}", f"the same, {LAST}"),
         "learned": Fact(
-            (sum(run.metrics["unseen"] >= KNOWN for runs in others for run in runs), sum(map(len, others))),
+            (knows(*others), sum(map(len, others))),
             "{} of {}",
             f"runs of the other versions that are right on {KNOWN:.0%} of unseen tasks at the end",
         ),
+        "alone-learned": Fact((knows(alone), len(alone)), "{} of {}", f"the same, {ALONE}"),
     }
+    for k in layers_of(talk[0])[1:]:
+        after, before, count = parted(whole(talk), k)
+        found |= {
+            f"told-{k}": Fact(
+                (after, count),
+                "{} of {}",
+                f"large neurons, layer {k}, {TALK}, {seeds}, of which two angles tell the sign of a: nearer to the mean of the "
+                "others of its sign; seen in stored runs",
+            ),
+            f"told-before-{k}": Fact(before, "{}", "the same neurons before training"),
+            f"growth-{k}": Fact(
+                mean(float(growth(run, k).mean()) for run in whole(talk)),
+                "{:.1f}",
+                f"mean length of rows over that before training, layer {k}, {TALK}, {seeds}",
+            ),
+        }
     for k in layers_of(talk[0]):
         ends = np.array([attention_of([run], k)[1][0, [0, -1]] for run in whole(talk)] or [[np.nan, np.nan]])
         found[f"before-{k}"] = Fact(
