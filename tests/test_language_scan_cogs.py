@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -40,9 +39,15 @@ LEXICAL = len(cogs.LEXICAL)
 LOW, MIDDLE, HIGH = SIZES = SCAN["laptop"].sizes
 
 
-@cache
+STUDIES: dict[str, Reading] = {}
+
+
 def study_of(spec: RunSpec) -> Reading:
-    return (make_scan if spec.experiment == "language-scan" else make_cogs)(spec)
+    """Rows do not differ between runs of one task."""
+    key = f"{spec.experiment} {spec.task}"
+    if key not in STUDIES:
+        STUDIES[key] = (make_scan if spec.experiment == "language-scan" else make_cogs)(spec)
+    return STUDIES[key]
 
 
 def written(run: StoredRun) -> Kept:
