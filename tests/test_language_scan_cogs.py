@@ -12,6 +12,7 @@ import torch
 from planted import Kept, Planted, Shelf, judged, planted_run
 from torch import Tensor
 
+from lib.core.record.spec import RunSpec
 from lib.core.record.store import StoredRun
 from lib.language import cogs
 from lib.language.arms import name_of
@@ -31,16 +32,27 @@ from lib.language.experiments import (
 )
 from lib.language.scan_cogs import metrics
 from lib.language.scan_cogs.claims import CLAIMS
-from lib.language.study import asked_for, cogs_data, make_cogs, make_scan
+from lib.language.study import Reading, asked_for, cogs_data, cogs_of, make_cogs, make_scan
 
 Share = Callable[[Kind], float]
 LEXICAL = len(cogs.LEXICAL)
 LOW, MIDDLE, HIGH = SIZES = SCAN["laptop"].sizes
 
 
+STUDIES: dict[str, Reading] = {}
+
+
+def study_of(spec: RunSpec) -> Reading:
+    """Rows do not differ between runs of one task."""
+    key = f"{spec.experiment} {spec.task}"
+    if key not in STUDIES:
+        STUDIES[key] = (make_scan if spec.experiment == "language-scan" else make_cogs)(spec)
+    return STUDIES[key]
+
+
 def written(run: StoredRun) -> Kept:
     """Even rows are right, or odd ones; of the others, the second word is always the first one of the vocabulary."""
-    study = (make_scan if run.spec.experiment == "language-scan" else make_cogs)(run.spec)
+    study = study_of(run.spec)
     kept: dict[str, Tensor] = {}
     for name, rows in study.asked.items():
         target = asked_for(rows)[1].clamp(min=0)
@@ -117,16 +129,118 @@ def test_claims_follow_the_numbers(claim: str, how: dict[str, Any], status: str)
 
 def test_facts_are_of_both_data_sets() -> None:
     (g0, d0), (g1, d1) = LARGE, SMALL
-    corner = {(g0, d1): 0.5, (g1, d0): 0.7, LARGER: 0.1, SMALLER: 0.8}
+    corner = {(g0, d1): 0.4, (g1, d0): 0.6, LARGER: 0.1, SMALLER: 0.8}
     at = lambda kind: 0.3 if kind[:2] == ("COGS", 16_000) else of(0.7, 0.5, corner)(kind)
     shown = {name: fact.text for name, fact in metrics.facts(*found(at)).items()}
     assert (shown["scan-start"], shown["scan-decay"]) == ("+20 (+20 to +20)", "+0 (+0 to +0)")
+    assert (shown["cogs-start-large"], shown["cogs-start-small"]) == ("+10 (+10 to +10)", "+30 (+30 to +30)")
     assert (shown["turn-small-low"], shown["turn-lead-middle"]) == ("70%", "+20 (+20 to +20)")
     assert (shown["turn-larger"], shown["turn-smaller"]) == ("10%", "80%")
     assert (shown["cogs-small-few"], shown["cogs-small-many"], shown["in-large-many"]) == ("70%", "30%", "99.5%")
     assert (shown["seen-few"], shown["seen-many"]) == ("48", "12")
     share = 13_146 / 19_701  # 15,335 of 21,890 rows have the action, and 2,189 of these are "turn left" itself
     assert (shown["turn-elsewhere"], shown["jump-elsewhere"]) == (f"{share:.0%}", "0%")
+
+
+@pytest.mark.parametrize(
+    ("command", "last", "without_end"),
+    [
+        ("turn left twice", True, True),
+        ("walk and turn left thrice", True, True),
+        ("turn left and walk", False, False),
+        ("turn left after walk", True, True),
+        ("walk after turn left", False, False),
+        ("turn left and turn left", True, True),  # turns are all alike
+        ("turn left and turn around left", False, True),
+        ("turn around left after turn left", False, True),
+    ],
+)
+def test_what_goes_on_is_unseen_only_at_the_end(command: str, last: bool, without_end: bool) -> None:
+    whole, without = metrics.uncomposed([command])
+    assert (metrics.ends_with_it(command), bool(whole[0]), bool(without[0])) == (last, False, without_end)
+
+
+def test_the_kept_commands_of_scan_are_no_sample_of_the_test() -> None:
+    run = found()[0][TURN, MIDDLE, *SMALL][0]
+    commands = metrics.tested(run)
+    assert (len(commands), commands[:3]) == (1_208, ["turn left twice", "turn left thrice", "walk and turn left"])
+    assert sum(map(metrics.ends_with_it, commands)) == 594 + 18 + 2  # last, on both sides, and alone
+    assert all(map(metrics.ends_with_it, commands[:12]))
+    whole, without = metrics.uncomposed(commands)
+    assert (whole.sum(), without[:12].sum()) == (0, 12)
+    assert 614 <= without.sum() < 700
+
+
+def test_training_has_the_words_of_a_test_but_not_side_by_side() -> None:
+    training = metrics.others(TURN)
+    assert len(training) == 19_701
+    assert metrics.holding(training, "turn left") == 0
+    assert metrics.holding(training, "left") == pytest.approx(metrics.elsewhere(TURN, "LTURN"))
+    assert metrics.holding(["turn around left", "turn", "turning left"], "turn", "around left") == pytest.approx(2 / 3)
+    assert metrics.holding(metrics.others(JUMP), "jump") == 0
+    commands = metrics.tested(found()[0][TURN, MIDDLE, *SMALL][0])
+    assert metrics.twins(commands) == 1
+    assert 0 < metrics.twins(commands, MIDDLE) < 0.2
+    assert len(metrics.others(TURN, MIDDLE)) == 1_800
+
+
+def missing(where: Callable[[int], str]) -> Callable[[StoredRun], Kept]:
+    """Every kept answer of COGS, by its number, is right, wrong at the word of its "case", "around" it, or both."""
+
+    def kept(run: StoredRun) -> Kept:
+        if run.spec.experiment == "language-scan":
+            return written(run)
+        study, words = make_cogs(run.spec), cogs_of(run.spec)[1]
+        which = study.shown("gen")
+        target = asked_for(study.asked["gen"])[1][which]
+        uses = list(cogs.LEXICAL.values())
+        for i, row in enumerate(which.tolist()):
+            if (case := int(study.groups["gen"][row])) >= len(uses):
+                continue
+            at = target[i] == words.encode([uses[case].word])[0]
+            around = ((target[i] >= 0) & ~at).nonzero()[-1]  # the end
+            target[i, at] = 3 if where(i) in ("case", "both") else target[i, at]
+            target[i, around] = 3 if where(i) in ("around", "both") else target[i, around]
+        return {run.steps: written(run)[run.steps] | {"gen answers": target.float()}}
+
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("where", "right", "at_the_word"), [("none", 36, 0), ("case", 0, 36), ("around", 0, 0), ("both", 0, 0)]
+)
+def test_misses_of_the_word_alone_are_told_from_others(where: str, right: int, at_the_word: int) -> None:
+    runs = found(profile="smoke", kept=missing(lambda i: where))[1]
+    assert metrics.word_misses(runs["COGS", 150, *SMALL]) == (36, right, at_the_word)
+
+
+def test_misses_are_counted_row_by_row() -> None:
+    kinds = ("none", "case", "around", "both")
+    runs = found(profile="smoke", kept=missing(lambda i: kinds[i % 4]))[1]
+    assert metrics.word_misses(runs["COGS", 150, *LARGE]) == (36, 9, 9)
+
+
+def test_of_words_shown_once_the_sample_of_training_holds_few() -> None:
+    assert len(metrics.ONCE) == 15
+    assert metrics.once_asked(found(profile="smoke")[1]["COGS", 150, *SMALL][0]) == 15  # all rows are asked
+    assert metrics.once_asked(found()[1]["COGS", 4_000, *SMALL][0]) == 1
+
+
+def test_rows_inside_a_that_are_told_from_others() -> None:
+    run = found()[1]["COGS", 4_000, *SMALL][0]
+    share = metrics.nested_share(run)
+    assert len(metrics.MOST_NESTED) == 3
+    assert (
+        min(share[case] for case in metrics.MOST_NESTED)
+        > 0.5
+        > 2 * max(v for case, v in share.items() if case not in metrics.MOST_NESTED)
+    )
+    nested = torch.from_numpy(metrics.is_nested(run))
+    kept = lambda run: {run.steps: {"gen right": (~nested).float()}}
+    flat, inside = metrics.by_nesting([planted_run(run.spec, {}, kept=kept)] * 2, metrics.MOST_NESTED)
+    assert (flat, inside) == ([1.0] * 6, [0.0] * 6)
+    none = [case for case in cogs.CASES if case == "cp_recursion"]  # all of its rows are nested
+    assert metrics.by_nesting([planted_run(run.spec, {}, kept=kept)], none) == ([], [0.0])
 
 
 def test_the_bound_of_the_recursive_cases_is_of_the_data() -> None:
@@ -169,24 +283,26 @@ def test_examples_in_words_are_right_and_wrong() -> None:
 
 def test_answers_are_counted_with_their_end_and_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = found(profile="smoke")[0]
-    assert metrics.kept_ends(runs, LARGE) == (12, 6, 7)
+    size = SCAN["smoke"].middle
+    assert metrics.kept_ends(runs, size, LARGE) == (12, 6, 7)
     ended, wrong = ("a", "A", "A", False), ("a", "A", "B", False)
     monkeypatch.setattr(metrics, "scan_examples", lambda run: [wrong, wrong if run.spec.gamma == SMALL[0] else ended])
-    assert (metrics.kept_ends(runs, LARGE), metrics.kept_ends(runs, SMALL)) == ((2, 0, 1), (2, 0, 0))
+    assert (metrics.kept_ends(runs, size, LARGE), metrics.kept_ends(runs, size, SMALL)) == ((2, 0, 1), (2, 0, 0))
 
 
 def test_kept_answers_do_not_stand_for_the_whole_test() -> None:
     runs = found(profile="smoke")[0]
-    assert metrics.all_ends(runs, LARGE) is None
+    size = SCAN["smoke"].middle
+    assert metrics.all_ends(runs, size, LARGE) is None
     rows = metrics.end_rows(runs)
-    assert {row[1]: row[2:] for row in rows if row[0] == name_of(LARGE)} == {
+    assert {row[2]: row[3:] for row in rows if row[:2] == (str(size), name_of(LARGE))} == {
         "all": ("–", "not counted in these runs", "–"),
         "the first, short commands": ("12", "50.0", "58.3"),
     }
     counted = lambda run: {run.steps: written(run)[run.steps] | {"test right but for the end": torch.ones(100)}}
     runs = found(profile="smoke", kept=counted)[0]
-    assert metrics.all_ends(runs, LARGE) == (100, 50, 100)
-    assert metrics.end_rows(runs)[0][2:] == ("100", "50.0", "100.0")
+    assert metrics.all_ends(runs, size, LARGE) == (100, 50, 100)
+    assert metrics.end_rows(runs)[0][3:] == ("100", "50.0", "100.0")
 
 
 def test_a_model_that_says_what_is_no_word_has_no_rows() -> None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
-from lib.core.read.fact import Fact
+from lib.core.read.fact import Fact, in_words, span
 from lib.core.read.measures import history
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, cogs, scan
@@ -26,6 +27,7 @@ from lib.language.experiments import (
     cogs_specs,
     scan_specs,
 )
+from lib.language.models import IGNORED
 from lib.language.study import asked_for, cogs_of, make_cogs, make_scan
 from lib.language.text import END, OUT, Rows, Vocabulary
 
@@ -205,20 +207,62 @@ Ends = tuple[int, int, int]
 """Of some answers: how many there are, how many are right, and how many are but for their end."""
 
 
-def kept_ends(runs: Runs, arm: Arm) -> Ends:
+def kept_ends(runs: Runs, size: int, arm: Arm) -> Ends:
     """Of the answers of an arm on "turn left" that were kept: those to the first commands of the test, which are short."""
-    found = [e for run in runs[TURN, middle(runs, TURN), *arm] for e in scan_examples(run)]
+    found = [e for run in runs[TURN, size, *arm] for e in scan_examples(run)]
     right = [e[3] for e in found]
     return len(found), sum(right), sum(ok or target == said for ok, (_, target, said, _) in zip(right, found, strict=True))
 
 
-def all_ends(runs: Runs, arm: Arm) -> Ends | None:
+def all_ends(runs: Runs, size: int, arm: Arm) -> Ends | None:
     """The same of the whole test; None where runs are older than that count."""
-    group, name = runs[TURN, middle(runs, TURN), *arm], "test right but for the end"
+    group, name = runs[TURN, size, *arm], "test right but for the end"
     if not all(name in run.snapshots()[run.steps] for run in group):
         return None
     right, but = (np.concatenate([run.snapshots()[run.steps][n].numpy() for run in group]) for n in ("test right", name))
     return right.size, int(right.sum()), int(but.sum())
+
+
+def tested(run: StoredRun) -> list[str]:
+    """The commands of the test of SCAN; the answers to the first of them are kept."""
+    rows = make_scan(run.spec).asked["test"]
+    return [" ".join(scan.VOCABULARY.decode(rows.tokens[i, : int(rows.start[i]) - 1].tolist())) for i in range(len(rows))]
+
+
+PRIMITIVE = "turn left"
+
+
+def ends_with_it(command: str) -> bool:
+    """Is "turn left" what the actions of this command end with, so that going on is no error where the end is not asked for?"""
+    done_first, after, _ = command.partition(" after ")
+    return (done_first if after else command.rpartition("and ")[2]).startswith(PRIMITIVE)
+
+
+def uncomposed(commands: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """(N,) and (N,) bool: which commands with "turn left" are right, with the end of an answer and without it, for a reader
+    that composes nothing: it gives the actions of "turn around left", which training has in every place."""
+    true = [scan.meaning(command) for command in commands]
+    said = [scan.meaning(command.replace(PRIMITIVE, "turn around left")) for command in commands]
+    pairs = list(zip(said, true, strict=True))
+    return np.array([a == b for a, b in pairs]), np.array([a[: len(b)] == b for a, b in pairs])
+
+
+def others(split: str, size: int | None = None) -> list[str]:
+    """The commands of a training set (of all rows, where no size is given) but for the primitive alone."""
+    chosen = scan.split(split)
+    chosen = chosen if size is None else chosen.sample(size)
+    return [" ".join(scan.commands()[i][0]) for i in chosen.train.tolist() if i != chosen.primitive]
+
+
+def holding(commands: Sequence[str], *phrases: str) -> float:
+    """The share of commands that hold one of these phrases, whole words side by side."""
+    return float(np.mean([any(f" {phrase} " in f" {command} " for phrase in phrases) for command in commands]))
+
+
+def twins(commands: Sequence[str], size: int | None = None) -> float:
+    """The share of commands with "turn left" whose twin with "turn right" is in the training set."""
+    known = set(others(TURN, size))
+    return float(np.mean([command.replace(PRIMITIVE, "turn right") in known for command in commands]))
 
 
 def elsewhere(split: str, action: str) -> float:
@@ -239,6 +283,66 @@ def parts(runs: Runs, main: str, name: str) -> tuple[tuple[float, float, float],
     half = lambda a, b: (share[a] + share[b]) / 2
     start = arms.interval(half((g1, d0), (g1, d1)) - half((g0, d0), (g0, d1)))
     return start, arms.interval(half((g0, d1), (g1, d1)) - half((g0, d0), (g1, d0)))
+
+
+def starts_alone(runs: Runs, main: str, name: str) -> tuple[tuple[float, float, float], ...]:
+    """What the smaller start does at the large arm's decay alone, and at the small arm's, with intervals over seeds, paired."""
+    groups = of_middle(runs, main)
+    return tuple(arms.lead(groups[SMALL[0], decay], groups[LARGE[0], decay], name) for decay in (LARGE[1], SMALL[1]))
+
+
+Misses = tuple[int, int, int]
+"""Of some answers: how many there are, how many are right, and how many are wrong at one word and nowhere else."""
+
+
+def word_misses(group: Sequence[StoredRun]) -> Misses:
+    """Of the kept answers of runs to the lexical cases, a few rows of each: the word is the one whose new role the case tests,
+    wherever the form has it. All else is read behind the true word (one teacher-forced pass), so a miss does not spread."""
+    study, words = make_cogs(group[0].spec), cogs_of(group[0].spec)[1]
+    which = study.shown("gen")
+    case = study.groups["gen"][which]
+    lexical = case < len(cogs.LEXICAL)
+    target = asked_for(study.asked["gen"])[1][which[lexical]]
+    place = {word: i for i, word in enumerate(words.words)}
+    due = torch.tensor([place.get(use.word, -1) for use in cogs.LEXICAL.values()])[case[lexical]]
+    answers = torch.stack([run.snapshots()[run.steps]["gen answers"].long()[lexical] for run in group])
+    wrong = (answers != target) & (target != IGNORED)
+    around = (wrong & (target != due[:, None])).any(-1)
+    return around.numel(), int((~wrong.any(-1)).sum()), int((wrong.any(-1) & ~around).sum())
+
+
+ONCE = tuple(dict.fromkeys(use.word for use in cogs.LEXICAL.values()))
+"""The words of the lexical cases: training shows each in one row."""
+
+
+def once_asked(run: StoredRun) -> int:
+    """How many of these words are in the sample of rows of training by which a run of COGS is said to have learned."""
+    words = cogs_of(run.spec)[1]
+    return len(set(ONCE) & set(words.decode(make_cogs(run.spec).sample.tokens.unique().tolist())))
+
+
+MOST_NESTED = tuple(case for case, use in cogs.LEXICAL.items() if use.word in ("cobra", "hippo"))
+"""The lexical cases of which only few sentences can be made without a "… that" around them (lib/language/cogs.py)."""
+
+
+def is_nested(run: StoredRun) -> np.ndarray:
+    """(N,) bool: which rows of the 21 cases are inside a "… that"; the run is of COGS."""
+    return np.array([" that " in row.sentence for row in cogs_of(run.spec)[0].gen])
+
+
+def nested_share(run: StoredRun) -> dict[str, float]:
+    """{lexical case: the share of its rows that are inside a "… that"}; the run is of COGS."""
+    nested, case = is_nested(run), np.array([row.case for row in cogs_of(run.spec)[0].gen])
+    return {name: float(nested[case == name].mean()) for name in cogs.LEXICAL}
+
+
+def by_nesting(group: Sequence[StoredRun], cases: Sequence[str]) -> tuple[list[float], list[float]]:
+    """The shares of rows right of each run in each of these cases: of rows without a "… that" around them, and of rows within
+    one. A case that has no such rows has no share."""
+    nested, case = is_nested(group[0]), np.array([row.case for row in cogs_of(group[0].spec)[0].gen])
+    right = [run.snapshots()[run.steps]["gen right"].flatten().numpy() for run in group]
+    of = lambda rows: [float(r[rows & (case == name)].mean()) for r in right for name in cases if (rows & (case == name)).any()]
+    return of(~nested), of(nested)
 
 
 def unreachable(run: StoredRun) -> float:
@@ -277,8 +381,12 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
             found[f"turn-{name}-{at}"] = Fact(share, "{:.0%}", rests)
         jump = float(arms.shares(scan_runs[JUMP, middle(scan_runs, TURN), *arm]).mean())
         found[f"jump-{name}"] = Fact(jump, "{:.0%}", f"of “jump” right, mean over seeds, {name_of(arm)}")
-        kept, _, but = kept_ends(scan_runs, arm)
-        found[f"end-{name}"] = Fact(but / kept, "{:.0%}", f"of {kept} kept answers to short commands right but for the end")
+        for at, size in named.items():
+            kept, right, but = kept_ends(scan_runs, size, arm)
+            rests = f"of {kept} kept answers to short commands, {size:,} rows, {name_of(arm)}"
+            found[f"end-{name}-{at}"] = Fact(but / kept, "{:.0%}", f"right but for the end, {rests}")
+            if at == "middle":
+                found[f"kept-{name}"] = Fact(right / kept, "{:.0%}", f"right, {rests}")
         for size, where in ((low, "few"), (high, "many")):
             group = cogs_runs["COGS", size, *arm]
             rests = f"mean over seeds, {size:,} rows, {name_of(arm)}"
@@ -295,11 +403,67 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
     group = scan_runs.get((TURN, middle(scan_runs, TURN), *SMALLER))
     known = float(arms.shares(group, "train").mean()) if group else None
     found["turn-smaller-train"] = Fact(known, "{:.0%}", f"of rows of training right, mean over seeds, {name_of(SMALLER)}")
+    for name, part in zip(("large", "small"), starts_alone(cogs_runs, "COGS", "gen"), strict=True):
+        found[f"cogs-start-{name}"] = points(part, f"by the smaller start at the {name} arm's decay alone, COGS; {paired}")
     structural_best = max(float(structural(g).mean()) for k, g in cogs_runs.items() if k[2:] in PAPERS)
     found["structural"] = Fact(structural_best, "{:.1%}", "of the structural cases, best mean of an arm and a size")
     for size, where in ((low, "few"), (high, "many")):
         spec = cogs_runs["COGS", size, *SMALL][0].spec
         found[f"seen-{where}"] = Fact(spec.train.batch * spec.train.steps / size, "{:.0f}", f"passes over {size:,} rows")
+    return found | _of_commands(scan_runs) | _of_words(cogs_runs)
+
+
+def _of_commands(runs: Runs) -> dict[str, Fact]:
+    """What training tells of the commands of the test with "turn left", and what those say whose answers are kept."""
+    run = runs[TURN, middle(runs, TURN), *SMALL][0]
+    commands, training, some = tested(run), others(TURN), middle(runs, TURN)
+    kept = commands[: len(make_scan(run.spec).shown("test"))]
+    whole, without = uncomposed(commands)
+    near = ("turn around left", "turn opposite left")
+    told = "other rows of training, all rows, "
+    reader = "for a reader that takes “turn left” for “turn around left”"
+    share = lambda value, rests: Fact(float(value), "{:.0%}", rests)
+    return {
+        "turn-word": share(holding(training, "turn"), f"{told}with the word “turn”"),
+        "turn-near": share(holding(training, *near), f"{told}with {' or '.join(f'“{words}”' for words in near)}"),
+        "twins-all": share(twins(commands), "commands of the test whose twin with “turn right” is in training, all rows"),
+        "twins-middle": share(twins(commands, some), f"commands of the test whose twin is in training, {some:,} rows"),
+        "kept": Fact(in_words(len(kept)), "{}", "commands of the test whose answers are kept"),
+        "kept-last": share(np.mean([*map(ends_with_it, kept)]), "kept commands in which “turn left” is done last"),
+        "test-last": share(np.mean([*map(ends_with_it, commands)]), "commands of the test in which “turn left” is done last"),
+        "reader": share(whole.mean(), f"commands of the test right {reader}"),
+        "reader-end": share(without.mean(), f"commands of the test right but for the end {reader}"),
+        "reader-kept": share(without[: len(kept)].mean(), f"kept commands right but for the end {reader}"),
+    }
+
+
+def _of_words(runs: Runs) -> dict[str, Fact]:
+    """Where answers to the lexical cases fail: at the word shown once, and inside a "… that"."""
+    low, high = ends(runs, "COGS")[0], largest(runs, "COGS")
+    first = {size: runs["COGS", size, *SMALL][0] for size in (low, high)}
+    found = {
+        "once": Fact(str(len(ONCE)), "{}", "words of the lexical cases, each in one row of training"),
+        "once-asked": Fact(
+            in_words(max(map(once_asked, first.values()))),
+            "{}",
+            f"of these words in the sample of rows of training asked, most of {low:,} rows and {high:,}",
+        ),
+    }
+    for size, where in ((low, "few"), (high, "many")):
+        for arm, name in ((LARGE, "large"), (SMALL, "small")):
+            kept, right, missed = word_misses(runs["COGS", size, *arm])
+            rests = f"of {kept} kept answers to lexical cases, {size:,} rows, {name_of(arm)}"
+            found[f"lexical-kept-{name}-{where}"] = Fact(right / kept, "{:.0%}", f"right, {rests}")
+            found[f"lexical-but-{name}-{where}"] = Fact((right + missed) / kept, "{:.0%}", f"right but for the word, {rests}")
+            found["lexical-kept"] = Fact(kept, "{:.0f}", "kept answers to lexical cases, of an arm and a size")
+    of_case = nested_share(first[low])
+    most, rest = ([v for case, v in of_case.items() if (case in MOST_NESTED) == is_most] for is_most in (True, False))
+    found["nested-most"] = Fact(float(np.mean(most)), "{:.0%}", "rows inside a “… that” in the cases of cobra and hippo")
+    found["nested-rest"] = Fact(span(rest), "{:.0%} to {:.0%}", "rows inside a “… that” in the other lexical cases")
+    both = [by_nesting(runs["COGS", low, *arm], MOST_NESTED) for arm in PAPERS]
+    rests = f"right in the cases of cobra and hippo, least and most of a case and a run, both arms, {low:,} rows"
+    for i, name in enumerate(("flat", "nested")):
+        found[f"right-{name}"] = Fact(span(v for one in both for v in one[i]), "{:.0%} to {:.0%}", f"{rests}, {name}")
     return found
 
 
@@ -354,17 +518,20 @@ def cogs_rows(runs: Runs) -> list[tuple[str, ...]]:
     ]
 
 
-END_HEAD = ("arm", "of the test", "answers", "% right", "% right but for the end")
+END_HEAD = ("rows of training", "arm", "of the test", "answers", "% right", "% right but for the end")
 
 
 def end_rows(runs: Runs) -> list[tuple[str, ...]]:
     """What the end of an answer costs each arm on "turn left": of the whole test where runs have that count, and of the answers
     that were kept."""
     rows = []
-    for arm in PAPERS:
-        for what, found in (("all", all_ends(runs, arm)), ("the first, short commands", kept_ends(runs, arm))):
-            share = lambda count, of=found: f"{100 * count / of[0]:.1f}" if of else "not counted in these runs"
-            rows.append((name_of(arm), what, *((f"{found[0]:,}", *map(share, found[1:])) if found else ("–", share(0), "–"))))
+    for size in sizes(runs, TURN, *SMALL):
+        for arm in PAPERS:
+            told = (("all", all_ends(runs, size, arm)), ("the first, short commands", kept_ends(runs, size, arm)))
+            for what, found in told:
+                share = lambda count, of=found: f"{100 * count / of[0]:.1f}" if of else "not counted in these runs"
+                counts = (f"{found[0]:,}", *map(share, found[1:])) if found else ("–", share(0), "–")
+                rows.append((f"{size:,}", name_of(arm), what, *counts))
     return rows
 
 
