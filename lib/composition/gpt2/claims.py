@@ -87,8 +87,8 @@ CLAIMS = (
         "gpt2-factors",
         "ours",
         "chapter 8",
-        "Of the parts in which GPT-2's form differs from the paper's block, only the norm after each half block leaves no rise of "
-        "the inferential answer with γ that a test sees.",
+        "Of the parts in which GPT-2's form differs from the paper's block, only the norm after each half block leaves no "
+        "rise of the inferential answer with γ that a test sees.",
         "not in the sources",
         f"exact test of inferential shares at γ = {_SMALL} against γ = {metrics.LARGE:g}: one-sided p at most {RARE:g} in the "
         f"pre-norm model and with each other factor changed, above {RARE:g} with the norm after each half block; fixed before "
