@@ -656,6 +656,8 @@ def test_the_facts_on_factors_tell_what_more_training_and_seeds_may_change() -> 
     assert shown["fisher-norm"].value == pytest.approx(2 / 12870)  # 8 of 8 against none of 8: C(16, 8) ways
     assert shown["fisher-norm-if"].value == pytest.approx(fisher_exact([[8, 0], [4, 4]]))
     assert shown["p-nothing-seeds"].text == "0.06"  # four of four seeds: 1 / 16
+    assert [shown[f"unchanged-{at}"].text for at in ("large", "middle", "last")] == ["0%", "100%", "100%"]
+    assert [shown[f"unchanged-{at}-runs"].text for at in ("large", "last")] == ["none of four", "four of four"]
 
 
 def test_twins_have_one_setting_and_seed_and_two_programs(monkeypatch: pytest.MonkeyPatch) -> None:

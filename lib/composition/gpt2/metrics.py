@@ -89,7 +89,11 @@ def facts(
         facts["pre-last"] = Fact(count, "{} of {}", f"inferential, pre-norm, γ = {first_set[0].spec.gamma:g}, the first seeds")
     changed = {name: runs for name, runs in found.items() if runs}
     facts |= _facts_on_twins(twins)
-    return facts | (_facts_on_parts(changed) | _facts_on_heads(changed) | _facts_on_norm(changed) if changed else {})
+    return (
+        facts
+        | (_facts_on_parts(changed) | _facts_on_heads(changed) | _facts_on_norm(changed) if changed else {})
+        | unchanged_facts(changed.get(NOTHING, []))
+    )
 
 
 def _facts_on_twins(twins: Sequence[tuple[StoredRun, StoredRun]]) -> dict[str, Fact]:
@@ -162,6 +166,20 @@ def _facts_on_parts(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]
         least = sign_test(seeds(found[NOTHING]), 0)
         rests = f"one-sided sign test over seeds, changed: {NOTHING}; the least p that so many seeds allow is {least:.2g}"
         facts["p-nothing-seeds"] = Fact(by_seed(found[NOTHING]), "{:.2f}", rests)
+    return facts
+
+
+def unchanged_facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
+    """Of the new seeds in single precision with nothing changed, pre-norm: mean shares at each γ, the large start's of the
+    symmetric answer."""
+    facts = {}
+    gammas = sorted({run.spec.gamma for run in runs})
+    for key, gamma, mapping in zip(("large", "middle", "last"), gammas, (MAPPINGS[0], *MAPPINGS[1:] * 2), strict=False):
+        here = [run for run in runs if run.spec.gamma == gamma]
+        count = in_words(sum(exact_kind(run) == mapping for run in here)), in_words(len(here))
+        rests = f"pre-norm, nothing changed, {len(here)} new seeds in single precision, γ = {gamma:g}"
+        facts[f"unchanged-{key}"] = Fact(mean(run.metrics[mapping] for run in here), "{:.0%}", f"mean {mapping} share, {rests}")
+        facts[f"unchanged-{key}-runs"] = Fact(count, "{} of {}", f"{mapping}, {rests}")
     return facts
 
 
