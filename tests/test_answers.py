@@ -274,6 +274,31 @@ def test_the_early_answer_decides_or_not(monkeypatch: pytest.MonkeyPatch) -> Non
     assert judged("early-answer")["status"] == NOT_RUN
 
 
+def test_the_early_answer_stands_beside_a_blind_guess() -> None:
+    """Of six runs four end leaning to −10, and five keep their early lean; of the two others it tells one."""
+    ends = [row(0.1, 0.8, 1.0, seed) for seed in range(4)] + [row(0.9, 0.0, 1.0, seed) for seed in (4, 5)]
+    early = [(70, 20)] * 4 + [(20, 70), (60, 30)]
+    found = metrics.new_facts([begun(run, *said) for run, said in zip(ends, early, strict=True)])
+    shown = [found[f"new-early{name}"].text for name in ("", "-ten", "-others", "-told")]
+    assert shown == ["five of six", "4 of 6", "two", "one"]
+
+
+def test_by_seed_a_seed_counts_once_whatever_its_gammas() -> None:
+    """Fisher's exact test takes two γ of a seed for two runs; runs of neither kind tell it nothing."""
+    below = [*group(0.35, 8), *group(0.55, 8)]
+    above = [*group(1.1, 1, 7), *group(1.4, 1, 5)]
+    assert metrics.parted_by_seed(below, above) == pytest.approx(1 / 2**7)  # seed 0 is symmetric everywhere
+    assert metrics.parted_by_seed(above, below) == 1
+    assert metrics.parted_by_seed(group(0.5, 2)[:2], group(0.9, 0, 2)[:2]) == 1 / 4
+    assert metrics.parted_by_seed(group(0.35, 1), group(0.55)) == 1  # none is decided on both sides
+    assert metrics.parted_by_seed(group(0.35, 2), group(0.55), decided=False) == 1 / 4
+
+
+def test_squares_of_a_gpu_are_told_by_their_provenance() -> None:
+    on = lambda device: dataclasses.replace(row(1.0, 0.0, 0.5), provenance={"device": device})
+    assert metrics.on_gpu([on("cuda (A)"), on("cpu (cuda)"), on("cuda (B)")]).text == "2 of 3"
+
+
 def test_a_profile_without_these_runs_claims_nothing() -> None:
     for name in ("_by_kind", "_flip", "early-answer", "neighbour-steps"):
         assert judged(name, "paper")["measured"].startswith("the profile 'paper' has no "), name

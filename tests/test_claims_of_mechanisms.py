@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,14 @@ from lib.composition.information_flow.metrics import BOTH, EDGES, GROUPS, KEY_FI
 from lib.composition.phases import Phase, phases
 from lib.composition.rate_decay_data import claims as rate_decay_claims
 from lib.composition.runs import MAPPINGS
-from lib.composition.variations import FACTORS, FEW, KEYS, NORM
+from lib.composition.study import OFFSETS
+from lib.composition.trajectories import PLAYED
+from lib.composition.variations import FACTORS, FEW, GPT2, KEYS, NORM, factor_specs
 from lib.composition.width import claims as width_claims
 from lib.composition.width import metrics as width_metrics
 from lib.composition.width.metrics import VARIABLES
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
+from lib.core.read.statistics import fisher_exact
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun
 
@@ -617,12 +621,77 @@ def test_the_norm_alone_must_stop_the_turn(
     monkeypatch: pytest.MonkeyPatch, turns: Callable[[RunSpec], bool], expected: str, short: list[str]
 ) -> None:
     monkeypatch.setattr(gpt2_numbers, "load", one_factor(lambda spec: turning(spec) if turns(spec) else flat(spec)))
-    assert (status("gpt2-factors"), held("gpt2-factors")) == (expected, [name not in short for name in FACTORS])
+    assert (status("gpt2-factors"), held("gpt2-factors")) == (expected, [True, *(name not in short for name in FACTORS)])
+
+
+def test_too_few_learned_runs_of_one_factor_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with the norm after in the stored runs: one of its smaller starts in four may be unfinished, and no more."""
+
+    def plant_unfinished(some: Callable[[RunSpec], bool]) -> None:
+        turns = one_factor(lambda spec: turning(spec) if spec.model.norm == "pre" else flat(spec))
+        short = lambda run: replace(run, metrics=run.metrics | {"train": 0.9}) if some(run.spec) else run
+        monkeypatch.setattr(gpt2_numbers, "load", lambda specs, store: [short(run) for run in turns(specs, store)])
+
+    plant_unfinished(lambda spec: spec.model.norm == "post" and spec.seed < 5 and spec.gamma > 0.3)
+    assert status("gpt2-factors") == REPRODUCED
+    plant_unfinished(lambda spec: spec.model.norm == "post" and spec.seed < 6 and spec.gamma > 0.3)
+    assert (status("gpt2-factors"), held("gpt2-factors")) == (TOO_SMALL, [False] + [True] * len(FACTORS))
+    plant_unfinished(lambda spec: spec.gamma == 0.3)  # the large starts are not asked
+    assert status("gpt2-factors") == REPRODUCED
+
+
+def test_the_facts_on_factors_tell_what_more_training_and_seeds_may_change() -> None:
+    """Eight small starts a factor; with the norm after half are unfinished, and compose to within one step."""
+    answers = lambda said: [said.get(offset, 0) for offset in OFFSETS] + [80 - sum(said.values())]
+
+    def answered(spec: RunSpec) -> StoredRun:
+        small, after = spec.gamma > 0.3, spec.model.norm == "post"
+        near = after and small and spec.seed < 6
+        told = {"train": 0.9, "offsets": answers({-11: 80})} if near else {"train": 1.0, "offsets": answers({})}
+        return replace(make_run(inferential=float(small and not after), **told), spec=spec)
+
+    found = {name: [answered(spec) for spec in specs] for name, specs in factor_specs("laptop").items()}
+    shown = gpt2_numbers.facts({"pre-norm": gammas(*PAPERS, norm="pre")}, found)
+    assert gpt2_numbers.least_learned(found) == 0.5
+    assert shown["fisher-norm"].value == pytest.approx(2 / 12870)  # 8 of 8 against none of 8: C(16, 8) ways
+    assert shown["fisher-norm-if"].value == pytest.approx(fisher_exact([[8, 0], [4, 4]]))
+    assert shown["p-nothing-seeds"].text == "0.06"  # four of four seeds: 1 / 16
+    assert [shown[f"unchanged-{at}"].text for at in ("large", "middle", "last")] == ["0%", "100%", "100%"]
+    assert [shown[f"unchanged-{at}-runs"].text for at in ("large", "last")] == ["none of four", "four of four"]
+
+
+def test_twins_have_one_setting_and_seed_and_two_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = [spec for spec in GPT2.specs("laptop") if spec.model.norm == "pre"]
+    answer = lambda spec, s, i: replace(make_run(symmetric=s, inferential=i), spec=spec)
+    here = [answer(spec, *((0.8, 0.1) if spec.gamma == 0.3 else (0.21, 0.79))) for spec in specs]
+    other = {
+        (run.spec.gamma, run.spec.seed): answer(
+            replace(run.spec, experiment=PLAYED.name, version=PLAYED.version),
+            *(
+                (0.98, 0.02)
+                if (run.spec.gamma, run.spec.seed) == (0.8, 1)
+                else (0.7, 0.0)
+                if run.spec.gamma == 0.3
+                else (0, 0.8)
+            ),
+        )
+        for run in here
+    }
+    asked: list[RunSpec] = []
+    load = lambda specs, store: asked.extend(specs) or [other[s.gamma, s.seed] for s in specs]
+    monkeypatch.setattr(gpt2_numbers, "load_stored", load)
+    twins = gpt2_numbers.played_twins(here, Store(Path("none")), "laptop")
+    assert len(asked) == len(twins) == 20
+    assert set(asked) <= set(PLAYED.specs("laptop"))
+    assert all((a.spec.gamma, a.spec.seed) == (b.spec.gamma, b.spec.seed) for a, b in twins)
+    shown = {name: fact.text for name, fact in gpt2_numbers.facts({"pre-norm": here}, {}, twins).items()}
+    assert (shown["twins-kept"], shown["twins-turned"], shown["twins-shares"]) == ("19 of 20", "one", "79% and 98%")
+    assert shown["played-symmetric"] == "70%"
 
 
 def test_what_a_factor_that_stops_the_turn_says_hangs_on_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may turn the other way, or have too few to tell."""
-    failures = lambda: {part.get("failure") for part in evaluated("gpt2-factors")["parts"][:-1]}
+    failures = lambda: {part.get("failure") for part in evaluated("gpt2-factors")["parts"][1:-1]}
     for load, expected in (
         (one_factor(flat), NO_EFFECT),
         (one_factor(lambda spec: -turning(spec)), OPPOSITE),

@@ -13,9 +13,11 @@ from lib.composition import controls
 from lib.composition.controls import DEEP, DIP, ONE_GPU, PAPER_SIZE, ROUNDING
 from lib.composition.flip import CONFIRM
 from lib.composition.phase_diagram.claims import CHAPTER_02, ROUNDED, _paper_size, arms, slower
-from lib.composition.phase_diagram.metrics import agreement
+from lib.composition.phase_diagram.metrics import agreement, moved_facts
 from lib.composition.runs import learned_at
+from lib.composition.study import OFFSETS
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
+from lib.core.read.fact import ABSENT
 from lib.core.record.spec import RunSpec, SpecError
 from lib.core.record.store import StoredRun
 
@@ -161,3 +163,21 @@ def test_times_are_those_to_nine_tenths_of_the_rows() -> None:
 
 def test_too_few_that_learn_tell_nothing() -> None:
     assert judged("paper-size", shelf(PAPER_SIZE, by_gamma({0.5: (1.0, 0.0)}), train=0.95))["status"] == TOO_SMALL
+
+
+def test_every_run_with_a_moved_bit_is_told_and_those_where_seeds_disagree_by_themselves() -> None:
+    """Eight runs keep their kind at a γ at which all seeds have one; of two at another γ one loses it, by another program."""
+    half = lambda spec: (0.98, 0.0) if spec.seed % 2 else (0.01, 0.87)
+    new = [run_of(spec, *(half(spec) if spec.gamma == 0.95 else (1.0, 0.0))) for spec in CONFIRM.specs("laptop")]
+    new = [dataclasses.replace(run, provenance=run.provenance | {"program": "native"}) for run in new]
+    specs = [spec for spec in ROUNDING.specs(ONE_GPU) if spec.nudge]
+    moved = [run_of(spec, 1.0, 0.0) for spec in specs if spec.gamma == 0.55]
+    lost, kept = (next(s for s in specs if (s.gamma, s.seed) == (0.95, seed)) for seed in (200, 201))
+    told = {"offsets": [70 * (offset == -10) + 130 * (offset == -11) for offset in OFFSETS] + [0]}
+    changed = run_of(lost, 0.0, 0.35)
+    moved += [dataclasses.replace(changed, metrics=changed.metrics | told), run_of(kept, 0.86, 0.0)]
+    shown = {name: fact.text for name, fact in moved_facts(new, moved).items()}
+    assert [shown[f"moved{name}"] for name in ("", "-kept", "-mixed", "-mixed-kept")] == ["ten", "nine", "two", "one"]
+    assert (shown["moved-lost"], shown["moved-lost-eleven"], shown["moved-stays"]) == ("87% to 35%", "65%", "98% to 86%")
+    assert shown["moved-programs"] == "one"
+    assert moved_facts(new, [])["moved-lost"].text == ABSENT

@@ -22,6 +22,7 @@ from lib.core.read.statistics import (
     median_interval,
     rank_trend,
     share_interval,
+    sign_test_by,
     slope,
     wilson,
 )
@@ -130,6 +131,18 @@ def test_a_median_has_an_interval_and_is_one_of_the_same_cases() -> None:
     assert (middle, low >= 0, low < middle < high, high <= 8) == (4.0, True, True, True)
     assert median_interval(values, values - 2) == (2.0, 2.0, 2.0)
     assert median_interval([3.0]) == (3.0, -math.inf, math.inf)
+
+
+def test_a_sign_test_by_seed_counts_a_seed_once() -> None:
+    """However many values it has; a seed with values on one side alone tells nothing."""
+    values = [1, 1, 1, 0, 1, 0, 0, 0, 1, 1]
+    above = [True, True, True, False, True, True, False, False, False, True]
+    seeds = [0, 0, 0, 0, 1, 1, 1, 2, 2, 3]
+    assert sign_test_by(values, above, seeds) == 1 / 4  # seeds 0 and 1 rise: 1 / 2²
+    assert sign_test_by(values, np.logical_not(above), seeds) == 1
+    assert sign_test_by([1, 0] * 3, [True, False] * 3, [0, 0, 1, 1, 2, 2]) == 1 / 8
+    assert sign_test_by([1, 0, 0, 1, 1, 1], [True, False] * 3, [0, 0, 1, 1, 2, 2]) == 3 / 4  # one up, one down, one even
+    assert sign_test_by([], [], []) == 1
 
 
 def test_a_share_of_nothing_is_no_number() -> None:

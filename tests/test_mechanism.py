@@ -26,6 +26,7 @@ from lib.composition.information_flow.metrics import (
     PAIR_FIRST,
     ROLES,
     ROUTES,
+    THIRD,
     Flow,
     Step,
     contrasts,
@@ -338,6 +339,19 @@ def test_examples_are_the_clearest_and_each_stands_once(telling: None) -> None:
     assert mechanism.examples([*rest, exact, first, symmetric]) == [symmetric, first, exact]
     assert mechanism.examples([*rest, first, symmetric]) == [symmetric, first]
     assert mechanism.examples([rest[0], symmetric, exact]) == [symmetric, exact]  # none goes key first
+
+
+def test_pair_first_is_counted_at_every_gamma_and_of_the_later_seeds(telling: None) -> None:
+    """From γ = .55 on two are symmetric, one by the drawn route; the one at .35 goes a third way; and an anchor is not both."""
+    six, ten, one = {-6: 1.0}, {-10: 1.0}, {(2, "second anchor", "last")}
+    runs = [new_seed(1.25, 0, PAIR_FIRST, six), new_seed(1.25, 1, KEY_FIRST, six), new_seed(0.35, 2, THIRD, six)]
+    runs += [new_seed(1.25, 3, BOTH, ten), new_seed(0.55, 4, one, {-10: 0.4}), new_seed(0.55, 5, PAIR_FIRST, {})]
+    later = [new_seed(0.85, 0, PAIR_FIRST, six), new_seed(0.85, 1, PAIR_FIRST, ten)]
+    shown = {name: fact.text for name, fact in mechanism._facts_on_answers(runs, later).items()}
+    assert (shown["six-pair"], shown["six-all"], shown["six-35-pair"], shown["six-35"]) == ("one", "two", "none", "one")
+    assert (shown["six-every"], shown["six-judged"], shown["six-altogether"]) == ("1 of 3", "one of one", "2 of 4")
+    assert [shown[f"rest-{name}"] for name in ("all", "anchors", "both", "one")] == ["three", "two", "one", "one"]
+    assert mechanism._facts_on_answers(runs, [])["six-altogether"].text == "1 of 3"
 
 
 def patches(first: float, second: float) -> dict[str, np.ndarray]:

@@ -36,6 +36,10 @@ def _gpt2(store: Store, profile: str) -> Measured:
     return in_settings({norm: _at(some) for norm, some in norms.items()})
 
 
+LEARNED_SHARE = 0.75
+"""Of the runs of smaller starts with one factor changed, those that have to have learned."""
+
+
 def factors(store: Store, profile: str) -> Measured:
     """With every factor but the norm changed the smaller starts have more inferential answers; with the norm they do not."""
     found, parts = metrics.factor_runs(store, profile), []
@@ -54,8 +58,11 @@ def factors(store: Store, profile: str) -> Measured:
                     failure=TOO_SMALL if turn.least > RARE else OPPOSITE,
                 )
             )
+    done = Part(
+        "least share of smaller starts that have learned", metrics.least_learned(found), ">=", LEARNED_SHARE, given=True
+    )
     return Measured(
-        tuple(replace(part, group="norm" if NORM in part.name or NOTHING in part.name else "") for part in parts),
+        (done, *[replace(part, group="norm" if NORM in part.name or NOTHING in part.name else "") for part in parts]),
         len({run.spec.seed for runs in found.values() for run in runs}),
     )
 
@@ -80,12 +87,16 @@ CLAIMS = (
         "gpt2-factors",
         "ours",
         "chapter 8",
-        "Of the parts in which GPT-2's form differs from the paper's block, the norm decides whether γ flips the answer.",
+        "Of the parts in which GPT-2's form differs from the paper's block, only the norm after each half block leaves no "
+        "rise of the inferential answer with γ that a test sees.",
         "not in the sources",
         f"exact test of inferential shares at γ = {_SMALL} against γ = {metrics.LARGE:g}: one-sided p at most {RARE:g} in the "
         f"pre-norm model and with each other factor changed, above {RARE:g} with the norm after each half block; fixed before "
-        "these runs",
+        f"these runs. With each factor changed {LEARNED_SHARE:.0%} of the runs at γ = {_SMALL} have learned",
         factors,
+        revised="that they have learned was added after seeing the results, since most of those with the norm after that have "
+        "not compose nearly; without it the claim holds. It had said that the norm decides whether γ flips the answer, which a "
+        "test that sees no rise does not show",
         question="flip",
         figure="8.2",
     ),

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from lib.composition.diagram import WIDTH, gain, gamma_of_gain
 from lib.composition.phase_diagram.metrics import composes, ends, exact_kind
 from lib.composition.runs import MAPPINGS, learned, learned_among
+from lib.composition.trajectories import PLAYED
 from lib.composition.trends import BY_GAMMA, slope
 from lib.composition.variations import HEADS, NORM, NOTHING, factor_specs
 from lib.core.read.fact import Fact, in_words, mean
-from lib.core.read.statistics import RARE, Comparison, compare, fisher_exact
-from lib.core.record.store import Store, StoredRun, load
+from lib.core.read.measures import seeds
+from lib.core.read.statistics import RARE, Comparison, compare, fisher_exact, sign_test, sign_test_by
+from lib.core.record.store import Store, StoredRun, load, load_stored
 
 LARGE = 0.3
 """The γ of the large start, against which the smaller ones are held."""
@@ -34,6 +37,25 @@ def smallest_start(runs: Sequence[StoredRun]) -> list[StoredRun]:
     return [run for run in runs if run.spec.gamma == max(one.spec.gamma for one in runs)]
 
 
+def least_learned(found: Mapping[str, Sequence[StoredRun]]) -> float:
+    """Of the runs of smaller starts with one part changed, the share that has learned; of the part with the smallest."""
+    return min((len(learned_among(some)) / len(some) for runs in found.values() if (some := small(runs))), default=0.0)
+
+
+def by_seed(runs: Sequence[StoredRun]) -> float:
+    """One-sided p of the sign test over seeds: is a seed's mean inferential share larger at γ above LARGE than at it?"""
+    score = [run.metrics["inferential"] for run in runs]
+    return sign_test_by(score, [run.spec.gamma > LARGE for run in runs], [run.spec.seed for run in runs])
+
+
+def played_twins(runs: Sequence[StoredRun], store: Store, profile: str) -> list[tuple[StoredRun, StoredRun]]:
+    """Runs, and what is stored of the explorers' runs that have the same settings and seed: only the name of the experiment is
+    another, and the program that trained them."""
+    same = {replace(run.spec, experiment=PLAYED.name, version=PLAYED.version): run for run in runs}
+    stored = load_stored([spec for spec in PLAYED.specs(profile) if spec in same], store)
+    return [(same[run.spec], run) for run in stored]
+
+
 def turn(runs: Sequence[StoredRun]) -> Comparison:
     """Inferential shares, runs at γ above LARGE against those at it. Raises LookupError where there are none of either."""
     score = [run.metrics["inferential"] for run in runs]
@@ -43,8 +65,12 @@ def turn(runs: Sequence[StoredRun]) -> Comparison:
     return compare(score, smaller)
 
 
-def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
-    """What the text of chapter 8 says of the runs of either norm, and of those with one factor changed."""
+def facts(
+    by_norm: Mapping[str, Sequence[StoredRun]],
+    found: Mapping[str, Sequence[StoredRun]],
+    twins: Sequence[tuple[StoredRun, StoredRun]] = (),
+) -> dict[str, Fact]:
+    """What the text of chapter 8 says of the runs of either norm, of those with one factor changed, and of `played_twins`."""
     facts: dict[str, Fact] = {}
     for title, runs in by_norm.items():
         best = ends(runs)
@@ -62,7 +88,36 @@ def facts(by_norm: Mapping[str, Sequence[StoredRun]], found: Mapping[str, Sequen
         count = in_words(sum(exact_kind(run) == "inferential" for run in first_set)), in_words(len(first_set))
         facts["pre-last"] = Fact(count, "{} of {}", f"inferential, pre-norm, γ = {first_set[0].spec.gamma:g}, the first seeds")
     changed = {name: runs for name, runs in found.items() if runs}
-    return facts | (_facts_on_parts(changed) | _facts_on_heads(changed) | _facts_on_norm(changed) if changed else {})
+    facts |= _facts_on_twins(twins)
+    return (
+        facts
+        | (_facts_on_parts(changed) | _facts_on_heads(changed) | _facts_on_norm(changed) if changed else {})
+        | unchanged_facts(changed.get(NOTHING, []))
+    )
+
+
+def _facts_on_twins(twins: Sequence[tuple[StoredRun, StoredRun]]) -> dict[str, Fact]:
+    """Of runs of the same settings and seed, trained by two programs: which have the same kind, and how far the others are."""
+    rests = "pre-norm runs that are stored twice, with one seed and settings, trained by another program; seen in stored runs"
+    kinds = [(exact_kind(one), exact_kind(other)) for one, other in twins]
+    turned = [pair for pair, (one, other) in zip(twins, kinds, strict=True) if {one, other} == set(MAPPINGS)]
+    shares = turned[0] if len(turned) == 1 else ()
+    large = [run for _, run in twins if run.spec.gamma == LARGE]
+    return {
+        "twins-kept": Fact((sum(one == other for one, other in kinds), len(twins)), "{} of {}", f"of the same kind, {rests}"),
+        "twins-turned": Fact(in_words(len(turned)), "{}", f"of the other kind, {rests}"),
+        "twins-blurred": Fact(in_words(kinds.count((MAPPINGS[0], "neither"))), "{}", f"symmetric, then neither, {rests}"),
+        "twins-shares": Fact(
+            tuple(run.metrics[exact_kind(run)] for run in shares) or None,
+            "{:.0%} and {:.0%}",
+            f"shares of the answer of its kind, {rests}",
+        ),
+        "played-symmetric": Fact(
+            mean(run.metrics["symmetric"] for run in large),
+            "{:.0%}",
+            f"mean symmetric share at γ = {LARGE:g} of the runs of the first page's explorer, the twins of those here",
+        ),
+    }
 
 
 _AFTER = "counted after seeing them"
@@ -102,6 +157,29 @@ def _facts_on_parts(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]
                 table = [[_inferential(some), len(some) - _inferential(some)] for some in (small(found[NOTHING]), runs)]
                 rests = f"Fisher's two-sided exact test of inferential runs, changed: {name} against {NOTHING}"
                 facts[f"fisher-{key}"] = Fact(fisher_exact(table), "{:.2g}", f"{rests}; asked after seeing them")
+    if {NOTHING, NORM} <= set(found):
+        plain, norm = small(found[NOTHING]), small(found[NORM])
+        late = sum(composes(run) for run in norm if not learned(run) and exact_kind(run) != "inferential")
+        ends = [(_inferential(plain), len(plain)), (_inferential(norm) + late, len(norm))]
+        rests = "the same test, if all that have not learned and compose to within one step ended inferential"
+        facts["fisher-norm-if"] = Fact(fisher_exact([[some, every - some] for some, every in ends]), "{:.2f}", rests)
+        least = sign_test(seeds(found[NOTHING]), 0)
+        rests = f"one-sided sign test over seeds, changed: {NOTHING}; the least p that so many seeds allow is {least:.2g}"
+        facts["p-nothing-seeds"] = Fact(by_seed(found[NOTHING]), "{:.2f}", rests)
+    return facts
+
+
+def unchanged_facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
+    """Of the new seeds in single precision with nothing changed, pre-norm: mean shares at each γ, the large start's of the
+    symmetric answer."""
+    facts = {}
+    gammas = sorted({run.spec.gamma for run in runs})
+    for key, gamma, mapping in zip(("large", "middle", "last"), gammas, (MAPPINGS[0], *MAPPINGS[1:] * 2), strict=False):
+        here = [run for run in runs if run.spec.gamma == gamma]
+        count = in_words(sum(exact_kind(run) == mapping for run in here)), in_words(len(here))
+        rests = f"pre-norm, nothing changed, {len(here)} new seeds in single precision, γ = {gamma:g}"
+        facts[f"unchanged-{key}"] = Fact(mean(run.metrics[mapping] for run in here), "{:.0%}", f"mean {mapping} share, {rests}")
+        facts[f"unchanged-{key}-runs"] = Fact(count, "{} of {}", f"{mapping}, {rests}")
     return facts
 
 

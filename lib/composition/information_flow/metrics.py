@@ -492,29 +492,54 @@ def facts(
     best = max(map(exact, going(KEY_FIRST, runs.later)), default=None)
     found["later-best"] = Fact(best, "{:.0%}", f"the largest share of exactly −10, key first, {at['later']}")
     found["later-composing"] = Fact(in_words(len(asked)), "{}", f"compose to within one step, {at['later']}")
-    found |= _facts_on_answers(new) | _facts_on_hybrids(runs.later) | _facts_on_judges(judges)
+    found |= _facts_on_answers(new, judges) | _facts_on_hybrids(runs.later) | _facts_on_judges(judges)
     return found | _facts_on_states([*runs.low, *runs.high]) | _facts_on_pictures(new, older, deep)
 
 
-def _facts_on_answers(runs: Sequence[StoredRun]) -> dict[str, Fact]:
-    """Of the runs by their answers: which way each of them goes."""
+def anchors_needed(run: StoredRun) -> int:
+    """How many of the two anchors the last token needs in the last layer."""
+    edges = needed(run)
+    return sum((run.spec.model.depth, anchor, "last") in edges for anchor in ANCHORS)
+
+
+def _facts_on_answers(runs: Sequence[StoredRun], judges: Sequence[StoredRun]) -> dict[str, Fact]:
+    """Of the runs by their answers: which way each of them goes. judges: later seeds at a γ of their own."""
     going = lambda some, *ways: in_words(sum(way(run) in ways for run in some))
     inferential = [run for run in runs if exact_kind(run) == "inferential"]
     smaller = [run for run in runs if run.spec.gamma >= CONFIRM_FIRST[0]]
-    symmetric = [run for run in smaller if exact_kind(run) == "symmetric"]
+    six = {"all": runs, "smaller": smaller, "judges": judges}
+    symmetric = {name: [run for run in some if exact_kind(run) == "symmetric"] for name, some in six.items()}
     rest = [run for run in smaller if exact_kind(run) != "symmetric"]
     largest = [run for run in runs if run.spec.gamma < CONFIRM_FIRST[0]]
+    large_six = [run for run in symmetric["all"] if run in largest]
     third = [run for run in largest if needed(run) >= THIRD and (2, "first anchor", "last") not in needed(run)]
     seen, start = f"{of_new_seeds(runs)}; counted after seeing them", f"from γ = {CONFIRM_FIRST[0]:g} on"
+    both = sum(anchors_needed(run) == len(ANCHORS) for run in rest)
+    one = sum(anchors_needed(run) == 1 for run in rest)
+    first = lambda some: sum(way(run) == PAIR_FIRST for run in some)
+    every = [*symmetric["all"], *symmetric["judges"]]
     return {
         "exact-all": Fact(in_words(len(inferential)), "{}", f"mostly exactly −10, {seen}"),
         "exact-anchors": Fact(going(inferential, KEY_FIRST, BOTH), "{}", f"of these, key first or both, {seen}"),
         "exact-both": Fact(going(inferential, BOTH), "{}", f"of these, both, {seen}"),
         "rest-all": Fact(in_words(len(rest)), "{}", f"not mostly −6, {start}, {seen}"),
         "rest-anchors": Fact(going(rest, KEY_FIRST, BOTH), "{}", f"of these, key first or both, {seen}"),
+        "rest-both": Fact(in_words(both), "{}", f"of these, need both anchors, {seen}"),
+        "rest-one": Fact(in_words(one), "{}", f"of these, need one anchor and not the other, {seen}"),
         "third-way": Fact(in_words(len(third)), "{}", f"need all that meets at the second anchor, {of_new_seeds(largest)}"),
-        "six-all": Fact(in_words(len(symmetric)), "{}", f"mostly −6, {start}, {seen}"),
-        "six-pair": Fact(going(symmetric, PAIR_FIRST), "{}", f"of these, pair first, {seen}"),
+        "six-all": Fact(in_words(len(symmetric["smaller"])), "{}", f"mostly −6, {start}, {seen}"),
+        "six-pair": Fact(going(symmetric["smaller"], PAIR_FIRST), "{}", f"of these, pair first, {seen}"),
+        "six-35": Fact(in_words(len(large_six)), "{}", f"mostly −6, {of_new_seeds(largest)}"),
+        "six-35-pair": Fact(going(large_six, PAIR_FIRST), "{}", f"of these, pair first, {of_new_seeds(largest)}"),
+        "six-every": Fact(
+            (first(symmetric["all"]), len(symmetric["all"])), "{} of {}", f"pair first, of those mostly −6, {seen}"
+        ),
+        "six-judged": Fact(
+            (in_words(first(symmetric["judges"])), in_words(len(symmetric["judges"]))),
+            "{} of {}",
+            f"pair first, of those mostly −6, {of_new_seeds(judges)}; not what these seeds were trained for",
+        ),
+        "six-altogether": Fact((first(every), len(every)), "{} of {}", "pair first, of those mostly −6, both together"),
     }
 
 

@@ -36,7 +36,7 @@ from lib.composition.variations import FLIP, KEYS, SEARCH
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.measures import memoized, seeds
-from lib.core.read.statistics import LEAD, SHARE, Trend, fisher_exact, mean_interval, slope, spearman
+from lib.core.read.statistics import LEAD, SHARE, Trend, fisher_exact, mean_interval, sign_test_by, slope, spearman
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load, load_stored
 
@@ -290,6 +290,10 @@ OTHER_PAIR = -7
 """What training teaches for (2, 4)."""
 
 
+SEEDS_SYMMETRIC, SEEDS_INFERENTIAL = 7, 6
+"""Asked of eight seeds at one γ: so many symmetric at a smaller γ, and inferential at a larger one."""
+
+
 def exact_kind(run: StoredRun) -> str:
     """The mapping that more than half of the answers have exactly, or "neither"."""
     return next((m for m in MAPPINGS if run.metrics[m] > MAJORITY), "neither")
@@ -336,6 +340,18 @@ def kinds_apart(below: Counter[str], above: Counter[str], alternative: str = "tw
     """How often chance would part two groups of decided runs so far by kind: Fisher's exact test; "greater": so far, and the
     symmetric ones below."""
     return fisher_exact([[group[m] for m in MAPPINGS] for group in (below, above)], alternative)
+
+
+def parted_by_seed(below: Sequence[StoredRun], above: Sequence[StoredRun], decided: bool = True) -> float:
+    """How often chance would have so many seeds symmetric more often below than above: one-sided sign test over seeds, of which
+    each γ has the same, while Fisher's counts every run. decided: of the symmetric and inferential runs alone."""
+    sides = [(run, True) for run in below] + [(run, False) for run in above]
+    asked = [(run, side) for run, side in sides if not decided or exact_kind(run) in MAPPINGS]
+    values = [exact_kind(run) == MAPPINGS[0] for run, _ in asked]
+    return sign_test_by(values, [side for _, side in asked], [run.spec.seed for run, _ in asked])
+
+
+BY_SEED = "one-sided sign test over seeds, each of which counts once, of these runs"
 
 
 def early_answer(run: StoredRun) -> float | None:
@@ -421,6 +437,14 @@ def facts(
         "apart": Fact(
             kinds_apart(below, above), "{:.0e}", "Fisher's exact test of these four numbers, not of a fixed question"
         ),
+        "apart-seeds": Fact(
+            parted_by_seed(
+                [run for run in learned_among(quiet) if BANDS[2][0] <= run.spec.gamma < EDGE],
+                [run for run in learned_among(quiet) if EDGE <= run.spec.gamma < BANDS[3][1]],
+            ),
+            "{:.2g}",
+            BY_SEED,
+        ),
         "first-symmetric": Fact(in_words(first["symmetric"]), "{}", f"{pool}, γ below {BANDS[1][0]:g}"),
         "half-runs": Fact(in_words(half.total()), "{}", f"{pool}, γ = .5"),
         "half-symmetric": Fact(in_words(half["symmetric"]), "{}", f"symmetric ones, {pool}, γ = .5"),
@@ -468,6 +492,7 @@ def facts(
         here = [r.metrics[mapping] for r in loud if r.spec.gamma == gamma]
         rests = f"share of the {mapping} answer at γ = {gamma:g}, learning rate 4e-4, one seed, single precision"
         found[f"loud-{name}"] = Fact(here[0] if here else None, "{:.0%}", rests)
+    found["squares-gpu"] = on_gpu([*new, *around, *size])
     return found | new_facts(new) | around_facts(new, around) | size_facts(size) | moved_facts(new, moved)
 
 
@@ -512,11 +537,20 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     kept = sum((value > 0) == (preference(run) > 0) for run, value in points)
     count = in_words(kept), in_words(len(points))
     found["new-early"] = Fact(count, "{} of {}", "new seeds whose early answer is the final one")
+    others = [(run, value) for run, value in points if preference(run) <= 0]
+    count, rests = (len(points) - len(others), len(points)), "of these runs, those that end with more −10 than −6"
+    found["new-early-ten"] = Fact(count, "{} of {}", f"{rests}: what a guess of −10 for all would have right")
+    found["new-early-others"] = Fact(in_words(len(others)), "{}", "of these runs, those that do not")
+    told = sum(value <= 0 for _, value in others)
+    found["new-early-told"] = Fact(in_words(told), "{}", "of those that do not, those whose early answer is −7")
     rests = f"rank correlation of these, new seeds from γ = {EARLY_FROM:g} on"
     found["new-early-rho"] = Fact(early_rho(points), "{:.2f}", rests)
     p = kinds_apart(kinds["low"], kinds[last], "greater") if groups[last] else None
     rests = f"Fisher's one-sided exact test of the decided runs {of_new_seeds([*groups['low'], *groups[last]])}"
     found[f"new-apart-{last}"] = Fact(p, "{:.2g}", rests)
+    p = parted_by_seed(groups["low"], groups[last]) if groups[last] else None
+    found[f"new-apart-{last}-seeds"] = Fact(p, "{:.2g}", BY_SEED)
+    found["new-asked"] = Fact(in_words(SEEDS_INFERENTIAL), "{}", "inferential runs of eight that the criterion asks for")
     large, small = (kinds[a] + kinds[b] for a, b in (("35", "low"), ("110", "high")))
     small += kinds[last]
     rests = f"{of_new_seeds([run for run in new if run.spec.gamma not in MIDDLE_GAMMAS])}, pooled after seeing them"
@@ -524,6 +558,11 @@ def new_facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
         "pooled-large": Fact((in_words(large["symmetric"]), in_words(large["inferential"])), "{} and {}", f"kinds, {rests}"),
         "pooled-small": Fact((in_words(small["symmetric"]), in_words(small["inferential"])), "{} and {}", f"kinds, {rests}"),
         "pooled-p": Fact(kinds_apart(large, small, "greater"), "{:.0e}", f"Fisher's one-sided exact test, {rests}"),
+        "pooled-p-seeds": Fact(
+            parted_by_seed([*groups["35"], *groups["low"]], [*groups["110"], *groups["high"], *groups[last]]),
+            "{:.1g}",
+            BY_SEED,
+        ),
     }
 
 
@@ -557,21 +596,49 @@ def around_facts(new: Sequence[StoredRun], around: Sequence[StoredRun]) -> dict[
             "{:.1g}",
             "Fisher's one-sided exact test of these numbers",
         ),
+        "around-p-seeds": Fact(parted_by_seed(sides, around, decided=False) if around and sides else None, "{:.2g}", BY_SEED),
     }
 
 
 def moved_facts(new: Sequence[StoredRun], moved: Sequence[StoredRun]) -> dict[str, Fact]:
-    """Of the new seeds from weights moved by their last bit, at every γ that has all of them: which keep their kind."""
+    """Of all stored runs of the new seeds from weights moved by their last bit: which keep the kind of the run that was not
+    moved, and how those do at γ at which seeds are of several kinds."""
     at = {(run.spec.gamma, run.spec.seed): run for run in new}
     twins = [(run, at[place]) for run in moved if (place := (run.spec.gamma, run.spec.seed)) in at]
-    many = Counter(run.spec.gamma for run, _ in twins)
-    whole = [(run, twin) for run, twin in twins if many[run.spec.gamma] == seeds(new)]
-    rests = f"{of_new_seeds([twin for _, twin in whole])}, weights moved by their last bit"
-    kept = agreement(*zip(*whole, strict=True)) if whole else 0
+    kinds = {gamma: {exact_kind(run) for run in new if run.spec.gamma == gamma} for gamma in {r.spec.gamma for r in new}}
+    mixed = [(run, twin) for run, twin in twins if len(kinds[run.spec.gamma]) > 1]
+    same = lambda pairs, wanted=True: [pair for pair in pairs if (exact_kind(pair[0]) == exact_kind(pair[1])) == wanted]
+    stay, lost = same(mixed), same(mixed, False)
+    programs = [[run.provenance.get("program") for run in pair] for pair in lost]
+    where = lambda pairs: f"{of_new_seeds([twin for _, twin in pairs])}, weights moved by their last bit"
+    change = lambda pairs, kind: tuple(run.metrics[kind] for run in pairs[0][::-1]) if pairs else None
+    rests = "before and after"
     return {
-        "moved": Fact(in_words(len(whole)), "{}", f"runs, {rests}"),
-        "moved-kept": Fact(in_words(kept), "{}", f"of the kind of the run that was not moved, {rests}"),
+        "moved": Fact(in_words(len(twins)), "{}", f"runs, {where(twins)}"),
+        "moved-kept": Fact(in_words(len(same(twins))), "{}", f"of the kind of the run that was not moved, {where(twins)}"),
+        "moved-mixed": Fact(in_words(len(mixed)), "{}", f"of these, where seeds are of several kinds, {where(mixed)}"),
+        "moved-mixed-kept": Fact(in_words(len(stay)), "{}", f"of the same kind, {where(mixed)}"),
+        "moved-lost": Fact(
+            change(lost, "inferential"), "{:.0%} to {:.0%}", f"share of key − 10, {rests}, of the other, {where(lost)}"
+        ),
+        "moved-lost-eleven": Fact(
+            share_of(lost[0][0], [INFERENTIAL_OFFSET - 1]) if lost and has_counts(lost[0][0]) else None,
+            "{:.0%}",
+            f"its share of key − 11 after, {where(lost)}",
+        ),
+        "moved-programs": Fact(
+            in_words(sum(one != other for one, other in programs)), "{}", "of those that lose their kind: by another program"
+        ),
+        "moved-stays": Fact(
+            change(stay, "symmetric"), "{:.0%} to {:.0%}", f"share of key − 6, {rests}, of the one that keeps its kind"
+        ),
     }
+
+
+def on_gpu(runs: Sequence[StoredRun]) -> Fact:
+    """How many of these runs were trained on a GPU, by their provenance."""
+    number = sum(run.provenance.get("device", "").startswith("cuda") for run in runs)
+    return Fact((number, len(runs)), "{} of {}", "squares of Figure 2.1 that are runs of a GPU, by their provenance")
 
 
 def size_facts(size: Sequence[StoredRun]) -> dict[str, Fact]:
@@ -616,4 +683,5 @@ def size_facts(size: Sequence[StoredRun]) -> dict[str, Fact]:
             "{:.2g}",
             "Fisher's one-sided exact test of the decided runs",
         ),
+        "size-apart-seeds": Fact(parted_by_seed(large, [*middle, *small]) if size else None, "{:.2g}", BY_SEED),
     }

@@ -188,6 +188,21 @@ def sign_test(more: int, fewer: int) -> float:
     return float(stats.binomtest(more, more + fewer, alternative="greater").pvalue) if more + fewer else 1.0
 
 
+def sign_test_by(values: ArrayLike, above: ArrayLike, cases: Sequence[object]) -> float:
+    """`sign_test` over cases, such as seeds, of which each has several values: does a case's mean rise from its values that are
+    not `above` to those that are? Cases without one of the two, and ties, tell nothing.
+
+    values, above, cases: of each value (n,) the value, on which side it stands, and whose it is.
+    """
+    of, higher = np.asarray(values, dtype=float), np.asarray(above, dtype=bool)
+    sides: list[tuple[np.ndarray, np.ndarray]] = []
+    for case in dict.fromkeys(cases):
+        here = np.array([one == case for one in cases])
+        sides.append((of[here & higher], of[here & ~higher]))
+    rises = [round(float(high.mean() - low.mean()), 9) for high, low in sides if len(high) and len(low)]
+    return sign_test(sum(rise > 0 for rise in rises), sum(rise < 0 for rise in rises))
+
+
 def sign_flips(differences: ArrayLike, alternative: Literal["two-sided", "greater"] = "two-sided") -> float:
     """p of the mean of paired differences (n,) where each might as well have the other sign; exact up to 13 of them."""
     from scipy import stats  # as in _ranks
